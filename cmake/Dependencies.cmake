@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# Every library here is used because it does something that is not this project's purpose, and does it well.
+find_package(PkgConfig REQUIRED)
+
+# hwloc: the machine's topology from /sys, from XML and from recorded trees, and CPU bitmaps.
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.9)
+# libconfig: the syntax of /etc/numa-migrd.conf.
+pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig>=1.5)
+# libsystemd: event loop (sd-event), readiness and watchdog (sd-daemon), journal entries with fields
+# (sd-journal), and the bus (sd-bus).
+pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
+# jansson: JSON output of numa-migrctl.
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+# libnuma: move_pages(2); only platform/ links it.
+pkg_check_modules(NUMA REQUIRED IMPORTED_TARGET numa)
+# cmocka: unit tests.
+pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# Each public header compiles alone: target all_verify_interface_header_sets, part of the tests.
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+
+add_compile_definitions(_GNU_SOURCE)
+add_compile_options(
+	-Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wundef -Werror
+	# The same decisions bit for bit from gcc and clang (design, "Determinism").
+	-ffp-contract=off
+	# The build's place does not show in the binaries.
+	-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
+
+# nm_library(<folder> SOURCES a.c… [DEPENDS folder…] [LINK target…])
+# One static library per folder; its header is include/numa-migrd/<folder>.h where it has one of that name,
+# further ones by HEADERS.
+function(nm_library folder)
+	cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;HEADERS" ${ARGN})
+	add_library(nm_${folder} STATIC ${ARG_SOURCES})
+	list(TRANSFORM ARG_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/numa-migrd/)
+	target_sources(nm_${folder} PUBLIC FILE_SET HEADERS
+		BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${ARG_HEADERS})
+	list(TRANSFORM ARG_DEPENDS PREPEND nm_)
+	target_link_libraries(nm_${folder} PUBLIC ${ARG_DEPENDS} ${ARG_LINK})
+	set_property(GLOBAL APPEND PROPERTY NM_LIBRARIES nm_${folder})
+endfunction()

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small things that every stage uses: cleanup attributes, ownership transfer, integer helpers.
+ * Everything here is pure; errors are negative errno values throughout the project.
+ */
+#ifndef NUMA_MIGRD_BASE_H
+#define NUMA_MIGRD_BASE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define NM_NSEC_PER_SEC 1000000000ULL
+#define NM_NSEC_PER_MSEC 1000000ULL
+
+/* Runs `destructor(&variable)` when the variable leaves its scope. */
+#define nm_auto(destructor) __attribute__((cleanup(destructor)))
+
+/* Frees what the variable points to when it leaves its scope; NULL is fine. */
+static inline void nm_freep(void *pointer)
+{
+	free(*(void **)pointer);
+}
+#define nm_autofree nm_auto(nm_freep)
+
+/* Defines `void name##p(type **)` for use with nm_auto(), from a destructor that takes NULL. */
+#define NM_DEFINE_CLEANUP(type, destructor)                                                        \
+	static inline void destructor##p(type **object)                                            \
+	{                                                                                          \
+		destructor(*object);                                                               \
+	}                                                                                          \
+	struct nm_require_semicolon
+
+/* Hands over ownership: evaluates to the pointer and leaves NULL behind. */
+#define NM_TAKE(pointer)                                                                           \
+	({                                                                                         \
+		__typeof__(pointer) taken_ = (pointer);                                            \
+		(pointer) = NULL;                                                                  \
+		taken_;                                                                            \
+	})
+
+#define NM_ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define NM_CONTAINER_OF(member_pointer, type, member)                                              \
+	((type *)(void *)((char *)(member_pointer)-offsetof(type, member)))
+
+/*
+ * Makes room for one more element in a growing array: doubles *capacity when `used` has reached it.
+ * Returns 0, or -ENOMEM with the array as it was. Any stage.
+ */
+static inline int nm_reserve(void **array, size_t *capacity, size_t used, size_t element_size)
+{
+	if (used < *capacity)
+		return 0;
+	size_t wanted = *capacity ? *capacity * 2 : 16;
+	void *grown = reallocarray(*array, wanted, element_size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*capacity = wanted;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * /etc/numa-migrd.conf (libconfig text) → one whole, validated, immutable value, or a list of errors.
+ * Nothing is ever half-applied: the daemon swaps the pointer.
+ */
+#ifndef NUMA_MIGRD_CONFIG_H
+#define NUMA_MIGRD_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "numa-migrd/base.h"
+
+enum nm_profile { NM_PROFILE_SHIPPED, NM_PROFILE_PAPER };
+enum nm_source_choice { NM_SOURCE_AUTO, NM_SOURCE_FAULTS, NM_SOURCE_NONE };
+enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
+enum nm_thread_policy { NM_POLICY_NONE, NM_POLICY_LBMA };
+enum nm_gate { NM_GATE_BENEFIT, NM_GATE_PAPER };
+enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
+enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
+enum nm_preferred_ties { NM_TIES_ONE, NM_TIES_ALL };
+enum nm_journal_level { NM_JOURNAL_ERROR, NM_JOURNAL_NOTICE, NM_JOURNAL_DECISIONS, NM_JOURNAL_DEBUG };
+
+/* One pattern of targets.include / targets.exclude: all given globs (fnmatch(3)) must match. */
+struct nm_target {
+	char *command; /* glob on comm; NULL = any */
+	char *unit;    /* glob on the systemd unit or the cgroup path; NULL = any */
+	char *user;    /* user name or numeric id, resolved to uid at load */
+	bool has_uid;
+	uint32_t uid;
+};
+
+struct nm_target_list {
+	struct nm_target *items;
+	size_t count;
+};
+
+struct nm_config {
+	enum nm_profile profile;
+	struct {
+		double interval_s; /* T, 0.1–60, default 1.0 */
+		uint64_t seed;     /* 0 (default) = from the kernel's random numbers, told in the journal */
+		bool dry_run;      /* false */
+	} general;
+	struct {
+		struct nm_target_list include; /* empty (default) = every process that is worth it */
+		struct nm_target_list exclude; /* wins over include */
+		double min_cpu_percent;        /* 10; of one CPU, over a process (paper: 0) */
+		uint64_t min_rss_mb;           /* 0 = twice the last-level cache (paper: 1 MB) */
+	} targets;
+	struct {
+		enum nm_source_choice source; /* auto */
+		enum nm_inject inject;        /* none */
+		bool accept_soft_dirty_risk;  /* false; inject = "soft_dirty" needs it and a named target */
+		double clock_hz;              /* 100; 10–1000: run samples per second and busy CPU */
+		uint64_t fault_period;        /* 1; 1–1000000: every n-th page fault */
+		double history_s;             /* 10; half-life of the access counts (paper: 0 = this interval only) */
+		double soft_dirty_mb_s;       /* 256; 1–100000: memory write-protected per second, all targets */
+		double overhead_percent;      /* 1.0; 0.1–100: of one CPU, above it periods are raised */
+		uint64_t ring_kb;             /* 512; power of two 16–65536: per CPU */
+	} sampling;
+	struct {
+		enum nm_thread_policy policy;
+		enum nm_gate gate;        /* benefit (paper: paper) */
+		double gate_margin;       /* 0.05; 0–1 */
+		enum nm_pin pin;          /* auto (paper: core) */
+		enum nm_lottery lottery;  /* proportional (paper: paper) */
+		enum nm_preferred_ties preferred_ties; /* one (paper: all) */
+		uint64_t n;               /* threads considered and moves made per interval; paper: 1 */
+		double q1, q2;            /* 2, 4: tickets for a free CPU and for the preferred node; 0–1000 */
+		double free_max;          /* 0.05; busy share below which a CPU is free (paper: 0) */
+		double min_run;           /* 0.1 of the interval (paper: 0) */
+		uint64_t min_samples;     /* 10 access samples in the window (paper: 1) */
+		double home_share;        /* 0.8: of run samples on one node, else the thread has no home (paper: 0) */
+		double warmup_s;          /* after adoption, before any act (paper: 0) */
+		uint64_t cooldown;        /* 8 intervals after a move that did not help (paper: 0) */
+		uint64_t moves_per_interval; /* 64; cap over all policies */
+		double lease_expiry_s;    /* 30: a quiet thread's mask returns after this long */
+		double young_s;           /* 5: processes younger than this are nudged, not leased */
+		double quiet_s;           /* 3: no new thread or child for so long before a lease */
+		bool cross_owner_swap;    /* false: both threads of a swap must belong to one user */
+		bool rollback;            /* true: undo a move after which the local share fell (paper: false) */
+	} threads;
+	struct {
+		enum nm_journal_level level;  /* decisions */
+		uint64_t rate_per_s;          /* 20; entries per second, the rest is counted; 1–100000 */
+	} journal;
+};
+
+/* What was wrong, one per setting; `text` is a whole sentence: file:line: setting: found, allowed. */
+struct nm_config_errors {
+	char **text;
+	size_t count;
+};
+void nm_config_errors_clear(struct nm_config_errors *errors);
+
+/*
+ * Parses text (length bytes; `name` is only for messages) and validates everything. Returns 0 with a
+ * whole configuration, or -EINVAL with every error found in `errors` (a syntax error or a duplicate
+ * setting alone: libconfig stops there), or -ENOMEM. The caller frees both. Pure but for the user
+ * database (getpwnam_r). Called by the daemon at start, reload and --check-config, and by the helper.
+ */
+int nm_config_parse(const char *name, const char *text, size_t length,
+		    struct nm_config_errors *errors, struct nm_config **ret);
+
+/* Reads the file once (at most 1 MiB) and parses it. Also -errno of open/read, told in `errors`. */
+int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret);
+
+/* The shipped values, as an empty file gives them. */
+int nm_config_default(struct nm_config **ret);
+void nm_config_free(struct nm_config *config);
+NM_DEFINE_CLEANUP(struct nm_config, nm_config_free);
+
+/* Writes every setting with its default and a line of meaning, as conf/numa-migrd.conf ships them. */
+int nm_config_write_defaults(FILE *out);
+
+/* Names as the file spells them, for the journal ("lbma", "benefit", "auto", …). */
+const char *nm_pin_name(enum nm_pin pin);
+const char *nm_policy_name(enum nm_thread_policy policy);
+const char *nm_gate_name(enum nm_gate gate);
+const char *nm_lottery_name(enum nm_lottery lottery);
+const char *nm_inject_name(enum nm_inject inject);
+
+#endif

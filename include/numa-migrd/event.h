@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fixed list of perf events that numa-migrd may open, shared by the sampler and the root helper
+ * (which builds the attribute itself from a kind and a period: no attribute crosses the socket).
+ */
+#ifndef NUMA_MIGRD_EVENT_H
+#define NUMA_MIGRD_EVENT_H
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+
+enum nm_event_kind {
+	NM_EVENT_SIDEBAND, /* dummy: FORK, EXIT, COMM records; leads the ring of its CPU */
+	NM_EVENT_CLOCK,    /* cpu-clock, exclude_idle, period in ns: who ran where */
+	NM_EVENT_CYCLES,   /* the same from the PMU, period in cycles, where there is one */
+	NM_EVENT_FAULT_MIN, /* minor page faults with address and physical address, emitted after the fault */
+	NM_EVENT_FAULT_MAJ,
+	NM_EVENT_KIND_MAX,
+};
+
+const char *nm_event_name(enum nm_event_kind kind);
+
+/*
+ * Fills *ret for an event of the list. Returns 0; -EINVAL for an unknown kind or a period outside the
+ * kind's range (clock: 1 ms–1 s; cycles: 100,000–10^11; faults: 1–10^6). Every event carries
+ * PERF_SAMPLE_IDENTIFIER|TID|TIME and sample_id_all; faults add ADDR|PHYS_ADDR, and never PERIOD, with
+ * which software events ignore sample_period (sampling.md, trap 1). perf_event_open(2).
+ */
+int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_attr *ret);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The root helper (design section 3): three privileged acts behind a private SOCK_SEQPACKET socket, each
+ * request re-validated. The same functions serve in-process when the daemon itself runs as root.
+ *
+ * One request, one reply, both fixed-size and native-endian (both ends are one package on one machine):
+ * a version that does not match is refused with -EPROTO.
+ */
+#ifndef NUMA_MIGRD_HELPER_H
+#define NUMA_MIGRD_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "numa-migrd/base.h"
+#include "numa-migrd/event.h"
+
+#define NM_HELPER_VERSION 1U
+
+enum nm_helper_act {
+	NM_HELPER_OPEN_EVENT = 1,   /* kind, cpu, period → fd by SCM_RIGHTS */
+	NM_HELPER_CLEAR_REFS,       /* pid, start_ticks */
+	NM_HELPER_NUMA_BALANCING,   /* value 0/1: set; -1: restore */
+};
+
+struct nm_helper_request {
+	uint32_t version;
+	uint32_t act;
+	int32_t cpu;
+	uint32_t kind;
+	uint64_t period;
+	int32_t pid;
+	int32_t value;
+	uint64_t start_ticks;
+};
+
+struct nm_helper_reply {
+	uint32_t version;
+	int32_t result; /* 0 or negative errno */
+};
+
+/* What the acts need to know of root's wishes and where the old sysctl value is kept. */
+struct nm_helper_context {
+	const char *config_path; /* root's configuration: must be owned by root and not writable by others */
+	const char *state_path;  /* file that holds the sysctl's old value while it is changed */
+	int proc_fd;             /* /proc */
+};
+
+/*
+ * Validates and performs one request in this process. Returns the reply's result; a new event fd in
+ * *ret_fd (else -1). -EINVAL outside the fixed list, -EPERM where root's configuration does not allow
+ * it, -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.clear_refs).
+ */
+int nm_helper_serve(const struct nm_helper_context *context,
+		    const struct nm_helper_request *request, int *ret_fd);
+
+/* Puts kernel.numa_balancing back if the state file says it was changed. 0, also if there was nothing. */
+int nm_helper_restore(const struct nm_helper_context *context);
+
+/* ---- client ---- */
+
+/* Connects to the helper's socket. Returns the fd or -errno (-ENOENT/-ECONNREFUSED: not installed or masked). */
+int nm_helper_connect(const char *socket_path);
+
+/* One request and its reply, at most 5 s (-ETIMEDOUT). *ret_fd as for nm_helper_serve(). */
+int nm_helper_call(int socket, const struct nm_helper_request *request, int *ret_fd);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples → figures per thread and interval (algorithms.md section 1): where it ran, its CPU share, and
+ * A(θ,k), its accesses to memory that lives on node k. Pure: values in, values out.
+ */
+#ifndef NUMA_MIGRD_METRICS_H
+#define NUMA_MIGRD_METRICS_H
+
+#include "numa-migrd/sample.h"
+#include "numa-migrd/topology.h"
+
+/* The figures of one thread over one interval. Unavailable = NaN; shown as "–". */
+struct nm_figures {
+	uint32_t pid, tid;
+	uint32_t run_samples;
+	double run_share;      /* of one CPU, 0–1; NaN where runs are not sampled */
+	int home_cpu;          /* where most of its run samples fell (tie: the latest); -1: did not run */
+	int home_node;         /* node of home_cpu, -1 when unknown */
+	double home_node_share; /* share of its run samples on home_node */
+	double access_total;   /* Σ_k accesses, in the window (history half-life) */
+	uint32_t access_new;   /* access samples in this interval */
+	double local_share;    /* accesses[home_node] / total; NaN without accesses */
+	const double *accesses; /* nr_nodes values; valid until the next nm_metrics_* call */
+};
+
+struct nm_metrics;
+
+/* physmap may be NULL: no home nodes, access figures stay NaN. Both must outlive the metrics. */
+int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *physmap,
+		   struct nm_metrics **ret);
+void nm_metrics_free(struct nm_metrics *metrics);
+NM_DEFINE_CLEANUP(struct nm_metrics, nm_metrics_free);
+
+/* A sink's on_sample (context: struct nm_metrics *). The hot path: one table look-up per sample. */
+void nm_metrics_add(void *metrics, const struct nm_sample *sample);
+
+/* A thread ended, or a number was given to a new one: its counts go. */
+void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid);
+
+/* Replaces topology and physmap after a change of the machine; access counts start anew. */
+int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *topology,
+			const struct nm_physmap *physmap);
+
+/*
+ * Ends the interval: computes the figures of every thread that ran or touched memory in it or still has
+ * access history, in ascending tid order, then decays the access counts by `keep` (0–1; 0 = the
+ * interval alone, the paper) and clears the run samples. run_sample_ns: CPU time one run sample stands
+ * for (0: not sampled, run figures are NaN). Threads silent for 600 intervals are dropped. Returns the
+ * number of figures; *ret is owned by the metrics and valid until the next call. -ENOMEM.
+ */
+int nm_metrics_close(struct nm_metrics *metrics, uint64_t interval_ns, double run_sample_ns,
+		     double keep, const struct nm_figures **ret);
+
+/* Samples that could not be counted since the start: tid out of range, no memory, address of no node. */
+struct nm_metrics_losses {
+	uint64_t bad_tid, no_memory, no_node;
+};
+struct nm_metrics_losses nm_metrics_losses(const struct nm_metrics *metrics);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The only door to the machine. Implementations: Linux (platform/), Linux without writes (dry run, by
+ * construction), and the tests' fakes. Every function returns 0 or a byte count, or a negative errno;
+ * none logs, none retries but for EINTR.
+ */
+#ifndef NUMA_MIGRD_PLATFORM_H
+#define NUMA_MIGRD_PLATFORM_H
+
+#include <hwloc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "numa-migrd/base.h"
+#include "numa-migrd/event.h"
+
+struct nm_platform;
+
+/* Called for each name in a directory but "." and ".."; a negative return stops the listing. */
+typedef int (*nm_name_fn)(void *context, const char *name);
+
+struct nm_platform_ops {
+	/* CLOCK_MONOTONIC in ns. Tick, at the start of an interval: stages get time as an argument. */
+	uint64_t (*now_ns)(struct nm_platform *platform);
+
+	/*
+	 * Files below the root (paths relative: "proc/stat"). `directory` is an fd from open_directory or
+	 * NM_ROOT. read_file reads a whole file of at most size - 1 bytes, NUL-terminates it and returns its
+	 * length; -EFBIG when it does not fit.
+	 */
+	int (*open_directory)(struct nm_platform *platform, int directory, const char *path);
+	ssize_t (*read_file)(struct nm_platform *platform, int directory, const char *path,
+			     char *buffer, size_t size);
+	int (*list_directory)(struct nm_platform *platform, int directory, const char *path,
+			      nm_name_fn each, void *context);
+	void (*close)(struct nm_platform *platform, int fd);
+
+	/* sched_getaffinity(2), sched_setaffinity(2) on one thread; -EROFS from a dry run. Actuate only. */
+	int (*affinity_get)(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret);
+	int (*affinity_set)(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus);
+
+	/*
+	 * Opens one event of the fixed list on one CPU, disabled, close-on-exec: directly, or through the
+	 * root helper where the kernel refuses us (perf_event_paranoid 3). Returns the fd. Sample stage.
+	 */
+	int (*event_open)(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
+			  uint64_t period);
+	int (*event_map)(struct nm_platform *platform, int fd, size_t data_bytes, void **ret);
+	void (*event_unmap)(struct nm_platform *platform, void *ring, size_t data_bytes);
+	int (*event_ioctl)(struct nm_platform *platform, int fd, unsigned long request,
+			   void *argument);
+	int (*event_read)(struct nm_platform *platform, int fd, void *buffer, size_t size);
+
+	/*
+	 * Write-protects a process's pages so that the next write of each faults (clear_refs 4, proc(5)).
+	 * start_ticks (field 22 of stat) guards against a reused pid: -ESRCH. -EBUSY: the process itself
+	 * holds a pagemap or clear_refs descriptor, so it uses soft-dirty. Injection, sample stage.
+	 */
+	int (*clear_refs)(struct nm_platform *platform, pid_t pid, uint64_t start_ticks);
+
+	/*
+	 * Sets kernel.numa_balancing to 0 or 1 until nm_platform_free() (or our death: the helper restores
+	 * the old value when the connection closes). -EPERM: root's configuration does not allow it.
+	 */
+	int (*numa_balancing_set)(struct nm_platform *platform, int value);
+};
+
+#define NM_ROOT (-1)
+
+struct nm_platform {
+	const struct nm_platform_ops *ops;
+	void (*free)(struct nm_platform *platform);
+};
+
+struct nm_platform_options {
+	const char *root_path;     /* "/" but in tests */
+	const char *helper_socket; /* NULL: no helper, privileged acts are done in this process */
+	const char *config_path;   /* what the in-process helper checks; NULL: refuses numa_balancing */
+	bool dry_run;              /* real reads, no writes */
+};
+
+/* The Linux implementation. The caller frees. Errors: -ENOMEM, -errno of opening the root. */
+int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret);
+static inline void nm_platform_free(struct nm_platform *platform)
+{
+	if (platform)
+		platform->free(platform);
+}
+NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
+
+#endif

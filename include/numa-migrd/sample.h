@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ring bytes → samples and side-band events (decoding: pure), and the source that owns one perf ring
+ * per CPU (sampling.md section 2).
+ */
+#ifndef NUMA_MIGRD_SAMPLE_H
+#define NUMA_MIGRD_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "numa-migrd/base.h"
+#include "numa-migrd/config.h"
+#include "numa-migrd/event.h"
+#include "numa-migrd/platform.h"
+#include "numa-migrd/topology.h"
+
+struct nm_sample {
+	enum nm_event_kind kind; /* CLOCK/CYCLES: a thread ran here; FAULT_*: it touched an address */
+	uint32_t pid, tid;       /* in the daemon's (the host's) pid namespace */
+	uint32_t cpu;
+	uint64_t time_ns;         /* perf clock */
+	uint64_t address;         /* FAULT_* only */
+	uint64_t physical_address; /* 0 = not known */
+};
+
+enum nm_task_event_kind { NM_TASK_FORK, NM_TASK_EXIT, NM_TASK_COMM, NM_TASK_EXEC };
+
+struct nm_task_event {
+	enum nm_task_event_kind kind;
+	uint32_t pid, tid;
+	uint32_t parent_pid, parent_tid; /* FORK only; parent_pid == pid: a new thread */
+	uint64_t time_ns;
+};
+
+/* Receivers of what a ring held, in ring order. on_sample is the hot path. */
+struct nm_sample_sink {
+	void *context;
+	void (*on_sample)(void *context, const struct nm_sample *sample);
+	void (*on_task)(void *context, const struct nm_task_event *event);
+};
+
+/* What decoding met besides samples; counters only grow. */
+struct nm_ring_counts {
+	uint64_t samples;
+	uint64_t task_events;
+	uint64_t lost;       /* records the kernel dropped (LOST, LOST_SAMPLES) */
+	uint64_t throttled;  /* THROTTLE records */
+	uint64_t corrupt;    /* a record whose size cannot be: the rest of the ring was skipped */
+	uint64_t unknown;    /* records of other types or ids, skipped */
+};
+
+/* Which event an IDENTIFIER means; ids of one CPU's ring (few, searched linearly). */
+struct nm_ring_layout {
+	uint32_t cpu;
+	unsigned count;
+	struct {
+		uint64_t id;
+		enum nm_event_kind kind;
+	} events[NM_EVENT_KIND_MAX];
+};
+
+/*
+ * Decodes the records in [tail, head) of a ring of `size` bytes (power of two; head and tail count up
+ * for ever, as in perf_event_mmap_page). Returns the new tail (== head but for a torn last record never:
+ * the kernel publishes whole records). Pure. Records may wrap; a size < 8 or beyond head is corruption:
+ * counted, and the rest is skipped.
+ */
+uint64_t nm_ring_decode(const struct nm_ring_layout *layout, const uint8_t *ring, size_t size,
+			uint64_t tail, uint64_t head, const struct nm_sample_sink *sink,
+			struct nm_ring_counts *counts);
+
+/* ---- the source: one ring per usable CPU ---- */
+
+struct nm_source;
+
+/* Why something is not sampled, as a whole sentence with the remedy; `count` CPUs are affected. */
+struct nm_source_problem {
+	int error;          /* negative errno */
+	enum nm_event_kind kind;
+	unsigned count;
+	int first_cpu;
+	char text[256];
+};
+
+struct nm_source_status {
+	bool runs;     /* who ran where is sampled */
+	bool accesses; /* page faults are sampled */
+	bool has_cycles; /* by the PMU's cycles rather than cpu-clock */
+	unsigned cpus_open;
+	uint64_t clock_period; /* ns (cpu-clock) or cycles, as raised by the overhead control */
+	uint64_t fault_period;
+	struct nm_ring_counts counts;
+	const struct nm_source_problem *problems; /* valid until the next call on the source */
+	size_t problem_count;
+};
+
+/*
+ * Opens the best source that really counts on every usable CPU (rings of ring_kb; cycles where a PMU
+ * counts, else cpu-clock; software page faults). Returns 0 even when some events or CPUs are refused:
+ * see nm_source_status(). Raises RLIMIT_NOFILE's soft limit to the hard one. Returns -ENOMEM, or the
+ * first error when nothing at all could be opened (*ret untouched; `status`'s problems are then told in
+ * `error`). Topology, platform and config must outlive the source. Daemon, start and resume.
+ */
+int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
+		   const struct nm_config *config, char *error, size_t error_size,
+		   struct nm_source **ret);
+void nm_source_free(struct nm_source *source);
+NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);
+
+/* An epoll fd that becomes readable when a ring is a quarter full. Owned by the source. */
+int nm_source_fd(const struct nm_source *source);
+
+/* Empties every ring into the sink. Returns the number of records. Tick, and on nm_source_fd(). */
+size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink);
+
+/*
+ * Opens rings on CPUs that came online and closes those that went (topology: the new one, which
+ * replaces the old). An offline CPU's events stay silent for ever otherwise. Tick, on change.
+ */
+int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology);
+
+/*
+ * Turns the clock of idle CPUs off and of busy ones on (busy: share of the last interval per CPU id,
+ * from /proc/stat), so that idle CPUs are not woken. Tick, once per interval.
+ */
+void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus);
+
+/*
+ * Overhead control: `cost_share` is what the daemon and its sampling took of one CPU in the last
+ * interval. Above the cap periods double, below a third of it they halve back to the configured ones.
+ * Returns true when a period changed. Losses (LOST) in the interval count as over the cap.
+ */
+bool nm_source_control_cost(struct nm_source *source, double cost_share);
+
+const struct nm_source_status *nm_source_status(struct nm_source *source);
+
+/* The next period for a cost and a cap (pure): the rule behind nm_source_control_cost(). */
+uint64_t nm_period_next(uint64_t period, uint64_t configured, uint64_t maximum, double cost_share,
+			double cap_share);
+
+/* ---- soft-dirty injection (sampling.md sections 3 and 6) ---- */
+
+/* One process that may be write-protected so that its next writes fault. */
+struct nm_inject_target {
+	uint32_t pid;
+	uint64_t start_ticks;
+	uint64_t resident_bytes;
+};
+
+/* Round robin over targets under a rate. State is plain data; copy it freely. */
+struct nm_injector {
+	double budget_bytes;   /* what may still be protected; refilled by rate × time */
+	uint64_t last_time_ns;
+	uint32_t last_pid;     /* where the round robin stands */
+	uint64_t writes, refused;
+	int last_error;
+	unsigned silent_probes; /* writes after which no fault came: the kernel lacks CONFIG_MEM_SOFT_DIRTY */
+	uint64_t faults_before;
+};
+
+/*
+ * Write-protects as many targets (ascending pid, from where the last call stopped) as the rate of
+ * mb_per_s allows; a target larger than one second's budget waits until the budget has grown to its
+ * size. Returns the number protected, or -EOPNOTSUPP once three writes in a row brought no page fault
+ * (`faults_seen`: a counter of fault samples so far): the kernel accepts the write and does nothing.
+ */
+int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platform,
+			 const struct nm_inject_target *targets, size_t count, double mb_per_s,
+			 uint64_t now_ns, uint64_t faults_seen);
+
+#endif
