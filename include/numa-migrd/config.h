@@ -20,6 +20,7 @@ enum nm_gate { NM_GATE_BENEFIT, NM_GATE_PAPER };
 enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
 enum nm_preferred_ties { NM_TIES_ONE, NM_TIES_ALL };
+enum nm_overcommit { NM_OVERCOMMIT_PAGES, NM_OVERCOMMIT_IGNORE };
 enum nm_journal_level { NM_JOURNAL_ERROR, NM_JOURNAL_NOTICE, NM_JOURNAL_DECISIONS, NM_JOURNAL_DEBUG };
 
 /* One pattern of targets.include / targets.exclude: all given globs (fnmatch(3)) must match. */
@@ -67,6 +68,7 @@ struct nm_config {
 		enum nm_pin pin;          /* auto (paper: core) */
 		enum nm_lottery lottery;  /* proportional (paper: paper) */
 		enum nm_preferred_ties preferred_ties; /* one (paper: all) */
+		enum nm_overcommit overcommit; /* pages (paper: ignore): a full preferred node takes no more threads */
 		uint64_t n;               /* threads considered and moves made per interval; paper: 1 */
 		double q1, q2;            /* 2, 4: tickets for a free CPU and for the preferred node; 0–1000 */
 		double free_max;          /* 0.05; busy share below which a CPU is free (paper: 0) */

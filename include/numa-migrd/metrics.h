@@ -20,7 +20,8 @@ struct nm_figures {
 	double access_total;   /* Σ_k accesses, in the window (history half-life) */
 	uint32_t access_new;   /* access samples in this interval */
 	double local_share;    /* accesses[home_node] / total; NaN without accesses */
-	const double *accesses; /* nr_nodes values; valid until the next nm_metrics_* call */
+	const double *accesses; /* nr_nodes values of the window; valid until the next nm_metrics_* call */
+	const uint32_t *fresh;  /* nr_nodes access samples of this interval alone: what a verdict rests on */
 };
 
 struct nm_metrics;

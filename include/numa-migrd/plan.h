@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Proposals → a bounded plan: what will be done to which thread, in which order, and how to undo it.
+ * Pure; everything the actuator needs is allocated here, so that acting and undoing allocate nothing.
+ */
+#ifndef NUMA_MIGRD_PLAN_H
+#define NUMA_MIGRD_PLAN_H
+
+#include "numa-migrd/policy.h"
+#include "numa-migrd/snapshot.h"
+
+enum nm_step_pin {
+	NM_STEP_LEASE, /* the mask stays narrowed while evidence renews it */
+	NM_STEP_NUDGE, /* narrowed until the thread is seen there, then widened at once */
+};
+
+struct nm_step {
+	uint32_t tid, pid;
+	uint64_t start_ticks;
+	enum nm_step_pin pin;
+	int cpu_from, cpu_to, node_from, node_to;
+	hwloc_bitmap_t target;     /* mask to set: inside the original; owned by the plan */
+	hwloc_const_bitmap_t original; /* the outer bound, what restoring means; owned by the roster */
+	bool unrestricted;
+	double local_before;  /* local share when decided; NaN where unknown */
+	double accesses_before;
+	char comm[NM_COMM_BYTES];
+};
+
+enum nm_decision_kind { NM_DECISION_MIGRATE, NM_DECISION_SWAP, NM_DECISION_ROLLBACK };
+
+struct nm_decision {
+	uint64_t id;
+	enum nm_decision_kind kind;
+	uint64_t interval;
+	uint64_t undoes; /* ROLLBACK: the decision it undoes; else 0 */
+	struct nm_tickets tickets;
+	double draw, gain;
+	unsigned nr_steps; /* 1, or 2 for a swap: both or neither */
+	struct nm_step steps[2];
+};
+
+struct nm_plan {
+	struct nm_decision *decisions;
+	size_t count;
+	uint64_t stopped_by_budget; /* proposals beyond moves_per_interval */
+	uint64_t stopped_by_mask;   /* the destination holds no CPU the thread may use */
+};
+void nm_plan_clear(struct nm_plan *plan);
+
+/*
+ * Turns proposals into decisions, in their order, within threads.moves_per_interval (a swap counts two).
+ * Pin per threads.pin: "auto" leases, but nudges threads of young or spawning processes. Decision ids
+ * count up from *next_id, which is advanced. Returns 0 or -ENOMEM (nothing planned). Tick, plan stage.
+ */
+int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);
+
+/* What a verdict sends back: the threads and where they came from. */
+struct nm_rollback {
+	uint64_t decision;
+	unsigned nr_threads;
+	struct {
+		uint32_t tid;
+		int cpu_from, node_from; /* where it came from: where it goes */
+	} threads[2];
+};
+
+/*
+ * Adds a rollback to the plan: each thread that still lives is leased back to its source node (its source
+ * CPU under pin = "core"); dead threads are skipped. Outside the budget: undoing is never put off.
+ */
+int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			 const struct nm_rollback *rollback, uint64_t *next_id, struct nm_plan *plan);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Snapshot → proposals, each with its tickets and draw. A policy is a function of values: the snapshot,
+ * the rules (the configuration's threads group) and the generator.
+ */
+#ifndef NUMA_MIGRD_POLICY_H
+#define NUMA_MIGRD_POLICY_H
+
+#include "numa-migrd/config.h"
+#include "numa-migrd/rng.h"
+#include "numa-migrd/snapshot.h"
+
+enum nm_proposal_kind { NM_PROPOSAL_MIGRATE, NM_PROPOSAL_SWAP };
+
+struct nm_move {
+	uint32_t thread; /* index into the snapshot's threads */
+	int cpu_from, cpu_to;
+	int node_from, node_to;
+};
+
+struct nm_tickets {
+	double total;
+	double free_cpu;  /* q1 */
+	double preferred; /* q2 of the thread */
+	double partner;   /* q2 of the swap partner */
+};
+
+struct nm_proposal {
+	enum nm_proposal_kind kind;
+	struct nm_move moves[2]; /* the second only for a swap */
+	struct nm_tickets tickets;
+	double draw;  /* paper lottery: u in [0, Q); proportional: the key -ln(u)/Q, smaller wins */
+	double gain;  /* predicted rise of local accesses over the threads moved, as a share of their accesses */
+};
+
+struct nm_proposals {
+	struct nm_proposal *items; /* winners in order of the lottery, at most n, conflict-free */
+	size_t count;
+	uint64_t threads_considered; /* |Θ̂| */
+	uint64_t candidates;         /* that stood in the lottery */
+	uint64_t stopped_by_gate;
+	uint64_t stopped_by_owner;   /* swaps between users */
+};
+void nm_proposals_clear(struct nm_proposals *proposals);
+
+/*
+ * LBMA (lbma-imar2 section 4.2, algorithm 1; algorithms.md section 2): n threads at random, their
+ * candidates with tickets, gate, lottery. Winners share no thread and no free CPU. Returns 0 (also with
+ * nothing to propose) or -ENOMEM. Tick, policy stage.
+ */
+int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		    struct nm_rng *rng, struct nm_proposals *ret);
+
+/*
+ * The benefit gate (algorithms.md section 2): the predicted rise of local accesses over the threads
+ * moved, as a share of all their accesses; the gate lets through gain > margin. Pure.
+ */
+double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *moves, size_t count);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One interval as an immutable value: managed threads with their figures, processes, CPUs. Everything
+ * that a policy may look at is here, and nothing else. Pure.
+ */
+#ifndef NUMA_MIGRD_SNAPSHOT_H
+#define NUMA_MIGRD_SNAPSHOT_H
+
+#include "numa-migrd/base.h"
+#include "numa-migrd/config.h"
+#include "numa-migrd/metrics.h"
+#include "numa-migrd/roster.h"
+#include "numa-migrd/topology.h"
+
+struct nm_snap_thread {
+	uint32_t tid, pid;
+	uint64_t start_ticks;
+	unsigned process;  /* index into processes */
+	int home_cpu;      /* -1: did not run */
+	int home_node;     /* -1: no home (did not run, or too spread over nodes) */
+	double run_share;
+	double access_total;
+	double local_share; /* NaN without accesses */
+	const double *accesses; /* nr_nodes, window; owned by the snapshot */
+	const uint32_t *fresh;  /* nr_nodes, this interval */
+	int preferred;     /* node index (the one-tie rule, moved to a node with CPUs); -1: none */
+	hwloc_const_bitmap_t allowed; /* outer bound for destinations */
+	bool unrestricted;
+	bool valid;   /* active, enough accesses, has a home: may stand in the lottery and in means */
+	bool movable; /* past warm-up, not barred */
+};
+
+struct nm_snap_process {
+	uint32_t pid, uid;
+	const char *comm; /* escaped; owned by the snapshot */
+	unsigned threads; /* managed ones */
+	bool young;    /* younger than threads.young_s: a lease would be seen by its sizing */
+	bool spawning; /* created a thread or child within threads.quiet_s */
+};
+
+struct nm_snap_cpu {
+	int node;          /* -1: absent or offline */
+	bool usable;
+	bool free;         /* busy share below free_max and home of no managed thread */
+	bool sibling_busy; /* an SMT sibling is at or above free_max */
+	double busy_share; /* everything that ran, from /proc/stat */
+	unsigned first_home, homes; /* its managed home threads: snapshot->home_threads[first_home …] */
+};
+
+struct nm_snapshot {
+	uint64_t interval; /* number of this interval since the start */
+	uint64_t time_ns;
+	const struct nm_topology *topology;
+	struct nm_snap_thread *threads; /* ascending tid */
+	size_t nr_threads;
+	struct nm_snap_process *processes;
+	size_t nr_processes;
+	struct nm_snap_cpu *cpus; /* topology->nr_cpus */
+	uint32_t *home_threads;   /* thread indices grouped by home CPU, ascending tid in each group */
+};
+
+struct nm_snapshot_input {
+	uint64_t interval, time_ns;
+	const struct nm_topology *topology;
+	const struct nm_config *config;
+	const struct nm_figures *figures; /* ascending tid */
+	size_t nr_figures;
+	const struct nm_member *members; /* ascending tid; managed threads only */
+	size_t nr_members;
+	const double *busy_share; /* per CPU id */
+};
+
+/* Builds the value; copies what it keeps (but topology and masks, which must outlive it). -ENOMEM. */
+int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret);
+void nm_snapshot_free(struct nm_snapshot *snapshot);
+NM_DEFINE_CLEANUP(struct nm_snapshot, nm_snapshot_free);
+
+/* The thread with this id, or NULL. */
+const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapshot, uint32_t tid);
+
+/* Does the thread prefer this node, under the tie rule? (algorithms.md section 2, "Preferred node, ties") */
+bool nm_snapshot_prefers(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+			 int node, enum nm_preferred_ties ties);
+
+#endif
