@@ -22,9 +22,12 @@ const char *nm_event_name(enum nm_event_kind kind);
 
 /*
  * Fills *ret for an event of the list. Returns 0; -EINVAL for an unknown kind or a period outside the
- * kind's range (clock: 1 ms–1 s; cycles: 100,000–10^11; faults: 1–10^6). Every event carries
- * PERF_SAMPLE_IDENTIFIER|TID|TIME and sample_id_all; faults add ADDR|PHYS_ADDR, and never PERIOD, with
- * which software events ignore sample_period (sampling.md, trap 1). perf_event_open(2).
+ * kind's range (clock: 1 ms–1 s; cycles: 100,000–10^11; faults: 1–10^6). The side-band event counts
+ * nothing, so its "period" is the mark of the ring it leads: the number of unread bytes at which the
+ * reader is woken (wakeup_watermark; 1–2^30). Every event carries PERF_SAMPLE_IDENTIFIER|TID|TIME and
+ * sample_id_all; faults add ADDR|PHYS_ADDR, and never PERIOD, with which software events ignore
+ * sample_period (sampling.md, trap 1). The read format of all is TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING,
+ * which tells whether a counter really counts. perf_event_open(2).
  */
 int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_attr *ret);
 

@@ -91,6 +91,7 @@ struct nm_source_status {
 	unsigned cpus_open;
 	uint64_t clock_period; /* ns (cpu-clock) or cycles, as raised by the overhead control */
 	uint64_t fault_period;
+	double run_sample_ns; /* CPU time one run sample stands for (for cycles: at the CPU's top frequency) */
 	struct nm_ring_counts counts;
 	const struct nm_source_problem *problems; /* valid until the next call on the source */
 	size_t problem_count;
