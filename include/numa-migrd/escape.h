@@ -7,6 +7,7 @@
 #define NUMA_MIGRD_ESCAPE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Writes `text` (length bytes, may hold NULs and any bytes) to `out` as printable, valid UTF-8 on one
@@ -15,5 +16,11 @@
  * whole character and ends in "…". `out` is always NUL-terminated (out_size >= 4). Returns its length.
  */
 size_t nm_escape(char *out, size_t out_size, const char *text, size_t length);
+
+/*
+ * The well-formed UTF-8 sequence at the start of text (length bytes; Unicode 15, table 3-7): returns its
+ * size, 1 to 4, and its code point; 0, with *ret_code untouched, where there is none.
+ */
+size_t nm_utf8_decode(const char *text, size_t length, uint32_t *ret_code);
 
 #endif

@@ -57,18 +57,18 @@ static size_t sequence_length(unsigned char lead)
 	return 0;
 }
 
-/* Length of the well-formed UTF-8 sequence at text (Unicode 15, table 3-7), or 0. */
-static size_t decode(const unsigned char *text, size_t length, uint32_t *ret_code)
+size_t nm_utf8_decode(const char *text, size_t length, uint32_t *ret_code)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t size = sequence_length(text[0]);
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t size = length > 0 ? sequence_length(bytes[0]) : 0;
 	if (size == 0 || size > length)
 		return 0;
-	uint32_t code = size == 1 ? text[0] : text[0] & (0x7fU >> size);
+	uint32_t code = size == 1 ? bytes[0] : bytes[0] & (0x7fU >> size);
 	for (size_t i = 1; i < size; i++) {
-		if ((text[i] & 0xc0) != 0x80)
+		if ((bytes[i] & 0xc0) != 0x80)
 			return 0;
-		code = code << 6 | (text[i] & 0x3f);
+		code = code << 6 | (bytes[i] & 0x3f);
 	}
 	if (code < smallest[size] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
 		return 0;
@@ -76,24 +76,24 @@ static size_t decode(const unsigned char *text, size_t length, uint32_t *ret_cod
 	return size;
 }
 
-static size_t escape_bytes(char *out, const unsigned char *text, size_t length)
+static size_t escape_bytes(char *out, const char *text, size_t length)
 {
 	static const char digits[] = "0123456789abcdef";
 	for (size_t i = 0; i < length; i++) {
+		unsigned char byte = (unsigned char)text[i];
 		*out++ = '\\';
 		*out++ = 'x';
-		*out++ = digits[text[i] >> 4];
-		*out++ = digits[text[i] & 0xf];
+		*out++ = digits[byte >> 4];
+		*out++ = digits[byte & 0xf];
 	}
 	return length * 4;
 }
 
 /* One character of text, as it may be shown, in piece; returns how much of text it was. */
-static size_t next_piece(const unsigned char *text, size_t length, char *piece,
-			 size_t *ret_piece_size)
+static size_t next_piece(const char *text, size_t length, char *piece, size_t *ret_piece_size)
 {
 	uint32_t code;
-	size_t size = decode(text, length, &code);
+	size_t size = nm_utf8_decode(text, length, &code);
 	if (size > 0 && is_printable(code)) {
 		memcpy(piece, text, size);
 		*ret_piece_size = size;
@@ -106,12 +106,11 @@ static size_t next_piece(const unsigned char *text, size_t length, char *piece,
 
 size_t nm_escape(char *out, size_t out_size, const char *text, size_t length)
 {
-	const unsigned char *rest = (const unsigned char *)text;
 	size_t room = out_size - 1, used = 0, cut = 0;
 	while (length > 0) {
 		char piece[MAX_PIECE];
 		size_t piece_size;
-		size_t taken = next_piece(rest, length, piece, &piece_size);
+		size_t taken = next_piece(text, length, piece, &piece_size);
 		if (piece_size > room - used) {
 			memcpy(out + cut, ELLIPSIS, ELLIPSIS_SIZE);
 			used = cut + ELLIPSIS_SIZE;
@@ -121,7 +120,7 @@ size_t nm_escape(char *out, size_t out_size, const char *text, size_t length)
 		used += piece_size;
 		if (used + ELLIPSIS_SIZE <= room)
 			cut = used;
-		rest += taken;
+		text += taken;
 		length -= taken;
 	}
 	out[used] = '\0';

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/base.h"
+
+/* AddressSanitizer, where linked, asks this: the overflow below must fail, not abort. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+struct thing {
+	unsigned *freed;
+};
+
+static void thing_free(struct thing *thing)
+{
+	if (thing)
+		(*thing->freed)++;
+}
+NM_DEFINE_CLEANUP(struct thing, thing_free);
+
+static void leave_scope(struct thing *thing)
+{
+	nm_auto(thing_freep) struct thing *owned = thing;
+	assert_ptr_equal(owned, thing);
+}
+
+static struct thing *hand_over(struct thing *thing)
+{
+	nm_auto(thing_freep) struct thing *owned = thing;
+	return NM_TAKE(owned);
+}
+
+static void test_cleanup_and_take(void **state)
+{
+	unsigned freed = 0;
+	struct thing thing = {&freed};
+
+	(void)state;
+	leave_scope(&thing);
+	assert_int_equal(freed, 1);
+	leave_scope(NULL);
+	assert_int_equal(freed, 1);
+	assert_ptr_equal(hand_over(&thing), &thing);
+	assert_int_equal(freed, 1);
+}
+
+static void test_take_leaves_null(void **state)
+{
+	int value = 3, *pointer = &value;
+
+	(void)state;
+	assert_ptr_equal(NM_TAKE(pointer), &value);
+	assert_null(pointer);
+	assert_null(NM_TAKE(pointer));
+}
+
+static void test_autofree(void **state)
+{
+	(void)state;
+	nm_autofree char *none = NULL;
+	nm_autofree char *some =
+		malloc(16); /* the leak checker of the asan build looks after this */
+	assert_non_null(some);
+	assert_null(none);
+}
+
+static void test_container_of(void **state)
+{
+	struct outer {
+		int before;
+		struct thing inner;
+	} outer = {0};
+
+	(void)state;
+	assert_ptr_equal(NM_CONTAINER_OF(&outer.inner, struct outer, inner), &outer);
+}
+
+static void test_array_size(void **state)
+{
+	uint64_t numbers[7];
+
+	(void)state;
+	assert_int_equal(NM_ARRAY_SIZE(numbers), 7);
+}
+
+static void test_reserve_grows_and_keeps(void **state)
+{
+	nm_autofree uint32_t *array = NULL;
+	size_t capacity = 0;
+
+	(void)state;
+	for (uint32_t used = 0; used < 1000; used++) {
+		void *grown = array;
+
+		assert_int_equal(nm_reserve(&grown, &capacity, used, sizeof(*array)), 0);
+		array = grown;
+		assert_true(capacity > used);
+		array[used] = used * 3;
+	}
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(array[i], i * 3);
+}
+
+static void test_reserve_leaves_alone(void **state)
+{
+	char one;
+	void *array = &one;
+	size_t capacity = 4;
+
+	(void)state;
+	assert_int_equal(nm_reserve(&array, &capacity, 3, 1), 0);
+	assert_ptr_equal(array, &one);
+	assert_int_equal(capacity, 4);
+}
+
+static void test_reserve_overflow(void **state)
+{
+	void *array = NULL;
+	size_t capacity = SIZE_MAX / 4;
+
+	(void)state;
+	assert_int_equal(nm_reserve(&array, &capacity, SIZE_MAX / 4, 1024), -ENOMEM);
+	assert_null(array);
+	assert_int_equal(capacity, SIZE_MAX / 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cleanup_and_take),
+		cmocka_unit_test(test_take_leaves_null),
+		cmocka_unit_test(test_autofree),
+		cmocka_unit_test(test_container_of),
+		cmocka_unit_test(test_array_size),
+		cmocka_unit_test(test_reserve_grows_and_keeps),
+		cmocka_unit_test(test_reserve_leaves_alone),
+		cmocka_unit_test(test_reserve_overflow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

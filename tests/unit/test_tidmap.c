@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/tidmap.h"
+
+#define LARGEST ((1U << 22) - 1)
+
+static int setup(void **state)
+{
+	struct nm_tidmap *map = NULL;
+
+	if (nm_tidmap_new(&map) < 0)
+		return -1;
+	*state = map;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	nm_tidmap_free(*state);
+	return 0;
+}
+
+static void test_empty(void **state)
+{
+	const struct nm_tidmap *map = *state;
+
+	for (uint32_t tid = 0; tid <= LARGEST; tid++)
+		assert_int_equal(nm_tidmap_get(map, tid), NM_TIDMAP_NONE);
+}
+
+static void test_set_get_replace_remove(void **state)
+{
+	struct nm_tidmap *map = *state;
+
+	assert_int_equal(nm_tidmap_set(map, 4711, 0), 0);
+	assert_int_equal(nm_tidmap_get(map, 4711), 0);
+	assert_int_equal(nm_tidmap_set(map, 4711, NM_TIDMAP_NONE - 1), 0);
+	assert_int_equal(nm_tidmap_get(map, 4711), NM_TIDMAP_NONE - 1);
+	nm_tidmap_remove(map, 4711);
+	assert_int_equal(nm_tidmap_get(map, 4711), NM_TIDMAP_NONE);
+}
+
+static void test_edges(void **state)
+{
+	static const uint32_t tids[] = {0, 1, 1023, 1024, 1025, LARGEST - 1024, LARGEST};
+	struct nm_tidmap *map = *state;
+
+	for (uint32_t i = 0; i < NM_ARRAY_SIZE(tids); i++)
+		assert_int_equal(nm_tidmap_set(map, tids[i], i + 100), 0);
+	for (uint32_t i = 0; i < NM_ARRAY_SIZE(tids); i++)
+		assert_int_equal(nm_tidmap_get(map, tids[i]), i + 100);
+	assert_int_equal(nm_tidmap_get(map, 2), NM_TIDMAP_NONE);
+	assert_int_equal(nm_tidmap_get(map, 1026), NM_TIDMAP_NONE);
+}
+
+static void test_out_of_range(void **state)
+{
+	struct nm_tidmap *map = *state;
+
+	assert_int_equal(nm_tidmap_set(map, LARGEST + 1, 1), -ERANGE);
+	assert_int_equal(nm_tidmap_set(map, UINT32_MAX, 1), -ERANGE);
+	assert_int_equal(nm_tidmap_get(map, LARGEST + 1), NM_TIDMAP_NONE);
+	assert_int_equal(nm_tidmap_get(map, UINT32_MAX), NM_TIDMAP_NONE);
+	nm_tidmap_remove(map, LARGEST + 1);
+	nm_tidmap_remove(map, UINT32_MAX);
+}
+
+static void test_remove_unknown(void **state)
+{
+	struct nm_tidmap *map = *state;
+
+	nm_tidmap_remove(map, 77);
+	assert_int_equal(nm_tidmap_set(map, 78, 5), 0);
+	nm_tidmap_remove(map, 77);
+	assert_int_equal(nm_tidmap_get(map, 78), 5);
+}
+
+static void test_full_map(void **state)
+{
+	struct nm_tidmap *map = *state;
+
+	for (uint32_t tid = 0; tid <= LARGEST; tid++)
+		assert_int_equal(nm_tidmap_set(map, tid, LARGEST - tid), 0);
+	for (uint32_t tid = 0; tid <= LARGEST; tid++)
+		assert_int_equal(nm_tidmap_get(map, tid), LARGEST - tid);
+}
+
+static void test_free_null(void **state)
+{
+	(void)state;
+	nm_tidmap_free(NULL);
+	nm_auto(nm_tidmap_freep) struct nm_tidmap *none = NULL;
+	assert_null(none);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_set_get_replace_remove, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_edges, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_out_of_range, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_remove_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full_map, setup, teardown),
+		cmocka_unit_test(test_free_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
