@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* What the lab's guest programs share: memory on a chosen node, a thread on a chosen node, touching. */
+#ifndef NUMA_MIGRD_LAB_H
+#define NUMA_MIGRD_LAB_H
+
+#define _GNU_SOURCE
+#include <err.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LAB_PAGE = 4096 };
+
+static inline unsigned long lab_number(const char *text)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (*text == '\0' || *end != '\0')
+		errx(64, "not a number: %s", text);
+	return value;
+}
+
+/* Small pages, so that each page a thread touches can be seen, all on one node. */
+static inline unsigned char *lab_map_on_node(size_t length, unsigned long node)
+{
+	unsigned long mask = 1UL << node;
+	unsigned char *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		err(1, "mmap");
+	madvise(memory, length, MADV_NOHUGEPAGE);
+	if (syscall(SYS_mbind, memory, length, MPOL_BIND, &mask, sizeof(mask) * 8, 0UL) < 0)
+		err(1, "mbind to node %lu", node);
+	return memory;
+}
+
+static inline void lab_touch(unsigned char *memory, size_t length)
+{
+	for (size_t i = 0; i < length; i += 256)
+		((volatile unsigned char *)memory)[i]++;
+}
+
+/* Lets the calling thread begin on the node and then run where it likes: nothing pulls it away. */
+static inline void lab_start_on_node(unsigned long node)
+{
+	cpu_set_t before, there;
+	unsigned int first, last;
+	char path[80];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%lu/cpulist", node);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%u-%u", &first, &last) != 2)
+		errx(1, "no range of CPUs in %s", path);
+	fclose(file);
+	CPU_ZERO(&there);
+	for (unsigned int cpu = first; cpu <= last; cpu++)
+		CPU_SET(cpu, &there);
+	if (sched_getaffinity(0, sizeof(before), &before) < 0 || sched_setaffinity(0, sizeof(there), &there) < 0 ||
+	    sched_setaffinity(0, sizeof(before), &before) < 0)
+		err(1, "starting on node %lu", node);
+}
+
+#endif

@@ -1,0 +1,145 @@
+# shellcheck shell=bash
+# Helpers of the scenarios, inside the guest. A scenario's standard output holds results only: TAP
+# without numbers, "name value unit" lines and "# …" remarks.
+set -u
+
+readonly CONF=/etc/numa-migrd.conf PACKAGE=/lab/numa-migrd.deb
+mark='' # journal cursor: entries() sees what came later
+
+ok() { echo "ok - $*"; }
+not_ok() { echo "not ok - $*"; }
+skip() { echo "ok - $1 # SKIP $2"; } # DESCRIPTION WHY
+note() { echo "# $*"; }
+figure() { echo "$1 $2 $3"; } # NAME VALUE UNIT
+full() { [[ ${LAB_FULL:-0} == 1 ]]; }
+
+check() { # DESCRIPTION COMMAND…
+	local description=$1
+	shift
+	if "$@" >&2; then ok "$description"; else not_ok "$description"; fi
+}
+
+check_equal() { # DESCRIPTION WANTED FOUND
+	if [[ $2 == "$3" ]]; then
+		ok "$1"
+	else
+		not_ok "$1"
+		printf '# wanted:\n%s\n# found:\n%s\n' "$2" "$3" | sed '/^#/!s/^/#   /'
+	fi
+}
+
+fails() { ! "$@"; }
+
+wait_for() { # SECONDS COMMAND…
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.5
+	done
+}
+
+# ---- the daemon ----
+
+# Every scenario begins here: the package installed, the shipped settings, the daemon not running, the
+# kernel's balancing as it was at boot.
+begin() {
+	if ! dpkg -s numa-migrd >/dev/null 2>&1; then
+		dpkg -i "$PACKAGE" >&2 || not_ok "the package installs"
+		cp "$CONF" /run/lab/shipped.conf
+	fi
+	systemctl stop numa-migrd
+	systemctl reset-failed numa-migrd 2>/dev/null
+	cp /run/lab/shipped.conf "$CONF"
+	balancing 1
+	mark_journal
+}
+
+balancing() {
+	[[ ! -e /proc/sys/kernel/numa_balancing ]] || echo "$1" >/proc/sys/kernel/numa_balancing
+}
+
+# LBMA on the processes with these command names, seeing writes by soft-dirty; TEXT adds to `threads`.
+settings_soft_dirty() { # TEXT COMMAND…
+	local text=$1 command include=()
+	shift
+	for command; do
+		include+=("{ command = \"$command\"; }")
+	done
+	cat >"$CONF" <<-SETTINGS
+		targets: { include = ( $(IFS=,; echo "${include[*]}") ); };
+		sampling: { inject = "soft_dirty"; accept_soft_dirty_risk = true; };
+		threads: { policy = "lbma"; $text };
+	SETTINGS
+}
+
+daemon_pid() { systemctl show -P MainPID numa-migrd; }
+is_active() { systemctl --quiet is-active numa-migrd; }
+
+# ---- its journal ----
+
+mark_journal() {
+	journalctl --sync
+	mark=$(journalctl -q -n 0 --show-cursor | sed -n 's/^-- cursor: //p')
+}
+
+entries() { # [FIELD=VALUE…]: as text, one line each
+	journalctl -q -o json --after-cursor="$mark" SYSLOG_IDENTIFIER=numa-migrd "$@"
+}
+
+count_entries() {
+	journalctl --sync
+	entries "$@" | wc -l
+}
+
+has_entry() { (($(count_entries "$@") > 0)); }
+
+field() { # NAME [FIELD=VALUE…]: that field of the entries
+	journalctl -q -o cat --output-fields="$1" --after-cursor="$mark" SYSLOG_IDENTIFIER=numa-migrd "${@:2}"
+}
+
+# ---- threads ----
+
+threads_of() { # PID…
+	local pid
+	for pid; do
+		ls "/proc/$pid/task"
+	done
+}
+
+mask_of() { # TID
+	sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$1/status"
+}
+
+# "TID mask" of every thread of these processes.
+masks_of() { # PID…
+	local tid
+	for tid in $(threads_of "$@"); do
+		echo "$tid $(mask_of "$tid")"
+	done
+}
+
+node_of() { # TID: the node it last ran on (two CPUs a node)
+	sed 's/.*) //' "/proc/$1/stat" | awk '{ print int($37 / 2) }'
+}
+
+# Every thread that has used the CPU for a second or more (not the leader that waits) is on the node.
+workers_on() { # NODE PID…
+	local node=$1 pid tid
+	shift
+	for pid; do
+		for tid in $(threads_of "$pid"); do
+			((tid == pid)) || [[ $(node_of "$tid") == "$node" ]] || return 1
+		done
+	done
+}
+
+workers_masked() { # MASK PID…: and so do the masks say
+	local mask=$1 pid tid
+	shift
+	for pid; do
+		for tid in $(threads_of "$pid"); do
+			((tid == pid)) || [[ $(mask_of "$tid") == "$mask" ]] || return 1
+		done
+	done
+}
