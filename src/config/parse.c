@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "numa-migrd/escape.h"
+#include "parse.h"
+#include "scan.h"
+#include "table.h"
+
+#define NAME_MAX_COMPARED 48
+#define PATH_BYTES 128
+
+struct parse {
+	struct nm_report *report;
+	struct nm_config *config;
+};
+
+static bool is_number(const config_setting_t *value)
+{
+	return config_setting_is_number(value) != 0;
+}
+
+static bool is_listing(const config_setting_t *value)
+{
+	return config_setting_is_list(value) || config_setting_is_array(value);
+}
+
+/* The n-th number of the tree is the n-th number of the file: hangs its text on it. */
+static size_t attach_numbers(const config_setting_t *parent, const struct nm_scan *scan,
+			     size_t next)
+{
+	for (int i = 0; i < config_setting_length(parent); i++) {
+		config_setting_t *value = config_setting_get_elem(parent, (unsigned)i);
+		if (config_setting_is_aggregate(value))
+			next = attach_numbers(value, scan, next);
+		else if (is_number(value) && next < scan->count)
+			config_setting_set_hook(value, scan->numbers[next++].text);
+	}
+	return next;
+}
+
+/* The text that nm_setting_assign() is to judge, or NULL for a value of the wrong type. */
+static const char *value_text(const struct nm_setting *setting, const config_setting_t *value)
+{
+	switch (setting->type) {
+	case NM_SETTING_BOOL:
+		if (config_setting_type(value) != CONFIG_TYPE_BOOL)
+			return NULL;
+		return config_setting_get_bool(value) ? "true" : "false";
+	case NM_SETTING_COUNT:
+	case NM_SETTING_REAL:
+		return is_number(value) ? config_setting_get_hook(value) : NULL;
+	case NM_SETTING_CHOICE:
+		return config_setting_get_string(value);
+	case NM_SETTING_TARGETS:
+		return is_listing(value) ? "" : NULL;
+	}
+	return NULL;
+}
+
+void nm_describe_value(const config_setting_t *value, char out[NM_FOUND_BYTES])
+{
+	char text[NM_FOUND_BYTES - 2];
+	switch (config_setting_type(value)) {
+	case CONFIG_TYPE_GROUP:
+		(void)snprintf(out, NM_FOUND_BYTES, "a group");
+		break;
+	case CONFIG_TYPE_ARRAY:
+	case CONFIG_TYPE_LIST:
+		(void)snprintf(out, NM_FOUND_BYTES, "a list");
+		break;
+	case CONFIG_TYPE_BOOL:
+		(void)snprintf(out, NM_FOUND_BYTES, "%s",
+			       config_setting_get_bool(value) ? "true" : "false");
+		break;
+	case CONFIG_TYPE_STRING:
+		(void)nm_escape(text, sizeof(text), config_setting_get_string(value),
+				strlen(config_setting_get_string(value)));
+		(void)snprintf(out, NM_FOUND_BYTES, "\"%s\"", text);
+		break;
+	default:
+		(void)snprintf(out, NM_FOUND_BYTES, "%s",
+			       (const char *)config_setting_get_hook(value));
+		break;
+	}
+}
+
+void nm_report_value(struct nm_report *report, const char *path, const config_setting_t *value,
+		     const char *allowed)
+{
+	char found[NM_FOUND_BYTES];
+	nm_describe_value(value, found);
+	nm_report_error(report, config_setting_source_line(value), "%s: found %s, allowed: %s",
+			path, found, allowed);
+}
+
+static void write_path(char path[PATH_BYTES], const char *group, const char *name)
+{
+	(void)snprintf(path, PATH_BYTES, "%.*s%s%.*s", NAME_MAX_COMPARED, group,
+		       group[0] ? "." : "", NAME_MAX_COMPARED, name);
+}
+
+static void report_setting(const struct parse *parse, const struct nm_setting *setting,
+			   const config_setting_t *value)
+{
+	char path[PATH_BYTES], allowed[256];
+	write_path(path, setting->group, setting->name);
+	nm_setting_allowed(setting, allowed, sizeof(allowed));
+	nm_report_value(parse->report, path, value, allowed);
+}
+
+unsigned nm_name_distance(const char *one, const char *other)
+{
+	unsigned row[NAME_MAX_COMPARED + 1];
+	size_t width = strnlen(other, NAME_MAX_COMPARED), height = strnlen(one, NAME_MAX_COMPARED);
+	for (unsigned j = 0; j <= width; j++)
+		row[j] = j;
+	for (unsigned i = 1; i <= height; i++) {
+		unsigned diagonal = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= width; j++) {
+			unsigned replaced = diagonal + (one[i - 1] != other[j - 1]);
+			unsigned shorter = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+			diagonal = row[j];
+			row[j] = replaced < shorter ? replaced : shorter;
+		}
+	}
+	return row[width];
+}
+
+struct nearest {
+	const char *group, *name;
+	unsigned distance;
+};
+
+/* A setting's name counts for more than the group it was looked for in. */
+static void consider(struct nearest *nearest, const char *group, const char *name,
+		     const char *known_group, const char *known_name)
+{
+	unsigned distance =
+		2 * nm_name_distance(name, known_name) + (strcmp(group, known_group) != 0 ? 1 : 0);
+	if (distance < nearest->distance)
+		*nearest = (struct nearest){known_group, known_name, distance};
+}
+
+static void report_unknown(const struct parse *parse, const char *group,
+			   const config_setting_t *value)
+{
+	const char *name = config_setting_name(value);
+	struct nearest nearest = {"", "", UINT32_MAX};
+	char path[PATH_BYTES], known[PATH_BYTES];
+	for (size_t i = 0; i < nm_setting_count; i++)
+		consider(&nearest, group, name, nm_settings[i].group, nm_settings[i].name);
+	for (size_t i = 0; i < nm_setting_group_count; i++)
+		consider(&nearest, group, name, "", nm_setting_groups[i].name);
+	write_path(path, group, name);
+	write_path(known, nearest.group, nearest.name);
+	nm_report_error(parse->report, config_setting_source_line(value),
+			"%s: unknown setting; the nearest known one is %s", path, known);
+}
+
+static void take_setting(const struct parse *parse, const struct nm_setting *setting,
+			 const config_setting_t *value)
+{
+	const char *text = value_text(setting, value);
+	if (!text || nm_setting_assign(setting, text, parse->config) < 0) {
+		report_setting(parse, setting, value);
+		return;
+	}
+	if (setting->type == NM_SETTING_TARGETS)
+		nm_targets_parse(parse->report, setting->name, value,
+				 (void *)((char *)parse->config + setting->offset));
+}
+
+static void take_group(const struct parse *parse, const config_setting_t *group)
+{
+	const char *name = config_setting_name(group);
+	if (!config_setting_is_group(group)) {
+		nm_report_value(parse->report, name, group, "a group of settings in { }");
+		return;
+	}
+	for (int i = 0; i < config_setting_length(group); i++) {
+		const config_setting_t *value = config_setting_get_elem(group, (unsigned)i);
+		const struct nm_setting *setting =
+			nm_setting_find(name, config_setting_name(value));
+		if (setting)
+			take_setting(parse, setting, value);
+		else
+			report_unknown(parse, name, value);
+	}
+}
+
+static void take_defaults(struct nm_config *config, enum nm_profile profile)
+{
+	for (size_t i = 0; i < nm_setting_count; i++) {
+		const struct nm_setting *setting = &nm_settings[i];
+		bool paper = profile == NM_PROFILE_PAPER && setting->paper;
+		(void)nm_setting_assign(setting, paper ? setting->paper : setting->shipped, config);
+	}
+}
+
+/* The profile first, wherever it stands in the file: what the file sets wins over it. */
+static void take_root(const struct parse *parse, const config_setting_t *root)
+{
+	const config_setting_t *profile = config_setting_get_member(root, "profile");
+	take_defaults(parse->config, NM_PROFILE_SHIPPED);
+	if (profile)
+		take_setting(parse, nm_setting_find("", "profile"), profile);
+	take_defaults(parse->config, parse->config->profile);
+	for (int i = 0; i < config_setting_length(root); i++) {
+		const config_setting_t *value = config_setting_get_elem(root, (unsigned)i);
+		if (value == profile)
+			continue;
+		if (nm_setting_group_find(config_setting_name(value)))
+			take_group(parse, value);
+		else
+			report_unknown(parse, "", value);
+	}
+}
+
+/* Rules over more than one setting; only of settings that are right by themselves. */
+static void check_together(const struct parse *parse, const config_t *file)
+{
+	const struct nm_config *config = parse->config;
+	if (config->sampling.inject != NM_INJECT_SOFT_DIRTY)
+		return;
+	unsigned line = config_setting_source_line(config_lookup(file, "sampling.inject"));
+	if (!config->sampling.accept_soft_dirty_risk)
+		nm_report_error(parse->report, line,
+				"sampling.inject: found \"soft_dirty\", allowed: only with "
+				"sampling.accept_soft_dirty_risk = true");
+	if (!nm_targets_name_something(&config->targets.include))
+		nm_report_error(
+			parse->report, line,
+			"sampling.inject: found \"soft_dirty\", allowed: only with a pattern "
+			"in targets.include that names a command or unit other than \"*\"");
+}
+
+static void report_syntax(struct nm_report *report, const config_t *file, const char *text,
+			  size_t length)
+{
+	unsigned line = (unsigned)config_error_line(file);
+	const char *what = config_error_text(file), *start = text, *end = text + length;
+	char shown[NM_FOUND_BYTES];
+	for (unsigned i = 1; i < line && start < end; i++) {
+		const char *newline = memchr(start, '\n', (size_t)(end - start));
+		start = newline ? newline + 1 : end;
+	}
+	while (start < end && (*start == ' ' || *start == '\t'))
+		start++;
+	const char *newline = memchr(start, '\n', (size_t)(end - start));
+	(void)nm_escape(shown, sizeof(shown), start, (size_t)((newline ? newline : end) - start));
+	nm_report_error(report, line, "%s, in this line or just before it: %s",
+			what ? what : "syntax error", shown);
+}
+
+static int parse_structure(struct nm_report *report, const config_t *file,
+			   const struct nm_scan *scan, struct nm_config **ret)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = calloc(1, sizeof(*config));
+	if (!config)
+		return -ENOMEM;
+	struct parse parse = {.report = report, .config = config};
+	const config_setting_t *root = config_root_setting(file);
+	if (attach_numbers(root, scan, 0) != scan->count) {
+		nm_report_error(report, 0, "a number stands where none can be");
+		return -EINVAL;
+	}
+	take_root(&parse, root);
+	check_together(&parse, file);
+	int r = nm_report_result(report);
+	if (r == 0)
+		*ret = NM_TAKE(config);
+	return r;
+}
+
+int nm_config_parse(const char *name, const char *text, size_t length,
+		    struct nm_config_errors *errors, struct nm_config **ret)
+{
+	struct nm_report report = {.file = name, .errors = errors};
+	nm_auto(nm_scan_clear) struct nm_scan scan = {0};
+	config_t file;
+	int r = nm_scan_text(&report, text, length, &scan);
+	if (r < 0)
+		return report.out_of_memory ? -ENOMEM : r;
+	config_init(&file);
+	if (config_read_string(&file, scan.structure)) {
+		r = parse_structure(&report, &file, &scan, ret);
+	} else {
+		report_syntax(&report, &file, text, length);
+		r = nm_report_result(&report);
+	}
+	config_destroy(&file);
+	return r;
+}
+
+int nm_config_default(struct nm_config **ret)
+{
+	struct nm_config *config = calloc(1, sizeof(*config));
+	if (!config)
+		return -ENOMEM;
+	take_defaults(config, NM_PROFILE_SHIPPED);
+	*ret = config;
+	return 0;
+}
+
+void nm_config_free(struct nm_config *config)
+{
+	if (!config)
+		return;
+	nm_targets_clear(&config->targets.include);
+	nm_targets_clear(&config->targets.exclude);
+	free(config);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "table.h"
+
+/* Each in the order of its enum in config.h. */
+static const char *const profiles[] = {"shipped", "paper", NULL};
+static const char *const sources[] = {"auto", "faults", "none", NULL};
+static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
+static const char *const policies[] = {"none", "lbma", NULL};
+static const char *const gates[] = {"benefit", "paper", NULL};
+static const char *const pins[] = {"auto", "node", "core", "nudge", NULL};
+static const char *const lotteries[] = {"proportional", "paper", NULL};
+static const char *const ties[] = {"one", "all", NULL};
+static const char *const overcommits[] = {"pages", "ignore", NULL};
+static const char *const levels[] = {"error", "notice", "decisions", "debug", NULL};
+
+#define FIELD(g, n) .group = #g, .name = #n, .offset = offsetof(struct nm_config, g.n)
+#define BOOL(g, n, s, p, m)                                                                        \
+	{                                                                                          \
+		FIELD(g, n), .type = NM_SETTING_BOOL, .shipped = (s), .paper = (p), .meaning = (m) \
+	}
+#define CHOICE(g, n, c, s, p, m)                                                                   \
+	{                                                                                          \
+		FIELD(g, n), .type = NM_SETTING_CHOICE, .shipped = (s), .paper = (p),              \
+			     .choices = (c), .meaning = (m)                                        \
+	}
+#define NUMBER(g, n, t, l, h, s, p, m)                                                             \
+	{                                                                                          \
+		FIELD(g, n), .type = (t), .shipped = (s), .paper = (p), .low = (l), .high = (h),   \
+			     .meaning = (m)                                                        \
+	}
+#define COUNT(g, n, ...) NUMBER(g, n, NM_SETTING_COUNT, __VA_ARGS__)
+#define REAL(g, n, ...) NUMBER(g, n, NM_SETTING_REAL, __VA_ARGS__)
+#define TARGETS(n, m)                                                                              \
+	{                                                                                          \
+		FIELD(targets, n), .type = NM_SETTING_TARGETS, .shipped = "( )", .meaning = (m)    \
+	}
+
+/* clang-format off */
+const struct nm_setting_group nm_setting_groups[] = {
+	{"general", "The interval and what holds for everything."},
+	{"targets", "Which processes are managed. Kernel threads, real-time threads and numa-migrd itself never are."},
+	{"sampling", "How it is seen who runs where and who touches which memory."},
+	{"threads", "How threads are moved to their memory."},
+	{"journal", "What is told in the journal."},
+};
+
+const struct nm_setting nm_settings[] = {
+	{.group = "", .name = "profile", .type = NM_SETTING_CHOICE, .offset = offsetof(struct nm_config, profile),
+	 .shipped = "shipped", .paper = "paper", .choices = profiles,
+	 .meaning = "Whose value a setting has that is not set here: ours, or the one of the papers"},
+
+	REAL(general, interval_s, "0.1", "60", "1.0", NULL,
+	     "Seconds from one decision to the next, the papers' T"),
+	COUNT(general, seed, "0", "9223372036854775807", "0", NULL,
+	      "Seed of every random draw; 0 takes one from the kernel and tells it in the journal"),
+	BOOL(general, dry_run, "false", NULL,
+	     "Sample, decide and explain, but change nothing"),
+
+	TARGETS(include, "Manage what matches one of these; without any, every process that is worth it"),
+	TARGETS(exclude, "Never touch what matches one of these, whatever include says"),
+	REAL(targets, min_cpu_percent, "0", "100000", "10", "0",
+	     "A process is worth it from this share of one CPU on, in percent, all its threads together"),
+	COUNT(targets, min_rss_mb, "0", "67108864", "0", "1",
+	      "A process is worth it from this much resident memory on, in MiB; 0 = twice the last-level cache"),
+
+	CHOICE(sampling, source, sources, "auto", NULL,
+	       "Where samples come from: the best source that counts, software page faults, or nowhere"),
+	CHOICE(sampling, inject, injects, "none", NULL,
+	       "Make memory accesses visible by faults of our own causing, where the kernel causes none"),
+	BOOL(sampling, accept_soft_dirty_risk, "false", NULL,
+	     "inject = \"soft_dirty\" disturbs programs that track their own dirty pages: true says that you know"),
+	REAL(sampling, clock_hz, "10", "1000", "100", NULL,
+	     "Samples of the running thread per second and busy CPU"),
+	COUNT(sampling, fault_period, "1", "1000000", "1", NULL,
+	      "Every how many page faults one is looked at"),
+	REAL(sampling, history_s, "0", "3600", "10", "0",
+	     "Half-life of the access counts in seconds; 0 = only the last interval counts"),
+	REAL(sampling, soft_dirty_mb_s, "1", "100000", "256", NULL,
+	     "MiB of memory write-protected per second over all targets, with inject = \"soft_dirty\""),
+	REAL(sampling, overhead_percent, "0.1", "100", "1.0", NULL,
+	     "Own cost in percent of one CPU above which less is sampled"),
+	{FIELD(sampling, ring_kb), .type = NM_SETTING_COUNT, .shipped = "512", .low = "16", .high = "65536",
+	 .power_of_two = true, .meaning = "Sample buffer of each CPU in KiB"},
+
+	CHOICE(threads, policy, policies, "lbma", NULL,
+	       "Who decides: nobody, or lottery-based migration"),
+	CHOICE(threads, gate, gates, "benefit", "paper",
+	       "Let through only moves that bring threads nearer to their memory, or every move"),
+	REAL(threads, gate_margin, "0", "1", "0.05", NULL,
+	     "Share of its accesses that a move must make local, with gate = \"benefit\", or lose to be undone"),
+	CHOICE(threads, pin, pins, "auto", "core",
+	       "How a thread is held: lease or nudge as it fits, lease of the node, lease of one CPU, nudge"),
+	CHOICE(threads, lottery, lotteries, "proportional", "paper",
+	       "How tickets win: in proportion, or by the highest of one draw for each candidate"),
+	CHOICE(threads, preferred_ties, ties, "one", "all",
+	       "Among nodes with equally many accesses, how many are preferred"),
+	CHOICE(threads, overcommit, overcommits, "pages", "ignore",
+	       "A preferred node whose CPUs are all in demand: send no more threads there, or do not look"),
+	COUNT(threads, n, "1", "1024", "8", "1",
+	      "Threads considered, and at most so many moves or swaps, in one interval"),
+	REAL(threads, q1, "0", "1000", "2", NULL,
+	     "Tickets for a free CPU"),
+	REAL(threads, q2, "0", "1000", "4", NULL,
+	     "Tickets for the node that holds most of what the thread accesses"),
+	REAL(threads, free_max, "0", "1", "0.05", "0",
+	     "A CPU is free below this busy share"),
+	REAL(threads, min_run, "0", "1", "0.1", "0",
+	     "Share of the interval that a thread must have run to be considered"),
+	COUNT(threads, min_samples, "1", "1000000", "10", "1",
+	      "Accesses that must have been seen of a thread to consider it"),
+	REAL(threads, home_share, "0", "1", "0.8", "0",
+	     "Share of its run samples that must fall on one node for a thread to be at home there"),
+	REAL(threads, warmup_s, "0", "3600", "5", "0",
+	     "Seconds that a thread is only watched at first"),
+	COUNT(threads, cooldown, "0", "10000", "8", "0",
+	      "Intervals for which a thread is left alone after a move that did not help"),
+	COUNT(threads, moves_per_interval, "1", "4096", "64", NULL,
+	      "Threads moved in one interval, at most"),
+	REAL(threads, lease_expiry_s, "1", "3600", "30", NULL,
+	     "Seconds after which a thread that went quiet gets its own CPU mask back"),
+	REAL(threads, young_s, "0", "3600", "5", NULL,
+	     "Processes younger than this many seconds are nudged, not leased, with pin = \"auto\""),
+	REAL(threads, quiet_s, "0", "3600", "3", NULL,
+	     "Seconds without a new thread or child before a lease, with pin = \"auto\""),
+	BOOL(threads, cross_owner_swap, "false", NULL,
+	     "Let threads of different users change places"),
+	BOOL(threads, rollback, "true", "false",
+	     "Undo a move after which the share of local accesses fell"),
+
+	CHOICE(journal, level, levels, "decisions", NULL,
+	       "How much is told, each with all before it"),
+	COUNT(journal, rate_per_s, "1", "100000", "20", NULL,
+	      "Entries per second, at most; the rest is counted and the count told"),
+};
+/* clang-format on */
+
+const size_t nm_setting_count = NM_ARRAY_SIZE(nm_settings);
+const size_t nm_setting_group_count = NM_ARRAY_SIZE(nm_setting_groups);
+
+const struct nm_setting *nm_setting_find(const char *group, const char *name)
+{
+	for (size_t i = 0; i < nm_setting_count; i++)
+		if (strcmp(nm_settings[i].group, group) == 0 &&
+		    strcmp(nm_settings[i].name, name) == 0)
+			return &nm_settings[i];
+	return NULL;
+}
+
+const struct nm_setting_group *nm_setting_group_find(const char *name)
+{
+	for (size_t i = 0; i < nm_setting_group_count; i++)
+		if (strcmp(nm_setting_groups[i].name, name) == 0)
+			return &nm_setting_groups[i];
+	return NULL;
+}
+
+const char *nm_pin_name(enum nm_pin pin)
+{
+	return pins[pin];
+}
+
+const char *nm_policy_name(enum nm_thread_policy policy)
+{
+	return policies[policy];
+}
+
+const char *nm_gate_name(enum nm_gate gate)
+{
+	return gates[gate];
+}
+
+const char *nm_lottery_name(enum nm_lottery lottery)
+{
+	return lotteries[lottery];
+}
+
+const char *nm_inject_name(enum nm_inject inject)
+{
+	return injects[inject];
+}

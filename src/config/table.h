@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every setting as a row of data. Parsing, validation, defaults, messages and the shipped file all
+ * come from these rows, and the tests hold the manual page to them.
+ */
+#ifndef NM_CONFIG_TABLE_H
+#define NM_CONFIG_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "numa-migrd/config.h"
+
+enum nm_setting_type {
+	NM_SETTING_BOOL,
+	NM_SETTING_COUNT,  /* uint64_t */
+	NM_SETTING_REAL,   /* double */
+	NM_SETTING_CHOICE, /* an enum */
+	NM_SETTING_TARGETS,
+};
+
+/* Values are text as the file would have it (a choice without its quotes), so that they have one
+ * parser. */
+struct nm_setting {
+	const char *group; /* "" = top level */
+	const char *name;
+	enum nm_setting_type type;
+	size_t offset; /* in struct nm_config */
+	const char *shipped;
+	const char *paper; /* NULL = as shipped */
+	const char *low, *high;
+	const char *const *choices; /* NULL-terminated, in the enum's order */
+	bool power_of_two;
+	const char *meaning;
+};
+
+struct nm_setting_group {
+	const char *name;
+	const char *meaning;
+};
+
+extern const struct nm_setting nm_settings[];
+extern const size_t nm_setting_count;
+extern const struct nm_setting_group nm_setting_groups[];
+extern const size_t nm_setting_group_count;
+
+const struct nm_setting *nm_setting_find(const char *group, const char *name);
+const struct nm_setting_group *nm_setting_group_find(const char *name);
+
+/* Validates text and stores it in config (nothing for TARGETS). Returns 0 or -EINVAL. */
+int nm_setting_assign(const struct nm_setting *setting, const char *text, struct nm_config *config);
+
+/* What the setting allows, as words that follow "allowed: ". */
+void nm_setting_allowed(const struct nm_setting *setting, char *out, size_t out_size);
+
+/* Whole numbers and reals as the file may spell them; 0 or -EINVAL. */
+int nm_number_parse_count(const char *text, uint64_t *ret);
+int nm_number_parse_real(const char *text, double *ret);
+
+#endif

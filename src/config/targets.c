@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "parse.h"
+
+#define COMM_LENGTH 15 /* TASK_COMM_LEN - 1, proc(5) */
+#define PATTERN_KEYS "command, unit, user"
+#define PASSWD_BYTES_MAX (1U << 20)
+
+struct pattern {
+	struct nm_report *report;
+	const char *list; /* "include" or "exclude" */
+	struct nm_target *target;
+};
+
+static void report_in(const struct pattern *pattern, const config_setting_t *value,
+		      const char *allowed)
+{
+	char path[64];
+	(void)snprintf(path, sizeof(path), "targets.%s.%.20s", pattern->list,
+		       config_setting_name(value));
+	nm_report_value(pattern->report, path, value, allowed);
+}
+
+/* Copies the string; false when the value is something else, empty, or there is no memory. */
+static bool take_string(const struct pattern *pattern, const config_setting_t *value, char **ret)
+{
+	const char *text = config_setting_get_string(value);
+	if (!text || text[0] == '\0') {
+		report_in(pattern, value, "a text in quotes, not empty");
+		return false;
+	}
+	char *copy = strdup(text);
+	if (!copy) {
+		pattern->report->out_of_memory = true;
+		return false;
+	}
+	*ret = copy;
+	return true;
+}
+
+static void take_command(const struct pattern *pattern, const config_setting_t *value)
+{
+	char *command;
+	if (!take_string(pattern, value, &command))
+		return;
+	pattern->target->command = command;
+	if (!strpbrk(command, "*?[\\") && strlen(command) > COMM_LENGTH)
+		report_in(pattern, value,
+			  "at most 15 bytes, all that the kernel keeps of a command's name, "
+			  "or a pattern with *");
+}
+
+static bool parse_uid(const char *text, uint32_t *ret)
+{
+	unsigned long long value;
+	if (strspn(text, "0123456789") != strlen(text) || strlen(text) > 10)
+		return false;
+	value = strtoull(text, NULL, 10);
+	if (value >= UINT32_MAX) /* (uid_t)-1 is nobody's */
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+/* getpwnam_r(3), "NOTES": what various systems return where there is no such user. */
+static bool is_not_found(int error)
+{
+	return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
+}
+
+/* Returns 0, -ENOENT for no such user, or what the user database failed with. */
+static int find_user(const char *name, uint32_t *ret)
+{
+	for (size_t size = 1024; size <= PASSWD_BYTES_MAX; size *= 2) {
+		struct passwd entry, *found = NULL;
+		nm_autofree char *buffer = malloc(size);
+		if (!buffer)
+			return -ENOMEM;
+		int r = getpwnam_r(name, &entry, buffer, size, &found);
+		if (r == ERANGE)
+			continue;
+		if (!found)
+			return is_not_found(r) ? -ENOENT : -r;
+		*ret = entry.pw_uid;
+		return 0;
+	}
+	return -ERANGE;
+}
+
+static void take_user(const struct pattern *pattern, const config_setting_t *value)
+{
+	struct nm_target *target = pattern->target;
+	if (!take_string(pattern, value, &target->user))
+		return;
+	if (parse_uid(target->user, &target->uid)) {
+		target->has_uid = true;
+		return;
+	}
+	int r = find_user(target->user, &target->uid);
+	target->has_uid = r == 0;
+	if (r == -ENOENT)
+		report_in(pattern, value, "the name or number of a user that this system knows");
+	else if (r < 0)
+		nm_report_error(pattern->report, config_setting_source_line(value),
+				"targets.%s.user: \"%s\" cannot be looked up: %s", pattern->list,
+				target->user, strerrordesc_np(-r));
+}
+
+static void take_key(const struct pattern *pattern, const config_setting_t *value)
+{
+	const char *name = config_setting_name(value);
+	if (strcmp(name, "command") == 0)
+		take_command(pattern, value);
+	else if (strcmp(name, "unit") == 0)
+		(void)take_string(pattern, value, &pattern->target->unit);
+	else if (strcmp(name, "user") == 0)
+		take_user(pattern, value);
+	else
+		nm_report_error(pattern->report, config_setting_source_line(value),
+				"targets.%s.%.40s: unknown setting; known here: " PATTERN_KEYS,
+				pattern->list, name);
+}
+
+static void take_pattern(struct nm_report *report, const char *name, const config_setting_t *value,
+			 struct nm_target *target)
+{
+	struct pattern pattern = {.report = report, .list = name, .target = target};
+	char path[32];
+	(void)snprintf(path, sizeof(path), "targets.%s", name);
+	if (!config_setting_is_group(value) || config_setting_length(value) == 0) {
+		nm_report_value(
+			report, path, value,
+			"a group such as { command = \"x*\"; } with one or more of " PATTERN_KEYS);
+		return;
+	}
+	for (int i = 0; i < config_setting_length(value); i++)
+		take_key(&pattern, config_setting_get_elem(value, (unsigned)i));
+}
+
+void nm_targets_parse(struct nm_report *report, const char *name, const config_setting_t *list,
+		      struct nm_target_list *ret)
+{
+	size_t count = (size_t)config_setting_length(list);
+	if (count == 0)
+		return;
+	ret->items = calloc(count, sizeof(*ret->items));
+	if (!ret->items) {
+		report->out_of_memory = true;
+		return;
+	}
+	ret->count = count;
+	for (size_t i = 0; i < count; i++)
+		take_pattern(report, name, config_setting_get_elem(list, (unsigned)i),
+			     &ret->items[i]);
+}
+
+void nm_targets_clear(struct nm_target_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->items[i].command);
+		free(list->items[i].unit);
+		free(list->items[i].user);
+	}
+	free(list->items);
+	*list = (struct nm_target_list){0};
+}
+
+static bool names_something(const char *glob)
+{
+	return glob && glob[strspn(glob, "*")] != '\0';
+}
+
+bool nm_targets_name_something(const struct nm_target_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (names_something(list->items[i].command) || names_something(list->items[i].unit))
+			return true;
+	return false;
+}
