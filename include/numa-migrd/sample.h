@@ -102,7 +102,8 @@ struct nm_source_status {
  * counts, else cpu-clock; software page faults). Returns 0 even when some events or CPUs are refused:
  * see nm_source_status(). Raises RLIMIT_NOFILE's soft limit to the hard one. Returns -ENOMEM, or the
  * first error when nothing at all could be opened (*ret untouched; `status`'s problems are then told in
- * `error`). Topology, platform and config must outlive the source. Daemon, start and resume.
+ * `error`). The platform must outlive the source. With source = "none" nothing is opened. Daemon, start
+ * and resume.
  */
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
 		   const struct nm_config *config, char *error, size_t error_size,
@@ -113,7 +114,7 @@ NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);
 /* An epoll fd that becomes readable when a ring is a quarter full. Owned by the source. */
 int nm_source_fd(const struct nm_source *source);
 
-/* Empties every ring into the sink. Returns the number of records. Tick, and on nm_source_fd(). */
+/* Empties every ring into the sink. Returns the number of samples and task events. Tick, and on nm_source_fd(). */
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink);
 
 /*

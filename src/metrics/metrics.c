@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* Counting samples into the table of threads. */
+#include <string.h>
+
+#include "table.h"
+
+#define CACHE_LINE 64U
+#define LINE_PAIR 128U
+#define CAPACITY_MIN 64U
+#define NO_INDEX UINT32_MAX
+
+static size_t stride_for(unsigned nr_nodes)
+{
+	size_t bytes = sizeof(struct nm_entry) + 2 * (size_t)nr_nodes * sizeof(uint32_t);
+
+	return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *physmap,
+		   struct nm_metrics **ret)
+{
+	nm_auto(nm_metrics_freep) struct nm_metrics *metrics = calloc(1, sizeof(*metrics));
+
+	if (!metrics)
+		return -ENOMEM;
+	metrics->topology = topology;
+	metrics->physmap = physmap;
+	metrics->nr_nodes = topology->nr_nodes;
+	metrics->stride = stride_for(topology->nr_nodes);
+	metrics->first_free = NO_INDEX;
+	int r = nm_tidmap_new(&metrics->index_of);
+	if (r < 0)
+		return r;
+	*ret = NM_TAKE(metrics);
+	return 0;
+}
+
+void nm_metrics_free(struct nm_metrics *metrics)
+{
+	if (!metrics)
+		return;
+	nm_tidmap_free(metrics->index_of);
+	free(metrics->entries);
+	free(metrics->history);
+	free(metrics->keys);
+	free(metrics->figures);
+	free(metrics->accesses);
+	free(metrics);
+}
+
+int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *topology,
+			const struct nm_physmap *physmap)
+{
+	nm_auto(nm_metrics_freep) struct nm_metrics *fresh = NULL;
+
+	int r = nm_metrics_new(topology, physmap, &fresh);
+	if (r < 0)
+		return r;
+	fresh->losses = metrics->losses;
+	struct nm_metrics old = *metrics;
+	*metrics = *fresh;
+	*fresh = old;
+	return 0;
+}
+
+/* ---- entries ---- */
+
+static int grow(struct nm_metrics *metrics)
+{
+	uint32_t capacity = metrics->capacity ? metrics->capacity * 2 : CAPACITY_MIN;
+	double *history = reallocarray(metrics->history, (size_t)capacity * metrics->nr_nodes,
+				       sizeof(*history));
+
+	if (!history)
+		return -ENOMEM;
+	metrics->history = history;
+	/* CAPACITY_MIN is even, so that the size is a multiple of the alignment. */
+	uint8_t *entries = aligned_alloc(LINE_PAIR, capacity * metrics->stride);
+	if (!entries)
+		return -ENOMEM;
+	if (metrics->used)
+		memcpy(entries, metrics->entries, metrics->used * metrics->stride);
+	free(metrics->entries);
+	metrics->entries = entries;
+	metrics->capacity = capacity;
+	return 0;
+}
+
+static void clear_entry(struct nm_metrics *metrics, uint32_t index, uint32_t pid, uint32_t tid)
+{
+	struct nm_entry *entry = nm_entry_at(metrics, index);
+
+	memset(entry, 0, metrics->stride);
+	entry->pid = pid;
+	entry->tid = tid;
+	memset(nm_history_of(metrics, index), 0, metrics->nr_nodes * sizeof(double));
+}
+
+static void give_back(struct nm_metrics *metrics, uint32_t index)
+{
+	struct nm_entry *entry = nm_entry_at(metrics, index);
+
+	entry->tid = 0;
+	entry->pid = metrics->first_free;
+	metrics->first_free = index;
+}
+
+static int take_free(struct nm_metrics *metrics, uint32_t *ret)
+{
+	if (metrics->first_free != NO_INDEX) {
+		*ret = metrics->first_free;
+		metrics->first_free = nm_entry_at(metrics, *ret)->pid;
+		return 0;
+	}
+	if (metrics->used == metrics->capacity) {
+		int r = grow(metrics);
+		if (r < 0)
+			return r;
+	}
+	*ret = metrics->used++;
+	return 0;
+}
+
+static int add_key(struct nm_metrics *metrics, uint32_t tid, uint32_t index)
+{
+	int r = nm_reserve((void **)&metrics->keys, &metrics->key_capacity, metrics->key_count,
+			   sizeof(*metrics->keys));
+
+	if (r < 0)
+		return r;
+	metrics->keys[metrics->key_count++] = (struct nm_entry_key){.tid = tid, .index = index};
+	metrics->keys_unsorted = true;
+	return 0;
+}
+
+static int try_add_entry(struct nm_metrics *metrics, const struct nm_sample *sample,
+			 struct nm_entry **ret)
+{
+	uint32_t index;
+
+	int r = take_free(metrics, &index);
+	if (r < 0)
+		return r;
+	clear_entry(metrics, index, sample->pid, sample->tid);
+	r = nm_tidmap_set(metrics->index_of, sample->tid, index);
+	if (r == 0)
+		r = add_key(metrics, sample->tid, index);
+	if (r < 0) {
+		nm_tidmap_remove(metrics->index_of, sample->tid);
+		give_back(metrics, index);
+		return r;
+	}
+	*ret = nm_entry_at(metrics, index);
+	return 0;
+}
+
+static __attribute__((noinline)) struct nm_entry *add_entry(struct nm_metrics *metrics,
+							    const struct nm_sample *sample)
+{
+	struct nm_entry *entry;
+	int r = try_add_entry(metrics, sample, &entry);
+
+	if (r == 0)
+		return entry;
+	if (r == -ERANGE)
+		metrics->losses.bad_tid++;
+	else
+		metrics->losses.no_memory++;
+	return NULL;
+}
+
+/* The thread's entry, begun anew where its number now belongs to another process; NULL: not
+ * countable. */
+static inline struct nm_entry *entry_for(struct nm_metrics *metrics, const struct nm_sample *sample)
+{
+	uint32_t index = nm_tidmap_get(metrics->index_of, sample->tid);
+
+	if (index == NM_TIDMAP_NONE)
+		return add_entry(metrics, sample);
+	struct nm_entry *entry = nm_entry_at(metrics, index);
+	if (entry->pid != sample->pid)
+		clear_entry(metrics, index, sample->pid, sample->tid);
+	return entry;
+}
+
+void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid)
+{
+	uint32_t index = nm_tidmap_get(metrics->index_of, tid);
+
+	if (index == NM_TIDMAP_NONE)
+		return;
+	nm_tidmap_remove(metrics->index_of, tid);
+	give_back(metrics, index);
+}
+
+/* ---- samples ---- */
+
+/* The slot of a CPU: its own, else an empty one, else the rarest. */
+static unsigned slot_for(struct nm_entry *entry, uint16_t cpu)
+{
+	unsigned rarest = 0;
+
+	for (unsigned i = 0; i < NM_RUN_SLOTS; i++) {
+		if (entry->run_cpu[i] == cpu && entry->run_count[i])
+			return i;
+		if (entry->run_count[i] < entry->run_count[rarest])
+			rarest = i;
+	}
+	entry->overflowed |= entry->run_count[rarest] != 0;
+	entry->run_cpu[rarest] = cpu;
+	return rarest;
+}
+
+static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *sample)
+{
+	struct nm_entry *entry = entry_for(metrics, sample);
+
+	if (!entry)
+		return;
+	unsigned slot = slot_for(entry, (uint16_t)sample->cpu);
+	entry->run_count[slot]++;
+	entry->run_last[slot] = ++entry->run_samples;
+	int node = nm_cpu_node(metrics, sample->cpu);
+	if (node >= 0)
+		entry->counts[node]++;
+}
+
+static inline void add_access(struct nm_metrics *metrics, const struct nm_sample *sample)
+{
+	int node =
+		metrics->physmap ? nm_physmap_node(metrics->physmap, sample->physical_address) : -1;
+
+	if (node < 0) {
+		metrics->losses.no_node++;
+		return;
+	}
+	struct nm_entry *entry = entry_for(metrics, sample);
+	if (!entry)
+		return;
+	entry->access_new++;
+	entry->counts[metrics->nr_nodes + (unsigned)node]++;
+}
+
+void nm_metrics_add(void *metrics, const struct nm_sample *sample)
+{
+	if (sample->tid == 0)
+		return; /* the idle task, or a thread of a pid namespace that is not ours */
+	if (sample->kind == NM_EVENT_CLOCK || sample->kind == NM_EVENT_CYCLES)
+		add_run(metrics, sample);
+	else
+		add_access(metrics, sample);
+}
+
+struct nm_metrics_losses nm_metrics_losses(const struct nm_metrics *metrics)
+{
+	return metrics->losses;
+}

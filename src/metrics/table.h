@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of threads behind metrics.h: filled by metrics.c, read out by close.c. */
+#ifndef NUMA_MIGRD_METRICS_TABLE_H
+#define NUMA_MIGRD_METRICS_TABLE_H
+
+#include "numa-migrd/metrics.h"
+#include "numa-migrd/tidmap.h"
+
+/*
+ * CPUs remembered per thread and interval. Most threads run on one or two; of those that run on
+ * more, the rarest is overwritten and its count inherited (the space-saving rule), so that a CPU
+ * with more than a quarter of the samples is never missed. Nodes are counted exactly besides.
+ */
+#define NM_RUN_SLOTS 4
+
+/*
+ * One thread in one interval. The first 64 bytes serve every run sample, the counts that follow (up
+ * to eight nodes in the next 64) every sample; two lines next to each other are fetched as a pair.
+ */
+struct nm_entry {
+	uint32_t pid, tid; /* tid 0: free, and pid is the next free index */
+	uint32_t run_samples, access_new;
+	uint32_t run_count[NM_RUN_SLOTS];
+	uint32_t run_last[NM_RUN_SLOTS]; /* run_samples at the slot's last sample: greater is later
+					  */
+	uint16_t run_cpu[NM_RUN_SLOTS];
+	uint32_t overflowed; /* more CPUs than slots */
+	uint32_t silent;     /* intervals without a sample */
+	uint32_t counts[];   /* nr_nodes run counts, then nr_nodes access counts */
+};
+
+/* Sorts by tid; an entry may have been given away since, then its key is stale. */
+struct nm_entry_key {
+	uint32_t tid, index;
+};
+
+struct nm_metrics {
+	const struct nm_topology *topology;
+	const struct nm_physmap *physmap;
+	unsigned nr_nodes;
+	struct nm_tidmap *index_of;
+	uint8_t *entries; /* capacity × stride bytes */
+	size_t stride;
+	uint32_t used, capacity, first_free;
+	double *history; /* capacity × nr_nodes: access counts of earlier intervals, decayed */
+	struct nm_entry_key *keys;
+	size_t key_count, key_capacity;
+	bool keys_unsorted;
+	struct nm_figures *figures;
+	double *accesses; /* what the figures point into */
+	size_t figure_capacity;
+	struct nm_metrics_losses losses;
+};
+
+static inline struct nm_entry *nm_entry_at(const struct nm_metrics *metrics, uint32_t index)
+{
+	return (struct nm_entry *)(void *)(metrics->entries + (size_t)index * metrics->stride);
+}
+
+static inline double *nm_history_of(const struct nm_metrics *metrics, uint32_t index)
+{
+	return metrics->history + (size_t)index * metrics->nr_nodes;
+}
+
+static inline int nm_cpu_node(const struct nm_metrics *metrics, uint32_t cpu)
+{
+	return cpu < metrics->topology->nr_cpus ? metrics->topology->cpus[cpu].node : -1;
+}
+
+#endif

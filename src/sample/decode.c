@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Ring bytes → samples and side-band events. Layouts: perf_event_open(2), "MMAP layout". */
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "numa-migrd/sample.h"
+
+/* sample_id_all, for TID|TIME|IDENTIFIER: pid and tid, time, id. */
+#define TRAILER_BYTES 24U
+#define TRAILER_TIME_FROM_END 16U
+#define RECORD_MAX 65536U /* perf_event_header.size is a u16 */
+
+enum { BODY = sizeof(struct perf_event_header) };
+
+struct decoder {
+	const struct nm_ring_layout *layout;
+	const struct nm_sample_sink *sink;
+	struct nm_ring_counts *counts;
+};
+
+static inline uint64_t load_u64(const uint8_t *from)
+{
+	uint64_t value;
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+static inline uint32_t load_u32(const uint8_t *from)
+{
+	uint32_t value;
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+static inline enum nm_event_kind kind_of(const struct nm_ring_layout *layout, uint64_t id)
+{
+	for (unsigned i = 0; i < layout->count; i++)
+		if (layout->events[i].id == id)
+			return layout->events[i].kind;
+	return NM_EVENT_KIND_MAX;
+}
+
+/* IDENTIFIER, TID, TIME, and for faults ADDR and PHYS_ADDR: the kernel's order, whatever the bits'
+ * order. */
+static inline bool decode_sample(const struct decoder *decoder, const uint8_t *record, size_t size)
+{
+	enum { RUN_BYTES = BODY + 24, FAULT_BYTES = BODY + 40 };
+
+	if (size < RUN_BYTES)
+		return false;
+	enum nm_event_kind kind = kind_of(decoder->layout, load_u64(record + BODY));
+	if (kind == NM_EVENT_KIND_MAX || kind == NM_EVENT_SIDEBAND) {
+		decoder->counts->unknown++;
+		return true;
+	}
+
+	bool has_address = kind == NM_EVENT_FAULT_MIN || kind == NM_EVENT_FAULT_MAJ;
+	if (has_address && size < FAULT_BYTES)
+		return false;
+	struct nm_sample sample = {
+		.kind = kind,
+		.pid = load_u32(record + BODY + 8),
+		.tid = load_u32(record + BODY + 12),
+		.cpu = decoder->layout->cpu,
+		.time_ns = load_u64(record + BODY + 16),
+		.address = has_address ? load_u64(record + BODY + 24) : 0,
+		.physical_address = has_address ? load_u64(record + BODY + 32) : 0,
+	};
+	decoder->counts->samples++;
+	decoder->sink->on_sample(decoder->sink->context, &sample);
+	return true;
+}
+
+static void emit_task(const struct decoder *decoder, const struct nm_task_event *event)
+{
+	decoder->counts->task_events++;
+	decoder->sink->on_task(decoder->sink->context, event);
+}
+
+/* FORK and EXIT share one layout: pid, ppid, tid, ptid, time. */
+static bool decode_fork_exit(const struct decoder *decoder, const uint8_t *record, size_t size,
+			     bool fork)
+{
+	if (size < BODY + 24)
+		return false;
+	struct nm_task_event event = {
+		.kind = fork ? NM_TASK_FORK : NM_TASK_EXIT,
+		.pid = load_u32(record + BODY),
+		.tid = load_u32(record + BODY + 8),
+		.parent_pid = fork ? load_u32(record + BODY + 4) : 0,
+		.parent_tid = fork ? load_u32(record + BODY + 12) : 0,
+		.time_ns = load_u64(record + BODY + 16),
+	};
+	emit_task(decoder, &event);
+	return true;
+}
+
+/* COMM holds no time of its own; the trailer does. */
+static bool decode_comm(const struct decoder *decoder, const uint8_t *record, size_t size,
+			uint16_t misc)
+{
+	if (size < BODY + 8 + TRAILER_BYTES)
+		return false;
+	struct nm_task_event event = {
+		.kind = misc & PERF_RECORD_MISC_COMM_EXEC ? NM_TASK_EXEC : NM_TASK_COMM,
+		.pid = load_u32(record + BODY),
+		.tid = load_u32(record + BODY + 4),
+		.time_ns = load_u64(record + size - TRAILER_TIME_FROM_END),
+	};
+	emit_task(decoder, &event);
+	return true;
+}
+
+static bool decode_lost(const struct decoder *decoder, const uint8_t *record, size_t size,
+			size_t offset)
+{
+	if (size < offset + 8)
+		return false;
+	decoder->counts->lost += load_u64(record + offset);
+	return true;
+}
+
+/* Everything but samples: rare. Returns false where the record is too short for its type. */
+static __attribute__((noinline)) bool decode_other(const struct decoder *decoder,
+						   const struct perf_event_header *header,
+						   const uint8_t *record)
+{
+	switch (header->type) {
+	case PERF_RECORD_FORK:
+		return decode_fork_exit(decoder, record, header->size, true);
+	case PERF_RECORD_EXIT:
+		return decode_fork_exit(decoder, record, header->size, false);
+	case PERF_RECORD_COMM:
+		return decode_comm(decoder, record, header->size, header->misc);
+	case PERF_RECORD_LOST: /* id, lost */
+		return decode_lost(decoder, record, header->size, BODY + 8);
+	case PERF_RECORD_LOST_SAMPLES:
+		return decode_lost(decoder, record, header->size, BODY);
+	case PERF_RECORD_THROTTLE:
+		decoder->counts->throttled++;
+		return true;
+	case PERF_RECORD_UNTHROTTLE:
+		return true;
+	default:
+		decoder->counts->unknown++;
+		return true;
+	}
+}
+
+static inline bool decode_record(const struct decoder *decoder,
+				 const struct perf_event_header *header, const uint8_t *record)
+{
+	if (header->type == PERF_RECORD_SAMPLE)
+		return decode_sample(decoder, record, header->size);
+	return decode_other(decoder, header, record);
+}
+
+/* A record over the ring's end is put together in a buffer; its own function, so that only it pays.
+ */
+static __attribute__((noinline)) bool decode_wrapped(const struct decoder *decoder,
+						     const struct perf_event_header *header,
+						     const uint8_t *ring, size_t size,
+						     size_t offset)
+{
+	uint8_t scratch[RECORD_MAX];
+	size_t before_end = size - offset;
+
+	memcpy(scratch, ring + offset, before_end);
+	memcpy(scratch + before_end, ring, header->size - before_end);
+	return decode_record(decoder, header, scratch);
+}
+
+/*
+ * Decodes the record at tail. Returns its size, 0 for one that cannot be. The kernel writes whole
+ * multiples of 8, which is why a header never wraps.
+ */
+static inline size_t decode_one(const struct decoder *decoder, const uint8_t *ring, size_t size,
+				uint64_t tail, uint64_t available)
+{
+	size_t offset = (size_t)(tail & (size - 1));
+	struct perf_event_header header;
+
+	memcpy(&header, ring + offset, sizeof(header));
+	if (header.size < BODY || header.size % 8 != 0 || header.size > available)
+		return 0;
+	bool whole = offset + header.size <= size
+			     ? decode_record(decoder, &header, ring + offset)
+			     : decode_wrapped(decoder, &header, ring, size, offset);
+	return whole ? header.size : 0;
+}
+
+uint64_t nm_ring_decode(const struct nm_ring_layout *layout, const uint8_t *ring, size_t size,
+			uint64_t tail, uint64_t head, const struct nm_sample_sink *sink,
+			struct nm_ring_counts *counts)
+{
+	const struct decoder decoder = {.layout = layout, .sink = sink, .counts = counts};
+	bool possible = head - tail <= size && tail % 8 == 0;
+
+	while (possible && tail != head) {
+		size_t used = decode_one(&decoder, ring, size, tail, head - tail);
+		possible = used != 0;
+		tail += used;
+	}
+	if (!possible)
+		counts->corrupt++;
+	return head;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Soft-dirty injection: which processes are write-protected next, under a rate (sampling.md, 3 and
+ * 6). */
+#include "numa-migrd/sample.h"
+
+#define BYTES_PER_MB 1e6
+/* So many writes without one page fault anywhere mean that the kernel takes the write and does
+ * nothing. */
+#define SILENT_PROBES_MAX 3U
+
+/*
+ * Adds what the rate grants since the last call. Savings end at one second's worth, or at the size
+ * of the target whose turn it is (`need`), else a large one would never have its turn.
+ */
+static void refill(struct nm_injector *injector, double rate, double need, uint64_t now_ns)
+{
+	double elapsed_s = 1.0; /* the first call may spend one second's worth */
+	double most = need > rate ? need : rate;
+
+	if (injector->last_time_ns)
+		elapsed_s = (double)(now_ns - injector->last_time_ns) / (double)NM_NSEC_PER_SEC;
+	injector->last_time_ns = now_ns;
+	injector->budget_bytes += rate * elapsed_s;
+	if (injector->budget_bytes > most)
+		injector->budget_bytes = most;
+}
+
+/* Index of the first target after `pid`, around the end. */
+static size_t first_after(const struct nm_inject_target *targets, size_t count, uint32_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (targets[i].pid > pid)
+			return i;
+	return 0;
+}
+
+/* True where the target was protected; one that died or is refused has had its turn, too. */
+static bool protect(struct nm_injector *injector, struct nm_platform *platform,
+		    const struct nm_inject_target *target)
+{
+	int r = platform->ops->clear_refs(platform, (pid_t)target->pid, target->start_ticks);
+
+	injector->last_pid = target->pid;
+	if (r == -ESRCH)
+		return false;
+	if (r < 0) {
+		injector->refused++;
+		injector->last_error = r;
+		return false;
+	}
+	injector->budget_bytes -= (double)target->resident_bytes;
+	injector->writes++;
+	injector->silent_probes++;
+	return true;
+}
+
+static bool has_no_effect(struct nm_injector *injector, uint64_t faults_seen)
+{
+	if (faults_seen > injector->faults_before)
+		injector->silent_probes = 0;
+	injector->faults_before = faults_seen;
+	return injector->silent_probes >= SILENT_PROBES_MAX;
+}
+
+int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platform,
+			 const struct nm_inject_target *targets, size_t count, double mb_per_s,
+			 uint64_t now_ns, uint64_t faults_seen)
+{
+	int protected = 0;
+
+	if (has_no_effect(injector, faults_seen))
+		return -EOPNOTSUPP;
+	if (!count)
+		return 0;
+	size_t next = first_after(targets, count, injector->last_pid);
+	refill(injector, mb_per_s * BYTES_PER_MB, (double)targets[next].resident_bytes, now_ns);
+	for (size_t turn = 0; turn < count; turn++) {
+		if ((double)targets[next].resident_bytes > injector->budget_bytes)
+			break; /* its turn waits, so that the small do not starve the large */
+		protected += protect(injector, platform, &targets[next]);
+		next = (next + 1) % count;
+	}
+	return protected;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef NUMA_MIGRD_SAMPLE_PERIOD_H
+#define NUMA_MIGRD_SAMPLE_PERIOD_H
+
+#include "numa-migrd/sample.h"
+
+/* The ranges that nm_event_attr() takes. */
+#define NM_CLOCK_PERIOD_MAX NM_NSEC_PER_SEC
+#define NM_CYCLES_PERIOD_MAX 100000000000ULL
+#define NM_FAULT_PERIOD_MAX 1000000ULL
+
+/*
+ * The first prime from `period` up, or the last one below `maximum`; 1 stays 1. A round period
+ * beats in step with programs' own loops and would see always the same part of them.
+ */
+uint64_t nm_period_prime(uint64_t period, uint64_t maximum);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "problem.h"
+
+struct remedy {
+	enum nm_problem_step step;
+	int error;
+	const char *text; /* completes "Sampling of … on CPU …: " */
+};
+
+#define PRIVILEGE                                                                                  \
+	"kernel.perf_event_paranoid refuses it to this user; enable numa-migrd-helper.socket or "  \
+	"set kernel.perf_event_paranoid to 2."
+#define LOCKED_MEMORY                                                                              \
+	"raise kernel.perf_event_mlock_kb or LimitMEMLOCK=, or lower sampling.ring_kb."
+
+/* The errors perf_event_open(2) documents, and what has been seen of the helper's socket. */
+static const struct remedy remedies[] = {
+	{NM_STEP_OPEN, -EACCES, PRIVILEGE},
+	{NM_STEP_OPEN, -EPERM, PRIVILEGE},
+	{NM_STEP_OPEN, -ENODEV, "the CPU is offline; it is sampled again once it is back."},
+	{NM_STEP_OPEN, -EMFILE,
+	 "the limit of open files is too low; raise LimitNOFILE= in numa-migrd.service."},
+	{NM_STEP_OPEN, -ENFILE, "the system's table of open files is full; raise fs.file-max."},
+	{NM_STEP_OPEN, -ENOENT, "this kernel or machine does not offer the event."},
+	{NM_STEP_OPEN, -EOPNOTSUPP, "this kernel or machine does not offer the event."},
+	{NM_STEP_OPEN, -ENOSYS, "the kernel lacks CONFIG_PERF_EVENTS; boot one that has it."},
+	{NM_STEP_OPEN, -EBUSY, "another program holds the counter; stop the other profiler."},
+	{NM_STEP_OPEN, -EINVAL,
+	 "the kernel does not understand the request; Linux 6.1 or newer is needed."},
+	{NM_STEP_OPEN, -ENOMEM, "the kernel has no memory left for it; lower sampling.ring_kb."},
+	{NM_STEP_OPEN, -ECONNREFUSED,
+	 "the helper does not answer; see systemctl status numa-migrd-helper.socket."},
+	{NM_STEP_OPEN, -ETIMEDOUT,
+	 "the helper does not answer; see systemctl status numa-migrd-helper.service."},
+	{NM_STEP_MAP, -EPERM, "no memory may be locked for the buffer; " LOCKED_MEMORY},
+	{NM_STEP_MAP, -ENOMEM, "there is no memory for the buffer; lower sampling.ring_kb."},
+	{NM_STEP_SMALL, -EPERM,
+	 "the buffer is smaller than configured and may overflow; " LOCKED_MEMORY},
+	{NM_STEP_SMALL, -ENOMEM,
+	 "the buffer is smaller than configured, as memory is short; lower sampling.ring_kb."},
+	{NM_STEP_TRIAL, -EBUSY,
+	 "the counter did not count in 100 ms (another profiler or the NMI watchdog may hold it); "
+	 "cpu-clock stands in."},
+};
+
+static const char *const subjects[NM_EVENT_KIND_MAX] = {
+	[NM_EVENT_SIDEBAND] = "thread starts and ends",
+	[NM_EVENT_CLOCK] = "running threads (cpu-clock)",
+	[NM_EVENT_CYCLES] = "running threads (cycles)",
+	[NM_EVENT_FAULT_MIN] = "minor page faults",
+	[NM_EVENT_FAULT_MAJ] = "major page faults",
+};
+
+static const char *remedy_text(enum nm_problem_step step, int error)
+{
+	for (size_t i = 0; i < NM_ARRAY_SIZE(remedies); i++)
+		if (remedies[i].step == step && remedies[i].error == error)
+			return remedies[i].text;
+	return NULL;
+}
+
+static void write_text(struct nm_source_problem *problem, enum nm_problem_step step)
+{
+	const char *remedy = remedy_text(step, problem->error);
+	char others[32] = "";
+
+	if (problem->count > 1)
+		snprintf(others, sizeof(others), " and %u more", problem->count - 1);
+	if (remedy)
+		snprintf(problem->text, sizeof(problem->text), "Sampling of %s on CPU %d%s: %s",
+			 subjects[problem->kind], problem->first_cpu, others, remedy);
+	else
+		snprintf(problem->text, sizeof(problem->text),
+			 "Sampling of %s on CPU %d%s failed: %s.", subjects[problem->kind],
+			 problem->first_cpu, others, strerrordesc_np(-problem->error));
+}
+
+void nm_problems_add(struct nm_problems *problems, enum nm_problem_step step,
+		     enum nm_event_kind kind, int cpu, int error)
+{
+	size_t i = 0;
+
+	while (i < problems->count &&
+	       (problems->steps[i] != step || problems->items[i].kind != kind ||
+		problems->items[i].error != error))
+		i++;
+	if (i == NM_PROBLEMS_MAX)
+		return;
+	if (i == problems->count) {
+		problems->items[i] =
+			(struct nm_source_problem){.error = error, .kind = kind, .first_cpu = cpu};
+		problems->steps[i] = step;
+		problems->count++;
+	}
+	problems->items[i].count++;
+	write_text(&problems->items[i], step);
+}

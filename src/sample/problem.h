@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What could not be sampled and why, one entry per cause, in words an administrator can act on. */
+#ifndef NUMA_MIGRD_SAMPLE_PROBLEM_H
+#define NUMA_MIGRD_SAMPLE_PROBLEM_H
+
+#include "numa-migrd/sample.h"
+
+#define NM_PROBLEMS_MAX 24
+
+/* At which step something failed: the same errno means different things. */
+enum nm_problem_step {
+	NM_STEP_OPEN,  /* perf_event_open(2) */
+	NM_STEP_MAP,   /* no ring at all */
+	NM_STEP_SMALL, /* a smaller ring than configured */
+	NM_STEP_JOIN,  /* ioctls that put an event onto its CPU's ring */
+	NM_STEP_TRIAL, /* opened, yet does not count */
+};
+
+struct nm_problems {
+	struct nm_source_problem items[NM_PROBLEMS_MAX];
+	enum nm_problem_step steps[NM_PROBLEMS_MAX];
+	size_t count;
+};
+
+/* Notes a failure on one CPU: a new entry, or one CPU more on the entry of the same cause. */
+void nm_problems_add(struct nm_problems *problems, enum nm_problem_step step,
+		     enum nm_event_kind kind, int cpu, int error);
+
+#endif

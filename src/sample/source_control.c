@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* What changes while the source runs: which CPUs' clocks tick, and how often anything is sampled.
+ */
+#include <math.h>
+
+#include "period.h"
+#include "source.h"
+
+/* A CPU's clock starts at once and stops only after calm intervals, so that bursts are not missed.
+ */
+#define BUSY_FROM_SHARE 0.05
+#define IDLE_BELOW_SHARE 0.02
+#define IDLE_INTERVALS 3U
+
+uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind)
+{
+	switch (kind) {
+	case NM_EVENT_CLOCK:
+		return nm_period_prime(source->run_ns, NM_CLOCK_PERIOD_MAX);
+	case NM_EVENT_CYCLES:
+		return nm_period_prime((uint64_t)((double)source->run_ns * source->cycles_per_ns),
+				       NM_CYCLES_PERIOD_MAX);
+	default:
+		return nm_period_prime(source->faults, NM_FAULT_PERIOD_MAX);
+	}
+}
+
+static void stop_clock(struct nm_source *source, struct nm_ring *ring, bool stop)
+{
+	unsigned long request = stop ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
+
+	if (source->platform->ops->event_ioctl(source->platform, ring->fds[NM_EVENT_CLOCK], request,
+					       NULL) == 0)
+		ring->clock_stopped = stop;
+}
+
+static void follow_one(struct nm_source *source, struct nm_ring *ring, double busy)
+{
+	if (busy < IDLE_BELOW_SHARE)
+		ring->idle_intervals++;
+	else
+		ring->idle_intervals = 0;
+	if (ring->clock_stopped && !(busy < BUSY_FROM_SHARE))
+		stop_clock(source, ring, false);
+	else if (!ring->clock_stopped && ring->idle_intervals >= IDLE_INTERVALS)
+		stop_clock(source, ring, true);
+}
+
+void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus)
+{
+	for (unsigned cpu = 0; cpu < source->nr_rings && cpu < nr_cpus; cpu++)
+		if (source->rings[cpu].map && source->rings[cpu].fds[NM_EVENT_CLOCK] >= 0)
+			follow_one(source, &source->rings[cpu], busy_share[cpu]);
+}
+
+static void apply_period(struct nm_source *source, enum nm_event_kind kind)
+{
+	struct nm_platform *platform = source->platform;
+	uint64_t period = nm_source_period(source, kind);
+
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
+		int fd = source->rings[cpu].map ? source->rings[cpu].fds[kind] : -1;
+		if (fd >= 0)
+			(void)platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_PERIOD,
+							 &period);
+	}
+}
+
+bool nm_source_control_cost(struct nm_source *source, double cost_share)
+{
+	uint64_t run_before = source->run_ns;
+	uint64_t faults_before = source->faults;
+
+	if (source->counts.lost != source->lost_before)
+		cost_share = INFINITY;
+	source->lost_before = source->counts.lost;
+	source->run_ns = nm_period_next(run_before, source->run_ns_configured, NM_CLOCK_PERIOD_MAX,
+					cost_share, source->cap_share);
+	source->faults = nm_period_next(faults_before, source->faults_configured,
+					NM_FAULT_PERIOD_MAX, cost_share, source->cap_share);
+	if (source->run_ns != run_before) {
+		apply_period(source, NM_EVENT_CLOCK);
+		if (source->run_kind == NM_EVENT_CYCLES)
+			apply_period(source, NM_EVENT_CYCLES);
+	}
+	if (source->faults != faults_before) {
+		apply_period(source, NM_EVENT_FAULT_MIN);
+		apply_period(source, NM_EVENT_FAULT_MAJ);
+	}
+	return source->run_ns != run_before || source->faults != faults_before;
+}
