@@ -11,7 +11,5 @@ pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig>=1.5)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 # jansson: JSON output of numa-migrctl.
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
-# libnuma: move_pages(2); only platform/ links it.
-pkg_check_modules(NUMA REQUIRED IMPORTED_TARGET numa)
 # cmocka: unit tests.
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)

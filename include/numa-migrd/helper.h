@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The root helper (design section 3): three privileged acts behind a private SOCK_SEQPACKET socket, each
- * request re-validated. The same functions serve in-process when the daemon itself runs as root.
+ * The privileged acts and their protocol (design section 3), part of platform/: three acts behind a
+ * private SOCK_SEQPACKET socket, each request re-validated. The root helper (helper/) serves them over
+ * the socket; the same functions serve in-process when the daemon itself runs as root.
  *
  * One request, one reply, both fixed-size and native-endian (both ends are one package on one machine):
  * a version that does not match is refused with -EPROTO.
@@ -17,6 +18,8 @@
 #include "numa-migrd/event.h"
 
 #define NM_HELPER_VERSION 1U
+#define NM_HELPER_SOCKET_PATH "/run/numa-migrd-helper.sock"
+#define NM_HELPER_STATE_PATH "/run/numa-migrd-helper/numa_balancing"
 
 enum nm_helper_act {
 	NM_HELPER_OPEN_EVENT = 1,   /* kind, cpu, period → fd by SCM_RIGHTS */
@@ -55,7 +58,12 @@ struct nm_helper_context {
 int nm_helper_serve(const struct nm_helper_context *context,
 		    const struct nm_helper_request *request, int *ret_fd);
 
-/* Puts kernel.numa_balancing back if the state file says it was changed. 0, also if there was nothing. */
+/*
+ * Puts kernel.numa_balancing back if the state file says it was changed, and forgets it; a value that
+ * somebody else has set since stays. Returns 0, also if there was nothing; -EINVAL for a state file that
+ * cannot be read (it is removed); -errno of the sysctl (the state file stays). Helper: at start, when the
+ * client that set it disconnects, at the end; daemon run as root: numa-migrd --restore.
+ */
 int nm_helper_restore(const struct nm_helper_context *context);
 
 /* ---- client ---- */
@@ -63,7 +71,11 @@ int nm_helper_restore(const struct nm_helper_context *context);
 /* Connects to the helper's socket. Returns the fd or -errno (-ENOENT/-ECONNREFUSED: not installed or masked). */
 int nm_helper_connect(const char *socket_path);
 
-/* One request and its reply, at most 5 s (-ETIMEDOUT). *ret_fd as for nm_helper_serve(). */
+/*
+ * One request and its reply, at most 5 s (-ETIMEDOUT). *ret_fd as for nm_helper_serve(), untouched where
+ * the exchange itself failed. -EPIPE, -ECONNRESET: the helper ended, connect again; -ETIMEDOUT, -EPROTO:
+ * close the connection, its replies can no longer be told apart.
+ */
 int nm_helper_call(int socket, const struct nm_helper_request *request, int *ret_fd);
 
 #endif

@@ -60,8 +60,10 @@ struct nm_platform_ops {
 	int (*clear_refs)(struct nm_platform *platform, pid_t pid, uint64_t start_ticks);
 
 	/*
-	 * Sets kernel.numa_balancing to 0 or 1 until nm_platform_free() (or our death: the helper restores
-	 * the old value when the connection closes). -EPERM: root's configuration does not allow it.
+	 * Sets kernel.numa_balancing to 0 or 1 (-1: puts it back now) until nm_platform_free() (or our
+	 * death: the helper restores the old value when the connection closes). Setting what is already set
+	 * costs one exchange, and sets it again after a restart of the helper. -EPERM: root's configuration
+	 * does not allow it. -ENOENT: this kernel has no automatic balancing, or there is no helper.
 	 */
 	int (*numa_balancing_set)(struct nm_platform *platform, int value);
 };
@@ -76,11 +78,15 @@ struct nm_platform {
 struct nm_platform_options {
 	const char *root_path;     /* "/" but in tests */
 	const char *helper_socket; /* NULL: no helper, privileged acts are done in this process */
-	const char *config_path;   /* what the in-process helper checks; NULL: refuses numa_balancing */
+	const char *config_path;   /* what acts in this process are held against; NULL: both refused */
+	const char *state_path;    /* their NM_HELPER_STATE_PATH; NULL: that one */
 	bool dry_run;              /* real reads, no writes */
 };
 
-/* The Linux implementation. The caller frees. Errors: -ENOMEM, -errno of opening the root. */
+/*
+ * The Linux implementation. The caller frees. Copies the options. Not for use by two threads at once.
+ * Errors: -ENOMEM, -errno of opening the root or its proc/.
+ */
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret);
 static inline void nm_platform_free(struct nm_platform *platform)
 {

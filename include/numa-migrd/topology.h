@@ -27,15 +27,16 @@ struct nm_cpu {
 	bool isolated; /* isolcpus or an isolated cpuset partition: never sampled, never a destination */
 	bool nohz_full;
 	int node;      /* node index, -1 where unknown */
-	int core;      /* index shared by SMT siblings */
-	int cache;     /* index shared by the CPUs under one last-level cache */
+	int core;      /* index shared by SMT siblings, -1 while offline */
+	int cache;     /* index shared by the CPUs under one last-level cache, -1 where unknown */
 };
 
 struct nm_node {
 	unsigned os_id;
 	hwloc_bitmap_t cpus; /* online, neither isolated nor nohz_full; empty on a memory-only node */
 	uint64_t memory_bytes;
-	int nearest_with_cpus; /* itself where it has CPUs (algorithms: stands for a memory-only node) */
+	int nearest_with_cpus; /* itself where it has CPUs (algorithms: stands for a memory-only node),
+				* and where no node has any */
 };
 
 struct nm_topology {
@@ -53,7 +54,8 @@ struct nm_topology {
 /*
  * Loads the topology. Returns 0; -ENOENT/-EINVAL (source missing or unreadable), -ENOMEM. On failure
  * `error` (error_size bytes) holds one sentence with place and remedy. A machine without NUMA has one
- * node. The caller frees. Called by the daemon at start and when CPUs change (hwloc(7)).
+ * node. The caller frees. Called by the daemon at start and when CPUs change (hwloc(7)). hwloc takes its
+ * settings from the environment, which is changed during the call: not beside other threads.
  */
 int nm_topology_load(const struct nm_topology_source *source, char *error, size_t error_size,
 		     struct nm_topology **ret);

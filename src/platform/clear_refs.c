@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Soft-dirty clearing of one process. Everything goes through one descriptor of its /proc
+ * directory, which stays with that process even when its number is given to another.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "privileged.h"
+
+#define STAT_START_TICKS 22
+
+static void closedirp(DIR **directory)
+{
+	if (*directory)
+		closedir(*directory);
+}
+
+/* Field 22 of stat (proc(5)); the command may hold spaces and parentheses, so count from the last
+ * ')'. */
+static int read_start_ticks(int process, uint64_t *ret)
+{
+	char text[1024], *end;
+	int length = nm_read_text(process, "stat", text, sizeof(text));
+
+	if (length < 0)
+		return length == -ENOENT ? -ESRCH : length;
+	const char *field = strrchr(text, ')');
+	for (int number = 2; field && number < STAT_START_TICKS; number++) {
+		field = strchr(field, ' ');
+		field = field ? field + 1 : NULL;
+	}
+	if (!field || *field < '0' || *field > '9')
+		return -EPROTO;
+	*ret = strtoull(field, &end, 10);
+	return 0;
+}
+
+static int require_start_ticks(int process, uint64_t wanted)
+{
+	uint64_t ticks = 0;
+	int r = read_start_ticks(process, &ticks);
+
+	if (r < 0)
+		return r;
+	return ticks == wanted ? 0 : -ESRCH;
+}
+
+static bool is_soft_dirty_file(const char *link)
+{
+	const char *name = strrchr(link, '/');
+
+	return name && (strcmp(name, "/pagemap") == 0 || strcmp(name, "/clear_refs") == 0);
+}
+
+/* A process that holds one of these files uses soft-dirty bits itself; clearing would make it miss
+ * writes. */
+static int require_no_soft_dirty_user(int process)
+{
+	nm_auto(closedirp) DIR *directory = NULL;
+	const struct dirent *entry;
+	char link[PATH_MAX];
+
+	int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	directory = fdopendir(fd);
+	if (!directory) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while ((errno = 0, entry = readdir(directory))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		ssize_t length =
+			readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
+		if (length < 0 && errno == ENOENT)
+			continue;
+		if (length < 0)
+			return -errno;
+		link[length] = '\0';
+		if (is_soft_dirty_file(link))
+			return -EBUSY;
+	}
+	return -errno;
+}
+
+int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks)
+{
+	nm_auto(nm_closep) int process = -1;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", pid);
+	process = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (process < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	int r = require_start_ticks(process, start_ticks);
+	if (r == 0)
+		r = require_no_soft_dirty_user(process);
+	if (r == 0)
+		r = nm_write_text(process, "clear_refs", "4");
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	return require_start_ticks(process, start_ticks);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "numa-migrd/event.h"
+
+#include <errno.h>
+
+#include "numa-migrd/base.h"
+
+struct event_type {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+	uint64_t period_min, period_max;
+	uint64_t sample_type; /* beyond what all have */
+};
+
+#define FAULT_SAMPLE (PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR)
+
+static const struct event_type event_types[NM_EVENT_KIND_MAX] = {
+	[NM_EVENT_SIDEBAND] = {"side-band", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, 1, 1ULL << 30,
+			       0},
+	[NM_EVENT_CLOCK] = {"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK,
+			    NM_NSEC_PER_MSEC, NM_NSEC_PER_SEC, 0},
+	[NM_EVENT_CYCLES] = {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 100000ULL,
+			     100000000000ULL, 0},
+	[NM_EVENT_FAULT_MIN] = {"page-faults-min", PERF_TYPE_SOFTWARE,
+				PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, 1000000ULL, FAULT_SAMPLE},
+	[NM_EVENT_FAULT_MAJ] = {"page-faults-maj", PERF_TYPE_SOFTWARE,
+				PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, 1000000ULL, FAULT_SAMPLE},
+};
+
+static const struct event_type *event_type(enum nm_event_kind kind)
+{
+	return (unsigned)kind < NM_EVENT_KIND_MAX ? &event_types[kind] : NULL;
+}
+
+const char *nm_event_name(enum nm_event_kind kind)
+{
+	const struct event_type *type = event_type(kind);
+
+	return type ? type->name : "unknown";
+}
+
+static void lead_ring(struct perf_event_attr *attr, uint64_t wakeup_bytes)
+{
+	attr->task = 1;
+	attr->comm = 1;
+	attr->comm_exec = 1;
+	attr->watermark = 1;
+	attr->wakeup_watermark = (uint32_t)wakeup_bytes;
+}
+
+int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_attr *ret)
+{
+	const struct event_type *type = event_type(kind);
+
+	if (!type || period < type->period_min || period > type->period_max)
+		return -EINVAL;
+	struct perf_event_attr attr = {
+		.type = type->type,
+		.size = sizeof(attr),
+		.config = type->config,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       type->sample_type,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.disabled = 1,
+		.sample_id_all = 1,
+	};
+	if (kind == NM_EVENT_SIDEBAND)
+		lead_ring(&attr, period);
+	else
+		attr.sample_period = period;
+	/* Only the clock can leave idle out: arm64's PMU refuses the flag, and idle CPUs have no
+	 * cycles. */
+	attr.exclude_idle = kind == NM_EVENT_CLOCK;
+	*ret = attr;
+	return 0;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/* The daemon's end of the helper's socket (unix(7), SCM_RIGHTS). */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "privileged.h"
+
+#define TIMEOUT_S 5
+
+int nm_helper_connect(const char *socket_path)
+{
+	nm_auto(nm_closep) int fd = -1;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const struct timeval limit = {.tv_sec = TIMEOUT_S};
+
+	if (strlen(socket_path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, socket_path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	int taken = fd;
+	fd = -1;
+	return taken;
+}
+
+static int received_fd(struct msghdr *message)
+{
+	int fd = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		    c->cmsg_len == CMSG_LEN(sizeof(int)))
+			memcpy(&fd, CMSG_DATA(c), sizeof(int));
+	return fd;
+}
+
+static int receive_reply(int socket, struct nm_helper_reply *reply, int *ret_fd)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {.iov_base = reply, .iov_len = sizeof(*reply)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t got;
+
+	do
+		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	if (got == 0)
+		return -ECONNRESET;
+	*ret_fd = received_fd(&message);
+	if ((size_t)got != sizeof(*reply) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return -EPROTO;
+	return 0;
+}
+
+int nm_helper_call(int socket, const struct nm_helper_request *request, int *ret_fd)
+{
+	nm_auto(nm_closep) int fd = -1;
+	struct nm_helper_reply reply;
+	ssize_t sent;
+
+	do
+		sent = send(socket, request, sizeof(*request), MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	int r = receive_reply(socket, &reply, &fd);
+	if (r < 0)
+		return r;
+	bool has_fd = fd >= 0, wants_fd = reply.result == 0 && request->act == NM_HELPER_OPEN_EVENT;
+	if (reply.version != NM_HELPER_VERSION || reply.result > 0 || has_fd != wants_fd)
+		return -EPROTO;
+	*ret_fd = fd;
+	fd = -1;
+	return reply.result;
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+/* The Linux implementation of struct nm_platform_ops, and the one that writes nothing. */
+#include "linux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "privileged.h"
+
+static uint64_t linux_now_ns(struct nm_platform *platform)
+{
+	struct timespec now;
+
+	(void)platform;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* ---- privileged acts ---- */
+
+static bool connection_is_gone(int error)
+{
+	return error == -EPIPE || error == -ECONNRESET || error == -ENOTCONN;
+}
+
+static void helper_close(struct nm_linux *self)
+{
+	nm_closep(&self->helper);
+	self->helper = -1;
+}
+
+/* A reply that is late or malformed leaves the connection out of step, so it ends there. */
+static int helper_call(struct nm_linux *self, const struct nm_helper_request *request, int *ret_fd)
+{
+	int r = nm_helper_call(self->helper, request, ret_fd);
+
+	if (connection_is_gone(r) || r == -ETIMEDOUT || r == -EPROTO)
+		helper_close(self);
+	return r;
+}
+
+/* A helper that was restarted has put the sysctl back: what we asked of its predecessor is asked
+ * again. */
+static int helper_open(struct nm_linux *self)
+{
+	const struct nm_helper_request again = {.version = NM_HELPER_VERSION,
+						.act = NM_HELPER_NUMA_BALANCING,
+						.value = self->balancing};
+	int none = -1;
+
+	if (self->helper >= 0)
+		return 0;
+	int fd = nm_helper_connect(self->helper_socket);
+	if (fd < 0)
+		return fd;
+	self->helper = fd;
+	if (self->balancing < 0)
+		return 0;
+	int r = helper_call(self, &again, &none);
+	if (self->helper < 0)
+		return r;
+	if (r < 0)
+		self->balancing =
+			-1; /* root has changed its mind; the next numa_balancing_set() tells */
+	return 0;
+}
+
+static int helper_ask(struct nm_linux *self, const struct nm_helper_request *request, int *ret_fd)
+{
+	for (bool again = self->helper >= 0;; again = false) {
+		int r = helper_open(self);
+		if (r == 0)
+			r = helper_call(self, request, ret_fd);
+		if (!again || !connection_is_gone(r))
+			return r;
+	}
+}
+
+static int perform(struct nm_linux *self, const struct nm_helper_request *request)
+{
+	const struct nm_helper_context context = {.config_path = self->config_path,
+						  .state_path = self->state_path,
+						  .proc_fd = self->proc};
+	int none = -1;
+
+	if (self->helper_socket)
+		return helper_ask(self, request, &none);
+	return nm_helper_serve(&context, request, &none);
+}
+
+static int linux_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	const struct nm_helper_request request = {.version = NM_HELPER_VERSION,
+						  .act = NM_HELPER_CLEAR_REFS,
+						  .pid = pid,
+						  .start_ticks = start_ticks};
+
+	return perform(nm_linux(platform), &request);
+}
+
+static int linux_numa_balancing_set(struct nm_platform *platform, int value)
+{
+	struct nm_linux *self = nm_linux(platform);
+	const struct nm_helper_request request = {
+		.version = NM_HELPER_VERSION, .act = NM_HELPER_NUMA_BALANCING, .value = value};
+	int r = perform(self, &request);
+
+	if (r == 0)
+		self->balancing = value;
+	return r;
+}
+
+/* ---- events ---- */
+
+static int linux_event_open(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
+			    uint64_t period)
+{
+	struct nm_linux *self = nm_linux(platform);
+	const struct nm_helper_request request = {.version = NM_HELPER_VERSION,
+						  .act = NM_HELPER_OPEN_EVENT,
+						  .kind = (uint32_t)kind,
+						  .cpu = cpu,
+						  .period = period};
+	int refused = nm_event_open(kind, cpu, period), fd = -1;
+
+	if ((refused != -EACCES && refused != -EPERM) || !self->helper_socket)
+		return refused;
+	/* Without a helper the kernel's own refusal tells more than the missing socket. */
+	if (helper_open(self) < 0)
+		return refused;
+	int r = helper_ask(self, &request, &fd);
+	return r < 0 ? r : fd;
+}
+
+static size_t ring_bytes(size_t data_bytes)
+{
+	return data_bytes + (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int linux_event_map(struct nm_platform *platform, int fd, size_t data_bytes, void **ret)
+{
+	void *ring = mmap(NULL, ring_bytes(data_bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	(void)platform;
+	if (ring == MAP_FAILED)
+		return -errno;
+	*ret = ring;
+	return 0;
+}
+
+static void linux_event_unmap(struct nm_platform *platform, void *ring, size_t data_bytes)
+{
+	(void)platform;
+	if (ring)
+		munmap(ring, ring_bytes(data_bytes));
+}
+
+static int linux_event_ioctl(struct nm_platform *platform, int fd, unsigned long request,
+			     void *argument)
+{
+	int r = ioctl(fd, request, argument);
+
+	(void)platform;
+	return r < 0 ? -errno : r;
+}
+
+static int linux_event_read(struct nm_platform *platform, int fd, void *buffer, size_t size)
+{
+	ssize_t got;
+
+	(void)platform;
+	do
+		got = read(fd, buffer, size);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : (int)got;
+}
+
+/* ---- dry run ---- */
+
+static int dry_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
+{
+	(void)platform, (void)tid, (void)cpus;
+	return -EROFS;
+}
+
+static int dry_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	(void)platform, (void)pid, (void)start_ticks;
+	return -EROFS;
+}
+
+static int dry_numa_balancing_set(struct nm_platform *platform, int value)
+{
+	(void)platform, (void)value;
+	return -EROFS;
+}
+
+#define NM_LINUX_READS                                                                             \
+	.now_ns = linux_now_ns, .open_directory = nm_linux_open_directory,                         \
+	.read_file = nm_linux_read_file, .list_directory = nm_linux_list_directory,                \
+	.close = nm_linux_close, .affinity_get = nm_linux_affinity_get,                            \
+	.event_open = linux_event_open, .event_map = linux_event_map,                              \
+	.event_unmap = linux_event_unmap, .event_ioctl = linux_event_ioctl,                        \
+	.event_read = linux_event_read
+
+static const struct nm_platform_ops linux_ops = {
+	NM_LINUX_READS,
+	.affinity_set = nm_linux_affinity_set,
+	.clear_refs = linux_clear_refs,
+	.numa_balancing_set = linux_numa_balancing_set,
+};
+
+static const struct nm_platform_ops dry_run_ops = {
+	NM_LINUX_READS,
+	.affinity_set = dry_affinity_set,
+	.clear_refs = dry_clear_refs,
+	.numa_balancing_set = dry_numa_balancing_set,
+};
+
+/* ---- life ---- */
+
+/* With a helper, closing the connection is what makes it put the sysctl back. */
+static void linux_free(struct nm_platform *platform)
+{
+	struct nm_linux *self = nm_linux(platform);
+
+	if (!self->helper_socket && self->balancing >= 0)
+		(void)linux_numa_balancing_set(platform, -1);
+	nm_closep(&self->helper);
+	nm_closep(&self->proc);
+	nm_closep(&self->root);
+	free(self->helper_socket);
+	free(self->config_path);
+	free(self->state_path);
+	free(self->mask);
+	free(self);
+}
+
+static int copy_text(const char *text, char **ret)
+{
+	*ret = text ? strdup(text) : NULL;
+	return text && !*ret ? -ENOMEM : 0;
+}
+
+static int copy_options(struct nm_linux *self, const struct nm_platform_options *options)
+{
+	const char *state = options->state_path ? options->state_path : NM_HELPER_STATE_PATH;
+
+	if (copy_text(options->helper_socket, &self->helper_socket) < 0 ||
+	    copy_text(options->config_path, &self->config_path) < 0 ||
+	    copy_text(state, &self->state_path) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int open_root(struct nm_linux *self, const char *path)
+{
+	self->root = open(path ? path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (self->root < 0)
+		return -errno;
+	self->proc = openat(self->root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return self->proc < 0 ? -errno : 0;
+}
+
+int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret)
+{
+	struct nm_linux *self = calloc(1, sizeof(*self));
+
+	if (!self)
+		return -ENOMEM;
+	self->base.ops = options->dry_run ? &dry_run_ops : &linux_ops;
+	self->base.free = linux_free;
+	self->root = self->proc = self->helper = self->balancing = -1;
+	int r = copy_options(self, options);
+	if (r == 0)
+		r = open_root(self, options->root_path);
+	if (r == 0)
+		r = nm_linux_mask_init(self);
+	if (r < 0) {
+		linux_free(&self->base);
+		return r;
+	}
+	*ret = &self->base;
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The Linux platform's state and the operations that live in files of their own. */
+#ifndef NUMA_MIGRD_PLATFORM_LINUX_H
+#define NUMA_MIGRD_PLATFORM_LINUX_H
+
+#include "numa-migrd/helper.h"
+#include "numa-migrd/platform.h"
+
+struct nm_linux {
+	struct nm_platform base;
+	int root, proc;
+	int helper;	     /* connection, or -1 */
+	int balancing;	     /* what we set kernel.numa_balancing to, or -1 */
+	char *helper_socket; /* NULL: acts are done in this process */
+	char *config_path, *state_path;
+	unsigned long
+		*mask; /* as wide as the kernel's CPU masks, so that no move has to allocate */
+	unsigned mask_longs;
+};
+
+static inline struct nm_linux *nm_linux(struct nm_platform *platform)
+{
+	return NM_CONTAINER_OF(platform, struct nm_linux, base);
+}
+
+/* nm_platform_ops, linux_files.c */
+int nm_linux_open_directory(struct nm_platform *platform, int directory, const char *path);
+ssize_t nm_linux_read_file(struct nm_platform *platform, int directory, const char *path,
+			   char *buffer, size_t size);
+int nm_linux_list_directory(struct nm_platform *platform, int directory, const char *path,
+			    nm_name_fn each, void *context);
+void nm_linux_close(struct nm_platform *platform, int fd);
+
+/* nm_platform_ops, linux_affinity.c */
+int nm_linux_mask_init(struct nm_linux *self);
+int nm_linux_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret);
+int nm_linux_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus);
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kernel.numa_balancing, set and put back. The state file holds "old ours"; it is written before
+ * the sysctl, so a death in between loses nothing. Where the sysctl no longer has the value that we
+ * gave it, somebody else has changed it since, and theirs stays.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "privileged.h"
+
+#define SYSCTL "sys/kernel/numa_balancing"
+
+struct state {
+	int old, ours;
+};
+
+static int sysctl_read(int proc_fd, int *ret)
+{
+	char text[32];
+	int r = nm_read_text(proc_fd, SYSCTL, text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	return sscanf(text, "%d", ret) == 1 ? 0 : -EPROTO;
+}
+
+static int sysctl_write(int proc_fd, int value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d\n", value);
+	return nm_write_text(proc_fd, SYSCTL, text);
+}
+
+/* Returns 0, -ENOENT where nothing was changed, -EINVAL for a file that is not ours or not whole.
+ */
+static int state_load(const char *path, struct state *ret)
+{
+	nm_auto(nm_closep) int fd = -1;
+	struct stat status;
+	struct state state;
+	char text[32], end;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? -ENOENT : -EINVAL;
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid())
+		return -EINVAL;
+	if (nm_read_all(fd, text, sizeof(text)) < 0 ||
+	    sscanf(text, "%d %d%c", &state.old, &state.ours, &end) != 3 || end != '\n')
+		return -EINVAL;
+	*ret = state;
+	return 0;
+}
+
+static int make_parent(const char *path)
+{
+	char parent[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+
+	if (!slash || slash == path || (size_t)(slash - path) >= sizeof(parent))
+		return -ENOENT;
+	memcpy(parent, path, (size_t)(slash - path));
+	parent[slash - path] = '\0';
+	return mkdir(parent, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int state_save(const char *path, struct state state)
+{
+	char text[32], fresh[PATH_MAX];
+
+	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
+		return -ENAMETOOLONG;
+	int r = make_parent(path);
+	if (r < 0)
+		return r;
+	snprintf(text, sizeof(text), "%d %d\n", state.old, state.ours);
+	int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	r = nm_write_text(AT_FDCWD, fresh, text);
+	if (r < 0)
+		return r;
+	return rename(fresh, path) < 0 ? -errno : 0;
+}
+
+static void state_undo(const char *path, bool had, struct state previous)
+{
+	if (had)
+		(void)state_save(path, previous);
+	else
+		(void)unlink(path);
+}
+
+int nm_numa_balancing_set(const struct nm_helper_context *context, int value)
+{
+	struct state previous = {0};
+	int current;
+
+	int r = sysctl_read(context->proc_fd, &current);
+	if (r < 0 || current == value)
+		return r;
+	bool had = state_load(context->state_path, &previous) == 0;
+	bool untouched = had && previous.ours == current;
+	r = state_save(context->state_path,
+		       (struct state){.old = untouched ? previous.old : current, .ours = value});
+	if (r < 0)
+		return r;
+	r = sysctl_write(context->proc_fd, value);
+	if (r < 0)
+		state_undo(context->state_path, had, previous);
+	return r;
+}
+
+int nm_helper_restore(const struct nm_helper_context *context)
+{
+	struct state state;
+	int current;
+
+	int r = state_load(context->state_path, &state);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0) {
+		(void)unlink(context->state_path);
+		return r;
+	}
+	r = sysctl_read(context->proc_fd, &current);
+	if (r == 0 && current == state.ours)
+		r = sysctl_write(context->proc_fd, state.old);
+	if (r < 0)
+		return r;
+	return unlink(context->state_path) < 0 ? -errno : 0;
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/* One request: validated, held against root's configuration, performed. */
+#include "privileged.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "numa-migrd/config.h"
+
+#define CONFIG_MAX (1 << 20)
+#define CPU_MAX (1 << 16)
+
+int nm_event_open(enum nm_event_kind kind, int cpu, uint64_t period)
+{
+	struct perf_event_attr attr;
+	int r = nm_event_attr(kind, period, &attr);
+
+	if (r < 0)
+		return r;
+	long fd = syscall(SYS_perf_event_open, &attr, (pid_t)-1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int nm_read_all(int fd, char *buffer, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size) {
+		ssize_t got = read(fd, buffer + length, size - length);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		length += (size_t)got;
+	}
+	if (length == size)
+		return -EFBIG;
+	buffer[length] = '\0';
+	return (int)length;
+}
+
+int nm_read_text(int directory, const char *path, char *buffer, size_t size)
+{
+	nm_auto(nm_closep) int fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	return fd < 0 ? -errno : nm_read_all(fd, buffer, size);
+}
+
+int nm_write_text(int directory, const char *path, const char *text)
+{
+	nm_auto(nm_closep) int fd = openat(directory, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t length = (ssize_t)strlen(text), written;
+
+	if (fd < 0)
+		return -errno;
+	do
+		written = write(fd, text, (size_t)length);
+	while (written < 0 && errno == EINTR);
+	if (written < 0)
+		return -errno;
+	return written == length ? 0 : -EIO;
+}
+
+/*
+ * Only a file that nobody but root can have written speaks for root. It is opened once and judged
+ * by that descriptor, so it cannot be exchanged between the check and the reading.
+ */
+static int open_root_config(const char *path)
+{
+	nm_auto(nm_closep) int fd = -1;
+	struct stat status;
+
+	if (!path)
+		return -EPERM;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return -EPERM;
+	if (!S_ISREG(status.st_mode) || status.st_uid != 0 ||
+	    (status.st_mode & (S_IWGRP | S_IWOTH)))
+		return -EPERM;
+	int taken = fd;
+	fd = -1;
+	return taken;
+}
+
+static int require_inject(const struct nm_helper_context *context, enum nm_inject wanted)
+{
+	nm_auto(nm_closep) int fd = open_root_config(context->config_path);
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	struct nm_config_errors errors = {0};
+
+	if (fd < 0)
+		return fd;
+	nm_autofree char *text = malloc(CONFIG_MAX);
+	if (!text)
+		return -ENOMEM;
+	int length = nm_read_all(fd, text, CONFIG_MAX);
+	if (length < 0)
+		return -EPERM;
+	int r = nm_config_parse(context->config_path, text, (size_t)length, &errors, &config);
+	nm_config_errors_clear(&errors);
+	if (r < 0)
+		return r == -ENOMEM ? r : -EPERM;
+	return config->sampling.inject == wanted ? 0 : -EPERM;
+}
+
+static int serve_open_event(const struct nm_helper_request *request, int *ret_fd)
+{
+	if (request->kind >= NM_EVENT_KIND_MAX || request->cpu < 0 || request->cpu >= CPU_MAX)
+		return -EINVAL;
+	int fd = nm_event_open((enum nm_event_kind)request->kind, request->cpu, request->period);
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int serve_clear_refs(const struct nm_helper_context *context,
+			    const struct nm_helper_request *request)
+{
+	if (request->pid < 2 || request->start_ticks == 0)
+		return -EINVAL;
+	int r = require_inject(context, NM_INJECT_SOFT_DIRTY);
+	return r < 0 ? r : nm_clear_refs(context->proc_fd, request->pid, request->start_ticks);
+}
+
+static int serve_numa_balancing(const struct nm_helper_context *context,
+				const struct nm_helper_request *request)
+{
+	if (request->value < -1 || request->value > 1)
+		return -EINVAL;
+	if (request->value == -1)
+		return nm_helper_restore(context);
+	int r = require_inject(context, NM_INJECT_NUMA_BALANCING);
+	return r < 0 ? r : nm_numa_balancing_set(context, request->value);
+}
+
+int nm_helper_serve(const struct nm_helper_context *context,
+		    const struct nm_helper_request *request, int *ret_fd)
+{
+	*ret_fd = -1;
+	if (request->version != NM_HELPER_VERSION)
+		return -EPROTO;
+	switch (request->act) {
+	case NM_HELPER_OPEN_EVENT:
+		return serve_open_event(request, ret_fd);
+	case NM_HELPER_CLEAR_REFS:
+		return serve_clear_refs(context, request);
+	case NM_HELPER_NUMA_BALANCING:
+		return serve_numa_balancing(context, request);
+	default:
+		return -EINVAL;
+	}
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "numa-migrd/proc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
+{
+	const char *open = strchr(text, '(');
+	const char *close = strrchr(text, ')');
+	if (!open || !close || close < open)
+		return -EINVAL;
+
+	struct nm_proc_stat stat = {0};
+	size_t length = (size_t)(close - open - 1);
+	if (length >= sizeof(stat.comm))
+		length = sizeof(stat.comm) - 1;
+	memcpy(stat.comm, open + 1, length);
+
+	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 39 processor, 41 policy. */
+	int parsed = sscanf(close + 1,
+			    " %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32
+			    " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64
+			    " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d"
+			    " %*u %u",
+			    &stat.state, &stat.ppid, &stat.session, &stat.flags, &stat.start_ticks,
+			    &stat.processor, &stat.policy);
+	if (parsed != 7)
+		return -EINVAL;
+	*ret = stat;
+	return 0;
+}
+
+/* The number behind "Name:" at a line's start; NULL where there is no such line. */
+static const char *status_value(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *line = text; line && *line;) {
+		if (strncmp(line, name, length) == 0 && line[length] == ':')
+			return line + length + 1;
+		line = strchr(line, '\n');
+		if (line)
+			line++;
+	}
+	return NULL;
+}
+
+int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
+{
+	struct nm_proc_status status = {0};
+	const char *tgid = status_value(text, "Tgid");
+	const char *uid = status_value(text, "Uid");
+	const char *rss = status_value(text, "VmRSS");
+
+	if (!tgid || sscanf(tgid, "%" SCNu32, &status.tgid) != 1)
+		return -EINVAL;
+	if (!uid || sscanf(uid, "%" SCNu32, &status.uid) != 1)
+		return -EINVAL;
+	uint64_t rss_kb;
+	if (rss && sscanf(rss, "%" SCNu64, &rss_kb) == 1)
+		status.rss_bytes = rss_kb * 1024;
+	*ret = status;
+	return 0;
+}
+
+int nm_proc_parse_cgroup(const char *text, const char **ret_path, size_t *ret_length)
+{
+	for (const char *line = text; line && *line;) {
+		const char *end = strchrnul(line, '\n');
+		if (strncmp(line, "0::", 3) == 0) {
+			*ret_path = line + 3;
+			*ret_length = (size_t)(end - line - 3);
+			return 0;
+		}
+		line = *end ? end + 1 : NULL;
+	}
+	return -ENODATA;
+}
+
+/* A thread that ended shows as ENOENT at open and as ESRCH at read: both mean the same here. */
+static int gone(int error)
+{
+	return error == -ENOENT ? -ESRCH : error;
+}
+
+int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid)
+{
+	char path[64];
+	if (pid)
+		snprintf(path, sizeof(path), "proc/%" PRIu32 "/task/%" PRIu32, pid, tid);
+	else
+		snprintf(path, sizeof(path), "proc/%" PRIu32, tid);
+	return gone(platform->ops->open_directory(platform, NM_ROOT, path));
+}
+
+int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret)
+{
+	char text[1024];
+	ssize_t length = platform->ops->read_file(platform, directory, "stat", text, sizeof(text));
+	if (length < 0)
+		return gone((int)length);
+	return length ? nm_proc_parse_stat(text, ret) : -ESRCH;
+}
+
+int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret)
+{
+	char text[8192];
+	ssize_t length =
+		platform->ops->read_file(platform, directory, "status", text, sizeof(text));
+	if (length < 0)
+		return gone((int)length);
+	return length ? nm_proc_parse_status(text, ret) : -ESRCH;
+}
+
+int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret)
+{
+	char text[8192];
+	ssize_t length =
+		platform->ops->read_file(platform, directory, "cgroup", text, sizeof(text));
+	if (length < 0)
+		return gone((int)length);
+
+	const char *path;
+	size_t path_length;
+	int r = nm_proc_parse_cgroup(text, &path, &path_length);
+	if (r < 0)
+		return r;
+	char *copy = strndup(path, path_length);
+	if (!copy)
+		return -ENOMEM;
+	*ret = copy;
+	return 0;
+}
+
+static int read_cpu_list(struct nm_platform *platform, const char *path, hwloc_bitmap_t ret)
+{
+	char text[4096];
+	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
+	if (length < 0)
+		return (int)length;
+	text[strcspn(text, "\n")] = '\0';
+	if (!text[0] || hwloc_bitmap_list_sscanf(ret, text) < 0)
+		return -ENODATA;
+	return 0;
+}
+
+int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret)
+{
+	nm_autofree char *level = strdup(cgroup);
+	if (!level)
+		return -ENOMEM;
+
+	for (;;) {
+		nm_autofree char *path = NULL;
+		if (asprintf(&path, "sys/fs/cgroup%s/cpuset.cpus.effective",
+			     strcmp(level, "/") == 0 ? "" : level) < 0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		if (read_cpu_list(platform, path, ret) == 0)
+			return 0;
+		char *slash = strrchr(level, '/');
+		if (!slash || !*level)
+			return -ENODATA;
+		*slash = '\0';
+	}
+}
+
+bool nm_proc_descends(struct nm_platform *platform, uint32_t pid, uint32_t ancestor)
+{
+	for (int step = 0; step < 64 && pid > 1; step++) {
+		if (pid == ancestor)
+			return true;
+		int directory = nm_proc_open_thread(platform, 0, pid);
+		if (directory < 0)
+			return false;
+		struct nm_proc_stat stat;
+		int r = nm_proc_read_stat(platform, directory, &stat);
+		platform->ops->close(platform, directory);
+		if (r < 0)
+			return false;
+		pid = stat.ppid;
+	}
+	return false;
+}
+
+uint64_t nm_proc_ticks_now(struct nm_platform *platform)
+{
+	char text[128];
+	double uptime_s = 0;
+	if (platform->ops->read_file(platform, NM_ROOT, "proc/uptime", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%lf", &uptime_s) != 1)
+		return 0;
+	return (uint64_t)(uptime_s * (double)sysconf(_SC_CLK_TCK));
+}
+
+int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsigned nr_cpus)
+{
+	bool found = false;
+	for (const char *line = text; line && *line;) {
+		unsigned cpu;
+		uint64_t v[8] = {0};
+		int parsed = sscanf(line,
+				    "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+				    " %" SCNu64 " %" SCNu64 " %" SCNu64,
+				    &cpu, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
+		if (parsed >= 5 && cpu < nr_cpus) {
+			found = true;
+			uint64_t total = 0;
+			for (size_t i = 0; i < NM_ARRAY_SIZE(v); i++)
+				total += v[i];
+			times[cpu] =
+				(struct nm_cpu_times){.busy = total - v[3] - v[4], .total = total};
+		}
+		line = strchr(line, '\n');
+		if (line)
+			line++;
+	}
+	return found ? 0 : -EINVAL;
+}

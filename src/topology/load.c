@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: MIT
+/* hwloc and a few files of /sys → struct nm_topology. */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "numa-migrd/topology.h"
+#include "sysfs.h"
+
+#define DISTANCE_LOCAL 10U
+#define DISTANCE_REMOTE 20U
+
+struct loader {
+	hwloc_topology_t hwloc;
+	int root; /* the tree's /, or -1 where there is only an XML file */
+	hwloc_bitmap_t isolated, nohz_full, scratch;
+	struct nm_topology *topology;
+	char *error;
+	size_t error_size;
+};
+
+__attribute__((format(printf, 3, 4))) static int fail(struct loader *loader, int error,
+						      const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(loader->error, loader->error_size, format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+/* ---- asking hwloc ---- */
+
+struct variable {
+	const char *name;
+	char *old;
+};
+
+static int variable_set(struct variable *variable, const char *name, const char *value)
+{
+	const char *old = getenv(name);
+	char *copy = old ? strdup(old) : NULL;
+
+	if ((old && !copy) || setenv(name, value, 1) < 0) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*variable = (struct variable){.name = name, .old = copy};
+	return 0;
+}
+
+static void variable_restore(struct variable *variable)
+{
+	if (!variable->name)
+		return;
+	if (variable->old)
+		setenv(variable->name, variable->old, 1);
+	else
+		unsetenv(variable->name);
+	free(variable->old);
+}
+
+/*
+ * Neither the x86 component (it binds its caller to each CPU in turn, isolated ones too) nor any
+ * plugin (they would pull graphics and accelerator libraries into a privileged process) tells us
+ * more. INCLUDE_DISALLOWED: our own cpuset says nothing about where other processes may run.
+ */
+static int configure(hwloc_topology_t hwloc, const char *xml_path)
+{
+	if (hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
+	    hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_NONE) < 0 ||
+	    hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE) < 0)
+		return -EINVAL;
+	if (hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86") <
+		    0 &&
+	    errno == ENOMEM)
+		return -ENOMEM;
+	if (xml_path && hwloc_topology_set_xml(hwloc, xml_path) < 0)
+		return errno == ENOENT ? -ENOENT : -EINVAL;
+	return 0;
+}
+
+static int discover(struct loader *loader, const char *xml_path)
+{
+	if (hwloc_topology_init(&loader->hwloc) < 0)
+		return fail(loader, -ENOMEM, "Out of memory while reading the topology.");
+	int r = configure(loader->hwloc, xml_path);
+	if (r == 0 && hwloc_topology_load(loader->hwloc) < 0)
+		r = -EINVAL;
+	if (r < 0 && xml_path)
+		return fail(loader, r,
+			    "%s: cannot be read as an hwloc XML topology (%s); make one with "
+			    "'lstopo FILE.xml'.",
+			    xml_path, strerror(-r));
+	if (r < 0)
+		return fail(loader, r,
+			    "hwloc cannot read the topology from /sys (%s); compare with the "
+			    "output of 'lstopo-no-graphics'.",
+			    strerror(-r));
+	return 0;
+}
+
+/* hwloc takes its root directory from the environment only: it is set around the load, and put
+ * back. */
+static int discover_with_environment(struct loader *loader, const struct nm_topology_source *source)
+{
+	nm_auto(variable_restore) struct variable plugins = {0};
+	nm_auto(variable_restore) struct variable fsroot = {0};
+
+	if (variable_set(&plugins, "HWLOC_PLUGINS_PATH", "/dev/null") < 0)
+		return fail(loader, -ENOMEM, "Out of memory while reading the topology.");
+	if (source->root_path && strcmp(source->root_path, "/") != 0 &&
+	    variable_set(&fsroot, "HWLOC_FSROOT", source->root_path) < 0)
+		return fail(loader, -ENOMEM, "Out of memory while reading the topology.");
+	return discover(loader, source->xml_path);
+}
+
+static int open_tree(struct loader *loader, const struct nm_topology_source *source)
+{
+	const char *path = source->root_path ? source->root_path : "/";
+
+	if (source->xml_path && !source->root_path)
+		return 0;
+	loader->root = nm_sysfs_root(path);
+	if (loader->root < 0)
+		return fail(loader, loader->root, "%s: cannot be opened as a directory (%s).", path,
+			    strerror(-loader->root));
+	if (faccessat(loader->root, "sys/devices/system/cpu", F_OK, 0) < 0)
+		return fail(loader, -ENOENT,
+			    "%s: holds no sys/devices/system/cpu; give the root "
+			    "directory of a tree with /sys and /proc.",
+			    path);
+	return 0;
+}
+
+/* ---- CPUs ---- */
+
+static void number_core_and_cache(struct nm_topology *topology, hwloc_topology_t hwloc,
+				  hwloc_obj_t *caches, unsigned *nr_caches, hwloc_obj_t pu)
+{
+	struct nm_cpu *cpu = &topology->cpus[pu->os_index];
+	hwloc_obj_t cache = NULL, core = NULL;
+
+	for (hwloc_obj_t up = pu->parent; up; up = up->parent) {
+		if (hwloc_obj_type_is_dcache(up->type))
+			cache = up;
+		if (up->type == HWLOC_OBJ_CORE)
+			core = up;
+	}
+	/* Where a machine tells no cores, each CPU is one, numbered after the cores that were told.
+	 */
+	cpu->core = core ? (int)core->logical_index
+			 : hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE) + (int)pu->logical_index;
+	if (!cache)
+		return;
+	unsigned i = 0;
+	while (i < *nr_caches && caches[i] != cache)
+		i++;
+	if (i == *nr_caches)
+		caches[(*nr_caches)++] = cache;
+	cpu->cache = (int)i;
+	if (cache->attr->cache.size > topology->llc_bytes)
+		topology->llc_bytes = cache->attr->cache.size;
+}
+
+static int fill_cores_and_caches(struct loader *loader)
+{
+	struct nm_topology *topology = loader->topology;
+	nm_autofree hwloc_obj_t *caches = calloc(topology->nr_cpus, sizeof(hwloc_obj_t));
+	unsigned nr_caches = 0;
+	hwloc_obj_t pu = NULL;
+
+	if (!caches)
+		return -ENOMEM;
+	while ((pu = hwloc_get_next_obj_by_type(loader->hwloc, HWLOC_OBJ_PU, pu)))
+		if (pu->os_index < topology->nr_cpus)
+			number_core_and_cache(topology, loader->hwloc, caches, &nr_caches, pu);
+	return 0;
+}
+
+static int read_cpu_sets(struct loader *loader, hwloc_bitmap_t present)
+{
+	struct nm_topology *topology = loader->topology;
+
+	if (hwloc_bitmap_copy(present, hwloc_topology_get_complete_cpuset(loader->hwloc)) < 0 ||
+	    hwloc_bitmap_copy(topology->online, hwloc_topology_get_topology_cpuset(loader->hwloc)) <
+		    0)
+		return -ENOMEM;
+	if (loader->root >= 0) {
+		nm_sysfs_add_list(loader->root, "sys/devices/system/cpu/present", present);
+		nm_sysfs_add_list(loader->root, "sys/devices/system/cpu/possible",
+				  topology->possible);
+		nm_sysfs_add_list(loader->root, "sys/devices/system/cpu/isolated",
+				  loader->isolated);
+		nm_sysfs_add_list(loader->root, "sys/fs/cgroup/cpuset.cpus.isolated",
+				  loader->isolated);
+		nm_sysfs_add_list(loader->root, "sys/devices/system/cpu/nohz_full",
+				  loader->nohz_full);
+		if (nm_sysfs_add_list(loader->root, "sys/devices/system/cpu/online",
+				      loader->scratch))
+			hwloc_bitmap_and(topology->online, topology->online, loader->scratch);
+	}
+	hwloc_bitmap_or(topology->possible, topology->possible, present);
+	hwloc_bitmap_andnot(topology->usable, topology->online, loader->isolated);
+	return hwloc_bitmap_andnot(topology->usable, topology->usable, loader->nohz_full);
+}
+
+static int fill_cpus(struct loader *loader)
+{
+	struct nm_topology *topology = loader->topology;
+	nm_auto(nm_bitmap_freep) hwloc_bitmap_t present = hwloc_bitmap_alloc();
+
+	if (!present || read_cpu_sets(loader, present) < 0)
+		return -ENOMEM;
+	int last = hwloc_bitmap_last(present);
+	if (last < 0)
+		return fail(loader, -EINVAL, "The topology names no CPU.");
+	topology->nr_cpus = (unsigned)last + 1;
+	topology->cpus = calloc(topology->nr_cpus, sizeof(*topology->cpus));
+	if (!topology->cpus)
+		return -ENOMEM;
+	for (unsigned i = 0; i < topology->nr_cpus; i++)
+		topology->cpus[i] = (struct nm_cpu){
+			.present = hwloc_bitmap_isset(present, i),
+			.online = hwloc_bitmap_isset(topology->online, i),
+			.isolated = hwloc_bitmap_isset(loader->isolated, i),
+			.nohz_full = hwloc_bitmap_isset(loader->nohz_full, i),
+			.node = -1,
+			.core = -1,
+			.cache = -1,
+		};
+	return fill_cores_and_caches(loader);
+}
+
+/* ---- nodes ---- */
+
+static int by_os_index(const void *a, const void *b)
+{
+	unsigned left = (*(const hwloc_obj_t *)a)->os_index;
+	unsigned right = (*(const hwloc_obj_t *)b)->os_index;
+
+	return (left > right) - (left < right);
+}
+
+/*
+ * The kernel's own cpumap decides where it can be read: hwloc gives memory-only nodes the CPUs that
+ * are near them. From XML the smallest set that holds a CPU wins, then the lowest node number.
+ */
+static void assign_cpus(struct nm_topology *topology, int node, hwloc_const_bitmap_t cpus,
+			int *weights)
+{
+	int weight = hwloc_bitmap_weight(cpus);
+
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
+		if (!hwloc_bitmap_isset(cpus, cpu) || (weights[cpu] && weights[cpu] <= weight))
+			continue;
+		weights[cpu] = weight;
+		topology->cpus[cpu].node = node;
+	}
+}
+
+static int fill_nodes(struct loader *loader, hwloc_obj_t *objects)
+{
+	struct nm_topology *topology = loader->topology;
+	nm_autofree int *weights = calloc(topology->nr_cpus, sizeof(int));
+
+	if (!weights)
+		return -ENOMEM;
+	for (unsigned i = 0; i < topology->nr_nodes; i++) {
+		struct nm_node *node = &topology->nodes[i];
+		node->os_id = objects[i]->os_index;
+		node->memory_bytes = objects[i]->attr->numanode.local_memory;
+		node->cpus = hwloc_bitmap_alloc();
+		if (!node->cpus)
+			return -ENOMEM;
+		bool told = loader->root >= 0 &&
+			    nm_sysfs_node_cpus(loader->root, node->os_id, loader->scratch) == 0;
+		assign_cpus(topology, (int)i, told ? loader->scratch : objects[i]->cpuset, weights);
+	}
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
+		int node = topology->cpus[cpu].node;
+		if (node >= 0 && hwloc_bitmap_isset(topology->usable, cpu) &&
+		    hwloc_bitmap_set(topology->nodes[node].cpus, cpu) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void fill_distances(struct loader *loader)
+{
+	struct nm_topology *topology = loader->topology;
+	struct hwloc_distances_s *told = NULL;
+	unsigned n = topology->nr_nodes, matrices = 1;
+
+	for (unsigned i = 0; i < n * n; i++)
+		topology->distance[i] = i % (n + 1) == 0 ? DISTANCE_LOCAL : DISTANCE_REMOTE;
+	if (hwloc_distances_get_by_type(loader->hwloc, HWLOC_OBJ_NUMANODE, &matrices, &told,
+					HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) < 0 ||
+	    !told)
+		return;
+	for (unsigned i = 0; i < told->nbobjs * told->nbobjs; i++) {
+		int from = nm_topology_node_index(topology, told->objs[i / told->nbobjs]->os_index);
+		int to = nm_topology_node_index(topology, told->objs[i % told->nbobjs]->os_index);
+		if (from >= 0 && to >= 0 && told->values[i] > 0)
+			topology->distance[(unsigned)from * n + (unsigned)to] =
+				(unsigned)told->values[i];
+	}
+	hwloc_distances_release(loader->hwloc, told);
+}
+
+/* Where no node has a usable CPU there is nowhere to send anyone, and each stands for itself. */
+static void fill_nearest(struct nm_topology *topology)
+{
+	for (unsigned i = 0; i < topology->nr_nodes; i++) {
+		int nearest = (int)i;
+		unsigned shortest = UINT32_MAX;
+		for (unsigned j = 0; j < topology->nr_nodes; j++) {
+			unsigned distance =
+				i == j ? 0 : nm_topology_distance(topology, (int)i, (int)j);
+			if (hwloc_bitmap_iszero(topology->nodes[j].cpus) || distance >= shortest)
+				continue;
+			shortest = distance;
+			nearest = (int)j;
+		}
+		topology->nodes[i].nearest_with_cpus = nearest;
+	}
+}
+
+static int fill_memory(struct loader *loader)
+{
+	struct nm_topology *topology = loader->topology;
+	int count = hwloc_get_nbobjs_by_type(loader->hwloc, HWLOC_OBJ_NUMANODE);
+
+	if (count < 1)
+		return fail(loader, -EINVAL, "The topology names no memory node.");
+	nm_autofree hwloc_obj_t *objects = calloc((size_t)count, sizeof(hwloc_obj_t));
+	topology->nodes = calloc((size_t)count, sizeof(*topology->nodes));
+	topology->distance = calloc((size_t)count * (size_t)count, sizeof(*topology->distance));
+	if (!objects || !topology->nodes || !topology->distance)
+		return -ENOMEM;
+	topology->nr_nodes = (unsigned)count;
+	for (unsigned i = 0; i < topology->nr_nodes; i++)
+		objects[i] = hwloc_get_obj_by_type(loader->hwloc, HWLOC_OBJ_NUMANODE, i);
+	qsort(objects, (size_t)count, sizeof(hwloc_obj_t), by_os_index);
+	int r = fill_nodes(loader, objects);
+	if (r < 0)
+		return r;
+	fill_distances(loader);
+	fill_nearest(topology);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static void loader_clear(struct loader *loader)
+{
+	if (loader->hwloc)
+		hwloc_topology_destroy(loader->hwloc);
+	nm_sysfs_close(&loader->root);
+	hwloc_bitmap_free(loader->isolated);
+	hwloc_bitmap_free(loader->nohz_full);
+	hwloc_bitmap_free(loader->scratch);
+	nm_topology_free(loader->topology);
+}
+
+static int loader_prepare(struct loader *loader)
+{
+	struct nm_topology *topology = calloc(1, sizeof(*topology));
+
+	loader->topology = topology;
+	if (!topology)
+		return -ENOMEM;
+	loader->isolated = hwloc_bitmap_alloc();
+	loader->nohz_full = hwloc_bitmap_alloc();
+	loader->scratch = hwloc_bitmap_alloc();
+	topology->usable = hwloc_bitmap_alloc();
+	topology->online = hwloc_bitmap_alloc();
+	topology->possible = hwloc_bitmap_alloc();
+	bool whole = loader->isolated && loader->nohz_full && loader->scratch && topology->usable &&
+		     topology->online && topology->possible;
+	return whole ? 0 : -ENOMEM;
+}
+
+int nm_topology_load(const struct nm_topology_source *source, char *error, size_t error_size,
+		     struct nm_topology **ret)
+{
+	nm_auto(loader_clear) struct loader loader = {
+		.root = -1, .error = error, .error_size = error_size};
+
+	fail(&loader, 0, "Out of memory while reading the topology.");
+	int r = loader_prepare(&loader);
+	if (r == 0)
+		r = open_tree(&loader, source);
+	if (r == 0)
+		r = discover_with_environment(&loader, source);
+	if (r == 0)
+		r = fill_cpus(&loader);
+	if (r == 0)
+		r = fill_memory(&loader);
+	if (r < 0)
+		return r;
+	fail(&loader, 0, "%s", "");
+	*ret = NM_TAKE(loader.topology);
+	return 0;
+}

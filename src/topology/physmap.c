@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Physical address → node. Two tables: memory blocks (exact, but a block may lie on two nodes, as
+ * numa=fake makes them) and the zones' spans (to the page, but spans of two nodes may overlap).
+ * Blocks answer first; what they leave open the spans answer, unless they contradict each other.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "numa-migrd/topology.h"
+#include "sysfs.h"
+
+#define AMBIGUOUS (-2)
+
+struct range {
+	uint64_t start, end; /* bytes, [start, end) */
+	int node;	     /* index, or AMBIGUOUS */
+};
+
+struct ranges {
+	struct range *items;
+	size_t count, capacity;
+};
+
+struct nm_physmap {
+	bool single_node;
+	struct ranges blocks, spans;
+};
+
+static void nm_closedirp(DIR **directory)
+{
+	if (*directory)
+		closedir(*directory);
+}
+
+static void nm_fclosep(FILE **file)
+{
+	if (*file)
+		fclose(*file);
+}
+
+static int add(struct ranges *ranges, struct range range)
+{
+	int r = nm_reserve((void **)&ranges->items, &ranges->capacity, ranges->count,
+			   sizeof(range));
+
+	if (r == 0)
+		ranges->items[ranges->count++] = range;
+	return r;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct range *left = a, *right = b;
+
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return (left->node > right->node) - (left->node < right->node);
+}
+
+/*
+ * Sorts the blocks and joins neighbours of one node. All have one size and alignment, so a block
+ * that two nodes claim is one that appears twice.
+ */
+static void normalise(struct ranges *blocks)
+{
+	size_t kept = 0;
+
+	if (blocks->count == 0)
+		return;
+	qsort(blocks->items, blocks->count, sizeof(struct range), by_start);
+	for (size_t i = 1; i < blocks->count; i++)
+		if (blocks->items[i].start == blocks->items[i - 1].start)
+			blocks->items[i].node = blocks->items[i - 1].node = AMBIGUOUS;
+	for (size_t i = 1; i < blocks->count; i++) {
+		struct range *last = &blocks->items[kept];
+		const struct range *next = &blocks->items[i];
+		if (next->node == last->node && next->start <= last->end)
+			last->end = next->end;
+		else
+			blocks->items[++kept] = *next;
+	}
+	blocks->count = kept + 1;
+}
+
+static int block_node(const struct ranges *ranges, uint64_t address)
+{
+	size_t low = 0, high = ranges->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (ranges->items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == ranges->count || address < ranges->items[low].start)
+		return -1;
+	return ranges->items[low].node;
+}
+
+/* Few and possibly overlapping: -1 where two nodes' zones span the address. */
+static int span_node(const struct ranges *spans, uint64_t address)
+{
+	int node = -1;
+
+	for (size_t i = 0; i < spans->count; i++) {
+		const struct range *span = &spans->items[i];
+		if (address < span->start || address >= span->end || span->node == node)
+			continue;
+		if (node >= 0)
+			return -1;
+		node = span->node;
+	}
+	return node;
+}
+
+/* ---- /sys/devices/system/node/nodeN/memoryM ---- */
+
+static bool block_size(int root, uint64_t *ret)
+{
+	char text[64];
+	char *end;
+
+	if (nm_sysfs_read(root, text, sizeof(text), "sys/devices/system/memory/block_size_bytes") <=
+	    0)
+		return false;
+	errno = 0;
+	uint64_t size = strtoull(text, &end, 16);
+	if (errno || end == text || size == 0)
+		return false;
+	*ret = size;
+	return true;
+}
+
+static bool block_number(const char *name, uint64_t *ret)
+{
+	char *end;
+
+	if (strncmp(name, "memory", 6) != 0 || name[6] < '0' || name[6] > '9')
+		return false;
+	*ret = strtoull(name + 6, &end, 10);
+	return *end == '\0';
+}
+
+static int add_node_blocks(struct ranges *blocks, int root, unsigned os_id, int node, uint64_t size)
+{
+	nm_auto(nm_closedirp) DIR *directory = NULL;
+	const struct dirent *entry;
+	char path[64];
+	uint64_t number;
+
+	snprintf(path, sizeof(path), "sys/devices/system/node/node%u", os_id);
+	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	directory = fdopendir(fd);
+	if (!directory) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while ((entry = readdir(directory))) {
+		if (!block_number(entry->d_name, &number) || number >= UINT64_MAX / size)
+			continue;
+		int r = add(blocks, (struct range){number * size, (number + 1) * size, node});
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int load_blocks(struct ranges *blocks, const struct nm_topology *topology, int root)
+{
+	uint64_t size;
+
+	if (!block_size(root, &size))
+		return 0;
+	for (unsigned i = 0; i < topology->nr_nodes; i++) {
+		int r = add_node_blocks(blocks, root, topology->nodes[i].os_id, (int)i, size);
+		if (r < 0)
+			return r;
+	}
+	normalise(blocks);
+	return 0;
+}
+
+/* ---- /proc/zoneinfo ---- */
+
+struct zone_parser {
+	const struct nm_topology *topology;
+	uint64_t page_bytes;
+	int node; /* of the zone being read; -1 = none of ours */
+	unsigned long long spanned;
+};
+
+/* "spanned" comes before "start_pfn" in each zone (proc(5); mm/vmstat.c). */
+static int parse_zone_line(struct zone_parser *zone, const char *line, struct ranges *spans)
+{
+	unsigned long long start_pfn;
+	unsigned os_id;
+
+	if (sscanf(line, "Node %u, zone", &os_id) == 1) {
+		zone->node = nm_topology_node_index(zone->topology, os_id);
+		zone->spanned = 0;
+		return 0;
+	}
+	if (sscanf(line, " spanned %llu", &zone->spanned) == 1)
+		return 0;
+	if (sscanf(line, " start_pfn: %llu", &start_pfn) != 1 || zone->node < 0 || !zone->spanned)
+		return 0;
+	return add(spans,
+		   (struct range){start_pfn * zone->page_bytes,
+				  (start_pfn + zone->spanned) * zone->page_bytes, zone->node});
+}
+
+static int load_spans(struct ranges *spans, const struct nm_topology *topology, int root)
+{
+	struct zone_parser zone = {
+		.topology = topology, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), .node = -1};
+	nm_auto(nm_fclosep) FILE *file = NULL;
+	nm_autofree char *line = NULL;
+	size_t size = 0;
+
+	int fd = openat(root, "proc/zoneinfo", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	file = fdopen(fd, "r");
+	if (!file) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (getline(&line, &size, file) > 0) {
+		int r = parse_zone_line(&zone, line, spans);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- the map ---- */
+
+void nm_physmap_free(struct nm_physmap *map)
+{
+	if (!map)
+		return;
+	free(map->blocks.items);
+	free(map->spans.items);
+	free(map);
+}
+
+static int load_tables(struct nm_physmap *map, const struct nm_topology *topology,
+		       const char *root_path)
+{
+	nm_auto(nm_sysfs_close) int root = nm_sysfs_root(root_path);
+
+	if (root < 0)
+		return -ENODATA;
+	int r = load_blocks(&map->blocks, topology, root);
+	if (r == 0)
+		r = load_spans(&map->spans, topology, root);
+	if (r < 0)
+		return r;
+	return map->blocks.count || map->spans.count ? 0 : -ENODATA;
+}
+
+int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
+		    struct nm_physmap **ret)
+{
+	nm_auto(nm_physmap_freep) struct nm_physmap *map = calloc(1, sizeof(*map));
+
+	if (!map)
+		return -ENOMEM;
+	map->single_node = topology->nr_nodes == 1;
+	int r = map->single_node ? 0 : load_tables(map, topology, root_path);
+	if (r < 0)
+		return r;
+	*ret = NM_TAKE(map);
+	return 0;
+}
+
+int nm_physmap_node(const struct nm_physmap *map, uint64_t physical_address)
+{
+	if (physical_address == 0)
+		return -1;
+	if (map->single_node)
+		return 0;
+	int node = block_node(&map->blocks, physical_address);
+	if (node >= 0 || (map->blocks.count && node != AMBIGUOUS))
+		return node;
+	return span_node(&map->spans, physical_address);
+}
