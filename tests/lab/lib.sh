@@ -46,11 +46,11 @@ wait_for() { # SECONDS COMMAND…
 begin() {
 	if ! dpkg -s numa-migrd >/dev/null 2>&1; then
 		dpkg -i "$PACKAGE" >&2 || not_ok "the package installs"
-		cp "$CONF" /run/lab/shipped.conf
+		cp "$CONF" /var/lab/shipped.conf
 	fi
 	systemctl stop numa-migrd
 	systemctl reset-failed numa-migrd 2>/dev/null
-	cp /run/lab/shipped.conf "$CONF"
+	cp /var/lab/shipped.conf "$CONF"
 	balancing 1
 	mark_journal
 }

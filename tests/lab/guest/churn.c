@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * churn SECONDS: short-lived processes, each with short-lived threads, with names chosen to break whoever
- * prints or parses them. Prints how many processes and threads it made.
+ * churn SECONDS: short-lived processes, each with short-lived threads, with names chosen to break
+ * whoever prints or parses them. Prints how many processes and threads it made.
  */
 #include "lab.h"
 
@@ -13,7 +13,8 @@
 enum { BATCH = 8, THREADS = 3 };
 
 static const char *const names[] = {
-	"new\nline", "\033[31mred", "bad\xff\xfe\xc3", "x) R 1 1 1 0", "%s%n%1000d", "\"quo'te\\", " ", "tab\ttab",
+	"new\nline",  "\033[31mred", "bad\xff\xfe\xc3", "x) R 1 1 1 0", "%s%n%1000d",
+	"\"quo'te\\", " ",	     "tab\ttab",
 };
 
 static void *work(void *name)

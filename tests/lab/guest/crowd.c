@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crowd THREADS WORK_US PERIOD_MS: threads that each work about WORK_US of CPU time, writing to memory of
- * their own, in every PERIOD_MS. Runs until killed.
+ * crowd THREADS WORK_US PERIOD_MS: threads that each work about WORK_US of CPU time, writing to
+ * memory of their own, in every PERIOD_MS. Runs until killed.
  */
 #include "lab.h"
 
 #include <pthread.h>
 #include <time.h>
 
-enum { LENGTH = 64 << 10, STACK = 64 << 10 };
+enum { LENGTH = 256 << 10, STACK = 64 << 10 };
 
 static unsigned long work_us, period_ms;
 

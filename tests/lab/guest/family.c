@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * family NODE MB START: one thread that is not the leader writes to memory bound to NODE, beginning on
- * node START. SIGUSR1: that thread creates a thread and a child process, which both live on. SIGUSR2: it
- * executes this program anew, as a program that only sleeps.
+ * family NODE MB START: one thread that is not the leader writes to memory bound to NODE, beginning
+ * on node START. SIGUSR1: that thread creates a thread and a child process, which both live on.
+ * SIGUSR2: it executes this program anew, as a program that only sleeps.
  */
 #include "lab.h"
 
@@ -49,7 +49,7 @@ static void *run(void *arguments)
 {
 	char **argv = arguments;
 	size_t length = lab_number(argv[2]) << 20;
-	unsigned char *memory = lab_map_on_node(length, lab_number(argv[1]));
+	unsigned char *memory = lab_map_on_node(length, lab_number(argv[1]), false);
 
 	lab_touch(memory, length);
 	lab_start_on_node(lab_number(argv[3]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the lab's guest programs share: memory on a chosen node, a thread on a chosen node, touching. */
+/* What the guest programs share: memory on a chosen node, a thread on a chosen node, touching. */
 #ifndef NUMA_MIGRD_LAB_H
 #define NUMA_MIGRD_LAB_H
 
@@ -8,9 +8,11 @@
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,16 +29,22 @@ static inline unsigned long lab_number(const char *text)
 	return value;
 }
 
-/* Small pages, so that each page a thread touches can be seen, all on one node. */
-static inline unsigned char *lab_map_on_node(size_t length, unsigned long node)
+/*
+ * Small pages, so that each page a thread touches can be seen, all on one node. Hinted: the
+ * kernel's balancing takes its hinting faults on them as well, which it does not on memory bound by
+ * mbind(2) alone; it cannot move them.
+ */
+static inline unsigned char *lab_map_on_node(size_t length, unsigned long node, bool hinted)
 {
 	unsigned long mask = 1UL << node;
-	unsigned char *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *memory =
+		mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		err(1, "mmap");
 	madvise(memory, length, MADV_NOHUGEPAGE);
-	if (syscall(SYS_mbind, memory, length, MPOL_BIND, &mask, sizeof(mask) * 8, 0UL) < 0)
+	if (syscall(SYS_mbind, memory, length, MPOL_BIND | (hinted ? MPOL_F_NUMA_BALANCING : 0),
+		    &mask, sizeof(mask) * 8, 0UL) < 0)
 		err(1, "mbind to node %lu", node);
 	return memory;
 }
@@ -47,10 +55,10 @@ static inline void lab_touch(unsigned char *memory, size_t length)
 		((volatile unsigned char *)memory)[i]++;
 }
 
-/* Lets the calling thread begin on the node and then run where it likes: nothing pulls it away. */
+/* Lets the calling thread begin on the node and then run wherever its cpuset lets it. */
 static inline void lab_start_on_node(unsigned long node)
 {
-	cpu_set_t before, there;
+	cpu_set_t all, there;
 	unsigned int first, last;
 	char path[80];
 	FILE *file;
@@ -63,8 +71,9 @@ static inline void lab_start_on_node(unsigned long node)
 	CPU_ZERO(&there);
 	for (unsigned int cpu = first; cpu <= last; cpu++)
 		CPU_SET(cpu, &there);
-	if (sched_getaffinity(0, sizeof(before), &before) < 0 || sched_setaffinity(0, sizeof(there), &there) < 0 ||
-	    sched_setaffinity(0, sizeof(before), &before) < 0)
+	memset(&all, 0xff, sizeof(all));
+	if (sched_setaffinity(0, sizeof(there), &there) < 0 ||
+	    sched_setaffinity(0, sizeof(all), &all) < 0)
 		err(1, "starting on node %lu", node);
 }
 

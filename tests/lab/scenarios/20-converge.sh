@@ -11,7 +11,7 @@ limit_s=60
 # Prints the seconds, or inf when the time ran out before they converged.
 perf_converge() { # bound|free
 	local nodes=()
-	[[ $1 == bound ]] && nodes=(-M 0,0,1,1,2,2,3,3)
+	[[ $1 == bound ]] && nodes=(-M '0,0,1,1,2,2,3,3')
 	perf bench numa mem -p 4 -t 2 -P 64 -s $limit_s -zZqm "${nodes[@]}" 2>&1 | tee /dev/stderr |
 		awk -v limit=$limit_s '/latency to NUMA-converge/ { seconds = $1 }
 			END { print seconds != "" && seconds < limit ? seconds : "inf" }'
@@ -45,7 +45,7 @@ compare_with_others() {
 	settings_soft_dirty 'n = 64;' 'perf*' 'process *' 'thread *'
 	with_daemon free ours
 	balancing 1
-	cp /run/lab/shipped.conf "$CONF"
+	cp /var/lab/shipped.conf "$CONF"
 	with_daemon free both
 }
 

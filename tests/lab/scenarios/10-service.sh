@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# The package's life: install, start, reload with a good and with a bad file, stop, purge.
+# boot: main
+# limit: 150
+. "$LAB/lib.sh"
+
+main_pid_kept() { [[ $(daemon_pid) == "$pid" ]] && is_active; }
+
+refuses_to_start() {
+	! systemctl start numa-migrd && [[ $(systemctl show -P ExecMainStatus numa-migrd) == 78 ]]
+}
+
+no_restarts() { [[ $(systemctl show -P NRestarts numa-migrd) == 0 ]]; }
+
+exposure() { # UNIT: the score of systemd-analyze security
+	systemd-analyze security --no-pager "$1" | sed -n 's/.*exposure level for.*: \([0-9.]*\) .*/\1/p'
+}
+
+# What the package left behind, its runtime and state included.
+leftovers() {
+	find / -xdev \( -path /lab -o -path /var/lab -o -path /proc -o -path /sys \) -prune \
+		-o -name '*numa-migr*' -print -o -name '*numamigr*' -print 2>/dev/null
+	find /run -name '*numa-migr*' -print
+}
+
+check "the installed package asks for nothing that is missing" dpkg -i "$PACKAGE"
+cp "$CONF" /var/lab/shipped.conf
+begin
+check "the shipped file is valid" numa-migrd --check-config
+check_equal "it is a conffile" "$CONF" "$(dpkg-query -W -f '${Conffiles}' numa-migrd | awk '{ print $1 }')"
+check "perf_event_paranoid is the kernel's own" [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 3 ]
+
+check "it starts" systemctl start numa-migrd
+check "systemctl status says that it runs" systemctl --no-pager status numa-migrd
+pid=$(daemon_pid)
+check_equal "it does not run as root" numa-migrd "$(ps -o user:20= -p "$pid" | tr -d ' ')"
+check "the journal has the start record" wait_for 5 has_entry KIND=start
+note "$(field MESSAGE KIND=start)"
+for name in SOURCE SEED NODES CPUS; do
+	check "the start record tells its $name" [ "$(field "$name" KIND=start)" ]
+done
+check_equal "it saw the nodes" 4 "$(field NODES KIND=start)"
+check "numa-migrctl status" numa-migrctl status
+
+sed 's/^threads.*//' /var/lab/shipped.conf >"$CONF"
+echo 'threads: { n = 3; };' >>"$CONF"
+check "a good file is taken at reload" systemctl reload numa-migrd
+check "the journal says so" wait_for 5 has_entry KIND=reload
+check "it is the same process" main_pid_kept
+echo 'threads: { n = "many"; };' >"$CONF"
+check "a bad file makes systemctl reload fail" fails systemctl reload numa-migrd
+kill -HUP "$pid"
+check "and SIGHUP is answered with the reason" wait_for 5 has_entry KIND=reload-refused
+note "$(field MESSAGE KIND=reload-refused)"
+check "it runs on with the old settings" main_pid_kept
+
+check "it stops" systemctl stop numa-migrd
+check_equal "in good order" success "$(systemctl show -P Result numa-migrd)"
+check "a bad file at start: exit 78" refuses_to_start
+sleep 3
+check "and no restart" no_restarts
+
+figure lab_exposure_daemon "$(exposure numa-migrd.service)" of_10
+figure lab_exposure_helper "$(exposure numa-migrd-helper.service)" of_10
+check "systemd-analyze security: the daemon at 1.5 or lower" \
+	awk "BEGIN { exit !($(exposure numa-migrd.service) <= 1.5) }"
+
+cp /var/lab/shipped.conf "$CONF"
+systemctl reset-failed numa-migrd
+systemctl start numa-migrd
+check "purge while it runs" dpkg --purge numa-migrd
+check_equal "purge leaves nothing" '' "$(leftovers)"
+check_equal "but the user, who cannot log in" /usr/sbin/nologin "$(getent passwd numa-migrd | cut -d: -f7)"

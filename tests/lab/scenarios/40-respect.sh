@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# Threads that are not ours to move keep their masks; a free neighbour in the same plight is moved.
+# All write to node 2's memory from node 0.
+# boot: main
+# limit: 120
+. "$LAB/lib.sh"
+
+# Each in the background with its memory on node 2; the last argument of `start` is the command.
+start() { # KIND COMMAND…
+	local kind=$1
+	shift
+	"$@" >/dev/null &
+	pids[$kind]=$!
+}
+
+confined_pid() { cat /sys/fs/cgroup/system.slice/confined.service/cgroup.procs; }
+
+others_masks() { masks_of "${pids[pinned]}" "${pids[realtime]}" "${pids[hands-off]}" "${pids[confined]}"; }
+
+begin
+balancing 0
+declare -A pids
+systemd-run --quiet --unit=confined -p AllowedCPUs=0-1 "$(command -v membound)" -n confined 2 1 48
+start pinned taskset -c 0-1 membound -n pinned 2 1 48
+start realtime chrt --rr 1 membound -n realtime -s 0 2 1 48
+start hands-off membound -n hands-off -s 0 2 1 48
+start free membound -n free -s 0 2 2 32
+pids[confined]=$(confined_pid)
+cat >"$CONF" <<SETTINGS
+targets: {
+	include = ( { command = "confined"; }, { command = "pinned"; }, { command = "realtime"; },
+		    { command = "hands-off"; }, { command = "free"; } );
+	exclude = ( { command = "hands-*"; } );
+};
+sampling: { inject = "soft_dirty"; accept_soft_dirty_risk = true; };
+threads: { policy = "lbma"; };
+SETTINGS
+sleep 3
+before=$(others_masks)
+systemctl start numa-migrd
+changed=''
+watch_masks() {
+	[[ $(others_masks) == "$before" ]] || changed=$(others_masks)
+	workers_masked 4-5 "${pids[free]}"
+}
+check "the free neighbour is moved to its memory" wait_for 60 watch_masks
+check "and runs there" wait_for 5 workers_on 2 "${pids[free]}"
+check "its move was seen to help" wait_for 20 has_entry VERDICT=kept "PID=${pids[free]}"
+wait_for 10 fails watch_masks
+check_equal "pinned, real-time, confined and excluded: masks unchanged throughout" '' "$changed"
+for kind in pinned realtime hands-off confined; do
+	check_equal "$kind: no decision" 0 "$(count_entries "PID=${pids[$kind]}" KIND=migrate)"
+done
+systemctl stop numa-migrd
+check_equal "and after the stop" "$before" "$(others_masks)"
+systemctl stop confined
+kill "${pids[pinned]}" "${pids[realtime]}" "${pids[hands-off]}" "${pids[free]}"

@@ -1,0 +1,119 @@
+# shellcheck shell=bash
+# Whatever ends the daemon, every mask becomes what it was: of leased threads, of threads and children
+# born from them, also while the daemon was deaf or dead, and of a leased thread that called exec.
+# boot: main
+# limit: 240
+. "$LAB/lib.sh"
+
+readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/no-restore.conf
+
+# Two processes whose working thread has its memory on node 2: one that will bear a thread and a child,
+# one that will execute a program from the thread that is not the leader.
+start_families() {
+	family 2 64 0 &
+	bearer=$!
+	family 2 64 0 &
+	executor=$!
+	mark_journal
+	systemctl start numa-migrd
+}
+
+stop_families() {
+	systemctl stop numa-migrd
+	everyone | xargs kill -9
+	wait 2>/dev/null
+}
+
+# The two and their children, one id a line.
+everyone() {
+	cat /proc/"$bearer"/task/*/children /proc/"$executor"/task/*/children | xargs -n 1
+	printf '%s\n' "$bearer" "$executor"
+}
+
+everyones_masks() {
+	local pids
+	mapfile -t pids < <(everyone)
+	masks_of "${pids[@]}"
+}
+
+all_masks() { everyones_masks | cut -d' ' -f2 | sort -u; }
+
+both_leased() { workers_masked 4-5 "$bearer" && workers_masked 4-5 "$executor"; }
+
+have_born() { [[ $(threads_of "$bearer" | wc -l) == 3 && $(cat /proc/"$bearer"/task/*/children) ]]; }
+have_executed() { grep -q after-exec "/proc/$executor/cmdline"; }
+
+bear_and_execute() {
+	kill -USR1 "$bearer"
+	kill -USR2 "$executor"
+	wait_for 10 have_born && wait_for 10 have_executed
+}
+
+masks_are() { [[ $(all_masks) == "$1" ]]; }
+
+round() { # NAME: until both are leased
+	start_families
+	check "$1: both are leased" wait_for 60 both_leased
+}
+
+restored() { # NAME
+	check "$1: every mask is the original one" wait_for 6 masks_are 0-7
+	masks_are 0-7 || everyones_masks | sed 's/^/#   /'
+	stop_families
+}
+
+after_stop() {
+	round stop
+	check "stop: a thread, a child and an exec" bear_and_execute
+	systemctl stop numa-migrd
+	restored stop
+}
+
+after_kill() {
+	local pid
+	round kill
+	pid=$(daemon_pid)
+	kill -STOP "$pid"
+	check "kill: a thread, a child and an exec, unseen by the daemon" bear_and_execute
+	kill -9 "$pid"
+	restored kill
+}
+
+# Without ExecStopPost= and Restart=: the masks stay narrowed until the next start.
+after_death() {
+	mkdir -p "${DROP_IN%/*}"
+	printf '[Service]\nExecStopPost=\nRestart=no\n' >"$DROP_IN"
+	systemctl daemon-reload
+	round death
+	kill -9 "$(daemon_pid)"
+	wait_for 5 fails is_active
+	check "death: a thread, a child and an exec while it is dead" bear_and_execute
+	check "death: their masks are still narrowed" fails masks_are 0-7
+	rm "$DROP_IN"
+	systemctl daemon-reload
+	systemctl reset-failed numa-migrd
+	systemctl start numa-migrd
+	restored death
+}
+
+confined_leased() { workers_masked 4-5 "$bearer"; }
+
+after_widening() {
+	systemd-run --quiet --unit=narrow -p AllowedCPUs=0-5 "$(command -v family)" 2 64 0
+	bearer=$(systemctl show -P MainPID narrow) executor=$bearer
+	systemctl start numa-migrd
+	check "widening: leased inside the cpuset" wait_for 60 confined_leased
+	systemctl stop numa-migrd
+	check "widening: the cpuset's mask is back" masks_are 0-5
+	systemctl set-property --runtime narrow.service AllowedCPUs=0-7
+	check "widening: the threads follow the cpuset" wait_for 5 masks_are 0-7
+	systemctl stop narrow
+}
+
+begin
+balancing 0
+settings_soft_dirty '' family
+after_stop
+after_kill
+after_death
+after_widening

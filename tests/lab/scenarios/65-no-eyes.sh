@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# No way to see accesses: balancing off, no injection, no helper and so, at perf_event_paranoid 3, no
+# events. It says so with the remedy, neither crashes nor restarts, and touches nothing.
+# boot: main
+# limit: 60
+. "$LAB/lib.sh"
+
+begin
+balancing 0
+systemctl mask --now --runtime numa-migrd-helper.socket numa-migrd-helper.service
+membound -s 0 2 2 32 >/dev/null &
+systemctl start numa-migrd
+sleep 10
+note "$(field MESSAGE)"
+check "it says what is missing" has_entry KIND=problem
+check_equal "no restart" 0 "$(systemctl show -P NRestarts numa-migrd)"
+check_equal "no move" 0 "$(count_entries KIND=migrate)"
+check_equal "the masks are untouched" 0-7 "$(masks_of $! | cut -d' ' -f2 | sort -u)"
+systemctl stop numa-migrd
+systemctl unmask --runtime numa-migrd-helper.socket numa-migrd-helper.service
+systemctl start numa-migrd-helper.socket
+kill %1

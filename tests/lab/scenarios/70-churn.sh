@@ -1,0 +1,42 @@
+# shellcheck shell=bash
+# Short-lived threads and processes by the thousand, with hostile names, for a minute: no error, no
+# growth; and one hostile name that lives long enough to be moved and told of.
+# boot: main
+# limit: 150
+. "$LAB/lib.sh"
+
+readonly HOSTILE=$'x) R 1\n\e[31m\xff'
+
+fds() { find "/proc/$pid/fd" -mindepth 1 | wc -l; }
+rss_kb() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$pid/status"; }
+not_grown() { (($2 <= $1 + $3)); } # BEFORE AFTER ALLOWED
+
+hostile_moved() { has_entry KIND=migrate "PID=$hostile"; }
+
+begin
+balancing 0
+settings_soft_dirty '' 'x)*'
+systemctl start numa-migrd
+pid=$(daemon_pid)
+membound -n "$HOSTILE" -s 0 2 1 48 >/dev/null &
+hostile=$!
+churn 5 >&2
+fds_before=$(fds) rss_before=$(rss_kb)
+made=$(churn 60)
+note "$made short-lived processes and threads"
+figure lab_churn_fds $(($(fds) - fds_before)) growth
+figure lab_churn_rss $(($(rss_kb) - rss_before)) kB_growth
+check "thousands of threads came and went" [ "${made#* }" -ge 1000 ]
+check "no more file descriptors" not_grown "$fds_before" "$(fds)" 2
+check "no more memory than 2 MB" not_grown "$rss_before" "$(rss_kb)" 2048
+check_equal "no error" '' "$(field MESSAGE PRIORITY=0 PRIORITY=1 PRIORITY=2 PRIORITY=3)"
+check "it is the same process" [ "$(daemon_pid)" = "$pid" ]
+check "the thread with the hostile name was moved" hostile_moved
+name=$(field COMM "PID=$hostile" | sort -u)
+note "its name in the journal: $name"
+check_equal "on one line, without control characters" 1 "$(printf '%s\n' "$name" | grep -vc '[[:cntrl:]]')"
+check "in valid UTF-8" iconv -f UTF-8 -t UTF-8 <<<"$name"
+check "numa-migrctl status answers" numa-migrctl status --json
+systemctl stop numa-migrd
+check_equal "its mask is back" 0-7 "$(masks_of "$hostile" | cut -d' ' -f2 | sort -u)"
+kill "$hostile"

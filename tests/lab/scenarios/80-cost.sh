@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# What the daemon costs, at the defaults. The machine is emulated, so its seconds are not those of a
+# real one: the figures bound, they do not measure.
+# boot: main
+# limit: 150
+. "$LAB/lib.sh"
+
+readonly SPAN=20
+
+cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
+interrupts() { awk '/^intr/ { print $2 }' /proc/stat; }
+
+# Interrupts per CPU and second while nothing else runs.
+idle_interrupts() {
+	local before
+	before=$(interrupts)
+	sleep $SPAN
+	echo $((($(interrupts) - before) * 10 / SPAN / 8))
+}
+
+tenths() { echo "$(($1 / 10)).$(($1 % 10))"; }
+
+begin
+sleep 3
+without=$(idle_interrupts)
+systemctl start numa-migrd
+pid=$(daemon_pid)
+sleep 5
+with=$(idle_interrupts)
+figure lab_idle_interrupts_without_per_cpu_s "$(tenths "$without")" 1/s
+figure lab_idle_interrupts_with_per_cpu_s "$(tenths "$with")" 1/s
+
+for _ in 1 2 3 4; do
+	crowd 250 500 1000 &
+done
+sleep 10
+before=$(cpu_ticks "$pid")
+sleep $SPAN
+figure lab_daemon_cpu_percent $((($(cpu_ticks "$pid") - before) / SPAN)) %_emulated
+rss=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$pid/status")
+figure lab_daemon_rss_mb "$(tenths $((rss * 10 / 1024)))" MB
+check "with 1,000 busy threads: at most 32 MB" [ "$rss" -le $((32 * 1024)) ]
+kill %1 %2 %3 %4
+systemctl stop numa-migrd
