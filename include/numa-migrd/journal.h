@@ -47,10 +47,13 @@ struct nm_entry {
 	char fields[NM_ENTRY_FIELDS][192]; /* "NAME=value" */
 };
 
+/* Empties the entry; sets KIND to the message's name ("start", "reload", …). Journal stage. */
 void nm_entry_begin(struct nm_entry *entry, enum nm_message message, int priority);
+/* Replaces the text. Control characters become spaces, what does not fit is cut and ends in "…". */
 void nm_entry_text(struct nm_entry *entry, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Adds a field; name in journald's alphabet. Values must already be escaped where they are foreign. */
+/* Sets a field (a second value for a name replaces the first; beyond NM_ENTRY_FIELDS it is dropped); name
+ * in journald's alphabet, short. Values must already be escaped where they are foreign. */
 void nm_entry_field(struct nm_entry *entry, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -63,6 +66,10 @@ struct nm_entry_context {
 	bool dry_run;
 };
 
+/*
+ * A decision with what became of it (receipt->nr_steps == decision->nr_steps), its verdict, and what
+ * happens to a lease. Fields of the second thread of a swap end in "_2"; unavailable figures are left out.
+ */
 void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
 		       const struct nm_decision *decision, const struct nm_receipt *receipt);
 void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -78,7 +85,8 @@ int nm_journal_new(struct nm_journal **ret);
 void nm_journal_free(struct nm_journal *journal);
 NM_DEFINE_CLEANUP(struct nm_journal, nm_journal_free);
 
-/* Level and rate; entries of priority LOG_ERR and above are never suppressed. Start and reload. */
+/* Level and rate. Only decisions, verdicts, leases and problems below LOG_ERR are limited. Start and
+ * reload; without it, level "decisions" and 20 per second. */
 void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level,
 			  uint64_t rate_per_s);
 

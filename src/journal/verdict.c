@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "say.h"
+
+static const char *const verdict_names[] = {
+	[NM_VERDICT_KEPT] = "kept",
+	[NM_VERDICT_ROLLED_BACK] = "rolled-back",
+	[NM_VERDICT_WITHDRAWN] = "withdrawn",
+	[NM_VERDICT_UNPROVEN] = "unproven",
+};
+
+static const char *const verdict_heads[] = {
+	[NM_VERDICT_KEPT] = "kept",
+	[NM_VERDICT_ROLLED_BACK] = "did not help and is undone",
+	[NM_VERDICT_WITHDRAWN] = "withdrawn, the old mask is given back",
+	[NM_VERDICT_UNPROVEN] = "stays unproven",
+};
+
+static void say_thread(struct nm_entry *entry, const struct nm_entry_context *context,
+		       const struct nm_verdict_thread *thread)
+{
+	char node[NM_WORD_BYTES], before[NM_WORD_BYTES], after[NM_WORD_BYTES];
+	nm_say_node(context, thread->node_to, node);
+	nm_entry_say(entry, "thread %u of process %u ", thread->tid, thread->pid);
+	if (!thread->alive) {
+		nm_entry_say(entry, "has ended");
+		return;
+	}
+	if (!thread->ran_on_node) {
+		nm_entry_say(entry, "was not seen on %s", node);
+		return;
+	}
+	nm_entry_say(entry, "ran on %s, local share %s before, %s of %lu accesses now", node,
+		     nm_say_percent(thread->local_before, before),
+		     nm_say_percent(thread->local_after, after),
+		     (unsigned long)thread->accesses_after);
+}
+
+static void thread_fields(struct nm_entry *entry, const struct nm_entry_context *context,
+			  const struct nm_verdict_thread *thread, unsigned index)
+{
+	char name[NM_NAME_BYTES];
+	nm_entry_field(entry, nm_numbered("PID", index, name), "%u", thread->pid);
+	nm_entry_field(entry, nm_numbered("TID", index, name), "%u", thread->tid);
+	nm_field_cpu(entry, nm_numbered("CPU_FROM", index, name), thread->cpu_from);
+	nm_field_node(entry, context, nm_numbered("NODE_FROM", index, name), thread->node_from);
+	nm_field_node(entry, context, nm_numbered("NODE_TO", index, name), thread->node_to);
+	nm_entry_field(entry, nm_numbered("RAN_ON_NODE", index, name), "%d",
+		       thread->ran_on_node ? 1 : 0);
+	nm_entry_field(entry, nm_numbered("ACCESSES", index, name), "%lu",
+		       (unsigned long)thread->accesses_after);
+	nm_field_permille(entry, nm_numbered("LOCAL_SHARE_BEFORE_PERMILLE", index, name),
+			  thread->local_before);
+	nm_field_permille(entry, nm_numbered("LOCAL_SHARE_AFTER_PERMILLE", index, name),
+			  thread->local_after);
+}
+
+void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
+		      const struct nm_verdict *verdict)
+{
+	nm_entry_begin(entry, NM_MESSAGE_VERDICT, LOG_INFO);
+	if (verdict->kind == NM_VERDICT_WITHDRAWN)
+		nm_entry_field(entry, "KIND", "withdraw");
+	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)verdict->decision);
+	nm_entry_field(entry, "DECISION_KIND", "%s", nm_decision_kind_name(verdict->of));
+	nm_entry_field(entry, "POLICY", "%s", context->policy);
+	nm_entry_field(entry, "VERDICT", "%s", verdict_names[verdict->kind]);
+	nm_entry_field(entry, "INTERVALS", "%u", verdict->intervals);
+	nm_entry_say(entry,
+		     "decision %lu %s after %u interval%s: ", (unsigned long)verdict->decision,
+		     verdict_heads[verdict->kind], verdict->intervals,
+		     verdict->intervals == 1 ? "" : "s");
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		if (i > 0)
+			nm_entry_say(entry, "; ");
+		say_thread(entry, context, &verdict->threads[i]);
+		thread_fields(entry, context, &verdict->threads[i], i);
+	}
+}
+
+struct lease_words {
+	const char *name, *text;
+	int priority;
+};
+
+static const struct lease_words lease_words[] = {
+	[NM_LEASE_EXPIRED] = {"expired", "went quiet: its own mask is back", LOG_INFO},
+	[NM_LEASE_FOREIGN] = {"foreign",
+			      "got another mask from somebody else: it is theirs again and will "
+			      "not be moved",
+			      LOG_NOTICE},
+	[NM_LEASE_WIDENED] = {"widened", "arrived on its node: its own mask is back", LOG_INFO},
+	[NM_LEASE_UNSEEN] = {"unseen", "was not seen on its node in time: its own mask is back",
+			     LOG_INFO},
+	[NM_LEASE_HEIR] = {"heir", "was born with a mask of ours: it got its ancestor's own mask",
+			   LOG_INFO},
+	[NM_LEASE_GONE] = {"gone", "ended: its lease ends with it", LOG_DEBUG},
+	[NM_LEASE_FAILED] = {"failed",
+			     "could not get its own mask back: it stays in the ledger and is "
+			     "tried again",
+			     LOG_WARNING},
+	[NM_LEASE_RETURNED] = {"returned", "got its own mask back", LOG_INFO},
+};
+
+void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event)
+{
+	const struct lease_words *words = &lease_words[event->kind];
+	nm_entry_begin(entry, NM_MESSAGE_LEASE, words->priority);
+	nm_entry_field(entry, "LEASE", "%s", words->name);
+	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)event->decision);
+	nm_entry_field(entry, "PID", "%u", event->pid);
+	nm_entry_field(entry, "TID", "%u", event->tid);
+	nm_field_errno(entry, event->error);
+	nm_entry_say(entry, "thread %u of process %u %s", event->tid, event->pid, words->text);
+	if (event->error < 0)
+		nm_entry_say(entry, ": %s", nm_say_error(event->error));
+	nm_entry_say(entry, " (decision %lu)", (unsigned long)event->decision);
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/escape.h"
+#include "numa-migrd/journal.h"
+
+/* Two nodes whose numbers in the kernel are 2 and 7: an index shown as a number would be seen. */
+static struct nm_node nodes[] = {{.os_id = 2}, {.os_id = 7}};
+static const struct nm_topology topology = {.nr_nodes = 2, .nodes = nodes};
+static const struct nm_entry_context context = {
+	.seed = 99, .policy = "lbma", .topology = &topology};
+static const struct nm_entry_context dry_context = {
+	.seed = 99, .policy = "lbma", .topology = &topology, .dry_run = true};
+
+static struct nm_entry entry;
+
+static const char *field(const char *name)
+{
+	size_t length = strlen(name);
+	for (unsigned i = 0; i < entry.count; i++)
+		if (strncmp(entry.fields[i], name, length) == 0 && entry.fields[i][length] == '=')
+			return entry.fields[i] + length + 1;
+	return NULL;
+}
+
+static void assert_field(const char *name, const char *value)
+{
+	const char *found = field(name);
+	if (!found)
+		fail_msg("no field %s", name);
+	assert_string_equal(found, value);
+}
+
+static void assert_says(const char *words)
+{
+	if (!strstr(entry.text, words))
+		fail_msg("\"%s\" does not say \"%s\"", entry.text, words);
+}
+
+static struct nm_step step(uint32_t tid, int cpu, int from, int to)
+{
+	struct nm_step made = {.tid = tid,
+			       .pid = 1234,
+			       .cpu_from = cpu,
+			       .cpu_to = 1,
+			       .node_from = from,
+			       .node_to = to,
+			       .local_before = 0.02,
+			       .accesses_before = 412,
+			       .comm = "perf"};
+	return made;
+}
+
+static struct nm_decision migrate(void)
+{
+	return (struct nm_decision){.id = 17,
+				    .kind = NM_DECISION_MIGRATE,
+				    .interval = 5,
+				    .tickets = {.total = 4, .preferred = 4},
+				    .draw = 0.31,
+				    .gain = 0.96,
+				    .nr_steps = 1,
+				    .steps = {step(1240, 5, 1, 0)}};
+}
+
+static struct nm_decision swap(void)
+{
+	struct nm_decision decision = migrate();
+	decision.kind = NM_DECISION_SWAP;
+	decision.tickets = (struct nm_tickets){.total = 8, .preferred = 4, .partner = 4};
+	decision.nr_steps = 2;
+	decision.steps[1] = step(1250, 0, 0, 1);
+	return decision;
+}
+
+static struct nm_receipt applied(unsigned steps)
+{
+	struct nm_receipt receipt = {.decision = 17, .applied = true, .nr_steps = steps};
+	for (unsigned i = 0; i < steps; i++)
+		receipt.steps[i] = (struct nm_receipt_step){.tried = true, .applied = true};
+	return receipt;
+}
+
+static struct nm_receipt refused(int error, const char *what)
+{
+	return (struct nm_receipt){.decision = 17,
+				   .nr_steps = 1,
+				   .steps = {{.tried = true, .error = error, .what = what}}};
+}
+
+static void test_migrate_reads_as_a_sentence(void **state)
+{
+	(void)state;
+	struct nm_decision decision = migrate();
+	struct nm_receipt receipt = applied(1);
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_string_equal(entry.text,
+			    "moved perf[1234/1240] from CPU 5 (node 7) to node 2: 98 % of 412 "
+			    "accesses are on node 2, 2 % on node 7; tickets 4 of preferred node, "
+			    "draw 0.31; lease (decision 17)");
+	assert_int_equal(entry.priority, LOG_INFO);
+	assert_field("KIND", "migrate");
+	assert_field("DECISION", "17");
+	assert_field("POLICY", "lbma");
+	assert_field("SEED", "99");
+	assert_field("RESULT", "applied");
+	assert_field("PID", "1234");
+	assert_field("TID", "1240");
+	assert_field("COMM", "perf");
+	assert_field("CPU_FROM", "5");
+	assert_field("NODE_FROM", "7");
+	assert_field("NODE_TO", "2");
+	assert_field("TICKETS", "4");
+	assert_field("TICKETS_PARTS", "free_cpu=0 preferred=4 partner=0");
+	assert_field("LOCAL_SHARE_PERMILLE", "20");
+	assert_field("ACCESSES", "412");
+	assert_field("PIN", "lease");
+	assert_true(strtod(field("DRAW"), NULL) == decision.draw);
+	assert_null(field("ERRNO"));
+}
+
+static void test_pinned_to_one_cpu(void **state)
+{
+	(void)state;
+	struct nm_decision decision = migrate();
+	struct nm_receipt receipt = applied(1);
+	decision.steps[0].target = hwloc_bitmap_alloc();
+	decision.steps[0].pin = NM_STEP_NUDGE;
+	hwloc_bitmap_set(decision.steps[0].target, 1);
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("to CPU 1 (node 2)");
+	assert_says("; nudge (decision 17)");
+	hwloc_bitmap_set(decision.steps[0].target, 2);
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("to node 2:");
+	hwloc_bitmap_free(decision.steps[0].target);
+}
+
+static void test_unavailable_figures(void **state)
+{
+	(void)state;
+	struct nm_decision decision = migrate();
+	struct nm_receipt receipt = applied(1);
+	decision.steps[0].local_before = NAN;
+	decision.steps[0].cpu_from = -1;
+	decision.steps[0].node_to = -1;
+	decision.gain = NAN;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("from node 7 to an unknown node: \xe2\x80\x93 of 412 accesses");
+	assert_null(strstr(entry.text, "nan"));
+	assert_null(field("LOCAL_SHARE_PERMILLE"));
+	assert_null(field("GAIN_PERMILLE"));
+	assert_null(field("CPU_FROM"));
+	assert_null(field("NODE_TO"));
+}
+
+static void test_swap_names_both(void **state)
+{
+	(void)state;
+	struct nm_decision decision = swap();
+	struct nm_receipt receipt = applied(2);
+	decision.gain = 0.5;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("swapped perf[1234/1240] from CPU 5 (node 7) to node 2 with perf[1234/1250]");
+	assert_says("50 % more");
+	assert_says("tickets 8 of preferred node (4) and partner's preferred node (4)");
+	assert_field("KIND", "swap");
+	assert_field("TID", "1240");
+	assert_field("TID_2", "1250");
+	assert_field("NODE_TO_2", "7");
+	assert_true(entry.count <= NM_ENTRY_FIELDS);
+	assert_non_null(field("PIN_2")); /* the last one: nothing fell off the end */
+}
+
+static void test_rollback_says_what_it_undoes(void **state)
+{
+	(void)state;
+	struct nm_decision decision = migrate();
+	struct nm_receipt receipt = applied(1);
+	decision.kind = NM_DECISION_ROLLBACK;
+	decision.undoes = 12;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("moved back perf[1234/1240]");
+	assert_says("undoes decision 12");
+	assert_null(strstr(entry.text, "tickets"));
+	assert_field("KIND", "rollback");
+	assert_field("UNDOES", "12");
+	assert_null(field("DRAW"));
+}
+
+static void test_dry_run_would_move(void **state)
+{
+	(void)state;
+	struct nm_decision decision = migrate();
+	struct nm_receipt receipt = refused(-EROFS, "sched_setaffinity");
+	nm_entry_decision(&entry, &dry_context, &decision, &receipt);
+	assert_says("would move perf[1234/1240]");
+	assert_says("98 % of 412");
+	assert_field("RESULT", "dry-run");
+	receipt = refused(-ESRCH, "identity");
+	nm_entry_decision(&entry, &dry_context, &decision, &receipt);
+	assert_says("did not move");
+	assert_field("RESULT", "refused");
+}
+
+static void test_refusals_say_who_and_what_follows(void **state)
+{
+	(void)state;
+	static const struct {
+		int error;
+		const char *follows;
+		int priority;
+	} cases[] = {
+		{-ESRCH, "had ended", LOG_INFO},  {-ESTALE, "theirs again", LOG_INFO},
+		{-EROFS, "ledger", LOG_WARNING},  {-EPERM, "CAP_SYS_NICE", LOG_WARNING},
+		{-EINVAL, "cpuset", LOG_WARNING}, {-ENOMEM, "stays where it was", LOG_WARNING},
+	};
+	struct nm_decision decision = migrate();
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
+		struct nm_receipt receipt = refused(cases[i].error, "identity");
+		char number[16];
+		(void)snprintf(number, sizeof(number), "%d", -cases[i].error);
+		nm_entry_decision(&entry, &context, &decision, &receipt);
+		assert_says("did not move perf[1234/1240]");
+		assert_says("identity refused (");
+		assert_says(cases[i].follows);
+		assert_field("RESULT", "refused");
+		assert_field("CHECK", "identity");
+		assert_field("ERRNO", number);
+		assert_int_equal(entry.priority, cases[i].priority);
+	}
+}
+
+static void test_half_a_swap(void **state)
+{
+	(void)state;
+	struct nm_decision decision = swap();
+	struct nm_receipt receipt = {
+		.nr_steps = 2,
+		.steps = {{.tried = true, .applied = true, .undone = true},
+			  {.tried = true, .error = -ESRCH, .what = "identity"}}};
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("did not swap");
+	assert_says("perf[1234/1240] was sent back");
+	receipt.steps[0].undone = false;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("perf[1234/1240] could not be sent back");
+}
+
+static struct nm_verdict verdict(enum nm_verdict_kind kind)
+{
+	return (struct nm_verdict){.decision = 17,
+				   .of = NM_DECISION_MIGRATE,
+				   .kind = kind,
+				   .intervals = 1,
+				   .nr_threads = 1,
+				   .threads = {{.tid = 1240,
+						.pid = 1234,
+						.alive = true,
+						.ran_on_node = true,
+						.cpu_from = 5,
+						.node_from = 1,
+						.node_to = 0,
+						.local_before = 0.02,
+						.local_after = 0.97,
+						.accesses_after = 300}}};
+}
+
+static void test_verdicts(void **state)
+{
+	(void)state;
+	struct nm_verdict kept = verdict(NM_VERDICT_KEPT);
+	nm_entry_verdict(&entry, &context, &kept);
+	assert_string_equal(entry.text,
+			    "decision 17 kept after 1 interval: thread 1240 of process 1234 ran on "
+			    "node 2, local share 2 % before, 97 % of 300 accesses now");
+	assert_field("VERDICT", "kept");
+	assert_field("KIND", "verdict");
+	assert_field("DECISION_KIND", "migrate");
+	assert_field("RAN_ON_NODE", "1");
+	assert_field("LOCAL_SHARE_BEFORE_PERMILLE", "20");
+	assert_field("LOCAL_SHARE_AFTER_PERMILLE", "970");
+
+	struct nm_verdict back = verdict(NM_VERDICT_ROLLED_BACK);
+	back.threads[0].local_before = NAN;
+	nm_entry_verdict(&entry, &context, &back);
+	assert_says("undone");
+	assert_says("local share \xe2\x80\x93 before");
+	assert_field("VERDICT", "rolled-back");
+	assert_null(field("LOCAL_SHARE_BEFORE_PERMILLE"));
+
+	struct nm_verdict gone = verdict(NM_VERDICT_WITHDRAWN);
+	gone.threads[0].ran_on_node = false;
+	gone.intervals = 3;
+	nm_entry_verdict(&entry, &context, &gone);
+	assert_says("after 3 intervals: thread 1240 of process 1234 was not seen on node 2");
+	assert_field("KIND", "withdraw");
+	assert_field("RAN_ON_NODE", "0");
+
+	struct nm_verdict dead = verdict(NM_VERDICT_UNPROVEN);
+	dead.threads[0].alive = false;
+	dead.threads[1] = dead.threads[0];
+	dead.threads[1].tid = 1250;
+	dead.nr_threads = 2;
+	nm_entry_verdict(&entry, &context, &dead);
+	assert_says("thread 1240 of process 1234 has ended; thread 1250");
+	assert_field("VERDICT", "unproven");
+	assert_field("TID_2", "1250");
+}
+
+static void test_leases(void **state)
+{
+	(void)state;
+	static const char *const names[] = {
+		[NM_LEASE_EXPIRED] = "expired", [NM_LEASE_FOREIGN] = "foreign",
+		[NM_LEASE_WIDENED] = "widened", [NM_LEASE_UNSEEN] = "unseen",
+		[NM_LEASE_HEIR] = "heir",	[NM_LEASE_GONE] = "gone",
+		[NM_LEASE_FAILED] = "failed",	[NM_LEASE_RETURNED] = "returned",
+	};
+	for (unsigned i = 0; i < NM_ARRAY_SIZE(names); i++) {
+		struct nm_lease_event event = {.kind = (enum nm_lease_event_kind)i,
+					       .tid = 1240,
+					       .pid = 1234,
+					       .decision = 17,
+					       .error = i == NM_LEASE_FAILED ? -EPERM : 0};
+		nm_entry_lease(&entry, &event);
+		assert_field("KIND", "lease");
+		assert_field("LEASE", names[i]);
+		assert_field("TID", "1240");
+		assert_says("thread 1240 of process 1234 ");
+		assert_says("(decision 17)");
+		assert_true((field("ERRNO") != NULL) == (i == NM_LEASE_FAILED));
+	}
+}
+
+static void test_hostile_command_name(void **state)
+{
+	(void)state;
+	static const char raw[] = "a\n\x1b[31m\xff) R 1\\";
+	struct nm_decision decision = migrate();
+	struct nm_receipt receipt = applied(1);
+	nm_escape(decision.steps[0].comm, sizeof(decision.steps[0].comm), raw, sizeof(raw) - 1);
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("a\\x0a\\x1b[31m\\xff) R 1\\x5c[1234/1240]");
+	/* Should a caller ever forget the escaping, an entry still stays one line. */
+	nm_entry_text(&entry, "%s", raw);
+	assert_null(strpbrk(entry.text, "\n\x1b"));
+	nm_entry_field(&entry, "COMM", "%s", raw);
+	assert_null(strpbrk(field("COMM"), "\n\x1b"));
+}
+
+static void test_overlong_is_cut_and_marked(void **state)
+{
+	(void)state;
+	char longer[2048];
+	for (size_t i = 0; i + 2 < sizeof(longer); i += 2)
+		memcpy(longer + i, "\xc3\xa4", 3);
+	for (size_t shift = 0; shift < 2; shift++) { /* a character lies across the edge in one */
+		nm_entry_begin(&entry, NM_MESSAGE_PROBLEM, LOG_WARNING);
+		nm_entry_text(&entry, "%s%s", shift ? "x" : "", longer);
+		nm_entry_field(&entry, "A", "%s%s", shift ? "x" : "", longer);
+		const char *const texts[] = {entry.text, field("A")};
+		for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++) {
+			size_t length = strlen(texts[i]);
+			assert_string_equal(texts[i] + length - 3, "\xe2\x80\xa6");
+			assert_memory_equal(texts[i] + length - 5, "\xc3\xa4", 2);
+		}
+		assert_true(strlen(entry.text) < sizeof(entry.text));
+	}
+}
+
+static void test_fields_replace_and_end(void **state)
+{
+	(void)state;
+	nm_entry_begin(&entry, NM_MESSAGE_START, LOG_NOTICE);
+	assert_field("KIND", "start");
+	nm_entry_field(&entry, "KIND", "%s", "other");
+	nm_entry_field(&entry, "KIN", "%s", "not the same name");
+	assert_field("KIND", "other");
+	assert_int_equal(entry.count, 2);
+	for (unsigned i = 0; i < 2 * NM_ENTRY_FIELDS; i++) {
+		char name[16];
+		(void)snprintf(name, sizeof(name), "F%u", i);
+		nm_entry_field(&entry, name, "%u", i);
+	}
+	assert_int_equal(entry.count, NM_ENTRY_FIELDS);
+}
+
+static void test_catalog_explains_every_message(void **state)
+{
+	(void)state;
+	char line[512];
+	unsigned texts = 0, seen[NM_MESSAGE_MAX] = {0};
+	FILE *catalog = fopen(NM_SOURCE_DIR "/systemd/numa-migrd.catalog", "re");
+	assert_non_null(catalog);
+	while (fgets(line, sizeof(line), catalog)) {
+		if (strncmp(line, "-- ", 3) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		texts++;
+		for (int i = 0; i < NM_MESSAGE_MAX; i++)
+			if (strcmp(line + 3, nm_message_id((enum nm_message)i)) == 0)
+				seen[i]++;
+	}
+	(void)fclose(catalog);
+	assert_int_equal(texts, NM_MESSAGE_MAX);
+	for (int i = 0; i < NM_MESSAGE_MAX; i++) {
+		assert_int_equal(seen[i], 1);
+		assert_int_equal(strspn(nm_message_id((enum nm_message)i), "0123456789abcdef"), 32);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_migrate_reads_as_a_sentence),
+		cmocka_unit_test(test_pinned_to_one_cpu),
+		cmocka_unit_test(test_unavailable_figures),
+		cmocka_unit_test(test_swap_names_both),
+		cmocka_unit_test(test_rollback_says_what_it_undoes),
+		cmocka_unit_test(test_dry_run_would_move),
+		cmocka_unit_test(test_refusals_say_who_and_what_follows),
+		cmocka_unit_test(test_half_a_swap),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_hostile_command_name),
+		cmocka_unit_test(test_overlong_is_cut_and_marked),
+		cmocka_unit_test(test_fields_replace_and_end),
+		cmocka_unit_test(test_catalog_explains_every_message),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

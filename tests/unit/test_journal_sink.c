@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* The sink, on a real stderr and a real socket in journald's place. */
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/journal.h"
+
+static struct nm_entry entry;
+
+/* Number of lines on stderr while `emit` runs. */
+static unsigned lines_of(void (*emit)(struct nm_journal *), struct nm_journal *journal, char *text,
+			 size_t size)
+{
+	FILE *file = tmpfile();
+	assert_non_null(file);
+	int saved = dup(STDERR_FILENO);
+	assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+	emit(journal);
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	close(saved);
+	rewind(file);
+	size_t length = fread(text, 1, size - 1, file);
+	(void)fclose(file);
+	text[length] = '\0';
+	unsigned lines = 0;
+	for (size_t i = 0; i < length; i++)
+		lines += text[i] == '\n';
+	return lines;
+}
+
+static void emit_ten_at(struct nm_journal *journal, enum nm_message message, int priority,
+			uint64_t now_ns)
+{
+	nm_entry_begin(&entry, message, priority);
+	nm_entry_text(&entry, "hello");
+	for (int i = 0; i < 10; i++)
+		nm_journal_emit(journal, &entry, now_ns);
+}
+
+/* Four per second: of ten at once 4 pass, half a second later 2, and never more than 4 saved up. */
+static void storm(struct nm_journal *journal)
+{
+	const uint64_t start = 5 * NM_NSEC_PER_SEC, half = NM_NSEC_PER_SEC / 2;
+	nm_journal_configure(journal, NM_JOURNAL_DECISIONS, 4);
+	emit_ten_at(journal, NM_MESSAGE_DECISION, LOG_INFO, start);
+	emit_ten_at(journal, NM_MESSAGE_VERDICT, LOG_INFO, start + half);
+	emit_ten_at(journal, NM_MESSAGE_LEASE, LOG_INFO, start + 200 * half);
+}
+
+/* Errors and rare kinds always pass; what the level hides is not "suppressed". */
+static void beyond_the_limit(struct nm_journal *journal)
+{
+	const uint64_t start = 500 * NM_NSEC_PER_SEC;
+	nm_journal_configure(journal, NM_JOURNAL_DECISIONS, 4);
+	emit_ten_at(journal, NM_MESSAGE_DECISION, LOG_ERR, start);
+	emit_ten_at(journal, NM_MESSAGE_SUMMARY, LOG_INFO, start);
+	emit_ten_at(journal, NM_MESSAGE_DECISION, LOG_DEBUG, start);
+}
+
+static void test_rate_limit(void **state)
+{
+	(void)state;
+	char text[4096];
+	nm_auto(nm_journal_freep) struct nm_journal *journal = NULL;
+	unsetenv("JOURNAL_STREAM");
+	assert_int_equal(nm_journal_new(&journal), 0);
+	assert_int_equal(lines_of(storm, journal, text, sizeof(text)), 4 + 2 + 4);
+	assert_memory_equal(text, "hello\n", 6);
+	assert_int_equal(nm_journal_suppressed(journal), 6 + 8 + 6);
+	assert_int_equal(nm_journal_suppressed(journal), 0);
+	assert_int_equal(lines_of(beyond_the_limit, journal, text, sizeof(text)), 10 + 10);
+	assert_int_equal(nm_journal_suppressed(journal), 0);
+}
+
+static void one_of_each_priority(struct nm_journal *journal)
+{
+	for (int priority = LOG_ERR; priority <= LOG_DEBUG; priority++) {
+		nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, priority);
+		nm_entry_text(&entry, "hello");
+		nm_journal_emit(journal, &entry, NM_NSEC_PER_SEC);
+	}
+}
+
+static void test_levels(void **state)
+{
+	(void)state;
+	static const unsigned lines[] = {[NM_JOURNAL_ERROR] = 1,
+					 [NM_JOURNAL_NOTICE] = 3,
+					 [NM_JOURNAL_DECISIONS] = 4,
+					 [NM_JOURNAL_DEBUG] = 5};
+	char text[256];
+	nm_auto(nm_journal_freep) struct nm_journal *journal = NULL;
+	unsetenv("JOURNAL_STREAM");
+	assert_int_equal(nm_journal_new(&journal), 0);
+	for (unsigned i = 0; i < NM_ARRAY_SIZE(lines); i++) {
+		nm_journal_configure(journal, (enum nm_journal_level)i, 100);
+		assert_int_equal(lines_of(one_of_each_priority, journal, text, sizeof(text)),
+				 lines[i]);
+	}
+}
+
+/* A private /run with a socket where journald's would be; -1 where we may not have that. */
+static int private_journal_socket(void)
+{
+	const struct sockaddr_un address = {.sun_family = AF_UNIX,
+					    .sun_path = "/run/systemd/journal/socket"};
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmpfs", "/run", "tmpfs", 0, NULL) < 0)
+		return -1;
+	if (mkdir("/run/systemd", 0755) < 0 || mkdir("/run/systemd/journal", 0755) < 0)
+		return -1;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return -1;
+	return fd;
+}
+
+/* As systemd does for a service whose stderr is the journal. */
+static void set_journal_stream(void)
+{
+	char stream[64];
+	struct stat status;
+	if (fstat(STDERR_FILENO, &status) < 0)
+		_exit(1);
+	(void)snprintf(stream, sizeof(stream), "%lu:%lu", (unsigned long)status.st_dev,
+		       (unsigned long)status.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+}
+
+/* An entry with as many fields as there can be. */
+static void full_entry(void)
+{
+	const struct nm_lease_event event = {
+		.kind = NM_LEASE_EXPIRED, .tid = 1240, .pid = 1234, .decision = 17};
+	nm_entry_lease(&entry, &event);
+	while (entry.count < NM_ENTRY_FIELDS) {
+		char name[16];
+		(void)snprintf(name, sizeof(name), "F%u", entry.count + 1);
+		nm_entry_field(&entry, name, "%u", entry.count);
+	}
+}
+
+/* In a child: 0 when the socket got what it should; 77 = no such socket to be had here. */
+static int journald_child(void)
+{
+	static const char *const expected[] = {
+		"MESSAGE=thread 1240 of process 1234 went quiet",
+		"\nPRIORITY=6\n",
+		"\nSYSLOG_IDENTIFIER=numa-migrd\n",
+		"\nDECISION=17\n",
+		"\nF40=",
+	};
+	char datagram[8192];
+	struct nm_journal *journal = NULL;
+	int fd = private_journal_socket();
+	if (fd < 0)
+		return 77;
+	set_journal_stream();
+	if (nm_journal_new(&journal) < 0)
+		return 1;
+	full_entry();
+	nm_journal_emit(journal, &entry, NM_NSEC_PER_SEC);
+	nm_journal_free(journal);
+	ssize_t length = recv(fd, datagram, sizeof(datagram) - 1, 0);
+	if (length <= 0)
+		return 2;
+	datagram[length] = '\0';
+	for (size_t i = 0; i < NM_ARRAY_SIZE(expected); i++)
+		if (!strstr(datagram, expected[i]))
+			return 3;
+	return strstr(datagram, nm_message_id(NM_MESSAGE_LEASE)) ? 0 : 4;
+}
+
+static void test_journald_gets_the_fields(void **state)
+{
+	(void)state;
+	int status;
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(journald_child());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77) {
+		print_message("skipped: no private mount namespace to be had (needs root)\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rate_limit),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_journald_gets_the_fields),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
