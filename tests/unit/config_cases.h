@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Parses a text and asserts what comes of it; for the tests of src/config. Include cmocka.h first.
+ */
+#ifndef NM_TESTS_CONFIG_CASES_H
+#define NM_TESTS_CONFIG_CASES_H
+
+#include <string.h>
+
+#include "numa-migrd/config.h"
+
+#define TEXT(literal) literal, sizeof(literal) - 1
+
+static inline struct nm_config *accept_bytes(const char *text, size_t length)
+{
+	struct nm_config_errors errors = {0};
+	struct nm_config *config = NULL;
+	int r = nm_config_parse("conf", text, length, &errors, &config);
+	for (size_t i = 0; i < errors.count; i++)
+		print_error("unexpected: %s\n", errors.text[i]);
+	assert_int_equal(errors.count, 0);
+	assert_int_equal(r, 0);
+	assert_non_null(config);
+	return config;
+}
+
+static inline struct nm_config *accept(const char *text)
+{
+	return accept_bytes(text, strlen(text));
+}
+
+static inline void refuse_bytes(const char *text, size_t length, struct nm_config_errors *errors)
+{
+	struct nm_config *config = NULL;
+	int r = nm_config_parse("conf", text, length, errors, &config);
+	if (r != -EINVAL)
+		print_error("not refused: %s\n", text);
+	assert_int_equal(r, -EINVAL);
+	assert_null(config);
+	assert_true(errors->count > 0);
+}
+
+/* Refused with exactly this message. */
+static inline void refuse(const char *text, const char *message)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	refuse_bytes(text, strlen(text), &errors);
+	assert_string_equal(errors.text[0], message);
+	assert_int_equal(errors.count, 1);
+}
+
+/* Refused with one message that begins so: the rest is libconfig's or the system's wording. */
+static inline void refuse_prefix(const char *text, size_t length, const char *prefix)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	refuse_bytes(text, length, &errors);
+	if (strncmp(errors.text[0], prefix, strlen(prefix)) != 0)
+		fail_msg("\"%s\" does not begin with \"%s\"", errors.text[0], prefix);
+	assert_int_equal(errors.count, 1);
+}
+
+static inline void same_settings(const struct nm_config *one, const struct nm_config *other)
+{
+	struct nm_config a = *one, b = *other;
+	assert_int_equal(a.targets.include.count, b.targets.include.count);
+	assert_int_equal(a.targets.exclude.count, b.targets.exclude.count);
+	a.targets.include = a.targets.exclude = (struct nm_target_list){0};
+	b.targets.include = b.targets.exclude = (struct nm_target_list){0};
+	/* calloc'ed and filled by the same code: padding is zero in both. */
+	assert_memory_equal(&a, &b, sizeof(a));
+}
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* How the text of the file is read: numbers, syntax, bytes, files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../src/config/table.h"
+#include "config_cases.h"
+#include "numa-migrd/config.h"
+
+/* ---- numbers ---- */
+
+static void test_big_integers_do_not_wrap(void **state)
+{
+	(void)state;
+	refuse("threads: { n = 4294967304; };", /* 2^32 + 8 */
+	       "conf:1: threads.n: found 4294967304, allowed: a whole number from 1 to 1024");
+	refuse("\n\nthreads: {\n n = 99999999999999999999999999; };",
+	       "conf:4: threads.n: found 99999999999999999999999999, "
+	       "allowed: a whole number from 1 to 1024");
+	nm_auto(nm_config_freep) struct nm_config *config =
+		accept("general: { seed = 5000000000; };");
+	assert_true(config->general.seed == 5000000000);
+}
+
+static void test_integer_spellings(void **state)
+{
+	nm_auto(nm_config_freep) struct nm_config *hex =
+		accept("general: { seed = 0x1FFFFFFFFFF; };");
+	nm_auto(nm_config_freep) struct nm_config *suffixed = accept("general: { seed = 42L; };");
+	nm_auto(nm_config_freep) struct nm_config *signed_one = accept("general: { seed = +42; };");
+
+	(void)state;
+	assert_true(hex->general.seed == 0x1FFFFFFFFFF);
+	assert_int_equal(suffixed->general.seed, 42);
+	assert_int_equal(signed_one->general.seed, 42);
+}
+
+static void test_integer_traps(void **state)
+{
+	static const char *const spellings[] = {"08",  "010", "-1",  "1e3",   "8.0", "0x",
+						"1_0", "12a", "0b1", "42LLL", "-0",  "."};
+
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(spellings); i++) {
+		char text[64], message[128];
+		(void)snprintf(text, sizeof(text), "threads: { n = %s; };", spellings[i]);
+		(void)snprintf(
+			message, sizeof(message),
+			"conf:1: threads.n: found %s, allowed: a whole number from 1 to 1024",
+			spellings[i]);
+		refuse(text, message);
+	}
+}
+
+static void test_reals(void **state)
+{
+	nm_auto(nm_config_freep) struct nm_config *whole = accept("general: { interval_s = 3; };");
+	nm_auto(nm_config_freep) struct nm_config *point =
+		accept("threads: { q1 = .5; q2 = 5.; };");
+	nm_auto(nm_config_freep) struct nm_config *power =
+		accept("threads: { q1 = 2.5e2; q2 = 1e-3; };");
+
+	(void)state;
+	assert_true(whole->general.interval_s == 3.0);
+	assert_true(point->threads.q1 == 0.5 && point->threads.q2 == 5);
+	assert_true(power->threads.q1 == 250 && power->threads.q2 == 0.001);
+}
+
+static void test_real_traps(void **state)
+{
+	static const char *const spellings[] = {"1e999", "-1e999", "1e-999", "08.5", "0x10",
+						"1.2.3", "-1",	   ".",	     "1e",   "3L"};
+
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(spellings); i++) {
+		char text[64], message[128];
+		(void)snprintf(text, sizeof(text), "threads: { q1 = %s; };", spellings[i]);
+		(void)snprintf(message, sizeof(message),
+			       "conf:1: threads.q1: found %s, allowed: a number from 0 to 1000",
+			       spellings[i]);
+		refuse(text, message);
+	}
+}
+
+static void test_endless_number(void **state)
+{
+	nm_autofree char *text = malloc(100000);
+
+	(void)state;
+	memset(text, '1', 100000);
+	memcpy(text, TEXT("threads: { n = "));
+	memcpy(text + 99996, "; };", 4);
+	refuse_prefix(text, 100000, "conf:1: threads.n: found 1111");
+}
+
+/* Numbers in strings, names and comments are none, and the others keep their places. */
+static void test_numbers_keep_their_places(void **state)
+{
+	nm_auto(nm_config_freep) struct nm_config *config =
+		accept("# 1 2 3\n// 4\n/* 5\n6 */ targets: { exclude = ( { command = \"7 8 \\\" "
+		       "9\"; } ); };\n"
+		       "general: { seed = 10; interval_s=11 }; threads: { q1 = 12, q2 = 13; };");
+
+	(void)state;
+	assert_int_equal(config->general.seed, 10);
+	assert_true(config->general.interval_s == 11);
+	assert_true(config->threads.q1 == 12 && config->threads.q2 == 13);
+	assert_string_equal(config->targets.exclude.items[0].command, "7 8 \" 9");
+}
+
+static void test_number_after_name(void **state)
+{
+	(void)state;
+	refuse_prefix(TEXT("threads: { q.1 = 5; };"), "conf:1: syntax error");
+	refuse_prefix(TEXT("threads: { n = 1-2; };"), "conf:1: syntax error");
+	refuse_prefix(TEXT("threads: { 1n = 2; };"), "conf:1: syntax error");
+	refuse_prefix(TEXT("threads: { n = -; };"), "conf:1: ");
+}
+
+/* ---- syntax ---- */
+
+static void test_syntax_error_alone(void **state)
+{
+	(void)state;
+	refuse("threads: { n = 5000; };\n  policy = lbma;\nxyz = 1;\n",
+	       "conf:2: syntax error, in this line or just before it: policy = lbma;");
+	refuse_prefix(TEXT("threads: {\n n = 3;\n"), "conf:");
+	refuse_prefix(TEXT("threads: { rollback = yes; };"), "conf:1: syntax error");
+	refuse_prefix(TEXT("\xef\xbb\xbfprofile = \"paper\";"), "conf:1: syntax error");
+}
+
+static void test_duplicate_alone(void **state)
+{
+	(void)state;
+	refuse("threads: {\n\tn = 3;\n\tn = 4000;\n};\nxyz = 1;",
+	       "conf:3: duplicate setting name, in this line or just before it: n = 4000;");
+	refuse_prefix(TEXT("threads: { };\nthreads: { };"), "conf:2: duplicate setting name");
+}
+
+static void test_include_refused(void **state)
+{
+	static const char message[] = "conf:2: @include and other directives are not allowed here";
+
+	(void)state;
+	refuse("\n@include \"/etc/passwd\"\n", message);
+	refuse("\n\t @include \"/nonesuch\"\n", message);
+	refuse("\nprofile = @paper;\n", message);
+	nm_auto(nm_config_freep) struct nm_config *config =
+		accept("# @include \"x\"\n/*\n@include \"y\"\n*/\n"
+		       "targets: { exclude = ( { unit = \"getty@*\"; } ); };");
+	assert_string_equal(config->targets.exclude.items[0].unit, "getty@*");
+}
+
+static void test_open_comment_and_string(void **state)
+{
+	(void)state;
+	refuse("general: { };\n/* threads: { n = 5; };\n\n",
+	       "conf:2: this comment is never closed");
+	refuse("/*", "conf:1: this comment is never closed");
+	refuse("/*/", "conf:1: this comment is never closed");
+	refuse("\nprofile = \"paper;\ngeneral: { };\n",
+	       "conf:2: this string is not closed on its line");
+	refuse("profile = \"paper", "conf:1: this string is not closed on its line");
+	refuse("profile = \"paper\\\"", "conf:1: this string is not closed on its line");
+}
+
+static void test_comment_without_newline(void **state)
+{
+	nm_auto(nm_config_freep) struct nm_config *hash = accept("profile = \"paper\"; # the end");
+	nm_auto(nm_config_freep) struct nm_config *slashes = accept("profile = \"paper\"; // end");
+
+	(void)state;
+	assert_int_equal(hash->profile, NM_PROFILE_PAPER);
+	assert_int_equal(slashes->profile, NM_PROFILE_PAPER);
+}
+
+static void test_bytes(void **state)
+{
+	static const char *const not_utf8 = "conf:2: this line is not valid UTF-8 "
+					    "(in a string, other bytes are written \\xNN)";
+
+	(void)state;
+	refuse_prefix(TEXT("# one\n# \xff\n"), not_utf8);
+	refuse_prefix(TEXT("# one\n# \xc3\n"), not_utf8);
+	refuse_prefix(TEXT("\n\nprofile = \"paper\";\0xyz"), "conf:3: this line holds a NUL byte");
+	refuse_prefix(TEXT("\0"), "conf:1: this line holds a NUL byte");
+	refuse("targets: {\n exclude = ( { command = \"a\\x00b\"; } ); };",
+	       "conf:2: \\x00 in a string would end it");
+	nm_auto(nm_config_freep) struct nm_config *config =
+		accept("# größer\r\ntargets: { exclude = ( { command = \"\\xff\\\\\"; } ); };\r\n");
+	assert_string_equal(config->targets.exclude.items[0].command, "\xff\\");
+}
+
+static void test_deep_nesting(void **state)
+{
+	static char text[20000];
+
+	(void)state;
+	memset(text, '(', sizeof(text));
+	memcpy(text, TEXT("\nx ="));
+	refuse_prefix(text, sizeof(text), "conf:2: brackets are nested too deeply");
+	refuse_prefix(TEXT("))))"), "conf:1: syntax error");
+}
+
+/* ---- files ---- */
+
+static int make_folder(void **state)
+{
+	static char folder[64];
+	(void)snprintf(folder, sizeof(folder), "/tmp/test_config.XXXXXX");
+	*state = mkdtemp(folder);
+	return *state ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char path[128];
+	(void)snprintf(path, sizeof(path), "%s/conf", (const char *)*state);
+	(void)unlink(path);
+	return rmdir(*state);
+}
+
+static const char *write_conf(void **state, const char *text, size_t length)
+{
+	static char path[128];
+	(void)snprintf(path, sizeof(path), "%s/conf", (const char *)*state);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, length, file), length);
+	assert_int_equal(fclose(file), 0);
+	return path;
+}
+
+static void load_fails(const char *path, int expected, const char *message)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	struct nm_config *config = NULL;
+	char whole[512];
+	assert_int_equal(nm_config_load(path, &errors, &config), expected);
+	assert_null(config);
+	assert_int_equal(errors.count, 1);
+	(void)snprintf(whole, sizeof(whole), "%s%s", path, message);
+	assert_string_equal(errors.text[0], whole);
+}
+
+static void test_load(void **state)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	const char *path = write_conf(state, TEXT("threads: { n = 5; };\n"));
+	assert_int_equal(nm_config_load(path, &errors, &config), 0);
+	assert_int_equal(config->threads.n, 5);
+}
+
+static void test_load_failures(void **state)
+{
+	load_fails("/nonesuch/conf", -ENOENT, ": cannot be read: No such file or directory");
+	load_fails(*state, -EISDIR, ": cannot be read: Is a directory");
+	load_fails(write_conf(state, TEXT("threads: {\n n = 0; };")), -EINVAL,
+		   ":2: threads.n: found 0, allowed: a whole number from 1 to 1024");
+}
+
+static void test_load_unreadable(void **state)
+{
+	const char *path = write_conf(state, TEXT(""));
+	bool root = geteuid() == 0; /* reads every file */
+	assert_int_equal(chmod(path, 0), 0);
+	if (root)
+		assert_int_equal(seteuid(65534), 0);
+	load_fails(path, -EACCES, ": cannot be read: Permission denied");
+	if (root)
+		assert_int_equal(seteuid(0), 0);
+}
+
+static void test_load_size(void **state)
+{
+	const size_t limit = (size_t)1 << 20;
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	nm_autofree char *text = malloc(limit + 1);
+	memset(text, '\n', limit + 1);
+	assert_int_equal(nm_config_load(write_conf(state, text, limit), &errors, &config), 0);
+	load_fails(write_conf(state, text, limit + 1), -EFBIG,
+		   ": cannot be read: File too large (at most 1 MiB)");
+}
+
+static char *read_whole(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	if (!file)
+		fail_msg("%s cannot be opened", path);
+	char *text = calloc(1, 1 << 16);
+	assert_true(fread(text, 1, (1 << 16) - 1, file) > 0);
+	assert_int_equal(fclose(file), 0);
+	return text;
+}
+
+static char *written_defaults(void)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	assert_int_equal(nm_config_write_defaults(out), 0);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void test_shipped_file(void **state)
+{
+	nm_autofree char *shipped = read_whole(NM_SOURCE_DIR "/conf/numa-migrd.conf");
+	nm_autofree char *written = written_defaults();
+	nm_auto(nm_config_freep) struct nm_config *parsed = accept(shipped);
+	nm_auto(nm_config_freep) struct nm_config *defaults = NULL;
+
+	(void)state;
+	assert_string_equal(shipped, written);
+	assert_int_equal(nm_config_default(&defaults), 0);
+	same_settings(parsed, defaults);
+}
+
+/* What stands behind the # is the setting with its default: all of it is accepted and changes
+ * nothing. */
+static void test_shipped_file_uncommented(void **state)
+{
+	nm_autofree char *text = written_defaults();
+	nm_auto(nm_config_freep) struct nm_config *defaults = NULL;
+	size_t settings = 0;
+
+	(void)state;
+	for (char *hash = text; (hash = strchr(hash, '#')) != NULL; hash++) {
+		if (hash[1] != ' ') {
+			*hash = ' ';
+			settings++;
+		}
+	}
+	assert_int_equal(settings, nm_setting_count);
+	nm_auto(nm_config_freep) struct nm_config *parsed = accept(text);
+	assert_int_equal(nm_config_default(&defaults), 0);
+	same_settings(parsed, defaults);
+}
+
+static void test_write_failure(void **state)
+{
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(full);
+	(void)setvbuf(full, NULL, _IONBF, 0);
+	assert_int_equal(nm_config_write_defaults(full), -EIO);
+	(void)fclose(full);
+}
+
+static void test_free_null(void **state)
+{
+	struct nm_config_errors errors = {0};
+
+	(void)state;
+	nm_config_free(NULL);
+	nm_config_errors_clear(&errors);
+	assert_int_equal(errors.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_big_integers_do_not_wrap),
+		cmocka_unit_test(test_integer_spellings),
+		cmocka_unit_test(test_integer_traps),
+		cmocka_unit_test(test_reals),
+		cmocka_unit_test(test_real_traps),
+		cmocka_unit_test(test_endless_number),
+		cmocka_unit_test(test_numbers_keep_their_places),
+		cmocka_unit_test(test_number_after_name),
+		cmocka_unit_test(test_syntax_error_alone),
+		cmocka_unit_test(test_duplicate_alone),
+		cmocka_unit_test(test_include_refused),
+		cmocka_unit_test(test_open_comment_and_string),
+		cmocka_unit_test(test_comment_without_newline),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_deep_nesting),
+		cmocka_unit_test_setup_teardown(test_load, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_load_failures, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_load_unreadable, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_load_size, make_folder, remove_folder),
+		cmocka_unit_test(test_shipped_file),
+		cmocka_unit_test(test_shipped_file_uncommented),
+		cmocka_unit_test(test_write_failure),
+		cmocka_unit_test(test_free_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
