@@ -60,16 +60,6 @@ static int reserve_figures(struct nm_metrics *metrics)
 
 /* ---- where it ran ---- */
 
-static uint32_t most_runs_on_a_node(const struct nm_metrics *metrics, const struct nm_entry *entry)
-{
-	uint32_t most = 0;
-
-	for (unsigned k = 0; k < metrics->nr_nodes; k++)
-		if (entry->counts[k] > most)
-			most = entry->counts[k];
-	return most;
-}
-
 /* With more CPUs than slots the exact node counts decide first: -1 where no slot is on such a node.
  */
 static int best_slot(const struct nm_metrics *metrics, const struct nm_entry *entry,
@@ -93,12 +83,9 @@ static int best_slot(const struct nm_metrics *metrics, const struct nm_entry *en
 static void set_home(const struct nm_metrics *metrics, const struct nm_entry *entry,
 		     struct nm_figures *figures)
 {
-	int slot = -1;
+	/* With more CPUs than slots, only the nodes' counts are exact. */
+	int slot = best_slot(metrics, entry, entry->overflowed ? nm_most_runs(metrics, entry) : 0);
 
-	if (entry->overflowed)
-		slot = best_slot(metrics, entry, most_runs_on_a_node(metrics, entry));
-	if (slot < 0)
-		slot = best_slot(metrics, entry, 0);
 	figures->home_cpu = slot < 0 ? -1 : entry->run_cpu[slot];
 	figures->home_node = slot < 0 ? -1 : nm_cpu_node(metrics, entry->run_cpu[slot]);
 	figures->home_node_share =

@@ -195,20 +195,48 @@ void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid)
 
 /* ---- samples ---- */
 
-/* The slot of a CPU: its own, else an empty one, else the rarest. */
-static unsigned slot_for(struct nm_entry *entry, uint16_t cpu)
+static bool on_busiest_node(const struct nm_metrics *metrics, const struct nm_entry *entry,
+			    unsigned slot, uint32_t most)
 {
-	unsigned rarest = 0;
+	int node = nm_cpu_node(metrics, entry->run_cpu[slot]);
 
+	return node >= 0 && entry->counts[node] == most;
+}
+
+/*
+ * The slot to give away when a thread has run on more CPUs than there are: the rarest, but never
+ * the last one on the node where it ran most, which has to have a CPU to show at the end.
+ */
+static __attribute__((noinline)) unsigned overflow_slot(const struct nm_metrics *metrics,
+							struct nm_entry *entry)
+{
+	uint32_t most = nm_most_runs(metrics, entry);
+	unsigned busiest = 0, rarest = NM_RUN_SLOTS;
+
+	for (unsigned i = 0; i < NM_RUN_SLOTS; i++)
+		busiest += on_busiest_node(metrics, entry, i, most);
 	for (unsigned i = 0; i < NM_RUN_SLOTS; i++) {
-		if (entry->run_cpu[i] == cpu && entry->run_count[i])
-			return i;
-		if (entry->run_count[i] < entry->run_count[rarest])
+		if (busiest == 1 && on_busiest_node(metrics, entry, i, most))
+			continue;
+		if (rarest == NM_RUN_SLOTS || entry->run_count[i] < entry->run_count[rarest])
 			rarest = i;
 	}
-	entry->overflowed |= entry->run_count[rarest] != 0;
-	entry->run_cpu[rarest] = cpu;
+	entry->overflowed = 1;
 	return rarest;
+}
+
+/* The slot of a CPU: its own, else an empty one, else another's. */
+static inline unsigned slot_for(const struct nm_metrics *metrics, struct nm_entry *entry,
+				uint32_t cpu)
+{
+	unsigned slot = 0;
+
+	while (slot < NM_RUN_SLOTS && entry->run_count[slot] && entry->run_cpu[slot] != cpu)
+		slot++;
+	if (slot == NM_RUN_SLOTS)
+		slot = overflow_slot(metrics, entry);
+	entry->run_cpu[slot] = (uint16_t)cpu;
+	return slot;
 }
 
 static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *sample)
@@ -217,7 +245,7 @@ static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *s
 
 	if (!entry)
 		return;
-	unsigned slot = slot_for(entry, (uint16_t)sample->cpu);
+	unsigned slot = slot_for(metrics, entry, sample->cpu);
 	entry->run_count[slot]++;
 	entry->run_last[slot] = ++entry->run_samples;
 	int node = nm_cpu_node(metrics, sample->cpu);

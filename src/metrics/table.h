@@ -67,4 +67,15 @@ static inline int nm_cpu_node(const struct nm_metrics *metrics, uint32_t cpu)
 	return cpu < metrics->topology->nr_cpus ? metrics->topology->cpus[cpu].node : -1;
 }
 
+/* The run count of the node where the thread ran most. */
+static inline uint32_t nm_most_runs(const struct nm_metrics *metrics, const struct nm_entry *entry)
+{
+	uint32_t most = 0;
+
+	for (unsigned k = 0; k < metrics->nr_nodes; k++)
+		if (entry->counts[k] > most)
+			most = entry->counts[k];
+	return most;
+}
+
 #endif

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "../support/machine.h"
+#include "numa-migrd/metrics.h"
+#include "numa-migrd/rng.h"
+
+#define SECOND NM_NSEC_PER_SEC
+#define RUN_NS 1e7 /* 100 run samples make a second */
+
+struct fixture {
+	struct nm_topology *topology;
+	struct nm_physmap *physmap;
+	struct nm_metrics *metrics;
+	const struct nm_figures *figures;
+};
+
+static int set_up(struct fixture *f, unsigned nodes, unsigned cpus)
+{
+	f->topology = machine_topology(nodes, cpus);
+	assert_non_null(f->topology);
+	assert_int_equal(machine_physmap(f->topology, &f->physmap), 0);
+	return nm_metrics_new(f->topology, f->physmap, &f->metrics);
+}
+
+static int set_up_four_nodes(void **state)
+{
+	static struct fixture fixture;
+
+	*state = &fixture;
+	return set_up(&fixture, 4, 16);
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	nm_metrics_free(f->metrics);
+	nm_physmap_free(f->physmap);
+	nm_topology_free(f->topology);
+	return 0;
+}
+
+static void run_as(struct fixture *f, uint32_t pid, uint32_t tid, uint32_t cpu, unsigned times)
+{
+	const struct nm_sample sample = {
+		.kind = NM_EVENT_CLOCK, .pid = pid, .tid = tid, .cpu = cpu};
+
+	for (unsigned i = 0; i < times; i++)
+		nm_metrics_add(f->metrics, &sample);
+}
+
+static void run(struct fixture *f, uint32_t tid, uint32_t cpu, unsigned times)
+{
+	run_as(f, 100, tid, cpu, times);
+}
+
+static void touch_at(struct fixture *f, uint32_t tid, uint64_t physical, unsigned times)
+{
+	const struct nm_sample sample = {.kind = NM_EVENT_FAULT_MIN,
+					 .pid = 100,
+					 .tid = tid,
+					 .address = 0x7000,
+					 .physical_address = physical};
+
+	for (unsigned i = 0; i < times; i++)
+		nm_metrics_add(f->metrics, &sample);
+}
+
+static void touch(struct fixture *f, uint32_t tid, unsigned node, unsigned times)
+{
+	touch_at(f, tid, machine_address(node, 0x1000), times);
+}
+
+static int close_with(struct fixture *f, double keep)
+{
+	return nm_metrics_close(f->metrics, SECOND, RUN_NS, keep, &f->figures);
+}
+
+static void empty_interval(void **state)
+{
+	assert_int_equal(close_with(*state, 0.5), 0);
+}
+
+static void counts_runs_and_accesses(void **state)
+{
+	struct fixture *f = *state;
+
+	run(f, 7, 5, 30);
+	touch(f, 7, 1, 6);
+	touch(f, 7, 3, 2);
+	assert_int_equal(close_with(f, 0.0), 1);
+	const struct nm_figures *thread = &f->figures[0];
+	assert_int_equal(thread->pid, 100);
+	assert_int_equal(thread->tid, 7);
+	assert_int_equal(thread->run_samples, 30);
+	assert_true(fabs(thread->run_share - 0.3) < 1e-12);
+	assert_int_equal(thread->home_cpu, 5);
+	assert_int_equal(thread->home_node, 1);
+	assert_true(thread->home_node_share == 1.0);
+	assert_int_equal(thread->access_new, 8);
+	assert_true(thread->access_total == 8.0);
+	assert_true(thread->local_share == 0.75);
+	const double expected[] = {0, 6, 0, 2};
+	for (unsigned k = 0; k < 4; k++)
+		assert_true(thread->accesses[k] == expected[k]);
+}
+
+static void major_faults_and_cycles_count_too(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_sample sample = {.kind = NM_EVENT_CYCLES, .pid = 1, .tid = 1, .cpu = 3};
+
+	nm_metrics_add(f->metrics, &sample);
+	sample.kind = NM_EVENT_FAULT_MAJ;
+	sample.physical_address = machine_address(2, 4096);
+	nm_metrics_add(f->metrics, &sample);
+	assert_int_equal(close_with(f, 0.0), 1);
+	assert_int_equal(f->figures[0].run_samples, 1);
+	assert_int_equal(f->figures[0].access_new, 1);
+}
+
+static void run_share_is_at_most_one(void **state)
+{
+	struct fixture *f = *state;
+
+	run(f, 7, 0, 103);
+	assert_int_equal(close_with(f, 0.0), 1);
+	assert_true(f->figures[0].run_share == 1.0);
+}
+
+static void figures_ascend_by_tid(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_rng rng;
+
+	nm_rng_seed(&rng, 3);
+	for (unsigned round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < 500; i++)
+			run(f, 1 + (uint32_t)nm_rng_below(&rng, 4000), 0, 1);
+		int count = close_with(f, 0.0);
+		assert_true(count > 0);
+		for (int i = 1; i < count; i++)
+			assert_true(f->figures[i - 1].tid < f->figures[i].tid);
+	}
+}
+
+/* ---- home ---- */
+
+static void home_is_where_it_ran_most(void **state)
+{
+	struct fixture *f = *state;
+
+	run(f, 7, 1, 2);
+	run(f, 7, 9, 3);
+	run(f, 7, 1, 2);
+	assert_int_equal(close_with(f, 0.0), 1);
+	assert_int_equal(f->figures[0].home_cpu, 1);
+	assert_true(fabs(f->figures[0].home_node_share - 4.0 / 7.0) < 1e-12);
+}
+
+static void home_tie_goes_to_the_latest(void **state)
+{
+	struct fixture *f = *state;
+
+	run(f, 7, 1, 3);
+	run(f, 7, 9, 3);
+	run(f, 8, 9, 3);
+	run(f, 8, 1, 3);
+	assert_int_equal(close_with(f, 0.0), 2);
+	assert_int_equal(f->figures[0].home_cpu, 9);
+	assert_int_equal(f->figures[1].home_cpu, 1);
+}
+
+/* Of 13 CPUs on four nodes, node 2 has most samples though none of its CPUs leads by itself early.
+ */
+static void many_cpus_keep_the_home_node(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned round = 0; round < 10; round++)
+		for (uint32_t cpu = 0; cpu < 16; cpu++)
+			run(f, 7, cpu, cpu / 4 == 2 ? 3 : 1);
+	assert_int_equal(close_with(f, 0.0), 1);
+	assert_int_equal(f->figures[0].home_node, 2);
+	assert_int_equal(f->figures[0].home_cpu / 4, 2);
+	assert_true(fabs(f->figures[0].home_node_share - 120.0 / 240.0) < 1e-12);
+}
+
+/* A CPU with more than a quarter of the samples survives any number of others. */
+static void a_frequent_cpu_is_never_missed(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_rng rng;
+
+	nm_rng_seed(&rng, 11);
+	for (unsigned i = 0; i < 1000; i++)
+		run(f, 7, nm_rng_below(&rng, 2) ? 6 : (uint32_t)nm_rng_below(&rng, 16), 1);
+	assert_int_equal(close_with(f, 0.0), 1);
+	assert_int_equal(f->figures[0].home_cpu, 6);
+	assert_int_equal(f->figures[0].home_node, 1);
+}
+
+static void runs_start_anew_each_interval(void **state)
+{
+	struct fixture *f = *state;
+
+	run(f, 7, 1, 50);
+	assert_int_equal(close_with(f, 0.0), 1);
+	run(f, 7, 9, 2);
+	assert_int_equal(close_with(f, 0.0), 1);
+	assert_int_equal(f->figures[0].run_samples, 2);
+	assert_int_equal(f->figures[0].home_cpu, 9);
+	assert_int_equal(close_with(f, 0.0), 0);
+}
+
+static void unknown_cpus_have_no_node(void **state)
+{
+	struct fixture *f = *state;
+
+	f->topology->cpus[3].node = -1;
+	run(f, 7, 3, 2);
+	run(f, 8, 999, 2);
+	assert_int_equal(close_with(f, 0.0), 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(f->figures[i].home_node, -1);
+		assert_true(isnan(f->figures[i].home_node_share));
+		assert_true(isnan(f->figures[i].local_share));
+	}
+	assert_int_equal(f->figures[0].home_cpu, 3);
+	assert_int_equal(f->figures[1].home_cpu, 999);
+}
+
+/* ---- what is not available ---- */
+
+static void runs_not_sampled(void **state)
+{
+	struct fixture *f = *state;
+
+	touch(f, 7, 1, 3);
+	assert_int_equal(nm_metrics_close(f->metrics, SECOND, 0.0, 0.0, &f->figures), 1);
+	assert_true(isnan(f->figures[0].run_share));
+	assert_int_equal(f->figures[0].home_cpu, -1);
+	assert_int_equal(f->figures[0].home_node, -1);
+	assert_true(isnan(f->figures[0].home_node_share));
+	assert_true(isnan(f->figures[0].local_share));
+	assert_true(f->figures[0].access_total == 3.0);
+}
+
+static void ran_without_accesses(void **state)
+{
+	struct fixture *f = *state;
+
+	run(f, 7, 1, 3);
+	assert_int_equal(close_with(f, 0.5), 1);
+	assert_true(f->figures[0].access_total == 0.0);
+	assert_true(isnan(f->figures[0].local_share));
+}
+
+static void without_physmap(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(nm_metrics_retarget(f->metrics, f->topology, NULL), 0);
+	run(f, 7, 1, 3);
+	touch(f, 7, 1, 5);
+	assert_int_equal(close_with(f, 0.5), 1);
+	assert_true(isnan(f->figures[0].access_total));
+	assert_true(isnan(f->figures[0].local_share));
+	for (unsigned k = 0; k < 4; k++)
+		assert_true(isnan(f->figures[0].accesses[k]));
+	assert_int_equal(f->figures[0].home_node, 0);
+	assert_int_equal(close_with(f, 0.5), 0);
+}
+
+/* ---- history ---- */
+
+static void history_decays(void **state)
+{
+	struct fixture *f = *state;
+
+	touch(f, 7, 1, 8);
+	assert_int_equal(close_with(f, 0.5), 1);
+	assert_true(f->figures[0].access_total == 8.0);
+	touch(f, 7, 2, 4);
+	assert_int_equal(close_with(f, 0.5), 1);
+	assert_true(f->figures[0].accesses[1] == 4.0);
+	assert_true(f->figures[0].accesses[2] == 4.0);
+	assert_int_equal(f->figures[0].access_new, 4);
+	assert_int_equal(close_with(f, 0.5), 1);
+	assert_true(f->figures[0].access_total == 4.0);
+	assert_int_equal(f->figures[0].access_new, 0);
+}
+
+static void history_ends(void **state)
+{
+	struct fixture *f = *state;
+	unsigned intervals = 0;
+
+	touch(f, 7, 1, 8);
+	while (close_with(f, 0.5) == 1 && intervals < 1000)
+		intervals++;
+	assert_in_range(intervals, 8, 20); /* 8 × 2^-n falls below 0.01 */
+}
+
+static void paper_keeps_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	touch(f, 7, 1, 8);
+	assert_int_equal(close_with(f, 0.0), 1);
+	assert_int_equal(close_with(f, 0.0), 0);
+}
+
+static void silent_threads_are_dropped(void **state)
+{
+	struct fixture *f = *state;
+	unsigned intervals = 0;
+
+	touch(f, 7, 1, 8);
+	while (close_with(f, 1.0) == 1 && intervals < 10000)
+		intervals++;
+	assert_int_equal(intervals, 601);
+}
+
+static void forget_takes_the_counts(void **state)
+{
+	struct fixture *f = *state;
+
+	touch(f, 7, 1, 8);
+	touch(f, 8, 1, 8);
+	assert_int_equal(close_with(f, 0.5), 2);
+	nm_metrics_forget(f->metrics, 7);
+	nm_metrics_forget(f->metrics, 7);
+	nm_metrics_forget(f->metrics, 4000000);
+	assert_int_equal(close_with(f, 0.5), 1);
+	assert_int_equal(f->figures[0].tid, 8);
+}
+
+static void forgotten_numbers_come_back_empty(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < 5; i++) {
+		touch(f, 7, 1, 8);
+		nm_metrics_forget(f->metrics, 7);
+	}
+	touch(f, 7, 2, 1);
+	touch(f, 9, 2, 1);
+	assert_int_equal(close_with(f, 0.5), 2);
+	assert_int_equal(f->figures[0].tid, 7);
+	assert_true(f->figures[0].access_total == 1.0);
+	assert_true(f->figures[0].accesses[1] == 0.0);
+	assert_int_equal(f->figures[1].tid, 9);
+}
+
+/* An EXIT record can be lost; the other process behind the number tells. */
+static void a_reused_number_starts_anew(void **state)
+{
+	struct fixture *f = *state;
+
+	touch(f, 7, 1, 8);
+	run(f, 7, 1, 8);
+	assert_int_equal(close_with(f, 1.0), 1);
+	run_as(f, 200, 7, 9, 2);
+	assert_int_equal(close_with(f, 1.0), 1);
+	assert_int_equal(f->figures[0].pid, 200);
+	assert_int_equal(f->figures[0].run_samples, 2);
+	assert_true(f->figures[0].access_total == 0.0);
+}
+
+/* Against a plain model: random work, exits and reuse over many intervals. */
+static void agrees_with_a_plain_count(void **state)
+{
+	enum { TIDS = 300, ROUNDS = 60 };
+	struct fixture *f = *state;
+	double model[TIDS][4] = {0};
+	struct nm_rng rng;
+
+	nm_rng_seed(&rng, 42);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < 400; i++) {
+			uint32_t tid = 1 + (uint32_t)nm_rng_below(&rng, TIDS - 1);
+			unsigned node = (unsigned)nm_rng_below(&rng, 4);
+			if (nm_rng_below(&rng, 20) == 0) {
+				nm_metrics_forget(f->metrics, tid);
+				memset(model[tid], 0, sizeof(model[tid]));
+			} else {
+				touch(f, tid, node, 1);
+				model[tid][node] += 1.0;
+			}
+		}
+		int count = close_with(f, 1.0), seen = 0;
+		for (uint32_t tid = 0; tid < TIDS; tid++) {
+			if (model[tid][0] + model[tid][1] + model[tid][2] + model[tid][3] == 0.0)
+				continue;
+			assert_true(seen < count);
+			assert_int_equal(f->figures[seen].tid, tid);
+			assert_memory_equal(f->figures[seen].accesses, model[tid],
+					    sizeof(model[tid]));
+			seen++;
+		}
+		assert_int_equal(seen, count);
+	}
+}
+
+/* ---- losses and the machine's changes ---- */
+
+static void losses_are_counted(void **state)
+{
+	struct fixture *f = *state;
+
+	run(f, UINT32_MAX, 0, 2);
+	touch_at(f, 7, 0, 3);
+	touch_at(f, 7, machine_address(4, 0), 1);
+	run(f, 0, 0, 5); /* the idle task is no thread */
+	assert_int_equal(close_with(f, 0.0), 0);
+	assert_int_equal(nm_metrics_losses(f->metrics).bad_tid, 2);
+	assert_int_equal(nm_metrics_losses(f->metrics).no_node, 4);
+	assert_int_equal(nm_metrics_losses(f->metrics).no_memory, 0);
+}
+
+static void retarget_starts_anew(void **state)
+{
+	struct fixture *f = *state;
+	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(12, 24);
+	nm_auto(nm_physmap_freep) struct nm_physmap *physmap = NULL;
+
+	assert_non_null(topology);
+	assert_int_equal(machine_physmap(topology, &physmap), 0);
+	touch_at(f, 7, 0, 1);
+	touch(f, 7, 1, 8);
+	assert_int_equal(nm_metrics_retarget(f->metrics, topology, physmap), 0);
+	assert_int_equal(nm_metrics_losses(f->metrics).no_node, 1);
+	assert_int_equal(close_with(f, 0.5), 0);
+
+	for (uint32_t tid = 1; tid <= 200; tid++) {
+		run(f, tid, 23, 1);
+		touch(f, tid, tid % 12, 2);
+	}
+	assert_int_equal(close_with(f, 0.5), 200);
+	for (unsigned i = 0; i < 200; i++) {
+		const struct nm_figures *thread = &f->figures[i];
+		assert_int_equal(thread->home_node, 11);
+		assert_true(thread->accesses[thread->tid % 12] == 2.0);
+		assert_true(thread->local_share == (thread->tid % 12 == 11 ? 1.0 : 0.0));
+	}
+	assert_int_equal(nm_metrics_retarget(f->metrics, f->topology, f->physmap), 0);
+}
+
+static void a_single_node_is_all_local(void **state)
+{
+	struct fixture f;
+	void *single = &f;
+
+	(void)state;
+	assert_int_equal(set_up(&f, 1, 2), 0);
+	run(&f, 7, 1, 1);
+	touch_at(&f, 7, 0x123456, 3);
+	assert_int_equal(close_with(&f, 0.0), 1);
+	assert_true(f.figures[0].local_share == 1.0);
+	tear_down(&single);
+}
+
+static void free_takes_null(void **state)
+{
+	(void)state;
+	nm_metrics_free(NULL);
+}
+
+#define ON_FOUR_NODES(test) cmocka_unit_test_setup_teardown(test, set_up_four_nodes, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_FOUR_NODES(empty_interval),
+		ON_FOUR_NODES(counts_runs_and_accesses),
+		ON_FOUR_NODES(major_faults_and_cycles_count_too),
+		ON_FOUR_NODES(run_share_is_at_most_one),
+		ON_FOUR_NODES(figures_ascend_by_tid),
+		ON_FOUR_NODES(home_is_where_it_ran_most),
+		ON_FOUR_NODES(home_tie_goes_to_the_latest),
+		ON_FOUR_NODES(many_cpus_keep_the_home_node),
+		ON_FOUR_NODES(a_frequent_cpu_is_never_missed),
+		ON_FOUR_NODES(runs_start_anew_each_interval),
+		ON_FOUR_NODES(unknown_cpus_have_no_node),
+		ON_FOUR_NODES(runs_not_sampled),
+		ON_FOUR_NODES(ran_without_accesses),
+		ON_FOUR_NODES(without_physmap),
+		ON_FOUR_NODES(history_decays),
+		ON_FOUR_NODES(history_ends),
+		ON_FOUR_NODES(paper_keeps_nothing),
+		ON_FOUR_NODES(silent_threads_are_dropped),
+		ON_FOUR_NODES(forget_takes_the_counts),
+		ON_FOUR_NODES(forgotten_numbers_come_back_empty),
+		ON_FOUR_NODES(a_reused_number_starts_anew),
+		ON_FOUR_NODES(agrees_with_a_plain_count),
+		ON_FOUR_NODES(losses_are_counted),
+		ON_FOUR_NODES(retarget_starts_anew),
+		cmocka_unit_test(a_single_node_is_all_local),
+		cmocka_unit_test(free_takes_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
