@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/sample.h"
+
+#define MB 1000000ULL
+#define RATE 100.0 /* MB/s */
+
+struct fake {
+	struct nm_platform platform;
+	uint32_t order[64]; /* the pids asked for */
+	size_t calls;
+	uint32_t failing_pid;
+	int failure;
+};
+
+static int fake_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	struct fake *fake = NM_CONTAINER_OF(platform, struct fake, platform);
+
+	assert_int_equal(start_ticks, 1000 + pid);
+	assert_true(fake->calls < NM_ARRAY_SIZE(fake->order));
+	fake->order[fake->calls++] = (uint32_t)pid;
+	return (uint32_t)pid == fake->failing_pid ? fake->failure : 0;
+}
+
+static const struct nm_platform_ops ops = {.clear_refs = fake_clear_refs};
+
+static struct nm_inject_target target(uint32_t pid, uint64_t megabytes)
+{
+	return (struct nm_inject_target){
+		.pid = pid, .start_ticks = 1000 + pid, .resident_bytes = megabytes * MB};
+}
+
+/* Seconds since the start; every call sees new page faults unless a test says otherwise. */
+static int inject(struct nm_injector *injector, struct fake *fake,
+		  const struct nm_inject_target *targets, size_t count, double seconds)
+{
+	uint64_t now = NM_NSEC_PER_SEC + (uint64_t)(seconds * 1e9);
+
+	return nm_inject_soft_dirty(injector, &fake->platform, targets, count, RATE, now, now);
+}
+
+static void nothing_to_protect(void **state)
+{
+	struct fake fake = {.platform.ops = &ops};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	assert_int_equal(inject(&injector, &fake, NULL, 0, 0), 0);
+	assert_int_equal(fake.calls, 0);
+}
+
+static void goes_round(void **state)
+{
+	const struct nm_inject_target targets[] = {target(10, 60), target(20, 40), target(30, 50)};
+	struct fake fake = {.platform.ops = &ops};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	assert_int_equal(inject(&injector, &fake, targets, 3, 0), 2);
+	assert_int_equal(inject(&injector, &fake, targets, 3, 0.5), 1);
+	assert_int_equal(inject(&injector, &fake, targets, 3, 1.1), 1);
+	const uint32_t expected[] = {10, 20, 30, 10};
+	assert_int_equal(fake.calls, 4);
+	assert_memory_equal(fake.order, expected, sizeof(expected));
+	assert_int_equal(injector.writes, 4);
+	assert_int_equal(injector.last_pid, 10);
+}
+
+static void each_once_per_call(void **state)
+{
+	const struct nm_inject_target targets[] = {target(10, 1), target(20, 1)};
+	struct fake fake = {.platform.ops = &ops};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	assert_int_equal(inject(&injector, &fake, targets, 2, 0), 2);
+	assert_int_equal(fake.calls, 2);
+}
+
+/* Over many calls the rate holds, whatever the sizes. */
+static void keeps_the_rate(void **state)
+{
+	const struct nm_inject_target targets[] = {target(10, 7), target(20, 30), target(30, 90)};
+	const unsigned seconds = 30;
+	struct fake fake = {.platform.ops = &ops};
+	struct nm_injector injector = {0};
+	uint64_t megabytes = 0;
+
+	(void)state;
+	for (unsigned i = 0; i <= seconds * 4; i++) {
+		fake.calls = 0;
+		(void)inject(&injector, &fake, targets, 3, i / 4.0);
+		for (size_t k = 0; k < fake.calls; k++)
+			megabytes += targets[fake.order[k] / 10 - 1].resident_bytes / MB;
+	}
+	assert_in_range(megabytes, 100 * seconds - 100, 100 * (seconds + 1));
+}
+
+static void a_large_target_waits_and_then_has_its_turn(void **state)
+{
+	const struct nm_inject_target targets[] = {target(10, 350), target(20, 10)};
+	struct fake fake = {.platform.ops = &ops};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	assert_int_equal(inject(&injector, &fake, targets, 2, 0), 0);
+	assert_int_equal(inject(&injector, &fake, targets, 2, 1), 0);
+	assert_int_equal(inject(&injector, &fake, targets, 2, 2), 0);
+	assert_int_equal(inject(&injector, &fake, targets, 2, 3), 1);
+	assert_int_equal(inject(&injector, &fake, targets, 2, 3.5), 1);
+	assert_int_equal(fake.order[0], 10);
+	assert_int_equal(fake.order[1], 20);
+}
+
+/* Savings end at one second's worth: a pause is not followed by a storm. */
+static void no_storm_after_a_pause(void **state)
+{
+	const struct nm_inject_target targets[] = {target(10, 60), target(20, 60), target(30, 60)};
+	struct fake fake = {.platform.ops = &ops};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	assert_int_equal(inject(&injector, &fake, targets, 3, 0), 1);
+	assert_int_equal(inject(&injector, &fake, targets, 3, 1000), 1);
+}
+
+static void the_dead_and_the_refused_are_passed_over(void **state)
+{
+	const struct nm_inject_target targets[] = {target(10, 10), target(20, 10), target(30, 10)};
+	struct fake fake = {.platform.ops = &ops, .failing_pid = 20, .failure = -ESRCH};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	assert_int_equal(inject(&injector, &fake, targets, 3, 0), 2);
+	assert_int_equal(injector.refused, 0);
+	fake.failure = -EBUSY;
+	assert_int_equal(inject(&injector, &fake, targets, 3, 1), 2);
+	assert_int_equal(injector.refused, 1);
+	assert_int_equal(injector.last_error, -EBUSY);
+	assert_int_equal(injector.writes, 4);
+	assert_int_equal(fake.calls, 6);
+}
+
+static void goes_on_where_it_stood_when_targets_change(void **state)
+{
+	const struct nm_inject_target before[] = {target(10, 60), target(20, 60)};
+	const struct nm_inject_target after[] = {target(5, 60), target(15, 60)};
+	struct fake fake = {.platform.ops = &ops};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	assert_int_equal(inject(&injector, &fake, before, 2, 0), 1);
+	assert_int_equal(inject(&injector, &fake, after, 2, 1), 1);
+	assert_int_equal(inject(&injector, &fake, after, 2, 2), 1);
+	const uint32_t expected[] = {10, 15, 5};
+	assert_memory_equal(fake.order, expected, sizeof(expected));
+}
+
+static int inject_seeing(struct nm_injector *injector, struct fake *fake, unsigned second,
+			 uint64_t faults)
+{
+	const struct nm_inject_target one = target(10, 10);
+
+	return nm_inject_soft_dirty(injector, &fake->platform, &one, 1, RATE,
+				    (second + 1) * NM_NSEC_PER_SEC, faults);
+}
+
+static void a_kernel_that_only_pretends_is_found_out(void **state)
+{
+	struct fake fake = {.platform.ops = &ops};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(inject_seeing(&injector, &fake, i, 500), 1);
+	assert_int_equal(inject_seeing(&injector, &fake, 3, 500), -EOPNOTSUPP);
+	assert_int_equal(inject_seeing(&injector, &fake, 4, 500), -EOPNOTSUPP);
+	assert_int_equal(fake.calls, 3);
+}
+
+static void faults_prove_the_effect(void **state)
+{
+	struct fake fake = {.platform.ops = &ops};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(inject_seeing(&injector, &fake, i, i / 3), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_to_protect),
+		cmocka_unit_test(goes_round),
+		cmocka_unit_test(each_once_per_call),
+		cmocka_unit_test(keeps_the_rate),
+		cmocka_unit_test(a_large_target_waits_and_then_has_its_turn),
+		cmocka_unit_test(no_storm_after_a_pause),
+		cmocka_unit_test(the_dead_and_the_refused_are_passed_over),
+		cmocka_unit_test(goes_on_where_it_stood_when_targets_change),
+		cmocka_unit_test(a_kernel_that_only_pretends_is_found_out),
+		cmocka_unit_test(faults_prove_the_effect),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
