@@ -37,6 +37,7 @@ compare_with_others() {
 		balancing 1
 		converge "$variant" automatic
 		balancing 0
+		command -v numad >/dev/null || continue
 		numad -i 5
 		converge "$variant" numad
 		numad -i 0
