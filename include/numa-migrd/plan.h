@@ -44,7 +44,7 @@ struct nm_plan {
 	struct nm_decision *decisions;
 	size_t count;
 	uint64_t stopped_by_budget; /* proposals beyond moves_per_interval */
-	uint64_t stopped_by_mask;   /* the destination holds no CPU the thread may use */
+	uint64_t stopped_by_mask;   /* proposals whose destination holds no CPU the thread may use */
 };
 void nm_plan_clear(struct nm_plan *plan);
 
@@ -62,13 +62,17 @@ struct nm_rollback {
 	unsigned nr_threads;
 	struct {
 		uint32_t tid;
+		uint64_t start_ticks;
 		int cpu_from, node_from; /* where it came from: where it goes */
 	} threads[2];
 };
 
 /*
- * Adds a rollback to the plan: each thread that still lives is leased back to its source node (its source
- * CPU under pin = "core"); dead threads are skipped. Outside the budget: undoing is never put off.
+ * Adds a rollback to the plan: each thread that still lives is sent back to its source node (its source
+ * CPU under pin = "core", unless another managed thread has its home there by now), pinned by the same rule
+ * as a move: restoring a wide mask would leave it where it is. Dead threads and nodes without an allowed CPU
+ * are skipped; nothing is added when no thread is left. Outside the budget: undoing is never put off.
+ * Tickets are 0, draw and gain NaN. Returns 0 or -ENOMEM (the plan as it was).
  */
 int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			 const struct nm_rollback *rollback, uint64_t *next_id, struct nm_plan *plan);

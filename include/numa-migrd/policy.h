@@ -29,8 +29,8 @@ struct nm_proposal {
 	enum nm_proposal_kind kind;
 	struct nm_move moves[2]; /* the second only for a swap */
 	struct nm_tickets tickets;
-	double draw;  /* paper lottery: u in [0, Q); proportional: the key -ln(u)/Q, smaller wins */
-	double gain;  /* predicted rise of local accesses over the threads moved, as a share of their accesses */
+	double draw;  /* see struct nm_win (lottery.h) */
+	double gain;  /* nm_gate_gain(); NaN without accesses */
 };
 
 struct nm_proposals {
@@ -38,8 +38,8 @@ struct nm_proposals {
 	size_t count;
 	uint64_t threads_considered; /* |Θ̂| */
 	uint64_t candidates;         /* that stood in the lottery */
-	uint64_t stopped_by_gate;
-	uint64_t stopped_by_owner;   /* swaps between users */
+	uint64_t stopped_by_gate;    /* threads looked at whose every destination the gate refused */
+	uint64_t stopped_by_owner;   /* swaps between users, of the threads looked at */
 };
 void nm_proposals_clear(struct nm_proposals *proposals);
 
@@ -52,9 +52,29 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 		    struct nm_rng *rng, struct nm_proposals *ret);
 
 /*
- * The benefit gate (algorithms.md section 2): the predicted rise of local accesses over the threads
- * moved, as a share of all their accesses; the gate lets through gain > margin. Pure.
+ * The benefit gate (algorithms.md section 2). Gain: the predicted rise of local accesses over the
+ * threads moved, as a share of all their accesses; NaN where they have none. The gate lets through
+ * what nm_gate_stands(): gain > margin, never NaN. Pure.
  */
 double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *moves, size_t count);
+bool nm_gate_stands(const struct nm_snapshot *snapshot, const struct nm_move *moves, size_t count,
+		    double margin);
+
+/*
+ * One thread's part in that: accesses gained by moving it between nodes, less the margin's share of its
+ * accesses. Moves stand when the sum over their threads is above 0; policies that weigh many candidates
+ * add these up themselves.
+ */
+double nm_gate_surplus(const struct nm_snap_thread *thread, int node_from, int node_to,
+		       double margin);
+
+/*
+ * threads.overcommit = "pages" (algorithms.md section 2): where the CPU demand of the threads that prefer
+ * a node exceeds its usable CPUs, the node is filled by process in descending accesses to it, within a
+ * process by thread. Sets refused[i] for each thread that finds no room on its preferred node, and clears
+ * the others; `refused` has room for nr_threads. An unknown CPU share counts as a whole CPU. Returns 0 or
+ * -ENOMEM.
+ */
+int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 
 #endif

@@ -18,12 +18,17 @@ struct nm_snap_thread {
 	unsigned process;  /* index into processes */
 	int home_cpu;      /* -1: did not run */
 	int home_node;     /* -1: no home (did not run, or too spread over nodes) */
-	double run_share;
-	double access_total;
-	double local_share; /* NaN without accesses */
-	const double *accesses; /* nr_nodes, window; owned by the snapshot */
-	const uint32_t *fresh;  /* nr_nodes, this interval */
-	int preferred;     /* node index (the one-tie rule, moved to a node with CPUs); -1: none */
+	double run_share;  /* NaN where unknown */
+	double access_total; /* NaN where unknown */
+	double local_share;  /* on the node of home_cpu; NaN without accesses */
+	/*
+	 * nr_nodes values each, of the window and of this interval; owned by the snapshot, never NULL. A
+	 * memory-only node's accesses are counted at the node that stands for it, so that tickets, gate
+	 * and verdict agree on what is local.
+	 */
+	const double *accesses;
+	const uint32_t *fresh;
+	int preferred;     /* node index, one-tie rule; -1: none */
 	hwloc_const_bitmap_t allowed; /* outer bound for destinations */
 	bool unrestricted;
 	bool valid;   /* active, enough accesses, has a home: may stand in the lottery and in means */
@@ -67,10 +72,13 @@ struct nm_snapshot_input {
 	size_t nr_figures;
 	const struct nm_member *members; /* ascending tid; managed threads only */
 	size_t nr_members;
-	const double *busy_share; /* per CPU id */
+	const double *busy_share; /* per CPU id; NULL or NaN: unknown, and then not free */
 };
 
-/* Builds the value; copies what it keeps (but topology and masks, which must outlive it). -ENOMEM. */
+/*
+ * Builds the value; copies what it keeps (but topology and masks, which must outlive it). Members without
+ * figures are there without a home. Returns 0, -ENOMEM, or -ERANGE for a pid above PID_MAX_LIMIT. Tick.
+ */
 int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret);
 void nm_snapshot_free(struct nm_snapshot *snapshot);
 NM_DEFINE_CLEANUP(struct nm_snapshot, nm_snapshot_free);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "step.h"
+
+void nm_plan_clear(struct nm_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		nm_decision_clear(&plan->decisions[i]);
+	free(plan->decisions);
+	*plan = (struct nm_plan){0};
+}
+
+static unsigned moves_of(const struct nm_proposal *proposal)
+{
+	return proposal->kind == NM_PROPOSAL_SWAP ? 2 : 1;
+}
+
+static int decide(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  const struct nm_proposal *proposal, struct nm_decision *ret)
+{
+	bool swap = proposal->kind == NM_PROPOSAL_SWAP;
+	nm_auto(nm_decision_clear) struct nm_decision decision = {
+		.kind = swap ? NM_DECISION_SWAP : NM_DECISION_MIGRATE,
+		.interval = snapshot->interval,
+		.tickets = proposal->tickets,
+		.draw = proposal->draw,
+		.gain = proposal->gain,
+	};
+	for (unsigned i = 0; i < moves_of(proposal); i++) {
+		const struct nm_move *move = &proposal->moves[i];
+		struct nm_step_route route = {
+			.cpu_from = move->cpu_from,
+			.cpu_to = move->cpu_to,
+			.node_from = move->node_from,
+			.node_to = move->node_to,
+		};
+		int r = nm_step_build(snapshot, config, &snapshot->threads[move->thread], &route,
+				      &decision.steps[i]);
+		if (r < 0)
+			return r;
+		decision.nr_steps++;
+	}
+	*ret = decision;
+	decision.nr_steps = 0;
+	return 0;
+}
+
+int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret)
+{
+	nm_auto(nm_plan_clear) struct nm_plan plan = {
+		.decisions = calloc(proposals->count + 1, sizeof(*plan.decisions))};
+	uint64_t budget = config->threads.moves_per_interval, id = *next_id;
+	if (!plan.decisions)
+		return -ENOMEM;
+	for (size_t i = 0; i < proposals->count; i++) {
+		const struct nm_proposal *proposal = &proposals->items[i];
+		if (moves_of(proposal) > budget) {
+			plan.stopped_by_budget++;
+			continue;
+		}
+		int r = decide(snapshot, config, proposal, &plan.decisions[plan.count]);
+		if (r == -ENOENT) {
+			plan.stopped_by_mask++;
+			continue;
+		}
+		if (r < 0)
+			return r;
+		plan.decisions[plan.count++].id = id++;
+		budget -= moves_of(proposal);
+	}
+	*next_id = id;
+	*ret = plan;
+	plan = (struct nm_plan){0};
+	return 0;
+}

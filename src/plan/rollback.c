@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "step.h"
+
+static bool is_undone(const struct nm_rollback *rollback, const struct nm_snap_thread *thread)
+{
+	for (unsigned i = 0; i < rollback->nr_threads; i++)
+		if (rollback->threads[i].tid == thread->tid)
+			return true;
+	return false;
+}
+
+/* Offline, or the home of a managed thread that stays: the two of a swap make room for each other.
+ */
+static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_rollback *rollback,
+			int cpu)
+{
+	if (cpu < 0 || (unsigned)cpu >= snapshot->topology->nr_cpus)
+		return true;
+	const struct nm_snap_cpu *there = &snapshot->cpus[cpu];
+	if (!there->usable)
+		return true;
+	for (unsigned i = 0; i < there->homes; i++) {
+		uint32_t thread = snapshot->home_threads[there->first_home + i];
+		if (!is_undone(rollback, &snapshot->threads[thread]))
+			return true;
+	}
+	return false;
+}
+
+/* Returns -ENOENT also for a thread that ended. */
+static int build_step(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		      const struct nm_rollback *rollback, unsigned index, struct nm_step *ret)
+{
+	int cpu = rollback->threads[index].cpu_from, node = rollback->threads[index].node_from;
+	const struct nm_snap_thread *thread =
+		nm_snapshot_thread(snapshot, rollback->threads[index].tid);
+	if (!thread || thread->start_ticks != rollback->threads[index].start_ticks || node < 0 ||
+	    node >= (int)snapshot->topology->nr_nodes)
+		return -ENOENT;
+	struct nm_step_route route = {
+		.cpu_from = thread->home_cpu,
+		.cpu_to = cpu,
+		.node_from = nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu),
+		.node_to = node,
+		.whole_node = is_occupied(snapshot, rollback, cpu),
+	};
+	return nm_step_build(snapshot, config, thread, &route, ret);
+}
+
+static int append(struct nm_plan *plan, const struct nm_decision *decision)
+{
+	struct nm_decision *grown = reallocarray(plan->decisions, plan->count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	plan->decisions = grown;
+	plan->decisions[plan->count++] = *decision;
+	return 0;
+}
+
+int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			 const struct nm_rollback *rollback, uint64_t *next_id,
+			 struct nm_plan *plan)
+{
+	nm_auto(nm_decision_clear) struct nm_decision decision = {
+		.id = *next_id,
+		.kind = NM_DECISION_ROLLBACK,
+		.interval = snapshot->interval,
+		.undoes = rollback->decision,
+		.draw = NAN,
+		.gain = NAN,
+	};
+	int r;
+	for (unsigned i = 0; i < rollback->nr_threads; i++) {
+		r = build_step(snapshot, config, rollback, i, &decision.steps[decision.nr_steps]);
+		if (r == -ENOENT)
+			continue;
+		if (r < 0)
+			return r;
+		decision.nr_steps++;
+	}
+	if (decision.nr_steps == 0)
+		return 0;
+	r = append(plan, &decision);
+	if (r < 0)
+		return r;
+	decision.nr_steps = 0;
+	(*next_id)++;
+	return 0;
+}

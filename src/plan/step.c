@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "step.h"
+
+NM_DEFINE_CLEANUP(struct hwloc_bitmap_s, hwloc_bitmap_free);
+
+static enum nm_step_pin pin_of(const struct nm_config *config,
+			       const struct nm_snap_process *process)
+{
+	switch (config->threads.pin) {
+	case NM_PIN_NODE:
+	case NM_PIN_CORE:
+		return NM_STEP_LEASE;
+	case NM_PIN_NUDGE:
+		return NM_STEP_NUDGE;
+	case NM_PIN_AUTO:
+		break;
+	}
+	/* Newcomers would inherit a lease, and a program that sizes itself would see it. */
+	return process->young || process->spawning ? NM_STEP_NUDGE : NM_STEP_LEASE;
+}
+
+static int build_target(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			const struct nm_snap_thread *thread, const struct nm_step_route *route,
+			hwloc_bitmap_t *ret)
+{
+	nm_auto(hwloc_bitmap_freep) struct hwloc_bitmap_s *target =
+		hwloc_bitmap_dup(snapshot->topology->nodes[route->node_to].cpus);
+	if (!target)
+		return -ENOMEM;
+	int r = hwloc_bitmap_and(target, target, thread->allowed);
+	if (r < 0)
+		return -ENOMEM;
+	if (config->threads.pin == NM_PIN_CORE && !route->whole_node && route->cpu_to >= 0) {
+		unsigned cpu = (unsigned)route->cpu_to;
+		if (!hwloc_bitmap_isset(target, cpu))
+			return -ENOENT;
+		r = hwloc_bitmap_only(target, cpu);
+		if (r < 0)
+			return -ENOMEM;
+	}
+	if (hwloc_bitmap_iszero(target))
+		return -ENOENT;
+	*ret = NM_TAKE(target);
+	return 0;
+}
+
+int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  const struct nm_snap_thread *thread, const struct nm_step_route *route,
+		  struct nm_step *ret)
+{
+	const struct nm_snap_process *process = &snapshot->processes[thread->process];
+	hwloc_bitmap_t target;
+	int r = build_target(snapshot, config, thread, route, &target);
+	if (r < 0)
+		return r;
+	*ret = (struct nm_step){
+		.tid = thread->tid,
+		.pid = thread->pid,
+		.start_ticks = thread->start_ticks,
+		.pin = pin_of(config, process),
+		.cpu_from = route->cpu_from,
+		.cpu_to = route->cpu_to,
+		.node_from = route->node_from,
+		.node_to = route->node_to,
+		.target = target,
+		.original = thread->allowed,
+		.unrestricted = thread->unrestricted,
+		.local_before = thread->local_share,
+		.accesses_before = thread->access_total,
+	};
+	memcpy(ret->comm, process->comm, sizeof(ret->comm));
+	return 0;
+}
+
+void nm_decision_clear(struct nm_decision *decision)
+{
+	for (unsigned i = 0; i < decision->nr_steps; i++)
+		hwloc_bitmap_free(decision->steps[i].target);
+	decision->nr_steps = 0;
+}

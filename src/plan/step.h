@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* One thread's part of a decision. */
+#ifndef NM_PLAN_STEP_H
+#define NM_PLAN_STEP_H
+
+#include "numa-migrd/plan.h"
+
+struct nm_step_route {
+	int cpu_from, cpu_to, node_from, node_to;
+	bool whole_node; /* even under pin = "core" */
+};
+
+/* Returns 0, -ENOENT (no CPU there that the thread may use) or -ENOMEM; *ret is untouched then. */
+int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  const struct nm_snap_thread *thread, const struct nm_step_route *route,
+		  struct nm_step *ret);
+
+void nm_decision_clear(struct nm_decision *decision);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "build.h"
+
+void nm_snapshot_free(struct nm_snapshot *snapshot)
+{
+	if (!snapshot)
+		return;
+	struct nm_snapshot_storage *storage =
+		NM_CONTAINER_OF(snapshot, struct nm_snapshot_storage, view);
+	free(storage->view.threads);
+	free(storage->view.processes);
+	free(storage->view.cpus);
+	free(storage->view.home_threads);
+	free(storage->accesses);
+	free(storage->fresh);
+	free(storage->comms);
+	free(storage);
+}
+
+/* At least one element, so that an empty snapshot needs no special cases. */
+static void *array_of(size_t count, size_t element_size)
+{
+	return calloc(count ? count : 1, element_size);
+}
+
+static int allocate(const struct nm_snapshot_input *input, struct nm_snapshot_storage *storage)
+{
+	struct nm_snapshot *view = &storage->view;
+	size_t threads = input->nr_members, nodes = input->topology->nr_nodes;
+	view->threads = array_of(threads, sizeof(*view->threads));
+	view->processes = array_of(threads, sizeof(*view->processes));
+	view->cpus = array_of(input->topology->nr_cpus, sizeof(*view->cpus));
+	view->home_threads = array_of(threads, sizeof(*view->home_threads));
+	storage->accesses = array_of(threads * nodes, sizeof(*storage->accesses));
+	storage->fresh = array_of(threads * nodes, sizeof(*storage->fresh));
+	if (!view->threads || !view->processes || !view->cpus || !view->home_threads ||
+	    !storage->accesses || !storage->fresh)
+		return -ENOMEM;
+	return 0;
+}
+
+int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret)
+{
+	struct nm_snapshot_storage *storage = calloc(1, sizeof(*storage));
+	if (!storage)
+		return -ENOMEM;
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *view = &storage->view;
+	view->interval = input->interval;
+	view->time_ns = input->time_ns;
+	view->topology = input->topology;
+	int r = allocate(input, storage);
+	if (r < 0)
+		return r;
+	nm_snapshot_fill_threads(input, storage);
+	r = nm_snapshot_fill_processes(input, storage);
+	if (r < 0)
+		return r;
+	r = nm_snapshot_fill_cpus(input, storage);
+	if (r < 0)
+		return r;
+	*ret = NM_TAKE(view);
+	return 0;
+}
+
+const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapshot, uint32_t tid)
+{
+	size_t low = 0, high = snapshot->nr_threads;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (snapshot->threads[middle].tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == snapshot->nr_threads || snapshot->threads[low].tid != tid)
+		return NULL;
+	return &snapshot->threads[low];
+}
+
+bool nm_snapshot_prefers(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+			 int node, enum nm_preferred_ties ties)
+{
+	if (thread->preferred < 0 || node < 0 || node >= (int)snapshot->topology->nr_nodes)
+		return false;
+	if (ties == NM_TIES_ONE)
+		return node == thread->preferred;
+	/* The preferred node is one of the largest: whatever reaches it is another. */
+	return thread->accesses[node] >= thread->accesses[thread->preferred];
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "build.h"
+#include "numa-migrd/tidmap.h"
+
+/* The node whose CPUs are as local as it gets to this node's memory. */
+static unsigned stand_in(const struct nm_topology *topology, unsigned node)
+{
+	int nearest = topology->nodes[node].nearest_with_cpus;
+	return nearest < 0 ? node : (unsigned)nearest;
+}
+
+static void fold_accesses(const struct nm_topology *topology, const struct nm_figures *figures,
+			  double *accesses, uint32_t *fresh)
+{
+	for (unsigned node = 0; node < topology->nr_nodes; node++) {
+		unsigned at = stand_in(topology, node);
+		if (figures->accesses && figures->accesses[node] > 0)
+			accesses[at] += figures->accesses[node];
+		if (figures->fresh)
+			fresh[at] += figures->fresh[node];
+	}
+}
+
+/* Ties: the node the thread is on, then the nearest, then the lowest index. */
+static int preferred_node(const struct nm_topology *topology, const double *accesses, int here)
+{
+	int best = -1;
+	for (int node = 0; node < (int)topology->nr_nodes; node++) {
+		if (!(accesses[node] > 0))
+			continue;
+		if (best < 0 || accesses[node] > accesses[best]) {
+			best = node;
+			continue;
+		}
+		if (accesses[node] < accesses[best] || here < 0 || best == here)
+			continue;
+		if (node == here || nm_topology_distance(topology, here, node) <
+					    nm_topology_distance(topology, here, best))
+			best = node;
+	}
+	return best;
+}
+
+static bool is_valid(const struct nm_config *config, const struct nm_snap_thread *thread)
+{
+	return thread->home_node >= 0 && thread->run_share >= config->threads.min_run &&
+	       thread->access_total > 0 &&
+	       thread->access_total >= (double)config->threads.min_samples;
+}
+
+static void fill_figures(const struct nm_snapshot_input *input, const struct nm_figures *figures,
+			 struct nm_snap_thread *thread, double *accesses, uint32_t *fresh)
+{
+	const struct nm_topology *topology = input->topology;
+	int here = nm_topology_node_of_cpu(topology, figures->home_cpu);
+	thread->run_share = figures->run_share;
+	thread->access_total = figures->access_total;
+	if (here >= 0) {
+		thread->home_cpu = figures->home_cpu;
+		if (figures->home_node_share >= input->config->threads.home_share)
+			thread->home_node = here;
+	}
+	fold_accesses(topology, figures, accesses, fresh);
+	if (!(thread->access_total > 0))
+		return;
+	thread->preferred = preferred_node(topology, accesses, here);
+	if (here >= 0)
+		thread->local_share = accesses[here] / thread->access_total;
+	thread->valid = is_valid(input->config, thread);
+}
+
+static bool is_movable(const struct nm_snapshot_input *input, const struct nm_member *member)
+{
+	uint64_t age_ns =
+		input->time_ns > member->adopted_ns ? input->time_ns - member->adopted_ns : 0;
+	return (double)age_ns >= input->config->threads.warmup_s * (double)NM_NSEC_PER_SEC &&
+	       input->interval >= member->barred_until;
+}
+
+/* The thread's figures, or NULL; *position only moves up, as both lists ascend. */
+static const struct nm_figures *figures_of(const struct nm_snapshot_input *input, size_t *position,
+					   const struct nm_member *member)
+{
+	while (*position < input->nr_figures && input->figures[*position].tid < member->tid)
+		(*position)++;
+	if (*position == input->nr_figures)
+		return NULL;
+	const struct nm_figures *figures = &input->figures[*position];
+	/* Another process: the number has a new owner that the roster does not know yet. */
+	return figures->tid == member->tid && figures->pid == member->pid ? figures : NULL;
+}
+
+void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
+			      struct nm_snapshot_storage *storage)
+{
+	size_t position = 0, nodes = input->topology->nr_nodes;
+	for (size_t i = 0; i < input->nr_members; i++) {
+		const struct nm_member *member = &input->members[i];
+		double *accesses = storage->accesses + i * nodes;
+		uint32_t *fresh = storage->fresh + i * nodes;
+		struct nm_snap_thread *thread = &storage->view.threads[i];
+		*thread = (struct nm_snap_thread){
+			.tid = member->tid,
+			.pid = member->pid,
+			.start_ticks = member->start_ticks,
+			.home_cpu = -1,
+			.home_node = -1,
+			.local_share = NAN,
+			.accesses = accesses,
+			.fresh = fresh,
+			.preferred = -1,
+			.allowed = member->original,
+			.unrestricted = member->unrestricted,
+			.movable = is_movable(input, member),
+		};
+		const struct nm_figures *figures = figures_of(input, &position, member);
+		if (figures)
+			fill_figures(input, figures, thread, accesses, fresh);
+	}
+	storage->view.nr_threads = input->nr_members;
+}
+
+static bool is_within(uint64_t now_ns, uint64_t since_ns, double span_s)
+{
+	return now_ns < since_ns || (double)(now_ns - since_ns) < span_s * (double)NM_NSEC_PER_SEC;
+}
+
+static void fill_process(const struct nm_snapshot_input *input, const struct nm_process *process,
+			 struct nm_snap_process *ret)
+{
+	const struct nm_config *config = input->config;
+	*ret = (struct nm_snap_process){
+		.pid = process->pid,
+		.uid = process->uid,
+		.young = is_within(input->time_ns, process->started_ns, config->threads.young_s),
+		.spawning =
+			process->last_spawn_ns != 0 &&
+			is_within(input->time_ns, process->last_spawn_ns, config->threads.quiet_s),
+	};
+}
+
+static int copy_comms(const struct nm_snapshot_input *input, struct nm_snapshot_storage *storage)
+{
+	struct nm_snapshot *view = &storage->view;
+	if (view->nr_processes == 0)
+		return 0;
+	storage->comms = calloc(view->nr_processes, sizeof(*storage->comms));
+	if (!storage->comms)
+		return -ENOMEM;
+	for (size_t i = 0; i < input->nr_members; i++) {
+		unsigned process = view->threads[i].process;
+		if (view->processes[process].comm)
+			continue;
+		memcpy(storage->comms[process], input->members[i].process->comm, NM_COMM_BYTES - 1);
+		view->processes[process].comm = storage->comms[process];
+	}
+	return 0;
+}
+
+int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
+			       struct nm_snapshot_storage *storage)
+{
+	struct nm_snapshot *view = &storage->view;
+	nm_auto(nm_tidmap_freep) struct nm_tidmap *index = NULL;
+	int r = nm_tidmap_new(&index);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < input->nr_members; i++) {
+		const struct nm_process *process = input->members[i].process;
+		uint32_t at = nm_tidmap_get(index, process->pid);
+		if (at == NM_TIDMAP_NONE) {
+			at = (uint32_t)view->nr_processes;
+			r = nm_tidmap_set(index, process->pid, at);
+			if (r < 0)
+				return r;
+			fill_process(input, process, &view->processes[view->nr_processes++]);
+		}
+		view->threads[i].process = at;
+		view->processes[at].threads++;
+	}
+	return copy_comms(input, storage);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "numa-migrd/verify.h"
+
+#define MAX_WAIT_INTERVALS 10
+#define MAX_AWAY_INTERVALS 2
+
+/* An applied decision whose effect is not known yet. */
+struct question {
+	struct nm_verdict verdict; /* as far as it is known */
+	uint64_t interval;	   /* of the decision */
+	unsigned away[2];	   /* intervals in which the thread ran on another node only */
+	uint64_t local_accesses[2];
+	bool superseded; /* one of its threads was moved again */
+};
+
+struct nm_verifier {
+	struct question *questions; /* in order of the decisions */
+	size_t count, capacity;
+};
+
+void nm_verdicts_clear(struct nm_verdicts *verdicts)
+{
+	free(verdicts->items);
+	*verdicts = (struct nm_verdicts){0};
+}
+
+int nm_verifier_new(struct nm_verifier **ret)
+{
+	struct nm_verifier *verifier = calloc(1, sizeof(*verifier));
+	if (!verifier)
+		return -ENOMEM;
+	*ret = verifier;
+	return 0;
+}
+
+void nm_verifier_free(struct nm_verifier *verifier)
+{
+	if (!verifier)
+		return;
+	free(verifier->questions);
+	free(verifier);
+}
+
+size_t nm_verifier_open(const struct nm_verifier *verifier)
+{
+	return verifier->count;
+}
+
+static bool is_about(const struct question *question, const struct nm_step *step)
+{
+	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
+		if (question->verdict.threads[i].tid == step->tid)
+			return true;
+	return false;
+}
+
+static struct question question_of(const struct nm_decision *decision)
+{
+	struct question question = {
+		.verdict = {.decision = decision->id,
+			    .of = decision->kind,
+			    .nr_threads = decision->nr_steps},
+		.interval = decision->interval,
+	};
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
+		question.verdict.threads[i] = (struct nm_verdict_thread){
+			.tid = step->tid,
+			.pid = step->pid,
+			.start_ticks = step->start_ticks,
+			.cpu_from = step->cpu_from,
+			.node_from = step->node_from,
+			.node_to = step->node_to,
+			.local_before = step->local_before,
+			.local_after = NAN,
+		};
+	}
+	return question;
+}
+
+int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision)
+{
+	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
+			   sizeof(*verifier->questions));
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < verifier->count; i++)
+		for (unsigned j = 0; j < decision->nr_steps; j++)
+			if (is_about(&verifier->questions[i], &decision->steps[j]))
+				verifier->questions[i].superseded = true;
+	verifier->questions[verifier->count++] = question_of(decision);
+	return 0;
+}
+
+static void observe_thread(const struct nm_snapshot *snapshot, struct question *question,
+			   unsigned index)
+{
+	struct nm_verdict_thread *thread = &question->verdict.threads[index];
+	const struct nm_snap_thread *seen = nm_snapshot_thread(snapshot, thread->tid);
+	thread->alive = seen && seen->start_ticks == thread->start_ticks;
+	if (!thread->alive)
+		return;
+	if (seen->home_cpu >= 0) {
+		if (snapshot->cpus[seen->home_cpu].node == thread->node_to)
+			thread->ran_on_node = true;
+		else
+			question->away[index]++;
+	}
+	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
+		thread->accesses_after += seen->fresh[node];
+	question->local_accesses[index] += seen->fresh[thread->node_to];
+	if (thread->accesses_after > 0)
+		thread->local_after =
+			(double)question->local_accesses[index] / (double)thread->accesses_after;
+}
+
+static bool is_proof(const struct nm_verdict_thread *thread, const struct nm_config *config)
+{
+	return thread->accesses_after > 0 && thread->accesses_after >= config->threads.min_samples;
+}
+
+/* How far the local share fell, over the threads that can tell; NaN where none can. */
+static double fall_of(const struct nm_verdict *verdict, const struct nm_config *config)
+{
+	double fall = 0, weight = 0;
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		if (!thread->alive || !is_proof(thread, config) || isnan(thread->local_before))
+			continue;
+		fall += (double)thread->accesses_after *
+			(thread->local_before - thread->local_after);
+		weight += (double)thread->accesses_after;
+	}
+	return weight > 0 ? fall / weight : (double)NAN;
+}
+
+static enum nm_verdict_kind weigh(const struct nm_verdict *verdict, const struct nm_config *config)
+{
+	double fall = fall_of(verdict, config);
+	if (isnan(fall))
+		return NM_VERDICT_UNPROVEN;
+	if (fall > config->threads.gate_margin && config->threads.rollback &&
+	    verdict->of != NM_DECISION_ROLLBACK)
+		return NM_VERDICT_ROLLED_BACK;
+	return NM_VERDICT_KEPT;
+}
+
+/* Sets the verdict's kind where there is one by now. */
+static bool judge(struct question *question, const struct nm_config *config)
+{
+	struct nm_verdict *verdict = &question->verdict;
+	bool expired = verdict->intervals >= MAX_WAIT_INTERVALS;
+	unsigned living = 0, undecided = 0;
+	verdict->kind = NM_VERDICT_UNPROVEN;
+	if (question->superseded)
+		return true;
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		if (!thread->alive)
+			continue;
+		living++;
+		if (!thread->ran_on_node && (expired || question->away[i] >= MAX_AWAY_INTERVALS)) {
+			verdict->kind = NM_VERDICT_WITHDRAWN;
+			return true;
+		}
+		undecided += !thread->ran_on_node || !is_proof(thread, config);
+	}
+	if (living == 0)
+		return true;
+	if (undecided > 0 && !expired)
+		return false;
+	verdict->kind = weigh(verdict, config);
+	return true;
+}
+
+static bool observe_and_judge(struct question *question, const struct nm_snapshot *snapshot,
+			      const struct nm_config *config)
+{
+	if (snapshot->interval <= question->interval)
+		return false;
+	question->verdict.intervals = (unsigned)(snapshot->interval - question->interval);
+	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
+		observe_thread(snapshot, question, i);
+	return judge(question, config);
+}
+
+int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config, struct nm_verdicts *ret)
+{
+	struct nm_verdicts verdicts = {
+		.items = calloc(verifier->count + 1, sizeof(*verdicts.items))};
+	size_t open = 0;
+	if (!verdicts.items)
+		return -ENOMEM;
+	for (size_t i = 0; i < verifier->count; i++) {
+		struct question *question = &verifier->questions[i];
+		if (observe_and_judge(question, snapshot, config))
+			verdicts.items[verdicts.count++] = question->verdict;
+		else
+			verifier->questions[open++] = *question;
+	}
+	verifier->count = open;
+	*ret = verdicts;
+	return 0;
+}
+
+struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict)
+{
+	struct nm_rollback rollback = {.decision = verdict->decision,
+				       .nr_threads = verdict->nr_threads};
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		rollback.threads[i].tid = thread->tid;
+		rollback.threads[i].start_ticks = thread->start_ticks;
+		rollback.threads[i].cpu_from = thread->cpu_from;
+		rollback.threads[i].node_from = thread->node_from;
+	}
+	return rollback;
+}
