@@ -102,17 +102,20 @@ static int discover(struct loader *loader, const char *xml_path)
 	return 0;
 }
 
-/* hwloc takes its root directory from the environment only: it is set around the load, and put
- * back. */
+/*
+ * hwloc takes these from the environment only: they are set around the load, and put back. It would
+ * print what it thinks of the firmware to stderr, which is not a library's to write to.
+ */
 static int discover_with_environment(struct loader *loader, const struct nm_topology_source *source)
 {
+	nm_auto(variable_restore) struct variable quiet = {0};
 	nm_auto(variable_restore) struct variable plugins = {0};
 	nm_auto(variable_restore) struct variable fsroot = {0};
+	bool other_root = source->root_path && strcmp(source->root_path, "/") != 0;
 
-	if (variable_set(&plugins, "HWLOC_PLUGINS_PATH", "/dev/null") < 0)
-		return fail(loader, -ENOMEM, "Out of memory while reading the topology.");
-	if (source->root_path && strcmp(source->root_path, "/") != 0 &&
-	    variable_set(&fsroot, "HWLOC_FSROOT", source->root_path) < 0)
+	if (variable_set(&quiet, "HWLOC_HIDE_ERRORS", "2") < 0 ||
+	    variable_set(&plugins, "HWLOC_PLUGINS_PATH", "/dev/null") < 0 ||
+	    (other_root && variable_set(&fsroot, "HWLOC_FSROOT", source->root_path) < 0))
 		return fail(loader, -ENOMEM, "Out of memory while reading the topology.");
 	return discover(loader, source->xml_path);
 }
