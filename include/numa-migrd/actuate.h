@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plan → receipts, through the ops table; and the keeping of leases: renewal, expiry, inheritance by
- * threads and children, masks that somebody else changed, and restoration, also after a crash from the
- * ledger. Not pure: the only stage that writes to the machine.
+ * Plan → receipts, through the ops table; and the keeping of leases: renewal, expiry, inheritance
+ * by threads and children, masks that somebody else changed, and restoration, also after a crash
+ * from the ledger. Not pure: the only stage that writes to the machine.
  */
 #ifndef NUMA_MIGRD_ACTUATE_H
 #define NUMA_MIGRD_ACTUATE_H
@@ -15,9 +15,11 @@
 /* What became of one step. */
 struct nm_receipt_step {
 	bool tried, applied;
-	bool undone;  /* applied, then taken back since the other half of a swap failed */
-	int error;    /* negative errno; -ESRCH: the thread was gone; -ESTALE: its mask was not ours to change */
-	const char *what; /* which check or call said so ("identity", "sched_setaffinity", …), static */
+	bool undone; /* applied, then taken back since the other half of a swap failed */
+	int error; /* negative errno; -ESRCH: the thread was gone; -ESTALE: its mask was not ours to
+		      change */
+	const char *
+		what; /* which check or call said so ("identity", "sched_setaffinity", …), static */
 };
 
 struct nm_receipt {
@@ -28,14 +30,14 @@ struct nm_receipt {
 };
 
 enum nm_lease_event_kind {
-	NM_LEASE_EXPIRED,  /* the thread went quiet: original mask returned */
-	NM_LEASE_FOREIGN,  /* somebody else changed the mask: the thread is theirs again */
-	NM_LEASE_WIDENED,  /* a nudged thread was seen on its node: original mask returned */
-	NM_LEASE_UNSEEN,   /* a nudged thread was not seen there in time: original mask returned */
-	NM_LEASE_HEIR,     /* a thread or child born of a leased one got the ancestor's original mask */
-	NM_LEASE_GONE,     /* the thread ended */
+	NM_LEASE_EXPIRED, /* the thread went quiet: original mask returned */
+	NM_LEASE_FOREIGN, /* somebody else changed the mask: the thread is theirs again */
+	NM_LEASE_WIDENED, /* a nudged thread was seen on its node: original mask returned */
+	NM_LEASE_UNSEEN,  /* a nudged thread was not seen there in time: original mask returned */
+	NM_LEASE_HEIR, /* a thread or child born of a leased one got the ancestor's original mask */
+	NM_LEASE_GONE, /* the thread ended */
 	NM_LEASE_FAILED,   /* returning the mask was refused; kept in the ledger and tried again */
-	NM_LEASE_RETURNED, /* on stop, pause, release or restore */
+	NM_LEASE_RETURNED, /* on stop, pause, release, exec, restore, or when it left the targets */
 };
 
 struct nm_lease_event {
@@ -49,24 +51,27 @@ typedef void (*nm_lease_event_fn)(void *context, const struct nm_lease_event *ev
 struct nm_actuator;
 
 /*
- * runtime_directory: fd of the directory that holds the ledger (owned by the caller, must outlive the
- * actuator); -1: no ledger, and then nothing is ever changed (-EROFS receipts). on_event tells what
- * happens to leases. Returns 0, -ENOMEM, -errno of the ledger.
+ * runtime_directory: fd of the directory that holds the ledger (owned by the caller, must outlive
+ * the actuator); -1: no ledger, and then nothing is ever changed (-EROFS receipts). boot_id: the
+ * kernel's random/boot_id. on_event tells what happens to leases. Returns 0, -ENOMEM, -errno of the
+ * ledger.
  */
 int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topology,
-		    int runtime_directory, nm_lease_event_fn on_event, void *context,
-		    struct nm_actuator **ret);
-void nm_actuator_free(struct nm_actuator *actuator); /* returns nothing: call nm_actuator_return_all first */
+		    int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
+		    void *context, struct nm_actuator **ret);
+void nm_actuator_free(
+	struct nm_actuator *actuator); /* returns nothing: call nm_actuator_return_all first */
 NM_DEFINE_CLEANUP(struct nm_actuator, nm_actuator_free);
 
 void nm_actuator_retarget(struct nm_actuator *actuator, const struct nm_topology *topology);
 
-/* Performs the plan; `receipts` has room for plan->count. Identity and mask are checked before and after
- * each act, a half-applied swap is undone at once. Tick, actuate stage. */
+/* Performs the plan; `receipts` has room for plan->count. Identity and mask are checked before and
+ * after each act, a half-applied swap is undone at once. Tick, actuate stage. */
 void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, uint64_t now_ns,
 		     struct nm_receipt *receipts);
 
-/* FORK, EXEC and EXIT of leased threads: heirs get their ancestor's original mask. Drain, in time order. */
+/* FORK, EXEC and EXIT of leased threads: heirs get their ancestor's original mask. Drain, in time
+ * order. */
 void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_event *event,
 			    uint64_t now_ns);
 
@@ -75,31 +80,47 @@ bool nm_actuator_inherited(void *actuator, uint32_t pid, uint32_t tid, uint64_t 
 			   hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
 			   bool *ret_unrestricted);
 
-/*
- * Looks after the leases once per interval: threads in `figures` that ran renew theirs; silent for
- * expiry_ns: returned; masks changed by others: given up; nudged threads widened. Tick.
- */
-void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_figures *figures, size_t count,
-		      uint64_t expiry_ns, uint64_t now_ns);
+/* Does a lease on this thread stand? (struct nm_lease_lookup) */
+bool nm_actuator_holds(void *actuator, uint32_t tid);
 
-/* Widens nudged threads that are on their node by now. Called every 20 ms while nm_actuator_nudges() > 0. */
+/* Side-band records were lost: heirs may have been missed, so the next nm_actuator_tend() walks
+ * /proc. */
+void nm_actuator_records_lost(struct nm_actuator *actuator);
+
+/*
+ * Looks after the leases once per interval: threads that ran by `figures` renew theirs; those
+ * silent for expiry_ns and those no longer among `members` get their masks back; masks changed by
+ * others are given up. Both arrays in ascending tid order. Tick.
+ */
+struct nm_tend_input {
+	const struct nm_figures *figures;
+	size_t nr_figures;
+	const struct nm_member *members;
+	size_t nr_members;
+	uint64_t expiry_ns, now_ns;
+};
+void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_tend_input *input);
+
+/* Widens nudged threads that are on their node by now. Called every 20 ms while
+ * nm_actuator_nudges() > 0. */
 void nm_actuator_poll_nudges(struct nm_actuator *actuator, uint64_t now_ns);
 size_t nm_actuator_nudges(const struct nm_actuator *actuator);
 size_t nm_actuator_leases(const struct nm_actuator *actuator);
 
-/* Gives back one thread's lease (withdrawn verdict, left the targets), a process's, or all of them, with
- * a scan for heirs. Returns the number of threads whose mask could not be returned. */
+/* Gives back one thread's lease (withdrawn verdict, left the targets), a process's, or all of them,
+ * with a scan for heirs. Returns the number of threads whose mask could not be returned. */
 unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid, uint64_t now_ns);
 unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid, uint64_t now_ns);
 unsigned nm_actuator_return_all(struct nm_actuator *actuator, uint64_t now_ns);
 
 /*
- * After a crash: replays the ledger in runtime_directory, returning every mask that is still as we set it,
- * to the threads themselves and to their heirs, and empties it. Returns the number of masks returned, or
- * -errno (the ledger could not be read: told with its place); `failed` counts refusals, which stay in the
- * ledger. `numa-migrd --restore`, and the daemon's start.
+ * After a crash: replays the ledger in runtime_directory, returning every mask that is still as we
+ * set it, to the threads themselves and to their heirs, and empties it. Returns the number of masks
+ * returned, or -errno (the ledger could not be read: told with its place); `failed` counts
+ * refusals, which stay in the ledger. `numa-migrd --restore`, and the daemon's start.
  */
 int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
-	       int runtime_directory, nm_lease_event_fn on_event, void *context, unsigned *failed);
+	       int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
+	       void *context, unsigned *failed);
 
 #endif

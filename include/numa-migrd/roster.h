@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is managed: the processes and threads that samples brought up, what /proc says of them, and why
- * each may or may not be touched. /proc is read when a thread is adopted or must be checked again, never
- * as a walk over all threads.
+ * Who is managed: the processes and threads that samples brought up, what /proc says of them, and
+ * why each may or may not be touched. /proc is read when a thread is adopted or must be checked
+ * again, never as a walk over all threads.
  */
 #ifndef NUMA_MIGRD_ROSTER_H
 #define NUMA_MIGRD_ROSTER_H
@@ -22,14 +22,14 @@
 enum nm_standing {
 	NM_STANDING_MANAGED,
 	NM_STANDING_NOT_TARGET, /* no include pattern matches */
-	NM_STANDING_EXCLUDED,   /* an exclude pattern matches */
-	NM_STANDING_SMALL,      /* below targets.min_cpu_percent or min_rss_mb */
-	NM_STANDING_KERNEL,     /* a kernel thread */
-	NM_STANDING_REALTIME,   /* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE (per thread) */
-	NM_STANDING_SELF,       /* numa-migrd and its helper */
-	NM_STANDING_PINNED,     /* its mask leaves no choice of node */
-	NM_STANDING_FOREIGN,    /* somebody else changed a mask that we had set: theirs again */
-	NM_STANDING_RELEASED,   /* by `numa-migrctl release` */
+	NM_STANDING_EXCLUDED,	/* an exclude pattern matches */
+	NM_STANDING_SMALL,	/* below targets.min_cpu_percent or min_rss_mb */
+	NM_STANDING_KERNEL,	/* a kernel thread */
+	NM_STANDING_REALTIME,	/* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE (per thread) */
+	NM_STANDING_SELF,	/* numa-migrd and its helper */
+	NM_STANDING_PINNED,	/* its mask leaves no choice of node */
+	NM_STANDING_FOREIGN,	/* somebody else changed a mask that we had set: theirs again */
+	NM_STANDING_RELEASED,	/* by `numa-migrctl release` */
 };
 
 struct nm_process {
@@ -37,11 +37,14 @@ struct nm_process {
 	uint64_t start_ticks; /* field 22 of stat */
 	uint32_t uid;
 	char comm[NM_COMM_BYTES]; /* escaped */
-	char *cgroup;             /* path in the unified hierarchy, raw; "" where unknown */
+	char *cgroup;		  /* path in the unified hierarchy, raw; "" where unknown */
+	char raw_comm[16];
 	uint64_t rss_bytes;
-	double cpu_share;         /* decayed, of one CPU, over its threads */
-	uint64_t started_ns;      /* CLOCK_MONOTONIC estimate of its start */
-	uint64_t last_spawn_ns;   /* last new thread or child seen; 0 = none seen */
+	double cpu_share;		   /* decayed, of one CPU, over its threads */
+	uint64_t started_ns;		   /* CLOCK_MONOTONIC estimate of its start */
+	uint64_t last_spawn_ns;		   /* last new thread or child seen; 0 = none seen */
+	uint64_t last_seen_ns, checked_ns; /* 0: /proc was not read yet */
+	bool named; /* an include pattern names it: may be write-protected for sampling */
 	enum nm_standing standing;
 };
 
@@ -50,8 +53,10 @@ struct nm_member {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
 	const struct nm_process *process;
-	hwloc_const_bitmap_t original; /* the mask it had when adopted (or its ancestor's, if leased): the outer bound */
-	bool unrestricted;    /* original equalled the cpuset's effective CPUs: restore to all possible CPUs */
+	hwloc_const_bitmap_t original; /* the mask it had when adopted (or its ancestor's, if
+					  leased): the outer bound */
+	bool unrestricted; /* original equalled the cpuset's effective CPUs: restore to all possible
+			      CPUs */
 	uint64_t adopted_ns;
 	uint64_t barred_until; /* interval number before which it is not moved again */
 };
@@ -59,15 +64,17 @@ struct nm_member {
 struct nm_roster;
 
 /*
- * What the roster asks the lease keeper about a newcomer: a thread born of a leased one carries our mask,
- * and its original is the ancestor's. Returns true and the ancestor's original when `current` is a lease
- * it inherited.
+ * What the roster asks the lease keeper about a newcomer: a thread born of a leased one carries our
+ * mask, and its original is the ancestor's. Returns true and the ancestor's original when `current`
+ * is a lease it inherited.
  */
 struct nm_lease_lookup {
 	void *context;
 	bool (*inherited)(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
 			  hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
 			  bool *ret_unrestricted);
+	bool (*holds)(void *context,
+		      uint32_t tid); /* a lease on this thread stands: its mask is ours */
 };
 
 int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
@@ -81,12 +88,13 @@ void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *top
 			 const struct nm_config *config);
 
 /* Keeps identities current from the side-band records. Drain, every record. */
-void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns);
+void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,
+			  uint64_t now_ns);
 
 /*
- * Takes up the threads in `figures` (ascending tid) that are not known, checks known ones again when due,
- * and updates CPU shares. Threads that vanished in between are skipped. Tick, once per interval.
- * Returns 0 or -ENOMEM.
+ * Takes up the threads in `figures` (ascending tid) that are not known, checks known ones again
+ * when due, and updates CPU shares. Threads that vanished in between are skipped. Tick, once per
+ * interval. Returns 0 or -ENOMEM.
  */
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns);
@@ -97,11 +105,16 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 /* Bars a thread from moves until the given interval. */
 void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval);
 
-/* Gives a thread (FOREIGN) or a whole process (RELEASED) back to its owner for as long as it lives. */
+/* Reads a thread's mask and policy again at the next update (its mask was not the one we knew). */
+void nm_roster_recheck(struct nm_roster *roster, uint32_t tid);
+
+/* Gives a thread (FOREIGN) or a whole process (RELEASED) back to its owner for as long as it lives.
+ */
 void nm_roster_give_back(struct nm_roster *roster, uint32_t tid);
 int nm_roster_release(struct nm_roster *roster, uint32_t pid);
 
-/* Soft-dirty targets: processes with at least one managed thread that an include pattern names. */
+/* Soft-dirty targets: managed processes that an include pattern names, ascending pid; valid until
+ * the next call on the roster. */
 size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject_target **ret);
 
 struct nm_roster_counts {

@@ -16,6 +16,13 @@
 
 #include "numa-migrd/base.h"
 
+/* A CPU bitmap that is freed when the variable leaves its scope. */
+static inline void nm_bitmap_freep(hwloc_bitmap_t *bitmap)
+{
+	hwloc_bitmap_free(*bitmap);
+}
+#define nm_autobitmap nm_auto(nm_bitmap_freep) hwloc_bitmap_t
+
 struct nm_topology_source {
 	const char *xml_path;  /* an hwloc XML export, or NULL */
 	const char *root_path; /* a tree holding /sys and /proc of a machine; NULL or "/": this one */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ledger: what masks we have narrowed, written before each act into a directory that survives
+ * our death, so that the next start or `numa-migrd --restore` can undo it. Text lines, appended; a
+ * torn last line is an act that did not happen. Entries of an earlier boot are void (no thread of
+ * it lives).
+ */
+#ifndef NUMA_MIGRD_LEDGER_H
+#define NUMA_MIGRD_LEDGER_H
+
+#include <hwloc.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "numa-migrd/base.h"
+
+#define NM_LEDGER_NAME "ledger"
+
+/* One narrowed mask: all that is needed to return it without any other state. */
+struct nm_ledger_entry {
+	uint32_t tid, pid;
+	uint64_t start_ticks; /* the thread's start, field 22 of stat */
+	uint64_t given_ticks; /* when we narrowed the mask, on the same scale */
+	uint64_t decision;
+	uint32_t session;  /* of its process, to find heirs whose parents are gone */
+	bool unrestricted; /* return all possible CPUs rather than the exact original */
+	hwloc_bitmap_t original, target;
+	char *cgroup; /* raw path, "" where unknown */
+};
+
+void nm_ledger_entry_clear(struct nm_ledger_entry *entry);
+
+/* Deep copy. -ENOMEM with *ret untouched. */
+int nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_entry *ret);
+
+struct nm_ledger;
+
+/* Opens (creates, mode 0600) the ledger in `directory`; boot_id is the kernel's (random/boot_id). A
+ * file that is not a regular file of ours is refused with -EPERM. Does not read it. -errno. */
+int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret);
+void nm_ledger_free(struct nm_ledger *ledger);
+NM_DEFINE_CLEANUP(struct nm_ledger, nm_ledger_free);
+
+/* Writes that a mask is about to be narrowed. On failure (-ENOSPC, …) nothing may be narrowed. */
+int nm_ledger_give(struct nm_ledger *ledger, const struct nm_ledger_entry *entry);
+
+/* Writes that the mask given to this thread was returned (or is no longer ours). */
+int nm_ledger_return(struct nm_ledger *ledger, uint32_t tid, uint64_t start_ticks);
+
+/*
+ * Rewrites the file with only these entries (atomically, by rename). Called when most lines are
+ * dead; with count 0 the file is removed on close. -errno: the old file stays.
+ */
+int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *const *entries,
+		      size_t count);
+
+/* Lines written since the last compaction: the caller compacts when it exceeds twice its live
+ * leases. */
+size_t nm_ledger_lines(const struct nm_ledger *ledger);
+
+struct nm_ledger_contents {
+	struct nm_ledger_entry
+		*entries; /* given and not returned, oldest first; the newest per thread */
+	size_t count;
+	size_t bad_lines; /* damaged lines that were skipped (a torn last line is not counted) */
+};
+void nm_ledger_contents_clear(struct nm_ledger_contents *contents);
+
+/* Reads the ledger in `directory`. 0 also when there is none or it is of another boot; -errno. */
+int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents *ret);
+
+/* Removes the file; 0 also when there is none. */
+int nm_ledger_remove(int directory);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What /proc and the cgroup file system say of threads, processes and CPUs (proc(5), cgroups(7)).
+ * Reading goes through the ops table; parsing is pure. Numbers may be reused between two reads:
+ * hold the directory of a thread open, and compare its start time.
+ */
+#ifndef NUMA_MIGRD_PROC_H
+#define NUMA_MIGRD_PROC_H
+
+#include "numa-migrd/platform.h"
+
+#define NM_PROC_KTHREAD 0x00200000U /* PF_KTHREAD in field 9 of stat */
+
+struct nm_proc_stat {
+	char comm[64]; /* raw bytes, NUL-terminated (kernel threads' names may be longer than 15) */
+	char state;
+	uint32_t ppid, session;
+	uint32_t flags;	      /* PF_* */
+	uint64_t start_ticks; /* since boot, in clock ticks (USER_HZ) */
+	int processor;	      /* where it last ran */
+	unsigned policy;      /* SCHED_* */
+};
+
+/* Parses /proc/…/stat; the name may hold anything, so the last ')' ends it. -EINVAL. Pure. */
+int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);
+
+struct nm_proc_status {
+	uint32_t tgid, uid; /* real uid: whose process it is */
+	uint64_t rss_bytes; /* VmRSS; 0 for kernel threads */
+};
+
+/* Parses /proc/PID/status. -EINVAL. Pure. */
+int nm_proc_parse_status(const char *text, struct nm_proc_status *ret);
+
+/* Finds the unified hierarchy's path ("0::/…") in /proc/PID/cgroup; a pointer into text with its
+ * length. -ENODATA. Pure. */
+int nm_proc_parse_cgroup(const char *text, const char **ret_path, size_t *ret_length);
+
+/* Opens /proc/PID/task/TID (pid 0: /proc/TID) as a directory; the caller closes. -ESRCH. */
+int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid);
+
+/* Reads and parses `directory`/stat. -ESRCH when the thread ended. */
+int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret);
+int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret);
+
+/* The process's path in the unified hierarchy, allocated. -ENODATA (no such hierarchy), -ENOMEM,
+ * -ESRCH. */
+int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret);
+
+/* cpuset.cpus.effective of the cgroup or its nearest ancestor that has one. -ENODATA. */
+int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret);
+
+/* Does the thread `pid` descend from `ancestor` (by parents, at most 64 steps)? */
+bool nm_proc_descends(struct nm_platform *platform, uint32_t pid, uint32_t ancestor);
+
+/* Clock ticks since boot, on the scale of start_ticks, for a CLOCK_BOOTTIME of now. */
+uint64_t nm_proc_ticks_now(struct nm_platform *platform);
+
+struct nm_cpu_times {
+	uint64_t busy, total; /* clock ticks since boot; busy: all but idle and iowait */
+};
+
+/* Parses the cpuN lines of /proc/stat into times[N], N < nr_cpus; others stay as they are. Pure. */
+int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsigned nr_cpus);
+
+#endif

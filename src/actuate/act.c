@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Performing a plan: each step checked, written down, done, and looked at again. */
+#include <sched.h>
+#include <string.h>
+
+#include "actuator.h"
+#include "mask.h"
+
+/* A step under way: what is needed to undo it. */
+struct attempt {
+	const struct nm_step *step;
+	struct nm_receipt_step *receipt;
+	struct nm_ledger_entry terms; /* of the new lease */
+	hwloc_bitmap_t before;	      /* the mask it had */
+	int directory;
+};
+
+static void attempt_clear(struct nm_actuator *actuator, struct attempt *attempt)
+{
+	nm_ledger_entry_clear(&attempt->terms);
+	hwloc_bitmap_free(attempt->before);
+	attempt->before = NULL;
+	if (attempt->directory >= 0)
+		actuator->platform->ops->close(actuator->platform, attempt->directory);
+	attempt->directory = -1;
+}
+
+static int refuse(struct attempt *attempt, int error, const char *what)
+{
+	attempt->receipt->error = error;
+	attempt->receipt->what = what;
+	return error;
+}
+
+static bool is_ordinary(const struct nm_proc_stat *stat)
+{
+	return !(stat->flags & NM_PROC_KTHREAD) && stat->policy != SCHED_FIFO &&
+	       stat->policy != SCHED_RR && stat->policy != SCHED_DEADLINE;
+}
+
+/* The mask must be the one we know of: our last target, or the original. */
+static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *attempt)
+{
+	const struct nm_lease *lease = nm_lease_find(actuator, attempt->step->tid);
+	if (lease && nm_lease_active(lease))
+		return nm_mask_is_ours(actuator->platform, attempt->before, lease->terms.target,
+				       lease->terms.cgroup);
+	return hwloc_bitmap_isequal(attempt->before, attempt->step->original);
+}
+
+static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision,
+		      const struct nm_proc_stat *stat)
+{
+	const struct nm_step *step = attempt->step;
+	struct nm_ledger_entry terms = {
+		.tid = step->tid,
+		.pid = step->pid,
+		.start_ticks = step->start_ticks,
+		.given_ticks = nm_proc_ticks_now(actuator->platform),
+		.decision = decision,
+		.session = stat->session,
+		.unrestricted = step->unrestricted,
+		.original = hwloc_bitmap_dup(step->original),
+		.target = hwloc_bitmap_dup(step->target),
+	};
+	int r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &terms.cgroup);
+	if (r == -ENODATA)
+		terms.cgroup = strdup("");
+	if (!terms.cgroup || !terms.original || !terms.target) {
+		nm_ledger_entry_clear(&terms);
+		return r < 0 && r != -ENODATA ? r : -ENOMEM;
+	}
+	attempt->terms = terms;
+	return 0;
+}
+
+/* Everything that can be checked and allocated before the act. */
+static int prepare(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision)
+{
+	const struct nm_step *step = attempt->step;
+	struct nm_proc_stat stat;
+
+	if (!actuator->ledger)
+		return refuse(attempt, -EROFS, "ledger");
+	attempt->directory =
+		nm_mask_open(actuator->platform, step->pid, step->tid, step->start_ticks, &stat);
+	if (attempt->directory < 0)
+		return refuse(attempt, attempt->directory, "identity");
+	if (!is_ordinary(&stat))
+		return refuse(attempt, -EPERM, "scheduling policy");
+
+	attempt->before = hwloc_bitmap_alloc();
+	if (!attempt->before)
+		return refuse(attempt, -ENOMEM, "memory");
+	int r = actuator->platform->ops->affinity_get(actuator->platform, (pid_t)step->tid,
+						      attempt->before);
+	if (r < 0)
+		return refuse(attempt, r, "sched_getaffinity");
+	if (!mask_as_known(actuator, attempt))
+		return refuse(attempt, -ESTALE, "mask");
+	r = fill_terms(actuator, attempt, decision, &stat);
+	return r < 0 ? refuse(attempt, r, "identity") : 0;
+}
+
+/* Records who holds the narrowed mask from now on. */
+static void take_lease(struct nm_actuator *actuator, struct attempt *attempt, uint64_t now_ns)
+{
+	const struct nm_step *step = attempt->step;
+	struct nm_lease *lease = nm_lease_put(actuator, &attempt->terms);
+	lease->pin = step->pin;
+	lease->node = step->node_to;
+	lease->renewed_ns = now_ns;
+	lease->nudge_end_ns = now_ns + NM_NUDGE_NS;
+}
+
+/*
+ * The act failed after it was written down. A lease it was to replace still stands, so the ledger
+ * goes back to its terms; otherwise the line is cancelled.
+ */
+static void cancel_line(struct nm_actuator *actuator, const struct nm_step *step)
+{
+	const struct nm_lease *lease = nm_lease_find(actuator, step->tid);
+	if (lease && nm_lease_active(lease))
+		(void)nm_ledger_give(actuator->ledger, &lease->terms);
+	else
+		(void)nm_ledger_return(actuator->ledger, step->tid, step->start_ticks);
+}
+
+static int perform(struct nm_actuator *actuator, struct attempt *attempt)
+{
+	const struct nm_step *step = attempt->step;
+	int r = nm_ledger_give(actuator->ledger, &attempt->terms);
+	if (r < 0)
+		return refuse(attempt, r, "ledger");
+
+	attempt->receipt->tried = true;
+	r = nm_mask_set(actuator->platform, attempt->directory, step->tid, step->start_ticks,
+			step->target);
+	if (r < 0) {
+		if (r == -ESTALE)
+			(void)nm_mask_set(actuator->platform, attempt->directory, step->tid,
+					  step->start_ticks, attempt->before);
+		cancel_line(actuator, step);
+		return refuse(attempt, r, "sched_setaffinity");
+	}
+	attempt->receipt->applied = true;
+	return 0;
+}
+
+/* Takes an applied step back, since its partner failed. */
+static void undo(struct nm_actuator *actuator, struct attempt *attempt)
+{
+	const struct nm_step *step = attempt->step;
+	int r = nm_mask_set(actuator->platform, attempt->directory, step->tid, step->start_ticks,
+			    attempt->before);
+	attempt->receipt->applied = false;
+	attempt->receipt->undone = r == 0;
+	if (r == 0 || r == -ESRCH)
+		cancel_line(actuator, step);
+}
+
+static void run_decision(struct nm_actuator *actuator, const struct nm_decision *decision,
+			 uint64_t now_ns, struct nm_receipt *receipt)
+{
+	struct attempt attempts[2] = {0};
+	int r = 0;
+
+	for (unsigned i = 0; i < decision->nr_steps; i++)
+		attempts[i] = (struct attempt){.step = &decision->steps[i],
+					       .receipt = &receipt->steps[i],
+					       .directory = -1};
+	for (unsigned i = 0; r == 0 && i < decision->nr_steps; i++)
+		r = prepare(actuator, &attempts[i], decision->id);
+	for (unsigned i = 0; r == 0 && i < decision->nr_steps; i++)
+		r = perform(actuator, &attempts[i]);
+
+	receipt->applied = r == 0;
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		bool failed_undo = false;
+		if (r < 0 && receipt->steps[i].applied) {
+			undo(actuator, &attempts[i]);
+			failed_undo = !receipt->steps[i].undone;
+		}
+		/* What could not be undone stays ours to return. */
+		if (r == 0 || (failed_undo && attempts[i].terms.tid))
+			take_lease(actuator, &attempts[i], now_ns);
+		attempt_clear(actuator, &attempts[i]);
+	}
+}
+
+void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, uint64_t now_ns,
+		     struct nm_receipt *receipts)
+{
+	int reserved = nm_lease_reserve(actuator, plan->count * 2);
+
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct nm_decision *decision = &plan->decisions[i];
+		receipts[i] = (struct nm_receipt){.decision = decision->id,
+						  .nr_steps = decision->nr_steps};
+		if (reserved == 0) {
+			run_decision(actuator, decision, now_ns, &receipts[i]);
+			continue;
+		}
+		for (unsigned s = 0; s < decision->nr_steps; s++)
+			receipts[i].steps[s] =
+				(struct nm_receipt_step){.error = reserved, .what = "memory"};
+	}
+}

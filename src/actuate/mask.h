@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Changing and returning the mask of one identified thread (design section 2, "Identity"). */
+#ifndef NM_ACTUATE_MASK_H
+#define NM_ACTUATE_MASK_H
+
+#include "numa-migrd/ledger.h"
+#include "numa-migrd/platform.h"
+#include "numa-migrd/proc.h"
+#include "numa-migrd/topology.h"
+
+/*
+ * Opens the thread's /proc directory if it is still the one that started at start_ticks. Returns
+ * the fd (closed by the caller) or -ESRCH. stat may be NULL.
+ */
+int nm_mask_open(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint64_t start_ticks,
+		 struct nm_proc_stat *stat);
+
+/*
+ * Is `current` the mask that we set: `target`, or what a cpuset left of it? cgroup: where the
+ * thread was.
+ */
+bool nm_mask_is_ours(struct nm_platform *platform, hwloc_const_bitmap_t current,
+		     hwloc_const_bitmap_t target, const char *cgroup);
+
+/*
+ * Sets the mask of the thread behind `directory`, and looks again: -ESRCH when it died meanwhile (a
+ * new owner of its number that was hit gets its own mask back), -ESTALE when the kernel shows
+ * another mask.
+ */
+int nm_mask_set(struct nm_platform *platform, int directory, uint32_t tid, uint64_t start_ticks,
+		hwloc_const_bitmap_t mask);
+
+/*
+ * Returns the original mask to one thread that carries `terms`' target: 1 returned, 0 the mask is
+ * not ours any more (left alone), -ESRCH gone, other -errno refused. Where the original was the
+ * whole cpuset, all possible CPUs are set, so that the thread follows the cpuset when it widens.
+ */
+int nm_mask_return(struct nm_platform *platform, const struct nm_topology *topology,
+		   const struct nm_ledger_entry *terms, uint32_t pid, uint32_t tid,
+		   uint64_t start_ticks);
+
+#endif

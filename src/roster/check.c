@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* What /proc says of processes and threads, and what follows for their standing. */
+#include <math.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "numa-migrd/escape.h"
+#include "numa-migrd/proc.h"
+#include "roster_internal.h"
+
+#define UNKNOWN_LLC_RSS_BYTES (32ULL << 20) /* twice a modest last-level cache */
+
+/* A process whose memory fits the caches gains nothing (algorithms.md section 6). */
+static uint64_t min_rss_bytes(const struct nm_roster *roster)
+{
+	if (roster->config->targets.min_rss_mb)
+		return roster->config->targets.min_rss_mb << 20;
+	uint64_t llc_bytes = roster->topology->llc_bytes;
+	return llc_bytes ? 2 * llc_bytes : UNKNOWN_LLC_RSS_BYTES;
+}
+
+static bool worth_it(const struct nm_roster *roster, const struct nm_process *process)
+{
+	/* Once managed, a process keeps its place down to half the threshold: it must not flicker.
+	 */
+	double least = roster->config->targets.min_cpu_percent / 100;
+	if (process->standing == NM_STANDING_MANAGED)
+		least /= 2;
+	if (!isnan(process->cpu_share) && process->cpu_share < least)
+		return false;
+	return process->rss_bytes >= min_rss_bytes(roster);
+}
+
+static enum nm_standing judge_process(const struct nm_roster *roster,
+				      const struct nm_process *process, uint32_t flags)
+{
+	const struct nm_config *config = roster->config;
+
+	if (process->standing == NM_STANDING_RELEASED)
+		return NM_STANDING_RELEASED;
+	if (flags & NM_PROC_KTHREAD)
+		return NM_STANDING_KERNEL;
+	if (process->pid == roster->own_pid ||
+	    strncmp(process->raw_comm, "numa-migrd", strlen("numa-migrd")) == 0)
+		return NM_STANDING_SELF;
+	if (nm_roster_matches(&config->targets.exclude, process, false))
+		return NM_STANDING_EXCLUDED;
+	if (config->targets.include.count &&
+	    !nm_roster_matches(&config->targets.include, process, false))
+		return NM_STANDING_NOT_TARGET;
+	return worth_it(roster, process) ? NM_STANDING_MANAGED : NM_STANDING_SMALL;
+}
+
+static uint64_t started_ns(struct nm_roster *roster, uint64_t start_ticks, uint64_t now_ns)
+{
+	uint64_t now_ticks = nm_proc_ticks_now(roster->platform);
+	uint64_t age_ticks = now_ticks > start_ticks ? now_ticks - start_ticks : 0;
+	uint64_t age_ns = age_ticks * (NM_NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+	return now_ns > age_ns ? now_ns - age_ns : 0;
+}
+
+static int read_process(struct nm_roster *roster, struct nm_process *process, int directory,
+			struct nm_proc_stat *stat)
+{
+	struct nm_proc_status status;
+	nm_autofree char *cgroup = NULL;
+
+	int r = nm_proc_read_stat(roster->platform, directory, stat);
+	if (r == 0)
+		r = nm_proc_read_status(roster->platform, directory, &status);
+	if (r < 0)
+		return r;
+	r = nm_proc_read_cgroup(roster->platform, directory, &cgroup);
+	if (r < 0 && r != -ENODATA)
+		return r;
+	if (process->checked_ns && process->start_ticks != stat->start_ticks)
+		return -ESRCH;
+
+	process->start_ticks = stat->start_ticks;
+	process->uid = status.uid;
+	process->rss_bytes = status.rss_bytes;
+	free(process->cgroup);
+	process->cgroup = NM_TAKE(cgroup);
+	memset(process->raw_comm, 0, sizeof(process->raw_comm));
+	memcpy(process->raw_comm, stat->comm, strnlen(stat->comm, sizeof(process->raw_comm) - 1));
+	(void)nm_escape(process->comm, sizeof(process->comm), process->raw_comm,
+			strlen(process->raw_comm));
+	return 0;
+}
+
+int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+{
+	struct nm_proc_stat stat;
+	int directory = nm_proc_open_thread(roster->platform, 0, process->pid);
+	if (directory < 0)
+		return directory;
+	int r = read_process(roster, process, directory, &stat);
+	roster->platform->ops->close(roster->platform, directory);
+	if (r < 0)
+		return r;
+
+	process->started_ns = started_ns(roster, process->start_ticks, now_ns);
+	process->checked_ns = now_ns;
+	process->standing = judge_process(roster, process, stat.flags);
+	process->named = nm_roster_matches(&roster->config->targets.include, process, true);
+	return 0;
+}
+
+/* ---- threads ---- */
+
+static bool leaves_a_choice(const struct nm_topology *topology, hwloc_const_bitmap_t mask)
+{
+	unsigned nodes = 0;
+	for (unsigned node = 0; node < topology->nr_nodes; node++)
+		if (hwloc_bitmap_intersects(mask, topology->nodes[node].cpus))
+			nodes++;
+	return nodes > 1;
+}
+
+/* Equal to all that its cpuset offers: nobody has narrowed it. */
+static bool is_unrestricted(struct nm_roster *roster, const struct nm_process *process,
+			    hwloc_const_bitmap_t mask)
+{
+	nm_autobitmap effective = hwloc_bitmap_alloc();
+	if (!effective)
+		return false;
+	if (!process->cgroup ||
+	    nm_proc_cpuset_effective(roster->platform, process->cgroup, effective) < 0)
+		hwloc_bitmap_copy(effective, roster->topology->online);
+	return hwloc_bitmap_isincluded(effective, mask);
+}
+
+/* What the thread may use for all that we know: `current`, unless that is a mask of ours it
+ * inherited. */
+static int take_original(struct nm_roster *roster, struct nm_roster_thread *thread,
+			 hwloc_const_bitmap_t current)
+{
+	struct nm_member *member = &thread->member;
+	hwloc_const_bitmap_t original = current;
+	bool unrestricted;
+
+	if (!roster->leases.inherited ||
+	    !roster->leases.inherited(roster->leases.context, member->pid, member->tid,
+				      member->start_ticks, current, &original, &unrestricted)) {
+		original = current;
+		unrestricted = is_unrestricted(roster, thread->process, current);
+	}
+	hwloc_bitmap_t copy = hwloc_bitmap_dup(original);
+	if (!copy)
+		return -ENOMEM;
+	hwloc_bitmap_free(thread->original);
+	thread->original = copy;
+	member->original = copy;
+	member->unrestricted = unrestricted;
+	return 0;
+}
+
+static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread)
+{
+	struct nm_platform *platform = roster->platform;
+	uint32_t tid = thread->member.tid;
+	if (thread->original && roster->leases.holds &&
+	    roster->leases.holds(roster->leases.context, tid))
+		return 0;
+
+	nm_autobitmap current = hwloc_bitmap_alloc();
+	if (!current)
+		return -ENOMEM;
+	int r = platform->ops->affinity_get(platform, (pid_t)tid, current);
+	if (r < 0)
+		return r;
+	if (thread->original && hwloc_bitmap_isequal(current, thread->original))
+		return 0;
+	return take_original(roster, thread, current);
+}
+
+static enum nm_standing judge_thread(const struct nm_roster *roster,
+				     const struct nm_roster_thread *thread,
+				     const struct nm_proc_stat *stat)
+{
+	if (thread->standing == NM_STANDING_FOREIGN)
+		return NM_STANDING_FOREIGN;
+	if (stat->flags & NM_PROC_KTHREAD)
+		return NM_STANDING_KERNEL;
+	if (stat->policy == SCHED_FIFO || stat->policy == SCHED_RR ||
+	    stat->policy == SCHED_DEADLINE)
+		return NM_STANDING_REALTIME;
+	return leaves_a_choice(roster->topology, thread->original) ? NM_STANDING_MANAGED
+								   : NM_STANDING_PINNED;
+}
+
+int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,
+			   uint64_t now_ns)
+{
+	struct nm_platform *platform = roster->platform;
+	struct nm_proc_stat stat;
+	int directory = nm_proc_open_thread(platform, thread->member.pid, thread->member.tid);
+	if (directory < 0)
+		return directory;
+
+	int r = nm_proc_read_stat(platform, directory, &stat);
+	if (r == 0 && thread->member.start_ticks && thread->member.start_ticks != stat.start_ticks)
+		r = -ESRCH;
+	if (r == 0) {
+		thread->member.start_ticks = stat.start_ticks;
+		r = check_mask(roster, thread);
+	}
+	/* The mask was read by number: it is this thread's only if the directory still answers. */
+	if (r == 0)
+		r = nm_proc_read_stat(platform, directory, &stat);
+	platform->ops->close(platform, directory);
+	if (r < 0)
+		return r;
+	thread->checked_ns = now_ns;
+	thread->standing = judge_thread(roster, thread, &stat);
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "roster_internal.h"
+
+/* A unit pattern may name the whole cgroup path or any directory in it ("postgresql*.service"). */
+static bool unit_matches(const char *glob, const char *cgroup)
+{
+	if (fnmatch(glob, cgroup, 0) == 0)
+		return true;
+	for (const char *part = cgroup; *part;) {
+		part += strspn(part, "/");
+		size_t length = strcspn(part, "/");
+		nm_autofree char *name = strndup(part, length);
+		if (name && length && fnmatch(glob, name, 0) == 0)
+			return true;
+		part += length;
+	}
+	return false;
+}
+
+static bool target_matches(const struct nm_target *target, const struct nm_process *process)
+{
+	if (target->command && fnmatch(target->command, process->raw_comm, 0) != 0)
+		return false;
+	if (target->unit && !unit_matches(target->unit, process->cgroup ? process->cgroup : ""))
+		return false;
+	return !target->has_uid || target->uid == process->uid;
+}
+
+bool nm_roster_matches(const struct nm_target_list *list, const struct nm_process *process,
+		       bool named)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct nm_target *target = &list->items[i];
+		if (named && !target->command && !target->unit)
+			continue;
+		if (target_matches(target, process))
+			return true;
+	}
+	return false;
+}

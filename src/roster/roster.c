@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+#include "numa-migrd/roster.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "roster_internal.h"
+
+int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
+		  const struct nm_config *config, const struct nm_lease_lookup *leases,
+		  struct nm_roster **ret)
+{
+	nm_auto(nm_roster_freep) struct nm_roster *roster = calloc(1, sizeof(*roster));
+	if (!roster)
+		return -ENOMEM;
+	roster->platform = platform;
+	roster->topology = topology;
+	roster->config = config;
+	if (leases)
+		roster->leases = *leases;
+	roster->own_pid = (uint32_t)getpid();
+	int r = nm_tidmap_new(&roster->thread_of);
+	if (r == 0)
+		r = nm_tidmap_new(&roster->process_of);
+	if (r < 0)
+		return r;
+	*ret = NM_TAKE(roster);
+	return 0;
+}
+
+static void free_thread(struct nm_roster_thread *thread)
+{
+	hwloc_bitmap_free(thread->original);
+	free(thread);
+}
+
+static void free_process(struct nm_process *process)
+{
+	free(process->cgroup);
+	free(process);
+}
+
+void nm_roster_free(struct nm_roster *roster)
+{
+	if (!roster)
+		return;
+	for (size_t i = 0; i < roster->nr_threads; i++)
+		free_thread(roster->threads[i]);
+	for (size_t i = 0; i < roster->nr_processes; i++)
+		free_process(roster->processes[i]);
+	free(roster->threads);
+	free(roster->processes);
+	free(roster->members);
+	free(roster->targets);
+	nm_tidmap_free(roster->thread_of);
+	nm_tidmap_free(roster->process_of);
+	free(roster);
+}
+
+void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *topology,
+			 const struct nm_config *config)
+{
+	roster->topology = topology;
+	roster->config = config;
+	for (size_t i = 0; i < roster->nr_threads; i++)
+		roster->threads[i]->checked_ns = 0;
+	for (size_t i = 0; i < roster->nr_processes; i++)
+		if (roster->processes[i]->checked_ns)
+			roster->processes[i]->checked_ns = 1; /* read before, and due */
+}
+
+/* ---- the two tables ---- */
+
+static struct nm_roster_thread *find_thread(const struct nm_roster *roster, uint32_t tid)
+{
+	uint32_t index = nm_tidmap_get(roster->thread_of, tid);
+	return index == NM_TIDMAP_NONE ? NULL : roster->threads[index];
+}
+
+static struct nm_process *find_process(const struct nm_roster *roster, uint32_t pid)
+{
+	uint32_t index = nm_tidmap_get(roster->process_of, pid);
+	return index == NM_TIDMAP_NONE ? NULL : roster->processes[index];
+}
+
+/* The last one takes the place of the one that goes: order is mended by the next update. */
+static void remove_thread(struct nm_roster *roster, struct nm_roster_thread *thread)
+{
+	uint32_t index = nm_tidmap_get(roster->thread_of, thread->member.tid);
+	struct nm_roster_thread *last = roster->threads[--roster->nr_threads];
+
+	nm_tidmap_remove(roster->thread_of, thread->member.tid);
+	if (last != thread) {
+		roster->threads[index] = last;
+		(void)nm_tidmap_set(roster->thread_of, last->member.tid, index);
+	}
+	free_thread(thread);
+	roster->counts.forgotten++;
+}
+
+static void remove_threads_of(struct nm_roster *roster, const struct nm_process *process)
+{
+	for (size_t i = roster->nr_threads; i-- > 0;)
+		if (roster->threads[i]->process == process)
+			remove_thread(roster, roster->threads[i]);
+}
+
+static void remove_process(struct nm_roster *roster, struct nm_process *process)
+{
+	remove_threads_of(roster, process);
+	uint32_t index = nm_tidmap_get(roster->process_of, process->pid);
+	struct nm_process *last = roster->processes[--roster->nr_processes];
+
+	nm_tidmap_remove(roster->process_of, process->pid);
+	if (last != process) {
+		roster->processes[index] = last;
+		(void)nm_tidmap_set(roster->process_of, last->pid, index);
+	}
+	free_process(process);
+}
+
+static int add_process(struct nm_roster *roster, uint32_t pid, struct nm_process **ret)
+{
+	int r = nm_reserve((void **)&roster->processes, &roster->processes_capacity,
+			   roster->nr_processes, sizeof(*roster->processes));
+	if (r < 0)
+		return r;
+	r = nm_tidmap_set(roster->process_of, pid, (uint32_t)roster->nr_processes);
+	if (r < 0)
+		return r;
+	struct nm_process *process = calloc(1, sizeof(*process));
+	if (!process) {
+		nm_tidmap_remove(roster->process_of, pid);
+		return -ENOMEM;
+	}
+	process->pid = pid;
+	process->standing = NM_STANDING_SMALL;
+	roster->processes[roster->nr_processes++] = process;
+	*ret = process;
+	return 0;
+}
+
+static int add_thread(struct nm_roster *roster, struct nm_process *process, uint32_t tid,
+		      uint64_t now_ns)
+{
+	int r = nm_reserve((void **)&roster->threads, &roster->threads_capacity, roster->nr_threads,
+			   sizeof(*roster->threads));
+	if (r < 0)
+		return r;
+	struct nm_roster_thread *thread = calloc(1, sizeof(*thread));
+	if (!thread)
+		return -ENOMEM;
+	thread->process = process;
+	thread->member = (struct nm_member){
+		.tid = tid, .pid = process->pid, .process = process, .adopted_ns = now_ns};
+	thread->last_seen_ns = now_ns;
+
+	r = nm_roster_check_thread(roster, thread, now_ns);
+	if (r == 0)
+		r = nm_tidmap_set(roster->thread_of, tid, (uint32_t)roster->nr_threads);
+	if (r < 0) {
+		free_thread(thread);
+		return r;
+	}
+	roster->threads[roster->nr_threads++] = thread;
+	roster->counts.adopted++;
+	return 0;
+}
+
+/* ---- events ---- */
+
+static void on_fork(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)
+{
+	struct nm_process *parent = find_process(roster, event->parent_pid);
+	if (parent)
+		parent->last_spawn_ns = now_ns;
+
+	/* A number that is given anew: what we knew of its last owner goes. */
+	struct nm_roster_thread *stale = find_thread(roster, event->tid);
+	if (stale)
+		remove_thread(roster, stale);
+	struct nm_process *reused = find_process(roster, event->pid);
+	if (reused && event->parent_pid != event->pid)
+		remove_process(roster, reused);
+}
+
+/* A new program: its threads are new, and it is judged anew; a release holds for the process's
+ * life. */
+static void on_exec(struct nm_roster *roster, const struct nm_task_event *event)
+{
+	struct nm_process *process = find_process(roster, event->pid);
+	if (!process)
+		return;
+	remove_threads_of(roster, process);
+	process->checked_ns = 0;
+	process->cpu_share = 0;
+	process->last_spawn_ns = 0;
+	if (process->standing != NM_STANDING_RELEASED)
+		process->standing = NM_STANDING_SMALL;
+}
+
+void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,
+			  uint64_t now_ns)
+{
+	struct nm_roster_thread *thread;
+	struct nm_process *process;
+
+	switch (event->kind) {
+	case NM_TASK_FORK:
+		on_fork(roster, event, now_ns);
+		break;
+	case NM_TASK_EXEC:
+		on_exec(roster, event);
+		break;
+	case NM_TASK_EXIT:
+		thread = find_thread(roster, event->tid);
+		if (thread)
+			remove_thread(roster, thread);
+		break;
+	case NM_TASK_COMM:
+		/* A renamed thread may move in or out of the targets. */
+		process = find_process(roster, event->pid);
+		if (process && process->checked_ns)
+			process->checked_ns = 1;
+		break;
+	}
+}
+
+/* ---- the interval ---- */
+
+/* Half of the old value and half of the new one; the first interval counts in full. */
+static void blend_share(struct nm_process *process, double share)
+{
+	if (process->cpu_share == 0 || isnan(process->cpu_share) || isnan(share))
+		process->cpu_share = share;
+	else
+		process->cpu_share = (process->cpu_share + share) / 2;
+}
+
+static bool was_seen(const struct nm_figures *figures)
+{
+	return figures->run_samples > 0 || figures->access_new > 0;
+}
+
+/* Sums this interval's CPU shares per process, and makes a record for each new one. */
+static int count_processes(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+			   double *shares, uint64_t now_ns)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!was_seen(&figures[i]) || figures[i].pid == 0)
+			continue;
+		struct nm_process *process = find_process(roster, figures[i].pid);
+		if (!process) {
+			int r = add_process(roster, figures[i].pid, &process);
+			if (r == -ERANGE)
+				continue;
+			if (r < 0)
+				return r;
+		}
+		process->last_seen_ns = now_ns;
+		shares[nm_tidmap_get(roster->process_of, process->pid)] += figures[i].run_share;
+	}
+	return 0;
+}
+
+static bool enough_cpu_to_look(const struct nm_roster *roster, const struct nm_process *process)
+{
+	return isnan(process->cpu_share) ||
+	       process->cpu_share >= roster->config->targets.min_cpu_percent / 200;
+}
+
+/* A small process is looked at in every interval while it is new: that is when memory grows. */
+static bool is_due(const struct nm_roster *roster, const struct nm_process *process,
+		   uint64_t now_ns)
+{
+	bool growing = process->standing == NM_STANDING_SMALL &&
+		       now_ns - process->started_ns < NM_ROSTER_CHECK_NS;
+	if (process->last_seen_ns != now_ns)
+		return false;
+	if (!process->checked_ns)
+		return enough_cpu_to_look(roster, process);
+	return growing || now_ns - process->checked_ns > NM_ROSTER_CHECK_NS;
+}
+
+/* Looks at a process when it is due, and drops it when it is gone. */
+static void tend_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+{
+	bool silent = now_ns - process->last_seen_ns > NM_ROSTER_FORGET_NS;
+
+	if (silent && process->standing != NM_STANDING_RELEASED) {
+		remove_process(roster, process);
+		return;
+	}
+	if (!is_due(roster, process, now_ns))
+		return;
+	if (nm_roster_check_process(roster, process, now_ns) < 0) {
+		roster->counts.vanished++;
+		remove_process(roster, process);
+		return;
+	}
+	if (process->standing != NM_STANDING_MANAGED)
+		remove_threads_of(roster, process);
+}
+
+static int tend_processes(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+			  uint64_t now_ns)
+{
+	nm_autofree double *shares = calloc(roster->nr_processes + count + 1, sizeof(*shares));
+	if (!shares)
+		return -ENOMEM;
+	int r = count_processes(roster, figures, count, shares, now_ns);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < roster->nr_processes; i++)
+		blend_share(roster->processes[i], shares[i]);
+	for (size_t i = roster->nr_processes; i-- > 0;)
+		tend_process(roster, roster->processes[i], now_ns);
+	return 0;
+}
+
+static void tend_thread(struct nm_roster *roster, struct nm_roster_thread *thread, uint64_t now_ns)
+{
+	thread->last_seen_ns = now_ns;
+	if (now_ns - thread->checked_ns <= NM_ROSTER_CHECK_NS)
+		return;
+	if (nm_roster_check_thread(roster, thread, now_ns) < 0) {
+		roster->counts.vanished++;
+		remove_thread(roster, thread);
+	}
+}
+
+static int tend_threads(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+			uint64_t now_ns)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!was_seen(&figures[i]))
+			continue;
+		struct nm_process *process = find_process(roster, figures[i].pid);
+		if (!process || process->standing != NM_STANDING_MANAGED)
+			continue;
+		struct nm_roster_thread *thread = find_thread(roster, figures[i].tid);
+		if (thread && thread->process == process) {
+			tend_thread(roster, thread, now_ns);
+			continue;
+		}
+		if (thread) /* its number belonged to another process until now */
+			remove_thread(roster, thread);
+		int r = add_thread(roster, process, figures[i].tid, now_ns);
+		if (r == -ENOMEM)
+			return r;
+		roster->counts.vanished += r < 0;
+	}
+	return 0;
+}
+
+static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
+{
+	for (size_t i = roster->nr_threads; i-- > 0;) {
+		struct nm_roster_thread *thread = roster->threads[i];
+		bool held = roster->leases.holds &&
+			    roster->leases.holds(roster->leases.context, thread->member.tid);
+		if (!held && now_ns - thread->last_seen_ns > NM_ROSTER_FORGET_NS &&
+		    thread->standing != NM_STANDING_FOREIGN)
+			remove_thread(roster, thread);
+	}
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	uint32_t left = (*(struct nm_roster_thread *const *)a)->member.tid;
+	uint32_t right = (*(struct nm_roster_thread *const *)b)->member.tid;
+	return (left > right) - (left < right);
+}
+
+static void order_threads(struct nm_roster *roster)
+{
+	if (roster->nr_threads == 0)
+		return;
+	qsort(roster->threads, roster->nr_threads, sizeof(struct nm_roster_thread *),
+	      compare_threads);
+	for (size_t i = 0; i < roster->nr_threads; i++)
+		(void)nm_tidmap_set(roster->thread_of, roster->threads[i]->member.tid, (uint32_t)i);
+}
+
+int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+		     uint64_t now_ns)
+{
+	int r = tend_processes(roster, figures, count, now_ns);
+	if (r == 0)
+		r = tend_threads(roster, figures, count, now_ns);
+	drop_silent_threads(roster, now_ns);
+	order_threads(roster);
+	return r;
+}
+
+size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < roster->nr_threads; i++) {
+		if (roster->threads[i]->standing != NM_STANDING_MANAGED)
+			continue;
+		/* Out of memory: the rest has to wait for an interval in which there is some. */
+		if (nm_reserve((void **)&roster->members, &roster->members_capacity, count,
+			       sizeof(*roster->members)) < 0)
+			break;
+		roster->members[count++] = roster->threads[i]->member;
+	}
+	*ret = roster->members;
+	return count;
+}
+
+/* ---- what other stages tell us ---- */
+
+void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
+{
+	struct nm_roster_thread *thread = find_thread(roster, tid);
+	if (thread && thread->member.barred_until < until_interval)
+		thread->member.barred_until = until_interval;
+}
+
+void nm_roster_recheck(struct nm_roster *roster, uint32_t tid)
+{
+	struct nm_roster_thread *thread = find_thread(roster, tid);
+	if (thread)
+		thread->checked_ns = 0;
+}
+
+void nm_roster_give_back(struct nm_roster *roster, uint32_t tid)
+{
+	struct nm_roster_thread *thread = find_thread(roster, tid);
+	if (thread)
+		thread->standing = NM_STANDING_FOREIGN;
+}
+
+int nm_roster_release(struct nm_roster *roster, uint32_t pid)
+{
+	struct nm_process *process = find_process(roster, pid);
+	if (!process)
+		return -ESRCH;
+	process->standing = NM_STANDING_RELEASED;
+	remove_threads_of(roster, process);
+	return 0;
+}
+
+static int compare_targets(const void *a, const void *b)
+{
+	uint32_t left = ((const struct nm_inject_target *)a)->pid;
+	uint32_t right = ((const struct nm_inject_target *)b)->pid;
+	return (left > right) - (left < right);
+}
+
+size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject_target **ret)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < roster->nr_processes; i++) {
+		const struct nm_process *process = roster->processes[i];
+		if (process->standing != NM_STANDING_MANAGED || !process->named)
+			continue;
+		if (nm_reserve((void **)&roster->targets, &roster->targets_capacity, count,
+			       sizeof(*roster->targets)) < 0)
+			break;
+		roster->targets[count++] = (struct nm_inject_target){
+			.pid = process->pid,
+			.start_ticks = process->start_ticks,
+			.resident_bytes = process->rss_bytes,
+		};
+	}
+	if (count)
+		qsort(roster->targets, count, sizeof(*roster->targets), compare_targets);
+	*ret = roster->targets;
+	return count;
+}
+
+struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster)
+{
+	struct nm_roster_counts counts = roster->counts;
+	counts.processes_known = (unsigned)roster->nr_processes;
+	counts.threads_known = (unsigned)roster->nr_threads;
+	for (size_t i = 0; i < roster->nr_processes; i++)
+		counts.processes_managed += roster->processes[i]->standing == NM_STANDING_MANAGED;
+	for (size_t i = 0; i < roster->nr_threads; i++)
+		counts.threads_managed += roster->threads[i]->standing == NM_STANDING_MANAGED;
+	return counts;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of this folder share. */
+#ifndef NM_ROSTER_INTERNAL_H
+#define NM_ROSTER_INTERNAL_H
+
+#include "numa-migrd/roster.h"
+#include "numa-migrd/tidmap.h"
+
+#define NM_ROSTER_CHECK_NS (10 * NM_NSEC_PER_SEC)  /* how old what we know of a thread may get */
+#define NM_ROSTER_FORGET_NS (60 * NM_NSEC_PER_SEC) /* how long a silent thread is remembered */
+
+struct nm_roster_thread {
+	struct nm_member member;
+	hwloc_bitmap_t original; /* owns member.original */
+	struct nm_process *process;
+	enum nm_standing standing;
+	uint64_t last_seen_ns;
+	uint64_t checked_ns; /* 0: due */
+};
+
+struct nm_roster {
+	struct nm_platform *platform;
+	const struct nm_topology *topology;
+	const struct nm_config *config;
+	struct nm_lease_lookup leases;
+	uint32_t own_pid;
+
+	struct nm_roster_thread **threads; /* ascending tid after nm_roster_update() */
+	size_t nr_threads, threads_capacity;
+	struct nm_tidmap *thread_of;
+	struct nm_process **processes;
+	size_t nr_processes, processes_capacity;
+	struct nm_tidmap *process_of;
+
+	struct nm_member *members; /* what nm_roster_members() handed out */
+	size_t members_capacity;
+	struct nm_inject_target *targets;
+	size_t targets_capacity;
+	struct nm_roster_counts counts;
+};
+
+/*
+ * Reads what /proc says of a process and judges its standing. 0; -ESRCH: gone, or another one under
+ * its number; -ENOMEM. A standing of RELEASED is for life.
+ */
+int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns);
+
+/* The same for one thread of a managed process: scheduling policy, mask, restriction. */
+int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,
+			   uint64_t now_ns);
+
+/* Does the process match one of the patterns? named: only patterns with a command or unit count. */
+bool nm_roster_matches(const struct nm_target_list *list, const struct nm_process *process,
+		       bool named);
+
+#endif
