@@ -213,7 +213,7 @@ static int read_cpu_sets(struct loader *loader, hwloc_bitmap_t present)
 static int fill_cpus(struct loader *loader)
 {
 	struct nm_topology *topology = loader->topology;
-	nm_auto(nm_bitmap_freep) hwloc_bitmap_t present = hwloc_bitmap_alloc();
+	nm_autobitmap present = hwloc_bitmap_alloc();
 
 	if (!present || read_cpu_sets(loader, present) < 0)
 		return -ENOMEM;

@@ -58,7 +58,7 @@ int nm_sysfs_read(int root, char *buffer, size_t size, const char *format, ...)
 bool nm_sysfs_add_list(int root, const char *path, hwloc_bitmap_t set)
 {
 	nm_autofree char *text = malloc(NM_SYSFS_TEXT_MAX);
-	nm_auto(nm_bitmap_freep) hwloc_bitmap_t listed = hwloc_bitmap_alloc();
+	nm_autobitmap listed = hwloc_bitmap_alloc();
 
 	if (!text || !listed || nm_sysfs_read(root, text, NM_SYSFS_TEXT_MAX, "%s", path) <= 0)
 		return false;

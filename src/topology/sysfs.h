@@ -3,18 +3,14 @@
 #ifndef NUMA_MIGRD_TOPOLOGY_SYSFS_H
 #define NUMA_MIGRD_TOPOLOGY_SYSFS_H
 
-#include <hwloc.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
+#include "numa-migrd/topology.h"
+
 /* Long enough for a list of every second CPU of 8192. */
 #define NM_SYSFS_TEXT_MAX 32768
-
-static inline void nm_bitmap_freep(hwloc_bitmap_t *bitmap)
-{
-	hwloc_bitmap_free(*bitmap);
-}
 
 static inline void nm_sysfs_close(int *fd)
 {
