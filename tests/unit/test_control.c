@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bus object and numa-migrctl, over a real bus of our own: dbus-daemon with either a policy
+ * that allows everything (so that the daemon's own check is what refuses) or the one we ship.
+ */
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <systemd/sd-bus.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/control.h"
+
+#define NOBODY 65534
+#define OWN_PID 4711U
+
+struct bus {
+	char folder[64];
+	pid_t daemon, server;
+};
+
+static const char open_policy[] = "<policy context=\"default\"><allow send_destination=\"*\"/>"
+				  "<allow receive_sender=\"*\"/><allow own=\"*\"/>"
+				  "<allow user=\"*\"/></policy>";
+static const char shipped_policy[] =
+	"<policy context=\"default\"><allow user=\"*\"/><deny own=\"*\"/>"
+	"<deny send_type=\"method_call\"/><allow send_destination=\"org.freedesktop.DBus\"/>"
+	"<allow send_type=\"method_return\"/><allow send_type=\"error\"/>"
+	"<allow receive_sender=\"*\"/></policy>"
+	"<include>" NM_SOURCE_DIR "/conf/org.numamigrd1.conf</include>";
+
+/* ---- the daemon's side, in a process of its own ---- */
+
+static size_t give_status(void *context, struct nm_status_item *items, size_t room)
+{
+	const bool *paused = context;
+	assert_true(room >= 5);
+	items[0] = (struct nm_status_item){
+		.name = "source", .type = NM_STATUS_TEXT, .text = "faults \xe2\x80\xa6"};
+	items[1] = (struct nm_status_item){
+		.name = "leases", .type = NM_STATUS_UINT, .number = 5000000000};
+	items[2] = (struct nm_status_item){
+		.name = "cost_percent", .type = NM_STATUS_REAL, .real = 0.25};
+	items[3] =
+		(struct nm_status_item){.name = "latency_ns", .type = NM_STATUS_REAL, .real = NAN};
+	items[4] =
+		(struct nm_status_item){.name = "paused", .type = NM_STATUS_BOOL, .flag = *paused};
+	return 5;
+}
+
+static int do_pause(void *context)
+{
+	bool *paused = context;
+	if (*paused)
+		return -EALREADY;
+	*paused = true;
+	return 0;
+}
+
+static int do_resume(void *context)
+{
+	bool *paused = context;
+	if (!*paused)
+		return -EALREADY;
+	*paused = false;
+	return 0;
+}
+
+static int do_release(void *context, uint32_t pid)
+{
+	(void)context;
+	if (pid == 1)
+		return -EBUSY;
+	return pid == OWN_PID ? 0 : -ESRCH;
+}
+
+static void serve(int ready)
+{
+	bool paused = false;
+	const struct nm_control_ops ops = {&paused, give_status, do_pause, do_resume, do_release};
+	struct nm_control *control = NULL;
+	sd_event *event = NULL;
+	int r = sd_event_new(&event);
+	if (r >= 0)
+		r = nm_control_new(event, &ops, &control);
+	if (write(ready, &r, sizeof(r)) != sizeof(r) || r < 0)
+		_exit(1);
+	(void)sd_event_loop(event);
+	_exit(0);
+}
+
+/* ---- the private bus ---- */
+
+static bool write_config(const struct bus *bus, const char *policy)
+{
+	char path[128];
+	(void)snprintf(path, sizeof(path), "%s/bus.conf", bus->folder);
+	FILE *file = fopen(path, "we");
+	if (!file)
+		return false;
+	(void)fprintf(file,
+		      "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-BUS Bus Configuration "
+		      "1.0//EN\" \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">"
+		      "<busconfig><listen>unix:path=%s/bus</listen>%s</busconfig>",
+		      bus->folder, policy);
+	return fclose(file) == 0;
+}
+
+static bool runs(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) == 0;
+}
+
+/* dbus-daemon says its address once it listens. */
+static bool start_bus(struct bus *bus)
+{
+	char path[128], address[256];
+	int said[2];
+	if (pipe2(said, 0) < 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "--config-file=%s/bus.conf", bus->folder);
+	bus->daemon = fork();
+	if (bus->daemon == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)dup2(said[1], STDOUT_FILENO);
+		(void)execlp("dbus-daemon", "dbus-daemon", path, "--nofork", "--nopidfile",
+			     "--print-address=1", (char *)NULL);
+		_exit(127);
+	}
+	close(said[1]);
+	ssize_t length = read(said[0], address, sizeof(address));
+	close(said[0]);
+	(void)snprintf(path, sizeof(path), "unix:path=%s/bus", bus->folder);
+	setenv("DBUS_SYSTEM_BUS_ADDRESS", path, 1);
+	return length > 0 && runs(bus->daemon);
+}
+
+static bool start_server(struct bus *bus)
+{
+	int ready[2], r = -1;
+	if (pipe(ready) < 0)
+		return false;
+	bus->server = fork();
+	if (bus->server == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		serve(ready[1]);
+	}
+	close(ready[1]);
+	ssize_t length = read(ready[0], &r, sizeof(r));
+	close(ready[0]);
+	return length == sizeof(r) && r == 0;
+}
+
+static void end(pid_t *pid)
+{
+	if (*pid <= 0)
+		return;
+	(void)kill(*pid, SIGKILL);
+	(void)waitpid(*pid, NULL, 0);
+	*pid = 0;
+}
+
+static int teardown(void **state)
+{
+	struct bus *bus = *state;
+	char path[128];
+	if (!bus)
+		return 0;
+	end(&bus->server);
+	end(&bus->daemon);
+	(void)snprintf(path, sizeof(path), "%s/bus.conf", bus->folder);
+	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/bus", bus->folder);
+	(void)unlink(path);
+	(void)rmdir(bus->folder);
+	free(bus);
+	return 0;
+}
+
+/* *state stays NULL where there is no dbus-daemon: the tests then skip. */
+static int setup(void **state, const char *policy, bool with_server)
+{
+	struct bus *bus = calloc(1, sizeof(*bus));
+	if (!bus)
+		return -1;
+	memcpy(bus->folder, "/tmp/nm-bus-XXXXXX", sizeof("/tmp/nm-bus-XXXXXX"));
+	if (!mkdtemp(bus->folder) || chmod(bus->folder, 0755) < 0 || !write_config(bus, policy))
+		return -1;
+	*state = bus;
+	if (start_bus(bus))
+		return !with_server || start_server(bus) ? 0 : -1;
+	(void)teardown(state);
+	*state = NULL;
+	return 0;
+}
+
+static int setup_open(void **state)
+{
+	return setup(state, open_policy, true);
+}
+
+static int setup_shipped(void **state)
+{
+	return setup(state, shipped_policy, true);
+}
+
+static int setup_without_server(void **state)
+{
+	return setup(state, open_policy, false);
+}
+
+static void need(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	print_message("skipped: %s\n", what);
+	skip();
+}
+
+static void need_bus(void **state)
+{
+	need(*state != NULL, "no dbus-daemon on this machine");
+}
+
+/* ---- calls ---- */
+
+/* Calls one method; returns 0 or -errno, the error's name in `name`. */
+static int call(const char *method, const uint32_t *pid, char *name, size_t size)
+{
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	name[0] = '\0';
+	int r = sd_bus_open_system(&bus);
+	if (r < 0)
+		return r;
+	if (pid)
+		r = sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, method,
+				       &error, NULL, "u", *pid);
+	else
+		r = sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, method,
+				       &error, NULL, "");
+	(void)snprintf(name, size, "%s", error.name ? error.name : "");
+	return r < 0 ? r : 0;
+}
+
+static void assert_call(const char *method, const uint32_t *pid, const char *error_name)
+{
+	char name[128];
+	int r = call(method, pid, name, sizeof(name));
+	assert_string_equal(name, error_name);
+	assert_true((r < 0) == (error_name[0] != '\0'));
+}
+
+/* The same call by another user, in a child: true when it failed with the error. */
+static bool nobody_gets(const char *method, const char *error_name)
+{
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		char name[128];
+		if (setresuid(NOBODY, NOBODY, NOBODY) < 0)
+			_exit(2);
+		(void)call(method, NULL, name, sizeof(name));
+		_exit(strcmp(name, error_name) == 0 ? 0 : 1);
+	}
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void test_root_steers(void **state)
+{
+	const uint32_t managed = OWN_PID, unknown = 42, busy = 1;
+	need_bus(state);
+	need(geteuid() == 0, "steering is for root, and this test runs as somebody else");
+	assert_call("Resume", NULL, "org.numamigrd1.Error.AlreadyRunning");
+	assert_call("Pause", NULL, "");
+	assert_call("Pause", NULL, "org.numamigrd1.Error.AlreadyPaused");
+	assert_call("Resume", NULL, "");
+	assert_call("Release", &managed, "");
+	assert_call("Release", &unknown, "org.numamigrd1.Error.NotManaged");
+	assert_call("Release", &busy, "System.Error.EBUSY");
+	assert_call("Release", NULL, SD_BUS_ERROR_INVALID_ARGS);
+	assert_call("Status", NULL, "");
+}
+
+static void test_daemon_refuses_others(void **state)
+{
+	need_bus(state);
+	need(geteuid() == 0, "becoming another user needs root");
+	assert_true(nobody_gets("Status", ""));
+	assert_true(nobody_gets("Pause", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(nobody_gets("Resume", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_call("Resume", NULL, "org.numamigrd1.Error.AlreadyRunning"); /* nothing happened */
+}
+
+static void test_shipped_policy(void **state)
+{
+	need_bus(state);
+	need(geteuid() == 0, "only root and numa-migrd may own the name under the shipped policy");
+	assert_true(nobody_gets("Status", ""));
+	assert_true(nobody_gets("Pause", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_call("Pause", NULL, "");
+	assert_call("Resume", NULL, "");
+}
+
+static void test_second_daemon_is_refused(void **state)
+{
+	need_bus(state);
+	bool paused = false;
+	const struct nm_control_ops ops = {&paused, give_status, do_pause, do_resume, do_release};
+	struct nm_control *control = NULL;
+	nm_auto(sd_event_unrefp) sd_event *event = NULL;
+	assert_int_equal(sd_event_new(&event), 0);
+	assert_int_equal(nm_control_new(event, &ops, &control), -EEXIST);
+	assert_null(control);
+}
+
+static void test_no_bus(void **state)
+{
+	(void)state;
+	const struct nm_control_ops ops = {0};
+	struct nm_control *control = NULL;
+	nm_auto(sd_event_unrefp) sd_event *event = NULL;
+	assert_int_equal(sd_event_new(&event), 0);
+	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
+	assert_int_equal(nm_control_new(event, &ops, &control), -ENOENT);
+	assert_null(control);
+	nm_control_free(NULL);
+}
+
+/* ---- numa-migrctl against the same bus ---- */
+
+/* Runs the program built beside this test; its exit status, its output (both streams) in `text`. */
+static int ctl(const char *arguments, char *text, size_t size)
+{
+	char self[512], command[1024];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	assert_true(length > 0);
+	self[length] = '\0';
+	*strrchr(self, '/') = '\0';
+	(void)snprintf(command, sizeof(command), "%s/../../src/ctl/numa-migrctl", self);
+	need(access(command, X_OK) == 0, "numa-migrctl is not built");
+	(void)snprintf(command + strlen(command), sizeof(command) - strlen(command), " %s 2>&1",
+		       arguments);
+	FILE *pipe = popen(command, "re"); /* NOLINT(cert-env33-c): our own program, fixed words */
+	assert_non_null(pipe);
+	size_t used = fread(text, 1, size - 1, pipe);
+	text[used] = '\0';
+	return WEXITSTATUS(pclose(pipe));
+}
+
+static void assert_ctl(const char *arguments, int status, const char *says)
+{
+	char text[4096];
+	int found = ctl(arguments, text, sizeof(text));
+	if (found != status || !strstr(text, says))
+		fail_msg("numa-migrctl %s: exit %d, \"%s\"", arguments, found, text);
+}
+
+static void test_ctl_usage(void **state)
+{
+	(void)state;
+	assert_ctl("", 64, "a command is missing");
+	assert_ctl("dance", 64, "no such command: dance");
+	assert_ctl("--bad", 64, "--help");
+	assert_ctl("status twice", 64, "one argument too many: twice");
+	assert_ctl("release", 64, "needs a process id");
+	assert_ctl("release 12x", 64, "not a process id: 12x");
+	assert_ctl("release -1", 64, "");
+	assert_ctl("release 0", 64, "not a process id");
+	assert_ctl("release 99999999999999999999", 64, "not a process id");
+	assert_ctl("--help", 0, "Usage: numa-migrctl");
+	assert_ctl("--version", 0, "numa-migrctl ");
+}
+
+static void test_ctl_talks(void **state)
+{
+	need_bus(state);
+	assert_ctl("status", 0, "source: faults \xe2\x80\xa6");
+	assert_ctl("status", 0, "leases: 5000000000");
+	assert_ctl("status", 0, "cost_percent: 0.25");
+	assert_ctl("status --json", 0, "\"leases\": 5000000000");
+	assert_ctl("status --json", 0, "\"paused\": false");
+	char text[4096];
+	(void)ctl("status", text, sizeof(text));
+	assert_null(strstr(text, "latency_ns")); /* unavailable: left out */
+	need(geteuid() == 0, "steering is for root, and this test runs as somebody else");
+	assert_ctl("pause", 0, "");
+	assert_ctl("pause", 1, "paused already");
+	assert_ctl("--json resume", 0, "{\"result\": \"resumed\"}");
+	assert_ctl("release 42", 1, "process 42 is not managed");
+	assert_ctl("release 4711", 0, "");
+}
+
+static void test_ctl_without_daemon(void **state)
+{
+	need_bus(state);
+	assert_ctl("status", 69, "numa-migrd is not running: systemctl start numa-migrd");
+	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
+	assert_ctl("status", 69, "the system bus is not running");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_root_steers, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_daemon_refuses_others, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_shipped_policy, setup_shipped, teardown),
+		cmocka_unit_test_setup_teardown(test_second_daemon_is_refused, setup_open,
+						teardown),
+		cmocka_unit_test(test_no_bus),
+		cmocka_unit_test(test_ctl_usage),
+		cmocka_unit_test_setup_teardown(test_ctl_talks, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_ctl_without_daemon, setup_without_server,
+						teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
