@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* A machine whose perf events are eventfds (so that epoll takes them) and refuse what a test wants.
+ */
+#ifndef NUMA_MIGRD_TESTS_FAKE_PERF_H
+#define NUMA_MIGRD_TESTS_FAKE_PERF_H
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "numa-migrd/platform.h"
+#include "records.h"
+
+#define FAKE_FDS 1024
+#define FAKE_CPUS 64
+#define FAKE_PAGE 4096U
+
+struct fake_event {
+	bool open, enabled;
+	enum nm_event_kind kind;
+	int cpu;
+	uint64_t period;
+	int output; /* fd whose ring it writes to; its own where it is mapped; -1 */
+	uint8_t *map;
+	size_t map_bytes;
+};
+
+struct fake_perf {
+	struct nm_platform platform;
+	struct fake_event events[FAKE_FDS];
+	unsigned open_count, map_count;
+
+	/* what fails, and how; the n-th call of all kinds together counts from 0 */
+	unsigned calls, fail_call; /* fail_call 0: none */
+	int fail_call_error;
+	int open_error[NM_EVENT_KIND_MAX];
+	int cpu_error[FAKE_CPUS];
+	unsigned opens_allowed; /* beyond: -EMFILE; 0: no limit */
+	size_t map_most;	/* data bytes; 0: no limit */
+	int map_error;
+	const char *max_khz; /* cpuinfo_max_freq; NULL: no such file */
+	uint64_t cycles_running_ns;
+};
+
+static inline struct fake_perf *fake_perf(struct nm_platform *platform)
+{
+	return NM_CONTAINER_OF(platform, struct fake_perf, platform);
+}
+
+static inline int fake_fails(struct fake_perf *fake)
+{
+	fake->calls++;
+	return fake->fail_call && fake->calls == fake->fail_call ? fake->fail_call_error : 0;
+}
+
+static inline int fake_open(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
+			    uint64_t period)
+{
+	struct fake_perf *fake = fake_perf(platform);
+	struct perf_event_attr attr;
+
+	int r = fake_fails(fake);
+	if (r == 0)
+		r = fake->open_error[kind];
+	if (r == 0)
+		r = fake->cpu_error[cpu];
+	if (r == 0 && fake->opens_allowed && fake->open_count >= fake->opens_allowed)
+		r = -EMFILE;
+	if (r == 0)
+		r = nm_event_attr(kind, period, &attr); /* the range of periods */
+	if (r < 0)
+		return r;
+	int fd = eventfd(0, EFD_CLOEXEC);
+	if (fd < 0 || fd >= FAKE_FDS)
+		abort();
+	fake->events[fd] = (struct fake_event){
+		.open = true, .kind = kind, .cpu = cpu, .period = period, .output = -1};
+	fake->open_count++;
+	return fd;
+}
+
+static inline struct fake_event *fake_event(struct fake_perf *fake, int fd)
+{
+	if (fd < 0 || fd >= FAKE_FDS || !fake->events[fd].open)
+		abort();
+	return &fake->events[fd];
+}
+
+static inline int fake_map(struct nm_platform *platform, int fd, size_t data_bytes, void **ret)
+{
+	struct fake_perf *fake = fake_perf(platform);
+	struct fake_event *event = fake_event(fake, fd);
+
+	int r = fake_fails(fake);
+	if (r == 0 && data_bytes > fake->map_most && fake->map_error)
+		r = fake->map_error;
+	if (r < 0)
+		return r;
+	event->map_bytes = FAKE_PAGE + data_bytes;
+	event->map = mmap(NULL, event->map_bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (event->map == MAP_FAILED)
+		abort();
+	event->output = fd;
+	fake->map_count++;
+	struct perf_event_mmap_page *page = (void *)event->map;
+	page->data_offset = FAKE_PAGE;
+	page->data_size = data_bytes;
+	*ret = event->map;
+	return 0;
+}
+
+static inline void fake_unmap(struct nm_platform *platform, void *ring, size_t data_bytes)
+{
+	struct fake_perf *fake = fake_perf(platform);
+
+	for (int fd = 0; fd < FAKE_FDS; fd++) {
+		struct fake_event *event = &fake->events[fd];
+		if (event->map != ring)
+			continue;
+		if (event->map_bytes != FAKE_PAGE + data_bytes)
+			abort();
+		munmap(event->map, event->map_bytes);
+		event->map = NULL;
+		fake->map_count--;
+		return;
+	}
+	abort();
+}
+
+static inline int fake_set_output(struct fake_perf *fake, struct fake_event *event, int target)
+{
+	if (fake_event(fake, target)->cpu != event->cpu || !fake_event(fake, target)->map)
+		return -EINVAL;
+	event->output = target;
+	return 0;
+}
+
+static inline int fake_ioctl(struct nm_platform *platform, int fd, unsigned long request,
+			     void *argument)
+{
+	struct fake_perf *fake = fake_perf(platform);
+	struct fake_event *event = fake_event(fake, fd);
+
+	int r = fake_fails(fake);
+	if (r < 0)
+		return r;
+	switch (request) {
+	case PERF_EVENT_IOC_ENABLE:
+	case PERF_EVENT_IOC_DISABLE:
+		event->enabled = request == PERF_EVENT_IOC_ENABLE;
+		return 0;
+	case PERF_EVENT_IOC_PERIOD:
+		event->period = *(const uint64_t *)argument;
+		return 0;
+	case PERF_EVENT_IOC_ID:
+		*(uint64_t *)argument = 1000 + (uint64_t)fd;
+		return 0;
+	case PERF_EVENT_IOC_SET_OUTPUT:
+		return fake_set_output(fake, event, (int)(intptr_t)argument);
+	default:
+		abort();
+	}
+}
+
+static inline int fake_read(struct nm_platform *platform, int fd, void *buffer, size_t size)
+{
+	struct fake_perf *fake = fake_perf(platform);
+	const uint64_t values[3] = {1, 100 * NM_NSEC_PER_MSEC, fake->cycles_running_ns};
+
+	(void)fake_event(fake, fd);
+	if (size != sizeof(values))
+		return -EINVAL;
+	memcpy(buffer, values, sizeof(values));
+	return (int)sizeof(values);
+}
+
+static inline void fake_close(struct nm_platform *platform, int fd)
+{
+	struct fake_perf *fake = fake_perf(platform);
+
+	if (fake_event(fake, fd)->map)
+		abort(); /* a mapping outlives its owner's use of it */
+	fake->events[fd].open = false;
+	fake->open_count--;
+	close(fd);
+}
+
+static inline ssize_t fake_read_file(struct nm_platform *platform, int directory, const char *path,
+				     char *buffer, size_t size)
+{
+	const struct fake_perf *fake = fake_perf(platform);
+
+	(void)directory;
+	if (!strstr(path, "cpuinfo_max_freq") || !fake->max_khz)
+		return -ENOENT;
+	return snprintf(buffer, size, "%s\n", fake->max_khz);
+}
+
+static const struct nm_platform_ops fake_perf_ops = {
+	.read_file = fake_read_file,
+	.close = fake_close,
+	.event_open = fake_open,
+	.event_map = fake_map,
+	.event_unmap = fake_unmap,
+	.event_ioctl = fake_ioctl,
+	.event_read = fake_read,
+};
+
+/* The open event of that kind on a CPU, or NULL. */
+static inline struct fake_event *fake_find(struct fake_perf *fake, enum nm_event_kind kind, int cpu)
+{
+	for (int fd = 0; fd < FAKE_FDS; fd++) {
+		struct fake_event *event = &fake->events[fd];
+		if (event->open && event->kind == kind && event->cpu == cpu)
+			return event;
+	}
+	return NULL;
+}
+
+/* The id that the event's records carry; 0 where there is no such event. */
+static inline uint64_t fake_id(struct fake_perf *fake, enum nm_event_kind kind, int cpu)
+{
+	struct fake_event *event = fake_find(fake, kind, cpu);
+
+	return event ? 1000 + (uint64_t)(event - fake->events) : 0;
+}
+
+/* A CPU's ring to write records to; fake_publish() shows them to the reader. */
+static inline struct record_ring fake_ring(struct fake_perf *fake, int cpu)
+{
+	struct fake_event *leader = fake_find(fake, NM_EVENT_SIDEBAND, cpu);
+	struct perf_event_mmap_page *page = (void *)leader->map;
+
+	return (struct record_ring){.bytes = leader->map + FAKE_PAGE,
+				    .size = leader->map_bytes - FAKE_PAGE,
+				    .head = page->data_head};
+}
+
+static inline struct perf_event_mmap_page *fake_page(struct fake_perf *fake, int cpu)
+{
+	return (void *)fake_find(fake, NM_EVENT_SIDEBAND, cpu)->map;
+}
+
+static inline void fake_publish(struct fake_perf *fake, int cpu, const struct record_ring *ring)
+{
+	__atomic_store_n(&fake_page(fake, cpu)->data_head, ring->head, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* What a source adapts to: the machine's counters, its load, and the cost of sampling. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "../support/source_fixture.h"
+
+/* ---- cycles ---- */
+
+static void cycles_where_they_count(void **state)
+{
+	struct fixture *f = *state;
+
+	f->fake->max_khz = "2000000";
+	f->fake->cycles_running_ns = 99 * NM_NSEC_PER_MSEC;
+	open_source(f);
+	const struct nm_source_status *status = nm_source_status(f->source);
+	assert_true(status->has_cycles && status->runs);
+	assert_true(status->clock_period >= 20000000 && status->clock_period < 20001000);
+	assert_true(fabs(status->run_sample_ns - 1e7) < 1000.0);
+	assert_int_equal(f->fake->open_count, CPUS * EVENTS_PER_CPU);
+	assert_null(fake_find(f->fake, NM_EVENT_CLOCK, 0));
+	assert_true(fake_find(f->fake, NM_EVENT_CYCLES, 3)->enabled);
+}
+
+static void no_cycles_where_another_holds_the_counter(void **state)
+{
+	struct fixture *f = *state;
+
+	f->fake->max_khz = "2000000";
+	open_source(f);
+	assert_false(nm_source_status(f->source)->has_cycles);
+	assert_true(nm_source_status(f->source)->runs);
+	assert_true(told(f, -EBUSY, NM_EVENT_CYCLES, 1, "cpu-clock"));
+}
+
+static void no_cycles_without_a_frequency_or_a_pmu(void **state)
+{
+	struct fixture *f = *state;
+
+	f->fake->cycles_running_ns = 1;
+	open_source(f);
+	assert_false(nm_source_status(f->source)->has_cycles);
+	assert_int_equal(nm_source_status(f->source)->problem_count, 0);
+
+	f->source = (nm_source_free(f->source), NULL);
+	f->fake->max_khz = "2000000";
+	f->fake->open_error[NM_EVENT_CYCLES] = -ENOENT;
+	open_source(f);
+	assert_false(nm_source_status(f->source)->has_cycles);
+	assert_int_equal(nm_source_status(f->source)->problem_count, 0);
+	assert_int_equal(nm_source_status(f->source)->clock_period, CLOCK_PERIOD);
+}
+
+static void source_faults_means_no_pmu(void **state)
+{
+	struct fixture *f = *state;
+
+	f->config.sampling.source = NM_SOURCE_FAULTS;
+	f->fake->max_khz = "2000000";
+	f->fake->cycles_running_ns = 1;
+	open_source(f);
+	assert_false(nm_source_status(f->source)->has_cycles);
+	assert_true(nm_source_status(f->source)->accesses);
+}
+
+static void the_clock_stands_in_on_a_cpu_without_cycles(void **state)
+{
+	struct fixture *f = *state;
+
+	f->fake->max_khz = "2000000";
+	f->fake->cycles_running_ns = 1;
+	open_source(f);
+	f->source = (nm_source_free(f->source), NULL);
+	f->fake->calls = 0;
+	f->fake->fail_call =
+		6; /* trial: open, enable; leader: open, map, id; then cycles on CPU 0 */
+	f->fake->fail_call_error = -ENOENT;
+	open_source(f);
+	assert_non_null(fake_find(f->fake, NM_EVENT_CLOCK, 0));
+	assert_null(fake_find(f->fake, NM_EVENT_CYCLES, 0));
+	assert_non_null(fake_find(f->fake, NM_EVENT_CYCLES, 1));
+	assert_int_equal(fake_find(f->fake, NM_EVENT_CLOCK, 0)->period, CLOCK_PERIOD);
+}
+
+/* ---- load ---- */
+
+static bool ticks(struct fixture *f, int cpu)
+{
+	return fake_find(f->fake, NM_EVENT_CLOCK, cpu)->enabled;
+}
+
+static void idle_cpus_stop_ticking(void **state)
+{
+	struct fixture *f = *state;
+	double busy[CPUS] = {1.0, 0.0, 0.03, NAN};
+
+	open_source(f);
+	for (unsigned i = 0; i < 10; i++)
+		nm_source_follow_load(f->source, busy, CPUS);
+	assert_true(ticks(f, 0));
+	assert_false(ticks(f, 1));
+	assert_true(ticks(f, 2)); /* between the thresholds: as it was */
+	assert_true(ticks(f, 3)); /* not known: not idle */
+	assert_true(fake_find(f->fake, NM_EVENT_FAULT_MIN, 1)->enabled);
+
+	busy[1] = 0.03;
+	nm_source_follow_load(f->source, busy, CPUS);
+	assert_false(ticks(f, 1));
+	busy[1] = 0.2;
+	nm_source_follow_load(f->source, busy, CPUS);
+	assert_true(ticks(f, 1));
+}
+
+static void a_short_calm_stops_nothing(void **state)
+{
+	struct fixture *f = *state;
+	double busy[CPUS] = {0};
+
+	open_source(f);
+	for (unsigned i = 0; i < 20; i++) {
+		busy[0] = i % 2 ? 0.0 : 0.5;
+		nm_source_follow_load(f->source, busy, 1);
+		assert_true(ticks(f, 0));
+	}
+}
+
+/* ---- cost ---- */
+
+static void cost_raises_and_lowers_periods(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	assert_false(nm_source_control_cost(f->source, 0.005));
+	assert_true(nm_source_control_cost(f->source, 0.02));
+	const struct nm_source_status *status = nm_source_status(f->source);
+	assert_in_range(status->clock_period, 20000000, 20001000);
+	assert_int_equal(status->fault_period, 2);
+	assert_int_equal(fake_find(f->fake, NM_EVENT_CLOCK, 2)->period, status->clock_period);
+	assert_int_equal(fake_find(f->fake, NM_EVENT_FAULT_MIN, 2)->period, 2);
+	assert_int_equal(fake_find(f->fake, NM_EVENT_FAULT_MAJ, 2)->period, 2);
+	assert_true(status->run_sample_ns == (double)status->clock_period);
+
+	for (unsigned i = 0; i < 100; i++)
+		(void)nm_source_control_cost(f->source, 0.02);
+	assert_false(nm_source_control_cost(f->source, 0.02));
+	assert_in_range(nm_source_status(f->source)->clock_period, 900000000, 1000000000);
+	assert_in_range(nm_source_status(f->source)->fault_period, 900000, 1000000);
+
+	for (unsigned i = 0; i < 100; i++)
+		(void)nm_source_control_cost(f->source, 0.001);
+	assert_false(nm_source_control_cost(f->source, 0.001));
+	assert_int_equal(nm_source_status(f->source)->clock_period, CLOCK_PERIOD);
+	assert_int_equal(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0)->period, 1);
+}
+
+static void cycles_periods_follow_too(void **state)
+{
+	struct fixture *f = *state;
+
+	f->fake->max_khz = "3000000";
+	f->fake->cycles_running_ns = 1;
+	open_source(f);
+	assert_true(nm_source_control_cost(f->source, 0.02));
+	assert_in_range(fake_find(f->fake, NM_EVENT_CYCLES, 1)->period, 60000000, 60001000);
+}
+
+static void losses_count_as_cost(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {0};
+
+	open_source(f);
+	struct record_ring ring = fake_ring(f->fake, 0);
+	record_lost(&ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), 100);
+	fake_publish(f->fake, 0, &ring);
+	(void)drain(f, &seen);
+	assert_int_equal(nm_source_status(f->source)->counts.lost, 100);
+	assert_true(nm_source_control_cost(f->source, 0.001));
+	assert_int_equal(nm_source_status(f->source)->fault_period, 2);
+	assert_true(nm_source_control_cost(f->source, 0.001));
+	assert_int_equal(nm_source_status(f->source)->fault_period, 1);
+}
+
+static void period_rule(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_period_next(100, 100, 1000, 0.02, 0.01), 200);
+	assert_int_equal(nm_period_next(600, 100, 1000, 0.02, 0.01), 1000);
+	assert_int_equal(nm_period_next(1000, 100, 1000, 0.02, 0.01), 1000);
+	assert_int_equal(nm_period_next(400, 100, 1000, 0.01, 0.01), 400);
+	assert_int_equal(nm_period_next(400, 100, 1000, 0.004, 0.01), 400);
+	assert_int_equal(nm_period_next(400, 100, 1000, 0.003, 0.01), 200);
+	assert_int_equal(nm_period_next(150, 100, 1000, 0.0, 0.01), 100);
+	assert_int_equal(nm_period_next(100, 100, 1000, 0.0, 0.01), 100);
+	assert_int_equal(nm_period_next(400, 100, 1000, NAN, 0.01), 400);
+	assert_int_equal(nm_period_next(400, 100, 1000, INFINITY, 0.01), 800);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(cycles_where_they_count),
+		WITH_FIXTURE(no_cycles_where_another_holds_the_counter),
+		WITH_FIXTURE(no_cycles_without_a_frequency_or_a_pmu),
+		WITH_FIXTURE(source_faults_means_no_pmu),
+		WITH_FIXTURE(the_clock_stands_in_on_a_cpu_without_cycles),
+		WITH_FIXTURE(idle_cpus_stop_ticking),
+		WITH_FIXTURE(a_short_calm_stops_nothing),
+		WITH_FIXTURE(cost_raises_and_lowers_periods),
+		WITH_FIXTURE(cycles_periods_follow_too),
+		WITH_FIXTURE(losses_count_as_cost),
+		cmocka_unit_test(period_rule),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
