@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* The source on this machine's own kernel, where that is permitted; else skipped, with the reason.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "numa-migrd/sample.h"
+
+#define PAGES 512U
+#define SKIPPED 77
+
+struct live {
+	struct nm_platform *platform;
+	struct nm_topology *topology;
+	struct nm_config *config;
+	struct nm_source *source;
+	int cpu; /* a sampled one: the threads of the tests stay there */
+};
+
+static struct live live;
+
+static int open_source(void)
+{
+	char error[512];
+	int r = nm_source_open(live.platform, live.topology, live.config, error, sizeof(error),
+			       &live.source);
+
+	if (r < 0)
+		fprintf(stderr, "%s\n", error);
+	return r;
+}
+
+static int close_source(void **state)
+{
+	(void)state;
+	nm_source_free(live.source);
+	live.source = NULL;
+	return 0;
+}
+
+static int with_shipped_settings(void **state)
+{
+	(void)state;
+	live.config->sampling.ring_kb = 512;
+	return open_source();
+}
+
+static int with_tiny_rings(void **state)
+{
+	(void)state;
+	live.config->sampling.ring_kb = 16;
+	return open_source();
+}
+
+/* ---- what was seen of one thread, or one process ---- */
+
+struct seen {
+	uint32_t pid, tid;
+	const uint8_t *memory;
+	size_t page;
+	unsigned runs, runs_elsewhere;
+	unsigned faults, faults_elsewhere, with_physical;
+	uint8_t touched[PAGES];
+	unsigned threads_born, processes_born, ended, named, executed;
+};
+
+static void see_fault(struct seen *seen, const struct nm_sample *sample)
+{
+	uint64_t offset = sample->address - (uint64_t)(uintptr_t)seen->memory;
+
+	if (!seen->memory || offset >= PAGES * seen->page)
+		return;
+	seen->faults++;
+	seen->touched[offset / seen->page] = 1;
+	seen->with_physical += sample->physical_address != 0;
+	seen->faults_elsewhere += sample->cpu != (uint32_t)live.cpu || sample->pid != seen->pid;
+}
+
+static void see_sample(void *context, const struct nm_sample *sample)
+{
+	struct seen *seen = context;
+
+	if (sample->tid != seen->tid)
+		return;
+	if (sample->kind == NM_EVENT_FAULT_MIN || sample->kind == NM_EVENT_FAULT_MAJ) {
+		see_fault(seen, sample);
+		return;
+	}
+	seen->runs++;
+	seen->runs_elsewhere += sample->cpu != (uint32_t)live.cpu;
+}
+
+static void see_task(void *context, const struct nm_task_event *event)
+{
+	struct seen *seen = context;
+
+	if (event->kind == NM_TASK_FORK && event->parent_pid == seen->pid) {
+		seen->threads_born += event->pid == seen->pid;
+		seen->processes_born += event->pid != seen->pid;
+	}
+	if (event->tid != seen->tid)
+		return;
+	seen->ended += event->kind == NM_TASK_EXIT;
+	seen->named += event->kind == NM_TASK_COMM;
+	seen->executed += event->kind == NM_TASK_EXEC;
+}
+
+static void drain(struct seen *seen)
+{
+	const struct nm_sample_sink sink = {
+		.context = seen, .on_sample = see_sample, .on_task = see_task};
+
+	(void)nm_source_drain(live.source, &sink);
+}
+
+/* ---- a thread that does something on a CPU that is sampled ---- */
+
+struct work {
+	void (*act)(struct work *work);
+	uint8_t *memory;
+	size_t page;
+	uint32_t tid;
+};
+
+static void *work_thread(void *context)
+{
+	struct work *work = context;
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET((size_t)live.cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
+		return NULL;
+	work->tid = (uint32_t)gettid();
+	work->act(work);
+	return work;
+}
+
+static void do_in_thread(struct work *work)
+{
+	pthread_t thread;
+	void *done;
+
+	assert_int_equal(pthread_create(&thread, NULL, work_thread, work), 0);
+	assert_int_equal(pthread_join(thread, &done), 0);
+	assert_ptr_equal(done, work);
+}
+
+static void touch_pages(struct work *work)
+{
+	for (size_t i = 0; i < PAGES; i++)
+		((volatile uint8_t *)work->memory)[i * work->page] = 1;
+}
+
+static void spin(struct work *work)
+{
+	struct timespec now, start;
+
+	(void)work;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < 300);
+}
+
+static void rename_itself(struct work *work)
+{
+	(void)work;
+	(void)prctl(PR_SET_NAME, "renamed");
+}
+
+static struct work fresh_memory(void)
+{
+	struct work work = {.act = touch_pages, .page = (size_t)sysconf(_SC_PAGESIZE)};
+
+	work.memory = mmap(NULL, PAGES * work.page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(work.memory != MAP_FAILED);
+	(void)madvise(work.memory, PAGES * work.page, MADV_NOHUGEPAGE);
+	return work;
+}
+
+/* Touches every page of fresh memory in a new thread, and tells what was sampled of it. */
+static struct seen touch_fresh_memory(void)
+{
+	struct work work = fresh_memory();
+
+	do_in_thread(&work);
+	struct seen seen = {.pid = (uint32_t)getpid(),
+			    .tid = work.tid,
+			    .memory = work.memory,
+			    .page = work.page};
+	drain(&seen);
+	munmap(work.memory, PAGES * work.page);
+	return seen;
+}
+
+/* ---- tests ---- */
+
+static void every_touched_page_is_seen(void **state)
+{
+	unsigned pages = 0;
+
+	(void)state;
+	if (!nm_source_status(live.source)->accesses) {
+		print_message("page faults may not be sampled here\n");
+		skip();
+	}
+	struct seen seen = touch_fresh_memory();
+	for (size_t i = 0; i < PAGES; i++)
+		pages += seen.touched[i];
+	assert_int_equal(seen.faults_elsewhere, 0);
+	assert_true(pages > 0);
+	if (nm_source_status(live.source)->counts.lost == 0)
+		assert_int_equal(pages, PAGES);
+	assert_true(seen.with_physical > seen.faults / 2);
+}
+
+static void a_raised_period_is_obeyed(void **state)
+{
+	(void)state;
+	if (!nm_source_status(live.source)->accesses) {
+		print_message("page faults may not be sampled here\n");
+		skip();
+	}
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(nm_source_control_cost(live.source, 1e9));
+	struct seen seen = touch_fresh_memory();
+	assert_true(seen.faults < PAGES / 2);
+}
+
+static void a_running_thread_is_seen_where_it_runs(void **state)
+{
+	struct work work = {.act = spin};
+
+	(void)state;
+	if (!nm_source_status(live.source)->runs) {
+		print_message("running threads may not be sampled here\n");
+		skip();
+	}
+	do_in_thread(&work);
+	struct seen seen = {.pid = (uint32_t)getpid(), .tid = work.tid};
+	drain(&seen);
+	assert_true(seen.runs > 0);
+	assert_int_equal(seen.runs_elsewhere, 0);
+}
+
+static void threads_are_born_named_and_end(void **state)
+{
+	struct work work = {.act = rename_itself};
+
+	(void)state;
+	do_in_thread(&work);
+	/* Joining waits for the thread's memory, not for its EXIT record. */
+	struct seen seen = {.pid = (uint32_t)getpid(), .tid = work.tid};
+	for (unsigned i = 0; i < 100 && !seen.ended; i++) {
+		drain(&seen);
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+	assert_true(seen.threads_born > 0);
+	assert_int_equal(seen.processes_born, 0);
+	assert_int_equal(seen.named, 1);
+	assert_int_equal(seen.executed, 0);
+	assert_int_equal(seen.ended, 1);
+}
+
+static void processes_are_born_exec_and_end(void **state)
+{
+	int status;
+
+	(void)state;
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == 127) {
+		print_message("there is no /bin/true here\n");
+		skip();
+	}
+	struct seen seen = {.pid = (uint32_t)getpid(), .tid = (uint32_t)child};
+	drain(&seen);
+	assert_int_equal(seen.processes_born, 1);
+	assert_int_equal(seen.executed, 1);
+	assert_int_equal(seen.ended, 1);
+}
+
+static void a_quarter_full_ring_wakes(void **state)
+{
+	struct work work = fresh_memory();
+	struct pollfd waiting = {.fd = nm_source_fd(live.source), .events = POLLIN};
+
+	(void)state;
+	if (!nm_source_status(live.source)->accesses) {
+		print_message("page faults may not be sampled here\n");
+		skip();
+	}
+	do_in_thread(&work);
+	assert_int_equal(poll(&waiting, 1, 10000), 1);
+	munmap(work.memory, PAGES * work.page);
+}
+
+/* 512 faults of 48 bytes do not fit in 16 KiB; the kernel says so with the next record that fits.
+ */
+static void an_overfull_ring_tells_its_losses(void **state)
+{
+	(void)state;
+	if (!nm_source_status(live.source)->accesses || sysconf(_SC_PAGESIZE) > 16384) {
+		print_message("page faults may not be sampled here, or pages exceed 16 KiB\n");
+		skip();
+	}
+	struct seen before = touch_fresh_memory();
+	(void)touch_fresh_memory();
+	assert_true(before.faults < PAGES);
+	assert_true(nm_source_status(live.source)->counts.lost > 0);
+	assert_int_equal(nm_source_status(live.source)->counts.corrupt, 0);
+}
+
+/* The first usable CPU that this process itself may run on; -1: none. */
+static int a_usable_cpu(const struct nm_topology *topology)
+{
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+		return -1;
+	for (unsigned cpu = 0; cpu < topology->nr_cpus && cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed) && hwloc_bitmap_isset(topology->usable, cpu))
+			return (int)cpu;
+	return -1;
+}
+
+static bool can_sample_here(void)
+{
+	const struct nm_platform_options options = {.root_path = "/"};
+	const struct nm_topology_source this_machine = {0};
+	char error[256];
+
+	if (nm_config_default(&live.config) < 0 ||
+	    nm_topology_load(&this_machine, error, sizeof(error), &live.topology) < 0 ||
+	    nm_platform_linux_new(&options, &live.platform) < 0) {
+		fprintf(stderr, "skipped: topology or platform of this machine cannot be read\n");
+		return false;
+	}
+	live.cpu = a_usable_cpu(live.topology);
+	if (live.cpu < 0 || open_source() < 0) {
+		fprintf(stderr, "skipped: this machine does not let us sample\n");
+		return false;
+	}
+	close_source(NULL);
+	return true;
+}
+
+#define SHIPPED(test) cmocka_unit_test_setup_teardown(test, with_shipped_settings, close_source)
+#define TINY(test) cmocka_unit_test_setup_teardown(test, with_tiny_rings, close_source)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIPPED(every_touched_page_is_seen),
+		SHIPPED(a_raised_period_is_obeyed),
+		SHIPPED(a_running_thread_is_seen_where_it_runs),
+		SHIPPED(threads_are_born_named_and_end),
+		SHIPPED(processes_are_born_exec_and_end),
+		TINY(a_quarter_full_ring_wakes),
+		TINY(an_overfull_ring_tells_its_losses),
+	};
+	int failed = SKIPPED;
+
+	if (can_sample_here())
+		failed = cmocka_run_group_tests(tests, NULL, NULL);
+	nm_platform_free(live.platform);
+	nm_topology_free(live.topology);
+	nm_config_free(live.config);
+	return failed;
+}
