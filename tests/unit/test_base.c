@@ -104,6 +104,10 @@ static void test_reserve_grows_and_keeps(void **state)
 		assert_int_equal(nm_reserve(&grown, &capacity, used, sizeof(*array)), 0);
 		array = grown;
 		assert_true(capacity > used);
+		if (!array) {
+			fail();
+			return;
+		}
 		array[used] = used * 3;
 	}
 	for (uint32_t i = 0; i < 1000; i++)
