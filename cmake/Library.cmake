@@ -15,6 +15,13 @@ add_compile_options(
 	# The build's place does not show in the binaries.
 	-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
 
+# What Debian's own packages are hardened with; fortification needs optimisation.
+add_compile_options($<$<CONFIG:RelWithDebInfo,Release>:-fstack-protector-strong>)
+add_compile_definitions($<$<CONFIG:RelWithDebInfo,Release>:_FORTIFY_SOURCE=2>)
+add_link_options($<$<CONFIG:RelWithDebInfo,Release>:LINKER:-z,relro,-z,now>)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+
 # nm_library(<folder> SOURCES a.c… [DEPENDS folder…] [LINK target…])
 # One static library per folder; its header is include/numa-migrd/<folder>.h where it has one of that name,
 # further ones by HEADERS.
