@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/* numa-migrd-helper: started by systemd when somebody connects to its socket, ends when nobody
+ * does. */
+#include <fcntl.h>
+#include <getopt.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "numa-migrd/helper_server.h"
+
+#define CONFIG_PATH "/etc/numa-migrd.conf"
+#define USER "numa-migrd"
+#define IDLE_US (60ULL * 1000 * 1000)
+#define REMEMBERED 32
+
+/* Which failures have been told: each kind once, so that a client cannot flood the journal. */
+struct failures {
+	size_t count;
+	struct {
+		uint32_t act;
+		int error;
+	} told[REMEMBERED];
+};
+
+static const char *act_name(uint32_t act)
+{
+	switch (act) {
+	case 0:
+		return "Connection";
+	case NM_HELPER_OPEN_EVENT:
+		return "Opening an event";
+	case NM_HELPER_CLEAR_REFS:
+		return "Clearing soft-dirty bits";
+	case NM_HELPER_NUMA_BALANCING:
+		return "Changing kernel.numa_balancing";
+	default:
+		return "Unknown act";
+	}
+}
+
+static void on_failure(void *context, uint32_t act, int error)
+{
+	struct failures *failures = context;
+
+	act = act > NM_HELPER_NUMA_BALANCING ? UINT32_MAX : act;
+	for (size_t i = 0; i < failures->count; i++)
+		if (failures->told[i].act == act && failures->told[i].error == error)
+			return;
+	if (failures->count == REMEMBERED)
+		return;
+	failures->told[failures->count].act = act;
+	failures->told[failures->count++].error = error;
+	fprintf(stderr, SD_NOTICE "%s: %s (told once)\n", act_name(act), strerror(-error));
+}
+
+static uid_t permitted_uid(void)
+{
+	const struct passwd *user = getpwnam(USER);
+
+	return user ? user->pw_uid : 0;
+}
+
+static void eventp(sd_event **event)
+{
+	sd_event_unref(*event);
+}
+
+static int watch_signals(sd_event *event)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+		return -errno;
+	int r = sd_event_add_signal(event, NULL, SIGTERM, NULL, NULL);
+	return r < 0 ? r : sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
+}
+
+static int serve(const struct nm_helper_context *acts, int listen_fd)
+{
+	nm_auto(eventp) sd_event *event = NULL;
+	nm_auto(nm_helper_server_freep) struct nm_helper_server *server = NULL;
+	struct failures failures = {0};
+	const struct nm_helper_server_options options = {.acts = acts,
+							 .listen_fd = listen_fd,
+							 .permitted = permitted_uid(),
+							 .idle_us = IDLE_US,
+							 .on_failure = on_failure,
+							 .context = &failures};
+
+	int r = sd_event_new(&event);
+	if (r >= 0)
+		r = watch_signals(event);
+	if (r >= 0)
+		r = nm_helper_server_new(event, &options, &server);
+	if (r < 0)
+		return r;
+	(void)sd_notify(0, "READY=1\nSTATUS=Waiting for requests.");
+	r = sd_event_loop(event);
+	(void)sd_notify(0, "STOPPING=1");
+	return r;
+}
+
+static int serve_activated(const struct nm_helper_context *acts)
+{
+	int count = sd_listen_fds(1);
+
+	if (count != 1 || sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_SEQPACKET, 1, NULL, 0) <= 0) {
+		fprintf(stderr, SD_ERR "No listening socket was passed: this program is started by "
+				       "numa-migrd-helper.socket (systemctl start it).\n");
+		return EX_USAGE;
+	}
+	int r = serve(acts, SD_LISTEN_FDS_START);
+	if (r < 0)
+		fprintf(stderr, SD_ERR "Cannot serve: %s\n", strerror(-r));
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int restore(const struct nm_helper_context *acts)
+{
+	int r = nm_helper_restore(acts);
+
+	if (r < 0)
+		fprintf(stderr, SD_ERR "kernel.numa_balancing cannot be put back: %s\n",
+			strerror(-r));
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int usage(FILE *out, int code)
+{
+	fprintf(out,
+		"usage: numa-migrd-helper [--restore | --version | --help]\n"
+		"Does the privileged acts of numa-migrd(8); started by numa-migrd-helper.socket.\n"
+		"  --restore  put kernel.numa_balancing back as a dead helper found it, and "
+		"exit\n");
+	return code;
+}
+
+static int run(int argc, char **argv, const struct nm_helper_context *acts)
+{
+	static const struct option options[] = {{"restore", no_argument, NULL, 'r'},
+						{"version", no_argument, NULL, 'v'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	int option = getopt_long(argc, argv, "", options, NULL);
+
+	if (optind < argc)
+		return usage(stderr, EX_USAGE);
+	switch (option) {
+	case -1:
+		return serve_activated(acts);
+	case 'r':
+		return restore(acts);
+	case 'v':
+		puts("numa-migrd-helper " NM_VERSION);
+		return EXIT_SUCCESS;
+	case 'h':
+		return usage(stdout, EXIT_SUCCESS);
+	default:
+		return usage(stderr, EX_USAGE);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct nm_helper_context acts = {.config_path = CONFIG_PATH,
+					 .state_path = NM_HELPER_STATE_PATH};
+
+	acts.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (acts.proc_fd < 0) {
+		fprintf(stderr, SD_ERR "/proc: %s\n", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	int code = run(argc, argv, &acts);
+	close(acts.proc_fd);
+	return code;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* A /proc, a configuration and a state file of the test's own for the privileged acts. */
+#ifndef NUMA_MIGRD_TEST_HELPER_FIXTURE_H
+#define NUMA_MIGRD_TEST_HELPER_FIXTURE_H
+
+#include "fixture.h"
+#include "numa-migrd/helper.h"
+
+#define SYSCTL "proc/sys/kernel/numa_balancing"
+#define START_TICKS 4242U
+
+#define CONFIG_SOFT_DIRTY                                                                          \
+	"sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"                \
+	"targets = { include = ( { command = \"worker\"; } ); };\n"
+#define CONFIG_BALANCING "sampling = { inject = \"numa_balancing\"; };\n"
+
+struct helper_fixture {
+	char root[FIXTURE_PATH / 4];
+	char config[FIXTURE_PATH / 2], state[FIXTURE_PATH / 2], socket[FIXTURE_PATH / 2];
+	struct nm_helper_context context;
+};
+
+static inline void helper_fixture_stat(const struct helper_fixture *f, unsigned start_ticks)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "100 (a) R 1) b) S 1 100 100 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %u 9 9\n",
+		 start_ticks);
+	fixture_file(f->root, "proc/100/stat", text);
+}
+
+static inline void helper_fixture_link(const struct helper_fixture *f, const char *name,
+				       const char *target)
+{
+	char path[FIXTURE_PATH];
+
+	snprintf(path, sizeof(path), "%s/proc/100/fd/%s", f->root, name);
+	if (symlink(target, path) < 0)
+		abort();
+}
+
+static inline int helper_fixture_setup(void **state)
+{
+	struct helper_fixture *f = calloc(1, sizeof(*f));
+	char proc[FIXTURE_PATH];
+
+	fixture_make(f->root, sizeof(f->root));
+	snprintf(f->config, sizeof(f->config), "%s/numa-migrd.conf", f->root);
+	snprintf(f->state, sizeof(f->state), "%s/run/numa_balancing", f->root);
+	snprintf(f->socket, sizeof(f->socket), "%s/socket", f->root);
+	snprintf(proc, sizeof(proc), "%s/proc", f->root);
+	fixture_file(f->root, SYSCTL, "0\n");
+	fixture_file(f->root, "proc/100/clear_refs", "");
+	fixture_directory(f->root, "proc/100/fd");
+	helper_fixture_stat(f, START_TICKS);
+	helper_fixture_link(f, "0", "/dev/null");
+	helper_fixture_link(f, "1", "pipe:[17]");
+	f->context = (struct nm_helper_context){
+		.config_path = f->config,
+		.state_path = f->state,
+		.proc_fd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	};
+	*state = f;
+	return f->context.proc_fd < 0;
+}
+
+static inline int helper_fixture_teardown(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	close(f->context.proc_fd);
+	fixture_remove(f->root);
+	free(f);
+	return 0;
+}
+
+static inline struct nm_helper_request helper_fixture_clear_refs(void)
+{
+	return (struct nm_helper_request){.version = NM_HELPER_VERSION,
+					  .act = NM_HELPER_CLEAR_REFS,
+					  .pid = 100,
+					  .start_ticks = START_TICKS};
+}
+
+static inline struct nm_helper_request helper_fixture_balancing(int value)
+{
+	return (struct nm_helper_request){
+		.version = NM_HELPER_VERSION, .act = NM_HELPER_NUMA_BALANCING, .value = value};
+}
+
+static inline struct nm_helper_request helper_fixture_event(enum nm_event_kind kind,
+							    uint64_t period)
+{
+	return (struct nm_helper_request){.version = NM_HELPER_VERSION,
+					  .act = NM_HELPER_OPEN_EVENT,
+					  .kind = (uint32_t)kind,
+					  .period = period};
+}
+
+/* Only root can own a configuration that speaks for root. */
+#define SKIP_UNLESS_ROOT()                                                                         \
+	do {                                                                                       \
+		if (geteuid() != 0) {                                                              \
+			print_message("needs root, to own a configuration: skipped\n");            \
+			skip();                                                                    \
+		}                                                                                  \
+	} while (0)
+
+#endif

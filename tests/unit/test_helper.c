@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: MIT
+/* The privileged acts against a /proc of the test's own, and the client's end of the protocol. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "helper_fixture.h"
+
+static int serve(struct helper_fixture *f, struct nm_helper_request request)
+{
+	int fd = -2;
+	int r = nm_helper_serve(&f->context, &request, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	else
+		assert_int_equal(fd, -1);
+	return r;
+}
+
+static const char *sysctl(const struct helper_fixture *f)
+{
+	return fixture_read(f->root, SYSCTL);
+}
+
+static const char *clear_refs(const struct helper_fixture *f)
+{
+	return fixture_read(f->root, "proc/100/clear_refs");
+}
+
+static const char *saved(const struct helper_fixture *f)
+{
+	return fixture_read(f->root, "run/numa_balancing");
+}
+
+/* ---- requests ---- */
+
+static void malformed_requests_are_refused(void **state)
+{
+	struct nm_helper_request request = helper_fixture_clear_refs();
+
+	request.version++;
+	assert_int_equal(serve(*state, request), -EPROTO);
+	request = helper_fixture_clear_refs();
+	request.act = 0;
+	assert_int_equal(serve(*state, request), -EINVAL);
+	request.act = 4;
+	assert_int_equal(serve(*state, request), -EINVAL);
+	request.act = UINT32_MAX;
+	assert_int_equal(serve(*state, request), -EINVAL);
+}
+
+static void only_the_fixed_list_opens(void **state)
+{
+	struct nm_helper_request request = helper_fixture_event(NM_EVENT_KIND_MAX, 1);
+
+	assert_int_equal(serve(*state, request), -EINVAL);
+	request.kind = UINT32_MAX;
+	assert_int_equal(serve(*state, request), -EINVAL);
+	assert_int_equal(serve(*state, helper_fixture_event(NM_EVENT_CLOCK, 999999)), -EINVAL);
+	assert_int_equal(serve(*state, helper_fixture_event(NM_EVENT_FAULT_MIN, 0)), -EINVAL);
+	assert_int_equal(serve(*state, helper_fixture_event(NM_EVENT_FAULT_MIN, 1000001)), -EINVAL);
+	request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
+	request.cpu = -1;
+	assert_int_equal(serve(*state, request), -EINVAL);
+	request.cpu = INT32_MAX;
+	assert_int_equal(serve(*state, request), -EINVAL);
+}
+
+static void balancing_takes_three_values(void **state)
+{
+	assert_int_equal(serve(*state, helper_fixture_balancing(-2)), -EINVAL);
+	assert_int_equal(serve(*state, helper_fixture_balancing(2)), -EINVAL);
+}
+
+static void clear_refs_needs_an_identity(void **state)
+{
+	struct nm_helper_request request = helper_fixture_clear_refs();
+
+	request.pid = 1;
+	assert_int_equal(serve(*state, request), -EINVAL);
+	request.pid = -100;
+	assert_int_equal(serve(*state, request), -EINVAL);
+	request = helper_fixture_clear_refs();
+	request.start_ticks = 0;
+	assert_int_equal(serve(*state, request), -EINVAL);
+}
+
+/* ---- root's configuration ---- */
+
+static void assert_both_refused(struct helper_fixture *f)
+{
+	assert_int_equal(serve(f, helper_fixture_clear_refs()), -EPERM);
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EPERM);
+	assert_string_equal(clear_refs(f), "");
+	assert_string_equal(sysctl(f), "0\n");
+	assert_string_equal(saved(f), "");
+}
+
+static void without_configuration_nothing_is_allowed(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	assert_both_refused(f);
+	f->context.config_path = NULL;
+	assert_both_refused(f);
+}
+
+static void defaults_and_errors_allow_nothing(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, "numa-migrd.conf", "");
+	assert_both_refused(f);
+	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING "nonsense = 1;\n");
+	assert_both_refused(f);
+	fixture_file(f->root, "numa-migrd.conf", "sampling = { inject = \"soft_dirty\"; };\n");
+	assert_both_refused(f);
+}
+
+static void each_act_has_its_own_word(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, "numa-migrd.conf", CONFIG_SOFT_DIRTY);
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EPERM);
+	assert_int_equal(serve(f, helper_fixture_clear_refs()), 0);
+	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
+	assert_int_equal(serve(f, helper_fixture_clear_refs()), -EPERM);
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
+}
+
+static void others_configuration_is_refused(void **state)
+{
+	static const mode_t writable[] = {0664, 0646, 0666};
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(writable); i++) {
+		assert_int_equal(chmod(f->config, writable[i]), 0);
+		assert_both_refused(f);
+	}
+	assert_int_equal(chmod(f->config, 0644), 0);
+	assert_int_equal(chown(f->config, 65534, 0), 0);
+	assert_both_refused(f);
+	assert_int_equal(chown(f->config, 0, 65534), 0);
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
+}
+
+static void only_a_plain_file_speaks(void **state)
+{
+	struct helper_fixture *f = *state;
+	char real[FIXTURE_PATH];
+
+	fixture_file(f->root, "real.conf", CONFIG_BALANCING);
+	snprintf(real, sizeof(real), "%s/real.conf", f->root);
+	assert_int_equal(symlink(real, f->config), 0);
+	assert_both_refused(f);
+	assert_int_equal(unlink(f->config), 0);
+	assert_int_equal(mkfifo(f->config, 0600), 0);
+	assert_both_refused(f);
+	assert_int_equal(unlink(f->config), 0);
+	assert_int_equal(mkdir(f->config, 0700), 0);
+	assert_both_refused(f);
+}
+
+/* ---- clear_refs ---- */
+
+static int setup_soft_dirty(void **state)
+{
+	int r = helper_fixture_setup(state);
+	struct helper_fixture *f = *state;
+
+	fixture_file(f->root, "numa-migrd.conf", CONFIG_SOFT_DIRTY);
+	return r;
+}
+
+static void clear_refs_writes_four(void **state)
+{
+	SKIP_UNLESS_ROOT();
+	assert_int_equal(serve(*state, helper_fixture_clear_refs()), 0);
+	assert_string_equal(clear_refs(*state), "4");
+}
+
+static void another_process_is_left_alone(void **state)
+{
+	struct nm_helper_request request = helper_fixture_clear_refs();
+
+	SKIP_UNLESS_ROOT();
+	request.pid = 101;
+	assert_int_equal(serve(*state, request), -ESRCH);
+	helper_fixture_stat(*state, START_TICKS + 1);
+	assert_int_equal(serve(*state, helper_fixture_clear_refs()), -ESRCH);
+	assert_string_equal(clear_refs(*state), "");
+}
+
+static void strange_stat_is_refused(void **state)
+{
+	static const char *const texts[] = {"", "100 (a", "100 (a) S 1 2",
+					    "100 (a) S 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 x 1\n"};
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++) {
+		fixture_file(f->root, "proc/100/stat", texts[i]);
+		assert_int_equal(serve(f, helper_fixture_clear_refs()), -EPROTO);
+	}
+	assert_string_equal(clear_refs(f), "");
+}
+
+static void soft_dirty_users_are_left_alone(void **state)
+{
+	static const char *const files[] = {"/proc/100/pagemap", "/proc/100/clear_refs",
+					    "/elsewhere/100/pagemap"};
+	struct helper_fixture *f = *state;
+	char path[FIXTURE_PATH];
+
+	SKIP_UNLESS_ROOT();
+	for (size_t i = 0; i < NM_ARRAY_SIZE(files); i++) {
+		helper_fixture_link(f, "7", files[i]);
+		assert_int_equal(serve(f, helper_fixture_clear_refs()), -EBUSY);
+		snprintf(path, sizeof(path), "%s/proc/100/fd/7", f->root);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_string_equal(clear_refs(f), "");
+	helper_fixture_link(f, "8", "/tmp/pagemap.txt");
+	assert_int_equal(serve(f, helper_fixture_clear_refs()), 0);
+}
+
+/* ---- kernel.numa_balancing ---- */
+
+static int setup_balancing(void **state)
+{
+	int r = helper_fixture_setup(state);
+	struct helper_fixture *f = *state;
+
+	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
+	return r;
+}
+
+static void balancing_is_set_and_restored(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
+	assert_string_equal(sysctl(f), "1\n");
+	assert_string_equal(saved(f), "0 1\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
+	assert_string_equal(saved(f), "0 1\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(-1)), 0);
+	assert_string_equal(sysctl(f), "0\n");
+	assert_string_equal(saved(f), "");
+	assert_int_equal(serve(f, helper_fixture_balancing(-1)), 0);
+}
+
+static void the_first_value_comes_back(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, SYSCTL, "2\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
+	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
+	assert_string_equal(sysctl(f), "0\n");
+	assert_int_equal(nm_helper_restore(&f->context), 0);
+	assert_string_equal(sysctl(f), "2\n");
+}
+
+static void what_is_set_already_stays(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, SYSCTL, "1\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
+	assert_string_equal(saved(f), "");
+	assert_int_equal(nm_helper_restore(&f->context), 0);
+	assert_string_equal(sysctl(f), "1\n");
+}
+
+static void somebody_elses_value_stays(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
+	fixture_file(f->root, SYSCTL, "3\n");
+	assert_int_equal(nm_helper_restore(&f->context), 0);
+	assert_string_equal(sysctl(f), "3\n");
+	assert_string_equal(saved(f), "");
+}
+
+static void a_left_over_state_is_restored(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	fixture_file(f->root, SYSCTL, "1\n");
+	fixture_file(f->root, "run/numa_balancing", "0 1\n");
+	assert_int_equal(nm_helper_restore(&f->context), 0);
+	assert_string_equal(sysctl(f), "0\n");
+	assert_string_equal(saved(f), "");
+}
+
+static void a_broken_state_is_dropped(void **state)
+{
+	static const char *const texts[] = {
+		"",    "1\n",	  "one two\n",
+		"0 1", "0 1 2\n", "0 1                                          \n"};
+	struct helper_fixture *f = *state;
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++) {
+		fixture_file(f->root, "run/numa_balancing", texts[i]);
+		assert_int_equal(nm_helper_restore(&f->context), -EINVAL);
+		assert_int_equal(nm_helper_restore(&f->context), 0);
+	}
+	assert_string_equal(sysctl(f), "0\n");
+}
+
+static void a_linked_state_is_not_followed(void **state)
+{
+	struct helper_fixture *f = *state;
+	char target[FIXTURE_PATH];
+
+	fixture_file(f->root, SYSCTL, "1\n");
+	fixture_file(f->root, "bait", "0 1\n");
+	fixture_directory(f->root, "run");
+	snprintf(target, sizeof(target), "%s/bait", f->root);
+	assert_int_equal(symlink(target, f->state), 0);
+	assert_int_equal(nm_helper_restore(&f->context), -EINVAL);
+	assert_string_equal(sysctl(f), "1\n");
+	assert_string_equal(fixture_read(f->root, "bait"), "0 1\n");
+}
+
+static void a_kernel_without_balancing_is_told(void **state)
+{
+	struct helper_fixture *f = *state;
+	char path[FIXTURE_PATH];
+
+	SKIP_UNLESS_ROOT();
+	snprintf(path, sizeof(path), "%s/" SYSCTL, f->root);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), -ENOENT);
+	assert_string_equal(saved(f), "");
+}
+
+/* ---- the client's end ---- */
+
+struct wire {
+	int client, server;
+};
+
+static struct wire wire_make(void)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	return (struct wire){.client = pair[0], .server = pair[1]};
+}
+
+/* The reply that is waiting for a clear_refs request on the wire. */
+static int call_with(const void *reply, size_t size, int *ret_fd)
+{
+	struct nm_helper_request request = helper_fixture_clear_refs(), seen;
+	struct wire wire = wire_make();
+
+	assert_int_equal(send(wire.server, reply, size, 0), size);
+	int r = nm_helper_call(wire.client, &request, ret_fd);
+	assert_int_equal(recv(wire.server, &seen, sizeof(seen), MSG_DONTWAIT), sizeof(seen));
+	assert_memory_equal(&seen, &request, sizeof(seen));
+	close(wire.client);
+	close(wire.server);
+	return r;
+}
+
+static void replies_are_passed_on(void **state)
+{
+	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
+	int fd = -2;
+
+	(void)state;
+	assert_int_equal(call_with(&reply, sizeof(reply), &fd), 0);
+	assert_int_equal(fd, -1);
+	reply.result = -EBUSY;
+	assert_int_equal(call_with(&reply, sizeof(reply), &fd), -EBUSY);
+}
+
+static void malformed_replies_are_refused(void **state)
+{
+	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
+	char longer[sizeof(reply) + 1] = {0};
+	int fd = -2;
+
+	(void)state;
+	assert_int_equal(call_with(&reply, sizeof(reply) - 1, &fd), -EPROTO);
+	memcpy(longer, &reply, sizeof(reply));
+	assert_int_equal(call_with(longer, sizeof(longer), &fd), -EPROTO);
+	reply.result = 1;
+	assert_int_equal(call_with(&reply, sizeof(reply), &fd), -EPROTO);
+	reply = (struct nm_helper_reply){.version = NM_HELPER_VERSION + 1};
+	assert_int_equal(call_with(&reply, sizeof(reply), &fd), -EPROTO);
+	assert_int_equal(fd, -2);
+}
+
+static void a_missing_descriptor_is_noticed(void **state)
+{
+	struct nm_helper_request request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
+	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
+	struct wire wire = wire_make();
+	int fd = -2;
+
+	(void)state;
+	assert_int_equal(send(wire.server, &reply, sizeof(reply), 0), sizeof(reply));
+	assert_int_equal(nm_helper_call(wire.client, &request, &fd), -EPROTO);
+	assert_int_equal(fd, -2);
+	close(wire.client);
+	close(wire.server);
+}
+
+static void a_dead_helper_is_noticed(void **state)
+{
+	struct nm_helper_request request = helper_fixture_clear_refs();
+	struct wire wire = wire_make();
+	int fd = -2;
+
+	(void)state;
+	assert_int_equal(shutdown(wire.server, SHUT_WR), 0);
+	assert_int_equal(nm_helper_call(wire.client, &request, &fd), -ECONNRESET);
+	close(wire.server);
+	close(wire.client);
+	wire = wire_make();
+	close(wire.server);
+	assert_int_equal(nm_helper_call(wire.client, &request, &fd), -EPIPE);
+	close(wire.client);
+}
+
+static void a_missing_helper_is_told(void **state)
+{
+	struct helper_fixture *f = *state;
+	char longest[256];
+
+	assert_int_equal(nm_helper_connect(f->socket), -ENOENT);
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(nm_helper_connect(longest), -ENAMETOOLONG);
+}
+
+#define PLAIN(test)                                                                                \
+	cmocka_unit_test_setup_teardown(test, helper_fixture_setup, helper_fixture_teardown)
+#define SOFT_DIRTY(test)                                                                           \
+	cmocka_unit_test_setup_teardown(test, setup_soft_dirty, helper_fixture_teardown)
+#define BALANCING(test)                                                                            \
+	cmocka_unit_test_setup_teardown(test, setup_balancing, helper_fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PLAIN(malformed_requests_are_refused),
+		PLAIN(only_the_fixed_list_opens),
+		PLAIN(balancing_takes_three_values),
+		PLAIN(clear_refs_needs_an_identity),
+		PLAIN(without_configuration_nothing_is_allowed),
+		PLAIN(defaults_and_errors_allow_nothing),
+		PLAIN(each_act_has_its_own_word),
+		PLAIN(others_configuration_is_refused),
+		PLAIN(only_a_plain_file_speaks),
+		SOFT_DIRTY(clear_refs_writes_four),
+		SOFT_DIRTY(another_process_is_left_alone),
+		SOFT_DIRTY(strange_stat_is_refused),
+		SOFT_DIRTY(soft_dirty_users_are_left_alone),
+		BALANCING(balancing_is_set_and_restored),
+		BALANCING(the_first_value_comes_back),
+		BALANCING(what_is_set_already_stays),
+		BALANCING(somebody_elses_value_stays),
+		BALANCING(a_left_over_state_is_restored),
+		BALANCING(a_broken_state_is_dropped),
+		BALANCING(a_linked_state_is_not_followed),
+		BALANCING(a_kernel_without_balancing_is_told),
+		cmocka_unit_test(replies_are_passed_on),
+		cmocka_unit_test(malformed_replies_are_refused),
+		cmocka_unit_test(a_missing_descriptor_is_noticed),
+		cmocka_unit_test(a_dead_helper_is_noticed),
+		PLAIN(a_missing_helper_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

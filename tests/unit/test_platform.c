@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "helper_fixture.h"
+#include "numa-migrd/platform.h"
+
+#define RING_BYTES (4U << 12)
+
+static struct nm_platform *platform_with(const struct nm_platform_options *options)
+{
+	struct nm_platform *platform = NULL;
+
+	assert_int_equal(nm_platform_linux_new(options, &platform), 0);
+	return platform;
+}
+
+static struct nm_platform *platform_of(const struct helper_fixture *f, bool dry_run)
+{
+	return platform_with(&(struct nm_platform_options){.root_path = f->root,
+							   .config_path = f->config,
+							   .state_path = f->state,
+							   .dry_run = dry_run});
+}
+
+static void the_clock_does_not_go_back(void **state)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+	uint64_t before = p->ops->now_ns(p);
+
+	assert_true(before > 0);
+	assert_true(p->ops->now_ns(p) >= before);
+}
+
+static void files_are_read_below_the_root(void **state)
+{
+	struct helper_fixture *f = *state;
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(f, false);
+	char text[16];
+
+	fixture_file(f->root, "proc/word", "twelve bytes");
+	assert_int_equal(p->ops->read_file(p, NM_ROOT, "proc/word", text, sizeof(text)), 12);
+	assert_string_equal(text, "twelve bytes");
+	assert_int_equal(p->ops->read_file(p, NM_ROOT, "proc/word", text, 13), 12);
+	assert_int_equal(p->ops->read_file(p, NM_ROOT, "proc/word", text, 12), -EFBIG);
+	assert_int_equal(p->ops->read_file(p, NM_ROOT, "proc/word", text, 0), -EINVAL);
+	assert_int_equal(p->ops->read_file(p, NM_ROOT, "proc/none", text, sizeof(text)), -ENOENT);
+	assert_int_equal(p->ops->read_file(p, NM_ROOT, "proc/100", text, sizeof(text)), -EISDIR);
+	fixture_file(f->root, "proc/word", "");
+	assert_int_equal(p->ops->read_file(p, NM_ROOT, "proc/word", text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+}
+
+static void files_are_read_below_a_directory(void **state)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+	char text[256];
+
+	int process = p->ops->open_directory(p, NM_ROOT, "proc/100");
+	assert_true(process >= 0);
+	assert_true(fcntl(process, F_GETFD) & FD_CLOEXEC);
+	assert_true(p->ops->read_file(p, process, "stat", text, sizeof(text)) > 0);
+	int inner = p->ops->open_directory(p, process, "fd");
+	assert_true(inner >= 0);
+	assert_int_equal(p->ops->open_directory(p, process, "stat"), -ENOTDIR);
+	assert_int_equal(p->ops->open_directory(p, process, "none"), -ENOENT);
+	p->ops->close(p, inner);
+	p->ops->close(p, process);
+	assert_int_equal(p->ops->read_file(p, process, "stat", text, sizeof(text)), -EBADF);
+	p->ops->close(p, -1);
+}
+
+struct names {
+	unsigned count, zero, one, dots;
+	int stop;
+};
+
+static int on_name(void *context, const char *name)
+{
+	struct names *names = context;
+
+	names->count++;
+	names->zero += strcmp(name, "0") == 0;
+	names->one += strcmp(name, "1") == 0;
+	names->dots += name[0] == '.';
+	return names->stop;
+}
+
+static void directories_are_listed(void **state)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+	struct names names = {0}, stopped = {.stop = -ECANCELED};
+
+	assert_int_equal(p->ops->list_directory(p, NM_ROOT, "proc/100/fd", on_name, &names), 0);
+	assert_int_equal(names.count, 2);
+	assert_int_equal(names.zero + names.one, 2);
+	assert_int_equal(names.dots, 0);
+	assert_int_equal(p->ops->list_directory(p, NM_ROOT, "proc/100/fd", on_name, &stopped),
+			 -ECANCELED);
+	assert_int_equal(stopped.count, 1);
+	assert_int_equal(p->ops->list_directory(p, NM_ROOT, "proc/x", on_name, &names), -ENOENT);
+}
+
+static void a_missing_root_is_told(void **state)
+{
+	struct nm_platform *platform = NULL;
+	struct nm_platform_options options = {.root_path = "/nonexistent"};
+	char empty[FIXTURE_PATH];
+
+	(void)state;
+	assert_int_equal(nm_platform_linux_new(&options, &platform), -ENOENT);
+	fixture_make(empty, sizeof(empty));
+	options.root_path = empty;
+	assert_int_equal(nm_platform_linux_new(&options, &platform), -ENOENT);
+	assert_null(platform);
+	fixture_remove(empty);
+	nm_platform_free(NULL);
+}
+
+/* ---- affinity, on the test's own thread ---- */
+
+static pid_t own_tid(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+static void affinity_is_set_and_read(void **state)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+	hwloc_bitmap_t before = hwloc_bitmap_alloc(), wanted = hwloc_bitmap_alloc(),
+		       after = hwloc_bitmap_alloc();
+
+	assert_int_equal(p->ops->affinity_get(p, own_tid(), before), 0);
+	assert_true(hwloc_bitmap_weight(before) >= 1);
+	hwloc_bitmap_only(wanted, (unsigned)hwloc_bitmap_first(before));
+	assert_int_equal(p->ops->affinity_set(p, own_tid(), wanted), 0);
+	assert_int_equal(p->ops->affinity_get(p, own_tid(), after), 0);
+	assert_true(hwloc_bitmap_isequal(after, wanted));
+	hwloc_bitmap_fill(wanted);
+	assert_int_equal(p->ops->affinity_set(p, own_tid(), wanted), 0);
+	assert_int_equal(p->ops->affinity_get(p, own_tid(), after), 0);
+	assert_true(hwloc_bitmap_isincluded(before, after));
+	hwloc_bitmap_zero(wanted);
+	assert_int_equal(p->ops->affinity_set(p, own_tid(), wanted), -EINVAL);
+	assert_int_equal(p->ops->affinity_set(p, own_tid(), before), 0);
+	hwloc_bitmap_free(before);
+	hwloc_bitmap_free(wanted);
+	hwloc_bitmap_free(after);
+}
+
+static void a_missing_thread_is_told(void **state)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+	hwloc_bitmap_t set = hwloc_bitmap_alloc_full();
+
+	assert_int_equal(p->ops->affinity_get(p, INT_MAX, set), -ESRCH);
+	assert_int_equal(p->ops->affinity_set(p, INT_MAX, set), -ESRCH);
+	assert_true(hwloc_bitmap_isfull(set));
+	hwloc_bitmap_free(set);
+}
+
+/* ---- dry run ---- */
+
+static void a_dry_run_changes_nothing(void **state)
+{
+	struct helper_fixture *f = *state;
+	hwloc_bitmap_t before = hwloc_bitmap_alloc(), one = hwloc_bitmap_alloc(),
+		       after = hwloc_bitmap_alloc();
+	char text[256];
+
+	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
+	struct nm_platform *p = platform_of(f, true);
+	assert_true(p->ops->read_file(p, NM_ROOT, "proc/100/stat", text, sizeof(text)) > 0);
+	assert_int_equal(p->ops->affinity_get(p, own_tid(), before), 0);
+	hwloc_bitmap_only(one, (unsigned)hwloc_bitmap_first(before));
+	assert_int_equal(p->ops->affinity_set(p, own_tid(), one), -EROFS);
+	assert_int_equal(p->ops->affinity_get(p, own_tid(), after), 0);
+	assert_true(hwloc_bitmap_isequal(before, after));
+	assert_int_equal(p->ops->numa_balancing_set(p, 1), -EROFS);
+	assert_int_equal(p->ops->clear_refs(p, 100, START_TICKS), -EROFS);
+	nm_platform_free(p);
+	assert_string_equal(fixture_read(f->root, SYSCTL), "0\n");
+	assert_string_equal(fixture_read(f->root, "proc/100/clear_refs"), "");
+	assert_string_equal(fixture_read(f->root, "run/numa_balancing"), "");
+	hwloc_bitmap_free(before);
+	hwloc_bitmap_free(one);
+	hwloc_bitmap_free(after);
+}
+
+/* ---- acts in this process ---- */
+
+static void acts_in_process_ask_the_configuration(void **state)
+{
+	struct helper_fixture *f = *state;
+	struct nm_platform *p = platform_of(f, false);
+
+	assert_int_equal(p->ops->numa_balancing_set(p, 1), -EPERM);
+	assert_int_equal(p->ops->clear_refs(p, 100, START_TICKS), -EPERM);
+	nm_platform_free(p);
+	p = platform_with(&(struct nm_platform_options){.root_path = f->root});
+	assert_int_equal(p->ops->numa_balancing_set(p, 1), -EPERM);
+	nm_platform_free(p);
+	assert_string_equal(fixture_read(f->root, SYSCTL), "0\n");
+}
+
+static void acts_in_process_are_undone_at_the_end(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING);
+	struct nm_platform *p = platform_of(f, false);
+	assert_int_equal(p->ops->numa_balancing_set(p, 1), 0);
+	assert_string_equal(fixture_read(f->root, SYSCTL), "1\n");
+	nm_platform_free(p);
+	assert_string_equal(fixture_read(f->root, SYSCTL), "0\n");
+	fixture_file(f->root, "numa-migrd.conf", CONFIG_SOFT_DIRTY);
+	p = platform_of(f, false);
+	assert_int_equal(p->ops->clear_refs(p, 100, START_TICKS), 0);
+	nm_platform_free(p);
+	assert_string_equal(fixture_read(f->root, "proc/100/clear_refs"), "4");
+}
+
+/* ---- events ---- */
+
+static void wrong_events_are_refused(void **state)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+
+	assert_int_equal(p->ops->event_open(p, NM_EVENT_CLOCK, 0, 1), -EINVAL);
+	assert_int_equal(p->ops->event_open(p, NM_EVENT_KIND_MAX, 0, 10000000), -EINVAL);
+}
+
+static int open_or_skip(struct nm_platform *p, enum nm_event_kind kind, uint64_t period)
+{
+	int fd = p->ops->event_open(p, kind, 0, period);
+
+	if (fd < 0) {
+		print_message("this kernel opens no %s event for us (%s): skipped\n",
+			      nm_event_name(kind), strerror(-fd));
+		skip();
+	}
+	return fd;
+}
+
+static void events_open_on_a_cpu(void **state)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+	struct {
+		uint64_t value, enabled, running;
+	} count;
+	uint64_t id = 0;
+	void *ring = NULL;
+
+	int leader = open_or_skip(p, NM_EVENT_SIDEBAND, RING_BYTES / 4);
+	int clock = open_or_skip(p, NM_EVENT_CLOCK, 10000000);
+	assert_true(fcntl(clock, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(p->ops->event_map(p, leader, RING_BYTES, &ring), 0);
+	assert_int_equal(((struct perf_event_mmap_page *)ring)->data_size, RING_BYTES);
+	assert_int_equal(
+		p->ops->event_ioctl(p, clock, PERF_EVENT_IOC_SET_OUTPUT, (void *)(intptr_t)leader),
+		0);
+	assert_int_equal(p->ops->event_ioctl(p, clock, PERF_EVENT_IOC_ID, &id), 0);
+	assert_true(id != 0);
+	assert_int_equal(p->ops->event_read(p, clock, &count, sizeof(count)), sizeof(count));
+	assert_int_equal(count.enabled, 0);
+	assert_int_equal(p->ops->event_ioctl(p, clock, PERF_EVENT_IOC_ENABLE, NULL), 0);
+	p->ops->event_unmap(p, ring, RING_BYTES);
+	p->ops->event_unmap(p, NULL, RING_BYTES);
+	p->ops->close(p, clock);
+	p->ops->close(p, leader);
+	assert_true(p->ops->event_map(p, leader, RING_BYTES, &ring) < 0);
+	assert_true(p->ops->event_ioctl(p, clock, PERF_EVENT_IOC_ENABLE, NULL) < 0);
+	assert_int_equal(p->ops->event_read(p, clock, &count, sizeof(count)), -EBADF);
+}
+
+static void every_software_event_is_known_to_the_kernel(void **state)
+{
+	static const enum nm_event_kind kinds[] = {NM_EVENT_SIDEBAND, NM_EVENT_CLOCK,
+						   NM_EVENT_FAULT_MIN, NM_EVENT_FAULT_MAJ};
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++)
+		p->ops->close(p, open_or_skip(p, kinds[i], 1000000));
+}
+
+#define IN_ROOT(test)                                                                              \
+	cmocka_unit_test_setup_teardown(test, helper_fixture_setup, helper_fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_ROOT(the_clock_does_not_go_back),
+		IN_ROOT(files_are_read_below_the_root),
+		IN_ROOT(files_are_read_below_a_directory),
+		IN_ROOT(directories_are_listed),
+		cmocka_unit_test(a_missing_root_is_told),
+		IN_ROOT(affinity_is_set_and_read),
+		IN_ROOT(a_missing_thread_is_told),
+		IN_ROOT(a_dry_run_changes_nothing),
+		IN_ROOT(acts_in_process_ask_the_configuration),
+		IN_ROOT(acts_in_process_are_undone_at_the_end),
+		IN_ROOT(wrong_events_are_refused),
+		IN_ROOT(events_open_on_a_cpu),
+		IN_ROOT(every_software_event_is_known_to_the_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
