@@ -11,8 +11,8 @@ struct remedy {
 };
 
 #define PRIVILEGE                                                                                  \
-	"kernel.perf_event_paranoid refuses it to this user; enable numa-migrd-helper.socket or "  \
-	"set kernel.perf_event_paranoid to 2."
+	"it takes CAP_PERFMON and kernel.perf_event_paranoid at 2 or lower, or "                   \
+	"numa-migrd-helper.socket: enable that."
 #define LOCKED_MEMORY                                                                              \
 	"raise kernel.perf_event_mlock_kb or LimitMEMLOCK=, or lower sampling.ring_kb."
 

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sampling path on one core: bytes of many CPUs' rings → decoding → figures per thread.
+ * sample_path_ns: full rings, every kind of record, wraps; per sample, without closing the
+ * interval. replayed_cpu_percent: 256 CPUs with 1,000 samples each per interval of one second, all
+ * of it.
+ */
+#include <math.h>
+#include <stdbool.h>
+
+#include "../support/machine.h"
+#include "../support/records.h"
+#include "bench.h"
+#include "numa-migrd/metrics.h"
+#include "numa-migrd/rng.h"
+
+#define SEED 20240601U
+#define THREADS 10000U
+#define FIRST_TID 3000U
+#define THREADS_PER_PROCESS 20U
+#define NODES 8U
+#define REPETITIONS 15U
+#define RING_BYTES (512U * 1024U)
+#define RECORD_MOST 56U
+
+enum { ID_CLOCK = 1, ID_FAULT_MIN, ID_FAULT_MAJ, ID_SIDEBAND, IDS };
+
+struct world {
+	unsigned cpus;
+	struct record_ring *rings;
+	uint64_t *tails;
+	struct nm_ring_layout *layouts;
+	struct nm_topology *topology;
+	struct nm_physmap *physmap;
+	struct nm_metrics *metrics;
+	double *zipf; /* cumulative chance of thread i */
+	struct nm_rng rng;
+};
+
+static void *checked(void *pointer)
+{
+	if (!pointer) {
+		fprintf(stderr, "bench: out of memory\n");
+		exit(EXIT_FAILURE);
+	}
+	return pointer;
+}
+
+/* ---- what the machine does ---- */
+
+static uint32_t draw_thread(struct world *world)
+{
+	double draw = nm_rng_unit(&world->rng) * world->zipf[THREADS - 1];
+	uint32_t low = 0, high = THREADS - 1;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (world->zipf[middle] < draw)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Ranks are scattered over the numbers, as busy threads are over a real machine's. */
+static uint32_t tid_of(uint32_t rank)
+{
+	return FIRST_TID + (uint32_t)((uint64_t)rank * 7919 % THREADS) * 2;
+}
+
+static uint32_t pid_of(uint32_t tid)
+{
+	return tid - (tid - FIRST_TID) % (2 * THREADS_PER_PROCESS);
+}
+
+static uint64_t draw_physical(struct world *world, uint32_t tid)
+{
+	unsigned node = nm_rng_below(&world->rng, 10) < 7
+				? tid / 2 % NODES
+				: (unsigned)nm_rng_below(&world->rng, NODES);
+
+	return machine_address(node, nm_rng_below(&world->rng, MACHINE_NODE_BYTES) | 8);
+}
+
+/* One in 33 records is none of the usual samples. */
+static void put_odd_record(struct world *world, struct record_ring *ring, uint32_t cpu,
+			   uint32_t pid, uint32_t tid)
+{
+	uint32_t newborn = FIRST_TID + 2 * THREADS + (uint32_t)nm_rng_below(&world->rng, 1000);
+	uint64_t base = (uint64_t)cpu * IDS;
+
+	switch (nm_rng_below(&world->rng, 7)) {
+	case 0:
+		record_fork_exit(ring, true, (const uint32_t[]){pid, pid, newborn, tid}, 1);
+		break;
+	case 1:
+		record_fork_exit(ring, false, (const uint32_t[]){pid, pid, newborn, tid}, 1);
+		break;
+	case 2:
+		record_comm(ring, nm_rng_below(&world->rng, 2), pid, newborn, "worker", 1);
+		break;
+	case 3:
+		record_lost(ring, base + ID_FAULT_MIN, 1);
+		break;
+	case 4:
+		record_lost_samples(ring, base + ID_FAULT_MIN, 1);
+		break;
+	case 5:
+		record_throttle(ring, nm_rng_below(&world->rng, 2), base + ID_FAULT_MIN);
+		break;
+	default:
+		record_run(ring, UINT64_MAX, pid, tid, 1); /* an id that is not ours */
+		break;
+	}
+}
+
+static void put_record(struct world *world, uint32_t cpu, uint32_t tid)
+{
+	struct record_ring *ring = &world->rings[cpu];
+	uint64_t base = (uint64_t)cpu * IDS;
+	uint32_t pid = pid_of(tid);
+	uint64_t draw = nm_rng_below(&world->rng, 100);
+
+	if (draw < 3)
+		put_odd_record(world, ring, cpu, pid, tid);
+	else if (draw < 50)
+		record_run(ring, base + ID_CLOCK, pid, tid, ring->head);
+	else
+		record_fault(ring, base + (draw < 99 ? ID_FAULT_MIN : ID_FAULT_MAJ), pid, tid,
+			     ring->head, 0x7f0000000000 + ring->head, draw_physical(world, tid));
+}
+
+/* Nine records of ten come from the CPU where the thread lives, unless that ring has had its share.
+ */
+static uint32_t draw_cpu(struct world *world, uint32_t tid, size_t share)
+{
+	uint32_t cpu = nm_rng_below(&world->rng, 10)
+			       ? tid / 2 % world->cpus
+			       : (uint32_t)nm_rng_below(&world->rng, world->cpus);
+
+	while (world->rings[cpu].head - world->tails[cpu] + RECORD_MOST > share)
+		cpu = (cpu + 1) % world->cpus;
+	return cpu;
+}
+
+/* Fills rings from wherever they stand, so that each wraps sooner or later. */
+static void fill(struct world *world, size_t records, size_t share)
+{
+	for (size_t i = 0; i < records; i++) {
+		uint32_t tid = tid_of(draw_thread(world));
+		put_record(world, draw_cpu(world, tid, share), tid);
+	}
+}
+
+/* ---- the world ---- */
+
+static void world_free(struct world *world)
+{
+	for (unsigned cpu = 0; cpu < world->cpus; cpu++)
+		free(world->rings[cpu].bytes);
+	free(world->rings);
+	free(world->tails);
+	free(world->layouts);
+	free(world->zipf);
+	nm_metrics_free(world->metrics);
+	nm_physmap_free(world->physmap);
+	nm_topology_free(world->topology);
+}
+
+static void world_init(struct world *world, unsigned cpus)
+{
+	*world = (struct world){.cpus = cpus};
+	nm_rng_seed(&world->rng, SEED);
+	world->rings = checked(calloc(cpus, sizeof(*world->rings)));
+	world->tails = checked(calloc(cpus, sizeof(*world->tails)));
+	world->layouts = checked(calloc(cpus, sizeof(*world->layouts)));
+	world->zipf = checked(calloc(THREADS, sizeof(*world->zipf)));
+	for (unsigned i = 0; i < THREADS; i++)
+		world->zipf[i] = (i ? world->zipf[i - 1] : 0.0) + 1.0 / (i + 1);
+	for (unsigned cpu = 0; cpu < cpus; cpu++) {
+		uint64_t base = (uint64_t)cpu * IDS;
+		uint64_t start = nm_rng_below(&world->rng, RING_BYTES / 8) * 8;
+		world->rings[cpu] = (struct record_ring){
+			.bytes = checked(malloc(RING_BYTES)), .size = RING_BYTES, .head = start};
+		world->tails[cpu] = start;
+		world->layouts[cpu] = (struct nm_ring_layout){
+			.cpu = cpu,
+			.count = 4,
+			.events = {{base + ID_SIDEBAND, NM_EVENT_SIDEBAND},
+				   {base + ID_CLOCK, NM_EVENT_CLOCK},
+				   {base + ID_FAULT_MIN, NM_EVENT_FAULT_MIN},
+				   {base + ID_FAULT_MAJ, NM_EVENT_FAULT_MAJ}}};
+	}
+	world->topology = checked(machine_topology(NODES, cpus));
+	if (machine_physmap(world->topology, &world->physmap) < 0 ||
+	    nm_metrics_new(world->topology, world->physmap, &world->metrics) < 0)
+		checked(NULL);
+}
+
+/* ---- what is measured ---- */
+
+static void on_task(void *context, const struct nm_task_event *event)
+{
+	if (event->kind == NM_TASK_EXIT)
+		nm_metrics_forget(context, event->tid);
+}
+
+static struct nm_ring_counts drain(struct world *world)
+{
+	const struct nm_sample_sink sink = {
+		.context = world->metrics, .on_sample = nm_metrics_add, .on_task = on_task};
+	struct nm_ring_counts counts = {0};
+
+	for (unsigned cpu = 0; cpu < world->cpus; cpu++) {
+		const struct record_ring *ring = &world->rings[cpu];
+		(void)nm_ring_decode(&world->layouts[cpu], ring->bytes, ring->size,
+				     world->tails[cpu], ring->head, &sink, &counts);
+	}
+	return counts;
+}
+
+static int close_interval(struct world *world)
+{
+	const struct nm_figures *figures;
+
+	return nm_metrics_close(world->metrics, NM_NSEC_PER_SEC, 1e6, 0.933, &figures);
+}
+
+static void check(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "bench: %s\n", what);
+	exit(EXIT_FAILURE);
+}
+
+static void bench_sample_path(void)
+{
+	enum { CPUS = 64, RECORDS = 700000 };
+	double per_sample[REPETITIONS];
+	struct world world;
+
+	world_init(&world, CPUS);
+	fill(&world, RECORDS, RING_BYTES);
+	for (unsigned i = 0; i < REPETITIONS; i++) {
+		double begin = bench_cpu_ns();
+		struct nm_ring_counts counts = drain(&world);
+		per_sample[i] = (bench_cpu_ns() - begin) / (double)counts.samples;
+		check(counts.corrupt == 0 && counts.samples > RECORDS * 9 / 10, "wrong counts");
+		check(close_interval(&world) > 1000, "too few threads were seen");
+	}
+	bench_print("sample_path_ns", bench_median(per_sample, REPETITIONS), "ns");
+	world_free(&world);
+}
+
+static void bench_replay(void)
+{
+	enum { CPUS = 256, PER_CPU = 1000 };
+	double percent[REPETITIONS], close_ms[REPETITIONS];
+	struct world world;
+
+	world_init(&world, CPUS);
+	for (unsigned i = 0; i < REPETITIONS; i++) {
+		for (unsigned cpu = 0; cpu < CPUS; cpu++)
+			world.tails[cpu] = world.rings[cpu].head;
+		fill(&world, CPUS * PER_CPU, RING_BYTES / 4);
+		double begin = bench_cpu_ns();
+		struct nm_ring_counts counts = drain(&world);
+		double drained = bench_cpu_ns();
+		int threads = close_interval(&world);
+		double end = bench_cpu_ns();
+		percent[i] = (end - begin) / 1e9 * 100.0;
+		close_ms[i] = (end - drained) / 1e6;
+		check(counts.corrupt == 0 && threads > 1000, "wrong counts");
+	}
+	bench_print("replayed_cpu_percent", bench_median(percent, REPETITIONS), "%");
+	bench_print("replayed_close_ms", bench_median(close_ms, REPETITIONS), "ms");
+	world_free(&world);
+}
+
+int main(void)
+{
+	bench_sample_path();
+	bench_replay();
+	return 0;
+}
