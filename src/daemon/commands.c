@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* What an administrator asks for while we run. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon.h"
+
+int nm_command_pause(void *context)
+{
+	struct nm_daemon *daemon = context;
+	if (daemon->paused)
+		return -EALREADY;
+	nm_pipeline_close(daemon);
+	daemon->paused = true;
+	nm_report(daemon, NM_MESSAGE_PAUSE, LOG_NOTICE,
+		  "paused: every mask is returned, nothing is sampled until numa-migrctl resume");
+	return 0;
+}
+
+int nm_command_resume(void *context)
+{
+	struct nm_daemon *daemon = context;
+	if (!daemon->paused)
+		return -EALREADY;
+	int r = nm_pipeline_open(daemon);
+	if (r < 0)
+		return r;
+	daemon->paused = false;
+	nm_report(daemon, NM_MESSAGE_RESUME, LOG_NOTICE, "resumed");
+	nm_loop_arm(daemon);
+	return 0;
+}
+
+int nm_command_release(void *context, uint32_t pid)
+{
+	struct nm_daemon *daemon = context;
+	if (daemon->paused)
+		return -ESRCH;
+	int r = nm_roster_release(daemon->pipeline.roster, pid);
+	if (r < 0)
+		return r;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid,
+						     platform->ops->now_ns(platform));
+	nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
+		  "released process %" PRIu32 " as asked: it is left alone as long as it lives",
+		  pid);
+	return failed ? -EIO : 0;
+}
+
+/* ---- status ---- */
+
+static void add_text(struct nm_status_item **item, const char *name, const char *text)
+{
+	*(*item)++ = (struct nm_status_item){.name = name, .type = NM_STATUS_TEXT, .text = text};
+}
+
+static void add_uint(struct nm_status_item **item, const char *name, uint64_t number)
+{
+	*(*item)++ =
+		(struct nm_status_item){.name = name, .type = NM_STATUS_UINT, .number = number};
+}
+
+static void add_real(struct nm_status_item **item, const char *name, double real)
+{
+	*(*item)++ = (struct nm_status_item){.name = name, .type = NM_STATUS_REAL, .real = real};
+}
+
+static void add_bool(struct nm_status_item **item, const char *name, bool flag)
+{
+	*(*item)++ = (struct nm_status_item){.name = name, .type = NM_STATUS_BOOL, .flag = flag};
+}
+
+#define ALWAYS_ITEMS 15
+#define RUNNING_ITEMS 12
+
+static void add_running(const struct nm_daemon *daemon, struct nm_status_item **item)
+{
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_roster_counts roster = nm_roster_counts(pipeline->roster);
+
+	add_uint(item, "nodes", pipeline->topology->nr_nodes);
+	add_uint(item, "processes_managed", roster.processes_managed);
+	add_uint(item, "threads_managed", roster.threads_managed);
+	add_uint(item, "leases", nm_actuator_leases(pipeline->actuator));
+	add_real(item, "local_share", daemon->tally.local_share);
+	add_real(item, "cpu_share", daemon->tally.cpu_share);
+	if (!pipeline->source)
+		return;
+	const struct nm_source_status *source = nm_source_status(pipeline->source);
+	add_bool(item, "samples_runs", source->runs);
+	add_bool(item, "samples_accesses", source->accesses);
+	add_real(item, "run_sample_ns", source->run_sample_ns);
+	add_uint(item, "fault_period", source->fault_period);
+	add_uint(item, "samples", source->counts.samples);
+	add_uint(item, "samples_lost", source->counts.lost);
+}
+
+size_t nm_command_status(void *context, struct nm_status_item *items, size_t room)
+{
+	const struct nm_daemon *daemon = context;
+	const struct nm_tally *tally = &daemon->tally;
+	struct nm_status_item *item = items;
+
+	if (room < ALWAYS_ITEMS + RUNNING_ITEMS)
+		return 0;
+	add_text(&item, "version", NM_VERSION);
+	add_text(&item, "policy", nm_policy_name(daemon->config->threads.policy));
+	add_bool(&item, "paused", daemon->paused);
+	add_bool(&item, "dry_run", daemon->options.dry_run || daemon->config->general.dry_run);
+	add_bool(&item, "blind", !daemon->paused && !daemon->pipeline.source);
+	add_uint(&item, "seed", daemon->seed);
+	add_real(&item, "interval_s", daemon->config->general.interval_s);
+	add_uint(&item, "intervals", tally->intervals);
+	add_uint(&item, "decisions", tally->decisions);
+	add_uint(&item, "moves_applied", tally->applied);
+	add_uint(&item, "moves_refused", tally->failed);
+	add_uint(&item, "verdicts_kept", tally->kept);
+	add_uint(&item, "verdicts_rolled_back", tally->rolled_back);
+	add_uint(&item, "verdicts_withdrawn", tally->withdrawn);
+	add_uint(&item, "verdicts_unproven", tally->unproven);
+	if (!daemon->paused)
+		add_running(daemon, &item);
+	return (size_t)(item - items);
+}
+
+/* ---- reload ---- */
+
+/* A dry run is another platform, so everything that stands on it is built again. */
+static int rebuild(struct nm_daemon *daemon)
+{
+	nm_pipeline_close(daemon);
+	int r = nm_pipeline_open(daemon);
+	if (r < 0)
+		sd_event_exit(daemon->event, r);
+	return r;
+}
+
+static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
+{
+	struct nm_config *old = daemon->config;
+	bool other_platform = old->general.dry_run != config->general.dry_run;
+
+	daemon->config = config;
+	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
+	if (!daemon->paused && other_platform) {
+		(void)rebuild(daemon);
+	} else if (!daemon->paused) {
+		nm_drain(daemon);
+		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
+		nm_inject_configure(daemon);
+		nm_pipeline_open_source(daemon);
+	}
+	nm_config_free(old);
+	nm_loop_arm(daemon);
+}
+
+void nm_command_reload(struct nm_daemon *daemon)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	struct nm_config *config;
+
+	(void)sd_notify(0, "RELOADING=1\nSTATUS=Reloading.");
+	int r = nm_config_load(daemon->options.config_path, &errors, &config);
+	if (r == 0) {
+		apply_config(daemon, config);
+		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "configuration %s reloaded",
+			  daemon->options.config_path);
+	} else {
+		nm_report_config_errors(daemon, NM_MESSAGE_RELOAD_REFUSED, &errors);
+		nm_report(daemon, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
+			  "%s was not taken (%s): the previous configuration stays in force",
+			  daemon->options.config_path, strerror(-r));
+	}
+	(void)sd_notify(0, "READY=1");
+	nm_report_status(daemon);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's own state, shared by the files of this folder. Everything runs on one thread. */
+#ifndef NM_DAEMON_DAEMON_H
+#define NM_DAEMON_DAEMON_H
+
+#include <systemd/sd-event.h>
+
+#include "numa-migrd/actuate.h"
+#include "numa-migrd/config.h"
+#include "numa-migrd/control.h"
+#include "numa-migrd/journal.h"
+#include "numa-migrd/metrics.h"
+#include "numa-migrd/plan.h"
+#include "numa-migrd/policy.h"
+#include "numa-migrd/proc.h"
+#include "numa-migrd/rng.h"
+#include "numa-migrd/roster.h"
+#include "numa-migrd/sample.h"
+#include "numa-migrd/snapshot.h"
+#include "numa-migrd/topology.h"
+#include "numa-migrd/verify.h"
+
+struct nm_options {
+	const char *config_path;
+	bool check_config, dry_run, restore, version, help;
+};
+
+/* What happened since the start; for the status and the summaries. */
+struct nm_tally {
+	uint64_t intervals, decisions, applied, failed;
+	uint64_t kept, rolled_back, withdrawn, unproven;
+	uint64_t injected;  /* processes write-protected for sampling */
+	double local_share; /* over managed threads in the last interval; NaN: unknown */
+	double cpu_share;   /* of one CPU, own and caused */
+};
+
+/* The stages' state: built at start and resume, torn down at pause and stop. */
+struct nm_pipeline {
+	struct nm_platform *platform;
+	struct nm_topology *topology;
+	struct nm_physmap *physmap;
+	struct nm_source *source; /* NULL: blind, see nm_daemon.blind_until_ns */
+	struct nm_metrics *metrics;
+	struct nm_roster *roster;
+	struct nm_actuator *actuator;
+	struct nm_verifier *verifier;
+};
+
+struct nm_daemon {
+	struct nm_options options;
+	struct nm_config *config;
+	struct nm_pipeline pipeline;
+	struct nm_journal *journal;
+	struct nm_control *control;
+	sd_event *event;
+	sd_event_source *timer, *nudge_timer, *ring_source;
+	int runtime_directory;
+	char boot_id[64];
+
+	uint64_t seed;
+	struct nm_rng rng;
+	uint64_t next_decision;
+	uint64_t last_tick_ns;
+	bool paused;
+
+	struct nm_cpu_times *cpu_times; /* at the last tick, per CPU id */
+	double *busy_share;
+	unsigned nr_cpus;
+	char online[4096]; /* the kernel's list, as last read: tells a change */
+
+	struct nm_task_event *events; /* side-band records of one drain, put in order of time */
+	size_t nr_events, events_capacity;
+	struct nm_ring_counts counts; /* as of the last tick */
+	uint64_t own_cpu_ns;
+	struct nm_injector injector;
+	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
+	int balancing;		 /* kernel.numa_balancing as last read; -1: this kernel has none */
+	uint64_t blind_until_ns; /* when to try the source again */
+	uint64_t summary_ns;	 /* when the last summary was written */
+	struct nm_tally tally;
+};
+
+/* ---- pipeline.c: building and taking down ---- */
+
+int nm_pipeline_open(struct nm_daemon *daemon);
+void nm_pipeline_close(struct nm_daemon *daemon);
+/* (Re)opens the source of the current configuration; tells what is unavailable. */
+void nm_pipeline_open_source(struct nm_daemon *daemon);
+
+/* ---- machine.c: what the machine is like now ---- */
+
+void nm_machine_read_load(struct nm_daemon *daemon);
+void nm_machine_follow_topology(struct nm_daemon *daemon);
+int nm_machine_read_balancing(struct nm_daemon *daemon);
+/* physmap is NULL where nothing tells which node an address is on. */
+int nm_machine_load_topology(struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
+			     char *error, size_t error_size);
+int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size);
+
+/* ---- tick.c ---- */
+
+/* One interval, from samples to decisions: reads as the picture in ARCHITECTURE.md. 0 or -errno. */
+int nm_tick(struct nm_daemon *daemon);
+/* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
+void nm_drain(struct nm_daemon *daemon);
+
+/* ---- inject.c ---- */
+
+void nm_inject(struct nm_daemon *daemon);
+void nm_inject_configure(struct nm_daemon *daemon);
+
+/* ---- report.c: what the journal is told ---- */
+
+void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
+	       ...) __attribute__((format(printf, 4, 5)));
+void nm_report_start(struct nm_daemon *daemon);
+void nm_report_source(struct nm_daemon *daemon);
+void nm_report_coexistence(struct nm_daemon *daemon);
+void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
+			 const struct nm_receipt *receipts);
+void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verdicts);
+void nm_report_lease(void *daemon, const struct nm_lease_event *event);
+void nm_report_summary(struct nm_daemon *daemon);
+void nm_report_status(struct nm_daemon *daemon);
+void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
+			     const struct nm_config_errors *errors);
+
+/* ---- commands.c: pause, resume, release, reload ---- */
+
+int nm_command_pause(void *daemon);
+int nm_command_resume(void *daemon);
+int nm_command_release(void *daemon, uint32_t pid);
+size_t nm_command_status(void *daemon, struct nm_status_item *items, size_t room);
+void nm_command_reload(struct nm_daemon *daemon);
+
+/* ---- loop.c ---- */
+
+int nm_loop_run(struct nm_daemon *daemon);
+/* The interval has changed, or a nudge wants looking after. */
+void nm_loop_arm(struct nm_daemon *daemon);
+/* Watches the source's rings (after it was reopened). */
+void nm_loop_watch_source(struct nm_daemon *daemon);
+
+/* ---- runtime.c: the runtime directory and --restore ---- */
+
+/* Opens RUNTIME_DIRECTORY or /run/numa-migrd and locks it: -EBUSY while another daemon holds it. */
+int nm_runtime_open(int *ret);
+/* Gives back what the ledger says; used at start and by --restore. 0 or -errno; told in the
+ * journal. */
+int nm_runtime_restore(struct nm_daemon *daemon);
+
+#endif

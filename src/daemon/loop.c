@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon.h"
+
+#define USEC_PER_SEC 1000000.0
+#define NUDGE_POLL_USEC 20000
+
+static uint64_t interval_usec(const struct nm_daemon *daemon)
+{
+	return (uint64_t)(daemon->config->general.interval_s * USEC_PER_SEC);
+}
+
+static int on_interval(sd_event_source *source, uint64_t usec, void *context)
+{
+	struct nm_daemon *daemon = context;
+	(void)source;
+	(void)usec;
+
+	if (!daemon->paused) {
+		if (!daemon->pipeline.source && daemon->blind_until_ns &&
+		    daemon->last_tick_ns > daemon->blind_until_ns)
+			nm_pipeline_open_source(daemon);
+		int r = nm_tick(daemon);
+		if (r < 0)
+			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+				  "this interval was cut short: %s; the next one starts anew",
+				  strerror(-r));
+		nm_report_summary(daemon);
+	}
+	nm_report_status(daemon);
+	nm_loop_arm(daemon);
+	return 0;
+}
+
+static int on_nudge(sd_event_source *source, uint64_t usec, void *context)
+{
+	struct nm_daemon *daemon = context;
+	(void)source;
+	(void)usec;
+	if (daemon->paused)
+		return 0;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
+	nm_loop_arm(daemon);
+	return 0;
+}
+
+static int on_ring(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	(void)source;
+	(void)fd;
+	(void)events;
+	nm_drain(context);
+	return 0;
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
+{
+	(void)source;
+	(void)info;
+	nm_command_reload(context);
+	return 0;
+}
+
+/* Timers are one-shot, and armed again by what they do. */
+static void arm(sd_event_source *timer, uint64_t usec)
+{
+	(void)sd_event_source_set_time_relative(timer, usec);
+	(void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+/* The time of the next tick stays where it is while it is still ahead: only the tick moves it. */
+static void arm_interval(struct nm_daemon *daemon)
+{
+	int enabled = SD_EVENT_OFF;
+	(void)sd_event_source_get_enabled(daemon->timer, &enabled);
+	uint64_t now_usec;
+	uint64_t next_usec;
+	uint64_t period_usec = interval_usec(daemon);
+	if (sd_event_now(daemon->event, CLOCK_MONOTONIC, &now_usec) < 0 ||
+	    sd_event_source_get_time(daemon->timer, &next_usec) < 0)
+		return;
+	if (enabled != SD_EVENT_OFF && next_usec > now_usec && next_usec - now_usec <= period_usec)
+		return;
+	/* On a steady beat, unless a tick took longer than an interval. */
+	next_usec += period_usec;
+	if (next_usec <= now_usec || next_usec > now_usec + period_usec)
+		next_usec = now_usec + period_usec;
+	(void)sd_event_source_set_time(daemon->timer, next_usec);
+	(void)sd_event_source_set_enabled(daemon->timer, SD_EVENT_ONESHOT);
+}
+
+void nm_loop_arm(struct nm_daemon *daemon)
+{
+	if (!daemon->timer)
+		return;
+	arm_interval(daemon);
+	if (daemon->pipeline.actuator && nm_actuator_nudges(daemon->pipeline.actuator) > 0)
+		arm(daemon->nudge_timer, NUDGE_POLL_USEC);
+}
+
+void nm_loop_watch_source(struct nm_daemon *daemon)
+{
+	daemon->ring_source = sd_event_source_disable_unref(daemon->ring_source);
+	if (!daemon->event || !daemon->pipeline.source)
+		return;
+	/* Without it, the rings are still emptied in every tick. */
+	(void)sd_event_add_io(daemon->event, &daemon->ring_source,
+			      nm_source_fd(daemon->pipeline.source), EPOLLIN, on_ring, daemon);
+}
+
+static int add_sources(struct nm_daemon *daemon)
+{
+	sigset_t signals;
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigaddset(&signals, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+		return -errno;
+	int r = sd_event_add_signal(daemon->event, NULL, SIGTERM, NULL, NULL);
+	if (r >= 0)
+		r = sd_event_add_signal(daemon->event, NULL, SIGINT, NULL, NULL);
+	if (r >= 0)
+		r = sd_event_add_signal(daemon->event, NULL, SIGHUP, on_reload, daemon);
+	if (r >= 0)
+		r = sd_event_add_time_relative(daemon->event, &daemon->timer, CLOCK_MONOTONIC,
+					       interval_usec(daemon), 1000, on_interval, daemon);
+	if (r >= 0)
+		r = sd_event_add_time_relative(daemon->event, &daemon->nudge_timer, CLOCK_MONOTONIC,
+					       NUDGE_POLL_USEC, 1000, on_nudge, daemon);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(daemon->nudge_timer, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_set_watchdog(daemon->event, true);
+	return r < 0 ? r : 0;
+}
+
+static void open_control(struct nm_daemon *daemon)
+{
+	struct nm_control_ops ops = {
+		.context = daemon,
+		.status = nm_command_status,
+		.pause = nm_command_pause,
+		.resume = nm_command_resume,
+		.release = nm_command_release,
+	};
+	int r = nm_control_new(daemon->event, &ops, &daemon->control);
+	if (r < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "not on the system bus (%s): numa-migrctl will not reach this daemon; is "
+			  "dbus running, "
+			  "and is org.numamigrd1.conf installed?",
+			  strerror(-r));
+}
+
+int nm_loop_run(struct nm_daemon *daemon)
+{
+	int r = add_sources(daemon);
+	if (r < 0)
+		return r;
+	nm_loop_watch_source(daemon);
+	open_control(daemon);
+	(void)sd_notify(0, "READY=1");
+	nm_report_status(daemon);
+	r = sd_event_loop(daemon->event);
+	(void)sd_notify(0, "STOPPING=1\nSTATUS=Returning every mask.");
+	return r;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon.h"
+
+#define STAT_BYTES (1U << 20) /* /proc/stat: about 80 bytes a CPU, and the interrupt counts */
+
+int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size)
+{
+	ssize_t length = platform->ops->read_file(platform, NM_ROOT,
+						  "proc/sys/kernel/random/boot_id", ret, size);
+	if (length < 0)
+		return (int)length;
+	ret[strcspn(ret, "\n")] = '\0';
+	return ret[0] ? 0 : -ENODATA;
+}
+
+int nm_machine_read_balancing(struct nm_daemon *daemon)
+{
+	char text[32];
+	int value;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	if (platform->ops->read_file(platform, NM_ROOT, "proc/sys/kernel/numa_balancing", text,
+				     sizeof(text)) <= 0 ||
+	    sscanf(text, "%d", &value) != 1)
+		return -1;
+	return value;
+}
+
+static int make_room(struct nm_daemon *daemon, unsigned nr_cpus)
+{
+	if (nr_cpus <= daemon->nr_cpus)
+		return 0;
+	struct nm_cpu_times *times = reallocarray(daemon->cpu_times, nr_cpus, sizeof(*times));
+	if (times)
+		daemon->cpu_times = times;
+	double *shares = reallocarray(daemon->busy_share, nr_cpus, sizeof(*shares));
+	if (shares)
+		daemon->busy_share = shares;
+	if (!times || !shares)
+		return -ENOMEM;
+	memset(times + daemon->nr_cpus, 0, (nr_cpus - daemon->nr_cpus) * sizeof(*times));
+	daemon->nr_cpus = nr_cpus;
+	return 0;
+}
+
+static void compute_shares(struct nm_daemon *daemon, const struct nm_cpu_times *now)
+{
+	for (unsigned cpu = 0; cpu < daemon->nr_cpus; cpu++) {
+		uint64_t total = now[cpu].total - daemon->cpu_times[cpu].total;
+		uint64_t busy = now[cpu].busy - daemon->cpu_times[cpu].busy;
+		bool known =
+			daemon->cpu_times[cpu].total && now[cpu].total && total && busy <= total;
+		daemon->busy_share[cpu] = known ? (double)busy / (double)total : (double)NAN;
+		daemon->cpu_times[cpu] = now[cpu];
+	}
+}
+
+void nm_machine_read_load(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	if (make_room(daemon, daemon->pipeline.topology->nr_cpus) < 0)
+		return;
+	nm_autofree char *text = malloc(STAT_BYTES);
+	nm_autofree struct nm_cpu_times *now = calloc(daemon->nr_cpus, sizeof(*now));
+	if (!text || !now)
+		return;
+	/* A machine whose load cannot be read has no free CPU: unknown shares stay NaN. */
+	if (platform->ops->read_file(platform, NM_ROOT, "proc/stat", text, STAT_BYTES) > 0)
+		(void)nm_proc_parse_cpu_times(text, now, daemon->nr_cpus);
+	compute_shares(daemon, now);
+}
+
+int nm_machine_load_topology(struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
+			     char *error, size_t error_size)
+{
+	struct nm_topology_source source = {0};
+	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
+	struct nm_physmap *physmap = NULL;
+	int r = nm_topology_load(&source, error, error_size, &topology);
+	if (r < 0)
+		return r;
+	r = nm_physmap_load(topology, NULL, &physmap);
+	if (r == -ENOMEM)
+		return r;
+	*ret_topology = NM_TAKE(topology);
+	*ret_physmap = physmap; /* NULL where nothing tells: home nodes are then unavailable */
+	return 0;
+}
+
+/*
+ * Hands the new machine to every stage that holds the old one, and only then drops the old one.
+ * -ENOMEM: nothing changed.
+ */
+static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology,
+			  struct nm_physmap *physmap)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_verifier *verifier;
+	/* Open questions speak of nodes by their old numbers: they are dropped. */
+	int r = nm_verifier_new(&verifier);
+	if (r < 0)
+		return r;
+	r = nm_metrics_retarget(pipeline->metrics, topology, physmap);
+	if (r < 0) {
+		nm_verifier_free(verifier);
+		return r;
+	}
+	nm_verifier_free(pipeline->verifier);
+	pipeline->verifier = verifier;
+	if (pipeline->source)
+		(void)nm_source_retarget(pipeline->source, topology);
+	nm_actuator_retarget(pipeline->actuator, topology);
+	nm_roster_configure(pipeline->roster, topology, daemon->config);
+	nm_topology_free(pipeline->topology);
+	nm_physmap_free(pipeline->physmap);
+	pipeline->topology = topology;
+	pipeline->physmap = physmap;
+	return 0;
+}
+
+static int reload_topology(struct nm_daemon *daemon, char *error, size_t error_size)
+{
+	struct nm_topology *topology;
+	struct nm_physmap *physmap;
+	int r = nm_machine_load_topology(&topology, &physmap, error, error_size);
+	if (r < 0)
+		return r;
+	r = adopt_topology(daemon, topology, physmap);
+	if (r < 0) {
+		snprintf(error, error_size, "%s", strerror(-r));
+		nm_topology_free(topology);
+		nm_physmap_free(physmap);
+	}
+	return r;
+}
+
+void nm_machine_follow_topology(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	char online[sizeof(daemon->online)];
+	char error[256];
+
+	if (platform->ops->read_file(platform, NM_ROOT, "sys/devices/system/cpu/online", online,
+				     sizeof(online)) <= 0 ||
+	    strcmp(online, daemon->online) == 0)
+		return;
+	bool first = daemon->online[0] == '\0';
+	memcpy(daemon->online, online, sizeof(online));
+	if (first)
+		return;
+
+	online[strcspn(online, "\n")] = '\0';
+	if (reload_topology(daemon, error, sizeof(error)) < 0) {
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "CPUs changed (online: %s) but the topology cannot be read again: %s; "
+			  "going on with "
+			  "the old one",
+			  online, error);
+		return;
+	}
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "CPUs changed, online now: %s", online);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "numa-migrd/helper.h"
+
+#define RETRY_BLIND_NS (60 * NM_NSEC_PER_SEC)
+
+static int open_platform(struct nm_daemon *daemon)
+{
+	/* Root needs no helper; a service user has nothing but it where the kernel is strict. */
+	struct nm_platform_options options = {
+		.root_path = "/",
+		.helper_socket = geteuid() == 0 ? NULL : NM_HELPER_SOCKET_PATH,
+		.config_path = daemon->options.config_path,
+		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
+	};
+	return nm_platform_linux_new(&options, &daemon->pipeline.platform);
+}
+
+static int open_machine(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	char error[256];
+	int r = nm_machine_load_topology(&pipeline->topology, &pipeline->physmap, error,
+					 sizeof(error));
+	if (r < 0) {
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "cannot read the topology: %s",
+			  error);
+		return r;
+	}
+	if (!pipeline->physmap)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "neither /sys/devices/system/node/node*/memory* nor /proc/zoneinfo tells "
+			  "which node an "
+			  "address is on: accesses cannot be counted per node, so nothing will be "
+			  "moved");
+	return 0;
+}
+
+static int open_stages(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	int r = nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics);
+	if (r < 0)
+		return r;
+	r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime_directory,
+			    daemon->boot_id, nm_report_lease, daemon, &pipeline->actuator);
+	if (r < 0) {
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			  "cannot open the ledger in the runtime directory: %s; it must be a "
+			  "directory of this "
+			  "user with a regular file \"ledger\" or none",
+			  strerror(-r));
+		return r;
+	}
+	struct nm_lease_lookup leases = {
+		.context = pipeline->actuator,
+		.inherited = nm_actuator_inherited,
+		.holds = nm_actuator_holds,
+	};
+	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
+			  &pipeline->roster);
+	return r < 0 ? r : nm_verifier_new(&pipeline->verifier);
+}
+
+void nm_pipeline_open_source(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	char error[512] = "";
+
+	nm_source_free(pipeline->source);
+	pipeline->source = NULL;
+	daemon->counts = (struct nm_ring_counts){0};
+	if (pipeline->topology->nr_nodes < 2)
+		return;
+	int r = nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
+			       sizeof(error), &pipeline->source);
+	if (r < 0 && daemon->blind_until_ns == 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "nothing can be sampled, so nothing will be moved: %s (tried again every "
+			  "minute)",
+			  error[0] ? error : strerror(-r));
+	daemon->blind_until_ns =
+		r < 0 ? pipeline->platform->ops->now_ns(pipeline->platform) + RETRY_BLIND_NS : 0;
+	if (r == 0)
+		nm_report_source(daemon);
+	/* What was forked while no ring was open must be looked for. */
+	nm_actuator_records_lost(pipeline->actuator);
+	nm_loop_watch_source(daemon);
+}
+
+int nm_pipeline_open(struct nm_daemon *daemon)
+{
+	int r = open_platform(daemon);
+	if (r == 0)
+		r = open_machine(daemon);
+	if (r == 0)
+		r = open_stages(daemon);
+	if (r < 0) {
+		nm_pipeline_close(daemon);
+		return r;
+	}
+	daemon->blind_until_ns = 0;
+	daemon->balancing = nm_machine_read_balancing(daemon);
+	nm_inject_configure(daemon);
+	nm_pipeline_open_source(daemon);
+	daemon->last_tick_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
+	nm_machine_follow_topology(daemon);
+	nm_machine_read_load(daemon);
+	return 0;
+}
+
+void nm_pipeline_close(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	uint64_t now_ns =
+		pipeline->platform ? pipeline->platform->ops->now_ns(pipeline->platform) : 0;
+	if (pipeline->actuator) {
+		nm_drain(daemon);
+		(void)nm_actuator_return_all(pipeline->actuator, now_ns);
+	}
+	nm_source_free(pipeline->source);
+	pipeline->source = NULL;
+	nm_loop_watch_source(daemon);
+	nm_verifier_free(pipeline->verifier);
+	nm_roster_free(pipeline->roster);
+	nm_actuator_free(pipeline->actuator);
+	nm_metrics_free(pipeline->metrics);
+	nm_physmap_free(pipeline->physmap);
+	nm_topology_free(pipeline->topology);
+	nm_platform_free(pipeline->platform);
+	*pipeline = (struct nm_pipeline){0};
+}

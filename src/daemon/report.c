@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* What the journal and systemd are told, and when. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+
+#include "daemon.h"
+
+#define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
+
+/* Also before there is a platform, and after. */
+static uint64_t journal_clock_ns(void)
+{
+	struct timespec now;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+static void emit(struct nm_daemon *daemon, const struct nm_entry *entry)
+{
+	nm_journal_emit(daemon->journal, entry, journal_clock_ns());
+}
+
+void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
+	       ...)
+{
+	struct nm_entry entry;
+	char text[sizeof(entry.text)];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	nm_entry_begin(&entry, message, priority);
+	nm_entry_text(&entry, "%s", text);
+	emit(daemon, &entry);
+}
+
+static const char *source_name(const struct nm_daemon *daemon)
+{
+	if (!daemon->pipeline.source)
+		return "none";
+	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
+	if (!status->accesses)
+		return status->runs ? "runs-only" : "none";
+	return status->has_cycles ? "cycles+faults" : "clock+faults";
+}
+
+void nm_report_start(struct nm_daemon *daemon)
+{
+	const struct nm_config *config = daemon->config;
+	const struct nm_topology *topology = daemon->pipeline.topology;
+	unsigned usable = (unsigned)hwloc_bitmap_weight(topology->usable);
+	bool dry_run = daemon->options.dry_run || config->general.dry_run;
+	struct nm_entry entry;
+
+	nm_entry_begin(&entry, NM_MESSAGE_START, LOG_NOTICE);
+	nm_entry_text(
+		&entry,
+		"numa-migrd " NM_VERSION " started: NUMA nodes %u, usable CPUs %u, source %s, policy %s "
+		"(gate %s, pin %s, n %" PRIu64 "), every %.3g s, seed %" PRIu64 "%s%s",
+		topology->nr_nodes, usable, source_name(daemon),
+		nm_policy_name(config->threads.policy), nm_gate_name(config->threads.gate),
+		nm_pin_name(config->threads.pin), config->threads.n, config->general.interval_s,
+		daemon->seed, dry_run ? "; dry run: nothing is changed" : "",
+		topology->nr_nodes < 2 ? "; one NUMA node: there is nothing to move" : "");
+	nm_entry_field(&entry, "VERSION", "%s", NM_VERSION);
+	nm_entry_field(&entry, "SOURCE", "%s", source_name(daemon));
+	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
+	nm_entry_field(&entry, "CPUS", "%u", usable);
+	nm_entry_field(&entry, "POLICY", "%s", nm_policy_name(config->threads.policy));
+	nm_entry_field(&entry, "GATE", "%s", nm_gate_name(config->threads.gate));
+	nm_entry_field(&entry, "PIN", "%s", nm_pin_name(config->threads.pin));
+	nm_entry_field(&entry, "LOTTERY", "%s", nm_lottery_name(config->threads.lottery));
+	nm_entry_field(&entry, "INJECT", "%s", nm_inject_name(config->sampling.inject));
+	nm_entry_field(&entry, "SEED", "%" PRIu64, daemon->seed);
+	nm_entry_field(&entry, "DRY_RUN", "%d", dry_run);
+	emit(daemon, &entry);
+}
+
+/* With no PMU here, what feeds us are page faults: say where they come from, or that none will
+ * come. */
+static void report_eyes(struct nm_daemon *daemon)
+{
+	enum nm_inject inject = daemon->config->sampling.inject;
+	if (daemon->balancing > 0 || inject != NM_INJECT_NONE)
+		return;
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+		  "kernel.numa_balancing is %s and sampling.inject is \"none\": only first touches "
+		  "of memory are "
+		  "seen, so threads whose memory is already there are not moved; to see repeated "
+		  "accesses, set "
+		  "sampling.inject in the configuration (numa-migrd.conf(5)) or sysctl "
+		  "kernel.numa_balancing=1",
+		  daemon->balancing == 0 ? "0" : "not offered by this kernel");
+}
+
+void nm_report_source(struct nm_daemon *daemon)
+{
+	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
+	for (size_t i = 0; i < status->problem_count; i++)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s", status->problems[i].text);
+	if (status->accesses)
+		report_eyes(daemon);
+}
+
+/* Names of daemons that also place threads or memory (peers.md): found by command. */
+static int note_mover(void *context, const char *name)
+{
+	struct nm_daemon *daemon = context;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	char path[64];
+	char comm[32];
+	if (name[0] < '0' || name[0] > '9')
+		return 0;
+	(void)snprintf(path, sizeof(path), "proc/%.20s/comm", name);
+	if (platform->ops->read_file(platform, NM_ROOT, path, comm, sizeof(comm)) <= 0)
+		return 0;
+	comm[strcspn(comm, "\n")] = '\0';
+	if (strcmp(comm, "numad") != 0 && strcmp(comm, "memtierd") != 0 &&
+	    strcmp(comm, "thanos") != 0)
+		return 0;
+	nm_report(daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
+		  "%s (pid %s) is running: it moves threads and memory as well; run only one of "
+		  "the two. Threads "
+		  "whose mask it changes are left to it",
+		  comm, name);
+	return 0;
+}
+
+void nm_report_coexistence(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	if (daemon->balancing > 0)
+		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
+			  "kernel.numa_balancing is %d: its hinting faults show who touches which "
+			  "memory; the "
+			  "kernel may move pages and threads as well, within the masks set here",
+			  daemon->balancing);
+	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_mover, daemon);
+}
+
+static struct nm_entry_context entry_context(const struct nm_daemon *daemon)
+{
+	return (struct nm_entry_context){
+		.seed = daemon->seed,
+		.policy = nm_policy_name(daemon->config->threads.policy),
+		.topology = daemon->pipeline.topology,
+		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
+	};
+}
+
+void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
+			 const struct nm_receipt *receipts)
+{
+	struct nm_entry_context context = entry_context(daemon);
+	struct nm_entry entry;
+	for (size_t i = 0; i < plan->count; i++) {
+		nm_entry_decision(&entry, &context, &plan->decisions[i], &receipts[i]);
+		emit(daemon, &entry);
+	}
+}
+
+void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verdicts)
+{
+	struct nm_entry_context context = entry_context(daemon);
+	struct nm_entry entry;
+	for (size_t i = 0; i < verdicts->count; i++) {
+		nm_entry_verdict(&entry, &context, &verdicts->items[i]);
+		emit(daemon, &entry);
+	}
+}
+
+/* The lease keeper's events; a thread that somebody else bound is given back here. */
+void nm_report_lease(void *context, const struct nm_lease_event *event)
+{
+	struct nm_daemon *daemon = context;
+	struct nm_entry entry;
+	if (event->kind == NM_LEASE_FOREIGN && daemon->pipeline.roster)
+		nm_roster_give_back(daemon->pipeline.roster, event->tid);
+	nm_entry_lease(&entry, event);
+	emit(daemon, &entry);
+}
+
+void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
+			     const struct nm_config_errors *errors)
+{
+	for (size_t i = 0; i < errors->count; i++)
+		nm_report(daemon, message, LOG_ERR, "%s", errors->text[i]);
+}
+
+static void describe_share(char *text, size_t size, double share)
+{
+	if (isnan(share))
+		(void)snprintf(text, size, "–");
+	else
+		(void)snprintf(text, size, "%.0f %%", share * 100);
+}
+
+static void write_summary(struct nm_daemon *daemon)
+{
+	struct nm_roster_counts roster = nm_roster_counts(daemon->pipeline.roster);
+	const struct nm_tally *tally = &daemon->tally;
+	char local[32];
+	struct nm_entry entry;
+
+	describe_share(local, sizeof(local), tally->local_share);
+	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
+	nm_entry_text(&entry,
+		      "%u threads of %u processes managed, %s of their sampled accesses local; so "
+		      "far %" PRIu64 " moves (%" PRIu64 " kept, %" PRIu64 " rolled back, %" PRIu64
+		      " withdrawn, %" PRIu64 " unproven), %" PRIu64 " refused, in %" PRIu64
+		      " intervals; %" PRIu64 " samples lost, %" PRIu64
+		      " journal entries suppressed; own cost %.2f %% of one CPU",
+		      roster.threads_managed, roster.processes_managed, local, tally->applied,
+		      tally->kept, tally->rolled_back, tally->withdrawn, tally->unproven,
+		      tally->failed, tally->intervals, daemon->counts.lost,
+		      nm_journal_suppressed(daemon->journal), tally->cpu_share * 100);
+	emit(daemon, &entry);
+}
+
+void nm_report_summary(struct nm_daemon *daemon)
+{
+	uint64_t now_ns = journal_clock_ns();
+	if (daemon->summary_ns == 0)
+		daemon->summary_ns = now_ns;
+	if (!daemon->pipeline.source || now_ns - daemon->summary_ns < SUMMARY_NS)
+		return;
+	daemon->summary_ns = now_ns;
+	write_summary(daemon);
+}
+
+void nm_report_status(struct nm_daemon *daemon)
+{
+	if (daemon->paused) {
+		(void)sd_notify(0, "STATUS=Paused: every mask is returned, nothing is sampled.");
+		return;
+	}
+	if (daemon->pipeline.topology->nr_nodes < 2) {
+		(void)sd_notify(0, "STATUS=One NUMA node: there is nothing to move.");
+		return;
+	}
+	if (!daemon->pipeline.source) {
+		(void)sd_notify(0, "STATUS=Blind: nothing can be sampled; see the journal.");
+		return;
+	}
+	char local[32];
+	describe_share(local, sizeof(local), daemon->tally.local_share);
+	(void)sd_notifyf(0,
+			 "STATUS=%u threads managed, %s of their accesses local; %" PRIu64
+			 " moves, %zu leases.",
+			 nm_roster_counts(daemon->pipeline.roster).threads_managed, local,
+			 daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
+}

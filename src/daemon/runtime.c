@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "numa-migrd/helper.h"
+#include "numa-migrd/ledger.h"
+
+#define DEFAULT_DIRECTORY "/run/numa-migrd"
+
+static int open_directory(void)
+{
+	/* Several directories would be separated by colons (systemd.exec(5)); the unit has one. */
+	const char *path = getenv("RUNTIME_DIRECTORY");
+	if (!path) {
+		path = DEFAULT_DIRECTORY;
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Whoever else can write there could make us set any mask of any thread. */
+static int check_directory(int fd)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if ((st.st_mode & 022) || (geteuid() != 0 && st.st_uid != geteuid()))
+		return -EPERM;
+	return 0;
+}
+
+int nm_runtime_open(int *ret)
+{
+	int fd = open_directory();
+	if (fd < 0)
+		return fd;
+	int r = check_directory(fd);
+	if (r == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	*ret = fd;
+	return 0;
+}
+
+static void report_restored(struct nm_daemon *daemon, int restored, unsigned failed)
+{
+	if (restored > 0 || failed > 0)
+		nm_report(daemon, NM_MESSAGE_RESTORE, failed ? LOG_WARNING : LOG_NOTICE,
+			  "after an end without a stop: %d masks returned, %u refused and kept in "
+			  "the ledger",
+			  restored, failed);
+}
+
+/* Run as root there is no helper that would have put the sysctl back. */
+static void restore_balancing(const struct nm_daemon *daemon)
+{
+	if (geteuid() != 0)
+		return;
+	struct nm_helper_context context = {
+		.config_path = daemon->options.config_path,
+		.state_path = NM_HELPER_STATE_PATH,
+		.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	};
+	if (context.proc_fd < 0)
+		return;
+	(void)nm_helper_restore(&context);
+	close(context.proc_fd);
+}
+
+/* A ledger that is no ledger cannot be replayed; it is set aside, so that the next start is not
+ * stuck. */
+static int set_aside(struct nm_daemon *daemon)
+{
+	if (renameat(daemon->runtime_directory, NM_LEDGER_NAME, daemon->runtime_directory,
+		     NM_LEDGER_NAME ".bad") < 0)
+		return -errno;
+	nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
+		  "the ledger of the last run is not readable and was set aside as ledger.bad in "
+		  "the runtime "
+		  "directory: masks narrowed by that run may still stand; taskset -acp lists them");
+	return 0;
+}
+
+int nm_runtime_restore(struct nm_daemon *daemon)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
+	struct nm_topology_source source = {0};
+	struct nm_platform_options options = {.root_path = "/"};
+	unsigned failed = 0;
+	char error[256];
+
+	restore_balancing(daemon);
+	int r = nm_platform_linux_new(&options, &platform);
+	if (r < 0)
+		return r;
+	r = nm_topology_load(&source, error, sizeof(error), &topology);
+	if (r < 0)
+		return r;
+	r = nm_machine_read_boot_id(platform, daemon->boot_id, sizeof(daemon->boot_id));
+	if (r < 0)
+		return r;
+	r = nm_restore(platform, topology, daemon->runtime_directory, daemon->boot_id,
+		       nm_report_lease, daemon, &failed);
+	if (r == -EBADMSG || r == -EPERM || r == -EFBIG)
+		return set_aside(daemon);
+	if (r < 0)
+		return r;
+	report_restored(daemon, r, failed);
+	return 0;
+}

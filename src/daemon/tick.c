@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* One interval: sample → metrics → snapshot → verify → policy → plan → actuate → journal. */
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "daemon.h"
+
+/* What one sample costs the thread it was taken of (sampling.md section 3: +0.5 to 0.6 µs). */
+#define SAMPLE_COST_NS 600
+/* What one fault that we injected costs it in all: the fault itself and its sample. */
+#define INJECTED_FAULT_COST_NS 2300
+
+/* ---- sample ---- */
+
+static void keep_event(void *context, const struct nm_task_event *event)
+{
+	struct nm_daemon *daemon = context;
+	/* Out of memory: like a record that the kernel lost. */
+	if (nm_reserve((void **)&daemon->events, &daemon->events_capacity, daemon->nr_events,
+		       sizeof(*daemon->events)) < 0) {
+		nm_actuator_records_lost(daemon->pipeline.actuator);
+		return;
+	}
+	daemon->events[daemon->nr_events++] = *event;
+}
+
+static void keep_sample(void *context, const struct nm_sample *sample)
+{
+	struct nm_daemon *daemon = context;
+	nm_metrics_add(daemon->pipeline.metrics, sample);
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct nm_task_event *left = a;
+	const struct nm_task_event *right = b;
+	if (left->time_ns != right->time_ns)
+		return left->time_ns < right->time_ns ? -1 : 1;
+	return (left > right) - (left < right);
+}
+
+/* Rings are emptied one after another, yet a thread must be known before its children. */
+static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (daemon->nr_events)
+		qsort(daemon->events, daemon->nr_events, sizeof(*daemon->events), compare_events);
+	for (size_t i = 0; i < daemon->nr_events; i++) {
+		const struct nm_task_event *event = &daemon->events[i];
+		nm_actuator_task_event(pipeline->actuator, event, now_ns);
+		nm_roster_task_event(pipeline->roster, event, now_ns);
+		if (event->kind == NM_TASK_EXIT)
+			nm_metrics_forget(pipeline->metrics, event->tid);
+	}
+	daemon->nr_events = 0;
+}
+
+void nm_drain(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (!pipeline->source)
+		return;
+	struct nm_sample_sink sink = {
+		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
+	(void)nm_source_drain(pipeline->source, &sink);
+	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
+}
+
+/* ---- metrics ---- */
+
+static double history_keep(const struct nm_config *config, uint64_t interval_ns)
+{
+	if (config->sampling.history_s <= 0)
+		return 0;
+	return exp2(-(double)interval_ns / (config->sampling.history_s * (double)NM_NSEC_PER_SEC));
+}
+
+static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
+			  const struct nm_figures **ret)
+{
+	const struct nm_source_status *status =
+		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
+	double run_sample_ns = status && status->runs ? status->run_sample_ns : 0;
+	return nm_metrics_close(daemon->pipeline.metrics, interval_ns, run_sample_ns,
+				history_keep(daemon->config, interval_ns), ret);
+}
+
+static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	double local = 0;
+	double total = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (thread->home_node < 0 || !(thread->access_total > 0))
+			continue;
+		local += thread->accesses[thread->home_node];
+		total += thread->access_total;
+	}
+	daemon->tally.local_share = total > 0 ? local / total : (double)NAN;
+}
+
+/* ---- verify ---- */
+
+static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		nm_roster_bar(daemon->pipeline.roster, verdict->threads[i].tid, until);
+}
+
+static void withdraw(struct nm_daemon *daemon, const struct nm_verdict *verdict, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator, verdict->threads[i].tid,
+						now_ns);
+}
+
+static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_verdict *verdict, struct nm_plan *plan)
+{
+	struct nm_rollback rollback;
+	switch (verdict->kind) {
+	case NM_VERDICT_KEPT:
+		daemon->tally.kept++;
+		return 0;
+	case NM_VERDICT_UNPROVEN:
+		daemon->tally.unproven++;
+		return 0;
+	case NM_VERDICT_WITHDRAWN:
+		daemon->tally.withdrawn++;
+		bar_threads(daemon, verdict);
+		withdraw(daemon, verdict, snapshot->time_ns);
+		return 0;
+	case NM_VERDICT_ROLLED_BACK:
+		daemon->tally.rolled_back++;
+		bar_threads(daemon, verdict);
+		rollback = nm_verdict_rollback(verdict);
+		return nm_plan_add_rollback(snapshot, daemon->config, &rollback,
+					    &daemon->next_decision, plan);
+	}
+	return 0;
+}
+
+static int judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
+{
+	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
+	int r = nm_verifier_judge(daemon->pipeline.verifier, snapshot, daemon->config, &verdicts);
+	if (r < 0)
+		return r;
+	nm_report_verdicts(daemon, &verdicts);
+	for (size_t i = 0; r == 0 && i < verdicts.count; i++)
+		r = follow_verdict(daemon, snapshot, &verdicts.items[i], plan);
+	return r;
+}
+
+/* ---- policy and plan ---- */
+
+/* A tick that rolls back proposes nothing: its effect is to be seen first. */
+static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		   struct nm_plan *plan)
+{
+	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};
+	if (daemon->config->threads.policy == NM_POLICY_NONE || plan->count > 0)
+		return 0;
+	int r = nm_lbma_propose(snapshot, daemon->config, &daemon->rng, &proposals);
+	if (r < 0)
+		return r;
+	return nm_plan_build(snapshot, daemon->config, &proposals, &daemon->next_decision, plan);
+}
+
+/* ---- actuate ---- */
+
+/* What was refused is not asked for again at once; a mask we did not know is read again. */
+static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *decision,
+			 const struct nm_receipt *receipt)
+{
+	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		if (receipt->steps[i].error == -ESTALE)
+			nm_roster_recheck(daemon->pipeline.roster, decision->steps[i].tid);
+		nm_roster_bar(daemon->pipeline.roster, decision->steps[i].tid, until);
+	}
+}
+
+static int act(struct nm_daemon *daemon, const struct nm_plan *plan, uint64_t now_ns)
+{
+	if (plan->count == 0)
+		return 0;
+	nm_autofree struct nm_receipt *receipts = calloc(plan->count, sizeof(*receipts));
+	if (!receipts)
+		return -ENOMEM;
+	nm_actuator_run(daemon->pipeline.actuator, plan, now_ns, receipts);
+	nm_report_decisions(daemon, plan, receipts);
+
+	int r = 0;
+	for (size_t i = 0; i < plan->count; i++) {
+		daemon->tally.decisions++;
+		daemon->tally.applied += receipts[i].applied;
+		daemon->tally.failed += !receipts[i].applied;
+		if (!receipts[i].applied)
+			heed_refusal(daemon, &plan->decisions[i], &receipts[i]);
+		else if (r == 0)
+			r = nm_verifier_add(daemon->pipeline.verifier, &plan->decisions[i]);
+	}
+	return r;
+}
+
+/* ---- own cost ---- */
+
+/* The processor time of this process, in ns. */
+static uint64_t own_cpu_ns(void)
+{
+	struct rusage usage;
+	if (getrusage(RUSAGE_SELF, &usage) < 0)
+		return 0;
+	uint64_t seconds = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec);
+	uint64_t micros = (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	return seconds * NM_NSEC_PER_SEC + micros * 1000;
+}
+
+/* Own processor time, and what sampling costs the threads that are sampled (design, "Budgets"). */
+static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
+{
+	if (!daemon->pipeline.source)
+		return;
+	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
+	uint64_t samples = status->counts.samples - daemon->counts.samples;
+	uint64_t own_ns = own_cpu_ns();
+	bool injecting = daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY;
+	uint64_t caused_ns = samples * (injecting ? INJECTED_FAULT_COST_NS : SAMPLE_COST_NS);
+
+	if (status->counts.lost > daemon->counts.lost)
+		nm_actuator_records_lost(daemon->pipeline.actuator);
+	daemon->tally.cpu_share =
+		(double)(own_ns - daemon->own_cpu_ns + caused_ns) / (double)interval_ns;
+	daemon->own_cpu_ns = own_ns;
+	daemon->counts = status->counts;
+	if (nm_source_control_cost(daemon->pipeline.source, daemon->tally.cpu_share))
+		nm_report(
+			daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+			"sampling periods changed to one run sample per %.1f ms of CPU time and "
+			"one of %llu "
+			"page faults: the last interval cost %.2f %% of one CPU, the limit is %.2f "
+			"%%",
+			nm_source_status(daemon->pipeline.source)->run_sample_ns / 1e6,
+			(unsigned long long)nm_source_status(daemon->pipeline.source)->fault_period,
+			daemon->tally.cpu_share * 100, daemon->config->sampling.overhead_percent);
+}
+
+/* ---- the whole ---- */
+
+static void tend_leases(struct nm_daemon *daemon, const struct nm_figures *figures,
+			size_t nr_figures, uint64_t now_ns)
+{
+	struct nm_tend_input input = {
+		.figures = figures,
+		.nr_figures = nr_figures,
+		.expiry_ns = (uint64_t)(daemon->config->threads.lease_expiry_s *
+					(double)NM_NSEC_PER_SEC),
+		.now_ns = now_ns,
+	};
+	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
+	nm_actuator_tend(daemon->pipeline.actuator, &input);
+}
+
+static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, size_t nr_figures,
+		  uint64_t now_ns)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
+	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	struct nm_snapshot_input input = {
+		.interval = daemon->tally.intervals,
+		.time_ns = now_ns,
+		.topology = daemon->pipeline.topology,
+		.config = daemon->config,
+		.figures = figures,
+		.nr_figures = nr_figures,
+		.busy_share = daemon->busy_share,
+	};
+	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
+
+	int r = nm_snapshot_build(&input, &snapshot);
+	if (r < 0)
+		return r;
+	tally_locality(daemon, snapshot);
+	r = judge(daemon, snapshot, &plan);
+	if (r == 0)
+		r = propose(daemon, snapshot, &plan);
+	return r < 0 ? r : act(daemon, &plan, now_ns);
+}
+
+int nm_tick(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	const struct nm_figures *figures = NULL;
+	uint64_t now_ns = pipeline->platform->ops->now_ns(pipeline->platform);
+	uint64_t interval_ns = now_ns - daemon->last_tick_ns;
+
+	if (daemon->paused)
+		return 0;
+	daemon->last_tick_ns = now_ns;
+	daemon->tally.intervals++;
+	nm_machine_follow_topology(daemon);
+	nm_machine_read_load(daemon);
+	nm_drain(daemon);
+
+	int count = close_interval(daemon, interval_ns, &figures);
+	if (count < 0)
+		return count;
+	int r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
+	if (r == 0)
+		r = decide(daemon, figures, (size_t)count, now_ns);
+	tend_leases(daemon, figures, (size_t)count, now_ns);
+
+	nm_inject(daemon);
+	if (pipeline->source)
+		nm_source_follow_load(pipeline->source, daemon->busy_share, daemon->nr_cpus);
+	control_cost(daemon, interval_ns);
+	return r;
+}
