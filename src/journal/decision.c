@@ -161,7 +161,7 @@ static const char *consequence(int error)
 	case -ESRCH:
 		return "the thread had ended, nothing was changed";
 	case -ESTALE:
-		return "somebody else had changed its mask, the thread is theirs again";
+		return "somebody else had changed its mask meanwhile, nothing was done";
 	case -EROFS:
 		return "the ledger cannot be written, and without it nothing is changed: "
 		       "see the owner and free space of /run/numa-migrd";

@@ -217,7 +217,7 @@ static void test_refusals_say_who_and_what_follows(void **state)
 		const char *follows;
 		int priority;
 	} cases[] = {
-		{-ESRCH, "had ended", LOG_INFO},  {-ESTALE, "theirs again", LOG_INFO},
+		{-ESRCH, "had ended", LOG_INFO},  {-ESTALE, "somebody else", LOG_INFO},
 		{-EROFS, "ledger", LOG_WARNING},  {-EPERM, "CAP_SYS_NICE", LOG_WARNING},
 		{-EINVAL, "cpuset", LOG_WARNING}, {-ENOMEM, "stays where it was", LOG_WARNING},
 	};
