@@ -156,28 +156,37 @@ static struct client *make_place(struct nm_helper_server *server)
 	return oldest;
 }
 
+/* On success the connection belongs to the event source. */
+static int adopt(struct nm_helper_server *server, sd_event *event, int socket)
+{
+	int r = check_peer(server, socket);
+
+	if (r < 0)
+		return r;
+	struct client *client = make_place(server);
+	r = sd_event_add_io(event, &client->source, socket, EPOLLIN, on_client, client);
+	if (r < 0)
+		return r;
+	(void)sd_event_source_set_io_fd_own(client->source, 1);
+	client->number = ++server->arrivals;
+	idle_watch(server);
+	return 0;
+}
+
 static int on_connection(sd_event_source *listener, int fd, uint32_t revents, void *context)
 {
 	struct nm_helper_server *server = context;
-	nm_auto(closep) int socket = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int socket = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	(void)revents;
-	int r = socket < 0 ? -errno : check_peer(server, socket);
-	if (r < 0) {
-		failed(server, 0, r == -EAGAIN ? 0 : r);
+	if (socket < 0) {
+		failed(server, 0, errno == EAGAIN ? 0 : -errno);
 		return 0;
 	}
-	struct client *client = make_place(server);
-	r = sd_event_add_io(sd_event_source_get_event(listener), &client->source, socket, EPOLLIN,
-			    on_client, client);
-	if (r < 0) {
-		failed(server, 0, r);
-		return 0;
-	}
-	(void)sd_event_source_set_io_fd_own(client->source, 1);
-	socket = -1;
-	client->number = ++server->arrivals;
-	idle_watch(server);
+	int r = adopt(server, sd_event_source_get_event(listener), socket);
+	if (r < 0)
+		close(socket);
+	failed(server, 0, r);
 	return 0;
 }
 

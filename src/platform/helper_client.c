@@ -16,9 +16,11 @@ int nm_helper_connect(const char *socket_path)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const struct timeval limit = {.tv_sec = TIMEOUT_S};
 
-	if (strlen(socket_path) >= sizeof(address.sun_path))
+	size_t length = strlen(socket_path);
+
+	if (length >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(address.sun_path, socket_path);
+	memcpy(address.sun_path, socket_path, length);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
@@ -27,9 +29,7 @@ int nm_helper_connect(const char *socket_path)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	int taken = fd;
-	fd = -1;
-	return taken;
+	return nm_take_fd(&fd);
 }
 
 static int received_fd(struct msghdr *message)
@@ -86,7 +86,6 @@ int nm_helper_call(int socket, const struct nm_helper_request *request, int *ret
 	bool has_fd = fd >= 0, wants_fd = reply.result == 0 && request->act == NM_HELPER_OPEN_EVENT;
 	if (reply.version != NM_HELPER_VERSION || reply.result > 0 || has_fd != wants_fd)
 		return -EPROTO;
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = nm_take_fd(&fd);
 	return reply.result;
 }

@@ -19,6 +19,18 @@ struct state {
 	int old, ours;
 };
 
+/* Reads a small number that ends in `end`; returns what follows, or NULL. */
+static const char *parse_number(const char *text, char end, int *ret)
+{
+	char *after;
+	long number = strtol(text, &after, 10);
+
+	if (after == text || *after != end || number < 0 || number > INT_MAX)
+		return NULL;
+	*ret = (int)number;
+	return after + 1;
+}
+
 static int sysctl_read(int proc_fd, int *ret)
 {
 	char text[32];
@@ -26,7 +38,7 @@ static int sysctl_read(int proc_fd, int *ret)
 
 	if (r < 0)
 		return r;
-	return sscanf(text, "%d", ret) == 1 ? 0 : -EPROTO;
+	return parse_number(text, '\n', ret) ? 0 : -EPROTO;
 }
 
 static int sysctl_write(int proc_fd, int value)
@@ -44,15 +56,18 @@ static int state_load(const char *path, struct state *ret)
 	nm_auto(nm_closep) int fd = -1;
 	struct stat status;
 	struct state state;
-	char text[32], end;
+	char text[32];
 
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? -ENOENT : -EINVAL;
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid())
 		return -EINVAL;
-	if (nm_read_all(fd, text, sizeof(text)) < 0 ||
-	    sscanf(text, "%d %d%c", &state.old, &state.ours, &end) != 3 || end != '\n')
+	if (nm_read_all(fd, text, sizeof(text)) < 0)
+		return -EINVAL;
+	const char *rest = parse_number(text, ' ', &state.old);
+	rest = rest ? parse_number(rest, '\n', &state.ours) : NULL;
+	if (!rest || *rest)
 		return -EINVAL;
 	*ret = state;
 	return 0;

@@ -83,9 +83,7 @@ static int open_root_config(const char *path)
 	if (!S_ISREG(status.st_mode) || status.st_uid != 0 ||
 	    (status.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;
-	int taken = fd;
-	fd = -1;
-	return taken;
+	return nm_take_fd(&fd);
 }
 
 static int require_inject(const struct nm_helper_context *context, enum nm_inject wanted)

@@ -16,6 +16,15 @@ static inline void nm_closep(int *fd)
 		close(*fd);
 }
 
+/* Hands over a descriptor: returns it and leaves -1 behind. */
+static inline int nm_take_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
 /* Opens an event of the fixed list on one CPU for all processes. Returns the fd or -errno. */
 int nm_event_open(enum nm_event_kind kind, int cpu, uint64_t period);
 

@@ -192,27 +192,41 @@ struct zone_parser {
 	const struct nm_topology *topology;
 	uint64_t page_bytes;
 	int node; /* of the zone being read; -1 = none of ours */
-	unsigned long long spanned;
+	uint64_t spanned;
 };
+
+/* The number after a word at the line's beginning; false where another word is there. */
+static bool number_after(const char *line, const char *word, uint64_t *ret)
+{
+	char *end;
+
+	line += strspn(line, " ");
+	if (strncmp(line, word, strlen(word)) != 0)
+		return false;
+	line += strlen(word);
+	uint64_t number = strtoull(line, &end, 10);
+	if (end == line)
+		return false;
+	*ret = number;
+	return true;
+}
 
 /* "spanned" comes before "start_pfn" in each zone (proc(5); mm/vmstat.c). */
 static int parse_zone_line(struct zone_parser *zone, const char *line, struct ranges *spans)
 {
-	unsigned long long start_pfn;
-	unsigned os_id;
+	uint64_t number;
 
-	if (sscanf(line, "Node %u, zone", &os_id) == 1) {
-		zone->node = nm_topology_node_index(zone->topology, os_id);
+	if (number_after(line, "Node ", &number)) {
+		zone->node = nm_topology_node_index(zone->topology, (unsigned)number);
 		zone->spanned = 0;
 		return 0;
 	}
-	if (sscanf(line, " spanned %llu", &zone->spanned) == 1)
+	if (number_after(line, "spanned ", &zone->spanned))
 		return 0;
-	if (sscanf(line, " start_pfn: %llu", &start_pfn) != 1 || zone->node < 0 || !zone->spanned)
+	if (!number_after(line, "start_pfn:", &number) || zone->node < 0 || !zone->spanned)
 		return 0;
-	return add(spans,
-		   (struct range){start_pfn * zone->page_bytes,
-				  (start_pfn + zone->spanned) * zone->page_bytes, zone->node});
+	return add(spans, (struct range){number * zone->page_bytes,
+					 (number + zone->spanned) * zone->page_bytes, zone->node});
 }
 
 static int load_spans(struct ranges *spans, const struct nm_topology *topology, int root)

@@ -75,11 +75,11 @@ static void server_stop(struct served *s)
 
 static int setup(void **state)
 {
-	struct served *s = calloc(1, sizeof(*s));
 	void *fixture = NULL;
 
 	if (helper_fixture_setup(&fixture))
 		return 1;
+	struct served *s = calloc(1, sizeof(*s));
 	s->f = fixture;
 	(void)chmod(s->f->root, 0711);
 	fixture_file(s->f->root, "numa-migrd.conf", CONFIG_BALANCING);
@@ -171,7 +171,7 @@ static void no_request_ends_the_connection(void **state)
 	struct served *s = *state;
 	char bytes[sizeof(struct nm_helper_request) + 1];
 	const size_t sizes[] = {1, sizeof(bytes) - 2, sizeof(bytes)};
-	struct nm_helper_reply reply;
+	struct nm_helper_reply reply = {0};
 
 	server_start(s, IDLE_US);
 	memset(bytes, 0xa5, sizeof(bytes));
@@ -269,7 +269,7 @@ static void starting_restores(void **state)
 static void the_oldest_of_too_many_goes(void **state)
 {
 	struct served *s = *state;
-	int fds[NM_HELPER_CLIENTS_MAX + 1];
+	int fds[NM_HELPER_CLIENTS_MAX + 1] = {0};
 
 	server_start(s, IDLE_US);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(fds); i++) {

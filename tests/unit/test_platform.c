@@ -264,9 +264,10 @@ static void events_open_on_a_cpu(void **state)
 	assert_true(fcntl(clock, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(p->ops->event_map(p, leader, RING_BYTES, &ring), 0);
 	assert_int_equal(((struct perf_event_mmap_page *)ring)->data_size, RING_BYTES);
-	assert_int_equal(
-		p->ops->event_ioctl(p, clock, PERF_EVENT_IOC_SET_OUTPUT, (void *)(intptr_t)leader),
-		0);
+	assert_int_equal(p->ops->event_ioctl(
+				 p, clock, PERF_EVENT_IOC_SET_OUTPUT,
+				 (void *)(intptr_t)leader /* NOLINT(performance-no-int-to-ptr) */),
+			 0);
 	assert_int_equal(p->ops->event_ioctl(p, clock, PERF_EVENT_IOC_ID, &id), 0);
 	assert_true(id != 0);
 	assert_int_equal(p->ops->event_read(p, clock, &count, sizeof(count)), sizeof(count));
