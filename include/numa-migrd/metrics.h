@@ -14,12 +14,16 @@ struct nm_figures {
 	uint32_t pid, tid;
 	uint32_t run_samples;
 	double run_share;      /* of one CPU, 0–1; NaN where runs are not sampled */
-	int home_cpu;          /* where most of its run samples fell (tie: the latest); -1: did not run */
+	/*
+	 * Where most of its run samples fell (tie: the latest); -1: did not run. Of a thread that ran on
+	 * more than four CPUs it is a frequent one on the node where it ran most.
+	 */
+	int home_cpu;
 	int home_node;         /* node of home_cpu, -1 when unknown */
 	double home_node_share; /* share of its run samples on home_node */
 	double access_total;   /* Σ_k accesses, in the window (history half-life) */
 	uint32_t access_new;   /* access samples in this interval */
-	double local_share;    /* accesses[home_node] / total; NaN without accesses */
+	double local_share;    /* accesses[home_node] / total; NaN without accesses or home node */
 	const double *accesses; /* nr_nodes values of the window; valid until the next nm_metrics_* call */
 	const uint32_t *fresh;  /* nr_nodes access samples of this interval alone: what a verdict rests on */
 };

@@ -99,15 +99,15 @@ static int open_leader(struct nm_source *source, struct nm_ring *ring)
 static int join(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind, int fd)
 {
 	struct nm_platform *platform = source->platform;
-	uint64_t id;
+	/* ioctl(2) takes this one as a number. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	void *leader = (void *)(intptr_t)ring->fds[NM_EVENT_SIDEBAND];
+	uint64_t id = 0;
 	int r = 0;
 
 	if (kind != NM_EVENT_SIDEBAND)
-		r = platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_SET_OUTPUT,
-					       (void *)(intptr_t)ring->fds[NM_EVENT_SIDEBAND]);
-	if (r < 0)
-		return r;
-	r = platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_ID, &id);
+		r = platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_SET_OUTPUT, leader);
+	if (r == 0)
+		r = platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_ID, &id);
 	if (r < 0)
 		return r;
 	ring->layout.events[ring->layout.count].id = id;
@@ -265,13 +265,12 @@ static int grow_rings(struct nm_source *source, unsigned nr_cpus)
 	return 0;
 }
 
-static int source_new(struct nm_platform *platform, const struct nm_config *config,
-		      struct nm_source **ret)
+static struct nm_source *source_new(struct nm_platform *platform, const struct nm_config *config)
 {
-	nm_auto(nm_source_freep) struct nm_source *source = calloc(1, sizeof(*source));
+	struct nm_source *source = calloc(1, sizeof(*source));
 
 	if (!source)
-		return -ENOMEM;
+		return NULL;
 	source->platform = platform;
 	source->choice = config->sampling.source;
 	source->cap_share = config->sampling.overhead_percent / 100.0;
@@ -283,11 +282,17 @@ static int source_new(struct nm_platform *platform, const struct nm_config *conf
 	source->ring_bytes = (size_t)config->sampling.ring_kb * 1024;
 	if (source->ring_bytes < page_bytes())
 		source->ring_bytes = page_bytes();
+	source->epoll = -1;
+	return source;
+}
+
+static int prepare(struct nm_source *source, const struct nm_topology *topology)
+{
 	source->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (source->epoll < 0)
 		return -errno;
-	*ret = NM_TAKE(source);
-	return 0;
+	raise_file_limit();
+	return grow_rings(source, topology->nr_cpus);
 }
 
 /* The reason why nothing at all is open: its errno, and in words. */
@@ -312,7 +317,7 @@ static unsigned open_count(const struct nm_source *source)
 
 static void open_missing(struct nm_source *source, const struct nm_topology *topology)
 {
-	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
 		if (hwloc_bitmap_isset(topology->usable, cpu) && !source->rings[cpu].map)
 			ring_open(source, cpu);
 }
@@ -321,16 +326,13 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 		   const struct nm_config *config, char *error, size_t error_size,
 		   struct nm_source **ret)
 {
-	nm_auto(nm_source_freep) struct nm_source *source = NULL;
+	nm_auto(nm_source_freep) struct nm_source *source = source_new(platform, config);
 
-	int r = source_new(platform, config, &source);
-	if (r == 0)
-		r = grow_rings(source, topology->nr_cpus);
+	int r = source ? prepare(source, topology) : -ENOMEM;
 	if (r < 0) {
 		snprintf(error, error_size, "Sampling could not begin: %s.", strerrordesc_np(-r));
 		return r;
 	}
-	raise_file_limit();
 	if (source->choice != NM_SOURCE_NONE) {
 		choose_run_kind(source, topology);
 		open_missing(source, topology);

@@ -20,7 +20,7 @@
 #define THREADS_PER_PROCESS 20U
 #define NODES 8U
 #define REPETITIONS 15U
-#define RING_BYTES (512U * 1024U)
+#define RING_BYTES ((size_t)512 * 1024)
 #define RECORD_MOST 56U
 
 enum { ID_CLOCK = 1, ID_FAULT_MIN, ID_FAULT_MAJ, ID_SIDEBAND, IDS };
@@ -264,7 +264,7 @@ static void bench_replay(void)
 	for (unsigned i = 0; i < REPETITIONS; i++) {
 		for (unsigned cpu = 0; cpu < CPUS; cpu++)
 			world.tails[cpu] = world.rings[cpu].head;
-		fill(&world, CPUS * PER_CPU, RING_BYTES / 4);
+		fill(&world, (size_t)CPUS * PER_CPU, RING_BYTES / 4);
 		double begin = bench_cpu_ns();
 		struct nm_ring_counts counts = drain(&world);
 		double drained = bench_cpu_ns();

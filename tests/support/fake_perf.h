@@ -220,18 +220,26 @@ static inline struct fake_event *fake_find(struct fake_perf *fake, enum nm_event
 	return NULL;
 }
 
-/* The id that the event's records carry; 0 where there is no such event. */
-static inline uint64_t fake_id(struct fake_perf *fake, enum nm_event_kind kind, int cpu)
+/* The same for one that must be there. */
+static inline struct fake_event *fake_get(struct fake_perf *fake, enum nm_event_kind kind, int cpu)
 {
 	struct fake_event *event = fake_find(fake, kind, cpu);
 
-	return event ? 1000 + (uint64_t)(event - fake->events) : 0;
+	if (!event)
+		abort();
+	return event;
+}
+
+/* The id that the event's records carry. */
+static inline uint64_t fake_id(struct fake_perf *fake, enum nm_event_kind kind, int cpu)
+{
+	return 1000 + (uint64_t)(fake_get(fake, kind, cpu) - fake->events);
 }
 
 /* A CPU's ring to write records to; fake_publish() shows them to the reader. */
 static inline struct record_ring fake_ring(struct fake_perf *fake, int cpu)
 {
-	struct fake_event *leader = fake_find(fake, NM_EVENT_SIDEBAND, cpu);
+	struct fake_event *leader = fake_get(fake, NM_EVENT_SIDEBAND, cpu);
 	struct perf_event_mmap_page *page = (void *)leader->map;
 
 	return (struct record_ring){.bytes = leader->map + FAKE_PAGE,
@@ -241,7 +249,7 @@ static inline struct record_ring fake_ring(struct fake_perf *fake, int cpu)
 
 static inline struct perf_event_mmap_page *fake_page(struct fake_perf *fake, int cpu)
 {
-	return (void *)fake_find(fake, NM_EVENT_SIDEBAND, cpu)->map;
+	return (void *)fake_get(fake, NM_EVENT_SIDEBAND, cpu)->map;
 }
 
 static inline void fake_publish(struct fake_perf *fake, int cpu, const struct record_ring *ring)

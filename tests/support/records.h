@@ -4,6 +4,7 @@
 #define NUMA_MIGRD_TESTS_RECORDS_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -15,8 +16,11 @@ struct record_ring {
 
 static inline void record_put(struct record_ring *ring, const void *data, size_t size)
 {
-	for (size_t i = 0; i < size; i++)
-		ring->bytes[(ring->head + i) & (ring->size - 1)] = ((const uint8_t *)data)[i];
+	size_t offset = ring->head & (ring->size - 1);
+	size_t first = size < ring->size - offset ? size : ring->size - offset;
+
+	memcpy(ring->bytes + offset, data, first);
+	memcpy(ring->bytes, (const uint8_t *)data + first, size - first);
 	ring->head += size;
 }
 

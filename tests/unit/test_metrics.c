@@ -34,6 +34,7 @@ static int set_up_four_nodes(void **state)
 {
 	static struct fixture fixture;
 
+	fixture = (struct fixture){0};
 	*state = &fixture;
 	return set_up(&fixture, 4, 16);
 }
@@ -457,7 +458,7 @@ static void retarget_starts_anew(void **state)
 
 static void a_single_node_is_all_local(void **state)
 {
-	struct fixture f;
+	struct fixture f = {0};
 	void *single = &f;
 
 	(void)state;

@@ -22,11 +22,10 @@ static void opens_all_on_every_cpu(void **state)
 	assert_int_equal(f->fake->open_count, CPUS * EVENTS_PER_CPU);
 	assert_int_equal(f->fake->map_count, CPUS);
 	for (int cpu = 0; cpu < CPUS; cpu++) {
-		struct fake_event *leader = fake_find(f->fake, NM_EVENT_SIDEBAND, cpu);
-		struct fake_event *clock = fake_find(f->fake, NM_EVENT_CLOCK, cpu);
-		struct fake_event *minor = fake_find(f->fake, NM_EVENT_FAULT_MIN, cpu);
-		struct fake_event *major = fake_find(f->fake, NM_EVENT_FAULT_MAJ, cpu);
-		assert_true(leader && clock && minor && major);
+		struct fake_event *leader = fake_get(f->fake, NM_EVENT_SIDEBAND, cpu);
+		struct fake_event *clock = fake_get(f->fake, NM_EVENT_CLOCK, cpu);
+		struct fake_event *minor = fake_get(f->fake, NM_EVENT_FAULT_MIN, cpu);
+		struct fake_event *major = fake_get(f->fake, NM_EVENT_FAULT_MAJ, cpu);
 		assert_true(leader->enabled && clock->enabled && minor->enabled && major->enabled);
 		assert_int_equal(leader->period, 4 * f->page); /* woken at a quarter */
 		assert_int_equal(clock->period, CLOCK_PERIOD);
@@ -173,7 +172,7 @@ static void a_smaller_ring_where_memory_may_not_be_locked(void **state)
 	assert_int_equal(nm_source_status(f->source)->cpus_open, CPUS);
 	assert_true(told(f, -EPERM, NM_EVENT_SIDEBAND, CPUS, "kernel.perf_event_mlock_kb"));
 	assert_int_equal(fake_ring(f->fake, 1).size, 4 * f->page);
-	assert_int_equal(fake_find(f->fake, NM_EVENT_SIDEBAND, 1)->period, f->page);
+	assert_int_equal(fake_get(f->fake, NM_EVENT_SIDEBAND, 1)->period, f->page);
 }
 
 static void no_ring_at_all(void **state)
@@ -282,7 +281,7 @@ static void wakes_through_its_fd(void **state)
 	open_source(f);
 	struct pollfd waiting = {.fd = nm_source_fd(f->source), .events = POLLIN};
 	assert_int_equal(poll(&waiting, 1, 0), 0);
-	struct fake_event *leader = fake_find(f->fake, NM_EVENT_SIDEBAND, 3);
+	struct fake_event *leader = fake_get(f->fake, NM_EVENT_SIDEBAND, 3);
 	assert_int_equal(eventfd_write((int)(leader - f->fake->events), 1), 0);
 	assert_int_equal(poll(&waiting, 1, 1000), 1);
 }
@@ -294,18 +293,18 @@ static void follows_hotplug(void **state)
 	struct fixture *f = *state;
 
 	open_source(f);
-	struct fake_event *kept = fake_find(f->fake, NM_EVENT_CLOCK, 0);
+	struct fake_event *kept = fake_get(f->fake, NM_EVENT_CLOCK, 0);
 	hwloc_bitmap_clr(f->topology->usable, 1);
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
 	assert_int_equal(f->fake->open_count, (CPUS - 1) * EVENTS_PER_CPU);
 	assert_null(fake_find(f->fake, NM_EVENT_CLOCK, 1));
-	assert_ptr_equal(fake_find(f->fake, NM_EVENT_CLOCK, 0), kept);
+	assert_ptr_equal(fake_get(f->fake, NM_EVENT_CLOCK, 0), kept);
 
 	nm_auto(nm_topology_freep) struct nm_topology *larger = machine_topology(2, 16);
 	assert_non_null(larger);
 	assert_int_equal(nm_source_retarget(f->source, larger), 0);
 	assert_int_equal(nm_source_status(f->source)->cpus_open, 16);
-	assert_true(fake_find(f->fake, NM_EVENT_CLOCK, 15)->enabled);
+	assert_true(fake_get(f->fake, NM_EVENT_CLOCK, 15)->enabled);
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
 	assert_int_equal(nm_source_status(f->source)->cpus_open, CPUS - 1);
 }

@@ -26,7 +26,7 @@ static void cycles_where_they_count(void **state)
 	assert_true(fabs(status->run_sample_ns - 1e7) < 1000.0);
 	assert_int_equal(f->fake->open_count, CPUS * EVENTS_PER_CPU);
 	assert_null(fake_find(f->fake, NM_EVENT_CLOCK, 0));
-	assert_true(fake_find(f->fake, NM_EVENT_CYCLES, 3)->enabled);
+	assert_true(fake_get(f->fake, NM_EVENT_CYCLES, 3)->enabled);
 }
 
 static void no_cycles_where_another_holds_the_counter(void **state)
@@ -86,14 +86,14 @@ static void the_clock_stands_in_on_a_cpu_without_cycles(void **state)
 	assert_non_null(fake_find(f->fake, NM_EVENT_CLOCK, 0));
 	assert_null(fake_find(f->fake, NM_EVENT_CYCLES, 0));
 	assert_non_null(fake_find(f->fake, NM_EVENT_CYCLES, 1));
-	assert_int_equal(fake_find(f->fake, NM_EVENT_CLOCK, 0)->period, CLOCK_PERIOD);
+	assert_int_equal(fake_get(f->fake, NM_EVENT_CLOCK, 0)->period, CLOCK_PERIOD);
 }
 
 /* ---- load ---- */
 
 static bool ticks(struct fixture *f, int cpu)
 {
-	return fake_find(f->fake, NM_EVENT_CLOCK, cpu)->enabled;
+	return fake_get(f->fake, NM_EVENT_CLOCK, cpu)->enabled;
 }
 
 static void idle_cpus_stop_ticking(void **state)
@@ -108,7 +108,7 @@ static void idle_cpus_stop_ticking(void **state)
 	assert_false(ticks(f, 1));
 	assert_true(ticks(f, 2)); /* between the thresholds: as it was */
 	assert_true(ticks(f, 3)); /* not known: not idle */
-	assert_true(fake_find(f->fake, NM_EVENT_FAULT_MIN, 1)->enabled);
+	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->enabled);
 
 	busy[1] = 0.03;
 	nm_source_follow_load(f->source, busy, CPUS);
@@ -143,9 +143,9 @@ static void cost_raises_and_lowers_periods(void **state)
 	const struct nm_source_status *status = nm_source_status(f->source);
 	assert_in_range(status->clock_period, 20000000, 20001000);
 	assert_int_equal(status->fault_period, 2);
-	assert_int_equal(fake_find(f->fake, NM_EVENT_CLOCK, 2)->period, status->clock_period);
-	assert_int_equal(fake_find(f->fake, NM_EVENT_FAULT_MIN, 2)->period, 2);
-	assert_int_equal(fake_find(f->fake, NM_EVENT_FAULT_MAJ, 2)->period, 2);
+	assert_int_equal(fake_get(f->fake, NM_EVENT_CLOCK, 2)->period, status->clock_period);
+	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 2)->period, 2);
+	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MAJ, 2)->period, 2);
 	assert_true(status->run_sample_ns == (double)status->clock_period);
 
 	for (unsigned i = 0; i < 100; i++)
@@ -158,7 +158,7 @@ static void cost_raises_and_lowers_periods(void **state)
 		(void)nm_source_control_cost(f->source, 0.001);
 	assert_false(nm_source_control_cost(f->source, 0.001));
 	assert_int_equal(nm_source_status(f->source)->clock_period, CLOCK_PERIOD);
-	assert_int_equal(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0)->period, 1);
+	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 0)->period, 1);
 }
 
 static void cycles_periods_follow_too(void **state)
@@ -169,7 +169,7 @@ static void cycles_periods_follow_too(void **state)
 	f->fake->cycles_running_ns = 1;
 	open_source(f);
 	assert_true(nm_source_control_cost(f->source, 0.02));
-	assert_in_range(fake_find(f->fake, NM_EVENT_CYCLES, 1)->period, 60000000, 60001000);
+	assert_in_range(fake_get(f->fake, NM_EVENT_CYCLES, 1)->period, 60000000, 60001000);
 }
 
 static void losses_count_as_cost(void **state)
