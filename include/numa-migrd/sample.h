@@ -101,7 +101,7 @@ struct nm_source_status {
  * Opens the best source that really counts on every usable CPU (rings of ring_kb; cycles where a PMU
  * counts, else cpu-clock; software page faults). Returns 0 even when some events or CPUs are refused:
  * see nm_source_status(). Raises RLIMIT_NOFILE's soft limit to the hard one. Returns -ENOMEM, or the
- * first error when nothing at all could be opened (*ret untouched; `status`'s problems are then told in
+ * first error when nothing at all could be opened (*ret untouched; the first problem is then told in
  * `error`). The platform must outlive the source. With source = "none" nothing is opened. Daemon, start
  * and resume.
  */
