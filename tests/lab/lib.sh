@@ -4,7 +4,7 @@
 set -u
 
 readonly CONF=/etc/numa-migrd.conf PACKAGE=/lab/numa-migrd.deb
-mark='' # journal cursor: entries() sees what came later
+mark='' # a time: entries() sees what came later
 
 ok() { echo "ok - $*"; }
 not_ok() { echo "not ok - $*"; }
@@ -78,24 +78,19 @@ is_active() { systemctl --quiet is-active numa-migrd; }
 
 # ---- its journal ----
 
-mark_journal() {
-	journalctl --sync
-	mark=$(journalctl -q -n 0 --show-cursor | sed -n 's/^-- cursor: //p')
-}
+mark_journal() { mark=@$(date +%s.%6N); }
 
-entries() { # [FIELD=VALUE…]: as text, one line each
-	journalctl -q -o json --after-cursor="$mark" SYSLOG_IDENTIFIER=numa-migrd "$@"
-}
+ours() { journalctl -q --since="$mark" SYSLOG_IDENTIFIER=numa-migrd "$@"; }
 
-count_entries() {
+count_entries() { # [FIELD=VALUE…]
 	journalctl --sync
-	entries "$@" | wc -l
+	ours -o json "$@" | wc -l
 }
 
 has_entry() { (($(count_entries "$@") > 0)); }
 
 field() { # NAME [FIELD=VALUE…]: that field of the entries
-	journalctl -q -o cat --output-fields="$1" --after-cursor="$mark" SYSLOG_IDENTIFIER=numa-migrd "${@:2}"
+	ours -o cat --output-fields="$1" "${@:2}"
 }
 
 # ---- threads ----
