@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -17,11 +18,12 @@
 #include "numa-migrd/helper_server.h"
 #include "numa-migrd/platform.h"
 
-#define IDLE_US 20000
+#define IDLE_US 3600000000ULL /* no test waits for it */
 
 struct served {
 	struct helper_fixture *f;
 	int listen_fd;
+	uid_t permitted;
 	sd_event *event;
 	struct nm_helper_server *server;
 	unsigned failures;
@@ -56,7 +58,7 @@ static void server_start(struct served *s, uint64_t idle_us)
 	const struct nm_helper_server_options options = {
 		.acts = &s->f->context,
 		.listen_fd = s->listen_fd,
-		.permitted = geteuid(),
+		.permitted = s->permitted,
 		.idle_us = idle_us,
 		.on_failure = on_failure,
 		.context = s,
@@ -84,6 +86,7 @@ static int setup(void **state)
 	(void)chmod(s->f->root, 0711);
 	fixture_file(s->f->root, "numa-migrd.conf", CONFIG_BALANCING);
 	s->listen_fd = open_listener(s->f->socket);
+	s->permitted = geteuid();
 	*state = s;
 	return 0;
 }
@@ -311,26 +314,49 @@ static void nobody_there_ends_the_loop(void **state)
 	struct served *s = *state;
 
 	server_start(s, 1000);
-	int fd = connect_to(s);
-	settle(s);
-	close(fd);
+	close(connect_to(s));
 	assert_int_equal(sd_event_loop(s->event), 0);
+}
+
+static int event_open_directly(void)
+{
+	struct perf_event_attr attr;
+
+	if (nm_event_attr(NM_EVENT_CLOCK, 10000000, &attr) < 0)
+		return -1;
+	return (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 /* ---- with the platform, the server in a process of its own ---- */
 
+/* Serves until stop_server(); SIGTERM is blocked before the fork, so that none comes too early. */
 static pid_t fork_server(struct served *s)
 {
-	pid_t child = fork();
+	sigset_t term;
 
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &term, NULL), 0);
+	pid_t child = fork();
 	if (child == 0) {
 		server_start(s, IDLE_US);
-		int r = sd_event_loop(s->event);
+		int r = sd_event_add_signal(s->event, NULL, SIGTERM, NULL, NULL);
+		r = r < 0 ? r : sd_event_loop(s->event);
 		server_stop(s);
 		_exit(r != 0);
 	}
 	assert_true(child > 0);
 	return child;
+}
+
+static void stop_server(pid_t server)
+{
+	int status;
+
+	assert_int_equal(kill(server, SIGTERM), 0);
+	assert_int_equal(waitpid(server, &status, 0), server);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static struct nm_platform *platform_of(struct served *s)
@@ -361,8 +387,7 @@ static void a_killed_helper_is_replaced(void **state)
 	assert_int_equal(platform->ops->clear_refs(platform, 100, START_TICKS), -EPERM);
 	assert_string_equal(sysctl(s), "1\n");
 	nm_platform_free(platform);
-	assert_int_equal(waitpid(second, &status, 0), second);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	stop_server(second);
 	assert_string_equal(sysctl(s), "0\n");
 }
 
@@ -383,7 +408,7 @@ static void a_withdrawn_permission_is_told(void **state)
 	assert_string_equal(sysctl(s), "0\n");
 	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -EPERM);
 	nm_platform_free(platform);
-	assert_int_equal(waitpid(second, &status, 0), second);
+	stop_server(second);
 }
 
 static void without_helper_the_acts_fail(void **state)
@@ -403,7 +428,7 @@ static void an_event_comes_through(void **state)
 {
 	const struct nm_helper_request request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
 	struct served *s = *state;
-	int status, event = -1;
+	int event = -1;
 	uint64_t id = 0;
 
 	pid_t server = fork_server(s);
@@ -411,7 +436,7 @@ static void an_event_comes_through(void **state)
 	int r = nm_helper_call(fd, &request, &event);
 	int identified = r == 0 ? ioctl(event, PERF_EVENT_IOC_ID, &id) : -1;
 	close(fd);
-	assert_int_equal(waitpid(server, &status, 0), server);
+	stop_server(server);
 	if (r < 0) {
 		print_message("this kernel opens no cpu-clock event for us (%s): skipped\n",
 			      strerror(-r));
@@ -420,6 +445,36 @@ static void an_event_comes_through(void **state)
 	assert_int_equal(identified, 0);
 	assert_true(fcntl(event, F_GETFD) & FD_CLOEXEC);
 	close(event);
+}
+
+/* As the daemon's own user at perf_event_paranoid 3: refused by the kernel, served by the helper.
+ */
+static void a_refused_event_comes_from_the_helper(void **state)
+{
+	struct served *s = *state;
+	int status;
+
+	SKIP_UNLESS_ROOT();
+	s->permitted = 65534;
+	pid_t server = fork_server(s);
+	pid_t client = fork();
+	if (client == 0) {
+		struct nm_platform *p = platform_of(s);
+		if (setuid(s->permitted) < 0 || event_open_directly() >= 0)
+			_exit(77);
+		int fd = p->ops->event_open(p, NM_EVENT_CLOCK, 0, 10000000);
+		nm_platform_free(p);
+		_exit(fd < 0);
+	}
+	assert_int_equal(waitpid(client, &status, 0), client);
+	assert_true(WIFEXITED(status));
+	int code = WEXITSTATUS(status);
+	stop_server(server);
+	if (code == 77) {
+		print_message("this kernel opens events for everybody: skipped\n");
+		skip();
+	}
+	assert_int_equal(code, 0);
 }
 
 #define SERVED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -441,6 +496,7 @@ int main(void)
 		SERVED(a_withdrawn_permission_is_told),
 		SERVED(without_helper_the_acts_fail),
 		SERVED(an_event_comes_through),
+		SERVED(a_refused_event_comes_from_the_helper),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
