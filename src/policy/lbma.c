@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "lbma.h"
 
+/* Pairs of threads looked at per tick, beyond which Θ̂ is what was found: some 10 ms. */
+#define MAX_LOOKS (4ULL << 20)
+
 void nm_proposals_clear(struct nm_proposals *proposals)
 {
 	free(proposals->items);
@@ -54,7 +57,7 @@ static int consider_threads(struct nm_lbma_scan *scan, struct nm_urn *urn, struc
 		return -ENOMEM;
 	size_t count = list_eligible(scan->snapshot, &scan->rules, eligible);
 	uint64_t considered = 0;
-	for (size_t i = 0; i < count && considered < n; i++) {
+	for (size_t i = 0; i < count && considered < n && scan->looks < MAX_LOOKS; i++) {
 		size_t other = i + nm_rng_below(rng, count - i);
 		uint32_t thread = eligible[other];
 		eligible[other] = eligible[i];

@@ -33,7 +33,9 @@ struct nm_lbma_scan {
 	/* Rows of nr_partners, one per destination node: read in order by the inner loop. */
 	double *surplus; /* nm_gate_surplus() of the partner going there */
 	uint8_t *wish;	 /* NM_WISH_* of the partner towards that node */
-	double *best;	 /* highest surplus of a move between two nodes: from × nr_nodes + to */
+	/* Highest surplus over the partners of a node and of a CPU: from × nr_nodes + to. */
+	double *best_of_node, *best_of_cpu;
+	uint64_t looks; /* at pairs of threads */
 	uint64_t stopped_by_gate, stopped_by_owner;
 };
 

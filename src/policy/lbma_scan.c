@@ -39,6 +39,20 @@ static bool is_refused(const struct nm_lbma_scan *scan, uint32_t thread, int nod
 	return scan->refused[thread] && scan->snapshot->threads[thread].preferred == node;
 }
 
+static void raise(double *best, double surplus)
+{
+	if (surplus > *best)
+		*best = surplus;
+}
+
+static void note_surplus(struct nm_lbma_scan *scan, const struct nm_snap_thread *thread, int node,
+			 double surplus)
+{
+	size_t nr_nodes = scan->snapshot->topology->nr_nodes, to = (size_t)node;
+	raise(&scan->best_of_node[(size_t)thread->home_node * nr_nodes + to], surplus);
+	raise(&scan->best_of_cpu[(size_t)thread->home_cpu * nr_nodes + to], surplus);
+}
+
 static void fill_partner(struct nm_lbma_scan *scan, size_t position)
 {
 	const struct nm_snapshot *snapshot = scan->snapshot;
@@ -61,24 +75,31 @@ static void fill_partner(struct nm_lbma_scan *scan, size_t position)
 					 : 0;
 		scan->surplus[at] =
 			nm_gate_surplus(thread, thread->home_node, node, scan->rules.margin);
-		double *best = &scan->best[(size_t)thread->home_node * nr_nodes + (size_t)node];
-		if (scan->surplus[at] > *best)
-			*best = scan->surplus[at];
+		note_surplus(scan, thread, node, scan->surplus[at]);
 	}
+}
+
+static double *lowest(size_t count)
+{
+	double *values = calloc(count + 1, sizeof(*values));
+	for (size_t i = 0; values && i < count; i++)
+		values[i] = -INFINITY;
+	return values;
 }
 
 static int allocate(struct nm_lbma_scan *scan)
 {
-	size_t nr_nodes = scan->snapshot->topology->nr_nodes, homes = scan->nr_partners;
+	const struct nm_topology *topology = scan->snapshot->topology;
+	size_t nr_nodes = topology->nr_nodes, homes = scan->nr_partners;
 	scan->refused = calloc(scan->snapshot->nr_threads + 1, sizeof(*scan->refused));
 	scan->partners = calloc(homes + 1, sizeof(*scan->partners));
 	scan->surplus = calloc(nr_nodes * homes + 1, sizeof(*scan->surplus));
 	scan->wish = calloc(nr_nodes * homes + 1, sizeof(*scan->wish));
-	scan->best = calloc(nr_nodes * nr_nodes + 1, sizeof(*scan->best));
-	if (!scan->refused || !scan->partners || !scan->surplus || !scan->wish || !scan->best)
+	scan->best_of_node = lowest(nr_nodes * nr_nodes);
+	scan->best_of_cpu = lowest(topology->nr_cpus * nr_nodes);
+	if (!scan->refused || !scan->partners || !scan->surplus || !scan->wish ||
+	    !scan->best_of_node || !scan->best_of_cpu)
 		return -ENOMEM;
-	for (size_t i = 0; i < nr_nodes * nr_nodes; i++)
-		scan->best[i] = -INFINITY;
 	return 0;
 }
 
@@ -113,7 +134,8 @@ void nm_lbma_scan_clear(struct nm_lbma_scan *scan)
 	free(scan->partners);
 	free(scan->surplus);
 	free(scan->wish);
-	free(scan->best);
+	free(scan->best_of_node);
+	free(scan->best_of_cpu);
 	*scan = (struct nm_lbma_scan){0};
 }
 
@@ -164,6 +186,7 @@ static int add_swaps_with(struct view *view, int cpu)
 	uint32_t uid = scan->snapshot->processes[view->thread->process].uid;
 	hwloc_const_bitmap_t tested = NULL; /* threads of one process often share a mask */
 	bool may_run_here = false;
+	scan->looks += there->homes;
 	for (size_t i = there->first_home; i < there->first_home + there->homes; i++) {
 		uint8_t wish = scan->wish[row + i];
 		const struct nm_lbma_partner *partner = &scan->partners[i];
@@ -195,14 +218,17 @@ static int add_swaps(struct view *view)
 {
 	const struct nm_lbma_scan *scan = view->scan;
 	const struct nm_topology *topology = scan->snapshot->topology;
-	size_t way_back = (size_t)view->node * topology->nr_nodes + (size_t)view->thread->home_node;
+	size_t nr_nodes = topology->nr_nodes, home = (size_t)view->thread->home_node;
 	if (!scan->snapshot->cpus[view->thread->home_cpu].usable)
 		return 0;
-	if (!passes_gate(view, view->surplus + scan->best[way_back]))
+	const double *best_of_node = &scan->best_of_node[(size_t)view->node * nr_nodes];
+	if (!passes_gate(view, view->surplus + best_of_node[home]))
 		return 0;
 	hwloc_const_bitmap_t cpus = topology->nodes[view->node].cpus;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
 		if (scan->snapshot->cpus[cpu].homes == 0 ||
+		    !passes_gate(view, view->surplus +
+					       scan->best_of_cpu[(size_t)cpu * nr_nodes + home]) ||
 		    !hwloc_bitmap_isset(view->thread->allowed, (unsigned)cpu))
 			continue;
 		int r = add_swaps_with(view, cpu);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A made-up machine for tests of the stages behind the metrics: topology, configuration, figures
+ * and members from literals, and snapshots of them. Everything may be changed directly between two
+ * calls.
+ */
+#ifndef NUMA_MIGRD_TESTS_INTERVAL_H
+#define NUMA_MIGRD_TESTS_INTERVAL_H
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "machine.h"
+#include "numa-migrd/plan.h"
+#include "numa-migrd/policy.h"
+#include "numa-migrd/snapshot.h"
+
+#define MACHINE_SECOND NM_NSEC_PER_SEC
+
+struct machine {
+	struct nm_topology *topology;
+	struct nm_config config;
+	size_t count, capacity; /* threads */
+	struct nm_figures *figures;
+	struct nm_member *members;
+	struct nm_process *processes; /* one per pid, found by it */
+	size_t nr_processes;
+	double *accesses; /* capacity × nr_nodes */
+	uint32_t *fresh;
+	double *busy; /* per CPU */
+	uint64_t interval, now_ns;
+};
+
+static inline void machine_shipped(struct nm_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	config->profile = NM_PROFILE_SHIPPED;
+	config->general.interval_s = 1;
+	config->threads.policy = NM_POLICY_LBMA;
+	config->threads.gate = NM_GATE_BENEFIT;
+	config->threads.gate_margin = 0.05;
+	config->threads.pin = NM_PIN_AUTO;
+	config->threads.lottery = NM_LOTTERY_PROPORTIONAL;
+	config->threads.preferred_ties = NM_TIES_ONE;
+	config->threads.overcommit = NM_OVERCOMMIT_PAGES;
+	config->threads.n = 1;
+	config->threads.q1 = 2;
+	config->threads.q2 = 4;
+	config->threads.free_max = 0.05;
+	config->threads.min_run = 0.1;
+	config->threads.min_samples = 10;
+	config->threads.home_share = 0.8;
+	config->threads.warmup_s = 5;
+	config->threads.cooldown = 8;
+	config->threads.moves_per_interval = 64;
+	config->threads.lease_expiry_s = 30;
+	config->threads.young_s = 5;
+	config->threads.quiet_s = 3;
+	config->threads.rollback = true;
+}
+
+static inline void machine_paper(struct nm_config *config)
+{
+	machine_shipped(config);
+	config->profile = NM_PROFILE_PAPER;
+	config->threads.gate = NM_GATE_PAPER;
+	config->threads.pin = NM_PIN_CORE;
+	config->threads.lottery = NM_LOTTERY_PAPER;
+	config->threads.preferred_ties = NM_TIES_ALL;
+	config->threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	config->threads.free_max = 0;
+	config->threads.min_run = 0;
+	config->threads.min_samples = 1;
+	config->threads.home_share = 0;
+	config->threads.warmup_s = 0;
+	config->threads.cooldown = 0;
+	config->threads.cross_owner_swap = true;
+	config->threads.rollback = false;
+}
+
+/* CPU c of node k is k × cpus_per_node + c; `smt` neighbours share a core. */
+static inline struct machine *machine_of_size(unsigned nodes, unsigned cpus_per_node, unsigned smt,
+					      size_t capacity)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+	m->topology = machine_topology(nodes, nodes * cpus_per_node);
+	for (unsigned cpu = 0; cpu < m->topology->nr_cpus; cpu++)
+		m->topology->cpus[cpu].core = (int)(cpu / smt);
+	machine_shipped(&m->config);
+	m->capacity = capacity;
+	m->figures = calloc(capacity, sizeof(*m->figures));
+	m->members = calloc(capacity, sizeof(*m->members));
+	m->processes = calloc(capacity, sizeof(*m->processes));
+	m->accesses = calloc(capacity * nodes, sizeof(*m->accesses));
+	m->fresh = calloc(capacity * nodes, sizeof(*m->fresh));
+	m->busy = calloc(m->topology->nr_cpus, sizeof(*m->busy));
+	m->interval = 100;
+	m->now_ns = 1000 * MACHINE_SECOND;
+	return m;
+}
+
+static inline struct machine *machine_new(unsigned nodes, unsigned cpus_per_node)
+{
+	return machine_of_size(nodes, cpus_per_node, 1, 64);
+}
+
+static inline void machine_free(struct machine *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		hwloc_bitmap_free((hwloc_bitmap_t)(uintptr_t)m->members[i].original);
+	nm_topology_free(m->topology);
+	free(m->figures);
+	free(m->members);
+	free(m->processes);
+	free(m->accesses);
+	free(m->fresh);
+	free(m->busy);
+	free(m);
+}
+
+static inline struct nm_process *machine_process(struct machine *m, uint32_t pid)
+{
+	for (size_t i = m->nr_processes; i-- > 0;)
+		if (m->processes[i].pid == pid)
+			return &m->processes[i];
+	struct nm_process *process = &m->processes[m->nr_processes++];
+	process->pid = pid;
+	process->uid = 1000;
+	process->start_ticks = 77;
+	process->started_ns = 1 * MACHINE_SECOND;
+	snprintf(process->comm, sizeof(process->comm), "prog%u", pid);
+	return process;
+}
+
+/* Runs thread i on a CPU (-1: nowhere), which it keeps busy. */
+static inline void machine_run_on(struct machine *m, size_t i, int cpu)
+{
+	struct nm_figures *figures = &m->figures[i];
+	figures->home_cpu = cpu;
+	figures->home_node = cpu < 0 ? -1 : m->topology->cpus[cpu].node;
+	figures->home_node_share = cpu < 0 ? 0 : 1;
+	figures->run_share = cpu < 0 ? 0 : 0.9;
+	if (cpu >= 0)
+		m->busy[cpu] = 0.9;
+}
+
+static inline void machine_touch(struct machine *m, size_t i, unsigned node, double accesses)
+{
+	m->accesses[i * m->topology->nr_nodes + node] = accesses;
+	m->fresh[i * m->topology->nr_nodes + node] = (uint32_t)accesses;
+	m->figures[i].access_total = 0;
+	for (unsigned k = 0; k < m->topology->nr_nodes; k++)
+		m->figures[i].access_total += m->accesses[i * m->topology->nr_nodes + k];
+}
+
+/* Adds thread 1000 + index of a process, at work on `cpu`, its memory on `node` (-1: no accesses).
+ */
+static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, int node)
+{
+	size_t i = m->count++;
+	uint32_t tid = 1000 + (uint32_t)i;
+	m->figures[i] = (struct nm_figures){.pid = pid,
+					    .tid = tid,
+					    .accesses = m->accesses + i * m->topology->nr_nodes,
+					    .fresh = m->fresh + i * m->topology->nr_nodes};
+	m->members[i] = (struct nm_member){.tid = tid,
+					   .pid = pid,
+					   .start_ticks = 5000 + tid,
+					   .process = machine_process(m, pid),
+					   .original = hwloc_bitmap_dup(m->topology->usable),
+					   .adopted_ns = 1 * MACHINE_SECOND};
+	machine_run_on(m, i, cpu);
+	if (node >= 0)
+		machine_touch(m, i, (unsigned)node, 100);
+	return i;
+}
+
+/* The thread may run on these CPUs only. */
+static inline void machine_allow(struct machine *m, size_t i, const char *list)
+{
+	hwloc_bitmap_list_sscanf((hwloc_bitmap_t)(uintptr_t)m->members[i].original, list);
+}
+
+/* Turns node k into one with memory only, which `stand_in` is nearest to. */
+static inline void machine_take_cpus(struct machine *m, unsigned k, unsigned stand_in)
+{
+	for (unsigned cpu = 0; cpu < m->topology->nr_cpus; cpu++) {
+		if (m->topology->cpus[cpu].node != (int)k)
+			continue;
+		m->topology->cpus[cpu] = (struct nm_cpu){.node = -1, .core = -1, .cache = -1};
+		hwloc_bitmap_clr(m->topology->usable, cpu);
+	}
+	hwloc_bitmap_zero(m->topology->nodes[k].cpus);
+	m->topology->nodes[k].nearest_with_cpus = (int)stand_in;
+}
+
+static inline struct nm_snapshot_input machine_input(const struct machine *m)
+{
+	return (struct nm_snapshot_input){.interval = m->interval,
+					  .time_ns = m->now_ns,
+					  .topology = m->topology,
+					  .config = &m->config,
+					  .figures = m->figures,
+					  .nr_figures = m->count,
+					  .members = m->members,
+					  .nr_members = m->count,
+					  .busy_share = m->busy};
+}
+
+/* NULL only without memory, or where the input is refused. */
+static inline struct nm_snapshot *machine_snapshot(const struct machine *m)
+{
+	struct nm_snapshot_input input = machine_input(m);
+	struct nm_snapshot *snapshot = NULL;
+	return nm_snapshot_build(&input, &snapshot) < 0 ? NULL : snapshot;
+}
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+
+/* Thread 0 on node 0 with (20, 60, 20, 0) accesses, thread 1 on node 1 with all 100 on it. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	machine_thread(machine, 10, 0, -1);
+	machine_touch(machine, 0, 0, 20);
+	machine_touch(machine, 0, 1, 60);
+	machine_touch(machine, 0, 2, 20);
+	machine_thread(machine, 10, 2, 1);
+	snapshot = NULL;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_snapshot_free(snapshot);
+	machine_free(machine);
+	return 0;
+}
+
+static void take(void)
+{
+	nm_snapshot_free(snapshot);
+	snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+}
+
+static const struct nm_move away = {.thread = 0, .node_from = 0, .node_to = 1};
+static const struct nm_move both[] = {{.thread = 0, .node_from = 0, .node_to = 1},
+				      {.thread = 1, .node_from = 1, .node_to = 0}};
+
+static void gain_is_the_rise_as_a_share_of_all_accesses(void **state)
+{
+	(void)state;
+	take();
+	assert_true(nm_gate_gain(snapshot, &away, 1) == 0.4);
+	assert_true(nm_gate_gain(snapshot, both, 2) == -0.3);
+}
+
+static void equal_nodes_gain_nothing(void **state)
+{
+	(void)state;
+	take();
+	const struct nm_move move = {.thread = 0, .node_from = 0, .node_to = 2};
+	assert_true(nm_gate_gain(snapshot, &move, 1) == 0);
+	assert_false(nm_gate_stands(snapshot, &move, 1, 0));
+	assert_true(nm_gate_stands(snapshot, &away, 1, 0));
+}
+
+static void the_margin_itself_does_not_stand(void **state)
+{
+	(void)state;
+	take();
+	assert_true(nm_gate_stands(snapshot, &away, 1, 0.375));
+	assert_false(nm_gate_stands(snapshot, &away, 1, 0.4));
+	assert_false(nm_gate_stands(snapshot, both, 2, 0));
+}
+
+static void a_swap_weighs_both_sides(void **state)
+{
+	(void)state;
+	machine_touch(machine, 1, 1, 30);
+	take();
+	assert_true(nm_gate_stands(snapshot, both, 2, 0.05));
+	machine_touch(machine, 1, 1, 35);
+	take();
+	assert_false(nm_gate_stands(snapshot, both, 2, 0.05));
+}
+
+static void unknown_accesses_argue_for_nothing(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k < 4; k++)
+		machine->accesses[k] = NAN;
+	machine->figures[0].access_total = NAN;
+	take();
+	assert_true(isnan(nm_gate_gain(snapshot, &away, 1)));
+	assert_false(nm_gate_stands(snapshot, &away, 1, 0));
+	assert_true(nm_gate_gain(snapshot, both, 2) == -1);
+}
+
+static void surplus_is_what_is_left_beyond_the_margin(void **state)
+{
+	(void)state;
+	take();
+	assert_true(nm_gate_surplus(&snapshot->threads[0], 0, 1, 0) == 40);
+	assert_true(nm_gate_surplus(&snapshot->threads[0], 0, 1, 0.25) == 15);
+	assert_true(nm_gate_surplus(&snapshot->threads[1], 1, 0, 0.25) == -125);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(gain_is_the_rise_as_a_share_of_all_accesses),
+		TEST(equal_nodes_gain_nothing),
+		TEST(the_margin_itself_does_not_stand),
+		TEST(a_swap_weighs_both_sides),
+		TEST(unknown_accesses_argue_for_nothing),
+		TEST(surplus_is_what_is_left_beyond_the_margin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,739 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+
+static struct machine *machine;
+static struct nm_proposals proposals;
+static struct nm_rng rng;
+
+/* Four nodes of two CPUs. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	nm_rng_seed(&rng, 42);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_proposals_clear(&proposals);
+	machine_free(machine);
+	return 0;
+}
+
+static const struct nm_proposal *propose(void)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	nm_proposals_clear(&proposals);
+	assert_int_equal(nm_lbma_propose(snapshot, &machine->config, &rng, &proposals), 0);
+	return proposals.items;
+}
+
+static void assert_still(void)
+{
+	propose();
+	assert_int_equal(proposals.count, 0);
+	assert_int_equal(proposals.candidates, 0);
+}
+
+/* Other work that is not managed. */
+static void fill_cpus(int first, int last)
+{
+	for (int cpu = first; cpu <= last; cpu++)
+		machine->busy[cpu] = 0.9;
+}
+
+static void nothing_comes_of_nothing(void **state)
+{
+	(void)state;
+	assert_still();
+	machine_paper(&machine->config);
+	assert_still();
+	assert_int_equal(proposals.threads_considered, 0);
+}
+
+static void one_node_leaves_no_choice(void **state)
+{
+	(void)state;
+	machine_free(machine);
+	machine = machine_new(1, 4);
+	machine_thread(machine, 10, 0, 0);
+	assert_still();
+	machine_paper(&machine->config);
+	assert_still();
+}
+
+static void a_stray_thread_goes_to_its_memory(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 2);
+	const struct nm_proposal *proposal = propose();
+	assert_int_equal(proposals.count, 1);
+	assert_int_equal(proposals.threads_considered, 1);
+	assert_int_equal(proposals.candidates, 1);
+	assert_int_equal(proposal->kind, NM_PROPOSAL_MIGRATE);
+	assert_int_equal(proposal->moves[0].thread, 0);
+	assert_int_equal(proposal->moves[0].cpu_from, 0);
+	assert_int_equal(proposal->moves[0].node_from, 0);
+	assert_int_equal(proposal->moves[0].cpu_to, 4);
+	assert_int_equal(proposal->moves[0].node_to, 2);
+	assert_true(proposal->tickets.total == 6);
+	assert_true(proposal->tickets.free_cpu == 2);
+	assert_true(proposal->tickets.preferred == 4);
+	assert_true(proposal->tickets.partner == 0);
+	assert_true(proposal->gain == 1);
+	assert_true(proposal->draw >= 0 && proposal->draw < 6);
+}
+
+static void a_second_best_node_earns_no_preference(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 2);
+	machine_touch(machine, 0, 1, 90);
+	fill_cpus(4, 5);
+	const struct nm_proposal *proposal = propose();
+	assert_int_equal(proposals.count, 1);
+	assert_int_equal(proposal->moves[0].node_to, 1);
+	assert_true(proposal->tickets.total == 2 && proposal->tickets.preferred == 0);
+}
+
+static void the_gate_keeps_a_well_placed_thread(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 0);
+	for (int i = 0; i < 100; i++)
+		assert_still();
+	assert_int_equal(proposals.stopped_by_gate, 1);
+	assert_int_equal(proposals.threads_considered, 0);
+}
+
+static void the_bare_rule_moves_it_every_time(void **state)
+{
+	(void)state;
+	machine_paper(&machine->config);
+	machine_thread(machine, 10, 0, 0);
+	for (int i = 0; i < 100; i++) {
+		const struct nm_proposal *proposal = propose();
+		assert_int_equal(proposals.count, 1);
+		assert_int_equal(proposals.candidates, 6);
+		assert_int_not_equal(proposal->moves[0].node_to, 0);
+		assert_true(proposal->tickets.total == 2);
+		assert_true(proposal->gain == -1);
+	}
+}
+
+static void free_cpus_of_a_node_are_one_candidate_when_merged(void **state)
+{
+	(void)state;
+	machine_paper(&machine->config);
+	machine->config.threads.lottery = NM_LOTTERY_PROPORTIONAL;
+	machine_thread(machine, 10, 0, 0);
+	propose();
+	assert_int_equal(proposals.candidates, 3);
+	assert_int_equal(proposals.count, 1);
+}
+
+static void a_busy_sibling_halves_the_tickets_of_a_free_cpu(void **state)
+{
+	(void)state;
+	machine_free(machine);
+	machine = machine_of_size(2, 2, 2, 4);
+	machine_thread(machine, 10, 0, 1);
+	fill_cpus(3, 3);
+	assert_true(propose()->tickets.free_cpu == 1);
+	assert_true(proposals.items[0].tickets.total == 5);
+	assert_int_equal(proposals.items[0].moves[0].cpu_to, 2);
+	machine_paper(&machine->config);
+	assert_true(propose()->tickets.free_cpu == 2);
+}
+
+/* Thread 0 on CPU 0 and thread 1 on CPU 2; every other CPU is busy with foreign work. */
+static void pair(int memory_of_first, int memory_of_second)
+{
+	machine_thread(machine, 10, 0, memory_of_first);
+	machine_thread(machine, 20, 2, memory_of_second);
+	fill_cpus(0, 7);
+}
+
+static void a_swap_that_helps_both_earns_both_preferences(void **state)
+{
+	(void)state;
+	pair(1, 0);
+	const struct nm_proposal *proposal = propose();
+	assert_int_equal(proposals.count, 1);
+	assert_int_equal(proposal->kind, NM_PROPOSAL_SWAP);
+	assert_int_equal(proposal->moves[0].cpu_to, proposal->moves[1].cpu_from);
+	assert_int_equal(proposal->moves[1].cpu_to, proposal->moves[0].cpu_from);
+	assert_int_not_equal(proposal->moves[0].thread, proposal->moves[1].thread);
+	assert_true(proposal->tickets.total == 8);
+	assert_true(proposal->tickets.preferred == 4 && proposal->tickets.partner == 4);
+	assert_true(proposal->tickets.free_cpu == 0);
+	assert_true(proposal->gain == 1);
+}
+
+static void a_swap_may_help_one_without_harm_to_the_other(void **state)
+{
+	(void)state;
+	pair(1, 3);
+	const struct nm_proposal *proposal = propose();
+	bool first = proposal->moves[0].thread == 0;
+	assert_true(proposal->tickets.total == 4);
+	assert_true((first ? proposal->tickets.preferred : proposal->tickets.partner) == 4);
+	assert_true(proposal->gain == 0.5);
+}
+
+static void the_gate_weighs_what_the_partner_loses(void **state)
+{
+	(void)state;
+	pair(1, 1);
+	assert_still();
+	assert_int_equal(proposals.stopped_by_gate, 2);
+	machine_touch(machine, 0, 1, 150);
+	propose();
+	assert_int_equal(proposals.count, 1);
+	assert_true(fabs(proposals.items[0].gain - 0.2) < 1e-12);
+}
+
+static void without_tickets_only_the_paper_lets_win(void **state)
+{
+	(void)state;
+	pair(2, 3);
+	assert_still();
+	machine_paper(&machine->config);
+	machine->config.threads.lottery = NM_LOTTERY_PROPORTIONAL;
+	assert_still();
+	machine->config.threads.lottery = NM_LOTTERY_PAPER;
+	propose();
+	assert_int_equal(proposals.count, 1);
+	assert_true(proposals.items[0].tickets.total == 0);
+	assert_true(proposals.items[0].draw == 0);
+}
+
+static void under_the_gate_a_gain_without_tickets_is_no_candidate(void **state)
+{
+	(void)state;
+	pair(2, 3);
+	machine_touch(machine, 0, 1, 60);
+	assert_still();
+}
+
+static void foreign_work_alone_is_no_candidate(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 2);
+	fill_cpus(1, 7);
+	assert_still();
+	machine_paper(&machine->config);
+	assert_still();
+}
+
+static void free_cpus_may_be_worth_nothing(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 2);
+	machine->config.threads.q1 = 0;
+	assert_true(propose()->tickets.total == 4);
+	machine_touch(machine, 0, 1, 90);
+	fill_cpus(4, 5);
+	assert_still();
+}
+
+static void masks_bound_where_a_thread_may_go(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 2);
+	machine_allow(machine, 0, "0-3,5-7");
+	assert_int_equal(propose()->moves[0].cpu_to, 5);
+	machine_allow(machine, 0, "0-3,6-7");
+	assert_still();
+	machine_paper(&machine->config);
+	propose();
+	assert_int_equal(proposals.candidates, 4);
+}
+
+static void masks_bound_both_sides_of_a_swap(void **state)
+{
+	(void)state;
+	pair(1, 0);
+	machine_allow(machine, 0, "0-1");
+	assert_still();
+	machine_allow(machine, 0, "0-7");
+	machine_allow(machine, 1, "1-7");
+	assert_still();
+	machine_allow(machine, 1, "0,2");
+	propose();
+	assert_int_equal(proposals.count, 1);
+}
+
+static void users_are_not_swapped_with_each_other_unless_told(void **state)
+{
+	(void)state;
+	pair(1, 0);
+	machine_process(machine, 20)->uid = 1001;
+	assert_still();
+	assert_int_equal(proposals.stopped_by_owner, 2);
+	machine->config.threads.cross_owner_swap = true;
+	propose();
+	assert_int_equal(proposals.count, 1);
+	assert_int_equal(proposals.stopped_by_owner, 0);
+}
+
+static void what_may_not_move_is_neither_thread_nor_partner(void **state)
+{
+	(void)state;
+	pair(1, 0);
+	machine->members[1].barred_until = machine->interval + 1;
+	assert_still();
+	machine->members[1].barred_until = 0;
+	machine->figures[1].home_node_share = 0.5;
+	assert_still();
+	machine_paper(&machine->config);
+	machine->members[1].barred_until = machine->interval + 1;
+	assert_still();
+}
+
+static void isolated_cpus_take_no_part(void **state)
+{
+	(void)state;
+	pair(1, 0);
+	machine->busy[3] = 0;
+	hwloc_bitmap_clr(machine->topology->usable, 3);
+	hwloc_bitmap_clr(machine->topology->nodes[1].cpus, 3);
+	hwloc_bitmap_clr(machine->topology->usable, 0);
+	hwloc_bitmap_clr(machine->topology->nodes[0].cpus, 0);
+	assert_still();
+}
+
+static void an_invalid_thread_is_only_a_partner(void **state)
+{
+	(void)state;
+	pair(1, -1);
+	const struct nm_proposal *proposal = propose();
+	assert_int_equal(proposals.count, 1);
+	assert_int_equal(proposals.threads_considered, 1);
+	assert_int_equal(proposal->moves[0].thread, 0);
+	assert_int_equal(proposal->moves[1].thread, 1);
+	assert_true(proposal->gain == 1);
+	machine_touch(machine, 0, 1, 9);
+	assert_still();
+	machine_paper(&machine->config);
+	machine->config.threads.n = 2;
+	propose();
+	assert_int_equal(proposals.threads_considered, 2);
+}
+
+static void unknown_figures_move_nothing(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 2);
+	machine->figures[0].run_share = NAN;
+	assert_still();
+	machine->figures[0].run_share = 0.9;
+	machine->figures[0].access_total = NAN;
+	assert_still();
+	machine_touch(machine, 0, 2, 100);
+	for (int cpu = 0; cpu < 8; cpu++)
+		machine->busy[cpu] = NAN;
+	assert_still();
+}
+
+static void a_thread_without_home_stays_out(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, -1, 2);
+	assert_still();
+	machine_paper(&machine->config);
+	assert_still();
+}
+
+static void in_the_papers_way_a_thread_without_candidates_uses_up_its_turn(void **state)
+{
+	(void)state;
+	unsigned idle = 0;
+	machine_thread(machine, 10, 0, 2);
+	machine_thread(machine, 10, 1, 2);
+	machine_allow(machine, 1, "1");
+	for (int i = 0; i < 50; i++) {
+		propose();
+		assert_int_equal(proposals.count, 1);
+	}
+	machine_paper(&machine->config);
+	for (int i = 0; i < 50; i++) {
+		propose();
+		assert_int_equal(proposals.threads_considered, 1);
+		idle += proposals.count == 0;
+	}
+	assert_in_range(idle, 5, 45);
+}
+
+static void equal_nodes_are_all_preferred_in_the_papers_way(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	machine_touch(machine, 0, 2, 100);
+	fill_cpus(0, 3);
+	fill_cpus(6, 7);
+	assert_true(propose()->tickets.total == 2);
+	machine->config.threads.preferred_ties = NM_TIES_ALL;
+	assert_true(propose()->tickets.total == 6);
+}
+
+static void a_memory_only_node_draws_to_its_neighbour(void **state)
+{
+	(void)state;
+	machine_take_cpus(machine, 3, 1);
+	machine_thread(machine, 10, 0, 3);
+	const struct nm_proposal *proposal = propose();
+	assert_int_equal(proposal->moves[0].node_to, 1);
+	assert_true(proposal->tickets.total == 6);
+	assert_true(proposal->gain == 1);
+	machine_run_on(machine, 0, 2);
+	assert_still();
+}
+
+/* Three busy threads want node 1's two CPUs; the last has the fewest accesses. */
+static void a_full_preferred_node_takes_no_more(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 1);
+	machine_thread(machine, 20, 4, 1);
+	machine_thread(machine, 30, 6, 1);
+	machine_touch(machine, 2, 1, 50);
+	machine->config.threads.n = 8;
+	propose();
+	assert_int_equal(proposals.count, 1);
+	assert_int_equal(proposals.items[0].moves[0].thread, 1);
+	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	machine_allow(machine, 1, "4-7");
+	propose();
+	assert_int_equal(proposals.count, 1);
+	assert_int_equal(proposals.items[0].moves[0].thread, 2);
+}
+
+static void a_refused_thread_is_no_partner_either(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 1);
+	machine_thread(machine, 10, 3, 1);
+	machine_thread(machine, 20, 0, 1);
+	machine_touch(machine, 2, 1, 60);
+	fill_cpus(0, 7);
+	machine_touch(machine, 0, 0, 90);
+	propose();
+	assert_int_equal(proposals.count, 0);
+	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	propose();
+	assert_int_equal(proposals.count, 1);
+}
+
+static void n_bounds_threads_and_winners(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		machine_thread(machine, 10, i, (i / 2 + 1) % 4);
+	for (uint64_t n = 0; n < 10; n++) {
+		machine->config.threads.n = n;
+		propose();
+		assert_true(proposals.threads_considered == (n < 8 ? n : 8));
+		assert_true(proposals.count <= n);
+	}
+}
+
+/* ---- any machine ---- */
+
+static unsigned below(struct nm_rng *dice, unsigned bound)
+{
+	return (unsigned)nm_rng_below(dice, bound);
+}
+
+static void shuffle_rules(struct nm_config *config, struct nm_rng *dice)
+{
+	if (below(dice, 2))
+		machine_paper(config);
+	config->threads.gate = below(dice, 2) ? NM_GATE_PAPER : NM_GATE_BENEFIT;
+	config->threads.lottery = below(dice, 2) ? NM_LOTTERY_PAPER : NM_LOTTERY_PROPORTIONAL;
+	config->threads.preferred_ties = below(dice, 2) ? NM_TIES_ALL : NM_TIES_ONE;
+	config->threads.overcommit = below(dice, 2) ? NM_OVERCOMMIT_IGNORE : NM_OVERCOMMIT_PAGES;
+	config->threads.cross_owner_swap = below(dice, 2);
+	config->threads.n = below(dice, 12);
+}
+
+static void add_any_thread(struct machine *m, struct nm_rng *dice)
+{
+	unsigned cpus = m->topology->nr_cpus;
+	int cpu = below(dice, 8) ? (int)below(dice, cpus) : -1;
+	size_t i = machine_thread(m, 1 + below(dice, 6), cpu, -1);
+	for (unsigned node = 0; node < m->topology->nr_nodes; node++)
+		machine_touch(m, i, node, below(dice, 4) ? below(dice, 100) : 0);
+	if (below(dice, 10) == 0)
+		m->figures[i].access_total = NAN;
+	if (below(dice, 10) == 0)
+		m->members[i].barred_until = m->interval + 1;
+	if (below(dice, 3) == 0)
+		for (unsigned c = 0; c < cpus; c++)
+			if (below(dice, 2))
+				hwloc_bitmap_clr((hwloc_bitmap_t)(uintptr_t)m->members[i].original,
+						 c);
+	machine_process(m, m->members[i].pid)->uid = 1000 + m->members[i].pid % 2;
+}
+
+static struct machine *any_machine(uint64_t seed)
+{
+	struct nm_rng dice;
+	nm_rng_seed(&dice, seed);
+	unsigned nodes = 1 + below(&dice, 5), cpus = 1 + below(&dice, 6);
+	struct machine *m = machine_of_size(nodes, cpus, 1 + below(&dice, 2), 32);
+	shuffle_rules(&m->config, &dice);
+	for (unsigned cpu = 0; cpu < m->topology->nr_cpus; cpu++)
+		m->busy[cpu] = below(&dice, 3) ? 0 : 0.5;
+	if (nodes > 2 && below(&dice, 3) == 0)
+		machine_take_cpus(m, nodes - 1, 0);
+	for (unsigned i = below(&dice, 32); i > 0; i--)
+		add_any_thread(m, &dice);
+	return m;
+}
+
+static void check_move(const struct nm_snapshot *snapshot, const struct nm_move *move, bool *moved)
+{
+	const struct nm_snap_thread *thread = &snapshot->threads[move->thread];
+	assert_false(moved[move->thread]);
+	moved[move->thread] = true;
+	assert_true(thread->movable);
+	assert_true(hwloc_bitmap_isset(thread->allowed, (unsigned)move->cpu_to));
+	assert_true(snapshot->cpus[move->cpu_to].usable);
+	assert_int_equal(snapshot->cpus[move->cpu_to].node, move->node_to);
+	assert_int_equal(thread->home_cpu, move->cpu_from);
+	assert_int_equal(thread->home_node, move->node_from);
+	assert_int_not_equal(move->node_from, move->node_to);
+}
+
+static void check_swap(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		       const struct nm_proposal *proposal, bool *moved)
+{
+	const struct nm_move *moves = proposal->moves;
+	check_move(snapshot, &moves[1], moved);
+	assert_int_equal(moves[0].cpu_from, moves[1].cpu_to);
+	assert_int_equal(moves[0].cpu_to, moves[1].cpu_from);
+	if (config->threads.cross_owner_swap)
+		return;
+	const struct nm_snap_thread *threads = snapshot->threads;
+	assert_int_equal(snapshot->processes[threads[moves[0].thread].process].uid,
+			 snapshot->processes[threads[moves[1].thread].process].uid);
+}
+
+static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_config *config)
+{
+	bool moved[32] = {false}, claimed[64] = {false};
+	assert_true(proposals.count <= config->threads.n);
+	for (size_t i = 0; i < proposals.count; i++) {
+		const struct nm_proposal *proposal = &proposals.items[i];
+		const struct nm_tickets *tickets = &proposal->tickets;
+		bool swap = proposal->kind == NM_PROPOSAL_SWAP;
+		check_move(snapshot, &proposal->moves[0], moved);
+		if (swap) {
+			check_swap(snapshot, config, proposal, moved);
+		} else {
+			int cpu = proposal->moves[0].cpu_to;
+			assert_true(snapshot->cpus[cpu].free);
+			assert_false(claimed[cpu]);
+			claimed[cpu] = true;
+		}
+		assert_true(tickets->total ==
+			    tickets->free_cpu + tickets->preferred + tickets->partner);
+		if (config->threads.gate == NM_GATE_PAPER)
+			continue;
+		assert_true(tickets->total > 0);
+		assert_true(nm_gate_stands(snapshot, proposal->moves, swap ? 2 : 1, 0.05));
+	}
+}
+
+static void winners_keep_the_rules_on_any_machine(void **state)
+{
+	(void)state;
+	size_t winners = 0, swaps = 0;
+	for (uint64_t seed = 1; seed <= 3000; seed++) {
+		machine_free(machine);
+		machine = any_machine(seed);
+		propose();
+		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+		check_proposals(snapshot, &machine->config);
+		winners += proposals.count;
+		for (size_t i = 0; i < proposals.count; i++)
+			swaps += proposals.items[i].kind == NM_PROPOSAL_SWAP;
+	}
+	print_message("winners checked: %zu, of them swaps: %zu\n", winners, swaps);
+	assert_true(swaps > 500 && winners - swaps > 500);
+}
+
+static uint64_t mix(uint64_t print, const void *data, size_t size)
+{
+	const unsigned char *bytes = data;
+	for (size_t i = 0; i < size; i++)
+		print = (print ^ bytes[i]) * 0x100000001b3ULL;
+	return print;
+}
+
+/* Every bit of the decisions on 300 machines. */
+static uint64_t fingerprint(uint64_t first_seed)
+{
+	uint64_t print = 0xcbf29ce484222325ULL;
+	for (uint64_t seed = first_seed; seed < first_seed + 300; seed++) {
+		machine_free(machine);
+		machine = any_machine(seed);
+		nm_rng_seed(&rng, seed);
+		propose();
+		print = mix(print, &proposals.candidates, sizeof(proposals.candidates));
+		for (size_t i = 0; i < proposals.count; i++) {
+			const struct nm_proposal *proposal = &proposals.items[i];
+			print = mix(print, proposal->moves, sizeof(proposal->moves));
+			print = mix(print, &proposal->tickets, sizeof(proposal->tickets));
+			print = mix(print, &proposal->draw, sizeof(proposal->draw));
+			if (!isnan(proposal->gain))
+				print = mix(print, &proposal->gain, sizeof(proposal->gain));
+		}
+	}
+	return print;
+}
+
+static void one_seed_gives_one_result(void **state)
+{
+	(void)state;
+	assert_true(fingerprint(1) == fingerprint(1));
+	assert_true(fingerprint(1) != fingerprint(2));
+}
+
+/* From one build of one compiler; a deliberate change of the rules changes it. */
+static void every_build_gives_the_same_result(void **state)
+{
+	(void)state;
+	assert_true(fingerprint(1) == 0x7fcf3db982419686ULL);
+}
+
+/* ---- convergence ---- */
+
+/* Eight threads, two per node's memory, on CPUs in an order in which none is on its node. */
+static void scatter(struct nm_rng *dice)
+{
+	int memory[8];
+	bool stray;
+	do {
+		stray = true;
+		for (int i = 0; i < 8; i++)
+			memory[i] = i / 2;
+		for (int i = 7; i > 0; i--) {
+			int j = (int)below(dice, (unsigned)i + 1), kept = memory[i];
+			memory[i] = memory[j];
+			memory[j] = kept;
+		}
+		for (int i = 0; i < 8; i++)
+			stray = stray && memory[i] != i / 2;
+	} while (!stray);
+	machine_free(machine);
+	machine = machine_new(4, 2);
+	for (int i = 0; i < 8; i++)
+		machine_thread(machine, 10 + (uint32_t)memory[i], i, memory[i]);
+}
+
+static void apply(void)
+{
+	for (size_t i = 0; i < proposals.count; i++) {
+		const struct nm_proposal *proposal = &proposals.items[i];
+		machine_run_on(machine, proposal->moves[0].thread, proposal->moves[0].cpu_to);
+		if (proposal->kind == NM_PROPOSAL_SWAP)
+			machine_run_on(machine, proposal->moves[1].thread,
+				       proposal->moves[1].cpu_to);
+	}
+}
+
+static bool is_settled(void)
+{
+	for (size_t i = 0; i < machine->count; i++) {
+		unsigned node = (unsigned)machine->figures[i].home_node;
+		if (machine->accesses[i * 4 + node] < 100)
+			return false;
+	}
+	return true;
+}
+
+static unsigned intervals_to_settle(struct nm_rng *dice, uint64_t n)
+{
+	unsigned intervals = 0;
+	scatter(dice);
+	machine->config.threads.n = n;
+	while (!is_settled()) {
+		propose();
+		apply();
+		intervals++;
+		assert_true(intervals < 100);
+	}
+	for (int i = 0; i < 20; i++)
+		assert_still();
+	return intervals;
+}
+
+static void scattered_threads_settle_and_stay(void **state)
+{
+	(void)state;
+	const uint64_t ns[] = {1, 4, 8};
+	struct nm_rng dice;
+	nm_rng_seed(&dice, 3);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(ns); i++) {
+		unsigned sum = 0, worst = 0;
+		for (int run = 0; run < 1000; run++) {
+			unsigned took = intervals_to_settle(&dice, ns[i]);
+			sum += took;
+			worst = took > worst ? took : worst;
+		}
+		print_message("n = %llu: settled after %.3f intervals on average, %u at worst\n",
+			      (unsigned long long)ns[i], sum / 1000.0, worst);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(nothing_comes_of_nothing),
+		TEST(one_node_leaves_no_choice),
+		TEST(a_stray_thread_goes_to_its_memory),
+		TEST(a_second_best_node_earns_no_preference),
+		TEST(the_gate_keeps_a_well_placed_thread),
+		TEST(the_bare_rule_moves_it_every_time),
+		TEST(free_cpus_of_a_node_are_one_candidate_when_merged),
+		TEST(a_busy_sibling_halves_the_tickets_of_a_free_cpu),
+		TEST(a_swap_that_helps_both_earns_both_preferences),
+		TEST(a_swap_may_help_one_without_harm_to_the_other),
+		TEST(the_gate_weighs_what_the_partner_loses),
+		TEST(without_tickets_only_the_paper_lets_win),
+		TEST(under_the_gate_a_gain_without_tickets_is_no_candidate),
+		TEST(foreign_work_alone_is_no_candidate),
+		TEST(free_cpus_may_be_worth_nothing),
+		TEST(masks_bound_where_a_thread_may_go),
+		TEST(masks_bound_both_sides_of_a_swap),
+		TEST(users_are_not_swapped_with_each_other_unless_told),
+		TEST(what_may_not_move_is_neither_thread_nor_partner),
+		TEST(isolated_cpus_take_no_part),
+		TEST(an_invalid_thread_is_only_a_partner),
+		TEST(unknown_figures_move_nothing),
+		TEST(a_thread_without_home_stays_out),
+		TEST(in_the_papers_way_a_thread_without_candidates_uses_up_its_turn),
+		TEST(equal_nodes_are_all_preferred_in_the_papers_way),
+		TEST(a_memory_only_node_draws_to_its_neighbour),
+		TEST(a_full_preferred_node_takes_no_more),
+		TEST(a_refused_thread_is_no_partner_either),
+		TEST(n_bounds_threads_and_winners),
+		TEST(winners_keep_the_rules_on_any_machine),
+		TEST(one_seed_gives_one_result),
+		TEST(every_build_gives_the_same_result),
+		TEST(scattered_threads_settle_and_stay),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+#include "numa-migrd/lottery.h"
+
+enum { DRAWS = 100000 };
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+static struct nm_rng rng;
+static struct nm_urn *urn;
+
+/* Two nodes of 40 CPUs, two per core; four threads on node 0, whose other CPUs are busy. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_of_size(2, 40, 2, 8);
+	for (int cpu = 0; cpu < 4; cpu++)
+		machine_thread(machine, 10, cpu, 1);
+	snapshot = machine_snapshot(machine);
+	nm_rng_seed(&rng, 42);
+	urn = NULL;
+	return snapshot ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_urn_free(urn);
+	nm_snapshot_free(snapshot);
+	machine_free(machine);
+	return 0;
+}
+
+static void begin(enum nm_lottery rule)
+{
+	nm_urn_free(urn);
+	urn = NULL;
+	assert_int_equal(nm_urn_new(snapshot, rule, &rng, &urn), 0);
+}
+
+static void single(uint32_t thread, int32_t destination, double tickets)
+{
+	assert_int_equal(nm_urn_add(urn, thread, destination, NM_NO_PARTNER, tickets), 0);
+}
+
+static void swap(uint32_t thread, uint32_t partner, double tickets)
+{
+	int cpu = snapshot->threads[partner].home_cpu;
+	assert_int_equal(nm_urn_add(urn, thread, cpu, partner, tickets), 0);
+}
+
+static struct nm_win win(void)
+{
+	struct nm_win won = {0};
+	assert_true(nm_urn_draw(urn, &won));
+	return won;
+}
+
+static void nobody_else_wins(void)
+{
+	struct nm_win won;
+	assert_false(nm_urn_draw(urn, &won));
+}
+
+/* Five standard deviations of the binomial distribution: one correct run in two million misses it.
+ */
+static void assert_chance(unsigned hits, double chance)
+{
+	double deviation = sqrt(chance * (1 - chance) / DRAWS);
+	assert_true(fabs((double)hits / DRAWS - chance) < 5 * deviation);
+}
+
+/* How often the first of the candidates, thread 0's to CPUs 40 and up, wins. */
+static unsigned count_first_wins(enum nm_lottery rule, const double *tickets, int count, int good)
+{
+	unsigned hits = 0;
+	for (unsigned i = 0; i < DRAWS; i++) {
+		begin(rule);
+		for (int j = 0; j < count; j++)
+			single(0, 40 + j, tickets[j]);
+		hits += win().cpu_to < 40 + good;
+	}
+	return hits;
+}
+
+static void six_against_two(void **state)
+{
+	(void)state;
+	const double tickets[] = {6, 2};
+	assert_chance(count_first_wins(NM_LOTTERY_PAPER, tickets, 2, 1), 5.0 / 6);
+	assert_chance(count_first_wins(NM_LOTTERY_PROPORTIONAL, tickets, 2, 1), 3.0 / 4);
+}
+
+static void the_order_of_candidates_does_not_matter(void **state)
+{
+	(void)state;
+	const double tickets[] = {2, 6};
+	assert_chance(count_first_wins(NM_LOTTERY_PAPER, tickets, 2, 1), 1.0 / 6);
+	assert_chance(count_first_wins(NM_LOTTERY_PROPORTIONAL, tickets, 2, 1), 1.0 / 4);
+}
+
+/* In the paper's way the ten lose only when all draw below 2, (1/3)^10, and then two times in
+ * three. */
+static void ten_at_six_against_twenty_at_two(void **state)
+{
+	(void)state;
+	double tickets[30];
+	for (int i = 0; i < 30; i++)
+		tickets[i] = i < 10 ? 6 : 2;
+	unsigned paper = count_first_wins(NM_LOTTERY_PAPER, tickets, 30, 10);
+	assert_true(paper >= DRAWS - 10);
+	assert_chance(count_first_wins(NM_LOTTERY_PROPORTIONAL, tickets, 30, 10), 0.60);
+}
+
+static void shares_hold_across_threads_and_without_replacement(void **state)
+{
+	(void)state;
+	unsigned first = 0, second = 0, last = 0;
+	for (unsigned i = 0; i < DRAWS; i++) {
+		begin(NM_LOTTERY_PROPORTIONAL);
+		single(0, 40, 6);
+		single(1, 42, 2);
+		single(2, 44, 2);
+		first += win().thread == 0;
+		second += win().thread == 1;
+		last += win().thread == 2;
+		nobody_else_wins();
+	}
+	assert_chance(first, 0.6);
+	assert_chance(second, 0.6 * 0.5 + 0.2 * 0.25);
+	assert_chance(last, 0.6 * 0.5 + 0.2 * 0.75);
+}
+
+static void a_skipped_winner_does_not_bend_the_chances(void **state)
+{
+	(void)state;
+	unsigned hits = 0;
+	for (unsigned i = 0; i < DRAWS; i++) {
+		begin(NM_LOTTERY_PROPORTIONAL);
+		single(0, 40, 1000000);
+		single(1, 40, 50);
+		single(1, 42, 6);
+		single(1, 44, 2);
+		if (win().thread != 0)
+			continue;
+		hits += win().cpu_to == 42;
+	}
+	assert_chance(hits, 0.75);
+}
+
+static void a_thread_wins_once(void **state)
+{
+	(void)state;
+	begin(NM_LOTTERY_PAPER);
+	for (int cpu = 40; cpu < 50; cpu++)
+		single(0, cpu, 4);
+	struct nm_win won = win();
+	assert_int_equal(won.thread, 0);
+	assert_true(won.draw >= 0 && won.draw < 4);
+	assert_true(won.tickets == 4);
+	nobody_else_wins();
+}
+
+static void a_free_cpu_is_won_once(void **state)
+{
+	(void)state;
+	const enum nm_lottery rules[] = {NM_LOTTERY_PAPER, NM_LOTTERY_PROPORTIONAL};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(rules); i++) {
+		begin(rules[i]);
+		for (uint32_t thread = 0; thread < 2; thread++) {
+			single(thread, 40, 4);
+			single(thread, 41, 0.001);
+		}
+		struct nm_win a = win(), b = win();
+		assert_int_not_equal(a.thread, b.thread);
+		assert_int_not_equal(a.cpu_to, b.cpu_to);
+		nobody_else_wins();
+		begin(rules[i]);
+		single(0, 40, 4);
+		single(1, 40, 4);
+		win();
+		nobody_else_wins();
+	}
+}
+
+static void a_partner_is_won_once(void **state)
+{
+	(void)state;
+	begin(NM_LOTTERY_PAPER);
+	swap(0, 3, 4);
+	swap(1, 3, 4);
+	struct nm_win won = win();
+	assert_int_equal(won.partner, 3);
+	assert_int_equal(won.cpu_to, 3);
+	nobody_else_wins();
+}
+
+static void a_partner_moves_nowhere_else(void **state)
+{
+	(void)state;
+	begin(NM_LOTTERY_PROPORTIONAL);
+	swap(0, 1, 4);
+	single(1, 40, 0);
+	assert_int_equal(win().partner, 1);
+	nobody_else_wins();
+	begin(NM_LOTTERY_PAPER);
+	swap(0, 1, 1000);
+	single(1, 40, 0);
+	assert_int_equal(win().partner, 1);
+	nobody_else_wins();
+}
+
+static void no_tickets_win_last_in_the_papers_way_and_never_in_the_other(void **state)
+{
+	(void)state;
+	begin(NM_LOTTERY_PAPER);
+	single(0, 40, 0);
+	single(1, 42, 0.001);
+	assert_int_equal(win().thread, 1);
+	struct nm_win won = win();
+	assert_int_equal(won.thread, 0);
+	assert_true(won.draw == 0);
+	begin(NM_LOTTERY_PROPORTIONAL);
+	single(0, 40, 0);
+	single(1, 42, 0.001);
+	single(2, 40, 0);
+	single(2, 44, 0.001);
+	assert_int_not_equal(win().thread, 0);
+	won = win();
+	assert_int_not_equal(won.thread, 0);
+	assert_int_not_equal(won.cpu_to, 40);
+	nobody_else_wins();
+}
+
+static void chance_decides_among_those_without_tickets(void **state)
+{
+	(void)state;
+	const double none[] = {0, 0, 0, 0};
+	assert_chance(count_first_wins(NM_LOTTERY_PAPER, none, 4, 1), 0.25);
+}
+
+static void an_empty_urn_has_no_winner(void **state)
+{
+	(void)state;
+	begin(NM_LOTTERY_PAPER);
+	nobody_else_wins();
+	begin(NM_LOTTERY_PROPORTIONAL);
+	assert_int_equal(nm_urn_count(urn), 0);
+	nobody_else_wins();
+	nm_urn_free(NULL);
+}
+
+static void merged_winners_spread_over_cores_first(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		machine_allow(machine, i, "0-3,40-42");
+	begin(NM_LOTTERY_PROPORTIONAL);
+	for (uint32_t i = 0; i < 4; i++)
+		single(i, nm_any_cpu_of(1), 2);
+	assert_int_equal(win().cpu_to, 40);
+	assert_int_equal(win().cpu_to, 42);
+	assert_int_equal(win().cpu_to, 41);
+	nobody_else_wins();
+}
+
+static void the_best_free_cpu_has_idle_siblings(void **state)
+{
+	(void)state;
+	hwloc_const_bitmap_t all = machine->topology->usable, nothing;
+	machine->busy[41] = 0.5;
+	nm_snapshot_free(snapshot);
+	snapshot = machine_snapshot(machine);
+	assert_int_equal(nm_pick_free_cpu(snapshot, 1, all, NULL, NULL), 42);
+	machine_allow(machine, 0, "40-41");
+	assert_int_equal(nm_pick_free_cpu(snapshot, 1, machine->members[0].original, NULL, NULL),
+			 40);
+	machine_allow(machine, 0, "41");
+	nothing = machine->members[0].original;
+	assert_int_equal(nm_pick_free_cpu(snapshot, 1, nothing, NULL, NULL), -1);
+}
+
+static uint64_t fingerprint(enum nm_lottery rule, uint64_t seed)
+{
+	uint64_t print = 0;
+	nm_rng_seed(&rng, seed);
+	begin(rule);
+	for (uint32_t i = 0; i < 4; i++)
+		for (int cpu = 40; cpu < 80; cpu++)
+			single(i, cpu, 1 + cpu % 3);
+	for (struct nm_win won; nm_urn_draw(urn, &won);) {
+		uint64_t bits;
+		memcpy(&bits, &won.draw, sizeof(bits));
+		print = print * 31 + bits + (uint64_t)won.cpu_to + won.thread;
+	}
+	return print;
+}
+
+static void the_seed_decides_everything(void **state)
+{
+	(void)state;
+	const enum nm_lottery rules[] = {NM_LOTTERY_PAPER, NM_LOTTERY_PROPORTIONAL};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(rules); i++) {
+		assert_true(fingerprint(rules[i], 5) == fingerprint(rules[i], 5));
+		assert_true(fingerprint(rules[i], 5) != fingerprint(rules[i], 6));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(six_against_two),
+		TEST(the_order_of_candidates_does_not_matter),
+		TEST(ten_at_six_against_twenty_at_two),
+		TEST(shares_hold_across_threads_and_without_replacement),
+		TEST(a_skipped_winner_does_not_bend_the_chances),
+		TEST(a_thread_wins_once),
+		TEST(a_free_cpu_is_won_once),
+		TEST(a_partner_is_won_once),
+		TEST(a_partner_moves_nowhere_else),
+		TEST(no_tickets_win_last_in_the_papers_way_and_never_in_the_other),
+		TEST(chance_decides_among_those_without_tickets),
+		TEST(an_empty_urn_has_no_winner),
+		TEST(merged_winners_spread_over_cores_first),
+		TEST(the_best_free_cpu_has_idle_siblings),
+		TEST(the_seed_decides_everything),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+
+static struct machine *machine;
+static bool refused[64];
+
+/* Two nodes of two CPUs. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(2, 2);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(refused); i++)
+		refused[i] = true;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	machine_free(machine);
+	return 0;
+}
+
+/* A thread of `share` CPUs whose accesses all go to the node. */
+static void add(uint32_t pid, unsigned node, double accesses, double share)
+{
+	size_t i = machine_thread(machine, pid, 0, -1);
+	machine_touch(machine, i, node, accesses);
+	machine->figures[i].run_share = share;
+}
+
+static void judge(void)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	assert_int_equal(nm_overcommit_refuse(snapshot, refused), 0);
+}
+
+static void room_for_all_refuses_none(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		add(10, 1, 100, 0.5);
+	judge();
+	for (int i = 0; i < 4; i++)
+		assert_false(refused[i]);
+}
+
+static void nobody_is_nothing(void **state)
+{
+	(void)state;
+	judge();
+	assert_true(refused[0]);
+}
+
+static void processes_with_more_accesses_come_first(void **state)
+{
+	(void)state;
+	add(10, 1, 100, 1);
+	add(20, 1, 80, 1);
+	add(20, 1, 80, 1);
+	judge();
+	assert_true(refused[0]);
+	assert_false(refused[1]);
+	assert_false(refused[2]);
+}
+
+static void within_a_process_threads_with_more_accesses_come_first(void **state)
+{
+	(void)state;
+	add(10, 1, 50, 1);
+	add(10, 1, 70, 1);
+	add(10, 1, 60, 1);
+	judge();
+	assert_true(refused[0]);
+	assert_false(refused[1]);
+	assert_false(refused[2]);
+}
+
+static void ties_go_to_the_lower_pid_and_tid(void **state)
+{
+	(void)state;
+	add(20, 1, 50, 1);
+	add(10, 1, 25, 1);
+	add(10, 1, 25, 1);
+	judge();
+	assert_true(refused[0]);
+	add(10, 1, 25, 1);
+	judge();
+	assert_true(refused[0]);
+	assert_false(refused[1]);
+	assert_false(refused[2]);
+	assert_true(refused[3]);
+}
+
+static void what_is_left_goes_to_whoever_fits(void **state)
+{
+	(void)state;
+	add(10, 1, 100, 0.9);
+	add(20, 1, 90, 0.9);
+	add(30, 1, 80, 0.9);
+	add(40, 1, 70, 0.2);
+	judge();
+	assert_false(refused[0]);
+	assert_false(refused[1]);
+	assert_true(refused[2]);
+	assert_false(refused[3]);
+}
+
+static void other_nodes_do_not_count(void **state)
+{
+	(void)state;
+	add(10, 0, 100, 1);
+	add(10, 0, 100, 1);
+	add(20, 1, 100, 1);
+	add(20, 1, 100, 1);
+	judge();
+	for (int i = 0; i < 4; i++)
+		assert_false(refused[i]);
+}
+
+static void unusable_cpus_are_no_room(void **state)
+{
+	(void)state;
+	add(10, 1, 100, 0.9);
+	add(20, 1, 50, 0.9);
+	judge();
+	assert_false(refused[1]);
+	hwloc_bitmap_clr(machine->topology->usable, 3);
+	judge();
+	assert_false(refused[0]);
+	assert_true(refused[1]);
+}
+
+static void an_unknown_share_is_a_whole_cpu(void **state)
+{
+	(void)state;
+	add(10, 1, 100, NAN);
+	add(20, 1, 50, 1.4);
+	judge();
+	assert_false(refused[0]);
+	assert_false(refused[1]);
+	add(30, 1, 20, 0.01);
+	judge();
+	assert_true(refused[2]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(room_for_all_refuses_none),
+		TEST(nobody_is_nothing),
+		TEST(processes_with_more_accesses_come_first),
+		TEST(within_a_process_threads_with_more_accesses_come_first),
+		TEST(ties_go_to_the_lower_pid_and_tid),
+		TEST(what_is_left_goes_to_whoever_fits),
+		TEST(other_nodes_do_not_count),
+		TEST(unusable_cpus_are_no_room),
+		TEST(an_unknown_share_is_a_whole_cpu),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

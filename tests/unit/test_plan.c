@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+static struct nm_plan plan;
+static uint64_t next_id;
+
+/* Four nodes of two CPUs; thread i at work on CPU i. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	for (int i = 0; i < 4; i++)
+		machine_thread(machine, 10, i, 3 - i / 2);
+	snapshot = NULL;
+	next_id = 7;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_plan_clear(&plan);
+	nm_snapshot_free(snapshot);
+	machine_free(machine);
+	return 0;
+}
+
+static void take(void)
+{
+	nm_plan_clear(&plan);
+	nm_snapshot_free(snapshot);
+	snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+}
+
+static struct nm_move move(uint32_t thread, int cpu_to)
+{
+	return (struct nm_move){.thread = thread,
+				.cpu_from = (int)thread,
+				.cpu_to = cpu_to,
+				.node_from = (int)thread / 2,
+				.node_to = cpu_to / 2};
+}
+
+static struct nm_proposal single(uint32_t thread, int cpu_to)
+{
+	return (struct nm_proposal){.kind = NM_PROPOSAL_MIGRATE,
+				    .moves = {move(thread, cpu_to)},
+				    .tickets = {.total = 6, .free_cpu = 2, .preferred = 4},
+				    .draw = 1.5,
+				    .gain = 0.5};
+}
+
+static struct nm_proposal swap(uint32_t thread, uint32_t partner)
+{
+	return (struct nm_proposal){
+		.kind = NM_PROPOSAL_SWAP,
+		.moves = {move(thread, (int)partner), move(partner, (int)thread)}};
+}
+
+static void build(struct nm_proposal *items, size_t count)
+{
+	const struct nm_proposals proposals = {.items = items, .count = count};
+	take();
+	assert_int_equal(nm_plan_build(snapshot, &machine->config, &proposals, &next_id, &plan), 0);
+}
+
+static void assert_target(const struct nm_step *step, const char *list)
+{
+	hwloc_bitmap_t expected = hwloc_bitmap_alloc();
+	hwloc_bitmap_list_sscanf(expected, list);
+	bool equal = hwloc_bitmap_isequal(step->target, expected);
+	hwloc_bitmap_free(expected);
+	assert_true(equal);
+}
+
+static void no_proposals_make_an_empty_plan(void **state)
+{
+	(void)state;
+	build(NULL, 0);
+	assert_int_equal(plan.count, 0);
+	assert_int_equal(next_id, 7);
+	nm_plan_clear(&plan);
+	nm_plan_clear(&plan);
+}
+
+static void a_decision_holds_all_that_acting_needs(void **state)
+{
+	(void)state;
+	struct nm_proposal proposal = single(1, 6);
+	machine->members[1].unrestricted = true;
+	build(&proposal, 1);
+	assert_int_equal(plan.count, 1);
+	const struct nm_decision *decision = &plan.decisions[0];
+	assert_int_equal(decision->id, 7);
+	assert_int_equal(next_id, 8);
+	assert_int_equal(decision->kind, NM_DECISION_MIGRATE);
+	assert_int_equal(decision->interval, machine->interval);
+	assert_int_equal(decision->undoes, 0);
+	assert_int_equal(decision->nr_steps, 1);
+	assert_true(decision->tickets.total == 6 && decision->draw == 1.5 && decision->gain == 0.5);
+	const struct nm_step *step = &decision->steps[0];
+	assert_int_equal(step->tid, 1001);
+	assert_int_equal(step->pid, 10);
+	assert_int_equal(step->start_ticks, 6001);
+	assert_int_equal(step->pin, NM_STEP_LEASE);
+	assert_int_equal(step->cpu_from, 1);
+	assert_int_equal(step->cpu_to, 6);
+	assert_int_equal(step->node_from, 0);
+	assert_int_equal(step->node_to, 3);
+	assert_target(step, "6-7");
+	assert_ptr_equal(step->original, machine->members[1].original);
+	assert_true(step->unrestricted);
+	assert_true(step->local_before == 0);
+	assert_true(step->accesses_before == 100);
+	assert_string_equal(step->comm, "prog10");
+}
+
+static void a_swap_is_one_decision_of_two_steps(void **state)
+{
+	(void)state;
+	struct nm_proposal proposal = swap(0, 3);
+	build(&proposal, 1);
+	assert_int_equal(plan.count, 1);
+	assert_int_equal(plan.decisions[0].kind, NM_DECISION_SWAP);
+	assert_int_equal(plan.decisions[0].nr_steps, 2);
+	assert_target(&plan.decisions[0].steps[0], "2-3");
+	assert_target(&plan.decisions[0].steps[1], "0-1");
+}
+
+static void targets_stay_inside_the_original_mask(void **state)
+{
+	(void)state;
+	struct nm_proposal proposal = single(0, 6);
+	machine_allow(machine, 0, "0-3,6");
+	build(&proposal, 1);
+	assert_target(&plan.decisions[0].steps[0], "6");
+	machine_allow(machine, 0, "0-3");
+	build(&proposal, 1);
+	assert_int_equal(plan.count, 0);
+	assert_int_equal(plan.stopped_by_mask, 1);
+	assert_int_equal(next_id, 8);
+}
+
+static void a_swap_needs_both_masks(void **state)
+{
+	(void)state;
+	struct nm_proposal proposals[] = {swap(0, 3), single(1, 6)};
+	machine_allow(machine, 3, "2-7");
+	build(proposals, 2);
+	assert_int_equal(plan.stopped_by_mask, 1);
+	assert_int_equal(plan.count, 1);
+	assert_int_equal(plan.decisions[0].steps[0].tid, 1001);
+}
+
+static void the_papers_way_pins_to_the_cpu(void **state)
+{
+	(void)state;
+	struct nm_proposal proposal = single(0, 7);
+	machine->config.threads.pin = NM_PIN_CORE;
+	build(&proposal, 1);
+	assert_target(&plan.decisions[0].steps[0], "7");
+	machine_allow(machine, 0, "0-6");
+	build(&proposal, 1);
+	assert_int_equal(plan.stopped_by_mask, 1);
+}
+
+static enum nm_step_pin pin_under(enum nm_pin pin)
+{
+	struct nm_proposal proposal = single(0, 6);
+	machine->config.threads.pin = pin;
+	build(&proposal, 1);
+	return plan.decisions[0].steps[0].pin;
+}
+
+static void newcomers_and_parents_are_nudged(void **state)
+{
+	(void)state;
+	struct nm_process *process = machine_process(machine, 10);
+	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_LEASE);
+	process->started_ns = machine->now_ns - 4 * MACHINE_SECOND;
+	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_NUDGE);
+	process->started_ns = 0;
+	process->last_spawn_ns = machine->now_ns - 2 * MACHINE_SECOND;
+	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_NUDGE);
+	process->last_spawn_ns = machine->now_ns - 3 * MACHINE_SECOND;
+	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_LEASE);
+}
+
+static void the_pin_setting_forces_one_way(void **state)
+{
+	(void)state;
+	assert_int_equal(pin_under(NM_PIN_NUDGE), NM_STEP_NUDGE);
+	machine_process(machine, 10)->started_ns = machine->now_ns;
+	assert_int_equal(pin_under(NM_PIN_NODE), NM_STEP_LEASE);
+	assert_int_equal(pin_under(NM_PIN_CORE), NM_STEP_LEASE);
+}
+
+static void the_budget_counts_threads(void **state)
+{
+	(void)state;
+	struct nm_proposal proposals[] = {single(0, 6), swap(1, 2), single(3, 7)};
+	machine->config.threads.moves_per_interval = 4;
+	build(proposals, 3);
+	assert_int_equal(plan.count, 3);
+	assert_int_equal(plan.stopped_by_budget, 0);
+	machine->config.threads.moves_per_interval = 2;
+	build(proposals, 3);
+	assert_int_equal(plan.count, 2);
+	assert_int_equal(plan.stopped_by_budget, 1);
+	assert_int_equal(plan.decisions[1].steps[0].tid, 1003);
+	assert_int_equal(plan.decisions[1].id, plan.decisions[0].id + 1);
+	machine->config.threads.moves_per_interval = 0;
+	build(proposals, 3);
+	assert_int_equal(plan.count, 0);
+	assert_int_equal(plan.stopped_by_budget, 3);
+}
+
+/* ---- rollback ---- */
+
+static struct nm_rollback of(uint32_t tid, int cpu_from)
+{
+	struct nm_rollback rollback = {.decision = 3, .nr_threads = 1};
+	rollback.threads[0].tid = tid;
+	rollback.threads[0].start_ticks = 5000 + tid;
+	rollback.threads[0].cpu_from = cpu_from;
+	rollback.threads[0].node_from = cpu_from / 2;
+	return rollback;
+}
+
+static struct nm_rollback of_both(uint32_t a, int a_from, uint32_t b, int b_from)
+{
+	struct nm_rollback rollback = of(a, a_from), other = of(b, b_from);
+	rollback.nr_threads = 2;
+	rollback.threads[1] = other.threads[0];
+	return rollback;
+}
+
+static void undo(const struct nm_rollback *rollback)
+{
+	assert_int_equal(
+		nm_plan_add_rollback(snapshot, &machine->config, rollback, &next_id, &plan), 0);
+}
+
+static void a_rollback_leases_back_to_the_source_node(void **state)
+{
+	(void)state;
+	struct nm_rollback rollback = of(1000, 6);
+	take();
+	undo(&rollback);
+	assert_int_equal(plan.count, 1);
+	const struct nm_decision *decision = &plan.decisions[0];
+	assert_int_equal(decision->kind, NM_DECISION_ROLLBACK);
+	assert_int_equal(decision->undoes, 3);
+	assert_int_equal(decision->id, 7);
+	assert_int_equal(next_id, 8);
+	assert_true(isnan(decision->draw) && isnan(decision->gain));
+	assert_int_equal(decision->steps[0].node_from, 0);
+	assert_int_equal(decision->steps[0].cpu_from, 0);
+	assert_int_equal(decision->steps[0].node_to, 3);
+	assert_int_equal(decision->steps[0].pin, NM_STEP_LEASE);
+	assert_target(&decision->steps[0], "6-7");
+}
+
+static void a_rollback_comes_on_top_of_the_budget(void **state)
+{
+	(void)state;
+	struct nm_proposal proposal = single(1, 6);
+	struct nm_rollback rollback = of(1000, 6);
+	machine->config.threads.moves_per_interval = 1;
+	build(&proposal, 1);
+	undo(&rollback);
+	assert_int_equal(plan.count, 2);
+	assert_int_equal(plan.decisions[0].kind, NM_DECISION_MIGRATE);
+}
+
+static void a_swap_is_undone_as_one_decision(void **state)
+{
+	(void)state;
+	struct nm_rollback rollback = of_both(1000, 2, 1002, 0);
+	machine->config.threads.pin = NM_PIN_CORE;
+	take();
+	undo(&rollback);
+	assert_int_equal(plan.decisions[0].nr_steps, 2);
+	assert_target(&plan.decisions[0].steps[0], "2");
+	assert_target(&plan.decisions[0].steps[1], "0");
+}
+
+static void a_taken_source_cpu_gives_its_node(void **state)
+{
+	(void)state;
+	struct nm_rollback rollback = of(1000, 6);
+	machine->config.threads.pin = NM_PIN_CORE;
+	take();
+	undo(&rollback);
+	assert_target(&plan.decisions[0].steps[0], "6");
+	rollback = of(1000, 3);
+	undo(&rollback);
+	assert_target(&plan.decisions[1].steps[0], "2-3");
+	hwloc_bitmap_clr(machine->topology->usable, 6);
+	hwloc_bitmap_clr(machine->topology->nodes[3].cpus, 6);
+	rollback = of(1000, 6);
+	take();
+	undo(&rollback);
+	assert_target(&plan.decisions[0].steps[0], "7");
+	rollback.threads[0].cpu_from = 99;
+	undo(&rollback);
+	assert_target(&plan.decisions[1].steps[0], "7");
+}
+
+static void the_dead_are_skipped(void **state)
+{
+	(void)state;
+	struct nm_rollback rollback = of_both(1001, 6, 999, 2);
+	take();
+	undo(&rollback);
+	assert_int_equal(plan.decisions[0].nr_steps, 1);
+	assert_int_equal(plan.decisions[0].steps[0].tid, 1001);
+	rollback = of_both(999, 2, 1001, 6);
+	undo(&rollback);
+	assert_int_equal(plan.decisions[1].nr_steps, 1);
+	rollback.threads[1].start_ticks++;
+	undo(&rollback);
+	assert_int_equal(plan.count, 2);
+	assert_int_equal(next_id, 9);
+}
+
+static void without_a_way_back_nothing_is_added(void **state)
+{
+	(void)state;
+	struct nm_rollback rollback = of(1000, 6);
+	machine_allow(machine, 0, "0-5");
+	take();
+	undo(&rollback);
+	rollback.threads[0].node_from = 4;
+	undo(&rollback);
+	rollback.threads[0].node_from = -1;
+	undo(&rollback);
+	assert_int_equal(plan.count, 0);
+	assert_int_equal(next_id, 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(no_proposals_make_an_empty_plan),
+		TEST(a_decision_holds_all_that_acting_needs),
+		TEST(a_swap_is_one_decision_of_two_steps),
+		TEST(targets_stay_inside_the_original_mask),
+		TEST(a_swap_needs_both_masks),
+		TEST(the_papers_way_pins_to_the_cpu),
+		TEST(newcomers_and_parents_are_nudged),
+		TEST(the_pin_setting_forces_one_way),
+		TEST(the_budget_counts_threads),
+		TEST(a_rollback_leases_back_to_the_source_node),
+		TEST(a_rollback_comes_on_top_of_the_budget),
+		TEST(a_swap_is_undone_as_one_decision),
+		TEST(a_taken_source_cpu_gives_its_node),
+		TEST(the_dead_are_skipped),
+		TEST(without_a_way_back_nothing_is_added),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

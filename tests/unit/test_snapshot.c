@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	snapshot = NULL;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_snapshot_free(snapshot);
+	machine_free(machine);
+	return 0;
+}
+
+static const struct nm_snap_thread *take(size_t index)
+{
+	nm_snapshot_free(snapshot);
+	snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	return &snapshot->threads[index];
+}
+
+static void an_empty_machine_makes_an_empty_snapshot(void **state)
+{
+	(void)state;
+	take(0);
+	assert_int_equal(snapshot->nr_threads, 0);
+	assert_int_equal(snapshot->nr_processes, 0);
+	assert_null(nm_snapshot_thread(snapshot, 1000));
+	for (unsigned cpu = 0; cpu < 8; cpu++)
+		assert_true(snapshot->cpus[cpu].free);
+}
+
+static void freeing_nothing_is_fine(void **state)
+{
+	(void)state;
+	nm_snapshot_free(NULL);
+}
+
+static void a_thread_is_found_by_its_id(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		machine_thread(machine, 10, i, 0);
+	take(0);
+	for (uint32_t tid = 1000; tid < 1005; tid++)
+		assert_int_equal(nm_snapshot_thread(snapshot, tid)->tid, tid);
+	assert_null(nm_snapshot_thread(snapshot, 999));
+	assert_null(nm_snapshot_thread(snapshot, 1005));
+}
+
+static void figures_are_copied(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 3);
+	machine_touch(machine, 0, 1, 300);
+	const struct nm_snap_thread *thread = take(0);
+	machine->accesses[3] = 7;
+	assert_int_equal(thread->home_cpu, 2);
+	assert_int_equal(thread->home_node, 1);
+	assert_true(thread->accesses[3] == 100 && thread->accesses[1] == 300);
+	assert_int_equal(thread->fresh[3], 100);
+	assert_true(thread->access_total == 400);
+	assert_true(thread->local_share == 0.75);
+	assert_true(thread->valid);
+	assert_true(thread->movable);
+}
+
+static void a_member_without_figures_has_no_home(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 3);
+	machine_thread(machine, 10, 3, 3);
+	struct nm_snapshot_input input = machine_input(machine);
+	input.figures++;
+	input.nr_figures--;
+	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
+	const struct nm_snap_thread *thread = &snapshot->threads[0];
+	assert_int_equal(thread->home_cpu, -1);
+	assert_int_equal(thread->home_node, -1);
+	assert_int_equal(thread->preferred, -1);
+	assert_true(isnan(thread->local_share));
+	assert_true(thread->accesses[3] == 0);
+	assert_false(thread->valid);
+	assert_true(snapshot->threads[1].valid);
+	nm_snapshot_free(snapshot);
+	input.nr_figures = 0;
+	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
+	assert_int_equal(snapshot->threads[1].home_cpu, -1);
+}
+
+static void figures_of_another_process_are_not_the_members(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 3);
+	machine->figures[0].pid = 11;
+	assert_int_equal(take(0)->home_cpu, -1);
+}
+
+static void figures_of_unmanaged_threads_are_passed_over(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 3);
+	machine_thread(machine, 10, 3, 2);
+	struct nm_snapshot_input input = machine_input(machine);
+	input.members++;
+	input.nr_members--;
+	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
+	assert_int_equal(snapshot->nr_threads, 1);
+	assert_int_equal(snapshot->threads[0].home_cpu, 3);
+	assert_int_equal(snapshot->cpus[2].homes, 0);
+}
+
+static void validity_needs_run_time_samples_and_a_home(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 3);
+	machine->figures[0].run_share = 0.1;
+	machine_touch(machine, 0, 3, 10);
+	assert_true(take(0)->valid);
+	machine_touch(machine, 0, 3, 9.9);
+	assert_false(take(0)->valid);
+	machine_touch(machine, 0, 3, 10);
+	machine->figures[0].run_share = 0.099;
+	assert_false(take(0)->valid);
+	machine->figures[0].run_share = NAN;
+	assert_false(take(0)->valid);
+	machine->figures[0].run_share = 0.5;
+	machine->figures[0].home_node_share = 0.79;
+	assert_false(take(0)->valid);
+	assert_int_equal(snapshot->threads[0].home_node, -1);
+	assert_int_equal(snapshot->threads[0].home_cpu, 2);
+	machine->figures[0].home_node_share = 0.8;
+	assert_true(take(0)->valid);
+}
+
+static void the_paper_wants_one_sample_and_any_home(void **state)
+{
+	(void)state;
+	machine_paper(&machine->config);
+	machine_thread(machine, 10, 2, 3);
+	machine_touch(machine, 0, 3, 1);
+	machine->figures[0].run_share = 0.001;
+	machine->figures[0].home_node_share = 0.3;
+	assert_true(take(0)->valid);
+	machine_touch(machine, 0, 3, 0);
+	assert_false(take(0)->valid);
+}
+
+static void unavailable_accesses_prefer_nothing(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 3);
+	for (unsigned k = 0; k < 4; k++)
+		machine->accesses[k] = NAN;
+	machine->figures[0].access_total = NAN;
+	const struct nm_snap_thread *thread = take(0);
+	assert_int_equal(thread->preferred, -1);
+	assert_true(isnan(thread->local_share));
+	assert_true(isnan(thread->access_total));
+	assert_true(thread->accesses[3] == 0);
+	assert_false(thread->valid);
+	assert_false(nm_snapshot_prefers(snapshot, thread, 0, NM_TIES_ALL));
+}
+
+static void a_cpu_that_is_gone_is_no_home(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 3);
+	machine->figures[0].home_cpu = 8;
+	assert_int_equal(take(0)->home_cpu, -1);
+	machine->figures[0].home_cpu = 2;
+	machine->topology->cpus[2].node = -1;
+	assert_int_equal(take(0)->home_cpu, -1);
+}
+
+static void warm_up_and_bars_keep_a_thread_still(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 3);
+	machine->members[0].adopted_ns = machine->now_ns - 5 * MACHINE_SECOND;
+	assert_true(take(0)->movable);
+	machine->members[0].adopted_ns++;
+	assert_false(take(0)->movable);
+	machine->members[0].adopted_ns = machine->now_ns + 1;
+	assert_false(take(0)->movable);
+	machine->members[0].adopted_ns = 0;
+	machine->members[0].barred_until = machine->interval;
+	assert_true(take(0)->movable);
+	machine->members[0].barred_until = machine->interval + 1;
+	assert_false(take(0)->movable);
+}
+
+static void ties_go_to_the_node_it_is_on(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 4, 0);
+	machine_touch(machine, 0, 2, 100);
+	machine_touch(machine, 0, 3, 100);
+	const struct nm_snap_thread *thread = take(0);
+	assert_int_equal(thread->preferred, 2);
+	assert_false(nm_snapshot_prefers(snapshot, thread, 0, NM_TIES_ONE));
+	assert_true(nm_snapshot_prefers(snapshot, thread, 2, NM_TIES_ONE));
+	assert_true(nm_snapshot_prefers(snapshot, thread, 0, NM_TIES_ALL));
+	assert_true(nm_snapshot_prefers(snapshot, thread, 3, NM_TIES_ALL));
+	assert_false(nm_snapshot_prefers(snapshot, thread, 1, NM_TIES_ALL));
+	assert_false(nm_snapshot_prefers(snapshot, thread, -1, NM_TIES_ALL));
+	assert_false(nm_snapshot_prefers(snapshot, thread, 4, NM_TIES_ALL));
+}
+
+static void then_to_the_nearest_then_to_the_lowest(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 4, 0);
+	machine_touch(machine, 0, 1, 100);
+	machine_touch(machine, 0, 3, 100);
+	assert_int_equal(take(0)->preferred, 0);
+	machine->topology->distance[2 * 4 + 3] = 15;
+	assert_int_equal(take(0)->preferred, 3);
+	machine->topology->distance[2 * 4 + 1] = 15;
+	assert_int_equal(take(0)->preferred, 1);
+	machine_run_on(machine, 0, -1);
+	assert_int_equal(take(0)->preferred, 0);
+	machine_touch(machine, 0, 3, 101);
+	assert_int_equal(take(0)->preferred, 3);
+}
+
+static void a_memory_only_node_is_stood_in_for(void **state)
+{
+	(void)state;
+	machine_take_cpus(machine, 3, 1);
+	machine_thread(machine, 10, 0, 3);
+	machine_touch(machine, 0, 0, 50);
+	const struct nm_snap_thread *thread = take(0);
+	assert_int_equal(thread->preferred, 1);
+	assert_true(thread->accesses[1] == 100);
+	assert_true(thread->accesses[3] == 0);
+	assert_int_equal(thread->fresh[1], 100);
+	machine_run_on(machine, 0, 2);
+	assert_true(take(0)->local_share == 100.0 / 150);
+}
+
+static void a_cpu_is_free_without_work_and_without_homes(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 2, 3);
+	machine->busy[2] = 0;
+	machine->busy[3] = 0.049;
+	machine->busy[4] = 0.05;
+	machine->busy[5] = NAN;
+	machine->topology->cpus[6].online = false;
+	hwloc_bitmap_clr(machine->topology->usable, 6);
+	hwloc_bitmap_clr(machine->topology->usable, 7);
+	take(0);
+	assert_false(snapshot->cpus[2].free);
+	assert_int_equal(snapshot->cpus[2].homes, 1);
+	assert_true(snapshot->cpus[3].free);
+	assert_false(snapshot->cpus[4].free);
+	assert_false(snapshot->cpus[5].free);
+	assert_int_equal(snapshot->cpus[6].node, -1);
+	assert_false(snapshot->cpus[6].usable);
+	assert_int_equal(snapshot->cpus[7].node, 3);
+	assert_false(snapshot->cpus[7].usable);
+	assert_false(snapshot->cpus[7].free);
+}
+
+static void at_the_papers_limit_only_silence_is_free(void **state)
+{
+	(void)state;
+	machine->config.threads.free_max = 0;
+	machine->busy[3] = 0.0001;
+	take(0);
+	assert_true(snapshot->cpus[2].free);
+	assert_false(snapshot->cpus[3].free);
+}
+
+static void without_load_figures_nothing_is_free(void **state)
+{
+	(void)state;
+	struct nm_snapshot_input input = machine_input(machine);
+	input.busy_share = NULL;
+	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
+	for (unsigned cpu = 0; cpu < 8; cpu++)
+		assert_false(snapshot->cpus[cpu].free);
+}
+
+static void siblings_see_each_other_not_themselves(void **state)
+{
+	(void)state;
+	machine->topology->cpus[1].core = 0;
+	machine->topology->cpus[3].core = machine->topology->cpus[2].core;
+	machine->topology->cpus[5].core = -1;
+	machine->busy[0] = 0.5;
+	machine->busy[5] = 0.5;
+	take(0);
+	assert_false(snapshot->cpus[0].sibling_busy);
+	assert_true(snapshot->cpus[1].sibling_busy);
+	assert_true(snapshot->cpus[1].free);
+	assert_false(snapshot->cpus[2].sibling_busy);
+	assert_false(snapshot->cpus[3].sibling_busy);
+	assert_false(snapshot->cpus[5].sibling_busy);
+	machine->busy[1] = 0.5;
+	take(0);
+	assert_true(snapshot->cpus[0].sibling_busy);
+}
+
+static void home_threads_are_grouped_in_order(void **state)
+{
+	(void)state;
+	const int cpus[] = {5, 1, -1, 5, 1, 0};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cpus); i++)
+		machine_thread(machine, 10, cpus[i], 0);
+	take(0);
+	const uint32_t expected[] = {5, 1, 4, 0, 3};
+	assert_memory_equal(snapshot->home_threads, expected, sizeof(expected));
+	assert_int_equal(snapshot->cpus[0].homes, 1);
+	assert_int_equal(snapshot->cpus[1].first_home, 1);
+	assert_int_equal(snapshot->cpus[5].first_home, 3);
+	assert_int_equal(snapshot->cpus[5].homes, 2);
+	assert_int_equal(snapshot->cpus[7].homes, 0);
+}
+
+static void processes_gather_their_threads(void **state)
+{
+	(void)state;
+	machine_thread(machine, 20, 0, 0);
+	machine_thread(machine, 10, 1, 0);
+	machine_thread(machine, 20, 2, 0);
+	take(0);
+	assert_int_equal(snapshot->nr_processes, 2);
+	assert_int_equal(snapshot->threads[0].process, snapshot->threads[2].process);
+	const struct nm_snap_process *process = &snapshot->processes[snapshot->threads[2].process];
+	assert_int_equal(process->pid, 20);
+	assert_int_equal(process->uid, 1000);
+	assert_int_equal(process->threads, 2);
+	assert_string_equal(process->comm, "prog20");
+	machine_process(machine, 20)->comm[0] = '!';
+	assert_string_equal(process->comm, "prog20");
+}
+
+static void youth_and_spawning_are_told_from_times(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 0);
+	struct nm_process *process = machine_process(machine, 10);
+	process->started_ns = machine->now_ns - 5 * MACHINE_SECOND;
+	take(0);
+	assert_false(snapshot->processes[0].young);
+	assert_false(snapshot->processes[0].spawning);
+	process->started_ns++;
+	process->last_spawn_ns = machine->now_ns - 3 * MACHINE_SECOND + 1;
+	take(0);
+	assert_true(snapshot->processes[0].young);
+	assert_true(snapshot->processes[0].spawning);
+	process->started_ns = machine->now_ns + 5;
+	process->last_spawn_ns--;
+	take(0);
+	assert_true(snapshot->processes[0].young);
+	assert_false(snapshot->processes[0].spawning);
+}
+
+static void an_impossible_pid_is_refused(void **state)
+{
+	(void)state;
+	machine_thread(machine, 1U << 22, 0, 0);
+	struct nm_snapshot_input input = machine_input(machine);
+	assert_int_equal(nm_snapshot_build(&input, &snapshot), -ERANGE);
+	assert_null(snapshot);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(an_empty_machine_makes_an_empty_snapshot),
+		TEST(freeing_nothing_is_fine),
+		TEST(a_thread_is_found_by_its_id),
+		TEST(figures_are_copied),
+		TEST(a_member_without_figures_has_no_home),
+		TEST(figures_of_another_process_are_not_the_members),
+		TEST(figures_of_unmanaged_threads_are_passed_over),
+		TEST(validity_needs_run_time_samples_and_a_home),
+		TEST(the_paper_wants_one_sample_and_any_home),
+		TEST(unavailable_accesses_prefer_nothing),
+		TEST(a_cpu_that_is_gone_is_no_home),
+		TEST(warm_up_and_bars_keep_a_thread_still),
+		TEST(ties_go_to_the_node_it_is_on),
+		TEST(then_to_the_nearest_then_to_the_lowest),
+		TEST(a_memory_only_node_is_stood_in_for),
+		TEST(a_cpu_is_free_without_work_and_without_homes),
+		TEST(at_the_papers_limit_only_silence_is_free),
+		TEST(without_load_figures_nothing_is_free),
+		TEST(siblings_see_each_other_not_themselves),
+		TEST(home_threads_are_grouped_in_order),
+		TEST(processes_gather_their_threads),
+		TEST(youth_and_spawning_are_told_from_times),
+		TEST(an_impossible_pid_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+#include "numa-migrd/verify.h"
+
+static struct machine *machine;
+static struct nm_verifier *verifier;
+static struct nm_verdicts verdicts;
+
+/* Four nodes of two CPUs; threads 0 and 1 on CPUs 0 and 2. Decisions are of the machine's interval.
+ */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	return nm_verifier_new(&verifier);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_verdicts_clear(&verdicts);
+	nm_verifier_free(verifier);
+	machine_free(machine);
+	return 0;
+}
+
+static struct nm_step step(uint32_t index, int cpu_from, int cpu_to, double local_before)
+{
+	return (struct nm_step){.tid = 1000 + index,
+				.pid = 10,
+				.start_ticks = 6000 + index,
+				.cpu_from = cpu_from,
+				.cpu_to = cpu_to,
+				.node_from = cpu_from / 2,
+				.node_to = cpu_to / 2,
+				.local_before = local_before};
+}
+
+/* Thread 0 was sent from CPU 0 to CPU 6 with this share of local accesses. */
+static void add_move(uint64_t id, double local_before)
+{
+	const struct nm_decision decision = {.id = id,
+					     .kind = NM_DECISION_MIGRATE,
+					     .interval = machine->interval,
+					     .nr_steps = 1,
+					     .steps = {step(0, 0, 6, local_before)}};
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+}
+
+/* Thread 0 to CPU 2, thread 1 to CPU 0. */
+static void add_swap(uint64_t id, double first_before, double second_before)
+{
+	const struct nm_decision decision = {
+		.id = id,
+		.kind = NM_DECISION_SWAP,
+		.interval = machine->interval,
+		.nr_steps = 2,
+		.steps = {step(0, 0, 2, first_before), step(1, 2, 0, second_before)}};
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+}
+
+/* The thread's next interval: where it runs and how many accesses go to which node. */
+static void run(size_t i, int cpu, unsigned node, double accesses)
+{
+	for (unsigned other = 0; other < 4; other++)
+		machine_touch(machine, i, other, 0);
+	machine_run_on(machine, i, cpu);
+	machine_touch(machine, i, node, accesses);
+}
+
+static const struct nm_verdict *judge(void)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	nm_verdicts_clear(&verdicts);
+	assert_int_equal(nm_verifier_judge(verifier, snapshot, &machine->config, &verdicts), 0);
+	return verdicts.items;
+}
+
+static const struct nm_verdict *judge_next(void)
+{
+	machine->interval++;
+	return judge();
+}
+
+static void assert_open(size_t open)
+{
+	assert_int_equal(verdicts.count, 0);
+	assert_int_equal(nm_verifier_open(verifier), open);
+}
+
+static void assert_verdict(enum nm_verdict_kind kind)
+{
+	assert_int_equal(verdicts.count, 1);
+	assert_int_equal(verdicts.items[0].kind, kind);
+	assert_int_equal(nm_verifier_open(verifier), 0);
+}
+
+static void no_question_no_verdict(void **state)
+{
+	(void)state;
+	judge();
+	assert_open(0);
+	nm_verifier_free(NULL);
+}
+
+static void the_interval_of_the_act_tells_nothing(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	run(0, 6, 3, 100);
+	judge();
+	assert_open(1);
+}
+
+static void a_move_that_helped_is_kept(void **state)
+{
+	(void)state;
+	add_move(5, 0.25);
+	run(0, 6, 3, 90);
+	machine_touch(machine, 0, 0, 10);
+	const struct nm_verdict *verdict = judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+	assert_int_equal(verdict->decision, 5);
+	assert_int_equal(verdict->of, NM_DECISION_MIGRATE);
+	assert_int_equal(verdict->intervals, 1);
+	assert_int_equal(verdict->nr_threads, 1);
+	const struct nm_verdict_thread *thread = &verdict->threads[0];
+	assert_int_equal(thread->tid, 1000);
+	assert_int_equal(thread->pid, 10);
+	assert_true(thread->alive && thread->ran_on_node);
+	assert_int_equal(thread->cpu_from, 0);
+	assert_int_equal(thread->node_from, 0);
+	assert_int_equal(thread->node_to, 3);
+	assert_true(thread->local_before == 0.25 && thread->local_after == 0.9);
+	assert_int_equal(thread->accesses_after, 100);
+}
+
+static void a_fall_beyond_the_margin_is_rolled_back(void **state)
+{
+	(void)state;
+	add_move(5, 0.5);
+	run(0, 6, 3, 44);
+	machine_touch(machine, 0, 0, 56);
+	judge_next();
+	assert_verdict(NM_VERDICT_ROLLED_BACK);
+	struct nm_rollback rollback = nm_verdict_rollback(&verdicts.items[0]);
+	assert_int_equal(rollback.decision, 5);
+	assert_int_equal(rollback.nr_threads, 1);
+	assert_int_equal(rollback.threads[0].tid, 1000);
+	assert_int_equal(rollback.threads[0].start_ticks, 6000);
+	assert_int_equal(rollback.threads[0].cpu_from, 0);
+	assert_int_equal(rollback.threads[0].node_from, 0);
+}
+
+static void a_fall_within_the_margin_is_kept(void **state)
+{
+	(void)state;
+	add_move(5, 0.5);
+	run(0, 6, 3, 46);
+	machine_touch(machine, 0, 0, 54);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+}
+
+static void without_rollback_a_fall_is_only_told(void **state)
+{
+	(void)state;
+	machine->config.threads.rollback = false;
+	add_move(5, 1);
+	run(0, 6, 0, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+	assert_true(verdicts.items[0].threads[0].local_after == 0);
+}
+
+static void a_rollback_is_never_undone(void **state)
+{
+	(void)state;
+	const struct nm_decision decision = {.id = 6,
+					     .kind = NM_DECISION_ROLLBACK,
+					     .interval = machine->interval,
+					     .nr_steps = 1,
+					     .steps = {step(0, 6, 0, 1)}};
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	run(0, 0, 3, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].of, NM_DECISION_ROLLBACK);
+}
+
+static void few_accesses_are_waited_for_and_added_up(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	run(0, 6, 3, 4);
+	judge_next();
+	assert_open(1);
+	judge_next();
+	assert_open(1);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].intervals, 3);
+	assert_int_equal(verdicts.items[0].threads[0].accesses_after, 12);
+}
+
+static void after_ten_intervals_it_stays_unproven(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	run(0, 6, 3, 0);
+	for (int i = 1; i < 10; i++) {
+		judge_next();
+		assert_open(1);
+	}
+	judge_next();
+	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_int_equal(verdicts.items[0].intervals, 10);
+	assert_true(isnan(verdicts.items[0].threads[0].local_after));
+}
+
+static void an_unknown_share_before_proves_nothing(void **state)
+{
+	(void)state;
+	add_move(5, NAN);
+	run(0, 6, 3, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_UNPROVEN);
+}
+
+static void running_elsewhere_twice_withdraws(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	run(0, 1, 3, 100);
+	judge_next();
+	assert_open(1);
+	judge_next();
+	assert_verdict(NM_VERDICT_WITHDRAWN);
+	assert_false(verdicts.items[0].threads[0].ran_on_node);
+}
+
+static void coming_late_is_coming(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	run(0, 1, 3, 100);
+	judge_next();
+	run(0, 7, 3, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+}
+
+static void a_thread_that_never_runs_is_withdrawn_in_the_end(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	run(0, -1, 3, 0);
+	for (int i = 1; i < 10; i++) {
+		judge_next();
+		assert_open(1);
+	}
+	judge_next();
+	assert_verdict(NM_VERDICT_WITHDRAWN);
+}
+
+static void the_dead_prove_nothing(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	machine->members[0].start_ticks++;
+	run(0, 6, 3, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_false(verdicts.items[0].threads[0].alive);
+	machine->interval++;
+	const struct nm_decision decision = {.id = 6, .nr_steps = 1, .steps = {{.tid = 5}}};
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	judge();
+	assert_verdict(NM_VERDICT_UNPROVEN);
+}
+
+static void a_second_move_closes_the_first_question(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	run(0, 6, 3, 2);
+	judge_next();
+	assert_open(1);
+	add_move(6, 0);
+	run(0, 6, 3, 100);
+	judge_next();
+	assert_int_equal(verdicts.count, 2);
+	assert_int_equal(verdicts.items[0].decision, 5);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
+	assert_int_equal(verdicts.items[1].decision, 6);
+	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_KEPT);
+}
+
+static void other_threads_questions_stay_open(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	const struct nm_decision decision = {
+		.id = 6, .interval = machine->interval, .nr_steps = 1, .steps = {step(1, 2, 6, 0)}};
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	run(0, 6, 3, 2);
+	run(1, 6, 3, 50);
+	judge_next();
+	assert_int_equal(verdicts.count, 1);
+	assert_int_equal(verdicts.items[0].decision, 6);
+	assert_int_equal(nm_verifier_open(verifier), 1);
+}
+
+static void a_swap_is_weighed_by_accesses(void **state)
+{
+	(void)state;
+	add_swap(5, 0, 1);
+	run(0, 2, 1, 100);
+	run(1, 0, 1, 10);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+	add_swap(6, 0, 1);
+	run(0, 2, 1, 10);
+	run(1, 0, 1, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_ROLLED_BACK);
+	struct nm_rollback rollback = nm_verdict_rollback(&verdicts.items[0]);
+	assert_int_equal(rollback.nr_threads, 2);
+	assert_int_equal(rollback.threads[1].tid, 1001);
+	assert_int_equal(rollback.threads[1].cpu_from, 2);
+}
+
+static void both_of_a_swap_must_arrive(void **state)
+{
+	(void)state;
+	add_swap(5, 0, 0);
+	run(0, 2, 1, 100);
+	run(1, 5, 0, 100);
+	judge_next();
+	assert_open(1);
+	judge_next();
+	assert_verdict(NM_VERDICT_WITHDRAWN);
+	assert_true(verdicts.items[0].threads[0].ran_on_node);
+	assert_false(verdicts.items[0].threads[1].ran_on_node);
+}
+
+static void the_survivor_of_a_swap_decides(void **state)
+{
+	(void)state;
+	add_swap(5, 0.9, 0);
+	machine->members[1].start_ticks++;
+	run(0, 2, 0, 100);
+	run(1, 0, 0, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_ROLLED_BACK);
+	assert_false(verdicts.items[0].threads[1].alive);
+}
+
+static void a_quiet_half_leaves_the_verdict_to_the_other_in_the_end(void **state)
+{
+	(void)state;
+	add_swap(5, 0, 0.5);
+	run(0, 2, 1, 100);
+	run(1, 0, 0, 0);
+	for (int i = 1; i < 10; i++) {
+		judge_next();
+		assert_open(1);
+	}
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].threads[0].accesses_after, 1000);
+}
+
+static void memory_only_nodes_count_as_local_to_their_neighbour(void **state)
+{
+	(void)state;
+	machine_take_cpus(machine, 1, 3);
+	add_move(5, 0);
+	run(0, 6, 1, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+	assert_true(verdicts.items[0].threads[0].local_after == 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(no_question_no_verdict),
+		TEST(the_interval_of_the_act_tells_nothing),
+		TEST(a_move_that_helped_is_kept),
+		TEST(a_fall_beyond_the_margin_is_rolled_back),
+		TEST(a_fall_within_the_margin_is_kept),
+		TEST(without_rollback_a_fall_is_only_told),
+		TEST(a_rollback_is_never_undone),
+		TEST(few_accesses_are_waited_for_and_added_up),
+		TEST(after_ten_intervals_it_stays_unproven),
+		TEST(an_unknown_share_before_proves_nothing),
+		TEST(running_elsewhere_twice_withdraws),
+		TEST(coming_late_is_coming),
+		TEST(a_thread_that_never_runs_is_withdrawn_in_the_end),
+		TEST(the_dead_prove_nothing),
+		TEST(a_second_move_closes_the_first_question),
+		TEST(other_threads_questions_stay_open),
+		TEST(a_swap_is_weighed_by_accesses),
+		TEST(both_of_a_swap_must_arrive),
+		TEST(the_survivor_of_a_swap_decides),
+		TEST(a_quiet_half_leaves_the_verdict_to_the_other_in_the_end),
+		TEST(memory_only_nodes_count_as_local_to_their_neighbour),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
