@@ -59,15 +59,16 @@ void nm_report_start(struct nm_daemon *daemon)
 	struct nm_entry entry;
 
 	nm_entry_begin(&entry, NM_MESSAGE_START, LOG_NOTICE);
-	nm_entry_text(
-		&entry,
-		"numa-migrd " NM_VERSION " started: NUMA nodes %u, usable CPUs %u, source %s, policy %s "
-		"(gate %s, pin %s, n %" PRIu64 "), every %.3g s, seed %" PRIu64 "%s%s",
-		topology->nr_nodes, usable, source_name(daemon),
-		nm_policy_name(config->threads.policy), nm_gate_name(config->threads.gate),
-		nm_pin_name(config->threads.pin), config->threads.n, config->general.interval_s,
-		daemon->seed, dry_run ? "; dry run: nothing is changed" : "",
-		topology->nr_nodes < 2 ? "; one NUMA node: there is nothing to move" : "");
+	nm_entry_text(&entry,
+		      "numa-migrd " NM_VERSION
+		      " started: NUMA nodes %u, usable CPUs %u, source %s, policy %s "
+		      "(gate %s, pin %s, n %" PRIu64 "), every %.3g s, seed %" PRIu64 "%s%s",
+		      topology->nr_nodes, usable, source_name(daemon),
+		      nm_policy_name(config->threads.policy), nm_gate_name(config->threads.gate),
+		      nm_pin_name(config->threads.pin), config->threads.n,
+		      config->general.interval_s, daemon->seed,
+		      dry_run ? "; dry run: nothing is changed" : "",
+		      topology->nr_nodes < 2 ? "; one NUMA node: there is nothing to move" : "");
 	nm_entry_field(&entry, "VERSION", "%s", NM_VERSION);
 	nm_entry_field(&entry, "SOURCE", "%s", source_name(daemon));
 	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);

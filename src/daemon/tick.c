@@ -301,9 +301,9 @@ int nm_tick(struct nm_daemon *daemon)
 		return 0;
 	daemon->last_tick_ns = now_ns;
 	daemon->tally.intervals++;
+	nm_drain(daemon); /* first: rings of CPUs that went are closed with what they hold */
 	nm_machine_follow_topology(daemon);
 	nm_machine_read_load(daemon);
-	nm_drain(daemon);
 
 	int count = close_interval(daemon, interval_ns, &figures);
 	if (count < 0)
@@ -313,7 +313,7 @@ int nm_tick(struct nm_daemon *daemon)
 		r = decide(daemon, figures, (size_t)count, now_ns);
 	tend_leases(daemon, figures, (size_t)count, now_ns);
 
-	nm_inject(daemon);
+	nm_inject(daemon, figures, (size_t)count);
 	if (pipeline->source)
 		nm_source_follow_load(pipeline->source, daemon->busy_share, daemon->nr_cpus);
 	control_cost(daemon, interval_ns);
