@@ -159,18 +159,22 @@ struct nm_injector {
 	uint32_t last_pid;     /* where the round robin stands */
 	uint64_t writes, refused;
 	int last_error;
-	unsigned silent_probes; /* writes after which no fault came: the kernel lacks CONFIG_MEM_SOFT_DIRTY */
-	uint64_t faults_before;
 };
+
+/*
+ * Does soft-dirty protection work here? Some kernels accept the write to clear_refs and do nothing
+ * (no CONFIG_MEM_SOFT_DIRTY), so it is tried on a page of our own. Returns 0, -EOPNOTSUPP (no effect), or
+ * the error of nm_platform_ops.clear_refs. Daemon, when injection is configured.
+ */
+int nm_inject_probe(struct nm_platform *platform);
 
 /*
  * Write-protects as many targets (ascending pid, from where the last call stopped) as the rate of
  * mb_per_s allows; a target larger than one second's budget waits until the budget has grown to its
- * size. Returns the number protected, or -EOPNOTSUPP once three writes in a row brought no page fault
- * (`faults_seen`: a counter of fault samples so far): the kernel accepts the write and does nothing.
+ * size. Returns the number protected; those that died are passed over, refusals are counted. Tick.
  */
 int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platform,
 			 const struct nm_inject_target *targets, size_t count, double mb_per_s,
-			 uint64_t now_ns, uint64_t faults_seen);
+			 uint64_t now_ns);
 
 #endif

@@ -73,7 +73,6 @@ struct nm_daemon {
 	struct nm_ring_counts counts; /* as of the last tick */
 	uint64_t own_cpu_ns;
 	struct nm_injector injector;
-	uint64_t target_faults;	 /* page faults sampled in injected processes */
 	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
 	int balancing;		 /* kernel.numa_balancing as last read; -1: this kernel has none */
 	uint64_t blind_until_ns; /* when to try the source again */
@@ -107,8 +106,7 @@ void nm_drain(struct nm_daemon *daemon);
 
 /* ---- inject.c ---- */
 
-/* figures: of this interval, ascending tid. */
-void nm_inject(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count);
+void nm_inject(struct nm_daemon *daemon);
 void nm_inject_configure(struct nm_daemon *daemon);
 
 /* ---- report.c: what the journal is told ---- */

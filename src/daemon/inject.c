@@ -20,68 +20,53 @@ static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 		  strerror(-error), remedy);
 }
 
+/* Tried once per configuration, on a page of our own. */
+static void probe_soft_dirty(struct nm_daemon *daemon)
+{
+	int r = nm_inject_probe(daemon->pipeline.platform);
+	daemon->inject_dead = r < 0;
+	if (r == -EOPNOTSUPP)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "sampling.inject = \"soft_dirty\" has no effect here: this kernel "
+			  "accepts the "
+			  "write to clear_refs and protects nothing (CONFIG_MEM_SOFT_DIRTY is not "
+			  "set); use "
+			  "\"numa_balancing\" or \"none\"");
+	else if (r < 0)
+		tell_refusal(daemon, "write-protecting pages (sampling.inject = \"soft_dirty\")",
+			     r);
+}
+
 void nm_inject_configure(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
-	bool manage = daemon->config->sampling.inject == NM_INJECT_NUMA_BALANCING;
+	enum nm_inject inject = daemon->config->sampling.inject;
 
 	daemon->injector = (struct nm_injector){0};
 	daemon->inject_dead = false;
-	int r = platform->ops->numa_balancing_set(platform, manage ? 1 : -1);
-	if (manage && r < 0)
+	int r = platform->ops->numa_balancing_set(platform,
+						  inject == NM_INJECT_NUMA_BALANCING ? 1 : -1);
+	if (inject == NM_INJECT_NUMA_BALANCING && r < 0)
 		tell_refusal(daemon, "switching kernel.numa_balancing on", r);
+	if (inject == NM_INJECT_SOFT_DIRTY)
+		probe_soft_dirty(daemon);
 }
 
-static int compare_pid(const void *key, const void *target)
-{
-	uint32_t left = *(const uint32_t *)key;
-	uint32_t right = ((const struct nm_inject_target *)target)->pid;
-	return (left > right) - (left < right);
-}
-
-/* Only faults of the targets prove that the protection works: the rest of the machine faults
- * anyway. */
-static uint64_t faults_of(const struct nm_inject_target *targets, size_t nr_targets,
-			  const struct nm_figures *figures, size_t count)
-{
-	uint64_t faults = 0;
-	for (size_t i = 0; nr_targets && i < count; i++)
-		if (figures[i].access_new &&
-		    bsearch(&figures[i].pid, targets, nr_targets, sizeof(*targets), compare_pid))
-			faults += figures[i].access_new;
-	return faults;
-}
-
-static void soft_dirty(struct nm_daemon *daemon, const struct nm_figures *figures,
-		       size_t nr_figures)
+void nm_inject(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	const struct nm_inject_target *targets = NULL;
+	if (!pipeline->source || daemon->inject_dead ||
+	    daemon->config->sampling.inject != NM_INJECT_SOFT_DIRTY)
+		return;
+
 	size_t count = nm_roster_inject_targets(pipeline->roster, &targets);
 	int last_error = daemon->injector.last_error;
-
-	daemon->target_faults += faults_of(targets, count, figures, nr_figures);
-	int r = nm_inject_soft_dirty(&daemon->injector, pipeline->platform, targets, count,
-				     daemon->config->sampling.soft_dirty_mb_s, daemon->last_tick_ns,
-				     daemon->target_faults);
-	if (r > 0)
-		daemon->tally.injected += (uint64_t)r;
+	int written = nm_inject_soft_dirty(&daemon->injector, pipeline->platform, targets, count,
+					   daemon->config->sampling.soft_dirty_mb_s,
+					   daemon->last_tick_ns);
+	daemon->tally.injected += (uint64_t)written;
 	if (daemon->injector.last_error != last_error)
 		tell_refusal(daemon, "write-protecting a process's pages",
 			     daemon->injector.last_error);
-	if (r != -EOPNOTSUPP)
-		return;
-	daemon->inject_dead = true;
-	nm_report(
-		daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-		"sampling.inject = \"soft_dirty\" has no effect: this kernel accepts the write to "
-		"clear_refs and protects nothing (CONFIG_MEM_SOFT_DIRTY is not set); use "
-		"\"numa_balancing\" or \"none\"");
-}
-
-void nm_inject(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count)
-{
-	if (daemon->pipeline.source && !daemon->inject_dead &&
-	    daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY)
-		soft_dirty(daemon, figures, count);
 }

@@ -313,7 +313,7 @@ int nm_tick(struct nm_daemon *daemon)
 		r = decide(daemon, figures, (size_t)count, now_ns);
 	tend_leases(daemon, figures, (size_t)count, now_ns);
 
-	nm_inject(daemon, figures, (size_t)count);
+	nm_inject(daemon);
 	if (pipeline->source)
 		nm_source_follow_load(pipeline->source, daemon->busy_share, daemon->nr_cpus);
 	control_cost(daemon, interval_ns);

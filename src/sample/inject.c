@@ -3,10 +3,13 @@
  * 6). */
 #include "numa-migrd/sample.h"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "numa-migrd/proc.h"
+
 #define BYTES_PER_MB 1e6
-/* So many writes without one page fault anywhere mean that the kernel takes the write and does
- * nothing. */
-#define SILENT_PROBES_MAX 3U
 
 /*
  * Adds what the rate grants since the last call. Savings end at one second's worth, or at the size
@@ -50,26 +53,15 @@ static bool protect(struct nm_injector *injector, struct nm_platform *platform,
 	}
 	injector->budget_bytes -= (double)target->resident_bytes;
 	injector->writes++;
-	injector->silent_probes++;
 	return true;
-}
-
-static bool has_no_effect(struct nm_injector *injector, uint64_t faults_seen)
-{
-	if (faults_seen > injector->faults_before)
-		injector->silent_probes = 0;
-	injector->faults_before = faults_seen;
-	return injector->silent_probes >= SILENT_PROBES_MAX;
 }
 
 int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platform,
 			 const struct nm_inject_target *targets, size_t count, double mb_per_s,
-			 uint64_t now_ns, uint64_t faults_seen)
+			 uint64_t now_ns)
 {
 	int protected = 0;
 
-	if (has_no_effect(injector, faults_seen))
-		return -EOPNOTSUPP;
 	if (!count)
 		return 0;
 	size_t next = first_after(targets, count, injector->last_pid);
@@ -81,4 +73,48 @@ int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platf
 		next = (next + 1) % count;
 	}
 	return protected;
+}
+
+/* ---- does it work here? ---- */
+
+static long minor_faults(void)
+{
+	struct rusage usage;
+	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_minflt;
+}
+
+static int read_own_start(struct nm_platform *platform, uint32_t pid, uint64_t *ret)
+{
+	struct nm_proc_stat stat;
+	int directory = nm_proc_open_thread(platform, 0, pid);
+	if (directory < 0)
+		return directory;
+	int r = nm_proc_read_stat(platform, directory, &stat);
+	platform->ops->close(platform, directory);
+	if (r == 0)
+		*ret = stat.start_ticks;
+	return r;
+}
+
+int nm_inject_probe(struct nm_platform *platform)
+{
+	uint32_t pid = (uint32_t)getpid();
+	uint64_t start_ticks;
+	int r = read_own_start(platform, pid, &start_ticks);
+	if (r < 0)
+		return r;
+	volatile char *page =
+		mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+
+	*page = 1;
+	r = platform->ops->clear_refs(platform, (pid_t)pid, start_ticks);
+	long before = minor_faults();
+	*page = 2;
+	long after = minor_faults();
+	(void)munmap((void *)page, 1);
+	if (r < 0)
+		return r;
+	return after > before ? 0 : -EOPNOTSUPP;
 }

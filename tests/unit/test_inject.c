@@ -5,6 +5,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "numa-migrd/sample.h"
 
@@ -37,13 +40,13 @@ static struct nm_inject_target target(uint32_t pid, uint64_t megabytes)
 		.pid = pid, .start_ticks = 1000 + pid, .resident_bytes = megabytes * MB};
 }
 
-/* Seconds since the start; every call sees new page faults unless a test says otherwise. */
+/* Seconds since the start. */
 static int inject(struct nm_injector *injector, struct fake *fake,
 		  const struct nm_inject_target *targets, size_t count, double seconds)
 {
 	uint64_t now = NM_NSEC_PER_SEC + (uint64_t)(seconds * 1e9);
 
-	return nm_inject_soft_dirty(injector, &fake->platform, targets, count, RATE, now, now);
+	return nm_inject_soft_dirty(injector, &fake->platform, targets, count, RATE, now);
 }
 
 static void nothing_to_protect(void **state)
@@ -163,36 +166,72 @@ static void goes_on_where_it_stood_when_targets_change(void **state)
 	assert_memory_equal(fake.order, expected, sizeof(expected));
 }
 
-static int inject_seeing(struct nm_injector *injector, struct fake *fake, unsigned second,
-			 uint64_t faults)
-{
-	const struct nm_inject_target one = target(10, 10);
+/* ---- the probe, on this process ---- */
 
-	return nm_inject_soft_dirty(injector, &fake->platform, &one, 1, RATE,
-				    (second + 1) * NM_NSEC_PER_SEC, faults);
+static ssize_t read_own_stat(struct nm_platform *platform, int directory, const char *path,
+			     char *buffer, size_t size)
+{
+	(void)platform, (void)directory, (void)path;
+	int length = snprintf(
+		buffer, size,
+		"1 (self) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0 0 0 0 0 0 0 0 0 0 0 "
+		"0 0 0 0 17 0 0 0 0 0\n");
+	return length;
 }
 
-static void a_kernel_that_only_pretends_is_found_out(void **state)
+static int open_nothing(struct nm_platform *platform, int directory, const char *path)
 {
-	struct fake fake = {.platform.ops = &ops};
-	struct nm_injector injector = {0};
-
-	(void)state;
-	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(inject_seeing(&injector, &fake, i, 500), 1);
-	assert_int_equal(inject_seeing(&injector, &fake, 3, 500), -EOPNOTSUPP);
-	assert_int_equal(inject_seeing(&injector, &fake, 4, 500), -EOPNOTSUPP);
-	assert_int_equal(fake.calls, 3);
+	(void)platform, (void)directory, (void)path;
+	return 3;
 }
 
-static void faults_prove_the_effect(void **state)
+static void close_nothing(struct nm_platform *platform, int fd)
 {
-	struct fake fake = {.platform.ops = &ops};
-	struct nm_injector injector = {0};
+	(void)platform, (void)fd;
+}
 
+/* After a fork every page is copied on write: the next write faults, as after a real protection. */
+static int protect_by_fork(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	(void)platform;
+	assert_int_equal(pid, getpid());
+	assert_int_equal(start_ticks, 77);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(0);
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return 0;
+}
+
+static int protect_nothing(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	(void)platform, (void)pid, (void)start_ticks;
+	return 0;
+}
+
+static int protect_refused(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	(void)platform, (void)pid, (void)start_ticks;
+	return -EPERM;
+}
+
+static int probe_with(int (*clear_refs)(struct nm_platform *, pid_t, uint64_t))
+{
+	const struct nm_platform_ops probe_ops = {.open_directory = open_nothing,
+						  .read_file = read_own_stat,
+						  .close = close_nothing,
+						  .clear_refs = clear_refs};
+	struct nm_platform platform = {.ops = &probe_ops};
+	return nm_inject_probe(&platform);
+}
+
+static void the_probe_goes_by_the_effect(void **state)
+{
 	(void)state;
-	for (unsigned i = 0; i < 20; i++)
-		assert_int_equal(inject_seeing(&injector, &fake, i, i / 3), 1);
+	assert_int_equal(probe_with(protect_by_fork), 0);
+	assert_int_equal(probe_with(protect_nothing), -EOPNOTSUPP);
+	assert_int_equal(probe_with(protect_refused), -EPERM);
 }
 
 int main(void)
@@ -206,8 +245,7 @@ int main(void)
 		cmocka_unit_test(no_storm_after_a_pause),
 		cmocka_unit_test(the_dead_and_the_refused_are_passed_over),
 		cmocka_unit_test(goes_on_where_it_stood_when_targets_change),
-		cmocka_unit_test(a_kernel_that_only_pretends_is_found_out),
-		cmocka_unit_test(faults_prove_the_effect),
+		cmocka_unit_test(the_probe_goes_by_the_effect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
