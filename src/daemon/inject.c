@@ -37,29 +37,31 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 			     r);
 }
 
-void nm_inject_configure(struct nm_daemon *daemon)
+static void switch_balancing(struct nm_daemon *daemon, int value)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
+	int r = platform->ops->numa_balancing_set(platform, value);
+	if (value < 0 || r >= 0)
+		return;
+	daemon->inject_dead = true;
+	tell_refusal(daemon, "switching kernel.numa_balancing on", r);
+}
+
+void nm_inject_configure(struct nm_daemon *daemon)
+{
 	enum nm_inject inject = daemon->config->sampling.inject;
 
 	daemon->injector = (struct nm_injector){0};
 	daemon->inject_dead = false;
-	int r = platform->ops->numa_balancing_set(platform,
-						  inject == NM_INJECT_NUMA_BALANCING ? 1 : -1);
-	if (inject == NM_INJECT_NUMA_BALANCING && r < 0)
-		tell_refusal(daemon, "switching kernel.numa_balancing on", r);
+	switch_balancing(daemon, inject == NM_INJECT_NUMA_BALANCING ? 1 : -1);
 	if (inject == NM_INJECT_SOFT_DIRTY)
 		probe_soft_dirty(daemon);
 }
 
-void nm_inject(struct nm_daemon *daemon)
+static void protect_targets(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	const struct nm_inject_target *targets = NULL;
-	if (!pipeline->source || daemon->inject_dead ||
-	    daemon->config->sampling.inject != NM_INJECT_SOFT_DIRTY)
-		return;
-
 	size_t count = nm_roster_inject_targets(pipeline->roster, &targets);
 	int last_error = daemon->injector.last_error;
 	int written = nm_inject_soft_dirty(&daemon->injector, pipeline->platform, targets, count,
@@ -69,4 +71,16 @@ void nm_inject(struct nm_daemon *daemon)
 	if (daemon->injector.last_error != last_error)
 		tell_refusal(daemon, "write-protecting a process's pages",
 			     daemon->injector.last_error);
+}
+
+void nm_inject(struct nm_daemon *daemon)
+{
+	enum nm_inject inject = daemon->config->sampling.inject;
+	if (!daemon->pipeline.source || daemon->inject_dead)
+		return;
+	if (inject == NM_INJECT_SOFT_DIRTY)
+		protect_targets(daemon);
+	/* Asked for again, so that a helper that was restarted meanwhile knows of it. */
+	if (inject == NM_INJECT_NUMA_BALANCING)
+		switch_balancing(daemon, 1);
 }
