@@ -44,32 +44,42 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 	return 0;
 }
 
-int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret)
+static int fill_plan(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		     const struct nm_proposals *proposals, uint64_t id, struct nm_plan *plan)
 {
-	nm_auto(nm_plan_clear) struct nm_plan plan = {
-		.decisions = calloc(proposals->count + 1, sizeof(*plan.decisions))};
-	uint64_t budget = config->threads.moves_per_interval, id = *next_id;
-	if (!plan.decisions)
+	uint64_t budget = config->threads.moves_per_interval;
+	plan->decisions = calloc(proposals->count + 1, sizeof(*plan->decisions));
+	if (!plan->decisions)
 		return -ENOMEM;
 	for (size_t i = 0; i < proposals->count; i++) {
 		const struct nm_proposal *proposal = &proposals->items[i];
 		if (moves_of(proposal) > budget) {
-			plan.stopped_by_budget++;
+			plan->stopped_by_budget++;
 			continue;
 		}
-		int r = decide(snapshot, config, proposal, &plan.decisions[plan.count]);
+		int r = decide(snapshot, config, proposal, &plan->decisions[plan->count]);
 		if (r == -ENOENT) {
-			plan.stopped_by_mask++;
+			plan->stopped_by_mask++;
 			continue;
 		}
 		if (r < 0)
 			return r;
-		plan.decisions[plan.count++].id = id++;
+		plan->decisions[plan->count++].id = id++;
 		budget -= moves_of(proposal);
 	}
-	*next_id = id;
+	return 0;
+}
+
+int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret)
+{
+	struct nm_plan plan = {0};
+	int r = fill_plan(snapshot, config, proposals, *next_id, &plan);
+	if (r < 0) {
+		nm_plan_clear(&plan);
+		return r;
+	}
+	*next_id += plan.count;
 	*ret = plan;
-	plan = (struct nm_plan){0};
 	return 0;
 }

@@ -167,8 +167,6 @@ static struct stand *draw_by_share(struct nm_urn *urn, size_t *ret_index)
 	for (size_t i = 0; i < urn->nr_stands; i++)
 		if (is_open(urn, &urn->stands[i]))
 			total += urn->stands[i].score;
-	if (!(total > 0))
-		return NULL;
 	double draw = nm_rng_unit(urn->rng) * total, point = draw;
 	struct stand *chosen = NULL;
 	for (size_t i = 0; i < urn->nr_stands; i++) {
@@ -179,6 +177,8 @@ static struct stand *draw_by_share(struct nm_urn *urn, size_t *ret_index)
 			break;
 		point -= chosen->score;
 	}
+	if (!chosen)
+		return NULL;
 	*ret_index = candidate_at(urn, chosen, point);
 	urn->candidates[*ret_index].draw = draw;
 	return chosen;

@@ -24,6 +24,7 @@ struct machine {
 	size_t count, capacity; /* threads */
 	struct nm_figures *figures;
 	struct nm_member *members;
+	hwloc_bitmap_t *masks;	      /* the members' original ones */
 	struct nm_process *processes; /* one per pid, found by it */
 	size_t nr_processes;
 	double *accesses; /* capacity × nr_nodes */
@@ -90,11 +91,12 @@ static inline struct machine *machine_of_size(unsigned nodes, unsigned cpus_per_
 	machine_shipped(&m->config);
 	m->capacity = capacity;
 	m->figures = calloc(capacity, sizeof(*m->figures));
+	m->masks = calloc(capacity, sizeof(*m->masks));
 	m->members = calloc(capacity, sizeof(*m->members));
 	m->processes = calloc(capacity, sizeof(*m->processes));
 	m->accesses = calloc(capacity * nodes, sizeof(*m->accesses));
 	m->fresh = calloc(capacity * nodes, sizeof(*m->fresh));
-	m->busy = calloc(m->topology->nr_cpus, sizeof(*m->busy));
+	m->busy = calloc(m->topology->nr_cpus + 1, sizeof(*m->busy));
 	m->interval = 100;
 	m->now_ns = 1000 * MACHINE_SECOND;
 	return m;
@@ -108,10 +110,11 @@ static inline struct machine *machine_new(unsigned nodes, unsigned cpus_per_node
 static inline void machine_free(struct machine *m)
 {
 	for (size_t i = 0; i < m->count; i++)
-		hwloc_bitmap_free((hwloc_bitmap_t)(uintptr_t)m->members[i].original);
+		hwloc_bitmap_free(m->masks[i]);
 	nm_topology_free(m->topology);
 	free(m->figures);
 	free(m->members);
+	free(m->masks);
 	free(m->processes);
 	free(m->accesses);
 	free(m->fresh);
@@ -160,6 +163,7 @@ static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, in
 {
 	size_t i = m->count++;
 	uint32_t tid = 1000 + (uint32_t)i;
+	m->masks[i] = hwloc_bitmap_dup(m->topology->usable);
 	m->figures[i] = (struct nm_figures){.pid = pid,
 					    .tid = tid,
 					    .accesses = m->accesses + i * m->topology->nr_nodes,
@@ -168,7 +172,7 @@ static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, in
 					   .pid = pid,
 					   .start_ticks = 5000 + tid,
 					   .process = machine_process(m, pid),
-					   .original = hwloc_bitmap_dup(m->topology->usable),
+					   .original = m->masks[i],
 					   .adopted_ns = 1 * MACHINE_SECOND};
 	machine_run_on(m, i, cpu);
 	if (node >= 0)
@@ -179,7 +183,7 @@ static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, in
 /* The thread may run on these CPUs only. */
 static inline void machine_allow(struct machine *m, size_t i, const char *list)
 {
-	hwloc_bitmap_list_sscanf((hwloc_bitmap_t)(uintptr_t)m->members[i].original, list);
+	hwloc_bitmap_list_sscanf(m->masks[i], list);
 }
 
 /* Turns node k into one with memory only, which `stand_in` is nearest to. */

@@ -480,8 +480,7 @@ static void add_any_thread(struct machine *m, struct nm_rng *dice)
 	if (below(dice, 3) == 0)
 		for (unsigned c = 0; c < cpus; c++)
 			if (below(dice, 2))
-				hwloc_bitmap_clr((hwloc_bitmap_t)(uintptr_t)m->members[i].original,
-						 c);
+				hwloc_bitmap_clr(m->masks[i], c);
 	machine_process(m, m->members[i].pid)->uid = 1000 + m->members[i].pid % 2;
 }
 
