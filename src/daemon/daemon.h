@@ -71,7 +71,8 @@ struct nm_daemon {
 	struct nm_task_event *events; /* side-band records of one drain, put in order of time */
 	size_t nr_events, events_capacity;
 	struct nm_ring_counts counts; /* as of the last tick */
-	uint64_t own_cpu_ns;
+	uint64_t own_cpu_ns;	      /* as of the last tick */
+	uint64_t drain_ns;	      /* CPU time spent emptying rings since then */
 	struct nm_injector injector;
 	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
 	int balancing;		 /* kernel.numa_balancing as last read; -1: this kernel has none */
@@ -101,6 +102,8 @@ int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size
 
 /* One interval, from samples to decisions: reads as the picture in ARCHITECTURE.md. 0 or -errno. */
 int nm_tick(struct nm_daemon *daemon);
+/* The processor time of this process, in ns. */
+uint64_t nm_own_cpu_ns(void);
 /* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
 void nm_drain(struct nm_daemon *daemon);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Making memory accesses visible where nothing else does (sampling.md section 3); opt-in. */
+#include <math.h>
 #include <string.h>
 
 #include "daemon.h"
@@ -58,6 +59,20 @@ void nm_inject_configure(struct nm_daemon *daemon)
 		probe_soft_dirty(daemon);
 }
 
+/* What a page fault costs the thread that writes to a protected page, with its sample (sampling.md,
+ * 3). */
+#define FAULT_COST_NS 2300.0
+#define PAGE_BYTES 4096.0
+
+/* MB/s that may be protected: as configured, but never so much that the faults exceed the overhead
+ * limit. */
+static double inject_rate(const struct nm_config *config)
+{
+	double cap_share = config->sampling.overhead_percent / 100;
+	double affordable = cap_share * (double)NM_NSEC_PER_SEC / FAULT_COST_NS * PAGE_BYTES / 1e6;
+	return fmin(config->sampling.soft_dirty_mb_s, affordable);
+}
+
 static void protect_targets(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -65,8 +80,7 @@ static void protect_targets(struct nm_daemon *daemon)
 	size_t count = nm_roster_inject_targets(pipeline->roster, &targets);
 	int last_error = daemon->injector.last_error;
 	int written = nm_inject_soft_dirty(&daemon->injector, pipeline->platform, targets, count,
-					   daemon->config->sampling.soft_dirty_mb_s,
-					   daemon->last_tick_ns);
+					   inject_rate(daemon->config), daemon->last_tick_ns);
 	daemon->tally.injected += (uint64_t)written;
 	if (daemon->injector.last_error != last_error)
 		tell_refusal(daemon, "write-protecting a process's pages",

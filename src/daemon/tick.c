@@ -2,14 +2,12 @@
 /* One interval: sample → metrics → snapshot → verify → policy → plan → actuate → journal. */
 #include <math.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <time.h>
 
 #include "daemon.h"
 
 /* What one sample costs the thread it was taken of (sampling.md section 3: +0.5 to 0.6 µs). */
 #define SAMPLE_COST_NS 600
-/* What one fault that we injected costs it in all: the fault itself and its sample. */
-#define INJECTED_FAULT_COST_NS 2300
 
 /* ---- sample ---- */
 
@@ -56,15 +54,25 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 	daemon->nr_events = 0;
 }
 
+uint64_t nm_own_cpu_ns(void)
+{
+	struct timespec used;
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) < 0)
+		return 0;
+	return (uint64_t)used.tv_sec * NM_NSEC_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
 void nm_drain(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (!pipeline->source)
 		return;
+	uint64_t before_ns = nm_own_cpu_ns();
 	struct nm_sample_sink sink = {
 		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
 	(void)nm_source_drain(pipeline->source, &sink);
 	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
+	daemon->drain_ns += nm_own_cpu_ns() - before_ns;
 }
 
 /* ---- metrics ---- */
@@ -208,44 +216,40 @@ static int act(struct nm_daemon *daemon, const struct nm_plan *plan, uint64_t no
 
 /* ---- own cost ---- */
 
-/* The processor time of this process, in ns. */
-static uint64_t own_cpu_ns(void)
+static void tell_periods(struct nm_daemon *daemon, double cost_share)
 {
-	struct rusage usage;
-	if (getrusage(RUSAGE_SELF, &usage) < 0)
-		return 0;
-	uint64_t seconds = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec);
-	uint64_t micros = (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-	return seconds * NM_NSEC_PER_SEC + micros * 1000;
+	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+		  "sampling changed to one run sample per %.1f ms of CPU time and one of %llu page "
+		  "faults: in the "
+		  "last interval it cost %.2f %% of one CPU, the limit is %.2f %%",
+		  status->run_sample_ns / 1e6, (unsigned long long)status->fault_period,
+		  cost_share * 100, daemon->config->sampling.overhead_percent);
 }
 
-/* Own processor time, and what sampling costs the threads that are sampled (design, "Budgets"). */
+/*
+ * The cost that the periods govern: emptying the rings, and what a sample costs the thread it is
+ * taken of (design, "Budgets"). The rest of a tick does not shrink with them; the status tells both
+ * together.
+ */
 static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	if (!daemon->pipeline.source)
 		return;
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	uint64_t samples = status->counts.samples - daemon->counts.samples;
-	uint64_t own_ns = own_cpu_ns();
-	bool injecting = daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY;
-	uint64_t caused_ns = samples * (injecting ? INJECTED_FAULT_COST_NS : SAMPLE_COST_NS);
+	uint64_t caused_ns = (status->counts.samples - daemon->counts.samples) * SAMPLE_COST_NS;
+	uint64_t own_ns = nm_own_cpu_ns();
+	double cost_share = (double)(daemon->drain_ns + caused_ns) / (double)interval_ns;
 
 	if (status->counts.lost > daemon->counts.lost)
 		nm_actuator_records_lost(daemon->pipeline.actuator);
 	daemon->tally.cpu_share =
 		(double)(own_ns - daemon->own_cpu_ns + caused_ns) / (double)interval_ns;
 	daemon->own_cpu_ns = own_ns;
+	daemon->drain_ns = 0;
 	daemon->counts = status->counts;
-	if (nm_source_control_cost(daemon->pipeline.source, daemon->tally.cpu_share))
-		nm_report(
-			daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			"sampling periods changed to one run sample per %.1f ms of CPU time and "
-			"one of %llu "
-			"page faults: the last interval cost %.2f %% of one CPU, the limit is %.2f "
-			"%%",
-			nm_source_status(daemon->pipeline.source)->run_sample_ns / 1e6,
-			(unsigned long long)nm_source_status(daemon->pipeline.source)->fault_period,
-			daemon->tally.cpu_share * 100, daemon->config->sampling.overhead_percent);
+	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
+		tell_periods(daemon, cost_share);
 }
 
 /* ---- the whole ---- */

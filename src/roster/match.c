@@ -29,12 +29,18 @@ static bool target_matches(const struct nm_target *target, const struct nm_proce
 	return !target->has_uid || target->uid == process->uid;
 }
 
+/* "*" names nothing in particular. */
+static bool is_name(const char *glob)
+{
+	return glob && glob[strspn(glob, "*")] != '\0';
+}
+
 bool nm_roster_matches(const struct nm_target_list *list, const struct nm_process *process,
 		       bool named)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct nm_target *target = &list->items[i];
-		if (named && !target->command && !target->unit)
+		if (named && !is_name(target->command) && !is_name(target->unit))
 			continue;
 		if (target_matches(target, process))
 			return true;
