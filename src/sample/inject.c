@@ -99,7 +99,7 @@ static int read_own_start(struct nm_platform *platform, uint32_t pid, uint64_t *
 int nm_inject_probe(struct nm_platform *platform)
 {
 	uint32_t pid = (uint32_t)getpid();
-	uint64_t start_ticks;
+	uint64_t start_ticks = 0;
 	int r = read_own_start(platform, pid, &start_ticks);
 	if (r < 0)
 		return r;
