@@ -35,7 +35,7 @@ static int preferred_node(const struct nm_topology *topology, const double *acce
 			best = node;
 			continue;
 		}
-		if (accesses[node] < accesses[best] || here < 0 || best == here)
+		if (accesses[node] < accesses[best] || here < 0)
 			continue;
 		if (node == here || nm_topology_distance(topology, here, node) <
 					    nm_topology_distance(topology, here, best))

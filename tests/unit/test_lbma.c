@@ -447,6 +447,28 @@ static void n_bounds_threads_and_winners(void **state)
 	}
 }
 
+/*
+ * 2,100 threads at home on each of two CPUs, and on each one stray of another user, which makes
+ * every pair across them worth a look and none a candidate.
+ */
+static void a_hopeless_search_is_given_up(void **state)
+{
+	(void)state;
+	machine_free(machine);
+	machine = machine_of_size(2, 1, 1, 5000);
+	for (int i = 0; i < 4200; i++)
+		machine_thread(machine, 10, i % 2, i % 2);
+	for (int i = 0; i < 2; i++) {
+		size_t stray = machine_thread(machine, 20, i, -1);
+		machine_touch(machine, stray, !i, 1e6);
+		machine_allow(machine, stray, i ? "1" : "0");
+	}
+	machine_process(machine, 20)->uid = 1001;
+	propose();
+	assert_int_equal(proposals.count, 0);
+	assert_in_range(proposals.stopped_by_gate, 1000, 4000);
+}
+
 /* ---- any machine ---- */
 
 static unsigned below(struct nm_rng *dice, unsigned bound)
@@ -729,6 +751,7 @@ int main(void)
 		TEST(a_full_preferred_node_takes_no_more),
 		TEST(a_refused_thread_is_no_partner_either),
 		TEST(n_bounds_threads_and_winners),
+		TEST(a_hopeless_search_is_given_up),
 		TEST(winners_keep_the_rules_on_any_machine),
 		TEST(one_seed_gives_one_result),
 		TEST(every_build_gives_the_same_result),
