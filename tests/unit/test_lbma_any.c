@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* What LBMA must hold to on any machine, and over time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+
+static struct machine *machine;
+static struct nm_proposals proposals;
+static struct nm_rng rng;
+
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	nm_rng_seed(&rng, 42);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_proposals_clear(&proposals);
+	machine_free(machine);
+	return 0;
+}
+
+static void propose(void)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	nm_proposals_clear(&proposals);
+	assert_int_equal(nm_lbma_propose(snapshot, &machine->config, &rng, &proposals), 0);
+}
+
+static void assert_still(void)
+{
+	propose();
+	assert_int_equal(proposals.count, 0);
+	assert_int_equal(proposals.candidates, 0);
+}
+
+static unsigned below(struct nm_rng *dice, unsigned bound)
+{
+	return (unsigned)nm_rng_below(dice, bound);
+}
+
+static void shuffle_rules(struct nm_config *config, struct nm_rng *dice)
+{
+	if (below(dice, 2))
+		machine_paper(config);
+	config->threads.gate = below(dice, 2) ? NM_GATE_PAPER : NM_GATE_BENEFIT;
+	config->threads.lottery = below(dice, 2) ? NM_LOTTERY_PAPER : NM_LOTTERY_PROPORTIONAL;
+	config->threads.preferred_ties = below(dice, 2) ? NM_TIES_ALL : NM_TIES_ONE;
+	config->threads.overcommit = below(dice, 2) ? NM_OVERCOMMIT_IGNORE : NM_OVERCOMMIT_PAGES;
+	config->threads.cross_owner_swap = below(dice, 2);
+	config->threads.n = below(dice, 12);
+}
+
+static void add_any_thread(struct machine *m, struct nm_rng *dice)
+{
+	unsigned cpus = m->topology->nr_cpus;
+	int cpu = below(dice, 8) ? (int)below(dice, cpus) : -1;
+	size_t i = machine_thread(m, 1 + below(dice, 6), cpu, -1);
+	for (unsigned node = 0; node < m->topology->nr_nodes; node++)
+		machine_touch(m, i, node, below(dice, 4) ? below(dice, 100) : 0);
+	if (below(dice, 10) == 0)
+		m->figures[i].access_total = NAN;
+	if (below(dice, 10) == 0)
+		m->members[i].barred_until = m->interval + 1;
+	if (below(dice, 3) == 0)
+		for (unsigned c = 0; c < cpus; c++)
+			if (below(dice, 2))
+				hwloc_bitmap_clr(m->masks[i], c);
+	machine_process(m, m->members[i].pid)->uid = 1000 + m->members[i].pid % 2;
+}
+
+static struct machine *any_machine(uint64_t seed)
+{
+	struct nm_rng dice;
+	nm_rng_seed(&dice, seed);
+	unsigned nodes = 1 + below(&dice, 5), cpus = 1 + below(&dice, 6);
+	struct machine *m = machine_of_size(nodes, cpus, 1 + below(&dice, 2), 32);
+	shuffle_rules(&m->config, &dice);
+	for (unsigned cpu = 0; cpu < m->topology->nr_cpus; cpu++)
+		m->busy[cpu] = below(&dice, 3) ? 0 : 0.5;
+	if (nodes > 2 && below(&dice, 3) == 0)
+		machine_take_cpus(m, nodes - 1, 0);
+	for (unsigned i = below(&dice, 32); i > 0; i--)
+		add_any_thread(m, &dice);
+	return m;
+}
+
+static void check_move(const struct nm_snapshot *snapshot, const struct nm_move *move, bool *moved)
+{
+	const struct nm_snap_thread *thread = &snapshot->threads[move->thread];
+	assert_false(moved[move->thread]);
+	moved[move->thread] = true;
+	assert_true(thread->movable);
+	assert_true(hwloc_bitmap_isset(thread->allowed, (unsigned)move->cpu_to));
+	assert_true(snapshot->cpus[move->cpu_to].usable);
+	assert_int_equal(snapshot->cpus[move->cpu_to].node, move->node_to);
+	assert_int_equal(thread->home_cpu, move->cpu_from);
+	assert_int_equal(thread->home_node, move->node_from);
+	assert_int_not_equal(move->node_from, move->node_to);
+}
+
+static void check_swap(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		       const struct nm_proposal *proposal, bool *moved)
+{
+	const struct nm_move *moves = proposal->moves;
+	check_move(snapshot, &moves[1], moved);
+	assert_int_equal(moves[0].cpu_from, moves[1].cpu_to);
+	assert_int_equal(moves[0].cpu_to, moves[1].cpu_from);
+	if (config->threads.cross_owner_swap)
+		return;
+	const struct nm_snap_thread *threads = snapshot->threads;
+	assert_int_equal(snapshot->processes[threads[moves[0].thread].process].uid,
+			 snapshot->processes[threads[moves[1].thread].process].uid);
+}
+
+static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_config *config)
+{
+	bool moved[32] = {false}, claimed[64] = {false};
+	assert_true(proposals.count <= config->threads.n);
+	for (size_t i = 0; i < proposals.count; i++) {
+		const struct nm_proposal *proposal = &proposals.items[i];
+		const struct nm_tickets *tickets = &proposal->tickets;
+		bool swap = proposal->kind == NM_PROPOSAL_SWAP;
+		check_move(snapshot, &proposal->moves[0], moved);
+		if (swap) {
+			check_swap(snapshot, config, proposal, moved);
+		} else {
+			int cpu = proposal->moves[0].cpu_to;
+			assert_true(snapshot->cpus[cpu].free);
+			assert_false(claimed[cpu]);
+			claimed[cpu] = true;
+		}
+		assert_true(tickets->total ==
+			    tickets->free_cpu + tickets->preferred + tickets->partner);
+		if (config->threads.gate == NM_GATE_PAPER)
+			continue;
+		assert_true(tickets->total > 0);
+		assert_true(nm_gate_stands(snapshot, proposal->moves, swap ? 2 : 1, 0.05));
+	}
+}
+
+static void winners_keep_the_rules_on_any_machine(void **state)
+{
+	(void)state;
+	size_t winners = 0, swaps = 0;
+	for (uint64_t seed = 1; seed <= 3000; seed++) {
+		machine_free(machine);
+		machine = any_machine(seed);
+		propose();
+		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+		check_proposals(snapshot, &machine->config);
+		winners += proposals.count;
+		for (size_t i = 0; i < proposals.count; i++)
+			swaps += proposals.items[i].kind == NM_PROPOSAL_SWAP;
+	}
+	print_message("winners checked: %zu, of them swaps: %zu\n", winners, swaps);
+	assert_true(swaps > 500 && winners - swaps > 500);
+}
+
+static uint64_t mix(uint64_t print, const void *data, size_t size)
+{
+	const unsigned char *bytes = data;
+	for (size_t i = 0; i < size; i++)
+		print = (print ^ bytes[i]) * 0x100000001b3ULL;
+	return print;
+}
+
+/* Every bit of the decisions on 300 machines. */
+static uint64_t fingerprint(uint64_t first_seed)
+{
+	uint64_t print = 0xcbf29ce484222325ULL;
+	for (uint64_t seed = first_seed; seed < first_seed + 300; seed++) {
+		machine_free(machine);
+		machine = any_machine(seed);
+		nm_rng_seed(&rng, seed);
+		propose();
+		print = mix(print, &proposals.candidates, sizeof(proposals.candidates));
+		for (size_t i = 0; i < proposals.count; i++) {
+			const struct nm_proposal *proposal = &proposals.items[i];
+			print = mix(print, proposal->moves, sizeof(proposal->moves));
+			print = mix(print, &proposal->tickets, sizeof(proposal->tickets));
+			print = mix(print, &proposal->draw, sizeof(proposal->draw));
+			if (!isnan(proposal->gain))
+				print = mix(print, &proposal->gain, sizeof(proposal->gain));
+		}
+	}
+	return print;
+}
+
+static void one_seed_gives_one_result(void **state)
+{
+	(void)state;
+	assert_true(fingerprint(1) == fingerprint(1));
+	assert_true(fingerprint(1) != fingerprint(2));
+}
+
+/* From one build of one compiler; a deliberate change of the rules changes it. */
+static void every_build_gives_the_same_result(void **state)
+{
+	(void)state;
+	assert_true(fingerprint(1) == 0x7fcf3db982419686ULL);
+}
+
+/* ---- convergence ---- */
+
+/* Eight threads, two per node's memory, on CPUs in an order in which none is on its node. */
+static void scatter(struct nm_rng *dice)
+{
+	int memory[8];
+	bool stray;
+	do {
+		stray = true;
+		for (int i = 0; i < 8; i++)
+			memory[i] = i / 2;
+		for (int i = 7; i > 0; i--) {
+			int j = (int)below(dice, (unsigned)i + 1), kept = memory[i];
+			memory[i] = memory[j];
+			memory[j] = kept;
+		}
+		for (int i = 0; i < 8; i++)
+			stray = stray && memory[i] != i / 2;
+	} while (!stray);
+	machine_free(machine);
+	machine = machine_new(4, 2);
+	for (int i = 0; i < 8; i++)
+		machine_thread(machine, 10 + (uint32_t)memory[i], i, memory[i]);
+}
+
+static void apply(void)
+{
+	for (size_t i = 0; i < proposals.count; i++) {
+		const struct nm_proposal *proposal = &proposals.items[i];
+		machine_run_on(machine, proposal->moves[0].thread, proposal->moves[0].cpu_to);
+		if (proposal->kind == NM_PROPOSAL_SWAP)
+			machine_run_on(machine, proposal->moves[1].thread,
+				       proposal->moves[1].cpu_to);
+	}
+}
+
+static bool is_settled(void)
+{
+	for (size_t i = 0; i < machine->count; i++) {
+		unsigned node = (unsigned)machine->figures[i].home_node;
+		if (machine->accesses[i * 4 + node] < 100)
+			return false;
+	}
+	return true;
+}
+
+static unsigned intervals_to_settle(struct nm_rng *dice, uint64_t n)
+{
+	unsigned intervals = 0;
+	scatter(dice);
+	machine->config.threads.n = n;
+	while (!is_settled()) {
+		propose();
+		apply();
+		intervals++;
+		assert_true(intervals < 100);
+	}
+	for (int i = 0; i < 20; i++)
+		assert_still();
+	return intervals;
+}
+
+static void scattered_threads_settle_and_stay(void **state)
+{
+	(void)state;
+	const uint64_t ns[] = {1, 4, 8};
+	struct nm_rng dice;
+	nm_rng_seed(&dice, 3);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(ns); i++) {
+		unsigned sum = 0, worst = 0;
+		for (int run = 0; run < 1000; run++) {
+			unsigned took = intervals_to_settle(&dice, ns[i]);
+			sum += took;
+			worst = took > worst ? took : worst;
+		}
+		print_message("n = %llu: settled after %.3f intervals on average, %u at worst\n",
+			      (unsigned long long)ns[i], sum / 1000.0, worst);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(winners_keep_the_rules_on_any_machine),
+		TEST(one_seed_gives_one_result),
+		TEST(every_build_gives_the_same_result),
+		TEST(scattered_threads_settle_and_stay),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
