@@ -54,6 +54,11 @@ static int reserve_figures(struct nm_metrics *metrics)
 	if (!accesses)
 		return -ENOMEM;
 	metrics->accesses = accesses;
+	uint32_t *fresh = reallocarray(metrics->fresh, wanted * metrics->nr_nodes,
+				       sizeof(*metrics->fresh));
+	if (!fresh)
+		return -ENOMEM;
+	metrics->fresh = fresh;
 	metrics->figure_capacity = wanted;
 	return 0;
 }
@@ -144,10 +149,12 @@ static void clear_interval(const struct nm_metrics *metrics, struct nm_entry *en
 	entry->silent = silent;
 }
 
-/* True where the thread has something to tell: `figures` is then filled. */
+/* True where the thread has something to tell: `figures` is then filled; first: of its node values. */
 static bool close_entry(struct nm_metrics *metrics, const struct nm_entry_key *key,
-			struct nm_figures *figures, double *accesses)
+			struct nm_figures *figures, size_t first)
 {
+	double *accesses = metrics->accesses + first;
+	uint32_t *fresh = metrics->fresh + first;
 	struct nm_entry *entry = nm_entry_at(metrics, key->index);
 	double *history = nm_history_of(metrics, key->index);
 	bool silent = !entry->run_samples && !entry->access_new;
@@ -155,6 +162,7 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_entry_key *k
 	entry->silent = silent ? entry->silent + 1 : 0;
 	if (silent && !has_history(metrics, history))
 		return false;
+	memcpy(fresh, entry->counts + metrics->nr_nodes, metrics->nr_nodes * sizeof(*fresh));
 	*figures = (struct nm_figures){
 		.pid = entry->pid,
 		.tid = entry->tid,
@@ -163,6 +171,7 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_entry_key *k
 		.access_total = take_accesses(metrics, entry, history, accesses),
 		.local_share = NAN,
 		.accesses = accesses,
+		.fresh = fresh,
 	};
 	set_home(metrics, entry, figures);
 	if (figures->home_node >= 0 && figures->access_total > 0.0)
@@ -183,8 +192,7 @@ int nm_metrics_close(struct nm_metrics *metrics, uint64_t interval_ns, double ru
 		const struct nm_entry_key *key = &metrics->keys[i];
 		struct nm_entry *entry = nm_entry_at(metrics, key->index);
 		struct nm_figures *figures = &metrics->figures[count];
-		if (close_entry(metrics, key, figures,
-				metrics->accesses + count * metrics->nr_nodes)) {
+		if (close_entry(metrics, key, figures, count * metrics->nr_nodes)) {
 			figures->run_share = run_share(entry, interval_ns, run_sample_ns);
 			decay(metrics, nm_history_of(metrics, key->index), figures->access_total,
 			      keep);

@@ -45,6 +45,7 @@ void nm_metrics_free(struct nm_metrics *metrics)
 	free(metrics->keys);
 	free(metrics->figures);
 	free(metrics->accesses);
+	free(metrics->fresh);
 	free(metrics);
 }
 

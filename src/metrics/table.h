@@ -47,7 +47,8 @@ struct nm_metrics {
 	size_t key_count, key_capacity;
 	bool keys_unsorted;
 	struct nm_figures *figures;
-	double *accesses; /* what the figures point into */
+	double *accesses; /* what the figures point into, */
+	uint32_t *fresh;  /* nr_nodes each a figure */
 	size_t figure_capacity;
 	struct nm_metrics_losses losses;
 };

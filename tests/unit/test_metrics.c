@@ -295,9 +295,12 @@ static void history_decays(void **state)
 	assert_true(f->figures[0].accesses[1] == 4.0);
 	assert_true(f->figures[0].accesses[2] == 4.0);
 	assert_int_equal(f->figures[0].access_new, 4);
+	assert_int_equal(f->figures[0].fresh[1], 0);
+	assert_int_equal(f->figures[0].fresh[2], 4);
 	assert_int_equal(close_with(f, 0.5), 1);
 	assert_true(f->figures[0].access_total == 4.0);
 	assert_int_equal(f->figures[0].access_new, 0);
+	assert_int_equal(f->figures[0].fresh[2], 0);
 }
 
 static void history_ends(void **state)
