@@ -26,24 +26,34 @@ demo_node_mb() {
 	awk '$3 == "MemFree:" { print int($4 / 1024) }' "/sys/devices/system/node/node$1/meminfo"
 }
 
-# One process per node, two threads each, named demo0, demo1, …; their threads start a node further.
-demo_start() { # MB-PER-THREAD
-	local i node start tid count=${#demo_nodes[@]}
+# Whether the kernel can be made to show each program's accesses again and again. Only our own programs
+# are managed, so write-protecting their pages disturbs nobody. Where this is not told, the daemon finds out.
+demo_can_inject() {
+	local config
+	config=/boot/config-$(uname -r)
+	[[ ! -r $config ]] || grep -q '^CONFIG_MEM_SOFT_DIRTY=y' "$config"
+}
+
+# One process per node, named demo0, demo1, …; their threads start a node further. As with
+# "numactl --membind", the kernel's own balancing does not look at their memory, unless it must be our eyes.
+demo_start() { # THREADS-PER-PROGRAM MB-PER-THREAD
+	local i node start tid count=${#demo_nodes[@]} hinted=()
+	demo_can_inject || hinted=(-H)
 	for ((i = 0; i < count; i++)); do
 		node=${demo_nodes[i]} start=${demo_nodes[(i + 1) % count]}
-		membound -H -n "demo$node" -s "$start" "$node" 2 "$1" >"$demo_dir/tids$node" &
+		membound "${hinted[@]}" -n "demo$node" -s "$start" "$node" "$1" "$2" >"$demo_dir/tids$node" &
 		demo_pids+=($!)
 	done
 	for node in "${demo_nodes[@]}"; do
 		for ((i = 0; i < 120; i++)); do
-			(($(wc -l <"$demo_dir/tids$node") == 2)) && break
+			(($(wc -l <"$demo_dir/tids$node") == $1)) && break
 			sleep 0.25
 		done
 		while read -r tid; do
 			demo_node_of_tid[$tid]=$node
 		done <"$demo_dir/tids$node"
 	done
-	((${#demo_node_of_tid[@]} == 2 * count))
+	((${#demo_node_of_tid[@]} == $1 * count))
 }
 
 demo_stop() {
@@ -92,10 +102,8 @@ demo_converge() { # LIMIT
 }
 
 demo_settings() { # FILE OVERHEAD-PERCENT
-	local balancing inject=none risk=false
-	balancing=$(cat /proc/sys/kernel/numa_balancing 2>/dev/null || echo 0)
-	# Only our own programs are managed, so write-protecting them disturbs nobody.
-	[[ $balancing != 0 ]] || { inject=soft_dirty && risk=true; }
+	local inject=none risk=false
+	! demo_can_inject || { inject=soft_dirty && risk=true; }
 	cat >"$1" <<-SETTINGS
 		targets: { include = ( { command = "demo*"; } ); min_rss_mb = 1; };
 		sampling: { inject = "$inject"; accept_soft_dirty_risk = $risk; overhead_percent = $2; };

@@ -12,9 +12,9 @@ say() { echo "# $*"; }
 
 begin
 demo_find_nodes
-say "four nodes, two CPUs each; kernel.numa_balancing is $(cat /proc/sys/kernel/numa_balancing), as Debian has it"
-check "the programs started" demo_start 24
-say "eight threads run; their memory is on another node than the one they started on"
+say "four nodes, two CPUs each; kernel.numa_balancing is $(cat /proc/sys/kernel/numa_balancing) as Debian has it"
+check "the programs started" demo_start 1 32
+say "four programs run; each has its memory bound to a node, and began on another one"
 say "watching them for ten seconds without numa-migrd …"
 before=$(demo_share 20)
 say "before: $before % of the threads are on the node of their memory"
@@ -27,9 +27,11 @@ follower=$!
 systemctl start numa-migrd
 converged=$(demo_converge 60)
 after=$(demo_share 20)
-demo_table "$before" "$after" "$converged" "$(count_entries RESULT=applied)" "$(count_entries VERDICT=kept)" |
-	sed 's/^/# /'
-check "more threads are on the node of their memory than before" [ "$after" -gt "$before" ]
+moves=$(count_entries RESULT=applied)
+kept=$(count_entries VERDICT=kept)
+say "systemctl stop numa-migrd"
 systemctl stop numa-migrd
-demo_stop
 kill "$follower"
+demo_stop
+demo_table "$before" "$after" "$converged" "$moves" "$kept" | sed 's/^/# /'
+check "more threads are on the node of their memory than before" [ "$after" -gt "$before" ]
