@@ -10,10 +10,11 @@
 #include <stdint.h>
 
 enum nm_event_kind {
-	NM_EVENT_SIDEBAND, /* dummy: FORK, EXIT, COMM records; leads the ring of its CPU */
-	NM_EVENT_CLOCK,    /* cpu-clock, exclude_idle, period in ns: who ran where */
-	NM_EVENT_CYCLES,   /* the same from the PMU, period in cycles, where there is one */
-	NM_EVENT_FAULT_MIN, /* minor page faults with address and physical address, emitted after the fault */
+	NM_EVENT_SIDEBAND,  /* dummy: FORK, EXIT, COMM records; leads the ring of its CPU */
+	NM_EVENT_CLOCK,	    /* cpu-clock, exclude_idle, period in ns: who ran where */
+	NM_EVENT_CYCLES,    /* the same from the PMU, period in cycles, where there is one */
+	NM_EVENT_FAULT_MIN, /* minor page faults with address and physical address, emitted after
+			       the fault */
 	NM_EVENT_FAULT_MAJ,
 	NM_EVENT_KIND_MAX,
 };
@@ -21,13 +22,14 @@ enum nm_event_kind {
 const char *nm_event_name(enum nm_event_kind kind);
 
 /*
- * Fills *ret for an event of the list. Returns 0; -EINVAL for an unknown kind or a period outside the
- * kind's range (clock: 1 ms–1 s; cycles: 100,000–10^11; faults: 1–10^6). The side-band event counts
- * nothing, so its "period" is the mark of the ring it leads: the number of unread bytes at which the
- * reader is woken (wakeup_watermark; 1–2^30). Every event carries PERF_SAMPLE_IDENTIFIER|TID|TIME and
- * sample_id_all; faults add ADDR|PHYS_ADDR, and never PERIOD, with which software events ignore
- * sample_period (sampling.md, trap 1). The read format of all is TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING,
- * which tells whether a counter really counts. perf_event_open(2).
+ * Fills *ret for an event of the list. Returns 0; -EINVAL for an unknown kind or a period outside
+ * the kind's range (clock: 1 ms–1 s; cycles: 100,000–10^11; faults: 1–10^6). The side-band event
+ * counts nothing, so its "period" is the mark of the ring it leads: the number of unread bytes at
+ * which the reader is woken (wakeup_watermark; 1–2^30). Every event carries
+ * PERF_SAMPLE_IDENTIFIER|TID|TIME and sample_id_all; faults add ADDR|PHYS_ADDR|DATA_PAGE_SIZE,
+ * never PERIOD, with which software events ignore sample_period (sampling.md, trap 1). The read
+ * format of all is TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING, which tells whether a counter really
+ * counts. perf_event_open(2).
  */
 int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_attr *ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples → figures per thread and interval (algorithms.md section 1): where it ran, its CPU share, and
- * A(θ,k), its accesses to memory that lives on node k. Pure: values in, values out.
+ * Samples → figures per thread and interval (algorithms.md section 1): where it ran, its CPU share,
+ * and A(θ,k), its accesses to memory that lives on node k. Pure: values in, values out.
  */
 #ifndef NUMA_MIGRD_METRICS_H
 #define NUMA_MIGRD_METRICS_H
@@ -13,19 +13,27 @@
 struct nm_figures {
 	uint32_t pid, tid;
 	uint32_t run_samples;
-	double run_share;      /* of one CPU, 0–1; NaN where runs are not sampled */
+	double run_share; /* of one CPU, 0–1; NaN where runs are not sampled */
 	/*
-	 * Where most of its run samples fell (tie: the latest); -1: did not run. Of a thread that ran on
-	 * more than four CPUs it is a frequent one on the node where it ran most.
+	 * Where most of its run samples fell (tie: the latest); -1: did not run. Of a thread that
+	 * ran on more than four CPUs it is a frequent one on the node where it ran most.
 	 */
 	int home_cpu;
-	int home_node;         /* node of home_cpu, -1 when unknown */
+	int home_node;		/* node of home_cpu, -1 when unknown */
 	double home_node_share; /* share of its run samples on home_node */
-	double access_total;   /* Σ_k accesses, in the window (history half-life) */
-	uint32_t access_new;   /* access samples in this interval */
-	double local_share;    /* accesses[home_node] / total; NaN without accesses or home node */
-	const double *accesses; /* nr_nodes values of the window; valid until the next nm_metrics_* call */
-	const uint32_t *fresh;  /* nr_nodes access samples of this interval alone: what a verdict rests on */
+	double access_total;	/* Σ_k accesses, in the window (history half-life) */
+	double access_samples;	/* samples behind them, in the window: a fault on a huge page is one
+				 */
+	uint32_t access_new;	/* access samples in this interval */
+	double local_share;	/* accesses[home_node] / total; NaN without accesses or home node */
+	/*
+	 * nr_nodes values each, valid until the next nm_metrics_* call: accesses of the window, and
+	 * of this interval alone, which a verdict rests on. A page fault counts once for each 4 KiB
+	 * of its page, as in the kernel's own NUMA statistics: one sample stands for all of a huge
+	 * page.
+	 */
+	const double *accesses;
+	const uint32_t *fresh;
 };
 
 struct nm_metrics;
@@ -47,16 +55,18 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 			const struct nm_physmap *physmap);
 
 /*
- * Ends the interval: computes the figures of every thread that ran or touched memory in it or still has
- * access history, in ascending tid order, then decays the access counts by `keep` (0–1; 0 = the
- * interval alone, the paper) and clears the run samples. run_sample_ns: CPU time one run sample stands
- * for (0: not sampled, run figures are NaN). Threads silent for 600 intervals are dropped. Returns the
- * number of figures; *ret is owned by the metrics and valid until the next call. -ENOMEM.
+ * Ends the interval: computes the figures of every thread that ran or touched memory in it or still
+ * has access history, in ascending tid order, then decays the access counts by `keep` (0–1; 0 = the
+ * interval alone, the paper) and clears the run samples. run_sample_ns: CPU time one run sample
+ * stands for (0: not sampled, run figures are NaN). Threads silent for 600 intervals are dropped.
+ * Returns the number of figures; *ret is owned by the metrics and valid until the next call.
+ * -ENOMEM.
  */
 int nm_metrics_close(struct nm_metrics *metrics, uint64_t interval_ns, double run_sample_ns,
 		     double keep, const struct nm_figures **ret);
 
-/* Samples that could not be counted since the start: tid out of range, no memory, address of no node. */
+/* Samples that could not be counted since the start: tid out of range, no memory, address of no
+ * node. */
 struct nm_metrics_losses {
 	uint64_t bad_tid, no_memory, no_node;
 };

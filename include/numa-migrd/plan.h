@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Proposals → a bounded plan: what will be done to which thread, in which order, and how to undo it.
- * Pure; everything the actuator needs is allocated here, so that acting and undoing allocate nothing.
+ * Proposals → a bounded plan: what will be done to which thread, in which order, and how to undo
+ * it. Pure; everything the actuator needs is allocated here, so that acting and undoing allocate
+ * nothing.
  */
 #ifndef NUMA_MIGRD_PLAN_H
 #define NUMA_MIGRD_PLAN_H
@@ -19,11 +20,12 @@ struct nm_step {
 	uint64_t start_ticks;
 	enum nm_step_pin pin;
 	int cpu_from, cpu_to, node_from, node_to;
-	hwloc_bitmap_t target;     /* mask to set: inside the original; owned by the plan */
-	hwloc_const_bitmap_t original; /* the outer bound, what restoring means; owned by the roster */
+	hwloc_bitmap_t target; /* mask to set: inside the original; owned by the plan */
+	hwloc_const_bitmap_t
+		original; /* the outer bound, what restoring means; owned by the roster */
 	bool unrestricted;
-	double local_before;  /* local share when decided; NaN where unknown */
-	double accesses_before;
+	double local_before;   /* local share when decided; NaN where unknown */
+	double samples_before; /* access samples behind it */
 	char comm[NM_COMM_BYTES];
 };
 
@@ -44,14 +46,15 @@ struct nm_plan {
 	struct nm_decision *decisions;
 	size_t count;
 	uint64_t stopped_by_budget; /* proposals beyond moves_per_interval */
-	uint64_t stopped_by_mask;   /* proposals whose destination holds no CPU the thread may use */
+	uint64_t stopped_by_mask; /* proposals whose destination holds no CPU the thread may use */
 };
 void nm_plan_clear(struct nm_plan *plan);
 
 /*
- * Turns proposals into decisions, in their order, within threads.moves_per_interval (a swap counts two).
- * Pin per threads.pin: "auto" leases, but nudges threads of young or spawning processes. Decision ids
- * count up from *next_id, which is advanced. Returns 0 or -ENOMEM (nothing planned). Tick, plan stage.
+ * Turns proposals into decisions, in their order, within threads.moves_per_interval (a swap counts
+ * two). Pin per threads.pin: "auto" leases, but nudges threads of young or spawning processes.
+ * Decision ids count up from *next_id, which is advanced. Returns 0 or -ENOMEM (nothing planned).
+ * Tick, plan stage.
  */
 int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);
@@ -68,13 +71,15 @@ struct nm_rollback {
 };
 
 /*
- * Adds a rollback to the plan: each thread that still lives is sent back to its source node (its source
- * CPU under pin = "core", unless another managed thread has its home there by now), pinned by the same rule
- * as a move: restoring a wide mask would leave it where it is. Dead threads and nodes without an allowed CPU
- * are skipped; nothing is added when no thread is left. Outside the budget: undoing is never put off.
- * Tickets are 0, draw and gain NaN. Returns 0 or -ENOMEM (the plan as it was).
+ * Adds a rollback to the plan: each thread that still lives is sent back to its source node (its
+ * source CPU under pin = "core", unless another managed thread has its home there by now), pinned
+ * by the same rule as a move: restoring a wide mask would leave it where it is. Dead threads and
+ * nodes without an allowed CPU are skipped; nothing is added when no thread is left. Outside the
+ * budget: undoing is never put off. Tickets are 0, draw and gain NaN. Returns 0 or -ENOMEM (the
+ * plan as it was).
  */
 int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			 const struct nm_rollback *rollback, uint64_t *next_id, struct nm_plan *plan);
+			 const struct nm_rollback *rollback, uint64_t *next_id,
+			 struct nm_plan *plan);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ring bytes → samples and side-band events (decoding: pure), and the source that owns one perf ring
- * per CPU (sampling.md section 2).
+ * Ring bytes → samples and side-band events (decoding: pure), and the source that owns one perf
+ * ring per CPU (sampling.md section 2).
  */
 #ifndef NUMA_MIGRD_SAMPLE_H
 #define NUMA_MIGRD_SAMPLE_H
@@ -17,12 +17,14 @@
 #include "numa-migrd/topology.h"
 
 struct nm_sample {
-	enum nm_event_kind kind; /* CLOCK/CYCLES: a thread ran here; FAULT_*: it touched an address */
-	uint32_t pid, tid;       /* in the daemon's (the host's) pid namespace */
+	enum nm_event_kind
+		kind;	   /* CLOCK/CYCLES: a thread ran here; FAULT_*: it touched an address */
+	uint32_t pid, tid; /* in the daemon's (the host's) pid namespace */
 	uint32_t cpu;
-	uint64_t time_ns;         /* perf clock */
-	uint64_t address;         /* FAULT_* only */
+	uint64_t time_ns;	   /* perf clock */
+	uint64_t address;	   /* FAULT_* only */
 	uint64_t physical_address; /* 0 = not known */
+	uint64_t page_bytes;	   /* of the page touched, 0 = not known */
 };
 
 enum nm_task_event_kind { NM_TASK_FORK, NM_TASK_EXIT, NM_TASK_COMM, NM_TASK_EXEC };
@@ -45,10 +47,10 @@ struct nm_sample_sink {
 struct nm_ring_counts {
 	uint64_t samples;
 	uint64_t task_events;
-	uint64_t lost;       /* records the kernel dropped (LOST, LOST_SAMPLES) */
-	uint64_t throttled;  /* THROTTLE records */
-	uint64_t corrupt;    /* a record whose size cannot be: the rest of the ring was skipped */
-	uint64_t unknown;    /* records of other types or ids, skipped */
+	uint64_t lost;	    /* records the kernel dropped (LOST, LOST_SAMPLES) */
+	uint64_t throttled; /* THROTTLE records */
+	uint64_t corrupt;   /* a record whose size cannot be: the rest of the ring was skipped */
+	uint64_t unknown;   /* records of other types or ids, skipped */
 };
 
 /* Which event an IDENTIFIER means; ids of one CPU's ring (few, searched linearly). */
@@ -62,10 +64,10 @@ struct nm_ring_layout {
 };
 
 /*
- * Decodes the records in [tail, head) of a ring of `size` bytes (power of two; head and tail count up
- * for ever, as in perf_event_mmap_page). Returns the new tail (== head but for a torn last record never:
- * the kernel publishes whole records). Pure. Records may wrap; a size < 8 or beyond head is corruption:
- * counted, and the rest is skipped.
+ * Decodes the records in [tail, head) of a ring of `size` bytes (power of two; head and tail count
+ * up for ever, as in perf_event_mmap_page). Returns the new tail (== head but for a torn last
+ * record never: the kernel publishes whole records). Pure. Records may wrap; a size < 8 or beyond
+ * head is corruption: counted, and the rest is skipped.
  */
 uint64_t nm_ring_decode(const struct nm_ring_layout *layout, const uint8_t *ring, size_t size,
 			uint64_t tail, uint64_t head, const struct nm_sample_sink *sink,
@@ -77,7 +79,7 @@ struct nm_source;
 
 /* Why something is not sampled, as a whole sentence with the remedy; `count` CPUs are affected. */
 struct nm_source_problem {
-	int error;          /* negative errno */
+	int error; /* negative errno */
 	enum nm_event_kind kind;
 	unsigned count;
 	int first_cpu;
@@ -85,25 +87,26 @@ struct nm_source_problem {
 };
 
 struct nm_source_status {
-	bool runs;     /* who ran where is sampled */
-	bool accesses; /* page faults are sampled */
+	bool runs;	 /* who ran where is sampled */
+	bool accesses;	 /* page faults are sampled */
 	bool has_cycles; /* by the PMU's cycles rather than cpu-clock */
 	unsigned cpus_open;
 	uint64_t clock_period; /* ns (cpu-clock) or cycles, as raised by the overhead control */
 	uint64_t fault_period;
-	double run_sample_ns; /* CPU time one run sample stands for (for cycles: at the CPU's top frequency) */
+	double run_sample_ns; /* CPU time one run sample stands for (for cycles: at the CPU's top
+				 frequency) */
 	struct nm_ring_counts counts;
 	const struct nm_source_problem *problems; /* valid until the next call on the source */
 	size_t problem_count;
 };
 
 /*
- * Opens the best source that really counts on every usable CPU (rings of ring_kb; cycles where a PMU
- * counts, else cpu-clock; software page faults). Returns 0 even when some events or CPUs are refused:
- * see nm_source_status(). Raises RLIMIT_NOFILE's soft limit to the hard one. Returns -ENOMEM, or the
- * first error when nothing at all could be opened (*ret untouched; the first problem is then told in
- * `error`). The platform must outlive the source. With source = "none" nothing is opened. Daemon, start
- * and resume.
+ * Opens the best source that really counts on every usable CPU (rings of ring_kb; cycles where a
+ * PMU counts, else cpu-clock; software page faults). Returns 0 even when some events or CPUs are
+ * refused: see nm_source_status(). Raises RLIMIT_NOFILE's soft limit to the hard one. Returns
+ * -ENOMEM, or the first error when nothing at all could be opened (*ret untouched; the first
+ * problem is then told in `error`). The platform must outlive the source. With source = "none"
+ * nothing is opened. Daemon, start and resume.
  */
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
 		   const struct nm_config *config, char *error, size_t error_size,
@@ -114,7 +117,8 @@ NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);
 /* An epoll fd that becomes readable when a ring is a quarter full. Owned by the source. */
 int nm_source_fd(const struct nm_source *source);
 
-/* Empties every ring into the sink. Returns the number of samples and task events. Tick, and on nm_source_fd(). */
+/* Empties every ring into the sink. Returns the number of samples and task events. Tick, and on
+ * nm_source_fd(). */
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink);
 
 /*
@@ -124,16 +128,16 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology);
 
 /*
- * Turns the clock of idle CPUs off (below 2 % busy in three calls in a row) and of busy ones on (from
- * 5 %, at once), so that idle CPUs are not woken; cycles do not wake and stay on. busy_share: of the last
- * interval, by CPU id, from /proc/stat; NaN counts as busy. Tick, once per interval.
+ * Turns the clock of idle CPUs off (below 2 % busy in three calls in a row) and of busy ones on
+ * (from 5 %, at once), so that idle CPUs are not woken; cycles do not wake and stay on. busy_share:
+ * of the last interval, by CPU id, from /proc/stat; NaN counts as busy. Tick, once per interval.
  */
 void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus);
 
 /*
  * Overhead control: `cost_share` is what the daemon and its sampling took of one CPU in the last
- * interval. Above the cap periods double, below a third of it they halve back to the configured ones.
- * Returns true when a period changed. Losses (LOST) in the interval count as over the cap.
+ * interval. Above the cap periods double, below a third of it they halve back to the configured
+ * ones. Returns true when a period changed. Losses (LOST) in the interval count as over the cap.
  */
 bool nm_source_control_cost(struct nm_source *source, double cost_share);
 
@@ -154,17 +158,17 @@ struct nm_inject_target {
 
 /* Round robin over targets under a rate. State is plain data; copy it freely. */
 struct nm_injector {
-	double budget_bytes;   /* what may still be protected; refilled by rate × time */
+	double budget_bytes; /* what may still be protected; refilled by rate × time */
 	uint64_t last_time_ns;
-	uint32_t last_pid;     /* where the round robin stands */
+	uint32_t last_pid; /* where the round robin stands */
 	uint64_t writes, refused;
 	int last_error;
 };
 
 /*
  * Does soft-dirty protection work here? Some kernels accept the write to clear_refs and do nothing
- * (no CONFIG_MEM_SOFT_DIRTY), so it is tried on a page of our own. Returns 0, -EOPNOTSUPP (no effect), or
- * the error of nm_platform_ops.clear_refs. Daemon, when injection is configured.
+ * (no CONFIG_MEM_SOFT_DIRTY), so it is tried on a page of our own. Returns 0, -EOPNOTSUPP (no
+ * effect), or the error of nm_platform_ops.clear_refs. Daemon, when injection is configured.
  */
 int nm_inject_probe(struct nm_platform *platform);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One interval as an immutable value: managed threads with their figures, processes, CPUs. Everything
- * that a policy may look at is here, and nothing else. Pure.
+ * One interval as an immutable value: managed threads with their figures, processes, CPUs.
+ * Everything that a policy may look at is here, and nothing else. Pure.
  */
 #ifndef NUMA_MIGRD_SNAPSHOT_H
 #define NUMA_MIGRD_SNAPSHOT_H
@@ -15,23 +15,25 @@
 struct nm_snap_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
-	unsigned process;  /* index into processes */
-	int home_cpu;      /* -1: did not run */
-	int home_node;     /* -1: no home (did not run, or too spread over nodes) */
-	double run_share;  /* NaN where unknown */
-	double access_total; /* NaN where unknown */
-	double local_share;  /* on the node of home_cpu; NaN without accesses */
+	unsigned process;	/* index into processes */
+	int home_cpu;		/* -1: did not run */
+	int home_node;		/* -1: no home (did not run, or too spread over nodes) */
+	double run_share;	/* NaN where unknown */
+	double access_total;	/* NaN where unknown */
+	double access_samples;	/* behind them, in the window */
+	uint32_t fresh_samples; /* in this interval */
+	double local_share;	/* on the node of home_cpu; NaN without accesses */
 	/*
-	 * nr_nodes values each, of the window and of this interval; owned by the snapshot, never NULL. A
-	 * memory-only node's accesses are counted at the node that stands for it, so that tickets, gate
-	 * and verdict agree on what is local.
+	 * nr_nodes values each, of the window and of this interval; owned by the snapshot, never
+	 * NULL. A memory-only node's accesses are counted at the node that stands for it, so that
+	 * tickets, gate and verdict agree on what is local.
 	 */
 	const double *accesses;
 	const uint32_t *fresh;
-	int preferred;     /* node index, one-tie rule; -1: none */
+	int preferred;		      /* node index, one-tie rule; -1: none */
 	hwloc_const_bitmap_t allowed; /* outer bound for destinations */
 	bool unrestricted;
-	bool valid;   /* active, enough accesses, has a home: may stand in the lottery and in means */
+	bool valid; /* active, enough accesses, has a home: may stand in the lottery and in means */
 	bool movable; /* past warm-up, not barred */
 };
 
@@ -39,17 +41,18 @@ struct nm_snap_process {
 	uint32_t pid, uid;
 	const char *comm; /* escaped; owned by the snapshot */
 	unsigned threads; /* managed ones */
-	bool young;    /* younger than threads.young_s: a lease would be seen by its sizing */
-	bool spawning; /* created a thread or child within threads.quiet_s */
+	bool young;	  /* younger than threads.young_s: a lease would be seen by its sizing */
+	bool spawning;	  /* created a thread or child within threads.quiet_s */
 };
 
 struct nm_snap_cpu {
-	int node;          /* -1: absent or offline */
+	int node; /* -1: absent or offline */
 	bool usable;
-	bool free;         /* busy share below free_max and home of no managed thread */
+	bool free;	   /* busy share below free_max and home of no managed thread */
 	bool sibling_busy; /* an SMT sibling is at or above free_max */
 	double busy_share; /* everything that ran, from /proc/stat */
-	unsigned first_home, homes; /* its managed home threads: snapshot->home_threads[first_home …] */
+	unsigned first_home,
+		homes; /* its managed home threads: snapshot->home_threads[first_home …] */
 };
 
 struct nm_snapshot {
@@ -61,7 +64,8 @@ struct nm_snapshot {
 	struct nm_snap_process *processes;
 	size_t nr_processes;
 	struct nm_snap_cpu *cpus; /* topology->nr_cpus */
-	uint32_t *home_threads;   /* thread indices grouped by home CPU, ascending tid in each group */
+	uint32_t
+		*home_threads; /* thread indices grouped by home CPU, ascending tid in each group */
 };
 
 struct nm_snapshot_input {
@@ -76,8 +80,9 @@ struct nm_snapshot_input {
 };
 
 /*
- * Builds the value; copies what it keeps (but topology and masks, which must outlive it). Members without
- * figures are there without a home. Returns 0, -ENOMEM, or -ERANGE for a pid above PID_MAX_LIMIT. Tick.
+ * Builds the value; copies what it keeps (but topology and masks, which must outlive it). Members
+ * without figures are there without a home. Returns 0, -ENOMEM, or -ERANGE for a pid above
+ * PID_MAX_LIMIT. Tick.
  */
 int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret);
 void nm_snapshot_free(struct nm_snapshot *snapshot);
@@ -86,7 +91,8 @@ NM_DEFINE_CLEANUP(struct nm_snapshot, nm_snapshot_free);
 /* The thread with this id, or NULL. */
 const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapshot, uint32_t tid);
 
-/* Does the thread prefer this node, under the tie rule? (algorithms.md section 2, "Preferred node, ties") */
+/* Does the thread prefer this node, under the tie rule? (algorithms.md section 2, "Preferred node,
+ * ties") */
 bool nm_snapshot_prefers(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 			 int node, enum nm_preferred_ties ties);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receipts + later snapshots → verdicts: did the thread run where it was sent, and did its local share
- * rise. Pure; the list of open questions is a value.
+ * Receipts + later snapshots → verdicts: did the thread run where it was sent, and did its local
+ * share rise. Pure; the list of open questions is a value.
  */
 #ifndef NUMA_MIGRD_VERIFY_H
 #define NUMA_MIGRD_VERIFY_H
@@ -10,20 +10,22 @@
 #include "numa-migrd/snapshot.h"
 
 enum nm_verdict_kind {
-	NM_VERDICT_KEPT,        /* ran there, and nothing is undone: the shares say whether it helped */
+	NM_VERDICT_KEPT, /* ran there, and nothing is undone: the shares say whether it helped */
 	NM_VERDICT_ROLLED_BACK, /* local share fell by more than the margin: to be undone */
-	NM_VERDICT_WITHDRAWN,   /* a thread was never seen on the node it was sent to: the masks are returned */
-	NM_VERDICT_UNPROVEN,    /* too few accesses to tell, threads gone, or moved again meanwhile */
+	NM_VERDICT_WITHDRAWN,	/* a thread was never seen on the node it was sent to: the masks are
+				   returned */
+	NM_VERDICT_UNPROVEN, /* too few accesses to tell, threads gone, or moved again meanwhile */
 };
 
 struct nm_verdict_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
-	bool alive;       /* and still managed */
+	bool alive;	  /* and still managed */
 	bool ran_on_node; /* most of its run samples of an interval since were on node_to */
 	int cpu_from, node_from, node_to;
-	double local_before, local_after; /* NaN where unknown; after: share on node_to since the act */
-	uint64_t accesses_after;
+	double local_before,
+		local_after; /* NaN where unknown; after: share on node_to since the act */
+	uint64_t accesses_after, samples_after;
 };
 
 struct nm_verdict {
@@ -47,18 +49,18 @@ int nm_verifier_new(struct nm_verifier **ret);
 void nm_verifier_free(struct nm_verifier *verifier);
 NM_DEFINE_CLEANUP(struct nm_verifier, nm_verifier_free);
 
-/* Opens the question of an applied decision (of the snapshot's interval). A thread that is still under
- * question from an earlier one closes that as UNPROVEN at the next judgement. -ENOMEM. */
+/* Opens the question of an applied decision (of the snapshot's interval). A thread that is still
+ * under question from an earlier one closes that as UNPROVEN at the next judgement. -ENOMEM. */
 int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision);
 
 /*
- * Judges what can be judged now: at the earliest one interval after the act; while a living thread has
- * fewer than threads.min_samples fresh accesses, or was not seen on its node yet, it waits, at most 10
- * intervals. A thread that ran elsewhere in two intervals and never there withdraws its decision. The loss
- * that rolls back is the fall of the local share, weighted by the accesses since, over the decision's
- * threads beyond threads.gate_margin, and only with threads.rollback. A ROLLBACK decision is judged too,
- * but never undone again. Called once per interval; the caller clears *ret. -ENOMEM (nothing judged).
- * Tick, first stage after the snapshot.
+ * Judges what can be judged now: at the earliest one interval after the act; while a living thread
+ * has fewer than threads.min_samples fresh samples, or was not seen on its node yet, it waits, at
+ * most 10 intervals. A thread that ran elsewhere in two intervals and never there withdraws its
+ * decision. The loss that rolls back is the fall of the local share, weighted by the accesses
+ * since, over the decision's threads beyond threads.gate_margin, and only with threads.rollback. A
+ * ROLLBACK decision is judged too, but never undone again. Called once per interval; the caller
+ * clears *ret. -ENOMEM (nothing judged). Tick, first stage after the snapshot.
  */
 int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_verdicts *ret);

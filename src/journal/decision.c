@@ -85,14 +85,14 @@ static void say_evidence_of_one(struct nm_entry *entry, const struct nm_entry_co
 	nm_say_percent(step->local_before, here);
 	nm_say_node(context, step->node_from, from);
 	if (!isfinite(decision->gain + step->local_before)) {
-		nm_entry_say(entry, ": %s of %.0f accesses are on %s", here, step->accesses_before,
+		nm_entry_say(entry, ": %s of %.0f accesses are on %s", here, step->samples_before,
 			     from);
 		return;
 	}
 	nm_say_percent(step->local_before + decision->gain, there);
 	nm_say_node(context, step->node_to, to);
 	nm_entry_say(entry, ": %s of %.0f accesses are on %s, %s on %s", there,
-		     step->accesses_before, to, here, from);
+		     step->samples_before, to, here, from);
 }
 
 static void say_evidence_of_two(struct nm_entry *entry, const struct nm_decision *decision)
@@ -101,8 +101,8 @@ static void say_evidence_of_two(struct nm_entry *entry, const struct nm_decision
 	const struct nm_step *steps = decision->steps;
 	nm_entry_say(entry,
 		     ": %s of %.0f and %s of %.0f accesses were local, %s more of both expected",
-		     nm_say_percent(steps[0].local_before, share[0]), steps[0].accesses_before,
-		     nm_say_percent(steps[1].local_before, share[1]), steps[1].accesses_before,
+		     nm_say_percent(steps[0].local_before, share[0]), steps[0].samples_before,
+		     nm_say_percent(steps[1].local_before, share[1]), steps[1].samples_before,
 		     nm_say_percent(decision->gain, gain));
 }
 
@@ -230,9 +230,9 @@ static void step_fields(struct nm_entry *entry, const struct nm_entry_context *c
 	nm_field_node(entry, context, nm_numbered("NODE_TO", index, name), step->node_to);
 	nm_field_permille(entry, nm_numbered("LOCAL_SHARE_PERMILLE", index, name),
 			  step->local_before);
-	if (isfinite(step->accesses_before))
+	if (isfinite(step->samples_before))
 		nm_entry_field(entry, nm_numbered("ACCESSES", index, name), "%.0f",
-			       step->accesses_before);
+			       step->samples_before);
 	nm_entry_field(entry, nm_numbered("PIN", index, name), "%s", pin_name(step));
 }
 

@@ -34,7 +34,7 @@ static void say_thread(struct nm_entry *entry, const struct nm_entry_context *co
 	nm_entry_say(entry, "ran on %s, local share %s before, %s of %lu accesses now", node,
 		     nm_say_percent(thread->local_before, before),
 		     nm_say_percent(thread->local_after, after),
-		     (unsigned long)thread->accesses_after);
+		     (unsigned long)thread->samples_after);
 }
 
 static void thread_fields(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -49,7 +49,7 @@ static void thread_fields(struct nm_entry *entry, const struct nm_entry_context 
 	nm_entry_field(entry, nm_numbered("RAN_ON_NODE", index, name), "%d",
 		       thread->ran_on_node ? 1 : 0);
 	nm_entry_field(entry, nm_numbered("ACCESSES", index, name), "%lu",
-		       (unsigned long)thread->accesses_after);
+		       (unsigned long)thread->samples_after);
 	nm_field_permille(entry, nm_numbered("LOCAL_SHARE_BEFORE_PERMILLE", index, name),
 			  thread->local_before);
 	nm_field_permille(entry, nm_numbered("LOCAL_SHARE_AFTER_PERMILLE", index, name),

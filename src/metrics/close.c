@@ -54,8 +54,8 @@ static int reserve_figures(struct nm_metrics *metrics)
 	if (!accesses)
 		return -ENOMEM;
 	metrics->accesses = accesses;
-	uint32_t *fresh = reallocarray(metrics->fresh, wanted * metrics->nr_nodes,
-				       sizeof(*metrics->fresh));
+	uint32_t *fresh =
+		reallocarray(metrics->fresh, wanted * metrics->nr_nodes, sizeof(*metrics->fresh));
 	if (!fresh)
 		return -ENOMEM;
 	metrics->fresh = fresh;
@@ -119,6 +119,7 @@ static double take_accesses(const struct nm_metrics *metrics, const struct nm_en
 		accesses[k] = metrics->physmap ? history[k] : NAN;
 		total += accesses[k];
 	}
+	history[metrics->nr_nodes] += entry->access_new;
 	return total;
 }
 
@@ -126,7 +127,7 @@ static void decay(const struct nm_metrics *metrics, double *history, double tota
 {
 	double factor = total * keep < HISTORY_FLOOR ? 0.0 : keep;
 
-	for (unsigned k = 0; k < metrics->nr_nodes; k++)
+	for (unsigned k = 0; k <= metrics->nr_nodes; k++)
 		history[k] *= factor;
 }
 
@@ -149,7 +150,8 @@ static void clear_interval(const struct nm_metrics *metrics, struct nm_entry *en
 	entry->silent = silent;
 }
 
-/* True where the thread has something to tell: `figures` is then filled; first: of its node values. */
+/* True where the thread has something to tell: `figures` is then filled; first: of its node values.
+ */
 static bool close_entry(struct nm_metrics *metrics, const struct nm_entry_key *key,
 			struct nm_figures *figures, size_t first)
 {
@@ -173,6 +175,7 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_entry_key *k
 		.accesses = accesses,
 		.fresh = fresh,
 	};
+	figures->access_samples = history[metrics->nr_nodes];
 	set_home(metrics, entry, figures);
 	if (figures->home_node >= 0 && figures->access_total > 0.0)
 		figures->local_share = accesses[figures->home_node] / figures->access_total;

@@ -69,7 +69,7 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 static int grow(struct nm_metrics *metrics)
 {
 	uint32_t capacity = metrics->capacity ? metrics->capacity * 2 : CAPACITY_MIN;
-	double *history = reallocarray(metrics->history, (size_t)capacity * metrics->nr_nodes,
+	double *history = reallocarray(metrics->history, (size_t)capacity * (metrics->nr_nodes + 1),
 				       sizeof(*history));
 
 	if (!history)
@@ -94,7 +94,7 @@ static void clear_entry(struct nm_metrics *metrics, uint32_t index, uint32_t pid
 	memset(entry, 0, metrics->stride);
 	entry->pid = pid;
 	entry->tid = tid;
-	memset(nm_history_of(metrics, index), 0, metrics->nr_nodes * sizeof(double));
+	memset(nm_history_of(metrics, index), 0, (metrics->nr_nodes + 1) * sizeof(double));
 }
 
 static void give_back(struct nm_metrics *metrics, uint32_t index)
@@ -254,6 +254,17 @@ static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *s
 		entry->counts[node]++;
 }
 
+/* Pages of 4 KiB that the fault stands for; at most 1 GiB, the largest page there is. */
+static inline uint32_t fault_weight(uint64_t page_bytes)
+{
+	enum { BASE_SHIFT = 12, MOST = 1 << 18 };
+	uint64_t pages = page_bytes >> BASE_SHIFT;
+
+	if (pages == 0)
+		return 1;
+	return pages < MOST ? (uint32_t)pages : MOST;
+}
+
 static inline void add_access(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
 	int node =
@@ -267,7 +278,7 @@ static inline void add_access(struct nm_metrics *metrics, const struct nm_sample
 	if (!entry)
 		return;
 	entry->access_new++;
-	entry->counts[metrics->nr_nodes + (unsigned)node]++;
+	entry->counts[metrics->nr_nodes + (unsigned)node] += fault_weight(sample->page_bytes);
 }
 
 void nm_metrics_add(void *metrics, const struct nm_sample *sample)

@@ -42,7 +42,8 @@ struct nm_metrics {
 	uint8_t *entries; /* capacity × stride bytes */
 	size_t stride;
 	uint32_t used, capacity, first_free;
-	double *history; /* capacity × nr_nodes: access counts of earlier intervals, decayed */
+	double *history; /* capacity × (nr_nodes + 1): accesses of earlier intervals, then samples;
+			    decayed */
 	struct nm_entry_key *keys;
 	size_t key_count, key_capacity;
 	bool keys_unsorted;
@@ -60,7 +61,7 @@ static inline struct nm_entry *nm_entry_at(const struct nm_metrics *metrics, uin
 
 static inline double *nm_history_of(const struct nm_metrics *metrics, uint32_t index)
 {
-	return metrics->history + (size_t)index * metrics->nr_nodes;
+	return metrics->history + (size_t)index * (metrics->nr_nodes + 1);
 }
 
 static inline int nm_cpu_node(const struct nm_metrics *metrics, uint32_t cpu)

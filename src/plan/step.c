@@ -68,7 +68,7 @@ int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.original = thread->allowed,
 		.unrestricted = thread->unrestricted,
 		.local_before = thread->local_share,
-		.accesses_before = thread->access_total,
+		.samples_before = thread->access_samples,
 	};
 	memcpy(ret->comm, process->comm, sizeof(ret->comm));
 	return 0;

@@ -13,7 +13,7 @@ struct event_type {
 	uint64_t sample_type; /* beyond what all have */
 };
 
-#define FAULT_SAMPLE (PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR)
+#define FAULT_SAMPLE (PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE)
 
 static const struct event_type event_types[NM_EVENT_KIND_MAX] = {
 	[NM_EVENT_SIDEBAND] = {"side-band", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, 1, 1ULL << 30,

@@ -40,11 +40,11 @@ static inline enum nm_event_kind kind_of(const struct nm_ring_layout *layout, ui
 	return NM_EVENT_KIND_MAX;
 }
 
-/* IDENTIFIER, TID, TIME, and for faults ADDR and PHYS_ADDR: the kernel's order, whatever the bits'
- * order. */
+/* IDENTIFIER, TID, TIME, and for faults ADDR, PHYS_ADDR and DATA_PAGE_SIZE: the kernel's order,
+ * whatever the bits' order. */
 static inline bool decode_sample(const struct decoder *decoder, const uint8_t *record, size_t size)
 {
-	enum { RUN_BYTES = BODY + 24, FAULT_BYTES = BODY + 40 };
+	enum { RUN_BYTES = BODY + 24, FAULT_BYTES = BODY + 48 };
 
 	if (size < RUN_BYTES)
 		return false;
@@ -65,6 +65,7 @@ static inline bool decode_sample(const struct decoder *decoder, const uint8_t *r
 		.time_ns = load_u64(record + BODY + 16),
 		.address = has_address ? load_u64(record + BODY + 24) : 0,
 		.physical_address = has_address ? load_u64(record + BODY + 32) : 0,
+		.page_bytes = has_address ? load_u64(record + BODY + 40) : 0,
 	};
 	decoder->counts->samples++;
 	decoder->sink->on_sample(decoder->sink->context, &sample);

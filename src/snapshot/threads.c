@@ -48,7 +48,7 @@ static bool is_valid(const struct nm_config *config, const struct nm_snap_thread
 {
 	return thread->home_node >= 0 && thread->run_share >= config->threads.min_run &&
 	       thread->access_total > 0 &&
-	       thread->access_total >= (double)config->threads.min_samples;
+	       thread->access_samples >= (double)config->threads.min_samples;
 }
 
 static void fill_figures(const struct nm_snapshot_input *input, const struct nm_figures *figures,
@@ -58,6 +58,8 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	int here = nm_topology_node_of_cpu(topology, figures->home_cpu);
 	thread->run_share = figures->run_share;
 	thread->access_total = figures->access_total;
+	thread->access_samples = figures->access_samples;
+	thread->fresh_samples = figures->access_new;
 	if (here >= 0) {
 		thread->home_cpu = figures->home_cpu;
 		if (figures->home_node_share >= input->config->threads.home_share)

@@ -110,6 +110,7 @@ static void observe_thread(const struct nm_snapshot *snapshot, struct question *
 	}
 	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
 		thread->accesses_after += seen->fresh[node];
+	thread->samples_after += seen->fresh_samples;
 	question->local_accesses[index] += seen->fresh[thread->node_to];
 	if (thread->accesses_after > 0)
 		thread->local_after =
@@ -118,7 +119,7 @@ static void observe_thread(const struct nm_snapshot *snapshot, struct question *
 
 static bool is_proof(const struct nm_verdict_thread *thread, const struct nm_config *config)
 {
-	return thread->accesses_after > 0 && thread->accesses_after >= config->threads.min_samples;
+	return thread->accesses_after > 0 && thread->samples_after >= config->threads.min_samples;
 }
 
 /* How far the local share fell, over the threads that can tell; NaN where none can. */

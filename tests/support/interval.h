@@ -153,8 +153,10 @@ static inline void machine_touch(struct machine *m, size_t i, unsigned node, dou
 	m->accesses[i * m->topology->nr_nodes + node] = accesses;
 	m->fresh[i * m->topology->nr_nodes + node] = (uint32_t)accesses;
 	m->figures[i].access_total = 0;
+	m->figures[i].access_new = (uint32_t)accesses;
 	for (unsigned k = 0; k < m->topology->nr_nodes; k++)
 		m->figures[i].access_total += m->accesses[i * m->topology->nr_nodes + k];
+	m->figures[i].access_samples = m->figures[i].access_total;
 }
 
 /* Adds thread 1000 + index of a process, at work on `cpu`, its memory on `node` (-1: no accesses).

@@ -65,12 +65,13 @@ static inline void record_run(struct record_ring *ring, uint64_t id, uint32_t pi
 static inline void record_fault(struct record_ring *ring, uint64_t id, uint32_t pid, uint32_t tid,
 				uint64_t time, uint64_t address, uint64_t physical)
 {
-	record_header(ring, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, 48);
+	record_header(ring, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, 56);
 	record_put_u64(ring, id);
 	record_put_u32(ring, pid, tid);
 	record_put_u64(ring, time);
 	record_put_u64(ring, address);
 	record_put_u64(ring, physical);
+	record_put_u64(ring, 4096);
 }
 
 static inline void record_fork_exit(struct record_ring *ring, bool fork, const uint32_t ids[4],

@@ -67,7 +67,8 @@ static void cycles_come_from_the_pmu(void **state)
 
 static void faults_carry_both_addresses(void **state)
 {
-	const uint64_t addresses = PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR;
+	const uint64_t addresses =
+		PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
 	struct perf_event_attr minor = attr_of(NM_EVENT_FAULT_MIN, 1);
 	struct perf_event_attr major = attr_of(NM_EVENT_FAULT_MAJ, 7);
 

@@ -52,7 +52,7 @@ static struct nm_step step(uint32_t tid, int cpu, int from, int to)
 			       .node_from = from,
 			       .node_to = to,
 			       .local_before = 0.02,
-			       .accesses_before = 412,
+			       .samples_before = 412,
 			       .comm = "perf"};
 	return made;
 }
@@ -269,7 +269,8 @@ static struct nm_verdict verdict(enum nm_verdict_kind kind)
 						.node_to = 0,
 						.local_before = 0.02,
 						.local_after = 0.97,
-						.accesses_after = 300}}};
+						.accesses_after = 300,
+						.samples_after = 300}}};
 }
 
 static void test_verdicts(void **state)

@@ -283,6 +283,32 @@ static void without_physmap(void **state)
 
 /* ---- history ---- */
 
+/* One fault on a huge page tells of 512 small ones, yet is one sample. */
+static void a_huge_page_counts_for_its_size(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_sample sample = {.kind = NM_EVENT_FAULT_MIN,
+				   .pid = 100,
+				   .tid = 7,
+				   .physical_address = machine_address(2, 0x200000),
+				   .page_bytes = 2 << 20};
+
+	nm_metrics_add(f->metrics, &sample);
+	touch(f, 7, 1, 3);
+	assert_int_equal(close_with(f, 0.5), 1);
+	assert_int_equal(f->figures[0].fresh[2], 512);
+	assert_int_equal(f->figures[0].fresh[1], 3);
+	assert_true(f->figures[0].access_total == 515.0);
+	assert_true(f->figures[0].access_samples == 4.0);
+	assert_int_equal(close_with(f, 0.5), 1);
+	assert_true(f->figures[0].access_samples == 2.0);
+
+	sample.page_bytes = UINT64_MAX;
+	nm_metrics_add(f->metrics, &sample);
+	assert_int_equal(close_with(f, 0.5), 1);
+	assert_int_equal(f->figures[0].fresh[2], 1 << 18);
+}
+
 static void history_decays(void **state)
 {
 	struct fixture *f = *state;
@@ -498,6 +524,7 @@ int main(void)
 		ON_FOUR_NODES(runs_not_sampled),
 		ON_FOUR_NODES(ran_without_accesses),
 		ON_FOUR_NODES(without_physmap),
+		ON_FOUR_NODES(a_huge_page_counts_for_its_size),
 		ON_FOUR_NODES(history_decays),
 		ON_FOUR_NODES(history_ends),
 		ON_FOUR_NODES(paper_keeps_nothing),

@@ -120,7 +120,7 @@ static void a_decision_holds_all_that_acting_needs(void **state)
 	assert_ptr_equal(step->original, machine->members[1].original);
 	assert_true(step->unrestricted);
 	assert_true(step->local_before == 0);
-	assert_true(step->accesses_before == 100);
+	assert_true(step->samples_before == 100);
 	assert_string_equal(step->comm, "prog10");
 }
 
