@@ -79,7 +79,7 @@ struct nm_config {
 		uint64_t cooldown;        /* 8 intervals after a move that did not help (paper: 0) */
 		uint64_t moves_per_interval; /* 64; cap over all policies */
 		double lease_expiry_s;    /* 30: a quiet thread's mask returns after this long */
-		double young_s;           /* 5: processes younger than this are nudged, not leased */
+		double young_s;           /* 3: processes younger than this are nudged, not leased */
 		double quiet_s;           /* 3: no new thread or child for so long before a lease */
 		bool cross_owner_swap;    /* false: both threads of a swap must belong to one user */
 		bool rollback;            /* true: undo a move after which the local share fell (paper: false) */

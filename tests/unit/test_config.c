@@ -55,11 +55,11 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_true(config->threads.min_run == 0.1);
 	assert_int_equal(config->threads.min_samples, 10);
 	assert_true(config->threads.home_share == 0.8);
-	assert_true(config->threads.warmup_s == 5);
+	assert_true(config->threads.warmup_s == 3);
 	assert_int_equal(config->threads.cooldown, 8);
 	assert_int_equal(config->threads.moves_per_interval, 64);
 	assert_true(config->threads.lease_expiry_s == 30);
-	assert_true(config->threads.young_s == 5);
+	assert_true(config->threads.young_s == 3);
 	assert_true(config->threads.quiet_s == 3);
 	assert_false(config->threads.cross_owner_swap);
 	assert_true(config->threads.rollback);
