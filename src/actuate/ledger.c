@@ -426,7 +426,7 @@ int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents
 	nm_autofree char *text = NULL;
 	int r = read_file(fd, &text);
 	close(fd);
-	if (r < 0)
+	if (r < 0 || !text)
 		return r;
 
 	struct nm_ledger_contents contents = {0};

@@ -51,7 +51,7 @@ static void undo_misfire(struct nm_platform *platform, uint32_t tid, hwloc_const
 	if (r == 0)
 		r = nm_proc_read_status(platform, directory, &status);
 	platform->ops->close(platform, directory);
-	if (r < 0 || !current || !inherited)
+	if (r != 0 || !current || !inherited)
 		return;
 
 	uint32_t origin = status.tgid == tid ? stat.ppid : status.tgid;

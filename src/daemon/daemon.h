@@ -22,6 +22,8 @@
 
 struct nm_options {
 	const char *config_path;
+	struct nm_topology_source
+		topology; /* zeros: this machine; otherwise a made-up one, in benches */
 	bool check_config, dry_run, restore, version, help;
 };
 
@@ -56,6 +58,7 @@ struct nm_daemon {
 	sd_event_source *timer, *nudge_timer, *ring_source;
 	int runtime_directory;
 	char boot_id[64];
+	char status[192]; /* what systemd was told last */
 
 	uint64_t seed;
 	struct nm_rng rng;
@@ -94,7 +97,8 @@ void nm_machine_read_load(struct nm_daemon *daemon);
 void nm_machine_follow_topology(struct nm_daemon *daemon);
 int nm_machine_read_balancing(struct nm_daemon *daemon);
 /* physmap is NULL where nothing tells which node an address is on. */
-int nm_machine_load_topology(struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
+int nm_machine_load_topology(const struct nm_topology_source *source,
+			     struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
 			     char *error, size_t error_size);
 int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size);
 
@@ -122,7 +126,7 @@ void nm_report_coexistence(struct nm_daemon *daemon);
 void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 			 const struct nm_receipt *receipts);
 void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verdicts);
-void nm_report_lease(void *daemon, const struct nm_lease_event *event);
+void nm_report_lease(void *context, const struct nm_lease_event *event);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
@@ -130,10 +134,10 @@ void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 
 /* ---- commands.c: pause, resume, release, reload ---- */
 
-int nm_command_pause(void *daemon);
-int nm_command_resume(void *daemon);
-int nm_command_release(void *daemon, uint32_t pid);
-size_t nm_command_status(void *daemon, struct nm_status_item *items, size_t room);
+int nm_command_pause(void *context);
+int nm_command_resume(void *context);
+int nm_command_release(void *context, uint32_t pid);
+size_t nm_command_status(void *context, struct nm_status_item *items, size_t room);
 void nm_command_reload(struct nm_daemon *daemon);
 
 /* ---- loop.c ---- */
@@ -143,6 +147,11 @@ int nm_loop_run(struct nm_daemon *daemon);
 void nm_loop_arm(struct nm_daemon *daemon);
 /* Watches the source's rings (after it was reopened). */
 void nm_loop_watch_source(struct nm_daemon *daemon);
+
+/* ---- daemon.c ---- */
+
+/* Runs as the options say until a signal ends it. Returns the exit status (sysexits.h). */
+int nm_daemon_run(const struct nm_options *options);
 
 /* ---- runtime.c: the runtime directory and --restore ---- */
 

@@ -69,7 +69,7 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	int r = nm_proc_read_stat(roster->platform, directory, stat);
 	if (r == 0)
 		r = nm_proc_read_status(roster->platform, directory, &status);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	r = nm_proc_read_cgroup(roster->platform, directory, &cgroup);
 	if (r < 0 && r != -ENODATA)
