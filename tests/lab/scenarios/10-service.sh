@@ -42,8 +42,7 @@ done
 check_equal "it saw the nodes" 4 "$(field NODES KIND=start)"
 check "numa-migrctl status" numa-migrctl status
 
-sed 's/^threads.*//' /var/lab/shipped.conf >"$CONF"
-echo 'threads: { n = 3; };' >>"$CONF"
+echo 'threads: { n = 3; };' >"$CONF"
 check "a good file is taken at reload" systemctl reload numa-migrd
 check "the journal says so" wait_for 5 has_entry KIND=reload
 check "it is the same process" main_pid_kept

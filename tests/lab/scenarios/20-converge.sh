@@ -46,7 +46,7 @@ compare_with_others() {
 	settings_soft_dirty 'n = 64;' 'perf*' 'process *' 'thread *'
 	with_daemon free ours
 	balancing 1
-	cp /var/lab/shipped.conf "$CONF"
+	echo "sampling: { $UNCAPPED };" >"$CONF"
 	with_daemon free both
 }
 

@@ -13,10 +13,11 @@ for node in 0 1 2 3; do
 	membound -H -s $node $node 1 64 >/dev/null &
 	pids[node]=$!
 done
+echo "sampling: { $UNCAPPED };" >"$CONF"
 sleep 2
 systemctl start numa-migrd
 sleep $((duration + 5)) # beside the warm-up
-note "$(numa-migrctl status | tr '\n' ';')"
+note "$(numa-migrctl status | tr -s ' \n' ' ;')"
 check_equal "no move in $duration s" 0 "$(count_entries KIND=migrate)"
 check_equal "no swap" 0 "$(count_entries KIND=swap)"
 for node in 0 1 2 3; do

@@ -32,7 +32,7 @@ targets: {
 		    { command = "hands-off"; }, { command = "free"; } );
 	exclude = ( { command = "hands-*"; } );
 };
-sampling: { inject = "soft_dirty"; accept_soft_dirty_risk = true; };
+sampling: { inject = "soft_dirty"; accept_soft_dirty_risk = true; $UNCAPPED };
 threads: { policy = "lbma"; };
 SETTINGS
 sleep 3
@@ -44,6 +44,7 @@ watch_masks() {
 	workers_masked 4-5 "${pids[free]}"
 }
 check "the free neighbour is moved to its memory" wait_for 60 watch_masks
+workers_masked 4-5 "${pids[free]}" || note "its masks: $(masks_of "${pids[free]}" | paste -sd,)"
 check "and runs there" wait_for 5 workers_on 2 "${pids[free]}"
 check "its move was seen to help" wait_for 20 has_entry VERDICT=kept "PID=${pids[free]}"
 wait_for 10 fails watch_masks
