@@ -163,6 +163,7 @@ void nm_command_reload(struct nm_daemon *daemon)
 	struct nm_config *config;
 
 	(void)sd_notify(0, "RELOADING=1\nSTATUS=Reloading.");
+	daemon->status[0] = '\0';
 	int r = nm_config_load(daemon->options.config_path, &errors, &config);
 	if (r == 0) {
 		apply_config(daemon, config);

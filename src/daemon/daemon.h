@@ -8,6 +8,7 @@
 #include "numa-migrd/actuate.h"
 #include "numa-migrd/config.h"
 #include "numa-migrd/control.h"
+#include "numa-migrd/daemon.h"
 #include "numa-migrd/journal.h"
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/plan.h"
@@ -19,13 +20,6 @@
 #include "numa-migrd/snapshot.h"
 #include "numa-migrd/topology.h"
 #include "numa-migrd/verify.h"
-
-struct nm_options {
-	const char *config_path;
-	struct nm_topology_source
-		topology; /* zeros: this machine; otherwise a made-up one, in benches */
-	bool check_config, dry_run, restore, version, help;
-};
 
 /* What happened since the start; for the status and the summaries. */
 struct nm_tally {
@@ -74,6 +68,7 @@ struct nm_daemon {
 	struct nm_task_event *events; /* side-band records of one drain, put in order of time */
 	size_t nr_events, events_capacity;
 	struct nm_ring_counts counts; /* as of the last tick */
+	bool held_back;		      /* periods are above the configured ones, and it was told */
 	uint64_t own_cpu_ns;	      /* as of the last tick */
 	uint64_t drain_ns;	      /* CPU time spent emptying rings since then */
 	struct nm_injector injector;
@@ -147,11 +142,6 @@ int nm_loop_run(struct nm_daemon *daemon);
 void nm_loop_arm(struct nm_daemon *daemon);
 /* Watches the source's rings (after it was reopened). */
 void nm_loop_watch_source(struct nm_daemon *daemon);
-
-/* ---- daemon.c ---- */
-
-/* Runs as the options say until a signal ends it. Returns the exit status (sysexits.h). */
-int nm_daemon_run(const struct nm_options *options);
 
 /* ---- runtime.c: the runtime directory and --restore ---- */
 

@@ -73,16 +73,19 @@ void nm_machine_read_load(struct nm_daemon *daemon)
 	compute_shares(daemon, now);
 }
 
-int nm_machine_load_topology(struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
+int nm_machine_load_topology(const struct nm_topology_source *source,
+			     struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
 			     char *error, size_t error_size)
 {
-	struct nm_topology_source source = {0};
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
 	struct nm_physmap *physmap = NULL;
-	int r = nm_topology_load(&source, error, error_size, &topology);
+	struct nm_topology_source cpus = *source;
+	if (cpus.xml_path)
+		cpus.root_path = NULL; /* the tree then tells of the memory blocks only */
+	int r = nm_topology_load(&cpus, error, error_size, &topology);
 	if (r < 0)
 		return r;
-	r = nm_physmap_load(topology, NULL, &physmap);
+	r = nm_physmap_load(topology, source->root_path, &physmap);
 	if (r == -ENOMEM)
 		return r;
 	*ret_topology = NM_TAKE(topology);
@@ -118,6 +121,8 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	nm_physmap_free(pipeline->physmap);
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
+	if (!pipeline->source)
+		nm_pipeline_open_source(daemon);
 	return 0;
 }
 
@@ -125,7 +130,8 @@ static int reload_topology(struct nm_daemon *daemon, char *error, size_t error_s
 {
 	struct nm_topology *topology;
 	struct nm_physmap *physmap;
-	int r = nm_machine_load_topology(&topology, &physmap, error, error_size);
+	int r = nm_machine_load_topology(&daemon->options.topology, &topology, &physmap, error,
+					 error_size);
 	if (r < 0)
 		return r;
 	r = adopt_topology(daemon, topology, physmap);

@@ -235,25 +235,38 @@ void nm_report_summary(struct nm_daemon *daemon)
 	write_summary(daemon);
 }
 
-void nm_report_status(struct nm_daemon *daemon)
+static void describe_status(const struct nm_daemon *daemon, char *text, size_t size)
 {
+	char local[32];
 	if (daemon->paused) {
-		(void)sd_notify(0, "STATUS=Paused: every mask is returned, nothing is sampled.");
+		(void)snprintf(text, size,
+			       "STATUS=Paused: every mask is returned, nothing is sampled.");
 		return;
 	}
 	if (daemon->pipeline.topology->nr_nodes < 2) {
-		(void)sd_notify(0, "STATUS=One NUMA node: there is nothing to move.");
+		(void)snprintf(text, size, "STATUS=One NUMA node: there is nothing to move.");
 		return;
 	}
 	if (!daemon->pipeline.source) {
-		(void)sd_notify(0, "STATUS=Blind: nothing can be sampled; see the journal.");
+		(void)snprintf(text, size,
+			       "STATUS=Blind: nothing can be sampled; see the journal.");
 		return;
 	}
-	char local[32];
 	describe_share(local, sizeof(local), daemon->tally.local_share);
-	(void)sd_notifyf(0,
-			 "STATUS=%u threads managed, %s of their accesses local; %" PRIu64
-			 " moves, %zu leases.",
-			 nm_roster_counts(daemon->pipeline.roster).threads_managed, local,
-			 daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
+	(void)snprintf(text, size,
+		       "STATUS=%u threads managed, %s of their accesses local; %" PRIu64
+		       " moves, %zu leases.",
+		       nm_roster_counts(daemon->pipeline.roster).threads_managed, local,
+		       daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
+}
+
+/* systemd is woken only when there is something new. */
+void nm_report_status(struct nm_daemon *daemon)
+{
+	char text[sizeof(daemon->status)];
+	describe_status(daemon, text, sizeof(text));
+	if (strcmp(text, daemon->status) == 0)
+		return;
+	memcpy(daemon->status, text, sizeof(text));
+	(void)sd_notify(0, text);
 }

@@ -216,15 +216,24 @@ static int act(struct nm_daemon *daemon, const struct nm_plan *plan, uint64_t no
 
 /* ---- own cost ---- */
 
+/* Only that sampling is held back, and that it no longer is: the steps between are nobody's
+ * business. */
 static void tell_periods(struct nm_daemon *daemon, double cost_share)
 {
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-		  "sampling changed to one run sample per %.1f ms of CPU time and one of %llu page "
-		  "faults: in the "
-		  "last interval it cost %.2f %% of one CPU, the limit is %.2f %%",
-		  status->run_sample_ns / 1e6, (unsigned long long)status->fault_period,
-		  cost_share * 100, daemon->config->sampling.overhead_percent);
+	bool held_back = status->fault_period > daemon->config->sampling.fault_period;
+	if (held_back == daemon->held_back)
+		return;
+	daemon->held_back = held_back;
+	if (held_back)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+			  "sampling is held back: it cost %.2f %% of one CPU in the last interval, "
+			  "and "
+			  "sampling.overhead_percent allows %.2f %%",
+			  cost_share * 100, daemon->config->sampling.overhead_percent);
+	else
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+			  "sampling is at its full rate again");
 }
 
 /*
@@ -307,6 +316,8 @@ int nm_tick(struct nm_daemon *daemon)
 	daemon->tally.intervals++;
 	nm_drain(daemon); /* first: rings of CPUs that went are closed with what they hold */
 	nm_machine_follow_topology(daemon);
+	if (pipeline->topology->nr_nodes < 2)
+		return 0;
 	nm_machine_read_load(daemon);
 
 	int count = close_interval(daemon, interval_ns, &figures);

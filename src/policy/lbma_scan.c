@@ -59,7 +59,10 @@ static void fill_partner(struct nm_lbma_scan *scan, size_t position)
 	uint32_t index = snapshot->home_threads[position];
 	const struct nm_snap_thread *thread = &snapshot->threads[index];
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
-	bool fixed = !thread->movable || thread->home_node < 0;
+	/* A partner of whom too little was seen may lose more than is known: it is not gambled
+	 * with. */
+	bool unknown = scan->rules.gated && !thread->valid;
+	bool fixed = !thread->movable || thread->home_node < 0 || unknown;
 	scan->partners[position] = (struct nm_lbma_partner){
 		.allowed = thread->allowed,
 		.thread = index,

@@ -31,6 +31,7 @@ struct nm_source {
 		run_ns_configured; /* before rounding to a prime and conversion to cycles */
 	uint64_t faults, faults_configured;
 	uint64_t lost_before;
+	unsigned calm; /* intervals in a row that cost little */
 	struct nm_ring_counts counts;
 	struct nm_problems problems;
 	struct nm_source_status status;

@@ -66,6 +66,22 @@ static void apply_period(struct nm_source *source, enum nm_event_kind kind)
 	}
 }
 
+/* Load comes in bursts: only after several calm intervals are the periods lowered, else they swing.
+ */
+#define CALM_INTERVALS 3U
+
+static double without_haste(struct nm_source *source, double cost_share)
+{
+	if (cost_share >= source->cap_share / 3.0) {
+		source->calm = 0;
+		return cost_share;
+	}
+	if (++source->calm < CALM_INTERVALS)
+		return source->cap_share;
+	source->calm = 0;
+	return cost_share;
+}
+
 bool nm_source_control_cost(struct nm_source *source, double cost_share)
 {
 	uint64_t run_before = source->run_ns;
@@ -74,6 +90,7 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 	if (source->counts.lost != source->lost_before)
 		cost_share = INFINITY;
 	source->lost_before = source->counts.lost;
+	cost_share = without_haste(source, cost_share);
 	source->run_ns = nm_period_next(run_before, source->run_ns_configured, NM_CLOCK_PERIOD_MAX,
 					cost_share, source->cap_share);
 	source->faults = nm_period_next(faults_before, source->faults_configured,

@@ -312,10 +312,13 @@ static void isolated_cpus_take_no_part(void **state)
 	assert_still();
 }
 
-static void an_invalid_thread_is_only_a_partner(void **state)
+/* Too little was seen of it to know what it would lose: the gate keeps it where it is. */
+static void an_unknown_thread_is_a_partner_only_without_the_gate(void **state)
 {
 	(void)state;
 	pair(1, -1);
+	assert_still();
+	machine->config.threads.gate = NM_GATE_PAPER;
 	const struct nm_proposal *proposal = propose();
 	assert_int_equal(proposals.count, 1);
 	assert_int_equal(proposals.threads_considered, 1);
@@ -493,7 +496,7 @@ int main(void)
 		TEST(users_are_not_swapped_with_each_other_unless_told),
 		TEST(what_may_not_move_is_neither_thread_nor_partner),
 		TEST(isolated_cpus_take_no_part),
-		TEST(an_invalid_thread_is_only_a_partner),
+		TEST(an_unknown_thread_is_a_partner_only_without_the_gate),
 		TEST(unknown_figures_move_nothing),
 		TEST(a_thread_without_home_stays_out),
 		TEST(in_the_papers_way_a_thread_without_candidates_uses_up_its_turn),

@@ -185,8 +185,22 @@ static void losses_count_as_cost(void **state)
 	assert_int_equal(nm_source_status(f->source)->counts.lost, 100);
 	assert_true(nm_source_control_cost(f->source, 0.001));
 	assert_int_equal(nm_source_status(f->source)->fault_period, 2);
+	assert_false(nm_source_control_cost(f->source, 0.001));
+	assert_false(nm_source_control_cost(f->source, 0.001));
 	assert_true(nm_source_control_cost(f->source, 0.001));
 	assert_int_equal(nm_source_status(f->source)->fault_period, 1);
+}
+
+/* A burst every third interval keeps the periods up. */
+static void short_calms_do_not_count(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	assert_true(nm_source_control_cost(f->source, 0.02));
+	for (unsigned i = 0; i < 30; i++)
+		assert_false(nm_source_control_cost(f->source, i % 3 == 2 ? 0.009 : 0.001));
+	assert_int_equal(nm_source_status(f->source)->fault_period, 2);
 }
 
 static void period_rule(void **state)
@@ -217,6 +231,7 @@ int main(void)
 		WITH_FIXTURE(cost_raises_and_lowers_periods),
 		WITH_FIXTURE(cycles_periods_follow_too),
 		WITH_FIXTURE(losses_count_as_cost),
+		WITH_FIXTURE(short_calms_do_not_count),
 		cmocka_unit_test(period_rule),
 	};
 

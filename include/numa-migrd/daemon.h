@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon as a function: what main() and the benches call. */
+#ifndef NUMA_MIGRD_DAEMON_H
+#define NUMA_MIGRD_DAEMON_H
+
+#include <stdbool.h>
+
+#include "numa-migrd/topology.h"
+
+struct nm_options {
+	const char *config_path;
+	struct nm_topology_source
+		topology; /* zeros: this machine; otherwise a made-up one, in benches */
+	bool check_config, dry_run, restore, version, help;
+};
+
+/*
+ * Runs as the options say until SIGTERM or SIGINT. Returns the exit status: EXIT_SUCCESS,
+ * EXIT_FAILURE, or EX_CONFIG (sysexits.h). With `restore` it only returns what a crashed run left.
+ */
+int nm_daemon_run(const struct nm_options *options);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon.h"
+
+#include <string.h>
+#include <sys/random.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static int load_config(struct nm_daemon *daemon)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	int r = nm_config_load(daemon->options.config_path, &errors, &daemon->config);
+	if (r == 0) {
+		nm_journal_configure(daemon->journal, daemon->config->journal.level,
+				     daemon->config->journal.rate_per_s);
+		return 0;
+	}
+	nm_report_config_errors(daemon, NM_MESSAGE_PROBLEM, &errors);
+	if (errors.count == 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "%s: %s",
+			  daemon->options.config_path, strerror(-r));
+	return r;
+}
+
+static int open_runtime(struct nm_daemon *daemon)
+{
+	int r = nm_runtime_open(&daemon->runtime_directory);
+	if (r == -EBUSY)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			  "another numa-migrd is running: it holds the runtime directory "
+			  "(systemctl status "
+			  "numa-migrd)");
+	else if (r < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			  "cannot use the runtime directory: %s; it must belong to the user of "
+			  "numa-migrd and be "
+			  "writable by nobody else (run by hand, numa-migrd needs to be root)",
+			  strerror(-r));
+	if (r < 0)
+		return r;
+	r = nm_runtime_restore(daemon);
+	if (r < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "cannot replay the ledger: %s",
+			  strerror(-r));
+	return r;
+}
+
+static void choose_seed(struct nm_daemon *daemon)
+{
+	daemon->seed = daemon->config->general.seed;
+	/* Positive in every reader's 64-bit integers; the file cannot say more either. */
+	if (daemon->seed == 0 &&
+	    getrandom(&daemon->seed, sizeof(daemon->seed), 0) == sizeof(daemon->seed))
+		daemon->seed >>= 1;
+	nm_rng_seed(&daemon->rng, daemon->seed);
+}
+
+static int run_daemon(struct nm_daemon *daemon)
+{
+	choose_seed(daemon);
+	daemon->next_decision = 1;
+	int r = sd_event_default(&daemon->event);
+	if (r < 0)
+		return r;
+	r = nm_pipeline_open(daemon);
+	if (r < 0)
+		return r;
+	nm_report_start(daemon);
+	nm_report_coexistence(daemon);
+	r = nm_loop_run(daemon);
+
+	if (!daemon->paused)
+		nm_pipeline_close(daemon);
+	nm_report(daemon, NM_MESSAGE_STOP, LOG_NOTICE, "stopped: every mask is returned");
+	return r;
+}
+
+static void daemon_clear(struct nm_daemon *daemon)
+{
+	nm_control_free(daemon->control);
+	sd_event_source_disable_unref(daemon->timer);
+	sd_event_source_disable_unref(daemon->nudge_timer);
+	sd_event_source_disable_unref(daemon->ring_source);
+	sd_event_unref(daemon->event);
+	nm_journal_free(daemon->journal);
+	nm_config_free(daemon->config);
+	free(daemon->cpu_times);
+	free(daemon->busy_share);
+	free(daemon->events);
+	if (daemon->runtime_directory >= 0)
+		close(daemon->runtime_directory);
+}
+
+int nm_daemon_run(const struct nm_options *options)
+{
+	nm_auto(daemon_clear) struct nm_daemon daemon = {.options = *options,
+							 .runtime_directory = -1};
+	if (nm_journal_new(&daemon.journal) < 0)
+		return EXIT_FAILURE;
+	/* What a crashed run left is returned whatever the configuration is like. */
+	if (!options->restore && load_config(&daemon) < 0)
+		return EX_CONFIG;
+	if (open_runtime(&daemon) < 0)
+		return EXIT_FAILURE;
+	if (options->restore)
+		return EXIT_SUCCESS;
+	int r = run_daemon(&daemon);
+	if (r < 0)
+		nm_report(&daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "giving up: %s", strerror(-r));
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the whole daemon costs on this machine at default settings, beside a thousand threads that
+ * come and go on its CPUs. A machine with one node has nothing for it to do, so the topology is
+ * made up: the CPUs and the memory blocks are dealt out to two nodes. Kernel, samples, /proc and
+ * masks are real.
+ */
+#include <dirent.h>
+#include <hwloc.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../unit/fixture.h"
+#include "bench.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/daemon.h"
+
+#define THREADS 1000
+#define THREAD_BYTES (64 * 1024)
+#define SETTLE_S 8
+#define MEASURE_S 20
+
+/* ---- the crowd ---- */
+
+/* About a millisecond of work on its own memory, two or three times a second. */
+static void *come_and_go(void *argument)
+{
+	unsigned seed = (unsigned)(uintptr_t)argument;
+	volatile char *memory = calloc(1, THREAD_BYTES);
+	if (!memory)
+		return NULL;
+	for (;;) {
+		for (int round = 0; round < 20; round++)
+			for (size_t i = 0; i < THREAD_BYTES; i += 64)
+				memory[i]++;
+		usleep(200000 + (useconds_t)(rand_r(&seed) % 400000));
+	}
+}
+
+static pid_t start_crowd(void)
+{
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "crowd");
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 65536);
+	for (uintptr_t i = 0; i < THREADS; i++) {
+		pthread_t thread;
+		if (pthread_create(&thread, &attributes, come_and_go, (void *)(i + 1)) != 0)
+			_exit(1);
+	}
+	for (;;)
+		pause();
+}
+
+/* ---- two nodes that are not there ---- */
+
+static int write_xml(const char *path, long nr_cpus)
+{
+	char description[64];
+	hwloc_topology_t topology;
+	snprintf(description, sizeof(description), "numa:2 core:%ld pu:1", nr_cpus / 2);
+	int r = hwloc_topology_init(&topology);
+	if (r == 0)
+		r = hwloc_topology_set_synthetic(topology, description);
+	if (r == 0)
+		r = hwloc_topology_load(topology);
+	if (r == 0)
+		r = hwloc_topology_export_xml(topology, path, 0);
+	hwloc_topology_destroy(topology);
+	return r;
+}
+
+/* The machine's memory blocks, even ones on node 0 and odd ones on node 1. */
+static int deal_out_memory(const char *root)
+{
+	char size[64] = "";
+	FILE *file = fopen("/sys/devices/system/memory/block_size_bytes", "r");
+	if (!file)
+		return -1;
+	char *got = fgets(size, sizeof(size), file);
+	fclose(file);
+	DIR *blocks = opendir("/sys/devices/system/memory");
+	if (!got || !blocks)
+		return -1;
+
+	fixture_file(root, "sys/devices/system/memory/block_size_bytes", size);
+	for (struct dirent *entry; (entry = readdir(blocks)) != NULL;) {
+		unsigned block;
+		char path[FIXTURE_PATH];
+		if (sscanf(entry->d_name, "memory%u", &block) != 1)
+			continue;
+		snprintf(path, sizeof(path), "sys/devices/system/node/node%u/memory%u", block % 2,
+			 block);
+		fixture_directory(root, path);
+	}
+	closedir(blocks);
+	return 0;
+}
+
+/* ---- the daemon ---- */
+
+static pid_t start_daemon(const char *root, const char *xml, const char *config)
+{
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	struct nm_options options = {.config_path = config,
+				     .topology = {.xml_path = xml, .root_path = root}};
+	setenv("RUNTIME_DIRECTORY", root, 1);
+	if (!getenv("BENCH_VERBOSE") && !freopen("/dev/null", "w", stderr))
+		_exit(1);
+	_exit(nm_daemon_run(&options));
+}
+
+/* A number from /proc/PID/FILE behind `name`, or -1. */
+static double status_number(pid_t pid, const char *name)
+{
+	char path[64];
+	char line[256];
+	double value = -1;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	FILE *file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, name, strlen(name)) == 0)
+			value = strtod(line + strlen(name) + 1, NULL);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static double cpu_seconds(pid_t pid)
+{
+	char path[64];
+	uint64_t ns = 0;
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%" SCNu64, &ns) != 1)
+		ns = 0;
+	fclose(file);
+	return (double)ns / 1e9;
+}
+
+static int measure(pid_t daemon)
+{
+	sleep(SETTLE_S);
+	double cpu_before = cpu_seconds(daemon);
+	double wakeups_before = status_number(daemon, "voluntary_ctxt_switches");
+	sleep(MEASURE_S);
+	if (waitpid(daemon, NULL, WNOHANG) != 0 || cpu_before < 0) {
+		fprintf(stderr,
+			"bench_daemon: the daemon did not stay up; BENCH_VERBOSE=1 shows why\n");
+		return 1;
+	}
+	bench_print("daemon_cpu_percent", (cpu_seconds(daemon) - cpu_before) / MEASURE_S * 100,
+		    "%");
+	bench_print("daemon_rss_mb", status_number(daemon, "VmRSS") / 1024, "MiB");
+	bench_print("daemon_wakeups_s",
+		    (status_number(daemon, "voluntary_ctxt_switches") - wakeups_before) / MEASURE_S,
+		    "1/s");
+	return 0;
+}
+
+int main(void)
+{
+	char root[FIXTURE_PATH];
+	char xml[FIXTURE_PATH + 16];
+	char config[FIXTURE_PATH + 16];
+	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	if (geteuid() != 0 || nr_cpus < 2) {
+		fprintf(stderr, "bench_daemon: left out: it needs root and two CPUs\n");
+		return 0;
+	}
+
+	fixture_make(root, sizeof(root));
+	snprintf(xml, sizeof(xml), "%s/machine.xml", root);
+	snprintf(config, sizeof(config), "%s/numa-migrd.conf", root);
+	/* Defaults, but nobody else on this machine is to be moved. */
+	fixture_file(root, "numa-migrd.conf",
+		     "targets: { include = ( { command = \"crowd\"; } ); };\n");
+	if (write_xml(xml, nr_cpus) < 0 || deal_out_memory(root) < 0) {
+		fprintf(stderr,
+			"bench_daemon: left out: this kernel does not show its memory blocks\n");
+		fixture_remove(root);
+		return 0;
+	}
+	pid_t crowd = start_crowd();
+	pid_t daemon = start_daemon(root, xml, config);
+	int status = measure(daemon);
+	kill(daemon, SIGTERM);
+	waitpid(daemon, NULL, 0);
+	kill(crowd, SIGKILL);
+	waitpid(crowd, NULL, 0);
+	fixture_remove(root);
+	return status;
+}
