@@ -28,7 +28,7 @@
 
 /* ---- the crowd ---- */
 
-/* About a millisecond of work on its own memory, two or three times a second. */
+/* About half a millisecond of work on its own memory, two or three times a second. */
 static void *come_and_go(void *argument)
 {
 	unsigned seed = (unsigned)(uintptr_t)argument;
@@ -36,7 +36,7 @@ static void *come_and_go(void *argument)
 	if (!memory)
 		return NULL;
 	for (;;) {
-		for (int round = 0; round < 20; round++)
+		for (int round = 0; round < 200; round++)
 			for (size_t i = 0; i < THREAD_BYTES; i += 64)
 				memory[i]++;
 		usleep(200000 + (useconds_t)(rand_r(&seed) % 400000));
