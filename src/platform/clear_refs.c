@@ -76,8 +76,7 @@ static int require_no_soft_dirty_user(int process)
 	while ((errno = 0, entry = readdir(directory))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		ssize_t length =
-			readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
+		ssize_t length = readlinkat(fd, entry->d_name, link, sizeof(link) - 1);
 		if (length < 0 && errno == ENOENT)
 			continue;
 		if (length < 0)

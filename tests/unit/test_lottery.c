@@ -8,7 +8,7 @@
 #include "../support/interval.h"
 #include "numa-migrd/lottery.h"
 
-enum { DRAWS = 100000 };
+#define DRAWS 100000
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;
