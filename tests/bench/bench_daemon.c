@@ -25,6 +25,8 @@
 #define THREAD_BYTES (64 * 1024)
 #define SETTLE_S 8
 #define MEASURE_S 20
+#define IDLE_S 10
+#define RESTING_PER_S 250.0
 
 /* ---- the crowd ---- */
 
@@ -109,15 +111,23 @@ static int deal_out_memory(const char *root)
 
 /* ---- the daemon ---- */
 
-static pid_t start_daemon(const char *root, const char *xml, const char *config)
+struct made_up {
+	char root[FIXTURE_PATH];
+	char xml[FIXTURE_PATH + 16];
+	char config[FIXTURE_PATH + 16];
+};
+
+static pid_t start_daemon(void *argument)
 {
+	const struct made_up *machine = argument;
 	pid_t pid = fork();
 	if (pid != 0)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	struct nm_options options = {.config_path = config,
-				     .topology = {.xml_path = xml, .root_path = root}};
-	setenv("RUNTIME_DIRECTORY", root, 1);
+	struct nm_options options = {
+		.config_path = machine->config,
+		.topology = {.xml_path = machine->xml, .root_path = machine->root}};
+	setenv("RUNTIME_DIRECTORY", machine->root, 1);
 	if (!getenv("BENCH_VERBOSE") && !freopen("/dev/null", "w", stderr))
 		_exit(1);
 	_exit(nm_daemon_run(&options));
@@ -153,6 +163,66 @@ static double cpu_seconds(pid_t pid)
 	return (double)ns / 1e9;
 }
 
+/* Local timer interrupts of all CPUs so far (/proc/interrupts, line LOC; x86), or -1. */
+static double timer_interrupts(void)
+{
+	char line[65536];
+	double sum = -1;
+	FILE *file = fopen("/proc/interrupts", "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		char *counts = strstr(line, "LOC:");
+		if (!counts)
+			continue;
+		sum = 0;
+		counts += strlen("LOC:");
+		for (char *end; *counts; counts = end) {
+			double count = strtod(counts, &end);
+			if (end == counts)
+				break;
+			sum += count;
+		}
+	}
+	if (file)
+		fclose(file);
+	return sum;
+}
+
+static double interrupts_per_cpu_s(long nr_cpus)
+{
+	double before = timer_interrupts();
+	sleep(IDLE_S);
+	return (timer_interrupts() - before) / IDLE_S / (double)nr_cpus;
+}
+
+/* What the daemon adds on a machine that rests: meaningful only while nothing else runs here. */
+static int measure_idle(pid_t (*start)(void *), void *argument, long nr_cpus)
+{
+	if (timer_interrupts() < 0) {
+		fprintf(stderr, "bench_daemon: idle_wakeups_per_cpu_s left out: no LOC in "
+				"/proc/interrupts\n");
+		return 0;
+	}
+	double without = interrupts_per_cpu_s(nr_cpus);
+	if (without > RESTING_PER_S) {
+		fprintf(stderr,
+			"bench_daemon: idle_wakeups_per_cpu_s left out: this machine does not rest "
+			"(%.0f timer "
+			"interrupts per CPU and second without the daemon)\n",
+			without);
+		return 0;
+	}
+	pid_t daemon = start(argument);
+	sleep(SETTLE_S);
+	double with = interrupts_per_cpu_s(nr_cpus);
+	kill(daemon, SIGTERM);
+	waitpid(daemon, NULL, 0);
+	fprintf(stderr,
+		"bench_daemon: timer interrupts per CPU and second: %.1f without, %.1f with\n",
+		without, with);
+	bench_print("idle_wakeups_per_cpu_s", with - without, "1/s");
+	return 0;
+}
+
 static int measure(pid_t daemon)
 {
 	sleep(SETTLE_S);
@@ -173,36 +243,42 @@ static int measure(pid_t daemon)
 	return 0;
 }
 
+static int measure_all(struct made_up *machine, long nr_cpus)
+{
+	int status = measure_idle(start_daemon, machine, nr_cpus);
+	pid_t crowd = start_crowd();
+	pid_t daemon = start_daemon(machine);
+	if (status == 0)
+		status = measure(daemon);
+	kill(daemon, SIGTERM);
+	waitpid(daemon, NULL, 0);
+	kill(crowd, SIGKILL);
+	waitpid(crowd, NULL, 0);
+	return status;
+}
+
 int main(void)
 {
-	char root[FIXTURE_PATH];
-	char xml[FIXTURE_PATH + 16];
-	char config[FIXTURE_PATH + 16];
+	struct made_up machine;
 	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	if (geteuid() != 0 || nr_cpus < 2) {
 		fprintf(stderr, "bench_daemon: left out: it needs root and two CPUs\n");
 		return 0;
 	}
 
-	fixture_make(root, sizeof(root));
-	snprintf(xml, sizeof(xml), "%s/machine.xml", root);
-	snprintf(config, sizeof(config), "%s/numa-migrd.conf", root);
+	fixture_make(machine.root, sizeof(machine.root));
+	snprintf(machine.xml, sizeof(machine.xml), "%s/machine.xml", machine.root);
+	snprintf(machine.config, sizeof(machine.config), "%s/numa-migrd.conf", machine.root);
 	/* Defaults, but nobody else on this machine is to be moved. */
-	fixture_file(root, "numa-migrd.conf",
+	fixture_file(machine.root, "numa-migrd.conf",
 		     "targets: { include = ( { command = \"crowd\"; } ); };\n");
-	if (write_xml(xml, nr_cpus) < 0 || deal_out_memory(root) < 0) {
+	if (write_xml(machine.xml, nr_cpus) < 0 || deal_out_memory(machine.root) < 0) {
 		fprintf(stderr,
 			"bench_daemon: left out: this kernel does not show its memory blocks\n");
-		fixture_remove(root);
+		fixture_remove(machine.root);
 		return 0;
 	}
-	pid_t crowd = start_crowd();
-	pid_t daemon = start_daemon(root, xml, config);
-	int status = measure(daemon);
-	kill(daemon, SIGTERM);
-	waitpid(daemon, NULL, 0);
-	kill(crowd, SIGKILL);
-	waitpid(crowd, NULL, 0);
-	fixture_remove(root);
+	int status = measure_all(&machine, nr_cpus);
+	fixture_remove(machine.root);
 	return status;
 }
