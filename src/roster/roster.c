@@ -200,10 +200,25 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event)
 		process->standing = NM_STANDING_SMALL;
 }
 
+/*
+ * Processes come and go by the thousand: a record without threads goes with its leader. A managed process
+ * may go on without its leader, and a release is kept for its life.
+ */
+static void on_exit_event(struct nm_roster *roster, const struct nm_task_event *event)
+{
+	struct nm_roster_thread *thread = find_thread(roster, event->tid);
+	struct nm_process *process = find_process(roster, event->pid);
+
+	if (thread)
+		remove_thread(roster, thread);
+	if (process && event->tid == event->pid && process->standing != NM_STANDING_MANAGED &&
+	    process->standing != NM_STANDING_RELEASED)
+		remove_process(roster, process);
+}
+
 void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,
 			  uint64_t now_ns)
 {
-	struct nm_roster_thread *thread;
 	struct nm_process *process;
 
 	switch (event->kind) {
@@ -214,9 +229,7 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 		on_exec(roster, event);
 		break;
 	case NM_TASK_EXIT:
-		thread = find_thread(roster, event->tid);
-		if (thread)
-			remove_thread(roster, thread);
+		on_exit_event(roster, event);
 		break;
 	case NM_TASK_COMM:
 		/* A renamed thread may move in or out of the targets. */
