@@ -136,6 +136,8 @@ static int note_mover(void *context, const char *name)
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
+	if (daemon->pipeline.topology->nr_nodes < 2)
+		return;
 	if (daemon->balancing > 0)
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: its hinting faults show who touches which "
