@@ -112,7 +112,7 @@ static void test_unit_is_uniform(void **state)
 	(void)state;
 	nm_rng_seed(&rng, 2021);
 	for (int i = 0; i < DRAWS; i++)
-		counts[(unsigned)(nm_rng_unit(&rng) * BUCKETS)]++;
+		counts[(unsigned)(nm_rng_unit(&rng) * (double)BUCKETS)]++;
 	assert_true(chi_square(counts, BUCKETS, DRAWS) < 148.2);
 }
 
