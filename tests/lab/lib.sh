@@ -62,6 +62,8 @@ balancing() {
 # The cap on the daemon's own cost is lifted where it must see: an emulated CPU, shared four ways, shows
 # fifty times what a real one would.
 readonly UNCAPPED='overhead_percent = 100.0;'
+# Nor is such a CPU ever quite free.
+readonly LAX_FREE='free_max = 0.3;'
 
 # LBMA on the processes with these command names, seeing writes by soft-dirty; TEXT adds to `threads`.
 settings_soft_dirty() { # TEXT COMMAND…

@@ -33,7 +33,7 @@ targets: {
 	exclude = ( { command = "hands-*"; } );
 };
 sampling: { inject = "soft_dirty"; accept_soft_dirty_risk = true; $UNCAPPED };
-threads: { policy = "lbma"; };
+threads: { policy = "lbma"; $LAX_FREE };
 SETTINGS
 sleep 3
 before=$(others_masks)

@@ -110,7 +110,7 @@ after_widening() {
 
 begin
 balancing 0
-settings_soft_dirty '' family
+settings_soft_dirty "$LAX_FREE" family
 after_stop
 after_kill
 after_death

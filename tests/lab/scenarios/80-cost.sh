@@ -5,7 +5,7 @@
 # limit: 150
 . "$LAB/lib.sh"
 
-readonly SPAN=20
+readonly SPAN=15
 
 cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 interrupts() { awk '/^intr/ { print $2 }' /proc/stat; }
