@@ -2,7 +2,7 @@
 # What scripts/demo shows where there is no machine with several nodes at hand.
 # boot: main
 # when: asked
-# limit: 180
+# limit: 300
 . "$LAB/lib.sh"
 demo_dir=/var/lab
 # shellcheck source=tests/lab/demo-lib.sh
