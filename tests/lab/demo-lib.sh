@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # The demonstration itself, for the emulated machine (scenarios/demo.sh) and for a real one (scripts/demo):
 # programs whose memory is on one node each while their threads start on another, watched without and

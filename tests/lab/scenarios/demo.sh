@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # What scripts/demo shows where there is no machine with several nodes at hand.
 # boot: main
