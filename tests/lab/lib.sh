@@ -39,6 +39,20 @@ wait_for() { # SECONDS COMMAND…
 	done
 }
 
+# Starts a guest program in the background, sets `started` to its id, and waits for the lines in which
+# its threads say that their memory is there and their start is made.
+start() { # LINES COMMAND…
+	local lines=$1 output
+	shift
+	output=$(mktemp)
+	"$@" >"$output" &
+	started=$!
+	wait_for 60 has_lines "$lines" "$output" || note "not ready in 60 s: $*"
+	rm "$output"
+}
+
+has_lines() { (($(wc -l <"$2") >= $1)); }
+
 # ---- the daemon ----
 
 # Every scenario begins here: the package installed, the shipped settings, the daemon not running, the

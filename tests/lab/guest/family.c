@@ -53,6 +53,8 @@ static void *run(void *arguments)
 
 	lab_touch(memory, length);
 	lab_start_on_node(lab_number(argv[3]));
+	puts("ready");
+	fflush(stdout);
 	for (;;) {
 		lab_touch(memory, length);
 		serve(atomic_exchange(&request, 0));

@@ -13,6 +13,7 @@
 struct options {
 	bool hinted;
 	const char *start;
+	unsigned long pause_ms;
 	unsigned long node;
 	unsigned long threads;
 	size_t length;
@@ -28,8 +29,11 @@ static void *run(void *argument)
 		lab_start_on_node(lab_number(options->start));
 	printf("%d\n", gettid());
 	fflush(stdout);
-	for (;;)
+	for (;;) {
 		lab_touch(memory, options->length);
+		if (options->pause_ms)
+			usleep((useconds_t)(options->pause_ms * 1000));
+	}
 	return NULL;
 }
 
@@ -38,13 +42,16 @@ static struct options parse(int argc, char **argv)
 	struct options options = {0};
 	int option;
 
-	while ((option = getopt(argc, argv, "Hn:s:")) != -1)
+	while ((option = getopt(argc, argv, "Hn:p:s:")) != -1)
 		switch (option) {
 		case 'H':
 			options.hinted = true;
 			break;
 		case 'n':
 			prctl(PR_SET_NAME, optarg);
+			break;
+		case 'p':
+			options.pause_ms = lab_number(optarg);
 			break;
 		case 's':
 			options.start = optarg;
@@ -53,7 +60,7 @@ static struct options parse(int argc, char **argv)
 			exit(64);
 		}
 	if (argc - optind != 3)
-		errx(64, "usage: membound [-H] [-n NAME] [-s START] NODE THREADS MB");
+		errx(64, "usage: membound [-H] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB");
 	options.node = lab_number(argv[optind]);
 	options.threads = lab_number(argv[optind + 1]);
 	options.length = lab_number(argv[optind + 2]) << 20;

@@ -10,11 +10,10 @@ full && duration=60
 begin
 # One on each node: whatever else wakes up pushes it to its neighbour CPU at most.
 for node in 0 1 2 3; do
-	membound -H -s $node $node 1 64 >/dev/null &
-	pids[node]=$!
+	start 1 membound -H -s $node $node 1 64
+	pids[node]=$started
 done
 echo "sampling: { $UNCAPPED };" >"$CONF"
-sleep 2
 systemctl start numa-migrd
 sleep $((duration + 5)) # beside the warm-up
 note "$(numa-migrctl status | tr -s ' \n' ' ;')"

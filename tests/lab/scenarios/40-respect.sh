@@ -2,16 +2,8 @@
 # Threads that are not ours to move keep their masks; a free neighbour in the same plight is moved.
 # All write to node 2's memory from node 0.
 # boot: main
-# limit: 120
+# limit: 200
 . "$LAB/lib.sh"
-
-# Each in the background with its memory on node 2; the last argument of `start` is the command.
-start() { # KIND COMMAND…
-	local kind=$1
-	shift
-	"$@" >/dev/null &
-	pids[$kind]=$!
-}
 
 confined_pid() { cat /sys/fs/cgroup/system.slice/confined.service/cgroup.procs; }
 
@@ -21,10 +13,15 @@ begin
 balancing 0
 declare -A pids
 systemd-run --quiet --unit=confined -p AllowedCPUs=0-1 "$(command -v membound)" -n confined 2 1 48
-start pinned taskset -c 0-1 membound -n pinned 2 1 48
-start realtime chrt --rr 1 membound -n realtime -s 0 2 1 48
-start hands-off membound -n hands-off -s 0 2 1 48
-start free membound -n free -s 0 2 2 32
+# Two of them rest between rounds: they shall not fill the node that the free one wants.
+start 1 taskset -c 0-1 membound -n pinned 2 1 48
+pids[pinned]=$started
+start 1 chrt --rr 1 membound -n realtime -p 200 -s 0 2 1 48
+pids[realtime]=$started
+start 1 membound -n hands-off -p 200 -s 0 2 1 48
+pids[hands-off]=$started
+start 1 membound -n free -s 0 2 1 64
+pids[free]=$started
 pids[confined]=$(confined_pid)
 cat >"$CONF" <<SETTINGS
 targets: {
@@ -35,7 +32,6 @@ targets: {
 sampling: { inject = "soft_dirty"; accept_soft_dirty_risk = true; $UNCAPPED };
 threads: { policy = "lbma"; $LAX_FREE };
 SETTINGS
-sleep 3
 before=$(others_masks)
 systemctl start numa-migrd
 changed=''

@@ -2,7 +2,7 @@
 # Whatever ends the daemon, every mask becomes what it was: of leased threads, of threads and children
 # born from them, also while the daemon was deaf or dead, and of a leased thread that called exec.
 # boot: main
-# limit: 240
+# limit: 300
 . "$LAB/lib.sh"
 
 readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/no-restore.conf
@@ -10,10 +10,10 @@ readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/no-restore.conf
 # Two processes whose working thread has its memory on node 2: one that will bear a thread and a child,
 # one that will execute a program from the thread that is not the leader.
 start_families() {
-	family 2 64 0 &
-	bearer=$!
-	family 2 64 0 &
-	executor=$!
+	start 1 family 2 64 0
+	bearer=$started
+	start 1 family 2 64 0
+	executor=$started
 	mark_journal
 	systemctl start numa-migrd
 }

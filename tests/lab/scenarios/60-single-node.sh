@@ -9,10 +9,10 @@ check_equal "the machine has one node" 0 "$(cat /sys/devices/system/node/online 
 check "it starts" systemctl start numa-migrd
 check "it says that there is only one node" wait_for 5 has_entry NODES=1
 note "$(field MESSAGE)"
-membound 0 2 32 >/dev/null &
+start 2 membound 0 2 32
 sleep 10
 check_equal "no restart" 0 "$(systemctl show -P NRestarts numa-migrd)"
 check_equal "no failure" success "$(systemctl show -P Result numa-migrd)"
 check_equal "no move" 0 "$(count_entries KIND=migrate)"
 check "it stops" systemctl stop numa-migrd
-kill %1
+kill "$started"

@@ -8,15 +8,15 @@
 begin
 balancing 0
 systemctl mask --now --runtime numa-migrd-helper.socket numa-migrd-helper.service
-membound -s 0 2 2 32 >/dev/null &
+start 2 membound -s 0 2 2 32
 systemctl start numa-migrd
 sleep 10
 note "$(field MESSAGE)"
 check "it says what is missing" has_entry KIND=problem
 check_equal "no restart" 0 "$(systemctl show -P NRestarts numa-migrd)"
 check_equal "no move" 0 "$(count_entries KIND=migrate)"
-check_equal "the masks are untouched" 0-7 "$(masks_of $! | cut -d' ' -f2 | sort -u)"
+check_equal "the masks are untouched" 0-7 "$(masks_of "$started" | cut -d' ' -f2 | sort -u)"
 systemctl stop numa-migrd
 systemctl unmask --runtime numa-migrd-helper.socket numa-migrd-helper.service
 systemctl start numa-migrd-helper.socket
-kill %1
+kill "$started"
