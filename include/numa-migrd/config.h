@@ -65,6 +65,7 @@ struct nm_config {
 		enum nm_thread_policy policy;
 		enum nm_gate gate;        /* benefit (paper: paper) */
 		double gate_margin;       /* 0.05; 0–1 */
+		double gate_sigmas;       /* 3; 0–10: standard deviations by which a gain must exceed chance (paper: 0) */
 		enum nm_pin pin;          /* auto (paper: core) */
 		enum nm_lottery lottery;  /* proportional (paper: paper) */
 		enum nm_preferred_ties preferred_ties; /* one (paper: all) */

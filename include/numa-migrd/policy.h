@@ -54,11 +54,12 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 /*
  * The benefit gate (algorithms.md section 2). Gain: the predicted rise of local accesses over the
  * threads moved, as a share of all their accesses; NaN where they have none. The gate lets through
- * what nm_gate_stands(): gain > margin, never NaN. Pure.
+ * what nm_gate_stands(): gain > margin, never NaN, and by more than `sigmas` standard deviations of what
+ * so few samples can tell (0: the bare rule). Pure.
  */
 double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *moves, size_t count);
 bool nm_gate_stands(const struct nm_snapshot *snapshot, const struct nm_move *moves, size_t count,
-		    double margin);
+		    double margin, double sigmas);
 
 /*
  * One thread's part in that: accesses gained by moving it between nodes, less the margin's share of its
@@ -66,7 +67,7 @@ bool nm_gate_stands(const struct nm_snapshot *snapshot, const struct nm_move *mo
  * add these up themselves.
  */
 double nm_gate_surplus(const struct nm_snap_thread *thread, int node_from, int node_to,
-		       double margin);
+		       double margin, double sigmas);
 
 /*
  * threads.overcommit = "pages" (algorithms.md section 2): where the CPU demand of the threads that prefer

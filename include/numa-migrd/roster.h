@@ -77,9 +77,19 @@ struct nm_lease_lookup {
 		      uint32_t tid); /* a lease on this thread stands: its mask is ours */
 };
 
+/*
+ * Threads and processes given back to their owners for as long as they live. Outlives rosters: pausing or
+ * reloading does not forget a release. Owned by the daemon.
+ */
+struct nm_roster_memory;
+int nm_roster_memory_new(struct nm_roster_memory **ret);
+void nm_roster_memory_free(struct nm_roster_memory *memory);
+NM_DEFINE_CLEANUP(struct nm_roster_memory, nm_roster_memory_free);
+
+/* Everything given must outlive the roster; leases may be NULL. -ENOMEM. Daemon, start and resume. */
 int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
 		  const struct nm_config *config, const struct nm_lease_lookup *leases,
-		  struct nm_roster **ret);
+		  struct nm_roster_memory *memory, struct nm_roster **ret);
 void nm_roster_free(struct nm_roster *roster);
 NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
 
@@ -102,7 +112,7 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 /* The managed threads in ascending tid order; valid until the next call on the roster. */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
-/* Bars a thread from moves until the given interval. */
+/* Bars a thread from moves until the given interval (a past one: frees it). */
 void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval);
 
 /* Reads a thread's mask and policy again at the next update (its mask was not the one we knew). */

@@ -43,6 +43,9 @@ struct nm_verdicts {
 };
 void nm_verdicts_clear(struct nm_verdicts *verdicts);
 
+/* A question that could not be answered after so many intervals is closed as unproven. */
+#define NM_VERDICT_INTERVALS 10U
+
 struct nm_verifier;
 
 int nm_verifier_new(struct nm_verifier **ret);

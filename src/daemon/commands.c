@@ -138,6 +138,13 @@ static int rebuild(struct nm_daemon *daemon)
 	return r;
 }
 
+/* What was lent under rules that no longer hold. */
+static void return_leases(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	(void)nm_actuator_return_all(daemon->pipeline.actuator, platform->ops->now_ns(platform));
+}
+
 static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 {
 	struct nm_config *old = daemon->config;
@@ -149,6 +156,9 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 		(void)rebuild(daemon);
 	} else if (!daemon->paused) {
 		nm_drain(daemon);
+		if (config->threads.policy == NM_POLICY_NONE ||
+		    config->threads.pin != old->threads.pin)
+			return_leases(daemon);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		nm_inject_configure(daemon);
 		nm_pipeline_open_source(daemon);
@@ -176,5 +186,7 @@ void nm_command_reload(struct nm_daemon *daemon)
 			  daemon->options.config_path, strerror(-r));
 	}
 	(void)sd_notify(0, "READY=1");
-	nm_report_status(daemon);
+	if (daemon->paused ||
+	    daemon->pipeline.topology) /* not when a rebuild failed: we are on our way out */
+		nm_report_status(daemon);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sysexits.h>
@@ -55,11 +56,27 @@ static void choose_seed(struct nm_daemon *daemon)
 	nm_rng_seed(&daemon->rng, daemon->seed);
 }
 
+/* Before anything is lent: none of these may end us with masks outstanding. */
+static int hold_signals(void)
+{
+	sigset_t signals;
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigaddset(&signals, SIGHUP);
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
 static int run_daemon(struct nm_daemon *daemon)
 {
 	choose_seed(daemon);
 	daemon->next_decision = 1;
-	int r = sd_event_default(&daemon->event);
+	int r = hold_signals();
+	if (r < 0)
+		return r;
+	r = sd_event_default(&daemon->event);
 	if (r < 0)
 		return r;
 	r = nm_pipeline_open(daemon);
@@ -82,6 +99,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	sd_event_source_disable_unref(daemon->nudge_timer);
 	sd_event_source_disable_unref(daemon->ring_source);
 	sd_event_unref(daemon->event);
+	nm_roster_memory_free(daemon->given_back);
 	nm_journal_free(daemon->journal);
 	nm_config_free(daemon->config);
 	free(daemon->cpu_times);
@@ -95,7 +113,7 @@ int nm_daemon_run(const struct nm_options *options)
 {
 	nm_auto(daemon_clear) struct nm_daemon daemon = {.options = *options,
 							 .runtime_directory = -1};
-	if (nm_journal_new(&daemon.journal) < 0)
+	if (nm_journal_new(&daemon.journal) < 0 || nm_roster_memory_new(&daemon.given_back) < 0)
 		return EXIT_FAILURE;
 	/* What a crashed run left is returned whatever the configuration is like. */
 	if (!options->restore && load_config(&daemon) < 0)

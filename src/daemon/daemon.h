@@ -46,6 +46,7 @@ struct nm_daemon {
 	struct nm_options options;
 	struct nm_config *config;
 	struct nm_pipeline pipeline;
+	struct nm_roster_memory *given_back;
 	struct nm_journal *journal;
 	struct nm_control *control;
 	sd_event *event;
@@ -68,11 +69,13 @@ struct nm_daemon {
 	struct nm_task_event *events; /* side-band records of one drain, put in order of time */
 	size_t nr_events, events_capacity;
 	struct nm_ring_counts counts; /* as of the last tick */
-	bool held_back;		      /* periods are above the configured ones, and it was told */
-	uint64_t own_cpu_ns;	      /* as of the last tick */
-	uint64_t drain_ns;	      /* CPU time spent emptying rings since then */
+	uint64_t losses_told_ns;
+	bool held_back;	     /* periods are above the configured ones, and it was told */
+	uint64_t own_cpu_ns; /* as of the last tick */
+	uint64_t drain_ns;   /* CPU time spent emptying rings since then */
 	struct nm_injector injector;
 	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
+	bool balancing_switched; /* by us, see sampling.inject */
 	int balancing;		 /* kernel.numa_balancing as last read; -1: this kernel has none */
 	uint64_t blind_until_ns; /* when to try the source again */
 	uint64_t summary_ns;	 /* when the last summary was written */

@@ -54,7 +54,11 @@ void nm_inject_configure(struct nm_daemon *daemon)
 
 	daemon->injector = (struct nm_injector){0};
 	daemon->inject_dead = false;
-	switch_balancing(daemon, inject == NM_INJECT_NUMA_BALANCING ? 1 : -1);
+	if (inject == NM_INJECT_NUMA_BALANCING)
+		switch_balancing(daemon, 1);
+	else if (daemon->balancing_switched)
+		switch_balancing(daemon, -1);
+	daemon->balancing_switched = inject == NM_INJECT_NUMA_BALANCING;
 	if (inject == NM_INJECT_SOFT_DIRTY)
 		probe_soft_dirty(daemon);
 }

@@ -114,13 +114,6 @@ void nm_loop_watch_source(struct nm_daemon *daemon)
 
 static int add_sources(struct nm_daemon *daemon)
 {
-	sigset_t signals;
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGTERM);
-	(void)sigaddset(&signals, SIGINT);
-	(void)sigaddset(&signals, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
-		return -errno;
 	int r = sd_event_add_signal(daemon->event, NULL, SIGTERM, NULL, NULL);
 	if (r >= 0)
 		r = sd_event_add_signal(daemon->event, NULL, SIGINT, NULL, NULL);

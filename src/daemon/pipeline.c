@@ -62,7 +62,7 @@ static int open_stages(struct nm_daemon *daemon)
 		.holds = nm_actuator_holds,
 	};
 	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
-			  &pipeline->roster);
+			  daemon->given_back, &pipeline->roster);
 	return r < 0 ? r : nm_verifier_new(&pipeline->verifier);
 }
 

@@ -117,6 +117,21 @@ static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdi
 		nm_roster_bar(daemon->pipeline.roster, verdict->threads[i].tid, until);
 }
 
+/*
+ * The question is answered, so that they may be moved again; but threads that were only nudged,
+ * which the kernel was free to take back, are not sent again and again.
+ */
+static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	uint64_t now = daemon->tally.intervals;
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		uint32_t tid = verdict->threads[i].tid;
+		bool held = nm_actuator_holds(daemon->pipeline.actuator, tid);
+		nm_roster_bar(daemon->pipeline.roster, tid,
+			      held ? now : now + daemon->config->threads.cooldown);
+	}
+}
+
 static void withdraw(struct nm_daemon *daemon, const struct nm_verdict *verdict, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++)
@@ -131,9 +146,11 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	switch (verdict->kind) {
 	case NM_VERDICT_KEPT:
 		daemon->tally.kept++;
+		free_threads(daemon, verdict);
 		return 0;
 	case NM_VERDICT_UNPROVEN:
 		daemon->tally.unproven++;
+		bar_threads(daemon, verdict);
 		return 0;
 	case NM_VERDICT_WITHDRAWN:
 		daemon->tally.withdrawn++;
@@ -191,6 +208,15 @@ static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *dec
 	}
 }
 
+/* Until the verdict its threads stay: a further move would leave this one unproven for ever. */
+static int open_question(struct nm_daemon *daemon, const struct nm_decision *decision)
+{
+	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
+	for (unsigned i = 0; i < decision->nr_steps; i++)
+		nm_roster_bar(daemon->pipeline.roster, decision->steps[i].tid, until);
+	return nm_verifier_add(daemon->pipeline.verifier, decision);
+}
+
 static int act(struct nm_daemon *daemon, const struct nm_plan *plan, uint64_t now_ns)
 {
 	if (plan->count == 0)
@@ -209,7 +235,7 @@ static int act(struct nm_daemon *daemon, const struct nm_plan *plan, uint64_t no
 		if (!receipts[i].applied)
 			heed_refusal(daemon, &plan->decisions[i], &receipts[i]);
 		else if (r == 0)
-			r = nm_verifier_add(daemon->pipeline.verifier, &plan->decisions[i]);
+			r = open_question(daemon, &plan->decisions[i]);
 	}
 	return r;
 }
@@ -236,6 +262,25 @@ static void tell_periods(struct nm_daemon *daemon, double cost_share)
 			  "sampling is at its full rate again");
 }
 
+#define TELL_LOSSES_NS (300 * NM_NSEC_PER_SEC)
+
+/* Forks may be among what was lost: heirs of leases are looked for. Told every five minutes at
+ * most. */
+static void note_losses(struct nm_daemon *daemon, uint64_t lost)
+{
+	nm_actuator_records_lost(daemon->pipeline.actuator);
+	if (daemon->losses_told_ns &&
+	    daemon->last_tick_ns - daemon->losses_told_ns < TELL_LOSSES_NS)
+		return;
+	daemon->losses_told_ns = daemon->last_tick_ns;
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+		  "%llu sampling records were lost in the last interval, since a ring was full; "
+		  "sampling is "
+		  "held back until it is quiet. Larger rings (sampling.ring_kb, now %llu) ride out "
+		  "longer bursts",
+		  (unsigned long long)lost, (unsigned long long)daemon->config->sampling.ring_kb);
+}
+
 /*
  * The cost that the periods govern: emptying the rings, and what a sample costs the thread it is
  * taken of (design, "Budgets"). The rest of a tick does not shrink with them; the status tells both
@@ -251,7 +296,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	double cost_share = (double)(daemon->drain_ns + caused_ns) / (double)interval_ns;
 
 	if (status->counts.lost > daemon->counts.lost)
-		nm_actuator_records_lost(daemon->pipeline.actuator);
+		note_losses(daemon, status->counts.lost - daemon->counts.lost);
 	daemon->tally.cpu_share =
 		(double)(own_ns - daemon->own_cpu_ns + caused_ns) / (double)interval_ns;
 	daemon->own_cpu_ns = own_ns;
@@ -307,14 +352,14 @@ int nm_tick(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	const struct nm_figures *figures = NULL;
-	uint64_t now_ns = pipeline->platform->ops->now_ns(pipeline->platform);
-	uint64_t interval_ns = now_ns - daemon->last_tick_ns;
 
 	if (daemon->paused)
 		return 0;
+	nm_drain(daemon); /* first: rings of CPUs that went are closed with what they hold */
+	uint64_t now_ns = pipeline->platform->ops->now_ns(pipeline->platform);
+	uint64_t interval_ns = now_ns - daemon->last_tick_ns;
 	daemon->last_tick_ns = now_ns;
 	daemon->tally.intervals++;
-	nm_drain(daemon); /* first: rings of CPUs that went are closed with what they hold */
 	nm_machine_follow_topology(daemon);
 	if (pipeline->topology->nr_nodes < 2)
 		return 0;

@@ -123,6 +123,9 @@ int nm_numa_balancing_set(const struct nm_helper_context *context, int value)
 		return r;
 	bool had = state_load(context->state_path, &previous) == 0;
 	bool untouched = had && previous.ours == current;
+	/* We had set this very value, and somebody has changed it since: it is theirs. */
+	if (had && previous.ours == value)
+		return -EALREADY;
 	r = state_save(context->state_path,
 		       (struct state){.old = untouched ? previous.old : current, .ours = value});
 	if (r < 0)

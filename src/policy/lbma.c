@@ -29,6 +29,7 @@ static struct nm_lbma_rules rules_of(const struct nm_config *config)
 		.q1_sibling_busy = paper ? config->threads.q1 : config->threads.q1 / 2,
 		.q2 = config->threads.q2,
 		.margin = config->threads.gate_margin,
+		.sigmas = config->threads.gate_sigmas,
 	};
 }
 

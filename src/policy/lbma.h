@@ -15,7 +15,7 @@ struct nm_lbma_rules {
 	bool cross_owner_swap;
 	bool fill_nodes; /* overcommit = "pages" */
 	enum nm_preferred_ties ties;
-	double q1, q1_sibling_busy, q2, margin;
+	double q1, q1_sibling_busy, q2, margin, sigmas;
 };
 
 /* A thread as the other half of a swap; in the order of snapshot->home_threads. */

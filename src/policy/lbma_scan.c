@@ -76,8 +76,8 @@ static void fill_partner(struct nm_lbma_scan *scan, size_t position)
 		scan->wish[at] = nm_snapshot_prefers(snapshot, thread, node, scan->rules.ties)
 					 ? NM_WISH_PREFERS
 					 : 0;
-		scan->surplus[at] =
-			nm_gate_surplus(thread, thread->home_node, node, scan->rules.margin);
+		scan->surplus[at] = nm_gate_surplus(thread, thread->home_node, node,
+						    scan->rules.margin, scan->rules.sigmas);
 		note_surplus(scan, thread, node, scan->surplus[at]);
 	}
 }
@@ -252,7 +252,8 @@ int nm_lbma_scan_thread(struct nm_lbma_scan *scan, struct nm_urn *urn, uint32_t 
 	for (view.node = 0; view.node < (int)scan->snapshot->topology->nr_nodes; view.node++) {
 		if (view.node == home || is_refused(scan, thread, view.node))
 			continue;
-		view.surplus = nm_gate_surplus(view.thread, home, view.node, scan->rules.margin);
+		view.surplus = nm_gate_surplus(view.thread, home, view.node, scan->rules.margin,
+					       scan->rules.sigmas);
 		view.preferred = nm_lbma_q2(scan, thread, view.node);
 		int r = add_singles(&view);
 		if (r >= 0)

@@ -37,7 +37,8 @@ static enum nm_standing judge_process(const struct nm_roster *roster,
 {
 	const struct nm_config *config = roster->config;
 
-	if (process->standing == NM_STANDING_RELEASED)
+	if (nm_roster_remembers(roster->memory, process->pid, process->start_ticks,
+				NM_STANDING_RELEASED))
 		return NM_STANDING_RELEASED;
 	if (flags & NM_PROC_KTHREAD)
 		return NM_STANDING_KERNEL;
@@ -179,7 +180,8 @@ static enum nm_standing judge_thread(const struct nm_roster *roster,
 				     const struct nm_roster_thread *thread,
 				     const struct nm_proc_stat *stat)
 {
-	if (thread->standing == NM_STANDING_FOREIGN)
+	if (nm_roster_remembers(roster->memory, thread->member.tid, thread->member.start_ticks,
+				NM_STANDING_FOREIGN))
 		return NM_STANDING_FOREIGN;
 	if (stat->flags & NM_PROC_KTHREAD)
 		return NM_STANDING_KERNEL;

@@ -9,7 +9,7 @@
 
 int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
 		  const struct nm_config *config, const struct nm_lease_lookup *leases,
-		  struct nm_roster **ret)
+		  struct nm_roster_memory *memory, struct nm_roster **ret)
 {
 	nm_auto(nm_roster_freep) struct nm_roster *roster = calloc(1, sizeof(*roster));
 	if (!roster)
@@ -17,6 +17,7 @@ int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topolo
 	roster->platform = platform;
 	roster->topology = topology;
 	roster->config = config;
+	roster->memory = memory;
 	if (leases)
 		roster->leases = *leases;
 	roster->own_pid = (uint32_t)getpid();
@@ -196,13 +197,12 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event)
 	process->checked_ns = 0;
 	process->cpu_share = 0;
 	process->last_spawn_ns = 0;
-	if (process->standing != NM_STANDING_RELEASED)
-		process->standing = NM_STANDING_SMALL;
+	process->standing = NM_STANDING_SMALL;
 }
 
 /*
- * Processes come and go by the thousand: a record without threads goes with its leader. A managed process
- * may go on without its leader, and a release is kept for its life.
+ * Processes come and go by the thousand: a record without threads goes with its leader. A managed
+ * process may go on without its leader, and a release is kept for its life.
  */
 static void on_exit_event(struct nm_roster *roster, const struct nm_task_event *event)
 {
@@ -211,8 +211,7 @@ static void on_exit_event(struct nm_roster *roster, const struct nm_task_event *
 
 	if (thread)
 		remove_thread(roster, thread);
-	if (process && event->tid == event->pid && process->standing != NM_STANDING_MANAGED &&
-	    process->standing != NM_STANDING_RELEASED)
+	if (process && event->tid == event->pid && process->standing != NM_STANDING_MANAGED)
 		remove_process(roster, process);
 }
 
@@ -301,7 +300,7 @@ static void tend_process(struct nm_roster *roster, struct nm_process *process, u
 {
 	bool silent = now_ns - process->last_seen_ns > NM_ROSTER_FORGET_NS;
 
-	if (silent && process->standing != NM_STANDING_RELEASED) {
+	if (silent) {
 		remove_process(roster, process);
 		return;
 	}
@@ -373,8 +372,7 @@ static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 		struct nm_roster_thread *thread = roster->threads[i];
 		bool held = roster->leases.holds &&
 			    roster->leases.holds(roster->leases.context, thread->member.tid);
-		if (!held && now_ns - thread->last_seen_ns > NM_ROSTER_FORGET_NS &&
-		    thread->standing != NM_STANDING_FOREIGN)
+		if (!held && now_ns - thread->last_seen_ns > NM_ROSTER_FORGET_NS)
 			remove_thread(roster, thread);
 	}
 }
@@ -428,7 +426,7 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
 {
 	struct nm_roster_thread *thread = find_thread(roster, tid);
-	if (thread && thread->member.barred_until < until_interval)
+	if (thread)
 		thread->member.barred_until = until_interval;
 }
 
@@ -442,8 +440,12 @@ void nm_roster_recheck(struct nm_roster *roster, uint32_t tid)
 void nm_roster_give_back(struct nm_roster *roster, uint32_t tid)
 {
 	struct nm_roster_thread *thread = find_thread(roster, tid);
-	if (thread)
-		thread->standing = NM_STANDING_FOREIGN;
+	if (!thread)
+		return;
+	thread->standing = NM_STANDING_FOREIGN;
+	/* Out of memory: the standing holds for as long as this roster knows the thread. */
+	(void)nm_roster_remember(roster->memory, tid, thread->member.start_ticks,
+				 NM_STANDING_FOREIGN);
 }
 
 int nm_roster_release(struct nm_roster *roster, uint32_t pid)
@@ -451,9 +453,13 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 	struct nm_process *process = find_process(roster, pid);
 	if (!process)
 		return -ESRCH;
+	/* Never looked at so far: its start is not known yet. */
+	if (!process->checked_ns &&
+	    nm_roster_check_process(roster, process, process->last_seen_ns) < 0)
+		return -ESRCH;
 	process->standing = NM_STANDING_RELEASED;
 	remove_threads_of(roster, process);
-	return 0;
+	return nm_roster_remember(roster->memory, pid, process->start_ticks, NM_STANDING_RELEASED);
 }
 
 static int compare_targets(const void *a, const void *b)

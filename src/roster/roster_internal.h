@@ -23,6 +23,7 @@ struct nm_roster {
 	const struct nm_topology *topology;
 	const struct nm_config *config;
 	struct nm_lease_lookup leases;
+	struct nm_roster_memory *memory;
 	uint32_t own_pid;
 
 	struct nm_roster_thread **threads; /* ascending tid after nm_roster_update() */
@@ -41,13 +42,18 @@ struct nm_roster {
 
 /*
  * Reads what /proc says of a process and judges its standing. 0; -ESRCH: gone, or another one under
- * its number; -ENOMEM. A standing of RELEASED is for life.
+ * its number; -ENOMEM.
  */
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns);
 
 /* The same for one thread of a managed process: scheduling policy, mask, restriction. */
 int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,
 			   uint64_t now_ns);
+
+bool nm_roster_remembers(const struct nm_roster_memory *memory, uint32_t id, uint64_t start_ticks,
+			 enum nm_standing standing);
+int nm_roster_remember(struct nm_roster_memory *memory, uint32_t id, uint64_t start_ticks,
+		       enum nm_standing standing);
 
 /* Does the process match one of the patterns? named: only patterns with a command or unit count. */
 bool nm_roster_matches(const struct nm_target_list *list, const struct nm_process *process,

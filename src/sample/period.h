@@ -5,7 +5,8 @@
 #include "numa-migrd/sample.h"
 
 /* The ranges that nm_event_attr() takes. */
-#define NM_CLOCK_PERIOD_MAX NM_NSEC_PER_SEC
+/* Where threads run must still be known when faults come in storms: 20 samples a second at least. */
+#define NM_CLOCK_PERIOD_MAX (50 * NM_NSEC_PER_MSEC)
 #define NM_CYCLES_PERIOD_MAX 100000000000ULL
 #define NM_FAULT_PERIOD_MAX 1000000ULL
 

@@ -3,7 +3,6 @@
 
 #include "numa-migrd/verify.h"
 
-#define MAX_WAIT_INTERVALS 10
 #define MAX_AWAY_INTERVALS 2
 
 /* An applied decision whose effect is not known yet. */
@@ -152,7 +151,7 @@ static enum nm_verdict_kind weigh(const struct nm_verdict *verdict, const struct
 static bool judge(struct question *question, const struct nm_config *config)
 {
 	struct nm_verdict *verdict = &question->verdict;
-	bool expired = verdict->intervals >= MAX_WAIT_INTERVALS;
+	bool expired = verdict->intervals >= NM_VERDICT_INTERVALS;
 	unsigned living = 0, undecided = 0;
 	verdict->kind = NM_VERDICT_UNPROVEN;
 	if (question->superseded)

@@ -41,6 +41,7 @@ static inline void machine_shipped(struct nm_config *config)
 	config->threads.policy = NM_POLICY_LBMA;
 	config->threads.gate = NM_GATE_BENEFIT;
 	config->threads.gate_margin = 0.05;
+	config->threads.gate_sigmas = 3;
 	config->threads.pin = NM_PIN_AUTO;
 	config->threads.lottery = NM_LOTTERY_PROPORTIONAL;
 	config->threads.preferred_ties = NM_TIES_ONE;

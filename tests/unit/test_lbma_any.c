@@ -144,7 +144,7 @@ static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_
 		if (config->threads.gate == NM_GATE_PAPER)
 			continue;
 		assert_true(tickets->total > 0);
-		assert_true(nm_gate_stands(snapshot, proposal->moves, swap ? 2 : 1, 0.05));
+		assert_true(nm_gate_stands(snapshot, proposal->moves, swap ? 2 : 1, 0.05, 0));
 	}
 }
 
