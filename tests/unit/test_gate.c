@@ -102,6 +102,23 @@ static void surplus_is_what_is_left_beyond_the_margin(void **state)
 	assert_true(nm_gate_surplus(&snapshot->threads[1], 1, 0, 0.25, 0) == -125);
 }
 
+/* 40 of 100 samples more there than here, √(70 + 30) = 10 of standard deviation. */
+static void a_gain_must_exceed_chance(void **state)
+{
+	(void)state;
+	struct nm_snap_thread thread = {.accesses = (double[]){30, 70, 0, 0},
+					.access_total = 100,
+					.access_samples = 100};
+	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 3) == 10);
+	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 5) < 0);
+	/* The same from a quarter of the samples, each of which stands for four accesses: √(100 × 4). */
+	thread.access_samples = 25;
+	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 1) == 20);
+	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 3) < 0);
+	thread.access_samples = 0;
+	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 3) == 40);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +129,7 @@ int main(void)
 		TEST(a_swap_weighs_both_sides),
 		TEST(unknown_accesses_argue_for_nothing),
 		TEST(surplus_is_what_is_left_beyond_the_margin),
+		TEST(a_gain_must_exceed_chance),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,6 +194,7 @@ static void the_gate_weighs_what_the_partner_loses(void **state)
 {
 	(void)state;
 	pair(1, 1);
+	machine->config.threads.gate_sigmas = 0;
 	assert_still();
 	assert_int_equal(proposals.stopped_by_gate, 2);
 	machine_touch(machine, 0, 1, 150);
@@ -430,6 +431,7 @@ static void a_refused_thread_is_no_partner_either(void **state)
 	machine_touch(machine, 2, 1, 60);
 	fill_cpus(0, 7);
 	machine_touch(machine, 0, 0, 90);
+	machine->config.threads.gate_sigmas = 0;
 	propose();
 	assert_int_equal(proposals.count, 0);
 	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
