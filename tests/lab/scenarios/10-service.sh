@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The package's life: install, start, reload with a good and with a bad file, stop, purge.
 # boot: main
-# limit: 150
+# limit: 240
 . "$LAB/lib.sh"
 
 main_pid_kept() { [[ $(daemon_pid) == "$pid" ]] && is_active; }

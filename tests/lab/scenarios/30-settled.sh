@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Well-placed threads on a half-idle machine: at the defaults none is moved.
 # boot: main
-# limit: 120
+# limit: 200
 . "$LAB/lib.sh"
 
 duration=30

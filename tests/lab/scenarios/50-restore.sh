@@ -10,6 +10,7 @@ readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/no-restore.conf
 # Two processes whose working thread has its memory on node 2: one that will bear a thread and a child,
 # one that will execute a program from the thread that is not the leader.
 start_families() {
+	settings_soft_dirty "$LAX_FREE" family
 	start 1 family 2 64 0
 	bearer=$started
 	start 1 family 2 64 0
@@ -49,6 +50,9 @@ bear_and_execute() {
 	wait_for 10 have_born && wait_for 10 have_executed
 }
 
+# The daemon that comes after a crash shall return the masks and lend no new ones while they are looked at.
+lend_no_more() { echo 'threads: { policy = "none"; };' >"$CONF"; }
+
 masks_are() { [[ $(all_masks) == "$1" ]]; }
 
 round() { # NAME: until both are leased
@@ -57,7 +61,7 @@ round() { # NAME: until both are leased
 }
 
 restored() { # NAME
-	check "$1: every mask is the original one" wait_for 6 masks_are 0-7
+	check "$1: every mask is the original one" wait_for 15 masks_are 0-7
 	masks_are 0-7 || everyones_masks | sed 's/^/#   /'
 	stop_families
 }
@@ -75,6 +79,7 @@ after_kill() {
 	pid=$(daemon_pid)
 	kill -STOP "$pid"
 	check "kill: a thread, a child and an exec, unseen by the daemon" bear_and_execute
+	lend_no_more
 	kill -9 "$pid"
 	restored kill
 }
@@ -85,6 +90,7 @@ after_death() {
 	printf '[Service]\nExecStopPost=\nRestartSec=15\n' >"$DROP_IN"
 	systemctl daemon-reload
 	round death
+	lend_no_more
 	kill -9 "$(daemon_pid)"
 	check "death: a thread, a child and an exec while it is dead" bear_and_execute
 	check "death: their masks are still narrowed" fails masks_are 0-7
@@ -97,6 +103,7 @@ after_death() {
 confined_leased() { workers_masked 4-5 "$bearer"; }
 
 after_widening() {
+	settings_soft_dirty "$LAX_FREE" family
 	systemd-run --quiet --unit=narrow -p AllowedCPUs=0-5 "$(command -v family)" 2 64 0
 	bearer=$(systemctl show -P MainPID narrow) executor=$bearer
 	systemctl start numa-migrd
@@ -110,7 +117,6 @@ after_widening() {
 
 begin
 balancing 0
-settings_soft_dirty "$LAX_FREE" family
 after_stop
 after_kill
 after_death

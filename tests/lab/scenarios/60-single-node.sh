@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A machine with one node: nothing to do, said once, and no crash.
 # boot: single
-# limit: 60
+# limit: 150
 . "$LAB/lib.sh"
 
 begin

@@ -2,7 +2,7 @@
 # Short-lived threads and processes by the thousand, with hostile names, for a minute: no error, no
 # growth; and one hostile name that lives long enough to be moved and told of.
 # boot: main
-# limit: 240
+# limit: 300
 . "$LAB/lib.sh"
 
 readonly HOSTILE=$'x) R 1\n\e[31m\xff'
