@@ -161,7 +161,9 @@ struct nm_injector {
 	double budget_bytes; /* what may still be protected; refilled by rate × time */
 	uint64_t last_time_ns;
 	uint32_t last_pid; /* where the round robin stands */
+	double ns_per_byte;    /* what protecting has cost so far; 0 = not measured yet */
 	uint64_t writes, refused;
+	uint64_t too_large; /* passed over: one write would hold the target's mappings locked too long */
 	int last_error;
 };
 
@@ -175,7 +177,9 @@ int nm_inject_probe(struct nm_platform *platform);
 /*
  * Write-protects as many targets (ascending pid, from where the last call stopped) as the rate of
  * mb_per_s allows; a target larger than one second's budget waits until the budget has grown to its
- * size. Returns the number protected; those that died are passed over, refusals are counted. Tick.
+ * size. A target whose write is expected to take more than 100 ms by what earlier ones took is passed over:
+ * its mappings are locked meanwhile. Returns the number protected; those that died are passed over, refusals
+ * are counted. Tick.
  */
 int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platform,
 			 const struct nm_inject_target *targets, size_t count, double mb_per_s,

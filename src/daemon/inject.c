@@ -83,9 +83,16 @@ static void protect_targets(struct nm_daemon *daemon)
 	const struct nm_inject_target *targets = NULL;
 	size_t count = nm_roster_inject_targets(pipeline->roster, &targets);
 	int last_error = daemon->injector.last_error;
+	bool passed_over = daemon->injector.too_large > 0;
 	int written = nm_inject_soft_dirty(&daemon->injector, pipeline->platform, targets, count,
 					   inject_rate(daemon->config), daemon->last_tick_ns);
 	daemon->tally.injected += (uint64_t)written;
+	if (!passed_over && daemon->injector.too_large > 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "a target is too large to be write-protected within 100 ms, in which its "
+			  "mappings "
+			  "would be locked: it is passed over, and accesses of its threads are not "
+			  "seen");
 	if (daemon->injector.last_error != last_error)
 		tell_refusal(daemon, "write-protecting a process's pages",
 			     daemon->injector.last_error);

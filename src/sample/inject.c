@@ -10,6 +10,10 @@
 #include "numa-migrd/proc.h"
 
 #define BYTES_PER_MB 1e6
+/* One write walks a whole process with its mappings locked, and cannot be cut short. */
+#define WRITE_NS_MAX (100.0 * NM_NSEC_PER_MSEC)
+/* Until one was measured: 50 µs for each MB. */
+#define FIRST_NS_PER_BYTE 0.05
 
 /*
  * Adds what the rate grants since the last call. Savings end at one second's worth, or at the size
@@ -37,20 +41,46 @@ static size_t first_after(const struct nm_inject_target *targets, size_t count, 
 	return 0;
 }
 
+static bool takes_too_long(const struct nm_injector *injector,
+			   const struct nm_inject_target *target)
+{
+	double per_byte = injector->ns_per_byte > 0 ? injector->ns_per_byte : FIRST_NS_PER_BYTE;
+	return per_byte * (double)target->resident_bytes > WRITE_NS_MAX;
+}
+
+static void note_cost(struct nm_injector *injector, const struct nm_inject_target *target,
+		      uint64_t took_ns)
+{
+	if (target->resident_bytes == 0)
+		return;
+	double per_byte = (double)took_ns / (double)target->resident_bytes;
+	injector->ns_per_byte =
+		injector->ns_per_byte > 0 ? (3 * injector->ns_per_byte + per_byte) / 4 : per_byte;
+}
+
 /* True where the target was protected; one that died or is refused has had its turn, too. */
 static bool protect(struct nm_injector *injector, struct nm_platform *platform,
 		    const struct nm_inject_target *target)
 {
-	int r = platform->ops->clear_refs(platform, (pid_t)target->pid, target->start_ticks);
-
 	injector->last_pid = target->pid;
+	if (takes_too_long(injector, target)) {
+		injector->too_large++;
+		return false;
+	}
+	uint64_t before_ns = platform->ops->now_ns(platform);
+	int r = platform->ops->clear_refs(platform, (pid_t)target->pid, target->start_ticks);
+	uint64_t took_ns = platform->ops->now_ns(platform) - before_ns;
 	if (r == -ESRCH)
 		return false;
 	if (r < 0) {
+		/* A helper that did not answer in time may have done it all the same. */
+		if (r == -ETIMEDOUT)
+			injector->budget_bytes -= (double)target->resident_bytes;
 		injector->refused++;
 		injector->last_error = r;
 		return false;
 	}
+	note_cost(injector, target, took_ns);
 	injector->budget_bytes -= (double)target->resident_bytes;
 	injector->writes++;
 	return true;

@@ -20,6 +20,7 @@ struct fake {
 	size_t calls;
 	uint32_t failing_pid;
 	int failure;
+	uint64_t now_ns, ns_per_megabyte; /* what protecting takes */
 };
 
 static int fake_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
@@ -28,11 +29,18 @@ static int fake_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t sta
 
 	assert_int_equal(start_ticks, 1000 + pid);
 	assert_true(fake->calls < NM_ARRAY_SIZE(fake->order));
+	fake->now_ns +=
+		fake->ns_per_megabyte * 10; /* every target of the test that looks has 10 MB */
 	fake->order[fake->calls++] = (uint32_t)pid;
 	return (uint32_t)pid == fake->failing_pid ? fake->failure : 0;
 }
 
-static const struct nm_platform_ops ops = {.clear_refs = fake_clear_refs};
+static uint64_t fake_now(struct nm_platform *platform)
+{
+	return NM_CONTAINER_OF(platform, struct fake, platform)->now_ns;
+}
+
+static const struct nm_platform_ops ops = {.clear_refs = fake_clear_refs, .now_ns = fake_now};
 
 static struct nm_inject_target target(uint32_t pid, uint64_t megabytes)
 {
@@ -166,6 +174,28 @@ static void goes_on_where_it_stood_when_targets_change(void **state)
 	assert_memory_equal(fake.order, expected, sizeof(expected));
 }
 
+/* A write cannot be cut short: what would take too long is not begun. */
+static void what_takes_too_long_is_passed_over(void **state)
+{
+	const struct nm_inject_target ten = target(10, 10);
+	const struct nm_inject_target both[] = {target(10, 10), target(20, 3000)};
+	struct fake fake = {.platform.ops = &ops, .ns_per_megabyte = 40000};
+	struct nm_injector injector = {0};
+
+	(void)state;
+	assert_int_equal(nm_inject_soft_dirty(&injector, &fake.platform, &both[1], 1, 1e6, 1), 0);
+	assert_int_equal(injector.too_large, 1);
+	assert_int_equal(fake.calls, 0);
+	/* Measured, it turns out to be fast enough: 40 µs/MB × 2,000 MB = 80 ms. */
+	assert_int_equal(nm_inject_soft_dirty(&injector, &fake.platform, &ten, 1, 1e6, 2), 1);
+	const struct nm_inject_target two_gigabytes = target(30, 2000);
+	fake.ns_per_megabyte = 40000 * 200;
+	assert_int_equal(nm_inject_soft_dirty(&injector, &fake.platform, &two_gigabytes, 1, 1e6, 3),
+			 1);
+	assert_int_equal(nm_inject_soft_dirty(&injector, &fake.platform, both, 2, 1e6, 4), 1);
+	assert_int_equal(injector.too_large, 2);
+}
+
 /* ---- the probe, on this process ---- */
 
 static ssize_t read_own_stat(struct nm_platform *platform, int directory, const char *path,
@@ -245,6 +275,7 @@ int main(void)
 		cmocka_unit_test(no_storm_after_a_pause),
 		cmocka_unit_test(the_dead_and_the_refused_are_passed_over),
 		cmocka_unit_test(goes_on_where_it_stood_when_targets_change),
+		cmocka_unit_test(what_takes_too_long_is_passed_over),
 		cmocka_unit_test(the_probe_goes_by_the_effect),
 	};
 
