@@ -33,6 +33,7 @@ struct nm_snap_thread {
 	int preferred;		      /* node index, one-tie rule; -1: none */
 	hwloc_const_bitmap_t allowed; /* outer bound for destinations */
 	bool unrestricted;
+	bool leased;  /* holds a mask of ours */
 	bool valid; /* active, enough accesses, has a home: may stand in the lottery and in means */
 	bool movable; /* past warm-up, not barred */
 };

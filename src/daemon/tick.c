@@ -181,6 +181,31 @@ static int judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, s
 
 /* ---- policy and plan ---- */
 
+/* Leased threads that queue on a full node while others stand idle get their masks back. */
+static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	size_t count;
+	if (daemon->config->threads.overcommit != NM_OVERCOMMIT_PAGES)
+		return 0;
+	nm_autofree uint32_t *threads = calloc(snapshot->nr_threads + 1, sizeof(*threads));
+	int r = threads ? nm_overcommit_yield(snapshot, threads, &count) : -ENOMEM;
+	if (r < 0)
+		return r;
+	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t tid = snapshot->threads[threads[i]].tid;
+		nm_roster_bar(daemon->pipeline.roster, tid, until);
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator, tid, snapshot->time_ns);
+	}
+	if (count > 0)
+		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
+			  "%zu leased threads got their masks back: they queued for full CPUs on "
+			  "their node "
+			  "while others that they may use stood idle",
+			  count);
+	return 0;
+}
+
 /* A tick that rolls back proposes nothing: its effect is to be seen first. */
 static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		   struct nm_plan *plan)
@@ -342,7 +367,9 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r < 0)
 		return r;
 	tally_locality(daemon, snapshot);
-	r = judge(daemon, snapshot, &plan);
+	r = yield_leases(daemon, snapshot);
+	if (r == 0)
+		r = judge(daemon, snapshot, &plan);
 	if (r == 0)
 		r = propose(daemon, snapshot, &plan);
 	return r < 0 ? r : act(daemon, &plan, now_ns);

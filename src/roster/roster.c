@@ -405,17 +405,24 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 	return r;
 }
 
+static bool is_leased(const struct nm_roster *roster, uint32_t tid)
+{
+	return roster->leases.holds && roster->leases.holds(roster->leases.context, tid);
+}
+
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < roster->nr_threads; i++) {
-		if (roster->threads[i]->standing != NM_STANDING_MANAGED)
+		struct nm_roster_thread *thread = roster->threads[i];
+		if (thread->standing != NM_STANDING_MANAGED)
 			continue;
 		/* Out of memory: the rest has to wait for an interval in which there is some. */
 		if (nm_reserve((void **)&roster->members, &roster->members_capacity, count,
 			       sizeof(*roster->members)) < 0)
 			break;
-		roster->members[count++] = roster->threads[i]->member;
+		thread->member.leased = is_leased(roster, thread->member.tid);
+		roster->members[count++] = thread->member;
 	}
 	*ret = roster->members;
 	return count;

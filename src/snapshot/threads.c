@@ -116,6 +116,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.preferred = -1,
 			.allowed = member->original,
 			.unrestricted = member->unrestricted,
+			.leased = member->leased,
 			.movable = is_movable(input, member),
 		};
 		const struct nm_figures *figures = figures_of(input, &position, member);

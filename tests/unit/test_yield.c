@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+static uint32_t yielding[64];
+static size_t count;
+
+/* Node 0 of four with two CPUs each is full; CPU 4 and those behind it are idle. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	for (int cpu = 0; cpu < 8; cpu++)
+		machine->busy[cpu] = cpu < 4 ? 1 : 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_snapshot_free(snapshot);
+	snapshot = NULL;
+	machine_free(machine);
+	return 0;
+}
+
+static void lease(size_t threads)
+{
+	for (size_t i = 0; i < threads; i++) {
+		size_t thread = machine_thread(machine, 10, (int)(i % 2), 0);
+		machine_touch(machine, thread, 0, 100 + (double)i);
+		machine->figures[thread].run_share = 2.0 / (double)threads;
+		machine->members[thread].leased = true;
+	}
+	machine->busy[0] = machine->busy[1] = 1;
+}
+
+static size_t take(void)
+{
+	nm_snapshot_free(snapshot);
+	snapshot = machine_snapshot(machine);
+	assert_int_equal(nm_overcommit_yield(snapshot, yielding, &count), 0);
+	return count;
+}
+
+static void half_of_those_too_many_with_the_least_to_lose(void **state)
+{
+	(void)state;
+	lease(8);
+	assert_int_equal(take(), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(yielding[i], i);
+}
+
+static void no_more_than_find_an_idle_cpu(void **state)
+{
+	(void)state;
+	lease(16);
+	for (int cpu = 4; cpu < 8; cpu++)
+		machine->busy[cpu] = 0.6;
+	assert_int_equal(take(), 1);
+	machine->busy[7] = 1;
+	machine->busy[6] = 0.9;
+	assert_int_equal(take(), 0);
+}
+
+static void who_fits_stays(void **state)
+{
+	(void)state;
+	lease(2);
+	assert_int_equal(take(), 0);
+}
+
+static void a_node_with_room_keeps_all(void **state)
+{
+	(void)state;
+	lease(8);
+	machine->busy[0] = 0.8;
+	assert_int_equal(take(), 0);
+}
+
+static void quiet_threads_and_those_without_a_lease_do_not_count(void **state)
+{
+	(void)state;
+	lease(8);
+	for (size_t i = 2; i < 5; i++)
+		machine->figures[i].run_share = 0.01;
+	for (size_t i = 5; i < 8; i++)
+		machine->members[i].leased = false;
+	assert_int_equal(take(), 0);
+}
+
+/* Idle CPUs outside their bound are of no use to them. */
+static void only_cpus_of_the_bound_count(void **state)
+{
+	(void)state;
+	lease(8);
+	for (size_t i = 0; i < 8; i++)
+		machine_allow(machine, i, "0-3");
+	assert_int_equal(take(), 0);
+	for (size_t i = 0; i < 8; i++)
+		machine_allow(machine, i, "0-4");
+	assert_int_equal(take(), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(half_of_those_too_many_with_the_least_to_lose),
+		TEST(no_more_than_find_an_idle_cpu),
+		TEST(who_fits_stays),
+		TEST(a_node_with_room_keeps_all),
+		TEST(quiet_threads_and_those_without_a_lease_do_not_count),
+		TEST(only_cpus_of_the_bound_count),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
