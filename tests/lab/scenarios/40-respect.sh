@@ -2,7 +2,7 @@
 # Threads that are not ours to move keep their masks; a free neighbour in the same plight is moved.
 # All write to node 2's memory from node 0.
 # boot: main
-# limit: 200
+# limit: 300
 . "$LAB/lib.sh"
 
 confined_pid() { cat /sys/fs/cgroup/system.slice/confined.service/cgroup.procs; }
@@ -39,7 +39,7 @@ watch_masks() {
 	[[ $(others_masks) == "$before" ]] || changed=$(others_masks)
 	workers_masked 4-5 "${pids[free]}"
 }
-check "the free neighbour is moved to its memory" wait_for 60 watch_masks
+check "the free neighbour is moved to its memory" wait_for 120 watch_masks
 workers_masked 4-5 "${pids[free]}" || note "its masks: $(masks_of "${pids[free]}" | paste -sd,)"
 check "and runs there" wait_for 5 workers_on 2 "${pids[free]}"
 check "its move was seen to help" wait_for 20 has_entry VERDICT=kept "PID=${pids[free]}"

@@ -2,7 +2,7 @@
 # Whatever ends the daemon, every mask becomes what it was: of leased threads, of threads and children
 # born from them, also while the daemon was deaf or dead, and of a leased thread that called exec.
 # boot: main
-# limit: 300
+# limit: 700
 . "$LAB/lib.sh"
 
 readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/no-restore.conf
@@ -57,7 +57,7 @@ masks_are() { [[ $(all_masks) == "$1" ]]; }
 
 round() { # NAME: until both are leased
 	start_families
-	check "$1: both are leased" wait_for 60 both_leased
+	check "$1: both are leased" wait_for 120 both_leased
 }
 
 restored() { # NAME
@@ -107,7 +107,7 @@ after_widening() {
 	systemd-run --quiet --unit=narrow -p AllowedCPUs=0-5 "$(command -v family)" 2 64 0
 	bearer=$(systemctl show -P MainPID narrow) executor=$bearer
 	systemctl start numa-migrd
-	check "widening: leased inside the cpuset" wait_for 60 confined_leased
+	check "widening: leased inside the cpuset" wait_for 120 confined_leased
 	systemctl stop numa-migrd
 	check "widening: the cpuset's mask is back" masks_are 0-5
 	systemctl set-property --runtime narrow.service AllowedCPUs=0-7
