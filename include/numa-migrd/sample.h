@@ -161,7 +161,7 @@ struct nm_injector {
 	double budget_bytes; /* what may still be protected; refilled by rate × time */
 	uint64_t last_time_ns;
 	uint32_t last_pid; /* where the round robin stands */
-	double ns_per_byte;    /* what protecting has cost so far; 0 = not measured yet */
+	double ns_per_byte; /* the least that protecting has cost so far; 0 = not measured yet */
 	uint64_t writes, refused;
 	uint64_t too_large; /* passed over: one write would hold the target's mappings locked too long */
 	int last_error;

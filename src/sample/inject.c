@@ -14,6 +14,8 @@
 #define WRITE_NS_MAX (100.0 * NM_NSEC_PER_MSEC)
 /* Until one was measured: 50 µs for each MB. */
 #define FIRST_NS_PER_BYTE 0.05
+/* Small enough to be measured again and again. */
+#define ALWAYS_BYTES (256.0 * BYTES_PER_MB)
 
 /*
  * Adds what the rate grants since the last call. Savings end at one second's worth, or at the size
@@ -45,17 +47,19 @@ static bool takes_too_long(const struct nm_injector *injector,
 			   const struct nm_inject_target *target)
 {
 	double per_byte = injector->ns_per_byte > 0 ? injector->ns_per_byte : FIRST_NS_PER_BYTE;
-	return per_byte * (double)target->resident_bytes > WRITE_NS_MAX;
+	return (double)target->resident_bytes > ALWAYS_BYTES &&
+	       per_byte * (double)target->resident_bytes > WRITE_NS_MAX;
 }
 
+/* The least that a byte ever took: what more there was, was somebody else's load. */
 static void note_cost(struct nm_injector *injector, const struct nm_inject_target *target,
 		      uint64_t took_ns)
 {
-	if (target->resident_bytes == 0)
+	if (target->resident_bytes == 0 || took_ns == 0)
 		return;
 	double per_byte = (double)took_ns / (double)target->resident_bytes;
-	injector->ns_per_byte =
-		injector->ns_per_byte > 0 ? (3 * injector->ns_per_byte + per_byte) / 4 : per_byte;
+	if (injector->ns_per_byte == 0 || per_byte < injector->ns_per_byte)
+		injector->ns_per_byte = per_byte;
 }
 
 /* True where the target was protected; one that died or is refused has had its turn, too. */
