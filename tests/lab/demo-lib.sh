@@ -59,8 +59,8 @@ demo_start() { # THREADS-PER-PROGRAM MB-PER-THREAD
 
 demo_stop() {
 	((${#demo_pids[@]})) || return 0
-	kill "${demo_pids[@]}" 2>/dev/null
-	wait "${demo_pids[@]}" 2>/dev/null
+	kill "${demo_pids[@]}" 2>/dev/null || true
+	wait "${demo_pids[@]}" 2>/dev/null || true
 	demo_pids=()
 }
 
