@@ -37,7 +37,8 @@ enum nm_lease_event_kind {
 	NM_LEASE_HEIR, /* a thread or child born of a leased one got the ancestor's original mask */
 	NM_LEASE_GONE, /* the thread ended */
 	NM_LEASE_FAILED,   /* returning the mask was refused; kept in the ledger and tried again */
-	NM_LEASE_RETURNED, /* on stop, pause, release, exec, restore, or when it left the targets */
+	NM_LEASE_RETURNED, /* on stop, pause, release, exec, restore, when it left the targets, or
+			    * when the kernel reset the mask with its cpuset */
 };
 
 struct nm_lease_event {
@@ -72,10 +73,13 @@ void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, u
 
 /* FORK, EXEC and EXIT of leased threads: heirs get their ancestor's original mask. Drain, in time
  * order. */
-void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_event *event,
-			    uint64_t now_ns);
+void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_event *event);
 
-/* For the roster (struct nm_lease_lookup): is `current` a mask inherited from a lease? */
+/*
+ * For the roster (struct nm_lease_lookup): is `current` a mask of ours, inherited or lent? Records
+ * tell whose heir a thread is; only while some were lost are mask and descent asked instead, since
+ * an owner may well have pinned his thread to the same CPUs.
+ */
 bool nm_actuator_inherited(void *actuator, uint32_t pid, uint32_t tid, uint64_t start_ticks,
 			   hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
 			   bool *ret_unrestricted);
@@ -83,14 +87,18 @@ bool nm_actuator_inherited(void *actuator, uint32_t pid, uint32_t tid, uint64_t 
 /* Does a lease on this thread stand? (struct nm_lease_lookup) */
 bool nm_actuator_holds(void *actuator, uint32_t tid);
 
-/* Side-band records were lost: heirs may have been missed, so the next nm_actuator_tend() walks
- * /proc. */
+/*
+ * Side-band records were lost, or could not be had (no source, a CPU without a ring): heirs may
+ * have been missed, so the next nm_actuator_tend() walks /proc. Before nm_roster_update() of the
+ * tick in which the loss was seen.
+ */
 void nm_actuator_records_lost(struct nm_actuator *actuator);
 
 /*
  * Looks after the leases once per interval: threads that ran by `figures` renew theirs; those
  * silent for expiry_ns and those no longer among `members` get their masks back; masks changed by
- * others are given up. Both arrays in ascending tid order. Tick.
+ * others are given up. Both arrays in ascending tid order. Tick, after the rings were drained: what
+ * was born before the last call counts as told of.
  */
 struct nm_tend_input {
 	const struct nm_figures *figures;
@@ -107,17 +115,20 @@ void nm_actuator_poll_nudges(struct nm_actuator *actuator, uint64_t now_ns);
 size_t nm_actuator_nudges(const struct nm_actuator *actuator);
 size_t nm_actuator_leases(const struct nm_actuator *actuator);
 
-/* Gives back one thread's lease (withdrawn verdict, left the targets), a process's, or all of them,
- * with a scan for heirs. Returns the number of threads whose mask could not be returned. */
-unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid, uint64_t now_ns);
-unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid, uint64_t now_ns);
-unsigned nm_actuator_return_all(struct nm_actuator *actuator, uint64_t now_ns);
+/*
+ * Gives back one thread's lease (withdrawn verdict), a process's, or all of them, the latter two
+ * with a search for heirs. Returns the number of threads whose mask could not be returned.
+ */
+unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid);
+unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid);
+unsigned nm_actuator_return_all(struct nm_actuator *actuator);
 
 /*
  * After a crash: replays the ledger in runtime_directory, returning every mask that is still as we
  * set it, to the threads themselves and to their heirs, and empties it. Returns the number of masks
- * returned, or -errno (the ledger could not be read: told with its place); `failed` counts
- * refusals, which stay in the ledger. `numa-migrd --restore`, and the daemon's start.
+ * returned, or -errno (nothing or not all was done, the ledger stays); `failed` counts refusals,
+ * for which the ledger stays as well: the next nm_actuator_new() takes them over. `numa-migrd
+ * --restore`, and the daemon's start.
  */
 int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 	       int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,

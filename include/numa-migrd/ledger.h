@@ -16,11 +16,14 @@
 
 #define NM_LEDGER_NAME "ledger"
 
-/* One narrowed mask: all that is needed to return it without any other state. */
+/* One narrowed mask: all that is needed to return it, and to know its heirs, without other state.
+ */
 struct nm_ledger_entry {
 	uint32_t tid, pid;
 	uint64_t start_ticks; /* the thread's start, field 22 of stat */
 	uint64_t given_ticks; /* when we narrowed the mask, on the same scale */
+	uint64_t ended_ticks; /* when it was returned or no longer ours; 0: it stands */
+	uint64_t start_stack; /* of its process then: another one means an exec; 0: unknown */
 	uint64_t decision;
 	uint32_t session;  /* of its process, to find heirs whose parents are gone */
 	bool unrestricted; /* return all possible CPUs rather than the exact original */
@@ -35,8 +38,12 @@ int nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_e
 
 struct nm_ledger;
 
-/* Opens (creates, mode 0600) the ledger in `directory`; boot_id is the kernel's (random/boot_id). A
- * file that is not a regular file of ours is refused with -EPERM. Does not read it. -errno. */
+/*
+ * Opens (creates, mode 0600) the ledger in `directory`; boot_id is the kernel's (random/boot_id).
+ * -EPERM for anything but a regular file with one name, of our own or the directory's owner, not
+ * written by others; -EBADMSG when it is no ledger. One of another boot is emptied; other lines
+ * stay.
+ */
 int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret);
 void nm_ledger_free(struct nm_ledger *ledger);
 NM_DEFINE_CLEANUP(struct nm_ledger, nm_ledger_free);
@@ -44,12 +51,14 @@ NM_DEFINE_CLEANUP(struct nm_ledger, nm_ledger_free);
 /* Writes that a mask is about to be narrowed. On failure (-ENOSPC, …) nothing may be narrowed. */
 int nm_ledger_give(struct nm_ledger *ledger, const struct nm_ledger_entry *entry);
 
-/* Writes that the mask given to this thread was returned (or is no longer ours). */
-int nm_ledger_return(struct nm_ledger *ledger, uint32_t tid, uint64_t start_ticks);
+/* Writes that the masks given to this thread were returned (or are no longer ours) by ended_ticks.
+ */
+int nm_ledger_return(struct nm_ledger *ledger, uint32_t tid, uint64_t start_ticks,
+		     uint64_t ended_ticks);
 
 /*
  * Rewrites the file with only these entries (atomically, by rename). Called when most lines are
- * dead; with count 0 the file is removed on close. -errno: the old file stays.
+ * dead. -errno: the old file stays.
  */
 int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *const *entries,
 		      size_t count);
@@ -58,9 +67,13 @@ int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *co
  * leases. */
 size_t nm_ledger_lines(const struct nm_ledger *ledger);
 
+/*
+ * Every line of the file, oldest first. A thread may have several that stand: after a death between
+ * the line and the act its mask is still an earlier one's. Those that ended tell whose heirs may
+ * live.
+ */
 struct nm_ledger_contents {
-	struct nm_ledger_entry
-		*entries; /* given and not returned, oldest first; the newest per thread */
+	struct nm_ledger_entry *entries;
 	size_t count;
 	size_t bad_lines; /* damaged lines that were skipped (a torn last line is not counted) */
 };

@@ -17,6 +17,8 @@ struct nm_proc_stat {
 	uint32_t ppid, session;
 	uint32_t flags;	      /* PF_* */
 	uint64_t start_ticks; /* since boot, in clock ticks (USER_HZ) */
+	uint64_t start_stack; /* another one after each exec; 0 where we may not see it (ptrace(2))
+			       */
 	int processor;	      /* where it last ran */
 	unsigned policy;      /* SCHED_* */
 };
@@ -26,6 +28,7 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);
 
 struct nm_proc_status {
 	uint32_t tgid, uid; /* real uid: whose process it is */
+	uint32_t ns_pid;    /* its number in its own pid namespace; 1: that one's init */
 	uint64_t rss_bytes; /* VmRSS; 0 for kernel threads */
 };
 
@@ -50,10 +53,8 @@ int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret)
 /* cpuset.cpus.effective of the cgroup or its nearest ancestor that has one. -ENODATA. */
 int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret);
 
-/* Does the thread `pid` descend from `ancestor` (by parents, at most 64 steps)? */
-bool nm_proc_descends(struct nm_platform *platform, uint32_t pid, uint32_t ancestor);
-
-/* Clock ticks since boot, on the scale of start_ticks, for a CLOCK_BOOTTIME of now. */
+/* Clock ticks since boot, on the scale of start_ticks, for a CLOCK_BOOTTIME of now; never later
+ * than the start of a thread born after the call. 0: /proc/uptime does not tell. */
 uint64_t nm_proc_ticks_now(struct nm_platform *platform);
 
 struct nm_cpu_times {

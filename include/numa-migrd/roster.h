@@ -37,15 +37,16 @@ struct nm_process {
 	uint64_t start_ticks; /* field 22 of stat */
 	uint32_t uid;
 	char comm[NM_COMM_BYTES]; /* escaped */
-	char *cgroup;		  /* path in the unified hierarchy, raw; "" where unknown */
+	char *cgroup;		  /* path in the unified hierarchy, raw; NULL where unknown */
 	char raw_comm[16];
 	uint64_t rss_bytes;
 	double cpu_share;		   /* decayed, of one CPU, over its threads */
-	uint64_t started_ns;		   /* CLOCK_MONOTONIC estimate of its start */
+	uint64_t started_ns;		   /* its program: CLOCK_MONOTONIC, estimated */
 	uint64_t last_spawn_ns;		   /* last new thread or child seen; 0 = none seen */
 	uint64_t last_seen_ns, checked_ns; /* 0: /proc was not read yet */
 	bool named; /* an include pattern names it: may be write-protected for sampling */
 	enum nm_standing standing;
+	unsigned nr_threads; /* of it that the roster knows */
 };
 
 /* A managed thread, as the next stages see it. */

@@ -2,7 +2,7 @@
 /*
  * Thread id → 32-bit value. A two-level array rather than a hash table: thread ids are small dense
  * integers (at most 2^22, PID_MAX_LIMIT in proc(5)), so a lookup is two loads, and nobody can choose
- * ids that collide. A leaf of 1024 ids costs 4 KiB and is kept until the map is freed.
+ * ids that collide. A leaf of 1024 ids costs 4 KiB and goes with the last of them.
  */
 #ifndef NUMA_MIGRD_TIDMAP_H
 #define NUMA_MIGRD_TIDMAP_H
@@ -35,7 +35,7 @@ static inline uint32_t nm_tidmap_get(const struct nm_tidmap *map, uint32_t tid)
 /* Sets tid's value (not NM_TIDMAP_NONE). Returns 0, -ERANGE (tid too large) or -ENOMEM. */
 int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value);
 
-/* Forgets tid; unknown ids are fine. */
+/* Forgets tid, and a leaf that holds no other; unknown ids are fine. */
 void nm_tidmap_remove(struct nm_tidmap *map, uint32_t tid);
 
 #endif

@@ -13,6 +13,7 @@ struct attempt {
 	struct nm_ledger_entry terms; /* of the new lease */
 	hwloc_bitmap_t before;	      /* the mask it had */
 	int directory;
+	bool written; /* in the ledger: the mask may be set from now on */
 };
 
 static void attempt_clear(struct nm_actuator *actuator, struct attempt *attempt)
@@ -41,11 +42,12 @@ static bool is_ordinary(const struct nm_proc_stat *stat)
 /* The mask must be the one we know of: our last target, or the original. */
 static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *attempt)
 {
-	const struct nm_lease *lease = nm_lease_find(actuator, attempt->step->tid);
-	if (lease && nm_lease_active(lease))
-		return nm_mask_is_ours(actuator->platform, attempt->before, lease->terms.target,
-				       lease->terms.cgroup);
-	return hwloc_bitmap_isequal(attempt->before, attempt->step->original);
+	const struct nm_step *step = attempt->step;
+	const struct nm_lease *lease = nm_lease_active_of(actuator, step->tid, step->start_ticks);
+	if (lease)
+		return nm_mask_judge(actuator->platform, attempt->directory, &lease->terms,
+				     attempt->before) == NM_MASK_OURS;
+	return hwloc_bitmap_isequal(attempt->before, step->original);
 }
 
 static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision,
@@ -57,6 +59,7 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 		.pid = step->pid,
 		.start_ticks = step->start_ticks,
 		.given_ticks = nm_proc_ticks_now(actuator->platform),
+		.start_stack = stat->start_stack,
 		.decision = decision,
 		.session = stat->session,
 		.unrestricted = step->unrestricted,
@@ -66,12 +69,17 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 	int r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &terms.cgroup);
 	if (r == -ENODATA)
 		terms.cgroup = strdup("");
-	if (!terms.cgroup || !terms.original || !terms.target) {
+	if (!terms.cgroup || !terms.original || !terms.target)
+		r = r < 0 && r != -ENODATA ? r : -ENOMEM;
+	else if (!terms.given_ticks) /* then heirs could not be told from older threads */
+		r = -ENODATA;
+	else
+		r = 0;
+	if (r < 0)
 		nm_ledger_entry_clear(&terms);
-		return r < 0 && r != -ENODATA ? r : -ENOMEM;
-	}
-	attempt->terms = terms;
-	return 0;
+	else
+		attempt->terms = terms;
+	return r;
 }
 
 /* Everything that can be checked and allocated before the act. */
@@ -90,7 +98,7 @@ static int prepare(struct nm_actuator *actuator, struct attempt *attempt, uint64
 		return refuse(attempt, -EPERM, "scheduling policy");
 
 	attempt->before = hwloc_bitmap_alloc();
-	if (!attempt->before)
+	if (!attempt->before || nm_lease_reserve_tid(actuator, step->tid) < 0)
 		return refuse(attempt, -ENOMEM, "memory");
 	int r = actuator->platform->ops->affinity_get(actuator->platform, (pid_t)step->tid,
 						      attempt->before);
@@ -103,27 +111,15 @@ static int prepare(struct nm_actuator *actuator, struct attempt *attempt, uint64
 }
 
 /* Records who holds the narrowed mask from now on. */
-static void take_lease(struct nm_actuator *actuator, struct attempt *attempt, uint64_t now_ns)
+static struct nm_lease *take_lease(struct nm_actuator *actuator, struct attempt *attempt,
+				   uint64_t now_ns)
 {
 	const struct nm_step *step = attempt->step;
 	struct nm_lease *lease = nm_lease_put(actuator, &attempt->terms);
 	lease->pin = step->pin;
-	lease->node = step->node_to;
 	lease->renewed_ns = now_ns;
 	lease->nudge_end_ns = now_ns + NM_NUDGE_NS;
-}
-
-/*
- * The act failed after it was written down. A lease it was to replace still stands, so the ledger
- * goes back to its terms; otherwise the line is cancelled.
- */
-static void cancel_line(struct nm_actuator *actuator, const struct nm_step *step)
-{
-	const struct nm_lease *lease = nm_lease_find(actuator, step->tid);
-	if (lease && nm_lease_active(lease))
-		(void)nm_ledger_give(actuator->ledger, &lease->terms);
-	else
-		(void)nm_ledger_return(actuator->ledger, step->tid, step->start_ticks);
+	return lease;
 }
 
 static int perform(struct nm_actuator *actuator, struct attempt *attempt)
@@ -133,31 +129,67 @@ static int perform(struct nm_actuator *actuator, struct attempt *attempt)
 	if (r < 0)
 		return refuse(attempt, r, "ledger");
 
+	attempt->written = true;
 	attempt->receipt->tried = true;
 	r = nm_mask_set(actuator->platform, attempt->directory, step->tid, step->start_ticks,
 			step->target);
-	if (r < 0) {
-		if (r == -ESTALE)
-			(void)nm_mask_set(actuator->platform, attempt->directory, step->tid,
-					  step->start_ticks, attempt->before);
-		cancel_line(actuator, step);
+	if (r < 0)
 		return refuse(attempt, r, "sched_setaffinity");
-	}
 	attempt->receipt->applied = true;
 	return 0;
 }
 
-/* Takes an applied step back, since its partner failed. */
-static void undo(struct nm_actuator *actuator, struct attempt *attempt)
+/* ---- taking back what stands in part ---- */
+
+/* Sets the mask of before, unless it is not as we set it: then it is somebody else's, or was never
+ * set. */
+static int put_back(struct nm_actuator *actuator, struct attempt *attempt)
 {
 	const struct nm_step *step = attempt->step;
-	int r = nm_mask_set(actuator->platform, attempt->directory, step->tid, step->start_ticks,
-			    attempt->before);
-	attempt->receipt->applied = false;
-	attempt->receipt->undone = r == 0;
-	if (r == 0 || r == -ESRCH)
-		cancel_line(actuator, step);
+	struct nm_platform *platform = actuator->platform;
+	struct nm_proc_stat stat;
+	nm_autobitmap current = hwloc_bitmap_alloc();
+	if (!current)
+		return -ENOMEM;
+	int r = nm_proc_read_stat(platform, attempt->directory, &stat);
+	if (r == 0)
+		r = platform->ops->affinity_get(platform, (pid_t)step->tid, current);
+	if (r == 0 && nm_mask_judge(platform, attempt->directory, &attempt->terms, current) !=
+			      NM_MASK_FOREIGN)
+		r = nm_mask_set(platform, attempt->directory, step->tid, step->start_ticks,
+				attempt->before);
+	return r == -ESRCH || r == -ESTALE ? 0 : r;
 }
+
+/* The line stands for nothing, unless an earlier lease of the thread goes on: its return ends both.
+ */
+static void cancel_line(struct nm_actuator *actuator, const struct attempt *attempt)
+{
+	const struct nm_ledger_entry *terms = &attempt->terms;
+	if (!nm_lease_active_of(actuator, terms->tid, terms->start_ticks))
+		(void)nm_ledger_return(actuator->ledger, terms->tid, terms->start_ticks,
+				       nm_proc_ticks_now(actuator->platform));
+}
+
+static void undo(struct nm_actuator *actuator, struct attempt *attempt, uint64_t now_ns)
+{
+	struct nm_receipt_step *receipt = attempt->receipt;
+	if (!attempt->written)
+		return;
+	int r = put_back(actuator, attempt);
+	receipt->undone = receipt->applied && r == 0;
+	receipt->applied = false;
+	if (r == 0) {
+		cancel_line(actuator, attempt);
+		return;
+	}
+	/* What could not be undone stays ours to return: as a nudge whose time is over. */
+	struct nm_lease *lease = take_lease(actuator, attempt, now_ns);
+	lease->pin = NM_STEP_NUDGE;
+	lease->nudge_end_ns = now_ns;
+}
+
+/* ---- decisions ---- */
 
 static void run_decision(struct nm_actuator *actuator, const struct nm_decision *decision,
 			 uint64_t now_ns, struct nm_receipt *receipt)
@@ -176,14 +208,10 @@ static void run_decision(struct nm_actuator *actuator, const struct nm_decision 
 
 	receipt->applied = r == 0;
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
-		bool failed_undo = false;
-		if (r < 0 && receipt->steps[i].applied) {
-			undo(actuator, &attempts[i]);
-			failed_undo = !receipt->steps[i].undone;
-		}
-		/* What could not be undone stays ours to return. */
-		if (r == 0 || (failed_undo && attempts[i].terms.tid))
-			take_lease(actuator, &attempts[i], now_ns);
+		if (r == 0)
+			(void)take_lease(actuator, &attempts[i], now_ns);
+		else
+			undo(actuator, &attempts[i], now_ns);
 		attempt_clear(actuator, &attempts[i]);
 	}
 }

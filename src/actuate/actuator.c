@@ -5,6 +5,26 @@
 
 #include "mask.h"
 
+/*
+ * What an earlier run could not return (nm_restore() leaves only that) is ours again: no member, so
+ * it is tried again in each round.
+ */
+static int take_over(struct nm_actuator *actuator, const char *boot_id)
+{
+	struct nm_ledger_contents contents;
+	int r = nm_ledger_read(actuator->runtime_directory, boot_id, &contents);
+	if (r < 0)
+		return r;
+	r = nm_lease_reserve(actuator, contents.count);
+	for (size_t i = 0; r == 0 && i < contents.count; i++) {
+		r = nm_lease_reserve_tid(actuator, contents.entries[i].tid);
+		if (r == 0)
+			(void)nm_lease_put(actuator, &contents.entries[i]);
+	}
+	nm_ledger_contents_clear(&contents);
+	return r;
+}
+
 int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topology,
 		    int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
 		    void *context, struct nm_actuator **ret)
@@ -23,6 +43,8 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 		return r;
 	if (runtime_directory >= 0) {
 		r = nm_ledger_open(runtime_directory, boot_id, &actuator->ledger);
+		if (r == 0)
+			r = take_over(actuator, boot_id);
 		if (r < 0)
 			return r;
 	}
@@ -34,8 +56,9 @@ void nm_actuator_free(struct nm_actuator *actuator)
 {
 	if (!actuator)
 		return;
-	/* A ledger without a live entry has nothing to tell the next start. */
-	if (actuator->ledger && nm_actuator_leases(actuator) == 0)
+	/* A ledger without a live entry has nothing to tell the next start; heirs still to be found
+	 * need it. */
+	if (actuator->ledger && nm_actuator_leases(actuator) == 0 && !actuator->missed_heirs)
 		(void)nm_ledger_remove(actuator->runtime_directory);
 	nm_ledger_free(actuator->ledger);
 	for (size_t i = 0; i < actuator->count; i++)
@@ -47,10 +70,8 @@ void nm_actuator_free(struct nm_actuator *actuator)
 
 void nm_actuator_retarget(struct nm_actuator *actuator, const struct nm_topology *topology)
 {
+	/* Node indices may have changed: leases stay, by their masks. */
 	actuator->topology = topology;
-	/* Node indices may have changed: leases stay, by their masks; nudges end at their time. */
-	for (size_t i = 0; i < actuator->count; i++)
-		actuator->leases[i].node = -1;
 }
 
 /* ---- looking after leases ---- */
@@ -62,11 +83,32 @@ static int compare_tid(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static bool is_member(const struct nm_tend_input *input, uint32_t tid)
+/* A member under the same number may be another thread by now. */
+static bool is_member(const struct nm_tend_input *input, const struct nm_ledger_entry *terms)
 {
 	_Static_assert(offsetof(struct nm_member, tid) == 0, "bsearch compares the first field");
-	return bsearch(&tid, input->members, input->nr_members, sizeof(*input->members),
-		       compare_tid);
+	const struct nm_member *member =
+		input->nr_members ? bsearch(&terms->tid, input->members, input->nr_members,
+					    sizeof(*input->members), compare_tid)
+				  : NULL;
+	return member && member->start_ticks == terms->start_ticks;
+}
+
+#define EVIDENCE_SAMPLES 10
+
+/* Clearly more of the thread's memory is on another node by now: running on is no reason to hold it
+ * here. */
+static bool speaks_against(const struct nm_actuator *actuator, const struct nm_lease *lease,
+			   const struct nm_figures *figures)
+{
+	int held = nm_topology_node_of_cpu(actuator->topology,
+					   hwloc_bitmap_first(lease->terms.target));
+	if (held < 0 || !figures->accesses || figures->access_samples < EVIDENCE_SAMPLES)
+		return false;
+	for (unsigned node = 0; node < actuator->topology->nr_nodes; node++)
+		if (figures->accesses[node] > 2 * figures->accesses[held])
+			return true;
+	return false;
 }
 
 static void renew(struct nm_actuator *actuator, const struct nm_tend_input *input)
@@ -76,60 +118,80 @@ static void renew(struct nm_actuator *actuator, const struct nm_tend_input *inpu
 		if (figures->run_samples == 0 && figures->access_new == 0)
 			continue;
 		struct nm_lease *lease = nm_lease_find(actuator, figures->tid);
-		if (lease && nm_lease_active(lease))
+		if (lease && nm_lease_active(lease) && !speaks_against(actuator, lease, figures))
 			lease->renewed_ns = input->now_ns;
 	}
 }
 
-/* Has somebody else changed the mask since? Threads that ended are seen to by the give-back. */
-static bool changed_by_others(struct nm_actuator *actuator, const struct nm_lease *lease)
+/* Is the mask still in force? What became of it otherwise is seen to by the give-back. */
+static bool carries_target(struct nm_actuator *actuator, const struct nm_lease *lease)
 {
-	nm_autobitmap current = hwloc_bitmap_alloc();
+	const struct nm_ledger_entry *terms = &lease->terms;
 	struct nm_platform *platform = actuator->platform;
-	if (!current || platform->ops->affinity_get(platform, (pid_t)lease->terms.tid, current) < 0)
+	nm_autobitmap current = hwloc_bitmap_alloc();
+	if (!current || platform->ops->affinity_get(platform, (pid_t)terms->tid, current) < 0)
 		return false;
-	return !nm_mask_is_ours(platform, current, lease->terms.target, lease->terms.cgroup);
+	if (hwloc_bitmap_isequal(current, terms->target))
+		return true;
+	int directory = nm_mask_open(platform, terms->pid, terms->tid, terms->start_ticks, NULL);
+	if (directory < 0)
+		return false;
+	enum nm_mask_state state = nm_mask_judge(platform, directory, terms, current);
+	platform->ops->close(platform, directory);
+	return state == NM_MASK_OURS;
+}
+
+static bool is_quiet(const struct nm_lease *lease, const struct nm_tend_input *input)
+{
+	return input->now_ns > lease->renewed_ns &&
+	       input->now_ns - lease->renewed_ns > input->expiry_ns;
 }
 
 static void tend_lease(struct nm_actuator *actuator, struct nm_lease *lease,
 		       const struct nm_tend_input *input)
 {
-	bool quiet = input->now_ns - lease->renewed_ns > input->expiry_ns;
-
-	if (quiet || changed_by_others(actuator, lease))
-		(void)nm_lease_give_back(actuator, lease, NM_LEASE_EXPIRED, input->now_ns);
-	else if (!is_member(input, lease->terms.tid))
-		(void)nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED, input->now_ns);
+	if (is_quiet(lease, input))
+		(void)nm_lease_give_back(actuator, lease, NM_LEASE_EXPIRED);
+	else if (!is_member(input, &lease->terms) || !carries_target(actuator, lease))
+		(void)nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED);
 }
 
-/* Drops leases that ended long enough ago, and rewrites the ledger when most of its lines are dead.
- */
-static void forget_past(struct nm_actuator *actuator, uint64_t now_ns)
+/* Drops leases that ended long enough ago. */
+static void forget_past(struct nm_actuator *actuator)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < actuator->count; i++) {
 		struct nm_lease *lease = &actuator->leases[i];
-		if (!nm_lease_active(lease) && now_ns - lease->past_ns > NM_LEASE_MEMORY_NS) {
-			nm_tidmap_remove(actuator->by_tid, lease->terms.tid);
+		uint32_t tid = lease->terms.tid;
+		bool newest = nm_tidmap_get(actuator->by_tid, tid) == i;
+		if (!nm_lease_active(lease) &&
+		    actuator->round - lease->ended_round >= NM_LEASE_MEMORY_ROUNDS) {
+			if (newest)
+				nm_tidmap_remove(actuator->by_tid, tid);
 			nm_ledger_entry_clear(&lease->terms);
 			continue;
 		}
-		actuator->leases[kept] = *lease;
-		(void)nm_tidmap_set(actuator->by_tid, lease->terms.tid, (uint32_t)kept);
-		kept++;
+		if (newest) /* its place in the map exists: this cannot fail */
+			(void)nm_tidmap_set(actuator->by_tid, tid, (uint32_t)kept);
+		actuator->leases[kept++] = *lease;
 	}
 	actuator->count = kept;
 }
 
-static size_t active_terms(const struct nm_actuator *actuator, const struct nm_ledger_entry **ret)
+/* The leases of a process (0: of all), also past ones; ret: room for actuator->count. */
+static size_t collect_terms(const struct nm_actuator *actuator, uint32_t pid,
+			    const struct nm_ledger_entry **ret)
 {
-	size_t active = 0;
-	for (size_t i = 0; i < actuator->count; i++)
-		if (nm_lease_active(&actuator->leases[i]))
-			ret[active++] = &actuator->leases[i].terms;
-	return active;
+	size_t count = 0;
+	for (size_t i = 0; i < actuator->count; i++) {
+		const struct nm_lease *lease = &actuator->leases[i];
+		if (!lease->heir && (!pid || lease->terms.pid == pid))
+			ret[count++] = &lease->terms;
+	}
+	return count;
 }
 
+/* Rewrites the ledger when most of its lines are dead. */
 static void compact_ledger(struct nm_actuator *actuator)
 {
 	if (!actuator->ledger ||
@@ -139,7 +201,7 @@ static void compact_ledger(struct nm_actuator *actuator)
 	if (!entries)
 		return;
 	/* A refusal leaves the longer file, which says the same. */
-	(void)nm_ledger_compact(actuator->ledger, entries, active_terms(actuator, entries));
+	(void)nm_ledger_compact(actuator->ledger, entries, collect_terms(actuator, 0, entries));
 	free(entries);
 }
 
@@ -149,36 +211,54 @@ bool nm_actuator_holds(void *context, uint32_t tid)
 	return lease && nm_lease_active(lease);
 }
 
+/* ---- heirs that no record told of ---- */
+
 void nm_actuator_records_lost(struct nm_actuator *actuator)
 {
 	actuator->missed_heirs = true;
 }
 
+/* Returns how many refused; a search that failed counts as one. */
+static unsigned find_heirs(struct nm_actuator *actuator, uint32_t pid)
+{
+	const struct nm_ledger_entry **entries = calloc(actuator->count + 1, sizeof(*entries));
+	uint64_t born_since = actuator->missed_heirs ? 0 : actuator->told_ticks;
+	int r = -ENOMEM;
+	if (entries)
+		r = nm_lease_return_heirs(actuator, entries, collect_terms(actuator, pid, entries),
+					  born_since);
+	free(entries);
+	if (r != 0)
+		actuator->missed_heirs = true;
+	return r < 0 ? 1 : (unsigned)r;
+}
+
 static void find_missed_heirs(struct nm_actuator *actuator)
 {
-	if (!actuator->missed_heirs)
+	if (actuator->missed_heirs && find_heirs(actuator, 0) == 0)
+		actuator->missed_heirs = false;
+}
+
+/* All that was born before the last round has been told of by the records drained since. */
+static void note_told(struct nm_actuator *actuator)
+{
+	if (actuator->missed_heirs || actuator->count == 0)
 		return;
-	actuator->missed_heirs = false;
-	const struct nm_ledger_entry **entries = calloc(actuator->count + 1, sizeof(*entries));
-	size_t count = 0;
-	if (!entries)
-		return;
-	for (size_t i = 0; i < actuator->count; i++)
-		if (!actuator->leases[i].heir)
-			entries[count++] = &actuator->leases[i].terms;
-	nm_lease_return_heirs(actuator, entries, count);
-	free(entries);
+	actuator->told_ticks = actuator->tended_ticks;
+	actuator->tended_ticks = nm_proc_ticks_now(actuator->platform);
 }
 
 void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_tend_input *input)
 {
+	actuator->round++;
 	renew(actuator, input);
 	find_missed_heirs(actuator);
 	for (size_t i = 0; i < actuator->count; i++)
 		if (nm_lease_active(&actuator->leases[i]))
 			tend_lease(actuator, &actuator->leases[i], input);
-	forget_past(actuator, input->now_ns);
+	forget_past(actuator);
 	compact_ledger(actuator);
+	note_told(actuator);
 }
 
 /* ---- nudges ---- */
@@ -202,9 +282,9 @@ void nm_actuator_poll_nudges(struct nm_actuator *actuator, uint64_t now_ns)
 		if (!nm_lease_active(lease) || lease->pin != NM_STEP_NUDGE)
 			continue;
 		if (seen_on_node(actuator, lease))
-			(void)nm_lease_give_back(actuator, lease, NM_LEASE_WIDENED, now_ns);
+			(void)nm_lease_give_back(actuator, lease, NM_LEASE_WIDENED);
 		else if (now_ns >= lease->nudge_end_ns)
-			(void)nm_lease_give_back(actuator, lease, NM_LEASE_UNSEEN, now_ns);
+			(void)nm_lease_give_back(actuator, lease, NM_LEASE_UNSEEN);
 	}
 }
 
@@ -227,43 +307,35 @@ size_t nm_actuator_leases(const struct nm_actuator *actuator)
 
 /* ---- giving back ---- */
 
-unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid, uint64_t now_ns)
+unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid)
 {
 	struct nm_lease *lease = nm_lease_find(actuator, tid);
 	if (!lease || !nm_lease_active(lease))
 		return 0;
-	return nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED, now_ns) < 0;
+	return nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED) < 0;
 }
 
 /* pid 0: every process. Heirs are looked for afterwards: until then more may be born. */
-static unsigned return_leases(struct nm_actuator *actuator, uint32_t pid, uint64_t now_ns)
+static unsigned return_leases(struct nm_actuator *actuator, uint32_t pid)
 {
-	const struct nm_ledger_entry **entries = calloc(actuator->count + 1, sizeof(*entries));
-	size_t count = 0;
 	unsigned failed = 0;
-
 	for (size_t i = 0; i < actuator->count; i++) {
 		struct nm_lease *lease = &actuator->leases[i];
-		if (lease->heir || (pid && lease->terms.pid != pid))
-			continue;
-		if (nm_lease_active(lease))
-			failed +=
-				nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED, now_ns) < 0;
-		if (entries)
-			entries[count++] = &lease->terms;
+		if (nm_lease_active(lease) && (!pid || lease->terms.pid == pid))
+			failed += nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED) < 0;
 	}
-	if (entries)
-		nm_lease_return_heirs(actuator, entries, count);
-	free(entries);
+	return failed + find_heirs(actuator, pid);
+}
+
+unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
+{
+	return return_leases(actuator, pid);
+}
+
+unsigned nm_actuator_return_all(struct nm_actuator *actuator)
+{
+	unsigned failed = return_leases(actuator, 0);
+	if (failed == 0)
+		actuator->missed_heirs = false;
 	return failed;
-}
-
-unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid, uint64_t now_ns)
-{
-	return return_leases(actuator, pid, now_ns);
-}
-
-unsigned nm_actuator_return_all(struct nm_actuator *actuator, uint64_t now_ns)
-{
-	return return_leases(actuator, 0, now_ns);
 }

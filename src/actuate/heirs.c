@@ -4,8 +4,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mask.h"
+
+#define MOST_ANCESTORS 64
+#define GRACE_S 2
+
+/* A thread that may be an heir. */
+struct candidate {
+	uint32_t pid, tid;
+	int directory;
+	struct nm_proc_stat stat;
+};
 
 static bool thread_lives(struct nm_platform *platform, const struct nm_ledger_entry *terms)
 {
@@ -16,50 +27,189 @@ static bool thread_lives(struct nm_platform *platform, const struct nm_ledger_en
 	return true;
 }
 
-static bool same_cgroup(struct nm_platform *platform, uint32_t pid, const char *cgroup)
+bool nm_heirs_born_under(const struct nm_ledger_entry *terms, uint64_t start_ticks)
 {
-	nm_autofree char *own = NULL;
+	uint64_t grace_ticks = GRACE_S * (uint64_t)sysconf(_SC_CLK_TCK);
+	if (start_ticks < terms->given_ticks)
+		return false;
+	return !terms->ended_ticks || terms->ended_ticks > UINT64_MAX - grace_ticks ||
+	       start_ticks <= terms->ended_ticks + grace_ticks;
+}
+
+/* The leader has the same start after an exec by another thread, but a new program. */
+static bool took_over(struct nm_platform *platform, const struct nm_ledger_entry *terms,
+		      const struct candidate *candidate)
+{
+	if (candidate->tid != candidate->pid || terms->tid == terms->pid || terms->ended_ticks)
+		return false;
+	if (terms->start_stack && candidate->stat.start_stack)
+		return terms->start_stack != candidate->stat.start_stack;
+	return !thread_lives(platform, terms);
+}
+
+/* ---- descent ---- */
+
+/* The leased process itself, not a later one under its number: it is older than its threads. */
+static bool is_leased_process(const struct nm_ledger_entry *terms, uint32_t pid,
+			      const struct nm_proc_stat *stat)
+{
+	return pid == terms->pid && stat->start_ticks <= terms->start_ticks;
+}
+
+/* ret_cgroup: NULL where it is not told. */
+static int read_process(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret,
+			struct nm_proc_status *ret_status, char **ret_cgroup)
+{
 	int directory = nm_proc_open_thread(platform, 0, pid);
 	if (directory < 0)
-		return false;
-	int r = nm_proc_read_cgroup(platform, directory, &own);
+		return directory;
+	int r = nm_proc_read_stat(platform, directory, ret);
+	if (r == 0)
+		r = nm_proc_read_status(platform, directory, ret_status);
+	if (r == 0)
+		(void)nm_proc_read_cgroup(platform, directory, ret_cgroup);
 	platform->ops->close(platform, directory);
-	/* The root group holds unrelated processes: it says nothing about descent. */
-	return r == 0 && cgroup[0] && strcmp(cgroup, "/") != 0 && strcmp(own, cgroup) == 0;
+	return r;
 }
 
-bool nm_heirs_inherited(struct nm_platform *platform, const struct nm_ledger_entry *terms,
-			uint32_t pid, uint32_t tid, const struct nm_proc_stat *stat,
-			hwloc_const_bitmap_t current)
+/* The root group holds unrelated processes: it says nothing about descent. */
+static bool is_kin(const struct nm_ledger_entry *terms, const struct nm_proc_stat *stat,
+		   const char *cgroup)
 {
-	bool born_after = stat->start_ticks >= terms->given_ticks;
-
-	if (tid == terms->tid && stat->start_ticks == terms->start_ticks)
-		return false;
-	if (!nm_mask_is_ours(platform, current, terms->target, terms->cgroup))
-		return false;
-	if (pid == terms->pid)
-		return born_after || (tid == pid && !thread_lives(platform, terms));
-	if (!born_after)
-		return false;
-	if (nm_proc_descends(platform, pid, terms->pid))
+	if (stat->session && stat->session == terms->session)
 		return true;
-	/*
-	 * Session and cgroup speak only for orphans: beside a living parent they would also name a
-	 * neighbour that its owner pinned to the same CPUs.
-	 */
-	if (stat->ppid > 1 && thread_lives(platform, terms))
-		return false;
-	return stat->session == terms->session || same_cgroup(platform, pid, terms->cgroup);
+	return cgroup && cgroup[0] && strcmp(cgroup, "/") != 0 &&
+	       strcmp(cgroup, terms->cgroup) == 0;
 }
 
-struct scan {
-	struct nm_platform *platform;
-	const struct nm_ledger_entry *const *entries;
-	size_t count;
-	nm_heir_fn each;
-	void *context;
-	hwloc_bitmap_t current;
+/*
+ * Did the older process `parent` adopt this child, rather than bear it? Inits adopt; so does
+ * whoever is not of the child's session, unless the child has left for one of its own.
+ */
+static bool adopted_by(const struct nm_proc_stat *parent, const struct nm_proc_status *status,
+		       uint32_t child_pid, const struct nm_proc_stat *child)
+{
+	if (status->ns_pid == 1 || strcmp(parent->comm, "systemd") == 0)
+		return true;
+	return child->session != child_pid && child->session != parent->session;
+}
+
+static bool descends(struct nm_platform *platform, const struct nm_ledger_entry *terms,
+		     uint32_t pid)
+{
+	struct nm_proc_stat child = {0};
+	uint32_t child_pid = 0;
+	bool kin = false;
+
+	for (int step = 0; step < MOST_ANCESTORS; step++) {
+		nm_autofree char *cgroup = NULL;
+		struct nm_proc_stat stat;
+		struct nm_proc_status status;
+		/* An ancestor that ends while we climb leaves an orphan. */
+		if (read_process(platform, pid, &stat, &status, &cgroup) != 0)
+			return kin;
+		if (is_leased_process(terms, pid, &stat))
+			return true;
+		if (!nm_heirs_born_under(terms, stat.start_ticks))
+			return kin && adopted_by(&stat, &status, child_pid, &child);
+		kin = kin || is_kin(terms, &stat, cgroup);
+		child = stat;
+		child_pid = pid;
+		pid = stat.ppid;
+		if (pid <= 1)
+			return kin;
+	}
+	return false;
+}
+
+static bool of_leased_process(struct nm_platform *platform, const struct nm_ledger_entry *terms,
+			      const struct candidate *candidate)
+{
+	struct nm_proc_stat leader;
+	if (candidate->pid != terms->pid)
+		return false;
+	if (candidate->tid == candidate->pid)
+		return is_leased_process(terms, candidate->pid, &candidate->stat);
+	int directory = nm_proc_open_thread(platform, 0, candidate->pid);
+	if (directory < 0)
+		return false;
+	int r = nm_proc_read_stat(platform, directory, &leader);
+	platform->ops->close(platform, directory);
+	return r == 0 && is_leased_process(terms, candidate->pid, &leader);
+}
+
+static bool inherited(const struct nm_heirs_search *search, const struct nm_ledger_entry *terms,
+		      const struct candidate *candidate, hwloc_const_bitmap_t current)
+{
+	struct nm_platform *platform = search->platform;
+	const struct nm_proc_stat *stat = &candidate->stat;
+	if (candidate->tid == terms->tid && stat->start_ticks == terms->start_ticks)
+		return false;
+	if (nm_mask_judge(platform, candidate->directory, terms, current) != NM_MASK_OURS)
+		return false;
+	bool born = stat->start_ticks >= search->born_since &&
+		    nm_heirs_born_under(terms, stat->start_ticks);
+	if (of_leased_process(platform, terms, candidate))
+		return born || took_over(platform, terms, candidate);
+	return born && descends(platform, terms, candidate->pid);
+}
+
+/* ---- the search ---- */
+
+/* Is the mask one of those we gave? Asked before anything else of a thread is read. */
+static bool carries_target(const struct nm_heirs_search *search, hwloc_const_bitmap_t current)
+{
+	for (size_t i = 0; i < search->count; i++)
+		if (hwloc_bitmap_isincluded(current, search->entries[i]->target))
+			return true;
+	return false;
+}
+
+static const struct nm_ledger_entry *newest_ancestor(const struct nm_heirs_search *search,
+						     const struct candidate *candidate,
+						     hwloc_const_bitmap_t current, bool ended)
+{
+	for (size_t i = search->count; i-- > 0;)
+		if ((search->entries[i]->ended_ticks != 0) == ended &&
+		    inherited(search, search->entries[i], candidate, current))
+			return search->entries[i];
+	return NULL;
+}
+
+/* Where several had the same target, one that stands is likelier, and then the newest. */
+static const struct nm_ledger_entry *ancestor_of(const struct nm_heirs_search *search,
+						 const struct candidate *candidate,
+						 hwloc_const_bitmap_t current)
+{
+	const struct nm_ledger_entry *standing = newest_ancestor(search, candidate, current, false);
+	return standing ? standing : newest_ancestor(search, candidate, current, true);
+}
+
+int nm_heirs_look_at(const struct nm_heirs_search *search, uint32_t pid, uint32_t tid)
+{
+	struct nm_platform *platform = search->platform;
+	nm_autobitmap current = hwloc_bitmap_alloc();
+	if (!current || platform->ops->affinity_get(platform, (pid_t)tid, current) < 0 ||
+	    !carries_target(search, current))
+		return 0;
+
+	struct candidate candidate = {
+		.pid = pid, .tid = tid, .directory = nm_proc_open_thread(platform, pid, tid)};
+	if (candidate.directory < 0)
+		return 0;
+	const struct nm_ledger_entry *terms = NULL;
+	if (nm_proc_read_stat(platform, candidate.directory, &candidate.stat) == 0 &&
+	    !(candidate.stat.flags & NM_PROC_KTHREAD))
+		terms = ancestor_of(search, &candidate, current);
+	platform->ops->close(platform, candidate.directory);
+	if (!terms)
+		return 0;
+	search->each(search->context, terms, pid, tid, candidate.stat.start_ticks);
+	return 1;
+}
+
+struct walk {
+	const struct nm_heirs_search *search;
 	uint32_t pid;
 	int found;
 };
@@ -70,73 +220,34 @@ static bool parse_id(const char *name, uint32_t *ret)
 	return sscanf(name, "%" SCNu32 "%c", ret, &end) == 1;
 }
 
-/* Is the mask one of those we gave? Asked before anything else of a thread is read. */
-static bool carries_target(const struct scan *scan)
+static int visit_thread(void *context, const char *name)
 {
-	for (size_t i = 0; i < scan->count; i++)
-		if (hwloc_bitmap_isincluded(scan->current, scan->entries[i]->target))
-			return true;
-	return false;
-}
-
-static int scan_thread(void *context, const char *name)
-{
-	struct scan *scan = context;
-	struct nm_platform *platform = scan->platform;
+	struct walk *walk = context;
 	uint32_t tid;
-	if (!parse_id(name, &tid) ||
-	    platform->ops->affinity_get(platform, (pid_t)tid, scan->current) < 0 ||
-	    !carries_target(scan))
-		return 0;
-
-	struct nm_proc_stat stat;
-	int directory = nm_proc_open_thread(platform, scan->pid, tid);
-	if (directory < 0)
-		return 0;
-	int r = nm_proc_read_stat(platform, directory, &stat);
-	platform->ops->close(platform, directory);
-	if (r < 0 || (stat.flags & NM_PROC_KTHREAD))
-		return 0;
-
-	for (size_t i = 0; i < scan->count; i++) {
-		if (!nm_heirs_inherited(platform, scan->entries[i], scan->pid, tid, &stat,
-					scan->current))
-			continue;
-		scan->found++;
-		scan->each(scan->context, scan->entries[i], scan->pid, tid, stat.start_ticks);
-		break;
-	}
+	if (parse_id(name, &tid))
+		walk->found += nm_heirs_look_at(walk->search, walk->pid, tid);
 	return 0;
 }
 
-static int scan_process(void *context, const char *name)
+static int visit_process(void *context, const char *name)
 {
-	struct scan *scan = context;
+	struct walk *walk = context;
+	struct nm_platform *platform = walk->search->platform;
 	char path[64];
-	if (!parse_id(name, &scan->pid))
+	if (!parse_id(name, &walk->pid))
 		return 0;
-	snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", scan->pid);
+	snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", walk->pid);
 	/* A process that ended while we walk is no error. */
-	(void)scan->platform->ops->list_directory(scan->platform, NM_ROOT, path, scan_thread, scan);
+	(void)platform->ops->list_directory(platform, NM_ROOT, path, visit_thread, walk);
 	return 0;
 }
 
-int nm_heirs_scan(struct nm_platform *platform, const struct nm_ledger_entry *const *entries,
-		  size_t count, nm_heir_fn each, void *context)
+int nm_heirs_scan(const struct nm_heirs_search *search)
 {
-	if (count == 0)
+	if (search->count == 0)
 		return 0;
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	if (!current)
-		return -ENOMEM;
-	struct scan scan = {
-		.platform = platform,
-		.entries = entries,
-		.count = count,
-		.each = each,
-		.context = context,
-		.current = current,
-	};
-	int r = platform->ops->list_directory(platform, NM_ROOT, "proc", scan_process, &scan);
-	return r < 0 ? r : scan.found;
+	struct walk walk = {.search = search};
+	struct nm_platform *platform = search->platform;
+	int r = platform->ops->list_directory(platform, NM_ROOT, "proc", visit_process, &walk);
+	return r < 0 ? r : walk.found;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding the threads and processes that inherited a narrowed mask, by a walk of /proc: only on
- * stop, release, and after a crash, when side-band records may be missing.
+ * Who inherited a narrowed mask. FORK records tell it exactly; this is for when they may be
+ * missing: after a crash, after records were lost, and for what was born since they were last read.
+ * Two threads with the same mask look alike, so kinship is asked for as well: an owner who pinned a
+ * neighbour to the same CPUs keeps his mask.
  */
 #ifndef NM_ACTUATE_HEIRS_H
 #define NM_ACTUATE_HEIRS_H
@@ -11,23 +13,35 @@
 #include "numa-migrd/proc.h"
 
 /*
- * Was this thread's mask inherited from `terms`? Its mask must equal the target, and it must be
- *  - another thread of the leased process, born after the lease was given; or
- *  - the leader of that process after an exec by the leased thread, which took the leader's number;
- * or
- *  - of a process born after the lease that descends from the leased one, or, as an orphan (its
- * parent or the leased thread is gone), is of the same session or cgroup.
+ * Born while the target could be inherited: the mask is copied some time before a large process's
+ * child has its start, and an heir's own children may come until its mask was returned too. So two
+ * seconds after the lease's end count as well.
  */
-bool nm_heirs_inherited(struct nm_platform *platform, const struct nm_ledger_entry *terms,
-			uint32_t pid, uint32_t tid, const struct nm_proc_stat *stat,
-			hwloc_const_bitmap_t current);
+bool nm_heirs_born_under(const struct nm_ledger_entry *terms, uint64_t start_ticks);
 
 typedef void (*nm_heir_fn)(void *context, const struct nm_ledger_entry *terms, uint32_t pid,
 			   uint32_t tid, uint64_t start_ticks);
 
-/* Calls `each` for every heir of any of the entries that lives now. Returns their number, or
- * -errno. */
-int nm_heirs_scan(struct nm_platform *platform, const struct nm_ledger_entry *const *entries,
-		  size_t count, nm_heir_fn each, void *context);
+struct nm_heirs_search {
+	struct nm_platform *platform;
+	const struct nm_ledger_entry *const *entries; /* also ended ones: their heirs may live */
+	size_t count;
+	uint64_t born_since; /* only of threads born then or later (ticks); 0: of all */
+	nm_heir_fn each;     /* called for every heir, with the terms it inherited */
+	void *context;
+};
+
+/*
+ * Looks at one thread: 1 an heir of one of the entries, 0 not, or gone. Its mask must be the
+ * target, and it must be
+ *  - another thread of the leased process, born under the lease; or
+ *  - the leader of that process, taken over in an exec by the leased thread; or
+ *  - of a process born under the lease that descends from the leased one, or from an orphan
+ * (whoever adopts those is its parent) of the same session or cgroup, also born under the lease.
+ */
+int nm_heirs_look_at(const struct nm_heirs_search *search, uint32_t pid, uint32_t tid);
+
+/* Looks at every thread of the machine. Returns the number of heirs, or -errno. */
+int nm_heirs_scan(const struct nm_heirs_search *search);
 
 #endif

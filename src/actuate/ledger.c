@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEADER "numa-migrd-ledger 1 "
+#include "ledger_file.h"
+
 #define NEW_NAME NM_LEDGER_NAME ".new"
 #define LIMIT_BYTES (64U << 20) /* a ledger is kilobytes; a larger file is not one of ours */
 
@@ -70,28 +71,25 @@ static int append(int fd, const char *line, size_t length)
 	return r;
 }
 
-/* Only a regular file of our own may be the ledger: no link, nobody else's, not written by others.
- */
-static int check_file(int fd)
+static int check_file(int directory, int fd)
 {
-	struct stat st;
-	if (fstat(fd, &st) < 0)
+	struct stat file;
+	struct stat parent;
+	if (fstat(fd, &file) < 0 || fstat(directory, &parent) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || (st.st_mode & 022))
+	if (!S_ISREG(file.st_mode) || (file.st_mode & 022) || file.st_nlink > 1)
 		return -EPERM;
-	if (st.st_uid != geteuid() && geteuid() != 0)
+	if (file.st_uid != geteuid() && (geteuid() != 0 || file.st_uid != parent.st_uid))
 		return -EPERM;
-	if (st.st_size > (off_t)LIMIT_BYTES)
-		return -EFBIG;
-	return 0;
+	return file.st_size > (off_t)LIMIT_BYTES ? -EFBIG : 0;
 }
 
-static int open_file(int directory, const char *name, int flags)
+int nm_ledger_open_file(int directory, const char *name, int flags)
 {
 	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return errno == ELOOP ? -EPERM : -errno;
-	int r = check_file(fd);
+	int r = check_file(directory, fd);
 	if (r < 0) {
 		close(fd);
 		return r;
@@ -102,12 +100,49 @@ static int open_file(int directory, const char *name, int flags)
 static int write_header(int fd, const char *boot_id)
 {
 	nm_autofree char *line = NULL;
-	int length = asprintf(&line, HEADER "%s\n", boot_id);
+	int length = asprintf(&line, NM_LEDGER_HEADER "%s\n", boot_id);
 	if (length < 0) {
 		line = NULL;
 		return -ENOMEM;
 	}
 	return append(fd, line, (size_t)length);
+}
+
+/* Is there a whole first line, and does it name this boot? -EBADMSG: it is no ledger's. */
+static int is_current(int fd, const char *boot_id)
+{
+	char line[256];
+	ssize_t length = pread(fd, line, sizeof(line) - 1, 0);
+	if (length < 0)
+		return -errno;
+	line[length] = '\0';
+	char *end = strchr(line, '\n');
+	if (!end) /* torn: nothing was ever given under it */
+		return (size_t)length < sizeof(line) - 1 ? 0 : -EBADMSG;
+	*end = '\0';
+	if (strncmp(line, NM_LEDGER_HEADER, strlen(NM_LEDGER_HEADER)) != 0)
+		return -EBADMSG;
+	return strcmp(line + strlen(NM_LEDGER_HEADER), boot_id) == 0;
+}
+
+/* A line that a death tore must not swallow the next one. */
+static int end_torn_line(int fd)
+{
+	char last;
+	off_t size = lseek(fd, 0, SEEK_END);
+	if (size < 0 || pread(fd, &last, 1, size - 1) != 1)
+		return size < 0 ? -errno : -EIO;
+	return last == '\n' ? 0 : append(fd, "\n", 1);
+}
+
+static int begin(int fd, const char *boot_id)
+{
+	int r = is_current(fd, boot_id);
+	if (r > 0)
+		return end_torn_line(fd);
+	if (r == 0 && ftruncate(fd, 0) < 0)
+		r = -errno;
+	return r < 0 ? r : write_header(fd, boot_id);
 }
 
 int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret)
@@ -120,14 +155,12 @@ int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret)
 	ledger->boot_id = strdup(boot_id);
 	if (!ledger->boot_id)
 		return -ENOMEM;
-	ledger->fd = open_file(directory, NM_LEDGER_NAME, O_RDWR | O_CREAT | O_APPEND);
+	ledger->fd = nm_ledger_open_file(directory, NM_LEDGER_NAME, O_RDWR | O_CREAT | O_APPEND);
 	if (ledger->fd < 0)
 		return ledger->fd;
-	if (lseek(ledger->fd, 0, SEEK_END) == 0) {
-		int r = write_header(ledger->fd, boot_id);
-		if (r < 0)
-			return r;
-	}
+	int r = begin(ledger->fd, boot_id);
+	if (r < 0)
+		return r;
 	*ret = NM_TAKE(ledger);
 	return 0;
 }
@@ -169,32 +202,7 @@ static char *encode(const char *text)
 	return out;
 }
 
-static char *decode(const char *text)
-{
-	if (*text++ != '=')
-		return NULL;
-	char *out = malloc(strlen(text) + 1);
-	if (!out)
-		return NULL;
-	char *to = out;
-	while (*text) {
-		unsigned byte;
-		if (*text != '%') {
-			*to++ = *text++;
-			continue;
-		}
-		if (strlen(text) < 3 || sscanf(text + 1, "%2x", &byte) != 1 || !byte) {
-			free(out);
-			return NULL;
-		}
-		*to++ = (char)byte;
-		text += 3;
-	}
-	*to = '\0';
-	return out;
-}
-
-/* "give TID PID START GIVEN DECISION SESSION UNRESTRICTED ORIGINAL TARGET =CGROUP ." */
+/* "give TID PID START GIVEN STACK DECISION SESSION UNRESTRICTED ORIGINAL TARGET =CGROUP ." */
 static int format_entry(const struct nm_ledger_entry *entry, char **ret)
 {
 	nm_autofree char *original = NULL;
@@ -205,49 +213,59 @@ static int format_entry(const struct nm_ledger_entry *entry, char **ret)
 		return -ENOMEM;
 	int length = asprintf(ret,
 			      "give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			      " %" PRIu32 " %d %s %s %s .\n",
+			      " %" PRIu64 " %" PRIu32 " %d %s %s %s .\n",
 			      entry->tid, entry->pid, entry->start_ticks, entry->given_ticks,
-			      entry->decision, entry->session, entry->unrestricted, original,
-			      target, cgroup);
+			      entry->start_stack, entry->decision, entry->session,
+			      entry->unrestricted, original, target, cgroup);
 	return length < 0 ? -ENOMEM : length;
+}
+
+static int write_give(int fd, const struct nm_ledger_entry *entry)
+{
+	nm_autofree char *line = NULL;
+	int length = format_entry(entry, &line);
+	return length < 0 ? length : append(fd, line, (size_t)length);
+}
+
+static int write_return(int fd, uint32_t tid, uint64_t start_ticks, uint64_t ended_ticks)
+{
+	char line[80];
+	int length = snprintf(line, sizeof(line), "return %" PRIu32 " %" PRIu64 " %" PRIu64 " .\n",
+			      tid, start_ticks, ended_ticks);
+	return append(fd, line, (size_t)length);
 }
 
 int nm_ledger_give(struct nm_ledger *ledger, const struct nm_ledger_entry *entry)
 {
-	char *line;
-	int length = format_entry(entry, &line);
-	if (length < 0)
-		return length;
-	int r = append(ledger->fd, line, (size_t)length);
-	free(line);
-	if (r == 0)
-		ledger->lines++;
+	int r = write_give(ledger->fd, entry);
+	ledger->lines += r == 0;
 	return r;
 }
 
-int nm_ledger_return(struct nm_ledger *ledger, uint32_t tid, uint64_t start_ticks)
+int nm_ledger_return(struct nm_ledger *ledger, uint32_t tid, uint64_t start_ticks,
+		     uint64_t ended_ticks)
 {
-	char line[64];
-	int length = snprintf(line, sizeof(line), "return %" PRIu32 " %" PRIu64 " .\n", tid,
-			      start_ticks);
-	int r = append(ledger->fd, line, (size_t)length);
-	if (r == 0)
-		ledger->lines++;
+	int r = write_return(ledger->fd, tid, start_ticks, ended_ticks);
+	ledger->lines += r == 0;
 	return r;
 }
 
+/* A return ends all of a thread's earlier lines: so those that ended come first. */
 static int write_entries(int fd, const char *boot_id, const struct nm_ledger_entry *const *entries,
 			 size_t count)
 {
 	int r = write_header(fd, boot_id);
-	for (size_t i = 0; r >= 0 && i < count; i++) {
-		char *line;
-		r = format_entry(entries[i], &line);
-		if (r < 0)
-			break;
-		r = append(fd, line, (size_t)r);
-		free(line);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct nm_ledger_entry *entry = entries[i];
+		if (!entry->ended_ticks)
+			continue;
+		r = write_give(fd, entry);
+		if (r == 0)
+			r = write_return(fd, entry->tid, entry->start_ticks, entry->ended_ticks);
 	}
+	for (size_t i = 0; r == 0 && i < count; i++)
+		if (!entries[i]->ended_ticks)
+			r = write_give(fd, entries[i]);
 	return r;
 }
 
@@ -256,11 +274,12 @@ int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *co
 {
 	if (unlinkat(ledger->directory, NEW_NAME, 0) < 0 && errno != ENOENT)
 		return -errno;
-	int fd = open_file(ledger->directory, NEW_NAME, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
+	int fd = nm_ledger_open_file(ledger->directory, NEW_NAME,
+				     O_RDWR | O_CREAT | O_EXCL | O_APPEND);
 	if (fd < 0)
 		return fd;
 	int r = write_entries(fd, ledger->boot_id, entries, count);
-	if (r >= 0 && renameat(ledger->directory, NEW_NAME, ledger->directory, NM_LEDGER_NAME) < 0)
+	if (r == 0 && renameat(ledger->directory, NEW_NAME, ledger->directory, NM_LEDGER_NAME) < 0)
 		r = -errno;
 	if (r < 0) {
 		close(fd);
@@ -271,169 +290,6 @@ int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *co
 	ledger->fd = fd;
 	ledger->lines = count;
 	return 0;
-}
-
-/* ---- reading ---- */
-
-void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
-{
-	for (size_t i = 0; i < contents->count; i++)
-		nm_ledger_entry_clear(&contents->entries[i]);
-	free(contents->entries);
-	*contents = (struct nm_ledger_contents){0};
-}
-
-static hwloc_bitmap_t parse_mask(const char *text)
-{
-	hwloc_bitmap_t mask = hwloc_bitmap_alloc();
-	if (mask && (hwloc_bitmap_list_sscanf(mask, text) < 0 || hwloc_bitmap_iszero(mask))) {
-		hwloc_bitmap_free(mask);
-		return NULL;
-	}
-	return mask;
-}
-
-static int parse_give(const char *line, struct nm_ledger_entry *ret)
-{
-	struct nm_ledger_entry entry = {0};
-	int unrestricted = 0;
-	nm_autofree char *original = NULL;
-	nm_autofree char *target = NULL;
-	nm_autofree char *cgroup = NULL;
-	char end;
-
-	int parsed = sscanf(line,
-			    "give %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64
-			    " %" SCNu32 " %d %ms %ms %ms %c",
-			    &entry.tid, &entry.pid, &entry.start_ticks, &entry.given_ticks,
-			    &entry.decision, &entry.session, &unrestricted, &original, &target,
-			    &cgroup, &end);
-	if (parsed != 11 || end != '.' || !entry.tid || !entry.pid)
-		return -EINVAL;
-	entry.unrestricted = unrestricted;
-	entry.original = parse_mask(original);
-	entry.target = parse_mask(target);
-	entry.cgroup = decode(cgroup);
-	if (!entry.original || !entry.target || !entry.cgroup) {
-		nm_ledger_entry_clear(&entry);
-		return -EINVAL;
-	}
-	*ret = entry;
-	return 0;
-}
-
-static void drop_entry(struct nm_ledger_contents *contents, uint32_t tid, uint64_t start_ticks)
-{
-	for (size_t i = 0; i < contents->count; i++) {
-		struct nm_ledger_entry *entry = &contents->entries[i];
-		if (entry->tid != tid || entry->start_ticks != start_ticks)
-			continue;
-		nm_ledger_entry_clear(entry);
-		contents->count--;
-		memmove(entry, entry + 1, (contents->count - i) * sizeof(*entry));
-		return;
-	}
-}
-
-static int parse_line(const char *line, struct nm_ledger_contents *contents, size_t *capacity)
-{
-	uint32_t tid;
-	uint64_t start_ticks;
-	char end;
-	if (sscanf(line, "return %" SCNu32 " %" SCNu64 " %c", &tid, &start_ticks, &end) == 3 &&
-	    end == '.') {
-		drop_entry(contents, tid, start_ticks);
-		return 0;
-	}
-
-	struct nm_ledger_entry entry;
-	int r = parse_give(line, &entry);
-	if (r < 0)
-		return r;
-	drop_entry(contents, entry.tid, entry.start_ticks);
-	r = nm_reserve((void **)&contents->entries, capacity, contents->count,
-		       sizeof(*contents->entries));
-	if (r < 0) {
-		nm_ledger_entry_clear(&entry);
-		return r;
-	}
-	contents->entries[contents->count++] = entry;
-	return 0;
-}
-
-static int parse_ledger(char *text, const char *boot_id, struct nm_ledger_contents *ret)
-{
-	struct nm_ledger_contents contents = {0};
-	size_t capacity = 0;
-	bool header = true;
-
-	for (char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
-		*end = '\0';
-		if (header) {
-			header = false;
-			if (strncmp(text, HEADER, strlen(HEADER)) != 0)
-				return -EBADMSG;
-			if (strcmp(text + strlen(HEADER), boot_id) != 0)
-				return 0;
-			continue;
-		}
-		int r = parse_line(text, &contents, &capacity);
-		if (r == -ENOMEM) {
-			nm_ledger_contents_clear(&contents);
-			return r;
-		}
-		contents.bad_lines += r < 0;
-	}
-	*ret = contents;
-	return 0;
-}
-
-static int read_file(int fd, char **ret)
-{
-	struct stat st;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	size_t size = (size_t)st.st_size;
-	nm_autofree char *text = malloc(size + 1);
-	if (!text)
-		return -ENOMEM;
-
-	size_t length = 0;
-	while (length < size) {
-		ssize_t got = pread(fd, text + length, size - length, (off_t)length);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		length += (size_t)got;
-	}
-	text[length] = '\0';
-	*ret = NM_TAKE(text);
-	return 0;
-}
-
-int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents *ret)
-{
-	int fd = open_file(directory, NM_LEDGER_NAME, O_RDONLY);
-	if (fd == -ENOENT) {
-		*ret = (struct nm_ledger_contents){0};
-		return 0;
-	}
-	if (fd < 0)
-		return fd;
-	nm_autofree char *text = NULL;
-	int r = read_file(fd, &text);
-	close(fd);
-	if (r < 0 || !text)
-		return r;
-
-	struct nm_ledger_contents contents = {0};
-	r = parse_ledger(text, boot_id, &contents);
-	if (r == 0)
-		*ret = contents;
-	return r;
 }
 
 int nm_ledger_remove(int directory)

@@ -15,17 +15,21 @@
 int nm_mask_open(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint64_t start_ticks,
 		 struct nm_proc_stat *stat);
 
-/*
- * Is `current` the mask that we set: `target`, or what a cpuset left of it? cgroup: where the
- * thread was.
- */
-bool nm_mask_is_ours(struct nm_platform *platform, hwloc_const_bitmap_t current,
-		     hwloc_const_bitmap_t target, const char *cgroup);
+enum nm_mask_state {
+	NM_MASK_OURS,  /* the target, or what the cpuset leaves of it */
+	NM_MASK_RESET, /* all of its cpuset, which changed under the lease: the kernel's doing.
+			* Newer kernels still remember our mask then, and would bring it back */
+	NM_MASK_FOREIGN,
+};
+
+/* Whose mask is `current`, seen on the thread behind `directory` that carries these terms? */
+enum nm_mask_state nm_mask_judge(struct nm_platform *platform, int directory,
+				 const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current);
 
 /*
  * Sets the mask of the thread behind `directory`, and looks again: -ESRCH when it died meanwhile (a
  * new owner of its number that was hit gets its own mask back), -ESTALE when the kernel shows
- * another mask.
+ * another mask. On any error the mask may have been set nevertheless.
  */
 int nm_mask_set(struct nm_platform *platform, int directory, uint32_t tid, uint64_t start_ticks,
 		hwloc_const_bitmap_t mask);

@@ -2,6 +2,7 @@
 #include "numa-migrd/tidmap.h"
 
 #define LEAF_SIZE (1U << NM_TIDMAP_LEAF_BITS)
+#define USED LEAF_SIZE /* behind the ids: how many of them are set */
 
 int nm_tidmap_new(struct nm_tidmap **ret)
 {
@@ -29,10 +30,12 @@ int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value)
 	if (leaf >= NM_TIDMAP_LEAVES)
 		return -ERANGE;
 	if (!map->leaves[leaf])
-		map->leaves[leaf] = calloc(LEAF_SIZE, sizeof(*map->leaves[leaf]));
+		map->leaves[leaf] = calloc(LEAF_SIZE + 1, sizeof(*map->leaves[leaf]));
 	if (!map->leaves[leaf])
 		return -ENOMEM;
-	map->leaves[leaf][tid & (LEAF_SIZE - 1)] = value + 1;
+	uint32_t *slot = &map->leaves[leaf][tid & (LEAF_SIZE - 1)];
+	map->leaves[leaf][USED] += *slot == 0;
+	*slot = value + 1;
 	return 0;
 }
 
@@ -40,6 +43,15 @@ void nm_tidmap_remove(struct nm_tidmap *map, uint32_t tid)
 {
 	uint32_t leaf = tid >> NM_TIDMAP_LEAF_BITS;
 
-	if (leaf < NM_TIDMAP_LEAVES && map->leaves[leaf])
-		map->leaves[leaf][tid & (LEAF_SIZE - 1)] = 0;
+	if (leaf >= NM_TIDMAP_LEAVES || !map->leaves[leaf])
+		return;
+	uint32_t *slot = &map->leaves[leaf][tid & (LEAF_SIZE - 1)];
+	map->leaves[leaf][USED] -= *slot != 0;
+	*slot = 0;
+	/* Numbers go round: without this, a long-lived map would hold a leaf for each thousand
+	 * there ever were. */
+	if (map->leaves[leaf][USED] == 0) {
+		free(map->leaves[leaf]);
+		map->leaves[leaf] = NULL;
+	}
 }

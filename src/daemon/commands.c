@@ -41,9 +41,7 @@ int nm_command_release(void *context, uint32_t pid)
 	int r = nm_roster_release(daemon->pipeline.roster, pid);
 	if (r < 0)
 		return r;
-	struct nm_platform *platform = daemon->pipeline.platform;
-	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid,
-						     platform->ops->now_ns(platform));
+	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid);
 	nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
 		  "released process %" PRIu32 " as asked: it is left alone as long as it lives",
 		  pid);
@@ -141,8 +139,7 @@ static int rebuild(struct nm_daemon *daemon)
 /* What was lent under rules that no longer hold. */
 static void return_leases(struct nm_daemon *daemon)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
-	(void)nm_actuator_return_all(daemon->pipeline.actuator, platform->ops->now_ns(platform));
+	(void)nm_actuator_return_all(daemon->pipeline.actuator);
 }
 
 static void apply_config(struct nm_daemon *daemon, struct nm_config *config)

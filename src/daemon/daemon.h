@@ -69,6 +69,7 @@ struct nm_daemon {
 	struct nm_task_event *events; /* side-band records of one drain, put in order of time */
 	size_t nr_events, events_capacity;
 	struct nm_ring_counts counts; /* as of the last tick */
+	uint64_t lost_seen;	      /* records, as of the last drain */
 	uint64_t losses_told_ns;
 	bool held_back;	     /* periods are above the configured ones, and it was told */
 	uint64_t own_cpu_ns; /* as of the last tick */

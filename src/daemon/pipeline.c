@@ -74,6 +74,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;
 	daemon->counts = (struct nm_ring_counts){0};
+	daemon->lost_seen = 0;
 	if (pipeline->topology->nr_nodes < 2)
 		return;
 	int r = nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
@@ -118,11 +119,9 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 void nm_pipeline_close(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	uint64_t now_ns =
-		pipeline->platform ? pipeline->platform->ops->now_ns(pipeline->platform) : 0;
 	if (pipeline->actuator) {
 		nm_drain(daemon);
-		(void)nm_actuator_return_all(pipeline->actuator, now_ns);
+		(void)nm_actuator_return_all(pipeline->actuator);
 	}
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;

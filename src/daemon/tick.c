@@ -46,12 +46,21 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 		qsort(daemon->events, daemon->nr_events, sizeof(*daemon->events), compare_events);
 	for (size_t i = 0; i < daemon->nr_events; i++) {
 		const struct nm_task_event *event = &daemon->events[i];
-		nm_actuator_task_event(pipeline->actuator, event, now_ns);
+		nm_actuator_task_event(pipeline->actuator, event);
 		nm_roster_task_event(pipeline->roster, event, now_ns);
 		if (event->kind == NM_TASK_EXIT)
 			nm_metrics_forget(pipeline->metrics, event->tid);
 	}
 	daemon->nr_events = 0;
+}
+
+/* Forks may be among what was lost: heirs of leases are then looked for by other means. */
+static void look_for_losses(struct nm_daemon *daemon)
+{
+	uint64_t lost = nm_source_status(daemon->pipeline.source)->counts.lost;
+	if (lost != daemon->lost_seen)
+		nm_actuator_records_lost(daemon->pipeline.actuator);
+	daemon->lost_seen = lost;
 }
 
 uint64_t nm_own_cpu_ns(void)
@@ -71,6 +80,7 @@ void nm_drain(struct nm_daemon *daemon)
 	struct nm_sample_sink sink = {
 		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
 	(void)nm_source_drain(pipeline->source, &sink);
+	look_for_losses(daemon);
 	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
 	daemon->drain_ns += nm_own_cpu_ns() - before_ns;
 }
@@ -132,11 +142,10 @@ static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verd
 	}
 }
 
-static void withdraw(struct nm_daemon *daemon, const struct nm_verdict *verdict, uint64_t now_ns)
+static void withdraw(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++)
-		(void)nm_actuator_return_thread(daemon->pipeline.actuator, verdict->threads[i].tid,
-						now_ns);
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator, verdict->threads[i].tid);
 }
 
 static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -155,7 +164,7 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	case NM_VERDICT_WITHDRAWN:
 		daemon->tally.withdrawn++;
 		bar_threads(daemon, verdict);
-		withdraw(daemon, verdict, snapshot->time_ns);
+		withdraw(daemon, verdict);
 		return 0;
 	case NM_VERDICT_ROLLED_BACK:
 		daemon->tally.rolled_back++;
@@ -195,7 +204,7 @@ static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	for (size_t i = 0; i < count; i++) {
 		uint32_t tid = snapshot->threads[threads[i]].tid;
 		nm_roster_bar(daemon->pipeline.roster, tid, until);
-		(void)nm_actuator_return_thread(daemon->pipeline.actuator, tid, snapshot->time_ns);
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator, tid);
 	}
 	if (count > 0)
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
@@ -276,12 +285,16 @@ static void tell_periods(struct nm_daemon *daemon, double cost_share)
 	if (held_back == daemon->held_back)
 		return;
 	daemon->held_back = held_back;
-	if (held_back)
+	bool by_cost = cost_share * 100 > daemon->config->sampling.overhead_percent;
+	if (held_back && by_cost)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
 			  "sampling is held back: it cost %.2f %% of one CPU in the last interval, "
 			  "and "
 			  "sampling.overhead_percent allows %.2f %%",
 			  cost_share * 100, daemon->config->sampling.overhead_percent);
+	else if (held_back)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+			  "sampling is held back: records were lost");
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
 			  "sampling is at its full rate again");
@@ -289,11 +302,9 @@ static void tell_periods(struct nm_daemon *daemon, double cost_share)
 
 #define TELL_LOSSES_NS (300 * NM_NSEC_PER_SEC)
 
-/* Forks may be among what was lost: heirs of leases are looked for. Told every five minutes at
- * most. */
+/* Told every five minutes at most. */
 static void note_losses(struct nm_daemon *daemon, uint64_t lost)
 {
-	nm_actuator_records_lost(daemon->pipeline.actuator);
 	if (daemon->losses_told_ns &&
 	    daemon->last_tick_ns - daemon->losses_told_ns < TELL_LOSSES_NS)
 		return;

@@ -19,15 +19,16 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 		length = sizeof(stat.comm) - 1;
 	memcpy(stat.comm, open + 1, length);
 
-	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 39 processor, 41 policy. */
+	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 28 startstack, 39 processor,
+	 * 41 policy. */
 	int parsed = sscanf(close + 1,
 			    " %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32
 			    " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64
-			    " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d"
-			    " %*u %u",
+			    " %*u %*d %*u %*u %*u %" SCNu64
+			    " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d %*u %u",
 			    &stat.state, &stat.ppid, &stat.session, &stat.flags, &stat.start_ticks,
-			    &stat.processor, &stat.policy);
-	if (parsed != 7)
+			    &stat.start_stack, &stat.processor, &stat.policy);
+	if (parsed != 8)
 		return -EINVAL;
 	*ret = stat;
 	return 0;
@@ -47,6 +48,17 @@ static const char *status_value(const char *text, const char *name)
 	return NULL;
 }
 
+/* NSpid tells the number in each namespace, the innermost last. */
+static uint32_t innermost_pid(const char *text)
+{
+	const char *numbers = status_value(text, "NSpid");
+	uint32_t pid = 0;
+	int length;
+	while (numbers && sscanf(numbers, "%*[ \t]%" SCNu32 "%n", &pid, &length) == 1)
+		numbers += length;
+	return pid;
+}
+
 int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 {
 	struct nm_proc_status status = {0};
@@ -61,6 +73,7 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 	uint64_t rss_kb;
 	if (rss && sscanf(rss, "%" SCNu64, &rss_kb) == 1)
 		status.rss_bytes = rss_kb * 1024;
+	status.ns_pid = innermost_pid(text);
 	*ret = status;
 	return 0;
 }
@@ -168,32 +181,17 @@ int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, h
 	}
 }
 
-bool nm_proc_descends(struct nm_platform *platform, uint32_t pid, uint32_t ancestor)
-{
-	for (int step = 0; step < 64 && pid > 1; step++) {
-		if (pid == ancestor)
-			return true;
-		int directory = nm_proc_open_thread(platform, 0, pid);
-		if (directory < 0)
-			return false;
-		struct nm_proc_stat stat;
-		int r = nm_proc_read_stat(platform, directory, &stat);
-		platform->ops->close(platform, directory);
-		if (r < 0)
-			return false;
-		pid = stat.ppid;
-	}
-	return false;
-}
-
 uint64_t nm_proc_ticks_now(struct nm_platform *platform)
 {
 	char text[128];
-	double uptime_s = 0;
+	uint64_t seconds;
+	uint64_t hundredths;
+	uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+	/* In whole numbers: rounding must not put the clock before a start it has passed. */
 	if (platform->ops->read_file(platform, NM_ROOT, "proc/uptime", text, sizeof(text)) <= 0 ||
-	    sscanf(text, "%lf", &uptime_s) != 1)
+	    sscanf(text, "%" SCNu64 ".%2" SCNu64, &seconds, &hundredths) != 2)
 		return 0;
-	return (uint64_t)(uptime_s * (double)sysconf(_SC_CLK_TCK));
+	return seconds * per_second + hundredths * per_second / 100;
 }
 
 int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsigned nr_cpus)
@@ -206,7 +204,8 @@ int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsign
 				    "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
 				    " %" SCNu64 " %" SCNu64 " %" SCNu64,
 				    &cpu, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
-		if (parsed >= 5 && cpu < nr_cpus) {
+		bool numbered = strncmp(line, "cpu ", 4) != 0; /* not the sum over all */
+		if (numbered && parsed >= 5 && cpu < nr_cpus) {
 			found = true;
 			uint64_t total = 0;
 			for (size_t i = 0; i < NM_ARRAY_SIZE(v); i++)

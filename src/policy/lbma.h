@@ -22,6 +22,7 @@ struct nm_lbma_rules {
 struct nm_lbma_partner {
 	hwloc_const_bitmap_t allowed;
 	uint32_t thread, uid;
+	int preferred; /* node index; -1: none */
 };
 
 struct nm_lbma_scan {

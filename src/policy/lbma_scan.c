@@ -67,6 +67,7 @@ static void fill_partner(struct nm_lbma_scan *scan, size_t position)
 		.allowed = thread->allowed,
 		.thread = index,
 		.uid = snapshot->processes[thread->process].uid,
+		.preferred = thread->preferred,
 	};
 	for (int node = 0; node < (int)nr_nodes; node++) {
 		size_t at = (size_t)node * scan->nr_partners + position;
@@ -180,6 +181,17 @@ static int add_singles(struct view *view)
 	return 0;
 }
 
+/*
+ * Both prefer the node where one of them is: who of them is local would turn on whose accesses were
+ * sampled more often, which page faults cannot tell, and turn back with the next samples.
+ */
+static bool is_mere_exchange(const struct view *view, const struct nm_lbma_partner *partner)
+{
+	int wanted = view->thread->preferred;
+	return view->scan->rules.gated && wanted >= 0 && wanted == partner->preferred &&
+	       (wanted == view->node || wanted == view->thread->home_node);
+}
+
 /* Interchanges with the home threads of one CPU γ' that θ may run on. */
 static int add_swaps_with(struct view *view, int cpu)
 {
@@ -194,6 +206,8 @@ static int add_swaps_with(struct view *view, int cpu)
 		uint8_t wish = scan->wish[row + i];
 		const struct nm_lbma_partner *partner = &scan->partners[i];
 		if (wish & NM_WISH_NEVER)
+			continue;
+		if (is_mere_exchange(view, partner))
 			continue;
 		double tickets = view->preferred + (wish & NM_WISH_PREFERS ? scan->rules.q2 : 0);
 		if (!(tickets > 0) && !scan->rules.zero_wins)

@@ -75,7 +75,7 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	r = nm_proc_read_cgroup(roster->platform, directory, &cgroup);
 	if (r < 0 && r != -ENODATA)
 		return r;
-	if (process->checked_ns && process->start_ticks != stat->start_ticks)
+	if (process->start_ticks && process->start_ticks != stat->start_ticks)
 		return -ESRCH;
 
 	process->start_ticks = stat->start_ticks;
@@ -101,7 +101,10 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (r < 0)
 		return r;
 
-	process->started_ns = started_ns(roster, process->start_ticks, now_ns);
+	/* An exec since then starts it anew: a program sizes itself when it begins. */
+	uint64_t born_ns = started_ns(roster, process->start_ticks, now_ns);
+	if (process->started_ns < born_ns)
+		process->started_ns = born_ns;
 	process->checked_ns = now_ns;
 	process->standing = judge_process(roster, process, stat.flags);
 	process->named = nm_roster_matches(&roster->config->targets.include, process, true);

@@ -96,13 +96,14 @@ static void remove_thread(struct nm_roster *roster, struct nm_roster_thread *thr
 		roster->threads[index] = last;
 		(void)nm_tidmap_set(roster->thread_of, last->member.tid, index);
 	}
+	thread->process->nr_threads--;
 	free_thread(thread);
 	roster->counts.forgotten++;
 }
 
 static void remove_threads_of(struct nm_roster *roster, const struct nm_process *process)
 {
-	for (size_t i = roster->nr_threads; i-- > 0;)
+	for (size_t i = roster->nr_threads; process->nr_threads > 0 && i-- > 0;)
 		if (roster->threads[i]->process == process)
 			remove_thread(roster, roster->threads[i]);
 }
@@ -165,6 +166,7 @@ static int add_thread(struct nm_roster *roster, struct nm_process *process, uint
 		return r;
 	}
 	roster->threads[roster->nr_threads++] = thread;
+	process->nr_threads++;
 	roster->counts.adopted++;
 	return 0;
 }
@@ -188,12 +190,13 @@ static void on_fork(struct nm_roster *roster, const struct nm_task_event *event,
 
 /* A new program: its threads are new, and it is judged anew; a release holds for the process's
  * life. */
-static void on_exec(struct nm_roster *roster, const struct nm_task_event *event)
+static void on_exec(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)
 {
 	struct nm_process *process = find_process(roster, event->pid);
 	if (!process)
 		return;
 	remove_threads_of(roster, process);
+	process->started_ns = now_ns;
 	process->checked_ns = 0;
 	process->cpu_share = 0;
 	process->last_spawn_ns = 0;
@@ -225,7 +228,7 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 		on_fork(roster, event, now_ns);
 		break;
 	case NM_TASK_EXEC:
-		on_exec(roster, event);
+		on_exec(roster, event, now_ns);
 		break;
 	case NM_TASK_EXIT:
 		on_exit_event(roster, event);
@@ -287,18 +290,18 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 		   uint64_t now_ns)
 {
 	bool growing = process->standing == NM_STANDING_SMALL &&
-		       now_ns - process->started_ns < NM_ROSTER_CHECK_NS;
+		       nm_roster_age(now_ns, process->started_ns) < NM_ROSTER_CHECK_NS;
 	if (process->last_seen_ns != now_ns)
 		return false;
 	if (!process->checked_ns)
 		return enough_cpu_to_look(roster, process);
-	return growing || now_ns - process->checked_ns > NM_ROSTER_CHECK_NS;
+	return growing || nm_roster_age(now_ns, process->checked_ns) > NM_ROSTER_CHECK_NS;
 }
 
 /* Looks at a process when it is due, and drops it when it is gone. */
 static void tend_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
-	bool silent = now_ns - process->last_seen_ns > NM_ROSTER_FORGET_NS;
+	bool silent = nm_roster_age(now_ns, process->last_seen_ns) > NM_ROSTER_FORGET_NS;
 
 	if (silent) {
 		remove_process(roster, process);
@@ -306,12 +309,14 @@ static void tend_process(struct nm_roster *roster, struct nm_process *process, u
 	}
 	if (!is_due(roster, process, now_ns))
 		return;
-	if (nm_roster_check_process(roster, process, now_ns) < 0) {
+	/* What cannot be read now (no memory, no descriptor) stays as it is known. */
+	int r = nm_roster_check_process(roster, process, now_ns);
+	if (r == -ESRCH) {
 		roster->counts.vanished++;
 		remove_process(roster, process);
 		return;
 	}
-	if (process->standing != NM_STANDING_MANAGED)
+	if (r == 0 && process->standing != NM_STANDING_MANAGED)
 		remove_threads_of(roster, process);
 }
 
@@ -334,9 +339,9 @@ static int tend_processes(struct nm_roster *roster, const struct nm_figures *fig
 static void tend_thread(struct nm_roster *roster, struct nm_roster_thread *thread, uint64_t now_ns)
 {
 	thread->last_seen_ns = now_ns;
-	if (now_ns - thread->checked_ns <= NM_ROSTER_CHECK_NS)
+	if (nm_roster_age(now_ns, thread->checked_ns) <= NM_ROSTER_CHECK_NS)
 		return;
-	if (nm_roster_check_thread(roster, thread, now_ns) < 0) {
+	if (nm_roster_check_thread(roster, thread, now_ns) == -ESRCH) {
 		roster->counts.vanished++;
 		remove_thread(roster, thread);
 	}
@@ -372,7 +377,7 @@ static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 		struct nm_roster_thread *thread = roster->threads[i];
 		bool held = roster->leases.holds &&
 			    roster->leases.holds(roster->leases.context, thread->member.tid);
-		if (!held && now_ns - thread->last_seen_ns > NM_ROSTER_FORGET_NS)
+		if (!held && nm_roster_age(now_ns, thread->last_seen_ns) > NM_ROSTER_FORGET_NS)
 			remove_thread(roster, thread);
 	}
 }
@@ -460,10 +465,10 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 	struct nm_process *process = find_process(roster, pid);
 	if (!process)
 		return -ESRCH;
-	/* Never looked at so far: its start is not known yet. */
-	if (!process->checked_ns &&
-	    nm_roster_check_process(roster, process, process->last_seen_ns) < 0)
-		return -ESRCH;
+	/* Its start may not be known yet, or its number have gone to another one. */
+	int r = nm_roster_check_process(roster, process, process->last_seen_ns);
+	if (r < 0)
+		return r;
 	process->standing = NM_STANDING_RELEASED;
 	remove_threads_of(roster, process);
 	return nm_roster_remember(roster->memory, pid, process->start_ticks, NM_STANDING_RELEASED);

@@ -40,9 +40,15 @@ struct nm_roster {
 	struct nm_roster_counts counts;
 };
 
+/* How long ago it was; records are read between ticks, so they may be newer than a tick. */
+static inline uint64_t nm_roster_age(uint64_t now_ns, uint64_t since_ns)
+{
+	return now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
 /*
  * Reads what /proc says of a process and judges its standing. 0; -ESRCH: gone, or another one under
- * its number; -ENOMEM.
+ * its number; other -errno: cannot be told now.
  */
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns);
 

@@ -194,13 +194,14 @@ static void the_gate_weighs_what_the_partner_loses(void **state)
 {
 	(void)state;
 	pair(1, 1);
+	machine_touch(machine, 1, 2, 101);
 	machine->config.threads.gate_sigmas = 0;
 	assert_still();
 	assert_int_equal(proposals.stopped_by_gate, 2);
 	machine_touch(machine, 0, 1, 150);
 	propose();
 	assert_int_equal(proposals.count, 1);
-	assert_true(fabs(proposals.items[0].gain - 0.2) < 1e-12);
+	assert_true(fabs(proposals.items[0].gain - 50.0 / 351) < 1e-12);
 }
 
 static void without_tickets_only_the_paper_lets_win(void **state)
@@ -311,6 +312,19 @@ static void isolated_cpus_take_no_part(void **state)
 	hwloc_bitmap_clr(machine->topology->usable, 0);
 	hwloc_bitmap_clr(machine->topology->nodes[0].cpus, 0);
 	assert_still();
+}
+
+/* Who of two that prefer one node is there turns on whose faults were sampled more often. */
+static void two_that_prefer_one_node_do_not_change_places(void **state)
+{
+	(void)state;
+	pair(1, 1);
+	machine_touch(machine, 0, 1, 900);
+	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	assert_still();
+	machine->config.threads.gate = NM_GATE_PAPER;
+	propose();
+	assert_int_equal(proposals.count, 1);
 }
 
 /* Too little was seen of it to know what it would lose: the gate keeps it where it is. */
@@ -425,12 +439,13 @@ static void a_full_preferred_node_takes_no_more(void **state)
 static void a_refused_thread_is_no_partner_either(void **state)
 {
 	(void)state;
-	machine_thread(machine, 10, 2, 1);
+	size_t leaves = machine_thread(machine, 10, 2, 1);
+	machine_touch(machine, leaves, 0, 110);
 	machine_thread(machine, 10, 3, 1);
-	machine_thread(machine, 20, 0, 1);
-	machine_touch(machine, 2, 1, 60);
+	machine_thread(machine, 10, 4, 1);
+	size_t refused = machine_thread(machine, 20, 0, 1);
+	machine_touch(machine, refused, 1, 60);
 	fill_cpus(0, 7);
-	machine_touch(machine, 0, 0, 90);
 	machine->config.threads.gate_sigmas = 0;
 	propose();
 	assert_int_equal(proposals.count, 0);
@@ -498,6 +513,7 @@ int main(void)
 		TEST(users_are_not_swapped_with_each_other_unless_told),
 		TEST(what_may_not_move_is_neither_thread_nor_partner),
 		TEST(isolated_cpus_take_no_part),
+		TEST(two_that_prefer_one_node_do_not_change_places),
 		TEST(an_unknown_thread_is_a_partner_only_without_the_gate),
 		TEST(unknown_figures_move_nothing),
 		TEST(a_thread_without_home_stays_out),

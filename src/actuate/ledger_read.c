@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ledger_file.h"
+
+void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
+{
+	for (size_t i = 0; i < contents->count; i++)
+		nm_ledger_entry_clear(&contents->entries[i]);
+	free(contents->entries);
+	*contents = (struct nm_ledger_contents){0};
+}
+
+static hwloc_bitmap_t parse_mask(const char *text)
+{
+	hwloc_bitmap_t mask = hwloc_bitmap_alloc();
+	if (mask && (hwloc_bitmap_list_sscanf(mask, text) < 0 || hwloc_bitmap_iszero(mask))) {
+		hwloc_bitmap_free(mask);
+		return NULL;
+	}
+	return mask;
+}
+
+static char *decode(const char *text)
+{
+	if (*text++ != '=')
+		return NULL;
+	char *out = malloc(strlen(text) + 1);
+	if (!out)
+		return NULL;
+	char *to = out;
+	while (*text) {
+		unsigned byte;
+		if (*text != '%') {
+			*to++ = *text++;
+			continue;
+		}
+		if (strlen(text) < 3 || sscanf(text + 1, "%2x", &byte) != 1 || !byte) {
+			free(out);
+			return NULL;
+		}
+		*to++ = (char)byte;
+		text += 3;
+	}
+	*to = '\0';
+	return out;
+}
+
+static int parse_give(const char *line, struct nm_ledger_entry *ret)
+{
+	struct nm_ledger_entry entry = {0};
+	int unrestricted = 0;
+	nm_autofree char *original = NULL;
+	nm_autofree char *target = NULL;
+	nm_autofree char *cgroup = NULL;
+	char end;
+
+	int parsed = sscanf(line,
+			    "give %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64
+			    " %" SCNu64 " %" SCNu32 " %d %ms %ms %ms %c",
+			    &entry.tid, &entry.pid, &entry.start_ticks, &entry.given_ticks,
+			    &entry.start_stack, &entry.decision, &entry.session, &unrestricted,
+			    &original, &target, &cgroup, &end);
+	if (parsed != 12 || end != '.' || !entry.tid || !entry.pid)
+		return -EINVAL;
+	entry.unrestricted = unrestricted;
+	entry.original = parse_mask(original);
+	entry.target = parse_mask(target);
+	entry.cgroup = decode(cgroup);
+	if (!entry.original || !entry.target || !entry.cgroup) {
+		nm_ledger_entry_clear(&entry);
+		return -EINVAL;
+	}
+	*ret = entry;
+	return 0;
+}
+
+static void end_entries(struct nm_ledger_contents *contents, uint32_t tid, uint64_t start_ticks,
+			uint64_t ended_ticks)
+{
+	for (size_t i = 0; i < contents->count; i++) {
+		struct nm_ledger_entry *entry = &contents->entries[i];
+		if (entry->tid == tid && entry->start_ticks == start_ticks && !entry->ended_ticks)
+			entry->ended_ticks = ended_ticks ? ended_ticks : UINT64_MAX;
+	}
+}
+
+static int parse_line(const char *line, struct nm_ledger_contents *contents, size_t *capacity)
+{
+	uint32_t tid;
+	uint64_t start_ticks;
+	uint64_t ended_ticks;
+	char end;
+	if (sscanf(line, "return %" SCNu32 " %" SCNu64 " %" SCNu64 " %c", &tid, &start_ticks,
+		   &ended_ticks, &end) == 4 &&
+	    end == '.') {
+		end_entries(contents, tid, start_ticks, ended_ticks);
+		return 0;
+	}
+
+	struct nm_ledger_entry entry;
+	int r = parse_give(line, &entry);
+	if (r < 0)
+		return r;
+	r = nm_reserve((void **)&contents->entries, capacity, contents->count,
+		       sizeof(*contents->entries));
+	if (r < 0) {
+		nm_ledger_entry_clear(&entry);
+		return r;
+	}
+	contents->entries[contents->count++] = entry;
+	return 0;
+}
+
+/* 1: a ledger of this boot; 0: of another; -EBADMSG. */
+static int parse_header(const char *line, const char *boot_id)
+{
+	if (strncmp(line, NM_LEDGER_HEADER, strlen(NM_LEDGER_HEADER)) != 0)
+		return -EBADMSG;
+	return strcmp(line + strlen(NM_LEDGER_HEADER), boot_id) == 0;
+}
+
+static int parse_ledger(char *text, size_t length, const char *boot_id,
+			struct nm_ledger_contents *ret)
+{
+	size_t capacity = 0;
+	char *limit = text + length;
+	char *end = memchr(text, '\n', length);
+	if (!end)
+		return 0;
+	*end = '\0';
+	int r = parse_header(text, boot_id);
+
+	for (char *line = end + 1; r > 0; line = end + 1) {
+		end = memchr(line, '\n', (size_t)(limit - line));
+		if (!end)
+			break;
+		*end = '\0';
+		int parsed = parse_line(line, ret, &capacity);
+		if (parsed == -ENOMEM)
+			r = parsed;
+		ret->bad_lines += parsed < 0;
+	}
+	return r < 0 ? r : 0;
+}
+
+static ssize_t read_file(int fd, char **ret)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	size_t size = (size_t)st.st_size;
+	nm_autofree char *text = malloc(size + 1);
+	if (!text)
+		return -ENOMEM;
+
+	size_t length = 0;
+	while (length < size) {
+		ssize_t got = pread(fd, text + length, size - length, (off_t)length);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		length += (size_t)got;
+	}
+	*ret = NM_TAKE(text);
+	return (ssize_t)length;
+}
+
+int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents *ret)
+{
+	struct nm_ledger_contents contents = {0};
+	int fd = nm_ledger_open_file(directory, NM_LEDGER_NAME, O_RDONLY);
+	if (fd == -ENOENT) {
+		*ret = contents;
+		return 0;
+	}
+	if (fd < 0)
+		return fd;
+	nm_autofree char *text = NULL;
+	ssize_t length = read_file(fd, &text);
+	close(fd);
+	if (length < 0 || !text)
+		return (int)length;
+
+	int r = parse_ledger(text, (size_t)length, boot_id, &contents);
+	if (r < 0) {
+		nm_ledger_contents_clear(&contents);
+		return r;
+	}
+	*ret = contents;
+	return 0;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* An actuator on a made-up machine of four nodes with two CPUs each, and a runtime directory. */
+#ifndef NM_TEST_ACTUATE_FIXTURE_H
+#define NM_TEST_ACTUATE_FIXTURE_H
+
+#include "../support/machine.h"
+#include "fake_platform.h"
+#include "fixture.h"
+#include "numa-migrd/actuate.h"
+#include "numa-migrd/ledger.h"
+
+#define WORLD_BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
+#define WORLD_EXPIRY_NS (30 * NM_NSEC_PER_SEC)
+#define WORLD_EVENTS 256
+
+struct world {
+	struct fake *fake;
+	struct nm_topology *topology;
+	char root[128];
+	int directory;
+	struct nm_actuator *actuator;
+	struct nm_lease_event events[WORLD_EVENTS];
+	unsigned nr_events;
+	uint64_t next_id;
+	/* Who is a member, with the mask it had when it was adopted; all run unless `idle`. */
+	struct nm_member members[64];
+	size_t nr_members;
+	bool idle;
+};
+
+static inline void world_on_event(void *context, const struct nm_lease_event *event)
+{
+	struct world *world = context;
+	if (world->nr_events < WORLD_EVENTS)
+		world->events[world->nr_events++] = *event;
+}
+
+static inline void world_start(struct world *world)
+{
+	int r = nm_actuator_new(&world->fake->platform, world->topology, world->directory,
+				WORLD_BOOT, world_on_event, world, &world->actuator);
+	if (r < 0)
+		abort();
+}
+
+static inline struct world *world_new(void)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	world->fake = fake_new(8);
+	world->topology = machine_topology(4, 8);
+	fixture_make(world->root, sizeof(world->root));
+	world->directory = open(world->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	world->next_id = 1;
+	world_start(world);
+	return world;
+}
+
+static inline void world_forget_members(struct world *world)
+{
+	for (size_t i = 0; i < world->nr_members; i++)
+		hwloc_bitmap_free((hwloc_bitmap_t)(uintptr_t)world->members[i].original);
+	world->nr_members = 0;
+}
+
+static inline void world_free(struct world *world)
+{
+	nm_actuator_free(world->actuator);
+	world_forget_members(world);
+	close(world->directory);
+	fixture_remove(world->root);
+	nm_topology_free(world->topology);
+	nm_platform_free(&world->fake->platform);
+	free(world);
+}
+
+static inline uint64_t world_node(unsigned node)
+{
+	return fake_cpus(2 * node, 2 * node + 1);
+}
+
+static inline uint64_t world_mask(const struct world *world, uint32_t tid)
+{
+	return fake_get(world->fake, tid)->mask;
+}
+
+static inline unsigned world_told(const struct world *world, enum nm_lease_event_kind kind,
+				  uint32_t tid)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < world->nr_events; i++)
+		count += world->events[i].kind == kind && world->events[i].tid == tid;
+	return count;
+}
+
+static inline int world_compare(const void *a, const void *b)
+{
+	uint32_t left = ((const struct nm_member *)a)->tid;
+	uint32_t right = ((const struct nm_member *)b)->tid;
+	return (left > right) - (left < right);
+}
+
+/* Adopts a thread as it is now, as the roster would. */
+static inline void world_adopt(struct world *world, uint32_t tid)
+{
+	const struct fake_thread *thread = fake_get(world->fake, tid);
+	hwloc_bitmap_t original = hwloc_bitmap_alloc();
+	fake_to_bitmap(thread->mask, original);
+	world->members[world->nr_members++] = (struct nm_member){
+		.tid = tid,
+		.pid = thread->pid,
+		.start_ticks = thread->start_ticks,
+		.original = original,
+		.unrestricted = thread->mask == fake_allowed(world->fake, thread->cgroup),
+	};
+	qsort(world->members, world->nr_members, sizeof(world->members[0]), world_compare);
+}
+
+static inline const struct nm_member *world_member(const struct world *world, uint32_t tid)
+{
+	for (size_t i = 0; i < world->nr_members; i++)
+		if (world->members[i].tid == tid)
+			return &world->members[i];
+	abort();
+}
+
+/* The roster lost sight of it. */
+static inline void world_drop(struct world *world, uint32_t tid)
+{
+	struct nm_member *member = (struct nm_member *)(uintptr_t)world_member(world, tid);
+	hwloc_bitmap_free((hwloc_bitmap_t)(uintptr_t)member->original);
+	size_t index = (size_t)(member - world->members);
+	world->nr_members--;
+	memmove(member, member + 1, (world->nr_members - index) * sizeof(*member));
+}
+
+static inline struct nm_step world_step(const struct world *world, uint32_t tid, unsigned node,
+					enum nm_step_pin pin)
+{
+	const struct nm_member *member = world_member(world, tid);
+	hwloc_bitmap_t target = hwloc_bitmap_dup(member->original);
+	hwloc_bitmap_and(target, target, world->topology->nodes[node].cpus);
+	return (struct nm_step){
+		.tid = tid,
+		.pid = member->pid,
+		.start_ticks = member->start_ticks,
+		.pin = pin,
+		.node_to = (int)node,
+		.target = target,
+		.original = member->original,
+		.unrestricted = member->unrestricted,
+	};
+}
+
+static inline struct nm_receipt world_run(struct world *world, struct nm_decision *decision)
+{
+	struct nm_plan plan = {.decisions = decision, .count = 1};
+	struct nm_receipt receipt;
+	decision->id = world->next_id++;
+	nm_actuator_run(world->actuator, &plan, world->fake->now_ns, &receipt);
+	for (unsigned i = 0; i < decision->nr_steps; i++)
+		hwloc_bitmap_free(decision->steps[i].target);
+	return receipt;
+}
+
+static inline struct nm_receipt world_move(struct world *world, uint32_t tid, unsigned node,
+					   enum nm_step_pin pin)
+{
+	struct nm_decision decision = {.kind = NM_DECISION_MIGRATE,
+				       .nr_steps = 1,
+				       .steps = {world_step(world, tid, node, pin)}};
+	return world_run(world, &decision);
+}
+
+/* Adopts the thread where it is not yet, and leases a node to it. */
+static inline struct nm_receipt world_lease(struct world *world, uint32_t tid, unsigned node)
+{
+	bool known = false;
+	for (size_t i = 0; i < world->nr_members; i++)
+		known = known || world->members[i].tid == tid;
+	if (!known)
+		world_adopt(world, tid);
+	return world_move(world, tid, node, NM_STEP_LEASE);
+}
+
+static inline struct nm_receipt world_swap(struct world *world, uint32_t a, unsigned node_a,
+					   uint32_t b, unsigned node_b)
+{
+	struct nm_decision decision = {.kind = NM_DECISION_SWAP,
+				       .nr_steps = 2,
+				       .steps = {world_step(world, a, node_a, NM_STEP_LEASE),
+						 world_step(world, b, node_b, NM_STEP_LEASE)}};
+	return world_run(world, &decision);
+}
+
+/* The rings are emptied. */
+static inline void world_drain(struct world *world)
+{
+	for (unsigned i = 0; i < world->fake->nr_events; i++)
+		nm_actuator_task_event(world->actuator, &world->fake->events[i]);
+	world->fake->nr_events = 0;
+}
+
+static inline void world_lose_records(struct world *world)
+{
+	world->fake->nr_events = 0;
+	nm_actuator_records_lost(world->actuator);
+}
+
+/* A second later: an interval, in which all members ran unless `idle`. */
+static inline void world_tick(struct world *world)
+{
+	struct nm_figures figures[64];
+	for (size_t i = 0; i < world->nr_members; i++)
+		figures[i] = (struct nm_figures){
+			.pid = world->members[i].pid,
+			.tid = world->members[i].tid,
+			.run_samples = world->idle ? 0 : 100,
+		};
+	fake_sleep(world->fake, 1000);
+	world_drain(world);
+	struct nm_tend_input input = {
+		.figures = figures,
+		.nr_figures = world->nr_members,
+		.members = world->members,
+		.nr_members = world->nr_members,
+		.expiry_ns = WORLD_EXPIRY_NS,
+		.now_ns = world->fake->now_ns,
+	};
+	nm_actuator_tend(world->actuator, &input);
+}
+
+#endif

@@ -1,0 +1,919 @@
+/* SPDX-License-Identifier: MIT */
+/* Acting and looking after leases. Who inherits is test_inherit.c, what a crash leaves
+ * test_restore.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "actuate_fixture.h"
+
+#define ALL UINT64_C(0xff)
+
+static struct world *world;
+static struct fake *fake;
+
+/* Process 100 with the threads 100 to 103, and process 200. */
+static int set_up(void **state)
+{
+	(void)state;
+	world = world_new();
+	fake = world->fake;
+	fake_process(fake, 100, 1);
+	for (uint32_t tid = 101; tid < 104; tid++)
+		fake_clone(fake, 100, tid);
+	fake_process(fake, 200, 1);
+	fake_sleep(fake, 5000);
+	fake->nr_events = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	unsigned open_fds = fake_open_fds(fake);
+	(void)state;
+	world_free(world);
+	assert_int_equal(open_fds, 0);
+	return 0;
+}
+
+static size_t ledger_entries(bool standing)
+{
+	struct nm_ledger_contents contents;
+	size_t count = 0;
+	assert_int_equal(nm_ledger_read(world->directory, WORLD_BOOT, &contents), 0);
+	assert_int_equal(contents.bad_lines, 0);
+	for (size_t i = 0; i < contents.count; i++)
+		count += !standing || contents.entries[i].ended_ticks == 0;
+	nm_ledger_contents_clear(&contents);
+	return count;
+}
+
+static void assert_refused(const struct nm_receipt *receipt, int error, const char *what)
+{
+	assert_false(receipt->applied);
+	assert_false(receipt->steps[0].applied);
+	assert_int_equal(receipt->steps[0].error, error);
+	assert_string_equal(receipt->steps[0].what, what);
+}
+
+static void assert_returned(void)
+{
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+/* ---- leases ---- */
+
+static void test_lease(void **state)
+{
+	struct nm_receipt receipt = world_lease(world, 101, 2);
+	(void)state;
+	assert_true(receipt.applied);
+	assert_true(receipt.steps[0].tried && receipt.steps[0].applied);
+	assert_int_equal(receipt.steps[0].error, 0);
+	assert_int_equal(world_mask(world, 101), world_node(2));
+	assert_int_equal(world_mask(world, 100), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	assert_true(nm_actuator_holds(world->actuator, 101));
+	assert_false(nm_actuator_holds(world->actuator, 100));
+	assert_int_equal(ledger_entries(true), 1);
+	assert_int_equal(nm_actuator_return_thread(world->actuator, 101), 0);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_RETURNED, 101), 1);
+	assert_int_equal(ledger_entries(true), 0);
+	/* Asked again, there is nothing to do. */
+	assert_int_equal(nm_actuator_return_thread(world->actuator, 101), 0);
+	assert_int_equal(nm_actuator_return_thread(world->actuator, 999), 0);
+	assert_int_equal(world->nr_events, 1);
+}
+
+static void test_restricted_original(void **state)
+{
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 3));
+	assert_true(world_lease(world, 101, 1).applied);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 3));
+	assert_int_equal(fake_get(fake, 101)->user, fake_cpus(0, 3));
+}
+
+static void test_move_again(void **state)
+{
+	(void)state;
+	assert_true(world_lease(world, 101, 1).applied);
+	assert_true(world_lease(world, 101, 3).applied);
+	assert_true(world_lease(world, 101, 0).applied);
+	assert_int_equal(world_mask(world, 101), world_node(0));
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_RETURNED, 101), 1);
+}
+
+static void test_return_process(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	world_lease(world, 102, 2);
+	world_lease(world, 200, 3);
+	assert_int_equal(nm_actuator_return_process(world->actuator, 100), 0);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_mask(world, 102), ALL);
+	assert_int_equal(world_mask(world, 200), world_node(3));
+	assert_returned();
+	assert_int_equal(world_mask(world, 200), ALL);
+}
+
+static void test_swap(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	world_adopt(world, 200);
+	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
+	assert_true(receipt.applied);
+	assert_int_equal(receipt.nr_steps, 2);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_int_equal(world_mask(world, 200), world_node(2));
+	assert_int_equal(nm_actuator_leases(world->actuator), 2);
+	assert_returned();
+}
+
+/* ---- refusals: nothing is changed, and the ledger says nothing stands ---- */
+
+static void test_refuse_identity(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_exit(fake, 101);
+	struct nm_receipt receipt = world_move(world, 101, 1, NM_STEP_LEASE);
+	assert_refused(&receipt, -ESRCH, "identity");
+	assert_false(receipt.steps[0].tried);
+	fake_clone(fake, 100, 101); /* the number again, later */
+	receipt = world_move(world, 101, 1, NM_STEP_LEASE);
+	assert_refused(&receipt, -ESRCH, "identity");
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(ledger_entries(false), 0);
+}
+
+static void test_refuse_unfit(void **state)
+{
+	static const unsigned policies[] = {SCHED_FIFO, SCHED_RR, SCHED_DEADLINE};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(policies); i++) {
+		fake_get(fake, 101)->policy = policies[i];
+		struct nm_receipt receipt = world_lease(world, 101, 1);
+		assert_refused(&receipt, -EPERM, "scheduling policy");
+	}
+	fake_get(fake, 101)->policy = SCHED_BATCH;
+	fake_get(fake, 101)->flags = FAKE_KTHREAD;
+	struct nm_receipt receipt = world_lease(world, 101, 1);
+	assert_refused(&receipt, -EPERM, "scheduling policy");
+	assert_int_equal(world_mask(world, 101), ALL);
+	fake_get(fake, 101)->flags = 0;
+	assert_true(world_lease(world, 101, 1).applied);
+	assert_returned();
+}
+
+static void test_refuse_changed_mask(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_pin(fake, 101, fake_cpus(0, 2));
+	struct nm_receipt receipt = world_lease(world, 101, 1);
+	assert_refused(&receipt, -ESTALE, "mask");
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 2));
+	/* The same under a lease. */
+	assert_true(world_lease(world, 102, 1).applied);
+	fake_pin(fake, 102, fake_cpus(3, 4));
+	receipt = world_lease(world, 102, 2);
+	assert_refused(&receipt, -ESTALE, "mask");
+	assert_int_equal(world_mask(world, 102), fake_cpus(3, 4));
+	assert_returned();
+	assert_int_equal(world_mask(world, 102), fake_cpus(3, 4));
+}
+
+static void test_refuse_set(void **state)
+{
+	static const int errors[] = {EPERM, EINVAL, ENOMEM, ESRCH, EROFS};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
+		fake_fail(fake, FAKE_SET, 1, 1, errors[i]);
+		struct nm_receipt receipt = world_lease(world, 101, 1);
+		assert_refused(&receipt, -errors[i], "sched_setaffinity");
+		assert_true(receipt.steps[0].tried);
+		assert_int_equal(world_mask(world, 101), ALL);
+		assert_int_equal(nm_actuator_leases(world->actuator), 0);
+		assert_int_equal(ledger_entries(true), 0);
+	}
+}
+
+/* A lease that is to be replaced goes on when the new one is refused. */
+static void test_refuse_replacement(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
+	assert_false(world_lease(world, 101, 2).applied);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_refuse_without_clock(void **state)
+{
+	(void)state;
+	fake->no_uptime = true;
+	struct nm_receipt receipt = world_lease(world, 101, 1);
+	assert_refused(&receipt, -ENODATA, "identity");
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_refuse_without_ledger(void **state)
+{
+	(void)state;
+	nm_actuator_free(world->actuator);
+	assert_int_equal(nm_actuator_new(&fake->platform, world->topology, -1, WORLD_BOOT, NULL,
+					 NULL, &world->actuator),
+			 0);
+	struct nm_receipt receipt = world_lease(world, 101, 1);
+	assert_refused(&receipt, -EROFS, "ledger");
+	assert_int_equal(world_mask(world, 101), ALL);
+	world_tick(world);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+}
+
+/* What cannot be written down is not done. */
+static void test_refuse_full_disk(void **state)
+{
+	struct rlimit old;
+	struct rlimit none;
+	(void)state;
+	world_lease(world, 101, 1);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	none = (struct rlimit){.rlim_cur = 10, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	struct nm_receipt fresh = world_lease(world, 102, 1);
+	struct nm_receipt again = world_lease(world, 101, 2);
+	unsigned failed = nm_actuator_return_thread(world->actuator, 101);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_refused(&fresh, -EFBIG, "ledger");
+	assert_refused(&again, -EFBIG, "ledger");
+	assert_false(fresh.steps[0].tried);
+	assert_int_equal(world_mask(world, 102), ALL);
+	/* A mask is returned all the same. */
+	assert_int_equal(failed, 0);
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+/* ---- half-applied ---- */
+
+static void test_swap_first_refused(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	world_adopt(world, 200);
+	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
+	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
+	assert_refused(&receipt, -EPERM, "sched_setaffinity");
+	assert_false(receipt.steps[1].tried);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_mask(world, 200), ALL);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+static void test_swap_second_refused(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	world_adopt(world, 200);
+	fake_fail(fake, FAKE_SET, 2, 1, EPERM);
+	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
+	assert_false(receipt.applied);
+	assert_true(receipt.steps[0].undone);
+	assert_false(receipt.steps[0].applied);
+	assert_int_equal(receipt.steps[1].error, -EPERM);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_mask(world, 200), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+static void test_swap_unprepared(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	world_adopt(world, 200);
+	fake_kill(fake, 200);
+	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
+	assert_false(receipt.applied);
+	assert_false(receipt.steps[0].tried);
+	assert_int_equal(receipt.steps[1].error, -ESRCH);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(ledger_entries(false), 0);
+}
+
+/* The first half of a swap goes back to the lease it had. */
+static void test_swap_back_to_lease(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 3);
+	world_adopt(world, 200);
+	fake_fail(fake, FAKE_SET, 2, 1, EPERM);
+	assert_false(world_swap(world, 101, 1, 200, 2).applied);
+	assert_int_equal(world_mask(world, 101), world_node(3));
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+/* What could not be undone is still ours, and returned as soon as it can be. */
+static void test_swap_undo_refused(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	world_adopt(world, 200);
+	fake_fail(fake, FAKE_SET, 2, 2, EPERM);
+	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
+	assert_false(receipt.applied);
+	assert_false(receipt.steps[0].undone);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	assert_int_equal(ledger_entries(true), 1);
+	fake_get(fake, 101)->processor = 7;
+	nm_actuator_poll_nudges(world->actuator, fake->now_ns);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+/* The mask was set, but the look afterwards fails: then it does not stay. */
+static void test_look_fails(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_fail(fake, FAKE_GET, 2, 1, EIO);
+	assert_false(world_lease(world, 101, 1).applied);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	/* stat, cgroup and uptime are read before, then stat again */
+	fake_fail(fake, FAKE_READ, 4, 1, EIO);
+	assert_false(world_lease(world, 101, 1).applied);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+/* For every call that can fail while a lease is given: all or nothing. */
+static void test_any_call_fails(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	world_adopt(world, 200);
+	for (unsigned nth = 1;; nth++) {
+		unsigned before = fake->calls[FAKE_OPS];
+		fake_fail(fake, FAKE_OPS, nth, 1, EIO);
+		struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
+		bool met = fake->calls[FAKE_OPS] - before >= nth;
+		fake_calm(fake);
+		if (!receipt.applied)
+			nm_actuator_poll_nudges(world->actuator, fake->now_ns + NM_NSEC_PER_SEC);
+		assert_int_equal(world_mask(world, 101), receipt.applied ? world_node(1) : ALL);
+		assert_int_equal(world_mask(world, 200), receipt.applied ? world_node(2) : ALL);
+		assert_int_equal(nm_actuator_leases(world->actuator), receipt.applied ? 2 : 0);
+		assert_returned();
+		assert_int_equal(world_mask(world, 101), ALL);
+		assert_int_equal(world_mask(world, 200), ALL);
+		if (!met)
+			break;
+	}
+}
+
+/* ---- races with the owner ---- */
+
+static void pin_101(struct fake *f)
+{
+	fake_pin(f, 101, fake_cpus(4, 6));
+}
+
+/* Somebody sets a mask right after ours: it is theirs. */
+static void test_race_mask(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_at(fake, FAKE_GET, 2, pin_101);
+	struct nm_receipt receipt = world_lease(world, 101, 1);
+	assert_refused(&receipt, -ESTALE, "sched_setaffinity");
+	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
+}
+
+/* The same while it is returned. */
+static void test_race_mask_on_return(void **state)
+{
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 3));
+	world_lease(world, 101, 1);
+	fake_at(fake, FAKE_GET, 2, pin_101);
+	assert_int_equal(nm_actuator_return_thread(world->actuator, 101), 0);
+	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 1);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+static void reuse_in_process_200(struct fake *f)
+{
+	fake_exit(f, 101);
+	fake_pin(f, 200, fake_cpus(2, 7));
+	fake_clone(f, 200, 101);
+}
+
+static void reuse_as_process(struct fake *f)
+{
+	fake_exit(f, 101);
+	fake_pin(f, 200, fake_cpus(1, 6));
+	fake_fork(f, 200, 101);
+}
+
+/* The thread dies between check and act, and its number goes to a new one, which is hit. */
+static void test_reused_number(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_at(fake, FAKE_SET, 1, reuse_in_process_200);
+	struct nm_receipt receipt = world_lease(world, 101, 1);
+	assert_refused(&receipt, -ESRCH, "sched_setaffinity");
+	assert_int_equal(world_mask(world, 101), fake_cpus(2, 7));
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+static void test_reused_number_of_process(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_at(fake, FAKE_SET, 1, reuse_as_process);
+	assert_false(world_lease(world, 101, 1).applied);
+	assert_int_equal(world_mask(world, 101), fake_cpus(1, 6));
+}
+
+/* The new owner's cpuset cuts what we set: it is undone nevertheless. */
+static void test_reused_number_in_cpuset(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_cpuset(fake, "/small", fake_cpus(3, 7));
+	fake_move(fake, 200, "/small");
+	fake_at(fake, FAKE_SET, 1, reuse_in_process_200);
+	assert_false(world_lease(world, 101, 1).applied);
+	assert_int_equal(world_mask(world, 101), fake_cpus(3, 7));
+}
+
+static void test_reused_number_on_return(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_at(fake, FAKE_SET, 1, reuse_in_process_200);
+	assert_int_equal(nm_actuator_return_thread(world->actuator, 101), 0);
+	assert_int_equal(world_mask(world, 101), fake_cpus(2, 7));
+	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+}
+
+/* A lease whose thread died unseen says nothing of the number's new owner. */
+static void test_stale_lease(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_exit(fake, 101);
+	fake_clone(fake, 100, 101);
+	fake->nr_events = 0;
+	world_drop(world, 101);
+	assert_true(world_lease(world, 101, 2).applied);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), world_node(2));
+	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+/* ---- nudges ---- */
+
+static void test_nudge_seen(void **state)
+{
+	(void)state;
+	fake_get(fake, 101)->stuck = true;
+	world_adopt(world, 101);
+	assert_true(world_move(world, 101, 2, NM_STEP_NUDGE).applied);
+	assert_int_equal(nm_actuator_nudges(world->actuator), 1);
+	nm_actuator_poll_nudges(world->actuator, fake->now_ns);
+	assert_int_equal(world_mask(world, 101), world_node(2));
+	fake_get(fake, 101)->processor = 5;
+	nm_actuator_poll_nudges(world->actuator, fake->now_ns);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_WIDENED, 101), 1);
+	assert_int_equal(nm_actuator_nudges(world->actuator), 0);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+static void test_nudge_unseen(void **state)
+{
+	(void)state;
+	fake_get(fake, 101)->stuck = true;
+	world_adopt(world, 101);
+	world_move(world, 101, 2, NM_STEP_NUDGE);
+	world_lease(world, 102, 1);
+	nm_actuator_poll_nudges(world->actuator, fake->now_ns + NM_NSEC_PER_SEC);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_UNSEEN, 101), 1);
+	assert_int_equal(world_mask(world, 102), world_node(1));
+	assert_returned();
+}
+
+static void test_nudge_dies(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	world_move(world, 101, 2, NM_STEP_NUDGE);
+	fake_exit(fake, 101);
+	nm_actuator_poll_nudges(world->actuator, fake->now_ns + NM_NSEC_PER_SEC);
+	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(nm_actuator_nudges(world->actuator), 0);
+}
+
+/* ---- looking after leases ---- */
+
+static void test_expiry(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	for (int i = 0; i < 60; i++)
+		world_tick(world);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	world->idle = true;
+	for (int i = 0; i < 30; i++)
+		world_tick(world);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_EXPIRED, 101), 1);
+}
+
+/* It runs on, but most of what it touches is on another node by now. */
+static void test_memory_moved_away(void **state)
+{
+	(void)state;
+	double accesses[8] = {0};
+	struct nm_figures figures = {.pid = 100,
+				     .tid = 101,
+				     .run_samples = 100,
+				     .accesses = accesses,
+				     .access_samples = 50};
+	world_lease(world, 101, 1);
+	struct nm_tend_input input = {.figures = &figures,
+				      .nr_figures = 1,
+				      .members = world->members,
+				      .nr_members = world->nr_members,
+				      .expiry_ns = WORLD_EXPIRY_NS};
+	accesses[1] = 30;
+	accesses[0] = 50;
+	for (int i = 0; i < 60; i++) {
+		fake_sleep(fake, 1000);
+		input.now_ns = fake->now_ns;
+		nm_actuator_tend(world->actuator, &input);
+	}
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	accesses[0] = 70;
+	for (int i = 0; i < 31; i++) {
+		fake_sleep(fake, 1000);
+		input.now_ns = fake->now_ns;
+		nm_actuator_tend(world->actuator, &input);
+	}
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_left_targets(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	world_drop(world, 101);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_RETURNED, 101), 1);
+}
+
+static void test_no_members(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	struct nm_tend_input input = {.expiry_ns = WORLD_EXPIRY_NS, .now_ns = fake->now_ns};
+	nm_actuator_tend(world->actuator, &input);
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_foreign(void **state)
+{
+	static const uint64_t masks[] = {0x1, 0x0c, 0x3c, 0xff};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(masks); i++) {
+		world->nr_events = 0;
+		world_lease(world, 101, 2);
+		fake_pin(fake, 101, masks[i]);
+		world_tick(world);
+		assert_int_equal(world_mask(world, 101), masks[i]);
+		assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 1);
+		assert_int_equal(nm_actuator_leases(world->actuator), 0);
+		assert_returned();
+		assert_int_equal(world_mask(world, 101), masks[i]);
+		fake_pin(fake, 101, ALL);
+	}
+}
+
+static void test_exit(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_exit(fake, 101);
+	world_drain(world);
+	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+static void test_exit_record_lost(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_exit(fake, 101);
+	fake->nr_events = 0;
+	world_tick(world);
+	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+/* A refusal is told, kept, and tried again. */
+static void test_return_refused(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_fail(fake, FAKE_SET, 1, 2, EPERM);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 1);
+	assert_int_equal(world_told(world, NM_LEASE_FAILED, 101), 1);
+	assert_int_equal(ledger_entries(true), 1);
+	world_drop(world, 101);
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+/* Refused up to the stop: the ledger stays, and the next run takes it from there. */
+static void test_refused_until_next_run(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	world_forget_members(world);
+	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 1);
+	nm_actuator_free(world->actuator);
+	assert_int_equal(ledger_entries(true), 1);
+	world_start(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+static void test_ledger_goes_with_the_last(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	assert_returned();
+	nm_actuator_free(world->actuator);
+	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), -1);
+	world_start(world);
+}
+
+/* Thousands of leases leave a short ledger and a short memory. */
+static void test_ledger_stays_short(void **state)
+{
+	(void)state;
+	world_lease(world, 102, 3);
+	for (int i = 0; i < 3000; i++) {
+		world_lease(world, 101, (unsigned)i % 4);
+		if (i % 3 == 0)
+			(void)nm_actuator_return_thread(world->actuator, 101);
+		if (i % 10 == 0)
+			world_tick(world);
+	}
+	assert_true(ledger_entries(false) < 400);
+	assert_int_equal(world_mask(world, 102), world_node(3));
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_mask(world, 102), ALL);
+}
+
+/* ---- cpusets ---- */
+
+static void put_in_cpuset(uint64_t cpus)
+{
+	fake_cpuset(fake, "/job", cpus);
+	fake_move(fake, 100, "/job");
+}
+
+/* Narrowed to a part of the target: ours still; the return follows the cpuset when it widens. */
+static void check_narrowed(bool remembers)
+{
+	fake->remembers = remembers;
+	put_in_cpuset(ALL);
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/job", fake_cpus(3, 3));
+	world_tick(world);
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), fake_cpus(3, 3));
+	fake_cpuset(fake, "/job", ALL);
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_cpuset_narrowed(void **state)
+{
+	(void)state;
+	check_narrowed(true);
+}
+
+static void test_cpuset_narrowed_old_kernel(void **state)
+{
+	(void)state;
+	check_narrowed(false);
+}
+
+/*
+ * Narrowed away from the target: the kernel shows the whole cpuset. A newer one would bring our
+ * mask back when it widens, so it is returned, and nobody has lost the thread to an owner.
+ */
+static void check_emptied(bool remembers)
+{
+	fake->remembers = remembers;
+	put_in_cpuset(ALL);
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/job", fake_cpus(6, 7));
+	assert_int_equal(world_mask(world, 101), fake_cpus(6, 7));
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	fake_cpuset(fake, "/job", ALL);
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_cpuset_emptied(void **state)
+{
+	(void)state;
+	check_emptied(true);
+}
+
+static void test_cpuset_emptied_old_kernel(void **state)
+{
+	(void)state;
+	check_emptied(false);
+}
+
+/* Widened under the lease: an old kernel gives the thread all of it, which is not an owner's doing.
+ */
+static void check_widened(bool remembers)
+{
+	fake->remembers = remembers;
+	put_in_cpuset(fake_cpus(0, 3));
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/job", ALL);
+	assert_int_equal(world_mask(world, 101), remembers ? world_node(1) : ALL);
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), remembers ? 1 : 0);
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+	fake_cpuset(fake, "/job", fake_cpus(0, 5));
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 5));
+}
+
+static void test_cpuset_widened(void **state)
+{
+	(void)state;
+	check_widened(true);
+}
+
+static void test_cpuset_widened_old_kernel(void **state)
+{
+	(void)state;
+	check_widened(false);
+}
+
+/* The owner's own mask comes back as it was, also where the cpuset cut the lease meanwhile. */
+static void test_cpuset_and_owner(void **state)
+{
+	(void)state;
+	put_in_cpuset(ALL);
+	fake_pin(fake, 101, fake_cpus(0, 3));
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/job", fake_cpus(3, 7));
+	assert_returned();
+	fake_cpuset(fake, "/job", ALL);
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 3));
+}
+
+static void test_moved_to_other_cgroup(void **state)
+{
+	(void)state;
+	put_in_cpuset(ALL);
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/other", fake_cpus(2, 2) | fake_cpus(6, 7));
+	fake_move(fake, 100, "/other");
+	assert_int_equal(world_mask(world, 101), fake_cpus(2, 2));
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), fake_cpus(2, 2) | fake_cpus(6, 7));
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+}
+
+/* CPUs of the target go offline. */
+static void test_hotplug(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake->online &= ~fake_cpus(3, 3);
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	fake->online = ALL;
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_lease),
+		TEST(test_restricted_original),
+		TEST(test_move_again),
+		TEST(test_return_process),
+		TEST(test_swap),
+		TEST(test_refuse_identity),
+		TEST(test_refuse_unfit),
+		TEST(test_refuse_changed_mask),
+		TEST(test_refuse_set),
+		TEST(test_refuse_replacement),
+		TEST(test_refuse_without_clock),
+		TEST(test_refuse_without_ledger),
+		TEST(test_refuse_full_disk),
+		TEST(test_swap_first_refused),
+		TEST(test_swap_second_refused),
+		TEST(test_swap_unprepared),
+		TEST(test_swap_back_to_lease),
+		TEST(test_swap_undo_refused),
+		TEST(test_look_fails),
+		TEST(test_any_call_fails),
+		TEST(test_race_mask),
+		TEST(test_race_mask_on_return),
+		TEST(test_reused_number),
+		TEST(test_reused_number_of_process),
+		TEST(test_reused_number_in_cpuset),
+		TEST(test_reused_number_on_return),
+		TEST(test_stale_lease),
+		TEST(test_nudge_seen),
+		TEST(test_nudge_unseen),
+		TEST(test_nudge_dies),
+		TEST(test_expiry),
+		TEST(test_memory_moved_away),
+		TEST(test_left_targets),
+		TEST(test_no_members),
+		TEST(test_foreign),
+		TEST(test_exit),
+		TEST(test_exit_record_lost),
+		TEST(test_return_refused),
+		TEST(test_refused_until_next_run),
+		TEST(test_ledger_goes_with_the_last),
+		TEST(test_ledger_stays_short),
+		TEST(test_cpuset_narrowed),
+		TEST(test_cpuset_narrowed_old_kernel),
+		TEST(test_cpuset_emptied),
+		TEST(test_cpuset_emptied_old_kernel),
+		TEST(test_cpuset_widened),
+		TEST(test_cpuset_widened_old_kernel),
+		TEST(test_cpuset_and_owner),
+		TEST(test_moved_to_other_cgroup),
+		TEST(test_hotplug),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

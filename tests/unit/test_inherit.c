@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: MIT */
+/* Masks of ours that are passed on by fork and exec, and masks of owners that only look like ours.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "actuate_fixture.h"
+
+#define ALL UINT64_C(0xff)
+
+static struct world *world;
+static struct fake *fake;
+
+/* A shell, 50; its job, process 100 with the threads 100 to 102; and a neighbour, 200. */
+static int set_up(void **state)
+{
+	(void)state;
+	world = world_new();
+	fake = world->fake;
+	fake_process(fake, 50, 1);
+	fake_fork(fake, 50, 100);
+	fake_clone(fake, 100, 101);
+	fake_clone(fake, 100, 102);
+	fake_fork(fake, 50, 200);
+	fake_sleep(fake, 5000);
+	fake->nr_events = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	unsigned open_fds = fake_open_fds(fake);
+	(void)state;
+	world_free(world);
+	assert_int_equal(open_fds, 0);
+	return 0;
+}
+
+static void lease(uint32_t tid, unsigned node)
+{
+	assert_true(world_lease(world, tid, node).applied);
+	fake_sleep(fake, 100);
+}
+
+static void tick_until_told(void)
+{
+	for (int i = 0; i < 3; i++)
+		world_tick(world);
+}
+
+/* ---- records tell ---- */
+
+static void test_new_thread(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	assert_int_equal(world_mask(world, 110), world_node(1));
+	world_drain(world);
+	assert_int_equal(world_mask(world, 110), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_HEIR, 110), 1);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+}
+
+static void test_child(void **state)
+{
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 5));
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 300), fake_cpus(0, 5));
+}
+
+/* A grandchild whose parent is gone before the records are read. */
+static void test_grandchild(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake_fork(fake, 300, 301);
+	fake_kill(fake, 300);
+	fake_clone(fake, 301, 302);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 301), ALL);
+	assert_int_equal(world_mask(world, 302), ALL);
+}
+
+/* An heir's children may be born before it got its mask back, and told of a round later. */
+static void test_heirs_across_rounds(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake_fork(fake, 300, 301);
+	struct nm_task_event late = fake->events[--fake->nr_events];
+	world_tick(world);
+	assert_int_equal(world_mask(world, 300), ALL);
+	fake->events[fake->nr_events++] = late;
+	world_tick(world);
+	assert_int_equal(world_mask(world, 301), ALL);
+}
+
+/* Born before the lease ended, told of afterwards. */
+static void test_after_the_end(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	(void)nm_actuator_return_thread(world->actuator, 101);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 110), ALL);
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+/* Born under the earlier of two leases. */
+static void test_earlier_target(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	lease(101, 3);
+	fake_clone(fake, 101, 111);
+	lease(101, 0);
+	fake_clone(fake, 110, 112);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 110), ALL);
+	assert_int_equal(world_mask(world, 111), ALL);
+	assert_int_equal(world_mask(world, 112), ALL);
+	assert_int_equal(world_mask(world, 101), world_node(0));
+}
+
+/* The record of a thread's birth comes after its own lease. */
+static void test_late_record(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake_pin(fake, 110, ALL);
+	lease(110, 2);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 110), world_node(2));
+	assert_int_equal(nm_actuator_leases(world->actuator), 2);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(world_mask(world, 110), ALL);
+}
+
+static void test_own_choice(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake_pin(fake, 110, fake_cpus(0, 4));
+	world_drain(world);
+	assert_int_equal(world_mask(world, 110), fake_cpus(0, 4));
+	assert_int_equal(world_told(world, NM_LEASE_HEIR, 110), 0);
+}
+
+static void test_heir_refused(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake_fail(fake, FAKE_SET, 1, 2, EPERM);
+	world_tick(world);
+	assert_int_equal(world_told(world, NM_LEASE_FAILED, 110), 2);
+	assert_int_equal(world_mask(world, 110), world_node(1));
+	world_tick(world);
+	assert_int_equal(world_mask(world, 110), ALL);
+}
+
+static void test_exec_by_leader(void **state)
+{
+	(void)state;
+	lease(100, 1);
+	lease(101, 2);
+	fake_exec(fake, 100);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 100), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+static void test_exec_by_thread(void **state)
+{
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 6));
+	lease(101, 2);
+	fake_exec(fake, 101);
+	assert_int_equal(world_mask(world, 100), world_node(2));
+	world_drain(world);
+	assert_int_equal(world_mask(world, 100), fake_cpus(0, 6));
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+static void test_exec_record_lost(void **state)
+{
+	(void)state;
+	lease(101, 2);
+	fake_exec(fake, 101);
+	fake->nr_events = 0;
+	world_tick(world);
+	assert_int_equal(world_mask(world, 100), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+/* Leader and thread both leased, on different nodes. */
+static void test_exec_over_leased_leader(void **state)
+{
+	(void)state;
+	lease(100, 3);
+	lease(101, 2);
+	fake_exec(fake, 101);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 100), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+/* An heir that starts another program: the lease of its parent goes on. */
+static void test_exec_of_child(void **state)
+{
+	(void)state;
+	lease(100, 1);
+	fake_fork(fake, 100, 300);
+	fake_exec(fake, 300);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 300), ALL);
+	assert_int_equal(world_mask(world, 100), world_node(1));
+}
+
+/* ---- records lost: mask and descent tell ---- */
+
+static void test_lost_records(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake_fork(fake, 101, 300);
+	fake_fork(fake, 300, 301);
+	fake_clone(fake, 301, 302);
+	world_lose_records(world);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 110), ALL);
+	assert_int_equal(world_mask(world, 300), ALL);
+	assert_int_equal(world_mask(world, 301), ALL);
+	assert_int_equal(world_mask(world, 302), ALL);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_int_equal(world_told(world, NM_LEASE_HEIR, 302), 1);
+}
+
+/* Orphans: of the same session, or in one of their own but the same cgroup. */
+static void check_orphans(uint32_t reaper)
+{
+	fake_move(fake, 100, "/user.slice/job.scope");
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake_fork(fake, 300, 301);
+	fake_fork(fake, 301, 302);
+	fake_get(fake, 302)->session = 302;
+	fake_fork(fake, 302, 303);
+	fake_kill(fake, 302);
+	fake_kill(fake, 300);
+	assert_int_equal(fake_get(fake, 301)->ppid, reaper);
+	assert_int_equal(fake_get(fake, 303)->ppid, reaper == 1 ? 1 : reaper);
+	world_lose_records(world);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 301), ALL);
+	assert_int_equal(world_mask(world, 303), ALL);
+}
+
+static void test_orphans(void **state)
+{
+	(void)state;
+	check_orphans(1);
+}
+
+static void test_orphans_of_subreaper(void **state)
+{
+	(void)state;
+	fake_process(fake, 20, 1)->subreaper = true;
+	fake_get(fake, 50)->ppid = 20;
+	check_orphans(20);
+}
+
+/* A daemon that left session and parent, adopted by the init of its container. */
+static void test_setsid_in_container(void **state)
+{
+	(void)state;
+	struct fake_thread *init = fake_process(fake, 20, 1);
+	init->subreaper = true;
+	init->ns_pid = 1;
+	fake_get(fake, 50)->ppid = 20;
+	fake_move(fake, 100, "/machine/one");
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake_fork(fake, 300, 301);
+	fake_get(fake, 301)->session = 301;
+	fake_kill(fake, 300);
+	fake_kill(fake, 100);
+	world_lose_records(world);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 301), ALL);
+}
+
+/* The leased process is gone, the child lives on under init. */
+static void test_orphans_of_the_dead(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake_fork(fake, 300, 301);
+	fake_kill(fake, 100);
+	world_lose_records(world);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 300), ALL);
+	assert_int_equal(world_mask(world, 301), ALL);
+}
+
+static void test_unreadable_proc(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	world_lose_records(world);
+	fake_fail(fake, FAKE_LIST, 1, 1, EIO);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 110), world_node(1));
+	world_tick(world);
+	assert_int_equal(world_mask(world, 110), ALL);
+}
+
+/* ---- stop ---- */
+
+/* Born after the rings were read for the last time. */
+static void test_stop_finds_the_youngest(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	tick_until_told();
+	fake_clone(fake, 101, 110);
+	fake_fork(fake, 101, 300);
+	fake->nr_events = 0;
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_mask(world, 110), ALL);
+	assert_int_equal(world_mask(world, 300), ALL);
+}
+
+static void clone_late(struct fake *f)
+{
+	fake_clone(f, 101, 110);
+}
+
+/* Born after the lease was read, before it is returned. */
+static void test_stop_races_with_birth(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_at(fake, FAKE_SET, 1, clone_late);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(world_mask(world, 110), ALL);
+}
+
+static void test_stop_refused_heir(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake->nr_events = 0;
+	fake_fail(fake, FAKE_SET, 2, 1, EPERM);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 1);
+	assert_int_equal(world_mask(world, 110), world_node(1));
+	/* Its ancestor's line is kept for the next run. */
+	nm_actuator_free(world->actuator);
+	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), 0);
+	unsigned failed = 0;
+	assert_int_equal(nm_restore(&fake->platform, world->topology, world->directory, WORLD_BOOT,
+				    NULL, NULL, &failed),
+			 1);
+	assert_int_equal(world_mask(world, 110), ALL);
+	world_start(world);
+}
+
+static void test_release_finds_heirs(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake->nr_events = 0;
+	assert_int_equal(nm_actuator_return_process(world->actuator, 100), 0);
+	assert_int_equal(world_mask(world, 300), ALL);
+}
+
+/* ---- owners' masks that only look like ours ---- */
+
+static uint32_t neighbours[8];
+static size_t nr_neighbours;
+
+static void add_neighbour(uint32_t tid)
+{
+	fake_pin(fake, tid, world_node(1));
+	neighbours[nr_neighbours++] = tid;
+}
+
+/* All of them pinned to the node that 101 is leased, by their owner; some by numa_run_on_node(3).
+ */
+static void add_neighbours(void)
+{
+	nr_neighbours = 0;
+	add_neighbour(102); /* older, of the same process */
+	add_neighbour(100); /* its leader */
+	add_neighbour(200); /* another job of the shell, older */
+	fake_fork(fake, 50, 201);
+	add_neighbour(201); /* another one, younger, of the same session */
+	fake_move(fake, 201, fake_get(fake, 100)->cgroup);
+	fake_clone(fake, 201, 202);
+	add_neighbour(202);
+	fake_process(fake, 400, 1)->session = 400;
+	add_neighbour(400); /* a service that has just started */
+}
+
+static void assert_neighbours(void)
+{
+	for (size_t i = 0; i < nr_neighbours; i++)
+		assert_int_equal(world_mask(world, neighbours[i]), world_node(1));
+}
+
+static void test_neighbours_with_records_lost(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	add_neighbours();
+	world_lose_records(world);
+	tick_until_told();
+	assert_neighbours();
+	world_lose_records(world);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_neighbours();
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+/* Also when the leased thread ends, or its whole process, and others have its numbers. */
+static void test_neighbours_of_the_dead(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	add_neighbours();
+	fake_exit(fake, 101);
+	world_lose_records(world);
+	tick_until_told();
+	assert_neighbours();
+}
+
+static void test_neighbour_under_dead_process_number(void **state)
+{
+	(void)state;
+	fake_move(fake, 100, "/job");
+	fake_move(fake, 50, "/job");
+	lease(101, 1);
+	fake_kill(fake, 100);
+	fake_fork(fake, 50, 100);
+	fake_clone(fake, 100, 101);
+	fake_fork(fake, 100, 300);
+	fake_pin(fake, 100, world_node(1));
+	fake_pin(fake, 101, world_node(1));
+	fake_pin(fake, 300, world_node(1));
+	world_lose_records(world);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 100), world_node(1));
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_int_equal(world_mask(world, 300), world_node(1));
+}
+
+/* A younger thread of the leased process itself, born of a free one: only records can tell. */
+static void test_neighbour_in_process(void **state)
+{
+	hwloc_const_bitmap_t original;
+	bool unrestricted;
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 102, 110);
+	fake_pin(fake, 110, world_node(1));
+	fake_fork(fake, 102, 300);
+	fake_pin(fake, 300, world_node(1));
+	world_drain(world);
+	assert_false(
+		nm_actuator_inherited(world->actuator, 100, 110, fake_get(fake, 110)->start_ticks,
+				      world->topology->nodes[1].cpus, &original, &unrestricted));
+	tick_until_told();
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(world_mask(world, 110), world_node(1));
+	assert_int_equal(world_mask(world, 300), world_node(1));
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+/* ---- what the roster asks ---- */
+
+static bool ask(uint32_t tid, uint64_t *ret_original, bool *ret_unrestricted)
+{
+	const struct fake_thread *thread = fake_get(fake, tid);
+	hwloc_bitmap_t current = hwloc_bitmap_alloc();
+	hwloc_const_bitmap_t original = NULL;
+	fake_to_bitmap(thread->mask, current);
+	bool inherited =
+		nm_actuator_inherited(world->actuator, thread->pid, tid, thread->start_ticks,
+				      current, &original, ret_unrestricted);
+	if (inherited)
+		*ret_original = fake_from_bitmap(original);
+	hwloc_bitmap_free(current);
+	return inherited;
+}
+
+static void test_ask_for_own_lease(void **state)
+{
+	uint64_t original = 0;
+	bool unrestricted = true;
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 5));
+	lease(101, 1);
+	assert_true(ask(101, &original, &unrestricted));
+	assert_int_equal(original, fake_cpus(0, 5));
+	assert_false(unrestricted);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_false(ask(102, &original, &unrestricted));
+}
+
+static void test_ask_for_heir(void **state)
+{
+	uint64_t original = 0;
+	bool unrestricted = false;
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
+	world_drain(world);
+	assert_true(ask(110, &original, &unrestricted));
+	assert_int_equal(original, ALL);
+	assert_true(unrestricted);
+	assert_int_equal(world_mask(world, 110), ALL);
+}
+
+static void test_ask_while_records_are_lost(void **state)
+{
+	uint64_t original = 0;
+	bool unrestricted = false;
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake_clone(fake, 101, 111);
+	fake_pin(fake, 111, ALL);
+	fake->nr_events = 0;
+	assert_false(ask(110, &original, &unrestricted));
+	world_lose_records(world);
+	assert_true(ask(110, &original, &unrestricted));
+	assert_int_equal(original, ALL);
+	assert_int_equal(world_mask(world, 110), ALL);
+	assert_false(ask(111, &original, &unrestricted));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_new_thread),
+		TEST(test_child),
+		TEST(test_grandchild),
+		TEST(test_heirs_across_rounds),
+		TEST(test_after_the_end),
+		TEST(test_earlier_target),
+		TEST(test_late_record),
+		TEST(test_own_choice),
+		TEST(test_heir_refused),
+		TEST(test_exec_by_leader),
+		TEST(test_exec_by_thread),
+		TEST(test_exec_record_lost),
+		TEST(test_exec_over_leased_leader),
+		TEST(test_exec_of_child),
+		TEST(test_lost_records),
+		TEST(test_orphans),
+		TEST(test_orphans_of_subreaper),
+		TEST(test_setsid_in_container),
+		TEST(test_orphans_of_the_dead),
+		TEST(test_unreadable_proc),
+		TEST(test_stop_finds_the_youngest),
+		TEST(test_stop_races_with_birth),
+		TEST(test_stop_refused_heir),
+		TEST(test_release_finds_heirs),
+		TEST(test_neighbours_with_records_lost),
+		TEST(test_neighbours_of_the_dead),
+		TEST(test_neighbour_under_dead_process_number),
+		TEST(test_neighbour_in_process),
+		TEST(test_ask_for_own_lease),
+		TEST(test_ask_for_heir),
+		TEST(test_ask_while_records_are_lost),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

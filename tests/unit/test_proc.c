@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "fake_platform.h"
+#include "numa-migrd/proc.h"
+
+#define TAIL                                                                                       \
+	" R 17 18 19 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 366302 2400256 300 "                    \
+	"18446744073709551615 "                                                                    \
+	"1 2 140735000000000 4 5 6 7 8 9 10 11 12 17 5 99 1 0 0 0 0 0 0 0 0 0 0 0\n"
+
+static void parse_named(const char *name, struct nm_proc_stat *ret)
+{
+	char text[512];
+	snprintf(text, sizeof(text), "4711 (%s)" TAIL, name);
+	assert_int_equal(nm_proc_parse_stat(text, ret), 0);
+}
+
+static void test_stat(void **state)
+{
+	struct nm_proc_stat stat;
+	(void)state;
+	parse_named("prog", &stat);
+	assert_string_equal(stat.comm, "prog");
+	assert_int_equal(stat.state, 'R');
+	assert_int_equal(stat.ppid, 17);
+	assert_int_equal(stat.session, 19);
+	assert_int_equal(stat.flags, 4194560);
+	assert_int_equal(stat.start_ticks, 366302);
+	assert_int_equal(stat.start_stack, 140735000000000);
+	assert_int_equal(stat.processor, 5);
+	assert_int_equal(stat.policy, SCHED_FIFO);
+}
+
+static void test_stat_hostile_names(void **state)
+{
+	static const char *const names[] = {
+		") R 1", "(", ")", "))))", "", " ", "a\nb", "x) S 1 1 1 (y", "\xff\xfe", "%s%n",
+	};
+	struct nm_proc_stat stat;
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
+		parse_named(names[i], &stat);
+		assert_string_equal(stat.comm, names[i]);
+		assert_int_equal(stat.ppid, 17);
+		assert_int_equal(stat.start_ticks, 366302);
+	}
+}
+
+/* Kernel threads may have long names: cut, never beyond the field. */
+static void test_stat_long_name(void **state)
+{
+	char name[200];
+	struct nm_proc_stat stat;
+	(void)state;
+	memset(name, 'k', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	parse_named(name, &stat);
+	assert_int_equal(strlen(stat.comm), sizeof(stat.comm) - 1);
+	assert_int_equal(stat.policy, SCHED_FIFO);
+}
+
+static void test_stat_truncated(void **state)
+{
+	static const char whole[] = "4711 (prog)" TAIL;
+	struct nm_proc_stat stat = {.ppid = 99};
+	size_t needed = (size_t)(strstr(whole, " 99 1 0") - whole) + strlen(" 99 1");
+	(void)state;
+	for (size_t length = 0; length < needed; length++) {
+		char *text = strndup(whole, length);
+		assert_int_equal(nm_proc_parse_stat(text, &stat), -EINVAL);
+		free(text);
+	}
+	assert_int_equal(stat.ppid, 99);
+	assert_int_equal(nm_proc_parse_stat(")(", &stat), -EINVAL);
+}
+
+static void test_status(void **state)
+{
+	struct nm_proc_status status;
+	(void)state;
+	assert_int_equal(nm_proc_parse_status("Name:\tTgid:\\n7\nTgid:\t12\nUid:\t5\t6\t7\t8\n"
+					      "VmRSS:\t  2048 kB\nNSpid:\t12\t3\t1\n",
+					      &status),
+			 0);
+	assert_int_equal(status.tgid, 12);
+	assert_int_equal(status.uid, 5);
+	assert_int_equal(status.rss_bytes, 2048 * 1024);
+	assert_int_equal(status.ns_pid, 1);
+}
+
+static void test_status_incomplete(void **state)
+{
+	struct nm_proc_status status = {.uid = 3};
+	(void)state;
+	assert_int_equal(nm_proc_parse_status("Tgid:\t12\n", &status), -EINVAL);
+	assert_int_equal(nm_proc_parse_status("Uid:\t5\n", &status), -EINVAL);
+	assert_int_equal(nm_proc_parse_status("", &status), -EINVAL);
+	assert_int_equal(nm_proc_parse_status("Tgid:\tx\nUid:\t5\n", &status), -EINVAL);
+	assert_int_equal(status.uid, 3);
+	/* A kernel thread has no memory of its own, an old kernel no namespaces. */
+	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\t0\t0\t0\n", &status), 0);
+	assert_int_equal(status.rss_bytes, 0);
+	assert_int_equal(status.ns_pid, 0);
+}
+
+static void test_cgroup(void **state)
+{
+	const char *path;
+	size_t length;
+	(void)state;
+	assert_int_equal(nm_proc_parse_cgroup("9:cpu:/0::/no\n0::/a b/c.service\n", &path, &length),
+			 0);
+	assert_int_equal(length, strlen("/a b/c.service"));
+	assert_memory_equal(path, "/a b/c.service", length);
+	assert_int_equal(nm_proc_parse_cgroup("0::/end", &path, &length), 0);
+	assert_int_equal(length, 4);
+	assert_int_equal(nm_proc_parse_cgroup("9:cpu:/\n", &path, &length), -ENODATA);
+	assert_int_equal(nm_proc_parse_cgroup("", &path, &length), -ENODATA);
+}
+
+static void test_cpu_times(void **state)
+{
+	struct nm_cpu_times times[3] = {{7, 8}, {7, 8}, {7, 8}};
+	(void)state;
+	assert_int_equal(nm_proc_parse_cpu_times("cpu  1 1 1 1 1 1 1 1\n"
+						 "cpu0 10 20 30 400 50 6 7 8 9 10\n"
+						 "cpu2 1 2 3 4\ncpu9 1 1 1 1 1 1 1 1\nintr 5\n",
+						 times, 3),
+			 0);
+	assert_int_equal(times[0].total, 531);
+	assert_int_equal(times[0].busy, 81);
+	assert_int_equal(times[1].busy, 7);
+	assert_int_equal(times[2].total, 10);
+	assert_int_equal(times[2].busy, 6);
+	assert_int_equal(nm_proc_parse_cpu_times("intr 5\n", times, 3), -EINVAL);
+}
+
+static void test_effective_cpus(void **state)
+{
+	struct fake *fake = fake_new(8);
+	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+	(void)state;
+	fake_cpuset(fake, "/a", 0x0f);
+	fake_cpuset(fake, "/a/b/c", 0x03);
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b/c", cpus), 0);
+	assert_int_equal(fake_from_bitmap(cpus), 0x03);
+	/* The nearest ancestor that has one speaks. */
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b/d/e", cpus), 0);
+	assert_int_equal(fake_from_bitmap(cpus), 0x0f);
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/", cpus), 0);
+	assert_int_equal(fake_from_bitmap(cpus), 0xff);
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "", cpus), 0);
+	fake_fail(fake, FAKE_READ, 1, 9, ENOENT);
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b", cpus), -ENODATA);
+	hwloc_bitmap_free(cpus);
+	nm_platform_free(&fake->platform);
+}
+
+static void test_gone(void **state)
+{
+	struct fake *fake = fake_new(8);
+	struct nm_proc_stat stat;
+	char *cgroup;
+	(void)state;
+	fake_process(fake, 100, 1);
+	fake_process(fake, 200, 1);
+	assert_int_equal(nm_proc_open_thread(&fake->platform, 100, 200), -ESRCH);
+	assert_int_equal(nm_proc_open_thread(&fake->platform, 0, 300), -ESRCH);
+	int directory = nm_proc_open_thread(&fake->platform, 100, 100);
+	assert_true(directory >= 0);
+	assert_int_equal(nm_proc_read_stat(&fake->platform, directory, &stat), 0);
+	fake_kill(fake, 100);
+	fake_process(fake, 100, 1);
+	/* Another one under the number does not answer for the first. */
+	assert_int_equal(nm_proc_read_stat(&fake->platform, directory, &stat), -ESRCH);
+	assert_int_equal(nm_proc_read_cgroup(&fake->platform, directory, &cgroup), -ESRCH);
+	fake->platform.ops->close(&fake->platform, directory);
+	assert_int_equal(fake_open_fds(fake), 0);
+	nm_platform_free(&fake->platform);
+}
+
+/* ---- the machine this runs on ---- */
+
+static int open_self(struct nm_platform **ret)
+{
+	struct nm_platform_options options = {.root_path = "/", .dry_run = true};
+	assert_int_equal(nm_platform_linux_new(&options, ret), 0);
+	int directory = nm_proc_open_thread(*ret, (uint32_t)getpid(), (uint32_t)getpid());
+	assert_true(directory >= 0);
+	return directory;
+}
+
+static void test_self(void **state)
+{
+	struct nm_platform *platform;
+	int directory = open_self(&platform);
+	struct nm_proc_stat stat;
+	struct nm_proc_status status;
+	(void)state;
+	uint64_t now_ticks = nm_proc_ticks_now(platform);
+
+	assert_int_equal(prctl(PR_SET_NAME, ") R 1\n\xff 7"), 0);
+	assert_int_equal(nm_proc_read_stat(platform, directory, &stat), 0);
+	assert_string_equal(stat.comm, ") R 1\n\xff 7");
+	assert_int_equal(stat.ppid, getppid());
+	assert_int_equal(stat.session, getsid(0));
+	assert_int_equal(stat.policy, sched_getscheduler(0));
+	assert_int_equal(stat.flags & NM_PROC_KTHREAD, 0);
+	assert_true(stat.processor >= 0);
+	assert_true(stat.start_ticks > 0 && stat.start_ticks <= now_ticks);
+	assert_true(stat.start_stack > 0);
+
+	assert_int_equal(nm_proc_read_status(platform, directory, &status), 0);
+	assert_int_equal(status.tgid, getpid());
+	assert_int_equal(status.uid, getuid());
+	assert_true(status.rss_bytes >= 65536);
+	platform->ops->close(platform, directory);
+	nm_platform_free(platform);
+}
+
+/* A child born after the clock was read never seems older than that. */
+static void test_clock_and_start(void **state)
+{
+	struct nm_platform *platform;
+	int directory = open_self(&platform);
+	struct nm_proc_stat stat;
+	(void)state;
+	platform->ops->close(platform, directory);
+	for (int i = 0; i < 50; i++) {
+		uint64_t before = nm_proc_ticks_now(platform);
+		pid_t child = fork();
+		if (child == 0)
+			_exit(0);
+		directory = nm_proc_open_thread(platform, 0, (uint32_t)child);
+		assert_true(directory >= 0);
+		assert_int_equal(nm_proc_read_stat(platform, directory, &stat), 0);
+		assert_true(stat.start_ticks >= before);
+		assert_true(stat.start_ticks <= nm_proc_ticks_now(platform));
+		platform->ops->close(platform, directory);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+	}
+	nm_platform_free(platform);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stat),	       cmocka_unit_test(test_stat_hostile_names),
+		cmocka_unit_test(test_stat_long_name), cmocka_unit_test(test_stat_truncated),
+		cmocka_unit_test(test_status),	       cmocka_unit_test(test_status_incomplete),
+		cmocka_unit_test(test_cgroup),	       cmocka_unit_test(test_cpu_times),
+		cmocka_unit_test(test_effective_cpus), cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_self),	       cmocka_unit_test(test_clock_and_start),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
