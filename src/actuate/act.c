@@ -18,6 +18,7 @@ struct attempt {
 
 static void attempt_clear(struct nm_actuator *actuator, struct attempt *attempt)
 {
+	nm_lease_release_tid(actuator, attempt->step->tid);
 	nm_ledger_entry_clear(&attempt->terms);
 	hwloc_bitmap_free(attempt->before);
 	attempt->before = NULL;

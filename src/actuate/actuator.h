@@ -57,10 +57,11 @@ struct nm_lease *nm_lease_find(const struct nm_actuator *actuator, uint32_t tid)
 struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t tid,
 				    uint64_t start_ticks);
 
-/* Makes room so that `more` puts cannot fail; nm_lease_reserve_tid() for one of them, of this tid.
- */
+/* Makes room so that `more` puts cannot fail; nm_lease_reserve_tid() for one of them, of this tid,
+ * which nm_lease_release_tid() gives up where it was not used. */
 int nm_lease_reserve(struct nm_actuator *actuator, size_t more);
 int nm_lease_reserve_tid(struct nm_actuator *actuator, uint32_t tid);
+void nm_lease_release_tid(struct nm_actuator *actuator, uint32_t tid);
 
 /* Takes over `terms`; the thread's earlier lease, if one is active, ends with it. Cannot fail. */
 struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_entry *terms);

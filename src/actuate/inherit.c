@@ -82,11 +82,14 @@ static int remember(struct nm_actuator *actuator, size_t index, uint32_t pid, ui
 	struct nm_ledger_entry terms;
 	int r = nm_lease_reserve(actuator, 1);
 	if (r == 0)
-		r = nm_lease_reserve_tid(actuator, tid);
-	if (r == 0)
 		r = nm_ledger_entry_copy(&actuator->leases[index].terms, &terms);
 	if (r < 0)
 		return r;
+	r = nm_lease_reserve_tid(actuator, tid);
+	if (r < 0) {
+		nm_ledger_entry_clear(&terms);
+		return r;
+	}
 	terms.pid = pid;
 	terms.tid = tid;
 	terms.start_ticks = start_ticks;

@@ -2,6 +2,8 @@
 #include "actuator.h"
 #include "mask.h"
 
+#define RESERVED (NM_TIDMAP_NONE - 1) /* in by_tid: no lease yet, but room for it */
+
 void nm_lease_tell(struct nm_actuator *actuator, const struct nm_lease *lease,
 		   enum nm_lease_event_kind kind, int error)
 {
@@ -19,7 +21,7 @@ void nm_lease_tell(struct nm_actuator *actuator, const struct nm_lease *lease,
 struct nm_lease *nm_lease_find(const struct nm_actuator *actuator, uint32_t tid)
 {
 	uint32_t index = nm_tidmap_get(actuator->by_tid, tid);
-	return index == NM_TIDMAP_NONE ? NULL : &actuator->leases[index];
+	return index < actuator->count ? &actuator->leases[index] : NULL;
 }
 
 struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t tid,
@@ -43,12 +45,15 @@ int nm_lease_reserve(struct nm_actuator *actuator, size_t more)
 
 int nm_lease_reserve_tid(struct nm_actuator *actuator, uint32_t tid)
 {
-	if (nm_lease_find(actuator, tid))
+	if (nm_tidmap_get(actuator->by_tid, tid) != NM_TIDMAP_NONE)
 		return 0;
-	int r = nm_tidmap_set(actuator->by_tid, tid, 0);
-	if (r == 0)
-		nm_tidmap_remove(actuator->by_tid, tid); /* its place stays */
-	return r;
+	return nm_tidmap_set(actuator->by_tid, tid, RESERVED);
+}
+
+void nm_lease_release_tid(struct nm_actuator *actuator, uint32_t tid)
+{
+	if (nm_tidmap_get(actuator->by_tid, tid) == RESERVED)
+		nm_tidmap_remove(actuator->by_tid, tid);
 }
 
 struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_entry *terms)

@@ -85,7 +85,7 @@ static struct nm_process *find_process(const struct nm_roster *roster, uint32_t 
 	return index == NM_TIDMAP_NONE ? NULL : roster->processes[index];
 }
 
-/* The last one takes the place of the one that goes: order is mended by the next update. */
+/* The last one takes the place of the one that goes: order is mended when it is asked for. */
 static void remove_thread(struct nm_roster *roster, struct nm_roster_thread *thread)
 {
 	uint32_t index = nm_tidmap_get(roster->thread_of, thread->member.tid);
@@ -94,6 +94,7 @@ static void remove_thread(struct nm_roster *roster, struct nm_roster_thread *thr
 	nm_tidmap_remove(roster->thread_of, thread->member.tid);
 	if (last != thread) {
 		roster->threads[index] = last;
+		roster->unordered = true;
 		(void)nm_tidmap_set(roster->thread_of, last->member.tid, index);
 	}
 	thread->process->nr_threads--;
@@ -166,6 +167,7 @@ static int add_thread(struct nm_roster *roster, struct nm_process *process, uint
 		return r;
 	}
 	roster->threads[roster->nr_threads++] = thread;
+	roster->unordered = true;
 	process->nr_threads++;
 	roster->counts.adopted++;
 	return 0;
@@ -391,8 +393,9 @@ static int compare_threads(const void *a, const void *b)
 
 static void order_threads(struct nm_roster *roster)
 {
-	if (roster->nr_threads == 0)
+	if (!roster->unordered || roster->nr_threads == 0)
 		return;
+	roster->unordered = false;
 	qsort(roster->threads, roster->nr_threads, sizeof(struct nm_roster_thread *),
 	      compare_threads);
 	for (size_t i = 0; i < roster->nr_threads; i++)
@@ -406,7 +409,6 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 	if (r == 0)
 		r = tend_threads(roster, figures, count, now_ns);
 	drop_silent_threads(roster, now_ns);
-	order_threads(roster);
 	return r;
 }
 
@@ -418,6 +420,7 @@ static bool is_leased(const struct nm_roster *roster, uint32_t tid)
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 {
 	size_t count = 0;
+	order_threads(roster);
 	for (size_t i = 0; i < roster->nr_threads; i++) {
 		struct nm_roster_thread *thread = roster->threads[i];
 		if (thread->standing != NM_STANDING_MANAGED)

@@ -26,8 +26,9 @@ struct nm_roster {
 	struct nm_roster_memory *memory;
 	uint32_t own_pid;
 
-	struct nm_roster_thread **threads; /* ascending tid after nm_roster_update() */
+	struct nm_roster_thread **threads; /* ascending tid, unless `unordered` */
 	size_t nr_threads, threads_capacity;
+	bool unordered;
 	struct nm_tidmap *thread_of;
 	struct nm_process **processes;
 	size_t nr_processes, processes_capacity;
