@@ -16,6 +16,11 @@ enum nm_event_kind {
 	NM_EVENT_FAULT_MIN, /* minor page faults with address and physical address, emitted after
 			       the fault */
 	NM_EVENT_FAULT_MAJ,
+	NM_EVENT_MEMORY,       /* memory accesses with latency and data source: PEBS, IBS, or a named PMU */
+	NM_EVENT_STORE,        /* stores, where they need an event of their own */
+	NM_EVENT_INSTRUCTIONS, /* retired, by sampling with a fixed period */
+	NM_EVENT_FLOPS,        /* floating-point operations; several events of different widths */
+	NM_EVENT_DRAM,         /* DRAM reads or LLC misses, a line of 64 bytes each */
 	NM_EVENT_KIND_MAX,
 };
 

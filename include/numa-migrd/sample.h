@@ -16,6 +16,9 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/topology.h"
 
+/* Where a memory access was served (data_src; sampling.md, "data_src bits"). */
+enum nm_level { NM_LEVEL_UNKNOWN, NM_LEVEL_L1, NM_LEVEL_LFB, NM_LEVEL_L2, NM_LEVEL_L3, NM_LEVEL_CACHE, NM_LEVEL_DRAM };
+
 struct nm_sample {
 	enum nm_event_kind
 		kind;	   /* CLOCK/CYCLES: a thread ran here; FAULT_*: it touched an address */
@@ -25,6 +28,12 @@ struct nm_sample {
 	uint64_t address;	   /* FAULT_* only */
 	uint64_t physical_address; /* 0 = not known */
 	uint64_t page_bytes;	   /* of the page touched, 0 = not known */
+	/* MEMORY and STORE only: */
+	uint32_t latency_cycles; /* core cycles; 0 = not measured for this access */
+	uint8_t level;           /* enum nm_level */
+	bool remote;             /* served by another node, as the hardware says */
+	/* INSTRUCTIONS, FLOPS, DRAM: instructions, operations, bytes that this sample stands for. */
+	uint64_t amount;
 };
 
 enum nm_task_event_kind { NM_TASK_FORK, NM_TASK_EXIT, NM_TASK_COMM, NM_TASK_EXEC };
