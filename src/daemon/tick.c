@@ -89,9 +89,13 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 {
 	const struct nm_source_status *status =
 		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
-	double run_sample_ns = status && status->runs ? status->run_sample_ns : 0;
-	return nm_metrics_close(daemon->pipeline.metrics, interval_ns, run_sample_ns,
-				history_keep(daemon->config, interval_ns), ret);
+	const struct nm_metrics_interval interval = {
+		.length_ns = interval_ns,
+		.run_sample_ns = status && status->runs ? status->run_sample_ns : 0,
+		.keep = history_keep(daemon->config, interval_ns),
+		.min_samples = daemon->config->threads.min_samples,
+	};
+	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
 }
 
 static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)

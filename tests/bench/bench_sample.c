@@ -224,7 +224,9 @@ static int close_interval(struct world *world)
 {
 	const struct nm_figures *figures;
 
-	return nm_metrics_close(world->metrics, NM_NSEC_PER_SEC, 1e6, 0.933, &figures);
+	const struct nm_metrics_interval interval = {
+		.length_ns = NM_NSEC_PER_SEC, .run_sample_ns = 1e6, .keep = 0.933};
+	return nm_metrics_close(world->metrics, &interval, &figures);
 }
 
 static void check(bool ok, const char *what)
