@@ -294,6 +294,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		.figures = figures,
 		.nr_figures = nr_figures,
 		.busy_share = daemon->busy_share,
+		.kinds = nm_metrics_kinds(daemon->pipeline.metrics),
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 
