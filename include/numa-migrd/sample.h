@@ -17,22 +17,34 @@
 #include "numa-migrd/topology.h"
 
 /* Where a memory access was served (data_src; sampling.md, "data_src bits"). */
-enum nm_level { NM_LEVEL_UNKNOWN, NM_LEVEL_L1, NM_LEVEL_LFB, NM_LEVEL_L2, NM_LEVEL_L3, NM_LEVEL_CACHE, NM_LEVEL_DRAM };
+enum nm_level {
+	NM_LEVEL_UNKNOWN,
+	NM_LEVEL_L1,
+	NM_LEVEL_LFB,
+	NM_LEVEL_L2,
+	NM_LEVEL_L3,
+	NM_LEVEL_CACHE,
+	NM_LEVEL_DRAM
+};
 
 struct nm_sample {
-	enum nm_event_kind
-		kind;	   /* CLOCK/CYCLES: a thread ran here; FAULT_*: it touched an address */
+	/*
+	 * CLOCK/CYCLES: a thread ran here; FAULT_*: it touched an address; MEMORY: it loaded from
+	 * one, STORE: it stored to one, whichever event told so; the others count by `amount`.
+	 */
+	enum nm_event_kind kind;
 	uint32_t pid, tid; /* in the daemon's (the host's) pid namespace */
 	uint32_t cpu;
 	uint64_t time_ns;	   /* perf clock */
-	uint64_t address;	   /* FAULT_* only */
+	uint64_t address;	   /* FAULT_*, MEMORY and STORE; 0 = not known */
 	uint64_t physical_address; /* 0 = not known */
 	uint64_t page_bytes;	   /* of the page touched, 0 = not known */
 	/* MEMORY and STORE only: */
 	uint32_t latency_cycles; /* core cycles; 0 = not measured for this access */
-	uint8_t level;           /* enum nm_level */
-	bool remote;             /* served by another node, as the hardware says */
-	/* INSTRUCTIONS, FLOPS, DRAM: instructions, operations, bytes that this sample stands for. */
+	uint8_t level;		 /* enum nm_level */
+	bool remote; /* served by another node, as the hardware says; also of DRAM where it tells */
+	/* INSTRUCTIONS, FLOPS, DRAM: instructions, operations, bytes that this sample stands for.
+	 */
 	uint64_t amount;
 };
 
@@ -60,7 +72,11 @@ struct nm_ring_counts {
 	uint64_t throttled; /* THROTTLE records */
 	uint64_t corrupt;   /* a record whose size cannot be: the rest of the ring was skipped */
 	uint64_t unknown;   /* records of other types or ids, skipped */
+	uint64_t no_access; /* samples of operations that touch no memory (most of IBS), skipped */
+	uint64_t kernel;    /* accesses to the kernel's addresses, skipped */
 };
+
+#define NM_RING_EVENTS_MAX 24U
 
 /* Which event an IDENTIFIER means; ids of one CPU's ring (few, searched linearly). */
 struct nm_ring_layout {
@@ -69,7 +85,9 @@ struct nm_ring_layout {
 	struct {
 		uint64_t id;
 		enum nm_event_kind kind;
-	} events[NM_EVENT_KIND_MAX];
+		bool remote;	 /* DRAM of other nodes */
+		uint64_t amount; /* that one sample stands for */
+	} events[NM_RING_EVENTS_MAX];
 };
 
 /*
