@@ -1,40 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "lbma.h"
+#include "scan.h"
 
-enum {
-	NM_WISH_NEVER = 1,   /* may not be moved there */
-	NM_WISH_PREFERS = 2, /* earns q2 */
-};
+/* Pairs of threads looked at per tick, beyond which Θ̂ is what was found: some 10 ms. */
+#define MAX_LOOKS (4ULL << 20)
+#define NEVER (-1.0)
 
 /* θ and one other node k', while its candidates are looked for. */
 struct view {
-	struct nm_lbma_scan *scan;
+	struct nm_scan *scan;
 	struct nm_urn *urn;
 	const struct nm_snap_thread *thread;
 	uint32_t index;
-	int node;	  /* k' */
-	double surplus;	  /* of θ going there */
-	double preferred; /* q2 or 0 */
+	int node;	/* k' */
+	double surplus; /* of θ going there */
+	double going;	/* tickets for that */
 	bool gate_refused;
 };
 
-double nm_lbma_q2(const struct nm_lbma_scan *scan, uint32_t thread, int node)
+struct nm_scan_rules nm_scan_rules_of(const struct nm_config *config)
 {
-	const struct nm_snapshot *snapshot = scan->snapshot;
-	return nm_snapshot_prefers(snapshot, &snapshot->threads[thread], node, scan->rules.ties)
-		       ? scan->rules.q2
-		       : 0;
+	bool paper = config->profile == NM_PROFILE_PAPER;
+	bool gated = config->threads.gate == NM_GATE_BENEFIT;
+	bool merged = config->threads.lottery == NM_LOTTERY_PROPORTIONAL;
+	return (struct nm_scan_rules){
+		.gated = gated,
+		.merged = merged,
+		/* A share of no tickets is no chance: only the paper's lottery lets Q = 0 win. */
+		.zero_wins = !gated && !merged,
+		.any_thread = paper,
+		.cross_owner_swap = config->threads.cross_owner_swap,
+		.fill_nodes = config->threads.overcommit == NM_OVERCOMMIT_PAGES,
+		.q1 = config->threads.q1,
+		/* Half a core is worth half the tickets; the paper does not look at siblings. */
+		.q1_sibling_busy = paper ? config->threads.q1 : config->threads.q1 / 2,
+		.margin = config->threads.gate_margin,
+	};
 }
 
-double nm_lbma_q1(const struct nm_lbma_scan *scan, int cpu)
+static double q1_of(const struct nm_scan *scan, int cpu)
 {
 	return scan->snapshot->cpus[cpu].sibling_busy ? scan->rules.q1_sibling_busy
 						      : scan->rules.q1;
 }
 
-static bool is_refused(const struct nm_lbma_scan *scan, uint32_t thread, int node)
+static bool is_refused(const struct nm_scan *scan, uint32_t thread, int node)
 {
 	return scan->refused[thread] && scan->snapshot->threads[thread].preferred == node;
 }
@@ -45,7 +56,7 @@ static void raise(double *best, double surplus)
 		*best = surplus;
 }
 
-static void note_surplus(struct nm_lbma_scan *scan, const struct nm_snap_thread *thread, int node,
+static void note_surplus(struct nm_scan *scan, const struct nm_snap_thread *thread, int node,
 			 double surplus)
 {
 	size_t nr_nodes = scan->snapshot->topology->nr_nodes, to = (size_t)node;
@@ -53,7 +64,13 @@ static void note_surplus(struct nm_lbma_scan *scan, const struct nm_snap_thread 
 	raise(&scan->best_of_cpu[(size_t)thread->home_cpu * nr_nodes + to], surplus);
 }
 
-static void fill_partner(struct nm_lbma_scan *scan, size_t position)
+static double going_of(const struct nm_scan *scan, uint32_t thread, int node)
+{
+	size_t nr_nodes = scan->snapshot->topology->nr_nodes;
+	return scan->tickets.going[thread * nr_nodes + (size_t)node];
+}
+
+static void fill_partner(struct nm_scan *scan, size_t position)
 {
 	const struct nm_snapshot *snapshot = scan->snapshot;
 	uint32_t index = snapshot->home_threads[position];
@@ -61,21 +78,21 @@ static void fill_partner(struct nm_lbma_scan *scan, size_t position)
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	/* A partner of whom too little was seen may lose more than is known: it is not gambled
 	 * with. */
-	bool unknown = scan->rules.gated && !thread->valid;
+	bool unknown = scan->rules.gated && !scan->tickets.known[index];
 	bool fixed = !thread->movable || thread->home_node < 0 || unknown;
-	scan->partners[position] = (struct nm_lbma_partner){
+	scan->partners[position] = (struct nm_scan_partner){
 		.allowed = thread->allowed,
 		.thread = index,
 		.uid = snapshot->processes[thread->process].uid,
 	};
 	for (int node = 0; node < (int)nr_nodes; node++) {
 		size_t at = (size_t)node * scan->nr_partners + position;
-		scan->wish[at] = NM_WISH_NEVER;
+		scan->grant[at] = NEVER;
 		if (fixed || is_refused(scan, index, node))
 			continue;
-		scan->wish[at] = nm_snapshot_prefers(snapshot, thread, node, scan->rules.ties)
-					 ? NM_WISH_PREFERS
-					 : 0;
+		scan->grant[at] = going_of(scan, index, node);
+		if (scan->tickets.partner)
+			scan->grant[at] += scan->tickets.partner[index];
 		scan->surplus[at] =
 			nm_gate_surplus(thread, thread->home_node, node, scan->rules.margin);
 		note_surplus(scan, thread, node, scan->surplus[at]);
@@ -90,17 +107,17 @@ static double *lowest(size_t count)
 	return values;
 }
 
-static int allocate(struct nm_lbma_scan *scan)
+static int allocate(struct nm_scan *scan)
 {
 	const struct nm_topology *topology = scan->snapshot->topology;
 	size_t nr_nodes = topology->nr_nodes, homes = scan->nr_partners;
 	scan->refused = calloc(scan->snapshot->nr_threads + 1, sizeof(*scan->refused));
 	scan->partners = calloc(homes + 1, sizeof(*scan->partners));
 	scan->surplus = calloc(nr_nodes * homes + 1, sizeof(*scan->surplus));
-	scan->wish = calloc(nr_nodes * homes + 1, sizeof(*scan->wish));
+	scan->grant = calloc(nr_nodes * homes + 1, sizeof(*scan->grant));
 	scan->best_of_node = lowest(nr_nodes * nr_nodes);
 	scan->best_of_cpu = lowest(topology->nr_cpus * nr_nodes);
-	if (!scan->refused || !scan->partners || !scan->surplus || !scan->wish ||
+	if (!scan->refused || !scan->partners || !scan->surplus || !scan->grant ||
 	    !scan->best_of_node || !scan->best_of_cpu)
 		return -ENOMEM;
 	return 0;
@@ -114,16 +131,18 @@ static size_t count_homes(const struct nm_snapshot *snapshot)
 	return homes;
 }
 
-int nm_lbma_scan_init(struct nm_lbma_scan *scan, const struct nm_snapshot *snapshot,
-		      const struct nm_lbma_rules *rules)
+int nm_scan_init(struct nm_scan *scan, const struct nm_snapshot *snapshot,
+		 const struct nm_scan_rules *rules, const struct nm_scan_tickets *tickets)
 {
-	*scan = (struct nm_lbma_scan){
-		.snapshot = snapshot, .rules = *rules, .nr_partners = count_homes(snapshot)};
+	*scan = (struct nm_scan){.snapshot = snapshot,
+				 .rules = *rules,
+				 .tickets = *tickets,
+				 .nr_partners = count_homes(snapshot)};
 	int r = allocate(scan);
 	if (r >= 0 && rules->fill_nodes)
 		r = nm_overcommit_refuse(snapshot, scan->refused);
 	if (r < 0) {
-		nm_lbma_scan_clear(scan);
+		nm_scan_clear(scan);
 		return r;
 	}
 	for (size_t i = 0; i < scan->nr_partners; i++)
@@ -131,15 +150,15 @@ int nm_lbma_scan_init(struct nm_lbma_scan *scan, const struct nm_snapshot *snaps
 	return 0;
 }
 
-void nm_lbma_scan_clear(struct nm_lbma_scan *scan)
+void nm_scan_clear(struct nm_scan *scan)
 {
 	free(scan->refused);
 	free(scan->partners);
 	free(scan->surplus);
-	free(scan->wish);
+	free(scan->grant);
 	free(scan->best_of_node);
 	free(scan->best_of_cpu);
-	*scan = (struct nm_lbma_scan){0};
+	*scan = (struct nm_scan){0};
 }
 
 static bool passes_gate(struct view *view, double surplus)
@@ -152,7 +171,7 @@ static bool passes_gate(struct view *view, double surplus)
 
 static int add_single(struct view *view, int cpu, int32_t destination)
 {
-	double tickets = nm_lbma_q1(view->scan, cpu) + view->preferred;
+	double tickets = q1_of(view->scan, cpu) + view->going;
 	if (!(tickets > 0) && !view->scan->rules.zero_wins)
 		return 0;
 	return nm_urn_add(view->urn, view->index, destination, NM_NO_PARTNER, tickets);
@@ -183,7 +202,7 @@ static int add_singles(struct view *view)
 /* Interchanges with the home threads of one CPU γ' that θ may run on. */
 static int add_swaps_with(struct view *view, int cpu)
 {
-	struct nm_lbma_scan *scan = view->scan;
+	struct nm_scan *scan = view->scan;
 	const struct nm_snap_cpu *there = &scan->snapshot->cpus[cpu];
 	size_t row = (size_t)view->thread->home_node * scan->nr_partners;
 	uint32_t uid = scan->snapshot->processes[view->thread->process].uid;
@@ -191,11 +210,10 @@ static int add_swaps_with(struct view *view, int cpu)
 	bool may_run_here = false;
 	scan->looks += there->homes;
 	for (size_t i = there->first_home; i < there->first_home + there->homes; i++) {
-		uint8_t wish = scan->wish[row + i];
-		const struct nm_lbma_partner *partner = &scan->partners[i];
-		if (wish & NM_WISH_NEVER)
+		double grant = scan->grant[row + i], tickets = view->going + grant;
+		const struct nm_scan_partner *partner = &scan->partners[i];
+		if (grant < 0)
 			continue;
-		double tickets = view->preferred + (wish & NM_WISH_PREFERS ? scan->rules.q2 : 0);
 		if (!(tickets > 0) && !scan->rules.zero_wins)
 			continue;
 		if (!passes_gate(view, view->surplus + scan->surplus[row + i]))
@@ -219,7 +237,7 @@ static int add_swaps_with(struct view *view, int cpu)
 
 static int add_swaps(struct view *view)
 {
-	const struct nm_lbma_scan *scan = view->scan;
+	const struct nm_scan *scan = view->scan;
 	const struct nm_topology *topology = scan->snapshot->topology;
 	size_t nr_nodes = topology->nr_nodes, home = (size_t)view->thread->home_node;
 	if (!scan->snapshot->cpus[view->thread->home_cpu].usable)
@@ -241,7 +259,7 @@ static int add_swaps(struct view *view)
 	return 0;
 }
 
-int nm_lbma_scan_thread(struct nm_lbma_scan *scan, struct nm_urn *urn, uint32_t thread)
+int nm_scan_thread(struct nm_scan *scan, struct nm_urn *urn, uint32_t thread)
 {
 	struct view view = {.scan = scan,
 			    .urn = urn,
@@ -253,7 +271,7 @@ int nm_lbma_scan_thread(struct nm_lbma_scan *scan, struct nm_urn *urn, uint32_t 
 		if (view.node == home || is_refused(scan, thread, view.node))
 			continue;
 		view.surplus = nm_gate_surplus(view.thread, home, view.node, scan->rules.margin);
-		view.preferred = nm_lbma_q2(scan, thread, view.node);
+		view.going = going_of(scan, thread, view.node);
 		int r = add_singles(&view);
 		if (r >= 0)
 			r = add_swaps(&view);
@@ -262,5 +280,80 @@ int nm_lbma_scan_thread(struct nm_lbma_scan *scan, struct nm_urn *urn, uint32_t 
 	}
 	if (view.gate_refused && nm_urn_count(urn) == before)
 		scan->stopped_by_gate++;
+	return 0;
+}
+
+/* ---- the lottery ---- */
+
+static struct nm_move move_to(const struct nm_snapshot *snapshot, uint32_t thread, int cpu_to)
+{
+	const struct nm_snap_thread *moved = &snapshot->threads[thread];
+	return (struct nm_move){
+		.thread = thread,
+		.cpu_from = moved->home_cpu,
+		.cpu_to = cpu_to,
+		.node_from = moved->home_node,
+		.node_to = snapshot->cpus[cpu_to].node,
+	};
+}
+
+static struct nm_proposal proposal_of(const struct nm_scan *scan, const struct nm_win *win)
+{
+	const struct nm_snapshot *snapshot = scan->snapshot;
+	struct nm_proposal proposal = {
+		.kind = NM_PROPOSAL_MIGRATE, .tickets = {.total = win->tickets}, .draw = win->draw};
+	struct nm_move *moves = proposal.moves;
+	moves[0] = move_to(snapshot, win->thread, win->cpu_to);
+	if (win->partner != NM_NO_PARTNER) {
+		proposal.kind = NM_PROPOSAL_SWAP;
+		moves[1] = move_to(snapshot, win->partner, moves[0].cpu_from);
+	}
+	size_t count = proposal.kind == NM_PROPOSAL_SWAP ? 2 : 1;
+	proposal.gain = nm_gate_gain(snapshot, moves, count);
+	return proposal;
+}
+
+static int fill_urn(struct nm_scan *scan, struct nm_urn *urn, uint64_t n, nm_scan_next_fn next,
+		    void *list, uint64_t *ret_considered)
+{
+	uint64_t considered = 0;
+	while (considered < n && scan->looks < MAX_LOOKS) {
+		uint32_t thread = next(list);
+		if (thread == NM_NO_PARTNER)
+			break;
+		size_t before = nm_urn_count(urn);
+		int r = nm_scan_thread(scan, urn, thread);
+		if (r < 0)
+			return r;
+		considered += scan->rules.any_thread || nm_urn_count(urn) > before;
+	}
+	*ret_considered = considered;
+	return 0;
+}
+
+int nm_scan_lottery(struct nm_scan *scan, const struct nm_config *config, struct nm_rng *rng,
+		    nm_scan_next_fn next, void *list, struct nm_proposals *ret)
+{
+	nm_auto(nm_urn_freep) struct nm_urn *urn = NULL;
+	struct nm_win win;
+	uint64_t considered;
+	int r = nm_urn_new(scan->snapshot, config->threads.lottery, rng, &urn);
+	if (r >= 0)
+		r = fill_urn(scan, urn, config->threads.n, next, list, &considered);
+	if (r < 0)
+		return r;
+	struct nm_proposals proposals = {
+		/* Each thread of Θ̂ wins at most once, so that there are never more than n. */
+		.items = calloc(considered + 1, sizeof(*proposals.items)),
+		.threads_considered = considered,
+		.candidates = nm_urn_count(urn),
+		.stopped_by_gate = scan->stopped_by_gate,
+		.stopped_by_owner = scan->stopped_by_owner,
+	};
+	if (!proposals.items)
+		return -ENOMEM;
+	while (nm_urn_draw(urn, &win))
+		proposals.items[proposals.count++] = proposal_of(scan, &win);
+	*ret = proposals;
 	return 0;
 }
