@@ -294,6 +294,7 @@ static struct nm_move move_to(const struct nm_snapshot *snapshot, uint32_t threa
 		.cpu_to = cpu_to,
 		.node_from = moved->home_node,
 		.node_to = snapshot->cpus[cpu_to].node,
+		.record = NAN,
 	};
 }
 

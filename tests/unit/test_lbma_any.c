@@ -174,6 +174,9 @@ static uint64_t mix(uint64_t print, const void *data, size_t size)
 	return print;
 }
 
+/* Without what only IMAR² fills in. */
+#define MOVE_BYTES (offsetof(struct nm_move, node_to) + sizeof(int))
+
 /* Every bit of the decisions on 300 machines. */
 static uint64_t fingerprint(uint64_t first_seed)
 {
@@ -186,8 +189,9 @@ static uint64_t fingerprint(uint64_t first_seed)
 		print = mix(print, &proposals.candidates, sizeof(proposals.candidates));
 		for (size_t i = 0; i < proposals.count; i++) {
 			const struct nm_proposal *proposal = &proposals.items[i];
-			print = mix(print, proposal->moves, sizeof(proposal->moves));
-			print = mix(print, &proposal->tickets, sizeof(proposal->tickets));
+			for (unsigned move = 0; move < 2; move++)
+				print = mix(print, &proposal->moves[move], MOVE_BYTES);
+			print = mix(print, &proposal->tickets, offsetof(struct nm_tickets, record));
 			print = mix(print, &proposal->draw, sizeof(proposal->draw));
 			if (!isnan(proposal->gain))
 				print = mix(print, &proposal->gain, sizeof(proposal->gain));
