@@ -13,7 +13,15 @@
 #include "numa-migrd/base.h"
 
 enum nm_profile { NM_PROFILE_SHIPPED, NM_PROFILE_PAPER };
-enum nm_source_choice { NM_SOURCE_AUTO, NM_SOURCE_FAULTS, NM_SOURCE_NONE };
+enum nm_source_choice {
+	NM_SOURCE_AUTO,
+	NM_SOURCE_PEBS,
+	NM_SOURCE_IBS,
+	NM_SOURCE_PMU,
+	NM_SOURCE_FAULTS,
+	NM_SOURCE_NONE
+};
+#define NM_CONFIG_PMU_BYTES 128
 enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
 enum nm_thread_policy { NM_POLICY_NONE, NM_POLICY_LBMA, NM_POLICY_IMAR2 };
 enum nm_performance {
@@ -57,6 +65,9 @@ struct nm_config {
 	} targets;
 	struct {
 		enum nm_source_choice source; /* auto */
+		char pmu[NM_CONFIG_PMU_BYTES]; /* "": none; else "name/term=value,…/", taken first by auto */
+		uint64_t load_latency;        /* 30; 3–65535 cycles: quicker loads are not sampled */
+		uint64_t memory_period;       /* 0 = as suits the source; up to 10^9: every n-th access */
 		enum nm_inject inject;        /* none */
 		bool accept_soft_dirty_risk;  /* false; inject = "soft_dirty" needs it and a named target */
 		double clock_hz;              /* 100; 10–1000: run samples per second and busy CPU */

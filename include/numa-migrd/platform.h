@@ -46,6 +46,15 @@ struct nm_platform_ops {
 	 */
 	int (*event_open)(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
 			  uint64_t period);
+	/*
+	 * The hardware events of this machine for what is wanted, best first within a kind; one that is in
+	 * the list may still be refused or not count. -ENOENT, -EINVAL: wishes.pmu. Sample stage.
+	 */
+	int (*hardware_list)(struct nm_platform *platform, const struct nm_event_wishes *wishes,
+			     struct nm_event_list *ret);
+	/* Opens one of them likewise; wishes.pmu is ours, the helper goes by root's configuration. */
+	int (*hardware_open)(struct nm_platform *platform, const struct nm_event_request *request,
+			     struct nm_event_fds *ret);
 	int (*event_map)(struct nm_platform *platform, int fd, size_t data_bytes, void **ret);
 	void (*event_unmap)(struct nm_platform *platform, void *ring, size_t data_bytes);
 	int (*event_ioctl)(struct nm_platform *platform, int fd, unsigned long request,

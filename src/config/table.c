@@ -5,7 +5,7 @@
 
 /* Each in the order of its enum in config.h. */
 static const char *const profiles[] = {"shipped", "paper", NULL};
-static const char *const sources[] = {"auto", "faults", "none", NULL};
+static const char *const sources[] = {"auto", "pebs", "ibs", "pmu", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
 static const char *const policies[] = {"none", "lbma", "imar2", NULL};
 static const char *const gates[] = {"benefit", "paper", NULL};
@@ -70,7 +70,13 @@ const struct nm_setting nm_settings[] = {
 	      "A process is worth it from this much resident memory on, in MiB; 0 = twice the last-level cache"),
 
 	CHOICE(sampling, source, sources, "auto", NULL,
-	       "Where samples come from: the best source that counts, software page faults, or nowhere"),
+	       "Where samples come from: the best source that counts, one by name, page faults, or nowhere"),
+	{FIELD(sampling, pmu), .type = NM_SETTING_PMU, .shipped = "",
+	 .meaning = "Another PMU that samples memory accesses, as perf(1) would spell the event"},
+	COUNT(sampling, load_latency, "3", "65535", "30", NULL,
+	      "Cycles from which on a load is sampled, where the hardware can tell"),
+	COUNT(sampling, memory_period, "0", "1000000000", "0", NULL,
+	      "Every how many accesses one is sampled by hardware; 0 = as suits the source"),
 	CHOICE(sampling, inject, injects, "none", NULL,
 	       "Make memory accesses visible by faults of our own causing, where the kernel causes none"),
 	BOOL(sampling, accept_soft_dirty_risk, "false", NULL,

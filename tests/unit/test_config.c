@@ -166,7 +166,7 @@ static void test_names(void **state)
 /* `group: { name = value; }`, with quotes where the setting is a choice. */
 static char *assignment(const struct nm_setting *setting, const char *value)
 {
-	const char *quote = setting->type == NM_SETTING_CHOICE ? "\"" : "";
+	const char *quote = nm_setting_is_text(setting) ? "\"" : "";
 	bool grouped = setting->group[0] != '\0';
 	char *text = NULL;
 	int length = asprintf(&text, "%s%s%s = %s%s%s;%s\n", setting->group, grouped ? ": { " : "",
@@ -238,6 +238,19 @@ static void check_choices(const struct nm_setting *setting)
 	refuse_value(setting, "nonesuch");
 }
 
+static void check_pmu(const struct nm_setting *setting)
+{
+	static const char *const good[] = {"numalab/period=97/", "ibs_op/cnt_ctl,l3missonly=1/",
+					   "cpu/mem-loads,ldlat=0x1e/", "x//"};
+	static const char *const bad[] = {"/", "//", "numalab", "numalab/", "/period=97/", "a/b/c/",
+					  "a/b/c", "../x=1/", "a b/x=1/", "a/x=\\x01/"};
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(good); i++)
+		accept_value(setting, good[i]);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
+		refuse_value(setting, bad[i]);
+}
+
 static void test_every_setting(void **state)
 {
 	(void)state;
@@ -254,6 +267,8 @@ static void test_every_setting(void **state)
 			check_choices(setting);
 		if (setting->type == NM_SETTING_BOOL)
 			refuse_value(setting, "1");
+		if (setting->type == NM_SETTING_PMU)
+			check_pmu(setting);
 	}
 }
 
