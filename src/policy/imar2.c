@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "scan.h"
+#include "search.h"
 
 struct judge {
 	const struct nm_snapshot *snapshot;
@@ -146,14 +146,14 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 	grant(&judge, going, partner, known);
 	struct ranking list = {.standings = standings};
 	rank_all(&judge, &list);
-	struct nm_scan_rules rules = nm_scan_rules_of(config);
-	struct nm_scan_tickets tickets = {.going = going, .partner = partner, .known = known};
-	struct nm_scan scan;
-	int r = nm_scan_init(&scan, snapshot, &rules, &tickets);
+	struct nm_search_rules rules = nm_search_rules_of(config);
+	struct nm_search_tickets tickets = {.going = going, .partner = partner, .known = known};
+	struct nm_search search;
+	int r = nm_search_init(&search, snapshot, &rules, &tickets);
 	if (r < 0)
 		return r;
-	r = nm_scan_lottery(&scan, config, rng, next_in_rank, &list, ret);
-	nm_scan_clear(&scan);
+	r = nm_search_lottery(&search, config, rng, next_in_rank, &list, ret);
+	nm_search_clear(&search);
 	for (size_t i = 0; r == 0 && i < ret->count; i++)
 		explain(&judge, &ret->items[i]);
 	return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan.h"
+#include "search.h"
 
 void nm_proposals_clear(struct nm_proposals *proposals)
 {
@@ -78,17 +78,17 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	if (!eligible || !going || !known)
 		return -ENOMEM;
 	grant(snapshot, config, going, known);
-	struct nm_scan_rules rules = nm_scan_rules_of(config);
-	struct nm_scan_tickets tickets = {.going = going, .known = known};
+	struct nm_search_rules rules = nm_search_rules_of(config);
+	struct nm_search_tickets tickets = {.going = going, .known = known};
 	struct shuffle list = {.rng = rng,
 			       .threads = eligible,
 			       .count = list_eligible(snapshot, rules.any_thread, eligible)};
-	struct nm_scan scan;
-	int r = nm_scan_init(&scan, snapshot, &rules, &tickets);
+	struct nm_search search;
+	int r = nm_search_init(&search, snapshot, &rules, &tickets);
 	if (r < 0)
 		return r;
-	r = nm_scan_lottery(&scan, config, rng, next_at_random, &list, ret);
-	nm_scan_clear(&scan);
+	r = nm_search_lottery(&search, config, rng, next_at_random, &list, ret);
+	nm_search_clear(&search);
 	for (size_t i = 0; r == 0 && i < ret->count; i++)
 		explain(snapshot, config, &ret->items[i]);
 	return r;

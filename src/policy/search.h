@@ -3,14 +3,14 @@
  * The search for candidates, one θ at a time, for the lotteries of LBMA and IMAR²: every
  * destination on another node, free or by an interchange, with its tickets, through the gate.
  */
-#ifndef NM_POLICY_SCAN_H
-#define NM_POLICY_SCAN_H
+#ifndef NM_POLICY_SEARCH_H
+#define NM_POLICY_SEARCH_H
 
 #include "numa-migrd/lottery.h"
 #include "numa-migrd/policy.h"
 
 /* What the configuration says, in the algorithms' words. */
-struct nm_scan_rules {
+struct nm_search_rules {
 	bool gated;	 /* gate = "benefit" */
 	bool merged;	 /* free CPUs of one node are one candidate */
 	bool zero_wins;	 /* a candidate with Q = 0 stands */
@@ -20,27 +20,27 @@ struct nm_scan_rules {
 	double q1, q1_sibling_busy, margin;
 };
 
-struct nm_scan_rules nm_scan_rules_of(const struct nm_config *config);
+struct nm_search_rules nm_search_rules_of(const struct nm_config *config);
 
-/* What a policy grants; owned by it, must outlive the scan. */
-struct nm_scan_tickets {
+/* What a policy grants; owned by it, must outlive the search. */
+struct nm_search_tickets {
 	const double *going;   /* nr_threads × nr_nodes: to the thread for the node */
 	const double *partner; /* per thread: once more where it is the partner; NULL: none */
 	const bool *known; /* per thread: enough was seen of it to be a partner, with the gate */
 };
 
 /* A thread as the other half of a swap; in the order of snapshot->home_threads. */
-struct nm_scan_partner {
+struct nm_search_partner {
 	hwloc_const_bitmap_t allowed;
 	uint32_t thread, uid;
 };
 
-struct nm_scan {
+struct nm_search {
 	const struct nm_snapshot *snapshot;
-	struct nm_scan_rules rules;
-	struct nm_scan_tickets tickets;
+	struct nm_search_rules rules;
+	struct nm_search_tickets tickets;
 	bool *refused; /* per thread: its preferred node has no room for it */
-	struct nm_scan_partner *partners;
+	struct nm_search_partner *partners;
 	size_t nr_partners;
 	/* Rows of nr_partners, one per destination node: read in order by the inner loop. */
 	double *surplus; /* nm_gate_surplus() of the partner going there */
@@ -52,22 +52,22 @@ struct nm_scan {
 };
 
 /* Returns 0 or -ENOMEM. */
-int nm_scan_init(struct nm_scan *scan, const struct nm_snapshot *snapshot,
-		 const struct nm_scan_rules *rules, const struct nm_scan_tickets *tickets);
-void nm_scan_clear(struct nm_scan *scan);
+int nm_search_init(struct nm_search *search, const struct nm_snapshot *snapshot,
+		   const struct nm_search_rules *rules, const struct nm_search_tickets *tickets);
+void nm_search_clear(struct nm_search *search);
 
 /* Puts the thread's candidates into the urn. The thread has a home node. Returns 0 or -ENOMEM. */
-int nm_scan_thread(struct nm_scan *scan, struct nm_urn *urn, uint32_t thread);
+int nm_search_thread(struct nm_search *search, struct nm_urn *urn, uint32_t thread);
 
 /*
  * The next thread of Θ̂ in the order of the list, or NM_NO_PARTNER at its end: threads without a
  * candidate do not count.
  */
-typedef uint32_t (*nm_scan_next_fn)(void *list);
+typedef uint32_t (*nm_search_next_fn)(void *list);
 
 /* Takes threads from the list until n of them count, and draws the winners. Returns 0 or -ENOMEM.
  */
-int nm_scan_lottery(struct nm_scan *scan, const struct nm_config *config, struct nm_rng *rng,
-		    nm_scan_next_fn next, void *list, struct nm_proposals *ret);
+int nm_search_lottery(struct nm_search *search, const struct nm_config *config, struct nm_rng *rng,
+		      nm_search_next_fn next, void *list, struct nm_proposals *ret);
 
 #endif
