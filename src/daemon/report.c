@@ -74,6 +74,9 @@ void nm_report_start(struct nm_daemon *daemon)
 	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
 	nm_entry_field(&entry, "CPUS", "%u", usable);
 	nm_entry_field(&entry, "POLICY", "%s", nm_policy_name(config->threads.policy));
+	nm_entry_field(&entry, "PERFORMANCE", "%s",
+		       nm_performance_name(config->threads.performance));
+	nm_entry_field(&entry, "FEEDBACK", "%s", nm_feedback_name(config->threads.feedback));
 	nm_entry_field(&entry, "GATE", "%s", nm_gate_name(config->threads.gate));
 	nm_entry_field(&entry, "PIN", "%s", nm_pin_name(config->threads.pin));
 	nm_entry_field(&entry, "LOTTERY", "%s", nm_lottery_name(config->threads.lottery));
@@ -107,6 +110,22 @@ void nm_report_source(struct nm_daemon *daemon)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s", status->problems[i].text);
 	if (status->accesses)
 		report_eyes(daemon);
+}
+
+void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	const char *performance = nm_performance_name(daemon->config->threads.performance);
+	if (snapshot->measured == 0 || snapshot->by_locality == daemon->locality_told)
+		return;
+	daemon->locality_told = snapshot->by_locality;
+	if (snapshot->by_locality)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "threads.performance is \"%s\", and not all that it needs is sampled "
+			  "here: the share of local accesses stands for the performance",
+			  performance);
+	else
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+			  "all that threads.performance = \"%s\" needs is sampled", performance);
 }
 
 /* Names of daemons that also place threads or memory (peers.md): found by command. */

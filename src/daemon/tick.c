@@ -128,6 +128,17 @@ static void withdraw(struct nm_daemon *daemon, const struct nm_verdict *verdict,
 						now_ns);
 }
 
+/* Kept, but the thread itself is no faster: it is left alone for a while (IMAR²). */
+static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	if (!verdict->by_performance || verdict->of == NM_DECISION_ROLLBACK)
+		return;
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		if (verdict->threads[i].performance_after <= verdict->threads[i].performance_before)
+			nm_roster_bar(daemon->pipeline.roster, verdict->threads[i].tid, until);
+}
+
 static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
@@ -135,6 +146,7 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	switch (verdict->kind) {
 	case NM_VERDICT_KEPT:
 		daemon->tally.kept++;
+		bar_if_not_faster(daemon, verdict);
 		return 0;
 	case NM_VERDICT_UNPROVEN:
 		daemon->tally.unproven++;
@@ -154,6 +166,26 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	return 0;
 }
 
+/* IMAR²'s look back; sets whether this tick may propose. */
+static int heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 bool *ret_may_propose)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_feedback_result result;
+	*ret_may_propose = true;
+	if (daemon->config->threads.policy != NM_POLICY_IMAR2)
+		return 0;
+	nm_report_locality(daemon, snapshot);
+	int r = nm_record_update(pipeline->record, snapshot, daemon->config);
+	if (r == 0)
+		r = nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);
+	if (r < 0)
+		return r;
+	nm_verifier_heed(pipeline->verifier, &result);
+	*ret_may_propose = result.may_propose;
+	return 0;
+}
+
 static int judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
@@ -168,14 +200,22 @@ static int judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, s
 
 /* ---- policy and plan ---- */
 
-/* A tick that rolls back proposes nothing: its effect is to be seen first. */
 static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		   struct nm_plan *plan)
 {
 	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};
-	if (daemon->config->threads.policy == NM_POLICY_NONE || plan->count > 0)
+	int r = 0;
+	switch (daemon->config->threads.policy) {
+	case NM_POLICY_NONE:
 		return 0;
-	int r = nm_lbma_propose(snapshot, daemon->config, &daemon->rng, &proposals);
+	case NM_POLICY_LBMA:
+		r = nm_lbma_propose(snapshot, daemon->config, &daemon->rng, &proposals);
+		break;
+	case NM_POLICY_IMAR2:
+		r = nm_imar2_propose(snapshot, daemon->config, daemon->pipeline.record,
+				     &daemon->rng, &proposals);
+		break;
+	}
 	if (r < 0)
 		return r;
 	return nm_plan_build(snapshot, daemon->config, &proposals, &daemon->next_decision, plan);
@@ -195,7 +235,20 @@ static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *dec
 	}
 }
 
-static int act(struct nm_daemon *daemon, const struct nm_plan *plan, uint64_t now_ns)
+/* Both will ask later what came of it. */
+static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 const struct nm_decision *decision)
+{
+	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
+	int r = nm_verifier_add(daemon->pipeline.verifier, decision);
+	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
+		r = nm_feedback_moved(daemon->pipeline.feedback, snapshot, decision->id,
+				      decision->steps[i].pid, rollback);
+	return r;
+}
+
+static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+	       const struct nm_plan *plan, uint64_t now_ns)
 {
 	if (plan->count == 0)
 		return 0;
@@ -213,7 +266,7 @@ static int act(struct nm_daemon *daemon, const struct nm_plan *plan, uint64_t no
 		if (!receipts[i].applied)
 			heed_refusal(daemon, &plan->decisions[i], &receipts[i]);
 		else if (r == 0)
-			r = nm_verifier_add(daemon->pipeline.verifier, &plan->decisions[i]);
+			r = remember_move(daemon, snapshot, &plan->decisions[i]);
 	}
 	return r;
 }
@@ -286,6 +339,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	bool may_propose;
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
 		.time_ns = now_ns,
@@ -302,10 +356,13 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r < 0)
 		return r;
 	tally_locality(daemon, snapshot);
-	r = judge(daemon, snapshot, &plan);
+	r = heed_feedback(daemon, snapshot, &may_propose);
 	if (r == 0)
+		r = judge(daemon, snapshot, &plan);
+	/* A tick that rolls back proposes nothing: its effect is to be seen first. */
+	if (r == 0 && may_propose && plan.count == 0)
 		r = propose(daemon, snapshot, &plan);
-	return r < 0 ? r : act(daemon, &plan, now_ns);
+	return r < 0 ? r : act(daemon, snapshot, &plan, now_ns);
 }
 
 int nm_tick(struct nm_daemon *daemon)
