@@ -115,7 +115,12 @@ struct nm_source_problem {
 
 struct nm_source_status {
 	bool runs;	 /* who ran where is sampled */
-	bool accesses;	 /* page faults are sampled */
+	bool accesses;	 /* memory accesses are sampled, by page faults or by hardware */
+	enum nm_memory_source memory; /* by which hardware; NONE: page faults, if anything */
+	/* Amounts that are sampled, whole: where false, the figure is unavailable, not 0. */
+	bool has_instructions, has_flops, has_dram;
+	uint64_t memory_period; /* as raised by the overhead control; 0 without hardware */
+	char name[64];		/* in short: "clock+faults", "cycles+pebs+instructions+flops+dram" */
 	bool has_cycles; /* by the PMU's cycles rather than cpu-clock */
 	unsigned cpus_open;
 	uint64_t clock_period; /* ns (cpu-clock) or cycles, as raised by the overhead control */
@@ -129,7 +134,8 @@ struct nm_source_status {
 
 /*
  * Opens the best source that really counts on every usable CPU (rings of ring_kb; cycles where a
- * PMU counts, else cpu-clock; software page faults). Returns 0 even when some events or CPUs are
+ * PMU counts, else cpu-clock; memory accesses from the hardware that counts in a trial of 100 ms,
+ * with instructions, operations and DRAM traffic; else software page faults). Returns 0 even when some events or CPUs are
  * refused: see nm_source_status(). Raises RLIMIT_NOFILE's soft limit to the hard one. Returns
  * -ENOMEM, or the first error when nothing at all could be opened (*ret untouched; the first
  * problem is then told in `error`). The platform must outlive the source. With source = "none"

@@ -106,9 +106,9 @@ static int assign_pmu(const char *text, char *ret)
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS "_-.,=/";
 	size_t length = strlen(text), name = strcspn(text, "/");
 
-	if (length > 0 &&
-	    (length >= NM_CONFIG_PMU_BYTES || strspn(text, allowed) != length || name == 0 ||
-	     strcspn(text, ".,=") < name || strchr(text + name + 1, '/') != text + length - 1))
+	if (length > 0 && (length >= NM_CONFIG_PMU_BYTES || strspn(text, allowed) != length ||
+			   name == 0 || name == length || strcspn(text, ".,=") < name ||
+			   strchr(text + name + 1, '/') != text + length - 1))
 		return -EINVAL;
 	memcpy(ret, text, length + 1);
 	return 0;

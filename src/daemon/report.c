@@ -44,10 +44,7 @@ static const char *source_name(const struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.source)
 		return "none";
-	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	if (!status->accesses)
-		return status->runs ? "runs-only" : "none";
-	return status->has_cycles ? "cycles+faults" : "clock+faults";
+	return nm_source_status(daemon->pipeline.source)->name;
 }
 
 void nm_report_start(struct nm_daemon *daemon)
@@ -108,7 +105,7 @@ void nm_report_source(struct nm_daemon *daemon)
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
 	for (size_t i = 0; i < status->problem_count; i++)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s", status->problems[i].text);
-	if (status->accesses)
+	if (status->accesses && status->memory == NM_MEMORY_NONE)
 		report_eyes(daemon);
 }
 
