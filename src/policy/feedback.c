@@ -139,11 +139,9 @@ static size_t list_common(const struct readings *before, const struct readings *
 	return count;
 }
 
-static size_t merge_processes(struct course *courses, size_t count)
+static size_t merge_neighbours(struct course *courses, size_t count)
 {
 	size_t merged = 0;
-	if (count > 0)
-		qsort(courses, count, sizeof(*courses), by_pid);
 	for (size_t i = 0; i < count; i++) {
 		if (merged > 0 && courses[merged - 1].pid == courses[i].pid) {
 			courses[merged - 1].before += courses[i].before;
@@ -153,6 +151,15 @@ static size_t merge_processes(struct course *courses, size_t count)
 		}
 	}
 	return merged;
+}
+
+/* Threads of a process mostly have ids in a row, so that there is little left to sort. */
+static size_t merge_processes(struct course *courses, size_t count)
+{
+	size_t merged = merge_neighbours(courses, count);
+	if (merged > 0)
+		qsort(courses, merged, sizeof(*courses), by_pid);
+	return merge_neighbours(courses, merged);
 }
 
 /* Ascending pid. */

@@ -15,25 +15,39 @@ struct standing {
 	uint32_t thread; /* ascending with the tid */
 };
 
+/* A heap: few of many are asked for. */
 struct ranking {
 	struct standing *standings;
-	size_t next, count;
+	size_t count;
 };
+
+static bool is_before(const struct standing *a, const struct standing *b)
+{
+	return a->rank < b->rank || (a->rank == b->rank && a->thread < b->thread);
+}
+
+static void sink(struct ranking *list, size_t at)
+{
+	struct standing *heap = list->standings, sunk = heap[at];
+	for (size_t child; (child = 2 * at + 1) < list->count; at = child) {
+		if (child + 1 < list->count && is_before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_before(&heap[child], &sunk))
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = sunk;
+}
 
 static uint32_t next_in_rank(void *context)
 {
 	struct ranking *list = context;
-	if (list->next == list->count)
+	if (list->count == 0)
 		return NM_NO_PARTNER;
-	return list->standings[list->next++].thread;
-}
-
-static int by_rank(const void *left, const void *right)
-{
-	const struct standing *a = left, *b = right;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
+	uint32_t thread = list->standings[0].thread;
+	list->standings[0] = list->standings[--list->count];
+	sink(list, 0);
+	return thread;
 }
 
 static bool is_slow(const struct nm_config *config, const struct nm_snap_thread *thread)
@@ -68,7 +82,8 @@ static void rank_all(const struct judge *judge, struct ranking *list)
 		standing->thread = (uint32_t)i;
 		list->count += rank(judge->config, &judge->snapshot->threads[i], &standing->rank);
 	}
-	qsort(list->standings, list->count, sizeof(*list->standings), by_rank);
+	for (size_t i = list->count / 2; i-- > 0;)
+		sink(list, i);
 }
 
 /* ---- tickets ---- */

@@ -84,6 +84,7 @@ static void fill_partner(struct nm_search *search, size_t position)
 		.allowed = thread->allowed,
 		.thread = index,
 		.uid = snapshot->processes[thread->process].uid,
+		.anywhere = hwloc_bitmap_isincluded(snapshot->topology->usable, thread->allowed),
 	};
 	for (int node = 0; node < (int)nr_nodes; node++) {
 		size_t at = (size_t)node * search->nr_partners + position;
@@ -218,11 +219,11 @@ static int add_swaps_with(struct view *view, int cpu)
 			continue;
 		if (!passes_gate(view, view->surplus + search->surplus[row + i]))
 			continue;
-		if (partner->allowed != tested) {
+		if (!partner->anywhere && partner->allowed != tested) {
 			tested = partner->allowed;
 			may_run_here = hwloc_bitmap_isset(tested, (unsigned)view->thread->home_cpu);
 		}
-		if (!may_run_here)
+		if (!partner->anywhere && !may_run_here)
 			continue;
 		if (partner->uid != uid && !search->rules.cross_owner_swap) {
 			search->stopped_by_owner++;

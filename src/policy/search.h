@@ -33,6 +33,7 @@ struct nm_search_tickets {
 struct nm_search_partner {
 	hwloc_const_bitmap_t allowed;
 	uint32_t thread, uid;
+	bool anywhere; /* on every usable CPU, as most may */
 };
 
 struct nm_search {
