@@ -54,9 +54,7 @@ struct nm_metrics_interval {
 	double run_sample_ns; /* CPU time one run sample stands for; 0: not sampled, NaN */
 	double keep; /* 0–1: what is left of the access counts; 0 = the interval alone, the paper */
 	uint64_t min_samples; /* threads.min_samples, for the floor of `traffic` */
-	/*
-	 * Bit 1 << kind of each enum nm_event_kind that is sampled; kinds that were met in the last
-	 * intervals count too. The figures of the others are NaN.
+	/* Bit 1 << kind of each enum nm_event_kind that is sampled; figures of the others are NaN.
 	 */
 	uint32_t kinds;
 };
@@ -87,9 +85,6 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
  */
 int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
 		     const struct nm_figures **ret);
-
-/* Which kinds the last close took as sampled, as bits 1 << kind. */
-uint32_t nm_metrics_kinds(const struct nm_metrics *metrics);
 
 /* Samples that could not be counted since the start: tid out of range, no memory, address of no
  * node. */

@@ -90,7 +90,7 @@ struct nm_snapshot_input {
 	const struct nm_member *members; /* ascending tid; managed threads only */
 	size_t nr_members;
 	const double *busy_share; /* per CPU id; NULL or NaN: unknown, and then not free */
-	uint32_t kinds;		  /* what is sampled: nm_metrics_kinds() */
+	uint32_t kinds;		  /* what is sampled, as in struct nm_metrics_interval */
 };
 
 /*

@@ -84,16 +84,35 @@ static double history_keep(const struct nm_config *config, uint64_t interval_ns)
 	return exp2(-(double)interval_ns / (config->sampling.history_s * (double)NM_NSEC_PER_SEC));
 }
 
+static uint32_t sampled_kinds(const struct nm_source_status *status)
+{
+	uint32_t kinds = 0;
+	if (status && status->memory != NM_MEMORY_NONE)
+		kinds |= 1U << NM_EVENT_MEMORY;
+	if (status && status->has_instructions)
+		kinds |= 1U << NM_EVENT_INSTRUCTIONS;
+	if (status && status->has_flops)
+		kinds |= 1U << NM_EVENT_FLOPS;
+	if (status && status->has_dram)
+		kinds |= 1U << NM_EVENT_DRAM;
+	return kinds;
+}
+
+static const struct nm_source_status *source_status(const struct nm_daemon *daemon)
+{
+	return daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
+}
+
 static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 			  const struct nm_figures **ret)
 {
-	const struct nm_source_status *status =
-		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
+	const struct nm_source_status *status = source_status(daemon);
 	const struct nm_metrics_interval interval = {
 		.length_ns = interval_ns,
 		.run_sample_ns = status && status->runs ? status->run_sample_ns : 0,
 		.keep = history_keep(daemon->config, interval_ns),
 		.min_samples = daemon->config->threads.min_samples,
+		.kinds = sampled_kinds(status),
 	};
 	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
 }
@@ -348,7 +367,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		.figures = figures,
 		.nr_figures = nr_figures,
 		.busy_share = daemon->busy_share,
-		.kinds = nm_metrics_kinds(daemon->pipeline.metrics),
+		.kinds = sampled_kinds(source_status(daemon)),
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 

@@ -8,8 +8,6 @@
 #define SILENT_INTERVALS_MAX 600U
 /* Remembered accesses below this sum have no say in anything and are dropped. */
 #define HISTORY_FLOOR 0.01
-/* A kind without a sample anywhere for so long is not sampled, whatever was hoped for. */
-#define MET_INTERVALS 10U
 
 /* ---- ascending tid order ---- */
 
@@ -164,9 +162,9 @@ static void decay(const struct nm_metrics *metrics, double *history, double tota
 
 /* ---- how fast it was ---- */
 
-static bool is_sampled(const struct nm_metrics *metrics, enum nm_event_kind kind)
+static bool is_sampled(const struct nm_metrics_interval *interval, enum nm_event_kind kind)
 {
-	return (metrics->kinds >> kind) & 1;
+	return (interval->kinds >> kind) & 1;
 }
 
 static void set_performance(const struct nm_metrics *metrics, const struct nm_hardware *hardware,
@@ -182,26 +180,12 @@ static void set_performance(const struct nm_metrics *metrics, const struct nm_ha
 			(double)hardware->latency_sum / (double)hardware->latency_samples;
 	if (!(length_s > 0))
 		return;
-	if (is_sampled(metrics, NM_EVENT_INSTRUCTIONS))
+	if (is_sampled(interval, NM_EVENT_INSTRUCTIONS))
 		figures->instructions = (double)hardware->instructions / length_s;
-	if (is_sampled(metrics, NM_EVENT_FLOPS))
+	if (is_sampled(interval, NM_EVENT_FLOPS))
 		figures->operations = figures->instructions + (double)hardware->flops / length_s;
-	if (is_sampled(metrics, NM_EVENT_DRAM))
+	if (is_sampled(interval, NM_EVENT_DRAM))
 		figures->traffic = fmax((double)hardware->dram_bytes, floor) / length_s;
-}
-
-static void settle_kinds(struct nm_metrics *metrics, const struct nm_metrics_interval *interval)
-{
-	metrics->kinds = interval->kinds;
-	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
-		if (metrics->met[kind] && metrics->interval - metrics->met[kind] < MET_INTERVALS)
-			metrics->kinds |= 1U << kind;
-	metrics->interval++;
-}
-
-uint32_t nm_metrics_kinds(const struct nm_metrics *metrics)
-{
-	return metrics->kinds;
 }
 
 /* ---- closing ---- */
@@ -268,7 +252,6 @@ int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interva
 	int r = reserve_figures(metrics);
 	if (r < 0)
 		return r;
-	settle_kinds(metrics, interval);
 	for (size_t i = 0; i < metrics->key_count; i++) {
 		const struct nm_entry_key *key = &metrics->keys[i];
 		struct nm_entry *entry = nm_entry_at(metrics, key->index);

@@ -29,7 +29,6 @@ int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *
 	metrics->nr_nodes = topology->nr_nodes;
 	metrics->stride = stride_for(sizeof(struct nm_entry), topology->nr_nodes);
 	metrics->hardware_stride = stride_for(sizeof(struct nm_hardware), topology->nr_nodes);
-	metrics->interval = 1;
 	metrics->dram_sample_bytes = CACHE_LINE;
 	metrics->first_free = NO_INDEX;
 	int r = nm_tidmap_new(&metrics->index_of);
@@ -304,7 +303,6 @@ static inline struct nm_hardware *hardware_for(struct nm_metrics *metrics,
 	struct nm_hardware *hardware =
 		nm_hardware_at(metrics, (uint32_t)(offset / metrics->stride));
 	hardware->samples++;
-	metrics->met[sample->kind] = metrics->interval;
 	return hardware;
 }
 

@@ -65,10 +65,7 @@ struct nm_metrics {
 	uint32_t *fresh;  /* nr_nodes each a figure */
 	uint32_t *touched;
 	size_t figure_capacity;
-	uint64_t met[NM_EVENT_KIND_MAX]; /* interval of the last sample of a kind; 0: never */
-	uint64_t interval;		 /* number of the open one, from 1 */
-	uint64_t dram_sample_bytes;	 /* what one sample of DRAM traffic stood for last */
-	uint32_t kinds;
+	uint64_t dram_sample_bytes; /* what one sample of DRAM traffic stood for last */
 	struct nm_metrics_losses losses;
 };
 
