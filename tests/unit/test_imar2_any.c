@@ -169,7 +169,7 @@ static uint64_t fingerprint(uint64_t first_seed)
 	for (uint64_t seed = first_seed; seed < first_seed + 300; seed++) {
 		draw_machine(seed);
 		nm_rng_seed(&rng, seed);
-		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = propose();
+		nm_snapshot_free(propose());
 		print = mix(print, &proposals.candidates, sizeof(proposals.candidates));
 		for (size_t i = 0; i < proposals.count; i++) {
 			const struct nm_proposal *proposal = &proposals.items[i];
