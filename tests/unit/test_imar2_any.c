@@ -10,7 +10,7 @@
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/record.h"
 
-#define FINGERPRINT 0xc54cf8602cae9590ULL
+#define FINGERPRINT 0xc9a780bf64ba4996ULL
 
 static struct machine *machine;
 static struct nm_record *record;
@@ -60,8 +60,9 @@ static void shuffle_performance(struct machine *m, struct nm_rng *dice)
 		if (below(dice, 8) == 0)
 			continue;
 		double instructions = 1e9 * nm_rng_unit(dice);
-		machine_perform(m, i, instructions, instructions * (1 + nm_rng_unit(dice)),
-				1e6 * (1 + nm_rng_unit(dice)), 50 + below(dice, 400));
+		double operations = instructions * (1 + nm_rng_unit(dice));
+		double traffic = 1e6 * (1 + nm_rng_unit(dice));
+		machine_perform(m, i, instructions, operations, traffic, 50 + below(dice, 400));
 		if (below(dice, 10) == 0)
 			m->figures[i].latency_samples = 3;
 	}
