@@ -62,6 +62,14 @@ struct nm_platform_ops {
 	int (*event_read)(struct nm_platform *platform, int fd, void *buffer, size_t size);
 
 	/*
+	 * Asks on which node each of `count` pages of a process is (move_pages(2) without nodes): ret gets
+	 * the kernel's node number, or a negative errno for a page that is nowhere. Sample stage, in batches:
+	 * the process is looked up and locked for each call.
+	 */
+	int (*pages_where)(struct nm_platform *platform, pid_t pid, unsigned count,
+			   const uint64_t *addresses, int *ret);
+
+	/*
 	 * Write-protects a process's pages so that the next write of each faults (clear_refs 4, proc(5)).
 	 * start_ticks (field 22 of stat) guards against a reused pid: -ESRCH. -EBUSY: the process itself
 	 * holds a pagemap or clear_refs descriptor, so it uses soft-dirty. Injection, sample stage.

@@ -38,6 +38,8 @@ struct nm_sample {
 	uint64_t time_ns;	   /* perf clock */
 	uint64_t address;	   /* FAULT_*, MEMORY and STORE; 0 = not known */
 	uint64_t physical_address; /* 0 = not known */
+	/* Where physical_address is 0: 1 + index of the node the page is on; 0 = not known either. */
+	uint32_t home;
 	uint64_t page_bytes;	   /* of the page touched, 0 = not known */
 	/* MEMORY and STORE only: */
 	uint32_t latency_cycles; /* core cycles; 0 = not measured for this access */
@@ -156,7 +158,7 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 
 /*
  * Opens rings on CPUs that came online and closes those that went (topology: the new one, which
- * replaces the old). An offline CPU's events stay silent for ever otherwise. Tick, on change.
+ * replaces the old and must outlive the source). An offline CPU's events stay silent for ever otherwise. Tick, on change.
  */
 int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology);
 

@@ -275,10 +275,17 @@ static inline uint32_t fault_weight(uint64_t page_bytes)
 	return pages < MOST ? (uint32_t)pages : MOST;
 }
 
+/* By the physical address, or as the kernel answered where the sample has none. */
+static inline int home_of(const struct nm_metrics *metrics, const struct nm_sample *sample)
+{
+	if (sample->home)
+		return sample->home <= metrics->nr_nodes ? (int)sample->home - 1 : -1;
+	return metrics->physmap ? nm_physmap_node(metrics->physmap, sample->physical_address) : -1;
+}
+
 static inline void add_access(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
-	int node =
-		metrics->physmap ? nm_physmap_node(metrics->physmap, sample->physical_address) : -1;
+	int node = home_of(metrics, sample);
 
 	if (node < 0) {
 		metrics->losses.no_node++;
@@ -318,8 +325,7 @@ static inline void add_memory(struct nm_metrics *metrics, const struct nm_sample
 		hardware->latency_samples++;
 	}
 	hardware->levels += sample->level != NM_LEVEL_UNKNOWN;
-	int node =
-		metrics->physmap ? nm_physmap_node(metrics->physmap, sample->physical_address) : -1;
+	int node = home_of(metrics, sample);
 	if (node < 0) {
 		metrics->losses.no_node++;
 		return;

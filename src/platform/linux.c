@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "pmu.h"
@@ -201,6 +202,17 @@ static int linux_event_read(struct nm_platform *platform, int fd, void *buffer, 
 	return got < 0 ? -errno : (int)got;
 }
 
+_Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as they are");
+
+static int linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+			     const uint64_t *addresses, int *ret)
+{
+	(void)platform;
+	return syscall(SYS_move_pages, pid, (unsigned long)count, addresses, NULL, ret, 0) < 0
+		       ? -errno
+		       : 0;
+}
+
 /* ---- dry run ---- */
 
 static int dry_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
@@ -228,7 +240,7 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 	.event_open = linux_event_open, .hardware_list = linux_hardware_list,                      \
 	.hardware_open = linux_hardware_open, .event_map = linux_event_map,                        \
 	.event_unmap = linux_event_unmap, .event_ioctl = linux_event_ioctl,                        \
-	.event_read = linux_event_read
+	.event_read = linux_event_read, .pages_where = linux_pages_where
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,

@@ -322,6 +322,10 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 
 static int prepare(struct nm_source *source, const struct nm_topology *topology)
 {
+	source->topology = topology;
+	source->homes = nm_homes_new(source->platform);
+	if (!source->homes)
+		return -ENOMEM;
 	source->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (source->epoll < 0)
 		return -errno;
@@ -383,6 +387,7 @@ void nm_source_free(struct nm_source *source)
 		return;
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
 		ring_close(source, &source->rings[cpu]);
+	nm_homes_free(source->homes);
 	free(source->rings);
 	if (source->epoll >= 0)
 		close(source->epoll);
@@ -415,14 +420,18 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 {
 	uint64_t before = source->counts.samples + source->counts.task_events;
 
+	const struct nm_sample_sink outer = nm_homes_sink(source->homes, source->topology, sink);
+
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
 		if (source->rings[cpu].map)
-			drain_ring(source, &source->rings[cpu], sink);
+			drain_ring(source, &source->rings[cpu], &outer);
+	nm_homes_flush(source->homes);
 	return (size_t)(source->counts.samples + source->counts.task_events - before);
 }
 
 int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
 {
+	source->topology = topology;
 	if (source->choice == NM_SOURCE_NONE)
 		return 0;
 	int r = grow_rings(source, topology->nr_cpus);

@@ -3,6 +3,7 @@
 #ifndef NUMA_MIGRD_SAMPLE_SOURCE_H
 #define NUMA_MIGRD_SAMPLE_SOURCE_H
 
+#include "home.h"
 #include "numa-migrd/sample.h"
 #include "problem.h"
 
@@ -50,6 +51,8 @@ struct nm_source {
 	uint64_t hardware_scale;       /* by which all periods of hardware events are raised */
 	struct nm_event_list hardware; /* what is opened on each CPU: it counted in the trial */
 	unsigned weigh_next;	       /* CPU whose amounts are weighed next */
+	struct nm_homes *homes;
+	const struct nm_topology *topology;
 	uint64_t lost_before;
 	unsigned calm; /* intervals in a row that cost little */
 	struct nm_ring_counts counts;

@@ -150,6 +150,7 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 	uint64_t faults_before = source->faults;
 
 	nm_source_weigh(source);
+	nm_homes_age(source->homes);
 	if (source->counts.lost != source->lost_before)
 		cost_share = INFINITY;
 	source->lost_before = source->counts.lost;

@@ -50,6 +50,8 @@ struct fake_perf {
 	int list_error[NM_MEMORY_SOURCE_MAX];
 	bool never_runs[NM_EVENT_KIND_MAX];
 	bool with_leader;
+	unsigned questions; /* pages_where: the node is in the address, from bit 32 on */
+	int where_error;
 };
 
 static inline struct fake_perf *fake_perf(struct nm_platform *platform)
@@ -262,12 +264,25 @@ static inline int fake_hardware_open(struct nm_platform *platform,
 	return 0;
 }
 
+static inline int fake_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+				   const uint64_t *addresses, int *ret)
+{
+	struct fake_perf *fake = fake_perf(platform);
+
+	(void)pid;
+	fake->questions++;
+	for (unsigned i = 0; i < count; i++)
+		ret[i] = addresses[i] >> 40 ? -ENOENT : (int)(addresses[i] >> 32);
+	return fake->where_error;
+}
+
 static const struct nm_platform_ops fake_perf_ops = {
 	.read_file = fake_read_file,
 	.close = fake_close,
 	.event_open = fake_open,
 	.hardware_list = fake_hardware_list,
 	.hardware_open = fake_hardware_open,
+	.pages_where = fake_pages_where,
 	.event_map = fake_map,
 	.event_unmap = fake_unmap,
 	.event_ioctl = fake_ioctl,
