@@ -190,7 +190,7 @@ static int heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *sna
 			 bool *ret_may_propose)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	struct nm_feedback_result result;
+	struct nm_feedback_result result = {.may_propose = true};
 	*ret_may_propose = true;
 	if (daemon->config->threads.policy != NM_POLICY_IMAR2)
 		return 0;
