@@ -508,6 +508,23 @@ static void test_stale_lease(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
+/* Nor does it when the new owner is bound to the same CPUs, and managed. */
+static void test_stale_lease_on_a_neighbour(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_exit(fake, 101);
+	fake_clone(fake, 100, 101);
+	fake_pin(fake, 101, world_node(1));
+	fake->nr_events = 0;
+	world_drop(world, 101);
+	world_adopt(world, 101);
+	world_tick(world);
+	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+}
+
 /* ---- nudges ---- */
 
 static void test_nudge_seen(void **state)
@@ -891,6 +908,7 @@ int main(void)
 		TEST(test_reused_number_in_cpuset),
 		TEST(test_reused_number_on_return),
 		TEST(test_stale_lease),
+		TEST(test_stale_lease_on_a_neighbour),
 		TEST(test_nudge_seen),
 		TEST(test_nudge_unseen),
 		TEST(test_nudge_dies),

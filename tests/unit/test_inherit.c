@@ -282,6 +282,7 @@ static void test_orphans_of_subreaper(void **state)
 	(void)state;
 	fake_process(fake, 20, 1)->subreaper = true;
 	fake_get(fake, 50)->ppid = 20;
+	fake_sleep(fake, 100);
 	check_orphans(20);
 }
 
@@ -294,6 +295,7 @@ static void test_setsid_in_container(void **state)
 	init->ns_pid = 1;
 	fake_get(fake, 50)->ppid = 20;
 	fake_move(fake, 100, "/machine/one");
+	fake_sleep(fake, 100);
 	lease(101, 1);
 	fake_fork(fake, 101, 300);
 	fake_fork(fake, 300, 301);

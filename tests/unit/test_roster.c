@@ -618,6 +618,24 @@ static void test_reused_process_number_unseen(void **state)
 		run_all(0.5);
 	assert_managed(200, false);
 	assert_managed(100, true);
+	assert_int_equal(nm_roster_counts(roster).vanished, 1);
+}
+
+/* Also when what was known was to be read anew after an exec. */
+static void test_reused_process_number_after_exec(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake_exec(fake, 200);
+	drain();
+	fake_kill(fake, 200);
+	fake_process(fake, 200, 1);
+	fake->nr_events = 0;
+	run_all(0.5);
+	assert_managed(200, false);
+	assert_int_equal(nm_roster_counts(roster).vanished, 1);
+	run_all(0.5);
+	assert_managed(200, true);
 }
 
 /* Records are read between ticks: they may be newer than the tick that follows. */
@@ -629,8 +647,11 @@ static void test_record_newer_than_tick(void **state)
 	fake_exec(fake, 200);
 	drain();
 	fake->now_ns -= 5 * SECOND;
-	for (int i = 0; i < 3; i++)
-		run_all(0.5);
+	fake_get(fake, 200)->rss_kb = 4;
+	run_all(0.5);
+	assert_managed(200, false);
+	fake_get(fake, 200)->rss_kb = 1024 * 1024;
+	run_all(0.5); /* it is young, so it is looked at again */
 	assert_managed(200, true);
 	assert_managed(100, true);
 }
@@ -827,6 +848,7 @@ int main(void)
 		TEST(test_reused_thread_number_unseen),
 		TEST(test_number_moves_to_other_process),
 		TEST(test_reused_process_number_unseen),
+		TEST(test_reused_process_number_after_exec),
 		TEST(test_record_newer_than_tick),
 		TEST(test_silence),
 		TEST(test_foreign),
