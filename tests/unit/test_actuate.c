@@ -468,6 +468,22 @@ static void test_reused_number_of_process(void **state)
 	assert_int_equal(world_mask(world, 101), fake_cpus(1, 6));
 }
 
+static void reuse_from_outside(struct fake *f)
+{
+	fake_exit(f, 101);
+	fake_process(f, 101, 0);
+}
+
+/* Its parent is outside of what we see: there is nobody to ask, and number 0 would be ourselves. */
+static void test_reused_number_without_parent(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_at(fake, FAKE_SET, 1, reuse_from_outside);
+	struct nm_receipt receipt = world_lease(world, 101, 1);
+	assert_refused(&receipt, -ESRCH, "sched_setaffinity");
+}
+
 /* The new owner's cpuset cuts what we set: it is undone nevertheless. */
 static void test_reused_number_in_cpuset(void **state)
 {
@@ -905,6 +921,7 @@ int main(void)
 		TEST(test_race_mask_on_return),
 		TEST(test_reused_number),
 		TEST(test_reused_number_of_process),
+		TEST(test_reused_number_without_parent),
 		TEST(test_reused_number_in_cpuset),
 		TEST(test_reused_number_on_return),
 		TEST(test_stale_lease),

@@ -219,6 +219,34 @@ static void test_exec_over_leased_leader(void **state)
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
+/* Both on the same node, but with masks of their own: the one that calls exec keeps his. */
+static void test_exec_with_another_original(void **state)
+{
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 6));
+	lease(100, 2);
+	lease(101, 2);
+	fake_exec(fake, 101);
+	fake_fork(fake, 100, 300);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 100), fake_cpus(0, 6));
+	assert_int_equal(world_mask(world, 300), fake_cpus(0, 6));
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 100), 0);
+}
+
+/* A free thread calls exec: nobody has taken the leader's mask from us. */
+static void test_exec_by_free_thread(void **state)
+{
+	(void)state;
+	lease(100, 2);
+	fake_pin(fake, 102, fake_cpus(1, 5));
+	fake_exec(fake, 102);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 100), fake_cpus(1, 5));
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 100), 0);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
 /* An heir that starts another program: the lease of its parent goes on. */
 static void test_exec_of_child(void **state)
 {
@@ -580,6 +608,8 @@ int main(void)
 		TEST(test_exec_by_thread),
 		TEST(test_exec_record_lost),
 		TEST(test_exec_over_leased_leader),
+		TEST(test_exec_with_another_original),
+		TEST(test_exec_by_free_thread),
 		TEST(test_exec_of_child),
 		TEST(test_lost_records),
 		TEST(test_orphans),

@@ -316,6 +316,26 @@ static void test_neighbours(void **state)
 	assert_no_trace("neighbours", 0);
 }
 
+static void lease_and_return(struct fake *f)
+{
+	(void)f;
+	world_lease(world, 250, 3); /* stands, so that the ledger stays */
+	world_lease(world, 101, 1);
+	(void)nm_actuator_return_thread(world->actuator, 101);
+	_exit(FAKE_DIED);
+}
+
+/* A mask that was returned, and set by the owner to the same CPUs later. */
+static void test_returned_before(void **state)
+{
+	unsigned failed = 0;
+	(void)state;
+	assert_true(die_at(lease_and_return, 10000));
+	fake_pin(fake, 101, world_node(1));
+	assert_int_equal(restore(&failed), 1);
+	assert_no_trace("an owner's later mask", 0);
+}
+
 static void test_cpuset_widens_afterwards(void **state)
 {
 	(void)state;
@@ -565,6 +585,7 @@ int main(void)
 		TEST(test_death_and_pins),
 		TEST(test_death_around_compaction),
 		TEST(test_neighbours),
+		TEST(test_returned_before),
 		TEST(test_cpuset_widens_afterwards),
 		TEST(test_refused),
 		TEST(test_unreadable_proc),

@@ -232,11 +232,11 @@ static void test_no_flicker(void **state)
 static void test_too_small(void **state)
 {
 	(void)state;
-	fake_get(fake, 200)->rss_kb = 31 * 1024; /* twice the cache are 32 MiB */
+	fake_get(fake, 200)->rss_kb = 31744; /* twice the cache are 32 MiB */
 	run_all(0.5);
 	assert_managed(100, true);
 	assert_managed(200, false);
-	fake_get(fake, 200)->rss_kb = 33 * 1024;
+	fake_get(fake, 200)->rss_kb = 33792;
 	run_none(10);
 	run_all(0.5);
 	assert_managed(200, true);
@@ -249,7 +249,7 @@ static void test_young_grows(void **state)
 	fake_process(fake, 300, 1)->rss_kb = 1024;
 	run_all(0.5);
 	assert_managed(300, false);
-	fake_get(fake, 300)->rss_kb = 1024 * 1024;
+	fake_get(fake, 300)->rss_kb = 1048576;
 	run_all(0.5);
 	assert_managed(300, true);
 }
@@ -650,7 +650,7 @@ static void test_record_newer_than_tick(void **state)
 	fake_get(fake, 200)->rss_kb = 4;
 	run_all(0.5);
 	assert_managed(200, false);
-	fake_get(fake, 200)->rss_kb = 1024 * 1024;
+	fake_get(fake, 200)->rss_kb = 1048576;
 	run_all(0.5); /* it is young, so it is looked at again */
 	assert_managed(200, true);
 	assert_managed(100, true);
