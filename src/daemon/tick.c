@@ -54,13 +54,15 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 	daemon->nr_events = 0;
 }
 
-/* Forks may be among what was lost: heirs of leases are then looked for by other means. */
+/* Forks may be among what was lost, or happen on a CPU that has no ring: heirs of leases are then
+ * looked for by other means. */
 static void look_for_losses(struct nm_daemon *daemon)
 {
-	uint64_t lost = nm_source_status(daemon->pipeline.source)->counts.lost;
-	if (lost != daemon->lost_seen)
+	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
+	int usable = hwloc_bitmap_weight(daemon->pipeline.topology->usable);
+	if (status->counts.lost != daemon->lost_seen || (int)status->cpus_open < usable)
 		nm_actuator_records_lost(daemon->pipeline.actuator);
-	daemon->lost_seen = lost;
+	daemon->lost_seen = status->counts.lost;
 }
 
 uint64_t nm_own_cpu_ns(void)
@@ -74,8 +76,10 @@ uint64_t nm_own_cpu_ns(void)
 void nm_drain(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (!pipeline->source)
+	if (!pipeline->source) {
+		nm_actuator_records_lost(pipeline->actuator);
 		return;
+	}
 	uint64_t before_ns = nm_own_cpu_ns();
 	struct nm_sample_sink sink = {
 		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};

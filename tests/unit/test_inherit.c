@@ -349,6 +349,20 @@ static void test_orphans_of_the_dead(void **state)
 	assert_int_equal(world_mask(world, 301), ALL);
 }
 
+/* As on a machine with a CPU whose ring was refused. */
+static void test_records_always_lost(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	for (uint32_t i = 0; i < 20; i++) {
+		fake_clone(fake, 101, 110 + i);
+		world_lose_records(world);
+		world_tick(world);
+		assert_int_equal(world_mask(world, 110 + i), ALL);
+	}
+	assert_int_equal(world_mask(world, 101), world_node(1));
+}
+
 static void test_unreadable_proc(void **state)
 {
 	(void)state;
@@ -616,6 +630,7 @@ int main(void)
 		TEST(test_orphans_of_subreaper),
 		TEST(test_setsid_in_container),
 		TEST(test_orphans_of_the_dead),
+		TEST(test_records_always_lost),
 		TEST(test_unreadable_proc),
 		TEST(test_stop_finds_the_youngest),
 		TEST(test_stop_races_with_birth),
