@@ -77,7 +77,7 @@ balancing() {
 # fifty times what a real one would.
 readonly UNCAPPED='overhead_percent = 100.0;'
 # Nor is such a CPU ever quite free.
-readonly LAX_FREE='free_max = 0.3;'
+readonly LAX_FREE='free_max = 0.7;'
 
 # LBMA on the processes with these command names, seeing writes by soft-dirty; TEXT adds to `threads`.
 settings_soft_dirty() { # TEXT COMMAND…
