@@ -116,7 +116,7 @@ static int by_process(const void *one, const void *other)
 static void ask(struct nm_homes *homes, unsigned first, unsigned end)
 {
 	struct nm_platform *platform = homes->platform;
-	uint64_t addresses[WAITING_MAX];
+	uint64_t addresses[WAITING_MAX] = {0};
 	int nodes[WAITING_MAX];
 	uint32_t pid = homes->waiting[first].pid;
 	unsigned count = end - first;

@@ -59,7 +59,7 @@ static void decode_sample(const struct perf_data *file, const struct perf_event_
 {
 	uint8_t bytes[128];
 	struct record_ring ring = {.bytes = bytes, .size = sizeof(bytes)};
-	struct perf_data_sample sample;
+	struct perf_data_sample sample = {0};
 
 	assert_true(perf_data_sample(file, header, &sample));
 	record_memory(&ring, &(struct record_access){.id = ID,
