@@ -13,3 +13,7 @@ pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 # cmocka: unit tests.
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+# libpfm4: the names of hardware events, to prove the words of the event tables in the tests. The programs do
+# not link it: the words are the truth, and the root helper stays small. It has no pkg-config file in Debian.
+find_library(NM_PFM_LIBRARY pfm)
+find_path(NM_PFM_INCLUDE perfmon/pfmlib_perf_event.h)

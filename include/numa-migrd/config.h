@@ -13,9 +13,22 @@
 #include "numa-migrd/base.h"
 
 enum nm_profile { NM_PROFILE_SHIPPED, NM_PROFILE_PAPER };
-enum nm_source_choice { NM_SOURCE_AUTO, NM_SOURCE_FAULTS, NM_SOURCE_NONE };
+enum nm_source_choice {
+	NM_SOURCE_AUTO,
+	NM_SOURCE_PEBS,
+	NM_SOURCE_IBS,
+	NM_SOURCE_PMU,
+	NM_SOURCE_FAULTS,
+	NM_SOURCE_NONE
+};
+#define NM_CONFIG_PMU_BYTES 128
 enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
-enum nm_thread_policy { NM_POLICY_NONE, NM_POLICY_LBMA };
+enum nm_thread_policy { NM_POLICY_NONE, NM_POLICY_LBMA, NM_POLICY_IMAR2 };
+enum nm_performance {
+	NM_PERFORMANCE_PRODUCT, NM_PERFORMANCE_PRODUCT_INSTRUCTIONS, NM_PERFORMANCE_OPERATIONS,
+	NM_PERFORMANCE_INSTRUCTIONS, NM_PERFORMANCE_INTENSITY, NM_PERFORMANCE_LATENCY,
+};
+enum nm_feedback_kind { NM_FEEDBACK_MOVED, NM_FEEDBACK_GLOBAL };
 enum nm_gate { NM_GATE_BENEFIT, NM_GATE_PAPER };
 enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
@@ -52,6 +65,9 @@ struct nm_config {
 	} targets;
 	struct {
 		enum nm_source_choice source; /* auto */
+		char pmu[NM_CONFIG_PMU_BYTES]; /* "": none; else "name/term=value,…/", taken first by auto */
+		uint64_t load_latency;        /* 30; 3–65535 cycles: quicker loads are not sampled */
+		uint64_t memory_period;       /* 0 = as suits the source; up to 10^9: every n-th access */
 		enum nm_inject inject;        /* none */
 		bool accept_soft_dirty_risk;  /* false; inject = "soft_dirty" needs it and a named target */
 		double clock_hz;              /* 100; 10–1000: run samples per second and busy CPU */
@@ -84,6 +100,20 @@ struct nm_config {
 		double quiet_s;           /* 3: no new thread or child for so long before a lease */
 		bool cross_owner_swap;    /* false: both threads of a swap must belong to one user */
 		bool rollback;            /* true: undo a move after which the local share fell (paper: false) */
+		/* policy = "imar2" only: */
+		enum nm_performance performance; /* product: what P is */
+		double delta_r;           /* 0.8; relative performance below which a thread is slow; 0–1 */
+		double remote_below;      /* 0.5; local share below which a thread is eligible too (paper: 0) */
+		double q3_better, q3_equal, q3_worse; /* 4, 2, 1: tickets by the record of the other node */
+		double q4;                /* 3: tickets for a swap whose partner is slow too */
+		double record_band;       /* 0.05: records so near to now are equal (paper: 0) */
+		uint64_t record_age;      /* 60 intervals; 0 = for ever (paper) */
+		enum nm_feedback_kind feedback; /* moved (paper: global) */
+		double delta_g;           /* 0.9; what is left of the performance when a move is undone; 0–1 */
+		bool sum_losses;          /* true: small losses multiply (paper: false) */
+		uint64_t postpone;        /* 2 times at most, where the crowd changed (paper: 0) */
+		double noise_gate;        /* 2 times its recent spread is noise (paper: 0 = no gate) */
+		double t_min_s, t_max_s;  /* 1, 4: bounds of the interval T */
 	} threads;
 	struct {
 		enum nm_journal_level level;  /* decisions */
@@ -124,5 +154,7 @@ const char *nm_policy_name(enum nm_thread_policy policy);
 const char *nm_gate_name(enum nm_gate gate);
 const char *nm_lottery_name(enum nm_lottery lottery);
 const char *nm_inject_name(enum nm_inject inject);
+const char *nm_performance_name(enum nm_performance performance);
+const char *nm_feedback_name(enum nm_feedback_kind feedback);
 
 #endif

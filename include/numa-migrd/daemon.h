@@ -11,7 +11,8 @@ struct nm_options {
 	const char *config_path;
 	struct nm_topology_source
 		topology; /* zeros: this machine; otherwise a made-up one, in benches */
-	bool check_config, dry_run, restore, version, help;
+	bool check_config, dry_run, restore, version, help, list_events;
+	const char *pmu; /* entry of the event table to list; NULL: this machine */
 };
 
 /*

@@ -17,12 +17,12 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/event.h"
 
-#define NM_HELPER_VERSION 1U
+#define NM_HELPER_VERSION 2U
 #define NM_HELPER_SOCKET_PATH "/run/numa-migrd-helper.sock"
 #define NM_HELPER_STATE_PATH "/run/numa-migrd-helper/numa_balancing"
 
 enum nm_helper_act {
-	NM_HELPER_OPEN_EVENT = 1,   /* kind, cpu, period → fd by SCM_RIGHTS */
+	NM_HELPER_OPEN_EVENT = 1,   /* kind, index, cpu, period, source, load_latency → fds by SCM_RIGHTS */
 	NM_HELPER_CLEAR_REFS,       /* pid, start_ticks */
 	NM_HELPER_NUMA_BALANCING,   /* value 0/1: set; -1: restore */
 };
@@ -36,6 +36,8 @@ struct nm_helper_request {
 	int32_t pid;
 	int32_t value;
 	uint64_t start_ticks;
+	/* of hardware events; what sampling.pmu names is read from root's configuration, not from here */
+	uint32_t index, source, load_latency;
 };
 
 struct nm_helper_reply {
@@ -48,15 +50,16 @@ struct nm_helper_context {
 	const char *config_path; /* root's configuration: must be owned by root and not writable by others */
 	const char *state_path;  /* file that holds the sysctl's old value while it is changed */
 	int proc_fd;             /* /proc */
+	int root_fd;             /* /; only for OPEN_EVENT */
 };
 
 /*
- * Validates and performs one request in this process. Returns the reply's result; a new event fd in
- * *ret_fd (else -1). -EINVAL outside the fixed list, -EPERM where root's configuration does not allow
+ * Validates and performs one request in this process. Returns the reply's result; a new event in
+ * *ret_fds (else -1 twice). -EINVAL outside the fixed list, -EPERM where root's configuration does not allow
  * it, -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.clear_refs).
  */
 int nm_helper_serve(const struct nm_helper_context *context,
-		    const struct nm_helper_request *request, int *ret_fd);
+		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds);
 
 /*
  * Puts kernel.numa_balancing back if the state file says it was changed, and forgets it; a value that
@@ -72,10 +75,11 @@ int nm_helper_restore(const struct nm_helper_context *context);
 int nm_helper_connect(const char *socket_path);
 
 /*
- * One request and its reply, at most 5 s (-ETIMEDOUT). *ret_fd as for nm_helper_serve(), untouched where
+ * One request and its reply, at most 5 s (-ETIMEDOUT). *ret_fds as for nm_helper_serve(), untouched where
  * the exchange itself failed. -EPIPE, -ECONNRESET: the helper ended, connect again; -ETIMEDOUT, -EPROTO:
  * close the connection, its replies can no longer be told apart.
  */
-int nm_helper_call(int socket, const struct nm_helper_request *request, int *ret_fd);
+int nm_helper_call(int socket, const struct nm_helper_request *request,
+		   struct nm_event_fds *ret_fds);
 
 #endif

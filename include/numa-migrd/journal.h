@@ -36,14 +36,14 @@ enum nm_message {
 /* The 32 hex digits of a kind's MESSAGE_ID, as in the catalog. */
 const char *nm_message_id(enum nm_message message);
 
-#define NM_ENTRY_FIELDS 40
+#define NM_ENTRY_FIELDS 64
 
 /* One entry under construction: fixed size, no allocation; what does not fit is cut and marked. */
 struct nm_entry {
 	enum nm_message message;
 	int priority; /* syslog(3) */
 	unsigned count;
-	char text[768];
+	char text[1024];
 	char fields[NM_ENTRY_FIELDS][192]; /* "NAME=value" */
 };
 

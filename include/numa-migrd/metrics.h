@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples → figures per thread and interval (algorithms.md section 1): where it ran, its CPU share,
- * and A(θ,k), its accesses to memory that lives on node k. Pure: values in, values out.
+ * Samples → figures per thread and interval (3DyRM; lbma-imar2 section 3, algorithms.md section 1):
+ * where it ran, its CPU share, A(θ,k), its accesses to memory that lives on node k, and, where the
+ * hardware samples, operations, DRAM traffic and latency. Pure: values in, values out.
  */
 #ifndef NUMA_MIGRD_METRICS_H
 #define NUMA_MIGRD_METRICS_H
@@ -24,16 +25,38 @@ struct nm_figures {
 	double access_total;	/* Σ_k accesses, in the window (history half-life) */
 	double access_samples;	/* samples behind them, in the window: a fault on a huge page is one
 				 */
-	uint32_t access_new;	/* access samples in this interval */
+	uint32_t access_new;	/* access samples in this interval, those that count in `fresh` */
 	double local_share;	/* accesses[home_node] / total; NaN without accesses or home node */
 	/*
 	 * nr_nodes values each, valid until the next nm_metrics_* call: accesses of the window, and
 	 * of this interval alone, which a verdict rests on. A page fault counts once for each 4 KiB
 	 * of its page, as in the kernel's own NUMA statistics: one sample stands for all of a huge
-	 * page.
+	 * page. A thread with memory samples of the hardware in the interval is counted by them
+	 * alone, and where they tell the level, by those that DRAM served.
 	 */
 	const double *accesses;
 	const uint32_t *fresh;
+	const uint32_t *touched; /* memory samples of this interval by home node, of any level */
+	uint32_t latency_samples;
+	double latency;	     /* L: mean of the accesses whose latency was measured, core cycles */
+	double instructions; /* O_R: retired, per second */
+	double operations;   /* O_F: O_R and floating-point operations, per second */
+	/*
+	 * Bytes from DRAM per second, for I; at least what min_samples samples stand for, so that I
+	 * of a thread without misses is large but finite.
+	 */
+	double traffic;
+};
+
+/* What an interval was, for nm_metrics_close(). */
+struct nm_metrics_interval {
+	uint64_t length_ns;
+	double run_sample_ns; /* CPU time one run sample stands for; 0: not sampled, NaN */
+	double keep; /* 0–1: what is left of the access counts; 0 = the interval alone, the paper */
+	uint64_t min_samples; /* threads.min_samples, for the floor of `traffic` */
+	/* Bit 1 << kind of each enum nm_event_kind that is sampled; figures of the others are NaN.
+	 */
+	uint32_t kinds;
 };
 
 struct nm_metrics;
@@ -55,15 +78,13 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 			const struct nm_physmap *physmap);
 
 /*
- * Ends the interval: computes the figures of every thread that ran or touched memory in it or still
- * has access history, in ascending tid order, then decays the access counts by `keep` (0–1; 0 = the
- * interval alone, the paper) and clears the run samples. run_sample_ns: CPU time one run sample
- * stands for (0: not sampled, run figures are NaN). Threads silent for 600 intervals are dropped.
- * Returns the number of figures; *ret is owned by the metrics and valid until the next call.
- * -ENOMEM.
+ * Ends the interval: computes the figures of every thread that was sampled in it or still has
+ * access history, in ascending tid order, then decays the access counts by `keep` and clears the
+ * rest. Threads silent for 600 intervals are dropped. Returns the number of figures; *ret is owned
+ * by the metrics and valid until the next call. -ENOMEM.
  */
-int nm_metrics_close(struct nm_metrics *metrics, uint64_t interval_ns, double run_sample_ns,
-		     double keep, const struct nm_figures **ret);
+int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
+		     const struct nm_figures **ret);
 
 /* Samples that could not be counted since the start: tid out of range, no memory, address of no
  * node. */

@@ -26,6 +26,9 @@ struct nm_step {
 	bool unrestricted;
 	double local_before;   /* local share when decided; NaN where unknown */
 	double samples_before; /* access samples behind it */
+	/* IMAR²: what it was like when decided, NaN where unknown. */
+	double latency_before, performance_before, relative_before;
+	double record; /* P of the record on node_to */
 	char comm[NM_COMM_BYTES];
 };
 
@@ -35,7 +38,8 @@ struct nm_decision {
 	uint64_t id;
 	enum nm_decision_kind kind;
 	uint64_t interval;
-	uint64_t undoes; /* ROLLBACK: the decision it undoes; else 0 */
+	uint64_t undoes;     /* ROLLBACK: the decision it undoes; else 0 */
+	bool by_performance; /* IMAR²'s: judged by its feedback */
 	struct nm_tickets tickets;
 	double draw, gain;
 	unsigned nr_steps; /* 1, or 2 for a swap: both or neither */

@@ -46,11 +46,28 @@ struct nm_platform_ops {
 	 */
 	int (*event_open)(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
 			  uint64_t period);
+	/*
+	 * The hardware events of this machine for what is wanted, best first within a kind; one that is in
+	 * the list may still be refused or not count. -ENOENT, -EINVAL: wishes.pmu. Sample stage.
+	 */
+	int (*hardware_list)(struct nm_platform *platform, const struct nm_event_wishes *wishes,
+			     struct nm_event_list *ret);
+	/* Opens one of them likewise; wishes.pmu is ours, the helper goes by root's configuration. */
+	int (*hardware_open)(struct nm_platform *platform, const struct nm_event_request *request,
+			     struct nm_event_fds *ret);
 	int (*event_map)(struct nm_platform *platform, int fd, size_t data_bytes, void **ret);
 	void (*event_unmap)(struct nm_platform *platform, void *ring, size_t data_bytes);
 	int (*event_ioctl)(struct nm_platform *platform, int fd, unsigned long request,
 			   void *argument);
 	int (*event_read)(struct nm_platform *platform, int fd, void *buffer, size_t size);
+
+	/*
+	 * Asks on which node each of `count` pages of a process is (move_pages(2) without nodes): ret gets
+	 * the kernel's node number, or a negative errno for a page that is nowhere. Sample stage, in batches:
+	 * the process is looked up and locked for each call.
+	 */
+	int (*pages_where)(struct nm_platform *platform, pid_t pid, unsigned count,
+			   const uint64_t *addresses, int *ret);
 
 	/*
 	 * Write-protects a process's pages so that the next write of each faults (clear_refs 4, proc(5)).

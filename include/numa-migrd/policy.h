@@ -7,6 +7,7 @@
 #define NUMA_MIGRD_POLICY_H
 
 #include "numa-migrd/config.h"
+#include "numa-migrd/record.h"
 #include "numa-migrd/rng.h"
 #include "numa-migrd/snapshot.h"
 
@@ -16,6 +17,7 @@ struct nm_move {
 	uint32_t thread; /* index into the snapshot's threads */
 	int cpu_from, cpu_to;
 	int node_from, node_to;
+	double record; /* P of the thread's record on node_to; NaN: none, or not asked */
 };
 
 struct nm_tickets {
@@ -23,6 +25,9 @@ struct nm_tickets {
 	double free_cpu;  /* q1 */
 	double preferred; /* q2 of the thread */
 	double partner;   /* q2 of the swap partner */
+	double record;	  /* q3 of the thread, IMAR² only, as what follows */
+	double partner_record; /* q3 of the partner */
+	double partner_slow;   /* q4 */
 };
 
 struct nm_proposal {
@@ -50,6 +55,14 @@ void nm_proposals_clear(struct nm_proposals *proposals);
  */
 int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    struct nm_rng *rng, struct nm_proposals *ret);
+
+/*
+ * IMAR² (lbma-imar2 section 4.3, algorithm 2; algorithms.md section 3): the n slowest threads beside their
+ * process, or farthest from their memory, that have a candidate; tickets by the record too; the same gate
+ * and lottery. The record is up to date with the snapshot. Returns 0 or -ENOMEM. Tick, policy stage.
+ */
+int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		     const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
 
 /*
  * The benefit gate (algorithms.md section 2). Gain: the predicted rise of local accesses over the

@@ -16,15 +16,38 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/topology.h"
 
+/* Where a memory access was served (data_src; sampling.md, "data_src bits"). */
+enum nm_level {
+	NM_LEVEL_UNKNOWN,
+	NM_LEVEL_L1,
+	NM_LEVEL_LFB,
+	NM_LEVEL_L2,
+	NM_LEVEL_L3,
+	NM_LEVEL_CACHE,
+	NM_LEVEL_DRAM
+};
+
 struct nm_sample {
-	enum nm_event_kind
-		kind;	   /* CLOCK/CYCLES: a thread ran here; FAULT_*: it touched an address */
+	/*
+	 * CLOCK/CYCLES: a thread ran here; FAULT_*: it touched an address; MEMORY: it loaded from
+	 * one, STORE: it stored to one, whichever event told so; the others count by `amount`.
+	 */
+	enum nm_event_kind kind;
 	uint32_t pid, tid; /* in the daemon's (the host's) pid namespace */
 	uint32_t cpu;
 	uint64_t time_ns;	   /* perf clock */
-	uint64_t address;	   /* FAULT_* only */
+	uint64_t address;	   /* FAULT_*, MEMORY and STORE; 0 = not known */
 	uint64_t physical_address; /* 0 = not known */
+	/* Where physical_address is 0: 1 + index of the node the page is on; 0 = not known either. */
+	uint32_t home;
 	uint64_t page_bytes;	   /* of the page touched, 0 = not known */
+	/* MEMORY and STORE only: */
+	uint32_t latency_cycles; /* core cycles; 0 = not measured for this access */
+	uint8_t level;		 /* enum nm_level */
+	bool remote; /* served by another node, as the hardware says; also of DRAM where it tells */
+	/* INSTRUCTIONS, FLOPS, DRAM: instructions, operations, bytes that this sample stands for.
+	 */
+	uint64_t amount;
 };
 
 enum nm_task_event_kind { NM_TASK_FORK, NM_TASK_EXIT, NM_TASK_COMM, NM_TASK_EXEC };
@@ -51,7 +74,11 @@ struct nm_ring_counts {
 	uint64_t throttled; /* THROTTLE records */
 	uint64_t corrupt;   /* a record whose size cannot be: the rest of the ring was skipped */
 	uint64_t unknown;   /* records of other types or ids, skipped */
+	uint64_t no_access; /* samples of operations that touch no memory (most of IBS), skipped */
+	uint64_t kernel;    /* accesses to the kernel's addresses, skipped */
 };
+
+#define NM_RING_EVENTS_MAX 24U
 
 /* Which event an IDENTIFIER means; ids of one CPU's ring (few, searched linearly). */
 struct nm_ring_layout {
@@ -60,7 +87,9 @@ struct nm_ring_layout {
 	struct {
 		uint64_t id;
 		enum nm_event_kind kind;
-	} events[NM_EVENT_KIND_MAX];
+		bool remote;	 /* DRAM of other nodes */
+		uint64_t amount; /* that one sample stands for */
+	} events[NM_RING_EVENTS_MAX];
 };
 
 /*
@@ -88,7 +117,12 @@ struct nm_source_problem {
 
 struct nm_source_status {
 	bool runs;	 /* who ran where is sampled */
-	bool accesses;	 /* page faults are sampled */
+	bool accesses;	 /* memory accesses are sampled, by page faults or by hardware */
+	enum nm_memory_source memory; /* by which hardware; NONE: page faults, if anything */
+	/* Amounts that are sampled, whole: where false, the figure is unavailable, not 0. */
+	bool has_instructions, has_flops, has_dram;
+	uint64_t memory_period; /* as raised by the overhead control; 0 without hardware */
+	char name[64];		/* in short: "clock+faults", "cycles+pebs+instructions+flops+dram" */
 	bool has_cycles; /* by the PMU's cycles rather than cpu-clock */
 	unsigned cpus_open;
 	uint64_t clock_period; /* ns (cpu-clock) or cycles, as raised by the overhead control */
@@ -102,7 +136,8 @@ struct nm_source_status {
 
 /*
  * Opens the best source that really counts on every usable CPU (rings of ring_kb; cycles where a
- * PMU counts, else cpu-clock; software page faults). Returns 0 even when some events or CPUs are
+ * PMU counts, else cpu-clock; memory accesses from the hardware that counts in a trial of 100 ms,
+ * with instructions, operations and DRAM traffic; else software page faults). Returns 0 even when some events or CPUs are
  * refused: see nm_source_status(). Raises RLIMIT_NOFILE's soft limit to the hard one. Returns
  * -ENOMEM, or the first error when nothing at all could be opened (*ret untouched; the first
  * problem is then told in `error`). The platform must outlive the source. With source = "none"
@@ -123,7 +158,7 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 
 /*
  * Opens rings on CPUs that came online and closes those that went (topology: the new one, which
- * replaces the old). An offline CPU's events stay silent for ever otherwise. Tick, on change.
+ * replaces the old and must outlive the source). An offline CPU's events stay silent for ever otherwise. Tick, on change.
  */
 int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology);
 

@@ -34,6 +34,14 @@ struct nm_snap_thread {
 	hwloc_const_bitmap_t allowed; /* outer bound for destinations */
 	bool unrestricted;
 	bool leased;  /* holds a mask of ours */
+	/* 3DyRM, of this interval (metrics.h); NaN where unknown. I is the O of P by the traffic.
+	 */
+	double latency, instructions, operations, intensity;
+	uint32_t latency_samples;
+	double performance; /* P; NaN unless measured */
+	double relative; /* P̂: P by the mean over its process; NaN where that is 0 or unknown */
+	bool active;	 /* ran at least threads.min_run of the interval */
+	bool measured;	 /* active, enough samples, P known: counts in means, records and P_g */
 	bool valid; /* active, enough accesses, has a home: may stand in the lottery and in means */
 	bool movable; /* past warm-up, not barred */
 };
@@ -42,8 +50,10 @@ struct nm_snap_process {
 	uint32_t pid, uid;
 	const char *comm; /* escaped; owned by the snapshot */
 	unsigned threads; /* managed ones */
-	bool young;	  /* younger than threads.young_s: a lease would be seen by its sizing */
-	bool spawning;	  /* created a thread or child within threads.quiet_s */
+	unsigned measured;
+	double performance; /* mean P over its measured threads; NaN without */
+	bool young;	    /* younger than threads.young_s: a lease would be seen by its sizing */
+	bool spawning;	    /* created a thread or child within threads.quiet_s */
 };
 
 struct nm_snap_cpu {
@@ -62,6 +72,9 @@ struct nm_snapshot {
 	const struct nm_topology *topology;
 	struct nm_snap_thread *threads; /* ascending tid */
 	size_t nr_threads;
+	size_t active, measured; /* of the threads */
+	double performance;	 /* P_g: the sum of P over measured threads */
+	bool by_locality; /* what threads.performance needs is not sampled: P is the local share */
 	struct nm_snap_process *processes;
 	size_t nr_processes;
 	struct nm_snap_cpu *cpus; /* topology->nr_cpus */
@@ -78,6 +91,7 @@ struct nm_snapshot_input {
 	const struct nm_member *members; /* ascending tid; managed threads only */
 	size_t nr_members;
 	const double *busy_share; /* per CPU id; NULL or NaN: unknown, and then not free */
+	uint32_t kinds;		  /* what is sampled, as in struct nm_metrics_interval */
 };
 
 /*

@@ -6,12 +6,14 @@
 #ifndef NUMA_MIGRD_VERIFY_H
 #define NUMA_MIGRD_VERIFY_H
 
+#include "numa-migrd/feedback.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/snapshot.h"
 
 enum nm_verdict_kind {
 	NM_VERDICT_KEPT, /* ran there, and nothing is undone: the shares say whether it helped */
-	NM_VERDICT_ROLLED_BACK, /* local share fell by more than the margin: to be undone */
+	NM_VERDICT_ROLLED_BACK, /* local share fell by more than the margin, or the feedback says
+				   so: to be undone */
 	NM_VERDICT_WITHDRAWN,	/* a thread was never seen on the node it was sent to: the masks are
 				   returned */
 	NM_VERDICT_UNPROVEN, /* too few accesses to tell, threads gone, or moved again meanwhile */
@@ -26,13 +28,18 @@ struct nm_verdict_thread {
 	double local_before,
 		local_after; /* NaN where unknown; after: share on node_to since the act */
 	uint64_t accesses_after, samples_after;
+	/* NaN where unknown; after: of the first interval since in which it was measured. */
+	double latency_before, latency_after, performance_before, performance_after;
 };
 
 struct nm_verdict {
 	uint64_t decision;
 	enum nm_decision_kind of;
 	enum nm_verdict_kind kind;
-	unsigned intervals; /* waited */
+	unsigned intervals;  /* waited */
+	bool by_performance; /* IMAR²'s decision; then the feedback's figures, NaN until it judged
+			      */
+	double figure, global_before, global_after, interval_s;
 	unsigned nr_threads;
 	struct nm_verdict_thread threads[2];
 };
@@ -57,11 +64,18 @@ NM_DEFINE_CLEANUP(struct nm_verifier, nm_verifier_free);
 int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision);
 
 /*
+ * Takes what IMAR²'s feedback decided: its decisions are kept or rolled back by that, not by their
+ * local shares, and wait for it. Before nm_verifier_judge().
+ */
+void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_result *result);
+
+/*
  * Judges what can be judged now: at the earliest one interval after the act; while a living thread
  * has fewer than threads.min_samples fresh samples, or was not seen on its node yet, it waits, at
  * most 10 intervals. A thread that ran elsewhere in two intervals and never there withdraws its
  * decision. The loss that rolls back is the fall of the local share, weighted by the accesses
- * since, over the decision's threads beyond threads.gate_margin, and only with threads.rollback. A
+ * since, over the decision's threads beyond threads.gate_margin, and only with threads.rollback;
+ * of a decision by performance, what the feedback said (P known in place of fresh samples). A
  * ROLLBACK decision is judged too, but never undone again. Called once per interval; the caller
  * clears *ret. -ENOMEM (nothing judged). Tick, first stage after the snapshot.
  */

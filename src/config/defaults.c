@@ -11,7 +11,7 @@ static const char header[] =
 
 static void write_value(FILE *out, const struct nm_setting *setting, const char *value)
 {
-	const char *quote = setting->type == NM_SETTING_CHOICE ? "\"" : "";
+	const char *quote = nm_setting_is_text(setting) ? "\"" : "";
 	(void)fprintf(out, "%s%s%s", quote, value, quote);
 }
 
@@ -22,6 +22,8 @@ static void write_range(FILE *out, const struct nm_setting *setting)
 			(void)fprintf(out, "%s\"%s\"", i == 0 ? "" : " | ", setting->choices[i]);
 	else if (setting->type == NM_SETTING_BOOL)
 		(void)fprintf(out, "true | false");
+	else if (setting->type == NM_SETTING_PMU)
+		(void)fprintf(out, "\"\" | \"name/term=value,.../\"");
 	else if (setting->type == NM_SETTING_TARGETS)
 		(void)fprintf(out, "{ command, unit, user }, ...");
 	else

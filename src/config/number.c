@@ -99,6 +99,21 @@ static int assign_choice(const struct nm_setting *setting, const char *text, uns
 	return -EINVAL;
 }
 
+/* "" or "name/…/"; which names and terms there are only the machine knows. */
+static int assign_pmu(const char *text, char *ret)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS "_-.,=/";
+	size_t length = strlen(text), name = strcspn(text, "/");
+
+	if (length > 0 && (length >= NM_CONFIG_PMU_BYTES || strspn(text, allowed) != length ||
+			   name == 0 || name == length || strcspn(text, ".,=") < name ||
+			   strchr(text + name + 1, '/') != text + length - 1))
+		return -EINVAL;
+	memcpy(ret, text, length + 1);
+	return 0;
+}
+
 int nm_setting_assign(const struct nm_setting *setting, const char *text, struct nm_config *config)
 {
 	void *place = (char *)config + setting->offset;
@@ -111,6 +126,8 @@ int nm_setting_assign(const struct nm_setting *setting, const char *text, struct
 		return assign_real(setting, text, place);
 	case NM_SETTING_CHOICE:
 		return assign_choice(setting, text, place);
+	case NM_SETTING_PMU:
+		return assign_pmu(text, place);
 	case NM_SETTING_TARGETS:
 		break;
 	}
@@ -146,6 +163,9 @@ void nm_setting_allowed(const struct nm_setting *setting, char *out, size_t out_
 		break;
 	case NM_SETTING_CHOICE:
 		list_choices(setting, out, out_size);
+		break;
+	case NM_SETTING_PMU:
+		(void)snprintf(out, out_size, "\"\" or \"name/term=value,.../\"");
 		break;
 	case NM_SETTING_TARGETS:
 		(void)snprintf(out, out_size, "a list of groups such as ( { command = \"x*\"; } )");

@@ -51,6 +51,7 @@ static const char *value_text(const struct nm_setting *setting, const config_set
 	case NM_SETTING_REAL:
 		return is_number(value) ? config_setting_get_hook(value) : NULL;
 	case NM_SETTING_CHOICE:
+	case NM_SETTING_PMU:
 		return config_setting_get_string(value);
 	case NM_SETTING_TARGETS:
 		return is_listing(value) ? "" : NULL;

@@ -5,14 +5,18 @@
 
 /* Each in the order of its enum in config.h. */
 static const char *const profiles[] = {"shipped", "paper", NULL};
-static const char *const sources[] = {"auto", "faults", "none", NULL};
+static const char *const sources[] = {"auto", "pebs", "ibs", "pmu", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
-static const char *const policies[] = {"none", "lbma", NULL};
+static const char *const policies[] = {"none", "lbma", "imar2", NULL};
 static const char *const gates[] = {"benefit", "paper", NULL};
 static const char *const pins[] = {"auto", "node", "core", "nudge", NULL};
 static const char *const lotteries[] = {"proportional", "paper", NULL};
 static const char *const ties[] = {"one", "all", NULL};
 static const char *const overcommits[] = {"pages", "ignore", NULL};
+static const char *const performances[] = {"product",      "product_instructions", "operations",
+					   "instructions", "intensity",            "latency",
+					   NULL};
+static const char *const feedbacks[] = {"moved", "global", NULL};
 static const char *const levels[] = {"error", "notice", "decisions", "debug", NULL};
 
 #define FIELD(g, n) .group = #g, .name = #n, .offset = offsetof(struct nm_config, g.n)
@@ -66,7 +70,13 @@ const struct nm_setting nm_settings[] = {
 	      "A process is worth it from this much resident memory on, in MiB; 0 = twice the last-level cache"),
 
 	CHOICE(sampling, source, sources, "auto", NULL,
-	       "Where samples come from: the best source that counts, software page faults, or nowhere"),
+	       "Where samples come from: the best source that counts, one by name, page faults, or nowhere"),
+	{FIELD(sampling, pmu), .type = NM_SETTING_PMU, .shipped = "",
+	 .meaning = "Another PMU that samples memory accesses, as perf(1) would spell the event"},
+	COUNT(sampling, load_latency, "3", "65535", "30", NULL,
+	      "Cycles from which on a load is sampled, where the hardware can tell"),
+	COUNT(sampling, memory_period, "0", "1000000000", "0", NULL,
+	      "Every how many accesses one is sampled by hardware; 0 = as suits the source"),
 	CHOICE(sampling, inject, injects, "none", NULL,
 	       "Make memory accesses visible by faults of our own causing, where the kernel causes none"),
 	BOOL(sampling, accept_soft_dirty_risk, "false", NULL,
@@ -85,7 +95,7 @@ const struct nm_setting nm_settings[] = {
 	 .power_of_two = true, .meaning = "Sample buffer of each CPU in KiB"},
 
 	CHOICE(threads, policy, policies, "lbma", NULL,
-	       "Who decides: nobody, or lottery-based migration"),
+	       "Who decides: nobody, the lottery over accesses, or the lottery over performance that undoes what did not help"),
 	CHOICE(threads, gate, gates, "benefit", "paper",
 	       "Let through only moves that bring threads nearer to their memory, or every move"),
 	REAL(threads, gate_margin, "0", "1", "0.05", NULL,
@@ -129,7 +139,39 @@ const struct nm_setting nm_settings[] = {
 	BOOL(threads, cross_owner_swap, "false", "true",
 	     "Let threads of different users change places"),
 	BOOL(threads, rollback, "true", "false",
-	     "Undo a move after which the share of local accesses fell"),
+	     "Undo a move after which the share of local accesses fell, with policy = \"lbma\""),
+	CHOICE(threads, performance, performances, "product", NULL,
+	       "What a thread's performance is, with policy = \"imar2\", as all that follow"),
+	REAL(threads, delta_r, "0", "1", "0.8", NULL,
+	     "A thread is slow below this share of its process's mean performance"),
+	REAL(threads, remote_below, "0", "1", "0.5", "0",
+	     "Threads with a smaller share of local accesses are considered like slow ones"),
+	REAL(threads, q3_better, "0", "1000", "4", NULL,
+	     "Tickets for a node where the thread was faster"),
+	REAL(threads, q3_equal, "0", "1000", "2", NULL,
+	     "Tickets for a node where it was as fast, or of which nothing is known"),
+	REAL(threads, q3_worse, "0", "1000", "1", NULL,
+	     "Tickets for a node where the thread was slower"),
+	REAL(threads, q4, "0", "1000", "3", NULL,
+	     "Tickets for changing places with a thread that is slow too"),
+	REAL(threads, record_band, "0", "1", "0.05", "0",
+	     "Performances that differ by no more than this share are equal"),
+	COUNT(threads, record_age, "0", "1000000", "60", "0",
+	      "Intervals after which a record of a thread's performance is forgotten; 0 = never"),
+	CHOICE(threads, feedback, feedbacks, "moved", "global",
+	       "Whose performance tells whether moves helped: that of the processes moved, or the sum of all"),
+	REAL(threads, delta_g, "0", "1", "0.9", NULL,
+	     "Moves are undone when less than this share of the performance is left"),
+	BOOL(threads, sum_losses, "true", "false",
+	     "Small losses one after another count as one"),
+	COUNT(threads, postpone, "0", "100", "2", "0",
+	      "How often a judgement waits when the number of running threads changes by more than a quarter"),
+	REAL(threads, noise_gate, "0", "100", "2", "0",
+	     "Changes of the performance within so many times its recent spread are noise; 0 = nothing is"),
+	REAL(threads, t_min_s, "0.1", "60", "1.0", NULL,
+	     "Shortest interval in seconds, after moves that helped"),
+	REAL(threads, t_max_s, "0.1", "60", "4.0", NULL,
+	     "Longest interval in seconds, after moves that were undone"),
 
 	CHOICE(journal, level, levels, "decisions", NULL,
 	       "How much is told, each with all before it"),
@@ -181,4 +223,14 @@ const char *nm_lottery_name(enum nm_lottery lottery)
 const char *nm_inject_name(enum nm_inject inject)
 {
 	return injects[inject];
+}
+
+const char *nm_performance_name(enum nm_performance performance)
+{
+	return performances[performance];
+}
+
+const char *nm_feedback_name(enum nm_feedback_kind feedback)
+{
+	return feedbacks[feedback];
 }

@@ -16,6 +16,7 @@ enum nm_setting_type {
 	NM_SETTING_COUNT,  /* uint64_t */
 	NM_SETTING_REAL,   /* double */
 	NM_SETTING_CHOICE, /* an enum */
+	NM_SETTING_PMU,	   /* char[NM_CONFIG_PMU_BYTES] */
 	NM_SETTING_TARGETS,
 };
 
@@ -43,6 +44,12 @@ extern const struct nm_setting nm_settings[];
 extern const size_t nm_setting_count;
 extern const struct nm_setting_group nm_setting_groups[];
 extern const size_t nm_setting_group_count;
+
+/* Is its value written in quotes? */
+static inline bool nm_setting_is_text(const struct nm_setting *setting)
+{
+	return setting->type == NM_SETTING_CHOICE || setting->type == NM_SETTING_PMU;
+}
 
 const struct nm_setting *nm_setting_find(const char *group, const char *name);
 const struct nm_setting_group *nm_setting_group_find(const char *name);

@@ -110,7 +110,7 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 	add_bool(&item, "dry_run", daemon->options.dry_run || daemon->config->general.dry_run);
 	add_bool(&item, "blind", !daemon->paused && !daemon->pipeline.source);
 	add_uint(&item, "seed", daemon->seed);
-	add_real(&item, "interval_s", daemon->config->general.interval_s);
+	add_real(&item, "interval_s", nm_loop_interval_s(daemon));
 	add_uint(&item, "intervals", tally->intervals);
 	add_uint(&item, "decisions", tally->decisions);
 	add_uint(&item, "moves_applied", tally->applied);
@@ -146,6 +146,7 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 {
 	struct nm_config *old = daemon->config;
 	bool other_platform = old->general.dry_run != config->general.dry_run;
+	bool other_policy = old->threads.policy != config->threads.policy;
 
 	daemon->config = config;
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
@@ -156,6 +157,9 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 		if (config->threads.policy == NM_POLICY_NONE ||
 		    config->threads.pin != old->threads.pin)
 			return_leases(daemon);
+		/* Without memory the old record stays, and another figure starts it anew. */
+		if (other_policy)
+			(void)nm_pipeline_forget_performance(daemon);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		nm_inject_configure(daemon);
 		nm_pipeline_open_source(daemon);

@@ -9,11 +9,13 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/control.h"
 #include "numa-migrd/daemon.h"
+#include "numa-migrd/feedback.h"
 #include "numa-migrd/journal.h"
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/policy.h"
 #include "numa-migrd/proc.h"
+#include "numa-migrd/record.h"
 #include "numa-migrd/rng.h"
 #include "numa-migrd/roster.h"
 #include "numa-migrd/sample.h"
@@ -40,6 +42,8 @@ struct nm_pipeline {
 	struct nm_roster *roster;
 	struct nm_actuator *actuator;
 	struct nm_verifier *verifier;
+	struct nm_record *record; /* IMAR²'s, as the next */
+	struct nm_feedback *feedback;
 };
 
 struct nm_daemon {
@@ -74,6 +78,7 @@ struct nm_daemon {
 	bool held_back;	     /* periods are above the configured ones, and it was told */
 	uint64_t own_cpu_ns; /* as of the last tick */
 	uint64_t drain_ns;   /* CPU time spent emptying rings since then */
+	bool locality_told;  /* that P is the local share here */
 	struct nm_injector injector;
 	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
 	bool balancing_switched; /* by us, see sampling.inject */
@@ -87,6 +92,8 @@ struct nm_daemon {
 
 int nm_pipeline_open(struct nm_daemon *daemon);
 void nm_pipeline_close(struct nm_daemon *daemon);
+/* IMAR²'s memory, begun anew: at start and when the policy changes. */
+int nm_pipeline_forget_performance(struct nm_daemon *daemon);
 /* (Re)opens the source of the current configuration; tells what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
 
@@ -121,6 +128,8 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	       ...) __attribute__((format(printf, 4, 5)));
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
+/* Tells once that P falls back to the local share, and once that it no longer does. */
+void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 void nm_report_coexistence(struct nm_daemon *daemon);
 void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 			 const struct nm_receipt *receipts);
@@ -141,6 +150,8 @@ void nm_command_reload(struct nm_daemon *daemon);
 
 /* ---- loop.c ---- */
 
+/* T: the configured one, or what IMAR²'s feedback has made of it. */
+double nm_loop_interval_s(const struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
 /* The interval has changed, or a nudge wants looking after. */
 void nm_loop_arm(struct nm_daemon *daemon);

@@ -8,9 +8,16 @@
 #define USEC_PER_SEC 1000000.0
 #define NUDGE_POLL_USEC 20000
 
+double nm_loop_interval_s(const struct nm_daemon *daemon)
+{
+	if (daemon->config->threads.policy != NM_POLICY_IMAR2 || !daemon->pipeline.feedback)
+		return daemon->config->general.interval_s;
+	return nm_feedback_interval_s(daemon->pipeline.feedback, daemon->config);
+}
+
 static uint64_t interval_usec(const struct nm_daemon *daemon)
 {
-	return (uint64_t)(daemon->config->general.interval_s * USEC_PER_SEC);
+	return (uint64_t)(nm_loop_interval_s(daemon) * USEC_PER_SEC);
 }
 
 static int on_interval(sd_event_source *source, uint64_t usec, void *context)

@@ -6,6 +6,7 @@
 
 #include "numa-migrd/config.h"
 #include "numa-migrd/daemon.h"
+#include "numa-migrd/list_events.h"
 
 #define DEFAULT_CONFIG "/etc/numa-migrd.conf"
 
@@ -19,6 +20,8 @@ static void print_help(FILE *out)
 	      "      --check-config check the configuration, say what is wrong, and exit\n"
 	      "      --dry-run      watch and decide, but change nothing\n"
 	      "      --restore      return what a run that crashed has left, and exit\n"
+	      "      --list-events  show the hardware events of this machine, and exit\n"
+	      "      --pmu NAME     with --list-events: those of another CPU\n"
 	      "      --version      print the version and exit\n"
 	      "  -h, --help         print this and exit\n"
 	      "\n"
@@ -29,12 +32,14 @@ static void print_help(FILE *out)
 
 static int parse_options(int argc, char **argv, struct nm_options *ret)
 {
-	enum { CHECK_CONFIG = 256, DRY_RUN, RESTORE, VERSION };
+	enum { CHECK_CONFIG = 256, DRY_RUN, RESTORE, VERSION, LIST_EVENTS, PMU };
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"check-config", no_argument, NULL, CHECK_CONFIG},
 		{"dry-run", no_argument, NULL, DRY_RUN},
 		{"restore", no_argument, NULL, RESTORE},
+		{"list-events", no_argument, NULL, LIST_EVENTS},
+		{"pmu", required_argument, NULL, PMU},
 		{"version", no_argument, NULL, VERSION},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -54,6 +59,12 @@ static int parse_options(int argc, char **argv, struct nm_options *ret)
 			break;
 		case RESTORE:
 			options.restore = true;
+			break;
+		case LIST_EVENTS:
+			options.list_events = true;
+			break;
+		case PMU:
+			options.pmu = optarg;
 			break;
 		case VERSION:
 			options.version = true;
@@ -86,6 +97,25 @@ static int check_config(const struct nm_options *options)
 	return r < 0 ? EX_CONFIG : EXIT_SUCCESS;
 }
 
+/* Without a configuration that can be read, by the shipped one. */
+static int list_events(const struct nm_options *options)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	const struct nm_platform_options direct = {.root_path = "/", .dry_run = true};
+
+	if (options->pmu)
+		return nm_list_events_table(stdout, options->pmu) < 0 ? EX_USAGE : EXIT_SUCCESS;
+	if (nm_config_load(options->config_path, &errors, &config) < 0 &&
+	    nm_config_default(&config) < 0)
+		return EXIT_FAILURE;
+	if (nm_platform_linux_new(&direct, &platform) < 0)
+		return EXIT_FAILURE;
+	nm_list_events_here(stdout, platform, config);
+	return EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	struct nm_options options;
@@ -99,5 +129,7 @@ int main(int argc, char **argv)
 		puts("numa-migrd " NM_VERSION);
 		return EXIT_SUCCESS;
 	}
+	if (options.list_events)
+		return list_events(&options);
 	return options.check_config ? check_config(&options) : nm_daemon_run(&options);
 }

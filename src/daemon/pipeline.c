@@ -63,7 +63,27 @@ static int open_stages(struct nm_daemon *daemon)
 	};
 	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 			  daemon->given_back, &pipeline->roster);
-	return r < 0 ? r : nm_verifier_new(&pipeline->verifier);
+	if (r == 0)
+		r = nm_verifier_new(&pipeline->verifier);
+	return r < 0 ? r : nm_pipeline_forget_performance(daemon);
+}
+
+int nm_pipeline_forget_performance(struct nm_daemon *daemon)
+{
+	nm_auto(nm_record_freep) struct nm_record *record = NULL;
+	nm_auto(nm_feedback_freep) struct nm_feedback *feedback = NULL;
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	int r = nm_record_new(&record);
+	if (r == 0)
+		r = nm_feedback_new(&feedback);
+	if (r < 0)
+		return r;
+	nm_record_free(pipeline->record);
+	nm_feedback_free(pipeline->feedback);
+	pipeline->record = NM_TAKE(record);
+	pipeline->feedback = NM_TAKE(feedback);
+	daemon->locality_told = false;
+	return 0;
 }
 
 void nm_pipeline_open_source(struct nm_daemon *daemon)
@@ -127,6 +147,8 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	pipeline->source = NULL;
 	nm_loop_watch_source(daemon);
 	nm_verifier_free(pipeline->verifier);
+	nm_record_free(pipeline->record);
+	nm_feedback_free(pipeline->feedback);
 	nm_roster_free(pipeline->roster);
 	nm_actuator_free(pipeline->actuator);
 	nm_metrics_free(pipeline->metrics);

@@ -44,10 +44,7 @@ static const char *source_name(const struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.source)
 		return "none";
-	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	if (!status->accesses)
-		return status->runs ? "runs-only" : "none";
-	return status->has_cycles ? "cycles+faults" : "clock+faults";
+	return nm_source_status(daemon->pipeline.source)->name;
 }
 
 void nm_report_start(struct nm_daemon *daemon)
@@ -74,6 +71,9 @@ void nm_report_start(struct nm_daemon *daemon)
 	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
 	nm_entry_field(&entry, "CPUS", "%u", usable);
 	nm_entry_field(&entry, "POLICY", "%s", nm_policy_name(config->threads.policy));
+	nm_entry_field(&entry, "PERFORMANCE", "%s",
+		       nm_performance_name(config->threads.performance));
+	nm_entry_field(&entry, "FEEDBACK", "%s", nm_feedback_name(config->threads.feedback));
 	nm_entry_field(&entry, "GATE", "%s", nm_gate_name(config->threads.gate));
 	nm_entry_field(&entry, "PIN", "%s", nm_pin_name(config->threads.pin));
 	nm_entry_field(&entry, "LOTTERY", "%s", nm_lottery_name(config->threads.lottery));
@@ -105,8 +105,24 @@ void nm_report_source(struct nm_daemon *daemon)
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
 	for (size_t i = 0; i < status->problem_count; i++)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s", status->problems[i].text);
-	if (status->accesses)
+	if (status->accesses && status->memory == NM_MEMORY_NONE)
 		report_eyes(daemon);
+}
+
+void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	const char *performance = nm_performance_name(daemon->config->threads.performance);
+	if (snapshot->measured == 0 || snapshot->by_locality == daemon->locality_told)
+		return;
+	daemon->locality_told = snapshot->by_locality;
+	if (snapshot->by_locality)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "threads.performance is \"%s\", and not all that it needs is sampled "
+			  "here: the share of local accesses stands for the performance",
+			  performance);
+	else
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+			  "all that threads.performance = \"%s\" needs is sampled", performance);
 }
 
 /* Names of daemons that also place threads or memory (peers.md): found by command. */

@@ -98,14 +98,37 @@ static double history_keep(const struct nm_config *config, uint64_t interval_ns)
 	return exp2(-(double)interval_ns / (config->sampling.history_s * (double)NM_NSEC_PER_SEC));
 }
 
+static uint32_t sampled_kinds(const struct nm_source_status *status)
+{
+	uint32_t kinds = 0;
+	if (status && status->memory != NM_MEMORY_NONE)
+		kinds |= 1U << NM_EVENT_MEMORY;
+	if (status && status->has_instructions)
+		kinds |= 1U << NM_EVENT_INSTRUCTIONS;
+	if (status && status->has_flops)
+		kinds |= 1U << NM_EVENT_FLOPS;
+	if (status && status->has_dram)
+		kinds |= 1U << NM_EVENT_DRAM;
+	return kinds;
+}
+
+static const struct nm_source_status *source_status(const struct nm_daemon *daemon)
+{
+	return daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
+}
+
 static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 			  const struct nm_figures **ret)
 {
-	const struct nm_source_status *status =
-		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
-	double run_sample_ns = status && status->runs ? status->run_sample_ns : 0;
-	return nm_metrics_close(daemon->pipeline.metrics, interval_ns, run_sample_ns,
-				history_keep(daemon->config, interval_ns), ret);
+	const struct nm_source_status *status = source_status(daemon);
+	const struct nm_metrics_interval interval = {
+		.length_ns = interval_ns,
+		.run_sample_ns = status && status->runs ? status->run_sample_ns : 0,
+		.keep = history_keep(daemon->config, interval_ns),
+		.min_samples = daemon->config->threads.min_samples,
+		.kinds = sampled_kinds(status),
+	};
+	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
 }
 
 static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -152,6 +175,17 @@ static void withdraw(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 		(void)nm_actuator_return_thread(daemon->pipeline.actuator, verdict->threads[i].tid);
 }
 
+/* Kept, but the thread itself is no faster: it is left alone for a while (IMAR²). */
+static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	if (!verdict->by_performance || verdict->of == NM_DECISION_ROLLBACK)
+		return;
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		if (verdict->threads[i].performance_after <= verdict->threads[i].performance_before)
+			nm_roster_bar(daemon->pipeline.roster, verdict->threads[i].tid, until);
+}
+
 static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
@@ -160,6 +194,7 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	case NM_VERDICT_KEPT:
 		daemon->tally.kept++;
 		free_threads(daemon, verdict);
+		bar_if_not_faster(daemon, verdict);
 		return 0;
 	case NM_VERDICT_UNPROVEN:
 		daemon->tally.unproven++;
@@ -177,6 +212,26 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		return nm_plan_add_rollback(snapshot, daemon->config, &rollback,
 					    &daemon->next_decision, plan);
 	}
+	return 0;
+}
+
+/* IMAR²'s look back; sets whether this tick may propose. */
+static int heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 bool *ret_may_propose)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_feedback_result result = {.may_propose = true};
+	*ret_may_propose = true;
+	if (daemon->config->threads.policy != NM_POLICY_IMAR2)
+		return 0;
+	nm_report_locality(daemon, snapshot);
+	int r = nm_record_update(pipeline->record, snapshot, daemon->config);
+	if (r == 0)
+		r = nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);
+	if (r < 0)
+		return r;
+	nm_verifier_heed(pipeline->verifier, &result);
+	*ret_may_propose = result.may_propose;
 	return 0;
 }
 
@@ -219,14 +274,22 @@ static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return 0;
 }
 
-/* A tick that rolls back proposes nothing: its effect is to be seen first. */
 static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		   struct nm_plan *plan)
 {
 	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};
-	if (daemon->config->threads.policy == NM_POLICY_NONE || plan->count > 0)
+	int r = 0;
+	switch (daemon->config->threads.policy) {
+	case NM_POLICY_NONE:
 		return 0;
-	int r = nm_lbma_propose(snapshot, daemon->config, &daemon->rng, &proposals);
+	case NM_POLICY_LBMA:
+		r = nm_lbma_propose(snapshot, daemon->config, &daemon->rng, &proposals);
+		break;
+	case NM_POLICY_IMAR2:
+		r = nm_imar2_propose(snapshot, daemon->config, daemon->pipeline.record,
+				     &daemon->rng, &proposals);
+		break;
+	}
 	if (r < 0)
 		return r;
 	return nm_plan_build(snapshot, daemon->config, &proposals, &daemon->next_decision, plan);
@@ -246,16 +309,26 @@ static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *dec
 	}
 }
 
-/* Until the verdict its threads stay: a further move would leave this one unproven for ever. */
-static int open_question(struct nm_daemon *daemon, const struct nm_decision *decision)
+/*
+ * Verifier and feedback will ask later what came of it. Until the verdict its threads stay: a
+ * further move would leave this one unproven for ever.
+ */
+static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 const struct nm_decision *decision)
 {
+	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
 	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
 	for (unsigned i = 0; i < decision->nr_steps; i++)
 		nm_roster_bar(daemon->pipeline.roster, decision->steps[i].tid, until);
-	return nm_verifier_add(daemon->pipeline.verifier, decision);
+	int r = nm_verifier_add(daemon->pipeline.verifier, decision);
+	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
+		r = nm_feedback_moved(daemon->pipeline.feedback, snapshot, decision->id,
+				      decision->steps[i].pid, rollback);
+	return r;
 }
 
-static int act(struct nm_daemon *daemon, const struct nm_plan *plan, uint64_t now_ns)
+static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+	       const struct nm_plan *plan, uint64_t now_ns)
 {
 	if (plan->count == 0)
 		return 0;
@@ -273,7 +346,7 @@ static int act(struct nm_daemon *daemon, const struct nm_plan *plan, uint64_t no
 		if (!receipts[i].applied)
 			heed_refusal(daemon, &plan->decisions[i], &receipts[i]);
 		else if (r == 0)
-			r = open_question(daemon, &plan->decisions[i]);
+			r = remember_move(daemon, snapshot, &plan->decisions[i]);
 	}
 	return r;
 }
@@ -367,6 +440,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	bool may_propose;
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
 		.time_ns = now_ns,
@@ -375,6 +449,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		.figures = figures,
 		.nr_figures = nr_figures,
 		.busy_share = daemon->busy_share,
+		.kinds = sampled_kinds(source_status(daemon)),
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 
@@ -384,10 +459,13 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	tally_locality(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)
-		r = judge(daemon, snapshot, &plan);
+		r = heed_feedback(daemon, snapshot, &may_propose);
 	if (r == 0)
+		r = judge(daemon, snapshot, &plan);
+	/* A tick that rolls back proposes nothing: its effect is to be seen first. */
+	if (r == 0 && may_propose && plan.count == 0)
 		r = propose(daemon, snapshot, &plan);
-	return r < 0 ? r : act(daemon, &plan, now_ns);
+	return r < 0 ? r : act(daemon, snapshot, &plan, now_ns);
 }
 
 int nm_tick(struct nm_daemon *daemon)

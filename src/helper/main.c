@@ -174,12 +174,14 @@ int main(int argc, char **argv)
 	struct nm_helper_context acts = {.config_path = CONFIG_PATH,
 					 .state_path = NM_HELPER_STATE_PATH};
 
+	acts.root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	acts.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (acts.proc_fd < 0) {
+	if (acts.proc_fd < 0 || acts.root_fd < 0) {
 		fprintf(stderr, SD_ERR "/proc: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
 	int code = run(argc, argv, &acts);
 	close(acts.proc_fd);
+	close(acts.root_fd);
 	return code;
 }

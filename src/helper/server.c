@@ -20,10 +20,12 @@ struct nm_helper_server {
 	struct client clients[NM_HELPER_CLIENTS_MAX];
 };
 
-static void closep(int *fd)
+static void close_fds(struct nm_event_fds *fds)
 {
-	if (*fd >= 0)
-		close(*fd);
+	if (fds->event >= 0)
+		close(fds->event);
+	if (fds->leader >= 0)
+		close(fds->leader);
 }
 
 static void failed(struct nm_helper_server *server, uint32_t act, int error)
@@ -56,31 +58,34 @@ static void client_close(struct client *client)
 
 /* ---- requests ---- */
 
-static void attach_fd(struct msghdr *message, int fd)
+/* The event's descriptor, and its leader's where it has one. */
+static void attach_fds(struct msghdr *message, const struct nm_event_fds *fds)
 {
+	size_t size = fds->leader < 0 ? sizeof(fds->event) : sizeof(*fds);
 	struct cmsghdr *header = CMSG_FIRSTHDR(message);
 
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &fd, sizeof(int));
+	header->cmsg_len = CMSG_LEN(size);
+	memcpy(CMSG_DATA(header), fds, size);
+	message->msg_controllen = CMSG_SPACE(size);
 }
 
 /* A client that does not fetch its replies is not waited for. */
-static int send_reply(int socket, int result, int fd)
+static int send_reply(int socket, int result, const struct nm_event_fds *fds)
 {
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION, .result = result};
 	union {
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(struct nm_event_fds))];
 		struct cmsghdr align;
 	} control = {0};
 	struct iovec part = {.iov_base = &reply, .iov_len = sizeof(reply)};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
-	if (fd >= 0) {
+	if (fds->event >= 0) {
 		message.msg_control = &control;
 		message.msg_controllen = sizeof(control);
-		attach_fd(&message, fd);
+		attach_fds(&message, fds);
 	}
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
@@ -88,13 +93,13 @@ static int send_reply(int socket, int result, int fd)
 static int serve(struct client *client, int socket, const struct nm_helper_request *request)
 {
 	struct nm_helper_server *server = client->server;
-	nm_auto(closep) int fd = -1;
-	int result = nm_helper_serve(server->options.acts, request, &fd);
+	nm_auto(close_fds) struct nm_event_fds fds = {-1, -1};
+	int result = nm_helper_serve(server->options.acts, request, &fds);
 
 	failed(server, request->act, result);
 	if (request->act == NM_HELPER_NUMA_BALANCING && result == 0)
 		server->balancing_owner = request->value == -1 ? NULL : client;
-	return send_reply(socket, result, fd);
+	return send_reply(socket, result, &fds);
 }
 
 /*

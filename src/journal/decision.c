@@ -106,6 +106,25 @@ static void say_evidence_of_two(struct nm_entry *entry, const struct nm_decision
 		     nm_say_percent(decision->gain, gain));
 }
 
+/* What P of the threads was, and what is remembered of where they go. */
+static void say_performance(struct nm_entry *entry, const struct nm_entry_context *context,
+			    const struct nm_decision *decision)
+{
+	if (!decision->by_performance || decision->kind == NM_DECISION_ROLLBACK)
+		return;
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
+		char now[NM_WORD_BYTES], relative[NM_WORD_BYTES], record[NM_WORD_BYTES],
+			node[NM_WORD_BYTES];
+		nm_entry_say(entry, "%s %s, %s of its process's mean, %s on %s",
+			     i == 0 ? "; performance" : " and",
+			     nm_say_figure(step->performance_before, now),
+			     nm_say_percent(step->relative_before, relative),
+			     nm_say_figure(step->record, record),
+			     nm_say_node(context, step->node_to, node));
+	}
+}
+
 static void say_why(struct nm_entry *entry, const struct nm_entry_context *context,
 		    const struct nm_decision *decision)
 {
@@ -128,7 +147,10 @@ static void say_tickets(struct nm_entry *entry, const struct nm_decision *decisi
 	} parts[] = {
 		{tickets->free_cpu, "free CPU"},
 		{tickets->preferred, "preferred node"},
+		{tickets->record, "record"},
 		{tickets->partner, "partner's preferred node"},
+		{tickets->partner_record, "partner's record"},
+		{tickets->partner_slow, "slow partner"},
 	};
 	const char *between = " of ";
 	nm_entry_say(entry, "; tickets %g", tickets->total);
@@ -236,12 +258,29 @@ static void step_fields(struct nm_entry *entry, const struct nm_entry_context *c
 	nm_entry_field(entry, nm_numbered("PIN", index, name), "%s", pin_name(step));
 }
 
+static void performance_fields(struct nm_entry *entry, const struct nm_step *step, unsigned index)
+{
+	char name[NM_NAME_BYTES];
+	nm_field_figure(entry, nm_numbered("PERFORMANCE", index, name), step->performance_before);
+	nm_field_permille(entry, nm_numbered("RELATIVE_PERMILLE", index, name),
+			  step->relative_before);
+	nm_field_figure(entry, nm_numbered("RECORD", index, name), step->record);
+	nm_field_figure(entry, nm_numbered("LATENCY_CYCLES", index, name), step->latency_before);
+}
+
 static void lottery_fields(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	const struct nm_tickets *tickets = &decision->tickets;
 	nm_entry_field(entry, "TICKETS", "%g", tickets->total);
-	nm_entry_field(entry, "TICKETS_PARTS", "free_cpu=%g preferred=%g partner=%g",
-		       tickets->free_cpu, tickets->preferred, tickets->partner);
+	if (decision->by_performance)
+		nm_entry_field(entry, "TICKETS_PARTS",
+			       "free_cpu=%g preferred=%g record=%g partner=%g partner_record=%g "
+			       "partner_slow=%g",
+			       tickets->free_cpu, tickets->preferred, tickets->record,
+			       tickets->partner, tickets->partner_record, tickets->partner_slow);
+	else
+		nm_entry_field(entry, "TICKETS_PARTS", "free_cpu=%g preferred=%g partner=%g",
+			       tickets->free_cpu, tickets->preferred, tickets->partner);
 	nm_entry_field(entry, "DRAW", "%.17g", decision->draw);
 	nm_field_permille(entry, "GAIN_PERMILLE", decision->gain);
 }
@@ -260,8 +299,11 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
 	else
 		lottery_fields(entry, decision);
-	for (unsigned i = 0; i < decision->nr_steps; i++)
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		step_fields(entry, context, &decision->steps[i], i);
+		if (decision->by_performance)
+			performance_fields(entry, &decision->steps[i], i);
+	}
 }
 
 void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -276,6 +318,7 @@ void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *co
 		return;
 	}
 	say_why(entry, context, decision);
+	say_performance(entry, context, decision);
 	say_tickets(entry, decision);
 	say_pin(entry, decision);
 }

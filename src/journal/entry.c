@@ -129,6 +129,15 @@ const char *nm_say_percent(double share, char out[static NM_WORD_BYTES])
 	return out;
 }
 
+const char *nm_say_figure(double figure, char out[static NM_WORD_BYTES])
+{
+	if (isfinite(figure))
+		(void)snprintf(out, NM_WORD_BYTES, "%.3g", figure);
+	else
+		(void)snprintf(out, NM_WORD_BYTES, NM_DASH);
+	return out;
+}
+
 static bool known_node(const struct nm_entry_context *context, int node)
 {
 	return node >= 0 && (unsigned)node < context->topology->nr_nodes;
@@ -161,6 +170,12 @@ void nm_field_permille(struct nm_entry *entry, const char *name, double share)
 {
 	if (isfinite(share))
 		nm_entry_field(entry, name, "%.0f", share * 1000);
+}
+
+void nm_field_figure(struct nm_entry *entry, const char *name, double figure)
+{
+	if (isfinite(figure))
+		nm_entry_field(entry, name, "%.9g", figure);
 }
 
 void nm_field_errno(struct nm_entry *entry, int error)

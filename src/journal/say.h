@@ -16,6 +16,9 @@ void nm_entry_say(struct nm_entry *entry, const char *format, ...)
 /* "98 %", or "–" for NaN, in `out`. */
 const char *nm_say_percent(double share, char out[static NM_WORD_BYTES]);
 
+/* "1.53e+09", or "–" for NaN. */
+const char *nm_say_figure(double figure, char out[static NM_WORD_BYTES]);
+
 /* "node 2" by the kernel's number, or "an unknown node". */
 const char *nm_say_node(const struct nm_entry_context *context, int node,
 			char out[static NM_WORD_BYTES]);
@@ -25,6 +28,7 @@ void nm_field_node(struct nm_entry *entry, const struct nm_entry_context *contex
 		   int node);
 void nm_field_cpu(struct nm_entry *entry, const char *name, int cpu);
 void nm_field_permille(struct nm_entry *entry, const char *name, double share);
+void nm_field_figure(struct nm_entry *entry, const char *name, double figure);
 void nm_field_errno(struct nm_entry *entry, int error);
 
 /* The name of a field of thread `index`: "TID" of the first, "TID_2" of the second (a swap). */

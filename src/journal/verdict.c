@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdio.h>
 
 #include "say.h"
@@ -35,6 +36,53 @@ static void say_thread(struct nm_entry *entry, const struct nm_entry_context *co
 		     nm_say_percent(thread->local_before, before),
 		     nm_say_percent(thread->local_after, after),
 		     (unsigned long)thread->samples_after);
+}
+
+static void say_performance(struct nm_entry *entry, const struct nm_verdict_thread *thread)
+{
+	char before[NM_WORD_BYTES], after[NM_WORD_BYTES];
+	nm_entry_say(entry, ", performance %s before, %s now",
+		     nm_say_figure(thread->performance_before, before),
+		     nm_say_figure(thread->performance_after, after));
+	if (isnan(thread->latency_before) && isnan(thread->latency_after))
+		return;
+	nm_entry_say(entry, ", latency %s cycles before, %s now",
+		     nm_say_figure(thread->latency_before, before),
+		     nm_say_figure(thread->latency_after, after));
+}
+
+/* What the feedback compared, and what the interval is now. */
+static void say_feedback(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	char left[NM_WORD_BYTES], before[NM_WORD_BYTES], after[NM_WORD_BYTES];
+	if (isnan(verdict->interval_s))
+		return;
+	nm_entry_say(entry, "; %s of the performance left (all: %s before, %s now), T is %.3g s",
+		     nm_say_percent(verdict->figure, left),
+		     nm_say_figure(verdict->global_before, before),
+		     nm_say_figure(verdict->global_after, after), verdict->interval_s);
+}
+
+static void performance_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread,
+			       unsigned index)
+{
+	char name[NM_NAME_BYTES];
+	nm_field_figure(entry, nm_numbered("PERFORMANCE_BEFORE", index, name),
+			thread->performance_before);
+	nm_field_figure(entry, nm_numbered("PERFORMANCE_AFTER", index, name),
+			thread->performance_after);
+	nm_field_figure(entry, nm_numbered("LATENCY_BEFORE_CYCLES", index, name),
+			thread->latency_before);
+	nm_field_figure(entry, nm_numbered("LATENCY_AFTER_CYCLES", index, name),
+			thread->latency_after);
+}
+
+static void feedback_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	nm_field_figure(entry, "PERFORMANCE_LEFT", verdict->figure);
+	nm_field_figure(entry, "GLOBAL_BEFORE", verdict->global_before);
+	nm_field_figure(entry, "GLOBAL_AFTER", verdict->global_after);
+	nm_field_figure(entry, "INTERVAL_S", verdict->interval_s);
 }
 
 static void thread_fields(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -76,6 +124,15 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 			nm_entry_say(entry, "; ");
 		say_thread(entry, context, &verdict->threads[i]);
 		thread_fields(entry, context, &verdict->threads[i], i);
+		if (!verdict->by_performance)
+			continue;
+		if (verdict->threads[i].alive)
+			say_performance(entry, &verdict->threads[i]);
+		performance_fields(entry, &verdict->threads[i], i);
+	}
+	if (verdict->by_performance) {
+		say_feedback(entry, verdict);
+		feedback_fields(entry, verdict);
 	}
 }
 

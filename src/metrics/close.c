@@ -59,6 +59,11 @@ static int reserve_figures(struct nm_metrics *metrics)
 	if (!fresh)
 		return -ENOMEM;
 	metrics->fresh = fresh;
+	uint32_t *touched = reallocarray(metrics->touched, wanted * metrics->nr_nodes,
+					 sizeof(*metrics->touched));
+	if (!touched)
+		return -ENOMEM;
+	metrics->touched = touched;
 	metrics->figure_capacity = wanted;
 	return 0;
 }
@@ -108,18 +113,42 @@ static double run_share(const struct nm_entry *entry, uint64_t interval_ns, doub
 
 /* ---- what it touched ---- */
 
+/*
+ * The interval's accesses by node: memory samples that DRAM served, or all of them where none tells
+ * its level, or page faults where there are none.
+ */
+static uint32_t take_fresh(const struct nm_metrics *metrics, const struct nm_entry *entry,
+			   const struct nm_hardware *hardware, uint32_t *fresh, uint32_t *touched)
+{
+	unsigned nr_nodes = metrics->nr_nodes;
+	uint32_t all = 0, samples = 0;
+
+	memcpy(touched, hardware->counts, nr_nodes * sizeof(*touched));
+	for (unsigned k = 0; k < nr_nodes; k++)
+		all += touched[k];
+	if (all == 0) {
+		memcpy(fresh, entry->counts + nr_nodes, nr_nodes * sizeof(*fresh));
+		return entry->access_new;
+	}
+	memcpy(fresh, hardware->levels ? hardware->counts + nr_nodes : touched,
+	       nr_nodes * sizeof(*fresh));
+	for (unsigned k = 0; k < nr_nodes; k++)
+		samples += fresh[k];
+	return samples;
+}
+
 /* Adds the interval's counts to the window and copies it to `accesses`; returns the sum. */
-static double take_accesses(const struct nm_metrics *metrics, const struct nm_entry *entry,
+static double take_accesses(const struct nm_metrics *metrics, const struct nm_figures *figures,
 			    double *history, double *accesses)
 {
 	double total = 0.0;
 
 	for (unsigned k = 0; k < metrics->nr_nodes; k++) {
-		history[k] += (double)entry->counts[metrics->nr_nodes + k];
+		history[k] += (double)figures->fresh[k];
 		accesses[k] = metrics->physmap ? history[k] : NAN;
 		total += accesses[k];
 	}
-	history[metrics->nr_nodes] += entry->access_new;
+	history[metrics->nr_nodes] += figures->access_new;
 	return total;
 }
 
@@ -129,6 +158,34 @@ static void decay(const struct nm_metrics *metrics, double *history, double tota
 
 	for (unsigned k = 0; k <= metrics->nr_nodes; k++)
 		history[k] *= factor;
+}
+
+/* ---- how fast it was ---- */
+
+static bool is_sampled(const struct nm_metrics_interval *interval, enum nm_event_kind kind)
+{
+	return (interval->kinds >> kind) & 1;
+}
+
+static void set_performance(const struct nm_metrics *metrics, const struct nm_hardware *hardware,
+			    const struct nm_metrics_interval *interval, struct nm_figures *figures)
+{
+	double length_s = (double)interval->length_ns / (double)NM_NSEC_PER_SEC;
+	double floor = (double)interval->min_samples * (double)metrics->dram_sample_bytes;
+
+	figures->latency = figures->instructions = figures->operations = figures->traffic = NAN;
+	figures->latency_samples = hardware->latency_samples;
+	if (hardware->latency_samples)
+		figures->latency =
+			(double)hardware->latency_sum / (double)hardware->latency_samples;
+	if (!(length_s > 0))
+		return;
+	if (is_sampled(interval, NM_EVENT_INSTRUCTIONS))
+		figures->instructions = (double)hardware->instructions / length_s;
+	if (is_sampled(interval, NM_EVENT_FLOPS))
+		figures->operations = figures->instructions + (double)hardware->flops / length_s;
+	if (is_sampled(interval, NM_EVENT_DRAM))
+		figures->traffic = fmax((double)hardware->dram_bytes, floor) / length_s;
 }
 
 /* ---- closing ---- */
@@ -141,13 +198,15 @@ static bool has_history(const struct nm_metrics *metrics, const double *history)
 	return false;
 }
 
-static void clear_interval(const struct nm_metrics *metrics, struct nm_entry *entry)
+static void clear_interval(const struct nm_metrics *metrics, uint32_t index)
 {
+	struct nm_entry *entry = nm_entry_at(metrics, index);
 	size_t from = offsetof(struct nm_entry, run_samples);
 	uint32_t silent = entry->silent;
 
 	memset((uint8_t *)entry + from, 0, metrics->stride - from);
 	entry->silent = silent;
+	memset(nm_hardware_at(metrics, index), 0, metrics->hardware_stride);
 }
 
 /* True where the thread has something to tell: `figures` is then filled; first: of its node values.
@@ -157,24 +216,26 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_entry_key *k
 {
 	double *accesses = metrics->accesses + first;
 	uint32_t *fresh = metrics->fresh + first;
+	uint32_t *touched = metrics->touched + first;
 	struct nm_entry *entry = nm_entry_at(metrics, key->index);
+	const struct nm_hardware *hardware = nm_hardware_at(metrics, key->index);
 	double *history = nm_history_of(metrics, key->index);
-	bool silent = !entry->run_samples && !entry->access_new;
+	bool silent = !entry->run_samples && !entry->access_new && !hardware->samples;
 
 	entry->silent = silent ? entry->silent + 1 : 0;
 	if (silent && !has_history(metrics, history))
 		return false;
-	memcpy(fresh, entry->counts + metrics->nr_nodes, metrics->nr_nodes * sizeof(*fresh));
 	*figures = (struct nm_figures){
 		.pid = entry->pid,
 		.tid = entry->tid,
 		.run_samples = entry->run_samples,
-		.access_new = entry->access_new,
-		.access_total = take_accesses(metrics, entry, history, accesses),
+		.access_new = take_fresh(metrics, entry, hardware, fresh, touched),
 		.local_share = NAN,
 		.accesses = accesses,
 		.fresh = fresh,
+		.touched = touched,
 	};
+	figures->access_total = take_accesses(metrics, figures, history, accesses);
 	figures->access_samples = history[metrics->nr_nodes];
 	set_home(metrics, entry, figures);
 	if (figures->home_node >= 0 && figures->access_total > 0.0)
@@ -182,8 +243,8 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_entry_key *k
 	return true;
 }
 
-int nm_metrics_close(struct nm_metrics *metrics, uint64_t interval_ns, double run_sample_ns,
-		     double keep, const struct nm_figures **ret)
+int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
+		     const struct nm_figures **ret)
 {
 	size_t count = 0;
 
@@ -196,10 +257,13 @@ int nm_metrics_close(struct nm_metrics *metrics, uint64_t interval_ns, double ru
 		struct nm_entry *entry = nm_entry_at(metrics, key->index);
 		struct nm_figures *figures = &metrics->figures[count];
 		if (close_entry(metrics, key, figures, count * metrics->nr_nodes)) {
-			figures->run_share = run_share(entry, interval_ns, run_sample_ns);
+			figures->run_share =
+				run_share(entry, interval->length_ns, interval->run_sample_ns);
+			set_performance(metrics, nm_hardware_at(metrics, key->index), interval,
+					figures);
 			decay(metrics, nm_history_of(metrics, key->index), figures->access_total,
-			      keep);
-			clear_interval(metrics, entry);
+			      interval->keep);
+			clear_interval(metrics, key->index);
 			count++;
 		}
 		if (entry->silent >= SILENT_INTERVALS_MAX)

@@ -9,9 +9,10 @@
 #define CAPACITY_MIN 64U
 #define NO_INDEX UINT32_MAX
 
-static size_t stride_for(unsigned nr_nodes)
+/* Of a head followed by two counts for each node. */
+static size_t stride_for(size_t head_bytes, unsigned nr_nodes)
 {
-	size_t bytes = sizeof(struct nm_entry) + 2 * (size_t)nr_nodes * sizeof(uint32_t);
+	size_t bytes = head_bytes + 2 * (size_t)nr_nodes * sizeof(uint32_t);
 
 	return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
@@ -26,7 +27,9 @@ int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *
 	metrics->topology = topology;
 	metrics->physmap = physmap;
 	metrics->nr_nodes = topology->nr_nodes;
-	metrics->stride = stride_for(topology->nr_nodes);
+	metrics->stride = stride_for(sizeof(struct nm_entry), topology->nr_nodes);
+	metrics->hardware_stride = stride_for(sizeof(struct nm_hardware), topology->nr_nodes);
+	metrics->dram_sample_bytes = CACHE_LINE;
 	metrics->first_free = NO_INDEX;
 	int r = nm_tidmap_new(&metrics->index_of);
 	if (r < 0)
@@ -41,11 +44,13 @@ void nm_metrics_free(struct nm_metrics *metrics)
 		return;
 	nm_tidmap_free(metrics->index_of);
 	free(metrics->entries);
+	free(metrics->hardware);
 	free(metrics->history);
 	free(metrics->keys);
 	free(metrics->figures);
 	free(metrics->accesses);
 	free(metrics->fresh);
+	free(metrics->touched);
 	free(metrics);
 }
 
@@ -75,6 +80,10 @@ static int grow(struct nm_metrics *metrics)
 	if (!history)
 		return -ENOMEM;
 	metrics->history = history;
+	uint8_t *hardware = reallocarray(metrics->hardware, capacity, metrics->hardware_stride);
+	if (!hardware)
+		return -ENOMEM;
+	metrics->hardware = hardware;
 	/* CAPACITY_MIN is even, so that the size is a multiple of the alignment. */
 	uint8_t *entries = aligned_alloc(LINE_PAIR, capacity * metrics->stride);
 	if (!entries)
@@ -94,6 +103,7 @@ static void clear_entry(struct nm_metrics *metrics, uint32_t index, uint32_t pid
 	memset(entry, 0, metrics->stride);
 	entry->pid = pid;
 	entry->tid = tid;
+	memset(nm_hardware_at(metrics, index), 0, metrics->hardware_stride);
 	memset(nm_history_of(metrics, index), 0, (metrics->nr_nodes + 1) * sizeof(double));
 }
 
@@ -265,10 +275,17 @@ static inline uint32_t fault_weight(uint64_t page_bytes)
 	return pages < MOST ? (uint32_t)pages : MOST;
 }
 
+/* By the physical address, or as the kernel answered where the sample has none. */
+static inline int home_of(const struct nm_metrics *metrics, const struct nm_sample *sample)
+{
+	if (sample->home)
+		return sample->home <= metrics->nr_nodes ? (int)sample->home - 1 : -1;
+	return metrics->physmap ? nm_physmap_node(metrics->physmap, sample->physical_address) : -1;
+}
+
 static inline void add_access(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
-	int node =
-		metrics->physmap ? nm_physmap_node(metrics->physmap, sample->physical_address) : -1;
+	int node = home_of(metrics, sample);
 
 	if (node < 0) {
 		metrics->losses.no_node++;
@@ -281,14 +298,84 @@ static inline void add_access(struct nm_metrics *metrics, const struct nm_sample
 	entry->counts[metrics->nr_nodes + (unsigned)node] += fault_weight(sample->page_bytes);
 }
 
+/* Where the thread's figures of the hardware go; NULL: not countable. */
+static inline struct nm_hardware *hardware_for(struct nm_metrics *metrics,
+					       const struct nm_sample *sample)
+{
+	struct nm_entry *entry = entry_for(metrics, sample);
+
+	if (!entry)
+		return NULL;
+	size_t offset = (size_t)((uint8_t *)entry - metrics->entries);
+	struct nm_hardware *hardware =
+		nm_hardware_at(metrics, (uint32_t)(offset / metrics->stride));
+	hardware->samples++;
+	return hardware;
+}
+
+/* Stores have periods of their own, so that their latencies do not go into the loads' mean. */
+static inline void add_memory(struct nm_metrics *metrics, const struct nm_sample *sample)
+{
+	struct nm_hardware *hardware = hardware_for(metrics, sample);
+
+	if (!hardware)
+		return;
+	if (sample->latency_cycles > 0 && sample->kind == NM_EVENT_MEMORY) {
+		hardware->latency_sum += sample->latency_cycles;
+		hardware->latency_samples++;
+	}
+	hardware->levels += sample->level != NM_LEVEL_UNKNOWN;
+	int node = home_of(metrics, sample);
+	if (node < 0) {
+		metrics->losses.no_node++;
+		return;
+	}
+	hardware->counts[node]++;
+	hardware->counts[metrics->nr_nodes + (unsigned)node] += sample->level == NM_LEVEL_DRAM;
+}
+
+static void add_amount(struct nm_metrics *metrics, const struct nm_sample *sample)
+{
+	struct nm_hardware *hardware = hardware_for(metrics, sample);
+
+	if (!hardware)
+		return;
+	if (sample->kind == NM_EVENT_INSTRUCTIONS) {
+		hardware->instructions += sample->amount;
+	} else if (sample->kind == NM_EVENT_FLOPS) {
+		hardware->flops += sample->amount;
+	} else {
+		hardware->dram_bytes += sample->amount;
+		metrics->dram_sample_bytes = sample->amount;
+	}
+}
+
 void nm_metrics_add(void *metrics, const struct nm_sample *sample)
 {
 	if (sample->tid == 0)
 		return; /* the idle task, or a thread of a pid namespace that is not ours */
-	if (sample->kind == NM_EVENT_CLOCK || sample->kind == NM_EVENT_CYCLES)
+	switch (sample->kind) {
+	case NM_EVENT_CLOCK:
+	case NM_EVENT_CYCLES:
 		add_run(metrics, sample);
-	else
+		break;
+	case NM_EVENT_FAULT_MIN:
+	case NM_EVENT_FAULT_MAJ:
 		add_access(metrics, sample);
+		break;
+	case NM_EVENT_MEMORY:
+	case NM_EVENT_STORE:
+		add_memory(metrics, sample);
+		break;
+	case NM_EVENT_INSTRUCTIONS:
+	case NM_EVENT_FLOPS:
+	case NM_EVENT_DRAM:
+		add_amount(metrics, sample);
+		break;
+	case NM_EVENT_SIDEBAND:
+	case NM_EVENT_KIND_MAX:
+		break;
+	}
 }
 
 struct nm_metrics_losses nm_metrics_losses(const struct nm_metrics *metrics)

@@ -29,6 +29,17 @@ struct nm_entry {
 	uint32_t counts[];   /* nr_nodes run counts, then nr_nodes access counts */
 };
 
+/* What the hardware's samples told of one thread in one interval: the other samplings cost no more
+ * for it. */
+struct nm_hardware {
+	uint64_t instructions, flops, dram_bytes;
+	uint64_t latency_sum;
+	uint32_t latency_samples;
+	uint32_t samples;  /* of any kind */
+	uint32_t levels;   /* memory samples that told their level */
+	uint32_t counts[]; /* nr_nodes memory samples of any level, nr_nodes served by DRAM */
+};
+
 /* Sorts by tid; an entry may have been given away since, then its key is stale. */
 struct nm_entry_key {
 	uint32_t tid, index;
@@ -41,6 +52,8 @@ struct nm_metrics {
 	struct nm_tidmap *index_of;
 	uint8_t *entries; /* capacity × stride bytes */
 	size_t stride;
+	uint8_t *hardware; /* capacity × hardware_stride bytes */
+	size_t hardware_stride;
 	uint32_t used, capacity, first_free;
 	double *history; /* capacity × (nr_nodes + 1): accesses of earlier intervals, then samples;
 			    decayed */
@@ -50,13 +63,21 @@ struct nm_metrics {
 	struct nm_figures *figures;
 	double *accesses; /* what the figures point into, */
 	uint32_t *fresh;  /* nr_nodes each a figure */
+	uint32_t *touched;
 	size_t figure_capacity;
+	uint64_t dram_sample_bytes; /* what one sample of DRAM traffic stood for last */
 	struct nm_metrics_losses losses;
 };
 
 static inline struct nm_entry *nm_entry_at(const struct nm_metrics *metrics, uint32_t index)
 {
 	return (struct nm_entry *)(void *)(metrics->entries + (size_t)index * metrics->stride);
+}
+
+static inline struct nm_hardware *nm_hardware_at(const struct nm_metrics *metrics, uint32_t index)
+{
+	return (struct nm_hardware *)(void *)(metrics->hardware +
+					      (size_t)index * metrics->hardware_stride);
 }
 
 static inline double *nm_history_of(const struct nm_metrics *metrics, uint32_t index)

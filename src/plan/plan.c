@@ -21,6 +21,7 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 	nm_auto(nm_decision_clear) struct nm_decision decision = {
 		.kind = swap ? NM_DECISION_SWAP : NM_DECISION_MIGRATE,
 		.interval = snapshot->interval,
+		.by_performance = config->threads.policy == NM_POLICY_IMAR2,
 		.tickets = proposal->tickets,
 		.draw = proposal->draw,
 		.gain = proposal->gain,
@@ -37,6 +38,7 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 				      &decision.steps[i]);
 		if (r < 0)
 			return r;
+		decision.steps[i].record = move->record;
 		decision.nr_steps++;
 	}
 	*ret = decision;

@@ -68,6 +68,7 @@ int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_con
 		.kind = NM_DECISION_ROLLBACK,
 		.interval = snapshot->interval,
 		.undoes = rollback->decision,
+		.by_performance = config->threads.policy == NM_POLICY_IMAR2,
 		.draw = NAN,
 		.gain = NAN,
 	};

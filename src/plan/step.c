@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <string.h>
 
 #include "step.h"
@@ -69,6 +70,10 @@ int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.unrestricted = thread->unrestricted,
 		.local_before = thread->local_share,
 		.samples_before = thread->access_samples,
+		.latency_before = thread->latency,
+		.performance_before = thread->performance,
+		.relative_before = thread->relative,
+		.record = NAN,
 	};
 	memcpy(ret->comm, process->comm, sizeof(ret->comm));
 	return 0;

@@ -26,7 +26,19 @@ static const struct event_type event_types[NM_EVENT_KIND_MAX] = {
 				PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, 1000000ULL, FAULT_SAMPLE},
 	[NM_EVENT_FAULT_MAJ] = {"page-faults-maj", PERF_TYPE_SOFTWARE,
 				PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, 1000000ULL, FAULT_SAMPLE},
+	/* No range of periods: these are opened by nm_event_word_attr() alone. */
+	[NM_EVENT_MEMORY] = {.name = "memory", .period_min = UINT64_MAX},
+	[NM_EVENT_STORE] = {.name = "stores", .period_min = UINT64_MAX},
+	[NM_EVENT_INSTRUCTIONS] = {.name = "instructions", .period_min = UINT64_MAX},
+	[NM_EVENT_FLOPS] = {.name = "flops", .period_min = UINT64_MAX},
+	[NM_EVENT_DRAM] = {.name = "dram", .period_min = UINT64_MAX},
 };
+
+#define ALL_SAMPLE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
+#define ACCESS_SAMPLE                                                                              \
+	(PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR)
+#define READ_FORMAT (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
+#define WORD_PERIOD_MAX 1000000000000ULL
 
 static const struct event_type *event_type(enum nm_event_kind kind)
 {
@@ -59,9 +71,8 @@ int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_at
 		.type = type->type,
 		.size = sizeof(attr),
 		.config = type->config,
-		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-			       type->sample_type,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.sample_type = ALL_SAMPLE | type->sample_type,
+		.read_format = READ_FORMAT,
 		.disabled = 1,
 		.sample_id_all = 1,
 	};
@@ -73,5 +84,43 @@ int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_at
 	 * cycles. */
 	attr.exclude_idle = kind == NM_EVENT_CLOCK;
 	*ret = attr;
+	return 0;
+}
+
+const char *nm_memory_source_name(enum nm_memory_source source)
+{
+	static const char *const names[NM_MEMORY_SOURCE_MAX] = {"none", "pebs", "ibs", "pmu"};
+
+	return (unsigned)source < NM_MEMORY_SOURCE_MAX ? names[source] : "unknown";
+}
+
+static uint64_t word_period_min(const struct nm_event_word *word)
+{
+	if (word->unit)
+		return 1000;
+	return word->own_period ? 1 : 16;
+}
+
+int nm_event_word_attr(const struct nm_event_word *word, uint64_t period,
+		       struct perf_event_attr *ret)
+{
+	if (period < word_period_min(word) || period > WORD_PERIOD_MAX)
+		return -EINVAL;
+	*ret = (struct perf_event_attr){
+		.type = word->type,
+		.size = sizeof(*ret),
+		.config = word->config,
+		.config1 = word->config1,
+		.config2 = word->config2,
+		.sample_type = ALL_SAMPLE | (word->unit ? 0 : ACCESS_SAMPLE),
+		.sample_period = period - period % word->period_multiple,
+		.read_format = READ_FORMAT,
+		.disabled = 1,
+		.sample_id_all = 1,
+		.precise_ip = word->precise ? 3 : 0,
+		.exclude_kernel = word->user_only,
+		/* Addresses inside a guest mean nothing here, and PEBS cannot sample there. */
+		.exclude_guest = word->precise,
+	};
 	return 0;
 }

@@ -32,21 +32,26 @@ int nm_helper_connect(const char *socket_path)
 	return nm_take_fd(&fd);
 }
 
-static int received_fd(struct msghdr *message)
+/* One descriptor, or the event's and its leader's. */
+static struct nm_event_fds received_fds(struct msghdr *message)
 {
-	int fd = -1;
+	struct nm_event_fds fds = {-1, -1};
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		    c->cmsg_len == CMSG_LEN(sizeof(int)))
-			memcpy(&fd, CMSG_DATA(c), sizeof(int));
-	return fd;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		if (c->cmsg_len == CMSG_LEN(sizeof(int)))
+			memcpy(&fds.event, CMSG_DATA(c), sizeof(int));
+		else if (c->cmsg_len == CMSG_LEN(sizeof(fds)))
+			memcpy(&fds, CMSG_DATA(c), sizeof(fds));
+	}
+	return fds;
 }
 
-static int receive_reply(int socket, struct nm_helper_reply *reply, int *ret_fd)
+static int receive_reply(int socket, struct nm_helper_reply *reply, struct nm_event_fds *ret_fds)
 {
 	union {
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(struct nm_event_fds))];
 		struct cmsghdr align;
 	} control;
 	struct iovec part = {.iov_base = reply, .iov_len = sizeof(*reply)};
@@ -63,15 +68,16 @@ static int receive_reply(int socket, struct nm_helper_reply *reply, int *ret_fd)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
 	if (got == 0)
 		return -ECONNRESET;
-	*ret_fd = received_fd(&message);
+	*ret_fds = received_fds(&message);
 	if ((size_t)got != sizeof(*reply) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return -EPROTO;
 	return 0;
 }
 
-int nm_helper_call(int socket, const struct nm_helper_request *request, int *ret_fd)
+int nm_helper_call(int socket, const struct nm_helper_request *request,
+		   struct nm_event_fds *ret_fds)
 {
-	nm_auto(nm_closep) int fd = -1;
+	nm_auto(nm_event_close) struct nm_event_fds fds = {-1, -1};
 	struct nm_helper_reply reply;
 	ssize_t sent;
 
@@ -80,12 +86,13 @@ int nm_helper_call(int socket, const struct nm_helper_request *request, int *ret
 	while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	int r = receive_reply(socket, &reply, &fd);
+	int r = receive_reply(socket, &reply, &fds);
 	if (r < 0)
 		return r;
-	bool has_fd = fd >= 0, wants_fd = reply.result == 0 && request->act == NM_HELPER_OPEN_EVENT;
+	bool has_fd = fds.event >= 0,
+	     wants_fd = reply.result == 0 && request->act == NM_HELPER_OPEN_EVENT;
 	if (reply.version != NM_HELPER_VERSION || reply.result > 0 || has_fd != wants_fd)
 		return -EPROTO;
-	*ret_fd = nm_take_fd(&fd);
+	*ret_fds = nm_take_event(&fds);
 	return reply.result;
 }

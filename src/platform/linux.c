@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 
+#include "pmu.h"
 #include "privileged.h"
 
 static uint64_t linux_now_ns(struct nm_platform *platform)
@@ -34,9 +36,10 @@ static void helper_close(struct nm_linux *self)
 }
 
 /* A reply that is late or malformed leaves the connection out of step, so it ends there. */
-static int helper_call(struct nm_linux *self, const struct nm_helper_request *request, int *ret_fd)
+static int helper_call(struct nm_linux *self, const struct nm_helper_request *request,
+		       struct nm_event_fds *ret_fds)
 {
-	int r = nm_helper_call(self->helper, request, ret_fd);
+	int r = nm_helper_call(self->helper, request, ret_fds);
 
 	if (connection_is_gone(r) || r == -ETIMEDOUT || r == -EPROTO)
 		helper_close(self);
@@ -50,7 +53,7 @@ static int helper_open(struct nm_linux *self)
 	const struct nm_helper_request again = {.version = NM_HELPER_VERSION,
 						.act = NM_HELPER_NUMA_BALANCING,
 						.value = self->balancing};
-	int none = -1;
+	struct nm_event_fds none;
 
 	if (self->helper >= 0)
 		return 0;
@@ -69,12 +72,13 @@ static int helper_open(struct nm_linux *self)
 	return 0;
 }
 
-static int helper_ask(struct nm_linux *self, const struct nm_helper_request *request, int *ret_fd)
+static int helper_ask(struct nm_linux *self, const struct nm_helper_request *request,
+		      struct nm_event_fds *ret_fds)
 {
 	for (bool again = self->helper >= 0;; again = false) {
 		int r = helper_open(self);
 		if (r == 0)
-			r = helper_call(self, request, ret_fd);
+			r = helper_call(self, request, ret_fds);
 		if (!again || !connection_is_gone(r))
 			return r;
 	}
@@ -84,8 +88,9 @@ static int perform(struct nm_linux *self, const struct nm_helper_request *reques
 {
 	const struct nm_helper_context context = {.config_path = self->config_path,
 						  .state_path = self->state_path,
-						  .proc_fd = self->proc};
-	int none = -1;
+						  .proc_fd = self->proc,
+						  .root_fd = self->root};
+	struct nm_event_fds none;
 
 	if (self->helper_socket)
 		return helper_ask(self, request, &none);
@@ -116,24 +121,42 @@ static int linux_numa_balancing_set(struct nm_platform *platform, int value)
 
 /* ---- events ---- */
 
-static int linux_event_open(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
-			    uint64_t period)
+static int linux_hardware_list(struct nm_platform *platform, const struct nm_event_wishes *wishes,
+			       struct nm_event_list *ret)
+{
+	return nm_event_list_read(nm_linux(platform)->root, wishes, ret);
+}
+
+static int linux_hardware_open(struct nm_platform *platform, const struct nm_event_request *event,
+			       struct nm_event_fds *ret)
 {
 	struct nm_linux *self = nm_linux(platform);
 	const struct nm_helper_request request = {.version = NM_HELPER_VERSION,
 						  .act = NM_HELPER_OPEN_EVENT,
-						  .kind = (uint32_t)kind,
-						  .cpu = cpu,
-						  .period = period};
-	int refused = nm_event_open(kind, cpu, period), fd = -1;
+						  .kind = (uint32_t)event->kind,
+						  .cpu = event->cpu,
+						  .period = event->period,
+						  .index = event->index,
+						  .source = event->wishes.source,
+						  .load_latency = event->wishes.load_latency};
+	int refused = nm_event_open(self->root, event, ret);
 
 	if ((refused != -EACCES && refused != -EPERM) || !self->helper_socket)
 		return refused;
 	/* Without a helper the kernel's own refusal tells more than the missing socket. */
 	if (helper_open(self) < 0)
 		return refused;
-	int r = helper_ask(self, &request, &fd);
-	return r < 0 ? r : fd;
+	return helper_ask(self, &request, ret);
+}
+
+static int linux_event_open(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
+			    uint64_t period)
+{
+	const struct nm_event_request request = {.kind = kind, .cpu = cpu, .period = period};
+	struct nm_event_fds fds = {-1, -1};
+	int r = linux_hardware_open(platform, &request, &fds);
+
+	return r < 0 ? r : fds.event;
 }
 
 static size_t ring_bytes(size_t data_bytes)
@@ -179,6 +202,17 @@ static int linux_event_read(struct nm_platform *platform, int fd, void *buffer, 
 	return got < 0 ? -errno : (int)got;
 }
 
+_Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as they are");
+
+static int linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+			     const uint64_t *addresses, int *ret)
+{
+	(void)platform;
+	return syscall(SYS_move_pages, pid, (unsigned long)count, addresses, NULL, ret, 0) < 0
+		       ? -errno
+		       : 0;
+}
+
 /* ---- dry run ---- */
 
 static int dry_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
@@ -203,9 +237,10 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 	.now_ns = linux_now_ns, .open_directory = nm_linux_open_directory,                         \
 	.read_file = nm_linux_read_file, .list_directory = nm_linux_list_directory,                \
 	.close = nm_linux_close, .affinity_get = nm_linux_affinity_get,                            \
-	.event_open = linux_event_open, .event_map = linux_event_map,                              \
+	.event_open = linux_event_open, .hardware_list = linux_hardware_list,                      \
+	.hardware_open = linux_hardware_open, .event_map = linux_event_map,                        \
 	.event_unmap = linux_event_unmap, .event_ioctl = linux_event_ioctl,                        \
-	.event_read = linux_event_read
+	.event_read = linux_event_read, .pages_where = linux_pages_where
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,

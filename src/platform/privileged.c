@@ -6,23 +6,11 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "numa-migrd/config.h"
 
 #define CONFIG_MAX (1 << 20)
 #define CPU_MAX (1 << 16)
-
-int nm_event_open(enum nm_event_kind kind, int cpu, uint64_t period)
-{
-	struct perf_event_attr attr;
-	int r = nm_event_attr(kind, period, &attr);
-
-	if (r < 0)
-		return r;
-	long fd = syscall(SYS_perf_event_open, &attr, (pid_t)-1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
-}
 
 int nm_read_all(int fd, char *buffer, size_t size)
 {
@@ -86,10 +74,10 @@ static int open_root_config(const char *path)
 	return nm_take_fd(&fd);
 }
 
-static int require_inject(const struct nm_helper_context *context, enum nm_inject wanted)
+/* What root has configured, or -EPERM where root says nothing. */
+static int read_root_config(const struct nm_helper_context *context, struct nm_config **ret)
 {
 	nm_auto(nm_closep) int fd = open_root_config(context->config_path);
-	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	struct nm_config_errors errors = {0};
 
 	if (fd < 0)
@@ -100,22 +88,51 @@ static int require_inject(const struct nm_helper_context *context, enum nm_injec
 	int length = nm_read_all(fd, text, CONFIG_MAX);
 	if (length < 0)
 		return -EPERM;
-	int r = nm_config_parse(context->config_path, text, (size_t)length, &errors, &config);
+	int r = nm_config_parse(context->config_path, text, (size_t)length, &errors, ret);
 	nm_config_errors_clear(&errors);
+	return r < 0 && r != -ENOMEM ? -EPERM : r;
+}
+
+static int require_inject(const struct nm_helper_context *context, enum nm_inject wanted)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	int r = read_root_config(context, &config);
+
 	if (r < 0)
-		return r == -ENOMEM ? r : -EPERM;
+		return r;
 	return config->sampling.inject == wanted ? 0 : -EPERM;
 }
 
-static int serve_open_event(const struct nm_helper_request *request, int *ret_fd)
+static bool is_well_formed(const struct nm_helper_request *request)
 {
-	if (request->kind >= NM_EVENT_KIND_MAX || request->cpu < 0 || request->cpu >= CPU_MAX)
+	return request->kind < NM_EVENT_KIND_MAX && request->cpu >= 0 && request->cpu < CPU_MAX &&
+	       request->index < NM_EVENT_LIST_MAX && request->source < NM_MEMORY_SOURCE_MAX &&
+	       request->load_latency <= NM_LOAD_LATENCY_MAX;
+}
+
+/* The PMU that sampling.pmu names is root's choice, whoever asks. */
+static int serve_open_event(const struct nm_helper_context *context,
+			    const struct nm_helper_request *request, struct nm_event_fds *ret)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+
+	if (!is_well_formed(request))
 		return -EINVAL;
-	int fd = nm_event_open((enum nm_event_kind)request->kind, request->cpu, request->period);
-	if (fd < 0)
-		return fd;
-	*ret_fd = fd;
-	return 0;
+	struct nm_event_request event = {
+		.kind = (enum nm_event_kind)request->kind,
+		.index = request->index,
+		.cpu = request->cpu,
+		.period = request->period,
+		.wishes = {.source = (enum nm_memory_source)request->source,
+			   .load_latency = request->load_latency},
+	};
+	if (event.wishes.source == NM_MEMORY_PMU) {
+		int r = read_root_config(context, &config);
+		if (r < 0 || !config->sampling.pmu[0])
+			return r < 0 ? r : -EPERM;
+		event.wishes.pmu = config->sampling.pmu;
+	}
+	return nm_event_open(context->root_fd, &event, ret);
 }
 
 static int serve_clear_refs(const struct nm_helper_context *context,
@@ -139,14 +156,14 @@ static int serve_numa_balancing(const struct nm_helper_context *context,
 }
 
 int nm_helper_serve(const struct nm_helper_context *context,
-		    const struct nm_helper_request *request, int *ret_fd)
+		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds)
 {
-	*ret_fd = -1;
+	*ret_fds = (struct nm_event_fds){-1, -1};
 	if (request->version != NM_HELPER_VERSION)
 		return -EPROTO;
 	switch (request->act) {
 	case NM_HELPER_OPEN_EVENT:
-		return serve_open_event(request, ret_fd);
+		return serve_open_event(context, request, ret_fds);
 	case NM_HELPER_CLEAR_REFS:
 		return serve_clear_refs(context, request);
 	case NM_HELPER_NUMA_BALANCING:

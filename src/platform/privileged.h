@@ -25,8 +25,22 @@ static inline int nm_take_fd(int *fd)
 	return taken;
 }
 
-/* Opens an event of the fixed list on one CPU for all processes. Returns the fd or -errno. */
-int nm_event_open(enum nm_event_kind kind, int cpu, uint64_t period);
+static inline void nm_event_close(struct nm_event_fds *fds)
+{
+	nm_closep(&fds->event);
+	nm_closep(&fds->leader);
+}
+
+static inline struct nm_event_fds nm_take_event(struct nm_event_fds *fds)
+{
+	return (struct nm_event_fds){nm_take_fd(&fds->event), nm_take_fd(&fds->leader)};
+}
+
+/*
+ * Opens an event of the fixed list on one CPU for all processes; hardware events by what the
+ * machine below the `root` directory is. Returns 0 or -errno.
+ */
+int nm_event_open(int root, const struct nm_event_request *request, struct nm_event_fds *ret);
 
 /* Reads a small file below a directory as text. Returns its length, -EFBIG, or -errno. */
 int nm_read_text(int directory, const char *path, char *buffer, size_t size);

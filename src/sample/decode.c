@@ -3,7 +3,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "numa-migrd/sample.h"
+#include "data_src.h"
 
 /* sample_id_all, for TID|TIME|IDENTIFIER: pid and tid, time, id. */
 #define TRAILER_BYTES 24U
@@ -32,44 +32,108 @@ static inline uint32_t load_u32(const uint8_t *from)
 	return value;
 }
 
-static inline enum nm_event_kind kind_of(const struct nm_ring_layout *layout, uint64_t id)
+/* What stands where in the body of a sample: the kernel's order, whatever the bits' order. */
+enum {
+	AT_ID = BODY,
+	AT_PID = BODY + 8,
+	AT_TID = BODY + 12,
+	AT_TIME = BODY + 16,
+	RUN_BYTES = BODY + 24,
+	AT_ADDRESS = BODY + 24, /* ADDR, PHYS_ADDR, DATA_PAGE_SIZE */
+	AT_FAULT_PHYSICAL = BODY + 32,
+	AT_FAULT_PAGE = BODY + 40,
+	FAULT_BYTES = BODY + 48,
+	AT_WEIGHT = BODY + 32, /* ADDR, WEIGHT, DATA_SRC, PHYS_ADDR */
+	AT_DATA_SRC = BODY + 40,
+	AT_PHYSICAL = BODY + 48,
+	MEMORY_BYTES = BODY + 56,
+};
+
+static inline unsigned event_of(const struct nm_ring_layout *layout, uint64_t id)
 {
-	for (unsigned i = 0; i < layout->count; i++)
-		if (layout->events[i].id == id)
-			return layout->events[i].kind;
-	return NM_EVENT_KIND_MAX;
+	unsigned i = 0;
+
+	while (i < layout->count && layout->events[i].id != id)
+		i++;
+	return i;
 }
 
-/* IDENTIFIER, TID, TIME, and for faults ADDR, PHYS_ADDR and DATA_PAGE_SIZE: the kernel's order,
- * whatever the bits' order. */
+static inline bool emit_sample(const struct decoder *decoder, const struct nm_sample *sample)
+{
+	decoder->counts->samples++;
+	decoder->sink->on_sample(decoder->sink->context, sample);
+	return true;
+}
+
+static inline bool decode_fault(const struct decoder *decoder, const uint8_t *record, size_t size,
+				struct nm_sample *sample)
+{
+	if (size < FAULT_BYTES)
+		return false;
+	sample->address = load_u64(record + AT_ADDRESS);
+	sample->physical_address = load_u64(record + AT_FAULT_PHYSICAL);
+	sample->page_bytes = load_u64(record + AT_FAULT_PAGE);
+	return emit_sample(decoder, sample);
+}
+
+/*
+ * The lower half of WEIGHT is the latency, and so is the first field of WEIGHT_STRUCT. A load that
+ * a store event caught by chance is a load, and the other way round.
+ */
+static inline bool decode_memory(const struct decoder *decoder, const uint8_t *record, size_t size,
+				 struct nm_sample *sample)
+{
+	if (size < MEMORY_BYTES)
+		return false;
+	uint64_t source = load_u64(record + AT_DATA_SRC);
+	if (!nm_data_src_is_memory(source)) {
+		decoder->counts->no_access++;
+		return true;
+	}
+	sample->address = load_u64(record + AT_ADDRESS);
+	if (sample->address >> 63) {
+		decoder->counts->kernel++;
+		return true;
+	}
+	sample->kind = nm_data_src_is_store(source) ? NM_EVENT_STORE : NM_EVENT_MEMORY;
+	sample->latency_cycles = load_u32(record + AT_WEIGHT);
+	sample->level = (uint8_t)nm_data_src_level(source);
+	sample->remote = nm_data_src_remote(source);
+	sample->physical_address = load_u64(record + AT_PHYSICAL);
+	return emit_sample(decoder, sample);
+}
+
 static inline bool decode_sample(const struct decoder *decoder, const uint8_t *record, size_t size)
 {
-	enum { RUN_BYTES = BODY + 24, FAULT_BYTES = BODY + 48 };
-
 	if (size < RUN_BYTES)
 		return false;
-	enum nm_event_kind kind = kind_of(decoder->layout, load_u64(record + BODY));
-	if (kind == NM_EVENT_KIND_MAX || kind == NM_EVENT_SIDEBAND) {
+	unsigned event = event_of(decoder->layout, load_u64(record + AT_ID));
+	if (event == decoder->layout->count) {
 		decoder->counts->unknown++;
 		return true;
 	}
-
-	bool has_address = kind == NM_EVENT_FAULT_MIN || kind == NM_EVENT_FAULT_MAJ;
-	if (has_address && size < FAULT_BYTES)
-		return false;
 	struct nm_sample sample = {
-		.kind = kind,
-		.pid = load_u32(record + BODY + 8),
-		.tid = load_u32(record + BODY + 12),
+		.kind = decoder->layout->events[event].kind,
+		.pid = load_u32(record + AT_PID),
+		.tid = load_u32(record + AT_TID),
 		.cpu = decoder->layout->cpu,
-		.time_ns = load_u64(record + BODY + 16),
-		.address = has_address ? load_u64(record + BODY + 24) : 0,
-		.physical_address = has_address ? load_u64(record + BODY + 32) : 0,
-		.page_bytes = has_address ? load_u64(record + BODY + 40) : 0,
+		.time_ns = load_u64(record + AT_TIME),
 	};
-	decoder->counts->samples++;
-	decoder->sink->on_sample(decoder->sink->context, &sample);
-	return true;
+	switch (sample.kind) {
+	case NM_EVENT_FAULT_MIN:
+	case NM_EVENT_FAULT_MAJ:
+		return decode_fault(decoder, record, size, &sample);
+	case NM_EVENT_MEMORY:
+	case NM_EVENT_STORE:
+		return decode_memory(decoder, record, size, &sample);
+	case NM_EVENT_SIDEBAND:
+		decoder->counts->unknown++;
+		return true;
+	default:
+		sample.amount = decoder->layout->events[event].amount;
+		sample.remote = decoder->layout->events[event].remote;
+		return emit_sample(decoder, &sample);
+	}
 }
 
 static void emit_task(const struct decoder *decoder, const struct nm_task_event *event)

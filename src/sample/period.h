@@ -9,6 +9,7 @@
 #define NM_CLOCK_PERIOD_MAX (50 * NM_NSEC_PER_MSEC)
 #define NM_CYCLES_PERIOD_MAX 100000000000ULL
 #define NM_FAULT_PERIOD_MAX 1000000ULL
+#define NM_HARDWARE_PERIOD_MAX 1000000000000ULL
 
 /*
  * The first prime from `period` up, or the last one below `maximum`; 1 stays 1. A round period

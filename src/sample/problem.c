@@ -44,6 +44,18 @@ static const struct remedy remedies[] = {
 	{NM_STEP_TRIAL, -EBUSY,
 	 "the counter did not count in 100 ms (another profiler or the NMI watchdog may hold it); "
 	 "cpu-clock stands in."},
+	{NM_STEP_SOURCE, -EBUSY,
+	 "the event did not count in 100 ms (another profiler may hold it); page faults stand in."},
+	{NM_STEP_SOURCE, -ENOENT,
+	 "this kernel or machine does not offer the source that is configured; page faults stand "
+	 "in."},
+	{NM_STEP_SOURCE, -EINVAL,
+	 "sampling.pmu is not understood here (numa-migrd --list-events), or the kernel refuses "
+	 "the "
+	 "event; page faults stand in."},
+	{NM_STEP_COUNTER, -EBUSY,
+	 "the counter does not count (another profiler may hold it); the figure is unavailable."},
+	{NM_STEP_COUNTER, -EINVAL, "the kernel refuses the event; the figure is unavailable."},
 };
 
 static const char *const subjects[NM_EVENT_KIND_MAX] = {
@@ -52,14 +64,20 @@ static const char *const subjects[NM_EVENT_KIND_MAX] = {
 	[NM_EVENT_CYCLES] = "running threads (cycles)",
 	[NM_EVENT_FAULT_MIN] = "minor page faults",
 	[NM_EVENT_FAULT_MAJ] = "major page faults",
+	[NM_EVENT_MEMORY] = "memory accesses",
+	[NM_EVENT_STORE] = "stores",
+	[NM_EVENT_INSTRUCTIONS] = "instructions",
+	[NM_EVENT_FLOPS] = "floating-point operations",
+	[NM_EVENT_DRAM] = "memory traffic",
 };
 
+/* A trial fails for the same reasons as any opening, unless it has one of its own. */
 static const char *remedy_text(enum nm_problem_step step, int error)
 {
 	for (size_t i = 0; i < NM_ARRAY_SIZE(remedies); i++)
 		if (remedies[i].step == step && remedies[i].error == error)
 			return remedies[i].text;
-	return NULL;
+	return step >= NM_STEP_SOURCE ? remedy_text(NM_STEP_OPEN, error) : NULL;
 }
 
 static void write_text(struct nm_source_problem *problem, enum nm_problem_step step)

@@ -9,11 +9,13 @@
 
 /* At which step something failed: the same errno means different things. */
 enum nm_problem_step {
-	NM_STEP_OPEN,  /* perf_event_open(2) */
-	NM_STEP_MAP,   /* no ring at all */
-	NM_STEP_SMALL, /* a smaller ring than configured */
-	NM_STEP_JOIN,  /* ioctls that put an event onto its CPU's ring */
-	NM_STEP_TRIAL, /* opened, yet does not count */
+	NM_STEP_OPEN,	 /* perf_event_open(2) */
+	NM_STEP_MAP,	 /* no ring at all */
+	NM_STEP_SMALL,	 /* a smaller ring than configured */
+	NM_STEP_JOIN,	 /* ioctls that put an event onto its CPU's ring */
+	NM_STEP_TRIAL,	 /* opened, yet does not count: cycles */
+	NM_STEP_SOURCE,	 /* the same, or refused: a source of memory accesses */
+	NM_STEP_COUNTER, /* the same: one of the amounts */
 };
 
 struct nm_problems {

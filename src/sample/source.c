@@ -5,14 +5,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "numa-migrd/sample.h"
 #include "period.h"
 #include "source.h"
 
-#define TRIAL_NS (100 * (long)NM_NSEC_PER_MSEC)
 #define WAKE_FRACTION 4 /* the reader is woken at a quarter of a ring */
 
 static size_t page_bytes(void)
@@ -25,8 +23,13 @@ static size_t page_bytes(void)
 static void ring_reset(struct nm_ring *ring)
 {
 	*ring = (struct nm_ring){0};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(ring->fds); i++)
-		ring->fds[i] = -1;
+}
+
+static void close_event(struct nm_source *source, const struct nm_event_fds *fds)
+{
+	source->platform->ops->close(source->platform, fds->event);
+	if (fds->leader >= 0)
+		source->platform->ops->close(source->platform, fds->leader);
 }
 
 static void ring_close(struct nm_source *source, struct nm_ring *ring)
@@ -35,25 +38,36 @@ static void ring_close(struct nm_source *source, struct nm_ring *ring)
 
 	if (ring->map) {
 		/* The mapping keeps the file alive, and a live file stays in the epoll set. */
-		(void)epoll_ctl(source->epoll, EPOLL_CTL_DEL, ring->fds[NM_EVENT_SIDEBAND], NULL);
+		(void)epoll_ctl(source->epoll, EPOLL_CTL_DEL, ring->events[0].fds.event, NULL);
 		platform->ops->event_unmap(platform, ring->map, ring->data_bytes);
 	}
-	for (size_t i = NM_ARRAY_SIZE(ring->fds); i-- > 0;)
-		if (ring->fds[i] >= 0)
-			platform->ops->close(platform, ring->fds[i]);
+	for (unsigned i = ring->layout.count; i-- > 0;)
+		close_event(source, &ring->events[i].fds);
 	ring_reset(ring);
+}
+
+int nm_ring_find(const struct nm_ring *ring, enum nm_event_kind kind)
+{
+	for (unsigned i = 0; i < ring->layout.count; i++)
+		if (ring->layout.events[i].kind == kind)
+			return (int)i;
+	return -1;
 }
 
 static void complain(struct nm_source *source, struct nm_ring *ring, enum nm_problem_step step,
 		     enum nm_event_kind kind, int error)
 {
 	ring->complete = false;
+	/* A kind of several events counts its CPU once. */
+	if (kind >= NM_EVENT_MEMORY && (ring->complained & 1U << kind))
+		return;
+	ring->complained |= 1U << kind;
 	nm_problems_add(&source->problems, step, kind, (int)ring->layout.cpu, error);
 }
 
 /* One try at the leader with a ring of that size; the event's wake-up mark depends on the size. */
 static int try_leader(struct nm_source *source, struct nm_ring *ring, size_t bytes,
-		      enum nm_problem_step *step)
+		      enum nm_problem_step *step, int *ret_fd)
 {
 	struct nm_platform *platform = source->platform;
 
@@ -69,24 +83,24 @@ static int try_leader(struct nm_source *source, struct nm_ring *ring, size_t byt
 		platform->ops->close(platform, fd);
 		return r;
 	}
-	ring->fds[NM_EVENT_SIDEBAND] = fd;
 	ring->data_bytes = bytes;
+	*ret_fd = fd;
 	return 0;
 }
 
 /* Opens the side-band event and its ring; where mapping is refused, with half the size each time.
  */
-static int open_leader(struct nm_source *source, struct nm_ring *ring)
+static int open_leader(struct nm_source *source, struct nm_ring *ring, int *ret_fd)
 {
 	enum nm_problem_step step;
 	size_t bytes = source->ring_bytes;
 	int refused = 0;
-	int r = try_leader(source, ring, bytes, &step);
+	int r = try_leader(source, ring, bytes, &step, ret_fd);
 
 	while ((r == -EPERM || r == -ENOMEM) && step == NM_STEP_MAP && bytes > page_bytes()) {
 		refused = r;
 		bytes /= 2;
-		r = try_leader(source, ring, bytes, &step);
+		r = try_leader(source, ring, bytes, &step, ret_fd);
 	}
 	if (r < 0)
 		complain(source, ring, step, NM_EVENT_SIDEBAND, r);
@@ -95,30 +109,48 @@ static int open_leader(struct nm_source *source, struct nm_ring *ring)
 	return r;
 }
 
-/* Puts an open event onto the ring and learns the id its records will carry. */
-static int join(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind, int fd)
+/* The event takes its place on the ring; from now on the ring closes it. */
+static struct nm_ring_event *place(struct nm_ring *ring, enum nm_event_kind kind, uint64_t id,
+				   struct nm_event_fds fds)
+{
+	unsigned i = ring->layout.count++;
+
+	ring->layout.events[i].id = id;
+	ring->layout.events[i].kind = kind;
+	ring->events[i] = (struct nm_ring_event){.fds = fds, .share = 1.0};
+	return &ring->events[i];
+}
+
+/* Puts an open event onto the ring and learns the id its records will carry; closes it on failure.
+ */
+static int join(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
+		struct nm_event_fds fds, struct nm_ring_event **ret)
 {
 	struct nm_platform *platform = source->platform;
 	/* ioctl(2) takes this one as a number. NOLINTNEXTLINE(performance-no-int-to-ptr) */
-	void *leader = (void *)(intptr_t)ring->fds[NM_EVENT_SIDEBAND];
+	void *leader = (void *)(intptr_t)ring->events[0].fds.event;
 	uint64_t id = 0;
 	int r = 0;
 
 	if (kind != NM_EVENT_SIDEBAND)
-		r = platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_SET_OUTPUT, leader);
+		r = platform->ops->event_ioctl(platform, fds.event, PERF_EVENT_IOC_SET_OUTPUT,
+					       leader);
 	if (r == 0)
-		r = platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_ID, &id);
-	if (r < 0)
+		r = platform->ops->event_ioctl(platform, fds.event, PERF_EVENT_IOC_ID, &id);
+	if (r < 0) {
+		complain(source, ring, NM_STEP_JOIN, kind, r);
+		if (kind != NM_EVENT_SIDEBAND)
+			close_event(source, &fds);
 		return r;
-	ring->layout.events[ring->layout.count].id = id;
-	ring->layout.events[ring->layout.count].kind = kind;
-	ring->layout.count++;
+	}
+	*ret = place(ring, kind, id, fds);
 	return 0;
 }
 
 static int open_member(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind)
 {
 	struct nm_platform *platform = source->platform;
+	struct nm_ring_event *event;
 	int fd = platform->ops->event_open(platform, kind, (int)ring->layout.cpu,
 					   nm_source_period(source, kind));
 
@@ -126,14 +158,41 @@ static int open_member(struct nm_source *source, struct nm_ring *ring, enum nm_e
 		complain(source, ring, NM_STEP_OPEN, kind, fd);
 		return fd;
 	}
-	int r = join(source, ring, kind, fd);
+	return join(source, ring, kind, (struct nm_event_fds){fd, -1}, &event);
+}
+
+void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsigned i)
+{
+	const struct nm_event_word *word = &source->hardware.words[ring->events[i].word];
+	double amount = (double)nm_source_word_period(source, word) * word->unit;
+
+	ring->layout.events[i].amount =
+		(uint64_t)(amount * (1.0 + ring->lost_per_sample) / ring->events[i].share);
+}
+
+static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w)
+{
+	struct nm_platform *platform = source->platform;
+	const struct nm_event_word *word = &source->hardware.words[w];
+	const struct nm_event_request request = {.kind = word->kind,
+						 .index = word->index,
+						 .cpu = (int)ring->layout.cpu,
+						 .period = nm_source_word_period(source, word),
+						 .wishes = source->wishes};
+	struct nm_event_fds fds = {-1, -1};
+	struct nm_ring_event *event;
+	int r = platform->ops->hardware_open(platform, &request, &fds);
+
 	if (r < 0) {
-		platform->ops->close(platform, fd);
-		complain(source, ring, NM_STEP_JOIN, kind, r);
-		return r;
+		complain(source, ring, NM_STEP_OPEN, word->kind, r);
+		return;
 	}
-	ring->fds[kind] = fd;
-	return 0;
+	if (join(source, ring, word->kind, fds, &event) < 0)
+		return;
+	event->word = w;
+	unsigned i = ring->layout.count - 1;
+	ring->layout.events[i].remote = word->remote;
+	nm_ring_amount(source, ring, i);
 }
 
 /* The leader first: births are then known before samples refer to the newborn. */
@@ -141,13 +200,11 @@ static void enable_all(struct nm_source *source, struct nm_ring *ring)
 {
 	struct nm_platform *platform = source->platform;
 
-	for (int kind = 0; kind < NM_EVENT_KIND_MAX; kind++) {
-		if (ring->fds[kind] < 0)
-			continue;
-		int r = platform->ops->event_ioctl(platform, ring->fds[kind], PERF_EVENT_IOC_ENABLE,
-						   NULL);
+	for (unsigned i = 0; i < ring->layout.count; i++) {
+		int r = platform->ops->event_ioctl(platform, ring->events[i].fds.event,
+						   PERF_EVENT_IOC_ENABLE, NULL);
 		if (r < 0)
-			complain(source, ring, NM_STEP_JOIN, (enum nm_event_kind)kind, r);
+			complain(source, ring, NM_STEP_JOIN, ring->layout.events[i].kind, r);
 	}
 }
 
@@ -155,9 +212,45 @@ static int watch_ring(struct nm_source *source, struct nm_ring *ring)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ring->layout.cpu};
 
-	if (epoll_ctl(source->epoll, EPOLL_CTL_ADD, ring->fds[NM_EVENT_SIDEBAND], &event) < 0)
+	if (epoll_ctl(source->epoll, EPOLL_CTL_ADD, ring->events[0].fds.event, &event) < 0)
 		return -errno;
 	return 0;
+}
+
+/* Opens the ring's leader and watches it. Returns 0, or a negative errno after having complained.
+ */
+static int lead(struct nm_source *source, struct nm_ring *ring)
+{
+	struct nm_ring_event *event;
+	int fd, r = open_leader(source, ring, &fd);
+
+	if (r < 0)
+		return r;
+	/* Closed with the ring from here on, whether or not it gets its id. */
+	ring->events[0].fds = (struct nm_event_fds){fd, -1};
+	r = join(source, ring, NM_EVENT_SIDEBAND, ring->events[0].fds, &event);
+	if (r < 0) {
+		(void)place(ring, NM_EVENT_SIDEBAND, 0, (struct nm_event_fds){fd, -1});
+		return r;
+	}
+	r = watch_ring(source, ring);
+	if (r < 0)
+		complain(source, ring, NM_STEP_JOIN, NM_EVENT_SIDEBAND, r);
+	return r;
+}
+
+/* The CPUs of a machine can differ: where one has no cycle counter, its clock stands in. Page
+ * faults are for where the hardware shows no accesses: the two would not add up. */
+static void open_members(struct nm_source *source, struct nm_ring *ring)
+{
+	if (open_member(source, ring, source->run_kind) < 0 && source->run_kind == NM_EVENT_CYCLES)
+		(void)open_member(source, ring, NM_EVENT_CLOCK);
+	for (unsigned w = 0; w < source->hardware.count; w++)
+		open_word(source, ring, w);
+	if (source->wishes.source != NM_MEMORY_NONE)
+		return;
+	(void)open_member(source, ring, NM_EVENT_FAULT_MIN);
+	(void)open_member(source, ring, NM_EVENT_FAULT_MAJ);
 }
 
 static void ring_open(struct nm_source *source, unsigned cpu)
@@ -167,76 +260,12 @@ static void ring_open(struct nm_source *source, unsigned cpu)
 	ring_reset(ring);
 	ring->layout.cpu = cpu;
 	ring->complete = true;
-	if (open_leader(source, ring) < 0)
-		return;
-	int r = join(source, ring, NM_EVENT_SIDEBAND, ring->fds[NM_EVENT_SIDEBAND]);
-	if (r == 0)
-		r = watch_ring(source, ring);
-	if (r < 0) {
-		complain(source, ring, NM_STEP_JOIN, NM_EVENT_SIDEBAND, r);
+	if (lead(source, ring) < 0) {
 		ring_close(source, ring);
 		return;
 	}
-	/* The CPUs of a machine can differ: where one has no cycle counter, its clock stands in. */
-	if (open_member(source, ring, source->run_kind) < 0 && source->run_kind == NM_EVENT_CYCLES)
-		(void)open_member(source, ring, NM_EVENT_CLOCK);
-	(void)open_member(source, ring, NM_EVENT_FAULT_MIN);
-	(void)open_member(source, ring, NM_EVENT_FAULT_MAJ);
+	open_members(source, ring);
 	enable_all(source, ring);
-}
-
-/* ---- cycles or clock ---- */
-
-/* Returns 0 where a cycle counter opened on the CPU and ran, -EBUSY where it opened and did not. */
-static int try_cycles(struct nm_source *source, unsigned cpu)
-{
-	struct nm_platform *platform = source->platform;
-	struct {
-		uint64_t value, enabled_ns, running_ns;
-	} count = {0};
-
-	int fd = platform->ops->event_open(platform, NM_EVENT_CYCLES, (int)cpu,
-					   nm_source_period(source, NM_EVENT_CYCLES));
-	if (fd < 0)
-		return fd;
-	int r = platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_ENABLE, NULL);
-	if (r == 0) {
-		nanosleep(&(struct timespec){.tv_nsec = TRIAL_NS}, NULL);
-		r = platform->ops->event_read(platform, fd, &count, sizeof(count));
-	}
-	platform->ops->close(platform, fd);
-	if (r < 0)
-		return r;
-	return count.running_ns > 0 ? 0 : -EBUSY;
-}
-
-/* The highest frequency in cycles per ns; 0 where the kernel does not tell (most virtual machines).
- */
-static double cpu_cycles_per_ns(struct nm_platform *platform, unsigned cpu)
-{
-	char path[96], text[32];
-
-	snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%u/cpufreq/cpuinfo_max_freq", cpu);
-	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) < 0)
-		return 0.0;
-	return (double)strtoull(text, NULL, 10) / 1e6; /* kHz */
-}
-
-static void choose_run_kind(struct nm_source *source, const struct nm_topology *topology)
-{
-	int cpu = hwloc_bitmap_first(topology->usable);
-
-	source->run_kind = NM_EVENT_CLOCK;
-	if (cpu < 0 || source->choice != NM_SOURCE_AUTO)
-		return;
-	source->cycles_per_ns = cpu_cycles_per_ns(source->platform, (unsigned)cpu);
-	int r = source->cycles_per_ns > 0.0 ? try_cycles(source, (unsigned)cpu) : -ENOENT;
-	if (r == -EBUSY)
-		nm_problems_add(&source->problems, NM_STEP_TRIAL, NM_EVENT_CYCLES, cpu, r);
-	if (r == 0)
-		source->run_kind = NM_EVENT_CYCLES;
-	else
-		source->cycles_per_ns = 0.0;
 }
 
 /* ---- the source ---- */
@@ -282,12 +311,21 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->ring_bytes = (size_t)config->sampling.ring_kb * 1024;
 	if (source->ring_bytes < page_bytes())
 		source->ring_bytes = page_bytes();
+	source->memory_period = config->sampling.memory_period;
+	source->hardware_scale = 1;
+	snprintf(source->pmu, sizeof(source->pmu), "%s", config->sampling.pmu);
+	source->wishes = (struct nm_event_wishes){
+		.load_latency = (unsigned)config->sampling.load_latency, .pmu = source->pmu};
 	source->epoll = -1;
 	return source;
 }
 
 static int prepare(struct nm_source *source, const struct nm_topology *topology)
 {
+	source->topology = topology;
+	source->homes = nm_homes_new(source->platform);
+	if (!source->homes)
+		return -ENOMEM;
 	source->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (source->epoll < 0)
 		return -errno;
@@ -334,7 +372,7 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 		return r;
 	}
 	if (source->choice != NM_SOURCE_NONE) {
-		choose_run_kind(source, topology);
+		nm_source_choose(source, topology);
 		open_missing(source, topology);
 		if (open_count(source) == 0)
 			return explain_nothing(source, error, error_size);
@@ -349,6 +387,7 @@ void nm_source_free(struct nm_source *source)
 		return;
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
 		ring_close(source, &source->rings[cpu]);
+	nm_homes_free(source->homes);
 	free(source->rings);
 	if (source->epoll >= 0)
 		close(source->epoll);
@@ -368,24 +407,31 @@ static void drain_ring(struct nm_source *source, struct nm_ring *ring,
 	const uint8_t *data = (const uint8_t *)ring->map + control->data_offset;
 	uint64_t tail = control->data_tail; /* only we write it */
 	uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
+	const struct nm_ring_counts before = source->counts;
 
 	tail = nm_ring_decode(&ring->layout, data, ring->data_bytes, tail, head, sink,
 			      &source->counts);
 	__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
+	ring->received += source->counts.samples - before.samples;
+	ring->lost += source->counts.lost - before.lost;
 }
 
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink)
 {
 	uint64_t before = source->counts.samples + source->counts.task_events;
 
+	const struct nm_sample_sink outer = nm_homes_sink(source->homes, source->topology, sink);
+
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
 		if (source->rings[cpu].map)
-			drain_ring(source, &source->rings[cpu], sink);
+			drain_ring(source, &source->rings[cpu], &outer);
+	nm_homes_flush(source->homes);
 	return (size_t)(source->counts.samples + source->counts.task_events - before);
 }
 
 int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
 {
+	source->topology = topology;
 	if (source->choice == NM_SOURCE_NONE)
 		return 0;
 	int r = grow_rings(source, topology->nr_cpus);
@@ -399,28 +445,4 @@ int nm_source_retarget(struct nm_source *source, const struct nm_topology *topol
 	}
 	open_missing(source, topology);
 	return 0;
-}
-
-const struct nm_source_status *nm_source_status(struct nm_source *source)
-{
-	struct nm_source_status *status = &source->status;
-
-	*status = (struct nm_source_status){
-		.has_cycles = source->run_kind == NM_EVENT_CYCLES,
-		.cpus_open = open_count(source),
-		.clock_period = nm_source_period(source, source->run_kind),
-		.fault_period = nm_source_period(source, NM_EVENT_FAULT_MIN),
-		.counts = source->counts,
-		.problems = source->problems.items,
-		.problem_count = source->problems.count,
-	};
-	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
-		const int *fds = source->rings[cpu].fds;
-		status->runs |= fds[NM_EVENT_CLOCK] >= 0 || fds[NM_EVENT_CYCLES] >= 0;
-		status->accesses |= fds[NM_EVENT_FAULT_MIN] >= 0;
-	}
-	if (status->runs)
-		status->run_sample_ns = (double)status->clock_period /
-					(status->has_cycles ? source->cycles_per_ns : 1.0);
-	return status;
 }

@@ -3,18 +3,33 @@
 #ifndef NUMA_MIGRD_SAMPLE_SOURCE_H
 #define NUMA_MIGRD_SAMPLE_SOURCE_H
 
+#include "home.h"
 #include "numa-migrd/sample.h"
 #include "problem.h"
 
+#define NM_TRIAL_NS (100 * (long)NM_NSEC_PER_MSEC)
+#define NM_HARDWARE_SCALE_MAX 1024U
+
+/* One open event; its kind and id are in the ring's layout at the same place. */
+struct nm_ring_event {
+	struct nm_event_fds fds;
+	unsigned word;			 /* of the source's hardware list, for MEMORY and later */
+	uint64_t enabled_ns, running_ns; /* when last looked at */
+	double share;			 /* of the time it was on the counter, 1 at first */
+	bool starved;			 /* it never was, lately */
+};
+
 struct nm_ring {
-	int fds[NM_EVENT_KIND_MAX]; /* -1: not open; the side-band event leads and owns the mapping
-				     */
-	void *map;		    /* NULL: this CPU is not sampled */
+	void *map; /* NULL: this CPU is not sampled; the first event leads and owns the mapping */
 	size_t data_bytes;
 	bool complete;	    /* everything wanted is there; else retargeting tries again */
 	bool clock_stopped; /* by nm_source_follow_load() */
 	unsigned idle_intervals;
+	unsigned complained;	 /* kinds, as bits, whose refusal has been told */
+	uint64_t received, lost; /* since the amounts were last weighed */
+	double lost_per_sample;	 /* as it was then */
 	struct nm_ring_layout layout;
+	struct nm_ring_event events[NM_RING_EVENTS_MAX];
 };
 
 struct nm_source {
@@ -30,6 +45,14 @@ struct nm_source {
 	uint64_t run_ns,
 		run_ns_configured; /* before rounding to a prime and conversion to cycles */
 	uint64_t faults, faults_configured;
+	struct nm_event_wishes wishes;
+	char pmu[NM_PMU_TEXT];
+	uint64_t memory_period;	       /* configured; 0: what suits */
+	uint64_t hardware_scale;       /* by which all periods of hardware events are raised */
+	struct nm_event_list hardware; /* what is opened on each CPU: it counted in the trial */
+	unsigned weigh_next;	       /* CPU whose amounts are weighed next */
+	struct nm_homes *homes;
+	const struct nm_topology *topology;
 	uint64_t lost_before;
 	unsigned calm; /* intervals in a row that cost little */
 	struct nm_ring_counts counts;
@@ -37,7 +60,23 @@ struct nm_source {
 	struct nm_source_status status;
 };
 
-/* The period to give an event of that kind now. Not for SIDEBAND. */
+/* The period to give an event of that kind now. Not for SIDEBAND and hardware events. */
 uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind);
+
+/* The same for an event of the hardware list. */
+uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word);
+
+/* Place of the first event of a kind on a ring, -1 where there is none. */
+int nm_ring_find(const struct nm_ring *ring, enum nm_event_kind kind);
+
+/* What one sample of an event stands for now: its period, its unit, and what was not seen. */
+void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsigned place);
+
+/* Chooses between cycles and clock, and the hardware events, by trial on one CPU (source_choose.c).
+ */
+void nm_source_choose(struct nm_source *source, const struct nm_topology *topology);
+
+/* Looks at the counters of some CPUs: their time on the PMU and losses, since the last time. */
+void nm_source_weigh(struct nm_source *source);
 
 #endif

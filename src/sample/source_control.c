@@ -25,12 +25,45 @@ uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kin
 	}
 }
 
+/* Counts that come a hundred times a second from a busy CPU, more or less. */
+static uint64_t suitable_period(const struct nm_event_word *word)
+{
+	switch (word->kind) {
+	case NM_EVENT_INSTRUCTIONS:
+		return 20000000;
+	case NM_EVENT_FLOPS:
+		return 5000000;
+	case NM_EVENT_DRAM:
+		return 500000;
+	case NM_EVENT_STORE:
+		return 100000;
+	default:
+		if (word->own_period)
+			return 1;
+		return word->period_multiple > 1 ? 0x40000 : 1000;
+	}
+}
+
+/* A PMU with a period of its own, and IBS, which adds chance itself, need no prime. */
+uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word)
+{
+	uint64_t base = word->period ? word->period : suitable_period(word);
+
+	if (word->kind == NM_EVENT_MEMORY && source->memory_period)
+		base = source->memory_period;
+	base *= source->hardware_scale;
+	if (word->own_period || word->period_multiple > 1)
+		return base;
+	return nm_period_prime(base, NM_HARDWARE_PERIOD_MAX);
+}
+
 static void stop_clock(struct nm_source *source, struct nm_ring *ring, bool stop)
 {
+	int place = nm_ring_find(ring, NM_EVENT_CLOCK);
 	unsigned long request = stop ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
 
-	if (source->platform->ops->event_ioctl(source->platform, ring->fds[NM_EVENT_CLOCK], request,
-					       NULL) == 0)
+	if (source->platform->ops->event_ioctl(source->platform, ring->events[place].fds.event,
+					       request, NULL) == 0)
 		ring->clock_stopped = stop;
 }
 
@@ -49,7 +82,7 @@ static void follow_one(struct nm_source *source, struct nm_ring *ring, double bu
 void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus)
 {
 	for (unsigned cpu = 0; cpu < source->nr_rings && cpu < nr_cpus; cpu++)
-		if (source->rings[cpu].map && source->rings[cpu].fds[NM_EVENT_CLOCK] >= 0)
+		if (nm_ring_find(&source->rings[cpu], NM_EVENT_CLOCK) >= 0)
 			follow_one(source, &source->rings[cpu], busy_share[cpu]);
 }
 
@@ -59,11 +92,40 @@ static void apply_period(struct nm_source *source, enum nm_event_kind kind)
 	uint64_t period = nm_source_period(source, kind);
 
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
-		int fd = source->rings[cpu].map ? source->rings[cpu].fds[kind] : -1;
-		if (fd >= 0)
-			(void)platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_PERIOD,
-							 &period);
+		const struct nm_ring *ring = &source->rings[cpu];
+		int place = nm_ring_find(ring, kind);
+		if (place >= 0)
+			(void)platform->ops->event_ioctl(platform, ring->events[place].fds.event,
+							 PERF_EVENT_IOC_PERIOD, &period);
 	}
+}
+
+static void apply_ring_scale(struct nm_source *source, struct nm_ring *ring)
+{
+	struct nm_platform *platform = source->platform;
+
+	for (unsigned i = 0; i < ring->layout.count; i++) {
+		if (ring->layout.events[i].kind < NM_EVENT_MEMORY)
+			continue;
+		uint64_t period = nm_source_word_period(
+			source, &source->hardware.words[ring->events[i].word]);
+		(void)platform->ops->event_ioctl(platform, ring->events[i].fds.event,
+						 PERF_EVENT_IOC_PERIOD, &period);
+		nm_ring_amount(source, ring, i);
+	}
+}
+
+static bool change_scale(struct nm_source *source, double cost_share)
+{
+	uint64_t before = source->hardware_scale;
+
+	source->hardware_scale =
+		nm_period_next(before, 1, NM_HARDWARE_SCALE_MAX, cost_share, source->cap_share);
+	if (source->hardware.count == 0 || source->hardware_scale == before)
+		return false;
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
+		apply_ring_scale(source, &source->rings[cpu]);
+	return true;
 }
 
 /* Load comes in bursts: only after several calm intervals are the periods lowered, else they swing.
@@ -87,6 +149,8 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 	uint64_t run_before = source->run_ns;
 	uint64_t faults_before = source->faults;
 
+	nm_source_weigh(source);
+	nm_homes_age(source->homes);
 	if (source->counts.lost != source->lost_before)
 		cost_share = INFINITY;
 	source->lost_before = source->counts.lost;
@@ -104,5 +168,6 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 		apply_period(source, NM_EVENT_FAULT_MIN);
 		apply_period(source, NM_EVENT_FAULT_MAJ);
 	}
-	return source->run_ns != run_before || source->faults != faults_before;
+	bool scaled = change_scale(source, cost_share);
+	return scaled || source->run_ns != run_before || source->faults != faults_before;
 }

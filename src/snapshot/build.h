@@ -18,6 +18,14 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
 			       struct nm_snapshot_storage *storage);
 
+/* The O of P: O_R where the setting says so or floating-point operations are not sampled, else O_F.
+ */
+double nm_snapshot_operations(const struct nm_config *config, const struct nm_figures *figures);
+
+/* P, its means and its sum (algorithms.md section 1); needs threads and processes. */
+void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
+				  struct nm_snapshot_storage *storage);
+
 /* Needs the threads. -ENOMEM. */
 int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 			  struct nm_snapshot_storage *storage);

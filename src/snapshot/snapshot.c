@@ -55,6 +55,7 @@ int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot 
 	r = nm_snapshot_fill_processes(input, storage);
 	if (r < 0)
 		return r;
+	nm_snapshot_fill_performance(input, storage);
 	r = nm_snapshot_fill_cpus(input, storage);
 	if (r < 0)
 		return r;

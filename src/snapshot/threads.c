@@ -46,8 +46,7 @@ static int preferred_node(const struct nm_topology *topology, const double *acce
 
 static bool is_valid(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
-	return thread->home_node >= 0 && thread->run_share >= config->threads.min_run &&
-	       thread->access_total > 0 &&
+	return thread->home_node >= 0 && thread->active && thread->access_total > 0 &&
 	       thread->access_samples >= (double)config->threads.min_samples;
 }
 
@@ -60,6 +59,12 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	thread->access_total = figures->access_total;
 	thread->access_samples = figures->access_samples;
 	thread->fresh_samples = figures->access_new;
+	thread->active = figures->run_share >= input->config->threads.min_run;
+	thread->latency = figures->latency;
+	thread->latency_samples = figures->latency_samples;
+	thread->instructions = figures->instructions;
+	thread->operations = figures->operations;
+	thread->intensity = nm_snapshot_operations(input->config, figures) / figures->traffic;
 	if (here >= 0) {
 		thread->home_cpu = figures->home_cpu;
 		if (figures->home_node_share >= input->config->threads.home_share)
@@ -111,6 +116,12 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.home_cpu = -1,
 			.home_node = -1,
 			.local_share = NAN,
+			.latency = NAN,
+			.instructions = NAN,
+			.operations = NAN,
+			.intensity = NAN,
+			.performance = NAN,
+			.relative = NAN,
 			.accesses = accesses,
 			.fresh = fresh,
 			.preferred = -1,

@@ -11,7 +11,8 @@ struct question {
 	uint64_t interval;	   /* of the decision */
 	unsigned away[2];	   /* intervals in which the thread ran on another node only */
 	uint64_t local_accesses[2];
-	bool superseded; /* one of its threads was moved again */
+	bool superseded;   /* one of its threads was moved again */
+	bool heeded, undo; /* the feedback has judged, and how */
 };
 
 struct nm_verifier {
@@ -60,6 +61,11 @@ static struct question question_of(const struct nm_decision *decision)
 	struct question question = {
 		.verdict = {.decision = decision->id,
 			    .of = decision->kind,
+			    .by_performance = decision->by_performance,
+			    .figure = NAN,
+			    .global_before = NAN,
+			    .global_after = NAN,
+			    .interval_s = NAN,
 			    .nr_threads = decision->nr_steps},
 		.interval = decision->interval,
 	};
@@ -74,6 +80,10 @@ static struct question question_of(const struct nm_decision *decision)
 			.node_to = step->node_to,
 			.local_before = step->local_before,
 			.local_after = NAN,
+			.latency_before = step->latency_before,
+			.latency_after = NAN,
+			.performance_before = step->performance_before,
+			.performance_after = NAN,
 		};
 	}
 	return question;
@@ -93,6 +103,34 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *deci
 	return 0;
 }
 
+static void heed(struct question *question, const struct nm_feedback_result *result)
+{
+	for (size_t i = 0; i < result->nr_decisions; i++) {
+		if (result->decisions[i] != question->verdict.decision)
+			continue;
+		question->heeded = true;
+		question->undo = result->outcome == NM_FEEDBACK_UNDO;
+		question->verdict.figure = result->figure;
+		question->verdict.global_before = result->before;
+		question->verdict.global_after = result->after;
+		question->verdict.interval_s = result->interval_s;
+	}
+}
+
+void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_result *result)
+{
+	for (size_t i = 0; i < verifier->count; i++)
+		heed(&verifier->questions[i], result);
+}
+
+static void observe_performance(const struct nm_snap_thread *seen, struct nm_verdict_thread *thread)
+{
+	if (!seen->measured || !isnan(thread->performance_after))
+		return;
+	thread->performance_after = seen->performance;
+	thread->latency_after = seen->latency;
+}
+
 static void observe_thread(const struct nm_snapshot *snapshot, struct question *question,
 			   unsigned index)
 {
@@ -101,6 +139,7 @@ static void observe_thread(const struct nm_snapshot *snapshot, struct question *
 	thread->alive = seen && seen->start_ticks == thread->start_ticks;
 	if (!thread->alive)
 		return;
+	observe_performance(seen, thread);
 	if (seen->home_cpu >= 0) {
 		if (snapshot->cpus[seen->home_cpu].node == thread->node_to)
 			thread->ran_on_node = true;
@@ -136,9 +175,28 @@ static double fall_of(const struct nm_verdict *verdict, const struct nm_config *
 	return weight > 0 ? fall / weight : (double)NAN;
 }
 
+/* P before and after tells as much as accesses do. */
+static bool is_told(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
+		    const struct nm_config *config)
+{
+	return is_proof(thread, config) ||
+	       (verdict->by_performance && !isnan(thread->performance_after));
+}
+
+static enum nm_verdict_kind weigh_performance(const struct nm_verdict *verdict,
+					      const struct nm_config *config)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		if (verdict->threads[i].alive && is_told(verdict, &verdict->threads[i], config))
+			return NM_VERDICT_KEPT;
+	return NM_VERDICT_UNPROVEN;
+}
+
 static enum nm_verdict_kind weigh(const struct nm_verdict *verdict, const struct nm_config *config)
 {
 	double fall = fall_of(verdict, config);
+	if (verdict->by_performance)
+		return weigh_performance(verdict, config);
 	if (isnan(fall))
 		return NM_VERDICT_UNPROVEN;
 	if (fall > config->threads.gate_margin && config->threads.rollback &&
@@ -147,28 +205,43 @@ static enum nm_verdict_kind weigh(const struct nm_verdict *verdict, const struct
 	return NM_VERDICT_KEPT;
 }
 
+static bool awaits_feedback(const struct question *question)
+{
+	return question->verdict.by_performance && question->verdict.of != NM_DECISION_ROLLBACK &&
+	       !question->heeded;
+}
+
+static bool has_living(const struct nm_verdict *verdict)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		if (verdict->threads[i].alive)
+			return true;
+	return false;
+}
+
 /* Sets the verdict's kind where there is one by now. */
 static bool judge(struct question *question, const struct nm_config *config)
 {
 	struct nm_verdict *verdict = &question->verdict;
 	bool expired = verdict->intervals >= NM_VERDICT_INTERVALS;
-	unsigned living = 0, undecided = 0;
+	unsigned undecided = awaits_feedback(question);
 	verdict->kind = NM_VERDICT_UNPROVEN;
-	if (question->superseded)
+	if (question->superseded || !has_living(verdict))
 		return true;
+	if (question->undo) {
+		verdict->kind = NM_VERDICT_ROLLED_BACK;
+		return true;
+	}
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
 		if (!thread->alive)
 			continue;
-		living++;
 		if (!thread->ran_on_node && (expired || question->away[i] >= MAX_AWAY_INTERVALS)) {
 			verdict->kind = NM_VERDICT_WITHDRAWN;
 			return true;
 		}
-		undecided += !thread->ran_on_node || !is_proof(thread, config);
+		undecided += !thread->ran_on_node || !is_told(verdict, thread, config);
 	}
-	if (living == 0)
-		return true;
 	if (undecided > 0 && !expired)
 		return false;
 	verdict->kind = weigh(verdict, config);

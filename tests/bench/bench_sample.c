@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sampling path on one core: bytes of many CPUs' rings → decoding → figures per thread.
- * sample_path_ns: full rings, every kind of record, wraps; per sample, without closing the
- * interval. replayed_cpu_percent: 256 CPUs with 1,000 samples each per interval of one second, all
- * of it.
+ * sample_path_ns, with all hardware events on, and sample_path_faults_ns: full rings, every kind of
+ * record, wraps; per sample, without closing the interval. replayed_cpu_percent: 256 CPUs with
+ * 1,000 samples each per interval of one second, all of it.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -21,12 +21,27 @@
 #define NODES 8U
 #define REPETITIONS 15U
 #define RING_BYTES ((size_t)512 * 1024)
-#define RECORD_MOST 56U
+#define RECORD_MOST 64U
 
-enum { ID_CLOCK = 1, ID_FAULT_MIN, ID_FAULT_MAJ, ID_SIDEBAND, IDS };
+enum {
+	ID_CLOCK = 1,
+	ID_FAULT_MIN,
+	ID_FAULT_MAJ,
+	ID_MEMORY,
+	ID_STORE,
+	ID_INSTRUCTIONS,
+	ID_FLOPS,
+	ID_DRAM = ID_FLOPS + 5,
+	ID_SIDEBAND = ID_DRAM + 2,
+	IDS
+};
+
+/* Where the samples come from: page faults, or hardware with all events on. */
+enum eyes { FAULTS, HARDWARE };
 
 struct world {
 	unsigned cpus;
+	enum eyes eyes;
 	struct record_ring *rings;
 	uint64_t *tails;
 	struct nm_ring_layout *layouts;
@@ -115,8 +130,46 @@ static void put_odd_record(struct world *world, struct record_ring *ring, uint32
 	}
 }
 
+static void put_access(struct world *world, uint32_t cpu, uint32_t tid)
+{
+	static const uint64_t sources[] = {0x229080142, 0x629800842,   0x1a49081042, 0x229080144,
+					   0x51088842,	0x11868100242, 0x49080442,   0x1a49081042};
+	struct record_ring *ring = &world->rings[cpu];
+	uint64_t draw = nm_rng_below(&world->rng, 8);
+
+	record_memory(ring, &(struct record_access){.id = (uint64_t)cpu * IDS +
+							  (draw ? ID_MEMORY : ID_STORE),
+						    .pid = pid_of(tid),
+						    .tid = tid,
+						    .time = ring->head,
+						    .address = 0x7f0000000000 + ring->head,
+						    .weight = 30 + nm_rng_below(&world->rng, 500),
+						    .data_src = sources[draw],
+						    .physical = draw_physical(world, tid)});
+}
+
+static void put_hardware_record(struct world *world, uint32_t cpu, uint32_t tid)
+{
+	struct record_ring *ring = &world->rings[cpu];
+	uint64_t base = (uint64_t)cpu * IDS, draw = nm_rng_below(&world->rng, 100);
+
+	if (draw < 3)
+		put_odd_record(world, ring, cpu, pid_of(tid), tid);
+	else if (draw < 60)
+		put_access(world, cpu, tid);
+	else if (draw < 75)
+		record_run(ring, base + ID_CLOCK, pid_of(tid), tid, ring->head);
+	else
+		record_run(ring, base + ID_INSTRUCTIONS + nm_rng_below(&world->rng, 8), pid_of(tid),
+			   tid, ring->head);
+}
+
 static void put_record(struct world *world, uint32_t cpu, uint32_t tid)
 {
+	if (world->eyes == HARDWARE) {
+		put_hardware_record(world, cpu, tid);
+		return;
+	}
 	struct record_ring *ring = &world->rings[cpu];
 	uint64_t base = (uint64_t)cpu * IDS;
 	uint32_t pid = pid_of(tid);
@@ -168,9 +221,38 @@ static void world_free(struct world *world)
 	nm_topology_free(world->topology);
 }
 
-static void world_init(struct world *world, unsigned cpus)
+static void layout_init(struct nm_ring_layout *layout, uint32_t cpu)
 {
-	*world = (struct world){.cpus = cpus};
+	static const struct {
+		unsigned id;
+		enum nm_event_kind kind;
+	} events[] = {{ID_SIDEBAND, NM_EVENT_SIDEBAND},
+		      {ID_CLOCK, NM_EVENT_CLOCK},
+		      {ID_MEMORY, NM_EVENT_MEMORY},
+		      {ID_STORE, NM_EVENT_STORE},
+		      {ID_INSTRUCTIONS, NM_EVENT_INSTRUCTIONS},
+		      {ID_FLOPS, NM_EVENT_FLOPS},
+		      {ID_FLOPS + 1, NM_EVENT_FLOPS},
+		      {ID_FLOPS + 2, NM_EVENT_FLOPS},
+		      {ID_FLOPS + 3, NM_EVENT_FLOPS},
+		      {ID_FLOPS + 4, NM_EVENT_FLOPS},
+		      {ID_DRAM, NM_EVENT_DRAM},
+		      {ID_DRAM + 1, NM_EVENT_DRAM},
+		      {ID_FAULT_MIN, NM_EVENT_FAULT_MIN},
+		      {ID_FAULT_MAJ, NM_EVENT_FAULT_MAJ}};
+
+	layout->cpu = cpu;
+	layout->count = NM_ARRAY_SIZE(events);
+	for (unsigned i = 0; i < NM_ARRAY_SIZE(events); i++) {
+		layout->events[i].id = (uint64_t)cpu * IDS + events[i].id;
+		layout->events[i].kind = events[i].kind;
+		layout->events[i].amount = 1000003;
+	}
+}
+
+static void world_init(struct world *world, unsigned cpus, enum eyes eyes)
+{
+	*world = (struct world){.cpus = cpus, .eyes = eyes};
 	nm_rng_seed(&world->rng, SEED);
 	world->rings = checked(calloc(cpus, sizeof(*world->rings)));
 	world->tails = checked(calloc(cpus, sizeof(*world->tails)));
@@ -179,18 +261,11 @@ static void world_init(struct world *world, unsigned cpus)
 	for (unsigned i = 0; i < THREADS; i++)
 		world->zipf[i] = (i ? world->zipf[i - 1] : 0.0) + 1.0 / (i + 1);
 	for (unsigned cpu = 0; cpu < cpus; cpu++) {
-		uint64_t base = (uint64_t)cpu * IDS;
 		uint64_t start = nm_rng_below(&world->rng, RING_BYTES / 8) * 8;
 		world->rings[cpu] = (struct record_ring){
 			.bytes = checked(malloc(RING_BYTES)), .size = RING_BYTES, .head = start};
 		world->tails[cpu] = start;
-		world->layouts[cpu] = (struct nm_ring_layout){
-			.cpu = cpu,
-			.count = 4,
-			.events = {{base + ID_SIDEBAND, NM_EVENT_SIDEBAND},
-				   {base + ID_CLOCK, NM_EVENT_CLOCK},
-				   {base + ID_FAULT_MIN, NM_EVENT_FAULT_MIN},
-				   {base + ID_FAULT_MAJ, NM_EVENT_FAULT_MAJ}}};
+		layout_init(&world->layouts[cpu], cpu);
 	}
 	world->topology = checked(machine_topology(NODES, cpus));
 	if (machine_physmap(world->topology, &world->physmap) < 0 ||
@@ -224,7 +299,9 @@ static int close_interval(struct world *world)
 {
 	const struct nm_figures *figures;
 
-	return nm_metrics_close(world->metrics, NM_NSEC_PER_SEC, 1e6, 0.933, &figures);
+	const struct nm_metrics_interval interval = {
+		.length_ns = NM_NSEC_PER_SEC, .run_sample_ns = 1e6, .keep = 0.933};
+	return nm_metrics_close(world->metrics, &interval, &figures);
 }
 
 static void check(bool ok, const char *what)
@@ -235,13 +312,13 @@ static void check(bool ok, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-static void bench_sample_path(void)
+static void bench_sample_path(const char *name, enum eyes eyes)
 {
-	enum { CPUS = 64, RECORDS = 700000 };
+	enum { CPUS = 64, RECORDS = 500000 };
 	double per_sample[REPETITIONS];
 	struct world world;
 
-	world_init(&world, CPUS);
+	world_init(&world, CPUS, eyes);
 	fill(&world, RECORDS, RING_BYTES);
 	for (unsigned i = 0; i < REPETITIONS; i++) {
 		double begin = bench_cpu_ns();
@@ -250,7 +327,7 @@ static void bench_sample_path(void)
 		check(counts.corrupt == 0 && counts.samples > RECORDS * 9 / 10, "wrong counts");
 		check(close_interval(&world) > 1000, "too few threads were seen");
 	}
-	bench_print("sample_path_ns", bench_median(per_sample, REPETITIONS), "ns");
+	bench_print(name, bench_median(per_sample, REPETITIONS), "ns");
 	world_free(&world);
 }
 
@@ -260,7 +337,7 @@ static void bench_replay(void)
 	double percent[REPETITIONS], close_ms[REPETITIONS];
 	struct world world;
 
-	world_init(&world, CPUS);
+	world_init(&world, CPUS, FAULTS);
 	for (unsigned i = 0; i < REPETITIONS; i++) {
 		for (unsigned cpu = 0; cpu < CPUS; cpu++)
 			world.tails[cpu] = world.rings[cpu].head;
@@ -281,7 +358,8 @@ static void bench_replay(void)
 
 int main(void)
 {
-	bench_sample_path();
+	bench_sample_path("sample_path_ns", HARDWARE);
+	bench_sample_path("sample_path_faults_ns", FAULTS);
 	bench_replay();
 	return 0;
 }

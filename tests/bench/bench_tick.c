@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one interval's decision costs on a large machine: a fresh snapshot, LBMA with n = 64, and
- * the plan, for 10,000 threads of 500 processes on 256 CPUs and 8 nodes. Medians over repeats with
- * different seeds.
+ * What one interval's decision costs on a large machine: a fresh snapshot, LBMA or IMAR² (with its
+ * record and feedback) with n = 64, and the plan, for 10,000 threads of 500 processes on 256 CPUs
+ * and 8 nodes. Medians over repeats with different seeds.
  */
 #include "../support/interval.h"
 #include "bench.h"
+#include "numa-migrd/feedback.h"
+#include "numa-migrd/record.h"
 
 enum { NODES = 8, CPUS_PER_NODE = 32, SMT = 2, THREADS = 10000, THREADS_PER_PROCESS = 20 };
 enum { REPEATS = 31 };
@@ -29,44 +31,102 @@ static struct machine *make_machine(bool settled)
 	return m;
 }
 
-static void tick(struct machine *m, struct nm_rng *rng)
+/* IMAR²'s memory; NULL: LBMA. */
+struct memory {
+	struct nm_record *record;
+	struct nm_feedback *feedback;
+};
+
+static int propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		   const struct memory *memory, struct nm_rng *rng, struct nm_proposals *ret)
+{
+	struct nm_feedback_result result;
+	if (!memory)
+		return nm_lbma_propose(snapshot, config, rng, ret);
+	int r = nm_record_update(memory->record, snapshot, config);
+	if (r == 0)
+		r = nm_imar2_feedback(memory->feedback, snapshot, config, &result);
+	return r < 0 ? r : nm_imar2_propose(snapshot, config, memory->record, rng, ret);
+}
+
+static int remember(const struct nm_snapshot *snapshot, const struct memory *memory,
+		    const struct nm_plan *plan)
+{
+	int r = 0;
+	for (size_t i = 0; memory && r == 0 && i < plan->count; i++)
+		for (unsigned k = 0; r == 0 && k < plan->decisions[i].nr_steps; k++)
+			r = nm_feedback_moved(memory->feedback, snapshot, plan->decisions[i].id,
+					      plan->decisions[i].steps[k].pid, false);
+	return r;
+}
+
+static void tick(struct machine *m, const struct memory *memory, struct nm_rng *rng)
 {
 	struct nm_proposals proposals;
 	struct nm_plan plan;
 	uint64_t next_id = 1;
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(m);
-	if (!snapshot || nm_lbma_propose(snapshot, &m->config, rng, &proposals) < 0)
+	if (!snapshot || propose(snapshot, &m->config, memory, rng, &proposals) < 0)
 		abort();
 	if (nm_plan_build(snapshot, &m->config, &proposals, &next_id, &plan) < 0)
 		abort();
+	if (remember(snapshot, memory, &plan) < 0)
+		abort();
+	m->interval++;
 	nm_proposals_clear(&proposals);
 	nm_plan_clear(&plan);
 }
 
-static void measure(const char *name, struct machine *m)
+static void measure(const char *name, struct machine *m, const struct memory *memory)
 {
 	double took[REPEATS];
 	struct nm_rng rng;
 	nm_rng_seed(&rng, 7);
 	m->config.threads.n = 64;
-	tick(m, &rng);
+	tick(m, memory, &rng);
 	for (unsigned i = 0; i < REPEATS; i++) {
 		double start = bench_cpu_ns();
-		tick(m, &rng);
+		tick(m, memory, &rng);
 		took[i] = (bench_cpu_ns() - start) * 1e-6;
 	}
 	bench_print(name, bench_median(took, REPEATS), "ms");
 }
 
+/* Every thread was on other nodes before, and most are slow somewhere. */
+static void make_performances(struct machine *m)
+{
+	struct nm_rng rng;
+	nm_rng_seed(&rng, 3);
+	for (size_t i = 0; i < m->count; i++) {
+		double speed = 1e9 * (0.1 + nm_rng_unit(&rng));
+		machine_perform(m, i, speed, speed, 1e7, 100 + 300 * nm_rng_unit(&rng));
+	}
+}
+
+static void measure_imar2(const char *name, struct machine *m)
+{
+	struct memory memory;
+	if (nm_record_new(&memory.record) < 0 || nm_feedback_new(&memory.feedback) < 0)
+		abort();
+	make_performances(m);
+	m->config.threads.policy = NM_POLICY_IMAR2;
+	measure(name, m, &memory);
+	nm_record_free(memory.record);
+	nm_feedback_free(memory.feedback);
+}
+
 int main(void)
 {
 	struct machine *m = make_machine(false);
-	measure("tick_ms_10k", m);
+	measure("tick_ms_10k", m, NULL);
+	measure_imar2("imar2_tick_ms_10k", m);
 	machine_paper(&m->config);
-	measure("tick_paper_ms_10k", m);
+	measure("tick_paper_ms_10k", m, NULL);
+	measure_imar2("imar2_tick_paper_ms_10k", m);
 	machine_free(m);
 	m = make_machine(true);
-	measure("tick_settled_ms_10k", m);
+	measure("tick_settled_ms_10k", m, NULL);
+	measure_imar2("imar2_tick_settled_ms_10k", m);
 	machine_free(m);
 	return 0;
 }

@@ -21,7 +21,9 @@ struct fake_event {
 	bool open, enabled;
 	enum nm_event_kind kind;
 	int cpu;
+	unsigned index;
 	uint64_t period;
+	uint64_t enabled_ns, running_ns; /* beyond the first 100 ms */
 	int output; /* fd whose ring it writes to; its own where it is mapped; -1 */
 	uint8_t *map;
 	size_t map_bytes;
@@ -42,6 +44,14 @@ struct fake_perf {
 	int map_error;
 	const char *max_khz; /* cpuinfo_max_freq; NULL: no such file */
 	uint64_t cycles_running_ns;
+
+	/* hardware: what the machine offers of each source; which fails to open or to run */
+	struct nm_event_list hardware[NM_MEMORY_SOURCE_MAX];
+	int list_error[NM_MEMORY_SOURCE_MAX];
+	bool never_runs[NM_EVENT_KIND_MAX];
+	bool with_leader;
+	unsigned questions; /* pages_where: the node is in the address, from bit 32 on */
+	int where_error;
 };
 
 static inline struct fake_perf *fake_perf(struct nm_platform *platform)
@@ -168,9 +178,13 @@ static inline int fake_ioctl(struct nm_platform *platform, int fd, unsigned long
 static inline int fake_read(struct nm_platform *platform, int fd, void *buffer, size_t size)
 {
 	struct fake_perf *fake = fake_perf(platform);
-	const uint64_t values[3] = {1, 100 * NM_NSEC_PER_MSEC, fake->cycles_running_ns};
+	const struct fake_event *event = fake_event(fake, fd);
+	uint64_t trial_ns = 100 * NM_NSEC_PER_MSEC;
+	uint64_t running_ns = fake->never_runs[event->kind] ? 0 : trial_ns;
+	uint64_t values[3] = {1, trial_ns + event->enabled_ns, running_ns + event->running_ns};
 
-	(void)fake_event(fake, fd);
+	if (event->kind == NM_EVENT_CYCLES)
+		values[2] = fake->cycles_running_ns;
 	if (size != sizeof(values))
 		return -EINVAL;
 	memcpy(buffer, values, sizeof(values));
@@ -199,10 +213,76 @@ static inline ssize_t fake_read_file(struct nm_platform *platform, int directory
 	return snprintf(buffer, size, "%s\n", fake->max_khz);
 }
 
+static inline int fake_hardware_list(struct nm_platform *platform,
+				     const struct nm_event_wishes *wishes,
+				     struct nm_event_list *ret)
+{
+	const struct fake_perf *fake = fake_perf(platform);
+
+	if (fake->list_error[wishes->source] < 0)
+		return fake->list_error[wishes->source];
+	*ret = fake->hardware[wishes->source];
+	return 0;
+}
+
+/* A descriptor of the fake's own, for an event of any kind. */
+static inline int fake_descriptor(struct fake_perf *fake, const struct nm_event_request *request)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	if (fd < 0 || fd >= FAKE_FDS)
+		abort();
+	fake->events[fd] = (struct fake_event){.open = true,
+					       .kind = request->kind,
+					       .cpu = request->cpu,
+					       .index = request->index,
+					       .period = request->period,
+					       .output = -1};
+	fake->open_count++;
+	return fd;
+}
+
+static inline int fake_hardware_open(struct nm_platform *platform,
+				     const struct nm_event_request *request,
+				     struct nm_event_fds *ret)
+{
+	struct fake_perf *fake = fake_perf(platform);
+	int r = fake_fails(fake);
+
+	if (r == 0)
+		r = fake->open_error[request->kind];
+	if (r == 0)
+		r = fake->cpu_error[request->cpu];
+	if (r < 0)
+		return r;
+	ret->event = fake_descriptor(fake, request);
+	if (fake->with_leader && request->kind == NM_EVENT_MEMORY) {
+		struct nm_event_request leader = *request;
+		leader.kind = NM_EVENT_KIND_MAX;
+		ret->leader = fake_descriptor(fake, &leader);
+	}
+	return 0;
+}
+
+static inline int fake_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+				   const uint64_t *addresses, int *ret)
+{
+	struct fake_perf *fake = fake_perf(platform);
+
+	(void)pid;
+	fake->questions++;
+	for (unsigned i = 0; i < count; i++)
+		ret[i] = addresses[i] >> 40 ? -ENOENT : (int)(addresses[i] >> 32);
+	return fake->where_error;
+}
+
 static const struct nm_platform_ops fake_perf_ops = {
 	.read_file = fake_read_file,
 	.close = fake_close,
 	.event_open = fake_open,
+	.hardware_list = fake_hardware_list,
+	.hardware_open = fake_hardware_open,
+	.pages_where = fake_pages_where,
 	.event_map = fake_map,
 	.event_unmap = fake_unmap,
 	.event_ioctl = fake_ioctl,

@@ -31,6 +31,7 @@ struct machine {
 	uint32_t *fresh;
 	double *busy; /* per CPU */
 	uint64_t interval, now_ns;
+	uint32_t kinds; /* what is sampled, as bits 1 << kind */
 };
 
 static inline void machine_shipped(struct nm_config *config)
@@ -60,6 +61,21 @@ static inline void machine_shipped(struct nm_config *config)
 	config->threads.young_s = 5;
 	config->threads.quiet_s = 3;
 	config->threads.rollback = true;
+	config->threads.delta_r = 0.8;
+	config->threads.remote_below = 0.5;
+	config->threads.q3_better = 4;
+	config->threads.q3_equal = 2;
+	config->threads.q3_worse = 1;
+	config->threads.q4 = 3;
+	config->threads.record_band = 0.05;
+	config->threads.record_age = 60;
+	config->threads.feedback = NM_FEEDBACK_MOVED;
+	config->threads.delta_g = 0.9;
+	config->threads.sum_losses = true;
+	config->threads.postpone = 2;
+	config->threads.noise_gate = 2;
+	config->threads.t_min_s = 1;
+	config->threads.t_max_s = 4;
 }
 
 static inline void machine_paper(struct nm_config *config)
@@ -79,6 +95,13 @@ static inline void machine_paper(struct nm_config *config)
 	config->threads.cooldown = 0;
 	config->threads.cross_owner_swap = true;
 	config->threads.rollback = false;
+	config->threads.remote_below = 0;
+	config->threads.record_band = 0;
+	config->threads.record_age = 0;
+	config->threads.feedback = NM_FEEDBACK_GLOBAL;
+	config->threads.sum_losses = false;
+	config->threads.postpone = 0;
+	config->threads.noise_gate = 0;
 }
 
 /* CPU c of node k is k × cpus_per_node + c; `smt` neighbours share a core. */
@@ -169,6 +192,10 @@ static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, in
 	m->masks[i] = hwloc_bitmap_dup(m->topology->usable);
 	m->figures[i] = (struct nm_figures){.pid = pid,
 					    .tid = tid,
+					    .latency = NAN,
+					    .instructions = NAN,
+					    .operations = NAN,
+					    .traffic = NAN,
 					    .accesses = m->accesses + i * m->topology->nr_nodes,
 					    .fresh = m->fresh + i * m->topology->nr_nodes};
 	m->members[i] = (struct nm_member){.tid = tid,
@@ -181,6 +208,19 @@ static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, in
 	if (node >= 0)
 		machine_touch(m, i, (unsigned)node, 100);
 	return i;
+}
+
+/* From now on the hardware's samples are there: O_R and O_F per second, bytes per second, L. */
+static inline void machine_perform(struct machine *m, size_t i, double instructions,
+				   double operations, double traffic, double latency)
+{
+	m->kinds = 1U << NM_EVENT_MEMORY | 1U << NM_EVENT_INSTRUCTIONS | 1U << NM_EVENT_FLOPS |
+		   1U << NM_EVENT_DRAM;
+	m->figures[i].instructions = instructions;
+	m->figures[i].operations = operations;
+	m->figures[i].traffic = traffic;
+	m->figures[i].latency = latency;
+	m->figures[i].latency_samples = isnan(latency) ? 0 : 100;
 }
 
 /* The thread may run on these CPUs only. */
@@ -212,7 +252,8 @@ static inline struct nm_snapshot_input machine_input(const struct machine *m)
 					  .nr_figures = m->count,
 					  .members = m->members,
 					  .nr_members = m->count,
-					  .busy_share = m->busy};
+					  .busy_share = m->busy,
+					  .kinds = m->kinds};
 }
 
 /* NULL only without memory, or where the input is refused. */

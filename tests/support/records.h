@@ -74,6 +74,25 @@ static inline void record_fault(struct record_ring *ring, uint64_t id, uint32_t 
 	record_put_u64(ring, 4096);
 }
 
+/* One memory access as IDENTIFIER|TID|TIME|ADDR|WEIGHT|DATA_SRC|PHYS_ADDR has it. */
+struct record_access {
+	uint64_t id;
+	uint32_t pid, tid;
+	uint64_t time, address, weight, data_src, physical;
+};
+
+static inline void record_memory(struct record_ring *ring, const struct record_access *access)
+{
+	record_header(ring, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, 64);
+	record_put_u64(ring, access->id);
+	record_put_u32(ring, access->pid, access->tid);
+	record_put_u64(ring, access->time);
+	record_put_u64(ring, access->address);
+	record_put_u64(ring, access->weight);
+	record_put_u64(ring, access->data_src);
+	record_put_u64(ring, access->physical);
+}
+
 static inline void record_fork_exit(struct record_ring *ring, bool fork, const uint32_t ids[4],
 				    uint64_t time)
 {

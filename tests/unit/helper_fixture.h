@@ -60,6 +60,7 @@ static inline int helper_fixture_setup(void **state)
 		.config_path = f->config,
 		.state_path = f->state,
 		.proc_fd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.root_fd = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 	};
 	*state = f;
 	return f->context.proc_fd < 0;
@@ -70,6 +71,7 @@ static inline int helper_fixture_teardown(void **state)
 	struct helper_fixture *f = *state;
 
 	close(f->context.proc_fd);
+	close(f->context.root_fd);
 	fixture_remove(f->root);
 	free(f);
 	return 0;

@@ -63,6 +63,18 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_true(config->threads.quiet_s == 3);
 	assert_false(config->threads.cross_owner_swap);
 	assert_true(config->threads.rollback);
+	assert_int_equal(config->threads.performance, NM_PERFORMANCE_PRODUCT);
+	assert_true(config->threads.delta_r == 0.8 && config->threads.delta_g == 0.9);
+	assert_true(config->threads.remote_below == 0.5);
+	assert_true(config->threads.q3_better == 4 && config->threads.q3_equal == 2);
+	assert_true(config->threads.q3_worse == 1 && config->threads.q4 == 3);
+	assert_true(config->threads.record_band == 0.05);
+	assert_int_equal(config->threads.record_age, 60);
+	assert_int_equal(config->threads.feedback, NM_FEEDBACK_MOVED);
+	assert_true(config->threads.sum_losses);
+	assert_int_equal(config->threads.postpone, 2);
+	assert_true(config->threads.noise_gate == 2);
+	assert_true(config->threads.t_min_s == 1 && config->threads.t_max_s == 4);
 }
 
 static void test_defaults(void **state)
@@ -99,6 +111,16 @@ static void test_paper_profile(void **state)
 	assert_true(paper->threads.warmup_s == 0);
 	assert_int_equal(paper->threads.cooldown, 0);
 	assert_false(paper->threads.rollback);
+	assert_true(paper->threads.remote_below == 0 && paper->threads.record_band == 0);
+	assert_int_equal(paper->threads.record_age, 0);
+	assert_int_equal(paper->threads.feedback, NM_FEEDBACK_GLOBAL);
+	assert_false(paper->threads.sum_losses);
+	assert_int_equal(paper->threads.postpone, 0);
+	assert_true(paper->threads.noise_gate == 0);
+	assert_true(paper->threads.delta_r == 0.8 && paper->threads.delta_g == 0.9);
+	assert_true(paper->threads.q3_better == 4 && paper->threads.q3_equal == 2 &&
+		    paper->threads.q3_worse == 1 && paper->threads.q4 == 3);
+	assert_true(paper->threads.t_min_s == 1 && paper->threads.t_max_s == 4);
 	assert_true(paper->threads.q1 == 2 && paper->threads.q2 == 4);
 	assert_true(paper->general.interval_s == 1);
 }
@@ -126,6 +148,10 @@ static void test_names(void **state)
 	assert_string_equal(nm_pin_name(NM_PIN_NUDGE), "nudge");
 	assert_string_equal(nm_policy_name(NM_POLICY_NONE), "none");
 	assert_string_equal(nm_policy_name(NM_POLICY_LBMA), "lbma");
+	assert_string_equal(nm_policy_name(NM_POLICY_IMAR2), "imar2");
+	assert_string_equal(nm_performance_name(NM_PERFORMANCE_PRODUCT), "product");
+	assert_string_equal(nm_performance_name(NM_PERFORMANCE_LATENCY), "latency");
+	assert_string_equal(nm_feedback_name(NM_FEEDBACK_GLOBAL), "global");
 	assert_string_equal(nm_gate_name(NM_GATE_BENEFIT), "benefit");
 	assert_string_equal(nm_gate_name(NM_GATE_PAPER), "paper");
 	assert_string_equal(nm_lottery_name(NM_LOTTERY_PROPORTIONAL), "proportional");
@@ -140,7 +166,7 @@ static void test_names(void **state)
 /* `group: { name = value; }`, with quotes where the setting is a choice. */
 static char *assignment(const struct nm_setting *setting, const char *value)
 {
-	const char *quote = setting->type == NM_SETTING_CHOICE ? "\"" : "";
+	const char *quote = nm_setting_is_text(setting) ? "\"" : "";
 	bool grouped = setting->group[0] != '\0';
 	char *text = NULL;
 	int length = asprintf(&text, "%s%s%s = %s%s%s;%s\n", setting->group, grouped ? ": { " : "",
@@ -212,6 +238,19 @@ static void check_choices(const struct nm_setting *setting)
 	refuse_value(setting, "nonesuch");
 }
 
+static void check_pmu(const struct nm_setting *setting)
+{
+	static const char *const good[] = {"numalab/period=97/", "ibs_op/cnt_ctl,l3missonly=1/",
+					   "cpu/mem-loads,ldlat=0x1e/", "x//"};
+	static const char *const bad[] = {"/", "//", "numalab", "numalab/", "/period=97/", "a/b/c/",
+					  "a/b/c", "../x=1/", "a b/x=1/", "a/x=\\x01/"};
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(good); i++)
+		accept_value(setting, good[i]);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
+		refuse_value(setting, bad[i]);
+}
+
 static void test_every_setting(void **state)
 {
 	(void)state;
@@ -228,6 +267,8 @@ static void test_every_setting(void **state)
 			check_choices(setting);
 		if (setting->type == NM_SETTING_BOOL)
 			refuse_value(setting, "1");
+		if (setting->type == NM_SETTING_PMU)
+			check_pmu(setting);
 	}
 }
 

@@ -20,11 +20,11 @@ enum { ID_SIDEBAND = 100, ID_CLOCK, ID_MIN, ID_MAJ, ID_CYCLES, ID_FOREIGN };
 static const struct nm_ring_layout layout = {
 	.cpu = CPU,
 	.count = 5,
-	.events = {{ID_SIDEBAND, NM_EVENT_SIDEBAND},
-		   {ID_CLOCK, NM_EVENT_CLOCK},
-		   {ID_MIN, NM_EVENT_FAULT_MIN},
-		   {ID_MAJ, NM_EVENT_FAULT_MAJ},
-		   {ID_CYCLES, NM_EVENT_CYCLES}},
+	.events = {{.id = ID_SIDEBAND, .kind = NM_EVENT_SIDEBAND},
+		   {.id = ID_CLOCK, .kind = NM_EVENT_CLOCK},
+		   {.id = ID_MIN, .kind = NM_EVENT_FAULT_MIN},
+		   {.id = ID_MAJ, .kind = NM_EVENT_FAULT_MAJ},
+		   {.id = ID_CYCLES, .kind = NM_EVENT_CYCLES}},
 };
 
 struct seen {

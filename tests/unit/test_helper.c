@@ -13,13 +13,14 @@
 
 static int serve(struct helper_fixture *f, struct nm_helper_request request)
 {
-	int fd = -2;
-	int r = nm_helper_serve(&f->context, &request, &fd);
+	struct nm_event_fds fds = {-2, -2};
+	int r = nm_helper_serve(&f->context, &request, &fds);
 
-	if (fd >= 0)
-		close(fd);
+	if (fds.event >= 0)
+		close(fds.event);
 	else
-		assert_int_equal(fd, -1);
+		assert_int_equal(fds.event, -1);
+	assert_int_equal(fds.leader, -1);
 	return r;
 }
 
@@ -70,6 +71,50 @@ static void only_the_fixed_list_opens(void **state)
 	assert_int_equal(serve(*state, request), -EINVAL);
 	request.cpu = INT32_MAX;
 	assert_int_equal(serve(*state, request), -EINVAL);
+}
+
+static void hardware_events_are_of_this_machine(void **state)
+{
+	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1009);
+	struct helper_fixture *f = *state;
+
+	request.source = NM_MEMORY_PEBS;
+	request.load_latency = 30;
+	assert_int_equal(serve(f, request), -ENOENT);
+	request.load_latency = 0x10000;
+	assert_int_equal(serve(f, request), -EINVAL);
+	request.load_latency = 30;
+	request.source = NM_MEMORY_SOURCE_MAX;
+	assert_int_equal(serve(f, request), -EINVAL);
+	request.source = NM_MEMORY_PEBS;
+	request.index = NM_EVENT_LIST_MAX;
+	assert_int_equal(serve(f, request), -EINVAL);
+	request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
+	request.index = 1;
+	assert_int_equal(serve(f, request), -EINVAL);
+}
+
+/* Which other PMU may be opened is not for the daemon to say. */
+static void a_named_pmu_is_roots_choice(void **state)
+{
+	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1);
+	struct helper_fixture *f = *state;
+
+	request.source = NM_MEMORY_PMU;
+	assert_int_equal(serve(f, request), -EPERM);
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, "numa-migrd.conf", "");
+	assert_int_equal(serve(f, request), -EPERM);
+	fixture_file(f->root, "numa-migrd.conf", "sampling: { pmu = \"numalab/period=97/\"; };\n");
+	assert_int_equal(serve(f, request), -ENOENT);
+	fixture_file(f->root, "sys/bus/event_source/devices/numalab/type", "4242\n");
+	assert_int_equal(serve(f, request), -EINVAL); /* no such term */
+	fixture_file(f->root, "sys/bus/event_source/devices/numalab/format/period",
+		     "config:0-31\n");
+	request.period = 0;
+	assert_int_equal(serve(f, request), -EINVAL);
+	request.period = 1;
+	assert_true(serve(f, request) < 0); /* the kernel has no type 4242 */
 }
 
 static void balancing_takes_three_values(void **state)
@@ -367,7 +412,7 @@ static struct wire wire_make(void)
 }
 
 /* The reply that is waiting for a clear_refs request on the wire. */
-static int call_with(const void *reply, size_t size, int *ret_fd)
+static int call_with(const void *reply, size_t size, struct nm_event_fds *ret_fd)
 {
 	struct nm_helper_request request = helper_fixture_clear_refs(), seen;
 	struct wire wire = wire_make();
@@ -384,11 +429,11 @@ static int call_with(const void *reply, size_t size, int *ret_fd)
 static void replies_are_passed_on(void **state)
 {
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
-	int fd = -2;
+	struct nm_event_fds fd = {-2, -2};
 
 	(void)state;
 	assert_int_equal(call_with(&reply, sizeof(reply), &fd), 0);
-	assert_int_equal(fd, -1);
+	assert_int_equal(fd.event, -1);
 	reply.result = -EBUSY;
 	assert_int_equal(call_with(&reply, sizeof(reply), &fd), -EBUSY);
 }
@@ -397,7 +442,7 @@ static void malformed_replies_are_refused(void **state)
 {
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
 	char longer[sizeof(reply) + 1] = {0};
-	int fd = -2;
+	struct nm_event_fds fd = {-2, -2};
 
 	(void)state;
 	assert_int_equal(call_with(&reply, sizeof(reply) - 1, &fd), -EPROTO);
@@ -407,7 +452,7 @@ static void malformed_replies_are_refused(void **state)
 	assert_int_equal(call_with(&reply, sizeof(reply), &fd), -EPROTO);
 	reply = (struct nm_helper_reply){.version = NM_HELPER_VERSION + 1};
 	assert_int_equal(call_with(&reply, sizeof(reply), &fd), -EPROTO);
-	assert_int_equal(fd, -2);
+	assert_int_equal(fd.event, -2);
 }
 
 static void a_missing_descriptor_is_noticed(void **state)
@@ -415,12 +460,12 @@ static void a_missing_descriptor_is_noticed(void **state)
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
 	struct wire wire = wire_make();
-	int fd = -2;
+	struct nm_event_fds fd = {-2, -2};
 
 	(void)state;
 	assert_int_equal(send(wire.server, &reply, sizeof(reply), 0), sizeof(reply));
 	assert_int_equal(nm_helper_call(wire.client, &request, &fd), -EPROTO);
-	assert_int_equal(fd, -2);
+	assert_int_equal(fd.event, -2);
 	close(wire.client);
 	close(wire.server);
 }
@@ -429,7 +474,7 @@ static void a_dead_helper_is_noticed(void **state)
 {
 	struct nm_helper_request request = helper_fixture_clear_refs();
 	struct wire wire = wire_make();
-	int fd = -2;
+	struct nm_event_fds fd = {-2, -2};
 
 	(void)state;
 	assert_int_equal(shutdown(wire.server, SHUT_WR), 0);
@@ -465,6 +510,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PLAIN(malformed_requests_are_refused),
 		PLAIN(only_the_fixed_list_opens),
+		PLAIN(hardware_events_are_of_this_machine),
+		PLAIN(a_named_pmu_is_roots_choice),
 		PLAIN(balancing_takes_three_values),
 		PLAIN(clear_refs_needs_an_identity),
 		PLAIN(without_configuration_nothing_is_allowed),

@@ -428,13 +428,13 @@ static void an_event_comes_through(void **state)
 {
 	const struct nm_helper_request request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);
 	struct served *s = *state;
-	int event = -1;
+	struct nm_event_fds event = {-1, -1};
 	uint64_t id = 0;
 
 	pid_t server = fork_server(s);
 	int fd = connect_to(s);
 	int r = nm_helper_call(fd, &request, &event);
-	int identified = r == 0 ? ioctl(event, PERF_EVENT_IOC_ID, &id) : -1;
+	int identified = r == 0 ? ioctl(event.event, PERF_EVENT_IOC_ID, &id) : -1;
 	close(fd);
 	stop_server(server);
 	if (r < 0) {
@@ -443,8 +443,9 @@ static void an_event_comes_through(void **state)
 		skip();
 	}
 	assert_int_equal(identified, 0);
-	assert_true(fcntl(event, F_GETFD) & FD_CLOEXEC);
-	close(event);
+	assert_true(fcntl(event.event, F_GETFD) & FD_CLOEXEC);
+	close(event.event);
+	assert_int_equal(event.leader, -1);
 }
 
 /* As the daemon's own user at perf_event_paranoid 3: refused by the kernel, served by the helper.

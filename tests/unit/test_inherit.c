@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Masks of ours that are passed on by fork and exec, and masks of owners that only look like ours.
- */
+/* Masks of ours that are passed on by fork and exec. Masks that only look like ours:
+ * test_neighbours.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -438,108 +438,6 @@ static void test_release_finds_heirs(void **state)
 	assert_int_equal(world_mask(world, 300), ALL);
 }
 
-/* ---- owners' masks that only look like ours ---- */
-
-static uint32_t neighbours[8];
-static size_t nr_neighbours;
-
-static void add_neighbour(uint32_t tid)
-{
-	fake_pin(fake, tid, world_node(1));
-	neighbours[nr_neighbours++] = tid;
-}
-
-/* All of them pinned to the node that 101 is leased, by their owner; some by numa_run_on_node(3).
- */
-static void add_neighbours(void)
-{
-	nr_neighbours = 0;
-	add_neighbour(102); /* older, of the same process */
-	add_neighbour(100); /* its leader */
-	add_neighbour(200); /* another job of the shell, older */
-	fake_fork(fake, 50, 201);
-	add_neighbour(201); /* another one, younger, of the same session */
-	fake_move(fake, 201, fake_get(fake, 100)->cgroup);
-	fake_clone(fake, 201, 202);
-	add_neighbour(202);
-	fake_process(fake, 400, 1)->session = 400;
-	add_neighbour(400); /* a service that has just started */
-}
-
-static void assert_neighbours(void)
-{
-	for (size_t i = 0; i < nr_neighbours; i++)
-		assert_int_equal(world_mask(world, neighbours[i]), world_node(1));
-}
-
-static void test_neighbours_with_records_lost(void **state)
-{
-	(void)state;
-	lease(101, 1);
-	add_neighbours();
-	world_lose_records(world);
-	tick_until_told();
-	assert_neighbours();
-	world_lose_records(world);
-	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
-	assert_neighbours();
-	assert_int_equal(world_mask(world, 101), ALL);
-}
-
-/* Also when the leased thread ends, or its whole process, and others have its numbers. */
-static void test_neighbours_of_the_dead(void **state)
-{
-	(void)state;
-	lease(101, 1);
-	add_neighbours();
-	fake_exit(fake, 101);
-	world_lose_records(world);
-	tick_until_told();
-	assert_neighbours();
-}
-
-static void test_neighbour_under_dead_process_number(void **state)
-{
-	(void)state;
-	fake_move(fake, 100, "/job");
-	fake_move(fake, 50, "/job");
-	lease(101, 1);
-	fake_kill(fake, 100);
-	fake_fork(fake, 50, 100);
-	fake_clone(fake, 100, 101);
-	fake_fork(fake, 100, 300);
-	fake_pin(fake, 100, world_node(1));
-	fake_pin(fake, 101, world_node(1));
-	fake_pin(fake, 300, world_node(1));
-	world_lose_records(world);
-	world_tick(world);
-	assert_int_equal(world_mask(world, 100), world_node(1));
-	assert_int_equal(world_mask(world, 101), world_node(1));
-	assert_int_equal(world_mask(world, 300), world_node(1));
-}
-
-/* A younger thread of the leased process itself, born of a free one: only records can tell. */
-static void test_neighbour_in_process(void **state)
-{
-	hwloc_const_bitmap_t original;
-	bool unrestricted;
-	(void)state;
-	lease(101, 1);
-	fake_clone(fake, 102, 110);
-	fake_pin(fake, 110, world_node(1));
-	fake_fork(fake, 102, 300);
-	fake_pin(fake, 300, world_node(1));
-	world_drain(world);
-	assert_false(
-		nm_actuator_inherited(world->actuator, 100, 110, fake_get(fake, 110)->start_ticks,
-				      world->topology->nodes[1].cpus, &original, &unrestricted));
-	tick_until_told();
-	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
-	assert_int_equal(world_mask(world, 110), world_node(1));
-	assert_int_equal(world_mask(world, 300), world_node(1));
-	assert_int_equal(world_mask(world, 101), ALL);
-}
-
 /* ---- what the roster asks ---- */
 
 static bool ask(uint32_t tid, uint64_t *ret_original, bool *ret_unrestricted)
@@ -636,10 +534,6 @@ int main(void)
 		TEST(test_stop_races_with_birth),
 		TEST(test_stop_refused_heir),
 		TEST(test_release_finds_heirs),
-		TEST(test_neighbours_with_records_lost),
-		TEST(test_neighbours_of_the_dead),
-		TEST(test_neighbour_under_dead_process_number),
-		TEST(test_neighbour_in_process),
 		TEST(test_ask_for_own_lease),
 		TEST(test_ask_for_heir),
 		TEST(test_ask_while_records_are_lost),

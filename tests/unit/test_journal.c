@@ -417,9 +417,118 @@ static void test_catalog_explains_every_message(void **state)
 	}
 }
 
+/* ---- IMAR² ---- */
+
+static struct nm_decision by_performance(void)
+{
+	struct nm_decision decision = migrate();
+	decision.by_performance = true;
+	decision.tickets =
+		(struct nm_tickets){.total = 10, .free_cpu = 2, .preferred = 4, .record = 4};
+	decision.steps[0].performance_before = 1.5e9;
+	decision.steps[0].relative_before = 0.42;
+	decision.steps[0].record = 2.5e9;
+	decision.steps[0].latency_before = 417;
+	return decision;
+}
+
+static void test_performance_of_a_decision(void **state)
+{
+	(void)state;
+	struct nm_decision decision = by_performance();
+	struct nm_receipt receipt = applied(1);
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("; performance 1.5e+09, 42 % of its process's mean, 2.5e+09 on node 2;");
+	assert_says("; tickets 10 of free CPU (2) and preferred node (4) and record (4), draw");
+	assert_field("TICKETS_PARTS", "free_cpu=2 preferred=4 record=4 partner=0 "
+				      "partner_record=0 partner_slow=0");
+	assert_field("PERFORMANCE", "1.5e+09");
+	assert_field("RELATIVE_PERMILLE", "420");
+	assert_field("RECORD", "2.5e+09");
+	assert_field("LATENCY_CYCLES", "417");
+}
+
+static void test_unknown_performance_is_left_out(void **state)
+{
+	(void)state;
+	struct nm_decision decision = by_performance();
+	struct nm_receipt receipt = applied(1);
+	decision.steps[0].record = decision.steps[0].latency_before = NAN;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("mean, \xe2\x80\x93 on node 2;");
+	assert_null(field("RECORD"));
+	assert_null(field("LATENCY_CYCLES"));
+}
+
+static void test_a_swap_by_performance_fits(void **state)
+{
+	(void)state;
+	struct nm_decision decision = by_performance();
+	struct nm_receipt receipt = applied(2);
+	decision.kind = NM_DECISION_SWAP;
+	decision.nr_steps = 2;
+	decision.steps[1] = decision.steps[0];
+	decision.tickets = (struct nm_tickets){.total = 19,
+					       .preferred = 4,
+					       .record = 4,
+					       .partner = 4,
+					       .partner_record = 4,
+					       .partner_slow = 3};
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("and partner's record (4) and slow partner (3), draw");
+	assert_says("(decision 17)");
+	assert_field("LATENCY_CYCLES_2", "417");
+	assert_true(entry.count < NM_ENTRY_FIELDS);
+}
+
+static void test_performance_of_a_verdict(void **state)
+{
+	(void)state;
+	struct nm_verdict verdict = {.decision = 17,
+				     .of = NM_DECISION_MIGRATE,
+				     .kind = NM_VERDICT_ROLLED_BACK,
+				     .intervals = 1,
+				     .by_performance = true,
+				     .figure = 0.7,
+				     .global_before = 1000,
+				     .global_after = 850,
+				     .interval_s = 2,
+				     .nr_threads = 1};
+	verdict.threads[0] = (struct nm_verdict_thread){.tid = 5,
+							.pid = 4,
+							.alive = true,
+							.ran_on_node = true,
+							.local_before = 0.5,
+							.local_after = 1,
+							.latency_before = 300,
+							.latency_after = 400,
+							.performance_before = 100,
+							.performance_after = 70};
+	nm_entry_verdict(&entry, &context, &verdict);
+	assert_says("performance 100 before, 70 now, latency 300 cycles before, 400 now; 70 % of "
+		    "the performance left (all: 1e+03 before, 850 now), T is 2 s");
+	assert_field("VERDICT", "rolled-back");
+	assert_field("PERFORMANCE_BEFORE", "100");
+	assert_field("PERFORMANCE_AFTER", "70");
+	assert_field("LATENCY_BEFORE_CYCLES", "300");
+	assert_field("LATENCY_AFTER_CYCLES", "400");
+	assert_field("PERFORMANCE_LEFT", "0.7");
+	assert_field("GLOBAL_BEFORE", "1000");
+	assert_field("GLOBAL_AFTER", "850");
+	assert_field("INTERVAL_S", "2");
+	verdict.by_performance = false;
+	nm_entry_verdict(&entry, &context, &verdict);
+	assert_null(field("PERFORMANCE_BEFORE"));
+	assert_null(strstr(entry.text, "performance"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_performance_of_a_decision),
+		cmocka_unit_test(test_unknown_performance_is_left_out),
+		cmocka_unit_test(test_a_swap_by_performance_fits),
+		cmocka_unit_test(test_performance_of_a_verdict),
 		cmocka_unit_test(test_migrate_reads_as_a_sentence),
 		cmocka_unit_test(test_pinned_to_one_cpu),
 		cmocka_unit_test(test_unavailable_figures),

@@ -47,7 +47,7 @@ static char *section(const char *page, const char *line, const char *end)
 
 static void expected_line(const struct nm_setting *setting, char *out, size_t out_size)
 {
-	const char *quote = setting->type == NM_SETTING_CHOICE ? "\"" : "";
+	const char *quote = nm_setting_is_text(setting) ? "\"" : "";
 	bool has_paper = setting->paper && setting->group[0];
 	char allowed[256];
 	nm_setting_allowed(setting, allowed, sizeof(allowed));

@@ -82,7 +82,10 @@ static void touch(struct fixture *f, uint32_t tid, unsigned node, unsigned times
 
 static int close_with(struct fixture *f, double keep)
 {
-	return nm_metrics_close(f->metrics, SECOND, RUN_NS, keep, &f->figures);
+	const struct nm_metrics_interval interval = {
+		.length_ns = SECOND, .run_sample_ns = RUN_NS, .keep = keep, .min_samples = 10};
+
+	return nm_metrics_close(f->metrics, &interval, &f->figures);
 }
 
 static void empty_interval(void **state)
@@ -246,7 +249,8 @@ static void runs_not_sampled(void **state)
 	struct fixture *f = *state;
 
 	touch(f, 7, 1, 3);
-	assert_int_equal(nm_metrics_close(f->metrics, SECOND, 0.0, 0.0, &f->figures), 1);
+	const struct nm_metrics_interval interval = {.length_ns = SECOND};
+	assert_int_equal(nm_metrics_close(f->metrics, &interval, &f->figures), 1);
 	assert_true(isnan(f->figures[0].run_share));
 	assert_int_equal(f->figures[0].home_cpu, -1);
 	assert_int_equal(f->figures[0].home_node, -1);

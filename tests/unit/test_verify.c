@@ -391,6 +391,141 @@ static void memory_only_nodes_count_as_local_to_their_neighbour(void **state)
 	assert_true(verdicts.items[0].threads[0].local_after == 1);
 }
 
+/* ---- decisions by performance ---- */
+
+static const uint64_t ids[] = {5};
+
+static void add_by_performance(enum nm_decision_kind kind)
+{
+	struct nm_decision decision = {.id = 5,
+				       .kind = kind,
+				       .interval = machine->interval,
+				       .by_performance = true,
+				       .nr_steps = 1,
+				       .steps = {step(0, 0, 6, 0.5)}};
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	decision.steps[0].performance_before = 100;
+	decision.steps[0].latency_before = 300;
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+}
+
+static void feedback_says(enum nm_feedback_outcome outcome)
+{
+	const struct nm_feedback_result result = {.outcome = outcome,
+						  .figure = 0.7,
+						  .before = 1000,
+						  .after = 700,
+						  .interval_s = 2,
+						  .decisions = ids,
+						  .nr_decisions = 1};
+	nm_verifier_heed(verifier, &result);
+}
+
+static void the_feedback_rolls_back(void **state)
+{
+	(void)state;
+	add_by_performance(NM_DECISION_MIGRATE);
+	run(0, 6, 3, 100);
+	machine_perform(machine, 0, 70, 70, 1, 400);
+	feedback_says(NM_FEEDBACK_UNDO);
+	const struct nm_verdict *verdict = judge_next();
+	assert_verdict(NM_VERDICT_ROLLED_BACK);
+	assert_true(verdict->by_performance && verdict->figure == 0.7);
+	assert_true(verdict->global_before == 1000 && verdict->global_after == 700);
+	assert_true(verdict->interval_s == 2);
+	const struct nm_verdict_thread *thread = &verdict->threads[0];
+	assert_true(thread->performance_before == 100 && thread->performance_after == 70);
+	assert_true(thread->latency_before == 300 && thread->latency_after == 400);
+	assert_true(thread->local_before == 0.5 && thread->local_after == 1);
+}
+
+/* Its local share fell to nothing, and that is not the question. */
+static void what_the_feedback_keeps_is_kept(void **state)
+{
+	(void)state;
+	add_by_performance(NM_DECISION_MIGRATE);
+	run(0, 6, 0, 100);
+	machine_perform(machine, 0, 130, 130, 1, 200);
+	feedback_says(NM_FEEDBACK_GAIN);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+}
+
+static void a_verdict_waits_for_the_feedback(void **state)
+{
+	(void)state;
+	add_by_performance(NM_DECISION_MIGRATE);
+	run(0, 6, 3, 100);
+	machine_perform(machine, 0, 130, 130, 1, 200);
+	judge_next();
+	assert_open(1);
+	run(0, 6, 3, 100);
+	machine_perform(machine, 0, 999, 999, 1, 100);
+	feedback_says(NM_FEEDBACK_KEEP);
+	const struct nm_verdict *verdict = judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+	assert_true(verdict->threads[0].performance_after == 130);
+	assert_true(verdict->threads[0].latency_after == 200);
+}
+
+static void a_feedback_on_others_is_no_answer(void **state)
+{
+	(void)state;
+	add_by_performance(NM_DECISION_MIGRATE);
+	const uint64_t other = 6;
+	const struct nm_feedback_result result = {
+		.outcome = NM_FEEDBACK_UNDO, .decisions = &other, .nr_decisions = 1};
+	run(0, 6, 3, 100);
+	nm_verifier_heed(verifier, &result);
+	judge_next();
+	assert_open(1);
+}
+
+static void known_performance_is_proof_without_accesses(void **state)
+{
+	(void)state;
+	add_by_performance(NM_DECISION_MIGRATE);
+	run(0, 6, 3, 0);
+	machine_perform(machine, 0, 130, 130, 1, 200);
+	feedback_says(NM_FEEDBACK_GAIN);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+}
+
+static void a_rollback_awaits_no_feedback(void **state)
+{
+	(void)state;
+	add_by_performance(NM_DECISION_ROLLBACK);
+	run(0, 6, 3, 100);
+	machine_perform(machine, 0, 130, 130, 1, 200);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+}
+
+static void the_dead_are_not_rolled_back(void **state)
+{
+	(void)state;
+	add_by_performance(NM_DECISION_MIGRATE);
+	machine->members[0].start_ticks++;
+	feedback_says(NM_FEEDBACK_UNDO);
+	judge_next();
+	assert_verdict(NM_VERDICT_UNPROVEN);
+}
+
+static void a_thread_that_never_came_is_withdrawn(void **state)
+{
+	(void)state;
+	add_by_performance(NM_DECISION_MIGRATE);
+	for (int i = 0; i < 2; i++) {
+		run(0, 0, 3, 100);
+		machine_perform(machine, 0, 130, 130, 1, 200);
+		if (i == 0)
+			feedback_says(NM_FEEDBACK_KEEP);
+		judge_next();
+	}
+	assert_verdict(NM_VERDICT_WITHDRAWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +551,14 @@ int main(void)
 		TEST(the_survivor_of_a_swap_decides),
 		TEST(a_quiet_half_leaves_the_verdict_to_the_other_in_the_end),
 		TEST(memory_only_nodes_count_as_local_to_their_neighbour),
+		TEST(the_feedback_rolls_back),
+		TEST(what_the_feedback_keeps_is_kept),
+		TEST(a_verdict_waits_for_the_feedback),
+		TEST(a_feedback_on_others_is_no_answer),
+		TEST(known_performance_is_proof_without_accesses),
+		TEST(a_rollback_awaits_no_feedback),
+		TEST(the_dead_are_not_rolled_back),
+		TEST(a_thread_that_never_came_is_withdrawn),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

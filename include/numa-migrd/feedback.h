@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * IMAR²'s look back: did the moves of the last tick pay, are they undone, and how long is the next
+ * interval (lbma-imar2 section 4.3, equation 4; algorithms.md section 3). A state machine over
+ * snapshots; pure.
+ */
+#ifndef NUMA_MIGRD_FEEDBACK_H
+#define NUMA_MIGRD_FEEDBACK_H
+
+#include "numa-migrd/snapshot.h"
+
+enum nm_feedback_outcome {
+	NM_FEEDBACK_NONE,      /* nothing was moved: T stays */
+	NM_FEEDBACK_POSTPONED, /* the crowd changed: no verdict and no proposals yet */
+	NM_FEEDBACK_GAIN,      /* T halves */
+	NM_FEEDBACK_KEEP,      /* T stays */
+	NM_FEEDBACK_UNDO,      /* T doubles; the tick undoes `decisions` and proposes nothing */
+};
+
+struct nm_feedback_result {
+	enum nm_feedback_outcome outcome;
+	bool may_propose;
+	/*
+	 * What is left of the performance: P_g(τ+1)/P_g(τ), or its geometric mean over the
+	 * processes that own a moved thread; NaN where no thread was measured in both intervals.
+	 */
+	double figure;
+	double noise;  /* |ln figure| up to this is noise; 0: not gated, or too little is known */
+	double losses; /* product of the figures kept since the last gain, this one included */
+	double before, after;	   /* P_g, over the threads measured in both; NaN without */
+	double interval_s;	   /* T from now on */
+	const uint64_t *decisions; /* judged; valid until the next nm_feedback_* call */
+	size_t nr_decisions;
+};
+
+struct nm_feedback;
+
+int nm_feedback_new(struct nm_feedback **ret);
+void nm_feedback_free(struct nm_feedback *feedback);
+NM_DEFINE_CLEANUP(struct nm_feedback, nm_feedback_free);
+
+/*
+ * Judges the moves noted since the last call, and follows the spread of the performance in between.
+ * Once in every interval, first stage after the snapshot. Returns 0 or -ENOMEM (nothing judged; the
+ * moves are taken as kept).
+ */
+int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config, struct nm_feedback_result *ret);
+
+/*
+ * Notes that a thread of process `pid` was moved by a decision of this tick, so that the next call
+ * judges it; the snapshot is the one of the last nm_imar2_feedback(). A rollback is not judged: its
+ * recovery would be a gain. Returns 0 or -ENOMEM (the move is not judged). Tick, after the act.
+ */
+int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+		      uint64_t decision, uint32_t pid, bool rollback);
+
+/* T; general.interval_s within threads.t_min_s and t_max_s until something was judged. */
+double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct nm_config *config);
+
+#endif

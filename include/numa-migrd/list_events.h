@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrd --list-events [--pmu NAME] (numa-migrd(8)); part of sample/. */
+#ifndef NUMA_MIGRD_LIST_EVENTS_H
+#define NUMA_MIGRD_LIST_EVENTS_H
+
+#include <stdio.h>
+
+#include "numa-migrd/config.h"
+#include "numa-migrd/platform.h"
+
+/* Prints an entry of the event table, or -ENOENT with the names there are. Pure but for `out`. */
+int nm_list_events_table(FILE *out, const char *name);
+
+/* Prints each source of this machine with its events, and what the kernel says to each. Main. */
+void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct nm_config *config);
+
+#endif

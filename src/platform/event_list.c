@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* The table and sysfs, put together for this machine. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "numa-migrd/event_table.h"
+#include "pmu.h"
+#include "privileged.h"
+
+#define CPUINFO_BYTES 2048
+#define IBS_PERIOD_MULTIPLE 16
+#define IBS_LATENCY_MIN 128U /* Zen 5 takes 128 to 2048 */
+#define IBS_LATENCY_MAX 2048U
+
+/* The first CPU's lines; the whole file is large, and slow to make, where there are many. */
+static const struct nm_event_table *own_table(int root)
+{
+	nm_auto(nm_closep) int fd = openat(root, "proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+	struct nm_cpu_identity identity = {0};
+	char text[CPUINFO_BYTES];
+	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	text[length > 0 ? length : 0] = '\0';
+	(void)nm_cpu_identity_parse(text, &identity);
+	return nm_event_table_for(&identity);
+}
+
+/* Performance cores of hybrid machines have a PMU of another name, but of the same type. */
+static const char *core_pmu(int root)
+{
+	if (nm_pmu_has(root, "cpu", "type"))
+		return "cpu";
+	return nm_pmu_has(root, "cpu_core", "type") ? "cpu_core" : NULL;
+}
+
+static void add(struct nm_event_list *list, struct nm_event_word word)
+{
+	if (list->count == NM_EVENT_LIST_MAX)
+		return;
+	for (unsigned i = 0; i < list->count; i++)
+		word.index += list->words[i].kind == word.kind;
+	if (!word.period_multiple)
+		word.period_multiple = 1;
+	list->words[list->count++] = word;
+}
+
+static void add_row(struct nm_event_list *list, const struct nm_event_row *row,
+		    const struct nm_event_wishes *wishes, bool aux_leader)
+{
+	struct nm_event_word word = {
+		.kind = row->kind,
+		.type = row->type,
+		.config = row->config,
+		.config1 = row->has_threshold ? wishes->load_latency : row->config1,
+		.unit = row->unit,
+		.precise = row->precise,
+		.aux_leader = row->has_threshold && aux_leader,
+		.user_only = true,
+		.remote = row->remote,
+	};
+
+	snprintf(word.name, sizeof(word.name), "%s", row->name);
+	add(list, word);
+}
+
+/* On a CPU that the table does not know, the kernel may still know its PEBS events. */
+static void add_named(struct nm_event_list *list, int root, enum nm_event_kind kind,
+		      const char *text)
+{
+	struct nm_event_word word = {.kind = kind, .precise = true, .user_only = true};
+
+	if (nm_pmu_parse(root, text, &word) == 0)
+		add(list, word);
+}
+
+static void add_pebs(struct nm_event_list *list, int root, const struct nm_event_table *table,
+		     const struct nm_event_wishes *wishes)
+{
+	const char *pmu = core_pmu(root);
+	char text[NM_PMU_TEXT];
+	unsigned rows = 0;
+
+	if (!pmu)
+		return;
+	bool aux_leader = nm_pmu_has(root, pmu, "events/mem-loads-aux");
+	for (size_t i = 0; i < table->count; i++) {
+		if (!table->rows[i].precise)
+			continue;
+		add_row(list, &table->rows[i], wishes, aux_leader);
+		rows++;
+	}
+	if (rows > 0)
+		return;
+	snprintf(text, sizeof(text), "%s/mem-loads,ldlat=%u/", pmu, wishes->load_latency);
+	add_named(list, root, NM_EVENT_MEMORY, text);
+	snprintf(text, sizeof(text), "%s/mem-stores/", pmu);
+	add_named(list, root, NM_EVENT_STORE, text);
+}
+
+/*
+ * Counts micro-operations rather than cycles: each then has the same chance. A high threshold is
+ * given to the hardware where it takes one (Zen 5), or stands for "misses of the third level" (Zen
+ * 4). The software filter lets us leave the kernel out.
+ */
+static void add_ibs(struct nm_event_list *list, int root, const struct nm_event_wishes *wishes)
+{
+	unsigned latency = wishes->load_latency;
+	bool high = latency >= IBS_LATENCY_MIN;
+	struct nm_event_word word = {.kind = NM_EVENT_MEMORY,
+				     .period_multiple = IBS_PERIOD_MULTIPLE,
+				     .user_only = nm_pmu_has(root, "ibs_op", "format/swfilt")};
+	char text[NM_PMU_TEXT], threshold[32] = "";
+
+	if (latency > IBS_LATENCY_MAX)
+		latency = IBS_LATENCY_MAX;
+	if (high && nm_pmu_has(root, "ibs_op", "format/ldlat"))
+		snprintf(threshold, sizeof(threshold), ",ldlat=%u", latency);
+	else if (high && nm_pmu_has(root, "ibs_op", "format/l3missonly"))
+		snprintf(threshold, sizeof(threshold), ",l3missonly=1");
+	snprintf(text, sizeof(text), "ibs_op/%s%s%s/",
+		 nm_pmu_has(root, "ibs_op", "format/cnt_ctl") ? "cnt_ctl=1" : "config=0", threshold,
+		 word.user_only ? ",swfilt=1" : "");
+	if (nm_pmu_parse(root, text, &word) == 0)
+		add(list, word);
+}
+
+static int add_memory(struct nm_event_list *list, int root, const struct nm_event_table *table,
+		      const struct nm_event_wishes *wishes)
+{
+	struct nm_event_word word = {.kind = NM_EVENT_MEMORY};
+
+	switch (wishes->source) {
+	case NM_MEMORY_PEBS:
+		add_pebs(list, root, table, wishes);
+		return 0;
+	case NM_MEMORY_IBS:
+		add_ibs(list, root, wishes);
+		return 0;
+	case NM_MEMORY_PMU: {
+		int r = wishes->pmu ? nm_pmu_parse(root, wishes->pmu, &word) : -EINVAL;
+		if (r == 0)
+			add(list, word);
+		return r;
+	}
+	default:
+		return 0;
+	}
+}
+
+int nm_event_list_read(int root, const struct nm_event_wishes *wishes, struct nm_event_list *ret)
+{
+	const struct nm_event_table *table = own_table(root);
+	struct nm_event_list list = {.table = table->name};
+	int r = add_memory(&list, root, table, wishes);
+
+	if (r < 0)
+		return r;
+	bool has_core = core_pmu(root) != NULL;
+	for (size_t i = 0; i < table->count; i++)
+		if (!table->rows[i].precise &&
+		    (has_core || table->rows[i].type == PERF_TYPE_HARDWARE))
+			add_row(&list, &table->rows[i], wishes, false);
+	*ret = list;
+	return 0;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "search.h"
+
+struct judge {
+	const struct nm_snapshot *snapshot;
+	const struct nm_config *config;
+	const struct nm_record *record;
+};
+
+/* A thread of Θ̂: the lower, the more it needs a move. */
+struct standing {
+	double rank;
+	uint32_t thread; /* ascending with the tid */
+};
+
+/* A heap: few of many are asked for. */
+struct ranking {
+	struct standing *standings;
+	size_t count;
+};
+
+static bool is_before(const struct standing *a, const struct standing *b)
+{
+	return a->rank < b->rank || (a->rank == b->rank && a->thread < b->thread);
+}
+
+static void sink(struct ranking *list, size_t at)
+{
+	struct standing *heap = list->standings, sunk = heap[at];
+	for (size_t child; (child = 2 * at + 1) < list->count; at = child) {
+		if (child + 1 < list->count && is_before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_before(&heap[child], &sunk))
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = sunk;
+}
+
+static uint32_t next_in_rank(void *context)
+{
+	struct ranking *list = context;
+	if (list->count == 0)
+		return NM_NO_PARTNER;
+	uint32_t thread = list->standings[0].thread;
+	list->standings[0] = list->standings[--list->count];
+	sink(list, 0);
+	return thread;
+}
+
+static bool is_slow(const struct nm_config *config, const struct nm_snap_thread *thread)
+{
+	return thread->relative < config->threads.delta_r;
+}
+
+/* A few accesses tell no locality, however many samples told the performance. */
+static double locality_of(const struct nm_snap_thread *thread)
+{
+	return thread->valid ? thread->local_share : NAN;
+}
+
+/* Where remote_below is 0, as in the paper, locality has no say in the order either. */
+static bool rank(const struct nm_config *config, const struct nm_snap_thread *thread,
+		 double *ret_rank)
+{
+	double locality = locality_of(thread);
+	if (!thread->measured || !thread->movable || thread->home_node < 0)
+		return false;
+	if (!is_slow(config, thread) && !(locality < config->threads.remote_below))
+		return false;
+	*ret_rank = config->threads.remote_below > 0 ? fmin(thread->relative, locality)
+						     : thread->relative;
+	return true;
+}
+
+static void rank_all(const struct judge *judge, struct ranking *list)
+{
+	for (size_t i = 0; i < judge->snapshot->nr_threads; i++) {
+		struct standing *standing = &list->standings[list->count];
+		standing->thread = (uint32_t)i;
+		list->count += rank(judge->config, &judge->snapshot->threads[i], &standing->rank);
+	}
+	for (size_t i = list->count / 2; i-- > 0;)
+		sink(list, i);
+}
+
+/* ---- tickets ---- */
+
+static double q2_of(const struct judge *judge, uint32_t thread, int node)
+{
+	return nm_snapshot_prefers(judge->snapshot, &judge->snapshot->threads[thread], node,
+				   judge->config->threads.preferred_ties)
+		       ? judge->config->threads.q2
+		       : 0;
+}
+
+static double record_of(const struct judge *judge, uint32_t thread, int node)
+{
+	return nm_record_get(judge->record, judge->snapshot, judge->config, thread, node);
+}
+
+static double q3_of(const struct judge *judge, uint32_t thread, int node)
+{
+	int compared = nm_record_compare(record_of(judge, thread, node),
+					 judge->snapshot->threads[thread].performance,
+					 judge->config->threads.record_band);
+	if (compared == 0)
+		return judge->config->threads.q3_equal;
+	return compared > 0 ? judge->config->threads.q3_better : judge->config->threads.q3_worse;
+}
+
+static double q4_of(const struct judge *judge, uint32_t thread)
+{
+	return is_slow(judge->config, &judge->snapshot->threads[thread]) ? judge->config->threads.q4
+									 : 0;
+}
+
+static void grant(const struct judge *judge, double *going, double *partner, bool *known)
+{
+	size_t nr_nodes = judge->snapshot->topology->nr_nodes;
+	for (uint32_t i = 0; i < judge->snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &judge->snapshot->threads[i];
+		known[i] = thread->valid || thread->measured;
+		partner[i] = q4_of(judge, i);
+		for (size_t node = 0; node < nr_nodes; node++)
+			going[i * nr_nodes + node] =
+				q2_of(judge, i, (int)node) + q3_of(judge, i, (int)node);
+	}
+}
+
+static void explain(const struct judge *judge, struct nm_proposal *proposal)
+{
+	struct nm_move *moves = proposal->moves;
+	struct nm_tickets *tickets = &proposal->tickets;
+	moves[0].record = record_of(judge, moves[0].thread, moves[0].node_to);
+	tickets->preferred = q2_of(judge, moves[0].thread, moves[0].node_to);
+	tickets->record = q3_of(judge, moves[0].thread, moves[0].node_to);
+	if (proposal->kind == NM_PROPOSAL_MIGRATE) {
+		tickets->free_cpu = tickets->total - tickets->preferred - tickets->record;
+		return;
+	}
+	moves[1].record = record_of(judge, moves[1].thread, moves[1].node_to);
+	tickets->partner = q2_of(judge, moves[1].thread, moves[1].node_to);
+	tickets->partner_record = q3_of(judge, moves[1].thread, moves[1].node_to);
+	tickets->partner_slow = q4_of(judge, moves[1].thread);
+}
+
+int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		     const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret)
+{
+	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
+	struct judge judge = {.snapshot = snapshot, .config = config, .record = record};
+	nm_autofree struct standing *standings = calloc(threads + 1, sizeof(*standings));
+	nm_autofree double *going = calloc(threads * nodes + 1, sizeof(*going));
+	nm_autofree double *partner = calloc(threads + 1, sizeof(*partner));
+	nm_autofree bool *known = calloc(threads + 1, sizeof(*known));
+	if (!standings || !going || !partner || !known)
+		return -ENOMEM;
+	grant(&judge, going, partner, known);
+	struct ranking list = {.standings = standings};
+	rank_all(&judge, &list);
+	struct nm_search_rules rules = nm_search_rules_of(config);
+	struct nm_search_tickets tickets = {.going = going, .partner = partner, .known = known};
+	struct nm_search search;
+	int r = nm_search_init(&search, snapshot, &rules, &tickets);
+	if (r < 0)
+		return r;
+	r = nm_search_lottery(&search, config, rng, next_in_rank, &list, ret);
+	nm_search_clear(&search);
+	for (size_t i = 0; r == 0 && i < ret->count; i++)
+		explain(&judge, &ret->items[i]);
+	return r;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "search.h"
+
+/* Pairs of threads looked at per tick, beyond which Θ̂ is what was found: some 10 ms. */
+#define MAX_LOOKS (4ULL << 20)
+#define NEVER (-1.0)
+
+/* θ and one other node k', while its candidates are looked for. */
+struct view {
+	struct nm_search *search;
+	struct nm_urn *urn;
+	const struct nm_snap_thread *thread;
+	uint32_t index;
+	int node;	/* k' */
+	double surplus; /* of θ going there */
+	double going;	/* tickets for that */
+	bool gate_refused;
+};
+
+struct nm_search_rules nm_search_rules_of(const struct nm_config *config)
+{
+	bool paper = config->profile == NM_PROFILE_PAPER;
+	bool gated = config->threads.gate == NM_GATE_BENEFIT;
+	bool merged = config->threads.lottery == NM_LOTTERY_PROPORTIONAL;
+	return (struct nm_search_rules){
+		.gated = gated,
+		.merged = merged,
+		/* A share of no tickets is no chance: only the paper's lottery lets Q = 0 win. */
+		.zero_wins = !gated && !merged,
+		.any_thread = paper,
+		.cross_owner_swap = config->threads.cross_owner_swap,
+		.fill_nodes = config->threads.overcommit == NM_OVERCOMMIT_PAGES,
+		.q1 = config->threads.q1,
+		/* Half a core is worth half the tickets; the paper does not look at siblings. */
+		.q1_sibling_busy = paper ? config->threads.q1 : config->threads.q1 / 2,
+		/* Which of the two is the faster there, page faults cannot tell; IMAR² has P. */
+		.no_exchange = gated && config->threads.policy == NM_POLICY_LBMA,
+		.margin = config->threads.gate_margin,
+		.sigmas = config->threads.gate_sigmas,
+	};
+}
+
+static double q1_of(const struct nm_search *search, int cpu)
+{
+	return search->snapshot->cpus[cpu].sibling_busy ? search->rules.q1_sibling_busy
+							: search->rules.q1;
+}
+
+static bool is_refused(const struct nm_search *search, uint32_t thread, int node)
+{
+	return search->refused[thread] && search->snapshot->threads[thread].preferred == node;
+}
+
+static void raise(double *best, double surplus)
+{
+	if (surplus > *best)
+		*best = surplus;
+}
+
+static void note_surplus(struct nm_search *search, const struct nm_snap_thread *thread, int node,
+			 double surplus)
+{
+	size_t nr_nodes = search->snapshot->topology->nr_nodes, to = (size_t)node;
+	raise(&search->best_of_node[(size_t)thread->home_node * nr_nodes + to], surplus);
+	raise(&search->best_of_cpu[(size_t)thread->home_cpu * nr_nodes + to], surplus);
+}
+
+static double going_of(const struct nm_search *search, uint32_t thread, int node)
+{
+	size_t nr_nodes = search->snapshot->topology->nr_nodes;
+	return search->tickets.going[thread * nr_nodes + (size_t)node];
+}
+
+static void fill_partner(struct nm_search *search, size_t position)
+{
+	const struct nm_snapshot *snapshot = search->snapshot;
+	uint32_t index = snapshot->home_threads[position];
+	const struct nm_snap_thread *thread = &snapshot->threads[index];
+	unsigned nr_nodes = snapshot->topology->nr_nodes;
+	/* A partner of whom too little was seen may lose more than is known: it is not gambled
+	 * with. */
+	bool unknown = search->rules.gated && !search->tickets.known[index];
+	bool fixed = !thread->movable || thread->home_node < 0 || unknown;
+	search->partners[position] = (struct nm_search_partner){
+		.allowed = thread->allowed,
+		.thread = index,
+		.uid = snapshot->processes[thread->process].uid,
+		.anywhere = hwloc_bitmap_isincluded(snapshot->topology->usable, thread->allowed),
+	};
+	for (int node = 0; node < (int)nr_nodes; node++) {
+		size_t at = (size_t)node * search->nr_partners + position;
+		search->grant[at] = NEVER;
+		if (fixed || is_refused(search, index, node))
+			continue;
+		search->grant[at] = going_of(search, index, node);
+		if (search->tickets.partner)
+			search->grant[at] += search->tickets.partner[index];
+		search->surplus[at] = nm_gate_surplus(thread, thread->home_node, node,
+						      search->rules.margin, search->rules.sigmas);
+		note_surplus(search, thread, node, search->surplus[at]);
+	}
+}
+
+static double *lowest(size_t count)
+{
+	double *values = calloc(count + 1, sizeof(*values));
+	for (size_t i = 0; values && i < count; i++)
+		values[i] = -INFINITY;
+	return values;
+}
+
+static int allocate(struct nm_search *search)
+{
+	const struct nm_topology *topology = search->snapshot->topology;
+	size_t nr_nodes = topology->nr_nodes, homes = search->nr_partners;
+	search->refused = calloc(search->snapshot->nr_threads + 1, sizeof(*search->refused));
+	search->partners = calloc(homes + 1, sizeof(*search->partners));
+	search->surplus = calloc(nr_nodes * homes + 1, sizeof(*search->surplus));
+	search->grant = calloc(nr_nodes * homes + 1, sizeof(*search->grant));
+	search->best_of_node = lowest(nr_nodes * nr_nodes);
+	search->best_of_cpu = lowest(topology->nr_cpus * nr_nodes);
+	if (!search->refused || !search->partners || !search->surplus || !search->grant ||
+	    !search->best_of_node || !search->best_of_cpu)
+		return -ENOMEM;
+	return 0;
+}
+
+static size_t count_homes(const struct nm_snapshot *snapshot)
+{
+	size_t homes = 0;
+	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++)
+		homes += snapshot->cpus[cpu].homes;
+	return homes;
+}
+
+int nm_search_init(struct nm_search *search, const struct nm_snapshot *snapshot,
+		   const struct nm_search_rules *rules, const struct nm_search_tickets *tickets)
+{
+	*search = (struct nm_search){.snapshot = snapshot,
+				     .rules = *rules,
+				     .tickets = *tickets,
+				     .nr_partners = count_homes(snapshot)};
+	int r = allocate(search);
+	if (r >= 0 && rules->fill_nodes)
+		r = nm_overcommit_refuse(snapshot, search->refused);
+	if (r < 0) {
+		nm_search_clear(search);
+		return r;
+	}
+	for (size_t i = 0; i < search->nr_partners; i++)
+		fill_partner(search, i);
+	return 0;
+}
+
+void nm_search_clear(struct nm_search *search)
+{
+	free(search->refused);
+	free(search->partners);
+	free(search->surplus);
+	free(search->grant);
+	free(search->best_of_node);
+	free(search->best_of_cpu);
+	*search = (struct nm_search){0};
+}
+
+static bool passes_gate(struct view *view, double surplus)
+{
+	if (!view->search->rules.gated || surplus > 0)
+		return true;
+	view->gate_refused = true;
+	return false;
+}
+
+static int add_single(struct view *view, int cpu, int32_t destination)
+{
+	double tickets = q1_of(view->search, cpu) + view->going;
+	if (!(tickets > 0) && !view->search->rules.zero_wins)
+		return 0;
+	return nm_urn_add(view->urn, view->index, destination, NM_NO_PARTNER, tickets);
+}
+
+static int add_singles(struct view *view)
+{
+	const struct nm_snapshot *snapshot = view->search->snapshot;
+	hwloc_const_bitmap_t allowed = view->thread->allowed;
+	if (!passes_gate(view, view->surplus))
+		return 0;
+	if (view->search->rules.merged) {
+		unsigned node = (unsigned)view->node;
+		int cpu = nm_pick_free_cpu(snapshot, node, allowed, NULL, NULL);
+		return cpu < 0 ? 0 : add_single(view, cpu, nm_any_cpu_of(node));
+	}
+	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[view->node].cpus;
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
+		if (!snapshot->cpus[cpu].free || !hwloc_bitmap_isset(allowed, (unsigned)cpu))
+			continue;
+		int r = add_single(view, cpu, cpu);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * Both prefer the node where one of them is: who of them is local would turn on whose accesses were
+ * sampled more often, and turn back with the next samples.
+ */
+static bool is_mere_exchange(const struct view *view, uint32_t partner)
+{
+	int wanted = view->thread->preferred;
+	return view->search->rules.no_exchange && wanted >= 0 &&
+	       wanted == view->search->snapshot->threads[partner].preferred &&
+	       (wanted == view->node || wanted == view->thread->home_node);
+}
+
+/* Interchanges with the home threads of one CPU γ' that θ may run on. */
+static int add_swaps_with(struct view *view, int cpu)
+{
+	struct nm_search *search = view->search;
+	const struct nm_snap_cpu *there = &search->snapshot->cpus[cpu];
+	size_t row = (size_t)view->thread->home_node * search->nr_partners;
+	uint32_t uid = search->snapshot->processes[view->thread->process].uid;
+	hwloc_const_bitmap_t tested = NULL; /* threads of one process often share a mask */
+	bool may_run_here = false;
+	search->looks += there->homes;
+	for (size_t i = there->first_home; i < there->first_home + there->homes; i++) {
+		double grant = search->grant[row + i], tickets = view->going + grant;
+		const struct nm_search_partner *partner = &search->partners[i];
+		if (grant < 0)
+			continue;
+		if (is_mere_exchange(view, partner->thread))
+			continue;
+		if (!(tickets > 0) && !search->rules.zero_wins)
+			continue;
+		if (!passes_gate(view, view->surplus + search->surplus[row + i]))
+			continue;
+		if (!partner->anywhere && partner->allowed != tested) {
+			tested = partner->allowed;
+			may_run_here = hwloc_bitmap_isset(tested, (unsigned)view->thread->home_cpu);
+		}
+		if (!partner->anywhere && !may_run_here)
+			continue;
+		if (partner->uid != uid && !search->rules.cross_owner_swap) {
+			search->stopped_by_owner++;
+			continue;
+		}
+		int r = nm_urn_add(view->urn, view->index, cpu, partner->thread, tickets);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int add_swaps(struct view *view)
+{
+	const struct nm_search *search = view->search;
+	const struct nm_topology *topology = search->snapshot->topology;
+	size_t nr_nodes = topology->nr_nodes, home = (size_t)view->thread->home_node;
+	if (!search->snapshot->cpus[view->thread->home_cpu].usable)
+		return 0;
+	const double *best_of_node = &search->best_of_node[(size_t)view->node * nr_nodes];
+	if (!passes_gate(view, view->surplus + best_of_node[home]))
+		return 0;
+	hwloc_const_bitmap_t cpus = topology->nodes[view->node].cpus;
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
+		if (search->snapshot->cpus[cpu].homes == 0 ||
+		    !passes_gate(view,
+				 view->surplus +
+					 search->best_of_cpu[(size_t)cpu * nr_nodes + home]) ||
+		    !hwloc_bitmap_isset(view->thread->allowed, (unsigned)cpu))
+			continue;
+		int r = add_swaps_with(view, cpu);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int nm_search_thread(struct nm_search *search, struct nm_urn *urn, uint32_t thread)
+{
+	struct view view = {.search = search,
+			    .urn = urn,
+			    .thread = &search->snapshot->threads[thread],
+			    .index = thread};
+	int home = view.thread->home_node;
+	size_t before = nm_urn_count(urn);
+	for (view.node = 0; view.node < (int)search->snapshot->topology->nr_nodes; view.node++) {
+		if (view.node == home || is_refused(search, thread, view.node))
+			continue;
+		view.surplus = nm_gate_surplus(view.thread, home, view.node, search->rules.margin,
+					       search->rules.sigmas);
+		view.going = going_of(search, thread, view.node);
+		int r = add_singles(&view);
+		if (r >= 0)
+			r = add_swaps(&view);
+		if (r < 0)
+			return r;
+	}
+	if (view.gate_refused && nm_urn_count(urn) == before)
+		search->stopped_by_gate++;
+	return 0;
+}
+
+/* ---- the lottery ---- */
+
+static struct nm_move move_to(const struct nm_snapshot *snapshot, uint32_t thread, int cpu_to)
+{
+	const struct nm_snap_thread *moved = &snapshot->threads[thread];
+	return (struct nm_move){
+		.thread = thread,
+		.cpu_from = moved->home_cpu,
+		.cpu_to = cpu_to,
+		.node_from = moved->home_node,
+		.node_to = snapshot->cpus[cpu_to].node,
+		.record = NAN,
+	};
+}
+
+static struct nm_proposal proposal_of(const struct nm_search *search, const struct nm_win *win)
+{
+	const struct nm_snapshot *snapshot = search->snapshot;
+	struct nm_proposal proposal = {
+		.kind = NM_PROPOSAL_MIGRATE, .tickets = {.total = win->tickets}, .draw = win->draw};
+	struct nm_move *moves = proposal.moves;
+	moves[0] = move_to(snapshot, win->thread, win->cpu_to);
+	if (win->partner != NM_NO_PARTNER) {
+		proposal.kind = NM_PROPOSAL_SWAP;
+		moves[1] = move_to(snapshot, win->partner, moves[0].cpu_from);
+	}
+	size_t count = proposal.kind == NM_PROPOSAL_SWAP ? 2 : 1;
+	proposal.gain = nm_gate_gain(snapshot, moves, count);
+	return proposal;
+}
+
+static int fill_urn(struct nm_search *search, struct nm_urn *urn, uint64_t n,
+		    nm_search_next_fn next, void *list, uint64_t *ret_considered)
+{
+	uint64_t considered = 0;
+	while (considered < n && search->looks < MAX_LOOKS) {
+		uint32_t thread = next(list);
+		if (thread == NM_NO_PARTNER)
+			break;
+		size_t before = nm_urn_count(urn);
+		int r = nm_search_thread(search, urn, thread);
+		if (r < 0)
+			return r;
+		considered += search->rules.any_thread || nm_urn_count(urn) > before;
+	}
+	*ret_considered = considered;
+	return 0;
+}
+
+int nm_search_lottery(struct nm_search *search, const struct nm_config *config, struct nm_rng *rng,
+		      nm_search_next_fn next, void *list, struct nm_proposals *ret)
+{
+	nm_auto(nm_urn_freep) struct nm_urn *urn = NULL;
+	struct nm_win win;
+	uint64_t considered;
+	int r = nm_urn_new(search->snapshot, config->threads.lottery, rng, &urn);
+	if (r >= 0)
+		r = fill_urn(search, urn, config->threads.n, next, list, &considered);
+	if (r < 0)
+		return r;
+	struct nm_proposals proposals = {
+		/* Each thread of Θ̂ wins at most once, so that there are never more than n. */
+		.items = calloc(considered + 1, sizeof(*proposals.items)),
+		.threads_considered = considered,
+		.candidates = nm_urn_count(urn),
+		.stopped_by_gate = search->stopped_by_gate,
+		.stopped_by_owner = search->stopped_by_owner,
+	};
+	if (!proposals.items)
+		return -ENOMEM;
+	while (nm_urn_draw(urn, &win))
+		proposals.items[proposals.count++] = proposal_of(search, &win);
+	*ret = proposals;
+	return 0;
+}

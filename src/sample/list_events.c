@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrd --list-events: what would be opened, and why. */
+#include "numa-migrd/list_events.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "numa-migrd/event_table.h"
+
+static void print_word(FILE *out, const char *kind, uint64_t config, uint64_t config1,
+		       unsigned unit, const char *name)
+{
+	char each[32] = "-";
+
+	if (unit)
+		snprintf(each, sizeof(each), "%u", unit);
+	fprintf(out, "  %-12s %#-12" PRIx64 " %#-14" PRIx64 " %4s  %s\n", kind, config, config1,
+		each, name);
+}
+
+static void print_heading(FILE *out)
+{
+	fprintf(out, "  %-12s %-12s %-14s %4s  %s\n", "kind", "config", "config1", "each", "event");
+}
+
+static void print_table(FILE *out, const struct nm_event_table *table)
+{
+	fprintf(out, "%s: %s\n", table->name, table->machines);
+	print_heading(out);
+	for (size_t i = 0; i < table->count; i++) {
+		const struct nm_event_row *row = &table->rows[i];
+		print_word(out, nm_event_name(row->kind), row->config, row->config1, row->unit,
+			   row->name);
+	}
+}
+
+int nm_list_events_table(FILE *out, const char *name)
+{
+	const struct nm_event_table *table = nm_event_table_find(name);
+
+	if (table) {
+		print_table(out, table);
+		return 0;
+	}
+	fprintf(out, "There is no entry \"%s\"; there are:\n", name);
+	for (size_t i = 0; i < nm_event_table_count; i++)
+		fprintf(out, "  %-8s %s\n", nm_event_tables[i].name, nm_event_tables[i].machines);
+	return -ENOENT;
+}
+
+/* ---- this machine ---- */
+
+/* Opens one event on the first CPU and closes it again. */
+static int try_word(struct nm_platform *platform, const struct nm_event_wishes *wishes,
+		    const struct nm_event_word *word)
+{
+	const struct nm_event_request request = {
+		.kind = word->kind, .index = word->index, .period = 0x1000000, .wishes = *wishes};
+	struct nm_event_fds fds = {-1, -1};
+	int r = platform->ops->hardware_open(platform, &request, &fds);
+
+	if (r < 0)
+		return r;
+	platform->ops->close(platform, fds.event);
+	if (fds.leader >= 0)
+		platform->ops->close(platform, fds.leader);
+	return 0;
+}
+
+static void print_source(FILE *out, struct nm_platform *platform,
+			 const struct nm_event_wishes *wishes, const struct nm_event_list *list)
+{
+	for (unsigned i = 0; i < list->count; i++) {
+		const struct nm_event_word *word = &list->words[i];
+		bool access = word->unit == 0;
+		if (access != (wishes->source != NM_MEMORY_NONE))
+			continue;
+		int r = try_word(platform, wishes, word);
+		print_word(out, nm_event_name(word->kind), word->config, word->config1, word->unit,
+			   word->name);
+		fprintf(out, "  %-12s type %u%s%s: %s\n", "", word->type,
+			word->aux_leader ? ", after event 0x8203" : "",
+			word->precise ? ", precise" : "",
+			r < 0 ? strerrordesc_np(-r) : "opens on CPU 0");
+	}
+}
+
+static const char *verdict(int r, const struct nm_event_list *list)
+{
+	if (r == -ENOENT)
+		return "there is no such PMU in /sys/bus/event_source/devices";
+	if (r < 0)
+		return "a term is not one of its formats, or its value does not fit";
+	return list->count > 0 && list->words[0].kind == NM_EVENT_MEMORY ? "is there"
+									 : "is not there";
+}
+
+static void list_source(FILE *out, struct nm_platform *platform, const struct nm_config *config,
+			enum nm_memory_source source)
+{
+	const struct nm_event_wishes wishes = {.source = source,
+					       .load_latency =
+						       (unsigned)config->sampling.load_latency,
+					       .pmu = config->sampling.pmu};
+	struct nm_event_list list = {0};
+
+	if (source == NM_MEMORY_PMU && !config->sampling.pmu[0]) {
+		fprintf(out, "\npmu: sampling.pmu names none\n");
+		return;
+	}
+	int r = platform->ops->hardware_list(platform, &wishes, &list);
+	fprintf(out, "\n%s%s%s: %s\n", nm_memory_source_name(source),
+		source == NM_MEMORY_PMU ? " " : "",
+		source == NM_MEMORY_PMU ? config->sampling.pmu : "", verdict(r, &list));
+	print_source(out, platform, &wishes, &list);
+}
+
+void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct nm_config *config)
+{
+	const struct nm_event_wishes none = {.source = NM_MEMORY_NONE};
+	struct nm_event_list list = {0};
+
+	(void)platform->ops->hardware_list(platform, &none, &list);
+	const struct nm_event_table *table =
+		nm_event_table_find(list.table ? list.table : "generic");
+	fprintf(out, "This CPU has the entry %s (%s).\n", table->name, table->machines);
+	fprintf(out, "Memory accesses come from the first of these that counts, else from page "
+		     "faults:\n");
+	list_source(out, platform, config, NM_MEMORY_PMU);
+	list_source(out, platform, config, NM_MEMORY_PEBS);
+	list_source(out, platform, config, NM_MEMORY_IBS);
+	fprintf(out, "\nAmounts: %s\n",
+		list.count > 0 ? "" : "the kernel offers no PMU of this CPU, so none");
+	print_source(out, platform, &none, &list);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* What this machine really counts, found out by trial on one CPU (sampling.md, section 4). */
+#include <stdio.h>
+#include <time.h>
+
+#include "source.h"
+
+struct count {
+	uint64_t value, enabled_ns, running_ns;
+};
+
+/* The highest frequency in cycles per ns; 0 where the kernel does not tell (most virtual machines).
+ */
+static double cpu_cycles_per_ns(struct nm_platform *platform, unsigned cpu)
+{
+	char path[96], text[32];
+
+	snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%u/cpufreq/cpuinfo_max_freq", cpu);
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) < 0)
+		return 0.0;
+	return (double)strtoull(text, NULL, 10) / 1e6; /* kHz */
+}
+
+/* Has it been on a counter? 0, or -EBUSY. */
+static int has_run(struct nm_platform *platform, int fd)
+{
+	struct count count = {0};
+	int r = platform->ops->event_read(platform, fd, &count, sizeof(count));
+
+	if (r < 0)
+		return r;
+	return count.running_ns > 0 ? 0 : -EBUSY;
+}
+
+static void wait_a_trial(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = NM_TRIAL_NS}, NULL);
+}
+
+/* ---- cycles or clock ---- */
+
+/* Returns 0 where a cycle counter opened on the CPU and ran, -EBUSY where it opened and did not. */
+static int try_cycles(struct nm_source *source, int cpu)
+{
+	struct nm_platform *platform = source->platform;
+
+	int fd = platform->ops->event_open(platform, NM_EVENT_CYCLES, cpu,
+					   nm_source_period(source, NM_EVENT_CYCLES));
+	if (fd < 0)
+		return fd;
+	int r = platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_ENABLE, NULL);
+	if (r == 0) {
+		wait_a_trial();
+		r = has_run(platform, fd);
+	}
+	platform->ops->close(platform, fd);
+	return r;
+}
+
+static void choose_run_kind(struct nm_source *source, int cpu)
+{
+	source->cycles_per_ns = cpu_cycles_per_ns(source->platform, (unsigned)cpu);
+	int r = source->cycles_per_ns > 0.0 ? try_cycles(source, cpu) : -ENOENT;
+
+	if (r == -EBUSY)
+		nm_problems_add(&source->problems, NM_STEP_TRIAL, NM_EVENT_CYCLES, cpu, r);
+	if (r == 0)
+		source->run_kind = NM_EVENT_CYCLES;
+	else
+		source->cycles_per_ns = 0.0;
+}
+
+/* ---- hardware events ---- */
+
+struct trial {
+	struct nm_event_fds fds[NM_EVENT_LIST_MAX];
+	int results[NM_EVENT_LIST_MAX];
+};
+
+static bool is_access(enum nm_event_kind kind)
+{
+	return kind == NM_EVENT_MEMORY || kind == NM_EVENT_STORE;
+}
+
+static void trial_open(struct nm_source *source, int cpu, const struct nm_event_word *word,
+		       struct nm_event_fds *fds, int *result)
+{
+	struct nm_platform *platform = source->platform;
+	const struct nm_event_request request = {.kind = word->kind,
+						 .index = word->index,
+						 .cpu = cpu,
+						 .period = nm_source_word_period(source, word),
+						 .wishes = source->wishes};
+
+	*fds = (struct nm_event_fds){-1, -1};
+	*result = platform->ops->hardware_open(platform, &request, fds);
+	if (*result == 0)
+		*result = platform->ops->event_ioctl(platform, fds->event, PERF_EVENT_IOC_ENABLE,
+						     NULL);
+}
+
+static void trial_close(struct nm_platform *platform, const struct nm_event_fds *fds)
+{
+	if (fds->event >= 0)
+		platform->ops->close(platform, fds->event);
+	if (fds->leader >= 0)
+		platform->ops->close(platform, fds->leader);
+}
+
+/* Tries either the accesses or the amounts of a list, all at once: the kernel takes turns. */
+static void try_words(struct nm_source *source, int cpu, const struct nm_event_list *list,
+		      bool accesses, struct trial *trial)
+{
+	struct nm_platform *platform = source->platform;
+	bool any = false;
+
+	for (unsigned i = 0; i < list->count; i++) {
+		trial->fds[i] = (struct nm_event_fds){-1, -1};
+		trial->results[i] = -ENOENT;
+		if (is_access(list->words[i].kind) == accesses)
+			trial_open(source, cpu, &list->words[i], &trial->fds[i],
+				   &trial->results[i]);
+		any |= trial->results[i] == 0;
+	}
+	if (any)
+		wait_a_trial();
+	for (unsigned i = 0; i < list->count; i++) {
+		if (trial->results[i] == 0)
+			trial->results[i] = has_run(platform, trial->fds[i].event);
+		trial_close(platform, &trial->fds[i]);
+	}
+}
+
+/* Adds to what will be opened the words that counted; tells of those that are there but did not. */
+static void keep_words(struct nm_source *source, int cpu, const struct nm_event_list *list,
+		       bool accesses, const struct trial *trial)
+{
+	unsigned told = 0;
+
+	for (unsigned i = 0; i < list->count; i++) {
+		const struct nm_event_word *word = &list->words[i];
+		int r = trial->results[i];
+		if (is_access(word->kind) != accesses)
+			continue;
+		if (r == 0)
+			source->hardware.words[source->hardware.count++] = *word;
+		else if (r != -ENOENT && !(told & 1U << word->kind))
+			nm_problems_add(&source->problems, NM_STEP_COUNTER, word->kind, cpu, r);
+		told |= r == 0 ? 0 : 1U << word->kind;
+	}
+}
+
+/* Returns 0 where that source's loads are sampled, which is then the one we have. */
+static int try_source(struct nm_source *source, int cpu, enum nm_memory_source memory)
+{
+	struct nm_event_list list;
+	struct trial trial;
+
+	source->wishes.source = memory;
+	int r = source->platform->ops->hardware_list(source->platform, &source->wishes, &list);
+	if (r < 0)
+		return r;
+	if (list.count == 0 || list.words[0].kind != NM_EVENT_MEMORY)
+		return -ENOENT;
+	try_words(source, cpu, &list, true, &trial);
+	if (trial.results[0] == 0)
+		keep_words(source, cpu, &list, true, &trial);
+	return trial.results[0];
+}
+
+/* In the order they are tried; what is named in the configuration is meant. */
+static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_PEBS, NM_MEMORY_IBS};
+
+static bool is_wanted(const struct nm_source *source, enum nm_memory_source memory)
+{
+	switch (source->choice) {
+	case NM_SOURCE_AUTO:
+		return memory != NM_MEMORY_PMU || source->pmu[0];
+	case NM_SOURCE_PEBS:
+		return memory == NM_MEMORY_PEBS;
+	case NM_SOURCE_IBS:
+		return memory == NM_MEMORY_IBS;
+	default:
+		return memory == NM_MEMORY_PMU;
+	}
+}
+
+/* That a machine lacks what nobody asked for by name is no problem. */
+static void choose_memory(struct nm_source *source, int cpu)
+{
+	for (size_t i = 0; i < NM_ARRAY_SIZE(ladder); i++) {
+		if (!is_wanted(source, ladder[i]))
+			continue;
+		int r = try_source(source, cpu, ladder[i]);
+		if (r == 0)
+			return;
+		bool asked = source->choice != NM_SOURCE_AUTO || ladder[i] == NM_MEMORY_PMU;
+		if (asked || r != -ENOENT)
+			nm_problems_add(&source->problems, NM_STEP_SOURCE, NM_EVENT_MEMORY, cpu, r);
+	}
+	source->wishes.source = NM_MEMORY_NONE;
+}
+
+static void choose_amounts(struct nm_source *source, int cpu)
+{
+	struct nm_event_list list;
+	struct trial trial;
+
+	if (source->platform->ops->hardware_list(source->platform, &source->wishes, &list) < 0)
+		return;
+	try_words(source, cpu, &list, false, &trial);
+	keep_words(source, cpu, &list, false, &trial);
+}
+
+void nm_source_choose(struct nm_source *source, const struct nm_topology *topology)
+{
+	int cpu = hwloc_bitmap_first(topology->usable);
+
+	source->run_kind = NM_EVENT_CLOCK;
+	if (cpu < 0 || source->choice == NM_SOURCE_FAULTS)
+		return;
+	choose_run_kind(source, cpu);
+	choose_memory(source, cpu);
+	choose_amounts(source, cpu);
+}

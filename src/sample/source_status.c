@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* What is sampled and what is not, in one value. */
+#include <stdio.h>
+
+#include "source.h"
+
+/* Is an event of the hardware list on some CPU's counter now and then? */
+static bool word_counts(const struct nm_source *source, unsigned word)
+{
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
+		const struct nm_ring *ring = &source->rings[cpu];
+		for (unsigned i = 0; i < ring->layout.count; i++)
+			if (ring->layout.events[i].kind >= NM_EVENT_MEMORY &&
+			    ring->events[i].word == word && !ring->events[i].starved)
+				return true;
+	}
+	return false;
+}
+
+/* A sum is known only where all of its parts are: half the widths would be half the operations. */
+static bool kind_counts(const struct nm_source *source, enum nm_event_kind kind)
+{
+	bool any = false;
+
+	for (unsigned w = 0; w < source->hardware.count; w++) {
+		if (source->hardware.words[w].kind != kind)
+			continue;
+		if (!word_counts(source, w))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+static void find_software(const struct nm_source *source, struct nm_source_status *status)
+{
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
+		const struct nm_ring *ring = &source->rings[cpu];
+		status->cpus_open += ring->map != NULL;
+		status->runs |= nm_ring_find(ring, NM_EVENT_CLOCK) >= 0 ||
+				nm_ring_find(ring, NM_EVENT_CYCLES) >= 0;
+		status->accesses |= nm_ring_find(ring, NM_EVENT_FAULT_MIN) >= 0;
+	}
+}
+
+static void find_hardware(const struct nm_source *source, struct nm_source_status *status)
+{
+	if (kind_counts(source, NM_EVENT_MEMORY)) {
+		status->memory = source->wishes.source;
+		status->memory_period = nm_source_word_period(source, &source->hardware.words[0]);
+		status->accesses = true;
+	}
+	status->has_instructions = kind_counts(source, NM_EVENT_INSTRUCTIONS);
+	status->has_flops = kind_counts(source, NM_EVENT_FLOPS);
+	status->has_dram = kind_counts(source, NM_EVENT_DRAM);
+}
+
+static void write_name(struct nm_source_status *status)
+{
+	const char *accesses = status->memory ? nm_memory_source_name(status->memory) : "faults";
+
+	if (!status->accesses)
+		snprintf(status->name, sizeof(status->name), "%s",
+			 status->runs ? "runs-only" : "none");
+	else
+		snprintf(status->name, sizeof(status->name), "%s%s%s%s%s",
+			 status->has_cycles ? "cycles+" : "clock+", accesses,
+			 status->has_instructions ? "+instructions" : "",
+			 status->has_flops ? "+flops" : "", status->has_dram ? "+dram" : "");
+}
+
+const struct nm_source_status *nm_source_status(struct nm_source *source)
+{
+	struct nm_source_status *status = &source->status;
+
+	*status = (struct nm_source_status){
+		.has_cycles = source->run_kind == NM_EVENT_CYCLES,
+		.clock_period = nm_source_period(source, source->run_kind),
+		.fault_period = nm_source_period(source, NM_EVENT_FAULT_MIN),
+		.counts = source->counts,
+		.problems = source->problems.items,
+		.problem_count = source->problems.count,
+	};
+	find_software(source, status);
+	find_hardware(source, status);
+	write_name(status);
+	if (status->runs)
+		status->run_sample_ns = (double)status->clock_period /
+					(status->has_cycles ? source->cycles_per_ns : 1.0);
+	return status;
+}

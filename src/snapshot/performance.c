@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* P, relative and global performance (lbma-imar2 section 4.3, equations 2–8). */
+#include <math.h>
+
+#include "build.h"
+
+#define BIT(kind) (1U << NM_EVENT_##kind)
+
+static const uint32_t needed[] = {
+	[NM_PERFORMANCE_PRODUCT] = BIT(MEMORY) | BIT(INSTRUCTIONS) | BIT(FLOPS) | BIT(DRAM),
+	[NM_PERFORMANCE_PRODUCT_INSTRUCTIONS] = BIT(MEMORY) | BIT(INSTRUCTIONS) | BIT(DRAM),
+	[NM_PERFORMANCE_OPERATIONS] = BIT(INSTRUCTIONS) | BIT(FLOPS),
+	[NM_PERFORMANCE_INSTRUCTIONS] = BIT(INSTRUCTIONS),
+	[NM_PERFORMANCE_INTENSITY] = BIT(INSTRUCTIONS) | BIT(DRAM),
+	[NM_PERFORMANCE_LATENCY] = BIT(MEMORY),
+};
+
+double nm_snapshot_operations(const struct nm_config *config, const struct nm_figures *figures)
+{
+	if (config->threads.performance == NM_PERFORMANCE_PRODUCT_INSTRUCTIONS)
+		return figures->instructions;
+	/* Intensity names no O of its own. */
+	if (config->threads.performance == NM_PERFORMANCE_INTENSITY && isnan(figures->operations))
+		return figures->instructions;
+	return figures->operations;
+}
+
+/* A source of memory samples without latencies gives no L, whatever else it gives. */
+static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_snapshot *view)
+{
+	for (size_t i = 0; i < view->nr_threads; i++)
+		if (view->threads[i].latency_samples > 0)
+			return input->kinds | BIT(MEMORY);
+	return input->kinds & ~BIT(MEMORY);
+}
+
+/* The paper prints P := L (equation 5), but P is to grow. */
+static double performance_of(const struct nm_snap_thread *thread, enum nm_performance performance)
+{
+	switch (performance) {
+	case NM_PERFORMANCE_PRODUCT:
+		return thread->operations * thread->intensity / thread->latency;
+	case NM_PERFORMANCE_PRODUCT_INSTRUCTIONS:
+		return thread->instructions * thread->intensity / thread->latency;
+	case NM_PERFORMANCE_OPERATIONS:
+		return thread->operations;
+	case NM_PERFORMANCE_INSTRUCTIONS:
+		return thread->instructions;
+	case NM_PERFORMANCE_INTENSITY:
+		return thread->intensity;
+	case NM_PERFORMANCE_LATENCY:
+		return 1 / thread->latency;
+	}
+	return NAN;
+}
+
+/* Latency samples where there are any: the accesses behind the local share are DRAM's alone. */
+static bool has_evidence(const struct nm_config *config, const struct nm_snap_thread *thread,
+			 bool by_latency)
+{
+	if (by_latency)
+		return thread->latency_samples >= config->threads.min_samples;
+	return thread->access_samples >= (double)config->threads.min_samples;
+}
+
+static void measure(const struct nm_config *config, struct nm_snap_thread *thread, bool by_locality,
+		    bool by_latency)
+{
+	double performance = by_locality ? thread->local_share
+					 : performance_of(thread, config->threads.performance);
+	thread->measured =
+		thread->active && isfinite(performance) && has_evidence(config, thread, by_latency);
+	if (thread->measured)
+		thread->performance = performance;
+}
+
+static void add_to_sums(struct nm_snapshot *view, const struct nm_snap_thread *thread)
+{
+	struct nm_snap_process *process = &view->processes[thread->process];
+	view->active += thread->active;
+	if (!thread->measured)
+		return;
+	view->measured++;
+	view->performance += thread->performance;
+	process->measured++;
+	process->performance += thread->performance;
+}
+
+void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
+				  struct nm_snapshot_storage *storage)
+{
+	struct nm_snapshot *view = &storage->view;
+	const struct nm_config *config = input->config;
+	uint32_t kinds = kinds_of(input, view);
+	bool by_locality = needed[config->threads.performance] & ~kinds;
+	view->by_locality = by_locality;
+	for (size_t i = 0; i < view->nr_threads; i++) {
+		measure(config, &view->threads[i], by_locality,
+			!by_locality && (kinds & BIT(MEMORY)));
+		add_to_sums(view, &view->threads[i]);
+	}
+	for (size_t i = 0; i < view->nr_processes; i++)
+		view->processes[i].performance /= view->processes[i].measured;
+	for (size_t i = 0; i < view->nr_threads; i++) {
+		struct nm_snap_thread *thread = &view->threads[i];
+		double mean = view->processes[thread->process].performance;
+		if (thread->measured && mean > 0)
+			thread->relative = thread->performance / mean;
+	}
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A QEMU plugin that models the memory of a NUMA machine: every access of every vCPU goes through
+ * an L1 of its own and a last-level cache per node, both physically tagged; what misses both costs
+ * by the distance of its home node. It counts, and records every n-th L1 miss, in memory shared
+ * with the guest
+ * (../module/numalab.h), whose kernel module first tells it the shape of the machine. Until then
+ * nothing is modelled. The model costs no guest time: it says what a placement would cost, not how
+ * long it took.
+ *
+ * Not modelled: coherence (a store on another node invalidates nothing), write-backs, prefetching.
+ */
+#include "../module/numalab.h"
+#include "qemu.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	LINE_SHIFT = 6,
+	WAYS = 8,
+	L1_SETS = 64, /* 32 KiB; the index lies within the page, so it is the same in both addresses
+		       */
+	LLC_SETS = 2048, /* 1 MiB for the two CPUs of a node */
+	LLC_CYCLES = 40,
+	CYCLES_PER_DISTANCE = 20, /* 200 cycles at distance 10 */
+};
+
+struct set {
+	uint64_t lines[WAYS]; /* physical line + 1; 0: empty */
+	unsigned int next;    /* to be replaced */
+};
+
+/*
+ * The plugin interface cannot tell processes apart, and translating each address is slow. So each
+ * line of the L1 also remembers the virtual line it was last reached by, good until the CPU next
+ * returns from the kernel to user addresses.
+ */
+struct l1 {
+	struct set sets[L1_SETS];
+	uint64_t hints[L1_SETS][WAYS];
+	uint64_t generation;
+	bool in_kernel;
+};
+
+struct llc {
+	struct set sets[LLC_SETS];
+};
+
+struct access {
+	uint64_t address;
+	uint64_t physical; /* as the guest numbers it */
+	uint64_t ip;
+	unsigned int vcpu;
+	unsigned int home; /* node of the memory */
+	bool store;
+};
+
+QEMU_EXPORT int qemu_plugin_version = LAB_PLUGIN_VERSION;
+
+static struct numalab_shared *shared;
+static struct l1 l1s[NUMALAB_MAX_CPUS];
+static struct llc
+	llcs[NUMALAB_MAX_NODES]; /* used by several threads; a lost update is a lost line */
+static uint32_t since_record[NUMALAB_MAX_CPUS];
+
+static int find(const uint64_t *keys, uint64_t key)
+{
+	for (int way = 0; way < WAYS; way++)
+		if (keys[way] == key)
+			return way;
+	return -1;
+}
+
+static unsigned int replace(struct set *set, uint64_t line)
+{
+	unsigned int way = set->next++ % WAYS;
+
+	set->lines[way] = line;
+	return way;
+}
+
+/* Kernel addresses mean the same in every process; those of a user since it was last in the kernel.
+ */
+static uint64_t hint_of(struct l1 *l1, uint64_t address)
+{
+	bool kernel = address >> 63;
+
+	if (kernel != l1->in_kernel) {
+		l1->in_kernel = kernel;
+		l1->generation += kernel;
+	}
+	if (kernel)
+		return address >> LINE_SHIFT;
+	return (l1->generation & 0xffff) << 41 | address >> LINE_SHIFT;
+}
+
+static bool translate(qemu_plugin_meminfo_t info, uint64_t address, uint64_t *ret)
+{
+	struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, address);
+
+	if (!where || qemu_plugin_hwaddr_is_io(where))
+		return false;
+	*ret = qemu_plugin_hwaddr_phys_addr(where);
+	return true;
+}
+
+/* Finds the home node and the guest's own number of an address; false: not a node's memory. */
+static bool locate(uint64_t seen, struct access *access)
+{
+	for (unsigned int node = 0; node < shared->nodes; node++) {
+		const struct numalab_region *region = &shared->regions[node];
+
+		if (seen >= region->first && seen < region->end) {
+			access->home = node;
+			access->physical = seen + region->to_guest;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void record(const struct access *access, enum numalab_level level, uint32_t latency)
+{
+	struct numalab_ring *ring = &shared->rings[access->vcpu];
+
+	if (ring->period == 0 || ++since_record[access->vcpu] < ring->period)
+		return;
+	since_record[access->vcpu] = 0;
+	if (ring->head - ring->tail >= NUMALAB_RING) {
+		ring->counts.dropped++;
+		return;
+	}
+	ring->records[ring->head % NUMALAB_RING] = (struct numalab_record){
+		.address = access->address,
+		.physical = access->physical,
+		.ip = access->ip,
+		.latency = access->store ? 0 : latency,
+		.level = (__u8)level,
+		.store = access->store,
+		.node = (__u8)access->home,
+	};
+	ring->head++;
+}
+
+static void miss_l1(const struct access *access)
+{
+	struct numalab_counts *counts = &shared->rings[access->vcpu].counts;
+	unsigned int node = shared->node_of_vcpu[access->vcpu];
+	uint64_t line = (access->physical >> LINE_SHIFT) + 1;
+	struct set *set = &llcs[node].sets[line % LLC_SETS];
+	uint32_t latency;
+
+	counts->l1_misses++;
+	if (find(set->lines, line) >= 0) {
+		record(access, NUMALAB_LLC, LLC_CYCLES);
+		return;
+	}
+	replace(set, line);
+	latency = CYCLES_PER_DISTANCE * shared->distance[node][access->home];
+	counts->stall_cycles += latency;
+	if (access->home == node)
+		counts->local++;
+	else
+		counts->remote++;
+	record(access, NUMALAB_DRAM, latency);
+}
+
+static void answer(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address)
+{
+	struct numalab_probe *probe = &shared->probe;
+	uint64_t seen;
+
+	if (probe->answered || !translate(info, address, &seen))
+		return;
+	probe->physical = seen;
+	probe->vcpu = vcpu;
+	__atomic_store_n(&probe->answered, 1, __ATOMIC_RELEASE);
+}
+
+static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *ip)
+{
+	unsigned int index = (address >> LINE_SHIFT) % L1_SETS;
+	struct access access = {.address = address, .ip = (uintptr_t)ip, .vcpu = vcpu};
+	uint64_t hint, seen, line;
+	struct l1 *l1;
+	int way;
+
+	if (address == shared->probe.address)
+		answer(vcpu, info, address);
+	if (!shared->ready || vcpu >= NUMALAB_MAX_CPUS)
+		return;
+	l1 = &l1s[vcpu];
+	shared->rings[vcpu].counts.accesses++;
+	hint = hint_of(l1, address);
+	if (find(l1->hints[index], hint) >= 0)
+		return;
+	if (!translate(info, address, &seen) || !locate(seen, &access))
+		return;
+	line = (access.physical >> LINE_SHIFT) + 1;
+	way = find(l1->sets[index].lines, line);
+	if (way < 0) {
+		way = (int)replace(&l1->sets[index], line);
+		access.store = qemu_plugin_mem_is_store(info);
+		miss_l1(&access);
+	}
+	l1->hints[index][way] = hint;
+}
+
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
+{
+	size_t count = qemu_plugin_tb_n_insns(block);
+
+	(void)id;
+	for (size_t i = 0; i < count; i++) {
+		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
+		uintptr_t ip = qemu_plugin_insn_vaddr(instruction);
+
+		qemu_plugin_register_vcpu_mem_cb(instruction, on_access, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_RW, (void *)ip);
+	}
+}
+
+static struct numalab_shared *map_shared(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	void *memory;
+
+	if (fd < 0)
+		return NULL;
+	memory = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
+				    char **argv)
+{
+	static const char option[] = "shared=";
+
+	(void)info;
+	if (argc != 1 || strncmp(argv[0], option, strlen(option)) != 0) {
+		fprintf(stderr, "numalab: usage: -plugin file=numalab.so,shared=FILE\n");
+		return -1;
+	}
+	shared = map_shared(argv[0] + strlen(option));
+	if (!shared) {
+		perror("numalab: the shared file");
+		return -1;
+	}
+	memset(shared, 0, sizeof(*shared));
+	shared->magic = NUMALAB_MAGIC;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* A roster on a made-up machine: four nodes of two CPUs, process 100 with the threads 101 and 102,
+ * and process 200. */
+#ifndef NM_TEST_ROSTER_FIXTURE_H
+#define NM_TEST_ROSTER_FIXTURE_H
+
+#include "../support/machine.h"
+#include "fake_platform.h"
+#include "numa-migrd/roster.h"
+
+#define ALL UINT64_C(0xff)
+#define SECOND NM_NSEC_PER_SEC
+
+static struct fake *fake;
+static struct nm_topology *topology;
+static struct nm_config *config;
+static struct nm_roster_memory *memory;
+static struct nm_roster *roster;
+
+/* What the lease keeper would say. */
+static uint32_t leased_tid;
+static uint32_t heir_tid;
+static uint64_t heir_original;
+static hwloc_bitmap_t told_original;
+
+static inline bool says_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
+				  hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
+				  bool *ret_unrestricted)
+{
+	(void)context, (void)pid, (void)current;
+	assert_int_equal(start_ticks, fake_get(fake, tid)->start_ticks);
+	if (tid != heir_tid)
+		return false;
+	fake_to_bitmap(heir_original, told_original);
+	*ret_original = told_original;
+	*ret_unrestricted = true;
+	return true;
+}
+
+static inline bool says_holds(void *context, uint32_t tid)
+{
+	(void)context;
+	return tid == leased_tid;
+}
+
+static inline void open_roster(void)
+{
+	struct nm_lease_lookup leases = {.inherited = says_inherited, .holds = says_holds};
+	assert_int_equal(nm_roster_new(&fake->platform, topology, config, &leases, memory, &roster),
+			 0);
+}
+
+/* Four nodes of two CPUs; process 100 with the threads 101 and 102, and process 200. */
+static inline int set_up(void **state)
+{
+	(void)state;
+	fake = fake_new(8);
+	topology = machine_topology(4, 8);
+	topology->llc_bytes = 16U << 20;
+	told_original = hwloc_bitmap_alloc();
+	leased_tid = heir_tid = 0;
+	assert_int_equal(nm_config_default(&config), 0);
+	assert_int_equal(nm_roster_memory_new(&memory), 0);
+	open_roster();
+	fake_process(fake, 100, 1);
+	fake_clone(fake, 100, 101);
+	fake_clone(fake, 100, 102);
+	fake_process(fake, 200, 1);
+	fake_sleep(fake, 60000);
+	fake->nr_events = 0;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	unsigned open_fds = fake_open_fds(fake);
+	(void)state;
+	nm_roster_free(roster);
+	nm_roster_memory_free(memory);
+	nm_config_free(config);
+	nm_topology_free(topology);
+	hwloc_bitmap_free(told_original);
+	nm_platform_free(&fake->platform);
+	assert_int_equal(open_fds, 0);
+	return 0;
+}
+
+static inline int compare_figures(const void *a, const void *b)
+{
+	uint32_t left = ((const struct nm_figures *)a)->tid;
+	uint32_t right = ((const struct nm_figures *)b)->tid;
+	return (left > right) - (left < right);
+}
+
+/* An interval of a second in which all threads alive above 99 used this share of a CPU. */
+static inline void run_all(double share)
+{
+	struct nm_figures figures[FAKE_THREADS];
+	size_t count = 0;
+	fake_sleep(fake, 1000);
+	for (size_t i = 0; i < FAKE_THREADS; i++) {
+		const struct fake_thread *thread = &fake->threads[i];
+		if (thread->alive && thread->tid >= 100)
+			figures[count++] = (struct nm_figures){.pid = thread->pid,
+							       .tid = thread->tid,
+							       .run_samples = 10,
+							       .run_share = share};
+	}
+	qsort(figures, count, sizeof(*figures), compare_figures);
+	assert_int_equal(nm_roster_update(roster, figures, count, fake->now_ns), 0);
+}
+
+static inline void run_one(uint32_t pid, uint32_t tid, double share)
+{
+	struct nm_figures figures = {.pid = pid, .tid = tid, .run_samples = 10, .run_share = share};
+	fake_sleep(fake, 1000);
+	assert_int_equal(nm_roster_update(roster, &figures, 1, fake->now_ns), 0);
+}
+
+static inline void run_none(unsigned seconds)
+{
+	for (unsigned i = 0; i < seconds; i++) {
+		fake_sleep(fake, 1000);
+		assert_int_equal(nm_roster_update(roster, NULL, 0, fake->now_ns), 0);
+	}
+}
+
+static inline void drain(void)
+{
+	for (unsigned i = 0; i < fake->nr_events; i++)
+		nm_roster_task_event(roster, &fake->events[i], fake->now_ns);
+	fake->nr_events = 0;
+}
+
+static inline const struct nm_member *member(uint32_t tid)
+{
+	const struct nm_member *members;
+	size_t count = nm_roster_members(roster, &members);
+	for (size_t i = 1; i < count; i++)
+		assert_true(members[i - 1].tid < members[i].tid);
+	for (size_t i = 0; i < count; i++)
+		if (members[i].tid == tid)
+			return &members[i];
+	return NULL;
+}
+
+static inline void assert_managed(uint32_t tid, bool managed)
+{
+	if ((member(tid) != NULL) != managed)
+		fail_msg("thread %u is%s managed", tid, managed ? " not" : "");
+}
+
+#endif

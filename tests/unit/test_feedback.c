@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+/* IMAR²'s look back: gain, keep, undo, T, what postpones a verdict, losses that multiply, noise. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+#include "numa-migrd/feedback.h"
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+static struct nm_feedback *feedback;
+static struct nm_feedback_result result;
+
+/* Processes 10 (threads 0, 1) and 20 (thread 2), each with P = 100; nothing is noise. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	machine->config.threads.noise_gate = 0;
+	machine->config.threads.sum_losses = false;
+	for (int i = 0; i < 3; i++) {
+		machine_thread(machine, i < 2 ? 10 : 20, i, 1);
+		machine_perform(machine, (size_t)i, 100, 100, 1, 20);
+	}
+	return nm_feedback_new(&feedback);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_feedback_free(feedback);
+	nm_snapshot_free(snapshot);
+	snapshot = NULL;
+	machine_free(machine);
+	return 0;
+}
+
+static void speed(size_t i, double performance)
+{
+	machine_perform(machine, i, performance, performance, 1, 20);
+}
+
+static enum nm_feedback_outcome look(void)
+{
+	nm_snapshot_free(snapshot);
+	machine->interval++;
+	snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	assert_int_equal(nm_imar2_feedback(feedback, snapshot, &machine->config, &result), 0);
+	return result.outcome;
+}
+
+static void move(uint64_t decision, uint32_t pid)
+{
+	assert_int_equal(nm_feedback_moved(feedback, snapshot, decision, pid, false), 0);
+}
+
+/* An interval at this speed of process 20, a move of it, and an interval at that speed. */
+static enum nm_feedback_outcome after_move(double before, double after)
+{
+	speed(2, before);
+	look();
+	move(7, 20);
+	speed(2, after);
+	return look();
+}
+
+static bool near(double value, double expected)
+{
+	return fabs(value - expected) < 1e-9;
+}
+
+static void without_a_move_t_stays(void **state)
+{
+	(void)state;
+	machine->config.general.interval_s = 2;
+	look();
+	speed(0, 1);
+	assert_int_equal(look(), NM_FEEDBACK_NONE);
+	speed(0, 1000);
+	assert_int_equal(look(), NM_FEEDBACK_NONE);
+	assert_true(result.may_propose && result.interval_s == 2);
+	assert_true(isnan(result.figure) && isnan(result.before));
+	assert_int_equal(result.nr_decisions, 0);
+	nm_feedback_free(NULL);
+}
+
+static void a_rise_halves_t(void **state)
+{
+	(void)state;
+	machine->config.general.interval_s = 3;
+	assert_int_equal(after_move(100, 100.1), NM_FEEDBACK_GAIN);
+	assert_true(result.may_propose && result.interval_s == 1.5);
+	assert_true(near(result.figure, 1.001));
+	assert_true(result.before == 300 && near(result.after, 300.1));
+	assert_int_equal(result.nr_decisions, 1);
+	assert_int_equal(result.decisions[0], 7);
+	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
+	assert_true(result.interval_s == 1);
+}
+
+static void an_equal_performance_is_kept(void **state)
+{
+	(void)state;
+	machine->config.general.interval_s = 2;
+	assert_int_equal(after_move(100, 100), NM_FEEDBACK_KEEP);
+	assert_true(result.may_propose && result.interval_s == 2);
+	assert_int_equal(after_move(100, 90.1), NM_FEEDBACK_KEEP);
+	assert_true(result.interval_s == 2);
+}
+
+static void a_heavy_loss_is_undone_and_doubles_t(void **state)
+{
+	(void)state;
+	assert_int_equal(after_move(100, 89.9), NM_FEEDBACK_UNDO);
+	assert_false(result.may_propose);
+	assert_true(result.interval_s == 2);
+	assert_int_equal(result.decisions[0], 7);
+	assert_int_equal(after_move(100, 10), NM_FEEDBACK_UNDO);
+	assert_true(result.interval_s == 4);
+	assert_int_equal(after_move(100, 10), NM_FEEDBACK_UNDO);
+	assert_true(result.interval_s == 4);
+}
+
+static void t_keeps_to_its_bounds(void **state)
+{
+	(void)state;
+	machine->config.general.interval_s = 60;
+	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 4);
+	machine->config.general.interval_s = 0.1;
+	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 1);
+	machine->config.threads.t_min_s = 5;
+	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 5);
+}
+
+/* The recovery would halve T and cancel the doubling. */
+static void the_interval_after_a_rollback_has_no_verdict(void **state)
+{
+	(void)state;
+	assert_int_equal(after_move(100, 50), NM_FEEDBACK_UNDO);
+	assert_int_equal(nm_feedback_moved(feedback, snapshot, 8, 20, true), 0);
+	speed(2, 100);
+	assert_int_equal(look(), NM_FEEDBACK_NONE);
+	assert_true(result.may_propose && result.interval_s == 2);
+}
+
+static void a_swap_is_one_decision(void **state)
+{
+	(void)state;
+	look();
+	move(7, 10);
+	move(7, 20);
+	move(8, 10);
+	look();
+	assert_int_equal(result.nr_decisions, 2);
+	assert_int_equal(result.decisions[0], 7);
+	assert_int_equal(result.decisions[1], 8);
+}
+
+/* ---- whose performance ---- */
+
+static void others_have_no_say(void **state)
+{
+	(void)state;
+	look();
+	move(7, 20);
+	speed(0, 1);
+	speed(2, 101);
+	assert_int_equal(look(), NM_FEEDBACK_GAIN);
+	look();
+	move(8, 20);
+	speed(0, 1000);
+	speed(2, 50);
+	assert_int_equal(look(), NM_FEEDBACK_UNDO);
+}
+
+static void global_is_the_sum_of_all(void **state)
+{
+	(void)state;
+	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
+	assert_int_equal(after_move(100, 71), NM_FEEDBACK_KEEP);
+	assert_int_equal(after_move(100, 69), NM_FEEDBACK_UNDO);
+	assert_true(near(result.figure, 269.0 / 300));
+	assert_int_equal(after_move(100, 100.1), NM_FEEDBACK_GAIN);
+	speed(2, 100);
+	look();
+	move(9, 20);
+	speed(2, 101);
+	speed(0, 10);
+	assert_int_equal(look(), NM_FEEDBACK_UNDO);
+}
+
+static void moved_is_a_geometric_mean(void **state)
+{
+	(void)state;
+	look();
+	move(7, 10);
+	move(7, 20);
+	speed(0, 300);
+	speed(2, 51);
+	assert_int_equal(look(), NM_FEEDBACK_GAIN);
+	assert_true(near(result.figure, sqrt(2 * 0.51)));
+	assert_true(result.before == 300 && near(result.after, 451));
+}
+
+static void only_threads_measured_twice_count(void **state)
+{
+	(void)state;
+	look();
+	move(7, 10);
+	machine->figures[1].latency_samples = 1;
+	speed(0, 100);
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+	assert_true(result.figure == 1);
+	assert_true(result.before == 200);
+	look();
+	move(8, 10);
+	machine->members[0].start_ticks++;
+	speed(0, 1);
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+	assert_true(isnan(result.figure));
+	assert_true(result.before == 100);
+}
+
+static void no_common_thread_is_kept(void **state)
+{
+	(void)state;
+	look();
+	move(7, 20);
+	for (size_t i = 0; i < 3; i++)
+		machine->figures[i].latency_samples = 1;
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+	assert_true(isnan(result.figure) && isnan(result.before) && isnan(result.after));
+	assert_true(result.may_propose);
+}
+
+static void nothing_before_is_kept(void **state)
+{
+	(void)state;
+	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
+	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
+	speed(0, 0);
+	speed(1, 0);
+	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
+}
+
+static void nothing_after_is_undone(void **state)
+{
+	(void)state;
+	assert_int_equal(after_move(100, 0), NM_FEEDBACK_UNDO);
+	assert_true(result.figure == 0);
+}
+
+static void another_figure_cannot_be_compared(void **state)
+{
+	(void)state;
+	look();
+	move(7, 20);
+	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+	assert_true(isnan(result.figure));
+	look();
+	move(8, 20);
+	machine->kinds = 0;
+	for (size_t i = 0; i < 3; i++)
+		machine->figures[i].latency_samples = 0;
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+	assert_true(isnan(result.figure));
+}
+
+/* ---- postponing ---- */
+
+static void add_threads(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		machine_thread(machine, 30, 4, 1);
+		speed(machine->count - 1, 100);
+	}
+}
+
+static void a_changed_crowd_postpones_twice(void **state)
+{
+	(void)state;
+	look();
+	move(7, 20);
+	speed(2, 50);
+	add_threads(1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(look(), NM_FEEDBACK_POSTPONED);
+		assert_false(result.may_propose);
+		assert_int_equal(result.nr_decisions, 0);
+		assert_true(result.interval_s == 1);
+	}
+	assert_int_equal(look(), NM_FEEDBACK_UNDO);
+	assert_true(near(result.figure, 0.5));
+	assert_int_equal(result.decisions[0], 7);
+	assert_int_equal(look(), NM_FEEDBACK_NONE);
+}
+
+static void a_quarter_is_not_yet_too_much(void **state)
+{
+	(void)state;
+	add_threads(1);
+	look();
+	move(7, 20);
+	add_threads(1);
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+	look();
+	move(8, 20);
+	machine->figures[4].run_share = 0;
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+	look();
+	move(9, 20);
+	machine->figures[3].run_share = 0;
+	machine->figures[0].run_share = 0;
+	assert_int_equal(look(), NM_FEEDBACK_POSTPONED);
+	machine->figures[0].run_share = 1;
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+}
+
+static void the_paper_never_postpones(void **state)
+{
+	(void)state;
+	machine->config.threads.postpone = 0;
+	look();
+	move(7, 20);
+	add_threads(9);
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+}
+
+/* ---- small losses ---- */
+
+static void small_losses_multiply(void **state)
+{
+	(void)state;
+	machine->config.threads.sum_losses = true;
+	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
+	assert_true(near(result.losses, 0.96));
+	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
+	assert_int_equal(after_move(100, 96), NM_FEEDBACK_UNDO);
+	assert_true(near(result.losses, 0.96 * 0.96 * 0.96));
+	/* The third is undone and out of it; the next is one too many again. */
+	assert_int_equal(after_move(100, 99), NM_FEEDBACK_KEEP);
+	assert_int_equal(after_move(100, 96), NM_FEEDBACK_UNDO);
+}
+
+static void a_gain_forgives_losses(void **state)
+{
+	(void)state;
+	machine->config.threads.sum_losses = true;
+	after_move(100, 92);
+	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
+	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
+	assert_true(near(result.losses, 0.92));
+	assert_int_equal(after_move(100, 92), NM_FEEDBACK_UNDO);
+}
+
+static void the_paper_keeps_repeated_losses(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(after_move(100, 91), NM_FEEDBACK_KEEP);
+}
+
+/* ---- noise ---- */
+
+/* Intervals without moves between which process 20 changes by this factor, up and down. */
+static void tremble(double factor, int intervals)
+{
+	for (int i = 0; i < intervals; i++) {
+		speed(2, i % 2 ? 100 * factor : 100);
+		look();
+	}
+}
+
+static void changes_within_the_noise_are_kept(void **state)
+{
+	(void)state;
+	machine->config.threads.noise_gate = 2;
+	tremble(1.1, 8);
+	assert_int_equal(after_move(110, 85), NM_FEEDBACK_KEEP);
+	assert_true(near(result.noise, 2 * 1.4826 * log(1.1)));
+	assert_int_equal(after_move(100, 130), NM_FEEDBACK_KEEP);
+	assert_int_equal(after_move(100, 140), NM_FEEDBACK_GAIN);
+	assert_int_equal(after_move(100, 70), NM_FEEDBACK_UNDO);
+}
+
+static void without_the_gate_noise_counts(void **state)
+{
+	(void)state;
+	tremble(1.1, 8);
+	assert_int_equal(after_move(110, 85), NM_FEEDBACK_UNDO);
+	assert_true(result.noise == 0);
+	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
+}
+
+static void a_steady_machine_is_judged_sharply(void **state)
+{
+	(void)state;
+	machine->config.threads.noise_gate = 2;
+	tremble(1, 8);
+	assert_int_equal(after_move(100, 100.5), NM_FEEDBACK_GAIN);
+	assert_int_equal(after_move(100, 89), NM_FEEDBACK_UNDO);
+}
+
+static void two_changes_are_too_few_to_tell(void **state)
+{
+	(void)state;
+	machine->config.threads.noise_gate = 2;
+	tremble(1.5, 3);
+	move(7, 20);
+	speed(2, 110);
+	assert_int_equal(look(), NM_FEEDBACK_GAIN);
+	assert_true(result.noise == 0);
+}
+
+static void one_change_of_phase_does_not_blur(void **state)
+{
+	(void)state;
+	machine->config.threads.noise_gate = 2;
+	tremble(1, 4);
+	speed(2, 900);
+	look();
+	look();
+	look();
+	move(7, 20);
+	speed(2, 700);
+	assert_int_equal(look(), NM_FEEDBACK_UNDO);
+}
+
+/* What our own moves did is no noise. */
+static void intervals_with_moves_do_not_count_as_noise(void **state)
+{
+	(void)state;
+	machine->config.threads.noise_gate = 2;
+	tremble(1, 6);
+	for (int i = 0; i < 10; i++) {
+		move(7 + (uint64_t)i, 20);
+		speed(2, i % 2 ? 100 : 1000);
+		look();
+		assert_true(result.noise == 0);
+	}
+}
+
+static void global_noise_is_of_the_sum(void **state)
+{
+	(void)state;
+	machine->config.threads.noise_gate = 2;
+	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
+	tremble(2, 9);
+	assert_int_equal(after_move(100, 40), NM_FEEDBACK_KEEP);
+	assert_true(near(result.noise, 2 * 1.4826 * log(4.0 / 3)));
+}
+
+static void noise_does_not_add_up_to_losses(void **state)
+{
+	(void)state;
+	machine->config.threads.noise_gate = 2;
+	machine->config.threads.sum_losses = true;
+	tremble(1.04, 8);
+	for (int i = 0; i < 4; i++) {
+		speed(2, 100);
+		look();
+		look();
+		move(7, 20);
+		speed(2, i % 2 ? 103 : 97);
+		assert_int_equal(look(), NM_FEEDBACK_KEEP);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(without_a_move_t_stays),
+		TEST(a_rise_halves_t),
+		TEST(an_equal_performance_is_kept),
+		TEST(a_heavy_loss_is_undone_and_doubles_t),
+		TEST(t_keeps_to_its_bounds),
+		TEST(the_interval_after_a_rollback_has_no_verdict),
+		TEST(a_swap_is_one_decision),
+		TEST(others_have_no_say),
+		TEST(global_is_the_sum_of_all),
+		TEST(moved_is_a_geometric_mean),
+		TEST(only_threads_measured_twice_count),
+		TEST(no_common_thread_is_kept),
+		TEST(nothing_before_is_kept),
+		TEST(nothing_after_is_undone),
+		TEST(another_figure_cannot_be_compared),
+		TEST(a_changed_crowd_postpones_twice),
+		TEST(a_quarter_is_not_yet_too_much),
+		TEST(the_paper_never_postpones),
+		TEST(small_losses_multiply),
+		TEST(a_gain_forgives_losses),
+		TEST(the_paper_keeps_repeated_losses),
+		TEST(changes_within_the_noise_are_kept),
+		TEST(without_the_gate_noise_counts),
+		TEST(a_steady_machine_is_judged_sharply),
+		TEST(two_changes_are_too_few_to_tell),
+		TEST(one_change_of_phase_does_not_blur),
+		TEST(intervals_with_moves_do_not_count_as_noise),
+		TEST(global_noise_is_of_the_sum),
+		TEST(noise_does_not_add_up_to_losses),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

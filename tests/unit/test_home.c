@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Accesses without a physical address: asked about in batches, remembered for a while. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/mman.h>
+
+#include "../support/source_fixture.h"
+
+#define NODE(n) ((uint64_t)(n) << 32)
+#define NOWHERE (1ULL << 40)
+
+struct homes_seen {
+	unsigned samples, of_node[3]; /* unknown, node 0, node 1 */
+};
+
+static void see(void *context, const struct nm_sample *sample)
+{
+	struct homes_seen *seen = context;
+
+	seen->samples++;
+	assert_in_range(sample->home, 0, 2);
+	seen->of_node[sample->home]++;
+}
+
+static void see_nothing(void *context, const struct nm_task_event *event)
+{
+	(void)context, (void)event;
+}
+
+static void put(struct fixture *f, struct record_ring *ring, uint32_t pid, uint64_t address,
+		uint64_t physical)
+{
+	record_fault(ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), pid, pid, 1, address, physical);
+}
+
+static struct homes_seen drain_ring(struct fixture *f, const struct record_ring *ring)
+{
+	struct homes_seen seen = {0};
+	const struct nm_sample_sink sink = {
+		.context = &seen, .on_sample = see, .on_task = see_nothing};
+
+	fake_publish(f->fake, 0, ring);
+	nm_source_drain(f->source, &sink);
+	return seen;
+}
+
+static void known_addresses_are_not_asked_about(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	struct record_ring ring = fake_ring(f->fake, 0);
+	put(f, &ring, 10, NODE(1) + 0x1000, 0x2000);
+	put(f, &ring, 10, 0, 0);
+	put(f, &ring, 0, NODE(1), 0);
+	struct homes_seen seen = drain_ring(f, &ring);
+	assert_int_equal(seen.samples, 3);
+	assert_int_equal(seen.of_node[0], 3);
+	assert_int_equal(f->fake->questions, 0);
+}
+
+static void one_question_for_each_process(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	struct record_ring ring = fake_ring(f->fake, 0);
+	for (unsigned i = 0; i < 60; i++)
+		put(f, &ring, 10 + i % 3, NODE(i % 2) + (i + 1) * 0x1000, 0);
+	put(f, &ring, 10, NOWHERE, 0);
+	struct homes_seen seen = drain_ring(f, &ring);
+	assert_int_equal(f->fake->questions, 3);
+	assert_int_equal(seen.samples, 61);
+	assert_int_equal(seen.of_node[1], 30);
+	assert_int_equal(seen.of_node[2], 30);
+	assert_int_equal(seen.of_node[0], 1);
+}
+
+static void answers_are_remembered_for_a_while(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	for (unsigned round = 0; round < 20; round++) {
+		struct record_ring ring = fake_ring(f->fake, 0);
+		put(f, &ring, 10, NODE(1) + 0x1000 + round, 0);
+		assert_int_equal(drain_ring(f, &ring).of_node[2], 1);
+	}
+	assert_int_equal(f->fake->questions, 1);
+	for (unsigned i = 0; i < 9; i++)
+		(void)nm_source_control_cost(f->source, 0.005);
+	struct record_ring ring = fake_ring(f->fake, 0);
+	put(f, &ring, 10, NODE(1) + 0x1000, 0);
+	put(f, &ring, 11, NODE(1) + 0x1000, 0);
+	(void)drain_ring(f, &ring);
+	assert_int_equal(f->fake->questions, 3);
+}
+
+/* More than wait at once, and a process that is gone. */
+static void nothing_is_held_back(void **state)
+{
+	struct fixture *f = *state;
+
+	f->config.sampling.ring_kb = 1024;
+	open_source(f);
+	f->fake->where_error = -ESRCH;
+	struct record_ring ring = fake_ring(f->fake, 0);
+	for (unsigned i = 0; i < 2000; i++)
+		put(f, &ring, 10 + i, NODE(1) + i * 0x1000, 0);
+	struct homes_seen seen = drain_ring(f, &ring);
+	assert_int_equal(seen.samples, 2000);
+	assert_int_equal(seen.of_node[0], 2000);
+	assert_true(f->fake->questions <= 256);
+}
+
+/* The real question, about a page of our own. */
+static void the_kernel_answers(void **state)
+{
+	const struct nm_platform_options options = {.root_path = "/"};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages =
+		mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int nodes[2] = {77, 77};
+
+	(void)state;
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	pages[0] = 1;
+	const uint64_t addresses[2] = {(uintptr_t)pages, (uintptr_t)pages + size};
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	int r = platform->ops->pages_where(platform, getpid(), 2, addresses, nodes);
+	munmap(pages, 2 * size);
+	if (r == -ENOSYS || r == -EPERM) {
+		print_message("this kernel answers no move_pages: skipped\n");
+		skip();
+	}
+	assert_int_equal(r, 0);
+	assert_in_range(nodes[0], 0, 1023);
+	assert_true(nodes[1] < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(known_addresses_are_not_asked_about),
+		WITH_FIXTURE(one_question_for_each_process),
+		WITH_FIXTURE(answers_are_remembered_for_a_while),
+		WITH_FIXTURE(nothing_is_held_back),
+		cmocka_unit_test(the_kernel_answers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/* IMAR²: who is considered, in which order, and every kind of ticket on both sides of its rule. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+#include "numa-migrd/record.h"
+
+static struct machine *machine;
+static struct nm_record *record;
+static struct nm_proposals proposals;
+static struct nm_rng rng;
+
+/* Four nodes of two CPUs; P is O_R. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	machine->config.threads.policy = NM_POLICY_IMAR2;
+	machine->config.threads.gate_sigmas = 0;
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	nm_rng_seed(&rng, 42);
+	return nm_record_new(&record);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_proposals_clear(&proposals);
+	nm_record_free(record);
+	record = NULL;
+	machine_free(machine);
+	return 0;
+}
+
+static size_t thread(uint32_t pid, int cpu, int node, double performance)
+{
+	size_t i = machine_thread(machine, pid, cpu, node);
+	machine_perform(machine, i, performance, performance, 1, 20);
+	return i;
+}
+
+static void speed(size_t i, double performance)
+{
+	machine_perform(machine, i, performance, performance, 1, 20);
+}
+
+/* What was: the thread ran on that node with this P. */
+static void remember(size_t i, int node, double performance)
+{
+	int cpu = machine->figures[i].home_cpu;
+	double now = machine->figures[i].instructions;
+	machine_run_on(machine, i, node * 2);
+	speed(i, performance);
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	machine->busy[node * 2] = 0;
+	machine_run_on(machine, i, cpu);
+	speed(i, now);
+	machine->interval++;
+}
+
+static void propose(void)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	nm_proposals_clear(&proposals);
+	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	assert_int_equal(nm_imar2_propose(snapshot, &machine->config, record, &rng, &proposals), 0);
+}
+
+static const struct nm_proposal *only(void)
+{
+	propose();
+	assert_int_equal(proposals.count, 1);
+	return &proposals.items[0];
+}
+
+static void only_thread(uint32_t index)
+{
+	assert_int_equal(only()->moves[0].thread, index);
+}
+
+static void assert_none(void)
+{
+	propose();
+	assert_int_equal(proposals.count, 0);
+}
+
+/* Fills every CPU but those of thread indices' own with an unmanaged load. */
+static void occupy_all_but(int cpu_a, int cpu_b)
+{
+	for (int cpu = 0; cpu < 8; cpu++)
+		if (cpu != cpu_a && cpu != cpu_b)
+			machine->busy[cpu] = 1;
+}
+
+/* ---- selection ---- */
+
+static void nobody_no_proposal(void **state)
+{
+	(void)state;
+	assert_none();
+	assert_int_equal(proposals.threads_considered, 0);
+}
+
+static void only_slow_threads_are_considered(void **state)
+{
+	(void)state;
+	machine->config.threads.remote_below = 0;
+	thread(10, 0, 1, 0.81);
+	thread(10, 1, 1, 1.19);
+	assert_none();
+	speed(0, 0.79);
+	speed(1, 1.21);
+	only_thread(0);
+	assert_int_equal(proposals.threads_considered, 1);
+}
+
+static void delta_r_is_a_bound_not_a_member(void **state)
+{
+	(void)state;
+	machine->config.threads.remote_below = 0;
+	machine->config.threads.delta_r = 0.5;
+	thread(10, 0, 1, 1);
+	thread(10, 1, 1, 3);
+	assert_none();
+	machine->config.threads.delta_r = 0.51;
+	only_thread(0);
+}
+
+static void remote_threads_are_considered_too(void **state)
+{
+	(void)state;
+	thread(10, 0, 1, 1);
+	only_thread(0);
+	machine->config.threads.remote_below = 0;
+	assert_none();
+}
+
+static void remote_below_on_both_sides(void **state)
+{
+	(void)state;
+	thread(10, 0, 1, 1);
+	machine->config.threads.gate_margin = 0;
+	machine_touch(machine, 0, 0, 99.5);
+	only_thread(0);
+	machine_touch(machine, 0, 0, 100);
+	machine_touch(machine, 0, 2, 0);
+	assert_none();
+}
+
+static void the_slowest_comes_first(void **state)
+{
+	(void)state;
+	machine->config.threads.remote_below = 0;
+	thread(10, 0, 1, 0.4);
+	thread(10, 1, 1, 0.3);
+	thread(10, 2, 1, 9);
+	only_thread(1);
+	/* By process: the mean of the other is far lower, yet its thread is not slow. */
+	thread(20, 4, 1, 0.01);
+	only_thread(1);
+}
+
+static void locality_ranks_with_performance(void **state)
+{
+	(void)state;
+	thread(10, 0, 1, 0.5);
+	thread(10, 1, 1, 1.5);
+	machine_touch(machine, 0, 0, 40);
+	machine_touch(machine, 1, 0, 10);
+	only_thread(1);
+	machine->config.threads.remote_below = 0;
+	only_thread(0);
+}
+
+static void ties_go_to_the_lowest_id(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		thread(10, i, 1, 1);
+	for (int i = 0; i < 20; i++)
+		only_thread(0);
+}
+
+static void a_thread_without_a_candidate_does_not_count(void **state)
+{
+	(void)state;
+	thread(10, 0, 1, 0.1);
+	thread(10, 1, 1, 0.2);
+	thread(10, 2, 1, 9);
+	machine_allow(machine, 0, "0-1");
+	only_thread(1);
+	assert_int_equal(proposals.threads_considered, 1);
+	machine->config.profile = NM_PROFILE_PAPER;
+	assert_none();
+}
+
+static void invalid_and_barred_threads_are_left_alone(void **state)
+{
+	(void)state;
+	thread(10, 0, 1, 1);
+	machine->figures[0].latency_samples = 9;
+	assert_none();
+	machine->figures[0].latency_samples = 10;
+	machine->members[0].barred_until = machine->interval + 1;
+	assert_none();
+	machine->members[0].barred_until = machine->interval;
+	machine->figures[0].home_node_share = 0.79;
+	assert_none();
+	machine->figures[0].home_node_share = 0.8;
+	only_thread(0);
+}
+
+static void an_invalid_sibling_does_not_make_others_slow(void **state)
+{
+	(void)state;
+	machine->config.threads.remote_below = 0;
+	thread(10, 0, 1, 1);
+	thread(10, 1, 1, 1000);
+	machine->figures[1].latency_samples = 1;
+	assert_none();
+	machine->figures[1].latency_samples = 100;
+	only_thread(0);
+}
+
+static void without_hardware_locality_decides(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	machine_thread(machine, 10, 1, 0);
+	only_thread(0);
+	machine->config.threads.remote_below = 0;
+	only_thread(0);
+	machine_run_on(machine, 0, 2);
+	assert_none();
+}
+
+static void n_threads_are_considered(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		thread(10, i, 3 - i / 2, 1);
+	machine->config.threads.n = 3;
+	propose();
+	assert_int_equal(proposals.threads_considered, 3);
+	assert_int_equal(proposals.count, 3);
+}
+
+/* ---- tickets ---- */
+
+static void assert_single(double free_cpu, double preferred, double by_record)
+{
+	const struct nm_tickets *tickets = &only()->tickets;
+	assert_int_equal(proposals.items[0].kind, NM_PROPOSAL_MIGRATE);
+	assert_true(tickets->free_cpu == free_cpu);
+	assert_true(tickets->preferred == preferred);
+	assert_true(tickets->record == by_record);
+	assert_true(tickets->total == free_cpu + preferred + by_record);
+	assert_true(tickets->partner == 0 && tickets->partner_record == 0);
+	assert_true(tickets->partner_slow == 0);
+}
+
+/* Thread 0 on node 0; only CPU 2 (node 1) is free. */
+static void one_way_to_go(int memory)
+{
+	thread(10, 0, memory, 1);
+	machine->config.threads.remote_below = 1.1;
+	machine->config.threads.gate = NM_GATE_PAPER;
+	occupy_all_but(2, -1);
+}
+
+static void a_single_has_3_at_least(void **state)
+{
+	(void)state;
+	one_way_to_go(0);
+	remember(0, 1, 0.5);
+	assert_single(2, 0, 1);
+	assert_true(proposals.items[0].moves[0].record == 0.5);
+}
+
+static void a_single_has_10_at_most(void **state)
+{
+	(void)state;
+	one_way_to_go(1);
+	remember(0, 1, 2);
+	assert_single(2, 4, 4);
+	assert_true(proposals.items[0].tickets.total == 10);
+	assert_true(proposals.items[0].moves[0].record == 2);
+}
+
+static void nothing_known_counts_as_equal(void **state)
+{
+	(void)state;
+	one_way_to_go(1);
+	assert_single(2, 4, 2);
+	assert_true(isnan(proposals.items[0].moves[0].record));
+}
+
+static void records_within_the_band_are_equal(void **state)
+{
+	(void)state;
+	one_way_to_go(1);
+	remember(0, 1, 1.049);
+	assert_single(2, 4, 2);
+	remember(0, 1, 1.051);
+	assert_single(2, 4, 4);
+	remember(0, 1, 0.951);
+	assert_single(2, 4, 2);
+	remember(0, 1, 0.949);
+	assert_single(2, 4, 1);
+	machine->config.threads.record_band = 0;
+	remember(0, 1, 1.001);
+	assert_single(2, 4, 4);
+}
+
+static void an_expired_record_counts_as_none(void **state)
+{
+	(void)state;
+	one_way_to_go(1);
+	remember(0, 1, 2);
+	machine->interval += 58;
+	assert_single(2, 4, 4);
+	machine->interval += 2;
+	assert_single(2, 4, 2);
+}
+
+static void the_record_of_another_node_is_not_asked(void **state)
+{
+	(void)state;
+	one_way_to_go(1);
+	remember(0, 3, 2);
+	assert_single(2, 4, 2);
+}
+
+static void a_busy_sibling_halves_q1(void **state)
+{
+	(void)state;
+	machine_free(machine);
+	machine = machine_of_size(2, 2, 2, 8);
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	thread(10, 0, 1, 1);
+	machine->busy[3] = 1;
+	assert_single(1, 4, 2);
+	machine->config.profile = NM_PROFILE_PAPER;
+	assert_single(2, 4, 2);
+}
+
+/* Threads 0 on node 0 and 1 on node 1, nothing free; thread 0 alone is in Θ̂. */
+static void a_pair(int memory, int partner_memory)
+{
+	machine->config.threads.gate = NM_GATE_PAPER;
+	machine->config.threads.remote_below = 1.1;
+	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	thread(10, 0, memory, 1);
+	thread(20, 2, partner_memory, 1);
+	thread(20, 3, 1, 1);
+	machine_allow(machine, 2, "3");
+	machine->members[2].barred_until = UINT64_MAX;
+	machine_allow(machine, 0, "0,2");
+	machine_allow(machine, 1, "0,2");
+	occupy_all_but(-1, -1);
+}
+
+static void assert_swap(double preferred, double by_record, double partner, double partner_record,
+			double slow)
+{
+	const struct nm_proposal *proposal = only();
+	const struct nm_tickets *tickets = &proposal->tickets;
+	assert_int_equal(proposal->kind, NM_PROPOSAL_SWAP);
+	assert_true(tickets->free_cpu == 0);
+	assert_true(tickets->preferred == preferred);
+	assert_true(tickets->record == by_record);
+	assert_true(tickets->partner == partner);
+	assert_true(tickets->partner_record == partner_record);
+	assert_true(tickets->partner_slow == slow);
+	assert_true(tickets->total == preferred + by_record + partner + partner_record + slow);
+}
+
+static void a_swap_has_2_at_least(void **state)
+{
+	(void)state;
+	a_pair(0, 1);
+	remember(0, 1, 0.5);
+	remember(1, 0, 0.5);
+	assert_swap(0, 1, 0, 1, 0);
+	assert_true(proposals.items[0].tickets.total == 2);
+}
+
+static void a_swap_has_19_at_most(void **state)
+{
+	(void)state;
+	a_pair(1, 0);
+	remember(0, 1, 2);
+	speed(2, 9);
+	remember(1, 0, 2);
+	assert_swap(4, 4, 4, 4, 3);
+	assert_true(proposals.items[0].tickets.total == 19);
+	assert_true(proposals.items[0].moves[1].record == 2);
+}
+
+static void q4_needs_a_slow_partner(void **state)
+{
+	(void)state;
+	a_pair(1, 0);
+	machine->config.threads.n = 1;
+	speed(1, 0.67);
+	speed(2, 1);
+	machine->config.threads.delta_r = 0.80;
+	assert_swap(4, 2, 4, 2, 0);
+	speed(1, 0.66);
+	assert_swap(4, 2, 4, 2, 3);
+}
+
+/* The printed algorithm would look up the partner's record for γ', where it is. */
+static void the_partner_is_judged_by_where_it_goes(void **state)
+{
+	(void)state;
+	a_pair(1, 1);
+	remember(1, 0, 2);
+	assert_swap(4, 2, 0, 4, 0);
+}
+
+static void settings_are_the_tickets(void **state)
+{
+	(void)state;
+	a_pair(1, 0);
+	machine->config.threads.q2 = 100;
+	machine->config.threads.q3_better = 30;
+	machine->config.threads.q3_worse = 20;
+	machine->config.threads.q4 = 7;
+	speed(2, 9);
+	remember(0, 1, 2);
+	remember(1, 0, 0.5);
+	assert_swap(100, 30, 100, 20, 7);
+}
+
+/* ---- gate ---- */
+
+static void the_gate_stops_what_does_not_pay(void **state)
+{
+	(void)state;
+	thread(10, 0, 0, 1);
+	thread(10, 1, 0, 9);
+	assert_none();
+	assert_int_equal(proposals.stopped_by_gate, 1);
+	machine->config.threads.gate = NM_GATE_PAPER;
+	only_thread(0);
+}
+
+static void the_gate_weighs_both_of_a_swap(void **state)
+{
+	(void)state;
+	a_pair(1, 1);
+	machine->config.threads.gate = NM_GATE_BENEFIT;
+	assert_none();
+	machine_touch(machine, 0, 1, 120);
+	only_thread(0);
+}
+
+/* Its caches hold what it needs: enough samples say so, and it may go anywhere. */
+static void a_cached_partner_is_no_gamble(void **state)
+{
+	(void)state;
+	a_pair(1, -1);
+	machine->config.threads.gate = NM_GATE_BENEFIT;
+	only_thread(0);
+	machine->figures[1].latency_samples = 9;
+	assert_none();
+}
+
+static void users_are_kept_apart(void **state)
+{
+	(void)state;
+	a_pair(1, 0);
+	machine_process(machine, 20)->uid = 1001;
+	assert_none();
+	assert_true(proposals.stopped_by_owner > 0);
+	machine->config.threads.cross_owner_swap = true;
+	only_thread(0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(nobody_no_proposal),
+		TEST(only_slow_threads_are_considered),
+		TEST(delta_r_is_a_bound_not_a_member),
+		TEST(remote_threads_are_considered_too),
+		TEST(remote_below_on_both_sides),
+		TEST(the_slowest_comes_first),
+		TEST(locality_ranks_with_performance),
+		TEST(ties_go_to_the_lowest_id),
+		TEST(a_thread_without_a_candidate_does_not_count),
+		TEST(invalid_and_barred_threads_are_left_alone),
+		TEST(an_invalid_sibling_does_not_make_others_slow),
+		TEST(without_hardware_locality_decides),
+		TEST(n_threads_are_considered),
+		TEST(a_single_has_3_at_least),
+		TEST(a_single_has_10_at_most),
+		TEST(nothing_known_counts_as_equal),
+		TEST(records_within_the_band_are_equal),
+		TEST(an_expired_record_counts_as_none),
+		TEST(the_record_of_another_node_is_not_asked),
+		TEST(a_busy_sibling_halves_q1),
+		TEST(a_swap_has_2_at_least),
+		TEST(a_swap_has_19_at_most),
+		TEST(q4_needs_a_slow_partner),
+		TEST(the_partner_is_judged_by_where_it_goes),
+		TEST(settings_are_the_tickets),
+		TEST(the_gate_stops_what_does_not_pay),
+		TEST(the_gate_weighs_both_of_a_swap),
+		TEST(a_cached_partner_is_no_gamble),
+		TEST(users_are_kept_apart),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

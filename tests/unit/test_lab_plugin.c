@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory model of the lab's QEMU plugin, with this file in QEMU's place. */
+#define LAB_PLUGIN_VERSION 1
+#include "../lab/plugin/numalab.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define GIB (1ULL << 30)
+#define HOLE (7 * GIB) /* the plugin sees memory elsewhere than the guest does */
+#define USER 0x7f0000000000ULL
+#define KERNEL 0xffff800000000000ULL
+
+enum { LOAD, STORE };
+
+static struct numalab_shared machine;
+static qemu_plugin_mem_accessed access_memory;
+static uint64_t mapped_to; /* what the next address translates to */
+static bool is_device;
+
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_translated callback)
+{
+	callback(id, NULL);
+}
+
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
+				      qemu_plugin_mem_accessed callback,
+				      enum qemu_plugin_cb_flags flags,
+				      enum qemu_plugin_mem_rw which, void *user)
+{
+	(void)instruction;
+	(void)flags;
+	(void)user;
+	assert_int_equal(which, QEMU_PLUGIN_MEM_RW);
+	access_memory = callback;
+}
+
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block)
+{
+	(void)block;
+	return 1;
+}
+
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index)
+{
+	(void)block;
+	(void)index;
+	return NULL;
+}
+
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction)
+{
+	(void)instruction;
+	return 0;
+}
+
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info)
+{
+	return info == STORE;
+}
+
+struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t address)
+{
+	(void)info;
+	(void)address;
+	return (struct qemu_plugin_hwaddr *)&mapped_to;
+}
+
+bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *address)
+{
+	(void)address;
+	return is_device;
+}
+
+uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *address)
+{
+	(void)address;
+	return mapped_to;
+}
+
+/* Four nodes of two CPUs and 1 GiB in a ring. */
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&machine, 0, sizeof(machine));
+	memset(l1s, 0, sizeof(l1s));
+	memset(llcs, 0, sizeof(llcs));
+	memset(since_record, 0, sizeof(since_record));
+	is_device = false;
+	shared = &machine;
+	on_translation(0, NULL);
+	machine.nodes = 4;
+	for (unsigned int node = 0; node < 4; node++) {
+		machine.node_of_vcpu[2 * node] = machine.node_of_vcpu[2 * node + 1] = node;
+		machine.regions[node] = (struct numalab_region){.first = HOLE + node * GIB,
+								.end = HOLE + (node + 1) * GIB,
+								.to_guest = -HOLE};
+		for (unsigned int other = 0; other < 4; other++) {
+			static const uint32_t ring[] = {10, 21, 31, 21};
+
+			machine.distance[node][other] = ring[(node + 4 - other) % 4];
+		}
+	}
+	for (unsigned int cpu = 0; cpu < 8; cpu++)
+		machine.rings[cpu].period = 1;
+	machine.ready = 1;
+	return 0;
+}
+
+static void touch(unsigned int cpu, int kind, uint64_t address, uint64_t physical)
+{
+	mapped_to = HOLE + physical;
+	access_memory(cpu, (qemu_plugin_meminfo_t)kind, address, (void *)(uintptr_t)0x401000);
+}
+
+static const struct numalab_counts *counts(unsigned int cpu)
+{
+	return &machine.rings[cpu].counts;
+}
+
+static const struct numalab_record *newest(unsigned int cpu)
+{
+	assert_true(machine.rings[cpu].head > 0);
+	return &machine.rings[cpu].records[(machine.rings[cpu].head - 1) % NUMALAB_RING];
+}
+
+static void test_costs_by_distance(void **state)
+{
+	static const uint32_t cycles[] = {200, 420, 620, 420};
+
+	(void)state;
+	for (unsigned int node = 0; node < 4; node++) {
+		uint64_t before = counts(0)->stall_cycles;
+
+		touch(0, LOAD, USER + node * 4096, node * GIB + node * 4096);
+		assert_int_equal(counts(0)->stall_cycles - before, cycles[node]);
+		assert_int_equal(newest(0)->latency, cycles[node]);
+		assert_int_equal(newest(0)->node, node);
+		assert_int_equal(newest(0)->level, NUMALAB_DRAM);
+		assert_true(newest(0)->physical == node * GIB + node * 4096);
+		assert_true(newest(0)->address == USER + node * 4096);
+	}
+	assert_int_equal(counts(0)->local, 1);
+	assert_int_equal(counts(0)->remote, 3);
+}
+
+static void test_second_access_hits(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		touch(0, LOAD, USER + 8 * (uint64_t)i, 8 * (uint64_t)i);
+	assert_int_equal(counts(0)->accesses, 3);
+	assert_int_equal(counts(0)->l1_misses, 1);
+	assert_int_equal(machine.rings[0].head, 1);
+}
+
+static void test_cpus_of_a_node_share_its_cache(void **state)
+{
+	(void)state;
+	touch(0, LOAD, USER, 4096);
+	touch(1, LOAD, USER, 4096);
+	assert_int_equal(newest(1)->level, NUMALAB_LLC);
+	assert_int_equal(counts(1)->local + counts(1)->remote, 0);
+	touch(2, LOAD, USER, 4096);
+	assert_int_equal(newest(2)->level, NUMALAB_DRAM);
+	assert_int_equal(counts(2)->remote, 1);
+}
+
+/* The same address in another process, which is reached through the kernel, is other memory. */
+static void test_processes_do_not_share_lines_by_address(void **state)
+{
+	(void)state;
+	touch(0, LOAD, USER, 4096);
+	touch(0, LOAD, KERNEL, 2 * 4096);
+	touch(0, LOAD, USER, GIB + 4096);
+	assert_int_equal(counts(0)->l1_misses, 3);
+	assert_int_equal(counts(0)->remote, 1);
+}
+
+static void test_line_outlives_the_kernel(void **state)
+{
+	(void)state;
+	touch(0, LOAD, USER, 4096);
+	touch(0, LOAD, KERNEL, 2 * 4096);
+	touch(0, LOAD, USER, 4096);
+	assert_int_equal(counts(0)->l1_misses, 2);
+}
+
+static void test_lines_are_replaced(void **state)
+{
+	(void)state;
+	for (uint64_t page = 0; page <= WAYS; page++)
+		touch(0, LOAD, USER + page * 4096, page * 4096);
+	touch(0, LOAD, USER, 0);
+	assert_int_equal(counts(0)->l1_misses, WAYS + 2);
+	assert_int_equal(newest(0)->level, NUMALAB_LLC);
+}
+
+static void test_stores_carry_no_latency(void **state)
+{
+	(void)state;
+	touch(0, STORE, USER, GIB);
+	assert_true(newest(0)->store);
+	assert_int_equal(newest(0)->latency, 0);
+	assert_int_equal(counts(0)->stall_cycles, 420);
+}
+
+static void test_every_nth_miss_is_recorded(void **state)
+{
+	(void)state;
+	machine.rings[0].period = 7;
+	for (uint64_t line = 0; line < 700; line++)
+		touch(0, LOAD, USER + line * 64, line * 64);
+	assert_int_equal(machine.rings[0].head, 100);
+	machine.rings[0].period = 0;
+	for (uint64_t line = 700; line < 800; line++)
+		touch(0, LOAD, USER + line * 64, line * 64);
+	assert_int_equal(machine.rings[0].head, 100);
+}
+
+static void test_full_ring_drops_and_counts(void **state)
+{
+	(void)state;
+	for (uint64_t line = 0; line < NUMALAB_RING + 5; line++)
+		touch(0, LOAD, USER + line * 64, line * 64);
+	assert_int_equal(machine.rings[0].head, NUMALAB_RING);
+	assert_int_equal(counts(0)->dropped, 5);
+	assert_true(machine.rings[0].records[0].address == USER);
+}
+
+static void test_nothing_before_the_machine_is_described(void **state)
+{
+	(void)state;
+	machine.ready = 0;
+	touch(0, LOAD, USER, 0);
+	assert_int_equal(counts(0)->accesses, 0);
+}
+
+static void test_other_memory_is_left_out(void **state)
+{
+	(void)state;
+	touch(0, LOAD, USER, 4 * GIB);
+	is_device = true;
+	touch(0, LOAD, USER + 4096, 4096);
+	touch(NUMALAB_MAX_CPUS, LOAD, USER, 4096);
+	assert_int_equal(counts(0)->l1_misses, 0);
+	assert_int_equal(machine.rings[0].head, 0);
+}
+
+static void test_probe_is_answered_once(void **state)
+{
+	(void)state;
+	machine.ready = 0;
+	machine.probe.address = KERNEL + 4096;
+	touch(3, LOAD, KERNEL, 4096);
+	assert_false(machine.probe.answered);
+	touch(3, LOAD, KERNEL + 4096, 8192);
+	touch(5, LOAD, KERNEL + 4096, 12288);
+	assert_true(machine.probe.answered);
+	assert_int_equal(machine.probe.vcpu, 3);
+	assert_true(machine.probe.physical == HOLE + 8192);
+}
+
+static void test_install_maps_the_file(void **state)
+{
+	char path[] = "/tmp/numalab-test.XXXXXX", option[64];
+	char *arguments[] = {option}, *wrong[] = {path};
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, sizeof(machine)), 0);
+	snprintf(option, sizeof(option), "shared=%s", path);
+	assert_int_equal(qemu_plugin_install(0, NULL, 1, wrong), -1);
+	assert_int_equal(qemu_plugin_install(0, NULL, 1, arguments), 0);
+	assert_true(shared->magic == NUMALAB_MAGIC);
+	munmap(shared, sizeof(*shared));
+	close(fd);
+	unlink(path);
+	assert_int_equal(qemu_plugin_install(0, NULL, 1, arguments), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_costs_by_distance, set_up),
+		cmocka_unit_test_setup(test_second_access_hits, set_up),
+		cmocka_unit_test_setup(test_cpus_of_a_node_share_its_cache, set_up),
+		cmocka_unit_test_setup(test_processes_do_not_share_lines_by_address, set_up),
+		cmocka_unit_test_setup(test_line_outlives_the_kernel, set_up),
+		cmocka_unit_test_setup(test_lines_are_replaced, set_up),
+		cmocka_unit_test_setup(test_stores_carry_no_latency, set_up),
+		cmocka_unit_test_setup(test_every_nth_miss_is_recorded, set_up),
+		cmocka_unit_test_setup(test_full_ring_drops_and_counts, set_up),
+		cmocka_unit_test_setup(test_nothing_before_the_machine_is_described, set_up),
+		cmocka_unit_test_setup(test_other_memory_is_left_out, set_up),
+		cmocka_unit_test_setup(test_probe_is_answered_once, set_up),
+		cmocka_unit_test_setup(test_install_maps_the_file, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking after leases, and what cpusets do to them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "actuate_fixture.h"
+
+#define ALL UINT64_C(0xff)
+
+static struct world *world;
+static struct fake *fake;
+
+/* Process 100 with the threads 100 to 103, and process 200. */
+static int set_up(void **state)
+{
+	(void)state;
+	world = world_new();
+	fake = world->fake;
+	fake_process(fake, 100, 1);
+	for (uint32_t tid = 101; tid < 104; tid++)
+		fake_clone(fake, 100, tid);
+	fake_process(fake, 200, 1);
+	fake_sleep(fake, 5000);
+	fake->nr_events = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	unsigned open_fds = fake_open_fds(fake);
+	(void)state;
+	world_free(world);
+	assert_int_equal(open_fds, 0);
+	return 0;
+}
+
+static size_t ledger_entries(bool standing)
+{
+	struct nm_ledger_contents contents;
+	size_t count = 0;
+	assert_int_equal(nm_ledger_read(world->directory, WORLD_BOOT, &contents), 0);
+	assert_int_equal(contents.bad_lines, 0);
+	for (size_t i = 0; i < contents.count; i++)
+		count += !standing || contents.entries[i].ended_ticks == 0;
+	nm_ledger_contents_clear(&contents);
+	return count;
+}
+
+static void assert_returned(void)
+{
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+/* ---- nudges ---- */
+
+static void test_nudge_seen(void **state)
+{
+	(void)state;
+	fake_get(fake, 101)->stuck = true;
+	world_adopt(world, 101);
+	assert_true(world_move(world, 101, 2, NM_STEP_NUDGE).applied);
+	assert_int_equal(nm_actuator_nudges(world->actuator), 1);
+	nm_actuator_poll_nudges(world->actuator, fake->now_ns);
+	assert_int_equal(world_mask(world, 101), world_node(2));
+	fake_get(fake, 101)->processor = 5;
+	nm_actuator_poll_nudges(world->actuator, fake->now_ns);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_WIDENED, 101), 1);
+	assert_int_equal(nm_actuator_nudges(world->actuator), 0);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+static void test_nudge_unseen(void **state)
+{
+	(void)state;
+	fake_get(fake, 101)->stuck = true;
+	world_adopt(world, 101);
+	world_move(world, 101, 2, NM_STEP_NUDGE);
+	world_lease(world, 102, 1);
+	nm_actuator_poll_nudges(world->actuator, fake->now_ns + NM_NSEC_PER_SEC);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_UNSEEN, 101), 1);
+	assert_int_equal(world_mask(world, 102), world_node(1));
+	assert_returned();
+}
+
+static void test_nudge_dies(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	world_move(world, 101, 2, NM_STEP_NUDGE);
+	fake_exit(fake, 101);
+	nm_actuator_poll_nudges(world->actuator, fake->now_ns + NM_NSEC_PER_SEC);
+	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(nm_actuator_nudges(world->actuator), 0);
+}
+
+/* ---- looking after leases ---- */
+
+static void test_expiry(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	for (int i = 0; i < 60; i++)
+		world_tick(world);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	world->idle = true;
+	for (int i = 0; i < 30; i++)
+		world_tick(world);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_EXPIRED, 101), 1);
+}
+
+/* It runs on, but most of what it touches is on another node by now. */
+static void test_memory_moved_away(void **state)
+{
+	(void)state;
+	double accesses[8] = {0};
+	struct nm_figures figures = {.pid = 100,
+				     .tid = 101,
+				     .run_samples = 100,
+				     .accesses = accesses,
+				     .access_samples = 50};
+	world_lease(world, 101, 1);
+	struct nm_tend_input input = {.figures = &figures,
+				      .nr_figures = 1,
+				      .members = world->members,
+				      .nr_members = world->nr_members,
+				      .expiry_ns = WORLD_EXPIRY_NS};
+	accesses[1] = 30;
+	accesses[0] = 50;
+	for (int i = 0; i < 60; i++) {
+		fake_sleep(fake, 1000);
+		input.now_ns = fake->now_ns;
+		nm_actuator_tend(world->actuator, &input);
+	}
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	accesses[0] = 70;
+	for (int i = 0; i < 31; i++) {
+		fake_sleep(fake, 1000);
+		input.now_ns = fake->now_ns;
+		nm_actuator_tend(world->actuator, &input);
+	}
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_left_targets(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	world_drop(world, 101);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_told(world, NM_LEASE_RETURNED, 101), 1);
+}
+
+static void test_no_members(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	struct nm_tend_input input = {.expiry_ns = WORLD_EXPIRY_NS, .now_ns = fake->now_ns};
+	nm_actuator_tend(world->actuator, &input);
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_foreign(void **state)
+{
+	static const uint64_t masks[] = {0x1, 0x0c, 0x3c, 0xff};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(masks); i++) {
+		world->nr_events = 0;
+		world_lease(world, 101, 2);
+		fake_pin(fake, 101, masks[i]);
+		world_tick(world);
+		assert_int_equal(world_mask(world, 101), masks[i]);
+		assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 1);
+		assert_int_equal(nm_actuator_leases(world->actuator), 0);
+		assert_returned();
+		assert_int_equal(world_mask(world, 101), masks[i]);
+		fake_pin(fake, 101, ALL);
+	}
+}
+
+static void test_exit(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_exit(fake, 101);
+	world_drain(world);
+	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+static void test_exit_record_lost(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_exit(fake, 101);
+	fake->nr_events = 0;
+	world_tick(world);
+	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+/* A refusal is told, kept, and tried again. */
+static void test_return_refused(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake_fail(fake, FAKE_SET, 1, 2, EPERM);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 1);
+	assert_int_equal(world_told(world, NM_LEASE_FAILED, 101), 1);
+	assert_int_equal(ledger_entries(true), 1);
+	world_drop(world, 101);
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+/* Refused up to the stop: the ledger stays, and the next run takes it from there. */
+static void test_refused_until_next_run(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	world_forget_members(world);
+	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 1);
+	nm_actuator_free(world->actuator);
+	assert_int_equal(ledger_entries(true), 1);
+	world_start(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(ledger_entries(true), 0);
+}
+
+static void test_ledger_goes_with_the_last(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	assert_returned();
+	nm_actuator_free(world->actuator);
+	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), -1);
+	world_start(world);
+}
+
+/* Thousands of leases leave a short ledger and a short memory. */
+static void test_ledger_stays_short(void **state)
+{
+	(void)state;
+	world_lease(world, 102, 3);
+	for (int i = 0; i < 3000; i++) {
+		world_lease(world, 101, (unsigned)i % 4);
+		if (i % 3 == 0)
+			(void)nm_actuator_return_thread(world->actuator, 101);
+		if (i % 10 == 0)
+			world_tick(world);
+	}
+	assert_true(ledger_entries(false) < 400);
+	assert_int_equal(world_mask(world, 102), world_node(3));
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(world_mask(world, 102), ALL);
+}
+
+/* ---- cpusets ---- */
+
+static void put_in_cpuset(uint64_t cpus)
+{
+	fake_cpuset(fake, "/job", cpus);
+	fake_move(fake, 100, "/job");
+}
+
+/* Narrowed to a part of the target: ours still; the return follows the cpuset when it widens. */
+static void check_narrowed(bool remembers)
+{
+	fake->remembers = remembers;
+	put_in_cpuset(ALL);
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/job", fake_cpus(3, 3));
+	world_tick(world);
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), fake_cpus(3, 3));
+	fake_cpuset(fake, "/job", ALL);
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_cpuset_narrowed(void **state)
+{
+	(void)state;
+	check_narrowed(true);
+}
+
+static void test_cpuset_narrowed_old_kernel(void **state)
+{
+	(void)state;
+	check_narrowed(false);
+}
+
+/*
+ * Narrowed away from the target: the kernel shows the whole cpuset. A newer one would bring our
+ * mask back when it widens, so it is returned, and nobody has lost the thread to an owner.
+ */
+static void check_emptied(bool remembers)
+{
+	fake->remembers = remembers;
+	put_in_cpuset(ALL);
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/job", fake_cpus(6, 7));
+	assert_int_equal(world_mask(world, 101), fake_cpus(6, 7));
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	fake_cpuset(fake, "/job", ALL);
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+static void test_cpuset_emptied(void **state)
+{
+	(void)state;
+	check_emptied(true);
+}
+
+static void test_cpuset_emptied_old_kernel(void **state)
+{
+	(void)state;
+	check_emptied(false);
+}
+
+/* Widened under the lease: an old kernel gives the thread all of it, which is not an owner's doing.
+ */
+static void check_widened(bool remembers)
+{
+	fake->remembers = remembers;
+	put_in_cpuset(fake_cpus(0, 3));
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/job", ALL);
+	assert_int_equal(world_mask(world, 101), remembers ? world_node(1) : ALL);
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), remembers ? 1 : 0);
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+	fake_cpuset(fake, "/job", fake_cpus(0, 5));
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 5));
+}
+
+static void test_cpuset_widened(void **state)
+{
+	(void)state;
+	check_widened(true);
+}
+
+static void test_cpuset_widened_old_kernel(void **state)
+{
+	(void)state;
+	check_widened(false);
+}
+
+/* The owner's own mask comes back as it was, also where the cpuset cut the lease meanwhile. */
+static void test_cpuset_and_owner(void **state)
+{
+	(void)state;
+	put_in_cpuset(ALL);
+	fake_pin(fake, 101, fake_cpus(0, 3));
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/job", fake_cpus(3, 7));
+	assert_returned();
+	fake_cpuset(fake, "/job", ALL);
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 3));
+}
+
+static void test_moved_to_other_cgroup(void **state)
+{
+	(void)state;
+	put_in_cpuset(ALL);
+	world_lease(world, 101, 1);
+	fake_cpuset(fake, "/other", fake_cpus(2, 2) | fake_cpus(6, 7));
+	fake_move(fake, 100, "/other");
+	assert_int_equal(world_mask(world, 101), fake_cpus(2, 2));
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), fake_cpus(2, 2) | fake_cpus(6, 7));
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+}
+
+/* CPUs of the target go offline. */
+static void test_hotplug(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	fake->online &= ~fake_cpus(3, 3);
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	fake->online = ALL;
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_nudge_seen),
+		TEST(test_nudge_unseen),
+		TEST(test_nudge_dies),
+		TEST(test_expiry),
+		TEST(test_memory_moved_away),
+		TEST(test_left_targets),
+		TEST(test_no_members),
+		TEST(test_foreign),
+		TEST(test_exit),
+		TEST(test_exit_record_lost),
+		TEST(test_return_refused),
+		TEST(test_refused_until_next_run),
+		TEST(test_ledger_goes_with_the_last),
+		TEST(test_ledger_stays_short),
+		TEST(test_cpuset_narrowed),
+		TEST(test_cpuset_narrowed_old_kernel),
+		TEST(test_cpuset_emptied),
+		TEST(test_cpuset_emptied_old_kernel),
+		TEST(test_cpuset_widened),
+		TEST(test_cpuset_widened_old_kernel),
+		TEST(test_cpuset_and_owner),
+		TEST(test_moved_to_other_cgroup),
+		TEST(test_hotplug),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

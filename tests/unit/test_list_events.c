@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* What --list-events prints. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../support/fake_perf.h"
+#include "numa-migrd/list_events.h"
+
+struct printed {
+	FILE *out;
+	char *text;
+	size_t size;
+	struct fake_perf *fake;
+	struct nm_config config;
+};
+
+static int set_up(void **state)
+{
+	struct printed *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	p->out = open_memstream(&p->text, &p->size);
+	p->fake = calloc(1, sizeof(*p->fake));
+	assert_non_null(p->out);
+	assert_non_null(p->fake);
+	p->fake->platform.ops = &fake_perf_ops;
+	p->config.sampling.load_latency = 30;
+	*state = p;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct printed *p = *state;
+
+	assert_int_equal(p->fake->open_count, 0);
+	fclose(p->out);
+	free(p->text);
+	free(p->fake);
+	free(p);
+	return 0;
+}
+
+static bool says(struct printed *p, const char *words)
+{
+	fflush(p->out);
+	return strstr(p->text, words) != NULL;
+}
+
+static void an_entry_by_name(void **state)
+{
+	struct printed *p = *state;
+
+	assert_int_equal(nm_list_events_table(p->out, "spr"), 0);
+	assert_true(says(p, "Intel Sapphire Rapids"));
+	assert_true(says(p, "OCR:READS_TO_CORE_REMOTE_DRAM"));
+	assert_true(says(p, "0x730004477"));
+}
+
+static void an_unknown_name_shows_the_known(void **state)
+{
+	struct printed *p = *state;
+
+	assert_int_equal(nm_list_events_table(p->out, "z80"), -ENOENT);
+	assert_true(says(p, "zen5"));
+	assert_true(says(p, "snb_ep"));
+}
+
+static void what_is_here(void **state)
+{
+	struct printed *p = *state;
+	struct nm_event_list *pebs = &p->fake->hardware[NM_MEMORY_PEBS];
+
+	pebs->table = p->fake->hardware[NM_MEMORY_NONE].table = "skx";
+	pebs->words[pebs->count++] =
+		(struct nm_event_word){.kind = NM_EVENT_MEMORY, .name = "LOADS", .precise = true};
+	pebs->words[pebs->count++] =
+		(struct nm_event_word){.kind = NM_EVENT_STORE, .name = "STORES"};
+	p->fake->open_error[NM_EVENT_STORE] = -EACCES;
+	nm_list_events_here(p->out, &p->fake->platform, &p->config);
+	assert_true(says(p, "entry skx"));
+	assert_true(says(p, "pmu: sampling.pmu names none"));
+	assert_true(says(p, "pebs: is there"));
+	assert_true(says(p, "opens on CPU 0"));
+	assert_true(says(p, "Permission denied"));
+	assert_true(says(p, "ibs: is not there"));
+}
+
+static void a_misspelt_pmu(void **state)
+{
+	struct printed *p = *state;
+
+	strcpy(p->config.sampling.pmu, "numalab/x=1/");
+	p->fake->list_error[NM_MEMORY_PMU] = -EINVAL;
+	nm_list_events_here(p->out, &p->fake->platform, &p->config);
+	assert_true(says(p, "pmu numalab/x=1/: a term is not one of its formats"));
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_entry_by_name),
+		TEST(an_unknown_name_shows_the_known),
+		TEST(what_is_here),
+		TEST(a_misspelt_pmu),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* What the hardware's samples become: O_R, O_F, DRAM traffic, L and A (3DyRM). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "../support/machine.h"
+#include "numa-migrd/metrics.h"
+
+#define BIT(kind) (1U << (kind))
+
+static struct nm_topology *topology;
+static struct nm_physmap *physmap;
+static struct nm_metrics *metrics;
+static struct nm_metrics_interval interval;
+
+static const uint32_t all_amounts =
+	BIT(NM_EVENT_INSTRUCTIONS) | BIT(NM_EVENT_FLOPS) | BIT(NM_EVENT_DRAM);
+
+static int set_up(void **state)
+{
+	(void)state;
+	interval = (struct nm_metrics_interval){.length_ns = NM_NSEC_PER_SEC,
+						.run_sample_ns = 1e7,
+						.keep = 0,
+						.min_samples = 10,
+						.kinds = all_amounts};
+	topology = machine_topology(4, 8);
+	if (!topology || machine_physmap(topology, &physmap) < 0)
+		return -1;
+	return nm_metrics_new(topology, physmap, &metrics);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_metrics_free(metrics);
+	nm_physmap_free(physmap);
+	nm_topology_free(topology);
+	return 0;
+}
+
+static struct nm_sample sample(enum nm_event_kind kind)
+{
+	return (struct nm_sample){.kind = kind, .pid = 5, .tid = 6, .cpu = 1};
+}
+
+static void run(void)
+{
+	struct nm_sample made = sample(NM_EVENT_CLOCK);
+	nm_metrics_add(metrics, &made);
+}
+
+static void amount(enum nm_event_kind kind, uint64_t value)
+{
+	struct nm_sample made = sample(kind);
+	made.amount = value;
+	nm_metrics_add(metrics, &made);
+}
+
+static void access_of(enum nm_event_kind kind, unsigned node, enum nm_level level,
+		      uint32_t latency_cycles)
+{
+	struct nm_sample made = sample(kind);
+	made.physical_address = machine_address(node, 64);
+	made.level = (uint8_t)level;
+	made.latency_cycles = latency_cycles;
+	nm_metrics_add(metrics, &made);
+}
+
+static void fault(unsigned node, unsigned times)
+{
+	struct nm_sample made = sample(NM_EVENT_FAULT_MIN);
+	made.physical_address = machine_address(node, 64);
+	for (unsigned i = 0; i < times; i++)
+		nm_metrics_add(metrics, &made);
+}
+
+/* The figures of the one thread; of a thread that ran. */
+static const struct nm_figures *close_one(void)
+{
+	const struct nm_figures *figures;
+	run();
+	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1);
+	return figures;
+}
+
+static void nothing_sampled_is_unavailable(void **state)
+{
+	(void)state;
+	interval.kinds = 0;
+	amount(NM_EVENT_INSTRUCTIONS, 100);
+	amount(NM_EVENT_FLOPS, 100);
+	amount(NM_EVENT_DRAM, 6400);
+	const struct nm_figures *figures = close_one();
+	assert_true(isnan(figures->instructions) && isnan(figures->operations));
+	assert_true(isnan(figures->traffic) && isnan(figures->latency));
+	assert_int_equal(figures->latency_samples, 0);
+}
+
+static void sampled_but_none_is_zero(void **state)
+{
+	(void)state;
+	interval.kinds = BIT(NM_EVENT_INSTRUCTIONS) | BIT(NM_EVENT_FLOPS) | BIT(NM_EVENT_DRAM);
+	const struct nm_figures *figures = close_one();
+	assert_true(figures->instructions == 0 && figures->operations == 0);
+	assert_true(figures->traffic == 10 * 64);
+	assert_true(isnan(figures->latency));
+}
+
+static void amounts_become_rates(void **state)
+{
+	(void)state;
+	interval.length_ns = 2 * NM_NSEC_PER_SEC;
+	amount(NM_EVENT_INSTRUCTIONS, 3000);
+	amount(NM_EVENT_INSTRUCTIONS, 1000);
+	amount(NM_EVENT_FLOPS, 800);
+	amount(NM_EVENT_DRAM, 64000);
+	amount(NM_EVENT_DRAM, 64000);
+	const struct nm_figures *figures = close_one();
+	assert_true(figures->instructions == 2000);
+	assert_true(figures->operations == 2400);
+	/* Ten samples of 64,000 bytes are the least. */
+	assert_true(figures->traffic == 320000);
+}
+
+static void traffic_above_the_floor_is_what_it_is(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 11; i++)
+		amount(NM_EVENT_DRAM, 6400);
+	assert_true(close_one()->traffic == 70400);
+}
+
+static void operations_need_both_counts(void **state)
+{
+	(void)state;
+	interval.kinds = BIT(NM_EVENT_INSTRUCTIONS);
+	amount(NM_EVENT_INSTRUCTIONS, 100);
+	assert_true(isnan(close_one()->operations));
+	interval.kinds = BIT(NM_EVENT_FLOPS);
+	amount(NM_EVENT_INSTRUCTIONS, 100);
+	assert_true(isnan(close_one()->operations));
+	interval.kinds = all_amounts;
+	amount(NM_EVENT_INSTRUCTIONS, 100);
+	assert_true(close_one()->operations == 100);
+}
+
+static void counts_are_of_one_interval(void **state)
+{
+	(void)state;
+	interval.keep = 0.5;
+	amount(NM_EVENT_INSTRUCTIONS, 100);
+	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
+	close_one();
+	const struct nm_figures *figures = close_one();
+	assert_true(figures->instructions == 0 && isnan(figures->latency));
+	assert_int_equal(figures->fresh[1], 0);
+	assert_int_equal(figures->touched[1], 0);
+	assert_true(figures->accesses[1] == 0.5);
+}
+
+static void latency_is_the_mean_of_what_was_measured(void **state)
+{
+	(void)state;
+	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_DRAM, 300);
+	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_L1, 4);
+	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_DRAM, 0);
+	access_of(NM_EVENT_STORE, 0, NM_LEVEL_DRAM, 9000);
+	const struct nm_figures *figures = close_one();
+	assert_true(figures->latency == 152);
+	assert_int_equal(figures->latency_samples, 2);
+}
+
+static void latency_needs_no_address(void **state)
+{
+	(void)state;
+	struct nm_sample made = sample(NM_EVENT_MEMORY);
+	made.latency_cycles = 77;
+	made.physical_address = 100 * MACHINE_NODE_BYTES;
+	nm_metrics_add(metrics, &made);
+	const struct nm_figures *figures = close_one();
+	assert_true(figures->latency == 77);
+	assert_int_equal(figures->access_new, 0);
+	assert_int_equal(nm_metrics_losses(metrics).no_node, 1);
+}
+
+static void where_levels_are_told_dram_counts(void **state)
+{
+	(void)state;
+	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
+	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_L2, 14);
+	access_of(NM_EVENT_MEMORY, 2, NM_LEVEL_UNKNOWN, 0);
+	access_of(NM_EVENT_MEMORY, 3, NM_LEVEL_DRAM, 500);
+	const struct nm_figures *figures = close_one();
+	const uint32_t fresh[] = {0, 1, 0, 1}, touched[] = {0, 2, 1, 1};
+	assert_memory_equal(figures->fresh, fresh, sizeof(fresh));
+	assert_memory_equal(figures->touched, touched, sizeof(touched));
+	assert_int_equal(figures->access_new, 2);
+	assert_true(figures->access_total == 2 && figures->accesses[3] == 1);
+}
+
+static void where_no_level_is_told_all_count(void **state)
+{
+	(void)state;
+	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_UNKNOWN, 400);
+	access_of(NM_EVENT_STORE, 2, NM_LEVEL_UNKNOWN, 0);
+	const struct nm_figures *figures = close_one();
+	const uint32_t all[] = {0, 1, 1, 0};
+	assert_memory_equal(figures->fresh, all, sizeof(all));
+	assert_int_equal(figures->access_new, 2);
+}
+
+static void faults_count_only_without_memory_samples(void **state)
+{
+	(void)state;
+	fault(3, 50);
+	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
+	const struct nm_figures *figures = close_one();
+	assert_int_equal(figures->fresh[3], 0);
+	assert_int_equal(figures->fresh[1], 1);
+	assert_int_equal(figures->access_new, 1);
+	fault(3, 50);
+	assert_int_equal(close_one()->fresh[3], 50);
+}
+
+/* Also when it neither ran in a sample nor touched memory. */
+static void counts_alone_make_a_figure(void **state)
+{
+	(void)state;
+	const struct nm_figures *figures;
+	amount(NM_EVENT_INSTRUCTIONS, 100);
+	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1);
+	assert_true(figures->instructions == 100);
+	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 0);
+}
+
+static void counts_survive_the_growth_of_the_table(void **state)
+{
+	(void)state;
+	const struct nm_figures *figures;
+	for (uint32_t tid = 1; tid <= 1000; tid++) {
+		struct nm_sample made = sample(NM_EVENT_INSTRUCTIONS);
+		made.tid = tid;
+		made.amount = tid;
+		nm_metrics_add(metrics, &made);
+	}
+	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1000);
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_true(figures[i].instructions == i + 1);
+}
+
+static void a_reused_number_starts_anew(void **state)
+{
+	(void)state;
+	amount(NM_EVENT_INSTRUCTIONS, 100);
+	struct nm_sample other = sample(NM_EVENT_CLOCK);
+	const struct nm_figures *figures;
+	other.pid = 9;
+	nm_metrics_add(metrics, &other);
+	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1);
+	assert_true(figures->instructions == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(nothing_sampled_is_unavailable),
+		TEST(sampled_but_none_is_zero),
+		TEST(amounts_become_rates),
+		TEST(traffic_above_the_floor_is_what_it_is),
+		TEST(operations_need_both_counts),
+		TEST(counts_are_of_one_interval),
+		TEST(latency_is_the_mean_of_what_was_measured),
+		TEST(latency_needs_no_address),
+		TEST(where_levels_are_told_dram_counts),
+		TEST(where_no_level_is_told_all_count),
+		TEST(faults_count_only_without_memory_samples),
+		TEST(counts_alone_make_a_figure),
+		TEST(counts_survive_the_growth_of_the_table),
+		TEST(a_reused_number_starts_anew),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

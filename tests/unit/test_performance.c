@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* P by each setting, who is measured, relative and global performance. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+
+/* Thread 0 of process 10: O_R 100, O_F 300, 50 B/s, L 20, so that O_F/B = 6 and O_R/B = 2. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	machine_thread(machine, 10, 0, 1);
+	machine_perform(machine, 0, 100, 300, 50, 20);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_snapshot_free(snapshot);
+	snapshot = NULL;
+	machine_free(machine);
+	return 0;
+}
+
+static const struct nm_snap_thread *take(size_t index)
+{
+	nm_snapshot_free(snapshot);
+	snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	return &snapshot->threads[index];
+}
+
+static double performance_by(enum nm_performance performance)
+{
+	machine->config.threads.performance = performance;
+	double value = take(0)->performance;
+	assert_false(snapshot->by_locality);
+	return value;
+}
+
+static bool near(double value, double expected)
+{
+	return fabs(value - expected) <= 1e-12 * fabs(expected);
+}
+
+static void every_setting_has_its_formula(void **state)
+{
+	(void)state;
+	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT), 300 * 6.0 / 20));
+	assert_true(near(performance_by(NM_PERFORMANCE_PRODUCT_INSTRUCTIONS), 100 * 2.0 / 20));
+	assert_true(performance_by(NM_PERFORMANCE_OPERATIONS) == 300);
+	assert_true(performance_by(NM_PERFORMANCE_INSTRUCTIONS) == 100);
+	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 6);
+	assert_true(performance_by(NM_PERFORMANCE_LATENCY) == 1 / 20.0);
+}
+
+static void figures_are_handed_on(void **state)
+{
+	(void)state;
+	const struct nm_snap_thread *thread = take(0);
+	assert_true(thread->latency == 20 && thread->instructions == 100);
+	assert_true(thread->operations == 300 && thread->intensity == 6);
+	assert_int_equal(thread->latency_samples, 100);
+}
+
+/* For each setting: which kinds it cannot do without. */
+static void what_is_not_sampled_is_replaced_by_locality(void **state)
+{
+	(void)state;
+	const enum nm_event_kind kinds[] = {NM_EVENT_INSTRUCTIONS, NM_EVENT_FLOPS, NM_EVENT_DRAM};
+	const bool needs[][3] = {
+		[NM_PERFORMANCE_PRODUCT] = {true, true, true},
+		[NM_PERFORMANCE_PRODUCT_INSTRUCTIONS] = {true, false, true},
+		[NM_PERFORMANCE_OPERATIONS] = {true, true, false},
+		[NM_PERFORMANCE_INSTRUCTIONS] = {true, false, false},
+		[NM_PERFORMANCE_INTENSITY] = {true, false, true},
+		[NM_PERFORMANCE_LATENCY] = {false, false, false},
+	};
+	machine_touch(machine, 0, 0, 300);
+	uint32_t all = machine->kinds;
+	for (unsigned performance = 0; performance < NM_ARRAY_SIZE(needs); performance++)
+		for (unsigned i = 0; i < 3; i++) {
+			machine->config.threads.performance = (enum nm_performance)performance;
+			machine->kinds = all & ~(1U << kinds[i]);
+			const struct nm_snap_thread *thread = take(0);
+			assert_int_equal(snapshot->by_locality, needs[performance][i]);
+			if (needs[performance][i])
+				assert_true(thread->performance == 0.75);
+		}
+}
+
+static void without_latencies_there_is_no_l(void **state)
+{
+	(void)state;
+	machine->figures[0].latency = NAN;
+	machine->figures[0].latency_samples = 0;
+	take(0);
+	assert_true(snapshot->by_locality);
+	machine->config.threads.performance = NM_PERFORMANCE_OPERATIONS;
+	assert_true(take(0)->performance == 300);
+	assert_false(snapshot->by_locality);
+}
+
+static void intensity_takes_the_operations_there_are(void **state)
+{
+	(void)state;
+	machine->figures[0].operations = NAN;
+	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
+	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 2);
+}
+
+static void measured_needs_run_time_and_samples(void **state)
+{
+	(void)state;
+	machine->figures[0].run_share = 0.1;
+	machine->figures[0].latency_samples = 10;
+	assert_true(take(0)->measured && take(0)->active);
+	machine->figures[0].latency_samples = 9;
+	assert_false(take(0)->measured);
+	assert_true(isnan(take(0)->performance) && isnan(take(0)->relative));
+	assert_true(take(0)->active);
+	machine->figures[0].latency_samples = 10;
+	machine->figures[0].run_share = 0.099;
+	assert_false(take(0)->measured || take(0)->active);
+	machine->figures[0].run_share = NAN;
+	assert_false(take(0)->measured || take(0)->active);
+}
+
+static void locality_needs_accesses(void **state)
+{
+	(void)state;
+	machine->kinds = 0;
+	machine_touch(machine, 0, 1, 10);
+	assert_true(take(0)->measured);
+	machine_touch(machine, 0, 1, 9);
+	assert_false(take(0)->measured);
+	machine_touch(machine, 0, 1, 0);
+	assert_false(take(0)->measured);
+}
+
+/* A thread that lives in its caches has latencies and no accesses: that is known of it. */
+static void a_cached_thread_is_measured(void **state)
+{
+	(void)state;
+	machine_touch(machine, 0, 1, 0);
+	assert_true(take(0)->measured);
+	assert_false(take(0)->valid);
+}
+
+static void nothing_unknown_is_measured(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 1, 1);
+	machine_perform(machine, 1, 100, NAN, 50, 20);
+	assert_false(take(1)->measured);
+	assert_true(take(0)->relative == 1);
+}
+
+static void relative_is_by_the_mean_of_the_process(void **state)
+{
+	(void)state;
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	for (int i = 1; i < 3; i++)
+		machine_thread(machine, 10, i, 1);
+	machine_thread(machine, 20, 3, 1);
+	machine_perform(machine, 1, 300, 300, 1, 20);
+	machine_perform(machine, 2, 1e9, 1e9, 1, 20);
+	machine_perform(machine, 3, 7, 7, 1, 20);
+	machine->figures[2].latency_samples = 1;
+	assert_true(take(0)->relative == 0.5);
+	assert_true(snapshot->threads[1].relative == 1.5);
+	assert_true(isnan(snapshot->threads[2].relative));
+	assert_true(snapshot->threads[3].relative == 1);
+	assert_true(snapshot->processes[0].performance == 200);
+	assert_int_equal(snapshot->processes[0].measured, 2);
+	assert_true(snapshot->performance == 407);
+	assert_int_equal(snapshot->measured, 3);
+	assert_int_equal(snapshot->active, 4);
+}
+
+static void a_mean_of_zero_gives_no_relative(void **state)
+{
+	(void)state;
+	machine->kinds = 0;
+	assert_true(take(0)->performance == 0);
+	assert_true(take(0)->measured);
+	assert_true(isnan(take(0)->relative));
+}
+
+static void a_process_without_measured_threads_has_no_mean(void **state)
+{
+	(void)state;
+	machine->figures[0].run_share = 0;
+	assert_true(isnan((take(0), snapshot->processes[0].performance)));
+	assert_true(snapshot->performance == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(every_setting_has_its_formula),
+		TEST(figures_are_handed_on),
+		TEST(what_is_not_sampled_is_replaced_by_locality),
+		TEST(without_latencies_there_is_no_l),
+		TEST(intensity_takes_the_operations_there_are),
+		TEST(measured_needs_run_time_and_samples),
+		TEST(locality_needs_accesses),
+		TEST(a_cached_thread_is_measured),
+		TEST(nothing_unknown_is_measured),
+		TEST(relative_is_by_the_mean_of_the_process),
+		TEST(a_mean_of_zero_gives_no_relative),
+		TEST(a_process_without_measured_threads_has_no_mean),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

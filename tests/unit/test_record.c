@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+#include "numa-migrd/record.h"
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+static struct nm_record *record;
+
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	for (int i = 0; i < 3; i++)
+		machine_thread(machine, 10, i, 1);
+	return nm_record_new(&record);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_record_free(record);
+	nm_snapshot_free(snapshot);
+	snapshot = NULL;
+	machine_free(machine);
+	return 0;
+}
+
+static void take(void)
+{
+	nm_snapshot_free(snapshot);
+	snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+}
+
+/* Thread i runs at this speed on the node's first CPU, and an interval ends. */
+static void run(size_t i, int node, double performance)
+{
+	machine_run_on(machine, i, node * 2);
+	machine_perform(machine, i, performance, performance, 1, 20);
+	machine->interval++;
+	take();
+}
+
+static double known(uint32_t thread, int node)
+{
+	return nm_record_get(record, snapshot, &machine->config, thread, node);
+}
+
+static void nothing_is_known_at_first(void **state)
+{
+	(void)state;
+	machine_perform(machine, 0, NAN, NAN, 1, 20);
+	take();
+	for (int node = 0; node < 4; node++)
+		assert_true(isnan(known(0, node)));
+	nm_record_free(NULL);
+}
+
+static void the_last_on_each_node_is_kept(void **state)
+{
+	(void)state;
+	run(0, 0, 100);
+	run(0, 0, 120);
+	run(0, 2, 50);
+	assert_true(known(0, 0) == 120 && known(0, 2) == 50);
+	assert_true(isnan(known(0, 1)) && isnan(known(0, 3)));
+	assert_true(isnan(known(1, 0)));
+}
+
+static void what_is_not_measured_leaves_no_trace(void **state)
+{
+	(void)state;
+	run(0, 0, 100);
+	machine->config.threads.min_samples = 101;
+	run(0, 0, 500);
+	assert_true(known(0, 0) == 100);
+	machine->config.threads.min_samples = 10;
+	machine->figures[0].home_node_share = 0.79;
+	machine->interval++;
+	take();
+	assert_true(known(0, 0) == 100);
+	machine->figures[0].home_node_share = 0.8;
+	take();
+	assert_true(known(0, 0) == 500);
+}
+
+static void a_record_expires(void **state)
+{
+	(void)state;
+	run(0, 0, 100);
+	run(0, 1, 100);
+	machine->interval += 59;
+	take();
+	assert_true(known(0, 0) == 100);
+	machine->interval++;
+	take();
+	assert_true(isnan(known(0, 0)));
+	assert_true(known(0, 1) == 100);
+	machine->config.threads.record_age = 0;
+	machine->interval += 1000000;
+	take();
+	assert_true(known(0, 0) == 100);
+}
+
+static void a_thread_that_left_is_forgotten(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		run(i, 0, 100 + (double)i);
+	machine_run_on(machine, 2, 4);
+	struct nm_snapshot_input input = machine_input(machine);
+	input.nr_members = 2;
+	nm_snapshot_free(snapshot);
+	snapshot = NULL;
+	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
+	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	take();
+	assert_true(known(0, 0) == 100 && known(1, 0) == 101);
+	assert_true(isnan(known(2, 0)));
+	assert_true(known(2, 2) == 102);
+}
+
+static void a_number_given_again_is_another_thread(void **state)
+{
+	(void)state;
+	run(0, 0, 100);
+	run(1, 0, 100);
+	machine->members[0].start_ticks++;
+	run(0, 2, 30);
+	assert_true(isnan(known(0, 0)) && known(0, 2) == 30);
+	assert_true(known(1, 0) == 100);
+}
+
+static void another_thread_in_between_moves_nothing(void **state)
+{
+	(void)state;
+	run(1, 0, 100);
+	run(1, 2, 70);
+	struct nm_snapshot_input input = machine_input(machine);
+	input.members++;
+	input.nr_members--;
+	nm_snapshot_free(snapshot);
+	snapshot = NULL;
+	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
+	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	assert_true(known(0, 0) == 100 && known(0, 2) == 70);
+}
+
+static void another_figure_starts_anew(void **state)
+{
+	(void)state;
+	run(0, 0, 100);
+	run(0, 1, 200);
+	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
+	take();
+	assert_true(isnan(known(0, 0)) && known(0, 1) == 1 / 20.0);
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	run(0, 0, 100);
+	run(0, 1, 200);
+	machine->kinds = 0;
+	take();
+	assert_true(isnan(known(0, 0)));
+}
+
+/* While all rest, nothing is sampled: that is no change of what P is. */
+static void an_idle_interval_forgets_nothing(void **state)
+{
+	(void)state;
+	run(0, 0, 100);
+	run(0, 1, 200);
+	uint32_t kinds = machine->kinds;
+	machine->kinds = 0;
+	for (size_t i = 0; i < 3; i++)
+		machine->figures[i].run_share = 0;
+	take();
+	assert_true(snapshot->by_locality);
+	machine->kinds = kinds;
+	run(0, 1, 200);
+	assert_true(known(0, 0) == 100);
+}
+
+static void equal_is_within_the_band(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_record_compare(1.0501, 1, 0.05), 1);
+	assert_int_equal(nm_record_compare(1.0499, 1, 0.05), 0);
+	assert_int_equal(nm_record_compare(0.9501, 1, 0.05), 0);
+	assert_int_equal(nm_record_compare(0.9499, 1, 0.05), -1);
+	assert_int_equal(nm_record_compare(1, 1, 0), 0);
+	assert_int_equal(nm_record_compare(1.0000001, 1, 0), 1);
+	assert_int_equal(nm_record_compare(0.9999999, 1, 0), -1);
+	assert_int_equal(nm_record_compare(NAN, 1, 0), 0);
+	assert_int_equal(nm_record_compare(1, NAN, 0), 0);
+	assert_int_equal(nm_record_compare(0.1, 0, 0.05), 1);
+	assert_int_equal(nm_record_compare(0, 0, 0.05), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(nothing_is_known_at_first),
+		TEST(the_last_on_each_node_is_kept),
+		TEST(what_is_not_measured_leaves_no_trace),
+		TEST(a_record_expires),
+		TEST(a_thread_that_left_is_forgotten),
+		TEST(a_number_given_again_is_another_thread),
+		TEST(another_thread_in_between_moves_nothing),
+		TEST(another_figure_starts_anew),
+		TEST(an_idle_interval_forgets_nothing),
+		TEST(equal_is_within_the_band),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

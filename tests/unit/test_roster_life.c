@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* What happens to processes and threads that are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "roster_fixture.h"
+
+/* ---- events ---- */
+
+static void test_exit(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake_exit(fake, 101);
+	drain();
+	assert_managed(101, false);
+	assert_managed(102, true);
+	fake_kill(fake, 200);
+	drain();
+	assert_int_equal(nm_roster_counts(roster).threads_known, 2);
+}
+
+/* Short-lived processes leave nothing behind. */
+static void test_churn(void **state)
+{
+	(void)state;
+	for (uint32_t pid = 1000; pid < 3000; pid++) {
+		fake_fork(fake, 200, pid);
+		run_one(pid, pid, 0.01);
+		fake_kill(fake, pid);
+		drain();
+	}
+	assert_true(nm_roster_counts(roster).processes_known < 3);
+}
+
+static void test_spawn(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	assert_int_equal(member(100)->process->last_spawn_ns, 0);
+	fake_clone(fake, 101, 103);
+	drain();
+	assert_int_equal(member(100)->process->last_spawn_ns, fake->now_ns);
+	fake_sleep(fake, 500);
+	fake_fork(fake, 102, 300);
+	drain();
+	assert_int_equal(member(100)->process->last_spawn_ns, fake->now_ns);
+	assert_int_equal(member(200)->process->last_spawn_ns, 0);
+}
+
+/* A program that starts is new: its threads, its age, what it is worth. */
+static void test_exec(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake_sleep(fake, 100);
+	uint64_t exec_ns = fake->now_ns;
+	fake_exec(fake, 101);
+	drain();
+	assert_managed(100, false);
+	assert_int_equal(nm_roster_counts(roster).threads_known, 1);
+	run_all(0.5);
+	assert_managed(100, true);
+	assert_int_equal(member(100)->process->started_ns, exec_ns);
+	assert_int_equal(member(100)->adopted_ns, fake->now_ns);
+}
+
+static void test_reused_thread_number(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	uint64_t start_ticks = member(101)->start_ticks;
+	fake_exit(fake, 101);
+	fake_clone(fake, 102, 101);
+	drain();
+	assert_managed(101, false);
+	run_all(0.5);
+	assert_true(member(101)->start_ticks > start_ticks);
+}
+
+/* The records were lost: /proc tells, at the latest when it is read again. */
+static void test_reused_thread_number_unseen(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	uint64_t start_ticks = member(101)->start_ticks;
+	fake_exit(fake, 101);
+	fake_clone(fake, 102, 101);
+	fake->nr_events = 0;
+	for (int i = 0; i < 12; i++)
+		run_all(0.5);
+	assert_true(member(101)->start_ticks > start_ticks);
+}
+
+static void test_number_moves_to_other_process(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake_exit(fake, 101);
+	fake_clone(fake, 200, 101);
+	fake->nr_events = 0;
+	run_all(0.5);
+	assert_int_equal(member(101)->pid, 200);
+	assert_ptr_equal(member(101)->process, member(200)->process);
+}
+
+static void test_reused_process_number_unseen(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake_kill(fake, 200);
+	fake_process(fake, 200, 1)->rss_kb = 4;
+	fake->nr_events = 0;
+	for (int i = 0; i < 13; i++)
+		run_all(0.5);
+	assert_managed(200, false);
+	assert_managed(100, true);
+	assert_int_equal(nm_roster_counts(roster).vanished, 1);
+}
+
+/* Also when what was known was to be read anew after an exec. */
+static void test_reused_process_number_after_exec(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake_exec(fake, 200);
+	drain();
+	fake_kill(fake, 200);
+	fake_process(fake, 200, 1);
+	fake->nr_events = 0;
+	run_all(0.5);
+	assert_managed(200, false);
+	assert_int_equal(nm_roster_counts(roster).vanished, 1);
+	run_all(0.5);
+	assert_managed(200, true);
+}
+
+/* Records are read between ticks: they may be newer than the tick that follows. */
+static void test_record_newer_than_tick(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake->now_ns += 5 * SECOND;
+	fake_exec(fake, 200);
+	drain();
+	fake->now_ns -= 5 * SECOND;
+	fake_get(fake, 200)->rss_kb = 4;
+	run_all(0.5);
+	assert_managed(200, false);
+	fake_get(fake, 200)->rss_kb = 1048576;
+	run_all(0.5); /* it is young, so it is looked at again */
+	assert_managed(200, true);
+	assert_managed(100, true);
+}
+
+static void test_silence(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	leased_tid = 101;
+	for (int i = 0; i < 59; i++)
+		run_one(100, 100, 0.9);
+	assert_managed(102, true);
+	run_one(100, 100, 0.9);
+	run_one(100, 100, 0.9);
+	assert_managed(102, false);
+	assert_managed(101, true); /* it holds a lease */
+	assert_managed(100, true);
+	assert_managed(200, false);
+	assert_int_equal(nm_roster_counts(roster).processes_known, 1);
+}
+
+/* ---- given back ---- */
+
+static void test_foreign(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	nm_roster_give_back(roster, 101);
+	nm_roster_give_back(roster, 999);
+	assert_managed(101, false);
+	assert_managed(102, true);
+	for (int i = 0; i < 15; i++)
+		run_all(0.5);
+	assert_managed(101, false);
+	/* However long it is silent, and through a pause. */
+	run_none(70);
+	nm_roster_free(roster);
+	open_roster();
+	run_all(0.5);
+	assert_managed(101, false);
+	assert_managed(102, true);
+	/* But the number's next owner is another one. */
+	fake_exit(fake, 101);
+	fake_clone(fake, 102, 101);
+	drain();
+	run_all(0.5);
+	assert_managed(101, true);
+}
+
+static void test_release(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	assert_int_equal(nm_roster_release(roster, 100), 0);
+	assert_managed(100, false);
+	assert_managed(101, false);
+	for (int i = 0; i < 15; i++)
+		run_all(0.5);
+	assert_managed(100, false);
+	run_none(70);
+	fake_exec(fake, 100);
+	drain();
+	run_all(0.5);
+	assert_managed(100, false);
+	nm_roster_free(roster);
+	open_roster();
+	run_all(0.5);
+	assert_managed(100, false);
+	assert_int_equal(nm_roster_release(roster, 999), -ESRCH);
+}
+
+/* A release is for one process, not for its number. */
+static void test_released_number_reused(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	assert_int_equal(nm_roster_release(roster, 200), 0);
+	fake_kill(fake, 200);
+	fake_process(fake, 200, 1);
+	fake->nr_events = 0;
+	for (int i = 0; i < 14; i++)
+		run_all(0.5);
+	assert_managed(200, true);
+}
+
+/* Released before it was ever worth a look. */
+static void test_release_of_the_idle(void **state)
+{
+	(void)state;
+	config->targets.min_cpu_percent = 50;
+	run_all(0.01);
+	assert_int_equal(nm_roster_release(roster, 200), 0);
+	run_all(0.9);
+	run_all(0.9);
+	assert_managed(200, false);
+	assert_managed(100, true);
+}
+
+/* ---- when /proc cannot be read now ---- */
+
+static void test_no_descriptors(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	assert_int_equal(nm_roster_release(roster, 200), 0);
+	run_none(10);
+	fake_fail(fake, FAKE_OPEN, 1, 100, EMFILE);
+	run_all(0.5);
+	fake_calm(fake);
+	/* What is known stays known. */
+	assert_managed(101, true);
+	assert_managed(200, false);
+	run_all(0.5);
+	assert_managed(101, true);
+	assert_managed(200, false);
+	assert_int_equal(nm_roster_counts(roster).adopted, 4);
+}
+
+static void test_any_call_fails(void **state)
+{
+	(void)state;
+	for (unsigned nth = 1; nth < 60; nth++) {
+		fake_fail(fake, FAKE_OPS, nth, 1, EIO);
+		run_all(0.5);
+		fake_calm(fake);
+		run_none(11);
+	}
+	run_all(0.5);
+	assert_int_equal(nm_roster_counts(roster).threads_managed, 4);
+}
+
+/* ---- the rest ---- */
+
+static void test_bar(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	nm_roster_bar(roster, 101, 77);
+	nm_roster_bar(roster, 999, 77);
+	assert_int_equal(member(101)->barred_until, 77);
+	assert_int_equal(member(102)->barred_until, 0);
+	run_all(0.5);
+	assert_int_equal(member(101)->barred_until, 77);
+}
+
+static void test_new_topology(void **state)
+{
+	struct nm_topology *flat = machine_topology(1, 8);
+	(void)state;
+	run_all(0.5);
+	nm_roster_configure(roster, flat, config);
+	run_all(0.5);
+	assert_managed(100, false); /* one node leaves no choice */
+	nm_roster_configure(roster, topology, config);
+	run_all(0.5);
+	assert_managed(100, true);
+	nm_topology_free(flat);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_exit),
+		TEST(test_churn),
+		TEST(test_spawn),
+		TEST(test_exec),
+		TEST(test_reused_thread_number),
+		TEST(test_reused_thread_number_unseen),
+		TEST(test_number_moves_to_other_process),
+		TEST(test_reused_process_number_unseen),
+		TEST(test_reused_process_number_after_exec),
+		TEST(test_record_newer_than_tick),
+		TEST(test_silence),
+		TEST(test_foreign),
+		TEST(test_release),
+		TEST(test_released_number_reused),
+		TEST(test_release_of_the_idle),
+		TEST(test_no_descriptors),
+		TEST(test_any_call_fails),
+		TEST(test_bar),
+		TEST(test_new_topology),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/* Hardware sources over a fake machine: which is chosen, what samples stand for, what is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../support/source_fixture.h"
+
+#define INSTRUCTIONS_PERIOD 20000003U /* the first primes from the suitable periods up */
+#define DRAM_PERIOD 500009U
+#define LOAD_L1 0x229080142U
+
+static void add(struct fixture *f, enum nm_memory_source source, enum nm_event_kind kind,
+		unsigned index, uint16_t unit)
+{
+	struct nm_event_list *list = &f->fake->hardware[source];
+
+	list->words[list->count++] = (struct nm_event_word){
+		.kind = kind, .index = index, .unit = unit, .period_multiple = 1};
+}
+
+static void add_amounts(struct fixture *f, enum nm_memory_source source)
+{
+	add(f, source, NM_EVENT_INSTRUCTIONS, 0, 1);
+	add(f, source, NM_EVENT_FLOPS, 0, 1);
+	add(f, source, NM_EVENT_FLOPS, 1, 8);
+	add(f, source, NM_EVENT_DRAM, 0, 64);
+	add(f, source, NM_EVENT_DRAM, 1, 64);
+	struct nm_event_list *list = &f->fake->hardware[source];
+	list->words[list->count - 1].remote = true;
+}
+
+/* A machine with PEBS, and one with IBS. */
+static void intel(struct fixture *f)
+{
+	add(f, NM_MEMORY_PEBS, NM_EVENT_MEMORY, 0, 0);
+	add(f, NM_MEMORY_PEBS, NM_EVENT_STORE, 0, 0);
+	add_amounts(f, NM_MEMORY_PEBS);
+	add_amounts(f, NM_MEMORY_IBS);
+	add_amounts(f, NM_MEMORY_NONE);
+}
+
+static void amd(struct fixture *f)
+{
+	add_amounts(f, NM_MEMORY_PEBS);
+	add(f, NM_MEMORY_IBS, NM_EVENT_MEMORY, 0, 0);
+	f->fake->hardware[NM_MEMORY_IBS].words[0].period_multiple = 16;
+	add_amounts(f, NM_MEMORY_IBS);
+	add_amounts(f, NM_MEMORY_NONE);
+}
+
+static void name_pmu(struct fixture *f)
+{
+	strcpy(f->config.sampling.pmu, "numalab/period=97/");
+	add(f, NM_MEMORY_PMU, NM_EVENT_MEMORY, 0, 0);
+	f->fake->hardware[NM_MEMORY_PMU].words[0].own_period = true;
+}
+
+static const struct nm_source_status *status_of(struct fixture *f)
+{
+	return nm_source_status(f->source);
+}
+
+static struct fake_event *hardware(struct fixture *f, enum nm_event_kind kind, unsigned index,
+				   int cpu)
+{
+	for (int fd = 0; fd < FAKE_FDS; fd++) {
+		struct fake_event *event = &f->fake->events[fd];
+		if (event->open && event->kind == kind && event->index == index &&
+		    event->cpu == cpu)
+			return event;
+	}
+	return NULL;
+}
+
+/* ---- the ladder ---- */
+
+static void pebs_with_all_amounts(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->fake->with_leader = true;
+	open_source(f);
+	const struct nm_source_status *status = status_of(f);
+	assert_int_equal(status->memory, NM_MEMORY_PEBS);
+	assert_true(status->accesses && status->runs);
+	assert_true(status->has_instructions && status->has_flops && status->has_dram);
+	assert_string_equal(status->name, "clock+pebs+instructions+flops+dram");
+	assert_int_equal(status->problem_count, 0);
+	assert_int_equal(status->memory_period, 1009);
+	/* side-band, clock, loads with leader, stores, five amounts; page faults would not add up
+	 */
+	assert_int_equal(f->fake->open_count, CPUS * 10);
+	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		assert_true(hardware(f, NM_EVENT_MEMORY, 0, cpu)->enabled);
+		assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, cpu)->period, 1009);
+		assert_int_equal(hardware(f, NM_EVENT_STORE, 0, cpu)->period, 100003);
+		assert_int_equal(hardware(f, NM_EVENT_INSTRUCTIONS, 0, cpu)->period,
+				 INSTRUCTIONS_PERIOD);
+	}
+}
+
+static void ibs_where_there_is_no_pebs(void **state)
+{
+	struct fixture *f = *state;
+
+	amd(f);
+	open_source(f);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
+	assert_int_equal(status_of(f)->problem_count, 0);
+	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 2)->period, 0x40000);
+}
+
+static void the_named_one_before_all(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	name_pmu(f);
+	open_source(f);
+	assert_string_equal(status_of(f)->name, "clock+pmu");
+	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 0)->period, 1);
+	assert_false(status_of(f)->has_instructions || status_of(f)->has_dram);
+}
+
+static void page_faults_where_there_is_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	assert_string_equal(status_of(f)->name, "clock+faults");
+	assert_int_equal(status_of(f)->memory_period, 0);
+	assert_int_equal(status_of(f)->problem_count, 0);
+}
+
+static void amounts_beside_page_faults(void **state)
+{
+	struct fixture *f = *state;
+
+	add_amounts(f, NM_MEMORY_NONE);
+	open_source(f);
+	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
+}
+
+static void software_only_if_asked(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->config.sampling.source = NM_SOURCE_FAULTS;
+	open_source(f);
+	assert_string_equal(status_of(f)->name, "clock+faults");
+	assert_int_equal(f->fake->open_count, CPUS * EVENTS_PER_CPU);
+}
+
+static void what_was_asked_for_is_missed(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->config.sampling.source = NM_SOURCE_IBS;
+	open_source(f);
+	assert_true(told(f, -ENOENT, NM_EVENT_MEMORY, 1, "page faults stand in"));
+	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
+}
+
+static void a_misspelt_pmu_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	amd(f);
+	name_pmu(f);
+	f->fake->list_error[NM_MEMORY_PMU] = -EINVAL;
+	open_source(f);
+	assert_true(told(f, -EINVAL, NM_EVENT_MEMORY, 1, "sampling.pmu"));
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
+}
+
+static void what_never_counts_is_passed_over(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->fake->never_runs[NM_EVENT_MEMORY] = true;
+	open_source(f);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
+	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "did not count"));
+	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
+	assert_true(status_of(f)->has_instructions);
+}
+
+static void privileges_are_told(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->fake->open_error[NM_EVENT_MEMORY] = -EACCES;
+	f->fake->open_error[NM_EVENT_STORE] = -EACCES;
+	open_source(f);
+	assert_true(told(f, -EACCES, NM_EVENT_MEMORY, 1, "numa-migrd-helper.socket"));
+}
+
+/* Without its stores a source of loads is still one. */
+static void stores_may_be_missing(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->fake->open_error[NM_EVENT_STORE] = -EINVAL;
+	open_source(f);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
+	assert_true(told(f, -EINVAL, NM_EVENT_STORE, 1, "unavailable"));
+	assert_null(hardware(f, NM_EVENT_STORE, 0, 0));
+}
+
+static void figures_that_cannot_be_had(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->fake->never_runs[NM_EVENT_FLOPS] = true;
+	f->fake->open_error[NM_EVENT_DRAM] = -ENOENT;
+	open_source(f);
+	assert_true(status_of(f)->has_instructions);
+	assert_false(status_of(f)->has_flops || status_of(f)->has_dram);
+	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, 1, "the figure is unavailable"));
+	assert_int_equal(status_of(f)->problem_count, 1); /* what does not exist is no problem */
+}
+
+static void a_cpu_that_differs(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	open_source(f);
+	f->source = (nm_source_free(f->source), NULL);
+	f->fake->cpu_error[3] = -ENODEV;
+	open_source(f);
+	assert_int_equal(status_of(f)->cpus_open, CPUS - 1);
+	f->fake->cpu_error[3] = 0;
+	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
+	assert_non_null(hardware(f, NM_EVENT_DRAM, 1, 3));
+	assert_int_equal(status_of(f)->problem_count, 0);
+}
+
+/* ---- what a sample stands for ---- */
+
+static uint64_t id_of(struct fixture *f, enum nm_event_kind kind, unsigned index, int cpu)
+{
+	return 1000 + (uint64_t)(hardware(f, kind, index, cpu) - f->fake->events);
+}
+
+/* Drains one sample of an amount and tells it. */
+static struct nm_sample sample_of(struct fixture *f, enum nm_event_kind kind, unsigned index)
+{
+	struct record_ring ring = fake_ring(f->fake, 1);
+	struct seen seen = {0};
+
+	record_run(&ring, id_of(f, kind, index, 1), 10, 11, 1);
+	fake_publish(f->fake, 1, &ring);
+	assert_int_equal(drain(f, &seen), 1);
+	return seen.last;
+}
+
+static void samples_carry_their_amounts(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {0};
+
+	intel(f);
+	open_source(f);
+	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, INSTRUCTIONS_PERIOD);
+	assert_int_equal(sample_of(f, NM_EVENT_FLOPS, 1).amount,
+			 8 * sample_of(f, NM_EVENT_FLOPS, 0).amount);
+	assert_int_equal(sample_of(f, NM_EVENT_DRAM, 0).amount, 64 * DRAM_PERIOD);
+	assert_false(sample_of(f, NM_EVENT_DRAM, 0).remote);
+	assert_true(sample_of(f, NM_EVENT_DRAM, 1).remote);
+
+	struct record_ring ring = fake_ring(f->fake, 1);
+	record_memory(&ring, &(struct record_access){.id = id_of(f, NM_EVENT_MEMORY, 0, 1),
+						     .tid = 5,
+						     .address = 0x1000,
+						     .weight = 33,
+						     .data_src = LOAD_L1});
+	fake_publish(f->fake, 1, &ring);
+	assert_int_equal(drain(f, &seen), 1);
+	assert_int_equal(seen.last.latency_cycles, 33);
+	assert_int_equal(seen.last.level, NM_LEVEL_L1);
+}
+
+/* Calm enough to leave the periods as they are. */
+#define INDIFFERENT 0.005
+
+static void shared_counters_count_for_more(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	open_source(f);
+	assert_false(nm_source_control_cost(f->source, INDIFFERENT));
+	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, INSTRUCTIONS_PERIOD);
+	struct fake_event *event = hardware(f, NM_EVENT_INSTRUCTIONS, 0, 1);
+	event->enabled_ns += 1000000;
+	event->running_ns += 250000;
+	assert_false(nm_source_control_cost(f->source, INDIFFERENT));
+	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, 4 * INSTRUCTIONS_PERIOD);
+	event->enabled_ns += 1000000;
+	event->running_ns += 1000000;
+	assert_false(nm_source_control_cost(f->source, INDIFFERENT));
+	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, INSTRUCTIONS_PERIOD);
+}
+
+static void lost_records_are_made_up_for(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {0};
+
+	intel(f);
+	open_source(f);
+	struct record_ring ring = fake_ring(f->fake, 1);
+	record_run(&ring, id_of(f, NM_EVENT_INSTRUCTIONS, 0, 1), 10, 11, 1);
+	record_run(&ring, id_of(f, NM_EVENT_INSTRUCTIONS, 0, 1), 10, 11, 1);
+	record_lost(&ring, id_of(f, NM_EVENT_INSTRUCTIONS, 0, 1), 6);
+	fake_publish(f->fake, 1, &ring);
+	drain(f, &seen);
+	assert_true(nm_source_control_cost(f->source, INDIFFERENT)); /* losses double the periods */
+	uint64_t period = hardware(f, NM_EVENT_INSTRUCTIONS, 0, 1)->period;
+	assert_true(period > 2 * 20000000U - 1000);
+	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, 4 * period);
+	/* another CPU has lost nothing */
+	assert_int_equal(hardware(f, NM_EVENT_INSTRUCTIONS, 0, 0)->period, period);
+}
+
+static void cost_raises_all_periods(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	open_source(f);
+	uint64_t before = hardware(f, NM_EVENT_MEMORY, 0, 3)->period;
+	assert_true(nm_source_control_cost(f->source, 0.5));
+	assert_true(hardware(f, NM_EVENT_MEMORY, 0, 3)->period >= 2 * before - 20);
+	assert_int_equal(sample_of(f, NM_EVENT_DRAM, 0).amount,
+			 64 * hardware(f, NM_EVENT_DRAM, 0, 1)->period);
+	for (unsigned i = 0; i < 40; i++)
+		(void)nm_source_control_cost(f->source, 0.0);
+	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 3)->period, before);
+	assert_int_equal(status_of(f)->memory_period, before);
+}
+
+static void a_counter_that_stops_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	open_source(f);
+	(void)nm_source_control_cost(f->source, INDIFFERENT);
+	for (unsigned round = 0; round < 3; round++) {
+		for (int cpu = 0; cpu < CPUS; cpu++)
+			hardware(f, NM_EVENT_FLOPS, 1, cpu)->enabled_ns += 1000000;
+		(void)nm_source_control_cost(f->source, INDIFFERENT);
+	}
+	assert_false(status_of(f)->has_flops);
+	assert_true(status_of(f)->has_instructions);
+	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, CPUS, "figure is unavailable"));
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		hardware(f, NM_EVENT_FLOPS, 1, cpu)->enabled_ns += 1000000;
+		hardware(f, NM_EVENT_FLOPS, 1, cpu)->running_ns += 1000000;
+	}
+	(void)nm_source_control_cost(f->source, INDIFFERENT);
+	assert_true(status_of(f)->has_flops);
+}
+
+/* Whichever one call fails, something is sampled and nothing leaks. */
+static void any_single_failure(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->fake->with_leader = true;
+	open_source(f);
+	unsigned calls = f->fake->calls;
+	for (unsigned n = 1; n <= calls; n += 3) { /* each opening has its trial of 100 ms or two */
+		f->source = (nm_source_free(f->source), NULL);
+		assert_int_equal(f->fake->open_count, 0);
+		f->fake->calls = 0;
+		f->fake->fail_call = n;
+		f->fake->fail_call_error = -EIO;
+		open_source(f);
+		assert_true(status_of(f)->cpus_open >= CPUS - 1);
+		assert_true(status_of(f)->accesses);
+		assert_true(status_of(f)->problem_count > 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(pebs_with_all_amounts),
+		WITH_FIXTURE(ibs_where_there_is_no_pebs),
+		WITH_FIXTURE(the_named_one_before_all),
+		WITH_FIXTURE(page_faults_where_there_is_nothing),
+		WITH_FIXTURE(amounts_beside_page_faults),
+		WITH_FIXTURE(software_only_if_asked),
+		WITH_FIXTURE(what_was_asked_for_is_missed),
+		WITH_FIXTURE(a_misspelt_pmu_is_told),
+		WITH_FIXTURE(what_never_counts_is_passed_over),
+		WITH_FIXTURE(privileges_are_told),
+		WITH_FIXTURE(stores_may_be_missing),
+		WITH_FIXTURE(figures_that_cannot_be_had),
+		WITH_FIXTURE(a_cpu_that_differs),
+		WITH_FIXTURE(samples_carry_their_amounts),
+		WITH_FIXTURE(shared_counters_count_for_more),
+		WITH_FIXTURE(lost_records_are_made_up_for),
+		WITH_FIXTURE(cost_raises_all_periods),
+		WITH_FIXTURE(a_counter_that_stops_is_told),
+		WITH_FIXTURE(any_single_failure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

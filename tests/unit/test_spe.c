@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* Arm SPE packets: bytes of a real machine, every kind by hand, and whatever else may come. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "../support/data.h"
+#include "numa-migrd/rng.h"
+#include "numa-migrd/spe.h"
+
+struct seen {
+	struct nm_spe_record records[16];
+	size_t count;
+	struct nm_spe_counts counts;
+};
+
+static void see(void *context, const struct nm_spe_record *record)
+{
+	struct seen *seen = context;
+
+	if (seen->count < NM_ARRAY_SIZE(seen->records))
+		seen->records[seen->count] = *record;
+	seen->count++;
+}
+
+/* From a heap block of exactly that size, so that AddressSanitizer sees every byte beyond it. */
+static size_t decode(const uint8_t *bytes, size_t size, uint64_t offset, struct seen *seen)
+{
+	uint8_t *exact = malloc(size ? size : 1);
+
+	assert_non_null(exact);
+	memcpy(exact, bytes, size);
+	size_t used = nm_spe_decode(exact, size, offset, see, seen, &seen->counts);
+	free(exact);
+	return used;
+}
+
+/* A load in the kernel and another operation, as perf printed them. */
+static const uint8_t real[] = {0xb0, 0xf4, 0xd3, 0x29, 0x10, 0x00, 0x80, 0xff, 0xa0, 0x99, 0x0b,
+			       0x00, 0x98, 0x0d, 0x00, 0x52, 0x16, 0x00, 0x49, 0x00, 0xb2, 0xd0,
+			       0x40, 0xd8, 0x70, 0x00, 0x00, 0xff, 0x00, 0x9a, 0x01, 0x00, 0x00,
+			       0x00, 0x00, 0x71, 0xa5, 0x1f, 0xb3, 0x20, 0x14, 0x00, 0x00, 0x00,
+			       0xb0, 0x7c, 0xf9, 0x29, 0x10, 0x00, 0x80, 0xff, 0xa0, 0x99, 0x02,
+			       0x00, 0x98, 0x03, 0x00, 0x52, 0x02, 0x00, 0x48, 0x00, 0x00, 0x00,
+			       0x00, 0x71, 0xef, 0x1f, 0xb3, 0x20, 0x14, 0x00, 0x00, 0x00};
+
+static void check_real(const struct seen *seen)
+{
+	const struct nm_spe_record *load = &seen->records[0], *other = &seen->records[1];
+	struct nm_sample sample = {0};
+
+	assert_int_equal(load->operation, NM_SPE_LOAD);
+	assert_int_equal(load->address, 0xff000070d840d0);
+	assert_int_equal(load->latency_cycles, 13);
+	assert_int_equal(load->events, 0x16);
+	assert_int_equal(load->ticks, 86447955877);
+	assert_false(load->has_source || load->has_context);
+	assert_false(nm_spe_sample(load, &sample)); /* the kernel's own */
+	assert_int_equal(other->operation, NM_SPE_OTHER);
+	assert_int_equal(other->latency_cycles, 3);
+	assert_int_equal(other->ticks, 86447955951);
+	assert_false(nm_spe_sample(other, &sample));
+}
+
+static void records_of_a_real_machine(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	assert_int_equal(decode(real, sizeof(real), 0, &seen), sizeof(real));
+	assert_int_equal(seen.counts.records, 2);
+	assert_int_equal(seen.counts.corrupt, 0);
+	check_real(&seen);
+}
+
+/* Cut anywhere, the rest is decoded with what follows. */
+static void pieces(void **state)
+{
+	(void)state;
+	for (size_t cut = 0; cut <= sizeof(real); cut++) {
+		struct seen seen = {0};
+		size_t used = decode(real, cut, 0, &seen);
+		assert_true(used <= cut);
+		used += decode(real + used, sizeof(real) - used, used, &seen);
+		assert_int_equal(used, sizeof(real));
+		assert_int_equal(seen.counts.records, 2);
+		check_real(&seen);
+	}
+}
+
+static void everything_a_load_can_tell(void **state)
+{
+	static const uint8_t bytes[] = {
+		0x49, 0x00,					      /* load */
+		0xb2, 0x78, 0x56, 0x34, 0x12, 0xaa, 0xff, 0x00, 0x5a, /* tagged address */
+		0xb3, 0x78, 0x06, 0x00, 0x10, 0x02, 0x00, 0x00, 0x80, /* physical, not secure */
+		0x64, 0x39, 0x30, 0x00, 0x00,			      /* context */
+		0x62, 0x0e, 0x00, 0x00, 0x00,			      /* events, four bytes */
+		0x43, 0x0d,					      /* source */
+		0x98, 0x77, 0x01,				      /* total latency */
+		0x20, 0x98, 0x01, 0x00,				      /* extended: counter 0 */
+		0x21, 0x98, 0x07, 0x00,				      /* counter 8 */
+		0x01,						      /* end */
+	};
+	struct seen seen = {0};
+	struct nm_sample sample = {.tid = 7};
+
+	(void)state;
+	assert_int_equal(decode(bytes, sizeof(bytes), 0, &seen), sizeof(bytes));
+	assert_int_equal(seen.counts.records, 1);
+	assert_int_equal(seen.records[0].context, 12345);
+	assert_int_equal(seen.records[0].latency_cycles, 1);
+	assert_true(nm_spe_sample(&seen.records[0], &sample));
+	assert_int_equal(sample.kind, NM_EVENT_MEMORY);
+	assert_int_equal(sample.tid, 7);
+	assert_int_equal(sample.address, 0x00ffaa12345678);
+	assert_int_equal(sample.physical_address, 0x210000678);
+	assert_true(sample.remote);
+}
+
+static void levels(void **state)
+{
+	static const struct {
+		bool has_source;
+		uint16_t source;
+		uint64_t events;
+		enum nm_level level;
+		bool remote;
+	} cases[] = {
+		{true, 0x0, 0, NM_LEVEL_L1, false},
+		{true, 0x8, 0, NM_LEVEL_L2, false},
+		{true, 0x9, 0, NM_LEVEL_CACHE, false},
+		{true, 0xb, 0, NM_LEVEL_L3, false},
+		{true, 0xd, 0, NM_LEVEL_UNKNOWN, true},
+		{true, 0xe, 0, NM_LEVEL_DRAM, false},
+		{true, 0x4000, 0, NM_LEVEL_UNKNOWN, false},
+		{false, 0, 0x16, NM_LEVEL_L1, false},
+		{false, 0, 0x10e, NM_LEVEL_L3, false},
+		{false, 0, 0x30e, NM_LEVEL_DRAM, false},
+		{false, 0, 0x70e, NM_LEVEL_DRAM, true},
+		{false, 0, 0xe, NM_LEVEL_UNKNOWN, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
+		const struct nm_spe_record record = {.operation = NM_SPE_STORE,
+						     .address = 0x1000,
+						     .has_source = cases[i].has_source,
+						     .source = cases[i].source,
+						     .events = cases[i].events};
+		struct nm_sample sample = {0};
+		assert_true(nm_spe_sample(&record, &sample));
+		assert_int_equal(sample.kind, NM_EVENT_STORE);
+		assert_int_equal(sample.level, cases[i].level);
+		assert_int_equal(sample.remote, cases[i].remote);
+	}
+}
+
+static void alignment_refers_to_the_buffer(void **state)
+{
+	static const uint8_t bytes[16] = {0x24, 0x00, [6] = 0x4a, 0x01, 0x01};
+	struct seen seen = {0};
+
+	(void)state;
+	/* to a multiple of 32: from 26 on that is six bytes */
+	assert_int_equal(decode(bytes, 9, 26, &seen), 9);
+	assert_int_equal(seen.counts.records, 1);
+	assert_int_equal(seen.records[0].operation, NM_SPE_BRANCH);
+}
+
+static void what_is_no_packet_ends_the_piece(void **state)
+{
+	static const uint8_t bytes[] = {0x49, 0x01, 0xff, 0x01};
+	struct seen seen = {0};
+
+	(void)state;
+	assert_int_equal(decode(bytes, sizeof(bytes), 0, &seen), sizeof(bytes));
+	assert_int_equal(seen.counts.corrupt, 1);
+	assert_int_equal(seen.counts.records, 0);
+}
+
+static void any_bytes(void **state)
+{
+	struct nm_rng rng;
+	uint8_t bytes[200];
+
+	(void)state;
+	nm_rng_seed(&rng, 4711);
+	for (unsigned round = 0; round < 20000; round++) {
+		struct seen seen = {0};
+		size_t size = nm_rng_below(&rng, sizeof(bytes));
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = (uint8_t)nm_rng_below(&rng, 256);
+		assert_true(decode(bytes, size, nm_rng_below(&rng, 4096), &seen) <= size);
+		assert_int_equal(seen.count, seen.counts.records);
+	}
+}
+
+/* ---- the recorded packets with perf's own reading ---- */
+
+/* The hexadecimal bytes of a line; returns how many. */
+static size_t bytes_of(const char *line, uint8_t *bytes, size_t most)
+{
+	const char *at = strchr(line, ':');
+	size_t count = 0;
+	unsigned byte;
+
+	for (at = at ? at + 1 : line; count < most && sscanf(at, " %2x", &byte) == 1; count++) {
+		at += strspn(at, " ");
+		if (strspn(at, "0123456789abcdef") != 2)
+			break;
+		bytes[count] = (uint8_t)byte;
+		at += 2;
+	}
+	return count;
+}
+
+static void golden_packets(void **state)
+{
+	FILE *file = data_open("text/arm-spe-raw-packets.txt");
+	struct seen seen = {0};
+	uint8_t bytes[1024];
+	size_t size = 0;
+	char line[256];
+
+	(void)state;
+	if (!file)
+		skip();
+	while (fgets(line, sizeof(line), file) && !strstr(line, "LKML"))
+		if (strncmp(line, ".  ", 3) == 0)
+			size += bytes_of(line, bytes + size, sizeof(bytes) - size);
+	fclose(file);
+	size_t used = decode(bytes, size, 0, &seen);
+	assert_int_equal(seen.counts.records, 2);
+	assert_int_equal(seen.counts.corrupt, 0);
+	assert_int_equal(used, sizeof(real));
+	assert_true(size > used); /* the third is unfinished */
+	check_real(&seen);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_of_a_real_machine),
+		cmocka_unit_test(pieces),
+		cmocka_unit_test(everything_a_load_can_tell),
+		cmocka_unit_test(levels),
+		cmocka_unit_test(alignment_refers_to_the_buffer),
+		cmocka_unit_test(what_is_no_packet_ends_the_piece),
+		cmocka_unit_test(any_bytes),
+		cmocka_unit_test(golden_packets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
