@@ -114,7 +114,27 @@ struct nm_config {
 		uint64_t postpone;        /* 2 times at most, where the crowd changed (paper: 0) */
 		double noise_gate;        /* 2 times its recent spread is noise (paper: 0 = no gate) */
 		double t_min_s, t_max_s;  /* 1, 4: bounds of the interval T */
+		/* Mapping by sharing (kMAF): */
+		uint64_t mapping_partners; /* 16; 1–1024: strongest partners of a thread that are mapped (paper: 1024) */
+		double mapping_gain;      /* 0.1; 0–1: share of the cost that a mapping must save (paper: 0 = always apply) */
 	} threads;
+	struct {
+		uint64_t max_tracked;     /* 1000000; 1000–100000000 pages with counts */
+		double factor;            /* 2; 1–100: by which the most accesses must exceed the second most */
+		uint64_t min_accesses;    /* 4; 0–255: seen of a page before it may move (paper: 0) */
+		double cooldown_s;        /* 10; 0–3600: a moved or refused page stays so long (paper: 0) */
+		uint64_t ping_pong;       /* 2; 0–4: times back and forth, then left alone; 0 = never (paper) */
+		double decay_s;           /* 10; 0–3600: counts halve so often; 0 = on a move only (paper) */
+		uint64_t sharing_window_s; /* 10; 1–120: accesses further apart do not share (paper: 120) */
+		bool sharing_repeat;      /* false: repeated accesses of one thread share again */
+		uint64_t sharing_step;    /* 16; 1–1000: what one sharing adds to the matrix (paper: 1) */
+		uint64_t region_samples;  /* 16; 1–1000000: accesses that a decision on a range needs */
+		double region_exclusivity; /* 0.8; 0–1: share of one node from which on a range moves */
+		uint64_t region_split_samples; /* 8; 1–1000000: of each half, to split a range */
+		double region_merge;      /* 0.1; 0–1: exclusivities so near are alike */
+		double interleave_band;   /* 0.1; 0–1: above 1/nodes, up to which everyone uses a range */
+		double imbalance;         /* 0.35; 0–100: relative deviation of the nodes' loads, to interleave */
+	} pages;
 	struct {
 		enum nm_journal_level level;  /* decisions */
 		uint64_t rate_per_s;          /* 20; entries per second, the rest is counted; 1–100000 */

@@ -77,6 +77,24 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_true(config->threads.t_min_s == 1 && config->threads.t_max_s == 4);
 }
 
+static void check_page_defaults(const struct nm_config *config)
+{
+	assert_int_equal(config->pages.max_tracked, 1000000);
+	assert_true(config->pages.factor == 2);
+	assert_int_equal(config->pages.min_accesses, 4);
+	assert_true(config->pages.cooldown_s == 10 && config->pages.decay_s == 10);
+	assert_int_equal(config->pages.ping_pong, 2);
+	assert_int_equal(config->pages.sharing_window_s, 10);
+	assert_false(config->pages.sharing_repeat);
+	assert_int_equal(config->pages.sharing_step, 16);
+	assert_int_equal(config->pages.region_samples, 16);
+	assert_int_equal(config->pages.region_split_samples, 8);
+	assert_true(config->pages.region_exclusivity == 0.8 && config->pages.region_merge == 0.1);
+	assert_true(config->pages.interleave_band == 0.1 && config->pages.imbalance == 0.35);
+	assert_int_equal(config->threads.mapping_partners, 16);
+	assert_true(config->threads.mapping_gain == 0.1);
+}
+
 static void test_defaults(void **state)
 {
 	nm_auto(nm_config_freep) struct nm_config *plain = NULL;
@@ -86,6 +104,7 @@ static void test_defaults(void **state)
 	assert_int_equal(nm_config_default(&plain), 0);
 	check_defaults(plain);
 	check_thread_defaults(plain);
+	check_page_defaults(plain);
 	same_settings(plain, empty);
 }
 
@@ -123,6 +142,11 @@ static void test_paper_profile(void **state)
 	assert_true(paper->threads.t_min_s == 1 && paper->threads.t_max_s == 4);
 	assert_true(paper->threads.q1 == 2 && paper->threads.q2 == 4);
 	assert_true(paper->general.interval_s == 1);
+	assert_true(paper->pages.factor == 2 && paper->pages.min_accesses == 0);
+	assert_true(paper->pages.cooldown_s == 0 && paper->pages.decay_s == 0);
+	assert_true(paper->pages.ping_pong == 0 && paper->pages.sharing_step == 1);
+	assert_int_equal(paper->pages.sharing_window_s, 120);
+	assert_true(paper->threads.mapping_gain == 0);
 }
 
 static void test_settings_win_over_profile(void **state)

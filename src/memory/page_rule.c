@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* When a page belongs elsewhere (kMAF, section 3.3, equation 6), and what keeps it from dancing. */
+#include <math.h>
+
+#include "bucket.h"
+
+static uint16_t whole_seconds(double seconds)
+{
+	return (uint16_t)ceil(seconds);
+}
+
+void nm_rule_set(struct nm_page_rules *rules, const struct nm_config *config)
+{
+	rules->max_tracked = config->pages.max_tracked;
+	for (unsigned second = 0; second < NM_ARRAY_SIZE(rules->needed); second++)
+		rules->needed[second] = (uint16_t)(config->pages.factor * second + 1);
+	rules->min_accesses = (uint32_t)config->pages.min_accesses;
+	rules->cooldown_s = whole_seconds(config->pages.cooldown_s);
+	rules->decays = config->pages.decay_s > 0;
+	rules->decay_s = rules->decays ? whole_seconds(config->pages.decay_s) : UINT16_MAX;
+	rules->window_s = (uint8_t)config->pages.sharing_window_s;
+	/* Back and forth once is one turn back at its end, each further time two more. */
+	rules->reversals_max =
+		(uint8_t)(config->pages.ping_pong ? 2 * config->pages.ping_pong - 1 : 0);
+	rules->repeat = config->pages.sharing_repeat;
+}
+
+static bool may_move(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
+{
+	struct nm_bucket *bucket = slot.bucket;
+	uint8_t *state = &bucket->state[slot.way];
+
+	if (*state & (NM_STATE_PENDING | NM_STATE_ALONE) || !bucket->home[slot.way] ||
+	    pages->owners[nm_key_owner(bucket->key[slot.way])].held)
+		return false;
+	if (!(*state & NM_STATE_BARRED))
+		return true;
+	if ((int16_t)(bucket->barred[slot.way] - (uint16_t)now_s) > 0)
+		return false;
+	*state &= (uint8_t)~NM_STATE_BARRED;
+	return true;
+}
+
+int nm_rule_target(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
+{
+	const uint8_t *vector = nm_slot_vector(pages, slot);
+	unsigned most = 0, second = 0, node = 0;
+	uint32_t total = 0;
+
+	if (!may_move(pages, slot, now_s))
+		return -1;
+	for (unsigned k = 0; k < pages->nr_nodes; k++) {
+		unsigned count = vector[k], lesser = count < most ? count : most;
+		total += count;
+		second = lesser > second ? lesser : second;
+		node = count > most ? k : node;
+		most = count > most ? count : most;
+	}
+	if (most <= pages->rules.needed[second] || total < pages->rules.min_accesses ||
+	    node + 1 == slot.bucket->home[slot.way])
+		return -1;
+	return (int)node;
+}
+
+static void count_turning_back(struct nm_pages *pages, uint8_t *state)
+{
+	if ((*state & NM_STATE_REVERSALS) != NM_STATE_REVERSALS)
+		*state = (uint8_t)(*state + NM_STATE_REVERSAL);
+	unsigned reversals = (*state & NM_STATE_REVERSALS) / NM_STATE_REVERSAL;
+	if (pages->rules.reversals_max == 0 || reversals < pages->rules.reversals_max ||
+	    *state & NM_STATE_ALONE)
+		return;
+	*state |= NM_STATE_ALONE;
+	pages->counts.ping_pong++;
+}
+
+void nm_rule_moved(struct nm_pages *pages, struct nm_slot slot, unsigned node)
+{
+	struct nm_bucket *bucket = slot.bucket;
+	uint8_t *vector = nm_slot_vector(pages, slot);
+	uint16_t home = bucket->home[slot.way];
+
+	for (unsigned k = 0; k < pages->nr_nodes; k++)
+		vector[k] >>= 1;
+	if (bucket->previous[slot.way] == node + 1)
+		count_turning_back(pages, &bucket->state[slot.way]);
+	bucket->previous[slot.way] = home;
+	bucket->home[slot.way] = (uint16_t)(node + 1);
+}

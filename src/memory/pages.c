@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* Owners, counting, and housekeeping of the table of pages. */
+#include <string.h>
+
+#include "bucket.h"
+
+#define LIMIT_MIN 1024U
+#define GROW_DIVISOR 16U /* the first table is for so small a part of max_tracked, */
+#define GROW_FACTOR 4U	 /* and each further one so much larger */
+#define BATCH 64U	 /* accesses whose buckets are fetched at a time */
+#define NEAR 8U		 /* of these, those that may need the bucket behind theirs too */
+
+static uint64_t first_limit(uint64_t most)
+{
+	uint64_t limit = most / GROW_DIVISOR;
+
+	return limit > LIMIT_MIN ? limit : most < LIMIT_MIN ? most : LIMIT_MIN;
+}
+
+int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64_t key[4],
+		 struct nm_pages **ret)
+{
+	nm_auto(nm_pages_freep) struct nm_pages *pages = calloc(1, sizeof(*pages));
+
+	if (!pages)
+		return -ENOMEM;
+	pages->nr_nodes = nr_nodes;
+	memcpy(pages->key, key, sizeof(pages->key));
+	nm_pages_configure(pages, config);
+	int r = nm_reserve((void **)&pages->owners, &pages->owner_capacity, 0,
+			   sizeof(*pages->owners));
+	if (r < 0)
+		return r;
+	pages->owners[0] = (struct nm_owner){.held = true};
+	pages->owner_count = 1;
+	r = nm_store_new(pages, first_limit(pages->rules.max_tracked));
+	if (r < 0)
+		return r;
+	*ret = NM_TAKE(pages);
+	return 0;
+}
+
+void nm_pages_free(struct nm_pages *pages)
+{
+	if (!pages)
+		return;
+	free(pages->buckets);
+	free(pages->owners);
+	free(pages);
+}
+
+void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config)
+{
+	nm_rule_set(&pages->rules, config);
+}
+
+/* ---- owners ---- */
+
+static bool is_live(const struct nm_pages *pages, uint16_t owner)
+{
+	return owner < pages->owner_count && pages->owners[owner].state == NM_OWNER_LIVE;
+}
+
+int nm_pages_open(struct nm_pages *pages, uint16_t *ret)
+{
+	uint16_t owner = pages->free_owner;
+
+	if (owner) {
+		pages->free_owner = pages->owners[owner].next_free;
+	} else {
+		if (pages->owner_count > UINT16_MAX)
+			return -ENOSPC;
+		int r = nm_reserve((void **)&pages->owners, &pages->owner_capacity,
+				   pages->owner_count, sizeof(*pages->owners));
+		if (r < 0)
+			return r;
+		owner = (uint16_t)pages->owner_count++;
+	}
+	pages->owners[owner] = (struct nm_owner){.state = NM_OWNER_LIVE, .held = true};
+	*ret = owner;
+	return 0;
+}
+
+void nm_pages_close(struct nm_pages *pages, uint16_t id)
+{
+	if (!is_live(pages, id))
+		return;
+	struct nm_owner *owner = &pages->owners[id];
+	/* The number is given anew when the last of the pages has made room. */
+	owner->state = owner->pages ? NM_OWNER_DEAD : NM_OWNER_FREE;
+	pages->dead += owner->pages;
+	if (owner->pages == 0) {
+		owner->next_free = pages->free_owner;
+		pages->free_owner = id;
+	}
+}
+
+void nm_pages_hold(struct nm_pages *pages, uint16_t owner, bool held)
+{
+	if (is_live(pages, owner))
+		pages->owners[owner].held = held;
+}
+
+/* ---- counting ---- */
+
+static void halve(uint8_t *vector, unsigned nr_nodes, unsigned times)
+{
+	for (unsigned k = 0; k < nr_nodes; k++)
+		vector[k] = (uint8_t)(times < 8 ? vector[k] >> times : 0);
+}
+
+static void count_access(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s,
+			 const struct nm_page_touch *touch)
+{
+	uint8_t *vector = nm_slot_vector(pages, slot);
+	unsigned halvings = nm_halvings(pages, now_s, slot.bucket->seen[slot.way]);
+
+	if (halvings && pages->rules.decays)
+		halve(vector, pages->nr_nodes, halvings);
+	/* A counter that stood still at its end could never be outvoted. */
+	if (vector[touch->node] == UINT8_MAX)
+		halve(vector, pages->nr_nodes, 1);
+	vector[touch->node]++;
+	if (touch->home >= 0)
+		slot.bucket->home[slot.way] = (uint16_t)(touch->home + 1);
+}
+
+/* Must be called before the entry is marked as seen now: eight bits of a stamp go round. */
+static void forget_old_threads(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
+{
+	struct nm_bucket *bucket = slot.bucket;
+	int window_s = pages->rules.window_s;
+
+	if (nm_age(now_s, bucket->seen[slot.way]) > window_s)
+		window_s = -1;
+	/* No branches: whether a sub-block was touched of late is anyone's guess. */
+	for (unsigned i = 0; i < NM_PAGE_SUBBLOCKS; i++) {
+		uint8_t idle = (uint8_t)((uint8_t)now_s - bucket->stamp[slot.way][i]);
+		uint16_t keep = (uint16_t) - (idle <= window_s);
+		bucket->thread[slot.way][i][0] &= keep;
+		bucket->thread[slot.way][i][1] &= keep;
+	}
+}
+
+/* Section 3.2: the thread becomes the sub-block's latest; returns whom it shares with. */
+static uint16_t note_thread(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s,
+			    const struct nm_page_touch *touch)
+{
+	unsigned block =
+		(unsigned)(touch->page.address / NM_PAGE_SUBBLOCK_BYTES) % NM_PAGE_SUBBLOCKS;
+	uint16_t *thread = slot.bucket->thread[slot.way][block];
+	uint16_t latest = thread[0];
+
+	slot.bucket->stamp[slot.way][block] = (uint8_t)now_s;
+	if (latest == touch->thread)
+		return pages->rules.repeat ? thread[1] : 0;
+	thread[1] = latest;
+	thread[0] = touch->thread;
+	return latest;
+}
+
+/* The page's entry, made where there is none yet, ready for an access now. */
+static struct nm_slot entry_for(struct nm_pages *pages, uint64_t key, uint64_t home, uint32_t now_s)
+{
+	struct nm_slot slot = nm_store_find(pages, key, home);
+
+	if (slot.bucket) {
+		forget_old_threads(pages, slot, now_s);
+		return slot;
+	}
+	slot = nm_store_add(pages, key, home, now_s);
+	if (slot.bucket)
+		slot.bucket->seen[slot.way] = (uint16_t)now_s;
+	return slot;
+}
+
+/* Where an access is counted: its page, and a part of it where that is huge. */
+struct visit {
+	uint64_t page_key, page_home, part_key, part_home;
+};
+
+static void set_time(struct nm_pages *pages, uint32_t now_s)
+{
+	pages->period_s = pages->rules.decay_s;
+	pages->phase_s = now_s % pages->period_s;
+}
+
+static void fetch(const struct nm_pages *pages, uint64_t home)
+{
+	const uint8_t *bucket = pages->buckets + home * pages->stride;
+
+	__builtin_prefetch(bucket, 0, 2);
+	__builtin_prefetch(bucket + NM_CACHE_LINE, 0, 2);
+}
+
+static struct visit prepare(const struct nm_pages *pages, const struct nm_page_touch *touch)
+{
+	struct visit visit = {.page_key = nm_page_key(&touch->page, touch->page.size)};
+
+	visit.page_home = nm_bucket_of(pages, visit.page_key);
+	fetch(pages, visit.page_home);
+	if (touch->page.size == NM_PAGE_4K || touch->thread == 0)
+		return visit;
+	visit.part_key = nm_page_key(&touch->page, NM_PAGE_PART);
+	visit.part_home = nm_bucket_of(pages, visit.part_key);
+	fetch(pages, visit.part_home);
+	return visit;
+}
+
+static void approach_key(const struct nm_pages *pages, uint64_t key, uint64_t home)
+{
+	const struct nm_bucket *bucket = nm_bucket_at(pages, home);
+
+	if (nm_bucket_match(bucket, key))
+		return;
+	if (bucket->passed || pages->used - pages->dead >= pages->limit)
+		fetch(pages, home + 1);
+}
+
+/* The second look ahead: the bucket has arrived, and if the page is not there the next one is due.
+ */
+static void approach(const struct nm_pages *pages, const struct visit *visit)
+{
+	approach_key(pages, visit->page_key, visit->page_home);
+	if (visit->part_key)
+		approach_key(pages, visit->part_key, visit->part_home);
+}
+
+static uint16_t visit_part(struct nm_pages *pages, uint32_t now_s,
+			   const struct nm_page_touch *touch, const struct visit *visit)
+{
+	struct nm_slot slot = entry_for(pages, visit->part_key, visit->part_home, now_s);
+
+	if (!slot.bucket)
+		return 0;
+	slot.bucket->seen[slot.way] = (uint16_t)now_s;
+	return note_thread(pages, slot, now_s, touch);
+}
+
+static struct nm_page_finding visit_page(struct nm_pages *pages, uint32_t now_s,
+					 const struct nm_page_touch *touch,
+					 const struct visit *visit)
+{
+	struct nm_page_finding finding = {.partner = 0, .target = -1};
+
+	if (!is_live(pages, touch->page.owner) || touch->node >= pages->nr_nodes)
+		return finding;
+	if (visit->part_key)
+		finding.partner = visit_part(pages, now_s, touch, visit);
+	struct nm_slot slot = entry_for(pages, visit->page_key, visit->page_home, now_s);
+	if (!slot.bucket)
+		return finding;
+	count_access(pages, slot, now_s, touch);
+	slot.bucket->seen[slot.way] = (uint16_t)now_s;
+	if (touch->page.size == NM_PAGE_4K && touch->thread)
+		finding.partner = note_thread(pages, slot, now_s, touch);
+	finding.target = (int16_t)nm_rule_target(pages, slot, now_s);
+	if (finding.target >= 0)
+		slot.bucket->state[slot.way] |= NM_STATE_PENDING;
+	return finding;
+}
+
+static void touch_batch(struct nm_pages *pages, uint32_t now_s, const struct nm_page_touch *touches,
+			size_t count, struct nm_page_finding *ret_findings)
+{
+	struct visit visits[BATCH];
+
+	for (size_t i = 0; i < count; i++)
+		visits[i] = prepare(pages, &touches[i]);
+	for (size_t i = 0; i < count && i < NEAR; i++)
+		approach(pages, &visits[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (i + NEAR < count)
+			approach(pages, &visits[i + NEAR]);
+		ret_findings[i] = visit_page(pages, now_s, &touches[i], &visits[i]);
+	}
+}
+
+void nm_pages_touch(struct nm_pages *pages, uint32_t now_s, const struct nm_page_touch *touches,
+		    size_t count, struct nm_page_finding *ret_findings)
+{
+	set_time(pages, now_s);
+	for (size_t done = 0; done < count; done += BATCH) {
+		size_t part = count - done < BATCH ? count - done : BATCH;
+		touch_batch(pages, now_s, touches + done, part, ret_findings + done);
+	}
+}
+
+/* ---- one page ---- */
+
+static struct nm_slot find(const struct nm_pages *pages, const struct nm_page_id *page)
+{
+	uint64_t key = nm_page_key(page, page->size);
+
+	if (!is_live(pages, page->owner))
+		return (struct nm_slot){NULL, 0};
+	return nm_store_find(pages, key, nm_bucket_of(pages, key));
+}
+
+int nm_pages_settle(struct nm_pages *pages, uint32_t now_s, const struct nm_page_id *page,
+		    enum nm_page_outcome outcome, unsigned node)
+{
+	struct nm_slot slot = find(pages, page);
+
+	if (!slot.bucket)
+		return -ENOENT;
+	uint8_t *state = &slot.bucket->state[slot.way];
+	*state &= (uint8_t)~NM_STATE_PENDING;
+	if (outcome == NM_PAGE_DROPPED)
+		return 0;
+	if (outcome == NM_PAGE_MOVED)
+		nm_rule_moved(pages, slot, node);
+	if (pages->rules.cooldown_s) {
+		*state |= NM_STATE_BARRED;
+		slot.bucket->barred[slot.way] = (uint16_t)(now_s + pages->rules.cooldown_s);
+	}
+	return 0;
+}
+
+int nm_pages_look(const struct nm_pages *pages, uint32_t now_s, const struct nm_page_id *page,
+		  struct nm_page_view *ret)
+{
+	struct nm_slot slot = find(pages, page);
+
+	if (!slot.bucket)
+		return -ENOENT;
+	uint8_t state = slot.bucket->state[slot.way];
+	*ret = (struct nm_page_view){
+		.accesses = nm_slot_vector(pages, slot),
+		.home = slot.bucket->home[slot.way] - 1,
+		.idle_s = nm_age(now_s, slot.bucket->seen[slot.way]),
+		.pending = state & NM_STATE_PENDING,
+		.barred = state & NM_STATE_BARRED &&
+			  (int16_t)(slot.bucket->barred[slot.way] - (uint16_t)now_s) > 0,
+		.left_alone = state & NM_STATE_ALONE,
+	};
+	return 0;
+}
+
+/* ---- housekeeping ---- */
+
+static void sum_up(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
+{
+	uint64_t key = slot.bucket->key[slot.way];
+	const uint8_t *vector = nm_slot_vector(pages, slot);
+	unsigned halvings =
+		pages->rules.decays ? nm_halvings(pages, now_s, slot.bucket->seen[slot.way]) : 0;
+	uint32_t most = 0, total = 0;
+
+	if (nm_key_size(key) == NM_PAGE_PART || halvings >= 8)
+		return;
+	for (unsigned k = 0; k < pages->nr_nodes; k++) {
+		uint32_t count = (uint32_t)vector[k] >> halvings;
+		total += count;
+		if (count > most)
+			most = count;
+	}
+	nm_exclusivity_add(&pages->owners[nm_key_owner(key)].summing, most, total);
+}
+
+static void tend_bucket(struct nm_pages *pages, struct nm_bucket *bucket, uint32_t now_s)
+{
+	struct nm_slot slot = {bucket, 0};
+
+	for (; slot.way < NM_WAYS; slot.way++) {
+		if (bucket->key[slot.way] == 0)
+			continue;
+		bool dead =
+			pages->owners[nm_key_owner(bucket->key[slot.way])].state == NM_OWNER_DEAD;
+		bool forgotten = !dead && nm_age(now_s, bucket->seen[slot.way]) > NM_PAGE_FORGET_S;
+		pages->counts.forgotten += forgotten;
+		if (dead || forgotten)
+			nm_store_remove(pages, slot);
+		else
+			sum_up(pages, slot, now_s);
+	}
+}
+
+static void end_round(struct nm_pages *pages)
+{
+	pages->cursor = 0;
+	for (size_t i = 1; i < pages->owner_count; i++) {
+		pages->owners[i].published = pages->owners[i].summing;
+		pages->owners[i].summing = (struct nm_exclusivity){0};
+	}
+}
+
+/* The size that the table should have now. */
+static uint64_t wanted_limit(const struct nm_pages *pages)
+{
+	uint64_t most = pages->rules.max_tracked;
+	uint64_t live = pages->used - pages->dead;
+
+	if (pages->limit >= most)
+		return most;
+	if (live < pages->limit / 4 * 3)
+		return pages->limit;
+	return pages->limit * GROW_FACTOR < most ? pages->limit * GROW_FACTOR : most;
+}
+
+static int resize(struct nm_pages *pages, uint32_t now_s)
+{
+	uint64_t limit = wanted_limit(pages);
+
+	if (limit == pages->limit)
+		return 0;
+	int r = nm_store_resize(pages, limit, now_s);
+	if (r < 0)
+		return r;
+	for (size_t i = 1; i < pages->owner_count; i++)
+		pages->owners[i].summing = (struct nm_exclusivity){0};
+	return 0;
+}
+
+int nm_pages_tend(struct nm_pages *pages, uint32_t now_s, double share)
+{
+	set_time(pages, now_s);
+	int r = resize(pages, now_s);
+	uint64_t buckets = pages->nr_homes + NM_CHAIN - 1;
+	double part = share * (double)buckets;
+	uint64_t left = share >= 1 ? buckets : (uint64_t)part + 1;
+
+	for (; left > 0 && pages->cursor < buckets; left--)
+		tend_bucket(pages, nm_bucket_at(pages, pages->cursor++), now_s);
+	if (pages->cursor >= buckets)
+		end_round(pages);
+	return r;
+}
+
+struct nm_exclusivity nm_pages_exclusivity(const struct nm_pages *pages, uint16_t owner)
+{
+	return is_live(pages, owner) ? pages->owners[owner].published : (struct nm_exclusivity){0};
+}
+
+struct nm_pages_counts nm_pages_counts(const struct nm_pages *pages)
+{
+	struct nm_pages_counts counts = pages->counts;
+
+	counts.tracked = pages->used - pages->dead;
+	counts.limit = pages->limit;
+	return counts;
+}

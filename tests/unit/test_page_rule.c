@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* When a page belongs elsewhere: equation 6, and what keeps it back. */
+#include "pages_fixture.h"
+
+/* Does a page on node 0 that node 1 accessed `most` times and node 2 `second` times move to 1? */
+static bool moves(unsigned most, unsigned second)
+{
+	static uint64_t number;
+	uint64_t address = PAGE(++number);
+	int last;
+
+	if (times_from_node(second, address, 2) >= 0)
+		settle(address, NM_PAGE_DROPPED, 0);
+	last = times_from_node(most, address, 1);
+	return last == 1;
+}
+
+static void test_equation_6(void **state)
+{
+	(void)state;
+	assert_false(moves(1, 0));
+	assert_true(moves(2, 0));
+	assert_false(moves(3, 1));
+	assert_true(moves(4, 1));
+}
+
+static void test_factor(void **state)
+{
+	(void)state;
+	config->pages.factor = 1.5;
+	nm_pages_configure(pages, config);
+	assert_false(moves(4, 2)); /* more than 4 are needed */
+	assert_true(moves(5, 2));
+	assert_false(moves(2, 1)); /* more than 2.5 */
+	assert_true(moves(3, 1));
+}
+
+static void test_not_where_it_is(void **state)
+{
+	(void)state;
+	assert_int_equal(times_from_node(20, PAGE(1), 0), -1);
+}
+
+static void test_home_must_be_known(void **state)
+{
+	struct nm_page_touch access = {
+		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .home = -1};
+
+	(void)state;
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(touch(&access).target, -1);
+	assert_int_equal(look(PAGE(1)).home, -1);
+	access.home = 3;
+	assert_int_equal(touch(&access).target, 1);
+	assert_int_equal(look(PAGE(1)).home, 3);
+}
+
+static void test_found_once(void **state)
+{
+	(void)state;
+	assert_int_equal(times_from_node(2, PAGE(1), 1), 1);
+	assert_true(look(PAGE(1)).pending);
+	assert_int_equal(times_from_node(9, PAGE(1), 1), -1);
+	settle(PAGE(1), NM_PAGE_DROPPED, 0);
+	assert_int_equal(from_node(PAGE(1), 1), 1);
+}
+
+static void test_held_back_until_first_mapping(void **state)
+{
+	(void)state;
+	nm_pages_hold(pages, owner, true);
+	assert_int_equal(times_from_node(50, PAGE(1), 1), -1);
+	nm_pages_hold(pages, owner, false);
+	assert_int_equal(from_node(PAGE(1), 1), 1);
+	assert_int_equal(nm_pages_open(pages, &owner), 0);
+	assert_int_equal(times_from_node(50, PAGE(1), 1), -1); /* a new one is held */
+}
+
+static void test_min_accesses(void **state)
+{
+	(void)state;
+	config->pages.min_accesses = 6;
+	nm_pages_configure(pages, config);
+	assert_int_equal(times_from_node(5, PAGE(1), 1), -1);
+	assert_int_equal(from_node(PAGE(1), 1), 1);
+}
+
+static void test_move_halves_failure_does_not(void **state)
+{
+	(void)state;
+	times_from_node(1, PAGE(1), 2);
+	assert_int_equal(times_from_node(4, PAGE(1), 1), 1);
+	settle(PAGE(1), NM_PAGE_FAILED, 0);
+	assert_int_equal(look(PAGE(1)).accesses[1], 4);
+	assert_int_equal(look(PAGE(1)).home, 0);
+	assert_int_equal(from_node(PAGE(1), 1), 1);
+	settle(PAGE(1), NM_PAGE_MOVED, 1);
+	assert_int_equal(look(PAGE(1)).accesses[1], 2);
+	assert_int_equal(look(PAGE(1)).accesses[2], 0);
+	assert_int_equal(look(PAGE(1)).home, 1);
+}
+
+static void check_cooldown(enum nm_page_outcome outcome)
+{
+	config->pages.cooldown_s = 10;
+	renew_pages(4);
+	assert_int_equal(times_from_node(2, PAGE(1), 1), 1);
+	settle(PAGE(1), outcome, 1);
+	assert_true(look(PAGE(1)).barred);
+	now_s += 9;
+	assert_int_equal(times_from_node(50, PAGE(1), 2), -1);
+	now_s += 1;
+	assert_false(look(PAGE(1)).barred);
+	assert_int_equal(from_node(PAGE(1), 2), 2);
+}
+
+static void test_cooldown(void **state)
+{
+	(void)state;
+	check_cooldown(NM_PAGE_MOVED);
+	check_cooldown(NM_PAGE_FAILED);
+}
+
+/* Seconds are kept in 16 bits. */
+static void test_cooldown_over_the_turn(void **state)
+{
+	(void)state;
+	now_s = 65530;
+	check_cooldown(NM_PAGE_MOVED);
+	now_s = 131071;
+	check_cooldown(NM_PAGE_FAILED);
+}
+
+static void test_ping_pong(void **state)
+{
+	uint64_t address = PAGE(1);
+
+	(void)state;
+	config->pages.ping_pong = 2;
+	nm_pages_configure(pages, config);
+	from_node(address, 0);
+	for (unsigned move = 0; move < 4; move++) {
+		assert_false(look(address).left_alone);
+		settle(address, NM_PAGE_MOVED, move % 2 == 0);
+	}
+	assert_true(look(address).left_alone);
+	assert_int_equal(times_from_node(100, address, 1), -1);
+	assert_int_equal(nm_pages_counts(pages).ping_pong, 1);
+	settle(address, NM_PAGE_MOVED, 1);
+	assert_int_equal(nm_pages_counts(pages).ping_pong, 1);
+}
+
+static void test_wandering_is_no_ping_pong(void **state)
+{
+	(void)state;
+	config->pages.ping_pong = 1;
+	nm_pages_configure(pages, config);
+	from_node(PAGE(1), 0);
+	for (unsigned move = 1; move < 30; move++)
+		settle(PAGE(1), NM_PAGE_MOVED, move % 4);
+	assert_false(look(PAGE(1)).left_alone);
+}
+
+static void test_paper_never_leaves_alone(void **state)
+{
+	(void)state;
+	from_node(PAGE(1), 0);
+	for (unsigned move = 0; move < 50; move++)
+		settle(PAGE(1), NM_PAGE_MOVED, move % 2 == 0);
+	assert_false(look(PAGE(1)).left_alone);
+	assert_int_equal(nm_pages_counts(pages).ping_pong, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pages, tear_down_pages)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_equation_6),
+		TEST(test_factor),
+		TEST(test_not_where_it_is),
+		TEST(test_home_must_be_known),
+		TEST(test_found_once),
+		TEST(test_held_back_until_first_mapping),
+		TEST(test_min_accesses),
+		TEST(test_move_halves_failure_does_not),
+		TEST(test_cooldown),
+		TEST(test_cooldown_over_the_turn),
+		TEST(test_ping_pong),
+		TEST(test_wandering_is_no_ping_pong),
+		TEST(test_paper_never_leaves_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of pages: counting, sharing, bounds, owners. */
+#include "numa-migrd/rng.h"
+#include "pages_fixture.h"
+
+/* ---- counting ---- */
+
+static void test_counts_by_node(void **state)
+{
+	(void)state;
+	times_from_node(3, PAGE(1), 0);
+	times_from_node(2, PAGE(1) + 4095, 3);
+	from_node(PAGE(2), 1);
+	assert_int_equal(look(PAGE(1)).accesses[0], 3);
+	assert_int_equal(look(PAGE(1)).accesses[3], 2);
+	assert_int_equal(look(PAGE(1)).accesses[1], 0);
+	assert_int_equal(nm_pages_counts(pages).tracked, 2);
+}
+
+static void test_overflow_halves_all(void **state)
+{
+	(void)state;
+	times_from_node(255, PAGE(1), 0);
+	times_from_node(101, PAGE(1), 1);
+	assert_int_equal(look(PAGE(1)).accesses[0], 255);
+	from_node(PAGE(1), 0);
+	assert_int_equal(look(PAGE(1)).accesses[0], 128);
+	assert_int_equal(look(PAGE(1)).accesses[1], 50);
+}
+
+static void test_decay(void **state)
+{
+	(void)state;
+	config->pages.decay_s = 10;
+	renew_pages(4);
+	now_s = 1009;
+	times_from_node(40, PAGE(1), 0);
+	now_s = 1010; /* one multiple of ten */
+	from_node(PAGE(1), 0);
+	assert_int_equal(look(PAGE(1)).accesses[0], 21);
+	now_s = 1019;
+	from_node(PAGE(1), 0);
+	assert_int_equal(look(PAGE(1)).accesses[0], 22);
+	now_s = 1030; /* two more */
+	from_node(PAGE(1), 0);
+	assert_int_equal(look(PAGE(1)).accesses[0], 6);
+	now_s = 1400;
+	from_node(PAGE(1), 0);
+	assert_int_equal(look(PAGE(1)).accesses[0], 1);
+}
+
+static void check_many_nodes(unsigned nr_nodes)
+{
+	renew_pages(nr_nodes);
+	for (unsigned number = 0; number < 500; number++)
+		for (unsigned i = 0; i < 3; i++)
+			from_node(PAGE(number), number % nr_nodes);
+	for (unsigned number = 0; number < 500; number++) {
+		const uint8_t *accesses = look(PAGE(number)).accesses;
+		for (unsigned k = 0; k < nr_nodes; k++)
+			assert_int_equal(accesses[k], k == number % nr_nodes ? 3 : 0);
+	}
+}
+
+static void test_any_number_of_nodes(void **state)
+{
+	(void)state;
+	check_many_nodes(1);
+	check_many_nodes(5);
+	check_many_nodes(6);
+	check_many_nodes(64);
+	check_many_nodes(1024);
+}
+
+static void test_strange_accesses_are_ignored(void **state)
+{
+	struct nm_page_touch access = {.page = {.address = PAGE(1), .owner = owner}, .node = 4};
+
+	(void)state;
+	assert_int_equal(touch(&access).target, -1);
+	access.node = 0;
+	access.page.owner = 77;
+	assert_int_equal(touch(&access).target, -1);
+	access.page.owner = 0;
+	assert_int_equal(touch(&access).target, -1);
+	assert_int_equal(nm_pages_counts(pages).tracked, 0);
+}
+
+static void test_batches_are_as_single_accesses(void **state)
+{
+	struct nm_page_touch accesses[300];
+	struct nm_page_finding findings[300];
+	unsigned targets = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 300; i++)
+		accesses[i] = (struct nm_page_touch){
+			.page = {.address = PAGE(i % 100), .owner = owner}, .node = 1};
+	nm_pages_touch(pages, now_s, accesses, 300, findings);
+	for (unsigned i = 0; i < 300; i++)
+		targets += findings[i].target == 1 && i / 100 == 1;
+	assert_int_equal(targets, 100); /* each page at its second access */
+	assert_int_equal(look(PAGE(99)).accesses[1], 3);
+}
+
+/* ---- sharing ---- */
+
+static unsigned by_thread(uint64_t address, uint16_t thread)
+{
+	struct nm_page_touch access = {.page = {.address = address, .owner = owner},
+				       .thread = thread};
+
+	return touch(&access).partner;
+}
+
+/* Figure 5: {1}, then thread 3 → {3, 1}, one sharing; and back. */
+static void test_sharing(void **state)
+{
+	(void)state;
+	assert_int_equal(by_thread(PAGE(1), 1), 0);
+	assert_int_equal(by_thread(PAGE(1), 3), 1);
+	assert_int_equal(by_thread(PAGE(1), 3), 0);
+	assert_int_equal(by_thread(PAGE(1), 1), 3);
+	assert_int_equal(by_thread(PAGE(1), 2), 1);
+}
+
+static void test_sharing_repeat(void **state)
+{
+	(void)state;
+	config->pages.sharing_repeat = true;
+	nm_pages_configure(pages, config);
+	by_thread(PAGE(1), 1);
+	assert_int_equal(by_thread(PAGE(1), 1), 0);
+	assert_int_equal(by_thread(PAGE(1), 3), 1);
+	assert_int_equal(by_thread(PAGE(1), 3), 1);
+}
+
+static void test_subblocks_are_apart(void **state)
+{
+	(void)state;
+	by_thread(PAGE(1), 1);
+	assert_int_equal(by_thread(PAGE(1) + 1024, 2), 0);
+	assert_int_equal(by_thread(PAGE(1) + 4095, 3), 0);
+	assert_int_equal(by_thread(PAGE(2), 4), 0);
+	assert_int_equal(by_thread(PAGE(1) + 1023, 5), 1);
+}
+
+static void test_sharing_window(void **state)
+{
+	(void)state;
+	by_thread(PAGE(1), 1);
+	now_s += 10;
+	assert_int_equal(by_thread(PAGE(1), 2), 1);
+	now_s += 11;
+	assert_int_equal(by_thread(PAGE(1), 3), 0);
+}
+
+/* Stamps have eight bits: a sub-block must not look fresh again after 256 s. */
+static void test_sharing_window_over_the_turn(void **state)
+{
+	(void)state;
+	by_thread(PAGE(1), 1);
+	for (unsigned i = 0; i < 256 / 8; i++) {
+		now_s += 8;
+		by_thread(PAGE(1) + 2048, 1);
+	}
+	assert_int_equal(by_thread(PAGE(1), 2), 0);
+	now_s += 65536 - 5;
+	assert_int_equal(by_thread(PAGE(1) + 2048, 2), 0);
+}
+
+static unsigned huge(uint64_t address, uint8_t size, uint16_t thread)
+{
+	struct nm_page_touch access = {.page = {.address = address, .owner = owner, .size = size},
+				       .node = 2,
+				       .thread = thread};
+
+	return touch(&access).partner;
+}
+
+/* Detection does not depend on the page size (3.1.1), the counts do. */
+static void check_huge(uint8_t size, uint64_t bytes)
+{
+	struct nm_page_id page = {.address = bytes * 7, .owner = owner, .size = size};
+	struct nm_page_view view;
+
+	assert_int_equal(huge(bytes * 7, size, 1), 0);
+	assert_int_equal(huge(bytes * 7 + 1024, size, 2), 0);
+	assert_int_equal(huge(bytes * 7 + 4096, size, 3), 0);
+	assert_int_equal(huge(bytes * 8 - 1, size, 4), 0);
+	assert_int_equal(huge(bytes * 7 + 4097, size, 5), 3);
+	assert_int_equal(nm_pages_look(pages, now_s, &page, &view), 0);
+	assert_int_equal(view.accesses[2], 5);
+}
+
+static void test_huge_pages(void **state)
+{
+	(void)state;
+	check_huge(NM_PAGE_2M, 2ULL << 20);
+	check_huge(NM_PAGE_1G, 1ULL << 30);
+	assert_false(is_tracked((2ULL << 20) * 7, owner)); /* as one of 4 KiB */
+}
+
+/* ---- bounds ---- */
+
+static void touch_many(uint64_t first, uint64_t count, uint16_t whose)
+{
+	struct nm_page_touch access = {.page = {.owner = whose}};
+
+	for (uint64_t i = 0; i < count; i++) {
+		access.page.address = PAGE(first + i);
+		touch(&access);
+	}
+}
+
+static uint64_t count_tracked(uint64_t first, uint64_t count, uint16_t whose)
+{
+	uint64_t tracked = 0;
+
+	for (uint64_t i = 0; i < count; i++)
+		tracked += is_tracked(PAGE(first + i), whose);
+	return tracked;
+}
+
+static void grow(void)
+{
+	for (unsigned i = 0; i < 10; i++) {
+		touch_many(0, 4096, owner);
+		assert_int_equal(nm_pages_tend(pages, now_s, 0), 0);
+	}
+}
+
+static void test_grows_to_the_bound(void **state)
+{
+	struct nm_pages_counts counts = nm_pages_counts(pages);
+
+	(void)state;
+	assert_true(counts.limit < 4096);
+	grow();
+	assert_int_equal(nm_pages_counts(pages).limit, 4096);
+	touch_many(0, 4096, owner);
+	counts = nm_pages_counts(pages);
+	assert_true(counts.tracked > 4096 - 4096 / 100);
+	assert_int_equal(counts.tracked, count_tracked(0, 4096, owner));
+	touch_many(4096, 20000, owner);
+	counts = nm_pages_counts(pages);
+	assert_in_range(counts.tracked, 4096 - 4096 / 100, 4096);
+	assert_int_equal(counts.tracked, count_tracked(0, 24096, owner));
+}
+
+static void test_growing_keeps_all_of_a_page(void **state)
+{
+	(void)state;
+	touch_many(0, 700, owner);
+	times_from_node(9, PAGE(1), 2);
+	by_thread(PAGE(1), 5);
+	settle(PAGE(1), NM_PAGE_DROPPED, 0);
+	touch_many(700, 300, owner);
+	assert_int_equal(nm_pages_tend(pages, now_s, 0), 0);
+	assert_true(nm_pages_counts(pages).limit > 1024);
+	assert_true(look(PAGE(1)).accesses[2] == 9 && look(PAGE(1)).home == 0);
+	assert_int_equal(by_thread(PAGE(1), 6), 5);
+}
+
+static void test_a_lower_bound_shrinks(void **state)
+{
+	(void)state;
+	grow();
+	config->pages.max_tracked = 1000;
+	nm_pages_configure(pages, config);
+	assert_int_equal(nm_pages_tend(pages, now_s, 0), 0);
+	struct nm_pages_counts counts = nm_pages_counts(pages);
+	assert_int_equal(counts.limit, 1000);
+	assert_in_range(counts.tracked, 980, 1000);
+	assert_int_equal(counts.tracked, count_tracked(0, 4096, owner));
+}
+
+static void test_the_coldest_goes(void **state)
+{
+	(void)state;
+	grow();
+	nm_pages_free(pages);
+	pages = NULL;
+	config->pages.max_tracked = 1000;
+	renew_pages(4);
+	for (uint64_t hot = 0; hot < 100; hot++)
+		times_from_node(50, PAGE(hot), 0);
+	touch_many(1000, 20000, owner);
+	assert_true(count_tracked(0, 100, owner) > 95);
+	now_s += 120; /* their heat is over */
+	touch_many(30000, 20000, owner);
+	assert_true(count_tracked(0, 100, owner) < 5);
+}
+
+static void test_unseen_for_long_is_forgotten(void **state)
+{
+	(void)state;
+	touch_many(0, 100, owner);
+	now_s += NM_PAGE_FORGET_S;
+	touch_many(0, 50, owner);
+	assert_int_equal(nm_pages_tend(pages, now_s, 1), 0);
+	assert_int_equal(nm_pages_counts(pages).tracked, 100);
+	now_s += 1;
+	assert_int_equal(nm_pages_tend(pages, now_s, 1), 0);
+	assert_int_equal(nm_pages_counts(pages).tracked, 50);
+	assert_int_equal(nm_pages_counts(pages).forgotten, 50);
+}
+
+/* ---- owners ---- */
+
+static void test_closed_owner_has_no_pages(void **state)
+{
+	uint16_t second;
+
+	(void)state;
+	touch_many(0, 300, owner);
+	assert_int_equal(nm_pages_open(pages, &second), 0);
+	touch_many(0, 100, second);
+	nm_pages_close(pages, owner);
+	assert_int_equal(nm_pages_counts(pages).tracked, 100);
+	assert_int_equal(count_tracked(0, 300, owner), 0);
+	assert_int_equal(count_tracked(0, 100, second), 100);
+	nm_pages_close(pages, owner);
+	assert_int_equal(nm_pages_counts(pages).tracked, 100);
+}
+
+/* A number comes back only when nothing is left of whom it belonged to. */
+static void test_numbers_of_owners(void **state)
+{
+	uint16_t next;
+
+	(void)state;
+	touch_many(0, 10, owner);
+	nm_pages_close(pages, owner);
+	assert_int_equal(nm_pages_open(pages, &next), 0);
+	assert_int_not_equal(next, owner);
+	assert_int_equal(nm_pages_tend(pages, now_s, 1), 0);
+	uint16_t again;
+	assert_int_equal(nm_pages_open(pages, &again), 0);
+	assert_int_equal(again, owner);
+	assert_int_equal(count_tracked(0, 10, again), 0);
+}
+
+static void test_growing_frees_numbers(void **state)
+{
+	uint16_t first = owner, second;
+
+	(void)state;
+	touch_many(0, 10, first);
+	assert_int_equal(nm_pages_open(pages, &second), 0);
+	nm_pages_close(pages, first);
+	touch_many(0, 1000, second);
+	assert_int_equal(nm_pages_tend(pages, now_s, 0), 0);
+	assert_true(nm_pages_counts(pages).limit > 1024);
+	assert_int_equal(nm_pages_open(pages, &owner), 0);
+	assert_int_equal(owner, first);
+}
+
+static void test_the_dead_make_room(void **state)
+{
+	uint16_t second;
+
+	(void)state;
+	grow();
+	nm_pages_close(pages, owner);
+	assert_int_equal(nm_pages_open(pages, &second), 0);
+	uint64_t evicted = nm_pages_counts(pages).evicted;
+	touch_many(9000, 3000, second);
+	assert_true(count_tracked(9000, 3000, second) > 2900);
+	assert_true(nm_pages_counts(pages).evicted < evicted + 100);
+}
+
+/* A process that sees many pages cannot crowd out one that has few. */
+static void test_shares(void **state)
+{
+	uint16_t few;
+
+	(void)state;
+	grow();
+	assert_int_equal(nm_pages_open(pages, &few), 0);
+	touch_many(0, 400, few);
+	uint64_t before = count_tracked(0, 400, few);
+	assert_true(before > 395);
+	now_s += 300; /* the coldest by far */
+	touch_many(10000, 100000, owner);
+	assert_int_equal(count_tracked(0, 400, few), before);
+	assert_true(nm_pages_counts(pages).tracked > 4000);
+}
+
+static void test_equals_share_equally(void **state)
+{
+	uint16_t second;
+	struct nm_rng rng;
+
+	(void)state;
+	grow();
+	nm_rng_seed(&rng, 5);
+	assert_int_equal(nm_pages_open(pages, &second), 0);
+	for (unsigned i = 0; i < 100000; i++)
+		touch_many(nm_rng_below(&rng, 20000), 1, i % 10 ? owner : second);
+	assert_in_range(count_tracked(0, 20000, second), 1500, 2600);
+}
+
+static void test_exclusivity_of_an_owner(void **state)
+{
+	uint16_t second;
+
+	(void)state;
+	times_from_node(8, PAGE(1), 1);
+	times_from_node(4, PAGE(2), 0);
+	times_from_node(4, PAGE(2), 3);
+	huge(2ULL << 20, NM_PAGE_2M, 3); /* its parts count for sharing alone */
+	assert_int_equal(nm_pages_open(pages, &second), 0);
+	touch_many(0, 50, second);
+	assert_int_equal(nm_pages_exclusivity(pages, owner).pages, 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(nm_pages_tend(pages, now_s, 0.25), 0);
+	struct nm_exclusivity sums = nm_pages_exclusivity(pages, owner);
+	assert_int_equal(sums.pages, 3);
+	assert_int_equal(sums.accesses, 17);
+	assert_int_equal(sums.most, 13);
+	assert_int_equal(nm_pages_exclusivity(pages, second).pages, 50);
+}
+
+static void test_another_key_places_differently(void **state)
+{
+	static const uint64_t other[4] = {1, 2, 3, 4};
+	struct nm_pages *twin = NULL;
+	uint16_t whose;
+	unsigned differ = 0;
+
+	(void)state;
+	assert_int_equal(nm_pages_new(config, 4, other, &twin), 0);
+	assert_int_equal(nm_pages_open(twin, &whose), 0);
+	for (unsigned i = 0; i < 3000; i++) {
+		struct nm_page_touch access = {.page = {.address = PAGE(i), .owner = whose}};
+		struct nm_page_finding finding;
+		nm_pages_touch(twin, now_s, &access, 1, &finding);
+		touch(&access);
+	}
+	for (unsigned i = 0; i < 3000; i++) {
+		struct nm_page_id page = {.address = PAGE(i), .owner = whose};
+		struct nm_page_view view;
+		differ += (nm_pages_look(twin, now_s, &page, &view) == 0) !=
+			  is_tracked(PAGE(i), whose);
+	}
+	nm_pages_free(twin);
+	assert_true(differ > 300);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pages, tear_down_pages)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_counts_by_node),
+		TEST(test_overflow_halves_all),
+		TEST(test_decay),
+		TEST(test_any_number_of_nodes),
+		TEST(test_strange_accesses_are_ignored),
+		TEST(test_batches_are_as_single_accesses),
+		TEST(test_sharing),
+		TEST(test_sharing_repeat),
+		TEST(test_subblocks_are_apart),
+		TEST(test_sharing_window),
+		TEST(test_sharing_window_over_the_turn),
+		TEST(test_huge_pages),
+		TEST(test_grows_to_the_bound),
+		TEST(test_growing_keeps_all_of_a_page),
+		TEST(test_a_lower_bound_shrinks),
+		TEST(test_the_coldest_goes),
+		TEST(test_unseen_for_long_is_forgotten),
+		TEST(test_closed_owner_has_no_pages),
+		TEST(test_numbers_of_owners),
+		TEST(test_growing_frees_numbers),
+		TEST(test_the_dead_make_room),
+		TEST(test_shares),
+		TEST(test_equals_share_equally),
+		TEST(test_exclusivity_of_an_owner),
+		TEST(test_another_key_places_differently),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
