@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The cells of the affinity matrix that are not zero, each pair once. */
+#ifndef NUMA_MIGRD_MEMORY_PAIRS_H
+#define NUMA_MIGRD_MEMORY_PAIRS_H
+
+#include "numa-migrd/affinity.h"
+#include "numa-migrd/tidmap.h"
+
+#define NM_PAIRS_FEWEST ((size_t)1 << 14)
+#define NM_PAIRS_MOST ((size_t)1 << 21)
+
+struct nm_pair {
+	uint32_t ids; /* the lower id << 16 | the higher; 0: free */
+	uint32_t weight;
+};
+
+struct nm_vertex {
+	uint32_t tid;	     /* 0: ended, or never given */
+	uint32_t left_s;     /* when it ended, */
+	uint32_t left_aging; /* and after how many agings */
+	uint16_t next_free;
+};
+
+struct nm_affinity {
+	struct nm_pair *pairs; /* `slots` of them, a power of two; probed one after another */
+	size_t slots, used;
+	struct nm_vertex *vertices; /* by id; 0 is nobody */
+	size_t vertex_capacity, vertex_count, live;
+	uint16_t first_free, last_free; /* ended ones, in the order of their ends; 0: none */
+	struct nm_tidmap *id_of;
+	uint32_t step, window_s, agings;
+	uint64_t lost;
+};
+
+static inline uint16_t nm_pair_low(struct nm_pair pair)
+{
+	return (uint16_t)(pair.ids >> 16);
+}
+
+static inline uint16_t nm_pair_high(struct nm_pair pair)
+{
+	return (uint16_t)pair.ids;
+}
+
+static inline bool nm_pair_lives(const struct nm_affinity *affinity, struct nm_pair pair)
+{
+	return pair.ids && affinity->vertices[nm_pair_low(pair)].tid &&
+	       affinity->vertices[nm_pair_high(pair)].tid;
+}
+
+#endif

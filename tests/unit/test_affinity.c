@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* The affinity matrix: sharings, aging, threads that come and go, the graph that is mapped. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/affinity.h"
+
+static struct nm_config *config;
+static struct nm_affinity *affinity;
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (nm_config_default(&config) < 0)
+		return -1;
+	config->pages.sharing_step = 1;
+	return nm_affinity_new(config, &affinity);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_affinity_free(affinity);
+	nm_config_free(config);
+	return 0;
+}
+
+static uint16_t join(uint32_t tid)
+{
+	uint16_t id = 0;
+
+	assert_int_equal(nm_affinity_join(affinity, tid, 0, &id), 0);
+	return id;
+}
+
+/* Threads by tid share `times` times. */
+static void share(uint32_t a, uint32_t b, unsigned times)
+{
+	uint16_t id_a = join(a), id_b = join(b);
+
+	while (times--)
+		nm_affinity_share(affinity, id_a, id_b);
+}
+
+static void test_a_sharing_counts_for_both(void **state)
+{
+	(void)state;
+	share(100, 103, 2);
+	assert_int_equal(nm_affinity_between(affinity, 100, 103), 2);
+	assert_int_equal(nm_affinity_between(affinity, 103, 100), 2);
+	share(103, 100, 1);
+	assert_int_equal(nm_affinity_between(affinity, 100, 103), 3);
+	assert_int_equal(nm_affinity_between(affinity, 100, 100), 0);
+	assert_int_equal(nm_affinity_between(affinity, 100, 999), 0);
+	share(100, 100, 5);
+	assert_int_equal(nm_affinity_counts(affinity).pairs, 1);
+}
+
+static void test_joining_twice_is_once(void **state)
+{
+	uint16_t id = join(7);
+
+	(void)state;
+	assert_int_not_equal(id, 0);
+	assert_int_equal(join(7), id);
+	assert_int_equal(nm_affinity_id(affinity, 7), id);
+	assert_int_equal(nm_affinity_id(affinity, 8), 0);
+	assert_int_not_equal(join(8), id);
+	assert_int_equal(nm_affinity_join(affinity, UINT32_MAX, 0, &id), -ERANGE);
+	assert_int_equal(nm_affinity_counts(affinity).threads, 2);
+}
+
+/* M − (M >> 2): 100, 75, 57, …; 1 to 3 stay for ever, which is why a sharing is worth more. */
+static void test_aging(void **state)
+{
+	(void)state;
+	share(1, 2, 100);
+	share(1, 3, 3);
+	assert_int_equal(nm_affinity_age(affinity), 0);
+	assert_int_equal(nm_affinity_between(affinity, 1, 2), 75);
+	assert_int_equal(nm_affinity_age(affinity), 0);
+	assert_int_equal(nm_affinity_between(affinity, 1, 2), 57);
+	assert_int_equal(nm_affinity_between(affinity, 1, 3), 3);
+}
+
+static void test_a_larger_step_is_forgotten(void **state)
+{
+	(void)state;
+	config->pages.sharing_step = 16;
+	nm_affinity_configure(affinity, config);
+	share(1, 2, 1);
+	assert_int_equal(nm_affinity_between(affinity, 1, 2), 16);
+	for (unsigned i = 0; i < 7; i++) /* 12, 9, 7, 6, 5, 4, 3 */
+		assert_int_equal(nm_affinity_age(affinity), 0);
+	assert_int_equal(nm_affinity_between(affinity, 1, 2), 0);
+	assert_int_equal(nm_affinity_counts(affinity).pairs, 0);
+}
+
+static void test_counts_do_not_overflow(void **state)
+{
+	(void)state;
+	config->pages.sharing_step = 1U << 31;
+	nm_affinity_configure(affinity, config);
+	share(1, 2, 3);
+	assert_true(nm_affinity_between(affinity, 1, 2) == 1U << 31);
+}
+
+static void test_leaving_clears_row_and_column(void **state)
+{
+	uint16_t gone = join(1);
+
+	(void)state;
+	share(1, 2, 5);
+	share(2, 3, 5);
+	nm_affinity_leave(affinity, 1, 0);
+	nm_affinity_leave(affinity, 1, 0);
+	nm_affinity_share(affinity, gone, join(2));
+	assert_int_equal(nm_affinity_between(affinity, 1, 2), 0);
+	assert_int_equal(nm_affinity_counts(affinity).threads, 2);
+	assert_int_equal(nm_affinity_age(affinity), 0);
+	assert_int_equal(nm_affinity_counts(affinity).pairs, 1);
+}
+
+/* Pages remember an id for as long as sharing reaches: 10 s. */
+static void test_an_id_rests(void **state)
+{
+	uint16_t gone = join(1), next;
+
+	(void)state;
+	share(1, 2, 5);
+	nm_affinity_leave(affinity, 1, 100);
+	assert_int_equal(nm_affinity_age(affinity), 0);
+	assert_int_equal(nm_affinity_join(affinity, 50, 110, &next), 0);
+	assert_int_not_equal(next, gone);
+	assert_int_equal(nm_affinity_join(affinity, 51, 111, &next), 0);
+	assert_int_equal(next, gone);
+	assert_int_equal(nm_affinity_between(affinity, 51, 2), 0);
+}
+
+static void test_an_id_rests_until_its_pairs_are_cleared(void **state)
+{
+	uint16_t gone = join(1), next;
+
+	(void)state;
+	share(1, 2, 5);
+	nm_affinity_leave(affinity, 1, 100);
+	assert_int_equal(nm_affinity_join(affinity, 50, 500, &next), 0);
+	assert_int_not_equal(next, gone);
+	assert_int_equal(nm_affinity_age(affinity), 0);
+	assert_int_equal(nm_affinity_join(affinity, 51, 500, &next), 0);
+	assert_int_equal(next, gone);
+}
+
+static void test_ids_run_out(void **state)
+{
+	uint16_t id;
+
+	(void)state;
+	for (uint32_t tid = 1; tid <= UINT16_MAX; tid++)
+		join(tid);
+	assert_int_equal(nm_affinity_join(affinity, 70000, 0, &id), -ENOSPC);
+	nm_affinity_leave(affinity, 5, 0);
+	assert_int_equal(nm_affinity_age(affinity), 0);
+	assert_int_equal(nm_affinity_join(affinity, 70000, 1000, &id), 0);
+}
+
+static void test_room_for_pairs_grows_with_aging(void **state)
+{
+	(void)state;
+	for (uint32_t a = 1; a <= 200; a++)
+		for (uint32_t b = 1; b < a; b++)
+			share(a, b, 4);
+	assert_true(nm_affinity_counts(affinity).lost > 0); /* 19,900 pairs of 14,336 */
+	assert_int_equal(nm_affinity_age(affinity), 0);
+	uint64_t lost = nm_affinity_counts(affinity).lost;
+	for (uint32_t a = 1; a <= 200; a++)
+		for (uint32_t b = 1; b < a; b++)
+			share(a, b, 4);
+	assert_int_equal(nm_affinity_counts(affinity).lost, lost);
+	assert_int_equal(nm_affinity_counts(affinity).pairs, 19900);
+	assert_int_equal(nm_affinity_between(affinity, 2, 1), 7);
+}
+
+/* ---- equations 1 and 2 ---- */
+
+static struct nm_sharing sharing_of(size_t nr_threads)
+{
+	static const uint32_t tids[] = {1, 2, 3, 4};
+	struct nm_sharing sharing;
+
+	assert_int_equal(nm_affinity_sharing(affinity, tids, nr_threads, &sharing), 0);
+	return sharing;
+}
+
+static void assert_near(double value, double expected)
+{
+	assert_true(fabs(value - expected) < 1e-12);
+}
+
+static void test_uniform_sharing(void **state)
+{
+	(void)state;
+	for (uint32_t a = 1; a <= 4; a++)
+		for (uint32_t b = 1; b < a; b++)
+			share(a, b, 1);
+	assert_near(sharing_of(4).amount, 0.75);
+	assert_near(sharing_of(4).heterogeneity, 0.1875);
+	assert_near(sharing_of(4).heterogeneity_others, 0);
+}
+
+static void test_disjoint_pairs(void **state)
+{
+	(void)state;
+	share(1, 2, 1);
+	share(3, 4, 1);
+	share(1, 77, 50); /* another process */
+	assert_near(sharing_of(4).amount, 0.25);
+	assert_near(sharing_of(4).heterogeneity, 0.1875);
+	assert_near(sharing_of(4).heterogeneity_others, 2.0 / 9);
+}
+
+static void test_sharing_is_in_sharings(void **state)
+{
+	(void)state;
+	config->pages.sharing_step = 16;
+	nm_affinity_configure(affinity, config);
+	share(1, 2, 1);
+	share(3, 4, 1);
+	assert_near(sharing_of(4).amount, 0.25);
+	assert_near(sharing_of(4).heterogeneity, 0.1875);
+}
+
+static void test_one_thread_shares_nothing(void **state)
+{
+	(void)state;
+	join(1);
+	assert_near(sharing_of(1).amount, 0);
+	assert_near(sharing_of(1).heterogeneity, 0);
+	assert_true(isnan(sharing_of(1).heterogeneity_others));
+	assert_true(isnan(sharing_of(0).amount));
+}
+
+/* ---- the graph ---- */
+
+static struct nm_affinity_graph *graph_of(const uint32_t *tids, size_t nr_threads,
+					  unsigned partners)
+{
+	struct nm_affinity_graph *graph = NULL;
+
+	assert_int_equal(nm_affinity_graph(affinity, tids, nr_threads, partners, &graph), 0);
+	return graph;
+}
+
+static void test_graph(void **state)
+{
+	static const uint32_t tids[] = {10, 20, 30, 40};
+
+	(void)state;
+	share(20, 10, 3);
+	share(20, 40, 5);
+	share(20, 99, 7);
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = graph_of(tids, 4, 16);
+	const uint32_t first[] = {0, 1, 3, 3, 4}, partner[] = {1, 0, 3, 1}, weight[] = {3, 3, 5, 5};
+	assert_memory_equal(graph->first, first, sizeof(first));
+	assert_memory_equal(graph->partner, partner, sizeof(partner));
+	assert_memory_equal(graph->weight, weight, sizeof(weight));
+}
+
+/* Thread 1 has all others as partners, and keeps what they keep. */
+static void test_strongest_partners(void **state)
+{
+	static const uint32_t tids[] = {1, 2, 3, 4, 5, 6};
+
+	(void)state;
+	for (uint32_t b = 2; b <= 6; b++)
+		share(1, b, b);
+	share(2, 3, 9);
+	share(3, 4, 9);
+	share(5, 6, 9);
+	share(5, 2, 8);
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = graph_of(tids, 6, 1);
+	const uint32_t first[] = {0, 1, 2, 4, 5, 6, 8}, partner[] = {5, 2, 1, 3, 2, 5, 0, 4};
+	assert_memory_equal(graph->first, first, sizeof(first));
+	assert_memory_equal(graph->partner, partner, sizeof(partner));
+}
+
+static void test_graph_of_nobody(void **state)
+{
+	static const uint32_t tids[] = {1, 2};
+
+	(void)state;
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *none = graph_of(tids, 0, 16);
+	assert_int_equal(none->first[0], 0);
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *alone = graph_of(tids, 2, 16);
+	assert_int_equal(alone->first[2], 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_sharing_counts_for_both),
+		TEST(test_joining_twice_is_once),
+		TEST(test_aging),
+		TEST(test_a_larger_step_is_forgotten),
+		TEST(test_counts_do_not_overflow),
+		TEST(test_leaving_clears_row_and_column),
+		TEST(test_an_id_rests),
+		TEST(test_an_id_rests_until_its_pairs_are_cleared),
+		TEST(test_ids_run_out),
+		TEST(test_room_for_pairs_grows_with_aging),
+		TEST(test_uniform_sharing),
+		TEST(test_disjoint_pairs),
+		TEST(test_sharing_is_in_sharings),
+		TEST(test_one_thread_shares_nothing),
+		TEST(test_graph),
+		TEST(test_strongest_partners),
+		TEST(test_graph_of_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
