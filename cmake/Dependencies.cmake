@@ -11,6 +11,11 @@ pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig>=1.5)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 # jansson: JSON output of numa-migrctl.
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+# Scotch (7 or later: contexts): places threads that share memory near each other by dual recursive
+# bipartitioning, the algorithm kMAF itself uses: good graph partitioners take years, and this one maps onto
+# trees of unequal distances and is repeatable. It has no pkg-config file in Debian.
+find_library(NM_SCOTCH_LIBRARY scotch REQUIRED)
+find_path(NM_SCOTCH_INCLUDE scotch.h PATH_SUFFIXES scotch REQUIRED)
 # cmocka: unit tests.
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 # libpfm4: the names of hardware events, to prove the words of the event tables in the tests. The programs do

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "hierarchy.h"
+
+static int compare_numbers(int a, int b)
+{
+	return (a > b) - (a < b);
+}
+
+/* What distinguishes CPUs at each level, the outermost first. */
+static int key_of(const struct nm_topology *topology, int cpu, unsigned level)
+{
+	const struct nm_cpu *info = &topology->cpus[cpu];
+	const int keys[NM_LEVELS] = {info->node, info->cache, info->core, cpu};
+
+	return keys[level];
+}
+
+static int compare_cpus(const void *a, const void *b, void *topology)
+{
+	int order = 0;
+
+	for (unsigned level = 0; level < NM_LEVELS && order == 0; level++)
+		order = compare_numbers(key_of(topology, *(const int *)a, level),
+					key_of(topology, *(const int *)b, level));
+	return order;
+}
+
+static int take_cpus(struct nm_hierarchy *tree, hwloc_const_bitmap_t cpus)
+{
+	const struct nm_topology *topology = tree->topology;
+	int cpu;
+
+	tree->cpu = calloc(topology->nr_cpus + 1, sizeof(*tree->cpu));
+	tree->leaf_of = calloc(topology->nr_cpus + 1, sizeof(*tree->leaf_of));
+	if (!tree->cpu || !tree->leaf_of)
+		return -ENOMEM;
+	for (cpu = hwloc_bitmap_first(cpus); cpu >= 0 && cpu < (int)topology->nr_cpus;
+	     cpu = hwloc_bitmap_next(cpus, cpu))
+		if (hwloc_bitmap_isset(topology->usable, (unsigned)cpu) &&
+		    topology->cpus[cpu].node >= 0)
+			tree->cpu[tree->nr_leaves++] = cpu;
+	if (tree->nr_leaves == 0)
+		return -ENODATA;
+	qsort_r(tree->cpu, tree->nr_leaves, sizeof(*tree->cpu), compare_cpus, (void *)topology);
+	for (unsigned i = 0; i < topology->nr_cpus; i++)
+		tree->leaf_of[i] = -1;
+	for (unsigned i = 0; i < tree->nr_leaves; i++)
+		tree->leaf_of[tree->cpu[i]] = (int)i;
+	return 0;
+}
+
+/* Leaves differ in a level when they differ there or further out. */
+static int number_groups(struct nm_hierarchy *tree, unsigned level)
+{
+	unsigned *group = calloc(tree->nr_leaves, sizeof(*group));
+
+	if (!group)
+		return -ENOMEM;
+	tree->group[level] = group;
+	for (unsigned i = 1; i < tree->nr_leaves; i++) {
+		bool same = true;
+		for (unsigned l = 0; l <= level; l++)
+			same = same && key_of(tree->topology, tree->cpu[i - 1], l) ==
+					       key_of(tree->topology, tree->cpu[i], l);
+		group[i] = group[i - 1] + !same;
+	}
+	return 0;
+}
+
+/* Number of the leaf's group among its siblings. */
+static unsigned digit_of(const struct nm_hierarchy *tree, unsigned leaf, unsigned level)
+{
+	unsigned first = leaf;
+
+	while (first > 0 &&
+	       (level == 0 || tree->group[level - 1][first - 1] == tree->group[level - 1][leaf]))
+		first--;
+	return tree->group[level][leaf] - tree->group[level][first];
+}
+
+static int find_places(struct nm_hierarchy *tree)
+{
+	tree->place = calloc(tree->nr_leaves, sizeof(*tree->place));
+	if (!tree->place)
+		return -ENOMEM;
+	for (unsigned level = 0; level < NM_LEVELS; level++)
+		for (unsigned i = 0; i < tree->nr_leaves; i++)
+			if (digit_of(tree, i, level) >= tree->arity[level])
+				tree->arity[level] = digit_of(tree, i, level) + 1;
+	unsigned width = 1;
+	for (unsigned level = NM_LEVELS; level-- > 0; width *= tree->arity[level]) {
+		tree->width[level] = width;
+		for (unsigned i = 0; i < tree->nr_leaves; i++)
+			tree->place[i] += digit_of(tree, i, level) * width;
+	}
+	return 0;
+}
+
+int nm_hierarchy_new(const struct nm_topology *topology, hwloc_const_bitmap_t cpus,
+		     struct nm_hierarchy **ret)
+{
+	nm_auto(nm_hierarchy_freep) struct nm_hierarchy *tree = calloc(1, sizeof(*tree));
+
+	if (!tree)
+		return -ENOMEM;
+	tree->topology = topology;
+	int r = take_cpus(tree, cpus);
+	for (unsigned level = 0; level < NM_LEVELS && r == 0; level++)
+		r = number_groups(tree, level);
+	if (r == 0)
+		r = find_places(tree);
+	if (r < 0)
+		return r;
+	*ret = NM_TAKE(tree);
+	return 0;
+}
+
+void nm_hierarchy_free(struct nm_hierarchy *tree)
+{
+	if (!tree)
+		return;
+	free(tree->cpu);
+	free(tree->leaf_of);
+	free(tree->place);
+	for (unsigned level = 0; level < NM_LEVELS; level++)
+		free(tree->group[level]);
+	free(tree);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "hierarchy.h"
+
+unsigned nm_mapping_distance(const struct nm_topology *topology, int a, int b)
+{
+	const struct nm_cpu *cpu_a = &topology->cpus[a], *cpu_b = &topology->cpus[b];
+
+	if (a == b)
+		return 1;
+	if (cpu_a->node != cpu_b->node)
+		return nm_topology_distance(topology, cpu_a->node, cpu_b->node);
+	if (cpu_a->core >= 0 && cpu_a->core == cpu_b->core)
+		return 2;
+	return cpu_a->cache >= 0 && cpu_a->cache == cpu_b->cache ? 5 : 10;
+}
+
+double nm_task_load(const struct nm_task *task, size_t thread)
+{
+	double load = task->threads[thread].load;
+
+	return isnan(load) ? 1 : load;
+}
+
+static void free_task(struct nm_task *task)
+{
+	free(task->leaf);
+	free(task->now);
+}
+
+/* The CPUs that any of the threads may run on. */
+static int make_hierarchy(const struct nm_topology *topology,
+			  const struct nm_mapping_thread *threads, size_t nr_threads,
+			  struct nm_hierarchy **ret)
+{
+	nm_autobitmap cpus = hwloc_bitmap_alloc();
+
+	if (!cpus)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr_threads; i++)
+		if (hwloc_bitmap_or(cpus, cpus, threads[i].allowed) < 0)
+			return -ENOMEM;
+	/* Masks may have no end; the machine has. */
+	if (hwloc_bitmap_and(cpus, cpus, topology->usable) < 0)
+		return -ENOMEM;
+	return nm_hierarchy_new(topology, cpus, ret);
+}
+
+static int begin_task(struct nm_task *task)
+{
+	size_t threads = task->graph->nr_threads;
+	const struct nm_hierarchy *tree = task->hierarchy;
+
+	task->leaf = calloc(threads + 1, sizeof(*task->leaf));
+	task->now = calloc(threads + 1, sizeof(*task->now));
+	if (!task->leaf || !task->now)
+		return -ENOMEM;
+	for (size_t i = 0; i < threads; i++) {
+		int cpu = task->threads[i].cpu;
+		bool known = cpu >= 0 && cpu < (int)tree->topology->nr_cpus;
+		task->now[i] = known ? tree->leaf_of[cpu] : -1;
+	}
+	return 0;
+}
+
+static bool is_known(const struct nm_task *task, size_t thread)
+{
+	int cpu = task->threads[thread].cpu;
+
+	return cpu >= 0 && cpu < (int)task->hierarchy->topology->nr_cpus &&
+	       task->hierarchy->topology->cpus[cpu].node >= 0 && task->leaf[thread] >= 0;
+}
+
+static void sum_costs(const struct nm_task *task, struct nm_mapping *mapping)
+{
+	const struct nm_affinity_graph *graph = task->graph;
+	const struct nm_topology *topology = task->hierarchy->topology;
+
+	for (size_t i = 0; i < graph->nr_threads; i++)
+		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
+			size_t j = graph->partner[at];
+			if (j <= i || !is_known(task, i) || !is_known(task, j))
+				continue;
+			double weight = graph->weight[at];
+			mapping->cost_now +=
+				weight * nm_mapping_distance(topology, task->threads[i].cpu,
+							     task->threads[j].cpu);
+			mapping->cost_new += weight * nm_mapping_distance(topology, mapping->cpu[i],
+									  mapping->cpu[j]);
+		}
+}
+
+static void read_out(const struct nm_task *task, double gain, struct nm_mapping *mapping)
+{
+	const struct nm_hierarchy *tree = task->hierarchy;
+
+	for (size_t i = 0; i < mapping->nr_threads; i++) {
+		mapping->cpu[i] = task->leaf[i] < 0 ? -1 : tree->cpu[task->leaf[i]];
+		if (is_known(task, i))
+			mapping->staying += tree->topology->cpus[mapping->cpu[i]].node ==
+					    tree->topology->cpus[task->threads[i].cpu].node;
+	}
+	sum_costs(task, mapping);
+	mapping->worth = gain <= 0 || mapping->cost_new < (1 - gain) * mapping->cost_now;
+}
+
+static int compute(struct nm_task *task, uint32_t seed, size_t *repaired)
+{
+	int r = begin_task(task);
+
+	if (r == 0)
+		r = nm_scotch_map(task, seed);
+	if (r == 0)
+		r = nm_relabel(task);
+	if (r == 0)
+		r = nm_repair(task, repaired);
+	return r;
+}
+
+int nm_mapping_compute(const struct nm_topology *topology, const struct nm_affinity_graph *graph,
+		       const struct nm_mapping_thread *threads, double gain, uint32_t seed,
+		       struct nm_mapping **ret)
+{
+	nm_auto(nm_mapping_freep) struct nm_mapping *mapping = calloc(1, sizeof(*mapping));
+	nm_auto(nm_hierarchy_freep) struct nm_hierarchy *tree = NULL;
+
+	if (!mapping)
+		return -ENOMEM;
+	int r = make_hierarchy(topology, threads, graph->nr_threads, &tree);
+	if (r < 0)
+		return r;
+	mapping->nr_threads = graph->nr_threads;
+	mapping->cpu = calloc(graph->nr_threads + 1, sizeof(*mapping->cpu));
+	if (!mapping->cpu)
+		return -ENOMEM;
+	nm_auto(free_task) struct nm_task task = {
+		.hierarchy = tree, .graph = graph, .threads = threads};
+	r = compute(&task, seed, &mapping->repaired);
+	if (r < 0)
+		return r;
+	read_out(&task, gain, mapping);
+	*ret = NM_TAKE(mapping);
+	return 0;
+}
+
+void nm_mapping_free(struct nm_mapping *mapping)
+{
+	if (!mapping)
+		return;
+	free(mapping->cpu);
+	free(mapping);
+}

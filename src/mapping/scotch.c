@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The door to Scotch. A context of our own per call, with its own generator seeded anew and one
+ * thread: without it the outcome would depend on earlier calls and on the environment.
+ */
+#include <math.h>
+#include <scotch.h>
+#include <stdarg.h>
+
+#include "hierarchy.h"
+
+#define LOAD_UNIT 100 /* a CPU's worth of load */
+#define LOAD_MOST (16 * LOAD_UNIT)
+#define WEIGHTS_MOST (1U << 29) /* Scotch sums weights in 32 bits */
+#define IMBALANCE 0.05		/* how much more than its share a CPU may get */
+
+/* Scotch's own versions write to stderr; its return values tell enough. */
+void SCOTCH_errorProg(const char *name)
+{
+	(void)name;
+}
+
+void SCOTCH_errorPrint(const char *format, ...)
+{
+	(void)format;
+}
+
+void SCOTCH_errorPrintW(const char *format, ...)
+{
+	(void)format;
+}
+
+/* The graph as Scotch takes it; the arrays must outlive it. */
+struct arrays {
+	SCOTCH_Num *first, *partner, *weight, *load, *part;
+};
+
+static void free_arrays(struct arrays *arrays)
+{
+	free(arrays->first);
+	free(arrays->partner);
+	free(arrays->weight);
+	free(arrays->load);
+	free(arrays->part);
+}
+
+static int allocate(const struct nm_affinity_graph *graph, struct arrays *arrays)
+{
+	size_t threads = graph->nr_threads + 1;
+	size_t arcs = (size_t)graph->first[graph->nr_threads] + 1;
+
+	arrays->first = calloc(threads, sizeof(SCOTCH_Num));
+	arrays->load = calloc(threads, sizeof(SCOTCH_Num));
+	arrays->part = calloc(threads, sizeof(SCOTCH_Num));
+	arrays->partner = calloc(arcs, sizeof(SCOTCH_Num));
+	arrays->weight = calloc(arcs, sizeof(SCOTCH_Num));
+	return arrays->first && arrays->load && arrays->part && arrays->partner && arrays->weight
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* By how many bits weights must shrink for their sum to fit. */
+static unsigned shrinkage(const struct nm_affinity_graph *graph)
+{
+	uint64_t sum = 0;
+	unsigned bits = 0;
+
+	for (uint32_t i = 0; i < graph->first[graph->nr_threads]; i++)
+		sum += graph->weight[i];
+	while (sum >> bits > WEIGHTS_MOST)
+		bits++;
+	return bits;
+}
+
+static void fill(const struct nm_task *task, struct arrays *arrays)
+{
+	const struct nm_affinity_graph *graph = task->graph;
+	unsigned bits = shrinkage(graph);
+
+	for (size_t i = 0; i < graph->nr_threads; i++) {
+		double load = nm_task_load(task, i) * LOAD_UNIT;
+		arrays->first[i] = (SCOTCH_Num)graph->first[i];
+		arrays->load[i] = (SCOTCH_Num)fmin(fmax(load, 1), LOAD_MOST);
+	}
+	arrays->first[graph->nr_threads] = (SCOTCH_Num)graph->first[graph->nr_threads];
+	for (uint32_t i = 0; i < graph->first[graph->nr_threads]; i++) {
+		uint32_t weight = graph->weight[i] >> bits;
+		arrays->partner[i] = (SCOTCH_Num)graph->partner[i];
+		arrays->weight[i] = weight ? (SCOTCH_Num)weight : 1;
+	}
+}
+
+/* Every Scotch object, to be left in order whatever failed. */
+struct session {
+	SCOTCH_Context context;
+	SCOTCH_Graph graph, bound;
+	SCOTCH_Arch whole, present;
+	SCOTCH_Strat strategy;
+};
+
+/* On failure nothing is left to end: what Scotch had is a few empty structures. */
+static int begin(struct session *session, uint32_t seed)
+{
+	/* Builds of Scotch differ in the width of its integers, under one name. */
+	if (SCOTCH_numSizeof() != (int)sizeof(SCOTCH_Num))
+		return -ENOSYS;
+	if (SCOTCH_contextInit(&session->context) || SCOTCH_graphInit(&session->graph) ||
+	    SCOTCH_archInit(&session->whole) || SCOTCH_archInit(&session->present) ||
+	    SCOTCH_stratInit(&session->strategy) || SCOTCH_contextRandomClone(&session->context) ||
+	    SCOTCH_contextThreadSpawn(&session->context, 1, NULL))
+		return -ENOMEM;
+	SCOTCH_contextRandomSeed(&session->context, (SCOTCH_Num)(seed & INT32_MAX));
+	SCOTCH_contextRandomReset(&session->context);
+	return 0;
+}
+
+static void end(struct session *session)
+{
+	SCOTCH_stratExit(&session->strategy);
+	SCOTCH_archExit(&session->present);
+	SCOTCH_archExit(&session->whole);
+	SCOTCH_graphExit(&session->graph);
+	SCOTCH_contextExit(&session->context);
+}
+
+/* The cost of an arc that crosses a level: the mean between nodes, then as nm_mapping_distance().
+ */
+static SCOTCH_Num crossing_cost(const struct nm_topology *topology, unsigned level)
+{
+	static const SCOTCH_Num within[NM_LEVELS] = {0, 10, 5, 2};
+	uint64_t sum = 0, pairs = 0;
+
+	if (level > 0)
+		return within[level];
+	for (unsigned a = 0; a < topology->nr_nodes; a++)
+		for (unsigned b = 0; b < topology->nr_nodes; b++)
+			if (a != b) {
+				sum += nm_topology_distance(topology, (int)a, (int)b);
+				pairs++;
+			}
+	return pairs ? (SCOTCH_Num)(sum / pairs) : 1;
+}
+
+/* Levels at which nothing branches are no levels (section 3.4.1). */
+static int make_architecture(struct session *session, const struct nm_hierarchy *tree)
+{
+	SCOTCH_Num size[NM_LEVELS], cost[NM_LEVELS], levels = 0;
+
+	for (unsigned level = 0; level < NM_LEVELS; level++) {
+		if (tree->arity[level] < 2)
+			continue;
+		size[levels] = (SCOTCH_Num)tree->arity[level];
+		cost[levels++] = crossing_cost(tree->topology, level);
+	}
+	return SCOTCH_archTleaf(&session->whole, levels, size, cost) ? -ENOMEM : 0;
+}
+
+/* Of an irregular machine, or one of which some CPUs are out of bounds, only the leaves that are
+ * there. */
+static int keep_present(struct session *session, const struct nm_hierarchy *tree)
+{
+	nm_autofree SCOTCH_Num *places = calloc(tree->nr_leaves, sizeof(*places));
+
+	if (!places)
+		return -ENOMEM;
+	for (unsigned i = 0; i < tree->nr_leaves; i++)
+		places[i] = (SCOTCH_Num)tree->place[i];
+	return SCOTCH_archSub(&session->present, &session->whole, (SCOTCH_Num)tree->nr_leaves,
+			      places)
+		       ? -ENOMEM
+		       : 0;
+}
+
+static int map(struct session *session, const struct nm_task *task, struct arrays *arrays)
+{
+	const struct nm_hierarchy *tree = task->hierarchy;
+	SCOTCH_Num threads = (SCOTCH_Num)task->graph->nr_threads;
+	bool regular = tree->nr_leaves == tree->width[0] * tree->arity[0];
+
+	int r = make_architecture(session, tree);
+	if (r == 0 && !regular)
+		r = keep_present(session, tree);
+	if (r < 0)
+		return r;
+	if (SCOTCH_stratGraphMapBuild(&session->strategy, SCOTCH_STRATRECURSIVE,
+				      (SCOTCH_Num)tree->nr_leaves, IMBALANCE) ||
+	    SCOTCH_graphBuild(&session->graph, 0, threads, arrays->first, arrays->first + 1,
+			      arrays->load, NULL, arrays->first[threads], arrays->partner,
+			      arrays->weight) ||
+	    SCOTCH_contextBindGraph(&session->context, &session->graph, &session->bound))
+		return -ENOMEM;
+	r = SCOTCH_graphMap(&session->bound, regular ? &session->whole : &session->present,
+			    &session->strategy, arrays->part)
+		    ? -ENOMEM
+		    : 0;
+	SCOTCH_graphExit(&session->bound);
+	return r;
+}
+
+int nm_scotch_map(struct nm_task *task, uint32_t seed)
+{
+	nm_auto(free_arrays) struct arrays arrays = {0};
+	struct session session;
+	size_t threads = task->graph->nr_threads;
+
+	if (task->hierarchy->nr_leaves == 1 || threads == 0) {
+		for (size_t i = 0; i < threads; i++)
+			task->leaf[i] = 0;
+		return 0;
+	}
+	int r = allocate(task->graph, &arrays);
+	if (r < 0)
+		return r;
+	fill(task, &arrays);
+	r = begin(&session, seed);
+	if (r < 0)
+		return r;
+	r = map(&session, task, &arrays);
+	end(&session);
+	for (size_t i = 0; i < threads && r == 0; i++)
+		task->leaf[i] = (int)arrays.part[i];
+	return r;
+}
