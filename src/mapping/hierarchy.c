@@ -36,8 +36,7 @@ static int take_cpus(struct nm_hierarchy *tree, hwloc_const_bitmap_t cpus)
 		return -ENOMEM;
 	for (cpu = hwloc_bitmap_first(cpus); cpu >= 0 && cpu < (int)topology->nr_cpus;
 	     cpu = hwloc_bitmap_next(cpus, cpu))
-		if (hwloc_bitmap_isset(topology->usable, (unsigned)cpu) &&
-		    topology->cpus[cpu].node >= 0)
+		if (topology->cpus[cpu].node >= 0)
 			tree->cpu[tree->nr_leaves++] = cpu;
 	if (tree->nr_leaves == 0)
 		return -ENODATA;

@@ -33,8 +33,12 @@ struct nm_task {
 	int *now;  /* where it runs; -1: not known, or not a leaf */
 };
 
-/* Scotch's mapping of the graph into task->leaf. -ENOMEM. */
-int nm_scotch_map(struct nm_task *task, uint32_t seed);
+/*
+ * Scotch's mapping of the graph into task->leaf. It gives every CPU its share of the load, also
+ * where that takes partners apart; with `idle` vertices, each a CPU's worth of load that shares
+ * with nobody, the threads may crowd together as far as there are CPUs. -ENOMEM.
+ */
+int nm_scotch_map(struct nm_task *task, uint32_t seed, unsigned idle);
 
 /* Swaps equivalent groups so that most of the threads' load stays where it is. -ENOMEM. */
 int nm_relabel(struct nm_task *task);

@@ -105,12 +105,64 @@ static void read_out(const struct nm_task *task, double gain, struct nm_mapping 
 	mapping->worth = gain <= 0 || mapping->cost_new < (1 - gain) * mapping->cost_now;
 }
 
-static int compute(struct nm_task *task, uint32_t seed, size_t *repaired)
+/* CPUs beyond what the threads can use. */
+static unsigned count_idle(const struct nm_task *task)
+{
+	double free = task->hierarchy->nr_leaves;
+
+	for (size_t i = 0; i < task->graph->nr_threads; i++)
+		free -= nm_task_load(task, i);
+	return free >= 1 ? (unsigned)free : 0;
+}
+
+/* Of pairs on one node, how near they are there is of no account. */
+static double cost_between_nodes(const struct nm_task *task)
+{
+	const struct nm_affinity_graph *graph = task->graph;
+	const struct nm_hierarchy *tree = task->hierarchy;
+	double cost = 0;
+
+	for (size_t i = 0; i < graph->nr_threads; i++)
+		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
+			int a = tree->topology->cpus[tree->cpu[task->leaf[i]]].node;
+			int b = tree->topology->cpus[tree->cpu[task->leaf[graph->partner[at]]]]
+					.node;
+			cost += (double)graph->weight[at] *
+				nm_topology_distance(tree->topology, a, b);
+		}
+	return cost;
+}
+
+/*
+ * Spread over all CPUs threads have the most cache and bandwidth, but a few that share are far from
+ * each other: crowded together they are nearer. That must be worth as much as a new mapping.
+ */
+static int map(struct nm_task *task, double gain, uint32_t seed)
+{
+	unsigned idle = count_idle(task);
+
+	int r = nm_scotch_map(task, seed, 0);
+	if (r < 0 || idle == 0 || gain <= 0)
+		return r;
+	struct nm_task crowded = *task;
+	nm_autofree int *leaf = calloc(task->graph->nr_threads + 1, sizeof(*leaf));
+	if (!leaf)
+		return -ENOMEM;
+	crowded.leaf = leaf;
+	r = nm_scotch_map(&crowded, seed, idle);
+	if (r < 0 || cost_between_nodes(&crowded) >= (1 - gain) * cost_between_nodes(task))
+		return r;
+	for (size_t i = 0; i < task->graph->nr_threads; i++)
+		task->leaf[i] = leaf[i];
+	return 0;
+}
+
+static int compute(struct nm_task *task, double gain, uint32_t seed, size_t *repaired)
 {
 	int r = begin_task(task);
 
 	if (r == 0)
-		r = nm_scotch_map(task, seed);
+		r = map(task, gain, seed);
 	if (r == 0)
 		r = nm_relabel(task);
 	if (r == 0)
@@ -136,7 +188,7 @@ int nm_mapping_compute(const struct nm_topology *topology, const struct nm_affin
 		return -ENOMEM;
 	nm_auto(free_task) struct nm_task task = {
 		.hierarchy = tree, .graph = graph, .threads = threads};
-	r = compute(&task, seed, &mapping->repaired);
+	r = compute(&task, gain, seed, &mapping->repaired);
 	if (r < 0)
 		return r;
 	read_out(&task, gain, mapping);

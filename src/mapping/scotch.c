@@ -44,9 +44,9 @@ static void free_arrays(struct arrays *arrays)
 	free(arrays->part);
 }
 
-static int allocate(const struct nm_affinity_graph *graph, struct arrays *arrays)
+static int allocate(const struct nm_affinity_graph *graph, unsigned idle, struct arrays *arrays)
 {
-	size_t threads = graph->nr_threads + 1;
+	size_t threads = graph->nr_threads + idle + 1;
 	size_t arcs = (size_t)graph->first[graph->nr_threads] + 1;
 
 	arrays->first = calloc(threads, sizeof(SCOTCH_Num));
@@ -72,7 +72,7 @@ static unsigned shrinkage(const struct nm_affinity_graph *graph)
 	return bits;
 }
 
-static void fill(const struct nm_task *task, struct arrays *arrays)
+static void fill(const struct nm_task *task, unsigned idle, struct arrays *arrays)
 {
 	const struct nm_affinity_graph *graph = task->graph;
 	unsigned bits = shrinkage(graph);
@@ -82,7 +82,10 @@ static void fill(const struct nm_task *task, struct arrays *arrays)
 		arrays->first[i] = (SCOTCH_Num)graph->first[i];
 		arrays->load[i] = (SCOTCH_Num)fmin(fmax(load, 1), LOAD_MOST);
 	}
-	arrays->first[graph->nr_threads] = (SCOTCH_Num)graph->first[graph->nr_threads];
+	for (size_t i = graph->nr_threads; i <= graph->nr_threads + idle; i++) {
+		arrays->first[i] = (SCOTCH_Num)graph->first[graph->nr_threads];
+		arrays->load[i] = LOAD_UNIT;
+	}
 	for (uint32_t i = 0; i < graph->first[graph->nr_threads]; i++) {
 		uint32_t weight = graph->weight[i] >> bits;
 		arrays->partner[i] = (SCOTCH_Num)graph->partner[i];
@@ -171,10 +174,11 @@ static int keep_present(struct session *session, const struct nm_hierarchy *tree
 		       : 0;
 }
 
-static int map(struct session *session, const struct nm_task *task, struct arrays *arrays)
+static int map(struct session *session, const struct nm_task *task, unsigned idle,
+	       struct arrays *arrays)
 {
 	const struct nm_hierarchy *tree = task->hierarchy;
-	SCOTCH_Num threads = (SCOTCH_Num)task->graph->nr_threads;
+	SCOTCH_Num threads = (SCOTCH_Num)(task->graph->nr_threads + idle);
 	bool regular = tree->nr_leaves == tree->width[0] * tree->arity[0];
 
 	int r = make_architecture(session, tree);
@@ -197,7 +201,7 @@ static int map(struct session *session, const struct nm_task *task, struct array
 	return r;
 }
 
-int nm_scotch_map(struct nm_task *task, uint32_t seed)
+int nm_scotch_map(struct nm_task *task, uint32_t seed, unsigned idle)
 {
 	nm_auto(free_arrays) struct arrays arrays = {0};
 	struct session session;
@@ -208,14 +212,14 @@ int nm_scotch_map(struct nm_task *task, uint32_t seed)
 			task->leaf[i] = 0;
 		return 0;
 	}
-	int r = allocate(task->graph, &arrays);
+	int r = allocate(task->graph, idle, &arrays);
 	if (r < 0)
 		return r;
-	fill(task, &arrays);
+	fill(task, idle, &arrays);
 	r = begin(&session, seed);
 	if (r < 0)
 		return r;
-	r = map(&session, task, &arrays);
+	r = map(&session, task, idle, &arrays);
 	end(&session);
 	for (size_t i = 0; i < threads && r == 0; i++)
 		task->leaf[i] = (int)arrays.part[i];

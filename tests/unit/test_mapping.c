@@ -129,6 +129,38 @@ static void test_pairs_started_apart(void **state)
 	assert_int_equal(mapping->repaired, 0);
 }
 
+/* A pair among many idle CPUs comes together; in the paper's way each node gets one of the two. */
+static void test_few_threads_crowd(void **state)
+{
+	(void)state;
+	machine(4, 32, 2);
+	threads[1].cpu = 20;
+	share(0, 1, 10);
+	map(2);
+	assert_int_equal(node_of(0), node_of(1));
+	assert_int_equal(most_on_one_cpu(2), 1);
+	assert_true(mapping->worth);
+	assert_int_equal(try_map(2, 0, 7), 0);
+	assert_int_not_equal(node_of(0), node_of(1));
+}
+
+/* Pairs that need not crowd have a node each. */
+static void test_pairs_spread(void **state)
+{
+	unsigned nodes = 0;
+
+	(void)state;
+	machine(4, 32, 8);
+	for (size_t i = 0; i < 4; i++)
+		share(i, i + 4, 10);
+	map(8);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(node_of(i), node_of(i + 4));
+		nodes |= 1U << node_of(i);
+	}
+	assert_int_equal(nodes, 15);
+}
+
 static void test_pairs_that_are_together_stay(void **state)
 {
 	(void)state;
@@ -174,22 +206,32 @@ static void test_gain(void **state)
 	assert_false(mapping->worth);
 }
 
-/* A ring of four nodes: opposite ones are further apart. A chain of threads must not cross it. */
-static void test_distances_between_nodes(void **state)
+/* A ring of four nodes: opposite ones are further apart. A chain of threads, in whatever order they
+ * have been started, must not cross it. */
+static void check_chain(const unsigned order[4])
 {
-	(void)state;
+	tear_down(NULL);
+	assert_int_equal(set_up(NULL), 0);
 	machine(4, 4, 4);
 	for (unsigned a = 0; a < 4; a++)
 		for (unsigned b = 0; b < 4; b++)
 			if ((a ^ b) == 3)
 				topology->distance[a * 4 + b] = 30;
-	/* the ring is 0, 1, 3, 2 */
-	share(0, 1, 9);
-	share(1, 2, 9);
-	share(2, 3, 9);
+	for (unsigned i = 1; i < 4; i++)
+		share(order[i - 1], order[i], 9);
 	map(4);
 	assert_true(mapping->cost_new == 3 * 9 * 20);
 	assert_int_equal(most_on_one_cpu(4), 1);
+}
+
+static void test_distances_between_nodes(void **state)
+{
+	(void)state;
+	for (unsigned a = 0; a < 4; a++)
+		for (unsigned b = 0; b < 4; b++)
+			for (unsigned c = 0; c < 4; c++)
+				if (a != b && b != c && a != c)
+					check_chain((unsigned[]){a, b, c, 6 - a - b - c});
 }
 
 static void test_caches(void **state)
@@ -312,6 +354,41 @@ static void test_masks(void **state)
 	assert_in_range(most_on_one_cpu(8), 1, 2);
 }
 
+/* Four that share everything would all be on node 0, one may not be there: no crowd for them. */
+static void test_repaired_threads_spread(void **state)
+{
+	nm_autobitmap node_1 = hwloc_bitmap_alloc();
+
+	(void)state;
+	machine(2, 8, 4);
+	hwloc_bitmap_set_range(node_1, 4, 7);
+	for (size_t i = 0; i < 4; i++)
+		for (size_t j = 0; j < i; j++)
+			share(i, j, 10);
+	for (size_t i = 1; i < 4; i++)
+		threads[i].allowed = node_1;
+	map(4);
+	assert_int_equal(mapping->repaired, 3);
+	assert_int_equal(most_on_one_cpu(4), 1);
+}
+
+static void test_repaired_threads_go_near(void **state)
+{
+	nm_autobitmap some = hwloc_bitmap_alloc();
+
+	(void)state;
+	machine(2, 8, 2);
+	threads[0].cpu = 4;
+	threads[1].cpu = 5;
+	hwloc_bitmap_set_range(some, 2, 3);
+	hwloc_bitmap_set(some, 7);
+	threads[1].allowed = some;
+	share(0, 1, 10);
+	map(2);
+	assert_int_equal(mapping->repaired, 1);
+	assert_int_equal(mapping->cpu[1], 7);
+}
+
 /* All are confined: the machine is those CPUs, and nothing needs repair. */
 static void test_one_mask_for_all(void **state)
 {
@@ -422,7 +499,7 @@ static void test_large_weights(void **state)
 	for (size_t i = 0; i < 8; i++)
 		for (size_t j = 0; j < i; j++)
 			if (i % 2 == j % 2)
-				share(i, j, 1);
+				share(i, j, 2);
 	map(8);
 	assert_true(mapping->worth);
 	for (size_t i = 2; i < 8; i++)
@@ -490,6 +567,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_distance),
 		TEST(test_pairs_started_apart),
+		TEST(test_few_threads_crowd),
+		TEST(test_pairs_spread),
 		TEST(test_pairs_that_are_together_stay),
 		TEST(test_most_stay),
 		TEST(test_gain),
@@ -500,6 +579,8 @@ int main(void)
 		TEST(test_pipeline),
 		TEST(test_all_to_all_is_left),
 		TEST(test_masks),
+		TEST(test_repaired_threads_spread),
+		TEST(test_repaired_threads_go_near),
 		TEST(test_one_mask_for_all),
 		TEST(test_nowhere_to_go),
 		TEST(test_isolated_cpus_are_no_place),
