@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "numa-migrd/regions.h"
+
+/* Accesses by node that are of the whole region, not known of which half; and of each half. */
+enum { WHOLE, LEFT, RIGHT, PARTS };
+
+struct bounds {
+	uint64_t start, end, page_bytes;
+	int placed;
+};
+
+struct list {
+	struct bounds *items;
+	double *counts; /* PARTS × nr_nodes each */
+	size_t count, capacity;
+};
+
+struct nm_regions {
+	unsigned nr_nodes;
+	size_t most;
+	struct list list;
+};
+
+static void free_list(struct list *list)
+{
+	free(list->items);
+	free(list->counts);
+}
+
+int nm_regions_new(unsigned nr_nodes, size_t most, struct nm_regions **ret)
+{
+	struct nm_regions *regions = calloc(1, sizeof(*regions));
+
+	if (!regions)
+		return -ENOMEM;
+	regions->nr_nodes = nr_nodes;
+	regions->most = most;
+	*ret = regions;
+	return 0;
+}
+
+void nm_regions_free(struct nm_regions *regions)
+{
+	if (!regions)
+		return;
+	free_list(&regions->list);
+	free(regions);
+}
+
+/* ---- lists ---- */
+
+static double *counts_of(const struct nm_regions *regions, const struct list *list, size_t index,
+			 unsigned part)
+{
+	return list->counts + (index * PARTS + part) * regions->nr_nodes;
+}
+
+static int reserve(const struct nm_regions *regions, struct list *list)
+{
+	size_t capacity = list->capacity ? list->capacity * 2 : 8;
+
+	if (list->count < list->capacity)
+		return 0;
+	double *counts =
+		reallocarray(list->counts, capacity * PARTS * regions->nr_nodes, sizeof(*counts));
+	if (!counts)
+		return -ENOMEM;
+	list->counts = counts;
+	struct bounds *items = reallocarray(list->items, capacity, sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	list->items = items;
+	list->capacity = capacity;
+	return 0;
+}
+
+/* Appends a region without accesses. */
+static int append(const struct nm_regions *regions, struct list *list, struct bounds bounds)
+{
+	int r = reserve(regions, list);
+
+	if (r < 0)
+		return r;
+	list->items[list->count] = bounds;
+	memset(counts_of(regions, list, list->count, WHOLE), 0,
+	       PARTS * regions->nr_nodes * sizeof(double));
+	list->count++;
+	return 0;
+}
+
+static void replace(struct nm_regions *regions, struct list *list)
+{
+	free_list(&regions->list);
+	regions->list = *list;
+	*list = (struct list){0};
+}
+
+static void add(double *to, const double *counts, unsigned nr_nodes)
+{
+	for (unsigned k = 0; k < nr_nodes; k++)
+		to[k] += counts[k];
+}
+
+/* The last region of `list` takes a share of the accesses of `index` in the old one. */
+static void inherit(const struct nm_regions *regions, struct list *list, size_t index, double share)
+{
+	double *whole = counts_of(regions, list, list->count - 1, WHOLE);
+	const double *parts = counts_of(regions, &regions->list, index, WHOLE);
+
+	for (unsigned k = 0; k < regions->nr_nodes; k++)
+		for (unsigned part = 0; part < PARTS; part++)
+			whole[k] += share * parts[part * regions->nr_nodes + k];
+}
+
+/* And exactly as they are, halves and all. */
+static int append_copy(const struct nm_regions *regions, struct list *list, size_t index)
+{
+	int r = append(regions, list, regions->list.items[index]);
+
+	if (r == 0)
+		memcpy(counts_of(regions, list, list->count - 1, WHOLE),
+		       counts_of(regions, &regions->list, index, WHOLE),
+		       PARTS * regions->nr_nodes * sizeof(double));
+	return r;
+}
+
+/* ---- what a region's accesses say ---- */
+
+struct tally {
+	double samples, most;
+	int node;
+};
+
+static struct tally tally_of(const double *counts, unsigned nr_nodes)
+{
+	struct tally tally = {.node = -1};
+
+	for (unsigned k = 0; k < nr_nodes; k++) {
+		tally.samples += counts[k];
+		if (counts[k] > tally.most) {
+			tally.most = counts[k];
+			tally.node = (int)k;
+		}
+	}
+	return tally;
+}
+
+static struct tally tally_of_region(const struct nm_regions *regions, const struct list *list,
+				    size_t index)
+{
+	struct tally tally = {.node = -1};
+	const double *parts[PARTS];
+
+	for (unsigned part = 0; part < PARTS; part++)
+		parts[part] = counts_of(regions, list, index, part);
+	for (unsigned k = 0; k < regions->nr_nodes; k++) {
+		double count = parts[WHOLE][k] + parts[LEFT][k] + parts[RIGHT][k];
+		tally.samples += count;
+		if (count > tally.most) {
+			tally.most = count;
+			tally.node = (int)k;
+		}
+	}
+	return tally;
+}
+
+static double exclusivity_of(struct tally tally)
+{
+	return tally.samples > 0 ? tally.most / tally.samples : (double)NAN;
+}
+
+/* Where the region would be split: at the page boundary next below its middle; or its start. */
+static uint64_t middle_of(const struct bounds *bounds)
+{
+	uint64_t middle = bounds->start + (bounds->end - bounds->start) / 2;
+
+	middle -= middle % bounds->page_bytes;
+	return middle > bounds->start ? middle : bounds->start;
+}
+
+/* ---- mappings ---- */
+
+static struct bounds bounds_of(const struct nm_range *range, uint64_t start, uint64_t end)
+{
+	uint64_t page_bytes = range->page_bytes > NM_REGION_LEAST_BYTES ? range->page_bytes
+									: NM_REGION_LEAST_BYTES;
+
+	return (struct bounds){start, end, page_bytes, NM_REGION_NOWHERE};
+}
+
+/* Memory newly mapped: a region of its own, or a little more of the one before it. */
+static int append_new(const struct nm_regions *regions, struct list *list,
+		      const struct nm_range *range, uint64_t start, uint64_t end)
+{
+	struct bounds *last = list->count ? &list->items[list->count - 1] : NULL;
+
+	if (start >= end)
+		return 0;
+	if (last && last->end == start && start > range->start &&
+	    end - start < NM_REGION_LEAST_BYTES) {
+		last->end = end;
+		return 0;
+	}
+	return append(regions, list, bounds_of(range, start, end));
+}
+
+/* What is left of an old region within the range. */
+static int append_rest(const struct nm_regions *regions, struct list *list,
+		       const struct nm_range *range, size_t index)
+{
+	const struct bounds *old = &regions->list.items[index];
+	struct bounds rest = bounds_of(range, old->start > range->start ? old->start : range->start,
+				       old->end < range->end ? old->end : range->end);
+
+	rest.placed = old->placed;
+	if (rest.start == old->start && rest.end == old->end && rest.page_bytes == old->page_bytes)
+		return append_copy(regions, list, index);
+	int r = append(regions, list, rest);
+	if (r == 0)
+		inherit(regions, list, index,
+			(double)(rest.end - rest.start) / (double)(old->end - old->start));
+	return r;
+}
+
+static int append_range(const struct nm_regions *regions, struct list *list,
+			const struct nm_range *range, size_t *first)
+{
+	const struct list *old = &regions->list;
+	uint64_t done = range->start;
+
+	while (*first < old->count && old->items[*first].end <= range->start)
+		++*first;
+	for (size_t i = *first; i < old->count && old->items[i].start < range->end; i++) {
+		int r = append_new(regions, list, range, done, old->items[i].start);
+		if (r == 0)
+			r = append_rest(regions, list, range, i);
+		if (r < 0)
+			return r;
+		done = list->items[list->count - 1].end;
+	}
+	return append_new(regions, list, range, done, range->end);
+}
+
+int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ranges, size_t count)
+{
+	nm_auto(free_list) struct list list = {0};
+	size_t first = 0;
+
+	for (size_t i = 0; i < count && list.count < regions->most; i++) {
+		int r = append_range(regions, &list, &ranges[i], &first);
+		if (r < 0)
+			return r;
+	}
+	if (list.count > regions->most)
+		list.count = regions->most;
+	replace(regions, &list);
+	return 0;
+}
+
+/* ---- accesses ---- */
+
+static bool find(const struct list *list, uint64_t address, size_t *ret)
+{
+	size_t low = 0, high = list->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (list->items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*ret = low;
+	return low < list->count && list->items[low].start <= address;
+}
+
+void nm_regions_touch(struct nm_regions *regions, uint64_t address, unsigned node)
+{
+	size_t index;
+
+	if (node >= regions->nr_nodes || !find(&regions->list, address, &index))
+		return;
+	unsigned part = address < middle_of(&regions->list.items[index]) ? LEFT : RIGHT;
+	counts_of(regions, &regions->list, index, part)[node]++;
+}
+
+void nm_regions_fade(struct nm_regions *regions, double keep)
+{
+	for (size_t i = 0; i < regions->list.count * PARTS * regions->nr_nodes; i++)
+		regions->list.counts[i] *= keep;
+}
+
+/* ---- splitting and merging ---- */
+
+static bool should_split(const struct nm_regions *regions, size_t index,
+			 const struct nm_config *config)
+{
+	const struct bounds *bounds = &regions->list.items[index];
+	struct tally left =
+		tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
+	struct tally right =
+		tally_of(counts_of(regions, &regions->list, index, RIGHT), regions->nr_nodes);
+	double least = (double)config->pages.region_split_samples;
+	uint64_t middle = middle_of(bounds);
+
+	/* Neither half may be too small to be decided on. */
+	return middle - bounds->start >= NM_REGION_LEAST_BYTES &&
+	       bounds->end - middle >= NM_REGION_LEAST_BYTES && left.samples >= least &&
+	       right.samples >= least && left.node != right.node;
+}
+
+static int append_half(const struct nm_regions *regions, struct list *list, size_t index,
+		       unsigned part)
+{
+	struct bounds half = regions->list.items[index];
+
+	if (part == LEFT)
+		half.end = middle_of(&regions->list.items[index]);
+	else
+		half.start = middle_of(&regions->list.items[index]);
+	int r = append(regions, list, half);
+	if (r == 0)
+		add(counts_of(regions, list, list->count - 1, WHOLE),
+		    counts_of(regions, &regions->list, index, part), regions->nr_nodes);
+	return r;
+}
+
+/* Is the old region a continuation of the last new one? */
+static bool should_merge(const struct nm_regions *regions, const struct list *list, size_t index,
+			 const struct nm_config *config)
+{
+	if (list->count == 0)
+		return false;
+	const struct bounds *last = &list->items[list->count - 1];
+	const struct bounds *next = &regions->list.items[index];
+	if (last->end != next->start || last->page_bytes != next->page_bytes ||
+	    last->placed != next->placed)
+		return false;
+	struct tally a = tally_of_region(regions, list, list->count - 1);
+	struct tally b = tally_of_region(regions, &regions->list, index);
+	if (a.samples < 1 && b.samples < 1)
+		return true;
+	return a.node == b.node &&
+	       fabs(exclusivity_of(a) - exclusivity_of(b)) <= config->pages.region_merge;
+}
+
+/* Both become one, whose halves are yet to be told apart. */
+static void merge(const struct nm_regions *regions, struct list *list, size_t index)
+{
+	double *whole = counts_of(regions, list, list->count - 1, WHOLE);
+	double *left = counts_of(regions, list, list->count - 1, LEFT);
+
+	add(whole, left, regions->nr_nodes);
+	add(whole, counts_of(regions, list, list->count - 1, RIGHT), regions->nr_nodes);
+	memset(left, 0, 2 * regions->nr_nodes * sizeof(*left));
+	inherit(regions, list, index, 1);
+	list->items[list->count - 1].end = regions->list.items[index].end;
+}
+
+static int adapt_one(const struct nm_regions *regions, struct list *list, size_t index,
+		     const struct nm_config *config)
+{
+	size_t to_come = regions->list.count - index - 1;
+
+	if (list->count + 2 + to_come <= regions->most && should_split(regions, index, config)) {
+		int r = append_half(regions, list, index, LEFT);
+		return r < 0 ? r : append_half(regions, list, index, RIGHT);
+	}
+	if (should_merge(regions, list, index, config)) {
+		merge(regions, list, index);
+		return 0;
+	}
+	return append_copy(regions, list, index);
+}
+
+int nm_regions_adapt(struct nm_regions *regions, const struct nm_config *config)
+{
+	nm_auto(free_list) struct list list = {0};
+
+	for (size_t i = 0; i < regions->list.count; i++) {
+		int r = adapt_one(regions, &list, i, config);
+		if (r < 0)
+			return r;
+	}
+	replace(regions, &list);
+	return 0;
+}
+
+/* ---- reading and deciding ---- */
+
+size_t nm_regions_count(const struct nm_regions *regions)
+{
+	return regions->list.count;
+}
+
+struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index)
+{
+	const struct bounds *bounds = &regions->list.items[index];
+	struct tally tally = tally_of_region(regions, &regions->list, index);
+
+	return (struct nm_region){
+		.start = bounds->start,
+		.end = bounds->end,
+		.page_bytes = bounds->page_bytes,
+		.samples = tally.samples,
+		.exclusivity = exclusivity_of(tally),
+		.node = tally.node,
+		.placed = bounds->placed,
+	};
+}
+
+int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double imbalance,
+		     const struct nm_config *config)
+{
+	if (nr_nodes < 2 || region->end - region->start < NM_REGION_LEAST_BYTES ||
+	    region->samples < (double)config->pages.region_samples)
+		return NM_REGION_NOWHERE;
+	if (region->exclusivity >= config->pages.region_exclusivity)
+		return region->node;
+	/* Not a number: no spreading on what is not known. */
+	if (region->exclusivity <= 1.0 / nr_nodes + config->pages.interleave_band &&
+	    imbalance > config->pages.imbalance)
+		return NM_REGION_EVERYWHERE;
+	return NM_REGION_NOWHERE;
+}
+
+void nm_regions_set_placed(struct nm_regions *regions, size_t index, int placed)
+{
+	regions->list.items[index].placed = placed;
+}
+
+double nm_imbalance(const double *traffic, unsigned nr_nodes)
+{
+	double sum = 0, squares = 0;
+
+	for (unsigned k = 0; k < nr_nodes; k++)
+		sum += traffic[k];
+	double mean = sum / nr_nodes;
+	for (unsigned k = 0; k < nr_nodes; k++)
+		squares += (traffic[k] - mean) * (traffic[k] - mean);
+	return sum > 0 ? sqrt(squares / nr_nodes) / mean : (double)NAN;
+}

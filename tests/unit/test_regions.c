@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of memory: what splits, what merges, and where they should be. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/regions.h"
+#include "numa-migrd/rng.h"
+
+#define MIB (1ULL << 20)
+#define BASE (0x7f0000000000ULL)
+
+static struct nm_config *config;
+static struct nm_regions *regions;
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (nm_config_default(&config) < 0)
+		return -1;
+	return nm_regions_new(4, 64, &regions);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_regions_free(regions);
+	nm_config_free(config);
+	return 0;
+}
+
+static void set_range(uint64_t start, uint64_t end)
+{
+	struct nm_range range = {.start = BASE + start, .end = BASE + end, .page_bytes = 4096};
+
+	assert_int_equal(nm_regions_set_ranges(regions, &range, 1), 0);
+}
+
+static void touch(uint64_t offset, unsigned node, unsigned times)
+{
+	while (times--)
+		nm_regions_touch(regions, BASE + offset, node);
+}
+
+static void adapt(void)
+{
+	assert_int_equal(nm_regions_adapt(regions, config), 0);
+}
+
+static struct nm_region at(size_t index)
+{
+	assert_true(index < nm_regions_count(regions));
+	return nm_regions_at(regions, index);
+}
+
+static void assert_bounds(size_t index, uint64_t start, uint64_t end)
+{
+	assert_true(at(index).start == BASE + start);
+	assert_true(at(index).end == BASE + end);
+}
+
+/* ---- counting ---- */
+
+static void test_accesses(void **state)
+{
+	(void)state;
+	set_range(0, 8 * MIB);
+	assert_true(isnan(at(0).exclusivity) && at(0).node == -1);
+	touch(0, 1, 6);
+	touch(8 * MIB - 1, 3, 2);
+	touch(8 * MIB, 2, 50); /* outside */
+	nm_regions_touch(regions, BASE - 1, 2);
+	touch(0, 4, 50); /* no such node */
+	assert_true(at(0).samples == 8 && at(0).exclusivity == 0.75);
+	assert_int_equal(at(0).node, 1);
+	nm_regions_fade(regions, 0.5);
+	assert_true(at(0).samples == 4 && at(0).exclusivity == 0.75);
+}
+
+/* ---- splitting ---- */
+
+static void test_halves_of_different_nodes_split(void **state)
+{
+	(void)state;
+	set_range(0, 8 * MIB);
+	touch(1 * MIB, 1, 8);
+	touch(5 * MIB, 2, 7);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 1);
+	touch(5 * MIB, 2, 1);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+	assert_bounds(0, 0, 4 * MIB);
+	assert_bounds(1, 4 * MIB, 8 * MIB);
+	assert_true(at(0).samples == 8 && at(0).node == 1 && at(0).exclusivity == 1);
+	assert_true(at(1).samples == 8 && at(1).node == 2);
+}
+
+static void test_halves_of_one_node_stay(void **state)
+{
+	(void)state;
+	set_range(0, 8 * MIB);
+	touch(1 * MIB, 1, 80);
+	touch(5 * MIB, 1, 50);
+	touch(5 * MIB, 2, 49);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 1);
+}
+
+static void test_no_split_below_two_megabytes(void **state)
+{
+	(void)state;
+	set_range(0, 4 * MIB - 4096);
+	touch(0, 1, 50);
+	touch(3 * MIB, 2, 50);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 1);
+	set_range(4096, 4 * MIB + 4096); /* the middle is at 2 MiB, the left less than that */
+	touch(4096, 1, 50);
+	touch(3 * MIB, 2, 50);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 1);
+	set_range(0, 4 * MIB);
+	touch(0, 1, 50);
+	touch(3 * MIB, 2, 50);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+}
+
+/* A mapping of 1 GiB pages is never split within one. */
+static void test_pages_are_not_split(void **state)
+{
+	struct nm_range range = {
+		.start = BASE, .end = BASE + (3ULL << 30), .page_bytes = 1ULL << 30};
+
+	(void)state;
+	assert_int_equal(nm_regions_set_ranges(regions, &range, 1), 0);
+	touch(0, 1, 50);
+	touch(1ULL << 30, 2, 50);
+	touch(2ULL << 30, 2, 50);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+	assert_bounds(0, 0, 1ULL << 30);
+	touch(1ULL << 30, 3, 900);
+	touch(2ULL << 30, 2, 50);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 3);
+	touch(0, 0, 900);
+	touch((1ULL << 30) - 1, 3, 900);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 3);
+}
+
+static void test_number_is_bounded(void **state)
+{
+	struct nm_regions *few = NULL;
+	struct nm_range range = {.start = BASE, .end = BASE + 64 * MIB};
+	struct nm_rng rng;
+
+	(void)state;
+	nm_rng_seed(&rng, 1);
+	assert_int_equal(nm_regions_new(2, 5, &few), 0);
+	assert_int_equal(nm_regions_set_ranges(few, &range, 1), 0);
+	for (unsigned i = 0; i < 50; i++) {
+		for (unsigned j = 0; j < 2000; j++) {
+			uint64_t offset = nm_rng_below(&rng, 64 * MIB);
+			nm_regions_touch(few, BASE + offset, offset / (4 * MIB) % 2);
+		}
+		assert_int_equal(nm_regions_adapt(few, config), 0);
+		assert_in_range(nm_regions_count(few), 1, 5);
+	}
+	nm_regions_free(few);
+}
+
+/* Four owners of a quarter each are found, and nothing else. */
+static void test_finds_the_owners(void **state)
+{
+	struct nm_rng rng;
+
+	(void)state;
+	nm_rng_seed(&rng, 1);
+	set_range(0, 64 * MIB);
+	for (unsigned i = 0; i < 8; i++) {
+		for (unsigned j = 0; j < 400; j++) {
+			uint64_t offset = nm_rng_below(&rng, 64 * MIB);
+			touch(offset, (unsigned)(offset / (16 * MIB)), 1);
+		}
+		adapt();
+		nm_regions_fade(regions, 0.5);
+	}
+	assert_int_equal(nm_regions_count(regions), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_bounds(i, i * 16 * MIB, (i + 1) * 16 * MIB);
+		assert_int_equal(at(i).node, i);
+		assert_true(at(i).exclusivity > 0.99);
+	}
+}
+
+/* ---- merging ---- */
+
+static void two_regions(void)
+{
+	set_range(0, 8 * MIB);
+	touch(0, 1, 10);
+	touch(4 * MIB, 2, 10);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+	nm_regions_fade(regions, 0);
+}
+
+static void test_alike_merge(void **state)
+{
+	(void)state;
+	two_regions();
+	touch(0, 1, 10);
+	touch(4 * MIB, 1, 91);
+	touch(4 * MIB, 2, 9); /* 1 and 0.91 */
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 1);
+	assert_bounds(0, 0, 8 * MIB);
+	assert_true(at(0).samples == 110);
+	adapt(); /* its halves are not told apart yet */
+	assert_int_equal(nm_regions_count(regions), 1);
+}
+
+static void test_unlike_stay_apart(void **state)
+{
+	(void)state;
+	two_regions();
+	touch(0, 1, 10);
+	touch(4 * MIB, 1, 88);
+	touch(4 * MIB, 2, 12);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+	nm_regions_fade(regions, 0);
+	touch(0, 1, 10);
+	touch(4 * MIB, 2, 10);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+	nm_regions_fade(regions, 0);
+	touch(0, 1, 10); /* of the other nothing is known */
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+	nm_regions_fade(regions, 0); /* and now of neither */
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 1);
+}
+
+static void test_what_is_apart_does_not_merge(void **state)
+{
+	struct nm_range ranges[] = {{BASE, BASE + 4 * MIB, 0}, {BASE + 6 * MIB, BASE + 8 * MIB, 0}};
+
+	(void)state;
+	assert_int_equal(nm_regions_set_ranges(regions, ranges, 2), 0);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+}
+
+static void test_placed_differently_does_not_merge(void **state)
+{
+	(void)state;
+	two_regions();
+	nm_regions_set_placed(regions, 1, 3);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+	assert_int_equal(at(0).placed, NM_REGION_NOWHERE);
+	assert_int_equal(at(1).placed, 3);
+	nm_regions_set_placed(regions, 0, 3);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 1);
+	assert_int_equal(at(0).placed, 3);
+}
+
+/* ---- mappings come and go ---- */
+
+static void test_what_is_still_mapped_is_kept(void **state)
+{
+	struct nm_range ranges[] = {{BASE - 16 * MIB, BASE - 8 * MIB, 0},
+				    {BASE + 2 * MIB, BASE + 20 * MIB, 0}};
+
+	(void)state;
+	two_regions();
+	touch(0, 1, 10);
+	touch(4 * MIB, 2, 7);
+	nm_regions_set_placed(regions, 1, 2);
+	assert_int_equal(nm_regions_set_ranges(regions, ranges, 2), 0);
+	assert_int_equal(nm_regions_count(regions), 4);
+	assert_bounds(1, 2 * MIB, 4 * MIB);
+	assert_bounds(2, 4 * MIB, 8 * MIB);
+	assert_bounds(3, 8 * MIB, 20 * MIB);
+	assert_true(at(0).samples == 0 && at(1).samples == 5 && at(2).samples == 7);
+	assert_true(at(2).placed == 2 && at(3).placed == NM_REGION_NOWHERE);
+	assert_int_equal(nm_regions_set_ranges(regions, NULL, 0), 0);
+	assert_int_equal(nm_regions_count(regions), 0);
+	touch(0, 1, 1);
+}
+
+/* A heap that grows by little does not become many regions. */
+static void test_growth(void **state)
+{
+	(void)state;
+	set_range(0, 4 * MIB);
+	for (uint64_t end = 4 * MIB; end < 6 * MIB; end += 65536)
+		set_range(0, end);
+	assert_int_equal(nm_regions_count(regions), 1);
+	set_range(0, 32 * MIB);
+	assert_int_equal(nm_regions_count(regions), 2);
+}
+
+static void test_halves_survive_reading_the_mappings(void **state)
+{
+	(void)state;
+	set_range(0, 8 * MIB);
+	touch(1 * MIB, 1, 8);
+	touch(5 * MIB, 2, 8);
+	set_range(0, 8 * MIB);
+	adapt();
+	assert_int_equal(nm_regions_count(regions), 2);
+}
+
+static void test_more_mappings_than_regions(void **state)
+{
+	struct nm_range ranges[100];
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		ranges[i] = (struct nm_range){BASE + 2 * i * MIB, BASE + (2 * i + 1) * MIB, 0};
+	assert_int_equal(nm_regions_set_ranges(regions, ranges, 100), 0);
+	assert_int_equal(nm_regions_count(regions), 64);
+}
+
+/* ---- deciding ---- */
+
+static int target_of(double samples, double exclusivity, uint64_t bytes, double imbalance)
+{
+	struct nm_region region = {.start = BASE,
+				   .end = BASE + bytes,
+				   .samples = samples,
+				   .exclusivity = exclusivity,
+				   .node = 3,
+				   .placed = NM_REGION_NOWHERE};
+
+	return nm_region_target(&region, 4, imbalance, config);
+}
+
+static void test_exclusive_ranges_move(void **state)
+{
+	(void)state;
+	assert_int_equal(target_of(16, 0.8, 2 * MIB, 0), 3);
+	assert_int_equal(target_of(15.9, 1, 2 * MIB, 0), NM_REGION_NOWHERE);
+	assert_int_equal(target_of(16, 0.79, 2 * MIB, 9), NM_REGION_NOWHERE);
+	assert_int_equal(target_of(16, 1, 2 * MIB - 1, 0), NM_REGION_NOWHERE);
+}
+
+static void test_everyones_ranges_are_spread(void **state)
+{
+	(void)state;
+	assert_int_equal(target_of(16, 0.35, 2 * MIB, 0.36), NM_REGION_EVERYWHERE);
+	assert_int_equal(target_of(16, 0.36, 2 * MIB, 0.36), NM_REGION_NOWHERE);
+	assert_int_equal(target_of(16, 0.25, 2 * MIB, 0.35), NM_REGION_NOWHERE);
+	assert_int_equal(target_of(16, 0.25, 2 * MIB, (double)NAN), NM_REGION_NOWHERE);
+	assert_int_equal(target_of(15, 0.25, 2 * MIB, 0.36), NM_REGION_NOWHERE);
+}
+
+static void test_one_node_has_nowhere_to_go(void **state)
+{
+	struct nm_region region = {
+		.start = BASE, .end = BASE + 8 * MIB, .samples = 99, .exclusivity = 1};
+
+	(void)state;
+	assert_int_equal(nm_region_target(&region, 1, 9, config), NM_REGION_NOWHERE);
+}
+
+static void test_imbalance(void **state)
+{
+	const double even[] = {5, 5, 5, 5}, one[] = {8, 0, 0, 0}, some[] = {3, 1}, none[] = {0, 0};
+
+	(void)state;
+	assert_true(nm_imbalance(even, 4) == 0);
+	assert_true(fabs(nm_imbalance(one, 4) - sqrt(3)) < 1e-12);
+	assert_true(nm_imbalance(some, 2) == 0.5);
+	assert_true(isnan(nm_imbalance(none, 2)));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_accesses),
+		TEST(test_halves_of_different_nodes_split),
+		TEST(test_halves_of_one_node_stay),
+		TEST(test_no_split_below_two_megabytes),
+		TEST(test_pages_are_not_split),
+		TEST(test_number_is_bounded),
+		TEST(test_finds_the_owners),
+		TEST(test_alike_merge),
+		TEST(test_unlike_stay_apart),
+		TEST(test_what_is_apart_does_not_merge),
+		TEST(test_placed_differently_does_not_merge),
+		TEST(test_what_is_still_mapped_is_kept),
+		TEST(test_growth),
+		TEST(test_halves_survive_reading_the_mappings),
+		TEST(test_more_mappings_than_regions),
+		TEST(test_exclusive_ranges_move),
+		TEST(test_everyones_ranges_are_spread),
+		TEST(test_one_node_has_nowhere_to_go),
+		TEST(test_imbalance),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
