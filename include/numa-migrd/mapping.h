@@ -11,9 +11,6 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/topology.h"
 
-/* A page must wait for the first mapping at most so many periods with too little sharing. */
-#define NM_MAPPING_QUIET_PERIODS 5U
-
 struct nm_mapping_thread {
 	int cpu;		      /* where it runs now; -1: not known */
 	double load;		      /* share of one CPU; NaN: not known, a whole one */
@@ -47,14 +44,5 @@ NM_DEFINE_CLEANUP(struct nm_mapping, nm_mapping_free);
  * says, and within the local 10: 5 under one last-level cache, 2 on one core, 1 for the same CPU.
  */
 unsigned nm_mapping_distance(const struct nm_topology *topology, int a, int b);
-
-/*
- * Must a process's pages wait (section 3.3)? Until its threads are mapped for the first time or
- * need not be: one thread, or several periods in which they shared too little to be mapped.
- */
-static inline bool nm_mapping_awaited(bool mapped, size_t nr_threads, unsigned quiet_periods)
-{
-	return !mapped && nr_threads > 1 && quiet_periods < NM_MAPPING_QUIET_PERIODS;
-}
 
 #endif

@@ -114,12 +114,15 @@ static inline uint64_t nm_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The bucket of a key: two keyed multiplications, scaled to the number of buckets. */
+/*
+ * The bucket of a key: two keyed multiplications, scaled to the number of buckets. The constants
+ * are any with many bits, so that small keys serve too.
+ */
 static inline uint64_t nm_bucket_of(const struct nm_pages *pages, uint64_t key)
 {
-	uint64_t mixed = nm_fold(key ^ pages->key[0], pages->key[1] | 1);
+	uint64_t mixed = nm_fold(key ^ pages->key[0], pages->key[1] ^ 0x9e3779b97f4a7c15ULL);
 
-	mixed = nm_fold(mixed ^ pages->key[2], pages->key[3] | 1);
+	mixed = nm_fold(mixed ^ pages->key[2], pages->key[3] ^ 0xbf58476d1ce4e5b9ULL);
 	return (uint64_t)(((unsigned __int128)mixed * pages->nr_homes) >> 64);
 }
 

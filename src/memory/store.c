@@ -154,9 +154,8 @@ static uint64_t turn_of(const struct nm_pages *pages, uint64_t key, unsigned own
 {
 	const struct nm_owner *other = &pages->owners[nm_key_owner(key)];
 	uint32_t band = own_pages / PEERS_DIVISOR;
-	uint64_t turn = (nm_key_owner(key) == owner) | (other->pages + band >= own_pages)
-				? GOES_THIRD
-				: STAYS;
+	bool peer = (nm_key_owner(key) == owner) | (other->pages + band >= own_pages);
+	uint64_t turn = peer ? GOES_THIRD : STAYS;
 
 	turn = other->pages > own_pages + band ? GOES_SECOND : turn;
 	turn = other->state == NM_OWNER_DEAD ? GOES_FIRST : turn;

@@ -551,15 +551,6 @@ static void test_any_machine(void **state)
 		check_any(seed);
 }
 
-static void test_pages_wait_for_the_first_mapping(void **state)
-{
-	(void)state;
-	assert_true(nm_mapping_awaited(false, 2, 4));
-	assert_false(nm_mapping_awaited(true, 2, 0));
-	assert_false(nm_mapping_awaited(false, 1, 0));
-	assert_false(nm_mapping_awaited(false, 2, 5));
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -589,7 +580,6 @@ int main(void)
 		TEST(test_unknown_places_and_loads),
 		TEST(test_large_weights),
 		TEST(test_any_machine),
-		TEST(test_pages_wait_for_the_first_mapping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

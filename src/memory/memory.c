@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "numa-migrd/memory.h"
+#include "numa-migrd/tidmap.h"
+
+#define BATCH 64U
+#define TEND_SHARE 0.1 /* of the table looked after in each interval */
+
+struct process {
+	struct nm_memory_process shown;
+	size_t first_tid; /* in memory->tids */
+	unsigned live, periods;
+};
+
+struct nm_memory {
+	const struct nm_topology *topology;
+	const struct nm_physmap *physmap;
+	struct nm_pages *pages;
+	struct nm_affinity *affinity;
+	struct nm_tidmap *owner_of; /* pid → owner */
+	uint32_t now_s;
+
+	struct nm_memory_thread *threads; /* followed, ascending tid */
+	size_t nr_threads;
+	struct process *processes; /* ascending pid */
+	size_t nr_processes;
+	uint32_t *tids; /* grouped by process */
+	struct nm_memory_process *shown;
+
+	struct nm_page_touch touches[BATCH];
+	uint32_t touch_pids[BATCH];
+	size_t nr_touches;
+	struct nm_memory_wanted *wanted;
+	size_t nr_wanted;
+	struct nm_memory_losses losses;
+};
+
+int nm_memory_new(const struct nm_topology *topology, const struct nm_physmap *physmap,
+		  const struct nm_config *config, const uint64_t key[4], struct nm_memory **ret)
+{
+	nm_auto(nm_memory_freep) struct nm_memory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory)
+		return -ENOMEM;
+	memory->topology = topology;
+	memory->physmap = physmap;
+	memory->wanted = calloc(NM_MEMORY_WANTED_MOST, sizeof(*memory->wanted));
+	if (!memory->wanted)
+		return -ENOMEM;
+	int r = nm_pages_new(config, topology->nr_nodes, key, &memory->pages);
+	if (r == 0)
+		r = nm_affinity_new(config, &memory->affinity);
+	if (r == 0)
+		r = nm_tidmap_new(&memory->owner_of);
+	if (r < 0)
+		return r;
+	*ret = NM_TAKE(memory);
+	return 0;
+}
+
+void nm_memory_free(struct nm_memory *memory)
+{
+	if (!memory)
+		return;
+	nm_pages_free(memory->pages);
+	nm_affinity_free(memory->affinity);
+	nm_tidmap_free(memory->owner_of);
+	free(memory->threads);
+	free(memory->processes);
+	free(memory->tids);
+	free(memory->shown);
+	free(memory->wanted);
+	free(memory);
+}
+
+void nm_memory_configure(struct nm_memory *memory, const struct nm_config *config)
+{
+	nm_pages_configure(memory->pages, config);
+	nm_affinity_configure(memory->affinity, config);
+}
+
+/* ---- who is followed ---- */
+
+static int compare_numbers(uint32_t a, uint32_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_by_process(const void *a, const void *b)
+{
+	const struct nm_memory_thread *left = a, *right = b;
+	int order = compare_numbers(left->pid, right->pid);
+
+	return order ? order : compare_numbers(left->tid, right->tid);
+}
+
+static struct process *find_process(const struct nm_memory *memory, uint32_t pid)
+{
+	size_t low = 0, high = memory->nr_processes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (memory->processes[middle].shown.pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	bool found = low < memory->nr_processes && memory->processes[low].shown.pid == pid;
+	return found ? &memory->processes[low] : NULL;
+}
+
+static void close_process(struct nm_memory *memory, struct process *process)
+{
+	nm_pages_close(memory->pages, process->shown.owner);
+	nm_tidmap_remove(memory->owner_of, process->shown.pid);
+	process->shown.owner = 0;
+}
+
+static int open_process(struct nm_memory *memory, struct process *process)
+{
+	uint16_t owner;
+
+	int r = nm_pages_open(memory->pages, &owner);
+	if (r < 0)
+		return r;
+	r = nm_tidmap_set(memory->owner_of, process->shown.pid, owner);
+	if (r < 0) {
+		nm_pages_close(memory->pages, owner);
+		return r;
+	}
+	process->shown.owner = owner;
+	process->shown.held = true;
+	process->periods = 0;
+	return 0;
+}
+
+/* Groups the threads by process, keeping what is known of processes that were there before. */
+static size_t group(struct nm_memory *memory, const struct nm_memory_thread *sorted, size_t count,
+		    struct process *processes, uint32_t *tids)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		tids[i] = sorted[i].tid;
+		if (used == 0 || processes[used - 1].shown.pid != sorted[i].pid) {
+			struct process *old = find_process(memory, sorted[i].pid);
+			processes[used] =
+				old ? *old : (struct process){.shown = {.pid = sorted[i].pid}};
+			processes[used].first_tid = i;
+			processes[used++].shown.nr_threads = 0;
+			if (old)
+				old->shown.owner = 0; /* handed over: not to be closed */
+		}
+		processes[used - 1].shown.nr_threads++;
+	}
+	return used;
+}
+
+static int open_new(struct nm_memory *memory)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < memory->nr_processes; i++) {
+		struct process *process = &memory->processes[i];
+		process->shown.tids = memory->tids + process->first_tid;
+		process->live = (unsigned)process->shown.nr_threads;
+		if (process->shown.owner)
+			continue;
+		int opened = open_process(memory, process);
+		memory->losses.no_room += opened < 0;
+		if (opened == -ENOMEM)
+			r = opened;
+	}
+	return r;
+}
+
+static int set_processes(struct nm_memory *memory, const struct nm_memory_thread *threads,
+			 size_t count)
+{
+	nm_autofree struct nm_memory_thread *sorted = calloc(count + 1, sizeof(*sorted));
+	nm_autofree struct process *processes = calloc(count + 1, sizeof(*processes));
+	nm_autofree uint32_t *tids = calloc(count + 1, sizeof(*tids));
+	nm_autofree struct nm_memory_process *shown = calloc(count + 1, sizeof(*shown));
+
+	if (!sorted || !processes || !tids || !shown)
+		return -ENOMEM;
+	if (count)
+		memcpy(sorted, threads, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), compare_by_process);
+	size_t used = group(memory, sorted, count, processes, tids);
+	for (size_t i = 0; i < memory->nr_processes; i++)
+		if (memory->processes[i].shown.owner)
+			close_process(memory, &memory->processes[i]);
+	free(memory->processes);
+	free(memory->tids);
+	free(memory->shown);
+	memory->processes = NM_TAKE(processes);
+	memory->tids = NM_TAKE(tids);
+	memory->shown = NM_TAKE(shown);
+	memory->nr_processes = used;
+	return open_new(memory);
+}
+
+/* Both lists ascend by tid: one walk tells who came and who went. */
+static int set_threads(struct nm_memory *memory, const struct nm_memory_thread *threads,
+		       size_t count, uint32_t now_s)
+{
+	struct nm_memory_thread *kept = calloc(count + 1, sizeof(*kept));
+	size_t old = 0;
+	uint16_t id;
+	int r = 0;
+
+	if (!kept)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		while (old < memory->nr_threads && memory->threads[old].tid < threads[i].tid)
+			nm_affinity_leave(memory->affinity, memory->threads[old++].tid, now_s);
+		if (old < memory->nr_threads && memory->threads[old].tid == threads[i].tid) {
+			/* The number of a thread that has ended and of a new one. */
+			if (memory->threads[old].pid != threads[i].pid)
+				nm_affinity_leave(memory->affinity, threads[i].tid, now_s);
+			old++;
+		}
+		kept[i] = threads[i];
+		int joined = nm_affinity_join(memory->affinity, threads[i].tid, now_s, &id);
+		memory->losses.no_room += joined < 0;
+		if (joined == -ENOMEM)
+			r = joined;
+	}
+	while (old < memory->nr_threads)
+		nm_affinity_leave(memory->affinity, memory->threads[old++].tid, now_s);
+	free(memory->threads);
+	memory->threads = kept;
+	memory->nr_threads = count;
+	return r;
+}
+
+static void set_time(struct nm_memory *memory, uint32_t now_s)
+{
+	if (now_s > memory->now_s)
+		memory->now_s = now_s;
+}
+
+int nm_memory_follow(struct nm_memory *memory, const struct nm_memory_thread *threads, size_t count,
+		     uint32_t now_s)
+{
+	nm_memory_flush(memory);
+	set_time(memory, now_s);
+	int r = set_threads(memory, threads, count, memory->now_s);
+	int s = set_processes(memory, threads, count);
+	return r < 0 ? r : s;
+}
+
+void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event)
+{
+	struct process *process = find_process(memory, event->pid);
+
+	if (!process || (event->kind != NM_TASK_EXIT && event->kind != NM_TASK_EXEC))
+		return;
+	nm_memory_flush(memory);
+	if (event->kind == NM_TASK_EXIT) {
+		if (!nm_affinity_id(memory->affinity, event->tid))
+			return;
+		nm_affinity_leave(memory->affinity, event->tid, memory->now_s);
+		if (process->live > 0 && --process->live == 0 && process->shown.owner)
+			close_process(memory, process);
+		return;
+	}
+	if (process->shown.owner)
+		close_process(memory, process);
+	memory->losses.no_room += open_process(memory, process) < 0;
+}
+
+/* ---- samples ---- */
+
+static int home_of(const struct nm_memory *memory, const struct nm_sample *sample)
+{
+	if (sample->home)
+		return sample->home <= memory->topology->nr_nodes ? (int)sample->home - 1 : -1;
+	return memory->physmap ? nm_physmap_node(memory->physmap, sample->physical_address) : -1;
+}
+
+static uint8_t size_of(uint64_t page_bytes)
+{
+	if (page_bytes >= 1ULL << 30)
+		return NM_PAGE_1G;
+	return page_bytes >= 2ULL << 20 ? NM_PAGE_2M : NM_PAGE_4K;
+}
+
+static bool is_access(const struct nm_sample *sample)
+{
+	return sample->address &&
+	       (sample->kind == NM_EVENT_FAULT_MIN || sample->kind == NM_EVENT_FAULT_MAJ ||
+		sample->kind == NM_EVENT_MEMORY || sample->kind == NM_EVENT_STORE);
+}
+
+void nm_memory_add(void *context, const struct nm_sample *sample)
+{
+	struct nm_memory *memory = context;
+
+	if (!is_access(sample) || sample->cpu >= memory->topology->nr_cpus)
+		return;
+	uint32_t owner = nm_tidmap_get(memory->owner_of, sample->pid);
+	int node = memory->topology->cpus[sample->cpu].node;
+	if (owner == NM_TIDMAP_NONE || node < 0)
+		return;
+	set_time(memory, (uint32_t)(sample->time_ns / NM_NSEC_PER_SEC));
+	memory->touch_pids[memory->nr_touches] = sample->pid;
+	memory->touches[memory->nr_touches++] = (struct nm_page_touch){
+		.page = {.address = sample->address,
+			 .owner = (uint16_t)owner,
+			 .size = size_of(sample->page_bytes)},
+		.node = (uint16_t)node,
+		.home = (int16_t)home_of(memory, sample),
+		.thread = nm_affinity_id(memory->affinity, sample->tid),
+	};
+	if (memory->nr_touches == BATCH)
+		nm_memory_flush(memory);
+}
+
+static void want(struct nm_memory *memory, size_t index, int16_t target)
+{
+	const struct nm_page_touch *touch = &memory->touches[index];
+	struct nm_page_view view;
+
+	if (memory->nr_wanted == NM_MEMORY_WANTED_MOST ||
+	    nm_pages_look(memory->pages, memory->now_s, &touch->page, &view) < 0) {
+		memory->losses.wanted_dropped++;
+		(void)nm_pages_settle(memory->pages, memory->now_s, &touch->page, NM_PAGE_DROPPED,
+				      0);
+		return;
+	}
+	memory->wanted[memory->nr_wanted++] =
+		(struct nm_memory_wanted){.pid = memory->touch_pids[index],
+					  .from = (int16_t)view.home,
+					  .to = target,
+					  .page = touch->page};
+}
+
+void nm_memory_flush(struct nm_memory *memory)
+{
+	struct nm_page_finding findings[BATCH];
+
+	if (memory->nr_touches == 0)
+		return;
+	nm_pages_touch(memory->pages, memory->now_s, memory->touches, memory->nr_touches, findings);
+	for (size_t i = 0; i < memory->nr_touches; i++) {
+		if (findings[i].partner)
+			nm_affinity_share(memory->affinity, memory->touches[i].thread,
+					  findings[i].partner);
+		if (findings[i].target >= 0)
+			want(memory, i, findings[i].target);
+	}
+	memory->nr_touches = 0;
+}
+
+int nm_memory_tend(struct nm_memory *memory, uint32_t now_s)
+{
+	nm_memory_flush(memory);
+	set_time(memory, now_s);
+	return nm_pages_tend(memory->pages, memory->now_s, TEND_SHARE);
+}
+
+/* ---- what follows ---- */
+
+size_t nm_memory_processes(const struct nm_memory *memory, const struct nm_memory_process **ret)
+{
+	for (size_t i = 0; i < memory->nr_processes; i++)
+		memory->shown[i] = memory->processes[i].shown;
+	*ret = memory->shown;
+	return memory->nr_processes;
+}
+
+void nm_memory_mapping_over(struct nm_memory *memory, uint32_t pid, bool mapped)
+{
+	struct process *process = find_process(memory, pid);
+
+	if (!process || !process->shown.held)
+		return;
+	process->periods++;
+	if (!mapped && process->shown.nr_threads > 1 && process->periods < NM_MEMORY_QUIET_PERIODS)
+		return;
+	process->shown.held = false;
+	nm_pages_hold(memory->pages, process->shown.owner, false);
+}
+
+size_t nm_memory_wanted(const struct nm_memory *memory, const struct nm_memory_wanted **ret)
+{
+	*ret = memory->wanted;
+	return memory->nr_wanted;
+}
+
+void nm_memory_settle(struct nm_memory *memory, size_t index, enum nm_page_outcome outcome,
+		      unsigned node)
+{
+	struct nm_memory_wanted *wanted = &memory->wanted[index];
+
+	wanted->settled = true;
+	/* Meanwhile it may have made room, or its process may have ended. */
+	(void)nm_pages_settle(memory->pages, memory->now_s, &wanted->page, outcome, node);
+}
+
+void nm_memory_clear_wanted(struct nm_memory *memory)
+{
+	for (size_t i = 0; i < memory->nr_wanted; i++)
+		if (!memory->wanted[i].settled)
+			nm_memory_settle(memory, i, NM_PAGE_DROPPED, 0);
+	memory->nr_wanted = 0;
+}
+
+struct nm_pages *nm_memory_pages(struct nm_memory *memory)
+{
+	return memory->pages;
+}
+
+struct nm_affinity *nm_memory_affinity(struct nm_memory *memory)
+{
+	return memory->affinity;
+}
+
+struct nm_exclusivity nm_memory_exclusivity(const struct nm_memory *memory)
+{
+	struct nm_exclusivity sums = {0};
+
+	for (size_t i = 0; i < memory->nr_processes; i++) {
+		struct nm_exclusivity one =
+			nm_pages_exclusivity(memory->pages, memory->processes[i].shown.owner);
+		sums.pages += one.pages;
+		sums.accesses += one.accesses;
+		sums.most += one.most;
+		for (unsigned step = 0; step < NM_EXCLUSIVITY_STEPS; step++)
+			sums.histogram[step] += one.histogram[step];
+	}
+	return sums;
+}
+
+struct nm_memory_losses nm_memory_losses(const struct nm_memory *memory)
+{
+	return memory->losses;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/* From samples of managed processes to pages, sharing, and what should move. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../support/machine.h"
+#include "numa-migrd/memory.h"
+
+#define ADDRESS 0x7f0000000000ULL
+
+static const uint64_t key[4] = {3, 1, 4, 1};
+static struct nm_config *config;
+static struct nm_topology *topology;
+static struct nm_physmap *physmap;
+static struct nm_memory *memory;
+static uint32_t now_s;
+
+/* Two nodes of two CPUs; the paper's rule. */
+static int set_up(void **state)
+{
+	(void)state;
+	topology = machine_topology(2, 4);
+	if (!topology || machine_physmap(topology, &physmap) < 0 || nm_config_default(&config) < 0)
+		return -1;
+	config->pages.min_accesses = 0;
+	config->pages.cooldown_s = 0;
+	config->pages.sharing_step = 1;
+	now_s = 100;
+	return nm_memory_new(topology, physmap, config, key, &memory);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_memory_free(memory);
+	nm_config_free(config);
+	nm_physmap_free(physmap);
+	nm_topology_free(topology);
+	return 0;
+}
+
+static void follow(const struct nm_memory_thread *threads, size_t count)
+{
+	assert_int_equal(nm_memory_follow(memory, threads, count, now_s), 0);
+}
+
+/* Two processes: 10 with threads 10 and 12, and 11. */
+static void follow_two(void)
+{
+	const struct nm_memory_thread threads[] = {{10, 10}, {11, 11}, {12, 10}};
+
+	follow(threads, 3);
+}
+
+static struct nm_sample sample_of(uint32_t pid, uint32_t tid, uint32_t cpu, uint64_t address)
+{
+	return (struct nm_sample){.kind = NM_EVENT_MEMORY,
+				  .pid = pid,
+				  .tid = tid,
+				  .cpu = cpu,
+				  .time_ns = now_s * NM_NSEC_PER_SEC,
+				  .address = address,
+				  .physical_address = machine_address(0, 0x5000)};
+}
+
+static void access_memory(uint32_t pid, uint32_t tid, uint32_t cpu, uint64_t address)
+{
+	struct nm_sample sample = sample_of(pid, tid, cpu, address);
+
+	nm_memory_add(memory, &sample);
+}
+
+static uint64_t count_pages(void)
+{
+	nm_memory_flush(memory);
+	return nm_pages_counts(nm_memory_pages(memory)).tracked;
+}
+
+static const struct nm_memory_process *process_of(uint32_t pid)
+{
+	const struct nm_memory_process *processes;
+	size_t count = nm_memory_processes(memory, &processes);
+
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].pid == pid)
+			return &processes[i];
+	return NULL;
+}
+
+static size_t count_wanted(const struct nm_memory_wanted **ret)
+{
+	nm_memory_flush(memory);
+	return nm_memory_wanted(memory, ret);
+}
+
+/* ---- who is followed ---- */
+
+static void test_processes(void **state)
+{
+	const struct nm_memory_process *processes;
+
+	(void)state;
+	follow_two();
+	assert_int_equal(nm_memory_processes(memory, &processes), 2);
+	assert_int_equal(processes[0].pid, 10);
+	assert_int_equal(processes[0].nr_threads, 2);
+	assert_true(processes[0].tids[0] == 10 && processes[0].tids[1] == 12);
+	assert_true(processes[1].pid == 11 && processes[1].nr_threads == 1);
+	assert_true(processes[0].owner && processes[0].owner != processes[1].owner);
+}
+
+static void test_only_the_managed_are_counted(void **state)
+{
+	(void)state;
+	follow_two();
+	access_memory(10, 10, 0, ADDRESS);
+	access_memory(99, 99, 0, ADDRESS);
+	assert_int_equal(count_pages(), 1);
+}
+
+static void test_only_accesses_are_counted(void **state)
+{
+	struct nm_sample sample;
+
+	(void)state;
+	follow_two();
+	sample = sample_of(10, 10, 0, ADDRESS);
+	sample.kind = NM_EVENT_CYCLES;
+	nm_memory_add(memory, &sample);
+	sample = sample_of(10, 10, 0, 0);
+	nm_memory_add(memory, &sample);
+	sample = sample_of(10, 10, 4, ADDRESS);
+	nm_memory_add(memory, &sample);
+	assert_int_equal(count_pages(), 0);
+	sample = sample_of(10, 10, 0, ADDRESS);
+	sample.kind = NM_EVENT_STORE;
+	nm_memory_add(memory, &sample);
+	sample = sample_of(10, 10, 0, ADDRESS + 4096);
+	sample.kind = NM_EVENT_FAULT_MIN;
+	nm_memory_add(memory, &sample);
+	assert_int_equal(count_pages(), 2);
+}
+
+static void test_following_again_keeps_pages(void **state)
+{
+	(void)state;
+	follow_two();
+	uint16_t owner = process_of(10)->owner;
+	access_memory(10, 10, 0, ADDRESS);
+	follow_two();
+	assert_int_equal(process_of(10)->owner, owner);
+	assert_int_equal(count_pages(), 1);
+}
+
+static void test_who_is_gone_has_no_pages(void **state)
+{
+	const struct nm_memory_thread rest[] = {{11, 11}};
+
+	(void)state;
+	follow_two();
+	access_memory(10, 10, 0, ADDRESS);
+	access_memory(11, 11, 0, ADDRESS);
+	follow(rest, 1);
+	assert_int_equal(count_pages(), 1);
+	assert_null(process_of(10));
+	access_memory(10, 10, 0, ADDRESS);
+	assert_int_equal(count_pages(), 1);
+	assert_int_equal(nm_affinity_id(nm_memory_affinity(memory), 12), 0);
+	follow(NULL, 0);
+	assert_int_equal(count_pages(), 0);
+}
+
+static void task(enum nm_task_event_kind kind, uint32_t pid, uint32_t tid)
+{
+	struct nm_task_event event = {.kind = kind, .pid = pid, .tid = tid};
+
+	nm_memory_task_event(memory, &event);
+}
+
+static void test_the_last_exit_drops_pages(void **state)
+{
+	(void)state;
+	follow_two();
+	access_memory(10, 10, 0, ADDRESS);
+	task(NM_TASK_EXIT, 10, 10);
+	task(NM_TASK_EXIT, 10, 10); /* once is once */
+	assert_int_equal(count_pages(), 1);
+	task(NM_TASK_EXIT, 10, 12);
+	assert_int_equal(count_pages(), 0);
+	access_memory(10, 10, 0, ADDRESS);
+	assert_int_equal(count_pages(), 0);
+	task(NM_TASK_EXIT, 77, 77);
+}
+
+static void test_exec_drops_pages(void **state)
+{
+	(void)state;
+	follow_two();
+	nm_memory_mapping_over(memory, 11, true);
+	assert_false(process_of(11)->held);
+	access_memory(11, 11, 0, ADDRESS);
+	task(NM_TASK_COMM, 11, 11);
+	assert_int_equal(count_pages(), 1);
+	task(NM_TASK_EXEC, 11, 11);
+	assert_int_equal(count_pages(), 0);
+	assert_true(process_of(11)->held);
+	access_memory(11, 11, 0, ADDRESS);
+	assert_int_equal(count_pages(), 1);
+}
+
+static void test_a_number_given_anew(void **state)
+{
+	const struct nm_memory_thread before[] = {{10, 10}, {12, 10}, {13, 10}};
+	const struct nm_memory_thread after[] = {{10, 10}, {12, 12}, {13, 10}};
+	struct nm_affinity *affinity = nm_memory_affinity(memory);
+
+	(void)state;
+	follow(before, 3);
+	access_memory(10, 10, 0, ADDRESS);
+	access_memory(10, 12, 0, ADDRESS);
+	nm_memory_flush(memory);
+	assert_int_equal(nm_affinity_between(affinity, 10, 12), 1);
+	follow(after, 3);
+	assert_int_equal(nm_affinity_between(affinity, 10, 12), 0);
+	assert_int_equal(process_of(10)->nr_threads, 2);
+}
+
+/* ---- sharing and moving ---- */
+
+static void test_sharing(void **state)
+{
+	(void)state;
+	follow_two();
+	access_memory(10, 10, 0, ADDRESS);
+	access_memory(10, 12, 0, ADDRESS + 8);
+	access_memory(11, 11, 0, ADDRESS + 16); /* another address space */
+	nm_memory_flush(memory);
+	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), 1);
+	assert_int_equal(nm_affinity_counts(nm_memory_affinity(memory)).pairs, 1);
+}
+
+static void access_from_node_1(uint64_t address, unsigned times)
+{
+	while (times--)
+		access_memory(11, 11, 3, address);
+}
+
+static void test_wanted(void **state)
+{
+	const struct nm_memory_wanted *wanted;
+
+	(void)state;
+	follow_two();
+	access_from_node_1(ADDRESS, 10);
+	assert_int_equal(count_wanted(&wanted), 0); /* held */
+	nm_memory_mapping_over(memory, 11, false);  /* one thread: nothing to map */
+	access_from_node_1(ADDRESS, 10);
+	assert_int_equal(count_wanted(&wanted), 1);
+	assert_int_equal(wanted[0].pid, 11);
+	assert_true(wanted[0].from == 0 && wanted[0].to == 1);
+	assert_true(wanted[0].page.address == ADDRESS);
+}
+
+static void test_what_is_not_tried_is_wanted_again(void **state)
+{
+	const struct nm_memory_wanted *wanted;
+
+	(void)state;
+	follow_two();
+	nm_memory_mapping_over(memory, 11, true);
+	access_from_node_1(ADDRESS, 4);
+	assert_int_equal(count_wanted(&wanted), 1);
+	nm_memory_clear_wanted(memory);
+	assert_int_equal(nm_memory_wanted(memory, &wanted), 0);
+	access_from_node_1(ADDRESS, 1);
+	assert_int_equal(count_wanted(&wanted), 1);
+	nm_memory_settle(memory, 0, NM_PAGE_MOVED, 1);
+	nm_memory_clear_wanted(memory);
+	struct nm_page_view view;
+	assert_int_equal(nm_pages_look(nm_memory_pages(memory), now_s,
+				       &(struct nm_page_id){ADDRESS, process_of(11)->owner, 0},
+				       &view),
+			 0);
+	assert_true(view.home == 1 && view.accesses[1] == 2 && !view.pending);
+}
+
+static void test_wanted_is_bounded(void **state)
+{
+	const struct nm_memory_wanted *wanted;
+
+	(void)state;
+	follow_two();
+	nm_memory_mapping_over(memory, 11, true);
+	for (uint64_t page = 0; page < NM_MEMORY_WANTED_MOST + 500; page++)
+		access_from_node_1(ADDRESS + page * 4096, 2);
+	assert_int_equal(count_wanted(&wanted), NM_MEMORY_WANTED_MOST);
+	assert_int_equal(nm_memory_losses(memory).wanted_dropped, 500);
+}
+
+/* Section 3.3: several threads wait for a mapping, or for five that were not worth it. */
+static void test_pages_wait_for_the_first_mapping(void **state)
+{
+	(void)state;
+	follow_two();
+	for (unsigned period = 0; period < 4; period++)
+		nm_memory_mapping_over(memory, 10, false);
+	assert_true(process_of(10)->held);
+	nm_memory_mapping_over(memory, 10, false);
+	assert_false(process_of(10)->held);
+	nm_memory_mapping_over(memory, 77, true);
+}
+
+static void test_home_as_the_kernel_answered(void **state)
+{
+	const struct nm_memory_wanted *wanted;
+	struct nm_sample sample;
+
+	(void)state;
+	follow_two();
+	nm_memory_mapping_over(memory, 11, true);
+	sample = sample_of(11, 11, 0, ADDRESS);
+	sample.physical_address = 0;
+	sample.home = 2;
+	nm_memory_add(memory, &sample);
+	nm_memory_add(memory, &sample);
+	assert_int_equal(count_wanted(&wanted), 1);
+	assert_true(wanted[0].from == 1 && wanted[0].to == 0);
+}
+
+static void test_huge_pages(void **state)
+{
+	struct nm_sample sample;
+
+	(void)state;
+	follow_two();
+	for (unsigned i = 0; i < 4; i++) {
+		sample = sample_of(11, 11, 0, ADDRESS + i * 16384);
+		sample.page_bytes = 2ULL << 20;
+		nm_memory_add(memory, &sample);
+	}
+	assert_int_equal(count_pages(), 5); /* and four places where threads may meet */
+}
+
+static void test_exclusivity(void **state)
+{
+	(void)state;
+	follow_two();
+	access_from_node_1(ADDRESS, 6);
+	access_memory(10, 10, 0, ADDRESS);
+	access_memory(10, 12, 2, ADDRESS);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(nm_memory_tend(memory, ++now_s), 0);
+	struct nm_exclusivity sums = nm_memory_exclusivity(memory);
+	assert_int_equal(sums.pages, 2);
+	assert_int_equal(sums.histogram[10], 1);
+	assert_int_equal(sums.histogram[5], 1);
+	assert_true(sums.accesses > 0 && sums.most < sums.accesses);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_processes),
+		TEST(test_only_the_managed_are_counted),
+		TEST(test_only_accesses_are_counted),
+		TEST(test_following_again_keeps_pages),
+		TEST(test_who_is_gone_has_no_pages),
+		TEST(test_the_last_exit_drops_pages),
+		TEST(test_exec_drops_pages),
+		TEST(test_a_number_given_anew),
+		TEST(test_sharing),
+		TEST(test_wanted),
+		TEST(test_what_is_not_tried_is_wanted_again),
+		TEST(test_wanted_is_bounded),
+		TEST(test_pages_wait_for_the_first_mapping),
+		TEST(test_home_as_the_kernel_answered),
+		TEST(test_huge_pages),
+		TEST(test_exclusivity),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
