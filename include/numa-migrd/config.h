@@ -34,6 +34,7 @@ enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
 enum nm_preferred_ties { NM_TIES_ONE, NM_TIES_ALL };
 enum nm_overcommit { NM_OVERCOMMIT_PAGES, NM_OVERCOMMIT_IGNORE };
+enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH };
 enum nm_journal_level { NM_JOURNAL_ERROR, NM_JOURNAL_NOTICE, NM_JOURNAL_DECISIONS, NM_JOURNAL_DEBUG };
 
 /* One pattern of targets.include / targets.exclude: all given globs (fnmatch(3)) must match. */
@@ -119,6 +120,7 @@ struct nm_config {
 		double mapping_gain;      /* 0.1; 0–1: share of the cost that a mapping must save (paper: 0 = always apply) */
 	} threads;
 	struct {
+		enum nm_page_policy policy; /* none */
 		uint64_t max_tracked;     /* 1000000; 1000–100000000 pages with counts */
 		double factor;            /* 2; 1–100: by which the most accesses must exceed the second most */
 		uint64_t min_accesses;    /* 4; 0–255: seen of a page before it may move (paper: 0) */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples of managed processes → table of pages, affinity matrix, and the pages that should move:
- * what pages.h and affinity.h keep apart is filled together here. Pure.
+ * what pages.h and affinity.h keep apart is filled together here. Its clock is the samples': the
+ * latest time seen, as rings are emptied one after another. Pure.
  */
 #ifndef NUMA_MIGRD_MEMORY_H
 #define NUMA_MIGRD_MEMORY_H
@@ -57,8 +58,8 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
  * the pages of processes that are gone go at once. -ENOMEM: some newcomers have to wait for the
  * next time. Tick.
  */
-int nm_memory_follow(struct nm_memory *memory, const struct nm_memory_thread *threads, size_t count,
-		     uint32_t now_s);
+int nm_memory_follow(struct nm_memory *memory, const struct nm_memory_thread *threads,
+		     size_t count);
 
 /* Between ticks: an EXIT ends a thread, and with the last one the process; after an EXEC the
  * process's pages are others. */
@@ -70,8 +71,8 @@ void nm_memory_add(void *memory, const struct nm_sample *sample);
 /* Counts what waits. After each drain, and before anything below. */
 void nm_memory_flush(struct nm_memory *memory);
 
-/* Housekeeping of the table of pages (nm_pages_tend()); now_s: the samples' clock. Tick. */
-int nm_memory_tend(struct nm_memory *memory, uint32_t now_s);
+/* Housekeeping of the table of pages (nm_pages_tend()). Tick. */
+int nm_memory_tend(struct nm_memory *memory);
 
 /* The processes that are followed, ascending pid; valid until nm_memory_follow() or _task_event().
  */

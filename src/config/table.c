@@ -17,6 +17,7 @@ static const char *const performances[] = {"product",      "product_instructions
 					   "instructions", "intensity",            "latency",
 					   NULL};
 static const char *const feedbacks[] = {"moved", "global", NULL};
+static const char *const page_policies[] = {"none", "watch", NULL};
 static const char *const levels[] = {"error", "notice", "decisions", "debug", NULL};
 
 #define FIELD(g, n) .group = #g, .name = #n, .offset = offsetof(struct nm_config, g.n)
@@ -179,6 +180,8 @@ const struct nm_setting nm_settings[] = {
 	REAL(threads, mapping_gain, "0", "1", "0.1", "0",
 	     "Share of the distance between sharing threads that a new placement must save; 0 = place always"),
 
+	CHOICE(pages, policy, page_policies, "none", NULL,
+	       "What is done about pages: nothing, or count their accesses and tell in the status"),
 	COUNT(pages, max_tracked, "1000", "100000000", "1000000", NULL,
 	      "Pages that accesses are counted of, at most; 64 bytes each on machines with up to five nodes"),
 	REAL(pages, factor, "1", "100", "2", NULL,

@@ -72,7 +72,20 @@ static void add_bool(struct nm_status_item **item, const char *name, bool flag)
 }
 
 #define ALWAYS_ITEMS 15
-#define RUNNING_ITEMS 12
+#define RUNNING_ITEMS 18
+
+static void add_pages(struct nm_memory *memory, struct nm_status_item **item)
+{
+	struct nm_pages_counts counts = nm_pages_counts(nm_memory_pages(memory));
+	struct nm_exclusivity sums = nm_memory_exclusivity(memory);
+
+	add_uint(item, "pages_tracked", counts.tracked);
+	add_uint(item, "pages_evicted", counts.evicted);
+	add_uint(item, "pages_table_bytes", counts.bytes);
+	add_real(item, "page_exclusivity", nm_exclusivity_average(&sums));
+	add_uint(item, "sharing_threads", nm_affinity_counts(nm_memory_affinity(memory)).threads);
+	add_uint(item, "sharing_pairs", nm_affinity_counts(nm_memory_affinity(memory)).pairs);
+}
 
 static void add_running(const struct nm_daemon *daemon, struct nm_status_item **item)
 {
@@ -85,6 +98,8 @@ static void add_running(const struct nm_daemon *daemon, struct nm_status_item **
 	add_uint(item, "leases", nm_actuator_leases(pipeline->actuator));
 	add_real(item, "local_share", daemon->tally.local_share);
 	add_real(item, "cpu_share", daemon->tally.cpu_share);
+	if (pipeline->memory)
+		add_pages(pipeline->memory, item);
 	if (!pipeline->source)
 		return;
 	const struct nm_source_status *source = nm_source_status(pipeline->source);
@@ -161,6 +176,7 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 		if (other_policy)
 			(void)nm_pipeline_forget_performance(daemon);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
+		(void)nm_watch_configure(daemon);
 		nm_inject_configure(daemon);
 		nm_pipeline_open_source(daemon);
 	}

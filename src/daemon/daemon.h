@@ -11,6 +11,7 @@
 #include "numa-migrd/daemon.h"
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/journal.h"
+#include "numa-migrd/memory.h"
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/policy.h"
@@ -44,6 +45,7 @@ struct nm_pipeline {
 	struct nm_verifier *verifier;
 	struct nm_record *record; /* IMAR²'s, as the next */
 	struct nm_feedback *feedback;
+	struct nm_memory *memory; /* NULL: pages.policy is "none" */
 };
 
 struct nm_daemon {
@@ -116,6 +118,14 @@ int nm_tick(struct nm_daemon *daemon);
 uint64_t nm_own_cpu_ns(void);
 /* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
 void nm_drain(struct nm_daemon *daemon);
+
+/* ---- watch.c: pages, and who shares them ---- */
+
+/* Begins, goes on under new rules, or ends as the configuration wants it; -ENOMEM. */
+int nm_watch_configure(struct nm_daemon *daemon);
+/* Begins anew: nodes have other numbers. */
+int nm_watch_restart(struct nm_daemon *daemon);
+void nm_watch_tick(struct nm_daemon *daemon);
 
 /* ---- inject.c ---- */
 

@@ -121,6 +121,8 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	nm_physmap_free(pipeline->physmap);
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
+	/* Without memory pages are no longer looked at, until the next change. */
+	(void)nm_watch_restart(daemon);
 	if (!pipeline->source)
 		nm_pipeline_open_source(daemon);
 	return 0;

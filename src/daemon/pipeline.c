@@ -65,6 +65,8 @@ static int open_stages(struct nm_daemon *daemon)
 			  daemon->given_back, &pipeline->roster);
 	if (r == 0)
 		r = nm_verifier_new(&pipeline->verifier);
+	if (r == 0)
+		r = nm_watch_restart(daemon);
 	return r < 0 ? r : nm_pipeline_forget_performance(daemon);
 }
 
@@ -149,6 +151,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_verifier_free(pipeline->verifier);
 	nm_record_free(pipeline->record);
 	nm_feedback_free(pipeline->feedback);
+	nm_memory_free(pipeline->memory);
 	nm_roster_free(pipeline->roster);
 	nm_actuator_free(pipeline->actuator);
 	nm_metrics_free(pipeline->metrics);

@@ -27,6 +27,8 @@ static void keep_sample(void *context, const struct nm_sample *sample)
 {
 	struct nm_daemon *daemon = context;
 	nm_metrics_add(daemon->pipeline.metrics, sample);
+	if (daemon->pipeline.memory)
+		nm_memory_add(daemon->pipeline.memory, sample);
 }
 
 static int compare_events(const void *a, const void *b)
@@ -50,6 +52,8 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 		nm_roster_task_event(pipeline->roster, event, now_ns);
 		if (event->kind == NM_TASK_EXIT)
 			nm_metrics_forget(pipeline->metrics, event->tid);
+		if (pipeline->memory)
+			nm_memory_task_event(pipeline->memory, event);
 	}
 	daemon->nr_events = 0;
 }
@@ -492,6 +496,7 @@ int nm_tick(struct nm_daemon *daemon)
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns);
 	tend_leases(daemon, figures, (size_t)count, now_ns);
+	nm_watch_tick(daemon);
 
 	nm_inject(daemon);
 	if (pipeline->source)

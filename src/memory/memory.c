@@ -204,7 +204,7 @@ static int set_processes(struct nm_memory *memory, const struct nm_memory_thread
 
 /* Both lists ascend by tid: one walk tells who came and who went. */
 static int set_threads(struct nm_memory *memory, const struct nm_memory_thread *threads,
-		       size_t count, uint32_t now_s)
+		       size_t count)
 {
 	struct nm_memory_thread *kept = calloc(count + 1, sizeof(*kept));
 	size_t old = 0;
@@ -215,39 +215,32 @@ static int set_threads(struct nm_memory *memory, const struct nm_memory_thread *
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		while (old < memory->nr_threads && memory->threads[old].tid < threads[i].tid)
-			nm_affinity_leave(memory->affinity, memory->threads[old++].tid, now_s);
+			nm_affinity_leave(memory->affinity, memory->threads[old++].tid,
+					  memory->now_s);
 		if (old < memory->nr_threads && memory->threads[old].tid == threads[i].tid) {
 			/* The number of a thread that has ended and of a new one. */
 			if (memory->threads[old].pid != threads[i].pid)
-				nm_affinity_leave(memory->affinity, threads[i].tid, now_s);
+				nm_affinity_leave(memory->affinity, threads[i].tid, memory->now_s);
 			old++;
 		}
 		kept[i] = threads[i];
-		int joined = nm_affinity_join(memory->affinity, threads[i].tid, now_s, &id);
+		int joined = nm_affinity_join(memory->affinity, threads[i].tid, memory->now_s, &id);
 		memory->losses.no_room += joined < 0;
 		if (joined == -ENOMEM)
 			r = joined;
 	}
 	while (old < memory->nr_threads)
-		nm_affinity_leave(memory->affinity, memory->threads[old++].tid, now_s);
+		nm_affinity_leave(memory->affinity, memory->threads[old++].tid, memory->now_s);
 	free(memory->threads);
 	memory->threads = kept;
 	memory->nr_threads = count;
 	return r;
 }
 
-static void set_time(struct nm_memory *memory, uint32_t now_s)
-{
-	if (now_s > memory->now_s)
-		memory->now_s = now_s;
-}
-
-int nm_memory_follow(struct nm_memory *memory, const struct nm_memory_thread *threads, size_t count,
-		     uint32_t now_s)
+int nm_memory_follow(struct nm_memory *memory, const struct nm_memory_thread *threads, size_t count)
 {
 	nm_memory_flush(memory);
-	set_time(memory, now_s);
-	int r = set_threads(memory, threads, count, memory->now_s);
+	int r = set_threads(memory, threads, count);
 	int s = set_processes(memory, threads, count);
 	return r < 0 ? r : s;
 }
@@ -305,7 +298,8 @@ void nm_memory_add(void *context, const struct nm_sample *sample)
 	int node = memory->topology->cpus[sample->cpu].node;
 	if (owner == NM_TIDMAP_NONE || node < 0)
 		return;
-	set_time(memory, (uint32_t)(sample->time_ns / NM_NSEC_PER_SEC));
+	uint32_t now_s = (uint32_t)(sample->time_ns / NM_NSEC_PER_SEC);
+	memory->now_s = now_s > memory->now_s ? now_s : memory->now_s;
 	memory->touch_pids[memory->nr_touches] = sample->pid;
 	memory->touches[memory->nr_touches++] = (struct nm_page_touch){
 		.page = {.address = sample->address,
@@ -355,10 +349,9 @@ void nm_memory_flush(struct nm_memory *memory)
 	memory->nr_touches = 0;
 }
 
-int nm_memory_tend(struct nm_memory *memory, uint32_t now_s)
+int nm_memory_tend(struct nm_memory *memory)
 {
 	nm_memory_flush(memory);
-	set_time(memory, now_s);
 	return nm_pages_tend(memory->pages, memory->now_s, TEND_SHARE);
 }
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Pages of managed processes: who accesses them, and who shares them. */
+#include <string.h>
+
+#include "daemon.h"
+
+int nm_watch_restart(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_rng keys;
+	uint64_t key[4];
+
+	nm_memory_free(pipeline->memory);
+	pipeline->memory = NULL;
+	if (daemon->config->pages.policy == NM_PAGES_NONE || pipeline->topology->nr_nodes < 2)
+		return 0;
+	/* A generator of its own: the decisions' draws are the same with and without. */
+	nm_rng_seed(&keys, ~daemon->seed);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(key); i++)
+		key[i] = nm_rng_next(&keys);
+	return nm_memory_new(pipeline->topology, pipeline->physmap, daemon->config, key,
+			     &pipeline->memory);
+}
+
+int nm_watch_configure(struct nm_daemon *daemon)
+{
+	struct nm_memory *memory = daemon->pipeline.memory;
+
+	if (!memory || daemon->config->pages.policy == NM_PAGES_NONE)
+		return nm_watch_restart(daemon);
+	nm_memory_configure(memory, daemon->config);
+	return 0;
+}
+
+static int follow_members(struct nm_daemon *daemon)
+{
+	const struct nm_member *members;
+	size_t count = nm_roster_members(daemon->pipeline.roster, &members);
+	nm_autofree struct nm_memory_thread *threads = calloc(count + 1, sizeof(*threads));
+
+	if (!threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		threads[i] =
+			(struct nm_memory_thread){.tid = members[i].tid, .pid = members[i].pid};
+	return nm_memory_follow(daemon->pipeline.memory, threads, count);
+}
+
+/* Short of memory the table stays as large as it is, and newcomers wait: the next interval tries
+ * again, and nothing depends on it. */
+void nm_watch_tick(struct nm_daemon *daemon)
+{
+	if (!daemon->pipeline.memory)
+		return;
+	(void)follow_members(daemon);
+	(void)nm_memory_tend(daemon->pipeline.memory);
+	nm_memory_clear_wanted(daemon->pipeline.memory);
+}
