@@ -153,14 +153,27 @@ static inline unsigned nm_bucket_match(const struct nm_bucket *bucket, uint64_t 
 	return match;
 }
 
+/* Of the hot path, and therefore here. */
+static inline struct nm_slot nm_store_find(const struct nm_pages *pages, uint64_t key,
+					   uint64_t home)
+{
+	for (unsigned i = 0; i < NM_CHAIN; i++) {
+		struct nm_bucket *bucket = nm_bucket_at(pages, home + i);
+		unsigned match = nm_bucket_match(bucket, key);
+		if (match)
+			return (struct nm_slot){bucket, (unsigned)__builtin_ctz(match)};
+		if (bucket->passed == 0)
+			break;
+	}
+	return (struct nm_slot){NULL, 0};
+}
+
 /* Room for `limit` pages, empty. */
 int nm_store_new(struct nm_pages *pages, uint64_t limit);
 
 /* Makes it a store for `limit` pages and takes the pages over, the coldest as far as there is room.
  */
 int nm_store_resize(struct nm_pages *pages, uint64_t limit, uint32_t now_s);
-
-struct nm_slot nm_store_find(const struct nm_pages *pages, uint64_t key, uint64_t home);
 
 /* An empty entry for a key that is not there; nowhere: there is no room for this owner. */
 struct nm_slot nm_store_add(struct nm_pages *pages, uint64_t key, uint64_t home, uint32_t now_s);

@@ -44,19 +44,6 @@ int nm_store_new(struct nm_pages *pages, uint64_t limit)
 	return 0;
 }
 
-struct nm_slot nm_store_find(const struct nm_pages *pages, uint64_t key, uint64_t home)
-{
-	for (unsigned i = 0; i < NM_CHAIN; i++) {
-		struct nm_bucket *bucket = nm_bucket_at(pages, home + i);
-		unsigned match = nm_bucket_match(bucket, key);
-		if (match)
-			return (struct nm_slot){bucket, (unsigned)__builtin_ctz(match)};
-		if (bucket->passed == 0)
-			break;
-	}
-	return (struct nm_slot){NULL, 0};
-}
-
 /* ---- adding ---- */
 
 static struct nm_owner *owner_of(const struct nm_pages *pages, struct nm_slot slot)
