@@ -128,6 +128,7 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	       ...) __attribute__((format(printf, 4, 5)));
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
+void nm_report_news(struct nm_daemon *daemon); /* problems of the source since the last call */
 /* Tells once that P falls back to the local share, and once that it no longer does. */
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 void nm_report_coexistence(struct nm_daemon *daemon);

@@ -121,13 +121,16 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 			  const struct nm_figures **ret)
 {
 	const struct nm_source_status *status = source_status(daemon);
-	const struct nm_metrics_interval interval = {
+	struct nm_metrics_interval interval = {
 		.length_ns = interval_ns,
 		.run_sample_ns = status && status->runs ? status->run_sample_ns : 0,
 		.keep = history_keep(daemon->config, interval_ns),
 		.min_samples = daemon->config->threads.min_samples,
 		.kinds = sampled_kinds(status),
 	};
+	if (daemon->pipeline.source)
+		interval.taken_per_seen =
+			nm_source_taken_per_seen(daemon->pipeline.source, &interval.nr_cpus);
 	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
 }
 
@@ -417,6 +420,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	daemon->counts = status->counts;
 	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
 		tell_periods(daemon, cost_share);
+	nm_report_news(daemon);
 }
 
 /* ---- the whole ---- */

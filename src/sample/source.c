@@ -12,6 +12,7 @@
 #include "source.h"
 
 #define WAKE_FRACTION 4 /* the reader is woken at a quarter of a ring */
+#define WEIGHT_ONE 256.0
 
 static size_t page_bytes(void)
 {
@@ -117,6 +118,8 @@ static struct nm_ring_event *place(struct nm_ring *ring, enum nm_event_kind kind
 
 	ring->layout.events[i].id = id;
 	ring->layout.events[i].kind = kind;
+	ring->layout.events[i].remote = false;
+	ring->layout.events[i].weight = 0;
 	ring->events[i] = (struct nm_ring_event){.fds = fds, .share = 1.0};
 	return &ring->events[i];
 }
@@ -163,11 +166,14 @@ static int open_member(struct nm_source *source, struct nm_ring *ring, enum nm_e
 
 void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsigned i)
 {
+	double weight = WEIGHT_ONE / ring->events[i].share;
+
+	ring->layout.events[i].weight = weight < UINT16_MAX ? (uint16_t)weight : UINT16_MAX;
+	if (ring->layout.events[i].kind < NM_EVENT_MEMORY)
+		return;
 	const struct nm_event_word *word = &source->hardware.words[ring->events[i].word];
 	double amount = (double)nm_source_word_period(source, word) * word->unit;
-
-	ring->layout.events[i].amount =
-		(uint64_t)(amount * (1.0 + ring->lost_per_sample) / ring->events[i].share);
+	ring->layout.events[i].amount = (uint64_t)(amount / ring->events[i].share);
 }
 
 static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w)
@@ -268,6 +274,32 @@ static void ring_open(struct nm_source *source, unsigned cpu)
 	enable_all(source, ring);
 }
 
+static void remove_event(struct nm_source *source, struct nm_ring *ring, unsigned i)
+{
+	unsigned behind = --ring->layout.count - i;
+
+	close_event(source, &ring->events[i].fds);
+	memmove(&ring->events[i], &ring->events[i + 1], behind * sizeof(ring->events[0]));
+	memmove(&ring->layout.events[i], &ring->layout.events[i + 1],
+		behind * sizeof(ring->layout.events[0]));
+	ring->clock_stopped &= nm_ring_find(ring, NM_EVENT_CLOCK) >= 0;
+}
+
+void nm_ring_stand_in(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
+		      bool wanted)
+{
+	int there = nm_ring_find(ring, kind);
+
+	if (!wanted && there >= 0 && ring->events[there].stand_in)
+		remove_event(source, ring, (unsigned)there);
+	if (!wanted || there >= 0 || open_member(source, ring, kind) < 0)
+		return;
+	struct nm_ring_event *event = &ring->events[ring->layout.count - 1];
+	event->stand_in = true;
+	(void)source->platform->ops->event_ioctl(source->platform, event->fds.event,
+						 PERF_EVENT_IOC_ENABLE, NULL);
+}
+
 /* ---- the source ---- */
 
 static void raise_file_limit(void)
@@ -287,9 +319,13 @@ static int grow_rings(struct nm_source *source, unsigned nr_cpus)
 	struct nm_ring *rings = reallocarray(source->rings, nr_cpus, sizeof(*rings));
 	if (!rings)
 		return -ENOMEM;
+	source->rings = rings;
+	double *taken = reallocarray(source->taken_per_seen, nr_cpus, sizeof(*taken));
+	if (!taken)
+		return -ENOMEM;
+	source->taken_per_seen = taken;
 	for (unsigned cpu = source->nr_rings; cpu < nr_cpus; cpu++)
 		ring_reset(&rings[cpu]);
-	source->rings = rings;
 	source->nr_rings = nr_cpus;
 	return 0;
 }
@@ -389,6 +425,7 @@ void nm_source_free(struct nm_source *source)
 		ring_close(source, &source->rings[cpu]);
 	nm_homes_free(source->homes);
 	free(source->rings);
+	free(source->taken_per_seen);
 	if (source->epoll >= 0)
 		close(source->epoll);
 	free(source);
@@ -397,6 +434,12 @@ void nm_source_free(struct nm_source *source)
 int nm_source_fd(const struct nm_source *source)
 {
 	return source->epoll;
+}
+
+/* The records that could as well have been lost. */
+static uint64_t records_of(const struct nm_ring_counts *counts)
+{
+	return counts->samples + counts->task_events + counts->no_access + counts->kernel;
 }
 
 /* The kernel publishes records by moving data_head and may reuse what data_tail has passed. */
@@ -412,8 +455,20 @@ static void drain_ring(struct nm_source *source, struct nm_ring *ring,
 	tail = nm_ring_decode(&ring->layout, data, ring->data_bytes, tail, head, sink,
 			      &source->counts);
 	__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
-	ring->received += source->counts.samples - before.samples;
+	ring->seen += records_of(&source->counts) - records_of(&before);
 	ring->lost += source->counts.lost - before.lost;
+}
+
+const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_nr_cpus)
+{
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
+		struct nm_ring *ring = &source->rings[cpu];
+		source->taken_per_seen[cpu] =
+			ring->seen ? 1.0 + (double)ring->lost / (double)ring->seen : 1.0;
+		ring->seen = ring->lost = 0;
+	}
+	*ret_nr_cpus = source->nr_rings;
+	return source->taken_per_seen;
 }
 
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink)
@@ -437,7 +492,7 @@ int nm_source_retarget(struct nm_source *source, const struct nm_topology *topol
 	int r = grow_rings(source, topology->nr_cpus);
 	if (r < 0)
 		return r;
-	source->problems.count = 0; /* what is incomplete is tried again below, and told again */
+	nm_problems_forget_rings(&source->problems); /* what is incomplete is tried again below */
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
 		struct nm_ring *ring = &source->rings[cpu];
 		if (ring->map && (!ring->complete || !hwloc_bitmap_isset(topology->usable, cpu)))
