@@ -163,6 +163,10 @@ NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);
 /* An epoll fd that becomes readable when a ring is a quarter full. Owned by the source. */
 int nm_source_fd(const struct nm_source *source);
 
+/* Has the hardware hand over what it keeps in AUX areas (SPE). Tick, before the rings are emptied.
+ */
+void nm_source_flush(struct nm_source *source);
+
 /* Empties every ring into the sink. Returns the number of samples and task events. Tick, and on
  * nm_source_fd(). */
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink);

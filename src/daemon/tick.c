@@ -479,6 +479,8 @@ int nm_tick(struct nm_daemon *daemon)
 
 	if (daemon->paused)
 		return 0;
+	if (pipeline->source)
+		nm_source_flush(pipeline->source);
 	nm_drain(daemon); /* first: rings of CPUs that went are closed with what they hold */
 	uint64_t now_ns = pipeline->platform->ops->now_ns(pipeline->platform);
 	uint64_t interval_ns = now_ns - daemon->last_tick_ns;

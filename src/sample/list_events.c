@@ -129,6 +129,7 @@ void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct n
 	list_source(out, platform, config, NM_MEMORY_PMU);
 	list_source(out, platform, config, NM_MEMORY_PEBS);
 	list_source(out, platform, config, NM_MEMORY_IBS);
+	list_source(out, platform, config, NM_MEMORY_SPE);
 	fprintf(out, "\nAmounts: %s\n",
 		list.count > 0 ? "" : "the kernel offers no PMU of this CPU, so none");
 	print_source(out, platform, &none, &list);

@@ -44,6 +44,9 @@ static void ring_close(struct nm_source *source, struct nm_ring *ring)
 	}
 	for (unsigned i = ring->layout.count; i-- > 0;)
 		close_event(source, &ring->events[i].fds);
+	if (ring->spe)
+		(void)epoll_ctl(source->epoll, EPOLL_CTL_DEL, ring->spe->fds.event, NULL);
+	nm_spe_ring_close(platform, ring->spe);
 	ring_reset(ring);
 }
 
@@ -176,6 +179,28 @@ void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsign
 	ring->layout.events[i].amount = (uint64_t)(amount / ring->events[i].share);
 }
 
+int nm_source_open_spe(struct nm_source *source, const struct nm_event_list *list, int cpu,
+		       enum nm_problem_step *ret_step, struct nm_spe_ring **ret)
+{
+	int r = -ENOENT;
+
+	for (unsigned w = 0; w < list->count && r == -ENOENT; w++) {
+		const struct nm_event_word *word = &list->words[w];
+		if (!word->aux)
+			continue;
+		const struct nm_event_request request = {
+			.kind = word->kind,
+			.index = word->index,
+			.cpu = cpu,
+			.period = nm_source_word_period(source, word),
+			.wishes = source->wishes};
+		r = nm_spe_ring_open(source->platform, &request, source->ring_bytes, ret_step, ret);
+		if (r == 0)
+			(*ret)->word = w;
+	}
+	return r;
+}
+
 static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w)
 {
 	struct nm_platform *platform = source->platform;
@@ -214,13 +239,30 @@ static void enable_all(struct nm_source *source, struct nm_ring *ring)
 	}
 }
 
-static int watch_ring(struct nm_source *source, struct nm_ring *ring)
+static int watch(const struct nm_source *source, int fd, uint32_t cpu)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ring->layout.cpu};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
 
-	if (epoll_ctl(source->epoll, EPOLL_CTL_ADD, ring->events[0].fds.event, &event) < 0)
-		return -errno;
-	return 0;
+	return epoll_ctl(source->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static void add_spe(struct nm_source *source, struct nm_ring *ring)
+{
+	struct nm_platform *platform = source->platform;
+	enum nm_problem_step step = NM_STEP_OPEN;
+	struct nm_spe_ring *spe = NULL;
+	int r = nm_source_open_spe(source, &source->hardware, (int)ring->layout.cpu, &step, &spe);
+
+	if (r == 0) {
+		step = NM_STEP_JOIN;
+		r = watch(source, spe->fds.event, ring->layout.cpu);
+	}
+	if (r == 0)
+		r = platform->ops->event_ioctl(platform, spe->fds.event, PERF_EVENT_IOC_ENABLE,
+					       NULL);
+	ring->spe = spe; /* closed with the ring, also where it failed half-way */
+	if (r < 0)
+		complain(source, ring, step, NM_EVENT_MEMORY, r);
 }
 
 /* Opens the ring's leader and watches it. Returns 0, or a negative errno after having complained.
@@ -239,7 +281,7 @@ static int lead(struct nm_source *source, struct nm_ring *ring)
 		(void)place(ring, NM_EVENT_SIDEBAND, 0, (struct nm_event_fds){fd, -1});
 		return r;
 	}
-	r = watch_ring(source, ring);
+	r = watch(source, fd, ring->layout.cpu);
 	if (r < 0)
 		complain(source, ring, NM_STEP_JOIN, NM_EVENT_SIDEBAND, r);
 	return r;
@@ -252,7 +294,10 @@ static void open_members(struct nm_source *source, struct nm_ring *ring)
 	if (open_member(source, ring, source->run_kind) < 0 && source->run_kind == NM_EVENT_CYCLES)
 		(void)open_member(source, ring, NM_EVENT_CLOCK);
 	for (unsigned w = 0; w < source->hardware.count; w++)
-		open_word(source, ring, w);
+		if (!source->hardware.words[w].aux)
+			open_word(source, ring, w);
+	if (source->wishes.source == NM_MEMORY_SPE)
+		add_spe(source, ring);
 	if (source->wishes.source != NM_MEMORY_NONE)
 		return;
 	(void)open_member(source, ring, NM_EVENT_FAULT_MIN);
@@ -366,6 +411,9 @@ static int prepare(struct nm_source *source, const struct nm_topology *topology)
 	if (source->epoll < 0)
 		return -errno;
 	raise_file_limit();
+	source->aux_scratch = malloc(2 * source->ring_bytes);
+	if (!source->aux_scratch)
+		return -ENOMEM;
 	return grow_rings(source, topology->nr_cpus);
 }
 
@@ -426,6 +474,7 @@ void nm_source_free(struct nm_source *source)
 	nm_homes_free(source->homes);
 	free(source->rings);
 	free(source->taken_per_seen);
+	free(source->aux_scratch);
 	if (source->epoll >= 0)
 		close(source->epoll);
 	free(source);
@@ -434,6 +483,13 @@ void nm_source_free(struct nm_source *source)
 int nm_source_fd(const struct nm_source *source)
 {
 	return source->epoll;
+}
+
+void nm_source_flush(struct nm_source *source)
+{
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
+		if (source->rings[cpu].spe)
+			nm_spe_ring_flush(source->platform, source->rings[cpu].spe);
 }
 
 /* The records that could as well have been lost. */
@@ -452,6 +508,9 @@ static void drain_ring(struct nm_source *source, struct nm_ring *ring,
 	uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
 	const struct nm_ring_counts before = source->counts;
 
+	if (ring->spe)
+		nm_spe_ring_drain(source->platform, ring->spe, source->aux_scratch, sink,
+				  &source->counts);
 	tail = nm_ring_decode(&ring->layout, data, ring->data_bytes, tail, head, sink,
 			      &source->counts);
 	__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);

@@ -6,6 +6,7 @@
 #include "home.h"
 #include "numa-migrd/sample.h"
 #include "problem.h"
+#include "spe_ring.h"
 
 #define NM_TRIAL_NS (100 * (long)NM_NSEC_PER_MSEC)
 #define NM_HARDWARE_SCALE_MAX 1024U
@@ -31,6 +32,7 @@ struct nm_ring {
 	uint64_t seen, lost; /* records in this interval */
 	struct nm_ring_layout layout;
 	struct nm_ring_event events[NM_RING_EVENTS_MAX];
+	struct nm_spe_ring *spe; /* beside all that, where accesses come from SPE */
 };
 
 struct nm_source {
@@ -53,6 +55,7 @@ struct nm_source {
 	uint64_t hardware_scale;       /* by which all periods of hardware events are raised */
 	struct nm_event_list hardware; /* what is opened on each CPU: it counted in the trial */
 	unsigned weigh_next;	       /* CPU whose amounts are weighed next */
+	uint8_t *aux_scratch; /* of 2 × ring_bytes, as an AUX area has two pages at least */
 	struct nm_homes *homes;
 	const struct nm_topology *topology;
 	uint64_t lost_before;
@@ -79,6 +82,10 @@ void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsign
  * that. */
 void nm_ring_stand_in(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
 		      bool wanted);
+
+/* Opens the SPE event of a CPU, still disabled: the first of the list that is for that CPU. */
+int nm_source_open_spe(struct nm_source *source, const struct nm_event_list *list, int cpu,
+		       enum nm_problem_step *ret_step, struct nm_spe_ring **ret);
 
 /* Chooses between cycles and clock, and the hardware events, by trial on one CPU (source_choose.c).
  */

@@ -40,11 +40,11 @@ static uint64_t suitable_period(const struct nm_event_word *word)
 	default:
 		if (word->own_period)
 			return 1;
-		return word->period_multiple > 1 ? 0x40000 : 1000;
+		return word->period_multiple > 1 || word->aux ? 0x40000 : 1000;
 	}
 }
 
-/* A PMU with a period of its own, and IBS, which adds chance itself, need no prime. */
+/* A PMU with a period of its own, IBS and SPE, which add chance themselves, need no prime. */
 uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word)
 {
 	uint64_t base = word->period ? word->period : suitable_period(word);
@@ -52,7 +52,7 @@ uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_e
 	if (word->kind == NM_EVENT_MEMORY && source->memory_period)
 		base = source->memory_period;
 	base *= source->hardware_scale;
-	if (word->own_period || word->period_multiple > 1)
+	if (word->own_period || word->period_multiple > 1 || word->aux)
 		return base;
 	return nm_period_prime(base, NM_HARDWARE_PERIOD_MAX);
 }
@@ -113,6 +113,11 @@ static void apply_ring_scale(struct nm_source *source, struct nm_ring *ring)
 						 PERF_EVENT_IOC_PERIOD, &period);
 		nm_ring_amount(source, ring, i);
 	}
+	if (!ring->spe)
+		return;
+	uint64_t period = nm_source_word_period(source, &source->hardware.words[ring->spe->word]);
+	(void)platform->ops->event_ioctl(platform, ring->spe->fds.event, PERF_EVENT_IOC_PERIOD,
+					 &period);
 }
 
 static bool change_scale(struct nm_source *source, double cost_share)

@@ -5,8 +5,10 @@
 #include "source.h"
 
 /* Is an event of the hardware list on that CPU's counter now and then? */
-static bool counts_on(const struct nm_ring *ring, unsigned word)
+static bool counts_on(const struct nm_source *source, const struct nm_ring *ring, unsigned word)
 {
+	if (source->hardware.words[word].aux)
+		return ring->spe != NULL;
 	for (unsigned i = 0; i < ring->layout.count; i++)
 		if (ring->layout.events[i].kind >= NM_EVENT_MEMORY &&
 		    ring->events[i].word == word && !ring->events[i].starved)
@@ -23,7 +25,7 @@ static bool word_counts(const struct nm_source *source, unsigned word)
 		const struct nm_ring *ring = &source->rings[cpu];
 		if (!ring->map)
 			continue;
-		bool counts = counts_on(ring, word);
+		bool counts = counts_on(source, ring, word);
 		if (everywhere && !counts)
 			return false;
 		any |= counts;

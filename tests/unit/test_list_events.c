@@ -88,6 +88,7 @@ static void what_is_here(void **state)
 	assert_true(says(p, "opens on CPU 0"));
 	assert_true(says(p, "Permission denied"));
 	assert_true(says(p, "ibs: is not there"));
+	assert_true(says(p, "spe: is not there"));
 }
 
 static void a_misspelt_pmu(void **state)
