@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../../src/sample/spe_read.h"
+#include "../support/spe_golden.h"
 #include "../support/spe_records.h"
 #include "numa-migrd/rng.h"
 
@@ -283,11 +284,11 @@ static void old_turns_go(void **state)
 	}
 	load_at(f, 19999, 0);
 	load_at(f, 5, 0); /* whose turn is forgotten */
-	load_at(f, 14000, 0);
+	load_at(f, 15000, 0);
 	piece(f, 3, 0, 50000);
 	read_all(f);
 	assert_int_equal(f->count, 2);
-	assert_int_equal(f->seen[1].tid, 100 + 14000);
+	assert_int_equal(f->seen[1].tid, 100 + 15000);
 	assert_int_equal(f->seen[0].tid, 100 + 19999);
 }
 
@@ -302,6 +303,26 @@ static void other_operations_are_dropped(void **state)
 	read_all(f);
 	assert_int_equal(f->count, 0);
 	assert_int_equal(f->counts.no_access, 1);
+}
+
+/* The recorded ones are of the kernel and of no memory; a load of ours behind them is found. */
+static void recorded_packets_as_a_piece(void **state)
+{
+	struct fixture *f = *state;
+	size_t size = spe_golden(f->aux, 76); /* the whole records */
+
+	if (size == 0)
+		skip();
+	assert_int_equal(size, 76);
+	record_switch(&f->ring, false, 10, 11, 1000);
+	f->aux_head = size;
+	load_at(f, 7, 0);
+	record_aux(&f->ring, 0, f->aux_head, 0, 2000);
+	read_all(f);
+	assert_int_equal(f->counts.no_access, 2);
+	assert_int_equal(f->counts.corrupt, 0);
+	assert_int_equal(f->count, 1);
+	assert_int_equal(f->seen[0].tid, 11);
 }
 
 static void impossible_records_end_the_pass(void **state)
@@ -374,6 +395,7 @@ int main(void)
 		TEST(after_lost_records_nobody_is_known),
 		TEST(old_turns_go),
 		TEST(other_operations_are_dropped),
+		TEST(recorded_packets_as_a_piece),
 		TEST(impossible_records_end_the_pass),
 		TEST(times),
 		TEST(any_bytes),
