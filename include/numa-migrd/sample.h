@@ -187,8 +187,9 @@ void nm_source_follow_load(struct nm_source *source, const double *busy_share, u
 
 /*
  * Overhead control: `cost_share` is what the daemon and its sampling took of one CPU in the last
- * interval. Above the cap periods double, below a third of it they halve back to the configured
- * ones. Returns true when a period changed. Losses (LOST) in the interval count as over the cap.
+ * interval. Above the cap periods double, or more where it takes more, below a third of it they
+ * halve back to the configured ones. Returns true when a period changed. Records lost in the
+ * interval, and samples that the kernel suppressed (THROTTLE), count as over the cap.
  */
 bool nm_source_control_cost(struct nm_source *source, double cost_share);
 

@@ -9,6 +9,12 @@
 /* What one sample costs the thread it was taken of (sampling.md section 3: +0.5 to 0.6 µs). */
 #define SAMPLE_COST_NS 600
 
+/* Those that were dropped, as they are no memory access or the kernel's, cost no less. */
+static uint64_t samples_taken(const struct nm_ring_counts *counts)
+{
+	return counts->samples + counts->no_access + counts->kernel;
+}
+
 /* ---- sample ---- */
 
 static void keep_event(void *context, const struct nm_task_event *event)
@@ -407,7 +413,8 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	if (!daemon->pipeline.source)
 		return;
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	uint64_t caused_ns = (status->counts.samples - daemon->counts.samples) * SAMPLE_COST_NS;
+	uint64_t caused_ns =
+		(samples_taken(&status->counts) - samples_taken(&daemon->counts)) * SAMPLE_COST_NS;
 	uint64_t own_ns = nm_own_cpu_ns();
 	double cost_share = (double)(daemon->drain_ns + caused_ns) / (double)interval_ns;
 

@@ -68,9 +68,10 @@ static void add_row(struct nm_event_list *list, const struct nm_event_row *row,
 
 /* On a CPU that the table does not know, the kernel may still know its PEBS events. */
 static void add_named(struct nm_event_list *list, int root, enum nm_event_kind kind,
-		      const char *text)
+		      const char *text, bool aux_leader)
 {
-	struct nm_event_word word = {.kind = kind, .precise = true, .user_only = true};
+	struct nm_event_word word = {
+		.kind = kind, .precise = true, .aux_leader = aux_leader, .user_only = true};
 
 	if (nm_pmu_parse(root, text, &word) == 0)
 		add(list, word);
@@ -95,9 +96,9 @@ static void add_pebs(struct nm_event_list *list, int root, const struct nm_event
 	if (rows > 0)
 		return;
 	snprintf(text, sizeof(text), "%s/mem-loads,ldlat=%u/", pmu, wishes->load_latency);
-	add_named(list, root, NM_EVENT_MEMORY, text);
+	add_named(list, root, NM_EVENT_MEMORY, text, aux_leader);
 	snprintf(text, sizeof(text), "%s/mem-stores/", pmu);
-	add_named(list, root, NM_EVENT_STORE, text);
+	add_named(list, root, NM_EVENT_STORE, text, false);
 }
 
 /*

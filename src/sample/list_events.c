@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "numa-migrd/event_table.h"
+#include "problem.h"
 
 static void print_word(FILE *out, const char *kind, uint64_t config, uint64_t config1,
 		       unsigned unit, const char *name)
@@ -67,6 +68,17 @@ static int try_word(struct nm_platform *platform, const struct nm_event_wishes *
 	return 0;
 }
 
+static void print_result(FILE *out, int r)
+{
+	const char *remedy = nm_problem_remedy(r);
+
+	if (r == 0)
+		fprintf(out, "opens on CPU 0\n");
+	else
+		fprintf(out, "%s%s%s\n", strerrordesc_np(-r), remedy ? ": " : "",
+			remedy ? remedy : "");
+}
+
 static void print_source(FILE *out, struct nm_platform *platform,
 			 const struct nm_event_wishes *wishes, const struct nm_event_list *list)
 {
@@ -78,10 +90,10 @@ static void print_source(FILE *out, struct nm_platform *platform,
 		int r = try_word(platform, wishes, word);
 		print_word(out, nm_event_name(word->kind), word->config, word->config1, word->unit,
 			   word->name);
-		fprintf(out, "  %-12s type %u%s%s: %s\n", "", word->type,
+		fprintf(out, "  %-12s type %u%s%s: ", "", word->type,
 			word->aux_leader ? ", after event 0x8203" : "",
-			word->precise ? ", precise" : "",
-			r < 0 ? strerrordesc_np(-r) : "opens on CPU 0");
+			word->precise ? ", precise" : "");
+		print_result(out, r);
 	}
 }
 
@@ -115,6 +127,22 @@ static void list_source(FILE *out, struct nm_platform *platform, const struct nm
 	print_source(out, platform, &wishes, &list);
 }
 
+static const char *what_is_tried(const struct nm_config *config)
+{
+	switch (config->sampling.source) {
+	case NM_SOURCE_AUTO:
+		return "Memory accesses come from the first of these that counts in a trial, else "
+		       "from page faults:\n";
+	case NM_SOURCE_FAULTS:
+		return "sampling.source is \"faults\": none of these is tried.\n";
+	case NM_SOURCE_NONE:
+		return "sampling.source is \"none\": nothing is sampled.\n";
+	default:
+		return "sampling.source names one of these: it is tried, and page faults stand in "
+		       "for it.\n";
+	}
+}
+
 void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct nm_config *config)
 {
 	const struct nm_event_wishes none = {.source = NM_MEMORY_NONE};
@@ -124,8 +152,7 @@ void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct n
 	const struct nm_event_table *table =
 		nm_event_table_find(list.table ? list.table : "generic");
 	fprintf(out, "This CPU has the entry %s (%s).\n", table->name, table->machines);
-	fprintf(out, "Memory accesses come from the first of these that counts, else from page "
-		     "faults:\n");
+	fprintf(out, "%s", what_is_tried(config));
 	list_source(out, platform, config, NM_MEMORY_PMU);
 	list_source(out, platform, config, NM_MEMORY_PEBS);
 	list_source(out, platform, config, NM_MEMORY_IBS);

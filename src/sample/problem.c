@@ -46,6 +46,7 @@ static const struct remedy remedies[] = {
 	 "cpu-clock stands in."},
 	{NM_STEP_SOURCE, -EBUSY,
 	 "the event did not count in 100 ms (another profiler may hold it); page faults stand in."},
+	{NM_STEP_SOURCE, -ENOSPC, "its buffers cannot be mapped; page faults stand in."},
 	{NM_STEP_SOURCE, -ENOENT,
 	 "this kernel or machine does not offer the source that is configured; page faults stand "
 	 "in."},
@@ -82,6 +83,11 @@ static const char *remedy_text(enum nm_problem_step step, int error)
 		if (remedies[i].step == step && remedies[i].error == error)
 			return remedies[i].text;
 	return step >= NM_STEP_SOURCE ? remedy_text(NM_STEP_OPEN, error) : NULL;
+}
+
+const char *nm_problem_remedy(int error)
+{
+	return remedy_text(NM_STEP_OPEN, error);
 }
 
 static void write_text(struct nm_source_problem *problem, enum nm_problem_step step)

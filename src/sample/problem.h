@@ -45,6 +45,9 @@ void nm_problems_set(struct nm_problems *problems, enum nm_problem_step step,
 /* Forgets what single rings complained of, before they are opened anew. */
 void nm_problems_forget_rings(struct nm_problems *problems);
 
+/* What can be done about an event that could not be opened, as half a sentence; NULL: not known. */
+const char *nm_problem_remedy(int error);
+
 /* nm_source_news(). */
 const struct nm_source_problem *nm_problems_news(struct nm_problems *problems, size_t *ret_count);
 

@@ -158,8 +158,10 @@ static int try_spe(struct nm_source *source, int cpu, const struct nm_event_list
 	enum nm_problem_step step;
 	int r = nm_source_open_spe(source, list, cpu, &step, &ring);
 
+	if (r < 0 && step == NM_STEP_MAP) /* the remedy is another one */
+		nm_problems_add(&source->problems, step, NM_EVENT_MEMORY, cpu, r);
 	if (r < 0)
-		return r;
+		return step == NM_STEP_MAP ? -ENOSPC : r;
 	r = platform->ops->event_ioctl(platform, ring->fds.event, PERF_EVENT_IOC_ENABLE, NULL);
 	if (r == 0) {
 		wait_a_trial();

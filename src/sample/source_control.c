@@ -52,6 +52,8 @@ uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_e
 	if (word->kind == NM_EVENT_MEMORY && source->memory_period)
 		base = source->memory_period;
 	base *= source->hardware_scale;
+	if (word->period_multiple > 1)
+		base -= base % word->period_multiple;
 	if (word->own_period || word->period_multiple > 1 || word->aux)
 		return base;
 	return nm_period_prime(base, NM_HARDWARE_PERIOD_MAX);
@@ -156,9 +158,11 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 
 	nm_source_weigh(source);
 	nm_homes_age(source->homes);
-	if (source->counts.lost != source->lost_before)
-		cost_share = INFINITY;
+	if (source->counts.lost != source->lost_before ||
+	    source->counts.throttled != source->throttled_before)
+		cost_share = fmax(cost_share, nextafter(source->cap_share, INFINITY));
 	source->lost_before = source->counts.lost;
+	source->throttled_before = source->counts.throttled;
 	cost_share = without_haste(source, cost_share);
 	source->run_ns = nm_period_next(run_before, source->run_ns_configured, NM_CLOCK_PERIOD_MAX,
 					cost_share, source->cap_share);

@@ -236,6 +236,10 @@ static void an_unknown_cpu_by_the_kernels_names(void **state)
 	assert_int_equal(f->list.words[1].config, 0x2cd);
 	assert_true(f->list.words[0].precise && f->list.words[1].precise);
 	assert_int_equal(count(f, NM_EVENT_INSTRUCTIONS), 1);
+	assert_false(f->list.words[0].aux_leader);
+	device(f, "cpu/events/mem-loads-aux", "event=0x3,umask=0x82\n");
+	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
+	assert_true(f->list.words[0].aux_leader && !f->list.words[1].aux_leader);
 }
 
 static void ibs(struct machine_files *f)

@@ -114,6 +114,13 @@ static void ibs_where_there_is_no_pebs(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
 	assert_int_equal(status_of(f)->problem_count, 0);
 	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 2)->period, 0x40000);
+
+	f->source = (nm_source_free(f->source), NULL);
+	f->config.sampling.memory_period = 10007;
+	open_source(f);
+	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 2)->period, 10000); /* of 16 each */
+	assert_true(nm_source_control_cost(f->source, 0.015));
+	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 2)->period, 20000);
 }
 
 static void the_named_one_before_all(void **state)

@@ -193,7 +193,8 @@ static void smaller_areas_where_less_may_be_locked(void **state)
 	f->fake->aux_most = f->page; /* the driver needs two */
 	open_source(f);
 	assert_int_equal(nm_source_status(f->source)->memory, NM_MEMORY_NONE);
-	assert_true(told(f, -EPERM, NM_EVENT_MEMORY, 1, ""));
+	assert_true(told(f, -EPERM, NM_EVENT_MEMORY, 1, "kernel.perf_event_mlock_kb"));
+	assert_true(told(f, -ENOSPC, NM_EVENT_MEMORY, 1, "page faults stand in"));
 	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
 }
 
