@@ -97,14 +97,30 @@ static void print_source(FILE *out, struct nm_platform *platform,
 	}
 }
 
-static const char *verdict(int r, const struct nm_event_list *list)
+static const char *why_not(enum nm_memory_source source)
+{
+	switch (source) {
+	case NM_MEMORY_PEBS:
+		return "is not there: the kernel has no PMU of the cores (cpu, cpu_core), or "
+		       "neither "
+		       "the table nor the PMU's events/mem-loads tell of precise loads";
+	case NM_MEMORY_IBS:
+		return "is not there: the kernel has no PMU ibs_op";
+	case NM_MEMORY_SPE:
+		return "is not there: the kernel has no PMU arm_spe_0";
+	default:
+		return "is not there";
+	}
+}
+
+static const char *verdict(enum nm_memory_source source, int r, const struct nm_event_list *list)
 {
 	if (r == -ENOENT)
 		return "there is no such PMU in /sys/bus/event_source/devices";
 	if (r < 0)
 		return "a term is not one of its formats, or its value does not fit";
 	return list->count > 0 && list->words[0].kind == NM_EVENT_MEMORY ? "is there"
-									 : "is not there";
+									 : why_not(source);
 }
 
 static void list_source(FILE *out, struct nm_platform *platform, const struct nm_config *config,
@@ -123,7 +139,7 @@ static void list_source(FILE *out, struct nm_platform *platform, const struct nm
 	int r = platform->ops->hardware_list(platform, &wishes, &list);
 	fprintf(out, "\n%s%s%s: %s\n", nm_memory_source_name(source),
 		source == NM_MEMORY_PMU ? " " : "",
-		source == NM_MEMORY_PMU ? config->sampling.pmu : "", verdict(r, &list));
+		source == NM_MEMORY_PMU ? config->sampling.pmu : "", verdict(source, r, &list));
 	print_source(out, platform, &wishes, &list);
 }
 

@@ -89,7 +89,7 @@ static void what_is_here(void **state)
 	assert_true(says(p, "Permission denied: it takes CAP_PERFMON"));
 	assert_true(says(p, "the first of these that counts"));
 	assert_true(says(p, "ibs: is not there"));
-	assert_true(says(p, "spe: is not there"));
+	assert_true(says(p, "spe: is not there: the kernel has no PMU arm_spe_0"));
 }
 
 static void what_the_configuration_rules_out(void **state)
