@@ -113,6 +113,20 @@ static void locality_goes_by_distance(void **state)
 	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
 }
 
+/* What the program did before the interval no longer counts, if the interval has enough to say. */
+static void locality_is_of_the_interval(void **state)
+{
+	(void)state;
+	machine->kinds &= ~(1U << NM_EVENT_INSTRUCTIONS);
+	machine_touch(machine, 0, 0, 300);
+	machine->figures[0].access_new = 10;
+	machine->fresh[0] = 0;
+	machine->fresh[1] = 10;
+	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
+	machine->figures[0].access_new = 9;
+	assert_true(fabs(take(0)->performance - 0.8) < 1e-12);
+}
+
 static void without_latencies_there_is_no_l(void **state)
 {
 	(void)state;
@@ -227,6 +241,7 @@ int main(void)
 		TEST(figures_are_handed_on),
 		TEST(what_is_not_sampled_is_replaced_by_locality),
 		TEST(locality_goes_by_distance),
+		TEST(locality_is_of_the_interval),
 		TEST(without_latencies_there_is_no_l),
 		TEST(intensity_takes_the_operations_there_are),
 		TEST(measured_needs_run_time_and_samples),

@@ -5,15 +5,15 @@
  * HOME, MB each, until killed. The number of cache lines they have been through is kept in
  * /dev/shm/grind.PID.
  *
- * -n: the command name; -s: begin on the CPUs of node START, free to leave; -a: at SIGUSR1 go on
- * with other memory, on node OTHER; -r: in random order; -u: uneven, the n-th thread rests n
- * milliseconds after every millisecond; -g: all rest IDLE_MS after WORK_MS.
+ * -n: the command name; -s: begin on the CPUs of node START, free to leave; -a: once it runs on
+ * node HOME, go on with other memory, on node OTHER; -r: in random order; -u: uneven, the n-th
+ * thread rests n milliseconds after every millisecond; -g: all rest IDLE_MS after WORK_MS.
  */
 #include "lab.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -29,18 +29,11 @@ static struct {
 } options;
 
 struct worker {
-	unsigned char *memory[2]; /* the second from SIGUSR1 on */
+	unsigned char *memory, *other; /* the other: NULL, or what comes when it is at home */
 	unsigned long work_ms, idle_ms;
 };
 
 static _Atomic(uint64_t) *done;
-static volatile sig_atomic_t phase;
-
-static void change_phase(int signal_number)
-{
-	(void)signal_number;
-	phase = 1;
-}
 
 static uint64_t now_ms(void)
 {
@@ -74,6 +67,13 @@ static size_t go_through_batch(unsigned char *memory, size_t line)
 	return line;
 }
 
+static unsigned long node_now(void)
+{
+	unsigned int node;
+
+	return getcpu(NULL, &node) == 0 ? node : ULONG_MAX;
+}
+
 static void *run(void *argument)
 {
 	struct worker *worker = argument;
@@ -88,7 +88,11 @@ static void *run(void *argument)
 				usleep((useconds_t)(worker->idle_ms * 1000));
 			rest = now_ms() + worker->work_ms;
 		}
-		line = go_through_batch(worker->memory[phase], line);
+		if (worker->other && node_now() == options.home) {
+			worker->memory = worker->other;
+			worker->other = NULL;
+		}
+		line = go_through_batch(worker->memory, line);
 	}
 	return NULL;
 }
@@ -118,9 +122,8 @@ static void start_worker(unsigned long index)
 
 	if (!worker)
 		errx(1, "out of memory");
-	worker->memory[0] = memory_on(options.home);
-	worker->memory[1] =
-		options.other ? memory_on(lab_number(options.other)) : worker->memory[0];
+	worker->memory = memory_on(options.home);
+	worker->other = options.other ? memory_on(lab_number(options.other)) : NULL;
 	worker->work_ms = options.uneven ? 1 : options.work_ms;
 	worker->idle_ms = options.uneven ? index : options.idle_ms;
 	if (pthread_create(&thread, NULL, run, worker) != 0)
@@ -190,7 +193,6 @@ static void parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	parse(argc, argv);
-	signal(SIGUSR1, change_phase);
 	publish();
 	for (unsigned long i = 0; i < options.threads; i++)
 		start_worker(i);

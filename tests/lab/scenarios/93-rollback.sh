@@ -6,20 +6,17 @@
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
 
-migrated() { has_entry KIND=migrate || has_entry KIND=swap; }
-
 begin_pmu
-grind -n phases -s 1 -a 2 0 1 16 &
-program=$!
-settings_pmu imar2 'performance = "latency"; pin = "node";' phases
-sleep 3
-mark_journal
-systemctl start numa-migrd
-check "it is moved to its memory" wait_for 30 migrated
-kill -USR1 $program
-check "P falls and the move is undone" wait_for 20 has_entry KIND=rollback
-note "$(field MESSAGE KIND=rollback | head -n 1)"
-check "the verdict says so" wait_for 10 has_entry VERDICT=rolled-back
-check "T was doubled" grep -qx 2 <(field INTERVAL_S VERDICT=rolled-back)
-systemctl stop numa-migrd
-stop_programs
+for performance in latency product; do
+	settings_pmu imar2 "performance = \"$performance\"; t_min_s = 2.0;" phases
+	mark_journal
+	systemctl start numa-migrd
+	grind -n phases -s 1 -a 2 0 1 16 &
+	check "$performance: it is moved to its memory" wait_for 40 has_entry KIND=migrate
+	check "$performance: P falls and the move is undone" wait_for 20 has_entry KIND=rollback
+	note "$(field MESSAGE VERDICT=rolled-back | head -n 1)"
+	check "$performance: the verdict says so" has_entry VERDICT=rolled-back
+	check "$performance: T was doubled" grep -qx 4 <(field INTERVAL_S VERDICT=rolled-back)
+	systemctl stop numa-migrd
+	stop_programs
+done

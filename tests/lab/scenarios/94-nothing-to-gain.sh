@@ -11,7 +11,7 @@ full && span=90
 
 begin_pmu
 for node in 0 1 3; do
-	grind -n "settled$node" -s $node $node 1 16 &
+	grind -n "settled$node" -s $node $node 2 16 &
 done
 grind -n uneven -u -s 2 2 2 16 &
 sleep 4
