@@ -33,7 +33,7 @@ struct nm_snap_thread {
 	int preferred;		      /* node index, one-tie rule; -1: none */
 	hwloc_const_bitmap_t allowed; /* outer bound for destinations */
 	bool unrestricted;
-	bool leased;  /* holds a mask of ours */
+	bool leased; /* holds a mask of ours */
 	/* 3DyRM, of this interval (metrics.h); NaN where unknown. I is the O of P by the traffic.
 	 */
 	double latency, instructions, operations, intensity;
@@ -74,7 +74,9 @@ struct nm_snapshot {
 	size_t nr_threads;
 	size_t active, measured; /* of the threads */
 	double performance;	 /* P_g: the sum of P over measured threads */
-	bool by_locality; /* what threads.performance needs is not sampled: P is the local share */
+	/* What threads.performance needs is not sampled: P is the distance of local memory by the
+	 * mean distance of the accesses. */
+	bool by_locality;
 	struct nm_snap_process *processes;
 	size_t nr_processes;
 	struct nm_snap_cpu *cpus; /* topology->nr_cpus */

@@ -126,7 +126,7 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	if (snapshot->by_locality)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "threads.performance is \"%s\", and not all that it needs is sampled "
-			  "here: the share of local accesses stands for the performance",
+			  "here: how near the accesses are stands for the performance",
 			  performance);
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
