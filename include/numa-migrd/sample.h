@@ -180,8 +180,9 @@ int nm_source_retarget(struct nm_source *source, const struct nm_topology *topol
 
 /*
  * Turns the clock of idle CPUs off (below 2 % busy in three calls in a row) and of busy ones on
- * (from 5 %, at once), so that idle CPUs are not woken; cycles do not wake and stay on. busy_share:
- * of the last interval, by CPU id, from /proc/stat; NaN counts as busy. Tick, once per interval.
+ * (from 5 %, at once), so that idle CPUs are not woken; counters do not wake and stay on, but
+ * where they take turns. busy_share: of the last interval, by CPU id, from /proc/stat; NaN counts
+ * as busy. Tick, once per interval.
  */
 void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus);
 

@@ -57,8 +57,7 @@ static const struct remedy remedies[] = {
 	{NM_STEP_COUNTER, -EBUSY,
 	 "the counter does not count (another profiler may hold it); the figure is unavailable."},
 	{NM_STEP_STARVED, -EBUSY,
-	 "the counter does not count any more, and the figure is unavailable until it does; "
-	 "another "
+	 "the counter does not count, and the figure is unavailable until it does; another "
 	 "profiler holds it: end that, or free a counter by sysctl kernel.nmi_watchdog=0."},
 	{NM_STEP_COUNTER, -EINVAL, "the kernel refuses the event; the figure is unavailable."},
 };

@@ -221,6 +221,8 @@ static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w
 	if (join(source, ring, word->kind, fds, &event) < 0)
 		return;
 	event->word = w;
+	event->starved = source->busy_words >> w & 1;
+	event->idle_looks = event->starved ? NM_STARVED_LOOKS : 0;
 	unsigned i = ring->layout.count - 1;
 	ring->layout.events[i].remote = word->remote;
 	nm_ring_amount(source, ring, i);
@@ -316,6 +318,7 @@ static void ring_open(struct nm_source *source, unsigned cpu)
 		return;
 	}
 	open_members(source, ring);
+	nm_ring_let_stand_in(source, ring);
 	enable_all(source, ring);
 }
 
@@ -335,10 +338,18 @@ void nm_ring_stand_in(struct nm_source *source, struct nm_ring *ring, enum nm_ev
 {
 	int there = nm_ring_find(ring, kind);
 
-	if (!wanted && there >= 0 && ring->events[there].stand_in)
-		remove_event(source, ring, (unsigned)there);
-	if (!wanted || there >= 0 || open_member(source, ring, kind) < 0)
+	if (!wanted) {
+		ring->refused &= ~(1U << kind);
+		if (there >= 0 && ring->events[there].stand_in)
+			remove_event(source, ring, (unsigned)there);
 		return;
+	}
+	if (there >= 0 || (ring->refused & 1U << kind))
+		return;
+	if (open_member(source, ring, kind) < 0) {
+		ring->refused |= 1U << kind;
+		return;
+	}
 	struct nm_ring_event *event = &ring->events[ring->layout.count - 1];
 	event->stand_in = true;
 	(void)source->platform->ops->event_ioctl(source->platform, event->fds.event,

@@ -10,6 +10,9 @@
 
 #define NM_TRIAL_NS (100 * (long)NM_NSEC_PER_MSEC)
 #define NM_HARDWARE_SCALE_MAX 1024U
+/* Looks at a counter at which an event had not been on it: one that waits for its turn is not
+ * starved. */
+#define NM_STARVED_LOOKS 3U
 
 /* One open event; its kind and id are in the ring's layout at the same place. */
 struct nm_ring_event {
@@ -25,10 +28,12 @@ struct nm_ring_event {
 struct nm_ring {
 	void *map; /* NULL: this CPU is not sampled; the first event leads and owns the mapping */
 	size_t data_bytes;
-	bool complete;	    /* everything wanted is there; else retargeting tries again */
-	bool clock_stopped; /* by nm_source_follow_load() */
+	bool complete;	       /* everything wanted is there; else retargeting tries again */
+	bool clock_stopped;    /* by nm_source_follow_load() */
+	bool counters_stopped; /* likewise */
 	unsigned idle_intervals;
 	unsigned complained; /* kinds, as bits, whose refusal has been told */
+	unsigned refused;    /* kinds, as bits, that cannot stand in here */
 	uint64_t seen, lost; /* records in this interval */
 	struct nm_ring_layout layout;
 	struct nm_ring_event events[NM_RING_EVENTS_MAX];
@@ -53,7 +58,8 @@ struct nm_source {
 	char pmu[NM_PMU_TEXT];
 	uint64_t memory_period;	       /* configured; 0: what suits */
 	uint64_t hardware_scale;       /* by which all periods of hardware events are raised */
-	struct nm_event_list hardware; /* what is opened on each CPU: it counted in the trial */
+	struct nm_event_list hardware; /* what is opened on each CPU: it counted in the trial, */
+	unsigned busy_words;	       /* or, as bits, another program held the counter */
 	unsigned weigh_next;	       /* CPU whose amounts are weighed next */
 	uint8_t *aux_scratch; /* of 2 × ring_bytes, as an AUX area has two pages at least */
 	struct nm_homes *homes;
@@ -86,6 +92,12 @@ void nm_ring_stand_in(struct nm_source *source, struct nm_ring *ring, enum nm_ev
 /* Opens the SPE event of a CPU, still disabled: the first of the list that is for that CPU. */
 int nm_source_open_spe(struct nm_source *source, const struct nm_event_list *list, int cpu,
 		       enum nm_problem_step *ret_step, struct nm_spe_ring **ret);
+
+/* Is the event one of those that have to share the CPU's counters? */
+bool nm_event_shares(enum nm_event_kind kind);
+
+/* Has software stand in for a ring's starved events, and ends that where they count again. */
+void nm_ring_let_stand_in(struct nm_source *source, struct nm_ring *ring);
 
 /* Chooses between cycles and clock, and the hardware events, by trial on one CPU (source_choose.c).
  */

@@ -11,6 +11,7 @@
 #define BUSY_FROM_SHARE 0.05
 #define IDLE_BELOW_SHARE 0.02
 #define IDLE_INTERVALS 3U
+#define WHOLE_SHARE 0.99
 
 uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind)
 {
@@ -69,22 +70,51 @@ static void stop_clock(struct nm_source *source, struct nm_ring *ring, bool stop
 		ring->clock_stopped = stop;
 }
 
+/* Events that take turns have the kernel wake the CPU every few milliseconds for it. A starved one
+ * is left on, to see when it counts again. */
+static bool take_turns(const struct nm_ring *ring)
+{
+	bool turns = false;
+
+	for (unsigned i = 0; i < ring->layout.count; i++) {
+		if (ring->events[i].starved)
+			return false;
+		turns |= ring->events[i].share < WHOLE_SHARE;
+	}
+	return turns;
+}
+
+static void stop_counters(struct nm_source *source, struct nm_ring *ring, bool stop)
+{
+	unsigned long request = stop ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
+
+	for (unsigned i = 0; i < ring->layout.count; i++)
+		if (nm_event_shares(ring->layout.events[i].kind))
+			(void)source->platform->ops->event_ioctl(
+				source->platform, ring->events[i].fds.event, request, NULL);
+	ring->counters_stopped = stop;
+}
+
 static void follow_one(struct nm_source *source, struct nm_ring *ring, double busy)
 {
+	bool has_clock = nm_ring_find(ring, NM_EVENT_CLOCK) >= 0;
+
 	if (busy < IDLE_BELOW_SHARE)
 		ring->idle_intervals++;
 	else
 		ring->idle_intervals = 0;
-	if (ring->clock_stopped && !(busy < BUSY_FROM_SHARE))
-		stop_clock(source, ring, false);
-	else if (!ring->clock_stopped && ring->idle_intervals >= IDLE_INTERVALS)
-		stop_clock(source, ring, true);
+	bool idle = ring->idle_intervals >= IDLE_INTERVALS;
+	bool woken = !(busy < BUSY_FROM_SHARE);
+	if (has_clock && (ring->clock_stopped ? woken : idle))
+		stop_clock(source, ring, !ring->clock_stopped);
+	if (ring->counters_stopped ? woken : idle && take_turns(ring))
+		stop_counters(source, ring, !ring->counters_stopped);
 }
 
 void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus)
 {
 	for (unsigned cpu = 0; cpu < source->nr_rings && cpu < nr_cpus; cpu++)
-		if (nm_ring_find(&source->rings[cpu], NM_EVENT_CLOCK) >= 0)
+		if (source->rings[cpu].map)
 			follow_one(source, &source->rings[cpu], busy_share[cpu]);
 }
 

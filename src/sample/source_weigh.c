@@ -7,10 +7,8 @@
 
 /* Reading costs a system call for each event, so that large machines are gone over in turns. */
 #define RINGS_AT_A_TIME 32U
-/* An event that waits for its turn is not starved. */
-#define STARVED_LOOKS 3U
 
-static bool shares_a_counter(enum nm_event_kind kind)
+bool nm_event_shares(enum nm_event_kind kind)
 {
 	return kind == NM_EVENT_CYCLES || kind >= NM_EVENT_MEMORY;
 }
@@ -31,7 +29,7 @@ static void weigh_event(struct nm_source *source, struct nm_ring_event *event)
 	if (enabled == 0)
 		return; /* an offline CPU's */
 	event->idle_looks = running == 0 ? event->idle_looks + 1 : 0;
-	event->starved = event->idle_looks >= STARVED_LOOKS;
+	event->starved = event->idle_looks >= NM_STARVED_LOOKS;
 	if (running > 0)
 		event->share = running < enabled ? (double)running / (double)enabled : 1.0;
 }
@@ -45,7 +43,7 @@ static bool is_starved(const struct nm_ring *ring, enum nm_event_kind kind)
 }
 
 /* As where there is no such counter at all: the clock for cycles, page faults for accesses. */
-static void let_stand_in(struct nm_source *source, struct nm_ring *ring)
+void nm_ring_let_stand_in(struct nm_source *source, struct nm_ring *ring)
 {
 	bool accesses = is_starved(ring, NM_EVENT_MEMORY);
 
@@ -57,12 +55,12 @@ static void let_stand_in(struct nm_source *source, struct nm_ring *ring)
 static void weigh_ring(struct nm_source *source, struct nm_ring *ring)
 {
 	for (unsigned i = 0; i < ring->layout.count; i++) {
-		if (!shares_a_counter(ring->layout.events[i].kind))
+		if (!nm_event_shares(ring->layout.events[i].kind))
 			continue;
 		weigh_event(source, &ring->events[i]);
 		nm_ring_amount(source, ring, i);
 	}
-	let_stand_in(source, ring);
+	nm_ring_let_stand_in(source, ring);
 }
 
 static void note_starved(struct nm_source *source, enum nm_event_kind kind)
@@ -90,6 +88,6 @@ void nm_source_weigh(struct nm_source *source)
 			weigh_ring(source, &source->rings[source->weigh_next]);
 	}
 	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
-		if (shares_a_counter(kind))
+		if (nm_event_shares(kind))
 			note_starved(source, kind);
 }

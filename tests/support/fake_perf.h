@@ -52,6 +52,7 @@ struct fake_perf {
 	struct nm_event_list hardware[NM_MEMORY_SOURCE_MAX];
 	int list_error[NM_MEMORY_SOURCE_MAX];
 	bool never_runs[NM_EVENT_KIND_MAX];
+	unsigned busy_index; /* of memory events, which never runs; 0: none */
 	bool with_leader;
 	uint64_t index_cpus[NM_EVENT_LIST_MAX]; /* of memory events; 0: every CPU has it */
 	size_t aux_most;    /* bytes; more is refused with map_error; 0: no limit */
@@ -224,7 +225,10 @@ static inline int fake_read(struct nm_platform *platform, int fd, void *buffer, 
 	struct fake_perf *fake = fake_perf(platform);
 	const struct fake_event *event = fake_event(fake, fd);
 	uint64_t trial_ns = 100 * NM_NSEC_PER_MSEC;
-	uint64_t running_ns = fake->never_runs[event->kind] ? 0 : trial_ns;
+	bool busy =
+		fake->never_runs[event->kind] || (event->kind == NM_EVENT_MEMORY && event->index &&
+						  event->index == fake->busy_index);
+	uint64_t running_ns = busy ? 0 : trial_ns;
 	uint64_t values[3] = {1, trial_ns + event->enabled_ns, running_ns + event->running_ns};
 
 	if (event->kind == NM_EVENT_CYCLES)

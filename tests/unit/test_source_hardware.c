@@ -188,7 +188,8 @@ static void a_misspelt_pmu_is_told(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
 }
 
-static void what_never_counts_is_passed_over(void **state)
+/* Another program has the counters: page faults stand in, until it gives them back. */
+static void what_is_held_by_another_waits(void **state)
 {
 	struct fixture *f = *state;
 
@@ -196,9 +197,46 @@ static void what_never_counts_is_passed_over(void **state)
 	f->fake->never_runs[NM_EVENT_MEMORY] = true;
 	open_source(f);
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
-	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "did not count"));
-	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
+	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
+	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "does not count"));
+	assert_int_equal(status_of(f)->problem_count, 1);
+	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 0)->enabled);
 	assert_true(status_of(f)->has_instructions);
+	f->fake->never_runs[NM_EVENT_MEMORY] = false;
+	(void)nm_source_control_cost(f->source, 0.005);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
+	assert_int_equal(status_of(f)->problem_count, 0);
+	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
+}
+
+static void what_counts_goes_before_what_is_held(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	name_pmu(f);
+	add(f, NM_MEMORY_IBS, NM_EVENT_MEMORY, 0, 0);
+	f->fake->hardware[NM_MEMORY_PMU].words[0].index = 7;
+	f->fake->busy_index = 7;
+	open_source(f);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
+	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
+}
+
+/* Refused once is enough: it is not asked for in each interval. */
+static void a_stand_in_may_be_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->fake->never_runs[NM_EVENT_MEMORY] = true;
+	f->fake->open_error[NM_EVENT_FAULT_MIN] = -EMFILE;
+	open_source(f);
+	assert_true(told(f, -EMFILE, NM_EVENT_FAULT_MIN, CPUS, "LimitNOFILE="));
+	for (unsigned i = 0; i < 5; i++)
+		(void)nm_source_control_cost(f->source, 0.005);
+	assert_true(told(f, -EMFILE, NM_EVENT_FAULT_MIN, CPUS, "LimitNOFILE="));
+	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MAJ, 0));
 }
 
 static void privileges_are_told(void **state)
@@ -496,7 +534,7 @@ static void the_clock_stands_in_for_starved_cycles(void **state)
 	for (unsigned look = 0; look < STARVED_LOOKS + 1; look++)
 		pass(f, NM_EVENT_CYCLES, 0, 0.0);
 	assert_true(fake_get(f->fake, NM_EVENT_CLOCK, 1)->enabled);
-	assert_true(told(f, -EBUSY, NM_EVENT_CYCLES, CPUS, "does not count any more"));
+	assert_true(told(f, -EBUSY, NM_EVENT_CYCLES, CPUS, "does not count, and"));
 	for (unsigned i = 0; i < 10; i++)
 		nm_source_follow_load(f->source, busy, CPUS);
 	assert_false(fake_get(f->fake, NM_EVENT_CLOCK, 1)->enabled);
@@ -504,6 +542,39 @@ static void the_clock_stands_in_for_starved_cycles(void **state)
 	pass(f, NM_EVENT_CYCLES, 0, 0.0);
 	assert_null(fake_find(f->fake, NM_EVENT_CLOCK, 1));
 	assert_true(status_of(f)->runs);
+}
+
+/* Taking turns would wake an idle CPU again and again. */
+static void counters_that_take_turns_stop_on_idle_cpus(void **state)
+{
+	struct fixture *f = *state;
+	double busy[CPUS] = {0.0, 1.0, 0.0, 0.0};
+
+	intel(f);
+	open_source(f);
+	pass(f, NM_EVENT_FLOPS, 0, 1.0);
+	for (unsigned i = 0; i < 5; i++)
+		nm_source_follow_load(f->source, busy, CPUS);
+	assert_true(
+		hardware(f, NM_EVENT_FLOPS, 0, 0)->enabled); /* all have a counter of their own */
+	pass(f, NM_EVENT_FLOPS, 0, 0.5);
+	nm_source_follow_load(f->source, busy, CPUS);
+	assert_false(hardware(f, NM_EVENT_FLOPS, 0, 0)->enabled);
+	assert_false(hardware(f, NM_EVENT_MEMORY, 0, 2)->enabled);
+	assert_true(hardware(f, NM_EVENT_FLOPS, 0, 1)->enabled);
+	for (unsigned i = 0; i < 5; i++)
+		(void)nm_source_control_cost(f->source, INDIFFERENT); /* time stands still */
+	assert_true(status_of(f)->has_flops);
+	busy[0] = 0.2;
+	nm_source_follow_load(f->source, busy, CPUS);
+	assert_true(hardware(f, NM_EVENT_FLOPS, 0, 0)->enabled);
+	assert_false(hardware(f, NM_EVENT_FLOPS, 0, 3)->enabled);
+
+	starve(f, NM_EVENT_DRAM, 0);
+	busy[0] = 0.0;
+	for (unsigned i = 0; i < 5; i++)
+		nm_source_follow_load(f->source, busy, CPUS);
+	assert_true(hardware(f, NM_EVENT_DRAM, 0, 0)->enabled); /* to see when it counts again */
 }
 
 static void shared_accesses_and_runs_weigh_more(void **state)
@@ -585,7 +656,9 @@ int main(void)
 		WITH_FIXTURE(software_only_if_asked),
 		WITH_FIXTURE(what_was_asked_for_is_missed),
 		WITH_FIXTURE(a_misspelt_pmu_is_told),
-		WITH_FIXTURE(what_never_counts_is_passed_over),
+		WITH_FIXTURE(what_is_held_by_another_waits),
+		WITH_FIXTURE(what_counts_goes_before_what_is_held),
+		WITH_FIXTURE(a_stand_in_may_be_refused),
 		WITH_FIXTURE(privileges_are_told),
 		WITH_FIXTURE(stores_may_be_missing),
 		WITH_FIXTURE(figures_that_cannot_be_had),
@@ -599,6 +672,7 @@ int main(void)
 		WITH_FIXTURE(time_that_stands_still_says_nothing),
 		WITH_FIXTURE(page_faults_stand_in_for_starved_accesses),
 		WITH_FIXTURE(the_clock_stands_in_for_starved_cycles),
+		WITH_FIXTURE(counters_that_take_turns_stop_on_idle_cpus),
 		WITH_FIXTURE(shared_accesses_and_runs_weigh_more),
 		WITH_FIXTURE(lasting_refusals_are_told_once),
 		WITH_FIXTURE(any_single_failure),
