@@ -8,7 +8,7 @@
 . "$LAB/pmu-lib.sh"
 
 readonly FILE=/var/lab/readings
-span=40
+span=30
 full && span=120
 
 programs() { # [near]
