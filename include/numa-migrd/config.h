@@ -112,7 +112,7 @@ struct nm_config {
 		double delta_g;           /* 0.9; what is left of the performance when a move is undone; 0–1 */
 		bool sum_losses;          /* true: small losses multiply (paper: false) */
 		uint64_t postpone;        /* 2 times at most, where the crowd changed (paper: 0) */
-		double noise_gate;        /* 2 times its recent spread is noise (paper: 0 = no gate) */
+		double noise_gate;        /* 3 times its recent spread is noise (paper: 0 = no gate) */
 		double t_min_s, t_max_s;  /* 1, 4: bounds of the interval T */
 	} threads;
 	struct {

@@ -16,7 +16,8 @@ NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
 
 /*
  * Notes P of every measured thread for its home node, and drops threads that the snapshot does not
- * hold any more: one is the same thread while pid, tid and start are. Everything is forgotten when
+ * hold any more: one is the same thread while pid, tid, start and adoption are (an exec keeps the
+ * others). Everything is forgotten when
  * P is another figure than before (threads.performance, or whether locality stands for it) or the
  * number of nodes has changed. Returns 0, or -ENOMEM (the record as it was). Tick, before the
  * policy.

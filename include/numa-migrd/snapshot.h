@@ -15,6 +15,7 @@
 struct nm_snap_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
+	uint64_t adopted_ns;	/* another one: another program, though all else is the same */
 	unsigned process;	/* index into processes */
 	int home_cpu;		/* -1: did not run */
 	int home_node;		/* -1: no home (did not run, or too spread over nodes) */

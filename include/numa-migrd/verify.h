@@ -39,7 +39,7 @@ struct nm_verdict {
 	unsigned intervals;  /* waited */
 	bool by_performance; /* IMAR²'s decision; then the feedback's figures, NaN until it judged
 			      */
-	double figure, global_before, global_after, interval_s;
+	double figure, noise, losses, global_before, global_after, interval_s;
 	unsigned nr_threads;
 	struct nm_verdict_thread threads[2];
 };

@@ -166,7 +166,7 @@ const struct nm_setting nm_settings[] = {
 	     "Small losses one after another count as one"),
 	COUNT(threads, postpone, "0", "100", "2", "0",
 	      "How often a judgement waits when the number of running threads changes by more than a quarter"),
-	REAL(threads, noise_gate, "0", "100", "2", "0",
+	REAL(threads, noise_gate, "0", "100", "3", "0",
 	     "Changes of the performance within so many times its recent spread are noise; 0 = nothing is"),
 	REAL(threads, t_min_s, "0.1", "60", "1.0", NULL,
 	     "Shortest interval in seconds, after moves that helped"),

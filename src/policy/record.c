@@ -7,7 +7,7 @@
 /* Rows are in ascending tid order, as the snapshot's threads. */
 struct row {
 	uint32_t tid, pid;
-	uint64_t start_ticks;
+	uint64_t start_ticks, adopted_ns;
 };
 
 struct cell {
@@ -51,7 +51,7 @@ void nm_record_free(struct nm_record *record)
 static bool is_same(const struct row *row, const struct nm_snap_thread *thread)
 {
 	return row->tid == thread->tid && row->pid == thread->pid &&
-	       row->start_ticks == thread->start_ticks;
+	       row->start_ticks == thread->start_ticks && row->adopted_ns == thread->adopted_ns;
 }
 
 /* Copies what is known of the thread; *position only moves up, as both lists ascend. */
@@ -72,8 +72,10 @@ static void fill(const struct nm_record *old, const struct nm_snapshot *snapshot
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct cell *cells = record->cells + i * record->nr_nodes;
-		record->rows[i] = (struct row){
-			.tid = thread->tid, .pid = thread->pid, .start_ticks = thread->start_ticks};
+		record->rows[i] = (struct row){.tid = thread->tid,
+					       .pid = thread->pid,
+					       .start_ticks = thread->start_ticks,
+					       .adopted_ns = thread->adopted_ns};
 		for (unsigned node = 0; node < record->nr_nodes; node++)
 			cells[node] = (struct cell){.performance = NAN};
 		if (old)

@@ -63,6 +63,8 @@ static struct question question_of(const struct nm_decision *decision)
 			    .of = decision->kind,
 			    .by_performance = decision->by_performance,
 			    .figure = NAN,
+			    .noise = NAN,
+			    .losses = NAN,
 			    .global_before = NAN,
 			    .global_after = NAN,
 			    .interval_s = NAN,
@@ -105,12 +107,15 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *deci
 
 static void heed(struct question *question, const struct nm_feedback_result *result)
 {
-	for (size_t i = 0; i < result->nr_decisions; i++) {
-		if (result->decisions[i] != question->verdict.decision)
+	for (size_t i = 0; i < result->nr_judgements; i++) {
+		const struct nm_feedback_judgement *judgement = &result->judgements[i];
+		if (judgement->decision != question->verdict.decision)
 			continue;
 		question->heeded = true;
-		question->undo = result->outcome == NM_FEEDBACK_UNDO;
-		question->verdict.figure = result->figure;
+		question->undo = judgement->undo;
+		question->verdict.figure = judgement->figure;
+		question->verdict.noise = judgement->noise;
+		question->verdict.losses = judgement->losses;
 		question->verdict.global_before = result->before;
 		question->verdict.global_after = result->after;
 		question->verdict.interval_s = result->interval_s;

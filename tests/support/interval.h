@@ -73,7 +73,7 @@ static inline void machine_shipped(struct nm_config *config)
 	config->threads.delta_g = 0.9;
 	config->threads.sum_losses = true;
 	config->threads.postpone = 2;
-	config->threads.noise_gate = 2;
+	config->threads.noise_gate = 3;
 	config->threads.t_min_s = 1;
 	config->threads.t_max_s = 4;
 }

@@ -73,7 +73,7 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_int_equal(config->threads.feedback, NM_FEEDBACK_MOVED);
 	assert_true(config->threads.sum_losses);
 	assert_int_equal(config->threads.postpone, 2);
-	assert_true(config->threads.noise_gate == 2);
+	assert_true(config->threads.noise_gate == 3);
 	assert_true(config->threads.t_min_s == 1 && config->threads.t_max_s == 4);
 }
 

@@ -393,8 +393,6 @@ static void memory_only_nodes_count_as_local_to_their_neighbour(void **state)
 
 /* ---- decisions by performance ---- */
 
-static const uint64_t ids[] = {5};
-
 static void add_by_performance(enum nm_decision_kind kind)
 {
 	struct nm_decision decision = {.id = 5,
@@ -411,13 +409,18 @@ static void add_by_performance(enum nm_decision_kind kind)
 
 static void feedback_says(enum nm_feedback_outcome outcome)
 {
+	const struct nm_feedback_judgement judgement = {.decision = 5,
+							.undo = outcome == NM_FEEDBACK_UNDO,
+							.figure = 0.7,
+							.noise = 0.1,
+							.losses = 0.6};
 	const struct nm_feedback_result result = {.outcome = outcome,
-						  .figure = 0.7,
+						  .figure = 0.9,
 						  .before = 1000,
 						  .after = 700,
 						  .interval_s = 2,
-						  .decisions = ids,
-						  .nr_decisions = 1};
+						  .judgements = &judgement,
+						  .nr_judgements = 1};
 	nm_verifier_heed(verifier, &result);
 }
 
@@ -433,6 +436,7 @@ static void the_feedback_rolls_back(void **state)
 	assert_true(verdict->by_performance && verdict->figure == 0.7);
 	assert_true(verdict->global_before == 1000 && verdict->global_after == 700);
 	assert_true(verdict->interval_s == 2);
+	assert_true(verdict->noise == 0.1 && verdict->losses == 0.6);
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
 	assert_true(thread->performance_before == 100 && thread->performance_after == 70);
 	assert_true(thread->latency_before == 300 && thread->latency_after == 400);
@@ -472,9 +476,9 @@ static void a_feedback_on_others_is_no_answer(void **state)
 {
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE);
-	const uint64_t other = 6;
+	const struct nm_feedback_judgement other = {.decision = 6, .undo = true};
 	const struct nm_feedback_result result = {
-		.outcome = NM_FEEDBACK_UNDO, .decisions = &other, .nr_decisions = 1};
+		.outcome = NM_FEEDBACK_UNDO, .judgements = &other, .nr_judgements = 1};
 	run(0, 6, 3, 100);
 	nm_verifier_heed(verifier, &result);
 	judge_next();
