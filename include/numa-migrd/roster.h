@@ -60,7 +60,9 @@ struct nm_member {
 	bool unrestricted; /* original equalled the cpuset's effective CPUs: restore to all possible
 			      CPUs */
 	uint64_t adopted_ns;
-	uint64_t barred_until; /* interval number before which it is not moved again */
+	/* Interval numbers before which it is not moved again: cool-down, and while a move of it is
+	 * under judgement. */
+	uint64_t barred_until, held_until;
 };
 
 struct nm_roster;
@@ -114,8 +116,11 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 /* The managed threads in ascending tid order; valid until the next call on the roster. */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
-/* Bars a thread from moves until the given interval (a past one: frees it). */
+/* Bars a thread from moves until the given interval; a bar that lasts longer stays. */
 void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval);
+
+/* Holds a thread where it is while a move of it is under judgement; a past interval lets it go. */
+void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t until_interval);
 
 /* Reads a thread's mask and policy again at the next update (its mask was not the one we knew). */
 void nm_roster_recheck(struct nm_roster *roster, uint32_t tid);

@@ -44,7 +44,7 @@ struct nm_snap_thread {
 	bool active;	 /* ran at least threads.min_run of the interval */
 	bool measured;	 /* active, enough samples, P known: counts in means, records and P_g */
 	bool valid; /* active, enough accesses, has a home: may stand in the lottery and in means */
-	bool movable; /* past warm-up, not barred */
+	bool movable; /* past warm-up, neither barred nor held */
 };
 
 struct nm_snap_process {

@@ -21,8 +21,8 @@ enum nm_verdict_kind {
 
 struct nm_verdict_thread {
 	uint32_t tid, pid;
-	uint64_t start_ticks;
-	bool alive;	  /* and still managed */
+	uint64_t start_ticks, adopted_ns;
+	bool alive;	  /* and still managed, as the same program */
 	bool ran_on_node; /* most of its run samples of an interval since were on node_to */
 	int cpu_from, node_from, node_to;
 	double local_before,

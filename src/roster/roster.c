@@ -441,8 +441,15 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
 {
 	struct nm_roster_thread *thread = find_thread(roster, tid);
-	if (thread)
+	if (thread && thread->member.barred_until < until_interval)
 		thread->member.barred_until = until_interval;
+}
+
+void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
+{
+	struct nm_roster_thread *thread = find_thread(roster, tid);
+	if (thread)
+		thread->member.held_until = until_interval;
 }
 
 void nm_roster_recheck(struct nm_roster *roster, uint32_t tid)

@@ -84,7 +84,7 @@ static bool is_movable(const struct nm_snapshot_input *input, const struct nm_me
 	uint64_t age_ns =
 		input->time_ns > member->adopted_ns ? input->time_ns - member->adopted_ns : 0;
 	return (double)age_ns >= input->config->threads.warmup_s * (double)NM_NSEC_PER_SEC &&
-	       input->interval >= member->barred_until;
+	       input->interval >= member->barred_until && input->interval >= member->held_until;
 }
 
 /* The thread's figures, or NULL; *position only moves up, as both lists ascend. */

@@ -77,6 +77,7 @@ static struct question question_of(const struct nm_decision *decision)
 			.tid = step->tid,
 			.pid = step->pid,
 			.start_ticks = step->start_ticks,
+			.adopted_ns = step->adopted_ns,
 			.cpu_from = step->cpu_from,
 			.node_from = step->node_from,
 			.node_to = step->node_to,
@@ -141,7 +142,8 @@ static void observe_thread(const struct nm_snapshot *snapshot, struct question *
 {
 	struct nm_verdict_thread *thread = &question->verdict.threads[index];
 	const struct nm_snap_thread *seen = nm_snapshot_thread(snapshot, thread->tid);
-	thread->alive = seen && seen->start_ticks == thread->start_ticks;
+	thread->alive = seen && seen->start_ticks == thread->start_ticks &&
+			seen->adopted_ns == thread->adopted_ns;
 	if (!thread->alive)
 		return;
 	observe_performance(seen, thread);
@@ -292,6 +294,7 @@ struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict)
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
 		rollback.threads[i].tid = thread->tid;
 		rollback.threads[i].start_ticks = thread->start_ticks;
+		rollback.threads[i].adopted_ns = thread->adopted_ns;
 		rollback.threads[i].cpu_from = thread->cpu_from;
 		rollback.threads[i].node_from = thread->node_from;
 	}

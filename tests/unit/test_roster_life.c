@@ -295,6 +295,24 @@ static void test_bar(void **state)
 	assert_int_equal(member(102)->barred_until, 0);
 	run_all(0.5);
 	assert_int_equal(member(101)->barred_until, 77);
+	nm_roster_bar(roster, 101, 70);
+	assert_int_equal(member(101)->barred_until, 77);
+	nm_roster_bar(roster, 101, 78);
+	assert_int_equal(member(101)->barred_until, 78);
+}
+
+/* The end of a judgement does not end a cool-down. */
+static void test_hold(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	nm_roster_bar(roster, 101, 77);
+	nm_roster_hold(roster, 101, 90);
+	nm_roster_hold(roster, 999, 90);
+	assert_int_equal(member(101)->held_until, 90);
+	nm_roster_hold(roster, 101, 5);
+	assert_int_equal(member(101)->held_until, 5);
+	assert_int_equal(member(101)->barred_until, 77);
 }
 
 static void test_new_topology(void **state)
@@ -334,6 +352,7 @@ int main(void)
 		TEST(test_no_descriptors),
 		TEST(test_any_call_fails),
 		TEST(test_bar),
+		TEST(test_hold),
 		TEST(test_new_topology),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,7 @@ static struct nm_step step(uint32_t index, int cpu_from, int cpu_to, double loca
 	return (struct nm_step){.tid = 1000 + index,
 				.pid = 10,
 				.start_ticks = 6000 + index,
+				.adopted_ns = 1 * MACHINE_SECOND,
 				.cpu_from = cpu_from,
 				.cpu_to = cpu_to,
 				.node_from = cpu_from / 2,
@@ -286,6 +287,18 @@ static void the_dead_prove_nothing(void **state)
 	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
 	judge();
 	assert_verdict(NM_VERDICT_UNPROVEN);
+}
+
+/* After an exec the same numbers stand for another program. */
+static void another_program_proves_nothing(void **state)
+{
+	(void)state;
+	add_move(5, 0.5);
+	run(0, 6, 3, 100);
+	machine->members[0].adopted_ns++;
+	judge_next();
+	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_false(verdicts.items[0].threads[0].alive);
 }
 
 static void a_second_move_closes_the_first_question(void **state)
@@ -548,6 +561,7 @@ int main(void)
 		TEST(coming_late_is_coming),
 		TEST(a_thread_that_never_runs_is_withdrawn_in_the_end),
 		TEST(the_dead_prove_nothing),
+		TEST(another_program_proves_nothing),
 		TEST(a_second_move_closes_the_first_question),
 		TEST(other_threads_questions_stay_open),
 		TEST(a_swap_is_weighed_by_accesses),
