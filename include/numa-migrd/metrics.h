@@ -31,8 +31,9 @@ struct nm_figures {
 	 * nr_nodes values each, valid until the next nm_metrics_* call: accesses of the window, and
 	 * of this interval alone, which a verdict rests on. A page fault counts once for each 4 KiB
 	 * of its page, as in the kernel's own NUMA statistics: one sample stands for all of a huge
-	 * page (unless sampling.weigh_pages is off). A thread with memory samples of the hardware in the interval is counted by them
-	 * alone, and where they tell the level, by those that DRAM served.
+	 * page (unless sampling.weigh_pages is off). A thread with memory samples of the hardware
+	 * in the interval is counted by them alone, and where they tell the level, by those that
+	 * DRAM served.
 	 */
 	const double *accesses;
 	const uint32_t *fresh;

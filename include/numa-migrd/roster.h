@@ -56,7 +56,7 @@ struct nm_member {
 	const struct nm_process *process;
 	hwloc_const_bitmap_t original; /* the mask it had when adopted (or its ancestor's, if
 					  leased): the outer bound */
-	bool leased;		/* holds a mask of ours */
+	bool leased;		       /* holds a mask of ours */
 	bool unrestricted; /* original equalled the cpuset's effective CPUs: restore to all possible
 			      CPUs */
 	uint64_t adopted_ns;
@@ -82,15 +82,16 @@ struct nm_lease_lookup {
 };
 
 /*
- * Threads and processes given back to their owners for as long as they live. Outlives rosters: pausing or
- * reloading does not forget a release. Owned by the daemon.
+ * Threads and processes given back to their owners for as long as they live. Outlives rosters:
+ * pausing or reloading does not forget a release. Owned by the daemon.
  */
 struct nm_roster_memory;
 int nm_roster_memory_new(struct nm_roster_memory **ret);
 void nm_roster_memory_free(struct nm_roster_memory *memory);
 NM_DEFINE_CLEANUP(struct nm_roster_memory, nm_roster_memory_free);
 
-/* Everything given must outlive the roster; leases may be NULL. -ENOMEM. Daemon, start and resume. */
+/* Everything given must outlive the roster; leases may be NULL. -ENOMEM. Daemon, start and resume.
+ */
 int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
 		  const struct nm_config *config, const struct nm_lease_lookup *leases,
 		  struct nm_roster_memory *memory, struct nm_roster **ret);

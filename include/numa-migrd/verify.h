@@ -73,7 +73,7 @@ void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_res
  * Judges what can be judged now: at the earliest one interval after the act; while a living thread
  * has fewer than threads.min_samples fresh samples, or was not seen on its node yet, it waits, at
  * most 10 intervals. A thread that ran elsewhere in two intervals and never there withdraws its
- * decision. The loss that rolls back is the fall of the local share, weighted by the accesses
+ * decision (without threads.withdraw: leaves it unproven). The loss that rolls back is the fall of the local share, weighted by the accesses
  * since, over the decision's threads beyond threads.gate_margin, and only with threads.rollback;
  * of a decision by performance, what the feedback said (P known in place of fresh samples). A
  * ROLLBACK decision is judged too, but never undone again. Called once per interval; the caller

@@ -48,7 +48,8 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 		const struct nm_task_event *event = &daemon->events[i];
 		nm_actuator_task_event(pipeline->actuator, event);
 		nm_roster_task_event(pipeline->roster, event, now_ns);
-		if (event->kind == NM_TASK_EXIT)
+		/* A new program's memory is not where the old one's was. */
+		if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
 			nm_metrics_forget(pipeline->metrics, event->tid);
 	}
 	daemon->nr_events = 0;
@@ -150,8 +151,10 @@ static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *s
 static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
-	for (unsigned i = 0; i < verdict->nr_threads; i++)
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		nm_roster_hold(daemon->pipeline.roster, verdict->threads[i].tid, 0);
 		nm_roster_bar(daemon->pipeline.roster, verdict->threads[i].tid, until);
+	}
 }
 
 /*
@@ -163,9 +166,10 @@ static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verd
 	uint64_t now = daemon->tally.intervals;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		uint32_t tid = verdict->threads[i].tid;
-		bool held = nm_actuator_holds(daemon->pipeline.actuator, tid);
-		nm_roster_bar(daemon->pipeline.roster, tid,
-			      held ? now : now + daemon->config->threads.cooldown);
+		nm_roster_hold(daemon->pipeline.roster, tid, now);
+		if (!nm_actuator_holds(daemon->pipeline.actuator, tid))
+			nm_roster_bar(daemon->pipeline.roster, tid,
+				      now + daemon->config->threads.cooldown);
 	}
 }
 
@@ -310,16 +314,16 @@ static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *dec
 }
 
 /*
- * Verifier and feedback will ask later what came of it. Until the verdict its threads stay: a
- * further move would leave this one unproven for ever.
+ * Verifier and feedback will ask later what came of it. Until the verdict its threads stay (with
+ * threads.await_verdict): a further move would leave this one unproven for ever.
  */
 static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_decision *decision)
 {
 	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
 	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
-	for (unsigned i = 0; i < decision->nr_steps; i++)
-		nm_roster_bar(daemon->pipeline.roster, decision->steps[i].tid, until);
+	for (unsigned i = 0; daemon->config->threads.await_verdict && i < decision->nr_steps; i++)
+		nm_roster_hold(daemon->pipeline.roster, decision->steps[i].tid, until);
 	int r = nm_verifier_add(daemon->pipeline.verifier, decision);
 	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
 		r = nm_feedback_moved(daemon->pipeline.feedback, snapshot, decision->id,

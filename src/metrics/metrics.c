@@ -300,7 +300,8 @@ static inline void add_access(struct nm_metrics *metrics, const struct nm_sample
 	if (!entry)
 		return;
 	entry->access_new++;
-	entry->counts[metrics->nr_nodes + (unsigned)node] += fault_weight(metrics, sample->page_bytes);
+	entry->counts[metrics->nr_nodes + (unsigned)node] +=
+		fault_weight(metrics, sample->page_bytes);
 }
 
 /* Where the thread's figures of the hardware go; NULL: not countable. */

@@ -21,7 +21,6 @@ struct view {
 
 struct nm_search_rules nm_search_rules_of(const struct nm_config *config)
 {
-	bool paper = config->profile == NM_PROFILE_PAPER;
 	bool gated = config->threads.gate == NM_GATE_BENEFIT;
 	bool merged = config->threads.lottery == NM_LOTTERY_PROPORTIONAL;
 	return (struct nm_search_rules){
@@ -29,12 +28,11 @@ struct nm_search_rules nm_search_rules_of(const struct nm_config *config)
 		.merged = merged,
 		/* A share of no tickets is no chance: only the paper's lottery lets Q = 0 win. */
 		.zero_wins = !gated && !merged,
-		.any_thread = paper,
+		.any_thread = !config->threads.skip_stuck,
 		.cross_owner_swap = config->threads.cross_owner_swap,
 		.fill_nodes = config->threads.overcommit == NM_OVERCOMMIT_PAGES,
 		.q1 = config->threads.q1,
-		/* Half a core is worth half the tickets; the paper does not look at siblings. */
-		.q1_sibling_busy = paper ? config->threads.q1 : config->threads.q1 / 2,
+		.q1_sibling_busy = config->threads.q1_sibling,
 		/* Which of the two is the faster there, page faults cannot tell; IMAR² has P. */
 		.no_exchange = gated && config->threads.policy == NM_POLICY_LBMA,
 		.margin = config->threads.gate_margin,

@@ -244,7 +244,8 @@ static bool judge(struct question *question, const struct nm_config *config)
 		if (!thread->alive)
 			continue;
 		if (!thread->ran_on_node && (expired || question->away[i] >= MAX_AWAY_INTERVALS)) {
-			verdict->kind = NM_VERDICT_WITHDRAWN;
+			if (config->threads.withdraw)
+				verdict->kind = NM_VERDICT_WITHDRAWN;
 			return true;
 		}
 		undecided += !thread->ran_on_node || !is_told(verdict, thread, config);

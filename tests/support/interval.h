@@ -39,6 +39,7 @@ static inline void machine_shipped(struct nm_config *config)
 	memset(config, 0, sizeof(*config));
 	config->profile = NM_PROFILE_SHIPPED;
 	config->general.interval_s = 1;
+	config->sampling.weigh_pages = true;
 	config->threads.policy = NM_POLICY_LBMA;
 	config->threads.gate = NM_GATE_BENEFIT;
 	config->threads.gate_margin = 0.05;
@@ -48,7 +49,9 @@ static inline void machine_shipped(struct nm_config *config)
 	config->threads.preferred_ties = NM_TIES_ONE;
 	config->threads.overcommit = NM_OVERCOMMIT_PAGES;
 	config->threads.n = 1;
+	config->threads.skip_stuck = true;
 	config->threads.q1 = 2;
+	config->threads.q1_sibling = 1;
 	config->threads.q2 = 4;
 	config->threads.free_max = 0.05;
 	config->threads.min_run = 0.1;
@@ -56,7 +59,9 @@ static inline void machine_shipped(struct nm_config *config)
 	config->threads.home_share = 0.8;
 	config->threads.warmup_s = 5;
 	config->threads.cooldown = 8;
+	config->threads.await_verdict = true;
 	config->threads.moves_per_interval = 64;
+	config->threads.withdraw = true;
 	config->threads.lease_expiry_s = 30;
 	config->threads.young_s = 5;
 	config->threads.quiet_s = 3;
@@ -93,6 +98,12 @@ static inline void machine_paper(struct nm_config *config)
 	config->threads.home_share = 0;
 	config->threads.warmup_s = 0;
 	config->threads.cooldown = 0;
+	config->threads.skip_stuck = false;
+	config->threads.q1_sibling = 2;
+	config->threads.await_verdict = false;
+	config->threads.withdraw = false;
+	config->threads.lease_expiry_s = 0;
+	config->sampling.weigh_pages = false;
 	config->threads.cross_owner_swap = true;
 	config->threads.rollback = false;
 	config->threads.remote_below = 0;

@@ -59,6 +59,9 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_int_equal(config->threads.cooldown, 8);
 	assert_int_equal(config->threads.moves_per_interval, 64);
 	assert_true(config->threads.lease_expiry_s == 30);
+	assert_true(config->sampling.weigh_pages && config->threads.skip_stuck);
+	assert_true(config->threads.await_verdict && config->threads.withdraw);
+	assert_true(config->threads.q1_sibling == 1);
 	assert_true(config->threads.young_s == 3);
 	assert_true(config->threads.quiet_s == 3);
 	assert_false(config->threads.cross_owner_swap);
@@ -96,6 +99,11 @@ static void test_paper_profile(void **state)
 	(void)state;
 	assert_int_equal(paper->profile, NM_PROFILE_PAPER);
 	assert_true(paper->targets.min_cpu_percent == 0);
+	assert_false(paper->sampling.weigh_pages);
+	assert_false(paper->threads.skip_stuck || paper->threads.await_verdict);
+	assert_false(paper->threads.withdraw);
+	assert_true(paper->threads.lease_expiry_s == 0);
+	assert_true(paper->threads.q1_sibling == paper->threads.q1);
 	assert_int_equal(paper->targets.min_rss_mb, 1);
 	assert_true(paper->sampling.history_s == 0);
 	assert_int_equal(paper->threads.gate, NM_GATE_PAPER);

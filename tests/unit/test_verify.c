@@ -249,6 +249,19 @@ static void running_elsewhere_twice_withdraws(void **state)
 	assert_false(verdicts.items[0].threads[0].ran_on_node);
 }
 
+static void without_withdrawal_it_stays_unproven(void **state)
+{
+	(void)state;
+	machine->config.threads.withdraw = false;
+	add_move(5, 0.5);
+	for (int i = 0; i < 2; i++) {
+		run(0, 0, 3, 100);
+		judge_next();
+	}
+	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_false(verdicts.items[0].threads[0].ran_on_node);
+}
+
 static void coming_late_is_coming(void **state)
 {
 	(void)state;
@@ -558,6 +571,7 @@ int main(void)
 		TEST(after_ten_intervals_it_stays_unproven),
 		TEST(an_unknown_share_before_proves_nothing),
 		TEST(running_elsewhere_twice_withdraws),
+		TEST(without_withdrawal_it_stays_unproven),
 		TEST(coming_late_is_coming),
 		TEST(a_thread_that_never_runs_is_withdrawn_in_the_end),
 		TEST(the_dead_prove_nothing),
