@@ -76,6 +76,9 @@ struct nm_snapshot {
 	size_t active, measured; /* of the threads */
 	double performance;	 /* P_g: the sum of P over measured threads */
 	bool by_locality; /* what threads.performance needs is not sampled: P is the local share */
+	/* Bits 1 << kind: of what it needs, what is not sampled; latencies are MEMORY. */
+	uint32_t missing;
+	bool has_latencies; /* of a managed thread, in this interval */
 	struct nm_snap_process *processes;
 	size_t nr_processes;
 	struct nm_snap_cpu *cpus; /* topology->nr_cpus */
@@ -93,6 +96,8 @@ struct nm_snapshot_input {
 	size_t nr_members;
 	const double *busy_share; /* per CPU id; NULL or NaN: unknown, and then not free */
 	uint32_t kinds;		  /* what is sampled, as in struct nm_metrics_interval */
+	/* The source has given a latency of late: an interval without any is no news. */
+	bool had_latencies;
 };
 
 /*

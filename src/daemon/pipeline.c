@@ -83,7 +83,7 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon)
 	nm_feedback_free(pipeline->feedback);
 	pipeline->record = NM_TAKE(record);
 	pipeline->feedback = NM_TAKE(feedback);
-	daemon->locality_told = false;
+	daemon->missing_told = 0;
 	return 0;
 }
 
@@ -96,6 +96,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	pipeline->source = NULL;
 	daemon->counts = (struct nm_ring_counts){0};
 	daemon->lost_seen = 0;
+	daemon->latency_seen = 0;
 	if (pipeline->topology->nr_nodes < 2)
 		return;
 	int r = nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,

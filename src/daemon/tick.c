@@ -132,6 +132,15 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
 }
 
+/* Long enough that no lull makes P another figure, and short enough for a source gone dumb. */
+#define LATENCY_MEMORY_INTERVALS 60
+
+static bool had_latencies(const struct nm_daemon *daemon)
+{
+	return daemon->latency_seen &&
+	       daemon->tally.intervals - daemon->latency_seen <= LATENCY_MEMORY_INTERVALS;
+}
+
 static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	double local = 0;
@@ -454,12 +463,15 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		.nr_figures = nr_figures,
 		.busy_share = daemon->busy_share,
 		.kinds = sampled_kinds(source_status(daemon)),
+		.had_latencies = had_latencies(daemon),
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 
 	int r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0)
 		return r;
+	if (snapshot->has_latencies)
+		daemon->latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)

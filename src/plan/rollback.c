@@ -70,6 +70,7 @@ static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *
 		.interval = snapshot->interval,
 		.undoes = rollback->decision,
 		.by_performance = config->threads.policy == NM_POLICY_IMAR2,
+		.by_locality = snapshot->by_locality,
 		.draw = NAN,
 		.gain = NAN,
 	};
