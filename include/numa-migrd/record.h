@@ -33,6 +33,10 @@ int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsho
 double nm_record_get(const struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config, uint32_t thread, int node);
 
+/* The same for every node at once: `ret` has room for nr_nodes. */
+void nm_record_get_all(const struct nm_record *record, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, uint32_t thread, double *ret);
+
 /* The record against P now: 1 better, -1 worse, 0 within threads.record_band or unknown. */
 int nm_record_compare(double record, double now, double band);
 

@@ -56,7 +56,8 @@ struct nm_member {
 	const struct nm_process *process;
 	hwloc_const_bitmap_t original; /* the mask it had when adopted (or its ancestor's, if
 					  leased): the outer bound */
-	bool leased;		       /* holds a mask of ours */
+	bool everywhere; /* original holds every usable CPU: nobody need ask it; false: ask */
+	bool leased;	 /* holds a mask of ours */
 	bool unrestricted; /* original equalled the cpuset's effective CPUs: restore to all possible
 			      CPUs */
 	uint64_t adopted_ns;

@@ -33,8 +33,9 @@ struct nm_snap_thread {
 	const uint32_t *fresh;
 	int preferred;		      /* node index, one-tie rule; -1: none */
 	hwloc_const_bitmap_t allowed; /* outer bound for destinations */
+	bool everywhere;	      /* `allowed` holds every usable CPU; false: ask it */
 	bool unrestricted;
-	bool leased;  /* holds a mask of ours */
+	bool leased; /* holds a mask of ours */
 	/* 3DyRM, of this interval (metrics.h); NaN where unknown. I is the O of P by the traffic.
 	 */
 	double latency, instructions, operations, intensity;

@@ -119,16 +119,37 @@ int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsho
 	return 0;
 }
 
+static double unless_expired(const struct cell *cell, uint64_t interval, uint64_t age)
+{
+	return age > 0 && interval - cell->interval > age ? (double)NAN : cell->performance;
+}
+
+/* The thread's cells, or NULL. */
+static const struct cell *cells_of(const struct nm_record *record,
+				   const struct nm_snapshot *snapshot, uint32_t thread)
+{
+	if (thread >= record->count || !is_same(&record->rows[thread], &snapshot->threads[thread]))
+		return NULL;
+	return &record->cells[thread * (size_t)record->nr_nodes];
+}
+
 double nm_record_get(const struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config, uint32_t thread, int node)
 {
-	if (thread >= record->count || !is_same(&record->rows[thread], &snapshot->threads[thread]))
+	const struct cell *cells = cells_of(record, snapshot, thread);
+	if (!cells)
 		return NAN;
-	const struct cell *cell = &record->cells[thread * (size_t)record->nr_nodes + (size_t)node];
-	uint64_t age = config->threads.record_age;
-	if (age > 0 && snapshot->interval - cell->interval > age)
-		return NAN;
-	return cell->performance;
+	return unless_expired(&cells[node], snapshot->interval, config->threads.record_age);
+}
+
+void nm_record_get_all(const struct nm_record *record, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, uint32_t thread, double *ret)
+{
+	const struct cell *cells = cells_of(record, snapshot, thread);
+	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
+		ret[node] = cells ? unless_expired(&cells[node], snapshot->interval,
+						   config->threads.record_age)
+				  : (double)NAN;
 }
 
 int nm_record_compare(double record, double now, double band)

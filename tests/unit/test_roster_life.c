@@ -329,6 +329,22 @@ static void test_new_topology(void **state)
 	nm_topology_free(flat);
 }
 
+/* Who may run on every usable CPU: told with the mask, and again when the CPUs change. */
+static void test_everywhere(void **state)
+{
+	struct nm_topology *larger = machine_topology(4, 16);
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 5));
+	run_all(0.5);
+	assert_true(member(102)->everywhere);
+	assert_false(member(101)->everywhere);
+	nm_roster_configure(roster, larger, config);
+	assert_false(member(102)->everywhere);
+	nm_roster_configure(roster, topology, config);
+	assert_true(member(102)->everywhere);
+	nm_topology_free(larger);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -351,6 +367,7 @@ int main(void)
 		TEST(test_release_of_the_idle),
 		TEST(test_no_descriptors),
 		TEST(test_any_call_fails),
+		TEST(test_everywhere),
 		TEST(test_bar),
 		TEST(test_hold),
 		TEST(test_new_topology),
