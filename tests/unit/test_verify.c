@@ -498,6 +498,22 @@ static void a_verdict_waits_for_the_feedback(void **state)
 	assert_true(verdict->threads[0].latency_after == 200);
 }
 
+/* Another decision of the same interval is undone, this one is not. */
+static void an_undoing_of_others_is_none(void **state)
+{
+	(void)state;
+	const struct nm_feedback_judgement judgements[] = {{.decision = 4, .undo = true},
+							   {.decision = 5}};
+	const struct nm_feedback_result result = {
+		.outcome = NM_FEEDBACK_UNDO, .judgements = judgements, .nr_judgements = 2};
+	add_by_performance(NM_DECISION_MIGRATE);
+	run(0, 6, 3, 100);
+	machine_perform(machine, 0, 130, 130, 1, 200);
+	nm_verifier_heed(verifier, &result);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+}
+
 static void a_feedback_on_others_is_no_answer(void **state)
 {
 	(void)state;
@@ -586,6 +602,7 @@ int main(void)
 		TEST(the_feedback_rolls_back),
 		TEST(what_the_feedback_keeps_is_kept),
 		TEST(a_verdict_waits_for_the_feedback),
+		TEST(an_undoing_of_others_is_none),
 		TEST(a_feedback_on_others_is_no_answer),
 		TEST(known_performance_is_proof_without_accesses),
 		TEST(a_rollback_awaits_no_feedback),
