@@ -33,6 +33,9 @@ struct nm_feedback {
 	uint32_t *disturbed; /* pids of any thread moved in the last tick */
 	size_t nr_disturbed, disturbed_capacity;
 	unsigned postponed;
+	/* What P was when these were begun: spreads of another figure say nothing. */
+	bool by_locality;
+	enum nm_performance performance;
 	struct history all;
 	struct history *histories; /* of the managed processes, ascending pid */
 	size_t nr_histories;
@@ -106,6 +109,18 @@ static int keep_histories(struct nm_feedback *feedback, const struct nm_snapshot
 	feedback->histories = histories;
 	feedback->nr_histories = count;
 	return 0;
+}
+
+/* An interval in which nobody was measured tells of no figure. */
+static void follow_figure(struct nm_feedback *feedback, const struct nm_readings *now)
+{
+	if (now->count == 0 || (now->by_locality == feedback->by_locality &&
+				now->performance == feedback->performance))
+		return;
+	feedback->by_locality = now->by_locality;
+	feedback->performance = now->performance;
+	feedback->all = (struct history){0};
+	feedback->nr_histories = 0;
 }
 
 static int follow_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
@@ -389,6 +404,7 @@ static int look_back(struct nm_feedback *feedback, const struct nm_snapshot *sna
 		     struct nm_feedback_result *result)
 {
 	int r = 0;
+	follow_figure(feedback, now);
 	if (feedback->nr_judgements > 0)
 		r = judge(feedback, snapshot, config, now, result);
 	/* After the verdict: the spread it is compared with is that of before. */

@@ -165,6 +165,17 @@ static void intervals_with_moves_do_not_count_as_noise(void **state)
 	}
 }
 
+static void the_noise_of_another_figure_is_forgotten(void **state)
+{
+	(void)state;
+	tremble(1.5, 40);
+	machine->config.threads.performance = NM_PERFORMANCE_INTENSITY;
+	look();
+	tremble(1, 4);
+	assert_int_equal(after_move(100, 80), NM_FEEDBACK_UNDO);
+	assert_true(result.noise == 0);
+}
+
 static void global_noise_is_of_the_sum(void **state)
 {
 	(void)state;
@@ -309,6 +320,7 @@ int main(void)
 		TEST(two_changes_are_too_few_to_tell),
 		TEST(one_change_of_phase_does_not_blur),
 		TEST(intervals_with_moves_do_not_count_as_noise),
+		TEST(the_noise_of_another_figure_is_forgotten),
 		TEST(global_noise_is_of_the_sum),
 		TEST(noise_does_not_add_up_to_losses),
 		TEST(noise_neither_accelerates_nor_rolls_back),
