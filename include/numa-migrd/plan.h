@@ -40,7 +40,7 @@ struct nm_decision {
 	uint64_t interval;
 	uint64_t undoes;     /* ROLLBACK: the decision it undoes; else 0 */
 	bool by_performance; /* IMAR²'s: judged by its feedback */
-	bool by_locality;    /* P was the local share */
+	bool by_locality;    /* P was locality */
 	struct nm_tickets tickets;
 	double draw, gain;
 	unsigned nr_steps; /* 1, or 2 for a swap: both or neither */

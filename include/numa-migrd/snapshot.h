@@ -76,7 +76,9 @@ struct nm_snapshot {
 	size_t nr_threads;
 	size_t active, measured; /* of the threads */
 	double performance;	 /* P_g: the sum of P over measured threads */
-	bool by_locality; /* what threads.performance needs is not sampled: P is the local share */
+	/* What threads.performance needs is not sampled: P is the distance of local memory by the
+	 * mean distance of the accesses. */
+	bool by_locality;
 	/* Bits 1 << kind: of what it needs, what is not sampled; latencies are MEMORY. */
 	uint32_t missing;
 	bool has_latencies; /* of a managed thread, in this interval */

@@ -131,7 +131,7 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	       ...) __attribute__((format(printf, 4, 5)));
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
-/* Tells once that P falls back to the local share and why, and again when that changes. */
+/* Tells once that P falls back to locality and why, and again when that changes. */
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 void nm_report_coexistence(struct nm_daemon *daemon);
 void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,

@@ -155,7 +155,7 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		nm_report(
 			daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			"threads.performance is \"%s\", which needs what is not sampled here (%s): "
-			"the share of local accesses stands for the performance",
+			"how near the accesses are stands for the performance",
 			performance, missing);
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,

@@ -118,7 +118,7 @@ static void say_performance(struct nm_entry *entry, const struct nm_entry_contex
 			node[NM_WORD_BYTES];
 		nm_entry_say(entry, "%s %s, %s of its process's mean, %s on %s",
 			     i > 0		     ? " and"
-			     : decision->by_locality ? "; performance (its local share)"
+			     : decision->by_locality ? "; performance (its locality)"
 						     : "; performance",
 			     nm_say_figure(step->performance_before, now),
 			     nm_say_percent(step->relative_before, relative),

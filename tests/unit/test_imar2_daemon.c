@@ -229,7 +229,7 @@ static void without_counters_locality_decides_and_the_journal_says_so(void **sta
 	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "RESULT", "applied");
 	assert_non_null(move);
 	assert_true(has_field(move, "PERFORMANCE_OF", "locality"));
-	assert_non_null(strstr(move->text, "; performance (its local share) 0, "));
+	assert_non_null(strstr(move->text, "; performance (its locality) 0.5, "));
 	status->has_flops = true;
 	live(5);
 	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 2);
