@@ -48,7 +48,7 @@ static void check_source(const struct company *company)
 				"set to the one that is meant");
 }
 
-/* A reload that silently kept to the bounds would look as if it had not been heard. */
+/* Whoever sets T and gets another would not know why; the default keeps within the bounds. */
 static void check_interval(const struct company *company)
 {
 	const struct nm_config *config = company->config;
@@ -62,14 +62,13 @@ static void check_interval(const struct company *company)
 				low, high);
 		return;
 	}
-	if (config->threads.policy == NM_POLICY_IMAR2 && (interval_s < low || interval_s > high))
-		nm_report_error(
-			company->report,
-			LINE(company, "general.interval_s", "threads.t_min_s", "threads.t_max_s"),
-			"general.interval_s: found %g, allowed with threads.policy = "
-			"\"imar2\": from threads.t_min_s to threads.t_max_s, which are %g "
-			"and %g: set these too",
-			interval_s, low, high);
+	if (config->threads.policy == NM_POLICY_IMAR2 && (interval_s < low || interval_s > high) &&
+	    config_lookup(company->file, "general.interval_s"))
+		nm_report_error(company->report, LINE(company, "general.interval_s"),
+				"general.interval_s: found %g, allowed with threads.policy = "
+				"\"imar2\": from threads.t_min_s to threads.t_max_s, which are %g "
+				"and %g: set these too",
+				interval_s, low, high);
 }
 
 static void check_selection(const struct company *company)
