@@ -32,6 +32,7 @@ struct machine {
 	double *busy; /* per CPU */
 	uint64_t interval, now_ns;
 	uint32_t kinds; /* what is sampled, as bits 1 << kind */
+	bool had_latencies;
 };
 
 static inline void machine_shipped(struct nm_config *config)
@@ -39,6 +40,7 @@ static inline void machine_shipped(struct nm_config *config)
 	memset(config, 0, sizeof(*config));
 	config->profile = NM_PROFILE_SHIPPED;
 	config->general.interval_s = 1;
+	config->sampling.weigh_pages = true;
 	config->threads.policy = NM_POLICY_LBMA;
 	config->threads.gate = NM_GATE_BENEFIT;
 	config->threads.gate_margin = 0.05;
@@ -48,7 +50,9 @@ static inline void machine_shipped(struct nm_config *config)
 	config->threads.preferred_ties = NM_TIES_ONE;
 	config->threads.overcommit = NM_OVERCOMMIT_PAGES;
 	config->threads.n = 1;
+	config->threads.skip_stuck = true;
 	config->threads.q1 = 2;
+	config->threads.q1_sibling = 1;
 	config->threads.q2 = 4;
 	config->threads.free_max = 0.05;
 	config->threads.min_run = 0.1;
@@ -56,7 +60,9 @@ static inline void machine_shipped(struct nm_config *config)
 	config->threads.home_share = 0.8;
 	config->threads.warmup_s = 5;
 	config->threads.cooldown = 8;
+	config->threads.await_verdict = true;
 	config->threads.moves_per_interval = 64;
+	config->threads.withdraw = true;
 	config->threads.lease_expiry_s = 30;
 	config->threads.young_s = 5;
 	config->threads.quiet_s = 3;
@@ -73,7 +79,7 @@ static inline void machine_shipped(struct nm_config *config)
 	config->threads.delta_g = 0.9;
 	config->threads.sum_losses = true;
 	config->threads.postpone = 2;
-	config->threads.noise_gate = 2;
+	config->threads.noise_gate = 3;
 	config->threads.t_min_s = 1;
 	config->threads.t_max_s = 4;
 }
@@ -93,6 +99,12 @@ static inline void machine_paper(struct nm_config *config)
 	config->threads.home_share = 0;
 	config->threads.warmup_s = 0;
 	config->threads.cooldown = 0;
+	config->threads.skip_stuck = false;
+	config->threads.q1_sibling = 2;
+	config->threads.await_verdict = false;
+	config->threads.withdraw = false;
+	config->threads.lease_expiry_s = 0;
+	config->sampling.weigh_pages = false;
 	config->threads.cross_owner_swap = true;
 	config->threads.rollback = false;
 	config->threads.remote_below = 0;
@@ -253,7 +265,8 @@ static inline struct nm_snapshot_input machine_input(const struct machine *m)
 					  .members = m->members,
 					  .nr_members = m->count,
 					  .busy_share = m->busy,
-					  .kinds = m->kinds};
+					  .kinds = m->kinds,
+					  .had_latencies = m->had_latencies};
 }
 
 /* NULL only without memory, or where the input is refused. */
