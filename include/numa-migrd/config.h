@@ -88,7 +88,7 @@ struct nm_config {
 		enum nm_overcommit overcommit; /* pages (paper: ignore): a full preferred node takes no more threads */
 		uint64_t n;               /* threads considered and moves made per interval; paper: 1 */
 		double q1, q2;            /* 2, 4: tickets for a free CPU and for the preferred node; 0–1000 */
-		double free_max;          /* 0.05; busy share below which a CPU is free (paper: 0) */
+		double free_max;          /* 0.05; busy share below which a CPU is free, by itself or out of its node's (paper: 0) */
 		double min_run;           /* 0.1 of the interval (paper: 0) */
 		uint64_t min_samples;     /* 10 access samples in the window (paper: 1) */
 		double home_share;        /* 0.8: of run samples on one node, else the thread has no home (paper: 0) */
