@@ -42,7 +42,7 @@ int nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_e
 	return 0;
 }
 
-static int write_all(int fd, const char *text, size_t length)
+int nm_ledger_write(int fd, const char *text, size_t length)
 {
 	while (length > 0) {
 		ssize_t written = write(fd, text, length);
@@ -65,7 +65,7 @@ static int append(int fd, const char *line, size_t length)
 	off_t before = lseek(fd, 0, SEEK_END);
 	if (before < 0)
 		return -errno;
-	int r = write_all(fd, line, length);
+	int r = nm_ledger_write(fd, line, length);
 	if (r < 0 && ftruncate(fd, before) < 0)
 		return -errno;
 	return r;

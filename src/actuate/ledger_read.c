@@ -136,15 +136,18 @@ static int parse_ledger(char *text, size_t length, const char *boot_id,
 	*end = '\0';
 	int r = parse_header(text, boot_id);
 
+	size_t number = 1;
 	for (char *line = end + 1; r > 0; line = end + 1) {
 		end = memchr(line, '\n', (size_t)(limit - line));
 		if (!end)
 			break;
 		*end = '\0';
+		number++;
 		int parsed = parse_line(line, ret, &capacity);
 		if (parsed == -ENOMEM)
 			r = parsed;
-		ret->bad_lines += parsed < 0;
+		if (parsed < 0 && ret->bad_lines++ == 0)
+			ret->first_bad_line = number;
 	}
 	return r < 0 ? r : 0;
 }
@@ -174,19 +177,43 @@ static ssize_t read_file(int fd, char **ret)
 	return (ssize_t)length;
 }
 
+static ssize_t read_ledger_file(int directory, char **ret)
+{
+	int fd = nm_ledger_open_file(directory, NM_LEDGER_NAME, O_RDONLY);
+	if (fd < 0)
+		return fd;
+	ssize_t length = read_file(fd, ret);
+	close(fd);
+	return length;
+}
+
+int nm_ledger_keep_damaged(int directory)
+{
+	nm_autofree char *text = NULL;
+	ssize_t length = read_ledger_file(directory, &text);
+	if (length < 0)
+		return (int)length;
+	if (unlinkat(directory, NM_LEDGER_DAMAGED, 0) < 0 && errno != ENOENT)
+		return -errno;
+	int fd = nm_ledger_open_file(directory, NM_LEDGER_DAMAGED, O_WRONLY | O_CREAT | O_EXCL);
+	if (fd < 0)
+		return fd;
+	int r = nm_ledger_write(fd, text, (size_t)length);
+	close(fd);
+	if (r < 0)
+		(void)unlinkat(directory, NM_LEDGER_DAMAGED, 0);
+	return r;
+}
+
 int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents *ret)
 {
 	struct nm_ledger_contents contents = {0};
-	int fd = nm_ledger_open_file(directory, NM_LEDGER_NAME, O_RDONLY);
-	if (fd == -ENOENT) {
+	nm_autofree char *text = NULL;
+	ssize_t length = read_ledger_file(directory, &text);
+	if (length == -ENOENT) {
 		*ret = contents;
 		return 0;
 	}
-	if (fd < 0)
-		return fd;
-	nm_autofree char *text = NULL;
-	ssize_t length = read_file(fd, &text);
-	close(fd);
 	if (length < 0 || !text)
 		return (int)length;
 
