@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "ledger_file.h"
+#include "numa-migrd/file.h"
 
 void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
 {
@@ -152,70 +152,45 @@ static int parse_ledger(char *text, size_t length, const char *boot_id,
 	return r < 0 ? r : 0;
 }
 
-static ssize_t read_file(int fd, char **ret)
+static int read_text(int directory, char **ret)
 {
-	struct stat st;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	size_t size = (size_t)st.st_size;
-	nm_autofree char *text = malloc(size + 1);
-	if (!text)
-		return -ENOMEM;
-
-	size_t length = 0;
-	while (length < size) {
-		ssize_t got = pread(fd, text + length, size - length, (off_t)length);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		length += (size_t)got;
-	}
-	*ret = NM_TAKE(text);
-	return (ssize_t)length;
-}
-
-static ssize_t read_ledger_file(int directory, char **ret)
-{
-	int fd = nm_ledger_open_file(directory, NM_LEDGER_NAME, O_RDONLY);
+	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_LEDGER_NAME, O_RDONLY);
+	struct stat status;
 	if (fd < 0)
 		return fd;
-	ssize_t length = read_file(fd, ret);
-	close(fd);
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	/* One byte more than there should be: a file that grows meanwhile is refused. */
+	size_t size = (size_t)status.st_size + 2;
+	nm_autofree char *text = malloc(size);
+	if (!text)
+		return -ENOMEM;
+	int length = nm_read_all(fd, text, size);
+	if (length >= 0)
+		*ret = NM_TAKE(text);
 	return length;
 }
 
 int nm_ledger_keep_damaged(int directory)
 {
 	nm_autofree char *text = NULL;
-	ssize_t length = read_ledger_file(directory, &text);
+	int length = read_text(directory, &text);
 	if (length < 0)
-		return (int)length;
-	if (unlinkat(directory, NM_LEDGER_DAMAGED, 0) < 0 && errno != ENOENT)
-		return -errno;
-	int fd = nm_ledger_open_file(directory, NM_LEDGER_DAMAGED, O_WRONLY | O_CREAT | O_EXCL);
-	if (fd < 0)
-		return fd;
-	int r = nm_ledger_write(fd, text, (size_t)length);
-	close(fd);
-	if (r < 0)
-		(void)unlinkat(directory, NM_LEDGER_DAMAGED, 0);
-	return r;
+		return length;
+	return nm_replace_own(directory, NM_LEDGER_DAMAGED, text, (size_t)length);
 }
 
 int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents *ret)
 {
 	struct nm_ledger_contents contents = {0};
 	nm_autofree char *text = NULL;
-	ssize_t length = read_ledger_file(directory, &text);
+	int length = read_text(directory, &text);
 	if (length == -ENOENT) {
 		*ret = contents;
 		return 0;
 	}
-	if (length < 0 || !text)
-		return (int)length;
+	if (length < 0)
+		return length;
 
 	int r = parse_ledger(text, (size_t)length, boot_id, &contents);
 	if (r < 0) {
