@@ -10,7 +10,7 @@
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/record.h"
 
-#define FINGERPRINT 0x4e59aa6d79a58bf2ULL
+#define FINGERPRINT 0xc4b9cc0acf02ba54ULL
 
 static struct machine *machine;
 static struct nm_record *record;
