@@ -35,6 +35,7 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 				  "this interval was cut short: %s; the next one starts anew",
 				  strerror(-r));
+		nm_runtime_remember(daemon);
 		nm_report_summary(daemon);
 	}
 	nm_report_status(daemon);

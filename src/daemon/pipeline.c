@@ -142,6 +142,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	if (pipeline->actuator) {
 		nm_drain(daemon);
 		(void)nm_actuator_return_all(pipeline->actuator);
+		nm_runtime_remember(daemon);
 	}
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;

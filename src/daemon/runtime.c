@@ -141,3 +141,30 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	report_restored(daemon, r, &found);
 	return 0;
 }
+
+void nm_runtime_recall(struct nm_daemon *daemon)
+{
+	int r = nm_roster_memory_load(daemon->given_back, daemon->pipeline.platform,
+				      daemon->runtime_directory, daemon->boot_id);
+	if (r < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "the file " NM_ROSTER_MEMORY_NAME
+			  " in the runtime directory could not be read as a whole: %s; processes "
+			  "released before the restart, and threads whose masks others had "
+			  "changed, may be managed again",
+			  strerror(-r));
+}
+
+/* Told once: until it can be saved again, it holds as long as this daemon runs. */
+void nm_runtime_remember(struct nm_daemon *daemon)
+{
+	int r = nm_roster_memory_save(daemon->given_back, daemon->pipeline.platform,
+				      daemon->runtime_directory, daemon->boot_id);
+	if (r < 0 && !daemon->unsaved_told)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "the file " NM_ROSTER_MEMORY_NAME
+			  " in the runtime directory cannot be written: %s; what is released now "
+			  "holds until a restart",
+			  strerror(-r));
+	daemon->unsaved_told = r < 0;
+}
