@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "numa-migrd/policy.h"
+#include "room.h"
 
 /* One thread's wish to be on the node in question. */
 struct claim {
@@ -7,6 +8,7 @@ struct claim {
 	double accesses;
 	uint32_t pid;
 	uint32_t thread; /* ascending with the tid */
+	size_t room;	 /* of the CPUs there that it may run on */
 };
 
 static int by_precedence(const void *left, const void *right)
@@ -24,23 +26,6 @@ static int by_precedence(const void *left, const void *right)
 static double demand_of(const struct nm_snap_thread *thread)
 {
 	return thread->run_share >= 0 && thread->run_share < 1 ? thread->run_share : 1;
-}
-
-static double capacity_of(const struct nm_snapshot *snapshot, int node)
-{
-	unsigned count = 0;
-	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++)
-		count += snapshot->cpus[cpu].usable && snapshot->cpus[cpu].node == node;
-	return count;
-}
-
-static double demand_for(const struct nm_snapshot *snapshot, int node)
-{
-	double demand = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i].preferred == node)
-			demand += demand_of(&snapshot->threads[i]);
-	return demand;
 }
 
 /* Lists the claims on the node; `sums` (per process) is left with each process's accesses to it. */
@@ -66,34 +51,60 @@ static size_t collect_claims(const struct nm_snapshot *snapshot, int node, doubl
 	return count;
 }
 
-static void fill_node(const struct nm_snapshot *snapshot, const struct claim *claims, size_t count,
-		      double capacity, bool *refused)
+/* Before the first is taken up: which sets there are decides what each counts in. */
+static int find_rooms(const struct nm_snapshot *snapshot, struct claim *claims, size_t count,
+		      struct nm_rooms *rooms)
 {
-	double used = 0;
 	for (size_t i = 0; i < count; i++) {
-		double demand = demand_of(&snapshot->threads[claims[i].thread]);
-		if (used + demand > capacity)
-			refused[claims[i].thread] = true;
-		else
-			used += demand;
+		hwloc_const_bitmap_t allowed = snapshot->threads[claims[i].thread].allowed;
+		int r = nm_rooms_add(rooms, allowed, &claims[i].room);
+		if (r < 0)
+			return r;
 	}
+	return 0;
+}
+
+/* Nobody is bound to a part of the node, and it holds them all. */
+static bool holds_all(const struct nm_snapshot *snapshot, const struct nm_rooms *rooms,
+		      const struct claim *claims, size_t count)
+{
+	double demand = 0;
+	for (size_t i = 0; i < count; i++)
+		demand += demand_of(&snapshot->threads[claims[i].thread]);
+	return rooms->count == 1 && demand <= rooms->items[0].capacity;
+}
+
+static int fill_node(const struct nm_snapshot *snapshot, int node, struct claim *claims,
+		     size_t count, bool *refused)
+{
+	struct nm_rooms rooms;
+	int r = nm_rooms_init(&rooms, snapshot, node);
+	if (r < 0)
+		return r;
+	r = find_rooms(snapshot, claims, count, &rooms);
+	if (r == 0 && holds_all(snapshot, &rooms, claims, count))
+		count = 0;
+	qsort(claims, count, sizeof(*claims), by_precedence);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		double demand = demand_of(&snapshot->threads[claims[i].thread]);
+		refused[claims[i].thread] = !nm_rooms_take(&rooms, claims[i].room, demand);
+	}
+	nm_rooms_clear(&rooms);
+	return r;
 }
 
 int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
 {
 	nm_autofree struct claim *claims = calloc(snapshot->nr_threads + 1, sizeof(*claims));
 	nm_autofree double *sums = calloc(snapshot->nr_processes + 1, sizeof(*sums));
+	int r = 0;
 	if (!claims || !sums)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		refused[i] = false;
-	for (int node = 0; node < (int)snapshot->topology->nr_nodes; node++) {
-		double capacity = capacity_of(snapshot, node);
-		if (demand_for(snapshot, node) <= capacity)
-			continue;
+	for (int node = 0; r == 0 && node < (int)snapshot->topology->nr_nodes; node++) {
 		size_t count = collect_claims(snapshot, node, sums, claims);
-		qsort(claims, count, sizeof(*claims), by_precedence);
-		fill_node(snapshot, claims, count, capacity, refused);
+		r = fill_node(snapshot, node, claims, count, refused);
 	}
-	return 0;
+	return r;
 }
