@@ -157,4 +157,17 @@ const char *nm_inject_name(enum nm_inject inject);
 const char *nm_performance_name(enum nm_performance performance);
 const char *nm_feedback_name(enum nm_feedback_kind feedback);
 
+/* A process as targets see it: the command's name and the cgroup's path as the kernel has them. */
+struct nm_target_subject {
+	const char *command;
+	const char *cgroup; /* NULL where unknown */
+	uint32_t uid;
+};
+
+/*
+ * Does one of the patterns match? named: only those count that name a command or a unit, as a process must
+ * be that is written to (sampling.inject = "soft_dirty"). Pure. Roster; root helper.
+ */
+bool nm_config_matches(const struct nm_target_list *list, const struct nm_target_subject *subject, bool named);
+
 #endif

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "numa-migrd/config.h"
 #include "numa-migrd/event.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/helper.h"
@@ -28,8 +29,11 @@ static inline struct nm_event_fds nm_take_event(struct nm_event_fds *fds)
  */
 int nm_event_open(int root, const struct nm_event_request *request, struct nm_event_fds *ret);
 
-/* nm_platform_ops.clear_refs, below an open /proc. */
-int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks);
+/*
+ * nm_platform_ops.clear_refs, below an open /proc. -EPERM for a process that the targets do not
+ * name; targets NULL: whichever it is.
+ */
+int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks, const struct nm_config *targets);
 
 /* Sets the sysctl, keeping its old value in state_path first. Returns 0 or -errno. */
 int nm_numa_balancing_set(const struct nm_helper_context *context, int value);
