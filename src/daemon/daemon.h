@@ -107,6 +107,8 @@ int nm_machine_read_balancing(struct nm_daemon *daemon);
 int nm_machine_load_topology(const struct nm_topology_source *source,
 			     struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
 			     char *error, size_t error_size);
+int nm_machine_open_platform(const struct nm_daemon *daemon,
+			     const struct nm_platform_options *options, struct nm_platform **ret);
 int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size);
 
 /* ---- tick.c ---- */

@@ -85,7 +85,7 @@ static void report_restored(struct nm_daemon *daemon, int restored,
 /* Run as root there is no helper that would have put the sysctl back. */
 static void restore_balancing(const struct nm_daemon *daemon)
 {
-	if (geteuid() != 0)
+	if (geteuid() != 0 || daemon->options.open_platform)
 		return;
 	struct nm_helper_context context = {
 		.config_path = daemon->options.config_path,
@@ -117,13 +117,13 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
-	struct nm_topology_source source = {0};
+	struct nm_topology_source source = {.xml_path = daemon->options.topology.xml_path};
 	struct nm_platform_options options = {.root_path = "/"};
 	struct nm_restoration found;
 	char error[256];
 
 	restore_balancing(daemon);
-	int r = nm_platform_linux_new(&options, &platform);
+	int r = nm_machine_open_platform(daemon, &options, &platform);
 	if (r < 0)
 		return r;
 	r = nm_topology_load(&source, error, sizeof(error), &topology);

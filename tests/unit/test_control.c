@@ -528,6 +528,52 @@ static void test_ctl_talks(void **state)
 	assert_ctl("release 4711", 0, "");
 }
 
+/* One object, nothing around it, numbers as numbers. */
+static void test_ctl_json_is_whole(void **state)
+{
+	char text[4096];
+	need_bus(state);
+	assert_int_equal(ctl("status --json", text, sizeof(text)), 0);
+	assert_string_equal(text, "{\n"
+				  "  \"source\": \"faults \xe2\x80\xa6\",\n"
+				  "  \"leases\": 5000000000,\n"
+				  "  \"cost_percent\": 0.25,\n"
+				  "  \"paused\": false\n"
+				  "}\n");
+}
+
+/* In a child that is nobody: the exit status of numa-migrctl, or 126 where nobody may not run it.
+ */
+static int ctl_as_nobody(const char *arguments, const char *says)
+{
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		char text[4096];
+		if (setresuid(NOBODY, NOBODY, NOBODY) < 0)
+			_exit(99);
+		int found = ctl(arguments, text, sizeof(text));
+		_exit(found == 126 || strstr(text, says) ? found : 98);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_ctl_is_refused_to_others(void **state)
+{
+	char text[4096];
+	need_bus(state);
+	need(geteuid() == 0, "becoming another user needs root");
+	(void)ctl("--version", text, sizeof(text)); /* skips where it is not built */
+	int status = ctl_as_nobody("status", "leases: 5000000000");
+	need(status != 126 && status != 127, "nobody may not run what is built here");
+	assert_int_equal(status, 0);
+	assert_int_equal(ctl_as_nobody("pause", "only root may steer numa-migrd"), 1);
+	assert_int_equal(ctl_as_nobody("release 4711", "only root may steer numa-migrd"), 1);
+	assert_ctl("status", 0, "paused: no");
+}
+
 static void test_ctl_without_daemon(void **state)
 {
 	need_bus(state);
@@ -550,6 +596,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_object_returns, setup_open, teardown),
 		cmocka_unit_test(test_ctl_usage),
 		cmocka_unit_test_setup_teardown(test_ctl_talks, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_ctl_json_is_whole, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_ctl_is_refused_to_others, setup_open,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_ctl_without_daemon, setup_without_server,
 						teardown),
 	};
