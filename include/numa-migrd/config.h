@@ -92,7 +92,7 @@ struct nm_config {
 		bool skip_stuck;          /* true: who has no candidate is not among the n (paper: false) */
 		double q1_sibling;        /* 1: for a free CPU with a busy SMT sibling (paper: q1); 0–1000 */
 		double q1, q2;            /* 2, 4: tickets for a free CPU and for the preferred node; 0–1000 */
-		double free_max;          /* 0.05; busy share below which a CPU is free (paper: 0) */
+		double free_max;          /* 0.05; busy share below which a CPU is free, by itself or out of its node's (paper: 0) */
 		double min_run;           /* 0.1 of the interval (paper: 0) */
 		uint64_t min_samples;     /* 10 access samples in the window (paper: 1) */
 		double home_share;        /* 0.8: of run samples on one node, else the thread has no home (paper: 0) */
@@ -162,5 +162,18 @@ const char *nm_lottery_name(enum nm_lottery lottery);
 const char *nm_inject_name(enum nm_inject inject);
 const char *nm_performance_name(enum nm_performance performance);
 const char *nm_feedback_name(enum nm_feedback_kind feedback);
+
+/* A process as targets see it: the command's name and the cgroup's path as the kernel has them. */
+struct nm_target_subject {
+	const char *command;
+	const char *cgroup; /* NULL where unknown */
+	uint32_t uid;
+};
+
+/*
+ * Does one of the patterns match? named: only those count that name a command or a unit, as a process must
+ * be that is written to (sampling.inject = "soft_dirty"). Pure. Roster; root helper.
+ */
+bool nm_config_matches(const struct nm_target_list *list, const struct nm_target_subject *subject, bool named);
 
 #endif

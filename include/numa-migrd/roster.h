@@ -86,13 +86,27 @@ struct nm_lease_lookup {
  * Threads and processes given back to their owners for as long as they live. Outlives rosters:
  * pausing or reloading does not forget a release. Owned by the daemon.
  */
+#define NM_ROSTER_MEMORY_NAME "given-back" /* its file in the runtime directory */
 struct nm_roster_memory;
 int nm_roster_memory_new(struct nm_roster_memory **ret);
 void nm_roster_memory_free(struct nm_roster_memory *memory);
 NM_DEFINE_CLEANUP(struct nm_roster_memory, nm_roster_memory_free);
 
-/* Everything given must outlive the roster; leases may be NULL. -ENOMEM. Daemon, start and resume.
+/*
+ * Takes up what an earlier run of this boot has saved, but for threads and processes that are gone.
+ * 0 also without a file; -EBADMSG where lines were damaged and skipped; -errno. Daemon, start.
  */
+int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *platform, int directory,
+			  const char *boot_id);
+
+/*
+ * Saves what has changed since it was saved last; the file is replaced at once. 0 or -errno, and then
+ * the next call tries again. Daemon, after each tick and command.
+ */
+int nm_roster_memory_save(struct nm_roster_memory *memory, struct nm_platform *platform, int directory,
+			  const char *boot_id);
+
+/* Everything given must outlive the roster; leases may be NULL. -ENOMEM. Daemon, start and resume. */
 int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
 		  const struct nm_config *config, const struct nm_lease_lookup *leases,
 		  struct nm_roster_memory *memory, struct nm_roster **ret);

@@ -61,7 +61,8 @@ struct nm_snap_process {
 struct nm_snap_cpu {
 	int node; /* -1: absent or offline */
 	bool usable;
-	bool free;	   /* busy share below free_max and home of no managed thread */
+	bool idle;	   /* busy share below free_max and home of no managed thread */
+	bool free;	   /* idle, or one of as many as the node has CPUs' worth of idle time */
 	bool sibling_busy; /* an SMT sibling is at or above free_max */
 	double busy_share; /* everything that ran, from /proc/stat */
 	unsigned first_home,
@@ -85,6 +86,7 @@ struct nm_snapshot {
 	struct nm_snap_process *processes;
 	size_t nr_processes;
 	struct nm_snap_cpu *cpus; /* topology->nr_cpus */
+	double idle_cpu; /* idle share above which a CPU is one: 1 - free_max */
 	uint32_t
 		*home_threads; /* thread indices grouped by home CPU, ascending tid in each group */
 };
@@ -119,5 +121,12 @@ const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapsh
  * ties") */
 bool nm_snapshot_prefers(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 			 int node, enum nm_preferred_ties ties);
+
+/*
+ * May a thread with this mask take the CPU as a free one? One that is free by its node's idle time
+ * needs a CPU's worth of it among the CPUs that the mask allows. (numa-migrd.conf(5), free_max)
+ */
+bool nm_snapshot_is_free_for(const struct nm_snapshot *snapshot, int cpu,
+			     hwloc_const_bitmap_t allowed);
 
 #endif

@@ -123,7 +123,7 @@ const struct nm_setting nm_settings[] = {
 	REAL(threads, q2, "0", "1000", "4", NULL,
 	     "Tickets for the node that holds most of what the thread accesses"),
 	REAL(threads, free_max, "0", "1", "0.05", "0",
-	     "A CPU is free below this busy share"),
+	     "A CPU is free below this busy share, by itself or out of what its node's CPUs leave idle"),
 	REAL(threads, min_run, "0", "1", "0.1", "0",
 	     "Share of the interval that a thread must have run to be considered"),
 	COUNT(threads, min_samples, "1", "1000000", "10", "1",

@@ -42,6 +42,7 @@ int nm_command_release(void *context, uint32_t pid)
 	if (r < 0)
 		return r;
 	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid);
+	nm_runtime_remember(daemon);
 	nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
 		  "released process %" PRIu32 " as asked: it is left alone as long as it lives",
 		  pid);

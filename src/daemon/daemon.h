@@ -51,6 +51,7 @@ struct nm_daemon {
 	struct nm_config *config;
 	struct nm_pipeline pipeline;
 	struct nm_roster_memory *given_back;
+	bool unsaved_told; /* that what was given back could not be saved */
 	struct nm_journal *journal;
 	struct nm_control *control;
 	sd_event *event;
@@ -109,6 +110,8 @@ int nm_machine_read_balancing(struct nm_daemon *daemon);
 int nm_machine_load_topology(const struct nm_topology_source *source,
 			     struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
 			     char *error, size_t error_size);
+int nm_machine_open_platform(const struct nm_daemon *daemon,
+			     const struct nm_platform_options *options, struct nm_platform **ret);
 int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size);
 
 /* ---- tick.c ---- */
@@ -169,5 +172,9 @@ int nm_runtime_open(int *ret);
 /* Gives back what the ledger says; used at start and by --restore. 0 or -errno; told in the
  * journal. */
 int nm_runtime_restore(struct nm_daemon *daemon);
+/* What was given back to its owner for life, over a restart; trouble is told. Needs the platform.
+ */
+void nm_runtime_recall(struct nm_daemon *daemon);
+void nm_runtime_remember(struct nm_daemon *daemon);
 
 #endif

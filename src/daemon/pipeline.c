@@ -17,7 +17,7 @@ static int open_platform(struct nm_daemon *daemon)
 		.config_path = daemon->options.config_path,
 		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
 	};
-	return nm_platform_linux_new(&options, &daemon->pipeline.platform);
+	return nm_machine_open_platform(daemon, &options, &daemon->pipeline.platform);
 }
 
 static int open_machine(struct nm_daemon *daemon)
@@ -144,6 +144,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	if (pipeline->actuator) {
 		nm_drain(daemon);
 		(void)nm_actuator_return_all(pipeline->actuator);
+		nm_runtime_remember(daemon);
 	}
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;

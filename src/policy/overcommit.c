@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "numa-migrd/policy.h"
 
+#include "room.h"
+
 /* One thread's wish to be on the node in question. */
 struct claim {
 	double accesses; /* to the node */
 	uint32_t thread; /* ascending with the tid */
 	uint32_t process;
+	size_t room; /* of the CPUs there that it may run on */
 };
 
 /* The claims of a process: a stretch of the list, once it is in order. */
@@ -30,14 +33,6 @@ static double demand_of(const struct nm_snap_thread *thread)
 	return thread->run_share >= 0 && thread->run_share < 1 ? thread->run_share : 1;
 }
 
-static double capacity_of(const struct nm_snapshot *snapshot, int node)
-{
-	unsigned count = 0;
-	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++)
-		count += snapshot->cpus[cpu].usable && snapshot->cpus[cpu].node == node;
-	return count;
-}
-
 static void sum_demands(const struct nm_snapshot *snapshot, double *demands)
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
@@ -58,7 +53,6 @@ static struct claimant *claimant_for(struct filling *filling, const struct nm_sn
 
 static void collect_claims(struct filling *filling, int node)
 {
-	filling->nr_claims = filling->nr_claimants = 0;
 	for (size_t i = 0; i < filling->snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &filling->snapshot->threads[i];
 		if (thread->preferred != node)
@@ -107,33 +101,52 @@ static void insert(struct filling *filling, const struct claim *claim)
 	stretch[at] = *claim;
 }
 
-static void fill_node(struct filling *filling, double capacity, bool *refused)
+/* Before the first is taken up: which sets there are decides what each counts in. */
+static int find_rooms(struct filling *filling, struct nm_rooms *rooms)
 {
-	double used = 0;
+	for (size_t i = 0; i < filling->nr_claims; i++) {
+		struct claim *claim = &filling->claims[i];
+		int r = nm_rooms_add(rooms, filling->snapshot->threads[claim->thread].allowed,
+				     &claim->room);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void forget_claimants(struct filling *filling)
+{
+	for (size_t i = 0; i < filling->nr_claimants; i++)
+		filling->claimant_of[filling->claimants[i].process] = 0;
+	filling->nr_claims = filling->nr_claimants = 0;
+}
+
+static void take_up(struct filling *filling, struct nm_rooms *rooms, bool *refused)
+{
 	lay_out(filling);
 	for (size_t i = 0; i < filling->nr_claims; i++)
 		insert(filling, &filling->claims[i]);
-	for (size_t i = 0; i < filling->nr_claimants; i++)
-		filling->claimant_of[filling->claimants[i].process] = 0;
 	for (size_t i = 0; i < filling->nr_claims; i++) {
-		uint32_t thread = filling->ordered[i].thread;
-		double demand = demand_of(&filling->snapshot->threads[thread]);
-		if (used + demand > capacity)
-			refused[thread] = true;
-		else
-			used += demand;
+		const struct claim *claim = &filling->ordered[i];
+		double demand = demand_of(&filling->snapshot->threads[claim->thread]);
+		refused[claim->thread] = !nm_rooms_take(rooms, claim->room, demand);
 	}
 }
 
-static void fill_nodes(struct filling *filling, const double *demands, bool *refused)
+/* Where nobody is bound to a part of the node, and it holds them all, there is nothing to weigh. */
+static int fill_node(struct filling *filling, int node, double demand, bool *refused)
 {
-	for (int node = 0; node < (int)filling->snapshot->topology->nr_nodes; node++) {
-		double capacity = capacity_of(filling->snapshot, node);
-		if (demands[node] <= capacity)
-			continue;
-		collect_claims(filling, node);
-		fill_node(filling, capacity, refused);
-	}
+	struct nm_rooms rooms;
+	int r = nm_rooms_init(&rooms, filling->snapshot, node);
+	if (r < 0)
+		return r;
+	collect_claims(filling, node);
+	r = find_rooms(filling, &rooms);
+	if (r == 0 && (rooms.count > 1 || demand > rooms.items[0].capacity))
+		take_up(filling, &rooms, refused);
+	forget_claimants(filling);
+	nm_rooms_clear(&rooms);
+	return r;
 }
 
 int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
@@ -153,6 +166,8 @@ int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
 	for (size_t i = 0; i < threads; i++)
 		refused[i] = false;
 	sum_demands(snapshot, demands);
-	fill_nodes(&filling, demands, refused);
-	return 0;
+	int r = 0;
+	for (int node = 0; r == 0 && node < (int)snapshot->topology->nr_nodes; node++)
+		r = fill_node(&filling, node, demands[node], refused);
+	return r;
 }

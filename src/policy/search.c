@@ -198,7 +198,7 @@ static int add_singles(struct view *view)
 	}
 	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[view->node].cpus;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
-		if (!snapshot->cpus[cpu].free || !hwloc_bitmap_isset(allowed, (unsigned)cpu))
+		if (!nm_snapshot_is_free_for(snapshot, cpu, allowed))
 			continue;
 		int r = add_single(view, cpu, cpu);
 		if (r < 0)

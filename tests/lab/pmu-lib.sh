@@ -54,15 +54,19 @@ of_oracle() {
 		'BEGIN { if (n > o) printf "%.3f\n", (n - x) / (n - o); else print "nan" }'
 }
 
-# A reading a second into the file.
+# A reading a second, and the time since boot, into the file.
 watch_readings() { # SECONDS FILE
 	local end=$((SECONDS + $1))
-	reading >"$2"
-	while ((SECONDS < end)); do
-		sleep 1
-		echo "$(reading) $(cut -d' ' -f1 /proc/uptime)" >>"$2"
-	done
+	{
+		echo "$(reading) $(uptime_s)"
+		while ((SECONDS < end)); do
+			sleep 1
+			echo "$(reading) $(uptime_s)"
+		done
+	} >"$2"
 }
+
+uptime_s() { cut -d' ' -f1 /proc/uptime; }
 
 # Seconds from the first line to the one after which never again less than 85 % was local; or inf.
 settle_s() { # FILE SINCE

@@ -21,6 +21,7 @@ static int set_up(void **state)
 	machine = machine_new(4, 2);
 	machine->config.threads.policy = NM_POLICY_IMAR2;
 	machine->config.threads.gate_sigmas = 0;
+	machine->config.threads.n = 1;
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	nm_rng_seed(&rng, 42);
 	return nm_record_new(&record);

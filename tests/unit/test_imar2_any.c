@@ -10,7 +10,7 @@
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/record.h"
 
-#define FINGERPRINT 0x519ee25c9a81e783ULL
+#define FINGERPRINT 0xf0b89bb8d6a543ddULL
 
 static struct machine *machine;
 static struct nm_record *record;

@@ -186,7 +186,7 @@ static void newcomers_and_parents_are_nudged(void **state)
 	(void)state;
 	struct nm_process *process = machine_process(machine, 10);
 	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_LEASE);
-	process->started_ns = machine->now_ns - 4 * MACHINE_SECOND;
+	process->started_ns = machine->now_ns - 2 * MACHINE_SECOND;
 	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_NUDGE);
 	process->started_ns = 0;
 	process->last_spawn_ns = machine->now_ns - 2 * MACHINE_SECOND;

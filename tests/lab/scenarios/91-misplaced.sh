@@ -38,8 +38,6 @@ run_for() { # SECONDS SINCE
 	stop_programs
 }
 
-uptime_s() { cut -d' ' -f1 /proc/uptime; }
-
 # NAME [POLICY TEXT]: the same with the daemon
 with_daemon() {
 	programs
