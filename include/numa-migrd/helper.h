@@ -51,12 +51,13 @@ struct nm_helper_context {
 	const char *state_path;  /* file that holds the sysctl's old value while it is changed */
 	int proc_fd;             /* /proc */
 	int root_fd;             /* /; only for OPEN_EVENT */
+	pid_t requester;         /* may clear its own soft-dirty bits, target or not; 0: nobody */
 };
 
 /*
  * Validates and performs one request in this process. Returns the reply's result; a new event in
  * *ret_fds (else -1 twice). -EINVAL outside the fixed list, -EPERM where root's configuration does not allow
- * it, -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.clear_refs).
+ * it or does not target the process, -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.clear_refs).
  */
 int nm_helper_serve(const struct nm_helper_context *context,
 		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds);

@@ -89,7 +89,8 @@ static int perform(struct nm_linux *self, const struct nm_helper_request *reques
 	const struct nm_helper_context context = {.config_path = self->config_path,
 						  .state_path = self->state_path,
 						  .proc_fd = self->proc,
-						  .root_fd = self->root};
+						  .root_fd = self->root,
+						  .requester = getpid()};
 	struct nm_event_fds none;
 
 	if (self->helper_socket)

@@ -25,12 +25,19 @@ double nm_snapshot_operations(const struct nm_config *config, const struct nm_fi
 	return figures->operations;
 }
 
-/* A source of memory samples without latencies gives no L, whatever else it gives. */
-static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_snapshot *view)
+static bool has_latencies(const struct nm_snapshot *view)
 {
 	for (size_t i = 0; i < view->nr_threads; i++)
 		if (view->threads[i].latency_samples > 0)
-			return input->kinds | BIT(MEMORY);
+			return true;
+	return false;
+}
+
+/* A source of memory samples that never tells a latency gives no L, whatever else it gives. */
+static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_snapshot *view)
+{
+	if (view->has_latencies || input->had_latencies)
+		return input->kinds | BIT(MEMORY);
 	return input->kinds & ~BIT(MEMORY);
 }
 
@@ -121,8 +128,10 @@ void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 {
 	struct nm_snapshot *view = &storage->view;
 	const struct nm_config *config = input->config;
+	view->has_latencies = has_latencies(view);
 	uint32_t kinds = kinds_of(input, view);
-	bool by_locality = needed[config->threads.performance] & ~kinds;
+	view->missing = needed[config->threads.performance] & ~kinds;
+	bool by_locality = view->missing;
 	view->by_locality = by_locality;
 	for (size_t i = 0; i < view->nr_threads; i++) {
 		measure(input, &view->threads[i], by_locality,

@@ -92,6 +92,8 @@ static void what_is_not_sampled_is_replaced_by_locality(void **state)
 			machine->kinds = all & ~(1U << kinds[i]);
 			const struct nm_snap_thread *thread = take(0);
 			assert_int_equal(snapshot->by_locality, needs[performance][i]);
+			assert_int_equal(snapshot->missing,
+					 needs[performance][i] ? 1U << kinds[i] : 0);
 			if (needs[performance][i])
 				assert_true(fabs(thread->performance - 0.8) < 1e-12);
 		}
@@ -137,6 +139,23 @@ static void without_latencies_there_is_no_l(void **state)
 	machine->config.threads.performance = NM_PERFORMANCE_OPERATIONS;
 	assert_true(take(0)->performance == 300);
 	assert_false(snapshot->by_locality);
+}
+
+/* An interval in which nobody missed a cache does not make P another figure. */
+static void an_interval_without_latencies_is_no_news(void **state)
+{
+	(void)state;
+	take(0);
+	assert_true(snapshot->has_latencies);
+	machine->had_latencies = true;
+	machine->figures[0].latency = NAN;
+	machine->figures[0].latency_samples = 0;
+	assert_false(take(0)->measured);
+	assert_false(snapshot->has_latencies || snapshot->by_locality);
+	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
+	take(0);
+	assert_true(snapshot->by_locality);
+	assert_int_equal(snapshot->missing, 1U << NM_EVENT_FLOPS);
 }
 
 static void intensity_takes_the_operations_there_are(void **state)
@@ -243,6 +262,7 @@ int main(void)
 		TEST(locality_goes_by_distance),
 		TEST(locality_is_of_the_interval),
 		TEST(without_latencies_there_is_no_l),
+		TEST(an_interval_without_latencies_is_no_news),
 		TEST(intensity_takes_the_operations_there_are),
 		TEST(measured_needs_run_time_and_samples),
 		TEST(locality_needs_accesses),
