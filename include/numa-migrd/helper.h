@@ -76,7 +76,7 @@ int nm_helper_connect(const char *socket_path);
 
 /*
  * One request and its reply, at most 5 s (-ETIMEDOUT). *ret_fds as for nm_helper_serve(), untouched where
- * the exchange itself failed. -EPIPE, -ECONNRESET: the helper ended, connect again; -ETIMEDOUT, -EPROTO:
+ * the exchange itself failed, also by -EMFILE: no room for the descriptors. -EPIPE, -ECONNRESET: the helper ended, connect again; -ETIMEDOUT, -EPROTO:
  * close the connection, its replies can no longer be told apart.
  */
 int nm_helper_call(int socket, const struct nm_helper_request *request,

@@ -59,6 +59,12 @@ struct nm_metrics_interval {
 	/* Bit 1 << kind of each enum nm_event_kind that is sampled; figures of the others are NaN.
 	 */
 	uint32_t kinds;
+	/*
+	 * nm_source_taken_per_seen(): what a thread was seen to do is multiplied by the value of
+	 * the CPU where it ran most. NULL: nothing was lost.
+	 */
+	const double *taken_per_seen;
+	unsigned nr_cpus;
 };
 
 struct nm_metrics;

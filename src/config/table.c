@@ -5,7 +5,7 @@
 
 /* Each in the order of its enum in config.h. */
 static const char *const profiles[] = {"shipped", "paper", NULL};
-static const char *const sources[] = {"auto", "pebs", "ibs", "pmu", "faults", "none", NULL};
+static const char *const sources[] = {"auto", "pebs", "ibs", "spe", "pmu", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
 static const char *const policies[] = {"none", "lbma", "imar2", NULL};
 static const char *const gates[] = {"benefit", "paper", NULL};

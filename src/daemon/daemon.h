@@ -75,9 +75,9 @@ struct nm_daemon {
 	struct nm_ring_counts counts; /* as of the last tick */
 	uint64_t lost_seen;	      /* records, as of the last drain */
 	uint64_t losses_told_ns;
-	bool held_back;	     /* periods are above the configured ones, and it was told */
-	uint64_t own_cpu_ns; /* as of the last tick */
-	uint64_t drain_ns;   /* CPU time spent emptying rings since then */
+	bool held_back;	       /* periods are above the configured ones, and it was told */
+	uint64_t own_cpu_ns;   /* as of the last tick */
+	uint64_t drain_ns;     /* CPU time spent emptying rings since then */
 	uint64_t latency_seen; /* interval of the last one since the source was opened; 0: none */
 	/* What was told last of P: which kinds it lacks (0: none), and by which setting. */
 	uint32_t missing_told;
@@ -131,6 +131,7 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	       ...) __attribute__((format(printf, 4, 5)));
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
+void nm_report_news(struct nm_daemon *daemon); /* problems of the source since the last call */
 /* Tells once that P falls back to locality and why, and again when that changes. */
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 void nm_report_coexistence(struct nm_daemon *daemon);

@@ -100,11 +100,19 @@ static void report_eyes(struct nm_daemon *daemon)
 		  daemon->balancing == 0 ? "0" : "not offered by this kernel");
 }
 
+void nm_report_news(struct nm_daemon *daemon)
+{
+	size_t count;
+	const struct nm_source_problem *news = nm_source_news(daemon->pipeline.source, &count);
+	for (size_t i = 0; i < count; i++)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, news[i].over ? LOG_NOTICE : LOG_WARNING, "%s",
+			  news[i].text);
+}
+
 void nm_report_source(struct nm_daemon *daemon)
 {
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	for (size_t i = 0; i < status->problem_count; i++)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s", status->problems[i].text);
+	nm_report_news(daemon);
 	if (status->accesses && status->memory == NM_MEMORY_NONE)
 		report_eyes(daemon);
 }

@@ -9,6 +9,12 @@
 /* What one sample costs the thread it was taken of (sampling.md section 3: +0.5 to 0.6 µs). */
 #define SAMPLE_COST_NS 600
 
+/* Those that were dropped, as they are no memory access or the kernel's, cost no less. */
+static uint64_t samples_taken(const struct nm_ring_counts *counts)
+{
+	return counts->samples + counts->no_access + counts->kernel;
+}
+
 /* ---- sample ---- */
 
 static void keep_event(void *context, const struct nm_task_event *event)
@@ -122,13 +128,16 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 			  const struct nm_figures **ret)
 {
 	const struct nm_source_status *status = source_status(daemon);
-	const struct nm_metrics_interval interval = {
+	struct nm_metrics_interval interval = {
 		.length_ns = interval_ns,
 		.run_sample_ns = status && status->runs ? status->run_sample_ns : 0,
 		.keep = history_keep(daemon->config, interval_ns),
 		.min_samples = daemon->config->threads.min_samples,
 		.kinds = sampled_kinds(status),
 	};
+	if (daemon->pipeline.source)
+		interval.taken_per_seen =
+			nm_source_taken_per_seen(daemon->pipeline.source, &interval.nr_cpus);
 	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
 }
 
@@ -417,7 +426,8 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	if (!daemon->pipeline.source)
 		return;
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	uint64_t caused_ns = (status->counts.samples - daemon->counts.samples) * SAMPLE_COST_NS;
+	uint64_t caused_ns =
+		(samples_taken(&status->counts) - samples_taken(&daemon->counts)) * SAMPLE_COST_NS;
 	uint64_t own_ns = nm_own_cpu_ns();
 	double cost_share = (double)(daemon->drain_ns + caused_ns) / (double)interval_ns;
 
@@ -430,6 +440,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	daemon->counts = status->counts;
 	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
 		tell_periods(daemon, cost_share);
+	nm_report_news(daemon);
 }
 
 /* ---- the whole ---- */
@@ -491,6 +502,8 @@ int nm_tick(struct nm_daemon *daemon)
 
 	if (daemon->paused)
 		return 0;
+	if (pipeline->source)
+		nm_source_flush(pipeline->source);
 	nm_drain(daemon); /* first: rings of CPUs that went are closed with what they hold */
 	uint64_t now_ns = pipeline->platform->ops->now_ns(pipeline->platform);
 	uint64_t interval_ns = now_ns - daemon->last_tick_ns;

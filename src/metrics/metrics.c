@@ -250,6 +250,20 @@ static inline unsigned slot_for(const struct nm_metrics *metrics, struct nm_entr
 	return slot;
 }
 
+/* How often the sample counts. What is left over from weights that are no whole number goes to the
+ * next one, whose ever it is. */
+static inline uint32_t times(struct nm_metrics *metrics, const struct nm_sample *sample)
+{
+	enum { ONE_SHIFT = 8, ONE = 1 << ONE_SHIFT };
+
+	if (__builtin_expect(sample->weight <= ONE, true))
+		return 1;
+	metrics->carry += sample->weight;
+	uint32_t whole = metrics->carry >> ONE_SHIFT;
+	metrics->carry &= ONE - 1;
+	return whole;
+}
+
 static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
 	struct nm_entry *entry = entry_for(metrics, sample);
@@ -257,11 +271,13 @@ static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *s
 	if (!entry)
 		return;
 	unsigned slot = slot_for(metrics, entry, sample->cpu);
-	entry->run_count[slot]++;
-	entry->run_last[slot] = ++entry->run_samples;
+	uint32_t count = times(metrics, sample);
+	entry->run_count[slot] += count;
+	entry->run_samples += count;
+	entry->run_last[slot] = entry->run_samples;
 	int node = nm_cpu_node(metrics, sample->cpu);
 	if (node >= 0)
-		entry->counts[node]++;
+		entry->counts[node] += count;
 }
 
 void nm_metrics_weigh_pages(struct nm_metrics *metrics, bool weigh)
@@ -336,8 +352,12 @@ static inline void add_memory(struct nm_metrics *metrics, const struct nm_sample
 		metrics->losses.no_node++;
 		return;
 	}
-	hardware->counts[node]++;
-	hardware->counts[metrics->nr_nodes + (unsigned)node] += sample->level == NM_LEVEL_DRAM;
+	uint32_t count = times(metrics, sample);
+	bool dram = sample->level == NM_LEVEL_DRAM;
+	hardware->accesses++;
+	hardware->dram_accesses += dram;
+	hardware->counts[node] += count;
+	hardware->counts[metrics->nr_nodes + (unsigned)node] += dram ? count : 0;
 }
 
 static void add_amount(struct nm_metrics *metrics, const struct nm_sample *sample)

@@ -150,6 +150,32 @@ static void keep_words(struct nm_source *source, int cpu, const struct nm_event_
 	}
 }
 
+/* SPE does not count without its areas. */
+static int try_spe(struct nm_source *source, int cpu, const struct nm_event_list *list)
+{
+	struct nm_platform *platform = source->platform;
+	struct nm_spe_ring *ring = NULL;
+	enum nm_problem_step step;
+	int r = nm_source_open_spe(source, list, cpu, &step, &ring);
+
+	if (r < 0 && step == NM_STEP_MAP) /* the remedy is another one */
+		nm_problems_add(&source->problems, step, NM_EVENT_MEMORY, cpu, r);
+	if (r < 0)
+		return step == NM_STEP_MAP ? -ENOSPC : r;
+	r = platform->ops->event_ioctl(platform, ring->fds.event, PERF_EVENT_IOC_ENABLE, NULL);
+	if (r == 0) {
+		wait_a_trial();
+		r = has_run(platform, ring->fds.event);
+	}
+	nm_spe_ring_close(platform, ring);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < list->count; i++)
+		if (list->words[i].aux)
+			source->hardware.words[source->hardware.count++] = list->words[i];
+	return 0;
+}
+
 /* Returns 0 where that source's loads are sampled, which is then the one we have. */
 static int try_source(struct nm_source *source, int cpu, enum nm_memory_source memory)
 {
@@ -162,6 +188,8 @@ static int try_source(struct nm_source *source, int cpu, enum nm_memory_source m
 		return r;
 	if (list.count == 0 || list.words[0].kind != NM_EVENT_MEMORY)
 		return -ENOENT;
+	if (memory == NM_MEMORY_SPE)
+		return try_spe(source, cpu, &list);
 	try_words(source, cpu, &list, true, &trial);
 	if (trial.results[0] == 0)
 		keep_words(source, cpu, &list, true, &trial);
@@ -169,7 +197,8 @@ static int try_source(struct nm_source *source, int cpu, enum nm_memory_source m
 }
 
 /* In the order they are tried; what is named in the configuration is meant. */
-static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_PEBS, NM_MEMORY_IBS};
+static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_PEBS, NM_MEMORY_IBS,
+					       NM_MEMORY_SPE};
 
 static bool is_wanted(const struct nm_source *source, enum nm_memory_source memory)
 {
@@ -180,6 +209,8 @@ static bool is_wanted(const struct nm_source *source, enum nm_memory_source memo
 		return memory == NM_MEMORY_PEBS;
 	case NM_SOURCE_IBS:
 		return memory == NM_MEMORY_IBS;
+	case NM_SOURCE_SPE:
+		return memory == NM_MEMORY_SPE;
 	default:
 		return memory == NM_MEMORY_PMU;
 	}

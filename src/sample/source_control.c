@@ -40,11 +40,11 @@ static uint64_t suitable_period(const struct nm_event_word *word)
 	default:
 		if (word->own_period)
 			return 1;
-		return word->period_multiple > 1 ? 0x40000 : 1000;
+		return word->period_multiple > 1 || word->aux ? 0x40000 : 1000;
 	}
 }
 
-/* A PMU with a period of its own, and IBS, which adds chance itself, need no prime. */
+/* A PMU with a period of its own, IBS and SPE, which add chance themselves, need no prime. */
 uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word)
 {
 	uint64_t base = word->period ? word->period : suitable_period(word);
@@ -52,7 +52,9 @@ uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_e
 	if (word->kind == NM_EVENT_MEMORY && source->memory_period)
 		base = source->memory_period;
 	base *= source->hardware_scale;
-	if (word->own_period || word->period_multiple > 1)
+	if (word->period_multiple > 1)
+		base -= base % word->period_multiple;
+	if (word->own_period || word->period_multiple > 1 || word->aux)
 		return base;
 	return nm_period_prime(base, NM_HARDWARE_PERIOD_MAX);
 }
@@ -113,6 +115,11 @@ static void apply_ring_scale(struct nm_source *source, struct nm_ring *ring)
 						 PERF_EVENT_IOC_PERIOD, &period);
 		nm_ring_amount(source, ring, i);
 	}
+	if (!ring->spe)
+		return;
+	uint64_t period = nm_source_word_period(source, &source->hardware.words[ring->spe->word]);
+	(void)platform->ops->event_ioctl(platform, ring->spe->fds.event, PERF_EVENT_IOC_PERIOD,
+					 &period);
 }
 
 static bool change_scale(struct nm_source *source, double cost_share)
@@ -151,9 +158,11 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 
 	nm_source_weigh(source);
 	nm_homes_age(source->homes);
-	if (source->counts.lost != source->lost_before)
-		cost_share = INFINITY;
+	if (source->counts.lost != source->lost_before ||
+	    source->counts.throttled != source->throttled_before)
+		cost_share = fmax(cost_share, nextafter(source->cap_share, INFINITY));
 	source->lost_before = source->counts.lost;
+	source->throttled_before = source->counts.throttled;
 	cost_share = without_haste(source, cost_share);
 	source->run_ns = nm_period_next(run_before, source->run_ns_configured, NM_CLOCK_PERIOD_MAX,
 					cost_share, source->cap_share);

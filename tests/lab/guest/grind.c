@@ -5,7 +5,7 @@
  * HOME, MB each, until killed. The number of cache lines they have been through is kept in
  * /dev/shm/grind.PID.
  *
- * -n: the command name; -s: begin on the CPUs of node START, free to leave; -a: once it runs on
+ * -n: the command name; -s: bound to the CPUs of node START until SIGUSR1; -a: once it runs on
  * node HOME, go on with other memory, on node OTHER; -r: in random order; -u: uneven, the n-th
  * thread rests n milliseconds after every millisecond; -g: all rest IDLE_MS after WORK_MS.
  */
@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -34,6 +35,13 @@ struct worker {
 };
 
 static _Atomic(uint64_t) *done;
+static volatile sig_atomic_t released;
+
+static void release(int signal_number)
+{
+	(void)signal_number;
+	released = 1;
+}
 
 static uint64_t now_ms(void)
 {
@@ -77,12 +85,17 @@ static unsigned long node_now(void)
 static void *run(void *argument)
 {
 	struct worker *worker = argument;
+	bool bound = options.start;
 	uint64_t rest = 0;
 	size_t line = 0;
 
 	if (options.start)
-		lab_start_on_node(lab_number(options.start));
+		lab_run_on_node(lab_number(options.start));
 	for (;;) {
+		if (released && bound) {
+			lab_run_anywhere();
+			bound = false;
+		}
 		if (worker->idle_ms && now_ms() >= rest) {
 			if (rest)
 				usleep((useconds_t)(worker->idle_ms * 1000));
@@ -193,6 +206,7 @@ static void parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	parse(argc, argv);
+	signal(SIGUSR1, release);
 	publish();
 	for (unsigned long i = 0; i < options.threads; i++)
 		start_worker(i);

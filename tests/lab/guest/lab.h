@@ -75,15 +75,21 @@ static inline void lab_run_on_node(unsigned long node)
 		err(1, "going to node %lu", node);
 }
 
-/* Lets the calling thread begin on the node and then run wherever its cpuset lets it. */
-static inline void lab_start_on_node(unsigned long node)
+/* Lets the calling thread run wherever its cpuset lets it. */
+static inline void lab_run_anywhere(void)
 {
 	cpu_set_t all;
 
-	lab_run_on_node(node);
 	memset(&all, 0xff, sizeof(all));
 	if (sched_setaffinity(0, sizeof(all), &all) < 0)
-		err(1, "leaving node %lu", node);
+		err(1, "a mask of all CPUs");
+}
+
+/* Lets the calling thread begin on the node and then run wherever its cpuset lets it. */
+static inline void lab_start_on_node(unsigned long node)
+{
+	lab_run_on_node(node);
+	lab_run_anywhere();
 }
 
 #endif

@@ -8,7 +8,7 @@
 . "$LAB/pmu-lib.sh"
 
 readonly FILE=/var/lab/readings
-span=40
+span=30
 full && span=120
 
 programs() { # [near]
@@ -20,7 +20,8 @@ programs() { # [near]
 			grind -n "user$node" -s $(((node + 2) % 4)) $node 2 16 &
 		fi
 	done
-	sleep 5
+	wait_for_programs 8
+	release_programs
 }
 
 # Sets per_line (over the whole span), settled_per_line (over its last quarter) and settle.

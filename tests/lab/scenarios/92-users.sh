@@ -24,7 +24,7 @@ programs() { # [near]
 		# shellcheck disable=SC2086 # a kind is several words
 		as_user $node "${bound[@]}" grind -n "user$node" ${kinds[node]} $node 2 16
 	done
-	sleep 5
+	wait_for_programs 8
 }
 
 # NAME: a span of it; sets per_line
