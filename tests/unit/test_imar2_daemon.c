@@ -171,6 +171,43 @@ static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
 	assert_true(intervals >= world.daemon.config->threads.cooldown && intervals < 60);
 }
 
+/* Its program does less than before for a reason of its own: too little to undo the move, yet the
+ * thread is no faster, and is left alone. */
+static void a_kept_move_that_made_nothing_faster_cools_down(void **state)
+{
+	(void)state;
+	const struct nm_entry *move;
+	unsigned intervals = 0;
+	world.daemon.config->sampling.history_s = 1;
+	misplace();
+	struct worker *worker = follow_memory(&move);
+	worker->speed = 0.95 * 100 * 100 / (180.0 * 180.0);
+	live_one();
+	assert_true(has_field(verdict_on(field_of(move, "DECISION")), "VERDICT", "kept"));
+	worker->memory = 1;
+	size_t from = world.nr_entries;
+	while (!find_entry(from, NM_MESSAGE_DECISION, "TID", "1300") && intervals < 60) {
+		live_one();
+		intervals++;
+	}
+	assert_true(intervals >= world.daemon.config->threads.cooldown && intervals < 20);
+}
+
+/* Each placement found is a gain, so that the search grows quicker. */
+static void gains_shorten_the_interval(void **state)
+{
+	(void)state;
+	world.daemon.config->general.interval_s = 4;
+	world.daemon.config->threads.n = 1;
+	misplace();
+	assert_true(nm_loop_interval_s(&world.daemon) == 4);
+	settle(30);
+	live(3);
+	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "INTERVAL_S", "2"));
+	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "INTERVAL_S", "1"));
+}
+
 /* Process 1000 falls to a tenth of its speed in the interval after process 1300 was moved. */
 static void one_tenants_fall_leaves_anothers_move_alone(void **state)
 {
@@ -188,7 +225,7 @@ static void one_tenants_fall_leaves_anothers_move_alone(void **state)
 	assert_int_equal(world.daemon.tally.rolled_back, 0);
 }
 
-/* With two million noisy dice the machine is left alone all the same. */
+/* A placed machine is left alone, however much its figures tremble. */
 static void noise_moves_nothing(void **state)
 {
 	(void)state;
@@ -328,6 +365,8 @@ int main(void)
 		TEST(a_move_that_a_change_of_phase_made_bad_is_undone),
 		TEST(the_cooldown_outlasts_the_rollbacks_verdict),
 		TEST(one_tenants_fall_leaves_anothers_move_alone),
+		TEST(a_kept_move_that_made_nothing_faster_cools_down),
+		TEST(gains_shorten_the_interval),
 		TEST(noise_moves_nothing),
 		TEST(without_counters_locality_decides_and_the_journal_says_so),
 		TEST(a_lull_is_no_fallback),

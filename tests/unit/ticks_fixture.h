@@ -163,6 +163,25 @@ int nm_source_fd(const struct nm_source *source)
 	return -1;
 }
 
+void nm_source_flush(struct nm_source *source)
+{
+	(void)source;
+}
+
+const struct nm_source_problem *nm_source_news(struct nm_source *source, size_t *ret_count)
+{
+	(void)source;
+	*ret_count = 0;
+	return NULL;
+}
+
+const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_nr_cpus)
+{
+	(void)source;
+	*ret_nr_cpus = 0;
+	return NULL;
+}
+
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink)
 {
 	size_t count = source->count;
@@ -195,25 +214,6 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 const struct nm_source_status *nm_source_status(struct nm_source *source)
 {
 	return &source->status;
-}
-
-const struct nm_source_problem *nm_source_news(struct nm_source *source, size_t *ret_count)
-{
-	(void)source;
-	*ret_count = 0;
-	return NULL;
-}
-
-const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_nr_cpus)
-{
-	(void)source;
-	*ret_nr_cpus = 0;
-	return NULL;
-}
-
-void nm_source_flush(struct nm_source *source)
-{
-	(void)source;
 }
 
 static inline void add_sample(const struct nm_sample *sample)
