@@ -96,7 +96,7 @@ void nm_actuator_records_lost(struct nm_actuator *actuator);
 
 /*
  * Looks after the leases once per interval: threads that ran by `figures` renew theirs; those
- * silent for expiry_ns and those no longer among `members` get their masks back; masks changed by
+ * silent for expiry_ns (0: however long) and those no longer among `members` get their masks back; masks changed by
  * others are given up. Both arrays in ascending tid order. Tick, after the rings were drained: what
  * was born before the last call counts as told of.
  */

@@ -72,6 +72,7 @@ struct nm_config {
 		bool accept_soft_dirty_risk;  /* false; inject = "soft_dirty" needs it and a named target */
 		double clock_hz;              /* 100; 10–1000: run samples per second and busy CPU */
 		uint64_t fault_period;        /* 1; 1–1000000: every n-th page fault */
+		bool weigh_pages;             /* true: a fault counts for each 4 KiB of its page (paper: false) */
 		double history_s;             /* 10; half-life of the access counts (paper: 0 = this interval only) */
 		double soft_dirty_mb_s;       /* 256; 1–100000: memory write-protected per second, all targets */
 		double overhead_percent;      /* 1.0; 0.1–100: of one CPU, above it periods are raised */
@@ -87,6 +88,8 @@ struct nm_config {
 		enum nm_preferred_ties preferred_ties; /* one (paper: all) */
 		enum nm_overcommit overcommit; /* pages (paper: ignore): a full preferred node takes no more threads */
 		uint64_t n;               /* threads considered and moves made per interval; paper: 1 */
+		bool skip_stuck;          /* true: who has no candidate is not among the n (paper: false) */
+		double q1_sibling;        /* 1: for a free CPU with a busy SMT sibling (paper: q1); 0–1000 */
 		double q1, q2;            /* 2, 4: tickets for a free CPU and for the preferred node; 0–1000 */
 		double free_max;          /* 0.05; busy share below which a CPU is free, by itself or out of its node's (paper: 0) */
 		double min_run;           /* 0.1 of the interval (paper: 0) */
@@ -95,7 +98,9 @@ struct nm_config {
 		double warmup_s;          /* after adoption, before any act (paper: 0) */
 		uint64_t cooldown;        /* 8 intervals after a move that did not help (paper: 0) */
 		uint64_t moves_per_interval; /* 64; cap over all policies */
-		double lease_expiry_s;    /* 30: a quiet thread's mask returns after this long */
+		bool await_verdict;       /* true: no second move before the first is judged (paper: false) */
+		bool withdraw;            /* true: masks of threads that never arrived return (paper: false) */
+		double lease_expiry_s;    /* 30: a quiet thread's mask returns after this long; 0 = never (paper) */
 		double young_s;           /* 3: processes younger than this are nudged, not leased */
 		double quiet_s;           /* 3: no new thread or child for so long before a lease */
 		bool cross_owner_swap;    /* false: both threads of a swap must belong to one user */
@@ -112,7 +117,7 @@ struct nm_config {
 		double delta_g;           /* 0.9; what is left of the performance when a move is undone; 0–1 */
 		bool sum_losses;          /* true: small losses multiply (paper: false) */
 		uint64_t postpone;        /* 2 times at most, where the crowd changed (paper: 0) */
-		double noise_gate;        /* 2 times its recent spread is noise (paper: 0 = no gate) */
+		double noise_gate;        /* 3 times its recent spread is noise (paper: 0 = no gate) */
 		double t_min_s, t_max_s;  /* 1, 4: bounds of the interval T */
 	} threads;
 	struct {

@@ -79,7 +79,10 @@ struct nm_daemon {
 	bool held_back;	     /* periods are above the configured ones, and it was told */
 	uint64_t own_cpu_ns; /* as of the last tick */
 	uint64_t drain_ns;   /* CPU time spent emptying rings since then */
-	bool locality_told;  /* that P is the local share here */
+	uint64_t latency_seen; /* interval of the last one since the source was opened; 0: none */
+	/* What was told last of P: which kinds it lacks (0: none), and by which setting. */
+	uint32_t missing_told;
+	enum nm_performance performance_told;
 	struct nm_injector injector;
 	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
 	bool balancing_switched; /* by us, see sampling.inject */
@@ -131,7 +134,7 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	       ...) __attribute__((format(printf, 4, 5)));
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
-/* Tells once that P falls back to the local share, and once that it no longer does. */
+/* Tells once that P falls back to locality and why, and again when that changes. */
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 void nm_report_coexistence(struct nm_daemon *daemon);
 void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,

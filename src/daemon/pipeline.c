@@ -46,6 +46,7 @@ static int open_stages(struct nm_daemon *daemon)
 	int r = nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics);
 	if (r < 0)
 		return r;
+	nm_metrics_weigh_pages(pipeline->metrics, daemon->config->sampling.weigh_pages);
 	r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime_directory,
 			    daemon->boot_id, nm_report_lease, daemon, &pipeline->actuator);
 	if (r < 0) {
@@ -82,7 +83,7 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon)
 	nm_feedback_free(pipeline->feedback);
 	pipeline->record = NM_TAKE(record);
 	pipeline->feedback = NM_TAKE(feedback);
-	daemon->locality_told = false;
+	daemon->missing_told = 0;
 	return 0;
 }
 
@@ -95,6 +96,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	pipeline->source = NULL;
 	daemon->counts = (struct nm_ring_counts){0};
 	daemon->lost_seen = 0;
+	daemon->latency_seen = 0;
 	if (pipeline->topology->nr_nodes < 2)
 		return;
 	int r = nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,

@@ -8,6 +8,7 @@
 #define SILENT_INTERVALS_MAX 600U
 /* Remembered accesses below this sum have no say in anything and are dropped. */
 #define HISTORY_FLOOR 0.01
+#define CACHE_LINE 64
 
 /* ---- ascending tid order ---- */
 
@@ -167,11 +168,22 @@ static bool is_sampled(const struct nm_metrics_interval *interval, enum nm_event
 	return (interval->kinds >> kind) & 1;
 }
 
+/*
+ * Bytes per second that are taken for none, at least: what min_samples samples stand for. As a
+ * rate, and by the least that a sample ever stood for, so that a thread that lives in its caches is
+ * not said to have become another when T, the period or another CPU's share of a counter changes.
+ */
+static double traffic_floor(const struct nm_metrics *metrics,
+			    const struct nm_metrics_interval *interval)
+{
+	uint64_t bytes = metrics->dram_sample_bytes ? metrics->dram_sample_bytes : CACHE_LINE;
+	return (double)interval->min_samples * (double)bytes;
+}
+
 static void set_performance(const struct nm_metrics *metrics, const struct nm_hardware *hardware,
 			    const struct nm_metrics_interval *interval, struct nm_figures *figures)
 {
 	double length_s = (double)interval->length_ns / (double)NM_NSEC_PER_SEC;
-	double floor = (double)interval->min_samples * (double)metrics->dram_sample_bytes;
 
 	figures->latency = figures->instructions = figures->operations = figures->traffic = NAN;
 	figures->latency_samples = hardware->latency_samples;
@@ -185,7 +197,8 @@ static void set_performance(const struct nm_metrics *metrics, const struct nm_ha
 	if (is_sampled(interval, NM_EVENT_FLOPS))
 		figures->operations = figures->instructions + (double)hardware->flops / length_s;
 	if (is_sampled(interval, NM_EVENT_DRAM))
-		figures->traffic = fmax((double)hardware->dram_bytes, floor) / length_s;
+		figures->traffic = fmax((double)hardware->dram_bytes / length_s,
+					traffic_floor(metrics, interval));
 }
 
 /* ---- closing ---- */

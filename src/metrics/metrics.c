@@ -29,7 +29,6 @@ int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *
 	metrics->nr_nodes = topology->nr_nodes;
 	metrics->stride = stride_for(sizeof(struct nm_entry), topology->nr_nodes);
 	metrics->hardware_stride = stride_for(sizeof(struct nm_hardware), topology->nr_nodes);
-	metrics->dram_sample_bytes = CACHE_LINE;
 	metrics->first_free = NO_INDEX;
 	int r = nm_tidmap_new(&metrics->index_of);
 	if (r < 0)
@@ -63,6 +62,7 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 	if (r < 0)
 		return r;
 	fresh->losses = metrics->losses;
+	fresh->ignore_page_size = metrics->ignore_page_size;
 	struct nm_metrics old = *metrics;
 	*metrics = *fresh;
 	*fresh = old;
@@ -264,13 +264,18 @@ static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *s
 		entry->counts[node]++;
 }
 
+void nm_metrics_weigh_pages(struct nm_metrics *metrics, bool weigh)
+{
+	metrics->ignore_page_size = !weigh;
+}
+
 /* Pages of 4 KiB that the fault stands for; at most 1 GiB, the largest page there is. */
-static inline uint32_t fault_weight(uint64_t page_bytes)
+static inline uint32_t fault_weight(const struct nm_metrics *metrics, uint64_t page_bytes)
 {
 	enum { BASE_SHIFT = 12, MOST = 1 << 18 };
 	uint64_t pages = page_bytes >> BASE_SHIFT;
 
-	if (pages == 0)
+	if (pages == 0 || metrics->ignore_page_size)
 		return 1;
 	return pages < MOST ? (uint32_t)pages : MOST;
 }
@@ -295,7 +300,8 @@ static inline void add_access(struct nm_metrics *metrics, const struct nm_sample
 	if (!entry)
 		return;
 	entry->access_new++;
-	entry->counts[metrics->nr_nodes + (unsigned)node] += fault_weight(sample->page_bytes);
+	entry->counts[metrics->nr_nodes + (unsigned)node] +=
+		fault_weight(metrics, sample->page_bytes);
 }
 
 /* Where the thread's figures of the hardware go; NULL: not countable. */
@@ -346,7 +352,8 @@ static void add_amount(struct nm_metrics *metrics, const struct nm_sample *sampl
 		hardware->flops += sample->amount;
 	} else {
 		hardware->dram_bytes += sample->amount;
-		metrics->dram_sample_bytes = sample->amount;
+		if (!metrics->dram_sample_bytes || sample->amount < metrics->dram_sample_bytes)
+			metrics->dram_sample_bytes = sample->amount;
 	}
 }
 

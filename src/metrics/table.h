@@ -65,7 +65,8 @@ struct nm_metrics {
 	uint32_t *fresh;  /* nr_nodes each a figure */
 	uint32_t *touched;
 	size_t figure_capacity;
-	uint64_t dram_sample_bytes; /* what one sample of DRAM traffic stood for last */
+	uint64_t dram_sample_bytes; /* the least that one sample of DRAM traffic stood for; 0: none seen */
+	bool ignore_page_size;
 	struct nm_metrics_losses losses;
 };
 

@@ -4,107 +4,185 @@
 
 /* One thread's wish to be on the node in question. */
 struct claim {
-	double process_accesses; /* of its process's claims, to the node */
-	double accesses;
-	uint32_t pid;
+	double accesses; /* to the node */
 	uint32_t thread; /* ascending with the tid */
-	size_t room;	 /* of the CPUs there that it may run on */
+	uint32_t process;
+	size_t room; /* of the CPUs there that it may run on */
 };
 
-static int by_precedence(const void *left, const void *right)
-{
-	const struct claim *a = left, *b = right;
-	if (a->process_accesses != b->process_accesses)
-		return a->process_accesses > b->process_accesses ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->accesses != b->accesses)
-		return a->accesses > b->accesses ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
-}
+/* The claims of a process: a stretch of the list, once it is in order. */
+struct claimant {
+	double accesses; /* of its claims */
+	uint32_t pid, process;
+	uint32_t first, count;
+};
+
+/* Everything for one node at a time. */
+struct filling {
+	const struct nm_snapshot *snapshot;
+	struct claim *claims, *ordered;
+	size_t nr_claims;
+	struct claimant *claimants;
+	size_t nr_claimants;
+	uint32_t *claimant_of; /* per process: its place among the claimants + 1; 0: none */
+};
 
 static double demand_of(const struct nm_snap_thread *thread)
 {
 	return thread->run_share >= 0 && thread->run_share < 1 ? thread->run_share : 1;
 }
 
-/* Lists the claims on the node; `sums` (per process) is left with each process's accesses to it. */
-static size_t collect_claims(const struct nm_snapshot *snapshot, int node, double *sums,
-			     struct claim *claims)
+static void sum_demands(const struct nm_snapshot *snapshot, double *demands)
 {
-	size_t count = 0;
-	for (size_t i = 0; i < snapshot->nr_processes; i++)
-		sums[i] = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->preferred != node)
-			continue;
-		sums[thread->process] += thread->accesses[node];
-		claims[count++] = (struct claim){
-			.accesses = thread->accesses[node],
-			.pid = thread->pid,
-			.thread = (uint32_t)i,
-		};
-	}
-	for (size_t i = 0; i < count; i++)
-		claims[i].process_accesses = sums[snapshot->threads[claims[i].thread].process];
-	return count;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].preferred >= 0)
+			demands[snapshot->threads[i].preferred] += demand_of(&snapshot->threads[i]);
 }
 
-/* Before the first is taken up: which sets there are decides what each counts in. */
-static int find_rooms(const struct nm_snapshot *snapshot, struct claim *claims, size_t count,
-		      struct nm_rooms *rooms)
+static struct claimant *claimant_for(struct filling *filling, const struct nm_snap_thread *thread)
 {
-	for (size_t i = 0; i < count; i++) {
-		hwloc_const_bitmap_t allowed = snapshot->threads[claims[i].thread].allowed;
-		int r = nm_rooms_add(rooms, allowed, &claims[i].room);
+	uint32_t *at = &filling->claimant_of[thread->process];
+	if (*at == 0) {
+		filling->claimants[filling->nr_claimants++] =
+			(struct claimant){.pid = thread->pid, .process = thread->process};
+		*at = (uint32_t)filling->nr_claimants;
+	}
+	return &filling->claimants[*at - 1];
+}
+
+static void collect_claims(struct filling *filling, int node)
+{
+	filling->nr_claims = filling->nr_claimants = 0;
+	for (size_t i = 0; i < filling->snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &filling->snapshot->threads[i];
+		if (thread->preferred != node)
+			continue;
+		struct claimant *claimant = claimant_for(filling, thread);
+		claimant->accesses += thread->accesses[node];
+		claimant->count++;
+		filling->claims[filling->nr_claims++] =
+			(struct claim){.accesses = thread->accesses[node],
+				       .thread = (uint32_t)i,
+				       .process = thread->process};
+	}
+}
+
+static int by_precedence(const void *left, const void *right)
+{
+	const struct claimant *a = left, *b = right;
+	if (a->accesses != b->accesses)
+		return a->accesses > b->accesses ? -1 : 1;
+	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+/* Lays out a stretch for each process, in order; counts begin anew. */
+static void lay_out(struct filling *filling)
+{
+	uint32_t first = 0;
+	qsort(filling->claimants, filling->nr_claimants, sizeof(*filling->claimants),
+	      by_precedence);
+	for (size_t i = 0; i < filling->nr_claimants; i++) {
+		struct claimant *claimant = &filling->claimants[i];
+		filling->claimant_of[claimant->process] = (uint32_t)i + 1;
+		claimant->first = first;
+		first += claimant->count;
+		claimant->count = 0;
+	}
+}
+
+/* Behind those of its process that have as many accesses: they came first. */
+static void insert(struct filling *filling, const struct claim *claim)
+{
+	struct claimant *claimant = &filling->claimants[filling->claimant_of[claim->process] - 1];
+	struct claim *stretch = filling->ordered + claimant->first;
+	uint32_t at = claimant->count++;
+	for (; at > 0 && stretch[at - 1].accesses < claim->accesses; at--)
+		stretch[at] = stretch[at - 1];
+	stretch[at] = *claim;
+}
+
+/* Which sets of CPUs there are decides what each counts in: all are known before the first is
+ * taken.
+ */
+static int find_rooms(struct filling *filling, struct nm_rooms *rooms)
+{
+	for (size_t i = 0; i < filling->nr_claims; i++) {
+		struct claim *claim = &filling->claims[i];
+		int r = nm_rooms_add(rooms, filling->snapshot->threads[claim->thread].allowed,
+				     &claim->room);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-/* Nobody is bound to a part of the node, and it holds them all. */
-static bool holds_all(const struct nm_snapshot *snapshot, const struct nm_rooms *rooms,
-		      const struct claim *claims, size_t count)
+static void put_in_order(struct filling *filling)
 {
-	double demand = 0;
-	for (size_t i = 0; i < count; i++)
-		demand += demand_of(&snapshot->threads[claims[i].thread]);
-	return rooms->count == 1 && demand <= rooms->items[0].capacity;
+	lay_out(filling);
+	for (size_t i = 0; i < filling->nr_claims; i++)
+		insert(filling, &filling->claims[i]);
+	for (size_t i = 0; i < filling->nr_claimants; i++)
+		filling->claimant_of[filling->claimants[i].process] = 0;
 }
 
-static int fill_node(const struct nm_snapshot *snapshot, int node, struct claim *claims,
-		     size_t count, bool *refused)
+static int fill_node(struct filling *filling, int node, struct nm_rooms *rooms, bool *refused)
 {
-	struct nm_rooms rooms;
-	int r = nm_rooms_init(&rooms, snapshot, node);
+	collect_claims(filling, node);
+	int r = find_rooms(filling, rooms);
 	if (r < 0)
 		return r;
-	r = find_rooms(snapshot, claims, count, &rooms);
-	if (r == 0 && holds_all(snapshot, &rooms, claims, count))
-		count = 0;
-	qsort(claims, count, sizeof(*claims), by_precedence);
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		double demand = demand_of(&snapshot->threads[claims[i].thread]);
-		refused[claims[i].thread] = !nm_rooms_take(&rooms, claims[i].room, demand);
+	put_in_order(filling);
+	for (size_t i = 0; i < filling->nr_claims; i++) {
+		const struct claim *claim = &filling->ordered[i];
+		double demand = demand_of(&filling->snapshot->threads[claim->thread]);
+		refused[claim->thread] = !nm_rooms_take(rooms, claim->room, demand);
 	}
-	nm_rooms_clear(&rooms);
+	return 0;
+}
+
+/* Is somebody who prefers the node bound to a part of it? */
+static bool is_parted(const struct nm_snapshot *snapshot, int node, hwloc_const_bitmap_t cpus)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].preferred == node &&
+		    !hwloc_bitmap_isincluded(cpus, snapshot->threads[i].allowed))
+			return true;
+	return false;
+}
+
+static int fill_nodes(struct filling *filling, const double *demands, bool *refused)
+{
+	const struct nm_snapshot *snapshot = filling->snapshot;
+	int r = 0;
+	for (int node = 0; r == 0 && node < (int)snapshot->topology->nr_nodes; node++) {
+		struct nm_rooms rooms;
+		r = nm_rooms_init(&rooms, snapshot, node);
+		if (r < 0)
+			return r;
+		if (demands[node] > rooms.items[0].capacity ||
+		    is_parted(snapshot, node, rooms.items[0].cpus))
+			r = fill_node(filling, node, &rooms, refused);
+		nm_rooms_clear(&rooms);
+	}
 	return r;
 }
 
 int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
 {
-	nm_autofree struct claim *claims = calloc(snapshot->nr_threads + 1, sizeof(*claims));
-	nm_autofree double *sums = calloc(snapshot->nr_processes + 1, sizeof(*sums));
-	int r = 0;
-	if (!claims || !sums)
+	size_t threads = snapshot->nr_threads, processes = snapshot->nr_processes;
+	nm_autofree struct claim *claims = calloc(2 * threads + 1, sizeof(*claims));
+	nm_autofree struct claimant *claimants = calloc(processes + 1, sizeof(*claimants));
+	nm_autofree uint32_t *claimant_of = calloc(processes + 1, sizeof(*claimant_of));
+	nm_autofree double *demands = calloc(snapshot->topology->nr_nodes + 1, sizeof(*demands));
+	if (!claims || !claimants || !claimant_of || !demands)
 		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
+	struct filling filling = {.snapshot = snapshot,
+				  .claims = claims,
+				  .ordered = claims + threads,
+				  .claimants = claimants,
+				  .claimant_of = claimant_of};
+	for (size_t i = 0; i < threads; i++)
 		refused[i] = false;
-	for (int node = 0; r == 0 && node < (int)snapshot->topology->nr_nodes; node++) {
-		size_t count = collect_claims(snapshot, node, sums, claims);
-		r = fill_node(snapshot, node, claims, count, refused);
-	}
-	return r;
+	sum_demands(snapshot, demands);
+	return fill_nodes(&filling, demands, refused);
 }

@@ -162,6 +162,7 @@ static int take_original(struct nm_roster *roster, struct nm_roster_thread *thre
 	hwloc_bitmap_free(thread->original);
 	thread->original = copy;
 	member->original = copy;
+	member->everywhere = hwloc_bitmap_isincluded(roster->topology->usable, copy);
 	member->unrestricted = unrestricted;
 	return 0;
 }

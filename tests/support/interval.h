@@ -32,6 +32,7 @@ struct machine {
 	double *busy; /* per CPU */
 	uint64_t interval, now_ns;
 	uint32_t kinds; /* what is sampled, as bits 1 << kind */
+	bool had_latencies;
 };
 
 /* What a file with this text would configure; it names no targets. */
@@ -206,7 +207,8 @@ static inline struct nm_snapshot_input machine_input(const struct machine *m)
 					  .members = m->members,
 					  .nr_members = m->count,
 					  .busy_share = m->busy,
-					  .kinds = m->kinds};
+					  .kinds = m->kinds,
+					  .had_latencies = m->had_latencies};
 }
 
 /* NULL only without memory, or where the input is refused. */

@@ -125,8 +125,24 @@ static void amounts_become_rates(void **state)
 	const struct nm_figures *figures = close_one();
 	assert_true(figures->instructions == 2000);
 	assert_true(figures->operations == 2400);
-	/* Ten samples of 64,000 bytes are the least. */
-	assert_true(figures->traffic == 320000);
+	/* Ten samples of 64,000 bytes a second are the least. */
+	assert_true(figures->traffic == 640000);
+}
+
+/* A thread that lives in its caches is the same whatever T is, and whoever else samples how. */
+static void the_floor_is_a_rate_and_stays(void **state)
+{
+	(void)state;
+	for (unsigned seconds = 1; seconds <= 4; seconds *= 2) {
+		interval.length_ns = seconds * NM_NSEC_PER_SEC;
+		amount(NM_EVENT_DRAM, 6400);
+		assert_true(close_one()->traffic == 64000);
+	}
+	interval.length_ns = NM_NSEC_PER_SEC;
+	amount(NM_EVENT_DRAM, 7000);
+	assert_true(close_one()->traffic == 64000);
+	amount(NM_EVENT_DRAM, 3200);
+	assert_true(close_one()->traffic == 32000);
 }
 
 static void traffic_above_the_floor_is_what_it_is(void **state)
@@ -274,6 +290,7 @@ int main(void)
 		TEST(nothing_sampled_is_unavailable),
 		TEST(sampled_but_none_is_zero),
 		TEST(amounts_become_rates),
+		TEST(the_floor_is_a_rate_and_stays),
 		TEST(traffic_above_the_floor_is_what_it_is),
 		TEST(operations_need_both_counts),
 		TEST(counts_are_of_one_interval),

@@ -204,6 +204,11 @@ static void warm_up_and_bars_keep_a_thread_still(void **state)
 	assert_true(take(0)->movable);
 	machine->members[0].barred_until = machine->interval + 1;
 	assert_false(take(0)->movable);
+	machine->members[0].barred_until = 0;
+	machine->members[0].held_until = machine->interval;
+	assert_true(take(0)->movable);
+	machine->members[0].held_until = machine->interval + 1;
+	assert_false(take(0)->movable);
 }
 
 static void ties_go_to_the_node_it_is_on(void **state)
