@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <sysexits.h>
 
-#include "daemon_fixture.h"
+#include "whole_daemon_fixture.h"
 
 #define LONG 60 /* seconds, after which what did not happen will not */
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "daemon_fixture.h"
+#include "whole_daemon_fixture.h"
 
 static struct world *world;
 static struct nm_daemon *service;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "ticks_fixture.h"
+#include "daemon_fixture.h"
 
 /* Two processes of two threads, and two of one, all two hops from their memory. CPUs 5 and 7 are
  * free; once all are at home, one on node 0 and one on node 1. */
