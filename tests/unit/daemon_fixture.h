@@ -1,355 +1,439 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole daemon on a made-up machine: two nodes of two CPUs, threads that run and touch memory,
- * and a second that passes whenever the daemon reads the load, which it does once a tick. Include
- * after cmocka.h.
+ * The daemon's own ticks on a made-up machine in simulated time: four nodes of two CPUs in a ring,
+ * where latency depends on the distance of the memory and work on the latency. The source and the
+ * journal's sink are ours (defined here, in place of the libraries'): samples come from the model,
+ * and entries are kept. Include cmocka.h first.
  */
 #ifndef NM_TEST_DAEMON_FIXTURE_H
 #define NM_TEST_DAEMON_FIXTURE_H
 
-#include <hwloc.h>
-#include <signal.h>
-#include <sys/wait.h>
+#include <math.h>
 
 #include "../../src/daemon/daemon.h"
 #include "../support/machine.h"
 #include "fake_platform.h"
 #include "fixture.h"
 
-/* Both fakes name their parts alike. */
-#undef FAKE_FDS
-#define fake_find perf_find
-#define fake_get perf_get
-#define fake_close perf_close
-#define fake_read_file perf_read_file
-#include "../support/fake_perf.h"
-#undef fake_find
-#undef fake_get
-#undef fake_close
-#undef fake_read_file
+enum { NODES = 4, CPUS = 8, WORKERS_MAX = 16, ENTRIES_MAX = 2000 };
 
-#define BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
-#define NODES 2
-#define NODE_CPUS 2
-#define CPUS (NODES * NODE_CPUS)
-#define WORKERS 8
-/* Of each worker and second, as the default clock would. */
-#define SAMPLES_S 80U
-
-struct world;
-typedef void (*world_fn)(struct world *world);
-
-struct world {
-	struct nm_platform platform;
-	struct fake *fake;
-	struct fake_perf perf;
-	char root[FIXTURE_PATH];
-	char xml[FIXTURE_PATH + 16], config[FIXTURE_PATH + 16], log[FIXTURE_PATH + 16];
-	struct nm_options options;
-	struct {
-		uint32_t tid; /* 0: none */
-		unsigned memory_node;
-	} workers[WORKERS];
-	uint64_t busy[CPUS], idle[CPUS]; /* ticks of a hundredth */
-	unsigned seconds;
-	bool dry_run;
-	world_fn each_second; /* the test's part, after the second has passed */
-	bool seen_leased, seen_returned;
+/* A thread that never sleeps: its memory, and how fast its nature lets it be. */
+struct worker {
+	uint32_t tid;
+	unsigned memory;
+	double speed;
 };
 
-static inline struct world *world_of(struct nm_platform *platform)
+static struct world {
+	struct fake *fake;
+	struct nm_platform_ops ops;
+	struct nm_daemon daemon;
+	struct nm_rng rng;
+	struct worker workers[WORKERS_MAX];
+	size_t nr_workers;
+	double noise; /* of what is counted, uniform to both sides */
+	bool cached;  /* nobody misses a cache: no latency is sampled */
+	uint64_t busy_ticks[CPUS], all_ticks;
+	char root[128];
+	struct nm_entry entries[ENTRIES_MAX];
+	size_t nr_entries;
+} world;
+
+/* ---- the journal's sink ---- */
+
+struct nm_journal {
+	int unused;
+};
+
+static struct nm_journal journal;
+
+int nm_journal_new(struct nm_journal **ret)
 {
-	return NM_CONTAINER_OF(platform, struct world, platform);
+	*ret = &journal;
+	return 0;
 }
 
-/* ---- what happens in a second ---- */
-
-static inline void world_work(struct world *world, uint32_t tid, unsigned node)
+void nm_journal_free(struct nm_journal *ignored)
 {
-	const struct fake_thread *thread = fake_find(world->fake, tid);
-	if (!thread)
+	(void)ignored;
+}
+
+void nm_journal_configure(struct nm_journal *ignored, enum nm_journal_level level,
+			  uint64_t rate_per_s)
+{
+	(void)ignored, (void)level, (void)rate_per_s;
+}
+
+void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, uint64_t now_ns)
+{
+	(void)ignored, (void)now_ns;
+	assert_true(world.nr_entries < ENTRIES_MAX);
+	world.entries[world.nr_entries++] = *entry;
+}
+
+uint64_t nm_journal_suppressed(struct nm_journal *ignored)
+{
+	(void)ignored;
+	return 0;
+}
+
+/* The field's value, or NULL. */
+static inline const char *field_of(const struct nm_entry *entry, const char *name)
+{
+	size_t length = strlen(name);
+	for (unsigned i = 0; i < entry->count; i++)
+		if (strncmp(entry->fields[i], name, length) == 0 && entry->fields[i][length] == '=')
+			return entry->fields[i] + length + 1;
+	return NULL;
+}
+
+static inline bool has_field(const struct nm_entry *entry, const char *name, const char *value)
+{
+	const char *found = field_of(entry, name);
+	return found && strcmp(found, value) == 0;
+}
+
+static inline double number_of(const struct nm_entry *entry, const char *name)
+{
+	const char *found = field_of(entry, name);
+	if (!found)
+		fail_msg("\"%s\" has no %s", entry->text, name);
+	return found ? strtod(found, NULL) : (double)NAN;
+}
+
+/* The first entry of that kind from `from` on whose field has the value; NULL: none. */
+static inline const struct nm_entry *find_entry(size_t from, enum nm_message message,
+						const char *name, const char *value)
+{
+	for (size_t i = from; i < world.nr_entries; i++)
+		if (world.entries[i].message == message &&
+		    has_field(&world.entries[i], name, value))
+			return &world.entries[i];
+	return NULL;
+}
+
+static inline unsigned count_entries(size_t from, enum nm_message message)
+{
+	unsigned count = 0;
+	for (size_t i = from; i < world.nr_entries; i++)
+		count += world.entries[i].message == message;
+	return count;
+}
+
+/* ---- the source ---- */
+
+struct nm_source {
+	struct nm_source_status status;
+	struct nm_sample *samples;
+	size_t count, capacity;
+};
+
+int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
+		   const struct nm_config *config, char *error, size_t error_size,
+		   struct nm_source **ret)
+{
+	(void)platform, (void)topology, (void)config, (void)error, (void)error_size;
+	struct nm_source *source = calloc(1, sizeof(*source));
+	if (!source)
+		return -ENOMEM;
+	source->status = (struct nm_source_status){.runs = true,
+						   .accesses = true,
+						   .memory = NM_MEMORY_PEBS,
+						   .has_instructions = true,
+						   .has_flops = true,
+						   .has_dram = true,
+						   .name = "model",
+						   .cpus_open = CPUS,
+						   .run_sample_ns = 1e7};
+	*ret = source;
+	return 0;
+}
+
+void nm_source_free(struct nm_source *source)
+{
+	if (!source)
 		return;
-	int cpu = thread->processor;
-	world->busy[cpu] += 80;
-	world->idle[cpu] -= 80;
-	if (!perf_find(&world->perf, NM_EVENT_CLOCK, cpu))
-		return;
-	struct record_ring ring = fake_ring(&world->perf, cpu);
-	for (unsigned i = 0; i < SAMPLES_S; i++) {
-		uint64_t time = world->fake->now_ns;
-		record_run(&ring, fake_id(&world->perf, NM_EVENT_CLOCK, cpu), thread->pid, tid,
-			   time);
-		record_fault(&ring, fake_id(&world->perf, NM_EVENT_FAULT_MIN, cpu), thread->pid,
-			     tid, time, 0x7f0000000000 + i * 4096UL,
-			     machine_address(node, (world->seconds * SAMPLES_S + i) * 4096UL));
+	free(source->samples);
+	free(source);
+}
+
+int nm_source_fd(const struct nm_source *source)
+{
+	(void)source;
+	return -1;
+}
+
+void nm_source_flush(struct nm_source *source)
+{
+	(void)source;
+}
+
+const struct nm_source_problem *nm_source_news(struct nm_source *source, size_t *ret_count)
+{
+	(void)source;
+	*ret_count = 0;
+	return NULL;
+}
+
+const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_nr_cpus)
+{
+	(void)source;
+	*ret_nr_cpus = 0;
+	return NULL;
+}
+
+size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink)
+{
+	size_t count = source->count;
+	for (size_t i = 0; i < count; i++)
+		sink->on_sample(sink->context, &source->samples[i]);
+	for (unsigned i = 0; i < world.fake->nr_events; i++)
+		sink->on_task(sink->context, &world.fake->events[i]);
+	world.fake->nr_events = 0;
+	source->count = 0;
+	return count;
+}
+
+int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
+{
+	(void)source, (void)topology;
+	return 0;
+}
+
+void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus)
+{
+	(void)source, (void)busy_share, (void)nr_cpus;
+}
+
+bool nm_source_control_cost(struct nm_source *source, double cost_share)
+{
+	(void)source, (void)cost_share;
+	return false;
+}
+
+const struct nm_source_status *nm_source_status(struct nm_source *source)
+{
+	return &source->status;
+}
+
+static inline void add_sample(const struct nm_sample *sample)
+{
+	struct nm_source *source = world.daemon.pipeline.source;
+	assert_int_equal(nm_reserve((void **)&source->samples, &source->capacity, source->count,
+				    sizeof(*source->samples)),
+			 0);
+	source->samples[source->count++] = *sample;
+}
+
+/* ---- the model ---- */
+
+static inline unsigned node_of_cpu(int cpu)
+{
+	return (unsigned)cpu / (CPUS / NODES);
+}
+
+/* 100 cycles at home, 180 next door, 260 across the ring. */
+static inline double latency_at(unsigned node, unsigned memory)
+{
+	unsigned apart = (node + NODES - memory) % NODES;
+	return 100 + 80.0 * (apart < NODES - apart ? apart : NODES - apart);
+}
+
+static inline double noisy(double value)
+{
+	return value * (1 + world.noise * (2 * nm_rng_unit(&world.rng) - 1));
+}
+
+static inline unsigned crowd_on(int cpu)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < world.nr_workers; i++)
+		count += fake_get(world.fake, world.workers[i].tid)->processor == cpu;
+	return count;
+}
+
+/* As a scheduler would: who shares a CPU goes to one of his mask where nobody is. */
+static inline void spread_out(void)
+{
+	for (size_t i = 0; i < world.nr_workers; i++) {
+		struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
+		for (int cpu = 0; cpu < CPUS && crowd_on(thread->processor) > 1; cpu++)
+			if ((thread->mask >> cpu & 1) && crowd_on(cpu) == 0)
+				thread->processor = cpu;
 	}
-	fake_publish(&world->perf, cpu, &ring);
 }
 
-static inline void world_second(struct world *world)
+/* A sample for each million. */
+static inline void add_amount(const struct nm_sample *of, enum nm_event_kind kind, double amount)
 {
-	fake_sleep(world->fake, 1000);
-	world->seconds++;
+	struct nm_sample sample = *of;
+	sample.kind = kind;
+	sample.amount = 1000000;
+	for (; amount >= 1000000; amount -= 1000000)
+		add_sample(&sample);
+}
+
+static inline void work(const struct worker *worker, double seconds)
+{
+	const struct fake_thread *thread = fake_get(world.fake, worker->tid);
+	double cpu_s = seconds / crowd_on(thread->processor);
+	double latency = latency_at(node_of_cpu(thread->processor), worker->memory);
+	double instructions = noisy(1e9 * worker->speed * cpu_s * 100 / latency);
+	struct nm_sample sample = {
+		.kind = NM_EVENT_CLOCK,
+		.pid = thread->pid,
+		.tid = worker->tid,
+		.cpu = (uint32_t)thread->processor,
+		.level = NM_LEVEL_DRAM,
+		.physical_address = machine_address(worker->memory, worker->tid * 4096),
+	};
+	for (int i = 0; i < (int)(100 * cpu_s); i++)
+		add_sample(&sample);
+	add_amount(&sample, NM_EVENT_INSTRUCTIONS, instructions);
+	add_amount(&sample, NM_EVENT_FLOPS, instructions / 2);
+	add_amount(&sample, NM_EVENT_DRAM, noisy(instructions / 10));
+	sample.kind = NM_EVENT_MEMORY;
+	for (int i = 0; i < (int)(60 * cpu_s) && !world.cached; i++) {
+		sample.latency_cycles = (uint32_t)noisy(latency);
+		add_sample(&sample);
+	}
+}
+
+static inline ssize_t read_with_load(struct nm_platform *platform, int directory, const char *path,
+				     char *buffer, size_t size)
+{
+	size_t used = 0;
+	if (directory != NM_ROOT || strcmp(path, "proc/stat") != 0)
+		return fake_read_file(platform, directory, path, buffer, size);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
-		world->idle[cpu] += 100;
-	for (unsigned i = 0; i < WORKERS; i++)
-		if (world->workers[i].tid)
-			world_work(world, world->workers[i].tid, world->workers[i].memory_node);
-	if (world->each_second)
-		world->each_second(world);
+		used += (size_t)snprintf(
+			buffer + used, size - used, "cpu%u %" PRIu64 " 0 0 %" PRIu64 " 0 0 0 0\n",
+			cpu, world.busy_ticks[cpu], world.all_ticks - world.busy_ticks[cpu]);
+	return (ssize_t)used;
 }
 
-/* ---- the ops ---- */
-
-static inline uint64_t world_now_ns(struct nm_platform *platform)
+/* T of the machine's life, and the tick at its end. */
+static inline void live_one(void)
 {
-	return world_of(platform)->fake->now_ns;
+	double seconds = nm_loop_interval_s(&world.daemon);
+	uint64_t ticks = (uint64_t)(seconds * 1000);
+	spread_out();
+	world.all_ticks += ticks;
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		world.busy_ticks[cpu] += crowd_on(cpu) ? ticks : 0;
+	for (size_t i = 0; i < world.nr_workers; i++)
+		work(&world.workers[i], seconds);
+	fake_sleep(world.fake, (unsigned)(seconds * 1000));
+	assert_int_equal(nm_tick(&world.daemon), 0);
 }
 
-static inline int world_open_directory(struct nm_platform *platform, int directory,
-				       const char *path)
+static inline void live(unsigned intervals)
 {
-	return fake_open_directory(&world_of(platform)->fake->platform, directory, path);
+	while (intervals-- > 0)
+		live_one();
 }
 
-static inline ssize_t world_give(char *buffer, size_t size, const char *text)
+/* A thread of the process (the first one is its leader), now on this CPU. */
+static inline struct worker *add_worker(uint32_t pid, int cpu, unsigned memory)
 {
-	if (strlen(text) >= size)
-		return -EFBIG;
-	memcpy(buffer, text, strlen(text) + 1);
-	return (ssize_t)strlen(text);
+	struct worker *worker = &world.workers[world.nr_workers++];
+	bool known = fake_find(world.fake, pid);
+	uint32_t tid = known ? pid + (uint32_t)world.nr_workers : pid;
+	struct fake_thread *thread =
+		known ? fake_clone(world.fake, pid, tid) : fake_process(world.fake, pid, 1);
+	thread->processor = cpu;
+	*worker = (struct worker){.tid = tid, .memory = memory, .speed = 1};
+	return worker;
 }
 
-static inline ssize_t world_read_load(struct world *world, char *buffer, size_t size)
+static inline unsigned node_of(const struct worker *worker)
 {
-	char text[512] = "cpu  1 1 1 1 0 0 0 0\n";
-	world_second(world);
-	for (unsigned cpu = 0; cpu < CPUS; cpu++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "cpu%u %" PRIu64 " 0 0 %" PRIu64 " 0 0 0 0\n", cpu, world->busy[cpu],
-			 world->idle[cpu]);
-	return world_give(buffer, size, text);
+	return node_of_cpu(fake_get(world.fake, worker->tid)->processor);
 }
 
-static inline ssize_t world_read_file(struct nm_platform *platform, int directory, const char *path,
-				      char *buffer, size_t size)
+static inline bool all_at_home(void)
 {
-	struct world *world = world_of(platform);
-	if (strcmp(path, "proc/stat") == 0)
-		return world_read_load(world, buffer, size);
-	if (strcmp(path, "proc/sys/kernel/random/boot_id") == 0)
-		return world_give(buffer, size, BOOT "\n");
-	return fake_read_file(&world->fake->platform, directory, path, buffer, size);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		if (node_of(&world.workers[i]) != world.workers[i].memory)
+			return false;
+	return true;
 }
 
-static inline int world_list_directory(struct nm_platform *platform, int directory,
-				       const char *path, nm_name_fn each, void *context)
+/* ---- the daemon ---- */
+
+static inline void open_stages(struct nm_daemon *daemon)
 {
-	return fake_list_directory(&world_of(platform)->fake->platform, directory, path, each,
-				   context);
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_lease_lookup leases = {.inherited = nm_actuator_inherited,
+					 .holds = nm_actuator_holds};
+	assert_int_equal(machine_physmap(pipeline->topology, &pipeline->physmap), 0);
+	assert_int_equal(nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics),
+			 0);
+	assert_int_equal(nm_actuator_new(pipeline->platform, pipeline->topology,
+					 daemon->runtime_directory, "boot", nm_report_lease, daemon,
+					 &pipeline->actuator),
+			 0);
+	leases.context = pipeline->actuator;
+	assert_int_equal(nm_roster_new(pipeline->platform, pipeline->topology, daemon->config,
+				       &leases, daemon->given_back, &pipeline->roster),
+			 0);
+	assert_int_equal(nm_verifier_new(&pipeline->verifier), 0);
+	assert_int_equal(nm_pipeline_forget_performance(daemon), 0);
+	nm_pipeline_open_source(daemon);
 }
 
-static inline void world_close(struct nm_platform *platform, int fd)
+/* The configuration may be changed until the first interval. */
+static inline void open_daemon(void)
 {
-	struct world *world = world_of(platform);
-	if (fd >= FAKE_FD_BASE)
-		fake_close(&world->fake->platform, fd);
-	else
-		perf_close(&world->perf.platform, fd);
+	struct nm_daemon *daemon = &world.daemon;
+	*daemon = (struct nm_daemon){.next_decision = 1, .balancing = 1};
+	assert_int_equal(nm_journal_new(&daemon->journal), 0);
+	assert_int_equal(nm_config_default(&daemon->config), 0);
+	daemon->config->threads.policy = NM_POLICY_IMAR2;
+	assert_int_equal(nm_roster_memory_new(&daemon->given_back), 0);
+	daemon->runtime_directory = open(world.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	daemon->seed = 42;
+	nm_rng_seed(&daemon->rng, daemon->seed);
+	daemon->pipeline.platform = &world.fake->platform;
+	daemon->pipeline.topology = machine_topology(NODES, CPUS);
+	open_stages(daemon);
+	daemon->last_tick_ns = world.fake->now_ns;
+	nm_machine_read_load(daemon);
 }
 
-static inline int world_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
+static inline int world_open(void **state)
 {
-	return fake_affinity_get(&world_of(platform)->fake->platform, tid, ret);
-}
-
-static inline int world_affinity_set(struct nm_platform *platform, pid_t tid,
-				     hwloc_const_bitmap_t cpus)
-{
-	struct world *world = world_of(platform);
-	if (world->dry_run)
-		return -EROFS;
-	return fake_affinity_set(&world->fake->platform, tid, cpus);
-}
-
-static inline int world_event_open(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
-				   uint64_t period)
-{
-	return fake_open(&world_of(platform)->perf.platform, kind, cpu, period);
-}
-
-static inline int world_hardware_list(struct nm_platform *platform,
-				      const struct nm_event_wishes *wishes,
-				      struct nm_event_list *ret)
-{
-	(void)platform, (void)wishes;
-	*ret = (struct nm_event_list){0};
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	world.fake = fake_new(CPUS);
+	world.ops = *world.fake->platform.ops;
+	world.ops.read_file = read_with_load;
+	world.fake->platform.ops = &world.ops;
+	world.noise = 0.01;
+	world.all_ticks = 1;
+	nm_rng_seed(&world.rng, 7);
+	fixture_make(world.root, sizeof(world.root));
+	open_daemon();
 	return 0;
 }
 
-static inline int world_event_map(struct nm_platform *platform, int fd, size_t bytes, void **ret)
+/* Every mask is as its owner left it. */
+static inline int world_close(void **state)
 {
-	return fake_map(&world_of(platform)->perf.platform, fd, bytes, ret);
-}
-
-static inline void world_event_unmap(struct nm_platform *platform, void *ring, size_t bytes)
-{
-	fake_unmap(&world_of(platform)->perf.platform, ring, bytes);
-}
-
-static inline int world_event_ioctl(struct nm_platform *platform, int fd, unsigned long request,
-				    void *argument)
-{
-	return fake_ioctl(&world_of(platform)->perf.platform, fd, request, argument);
-}
-
-static inline int world_event_read(struct nm_platform *platform, int fd, void *buffer, size_t size)
-{
-	return fake_read(&world_of(platform)->perf.platform, fd, buffer, size);
-}
-
-static inline void world_keep(struct nm_platform *platform)
-{
-	(void)platform; /* the machine outlives the daemon */
-}
-
-static inline int world_open_platform(void *context, const struct nm_platform_options *options,
-				      struct nm_platform **ret)
-{
-	struct world *world = context;
-	world->dry_run = options->dry_run;
-	*ret = &world->platform;
+	struct nm_daemon *daemon = &world.daemon;
+	(void)state;
+	(void)nm_actuator_return_all(daemon->pipeline.actuator);
+	const struct fake_thread *trace = fake_trace(world.fake);
+	nm_pipeline_close(daemon);
+	nm_roster_memory_free(daemon->given_back);
+	nm_config_free(daemon->config);
+	free(daemon->cpu_times);
+	free(daemon->busy_share);
+	free(daemon->events);
+	close(daemon->runtime_directory);
+	fixture_remove(world.root);
+	assert_null(trace);
 	return 0;
-}
-
-/* ---- life ---- */
-
-static inline void world_write_xml(const char *path)
-{
-	hwloc_topology_t topology;
-	if (hwloc_topology_init(&topology) < 0 ||
-	    hwloc_topology_set_synthetic(topology, "numa:2 core:2 pu:1") < 0 ||
-	    hwloc_topology_load(topology) < 0 || hwloc_topology_export_xml(topology, path, 0) < 0)
-		abort();
-	hwloc_topology_destroy(topology);
-}
-
-/* Few words, since the lines of the journal are looked at; no time to wait for. */
-#define WORLD_SETTINGS                                                                             \
-	"general: { interval_s = 0.1; seed = 1; };\n"                                              \
-	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
-
-static inline void world_configure(struct world *world, const char *text)
-{
-	fixture_file(world->root, "numa-migrd.conf", text);
-	(void)world;
-}
-
-static inline struct world *world_new(void)
-{
-	static const struct nm_platform_ops ops = {
-		.now_ns = world_now_ns,
-		.open_directory = world_open_directory,
-		.read_file = world_read_file,
-		.list_directory = world_list_directory,
-		.close = world_close,
-		.affinity_get = world_affinity_get,
-		.affinity_set = world_affinity_set,
-		.event_open = world_event_open,
-		.hardware_list = world_hardware_list,
-		.event_map = world_event_map,
-		.event_unmap = world_event_unmap,
-		.event_ioctl = world_event_ioctl,
-		.event_read = world_event_read,
-	};
-	struct world *world = calloc(1, sizeof(*world));
-	world->platform = (struct nm_platform){.ops = &ops, .free = world_keep};
-	world->fake = fake_new(CPUS);
-	world->perf.platform.ops = &fake_perf_ops;
-	fixture_make(world->root, sizeof(world->root));
-	snprintf(world->xml, sizeof(world->xml), "%s/machine.xml", world->root);
-	snprintf(world->config, sizeof(world->config), "%s/numa-migrd.conf", world->root);
-	snprintf(world->log, sizeof(world->log), "%s/log", world->root);
-	world_write_xml(world->xml);
-	if (machine_write_tree(world->root, NODES) < 0)
-		abort();
-	world_configure(world, WORLD_SETTINGS);
-	setenv("RUNTIME_DIRECTORY", world->root, 1);
-	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
-	unsetenv("NOTIFY_SOCKET");
-	unsetenv("JOURNAL_STREAM");
-	world->options = (struct nm_options){
-		.config_path = world->config,
-		.topology = {.xml_path = world->xml, .root_path = world->root},
-		.open_platform = world_open_platform,
-		.platform_context = world,
-	};
-	return world;
-}
-
-static inline void world_free(struct world *world)
-{
-	nm_platform_free(&world->fake->platform);
-	fixture_remove(world->root);
-	free(world);
-}
-
-/* A process of one thread that works on a CPU of node 0, all its memory on a node. */
-static inline void world_worker(struct world *world, uint32_t pid, unsigned memory_node)
-{
-	struct fake_thread *thread = fake_process(world->fake, pid, 1);
-	thread->processor = (int)(pid % NODE_CPUS);
-	unsigned i = 0;
-	while (world->workers[i].tid)
-		i++;
-	world->workers[i].tid = pid;
-	world->workers[i].memory_node = memory_node;
-}
-
-static inline bool world_leased(const struct world *world, uint32_t tid)
-{
-	return fake_get(world->fake, tid)->mask == fake_cpus(NODE_CPUS, CPUS - 1);
-}
-
-/* ---- what it says ---- */
-
-/* From now on standard error goes into the log; returns what world_unmute() wants. */
-static inline int world_mute(struct world *world)
-{
-	int kept = dup(STDERR_FILENO);
-	int log = open(world->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (kept < 0 || log < 0 || dup2(log, STDERR_FILENO) < 0)
-		abort();
-	close(log);
-	return kept;
-}
-
-static inline void world_unmute(int kept)
-{
-	if (dup2(kept, STDERR_FILENO) < 0)
-		abort();
-	close(kept);
-}
-
-static inline void world_assert_said(struct world *world, const char *words)
-{
-	static char text[1 << 16];
-	FILE *file = fopen(world->log, "r");
-	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-	text[length] = '\0';
-	if (file)
-		fclose(file);
-	if (!strstr(text, words))
-		fail_msg("\"%s\" is not in:\n%s", words, text);
-}
-
-/* The daemon from start to end, as main() would. */
-static inline int world_run(struct world *world)
-{
-	int kept = world_mute(world);
-	int r = nm_daemon_run(&world->options);
-	world_unmute(kept);
-	return r;
 }
 
 #endif
