@@ -189,7 +189,7 @@ int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents
 		*ret = contents;
 		return 0;
 	}
-	if (length < 0)
+	if (!text)
 		return length;
 
 	int r = parse_ledger(text, (size_t)length, boot_id, &contents);
