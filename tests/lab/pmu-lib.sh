@@ -54,16 +54,13 @@ of_oracle() {
 		'BEGIN { if (n > o) printf "%.3f\n", (n - x) / (n - o); else print "nan" }'
 }
 
-# A reading a second, and the time since boot, into the file.
-watch_readings() { # SECONDS FILE
-	local end=$((SECONDS + $1))
-	{
+# Readings a second apart, each with the time since boot, into the file.
+watch_readings() { # COUNT FILE
+	local i
+	for ((i = 0; i < $1; i++)); do
 		echo "$(reading) $(uptime_s)"
-		while ((SECONDS < end)); do
-			sleep 1
-			echo "$(reading) $(uptime_s)"
-		done
-	} >"$2"
+		sleep 1
+	done >"$2"
 }
 
 uptime_s() { cut -d' ' -f1 /proc/uptime; }

@@ -2,7 +2,7 @@
 # Four processes of two threads, each begun two hops from its memory and then free to go. What is left of
 # the stalls: without anybody, with the kernel's balancing (--full), with IMAR², and bound by hand.
 # boot: instrumented
-# limit: 240
+# limit: 400
 # limit-full: 700
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"

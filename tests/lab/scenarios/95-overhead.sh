@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What seeing costs: the same programs without the daemon, and with sampling on and policy "none".
 # boot: instrumented
-# limit: 120
+# limit: 240
 # limit-full: 300
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
