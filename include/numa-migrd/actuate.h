@@ -96,7 +96,7 @@ void nm_actuator_records_lost(struct nm_actuator *actuator);
 
 /*
  * Looks after the leases once per interval: threads that ran by `figures` renew theirs; those
- * silent for expiry_ns and those no longer among `members` get their masks back; masks changed by
+ * silent for expiry_ns (0: however long) and those no longer among `members` get their masks back; masks changed by
  * others are given up. Both arrays in ascending tid order. Tick, after the rings were drained: what
  * was born before the last call counts as told of.
  */
@@ -123,15 +123,23 @@ unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid);
 unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid);
 unsigned nm_actuator_return_all(struct nm_actuator *actuator);
 
+/* What nm_restore() met beside what it returned. */
+struct nm_restoration {
+	unsigned failed;       /* masks that could not be returned */
+	size_t bad_lines;      /* damaged lines of the ledger, skipped */
+	size_t first_bad_line; /* from 1; 0: none */
+	int kept; /* then the damaged ledger is kept as NM_LEDGER_DAMAGED: 0, or why not (-errno) */
+};
+
 /*
  * After a crash: replays the ledger in runtime_directory, returning every mask that is still as we
  * set it, to the threads themselves and to their heirs, and empties it. Returns the number of masks
- * returned, or -errno (nothing or not all was done, the ledger stays); `failed` counts refusals,
- * for which the ledger stays as well: the next nm_actuator_new() takes them over. `numa-migrd
- * --restore`, and the daemon's start.
+ * returned, or -errno (nothing or not all was done, the ledger stays); refusals are
+ * counted, and for these the ledger stays as well: the next nm_actuator_new() takes them over.
+ * `numa-migrd --restore`, and the daemon's start.
  */
 int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 	       int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
-	       void *context, unsigned *failed);
+	       void *context, struct nm_restoration *ret);
 
 #endif

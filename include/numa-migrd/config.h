@@ -17,6 +17,7 @@ enum nm_source_choice {
 	NM_SOURCE_AUTO,
 	NM_SOURCE_PEBS,
 	NM_SOURCE_IBS,
+	NM_SOURCE_SPE,
 	NM_SOURCE_PMU,
 	NM_SOURCE_FAULTS,
 	NM_SOURCE_NONE
@@ -73,6 +74,7 @@ struct nm_config {
 		bool accept_soft_dirty_risk;  /* false; inject = "soft_dirty" needs it and a named target */
 		double clock_hz;              /* 100; 10–1000: run samples per second and busy CPU */
 		uint64_t fault_period;        /* 1; 1–1000000: every n-th page fault */
+		bool weigh_pages;             /* true: a fault counts for each 4 KiB of its page (paper: false) */
 		double history_s;             /* 10; half-life of the access counts (paper: 0 = this interval only) */
 		double soft_dirty_mb_s;       /* 256; 1–100000: memory write-protected per second, all targets */
 		double overhead_percent;      /* 1.0; 0.1–100: of one CPU, above it periods are raised */
@@ -88,15 +90,19 @@ struct nm_config {
 		enum nm_preferred_ties preferred_ties; /* one (paper: all) */
 		enum nm_overcommit overcommit; /* pages (paper: ignore): a full preferred node takes no more threads */
 		uint64_t n;               /* threads considered and moves made per interval; paper: 1 */
+		bool skip_stuck;          /* true: who has no candidate is not among the n (paper: false) */
+		double q1_sibling;        /* 1: for a free CPU with a busy SMT sibling (paper: q1); 0–1000 */
 		double q1, q2;            /* 2, 4: tickets for a free CPU and for the preferred node; 0–1000 */
-		double free_max;          /* 0.05; busy share below which a CPU is free (paper: 0) */
+		double free_max;          /* 0.05; busy share below which a CPU is free, by itself or out of its node's (paper: 0) */
 		double min_run;           /* 0.1 of the interval (paper: 0) */
 		uint64_t min_samples;     /* 10 access samples in the window (paper: 1) */
 		double home_share;        /* 0.8: of run samples on one node, else the thread has no home (paper: 0) */
 		double warmup_s;          /* after adoption, before any act (paper: 0) */
 		uint64_t cooldown;        /* 8 intervals after a move that did not help (paper: 0) */
 		uint64_t moves_per_interval; /* 64; cap over all policies */
-		double lease_expiry_s;    /* 30: a quiet thread's mask returns after this long */
+		bool await_verdict;       /* true: no second move before the first is judged (paper: false) */
+		bool withdraw;            /* true: masks of threads that never arrived return (paper: false) */
+		double lease_expiry_s;    /* 30: a quiet thread's mask returns after this long; 0 = never (paper) */
 		double young_s;           /* 3: processes younger than this are nudged, not leased */
 		double quiet_s;           /* 3: no new thread or child for so long before a lease */
 		bool cross_owner_swap;    /* false: both threads of a swap must belong to one user */
@@ -113,7 +119,7 @@ struct nm_config {
 		double delta_g;           /* 0.9; what is left of the performance when a move is undone; 0–1 */
 		bool sum_losses;          /* true: small losses multiply (paper: false) */
 		uint64_t postpone;        /* 2 times at most, where the crowd changed (paper: 0) */
-		double noise_gate;        /* 2 times its recent spread is noise (paper: 0 = no gate) */
+		double noise_gate;        /* 3 times its recent spread is noise (paper: 0 = no gate) */
 		double t_min_s, t_max_s;  /* 1, 4: bounds of the interval T */
 		/* Mapping by sharing (kMAF): */
 		uint64_t mapping_partners; /* 16; 1–1024: strongest partners of a thread that are mapped (paper: 1024) */
@@ -178,5 +184,18 @@ const char *nm_lottery_name(enum nm_lottery lottery);
 const char *nm_inject_name(enum nm_inject inject);
 const char *nm_performance_name(enum nm_performance performance);
 const char *nm_feedback_name(enum nm_feedback_kind feedback);
+
+/* A process as targets see it: the command's name and the cgroup's path as the kernel has them. */
+struct nm_target_subject {
+	const char *command;
+	const char *cgroup; /* NULL where unknown */
+	uint32_t uid;
+};
+
+/*
+ * Does one of the patterns match? named: only those count that name a command or a unit, as a process must
+ * be that is written to (sampling.inject = "soft_dirty"). Pure. Roster; root helper.
+ */
+bool nm_config_matches(const struct nm_target_list *list, const struct nm_target_subject *subject, bool named);
 
 #endif

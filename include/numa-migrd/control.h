@@ -33,13 +33,20 @@ struct nm_control_ops {
 	int (*pause)(void *context);  /* -EALREADY when paused */
 	int (*resume)(void *context); /* -EALREADY when running */
 	int (*release)(void *context, uint32_t pid); /* -ESRCH: no such managed process */
+	/*
+	 * Told when the object is lost to the bus or could not be put there (-errno), once until it is there
+	 * again (0).
+	 */
+	void (*bus_changed)(void *context, int error);
 };
 
 struct nm_control;
 
 /*
- * Puts the object on the system bus and takes the name, on the given loop. Returns 0, or -errno when there
- * is no bus: the daemon goes on without and says so. The caller frees before the loop. Daemon, start.
+ * Puts the object on the system bus and takes the name, on the given loop. Where there is no bus, or it goes
+ * away, this is tried again on the loop, at longer and longer intervals up to a minute, without waiting for
+ * an answer. Returns 0, also without a bus, or -errno of the loop. The caller frees before the loop. Daemon,
+ * start.
  */
 int nm_control_new(sd_event *event, const struct nm_control_ops *ops, struct nm_control **ret);
 void nm_control_free(struct nm_control *control);

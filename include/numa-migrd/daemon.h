@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "numa-migrd/platform.h"
 #include "numa-migrd/topology.h"
 
 struct nm_options {
@@ -13,6 +14,10 @@ struct nm_options {
 		topology; /* zeros: this machine; otherwise a made-up one, in benches */
 	bool check_config, dry_run, restore, version, help, list_events;
 	const char *pmu; /* entry of the event table to list; NULL: this machine */
+	/* Opens a made-up machine in place of this one, in tests; NULL: nm_platform_linux_new(). */
+	int (*open_platform)(void *context, const struct nm_platform_options *options,
+			     struct nm_platform **ret);
+	void *platform_context;
 };
 
 /*

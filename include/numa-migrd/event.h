@@ -47,6 +47,7 @@ enum nm_memory_source {
 	NM_MEMORY_PEBS, /* precise events of the core's own PMU */
 	NM_MEMORY_IBS,	/* AMD's instruction-based sampling */
 	NM_MEMORY_PMU,	/* the one that sampling.pmu names */
+	NM_MEMORY_SPE,	/* Arm's statistical profiling: records in an AUX area of its own */
 	NM_MEMORY_SOURCE_MAX,
 };
 
@@ -78,6 +79,7 @@ struct nm_event_word {
 	bool user_only;		  /* the PMU can leave the kernel out */
 	bool remote;
 	bool own_period; /* the PMU has a period of its own: each of its records is wanted */
+	bool aux;	 /* its records go to an AUX area; of several such PMUs each has its CPUs */
 };
 
 struct nm_event_list {
@@ -90,7 +92,8 @@ struct nm_event_list {
  * The same for a hardware event. -EINVAL for a period out of range: amounts 1,000–10^12, accesses
  * 16–10^12 (from 1 where the PMU has a period of its own). Accesses add
  * ADDR|WEIGHT|DATA_SRC|PHYS_ADDR; WEIGHT's lower half is the latency on every kernel and CPU, which
- * is all that WEIGHT_STRUCT would give us. precise_ip is the highest; the opener lowers it.
+ * is all that WEIGHT_STRUCT would give us. precise_ip is the highest; the opener lowers it. An
+ * event with an AUX area tells of switches in its ring instead.
  */
 int nm_event_word_attr(const struct nm_event_word *word, uint64_t period,
 		       struct perf_event_attr *ret);

@@ -14,23 +14,32 @@ enum nm_feedback_outcome {
 	NM_FEEDBACK_POSTPONED, /* the crowd changed: no verdict and no proposals yet */
 	NM_FEEDBACK_GAIN,      /* T halves */
 	NM_FEEDBACK_KEEP,      /* T stays */
-	NM_FEEDBACK_UNDO,      /* T doubles; the tick undoes `decisions` and proposes nothing */
+	NM_FEEDBACK_UNDO,      /* T doubles; the tick undoes what is judged so, proposes nothing */
+};
+
+/* One decision of the last tick. */
+struct nm_feedback_judgement {
+	uint64_t decision;
+	bool undo;
+	/*
+	 * What is left of the performance: P_g(τ+1)/P_g(τ), or its geometric mean over the
+	 * processes that own a thread moved by the decision; NaN where no thread was measured in
+	 * both intervals.
+	 */
+	double figure;
+	double noise;  /* |ln figure| up to this is noise; 0: not gated */
+	double losses; /* product of the figures kept since the last gain, this one included */
 };
 
 struct nm_feedback_result {
 	enum nm_feedback_outcome outcome;
 	bool may_propose;
-	/*
-	 * What is left of the performance: P_g(τ+1)/P_g(τ), or its geometric mean over the
-	 * processes that own a moved thread; NaN where no thread was measured in both intervals.
-	 */
-	double figure;
-	double noise;  /* |ln figure| up to this is noise; 0: not gated, or too little is known */
-	double losses; /* product of the figures kept since the last gain, this one included */
-	double before, after;	   /* P_g, over the threads measured in both; NaN without */
-	double interval_s;	   /* T from now on */
-	const uint64_t *decisions; /* judged; valid until the next nm_feedback_* call */
-	size_t nr_decisions;
+	double figure, noise, losses; /* as above, over all decisions judged; they rule T */
+	double before, after;	      /* P_g, over the threads measured in both; NaN without */
+	double interval_s;	      /* T from now on */
+	/* Valid until the next nm_feedback_* call. */
+	const struct nm_feedback_judgement *judgements;
+	size_t nr_judgements;
 };
 
 struct nm_feedback;
@@ -41,6 +50,8 @@ NM_DEFINE_CLEANUP(struct nm_feedback, nm_feedback_free);
 
 /*
  * Judges the moves noted since the last call, and follows the spread of the performance in between.
+ * With threads.feedback = "moved" each decision stands for itself: what befell processes whose
+ * threads it did not move neither undoes nor excuses it.
  * Once in every interval, first stage after the snapshot. Returns 0 or -ENOMEM (nothing judged; the
  * moves are taken as kept).
  */
@@ -55,7 +66,8 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      uint64_t decision, uint32_t pid, bool rollback);
 
-/* T; general.interval_s within threads.t_min_s and t_max_s until something was judged. */
+/* T; general.interval_s within threads.t_min_s and t_max_s until something was judged, and again
+ * when that setting has changed. */
 double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct nm_config *config);
 
 #endif

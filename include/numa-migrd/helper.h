@@ -51,12 +51,13 @@ struct nm_helper_context {
 	const char *state_path;  /* file that holds the sysctl's old value while it is changed */
 	int proc_fd;             /* /proc */
 	int root_fd;             /* /; only for OPEN_EVENT */
+	pid_t requester;         /* may clear its own soft-dirty bits, target or not; 0: nobody */
 };
 
 /*
  * Validates and performs one request in this process. Returns the reply's result; a new event in
  * *ret_fds (else -1 twice). -EINVAL outside the fixed list, -EPERM where root's configuration does not allow
- * it, -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.clear_refs).
+ * it or does not target the process, -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.clear_refs).
  */
 int nm_helper_serve(const struct nm_helper_context *context,
 		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds);
@@ -76,7 +77,7 @@ int nm_helper_connect(const char *socket_path);
 
 /*
  * One request and its reply, at most 5 s (-ETIMEDOUT). *ret_fds as for nm_helper_serve(), untouched where
- * the exchange itself failed. -EPIPE, -ECONNRESET: the helper ended, connect again; -ETIMEDOUT, -EPROTO:
+ * the exchange itself failed, also by -EMFILE: no room for the descriptors. -EPIPE, -ECONNRESET: the helper ended, connect again; -ETIMEDOUT, -EPROTO:
  * close the connection, its replies can no longer be told apart.
  */
 int nm_helper_call(int socket, const struct nm_helper_request *request,

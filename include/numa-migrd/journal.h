@@ -64,6 +64,7 @@ struct nm_entry_context {
 	const char *policy;
 	const struct nm_topology *topology; /* for the kernel's node numbers */
 	bool dry_run;
+	const char *performance; /* threads.performance, as the file spells it */
 };
 
 /*

@@ -15,6 +15,7 @@
 #include "numa-migrd/base.h"
 
 #define NM_LEDGER_NAME "ledger"
+#define NM_LEDGER_DAMAGED NM_LEDGER_NAME ".damaged" /* kept aside for the administrator */
 
 /* One narrowed mask: all that is needed to return it, and to know its heirs, without other state.
  */
@@ -76,11 +77,15 @@ struct nm_ledger_contents {
 	struct nm_ledger_entry *entries;
 	size_t count;
 	size_t bad_lines; /* damaged lines that were skipped (a torn last line is not counted) */
+	size_t first_bad_line; /* its number, from 1; 0: none */
 };
 void nm_ledger_contents_clear(struct nm_ledger_contents *contents);
 
 /* Reads the ledger in `directory`. 0 also when there is none or it is of another boot; -errno. */
 int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents *ret);
+
+/* Copies the file to NM_LEDGER_DAMAGED, in place of an earlier one. 0 or -errno. */
+int nm_ledger_keep_damaged(int directory);
 
 /* Removes the file; 0 also when there is none. */
 int nm_ledger_remove(int directory);

@@ -70,8 +70,9 @@ size_t nm_urn_count(const struct nm_urn *urn);
 bool nm_urn_draw(struct nm_urn *urn, struct nm_win *ret);
 
 /*
- * The best free CPU of `node` that the mask allows: the first one whose SMT siblings are idle, else
- * the first; `claimed` and `crowded` (per CPU, may be NULL) take CPUs out, or count them as having
+ * The best free CPU of `node` for a thread with this mask: the first idle one whose SMT siblings are
+ * idle, else the first idle one, else by siblings and busy share among those free by the node's idle
+ * time; `claimed` and `crowded` (per CPU, may be NULL) take CPUs out, or count them as having
  * busy siblings. -1: none.
  */
 int nm_pick_free_cpu(const struct nm_snapshot *snapshot, unsigned node,

@@ -31,8 +31,9 @@ struct nm_figures {
 	 * nr_nodes values each, valid until the next nm_metrics_* call: accesses of the window, and
 	 * of this interval alone, which a verdict rests on. A page fault counts once for each 4 KiB
 	 * of its page, as in the kernel's own NUMA statistics: one sample stands for all of a huge
-	 * page. A thread with memory samples of the hardware in the interval is counted by them
-	 * alone, and where they tell the level, by those that DRAM served.
+	 * page (unless sampling.weigh_pages is off). A thread with memory samples of the hardware
+	 * in the interval is counted by them alone, and where they tell the level, by those that
+	 * DRAM served.
 	 */
 	const double *accesses;
 	const uint32_t *fresh;
@@ -42,8 +43,9 @@ struct nm_figures {
 	double instructions; /* O_R: retired, per second */
 	double operations;   /* O_F: O_R and floating-point operations, per second */
 	/*
-	 * Bytes from DRAM per second, for I; at least what min_samples samples stand for, so that I
-	 * of a thread without misses is large but finite.
+	 * Bytes from DRAM per second, for I; at least what min_samples samples per second stand
+	 * for, so that I of a thread without misses is large but finite. (Counted per interval, as
+	 * the paper has it, that I would double with T.)
 	 */
 	double traffic;
 };
@@ -57,6 +59,12 @@ struct nm_metrics_interval {
 	/* Bit 1 << kind of each enum nm_event_kind that is sampled; figures of the others are NaN.
 	 */
 	uint32_t kinds;
+	/*
+	 * nm_source_taken_per_seen(): what a thread was seen to do is multiplied by the value of
+	 * the CPU where it ran most. NULL: nothing was lost.
+	 */
+	const double *taken_per_seen;
+	unsigned nr_cpus;
 };
 
 struct nm_metrics;
@@ -66,6 +74,9 @@ int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *
 		   struct nm_metrics **ret);
 void nm_metrics_free(struct nm_metrics *metrics);
 NM_DEFINE_CLEANUP(struct nm_metrics, nm_metrics_free);
+
+/* sampling.weigh_pages, for the faults from now on; true at first. Start and reload. */
+void nm_metrics_weigh_pages(struct nm_metrics *metrics, bool weigh);
 
 /* A sink's on_sample (context: struct nm_metrics *). The hot path: one table look-up per sample. */
 void nm_metrics_add(void *metrics, const struct nm_sample *sample);

@@ -17,7 +17,7 @@ enum nm_step_pin {
 
 struct nm_step {
 	uint32_t tid, pid;
-	uint64_t start_ticks;
+	uint64_t start_ticks, adopted_ns;
 	enum nm_step_pin pin;
 	int cpu_from, cpu_to, node_from, node_to;
 	hwloc_bitmap_t target; /* mask to set: inside the original; owned by the plan */
@@ -40,6 +40,7 @@ struct nm_decision {
 	uint64_t interval;
 	uint64_t undoes;     /* ROLLBACK: the decision it undoes; else 0 */
 	bool by_performance; /* IMAR²'s: judged by its feedback */
+	bool by_locality;    /* P was locality */
 	struct nm_tickets tickets;
 	double draw, gain;
 	unsigned nr_steps; /* 1, or 2 for a swap: both or neither */
@@ -69,7 +70,7 @@ struct nm_rollback {
 	unsigned nr_threads;
 	struct {
 		uint32_t tid;
-		uint64_t start_ticks;
+		uint64_t start_ticks, adopted_ns;
 		int cpu_from, node_from; /* where it came from: where it goes */
 	} threads[2];
 };
@@ -77,10 +78,10 @@ struct nm_rollback {
 /*
  * Adds a rollback to the plan: each thread that still lives is sent back to its source node (its
  * source CPU under pin = "core", unless another managed thread has its home there by now), pinned
- * by the same rule as a move: restoring a wide mask would leave it where it is. Dead threads and
- * nodes without an allowed CPU are skipped; nothing is added when no thread is left. Outside the
- * budget: undoing is never put off. Tickets are 0, draw and gain NaN. Returns 0 or -ENOMEM (the
- * plan as it was).
+ * by the same rule as a move: restoring a wide mask would leave it where it is. The two of a swap
+ * go back by a decision each, so that one which is dead, or whose mask somebody has changed since,
+ * does not hold the other. Nodes without an allowed CPU are skipped. Outside the budget: undoing is
+ * never put off. Tickets are 0, draw and gain NaN. Returns 0 or -ENOMEM (not all was added).
  */
 int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			 const struct nm_rollback *rollback, uint64_t *next_id,

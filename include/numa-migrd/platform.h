@@ -57,6 +57,13 @@ struct nm_platform_ops {
 			     struct nm_event_fds *ret);
 	int (*event_map)(struct nm_platform *platform, int fd, size_t data_bytes, void **ret);
 	void (*event_unmap)(struct nm_platform *platform, void *ring, size_t data_bytes);
+	/*
+	 * Maps the AUX area of an event whose ring is mapped already, of as many bytes (a power of two): its
+	 * place in the file is after the ring. To be unmapped before the ring.
+	 */
+	int (*aux_map)(struct nm_platform *platform, int fd, void *ring, size_t data_bytes,
+		       size_t aux_bytes, void **ret);
+	void (*aux_unmap)(struct nm_platform *platform, void *area, size_t aux_bytes);
 	int (*event_ioctl)(struct nm_platform *platform, int fd, unsigned long request,
 			   void *argument);
 	int (*event_read)(struct nm_platform *platform, int fd, void *buffer, size_t size);

@@ -84,8 +84,8 @@ double nm_gate_surplus(const struct nm_snap_thread *thread, int node_from, int n
 
 /*
  * threads.overcommit = "pages" (algorithms.md section 2): where the CPU demand of the threads that prefer
- * a node exceeds its usable CPUs, the node is filled by process in descending accesses to it, within a
- * process by thread. Sets refused[i] for each thread that finds no room on its preferred node, and clears
+ * a node exceeds its usable CPUs, or that of threads bound to some of these exceeds those, the node is filled
+ * by process in descending accesses to it, within a process by thread. Sets refused[i] for each thread that finds no room on its preferred node, and clears
  * the others; `refused` has room for nr_threads. An unknown CPU share counts as a whole CPU. Returns 0 or
  * -ENOMEM.
  */

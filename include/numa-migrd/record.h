@@ -16,7 +16,8 @@ NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
 
 /*
  * Notes P of every measured thread for its home node, and drops threads that the snapshot does not
- * hold any more: one is the same thread while pid, tid and start are. Everything is forgotten when
+ * hold any more: one is the same thread while pid, tid, start and adoption are (an exec keeps the
+ * others). Everything is forgotten when
  * P is another figure than before (threads.performance, or whether locality stands for it) or the
  * number of nodes has changed. Returns 0, or -ENOMEM (the record as it was). Tick, before the
  * policy.
@@ -31,6 +32,10 @@ int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsho
  */
 double nm_record_get(const struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config, uint32_t thread, int node);
+
+/* The same for every node at once: `ret` has room for nr_nodes. */
+void nm_record_get_all(const struct nm_record *record, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, uint32_t thread, double *ret);
 
 /* The record against P now: 1 better, -1 worse, 0 within threads.record_band or unknown. */
 int nm_record_compare(double record, double now, double band);

@@ -56,11 +56,14 @@ struct nm_member {
 	const struct nm_process *process;
 	hwloc_const_bitmap_t original; /* the mask it had when adopted (or its ancestor's, if
 					  leased): the outer bound */
-	bool leased;		/* holds a mask of ours */
+	bool everywhere; /* original holds every usable CPU: nobody need ask it; false: ask */
+	bool leased;	 /* holds a mask of ours */
 	bool unrestricted; /* original equalled the cpuset's effective CPUs: restore to all possible
 			      CPUs */
 	uint64_t adopted_ns;
-	uint64_t barred_until; /* interval number before which it is not moved again */
+	/* Interval numbers before which it is not moved again: cool-down, and while a move of it is
+	 * under judgement. */
+	uint64_t barred_until, held_until;
 };
 
 struct nm_roster;
@@ -80,13 +83,28 @@ struct nm_lease_lookup {
 };
 
 /*
- * Threads and processes given back to their owners for as long as they live. Outlives rosters: pausing or
- * reloading does not forget a release. Owned by the daemon.
+ * Threads and processes given back to their owners for as long as they live. Outlives rosters:
+ * pausing or reloading does not forget a release. Owned by the daemon.
  */
+#define NM_ROSTER_MEMORY_NAME "given-back" /* its file in the runtime directory */
 struct nm_roster_memory;
 int nm_roster_memory_new(struct nm_roster_memory **ret);
 void nm_roster_memory_free(struct nm_roster_memory *memory);
 NM_DEFINE_CLEANUP(struct nm_roster_memory, nm_roster_memory_free);
+
+/*
+ * Takes up what an earlier run of this boot has saved, but for threads and processes that are gone.
+ * 0 also without a file; -EBADMSG where lines were damaged and skipped; -errno. Daemon, start.
+ */
+int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *platform, int directory,
+			  const char *boot_id);
+
+/*
+ * Saves what has changed since it was saved last; the file is replaced at once. 0 or -errno, and then
+ * the next call tries again. Daemon, after each tick and command.
+ */
+int nm_roster_memory_save(struct nm_roster_memory *memory, struct nm_platform *platform, int directory,
+			  const char *boot_id);
 
 /* Everything given must outlive the roster; leases may be NULL. -ENOMEM. Daemon, start and resume. */
 int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
@@ -114,8 +132,11 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 /* The managed threads in ascending tid order; valid until the next call on the roster. */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
-/* Bars a thread from moves until the given interval (a past one: frees it). */
+/* Bars a thread from moves until the given interval; a bar that lasts longer stays. */
 void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval);
+
+/* Holds a thread where it is while a move of it is under judgement; a past interval lets it go. */
+void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t until_interval);
 
 /* Reads a thread's mask and policy again at the next update (its mask was not the one we knew). */
 void nm_roster_recheck(struct nm_roster *roster, uint32_t tid);

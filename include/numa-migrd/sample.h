@@ -38,13 +38,19 @@ struct nm_sample {
 	uint64_t time_ns;	   /* perf clock */
 	uint64_t address;	   /* FAULT_*, MEMORY and STORE; 0 = not known */
 	uint64_t physical_address; /* 0 = not known */
-	/* Where physical_address is 0: 1 + index of the node the page is on; 0 = not known either. */
+	/* Where physical_address is 0: 1 + index of the node the page is on; 0 = not known either.
+	 */
 	uint32_t home;
-	uint64_t page_bytes;	   /* of the page touched, 0 = not known */
+	uint64_t page_bytes; /* of the page touched, 0 = not known */
 	/* MEMORY and STORE only: */
 	uint32_t latency_cycles; /* core cycles; 0 = not measured for this access */
 	uint8_t level;		 /* enum nm_level */
 	bool remote; /* served by another node, as the hardware says; also of DRAM where it tells */
+	/*
+	 * CYCLES, MEMORY, STORE: what it stands for in 1/256, more than 256 where its event has its
+	 * counter only for a part of the time; 0 means 256.
+	 */
+	uint16_t weight;
 	/* INSTRUCTIONS, FLOPS, DRAM: instructions, operations, bytes that this sample stands for.
 	 */
 	uint64_t amount;
@@ -89,6 +95,7 @@ struct nm_ring_layout {
 		enum nm_event_kind kind;
 		bool remote;	 /* DRAM of other nodes */
 		uint64_t amount; /* that one sample stands for */
+		uint16_t weight; /* as in nm_sample */
 	} events[NM_RING_EVENTS_MAX];
 };
 
@@ -112,17 +119,21 @@ struct nm_source_problem {
 	enum nm_event_kind kind;
 	unsigned count;
 	int first_cpu;
-	char text[256];
+	bool over; /* news only: it is none any more */
+	char text[320];
 };
 
 struct nm_source_status {
-	bool runs;	 /* who ran where is sampled */
-	bool accesses;	 /* memory accesses are sampled, by page faults or by hardware */
+	bool runs;     /* who ran where is sampled */
+	bool accesses; /* memory accesses are sampled, by page faults or by hardware */
 	enum nm_memory_source memory; /* by which hardware; NONE: page faults, if anything */
-	/* Amounts that are sampled, whole: where false, the figure is unavailable, not 0. */
+	/*
+	 * Amounts that are sampled, whole and on every CPU: where false, the figure is unavailable,
+	 * not 0.
+	 */
 	bool has_instructions, has_flops, has_dram;
 	uint64_t memory_period; /* as raised by the overhead control; 0 without hardware */
-	char name[64];		/* in short: "clock+faults", "cycles+pebs+instructions+flops+dram" */
+	char name[64];	 /* in short: "clock+faults", "cycles+pebs+instructions+flops+dram" */
 	bool has_cycles; /* by the PMU's cycles rather than cpu-clock */
 	unsigned cpus_open;
 	uint64_t clock_period; /* ns (cpu-clock) or cycles, as raised by the overhead control */
@@ -137,11 +148,11 @@ struct nm_source_status {
 /*
  * Opens the best source that really counts on every usable CPU (rings of ring_kb; cycles where a
  * PMU counts, else cpu-clock; memory accesses from the hardware that counts in a trial of 100 ms,
- * with instructions, operations and DRAM traffic; else software page faults). Returns 0 even when some events or CPUs are
- * refused: see nm_source_status(). Raises RLIMIT_NOFILE's soft limit to the hard one. Returns
- * -ENOMEM, or the first error when nothing at all could be opened (*ret untouched; the first
- * problem is then told in `error`). The platform must outlive the source. With source = "none"
- * nothing is opened. Daemon, start and resume.
+ * with instructions, operations and DRAM traffic; else software page faults). Returns 0 even when
+ * some events or CPUs are refused: see nm_source_status(). Raises RLIMIT_NOFILE's soft limit to the
+ * hard one. Returns -ENOMEM, or the first error when nothing at all could be opened (*ret
+ * untouched; the first problem is then told in `error`). The platform must outlive the source. With
+ * source = "none" nothing is opened. Daemon, start and resume.
  */
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
 		   const struct nm_config *config, char *error, size_t error_size,
@@ -152,31 +163,50 @@ NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);
 /* An epoll fd that becomes readable when a ring is a quarter full. Owned by the source. */
 int nm_source_fd(const struct nm_source *source);
 
+/* Has the hardware hand over what it keeps in AUX areas (SPE). Tick, before the rings are emptied.
+ */
+void nm_source_flush(struct nm_source *source);
+
 /* Empties every ring into the sink. Returns the number of samples and task events. Tick, and on
  * nm_source_fd(). */
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink);
 
 /*
  * Opens rings on CPUs that came online and closes those that went (topology: the new one, which
- * replaces the old and must outlive the source). An offline CPU's events stay silent for ever otherwise. Tick, on change.
+ * replaces the old and must outlive the source). An offline CPU's events stay silent for ever
+ * otherwise. Tick, on change.
  */
 int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology);
 
 /*
  * Turns the clock of idle CPUs off (below 2 % busy in three calls in a row) and of busy ones on
- * (from 5 %, at once), so that idle CPUs are not woken; cycles do not wake and stay on. busy_share:
- * of the last interval, by CPU id, from /proc/stat; NaN counts as busy. Tick, once per interval.
+ * (from 5 %, at once), so that idle CPUs are not woken; counters do not wake and stay on, but
+ * where they take turns. busy_share: of the last interval, by CPU id, from /proc/stat; NaN counts
+ * as busy. Tick, once per interval.
  */
 void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus);
 
 /*
  * Overhead control: `cost_share` is what the daemon and its sampling took of one CPU in the last
- * interval. Above the cap periods double, below a third of it they halve back to the configured
- * ones. Returns true when a period changed. Losses (LOST) in the interval count as over the cap.
+ * interval. Above the cap periods double, or more where it takes more, below a third of it they
+ * halve back to the configured ones. Returns true when a period changed. Records lost in the
+ * interval, and samples that the kernel suppressed (THROTTLE), count as over the cap.
  */
 bool nm_source_control_cost(struct nm_source *source, double cost_share);
 
 const struct nm_source_status *nm_source_status(struct nm_source *source);
+
+/*
+ * The problems that have come up since the last call, each once, and those that ended: a counter
+ * that another program held and gave back. Valid until the next call on the source. Tick.
+ */
+const struct nm_source_problem *nm_source_news(struct nm_source *source, size_t *ret_count);
+
+/*
+ * By CPU id, how many records were taken for each that came, since the last call: 1 where none were
+ * lost. Valid until the next call on the source. Tick, for nm_metrics_interval.
+ */
+const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_nr_cpus);
 
 /* The next period for a cost and a cap (pure): the rule behind nm_source_control_cost(). */
 uint64_t nm_period_next(uint64_t period, uint64_t configured, uint64_t maximum, double cost_share,
@@ -195,10 +225,11 @@ struct nm_inject_target {
 struct nm_injector {
 	double budget_bytes; /* what may still be protected; refilled by rate × time */
 	uint64_t last_time_ns;
-	uint32_t last_pid; /* where the round robin stands */
+	uint32_t last_pid;  /* where the round robin stands */
 	double ns_per_byte; /* the least that protecting has cost so far; 0 = not measured yet */
 	uint64_t writes, refused;
-	uint64_t too_large; /* passed over: one write would hold the target's mappings locked too long */
+	uint64_t too_large; /* passed over: one write would hold the target's mappings locked too
+			       long */
 	int last_error;
 };
 
@@ -212,9 +243,9 @@ int nm_inject_probe(struct nm_platform *platform);
 /*
  * Write-protects as many targets (ascending pid, from where the last call stopped) as the rate of
  * mb_per_s allows; a target larger than one second's budget waits until the budget has grown to its
- * size. A target whose write is expected to take more than 100 ms by what earlier ones took is passed over:
- * its mappings are locked meanwhile. Returns the number protected; those that died are passed over, refusals
- * are counted. Tick.
+ * size. A target whose write is expected to take more than 100 ms by what earlier ones took is
+ * passed over: its mappings are locked meanwhile. Returns the number protected; those that died are
+ * passed over, refusals are counted. Tick.
  */
 int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platform,
 			 const struct nm_inject_target *targets, size_t count, double mb_per_s,

@@ -15,6 +15,7 @@
 struct nm_snap_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
+	uint64_t adopted_ns;	/* another one: another program, though all else is the same */
 	unsigned process;	/* index into processes */
 	int home_cpu;		/* -1: did not run */
 	int home_node;		/* -1: no home (did not run, or too spread over nodes) */
@@ -32,8 +33,9 @@ struct nm_snap_thread {
 	const uint32_t *fresh;
 	int preferred;		      /* node index, one-tie rule; -1: none */
 	hwloc_const_bitmap_t allowed; /* outer bound for destinations */
+	bool everywhere;	      /* `allowed` holds every usable CPU; false: ask it */
 	bool unrestricted;
-	bool leased;  /* holds a mask of ours */
+	bool leased; /* holds a mask of ours */
 	/* 3DyRM, of this interval (metrics.h); NaN where unknown. I is the O of P by the traffic.
 	 */
 	double latency, instructions, operations, intensity;
@@ -43,7 +45,7 @@ struct nm_snap_thread {
 	bool active;	 /* ran at least threads.min_run of the interval */
 	bool measured;	 /* active, enough samples, P known: counts in means, records and P_g */
 	bool valid; /* active, enough accesses, has a home: may stand in the lottery and in means */
-	bool movable; /* past warm-up, not barred */
+	bool movable; /* past warm-up, neither barred nor held */
 };
 
 struct nm_snap_process {
@@ -59,7 +61,8 @@ struct nm_snap_process {
 struct nm_snap_cpu {
 	int node; /* -1: absent or offline */
 	bool usable;
-	bool free;	   /* busy share below free_max and home of no managed thread */
+	bool idle;	   /* busy share below free_max and home of no managed thread */
+	bool free;	   /* idle, or one of as many as the node has CPUs' worth of idle time */
 	bool sibling_busy; /* an SMT sibling is at or above free_max */
 	double busy_share; /* everything that ran, from /proc/stat */
 	unsigned first_home,
@@ -74,10 +77,16 @@ struct nm_snapshot {
 	size_t nr_threads;
 	size_t active, measured; /* of the threads */
 	double performance;	 /* P_g: the sum of P over measured threads */
-	bool by_locality; /* what threads.performance needs is not sampled: P is the local share */
+	/* What threads.performance needs is not sampled: P is the distance of local memory by the
+	 * mean distance of the accesses. */
+	bool by_locality;
+	/* Bits 1 << kind: of what it needs, what is not sampled; latencies are MEMORY. */
+	uint32_t missing;
+	bool has_latencies; /* of a managed thread, in this interval */
 	struct nm_snap_process *processes;
 	size_t nr_processes;
 	struct nm_snap_cpu *cpus; /* topology->nr_cpus */
+	double idle_cpu; /* idle share above which a CPU is one: 1 - free_max */
 	uint32_t
 		*home_threads; /* thread indices grouped by home CPU, ascending tid in each group */
 };
@@ -92,6 +101,8 @@ struct nm_snapshot_input {
 	size_t nr_members;
 	const double *busy_share; /* per CPU id; NULL or NaN: unknown, and then not free */
 	uint32_t kinds;		  /* what is sampled, as in struct nm_metrics_interval */
+	/* The source has given a latency of late: an interval without any is no news. */
+	bool had_latencies;
 };
 
 /*
@@ -110,5 +121,12 @@ const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapsh
  * ties") */
 bool nm_snapshot_prefers(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 			 int node, enum nm_preferred_ties ties);
+
+/*
+ * May a thread with this mask take the CPU as a free one? One that is free by its node's idle time
+ * needs a CPU's worth of it among the CPUs that the mask allows. (numa-migrd.conf(5), free_max)
+ */
+bool nm_snapshot_is_free_for(const struct nm_snapshot *snapshot, int cpu,
+			     hwloc_const_bitmap_t allowed);
 
 #endif

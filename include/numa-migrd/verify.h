@@ -21,8 +21,8 @@ enum nm_verdict_kind {
 
 struct nm_verdict_thread {
 	uint32_t tid, pid;
-	uint64_t start_ticks;
-	bool alive;	  /* and still managed */
+	uint64_t start_ticks, adopted_ns;
+	bool alive;	  /* and still managed, as the same program */
 	bool ran_on_node; /* most of its run samples of an interval since were on node_to */
 	int cpu_from, node_from, node_to;
 	double local_before,
@@ -39,7 +39,7 @@ struct nm_verdict {
 	unsigned intervals;  /* waited */
 	bool by_performance; /* IMAR²'s decision; then the feedback's figures, NaN until it judged
 			      */
-	double figure, global_before, global_after, interval_s;
+	double figure, noise, losses, global_before, global_after, interval_s;
 	unsigned nr_threads;
 	struct nm_verdict_thread threads[2];
 };
@@ -73,7 +73,7 @@ void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_res
  * Judges what can be judged now: at the earliest one interval after the act; while a living thread
  * has fewer than threads.min_samples fresh samples, or was not seen on its node yet, it waits, at
  * most 10 intervals. A thread that ran elsewhere in two intervals and never there withdraws its
- * decision. The loss that rolls back is the fall of the local share, weighted by the accesses
+ * decision (without threads.withdraw: leaves it unproven). The loss that rolls back is the fall of the local share, weighted by the accesses
  * since, over the decision's threads beyond threads.gate_margin, and only with threads.rollback;
  * of a decision by performance, what the feedback said (P known in place of fresh samples). A
  * ROLLBACK decision is judged too, but never undone again. Called once per interval; the caller

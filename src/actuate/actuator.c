@@ -143,7 +143,7 @@ static bool carries_target(struct nm_actuator *actuator, const struct nm_lease *
 
 static bool is_quiet(const struct nm_lease *lease, const struct nm_tend_input *input)
 {
-	return input->now_ns > lease->renewed_ns &&
+	return input->expiry_ns > 0 && input->now_ns > lease->renewed_ns &&
 	       input->now_ns - lease->renewed_ns > input->expiry_ns;
 }
 

@@ -5,13 +5,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ledger_file.h"
+#include "numa-migrd/file.h"
 
 #define NEW_NAME NM_LEDGER_NAME ".new"
-#define LIMIT_BYTES (64U << 20) /* a ledger is kilobytes; a larger file is not one of ours */
 
 struct nm_ledger {
 	int directory;
@@ -42,20 +41,6 @@ int nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_e
 	return 0;
 }
 
-static int write_all(int fd, const char *text, size_t length)
-{
-	while (length > 0) {
-		ssize_t written = write(fd, text, length);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		text += written;
-		length -= (size_t)written;
-	}
-	return 0;
-}
-
 /*
  * Appends one line. A line that did not fit whole is cut off again: whatever follows must not be
  * glued to a torn one.
@@ -65,36 +50,10 @@ static int append(int fd, const char *line, size_t length)
 	off_t before = lseek(fd, 0, SEEK_END);
 	if (before < 0)
 		return -errno;
-	int r = write_all(fd, line, length);
+	int r = nm_write_all(fd, line, length);
 	if (r < 0 && ftruncate(fd, before) < 0)
 		return -errno;
 	return r;
-}
-
-static int check_file(int directory, int fd)
-{
-	struct stat file;
-	struct stat parent;
-	if (fstat(fd, &file) < 0 || fstat(directory, &parent) < 0)
-		return -errno;
-	if (!S_ISREG(file.st_mode) || (file.st_mode & 022) || file.st_nlink > 1)
-		return -EPERM;
-	if (file.st_uid != geteuid() && (geteuid() != 0 || file.st_uid != parent.st_uid))
-		return -EPERM;
-	return file.st_size > (off_t)LIMIT_BYTES ? -EFBIG : 0;
-}
-
-int nm_ledger_open_file(int directory, const char *name, int flags)
-{
-	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-	if (fd < 0)
-		return errno == ELOOP ? -EPERM : -errno;
-	int r = check_file(directory, fd);
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
-	return fd;
 }
 
 static int write_header(int fd, const char *boot_id)
@@ -155,7 +114,7 @@ int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret)
 	ledger->boot_id = strdup(boot_id);
 	if (!ledger->boot_id)
 		return -ENOMEM;
-	ledger->fd = nm_ledger_open_file(directory, NM_LEDGER_NAME, O_RDWR | O_CREAT | O_APPEND);
+	ledger->fd = nm_open_own(directory, NM_LEDGER_NAME, O_RDWR | O_CREAT | O_APPEND);
 	if (ledger->fd < 0)
 		return ledger->fd;
 	int r = begin(ledger->fd, boot_id);
@@ -274,8 +233,7 @@ int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *co
 {
 	if (unlinkat(ledger->directory, NEW_NAME, 0) < 0 && errno != ENOENT)
 		return -errno;
-	int fd = nm_ledger_open_file(ledger->directory, NEW_NAME,
-				     O_RDWR | O_CREAT | O_EXCL | O_APPEND);
+	int fd = nm_open_own(ledger->directory, NEW_NAME, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
 	if (fd < 0)
 		return fd;
 	int r = write_entries(fd, ledger->boot_id, entries, count);

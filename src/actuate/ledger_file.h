@@ -7,7 +7,4 @@
 
 #define NM_LEDGER_HEADER "numa-migrd-ledger 1 " /* and the boot id */
 
-/* Opens a file that may be ours, or refuses it: see nm_ledger_open(). */
-int nm_ledger_open_file(int directory, const char *name, int flags);
-
 #endif

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "ledger_file.h"
+#include "numa-migrd/file.h"
 
 void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
 {
@@ -136,59 +136,61 @@ static int parse_ledger(char *text, size_t length, const char *boot_id,
 	*end = '\0';
 	int r = parse_header(text, boot_id);
 
+	size_t number = 1;
 	for (char *line = end + 1; r > 0; line = end + 1) {
 		end = memchr(line, '\n', (size_t)(limit - line));
 		if (!end)
 			break;
 		*end = '\0';
+		number++;
 		int parsed = parse_line(line, ret, &capacity);
 		if (parsed == -ENOMEM)
 			r = parsed;
-		ret->bad_lines += parsed < 0;
+		if (parsed < 0 && ret->bad_lines++ == 0)
+			ret->first_bad_line = number;
 	}
 	return r < 0 ? r : 0;
 }
 
-static ssize_t read_file(int fd, char **ret)
+static int read_text(int directory, char **ret)
 {
-	struct stat st;
-	if (fstat(fd, &st) < 0)
+	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_LEDGER_NAME, O_RDONLY);
+	struct stat status;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &status) < 0)
 		return -errno;
-	size_t size = (size_t)st.st_size;
-	nm_autofree char *text = malloc(size + 1);
+	/* One byte more than there should be: a file that grows meanwhile is refused. */
+	size_t size = (size_t)status.st_size + 2;
+	nm_autofree char *text = malloc(size);
 	if (!text)
 		return -ENOMEM;
+	int length = nm_read_all(fd, text, size);
+	if (length >= 0)
+		*ret = NM_TAKE(text);
+	return length;
+}
 
-	size_t length = 0;
-	while (length < size) {
-		ssize_t got = pread(fd, text + length, size - length, (off_t)length);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		length += (size_t)got;
-	}
-	*ret = NM_TAKE(text);
-	return (ssize_t)length;
+int nm_ledger_keep_damaged(int directory)
+{
+	nm_autofree char *text = NULL;
+	int length = read_text(directory, &text);
+	if (length < 0)
+		return length;
+	return nm_replace_own(directory, NM_LEDGER_DAMAGED, text, (size_t)length);
 }
 
 int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents *ret)
 {
 	struct nm_ledger_contents contents = {0};
-	int fd = nm_ledger_open_file(directory, NM_LEDGER_NAME, O_RDONLY);
-	if (fd == -ENOENT) {
+	nm_autofree char *text = NULL;
+	int length = read_text(directory, &text);
+	if (length == -ENOENT) {
 		*ret = contents;
 		return 0;
 	}
-	if (fd < 0)
-		return fd;
-	nm_autofree char *text = NULL;
-	ssize_t length = read_file(fd, &text);
-	close(fd);
-	if (length < 0 || !text)
-		return (int)length;
+	if (!text)
+		return length;
 
 	int r = parse_ledger(text, (size_t)length, boot_id, &contents);
 	if (r < 0) {

@@ -126,7 +126,7 @@ static int restore_contents(struct restore *restore, const struct nm_ledger_cont
 
 int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 	       int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
-	       void *context, unsigned *failed)
+	       void *context, struct nm_restoration *ret)
 {
 	struct nm_ledger_contents contents;
 	int r = nm_ledger_read(runtime_directory, boot_id, &contents);
@@ -139,8 +139,16 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 		.on_event = on_event,
 		.context = context,
 	};
+	struct nm_restoration found = {
+		.bad_lines = contents.bad_lines,
+		.first_bad_line = contents.first_bad_line,
+	};
+	/* What cannot be kept for the administrator must not stop what can be returned. */
+	if (found.bad_lines > 0)
+		found.kept = nm_ledger_keep_damaged(runtime_directory);
 	r = restore_contents(&restore, &contents, runtime_directory, boot_id);
 	nm_ledger_contents_clear(&contents);
-	*failed = restore.failed;
+	found.failed = restore.failed;
+	*ret = found;
 	return r < 0 ? r : restore.returned;
 }

@@ -219,24 +219,6 @@ static void take_root(const struct parse *parse, const config_setting_t *root)
 	}
 }
 
-/* Rules over more than one setting; only of settings that are right by themselves. */
-static void check_together(const struct parse *parse, const config_t *file)
-{
-	const struct nm_config *config = parse->config;
-	if (config->sampling.inject != NM_INJECT_SOFT_DIRTY)
-		return;
-	unsigned line = config_setting_source_line(config_lookup(file, "sampling.inject"));
-	if (!config->sampling.accept_soft_dirty_risk)
-		nm_report_error(parse->report, line,
-				"sampling.inject: found \"soft_dirty\", allowed: only with "
-				"sampling.accept_soft_dirty_risk = true");
-	if (!nm_targets_name_something(&config->targets.include))
-		nm_report_error(
-			parse->report, line,
-			"sampling.inject: found \"soft_dirty\", allowed: only with a pattern "
-			"in targets.include that names a command or unit other than \"*\"");
-}
-
 static void report_syntax(struct nm_report *report, const config_t *file, const char *text,
 			  size_t length)
 {
@@ -268,7 +250,7 @@ static int parse_structure(struct nm_report *report, const config_t *file,
 		return -EINVAL;
 	}
 	take_root(&parse, root);
-	check_together(&parse, file);
+	nm_config_check_together(report, config, file);
 	int r = nm_report_result(report);
 	if (r == 0)
 		*ret = NM_TAKE(config);

@@ -25,6 +25,10 @@ void nm_targets_clear(struct nm_target_list *list);
 /* Does any pattern name a command or unit, other than "*"? */
 bool nm_targets_name_something(const struct nm_target_list *list);
 
+/* Rules over more than one setting; one that was wrong by itself counts with its default. */
+void nm_config_check_together(struct nm_report *report, const struct nm_config *config,
+			      const config_t *file);
+
 /* Steps (insert, delete, replace one byte) from one name to the other. */
 unsigned nm_name_distance(const char *one, const char *other);
 

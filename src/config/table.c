@@ -5,7 +5,7 @@
 
 /* Each in the order of its enum in config.h. */
 static const char *const profiles[] = {"shipped", "paper", NULL};
-static const char *const sources[] = {"auto", "pebs", "ibs", "pmu", "faults", "none", NULL};
+static const char *const sources[] = {"auto", "pebs", "ibs", "spe", "pmu", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
 static const char *const policies[] = {"none", "lbma", "imar2", NULL};
 static const char *const gates[] = {"benefit", "paper", NULL};
@@ -87,6 +87,8 @@ const struct nm_setting nm_settings[] = {
 	     "Samples of the running thread per second and busy CPU"),
 	COUNT(sampling, fault_period, "1", "1000000", "1", NULL,
 	      "Every how many page faults one is looked at"),
+	BOOL(sampling, weigh_pages, "true", "false",
+	     "Count a fault on a huge page as one for each small page in it"),
 	REAL(sampling, history_s, "0", "3600", "10", "0",
 	     "Half-life of the access counts in seconds; 0 = only the last interval counts"),
 	REAL(sampling, soft_dirty_mb_s, "1", "100000", "256", NULL,
@@ -114,12 +116,16 @@ const struct nm_setting nm_settings[] = {
 	       "A preferred node whose CPUs are all in demand: send no more threads there, or do not look"),
 	COUNT(threads, n, "1", "1024", "8", "1",
 	      "Threads considered, and at most so many moves or swaps, in one interval"),
+	BOOL(threads, skip_stuck, "true", "false",
+	     "Threads that have nowhere to go, or are hardly known, are not among those n"),
 	REAL(threads, q1, "0", "1000", "2", NULL,
 	     "Tickets for a free CPU"),
+	REAL(threads, q1_sibling, "0", "1000", "1", "2",
+	     "Tickets for a free CPU that shares its core with a busy one"),
 	REAL(threads, q2, "0", "1000", "4", NULL,
 	     "Tickets for the node that holds most of what the thread accesses"),
 	REAL(threads, free_max, "0", "1", "0.05", "0",
-	     "A CPU is free below this busy share"),
+	     "A CPU is free below this busy share, by itself or out of what its node's CPUs leave idle"),
 	REAL(threads, min_run, "0", "1", "0.1", "0",
 	     "Share of the interval that a thread must have run to be considered"),
 	COUNT(threads, min_samples, "1", "1000000", "10", "1",
@@ -130,10 +136,14 @@ const struct nm_setting nm_settings[] = {
 	     "Seconds that a thread is only watched at first"),
 	COUNT(threads, cooldown, "0", "10000", "8", "0",
 	      "Intervals for which a thread is left alone after a move that did not help"),
+	BOOL(threads, await_verdict, "true", "false",
+	     "Leave a moved thread where it is until it is known what came of the move"),
 	COUNT(threads, moves_per_interval, "1", "4096", "64", NULL,
 	      "Threads moved in one interval, at most"),
-	REAL(threads, lease_expiry_s, "1", "3600", "30", NULL,
-	     "Seconds after which a thread that went quiet gets its own CPU mask back"),
+	BOOL(threads, withdraw, "true", "false",
+	     "Give a thread that never ran where it was sent its own CPU mask back"),
+	REAL(threads, lease_expiry_s, "0", "3600", "30", "0",
+	     "Seconds after which a thread that went quiet gets its own CPU mask back; 0 = never"),
 	REAL(threads, young_s, "0", "3600", "3", NULL,
 	     "Processes younger than this many seconds are nudged, not leased, with pin = \"auto\""),
 	REAL(threads, quiet_s, "0", "3600", "3", NULL,
@@ -168,7 +178,7 @@ const struct nm_setting nm_settings[] = {
 	     "Small losses one after another count as one"),
 	COUNT(threads, postpone, "0", "100", "2", "0",
 	      "How often a judgement waits when the number of running threads changes by more than a quarter"),
-	REAL(threads, noise_gate, "0", "100", "2", "0",
+	REAL(threads, noise_gate, "0", "100", "3", "0",
 	     "Changes of the performance within so many times its recent spread are noise; 0 = nothing is"),
 	REAL(threads, t_min_s, "0.1", "60", "1.0", NULL,
 	     "Shortest interval in seconds, after moves that helped"),

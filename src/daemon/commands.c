@@ -42,6 +42,7 @@ int nm_command_release(void *context, uint32_t pid)
 	if (r < 0)
 		return r;
 	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid);
+	nm_runtime_remember(daemon);
 	nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
 		  "released process %" PRIu32 " as asked: it is left alone as long as it lives",
 		  pid);
@@ -169,6 +170,7 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 		(void)rebuild(daemon);
 	} else if (!daemon->paused) {
 		nm_drain(daemon);
+		nm_metrics_weigh_pages(daemon->pipeline.metrics, config->sampling.weigh_pages);
 		if (config->threads.policy == NM_POLICY_NONE ||
 		    config->threads.pin != old->threads.pin)
 			return_leases(daemon);

@@ -82,6 +82,7 @@ static int run_daemon(struct nm_daemon *daemon)
 	r = nm_pipeline_open(daemon);
 	if (r < 0)
 		return r;
+	nm_runtime_recall(daemon);
 	nm_report_start(daemon);
 	nm_report_coexistence(daemon);
 	r = nm_loop_run(daemon);

@@ -53,6 +53,7 @@ struct nm_daemon {
 	struct nm_config *config;
 	struct nm_pipeline pipeline;
 	struct nm_roster_memory *given_back;
+	bool unsaved_told; /* that what was given back could not be saved */
 	struct nm_journal *journal;
 	struct nm_control *control;
 	sd_event *event;
@@ -77,10 +78,13 @@ struct nm_daemon {
 	struct nm_ring_counts counts; /* as of the last tick */
 	uint64_t lost_seen;	      /* records, as of the last drain */
 	uint64_t losses_told_ns;
-	bool held_back;	     /* periods are above the configured ones, and it was told */
-	uint64_t own_cpu_ns; /* as of the last tick */
-	uint64_t drain_ns;   /* CPU time spent emptying rings since then */
-	bool locality_told;  /* that P is the local share here */
+	bool held_back;	       /* periods are above the configured ones, and it was told */
+	uint64_t own_cpu_ns;   /* as of the last tick */
+	uint64_t drain_ns;     /* CPU time spent emptying rings since then */
+	uint64_t latency_seen; /* interval of the last one since the source was opened; 0: none */
+	/* What was told last of P: which kinds it lacks (0: none), and by which setting. */
+	uint32_t missing_told;
+	enum nm_performance performance_told;
 	struct nm_injector injector;
 	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
 	bool balancing_switched; /* by us, see sampling.inject */
@@ -108,6 +112,8 @@ int nm_machine_read_balancing(struct nm_daemon *daemon);
 int nm_machine_load_topology(const struct nm_topology_source *source,
 			     struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
 			     char *error, size_t error_size);
+int nm_machine_open_platform(const struct nm_daemon *daemon,
+			     const struct nm_platform_options *options, struct nm_platform **ret);
 int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size);
 
 /* ---- tick.c ---- */
@@ -138,7 +144,8 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	       ...) __attribute__((format(printf, 4, 5)));
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
-/* Tells once that P falls back to the local share, and once that it no longer does. */
+void nm_report_news(struct nm_daemon *daemon); /* problems of the source since the last call */
+/* Tells once that P falls back to locality and why, and again when that changes. */
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 void nm_report_coexistence(struct nm_daemon *daemon);
 void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
@@ -175,5 +182,9 @@ int nm_runtime_open(int *ret);
 /* Gives back what the ledger says; used at start and by --restore. 0 or -errno; told in the
  * journal. */
 int nm_runtime_restore(struct nm_daemon *daemon);
+/* What was given back to its owner for life, over a restart; trouble is told. Needs the platform.
+ */
+void nm_runtime_recall(struct nm_daemon *daemon);
+void nm_runtime_remember(struct nm_daemon *daemon);
 
 #endif

@@ -10,7 +10,8 @@ static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 	const char *remedy =
 		error == -EPERM
 			? "the root helper holds each act against /etc/numa-migrd.conf, which "
-			  "must belong to root, be writable by root only, and say so"
+			  "must belong to root, be writable by root only, say so, and "
+			  "name the process in its targets"
 		: error == -EBUSY
 			? "the process itself uses soft-dirty pages; leave it out of the targets"
 		: error == -ENOENT || error == -ECONNREFUSED || error == -EACCES

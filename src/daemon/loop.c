@@ -35,6 +35,7 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 				  "this interval was cut short: %s; the next one starts anew",
 				  strerror(-r));
+		nm_runtime_remember(daemon);
 		nm_report_summary(daemon);
 	}
 	nm_report_status(daemon);
@@ -139,6 +140,20 @@ static int add_sources(struct nm_daemon *daemon)
 	return r < 0 ? r : 0;
 }
 
+static void on_bus_changed(void *context, int error)
+{
+	struct nm_daemon *daemon = context;
+	if (error == 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "on the system bus again: numa-migrctl reaches this daemon");
+	else
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "not on the system bus (%s): numa-migrctl does not reach this daemon, "
+			  "which goes on without and tries again, every minute in the end; is dbus "
+			  "running, and is org.numamigrd1.conf installed?",
+			  strerror(-error));
+}
+
 static void open_control(struct nm_daemon *daemon)
 {
 	struct nm_control_ops ops = {
@@ -147,14 +162,11 @@ static void open_control(struct nm_daemon *daemon)
 		.pause = nm_command_pause,
 		.resume = nm_command_resume,
 		.release = nm_command_release,
+		.bus_changed = on_bus_changed,
 	};
 	int r = nm_control_new(daemon->event, &ops, &daemon->control);
 	if (r < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "not on the system bus (%s): numa-migrctl will not reach this daemon; is "
-			  "dbus running, "
-			  "and is org.numamigrd1.conf installed?",
-			  strerror(-r));
+		on_bus_changed(daemon, r);
 }
 
 int nm_loop_run(struct nm_daemon *daemon)

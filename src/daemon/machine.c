@@ -7,6 +7,15 @@
 
 #define STAT_BYTES (1U << 20) /* /proc/stat: about 80 bytes a CPU, and the interrupt counts */
 
+int nm_machine_open_platform(const struct nm_daemon *daemon,
+			     const struct nm_platform_options *options, struct nm_platform **ret)
+{
+	const struct nm_options *asked = &daemon->options;
+	if (asked->open_platform)
+		return asked->open_platform(asked->platform_context, options, ret);
+	return nm_platform_linux_new(options, ret);
+}
+
 int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size)
 {
 	ssize_t length = platform->ops->read_file(platform, NM_ROOT,

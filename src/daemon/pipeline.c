@@ -17,7 +17,7 @@ static int open_platform(struct nm_daemon *daemon)
 		.config_path = daemon->options.config_path,
 		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
 	};
-	return nm_platform_linux_new(&options, &daemon->pipeline.platform);
+	return nm_machine_open_platform(daemon, &options, &daemon->pipeline.platform);
 }
 
 static int open_machine(struct nm_daemon *daemon)
@@ -46,6 +46,7 @@ static int open_stages(struct nm_daemon *daemon)
 	int r = nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics);
 	if (r < 0)
 		return r;
+	nm_metrics_weigh_pages(pipeline->metrics, daemon->config->sampling.weigh_pages);
 	r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime_directory,
 			    daemon->boot_id, nm_report_lease, daemon, &pipeline->actuator);
 	if (r < 0) {
@@ -84,7 +85,7 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon)
 	nm_feedback_free(pipeline->feedback);
 	pipeline->record = NM_TAKE(record);
 	pipeline->feedback = NM_TAKE(feedback);
-	daemon->locality_told = false;
+	daemon->missing_told = 0;
 	return 0;
 }
 
@@ -97,6 +98,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	pipeline->source = NULL;
 	daemon->counts = (struct nm_ring_counts){0};
 	daemon->lost_seen = 0;
+	daemon->latency_seen = 0;
 	if (pipeline->topology->nr_nodes < 2)
 		return;
 	int r = nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
@@ -144,6 +146,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	if (pipeline->actuator) {
 		nm_drain(daemon);
 		(void)nm_actuator_return_all(pipeline->actuator);
+		nm_runtime_remember(daemon);
 	}
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;

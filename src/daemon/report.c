@@ -71,7 +71,7 @@ void nm_report_start(struct nm_daemon *daemon)
 	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
 	nm_entry_field(&entry, "CPUS", "%u", usable);
 	nm_entry_field(&entry, "POLICY", "%s", nm_policy_name(config->threads.policy));
-	nm_entry_field(&entry, "PERFORMANCE", "%s",
+	nm_entry_field(&entry, "PERFORMANCE_OF", "%s",
 		       nm_performance_name(config->threads.performance));
 	nm_entry_field(&entry, "FEEDBACK", "%s", nm_feedback_name(config->threads.feedback));
 	nm_entry_field(&entry, "GATE", "%s", nm_gate_name(config->threads.gate));
@@ -100,26 +100,71 @@ static void report_eyes(struct nm_daemon *daemon)
 		  daemon->balancing == 0 ? "0" : "not offered by this kernel");
 }
 
+void nm_report_news(struct nm_daemon *daemon)
+{
+	size_t count;
+	const struct nm_source_problem *news = nm_source_news(daemon->pipeline.source, &count);
+	for (size_t i = 0; i < count; i++)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, news[i].over ? LOG_NOTICE : LOG_WARNING, "%s",
+			  news[i].text);
+}
+
 void nm_report_source(struct nm_daemon *daemon)
 {
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	for (size_t i = 0; i < status->problem_count; i++)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s", status->problems[i].text);
+	nm_report_news(daemon);
 	if (status->accesses && status->memory == NM_MEMORY_NONE)
 		report_eyes(daemon);
+}
+
+/* "floating-point operations and memory traffic" */
+static void list_missing(uint32_t missing, char *text, size_t size)
+{
+	static const struct {
+		enum nm_event_kind kind;
+		const char *name;
+	} kinds[] = {
+		{NM_EVENT_INSTRUCTIONS, "instructions"},
+		{NM_EVENT_FLOPS, "floating-point operations"},
+		{NM_EVENT_DRAM, "memory traffic"},
+		{NM_EVENT_MEMORY, "latencies"},
+	};
+	size_t used = 0;
+	text[0] = '\0';
+	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
+		uint32_t bit = 1U << kinds[i].kind;
+		if (!(missing & bit) || used >= size)
+			continue;
+		missing &= ~bit;
+		const char *between = used == 0 ? "" : missing ? ", " : " and ";
+		used += (size_t)snprintf(text + used, size - used, "%s%s", between, kinds[i].name);
+	}
+}
+
+static bool is_told(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	if (snapshot->missing != daemon->missing_told)
+		return false;
+	return snapshot->missing == 0 ||
+	       daemon->performance_told == daemon->config->threads.performance;
 }
 
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	const char *performance = nm_performance_name(daemon->config->threads.performance);
-	if (snapshot->measured == 0 || snapshot->by_locality == daemon->locality_told)
+	char missing[128];
+	/* An interval in which nobody was measured says nothing. */
+	if (snapshot->measured == 0 || is_told(daemon, snapshot))
 		return;
-	daemon->locality_told = snapshot->by_locality;
+	daemon->missing_told = snapshot->missing;
+	daemon->performance_told = daemon->config->threads.performance;
+	list_missing(snapshot->missing, missing, sizeof(missing));
 	if (snapshot->by_locality)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "threads.performance is \"%s\", and not all that it needs is sampled "
-			  "here: the share of local accesses stands for the performance",
-			  performance);
+		nm_report(
+			daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			"threads.performance is \"%s\", which needs what is not sampled here (%s): "
+			"how near the accesses are stands for the performance",
+			performance, missing);
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
 			  "all that threads.performance = \"%s\" needs is sampled", performance);
@@ -170,6 +215,7 @@ static struct nm_entry_context entry_context(const struct nm_daemon *daemon)
 		.policy = nm_policy_name(daemon->config->threads.policy),
 		.topology = daemon->pipeline.topology,
 		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
+		.performance = nm_performance_name(daemon->config->threads.performance),
 	};
 }
 

@@ -52,19 +52,40 @@ int nm_runtime_open(int *ret)
 	return 0;
 }
 
-static void report_restored(struct nm_daemon *daemon, int restored, unsigned failed)
+/* What the lines told of cannot be known; most often it is one mask each. */
+static void report_damage(struct nm_daemon *daemon, const struct nm_restoration *found)
 {
-	if (restored > 0 || failed > 0)
-		nm_report(daemon, NM_MESSAGE_RESTORE, failed ? LOG_WARNING : LOG_NOTICE,
+	if (found->bad_lines == 0)
+		return;
+	nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
+		  "the ledger of the last run is damaged: %zu of its lines cannot be read, the "
+		  "first is line %zu; masks that only these tell of may still be narrowed "
+		  "(taskset -acp lists them)",
+		  found->bad_lines, found->first_bad_line);
+	if (found->kept < 0)
+		nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
+			  "the damaged ledger could not be kept aside: %s", strerror(-found->kept));
+	else
+		nm_report(daemon, NM_MESSAGE_RESTORE, LOG_NOTICE,
+			  "the damaged ledger is kept as " NM_LEDGER_DAMAGED
+			  " in the runtime directory");
+}
+
+static void report_restored(struct nm_daemon *daemon, int restored,
+			    const struct nm_restoration *found)
+{
+	if (restored > 0 || found->failed > 0)
+		nm_report(daemon, NM_MESSAGE_RESTORE, found->failed ? LOG_WARNING : LOG_NOTICE,
 			  "after an end without a stop: %d masks returned, %u refused and kept in "
 			  "the ledger",
-			  restored, failed);
+			  restored, found->failed);
+	report_damage(daemon, found);
 }
 
 /* Run as root there is no helper that would have put the sysctl back. */
 static void restore_balancing(const struct nm_daemon *daemon)
 {
-	if (geteuid() != 0)
+	if (geteuid() != 0 || daemon->options.open_platform)
 		return;
 	struct nm_helper_context context = {
 		.config_path = daemon->options.config_path,
@@ -82,12 +103,13 @@ static void restore_balancing(const struct nm_daemon *daemon)
 static int set_aside(struct nm_daemon *daemon)
 {
 	if (renameat(daemon->runtime_directory, NM_LEDGER_NAME, daemon->runtime_directory,
-		     NM_LEDGER_NAME ".bad") < 0)
+		     NM_LEDGER_DAMAGED) < 0)
 		return -errno;
-	nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
-		  "the ledger of the last run is not readable and was set aside as ledger.bad in "
-		  "the runtime "
-		  "directory: masks narrowed by that run may still stand; taskset -acp lists them");
+	nm_report(
+		daemon, NM_MESSAGE_RESTORE, LOG_ERR,
+		"the ledger of the last run is not readable and was set aside as " NM_LEDGER_DAMAGED
+		" in the runtime directory: masks narrowed by that run may still stand; taskset "
+		"-acp lists them");
 	return 0;
 }
 
@@ -95,13 +117,13 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
-	struct nm_topology_source source = {0};
+	struct nm_topology_source source = {.xml_path = daemon->options.topology.xml_path};
 	struct nm_platform_options options = {.root_path = "/"};
-	unsigned failed = 0;
+	struct nm_restoration found;
 	char error[256];
 
 	restore_balancing(daemon);
-	int r = nm_platform_linux_new(&options, &platform);
+	int r = nm_machine_open_platform(daemon, &options, &platform);
 	if (r < 0)
 		return r;
 	r = nm_topology_load(&source, error, sizeof(error), &topology);
@@ -111,11 +133,38 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	if (r < 0)
 		return r;
 	r = nm_restore(platform, topology, daemon->runtime_directory, daemon->boot_id,
-		       nm_report_lease, daemon, &failed);
+		       nm_report_lease, daemon, &found);
 	if (r == -EBADMSG || r == -EPERM || r == -EFBIG)
 		return set_aside(daemon);
 	if (r < 0)
 		return r;
-	report_restored(daemon, r, failed);
+	report_restored(daemon, r, &found);
 	return 0;
+}
+
+void nm_runtime_recall(struct nm_daemon *daemon)
+{
+	int r = nm_roster_memory_load(daemon->given_back, daemon->pipeline.platform,
+				      daemon->runtime_directory, daemon->boot_id);
+	if (r < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "the file " NM_ROSTER_MEMORY_NAME
+			  " in the runtime directory could not be read as a whole: %s; processes "
+			  "released before the restart, and threads whose masks others had "
+			  "changed, may be managed again",
+			  strerror(-r));
+}
+
+/* Told once: until it can be saved again, it holds as long as this daemon runs. */
+void nm_runtime_remember(struct nm_daemon *daemon)
+{
+	int r = nm_roster_memory_save(daemon->given_back, daemon->pipeline.platform,
+				      daemon->runtime_directory, daemon->boot_id);
+	if (r < 0 && !daemon->unsaved_told)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "the file " NM_ROSTER_MEMORY_NAME
+			  " in the runtime directory cannot be written: %s; what is released now "
+			  "holds until a restart",
+			  strerror(-r));
+	daemon->unsaved_told = r < 0;
 }

@@ -9,6 +9,12 @@
 /* What one sample costs the thread it was taken of (sampling.md section 3: +0.5 to 0.6 µs). */
 #define SAMPLE_COST_NS 600
 
+/* Those that were dropped, as they are no memory access or the kernel's, cost no less. */
+static uint64_t samples_taken(const struct nm_ring_counts *counts)
+{
+	return counts->samples + counts->no_access + counts->kernel;
+}
+
 /* ---- sample ---- */
 
 static void keep_event(void *context, const struct nm_task_event *event)
@@ -50,7 +56,8 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 		const struct nm_task_event *event = &daemon->events[i];
 		nm_actuator_task_event(pipeline->actuator, event);
 		nm_roster_task_event(pipeline->roster, event, now_ns);
-		if (event->kind == NM_TASK_EXIT)
+		/* A new program's memory is not where the old one's was. */
+		if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
 			nm_metrics_forget(pipeline->metrics, event->tid);
 		if (pipeline->memory)
 			nm_memory_task_event(pipeline->memory, event);
@@ -125,14 +132,26 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 			  const struct nm_figures **ret)
 {
 	const struct nm_source_status *status = source_status(daemon);
-	const struct nm_metrics_interval interval = {
+	struct nm_metrics_interval interval = {
 		.length_ns = interval_ns,
 		.run_sample_ns = status && status->runs ? status->run_sample_ns : 0,
 		.keep = history_keep(daemon->config, interval_ns),
 		.min_samples = daemon->config->threads.min_samples,
 		.kinds = sampled_kinds(status),
 	};
+	if (daemon->pipeline.source)
+		interval.taken_per_seen =
+			nm_source_taken_per_seen(daemon->pipeline.source, &interval.nr_cpus);
 	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
+}
+
+/* Long enough that no lull makes P another figure, and short enough for a source gone dumb. */
+#define LATENCY_MEMORY_INTERVALS 60
+
+static bool had_latencies(const struct nm_daemon *daemon)
+{
+	return daemon->latency_seen &&
+	       daemon->tally.intervals - daemon->latency_seen <= LATENCY_MEMORY_INTERVALS;
 }
 
 static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -154,8 +173,10 @@ static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *s
 static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
-	for (unsigned i = 0; i < verdict->nr_threads; i++)
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		nm_roster_hold(daemon->pipeline.roster, verdict->threads[i].tid, 0);
 		nm_roster_bar(daemon->pipeline.roster, verdict->threads[i].tid, until);
+	}
 }
 
 /*
@@ -167,9 +188,10 @@ static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verd
 	uint64_t now = daemon->tally.intervals;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		uint32_t tid = verdict->threads[i].tid;
-		bool held = nm_actuator_holds(daemon->pipeline.actuator, tid);
-		nm_roster_bar(daemon->pipeline.roster, tid,
-			      held ? now : now + daemon->config->threads.cooldown);
+		nm_roster_hold(daemon->pipeline.roster, tid, now);
+		if (!nm_actuator_holds(daemon->pipeline.actuator, tid))
+			nm_roster_bar(daemon->pipeline.roster, tid,
+				      now + daemon->config->threads.cooldown);
 	}
 }
 
@@ -314,16 +336,16 @@ static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *dec
 }
 
 /*
- * Verifier and feedback will ask later what came of it. Until the verdict its threads stay: a
- * further move would leave this one unproven for ever.
+ * Verifier and feedback will ask later what came of it. Until the verdict its threads stay (with
+ * threads.await_verdict): a further move would leave this one unproven for ever.
  */
 static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_decision *decision)
 {
 	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
 	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
-	for (unsigned i = 0; i < decision->nr_steps; i++)
-		nm_roster_bar(daemon->pipeline.roster, decision->steps[i].tid, until);
+	for (unsigned i = 0; daemon->config->threads.await_verdict && i < decision->nr_steps; i++)
+		nm_roster_hold(daemon->pipeline.roster, decision->steps[i].tid, until);
 	int r = nm_verifier_add(daemon->pipeline.verifier, decision);
 	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
 		r = nm_feedback_moved(daemon->pipeline.feedback, snapshot, decision->id,
@@ -408,7 +430,8 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	if (!daemon->pipeline.source)
 		return;
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	uint64_t caused_ns = (status->counts.samples - daemon->counts.samples) * SAMPLE_COST_NS;
+	uint64_t caused_ns =
+		(samples_taken(&status->counts) - samples_taken(&daemon->counts)) * SAMPLE_COST_NS;
 	uint64_t own_ns = nm_own_cpu_ns();
 	double cost_share = (double)(daemon->drain_ns + caused_ns) / (double)interval_ns;
 
@@ -421,6 +444,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	daemon->counts = status->counts;
 	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
 		tell_periods(daemon, cost_share);
+	nm_report_news(daemon);
 }
 
 /* ---- the whole ---- */
@@ -454,12 +478,15 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		.nr_figures = nr_figures,
 		.busy_share = daemon->busy_share,
 		.kinds = sampled_kinds(source_status(daemon)),
+		.had_latencies = had_latencies(daemon),
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 
 	int r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0)
 		return r;
+	if (snapshot->has_latencies)
+		daemon->latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)
@@ -479,6 +506,8 @@ int nm_tick(struct nm_daemon *daemon)
 
 	if (daemon->paused)
 		return 0;
+	if (pipeline->source)
+		nm_source_flush(pipeline->source);
 	nm_drain(daemon); /* first: rings of CPUs that went are closed with what they hold */
 	uint64_t now_ns = pipeline->platform->ops->now_ns(pipeline->platform);
 	uint64_t interval_ns = now_ns - daemon->last_tick_ns;

@@ -10,6 +10,7 @@ struct client {
 	struct nm_helper_server *server;
 	sd_event_source *source; /* owns the connection; NULL: a free place */
 	uint64_t number;	 /* in order of arrival */
+	pid_t pid;
 };
 
 struct nm_helper_server {
@@ -94,7 +95,9 @@ static int serve(struct client *client, int socket, const struct nm_helper_reque
 {
 	struct nm_helper_server *server = client->server;
 	nm_auto(close_fds) struct nm_event_fds fds = {-1, -1};
-	int result = nm_helper_serve(server->options.acts, request, &fds);
+	struct nm_helper_context acts = *server->options.acts;
+	acts.requester = client->pid;
+	int result = nm_helper_serve(&acts, request, &fds);
 
 	failed(server, request->act, result);
 	if (request->act == NM_HELPER_NUMA_BALANCING && result == 0)
@@ -135,14 +138,18 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
 
 /* ---- connections ---- */
 
-static int check_peer(const struct nm_helper_server *server, int socket)
+/* Who may ask; its pid in *ret. */
+static int check_peer(const struct nm_helper_server *server, int socket, pid_t *ret)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return -errno;
-	return peer.uid == 0 || peer.uid == server->options.permitted ? 0 : -EACCES;
+	if (peer.uid != 0 && peer.uid != server->options.permitted)
+		return -EACCES;
+	*ret = peer.pid;
+	return 0;
 }
 
 /* A free place, or the one that has been taken longest. */
@@ -164,11 +171,13 @@ static struct client *make_place(struct nm_helper_server *server)
 /* On success the connection belongs to the event source. */
 static int adopt(struct nm_helper_server *server, sd_event *event, int socket)
 {
-	int r = check_peer(server, socket);
+	pid_t pid = 0;
+	int r = check_peer(server, socket, &pid);
 
 	if (r < 0)
 		return r;
 	struct client *client = make_place(server);
+	client->pid = pid;
 	r = sd_event_add_io(event, &client->source, socket, EPOLLIN, on_client, client);
 	if (r < 0)
 		return r;

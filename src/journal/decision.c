@@ -117,7 +117,9 @@ static void say_performance(struct nm_entry *entry, const struct nm_entry_contex
 		char now[NM_WORD_BYTES], relative[NM_WORD_BYTES], record[NM_WORD_BYTES],
 			node[NM_WORD_BYTES];
 		nm_entry_say(entry, "%s %s, %s of its process's mean, %s on %s",
-			     i == 0 ? "; performance" : " and",
+			     i > 0		     ? " and"
+			     : decision->by_locality ? "; performance (its locality)"
+						     : "; performance",
 			     nm_say_figure(step->performance_before, now),
 			     nm_say_percent(step->relative_before, relative),
 			     nm_say_figure(step->record, record),
@@ -299,6 +301,9 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
 	else
 		lottery_fields(entry, decision);
+	if (decision->by_performance)
+		nm_entry_field(entry, "PERFORMANCE_OF", "%s",
+			       decision->by_locality ? "locality" : context->performance);
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		step_fields(entry, context, &decision->steps[i], i);
 		if (decision->by_performance)

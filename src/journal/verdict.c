@@ -51,14 +51,25 @@ static void say_performance(struct nm_entry *entry, const struct nm_verdict_thre
 		     nm_say_figure(thread->latency_after, after));
 }
 
+/* The fall that is still noise: the feedback compares logarithms. */
+static double noise_share(const struct nm_verdict *verdict)
+{
+	return 1 - exp(-verdict->noise);
+}
+
 /* What the feedback compared, and what the interval is now. */
 static void say_feedback(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	char left[NM_WORD_BYTES], before[NM_WORD_BYTES], after[NM_WORD_BYTES];
 	if (isnan(verdict->interval_s))
 		return;
-	nm_entry_say(entry, "; %s of the performance left (all: %s before, %s now), T is %.3g s",
-		     nm_say_percent(verdict->figure, left),
+	nm_entry_say(entry, "; %s of the performance left", nm_say_percent(verdict->figure, left));
+	if (verdict->losses < verdict->figure)
+		nm_entry_say(entry, ", %s with the losses kept before",
+			     nm_say_percent(verdict->losses, left));
+	if (verdict->noise > 0)
+		nm_entry_say(entry, ", %s is noise", nm_say_percent(noise_share(verdict), left));
+	nm_entry_say(entry, " (all: %s before, %s now), T is %.3g s",
 		     nm_say_figure(verdict->global_before, before),
 		     nm_say_figure(verdict->global_after, after), verdict->interval_s);
 }
@@ -80,6 +91,8 @@ static void performance_fields(struct nm_entry *entry, const struct nm_verdict_t
 static void feedback_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	nm_field_figure(entry, "PERFORMANCE_LEFT", verdict->figure);
+	nm_field_figure(entry, "PERFORMANCE_LEFT_IN_ALL", verdict->losses);
+	nm_field_permille(entry, "NOISE_PERMILLE", noise_share(verdict));
 	nm_field_figure(entry, "GLOBAL_BEFORE", verdict->global_before);
 	nm_field_figure(entry, "GLOBAL_AFTER", verdict->global_after);
 	nm_field_figure(entry, "INTERVAL_S", verdict->interval_s);

@@ -8,6 +8,7 @@
 #define SILENT_INTERVALS_MAX 600U
 /* Remembered accesses below this sum have no say in anything and are dropped. */
 #define HISTORY_FLOOR 0.01
+#define CACHE_LINE 64
 
 /* ---- ascending tid order ---- */
 
@@ -104,11 +105,13 @@ static void set_home(const struct nm_metrics *metrics, const struct nm_entry *en
 			: (double)entry->counts[figures->home_node] / (double)entry->run_samples;
 }
 
-static double run_share(const struct nm_entry *entry, uint64_t interval_ns, double run_sample_ns)
+static double run_share(const struct nm_entry *entry, const struct nm_metrics_interval *interval,
+			double factor)
 {
-	if (!(run_sample_ns > 0.0) || interval_ns == 0)
+	if (!(interval->run_sample_ns > 0.0) || interval->length_ns == 0)
 		return NAN;
-	return fmin(1.0, (double)entry->run_samples * run_sample_ns / (double)interval_ns);
+	double run_ns = (double)entry->run_samples * factor * interval->run_sample_ns;
+	return fmin(1.0, run_ns / (double)interval->length_ns);
 }
 
 /* ---- what it touched ---- */
@@ -121,20 +124,15 @@ static uint32_t take_fresh(const struct nm_metrics *metrics, const struct nm_ent
 			   const struct nm_hardware *hardware, uint32_t *fresh, uint32_t *touched)
 {
 	unsigned nr_nodes = metrics->nr_nodes;
-	uint32_t all = 0, samples = 0;
 
 	memcpy(touched, hardware->counts, nr_nodes * sizeof(*touched));
-	for (unsigned k = 0; k < nr_nodes; k++)
-		all += touched[k];
-	if (all == 0) {
+	if (hardware->accesses == 0) {
 		memcpy(fresh, entry->counts + nr_nodes, nr_nodes * sizeof(*fresh));
 		return entry->access_new;
 	}
 	memcpy(fresh, hardware->levels ? hardware->counts + nr_nodes : touched,
 	       nr_nodes * sizeof(*fresh));
-	for (unsigned k = 0; k < nr_nodes; k++)
-		samples += fresh[k];
-	return samples;
+	return hardware->levels ? hardware->dram_accesses : hardware->accesses;
 }
 
 /* Adds the interval's counts to the window and copies it to `accesses`; returns the sum. */
@@ -167,11 +165,22 @@ static bool is_sampled(const struct nm_metrics_interval *interval, enum nm_event
 	return (interval->kinds >> kind) & 1;
 }
 
+/*
+ * Bytes per second that are taken for none, at least: what min_samples samples stand for. As a
+ * rate, and by the least that a sample ever stood for, so that a thread that lives in its caches is
+ * not said to have become another when T, the period or another CPU's share of a counter changes.
+ */
+static double traffic_floor(const struct nm_metrics *metrics,
+			    const struct nm_metrics_interval *interval)
+{
+	uint64_t bytes = metrics->dram_sample_bytes ? metrics->dram_sample_bytes : CACHE_LINE;
+	return (double)interval->min_samples * (double)bytes;
+}
+
 static void set_performance(const struct nm_metrics *metrics, const struct nm_hardware *hardware,
 			    const struct nm_metrics_interval *interval, struct nm_figures *figures)
 {
 	double length_s = (double)interval->length_ns / (double)NM_NSEC_PER_SEC;
-	double floor = (double)interval->min_samples * (double)metrics->dram_sample_bytes;
 
 	figures->latency = figures->instructions = figures->operations = figures->traffic = NAN;
 	figures->latency_samples = hardware->latency_samples;
@@ -185,7 +194,8 @@ static void set_performance(const struct nm_metrics *metrics, const struct nm_ha
 	if (is_sampled(interval, NM_EVENT_FLOPS))
 		figures->operations = figures->instructions + (double)hardware->flops / length_s;
 	if (is_sampled(interval, NM_EVENT_DRAM))
-		figures->traffic = fmax((double)hardware->dram_bytes, floor) / length_s;
+		figures->traffic = fmax((double)hardware->dram_bytes / length_s,
+					traffic_floor(metrics, interval));
 }
 
 /* ---- closing ---- */
@@ -209,16 +219,39 @@ static void clear_interval(const struct nm_metrics *metrics, uint32_t index)
 	memset(nm_hardware_at(metrics, index), 0, metrics->hardware_stride);
 }
 
+/* What was lost is taken to have been like what was seen on the CPU where the thread ran most. */
+static double taken_per_seen(const struct nm_metrics_interval *interval,
+			     const struct nm_figures *figures)
+{
+	int cpu = figures->home_cpu;
+
+	if (!interval->taken_per_seen || cpu < 0 || (unsigned)cpu >= interval->nr_cpus)
+		return 1.0;
+	return fmax(interval->taken_per_seen[cpu], 1.0);
+}
+
+static void make_up_for_losses(const struct nm_metrics *metrics, double factor, uint32_t *fresh,
+			       struct nm_hardware *hardware)
+{
+	if (!(factor > 1.0))
+		return;
+	for (unsigned k = 0; k < metrics->nr_nodes; k++)
+		fresh[k] = (uint32_t)fmin(round(fresh[k] * factor), UINT32_MAX);
+	hardware->instructions = (uint64_t)((double)hardware->instructions * factor);
+	hardware->flops = (uint64_t)((double)hardware->flops * factor);
+	hardware->dram_bytes = (uint64_t)((double)hardware->dram_bytes * factor);
+}
+
 /* True where the thread has something to tell: `figures` is then filled; first: of its node values.
  */
-static bool close_entry(struct nm_metrics *metrics, const struct nm_entry_key *key,
-			struct nm_figures *figures, size_t first)
+static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
+			const struct nm_entry_key *key, struct nm_figures *figures, size_t first)
 {
 	double *accesses = metrics->accesses + first;
 	uint32_t *fresh = metrics->fresh + first;
 	uint32_t *touched = metrics->touched + first;
 	struct nm_entry *entry = nm_entry_at(metrics, key->index);
-	const struct nm_hardware *hardware = nm_hardware_at(metrics, key->index);
+	struct nm_hardware *hardware = nm_hardware_at(metrics, key->index);
 	double *history = nm_history_of(metrics, key->index);
 	bool silent = !entry->run_samples && !entry->access_new && !hardware->samples;
 
@@ -235,9 +268,12 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_entry_key *k
 		.fresh = fresh,
 		.touched = touched,
 	};
+	set_home(metrics, entry, figures);
+	double factor = taken_per_seen(interval, figures);
+	make_up_for_losses(metrics, factor, fresh, hardware);
+	figures->run_share = run_share(entry, interval, factor);
 	figures->access_total = take_accesses(metrics, figures, history, accesses);
 	figures->access_samples = history[metrics->nr_nodes];
-	set_home(metrics, entry, figures);
 	if (figures->home_node >= 0 && figures->access_total > 0.0)
 		figures->local_share = accesses[figures->home_node] / figures->access_total;
 	return true;
@@ -256,9 +292,7 @@ int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interva
 		const struct nm_entry_key *key = &metrics->keys[i];
 		struct nm_entry *entry = nm_entry_at(metrics, key->index);
 		struct nm_figures *figures = &metrics->figures[count];
-		if (close_entry(metrics, key, figures, count * metrics->nr_nodes)) {
-			figures->run_share =
-				run_share(entry, interval->length_ns, interval->run_sample_ns);
+		if (close_entry(metrics, interval, key, figures, count * metrics->nr_nodes)) {
 			set_performance(metrics, nm_hardware_at(metrics, key->index), interval,
 					figures);
 			decay(metrics, nm_history_of(metrics, key->index), figures->access_total,

@@ -29,7 +29,6 @@ int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *
 	metrics->nr_nodes = topology->nr_nodes;
 	metrics->stride = stride_for(sizeof(struct nm_entry), topology->nr_nodes);
 	metrics->hardware_stride = stride_for(sizeof(struct nm_hardware), topology->nr_nodes);
-	metrics->dram_sample_bytes = CACHE_LINE;
 	metrics->first_free = NO_INDEX;
 	int r = nm_tidmap_new(&metrics->index_of);
 	if (r < 0)
@@ -63,6 +62,7 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 	if (r < 0)
 		return r;
 	fresh->losses = metrics->losses;
+	fresh->ignore_page_size = metrics->ignore_page_size;
 	struct nm_metrics old = *metrics;
 	*metrics = *fresh;
 	*fresh = old;
@@ -250,6 +250,20 @@ static inline unsigned slot_for(const struct nm_metrics *metrics, struct nm_entr
 	return slot;
 }
 
+/* How often the sample counts. What is left over from weights that are no whole number goes to the
+ * next one, whose ever it is. */
+static inline uint32_t times(struct nm_metrics *metrics, const struct nm_sample *sample)
+{
+	enum { ONE_SHIFT = 8, ONE = 1 << ONE_SHIFT };
+
+	if (__builtin_expect(sample->weight <= ONE, true))
+		return 1;
+	metrics->carry += sample->weight;
+	uint32_t whole = metrics->carry >> ONE_SHIFT;
+	metrics->carry &= ONE - 1;
+	return whole;
+}
+
 static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
 	struct nm_entry *entry = entry_for(metrics, sample);
@@ -257,20 +271,27 @@ static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *s
 	if (!entry)
 		return;
 	unsigned slot = slot_for(metrics, entry, sample->cpu);
-	entry->run_count[slot]++;
-	entry->run_last[slot] = ++entry->run_samples;
+	uint32_t count = times(metrics, sample);
+	entry->run_count[slot] += count;
+	entry->run_samples += count;
+	entry->run_last[slot] = entry->run_samples;
 	int node = nm_cpu_node(metrics, sample->cpu);
 	if (node >= 0)
-		entry->counts[node]++;
+		entry->counts[node] += count;
+}
+
+void nm_metrics_weigh_pages(struct nm_metrics *metrics, bool weigh)
+{
+	metrics->ignore_page_size = !weigh;
 }
 
 /* Pages of 4 KiB that the fault stands for; at most 1 GiB, the largest page there is. */
-static inline uint32_t fault_weight(uint64_t page_bytes)
+static inline uint32_t fault_weight(const struct nm_metrics *metrics, uint64_t page_bytes)
 {
 	enum { BASE_SHIFT = 12, MOST = 1 << 18 };
 	uint64_t pages = page_bytes >> BASE_SHIFT;
 
-	if (pages == 0)
+	if (pages == 0 || metrics->ignore_page_size)
 		return 1;
 	return pages < MOST ? (uint32_t)pages : MOST;
 }
@@ -295,7 +316,8 @@ static inline void add_access(struct nm_metrics *metrics, const struct nm_sample
 	if (!entry)
 		return;
 	entry->access_new++;
-	entry->counts[metrics->nr_nodes + (unsigned)node] += fault_weight(sample->page_bytes);
+	entry->counts[metrics->nr_nodes + (unsigned)node] +=
+		fault_weight(metrics, sample->page_bytes);
 }
 
 /* Where the thread's figures of the hardware go; NULL: not countable. */
@@ -330,8 +352,12 @@ static inline void add_memory(struct nm_metrics *metrics, const struct nm_sample
 		metrics->losses.no_node++;
 		return;
 	}
-	hardware->counts[node]++;
-	hardware->counts[metrics->nr_nodes + (unsigned)node] += sample->level == NM_LEVEL_DRAM;
+	uint32_t count = times(metrics, sample);
+	bool dram = sample->level == NM_LEVEL_DRAM;
+	hardware->accesses++;
+	hardware->dram_accesses += dram;
+	hardware->counts[node] += count;
+	hardware->counts[metrics->nr_nodes + (unsigned)node] += dram ? count : 0;
 }
 
 static void add_amount(struct nm_metrics *metrics, const struct nm_sample *sample)
@@ -346,7 +372,8 @@ static void add_amount(struct nm_metrics *metrics, const struct nm_sample *sampl
 		hardware->flops += sample->amount;
 	} else {
 		hardware->dram_bytes += sample->amount;
-		metrics->dram_sample_bytes = sample->amount;
+		if (!metrics->dram_sample_bytes || sample->amount < metrics->dram_sample_bytes)
+			metrics->dram_sample_bytes = sample->amount;
 	}
 }
 

@@ -35,9 +35,11 @@ struct nm_hardware {
 	uint64_t instructions, flops, dram_bytes;
 	uint64_t latency_sum;
 	uint32_t latency_samples;
-	uint32_t samples;  /* of any kind */
-	uint32_t levels;   /* memory samples that told their level */
-	uint32_t counts[]; /* nr_nodes memory samples of any level, nr_nodes served by DRAM */
+	uint32_t samples;		  /* of any kind */
+	uint32_t levels;		  /* memory samples that told their level */
+	uint32_t accesses, dram_accesses; /* those of a known node, and of them what DRAM served */
+	uint32_t counts[]; /* nr_nodes memory samples of any level, nr_nodes served by DRAM, weighed
+			    */
 };
 
 /* Sorts by tid; an entry may have been given away since, then its key is stale. */
@@ -65,7 +67,10 @@ struct nm_metrics {
 	uint32_t *fresh;  /* nr_nodes each a figure */
 	uint32_t *touched;
 	size_t figure_capacity;
-	uint64_t dram_sample_bytes; /* what one sample of DRAM traffic stood for last */
+	uint64_t dram_sample_bytes; /* the least that one sample of DRAM traffic stood for; 0: none
+				       seen */
+	bool ignore_page_size;
+	uint32_t carry; /* of weights, in 1/256 */
 	struct nm_metrics_losses losses;
 };
 

@@ -22,6 +22,7 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.kind = swap ? NM_DECISION_SWAP : NM_DECISION_MIGRATE,
 		.interval = snapshot->interval,
 		.by_performance = config->threads.policy == NM_POLICY_IMAR2,
+		.by_locality = snapshot->by_locality,
 		.tickets = proposal->tickets,
 		.draw = proposal->draw,
 		.gain = proposal->gain,

@@ -36,7 +36,8 @@ static int build_step(const struct nm_snapshot *snapshot, const struct nm_config
 	int cpu = rollback->threads[index].cpu_from, node = rollback->threads[index].node_from;
 	const struct nm_snap_thread *thread =
 		nm_snapshot_thread(snapshot, rollback->threads[index].tid);
-	if (!thread || thread->start_ticks != rollback->threads[index].start_ticks || node < 0 ||
+	if (!thread || thread->start_ticks != rollback->threads[index].start_ticks ||
+	    thread->adopted_ns != rollback->threads[index].adopted_ns || node < 0 ||
 	    node >= (int)snapshot->topology->nr_nodes)
 		return -ENOENT;
 	struct nm_step_route route = {
@@ -59,9 +60,9 @@ static int append(struct nm_plan *plan, const struct nm_decision *decision)
 	return 0;
 }
 
-int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			 const struct nm_rollback *rollback, uint64_t *next_id,
-			 struct nm_plan *plan)
+static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		    const struct nm_rollback *rollback, unsigned index, uint64_t *next_id,
+		    struct nm_plan *plan)
 {
 	nm_auto(nm_decision_clear) struct nm_decision decision = {
 		.id = *next_id,
@@ -69,24 +70,30 @@ int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_con
 		.interval = snapshot->interval,
 		.undoes = rollback->decision,
 		.by_performance = config->threads.policy == NM_POLICY_IMAR2,
+		.by_locality = snapshot->by_locality,
 		.draw = NAN,
 		.gain = NAN,
 	};
-	int r;
-	for (unsigned i = 0; i < rollback->nr_threads; i++) {
-		r = build_step(snapshot, config, rollback, i, &decision.steps[decision.nr_steps]);
-		if (r == -ENOENT)
-			continue;
-		if (r < 0)
-			return r;
-		decision.nr_steps++;
-	}
-	if (decision.nr_steps == 0)
+	int r = build_step(snapshot, config, rollback, index, &decision.steps[0]);
+	if (r == -ENOENT)
 		return 0;
+	if (r < 0)
+		return r;
+	decision.nr_steps = 1;
 	r = append(plan, &decision);
 	if (r < 0)
 		return r;
 	decision.nr_steps = 0;
 	(*next_id)++;
 	return 0;
+}
+
+int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			 const struct nm_rollback *rollback, uint64_t *next_id,
+			 struct nm_plan *plan)
+{
+	int r = 0;
+	for (unsigned i = 0; r == 0 && i < rollback->nr_threads; i++)
+		r = add_step(snapshot, config, rollback, i, next_id, plan);
+	return r;
 }

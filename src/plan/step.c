@@ -60,6 +60,7 @@ int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.tid = thread->tid,
 		.pid = thread->pid,
 		.start_ticks = thread->start_ticks,
+		.adopted_ns = thread->adopted_ns,
 		.pin = pin_of(config, process),
 		.cpu_from = route->cpu_from,
 		.cpu_to = route->cpu_to,

@@ -10,9 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "numa-migrd/proc.h"
 #include "privileged.h"
 
 #define STAT_START_TICKS 22
+#define COMM_BYTES 15 /* that the kernel keeps of a name */
+#define TEXT_BYTES 16384
 
 static void closedirp(DIR **directory)
 {
@@ -88,7 +91,53 @@ static int require_no_soft_dirty_user(int process)
 	return -errno;
 }
 
-int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks)
+/* The process as root's targets are to see it; a thread of it is not. */
+static int read_subject(int process, pid_t pid, char *text, struct nm_proc_stat *stat,
+			struct nm_proc_status *status)
+{
+	int r = nm_read_text(process, "stat", text, TEXT_BYTES);
+	if (r >= 0)
+		r = nm_proc_parse_stat(text, stat);
+	if (r >= 0)
+		r = nm_read_text(process, "status", text, TEXT_BYTES);
+	if (r >= 0)
+		r = nm_proc_parse_status(text, status);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	return status->tgid == (uint32_t)pid ? 0 : -EPERM;
+}
+
+/* NULL where the kernel tells none, and then no pattern with a unit matches. */
+static const char *read_cgroup(int process, char *text)
+{
+	const char *path = NULL;
+	size_t length = 0;
+	if (nm_read_text(process, "cgroup", text, TEXT_BYTES) < 0 ||
+	    nm_proc_parse_cgroup(text, &path, &length) < 0)
+		return NULL;
+	text[(size_t)(path - text) + length] = '\0';
+	return path;
+}
+
+static int require_target(int process, pid_t pid, const struct nm_config *config)
+{
+	nm_autofree char *text = malloc(TEXT_BYTES);
+	struct nm_proc_stat stat;
+	struct nm_proc_status status;
+	if (!text)
+		return -ENOMEM;
+	int r = read_subject(process, pid, text, &stat, &status);
+	if (r < 0)
+		return r;
+	stat.comm[COMM_BYTES] = '\0'; /* as long as the daemon sees it */
+	const struct nm_target_subject subject = {
+		.command = stat.comm, .cgroup = read_cgroup(process, text), .uid = status.uid};
+	if (nm_config_matches(&config->targets.exclude, &subject, false))
+		return -EPERM;
+	return nm_config_matches(&config->targets.include, &subject, true) ? 0 : -EPERM;
+}
+
+int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks, const struct nm_config *targets)
 {
 	nm_auto(nm_closep) int process = -1;
 	char name[16];
@@ -98,6 +147,8 @@ int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks)
 	if (process < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	int r = require_start_ticks(process, start_ticks);
+	if (r == 0 && targets)
+		r = require_target(process, pid, targets);
 	if (r == 0)
 		r = require_no_soft_dirty_user(process);
 	if (r == 0)

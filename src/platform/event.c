@@ -38,6 +38,8 @@ static const struct event_type event_types[NM_EVENT_KIND_MAX] = {
 #define ACCESS_SAMPLE                                                                              \
 	(PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR)
 #define READ_FORMAT (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
+/* 256 context switches. */
+#define SWITCH_WAKEUP_BYTES 16384
 #define WORD_PERIOD_MAX 1000000000000ULL
 
 static const struct event_type *event_type(enum nm_event_kind kind)
@@ -89,7 +91,8 @@ int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_at
 
 const char *nm_memory_source_name(enum nm_memory_source source)
 {
-	static const char *const names[NM_MEMORY_SOURCE_MAX] = {"none", "pebs", "ibs", "pmu"};
+	static const char *const names[NM_MEMORY_SOURCE_MAX] = {"none", "pebs", "ibs", "pmu",
+								"spe"};
 
 	return (unsigned)source < NM_MEMORY_SOURCE_MAX ? names[source] : "unknown";
 }
@@ -106,13 +109,13 @@ int nm_event_word_attr(const struct nm_event_word *word, uint64_t period,
 {
 	if (period < word_period_min(word) || period > WORD_PERIOD_MAX)
 		return -EINVAL;
-	*ret = (struct perf_event_attr){
+	struct perf_event_attr attr = {
 		.type = word->type,
 		.size = sizeof(*ret),
 		.config = word->config,
 		.config1 = word->config1,
 		.config2 = word->config2,
-		.sample_type = ALL_SAMPLE | (word->unit ? 0 : ACCESS_SAMPLE),
+		.sample_type = ALL_SAMPLE | (word->unit || word->aux ? 0 : ACCESS_SAMPLE),
 		.sample_period = period - period % word->period_multiple,
 		.read_format = READ_FORMAT,
 		.disabled = 1,
@@ -121,6 +124,11 @@ int nm_event_word_attr(const struct nm_event_word *word, uint64_t period,
 		.exclude_kernel = word->user_only,
 		/* Addresses inside a guest mean nothing here, and PEBS cannot sample there. */
 		.exclude_guest = word->precise,
+		.context_switch = word->aux,
+		.watermark = word->aux,
 	};
+	if (word->aux)
+		attr.wakeup_watermark = SWITCH_WAKEUP_BYTES;
+	*ret = attr;
 	return 0;
 }

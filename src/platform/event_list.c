@@ -12,6 +12,8 @@
 #define IBS_PERIOD_MULTIPLE 16
 #define IBS_LATENCY_MIN 128U /* Zen 5 takes 128 to 2048 */
 #define IBS_LATENCY_MAX 2048U
+#define SPE_PMUS_MAX 4U
+#define SPE_LATENCY_MAX 4095U
 
 /* The first CPU's lines; the whole file is large, and slow to make, where there are many. */
 static const struct nm_event_table *own_table(int root)
@@ -66,9 +68,10 @@ static void add_row(struct nm_event_list *list, const struct nm_event_row *row,
 
 /* On a CPU that the table does not know, the kernel may still know its PEBS events. */
 static void add_named(struct nm_event_list *list, int root, enum nm_event_kind kind,
-		      const char *text)
+		      const char *text, bool aux_leader)
 {
-	struct nm_event_word word = {.kind = kind, .precise = true, .user_only = true};
+	struct nm_event_word word = {
+		.kind = kind, .precise = true, .aux_leader = aux_leader, .user_only = true};
 
 	if (nm_pmu_parse(root, text, &word) == 0)
 		add(list, word);
@@ -93,9 +96,9 @@ static void add_pebs(struct nm_event_list *list, int root, const struct nm_event
 	if (rows > 0)
 		return;
 	snprintf(text, sizeof(text), "%s/mem-loads,ldlat=%u/", pmu, wishes->load_latency);
-	add_named(list, root, NM_EVENT_MEMORY, text);
+	add_named(list, root, NM_EVENT_MEMORY, text, aux_leader);
 	snprintf(text, sizeof(text), "%s/mem-stores/", pmu);
-	add_named(list, root, NM_EVENT_STORE, text);
+	add_named(list, root, NM_EVENT_STORE, text, false);
 }
 
 /*
@@ -125,6 +128,42 @@ static void add_ibs(struct nm_event_list *list, int root, const struct nm_event_
 		add(list, word);
 }
 
+static unsigned spe_latency(const struct nm_event_wishes *wishes)
+{
+	return wishes->load_latency < SPE_LATENCY_MAX ? wishes->load_latency : SPE_LATENCY_MAX;
+}
+
+/*
+ * A machine with cores of two kinds has one such PMU for each. Filters come from the hardware's own
+ * list of what it has; without one for loads and stores, others are dropped when decoded. Jitter
+ * keeps the period from beating with loops.
+ */
+static void add_spe(struct nm_event_list *list, int root, const struct nm_event_wishes *wishes)
+{
+	static const char *const terms[] = {"ts_enable",   "pa_enable",	   "jitter",
+					    "load_filter", "store_filter", "min_latency"};
+
+	for (unsigned pmu = 0; pmu < SPE_PMUS_MAX; pmu++) {
+		struct nm_event_word word = {
+			.kind = NM_EVENT_MEMORY, .user_only = true, .aux = true};
+		char name[16], file[48], text[NM_PMU_TEXT];
+		snprintf(name, sizeof(name), "arm_spe_%u", pmu);
+		int length = snprintf(text, sizeof(text), "%s/", name);
+		for (size_t i = 0; i < NM_ARRAY_SIZE(terms); i++) {
+			snprintf(file, sizeof(file), "format/%s", terms[i]);
+			bool latency = i == NM_ARRAY_SIZE(terms) - 1;
+			if (nm_pmu_has(root, name, file))
+				length += snprintf(text + length, sizeof(text) - (size_t)length,
+						   "%s=%u,", terms[i],
+						   latency ? spe_latency(wishes) : 1);
+		}
+		length -= text[length - 1] == ',';
+		snprintf(text + length, sizeof(text) - (size_t)length, "/");
+		if (nm_pmu_parse(root, text, &word) == 0)
+			add(list, word);
+	}
+}
+
 static int add_memory(struct nm_event_list *list, int root, const struct nm_event_table *table,
 		      const struct nm_event_wishes *wishes)
 {
@@ -136,6 +175,9 @@ static int add_memory(struct nm_event_list *list, int root, const struct nm_even
 		return 0;
 	case NM_MEMORY_IBS:
 		add_ibs(list, root, wishes);
+		return 0;
+	case NM_MEMORY_SPE:
+		add_spe(list, root, wishes);
 		return 0;
 	case NM_MEMORY_PMU: {
 		int r = wishes->pmu ? nm_pmu_parse(root, wishes->pmu, &word) : -EINVAL;

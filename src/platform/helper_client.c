@@ -69,9 +69,10 @@ static int receive_reply(int socket, struct nm_helper_reply *reply, struct nm_ev
 	if (got == 0)
 		return -ECONNRESET;
 	*ret_fds = received_fds(&message);
-	if ((size_t)got != sizeof(*reply) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+	if ((size_t)got != sizeof(*reply) || (message.msg_flags & MSG_TRUNC))
 		return -EPROTO;
-	return 0;
+	/* The kernel drops descriptors that have no number left (unix(7)). */
+	return message.msg_flags & MSG_CTRUNC ? -EMFILE : 0;
 }
 
 int nm_helper_call(int socket, const struct nm_helper_request *request,

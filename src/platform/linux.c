@@ -89,7 +89,8 @@ static int perform(struct nm_linux *self, const struct nm_helper_request *reques
 	const struct nm_helper_context context = {.config_path = self->config_path,
 						  .state_path = self->state_path,
 						  .proc_fd = self->proc,
-						  .root_fd = self->root};
+						  .root_fd = self->root,
+						  .requester = getpid()};
 	struct nm_event_fds none;
 
 	if (self->helper_socket)
@@ -182,6 +183,28 @@ static void linux_event_unmap(struct nm_platform *platform, void *ring, size_t d
 		munmap(ring, ring_bytes(data_bytes));
 }
 
+static int linux_aux_map(struct nm_platform *platform, int fd, void *ring, size_t data_bytes,
+			 size_t aux_bytes, void **ret)
+{
+	struct perf_event_mmap_page *page = ring;
+
+	(void)platform;
+	page->aux_offset = ring_bytes(data_bytes);
+	page->aux_size = aux_bytes;
+	void *area = mmap(NULL, aux_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			  (off_t)page->aux_offset);
+	if (area == MAP_FAILED)
+		return -errno;
+	*ret = area;
+	return 0;
+}
+
+static void linux_aux_unmap(struct nm_platform *platform, void *area, size_t aux_bytes)
+{
+	(void)platform;
+	munmap(area, aux_bytes);
+}
+
 static int linux_event_ioctl(struct nm_platform *platform, int fd, unsigned long request,
 			     void *argument)
 {
@@ -239,8 +262,9 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 	.close = nm_linux_close, .affinity_get = nm_linux_affinity_get,                            \
 	.event_open = linux_event_open, .hardware_list = linux_hardware_list,                      \
 	.hardware_open = linux_hardware_open, .event_map = linux_event_map,                        \
-	.event_unmap = linux_event_unmap, .event_ioctl = linux_event_ioctl,                        \
-	.event_read = linux_event_read, .pages_where = linux_pages_where
+	.event_unmap = linux_event_unmap, .aux_map = linux_aux_map, .aux_unmap = linux_aux_unmap,  \
+	.event_ioctl = linux_event_ioctl, .event_read = linux_event_read,                          \
+	.pages_where = linux_pages_where
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,

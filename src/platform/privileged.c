@@ -12,48 +12,6 @@
 #define CONFIG_MAX (1 << 20)
 #define CPU_MAX (1 << 16)
 
-int nm_read_all(int fd, char *buffer, size_t size)
-{
-	size_t length = 0;
-
-	while (length < size) {
-		ssize_t got = read(fd, buffer + length, size - length);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		length += (size_t)got;
-	}
-	if (length == size)
-		return -EFBIG;
-	buffer[length] = '\0';
-	return (int)length;
-}
-
-int nm_read_text(int directory, const char *path, char *buffer, size_t size)
-{
-	nm_auto(nm_closep) int fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-	return fd < 0 ? -errno : nm_read_all(fd, buffer, size);
-}
-
-int nm_write_text(int directory, const char *path, const char *text)
-{
-	nm_auto(nm_closep) int fd = openat(directory, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t length = (ssize_t)strlen(text), written;
-
-	if (fd < 0)
-		return -errno;
-	do
-		written = write(fd, text, (size_t)length);
-	while (written < 0 && errno == EINTR);
-	if (written < 0)
-		return -errno;
-	return written == length ? 0 : -EIO;
-}
-
 /*
  * Only a file that nobody but root can have written speaks for root. It is opened once and judged
  * by that descriptor, so it cannot be exchanged between the check and the reading.
@@ -93,14 +51,19 @@ static int read_root_config(const struct nm_helper_context *context, struct nm_c
 	return r < 0 && r != -ENOMEM ? -EPERM : r;
 }
 
-static int require_inject(const struct nm_helper_context *context, enum nm_inject wanted)
+/* Root's configuration, where it asks for this kind of injection. */
+static int require_inject(const struct nm_helper_context *context, enum nm_inject wanted,
+			  struct nm_config **ret)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	int r = read_root_config(context, &config);
 
 	if (r < 0)
 		return r;
-	return config->sampling.inject == wanted ? 0 : -EPERM;
+	if (config->sampling.inject != wanted)
+		return -EPERM;
+	*ret = NM_TAKE(config);
+	return 0;
 }
 
 static bool is_well_formed(const struct nm_helper_request *request)
@@ -138,20 +101,29 @@ static int serve_open_event(const struct nm_helper_context *context,
 static int serve_clear_refs(const struct nm_helper_context *context,
 			    const struct nm_helper_request *request)
 {
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+
 	if (request->pid < 2 || request->start_ticks == 0)
 		return -EINVAL;
-	int r = require_inject(context, NM_INJECT_SOFT_DIRTY);
-	return r < 0 ? r : nm_clear_refs(context->proc_fd, request->pid, request->start_ticks);
+	int r = require_inject(context, NM_INJECT_SOFT_DIRTY, &config);
+	if (r < 0)
+		return r;
+	/* On itself it tries whether that has an effect here. */
+	bool own = request->pid == context->requester;
+	return nm_clear_refs(context->proc_fd, request->pid, request->start_ticks,
+			     own ? NULL : config);
 }
 
 static int serve_numa_balancing(const struct nm_helper_context *context,
 				const struct nm_helper_request *request)
 {
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+
 	if (request->value < -1 || request->value > 1)
 		return -EINVAL;
 	if (request->value == -1)
 		return nm_helper_restore(context);
-	int r = require_inject(context, NM_INJECT_NUMA_BALANCING);
+	int r = require_inject(context, NM_INJECT_NUMA_BALANCING, &config);
 	return r < 0 ? r : nm_numa_balancing_set(context, request->value);
 }
 

@@ -3,53 +3,44 @@
 #include <string.h>
 
 #include "numa-migrd/feedback.h"
+#include "readings.h"
 #include "spread.h"
 
 /* A change of the number of active threads beyond this share postpones the verdict. */
 #define CROWD_CHANGE 0.25
 
-/* P of a thread in one interval. */
-struct reading {
-	uint32_t tid, pid;
-	uint64_t start_ticks;
-	double performance;
-};
-
-/* The measured threads of one interval, ascending tid. */
-struct readings {
-	struct reading *items;
-	size_t count;
-	bool by_locality;
-	enum nm_performance performance; /* readings of another figure cannot be compared */
-};
-
-/* A process over two intervals: sums of P over the threads measured in both. */
-struct course {
-	uint32_t pid;
-	double before, after;
-};
-
+/* What a process, or all of them together, has been through. */
 struct history {
 	uint32_t pid;
 	struct nm_spread spread;
+	double log_losses, losses_variance; /* of moves kept since its last gain */
+};
+
+/* A decision under judgement and a process that owns a thread moved by it. */
+struct part {
+	uint64_t decision;
+	uint32_t pid;
 };
 
 struct nm_feedback {
-	struct readings last; /* of the last call */
-	struct readings base; /* when the moves under judgement were decided */
+	struct nm_readings last; /* of the last call */
+	struct nm_readings base; /* when the moves under judgement were decided */
 	size_t active_base;
-	uint64_t *decisions; /* under judgement */
-	size_t nr_decisions, decision_capacity;
-	uint32_t *moved; /* pids that own a thread moved by them */
-	size_t nr_moved, moved_capacity;
+	struct part *parts;
+	size_t nr_parts, part_capacity;
+	struct nm_feedback_judgement *judgements; /* of the decisions, in their order */
+	size_t nr_judgements, judgement_capacity;
 	uint32_t *disturbed; /* pids of any thread moved in the last tick */
 	size_t nr_disturbed, disturbed_capacity;
 	unsigned postponed;
-	struct nm_spread spread;   /* of P_g */
-	struct history *histories; /* of processes, ascending pid */
+	/* What P was when these were begun: spreads of another figure say nothing. */
+	bool by_locality;
+	enum nm_performance performance;
+	struct history all;
+	struct history *histories; /* of the managed processes, ascending pid */
 	size_t nr_histories;
-	double log_losses, losses_variance; /* since the last gain */
-	double interval_s;		    /* 0: not begun */
+	double interval_s;	/* 0: not begun */
+	double interval_from_s; /* the setting that it began with */
 };
 
 int nm_feedback_new(struct nm_feedback **ret)
@@ -67,262 +58,292 @@ void nm_feedback_free(struct nm_feedback *feedback)
 		return;
 	free(feedback->last.items);
 	free(feedback->base.items);
-	free(feedback->decisions);
-	free(feedback->moved);
+	free(feedback->parts);
+	free(feedback->judgements);
 	free(feedback->disturbed);
 	free(feedback->histories);
 	free(feedback);
 }
 
-/* ---- readings ---- */
-
-static int read_all(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		    struct readings *ret)
-{
-	struct readings readings = {
-		.items = calloc(snapshot->measured + 1, sizeof(*readings.items)),
-		.by_locality = snapshot->by_locality,
-		.performance = config->threads.performance,
-	};
-	if (!readings.items)
-		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->measured)
-			readings.items[readings.count++] =
-				(struct reading){.tid = thread->tid,
-						 .pid = thread->pid,
-						 .start_ticks = thread->start_ticks,
-						 .performance = thread->performance};
-	}
-	*ret = readings;
-	return 0;
-}
-
-static void replace(struct readings *old, struct readings *fresh)
-{
-	free(old->items);
-	*old = *fresh;
-	*fresh = (struct readings){0};
-}
-
-static int by_pid(const void *left, const void *right)
-{
-	const uint32_t *a = left, *b = right; /* the first member of courses and histories */
-	return (*a > *b) - (*a < *b);
-}
-
-static bool is_same(const struct reading *a, const struct reading *b)
-{
-	return a->tid == b->tid && a->pid == b->pid && a->start_ticks == b->start_ticks;
-}
-
-/* One course for each thread measured in both; then those of a process become one. */
-static size_t list_common(const struct readings *before, const struct readings *after,
-			  struct course *courses)
-{
-	size_t count = 0, position = 0;
-	if (before->by_locality != after->by_locality || before->performance != after->performance)
-		return 0;
-	for (size_t i = 0; i < after->count; i++) {
-		const struct reading *reading = &after->items[i];
-		while (position < before->count && before->items[position].tid < reading->tid)
-			position++;
-		if (position == before->count)
-			break;
-		if (is_same(&before->items[position], reading))
-			courses[count++] =
-				(struct course){.pid = reading->pid,
-						.before = before->items[position].performance,
-						.after = reading->performance};
-	}
-	return count;
-}
-
-static size_t merge_neighbours(struct course *courses, size_t count)
-{
-	size_t merged = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (merged > 0 && courses[merged - 1].pid == courses[i].pid) {
-			courses[merged - 1].before += courses[i].before;
-			courses[merged - 1].after += courses[i].after;
-		} else {
-			courses[merged++] = courses[i];
-		}
-	}
-	return merged;
-}
-
-/* Threads of a process mostly have ids in a row, so that there is little left to sort. */
-static size_t merge_processes(struct course *courses, size_t count)
-{
-	size_t merged = merge_neighbours(courses, count);
-	if (merged > 0)
-		qsort(courses, merged, sizeof(*courses), by_pid);
-	return merge_neighbours(courses, merged);
-}
-
-/* Ascending pid. */
-static int compare_readings(const struct readings *before, const struct readings *after,
-			    struct course **ret, size_t *ret_count)
-{
-	struct course *courses = calloc(after->count + 1, sizeof(*courses));
-	if (!courses)
-		return -ENOMEM;
-	*ret_count = merge_processes(courses, list_common(before, after, courses));
-	*ret = courses;
-	return 0;
-}
-
-static struct course sum_of(const struct course *courses, size_t count)
-{
-	struct course sum = {0};
-	for (size_t i = 0; i < count; i++) {
-		sum.before += courses[i].before;
-		sum.after += courses[i].after;
-	}
-	return sum;
-}
-
 /* ---- the spread without our doing ---- */
 
-static bool holds(const uint32_t *pids, size_t count, uint32_t pid)
+static bool is_disturbed(const struct nm_feedback *feedback, uint32_t pid)
 {
-	for (size_t i = 0; i < count; i++)
-		if (pids[i] == pid)
+	for (size_t i = 0; i < feedback->nr_disturbed; i++)
+		if (feedback->disturbed[i] == pid)
 			return true;
 	return false;
 }
 
-static const struct history *history_of(const struct nm_feedback *feedback, uint32_t pid)
+static int by_pid(const void *left, const void *right)
 {
-	if (feedback->nr_histories == 0)
-		return NULL;
-	return bsearch(&pid, feedback->histories, feedback->nr_histories,
-		       sizeof(*feedback->histories), by_pid);
+	const struct history *a = left, *b = right;
+	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-/* Processes without a thread measured twice running are forgotten. */
-static int follow_spread(struct nm_feedback *feedback, const struct readings *now)
+static struct history *history_of(const struct nm_feedback *feedback, uint32_t pid)
 {
-	nm_autofree struct course *courses = NULL;
-	size_t count;
-	int r = compare_readings(&feedback->last, now, &courses, &count);
-	if (r < 0)
-		return r;
+	const struct history key = {.pid = pid};
+	if (feedback->nr_histories == 0)
+		return NULL;
+	return bsearch(&key, feedback->histories, feedback->nr_histories, sizeof(key), by_pid);
+}
+
+/* Processes that are not managed any more are forgotten; idle ones are not. */
+static int keep_histories(struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
+{
+	size_t count = snapshot->nr_processes;
 	struct history *histories = calloc(count + 1, sizeof(*histories));
 	if (!histories)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		const struct history *known = history_of(feedback, courses[i].pid);
+		uint32_t pid = snapshot->processes[i].pid;
+		const struct history *known = history_of(feedback, pid);
 		if (known)
 			histories[i] = *known;
-		histories[i].pid = courses[i].pid;
-		if (!holds(feedback->disturbed, feedback->nr_disturbed, courses[i].pid))
-			nm_spread_add(&histories[i].spread, courses[i].before, courses[i].after);
+		histories[i].pid = pid;
 	}
+	if (count > 0)
+		qsort(histories, count, sizeof(*histories), by_pid);
 	free(feedback->histories);
 	feedback->histories = histories;
 	feedback->nr_histories = count;
-	struct course sum = sum_of(courses, count);
+	return 0;
+}
+
+/* An interval in which nobody was measured tells of no figure. */
+static void follow_figure(struct nm_feedback *feedback, const struct nm_readings *now)
+{
+	if (now->count == 0 || (now->by_locality == feedback->by_locality &&
+				now->performance == feedback->performance))
+		return;
+	feedback->by_locality = now->by_locality;
+	feedback->performance = now->performance;
+	feedback->all = (struct history){0};
+	feedback->nr_histories = 0;
+}
+
+static int follow_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+			 const struct nm_readings *now)
+{
+	nm_auto(nm_courses_clear) struct nm_courses courses = {0};
+	int r = nm_courses_compare(&feedback->last, now, &courses);
+	if (r == 0)
+		r = keep_histories(feedback, snapshot);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < courses.count; i++) {
+		const struct nm_course *course = &courses.items[i];
+		struct history *history = history_of(feedback, course->pid);
+		if (history && !is_disturbed(feedback, course->pid))
+			nm_spread_add(&history->spread, course->before, course->after);
+	}
+	struct nm_course sum = nm_courses_sum(&courses);
 	if (feedback->nr_disturbed == 0)
-		nm_spread_add(&feedback->spread, sum.before, sum.after);
+		nm_spread_add(&feedback->all.spread, sum.before, sum.after);
 	feedback->nr_disturbed = 0;
 	return 0;
 }
 
 /* ---- the verdict ---- */
 
-struct change {
-	double log; /* of the figure; NaN: nothing to compare */
+/* A process of which threads were moved; with feedback = "global" all of them together. */
+struct scope {
+	struct history *history;
+	uint32_t pid;
+	double log; /* of what is left; NaN: nothing to compare */
 	double sigma;
+	bool undone;
 };
 
-static struct change change_of_all(const struct nm_feedback *feedback, const struct course *sum)
+struct scopes {
+	struct scope *items;
+	size_t count;
+	bool global;
+};
+
+static struct scope scope_of(struct history *history, const struct nm_course *course)
 {
-	struct change change = {.log = NAN, .sigma = nm_spread_sigma(&feedback->spread)};
-	if (sum->before > 0)
-		change.log = log(sum->after / sum->before);
-	return change;
+	struct scope scope = {.history = history,
+			      .pid = history->pid,
+			      .log = NAN,
+			      .sigma = nm_spread_sigma(&history->spread)};
+	if (course && course->before > 0)
+		scope.log = log(course->after / course->before);
+	return scope;
 }
 
-/* The geometric mean over the processes that own a moved thread. */
-static struct change change_of_moved(const struct nm_feedback *feedback,
-				     const struct course *courses, size_t count)
+static bool has_scope(const struct scopes *scopes, uint32_t pid)
 {
-	double logs = 0, variance = 0;
-	unsigned processes = 0;
-	for (size_t i = 0; i < count; i++) {
-		const struct history *history = history_of(feedback, courses[i].pid);
-		if (!(courses[i].before > 0) ||
-		    !holds(feedback->moved, feedback->nr_moved, courses[i].pid))
-			continue;
-		double sigma = history ? nm_spread_sigma(&history->spread) : 0;
-		logs += log(courses[i].after / courses[i].before);
-		variance += sigma * sigma;
-		processes++;
-	}
-	if (processes == 0)
-		return (struct change){.log = NAN};
-	return (struct change){.log = logs / processes, .sigma = sqrt(variance) / processes};
-}
-
-/* Small losses multiply; what is undone by their product is taken out of it again. */
-static bool losses_are_too_many(struct nm_feedback *feedback, const struct nm_config *config,
-				const struct change *change, struct nm_feedback_result *result)
-{
-	double losses = fmin(0, feedback->log_losses + change->log);
-	double variance = feedback->losses_variance + change->sigma * change->sigma;
-	if (!config->threads.sum_losses)
-		return false;
-	result->losses = exp(losses);
-	if (change->log < 0 && losses < log(config->threads.delta_g) &&
-	    -losses > config->threads.noise_gate * sqrt(variance))
-		return true;
-	feedback->log_losses = losses;
-	feedback->losses_variance = variance;
+	for (size_t i = 0; i < scopes->count; i++)
+		if (scopes->items[i].pid == pid)
+			return true;
 	return false;
 }
 
+static int list_scopes(struct nm_feedback *feedback, const struct nm_config *config,
+		       const struct nm_courses *courses, const struct nm_course *sum,
+		       struct scopes *ret)
+{
+	struct scopes scopes = {.items = calloc(feedback->nr_parts + 1, sizeof(*scopes.items)),
+				.global = config->threads.feedback == NM_FEEDBACK_GLOBAL};
+	if (!scopes.items)
+		return -ENOMEM;
+	if (scopes.global)
+		scopes.items[scopes.count++] = scope_of(&feedback->all, sum);
+	for (size_t i = 0; !scopes.global && i < feedback->nr_parts; i++) {
+		uint32_t pid = feedback->parts[i].pid;
+		struct history *history = history_of(feedback, pid);
+		if (history && !has_scope(&scopes, pid))
+			scopes.items[scopes.count++] =
+				scope_of(history, nm_course_of(courses, pid));
+	}
+	*ret = scopes;
+	return 0;
+}
+
+/* Has the decision moved a thread of the scope? (0: has any of them?) */
+static bool involves(const struct nm_feedback *feedback, const struct scopes *scopes,
+		     uint64_t decision, const struct scope *scope)
+{
+	if (scopes->global || decision == 0)
+		return true;
+	for (size_t i = 0; i < feedback->nr_parts; i++)
+		if (feedback->parts[i].decision == decision && feedback->parts[i].pid == scope->pid)
+			return true;
+	return false;
+}
+
+/* The geometric mean over the scopes of a decision; NaN where nothing is known of any. */
+struct change {
+	double log, sigma;
+	double losses, losses_sigma;
+};
+
+static struct change change_of(const struct nm_feedback *feedback, const struct scopes *scopes,
+			       uint64_t decision)
+{
+	double logs = 0, variance = 0, losses = 0, losses_variance = 0;
+	unsigned count = 0;
+	for (size_t i = 0; i < scopes->count; i++) {
+		const struct scope *scope = &scopes->items[i];
+		const struct history *history = scope->history;
+		double own = scope->sigma * scope->sigma;
+		if (isnan(scope->log) || !involves(feedback, scopes, decision, scope))
+			continue;
+		logs += scope->log;
+		variance += own;
+		losses += fmin(0, history->log_losses + scope->log);
+		losses_variance += history->losses_variance + own;
+		count++;
+	}
+	if (count == 0)
+		return (struct change){.log = NAN};
+	return (struct change){.log = logs / count,
+			       .sigma = sqrt(variance) / count,
+			       .losses = losses / count,
+			       .losses_sigma = sqrt(losses_variance) / count};
+}
+
+static bool is_gain(const struct nm_config *config, double change, double sigma)
+{
+	return change > 0 && change > config->threads.noise_gate * sigma;
+}
+
+static bool is_loss(const struct nm_config *config, double change, double sigma)
+{
+	return change < log(config->threads.delta_g) &&
+	       -change > config->threads.noise_gate * sigma;
+}
+
+/* Small losses multiply; the last one of them is what can be undone. */
+static bool is_to_be_undone(const struct nm_config *config, const struct change *change)
+{
+	if (is_loss(config, change->log, change->sigma))
+		return true;
+	return config->threads.sum_losses && change->log < 0 &&
+	       is_loss(config, change->losses, change->losses_sigma);
+}
+
+static struct nm_feedback_judgement judgement_of(const struct nm_config *config,
+						 const struct change *change, uint64_t decision)
+{
+	double figure = exp(change->log);
+	bool summed = config->threads.sum_losses && !isnan(figure);
+	return (struct nm_feedback_judgement){
+		.decision = decision,
+		.undo = is_to_be_undone(config, change),
+		.figure = figure,
+		.noise = config->threads.noise_gate * change->sigma,
+		.losses = summed ? exp(change->losses) : figure,
+	};
+}
+
+static void judge_decision(const struct nm_feedback *feedback, const struct nm_config *config,
+			   const struct scopes *scopes, struct nm_feedback_judgement *judgement)
+{
+	struct change change = change_of(feedback, scopes, judgement->decision);
+	*judgement = judgement_of(config, &change, judgement->decision);
+	for (size_t i = 0; judgement->undo && i < scopes->count; i++)
+		if (involves(feedback, scopes, judgement->decision, &scopes->items[i]))
+			scopes->items[i].undone = true;
+}
+
+/* What is undone leaves no loss behind. */
+static void remember_loss(const struct nm_config *config, const struct scope *scope)
+{
+	struct history *history = scope->history;
+	if (isnan(scope->log) || scope->undone)
+		return;
+	history->log_losses = fmin(0, history->log_losses + scope->log);
+	history->losses_variance += scope->sigma * scope->sigma;
+	if (history->log_losses == 0 || is_gain(config, scope->log, scope->sigma))
+		history->log_losses = history->losses_variance = 0;
+}
+
 static enum nm_feedback_outcome weigh(struct nm_feedback *feedback, const struct nm_config *config,
-				      const struct change *change,
+				      const struct scopes *scopes,
 				      struct nm_feedback_result *result)
 {
-	double noise = config->threads.noise_gate * change->sigma;
-	result->figure = exp(change->log);
-	result->noise = noise;
-	result->losses = result->figure;
-	if (isnan(change->log))
-		return NM_FEEDBACK_KEEP;
-	if (change->log > 0 && change->log > noise) {
-		feedback->log_losses = feedback->losses_variance = 0;
-		return NM_FEEDBACK_GAIN;
+	struct change change = change_of(feedback, scopes, 0);
+	struct nm_feedback_judgement all = judgement_of(config, &change, 0);
+	bool undo = false;
+	result->figure = all.figure;
+	result->noise = all.noise;
+	result->losses = all.losses;
+	for (size_t i = 0; i < feedback->nr_judgements; i++) {
+		judge_decision(feedback, config, scopes, &feedback->judgements[i]);
+		undo = undo || feedback->judgements[i].undo;
 	}
-	if (change->log < log(config->threads.delta_g) && -change->log > noise)
+	for (size_t i = 0; i < scopes->count; i++)
+		remember_loss(config, &scopes->items[i]);
+	if (undo)
 		return NM_FEEDBACK_UNDO;
-	return losses_are_too_many(feedback, config, change, result) ? NM_FEEDBACK_UNDO
-								     : NM_FEEDBACK_KEEP;
+	return is_gain(config, change.log, change.sigma) ? NM_FEEDBACK_GAIN : NM_FEEDBACK_KEEP;
 }
 
-static double within_bounds(const struct nm_config *config, double interval_s)
+static int judge_moves(struct nm_feedback *feedback, const struct nm_config *config,
+		       const struct nm_readings *now, struct nm_feedback_result *result)
 {
-	return fmax(fmin(interval_s, config->threads.t_max_s), config->threads.t_min_s);
-}
-
-double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct nm_config *config)
-{
-	return within_bounds(config, feedback->interval_s > 0 ? feedback->interval_s
-							      : config->general.interval_s);
-}
-
-static void adapt_interval(struct nm_feedback *feedback, const struct nm_config *config,
-			   enum nm_feedback_outcome outcome)
-{
-	double interval_s = nm_feedback_interval_s(feedback, config);
-	if (outcome == NM_FEEDBACK_GAIN)
-		feedback->interval_s = within_bounds(config, interval_s / 2);
-	else if (outcome == NM_FEEDBACK_UNDO)
-		feedback->interval_s = within_bounds(config, interval_s * 2);
+	nm_auto(nm_courses_clear) struct nm_courses courses = {0};
+	struct scopes scopes;
+	int r = nm_courses_compare(&feedback->base, now, &courses);
+	if (r < 0)
+		return r;
+	struct nm_course sum = nm_courses_sum(&courses);
+	r = list_scopes(feedback, config, &courses, &sum, &scopes);
+	if (r < 0)
+		return r;
+	result->outcome = weigh(feedback, config, &scopes, result);
+	free(scopes.items);
+	result->may_propose = result->outcome != NM_FEEDBACK_UNDO;
+	if (courses.count > 0) {
+		result->before = sum.before;
+		result->after = sum.after;
+	}
+	result->judgements = feedback->judgements;
+	result->nr_judgements = feedback->nr_judgements;
+	return 0;
 }
 
 static bool crowd_changed(const struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
@@ -332,53 +353,63 @@ static bool crowd_changed(const struct nm_feedback *feedback, const struct nm_sn
 }
 
 static int judge(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-		 const struct nm_config *config, const struct readings *now,
+		 const struct nm_config *config, const struct nm_readings *now,
 		 struct nm_feedback_result *result)
 {
-	nm_autofree struct course *courses = NULL;
-	size_t count;
-	if (feedback->postponed < config->threads.postpone && crowd_changed(feedback, snapshot)) {
-		feedback->postponed++;
-		result->outcome = NM_FEEDBACK_POSTPONED;
-		result->may_propose = false;
-		return 0;
-	}
-	int r = compare_readings(&feedback->base, now, &courses, &count);
-	if (r < 0)
-		return r;
-	struct course sum = sum_of(courses, count);
-	struct change change = config->threads.feedback == NM_FEEDBACK_GLOBAL
-				       ? change_of_all(feedback, &sum)
-				       : change_of_moved(feedback, courses, count);
-	result->outcome = weigh(feedback, config, &change, result);
-	result->may_propose = result->outcome != NM_FEEDBACK_UNDO;
-	if (count > 0) {
-		result->before = sum.before;
-		result->after = sum.after;
-	}
-	result->decisions = feedback->decisions;
-	result->nr_decisions = feedback->nr_decisions;
+	if (feedback->postponed >= config->threads.postpone || !crowd_changed(feedback, snapshot))
+		return judge_moves(feedback, config, now, result);
+	feedback->postponed++;
+	result->outcome = NM_FEEDBACK_POSTPONED;
+	result->may_propose = false;
 	return 0;
 }
+
+/* ---- T ---- */
+
+static double within_bounds(const struct nm_config *config, double interval_s)
+{
+	return fmax(fmin(interval_s, config->threads.t_max_s), config->threads.t_min_s);
+}
+
+double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct nm_config *config)
+{
+	bool begun =
+		feedback->interval_s > 0 && feedback->interval_from_s == config->general.interval_s;
+	return within_bounds(config, begun ? feedback->interval_s : config->general.interval_s);
+}
+
+static void adapt_interval(struct nm_feedback *feedback, const struct nm_config *config,
+			   enum nm_feedback_outcome outcome)
+{
+	double interval_s = nm_feedback_interval_s(feedback, config);
+	if (outcome != NM_FEEDBACK_GAIN && outcome != NM_FEEDBACK_UNDO)
+		return;
+	feedback->interval_s = within_bounds(config, outcome == NM_FEEDBACK_GAIN ? interval_s / 2
+										 : interval_s * 2);
+	feedback->interval_from_s = config->general.interval_s;
+}
+
+/* ---- the whole ---- */
 
 /* Nothing is under judgement any more; what was is still there for the result. */
 static void close_judgement(struct nm_feedback *feedback)
 {
-	feedback->nr_decisions = 0;
-	feedback->nr_moved = 0;
+	feedback->nr_parts = 0;
+	feedback->nr_judgements = 0;
 	feedback->postponed = 0;
 }
 
 static int look_back(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-		     const struct nm_config *config, const struct readings *now,
+		     const struct nm_config *config, const struct nm_readings *now,
 		     struct nm_feedback_result *result)
 {
 	int r = 0;
-	if (feedback->nr_decisions > 0)
+	follow_figure(feedback, now);
+	if (feedback->nr_judgements > 0)
 		r = judge(feedback, snapshot, config, now, result);
 	/* After the verdict: the spread it is compared with is that of before. */
 	if (r == 0)
-		r = follow_spread(feedback, now);
+		r = follow_spread(feedback, snapshot, now);
 	adapt_interval(feedback, config, result->outcome);
 	return r;
 }
@@ -394,11 +425,11 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 		.before = NAN,
 		.after = NAN,
 	};
-	struct readings now = {0};
-	int r = read_all(snapshot, config, &now);
+	struct nm_readings now = {0};
+	int r = nm_readings_take(snapshot, config, &now);
 	if (r == 0)
 		r = look_back(feedback, snapshot, config, &now, &result);
-	replace(&feedback->last, &now);
+	nm_readings_replace(&feedback->last, &now);
 	if (r < 0 || result.outcome != NM_FEEDBACK_POSTPONED)
 		close_judgement(feedback);
 	if (r < 0)
@@ -410,54 +441,61 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 
 /* ---- moves ---- */
 
-static int add_pid(uint32_t **pids, size_t *count, size_t *capacity, uint32_t pid)
+static int note_disturbed(struct nm_feedback *feedback, uint32_t pid)
 {
-	if (holds(*pids, *count, pid))
+	if (is_disturbed(feedback, pid))
 		return 0;
-	int r = nm_reserve((void **)pids, capacity, *count, sizeof(**pids));
+	int r = nm_reserve((void **)&feedback->disturbed, &feedback->disturbed_capacity,
+			   feedback->nr_disturbed, sizeof(*feedback->disturbed));
 	if (r < 0)
 		return r;
-	(*pids)[(*count)++] = pid;
+	feedback->disturbed[feedback->nr_disturbed++] = pid;
 	return 0;
 }
 
 /* The readings of the tick are what the moves are measured against. */
 static int open_judgement(struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
 {
-	struct readings base = feedback->last;
-	base.items = calloc(base.count + 1, sizeof(*base.items));
-	if (!base.items)
-		return -ENOMEM;
-	if (base.count > 0)
-		memcpy(base.items, feedback->last.items, base.count * sizeof(*base.items));
-	replace(&feedback->base, &base);
+	struct nm_readings base;
+	int r = nm_readings_copy(&feedback->last, &base);
+	if (r < 0)
+		return r;
+	nm_readings_replace(&feedback->base, &base);
 	feedback->active_base = snapshot->active;
 	return 0;
 }
 
 static int add_decision(struct nm_feedback *feedback, uint64_t decision)
 {
-	size_t count = feedback->nr_decisions;
-	if (count > 0 && feedback->decisions[count - 1] == decision)
+	size_t count = feedback->nr_judgements;
+	if (count > 0 && feedback->judgements[count - 1].decision == decision)
 		return 0;
-	int r = nm_reserve((void **)&feedback->decisions, &feedback->decision_capacity, count,
-			   sizeof(*feedback->decisions));
+	int r = nm_reserve((void **)&feedback->judgements, &feedback->judgement_capacity, count,
+			   sizeof(*feedback->judgements));
 	if (r < 0)
 		return r;
-	feedback->decisions[feedback->nr_decisions++] = decision;
+	feedback->judgements[feedback->nr_judgements++] =
+		(struct nm_feedback_judgement){.decision = decision};
 	return 0;
+}
+
+static int add_part(struct nm_feedback *feedback, uint64_t decision, uint32_t pid)
+{
+	int r = nm_reserve((void **)&feedback->parts, &feedback->part_capacity, feedback->nr_parts,
+			   sizeof(*feedback->parts));
+	if (r < 0)
+		return r;
+	feedback->parts[feedback->nr_parts++] = (struct part){.decision = decision, .pid = pid};
+	return add_decision(feedback, decision);
 }
 
 int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      uint64_t decision, uint32_t pid, bool rollback)
 {
-	int r = add_pid(&feedback->disturbed, &feedback->nr_disturbed,
-			&feedback->disturbed_capacity, pid);
+	int r = note_disturbed(feedback, pid);
 	if (r < 0 || rollback)
 		return r;
-	if (feedback->nr_decisions == 0)
+	if (feedback->nr_judgements == 0)
 		r = open_judgement(feedback, snapshot);
-	if (r == 0)
-		r = add_pid(&feedback->moved, &feedback->nr_moved, &feedback->moved_capacity, pid);
-	return r < 0 ? r : add_decision(feedback, decision);
+	return r < 0 ? r : add_part(feedback, decision, pid);
 }

@@ -101,14 +101,20 @@ static double record_of(const struct judge *judge, uint32_t thread, int node)
 	return nm_record_get(judge->record, judge->snapshot, judge->config, thread, node);
 }
 
-static double q3_of(const struct judge *judge, uint32_t thread, int node)
+static double q3_by(const struct judge *judge, double record, double now)
 {
-	int compared = nm_record_compare(record_of(judge, thread, node),
-					 judge->snapshot->threads[thread].performance,
-					 judge->config->threads.record_band);
+	if (isnan(record))
+		return judge->config->threads.q3_equal;
+	int compared = nm_record_compare(record, now, judge->config->threads.record_band);
 	if (compared == 0)
 		return judge->config->threads.q3_equal;
 	return compared > 0 ? judge->config->threads.q3_better : judge->config->threads.q3_worse;
+}
+
+static double q3_of(const struct judge *judge, uint32_t thread, int node)
+{
+	return q3_by(judge, record_of(judge, thread, node),
+		     judge->snapshot->threads[thread].performance);
 }
 
 static double q4_of(const struct judge *judge, uint32_t thread)
@@ -124,9 +130,12 @@ static void grant(const struct judge *judge, double *going, double *partner, boo
 		const struct nm_snap_thread *thread = &judge->snapshot->threads[i];
 		known[i] = thread->valid || thread->measured;
 		partner[i] = q4_of(judge, i);
+		/* The records, and then the tickets in their place. */
+		double *tickets = going + i * nr_nodes;
+		nm_record_get_all(judge->record, judge->snapshot, judge->config, i, tickets);
 		for (size_t node = 0; node < nr_nodes; node++)
-			going[i * nr_nodes + node] =
-				q2_of(judge, i, (int)node) + q3_of(judge, i, (int)node);
+			tickets[node] = q2_of(judge, i, (int)node) +
+					q3_by(judge, tickets[node], thread->performance);
 	}
 }
 

@@ -184,21 +184,41 @@ static struct stand *draw_by_share(struct nm_urn *urn, size_t *ret_index)
 	return chosen;
 }
 
+struct choice {
+	const struct nm_snapshot *snapshot;
+	const bool *crowded;
+};
+
+/* Idle before half idle, with idle siblings before busy ones, then the least busy of the half idle.
+ */
+static bool is_better(const struct choice *choice, int cpu, int than)
+{
+	const struct nm_snap_cpu *one = &choice->snapshot->cpus[cpu];
+	const struct nm_snap_cpu *other = &choice->snapshot->cpus[than];
+	bool crowded = one->sibling_busy || (choice->crowded && choice->crowded[cpu]);
+	if (one->idle != other->idle)
+		return one->idle;
+	if (crowded != (other->sibling_busy || (choice->crowded && choice->crowded[than])))
+		return !crowded;
+	return !one->idle && one->busy_share < other->busy_share;
+}
+
 int nm_pick_free_cpu(const struct nm_snapshot *snapshot, unsigned node,
 		     hwloc_const_bitmap_t allowed, const bool *claimed, const bool *crowded)
 {
+	const struct choice choice = {.snapshot = snapshot, .crowded = crowded};
 	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[node].cpus;
-	int fallback = -1;
+	int best = -1;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
-		if (!snapshot->cpus[cpu].free || (claimed && claimed[cpu]) ||
-		    !hwloc_bitmap_isset(allowed, (unsigned)cpu))
+		const struct nm_snap_cpu *state = &snapshot->cpus[cpu];
+		if ((claimed && claimed[cpu]) || !nm_snapshot_is_free_for(snapshot, cpu, allowed))
 			continue;
-		if (!snapshot->cpus[cpu].sibling_busy && !(crowded && crowded[cpu]))
+		if (best < 0 || is_better(&choice, cpu, best))
+			best = cpu;
+		if (state->idle && !state->sibling_busy && !(crowded && crowded[cpu]))
 			return cpu;
-		if (fallback < 0)
-			fallback = cpu;
 	}
-	return fallback;
+	return best;
 }
 
 static void claim_cpu(struct nm_urn *urn, int cpu)

@@ -7,7 +7,7 @@
 /* Rows are in ascending tid order, as the snapshot's threads. */
 struct row {
 	uint32_t tid, pid;
-	uint64_t start_ticks;
+	uint64_t start_ticks, adopted_ns;
 };
 
 struct cell {
@@ -51,7 +51,7 @@ void nm_record_free(struct nm_record *record)
 static bool is_same(const struct row *row, const struct nm_snap_thread *thread)
 {
 	return row->tid == thread->tid && row->pid == thread->pid &&
-	       row->start_ticks == thread->start_ticks;
+	       row->start_ticks == thread->start_ticks && row->adopted_ns == thread->adopted_ns;
 }
 
 /* Copies what is known of the thread; *position only moves up, as both lists ascend. */
@@ -72,8 +72,10 @@ static void fill(const struct nm_record *old, const struct nm_snapshot *snapshot
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct cell *cells = record->cells + i * record->nr_nodes;
-		record->rows[i] = (struct row){
-			.tid = thread->tid, .pid = thread->pid, .start_ticks = thread->start_ticks};
+		record->rows[i] = (struct row){.tid = thread->tid,
+					       .pid = thread->pid,
+					       .start_ticks = thread->start_ticks,
+					       .adopted_ns = thread->adopted_ns};
 		for (unsigned node = 0; node < record->nr_nodes; node++)
 			cells[node] = (struct cell){.performance = NAN};
 		if (old)
@@ -117,16 +119,37 @@ int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsho
 	return 0;
 }
 
+static double unless_expired(const struct cell *cell, uint64_t interval, uint64_t age)
+{
+	return age > 0 && interval - cell->interval > age ? (double)NAN : cell->performance;
+}
+
+/* The thread's cells, or NULL. */
+static const struct cell *cells_of(const struct nm_record *record,
+				   const struct nm_snapshot *snapshot, uint32_t thread)
+{
+	if (thread >= record->count || !is_same(&record->rows[thread], &snapshot->threads[thread]))
+		return NULL;
+	return &record->cells[thread * (size_t)record->nr_nodes];
+}
+
 double nm_record_get(const struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config, uint32_t thread, int node)
 {
-	if (thread >= record->count || !is_same(&record->rows[thread], &snapshot->threads[thread]))
+	const struct cell *cells = cells_of(record, snapshot, thread);
+	if (!cells)
 		return NAN;
-	const struct cell *cell = &record->cells[thread * (size_t)record->nr_nodes + (size_t)node];
-	uint64_t age = config->threads.record_age;
-	if (age > 0 && snapshot->interval - cell->interval > age)
-		return NAN;
-	return cell->performance;
+	return unless_expired(&cells[node], snapshot->interval, config->threads.record_age);
+}
+
+void nm_record_get_all(const struct nm_record *record, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, uint32_t thread, double *ret)
+{
+	const struct cell *cells = cells_of(record, snapshot, thread);
+	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
+		ret[node] = cells ? unless_expired(&cells[node], snapshot->interval,
+						   config->threads.record_age)
+				  : (double)NAN;
 }
 
 int nm_record_compare(double record, double now, double band)

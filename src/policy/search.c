@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "gate.h"
 #include "search.h"
 
 /* Pairs of threads looked at per tick, beyond which Θ̂ is what was found: some 10 ms. */
@@ -21,7 +22,6 @@ struct view {
 
 struct nm_search_rules nm_search_rules_of(const struct nm_config *config)
 {
-	bool paper = config->profile == NM_PROFILE_PAPER;
 	bool gated = config->threads.gate == NM_GATE_BENEFIT;
 	bool merged = config->threads.lottery == NM_LOTTERY_PROPORTIONAL;
 	return (struct nm_search_rules){
@@ -29,12 +29,11 @@ struct nm_search_rules nm_search_rules_of(const struct nm_config *config)
 		.merged = merged,
 		/* A share of no tickets is no chance: only the paper's lottery lets Q = 0 win. */
 		.zero_wins = !gated && !merged,
-		.any_thread = paper,
+		.any_thread = !config->threads.skip_stuck,
 		.cross_owner_swap = config->threads.cross_owner_swap,
 		.fill_nodes = config->threads.overcommit == NM_OVERCOMMIT_PAGES,
 		.q1 = config->threads.q1,
-		/* Half a core is worth half the tickets; the paper does not look at siblings. */
-		.q1_sibling_busy = paper ? config->threads.q1 : config->threads.q1 / 2,
+		.q1_sibling_busy = config->threads.q1_sibling,
 		/* Which of the two is the faster there, page faults cannot tell; IMAR² has P. */
 		.no_exchange = gated && config->threads.policy == NM_POLICY_LBMA,
 		.margin = config->threads.gate_margin,
@@ -73,6 +72,21 @@ static double going_of(const struct nm_search *search, uint32_t thread, int node
 	return search->tickets.going[thread * nr_nodes + (size_t)node];
 }
 
+/* Where it would go: not to the node it is on, nor where there is no room for it. */
+static void fill_direction(struct nm_search *search, size_t position, uint32_t index, int node)
+{
+	const struct nm_snap_thread *thread = &search->snapshot->threads[index];
+	size_t at = (size_t)node * search->nr_partners + position;
+	if (node == thread->home_node || is_refused(search, index, node))
+		return;
+	search->grant[at] = going_of(search, index, node);
+	if (search->tickets.partner)
+		search->grant[at] += search->tickets.partner[index];
+	search->surplus[at] = nm_surplus_of(thread, thread->home_node, node, search->rules.margin,
+					    search->rules.sigmas);
+	note_surplus(search, thread, node, search->surplus[at]);
+}
+
 static void fill_partner(struct nm_search *search, size_t position)
 {
 	const struct nm_snapshot *snapshot = search->snapshot;
@@ -87,27 +101,17 @@ static void fill_partner(struct nm_search *search, size_t position)
 		.allowed = thread->allowed,
 		.thread = index,
 		.uid = snapshot->processes[thread->process].uid,
-		.anywhere = hwloc_bitmap_isincluded(snapshot->topology->usable, thread->allowed),
+		.everywhere = thread->everywhere,
 	};
-	for (int node = 0; node < (int)nr_nodes; node++) {
-		size_t at = (size_t)node * search->nr_partners + position;
-		search->grant[at] = NEVER;
-		if (fixed || is_refused(search, index, node))
-			continue;
-		search->grant[at] = going_of(search, index, node);
-		if (search->tickets.partner)
-			search->grant[at] += search->tickets.partner[index];
-		search->surplus[at] = nm_gate_surplus(thread, thread->home_node, node,
-						      search->rules.margin, search->rules.sigmas);
-		note_surplus(search, thread, node, search->surplus[at]);
-	}
+	for (int node = 0; !fixed && node < (int)nr_nodes; node++)
+		fill_direction(search, position, index, node);
 }
 
-static double *lowest(size_t count)
+static double *filled(size_t count, double with)
 {
-	double *values = calloc(count + 1, sizeof(*values));
+	double *values = malloc((count + 1) * sizeof(*values));
 	for (size_t i = 0; values && i < count; i++)
-		values[i] = -INFINITY;
+		values[i] = with;
 	return values;
 }
 
@@ -117,10 +121,10 @@ static int allocate(struct nm_search *search)
 	size_t nr_nodes = topology->nr_nodes, homes = search->nr_partners;
 	search->refused = calloc(search->snapshot->nr_threads + 1, sizeof(*search->refused));
 	search->partners = calloc(homes + 1, sizeof(*search->partners));
-	search->surplus = calloc(nr_nodes * homes + 1, sizeof(*search->surplus));
-	search->grant = calloc(nr_nodes * homes + 1, sizeof(*search->grant));
-	search->best_of_node = lowest(nr_nodes * nr_nodes);
-	search->best_of_cpu = lowest(topology->nr_cpus * nr_nodes);
+	search->surplus = filled(nr_nodes * homes, -INFINITY);
+	search->grant = filled(nr_nodes * homes, NEVER);
+	search->best_of_node = filled(nr_nodes * nr_nodes, -INFINITY);
+	search->best_of_cpu = filled(topology->nr_cpus * nr_nodes, -INFINITY);
 	if (!search->refused || !search->partners || !search->surplus || !search->grant ||
 	    !search->best_of_node || !search->best_of_cpu)
 		return -ENOMEM;
@@ -194,7 +198,7 @@ static int add_singles(struct view *view)
 	}
 	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[view->node].cpus;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
-		if (!snapshot->cpus[cpu].free || !hwloc_bitmap_isset(allowed, (unsigned)cpu))
+		if (!nm_snapshot_is_free_for(snapshot, cpu, allowed))
 			continue;
 		int r = add_single(view, cpu, cpu);
 		if (r < 0)
@@ -215,38 +219,40 @@ static bool is_mere_exchange(const struct view *view, uint32_t partner)
 	       (wanted == view->node || wanted == view->thread->home_node);
 }
 
+/* Is the pair to be looked at any closer? Most are not, for the gate. */
+static bool is_candidate(struct view *view, size_t at, const struct nm_search_partner *partner)
+{
+	const struct nm_search *search = view->search;
+	bool stands = !search->rules.gated || view->surplus + search->surplus[at] > 0;
+	double grant = search->grant[at];
+	if (!stands && view->gate_refused)
+		return false;
+	if (grant < 0 || is_mere_exchange(view, partner->thread) ||
+	    (!(view->going + grant > 0) && !search->rules.zero_wins))
+		return false;
+	return passes_gate(view, view->surplus + search->surplus[at]);
+}
+
 /* Interchanges with the home threads of one CPU γ' that θ may run on. */
 static int add_swaps_with(struct view *view, int cpu)
 {
 	struct nm_search *search = view->search;
 	const struct nm_snap_cpu *there = &search->snapshot->cpus[cpu];
 	size_t row = (size_t)view->thread->home_node * search->nr_partners;
+	unsigned here = (unsigned)view->thread->home_cpu;
 	uint32_t uid = search->snapshot->processes[view->thread->process].uid;
-	hwloc_const_bitmap_t tested = NULL; /* threads of one process often share a mask */
-	bool may_run_here = false;
 	search->looks += there->homes;
 	for (size_t i = there->first_home; i < there->first_home + there->homes; i++) {
-		double grant = search->grant[row + i], tickets = view->going + grant;
 		const struct nm_search_partner *partner = &search->partners[i];
-		if (grant < 0)
-			continue;
-		if (is_mere_exchange(view, partner->thread))
-			continue;
-		if (!(tickets > 0) && !search->rules.zero_wins)
-			continue;
-		if (!passes_gate(view, view->surplus + search->surplus[row + i]))
-			continue;
-		if (!partner->anywhere && partner->allowed != tested) {
-			tested = partner->allowed;
-			may_run_here = hwloc_bitmap_isset(tested, (unsigned)view->thread->home_cpu);
-		}
-		if (!partner->anywhere && !may_run_here)
+		if (!is_candidate(view, row + i, partner) ||
+		    !(partner->everywhere || hwloc_bitmap_isset(partner->allowed, here)))
 			continue;
 		if (partner->uid != uid && !search->rules.cross_owner_swap) {
 			search->stopped_by_owner++;
 			continue;
 		}
-		int r = nm_urn_add(view->urn, view->index, cpu, partner->thread, tickets);
+		int r = nm_urn_add(view->urn, view->index, cpu, partner->thread,
+				   view->going + search->grant[row + i]);
 		if (r < 0)
 			return r;
 	}
@@ -289,8 +295,8 @@ int nm_search_thread(struct nm_search *search, struct nm_urn *urn, uint32_t thre
 	for (view.node = 0; view.node < (int)search->snapshot->topology->nr_nodes; view.node++) {
 		if (view.node == home || is_refused(search, thread, view.node))
 			continue;
-		view.surplus = nm_gate_surplus(view.thread, home, view.node, search->rules.margin,
-					       search->rules.sigmas);
+		view.surplus = nm_surplus_of(view.thread, home, view.node, search->rules.margin,
+					     search->rules.sigmas);
 		view.going = going_of(search, thread, view.node);
 		int r = add_singles(&view);
 		if (r >= 0)

@@ -34,7 +34,7 @@ struct nm_search_tickets {
 struct nm_search_partner {
 	hwloc_const_bitmap_t allowed;
 	uint32_t thread, uid;
-	bool anywhere; /* on every usable CPU, as most may */
+	bool everywhere; /* nm_snap_thread */
 };
 
 struct nm_search {
@@ -45,7 +45,7 @@ struct nm_search {
 	struct nm_search_partner *partners;
 	size_t nr_partners;
 	/* Rows of nr_partners, one per destination node: read in order by the inner loop. */
-	double *surplus; /* nm_gate_surplus() of the partner going there */
+	double *surplus; /* nm_gate_surplus() of the partner going there; -∞: it may not */
 	double *grant;	 /* tickets for the partner going there; -1: it may not */
 	/* Highest surplus over the partners of a node and of a CPU: from × nr_nodes + to. */
 	double *best_of_node, *best_of_cpu;

@@ -5,6 +5,8 @@
 #include "spread.h"
 
 #define CHANGES_MIN 3
+#define UNKNOWN_SIGMA 0.05
+#define FEW_CHANGES 8.0
 /* The standard deviation of a normal distribution by the median of its absolute values. */
 #define SIGMA_BY_MEDIAN 1.4826
 
@@ -31,8 +33,10 @@ double nm_spread_sigma(const struct nm_spread *spread)
 	double sorted[NM_SPREAD_CHANGES];
 	unsigned count = spread->count;
 	if (count < CHANGES_MIN)
-		return 0;
+		return UNKNOWN_SIGMA;
 	memcpy(sorted, spread->changes, count * sizeof(sorted[0]));
 	qsort(sorted, count, sizeof(sorted[0]), compare);
-	return SIGMA_BY_MEDIAN * (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+	double median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+	double sigma = SIGMA_BY_MEDIAN * median;
+	return fmin(sigma * (1 + FEW_CHANGES / count), fmax(2 * sigma, UNKNOWN_SIGMA));
 }

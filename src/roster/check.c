@@ -32,6 +32,13 @@ static bool worth_it(const struct nm_roster *roster, const struct nm_process *pr
 	return process->rss_bytes >= min_rss_bytes(roster);
 }
 
+static bool matches(const struct nm_target_list *list, const struct nm_process *process, bool named)
+{
+	const struct nm_target_subject subject = {
+		.command = process->raw_comm, .cgroup = process->cgroup, .uid = process->uid};
+	return nm_config_matches(list, &subject, named);
+}
+
 static enum nm_standing judge_process(const struct nm_roster *roster,
 				      const struct nm_process *process, uint32_t flags)
 {
@@ -45,10 +52,9 @@ static enum nm_standing judge_process(const struct nm_roster *roster,
 	if (process->pid == roster->own_pid ||
 	    strncmp(process->raw_comm, "numa-migrd", strlen("numa-migrd")) == 0)
 		return NM_STANDING_SELF;
-	if (nm_roster_matches(&config->targets.exclude, process, false))
+	if (matches(&config->targets.exclude, process, false))
 		return NM_STANDING_EXCLUDED;
-	if (config->targets.include.count &&
-	    !nm_roster_matches(&config->targets.include, process, false))
+	if (config->targets.include.count && !matches(&config->targets.include, process, false))
 		return NM_STANDING_NOT_TARGET;
 	return worth_it(roster, process) ? NM_STANDING_MANAGED : NM_STANDING_SMALL;
 }
@@ -107,7 +113,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 		process->started_ns = born_ns;
 	process->checked_ns = now_ns;
 	process->standing = judge_process(roster, process, stat.flags);
-	process->named = nm_roster_matches(&roster->config->targets.include, process, true);
+	process->named = matches(&roster->config->targets.include, process, true);
 	return 0;
 }
 
@@ -156,6 +162,7 @@ static int take_original(struct nm_roster *roster, struct nm_roster_thread *thre
 	hwloc_bitmap_free(thread->original);
 	thread->original = copy;
 	member->original = copy;
+	member->everywhere = hwloc_bitmap_isincluded(roster->topology->usable, copy);
 	member->unrestricted = unrestricted;
 	return 0;
 }

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* What was given back to its owner for life: outlives the roster, which is built anew at every
- * resume. */
+ * resume, and by its file the daemon. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "numa-migrd/file.h"
+#include "numa-migrd/proc.h"
 #include "roster_internal.h"
 
 /* Beyond so many the oldest goes: by then its number has most likely gone to somebody else. */
 #define MOST 4096U
+#define HEADER "numa-migrd-given-back 1 " /* and the boot id */
+#define HEADER_BYTES 128
+#define LINE_BYTES 64 /* "process", two numbers */
+/* How many more than were alive at the last look are kept without a look. */
+#define SLACK 64
 
 struct given {
 	uint32_t id; /* tid of a FOREIGN thread, pid of a RELEASED process */
@@ -17,6 +27,8 @@ struct given {
 struct nm_roster_memory {
 	struct given *items;
 	size_t count, capacity;
+	size_t alive; /* of them at the last look */
+	bool changed; /* since it was saved */
 };
 
 int nm_roster_memory_new(struct nm_roster_memory **ret)
@@ -63,5 +75,120 @@ int nm_roster_remember(struct nm_roster_memory *memory, uint32_t id, uint64_t st
 		return r;
 	memory->items[memory->count++] =
 		(struct given){.id = id, .start_ticks = start_ticks, .standing = standing};
+	memory->changed = true;
 	return 0;
+}
+
+/* ---- the file ---- */
+
+/* What cannot be read is taken for alive: a mark too many does no harm. */
+static bool is_gone(struct nm_platform *platform, const struct given *given)
+{
+	struct nm_proc_stat stat;
+	int directory = nm_proc_open_thread(platform, 0, given->id);
+	int r = directory < 0 ? directory : nm_proc_read_stat(platform, directory, &stat);
+	if (directory >= 0)
+		platform->ops->close(platform, directory);
+	return r == -ESRCH || (r == 0 && stat.start_ticks != given->start_ticks);
+}
+
+static void drop_gone(struct nm_roster_memory *memory, struct nm_platform *platform)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < memory->count; i++)
+		if (!is_gone(platform, &memory->items[i]))
+			memory->items[kept++] = memory->items[i];
+	memory->changed = memory->changed || kept != memory->count;
+	memory->count = memory->alive = kept;
+}
+
+static size_t write_line(char *out, const struct given *given)
+{
+	return (size_t)snprintf(out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 "\n",
+				given->standing == NM_STANDING_RELEASED ? "process" : "thread",
+				given->id, given->start_ticks);
+}
+
+int nm_roster_memory_save(struct nm_roster_memory *memory, struct nm_platform *platform,
+			  int directory, const char *boot_id)
+{
+	if (!memory->changed)
+		return 0;
+	if (memory->count > memory->alive * 2 + SLACK)
+		drop_gone(memory, platform);
+	nm_autofree char *text = malloc(HEADER_BYTES + memory->count * LINE_BYTES);
+	if (!text)
+		return -ENOMEM;
+	size_t length = (size_t)snprintf(text, HEADER_BYTES, HEADER "%.64s\n", boot_id);
+	for (size_t i = 0; i < memory->count; i++)
+		length += write_line(text + length, &memory->items[i]);
+	int r = nm_replace_own(directory, NM_ROSTER_MEMORY_NAME, text, length);
+	memory->changed = r < 0;
+	return r;
+}
+
+static int parse_line(const char *line, struct given *ret)
+{
+	char kind[8];
+	char end;
+	struct given given = {0};
+	if (sscanf(line, "%7s %" SCNu32 " %" SCNu64 "%c", kind, &given.id, &given.start_ticks,
+		   &end) != 3 ||
+	    !given.id)
+		return -EBADMSG;
+	if (strcmp(kind, "process") == 0)
+		given.standing = NM_STANDING_RELEASED;
+	else if (strcmp(kind, "thread") == 0)
+		given.standing = NM_STANDING_FOREIGN;
+	else
+		return -EBADMSG;
+	*ret = given;
+	return 0;
+}
+
+/* -EBADMSG where lines were skipped. */
+static int parse_lines(struct nm_roster_memory *memory, char *text)
+{
+	struct given given;
+	char *rest = NULL;
+	int result = 0;
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		int r = parse_line(line, &given);
+		if (r == 0)
+			r = nm_roster_remember(memory, given.id, given.start_ticks, given.standing);
+		if (r == -ENOMEM)
+			return r;
+		result = r < 0 ? r : result;
+	}
+	return result;
+}
+
+static int parse(struct nm_roster_memory *memory, char *text, const char *boot_id)
+{
+	if (strncmp(text, HEADER, strlen(HEADER)) != 0)
+		return -EBADMSG;
+	char *boot = text + strlen(HEADER);
+	char *end = strchr(boot, '\n');
+	if (!end)
+		return -EBADMSG;
+	*end = '\0';
+	return strcmp(boot, boot_id) == 0 ? parse_lines(memory, end + 1) : 0;
+}
+
+int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *platform,
+			  int directory, const char *boot_id)
+{
+	const size_t size = HEADER_BYTES + MOST * LINE_BYTES;
+	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_ROSTER_MEMORY_NAME, O_RDONLY);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	nm_autofree char *text = malloc(size);
+	if (!text)
+		return -ENOMEM;
+	int r = nm_read_all(fd, text, size);
+	if (r < 0)
+		return r;
+	r = parse(memory, text, boot_id);
+	drop_gone(memory, platform);
+	return r;
 }

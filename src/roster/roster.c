@@ -64,8 +64,12 @@ void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *top
 {
 	roster->topology = topology;
 	roster->config = config;
-	for (size_t i = 0; i < roster->nr_threads; i++)
-		roster->threads[i]->checked_ns = 0;
+	for (size_t i = 0; i < roster->nr_threads; i++) {
+		struct nm_roster_thread *thread = roster->threads[i];
+		thread->checked_ns = 0;
+		thread->member.everywhere =
+			hwloc_bitmap_isincluded(topology->usable, thread->original);
+	}
 	for (size_t i = 0; i < roster->nr_processes; i++)
 		if (roster->processes[i]->checked_ns)
 			roster->processes[i]->checked_ns = 1; /* read before, and due */
@@ -441,8 +445,15 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
 {
 	struct nm_roster_thread *thread = find_thread(roster, tid);
-	if (thread)
+	if (thread && thread->member.barred_until < until_interval)
 		thread->member.barred_until = until_interval;
+}
+
+void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
+{
+	struct nm_roster_thread *thread = find_thread(roster, tid);
+	if (thread)
+		thread->member.held_until = until_interval;
 }
 
 void nm_roster_recheck(struct nm_roster *roster, uint32_t tid)

@@ -62,8 +62,4 @@ bool nm_roster_remembers(const struct nm_roster_memory *memory, uint32_t id, uin
 int nm_roster_remember(struct nm_roster_memory *memory, uint32_t id, uint64_t start_ticks,
 		       enum nm_standing standing);
 
-/* Does the process match one of the patterns? named: only patterns with a command or unit count. */
-bool nm_roster_matches(const struct nm_target_list *list, const struct nm_process *process,
-		       bool named);
-
 #endif

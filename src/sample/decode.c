@@ -118,6 +118,7 @@ static inline bool decode_sample(const struct decoder *decoder, const uint8_t *r
 		.tid = load_u32(record + AT_TID),
 		.cpu = decoder->layout->cpu,
 		.time_ns = load_u64(record + AT_TIME),
+		.weight = decoder->layout->events[event].weight,
 	};
 	switch (sample.kind) {
 	case NM_EVENT_FAULT_MIN:

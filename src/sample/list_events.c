@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "numa-migrd/event_table.h"
+#include "problem.h"
 
 static void print_word(FILE *out, const char *kind, uint64_t config, uint64_t config1,
 		       unsigned unit, const char *name)
@@ -67,6 +68,17 @@ static int try_word(struct nm_platform *platform, const struct nm_event_wishes *
 	return 0;
 }
 
+static void print_result(FILE *out, int r)
+{
+	const char *remedy = nm_problem_remedy(r);
+
+	if (r == 0)
+		fprintf(out, "opens on CPU 0\n");
+	else
+		fprintf(out, "%s%s%s\n", strerrordesc_np(-r), remedy ? ": " : "",
+			remedy ? remedy : "");
+}
+
 static void print_source(FILE *out, struct nm_platform *platform,
 			 const struct nm_event_wishes *wishes, const struct nm_event_list *list)
 {
@@ -78,21 +90,37 @@ static void print_source(FILE *out, struct nm_platform *platform,
 		int r = try_word(platform, wishes, word);
 		print_word(out, nm_event_name(word->kind), word->config, word->config1, word->unit,
 			   word->name);
-		fprintf(out, "  %-12s type %u%s%s: %s\n", "", word->type,
+		fprintf(out, "  %-12s type %u%s%s: ", "", word->type,
 			word->aux_leader ? ", after event 0x8203" : "",
-			word->precise ? ", precise" : "",
-			r < 0 ? strerrordesc_np(-r) : "opens on CPU 0");
+			word->precise ? ", precise" : "");
+		print_result(out, r);
 	}
 }
 
-static const char *verdict(int r, const struct nm_event_list *list)
+static const char *why_not(enum nm_memory_source source)
+{
+	switch (source) {
+	case NM_MEMORY_PEBS:
+		return "is not there: the kernel has no PMU of the cores (cpu, cpu_core), or "
+		       "neither "
+		       "the table nor the PMU's events/mem-loads tell of precise loads";
+	case NM_MEMORY_IBS:
+		return "is not there: the kernel has no PMU ibs_op";
+	case NM_MEMORY_SPE:
+		return "is not there: the kernel has no PMU arm_spe_0";
+	default:
+		return "is not there";
+	}
+}
+
+static const char *verdict(enum nm_memory_source source, int r, const struct nm_event_list *list)
 {
 	if (r == -ENOENT)
 		return "there is no such PMU in /sys/bus/event_source/devices";
 	if (r < 0)
 		return "a term is not one of its formats, or its value does not fit";
 	return list->count > 0 && list->words[0].kind == NM_EVENT_MEMORY ? "is there"
-									 : "is not there";
+									 : why_not(source);
 }
 
 static void list_source(FILE *out, struct nm_platform *platform, const struct nm_config *config,
@@ -111,8 +139,24 @@ static void list_source(FILE *out, struct nm_platform *platform, const struct nm
 	int r = platform->ops->hardware_list(platform, &wishes, &list);
 	fprintf(out, "\n%s%s%s: %s\n", nm_memory_source_name(source),
 		source == NM_MEMORY_PMU ? " " : "",
-		source == NM_MEMORY_PMU ? config->sampling.pmu : "", verdict(r, &list));
+		source == NM_MEMORY_PMU ? config->sampling.pmu : "", verdict(source, r, &list));
 	print_source(out, platform, &wishes, &list);
+}
+
+static const char *what_is_tried(const struct nm_config *config)
+{
+	switch (config->sampling.source) {
+	case NM_SOURCE_AUTO:
+		return "Memory accesses come from the first of these that counts in a trial, else "
+		       "from page faults:\n";
+	case NM_SOURCE_FAULTS:
+		return "sampling.source is \"faults\": none of these is tried.\n";
+	case NM_SOURCE_NONE:
+		return "sampling.source is \"none\": nothing is sampled.\n";
+	default:
+		return "sampling.source names one of these: it is tried, and page faults stand in "
+		       "for it.\n";
+	}
 }
 
 void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct nm_config *config)
@@ -124,11 +168,11 @@ void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct n
 	const struct nm_event_table *table =
 		nm_event_table_find(list.table ? list.table : "generic");
 	fprintf(out, "This CPU has the entry %s (%s).\n", table->name, table->machines);
-	fprintf(out, "Memory accesses come from the first of these that counts, else from page "
-		     "faults:\n");
+	fprintf(out, "%s", what_is_tried(config));
 	list_source(out, platform, config, NM_MEMORY_PMU);
 	list_source(out, platform, config, NM_MEMORY_PEBS);
 	list_source(out, platform, config, NM_MEMORY_IBS);
+	list_source(out, platform, config, NM_MEMORY_SPE);
 	fprintf(out, "\nAmounts: %s\n",
 		list.count > 0 ? "" : "the kernel offers no PMU of this CPU, so none");
 	print_source(out, platform, &none, &list);

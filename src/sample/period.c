@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "period.h"
 
+#include <math.h>
+
 static bool is_prime(uint64_t n)
 {
 	if (n < 4)
@@ -26,11 +28,24 @@ uint64_t nm_period_prime(uint64_t period, uint64_t maximum)
 	return prime;
 }
 
+/* Cost goes with the rate: far above the cap, doubling once an interval would take too long. */
+static uint64_t factor_for(double cost_share, double cap_share)
+{
+	enum { MOST = 16 };
+	uint64_t factor = 2;
+
+	while (isfinite(cost_share) && factor < MOST && cost_share > cap_share * (double)factor)
+		factor *= 2;
+	return factor;
+}
+
 uint64_t nm_period_next(uint64_t period, uint64_t configured, uint64_t maximum, double cost_share,
 			double cap_share)
 {
-	if (cost_share > cap_share)
-		return period > maximum / 2 ? maximum : period * 2;
+	if (cost_share > cap_share) {
+		uint64_t factor = factor_for(cost_share, cap_share);
+		return period > maximum / factor ? maximum : period * factor;
+	}
 	if (cost_share < cap_share / 3.0)
 		return period / 2 < configured ? configured : period / 2;
 	return period;

@@ -46,6 +46,7 @@ static const struct remedy remedies[] = {
 	 "cpu-clock stands in."},
 	{NM_STEP_SOURCE, -EBUSY,
 	 "the event did not count in 100 ms (another profiler may hold it); page faults stand in."},
+	{NM_STEP_SOURCE, -ENOSPC, "its buffers cannot be mapped; page faults stand in."},
 	{NM_STEP_SOURCE, -ENOENT,
 	 "this kernel or machine does not offer the source that is configured; page faults stand "
 	 "in."},
@@ -55,6 +56,9 @@ static const struct remedy remedies[] = {
 	 "event; page faults stand in."},
 	{NM_STEP_COUNTER, -EBUSY,
 	 "the counter does not count (another profiler may hold it); the figure is unavailable."},
+	{NM_STEP_STARVED, -EBUSY,
+	 "the counter does not count, and the figure is unavailable until it does; another "
+	 "profiler holds it: end that, or free a counter by sysctl kernel.nmi_watchdog=0."},
 	{NM_STEP_COUNTER, -EINVAL, "the kernel refuses the event; the figure is unavailable."},
 };
 
@@ -80,6 +84,11 @@ static const char *remedy_text(enum nm_problem_step step, int error)
 	return step >= NM_STEP_SOURCE ? remedy_text(NM_STEP_OPEN, error) : NULL;
 }
 
+const char *nm_problem_remedy(int error)
+{
+	return remedy_text(NM_STEP_OPEN, error);
+}
+
 static void write_text(struct nm_source_problem *problem, enum nm_problem_step step)
 {
 	const char *remedy = remedy_text(step, problem->error);
@@ -96,23 +105,132 @@ static void write_text(struct nm_source_problem *problem, enum nm_problem_step s
 			 problem->first_cpu, others, strerrordesc_np(-problem->error));
 }
 
-void nm_problems_add(struct nm_problems *problems, enum nm_problem_step step,
-		     enum nm_event_kind kind, int cpu, int error)
+/* The place of an entry, or the count where there is none. */
+static size_t find(const struct nm_problems *problems, const struct nm_problem_cause *cause)
 {
 	size_t i = 0;
 
 	while (i < problems->count &&
-	       (problems->steps[i] != step || problems->items[i].kind != kind ||
-		problems->items[i].error != error))
+	       (problems->steps[i] != cause->step || problems->items[i].kind != cause->kind ||
+		problems->items[i].error != cause->error))
 		i++;
+	return i;
+}
+
+/* The same, and a new entry where there is room for one; NM_PROBLEMS_MAX where not. */
+static size_t find_or_make(struct nm_problems *problems, const struct nm_problem_cause *cause,
+			   int cpu)
+{
+	size_t i = find(problems, cause);
+
+	if (i < problems->count || i == NM_PROBLEMS_MAX)
+		return i;
+	problems->items[i] = (struct nm_source_problem){
+		.error = cause->error, .kind = cause->kind, .first_cpu = cpu};
+	problems->steps[i] = cause->step;
+	problems->count++;
+	return i;
+}
+
+static void drop(struct nm_problems *problems, size_t i)
+{
+	size_t behind = --problems->count - i;
+
+	memmove(&problems->items[i], &problems->items[i + 1], behind * sizeof(problems->items[0]));
+	memmove(&problems->steps[i], &problems->steps[i + 1], behind * sizeof(problems->steps[0]));
+}
+
+void nm_problems_add(struct nm_problems *problems, enum nm_problem_step step,
+		     enum nm_event_kind kind, int cpu, int error)
+{
+	const struct nm_problem_cause cause = {.step = step, .kind = kind, .error = error};
+	size_t i = find_or_make(problems, &cause, cpu);
+
 	if (i == NM_PROBLEMS_MAX)
 		return;
-	if (i == problems->count) {
-		problems->items[i] =
-			(struct nm_source_problem){.error = error, .kind = kind, .first_cpu = cpu};
-		problems->steps[i] = step;
-		problems->count++;
-	}
 	problems->items[i].count++;
 	write_text(&problems->items[i], step);
+}
+
+void nm_problems_set(struct nm_problems *problems, enum nm_problem_step step,
+		     enum nm_event_kind kind, int error, int cpu, unsigned count)
+{
+	const struct nm_problem_cause cause = {.step = step, .kind = kind, .error = error};
+
+	if (count == 0) {
+		size_t i = find(problems, &cause);
+		if (i < problems->count)
+			drop(problems, i);
+		return;
+	}
+	size_t i = find_or_make(problems, &cause, cpu);
+	if (i == NM_PROBLEMS_MAX)
+		return;
+	problems->items[i].count = count;
+	problems->items[i].first_cpu = cpu;
+	write_text(&problems->items[i], step);
+}
+
+void nm_problems_forget_rings(struct nm_problems *problems)
+{
+	for (size_t i = problems->count; i-- > 0;)
+		if (problems->steps[i] <= NM_STEP_JOIN)
+			drop(problems, i);
+}
+
+/* ---- news ---- */
+
+static bool was_told(const struct nm_problems *problems, size_t item)
+{
+	for (size_t i = 0; i < problems->nr_told; i++) {
+		const struct nm_problem_cause *told = &problems->told[i];
+		if (told->step == problems->steps[item] &&
+		    told->kind == problems->items[item].kind &&
+		    told->error == problems->items[item].error)
+			return true;
+	}
+	return false;
+}
+
+static struct nm_source_problem ended(const struct nm_problem_cause *cause)
+{
+	struct nm_source_problem news = {.error = cause->error, .kind = cause->kind, .over = true};
+
+	snprintf(news.text, sizeof(news.text), "Sampling of %s: the counter counts again.",
+		 subjects[cause->kind]);
+	return news;
+}
+
+/* That something else is no problem any more shows elsewhere: CPUs come back, sources are chosen.
+ */
+static size_t tell_ends(struct nm_problems *problems)
+{
+	size_t kept = 0, count = 0;
+
+	for (size_t i = 0; i < problems->nr_told; i++) {
+		const struct nm_problem_cause *told = &problems->told[i];
+		if (find(problems, told) < problems->count)
+			problems->told[kept++] = *told;
+		else if (told->step == NM_STEP_STARVED)
+			problems->news[count++] = ended(told);
+	}
+	problems->nr_told = kept;
+	return count;
+}
+
+const struct nm_source_problem *nm_problems_news(struct nm_problems *problems, size_t *ret_count)
+{
+	size_t count = tell_ends(problems);
+
+	for (size_t i = 0; i < problems->count; i++) {
+		if (was_told(problems, i))
+			continue;
+		problems->news[count++] = problems->items[i];
+		problems->told[problems->nr_told++] =
+			(struct nm_problem_cause){.step = problems->steps[i],
+						  .kind = problems->items[i].kind,
+						  .error = problems->items[i].error};
+	}
+	*ret_count = count;
+	return problems->news;
 }

@@ -12,6 +12,7 @@
 #include "source.h"
 
 #define WAKE_FRACTION 4 /* the reader is woken at a quarter of a ring */
+#define WEIGHT_ONE 256.0
 
 static size_t page_bytes(void)
 {
@@ -43,6 +44,9 @@ static void ring_close(struct nm_source *source, struct nm_ring *ring)
 	}
 	for (unsigned i = ring->layout.count; i-- > 0;)
 		close_event(source, &ring->events[i].fds);
+	if (ring->spe)
+		(void)epoll_ctl(source->epoll, EPOLL_CTL_DEL, ring->spe->fds.event, NULL);
+	nm_spe_ring_close(platform, ring->spe);
 	ring_reset(ring);
 }
 
@@ -117,6 +121,8 @@ static struct nm_ring_event *place(struct nm_ring *ring, enum nm_event_kind kind
 
 	ring->layout.events[i].id = id;
 	ring->layout.events[i].kind = kind;
+	ring->layout.events[i].remote = false;
+	ring->layout.events[i].weight = 0;
 	ring->events[i] = (struct nm_ring_event){.fds = fds, .share = 1.0};
 	return &ring->events[i];
 }
@@ -163,11 +169,36 @@ static int open_member(struct nm_source *source, struct nm_ring *ring, enum nm_e
 
 void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsigned i)
 {
+	double weight = WEIGHT_ONE / ring->events[i].share;
+
+	ring->layout.events[i].weight = weight < UINT16_MAX ? (uint16_t)weight : UINT16_MAX;
+	if (ring->layout.events[i].kind < NM_EVENT_MEMORY)
+		return;
 	const struct nm_event_word *word = &source->hardware.words[ring->events[i].word];
 	double amount = (double)nm_source_word_period(source, word) * word->unit;
+	ring->layout.events[i].amount = (uint64_t)(amount / ring->events[i].share);
+}
 
-	ring->layout.events[i].amount =
-		(uint64_t)(amount * (1.0 + ring->lost_per_sample) / ring->events[i].share);
+int nm_source_open_spe(struct nm_source *source, const struct nm_event_list *list, int cpu,
+		       enum nm_problem_step *ret_step, struct nm_spe_ring **ret)
+{
+	int r = -ENOENT;
+
+	for (unsigned w = 0; w < list->count && r == -ENOENT; w++) {
+		const struct nm_event_word *word = &list->words[w];
+		if (!word->aux)
+			continue;
+		const struct nm_event_request request = {
+			.kind = word->kind,
+			.index = word->index,
+			.cpu = cpu,
+			.period = nm_source_word_period(source, word),
+			.wishes = source->wishes};
+		r = nm_spe_ring_open(source->platform, &request, source->ring_bytes, ret_step, ret);
+		if (r == 0)
+			(*ret)->word = w;
+	}
+	return r;
 }
 
 static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w)
@@ -190,6 +221,8 @@ static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w
 	if (join(source, ring, word->kind, fds, &event) < 0)
 		return;
 	event->word = w;
+	event->starved = source->busy_words >> w & 1;
+	event->idle_looks = event->starved ? NM_STARVED_LOOKS : 0;
 	unsigned i = ring->layout.count - 1;
 	ring->layout.events[i].remote = word->remote;
 	nm_ring_amount(source, ring, i);
@@ -208,13 +241,30 @@ static void enable_all(struct nm_source *source, struct nm_ring *ring)
 	}
 }
 
-static int watch_ring(struct nm_source *source, struct nm_ring *ring)
+static int watch(const struct nm_source *source, int fd, uint32_t cpu)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ring->layout.cpu};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
 
-	if (epoll_ctl(source->epoll, EPOLL_CTL_ADD, ring->events[0].fds.event, &event) < 0)
-		return -errno;
-	return 0;
+	return epoll_ctl(source->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static void add_spe(struct nm_source *source, struct nm_ring *ring)
+{
+	struct nm_platform *platform = source->platform;
+	enum nm_problem_step step = NM_STEP_OPEN;
+	struct nm_spe_ring *spe = NULL;
+	int r = nm_source_open_spe(source, &source->hardware, (int)ring->layout.cpu, &step, &spe);
+
+	if (r == 0) {
+		step = NM_STEP_JOIN;
+		r = watch(source, spe->fds.event, ring->layout.cpu);
+	}
+	if (r == 0)
+		r = platform->ops->event_ioctl(platform, spe->fds.event, PERF_EVENT_IOC_ENABLE,
+					       NULL);
+	ring->spe = spe; /* closed with the ring, also where it failed half-way */
+	if (r < 0)
+		complain(source, ring, step, NM_EVENT_MEMORY, r);
 }
 
 /* Opens the ring's leader and watches it. Returns 0, or a negative errno after having complained.
@@ -233,7 +283,7 @@ static int lead(struct nm_source *source, struct nm_ring *ring)
 		(void)place(ring, NM_EVENT_SIDEBAND, 0, (struct nm_event_fds){fd, -1});
 		return r;
 	}
-	r = watch_ring(source, ring);
+	r = watch(source, fd, ring->layout.cpu);
 	if (r < 0)
 		complain(source, ring, NM_STEP_JOIN, NM_EVENT_SIDEBAND, r);
 	return r;
@@ -246,7 +296,10 @@ static void open_members(struct nm_source *source, struct nm_ring *ring)
 	if (open_member(source, ring, source->run_kind) < 0 && source->run_kind == NM_EVENT_CYCLES)
 		(void)open_member(source, ring, NM_EVENT_CLOCK);
 	for (unsigned w = 0; w < source->hardware.count; w++)
-		open_word(source, ring, w);
+		if (!source->hardware.words[w].aux)
+			open_word(source, ring, w);
+	if (source->wishes.source == NM_MEMORY_SPE)
+		add_spe(source, ring);
 	if (source->wishes.source != NM_MEMORY_NONE)
 		return;
 	(void)open_member(source, ring, NM_EVENT_FAULT_MIN);
@@ -265,7 +318,42 @@ static void ring_open(struct nm_source *source, unsigned cpu)
 		return;
 	}
 	open_members(source, ring);
+	nm_ring_let_stand_in(source, ring);
 	enable_all(source, ring);
+}
+
+static void remove_event(struct nm_source *source, struct nm_ring *ring, unsigned i)
+{
+	unsigned behind = --ring->layout.count - i;
+
+	close_event(source, &ring->events[i].fds);
+	memmove(&ring->events[i], &ring->events[i + 1], behind * sizeof(ring->events[0]));
+	memmove(&ring->layout.events[i], &ring->layout.events[i + 1],
+		behind * sizeof(ring->layout.events[0]));
+	ring->clock_stopped &= nm_ring_find(ring, NM_EVENT_CLOCK) >= 0;
+}
+
+void nm_ring_stand_in(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
+		      bool wanted)
+{
+	int there = nm_ring_find(ring, kind);
+
+	if (!wanted) {
+		ring->refused &= ~(1U << kind);
+		if (there >= 0 && ring->events[there].stand_in)
+			remove_event(source, ring, (unsigned)there);
+		return;
+	}
+	if (there >= 0 || (ring->refused & 1U << kind))
+		return;
+	if (open_member(source, ring, kind) < 0) {
+		ring->refused |= 1U << kind;
+		return;
+	}
+	struct nm_ring_event *event = &ring->events[ring->layout.count - 1];
+	event->stand_in = true;
+	(void)source->platform->ops->event_ioctl(source->platform, event->fds.event,
+						 PERF_EVENT_IOC_ENABLE, NULL);
 }
 
 /* ---- the source ---- */
@@ -287,9 +375,13 @@ static int grow_rings(struct nm_source *source, unsigned nr_cpus)
 	struct nm_ring *rings = reallocarray(source->rings, nr_cpus, sizeof(*rings));
 	if (!rings)
 		return -ENOMEM;
+	source->rings = rings;
+	double *taken = reallocarray(source->taken_per_seen, nr_cpus, sizeof(*taken));
+	if (!taken)
+		return -ENOMEM;
+	source->taken_per_seen = taken;
 	for (unsigned cpu = source->nr_rings; cpu < nr_cpus; cpu++)
 		ring_reset(&rings[cpu]);
-	source->rings = rings;
 	source->nr_rings = nr_cpus;
 	return 0;
 }
@@ -330,6 +422,9 @@ static int prepare(struct nm_source *source, const struct nm_topology *topology)
 	if (source->epoll < 0)
 		return -errno;
 	raise_file_limit();
+	source->aux_scratch = malloc(2 * source->ring_bytes);
+	if (!source->aux_scratch)
+		return -ENOMEM;
 	return grow_rings(source, topology->nr_cpus);
 }
 
@@ -389,6 +484,8 @@ void nm_source_free(struct nm_source *source)
 		ring_close(source, &source->rings[cpu]);
 	nm_homes_free(source->homes);
 	free(source->rings);
+	free(source->taken_per_seen);
+	free(source->aux_scratch);
 	if (source->epoll >= 0)
 		close(source->epoll);
 	free(source);
@@ -397,6 +494,19 @@ void nm_source_free(struct nm_source *source)
 int nm_source_fd(const struct nm_source *source)
 {
 	return source->epoll;
+}
+
+void nm_source_flush(struct nm_source *source)
+{
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
+		if (source->rings[cpu].spe)
+			nm_spe_ring_flush(source->platform, source->rings[cpu].spe);
+}
+
+/* The records that could as well have been lost. */
+static uint64_t records_of(const struct nm_ring_counts *counts)
+{
+	return counts->samples + counts->task_events + counts->no_access + counts->kernel;
 }
 
 /* The kernel publishes records by moving data_head and may reuse what data_tail has passed. */
@@ -409,11 +519,26 @@ static void drain_ring(struct nm_source *source, struct nm_ring *ring,
 	uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
 	const struct nm_ring_counts before = source->counts;
 
+	if (ring->spe)
+		nm_spe_ring_drain(source->platform, ring->spe, source->aux_scratch, sink,
+				  &source->counts);
 	tail = nm_ring_decode(&ring->layout, data, ring->data_bytes, tail, head, sink,
 			      &source->counts);
 	__atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
-	ring->received += source->counts.samples - before.samples;
+	ring->seen += records_of(&source->counts) - records_of(&before);
 	ring->lost += source->counts.lost - before.lost;
+}
+
+const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_nr_cpus)
+{
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
+		struct nm_ring *ring = &source->rings[cpu];
+		source->taken_per_seen[cpu] =
+			ring->seen ? 1.0 + (double)ring->lost / (double)ring->seen : 1.0;
+		ring->seen = ring->lost = 0;
+	}
+	*ret_nr_cpus = source->nr_rings;
+	return source->taken_per_seen;
 }
 
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink)
@@ -437,7 +562,7 @@ int nm_source_retarget(struct nm_source *source, const struct nm_topology *topol
 	int r = grow_rings(source, topology->nr_cpus);
 	if (r < 0)
 		return r;
-	source->problems.count = 0; /* what is incomplete is tried again below, and told again */
+	nm_problems_forget_rings(&source->problems); /* what is incomplete is tried again below */
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
 		struct nm_ring *ring = &source->rings[cpu];
 		if (ring->map && (!ring->complete || !hwloc_bitmap_isset(topology->usable, cpu)))

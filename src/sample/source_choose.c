@@ -131,7 +131,10 @@ static void try_words(struct nm_source *source, int cpu, const struct nm_event_l
 	}
 }
 
-/* Adds to what will be opened the words that counted; tells of those that are there but did not. */
+/*
+ * Adds to what will be opened the words that counted, and those that opened but did not: another
+ * program may give the counter back. Tells of those that are there but cannot be had.
+ */
 static void keep_words(struct nm_source *source, int cpu, const struct nm_event_list *list,
 		       bool accesses, const struct trial *trial)
 {
@@ -142,16 +145,48 @@ static void keep_words(struct nm_source *source, int cpu, const struct nm_event_
 		int r = trial->results[i];
 		if (is_access(word->kind) != accesses)
 			continue;
-		if (r == 0)
+		if (r == -EBUSY)
+			source->busy_words |= 1U << source->hardware.count;
+		if (r == 0 || r == -EBUSY)
 			source->hardware.words[source->hardware.count++] = *word;
-		else if (r != -ENOENT && !(told & 1U << word->kind))
-			nm_problems_add(&source->problems, NM_STEP_COUNTER, word->kind, cpu, r);
-		told |= r == 0 ? 0 : 1U << word->kind;
+		if (r == 0 || r == -ENOENT || (told & 1U << word->kind))
+			continue;
+		nm_problems_add(&source->problems, r == -EBUSY ? NM_STEP_STARVED : NM_STEP_COUNTER,
+				word->kind, cpu, r);
+		told |= 1U << word->kind;
 	}
 }
 
-/* Returns 0 where that source's loads are sampled, which is then the one we have. */
-static int try_source(struct nm_source *source, int cpu, enum nm_memory_source memory)
+/* SPE does not count without its areas. */
+static int try_spe(struct nm_source *source, int cpu, const struct nm_event_list *list)
+{
+	struct nm_platform *platform = source->platform;
+	struct nm_spe_ring *ring = NULL;
+	enum nm_problem_step step;
+	int r = nm_source_open_spe(source, list, cpu, &step, &ring);
+
+	if (r < 0 && step == NM_STEP_MAP) /* the remedy is another one */
+		nm_problems_add(&source->problems, step, NM_EVENT_MEMORY, cpu, r);
+	if (r < 0)
+		return step == NM_STEP_MAP ? -ENOSPC : r;
+	r = platform->ops->event_ioctl(platform, ring->fds.event, PERF_EVENT_IOC_ENABLE, NULL);
+	if (r == 0) {
+		wait_a_trial();
+		r = has_run(platform, ring->fds.event);
+	}
+	nm_spe_ring_close(platform, ring);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < list->count; i++)
+		if (list->words[i].aux)
+			source->hardware.words[source->hardware.count++] = list->words[i];
+	return 0;
+}
+
+/* Returns 0 where that source's loads are sampled, which is then the one we have; even_busy: also
+ * where it returns -EBUSY. */
+static int try_source(struct nm_source *source, int cpu, enum nm_memory_source memory,
+		      bool even_busy)
 {
 	struct nm_event_list list;
 	struct trial trial;
@@ -162,14 +197,17 @@ static int try_source(struct nm_source *source, int cpu, enum nm_memory_source m
 		return r;
 	if (list.count == 0 || list.words[0].kind != NM_EVENT_MEMORY)
 		return -ENOENT;
+	if (memory == NM_MEMORY_SPE)
+		return try_spe(source, cpu, &list);
 	try_words(source, cpu, &list, true, &trial);
-	if (trial.results[0] == 0)
+	if (trial.results[0] == 0 || (even_busy && trial.results[0] == -EBUSY))
 		keep_words(source, cpu, &list, true, &trial);
 	return trial.results[0];
 }
 
 /* In the order they are tried; what is named in the configuration is meant. */
-static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_PEBS, NM_MEMORY_IBS};
+static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_PEBS, NM_MEMORY_IBS,
+					       NM_MEMORY_SPE};
 
 static bool is_wanted(const struct nm_source *source, enum nm_memory_source memory)
 {
@@ -180,25 +218,41 @@ static bool is_wanted(const struct nm_source *source, enum nm_memory_source memo
 		return memory == NM_MEMORY_PEBS;
 	case NM_SOURCE_IBS:
 		return memory == NM_MEMORY_IBS;
+	case NM_SOURCE_SPE:
+		return memory == NM_MEMORY_SPE;
 	default:
 		return memory == NM_MEMORY_PMU;
 	}
 }
 
-/* That a machine lacks what nobody asked for by name is no problem. */
+/*
+ * That a machine lacks what nobody asked for by name is no problem. Where nothing counts, the first
+ * that another program seems to hold is opened and waits, with page faults standing in.
+ */
 static void choose_memory(struct nm_source *source, int cpu)
 {
+	enum nm_memory_source busy = NM_MEMORY_NONE;
+
 	for (size_t i = 0; i < NM_ARRAY_SIZE(ladder); i++) {
 		if (!is_wanted(source, ladder[i]))
 			continue;
-		int r = try_source(source, cpu, ladder[i]);
+		int r = try_source(source, cpu, ladder[i], false);
 		if (r == 0)
 			return;
+		if (r == -EBUSY && busy == NM_MEMORY_NONE && ladder[i] != NM_MEMORY_SPE) {
+			busy = ladder[i];
+			continue;
+		}
 		bool asked = source->choice != NM_SOURCE_AUTO || ladder[i] == NM_MEMORY_PMU;
 		if (asked || r != -ENOENT)
 			nm_problems_add(&source->problems, NM_STEP_SOURCE, NM_EVENT_MEMORY, cpu, r);
 	}
 	source->wishes.source = NM_MEMORY_NONE;
+	if (busy == NM_MEMORY_NONE)
+		return;
+	int r = try_source(source, cpu, busy, true);
+	if (r < 0 && r != -EBUSY)
+		source->wishes.source = NM_MEMORY_NONE;
 }
 
 static void choose_amounts(struct nm_source *source, int cpu)

@@ -11,6 +11,7 @@
 #define BUSY_FROM_SHARE 0.05
 #define IDLE_BELOW_SHARE 0.02
 #define IDLE_INTERVALS 3U
+#define WHOLE_SHARE 0.99
 
 uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind)
 {
@@ -40,11 +41,11 @@ static uint64_t suitable_period(const struct nm_event_word *word)
 	default:
 		if (word->own_period)
 			return 1;
-		return word->period_multiple > 1 ? 0x40000 : 1000;
+		return word->period_multiple > 1 || word->aux ? 0x40000 : 1000;
 	}
 }
 
-/* A PMU with a period of its own, and IBS, which adds chance itself, need no prime. */
+/* A PMU with a period of its own, IBS and SPE, which add chance themselves, need no prime. */
 uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word)
 {
 	uint64_t base = word->period ? word->period : suitable_period(word);
@@ -52,7 +53,9 @@ uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_e
 	if (word->kind == NM_EVENT_MEMORY && source->memory_period)
 		base = source->memory_period;
 	base *= source->hardware_scale;
-	if (word->own_period || word->period_multiple > 1)
+	if (word->period_multiple > 1)
+		base -= base % word->period_multiple;
+	if (word->own_period || word->period_multiple > 1 || word->aux)
 		return base;
 	return nm_period_prime(base, NM_HARDWARE_PERIOD_MAX);
 }
@@ -67,22 +70,51 @@ static void stop_clock(struct nm_source *source, struct nm_ring *ring, bool stop
 		ring->clock_stopped = stop;
 }
 
+/* Events that take turns have the kernel wake the CPU every few milliseconds for it. A starved one
+ * is left on, to see when it counts again. */
+static bool take_turns(const struct nm_ring *ring)
+{
+	bool turns = false;
+
+	for (unsigned i = 0; i < ring->layout.count; i++) {
+		if (ring->events[i].starved)
+			return false;
+		turns |= ring->events[i].share < WHOLE_SHARE;
+	}
+	return turns;
+}
+
+static void stop_counters(struct nm_source *source, struct nm_ring *ring, bool stop)
+{
+	unsigned long request = stop ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
+
+	for (unsigned i = 0; i < ring->layout.count; i++)
+		if (nm_event_shares(ring->layout.events[i].kind))
+			(void)source->platform->ops->event_ioctl(
+				source->platform, ring->events[i].fds.event, request, NULL);
+	ring->counters_stopped = stop;
+}
+
 static void follow_one(struct nm_source *source, struct nm_ring *ring, double busy)
 {
+	bool has_clock = nm_ring_find(ring, NM_EVENT_CLOCK) >= 0;
+
 	if (busy < IDLE_BELOW_SHARE)
 		ring->idle_intervals++;
 	else
 		ring->idle_intervals = 0;
-	if (ring->clock_stopped && !(busy < BUSY_FROM_SHARE))
-		stop_clock(source, ring, false);
-	else if (!ring->clock_stopped && ring->idle_intervals >= IDLE_INTERVALS)
-		stop_clock(source, ring, true);
+	bool idle = ring->idle_intervals >= IDLE_INTERVALS;
+	bool woken = !(busy < BUSY_FROM_SHARE);
+	if (has_clock && (ring->clock_stopped ? woken : idle))
+		stop_clock(source, ring, !ring->clock_stopped);
+	if (ring->counters_stopped ? woken : idle && take_turns(ring))
+		stop_counters(source, ring, !ring->counters_stopped);
 }
 
 void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus)
 {
 	for (unsigned cpu = 0; cpu < source->nr_rings && cpu < nr_cpus; cpu++)
-		if (nm_ring_find(&source->rings[cpu], NM_EVENT_CLOCK) >= 0)
+		if (source->rings[cpu].map)
 			follow_one(source, &source->rings[cpu], busy_share[cpu]);
 }
 
@@ -113,6 +145,11 @@ static void apply_ring_scale(struct nm_source *source, struct nm_ring *ring)
 						 PERF_EVENT_IOC_PERIOD, &period);
 		nm_ring_amount(source, ring, i);
 	}
+	if (!ring->spe)
+		return;
+	uint64_t period = nm_source_word_period(source, &source->hardware.words[ring->spe->word]);
+	(void)platform->ops->event_ioctl(platform, ring->spe->fds.event, PERF_EVENT_IOC_PERIOD,
+					 &period);
 }
 
 static bool change_scale(struct nm_source *source, double cost_share)
@@ -151,9 +188,11 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 
 	nm_source_weigh(source);
 	nm_homes_age(source->homes);
-	if (source->counts.lost != source->lost_before)
-		cost_share = INFINITY;
+	if (source->counts.lost != source->lost_before ||
+	    source->counts.throttled != source->throttled_before)
+		cost_share = fmax(cost_share, nextafter(source->cap_share, INFINITY));
 	source->lost_before = source->counts.lost;
+	source->throttled_before = source->counts.throttled;
 	cost_share = without_haste(source, cost_share);
 	source->run_ns = nm_period_next(run_before, source->run_ns_configured, NM_CLOCK_PERIOD_MAX,
 					cost_share, source->cap_share);

@@ -4,17 +4,33 @@
 
 #include "source.h"
 
-/* Is an event of the hardware list on some CPU's counter now and then? */
+/* Is an event of the hardware list on that CPU's counter now and then? */
+static bool counts_on(const struct nm_source *source, const struct nm_ring *ring, unsigned word)
+{
+	if (source->hardware.words[word].aux)
+		return ring->spe != NULL;
+	for (unsigned i = 0; i < ring->layout.count; i++)
+		if (ring->layout.events[i].kind >= NM_EVENT_MEMORY &&
+		    ring->events[i].word == word && !ring->events[i].starved)
+			return true;
+	return false;
+}
+
+/* Accesses are worth having from some CPUs; an amount is not, as threads elsewhere would show 0. */
 static bool word_counts(const struct nm_source *source, unsigned word)
 {
+	bool everywhere = source->hardware.words[word].unit > 0, any = false;
+
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
 		const struct nm_ring *ring = &source->rings[cpu];
-		for (unsigned i = 0; i < ring->layout.count; i++)
-			if (ring->layout.events[i].kind >= NM_EVENT_MEMORY &&
-			    ring->events[i].word == word && !ring->events[i].starved)
-				return true;
+		if (!ring->map)
+			continue;
+		bool counts = counts_on(source, ring, word);
+		if (everywhere && !counts)
+			return false;
+		any |= counts;
 	}
-	return false;
+	return any;
 }
 
 /* A sum is known only where all of its parts are: half the widths would be half the operations. */
@@ -88,4 +104,9 @@ const struct nm_source_status *nm_source_status(struct nm_source *source)
 		status->run_sample_ns = (double)status->clock_period /
 					(status->has_cycles ? source->cycles_per_ns : 1.0);
 	return status;
+}
+
+const struct nm_source_problem *nm_source_news(struct nm_source *source, size_t *ret_count)
+{
+	return nm_problems_news(&source->problems, ret_count);
 }

@@ -1,61 +1,93 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was not seen: events that share a counter have it for a part of the time, and full rings
- * lose records. One sample then stands for more (perf_event_open(2),
- * PERF_FORMAT_TOTAL_TIME_RUNNING).
+ * Events that share a counter have it for a part of the time, so that one sample stands for more
+ * (perf_event_open(2), PERF_FORMAT_TOTAL_TIME_RUNNING). One that never has it tells nothing.
  */
 #include "source.h"
 
 /* Reading costs a system call for each event, so that large machines are gone over in turns. */
 #define RINGS_AT_A_TIME 32U
 
-static void weigh_event(struct nm_source *source, struct nm_ring *ring, unsigned i)
+bool nm_event_shares(enum nm_event_kind kind)
 {
-	struct nm_ring_event *event = &ring->events[i];
-	enum nm_event_kind kind = ring->layout.events[i].kind;
+	return kind == NM_EVENT_CYCLES || kind >= NM_EVENT_MEMORY;
+}
+
+static void weigh_event(struct nm_source *source, struct nm_ring_event *event)
+{
 	struct {
 		uint64_t value, enabled_ns, running_ns;
 	} count;
 
 	if (source->platform->ops->event_read(source->platform, event->fds.event, &count,
-					      sizeof(count)) < 0)
+					      sizeof(count)) != (int)sizeof(count))
 		return;
 	uint64_t enabled = count.enabled_ns - event->enabled_ns;
 	uint64_t running = count.running_ns - event->running_ns;
 	event->enabled_ns = count.enabled_ns;
 	event->running_ns = count.running_ns;
 	if (enabled == 0)
-		return;
-	if (running == 0 && !event->starved)
-		nm_problems_add(&source->problems, NM_STEP_COUNTER, kind, (int)ring->layout.cpu,
-				-EBUSY);
-	event->starved = running == 0;
-	if (running > 0 && running <= enabled)
-		event->share = (double)running / (double)enabled;
+		return; /* an offline CPU's */
+	event->idle_looks = running == 0 ? event->idle_looks + 1 : 0;
+	event->starved = event->idle_looks >= NM_STARVED_LOOKS;
+	if (running > 0)
+		event->share = running < enabled ? (double)running / (double)enabled : 1.0;
+}
+
+static bool is_starved(const struct nm_ring *ring, enum nm_event_kind kind)
+{
+	for (unsigned i = 0; i < ring->layout.count; i++)
+		if (ring->layout.events[i].kind == kind && ring->events[i].starved)
+			return true;
+	return false;
+}
+
+/* As where there is no such counter at all: the clock for cycles, page faults for accesses. */
+void nm_ring_let_stand_in(struct nm_source *source, struct nm_ring *ring)
+{
+	bool accesses = is_starved(ring, NM_EVENT_MEMORY);
+
+	nm_ring_stand_in(source, ring, NM_EVENT_CLOCK, is_starved(ring, NM_EVENT_CYCLES));
+	nm_ring_stand_in(source, ring, NM_EVENT_FAULT_MIN, accesses);
+	nm_ring_stand_in(source, ring, NM_EVENT_FAULT_MAJ, accesses);
 }
 
 static void weigh_ring(struct nm_source *source, struct nm_ring *ring)
 {
-	if (ring->received > 0)
-		ring->lost_per_sample = (double)ring->lost / (double)ring->received;
-	ring->received = ring->lost = 0;
 	for (unsigned i = 0; i < ring->layout.count; i++) {
-		if (ring->layout.events[i].kind < NM_EVENT_MEMORY)
+		if (!nm_event_shares(ring->layout.events[i].kind))
 			continue;
-		weigh_event(source, ring, i);
+		weigh_event(source, &ring->events[i]);
 		nm_ring_amount(source, ring, i);
 	}
+	nm_ring_let_stand_in(source, ring);
+}
+
+static void note_starved(struct nm_source *source, enum nm_event_kind kind)
+{
+	unsigned count = 0;
+	int first = -1;
+
+	for (unsigned cpu = source->nr_rings; cpu-- > 0;)
+		if (is_starved(&source->rings[cpu], kind)) {
+			first = (int)cpu;
+			count++;
+		}
+	nm_problems_set(&source->problems, NM_STEP_STARVED, kind, -EBUSY, first, count);
 }
 
 void nm_source_weigh(struct nm_source *source)
 {
 	unsigned turns = source->nr_rings < RINGS_AT_A_TIME ? source->nr_rings : RINGS_AT_A_TIME;
 
-	if (source->hardware.count == 0)
+	if (source->hardware.count == 0 && source->run_kind != NM_EVENT_CYCLES)
 		return;
 	for (unsigned turn = 0; turn < turns; turn++) {
 		source->weigh_next = (source->weigh_next + 1) % source->nr_rings;
 		if (source->rings[source->weigh_next].map)
 			weigh_ring(source, &source->rings[source->weigh_next]);
 	}
+	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
+		if (nm_event_shares(kind))
+			note_starved(source, kind);
 }

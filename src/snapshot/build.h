@@ -26,6 +26,9 @@ double nm_snapshot_operations(const struct nm_config *config, const struct nm_fi
 void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 				  struct nm_snapshot_storage *storage);
 
+/* Marks as free what a node has of CPUs beside the idle ones; needs busy shares and homes. */
+void nm_snapshot_fill_free(const struct nm_config *config, struct nm_snapshot *view);
+
 /* Needs the threads. -ENOMEM. */
 int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 			  struct nm_snapshot_storage *storage);

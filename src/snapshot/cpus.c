@@ -83,8 +83,10 @@ int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 	group_home_threads(view, nr_cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		struct nm_snap_cpu *one = &view->cpus[cpu];
-		one->free = one->usable && one->homes == 0 &&
+		one->idle = one->usable && one->homes == 0 &&
 			    is_idle(one->busy_share, input->config->threads.free_max);
+		one->free = one->idle;
 	}
+	nm_snapshot_fill_free(input->config, view);
 	return mark_siblings(input, view->cpus);
 }

@@ -25,12 +25,19 @@ double nm_snapshot_operations(const struct nm_config *config, const struct nm_fi
 	return figures->operations;
 }
 
-/* A source of memory samples without latencies gives no L, whatever else it gives. */
-static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_snapshot *view)
+static bool has_latencies(const struct nm_snapshot *view)
 {
 	for (size_t i = 0; i < view->nr_threads; i++)
 		if (view->threads[i].latency_samples > 0)
-			return input->kinds | BIT(MEMORY);
+			return true;
+	return false;
+}
+
+/* A source of memory samples that never tells a latency gives no L, whatever else it gives. */
+static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_snapshot *view)
+{
+	if (view->has_latencies || input->had_latencies)
+		return input->kinds | BIT(MEMORY);
 	return input->kinds & ~BIT(MEMORY);
 }
 
@@ -63,10 +70,40 @@ static bool has_evidence(const struct nm_config *config, const struct nm_snap_th
 	return thread->access_samples >= (double)config->threads.min_samples;
 }
 
-static void measure(const struct nm_config *config, struct nm_snap_thread *thread, bool by_locality,
-		    bool by_latency)
+/* Accesses at each node: this interval's if they are enough, so that P follows the program at once.
+ */
+static double accesses_at(const struct nm_snap_thread *thread, int node, bool fresh)
 {
-	double performance = by_locality ? thread->local_share
+	return fresh ? thread->fresh[node] : thread->accesses[node];
+}
+
+/*
+ * The distance of local memory by the mean distance of the accesses: 1 where all are local. The
+ * bare share of local ones would call every node but one equally bad, and a ratio of two shares
+ * near 0 means nothing.
+ */
+static double locality_of(const struct nm_snapshot_input *input,
+			  const struct nm_snap_thread *thread)
+{
+	const struct nm_topology *topology = input->topology;
+	bool fresh = thread->fresh_samples >= input->config->threads.min_samples;
+	double accesses = 0, distance = 0;
+	int home = thread->home_node;
+	if (home < 0)
+		return NAN;
+	for (int node = 0; node < (int)topology->nr_nodes; node++) {
+		double count = accesses_at(thread, node, fresh);
+		accesses += count;
+		distance += count * nm_topology_distance(topology, home, node);
+	}
+	return accesses * nm_topology_distance(topology, home, home) / distance;
+}
+
+static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread *thread,
+		    bool by_locality, bool by_latency)
+{
+	const struct nm_config *config = input->config;
+	double performance = by_locality ? locality_of(input, thread)
 					 : performance_of(thread, config->threads.performance);
 	thread->measured =
 		thread->active && isfinite(performance) && has_evidence(config, thread, by_latency);
@@ -91,11 +128,13 @@ void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 {
 	struct nm_snapshot *view = &storage->view;
 	const struct nm_config *config = input->config;
+	view->has_latencies = has_latencies(view);
 	uint32_t kinds = kinds_of(input, view);
-	bool by_locality = needed[config->threads.performance] & ~kinds;
+	view->missing = needed[config->threads.performance] & ~kinds;
+	bool by_locality = view->missing;
 	view->by_locality = by_locality;
 	for (size_t i = 0; i < view->nr_threads; i++) {
-		measure(config, &view->threads[i], by_locality,
+		measure(input, &view->threads[i], by_locality,
 			!by_locality && (kinds & BIT(MEMORY)));
 		add_to_sums(view, &view->threads[i]);
 	}

@@ -84,7 +84,7 @@ static bool is_movable(const struct nm_snapshot_input *input, const struct nm_me
 	uint64_t age_ns =
 		input->time_ns > member->adopted_ns ? input->time_ns - member->adopted_ns : 0;
 	return (double)age_ns >= input->config->threads.warmup_s * (double)NM_NSEC_PER_SEC &&
-	       input->interval >= member->barred_until;
+	       input->interval >= member->barred_until && input->interval >= member->held_until;
 }
 
 /* The thread's figures, or NULL; *position only moves up, as both lists ascend. */
@@ -113,6 +113,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.tid = member->tid,
 			.pid = member->pid,
 			.start_ticks = member->start_ticks,
+			.adopted_ns = member->adopted_ns,
 			.home_cpu = -1,
 			.home_node = -1,
 			.local_share = NAN,
@@ -126,6 +127,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.fresh = fresh,
 			.preferred = -1,
 			.allowed = member->original,
+			.everywhere = member->everywhere,
 			.unrestricted = member->unrestricted,
 			.leased = member->leased,
 			.movable = is_movable(input, member),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "numa-migrd/topology.h"
+#include "numa-migrd/file.h"
 #include "sysfs.h"
 
 #define DISTANCE_LOCAL 10U
@@ -361,7 +362,7 @@ static void loader_clear(struct loader *loader)
 {
 	if (loader->hwloc)
 		hwloc_topology_destroy(loader->hwloc);
-	nm_sysfs_close(&loader->root);
+	nm_closep(&loader->root);
 	hwloc_bitmap_free(loader->isolated);
 	hwloc_bitmap_free(loader->nohz_full);
 	hwloc_bitmap_free(loader->scratch);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "numa-migrd/topology.h"
+#include "numa-migrd/file.h"
 #include "sysfs.h"
 
 #define AMBIGUOUS (-2)
@@ -267,7 +268,7 @@ void nm_physmap_free(struct nm_physmap *map)
 static int load_tables(struct nm_physmap *map, const struct nm_topology *topology,
 		       const char *root_path)
 {
-	nm_auto(nm_sysfs_close) int root = nm_sysfs_root(root_path);
+	nm_auto(nm_closep) int root = nm_sysfs_root(root_path);
 
 	if (root < 0)
 		return -ENODATA;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/base.h"
+#include "numa-migrd/file.h"
 
 int nm_sysfs_root(const char *root_path)
 {
@@ -17,29 +17,8 @@ int nm_sysfs_root(const char *root_path)
 	return fd < 0 ? -errno : fd;
 }
 
-static int read_text(int fd, char *buffer, size_t size)
-{
-	size_t length = 0;
-
-	while (length < size) {
-		ssize_t got = read(fd, buffer + length, size - length);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		length += (size_t)got;
-	}
-	if (length == size)
-		return -EFBIG;
-	buffer[length] = '\0';
-	return (int)length;
-}
-
 int nm_sysfs_read(int root, char *buffer, size_t size, const char *format, ...)
 {
-	nm_auto(nm_sysfs_close) int fd = -1;
 	char path[128];
 	va_list arguments;
 
@@ -49,10 +28,7 @@ int nm_sysfs_read(int root, char *buffer, size_t size, const char *format, ...)
 	if (length < 0 || (size_t)length >= sizeof(path))
 		return -ENAMETOOLONG;
 
-	fd = openat(root, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	return read_text(fd, buffer, size);
+	return nm_read_text(root, path, buffer, size);
 }
 
 bool nm_sysfs_add_list(int root, const char *path, hwloc_bitmap_t set)

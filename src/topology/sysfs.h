@@ -12,12 +12,6 @@
 /* Long enough for a list of every second CPU of 8192. */
 #define NM_SYSFS_TEXT_MAX 32768
 
-static inline void nm_sysfs_close(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-}
-
 /* Opens the root directory of a tree; NULL means "/". Returns the fd or -errno. */
 int nm_sysfs_root(const char *root_path);
 

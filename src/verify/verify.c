@@ -63,6 +63,8 @@ static struct question question_of(const struct nm_decision *decision)
 			    .of = decision->kind,
 			    .by_performance = decision->by_performance,
 			    .figure = NAN,
+			    .noise = NAN,
+			    .losses = NAN,
 			    .global_before = NAN,
 			    .global_after = NAN,
 			    .interval_s = NAN,
@@ -75,6 +77,7 @@ static struct question question_of(const struct nm_decision *decision)
 			.tid = step->tid,
 			.pid = step->pid,
 			.start_ticks = step->start_ticks,
+			.adopted_ns = step->adopted_ns,
 			.cpu_from = step->cpu_from,
 			.node_from = step->node_from,
 			.node_to = step->node_to,
@@ -105,12 +108,15 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *deci
 
 static void heed(struct question *question, const struct nm_feedback_result *result)
 {
-	for (size_t i = 0; i < result->nr_decisions; i++) {
-		if (result->decisions[i] != question->verdict.decision)
+	for (size_t i = 0; i < result->nr_judgements; i++) {
+		const struct nm_feedback_judgement *judgement = &result->judgements[i];
+		if (judgement->decision != question->verdict.decision)
 			continue;
 		question->heeded = true;
-		question->undo = result->outcome == NM_FEEDBACK_UNDO;
-		question->verdict.figure = result->figure;
+		question->undo = judgement->undo;
+		question->verdict.figure = judgement->figure;
+		question->verdict.noise = judgement->noise;
+		question->verdict.losses = judgement->losses;
 		question->verdict.global_before = result->before;
 		question->verdict.global_after = result->after;
 		question->verdict.interval_s = result->interval_s;
@@ -136,7 +142,8 @@ static void observe_thread(const struct nm_snapshot *snapshot, struct question *
 {
 	struct nm_verdict_thread *thread = &question->verdict.threads[index];
 	const struct nm_snap_thread *seen = nm_snapshot_thread(snapshot, thread->tid);
-	thread->alive = seen && seen->start_ticks == thread->start_ticks;
+	thread->alive = seen && seen->start_ticks == thread->start_ticks &&
+			seen->adopted_ns == thread->adopted_ns;
 	if (!thread->alive)
 		return;
 	observe_performance(seen, thread);
@@ -237,7 +244,8 @@ static bool judge(struct question *question, const struct nm_config *config)
 		if (!thread->alive)
 			continue;
 		if (!thread->ran_on_node && (expired || question->away[i] >= MAX_AWAY_INTERVALS)) {
-			verdict->kind = NM_VERDICT_WITHDRAWN;
+			if (config->threads.withdraw)
+				verdict->kind = NM_VERDICT_WITHDRAWN;
 			return true;
 		}
 		undecided += !thread->ran_on_node || !is_told(verdict, thread, config);
@@ -287,6 +295,7 @@ struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict)
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
 		rollback.threads[i].tid = thread->tid;
 		rollback.threads[i].start_ticks = thread->start_ticks;
+		rollback.threads[i].adopted_ns = thread->adopted_ns;
 		rollback.threads[i].cpu_from = thread->cpu_from;
 		rollback.threads[i].node_from = thread->node_from;
 	}

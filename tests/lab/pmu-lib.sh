@@ -8,11 +8,118 @@ load_pmu() {
 	[[ -d $PMU ]] || insmod /lab/numalab.ko
 }
 
-# Sums over all CPUs since boot: "accesses local remote stall_cycles".
-counters() {
-	awk '{ a += $3; l += $5; r += $6; s += $7 } END { printf "%.0f %.0f %.0f %.0f\n", a, l, r, s }' \
+# Sums since boot over these CPUs (an awk pattern; all of them without): "accesses local remote
+# stall_cycles".
+counters() { # [PATTERN]
+	awk "${1:-1} "'{ a += $3; l += $5; r += $6; s += $7 } END { printf "%.0f %.0f %.0f %.0f\n", a, l, r, s }' \
 		$PMU/counters
 }
 
 # What the kernel has complained about since boot.
 kernel_trouble() { dmesg | grep -E "$KERNEL_TROUBLE"; }
+
+# ---- the programs and what they cost ----
+
+# Cache lines that all grind programs have been through.
+work() { cat /dev/shm/grind.* | od -An -v -tu8 -w8 | awk '{ s += $1 } END { printf "%.0f\n", s }'; }
+
+# "accesses local remote stall_cycles lines" now.
+reading() { echo "$(counters "${1:-}") $(work)"; } # [PATTERN]
+
+# READING READING: stall cycles for each line of work between the two
+stall_per_line() {
+	echo "$1 $2" | awk '{ lines = $10 - $5; printf "%.2f\n", (lines > 0 ? ($9 - $4) / lines : 0) }'
+}
+
+# READING READING: all accesses, of whatever program, for each line of work
+accesses_per_line() {
+	echo "$1 $2" | awk '{ lines = $10 - $5; printf "%.3f\n", (lines > 0 ? ($6 - $1) / lines : 0) }'
+}
+
+# READING READING: share of local DRAM accesses
+local_permille() {
+	echo "$1 $2" | awk '{ l = $7 - $2; r = $8 - $3; printf "%d\n", l + r ? 1000 * l / (l + r) : 0 }'
+}
+
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b) printf "%.3f\n", a / b; else print "nan" }'; }
+
+# In percent: NOW BEFORE
+increase() { awk -v a="$1" -v b="$2" 'BEGIN { if (b) printf "%.2f\n", 100 * (a / b - 1); else print "nan" }'; }
+
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
+
+# What was won of what an oracle wins: NONE OURS ORACLE
+of_oracle() {
+	awk -v n="$1" -v x="$2" -v o="$3" \
+		'BEGIN { if (n > o) printf "%.3f\n", (n - x) / (n - o); else print "nan" }'
+}
+
+# Readings a second apart, each with the time since boot, into the file.
+watch_readings() { # COUNT FILE
+	local i
+	for ((i = 0; i < $1; i++)); do
+		echo "$(reading) $(uptime_s)"
+		sleep 1
+	done >"$2"
+}
+
+uptime_s() { cut -d' ' -f1 /proc/uptime; }
+
+# Seconds from the first line to the one after which never again less than 85 % was local; or inf.
+settle_s() { # FILE SINCE
+	awk -v since="$2" 'NR > 1 { l = $2 - local; r = $3 - remote
+			if (l + r && l < 0.85 * (l + r)) settled = ""
+			else if (settled == "") settled = $6 - since }
+		{ local = $2; remote = $3 }
+		END { if (settled == "") print "inf"; else printf "%.1f\n", settled }' "$1"
+}
+
+# Until that many threads of theirs, besides the leaders, are at work and settled down.
+wait_for_programs() { # THREADS
+	wait_for 60 has_threads "$1" || note "not $1 threads within 60 s"
+	sleep 3
+}
+
+has_threads() {
+	local leaders
+	mapfile -t leaders < <(pgrep -f '^grind ')
+	(($(threads_of "${leaders[@]}" | wc -l) == $1 + ${#leaders[@]}))
+}
+
+# Those that begin bound may go where they like.
+release_programs() { pkill -USR1 -x -f '^grind .*'; }
+
+stop_programs() {
+	pkill -KILL -f "^grind "
+	rm -f /dev/shm/grind.*
+}
+
+# The daemon with the modelled PMU's samples, managing what the scenario starts.
+settings_pmu() { # POLICY TEXT COMMAND…
+	local policy=$1 text=$2 command include=()
+	shift 2
+	for command; do
+		include+=("{ command = \"$command\"; }")
+	done
+	cat >"$CONF" <<-SETTINGS
+		targets: { include = ( $(IFS=,; echo "${include[*]}") ); min_rss_mb = 1; };
+		sampling: { source = "pmu"; pmu = "numalab/period=4999/"; $UNCAPPED };
+		threads: { policy = "$policy"; $LAX_FREE $text };
+	SETTINGS
+}
+
+# Begins a scenario with the PMU, no balancing and no programs.
+begin_pmu() {
+	begin
+	load_pmu
+	balancing 0
+	stop_programs
+}
+
+# Local shares, in permille, of the threads that were moved though most of their memory was local.
+moved_from_home() {
+	{ field LOCAL_SHARE_PERMILLE KIND=migrate KIND=swap && field LOCAL_SHARE_PERMILLE_2 KIND=swap; } |
+		awk '$1 > 500'
+}
+
+moves() { echo "$(count_entries KIND=migrate) migrations, $(count_entries KIND=swap) swaps, $(count_entries KIND=rollback) rollbacks"; }

@@ -27,6 +27,9 @@ struct fake_event {
 	int output; /* fd whose ring it writes to; its own where it is mapped; -1 */
 	uint8_t *map;
 	size_t map_bytes;
+	uint8_t *aux;
+	size_t aux_bytes;
+	unsigned flushes; /* disabled and enabled again */
 };
 
 struct fake_perf {
@@ -49,7 +52,10 @@ struct fake_perf {
 	struct nm_event_list hardware[NM_MEMORY_SOURCE_MAX];
 	int list_error[NM_MEMORY_SOURCE_MAX];
 	bool never_runs[NM_EVENT_KIND_MAX];
+	unsigned busy_index; /* of memory events, which never runs; 0: none */
 	bool with_leader;
+	uint64_t index_cpus[NM_EVENT_LIST_MAX]; /* of memory events; 0: every CPU has it */
+	size_t aux_most;    /* bytes; more is refused with map_error; 0: no limit */
 	unsigned questions; /* pages_where: the node is in the address, from bit 32 on */
 	int where_error;
 };
@@ -140,6 +146,44 @@ static inline void fake_unmap(struct nm_platform *platform, void *ring, size_t d
 	abort();
 }
 
+static inline int fake_aux_map(struct nm_platform *platform, int fd, void *ring, size_t data_bytes,
+			       size_t aux_bytes, void **ret)
+{
+	struct fake_perf *fake = fake_perf(platform);
+	struct fake_event *event = fake_event(fake, fd);
+
+	int r = fake_fails(fake);
+	if (r == 0 && fake->aux_most && aux_bytes > fake->aux_most)
+		r = fake->map_error;
+	if (r < 0)
+		return r;
+	if (event->map != ring || event->map_bytes != FAKE_PAGE + data_bytes || event->enabled)
+		abort(); /* the kernel wants the ring first, and the event disabled */
+	event->aux = calloc(1, aux_bytes);
+	event->aux_bytes = aux_bytes;
+	fake->map_count++;
+	*ret = event->aux;
+	return 0;
+}
+
+static inline void fake_aux_unmap(struct nm_platform *platform, void *area, size_t aux_bytes)
+{
+	struct fake_perf *fake = fake_perf(platform);
+
+	for (int fd = 0; fd < FAKE_FDS; fd++) {
+		struct fake_event *event = &fake->events[fd];
+		if (event->aux != area)
+			continue;
+		if (event->aux_bytes != aux_bytes || !event->map)
+			abort();
+		free(event->aux);
+		event->aux = NULL;
+		fake->map_count--;
+		return;
+	}
+	abort();
+}
+
 static inline int fake_set_output(struct fake_perf *fake, struct fake_event *event, int target)
 {
 	if (fake_event(fake, target)->cpu != event->cpu || !fake_event(fake, target)->map)
@@ -160,6 +204,7 @@ static inline int fake_ioctl(struct nm_platform *platform, int fd, unsigned long
 	switch (request) {
 	case PERF_EVENT_IOC_ENABLE:
 	case PERF_EVENT_IOC_DISABLE:
+		event->flushes += event->enabled && request == PERF_EVENT_IOC_DISABLE;
 		event->enabled = request == PERF_EVENT_IOC_ENABLE;
 		return 0;
 	case PERF_EVENT_IOC_PERIOD:
@@ -180,7 +225,10 @@ static inline int fake_read(struct nm_platform *platform, int fd, void *buffer, 
 	struct fake_perf *fake = fake_perf(platform);
 	const struct fake_event *event = fake_event(fake, fd);
 	uint64_t trial_ns = 100 * NM_NSEC_PER_MSEC;
-	uint64_t running_ns = fake->never_runs[event->kind] ? 0 : trial_ns;
+	bool busy =
+		fake->never_runs[event->kind] || (event->kind == NM_EVENT_MEMORY && event->index &&
+						  event->index == fake->busy_index);
+	uint64_t running_ns = busy ? 0 : trial_ns;
 	uint64_t values[3] = {1, trial_ns + event->enabled_ns, running_ns + event->running_ns};
 
 	if (event->kind == NM_EVENT_CYCLES)
@@ -195,7 +243,7 @@ static inline void fake_close(struct nm_platform *platform, int fd)
 {
 	struct fake_perf *fake = fake_perf(platform);
 
-	if (fake_event(fake, fd)->map)
+	if (fake_event(fake, fd)->map || fake_event(fake, fd)->aux)
 		abort(); /* a mapping outlives its owner's use of it */
 	fake->events[fd].open = false;
 	fake->open_count--;
@@ -253,6 +301,9 @@ static inline int fake_hardware_open(struct nm_platform *platform,
 		r = fake->open_error[request->kind];
 	if (r == 0)
 		r = fake->cpu_error[request->cpu];
+	uint64_t cpus = request->kind == NM_EVENT_MEMORY ? fake->index_cpus[request->index] : 0;
+	if (r == 0 && cpus && !(cpus >> request->cpu & 1))
+		r = -ENOENT;
 	if (r < 0)
 		return r;
 	ret->event = fake_descriptor(fake, request);
@@ -285,6 +336,8 @@ static const struct nm_platform_ops fake_perf_ops = {
 	.pages_where = fake_pages_where,
 	.event_map = fake_map,
 	.event_unmap = fake_unmap,
+	.aux_map = fake_aux_map,
+	.aux_unmap = fake_aux_unmap,
 	.event_ioctl = fake_ioctl,
 	.event_read = fake_read,
 };

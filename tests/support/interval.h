@@ -32,76 +32,30 @@ struct machine {
 	double *busy; /* per CPU */
 	uint64_t interval, now_ns;
 	uint32_t kinds; /* what is sampled, as bits 1 << kind */
+	bool had_latencies;
 };
+
+/* What a file with this text would configure; it names no targets. */
+static inline void machine_configure(struct nm_config *config, const char *text)
+{
+	struct nm_config_errors errors = {0};
+	struct nm_config *parsed = NULL;
+
+	if (nm_config_parse("test", text, strlen(text), &errors, &parsed) < 0)
+		abort();
+	*config = *parsed;
+	config->targets.include = config->targets.exclude = (struct nm_target_list){0};
+	nm_config_free(parsed);
+}
 
 static inline void machine_shipped(struct nm_config *config)
 {
-	memset(config, 0, sizeof(*config));
-	config->profile = NM_PROFILE_SHIPPED;
-	config->general.interval_s = 1;
-	config->threads.policy = NM_POLICY_LBMA;
-	config->threads.gate = NM_GATE_BENEFIT;
-	config->threads.gate_margin = 0.05;
-	config->threads.gate_sigmas = 3;
-	config->threads.pin = NM_PIN_AUTO;
-	config->threads.lottery = NM_LOTTERY_PROPORTIONAL;
-	config->threads.preferred_ties = NM_TIES_ONE;
-	config->threads.overcommit = NM_OVERCOMMIT_PAGES;
-	config->threads.n = 1;
-	config->threads.q1 = 2;
-	config->threads.q2 = 4;
-	config->threads.free_max = 0.05;
-	config->threads.min_run = 0.1;
-	config->threads.min_samples = 10;
-	config->threads.home_share = 0.8;
-	config->threads.warmup_s = 5;
-	config->threads.cooldown = 8;
-	config->threads.moves_per_interval = 64;
-	config->threads.lease_expiry_s = 30;
-	config->threads.young_s = 5;
-	config->threads.quiet_s = 3;
-	config->threads.rollback = true;
-	config->threads.delta_r = 0.8;
-	config->threads.remote_below = 0.5;
-	config->threads.q3_better = 4;
-	config->threads.q3_equal = 2;
-	config->threads.q3_worse = 1;
-	config->threads.q4 = 3;
-	config->threads.record_band = 0.05;
-	config->threads.record_age = 60;
-	config->threads.feedback = NM_FEEDBACK_MOVED;
-	config->threads.delta_g = 0.9;
-	config->threads.sum_losses = true;
-	config->threads.postpone = 2;
-	config->threads.noise_gate = 2;
-	config->threads.t_min_s = 1;
-	config->threads.t_max_s = 4;
+	machine_configure(config, "");
 }
 
 static inline void machine_paper(struct nm_config *config)
 {
-	machine_shipped(config);
-	config->profile = NM_PROFILE_PAPER;
-	config->threads.gate = NM_GATE_PAPER;
-	config->threads.pin = NM_PIN_CORE;
-	config->threads.lottery = NM_LOTTERY_PAPER;
-	config->threads.preferred_ties = NM_TIES_ALL;
-	config->threads.overcommit = NM_OVERCOMMIT_IGNORE;
-	config->threads.free_max = 0;
-	config->threads.min_run = 0;
-	config->threads.min_samples = 1;
-	config->threads.home_share = 0;
-	config->threads.warmup_s = 0;
-	config->threads.cooldown = 0;
-	config->threads.cross_owner_swap = true;
-	config->threads.rollback = false;
-	config->threads.remote_below = 0;
-	config->threads.record_band = 0;
-	config->threads.record_age = 0;
-	config->threads.feedback = NM_FEEDBACK_GLOBAL;
-	config->threads.sum_losses = false;
-	config->threads.postpone = 0;
-	config->threads.noise_gate = 0;
+	machine_configure(config, "profile = \"paper\";");
 }
 
 /* CPU c of node k is k × cpus_per_node + c; `smt` neighbours share a core. */
@@ -253,7 +207,8 @@ static inline struct nm_snapshot_input machine_input(const struct machine *m)
 					  .members = m->members,
 					  .nr_members = m->count,
 					  .busy_share = m->busy,
-					  .kinds = m->kinds};
+					  .kinds = m->kinds,
+					  .had_latencies = m->had_latencies};
 }
 
 /* NULL only without memory, or where the input is refused. */

@@ -11,7 +11,7 @@
 
 #define CONFIG_SOFT_DIRTY                                                                          \
 	"sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"                \
-	"targets = { include = ( { command = \"worker\"; } ); };\n"
+	"targets = { include = ( { command = \"a) R 1) b\"; } ); };\n"
 #define CONFIG_BALANCING "sampling = { inject = \"numa_balancing\"; };\n"
 
 struct helper_fixture {
@@ -25,7 +25,8 @@ static inline void helper_fixture_stat(const struct helper_fixture *f, unsigned 
 	char text[256];
 
 	snprintf(text, sizeof(text),
-		 "100 (a) R 1) b) S 1 100 100 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %u 9 9\n",
+		 "100 (a) R 1) b) S 1 100 100 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %u 9 9 9 1 1 "
+		 "0 0 0 0 0 0 0 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
 		 start_ticks);
 	fixture_file(f->root, "proc/100/stat", text);
 }
@@ -54,6 +55,9 @@ static inline int helper_fixture_setup(void **state)
 	fixture_file(f->root, "proc/100/clear_refs", "");
 	fixture_directory(f->root, "proc/100/fd");
 	helper_fixture_stat(f, START_TICKS);
+	fixture_file(f->root, "proc/100/status",
+		     "Name:\ta\nTgid:\t100\nUid:\t1000\t1000\t1000\t1000\nVmRSS:\t9 kB\n");
+	fixture_file(f->root, "proc/100/cgroup", "0::/system.slice/worker.service\n");
 	helper_fixture_link(f, "0", "/dev/null");
 	helper_fixture_link(f, "1", "pipe:[17]");
 	f->context = (struct nm_helper_context){

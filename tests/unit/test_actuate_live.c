@@ -273,10 +273,10 @@ static void die_with_lease(uint32_t tid)
 /* At least so many: the orphan's parent may not be buried yet. */
 static void assert_restored(int wanted)
 {
-	unsigned failed = 0;
-	int returned = nm_restore(platform, topology, directory, BOOT, NULL, NULL, &failed);
+	struct nm_restoration found = {0};
+	int returned = nm_restore(platform, topology, directory, BOOT, NULL, NULL, &found);
 	assert_true(returned >= wanted);
-	assert_int_equal(failed, 0);
+	assert_int_equal(found.failed, 0);
 }
 
 static void test_restore(void **state)

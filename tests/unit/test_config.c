@@ -59,6 +59,9 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_int_equal(config->threads.cooldown, 8);
 	assert_int_equal(config->threads.moves_per_interval, 64);
 	assert_true(config->threads.lease_expiry_s == 30);
+	assert_true(config->sampling.weigh_pages && config->threads.skip_stuck);
+	assert_true(config->threads.await_verdict && config->threads.withdraw);
+	assert_true(config->threads.q1_sibling == 1);
 	assert_true(config->threads.young_s == 3);
 	assert_true(config->threads.quiet_s == 3);
 	assert_false(config->threads.cross_owner_swap);
@@ -73,7 +76,7 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_int_equal(config->threads.feedback, NM_FEEDBACK_MOVED);
 	assert_true(config->threads.sum_losses);
 	assert_int_equal(config->threads.postpone, 2);
-	assert_true(config->threads.noise_gate == 2);
+	assert_true(config->threads.noise_gate == 3);
 	assert_true(config->threads.t_min_s == 1 && config->threads.t_max_s == 4);
 }
 
@@ -116,6 +119,11 @@ static void test_paper_profile(void **state)
 	(void)state;
 	assert_int_equal(paper->profile, NM_PROFILE_PAPER);
 	assert_true(paper->targets.min_cpu_percent == 0);
+	assert_false(paper->sampling.weigh_pages);
+	assert_false(paper->threads.skip_stuck || paper->threads.await_verdict);
+	assert_false(paper->threads.withdraw);
+	assert_true(paper->threads.lease_expiry_s == 0);
+	assert_true(paper->threads.q1_sibling == paper->threads.q1);
 	assert_int_equal(paper->targets.min_rss_mb, 1);
 	assert_true(paper->sampling.history_s == 0);
 	assert_int_equal(paper->threads.gate, NM_GATE_PAPER);
@@ -188,14 +196,31 @@ static void test_names(void **state)
 
 /* ---- every row of the table ---- */
 
+/* What a setting needs beside it at the ends of its range. */
+static const char *company_of(const struct nm_setting *setting)
+{
+	static const char *const companies[][2] = {
+		{"t_min_s", " t_max_s = 60;"},
+		{"t_max_s", " t_min_s = 0.1;"},
+		{"q3_better", " q3_equal = 0; q3_worse = 0;"},
+		{"q3_equal", " q3_better = 1000; q3_worse = 0;"},
+		{"q3_worse", " q3_better = 1000; q3_equal = 1000;"},
+	};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(companies); i++)
+		if (strcmp(setting->name, companies[i][0]) == 0)
+			return companies[i][1];
+	return "";
+}
+
 /* `group: { name = value; }`, with quotes where the setting is a choice. */
 static char *assignment(const struct nm_setting *setting, const char *value)
 {
 	const char *quote = nm_setting_is_text(setting) ? "\"" : "";
 	bool grouped = setting->group[0] != '\0';
 	char *text = NULL;
-	int length = asprintf(&text, "%s%s%s = %s%s%s;%s\n", setting->group, grouped ? ": { " : "",
-			      setting->name, quote, value, quote, grouped ? " };" : "");
+	int length = asprintf(&text, "%s%s%s = %s%s%s;%s%s\n", setting->group,
+			      grouped ? ": { " : "", setting->name, quote, value, quote,
+			      company_of(setting), grouped ? " };" : "");
 	assert_true(length > 0);
 	return text;
 }
@@ -267,8 +292,8 @@ static void check_pmu(const struct nm_setting *setting)
 {
 	static const char *const good[] = {"numalab/period=97/", "ibs_op/cnt_ctl,l3missonly=1/",
 					   "cpu/mem-loads,ldlat=0x1e/", "x//"};
-	static const char *const bad[] = {"/", "//", "numalab", "numalab/", "/period=97/", "a/b/c/",
-					  "a/b/c", "../x=1/", "a b/x=1/", "a/x=\\x01/"};
+	static const char *const bad[] = {"/",	    "//",    "numalab", "numalab/", "/period=97/",
+					  "a/b/c/", "a/b/c", "../x=1/", "a b/x=1/", "a/x=\\x01/"};
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(good); i++)
 		accept_value(setting, good[i]);
@@ -505,60 +530,6 @@ static void test_target_command_length(void **state)
 	       "all that the kernel keeps of a command's name, or a pattern with *");
 }
 
-/* ---- settings that depend on each other ---- */
-
-#define SOFT_DIRTY(rest) "sampling: {\n inject = \"soft_dirty\"; " rest " };\n"
-#define ACCEPTED "accept_soft_dirty_risk = true;"
-#define NEEDS_CONSENT                                                                              \
-	"conf:2: sampling.inject: found \"soft_dirty\", allowed: only with "                       \
-	"sampling.accept_soft_dirty_risk = true"
-#define NEEDS_NAME                                                                                 \
-	"conf:2: sampling.inject: found \"soft_dirty\", allowed: only with a pattern in "          \
-	"targets.include that names a command or unit other than \"*\""
-
-static void test_soft_dirty_needs_consent(void **state)
-{
-	(void)state;
-	refuse(SOFT_DIRTY("") "targets: { include = ( { command = \"db\"; } ); };", NEEDS_CONSENT);
-}
-
-static void test_soft_dirty_needs_a_name(void **state)
-{
-	(void)state;
-	refuse(SOFT_DIRTY(ACCEPTED), NEEDS_NAME);
-	refuse(SOFT_DIRTY(ACCEPTED) "targets: { include = ( { command = \"*\"; } ); };",
-	       NEEDS_NAME);
-	refuse(SOFT_DIRTY(ACCEPTED) "targets: { include = ( { unit = \"**\"; } ); };", NEEDS_NAME);
-	refuse(SOFT_DIRTY(ACCEPTED) "targets: { include = ( { user = \"root\"; } ); };",
-	       NEEDS_NAME);
-	refuse(SOFT_DIRTY(ACCEPTED) "targets: { exclude = ( { command = \"db\"; } ); };",
-	       NEEDS_NAME);
-}
-
-static void test_soft_dirty_needs_both(void **state)
-{
-	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
-
-	(void)state;
-	refuse_bytes(TEXT(SOFT_DIRTY("")), &errors);
-	assert_int_equal(errors.count, 2);
-	assert_string_equal(errors.text[0], NEEDS_CONSENT);
-	assert_string_equal(errors.text[1], NEEDS_NAME);
-}
-
-static void test_soft_dirty_granted(void **state)
-{
-	nm_auto(nm_config_freep) struct nm_config *command =
-		accept(SOFT_DIRTY(ACCEPTED) "targets: { include = ( { command = \"*\"; },\n"
-					    "{ command = \"db*\"; } ); };");
-	nm_auto(nm_config_freep) struct nm_config *unit = accept(
-		"targets: { include = ( { unit = \"db.service\"; } ); };\n" SOFT_DIRTY(ACCEPTED));
-
-	(void)state;
-	assert_int_equal(command->sampling.inject, NM_INJECT_SOFT_DIRTY);
-	assert_int_equal(unit->sampling.inject, NM_INJECT_SOFT_DIRTY);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -578,10 +549,6 @@ int main(void)
 		cmocka_unit_test(test_target_users),
 		cmocka_unit_test(test_target_mistakes),
 		cmocka_unit_test(test_target_command_length),
-		cmocka_unit_test(test_soft_dirty_needs_consent),
-		cmocka_unit_test(test_soft_dirty_needs_a_name),
-		cmocka_unit_test(test_soft_dirty_needs_both),
-		cmocka_unit_test(test_soft_dirty_granted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,9 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <systemd/sd-bus.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -83,10 +86,17 @@ static int do_release(void *context, uint32_t pid)
 	return pid == OWN_PID ? 0 : -ESRCH;
 }
 
+static void ignore_bus(void *context, int error)
+{
+	(void)context;
+	(void)error;
+}
+
 static void serve(int ready)
 {
 	bool paused = false;
-	const struct nm_control_ops ops = {&paused, give_status, do_pause, do_resume, do_release};
+	const struct nm_control_ops ops = {&paused,   give_status, do_pause,
+					   do_resume, do_release,  ignore_bus};
 	struct nm_control *control = NULL;
 	sd_event *event = NULL;
 	int r = sd_event_new(&event);
@@ -311,29 +321,147 @@ static void test_shipped_policy(void **state)
 	assert_call("Resume", NULL, "");
 }
 
-static void test_second_daemon_is_refused(void **state)
+/* ---- the bus comes and goes ---- */
+
+/* What the daemon is told of the bus, on a loop of the test's own. */
+struct link {
+	sd_event *event;
+	struct nm_control *control;
+	int error;	 /* the last that was told */
+	unsigned told;	 /* how often */
+	unsigned rounds; /* of the loop */
+	bool paused;
+};
+
+static void note_bus(void *context, int error)
 {
-	need_bus(state);
-	bool paused = false;
-	const struct nm_control_ops ops = {&paused, give_status, do_pause, do_resume, do_release};
-	struct nm_control *control = NULL;
-	nm_auto(sd_event_unrefp) sd_event *event = NULL;
-	assert_int_equal(sd_event_new(&event), 0);
-	assert_int_equal(nm_control_new(event, &ops, &control), -EEXIST);
-	assert_null(control);
+	struct link *link = context;
+	link->error = error;
+	link->told++;
 }
 
+static void link_open(struct link *link)
+{
+	const struct nm_control_ops ops = {link,      give_status, do_pause,
+					   do_resume, do_release,  note_bus};
+	*link = (struct link){.error = 1};
+	assert_int_equal(sd_event_new(&link->event), 0);
+	assert_int_equal(nm_control_new(link->event, &ops, &link->control), 0);
+}
+
+static void link_close(struct link *link)
+{
+	nm_control_free(link->control);
+	sd_event_unref(link->event);
+}
+
+/* Runs the loop for so long, or until something more is told. */
+static void link_run(struct link *link, unsigned seconds)
+{
+	unsigned told = link->told;
+	time_t end = time(NULL) + seconds;
+	while (time(NULL) < end && link->told == told) {
+		assert_true(sd_event_run(link->event, 200000) >= 0);
+		link->rounds++;
+	}
+}
+
+static void test_second_daemon_is_refused(void **state)
+{
+	struct link link;
+	need_bus(state);
+	link_open(&link);
+	assert_int_equal(link.told, 1);
+	assert_int_equal(link.error, -EEXIST);
+	/* It gets the name once that is free. */
+	struct bus *bus = *state;
+	end(&bus->server);
+	link_run(&link, 60);
+	assert_int_equal(link.error, 0);
+	link_close(&link);
+}
+
+/* The loop must not spin: five rounds a second are those of the test itself. */
 static void test_no_bus(void **state)
 {
+	struct link link;
 	(void)state;
-	const struct nm_control_ops ops = {0};
-	struct nm_control *control = NULL;
-	nm_auto(sd_event_unrefp) sd_event *event = NULL;
-	assert_int_equal(sd_event_new(&event), 0);
 	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
-	assert_int_equal(nm_control_new(event, &ops, &control), -ENOENT);
-	assert_null(control);
+	link_open(&link);
+	assert_int_equal(link.told, 1);
+	assert_int_equal(link.error, -ENOENT);
+	link_run(&link, 4);
+	assert_int_equal(link.told, 1);
+	assert_in_range(link.rounds, 1, 60);
+	link_close(&link);
 	nm_control_free(NULL);
+}
+
+static void test_restarted_bus(void **state)
+{
+	struct link link;
+	struct bus *bus = *state;
+	need_bus(state);
+	link_open(&link);
+	assert_int_equal(link.told, 0);
+	for (unsigned time = 0; time < 2; time++) {
+		end(&bus->daemon);
+		link_run(&link, 30);
+		assert_int_equal(link.error, -ECONNRESET);
+		link.rounds = 0;
+		link_run(&link, 2);
+		assert_in_range(link.rounds, 1, 60);
+		assert_int_equal(link.told, 2 * time + 1);
+		assert_true(start_bus(bus));
+		link_run(&link, 60);
+		assert_int_equal(link.error, 0);
+		assert_int_equal(link.told, 2 * time + 2);
+	}
+	link_close(&link);
+}
+
+/* Somebody holds the socket and never answers: nothing waits for it. */
+static void test_deaf_bus(void **state)
+{
+	struct link link;
+	struct bus *bus = *state;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	need_bus(state);
+	link_open(&link);
+	end(&bus->daemon);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/bus", bus->folder);
+	(void)unlink(address.sun_path);
+	int deaf = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(deaf, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(deaf, 8), 0);
+	link_run(&link, 30);
+	assert_int_equal(link.error, -ECONNRESET);
+	link.rounds = 0;
+	link_run(&link, 4);
+	assert_in_range(link.rounds, 2, 60); /* it came back to the loop, and did not spin */
+	close(deaf);
+	(void)unlink(address.sun_path);
+	assert_true(start_bus(bus));
+	link_run(&link, 90);
+	assert_int_equal(link.error, 0);
+	link_close(&link);
+}
+
+/* Its object answers again, as before. */
+static void test_object_returns(void **state)
+{
+	struct bus *bus = *state;
+	char name[128];
+	int r = -1;
+	need_bus(state);
+	assert_call("Status", NULL, "");
+	end(&bus->daemon);
+	assert_true(start_bus(bus));
+	for (unsigned i = 0; i < 300 && r < 0; i++) {
+		r = call("Status", NULL, name, sizeof(name));
+		(void)usleep(100000);
+	}
+	assert_int_equal(r, 0);
 }
 
 /* ---- numa-migrctl against the same bus ---- */
@@ -400,6 +528,52 @@ static void test_ctl_talks(void **state)
 	assert_ctl("release 4711", 0, "");
 }
 
+/* One object, nothing around it, numbers as numbers. */
+static void test_ctl_json_is_whole(void **state)
+{
+	char text[4096];
+	need_bus(state);
+	assert_int_equal(ctl("status --json", text, sizeof(text)), 0);
+	assert_string_equal(text, "{\n"
+				  "  \"source\": \"faults \xe2\x80\xa6\",\n"
+				  "  \"leases\": 5000000000,\n"
+				  "  \"cost_percent\": 0.25,\n"
+				  "  \"paused\": false\n"
+				  "}\n");
+}
+
+/* In a child that is nobody: the exit status of numa-migrctl, or 126 where nobody may not run it.
+ */
+static int ctl_as_nobody(const char *arguments, const char *says)
+{
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		char text[4096];
+		if (setresuid(NOBODY, NOBODY, NOBODY) < 0)
+			_exit(99);
+		int found = ctl(arguments, text, sizeof(text));
+		_exit(found == 126 || strstr(text, says) ? found : 98);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_ctl_is_refused_to_others(void **state)
+{
+	char text[4096];
+	need_bus(state);
+	need(geteuid() == 0, "becoming another user needs root");
+	(void)ctl("--version", text, sizeof(text)); /* skips where it is not built */
+	int status = ctl_as_nobody("status", "leases: 5000000000");
+	need(status != 126 && status != 127, "nobody may not run what is built here");
+	assert_int_equal(status, 0);
+	assert_int_equal(ctl_as_nobody("pause", "only root may steer numa-migrd"), 1);
+	assert_int_equal(ctl_as_nobody("release 4711", "only root may steer numa-migrd"), 1);
+	assert_ctl("status", 0, "paused: no");
+}
+
 static void test_ctl_without_daemon(void **state)
 {
 	need_bus(state);
@@ -417,8 +591,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_second_daemon_is_refused, setup_open,
 						teardown),
 		cmocka_unit_test(test_no_bus),
+		cmocka_unit_test_setup_teardown(test_restarted_bus, setup_without_server, teardown),
+		cmocka_unit_test_setup_teardown(test_deaf_bus, setup_without_server, teardown),
+		cmocka_unit_test_setup_teardown(test_object_returns, setup_open, teardown),
 		cmocka_unit_test(test_ctl_usage),
 		cmocka_unit_test_setup_teardown(test_ctl_talks, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_ctl_json_is_whole, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_ctl_is_refused_to_others, setup_open,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_ctl_without_daemon, setup_without_server,
 						teardown),
 	};

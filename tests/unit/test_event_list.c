@@ -236,6 +236,10 @@ static void an_unknown_cpu_by_the_kernels_names(void **state)
 	assert_int_equal(f->list.words[1].config, 0x2cd);
 	assert_true(f->list.words[0].precise && f->list.words[1].precise);
 	assert_int_equal(count(f, NM_EVENT_INSTRUCTIONS), 1);
+	assert_false(f->list.words[0].aux_leader);
+	device(f, "cpu/events/mem-loads-aux", "event=0x3,umask=0x82\n");
+	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
+	assert_true(f->list.words[0].aux_leader && !f->list.words[1].aux_leader);
 }
 
 static void ibs(struct machine_files *f)
@@ -279,6 +283,65 @@ static void ibs_by_what_the_kernel_offers(void **state)
 	assert_int_equal(read_list(f, NM_MEMORY_IBS), 0);
 	assert_int_equal(f->list.words[0].config1, 0);
 	assert_int_equal(count(f, NM_EVENT_FLOPS), 1);
+}
+
+static void spe(struct machine_files *f, unsigned pmu, const char *type)
+{
+	static const struct {
+		const char *term, *format;
+	} formats[] = {
+		{"ts_enable", "config:0\n"},	 {"pa_enable", "config:1\n"},
+		{"jitter", "config:16\n"},	 {"load_filter", "config:33\n"},
+		{"store_filter", "config:34\n"}, {"min_latency", "config2:0-11\n"},
+	};
+	char file[64];
+
+	snprintf(file, sizeof(file), "arm_spe_%u/type", pmu);
+	device(f, file, type);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(formats); i++) {
+		snprintf(file, sizeof(file), "arm_spe_%u/format/%s", pmu, formats[i].term);
+		device(f, file, formats[i].format);
+	}
+}
+
+static void spe_by_what_the_kernel_offers(void **state)
+{
+	struct machine_files *f = *state;
+
+	assert_int_equal(read_list(f, NM_MEMORY_SPE), 0);
+	assert_int_equal(count(f, NM_EVENT_MEMORY), 0);
+	spe(f, 0, "9\n");
+	assert_int_equal(read_list(f, NM_MEMORY_SPE), 0);
+	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
+	const struct nm_event_word *word = &f->list.words[0];
+	assert_int_equal(word->type, 9);
+	assert_int_equal(word->config, 0x600010003);
+	assert_int_equal(word->config2, 30);
+	assert_true(word->aux && word->user_only);
+	assert_false(word->precise || word->unit);
+	f->wishes.load_latency = 60000;
+	device(f, "arm_spe_1/type", "10\n"); /* cores of another kind, without filters */
+	assert_int_equal(read_list(f, NM_MEMORY_SPE), 0);
+	assert_int_equal(count(f, NM_EVENT_MEMORY), 2);
+	assert_int_equal(f->list.words[0].config2, 4095);
+	assert_int_equal(f->list.words[1].type, 10);
+	assert_int_equal(f->list.words[1].config | f->list.words[1].config2, 0);
+}
+
+static void spe_tells_of_switches(void **state)
+{
+	const struct nm_event_word word = {
+		.type = 9, .aux = true, .user_only = true, .period_multiple = 1};
+	struct perf_event_attr attr;
+
+	(void)state;
+	assert_int_equal(nm_event_word_attr(&word, 0x40000, &attr), 0);
+	assert_int_equal(attr.sample_type,
+			 PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
+	assert_true(attr.context_switch && attr.watermark && attr.sample_id_all && attr.disabled);
+	assert_true(attr.wakeup_watermark > 0 && attr.exclude_kernel);
+	assert_false(attr.freq || attr.exclude_idle || attr.precise_ip); /* all refused */
+	assert_int_equal(attr.sample_period, 0x40000);
 }
 
 static void a_named_pmu(void **state)
@@ -356,6 +419,8 @@ int main(void)
 		TEST(sapphire_rapids_has_a_leader),
 		TEST(an_unknown_cpu_by_the_kernels_names),
 		TEST(ibs_by_what_the_kernel_offers),
+		TEST(spe_by_what_the_kernel_offers),
+		TEST(spe_tells_of_switches),
 		TEST(a_named_pmu),
 		TEST(accesses_carry_what_is_decoded),
 		TEST(periods_have_bounds),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* IMAR²'s look back: gain, keep, undo, T, what postpones a verdict, losses that multiply, noise. */
+/* IMAR²'s look back: gain, keep, undo, T, what postpones a verdict, losses that multiply. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static void without_a_move_t_stays(void **state)
 	assert_int_equal(look(), NM_FEEDBACK_NONE);
 	assert_true(result.may_propose && result.interval_s == 2);
 	assert_true(isnan(result.figure) && isnan(result.before));
-	assert_int_equal(result.nr_decisions, 0);
+	assert_int_equal(result.nr_judgements, 0);
 	nm_feedback_free(NULL);
 }
 
@@ -97,8 +97,8 @@ static void a_rise_halves_t(void **state)
 	assert_true(result.may_propose && result.interval_s == 1.5);
 	assert_true(near(result.figure, 1.001));
 	assert_true(result.before == 300 && near(result.after, 300.1));
-	assert_int_equal(result.nr_decisions, 1);
-	assert_int_equal(result.decisions[0], 7);
+	assert_int_equal(result.nr_judgements, 1);
+	assert_int_equal(result.judgements[0].decision, 7);
 	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
 	assert_true(result.interval_s == 1);
 }
@@ -119,7 +119,7 @@ static void a_heavy_loss_is_undone_and_doubles_t(void **state)
 	assert_int_equal(after_move(100, 89.9), NM_FEEDBACK_UNDO);
 	assert_false(result.may_propose);
 	assert_true(result.interval_s == 2);
-	assert_int_equal(result.decisions[0], 7);
+	assert_int_equal(result.judgements[0].decision, 7);
 	assert_int_equal(after_move(100, 10), NM_FEEDBACK_UNDO);
 	assert_true(result.interval_s == 4);
 	assert_int_equal(after_move(100, 10), NM_FEEDBACK_UNDO);
@@ -135,6 +135,18 @@ static void t_keeps_to_its_bounds(void **state)
 	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 1);
 	machine->config.threads.t_min_s = 5;
 	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 5);
+}
+
+/* Who sets another interval wants it. */
+static void another_setting_begins_t_anew(void **state)
+{
+	(void)state;
+	assert_int_equal(after_move(100, 50), NM_FEEDBACK_UNDO);
+	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 2);
+	machine->config.general.interval_s = 3;
+	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 3);
+	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
+	assert_true(result.interval_s == 1.5);
 }
 
 /* The recovery would halve T and cancel the doubling. */
@@ -156,9 +168,9 @@ static void a_swap_is_one_decision(void **state)
 	move(7, 20);
 	move(8, 10);
 	look();
-	assert_int_equal(result.nr_decisions, 2);
-	assert_int_equal(result.decisions[0], 7);
-	assert_int_equal(result.decisions[1], 8);
+	assert_int_equal(result.nr_judgements, 2);
+	assert_int_equal(result.judgements[0].decision, 7);
+	assert_int_equal(result.judgements[1].decision, 8);
 }
 
 /* ---- whose performance ---- */
@@ -292,12 +304,12 @@ static void a_changed_crowd_postpones_twice(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(look(), NM_FEEDBACK_POSTPONED);
 		assert_false(result.may_propose);
-		assert_int_equal(result.nr_decisions, 0);
+		assert_int_equal(result.nr_judgements, 0);
 		assert_true(result.interval_s == 1);
 	}
 	assert_int_equal(look(), NM_FEEDBACK_UNDO);
 	assert_true(near(result.figure, 0.5));
-	assert_int_equal(result.decisions[0], 7);
+	assert_int_equal(result.judgements[0].decision, 7);
 	assert_int_equal(look(), NM_FEEDBACK_NONE);
 }
 
@@ -366,110 +378,83 @@ static void the_paper_keeps_repeated_losses(void **state)
 		assert_int_equal(after_move(100, 91), NM_FEEDBACK_KEEP);
 }
 
-/* ---- noise ---- */
+/* ---- one tenant and another ---- */
 
-/* Intervals without moves between which process 20 changes by this factor, up and down. */
-static void tremble(double factor, int intervals)
+/* Processes 10 and 20 each had a thread moved, by decisions 7 and 8; then they are this fast. */
+static enum nm_feedback_outcome after_two_moves(double first, double second)
 {
-	for (int i = 0; i < intervals; i++) {
-		speed(2, i % 2 ? 100 * factor : 100);
-		look();
-	}
-}
-
-static void changes_within_the_noise_are_kept(void **state)
-{
-	(void)state;
-	machine->config.threads.noise_gate = 2;
-	tremble(1.1, 8);
-	assert_int_equal(after_move(110, 85), NM_FEEDBACK_KEEP);
-	assert_true(near(result.noise, 2 * 1.4826 * log(1.1)));
-	assert_int_equal(after_move(100, 130), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_move(100, 140), NM_FEEDBACK_GAIN);
-	assert_int_equal(after_move(100, 70), NM_FEEDBACK_UNDO);
-}
-
-static void without_the_gate_noise_counts(void **state)
-{
-	(void)state;
-	tremble(1.1, 8);
-	assert_int_equal(after_move(110, 85), NM_FEEDBACK_UNDO);
-	assert_true(result.noise == 0);
-	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
-}
-
-static void a_steady_machine_is_judged_sharply(void **state)
-{
-	(void)state;
-	machine->config.threads.noise_gate = 2;
-	tremble(1, 8);
-	assert_int_equal(after_move(100, 100.5), NM_FEEDBACK_GAIN);
-	assert_int_equal(after_move(100, 89), NM_FEEDBACK_UNDO);
-}
-
-static void two_changes_are_too_few_to_tell(void **state)
-{
-	(void)state;
-	machine->config.threads.noise_gate = 2;
-	tremble(1.5, 3);
-	move(7, 20);
-	speed(2, 110);
-	assert_int_equal(look(), NM_FEEDBACK_GAIN);
-	assert_true(result.noise == 0);
-}
-
-static void one_change_of_phase_does_not_blur(void **state)
-{
-	(void)state;
-	machine->config.threads.noise_gate = 2;
-	tremble(1, 4);
-	speed(2, 900);
+	speed(0, 100);
+	speed(2, 100);
 	look();
-	look();
-	look();
-	move(7, 20);
-	speed(2, 700);
-	assert_int_equal(look(), NM_FEEDBACK_UNDO);
+	move(7, 10);
+	move(8, 20);
+	speed(0, first);
+	speed(2, second);
+	return look();
 }
 
-/* What our own moves did is no noise. */
-static void intervals_with_moves_do_not_count_as_noise(void **state)
+static void one_tenants_fall_is_not_anothers(void **state)
 {
 	(void)state;
-	machine->config.threads.noise_gate = 2;
-	tremble(1, 6);
-	for (int i = 0; i < 10; i++) {
-		move(7 + (uint64_t)i, 20);
-		speed(2, i % 2 ? 100 : 1000);
-		look();
-		assert_true(result.noise == 0);
-	}
+	assert_int_equal(after_two_moves(10, 101), NM_FEEDBACK_UNDO);
+	assert_int_equal(result.nr_judgements, 2);
+	assert_true(result.judgements[0].undo && near(result.judgements[0].figure, 0.55));
+	assert_false(result.judgements[1].undo);
+	assert_true(near(result.judgements[1].figure, 1.01));
+	assert_true(result.interval_s == 2 && !result.may_propose);
 }
 
-static void global_noise_is_of_the_sum(void **state)
+/* Nor does another's gain hide it. */
+static void one_tenants_gain_excuses_nobody(void **state)
 {
 	(void)state;
-	machine->config.threads.noise_gate = 2;
+	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_UNDO);
+	assert_false(result.judgements[0].undo);
+	assert_true(result.judgements[1].undo);
 	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
-	tremble(2, 9);
-	assert_int_equal(after_move(100, 40), NM_FEEDBACK_KEEP);
-	assert_true(near(result.noise, 2 * 1.4826 * log(4.0 / 3)));
+	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_GAIN);
+	assert_false(result.judgements[1].undo);
+	assert_int_equal(after_two_moves(10, 100), NM_FEEDBACK_UNDO);
+	assert_true(result.judgements[0].undo && result.judgements[1].undo);
 }
 
-static void noise_does_not_add_up_to_losses(void **state)
+static void small_losses_are_each_tenants_own(void **state)
 {
 	(void)state;
-	machine->config.threads.noise_gate = 2;
 	machine->config.threads.sum_losses = true;
-	tremble(1.04, 8);
-	for (int i = 0; i < 4; i++) {
-		speed(2, 100);
-		look();
-		look();
-		move(7, 20);
-		speed(2, i % 2 ? 103 : 97);
-		assert_int_equal(look(), NM_FEEDBACK_KEEP);
-	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(after_two_moves(92, 100), NM_FEEDBACK_KEEP);
+	assert_int_equal(after_two_moves(80, 99), NM_FEEDBACK_UNDO);
+	assert_true(result.judgements[0].undo && !result.judgements[1].undo);
+	assert_true(near(result.judgements[0].figure, 0.9));
+	assert_true(near(result.judgements[0].losses, 0.96 * 0.96 * 0.9));
+	assert_true(near(result.judgements[1].losses, 0.99));
+}
+
+static void an_idle_tenants_losses_are_remembered(void **state)
+{
+	(void)state;
+	machine->config.threads.sum_losses = true;
+	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
+	machine->figures[2].run_share = 0;
+	look();
+	look();
+	machine->figures[2].run_share = 0.9;
+	look();
+	assert_int_equal(after_move(100, 92), NM_FEEDBACK_UNDO);
+	assert_true(near(result.losses, 0.92 * 0.92));
+}
+
+static void a_new_program_is_not_compared_with_the_old(void **state)
+{
+	(void)state;
+	speed(2, 100);
+	look();
+	move(7, 20);
+	machine->members[2].adopted_ns++;
+	speed(2, 10);
+	assert_int_equal(look(), NM_FEEDBACK_KEEP);
+	assert_true(isnan(result.figure));
 }
 
 int main(void)
@@ -481,6 +466,7 @@ int main(void)
 		TEST(an_equal_performance_is_kept),
 		TEST(a_heavy_loss_is_undone_and_doubles_t),
 		TEST(t_keeps_to_its_bounds),
+		TEST(another_setting_begins_t_anew),
 		TEST(the_interval_after_a_rollback_has_no_verdict),
 		TEST(a_swap_is_one_decision),
 		TEST(others_have_no_say),
@@ -497,14 +483,11 @@ int main(void)
 		TEST(small_losses_multiply),
 		TEST(a_gain_forgives_losses),
 		TEST(the_paper_keeps_repeated_losses),
-		TEST(changes_within_the_noise_are_kept),
-		TEST(without_the_gate_noise_counts),
-		TEST(a_steady_machine_is_judged_sharply),
-		TEST(two_changes_are_too_few_to_tell),
-		TEST(one_change_of_phase_does_not_blur),
-		TEST(intervals_with_moves_do_not_count_as_noise),
-		TEST(global_noise_is_of_the_sum),
-		TEST(noise_does_not_add_up_to_losses),
+		TEST(one_tenants_fall_is_not_anothers),
+		TEST(one_tenants_gain_excuses_nobody),
+		TEST(small_losses_are_each_tenants_own),
+		TEST(an_idle_tenants_losses_are_remembered),
+		TEST(a_new_program_is_not_compared_with_the_old),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

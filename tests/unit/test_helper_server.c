@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "helper_fixture.h"
@@ -339,6 +340,7 @@ static pid_t fork_server(struct served *s)
 	assert_int_equal(sigprocmask(SIG_BLOCK, &term, NULL), 0);
 	pid_t child = fork();
 	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test fails */
 		server_start(s, IDLE_US);
 		int r = sd_event_add_signal(s->event, NULL, SIGTERM, NULL, NULL);
 		r = r < 0 ? r : sd_event_loop(s->event);
@@ -409,6 +411,32 @@ static void a_withdrawn_permission_is_told(void **state)
 	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -EPERM);
 	nm_platform_free(platform);
 	stop_server(second);
+}
+
+/* Who asks is told by the kernel: a client may try on itself, and on nobody else out of the
+ * targets. */
+static void a_client_may_try_on_itself(void **state)
+{
+	struct served *s = *state;
+	char path[64];
+
+	SKIP_UNLESS_ROOT();
+	snprintf(path, sizeof(path), "proc/%d/stat", getpid());
+	fixture_file(s->f->root, path, fixture_read(s->f->root, "proc/100/stat"));
+	snprintf(path, sizeof(path), "proc/%d/fd", getpid());
+	fixture_directory(s->f->root, path);
+	snprintf(path, sizeof(path), "proc/%d/clear_refs", getpid());
+	fixture_file(s->f->root, path, "");
+	fixture_file(s->f->root, "numa-migrd.conf",
+		     "sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"
+		     "targets = { include = ( { command = \"other\"; } ); };\n");
+	pid_t server = fork_server(s);
+	struct nm_platform *platform = platform_of(s);
+	assert_int_equal(platform->ops->clear_refs(platform, 100, START_TICKS), -EPERM);
+	assert_int_equal(platform->ops->clear_refs(platform, getpid(), START_TICKS), 0);
+	assert_string_equal(fixture_read(s->f->root, path), "4");
+	nm_platform_free(platform);
+	stop_server(server);
 }
 
 static void without_helper_the_acts_fail(void **state)
@@ -495,6 +523,7 @@ int main(void)
 		SERVED(nobody_there_ends_the_loop),
 		SERVED(a_killed_helper_is_replaced),
 		SERVED(a_withdrawn_permission_is_told),
+		SERVED(a_client_may_try_on_itself),
 		SERVED(without_helper_the_acts_fail),
 		SERVED(an_event_comes_through),
 		SERVED(a_refused_event_comes_from_the_helper),

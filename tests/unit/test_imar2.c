@@ -21,6 +21,7 @@ static int set_up(void **state)
 	machine = machine_new(4, 2);
 	machine->config.threads.policy = NM_POLICY_IMAR2;
 	machine->config.threads.gate_sigmas = 0;
+	machine->config.threads.n = 1;
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	nm_rng_seed(&rng, 42);
 	return nm_record_new(&record);
@@ -196,7 +197,7 @@ static void a_thread_without_a_candidate_does_not_count(void **state)
 	machine_allow(machine, 0, "0-1");
 	only_thread(1);
 	assert_int_equal(proposals.threads_considered, 1);
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.threads.skip_stuck = false;
 	assert_none();
 }
 
@@ -346,8 +347,8 @@ static void a_busy_sibling_halves_q1(void **state)
 	thread(10, 0, 1, 1);
 	machine->busy[3] = 1;
 	assert_single(1, 4, 2);
-	machine->config.profile = NM_PROFILE_PAPER;
-	assert_single(2, 4, 2);
+	machine->config.threads.q1_sibling = 1.5;
+	assert_single(1.5, 4, 2);
 }
 
 /* Threads 0 on node 0 and 1 on node 1, nothing free; thread 0 alone is in Θ̂. */

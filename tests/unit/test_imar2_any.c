@@ -10,7 +10,7 @@
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/record.h"
 
-#define FINGERPRINT 0x519ee25c9a81e783ULL
+#define FINGERPRINT 0xf0b89bb8d6a543ddULL
 
 static struct machine *machine;
 static struct nm_record *record;
@@ -114,8 +114,8 @@ static void check_proposal(const struct nm_snapshot *snapshot, const struct nm_p
 	if (count == 1)
 		assert_true(snapshot->cpus[moves[0].cpu_to].free);
 	if (config->threads.gate == NM_GATE_BENEFIT)
-		assert_true(nm_gate_stands(snapshot, moves, count, 0.05,
-					   config->threads.gate_sigmas));
+		assert_true(
+			nm_gate_stands(snapshot, moves, count, 0.05, config->threads.gate_sigmas));
 }
 
 static void draw_machine(uint64_t seed)
@@ -165,11 +165,21 @@ static uint64_t mix(uint64_t print, const void *data, size_t size)
 	return print;
 }
 
-static uint64_t fingerprint(uint64_t first_seed)
+/* What the roster knows of masks spares questions and changes nothing. */
+static void note_masks(void)
+{
+	for (size_t i = 0; i < machine->count; i++)
+		machine->members[i].everywhere =
+			hwloc_bitmap_isincluded(machine->topology->usable, machine->masks[i]);
+}
+
+static uint64_t fingerprint(uint64_t first_seed, bool masks_known)
 {
 	uint64_t print = 0xcbf29ce484222325ULL;
 	for (uint64_t seed = first_seed; seed < first_seed + 300; seed++) {
 		draw_machine(seed);
+		if (masks_known)
+			note_masks();
 		nm_rng_seed(&rng, seed);
 		nm_snapshot_free(propose());
 		print = mix(print, &proposals.candidates, sizeof(proposals.candidates));
@@ -188,9 +198,9 @@ static uint64_t fingerprint(uint64_t first_seed)
 static void one_seed_gives_one_result_in_every_build(void **state)
 {
 	(void)state;
-	uint64_t print = fingerprint(1);
-	assert_true(print == fingerprint(1));
-	assert_true(print != fingerprint(2));
+	uint64_t print = fingerprint(1, false);
+	assert_true(print == fingerprint(1, true));
+	assert_true(print != fingerprint(2, false));
 	if (print != FINGERPRINT)
 		fail_msg("the fingerprint is 0x%llxULL", (unsigned long long)print);
 }

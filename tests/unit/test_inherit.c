@@ -420,9 +420,9 @@ static void test_stop_refused_heir(void **state)
 	/* Its ancestor's line is kept for the next run. */
 	nm_actuator_free(world->actuator);
 	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), 0);
-	unsigned failed = 0;
+	struct nm_restoration found;
 	assert_int_equal(nm_restore(&fake->platform, world->topology, world->directory, WORLD_BOOT,
-				    NULL, NULL, &failed),
+				    NULL, NULL, &found),
 			 1);
 	assert_int_equal(world_mask(world, 110), ALL);
 	world_start(world);

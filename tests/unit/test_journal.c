@@ -490,6 +490,7 @@ static void test_performance_of_a_verdict(void **state)
 				     .intervals = 1,
 				     .by_performance = true,
 				     .figure = 0.7,
+				     .losses = 0.7,
 				     .global_before = 1000,
 				     .global_after = 850,
 				     .interval_s = 2,
@@ -513,6 +514,17 @@ static void test_performance_of_a_verdict(void **state)
 	assert_field("LATENCY_BEFORE_CYCLES", "300");
 	assert_field("LATENCY_AFTER_CYCLES", "400");
 	assert_field("PERFORMANCE_LEFT", "0.7");
+	assert_field("PERFORMANCE_LEFT_IN_ALL", "0.7");
+	assert_field("NOISE_PERMILLE", "0");
+	verdict.figure = 0.95;
+	verdict.losses = 0.88;
+	verdict.noise = 0.03;
+	nm_entry_verdict(&entry, &context, &verdict);
+	assert_says(
+		"; 95 % of the performance left, 88 % with the losses kept before, 3 % is noise "
+		"(all: ");
+	assert_field("NOISE_PERMILLE", "30");
+	assert_field("PERFORMANCE_LEFT_IN_ALL", "0.88");
 	assert_field("GLOBAL_BEFORE", "1000");
 	assert_field("GLOBAL_AFTER", "850");
 	assert_field("INTERVAL_S", "2");

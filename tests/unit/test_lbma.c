@@ -476,6 +476,7 @@ static void a_hopeless_search_is_given_up(void **state)
 	(void)state;
 	machine_free(machine);
 	machine = machine_of_size(2, 1, 1, 5000);
+	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
 	for (int i = 0; i < 4200; i++)
 		machine_thread(machine, 10, i % 2, i % 2);
 	for (int i = 0; i < 2; i++) {

@@ -144,10 +144,14 @@ static void one_seed_gives_one_result(void **state)
 }
 
 /* From one build of one compiler; a deliberate change of the rules changes it. */
+#define FINGERPRINT 0x2c09def40d0af6c0ULL
+
 static void every_build_gives_the_same_result(void **state)
 {
 	(void)state;
-	assert_true(fingerprint(1) == 0xe4c9b75f20151112ULL);
+	uint64_t print = fingerprint(1);
+	if (print != FINGERPRINT)
+		fail_msg("the fingerprint is 0x%llxULL", (unsigned long long)print);
 }
 
 /* ---- nothing to gain ---- */

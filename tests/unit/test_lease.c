@@ -118,6 +118,21 @@ static void test_expiry(void **state)
 	assert_int_equal(world_told(world, NM_LEASE_EXPIRED, 101), 1);
 }
 
+/* As the paper holds threads. */
+static void test_no_expiry(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	struct nm_tend_input input = {.members = world->members, .nr_members = world->nr_members};
+	for (int i = 0; i < 100; i++) {
+		fake_sleep(fake, 60000);
+		input.now_ns = fake->now_ns;
+		nm_actuator_tend(world->actuator, &input);
+	}
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_int_equal(world_told(world, NM_LEASE_EXPIRED, 101), 0);
+}
+
 /* It runs on, but most of what it touches is on another node by now. */
 static void test_memory_moved_away(void **state)
 {
@@ -416,6 +431,7 @@ int main(void)
 		TEST(test_nudge_unseen),
 		TEST(test_nudge_dies),
 		TEST(test_expiry),
+		TEST(test_no_expiry),
 		TEST(test_memory_moved_away),
 		TEST(test_left_targets),
 		TEST(test_no_members),

@@ -251,6 +251,7 @@ static void test_damaged_lines(void **state)
 	give(13, 2, "/");
 	read_ledger();
 	assert_int_equal(contents.bad_lines, NM_ARRAY_SIZE(lines));
+	assert_int_equal(contents.first_bad_line, 2);
 	assert_int_equal(contents.count, 1);
 	assert_entry(&contents.entries[0], 13, 2);
 }

@@ -86,8 +86,22 @@ static void what_is_here(void **state)
 	assert_true(says(p, "pmu: sampling.pmu names none"));
 	assert_true(says(p, "pebs: is there"));
 	assert_true(says(p, "opens on CPU 0"));
-	assert_true(says(p, "Permission denied"));
+	assert_true(says(p, "Permission denied: it takes CAP_PERFMON"));
+	assert_true(says(p, "the first of these that counts"));
 	assert_true(says(p, "ibs: is not there"));
+	assert_true(says(p, "spe: is not there: the kernel has no PMU arm_spe_0"));
+}
+
+static void what_the_configuration_rules_out(void **state)
+{
+	struct printed *p = *state;
+
+	p->config.sampling.source = NM_SOURCE_FAULTS;
+	nm_list_events_here(p->out, &p->fake->platform, &p->config);
+	assert_true(says(p, "none of these is tried"));
+	p->config.sampling.source = NM_SOURCE_IBS;
+	nm_list_events_here(p->out, &p->fake->platform, &p->config);
+	assert_true(says(p, "page faults stand in for it"));
 }
 
 static void a_misspelt_pmu(void **state)
@@ -105,9 +119,8 @@ static void a_misspelt_pmu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_entry_by_name),
-		TEST(an_unknown_name_shows_the_known),
-		TEST(what_is_here),
+		TEST(an_entry_by_name), TEST(an_unknown_name_shows_the_known),
+		TEST(what_is_here),	TEST(what_the_configuration_rules_out),
 		TEST(a_misspelt_pmu),
 	};
 

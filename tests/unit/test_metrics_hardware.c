@@ -125,8 +125,24 @@ static void amounts_become_rates(void **state)
 	const struct nm_figures *figures = close_one();
 	assert_true(figures->instructions == 2000);
 	assert_true(figures->operations == 2400);
-	/* Ten samples of 64,000 bytes are the least. */
-	assert_true(figures->traffic == 320000);
+	/* Ten samples of 64,000 bytes a second are the least. */
+	assert_true(figures->traffic == 640000);
+}
+
+/* A thread that lives in its caches is the same whatever T is, and whoever else samples how. */
+static void the_floor_is_a_rate_and_stays(void **state)
+{
+	(void)state;
+	for (unsigned seconds = 1; seconds <= 4; seconds *= 2) {
+		interval.length_ns = seconds * NM_NSEC_PER_SEC;
+		amount(NM_EVENT_DRAM, 6400);
+		assert_true(close_one()->traffic == 64000);
+	}
+	interval.length_ns = NM_NSEC_PER_SEC;
+	amount(NM_EVENT_DRAM, 7000);
+	assert_true(close_one()->traffic == 64000);
+	amount(NM_EVENT_DRAM, 3200);
+	assert_true(close_one()->traffic == 32000);
 }
 
 static void traffic_above_the_floor_is_what_it_is(void **state)
@@ -267,6 +283,50 @@ static void a_reused_number_starts_anew(void **state)
 	assert_true(figures->instructions == 0);
 }
 
+static void shares_of_a_counter_are_made_up_for(void **state)
+{
+	(void)state;
+	struct nm_sample made = sample(NM_EVENT_MEMORY);
+	made.physical_address = machine_address(2, 64);
+	made.level = NM_LEVEL_DRAM;
+	made.weight = 256 * 5 / 2;
+	for (unsigned i = 0; i < 4; i++)
+		nm_metrics_add(metrics, &made);
+	made = sample(NM_EVENT_CYCLES);
+	made.weight = 256 * 3;
+	nm_metrics_add(metrics, &made);
+	const struct nm_figures *figures = close_one();
+	assert_int_equal(figures->fresh[2], 10);
+	assert_int_equal(figures->access_new, 4); /* so many are the evidence */
+	assert_int_equal(figures->run_samples, 4);
+	assert_true(figures->run_share == 4 * 1e7 / 1e9);
+}
+
+static void losses_scale_the_interval(void **state)
+{
+	static const double taken[] = {7.0, 2.5, 1.0};
+	(void)state;
+	interval.taken_per_seen = taken;
+	interval.nr_cpus = NM_ARRAY_SIZE(taken);
+	for (unsigned i = 0; i < 4; i++)
+		access_of(NM_EVENT_MEMORY, 3, NM_LEVEL_DRAM, 100);
+	amount(NM_EVENT_INSTRUCTIONS, 1000);
+	amount(NM_EVENT_FLOPS, 100);
+	amount(NM_EVENT_DRAM, 100000);
+	const struct nm_figures *figures = close_one(); /* on CPU 1 */
+	assert_int_equal(figures->fresh[3], 10);
+	assert_true(figures->access_total == 10);
+	assert_int_equal(figures->access_new, 4);
+	assert_true(figures->instructions == 2500);
+	assert_true(figures->operations == 2750);
+	assert_true(figures->latency == 100);
+	assert_true(figures->run_share == 2.5 * 1e7 / 1e9);
+
+	interval.nr_cpus = 1; /* nothing is known of its CPU */
+	amount(NM_EVENT_INSTRUCTIONS, 1000);
+	assert_true(close_one()->instructions == 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +334,7 @@ int main(void)
 		TEST(nothing_sampled_is_unavailable),
 		TEST(sampled_but_none_is_zero),
 		TEST(amounts_become_rates),
+		TEST(the_floor_is_a_rate_and_stays),
 		TEST(traffic_above_the_floor_is_what_it_is),
 		TEST(operations_need_both_counts),
 		TEST(counts_are_of_one_interval),
@@ -285,6 +346,8 @@ int main(void)
 		TEST(counts_alone_make_a_figure),
 		TEST(counts_survive_the_growth_of_the_table),
 		TEST(a_reused_number_starts_anew),
+		TEST(shares_of_a_counter_are_made_up_for),
+		TEST(losses_scale_the_interval),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,9 +92,41 @@ static void what_is_not_sampled_is_replaced_by_locality(void **state)
 			machine->kinds = all & ~(1U << kinds[i]);
 			const struct nm_snap_thread *thread = take(0);
 			assert_int_equal(snapshot->by_locality, needs[performance][i]);
+			assert_int_equal(snapshot->missing,
+					 needs[performance][i] ? 1U << kinds[i] : 0);
 			if (needs[performance][i])
-				assert_true(thread->performance == 0.75);
+				assert_true(fabs(thread->performance - 0.8) < 1e-12);
 		}
+}
+
+/* One hop nearer is better also where nothing is local. */
+static void locality_goes_by_distance(void **state)
+{
+	(void)state;
+	machine->kinds &= ~(1U << NM_EVENT_INSTRUCTIONS);
+	unsigned *row = machine->topology->distance;
+	row[1] = 40;
+	assert_true(fabs(take(0)->performance - 0.25) < 1e-12);
+	row[1] = 20;
+	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
+	machine_touch(machine, 0, 0, 100);
+	row[0] = 5;
+	row[1] = 15;
+	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
+}
+
+/* What the program did before the interval no longer counts, if the interval has enough to say. */
+static void locality_is_of_the_interval(void **state)
+{
+	(void)state;
+	machine->kinds &= ~(1U << NM_EVENT_INSTRUCTIONS);
+	machine_touch(machine, 0, 0, 300);
+	machine->figures[0].access_new = 10;
+	machine->fresh[0] = 0;
+	machine->fresh[1] = 10;
+	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
+	machine->figures[0].access_new = 9;
+	assert_true(fabs(take(0)->performance - 0.8) < 1e-12);
 }
 
 static void without_latencies_there_is_no_l(void **state)
@@ -107,6 +139,23 @@ static void without_latencies_there_is_no_l(void **state)
 	machine->config.threads.performance = NM_PERFORMANCE_OPERATIONS;
 	assert_true(take(0)->performance == 300);
 	assert_false(snapshot->by_locality);
+}
+
+/* An interval in which nobody missed a cache does not make P another figure. */
+static void an_interval_without_latencies_is_no_news(void **state)
+{
+	(void)state;
+	take(0);
+	assert_true(snapshot->has_latencies);
+	machine->had_latencies = true;
+	machine->figures[0].latency = NAN;
+	machine->figures[0].latency_samples = 0;
+	assert_false(take(0)->measured);
+	assert_false(snapshot->has_latencies || snapshot->by_locality);
+	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
+	take(0);
+	assert_true(snapshot->by_locality);
+	assert_int_equal(snapshot->missing, 1U << NM_EVENT_FLOPS);
 }
 
 static void intensity_takes_the_operations_there_are(void **state)
@@ -189,7 +238,7 @@ static void relative_is_by_the_mean_of_the_process(void **state)
 static void a_mean_of_zero_gives_no_relative(void **state)
 {
 	(void)state;
-	machine->kinds = 0;
+	machine->figures[0].operations = 0;
 	assert_true(take(0)->performance == 0);
 	assert_true(take(0)->measured);
 	assert_true(isnan(take(0)->relative));
@@ -210,7 +259,10 @@ int main(void)
 		TEST(every_setting_has_its_formula),
 		TEST(figures_are_handed_on),
 		TEST(what_is_not_sampled_is_replaced_by_locality),
+		TEST(locality_goes_by_distance),
+		TEST(locality_is_of_the_interval),
 		TEST(without_latencies_there_is_no_l),
+		TEST(an_interval_without_latencies_is_no_news),
 		TEST(intensity_takes_the_operations_there_are),
 		TEST(measured_needs_run_time_and_samples),
 		TEST(locality_needs_accesses),

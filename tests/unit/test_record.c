@@ -139,6 +139,18 @@ static void a_number_given_again_is_another_thread(void **state)
 	assert_true(known(1, 0) == 100);
 }
 
+/* In an exec its process begins anew under the same numbers: the roster adopts it once more. */
+static void a_new_program_is_another_thread(void **state)
+{
+	(void)state;
+	run(1, 2, 300);
+	assert_true(known(1, 2) == 300);
+	machine->members[1].adopted_ns++;
+	run(1, 1, 50);
+	assert_true(isnan(known(1, 2)));
+	assert_true(known(1, 1) == 50);
+}
+
 static void another_thread_in_between_moves_nothing(void **state)
 {
 	(void)state;
@@ -213,6 +225,7 @@ int main(void)
 		TEST(a_record_expires),
 		TEST(a_thread_that_left_is_forgotten),
 		TEST(a_number_given_again_is_another_thread),
+		TEST(a_new_program_is_another_thread),
 		TEST(another_thread_in_between_moves_nothing),
 		TEST(another_figure_starts_anew),
 		TEST(an_idle_interval_forgets_nothing),

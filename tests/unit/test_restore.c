@@ -51,8 +51,11 @@ static int tear_down(void **state)
 
 static int restore(unsigned *failed)
 {
-	return nm_restore(&fake->platform, world->topology, world->directory, WORLD_BOOT,
-			  world_on_event, world, failed);
+	struct nm_restoration found = {0};
+	int r = nm_restore(&fake->platform, world->topology, world->directory, WORLD_BOOT,
+			   world_on_event, world, &found);
+	*failed = found.failed;
+	return r;
 }
 
 static void assert_no_trace(const char *when, unsigned n)
@@ -384,11 +387,11 @@ static void test_unreadable_proc(void **state)
 
 static void test_other_boot(void **state)
 {
-	unsigned failed = 0;
+	struct nm_restoration found;
 	(void)state;
 	assert_true(die_at(lease_two, 10000));
 	assert_int_equal(nm_restore(&fake->platform, world->topology, world->directory, "another",
-				    NULL, NULL, &failed),
+				    NULL, NULL, &found),
 			 0);
 	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), -1);
 }

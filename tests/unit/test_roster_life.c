@@ -295,6 +295,24 @@ static void test_bar(void **state)
 	assert_int_equal(member(102)->barred_until, 0);
 	run_all(0.5);
 	assert_int_equal(member(101)->barred_until, 77);
+	nm_roster_bar(roster, 101, 70);
+	assert_int_equal(member(101)->barred_until, 77);
+	nm_roster_bar(roster, 101, 78);
+	assert_int_equal(member(101)->barred_until, 78);
+}
+
+/* The end of a judgement does not end a cool-down. */
+static void test_hold(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	nm_roster_bar(roster, 101, 77);
+	nm_roster_hold(roster, 101, 90);
+	nm_roster_hold(roster, 999, 90);
+	assert_int_equal(member(101)->held_until, 90);
+	nm_roster_hold(roster, 101, 5);
+	assert_int_equal(member(101)->held_until, 5);
+	assert_int_equal(member(101)->barred_until, 77);
 }
 
 static void test_new_topology(void **state)
@@ -309,6 +327,22 @@ static void test_new_topology(void **state)
 	run_all(0.5);
 	assert_managed(100, true);
 	nm_topology_free(flat);
+}
+
+/* Who may run on every usable CPU: told with the mask, and again when the CPUs change. */
+static void test_everywhere(void **state)
+{
+	struct nm_topology *larger = machine_topology(4, 16);
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 5));
+	run_all(0.5);
+	assert_true(member(102)->everywhere);
+	assert_false(member(101)->everywhere);
+	nm_roster_configure(roster, larger, config);
+	assert_false(member(102)->everywhere);
+	nm_roster_configure(roster, topology, config);
+	assert_true(member(102)->everywhere);
+	nm_topology_free(larger);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -333,7 +367,9 @@ int main(void)
 		TEST(test_release_of_the_idle),
 		TEST(test_no_descriptors),
 		TEST(test_any_call_fails),
+		TEST(test_everywhere),
 		TEST(test_bar),
+		TEST(test_hold),
 		TEST(test_new_topology),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,7 @@ static void a_cpu_that_is_gone_is_no_home(void **state)
 static void warm_up_and_bars_keep_a_thread_still(void **state)
 {
 	(void)state;
+	machine->config.threads.warmup_s = 5;
 	machine_thread(machine, 10, 2, 3);
 	machine->members[0].adopted_ns = machine->now_ns - 5 * MACHINE_SECOND;
 	assert_true(take(0)->movable);
@@ -202,6 +203,11 @@ static void warm_up_and_bars_keep_a_thread_still(void **state)
 	machine->members[0].barred_until = machine->interval;
 	assert_true(take(0)->movable);
 	machine->members[0].barred_until = machine->interval + 1;
+	assert_false(take(0)->movable);
+	machine->members[0].barred_until = 0;
+	machine->members[0].held_until = machine->interval;
+	assert_true(take(0)->movable);
+	machine->members[0].held_until = machine->interval + 1;
 	assert_false(take(0)->movable);
 }
 
@@ -355,6 +361,7 @@ static void processes_gather_their_threads(void **state)
 static void youth_and_spawning_are_told_from_times(void **state)
 {
 	(void)state;
+	machine->config.threads.young_s = 5;
 	machine_thread(machine, 10, 0, 0);
 	struct nm_process *process = machine_process(machine, 10);
 	process->started_ns = machine->now_ns - 5 * MACHINE_SECOND;

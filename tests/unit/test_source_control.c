@@ -191,6 +191,21 @@ static void losses_count_as_cost(void **state)
 	assert_int_equal(nm_source_status(f->source)->fault_period, 1);
 }
 
+static void suppressed_samples_count_as_cost(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {0};
+
+	open_source(f);
+	struct record_ring ring = fake_ring(f->fake, 0);
+	record_throttle(&ring, true, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0));
+	fake_publish(f->fake, 0, &ring);
+	(void)drain(f, &seen);
+	assert_true(nm_source_control_cost(f->source, 0.001));
+	assert_int_equal(nm_source_status(f->source)->fault_period, 2);
+	assert_false(nm_source_control_cost(f->source, 0.001));
+}
+
 /* A burst every third interval keeps the periods up. */
 static void short_calms_do_not_count(void **state)
 {
@@ -216,6 +231,10 @@ static void period_rule(void **state)
 	assert_int_equal(nm_period_next(100, 100, 1000, 0.0, 0.01), 100);
 	assert_int_equal(nm_period_next(400, 100, 1000, NAN, 0.01), 400);
 	assert_int_equal(nm_period_next(400, 100, 1000, INFINITY, 0.01), 800);
+	assert_int_equal(nm_period_next(100, 100, 10000, 0.021, 0.01), 400);
+	assert_int_equal(nm_period_next(100, 100, 10000, 0.079, 0.01), 800);
+	assert_int_equal(nm_period_next(100, 100, 10000, 50.0, 0.01), 1600);
+	assert_int_equal(nm_period_next(700, 100, 10000, 50.0, 0.01), 10000);
 }
 
 int main(void)
@@ -231,6 +250,7 @@ int main(void)
 		WITH_FIXTURE(cost_raises_and_lowers_periods),
 		WITH_FIXTURE(cycles_periods_follow_too),
 		WITH_FIXTURE(losses_count_as_cost),
+		WITH_FIXTURE(suppressed_samples_count_as_cost),
 		WITH_FIXTURE(short_calms_do_not_count),
 		cmocka_unit_test(period_rule),
 	};

@@ -114,6 +114,13 @@ static void ibs_where_there_is_no_pebs(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
 	assert_int_equal(status_of(f)->problem_count, 0);
 	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 2)->period, 0x40000);
+
+	f->source = (nm_source_free(f->source), NULL);
+	f->config.sampling.memory_period = 10007;
+	open_source(f);
+	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 2)->period, 10000); /* of 16 each */
+	assert_true(nm_source_control_cost(f->source, 0.015));
+	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 2)->period, 20000);
 }
 
 static void the_named_one_before_all(void **state)
@@ -181,7 +188,8 @@ static void a_misspelt_pmu_is_told(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
 }
 
-static void what_never_counts_is_passed_over(void **state)
+/* Another program has the counters: page faults stand in, until it gives them back. */
+static void what_is_held_by_another_waits(void **state)
 {
 	struct fixture *f = *state;
 
@@ -189,9 +197,46 @@ static void what_never_counts_is_passed_over(void **state)
 	f->fake->never_runs[NM_EVENT_MEMORY] = true;
 	open_source(f);
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
-	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "did not count"));
-	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
+	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
+	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "does not count"));
+	assert_int_equal(status_of(f)->problem_count, 1);
+	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 0)->enabled);
 	assert_true(status_of(f)->has_instructions);
+	f->fake->never_runs[NM_EVENT_MEMORY] = false;
+	(void)nm_source_control_cost(f->source, 0.005);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
+	assert_int_equal(status_of(f)->problem_count, 0);
+	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
+}
+
+static void what_counts_goes_before_what_is_held(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	name_pmu(f);
+	add(f, NM_MEMORY_IBS, NM_EVENT_MEMORY, 0, 0);
+	f->fake->hardware[NM_MEMORY_PMU].words[0].index = 7;
+	f->fake->busy_index = 7;
+	open_source(f);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
+	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
+}
+
+/* Refused once is enough: it is not asked for in each interval. */
+static void a_stand_in_may_be_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->fake->never_runs[NM_EVENT_MEMORY] = true;
+	f->fake->open_error[NM_EVENT_FAULT_MIN] = -EMFILE;
+	open_source(f);
+	assert_true(told(f, -EMFILE, NM_EVENT_FAULT_MIN, CPUS, "LimitNOFILE="));
+	for (unsigned i = 0; i < 5; i++)
+		(void)nm_source_control_cost(f->source, 0.005);
+	assert_true(told(f, -EMFILE, NM_EVENT_FAULT_MIN, CPUS, "LimitNOFILE="));
+	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MAJ, 0));
 }
 
 static void privileges_are_told(void **state)
@@ -315,25 +360,31 @@ static void shared_counters_count_for_more(void **state)
 	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, INSTRUCTIONS_PERIOD);
 }
 
-static void lost_records_are_made_up_for(void **state)
+/* What was lost counts for the interval in which it was lost, on that CPU, and no longer. */
+static void lost_records_are_told_by_cpu(void **state)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
+	unsigned nr_cpus = 0;
 
 	intel(f);
 	open_source(f);
 	struct record_ring ring = fake_ring(f->fake, 1);
 	record_run(&ring, id_of(f, NM_EVENT_INSTRUCTIONS, 0, 1), 10, 11, 1);
 	record_run(&ring, id_of(f, NM_EVENT_INSTRUCTIONS, 0, 1), 10, 11, 1);
-	record_lost(&ring, id_of(f, NM_EVENT_INSTRUCTIONS, 0, 1), 6);
+	record_lost(&ring, id_of(f, NM_EVENT_INSTRUCTIONS, 0, 1), 4);
+	record_lost_samples(&ring, id_of(f, NM_EVENT_INSTRUCTIONS, 0, 1), 2);
 	fake_publish(f->fake, 1, &ring);
 	drain(f, &seen);
+	assert_int_equal(seen.last.amount, INSTRUCTIONS_PERIOD);
+	const double *taken = nm_source_taken_per_seen(f->source, &nr_cpus);
+	assert_int_equal(nr_cpus, CPUS);
+	assert_true(taken[1] == 4.0);
+	assert_true(taken[0] == 1.0 && taken[3] == 1.0);
+	assert_true(nm_source_taken_per_seen(f->source, &nr_cpus)[1] == 1.0);
 	assert_true(nm_source_control_cost(f->source, INDIFFERENT)); /* losses double the periods */
-	uint64_t period = hardware(f, NM_EVENT_INSTRUCTIONS, 0, 1)->period;
-	assert_true(period > 2 * 20000000U - 1000);
-	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, 4 * period);
-	/* another CPU has lost nothing */
-	assert_int_equal(hardware(f, NM_EVENT_INSTRUCTIONS, 0, 0)->period, period);
+	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount,
+			 hardware(f, NM_EVENT_INSTRUCTIONS, 0, 0)->period);
 }
 
 static void cost_raises_all_periods(void **state)
@@ -353,27 +404,223 @@ static void cost_raises_all_periods(void **state)
 	assert_int_equal(status_of(f)->memory_period, before);
 }
 
-static void a_counter_that_stops_is_told(void **state)
+/* Time goes by: the events of a kind had their counter for that part of it. */
+static void pass(struct fixture *f, enum nm_event_kind kind, unsigned index, double share)
+{
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		struct fake_event *event = hardware(f, kind, index, cpu);
+		event->enabled_ns += 1000000;
+		event->running_ns += (uint64_t)(share * 1000000);
+	}
+	(void)nm_source_control_cost(f->source, INDIFFERENT);
+}
+
+#define STARVED_LOOKS 3
+
+static void starve(struct fixture *f, enum nm_event_kind kind, unsigned index)
+{
+	for (unsigned look = 0; look < STARVED_LOOKS; look++)
+		pass(f, kind, index, 0.0);
+}
+
+/* How many news there are; the text of the first in `first`. */
+static size_t news(struct fixture *f, struct nm_source_problem *first)
+{
+	size_t count;
+	const struct nm_source_problem *all = nm_source_news(f->source, &count);
+
+	if (count > 0)
+		*first = all[0];
+	return count;
+}
+
+static void a_counter_that_stops_is_told_once(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_source_problem told_first;
+
+	intel(f);
+	open_source(f);
+	assert_int_equal(news(f, &told_first), 0);
+	pass(f, NM_EVENT_FLOPS, 1, 1.0);
+	pass(f, NM_EVENT_FLOPS, 1, 0.0);
+	pass(f, NM_EVENT_FLOPS, 1, 0.0);
+	assert_true(status_of(f)->has_flops); /* it may be waiting for its turn */
+	assert_int_equal(news(f, &told_first), 0);
+	pass(f, NM_EVENT_FLOPS, 1, 0.0);
+	assert_false(status_of(f)->has_flops);
+	assert_true(status_of(f)->has_instructions);
+	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, CPUS, "nmi_watchdog"));
+	assert_int_equal(news(f, &told_first), 1);
+	assert_false(told_first.over);
+	assert_int_equal(told_first.kind, NM_EVENT_FLOPS);
+	assert_non_null(strstr(told_first.text, "on CPU 0 and 3 more"));
+	starve(f, NM_EVENT_FLOPS, 1);
+	assert_int_equal(news(f, &told_first), 0);
+
+	pass(f, NM_EVENT_FLOPS, 1, 0.5);
+	assert_true(status_of(f)->has_flops);
+	assert_int_equal(status_of(f)->problem_count, 0);
+	assert_int_equal(news(f, &told_first), 1);
+	assert_true(told_first.over);
+	assert_non_null(strstr(told_first.text, "counts again"));
+	assert_int_equal(news(f, &told_first), 0);
+	starve(f, NM_EVENT_FLOPS, 1);
+	assert_int_equal(news(f, &told_first), 1); /* another time is news */
+}
+
+/* A thread on the one CPU would seem to do nothing. */
+static void one_starved_cpu_is_enough(void **state)
 {
 	struct fixture *f = *state;
 
 	intel(f);
 	open_source(f);
-	(void)nm_source_control_cost(f->source, INDIFFERENT);
-	for (unsigned round = 0; round < 3; round++) {
-		for (int cpu = 0; cpu < CPUS; cpu++)
-			hardware(f, NM_EVENT_FLOPS, 1, cpu)->enabled_ns += 1000000;
+	for (unsigned look = 0; look < STARVED_LOOKS + 1; look++) {
+		hardware(f, NM_EVENT_DRAM, 1, 2)->enabled_ns += 1000000;
+		hardware(f, NM_EVENT_MEMORY, 0, 2)->enabled_ns += 1000000;
 		(void)nm_source_control_cost(f->source, INDIFFERENT);
 	}
-	assert_false(status_of(f)->has_flops);
-	assert_true(status_of(f)->has_instructions);
-	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, CPUS, "figure is unavailable"));
-	for (int cpu = 0; cpu < CPUS; cpu++) {
-		hardware(f, NM_EVENT_FLOPS, 1, cpu)->enabled_ns += 1000000;
-		hardware(f, NM_EVENT_FLOPS, 1, cpu)->running_ns += 1000000;
-	}
-	(void)nm_source_control_cost(f->source, INDIFFERENT);
+	assert_false(status_of(f)->has_dram);
+	assert_true(told(f, -EBUSY, NM_EVENT_DRAM, 1, "on CPU 2:"));
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS); /* the others' are worth having */
+	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 2));
+	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 1));
+}
+
+/* A counter that waits while its CPU is offline is not starved. */
+static void time_that_stands_still_says_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	open_source(f);
+	for (unsigned look = 0; look < 3 * STARVED_LOOKS; look++)
+		(void)nm_source_control_cost(f->source, INDIFFERENT);
+	assert_true(status_of(f)->has_flops && status_of(f)->has_instructions);
+	assert_int_equal(status_of(f)->problem_count, 0);
+}
+
+static void page_faults_stand_in_for_starved_accesses(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_source_problem told_first;
+
+	intel(f);
+	open_source(f);
+	unsigned open = f->fake->open_count;
+	pass(f, NM_EVENT_MEMORY, 0, 1.0);
+	starve(f, NM_EVENT_MEMORY, 0);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
+	assert_true(status_of(f)->accesses);
+	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 3)->enabled);
+	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MAJ, 3)->enabled);
+	assert_int_equal(news(f, &told_first), 1);
+	pass(f, NM_EVENT_MEMORY, 0, 0.01);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
+	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 3));
+	assert_int_equal(f->fake->open_count, open);
+	assert_true(sample_of(f, NM_EVENT_DRAM, 1).remote); /* the others keep their places */
+}
+
+static void the_clock_stands_in_for_starved_cycles(void **state)
+{
+	struct fixture *f = *state;
+	double busy[CPUS] = {0};
+
+	f->fake->max_khz = "2000000";
+	f->fake->cycles_running_ns = 99 * NM_NSEC_PER_MSEC;
+	open_source(f);
+	for (unsigned look = 0; look < STARVED_LOOKS + 1; look++)
+		pass(f, NM_EVENT_CYCLES, 0, 0.0);
+	assert_true(fake_get(f->fake, NM_EVENT_CLOCK, 1)->enabled);
+	assert_true(told(f, -EBUSY, NM_EVENT_CYCLES, CPUS, "does not count, and"));
+	for (unsigned i = 0; i < 10; i++)
+		nm_source_follow_load(f->source, busy, CPUS);
+	assert_false(fake_get(f->fake, NM_EVENT_CLOCK, 1)->enabled);
+	f->fake->cycles_running_ns += 1000;
+	pass(f, NM_EVENT_CYCLES, 0, 0.0);
+	assert_null(fake_find(f->fake, NM_EVENT_CLOCK, 1));
+	assert_true(status_of(f)->runs);
+}
+
+/* Taking turns would wake an idle CPU again and again. */
+static void counters_that_take_turns_stop_on_idle_cpus(void **state)
+{
+	struct fixture *f = *state;
+	double busy[CPUS] = {0.0, 1.0, 0.0, 0.0};
+
+	intel(f);
+	open_source(f);
+	pass(f, NM_EVENT_FLOPS, 0, 1.0);
+	for (unsigned i = 0; i < 5; i++)
+		nm_source_follow_load(f->source, busy, CPUS);
+	assert_true(
+		hardware(f, NM_EVENT_FLOPS, 0, 0)->enabled); /* all have a counter of their own */
+	pass(f, NM_EVENT_FLOPS, 0, 0.5);
+	nm_source_follow_load(f->source, busy, CPUS);
+	assert_false(hardware(f, NM_EVENT_FLOPS, 0, 0)->enabled);
+	assert_false(hardware(f, NM_EVENT_MEMORY, 0, 2)->enabled);
+	assert_true(hardware(f, NM_EVENT_FLOPS, 0, 1)->enabled);
+	for (unsigned i = 0; i < 5; i++)
+		(void)nm_source_control_cost(f->source, INDIFFERENT); /* time stands still */
 	assert_true(status_of(f)->has_flops);
+	busy[0] = 0.2;
+	nm_source_follow_load(f->source, busy, CPUS);
+	assert_true(hardware(f, NM_EVENT_FLOPS, 0, 0)->enabled);
+	assert_false(hardware(f, NM_EVENT_FLOPS, 0, 3)->enabled);
+
+	starve(f, NM_EVENT_DRAM, 0);
+	busy[0] = 0.0;
+	for (unsigned i = 0; i < 5; i++)
+		nm_source_follow_load(f->source, busy, CPUS);
+	assert_true(hardware(f, NM_EVENT_DRAM, 0, 0)->enabled); /* to see when it counts again */
+}
+
+static void shared_accesses_and_runs_weigh_more(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {0};
+
+	intel(f);
+	f->fake->max_khz = "2000000";
+	f->fake->cycles_running_ns = 100 * NM_NSEC_PER_MSEC;
+	open_source(f);
+	(void)nm_source_control_cost(f->source, INDIFFERENT);
+	hardware(f, NM_EVENT_CYCLES, 0, 1)->enabled_ns = 400;
+	f->fake->cycles_running_ns += 100;
+	pass(f, NM_EVENT_MEMORY, 0, 0.001);
+	assert_int_equal(sample_of(f, NM_EVENT_CYCLES, 0).weight, 4 * 256);
+	struct record_ring ring = fake_ring(f->fake, 1);
+	record_memory(&ring, &(struct record_access){.id = id_of(f, NM_EVENT_MEMORY, 0, 1),
+						     .tid = 5,
+						     .address = 0x1000,
+						     .data_src = LOAD_L1});
+	fake_publish(f->fake, 1, &ring);
+	assert_int_equal(drain(f, &seen), 1);
+	assert_int_equal(seen.last.weight, UINT16_MAX); /* as much as it can hold */
+}
+
+/* What a ring refused is told once, however often the machine changes. */
+static void lasting_refusals_are_told_once(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_source_problem told_first;
+
+	intel(f);
+	f->fake->open_error[NM_EVENT_STORE] = -EINVAL;
+	open_source(f);
+	f->fake->cpu_error[3] = -EIO;
+	f->source = (nm_source_free(f->source), NULL);
+	open_source(f);
+	assert_int_equal(news(f, &told_first), 2); /* the trial's, and CPU 3 */
+	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
+	assert_int_equal(news(f, &told_first), 0);
+	f->fake->cpu_error[3] = 0;
+	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
+	assert_int_equal(news(f, &told_first), 0);
+	assert_true(told(f, -EINVAL, NM_EVENT_STORE, 1, "unavailable")); /* no ring's affair */
+	assert_int_equal(status_of(f)->problem_count, 1);
 }
 
 /* Whichever one call fails, something is sampled and nothing leaks. */
@@ -409,16 +656,25 @@ int main(void)
 		WITH_FIXTURE(software_only_if_asked),
 		WITH_FIXTURE(what_was_asked_for_is_missed),
 		WITH_FIXTURE(a_misspelt_pmu_is_told),
-		WITH_FIXTURE(what_never_counts_is_passed_over),
+		WITH_FIXTURE(what_is_held_by_another_waits),
+		WITH_FIXTURE(what_counts_goes_before_what_is_held),
+		WITH_FIXTURE(a_stand_in_may_be_refused),
 		WITH_FIXTURE(privileges_are_told),
 		WITH_FIXTURE(stores_may_be_missing),
 		WITH_FIXTURE(figures_that_cannot_be_had),
 		WITH_FIXTURE(a_cpu_that_differs),
 		WITH_FIXTURE(samples_carry_their_amounts),
 		WITH_FIXTURE(shared_counters_count_for_more),
-		WITH_FIXTURE(lost_records_are_made_up_for),
+		WITH_FIXTURE(lost_records_are_told_by_cpu),
 		WITH_FIXTURE(cost_raises_all_periods),
-		WITH_FIXTURE(a_counter_that_stops_is_told),
+		WITH_FIXTURE(a_counter_that_stops_is_told_once),
+		WITH_FIXTURE(one_starved_cpu_is_enough),
+		WITH_FIXTURE(time_that_stands_still_says_nothing),
+		WITH_FIXTURE(page_faults_stand_in_for_starved_accesses),
+		WITH_FIXTURE(the_clock_stands_in_for_starved_cycles),
+		WITH_FIXTURE(counters_that_take_turns_stop_on_idle_cpus),
+		WITH_FIXTURE(shared_accesses_and_runs_weigh_more),
+		WITH_FIXTURE(lasting_refusals_are_told_once),
 		WITH_FIXTURE(any_single_failure),
 	};
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "../support/data.h"
+#include "../support/spe_golden.h"
 #include "numa-migrd/rng.h"
 #include "numa-migrd/spe.h"
 
@@ -202,38 +202,15 @@ static void any_bytes(void **state)
 
 /* ---- the recorded packets with perf's own reading ---- */
 
-/* The hexadecimal bytes of a line; returns how many. */
-static size_t bytes_of(const char *line, uint8_t *bytes, size_t most)
-{
-	const char *at = strchr(line, ':');
-	size_t count = 0;
-	unsigned byte;
-
-	for (at = at ? at + 1 : line; count < most && sscanf(at, " %2x", &byte) == 1; count++) {
-		at += strspn(at, " ");
-		if (strspn(at, "0123456789abcdef") != 2)
-			break;
-		bytes[count] = (uint8_t)byte;
-		at += 2;
-	}
-	return count;
-}
-
 static void golden_packets(void **state)
 {
-	FILE *file = data_open("text/arm-spe-raw-packets.txt");
 	struct seen seen = {0};
 	uint8_t bytes[1024];
-	size_t size = 0;
-	char line[256];
+	size_t size = spe_golden(bytes, sizeof(bytes));
 
 	(void)state;
-	if (!file)
+	if (size == 0)
 		skip();
-	while (fgets(line, sizeof(line), file) && !strstr(line, "LKML"))
-		if (strncmp(line, ".  ", 3) == 0)
-			size += bytes_of(line, bytes + size, sizeof(bytes) - size);
-	fclose(file);
 	size_t used = decode(bytes, size, 0, &seen);
 	assert_int_equal(seen.counts.records, 2);
 	assert_int_equal(seen.counts.corrupt, 0);

@@ -37,6 +37,7 @@ static struct nm_step step(uint32_t index, int cpu_from, int cpu_to, double loca
 	return (struct nm_step){.tid = 1000 + index,
 				.pid = 10,
 				.start_ticks = 6000 + index,
+				.adopted_ns = 1 * MACHINE_SECOND,
 				.cpu_from = cpu_from,
 				.cpu_to = cpu_to,
 				.node_from = cpu_from / 2,
@@ -248,6 +249,19 @@ static void running_elsewhere_twice_withdraws(void **state)
 	assert_false(verdicts.items[0].threads[0].ran_on_node);
 }
 
+static void without_withdrawal_it_stays_unproven(void **state)
+{
+	(void)state;
+	machine->config.threads.withdraw = false;
+	add_move(5, 0.5);
+	for (int i = 0; i < 2; i++) {
+		run(0, 0, 3, 100);
+		judge_next();
+	}
+	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_false(verdicts.items[0].threads[0].ran_on_node);
+}
+
 static void coming_late_is_coming(void **state)
 {
 	(void)state;
@@ -286,6 +300,18 @@ static void the_dead_prove_nothing(void **state)
 	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
 	judge();
 	assert_verdict(NM_VERDICT_UNPROVEN);
+}
+
+/* After an exec the same numbers stand for another program. */
+static void another_program_proves_nothing(void **state)
+{
+	(void)state;
+	add_move(5, 0.5);
+	run(0, 6, 3, 100);
+	machine->members[0].adopted_ns++;
+	judge_next();
+	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_false(verdicts.items[0].threads[0].alive);
 }
 
 static void a_second_move_closes_the_first_question(void **state)
@@ -393,8 +419,6 @@ static void memory_only_nodes_count_as_local_to_their_neighbour(void **state)
 
 /* ---- decisions by performance ---- */
 
-static const uint64_t ids[] = {5};
-
 static void add_by_performance(enum nm_decision_kind kind)
 {
 	struct nm_decision decision = {.id = 5,
@@ -411,13 +435,18 @@ static void add_by_performance(enum nm_decision_kind kind)
 
 static void feedback_says(enum nm_feedback_outcome outcome)
 {
+	const struct nm_feedback_judgement judgement = {.decision = 5,
+							.undo = outcome == NM_FEEDBACK_UNDO,
+							.figure = 0.7,
+							.noise = 0.1,
+							.losses = 0.6};
 	const struct nm_feedback_result result = {.outcome = outcome,
-						  .figure = 0.7,
+						  .figure = 0.9,
 						  .before = 1000,
 						  .after = 700,
 						  .interval_s = 2,
-						  .decisions = ids,
-						  .nr_decisions = 1};
+						  .judgements = &judgement,
+						  .nr_judgements = 1};
 	nm_verifier_heed(verifier, &result);
 }
 
@@ -433,6 +462,7 @@ static void the_feedback_rolls_back(void **state)
 	assert_true(verdict->by_performance && verdict->figure == 0.7);
 	assert_true(verdict->global_before == 1000 && verdict->global_after == 700);
 	assert_true(verdict->interval_s == 2);
+	assert_true(verdict->noise == 0.1 && verdict->losses == 0.6);
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
 	assert_true(thread->performance_before == 100 && thread->performance_after == 70);
 	assert_true(thread->latency_before == 300 && thread->latency_after == 400);
@@ -468,13 +498,29 @@ static void a_verdict_waits_for_the_feedback(void **state)
 	assert_true(verdict->threads[0].latency_after == 200);
 }
 
+/* Another decision of the same interval is undone, this one is not. */
+static void an_undoing_of_others_is_none(void **state)
+{
+	(void)state;
+	const struct nm_feedback_judgement judgements[] = {{.decision = 4, .undo = true},
+							   {.decision = 5}};
+	const struct nm_feedback_result result = {
+		.outcome = NM_FEEDBACK_UNDO, .judgements = judgements, .nr_judgements = 2};
+	add_by_performance(NM_DECISION_MIGRATE);
+	run(0, 6, 3, 100);
+	machine_perform(machine, 0, 130, 130, 1, 200);
+	nm_verifier_heed(verifier, &result);
+	judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+}
+
 static void a_feedback_on_others_is_no_answer(void **state)
 {
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE);
-	const uint64_t other = 6;
+	const struct nm_feedback_judgement other = {.decision = 6, .undo = true};
 	const struct nm_feedback_result result = {
-		.outcome = NM_FEEDBACK_UNDO, .decisions = &other, .nr_decisions = 1};
+		.outcome = NM_FEEDBACK_UNDO, .judgements = &other, .nr_judgements = 1};
 	run(0, 6, 3, 100);
 	nm_verifier_heed(verifier, &result);
 	judge_next();
@@ -541,9 +587,11 @@ int main(void)
 		TEST(after_ten_intervals_it_stays_unproven),
 		TEST(an_unknown_share_before_proves_nothing),
 		TEST(running_elsewhere_twice_withdraws),
+		TEST(without_withdrawal_it_stays_unproven),
 		TEST(coming_late_is_coming),
 		TEST(a_thread_that_never_runs_is_withdrawn_in_the_end),
 		TEST(the_dead_prove_nothing),
+		TEST(another_program_proves_nothing),
 		TEST(a_second_move_closes_the_first_question),
 		TEST(other_threads_questions_stay_open),
 		TEST(a_swap_is_weighed_by_accesses),
@@ -554,6 +602,7 @@ int main(void)
 		TEST(the_feedback_rolls_back),
 		TEST(what_the_feedback_keeps_is_kept),
 		TEST(a_verdict_waits_for_the_feedback),
+		TEST(an_undoing_of_others_is_none),
 		TEST(a_feedback_on_others_is_no_answer),
 		TEST(known_performance_is_proof_without_accesses),
 		TEST(a_rollback_awaits_no_feedback),

@@ -55,10 +55,10 @@ static inline void lab_touch(unsigned char *memory, size_t length)
 		((volatile unsigned char *)memory)[i]++;
 }
 
-/* Lets the calling thread begin on the node and then run wherever its cpuset lets it. */
-static inline void lab_start_on_node(unsigned long node)
+/* Binds the calling thread to the CPUs of the node. */
+static inline void lab_run_on_node(unsigned long node)
 {
-	cpu_set_t all, there;
+	cpu_set_t there;
 	unsigned int first, last;
 	char path[80];
 	FILE *file;
@@ -71,10 +71,25 @@ static inline void lab_start_on_node(unsigned long node)
 	CPU_ZERO(&there);
 	for (unsigned int cpu = first; cpu <= last; cpu++)
 		CPU_SET(cpu, &there);
+	if (sched_setaffinity(0, sizeof(there), &there) < 0)
+		err(1, "going to node %lu", node);
+}
+
+/* Lets the calling thread run wherever its cpuset lets it. */
+static inline void lab_run_anywhere(void)
+{
+	cpu_set_t all;
+
 	memset(&all, 0xff, sizeof(all));
-	if (sched_setaffinity(0, sizeof(there), &there) < 0 ||
-	    sched_setaffinity(0, sizeof(all), &all) < 0)
-		err(1, "starting on node %lu", node);
+	if (sched_setaffinity(0, sizeof(all), &all) < 0)
+		err(1, "a mask of all CPUs");
+}
+
+/* Lets the calling thread begin on the node and then run wherever its cpuset lets it. */
+static inline void lab_start_on_node(unsigned long node)
+{
+	lab_run_on_node(node);
+	lab_run_anywhere();
 }
 
 #endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "numa-migrd/file.h"
+
+#define LIMIT_BYTES (64 << 20)
+
+static int check_own(int directory, int fd)
+{
+	struct stat file;
+	struct stat parent;
+	if (fstat(fd, &file) < 0 || fstat(directory, &parent) < 0)
+		return -errno;
+	if (!S_ISREG(file.st_mode) || (file.st_mode & 022) || file.st_nlink > 1)
+		return -EPERM;
+	if (file.st_uid != geteuid() && (geteuid() != 0 || file.st_uid != parent.st_uid))
+		return -EPERM;
+	return file.st_size > LIMIT_BYTES ? -EFBIG : 0;
+}
+
+int nm_open_own(int directory, const char *name, int flags)
+{
+	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+	if (fd < 0)
+		return errno == ELOOP ? -EPERM : -errno;
+	int r = check_own(directory, fd);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static int write_own(int directory, const char *name, const char *text, size_t length)
+{
+	if (unlinkat(directory, name, 0) < 0 && errno != ENOENT)
+		return -errno;
+	nm_auto(nm_closep) int fd = nm_open_own(directory, name, O_WRONLY | O_CREAT | O_EXCL);
+	return fd < 0 ? fd : nm_write_all(fd, text, length);
+}
+
+int nm_replace_own(int directory, const char *name, const char *text, size_t length)
+{
+	nm_autofree char *fresh = NULL;
+	if (asprintf(&fresh, "%s.new", name) < 0) {
+		fresh = NULL;
+		return -ENOMEM;
+	}
+	int r = write_own(directory, fresh, text, length);
+	if (r == 0 && renameat(directory, fresh, directory, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(directory, fresh, 0);
+	return r;
+}

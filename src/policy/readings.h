@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* P of threads and processes from one interval to a later one, for IMAR²'s feedback. */
+#ifndef NM_POLICY_READINGS_H
+#define NM_POLICY_READINGS_H
+
+#include "numa-migrd/snapshot.h"
+
+/* P of a thread in one interval. */
+struct nm_reading {
+	uint32_t tid, pid;
+	uint64_t start_ticks, adopted_ns;
+	double performance;
+};
+
+/* The measured threads of one interval, ascending tid. */
+struct nm_readings {
+	struct nm_reading *items;
+	size_t count;
+	bool by_locality;
+	enum nm_performance performance; /* readings of another figure cannot be compared */
+};
+
+/* A process over two intervals: sums of P over the threads measured in both. */
+struct nm_course {
+	uint32_t pid;
+	uint32_t first; /* place of its first thread: sums are made in one order on any machine */
+	double before, after;
+};
+
+struct nm_courses {
+	struct nm_course *items; /* ascending pid */
+	size_t count;
+};
+
+/* Returns 0 or -ENOMEM. */
+int nm_readings_take(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		     struct nm_readings *ret);
+int nm_readings_copy(const struct nm_readings *readings, struct nm_readings *ret);
+/* Puts `fresh` in the place of `old`, which is freed. */
+void nm_readings_replace(struct nm_readings *old, struct nm_readings *fresh);
+
+/* Returns 0 or -ENOMEM. */
+int nm_courses_compare(const struct nm_readings *before, const struct nm_readings *after,
+		       struct nm_courses *ret);
+void nm_courses_clear(struct nm_courses *courses);
+/* NULL: no thread of it was measured in both. */
+const struct nm_course *nm_course_of(const struct nm_courses *courses, uint32_t pid);
+/* Over all processes; the pid is 0. */
+struct nm_course nm_courses_sum(const struct nm_courses *courses);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "spe_ring.h"
+
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#define DATA_PER_AUX 4 /* switches and pieces take less room than the records */
+#define AUX_PAGES_MIN 2
+#define CLOCK_TRIES 16
+
+static size_t at_least(size_t bytes, size_t least)
+{
+	return bytes > least ? bytes : least;
+}
+
+/* Both of the mappings, or neither. */
+static int map_both(struct nm_platform *platform, struct nm_spe_ring *ring, size_t aux_bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t data_bytes = at_least(aux_bytes / DATA_PER_AUX, page);
+	void *aux = NULL;
+	int r = platform->ops->event_map(platform, ring->fds.event, data_bytes, &ring->map);
+
+	if (r < 0) {
+		ring->map = NULL;
+		return r;
+	}
+	r = platform->ops->aux_map(platform, ring->fds.event, ring->map, data_bytes, aux_bytes,
+				   &aux);
+	if (r < 0) {
+		platform->ops->event_unmap(platform, ring->map, data_bytes);
+		ring->map = NULL;
+		return r;
+	}
+	ring->aux = aux;
+	ring->data_bytes = data_bytes;
+	ring->aux_bytes = aux_bytes;
+	return 0;
+}
+
+static int map_what_fits(struct nm_platform *platform, struct nm_spe_ring *ring, size_t aux_bytes)
+{
+	size_t least = AUX_PAGES_MIN * (size_t)sysconf(_SC_PAGESIZE);
+	int r;
+
+	aux_bytes = at_least(aux_bytes, least);
+	do {
+		r = map_both(platform, ring, aux_bytes);
+		aux_bytes /= 2;
+	} while ((r == -EPERM || r == -ENOMEM) && aux_bytes >= least);
+	return r;
+}
+
+int nm_spe_ring_open(struct nm_platform *platform, const struct nm_event_request *request,
+		     size_t aux_bytes, enum nm_problem_step *ret_step, struct nm_spe_ring **ret)
+{
+	struct nm_spe_ring *ring = calloc(1, sizeof(*ring));
+
+	*ret_step = NM_STEP_OPEN;
+	if (!ring)
+		return -ENOMEM;
+	ring->fds = (struct nm_event_fds){-1, -1};
+	ring->reader.cpu = (uint32_t)request->cpu;
+	int r = platform->ops->hardware_open(platform, request, &ring->fds);
+	if (r == 0) {
+		*ret_step = NM_STEP_MAP;
+		r = map_what_fits(platform, ring, aux_bytes);
+	}
+	if (r < 0) {
+		nm_spe_ring_close(platform, ring);
+		return r;
+	}
+	*ret = ring;
+	return 0;
+}
+
+void nm_spe_ring_close(struct nm_platform *platform, struct nm_spe_ring *ring)
+{
+	if (!ring)
+		return;
+	if (ring->aux)
+		platform->ops->aux_unmap(platform, ring->aux, ring->aux_bytes);
+	if (ring->map)
+		platform->ops->event_unmap(platform, ring->map, ring->data_bytes);
+	if (ring->fds.event >= 0)
+		platform->ops->close(platform, ring->fds.event);
+	if (ring->fds.leader >= 0)
+		platform->ops->close(platform, ring->fds.leader);
+	nm_spe_reader_clear(&ring->reader);
+	free(ring);
+}
+
+void nm_spe_ring_flush(struct nm_platform *platform, const struct nm_spe_ring *ring)
+{
+	(void)platform->ops->event_ioctl(platform, ring->fds.event, PERF_EVENT_IOC_DISABLE, NULL);
+	(void)platform->ops->event_ioctl(platform, ring->fds.event, PERF_EVENT_IOC_ENABLE, NULL);
+}
+
+static struct nm_spe_clock clock_of(const struct perf_event_mmap_page *page)
+{
+	return (struct nm_spe_clock){.known = page->cap_user_time_zero,
+				     .wraps = page->cap_user_time_short,
+				     .shift = page->time_shift,
+				     .mult = page->time_mult,
+				     .zero_ns = page->time_zero,
+				     .cycles = page->time_cycles,
+				     .mask = page->time_mask};
+}
+
+/* The kernel makes `lock` odd while it writes. One that is never at rest tells no time. */
+static struct nm_spe_clock read_clock(const struct perf_event_mmap_page *page)
+{
+	for (unsigned i = 0; i < CLOCK_TRIES; i++) {
+		uint32_t before = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
+		struct nm_spe_clock clock = clock_of(page);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && before == __atomic_load_n(&page->lock, __ATOMIC_RELAXED))
+			return clock;
+	}
+	return (struct nm_spe_clock){0};
+}
+
+/*
+ * aux_head is read before data_head: what it covers has been announced in the ring by then, or the
+ * announcement was lost. An event that ran out of room starts again only if it is told to.
+ */
+void nm_spe_ring_drain(struct nm_platform *platform, struct nm_spe_ring *ring, uint8_t *scratch,
+		       const struct nm_sample_sink *sink, struct nm_ring_counts *counts)
+{
+	struct perf_event_mmap_page *page = ring->map;
+	const struct nm_spe_areas areas = {.ring = (const uint8_t *)ring->map + page->data_offset,
+					   .ring_bytes = ring->data_bytes,
+					   .aux = ring->aux,
+					   .aux_bytes = ring->aux_bytes,
+					   .scratch = scratch};
+	uint64_t aux_head = __atomic_load_n(&page->aux_head, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+
+	ring->reader.clock = read_clock(page);
+	uint64_t tail = nm_spe_read(&ring->reader, &areas, page->data_tail, head, sink, counts);
+	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+	__atomic_store_n(&page->aux_tail, aux_head, __ATOMIC_RELEASE);
+	if (ring->reader.stopped)
+		(void)platform->ops->event_ioctl(platform, ring->fds.event, PERF_EVENT_IOC_ENABLE,
+						 NULL);
+	ring->reader.stopped = false;
+}

@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# What seeing costs: the same programs without the daemon, and with sampling on and policy "none".
+# boot: instrumented
+# limit: 240
+# limit-full: 300
+. "$LAB/lib.sh"
+. "$LAB/pmu-lib.sh"
+
+span=15
+full && span=60
+
+# The programs have the even CPUs for themselves: what they lose there is the cost of being watched, the
+# rest is the daemon's own.
+readonly WATCHED='$1 % 2 == 0'
+
+# Sets per_line, accesses and lines_s of a span.
+measure() {
+	local before after
+	before=$(reading "$WATCHED")
+	sleep $span
+	after=$(reading "$WATCHED")
+	per_line=$(stall_per_line "$before" "$after")
+	accesses=$(accesses_per_line "$before" "$after")
+	lines_s=$(((${after##* } - ${before##* }) / span))
+}
+
+begin_pmu
+for node in 0 1 2 3; do
+	taskset -c $((2 * node)) grind -n "load$node" $node 1 16 &
+done
+wait_for_programs 4
+measure
+old_per_line=$per_line old_accesses=$accesses old_lines_s=$lines_s
+settings_pmu none '' 'load*'
+systemctl start numa-migrd
+sleep 5
+measure
+note "$(numa-migrctl status | tr -s ' \n' ' ;')"
+figure imar2_sampling_stall_percent "$(increase "$per_line" "$old_per_line")" %
+figure imar2_sampling_accesses_percent "$(increase "$accesses" "$old_accesses")" %
+figure imar2_sampling_speed_percent "$(increase "$lines_s" "$old_lines_s")" %_emulated
+check "the programs' stalls rise by less than 2 %" less "$per_line" "$(awk "BEGIN { print 1.02 * $old_per_line }")"
+check_equal "nothing is moved" 0 "$(count_entries KIND=migrate)"
+systemctl stop numa-migrd
+stop_programs

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon's own ticks on a made-up machine in simulated time: four nodes of two CPUs in a ring,
+ * where latency depends on the distance of the memory and work on the latency. The source and the
+ * journal's sink are ours (defined here, in place of the libraries'): samples come from the model,
+ * and entries are kept. Include cmocka.h first.
+ */
+#ifndef NM_TEST_DAEMON_FIXTURE_H
+#define NM_TEST_DAEMON_FIXTURE_H
+
+#include <math.h>
+
+#include "../../src/daemon/daemon.h"
+#include "../support/machine.h"
+#include "fake_platform.h"
+#include "fixture.h"
+
+enum { NODES = 4, CPUS = 8, WORKERS_MAX = 16, ENTRIES_MAX = 2000 };
+
+/* A thread that never sleeps: its memory, and how fast its nature lets it be. */
+struct worker {
+	uint32_t tid;
+	unsigned memory;
+	double speed;
+};
+
+static struct world {
+	struct fake *fake;
+	struct nm_platform_ops ops;
+	struct nm_daemon daemon;
+	struct nm_rng rng;
+	struct worker workers[WORKERS_MAX];
+	size_t nr_workers;
+	double noise; /* of what is counted, uniform to both sides */
+	bool cached;  /* nobody misses a cache: no latency is sampled */
+	uint64_t busy_ticks[CPUS], all_ticks;
+	char root[128];
+	struct nm_entry entries[ENTRIES_MAX];
+	size_t nr_entries;
+} world;
+
+/* ---- the journal's sink ---- */
+
+struct nm_journal {
+	int unused;
+};
+
+static struct nm_journal journal;
+
+int nm_journal_new(struct nm_journal **ret)
+{
+	*ret = &journal;
+	return 0;
+}
+
+void nm_journal_free(struct nm_journal *ignored)
+{
+	(void)ignored;
+}
+
+void nm_journal_configure(struct nm_journal *ignored, enum nm_journal_level level,
+			  uint64_t rate_per_s)
+{
+	(void)ignored, (void)level, (void)rate_per_s;
+}
+
+void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, uint64_t now_ns)
+{
+	(void)ignored, (void)now_ns;
+	assert_true(world.nr_entries < ENTRIES_MAX);
+	world.entries[world.nr_entries++] = *entry;
+}
+
+uint64_t nm_journal_suppressed(struct nm_journal *ignored)
+{
+	(void)ignored;
+	return 0;
+}
+
+/* The field's value, or NULL. */
+static inline const char *field_of(const struct nm_entry *entry, const char *name)
+{
+	size_t length = strlen(name);
+	for (unsigned i = 0; i < entry->count; i++)
+		if (strncmp(entry->fields[i], name, length) == 0 && entry->fields[i][length] == '=')
+			return entry->fields[i] + length + 1;
+	return NULL;
+}
+
+static inline bool has_field(const struct nm_entry *entry, const char *name, const char *value)
+{
+	const char *found = field_of(entry, name);
+	return found && strcmp(found, value) == 0;
+}
+
+static inline double number_of(const struct nm_entry *entry, const char *name)
+{
+	const char *found = field_of(entry, name);
+	if (!found)
+		fail_msg("\"%s\" has no %s", entry->text, name);
+	return found ? strtod(found, NULL) : (double)NAN;
+}
+
+/* The first entry of that kind from `from` on whose field has the value; NULL: none. */
+static inline const struct nm_entry *find_entry(size_t from, enum nm_message message,
+						const char *name, const char *value)
+{
+	for (size_t i = from; i < world.nr_entries; i++)
+		if (world.entries[i].message == message &&
+		    has_field(&world.entries[i], name, value))
+			return &world.entries[i];
+	return NULL;
+}
+
+static inline unsigned count_entries(size_t from, enum nm_message message)
+{
+	unsigned count = 0;
+	for (size_t i = from; i < world.nr_entries; i++)
+		count += world.entries[i].message == message;
+	return count;
+}
+
+/* ---- the source ---- */
+
+struct nm_source {
+	struct nm_source_status status;
+	struct nm_sample *samples;
+	size_t count, capacity;
+};
+
+int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
+		   const struct nm_config *config, char *error, size_t error_size,
+		   struct nm_source **ret)
+{
+	(void)platform, (void)topology, (void)config, (void)error, (void)error_size;
+	struct nm_source *source = calloc(1, sizeof(*source));
+	if (!source)
+		return -ENOMEM;
+	source->status = (struct nm_source_status){.runs = true,
+						   .accesses = true,
+						   .memory = NM_MEMORY_PEBS,
+						   .has_instructions = true,
+						   .has_flops = true,
+						   .has_dram = true,
+						   .name = "model",
+						   .cpus_open = CPUS,
+						   .run_sample_ns = 1e7};
+	*ret = source;
+	return 0;
+}
+
+void nm_source_free(struct nm_source *source)
+{
+	if (!source)
+		return;
+	free(source->samples);
+	free(source);
+}
+
+int nm_source_fd(const struct nm_source *source)
+{
+	(void)source;
+	return -1;
+}
+
+void nm_source_flush(struct nm_source *source)
+{
+	(void)source;
+}
+
+const struct nm_source_problem *nm_source_news(struct nm_source *source, size_t *ret_count)
+{
+	(void)source;
+	*ret_count = 0;
+	return NULL;
+}
+
+const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_nr_cpus)
+{
+	(void)source;
+	*ret_nr_cpus = 0;
+	return NULL;
+}
+
+size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink)
+{
+	size_t count = source->count;
+	for (size_t i = 0; i < count; i++)
+		sink->on_sample(sink->context, &source->samples[i]);
+	for (unsigned i = 0; i < world.fake->nr_events; i++)
+		sink->on_task(sink->context, &world.fake->events[i]);
+	world.fake->nr_events = 0;
+	source->count = 0;
+	return count;
+}
+
+int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
+{
+	(void)source, (void)topology;
+	return 0;
+}
+
+void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus)
+{
+	(void)source, (void)busy_share, (void)nr_cpus;
+}
+
+bool nm_source_control_cost(struct nm_source *source, double cost_share)
+{
+	(void)source, (void)cost_share;
+	return false;
+}
+
+const struct nm_source_status *nm_source_status(struct nm_source *source)
+{
+	return &source->status;
+}
+
+static inline void add_sample(const struct nm_sample *sample)
+{
+	struct nm_source *source = world.daemon.pipeline.source;
+	assert_int_equal(nm_reserve((void **)&source->samples, &source->capacity, source->count,
+				    sizeof(*source->samples)),
+			 0);
+	source->samples[source->count++] = *sample;
+}
+
+/* ---- the model ---- */
+
+static inline unsigned node_of_cpu(int cpu)
+{
+	return (unsigned)cpu / (CPUS / NODES);
+}
+
+/* 100 cycles at home, 180 next door, 260 across the ring. */
+static inline double latency_at(unsigned node, unsigned memory)
+{
+	unsigned apart = (node + NODES - memory) % NODES;
+	return 100 + 80.0 * (apart < NODES - apart ? apart : NODES - apart);
+}
+
+static inline double noisy(double value)
+{
+	return value * (1 + world.noise * (2 * nm_rng_unit(&world.rng) - 1));
+}
+
+static inline unsigned crowd_on(int cpu)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < world.nr_workers; i++)
+		count += fake_get(world.fake, world.workers[i].tid)->processor == cpu;
+	return count;
+}
+
+/* As a scheduler would: who shares a CPU goes to one of his mask where nobody is. */
+static inline void spread_out(void)
+{
+	for (size_t i = 0; i < world.nr_workers; i++) {
+		struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
+		for (int cpu = 0; cpu < CPUS && crowd_on(thread->processor) > 1; cpu++)
+			if ((thread->mask >> cpu & 1) && crowd_on(cpu) == 0)
+				thread->processor = cpu;
+	}
+}
+
+/* A sample for each million. */
+static inline void add_amount(const struct nm_sample *of, enum nm_event_kind kind, double amount)
+{
+	struct nm_sample sample = *of;
+	sample.kind = kind;
+	sample.amount = 1000000;
+	for (; amount >= 1000000; amount -= 1000000)
+		add_sample(&sample);
+}
+
+static inline void work(const struct worker *worker, double seconds)
+{
+	const struct fake_thread *thread = fake_get(world.fake, worker->tid);
+	double cpu_s = seconds / crowd_on(thread->processor);
+	double latency = latency_at(node_of_cpu(thread->processor), worker->memory);
+	double instructions = noisy(1e9 * worker->speed * cpu_s * 100 / latency);
+	struct nm_sample sample = {
+		.kind = NM_EVENT_CLOCK,
+		.pid = thread->pid,
+		.tid = worker->tid,
+		.cpu = (uint32_t)thread->processor,
+		.level = NM_LEVEL_DRAM,
+		.physical_address = machine_address(worker->memory, worker->tid * 4096),
+	};
+	for (int i = 0; i < (int)(100 * cpu_s); i++)
+		add_sample(&sample);
+	add_amount(&sample, NM_EVENT_INSTRUCTIONS, instructions);
+	add_amount(&sample, NM_EVENT_FLOPS, instructions / 2);
+	add_amount(&sample, NM_EVENT_DRAM, noisy(instructions / 10));
+	sample.kind = NM_EVENT_MEMORY;
+	for (int i = 0; i < (int)(60 * cpu_s) && !world.cached; i++) {
+		sample.latency_cycles = (uint32_t)noisy(latency);
+		add_sample(&sample);
+	}
+}
+
+static inline ssize_t read_with_load(struct nm_platform *platform, int directory, const char *path,
+				     char *buffer, size_t size)
+{
+	size_t used = 0;
+	if (directory != NM_ROOT || strcmp(path, "proc/stat") != 0)
+		return fake_read_file(platform, directory, path, buffer, size);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		used += (size_t)snprintf(
+			buffer + used, size - used, "cpu%u %" PRIu64 " 0 0 %" PRIu64 " 0 0 0 0\n",
+			cpu, world.busy_ticks[cpu], world.all_ticks - world.busy_ticks[cpu]);
+	return (ssize_t)used;
+}
+
+/* T of the machine's life, and the tick at its end. */
+static inline void live_one(void)
+{
+	double seconds = nm_loop_interval_s(&world.daemon);
+	uint64_t ticks = (uint64_t)(seconds * 1000);
+	spread_out();
+	world.all_ticks += ticks;
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		world.busy_ticks[cpu] += crowd_on(cpu) ? ticks : 0;
+	for (size_t i = 0; i < world.nr_workers; i++)
+		work(&world.workers[i], seconds);
+	fake_sleep(world.fake, (unsigned)(seconds * 1000));
+	assert_int_equal(nm_tick(&world.daemon), 0);
+}
+
+static inline void live(unsigned intervals)
+{
+	while (intervals-- > 0)
+		live_one();
+}
+
+/* A thread of the process (the first one is its leader), now on this CPU. */
+static inline struct worker *add_worker(uint32_t pid, int cpu, unsigned memory)
+{
+	struct worker *worker = &world.workers[world.nr_workers++];
+	bool known = fake_find(world.fake, pid);
+	uint32_t tid = known ? pid + (uint32_t)world.nr_workers : pid;
+	struct fake_thread *thread =
+		known ? fake_clone(world.fake, pid, tid) : fake_process(world.fake, pid, 1);
+	thread->processor = cpu;
+	*worker = (struct worker){.tid = tid, .memory = memory, .speed = 1};
+	return worker;
+}
+
+static inline unsigned node_of(const struct worker *worker)
+{
+	return node_of_cpu(fake_get(world.fake, worker->tid)->processor);
+}
+
+static inline bool all_at_home(void)
+{
+	for (size_t i = 0; i < world.nr_workers; i++)
+		if (node_of(&world.workers[i]) != world.workers[i].memory)
+			return false;
+	return true;
+}
+
+/* ---- the daemon ---- */
+
+static inline void open_stages(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_lease_lookup leases = {.inherited = nm_actuator_inherited,
+					 .holds = nm_actuator_holds};
+	assert_int_equal(machine_physmap(pipeline->topology, &pipeline->physmap), 0);
+	assert_int_equal(nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics),
+			 0);
+	assert_int_equal(nm_actuator_new(pipeline->platform, pipeline->topology,
+					 daemon->runtime_directory, "boot", nm_report_lease, daemon,
+					 &pipeline->actuator),
+			 0);
+	leases.context = pipeline->actuator;
+	assert_int_equal(nm_roster_new(pipeline->platform, pipeline->topology, daemon->config,
+				       &leases, daemon->given_back, &pipeline->roster),
+			 0);
+	assert_int_equal(nm_verifier_new(&pipeline->verifier), 0);
+	assert_int_equal(nm_pipeline_forget_performance(daemon), 0);
+	nm_pipeline_open_source(daemon);
+}
+
+/* The configuration may be changed until the first interval. */
+static inline void open_daemon(void)
+{
+	struct nm_daemon *daemon = &world.daemon;
+	*daemon = (struct nm_daemon){.next_decision = 1, .balancing = 1};
+	assert_int_equal(nm_journal_new(&daemon->journal), 0);
+	assert_int_equal(nm_config_default(&daemon->config), 0);
+	daemon->config->threads.policy = NM_POLICY_IMAR2;
+	assert_int_equal(nm_roster_memory_new(&daemon->given_back), 0);
+	daemon->runtime_directory = open(world.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	daemon->seed = 42;
+	nm_rng_seed(&daemon->rng, daemon->seed);
+	daemon->pipeline.platform = &world.fake->platform;
+	daemon->pipeline.topology = machine_topology(NODES, CPUS);
+	open_stages(daemon);
+	daemon->last_tick_ns = world.fake->now_ns;
+	nm_machine_read_load(daemon);
+}
+
+static inline int world_open(void **state)
+{
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	world.fake = fake_new(CPUS);
+	world.ops = *world.fake->platform.ops;
+	world.ops.read_file = read_with_load;
+	world.fake->platform.ops = &world.ops;
+	world.noise = 0.01;
+	world.all_ticks = 1;
+	nm_rng_seed(&world.rng, 7);
+	fixture_make(world.root, sizeof(world.root));
+	open_daemon();
+	return 0;
+}
+
+/* Every mask is as its owner left it. */
+static inline int world_close(void **state)
+{
+	struct nm_daemon *daemon = &world.daemon;
+	(void)state;
+	(void)nm_actuator_return_all(daemon->pipeline.actuator);
+	const struct fake_thread *trace = fake_trace(world.fake);
+	nm_pipeline_close(daemon);
+	nm_roster_memory_free(daemon->given_back);
+	nm_config_free(daemon->config);
+	free(daemon->cpu_times);
+	free(daemon->busy_share);
+	free(daemon->events);
+	close(daemon->runtime_directory);
+	fixture_remove(world.root);
+	assert_null(trace);
+	return 0;
+}
+
+#endif

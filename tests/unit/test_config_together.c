@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings that are right by themselves and wrong in company: each rule on both sides, with line
+ * and remedy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "config_cases.h"
+
+#define SOFT_DIRTY(rest) "sampling: {\n inject = \"soft_dirty\"; " rest " };\n"
+#define ACCEPTED "accept_soft_dirty_risk = true;"
+#define NEEDS_CONSENT                                                                              \
+	"conf:2: sampling.inject: found \"soft_dirty\", allowed: only with "                       \
+	"sampling.accept_soft_dirty_risk = true"
+#define NEEDS_NAME                                                                                 \
+	"conf:2: sampling.inject: found \"soft_dirty\", allowed: only with a pattern in "          \
+	"targets.include that names a command or unit other than \"*\""
+
+static void test_soft_dirty_needs_consent(void **state)
+{
+	(void)state;
+	refuse(SOFT_DIRTY("") "targets: { include = ( { command = \"db\"; } ); };", NEEDS_CONSENT);
+}
+
+static void test_soft_dirty_needs_a_name(void **state)
+{
+	(void)state;
+	refuse(SOFT_DIRTY(ACCEPTED), NEEDS_NAME);
+	refuse(SOFT_DIRTY(ACCEPTED) "targets: { include = ( { command = \"*\"; } ); };",
+	       NEEDS_NAME);
+	refuse(SOFT_DIRTY(ACCEPTED) "targets: { include = ( { unit = \"**\"; } ); };", NEEDS_NAME);
+	refuse(SOFT_DIRTY(ACCEPTED) "targets: { include = ( { user = \"root\"; } ); };",
+	       NEEDS_NAME);
+	refuse(SOFT_DIRTY(ACCEPTED) "targets: { exclude = ( { command = \"db\"; } ); };",
+	       NEEDS_NAME);
+}
+
+static void test_soft_dirty_needs_both(void **state)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+
+	(void)state;
+	refuse_bytes(TEXT(SOFT_DIRTY("")), &errors);
+	assert_int_equal(errors.count, 2);
+	assert_string_equal(errors.text[0], NEEDS_CONSENT);
+	assert_string_equal(errors.text[1], NEEDS_NAME);
+}
+
+static void test_soft_dirty_granted(void **state)
+{
+	nm_auto(nm_config_freep) struct nm_config *command =
+		accept(SOFT_DIRTY(ACCEPTED) "targets: { include = ( { command = \"*\"; },\n"
+					    "{ command = \"db*\"; } ); };");
+	nm_auto(nm_config_freep) struct nm_config *unit = accept(
+		"targets: { include = ( { unit = \"db.service\"; } ); };\n" SOFT_DIRTY(ACCEPTED));
+
+	(void)state;
+	assert_int_equal(command->sampling.inject, NM_INJECT_SOFT_DIRTY);
+	assert_int_equal(unit->sampling.inject, NM_INJECT_SOFT_DIRTY);
+}
+
+static void allow(const char *text)
+{
+	nm_config_free(accept(text));
+}
+
+static void test_pmu_must_be_named(void **state)
+{
+	(void)state;
+	refuse("sampling:\n{ source = \"pmu\"; };",
+	       "conf:2: sampling.source: found \"pmu\", allowed: only with sampling.pmu set to the "
+	       "one that is meant");
+	allow("sampling: { source = \"pmu\"; pmu = \"x/period=9/\"; };");
+}
+
+static void test_interval_bounds(void **state)
+{
+	(void)state;
+	refuse("threads: { t_max_s = 2;\n t_min_s = 3; };",
+	       "conf:2: threads.t_min_s: found 3, allowed: at most threads.t_max_s, which is 2: "
+	       "lower the one or raise the other");
+	refuse("threads:\n{\n t_max_s = 0.5; };",
+	       "conf:3: threads.t_min_s: found 1, allowed: at most threads.t_max_s, which is 0.5: "
+	       "lower the one or raise the other");
+	allow("threads: { t_min_s = 4; };");
+}
+
+static void test_interval_within_bounds(void **state)
+{
+	(void)state;
+	refuse("threads: { policy = \"imar2\"; };\ngeneral: { interval_s = 5; };",
+	       "conf:2: general.interval_s: found 5, allowed with threads.policy = \"imar2\": from "
+	       "threads.t_min_s to threads.t_max_s, which are 1 and 4: set these too");
+	allow("threads: { policy = \"imar2\"; t_min_s = 2; };");
+	allow("threads: { policy = \"imar2\"; t_min_s = 0.5; };\n"
+	      "general: { interval_s = 0.5; };");
+	allow("general: { interval_s = 60; };");
+}
+
+static void test_someone_must_be_considered(void **state)
+{
+	(void)state;
+	refuse("profile = \"paper\"; threads: { policy = \"imar2\"; delta_r = 0; };",
+	       "conf:1: threads.delta_r: found 0, allowed: more, unless threads.remote_below is "
+	       "more "
+	       "than 0: no thread would ever be considered");
+	allow("threads: { policy = \"imar2\"; delta_r = 0; };");
+	allow("profile = \"paper\"; threads: { delta_r = 0; };");
+}
+
+static void test_records_in_order(void **state)
+{
+	(void)state;
+	refuse("threads: { q3_worse = 3; };",
+	       "conf:1: threads.q3_better, q3_equal, q3_worse: found 4, 2 and 3, allowed: none "
+	       "more "
+	       "than the one before it, or threads are drawn to where they were slower");
+	refuse_prefix(TEXT("threads: { q3_better = 1; };"), "conf:1: threads.q3_better, ");
+	allow("threads: { q3_better = 2; q3_worse = 2; };");
+}
+
+static void test_something_must_win(void **state)
+{
+	(void)state;
+	const char *message = "conf:1: threads.q1: found 0, allowed: more, unless other tickets "
+			      "are: nothing could be drawn";
+	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; };", message);
+	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; lottery = \"paper\"; };", message);
+	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"imar2\"; q3_better = 0; "
+	       "q3_equal = 0; q3_worse = 0; q4 = 0; };",
+	       message);
+	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"imar2\"; };");
+	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"none\"; };");
+	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; lottery = \"paper\"; "
+	      "gate = \"paper\"; };");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_soft_dirty_needs_consent),
+		cmocka_unit_test(test_soft_dirty_needs_a_name),
+		cmocka_unit_test(test_soft_dirty_needs_both),
+		cmocka_unit_test(test_soft_dirty_granted),
+		cmocka_unit_test(test_pmu_must_be_named),
+		cmocka_unit_test(test_interval_bounds),
+		cmocka_unit_test(test_interval_within_bounds),
+		cmocka_unit_test(test_someone_must_be_considered),
+		cmocka_unit_test(test_records_in_order),
+		cmocka_unit_test(test_something_must_win),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

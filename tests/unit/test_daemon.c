@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon from start to end: what it does, what ends it, and what it leaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <sysexits.h>
+
+#include "whole_daemon_fixture.h"
+
+#define LONG 60 /* seconds, after which what did not happen will not */
+
+static struct world *world;
+
+/* The worker 100 runs on node 0, and its memory is on node 1; that of 101 is where it runs. */
+static int set_up(void **state)
+{
+	(void)state;
+	world = world_new();
+	world_worker(world, 100, 1);
+	world_worker(world, 101, 0);
+	fake_sleep(world->fake, 60000);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	unsigned open_fds = fake_open_fds(world->fake);
+	unsigned open_events = world->perf.open_count, maps = world->perf.map_count;
+	(void)state;
+	world_free(world);
+	assert_int_equal(open_fds, 0);
+	assert_int_equal(open_events, 0);
+	assert_int_equal(maps, 0);
+	return 0;
+}
+
+static void assert_no_trace(void)
+{
+	const struct fake_thread *thread = fake_trace(world->fake);
+	if (thread)
+		fail_msg("thread %u has %#" PRIx64, thread->tid, thread->mask);
+}
+
+static bool there_is(const char *name)
+{
+	char path[FIXTURE_PATH + 64];
+	snprintf(path, sizeof(path), "%s/%s", world->root, name);
+	return access(path, F_OK) == 0;
+}
+
+static void stop_when_leased(struct world *w)
+{
+	w->seen_leased = w->seen_leased || world_leased(w, 100);
+	if (w->seen_leased || w->seconds > LONG)
+		raise(SIGTERM);
+}
+
+static void it_moves_a_thread_and_leaves_no_trace(void **state)
+{
+	(void)state;
+	world->each_second = stop_when_leased;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_true(world->seen_leased);
+	assert_no_trace();
+	assert_false(there_is("ledger"));
+	world_assert_said(world, "started: NUMA nodes 2, usable CPUs 4, source clock+faults");
+	world_assert_said(world, "seed 1");
+	world_assert_said(world, "\nmoved prog100[100/100] from CPU 0 (node 0) to node 1");
+	world_assert_said(world, "stopped: every mask is returned");
+}
+
+static void a_dry_run_changes_nothing(void **state)
+{
+	(void)state;
+	world->options.dry_run = true;
+	world->each_second = stop_when_leased;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_true(world->seconds > LONG);
+	assert_int_equal(world->fake->calls[FAKE_SET], 0);
+	world_assert_said(world, "dry run: nothing is changed");
+	world_assert_said(world, "\nwould move prog100[100/100]");
+}
+
+static void interrupt_at_once(struct world *w)
+{
+	(void)w;
+	raise(SIGINT);
+}
+
+static void interrupting_ends_it_too(void **state)
+{
+	(void)state;
+	world->each_second = interrupt_at_once;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	world_assert_said(world, "stopped");
+}
+
+static void a_bad_file_stops_the_start(void **state)
+{
+	char place[FIXTURE_PATH + 64];
+	(void)state;
+	world_configure(world, "general: { interval_s = 0.1; };\nthreads: { n = 0; };\n");
+	assert_int_equal(world_run(world), EX_CONFIG);
+	snprintf(place, sizeof(place), "%s:2", world->config);
+	world_assert_said(world, place);
+	assert_int_equal(world->seconds, 0);
+}
+
+static void only_one_runs(void **state)
+{
+	int directory;
+	(void)state;
+	assert_int_equal(nm_runtime_open(&directory), 0);
+	assert_int_equal(world_run(world), EXIT_FAILURE);
+	world_assert_said(world, "another numa-migrd is running");
+	close(directory);
+}
+
+/* ---- reload ---- */
+
+static unsigned reloaded_at;
+
+static void reload_with(struct world *w, const char *text)
+{
+	world_configure(w, text);
+	reloaded_at = w->seconds;
+	raise(SIGHUP);
+}
+
+/* A bad file after two seconds; the old one goes on to move the thread. */
+static void reload_a_bad_file(struct world *w)
+{
+	if (w->seconds == 2)
+		reload_with(w, "general: { interval_s = 0.1; };\n\nthreads: { policy = \"none\"; m "
+			       "= 1; };\n");
+	stop_when_leased(w);
+}
+
+static void a_bad_file_is_not_taken(void **state)
+{
+	char place[FIXTURE_PATH + 64];
+	(void)state;
+	world->each_second = reload_a_bad_file;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_true(world->seen_leased);
+	snprintf(place, sizeof(place), "%s:3", world->config);
+	world_assert_said(world, place);
+	world_assert_said(world, "the previous configuration stays in force");
+}
+
+static void reload_when_leased(struct world *w)
+{
+	if (!w->seen_leased && world_leased(w, 100)) {
+		w->seen_leased = true;
+		reload_with(w, WORLD_SETTINGS "threads: { policy = \"none\"; };\n");
+	} else if (w->seen_leased && w->seconds > reloaded_at + 5) {
+		w->seen_returned = !fake_trace(w->fake);
+		raise(SIGTERM);
+	} else if (w->seconds > LONG) {
+		raise(SIGTERM);
+	}
+}
+
+static void a_good_file_is_taken(void **state)
+{
+	(void)state;
+	world->each_second = reload_when_leased;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_true(world->seen_leased);
+	assert_true(world->seen_returned);
+	world_assert_said(world, "numa-migrd.conf reloaded");
+}
+
+static void reload_to_dry_run(struct world *w)
+{
+	if (!w->seen_leased && world_leased(w, 100)) {
+		w->seen_leased = true;
+		reload_with(w, "general: { interval_s = 0.1; seed = 1; dry_run = true; };\n"
+			       "targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n");
+	} else if ((w->seen_leased && w->seconds > reloaded_at + 20) || w->seconds > LONG) {
+		w->seen_returned = !fake_trace(w->fake);
+		raise(SIGTERM);
+	}
+}
+
+static void a_dry_run_by_reload_returns_the_masks(void **state)
+{
+	(void)state;
+	world->each_second = reload_to_dry_run;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_true(world->seen_leased);
+	assert_true(world->seen_returned);
+}
+
+/* ---- after a crash ---- */
+
+static void die_when_leased(struct world *w)
+{
+	if (world_leased(w, 100) || w->seconds > LONG)
+		_exit(world_leased(w, 100) ? FAKE_DIED : 1);
+}
+
+/* As by kill -9; the machine is in memory that both share. */
+static void crash(void)
+{
+	int status;
+	world->each_second = die_when_leased;
+	pid_t child = fork();
+	if (child == 0) {
+		(void)world_run(world);
+		_exit(2);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), FAKE_DIED);
+	memset(world->fake->open, 0, sizeof(world->fake->open));
+	assert_true(world_leased(world, 100));
+	world->each_second = NULL;
+}
+
+static void restore_returns_what_a_crash_left(void **state)
+{
+	(void)state;
+	crash();
+	world->options.restore = true;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_no_trace();
+	world_assert_said(world, "after an end without a stop: 1 masks returned, 0 refused");
+	assert_false(there_is("ledger"));
+}
+
+/* Whatever the configuration is like: this is how it would be mended. */
+static void restore_needs_no_configuration(void **state)
+{
+	(void)state;
+	crash();
+	world_configure(world, "rubbish");
+	world->options.restore = true;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_no_trace();
+}
+
+static void a_start_returns_it_as_well(void **state)
+{
+	(void)state;
+	crash();
+	world_configure(world, WORLD_SETTINGS "threads: { policy = \"none\"; };\n");
+	world->each_second = interrupt_at_once;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_no_trace();
+	world_assert_said(world, "1 masks returned");
+}
+
+static void damage_in_the_ledger_is_told(void **state)
+{
+	char text[4096];
+	(void)state;
+	crash();
+	snprintf(text, sizeof(text), "%s", fixture_read(world->root, "ledger"));
+	char *second = strchr(text, '\n') + 1;
+	char damaged[8192];
+	snprintf(damaged, sizeof(damaged), "%.*sgive nonsense\n%s", (int)(second - text), text,
+		 second);
+	fixture_file(world->root, "ledger", damaged);
+	world->options.restore = true;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_no_trace();
+	world_assert_said(world, "1 of its lines cannot be read, the first is line 2");
+	world_assert_said(world, "kept as ledger.damaged");
+	assert_string_equal(fixture_read(world->root, "ledger.damaged"), damaged);
+}
+
+static void what_is_no_ledger_is_set_aside(void **state)
+{
+	(void)state;
+	fixture_file(world->root, "ledger", "rubbish\n");
+	world->options.restore = true;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	world_assert_said(world, "set aside as ledger.damaged");
+	assert_string_equal(fixture_read(world->root, "ledger.damaged"), "rubbish\n");
+	assert_false(there_is("ledger"));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(it_moves_a_thread_and_leaves_no_trace),
+		TEST(a_dry_run_changes_nothing),
+		TEST(interrupting_ends_it_too),
+		TEST(a_bad_file_stops_the_start),
+		TEST(only_one_runs),
+		TEST(a_bad_file_is_not_taken),
+		TEST(a_good_file_is_taken),
+		TEST(a_dry_run_by_reload_returns_the_masks),
+		TEST(restore_returns_what_a_crash_left),
+		TEST(restore_needs_no_configuration),
+		TEST(a_start_returns_it_as_well),
+		TEST(damage_in_the_ledger_is_told),
+		TEST(what_is_no_ledger_is_set_aside),
+	};
+	umask(022);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

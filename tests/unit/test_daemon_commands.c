@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Ticks and what an administrator asks for, one by one, in time that the test lets pass. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "whole_daemon_fixture.h"
+
+static struct world *world;
+static struct nm_daemon *service;
+static int kept_stderr;
+
+static void open_daemon(void)
+{
+	struct nm_config_errors errors = {0};
+	service = calloc(1, sizeof(*service));
+	service->options = world->options;
+	service->next_decision = 1;
+	service->runtime_directory = -1;
+	assert_int_equal(nm_journal_new(&service->journal), 0);
+	assert_int_equal(nm_roster_memory_new(&service->given_back), 0);
+	assert_int_equal(nm_config_load(world->config, &errors, &service->config), 0);
+	nm_rng_seed(&service->rng, 1);
+	assert_int_equal(nm_runtime_open(&service->runtime_directory), 0);
+	assert_int_equal(nm_runtime_restore(service), 0);
+	assert_int_equal(nm_pipeline_open(service), 0);
+	nm_runtime_recall(service);
+}
+
+static void close_daemon(void)
+{
+	if (!service->paused)
+		nm_pipeline_close(service);
+	close(service->runtime_directory);
+	nm_roster_memory_free(service->given_back);
+	nm_journal_free(service->journal);
+	nm_config_free(service->config);
+	free(service->cpu_times);
+	free(service->busy_share);
+	free(service->events);
+	free(service);
+	service = NULL;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	world = world_new();
+	world_worker(world, 100, 1);
+	world_worker(world, 101, 0);
+	fake_sleep(world->fake, 60000);
+	kept_stderr = world_mute(world);
+	open_daemon();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	close_daemon();
+	world_unmute(kept_stderr);
+	const struct fake_thread *trace = fake_trace(world->fake);
+	unsigned open_fds = fake_open_fds(world->fake), open_events = world->perf.open_count;
+	world_free(world);
+	assert_null(trace);
+	assert_int_equal(open_fds, 0);
+	assert_int_equal(open_events, 0);
+	return 0;
+}
+
+static void ticks(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(nm_tick(service), 0);
+}
+
+static bool tick_until_leased(uint32_t tid)
+{
+	for (unsigned i = 0; i < 30 && !world_leased(world, tid); i++)
+		ticks(1);
+	return world_leased(world, tid);
+}
+
+/* The kernel takes the worker away from its memory again, where its mask lets it. */
+static void go_astray(void)
+{
+	assert_null(fake_trace(world->fake));
+	fake_get(world->fake, 100)->processor = 0;
+}
+
+static const struct nm_status_item *status(const char *name)
+{
+	static struct nm_status_item items[64];
+	size_t count = nm_command_status(service, items, NM_ARRAY_SIZE(items));
+	assert_true(count > 0);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(items[i].name, name) == 0)
+			return &items[i];
+	return NULL;
+}
+
+static void a_tick_watches_before_it_acts(void **state)
+{
+	(void)state;
+	ticks(3); /* the warm-up */
+	assert_int_equal(status("decisions")->number, 0);
+	assert_int_equal(status("threads_managed")->number, 2);
+	assert_int_equal(status("intervals")->number, 3);
+	assert_true(fabs(status("local_share")->real - 0.5) < 0.01);
+	assert_true(tick_until_leased(100));
+	assert_false(world_leased(world, 101));
+	assert_int_equal(status("decisions")->number, 1);
+	assert_int_equal(status("moves_applied")->number, 1);
+	assert_int_equal(status("leases")->number, 1);
+}
+
+static void a_verdict_follows(void **state)
+{
+	(void)state;
+	assert_true(tick_until_leased(100));
+	ticks(15);
+	assert_int_equal(status("verdicts_kept")->number, 1);
+	assert_true(status("local_share")->real > 0.9);
+	assert_true(world_leased(world, 100));
+	world_assert_said(world, "kept");
+}
+
+static void a_quiet_thread_gets_its_mask_back(void **state)
+{
+	(void)state;
+	assert_true(tick_until_leased(100));
+	ticks(15); /* the verdict is in */
+	world->workers[0].tid = 0;
+	ticks(29);
+	assert_true(world_leased(world, 100));
+	ticks(5);
+	assert_null(fake_trace(world->fake));
+	assert_int_equal(status("leases")->number, 0);
+}
+
+static void a_mask_that_its_owner_changed_is_his(void **state)
+{
+	(void)state;
+	assert_true(tick_until_leased(100));
+	fake_pin(world->fake, 100, fake_cpus(0, 2));
+	ticks(40);
+	assert_int_equal(fake_get(world->fake, 100)->mask, fake_cpus(0, 2));
+	assert_int_equal(status("decisions")->number, 1);
+}
+
+static void a_pause_returns_and_does_nothing(void **state)
+{
+	(void)state;
+	assert_true(tick_until_leased(100));
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_null(fake_trace(world->fake));
+	assert_int_equal(world->perf.open_count, 0);
+	assert_int_equal(nm_command_pause(service), -EALREADY);
+	assert_true(status("paused")->flag);
+	assert_null(status("leases"));
+	ticks(30);
+	assert_null(fake_trace(world->fake));
+	assert_int_equal(nm_command_release(service, 100), -ESRCH);
+	assert_int_equal(nm_command_resume(service), 0);
+	assert_int_equal(nm_command_resume(service), -EALREADY);
+	go_astray();
+	assert_true(tick_until_leased(100));
+	world_assert_said(world, "paused: every mask is returned");
+	world_assert_said(world, "resumed");
+}
+
+static void a_release_is_for_life(void **state)
+{
+	(void)state;
+	assert_true(tick_until_leased(100));
+	assert_int_equal(nm_command_release(service, 100), 0);
+	go_astray();
+	assert_false(tick_until_leased(100));
+	assert_int_equal(nm_command_release(service, 4711), -ESRCH);
+	world_assert_said(world, "released process 100 as asked");
+}
+
+static void a_release_outlives_restart_and_pause(void **state)
+{
+	(void)state;
+	ticks(2);
+	assert_int_equal(nm_command_release(service, 100), 0);
+	close_daemon();
+	open_daemon();
+	assert_false(tick_until_leased(100));
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_int_equal(nm_command_resume(service), 0);
+	assert_false(tick_until_leased(100));
+}
+
+static void marks_that_cannot_be_written_are_told_once(void **state)
+{
+	(void)state;
+	ticks(2);
+	fixture_directory(world->root, "given-back.new/in-the-way");
+	assert_int_equal(nm_command_release(service, 100), 0);
+	world_assert_said(world, "given-back in the runtime directory cannot be written");
+	nm_runtime_remember(service);
+	static char text[1 << 14];
+	snprintf(text, sizeof(text), "%s", fixture_read(world->root, "log"));
+	char *first = strstr(text, "cannot be written");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "cannot be written"));
+}
+
+static void a_tick_without_a_source_moves_nothing(void **state)
+{
+	(void)state;
+	assert_true(tick_until_leased(100));
+	ticks(15);
+	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
+		world->perf.open_error[kind] = -EACCES;
+	nm_pipeline_open_source(service);
+	assert_true(status("blind")->flag);
+	ticks(40);
+	assert_null(fake_trace(world->fake)); /* nothing renews the lease */
+	world_assert_said(world, "nothing can be sampled, so nothing will be moved");
+	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
+	nm_pipeline_open_source(service);
+	assert_false(status("blind")->flag);
+	go_astray();
+	assert_true(tick_until_leased(100));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_tick_watches_before_it_acts),
+		TEST(a_verdict_follows),
+		TEST(a_quiet_thread_gets_its_mask_back),
+		TEST(a_mask_that_its_owner_changed_is_his),
+		TEST(a_pause_returns_and_does_nothing),
+		TEST(a_release_is_for_life),
+		TEST(a_release_outlives_restart_and_pause),
+		TEST(marks_that_cannot_be_written_are_told_once),
+		TEST(a_tick_without_a_source_moves_nothing),
+	};
+	umask(022);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* How many CPUs of a node are free, and which. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+#include "numa-migrd/policy.h"
+
+static struct machine *machine;
+static struct nm_snapshot *snapshot;
+
+/* Two nodes of four CPUs. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(2, 4);
+	snapshot = NULL;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_snapshot_free(snapshot);
+	machine_free(machine);
+	return 0;
+}
+
+/* The second node's CPUs are so busy; checks which of them are free. */
+static void assert_free(const double busy[4], const char *expected)
+{
+	char found[5] = "....";
+	for (int cpu = 0; cpu < 4; cpu++)
+		machine->busy[4 + cpu] = busy[cpu];
+	nm_snapshot_free(snapshot);
+	snapshot = machine_snapshot(machine);
+	assert_non_null(snapshot);
+	for (int cpu = 0; cpu < 4; cpu++)
+		if (snapshot->cpus[4 + cpu].free)
+			found[cpu] = (char)(snapshot->cpus[4 + cpu].idle ? 'i' : 'f');
+	assert_string_equal(found, expected);
+}
+
+#define BUSY(...) ((const double[4]){__VA_ARGS__})
+
+/* At home on a CPU, whatever that CPU's share turns out to be. */
+static void at_home(int cpu)
+{
+	machine_thread(machine, 10, cpu, 1);
+}
+
+static void a_wandering_thread_leaves_the_other_cpu_free(void **state)
+{
+	(void)state;
+	at_home(4);
+	assert_free(BUSY(0.52, 0.48, 1, 1), ".f..");
+	/* Its home is nobody's choice while there is another. */
+	assert_free(BUSY(0.48, 0.52, 1, 1), ".f..");
+}
+
+static void three_wanderers_leave_one_of_four(void **state)
+{
+	(void)state;
+	at_home(4);
+	at_home(5);
+	at_home(7);
+	assert_free(BUSY(0.8, 0.8, 0.6, 0.8), "..f.");
+}
+
+static void idle_cpus_count_first(void **state)
+{
+	(void)state;
+	at_home(4);
+	assert_free(BUSY(0.5, 0.5, 0.01, 0), ".fii");
+	assert_free(BUSY(1, 0.01, 1, 1), ".i..");
+	assert_free(BUSY(0, 0, 0, 0), ".iii");
+}
+
+static void less_than_a_cpus_worth_is_none(void **state)
+{
+	(void)state;
+	assert_free(BUSY(0.55, 0.55, 1, 1), "....");
+	assert_free(BUSY(0.52, 0.52, 1, 1), "f...");
+	machine->config.threads.free_max = 0.01;
+	assert_free(BUSY(0.52, 0.52, 1, 1), "....");
+}
+
+static void a_home_is_a_cpu_that_is_not_free(void **state)
+{
+	(void)state;
+	at_home(4);
+	at_home(5);
+	assert_free(BUSY(0.5, 0.5, 1, 1), "f...");
+	at_home(6);
+	at_home(7);
+	assert_free(BUSY(0.5, 0.5, 0.5, 0.5), "....");
+}
+
+static void a_sleepers_home_is_free(void **state)
+{
+	(void)state;
+	at_home(4);
+	machine->figures[0].run_share = 0.01;
+	assert_free(BUSY(0.01, 1, 1, 1), "f...");
+}
+
+static void many_a_little_idle_are_no_free_cpu(void **state)
+{
+	(void)state;
+	assert_free(BUSY(0.7, 0.7, 0.7, 0.7), "....");
+	assert_free(BUSY(0.66, 0.7, 0.7, 0.7), "f...");
+}
+
+static void an_unknown_share_counts_as_busy(void **state)
+{
+	(void)state;
+	assert_free(BUSY(NAN, 0.5, 1, 1), "....");
+	assert_free(BUSY(NAN, 0.5, 0.5, NAN), ".f..");
+}
+
+static void an_unusable_cpu_adds_nothing(void **state)
+{
+	(void)state;
+	hwloc_bitmap_clr(machine->topology->usable, 4);
+	assert_free(BUSY(0, 0.5, 0.9, 1), "....");
+}
+
+static void at_most_all_are_free(void **state)
+{
+	(void)state;
+	machine->config.threads.free_max = 1;
+	assert_free(BUSY(0.5, 0.5, 0.5, 0.99), "iiii");
+}
+
+static void the_paper_judges_each_by_itself(void **state)
+{
+	(void)state;
+	machine_paper(&machine->config);
+	machine->config.threads.free_max = 0.05;
+	assert_free(BUSY(0.5, 0.5, 0.01, 0.5), "..i.");
+}
+
+static void for_a_narrow_mask_its_own_cpus_decide(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, 1);
+	assert_free(BUSY(0.5, 0.5, 1, 1), "f...");
+	machine_allow(machine, 0, "0-3,4,6");
+	assert_false(nm_snapshot_is_free_for(snapshot, 4, machine->masks[0]));
+	machine_allow(machine, 0, "0-3,4-5");
+	assert_true(nm_snapshot_is_free_for(snapshot, 4, machine->masks[0]));
+	assert_false(nm_snapshot_is_free_for(snapshot, 5, machine->masks[0]));
+	machine_allow(machine, 0, "0-3,5");
+	assert_false(nm_snapshot_is_free_for(snapshot, 4, machine->masks[0]));
+	assert_free(BUSY(0, 1, 1, 1), "i...");
+	machine_allow(machine, 0, "0-4");
+	assert_true(nm_snapshot_is_free_for(snapshot, 4, machine->masks[0]));
+}
+
+/* The second thread's way to its memory, past the first one that wanders there. */
+static void a_second_thread_follows_its_memory(void **state)
+{
+	(void)state;
+	struct nm_proposals proposals = {0};
+	struct nm_rng rng;
+	nm_rng_seed(&rng, 7);
+	at_home(4);
+	machine_thread(machine, 20, 0, 1);
+	assert_free(BUSY(0.55, 0.45, 1, 1), ".f..");
+	assert_int_equal(nm_lbma_propose(snapshot, &machine->config, &rng, &proposals), 0);
+	assert_int_equal(proposals.count, 1);
+	assert_int_equal(proposals.items[0].kind, NM_PROPOSAL_MIGRATE);
+	assert_int_equal(proposals.items[0].moves[0].thread, 1);
+	assert_int_equal(proposals.items[0].moves[0].cpu_to, 5);
+	nm_proposals_clear(&proposals);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_wandering_thread_leaves_the_other_cpu_free),
+		TEST(three_wanderers_leave_one_of_four),
+		TEST(idle_cpus_count_first),
+		TEST(less_than_a_cpus_worth_is_none),
+		TEST(a_home_is_a_cpu_that_is_not_free),
+		TEST(a_sleepers_home_is_free),
+		TEST(many_a_little_idle_are_no_free_cpu),
+		TEST(an_unknown_share_counts_as_busy),
+		TEST(an_unusable_cpu_adds_nothing),
+		TEST(at_most_all_are_free),
+		TEST(the_paper_judges_each_by_itself),
+		TEST(for_a_narrow_mask_its_own_cpus_decide),
+		TEST(a_second_thread_follows_its_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/* IMAR² through every stage of the daemon, in simulated time: placement, rollback, and what the
+ * journal tells of both. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "daemon_fixture.h"
+
+/* Two processes of two threads, and two of one, all two hops from their memory. CPUs 5 and 7 are
+ * free; once all are at home, one on node 0 and one on node 1. */
+static void misplace(void)
+{
+	for (int i = 0; i < 4; i++)
+		add_worker(1000 + 100 * ((uint32_t)i / 2), i, ((unsigned)i / 2 + 2) % NODES);
+	add_worker(1200, 4, 0);
+	add_worker(1300, 6, 1);
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+/* Runs until all are at home, `most` intervals at most. */
+static unsigned settle(unsigned most)
+{
+	unsigned intervals = 0;
+	for (; intervals < most && !all_at_home(); intervals++)
+		live_one();
+	assert_true(all_at_home());
+	return intervals;
+}
+
+static void misplaced_threads_find_their_memory(void **state)
+{
+	(void)state;
+	misplace();
+	unsigned intervals = settle(30);
+	live(12); /* the last verdicts */
+	print_message("settled after %u intervals, %u decisions\n", intervals,
+		      count_entries(0, NM_MESSAGE_DECISION));
+	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.failed, 0);
+	assert_int_equal(world.daemon.tally.kept, world.daemon.tally.applied);
+	size_t quiet = world.nr_entries;
+	live(200);
+	assert_true(all_at_home());
+	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 0);
+}
+
+/* What a person and a program read of a move, and of what came of it. */
+static void the_journal_tells_all_of_a_move(void **state)
+{
+	(void)state;
+	misplace();
+	settle(30);
+	live(3);
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "KIND", "migrate");
+	assert_non_null(move);
+	assert_true(has_field(move, "PERFORMANCE_OF", "product"));
+	assert_true(number_of(move, "TICKETS") >= 3 && number_of(move, "DRAW") >= 0);
+	assert_non_null(strstr(field_of(move, "TICKETS_PARTS"), "preferred=4 record=2"));
+	assert_true(number_of(move, "PERFORMANCE") > 0);
+	assert_true(number_of(move, "RELATIVE_PERMILLE") > 0);
+	assert_true(number_of(move, "LATENCY_CYCLES") > 250);
+	assert_null(field_of(move, "RECORD"));
+	assert_non_null(strstr(move->text, "; performance "));
+	const struct nm_entry *verdict =
+		find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(move, "DECISION"));
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(number_of(verdict, "LATENCY_BEFORE_CYCLES") > 250);
+	assert_true(number_of(verdict, "LATENCY_AFTER_CYCLES") < 110);
+	assert_true(number_of(verdict, "LOCAL_SHARE_BEFORE_PERMILLE") == 0);
+	assert_true(number_of(verdict, "LOCAL_SHARE_AFTER_PERMILLE") == 1000);
+	assert_true(number_of(verdict, "PERFORMANCE_AFTER") >
+		    2 * number_of(verdict, "PERFORMANCE_BEFORE"));
+	assert_true(number_of(verdict, "PERFORMANCE_LEFT") > 1.5);
+	assert_true(number_of(verdict, "GLOBAL_AFTER") > number_of(verdict, "GLOBAL_BEFORE"));
+	assert_true(number_of(verdict, "NOISE_PERMILLE") > 0);
+	assert_true(has_field(verdict, "INTERVAL_S", "1"));
+}
+
+/* Process 1300 at home on node 1; its memory goes to node 0, and so does it. */
+static struct worker *follow_memory(const struct nm_entry **ret_move)
+{
+	struct worker *worker = &world.workers[5];
+	settle(30);
+	live(12);
+	size_t from = world.nr_entries;
+	worker->memory = 0;
+	for (int i = 0; i < 60; i++) {
+		live_one();
+		*ret_move = find_entry(from, NM_MESSAGE_DECISION, "TID", "1300");
+		if (*ret_move)
+			return worker;
+	}
+	fail_msg("thread 1300 does not follow its memory");
+	return worker;
+}
+
+static const struct nm_entry *verdict_on(const char *decision)
+{
+	return find_entry(0, NM_MESSAGE_VERDICT, "DECISION", decision);
+}
+
+static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
+{
+	(void)state;
+	const struct nm_entry *move;
+	misplace();
+	struct worker *worker = follow_memory(&move);
+	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	worker->memory =
+		2; /* across the ring from where it is now, and next door to where it was */
+	live_one();
+	const struct nm_entry *verdict = verdict_on(field_of(move, "DECISION"));
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "VERDICT", "rolled-back"));
+	assert_true(number_of(verdict, "PERFORMANCE_LEFT") < 0.9);
+	assert_true(number_of(verdict, "GLOBAL_AFTER") < number_of(verdict, "GLOBAL_BEFORE"));
+	assert_true(has_field(verdict, "INTERVAL_S", "2"));
+	assert_true(nm_loop_interval_s(&world.daemon) == 2);
+	const struct nm_entry *rollback =
+		find_entry(0, NM_MESSAGE_DECISION, "UNDOES", field_of(move, "DECISION"));
+	assert_non_null(rollback);
+	assert_true(has_field(rollback, "KIND", "rollback"));
+	assert_true(has_field(rollback, "RESULT", "applied"));
+	assert_string_equal(field_of(rollback, "NODE_TO"), field_of(move, "NODE_FROM"));
+	/* It is a move like any other: seen to have arrived, and told so. */
+	assert_int_equal(node_of(worker), 1);
+	live_one();
+	verdict = verdict_on(field_of(rollback, "DECISION"));
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "DECISION_KIND", "rollback"));
+	assert_true(has_field(verdict, "VERDICT", "kept") &&
+		    has_field(verdict, "RAN_ON_NODE", "1"));
+	assert_true(number_of(verdict, "PERFORMANCE_AFTER") >
+		    number_of(verdict, "PERFORMANCE_BEFORE"));
+	/* The recovery is no gain: T stays doubled, and there is peace. */
+	assert_true(nm_loop_interval_s(&world.daemon) == 2);
+	size_t quiet = world.nr_entries;
+	worker->memory = 1;
+	live(40);
+	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
+	assert_true(all_at_home());
+	assert_true(nm_loop_interval_s(&world.daemon) == 2);
+	assert_int_equal(world.daemon.tally.rolled_back, 1);
+}
+
+/* Its memory goes away again at once, and still it stays for threads.cooldown intervals. */
+static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
+{
+	(void)state;
+	const struct nm_entry *move;
+	unsigned intervals = 0;
+	misplace();
+	struct worker *worker = follow_memory(&move);
+	worker->memory = 2;
+	live_one();
+	assert_int_equal(world.daemon.tally.rolled_back, 1);
+	size_t from = world.nr_entries;
+	worker->memory = 0;
+	while (!find_entry(from, NM_MESSAGE_DECISION, "KIND", "migrate") &&
+	       !find_entry(from, NM_MESSAGE_DECISION, "KIND", "swap") && intervals < 60) {
+		live_one();
+		intervals++;
+	}
+	print_message("moved again after %u intervals\n", intervals);
+	assert_true(intervals >= world.daemon.config->threads.cooldown && intervals < 60);
+}
+
+/* Its program does less than before for a reason of its own: too little to undo the move, yet the
+ * thread is no faster, and is left alone. */
+static void a_kept_move_that_made_nothing_faster_cools_down(void **state)
+{
+	(void)state;
+	const struct nm_entry *move;
+	unsigned intervals = 0;
+	world.daemon.config->sampling.history_s = 1;
+	misplace();
+	struct worker *worker = follow_memory(&move);
+	worker->speed = 0.95 * 100 * 100 / (180.0 * 180.0);
+	live_one();
+	assert_true(has_field(verdict_on(field_of(move, "DECISION")), "VERDICT", "kept"));
+	worker->memory = 1;
+	size_t from = world.nr_entries;
+	while (!find_entry(from, NM_MESSAGE_DECISION, "TID", "1300") && intervals < 60) {
+		live_one();
+		intervals++;
+	}
+	assert_true(intervals >= world.daemon.config->threads.cooldown && intervals < 20);
+}
+
+/* Each placement found is a gain, so that the search grows quicker. */
+static void gains_shorten_the_interval(void **state)
+{
+	(void)state;
+	world.daemon.config->general.interval_s = 4;
+	world.daemon.config->threads.n = 1;
+	misplace();
+	assert_true(nm_loop_interval_s(&world.daemon) == 4);
+	settle(30);
+	live(3);
+	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "INTERVAL_S", "2"));
+	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "INTERVAL_S", "1"));
+}
+
+/* Process 1000 falls to a tenth of its speed in the interval after process 1300 was moved. */
+static void one_tenants_fall_leaves_anothers_move_alone(void **state)
+{
+	(void)state;
+	const struct nm_entry *move;
+	misplace();
+	follow_memory(&move);
+	world.workers[0].speed = world.workers[1].speed = 0.1;
+	live(2);
+	const struct nm_entry *verdict = verdict_on(field_of(move, "DECISION"));
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(number_of(verdict, "PERFORMANCE_LEFT") > 1);
+	assert_true(number_of(verdict, "GLOBAL_AFTER") < number_of(verdict, "GLOBAL_BEFORE"));
+	assert_int_equal(world.daemon.tally.rolled_back, 0);
+}
+
+/* A placed machine is left alone, however much its figures tremble. */
+static void noise_moves_nothing(void **state)
+{
+	(void)state;
+	misplace();
+	settle(30);
+	live(12);
+	world.noise = 0.15;
+	size_t quiet = world.nr_entries;
+	live(300);
+	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
+	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+}
+
+/* ---- what P rests on ---- */
+
+static const struct nm_entry *last_problem(void)
+{
+	for (size_t i = world.nr_entries; i-- > 0;)
+		if (world.entries[i].message == NM_MESSAGE_PROBLEM)
+			return &world.entries[i];
+	fail_msg("nothing was told");
+	return NULL;
+}
+
+static void without_counters_locality_decides_and_the_journal_says_so(void **state)
+{
+	(void)state;
+	struct nm_source_status *status = &world.daemon.pipeline.source->status;
+	status->has_flops = status->has_dram = false;
+	misplace();
+	settle(30);
+	live(20);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 1);
+	assert_non_null(strstr(last_problem()->text, "threads.performance is \"product\""));
+	assert_non_null(
+		strstr(last_problem()->text, "(floating-point operations and memory traffic)"));
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "RESULT", "applied");
+	assert_non_null(move);
+	assert_true(has_field(move, "PERFORMANCE_OF", "locality"));
+	assert_non_null(strstr(move->text, "; performance (its locality) 0.5, "));
+	status->has_flops = true;
+	live(5);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 2);
+	assert_non_null(strstr(last_problem()->text, "(memory traffic)"));
+	status->has_dram = true;
+	live(5);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 3);
+	assert_non_null(strstr(last_problem()->text, "all that"));
+	world.daemon.config->threads.performance = NM_PERFORMANCE_LATENCY;
+	live(5);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 3);
+}
+
+/* Only when latencies stay away for long has the source gone dumb. */
+static void a_lull_is_no_fallback(void **state)
+{
+	(void)state;
+	misplace();
+	settle(30);
+	world.cached = true;
+	live(10);
+	world.cached = false;
+	live(10);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 0);
+	world.daemon.config->sampling.history_s = 3600;
+	live(10);
+	world.cached = true;
+	live(65);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 1);
+	assert_non_null(strstr(last_problem()->text, "(latencies)"));
+}
+
+/* ---- the end of a program ---- */
+
+/* Its accesses of before are no reason to move the program that comes after it. */
+static void an_exec_begins_anew(void **state)
+{
+	(void)state;
+	misplace();
+	settle(30);
+	live(12);
+	struct worker *worker = &world.workers[5];
+	world.daemon.config->threads.moves_per_interval = 0;
+	worker->memory = 0;
+	live(20);
+	fake_exec(world.fake, worker->tid);
+	world.daemon.config->threads.moves_per_interval = 64;
+	worker->memory = node_of(worker);
+	size_t from = world.nr_entries;
+	live(30);
+	assert_int_equal(count_entries(from, NM_MESSAGE_DECISION), 0);
+}
+
+/* ---- the paper ---- */
+
+/* A thread may be moved in two intervals running; here the second one is held for its verdict. */
+static unsigned moved_twice_running(void)
+{
+	unsigned twice = 0;
+	for (size_t i = 1; i < world.nr_entries; i++)
+		for (size_t k = 0; k < i; k++) {
+			const struct nm_entry *a = &world.entries[k], *b = &world.entries[i];
+			if (a->message != NM_MESSAGE_DECISION ||
+			    b->message != NM_MESSAGE_DECISION || field_of(b, "UNDOES") ||
+			    field_of(a, "UNDOES"))
+				continue;
+			twice += strcmp(field_of(a, "TID"), field_of(b, "TID")) == 0 &&
+				 number_of(b, "INTERVAL") == number_of(a, "INTERVAL") + 1;
+		}
+	return twice;
+}
+
+static void the_paper_waits_for_no_verdict(void **state)
+{
+	(void)state;
+	struct nm_config *config = world.daemon.config;
+	config->threads.gate = NM_GATE_PAPER;
+	config->threads.cooldown = 0;
+	config->threads.delta_r = 1;
+	config->threads.delta_g = 0;
+	misplace();
+	live(60);
+	assert_int_equal(moved_twice_running(), 0);
+	assert_true(count_entries(0, NM_MESSAGE_DECISION) > 20);
+	config->threads.await_verdict = false;
+	live(60);
+	assert_true(moved_twice_running() > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+		TEST(misplaced_threads_find_their_memory),
+		TEST(the_journal_tells_all_of_a_move),
+		TEST(a_move_that_a_change_of_phase_made_bad_is_undone),
+		TEST(the_cooldown_outlasts_the_rollbacks_verdict),
+		TEST(one_tenants_fall_leaves_anothers_move_alone),
+		TEST(a_kept_move_that_made_nothing_faster_cools_down),
+		TEST(gains_shorten_the_interval),
+		TEST(noise_moves_nothing),
+		TEST(without_counters_locality_decides_and_the_journal_says_so),
+		TEST(a_lull_is_no_fallback),
+		TEST(an_exec_begins_anew),
+		TEST(the_paper_waits_for_no_verdict),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

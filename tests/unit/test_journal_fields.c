@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrd(8) explains every field that an entry can have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/journal.h"
+
+#define PAGE NM_SOURCE_DIR "/man/numa-migrd.8"
+
+static struct nm_node nodes[] = {{.os_id = 2}, {.os_id = 7}};
+static const struct nm_topology topology = {.nr_nodes = 2, .nodes = nodes};
+static const struct nm_entry_context context = {
+	.seed = 99, .policy = "imar2", .performance = "product", .topology = &topology};
+
+static struct nm_entry entry;
+static char page[1 << 16];
+
+static int read_page(void **state)
+{
+	FILE *file = fopen(PAGE, "r");
+	(void)state;
+	return !file || fread(page, 1, sizeof(page) - 1, file) == 0 || fclose(file) != 0 ? -1 : 0;
+}
+
+/* An item's heading names it as a word of its own. */
+static bool is_explained(const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *line = page; (line = strstr(line, "\n.It Ev ")) != NULL; line++) {
+		const char *end = strchr(line + 1, '\n');
+		for (const char *at = line; (at = strstr(at, name)) != NULL && at < end; at++)
+			if (at[-1] == ' ' && (at[length] == ' ' || at[length] == '\n'))
+				return true;
+	}
+	return false;
+}
+
+/* Fields of the second thread are explained with those of the first. */
+static unsigned check_fields(void)
+{
+	assert_true(entry.count < NM_ENTRY_FIELDS);
+	for (unsigned i = 0; i < entry.count; i++) {
+		char name[192];
+		size_t length = strcspn(entry.fields[i], "=");
+		memcpy(name, entry.fields[i], length);
+		name[length] = '\0';
+		char *second = strstr(name, "_2");
+		if (second && second[2] == '\0')
+			*second = '\0';
+		if (!is_explained(name))
+			fail_msg("%s does not explain %s", PAGE, name);
+	}
+	return entry.count;
+}
+
+static struct nm_step step(uint32_t tid)
+{
+	return (struct nm_step){.tid = tid,
+				.pid = 1234,
+				.cpu_to = 1,
+				.node_to = 1,
+				.local_before = 0.02,
+				.samples_before = 412,
+				.performance_before = 100,
+				.relative_before = 0.5,
+				.record = 120,
+				.latency_before = 300,
+				.comm = "perf"};
+}
+
+static void check_decision(enum nm_decision_kind kind, bool by_performance, int error)
+{
+	struct nm_decision decision = {.id = 17,
+				       .kind = kind,
+				       .interval = 5,
+				       .undoes = 3,
+				       .by_performance = by_performance,
+				       .draw = 0.31,
+				       .gain = 0.96,
+				       .nr_steps = 2,
+				       .steps = {step(5), step(6)}};
+	struct nm_receipt receipt = {.decision = 17, .applied = !error, .nr_steps = 2};
+	receipt.steps[0] = (struct nm_receipt_step){.error = error, .what = "identity"};
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_true(check_fields() > 20);
+}
+
+static void test_decisions(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		check_decision(NM_DECISION_SWAP, i & 1, i & 2 ? -EPERM : 0);
+		check_decision(NM_DECISION_ROLLBACK, i & 1, i & 2 ? -EPERM : 0);
+	}
+}
+
+static void test_verdicts(void **state)
+{
+	(void)state;
+	struct nm_verdict verdict = {.decision = 17, .by_performance = true, .nr_threads = 2};
+	for (unsigned i = 0; i < 2; i++)
+		verdict.threads[i] = (struct nm_verdict_thread){
+			.tid = 5 + i, .pid = 4, .alive = true, .ran_on_node = true};
+	nm_entry_verdict(&entry, &context, &verdict);
+	assert_true(check_fields() > 30);
+}
+
+static void test_others(void **state)
+{
+	(void)state;
+	const struct nm_lease_event event = {.kind = NM_LEASE_FAILED, .error = -EPERM};
+	nm_entry_lease(&entry, &event);
+	assert_true(check_fields() > 5);
+	assert_false(is_explained("NODE"));
+	assert_false(is_explained("NONESUCH"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_decisions),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_others),
+	};
+	return cmocka_run_group_tests(tests, read_page, NULL);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* What was given back to its owner holds over a restart of the service, and for no other thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "roster_fixture.h"
+
+#define BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
+
+static char root[FIXTURE_PATH];
+static int directory;
+
+static int begin(void **state)
+{
+	fixture_make(root, sizeof(root));
+	directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return directory < 0 ? -1 : set_up(state);
+}
+
+static int end(void **state)
+{
+	close(directory);
+	fixture_remove(root);
+	return tear_down(state);
+}
+
+static void save(void)
+{
+	assert_int_equal(nm_roster_memory_save(memory, &fake->platform, directory, BOOT), 0);
+}
+
+static int load(const char *boot_id)
+{
+	nm_roster_free(roster);
+	nm_roster_memory_free(memory);
+	assert_int_equal(nm_roster_memory_new(&memory), 0);
+	int r = nm_roster_memory_load(memory, &fake->platform, directory, boot_id);
+	open_roster();
+	run_all(1);
+	return r;
+}
+
+static void restart(void)
+{
+	save();
+	assert_int_equal(load(BOOT), 0);
+}
+
+static void nothing_given_back_needs_no_file(void **state)
+{
+	(void)state;
+	restart();
+	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), -1);
+	assert_managed(100, true);
+}
+
+static void a_release_outlives_the_daemon(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_int_equal(nm_roster_release(roster, 100), 0);
+	restart();
+	assert_managed(100, false);
+	assert_managed(101, false);
+	assert_managed(200, true);
+	restart();
+	assert_managed(101, false);
+}
+
+static void so_does_a_mask_that_others_changed(void **state)
+{
+	(void)state;
+	run_all(1);
+	nm_roster_give_back(roster, 101);
+	restart();
+	assert_managed(100, true);
+	assert_managed(101, false);
+	assert_managed(102, true);
+}
+
+static void a_thread_is_not_a_process(void **state)
+{
+	(void)state;
+	run_all(1);
+	nm_roster_give_back(roster, 100);
+	restart();
+	assert_managed(100, false);
+	assert_managed(101, true);
+}
+
+static void a_number_given_anew_is_another(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_int_equal(nm_roster_release(roster, 200), 0);
+	save();
+	fake_kill(fake, 200);
+	fake_process(fake, 200, 1);
+	fake_sleep(fake, 60000);
+	assert_int_equal(load(BOOT), 0);
+	assert_managed(200, true);
+}
+
+static void marks_vanish_with_the_process(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_int_equal(nm_roster_release(roster, 100), 0);
+	assert_int_equal(nm_roster_release(roster, 200), 0);
+	save();
+	assert_non_null(strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), "process 200 "));
+	fake_kill(fake, 200);
+	restart();
+	save();
+	assert_null(strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), "process 200 "));
+	assert_non_null(strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), "process 100 "));
+}
+
+static void another_boot_has_other_processes(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_int_equal(nm_roster_release(roster, 100), 0);
+	save();
+	assert_int_equal(load("another"), 0);
+	assert_managed(100, true);
+}
+
+static void damaged_lines_are_skipped_and_told(void **state)
+{
+	char text[512];
+	(void)state;
+	snprintf(text, sizeof(text),
+		 "numa-migrd-given-back 1 " BOOT "\nprocess\nthread 101 1 1\nowner 102 1\n"
+		 "process %u %llu\n",
+		 200, (unsigned long long)fake_get(fake, 200)->start_ticks);
+	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
+	assert_int_equal(load(BOOT), -EBADMSG);
+	assert_managed(200, false);
+	assert_managed(101, true);
+	assert_managed(102, true);
+	fixture_file(root, NM_ROSTER_MEMORY_NAME, "rubbish");
+	assert_int_equal(load(BOOT), -EBADMSG);
+}
+
+static void others_cannot_write_our_marks(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_int_equal(nm_roster_release(roster, 100), 0);
+	save();
+	assert_int_equal(fchmodat(directory, NM_ROSTER_MEMORY_NAME, 0622, 0), 0);
+	assert_int_equal(load(BOOT), -EPERM);
+	assert_managed(100, true);
+}
+
+static void it_is_written_when_something_is_new(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_int_equal(nm_roster_release(roster, 100), 0);
+	save();
+	assert_int_equal(unlinkat(directory, NM_ROSTER_MEMORY_NAME, 0), 0);
+	save();
+	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), -1);
+	nm_roster_give_back(roster, 200);
+	save();
+	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), 0);
+}
+
+static void what_could_not_be_saved_is_tried_again(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_int_equal(nm_roster_release(roster, 100), 0);
+	fixture_directory(root, NM_ROSTER_MEMORY_NAME ".new/in-the-way");
+	assert_int_not_equal(nm_roster_memory_save(memory, &fake->platform, directory, BOOT), 0);
+	char path[FIXTURE_PATH + 32];
+	snprintf(path, sizeof(path), "%s/" NM_ROSTER_MEMORY_NAME ".new", root);
+	fixture_remove(path);
+	restart();
+	assert_managed(100, false);
+}
+
+static size_t lines(void)
+{
+	size_t count = 0;
+	for (const char *at = fixture_read(root, NM_ROSTER_MEMORY_NAME); *at; at++)
+		count += *at == '\n';
+	return count;
+}
+
+/* A program whose short-lived threads all pin themselves. */
+static void the_dead_do_not_pile_up(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_int_equal(nm_roster_release(roster, 200), 0);
+	for (unsigned i = 0; i < 300; i++) {
+		fake_clone(fake, 100, 300);
+		run_one(100, 300, 1);
+		nm_roster_give_back(roster, 300);
+		fake_exit(fake, 300);
+		drain();
+		save();
+		assert_true(lines() < 80);
+	}
+	assert_int_equal(load(BOOT), 0);
+	assert_managed(200, false);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_given_back_needs_no_file),
+		TEST(a_release_outlives_the_daemon),
+		TEST(so_does_a_mask_that_others_changed),
+		TEST(a_thread_is_not_a_process),
+		TEST(a_number_given_anew_is_another),
+		TEST(marks_vanish_with_the_process),
+		TEST(another_boot_has_other_processes),
+		TEST(damaged_lines_are_skipped_and_told),
+		TEST(others_cannot_write_our_marks),
+		TEST(it_is_written_when_something_is_new),
+		TEST(what_could_not_be_saved_is_tried_again),
+		TEST(the_dead_do_not_pile_up),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
