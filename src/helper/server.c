@@ -171,7 +171,7 @@ static struct client *make_place(struct nm_helper_server *server)
 /* On success the connection belongs to the event source. */
 static int adopt(struct nm_helper_server *server, sd_event *event, int socket)
 {
-	pid_t pid;
+	pid_t pid = 0;
 	int r = check_peer(server, socket, &pid);
 
 	if (r < 0)
