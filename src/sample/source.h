@@ -82,7 +82,7 @@ int nm_ring_find(const struct nm_ring *ring, enum nm_event_kind kind);
 
 /* What one sample of an event stands for now: its period, its unit, and its share of the counter.
  */
-void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsigned place);
+void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsigned i);
 
 /* Opens and enables a software event beside the others where one of those is starved; and ends
  * that. */

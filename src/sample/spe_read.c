@@ -72,7 +72,7 @@ static const struct nm_spe_turn *whose(struct piece *piece, const struct nm_spe_
 	const struct nm_spe_reader *reader = piece->reader;
 	const struct nm_spe_turn *turn = NULL;
 
-	if (reader->nr_turns == 0)
+	if (!reader->turns || reader->nr_turns == 0)
 		return NULL;
 	if (reader->clock.known && record->ticks)
 		turn = turn_at(piece, nm_spe_time_ns(&reader->clock, record->ticks));

@@ -3,13 +3,14 @@
 # the stalls: without anybody, with the kernel's balancing (--full), with IMAR², and bound by hand.
 # boot: instrumented
 # limit: 400
-# limit-full: 700
+# limit-full: 2400
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
 
 readonly FILE=/var/lab/readings
-span=30
-full && span=120
+# Readings: of what stays as it is, and of what has to settle.
+before=4 span=10
+full && before=10 span=40
 
 programs() { # [near]
 	local node
@@ -25,7 +26,7 @@ programs() { # [near]
 }
 
 # Sets per_line (over the whole span), settled_per_line (over its last quarter) and settle.
-run_for() { # SECONDS SINCE
+run_for() { # READINGS SINCE
 	local first middle last
 	watch_readings "$1" $FILE
 	first=$(head -n 1 $FILE)
@@ -56,13 +57,14 @@ with_daemon() {
 
 begin_pmu
 programs
-run_for 10 0
+run_for $before 0
 none=$per_line
 programs near
-run_for 10 0
+run_for $before 0
 oracle=$per_line
 figure imar2_oracle_stall_ratio "$(ratio "$oracle" "$none")" of_none
-check "the model: an oracle saves half of the stalls or more" awk "BEGIN { exit !($oracle <= 0.5 * $none) }"
+# Threads that are let go do not all stay: the kernel's own balancing of load takes some home.
+check "the model: an oracle saves a third of the stalls or more" awk "BEGIN { exit !($oracle <= 0.67 * $none) }"
 with_daemon imar2 imar2 ''
 check "IMAR² finds the placement" [ "$settle" != inf ]
 check "and wins at least half of what an oracle does, once settled" \

@@ -12,6 +12,8 @@ for performance in latency product; do
 	mark_journal
 	systemctl start numa-migrd
 	grind -n phases -s 1 -a 2 0 1 16 &
+	wait_for_programs 1
+	release_programs
 	check "$performance: it is moved to its memory" wait_for 40 has_entry KIND=migrate
 	check "$performance: P falls and the move is undone" wait_for 20 has_entry KIND=rollback
 	note "$(field MESSAGE VERDICT=rolled-back | head -n 1)"
