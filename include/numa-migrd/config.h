@@ -35,7 +35,8 @@ enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
 enum nm_preferred_ties { NM_TIES_ONE, NM_TIES_ALL };
 enum nm_overcommit { NM_OVERCOMMIT_PAGES, NM_OVERCOMMIT_IGNORE };
-enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH };
+enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH, NM_PAGES_EXCLUSIVITY };
+enum nm_page_balancing { NM_BALANCING_YIELD, NM_BALANCING_WARN, NM_BALANCING_MANAGE };
 enum nm_journal_level { NM_JOURNAL_ERROR, NM_JOURNAL_NOTICE, NM_JOURNAL_DECISIONS, NM_JOURNAL_DEBUG };
 
 /* One pattern of targets.include / targets.exclude: all given globs (fnmatch(3)) must match. */
@@ -142,6 +143,10 @@ struct nm_config {
 		double region_merge;      /* 0.1; 0–1: exclusivities so near are alike */
 		double interleave_band;   /* 0.1; 0–1: above 1/nodes, up to which everyone uses a range */
 		double imbalance;         /* 0.35; 0–100: relative deviation of the nodes' loads, to interleave */
+		double contention_share;  /* 0.7; 0–1: of the machine's accesses, from which on a node is too busy */
+		uint64_t regions;         /* 256; 1–100000 ranges of a process, at most */
+		enum nm_page_balancing numa_balancing; /* yield: what to do while the kernel moves pages too */
+		uint64_t rollback_pages;  /* 262144; 0–100000000: moved pages of which the old place is remembered */
 	} pages;
 	struct {
 		enum nm_journal_level level;  /* decisions */

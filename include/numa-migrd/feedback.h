@@ -66,6 +66,31 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      uint64_t decision, uint32_t pid, bool rollback);
 
+/* ---- acts that take more than a tick to be done, of which only the process is known ---- */
+
+/* What P of a process's threads was in an interval. */
+struct nm_baseline;
+void nm_baseline_free(struct nm_baseline *baseline);
+NM_DEFINE_CLEANUP(struct nm_baseline, nm_baseline_free);
+
+/* P of process `pid` as of the last nm_imar2_feedback(). -ENOMEM. When its pages begin to move. */
+int nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid,
+			 struct nm_baseline **ret);
+
+/* Something of ours disturbs the process: this interval's change is not of its own. -ENOMEM. */
+int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid);
+
+/* A process then and now: sums of P over its threads measured in both, NaN without any. */
+struct nm_feedback_change {
+	double before, after;
+	double figure, noise; /* after/before; |ln figure| up to `noise` is noise */
+	bool loss;	      /* less than threads.delta_g is left, beyond noise */
+};
+
+/* As of the last nm_imar2_feedback(). -ENOMEM. When its pages have been moved for a while. */
+int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
+			const struct nm_config *config, struct nm_feedback_change *ret);
+
 /* T; general.interval_s within threads.t_min_s and t_max_s until something was judged, and again
  * when that setting has changed. */
 double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct nm_config *config);

@@ -92,6 +92,15 @@ void nm_memory_settle(struct nm_memory *memory, size_t index, enum nm_page_outco
 		      unsigned node);
 void nm_memory_clear_wanted(struct nm_memory *memory);
 
+/* The caller has it moved by somebody else: it stays pending, and is not found again, until
+ * nm_memory_settle_page(). */
+void nm_memory_take(struct nm_memory *memory, size_t index);
+
+/* What became of a page that was taken, or moved as a part of a range: of the latter only
+ * NM_PAGE_MOVED is news. Of pages that are not tracked (any more) nothing is noted. */
+void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *page,
+			   enum nm_page_outcome outcome, unsigned node);
+
 /* For figures, mapping and rollback. Owned by the memory. */
 struct nm_pages *nm_memory_pages(struct nm_memory *memory);
 struct nm_affinity *nm_memory_affinity(struct nm_memory *memory);

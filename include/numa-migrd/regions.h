@@ -26,6 +26,7 @@ struct nm_region {
 	double samples;	     /* accesses, faded */
 	double exclusivity;  /* share of the foremost node; NaN without accesses */
 	int node;	     /* the foremost; -1 without accesses */
+	int second;	     /* the one with the next most; -1: nobody else */
 	int placed;	     /* where it was put: a node index, NOWHERE or EVERYWHERE */
 };
 

@@ -17,7 +17,8 @@ static const char *const performances[] = {"product",      "product_instructions
 					   "instructions", "intensity",            "latency",
 					   NULL};
 static const char *const feedbacks[] = {"moved", "global", NULL};
-static const char *const page_policies[] = {"none", "watch", NULL};
+static const char *const page_policies[] = {"none", "watch", "exclusivity", NULL};
+static const char *const balancings[] = {"yield", "warn", "manage", NULL};
 static const char *const levels[] = {"error", "notice", "decisions", "debug", NULL};
 
 #define FIELD(g, n) .group = #g, .name = #n, .offset = offsetof(struct nm_config, g.n)
@@ -191,7 +192,7 @@ const struct nm_setting nm_settings[] = {
 	     "Share of the distance between sharing threads that a new placement must save; 0 = place always"),
 
 	CHOICE(pages, policy, page_policies, "none", NULL,
-	       "What is done about pages: nothing, or count their accesses and tell in the status"),
+	       "What is done about pages: nothing, count their accesses and tell in the status, or also move them"),
 	COUNT(pages, max_tracked, "1000", "100000000", "1000000", NULL,
 	      "Pages that accesses are counted of, at most; 64 bytes each on machines with up to five nodes"),
 	REAL(pages, factor, "1", "100", "2", NULL,
@@ -222,6 +223,14 @@ const struct nm_setting nm_settings[] = {
 	     "A range is everyone's when no node has more than an equal share and this"),
 	REAL(pages, imbalance, "0", "100", "0.35", NULL,
 	     "Relative deviation of the nodes' memory traffic from which on everyone's ranges are spread"),
+	REAL(pages, contention_share, "0", "1", "0.7", NULL,
+	     "Share of all accesses that one node serves from which on mixed ranges go to their second-best node"),
+	COUNT(pages, regions, "1", "100000", "256", NULL,
+	      "Ranges of a process that are told apart, at most"),
+	CHOICE(pages, numa_balancing, balancings, "yield", NULL,
+	       "While the kernel's automatic NUMA balancing is on: leave pages to it, warn and act, or turn it off"),
+	COUNT(pages, rollback_pages, "0", "100000000", "262144", NULL,
+	      "Moved pages of which it is remembered where they were, to undo moves that did not help"),
 
 	CHOICE(journal, level, levels, "decisions", NULL,
 	       "How much is told, each with all before it"),

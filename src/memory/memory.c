@@ -394,6 +394,17 @@ void nm_memory_settle(struct nm_memory *memory, size_t index, enum nm_page_outco
 	(void)nm_pages_settle(memory->pages, memory->now_s, &wanted->page, outcome, node);
 }
 
+void nm_memory_take(struct nm_memory *memory, size_t index)
+{
+	memory->wanted[index].settled = true;
+}
+
+void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *page,
+			   enum nm_page_outcome outcome, unsigned node)
+{
+	(void)nm_pages_settle(memory->pages, memory->now_s, page, outcome, node);
+}
+
 void nm_memory_clear_wanted(struct nm_memory *memory)
 {
 	for (size_t i = 0; i < memory->nr_wanted; i++)

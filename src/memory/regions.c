@@ -130,40 +130,43 @@ static int append_copy(const struct nm_regions *regions, struct list *list, size
 /* ---- what a region's accesses say ---- */
 
 struct tally {
-	double samples, most;
-	int node;
+	double samples, most, next;
+	int node, second;
 };
+
+static void tally_node(struct tally *tally, int node, double count)
+{
+	tally->samples += count;
+	if (count > tally->most) {
+		tally->next = tally->most;
+		tally->second = tally->node;
+		tally->most = count;
+		tally->node = node;
+	} else if (count > tally->next) {
+		tally->next = count;
+		tally->second = node;
+	}
+}
 
 static struct tally tally_of(const double *counts, unsigned nr_nodes)
 {
-	struct tally tally = {.node = -1};
+	struct tally tally = {.node = -1, .second = -1};
 
-	for (unsigned k = 0; k < nr_nodes; k++) {
-		tally.samples += counts[k];
-		if (counts[k] > tally.most) {
-			tally.most = counts[k];
-			tally.node = (int)k;
-		}
-	}
+	for (unsigned k = 0; k < nr_nodes; k++)
+		tally_node(&tally, (int)k, counts[k]);
 	return tally;
 }
 
 static struct tally tally_of_region(const struct nm_regions *regions, const struct list *list,
 				    size_t index)
 {
-	struct tally tally = {.node = -1};
+	struct tally tally = {.node = -1, .second = -1};
 	const double *parts[PARTS];
 
 	for (unsigned part = 0; part < PARTS; part++)
 		parts[part] = counts_of(regions, list, index, part);
-	for (unsigned k = 0; k < regions->nr_nodes; k++) {
-		double count = parts[WHOLE][k] + parts[LEFT][k] + parts[RIGHT][k];
-		tally.samples += count;
-		if (count > tally.most) {
-			tally.most = count;
-			tally.node = (int)k;
-		}
-	}
+	for (unsigned k = 0; k < regions->nr_nodes; k++)
+		tally_node(&tally, (int)k, parts[WHOLE][k] + parts[LEFT][k] + parts[RIGHT][k]);
 	return tally;
 }
 
@@ -408,6 +411,7 @@ struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index)
 		.samples = tally.samples,
 		.exclusivity = exclusivity_of(tally),
 		.node = tally.node,
+		.second = tally.second,
 		.placed = bounds->placed,
 	};
 }

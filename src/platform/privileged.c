@@ -114,6 +114,15 @@ static int serve_clear_refs(const struct nm_helper_context *context,
 			     own ? NULL : config);
 }
 
+/* On, so that its faults show accesses; off, so that it does not move the pages that we move. */
+static bool may_set_balancing(const struct nm_config *config, int value)
+{
+	if (config->sampling.inject == NM_INJECT_NUMA_BALANCING)
+		return true;
+	return value == 0 && config->pages.policy == NM_PAGES_EXCLUSIVITY &&
+	       config->pages.numa_balancing == NM_BALANCING_MANAGE;
+}
+
 static int serve_numa_balancing(const struct nm_helper_context *context,
 				const struct nm_helper_request *request)
 {
@@ -123,8 +132,12 @@ static int serve_numa_balancing(const struct nm_helper_context *context,
 		return -EINVAL;
 	if (request->value == -1)
 		return nm_helper_restore(context);
-	int r = require_inject(context, NM_INJECT_NUMA_BALANCING, &config);
-	return r < 0 ? r : nm_numa_balancing_set(context, request->value);
+	int r = read_root_config(context, &config);
+	if (r < 0)
+		return r;
+	if (!may_set_balancing(config, request->value))
+		return -EPERM;
+	return nm_numa_balancing_set(context, request->value);
 }
 
 int nm_helper_serve(const struct nm_helper_context *context,

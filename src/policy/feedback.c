@@ -499,3 +499,64 @@ int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *sn
 		r = open_judgement(feedback, snapshot);
 	return r < 0 ? r : add_part(feedback, decision, pid);
 }
+
+/* ---- acts that take longer ---- */
+
+struct nm_baseline {
+	uint32_t pid;
+	struct nm_readings readings; /* of its threads alone */
+};
+
+void nm_baseline_free(struct nm_baseline *baseline)
+{
+	if (!baseline)
+		return;
+	free(baseline->readings.items);
+	free(baseline);
+}
+
+int nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid, struct nm_baseline **ret)
+{
+	nm_auto(nm_baseline_freep) struct nm_baseline *baseline = calloc(1, sizeof(*baseline));
+	if (!baseline)
+		return -ENOMEM;
+	int r = nm_readings_copy(&feedback->last, &baseline->readings);
+	if (r < 0)
+		return r;
+	size_t kept = 0;
+	for (size_t i = 0; i < baseline->readings.count; i++)
+		if (baseline->readings.items[i].pid == pid)
+			baseline->readings.items[kept++] = baseline->readings.items[i];
+	baseline->readings.count = kept;
+	baseline->pid = pid;
+	*ret = NM_TAKE(baseline);
+	return 0;
+}
+
+int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
+{
+	return note_disturbed(feedback, pid);
+}
+
+int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
+			const struct nm_config *config, struct nm_feedback_change *ret)
+{
+	nm_auto(nm_courses_clear) struct nm_courses courses = {0};
+	struct nm_feedback_change change = {
+		.before = NAN, .after = NAN, .figure = NAN, .noise = NAN};
+	int r = nm_courses_compare(&baseline->readings, &feedback->last, &courses);
+	if (r < 0)
+		return r;
+	const struct nm_course *course = nm_course_of(&courses, baseline->pid);
+	struct history *history = history_of(feedback, baseline->pid);
+	if (course && history && course->before > 0) {
+		struct scope scope = scope_of(history, course);
+		change.before = course->before;
+		change.after = course->after;
+		change.figure = exp(scope.log);
+		change.noise = config->threads.noise_gate * scope.sigma;
+		change.loss = is_loss(config, scope.log, scope.sigma);
+	}
+	*ret = change;
+	return 0;
+}

@@ -95,6 +95,10 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_int_equal(config->pages.region_split_samples, 8);
 	assert_true(config->pages.region_exclusivity == 0.8 && config->pages.region_merge == 0.1);
 	assert_true(config->pages.interleave_band == 0.1 && config->pages.imbalance == 0.35);
+	assert_true(config->pages.contention_share == 0.7);
+	assert_int_equal(config->pages.regions, 256);
+	assert_int_equal(config->pages.numa_balancing, NM_BALANCING_YIELD);
+	assert_int_equal(config->pages.rollback_pages, 262144);
 	assert_int_equal(config->threads.mapping_partners, 16);
 	assert_true(config->threads.mapping_gain == 0.1);
 }

@@ -307,6 +307,26 @@ static void balancing_is_set_and_restored(void **state)
 	assert_int_equal(serve(f, helper_fixture_balancing(-1)), 0);
 }
 
+/* Off only, and only where pages are moved. */
+static void managing_it_turns_it_off(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, SYSCTL, "1\n");
+	fixture_file(f->root, "numa-migrd.conf", "pages: { numa_balancing = \"manage\"; };\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(0)), -EPERM);
+	fixture_file(f->root, "numa-migrd.conf", "pages: { policy = \"exclusivity\"; };\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(0)), -EPERM);
+	fixture_file(f->root, "numa-migrd.conf",
+		     "pages: { policy = \"exclusivity\"; numa_balancing = \"manage\"; };\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EPERM);
+	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
+	assert_string_equal(sysctl(f), "0\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(-1)), 0);
+	assert_string_equal(sysctl(f), "1\n");
+}
+
 static void the_first_value_comes_back(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -524,6 +544,7 @@ int main(void)
 		SOFT_DIRTY(strange_stat_is_refused),
 		SOFT_DIRTY(soft_dirty_users_are_left_alone),
 		BALANCING(balancing_is_set_and_restored),
+		BALANCING(managing_it_turns_it_off),
 		BALANCING(the_first_value_comes_back),
 		BALANCING(what_is_set_already_stays),
 		BALANCING(somebody_elses_value_stays),

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "numa-migrd/contention.h"
+
+struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
+				      const struct nm_config *config)
+{
+	struct nm_contention contention = {.imbalance = NAN, .busiest = -1};
+	double sum = 0;
+	unsigned busiest = 0;
+
+	for (unsigned k = 0; k < nr_nodes; k++) {
+		sum += traffic[k];
+		if (traffic[k] > traffic[busiest])
+			busiest = k;
+	}
+	if (sum < NM_CONTENTION_LEAST)
+		return contention;
+	contention.imbalance = nm_imbalance(traffic, nr_nodes);
+	if (contention.imbalance > config->pages.imbalance &&
+	    traffic[busiest] >= config->pages.contention_share * sum)
+		contention.busiest = (int)busiest;
+	return contention;
+}
+
+int nm_contention_target(const struct nm_region *region, unsigned nr_nodes,
+			 const struct nm_contention *contention, const struct nm_config *config)
+{
+	int target = nm_region_target(region, nr_nodes, contention->imbalance, config);
+
+	if (target != NM_REGION_NOWHERE || contention->busiest < 0 ||
+	    region->node != contention->busiest || region->second < 0)
+		return target;
+	if (region->end - region->start < NM_REGION_LEAST_BYTES ||
+	    region->samples < (double)config->pages.region_samples)
+		return NM_REGION_NOWHERE;
+	return region->second;
+}
