@@ -11,6 +11,7 @@
 
 #include "numa-migrd/actuate.h"
 #include "numa-migrd/config.h"
+#include "numa-migrd/page_verify.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/snapshot.h"
 #include "numa-migrd/verify.h"
@@ -30,6 +31,7 @@ enum nm_message {
 	NM_MESSAGE_RESUME,
 	NM_MESSAGE_COEXIST,  /* kernel.numa_balancing, numad and others found at work */
 	NM_MESSAGE_RESTORE,
+	NM_MESSAGE_PAGES,    /* a decision about pages; its verdict is a VERDICT */
 	NM_MESSAGE_MAX,
 };
 
@@ -75,6 +77,11 @@ void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *co
 		       const struct nm_decision *decision, const struct nm_receipt *receipt);
 void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 		      const struct nm_verdict *verdict);
+/* Pages that were handed to the mover (in a dry run: would be), and later what came of it. */
+void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_context *context,
+			    const struct nm_page_decision *decision);
+void nm_entry_page_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
+			   const struct nm_page_verdict *verdict);
 void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event);
 
 /* ---- where entries go ---- */

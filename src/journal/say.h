@@ -37,6 +37,9 @@ const char *nm_numbered(const char *name, unsigned index, char out[static NM_NAM
 /* "migrate", "swap", "rollback". */
 const char *nm_decision_kind_name(enum nm_decision_kind kind);
 
+/* "kept", "rolled-back", "withdrawn", "unproven". */
+const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
+
 /* The kernel's words for a negative errno, never NULL. */
 const char *nm_say_error(int error);
 

@@ -75,7 +75,8 @@ static bool is_limited(const struct nm_entry *entry)
 	if (entry->priority <= LOG_ERR)
 		return false;
 	return entry->message == NM_MESSAGE_DECISION || entry->message == NM_MESSAGE_VERDICT ||
-	       entry->message == NM_MESSAGE_LEASE || entry->message == NM_MESSAGE_PROBLEM;
+	       entry->message == NM_MESSAGE_LEASE || entry->message == NM_MESSAGE_PROBLEM ||
+	       entry->message == NM_MESSAGE_PAGES;
 }
 
 static bool take_token(struct nm_journal *journal, uint64_t now_ns)

@@ -11,6 +11,11 @@ static const char *const verdict_names[] = {
 	[NM_VERDICT_UNPROVEN] = "unproven",
 };
 
+const char *nm_verdict_kind_name(enum nm_verdict_kind kind)
+{
+	return verdict_names[kind];
+}
+
 static const char *const verdict_heads[] = {
 	[NM_VERDICT_KEPT] = "kept",
 	[NM_VERDICT_ROLLED_BACK] = "did not help and is undone",

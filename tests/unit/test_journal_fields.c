@@ -111,6 +111,20 @@ static void test_verdicts(void **state)
 	assert_true(check_fields() > 30);
 }
 
+static void test_pages(void **state)
+{
+	(void)state;
+	struct nm_page_verdict verdict = {
+		.decision = {.id = 17, .reason = NM_PAGE_REASON_ROLLBACK, .node_to = 1},
+		.results = {1, 1, 1, 20, 1, 1, 1, 1, 1, 1, 1, -EPERM},
+		.kind = NM_VERDICT_KEPT,
+		.performance = {1, 1, 1, 1, false}};
+	nm_entry_page_decision(&entry, &context, &verdict.decision);
+	assert_true(check_fields() > 10);
+	nm_entry_page_verdict(&entry, &context, &verdict);
+	assert_true(check_fields() > 25);
+}
+
 static void test_others(void **state)
 {
 	(void)state;
@@ -126,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decisions),
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_others),
 	};
 	return cmocka_run_group_tests(tests, read_page, NULL);

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "numa-migrd/page_verify.h"
+
+struct question {
+	uint32_t pid;
+	uint64_t start_ticks;
+	uint64_t opened; /* interval of the first decision */
+	uint64_t done;	 /* interval in which the last batch had ended */
+	size_t moving;	 /* decisions whose batches have not ended */
+	struct nm_baseline *baseline;
+	double local_before;
+	uint64_t local_after, total_after, samples_after;
+	struct nm_feedback_change performance;
+	struct nm_page_verdict *decisions;
+	bool *ended;
+	size_t count, capacity, ended_capacity;
+};
+
+struct nm_page_verifier {
+	struct question *questions; /* in order of their first decisions */
+	size_t count, capacity;
+};
+
+void nm_page_verdicts_clear(struct nm_page_verdicts *verdicts)
+{
+	free(verdicts->items);
+	*verdicts = (struct nm_page_verdicts){0};
+}
+
+static void question_clear(struct question *question)
+{
+	nm_baseline_free(question->baseline);
+	free(question->decisions);
+	free(question->ended);
+}
+
+int nm_page_verifier_new(struct nm_page_verifier **ret)
+{
+	struct nm_page_verifier *verifier = calloc(1, sizeof(*verifier));
+	if (!verifier)
+		return -ENOMEM;
+	*ret = verifier;
+	return 0;
+}
+
+void nm_page_verifier_free(struct nm_page_verifier *verifier)
+{
+	if (!verifier)
+		return;
+	for (size_t i = 0; i < verifier->count; i++)
+		question_clear(&verifier->questions[i]);
+	free(verifier->questions);
+	free(verifier);
+}
+
+size_t nm_page_verifier_open(const struct nm_page_verifier *verifier)
+{
+	size_t open = 0;
+	for (size_t i = 0; i < verifier->count; i++)
+		open += verifier->questions[i].count;
+	return open;
+}
+
+/* ---- asking ---- */
+
+static double local_share(const struct nm_snapshot *snapshot, uint32_t pid)
+{
+	double local = 0, total = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (thread->pid != pid || thread->home_node < 0 || !(thread->access_total > 0))
+			continue;
+		local += thread->accesses[thread->home_node];
+		total += thread->access_total;
+	}
+	return total > 0 ? local / total : (double)NAN;
+}
+
+static struct question *find_joinable(struct nm_page_verifier *verifier,
+				      const struct nm_page_decision *decision)
+{
+	for (size_t i = verifier->count; i-- > 0;) {
+		struct question *question = &verifier->questions[i];
+		if (question->pid == decision->pid &&
+		    question->start_ticks == decision->start_ticks)
+			return decision->interval - question->opened < NM_PAGE_JOIN_INTERVALS
+				       ? question
+				       : NULL;
+	}
+	return NULL;
+}
+
+static int open_question(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
+			 const struct nm_feedback *feedback,
+			 const struct nm_page_decision *decision, struct question **ret)
+{
+	struct question question = {
+		.pid = decision->pid,
+		.start_ticks = decision->start_ticks,
+		.opened = decision->interval,
+		.local_before = local_share(snapshot, decision->pid),
+		.performance = {.before = NAN, .after = NAN, .figure = NAN, .noise = NAN},
+	};
+	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
+			   sizeof(*verifier->questions));
+	if (r == 0)
+		r = nm_feedback_baseline(feedback, decision->pid, &question.baseline);
+	if (r < 0)
+		return r;
+	*ret = &verifier->questions[verifier->count++];
+	**ret = question;
+	return 0;
+}
+
+static int join(struct question *question, const struct nm_page_decision *decision)
+{
+	int r = nm_reserve((void **)&question->decisions, &question->capacity, question->count,
+			   sizeof(*question->decisions));
+	if (r == 0)
+		r = nm_reserve((void **)&question->ended, &question->ended_capacity,
+			       question->count, sizeof(*question->ended));
+	if (r < 0)
+		return r;
+	question->ended[question->count] = false;
+	question->decisions[question->count++] = (struct nm_page_verdict){.decision = *decision};
+	question->moving++;
+	/* What was seen meanwhile is neither before nor after. */
+	question->local_after = question->total_after = question->samples_after = 0;
+	return 0;
+}
+
+int nm_page_verifier_add(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
+			 const struct nm_feedback *feedback,
+			 const struct nm_page_decision *decision)
+{
+	struct question *question = find_joinable(verifier, decision);
+	if (!question) {
+		int r = open_question(verifier, snapshot, feedback, decision, &question);
+		if (r < 0)
+			return r;
+	}
+	return join(question, decision);
+}
+
+static void end_decision(struct question *question, size_t index,
+			 const struct nm_page_results *results, uint64_t interval)
+{
+	if (question->ended[index])
+		return;
+	question->ended[index] = true;
+	question->decisions[index].results = *results;
+	question->moving--;
+	question->done = interval;
+}
+
+void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
+			   const struct nm_page_results *results, uint64_t interval)
+{
+	for (size_t i = 0; i < verifier->count; i++)
+		for (size_t j = 0; j < verifier->questions[i].count; j++)
+			if (verifier->questions[i].decisions[j].decision.id == decision)
+				end_decision(&verifier->questions[i], j, results, interval);
+}
+
+/* ---- answering ---- */
+
+static bool is_alive(const struct question *question, const struct nm_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].pid == question->pid)
+			return true;
+	return false;
+}
+
+static void observe(struct question *question, const struct nm_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (thread->pid != question->pid || thread->home_node < 0)
+			continue;
+		question->local_after += thread->fresh[thread->home_node];
+		question->samples_after += thread->fresh_samples;
+		for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
+			question->total_after += thread->fresh[node];
+	}
+}
+
+static double share_after(const struct question *question)
+{
+	return question->total_after > 0
+		       ? (double)question->local_after / (double)question->total_after
+		       : (double)NAN;
+}
+
+static bool is_told(const struct question *question, const struct nm_config *config)
+{
+	return isfinite(question->performance.figure) ||
+	       (question->samples_after >= config->threads.min_samples &&
+		question->total_after > 0);
+}
+
+static bool has_moved(const struct question *question)
+{
+	for (size_t i = 0; i < question->count; i++)
+		if (question->decisions[i].results.moved > 0)
+			return true;
+	return false;
+}
+
+static bool is_loss(const struct question *question, const struct nm_page_decision *decision,
+		    const struct nm_snapshot *snapshot, const struct nm_config *config)
+{
+	bool by_performance = isfinite(question->performance.figure);
+	/* Where nearness is all that is known, what was spread on purpose cannot be judged. */
+	if (decision->reason == NM_PAGE_REASON_CONTENTION &&
+	    (!by_performance || snapshot->by_locality))
+		return false;
+	if (by_performance)
+		return question->performance.loss;
+	return config->threads.rollback &&
+	       question->local_before - share_after(question) > config->threads.gate_margin;
+}
+
+static enum nm_verdict_kind kind_of(const struct question *question,
+				    const struct nm_page_verdict *verdict,
+				    const struct nm_snapshot *snapshot,
+				    const struct nm_config *config)
+{
+	if (verdict->results.moved == 0 || !is_told(question, config) ||
+	    !is_alive(question, snapshot))
+		return NM_VERDICT_UNPROVEN;
+	if (verdict->decision.reason != NM_PAGE_REASON_ROLLBACK &&
+	    is_loss(question, &verdict->decision, snapshot, config))
+		return NM_VERDICT_ROLLED_BACK;
+	return NM_VERDICT_KEPT;
+}
+
+static bool is_ripe(const struct question *question, const struct nm_snapshot *snapshot,
+		    const struct nm_config *config)
+{
+	if (question->moving > 0)
+		return false;
+	if (!has_moved(question) || !is_alive(question, snapshot))
+		return true;
+	uint64_t waited = snapshot->interval - question->done;
+	return waited >= NM_VERDICT_INTERVALS ||
+	       (waited >= NM_PAGE_SETTLE_INTERVALS && is_told(question, config));
+}
+
+static void answer(struct question *question, const struct nm_snapshot *snapshot,
+		   const struct nm_config *config, struct nm_page_verdicts *verdicts)
+{
+	for (size_t i = 0; i < question->count; i++) {
+		struct nm_page_verdict *verdict = &verdicts->items[verdicts->count++];
+		*verdict = question->decisions[i];
+		verdict->kind = kind_of(question, verdict, snapshot, config);
+		verdict->intervals = (unsigned)(snapshot->interval - verdict->decision.interval);
+		verdict->together = (unsigned)question->count;
+		verdict->local_before = question->local_before;
+		verdict->local_after = share_after(question);
+		verdict->accesses_after = question->samples_after;
+		verdict->performance = question->performance;
+	}
+}
+
+static int look(struct question *question, const struct nm_snapshot *snapshot,
+		const struct nm_feedback *feedback, const struct nm_config *config)
+{
+	if (question->moving > 0 || snapshot->interval <= question->done)
+		return 0;
+	observe(question, snapshot);
+	return nm_feedback_compare(feedback, question->baseline, config, &question->performance);
+}
+
+int nm_page_verifier_judge(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
+			   const struct nm_feedback *feedback, const struct nm_config *config,
+			   struct nm_page_verdicts *ret)
+{
+	struct nm_page_verdicts verdicts = {
+		.items = calloc(nm_page_verifier_open(verifier) + 1, sizeof(*verdicts.items))};
+	size_t open = 0;
+	int r = verdicts.items ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < verifier->count; i++)
+		r = look(&verifier->questions[i], snapshot, feedback, config);
+	if (r < 0) {
+		nm_page_verdicts_clear(&verdicts);
+		return r;
+	}
+	for (size_t i = 0; i < verifier->count; i++) {
+		struct question *question = &verifier->questions[i];
+		if (is_ripe(question, snapshot, config)) {
+			answer(question, snapshot, config, &verdicts);
+			question_clear(question);
+		} else {
+			verifier->questions[open++] = *question;
+		}
+	}
+	verifier->count = open;
+	*ret = verdicts;
+	return 0;
+}
