@@ -95,6 +95,12 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_int_equal(config->pages.region_split_samples, 8);
 	assert_true(config->pages.region_exclusivity == 0.8 && config->pages.region_merge == 0.1);
 	assert_true(config->pages.interleave_band == 0.1 && config->pages.imbalance == 0.35);
+	assert_int_equal(config->pages.max_mb_per_s, 256);
+	assert_int_equal(config->pages.max_pages_per_interval, 8192);
+	assert_true(config->pages.keep_free == 0.05 && config->pages.maps_budget_ms == 5);
+	assert_true(config->pages.call_limit_ms == 10);
+	assert_false(config->pages.move_bound || config->pages.move_shared);
+	assert_false(config->pages.isolated_cpus);
 	assert_int_equal(config->threads.mapping_partners, 16);
 	assert_true(config->threads.mapping_gain == 0.1);
 }
