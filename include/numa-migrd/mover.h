@@ -9,17 +9,21 @@
 
 #include "numa-migrd/config.h"
 #include "numa-migrd/platform.h"
+#include "numa-migrd/regions.h"
 #include "numa-migrd/topology.h"
 
 enum nm_page_fate {
-	NM_PAGE_FATE_UNTRIED,	/* the batch ended before: stopped, out of budget, process gone */
-	NM_PAGE_FATE_MOVED,	/* it is on `to` now */
-	NM_PAGE_FATE_ELSEWHERE, /* it was not where it had been seen, and was left */
-	NM_PAGE_FATE_REFUSED,	/* by us: policy of the mapping, shared, no room on the node */
+	NM_PAGE_FATE_UNTRIED,	/* the batch ended before: stopped, dropped, process gone */
+	NM_PAGE_FATE_MOVED,	/* it is on `to` now; of small pages asked for as one: some are */
+	NM_PAGE_FATE_ELSEWHERE, /* it was not where it had been seen, or on `to` already: left */
+	NM_PAGE_FATE_REFUSED,	/* by us: policy of the mapping, shared, cpuset, no room */
 	NM_PAGE_FATE_FAILED	/* by the kernel: `error` */
 };
 
-/* One page, or one huge page: never a part of one. */
+/*
+ * One page, or one huge page: never a part of one. What is no huge page after all (nobody but the
+ * kernel knows) goes as the small pages that it is.
+ */
 struct nm_page_step {
 	uint64_t address; /* its first byte */
 	uint64_t bytes;	  /* 4 KiB, 2 MiB, 1 GiB */
@@ -38,28 +42,40 @@ struct nm_page_batch {
 	size_t count;
 	struct nm_page_step *steps; /* owned */
 	/* Set by the worker: */
-	int error; /* of the batch as a whole: -ESRCH, -EPERM, -ESTALE: its mappings are not known
-		    */
+	/*
+	 * Of the batch as a whole, which ended there: -ESRCH the process is gone or another; -ESTALE
+	 * its mappings are not known yet, but are being read: try again; -ECANCELED dropped;
+	 * -EPERM we may not; -EFBIG it has too many mappings; -EROFS dry run.
+	 */
+	int error;
 	uint64_t moved, call_ns, calls;
 };
 
 void nm_page_batch_free(struct nm_page_batch *batch);
 NM_DEFINE_CLEANUP(struct nm_page_batch, nm_page_batch_free);
 
+/* Sums since the start, in pages of whatever size but where it says otherwise. */
 struct nm_mover_counts {
 	uint64_t queued, moved, elsewhere, refused, failed;
 	uint64_t busy, gone, denied, no_memory,
 		fault;	   /* of failed: EBUSY, ENOENT, EACCES, ENOMEM, EFAULT */
-	uint64_t backoffs; /* calls over 10 ms */
+	uint64_t backoffs; /* calls over pages.call_limit_ms */
 	uint64_t splits;   /* thp_migration_split of the machine since the start */
-	uint64_t calls, call_ns;
+	uint64_t calls, call_ns, call_longest_ns;
+	uint64_t bytes; /* moved */
+	uint64_t bound, shared, unknown, outside,
+		full;	    /* of refused: policy, sharing, no such mapping, cpuset, no room */
+	uint64_t map_reads; /* of the mappings of a process, whole ones */
+	uint64_t map_ns;    /* spent on them */
+	uint64_t waiting;   /* now: batches queued or under way */
 };
 
 struct nm_mover;
 
 /*
- * Starts the worker. The platform's page operations are called from it, all others are not. Both
- * must outlive it, the topology until nm_mover_retarget(). -ENOMEM, -EAGAIN. Daemon, start.
+ * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file, close,
+ * pages_where and pages_move are called from it, beside the tick. The platform must outlive it;
+ * what it needs of the topology and the configuration it copies. -ENOMEM, -EAGAIN. Daemon, start.
  */
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret);
@@ -67,21 +83,46 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 void nm_mover_free(struct nm_mover *mover);
 NM_DEFINE_CLEANUP(struct nm_mover, nm_mover_free);
 
-/* New rules or nodes: waits for the call under way. Daemon, reload. */
+/*
+ * New rules or nodes: waits for the call under way. Where the nodes are others now, what waits
+ * comes back UNTRIED with -ECANCELED: its node indices mean the old ones. Daemon, reload.
+ */
 void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
 			const struct nm_config *config);
 
-/* Takes the batch over. -EAGAIN: as much waits as may (the caller keeps it). Tick, never waits. */
+/* No pages move on this machine: it has isolated or nohz_full CPUs, which every call would
+ * disturb, and pages.isolated_cpus does not allow it. Daemon, start and reload: to be told. */
+bool nm_mover_is_barred(struct nm_mover *mover);
+
+/*
+ * Takes the batch over (allocated, as are its steps). -EAGAIN: as much waits as may; -EPERM:
+ * nm_mover_is_barred(). Then the caller keeps it. Tick, never waits for a call.
+ */
 int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch);
 
-/* A finished batch, the caller's from now on; NULL: none. Tick, never waits. */
+/* A finished batch, the caller's from now on; NULL: none. Tick, never waits for a call. */
 struct nm_page_batch *nm_mover_collect(struct nm_mover *mover);
 
-/* Drops what waits for a process (exit, exec, release); it comes back as finished, UNTRIED. */
+/*
+ * Drops what waits for a process (exit, exec, release), and what is known of its mappings; it comes
+ * back as finished, -ECANCELED, UNTRIED from where it was. Tick, never waits for a call.
+ */
 void nm_mover_drop(struct nm_mover *mover, uint32_t pid);
 
-/* How many more pages may be submitted in this interval under pages.max_mb_per_s. */
+/*
+ * How many more pages, and bytes of them, may be submitted in this interval under
+ * pages.max_pages_per_interval and pages.max_mb_per_s, beyond what waits: a huge page is one page.
+ * More may be submitted, and then waits for its time. Tick.
+ */
 size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns);
+uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
+
+/*
+ * The process's mappings whose pages may be moved, for nm_regions_set_ranges(); the caller frees
+ * the array. -EAGAIN: not known; they are being read from now on. -ENOMEM. Tick.
+ */
+int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
+		    struct nm_range **ret, size_t *ret_count);
 
 struct nm_mover_counts nm_mover_counts(struct nm_mover *mover);
 

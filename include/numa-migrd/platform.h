@@ -3,6 +3,9 @@
  * The only door to the machine. Implementations: Linux (platform/), Linux without writes (dry run, by
  * construction), and the tests' fakes. Every function returns 0 or a byte count, or a negative errno;
  * none logs, none retries but for EINTR.
+ *
+ * The mover's thread calls now_ns, open_directory, open_file, read_some, read_file, close, pages_where
+ * and pages_move beside the loop's: these may share no state that changes. All others are the loop's.
  */
 #ifndef NUMA_MIGRD_PLATFORM_H
 #define NUMA_MIGRD_PLATFORM_H
@@ -34,6 +37,12 @@ struct nm_platform_ops {
 			     char *buffer, size_t size);
 	int (*list_directory)(struct nm_platform *platform, int directory, const char *path,
 			      nm_name_fn each, void *context);
+	/*
+	 * A file that is long to make or to read, in pieces: read_some is one read(2) of at most `size`
+	 * bytes, 0 at the end. Closed by close. Mover.
+	 */
+	int (*open_file)(struct nm_platform *platform, int directory, const char *path);
+	ssize_t (*read_some)(struct nm_platform *platform, int fd, char *buffer, size_t size);
 	void (*close)(struct nm_platform *platform, int fd);
 
 	/* sched_getaffinity(2), sched_setaffinity(2) on one thread; -EROFS from a dry run. Actuate only. */
@@ -77,6 +86,16 @@ struct nm_platform_ops {
 			   const uint64_t *addresses, int *ret);
 
 	/*
+	 * Moves pages of a process that no other maps (move_pages(2), MPOL_MF_MOVE), each to the node of
+	 * the kernel's number given for it. statuses: the node that each is on now, or a negative errno;
+	 * what the caller wrote there stays where the kernel does not tell, as it does for pages around one
+	 * that it could not move. Returns how many it gave up on, or a negative errno; -EROFS from a dry run.
+	 * Each call drains every CPU and waits for all of them. Mover only.
+	 */
+	int (*pages_move)(struct nm_platform *platform, pid_t pid, unsigned count,
+			  const uint64_t *addresses, const int *nodes, int *statuses);
+
+	/*
 	 * Write-protects a process's pages so that the next write of each faults (clear_refs 4, proc(5)).
 	 * start_ticks (field 22 of stat) guards against a reused pid: -ESRCH. -EBUSY: the process itself
 	 * holds a pagemap or clear_refs descriptor, so it uses soft-dirty. Injection, sample stage.
@@ -108,7 +127,7 @@ struct nm_platform_options {
 };
 
 /*
- * The Linux implementation. The caller frees. Copies the options. Not for use by two threads at once.
+ * The Linux implementation. The caller frees. Copies the options. For one thread, but for what is said above.
  * Errors: -ENOMEM, -errno of opening the root or its proc/.
  */
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -236,7 +237,23 @@ static int linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned c
 		       : 0;
 }
 
+static int linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
+			    const uint64_t *addresses, const int *nodes, int *statuses)
+{
+	(void)platform;
+	long r = syscall(SYS_move_pages, pid, (unsigned long)count, addresses, nodes, statuses,
+			 MPOL_MF_MOVE);
+	return r < 0 ? -errno : (int)r;
+}
+
 /* ---- dry run ---- */
+
+static int dry_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
+			  const uint64_t *addresses, const int *nodes, int *statuses)
+{
+	(void)platform, (void)pid, (void)count, (void)addresses, (void)nodes, (void)statuses;
+	return -EROFS;
+}
 
 static int dry_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
 {
@@ -259,6 +276,7 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 #define NM_LINUX_READS                                                                             \
 	.now_ns = linux_now_ns, .open_directory = nm_linux_open_directory,                         \
 	.read_file = nm_linux_read_file, .list_directory = nm_linux_list_directory,                \
+	.open_file = nm_linux_open_file, .read_some = nm_linux_read_some,                            \
 	.close = nm_linux_close, .affinity_get = nm_linux_affinity_get,                            \
 	.event_open = linux_event_open, .hardware_list = linux_hardware_list,                      \
 	.hardware_open = linux_hardware_open, .event_map = linux_event_map,                        \
@@ -269,6 +287,7 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,
 	.affinity_set = nm_linux_affinity_set,
+	.pages_move = linux_pages_move,
 	.clear_refs = linux_clear_refs,
 	.numa_balancing_set = linux_numa_balancing_set,
 };
@@ -276,6 +295,7 @@ static const struct nm_platform_ops linux_ops = {
 static const struct nm_platform_ops dry_run_ops = {
 	NM_LINUX_READS,
 	.affinity_set = dry_affinity_set,
+	.pages_move = dry_pages_move,
 	.clear_refs = dry_clear_refs,
 	.numa_balancing_set = dry_numa_balancing_set,
 };

@@ -29,6 +29,8 @@ ssize_t nm_linux_read_file(struct nm_platform *platform, int directory, const ch
 			   char *buffer, size_t size);
 int nm_linux_list_directory(struct nm_platform *platform, int directory, const char *path,
 			    nm_name_fn each, void *context);
+int nm_linux_open_file(struct nm_platform *platform, int directory, const char *path);
+ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size);
 void nm_linux_close(struct nm_platform *platform, int fd);
 
 /* nm_platform_ops, linux_affinity.c */

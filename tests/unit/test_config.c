@@ -99,6 +99,12 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_int_equal(config->pages.regions, 256);
 	assert_int_equal(config->pages.numa_balancing, NM_BALANCING_YIELD);
 	assert_int_equal(config->pages.rollback_pages, 262144);
+	assert_int_equal(config->pages.max_mb_per_s, 256);
+	assert_int_equal(config->pages.max_pages_per_interval, 8192);
+	assert_true(config->pages.keep_free == 0.05 && config->pages.maps_budget_ms == 5);
+	assert_true(config->pages.call_limit_ms == 10);
+	assert_false(config->pages.move_bound || config->pages.move_shared);
+	assert_false(config->pages.isolated_cpus);
 	assert_int_equal(config->threads.mapping_partners, 16);
 	assert_true(config->threads.mapping_gain == 0.1);
 }
