@@ -101,6 +101,14 @@ void nm_memory_take(struct nm_memory *memory, size_t index);
 void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *page,
 			   enum nm_page_outcome outcome, unsigned node);
 
+/* What is known of a page, as nm_pages_look() has it. -ENOENT. */
+int nm_memory_look(const struct nm_memory *memory, const struct nm_page_id *page,
+		   struct nm_page_view *ret);
+
+/* Is it an access to memory? And to that of which node (index; -1: not known)? */
+bool nm_memory_counts(const struct nm_sample *sample);
+int nm_memory_home(const struct nm_memory *memory, const struct nm_sample *sample);
+
 /* For figures, mapping and rollback. Owned by the memory. */
 struct nm_pages *nm_memory_pages(struct nm_memory *memory);
 struct nm_affinity *nm_memory_affinity(struct nm_memory *memory);

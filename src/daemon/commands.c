@@ -41,6 +41,7 @@ int nm_command_release(void *context, uint32_t pid)
 	int r = nm_roster_release(daemon->pipeline.roster, pid);
 	if (r < 0)
 		return r;
+	nm_page_stage_drop(daemon, pid);
 	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid);
 	nm_runtime_remember(daemon);
 	nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,

@@ -23,6 +23,7 @@
 #include "numa-migrd/snapshot.h"
 #include "numa-migrd/topology.h"
 #include "numa-migrd/verify.h"
+#include "page_stage.h"
 
 /* What happened since the start; for the status and the summaries. */
 struct nm_tally {
@@ -45,7 +46,8 @@ struct nm_pipeline {
 	struct nm_verifier *verifier;
 	struct nm_record *record; /* IMAR²'s, as the next */
 	struct nm_feedback *feedback;
-	struct nm_memory *memory; /* NULL: pages.policy is "none" */
+	struct nm_memory *memory;    /* NULL: pages.policy is "none" */
+	struct nm_page_stage *pages; /* NULL: pages are not moved */
 };
 
 struct nm_daemon {
@@ -131,7 +133,25 @@ void nm_drain(struct nm_daemon *daemon);
 int nm_watch_configure(struct nm_daemon *daemon);
 /* Begins anew: nodes have other numbers. */
 int nm_watch_restart(struct nm_daemon *daemon);
-void nm_watch_tick(struct nm_daemon *daemon);
+/* Who is managed now; before the pages are decided about. */
+void nm_watch_follow(struct nm_daemon *daemon);
+/* Housekeeping; after that. */
+void nm_watch_tend(struct nm_daemon *daemon);
+
+/* ---- page_stage.c: moving them to the nodes that use them ---- */
+
+/* As nm_watch_configure() and nm_watch_restart(), which call them. */
+int nm_page_stage_configure(struct nm_daemon *daemon);
+int nm_page_stage_restart(struct nm_daemon *daemon);
+void nm_page_stage_close(struct nm_daemon *daemon);
+/* An access, where pages are moved. The hot path. */
+void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample);
+void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event);
+/* The process is given back to its owner. */
+void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid);
+/* One interval: what became of the last moves, and which are next. 0 or -ENOMEM. */
+int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns);
 
 /* ---- inject.c ---- */
 
@@ -151,6 +171,8 @@ void nm_report_coexistence(struct nm_daemon *daemon);
 void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 			 const struct nm_receipt *receipts);
 void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verdicts);
+void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
+void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 void nm_report_lease(void *context, const struct nm_lease_event *event);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);

@@ -240,6 +240,22 @@ void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verd
 	}
 }
 
+void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision)
+{
+	struct nm_entry_context context = entry_context(daemon);
+	struct nm_entry entry;
+	nm_entry_page_decision(&entry, &context, decision);
+	emit(daemon, &entry);
+}
+
+void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
+{
+	struct nm_entry_context context = entry_context(daemon);
+	struct nm_entry entry;
+	nm_entry_page_verdict(&entry, &context, verdict);
+	emit(daemon, &entry);
+}
+
 /* The lease keeper's events; a thread that somebody else bound is given back here. */
 void nm_report_lease(void *context, const struct nm_lease_event *event)
 {

@@ -35,6 +35,8 @@ static void keep_sample(void *context, const struct nm_sample *sample)
 	nm_metrics_add(daemon->pipeline.metrics, sample);
 	if (daemon->pipeline.memory)
 		nm_memory_add(daemon->pipeline.memory, sample);
+	if (daemon->pipeline.pages)
+		nm_page_stage_add(daemon, sample);
 }
 
 static int compare_events(const void *a, const void *b)
@@ -61,6 +63,7 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 			nm_metrics_forget(pipeline->metrics, event->tid);
 		if (pipeline->memory)
 			nm_memory_task_event(pipeline->memory, event);
+		nm_page_stage_task_event(daemon, event);
 	}
 	daemon->nr_events = 0;
 }
@@ -464,7 +467,7 @@ static void tend_leases(struct nm_daemon *daemon, const struct nm_figures *figur
 }
 
 static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, size_t nr_figures,
-		  uint64_t now_ns)
+		  uint64_t now_ns, uint64_t interval_ns)
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
@@ -496,7 +499,9 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	/* A tick that rolls back proposes nothing: its effect is to be seen first. */
 	if (r == 0 && may_propose && plan.count == 0)
 		r = propose(daemon, snapshot, &plan);
-	return r < 0 ? r : act(daemon, snapshot, &plan, now_ns);
+	if (r == 0)
+		r = act(daemon, snapshot, &plan, now_ns);
+	return r < 0 ? r : nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
 }
 
 int nm_tick(struct nm_daemon *daemon)
@@ -522,10 +527,11 @@ int nm_tick(struct nm_daemon *daemon)
 	if (count < 0)
 		return count;
 	int r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
+	nm_watch_follow(daemon);
 	if (r == 0)
-		r = decide(daemon, figures, (size_t)count, now_ns);
+		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
 	tend_leases(daemon, figures, (size_t)count, now_ns);
-	nm_watch_tick(daemon);
+	nm_watch_tend(daemon);
 
 	nm_inject(daemon);
 	if (pipeline->source)

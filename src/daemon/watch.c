@@ -10,6 +10,7 @@ int nm_watch_restart(struct nm_daemon *daemon)
 	struct nm_rng keys;
 	uint64_t key[4];
 
+	nm_page_stage_close(daemon);
 	nm_memory_free(pipeline->memory);
 	pipeline->memory = NULL;
 	if (daemon->config->pages.policy == NM_PAGES_NONE || pipeline->topology->nr_nodes < 2)
@@ -18,8 +19,9 @@ int nm_watch_restart(struct nm_daemon *daemon)
 	nm_rng_seed(&keys, ~daemon->seed);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(key); i++)
 		key[i] = nm_rng_next(&keys);
-	return nm_memory_new(pipeline->topology, pipeline->physmap, daemon->config, key,
-			     &pipeline->memory);
+	int r = nm_memory_new(pipeline->topology, pipeline->physmap, daemon->config, key,
+			      &pipeline->memory);
+	return r < 0 ? r : nm_page_stage_restart(daemon);
 }
 
 int nm_watch_configure(struct nm_daemon *daemon)
@@ -29,7 +31,7 @@ int nm_watch_configure(struct nm_daemon *daemon)
 	if (!memory || daemon->config->pages.policy == NM_PAGES_NONE)
 		return nm_watch_restart(daemon);
 	nm_memory_configure(memory, daemon->config);
-	return 0;
+	return nm_page_stage_configure(daemon);
 }
 
 static int follow_members(struct nm_daemon *daemon)
@@ -46,13 +48,34 @@ static int follow_members(struct nm_daemon *daemon)
 	return nm_memory_follow(daemon->pipeline.memory, threads, count);
 }
 
-/* Short of memory the table stays as large as it is, and newcomers wait: the next interval tries
- * again, and nothing depends on it. */
-void nm_watch_tick(struct nm_daemon *daemon)
+/*
+ * No policy here maps threads by what they share: each places them by itself, so that their pages
+ * need not wait for it (section 3.3).
+ */
+static void need_no_mapping(struct nm_memory *memory)
+{
+	const struct nm_memory_process *processes;
+	size_t count = nm_memory_processes(memory, &processes);
+
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].held)
+			nm_memory_mapping_over(memory, processes[i].pid, true);
+}
+
+/* Short of memory newcomers wait: the next interval tries again, and nothing depends on it. */
+void nm_watch_follow(struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.memory)
 		return;
 	(void)follow_members(daemon);
+	need_no_mapping(daemon->pipeline.memory);
+}
+
+/* Short of memory the table stays as large as it is. */
+void nm_watch_tend(struct nm_daemon *daemon)
+{
+	if (!daemon->pipeline.memory)
+		return;
 	(void)nm_memory_tend(daemon->pipeline.memory);
 	nm_memory_clear_wanted(daemon->pipeline.memory);
 }

@@ -267,7 +267,7 @@ void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *
 
 /* ---- samples ---- */
 
-static int home_of(const struct nm_memory *memory, const struct nm_sample *sample)
+int nm_memory_home(const struct nm_memory *memory, const struct nm_sample *sample)
 {
 	if (sample->home)
 		return sample->home <= memory->topology->nr_nodes ? (int)sample->home - 1 : -1;
@@ -281,7 +281,7 @@ static uint8_t size_of(uint64_t page_bytes)
 	return page_bytes >= 2ULL << 20 ? NM_PAGE_2M : NM_PAGE_4K;
 }
 
-static bool is_access(const struct nm_sample *sample)
+bool nm_memory_counts(const struct nm_sample *sample)
 {
 	return sample->address &&
 	       (sample->kind == NM_EVENT_FAULT_MIN || sample->kind == NM_EVENT_FAULT_MAJ ||
@@ -292,7 +292,7 @@ void nm_memory_add(void *context, const struct nm_sample *sample)
 {
 	struct nm_memory *memory = context;
 
-	if (!is_access(sample) || sample->cpu >= memory->topology->nr_cpus)
+	if (!nm_memory_counts(sample) || sample->cpu >= memory->topology->nr_cpus)
 		return;
 	uint32_t owner = nm_tidmap_get(memory->owner_of, sample->pid);
 	int node = memory->topology->cpus[sample->cpu].node;
@@ -306,7 +306,7 @@ void nm_memory_add(void *context, const struct nm_sample *sample)
 			 .owner = (uint16_t)owner,
 			 .size = size_of(sample->page_bytes)},
 		.node = (uint16_t)node,
-		.home = (int16_t)home_of(memory, sample),
+		.home = (int16_t)nm_memory_home(memory, sample),
 		.thread = nm_affinity_id(memory->affinity, sample->tid),
 	};
 	if (memory->nr_touches == BATCH)
@@ -411,6 +411,12 @@ void nm_memory_clear_wanted(struct nm_memory *memory)
 		if (!memory->wanted[i].settled)
 			nm_memory_settle(memory, i, NM_PAGE_DROPPED, 0);
 	memory->nr_wanted = 0;
+}
+
+int nm_memory_look(const struct nm_memory *memory, const struct nm_page_id *page,
+		   struct nm_page_view *ret)
+{
+	return nm_pages_look(memory->pages, memory->now_s, page, ret);
 }
 
 struct nm_pages *nm_memory_pages(struct nm_memory *memory)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel.numa_balancing moves the same pages (pages.numa_balancing). */
+#include <string.h>
+
+#include "daemon.h"
+
+static int switch_it(struct nm_daemon *daemon, int value)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+
+	return platform->ops->numa_balancing_set(platform, value);
+}
+
+/* Accesses are seen without the kernel's hinting faults. */
+static bool sees_without_it(const struct nm_daemon *daemon)
+{
+	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY)
+		return true;
+	return daemon->pipeline.source &&
+	       nm_source_status(daemon->pipeline.source)->memory != NM_MEMORY_NONE;
+}
+
+/* Asked for in every interval, so that a helper that was restarted meanwhile knows of it. A dry run
+ * (-EROFS) shows what would be done then. */
+static enum nm_page_standing turn_off(struct nm_daemon *daemon)
+{
+	if (!sees_without_it(daemon)) {
+		nm_page_balancing_end(daemon);
+		return NM_PAGES_NEEDED;
+	}
+	int r = switch_it(daemon, 0);
+	daemon->pipeline.pages->managing = r == 0;
+	return r == 0 || r == -EROFS ? NM_PAGES_MANAGED : NM_PAGES_REFUSED;
+}
+
+static enum nm_page_standing look(struct nm_daemon *daemon)
+{
+	enum nm_page_balancing wanted = daemon->config->pages.numa_balancing;
+	bool managing = daemon->pipeline.pages->managing;
+
+	daemon->balancing = nm_machine_read_balancing(daemon);
+	if (daemon->config->sampling.inject == NM_INJECT_NUMA_BALANCING)
+		return NM_PAGES_INJECTED;
+	if (managing && wanted != NM_BALANCING_MANAGE) {
+		nm_page_balancing_end(daemon);
+		daemon->balancing = nm_machine_read_balancing(daemon);
+	}
+	if (wanted == NM_BALANCING_MANAGE && (managing || daemon->balancing > 0))
+		return turn_off(daemon);
+	if (daemon->balancing <= 0)
+		return NM_PAGES_ALONE;
+	return wanted == NM_BALANCING_WARN ? NM_PAGES_WARNED : NM_PAGES_YIELDED;
+}
+
+static void tell(struct nm_daemon *daemon, enum nm_page_standing standing)
+{
+	static const struct {
+		int priority;
+		const char *text;
+	} words[] = {
+		[NM_PAGES_ALONE] = {LOG_INFO, "kernel.numa_balancing is off: pages are moved"},
+		[NM_PAGES_YIELDED] =
+			{LOG_NOTICE,
+			 "kernel.numa_balancing is on: pages are left to the kernel, and threads "
+			 "only are moved; pages.numa_balancing = \"manage\" turns it off while "
+			 "numa-migrd runs"},
+		[NM_PAGES_WARNED] = {LOG_WARNING,
+				     "kernel.numa_balancing is on and moves the same pages as "
+				     "numa-migrd does: each may undo what the other did; set "
+				     "pages.numa_balancing to \"yield\" or \"manage\""},
+		[NM_PAGES_MANAGED] = {LOG_NOTICE,
+				      "kernel.numa_balancing is turned off while numa-migrd moves "
+				      "pages; it comes back when numa-migrd stops or is paused"},
+		[NM_PAGES_REFUSED] =
+			{LOG_WARNING,
+			 "kernel.numa_balancing may not be turned off: pages are left to the "
+			 "kernel; /etc/numa-migrd.conf must belong to root, be writable by root "
+			 "only, and say pages.numa_balancing = \"manage\", and "
+			 "numa-migrd-helper.socket must run"},
+		[NM_PAGES_NEEDED] =
+			{LOG_NOTICE,
+			 "kernel.numa_balancing stays on, and pages are left to the kernel: only "
+			 "its faults show accesses here; with sampling.inject = \"soft_dirty\" it "
+			 "could be turned off"},
+		[NM_PAGES_INJECTED] =
+			{LOG_NOTICE,
+			 "sampling.inject = \"numa_balancing\" has the kernel move pages: they are "
+			 "left to it, and threads only are moved"},
+	};
+
+	nm_report(daemon, NM_MESSAGE_COEXIST, words[standing].priority, "%s", words[standing].text);
+}
+
+bool nm_page_balancing(struct nm_daemon *daemon)
+{
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+	enum nm_page_standing standing = look(daemon);
+
+	/* Told once, and when it changes; that nobody else moves pages is news only then. */
+	if (standing != stage->standing)
+		tell(daemon, standing);
+	stage->standing = standing;
+	return standing == NM_PAGES_ALONE || standing == NM_PAGES_WARNED ||
+	       standing == NM_PAGES_MANAGED;
+}
+
+void nm_page_balancing_end(struct nm_daemon *daemon)
+{
+	if (daemon->pipeline.pages->managing)
+		(void)switch_it(daemon, -1);
+	daemon->pipeline.pages->managing = false;
+}
+
+const char *nm_page_standing_name(enum nm_page_standing standing)
+{
+	static const char *const names[] = {
+		[NM_PAGES_ALONE] = "moves",	 [NM_PAGES_YIELDED] = "yields",
+		[NM_PAGES_WARNED] = "moves-too", [NM_PAGES_MANAGED] = "manages",
+		[NM_PAGES_REFUSED] = "refused",	 [NM_PAGES_NEEDED] = "needs-faults",
+		[NM_PAGES_INJECTED] = "injects",
+	};
+
+	return names[standing];
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * By the range, where samples are too few to tell page by page (algorithms.md, section 6): the
+ * whole of it moves, piece by piece, also what was never seen.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "daemon.h"
+
+#define SMALL_BYTES 4096ULL
+#define HUGE_BYTES NM_REGION_LEAST_BYTES
+#define MAP_INTERVALS 10 /* between two readings of a process's mappings */
+#define THERE_SHARE 0.9	 /* of what was seen of a range where it belongs: nothing is to be done */
+
+/* ---- once per interval ---- */
+
+static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *process)
+{
+	uint64_t now = daemon->tally.intervals;
+	nm_autofree struct nm_range *ranges = NULL;
+	size_t count;
+
+	if (process->regions && now - process->mapped < MAP_INTERVALS)
+		return;
+	if (nm_mover_ranges(daemon->pipeline.pages->mover, process->pid, process->start_ticks,
+			    &ranges, &count) < 0)
+		return;
+	if (!process->regions &&
+	    nm_regions_new(daemon->pipeline.topology->nr_nodes, daemon->config->pages.regions,
+			   &process->regions) < 0)
+		return;
+	if (nm_regions_set_ranges(process->regions, ranges, count) == 0)
+		process->mapped = now;
+}
+
+static double keep_of(const struct nm_config *config, uint64_t interval_ns)
+{
+	if (config->pages.decay_s <= 0)
+		return 1;
+	return exp2(-(double)interval_ns / (config->pages.decay_s * (double)NM_NSEC_PER_SEC));
+}
+
+void nm_page_ranges_tend(struct nm_daemon *daemon, struct nm_page_process *process,
+			 uint64_t interval_ns)
+{
+	if (process->regions) {
+		nm_regions_fade(process->regions, keep_of(daemon->config, interval_ns));
+		/* Without memory they stay as they are. */
+		(void)nm_regions_adapt(process->regions, daemon->config);
+	}
+	read_mappings(daemon, process);
+}
+
+/* ---- what was seen of a range ---- */
+
+struct sight {
+	unsigned seen, huge, known; /* accesses; in huge pages; whose home is known */
+	unsigned most;		    /* of known: on the foremost home */
+	unsigned there;		    /* of known: on the node asked for */
+};
+
+static struct sight look_at(const struct nm_page_process *process, unsigned nr_nodes,
+			    uint64_t start, uint64_t end, int node)
+{
+	uint32_t count = process->nr_seen < NM_PAGES_SEEN ? process->nr_seen : NM_PAGES_SEEN;
+	unsigned homes[64] = {0};
+	struct sight sight = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nm_page_seen *seen = &process->seen[i];
+		if (seen->address < start || seen->address >= end)
+			continue;
+		sight.seen++;
+		sight.huge += seen->huge;
+		if (seen->home < 0 || (unsigned)seen->home >= nr_nodes)
+			continue;
+		sight.known++;
+		sight.there += seen->home == node;
+		if ((size_t)seen->home < NM_ARRAY_SIZE(homes) && ++homes[seen->home] > sight.most)
+			sight.most = homes[seen->home];
+	}
+	return sight;
+}
+
+static bool is_there(const struct nm_daemon *daemon, const struct sight *sight, int target)
+{
+	double known = sight->known;
+
+	if (sight->known == 0)
+		return false;
+	if (target == NM_REGION_EVERYWHERE)
+		return sight->most <= known / daemon->pipeline.topology->nr_nodes +
+					      known * daemon->config->pages.interleave_band;
+	return sight->there >= THERE_SHARE * known;
+}
+
+/* ---- choosing a range ---- */
+
+static void start_course(const struct nm_region *region, int target,
+			 struct nm_page_process *process)
+{
+	bool exclusive = target == region->node;
+
+	process->course = (struct nm_page_course){
+		.active = true,
+		.start = region->start,
+		.end = region->end,
+		.next = region->start,
+		.target = target,
+		.reason = exclusive ? NM_PAGE_REASON_REGION : NM_PAGE_REASON_CONTENTION,
+		.exclusivity = exclusive ? region->exclusivity : (double)NAN,
+		.page_bytes = region->page_bytes,
+	};
+}
+
+/* The first range that belongs elsewhere; what is there already is noted as placed. */
+static void choose_range(const struct nm_daemon *daemon, struct nm_page_process *process)
+{
+	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+
+	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
+		struct nm_region region = nm_regions_at(process->regions, i);
+		int target = nm_contention_target(
+			&region, nr_nodes, &daemon->pipeline.pages->contention, daemon->config);
+		if (target == NM_REGION_NOWHERE || target == region.placed)
+			continue;
+		struct sight sight = look_at(process, nr_nodes, region.start, region.end, target);
+		if (!is_there(daemon, &sight, target)) {
+			start_course(&region, target, process);
+			return;
+		}
+		nm_regions_set_placed(process->regions, i, target);
+	}
+}
+
+/* Meanwhile its accesses may say otherwise, or it may be gone. */
+static bool still_holds(const struct nm_daemon *daemon, const struct nm_page_process *process)
+{
+	const struct nm_page_course *course = &process->course;
+
+	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
+		struct nm_region region = nm_regions_at(process->regions, i);
+		if (course->next < region.start || course->next >= region.end)
+			continue;
+		int target =
+			nm_contention_target(&region, daemon->pipeline.topology->nr_nodes,
+					     &daemon->pipeline.pages->contention, daemon->config);
+		return target == NM_REGION_NOWHERE || target == course->target;
+	}
+	return false;
+}
+
+void nm_page_course_end(struct nm_page_process *process)
+{
+	struct nm_page_course *course = &process->course;
+
+	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
+		struct nm_region region = nm_regions_at(process->regions, i);
+		if (region.start >= course->start && region.end <= course->end)
+			nm_regions_set_placed(process->regions, i, course->target);
+	}
+	course->active = false;
+}
+
+/* ---- its pages ---- */
+
+/*
+ * The page at an address: a huge one where one was seen, or where all around are; the mover takes
+ * what turns out to be small as the small pages that it is. Never a part of one.
+ */
+static struct nm_page_id page_at(const struct nm_daemon *daemon,
+				 const struct nm_page_process *process, const struct sight *sight,
+				 uint64_t address, uint64_t end)
+{
+	const struct nm_page_course *course = &process->course;
+	struct nm_page_id page = {.address = address, .owner = process->owner, .size = NM_PAGE_2M};
+	struct nm_page_view view;
+	uint64_t bytes = course->page_bytes;
+
+	if (bytes > HUGE_BYTES && address % bytes == 0 && bytes <= end - address) {
+		page.size = NM_PAGE_1G;
+		return page;
+	}
+	bool fits = address % HUGE_BYTES == 0 && end - address >= HUGE_BYTES;
+	bool huge = sight->seen == 0 || 2 * sight->huge >= sight->seen;
+	if (!fits || (!huge && nm_memory_look(daemon->pipeline.memory, &page, &view) < 0))
+		page.size = NM_PAGE_4K;
+	return page;
+}
+
+static uint64_t bytes_of(const struct nm_page_course *course, const struct nm_page_id *page)
+{
+	if (page->size == NM_PAGE_1G)
+		return course->page_bytes;
+	return page->size == NM_PAGE_2M ? HUGE_BYTES : SMALL_BYTES;
+}
+
+/* An interleaved range is spread over the nodes that have CPUs: other memory is farther from all.
+ */
+static bool takes_turns(const struct nm_topology *topology, unsigned node)
+{
+	return topology->nodes[node].nearest_with_cpus == (int)node;
+}
+
+static int node_of(const struct nm_topology *topology, const struct nm_page_course *course,
+		   uint64_t turn)
+{
+	unsigned count = 0;
+
+	if (course->target >= 0)
+		return course->target;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		count += takes_turns(topology, k);
+	turn = count ? turn % count : 0;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		if (takes_turns(topology, k) && turn-- == 0)
+			return (int)k;
+	return 0;
+}
+
+/* Where it is known to be there, was refused of late, or is left alone, it is not asked for. */
+static bool is_wanted(const struct nm_daemon *daemon, const struct nm_page_id *page, int node,
+		      int *ret_home)
+{
+	struct nm_page_view view;
+
+	*ret_home = -1;
+	if (nm_memory_look(daemon->pipeline.memory, page, &view) < 0)
+		return true;
+	return view.home != node && !view.pending && !view.barred && !view.left_alone;
+}
+
+static size_t next_piece(const struct nm_daemon *daemon, struct nm_page_process *process,
+			 struct nm_page_room *room, struct nm_page_step *steps, size_t most)
+{
+	struct nm_page_course *course = &process->course;
+	struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, course->start,
+				     course->end, -1);
+	size_t count = 0;
+	int home;
+
+	while (course->next < course->end && count < most) {
+		struct nm_page_id page =
+			page_at(daemon, process, &sight, course->next, course->end);
+		uint64_t bytes = bytes_of(course, &page);
+		int node = node_of(daemon->pipeline.topology, course, course->next / bytes);
+		if (is_wanted(daemon, &page, node, &home)) {
+			if (!nm_page_room_take(room, bytes))
+				break;
+			steps[count++] = (struct nm_page_step){.address = course->next,
+							       .bytes = bytes,
+							       .from = (int16_t)home,
+							       .to = (int16_t)node};
+		}
+		course->next += bytes;
+	}
+	return count;
+}
+
+static int move_piece(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      struct nm_page_process *process, struct nm_page_room *room)
+{
+	struct nm_page_course *course = &process->course;
+	uint64_t from = course->next;
+	size_t most = room->pages;
+	nm_autofree struct nm_page_step *steps = calloc(most + 1, sizeof(*steps));
+
+	if (!steps)
+		return -ENOMEM;
+	size_t count = next_piece(daemon, process, room, steps, most);
+	struct nm_page_decision decision = {.reason = course->reason,
+					    .exclusivity = course->exclusivity};
+	int r = count == 0
+			? 0
+			: nm_page_stage_submit(daemon, snapshot, process, &decision, steps, count);
+	if (r < 0)
+		course->next = from;
+	else if (course->next >= course->end)
+		nm_page_course_end(process);
+	return r;
+}
+
+static int move_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      struct nm_page_process *process, struct nm_page_room *room)
+{
+	if (!process->regions || process->held)
+		return 0;
+	if (process->course.active && !still_holds(daemon, process))
+		process->course.active = false;
+	if (!process->course.active)
+		choose_range(daemon, process);
+	return process->course.active ? move_piece(daemon, snapshot, process, room) : 0;
+}
+
+/* Each interval another process is first. */
+int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			   struct nm_page_room *room)
+{
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+	size_t count = stage->nr_processes;
+
+	for (size_t i = 0; i < count && room->pages > 0; i++) {
+		struct nm_page_process *process =
+			&stage->processes[(snapshot->interval + i) % count];
+		int r = move_range(daemon, snapshot, process, room);
+		if (r < 0)
+			return r == -ENOMEM ? r : 0;
+	}
+	return 0;
+}

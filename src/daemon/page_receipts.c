@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* What became of pages that the mover had, and the way back for those that did not help. */
+#include <string.h>
+
+#include "daemon.h"
+
+void nm_page_past_clear(struct nm_page_past *past)
+{
+	free(past->origins);
+}
+
+/* ---- receipts ---- */
+
+static void count_failure(struct nm_page_results *results, int error)
+{
+	results->failed++;
+	switch (error) {
+	case -EBUSY:
+		results->busy++;
+		return;
+	case -ENOENT:
+		results->gone++;
+		return;
+	case -EACCES:
+		results->denied++;
+		return;
+	case -ENOMEM:
+		results->no_memory++;
+		return;
+	case -EFAULT:
+		results->fault++;
+		return;
+	default:
+		return;
+	}
+}
+
+static struct nm_page_results count_results(const struct nm_page_batch *batch)
+{
+	struct nm_page_results results = {.error = batch->error};
+
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct nm_page_step *step = &batch->steps[i];
+		switch ((enum nm_page_fate)step->fate) {
+		case NM_PAGE_FATE_UNTRIED:
+			results.untried++;
+			break;
+		case NM_PAGE_FATE_MOVED:
+			results.moved++;
+			break;
+		case NM_PAGE_FATE_ELSEWHERE:
+			results.elsewhere++;
+			break;
+		case NM_PAGE_FATE_REFUSED:
+			results.refused++;
+			break;
+		case NM_PAGE_FATE_FAILED:
+			count_failure(&results, step->error);
+			break;
+		}
+	}
+	return results;
+}
+
+static uint8_t size_of(uint64_t bytes)
+{
+	if (bytes > 2ULL << 20)
+		return NM_PAGE_1G;
+	return bytes == 2ULL << 20 ? NM_PAGE_2M : NM_PAGE_4K;
+}
+
+/* Asked for again at once, these would only be refused again. */
+static bool is_final(int error)
+{
+	return error == -EPERM || error == -EFBIG || error == -EROFS;
+}
+
+static void settle(struct nm_memory *memory, const struct nm_page_flight *flight,
+		   const struct nm_page_step *step, int error)
+{
+	struct nm_page_id page = {
+		.address = step->address, .owner = flight->owner, .size = size_of(step->bytes)};
+	enum nm_page_outcome outcome = NM_PAGE_DROPPED;
+
+	if (step->fate == NM_PAGE_FATE_MOVED ||
+	    (step->fate == NM_PAGE_FATE_ELSEWHERE && step->found_on == step->to))
+		outcome = NM_PAGE_MOVED;
+	else if (step->fate == NM_PAGE_FATE_FAILED || step->fate == NM_PAGE_FATE_REFUSED ||
+		 is_final(error))
+		outcome = NM_PAGE_FAILED;
+	/* Of a range only what has moved is news: its other pages were not found by the rule. */
+	if (outcome == NM_PAGE_MOVED || flight->decision.reason == NM_PAGE_REASON_PAGES)
+		nm_memory_settle_page(memory, &page, outcome, (unsigned)step->to);
+}
+
+/* ---- where they were ---- */
+
+static void add_origins(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
+{
+	for (size_t i = 0; i < batch->count && past->count < most; i++) {
+		const struct nm_page_step *step = &batch->steps[i];
+		int was_on = step->found_on >= 0 ? step->found_on : step->from;
+		if (step->fate == NM_PAGE_FATE_MOVED && was_on >= 0)
+			past->origins[past->count++] =
+				(struct nm_page_origin){.address = step->address,
+							.bytes = step->bytes,
+							.was_on = (int16_t)was_on,
+							.now_on = step->to};
+	}
+}
+
+/* Within pages.rollback_pages; returns how many could not be remembered. */
+static uint64_t remember(struct nm_daemon *daemon, const struct nm_page_flight *flight,
+			 const struct nm_page_batch *batch, uint64_t moved)
+{
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+	uint64_t limit = daemon->config->pages.rollback_pages;
+	size_t room = limit > stage->nr_origins ? (size_t)(limit - stage->nr_origins) : 0;
+	size_t most = room < moved ? room : (size_t)moved;
+	struct nm_page_past past = {.decision = flight->decision, .owner = flight->owner};
+
+	if (batch->rollback || moved == 0)
+		return 0;
+	past.origins = calloc(most + 1, sizeof(*past.origins));
+	if (!past.origins || nm_reserve((void **)&stage->pasts, &stage->past_capacity,
+					stage->nr_pasts, sizeof(*stage->pasts)) < 0) {
+		nm_page_past_clear(&past);
+		return moved;
+	}
+	add_origins(&past, batch, most);
+	stage->nr_origins += past.count;
+	stage->pasts[stage->nr_pasts++] = past;
+	return moved - past.count;
+}
+
+static void drop_past(struct nm_page_stage *stage, size_t index)
+{
+	stage->nr_origins -= stage->pasts[index].count;
+	nm_page_past_clear(&stage->pasts[index]);
+	memmove(&stage->pasts[index], &stage->pasts[index + 1],
+		(stage->nr_pasts - index - 1) * sizeof(*stage->pasts));
+	stage->nr_pasts--;
+}
+
+/* ---- collecting ---- */
+
+static void tally(struct nm_page_tally *tally, const struct nm_page_results *results)
+{
+	tally->moved += results->moved;
+	tally->elsewhere += results->elsewhere;
+	tally->refused += results->refused;
+	tally->failed += results->failed;
+	tally->untried += results->untried;
+	tally->forgotten += results->forgotten;
+}
+
+static void finish(struct nm_daemon *daemon, const struct nm_page_flight *flight,
+		   const struct nm_page_batch *batch)
+{
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+	struct nm_page_results results = count_results(batch);
+
+	for (size_t i = 0; i < batch->count; i++) {
+		settle(daemon->pipeline.memory, flight, &batch->steps[i], batch->error);
+		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED)
+			stage->tally.bytes += batch->steps[i].bytes;
+	}
+	results.forgotten = remember(daemon, flight, batch, results.moved);
+	tally(&stage->tally, &results);
+	(void)nm_feedback_disturb(stage->feedback, batch->pid);
+	nm_page_verifier_done(stage->verifier, batch->decision, &results, daemon->tally.intervals);
+}
+
+void nm_page_stage_collect(struct nm_daemon *daemon)
+{
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+	struct nm_page_batch *batch;
+
+	while ((batch = nm_mover_collect(stage->mover)) != NULL) {
+		size_t i = 0;
+		while (i < stage->nr_flights && stage->flights[i].decision.id != batch->decision)
+			i++;
+		if (i < stage->nr_flights) {
+			finish(daemon, &stage->flights[i], batch);
+			stage->flights[i] = stage->flights[--stage->nr_flights];
+		}
+		nm_page_batch_free(batch);
+	}
+}
+
+/* ---- verdicts ---- */
+
+static void follow_verdict(struct nm_page_stage *stage, const struct nm_page_verdict *verdict)
+{
+	bool undo = verdict->kind == NM_VERDICT_ROLLED_BACK;
+
+	stage->tally.kept += verdict->kind == NM_VERDICT_KEPT;
+	stage->tally.rolled_back += undo;
+	stage->tally.unproven += verdict->kind == NM_VERDICT_UNPROVEN;
+	for (size_t i = 0; i < stage->nr_pasts; i++) {
+		if (stage->pasts[i].decision.id != verdict->decision.id)
+			continue;
+		stage->pasts[i].undo = undo;
+		if (!undo)
+			drop_past(stage, i);
+		return;
+	}
+}
+
+int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	nm_auto(nm_page_verdicts_clear) struct nm_page_verdicts verdicts = {0};
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+	int r = nm_page_verifier_judge(stage->verifier, snapshot, stage->feedback, daemon->config,
+				       &verdicts);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < verdicts.count; i++) {
+		/* Of what a dry run would have done nothing can come. */
+		if (verdicts.items[i].results.error == -EROFS)
+			continue;
+		nm_report_page_verdict(daemon, &verdicts.items[i]);
+		follow_verdict(stage, &verdicts.items[i]);
+	}
+	return 0;
+}
+
+/* ---- the way back ---- */
+
+/* Its course ends as well: what the first pieces did not do for it, the others will not. */
+static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		struct nm_page_process *process, const struct nm_page_past *past)
+{
+	nm_autofree struct nm_page_step *steps = calloc(past->count + 1, sizeof(*steps));
+	struct nm_page_decision decision = {.reason = NM_PAGE_REASON_ROLLBACK,
+					    .undoes = past->decision.id,
+					    .exclusivity = past->decision.exclusivity};
+
+	if (!steps)
+		return -ENOMEM;
+	for (size_t i = 0; i < past->count; i++)
+		steps[i] = (struct nm_page_step){.address = past->origins[i].address,
+						 .bytes = past->origins[i].bytes,
+						 .from = past->origins[i].now_on,
+						 .to = past->origins[i].was_on};
+	if (past->decision.reason != NM_PAGE_REASON_PAGES)
+		nm_page_course_end(process);
+	return nm_page_stage_submit(daemon, snapshot, process, &decision, steps, past->count);
+}
+
+int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+
+	for (size_t i = 0; i < stage->nr_pasts;) {
+		struct nm_page_past *past = &stage->pasts[i];
+		struct nm_page_process *process = nm_page_process_of(stage, past->decision.pid);
+		bool same = process && process->owner == past->owner;
+		if (!past->undo) {
+			i++;
+			continue;
+		}
+		int r = same && past->count > 0 ? undo(daemon, snapshot, process, past) : 0;
+		if (r == -EAGAIN || r == -ENOMEM)
+			return r == -ENOMEM ? r : 0;
+		drop_past(stage, i);
+	}
+	return 0;
+}
