@@ -54,6 +54,9 @@ void nm_regions_fade(struct nm_regions *regions, double keep);
  * Once per interval. */
 int nm_regions_adapt(struct nm_regions *regions, const struct nm_config *config);
 
+/* The region that an address is in; false: none. */
+bool nm_regions_find(const struct nm_regions *regions, uint64_t address, size_t *ret_index);
+
 size_t nm_regions_count(const struct nm_regions *regions);
 struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index);
 

@@ -137,18 +137,14 @@ static void choose_range(const struct nm_daemon *daemon, struct nm_page_process 
 /* Meanwhile its accesses may say otherwise, or it may be gone. */
 static bool still_holds(const struct nm_daemon *daemon, const struct nm_page_process *process)
 {
-	const struct nm_page_course *course = &process->course;
+	size_t index;
 
-	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
-		struct nm_region region = nm_regions_at(process->regions, i);
-		if (course->next < region.start || course->next >= region.end)
-			continue;
-		int target =
-			nm_contention_target(&region, daemon->pipeline.topology->nr_nodes,
-					     &daemon->pipeline.pages->contention, daemon->config);
-		return target == NM_REGION_NOWHERE || target == course->target;
-	}
-	return false;
+	if (!nm_regions_find(process->regions, process->course.next, &index))
+		return false;
+	struct nm_region region = nm_regions_at(process->regions, index);
+	int target = nm_contention_target(&region, daemon->pipeline.topology->nr_nodes,
+					  &daemon->pipeline.pages->contention, daemon->config);
+	return target == NM_REGION_NOWHERE || target == process->course.target;
 }
 
 void nm_page_course_end(struct nm_page_process *process)

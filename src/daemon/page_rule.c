@@ -28,6 +28,16 @@ static int by_process_and_address(const void *left, const void *right)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
+/* One page of a range that was spread since everyone uses it: few accesses would take it out again
+ * by chance. The range is what is looked at. */
+static bool is_everyones(const struct nm_page_process *process, uint64_t address)
+{
+	size_t index;
+
+	return nm_regions_find(process->regions, address, &index) &&
+	       nm_regions_at(process->regions, index).placed == NM_REGION_EVERYWHERE;
+}
+
 /* In the order in which they were found, as many as there is room for: nobody is passed over. */
 static size_t choose(struct nm_daemon *daemon, const struct nm_memory_wanted *wanted, size_t count,
 		     struct nm_page_room *room, struct choice *choices)
@@ -38,7 +48,8 @@ static size_t choose(struct nm_daemon *daemon, const struct nm_memory_wanted *wa
 	for (size_t i = 0; i < count; i++) {
 		const struct nm_page_process *process = nm_page_process_of(stage, wanted[i].pid);
 		uint64_t bytes = bytes_of(&wanted[i].page);
-		if (!process || !process->regions || process->owner != wanted[i].page.owner)
+		if (!process || !process->regions || process->owner != wanted[i].page.owner ||
+		    is_everyones(process, wanted[i].page.address))
 			continue;
 		if (!nm_page_room_take(room, bytes))
 			break;

@@ -394,6 +394,11 @@ int nm_regions_adapt(struct nm_regions *regions, const struct nm_config *config)
 
 /* ---- reading and deciding ---- */
 
+bool nm_regions_find(const struct nm_regions *regions, uint64_t address, size_t *ret_index)
+{
+	return find(&regions->list, address, ret_index);
+}
+
 size_t nm_regions_count(const struct nm_regions *regions)
 {
 	return regions->list.count;

@@ -12,16 +12,28 @@
 
 #include "../../src/daemon/daemon.h"
 #include "../support/machine.h"
+#include "fake_mover.h"
 #include "fake_platform.h"
 #include "fixture.h"
 
-enum { NODES = 4, CPUS = 8, WORKERS_MAX = 16, ENTRIES_MAX = 2000 };
+enum { NODES = 4, CPUS = 8, WORKERS_MAX = 16, ENTRIES_MAX = 2000, SPACE_PAGES = 2048 };
+
+/* Memory of a process, page by page: on which node each is. */
+struct space {
+	uint64_t start;
+	unsigned count;
+	uint8_t home[SPACE_PAGES];
+};
 
 /* A thread that never sleeps: its memory, and how fast its nature lets it be. */
 struct worker {
 	uint32_t tid;
 	unsigned memory;
 	double speed;
+	/* Where it accesses the pages [from, to) of a space; NULL: pages of no address on `memory`.
+	 */
+	struct space *space;
+	unsigned from, to;
 };
 
 static struct world {
@@ -31,8 +43,10 @@ static struct world {
 	struct nm_rng rng;
 	struct worker workers[WORKERS_MAX];
 	size_t nr_workers;
-	double noise; /* of what is counted, uniform to both sides */
-	bool cached;  /* nobody misses a cache: no latency is sampled */
+	struct space space;
+	int balancing; /* kernel.numa_balancing; -1: none */
+	double noise;  /* of what is counted, uniform to both sides */
+	bool cached;   /* nobody misses a cache: no latency is sampled */
 	uint64_t busy_ticks[CPUS], all_ticks;
 	char root[128];
 	struct nm_entry entries[ENTRIES_MAX];
@@ -273,11 +287,35 @@ static inline void add_amount(const struct nm_sample *of, enum nm_event_kind kin
 		add_sample(&sample);
 }
 
+static inline double mean_latency(const struct worker *worker, unsigned node)
+{
+	double sum = 0;
+	if (!worker->space)
+		return latency_at(node, worker->memory);
+	for (unsigned page = worker->from; page < worker->to; page++)
+		sum += latency_at(node, worker->space->home[page]);
+	return sum / (worker->to - worker->from);
+}
+
+/* One of its pages, any. */
+static inline void access_space(const struct worker *worker, unsigned node,
+				struct nm_sample *sample)
+{
+	unsigned page =
+		worker->from + (unsigned)(nm_rng_unit(&world.rng) * (worker->to - worker->from));
+	unsigned home = worker->space->home[page];
+	sample->address = worker->space->start + page * 4096UL;
+	sample->physical_address = machine_address(home, (page + 1) * 4096UL);
+	sample->page_bytes = 4096;
+	sample->time_ns = world.fake->now_ns;
+	sample->latency_cycles = (uint32_t)noisy(latency_at(node, home));
+}
+
 static inline void work(const struct worker *worker, double seconds)
 {
 	const struct fake_thread *thread = fake_get(world.fake, worker->tid);
 	double cpu_s = seconds / crowd_on(thread->processor);
-	double latency = latency_at(node_of_cpu(thread->processor), worker->memory);
+	double latency = mean_latency(worker, node_of_cpu(thread->processor));
 	double instructions = noisy(1e9 * worker->speed * cpu_s * 100 / latency);
 	struct nm_sample sample = {
 		.kind = NM_EVENT_CLOCK,
@@ -294,7 +332,10 @@ static inline void work(const struct worker *worker, double seconds)
 	add_amount(&sample, NM_EVENT_DRAM, noisy(instructions / 10));
 	sample.kind = NM_EVENT_MEMORY;
 	for (int i = 0; i < (int)(60 * cpu_s) && !world.cached; i++) {
-		sample.latency_cycles = (uint32_t)noisy(latency);
+		if (worker->space)
+			access_space(worker, node_of_cpu(thread->processor), &sample);
+		else
+			sample.latency_cycles = (uint32_t)noisy(latency);
 		add_sample(&sample);
 	}
 }
@@ -303,6 +344,8 @@ static inline ssize_t read_with_load(struct nm_platform *platform, int directory
 				     char *buffer, size_t size)
 {
 	size_t used = 0;
+	if (world.balancing >= 0 && strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
+		return snprintf(buffer, size, "%d\n", world.balancing);
 	if (directory != NM_ROOT || strcmp(path, "proc/stat") != 0)
 		return fake_read_file(platform, directory, path, buffer, size);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
@@ -410,6 +453,8 @@ static inline int world_open(void **state)
 	world.ops.read_file = read_with_load;
 	world.fake->platform.ops = &world.ops;
 	world.noise = 0.01;
+	world.balancing = -1;
+	fake_mover = (struct fake_mover){0};
 	world.all_ticks = 1;
 	nm_rng_seed(&world.rng, 7);
 	fixture_make(world.root, sizeof(world.root));

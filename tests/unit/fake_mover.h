@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A mover without a thread: what is handed to it is done when the test says so, by a function of
+ * the test. In place of the library's (defined here). Include after cmocka.h.
+ */
+#ifndef NM_TEST_FAKE_MOVER_H
+#define NM_TEST_FAKE_MOVER_H
+
+#include <string.h>
+
+#include "numa-migrd/mover.h"
+
+enum { FAKE_MOVER_BATCHES = 256 };
+
+struct nm_mover {
+	int unused;
+};
+
+static struct fake_mover {
+	struct nm_mover mover;
+	struct nm_page_batch *waiting[FAKE_MOVER_BATCHES];
+	size_t nr_waiting;
+	/* Does the batch, as the worker would; NULL: every page moves from where it was seen. */
+	void (*perform)(struct nm_page_batch *batch);
+	bool asleep;	     /* nothing is done */
+	bool full, barred;   /* nothing is taken; nothing may be moved */
+	bool maps_unknown;   /* nm_mover_ranges() has nothing to tell yet */
+	size_t room;	     /* pages per interval; 0: 8192 */
+	uint64_t room_bytes; /* 0: 1 GiB */
+	struct nm_range ranges[8];
+	size_t nr_ranges;
+	unsigned submitted, drops, configured, alive;
+} fake_mover;
+
+static inline void fake_mover_move_all(struct nm_page_batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->steps[i].fate = NM_PAGE_FATE_MOVED;
+		batch->steps[i].found_on = batch->steps[i].from;
+		batch->moved++;
+	}
+}
+
+void nm_page_batch_free(struct nm_page_batch *batch)
+{
+	if (!batch)
+		return;
+	free(batch->steps);
+	free(batch);
+}
+
+int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
+		 const struct nm_config *config, struct nm_mover **ret)
+{
+	(void)platform, (void)topology, (void)config;
+	fake_mover.alive++;
+	*ret = &fake_mover.mover;
+	return 0;
+}
+
+void nm_mover_free(struct nm_mover *mover)
+{
+	if (!mover)
+		return;
+	fake_mover.alive--;
+	for (size_t i = 0; i < fake_mover.nr_waiting; i++)
+		nm_page_batch_free(fake_mover.waiting[i]);
+	fake_mover.nr_waiting = 0;
+}
+
+void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
+			const struct nm_config *config)
+{
+	(void)mover, (void)topology, (void)config;
+	fake_mover.configured++;
+}
+
+bool nm_mover_is_barred(struct nm_mover *mover)
+{
+	(void)mover;
+	return fake_mover.barred;
+}
+
+int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
+{
+	(void)mover;
+	if (fake_mover.full || fake_mover.nr_waiting == FAKE_MOVER_BATCHES)
+		return -EAGAIN;
+	assert_true(batch->count > 0 && batch->start_ticks > 0);
+	for (size_t i = 0; i < batch->count; i++)
+		assert_true(batch->steps[i].address % batch->steps[i].bytes == 0);
+	fake_mover.submitted++;
+	fake_mover.waiting[fake_mover.nr_waiting++] = batch;
+	return 0;
+}
+
+struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
+{
+	(void)mover;
+	if (fake_mover.nr_waiting == 0 || fake_mover.asleep)
+		return NULL;
+	struct nm_page_batch *batch = fake_mover.waiting[0];
+	memmove(fake_mover.waiting, fake_mover.waiting + 1,
+		--fake_mover.nr_waiting * sizeof(fake_mover.waiting[0]));
+	if (batch->error == 0)
+		(fake_mover.perform ? fake_mover.perform : fake_mover_move_all)(batch);
+	return batch;
+}
+
+void nm_mover_drop(struct nm_mover *mover, uint32_t pid)
+{
+	(void)mover;
+	fake_mover.drops++;
+	for (size_t i = 0; i < fake_mover.nr_waiting; i++)
+		if (fake_mover.waiting[i]->pid == pid)
+			fake_mover.waiting[i]->error = -ECANCELED;
+}
+
+size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
+{
+	(void)mover, (void)now_ns;
+	return fake_mover.room ? fake_mover.room : 8192;
+}
+
+uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
+{
+	(void)mover, (void)now_ns;
+	return fake_mover.room_bytes ? fake_mover.room_bytes : 1ULL << 30;
+}
+
+int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
+		    struct nm_range **ret, size_t *ret_count)
+{
+	(void)mover, (void)pid, (void)start_ticks;
+	if (fake_mover.maps_unknown)
+		return -EAGAIN;
+	*ret = calloc(fake_mover.nr_ranges + 1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	memcpy(*ret, fake_mover.ranges, fake_mover.nr_ranges * sizeof(**ret));
+	*ret_count = fake_mover.nr_ranges;
+	return 0;
+}
+
+struct nm_mover_counts nm_mover_counts(struct nm_mover *mover)
+{
+	(void)mover;
+	return (struct nm_mover_counts){.backoffs = 3, .splits = 2};
+}
+
+#endif

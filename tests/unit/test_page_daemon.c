@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT */
+/* Pages through every stage of the daemon, in simulated time: by the page, by the range, back
+ * again, and what the journal tells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "daemon_fixture.h"
+
+#define START 0x7f0000000000ULL
+
+/* ---- the model's memory moves ---- */
+
+static double speed_after_move; /* of all workers; 0: as before */
+
+static void move_page(struct nm_page_step *step)
+{
+	uint64_t first = (step->address - world.space.start) / 4096;
+	assert_true(step->address >= world.space.start);
+	assert_true(first + step->bytes / 4096 <= world.space.count);
+	step->found_on = world.space.home[first];
+	if (step->from >= 0 && step->found_on != step->from) {
+		step->fate = NM_PAGE_FATE_ELSEWHERE;
+		return;
+	}
+	for (uint64_t page = first; page < first + step->bytes / 4096; page++)
+		world.space.home[page] = (uint8_t)step->to;
+	step->fate = NM_PAGE_FATE_MOVED;
+}
+
+static void move_in_model(struct nm_page_batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		move_page(&batch->steps[i]);
+	for (size_t i = 0; i < world.nr_workers && speed_after_move > 0; i++)
+		world.workers[i].speed = batch->rollback ? 1 : speed_after_move;
+}
+
+/* A process of which every thread accesses some of the pages; they are all on `node`. */
+static void make_space(unsigned pages, unsigned node)
+{
+	world.space = (struct space){.start = START, .count = pages};
+	memset(world.space.home, (int)node, pages);
+	fake_mover.ranges[0] =
+		(struct nm_range){START, START + pages * 4096ULL, .page_bytes = 4096};
+	fake_mover.nr_ranges = 1;
+}
+
+static struct worker *add_user(uint32_t pid, int cpu, unsigned from, unsigned to)
+{
+	struct worker *worker = add_worker(pid, cpu, 0);
+	worker->space = &world.space;
+	worker->from = from;
+	worker->to = to;
+	return worker;
+}
+
+/* Threads stay where they are; pages are watched from now on. */
+static void begin(void)
+{
+	world.daemon.config->threads.policy = NM_POLICY_NONE;
+	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
+	fake_mover.perform = move_in_model;
+	assert_int_equal(nm_watch_restart(&world.daemon), 0);
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+static unsigned pages_on(unsigned node)
+{
+	unsigned count = 0;
+	for (unsigned page = 0; page < world.space.count; page++)
+		count += world.space.home[page] == node;
+	return count;
+}
+
+static unsigned live_until_on(unsigned node, unsigned pages, unsigned most)
+{
+	unsigned intervals = 0;
+	for (; intervals < most && pages_on(node) < pages; intervals++)
+		live_one();
+	assert_int_equal(pages_on(node), pages);
+	return intervals;
+}
+
+static const struct nm_page_tally *tally(void)
+{
+	return &world.daemon.pipeline.pages->tally;
+}
+
+static const struct nm_entry *verdict_on(const struct nm_entry *decision)
+{
+	return find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(decision, "DECISION"));
+}
+
+/* ---- by the page ---- */
+
+static void pages_go_to_their_threads(void **state)
+{
+	(void)state;
+	make_space(24, 2);
+	add_user(1000, 0, 0, 12);
+	add_user(1000, 2, 12, 24);
+	begin();
+	for (int i = 0; i < 20 && pages_on(2) > 0; i++)
+		live_one();
+	assert_int_equal(pages_on(0), 12);
+	assert_int_equal(pages_on(1), 12);
+	live(6);
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_PAGES, "REASON", "pages");
+	assert_non_null(move);
+	assert_true(has_field(move, "KIND", "pages") && has_field(move, "NODE_FROM", "2"));
+	assert_true(has_field(move, "RESULT", "asked") && has_field(move, "PID", "1000"));
+	assert_true(number_of(move, "BYTES") == 4096 * number_of(move, "PAGES"));
+	assert_true(number_of(move, "EXCLUSIVITY_PERMILLE") == 1000);
+	const struct nm_entry *verdict = verdict_on(move);
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(number_of(verdict, "PAGES_MOVED") == number_of(move, "PAGES"));
+	assert_true(number_of(verdict, "LOCAL_SHARE_BEFORE_PERMILLE") == 0);
+	assert_true(number_of(verdict, "LOCAL_SHARE_AFTER_PERMILLE") == 1000);
+	assert_true(number_of(verdict, "PERFORMANCE_LEFT") > 1.2);
+	assert_int_equal(tally()->moved, 24);
+	assert_int_equal(tally()->bytes, 24 * 4096);
+	assert_int_equal(tally()->rolled_back, 0);
+	assert_int_equal(tally()->kept, tally()->decisions);
+	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
+	size_t quiet = world.nr_entries;
+	live(60);
+	assert_int_equal(world.nr_entries, quiet);
+	assert_int_equal(world.daemon.pipeline.pages->nr_flights, 0);
+}
+
+/* No more than there is room for, in the order of addresses. */
+static void room_bounds_what_moves(void **state)
+{
+	(void)state;
+	make_space(16, 2);
+	add_user(1000, 0, 0, 16);
+	begin();
+	fake_mover.room = 3;
+	fake_mover.asleep = true;
+	for (unsigned tries = 0; fake_mover.nr_waiting == 0; tries++) {
+		assert_true(tries < 20);
+		live_one();
+	}
+	const struct nm_page_batch *batch = fake_mover.waiting[0];
+	assert_in_range(batch->count, 1, 3);
+	for (size_t i = 1; i < batch->count; i++)
+		assert_true(batch->steps[i].address > batch->steps[i - 1].address);
+	fake_mover.asleep = false;
+	live_until_on(0, 16, 40);
+	fake_mover.room_bytes = 4095;
+	memset(world.space.home, 1, 16);
+	unsigned submitted = fake_mover.submitted;
+	live(30);
+	assert_int_equal(fake_mover.submitted, submitted);
+}
+
+/* What the mover has is not asked for again; what it does not take is. */
+static void a_page_is_asked_for_once(void **state)
+{
+	(void)state;
+	make_space(4, 2);
+	add_user(1000, 0, 0, 4);
+	begin();
+	fake_mover.full = true;
+	live(6);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PAGES), 0);
+	fake_mover.full = false;
+	fake_mover.asleep = true;
+	live(20);
+	size_t asked = 0;
+	for (size_t i = 0; i < fake_mover.nr_waiting; i++)
+		asked += fake_mover.waiting[i]->count;
+	assert_int_equal(asked, 4);
+	fake_mover.asleep = false;
+	live_until_on(0, 4, 2);
+}
+
+/* Until its mappings are known a process's pages stay. */
+static void unknown_mappings_wait(void **state)
+{
+	(void)state;
+	make_space(8, 2);
+	add_user(1000, 0, 0, 8);
+	fake_mover.maps_unknown = true;
+	begin();
+	live(12);
+	assert_int_equal(fake_mover.submitted, 0);
+	fake_mover.maps_unknown = false;
+	live_until_on(0, 8, 20);
+}
+
+static void be_busy(struct nm_page_batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->steps[i].fate = i % 2 ? NM_PAGE_FATE_REFUSED : NM_PAGE_FATE_FAILED;
+		batch->steps[i].error = i % 2 ? 0 : -EBUSY;
+	}
+}
+
+static void failures_are_told(void **state)
+{
+	(void)state;
+	make_space(2, 2);
+	add_user(1000, 0, 0, 2);
+	begin();
+	fake_mover.perform = be_busy;
+	live(4);
+	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "unproven");
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "PAGES_MOVED", "0"));
+	assert_true(number_of(verdict, "PAGES_EBUSY") == 1);
+	assert_true(number_of(verdict, "PAGES") < 2 || number_of(verdict, "PAGES_REFUSED") == 1);
+	assert_true(tally()->failed > 0 && tally()->unproven > 0);
+	/* Barred for pages.cooldown_s. */
+	unsigned submitted = fake_mover.submitted;
+	live(3);
+	assert_int_equal(fake_mover.submitted, submitted);
+	live(20);
+	assert_true(fake_mover.submitted > submitted);
+}
+
+/* ---- by the range ---- */
+
+/* 1,024 pages, 60 accesses in an interval: never enough of one page, plenty of all. */
+static void a_range_moves_with_pages_never_seen(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	begin();
+	fake_mover.room = 300;
+	unsigned intervals = live_until_on(0, 1024, 30);
+	assert_in_range(intervals, 5, 12);
+	const struct nm_entry *piece = find_entry(0, NM_MESSAGE_PAGES, "REASON", "region");
+	assert_non_null(piece);
+	assert_true(number_of(piece, "PAGES") <= 300);
+	assert_true(has_field(piece, "NODE_TO", "0"));
+	assert_true(number_of(piece, "EXCLUSIVITY_PERMILLE") == 1000);
+	live(10);
+	assert_int_equal(tally()->moved, 1024);
+	assert_int_equal(tally()->rolled_back, 0);
+	size_t quiet = world.nr_entries;
+	live(40);
+	assert_int_equal(count_entries(quiet, NM_MESSAGE_PAGES), 0);
+}
+
+/* Its pieces came one after another: they are judged as one. */
+static void pieces_share_a_verdict(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	begin();
+	fake_mover.room = 400;
+	live_until_on(0, 1024, 30);
+	live(10);
+	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "TOGETHER", "3"));
+}
+
+static void ranges_that_are_there_stay(void **state)
+{
+	(void)state;
+	make_space(1024, 1);
+	add_user(1000, 2, 0, 1024);
+	begin();
+	live(30);
+	assert_int_equal(fake_mover.submitted, 0);
+}
+
+/* Halves of two nodes' threads: told apart, and each goes to its own. */
+static void halves_go_their_own_ways(void **state)
+{
+	(void)state;
+	make_space(2048, 3);
+	add_user(1000, 0, 0, 1024);
+	add_user(1000, 2, 1024, 2048);
+	begin();
+	for (int i = 0; i < 40 && pages_on(3) > 0; i++)
+		live_one();
+	for (unsigned page = 0; page < 2048; page++)
+		assert_int_equal(world.space.home[page], page < 1024 ? 0 : 1);
+}
+
+static void everyones_range_is_spread(void **state)
+{
+	(void)state;
+	make_space(1024, 0);
+	for (int node = 0; node < NODES; node++)
+		add_user(1000, 2 * node, 0, 1024);
+	begin();
+	speed_after_move = 1.5; /* as a controller does that no longer has all to serve */
+	for (int i = 0; i < 30 && pages_on(0) > 256; i++)
+		live_one();
+	for (unsigned node = 0; node < NODES; node++)
+		assert_int_equal(pages_on(node), 256);
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_PAGES, "REASON", "contention");
+	assert_non_null(move);
+	assert_null(field_of(move, "NODE_TO"));
+	assert_null(field_of(move, "EXCLUSIVITY_PERMILLE"));
+	live(10);
+	assert_int_equal(tally()->rolled_back, 0);
+	size_t quiet = world.nr_entries;
+	live(30);
+	assert_int_equal(count_entries(quiet, NM_MESSAGE_PAGES), 0);
+}
+
+/* ---- back again ---- */
+
+static void what_did_not_help_goes_back(void **state)
+{
+	(void)state;
+	make_space(16, 2);
+	for (unsigned page = 8; page < 16; page++)
+		world.space.home[page] = 3;
+	add_user(1000, 0, 0, 16);
+	begin();
+	live(3);
+	speed_after_move = 0.05;
+	live_until_on(0, 16, 20);
+	for (int i = 0; i < 12 && pages_on(0) > 0; i++)
+		live_one();
+	for (unsigned page = 0; page < 16; page++)
+		assert_int_equal(world.space.home[page], page < 8 ? 2 : 3);
+	const struct nm_entry *undone = find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "rolled-back");
+	assert_non_null(undone);
+	assert_true(number_of(undone, "PERFORMANCE_LEFT") < 0.9);
+	const struct nm_entry *rollback =
+		find_entry(0, NM_MESSAGE_PAGES, "UNDOES", field_of(undone, "DECISION"));
+	assert_non_null(rollback);
+	assert_true(has_field(rollback, "REASON", "rollback") &&
+		    has_field(rollback, "NODE_FROM", "0"));
+	live(5);
+	const struct nm_entry *verdict = verdict_on(rollback);
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "DECISION_KIND", "pages-rollback"));
+	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_int_equal(world.daemon.pipeline.pages->nr_pasts, 0);
+	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
+}
+
+static void a_range_goes_back_and_stays(void **state)
+{
+	(void)state;
+	make_space(1024, 2);
+	add_user(1000, 0, 0, 1024);
+	world.daemon.config->pages.min_accesses = 255; /* no page by itself */
+	begin();
+	speed_after_move = 0.05;
+	live_until_on(0, 1024, 20);
+	for (int i = 0; i < 12 && pages_on(0) > 0; i++)
+		live_one();
+	assert_int_equal(pages_on(2), 1024);
+	live(40);
+	assert_int_equal(pages_on(2), 1024);
+	assert_int_equal(tally()->rolled_back, 1);
+}
+
+/* Beyond pages.rollback_pages it is not known where they were. */
+static void memory_for_the_way_back_is_bounded(void **state)
+{
+	(void)state;
+	make_space(1024, 2);
+	add_user(1000, 0, 0, 1024);
+	world.daemon.config->pages.rollback_pages = 100;
+	begin();
+	speed_after_move = 0.05;
+	live_until_on(0, 1024, 20);
+	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 100);
+	live(8);
+	assert_int_equal(pages_on(2), 100);
+	assert_int_equal(tally()->forgotten, 924);
+	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "PAGES_FORGOTTEN", "924"));
+	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
+}
+
+static void a_full_mover_is_asked_again_to_undo(void **state)
+{
+	(void)state;
+	make_space(8, 2);
+	add_user(1000, 0, 0, 8);
+	begin();
+	speed_after_move = 0.05;
+	live_until_on(0, 8, 20);
+	fake_mover.full = true;
+	live(8);
+	assert_int_equal(pages_on(0), 8);
+	assert_true(tally()->rolled_back > 0);
+	fake_mover.full = false;
+	live(2);
+	assert_int_equal(pages_on(2), 8);
+}
+
+/* ---- whose pages ---- */
+
+static void a_released_process_is_left_alone(void **state)
+{
+	(void)state;
+	make_space(8, 2);
+	add_user(1000, 0, 0, 8);
+	begin();
+	fake_mover.asleep = true;
+	live(6);
+	assert_true(fake_mover.nr_waiting > 0);
+	assert_int_equal(nm_command_release(&world.daemon, 1000), 0);
+	assert_int_equal(fake_mover.drops, 1);
+	fake_mover.asleep = false;
+	live(12);
+	assert_int_equal(pages_on(2), 8);
+	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "unproven");
+	assert_non_null(verdict);
+	assert_true(number_of(verdict, "ERRNO") == ECANCELED);
+	assert_int_equal(world.daemon.pipeline.pages->nr_processes, 0);
+}
+
+static void a_new_program_has_other_pages(void **state)
+{
+	(void)state;
+	make_space(8, 2);
+	add_user(1000, 0, 0, 8);
+	begin();
+	live(2);
+	struct nm_page_process *process = nm_page_process_of(world.daemon.pipeline.pages, 1000);
+	assert_non_null(process);
+	assert_true(process->nr_seen > 0);
+	fake_exec(world.fake, 1000);
+	live(2);
+	assert_true(fake_mover.drops > 0);
+	process = nm_page_process_of(world.daemon.pipeline.pages, 1000);
+	assert_true(!process || process->nr_seen < 100);
+}
+
+static void a_dry_run(struct nm_page_batch *batch)
+{
+	batch->error = -EROFS;
+}
+
+static void a_dry_run_tells_what_it_would_do(void **state)
+{
+	(void)state;
+	make_space(4, 2);
+	add_user(1000, 0, 0, 4);
+	begin();
+	world.daemon.config->general.dry_run = true;
+	fake_mover.perform = a_dry_run;
+	live(9);
+	const struct nm_entry *entry = find_entry(0, NM_MESSAGE_PAGES, "RESULT", "dry-run");
+	assert_non_null(entry);
+	assert_non_null(strstr(entry->text, "would move"));
+	assert_int_equal(count_entries(0, NM_MESSAGE_VERDICT), 0);
+	double told = 0;
+	for (size_t i = 0; i < world.nr_entries; i++)
+		if (world.entries[i].message == NM_MESSAGE_PAGES)
+			told += number_of(&world.entries[i], "PAGES");
+	assert_true(told == 4);
+	assert_int_equal(pages_on(2), 4);
+}
+
+static void a_barred_machine_moves_none(void **state)
+{
+	(void)state;
+	make_space(8, 2);
+	add_user(1000, 0, 0, 8);
+	fake_mover.barred = true;
+	begin();
+	live(12);
+	assert_int_equal(fake_mover.submitted, 0);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pages, world_close)
+
+static int open_pages(void **state)
+{
+	speed_after_move = 0;
+	return world_open(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pages_go_to_their_threads),
+		TEST(room_bounds_what_moves),
+		TEST(a_page_is_asked_for_once),
+		TEST(unknown_mappings_wait),
+		TEST(failures_are_told),
+		TEST(a_range_moves_with_pages_never_seen),
+		TEST(pieces_share_a_verdict),
+		TEST(ranges_that_are_there_stay),
+		TEST(halves_go_their_own_ways),
+		TEST(everyones_range_is_spread),
+		TEST(what_did_not_help_goes_back),
+		TEST(a_range_goes_back_and_stays),
+		TEST(memory_for_the_way_back_is_bounded),
+		TEST(a_full_mover_is_asked_again_to_undo),
+		TEST(a_released_process_is_left_alone),
+		TEST(a_new_program_has_other_pages),
+		TEST(a_dry_run_tells_what_it_would_do),
+		TEST(a_barred_machine_moves_none),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
