@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+/* One batch, call by call: what must be known of the process, which pages go, what became of them. */
+#include <string.h>
+
+#include "call.h"
+#include "numa-migrd/proc.h"
+
+static enum nm_pace_class class_of(const struct nm_page_step *step)
+{
+	return step->bytes > NM_SMALL_PAGE ? NM_PACE_HUGE : NM_PACE_SMALL;
+}
+
+/* ---- the process ---- */
+
+/* Kernels without cpusets have no such line, and then nothing is forbidden. */
+static int parse_mems(const char *status, hwloc_bitmap_t ret)
+{
+	static const char name[] = "\nMems_allowed_list:";
+	const char *line = strstr(status, name);
+	char list[1024];
+
+	if (!line) {
+		hwloc_bitmap_fill(ret);
+		return 0;
+	}
+	line += strlen(name);
+	line += strspn(line, "\t ");
+	size_t length = strcspn(line, "\n");
+	if (length == 0 || length >= sizeof(list))
+		return -EPROTO;
+	memcpy(list, line, length);
+	list[length] = '\0';
+	return hwloc_bitmap_list_sscanf(ret, list) < 0 ? -EPROTO : 0;
+}
+
+static int read_mems(struct nm_mover *mover, int directory)
+{
+	struct nm_work *work = &mover->work;
+	char text[8192];
+
+	if (work->has_mems)
+		return 0;
+	ssize_t length = mover->platform->ops->read_file(mover->platform, directory, "status", text,
+							 sizeof(text));
+	if (length <= 0)
+		return length == 0 || length == -ENOENT ? -ESRCH : (int)length;
+	int r = parse_mems(text, work->mems);
+	work->has_mems = r == 0;
+	return r;
+}
+
+static int check_process(struct nm_mover *mover)
+{
+	const struct nm_page_batch *batch = mover->work.batch;
+	int directory = nm_known_open(mover->platform, batch->pid, batch->start_ticks);
+
+	if (directory < 0)
+		return directory;
+	int r = read_mems(mover, directory);
+	mover->platform->ops->close(mover->platform, directory);
+	return r;
+}
+
+/* A first look may be all that it takes; else it is gone on with beside other batches. */
+static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
+{
+	int r = nm_known_read(entry, mover->platform, mover->rules.maps_budget_ns);
+
+	pthread_mutex_lock(&mover->lock);
+	nm_known_publish(&mover->known, entry, r,
+			 mover->platform->ops->now_ns(mover->platform));
+	pthread_mutex_unlock(&mover->lock);
+	return r == -EAGAIN ? -ESTALE : r;
+}
+
+static int check_mappings(struct nm_mover *mover)
+{
+	const struct nm_page_batch *batch = mover->work.batch;
+	uint64_t now = mover->platform->ops->now_ns(mover->platform);
+
+	pthread_mutex_lock(&mover->lock);
+	mover->work.known = NULL;
+	struct nm_known_entry *entry =
+		nm_known_ask(&mover->known, batch->pid, batch->start_ticks, now, NULL);
+	mover->work.known = entry;
+	bool holds = nm_known_holds(entry, now);
+	int error = entry->error && now < entry->again_ns ? entry->error : 0;
+	pthread_mutex_unlock(&mover->lock);
+	if (holds || error)
+		return holds ? 0 : error;
+	return read_mappings(mover, entry);
+}
+
+/* ---- small and whole pages ---- */
+
+static void collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
+		    uint64_t bytes)
+{
+	struct nm_work *work = &mover->work;
+	struct nm_call *call = &mover->call;
+	struct nm_page_batch *batch = work->batch;
+	enum nm_pace_class class = class_of(&batch->steps[work->next]);
+	uint64_t taken = 0;
+
+	for (call->count = 0; work->next < batch->count && call->count < pages; work->next++) {
+		struct nm_page_step *step = &batch->steps[work->next];
+		struct nm_unit *unit = &call->units[call->count];
+		if (class_of(step) != class || (taken > 0 && taken + step->bytes > bytes))
+			break;
+		uint64_t *why = nm_step_refusal(&mover->rules, work, step, counts, unit);
+		if (why) {
+			nm_step_refused(step, counts, why);
+			continue;
+		}
+		unit->step = work->next;
+		taken += step->bytes;
+		call->count++;
+	}
+}
+
+static int16_t index_of(const struct nm_mover_rules *rules, int node)
+{
+	for (unsigned i = 0; i < rules->nr_nodes; i++)
+		if (node >= 0 && rules->node_ids[i] == (unsigned)node)
+			return (int16_t)i;
+	return -1;
+}
+
+static bool is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
+			  int16_t found_on)
+{
+	return (step->from < 0 || step->from == found_on) && unit->was != unit->to;
+}
+
+/* Settles what is not to be moved; true: it is. */
+static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit, struct nm_mover_counts *counts)
+{
+	struct nm_page_step *step = &mover->work.batch->steps[unit->step];
+
+	step->found_on = index_of(&mover->rules, unit->was);
+	if (unit->was < 0)
+		nm_step_failed(step, counts, unit->was);
+	else if (!is_where_seen(step, unit, step->found_on))
+		nm_step_elsewhere(step, counts);
+	else if (!nm_mover_take_room(mover, step->to, step->bytes, unit->pool))
+		nm_step_refused(step, counts, &counts->full);
+	else
+		return true;
+	return false;
+}
+
+static void set_aside(struct nm_work *work, size_t step)
+{
+	work->loose[work->loose_count++] = step;
+}
+
+/* Whether something is a transparent huge page only the kernel knows: its ends are on one node, and
+ * go together. What is not is taken apart. */
+static int find_places(struct nm_mover *mover, struct nm_mover_counts *counts, bool huge)
+{
+	struct nm_call *call = &mover->call;
+	unsigned kept = 0;
+
+	int r = nm_call_where(mover, 0);
+	for (unsigned i = 0; i < call->count; i++)
+		call->units[i].was = call->statuses[i];
+	if (r == 0 && huge)
+		r = nm_call_where(mover, NM_HUGE_PAGE - NM_SMALL_PAGE);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < call->count; i++) {
+		struct nm_unit unit = call->units[i];
+		if (huge && !unit.pool && call->statuses[i] != unit.was)
+			set_aside(&mover->work, unit.step);
+		else if (is_to_go(mover, &unit, counts))
+			call->units[kept++] = unit;
+	}
+	call->count = kept;
+	return 0;
+}
+
+static void settle(struct nm_mover *mover, struct nm_mover_counts *counts, bool huge)
+{
+	struct nm_call *call = &mover->call;
+	bool asked = huge && nm_call_where(mover, NM_HUGE_PAGE - NM_SMALL_PAGE) == 0;
+
+	for (unsigned i = 0; i < call->count; i++) {
+		const struct nm_unit *unit = &call->units[i];
+		struct nm_page_step *step = &mover->work.batch->steps[unit->step];
+		if (unit->state != unit->to) {
+			nm_step_failed(step, counts, unit->state);
+			continue;
+		}
+		bool whole = !asked || unit->pool || call->statuses[i] == unit->to;
+		nm_step_moved(step, counts);
+		counts->bytes += whole ? step->bytes : NM_SMALL_PAGE;
+		if (!whole)
+			set_aside(&mover->work, unit->step);
+	}
+}
+
+static void spend(struct nm_mover *mover)
+{
+	const struct nm_call *call = &mover->call;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < call->count; i++)
+		bytes += mover->work.batch->steps[call->units[i].step].bytes;
+	pthread_mutex_lock(&mover->lock);
+	nm_pace_spend(&mover->pace, call->count, bytes);
+	pthread_mutex_unlock(&mover->lock);
+}
+
+static int move_pages(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
+		      uint64_t bytes)
+{
+	enum nm_pace_class class = class_of(&mover->work.batch->steps[mover->work.next]);
+	bool huge = class == NM_PACE_HUGE;
+
+	collect(mover, counts, pages, bytes);
+	int r = find_places(mover, counts, huge);
+	if (r < 0 || mover->call.count == 0)
+		return r;
+	spend(mover);
+	r = nm_call_move(mover, class, counts);
+	if (r == 0)
+		settle(mover, counts, huge);
+	return r;
+}
+
+/* ---- what was asked for as a huge page and is none ---- */
+
+static void collect_loose(struct nm_mover *mover, const struct nm_page_step *step, size_t index,
+			  unsigned pages)
+{
+	struct nm_work *work = &mover->work;
+	struct nm_call *call = &mover->call;
+
+	for (call->count = 0; call->count < pages && work->loose_offset < step->bytes;
+	     work->loose_offset += NM_SMALL_PAGE)
+		call->units[call->count++] = (struct nm_unit){
+			.address = step->address + work->loose_offset,
+			.step = index,
+			.to = (int)mover->rules.node_ids[step->to],
+			.state = NM_UNIT_UNTOLD};
+}
+
+/* Leaves the pages that are to go; others of the range are not counted. */
+static int find_loose(struct nm_mover *mover, struct nm_page_step *step)
+{
+	struct nm_call *call = &mover->call;
+	unsigned kept = 0;
+
+	int r = nm_call_where(mover, 0);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < call->count; i++) {
+		struct nm_unit unit = call->units[i];
+		unit.was = call->statuses[i];
+		int16_t found_on = index_of(&mover->rules, unit.was);
+		if (unit.was < 0 || !is_where_seen(step, &unit, found_on))
+			continue;
+		if (!nm_mover_take_room(mover, step->to, NM_SMALL_PAGE, false)) {
+			step->error = -ENOSPC;
+			continue;
+		}
+		step->found_on = found_on;
+		call->units[kept++] = unit;
+	}
+	call->count = kept;
+	return 0;
+}
+
+static void settle_loose(struct nm_mover *mover, struct nm_page_step *step,
+			 struct nm_mover_counts *counts)
+{
+	struct nm_call *call = &mover->call;
+
+	for (unsigned i = 0; i < call->count; i++) {
+		if (call->units[i].state != call->units[i].to) {
+			step->error = call->units[i].state;
+			continue;
+		}
+		nm_step_moved(step, counts);
+		counts->bytes += NM_SMALL_PAGE;
+	}
+}
+
+static void end_loose(struct nm_work *work, struct nm_page_step *step,
+		      struct nm_mover_counts *counts)
+{
+	work->loose_count--;
+	work->loose_offset = 0;
+	int error = step->error;
+	if (step->fate == NM_PAGE_FATE_MOVED)
+		step->error = 0;
+	else if (error == -ENOSPC)
+		nm_step_refused(step, counts, &counts->full);
+	else if (error)
+		nm_step_failed(step, counts, error);
+	else
+		nm_step_elsewhere(step, counts);
+	if (step->fate == NM_PAGE_FATE_REFUSED)
+		step->error = 0;
+}
+
+static int move_loose(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
+{
+	struct nm_work *work = &mover->work;
+	size_t index = work->loose[work->loose_count - 1];
+	struct nm_page_step *step = &work->batch->steps[index];
+
+	collect_loose(mover, step, index, pages);
+	int r = find_loose(mover, step);
+	if (r == 0 && mover->call.count > 0) {
+		pthread_mutex_lock(&mover->lock);
+		nm_pace_spend(&mover->pace, mover->call.count,
+			      (uint64_t)mover->call.count * NM_SMALL_PAGE);
+		pthread_mutex_unlock(&mover->lock);
+		r = nm_call_move(mover, NM_PACE_SMALL, counts);
+		if (r == 0)
+			settle_loose(mover, step, counts);
+	}
+	if (r == 0 && work->loose_offset >= step->bytes)
+		end_loose(work, step, counts);
+	return r;
+}
+
+/* ---- a turn ---- */
+
+static void add_counts(struct nm_mover *mover, const struct nm_mover_counts *more, size_t from)
+{
+	struct nm_mover_counts *sums = &mover->counts;
+	struct nm_page_batch *batch = mover->work.batch;
+
+	batch->moved += more->moved;
+	batch->calls += more->calls;
+	batch->call_ns += more->call_ns;
+	pthread_mutex_lock(&mover->lock);
+	sums->moved += more->moved, sums->elsewhere += more->elsewhere;
+	sums->refused += more->refused, sums->failed += more->failed;
+	sums->busy += more->busy, sums->gone += more->gone, sums->denied += more->denied;
+	sums->no_memory += more->no_memory, sums->fault += more->fault;
+	sums->backoffs += more->backoffs, sums->calls += more->calls;
+	sums->call_ns += more->call_ns, sums->bytes += more->bytes;
+	sums->bound += more->bound, sums->shared += more->shared;
+	sums->unknown += more->unknown, sums->outside += more->outside;
+	sums->full += more->full;
+	if (more->call_longest_ns > sums->call_longest_ns)
+		sums->call_longest_ns = more->call_longest_ns;
+	if (more->unknown)
+		nm_known_lacks(mover->work.known);
+	for (size_t i = from; i < mover->work.next; i++) {
+		mover->queued_pages--;
+		mover->queued_bytes -= batch->steps[i].bytes;
+	}
+	pthread_mutex_unlock(&mover->lock);
+}
+
+static int go_on(struct nm_mover *mover)
+{
+	struct nm_work *work = &mover->work;
+	struct nm_mover_counts counts = {0};
+	size_t from = work->next;
+
+	pthread_mutex_lock(&mover->lock);
+	enum nm_pace_class class = work->loose_count
+					   ? NM_PACE_SMALL
+					   : class_of(&work->batch->steps[work->next]);
+	unsigned pages = nm_pace_pages(&mover->pace, class);
+	uint64_t bytes = nm_pace_bytes(&mover->pace);
+	pthread_mutex_unlock(&mover->lock);
+	int r = work->loose_count ? move_loose(mover, &counts, pages)
+				  : move_pages(mover, &counts, pages, bytes);
+	add_counts(mover, &counts, from);
+	return r;
+}
+
+int nm_batch_step(struct nm_mover *mover)
+{
+	struct nm_work *work = &mover->work;
+
+	if (work->next == work->batch->count && work->loose_count == 0)
+		return 0;
+	int r = check_process(mover);
+	if (r == 0)
+		r = check_mappings(mover);
+	if (r == 0)
+		r = go_on(mover);
+	if (r < 0)
+		return r == -EACCES ? -EPERM : r == -EAGAIN ? -ESTALE : r;
+	return work->next < work->batch->count || work->loose_count > 0 ? -EAGAIN : 0;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The kernel tells a page's status only where it does not have to give up: around one that it could
+ * not migrate, others may have moved without a word, and those behind may not have been tried. So
+ * what is untold is asked for, and tried once more in the opposite order.
+ */
+#include "call.h"
+
+typedef bool (*unit_fn)(const struct nm_unit *unit);
+
+static bool is_off_target(const struct nm_unit *unit)
+{
+	return unit->state != unit->to;
+}
+
+/* It may be otherwise at the next try: in use just now, or never reached. */
+static bool is_worth_a_try(const struct nm_unit *unit)
+{
+	return unit->state >= 0 || unit->state == NM_UNIT_UNTOLD || unit->state == -EBUSY ||
+	       unit->state == -EAGAIN;
+}
+
+/* Brings those of the first `count` units that are meant to the front; returns how many. */
+static unsigned bring_forward(struct nm_unit *units, unsigned count, unit_fn is_meant)
+{
+	unsigned front = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (!is_meant(&units[i]))
+			continue;
+		struct nm_unit unit = units[front];
+		units[front++] = units[i];
+		units[i] = unit;
+	}
+	return front;
+}
+
+static void reverse(struct nm_unit *units, unsigned count)
+{
+	for (unsigned i = 0; i < count / 2; i++) {
+		struct nm_unit unit = units[i];
+		units[i] = units[count - 1 - i];
+		units[count - 1 - i] = unit;
+	}
+}
+
+static pid_t pid_of(const struct nm_mover *mover)
+{
+	return (pid_t)mover->work.batch->pid;
+}
+
+static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset)
+{
+	struct nm_call *call = &mover->call;
+
+	for (unsigned i = 0; i < count; i++)
+		call->addresses[i] = call->units[i].address + offset;
+	return mover->platform->ops->pages_where(mover->platform, pid_of(mover), count,
+						 call->addresses, call->statuses);
+}
+
+int nm_call_where(struct nm_mover *mover, uint64_t offset)
+{
+	return mover->call.count ? ask_where(mover, mover->call.count, offset) : 0;
+}
+
+/* One call, timed and counted. `ret_slow`: it took so long that no other should follow now. */
+static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned count,
+		     struct nm_mover_counts *counts, bool *ret_slow)
+{
+	const struct nm_platform_ops *ops = mover->platform->ops;
+	struct nm_call *call = &mover->call;
+
+	for (unsigned i = 0; i < count; i++) {
+		call->addresses[i] = call->units[i].address;
+		call->nodes[i] = call->units[i].to;
+		call->statuses[i] = NM_UNIT_UNTOLD;
+	}
+	uint64_t before = ops->now_ns(mover->platform);
+	int r = ops->pages_move(mover->platform, pid_of(mover), count, call->addresses,
+				call->nodes, call->statuses);
+	uint64_t now = ops->now_ns(mover->platform), taken = now - before;
+	for (unsigned i = 0; i < count; i++)
+		call->units[i].state = call->statuses[i];
+	pthread_mutex_lock(&mover->lock);
+	*ret_slow = nm_pace_learn(&mover->pace, class, count, taken, now);
+	pthread_mutex_unlock(&mover->lock);
+	counts->calls++;
+	counts->call_ns += taken;
+	counts->backoffs += *ret_slow;
+	if (taken > counts->call_longest_ns)
+		counts->call_longest_ns = taken;
+	return r;
+}
+
+/* These are about the pages or the node; all else is about the process or us. */
+static bool is_about_pages(int error)
+{
+	return error == -ENOMEM || error == -EACCES || error == -ENODEV || error == -EBUSY ||
+	       error == -EAGAIN || error == -EINTR;
+}
+
+/* What the kernel did not tell of the first `count` units, it is asked. */
+static void learn_untold(struct nm_mover *mover, unsigned count, int r)
+{
+	struct nm_call *call = &mover->call;
+
+	if (count == 0 || ask_where(mover, count, 0) < 0)
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		struct nm_unit *unit = &call->units[i];
+		int on = call->statuses[i];
+		if (on == unit->to || (on < 0 && is_worth_a_try(unit)))
+			unit->state = on;
+		else if (r < 0 && is_worth_a_try(unit))
+			unit->state = r;
+	}
+}
+
+static void end_untold(struct nm_call *call)
+{
+	for (unsigned i = 0; i < call->count; i++) {
+		struct nm_unit *unit = &call->units[i];
+		if (unit->state != unit->to && is_worth_a_try(unit))
+			unit->state = -EBUSY;
+	}
+}
+
+int nm_call_move(struct nm_mover *mover, enum nm_pace_class class, struct nm_mover_counts *counts)
+{
+	struct nm_call *call = &mover->call;
+	unsigned count = call->count;
+	bool slow = false;
+
+	for (int round = 0; round < 2 && count > 0 && !slow; round++) {
+		int r = call_once(mover, class, count, counts, &slow);
+		if (r < 0 && !is_about_pages(r))
+			return round == 0 ? r : 0;
+		count = bring_forward(call->units, count, is_off_target);
+		learn_untold(mover, count, r);
+		count = bring_forward(call->units, count, is_off_target);
+		count = bring_forward(call->units, count, is_worth_a_try);
+		reverse(call->units, count);
+	}
+	end_untold(call);
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* One call of move_pages(2), and what it takes to know what it did. */
+#ifndef NM_MOVER_CALL_H
+#define NM_MOVER_CALL_H
+
+#include "mover_internal.h"
+
+/* Asks where the pages at unit.address + offset are; into mover->call.statuses. -errno. */
+int nm_call_where(struct nm_mover *mover, uint64_t offset);
+
+/*
+ * Moves the units, once more those that the kernel gave up on; afterwards unit.state is unit.to, or
+ * the negative errno of a page that did not move. Their order changes. -errno ends the batch, and
+ * the units have not been tried.
+ */
+int nm_call_move(struct nm_mover *mover, enum nm_pace_class class, struct nm_mover_counts *counts);
+
+#endif

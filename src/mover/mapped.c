@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+/* Lines of /proc/PID/maps and numa_maps → struct nm_mapped. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "numa-migrd/mappings.h"
+
+#define KIB 1024U
+#define PAGE_KIB_MOST (1U << 24) /* 16 GiB, the largest page that any machine has */
+
+/* A hexadecimal number that ends in `end`; returns what follows, or NULL. strtoull() alone would
+ * take signs, spaces and 0x. */
+static const char *parse_address(const char *text, char end, uint64_t *ret)
+{
+	char *after;
+
+	if (!isxdigit((unsigned char)text[0]) || (text[0] == '0' && text[1] == 'x'))
+		return NULL;
+	errno = 0;
+	uint64_t value = strtoull(text, &after, 16);
+	if (errno != 0 || *after != end)
+		return NULL;
+	*ret = value;
+	return after + 1;
+}
+
+/* "start-end perms offset device inode  path" */
+int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret)
+{
+	struct nm_mapped mapped = {0};
+	char mode[5];
+	uint64_t inode;
+
+	const char *rest = parse_address(line, '-', &mapped.start);
+	rest = rest ? parse_address(rest, ' ', &mapped.end) : NULL;
+	if (!rest || mapped.end <= mapped.start)
+		return -EINVAL;
+	if (sscanf(rest, "%4s %*x %*x:%*x %" SCNu64, mode, &inode) != 2 || strlen(mode) != 4)
+		return -EINVAL;
+	mapped.shared = mode[3] != 'p';
+	mapped.file = inode != 0;
+	*ret = mapped;
+	return 0;
+}
+
+/* The kernel's words; some have a space in them. Longer ones stand before what they begin with. */
+static const struct {
+	const char *word;
+	enum nm_memory_policy policy;
+} policies[] = {
+	{"default", NM_MEMORY_DEFAULT},
+	{"local", NM_MEMORY_LOCAL},
+	{"prefer (many)", NM_MEMORY_PREFERRED},
+	{"prefer", NM_MEMORY_PREFERRED},
+	{"bind", NM_MEMORY_BIND},
+	{"weighted interleave", NM_MEMORY_INTERLEAVE},
+	{"interleave", NM_MEMORY_INTERLEAVE},
+};
+
+static bool ends_word(char c)
+{
+	return c == '\0' || c == '\n' || c == ' ' || c == ':' || c == '=';
+}
+
+static enum nm_memory_policy parse_policy(const char *text)
+{
+	for (size_t i = 0; i < NM_ARRAY_SIZE(policies); i++) {
+		size_t length = strlen(policies[i].word);
+		if (strncmp(text, policies[i].word, length) == 0 && ends_word(text[length]))
+			return policies[i].policy;
+	}
+	return NM_MEMORY_OTHER;
+}
+
+/* The number behind "name=" where the word is that; the word ends at a space. */
+static bool word_value(const char *word, const char *name, uint64_t *ret)
+{
+	size_t length = strlen(name);
+	char *after;
+
+	if (strncmp(word, name, length) != 0 || word[length] != '=' ||
+	    !isdigit((unsigned char)word[length + 1]))
+		return false;
+	errno = 0;
+	*ret = strtoull(word + length + 1, &after, 10);
+	return errno == 0 && ends_word(*after);
+}
+
+static bool is_word(const char *word, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	return strncmp(word, wanted, length) == 0 && ends_word(word[length]);
+}
+
+static bool begins(const char *word, const char *start)
+{
+	return strncmp(word, start, strlen(start)) == 0;
+}
+
+static void take_word(struct nm_mapped *mapped, const char *word)
+{
+	uint64_t value;
+
+	if (begins(word, "file="))
+		mapped->file = true;
+	else if (is_word(word, "huge"))
+		mapped->huge = true;
+	else if (word_value(word, "mapmax", &value))
+		mapped->shared = value > 1;
+	else if (word_value(word, "kernelpagesize_kB", &value) && value <= PAGE_KIB_MOST) {
+		mapped->page_bytes = value * KIB;
+		mapped->empty = false;
+	}
+}
+
+/* "start policy[:nodes] [file=…|heap|stack] [huge] [anon=n] [mapmax=n] … [kernelpagesize_kB=n]"; a
+ * space in a file's name is written as \040, so it cannot look like a word. */
+int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret)
+{
+	struct nm_mapped mapped = {.empty = true};
+	bool anonymous_huge = false;
+
+	const char *word = parse_address(line, ' ', &mapped.start);
+	if (!word || ends_word(*word))
+		return -EINVAL;
+	mapped.policy = (uint8_t)parse_policy(word);
+	for (word = strchr(word, ' '); word; word = strchr(word, ' ')) {
+		word += strspn(word, " ");
+		anonymous_huge |= begins(word, "file=/anon_hugepage");
+		take_word(&mapped, word);
+	}
+	if (mapped.huge && anonymous_huge)
+		mapped.file = false;
+	*ret = mapped;
+	return 0;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/* Reading /proc/PID/maps and then numa_maps under a time budget, and looking things up in them. */
+#include "numa-migrd/mappings.h"
+
+#include <string.h>
+
+/* For each read the kernel takes the lock, and fills in as many lines as fit. */
+#define EXTENTS_PIECE 4096U
+#define POLICIES_PIECE 256U /* three lines or so: each may be a walk of gigabytes */
+#define LINE_BYTES 1024U
+#define SMALL_PAGE 4096U
+
+enum phase { EXTENTS, POLICIES, COMPLETE };
+
+struct nm_mappings {
+	struct nm_platform *platform;
+	enum phase phase;
+	int fd;
+	uint64_t cost_ns;
+	struct nm_mapped *items;
+	size_t count, capacity;
+	size_t next; /* the first that a line of numa_maps may still be about */
+	size_t used;
+	bool overlong; /* of the line being put together, the end is lost */
+	char line[LINE_BYTES];
+};
+
+int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)
+{
+	struct nm_mappings *mappings = calloc(1, sizeof(*mappings));
+
+	if (!mappings)
+		return -ENOMEM;
+	mappings->platform = platform;
+	mappings->fd = -1;
+	*ret = mappings;
+	return 0;
+}
+
+static void close_file(struct nm_mappings *mappings)
+{
+	if (mappings->fd >= 0)
+		mappings->platform->ops->close(mappings->platform, mappings->fd);
+	mappings->fd = -1;
+}
+
+void nm_mappings_free(struct nm_mappings *mappings)
+{
+	if (!mappings)
+		return;
+	close_file(mappings);
+	free(mappings->items);
+	free(mappings);
+}
+
+/* ---- lines ---- */
+
+/* They ascend; one that does not is from a process that changes while we look, and is left out. */
+static int add_extent(struct nm_mappings *mappings)
+{
+	struct nm_mapped mapped;
+	void *items = mappings->items;
+
+	if (nm_mapped_parse_extent(mappings->line, &mapped) < 0)
+		return 0;
+	if (mappings->count > 0 && mapped.start < mappings->items[mappings->count - 1].end)
+		return 0;
+	if (mappings->count == NM_MAPPINGS_MOST)
+		return -EFBIG;
+	if (nm_reserve(&items, &mappings->capacity, mappings->count, sizeof(mapped)) < 0)
+		return -ENOMEM;
+	mappings->items = items;
+	mappings->items[mappings->count++] = mapped;
+	return 0;
+}
+
+/* What began elsewhere when maps was read is not known to be the same mapping. */
+static void add_policy(struct nm_mappings *mappings)
+{
+	struct nm_mapped told;
+
+	if (nm_mapped_parse_policy(mappings->line, &told) < 0)
+		return;
+	while (mappings->next < mappings->count &&
+	       mappings->items[mappings->next].start < told.start)
+		mappings->next++;
+	if (mappings->next == mappings->count)
+		return;
+	struct nm_mapped *mapped = &mappings->items[mappings->next];
+	if (mapped->start != told.start)
+		return;
+	mapped->policy = mappings->overlong ? NM_MEMORY_OTHER : told.policy;
+	mapped->page_bytes = told.page_bytes ? told.page_bytes : SMALL_PAGE;
+	mapped->shared |= told.shared;
+	mapped->file = told.file || (mapped->file && !told.huge);
+	mapped->huge = told.huge;
+	mapped->empty = told.empty;
+}
+
+static int end_line(struct nm_mappings *mappings)
+{
+	int r = 0;
+
+	mappings->line[mappings->used] = '\0';
+	if (mappings->phase == EXTENTS)
+		r = add_extent(mappings);
+	else
+		add_policy(mappings);
+	mappings->used = 0;
+	mappings->overlong = false;
+	return r;
+}
+
+static int take_piece(struct nm_mappings *mappings, const char *piece, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (piece[i] == '\n') {
+			int r = end_line(mappings);
+			if (r < 0)
+				return r;
+		} else if (mappings->used < LINE_BYTES - 1) {
+			mappings->line[mappings->used++] = piece[i] ? piece[i] : ' ';
+		} else {
+			mappings->overlong = true;
+		}
+	}
+	return 0;
+}
+
+/* ---- reading ---- */
+
+/* A file without its last newline was cut short: what it began to say does not count. */
+static void end_file(struct nm_mappings *mappings)
+{
+	close_file(mappings);
+	mappings->used = 0;
+	mappings->overlong = false;
+	mappings->phase = mappings->phase == EXTENTS ? POLICIES : COMPLETE;
+}
+
+static int open_next(struct nm_mappings *mappings, int directory)
+{
+	const char *name = mappings->phase == EXTENTS ? "maps" : "numa_maps";
+	int fd = mappings->platform->ops->open_file(mappings->platform, directory, name);
+
+	if (fd < 0)
+		return fd == -ENOENT ? -ESRCH : fd;
+	mappings->fd = fd;
+	return 0;
+}
+
+static int read_piece(struct nm_mappings *mappings, int directory)
+{
+	char piece[EXTENTS_PIECE];
+	size_t size = mappings->phase == EXTENTS ? EXTENTS_PIECE : POLICIES_PIECE;
+
+	if (mappings->fd < 0) {
+		int r = open_next(mappings, directory);
+		if (r < 0)
+			return r;
+	}
+	ssize_t got = mappings->platform->ops->read_some(mappings->platform, mappings->fd, piece,
+							 size);
+	if (got < 0)
+		return (int)got;
+	if (got == 0)
+		end_file(mappings);
+	return take_piece(mappings, piece, (size_t)got);
+}
+
+int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budget_ns)
+{
+	struct nm_platform *platform = mappings->platform;
+	uint64_t before = platform->ops->now_ns(platform), spent = 0;
+	int r = 0;
+
+	while (r == 0 && mappings->phase != COMPLETE && spent < budget_ns) {
+		r = read_piece(mappings, directory);
+		spent = platform->ops->now_ns(platform) - before;
+	}
+	mappings->cost_ns += spent;
+	if (r < 0)
+		return r;
+	return mappings->phase == COMPLETE ? 0 : -EAGAIN;
+}
+
+uint64_t nm_mappings_cost_ns(const struct nm_mappings *mappings)
+{
+	return mappings->cost_ns;
+}
+
+/* ---- looking things up ---- */
+
+size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mapped **ret)
+{
+	*ret = mappings->items;
+	return mappings->count;
+}
+
+const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uint64_t address,
+					 uint64_t bytes)
+{
+	size_t low = 0, high = mappings->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (mappings->items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == mappings->count)
+		return NULL;
+	const struct nm_mapped *mapped = &mappings->items[low];
+	return mapped->start <= address && bytes <= mapped->end - address ? mapped : NULL;
+}
+
+static bool may_move(const struct nm_mapped *mapped, bool move_bound, bool move_shared)
+{
+	if (mapped->policy == NM_MEMORY_UNKNOWN || mapped->empty)
+		return false;
+	if (nm_mapped_is_bound(mapped) && !move_bound)
+		return false;
+	return move_shared || !(mapped->shared || mapped->file);
+}
+
+int nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool move_shared,
+		       struct nm_range **ret, size_t *ret_count)
+{
+	struct nm_range *ranges = calloc(mappings->count + 1, sizeof(*ranges));
+	size_t count = 0;
+
+	if (!ranges)
+		return -ENOMEM;
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct nm_mapped *mapped = &mappings->items[i];
+		if (!may_move(mapped, move_bound, move_shared))
+			continue;
+		struct nm_range *last = count ? &ranges[count - 1] : NULL;
+		if (last && last->end == mapped->start && last->page_bytes == mapped->page_bytes)
+			last->end = mapped->end;
+		else
+			ranges[count++] = (struct nm_range){mapped->start, mapped->end,
+							    mapped->page_bytes};
+	}
+	*ret = ranges;
+	*ret_count = count;
+	return 0;
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+/* What the loop asks of the worker: each call holds the lock for moments only. */
+#include "numa-migrd/mover.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "mover_internal.h"
+#include "split.h"
+
+void nm_page_batch_free(struct nm_page_batch *batch)
+{
+	if (!batch)
+		return;
+	free(batch->steps);
+	free(batch);
+}
+
+/* ---- rules ---- */
+
+static bool has_quiet_cpus(const struct nm_topology *topology)
+{
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
+		if (topology->cpus[cpu].isolated || topology->cpus[cpu].nohz_full)
+			return true;
+	return false;
+}
+
+/* One more than there are, so that none is an error neither. */
+static int copy_nodes(const struct nm_topology *topology, unsigned **ret)
+{
+	unsigned *ids = calloc(topology->nr_nodes + 1, sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < topology->nr_nodes; i++)
+		ids[i] = topology->nodes[i].os_id;
+	*ret = ids;
+	return 0;
+}
+
+static bool same_nodes(const struct nm_mover_rules *rules, const struct nm_topology *topology)
+{
+	if (rules->nr_nodes != topology->nr_nodes)
+		return false;
+	for (unsigned i = 0; i < rules->nr_nodes; i++)
+		if (rules->node_ids[i] != topology->nodes[i].os_id)
+			return false;
+	return true;
+}
+
+static void set_rules(struct nm_mover *mover, const struct nm_topology *topology,
+		      const struct nm_config *config)
+{
+	struct nm_mover_rules *rules = &mover->rules;
+
+	rules->move_bound = config->pages.move_bound;
+	rules->move_shared = config->pages.move_shared;
+	rules->keep_free = config->pages.keep_free;
+	rules->maps_budget_ns =
+		(uint64_t)(config->pages.maps_budget_ms * (double)NM_NSEC_PER_MSEC);
+	rules->barred = has_quiet_cpus(topology) && !config->pages.isolated_cpus;
+	nm_pace_configure(&mover->pace, config);
+}
+
+static int set_nodes(struct nm_mover *mover, const struct nm_topology *topology)
+{
+	unsigned *ids = NULL;
+	struct nm_room *rooms = calloc(topology->nr_nodes + 1, sizeof(*rooms));
+
+	if (!rooms || copy_nodes(topology, &ids) < 0) {
+		free(rooms);
+		return -ENOMEM;
+	}
+	free(mover->rules.node_ids);
+	free(mover->rooms);
+	mover->rules.node_ids = ids;
+	mover->rules.nr_nodes = topology->nr_nodes;
+	mover->rooms = rooms;
+	return 0;
+}
+
+/* ---- life ---- */
+
+/* Signals are the loop's. */
+static int start_thread(struct nm_mover *mover)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&mover->thread, NULL, nm_mover_run, mover);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -error;
+}
+
+static void init_lock(struct nm_mover *mover)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&mover->lock, NULL);
+	pthread_cond_init(&mover->wake, &monotonic);
+	pthread_cond_init(&mover->calm, NULL);
+	pthread_condattr_destroy(&monotonic);
+}
+
+/* The thread has ended, or never began. */
+static void free_mover(struct nm_mover *mover)
+{
+	for (size_t i = 0; i < mover->queue_count; i++)
+		nm_page_batch_free(mover->queue[i]);
+	for (size_t i = 0; i < mover->done_count; i++)
+		nm_page_batch_free(mover->done[i]);
+	nm_page_batch_free(mover->work.batch);
+	nm_known_clear(&mover->known);
+	hwloc_bitmap_free(mover->work.mems);
+	pthread_cond_destroy(&mover->wake);
+	pthread_cond_destroy(&mover->calm);
+	pthread_mutex_destroy(&mover->lock);
+	free(mover->rules.node_ids);
+	free(mover->rooms);
+	free(mover);
+}
+
+int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
+		 const struct nm_config *config, struct nm_mover **ret)
+{
+	struct nm_mover *mover = calloc(1, sizeof(*mover));
+
+	if (!mover)
+		return -ENOMEM;
+	mover->platform = platform;
+	init_lock(mover);
+	mover->work.mems = hwloc_bitmap_alloc();
+	nm_pace_init(&mover->pace, platform->ops->now_ns(platform));
+	set_rules(mover, topology, config);
+	nm_splits_begin(mover);
+	int r = mover->work.mems ? set_nodes(mover, topology) : -ENOMEM;
+	if (r == 0)
+		r = start_thread(mover);
+	if (r < 0) {
+		free_mover(mover);
+		return r;
+	}
+	*ret = mover;
+	return 0;
+}
+
+void nm_mover_free(struct nm_mover *mover)
+{
+	if (!mover)
+		return;
+	pthread_mutex_lock(&mover->lock);
+	mover->stopping = true;
+	pthread_cond_signal(&mover->wake);
+	pthread_mutex_unlock(&mover->lock);
+	pthread_join(mover->thread, NULL);
+	free_mover(mover);
+}
+
+/* ---- under the lock ---- */
+
+static void cancel_queued(struct nm_mover *mover, size_t index)
+{
+	struct nm_page_batch *batch = mover->queue[index];
+
+	for (size_t i = 0; i < batch->count; i++) {
+		mover->queued_pages--;
+		mover->queued_bytes -= batch->steps[i].bytes;
+	}
+	batch->error = -ECANCELED;
+	mover->done[mover->done_count++] = batch;
+	memmove(mover->queue + index, mover->queue + index + 1,
+		(--mover->queue_count - index) * sizeof(*mover->queue));
+}
+
+static void drop_all(struct nm_mover *mover)
+{
+	while (mover->queue_count > 0)
+		cancel_queued(mover, 0);
+	mover->work.dropped = true;
+}
+
+static size_t batches(const struct nm_mover *mover)
+{
+	return mover->queue_count + mover->done_count + (mover->work.batch != NULL);
+}
+
+static void prepare(struct nm_page_batch *batch)
+{
+	batch->error = 0;
+	batch->moved = batch->calls = batch->call_ns = 0;
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->steps[i].fate = NM_PAGE_FATE_UNTRIED;
+		batch->steps[i].found_on = -1;
+		batch->steps[i].error = 0;
+	}
+}
+
+/* ---- the loop's ---- */
+
+/* Without memory for new nodes the old ones stay, and what is about others is refused. */
+void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
+			const struct nm_config *config)
+{
+	pthread_mutex_lock(&mover->lock);
+	mover->configuring++;
+	while (mover->busy)
+		pthread_cond_wait(&mover->calm, &mover->lock);
+	set_rules(mover, topology, config);
+	if (!same_nodes(&mover->rules, topology)) {
+		drop_all(mover);
+		if (set_nodes(mover, topology) < 0)
+			mover->rules.nr_nodes = 0;
+	}
+	if (mover->rules.barred)
+		drop_all(mover);
+	mover->configuring--;
+	pthread_cond_signal(&mover->wake);
+	pthread_mutex_unlock(&mover->lock);
+}
+
+bool nm_mover_is_barred(struct nm_mover *mover)
+{
+	pthread_mutex_lock(&mover->lock);
+	bool barred = mover->rules.barred;
+	pthread_mutex_unlock(&mover->lock);
+	return barred;
+}
+
+static int enqueue(struct nm_mover *mover, struct nm_page_batch *batch)
+{
+	if (mover->rules.barred)
+		return -EPERM;
+	if (batches(mover) >= NM_MOVER_BATCHES_MOST)
+		return -EAGAIN;
+	prepare(batch);
+	mover->queue[mover->queue_count++] = batch;
+	for (size_t i = 0; i < batch->count; i++)
+		mover->queued_bytes += batch->steps[i].bytes;
+	mover->queued_pages += batch->count;
+	mover->counts.queued += batch->count;
+	pthread_cond_signal(&mover->wake);
+	return 0;
+}
+
+int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
+{
+	pthread_mutex_lock(&mover->lock);
+	int r = enqueue(mover, batch);
+	pthread_mutex_unlock(&mover->lock);
+	return r;
+}
+
+struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
+{
+	struct nm_page_batch *batch = NULL;
+
+	pthread_mutex_lock(&mover->lock);
+	if (mover->done_count > 0) {
+		batch = mover->done[0];
+		memmove(mover->done, mover->done + 1, --mover->done_count * sizeof(*mover->done));
+	}
+	pthread_mutex_unlock(&mover->lock);
+	return batch;
+}
+
+void nm_mover_drop(struct nm_mover *mover, uint32_t pid)
+{
+	pthread_mutex_lock(&mover->lock);
+	for (size_t i = mover->queue_count; i > 0; i--)
+		if (mover->queue[i - 1]->pid == pid)
+			cancel_queued(mover, i - 1);
+	if (mover->work.batch && mover->work.batch->pid == pid)
+		mover->work.dropped = true;
+	nm_known_drop(&mover->known, pid);
+	pthread_cond_signal(&mover->wake);
+	pthread_mutex_unlock(&mover->lock);
+}
+
+static uint64_t above(uint64_t room, uint64_t queued)
+{
+	return room > queued ? room - queued : 0;
+}
+
+size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
+{
+	pthread_mutex_lock(&mover->lock);
+	uint64_t pages = above(nm_pace_room_pages(&mover->pace, now_ns), mover->queued_pages);
+	uint64_t bytes = above(nm_pace_room_bytes(&mover->pace, now_ns), mover->queued_bytes);
+	bool barred = mover->rules.barred;
+	pthread_mutex_unlock(&mover->lock);
+	if (bytes / NM_SMALL_PAGE < pages)
+		pages = bytes / NM_SMALL_PAGE;
+	return barred ? 0 : (size_t)pages;
+}
+
+uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
+{
+	pthread_mutex_lock(&mover->lock);
+	uint64_t bytes = above(nm_pace_room_bytes(&mover->pace, now_ns), mover->queued_bytes);
+	bool barred = mover->rules.barred;
+	pthread_mutex_unlock(&mover->lock);
+	return barred ? 0 : bytes;
+}
+
+int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
+		    struct nm_range **ret, size_t *ret_count)
+{
+	uint64_t now = mover->platform->ops->now_ns(mover->platform);
+	int r = -EAGAIN;
+
+	pthread_mutex_lock(&mover->lock);
+	struct nm_known_entry *entry =
+		nm_known_ask(&mover->known, pid, start_ticks, now, mover->work.known);
+	if (entry && nm_known_holds(entry, now))
+		r = nm_mappings_ranges(entry->ready, mover->rules.move_bound,
+				       mover->rules.move_shared, ret, ret_count);
+	else if (entry && entry->error && now < entry->again_ns)
+		r = entry->error == -EACCES ? -EPERM : entry->error;
+	pthread_cond_signal(&mover->wake);
+	pthread_mutex_unlock(&mover->lock);
+	return r;
+}
+
+struct nm_mover_counts nm_mover_counts(struct nm_mover *mover)
+{
+	pthread_mutex_lock(&mover->lock);
+	struct nm_mover_counts counts = mover->counts;
+	counts.map_reads = mover->known.reads;
+	counts.map_ns = mover->known.read_ns;
+	counts.waiting = mover->queue_count + (mover->work.batch != NULL);
+	pthread_mutex_unlock(&mover->lock);
+	return counts;
+}

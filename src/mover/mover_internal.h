@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* What the mover's files share. */
+#ifndef NM_MOVER_INTERNAL_H
+#define NM_MOVER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "known.h"
+#include "numa-migrd/mover.h"
+#include "pace.h"
+#include "room.h"
+
+#define NM_MOVER_BATCHES_MOST 64U /* waiting, under way, and not collected */
+#define NM_SMALL_PAGE 4096U
+#define NM_HUGE_PAGE ((uint64_t)2 << 20)
+
+/* Copies of what the batches go by; replaced between calls. */
+struct nm_mover_rules {
+	bool move_bound, move_shared, barred;
+	double keep_free;
+	uint64_t maps_budget_ns;
+	unsigned nr_nodes;
+	unsigned *node_ids; /* the kernel's numbers, by index */
+};
+
+/* One page of a call. */
+struct nm_unit {
+	uint64_t address;
+	size_t step;
+	int to;	   /* the kernel's number */
+	int was;   /* where it was found, likewise, or a negative errno */
+	int state; /* where it is now likewise, or NM_UNIT_UNTOLD */
+	bool pool; /* of the pool of huge pages */
+};
+#define NM_UNIT_UNTOLD INT32_MIN
+
+/* The batch in hand, and how far it is. */
+struct nm_work {
+	struct nm_page_batch *batch; /* NULL: none */
+	bool dropped;		     /* under the lock */
+	size_t next;
+	struct nm_known_entry *known; /* kept from being given away; under the lock */
+	hwloc_bitmap_t mems;	      /* that the process's cpuset allows; the kernel's numbers */
+	bool has_mems;
+	size_t loose[NM_PACE_PAGES_MOST]; /* steps whose small pages are still to go, one by one */
+	size_t loose_count;
+	uint64_t loose_offset; /* within the last of them */
+	bool loose_moved;
+};
+
+/* What a call takes as arguments. */
+struct nm_call {
+	struct nm_unit units[NM_PACE_PAGES_MOST];
+	uint64_t addresses[NM_PACE_PAGES_MOST];
+	int nodes[NM_PACE_PAGES_MOST], statuses[NM_PACE_PAGES_MOST];
+	unsigned count;
+};
+
+struct nm_mover {
+	struct nm_platform *platform;
+	pthread_t thread;
+
+	/* Under the lock. */
+	pthread_mutex_t lock;
+	pthread_cond_t wake, calm; /* for the worker; for those who wait until it is between calls */
+	bool stopping, busy;
+	unsigned configuring;
+	struct nm_page_batch *queue[NM_MOVER_BATCHES_MOST], *done[NM_MOVER_BATCHES_MOST];
+	size_t queue_count, done_count;
+	uint64_t queued_pages, queued_bytes; /* not tried yet, of the one under way too */
+	struct nm_pace pace;
+	struct nm_known known;
+	struct nm_mover_counts counts;
+	uint64_t splits_before, splits_ns;
+
+	/* The worker's while busy, else under the lock. */
+	struct nm_mover_rules rules;
+	struct nm_work work;
+	struct nm_room *rooms; /* by node index */
+
+	struct nm_call call; /* the worker's */
+};
+
+/* worker.c: what the thread runs. */
+void *nm_mover_run(void *mover);
+
+/*
+ * batch.c: the next call of the batch in hand, and what must be known before. -EAGAIN: there is
+ * more to do; 0: done; else why it ended. Without the lock, `busy`.
+ */
+int nm_batch_step(struct nm_mover *mover);
+
+/* step.c */
+
+/* Why a step is not asked for, as a place in the counts; NULL: it may go. Fills in the unit. */
+uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_work *work,
+			  const struct nm_page_step *step, struct nm_mover_counts *counts,
+			  struct nm_unit *ret_unit);
+void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts);
+void nm_step_refused(struct nm_page_step *step, struct nm_mover_counts *counts, uint64_t *why);
+void nm_step_elsewhere(struct nm_page_step *step, struct nm_mover_counts *counts);
+void nm_step_failed(struct nm_page_step *step, struct nm_mover_counts *counts, int error);
+
+/* room.c's, as the mover's own. */
+static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes,
+				      bool pool)
+{
+	const struct nm_room_page page = {.bytes = bytes, .pool = pool};
+
+	return nm_room_take(mover->platform, &mover->rooms[node], mover->rules.node_ids[node],
+			    mover->rules.keep_free, page);
+}
+
+#endif

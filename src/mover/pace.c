@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "pace.h"
+
+#include <string.h>
+
+#define FIRST_CHUNK 16U
+#define GROWTH 4U     /* from one call to the next */
+#define TARGET 0.25   /* of the limit: what a call is to take */
+#define MEMORY 0.9    /* what a call counts beside the next one */
+#define BURST_S 0.1   /* of max_mb_per_s: what may be moved at once */
+#define MIB 1048576.0
+
+void nm_pace_init(struct nm_pace *pace, uint64_t now_ns)
+{
+	*pace = (struct nm_pace){.filled_ns = now_ns, .window_ns = now_ns};
+	for (int class = 0; class < NM_PACE_CLASSES; class ++)
+		pace->cost[class].chunk = class == NM_PACE_SMALL ? FIRST_CHUNK : 1;
+}
+
+void nm_pace_configure(struct nm_pace *pace, const struct nm_config *config)
+{
+	double bytes_per_s = (double)config->pages.max_mb_per_s * MIB;
+
+	pace->bytes_per_ns = bytes_per_s / (double)NM_NSEC_PER_SEC;
+	pace->burst_bytes = bytes_per_s * BURST_S;
+	pace->interval_bytes = bytes_per_s * config->general.interval_s;
+	pace->interval_ns = (uint64_t)(config->general.interval_s * (double)NM_NSEC_PER_SEC);
+	pace->pages_per_interval = config->pages.max_pages_per_interval;
+	pace->limit_ns = (uint64_t)(config->pages.call_limit_ms * (double)NM_NSEC_PER_MSEC);
+	if (pace->bytes > pace->burst_bytes || pace->bytes == 0)
+		pace->bytes = pace->burst_bytes;
+}
+
+static void pass_time(struct nm_pace *pace, uint64_t now_ns)
+{
+	if (now_ns > pace->filled_ns) {
+		pace->bytes += (double)(now_ns - pace->filled_ns) * pace->bytes_per_ns;
+		pace->filled_ns = now_ns;
+	}
+	if (pace->bytes > pace->burst_bytes)
+		pace->bytes = pace->burst_bytes;
+	if (now_ns >= pace->window_ns + pace->interval_ns) {
+		pace->window_ns = now_ns;
+		pace->window_pages = 0;
+	}
+}
+
+uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns)
+{
+	uint64_t wait = 0;
+
+	pass_time(pace, now_ns);
+	if (pace->resume_ns > now_ns)
+		wait = pace->resume_ns - now_ns;
+	if (pace->window_pages >= pace->pages_per_interval &&
+	    pace->window_ns + pace->interval_ns - now_ns > wait)
+		wait = pace->window_ns + pace->interval_ns - now_ns;
+	/* Not for each page by itself: a quarter of a burst is worth a call. */
+	double lack = pace->bytes > 0 ? 0 : pace->burst_bytes / 4 - pace->bytes;
+	if (lack / pace->bytes_per_ns > (double)wait)
+		wait = (uint64_t)(lack / pace->bytes_per_ns);
+	return wait;
+}
+
+unsigned nm_pace_pages(const struct nm_pace *pace, enum nm_pace_class class)
+{
+	uint64_t left = pace->pages_per_interval > pace->window_pages
+				? pace->pages_per_interval - pace->window_pages
+				: 1;
+
+	return left < pace->cost[class].chunk ? (unsigned)left : pace->cost[class].chunk;
+}
+
+uint64_t nm_pace_bytes(const struct nm_pace *pace)
+{
+	return pace->bytes > 0 ? (uint64_t)pace->bytes : 0;
+}
+
+uint64_t nm_pace_room_pages(struct nm_pace *pace, uint64_t now_ns)
+{
+	pass_time(pace, now_ns);
+	return pace->pages_per_interval > pace->window_pages
+		       ? pace->pages_per_interval - pace->window_pages
+		       : 0;
+}
+
+uint64_t nm_pace_room_bytes(struct nm_pace *pace, uint64_t now_ns)
+{
+	pass_time(pace, now_ns);
+	double room = pace->interval_bytes + (pace->bytes < 0 ? pace->bytes : 0);
+	return room > 0 ? (uint64_t)room : 0;
+}
+
+void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes)
+{
+	pace->bytes -= (double)bytes;
+	pace->window_pages += pages;
+}
+
+/* ---- what calls cost ---- */
+
+/*
+ * The slope of the line through the calls. It is at most the mean cost of a page, as a call's fixed
+ * cost is not negative; held above a quarter of that because calls of one length tell no slope, and
+ * nearly one length hardly any. As chunks grow, the mean nears the slope.
+ */
+static double per_page(const struct nm_cost *cost)
+{
+	double mean = cost->ns / cost->pages;
+	double spread = cost->calls * cost->pages2 - cost->pages * cost->pages;
+
+	if (spread <= 1e-6 * cost->calls * cost->pages2)
+		return mean;
+	double slope = (cost->calls * cost->pages_ns - cost->pages * cost->ns) / spread;
+	if (slope > mean)
+		return mean;
+	return slope < mean / 4 ? mean / 4 : slope;
+}
+
+/* Where a call's fixed cost takes what it is to take, fewer pages would only make more calls. */
+static unsigned choose_chunk(const struct nm_cost *cost, double target_ns)
+{
+	double page_ns = per_page(cost);
+	double fixed_ns = (cost->ns - page_ns * cost->pages) / cost->calls;
+	double left_ns = target_ns - fixed_ns;
+
+	if (left_ns < target_ns / 2)
+		left_ns = target_ns / 2;
+	double pages = page_ns > 0 ? left_ns / page_ns : NM_PACE_PAGES_MOST;
+	double most = (double)cost->chunk * GROWTH;
+	if (pages > most)
+		pages = most;
+	if (pages > NM_PACE_PAGES_MOST)
+		return NM_PACE_PAGES_MOST;
+	return pages < 1 ? 1 : (unsigned)pages;
+}
+
+/* Each slow call in a row doubles the pause; quick ones halve it again. */
+static void take_pause(struct nm_pace *pace, bool slow, uint64_t now_ns)
+{
+	if (!slow) {
+		pace->pause_ns /= 2;
+		if (pace->pause_ns < NM_PACE_FIRST_PAUSE_NS)
+			pace->pause_ns = 0;
+		return;
+	}
+	pace->pause_ns = pace->pause_ns ? pace->pause_ns * 2 : NM_PACE_FIRST_PAUSE_NS;
+	if (pace->pause_ns > NM_PACE_LONGEST_PAUSE_NS)
+		pace->pause_ns = NM_PACE_LONGEST_PAUSE_NS;
+	pace->resume_ns = now_ns + pace->pause_ns;
+}
+
+bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, unsigned pages, uint64_t ns,
+		   uint64_t now_ns)
+{
+	struct nm_cost *cost = &pace->cost[class];
+	bool slow = ns > pace->limit_ns;
+	/* A call that waited for another CPU says little about pages. */
+	double taken = (double)(slow ? pace->limit_ns : ns), count = pages;
+
+	cost->calls = cost->calls * MEMORY + 1;
+	cost->pages = cost->pages * MEMORY + count;
+	cost->pages2 = cost->pages2 * MEMORY + count * count;
+	cost->ns = cost->ns * MEMORY + taken;
+	cost->pages_ns = cost->pages_ns * MEMORY + taken * count;
+	cost->chunk = choose_chunk(cost, (double)pace->limit_ns * TARGET);
+	take_pause(pace, slow, now_ns);
+	return slow;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "room.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KIB 1024U
+#define BASE_PAGE 4096U
+#define HUGE_ORDER 9U
+#define ORDERS_MOST 32U
+#define MEMINFO_BYTES 4096U
+#define BUDDYINFO_BYTES 16384U
+
+/* "Node 3 MemFree:   123 kB" */
+static bool meminfo_value(const char *text, const char *name, uint64_t *ret)
+{
+	for (const char *line = text; line && *line;) {
+		char field[64];
+		uint64_t kib;
+		if (sscanf(line, "Node %*u %63[^:\n]: %" SCNu64, field, &kib) == 2 &&
+		    strcmp(field, name) == 0) {
+			*ret = kib * KIB;
+			return true;
+		}
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	return false;
+}
+
+int nm_node_memory_parse(const char *text, struct nm_node_memory *ret)
+{
+	struct nm_node_memory memory = {0};
+	uint64_t inactive = 0, dirty = 0, writeback = 0;
+
+	if (!meminfo_value(text, "MemTotal", &memory.total) ||
+	    !meminfo_value(text, "MemFree", &memory.free))
+		return -EINVAL;
+	(void)meminfo_value(text, "Inactive(file)", &inactive);
+	(void)meminfo_value(text, "Dirty", &dirty);
+	(void)meminfo_value(text, "Writeback", &writeback);
+	if (inactive > dirty + writeback)
+		memory.idle_files = inactive - dirty - writeback;
+	*ret = memory;
+	return 0;
+}
+
+/* Counts of free blocks by order: "Node 0, zone   Normal    12     3 …" */
+static uint64_t huge_free_of_zone(const char *counts)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned order = 0; order < ORDERS_MOST; order++) {
+		uint64_t blocks;
+		int length;
+		if (sscanf(counts, "%*[ ]%" SCNu64 "%n", &blocks, &length) != 1)
+			break;
+		counts += length;
+		if (order >= HUGE_ORDER)
+			bytes += blocks * (BASE_PAGE << order);
+	}
+	return bytes;
+}
+
+uint64_t nm_huge_free_parse(const char *text, unsigned node)
+{
+	uint64_t bytes = 0;
+
+	for (const char *line = text; line && *line;) {
+		unsigned found;
+		int length = 0;
+		if (sscanf(line, "Node %u, zone %*s%n", &found, &length) == 1 && length > 0 &&
+		    found == node)
+			bytes += huge_free_of_zone(line + length);
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	return bytes;
+}
+
+/* ---- as it is now ---- */
+
+static bool is_due(struct nm_platform *platform, uint64_t *read_ns)
+{
+	uint64_t now = platform->ops->now_ns(platform);
+
+	if (*read_ns && now - *read_ns < NM_ROOM_AGE_NS)
+		return false;
+	*read_ns = now ? now : 1;
+	return true;
+}
+
+static void read_memory(struct nm_platform *platform, struct nm_room *room, unsigned node,
+			double keep_free)
+{
+	char path[64], text[MEMINFO_BYTES];
+	struct nm_node_memory memory;
+
+	room->memory = 0;
+	snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node);
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0 ||
+	    nm_node_memory_parse(text, &memory) < 0)
+		return;
+	uint64_t kept = (uint64_t)((double)memory.total * keep_free);
+	if (memory.free + memory.idle_files > kept)
+		room->memory = memory.free + memory.idle_files - kept;
+}
+
+static void read_huge(struct nm_platform *platform, struct nm_room *room, unsigned node)
+{
+	char text[BUDDYINFO_BYTES];
+
+	room->huge = 0;
+	if (platform->ops->read_file(platform, NM_ROOT, "proc/buddyinfo", text, sizeof(text)) > 0)
+		room->huge = nm_huge_free_parse(text, node);
+}
+
+static void read_pool(struct nm_platform *platform, struct nm_room *room, unsigned node,
+		      uint64_t page_bytes)
+{
+	char path[128], text[32];
+
+	room->pool = 0;
+	room->pool_page_bytes = page_bytes;
+	snprintf(path, sizeof(path),
+		 "sys/devices/system/node/node%u/hugepages/hugepages-%" PRIu64
+		 "kB/free_hugepages",
+		 node, page_bytes / KIB);
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) > 0)
+		room->pool = strtoull(text, NULL, 10) * page_bytes;
+}
+
+static bool take(uint64_t *room, uint64_t bytes)
+{
+	if (*room < bytes)
+		return false;
+	*room -= bytes;
+	return true;
+}
+
+/* The pool's pages are taken from the node's memory already, whether in use or not. */
+bool nm_room_take(struct nm_platform *platform, struct nm_room *room, unsigned node,
+		  double keep_free, struct nm_room_page page)
+{
+	if (page.pool) {
+		if (room->pool_page_bytes != page.bytes)
+			room->pool_ns = 0;
+		if (is_due(platform, &room->pool_ns))
+			read_pool(platform, room, node, page.bytes);
+		return take(&room->pool, page.bytes);
+	}
+	if (is_due(platform, &room->memory_ns))
+		read_memory(platform, room, node, keep_free);
+	if (page.bytes <= BASE_PAGE)
+		return take(&room->memory, page.bytes);
+	if (is_due(platform, &room->huge_ns))
+		read_huge(platform, room, node);
+	return room->memory >= page.bytes && take(&room->huge, page.bytes) &&
+	       take(&room->memory, page.bytes);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* How much memory moves may still take on each node. */
+#ifndef NM_MOVER_ROOM_H
+#define NM_MOVER_ROOM_H
+
+#include "numa-migrd/platform.h"
+
+#define NM_ROOM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* what was read holds so long, less what we took */
+
+struct nm_node_memory {
+	uint64_t total, free, idle_files; /* bytes; files: not used lately, and written */
+};
+
+/* Parses /sys/devices/system/node/nodeN/meminfo. -EINVAL. Pure. */
+int nm_node_memory_parse(const char *text, struct nm_node_memory *ret);
+
+/* Bytes of a node that are free in blocks of 2 MiB at least, from /proc/buddyinfo. Pure. */
+uint64_t nm_huge_free_parse(const char *text, unsigned node);
+
+/* Of one node: bytes that may still be taken. */
+struct nm_room {
+	uint64_t memory_ns, huge_ns, pool_ns; /* when they were read; 0: never */
+	uint64_t memory, huge, pool;
+	uint64_t pool_page_bytes; /* whose pool that is */
+};
+
+struct nm_room_page {
+	uint64_t bytes;
+	bool pool; /* of the pool of huge pages rather than of ordinary memory */
+};
+
+/*
+ * Takes room for a page on the node of that (kernel's) number. keep_free: share of the node that
+ * stays free. False: there is none, or it is not known. Mover.
+ */
+bool nm_room_take(struct nm_platform *platform, struct nm_room *room, unsigned node,
+		  double keep_free, struct nm_room_page page);
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/* Which steps may be asked for, and what became of them. */
+#include "mover_internal.h"
+
+static bool has_shape(const struct nm_page_step *step, const struct nm_mapped *mapped)
+{
+	uint64_t page_bytes = mapped->huge ? mapped->page_bytes : NM_SMALL_PAGE;
+
+	if (step->bytes != page_bytes && (mapped->huge || step->bytes != NM_HUGE_PAGE))
+		return false;
+	return step->address % step->bytes == 0;
+}
+
+uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_work *work,
+			  const struct nm_page_step *step, struct nm_mover_counts *counts,
+			  struct nm_unit *ret_unit)
+{
+	if (step->to < 0 || (unsigned)step->to >= rules->nr_nodes ||
+	    step->from >= (int)rules->nr_nodes ||
+	    !hwloc_bitmap_isset(work->mems, rules->node_ids[step->to]))
+		return &counts->outside;
+	const struct nm_mapped *mapped =
+		nm_mappings_find(work->known->ready, step->address, step->bytes);
+	if (!mapped || mapped->policy == NM_MEMORY_UNKNOWN || !has_shape(step, mapped))
+		return &counts->unknown;
+	if (nm_mapped_is_bound(mapped) && !rules->move_bound)
+		return &counts->bound;
+	if ((mapped->shared || mapped->file) && !rules->move_shared)
+		return &counts->shared;
+	*ret_unit = (struct nm_unit){.address = step->address,
+				     .to = (int)rules->node_ids[step->to],
+				     .state = NM_UNIT_UNTOLD,
+				     .pool = mapped->huge};
+	return NULL;
+}
+
+void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts)
+{
+	if (step->fate == NM_PAGE_FATE_MOVED)
+		return;
+	step->fate = NM_PAGE_FATE_MOVED;
+	counts->moved++;
+}
+
+void nm_step_refused(struct nm_page_step *step, struct nm_mover_counts *counts, uint64_t *why)
+{
+	step->fate = NM_PAGE_FATE_REFUSED;
+	counts->refused++;
+	++*why;
+}
+
+void nm_step_elsewhere(struct nm_page_step *step, struct nm_mover_counts *counts)
+{
+	step->fate = NM_PAGE_FATE_ELSEWHERE;
+	counts->elsewhere++;
+}
+
+void nm_step_failed(struct nm_page_step *step, struct nm_mover_counts *counts, int error)
+{
+	step->fate = NM_PAGE_FATE_FAILED;
+	step->error = error;
+	counts->failed++;
+	counts->busy += error == -EBUSY;
+	counts->gone += error == -ENOENT;
+	counts->denied += error == -EACCES;
+	counts->no_memory += error == -ENOMEM;
+	counts->fault += error == -EFAULT;
+}

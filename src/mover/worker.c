@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/* The thread: what it does next, and how long it sleeps until then. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "mover_internal.h"
+#include "split.h"
+
+#define LONGEST_SLEEP_NS (10 * NM_NSEC_PER_SEC)
+
+static uint64_t now_ns(const struct nm_mover *mover)
+{
+	return mover->platform->ops->now_ns(mover->platform);
+}
+
+static void sleep_for(struct nm_mover *mover, uint64_t ns)
+{
+	struct timespec until;
+
+	if (ns > LONGEST_SLEEP_NS)
+		ns = LONGEST_SLEEP_NS;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	ns += (uint64_t)until.tv_nsec;
+	until.tv_sec += (time_t)(ns / NM_NSEC_PER_SEC);
+	until.tv_nsec = (long)(ns % NM_NSEC_PER_SEC);
+	pthread_cond_timedwait(&mover->wake, &mover->lock, &until);
+}
+
+/* ---- batches: under the lock ---- */
+
+static void take_batch(struct nm_mover *mover)
+{
+	if (mover->work.batch || mover->queue_count == 0)
+		return;
+	mover->work.batch = mover->queue[0];
+	memmove(mover->queue, mover->queue + 1, --mover->queue_count * sizeof(*mover->queue));
+	mover->work.known = NULL;
+	mover->work.dropped = mover->work.has_mems = false;
+	mover->work.next = mover->work.loose_count = 0;
+	mover->work.loose_offset = 0;
+}
+
+static void finish_batch(struct nm_mover *mover, int error)
+{
+	struct nm_work *work = &mover->work;
+	struct nm_page_batch *batch = work->batch;
+
+	for (size_t i = work->next; i < batch->count; i++) {
+		mover->queued_pages--;
+		mover->queued_bytes -= batch->steps[i].bytes;
+	}
+	batch->error = error;
+	mover->done[mover->done_count++] = batch;
+	work->batch = NULL;
+}
+
+static void go_on(struct nm_mover *mover)
+{
+	mover->busy = true;
+	pthread_mutex_unlock(&mover->lock);
+	int r = nm_batch_step(mover);
+	nm_splits_look(mover);
+	pthread_mutex_lock(&mover->lock);
+	mover->busy = false;
+	mover->work.known = NULL;
+	if (r != -EAGAIN)
+		finish_batch(mover, r);
+	pthread_cond_broadcast(&mover->calm);
+}
+
+/* ---- mappings ---- */
+
+static void read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
+{
+	mover->busy = true;
+	mover->work.known = entry;
+	pthread_mutex_unlock(&mover->lock);
+	uint64_t before = now_ns(mover);
+	int r = nm_known_read(entry, mover->platform, mover->rules.maps_budget_ns);
+	uint64_t now = now_ns(mover);
+	pthread_mutex_lock(&mover->lock);
+	nm_known_publish(&mover->known, entry, r, now);
+	mover->known.turn_ns = now + NM_KNOWN_TURN_SHARE * (now - before);
+	mover->busy = false;
+	mover->work.known = NULL;
+	pthread_cond_broadcast(&mover->calm);
+}
+
+/* True: something was read. Else how long to wait for a turn is in *wait_ns, if that is less. */
+static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
+{
+	struct nm_known_entry *entry = nm_known_unread(&mover->known, now);
+
+	if (!entry)
+		return false;
+	if (now >= mover->known.turn_ns) {
+		read_mappings(mover, entry);
+		return true;
+	}
+	if (mover->known.turn_ns - now < *wait_ns)
+		*wait_ns = mover->known.turn_ns - now;
+	return false;
+}
+
+/* ---- the loop ---- */
+
+static void take_turn(struct nm_mover *mover)
+{
+	uint64_t now = now_ns(mover), wait_ns = LONGEST_SLEEP_NS;
+
+	take_batch(mover);
+	if (mover->work.batch && mover->work.dropped) {
+		finish_batch(mover, -ECANCELED);
+		return;
+	}
+	if (mover->work.batch) {
+		wait_ns = nm_pace_wait_ns(&mover->pace, now);
+		if (wait_ns == 0) {
+			go_on(mover);
+			return;
+		}
+	}
+	if (!read_a_turn(mover, now, &wait_ns))
+		sleep_for(mover, wait_ns);
+}
+
+void *nm_mover_run(void *argument)
+{
+	struct nm_mover *mover = argument;
+
+	pthread_mutex_lock(&mover->lock);
+	while (!mover->stopping) {
+		if (mover->configuring)
+			pthread_cond_wait(&mover->wake, &mover->lock);
+		else
+			take_turn(mover);
+	}
+	pthread_mutex_unlock(&mover->lock);
+	return NULL;
+}
