@@ -74,7 +74,7 @@ static void add_bool(struct nm_status_item **item, const char *name, bool flag)
 }
 
 #define ALWAYS_ITEMS 15
-#define RUNNING_ITEMS 18
+#define RUNNING_ITEMS 37
 
 static void add_pages(struct nm_memory *memory, struct nm_status_item **item)
 {
@@ -83,10 +83,36 @@ static void add_pages(struct nm_memory *memory, struct nm_status_item **item)
 
 	add_uint(item, "pages_tracked", counts.tracked);
 	add_uint(item, "pages_evicted", counts.evicted);
+	add_uint(item, "pages_ping_pong", counts.ping_pong);
 	add_uint(item, "pages_table_bytes", counts.bytes);
 	add_real(item, "page_exclusivity", nm_exclusivity_average(&sums));
 	add_uint(item, "sharing_threads", nm_affinity_counts(nm_memory_affinity(memory)).threads);
 	add_uint(item, "sharing_pairs", nm_affinity_counts(nm_memory_affinity(memory)).pairs);
+}
+
+static void add_page_moves(const struct nm_page_stage *stage, struct nm_status_item **item)
+{
+	const struct nm_page_tally *tally = &stage->tally;
+	struct nm_mover_counts counts = nm_mover_counts(stage->mover);
+
+	add_text(item, "pages_standing", nm_page_standing_name(stage->standing));
+	add_uint(item, "page_decisions", tally->decisions);
+	add_uint(item, "pages_moved", tally->moved);
+	add_uint(item, "pages_moved_bytes", tally->bytes);
+	add_uint(item, "pages_elsewhere", tally->elsewhere);
+	add_uint(item, "pages_refused", tally->refused);
+	add_uint(item, "pages_failed", tally->failed);
+	add_uint(item, "pages_untried", tally->untried);
+	add_uint(item, "pages_waiting", counts.waiting);
+	add_uint(item, "page_verdicts_kept", tally->kept);
+	add_uint(item, "page_verdicts_rolled_back", tally->rolled_back);
+	add_uint(item, "page_verdicts_unproven", tally->unproven);
+	add_uint(item, "pages_remembered", stage->nr_origins);
+	add_uint(item, "pages_forgotten", tally->forgotten);
+	add_uint(item, "page_backoffs", counts.backoffs);
+	add_uint(item, "page_splits", counts.splits);
+	add_uint(item, "page_call_longest_ns", counts.call_longest_ns);
+	add_real(item, "memory_imbalance", stage->contention.imbalance);
 }
 
 static void add_running(const struct nm_daemon *daemon, struct nm_status_item **item)
@@ -102,6 +128,8 @@ static void add_running(const struct nm_daemon *daemon, struct nm_status_item **
 	add_real(item, "cpu_share", daemon->tally.cpu_share);
 	if (pipeline->memory)
 		add_pages(pipeline->memory, item);
+	if (pipeline->pages)
+		add_page_moves(pipeline->pages, item);
 	if (!pipeline->source)
 		return;
 	const struct nm_source_status *source = nm_source_status(pipeline->source);

@@ -14,7 +14,7 @@ static int switch_it(struct nm_daemon *daemon, int value)
 /* Accesses are seen without the kernel's hinting faults. */
 static bool sees_without_it(const struct nm_daemon *daemon)
 {
-	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY)
+	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY && !daemon->inject_dead)
 		return true;
 	return daemon->pipeline.source &&
 	       nm_source_status(daemon->pipeline.source)->memory != NM_MEMORY_NONE;

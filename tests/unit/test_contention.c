@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* When one node serves too much, and what is spread then. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/contention.h"
+
+static struct nm_config *config;
+
+static int set_up(void **state)
+{
+	(void)state;
+	return nm_config_default(&config);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_config_free(config);
+	return 0;
+}
+
+static struct nm_contention contention_of(double a, double b, double c, double d)
+{
+	const double traffic[] = {a, b, c, d};
+	return nm_contention_of(traffic, 4, config);
+}
+
+static void one_node_serves_most(void **state)
+{
+	(void)state;
+	assert_int_equal(contention_of(10, 800, 100, 90).busiest, 1);
+	assert_true(fabs(contention_of(0, 400, 0, 0).imbalance - sqrt(3)) < 1e-9);
+	assert_int_equal(contention_of(0, 0, 0, 100).busiest, 3);
+}
+
+static void a_share_below_the_threshold_is_no_contention(void **state)
+{
+	(void)state;
+	assert_int_equal(contention_of(690, 110, 100, 100).busiest, -1);
+	assert_int_equal(contention_of(700, 100, 100, 100).busiest, 0);
+	config->pages.contention_share = 0.69;
+	assert_int_equal(contention_of(690, 110, 100, 100).busiest, 0);
+	config->pages.imbalance = 2;
+	assert_int_equal(contention_of(700, 100, 100, 100).busiest, -1);
+}
+
+static void few_accesses_say_nothing(void **state)
+{
+	(void)state;
+	assert_true(isnan(contention_of(99, 0, 0, 0).imbalance));
+	assert_int_equal(contention_of(99, 0, 0, 0).busiest, -1);
+	assert_true(isnan(contention_of(0, 0, 0, 0).imbalance));
+}
+
+static struct nm_region region(double exclusivity, int node, int second)
+{
+	return (struct nm_region){.start = 0,
+				  .end = 8 << 20,
+				  .page_bytes = 2 << 20,
+				  .samples = 100,
+				  .exclusivity = exclusivity,
+				  .node = node,
+				  .second = second,
+				  .placed = NM_REGION_NOWHERE};
+}
+
+static void mixed_ranges_go_to_the_second_best(void **state)
+{
+	(void)state;
+	struct nm_contention busy = contention_of(900, 50, 25, 25);
+	struct nm_contention calm = contention_of(250, 250, 250, 250);
+	struct nm_region mixed = region(0.6, 0, 2);
+	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), 2);
+	assert_int_equal(nm_contention_target(&mixed, 4, &calm, config), NM_REGION_NOWHERE);
+	/* It is not the busy node that uses it most. */
+	mixed = region(0.6, 1, 0);
+	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
+	mixed = region(0.6, 0, -1);
+	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
+}
+
+static void what_one_node_uses_stays_with_it(void **state)
+{
+	(void)state;
+	struct nm_contention busy = contention_of(900, 50, 25, 25);
+	struct nm_region own = region(0.9, 0, 2);
+	assert_int_equal(nm_contention_target(&own, 4, &busy, config), 0);
+}
+
+static void everyones_range_is_spread(void **state)
+{
+	(void)state;
+	struct nm_contention busy = contention_of(900, 50, 25, 25);
+	struct nm_region shared = region(0.3, 0, 1);
+	assert_int_equal(nm_contention_target(&shared, 4, &busy, config), NM_REGION_EVERYWHERE);
+}
+
+static void small_or_unknown_ranges_stay(void **state)
+{
+	(void)state;
+	struct nm_contention busy = contention_of(900, 50, 25, 25);
+	struct nm_region mixed = region(0.6, 0, 2);
+	mixed.samples = 15;
+	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
+	mixed = region(0.6, 0, 2);
+	mixed.end = mixed.start + (2 << 20) - 4096;
+	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
+}
+
+/* As regions tell it. */
+static void the_second_is_told(void **state)
+{
+	(void)state;
+	nm_auto(nm_regions_freep) struct nm_regions *regions = NULL;
+	const struct nm_range range = {0x100000, 0x900000, 4096};
+	assert_int_equal(nm_regions_new(4, 8, &regions), 0);
+	assert_int_equal(nm_regions_set_ranges(regions, &range, 1), 0);
+	assert_int_equal(nm_regions_at(regions, 0).second, -1);
+	for (unsigned i = 0; i < 9; i++)
+		nm_regions_touch(regions, 0x200000, i < 2 ? 0 : i < 5 ? 3 : 1);
+	assert_int_equal(nm_regions_at(regions, 0).node, 1);
+	assert_int_equal(nm_regions_at(regions, 0).second, 3);
+	size_t index = 7;
+	assert_true(nm_regions_find(regions, 0x8fffff, &index) && index == 0);
+	assert_false(nm_regions_find(regions, 0x900000, &index));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(one_node_serves_most),
+		TEST(a_share_below_the_threshold_is_no_contention),
+		TEST(few_accesses_say_nothing),
+		TEST(mixed_ranges_go_to_the_second_best),
+		TEST(what_one_node_uses_stays_with_it),
+		TEST(everyones_range_is_spread),
+		TEST(small_or_unknown_ranges_stay),
+		TEST(the_second_is_told),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

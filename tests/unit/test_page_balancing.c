@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* pages.numa_balancing: beside the kernel, which moves the same pages. In simulated time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "daemon_fixture.h"
+
+static int refusal; /* of numa_balancing_set() */
+static unsigned switches;
+
+static int set_balancing(struct nm_platform *platform, int value)
+{
+	(void)platform;
+	if (refusal)
+		return refusal;
+	switches++;
+	world.balancing = value < 0 ? 1 : value;
+	return 0;
+}
+
+static int open_beside_kernel(void **state)
+{
+	int r = world_open(state);
+	refusal = 0;
+	switches = 0;
+	world.balancing = 1;
+	world.ops.numa_balancing_set = set_balancing;
+	world.daemon.config->threads.policy = NM_POLICY_NONE;
+	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
+	/* One thread, of which each page is on another node. */
+	world.space = (struct space){.start = 0x7f0000000000, .count = 8};
+	memset(world.space.home, 2, 8);
+	fake_mover.ranges[0] = (struct nm_range){world.space.start, world.space.start + 8 * 4096,
+						 .page_bytes = 4096};
+	fake_mover.nr_ranges = 1;
+	struct worker *worker = add_worker(1000, 0, 0);
+	worker->space = &world.space;
+	worker->to = 8;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+	return r;
+}
+
+static void begin(enum nm_page_balancing setting)
+{
+	world.daemon.config->pages.numa_balancing = setting;
+	assert_int_equal(nm_watch_restart(&world.daemon), 0);
+	live(12);
+}
+
+static bool acts(void)
+{
+	unsigned before = fake_mover.submitted;
+	live(25);
+	return fake_mover.submitted > before;
+}
+
+static void assert_told(unsigned times, int priority, const char *words)
+{
+	assert_int_equal(count_entries(0, NM_MESSAGE_COEXIST), times);
+	const struct nm_entry *last = NULL;
+	for (size_t i = 0; i < world.nr_entries; i++)
+		if (world.entries[i].message == NM_MESSAGE_COEXIST)
+			last = &world.entries[i];
+	if (times == 0)
+		return;
+	assert_int_equal(last->priority, priority);
+	if (!strstr(last->text, words))
+		fail_msg("\"%s\" is not in: %s", words, last->text);
+}
+
+static const char *standing(void)
+{
+	return nm_page_standing_name(world.daemon.pipeline.pages->standing);
+}
+
+static void pages_are_left_to_the_kernel(void **state)
+{
+	(void)state;
+	begin(NM_BALANCING_YIELD);
+	assert_int_equal(fake_mover.submitted, 0);
+	assert_told(1, LOG_NOTICE, "left to the kernel");
+	assert_string_equal(standing(), "yields");
+	world.balancing = 0;
+	assert_true(acts());
+	assert_told(2, LOG_INFO, "is off");
+	world.balancing = 1;
+	live(3);
+	assert_false(acts());
+	assert_told(3, LOG_NOTICE, "left to the kernel");
+	assert_int_equal(switches, 0);
+}
+
+static void without_the_kernels_nothing_is_told(void **state)
+{
+	(void)state;
+	world.balancing = 0;
+	begin(NM_BALANCING_YIELD);
+	assert_true(fake_mover.submitted > 0);
+	assert_told(0, 0, NULL);
+}
+
+static void a_warning_and_nothing_else(void **state)
+{
+	(void)state;
+	begin(NM_BALANCING_WARN);
+	assert_true(fake_mover.submitted > 0);
+	assert_told(1, LOG_WARNING, "each may undo");
+	assert_int_equal(switches, 0);
+}
+
+static void it_is_turned_off_and_put_back(void **state)
+{
+	(void)state;
+	begin(NM_BALANCING_MANAGE);
+	assert_true(fake_mover.submitted > 0);
+	assert_int_equal(world.balancing, 0);
+	assert_told(1, LOG_NOTICE, "turned off");
+	assert_true(switches >= 12); /* a restarted helper is to know of it */
+	/* The policy ends: so does that. */
+	world.daemon.config->pages.policy = NM_PAGES_WATCH;
+	assert_int_equal(nm_watch_configure(&world.daemon), 0);
+	assert_int_equal(world.balancing, 1);
+	assert_null(world.daemon.pipeline.pages);
+}
+
+static void another_setting_puts_it_back(void **state)
+{
+	(void)state;
+	begin(NM_BALANCING_MANAGE);
+	assert_int_equal(world.balancing, 0);
+	world.daemon.config->pages.numa_balancing = NM_BALANCING_YIELD;
+	live(3);
+	assert_int_equal(world.balancing, 1);
+	assert_false(acts());
+	assert_string_equal(standing(), "yields");
+}
+
+static void a_refusal_yields(void **state)
+{
+	(void)state;
+	refusal = -EPERM;
+	begin(NM_BALANCING_MANAGE);
+	assert_int_equal(fake_mover.submitted, 0);
+	assert_int_equal(world.balancing, 1);
+	assert_told(1, LOG_WARNING, "may not be turned off");
+	refusal = 0;
+	assert_true(acts());
+	assert_told(2, LOG_NOTICE, "turned off");
+}
+
+/* Faults are all that is seen: turned off, nothing would be. */
+static void what_is_needed_is_not_turned_off(void **state)
+{
+	(void)state;
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
+	begin(NM_BALANCING_MANAGE);
+	assert_int_equal(world.balancing, 1);
+	assert_int_equal(switches, 0);
+	assert_told(1, LOG_NOTICE, "stays on");
+	world.daemon.config->sampling.inject = NM_INJECT_SOFT_DIRTY;
+	world.daemon.inject_dead = true; /* this kernel protects nothing */
+	live(2);
+	assert_int_equal(world.balancing, 1);
+	world.daemon.inject_dead = false;
+	live(2);
+	assert_int_equal(world.balancing, 0);
+	/* And where the better source goes, it comes back. */
+	world.daemon.config->sampling.inject = NM_INJECT_NONE;
+	live(2);
+	assert_int_equal(world.balancing, 1);
+	assert_string_equal(standing(), "needs-faults");
+}
+
+static void injected_faults_win(void **state)
+{
+	(void)state;
+	world.daemon.config->sampling.inject = NM_INJECT_NUMA_BALANCING;
+	nm_inject_configure(&world.daemon);
+	begin(NM_BALANCING_WARN);
+	assert_int_equal(fake_mover.submitted, 0);
+	assert_int_equal(world.balancing, 1);
+	assert_told(1, LOG_NOTICE, "has the kernel move pages");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_beside_kernel, world_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pages_are_left_to_the_kernel),	TEST(without_the_kernels_nothing_is_told),
+		TEST(a_warning_and_nothing_else),	TEST(it_is_turned_off_and_put_back),
+		TEST(another_setting_puts_it_back),	TEST(a_refusal_yields),
+		TEST(what_is_needed_is_not_turned_off), TEST(injected_faults_win),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

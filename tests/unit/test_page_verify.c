@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* Did it help to move pages: what shares a question, when it is answered, and how. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../support/machine.h"
+#include "numa-migrd/page_verify.h"
+
+static struct nm_config *config;
+static struct nm_topology *topology;
+static struct nm_feedback *feedback;
+static struct nm_page_verifier *verifier;
+static struct nm_page_verdicts verdicts;
+
+/* One process of one thread on node 0. */
+static struct nm_snap_process process = {.pid = 7};
+static double accesses[2];
+static uint32_t fresh[2];
+static struct nm_snap_thread thread;
+static struct nm_snapshot snapshot;
+
+static int set_up(void **state)
+{
+	(void)state;
+	thread = (struct nm_snap_thread){.tid = 7,
+					 .pid = 7,
+					 .home_node = 0,
+					 .accesses = accesses,
+					 .fresh = fresh,
+					 .access_total = 100,
+					 .fresh_samples = 50,
+					 .performance = 100,
+					 .active = true,
+					 .measured = true};
+	accesses[0] = 20;
+	accesses[1] = 80;
+	fresh[0] = 40;
+	fresh[1] = 10;
+	topology = machine_topology(2, 4);
+	snapshot = (struct nm_snapshot){.interval = 1,
+					.topology = topology,
+					.threads = &thread,
+					.nr_threads = 1,
+					.measured = 1,
+					.active = 1,
+					.processes = &process,
+					.nr_processes = 1};
+	if (!topology || nm_config_default(&config) < 0 || nm_feedback_new(&feedback) < 0)
+		return -1;
+	return nm_page_verifier_new(&verifier);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_page_verdicts_clear(&verdicts);
+	nm_page_verifier_free(verifier);
+	nm_feedback_free(feedback);
+	nm_topology_free(topology);
+	nm_config_free(config);
+	return 0;
+}
+
+/* The next interval, with this P (NaN: not measured); returns how many verdicts it brings. */
+static size_t interval(double performance)
+{
+	struct nm_feedback_result result;
+	nm_page_verdicts_clear(&verdicts);
+	snapshot.interval++;
+	thread.performance = performance;
+	thread.measured = !isnan(performance);
+	snapshot.measured = thread.measured;
+	assert_int_equal(nm_imar2_feedback(feedback, &snapshot, config, &result), 0);
+	assert_int_equal(nm_page_verifier_judge(verifier, &snapshot, feedback, config, &verdicts),
+			 0);
+	return verdicts.count;
+}
+
+/* Calm, so that the spread is known to be small. */
+static void calm(double performance)
+{
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(interval(performance * (i % 2 ? 1.002 : 1)), 0);
+}
+
+static void ask(uint64_t id, enum nm_page_reason reason)
+{
+	struct nm_page_decision decision = {.id = id,
+					    .interval = snapshot.interval,
+					    .pid = 7,
+					    .start_ticks = 5,
+					    .reason = reason,
+					    .pages = 10};
+	assert_int_equal(nm_page_verifier_add(verifier, &snapshot, feedback, &decision), 0);
+}
+
+static void done(uint64_t id, uint64_t moved)
+{
+	const struct nm_page_results results = {.moved = moved, .failed = 10 - moved};
+	nm_page_verifier_done(verifier, id, &results, snapshot.interval);
+}
+
+static void a_gain_is_kept(void **state)
+{
+	(void)state;
+	calm(100);
+	ask(1, NM_PAGE_REASON_PAGES);
+	assert_int_equal(interval(100), 0);
+	done(1, 10);
+	assert_int_equal(interval(180), 0); /* caches fill */
+	assert_int_equal(interval(200), 1);
+	const struct nm_page_verdict *verdict = &verdicts.items[0];
+	assert_int_equal(verdict->kind, NM_VERDICT_KEPT);
+	assert_int_equal(verdict->decision.id, 1);
+	assert_int_equal(verdict->results.moved, 10);
+	assert_int_equal(verdict->intervals, 3);
+	assert_int_equal(verdict->together, 1);
+	assert_true(fabs(verdict->performance.figure - 2) < 0.01);
+	assert_true(fabs(verdict->local_before - 0.2) < 1e-9);
+	assert_true(fabs(verdict->local_after - 0.8) < 1e-9);
+	assert_int_equal(verdict->accesses_after, 100);
+	assert_int_equal(nm_page_verifier_open(verifier), 0);
+}
+
+static void a_loss_is_undone(void **state)
+{
+	(void)state;
+	calm(100);
+	ask(1, NM_PAGE_REASON_REGION);
+	done(1, 10);
+	assert_int_equal(interval(80), 0);
+	assert_int_equal(interval(80), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
+	assert_true(verdicts.items[0].performance.loss);
+}
+
+static void delta_g_is_the_limit(void **state)
+{
+	(void)state;
+	calm(100);
+	ask(1, NM_PAGE_REASON_REGION);
+	done(1, 10);
+	assert_int_equal(interval(91), 0);
+	assert_int_equal(interval(91), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+}
+
+/* P that goes up and down by itself proves nothing. */
+static void noise_is_no_loss(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		(void)interval(i % 2 ? 160 : 100);
+	ask(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	(void)interval(100);
+	assert_int_equal(interval(100), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	assert_true(verdicts.items[0].performance.figure < 0.9);
+}
+
+static void a_rollback_is_not_undone(void **state)
+{
+	(void)state;
+	calm(100);
+	ask(1, NM_PAGE_REASON_ROLLBACK);
+	done(1, 10);
+	(void)interval(50);
+	assert_int_equal(interval(50), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+}
+
+/* The second joins the first, is done later, and both are compared with what was before. */
+static void batches_share_a_verdict(void **state)
+{
+	(void)state;
+	calm(100);
+	ask(1, NM_PAGE_REASON_PAGES);
+	ask(2, NM_PAGE_REASON_REGION);
+	done(1, 10);
+	assert_int_equal(interval(80), 0);
+	assert_int_equal(interval(80), 0);
+	assert_int_equal(nm_page_verifier_open(verifier), 2);
+	ask(3, NM_PAGE_REASON_PAGES);
+	done(2, 10);
+	done(3, 0);
+	(void)interval(80);
+	assert_int_equal(interval(80), 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(verdicts.items[i].together, 3);
+		assert_true(fabs(verdicts.items[i].performance.figure - 0.8) < 0.01);
+	}
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
+	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_ROLLED_BACK);
+	assert_int_equal(verdicts.items[2].kind, NM_VERDICT_UNPROVEN); /* it moved nothing */
+}
+
+static void a_question_is_not_for_ever(void **state)
+{
+	(void)state;
+	calm(100);
+	for (uint64_t id = 1; id <= 4; id++) {
+		ask(id, NM_PAGE_REASON_REGION);
+		done(id, 10);
+		assert_int_equal(interval(100), 0);
+	}
+	ask(5, NM_PAGE_REASON_REGION);
+	assert_int_equal(interval(100), 4);
+	assert_int_equal(nm_page_verifier_open(verifier), 1);
+}
+
+static void nothing_moved_proves_nothing(void **state)
+{
+	(void)state;
+	calm(100);
+	ask(1, NM_PAGE_REASON_PAGES);
+	done(1, 0);
+	assert_int_equal(interval(10), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
+}
+
+static void the_dead_are_unproven(void **state)
+{
+	(void)state;
+	calm(100);
+	ask(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	snapshot.nr_threads = 0;
+	assert_int_equal(interval(NAN), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
+}
+
+/* Where P is unknown, the shares tell. */
+static void a_fall_of_the_local_share_is_a_loss(void **state)
+{
+	(void)state;
+	assert_int_equal(interval(NAN), 0);
+	accesses[0] = 90;
+	accesses[1] = 10;
+	ask(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	assert_int_equal(interval(NAN), 0);
+	assert_int_equal(interval(NAN), 1); /* 90 % before, 80 % now */
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
+	ask(2, NM_PAGE_REASON_CONTENTION); /* was spread: not for its locality */
+	done(2, 10);
+	assert_int_equal(interval(NAN), 0);
+	assert_int_equal(interval(NAN), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	config->threads.rollback = false;
+	ask(3, NM_PAGE_REASON_PAGES);
+	done(3, 10);
+	assert_int_equal(interval(NAN), 0);
+	assert_int_equal(interval(NAN), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+}
+
+/* Locality stands for P: what was spread must lose it. */
+static void a_spread_range_is_not_judged_by_locality(void **state)
+{
+	(void)state;
+	snapshot.by_locality = true;
+	calm(100);
+	ask(1, NM_PAGE_REASON_CONTENTION);
+	done(1, 10);
+	(void)interval(50);
+	assert_int_equal(interval(50), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	snapshot.by_locality = false;
+	calm(100);
+	ask(2, NM_PAGE_REASON_CONTENTION);
+	done(2, 10);
+	(void)interval(50);
+	assert_int_equal(interval(50), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
+}
+
+static void too_little_seen_is_unproven_in_the_end(void **state)
+{
+	(void)state;
+	(void)interval(NAN);
+	thread.fresh_samples = 0;
+	ask(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	for (unsigned i = 1; i < NM_VERDICT_INTERVALS; i++)
+		assert_int_equal(interval(NAN), 0);
+	assert_int_equal(interval(NAN), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_gain_is_kept),
+		TEST(a_loss_is_undone),
+		TEST(delta_g_is_the_limit),
+		TEST(noise_is_no_loss),
+		TEST(a_rollback_is_not_undone),
+		TEST(batches_share_a_verdict),
+		TEST(a_question_is_not_for_ever),
+		TEST(nothing_moved_proves_nothing),
+		TEST(the_dead_are_unproven),
+		TEST(a_fall_of_the_local_share_is_a_loss),
+		TEST(a_spread_range_is_not_judged_by_locality),
+		TEST(too_little_seen_is_unproven_in_the_end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
