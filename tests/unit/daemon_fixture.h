@@ -22,6 +22,7 @@ enum { NODES = 4, CPUS = 8, WORKERS_MAX = 16, ENTRIES_MAX = 2000, SPACE_PAGES = 
 struct space {
 	uint64_t start;
 	unsigned count;
+	bool huge; /* pages of 2 MiB: what is counted is parts of them */
 	uint8_t home[SPACE_PAGES];
 };
 
@@ -306,7 +307,7 @@ static inline void access_space(const struct worker *worker, unsigned node,
 	unsigned home = worker->space->home[page];
 	sample->address = worker->space->start + page * 4096UL;
 	sample->physical_address = machine_address(home, (page + 1) * 4096UL);
-	sample->page_bytes = 4096;
+	sample->page_bytes = worker->space->huge ? 2 << 20 : 4096;
 	sample->time_ns = world.fake->now_ns;
 	sample->latency_cycles = (uint32_t)noisy(latency_at(node, home));
 }

@@ -309,6 +309,50 @@ static void everyones_range_is_spread(void **state)
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_PAGES), 0);
 }
 
+static bool seen_small; /* a step that is no huge page */
+
+static void move_huge(struct nm_page_batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		seen_small = seen_small || batch->steps[i].bytes != 2 << 20;
+	move_in_model(batch);
+}
+
+/* Never a part of one, by the page or by the range. */
+static void huge_pages_move_as_wholes(void **state)
+{
+	(void)state;
+	for (uint64_t min_accesses = 4; min_accesses <= 255; min_accesses += 251) {
+		make_space(2048, 3);
+		world.space.huge = true;
+		if (world.nr_workers == 0)
+			add_user(1000, 0, 0, 2048);
+		world.daemon.config->pages.min_accesses = min_accesses;
+		begin();
+		fake_mover.perform = move_huge;
+		fake_mover.room = 2;
+		seen_small = false;
+		live_until_on(0, 2048, 30);
+		assert_false(seen_small);
+	}
+}
+
+/* A heap that begins and ends beside the boundaries of huge pages. */
+static void the_ends_of_a_range_are_small_pages(void **state)
+{
+	(void)state;
+	make_space(1024 + 600, 3);
+	world.space.start = START + 4096 * 100;
+	world.space.huge = true;
+	fake_mover.ranges[0].start = world.space.start;
+	fake_mover.ranges[0].end = world.space.start + world.space.count * 4096UL;
+	add_user(1000, 0, 0, world.space.count);
+	world.daemon.config->pages.min_accesses = 255;
+	begin();
+	live_until_on(0, world.space.count, 30);
+	assert_int_equal(tally()->moved, 412 + 2 + 188);
+}
+
 /* ---- back again ---- */
 
 static void what_did_not_help_goes_back(void **state)
@@ -493,6 +537,8 @@ int main(void)
 		TEST(ranges_that_are_there_stay),
 		TEST(halves_go_their_own_ways),
 		TEST(everyones_range_is_spread),
+		TEST(huge_pages_move_as_wholes),
+		TEST(the_ends_of_a_range_are_small_pages),
 		TEST(what_did_not_help_goes_back),
 		TEST(a_range_goes_back_and_stays),
 		TEST(memory_for_the_way_back_is_bounded),
