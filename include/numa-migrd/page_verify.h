@@ -90,6 +90,11 @@ int nm_page_verifier_judge(struct nm_page_verifier *verifier, const struct nm_sn
 			   const struct nm_feedback *feedback, const struct nm_config *config,
 			   struct nm_page_verdicts *ret);
 
+/* Has the process an open question that takes in nothing more? What is moved now could not be told
+ * apart from it. */
+bool nm_page_verifier_awaits(const struct nm_page_verifier *verifier, uint32_t pid,
+			     uint64_t start_ticks, uint64_t interval);
+
 /* Decisions without a verdict. */
 size_t nm_page_verifier_open(const struct nm_page_verifier *verifier);
 

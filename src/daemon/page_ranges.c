@@ -280,7 +280,7 @@ static int move_piece(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 static int move_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		      struct nm_page_process *process, struct nm_page_room *room)
 {
-	if (!process->regions || process->held)
+	if (!process->regions || process->held || process->waits)
 		return 0;
 	if (process->course.active && !still_holds(daemon, process))
 		process->course.active = false;

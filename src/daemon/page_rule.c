@@ -48,7 +48,8 @@ static size_t choose(struct nm_daemon *daemon, const struct nm_memory_wanted *wa
 	for (size_t i = 0; i < count; i++) {
 		const struct nm_page_process *process = nm_page_process_of(stage, wanted[i].pid);
 		uint64_t bytes = bytes_of(&wanted[i].page);
-		if (!process || !process->regions || process->owner != wanted[i].page.owner ||
+		if (!process || !process->regions || process->waits ||
+		    process->owner != wanted[i].page.owner ||
 		    is_everyones(process, wanted[i].page.address))
 			continue;
 		if (!nm_page_room_take(room, bytes))

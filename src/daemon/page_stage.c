@@ -327,6 +327,24 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	return 0;
 }
 
+static void hold_those_judged(struct nm_daemon *daemon)
+{
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+
+	for (size_t i = 0; i < stage->nr_processes; i++)
+		stage->processes[i].waits =
+			daemon->config->threads.await_verdict &&
+			nm_page_verifier_awaits(stage->verifier, stage->processes[i].pid,
+						stage->processes[i].start_ticks,
+						daemon->tally.intervals);
+	for (size_t i = 0; i < stage->nr_pasts; i++) {
+		struct nm_page_process *process =
+			nm_page_process_of(stage, stage->pasts[i].decision.pid);
+		if (process && stage->pasts[i].undo)
+			process->waits = true;
+	}
+}
+
 static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_mover *mover = daemon->pipeline.pages->mover;
@@ -335,6 +353,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	int r = nm_page_stage_undo(daemon, snapshot);
 	if (r < 0 || nm_mover_is_barred(mover))
 		return r;
+	hold_those_judged(daemon);
 	room.pages = nm_mover_room(mover, snapshot->time_ns);
 	room.bytes = nm_mover_room_bytes(mover, snapshot->time_ns);
 	r = nm_page_stage_by_rule(daemon, snapshot, &room);

@@ -37,6 +37,7 @@ struct nm_page_process {
 	uint64_t start_ticks;
 	uint16_t owner; /* in the table of pages: another after an exec */
 	bool held;	/* its threads are not placed yet */
+	bool waits;	/* for a verdict (threads.await_verdict), or for what is to be undone */
 	char comm[NM_COMM_BYTES];
 	struct nm_regions *regions; /* NULL: its mappings are not known yet */
 	uint64_t mapped;	    /* interval in which they were read */

@@ -79,18 +79,27 @@ static double local_share(const struct nm_snapshot *snapshot, uint32_t pid)
 	return total > 0 ? local / total : (double)NAN;
 }
 
-static struct question *find_joinable(struct nm_page_verifier *verifier,
-				      const struct nm_page_decision *decision)
+static struct question *newest_of(const struct nm_page_verifier *verifier, uint32_t pid,
+				  uint64_t start_ticks)
 {
 	for (size_t i = verifier->count; i-- > 0;) {
 		struct question *question = &verifier->questions[i];
-		if (question->pid == decision->pid &&
-		    question->start_ticks == decision->start_ticks)
-			return decision->interval - question->opened < NM_PAGE_JOIN_INTERVALS
-				       ? question
-				       : NULL;
+		if (question->pid == pid && question->start_ticks == start_ticks)
+			return question;
 	}
 	return NULL;
+}
+
+static bool is_joinable(const struct question *question, uint64_t interval)
+{
+	return interval - question->opened < NM_PAGE_JOIN_INTERVALS;
+}
+
+bool nm_page_verifier_awaits(const struct nm_page_verifier *verifier, uint32_t pid,
+			     uint64_t start_ticks, uint64_t interval)
+{
+	const struct question *question = newest_of(verifier, pid, start_ticks);
+	return question && !is_joinable(question, interval);
 }
 
 static int open_question(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
@@ -136,8 +145,8 @@ int nm_page_verifier_add(struct nm_page_verifier *verifier, const struct nm_snap
 			 const struct nm_feedback *feedback,
 			 const struct nm_page_decision *decision)
 {
-	struct question *question = find_joinable(verifier, decision);
-	if (!question) {
+	struct question *question = newest_of(verifier, decision->pid, decision->start_ticks);
+	if (!question || !is_joinable(question, decision->interval)) {
 		int r = open_question(verifier, snapshot, feedback, decision, &question);
 		if (r < 0)
 			return r;

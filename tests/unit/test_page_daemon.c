@@ -152,6 +152,7 @@ static void room_bounds_what_moves(void **state)
 		assert_true(batch->steps[i].address > batch->steps[i - 1].address);
 	fake_mover.asleep = false;
 	live_until_on(0, 16, 40);
+	live(8); /* the last verdicts */
 	fake_mover.room_bytes = 4095;
 	memset(world.space.home, 1, 16);
 	unsigned submitted = fake_mover.submitted;
@@ -260,6 +261,58 @@ static void pieces_share_a_verdict(void **state)
 	live_until_on(0, 1024, 30);
 	live(10);
 	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "TOGETHER", "3"));
+}
+
+/* In pieces of an interval each, four of which are tried before it is known what they do. */
+static void a_long_way_is_gone_in_stages(void **state)
+{
+	(void)state;
+	make_space(2048, 3);
+	add_user(1000, 0, 0, 2048);
+	world.daemon.config->pages.min_accesses = 255;
+	begin();
+	fake_mover.room = 100;
+	speed_after_move = 0.05;
+	unsigned most = 0;
+	for (int i = 0; i < 40; i++) {
+		live_one();
+		most = pages_on(0) > most ? pages_on(0) : most;
+	}
+	assert_int_equal(most, 400);
+	assert_int_equal(pages_on(3), 2048);
+	assert_int_equal(tally()->rolled_back, 4);
+}
+
+/* What the mover does not take is asked for again. */
+static void no_piece_is_left_out(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	world.daemon.config->pages.min_accesses = 255;
+	begin();
+	fake_mover.room = 100;
+	for (int i = 0; i < 60; i++) {
+		fake_mover.full = i % 2;
+		live_one();
+	}
+	assert_int_equal(pages_on(0), 1024);
+}
+
+/* The owners rotate: what was is soon forgotten. */
+static void a_range_follows_its_thread(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	struct worker *worker = add_user(1000, 0, 0, 1024);
+	world.daemon.config->pages.min_accesses = 255;
+	world.daemon.config->pages.imbalance = 100; /* no contention */
+	begin();
+	live(60);
+	assert_int_equal(pages_on(0), 1024);
+	fake_get(world.fake, worker->tid)->processor = 2;
+	/* Half-lives of ten seconds: a tenth and less is left after 33. */
+	assert_in_range(live_until_on(1, 1024, 60), 10, 45);
 }
 
 static void ranges_that_are_there_stay(void **state)
@@ -534,6 +587,9 @@ int main(void)
 		TEST(failures_are_told),
 		TEST(a_range_moves_with_pages_never_seen),
 		TEST(pieces_share_a_verdict),
+		TEST(a_long_way_is_gone_in_stages),
+		TEST(no_piece_is_left_out),
+		TEST(a_range_follows_its_thread),
 		TEST(ranges_that_are_there_stay),
 		TEST(halves_go_their_own_ways),
 		TEST(everyones_range_is_spread),

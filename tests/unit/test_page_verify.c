@@ -186,11 +186,16 @@ static void batches_share_a_verdict(void **state)
 	assert_int_equal(interval(80), 0);
 	assert_int_equal(interval(80), 0);
 	assert_int_equal(nm_page_verifier_open(verifier), 2);
-	ask(3, NM_PAGE_REASON_PAGES);
 	done(2, 10);
+	fresh[0] = 5;
+	assert_int_equal(interval(80), 0);
+	ask(3, NM_PAGE_REASON_PAGES);
 	done(3, 0);
+	fresh[0] = 40;
 	(void)interval(80);
 	assert_int_equal(interval(80), 3);
+	/* What was seen before the last of them is neither before nor after. */
+	assert_true(fabs(verdicts.items[0].local_after - 0.8) < 1e-9);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(verdicts.items[i].together, 3);
 		assert_true(fabs(verdicts.items[i].performance.figure - 0.8) < 0.01);
@@ -209,6 +214,9 @@ static void a_question_is_not_for_ever(void **state)
 		done(id, 10);
 		assert_int_equal(interval(100), 0);
 	}
+	assert_true(nm_page_verifier_awaits(verifier, 7, 5, snapshot.interval));
+	assert_false(nm_page_verifier_awaits(verifier, 7, 5, snapshot.interval - 1));
+	assert_false(nm_page_verifier_awaits(verifier, 7, 6, snapshot.interval));
 	ask(5, NM_PAGE_REASON_REGION);
 	assert_int_equal(interval(100), 4);
 	assert_int_equal(nm_page_verifier_open(verifier), 1);
