@@ -15,6 +15,17 @@
 
 /* ---- once per interval ---- */
 
+static void tell_unreadable(struct nm_daemon *daemon, struct nm_page_process *process, int error)
+{
+	if (process->unreadable || (error != -EPERM && error != -EFBIG))
+		return;
+	process->unreadable = true;
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+		  "the pages of %s[%u] stay where they are: %s", process->comm, process->pid,
+		  error == -EFBIG ? "it has too many mappings"
+				  : "its mappings may not be read (CAP_SYS_PTRACE is needed)");
+}
+
 static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *process)
 {
 	uint64_t now = daemon->tally.intervals;
@@ -23,8 +34,10 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 
 	if (process->regions && now - process->mapped < MAP_INTERVALS)
 		return;
-	if (nm_mover_ranges(daemon->pipeline.pages->mover, process->pid, process->start_ticks,
-			    &ranges, &count) < 0)
+	int r = nm_mover_ranges(daemon->pipeline.pages->mover, process->pid, process->start_ticks,
+				&ranges, &count);
+	tell_unreadable(daemon, process, r);
+	if (r < 0)
 		return;
 	if (!process->regions &&
 	    nm_regions_new(daemon->pipeline.topology->nr_nodes, daemon->config->pages.regions,

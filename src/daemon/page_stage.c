@@ -118,6 +118,7 @@ static void take_over(struct nm_page_process *process, struct nm_page_process *o
 	process->seen = NM_TAKE(old->seen);
 	process->nr_seen = old->nr_seen;
 	process->mapped = old->mapped;
+	process->unreadable = old->unreadable;
 	process->course = old->course;
 	old->owner = 0;
 }

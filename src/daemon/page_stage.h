@@ -41,6 +41,7 @@ struct nm_page_process {
 	char comm[NM_COMM_BYTES];
 	struct nm_regions *regions; /* NULL: its mappings are not known yet */
 	uint64_t mapped;	    /* interval in which they were read */
+	bool unreadable;	    /* they cannot be, and that was told */
 	struct nm_page_course course;
 	struct nm_page_seen *seen; /* a ring */
 	uint32_t nr_seen;	   /* ever */

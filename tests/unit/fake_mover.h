@@ -24,7 +24,7 @@ static struct fake_mover {
 	void (*perform)(struct nm_page_batch *batch);
 	bool asleep;	     /* nothing is done */
 	bool full, barred;   /* nothing is taken; nothing may be moved */
-	bool maps_unknown;   /* nm_mover_ranges() has nothing to tell yet */
+	int maps_error;	     /* of nm_mover_ranges() */
 	size_t room;	     /* pages per interval; 0: 8192 */
 	uint64_t room_bytes; /* 0: 1 GiB */
 	struct nm_range ranges[8];
@@ -132,8 +132,8 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 		    struct nm_range **ret, size_t *ret_count)
 {
 	(void)mover, (void)pid, (void)start_ticks;
-	if (fake_mover.maps_unknown)
-		return -EAGAIN;
+	if (fake_mover.maps_error)
+		return fake_mover.maps_error;
 	*ret = calloc(fake_mover.nr_ranges + 1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;

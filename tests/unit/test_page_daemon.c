@@ -187,11 +187,16 @@ static void unknown_mappings_wait(void **state)
 	(void)state;
 	make_space(8, 2);
 	add_user(1000, 0, 0, 8);
-	fake_mover.maps_unknown = true;
+	fake_mover.maps_error = -EAGAIN;
 	begin();
 	live(12);
 	assert_int_equal(fake_mover.submitted, 0);
-	fake_mover.maps_unknown = false;
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 0);
+	fake_mover.maps_error = -EPERM;
+	live(3);
+	assert_int_equal(fake_mover.submitted, 0);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 1);
+	fake_mover.maps_error = 0;
 	live_until_on(0, 8, 20);
 }
 
