@@ -4,6 +4,11 @@
 
 #include "daemon.h"
 
+static bool is_wanted(const struct nm_config *config)
+{
+	return config->pages.policy != NM_PAGES_NONE || config->threads.policy == NM_POLICY_KMAF;
+}
+
 int nm_watch_restart(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -12,7 +17,7 @@ int nm_watch_restart(struct nm_daemon *daemon)
 
 	nm_memory_free(pipeline->memory);
 	pipeline->memory = NULL;
-	if (daemon->config->pages.policy == NM_PAGES_NONE || pipeline->topology->nr_nodes < 2)
+	if (!is_wanted(daemon->config) || pipeline->topology->nr_nodes < 2)
 		return 0;
 	/* A generator of its own: the decisions' draws are the same with and without. */
 	nm_rng_seed(&keys, ~daemon->seed);
@@ -26,7 +31,7 @@ int nm_watch_configure(struct nm_daemon *daemon)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 
-	if (!memory || daemon->config->pages.policy == NM_PAGES_NONE)
+	if (!memory || !is_wanted(daemon->config))
 		return nm_watch_restart(daemon);
 	nm_memory_configure(memory, daemon->config);
 	return 0;

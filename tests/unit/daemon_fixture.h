@@ -22,6 +22,7 @@ struct worker {
 	uint32_t tid;
 	unsigned memory;
 	double speed;
+	uint64_t address; /* of 32 KiB that it uses, whoever else does; 0: not seen */
 };
 
 static struct world {
@@ -295,6 +296,8 @@ static inline void work(const struct worker *worker, double seconds)
 	sample.kind = NM_EVENT_MEMORY;
 	for (int i = 0; i < (int)(60 * cpu_s) && !world.cached; i++) {
 		sample.latency_cycles = (uint32_t)noisy(latency);
+		if (worker->address)
+			sample.address = worker->address + 1024 * nm_rng_below(&world.rng, 32);
 		add_sample(&sample);
 	}
 }

@@ -95,6 +95,7 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_int_equal(config->pages.region_split_samples, 8);
 	assert_true(config->pages.region_exclusivity == 0.8 && config->pages.region_merge == 0.1);
 	assert_true(config->pages.interleave_band == 0.1 && config->pages.imbalance == 0.35);
+	assert_true(config->threads.mapping_s == 1);
 	assert_int_equal(config->threads.mapping_partners, 16);
 	assert_true(config->threads.mapping_gain == 0.1);
 }
@@ -155,6 +156,7 @@ static void test_paper_profile(void **state)
 	assert_true(paper->pages.cooldown_s == 0 && paper->pages.decay_s == 0);
 	assert_true(paper->pages.ping_pong == 0 && paper->pages.sharing_step == 1);
 	assert_int_equal(paper->pages.sharing_window_s, 120);
+	assert_true(paper->threads.mapping_s == 0.1);
 	assert_true(paper->threads.mapping_gain == 0);
 }
 
@@ -182,6 +184,7 @@ static void test_names(void **state)
 	assert_string_equal(nm_policy_name(NM_POLICY_NONE), "none");
 	assert_string_equal(nm_policy_name(NM_POLICY_LBMA), "lbma");
 	assert_string_equal(nm_policy_name(NM_POLICY_IMAR2), "imar2");
+	assert_string_equal(nm_policy_name(NM_POLICY_KMAF), "kmaf");
 	assert_string_equal(nm_performance_name(NM_PERFORMANCE_PRODUCT), "product");
 	assert_string_equal(nm_performance_name(NM_PERFORMANCE_LATENCY), "latency");
 	assert_string_equal(nm_feedback_name(NM_FEEDBACK_GLOBAL), "global");
