@@ -24,7 +24,7 @@ enum nm_source_choice {
 };
 #define NM_CONFIG_PMU_BYTES 128
 enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
-enum nm_thread_policy { NM_POLICY_NONE, NM_POLICY_LBMA, NM_POLICY_IMAR2 };
+enum nm_thread_policy { NM_POLICY_NONE, NM_POLICY_LBMA, NM_POLICY_IMAR2, NM_POLICY_KMAF };
 enum nm_performance {
 	NM_PERFORMANCE_PRODUCT, NM_PERFORMANCE_PRODUCT_INSTRUCTIONS, NM_PERFORMANCE_OPERATIONS,
 	NM_PERFORMANCE_INSTRUCTIONS, NM_PERFORMANCE_INTENSITY, NM_PERFORMANCE_LATENCY,
@@ -107,7 +107,7 @@ struct nm_config {
 		double young_s;           /* 3: processes younger than this are nudged, not leased */
 		double quiet_s;           /* 3: no new thread or child for so long before a lease */
 		bool cross_owner_swap;    /* false: both threads of a swap must belong to one user */
-		bool rollback;            /* true: undo a move after which the local share fell (paper: false) */
+		bool rollback;            /* true: undo a move after which the local share fell, or with "kmaf" accesses took longer (paper: false) */
 		/* policy = "imar2" only: */
 		enum nm_performance performance; /* product: what P is */
 		double delta_r;           /* 0.8; relative performance below which a thread is slow; 0–1 */
@@ -123,6 +123,7 @@ struct nm_config {
 		double noise_gate;        /* 3 times its recent spread is noise (paper: 0 = no gate) */
 		double t_min_s, t_max_s;  /* 1, 4: bounds of the interval T */
 		/* Mapping by sharing (kMAF): */
+		double mapping_s;         /* 1; 0.1–60: from one mapping to the next (paper: 0.1) */
 		uint64_t mapping_partners; /* 16; 1–1024: strongest partners of a thread that are mapped (paper: 1024) */
 		double mapping_gain;      /* 0.1; 0–1: share of the cost that a mapping must save (paper: 0 = always apply) */
 	} threads;

@@ -15,6 +15,8 @@ struct nm_mapping_thread {
 	int cpu;		      /* where it runs now; -1: not known */
 	double load;		      /* share of one CPU; NaN: not known, a whole one */
 	hwloc_const_bitmap_t allowed; /* CPUs it may run on */
+	/* Of otherwise equal nodes it goes to that of its memory: index + 1; 0: not known. */
+	unsigned memory;
 };
 
 struct nm_mapping {

@@ -29,6 +29,8 @@ struct nm_step {
 	/* IMAR²: what it was like when decided, NaN where unknown. */
 	double latency_before, performance_before, relative_before;
 	double record; /* P of the record on node_to */
+	/* kMAF: latency samples behind latency_before, and sharings with threads on node_to. */
+	double latency_samples_before, shared;
 	char comm[NM_COMM_BYTES];
 };
 
@@ -41,6 +43,8 @@ struct nm_decision {
 	uint64_t undoes;     /* ROLLBACK: the decision it undoes; else 0 */
 	bool by_performance; /* IMAR²'s: judged by its feedback */
 	bool by_locality;    /* P was locality */
+	bool by_sharing;     /* kMAF's: what follows, NaN for a rollback */
+	double cost_before, cost_after; /* of sharing, over all decisions of the interval */
 	struct nm_tickets tickets;
 	double draw, gain;
 	unsigned nr_steps; /* 1, or 2 for a swap: both or neither */

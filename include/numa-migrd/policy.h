@@ -36,6 +36,10 @@ struct nm_proposal {
 	struct nm_tickets tickets;
 	double draw;  /* see struct nm_win (lottery.h) */
 	double gain;  /* nm_gate_gain(); NaN without accesses */
+	/* kMAF only; without tickets and draw then. */
+	bool by_sharing;
+	double cost_before, cost_after; /* of all proposals of the interval together, see nm_mapping */
+	double shared[2]; /* with threads that will be on its new node, in sharings */
 };
 
 struct nm_proposals {

@@ -6,6 +6,7 @@
 #ifndef NUMA_MIGRD_VERIFY_H
 #define NUMA_MIGRD_VERIFY_H
 
+#include "numa-migrd/affinity.h"
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/snapshot.h"
@@ -30,6 +31,8 @@ struct nm_verdict_thread {
 	uint64_t accesses_after, samples_after;
 	/* NaN where unknown; after: of the first interval since in which it was measured. */
 	double latency_before, latency_after, performance_before, performance_after;
+	/* Behind the latencies; a decision by sharing asks for the latest interval after. */
+	double latency_samples_before, latency_samples_after;
 };
 
 struct nm_verdict {
@@ -40,6 +43,13 @@ struct nm_verdict {
 	bool by_performance; /* IMAR²'s decision; then the feedback's figures, NaN until it judged
 			      */
 	double figure, noise, losses, global_before, global_after, interval_s;
+	/*
+	 * kMAF's: what its threads share now costs so much where they were and where they are, and
+	 * the latency of the mapping's threads in this process is so many times the one before, of
+	 * which so much may be chance; NaN where unknown.
+	 */
+	bool by_sharing;
+	double cost_before, cost_after, slowdown, slowdown_noise;
 	unsigned nr_threads;
 	struct nm_verdict_thread threads[2];
 };
@@ -52,6 +62,8 @@ void nm_verdicts_clear(struct nm_verdicts *verdicts);
 
 /* A question that could not be answered after so many intervals is closed as unproven. */
 #define NM_VERDICT_INTERVALS 10U
+/* Then most of what the affinity matrix holds was shared since the act, with one aging for each. */
+#define NM_VERDICT_AGED_INTERVALS 4U
 
 struct nm_verifier;
 
@@ -70,12 +82,29 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *deci
 void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_result *result);
 
 /*
+ * What threads of decisions by sharing share now, in sharings times distance. Places are the
+ * snapshot's; of partners that ran nowhere nothing is counted. Before it, each time.
+ */
+void nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
+			      const struct nm_snapshot *snapshot, const struct nm_config *config);
+
+/*
  * Judges what can be judged now: at the earliest one interval after the act; while a living thread
  * has fewer than threads.min_samples fresh samples, or was not seen on its node yet, it waits, at
  * most 10 intervals. A thread that ran elsewhere in two intervals and never there withdraws its
- * decision (without threads.withdraw: leaves it unproven). The loss that rolls back is the fall of the local share, weighted by the accesses
- * since, over the decision's threads beyond threads.gate_margin, and only with threads.rollback;
- * of a decision by performance, what the feedback said (P known in place of fresh samples). A
+ * decision (without threads.withdraw: leaves it unproven). The loss that rolls back is the fall of
+ * the local share, weighted by the accesses since, over the decision's threads beyond
+ * threads.gate_margin, and only with threads.rollback; of a decision by performance, what the
+ * feedback said (P known in place of fresh samples).
+ *
+ * Of a decision by sharing (kMAF) it is the mean latency of accesses over the threads that one
+ * mapping moved in one process: where data is matters there, not which share of it is local, and
+ * the local share falls by intent, until pages follow. For that they are given time: kept as soon
+ * as accesses take no longer than before (by threads.delta_g, and beyond chance by
+ * threads.gate_sigmas), undone, all together, if they still do at the end. P holds the latency and
+ * figures that placement does not change, so it would tell less, and nothing where these are not
+ * sampled. Where latencies are not, what the threads share after some intervals tells whether they
+ * are nearer to each other than they would be where they came from. A
  * ROLLBACK decision is judged too, but never undone again. Called once per interval; the caller
  * clears *ret. -ENOMEM (nothing judged). Tick, first stage after the snapshot.
  */

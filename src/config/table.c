@@ -7,7 +7,7 @@
 static const char *const profiles[] = {"shipped", "paper", NULL};
 static const char *const sources[] = {"auto", "pebs", "ibs", "spe", "pmu", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
-static const char *const policies[] = {"none", "lbma", "imar2", NULL};
+static const char *const policies[] = {"none", "lbma", "imar2", "kmaf", NULL};
 static const char *const gates[] = {"benefit", "paper", NULL};
 static const char *const pins[] = {"auto", "node", "core", "nudge", NULL};
 static const char *const lotteries[] = {"proportional", "paper", NULL};
@@ -100,7 +100,7 @@ const struct nm_setting nm_settings[] = {
 	 .power_of_two = true, .meaning = "Sample buffer of each CPU in KiB"},
 
 	CHOICE(threads, policy, policies, "lbma", NULL,
-	       "Who decides: nobody, the lottery over accesses, or the lottery over performance that undoes what did not help"),
+	       "Who decides: nobody, the lottery over accesses, the one over performance that undoes what did not help, or what threads share"),
 	CHOICE(threads, gate, gates, "benefit", "paper",
 	       "Let through only moves that bring threads nearer to their memory, or every move"),
 	REAL(threads, gate_margin, "0", "1", "0.05", NULL,
@@ -152,7 +152,7 @@ const struct nm_setting nm_settings[] = {
 	BOOL(threads, cross_owner_swap, "false", "true",
 	     "Let threads of different users change places"),
 	BOOL(threads, rollback, "true", "false",
-	     "Undo a move after which the share of local accesses fell, with policy = \"lbma\""),
+	     "Undo a move after which the share of local accesses fell, or with policy = \"kmaf\" accesses took longer"),
 	CHOICE(threads, performance, performances, "product", NULL,
 	       "What a thread's performance is, with policy = \"imar2\", as all that follow"),
 	REAL(threads, delta_r, "0", "1", "0.8", NULL,
@@ -186,6 +186,8 @@ const struct nm_setting nm_settings[] = {
 	REAL(threads, t_max_s, "0.1", "60", "4.0", NULL,
 	     "Longest interval in seconds, after moves that were undone"),
 
+	REAL(threads, mapping_s, "0.1", "60", "1.0", "0.1",
+	     "Seconds from one placement by sharing to the next, with policy = \"kmaf\"; a shorter one shortens the interval"),
 	COUNT(threads, mapping_partners, "1", "1024", "16", "1024",
 	      "Of the threads that a thread shares memory with, so many are placed with it, those it shares most with"),
 	REAL(threads, mapping_gain, "0", "1", "0.1", "0",

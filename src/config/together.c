@@ -107,9 +107,10 @@ static void check_tickets(const struct company *company)
 	bool by_record = config->threads.policy == NM_POLICY_IMAR2 &&
 			 (config->threads.q3_better > 0 || config->threads.q3_equal > 0 ||
 			  config->threads.q3_worse > 0 || config->threads.q4 > 0);
-	if (config->threads.policy != NM_POLICY_NONE && !zero_wins && !by_record &&
-	    !(config->threads.q1 > 0) && !(config->threads.q2 > 0) &&
-	    !(config->threads.q1_sibling > 0))
+	bool draws = config->threads.policy == NM_POLICY_LBMA ||
+		     config->threads.policy == NM_POLICY_IMAR2;
+	if (draws && !zero_wins && !by_record && !(config->threads.q1 > 0) &&
+	    !(config->threads.q2 > 0) && !(config->threads.q1_sibling > 0))
 		nm_report_error(company->report, LINE(company, "threads.q1", "threads.q2"),
 				"threads.q1: found 0, allowed: more, unless other tickets are: "
 				"nothing could be drawn");

@@ -46,7 +46,7 @@ struct nm_pipeline {
 	struct nm_verifier *verifier;
 	struct nm_record *record; /* IMAR²'s, as the next */
 	struct nm_feedback *feedback;
-	struct nm_memory *memory;    /* NULL: pages.policy is "none" */
+	struct nm_memory *memory;    /* NULL: nobody asks for it, see nm_watch_restart() */
 	struct nm_page_stage *pages; /* NULL: pages are not moved */
 };
 
@@ -68,6 +68,8 @@ struct nm_daemon {
 	struct nm_rng rng;
 	uint64_t next_decision;
 	uint64_t last_tick_ns;
+	uint64_t mapped_ns;    /* when the last mapping period ended */
+	uint64_t published_ns; /* when the figures of processes were */
 	bool paused;
 
 	struct nm_cpu_times *cpu_times; /* at the last tick, per CPU id */
@@ -131,7 +133,8 @@ void nm_drain(struct nm_daemon *daemon);
 
 /* Begins, goes on under new rules, or ends as the configuration wants it; -ENOMEM. */
 int nm_watch_configure(struct nm_daemon *daemon);
-/* Begins anew: nodes have other numbers. */
+/* Begins anew: nodes have other numbers. Nothing is begun where neither pages.policy nor
+ * threads.policy wants it. */
 int nm_watch_restart(struct nm_daemon *daemon);
 /* Who is managed now; before the pages are decided about. */
 void nm_watch_follow(struct nm_daemon *daemon);
@@ -152,6 +155,15 @@ void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid);
 /* One interval: what became of the last moves, and which are next. 0 or -ENOMEM. */
 int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns);
+
+/* ---- sharing.c: threads that share memory ---- */
+
+/* Policy "kmaf": proposes where a mapping period is over, lets pages go, and ages the matrix. 0 or
+ * -ENOMEM; *ret is as it was where there is nothing to propose. */
+int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       struct nm_proposals *ret);
+/* Ages the matrix under other policies; publishes figures. After nm_watch_tend(). */
+void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns);
 
 /* ---- inject.c ---- */
 
@@ -174,6 +186,8 @@ void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verd
 void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
 void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 void nm_report_lease(void *context, const struct nm_lease_event *event);
+void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_sharing *sharing,
+		       const struct nm_exclusivity *pages);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
@@ -189,7 +203,7 @@ void nm_command_reload(struct nm_daemon *daemon);
 
 /* ---- loop.c ---- */
 
-/* T: the configured one, or what IMAR²'s feedback has made of it. */
+/* T: the configured one, what IMAR²'s feedback has made of it, or kMAF's shorter period. */
 double nm_loop_interval_s(const struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
 /* The interval has changed, or a nudge wants looking after. */

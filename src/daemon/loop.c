@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
@@ -10,9 +11,12 @@
 
 double nm_loop_interval_s(const struct nm_daemon *daemon)
 {
-	if (daemon->config->threads.policy != NM_POLICY_IMAR2 || !daemon->pipeline.feedback)
-		return daemon->config->general.interval_s;
-	return nm_feedback_interval_s(daemon->pipeline.feedback, daemon->config);
+	const struct nm_config *config = daemon->config;
+	if (config->threads.policy == NM_POLICY_KMAF)
+		return fmin(config->general.interval_s, config->threads.mapping_s);
+	if (config->threads.policy != NM_POLICY_IMAR2 || !daemon->pipeline.feedback)
+		return config->general.interval_s;
+	return nm_feedback_interval_s(daemon->pipeline.feedback, config);
 }
 
 static uint64_t interval_usec(const struct nm_daemon *daemon)

@@ -215,6 +215,22 @@ static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict 
 			nm_roster_bar(daemon->pipeline.roster, verdict->threads[i].tid, until);
 }
 
+/*
+ * The next placement would bring the others to those that were moved back, or these there again. It
+ * was slower for as long as it took to see that: they are left alone for so many times as long.
+ */
+static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_verdict *verdict)
+{
+	uint64_t until =
+		daemon->tally.intervals + daemon->config->threads.cooldown * NM_VERDICT_INTERVALS;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		for (unsigned k = 0; k < verdict->nr_threads; k++)
+			if (snapshot->threads[i].pid == verdict->threads[k].pid)
+				nm_roster_bar(daemon->pipeline.roster, snapshot->threads[i].tid,
+					      until);
+}
+
 static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
@@ -237,6 +253,8 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	case NM_VERDICT_ROLLED_BACK:
 		daemon->tally.rolled_back++;
 		bar_threads(daemon, verdict);
+		if (verdict->by_sharing)
+			bar_processes(daemon, snapshot, verdict);
 		rollback = nm_verdict_rollback(verdict);
 		return nm_plan_add_rollback(snapshot, daemon->config, &rollback,
 					    &daemon->next_decision, plan);
@@ -267,6 +285,10 @@ static int heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *sna
 static int judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
+	if (daemon->pipeline.memory)
+		nm_verifier_heed_sharing(daemon->pipeline.verifier,
+					 nm_memory_affinity(daemon->pipeline.memory), snapshot,
+					 daemon->config);
 	int r = nm_verifier_judge(daemon->pipeline.verifier, snapshot, daemon->config, &verdicts);
 	if (r < 0)
 		return r;
@@ -317,6 +339,9 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	case NM_POLICY_IMAR2:
 		r = nm_imar2_propose(snapshot, daemon->config, daemon->pipeline.record,
 				     &daemon->rng, &proposals);
+		break;
+	case NM_POLICY_KMAF:
+		r = nm_sharing_propose(daemon, snapshot, &proposals);
 		break;
 	}
 	if (r < 0)
@@ -514,6 +539,8 @@ int nm_tick(struct nm_daemon *daemon)
 	if (pipeline->source)
 		nm_source_flush(pipeline->source);
 	nm_drain(daemon); /* first: rings of CPUs that went are closed with what they hold */
+	if (pipeline->memory)
+		nm_memory_flush(pipeline->memory);
 	uint64_t now_ns = pipeline->platform->ops->now_ns(pipeline->platform);
 	uint64_t interval_ns = now_ns - daemon->last_tick_ns;
 	daemon->last_tick_ns = now_ns;
@@ -532,6 +559,7 @@ int nm_tick(struct nm_daemon *daemon)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
 	tend_leases(daemon, figures, (size_t)count, now_ns);
 	nm_watch_tend(daemon);
+	nm_sharing_tick(daemon, now_ns);
 
 	nm_inject(daemon);
 	if (pipeline->source)

@@ -4,6 +4,11 @@
 
 #include "daemon.h"
 
+static bool is_wanted(const struct nm_config *config)
+{
+	return config->pages.policy != NM_PAGES_NONE || config->threads.policy == NM_POLICY_KMAF;
+}
+
 int nm_watch_restart(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -13,7 +18,7 @@ int nm_watch_restart(struct nm_daemon *daemon)
 	nm_page_stage_close(daemon);
 	nm_memory_free(pipeline->memory);
 	pipeline->memory = NULL;
-	if (daemon->config->pages.policy == NM_PAGES_NONE || pipeline->topology->nr_nodes < 2)
+	if (!is_wanted(daemon->config) || pipeline->topology->nr_nodes < 2)
 		return 0;
 	/* A generator of its own: the decisions' draws are the same with and without. */
 	nm_rng_seed(&keys, ~daemon->seed);
@@ -28,7 +33,7 @@ int nm_watch_configure(struct nm_daemon *daemon)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 
-	if (!memory || daemon->config->pages.policy == NM_PAGES_NONE)
+	if (!memory || !is_wanted(daemon->config))
 		return nm_watch_restart(daemon);
 	nm_memory_configure(memory, daemon->config);
 	return nm_page_stage_configure(daemon);
@@ -49,14 +54,17 @@ static int follow_members(struct nm_daemon *daemon)
 }
 
 /*
- * No policy here maps threads by what they share: each places them by itself, so that their pages
- * need not wait for it (section 3.3).
+ * Pages wait for their threads to be mapped by what they share (section 3.3), where that is what
+ * places them. Other policies do so one by one, at any time.
  */
-static void need_no_mapping(struct nm_memory *memory)
+static void need_no_mapping(struct nm_daemon *daemon)
 {
+	struct nm_memory *memory = daemon->pipeline.memory;
 	const struct nm_memory_process *processes;
 	size_t count = nm_memory_processes(memory, &processes);
 
+	if (daemon->config->threads.policy == NM_POLICY_KMAF)
+		return;
 	for (size_t i = 0; i < count; i++)
 		if (processes[i].held)
 			nm_memory_mapping_over(memory, processes[i].pid, true);
@@ -68,7 +76,7 @@ void nm_watch_follow(struct nm_daemon *daemon)
 	if (!daemon->pipeline.memory)
 		return;
 	(void)follow_members(daemon);
-	need_no_mapping(daemon->pipeline.memory);
+	need_no_mapping(daemon);
 }
 
 /* Short of memory the table stays as large as it is. */

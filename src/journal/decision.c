@@ -75,6 +75,22 @@ static void say_what(struct nm_entry *entry, const struct nm_entry_context *cont
 	}
 }
 
+/* What a placement by sharing is for: it is one, however many threads it moves. */
+static void say_sharing(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_decision *decision)
+{
+	char node[NM_WORD_BYTES], saved[NM_WORD_BYTES];
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
+		nm_entry_say(entry, "%s %.0f sharings with threads on %s",
+			     i > 0 ? " and" : ": it has", step->shared,
+			     nm_say_node(context, step->node_to, node));
+	}
+	nm_say_percent(1 - decision->cost_after / decision->cost_before, saved);
+	nm_entry_say(entry, "; the distance of all that share falls from %.4g to %.4g, by %s",
+		     decision->cost_before, decision->cost_after, saved);
+}
+
 /* For one thread the gain is the difference of two shares, so the destination's share is known too.
  */
 static void say_evidence_of_one(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -132,6 +148,8 @@ static void say_why(struct nm_entry *entry, const struct nm_entry_context *conte
 {
 	if (decision->kind == NM_DECISION_ROLLBACK)
 		nm_entry_say(entry, ": undoes decision %lu", (unsigned long)decision->undoes);
+	else if (decision->by_sharing)
+		say_sharing(entry, context, decision);
 	else if (decision->nr_steps == 2)
 		say_evidence_of_two(entry, decision);
 	else
@@ -141,7 +159,7 @@ static void say_why(struct nm_entry *entry, const struct nm_entry_context *conte
 static void say_tickets(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	const struct nm_tickets *tickets = &decision->tickets;
-	if (decision->kind == NM_DECISION_ROLLBACK)
+	if (decision->kind == NM_DECISION_ROLLBACK || decision->by_sharing)
 		return;
 	const struct {
 		double tickets;
@@ -287,6 +305,16 @@ static void lottery_fields(struct nm_entry *entry, const struct nm_decision *dec
 	nm_field_permille(entry, "GAIN_PERMILLE", decision->gain);
 }
 
+static void sharing_fields(struct nm_entry *entry, const struct nm_decision *decision)
+{
+	char name[NM_NAME_BYTES];
+	nm_field_figure(entry, "SHARING_COST_BEFORE", decision->cost_before);
+	nm_field_figure(entry, "SHARING_COST_AFTER", decision->cost_after);
+	nm_field_permille(entry, "GAIN_PERMILLE", decision->gain);
+	for (unsigned i = 0; i < decision->nr_steps; i++)
+		nm_field_figure(entry, nm_numbered("SHARED", i, name), decision->steps[i].shared);
+}
+
 static void decision_fields(struct nm_entry *entry, const struct nm_entry_context *context,
 			    const struct nm_decision *decision, enum outcome outcome)
 {
@@ -299,6 +327,8 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 	nm_entry_field(entry, "RESULT", "%s", results[outcome]);
 	if (decision->kind == NM_DECISION_ROLLBACK)
 		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
+	else if (decision->by_sharing)
+		sharing_fields(entry, decision);
 	else
 		lottery_fields(entry, decision);
 	if (decision->by_performance)

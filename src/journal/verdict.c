@@ -56,6 +56,38 @@ static void say_performance(struct nm_entry *entry, const struct nm_verdict_thre
 		     nm_say_figure(thread->latency_after, after));
 }
 
+static void latency_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread,
+			   unsigned index)
+{
+	char name[NM_NAME_BYTES];
+	nm_field_figure(entry, nm_numbered("LATENCY_BEFORE_CYCLES", index, name),
+			thread->latency_before);
+	nm_field_figure(entry, nm_numbered("LATENCY_AFTER_CYCLES", index, name),
+			thread->latency_after);
+}
+
+/* By which of the two it was judged is said first. */
+static void say_sharing(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	char left[NM_WORD_BYTES], chance[NM_WORD_BYTES];
+	if (!isnan(verdict->slowdown))
+		nm_entry_say(entry,
+			     "; accesses of what was moved with it take %s of the time before (%s "
+			     "may be chance)",
+			     nm_say_percent(verdict->slowdown, left),
+			     nm_say_percent(verdict->slowdown_noise, chance));
+	nm_entry_say(entry, "; what they share now costs %.4g here, %.4g where they were",
+		     verdict->cost_after, verdict->cost_before);
+}
+
+static void sharing_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	nm_field_permille(entry, "SLOWDOWN_PERMILLE", verdict->slowdown);
+	nm_field_permille(entry, "NOISE_PERMILLE", verdict->slowdown_noise);
+	nm_field_figure(entry, "SHARING_COST_BEFORE", verdict->cost_before);
+	nm_field_figure(entry, "SHARING_COST_AFTER", verdict->cost_after);
+}
+
 /* The fall that is still noise: the feedback compares logarithms. */
 static double noise_share(const struct nm_verdict *verdict)
 {
@@ -87,10 +119,7 @@ static void performance_fields(struct nm_entry *entry, const struct nm_verdict_t
 			thread->performance_before);
 	nm_field_figure(entry, nm_numbered("PERFORMANCE_AFTER", index, name),
 			thread->performance_after);
-	nm_field_figure(entry, nm_numbered("LATENCY_BEFORE_CYCLES", index, name),
-			thread->latency_before);
-	nm_field_figure(entry, nm_numbered("LATENCY_AFTER_CYCLES", index, name),
-			thread->latency_after);
+	latency_fields(entry, thread, index);
 }
 
 static void feedback_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
@@ -142,11 +171,17 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 			nm_entry_say(entry, "; ");
 		say_thread(entry, context, &verdict->threads[i]);
 		thread_fields(entry, context, &verdict->threads[i], i);
+		if (verdict->by_sharing)
+			latency_fields(entry, &verdict->threads[i], i);
 		if (!verdict->by_performance)
 			continue;
 		if (verdict->threads[i].alive)
 			say_performance(entry, &verdict->threads[i]);
 		performance_fields(entry, &verdict->threads[i], i);
+	}
+	if (verdict->by_sharing) {
+		say_sharing(entry, verdict);
+		sharing_fields(entry, verdict);
 	}
 	if (verdict->by_performance) {
 		say_feedback(entry, verdict);

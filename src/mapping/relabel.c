@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Scotch's names of equivalent places are arbitrary: siblings change names while that lets more
- * load stay where it is, and nodes while it also does not bring partners further apart.
+ * load stay where it is, and nodes while it also does not bring partners further apart. For nodes
+ * masks count more than staying, and where memory lies counts less.
  */
 #include "hierarchy.h"
 
 #define SIBLINGS_MOST 256U
 #define EPSILON 1e-9
+#define MEMORY_PULL 0.5	 /* of what staying counts */
+#define MASK_PUSH 1000.0 /* however many stay */
 
 /* A stretch of leaves whose groups of one level are siblings. */
 struct family {
@@ -37,6 +40,49 @@ static unsigned sibling_of(const struct family *family, int leaf)
 static bool holds(const struct family *family, int leaf)
 {
 	return leaf >= (int)family->begin && leaf < (int)family->end;
+}
+
+/* The sibling that is the node, or the number of siblings. */
+static unsigned sibling_of_node(const struct family *family, int node)
+{
+	const struct nm_hierarchy *tree = family->task->hierarchy;
+	unsigned i = 0;
+
+	while (i < family->count && tree->topology->cpus[tree->cpu[family->start[i]]].node != node)
+		i++;
+	return i;
+}
+
+/* Where partners can meet on either's node, the one that holds their memory is the better. */
+static void sum_memory(struct family *family)
+{
+	const struct nm_task *task = family->task;
+
+	for (size_t i = 0; i < task->graph->nr_threads; i++) {
+		if (!task->threads[i].memory || !holds(family, task->leaf[i]))
+			continue;
+		unsigned at = sibling_of_node(family, (int)task->threads[i].memory - 1);
+		if (at < family->count)
+			family->stay[sibling_of(family, task->leaf[i]) * family->count + at] +=
+				MEMORY_PULL * nm_task_load(task, i);
+	}
+}
+
+/* A group goes where those of its threads that are bound may follow. */
+static void sum_masks(struct family *family)
+{
+	const struct nm_task *task = family->task;
+	const struct nm_hierarchy *tree = task->hierarchy;
+
+	for (unsigned at = 0; at < family->count; at++) {
+		int node = tree->topology->cpus[tree->cpu[family->start[at]]].node;
+		hwloc_const_bitmap_t cpus = tree->topology->nodes[node].cpus;
+		for (size_t i = 0; i < task->graph->nr_threads; i++)
+			if (holds(family, task->leaf[i]) &&
+			    !hwloc_bitmap_intersects(task->threads[i].allowed, cpus))
+				family->stay[sibling_of(family, task->leaf[i]) * family->count +
+					     at] -= MASK_PUSH * nm_task_load(task, i);
+	}
 }
 
 static void sum_staying(struct family *family)
@@ -80,8 +126,11 @@ static int begin_family(struct family *family)
 	for (unsigned i = 0; i < count; i++)
 		family->name_of[i] = i;
 	sum_staying(family);
-	if (family->share)
+	if (family->level == 0) {
+		sum_memory(family);
+		sum_masks(family);
 		sum_sharing(family);
+	}
 	return 0;
 }
 

@@ -23,6 +23,9 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.interval = snapshot->interval,
 		.by_performance = config->threads.policy == NM_POLICY_IMAR2,
 		.by_locality = snapshot->by_locality,
+		.by_sharing = proposal->by_sharing,
+		.cost_before = proposal->cost_before,
+		.cost_after = proposal->cost_after,
 		.tickets = proposal->tickets,
 		.draw = proposal->draw,
 		.gain = proposal->gain,
@@ -40,6 +43,7 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 		if (r < 0)
 			return r;
 		decision.steps[i].record = move->record;
+		decision.steps[i].shared = proposal->shared[i];
 		decision.nr_steps++;
 	}
 	*ret = decision;

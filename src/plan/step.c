@@ -72,9 +72,11 @@ int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.local_before = thread->local_share,
 		.samples_before = thread->access_samples,
 		.latency_before = thread->latency,
+		.latency_samples_before = thread->latency_samples,
 		.performance_before = thread->performance,
 		.relative_before = thread->relative,
 		.record = NAN,
+		.shared = NAN,
 	};
 	memcpy(ret->comm, process->comm, sizeof(ret->comm));
 	return 0;

@@ -62,6 +62,11 @@ static struct question question_of(const struct nm_decision *decision)
 		.verdict = {.decision = decision->id,
 			    .of = decision->kind,
 			    .by_performance = decision->by_performance,
+			    .by_sharing = decision->by_sharing,
+			    .cost_before = NAN,
+			    .cost_after = NAN,
+			    .slowdown = NAN,
+			    .slowdown_noise = NAN,
 			    .figure = NAN,
 			    .noise = NAN,
 			    .losses = NAN,
@@ -85,6 +90,7 @@ static struct question question_of(const struct nm_decision *decision)
 			.local_after = NAN,
 			.latency_before = step->latency_before,
 			.latency_after = NAN,
+			.latency_samples_before = step->latency_samples_before,
 			.performance_before = step->performance_before,
 			.performance_after = NAN,
 		};
@@ -137,8 +143,19 @@ static void observe_performance(const struct nm_snap_thread *seen, struct nm_ver
 	thread->latency_after = seen->latency;
 }
 
-static void observe_thread(const struct nm_snapshot *snapshot, struct question *question,
-			   unsigned index)
+/* Pages follow threads: what counts is how it is in the end. */
+static void observe_latency(const struct nm_snap_thread *seen, const struct nm_config *config,
+			    struct nm_verdict_thread *thread)
+{
+	if (isnan(seen->latency) || seen->latency_samples < config->threads.min_samples ||
+	    !thread->ran_on_node)
+		return;
+	thread->latency_after = seen->latency;
+	thread->latency_samples_after = seen->latency_samples;
+}
+
+static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			   struct question *question, unsigned index)
 {
 	struct nm_verdict_thread *thread = &question->verdict.threads[index];
 	const struct nm_snap_thread *seen = nm_snapshot_thread(snapshot, thread->tid);
@@ -146,13 +163,16 @@ static void observe_thread(const struct nm_snapshot *snapshot, struct question *
 			seen->adopted_ns == thread->adopted_ns;
 	if (!thread->alive)
 		return;
-	observe_performance(seen, thread);
 	if (seen->home_cpu >= 0) {
 		if (snapshot->cpus[seen->home_cpu].node == thread->node_to)
 			thread->ran_on_node = true;
 		else
 			question->away[index]++;
 	}
+	if (question->verdict.by_sharing)
+		observe_latency(seen, config, thread);
+	else
+		observe_performance(seen, thread);
 	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
 		thread->accesses_after += seen->fresh[node];
 	thread->samples_after += seen->fresh_samples;
@@ -212,6 +232,121 @@ static enum nm_verdict_kind weigh(const struct nm_verdict *verdict, const struct
 	return NM_VERDICT_KEPT;
 }
 
+/* ---- by sharing ---- */
+
+/* Σ over its partners of what they share times the distance, were it on `node`. */
+static double sharing_cost(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
+			   uint32_t tid, int node)
+{
+	double cost = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *other = &snapshot->threads[i];
+		int there = nm_topology_node_of_cpu(snapshot->topology, other->home_cpu);
+		uint32_t weight = there < 0 ? 0 : nm_affinity_between(affinity, tid, other->tid);
+		if (weight)
+			cost += (double)weight *
+				nm_topology_distance(snapshot->topology, node, there);
+	}
+	return cost;
+}
+
+void nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
+			      const struct nm_snapshot *snapshot, const struct nm_config *config)
+{
+	double step = (double)config->pages.sharing_step;
+	for (size_t q = 0; q < verifier->count; q++) {
+		struct nm_verdict *verdict = &verifier->questions[q].verdict;
+		if (!verdict->by_sharing)
+			continue;
+		verdict->cost_before = verdict->cost_after = 0;
+		for (unsigned i = 0; i < verdict->nr_threads; i++) {
+			const struct nm_verdict_thread *thread = &verdict->threads[i];
+			verdict->cost_before +=
+				sharing_cost(affinity, snapshot, thread->tid, thread->node_from) /
+				step;
+			verdict->cost_after +=
+				sharing_cost(affinity, snapshot, thread->tid, thread->node_to) /
+				step;
+		}
+	}
+}
+
+struct latency_sums {
+	double before, after, variance;
+};
+
+/* A mean over n samples is taken to be off by one in √n: latencies spread about as wide as they are
+ * long. */
+static void add_latencies(const struct nm_verdict *verdict, struct latency_sums *sums)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		if (!thread->alive || isnan(thread->latency_before) ||
+		    isnan(thread->latency_after) || !(thread->latency_samples_before > 0))
+			continue;
+		double weight = thread->latency_samples_after;
+		double after = weight * thread->latency_after;
+		sums->before += weight * thread->latency_before;
+		sums->after += after;
+		sums->variance += after * after * (1 / thread->latency_samples_before + 1 / weight);
+	}
+}
+
+/* Of the same mapping and process: these threads were moved for each other's sake. */
+static bool belongs_to(const struct question *a, const struct question *b)
+{
+	return a->verdict.by_sharing && a->interval == b->interval &&
+	       a->verdict.of == b->verdict.of &&
+	       a->verdict.threads[0].pid == b->verdict.threads[0].pid;
+}
+
+static void weigh_latencies(const struct nm_verifier *verifier, const struct nm_config *config,
+			    struct question *question)
+{
+	struct latency_sums sums = {0};
+	for (size_t i = 0; i < verifier->count; i++)
+		if (belongs_to(&verifier->questions[i], question))
+			add_latencies(&verifier->questions[i].verdict, &sums);
+	if (!(sums.before > 0))
+		return;
+	question->verdict.slowdown = sums.after / sums.before;
+	question->verdict.slowdown_noise =
+		config->threads.gate_sigmas * sqrt(sums.variance) / sums.before;
+}
+
+static bool is_slower(const struct nm_verdict *verdict, const struct nm_config *config)
+{
+	return verdict->slowdown * config->threads.delta_g > 1 &&
+	       verdict->slowdown - 1 > verdict->slowdown_noise;
+}
+
+/* Sets the verdict's kind where there is one by now; all of its threads are where they were sent.
+ */
+static bool judge_sharing(struct nm_verdict *verdict, const struct nm_config *config, bool expired)
+{
+	bool measured = !isnan(verdict->slowdown);
+	bool worse =
+		measured ? is_slower(verdict, config) : verdict->cost_after > verdict->cost_before;
+	verdict->kind = NM_VERDICT_KEPT;
+	if (verdict->of == NM_DECISION_ROLLBACK)
+		return true;
+	if (measured ? worse && !expired : verdict->intervals < NM_VERDICT_AGED_INTERVALS)
+		return false;
+	if (worse && config->threads.rollback)
+		verdict->kind = NM_VERDICT_ROLLED_BACK;
+	return true;
+}
+
+static bool has_arrived(const struct nm_verdict *verdict)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		if (verdict->threads[i].alive && !verdict->threads[i].ran_on_node)
+			return false;
+	return true;
+}
+
+/* ---- the judgement ---- */
+
 static bool awaits_feedback(const struct question *question)
 {
 	return question->verdict.by_performance && question->verdict.of != NM_DECISION_ROLLBACK &&
@@ -250,21 +385,33 @@ static bool judge(struct question *question, const struct nm_config *config)
 		}
 		undecided += !thread->ran_on_node || !is_told(verdict, thread, config);
 	}
+	if (verdict->by_sharing)
+		return has_arrived(verdict) && judge_sharing(verdict, config, expired);
 	if (undecided > 0 && !expired)
 		return false;
 	verdict->kind = weigh(verdict, config);
 	return true;
 }
 
-static bool observe_and_judge(struct question *question, const struct nm_snapshot *snapshot,
-			      const struct nm_config *config)
+static void observe(struct question *question, const struct nm_snapshot *snapshot,
+		    const struct nm_config *config)
 {
 	if (snapshot->interval <= question->interval)
-		return false;
+		return;
 	question->verdict.intervals = (unsigned)(snapshot->interval - question->interval);
 	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
-		observe_thread(snapshot, question, i);
-	return judge(question, config);
+		observe_thread(snapshot, config, question, i);
+}
+
+/* Those that belong together are judged by what is known of all of them. */
+static void observe_all(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
+			const struct nm_config *config)
+{
+	for (size_t i = 0; i < verifier->count; i++)
+		observe(&verifier->questions[i], snapshot, config);
+	for (size_t i = 0; i < verifier->count; i++)
+		if (verifier->questions[i].verdict.by_sharing)
+			weigh_latencies(verifier, config, &verifier->questions[i]);
 }
 
 int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
@@ -275,9 +422,10 @@ int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *sn
 	size_t open = 0;
 	if (!verdicts.items)
 		return -ENOMEM;
+	observe_all(verifier, snapshot, config);
 	for (size_t i = 0; i < verifier->count; i++) {
 		struct question *question = &verifier->questions[i];
-		if (observe_and_judge(question, snapshot, config))
+		if (snapshot->interval > question->interval && judge(question, config))
 			verdicts.items[verdicts.count++] = question->verdict;
 		else
 			verifier->questions[open++] = *question;

@@ -35,6 +35,7 @@ struct worker {
 	 */
 	struct space *space;
 	unsigned from, to;
+	uint64_t address; /* of 32 KiB that it uses, whoever else does; 0: not seen */
 };
 
 static struct world {
@@ -337,6 +338,8 @@ static inline void work(const struct worker *worker, double seconds)
 			access_space(worker, node_of_cpu(thread->processor), &sample);
 		else
 			sample.latency_cycles = (uint32_t)noisy(latency);
+		if (worker->address)
+			sample.address = worker->address + 1024 * nm_rng_below(&world.rng, 32);
 		add_sample(&sample);
 	}
 }

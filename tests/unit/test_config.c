@@ -105,6 +105,7 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_true(config->pages.call_limit_ms == 10);
 	assert_false(config->pages.move_bound || config->pages.move_shared);
 	assert_false(config->pages.isolated_cpus);
+	assert_true(config->threads.mapping_s == 1);
 	assert_int_equal(config->threads.mapping_partners, 16);
 	assert_true(config->threads.mapping_gain == 0.1);
 }
@@ -165,6 +166,7 @@ static void test_paper_profile(void **state)
 	assert_true(paper->pages.cooldown_s == 0 && paper->pages.decay_s == 0);
 	assert_true(paper->pages.ping_pong == 0 && paper->pages.sharing_step == 1);
 	assert_int_equal(paper->pages.sharing_window_s, 120);
+	assert_true(paper->threads.mapping_s == 0.1);
 	assert_true(paper->threads.mapping_gain == 0);
 }
 
@@ -192,6 +194,7 @@ static void test_names(void **state)
 	assert_string_equal(nm_policy_name(NM_POLICY_NONE), "none");
 	assert_string_equal(nm_policy_name(NM_POLICY_LBMA), "lbma");
 	assert_string_equal(nm_policy_name(NM_POLICY_IMAR2), "imar2");
+	assert_string_equal(nm_policy_name(NM_POLICY_KMAF), "kmaf");
 	assert_string_equal(nm_performance_name(NM_PERFORMANCE_PRODUCT), "product");
 	assert_string_equal(nm_performance_name(NM_PERFORMANCE_LATENCY), "latency");
 	assert_string_equal(nm_feedback_name(NM_FEEDBACK_GLOBAL), "global");

@@ -100,6 +100,30 @@ static void test_decisions(void **state)
 	}
 }
 
+/* A move by what is shared, its verdict, and what is told of processes. */
+static void test_sharing(void **state)
+{
+	(void)state;
+	struct nm_decision decision = {.id = 17,
+				       .kind = NM_DECISION_SWAP,
+				       .by_sharing = true,
+				       .cost_before = 400,
+				       .cost_after = 200,
+				       .gain = 0.1,
+				       .nr_steps = 2,
+				       .steps = {step(5), step(6)}};
+	struct nm_receipt receipt = {.decision = 17, .applied = true, .nr_steps = 2};
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_true(check_fields() > 20);
+	struct nm_verdict verdict = {.decision = 17, .by_sharing = true, .nr_threads = 2};
+	nm_entry_verdict(&entry, &context, &verdict);
+	assert_true(check_fields() > 20);
+	struct nm_sharing sharing = {.nr_threads = 2};
+	struct nm_exclusivity pages = {.pages = 1, .accesses = 2, .most = 1};
+	nm_entry_sharing(&entry, 17, &sharing, &pages);
+	assert_int_equal(check_fields(), 9);
+}
+
 static void test_verdicts(void **state)
 {
 	(void)state;
@@ -139,6 +163,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decisions),
+		cmocka_unit_test(test_sharing),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_others),

@@ -354,22 +354,59 @@ static void test_masks(void **state)
 	assert_in_range(most_on_one_cpu(8), 1, 2);
 }
 
-/* Four that share everything would all be on node 0, one may not be there: no crowd for them. */
+/* Four that share everything would all be on one node, and two may not be there: no crowd. */
 static void test_repaired_threads_spread(void **state)
 {
-	nm_autobitmap node_1 = hwloc_bitmap_alloc();
+	nm_autobitmap node_0 = hwloc_bitmap_alloc(), node_1 = hwloc_bitmap_alloc();
 
 	(void)state;
 	machine(2, 8, 4);
+	hwloc_bitmap_set_range(node_0, 0, 3);
 	hwloc_bitmap_set_range(node_1, 4, 7);
 	for (size_t i = 0; i < 4; i++)
 		for (size_t j = 0; j < i; j++)
 			share(i, j, 10);
-	for (size_t i = 1; i < 4; i++)
-		threads[i].allowed = node_1;
+	for (size_t i = 0; i < 4; i++)
+		threads[i].allowed = i < 2 ? node_0 : node_1;
 	map(4);
-	assert_int_equal(mapping->repaired, 3);
+	assert_int_equal(mapping->repaired, 2);
 	assert_int_equal(most_on_one_cpu(4), 1);
+}
+
+/* What one of them may not leave is where the others go to, whatever name Scotch has for it. */
+static void test_groups_follow_the_bound(void **state)
+{
+	nm_autobitmap node_1 = hwloc_bitmap_alloc();
+
+	(void)state;
+	hwloc_bitmap_set_range(node_1, 4, 7);
+	machine(2, 8, 3);
+	share(0, 1, 10);
+	share(1, 2, 10);
+	threads[2].allowed = node_1;
+	for (uint32_t seed = 0; seed < 10; seed++) {
+		assert_int_equal(try_map(3, 0.1, seed), 0);
+		assert_int_equal(mapping->repaired, 0);
+		for (size_t i = 0; i < 3; i++)
+			assert_int_equal(node_of(i), 1);
+	}
+}
+
+/* Of two nodes that are as good in all else it is the one with their memory. */
+static void test_groups_go_to_their_memory(void **state)
+{
+	(void)state;
+	machine(2, 8, 2);
+	share(0, 1, 10);
+	for (unsigned node = 0; node < 2; node++) {
+		for (size_t i = 0; i < 2; i++) {
+			threads[i].cpu = 4 * (int)i;
+			threads[i].memory = node + 1;
+		}
+		map(2);
+		assert_int_equal(node_of(0), node);
+		assert_int_equal(node_of(1), node);
+	}
 }
 
 static void test_repaired_threads_go_near(void **state)
@@ -571,6 +608,8 @@ int main(void)
 		TEST(test_all_to_all_is_left),
 		TEST(test_masks),
 		TEST(test_repaired_threads_spread),
+		TEST(test_groups_follow_the_bound),
+		TEST(test_groups_go_to_their_memory),
 		TEST(test_repaired_threads_go_near),
 		TEST(test_one_mask_for_all),
 		TEST(test_nowhere_to_go),

@@ -200,6 +200,20 @@ static void unknown_mappings_wait(void **state)
 	live_until_on(0, 8, 20);
 }
 
+/* With "kmaf" pages wait for the threads, of which these share too little to be mapped. */
+static void pages_wait_for_the_mapping(void **state)
+{
+	(void)state;
+	make_space(1024, 2);
+	add_user(1000, 0, 0, 4);
+	add_user(1000, 1, 4, 1024);
+	begin();
+	world.daemon.config->threads.policy = NM_POLICY_KMAF;
+	live(NM_MEMORY_QUIET_PERIODS - 1);
+	assert_int_equal(fake_mover.submitted, 0);
+	live_until_on(0, 1024, 30);
+}
+
 static void be_busy(struct nm_page_batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
@@ -589,6 +603,7 @@ int main(void)
 		TEST(room_bounds_what_moves),
 		TEST(a_page_is_asked_for_once),
 		TEST(unknown_mappings_wait),
+		TEST(pages_wait_for_the_mapping),
 		TEST(failures_are_told),
 		TEST(a_range_moves_with_pages_never_seen),
 		TEST(pieces_share_a_verdict),

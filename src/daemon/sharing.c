@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What threads share: once in each mapping period it places them (policy "kmaf"), and ages. */
+#include "daemon.h"
+#include "numa-migrd/kmaf.h"
+
+/* How often the figures of each process are published, at level "debug". */
+#define PUBLISH_NS (10 * NM_NSEC_PER_SEC)
+
+/* Ticks come a little early or late: the one nearest to the period's end is meant. */
+static bool is_over(const struct nm_daemon *daemon, uint64_t now_ns)
+{
+	double passed_s = (double)(now_ns - daemon->mapped_ns) / (double)NM_NSEC_PER_SEC;
+	return passed_s >= daemon->config->threads.mapping_s - nm_loop_interval_s(daemon) / 2;
+}
+
+static int make_graph(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      struct nm_affinity_graph **ret)
+{
+	nm_autofree uint32_t *tids = calloc(snapshot->nr_threads + 1, sizeof(*tids));
+	if (!tids)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		tids[i] = snapshot->threads[i].tid;
+	return nm_affinity_graph(nm_memory_affinity(daemon->pipeline.memory), tids,
+				 snapshot->nr_threads,
+				 (unsigned)daemon->config->threads.mapping_partners, ret);
+}
+
+/* ---- what the mapping means for pages ---- */
+
+static bool has_partner(const struct nm_snapshot *snapshot, const struct nm_affinity_graph *graph,
+			uint32_t tid)
+{
+	const struct nm_snap_thread *thread = nm_snapshot_thread(snapshot, tid);
+	if (!thread)
+		return false;
+	size_t vertex = (size_t)(thread - snapshot->threads);
+	return graph->first[vertex] < graph->first[vertex + 1];
+}
+
+/* Threads that share were mapped, or found to be well where they are; pages of others go on
+ * waiting for a while. */
+static void tell_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			   const struct nm_affinity_graph *graph)
+{
+	const struct nm_memory_process *processes;
+	size_t count = nm_memory_processes(daemon->pipeline.memory, &processes);
+	for (size_t i = 0; i < count; i++) {
+		bool mapped = false;
+		for (size_t t = 0; !mapped && t < processes[i].nr_threads; t++)
+			mapped = has_partner(snapshot, graph, processes[i].tids[t]);
+		nm_memory_mapping_over(daemon->pipeline.memory, processes[i].pid, mapped);
+	}
+}
+
+int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       struct nm_proposals *ret)
+{
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = NULL;
+	if (!daemon->pipeline.memory || !is_over(daemon, snapshot->time_ns))
+		return 0;
+	daemon->mapped_ns = snapshot->time_ns;
+	int r = make_graph(daemon, snapshot, &graph);
+	if (r == 0)
+		r = nm_kmaf_propose(snapshot, daemon->config, graph,
+				    (uint32_t)nm_rng_next(&daemon->rng), ret);
+	if (r < 0)
+		return r;
+	tell_processes(daemon, snapshot, graph);
+	/* Short of memory it is as old as before, and the next period tries again. */
+	(void)nm_affinity_age(nm_memory_affinity(daemon->pipeline.memory));
+	return 0;
+}
+
+/* ---- figures ---- */
+
+static void publish(struct nm_daemon *daemon)
+{
+	struct nm_memory *memory = daemon->pipeline.memory;
+	const struct nm_memory_process *processes;
+	size_t count = nm_memory_processes(memory, &processes);
+	for (size_t i = 0; i < count; i++) {
+		struct nm_sharing sharing;
+		struct nm_exclusivity pages =
+			nm_pages_exclusivity(nm_memory_pages(memory), processes[i].owner);
+		if (nm_affinity_sharing(nm_memory_affinity(memory), processes[i].tids,
+					processes[i].nr_threads, &sharing) == 0)
+			nm_report_sharing(daemon, processes[i].pid, &sharing, &pages);
+	}
+}
+
+void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	if (!daemon->pipeline.memory)
+		return;
+	/* Whoever places the threads: what they share is a figure of late, not of all time. */
+	if (daemon->config->threads.policy != NM_POLICY_KMAF && is_over(daemon, now_ns)) {
+		daemon->mapped_ns = now_ns;
+		(void)nm_affinity_age(nm_memory_affinity(daemon->pipeline.memory));
+	}
+	if (daemon->config->journal.level != NM_JOURNAL_DEBUG ||
+	    now_ns - daemon->published_ns < PUBLISH_NS)
+		return;
+	daemon->published_ns = now_ns;
+	publish(daemon);
+}

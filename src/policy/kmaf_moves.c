@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/* A mapping → moves that nodes have room for, as few as bring sharing threads together. */
+#include <math.h>
+
+#include "numa-migrd/kmaf.h"
+
+#define NONE (-1)
+
+/* Moves that are made together or not at all: one, two that change places, or a ring. */
+struct unit {
+	size_t first, count; /* of the moves */
+	bool swap, dropped, needed;
+	int needs; /* the unit that makes its CPU free; NONE */
+};
+
+struct plan {
+	const struct nm_snapshot *snapshot;
+	const struct nm_config *config;
+	const struct nm_affinity_graph *graph;
+	/* Per thread: its node, where it wants to be (NONE: nowhere else), where it will be, and
+	 * its unit. */
+	int *here, *wanted, *place, *unit_of;
+	/* Per node, in CPUs: of those who are there, and of those who will be. */
+	double *demand_now, *demand;
+	/* Per CPU: the unit that leaves it free, and whether somebody goes there. */
+	int *left_by;
+	bool *claimed;
+	struct nm_move *moves;
+	size_t nr_moves;
+	struct unit *units;
+	size_t nr_units;
+};
+
+static void free_plan(struct plan *plan)
+{
+	free(plan->here);
+	free(plan->wanted);
+	free(plan->place);
+	free(plan->unit_of);
+	free(plan->demand_now);
+	free(plan->demand);
+	free(plan->left_by);
+	free(plan->claimed);
+	free(plan->moves);
+	free(plan->units);
+}
+
+static int allocate(struct plan *plan)
+{
+	size_t threads = plan->snapshot->nr_threads, cpus = plan->snapshot->topology->nr_cpus;
+	plan->here = calloc(threads + 1, sizeof(int));
+	plan->wanted = calloc(threads + 1, sizeof(int));
+	plan->place = calloc(threads + 1, sizeof(int));
+	plan->unit_of = calloc(threads + 1, sizeof(int));
+	plan->demand_now = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
+	plan->demand = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
+	plan->left_by = calloc(cpus + 1, sizeof(int));
+	plan->claimed = calloc(cpus + 1, sizeof(bool));
+	plan->moves = calloc(threads + 1, sizeof(*plan->moves));
+	plan->units = calloc(threads + 1, sizeof(*plan->units));
+	return plan->demand_now && plan->here && plan->wanted && plan->place && plan->unit_of &&
+			       plan->demand && plan->left_by && plan->claimed && plan->moves &&
+			       plan->units
+		       ? 0
+		       : -ENOMEM;
+}
+
+static const struct nm_snap_thread *thread_of(const struct plan *plan, size_t thread)
+{
+	return &plan->snapshot->threads[thread];
+}
+
+static double demand_of(const struct plan *plan, size_t thread)
+{
+	double share = thread_of(plan, thread)->run_share;
+	return share >= 0 && share < 1 ? share : 1;
+}
+
+static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping, size_t i)
+{
+	const struct nm_snap_thread *thread = thread_of(plan, i);
+	if (!thread->movable || thread->home_node < 0 || plan->here[i] < 0 || mapping->cpu[i] < 0)
+		return NONE;
+	int node = nm_topology_node_of_cpu(plan->snapshot->topology, mapping->cpu[i]);
+	return node == plan->here[i] ? NONE : node;
+}
+
+static int begin(struct plan *plan, const struct nm_mapping *mapping)
+{
+	int r = allocate(plan);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
+		plan->here[i] = nm_topology_node_of_cpu(plan->snapshot->topology,
+							thread_of(plan, i)->home_cpu);
+		plan->place[i] = plan->here[i];
+		plan->unit_of[i] = NONE;
+		plan->wanted[i] = wanted_node(plan, mapping, i);
+		if (plan->here[i] >= 0)
+			plan->demand_now[plan->here[i]] += demand_of(plan, i);
+	}
+	for (unsigned node = 0; node < plan->snapshot->topology->nr_nodes; node++)
+		plan->demand[node] = plan->demand_now[node];
+	for (unsigned cpu = 0; cpu < plan->snapshot->topology->nr_cpus; cpu++)
+		plan->left_by[cpu] = NONE;
+	return 0;
+}
+
+/* ---- room ---- */
+
+static struct unit *add_unit(struct plan *plan, bool swap)
+{
+	struct unit *unit = &plan->units[plan->nr_units++];
+	*unit = (struct unit){.first = plan->nr_moves, .swap = swap, .needs = NONE};
+	return unit;
+}
+
+static void add_move(struct plan *plan, struct unit *unit, size_t thread, int cpu)
+{
+	plan->moves[plan->nr_moves++] = (struct nm_move){
+		.thread = (uint32_t)thread,
+		.cpu_from = thread_of(plan, thread)->home_cpu,
+		.cpu_to = cpu,
+		.node_from = plan->here[thread],
+		.node_to = plan->wanted[thread],
+		.record = NAN,
+	};
+	unit->count++;
+	plan->unit_of[thread] = (int)(unit - plan->units);
+	plan->place[thread] = plan->wanted[thread];
+	plan->demand[plan->here[thread]] -= demand_of(plan, thread);
+	plan->demand[plan->wanted[thread]] += demand_of(plan, thread);
+}
+
+static bool is_waiting(const struct plan *plan, size_t thread)
+{
+	return plan->wanted[thread] != NONE && plan->unit_of[thread] == NONE;
+}
+
+static bool may_take_place_of(const struct plan *plan, size_t thread, size_t other)
+{
+	const struct nm_snap_thread *goes = thread_of(plan, thread),
+				    *leaves = thread_of(plan, other);
+	const struct nm_snap_process *processes = plan->snapshot->processes;
+	if (!plan->config->threads.cross_owner_swap &&
+	    processes[goes->process].uid != processes[leaves->process].uid)
+		return false;
+	return hwloc_bitmap_isset(goes->allowed, (unsigned)leaves->home_cpu);
+}
+
+static void find_partner(struct plan *plan, size_t a)
+{
+	for (size_t b = a + 1; b < plan->snapshot->nr_threads; b++) {
+		if (!is_waiting(plan, b) || plan->here[b] != plan->wanted[a] ||
+		    plan->wanted[b] != plan->here[a] || !may_take_place_of(plan, a, b) ||
+		    !may_take_place_of(plan, b, a))
+			continue;
+		struct unit *unit = add_unit(plan, true);
+		add_move(plan, unit, a, thread_of(plan, b)->home_cpu);
+		add_move(plan, unit, b, thread_of(plan, a)->home_cpu);
+		return;
+	}
+}
+
+static unsigned usable_cpus(const struct plan *plan, int node)
+{
+	unsigned count = 0;
+	for (unsigned cpu = 0; cpu < plan->snapshot->topology->nr_cpus; cpu++)
+		count += plan->snapshot->cpus[cpu].usable && plan->snapshot->cpus[cpu].node == node;
+	return count;
+}
+
+/* A CPU may be free only because others of the node share one for the moment. */
+static bool has_room(const struct plan *plan, size_t thread)
+{
+	int node = plan->wanted[thread];
+	return plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE ||
+	       plan->demand[node] + demand_of(plan, thread) <= usable_cpus(plan, node);
+}
+
+/* A CPU of the node for the thread: one that is free, else one that will be; NONE. */
+static int find_cpu(const struct plan *plan, size_t thread)
+{
+	const struct nm_snapshot *snapshot = plan->snapshot;
+	hwloc_const_bitmap_t allowed = thread_of(plan, thread)->allowed;
+	int left = NONE;
+	for (int cpu = 0; cpu < (int)snapshot->topology->nr_cpus; cpu++) {
+		if (snapshot->cpus[cpu].node != plan->wanted[thread] ||
+		    !snapshot->cpus[cpu].usable || plan->claimed[cpu] ||
+		    !hwloc_bitmap_isset(allowed, (unsigned)cpu))
+			continue;
+		if (nm_snapshot_is_free_for(snapshot, cpu, allowed))
+			return cpu;
+		if (left == NONE && plan->left_by[cpu] != NONE)
+			left = cpu;
+	}
+	return left;
+}
+
+/* Nobody else is at home on the CPU that the thread leaves, and nothing else keeps it busy. */
+static bool leaves_it_free(const struct plan *plan, size_t thread)
+{
+	const struct nm_snap_thread *leaving = thread_of(plan, thread);
+	const struct nm_snap_cpu *cpu = &plan->snapshot->cpus[leaving->home_cpu];
+	return cpu->homes == 1 &&
+	       cpu->busy_share - leaving->run_share <= plan->config->threads.free_max;
+}
+
+static bool go_alone(struct plan *plan, size_t thread)
+{
+	int cpu = has_room(plan, thread) ? find_cpu(plan, thread) : NONE;
+	if (cpu == NONE)
+		return false;
+	struct unit *unit = add_unit(plan, false);
+	if (!nm_snapshot_is_free_for(plan->snapshot, cpu, thread_of(plan, thread)->allowed))
+		unit->needs = plan->left_by[cpu];
+	plan->claimed[cpu] = true;
+	if (leaves_it_free(plan, thread))
+		plan->left_by[thread_of(plan, thread)->home_cpu] = (int)plan->nr_units - 1;
+	add_move(plan, unit, thread, cpu);
+	return true;
+}
+
+/* Who may go next in a ring: it leaves a place on `node` for the last one, and goes to a node that
+ * the ring has not been to, or where it began. */
+static size_t find_next(const struct plan *plan, const size_t *ring, size_t length)
+{
+	int node = plan->wanted[ring[length - 1]];
+	for (size_t b = 0; b < plan->snapshot->nr_threads; b++) {
+		bool passed = false;
+		if (!is_waiting(plan, b) || plan->here[b] != node ||
+		    !may_take_place_of(plan, ring[length - 1], b))
+			continue;
+		for (size_t i = 1; i < length; i++)
+			passed = passed || plan->here[ring[i]] == plan->wanted[b];
+		if (!passed)
+			return b;
+	}
+	return SIZE_MAX;
+}
+
+static void find_ring(struct plan *plan, size_t a, size_t *ring)
+{
+	size_t length = 0, next = a;
+	do {
+		ring[length++] = next;
+		if (plan->wanted[next] == plan->here[a])
+			break;
+		next = find_next(plan, ring, length);
+	} while (next != SIZE_MAX && length < plan->snapshot->topology->nr_nodes);
+	if (next == SIZE_MAX || plan->wanted[ring[length - 1]] != plan->here[a] ||
+	    !may_take_place_of(plan, ring[length - 1], a))
+		return;
+	struct unit *unit = add_unit(plan, false);
+	for (size_t i = 0; i < length; i++)
+		add_move(plan, unit, ring[i], thread_of(plan, ring[(i + 1) % length])->home_cpu);
+}
+
+static int make_units(struct plan *plan)
+{
+	size_t threads = plan->snapshot->nr_threads;
+	nm_autofree size_t *ring = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(*ring));
+	bool more = true;
+	if (!ring)
+		return -ENOMEM;
+	for (size_t i = 0; i < threads; i++)
+		if (is_waiting(plan, i))
+			find_partner(plan, i);
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < threads; i++)
+			if (is_waiting(plan, i) && go_alone(plan, i))
+				more = true;
+	}
+	for (size_t i = 0; i < threads; i++)
+		if (is_waiting(plan, i))
+			find_ring(plan, i, ring);
+	return 0;
+}
+
+/* ---- what it is worth ---- */
+
+/* An edge between nodes, in sharings times distance; what is not known costs nothing. */
+static double cost_of(const struct plan *plan, uint32_t at, int node_a, int node_b)
+{
+	if (node_a < 0 || node_b < 0)
+		return 0;
+	return (double)plan->graph->weight[at] / (double)plan->config->pages.sharing_step *
+	       nm_topology_distance(plan->snapshot->topology, node_a, node_b);
+}
+
+/* By how much the cost rises if the unit's threads stay. */
+static double rise_without(const struct plan *plan, const struct unit *unit)
+{
+	const struct nm_affinity_graph *graph = plan->graph;
+	int own = (int)(unit - plan->units);
+	double rise = 0;
+	for (size_t m = 0; m < unit->count; m++) {
+		uint32_t i = plan->moves[unit->first + m].thread;
+		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
+			uint32_t j = graph->partner[at];
+			bool both = plan->unit_of[j] == own;
+			if (both && j < i)
+				continue;
+			rise += cost_of(plan, at, plan->here[i],
+					both ? plan->here[j] : plan->place[j]) -
+				cost_of(plan, at, plan->place[i], plan->place[j]);
+		}
+	}
+	return rise;
+}
+
+/* Units behind it may have counted on its leaving. */
+static bool may_stay(const struct plan *plan, const struct unit *unit)
+{
+	const struct nm_move *move = &plan->moves[unit->first];
+	double demand = plan->demand[move->node_from] + demand_of(plan, move->thread);
+	return unit->count > 1 || plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE ||
+	       demand <= usable_cpus(plan, move->node_from) ||
+	       demand <= plan->demand_now[move->node_from];
+}
+
+static void drop(struct plan *plan, struct unit *unit)
+{
+	unit->dropped = true;
+	for (size_t m = 0; m < unit->count; m++) {
+		uint32_t thread = plan->moves[unit->first + m].thread;
+		plan->place[thread] = plan->here[thread];
+		plan->demand[plan->wanted[thread]] -= demand_of(plan, thread);
+		plan->demand[plan->here[thread]] += demand_of(plan, thread);
+	}
+}
+
+/* Later ones first, since they may need what earlier ones leave. */
+static void drop_idle(struct plan *plan)
+{
+	for (size_t i = plan->nr_units; i-- > 0;) {
+		struct unit *unit = &plan->units[i];
+		if (!unit->needed && may_stay(plan, unit) && !(rise_without(plan, unit) > 0))
+			drop(plan, unit);
+		else if (unit->needs != NONE)
+			plan->units[unit->needs].needed = true;
+	}
+}
+
+/* The cost now and as planned, and the variance of the difference: sharings are counted events. */
+struct worth {
+	double before, after, variance;
+};
+
+static struct worth weigh(const struct plan *plan)
+{
+	const struct nm_affinity_graph *graph = plan->graph;
+	struct worth worth = {0};
+	for (size_t i = 0; i < graph->nr_threads; i++)
+		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
+			uint32_t j = graph->partner[at];
+			if (j <= i)
+				continue;
+			double before = cost_of(plan, at, plan->here[i], plan->here[j]);
+			double after = cost_of(plan, at, plan->place[i], plan->place[j]);
+			double sharings = (double)graph->weight[at] /
+					  (double)plan->config->pages.sharing_step;
+			worth.before += before;
+			worth.after += after;
+			if (sharings > 0)
+				worth.variance += (before - after) * (before - after) / sharings;
+		}
+	return worth;
+}
+
+static bool is_worth(const struct plan *plan)
+{
+	struct worth worth = weigh(plan);
+	double saved = worth.before - worth.after;
+	if (plan->config->threads.gate == NM_GATE_BENEFIT &&
+	    !(saved > plan->config->threads.gate_sigmas * sqrt(worth.variance)))
+		return false;
+	return saved >= plan->config->threads.mapping_gain * worth.before;
+}
+
+/* What comes first stays; nothing behind may need what is cut off. */
+static bool cut(struct plan *plan)
+{
+	uint64_t budget = plan->config->threads.moves_per_interval;
+	bool cut = false;
+	for (size_t i = 0; i < plan->nr_units; i++) {
+		struct unit *unit = &plan->units[i];
+		if (unit->dropped)
+			continue;
+		cut = cut || unit->count > budget;
+		if (cut)
+			drop(plan, unit);
+		else
+			budget -= unit->count;
+	}
+	return cut;
+}
+
+/* ---- the outcome ---- */
+
+static double shared_there(const struct plan *plan, uint32_t thread)
+{
+	const struct nm_affinity_graph *graph = plan->graph;
+	double shared = 0;
+	for (uint32_t at = graph->first[thread]; at < graph->first[thread + 1]; at++)
+		if (plan->place[graph->partner[at]] == plan->place[thread])
+			shared += (double)graph->weight[at] /
+				  (double)plan->config->pages.sharing_step;
+	return shared;
+}
+
+static void propose(const struct plan *plan, const struct worth *worth, const struct nm_move *moves,
+		    size_t count, struct nm_proposal *proposal)
+{
+	*proposal = (struct nm_proposal){
+		.kind = count == 2 ? NM_PROPOSAL_SWAP : NM_PROPOSAL_MIGRATE,
+		.draw = NAN,
+		.gain = nm_gate_gain(plan->snapshot, moves, count),
+		.by_sharing = true,
+		.cost_before = worth->before,
+		.cost_after = worth->after,
+	};
+	for (size_t i = 0; i < count; i++) {
+		proposal->moves[i] = moves[i];
+		proposal->shared[i] = shared_there(plan, moves[i].thread);
+	}
+}
+
+static int write_out(const struct plan *plan, struct nm_proposals *ret)
+{
+	struct worth worth = weigh(plan);
+	struct nm_proposals proposals = {.candidates = plan->nr_units,
+					 .threads_considered = plan->snapshot->nr_threads};
+	proposals.items = calloc(plan->nr_moves + 1, sizeof(*proposals.items));
+	if (!proposals.items)
+		return -ENOMEM;
+	for (size_t i = 0; i < plan->nr_units; i++) {
+		const struct unit *unit = &plan->units[i];
+		size_t each = unit->swap ? 2 : 1;
+		for (size_t m = 0; !unit->dropped && m < unit->count; m += each)
+			propose(plan, &worth, &plan->moves[unit->first + m], each,
+				&proposals.items[proposals.count++]);
+	}
+	*ret = proposals;
+	return 0;
+}
+
+static bool is_unconditional(const struct nm_config *config)
+{
+	return config->threads.mapping_gain <= 0 && config->threads.gate == NM_GATE_PAPER;
+}
+
+/* Drops what is of no use, and all where the rest is too little. */
+static void select_units(struct plan *plan)
+{
+	if (is_unconditional(plan->config)) {
+		(void)cut(plan);
+		return;
+	}
+	drop_idle(plan);
+	bool stands = is_worth(plan);
+	if (cut(plan) && stands) {
+		struct worth worth = weigh(plan);
+		stands = worth.after < worth.before;
+	}
+	for (size_t i = 0; !stands && i < plan->nr_units; i++)
+		if (!plan->units[i].dropped)
+			drop(plan, &plan->units[i]);
+}
+
+int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
+		  struct nm_proposals *ret)
+{
+	nm_auto(free_plan) struct plan plan = {
+		.snapshot = snapshot, .config = config, .graph = graph};
+	if (!mapping->worth) {
+		*ret = (struct nm_proposals){0};
+		return 0;
+	}
+	int r = begin(&plan, mapping);
+	if (r == 0)
+		r = make_units(&plan);
+	if (r < 0)
+		return r;
+	select_units(&plan);
+	return write_out(&plan, ret);
+}

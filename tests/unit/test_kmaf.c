@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/* kMAF's placement: which moves become of what threads share. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+#include "numa-migrd/kmaf.h"
+
+static struct machine *machine;
+static struct nm_affinity *affinity;
+static struct nm_proposals proposals;
+static uint32_t seed;
+
+static void renew(unsigned nodes, unsigned cpus_per_node)
+{
+	if (machine)
+		machine_free(machine);
+	machine = machine_new(nodes, cpus_per_node);
+	machine->config.threads.policy = NM_POLICY_KMAF;
+	nm_affinity_free(affinity);
+	affinity = NULL;
+	assert_int_equal(nm_affinity_new(&machine->config, &affinity), 0);
+}
+
+/* Two nodes of two CPUs. */
+static int set_up(void **state)
+{
+	(void)state;
+	seed = 1;
+	renew(2, 2);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_proposals_clear(&proposals);
+	nm_affinity_free(affinity);
+	affinity = NULL;
+	machine_free(machine);
+	machine = NULL;
+	return 0;
+}
+
+static void share(size_t a, size_t b, unsigned times)
+{
+	uint16_t id_a, id_b;
+	assert_int_equal(nm_affinity_join(affinity, 1000 + (uint32_t)a, 0, &id_a), 0);
+	assert_int_equal(nm_affinity_join(affinity, 1000 + (uint32_t)b, 0, &id_b), 0);
+	while (times--)
+		nm_affinity_share(affinity, id_a, id_b);
+}
+
+static struct nm_affinity_graph *make_graph(void)
+{
+	struct nm_affinity_graph *graph = NULL;
+	uint32_t tids[64];
+	for (size_t i = 0; i < machine->count; i++)
+		tids[i] = 1000 + (uint32_t)i;
+	assert_int_equal(nm_affinity_graph(affinity, tids, machine->count, 16, &graph), 0);
+	return graph;
+}
+
+static size_t propose(void)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = make_graph();
+	nm_proposals_clear(&proposals);
+	assert_int_equal(nm_kmaf_propose(snapshot, &machine->config, graph, seed, &proposals), 0);
+	return proposals.count;
+}
+
+/* The moves of a mapping to these CPUs. */
+static size_t moves_to(int *cpus)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = make_graph();
+	struct nm_mapping mapping = {.nr_threads = machine->count, .cpu = cpus, .worth = true};
+	nm_proposals_clear(&proposals);
+	assert_int_equal(nm_kmaf_moves(snapshot, &machine->config, graph, &mapping, &proposals), 0);
+	return proposals.count;
+}
+
+static void assert_move(const struct nm_move *move, uint32_t thread, int from, int to)
+{
+	assert_int_equal(move->thread, thread);
+	assert_int_equal(move->cpu_from, from);
+	assert_int_equal(move->cpu_to, to);
+	assert_int_equal(move->node_from, machine->topology->cpus[from].node);
+	assert_int_equal(move->node_to, machine->topology->cpus[to].node);
+	assert_true(isnan(move->record));
+}
+
+/* ---- from what is shared to moves ---- */
+
+static void two_that_share_meet(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	share(0, 1, 20);
+	assert_int_equal(propose(), 1);
+	const struct nm_proposal *move = &proposals.items[0];
+	assert_int_equal(move->kind, NM_PROPOSAL_MIGRATE);
+	assert_int_not_equal(move->moves[0].node_from, move->moves[0].node_to);
+	assert_true(move->by_sharing);
+	assert_true(move->cost_before == 20 * 20);
+	assert_true(move->cost_after == 20 * 10);
+	assert_true(move->shared[0] == 20);
+	assert_true(move->tickets.total == 0 && isnan(move->draw));
+}
+
+static void who_shares_nothing_stays(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	assert_int_equal(propose(), 0);
+}
+
+static void who_is_together_stays(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 1, -1);
+	share(0, 1, 100);
+	assert_int_equal(propose(), 0);
+}
+
+/* Nine sharings are 3 standard deviations of their number. */
+static void chance_moves_nobody(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	share(0, 1, 9);
+	assert_int_equal(propose(), 0);
+	share(0, 1, 1);
+	assert_int_equal(propose(), 1);
+}
+
+static void without_sigmas_one_sharing_suffices(void **state)
+{
+	(void)state;
+	machine->config.threads.gate_sigmas = 0;
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	share(0, 1, 1);
+	assert_int_equal(propose(), 1);
+}
+
+static void they_meet_where_their_memory_is(void **state)
+{
+	(void)state;
+	for (int node = 0; node < 2; node++) {
+		renew(2, 2);
+		machine_thread(machine, 10, 0, node);
+		machine_thread(machine, 10, 2, node);
+		share(0, 1, 20);
+		for (seed = 0; seed < 10; seed++) {
+			assert_int_equal(propose(), 1);
+			assert_int_equal(proposals.items[0].moves[0].node_to, node);
+		}
+	}
+}
+
+/* Also where all CPUs are taken: they change places. */
+static void pairs_on_full_nodes_change_places(void **state)
+{
+	(void)state;
+	for (int cpu = 0; cpu < 4; cpu++)
+		machine_thread(machine, 10, cpu, -1);
+	share(0, 2, 30);
+	share(1, 3, 30);
+	assert_int_equal(propose(), 1);
+	const struct nm_proposal *swap = &proposals.items[0];
+	assert_int_equal(swap->kind, NM_PROPOSAL_SWAP);
+	assert_int_equal(swap->moves[0].cpu_to, swap->moves[1].cpu_from);
+	assert_int_equal(swap->moves[1].cpu_to, swap->moves[0].cpu_from);
+	assert_true(swap->shared[0] == 30 && swap->shared[1] == 30);
+	assert_true(swap->cost_before == 60 * 20 && swap->cost_after == 60 * 10);
+}
+
+/* A newcomer is not moved, so the other comes to it, whatever the seed. */
+static void who_may_not_be_moved_is_come_to(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	share(0, 1, 20);
+	for (size_t stays = 0; stays < 2; stays++) {
+		machine->members[stays].adopted_ns = machine->now_ns;
+		machine->members[1 - stays].adopted_ns = 1;
+		for (seed = 0; seed < 10; seed++) {
+			assert_int_equal(propose(), 1);
+			assert_int_equal(proposals.items[0].moves[0].thread, 1 - stays);
+		}
+	}
+	machine->members[0].adopted_ns = machine->members[1].adopted_ns = machine->now_ns;
+	assert_int_equal(propose(), 0);
+}
+
+static void masks_are_kept(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	share(0, 1, 20);
+	machine_allow(machine, 0, "0-1");
+	for (seed = 0; seed < 10; seed++) {
+		assert_int_equal(propose(), 1);
+		assert_move(&proposals.items[0].moves[0], 1, 2, 1);
+	}
+	machine_allow(machine, 1, "2-3");
+	assert_int_equal(propose(), 0);
+}
+
+/* Two that share want to be where two others sit, who do not care. */
+static void a_loner_makes_room_only_where_it_must(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	machine_thread(machine, 10, 3, -1);
+	share(0, 1, 20);
+	assert_int_equal(propose(), 1);
+	assert_int_equal(proposals.items[0].kind, NM_PROPOSAL_MIGRATE);
+	assert_move(&proposals.items[0].moves[0], 1, 2, 1);
+}
+
+/* ---- from a mapping to moves ---- */
+
+static void users_do_not_make_room_for_each_other(void **state)
+{
+	(void)state;
+	int cpus[] = {0, 3, 1, 2};
+	for (int cpu = 0; cpu < 4; cpu++)
+		machine_thread(machine, cpu == 1 ? 11 : 10, cpu, -1);
+	machine_process(machine, 11)->uid = 1001;
+	share(0, 2, 30);
+	assert_int_equal(moves_to(cpus), 0);
+	machine->config.threads.cross_owner_swap = true;
+	assert_int_equal(moves_to(cpus), 1);
+	assert_move(&proposals.items[0].moves[0], 1, 1, 2);
+	assert_move(&proposals.items[0].moves[1], 2, 2, 1);
+}
+
+/* Threads 0 to 2 sit one node before their partners, 3 to 5. */
+static void make_ring(void)
+{
+	renew(3, 2);
+	for (int i = 0; i < 3; i++)
+		machine_thread(machine, 10, 2 * i, -1);
+	for (int i = 0; i < 3; i++)
+		machine_thread(machine, 10, 2 * i + 1, -1);
+	for (size_t i = 0; i < 3; i++)
+		share(i, 3 + (i + 1) % 3, 20);
+}
+
+static void a_ring_goes_round_at_once(void **state)
+{
+	(void)state;
+	int cpus[] = {2, 4, 0, 1, 3, 5};
+	make_ring();
+	assert_int_equal(moves_to(cpus), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_move(&proposals.items[i].moves[0], i, 2 * (int)i, cpus[i]);
+}
+
+static void half_a_ring_is_not_made(void **state)
+{
+	(void)state;
+	int cpus[] = {2, 4, 0, 1, 3, 5};
+	make_ring();
+	machine->config.threads.moves_per_interval = 2;
+	assert_int_equal(moves_to(cpus), 0);
+	machine->config.threads.moves_per_interval = 3;
+	assert_int_equal(moves_to(cpus), 3);
+	machine_allow(machine, 2, "1-5");
+	assert_int_equal(moves_to(cpus), 0);
+}
+
+/* Thread 0 gets the CPU that thread 1 leaves for a free one. */
+static void make_chain(void)
+{
+	renew(3, 2);
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	machine_thread(machine, 10, 3, -1);
+	machine_thread(machine, 10, 5, -1);
+	share(0, 2, 20);
+	share(1, 3, 20);
+}
+
+static void who_leaves_goes_first(void **state)
+{
+	(void)state;
+	int cpus[] = {2, 4, 3, 5};
+	make_chain();
+	assert_int_equal(moves_to(cpus), 2);
+	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
+	assert_move(&proposals.items[1].moves[0], 0, 0, 2);
+	machine->config.threads.moves_per_interval = 1;
+	assert_int_equal(moves_to(cpus), 1);
+	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
+}
+
+/* It has nothing of it itself, and goes for the other's sake. */
+static void room_is_made_for_who_gains(void **state)
+{
+	(void)state;
+	int cpus[] = {2, 4, 3};
+	renew(3, 2);
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	machine_thread(machine, 10, 3, -1);
+	share(0, 2, 20);
+	assert_int_equal(moves_to(cpus), 2);
+	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	assert_int_equal(moves_to(cpus), 2);
+	cpus[0] = 0;
+	assert_int_equal(moves_to(cpus), 0);
+}
+
+static void a_full_node_takes_nobody(void **state)
+{
+	(void)state;
+	int cpus[] = {2, 2, 3};
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	machine_thread(machine, 10, 3, -1);
+	share(0, 1, 20);
+	assert_int_equal(moves_to(cpus), 0);
+	machine->busy[2] = 0; /* its thread hardly runs */
+	assert_int_equal(moves_to(cpus), 0);
+}
+
+/* A CPU is free there, but only since two share the other one. */
+static void a_node_in_demand_takes_nobody(void **state)
+{
+	(void)state;
+	int cpus[] = {3, 2, 2};
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 2, -1);
+	machine_thread(machine, 10, 2, -1);
+	share(0, 1, 20);
+	assert_int_equal(moves_to(cpus), 0);
+	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	assert_int_equal(moves_to(cpus), 1);
+}
+
+static void a_cpu_with_another_thread_is_not_left_free(void **state)
+{
+	(void)state;
+	int cpus[] = {2, 4, 3, 5, 2};
+	make_chain();
+	machine_thread(machine, 10, 2, -1);
+	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	assert_int_equal(moves_to(cpus), 1);
+	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
+}
+
+/* Something that is not managed keeps the CPU busy that the thread leaves. */
+static void a_cpu_that_others_use_too_is_not_left_free(void **state)
+{
+	(void)state;
+	int cpus[] = {2, 4, 3, 5};
+	make_chain();
+	machine->busy[2] = 1;
+	machine->figures[1].run_share = 0.5;
+	assert_int_equal(moves_to(cpus), 1);
+	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
+}
+
+static void a_mapping_that_is_not_worth_it_moves_nobody(void **state)
+{
+	(void)state;
+	int cpus[] = {2, 3};
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 3, -1);
+	share(0, 1, 20);
+	assert_int_equal(moves_to(cpus), 1);
+	machine->config.threads.mapping_gain = 0.51; /* from 20 to 10 is a half */
+	assert_int_equal(moves_to(cpus), 0);
+}
+
+static void the_paper_follows_every_mapping(void **state)
+{
+	(void)state;
+	int cpus[] = {2, 3, 1};
+	machine_thread(machine, 10, 0, -1);
+	machine_thread(machine, 10, 3, -1);
+	assert_int_equal(moves_to(cpus), 0);
+	machine->config.threads.gate = NM_GATE_PAPER;
+	machine->config.threads.mapping_gain = 0;
+	assert_int_equal(moves_to(cpus), 1);
+}
+
+/* ---- any machine ---- */
+
+static unsigned pick(struct nm_rng *rng, unsigned below)
+{
+	return (unsigned)nm_rng_below(rng, below);
+}
+
+static void make_any(struct nm_rng *rng)
+{
+	unsigned nodes = 2 + pick(rng, 3), each = 1 + pick(rng, 3);
+	unsigned threads = 1 + pick(rng, 2 * nodes * each);
+	renew(nodes, each);
+	for (unsigned i = 0; i < threads; i++)
+		machine_thread(machine, 10 + pick(rng, 2), (int)pick(rng, nodes * each), -1);
+	for (unsigned i = 0; i < threads; i++)
+		if (pick(rng, 4) == 0) {
+			int node = machine->figures[i].home_node;
+			hwloc_bitmap_or(machine->masks[i], machine->topology->nodes[node].cpus,
+					machine->topology->nodes[pick(rng, nodes)].cpus);
+		}
+	for (unsigned i = 0; i < threads; i++)
+		share(pick(rng, threads), pick(rng, threads), 10 + pick(rng, 90));
+}
+
+static void carry_out(const struct nm_proposal *proposal, unsigned *on_node, unsigned *moved)
+{
+	unsigned count = proposal->kind == NM_PROPOSAL_SWAP ? 2 : 1;
+	for (unsigned i = 0; i < count; i++) {
+		const struct nm_move *move = &proposal->moves[i];
+		assert_true(
+			hwloc_bitmap_isset(machine->masks[move->thread], (unsigned)move->cpu_to));
+		assert_int_equal(move->cpu_from, machine->figures[move->thread].home_cpu);
+		assert_int_equal(moved[move->thread]++, 0);
+		on_node[move->node_from]--;
+		on_node[move->node_to]++;
+	}
+}
+
+/* No node has more threads in the end than it has CPUs, unless it had as many before; on the way
+ * there at most one more, in a ring. */
+static void no_node_is_crowded(void **state)
+{
+	(void)state;
+	struct nm_rng rng;
+	unsigned moves = 0;
+	nm_rng_seed(&rng, 5);
+	for (int round = 0; round < 300; round++) {
+		unsigned before[8] = {0}, now[8] = {0}, moved[64] = {0};
+		make_any(&rng);
+		unsigned each = machine->topology->nr_cpus / machine->topology->nr_nodes;
+		for (size_t i = 0; i < machine->count; i++)
+			now[machine->figures[i].home_node]++;
+		memcpy(before, now, sizeof(before));
+		seed = (uint32_t)round;
+		moves += (unsigned)propose();
+		for (size_t p = 0; p < proposals.count; p++) {
+			carry_out(&proposals.items[p], now, moved);
+			assert_true(proposals.items[p].cost_after < proposals.items[p].cost_before);
+			for (unsigned k = 0; k < machine->topology->nr_nodes; k++)
+				assert_true(now[k] <= (before[k] > each ? before[k] : each) + 1);
+		}
+		for (unsigned k = 0; k < machine->topology->nr_nodes; k++)
+			if (now[k] > (before[k] > each ? before[k] : each))
+				fail_msg("round %d node %u each %u before %u now %u", round, k,
+					 each, before[k], now[k]);
+	}
+	assert_true(moves > 100);
+}
+
+static void the_same_seed_gives_the_same_moves(void **state)
+{
+	(void)state;
+	struct nm_rng rng;
+	nm_rng_seed(&rng, 9);
+	for (int round = 0; round < 20; round++) {
+		struct nm_proposals first;
+		make_any(&rng);
+		propose();
+		first = proposals;
+		proposals = (struct nm_proposals){0};
+		assert_int_equal(propose(), first.count);
+		for (size_t i = 0; i < first.count; i++)
+			for (unsigned m = 0; m < 2; m++) {
+				const struct nm_move *a = &first.items[i].moves[m];
+				const struct nm_move *b = &proposals.items[i].moves[m];
+				assert_int_equal(a->thread, b->thread);
+				assert_int_equal(a->cpu_to, b->cpu_to);
+			}
+		nm_proposals_clear(&first);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(two_that_share_meet),
+		TEST(who_shares_nothing_stays),
+		TEST(who_is_together_stays),
+		TEST(chance_moves_nobody),
+		TEST(without_sigmas_one_sharing_suffices),
+		TEST(they_meet_where_their_memory_is),
+		TEST(pairs_on_full_nodes_change_places),
+		TEST(who_may_not_be_moved_is_come_to),
+		TEST(masks_are_kept),
+		TEST(a_loner_makes_room_only_where_it_must),
+		TEST(users_do_not_make_room_for_each_other),
+		TEST(a_ring_goes_round_at_once),
+		TEST(half_a_ring_is_not_made),
+		TEST(who_leaves_goes_first),
+		TEST(room_is_made_for_who_gains),
+		TEST(a_full_node_takes_nobody),
+		TEST(a_node_in_demand_takes_nobody),
+		TEST(a_cpu_with_another_thread_is_not_left_free),
+		TEST(a_cpu_that_others_use_too_is_not_left_free),
+		TEST(a_mapping_that_is_not_worth_it_moves_nobody),
+		TEST(the_paper_follows_every_mapping),
+		TEST(no_node_is_crowded),
+		TEST(the_same_seed_gives_the_same_moves),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* kMAF through every stage of the daemon, in simulated time: threads that share meet, what made
+ * accesses slower is undone, and the journal tells of both. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "daemon_fixture.h"
+
+#define BLOCK(number) (0x7f0000000000ULL + (uint64_t)(number) * (1 << 20))
+
+static void begin(void)
+{
+	struct nm_config *config = world.daemon.config;
+	config->threads.policy = NM_POLICY_KMAF;
+	assert_int_equal(nm_watch_restart(&world.daemon), 0);
+	assert_non_null(world.daemon.pipeline.memory);
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+/* Pairs of a process, the two a node apart, with their memory where the first one is. */
+static void part_pairs(unsigned pairs)
+{
+	for (unsigned i = 0; i < pairs; i++) {
+		add_worker(1000, (int)(2 * i), i)->address = BLOCK(i);
+		add_worker(1000, (int)((2 * i + 3) % CPUS), i)->address = BLOCK(i);
+	}
+}
+
+static bool pairs_are_together(void)
+{
+	for (size_t i = 0; i < world.nr_workers; i += 2)
+		if (node_of(&world.workers[i]) != node_of(&world.workers[i + 1]))
+			return false;
+	return true;
+}
+
+static unsigned settle(unsigned most)
+{
+	unsigned intervals = 0;
+	for (; intervals < most && !pairs_are_together(); intervals++)
+		live_one();
+	assert_true(pairs_are_together());
+	return intervals;
+}
+
+static void pairs_meet(void **state)
+{
+	(void)state;
+	part_pairs(2);
+	begin();
+	print_message("settled after %u intervals\n", settle(15));
+	live(15);
+	assert_true(all_at_home());
+	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.failed, 0);
+	assert_true(world.daemon.tally.applied > 0);
+	assert_int_equal(world.daemon.tally.kept, world.daemon.tally.applied);
+	size_t quiet = world.nr_entries;
+	live(100);
+	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
+}
+
+/* Four pairs on four nodes of two CPUs, each pair spread over two: there is no free CPU. */
+static void pairs_meet_on_a_full_machine(void **state)
+{
+	(void)state;
+	part_pairs(4);
+	begin();
+	print_message("settled after %u intervals\n", settle(40));
+	live_one();
+	assert_int_equal(world.daemon.tally.failed, 0);
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		assert_int_equal(crowd_on(cpu), 1);
+}
+
+static void the_journal_tells_all_of_it(void **state)
+{
+	(void)state;
+	part_pairs(2);
+	begin();
+	settle(15);
+	live(12);
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "RESULT", "applied");
+	assert_non_null(move);
+	assert_true(has_field(move, "POLICY", "kmaf"));
+	assert_true(number_of(move, "SHARING_COST_AFTER") < number_of(move, "SHARING_COST_BEFORE"));
+	assert_true(number_of(move, "SHARED") > 9);
+	assert_null(field_of(move, "TICKETS"));
+	assert_null(field_of(move, "DRAW"));
+	assert_non_null(strstr(move->text, " sharings with threads on node "));
+	assert_null(strstr(move->text, "tickets"));
+	const struct nm_entry *verdict =
+		find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(move, "DECISION"));
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(number_of(verdict, "SLOWDOWN_PERMILLE") < 1100);
+	assert_true(number_of(verdict, "SHARING_COST_AFTER") <
+		    number_of(verdict, "SHARING_COST_BEFORE"));
+	assert_true(number_of(verdict, "LATENCY_AFTER_CYCLES") > 0);
+	assert_non_null(strstr(verdict->text, "of the time before"));
+}
+
+/* Whoever goes to the other has farther to go to its memory, which does not follow. */
+static void what_made_accesses_slower_is_undone(void **state)
+{
+	(void)state;
+	struct worker *a = add_worker(1000, 0, 0), *b = add_worker(1000, 4, 2);
+	a->address = b->address = BLOCK(0);
+	begin();
+	for (int i = 0; i < 40 && world.daemon.tally.rolled_back == 0; i++)
+		live_one();
+	assert_int_equal(world.daemon.tally.rolled_back, 1);
+	const struct nm_entry *back = find_entry(0, NM_MESSAGE_DECISION, "KIND", "rollback");
+	assert_non_null(back);
+	assert_null(field_of(back, "SHARED"));
+	assert_null(field_of(back, "SHARING_COST_BEFORE"));
+	const struct nm_entry *verdict =
+		find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "rolled-back");
+	assert_non_null(verdict);
+	assert_true(number_of(verdict, "SLOWDOWN_PERMILLE") > 1500);
+	assert_int_equal(number_of(verdict, "INTERVALS"), NM_VERDICT_INTERVALS);
+	/* Nor does the other one come instead. */
+	for (int i = 0; i < 60; i++) {
+		live_one();
+		assert_true(all_at_home());
+	}
+}
+
+static void who_shares_nothing_is_left_alone(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		add_worker(1000, 2 * i, (unsigned)i)->address = BLOCK(i);
+	begin();
+	live(50);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+}
+
+static bool is_held(void)
+{
+	const struct nm_memory_process *processes;
+	assert_int_equal(nm_memory_processes(world.daemon.pipeline.memory, &processes), 1);
+	return processes[0].held;
+}
+
+/* At once where threads share, and after a few periods where they do not. */
+static void pages_wait_for_the_first_mapping(void **state)
+{
+	(void)state;
+	part_pairs(1);
+	begin();
+	live(1);
+	assert_true(is_held());
+	live(2);
+	assert_false(is_held());
+}
+
+static void pages_of_strangers_wait_for_five_periods(void **state)
+{
+	(void)state;
+	add_worker(1000, 0, 0)->address = BLOCK(0);
+	add_worker(1000, 2, 0)->address = BLOCK(1);
+	begin();
+	unsigned intervals = 0;
+	live(1);
+	for (; intervals < 20 && is_held(); intervals++)
+		live_one();
+	assert_in_range(intervals, 4, 7);
+}
+
+static void the_period_is_kept(void **state)
+{
+	(void)state;
+	struct nm_config *config = world.daemon.config;
+	part_pairs(1);
+	begin();
+	config->threads.mapping_s = 0.5;
+	assert_true(nm_loop_interval_s(&world.daemon) == 0.5);
+	config->threads.mapping_s = 4;
+	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	live(8);
+	world.workers[0].address = world.workers[1].address = 0;
+	live(4);
+	const struct nm_affinity *affinity = nm_memory_affinity(world.daemon.pipeline.memory);
+	uint32_t tids[] = {world.workers[0].tid, world.workers[1].tid};
+	unsigned aged = 0;
+	for (int i = 0; i < 12; i++) {
+		uint32_t before = nm_affinity_between(affinity, tids[0], tids[1]);
+		live_one();
+		aged += nm_affinity_between(affinity, tids[0], tids[1]) < before;
+	}
+	assert_int_equal(aged, 3);
+}
+
+static void figures_of_processes_are_published(void **state)
+{
+	(void)state;
+	part_pairs(2);
+	begin();
+	live(20);
+	assert_null(find_entry(0, NM_MESSAGE_SUMMARY, "PID", "1000"));
+	world.daemon.config->journal.level = NM_JOURNAL_DEBUG;
+	live(21);
+	const struct nm_entry *entry = find_entry(0, NM_MESSAGE_SUMMARY, "PID", "1000");
+	assert_non_null(entry);
+	assert_int_equal(entry->priority, LOG_DEBUG);
+	assert_true(has_field(entry, "SHARING_THREADS", "4"));
+	double amount = number_of(entry, "SHARING_AMOUNT");
+	assert_true(amount > 1);
+	assert_true(fabs(number_of(entry, "SHARING_AMOUNT_OTHERS") - amount * 4 / 3) <
+		    1e-6 * amount);
+	assert_true(number_of(entry, "HETEROGENEITY") > 0);
+	assert_true(number_of(entry, "HETEROGENEITY_OTHERS") > 0);
+	assert_true(number_of(entry, "EXCLUSIVITY_PERMILLE") > 500);
+	assert_true(number_of(entry, "PAGES") > 8);
+	assert_int_equal(count_entries(0, NM_MESSAGE_SUMMARY), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+		TEST(pairs_meet),
+		TEST(pairs_meet_on_a_full_machine),
+		TEST(the_journal_tells_all_of_it),
+		TEST(what_made_accesses_slower_is_undone),
+		TEST(who_shares_nothing_is_left_alone),
+		TEST(pages_wait_for_the_first_mapping),
+		TEST(pages_of_strangers_wait_for_five_periods),
+		TEST(the_period_is_kept),
+		TEST(figures_of_processes_are_published),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

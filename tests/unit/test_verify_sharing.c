@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* What came of moves by sharing: by the latency of accesses, else by what is shared. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/interval.h"
+#include "numa-migrd/verify.h"
+
+static struct machine *machine;
+static struct nm_affinity *affinity;
+static struct nm_verifier *verifier;
+static struct nm_verdicts verdicts;
+
+/* Four nodes of two CPUs; threads 0 and 1, which share, were sent from nodes 0 and 1 to 2. */
+static int set_up(void **state)
+{
+	(void)state;
+	machine = machine_new(4, 2);
+	machine_thread(machine, 10, 4, -1);
+	machine_thread(machine, 10, 5, -1);
+	machine_thread(machine, 10, 0, -1);
+	if (nm_affinity_new(&machine->config, &affinity) < 0)
+		return -1;
+	return nm_verifier_new(&verifier);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_verdicts_clear(&verdicts);
+	nm_verifier_free(verifier);
+	nm_affinity_free(affinity);
+	affinity = NULL;
+	machine_free(machine);
+	return 0;
+}
+
+static void share(uint32_t a, uint32_t b, unsigned times)
+{
+	uint16_t id_a, id_b;
+	assert_int_equal(nm_affinity_join(affinity, 1000 + a, 0, &id_a), 0);
+	assert_int_equal(nm_affinity_join(affinity, 1000 + b, 0, &id_b), 0);
+	while (times--)
+		nm_affinity_share(affinity, id_a, id_b);
+}
+
+/* One of the two, with a mean latency of 200 cycles over so many samples before. */
+static void add_move(uint64_t id, uint32_t thread, double samples)
+{
+	struct nm_decision decision = {.id = id,
+				       .kind = NM_DECISION_MIGRATE,
+				       .by_sharing = true,
+				       .interval = machine->interval,
+				       .nr_steps = 1};
+	decision.steps[0] = (struct nm_step){.tid = 1000 + thread,
+					     .pid = 10,
+					     .start_ticks = 6000 + thread,
+					     .adopted_ns = 1 * MACHINE_SECOND,
+					     .cpu_from = 2 * (int)thread,
+					     .cpu_to = 4 + (int)thread,
+					     .node_from = (int)thread,
+					     .node_to = 2,
+					     .local_before = 1,
+					     .latency_before = samples > 0 ? 200 : NAN,
+					     .latency_samples_before = samples,
+					     .performance_before = NAN};
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+}
+
+static void judge_next(void)
+{
+	machine->interval++;
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	nm_verdicts_clear(&verdicts);
+	nm_verifier_heed_sharing(verifier, affinity, snapshot, &machine->config);
+	assert_int_equal(nm_verifier_judge(verifier, snapshot, &machine->config, &verdicts), 0);
+}
+
+static void latencies(double first, double second)
+{
+	machine_perform(machine, 0, NAN, NAN, NAN, first);
+	machine_perform(machine, 1, NAN, NAN, NAN, second);
+}
+
+static void accesses_as_fast_as_before_are_enough(void **state)
+{
+	(void)state;
+	add_move(7, 0, 100);
+	machine_touch(machine, 0, 0, 100); /* all remote */
+	latencies(210, NAN);
+	judge_next();
+	assert_int_equal(verdicts.count, 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].decision, 7);
+	assert_true(verdicts.items[0].by_sharing);
+	assert_true(verdicts.items[0].slowdown == 1.05);
+	/* 3 σ, of 100 samples before and after */
+	assert_true(fabs(verdicts.items[0].slowdown_noise - 3 * 1.05 * sqrt(0.02)) < 1e-9);
+	assert_true(verdicts.items[0].threads[0].latency_after == 210);
+}
+
+static void slow_accesses_have_time_until_pages_follow(void **state)
+{
+	(void)state;
+	add_move(7, 0, 1000);
+	latencies(600, NAN);
+	for (unsigned i = 1; i < NM_VERDICT_INTERVALS; i++) {
+		judge_next();
+		assert_int_equal(verdicts.count, 0);
+	}
+	latencies(180, NAN);
+	judge_next();
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].intervals, NM_VERDICT_INTERVALS);
+}
+
+static void what_stays_slow_is_undone(void **state)
+{
+	(void)state;
+	for (int rollback = 0; rollback < 2; rollback++) {
+		machine->config.threads.rollback = rollback;
+		add_move(7, 0, 1000);
+		latencies(600, NAN);
+		for (unsigned i = 0; i < NM_VERDICT_INTERVALS; i++) {
+			assert_int_equal(verdicts.count, 0);
+			judge_next();
+		}
+		assert_int_equal(verdicts.count, 1);
+		assert_int_equal(verdicts.items[0].kind,
+				 rollback ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_KEPT);
+		nm_verdicts_clear(&verdicts);
+	}
+}
+
+static void what_may_be_chance_is_kept(void **state)
+{
+	(void)state;
+	add_move(7, 0, 10); /* 3 σ are as much as the whole */
+	latencies(350, NAN);
+	judge_next();
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	machine->config.threads.gate_sigmas = 0;
+	add_move(8, 0, 10);
+	judge_next();
+	assert_int_equal(verdicts.count, 0);
+}
+
+/* One left its memory for the other's sake: what counts is both. */
+static void those_of_one_mapping_are_judged_together(void **state)
+{
+	(void)state;
+	add_move(7, 0, 1000);
+	add_move(8, 1, 1000);
+	latencies(260, 100);
+	judge_next();
+	assert_int_equal(verdicts.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(verdicts.items[i].kind, NM_VERDICT_KEPT);
+		assert_true(verdicts.items[i].slowdown == 0.9);
+	}
+	add_move(9, 0, 1000);
+	add_move(10, 1, 1000);
+	latencies(600, 100);
+	for (unsigned i = 0; i < NM_VERDICT_INTERVALS; i++)
+		judge_next();
+	assert_int_equal(verdicts.count, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(verdicts.items[i].kind, NM_VERDICT_ROLLED_BACK);
+}
+
+static void mappings_are_judged_apart(void **state)
+{
+	(void)state;
+	add_move(7, 0, 1000);
+	latencies(600, NAN);
+	judge_next();
+	assert_int_equal(verdicts.count, 0);
+	add_move(8, 1, 1000);
+	latencies(600, 100);
+	judge_next();
+	assert_int_equal(verdicts.count, 1);
+	assert_int_equal(verdicts.items[0].decision, 8);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+}
+
+static void a_few_samples_are_no_mean(void **state)
+{
+	(void)state;
+	add_move(7, 0, 1000);
+	latencies(100, NAN);
+	machine->figures[0].latency_samples = 9;
+	judge_next();
+	assert_int_equal(verdicts.count, 0);
+	machine->figures[0].latency_samples = 10;
+	judge_next();
+	assert_int_equal(verdicts.count, 1);
+}
+
+static void without_latencies_the_sharing_tells(void **state)
+{
+	(void)state;
+	for (int sharers = 0; sharers < 2; sharers++) {
+		add_move(7, 0, 0);
+		/* the other that moved, then more with one on the old node */
+		share(0, sharers ? 2 : 1, 10 * (1 + 4 * (unsigned)sharers));
+		for (unsigned i = 1; i < NM_VERDICT_AGED_INTERVALS; i++) {
+			judge_next();
+			assert_int_equal(verdicts.count, 0);
+		}
+		judge_next();
+		assert_int_equal(verdicts.count, 1);
+		assert_int_equal(verdicts.items[0].kind,
+				 sharers ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_KEPT);
+		assert_true(verdicts.items[0].cost_after == (sharers ? 50 * 20 + 10 * 10 : 100));
+		assert_true(verdicts.items[0].cost_before == (sharers ? 50 * 10 + 10 * 20 : 200));
+	}
+}
+
+static void who_did_not_arrive_is_withdrawn(void **state)
+{
+	(void)state;
+	add_move(7, 0, 100);
+	machine_run_on(machine, 0, 1);
+	latencies(100, NAN);
+	judge_next();
+	assert_int_equal(verdicts.count, 0);
+	judge_next();
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_WITHDRAWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(accesses_as_fast_as_before_are_enough),
+		TEST(slow_accesses_have_time_until_pages_follow),
+		TEST(what_stays_slow_is_undone),
+		TEST(what_may_be_chance_is_kept),
+		TEST(those_of_one_mapping_are_judged_together),
+		TEST(mappings_are_judged_apart),
+		TEST(a_few_samples_are_no_mean),
+		TEST(without_latencies_the_sharing_tells),
+		TEST(who_did_not_arrive_is_withdrawn),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
