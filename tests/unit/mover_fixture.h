@@ -49,7 +49,7 @@ struct fake {
 	const char *mems;
 	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
 	size_t offset[2];
-	uint64_t read_ns; /* that a read of numa_maps takes */
+	uint64_t read_ns; /* that a read of these takes */
 	unsigned reads, longest_piece, open_files;
 	uint64_t free_kib[FAKE_NODES], total_kib[FAKE_NODES], idle_kib[FAKE_NODES];
 	unsigned huge_blocks[FAKE_NODES], pool_pages[FAKE_NODES];
@@ -115,11 +115,9 @@ static inline ssize_t fake_read_some(struct nm_platform *platform, int fd, char 
 	memcpy(buffer, text, length);
 	fake->offset[which] += length;
 	fake->reads++;
-	if (which) {
-		fake->now_ns += fake->read_ns;
-		if (size > fake->longest_piece)
-			fake->longest_piece = (unsigned)size;
-	}
+	fake->now_ns += fake->read_ns;
+	if (which && size > fake->longest_piece)
+		fake->longest_piece = (unsigned)size;
 	pthread_mutex_unlock(&fake->lock);
 	return (ssize_t)length;
 }
