@@ -170,7 +170,7 @@ static int find_places(struct nm_mover *mover, struct nm_mover_counts *counts, b
 		return r;
 	for (unsigned i = 0; i < call->count; i++) {
 		struct nm_unit unit = call->units[i];
-		if (huge && !unit.pool && call->statuses[i] != unit.was)
+		if (huge && !unit.pool && (call->statuses[i] != unit.was || unit.was < 0))
 			set_aside(&mover->work, unit.step);
 		else if (is_to_go(mover, &unit, counts))
 			call->units[kept++] = unit;
@@ -258,6 +258,8 @@ static int find_loose(struct nm_mover *mover, struct nm_page_step *step)
 		struct nm_unit unit = call->units[i];
 		unit.was = call->statuses[i];
 		int16_t found_on = index_of(&mover->rules, unit.was);
+		if (step->found_on < 0)
+			step->found_on = found_on;
 		if (unit.was < 0 || !is_where_seen(step, &unit, found_on))
 			continue;
 		if (!nm_mover_take_room(mover, step->to, NM_SMALL_PAGE, false)) {
@@ -296,8 +298,8 @@ static void end_loose(struct nm_work *work, struct nm_page_step *step,
 		step->error = 0;
 	else if (error == -ENOSPC)
 		nm_step_refused(step, counts, &counts->full);
-	else if (error)
-		nm_step_failed(step, counts, error);
+	else if (error || step->found_on < 0)
+		nm_step_failed(step, counts, error ? error : -ENOENT);
 	else
 		nm_step_elsewhere(step, counts);
 	if (step->fate == NM_PAGE_FATE_REFUSED)

@@ -7,6 +7,8 @@
 #define GROWTH 4U     /* from one call to the next */
 #define TARGET 0.25   /* of the limit: what a call is to take */
 #define MEMORY 0.9    /* what a call counts beside the next one */
+#define SPREAD 0.02   /* of lengths, from which on calls tell what a page costs */
+#define LEAST 0.001   /* of its share of the whole, that a page costs */
 #define BURST_S 0.1   /* of max_mb_per_s: what may be moved at once */
 #define MIB 1048576.0
 
@@ -100,33 +102,32 @@ void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes)
 /* ---- what calls cost ---- */
 
 /*
- * The slope of the line through the calls. It is at most the mean cost of a page, as a call's fixed
- * cost is not negative; held above a quarter of that because calls of one length tell no slope, and
- * nearly one length hardly any. As chunks grow, the mean nears the slope.
+ * The slope of the line through the calls, where they differ in length: calls of one length tell
+ * none, and then a change is taken for one of the fixed cost. That is never negative, so a page
+ * costs at most its share of the whole.
  */
-static double per_page(const struct nm_cost *cost)
+static void learn_page_cost(struct nm_cost *cost)
 {
 	double mean = cost->ns / cost->pages;
 	double spread = cost->calls * cost->pages2 - cost->pages * cost->pages;
 
-	if (spread <= 1e-6 * cost->calls * cost->pages2)
-		return mean;
-	double slope = (cost->calls * cost->pages_ns - cost->pages * cost->ns) / spread;
-	if (slope > mean)
-		return mean;
-	return slope < mean / 4 ? mean / 4 : slope;
+	if (spread > SPREAD * cost->calls * cost->pages2)
+		cost->page_ns = (cost->calls * cost->pages_ns - cost->pages * cost->ns) / spread;
+	if (cost->page_ns > mean || cost->page_ns == 0)
+		cost->page_ns = mean;
+	if (cost->page_ns < mean * LEAST)
+		cost->page_ns = mean * LEAST;
 }
 
 /* Where a call's fixed cost takes what it is to take, fewer pages would only make more calls. */
 static unsigned choose_chunk(const struct nm_cost *cost, double target_ns)
 {
-	double page_ns = per_page(cost);
-	double fixed_ns = (cost->ns - page_ns * cost->pages) / cost->calls;
+	double fixed_ns = (cost->ns - cost->page_ns * cost->pages) / cost->calls;
 	double left_ns = target_ns - fixed_ns;
 
 	if (left_ns < target_ns / 2)
 		left_ns = target_ns / 2;
-	double pages = page_ns > 0 ? left_ns / page_ns : NM_PACE_PAGES_MOST;
+	double pages = cost->page_ns > 0 ? left_ns / cost->page_ns : NM_PACE_PAGES_MOST;
 	double most = (double)cost->chunk * GROWTH;
 	if (pages > most)
 		pages = most;
@@ -163,7 +164,10 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, unsigned page
 	cost->pages2 = cost->pages2 * MEMORY + count * count;
 	cost->ns = cost->ns * MEMORY + taken;
 	cost->pages_ns = cost->pages_ns * MEMORY + taken * count;
+	learn_page_cost(cost);
 	cost->chunk = choose_chunk(cost, (double)pace->limit_ns * TARGET);
+	if (slow && cost->chunk > pages / 2)
+		cost->chunk = pages / 2 ? pages / 2 : 1;
 	take_pause(pace, slow, now_ns);
 	return slow;
 }

@@ -17,6 +17,7 @@ enum nm_pace_class { NM_PACE_SMALL, NM_PACE_HUGE, NM_PACE_CLASSES };
 /* Of the calls with pages of a class, the latest counting most: sums for a line through them. */
 struct nm_cost {
 	double calls, pages, pages2, ns, pages_ns;
+	double page_ns; /* each page's own part of it */
 	unsigned chunk; /* pages of the next call */
 };
 

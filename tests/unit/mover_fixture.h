@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process whose pages are in an array, behind the ops table, and a move_pages(2) that behaves like
+ * the kernel's: pages for one node go together, and where one of these cannot be migrated, nothing
+ * is told of them and what comes behind is not tried. Time passes when a test says so, or in calls that take some.
+ */
+#ifndef NM_TEST_MOVER_FIXTURE_H
+#define NM_TEST_MOVER_FIXTURE_H
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../support/machine.h"
+#include "numa-migrd/mover.h"
+
+#define FAKE_PID 42U
+#define FAKE_TICKS 777U
+#define FAKE_BASE UINT64_C(0x40000000)
+#define FAKE_SMALL 4096U
+#define FAKE_HUGE 2097152U
+#define FAKE_PER_HUGE 512U
+#define FAKE_PAGES 8192U
+#define FAKE_DIRECTORY 1000
+#define FAKE_FILE 2000
+#define FAKE_NODES 4U
+#define FAKE_TEXT 65536U
+
+struct fake {
+	struct nm_platform platform;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint64_t now_ns;
+	uint32_t pid; /* 0: gone */
+	uint64_t start_ticks;
+	int node[FAKE_PAGES];	   /* or a negative errno */
+	int add_error[FAKE_PAGES]; /* when it is queued */
+	unsigned busy[FAKE_PAGES]; /* so many times it cannot be migrated */
+	bool whole[FAKE_PAGES / FAKE_PER_HUGE];
+	const char *mems;
+	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
+	size_t offset[2];
+	uint64_t read_ns; /* that a read of these takes */
+	unsigned reads, longest_piece, open_files;
+	uint64_t free_kib[FAKE_NODES], total_kib[FAKE_NODES], idle_kib[FAKE_NODES];
+	unsigned huge_blocks[FAKE_NODES], pool_pages[FAKE_NODES];
+	uint64_t splits;
+	uint64_t call_ns; /* that a move takes, and each page of it */
+	uint64_t page_ns;
+	int call_error, where_error;
+	unsigned calls, largest, hold_calls; /* hold: calls wait until it is less than they are */
+	bool holding;
+};
+
+static inline struct fake *fake_of(struct nm_platform *platform)
+{
+	return NM_CONTAINER_OF(platform, struct fake, platform);
+}
+
+static inline uint64_t fake_now_ns(struct nm_platform *platform)
+{
+	struct fake *fake = fake_of(platform);
+
+	pthread_mutex_lock(&fake->lock);
+	uint64_t now = fake->now_ns;
+	pthread_mutex_unlock(&fake->lock);
+	return now;
+}
+
+static inline int fake_open_directory(struct nm_platform *platform, int directory, const char *path)
+{
+	struct fake *fake = fake_of(platform);
+	char wanted[32];
+
+	(void)directory;
+	pthread_mutex_lock(&fake->lock);
+	snprintf(wanted, sizeof(wanted), "proc/%u", fake->pid);
+	int r = strcmp(path, wanted) == 0 ? FAKE_DIRECTORY : -ENOENT;
+	fake->open_files += r >= 0;
+	pthread_mutex_unlock(&fake->lock);
+	return r;
+}
+
+static inline int fake_open_file(struct nm_platform *platform, int directory, const char *path)
+{
+	struct fake *fake = fake_of(platform);
+	int which = strcmp(path, "numa_maps") == 0;
+
+	pthread_mutex_lock(&fake->lock);
+	int r = directory != FAKE_DIRECTORY || fake->pid == 0 ? -ENOENT : FAKE_FILE + which;
+	fake->offset[which] = 0;
+	fake->open_files += r >= 0;
+	pthread_mutex_unlock(&fake->lock);
+	return r;
+}
+
+static inline ssize_t fake_read_some(struct nm_platform *platform, int fd, char *buffer,
+				     size_t size)
+{
+	struct fake *fake = fake_of(platform);
+	int which = fd - FAKE_FILE;
+
+	pthread_mutex_lock(&fake->lock);
+	const char *text = (which ? fake->numa_maps : fake->maps) + fake->offset[which];
+	size_t length = strnlen(text, size);
+	memcpy(buffer, text, length);
+	fake->offset[which] += length;
+	fake->reads++;
+	fake->now_ns += fake->read_ns;
+	if (which && size > fake->longest_piece)
+		fake->longest_piece = (unsigned)size;
+	pthread_mutex_unlock(&fake->lock);
+	return (ssize_t)length;
+}
+
+static inline void fake_close(struct nm_platform *platform, int fd)
+{
+	struct fake *fake = fake_of(platform);
+
+	(void)fd;
+	pthread_mutex_lock(&fake->lock);
+	fake->open_files--;
+	pthread_mutex_unlock(&fake->lock);
+}
+
+static inline int fake_write_machine(struct fake *fake, const char *path, char *text, size_t size)
+{
+	unsigned node;
+	int length = 0;
+
+	if (sscanf(path, "sys/devices/system/node/node%u/meminf%n", &node, &length) == 1 && length)
+		return snprintf(text, size,
+				"Node %u MemTotal: %8" PRIu64 " kB\nNode %u MemFree: %" PRIu64
+				" kB\nNode %u Inactive(file): %" PRIu64 " kB\n",
+				node, fake->total_kib[node], node, fake->free_kib[node], node,
+				fake->idle_kib[node]);
+	if (sscanf(path,
+		   "sys/devices/system/node/node%u/hugepages/hugepages-2048kB/free_hugepage%n",
+		   &node, &length) == 1 &&
+	    length)
+		return snprintf(text, size, "%u\n", fake->pool_pages[node]);
+	if (strcmp(path, "proc/vmstat") == 0)
+		return snprintf(text, size, "nr_free 1\nthp_migration_split %" PRIu64 "\nx 2\n",
+				fake->splits);
+	if (strcmp(path, "proc/buddyinfo") != 0)
+		return -ENOENT;
+	for (node = 0; node < FAKE_NODES; node++)
+		length += snprintf(text + length, size - (size_t)length,
+				   "Node %u, zone   Normal %6u 2 3 4 5 6 7 8 9 %u 0 \n", node, 1,
+				   fake->huge_blocks[node]);
+	return length;
+}
+
+static inline int fake_write_process(struct fake *fake, const char *path, char *text, size_t size)
+{
+	if (fake->pid == 0)
+		return -ESRCH;
+	if (strcmp(path, "stat") == 0)
+		return snprintf(text, size,
+				"%u (a) b) S 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
+				" 4096 25 18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
+				fake->pid, fake->start_ticks);
+	if (strcmp(path, "status") == 0)
+		return snprintf(text, size, "Name:\tx\n%s%s%sThreads:\t1\n",
+				fake->mems ? "Mems_allowed_list:\t" : "",
+				fake->mems ? fake->mems : "", fake->mems ? "\n" : "");
+	return -ENOENT;
+}
+
+static inline ssize_t fake_read_file(struct nm_platform *platform, int directory, const char *path,
+				     char *buffer, size_t size)
+{
+	struct fake *fake = fake_of(platform);
+
+	pthread_mutex_lock(&fake->lock);
+	int r = directory == NM_ROOT ? fake_write_machine(fake, path, buffer, size)
+				     : fake_write_process(fake, path, buffer, size);
+	pthread_mutex_unlock(&fake->lock);
+	return r;
+}
+
+static inline size_t fake_index(uint64_t address)
+{
+	return address >= FAKE_BASE ? (address - FAKE_BASE) / FAKE_SMALL : FAKE_PAGES;
+}
+
+static inline int fake_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+				   const uint64_t *addresses, int *ret)
+{
+	struct fake *fake = fake_of(platform);
+
+	pthread_mutex_lock(&fake->lock);
+	int r = (uint32_t)pid == fake->pid ? fake->where_error : -ESRCH;
+	for (unsigned i = 0; i < count && r == 0; i++) {
+		size_t page = fake_index(addresses[i]);
+		ret[i] = page < FAKE_PAGES ? fake->node[page] : -EFAULT;
+	}
+	pthread_mutex_unlock(&fake->lock);
+	return r;
+}
+
+/* All of a transparent huge page goes with any part of it. */
+static inline void fake_migrate(struct fake *fake, size_t page, int node)
+{
+	size_t first = fake->whole[page / FAKE_PER_HUGE] ? page - page % FAKE_PER_HUGE : page;
+	size_t count = first == page && !fake->whole[page / FAKE_PER_HUGE] ? 1 : FAKE_PER_HUGE;
+
+	for (size_t i = first; i < first + count; i++)
+		if (fake->node[i] >= 0)
+			fake->node[i] = node;
+}
+
+/* Migrates what was queued; how many could not be. */
+static inline unsigned fake_flush(struct fake *fake, const size_t *queued, unsigned count, int node)
+{
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (fake->busy[queued[i]]) {
+			fake->busy[queued[i]]--;
+			failed++;
+		} else {
+			fake_migrate(fake, queued[i], node);
+		}
+	}
+	return failed;
+}
+
+static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *addresses,
+			    const int *nodes, int *statuses)
+{
+	size_t queued[4096];
+	unsigned start = 0, length = 0, failed;
+
+	for (unsigned i = 0; i <= count; i++) {
+		size_t page = i < count ? fake_index(addresses[i]) : 0;
+		bool joins = i < count && length > 0 && nodes[i] == nodes[start];
+		int error = i == count		       ? 0
+			    : page >= FAKE_PAGES       ? -EFAULT
+			    : fake->node[page] < 0     ? fake->node[page]
+						       : fake->add_error[page];
+		if (length > 0 && (!joins || error)) {
+			failed = fake_flush(fake, queued, length, nodes[start]);
+			if (failed)
+				return (int)(failed + count - i);
+			for (unsigned j = start; j < i; j++)
+				statuses[j] = nodes[start];
+			length = 0;
+		}
+		if (i == count)
+			break;
+		if (error) {
+			statuses[i] = error;
+			continue;
+		}
+		if (length == 0)
+			start = i;
+		queued[length++] = page;
+	}
+	return 0;
+}
+
+static inline int fake_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
+				  const uint64_t *addresses, const int *nodes, int *statuses)
+{
+	struct fake *fake = fake_of(platform);
+
+	pthread_mutex_lock(&fake->lock);
+	fake->calls++;
+	fake->holding = true;
+	pthread_cond_broadcast(&fake->changed);
+	while (fake->hold_calls && fake->calls >= fake->hold_calls)
+		pthread_cond_wait(&fake->changed, &fake->lock);
+	fake->holding = false;
+	if (count > fake->largest)
+		fake->largest = count;
+	fake->now_ns += fake->call_ns + fake->page_ns * count;
+	int r = (uint32_t)pid == fake->pid ? fake->call_error : -ESRCH;
+	if (r == 0)
+		r = fake_move(fake, count, addresses, nodes, statuses);
+	pthread_mutex_unlock(&fake->lock);
+	return r;
+}
+
+static inline void fake_free(struct nm_platform *platform)
+{
+	struct fake *fake = fake_of(platform);
+
+	pthread_mutex_destroy(&fake->lock);
+	pthread_cond_destroy(&fake->changed);
+	free(fake);
+}
+
+/* ---- what a test does ---- */
+
+/* All of its pages on node 0, small, in one mapping of default policy. */
+static inline struct fake *fake_new(void)
+{
+	static const struct nm_platform_ops ops = {
+		.now_ns = fake_now_ns,
+		.open_directory = fake_open_directory,
+		.open_file = fake_open_file,
+		.read_some = fake_read_some,
+		.read_file = fake_read_file,
+		.close = fake_close,
+		.pages_where = fake_pages_where,
+		.pages_move = fake_pages_move,
+	};
+	struct fake *fake = calloc(1, sizeof(*fake));
+
+	if (!fake)
+		abort();
+	fake->platform = (struct nm_platform){.ops = &ops, .free = fake_free};
+	pthread_mutex_init(&fake->lock, NULL);
+	pthread_cond_init(&fake->changed, NULL);
+	fake->pid = FAKE_PID;
+	fake->start_ticks = FAKE_TICKS;
+	fake->now_ns = 1000 * NM_NSEC_PER_SEC;
+	fake->mems = "0-3";
+	for (unsigned i = 0; i < FAKE_NODES; i++) {
+		fake->total_kib[i] = 1 << 20;
+		fake->free_kib[i] = 1 << 19;
+		fake->huge_blocks[i] = 100;
+	}
+	snprintf(fake->maps, FAKE_TEXT, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
+		 FAKE_BASE, FAKE_BASE + FAKE_PAGES * FAKE_SMALL);
+	snprintf(fake->numa_maps, FAKE_TEXT, "%" PRIx64 " default anon=9 N0=9 kernelpagesize_kB=4\n",
+		 FAKE_BASE);
+	return fake;
+}
+
+static inline struct nm_page_batch *fake_batch(size_t count)
+{
+	struct nm_page_batch *batch = calloc(1, sizeof(*batch));
+
+	if (!batch || !(batch->steps = calloc(count + 1, sizeof(*batch->steps))))
+		abort();
+	batch->pid = FAKE_PID;
+	batch->start_ticks = FAKE_TICKS;
+	batch->count = count;
+	for (size_t i = 0; i < count; i++)
+		batch->steps[i] = (struct nm_page_step){.address = FAKE_BASE + i * FAKE_SMALL,
+							.bytes = FAKE_SMALL,
+							.from = 0,
+							.to = 1};
+	return batch;
+}
+
+static inline void fake_pause_ms(unsigned ms)
+{
+	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+}
+
+/* Waits for the next batch that is finished; NULL after a long time. */
+static inline struct nm_page_batch *fake_collect(struct nm_mover *mover)
+{
+	for (unsigned i = 0; i < 20000; i++) {
+		struct nm_page_batch *batch = nm_mover_collect(mover);
+		if (batch)
+			return batch;
+		fake_pause_ms(1);
+	}
+	return NULL;
+}
+
+/* Time goes by, and the worker is woken to see it. */
+static inline void fake_pass_ms(struct fake *fake, struct nm_mover *mover, uint64_t ms)
+{
+	pthread_mutex_lock(&fake->lock);
+	fake->now_ns += ms * NM_NSEC_PER_MSEC;
+	pthread_mutex_unlock(&fake->lock);
+	nm_mover_drop(mover, 0);
+}
+
+/* From now on calls wait within; returns when one does. */
+static inline void fake_hold(struct fake *fake)
+{
+	pthread_mutex_lock(&fake->lock);
+	fake->hold_calls = fake->calls + 1;
+	pthread_mutex_unlock(&fake->lock);
+}
+
+static inline void fake_await_call(struct fake *fake)
+{
+	pthread_mutex_lock(&fake->lock);
+	while (!fake->holding)
+		pthread_cond_wait(&fake->changed, &fake->lock);
+	pthread_mutex_unlock(&fake->lock);
+}
+
+/* Waits until so many pages are on node 1, and a little longer for more to come. */
+static inline void fake_await_moved(struct fake *fake, unsigned wanted)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < 20000 && count < wanted; i++) {
+		count = 0;
+		fake_pause_ms(1);
+		pthread_mutex_lock(&fake->lock);
+		for (size_t page = 0; page < FAKE_PAGES; page++)
+			count += fake->node[page] == 1;
+		pthread_mutex_unlock(&fake->lock);
+	}
+	fake_pause_ms(20);
+	assert_int_equal(count, wanted);
+}
+
+static inline unsigned fake_calls(struct fake *fake)
+{
+	pthread_mutex_lock(&fake->lock);
+	unsigned calls = fake->calls;
+	pthread_mutex_unlock(&fake->lock);
+	return calls;
+}
+
+static inline void fake_await_calls(struct fake *fake, unsigned wanted)
+{
+	for (unsigned i = 0; i < 20000 && fake_calls(fake) < wanted; i++)
+		fake_pause_ms(1);
+	fake_pause_ms(20);
+	assert_int_equal(fake_calls(fake), wanted);
+}
+
+/* Something that the worker may look at just now. */
+#define FAKE_SET(fake, member, value)                                                              \
+	do {                                                                                       \
+		pthread_mutex_lock(&(fake)->lock);                                                 \
+		(fake)->member = (value);                                                          \
+		pthread_mutex_unlock(&(fake)->lock);                                               \
+	} while (0)
+
+static inline void fake_release(struct fake *fake)
+{
+	pthread_mutex_lock(&fake->lock);
+	fake->hold_calls = 0;
+	pthread_cond_broadcast(&fake->changed);
+	pthread_mutex_unlock(&fake->lock);
+}
+
+/* ---- a mover of it ---- */
+
+struct test {
+	struct fake *fake;
+	struct nm_topology *topology;
+	struct nm_config *config;
+	struct nm_mover *mover;
+};
+
+static inline int set_up(void **state)
+{
+	struct test *test = calloc(1, sizeof(*test));
+
+	test->fake = fake_new();
+	test->topology = machine_topology(FAKE_NODES, 8);
+	if (!test->topology || nm_config_default(&test->config) < 0)
+		return -1;
+	*state = test;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct test *test = *state;
+
+	nm_mover_free(test->mover);
+	int left_open = (int)test->fake->open_files;
+	nm_platform_free(&test->fake->platform);
+	nm_topology_free(test->topology);
+	nm_config_free(test->config);
+	free(test);
+	return left_open ? -1 : 0;
+}
+
+static inline void start(struct test *test)
+{
+	if (!test->mover)
+		assert_int_equal(nm_mover_new(&test->fake->platform, test->topology, test->config,
+					      &test->mover),
+				 0);
+}
+
+static inline struct nm_page_batch *run(struct test *test, struct nm_page_batch *batch)
+{
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	struct nm_page_batch *done = fake_collect(test->mover);
+	assert_ptr_equal(done, batch);
+	return done;
+}
+
+#define RUN(test, batch) nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = run(test, batch##_new)
+#define BATCH(count) struct nm_page_batch *batch_new = fake_batch(count)
+
+static inline void assert_all(const struct nm_page_batch *batch, enum nm_page_fate fate)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		assert_int_equal(batch->steps[i].fate, fate);
+}
+
+#endif

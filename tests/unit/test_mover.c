@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of pages: moved, left, refused, failed; and of huge ones. */
+#include "mover_fixture.h"
+
+/* ---- moved, and left ---- */
+
+static void test_moves(void **state)
+{
+	struct test *test = *state;
+	BATCH(1000);
+	RUN(test, batch);
+
+	assert_int_equal(batch->error, 0);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	for (size_t i = 0; i < FAKE_PAGES; i++)
+		assert_int_equal(test->fake->node[i], i < 1000);
+	assert_int_equal(batch->moved, 1000);
+	assert_int_equal(batch->steps[999].found_on, 0);
+	struct nm_mover_counts counts = nm_mover_counts(test->mover);
+	assert_int_equal(counts.moved, 1000);
+	assert_int_equal(counts.queued, 1000);
+	assert_int_equal(counts.bytes, 1000 * FAKE_SMALL);
+	assert_int_equal(counts.calls, batch->calls);
+	assert_int_equal(counts.calls, test->fake->calls);
+	assert_int_equal(counts.map_reads, 1);
+	assert_int_equal(counts.waiting, 0);
+	assert_null(nm_mover_collect(test->mover));
+}
+
+/* The kernel's numbers of nodes have holes; ours have none. */
+static void test_sparse_nodes(void **state)
+{
+	struct test *test = *state;
+	BATCH(4);
+
+	test->topology->nodes[1].os_id = 3;
+	test->topology->nodes[3].os_id = 1;
+	test->fake->node[3] = 1;
+	batch_new->steps[3].from = 3;
+	RUN(test, batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(test->fake->node[i], 3);
+	assert_int_equal(batch->steps[3].found_on, 3);
+}
+
+static void test_elsewhere(void **state)
+{
+	struct test *test = *state;
+	BATCH(5);
+
+	test->fake->node[0] = 2; /* seen on 0 */
+	test->fake->node[1] = 1; /* there already */
+	test->fake->node[2] = 1;
+	batch_new->steps[2].from = -1;
+	test->fake->node[3] = 2;
+	batch_new->steps[3].from = -1; /* wherever it is */
+	RUN(test, batch);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(batch->steps[i].fate, NM_PAGE_FATE_ELSEWHERE);
+	assert_int_equal(batch->steps[0].found_on, 2);
+	assert_int_equal(batch->steps[2].found_on, 1);
+	assert_int_equal(batch->steps[3].fate, NM_PAGE_FATE_MOVED);
+	assert_int_equal(batch->steps[3].found_on, 2);
+	assert_int_equal(test->fake->node[0], 2);
+	assert_int_equal(nm_mover_counts(test->mover).elsewhere, 3);
+}
+
+/* ---- the process ---- */
+
+static void test_other_process(void **state)
+{
+	struct test *test = *state;
+	BATCH(3);
+
+	batch_new->start_ticks = FAKE_TICKS + 1;
+	RUN(test, batch);
+	assert_int_equal(batch->error, -ESRCH);
+	assert_all(batch, NM_PAGE_FATE_UNTRIED);
+	assert_int_equal(test->fake->calls, 0);
+}
+
+static void test_process_gone(void **state)
+{
+	struct test *test = *state;
+	BATCH(3);
+
+	test->fake->pid = 0;
+	RUN(test, batch);
+	assert_int_equal(batch->error, -ESRCH);
+	assert_all(batch, NM_PAGE_FATE_UNTRIED);
+}
+
+static void test_process_ends_midway(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(400);
+
+	start(test);
+	fake_hold(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_await_call(test->fake);
+	FAKE_SET(test->fake, pid, 0);
+	fake_release(test->fake);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_int_equal(batch->error, -ESRCH);
+	assert_all(batch, NM_PAGE_FATE_UNTRIED);
+	nm_page_batch_free(batch);
+}
+
+static void test_call_refused(void **state)
+{
+	static const int errors[] = {-EPERM, -EROFS, -ENOSYS, -EINVAL};
+	struct test *test = *state;
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
+		BATCH(2);
+		FAKE_SET(test->fake, call_error, errors[i]);
+		RUN(test, batch);
+		assert_int_equal(batch->error, errors[i]);
+		assert_all(batch, NM_PAGE_FATE_UNTRIED);
+	}
+	BATCH(2);
+	FAKE_SET(test->fake, where_error, -EPERM);
+	RUN(test, batch);
+	assert_int_equal(batch->error, -EPERM);
+}
+
+/* ---- what the kernel says ---- */
+
+static void test_errors_of_pages(void **state)
+{
+	static const struct {
+		int at, error;
+	} bad[] = {{3, -EBUSY}, {10, -ENOENT}, {11, -EACCES}, {40, -ENOMEM}, {41, -EFAULT}};
+	struct test *test = *state;
+	BATCH(100);
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
+		test->fake->add_error[bad[i].at] = bad[i].error;
+	RUN(test, batch);
+	size_t next = 0;
+	for (size_t i = 0; i < 100; i++) {
+		bool is_bad = next < NM_ARRAY_SIZE(bad) && bad[next].at == (int)i;
+		assert_int_equal(batch->steps[i].fate,
+				 is_bad ? NM_PAGE_FATE_FAILED : NM_PAGE_FATE_MOVED);
+		assert_int_equal(batch->steps[i].error, is_bad ? bad[next++].error : 0);
+	}
+	struct nm_mover_counts counts = nm_mover_counts(test->mover);
+	assert_int_equal(counts.failed, 5);
+	assert_int_equal(counts.busy, 1);
+	assert_int_equal(counts.gone, 1);
+	assert_int_equal(counts.denied, 1);
+	assert_int_equal(counts.no_memory, 1);
+	assert_int_equal(counts.fault, 1);
+	assert_int_equal(batch->error, 0);
+}
+
+static void test_absent_pages_are_not_asked_for(void **state)
+{
+	struct test *test = *state;
+	BATCH(20);
+
+	for (size_t i = 0; i < 20; i++)
+		test->fake->node[i] = -ENOENT;
+	RUN(test, batch);
+	assert_all(batch, NM_PAGE_FATE_FAILED);
+	assert_int_equal(nm_mover_counts(test->mover).gone, 20);
+	assert_int_equal(test->fake->calls, 0);
+}
+
+/* The kernel is silent about those beside a page that is stuck, and does not try those behind. */
+static void test_stuck_page(void **state)
+{
+	struct test *test = *state;
+	BATCH(16);
+
+	test->fake->busy[5] = 1000;
+	test->fake->add_error[9] = -EACCES; /* ends the group */
+	RUN(test, batch);
+	for (size_t i = 0; i < 16; i++)
+		assert_int_equal(batch->steps[i].fate, i == 5 || i == 9 ? NM_PAGE_FATE_FAILED
+									: NM_PAGE_FATE_MOVED);
+	assert_int_equal(batch->steps[5].error, -EBUSY);
+	assert_int_equal(batch->steps[9].error, -EACCES);
+	assert_int_equal(test->fake->calls, 2);
+}
+
+static void test_busy_for_a_moment(void **state)
+{
+	struct test *test = *state;
+	BATCH(16);
+
+	test->fake->busy[0] = test->fake->busy[15] = 1;
+	RUN(test, batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	assert_int_equal(test->fake->calls, 2);
+	assert_int_equal(nm_mover_counts(test->mover).busy, 0);
+}
+
+static void test_node_refuses(void **state)
+{
+	struct test *test = *state;
+	BATCH(8);
+
+	test->fake->call_error = -ENOMEM;
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_all(batch, NM_PAGE_FATE_FAILED);
+	assert_int_equal(nm_mover_counts(test->mover).no_memory, 8);
+	assert_int_equal(test->fake->calls, 1);
+}
+
+/* ---- what is not ours to move ---- */
+
+/* A mapping of 16 pages for each line, one after the other. */
+static void map_lines(struct fake *fake, const char *const *perms, const char *const *lines,
+		      size_t count)
+{
+	size_t maps = 0, numa_maps = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t begin = FAKE_BASE + i * 16 * FAKE_SMALL;
+		maps += (size_t)snprintf(fake->maps + maps, FAKE_TEXT - maps,
+					 "%" PRIx64 "-%" PRIx64 " %s\n", begin,
+					 begin + 16 * FAKE_SMALL, perms[i]);
+		if (lines[i])
+			numa_maps += (size_t)snprintf(fake->numa_maps + numa_maps,
+						      FAKE_TEXT - numa_maps, "%" PRIx64 " %s\n",
+						      begin, lines[i]);
+	}
+}
+
+#define ANONYMOUS "rw-p 00000000 00:00 0 "
+#define KINDS 11U
+
+static void map_kinds(struct fake *fake)
+{
+	static const char *const perms[KINDS] = {
+		ANONYMOUS, ANONYMOUS, ANONYMOUS, ANONYMOUS, ANONYMOUS,
+		ANONYMOUS, ANONYMOUS, ANONYMOUS, "rw-s 00000000 00:01 77 /dev/zero (deleted)",
+		"r--p 00000000 fd:01 78 /usr/lib/x.so", ANONYMOUS};
+	static const char *const lines[KINDS] = {
+		"default anon=3 N0=3 kernelpagesize_kB=4",
+		"local anon=3 N0=3 kernelpagesize_kB=4",
+		"bind:0 anon=3 N0=3 kernelpagesize_kB=4",
+		"prefer (many):0-1 anon=3 N0=3 kernelpagesize_kB=4",
+		"prefer=static:1 anon=3 N0=3 kernelpagesize_kB=4",
+		"weighted interleave:0-3 anon=3 N0=3 kernelpagesize_kB=4",
+		"strange:0-3 anon=3 N0=3 kernelpagesize_kB=4",
+		"default anon=3 mapmax=2 N0=3 kernelpagesize_kB=4",
+		"default file=/dev/zero\\040(deleted) dirty=3 N0=3 kernelpagesize_kB=4",
+		"default file=/usr/lib/x.so mapped=3 mapmax=9 N0=3 kernelpagesize_kB=4",
+		NULL};
+
+	map_lines(fake, perms, lines, KINDS);
+}
+
+static struct nm_page_batch *batch_of_kinds(void)
+{
+	struct nm_page_batch *batch = fake_batch(KINDS + 1);
+
+	for (size_t i = 0; i <= KINDS; i++) /* the last is in no mapping */
+		batch->steps[i].address = FAKE_BASE + i * 16 * FAKE_SMALL;
+	return batch;
+}
+
+static void expect_kinds(const struct nm_page_batch *batch, const char *fates)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		assert_int_equal(batch->steps[i].fate,
+				 fates[i] == 'm' ? NM_PAGE_FATE_MOVED : NM_PAGE_FATE_REFUSED);
+}
+
+static void test_owners_policy(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = batch_of_kinds();
+
+	map_kinds(test->fake);
+	RUN(test, batch);
+	expect_kinds(batch, "mmrrrrrrrrrr");
+	struct nm_mover_counts counts = nm_mover_counts(test->mover);
+	assert_int_equal(counts.bound, 5);
+	assert_int_equal(counts.shared, 3);
+	assert_int_equal(counts.unknown, 2);
+	assert_int_equal(counts.refused, 10);
+}
+
+static void test_owners_policy_set_aside(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = batch_of_kinds();
+
+	map_kinds(test->fake);
+	test->config->pages.move_bound = true;
+	RUN(test, batch);
+	expect_kinds(batch, "mmmmmmmrrrrr");
+}
+
+static void test_shared_allowed(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = batch_of_kinds();
+
+	map_kinds(test->fake);
+	test->config->pages.move_shared = true;
+	RUN(test, batch);
+	expect_kinds(batch, "mmrrrrrmmmrr");
+}
+
+/* A reload changes it for what is submitted next. */
+static void test_reload_rules(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *first = batch_of_kinds(), *second = batch_of_kinds();
+
+	map_kinds(test->fake);
+	first = run(test, first);
+	expect_kinds(first, "mmrrrrrrrrrr");
+	test->config->pages.move_bound = true;
+	nm_mover_configure(test->mover, test->topology, test->config);
+	for (size_t i = 0; i < 2; i++)
+		second->steps[i].from = 1, second->steps[i].to = 0;
+	second = run(test, second);
+	expect_kinds(second, "mmmmmmmrrrrr");
+	nm_page_batch_free(first);
+	nm_page_batch_free(second);
+}
+
+static void test_cpuset(void **state)
+{
+	struct test *test = *state;
+	BATCH(4);
+
+	test->fake->mems = "0,2-3";
+	batch_new->steps[1].to = 2;
+	batch_new->steps[2].to = 9;
+	batch_new->steps[3].to = -1;
+	RUN(test, batch);
+	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_REFUSED);
+	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_MOVED);
+	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_REFUSED);
+	assert_int_equal(batch->steps[3].fate, NM_PAGE_FATE_REFUSED);
+	assert_int_equal(nm_mover_counts(test->mover).outside, 3);
+}
+
+/* A kernel without cpusets says nothing of them. */
+static void test_no_cpusets(void **state)
+{
+	struct test *test = *state;
+	BATCH(2);
+
+	test->fake->mems = NULL;
+	RUN(test, batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+}
+
+static void test_nonsense_cpuset(void **state)
+{
+	struct test *test = *state;
+	BATCH(2);
+
+	test->fake->mems = "";
+	RUN(test, batch);
+	assert_int_equal(batch->error, -EPROTO);
+	assert_all(batch, NM_PAGE_FATE_UNTRIED);
+}
+
+/* ---- room ---- */
+
+static void test_node_nearly_full(void **state)
+{
+	struct test *test = *state;
+	BATCH(20);
+
+	test->config->pages.keep_free = 0.25;
+	test->fake->free_kib[1] = (1 << 18) + 20;
+	test->fake->idle_kib[1] = 20; /* ten pages in all above the quarter */
+	RUN(test, batch);
+	for (size_t i = 0; i < 20; i++)
+		assert_int_equal(batch->steps[i].fate,
+				 i < 10 ? NM_PAGE_FATE_MOVED : NM_PAGE_FATE_REFUSED);
+	assert_int_equal(nm_mover_counts(test->mover).full, 10);
+}
+
+static void make_huge(struct nm_page_step *step, size_t block)
+{
+	step->address = FAKE_BASE + block * FAKE_HUGE;
+	step->bytes = FAKE_HUGE;
+}
+
+static void test_no_free_huge_page(void **state)
+{
+	struct test *test = *state;
+	BATCH(3);
+
+	for (size_t i = 0; i < 3; i++) {
+		make_huge(&batch_new->steps[i], i);
+		test->fake->whole[i] = true;
+	}
+	test->fake->huge_blocks[1] = 2;
+	RUN(test, batch);
+	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_MOVED);
+	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_REFUSED);
+	assert_int_equal(test->fake->node[2 * FAKE_PER_HUGE - 1], 1);
+	assert_int_equal(test->fake->node[2 * FAKE_PER_HUGE], 0);
+}
+
+static void map_pool(struct fake *fake)
+{
+	snprintf(fake->maps, FAKE_TEXT,
+		 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:0f 99 /anon_hugepage (deleted)\n",
+		 FAKE_BASE, FAKE_BASE + 8 * (uint64_t)FAKE_HUGE);
+	snprintf(fake->numa_maps, FAKE_TEXT,
+		 "%" PRIx64 " default file=/anon_hugepage\\040(deleted) huge anon=8 dirty=8 N0=8 "
+		 "kernelpagesize_kB=2048\n",
+		 FAKE_BASE);
+}
+
+static void test_pool_of_huge_pages(void **state)
+{
+	struct test *test = *state;
+	BATCH(4);
+
+	map_pool(test->fake);
+	for (size_t i = 0; i < 3; i++) {
+		make_huge(&batch_new->steps[i], i);
+		test->fake->whole[i] = true;
+	}
+	batch_new->steps[3].address = FAKE_BASE + 3 * (uint64_t)FAKE_HUGE; /* a part of one */
+	test->fake->pool_pages[1] = 2;
+	test->fake->huge_blocks[1] = 0; /* not where the pool's come from */
+	RUN(test, batch);
+	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_MOVED);
+	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_MOVED);
+	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_REFUSED);
+	assert_int_equal(batch->steps[3].fate, NM_PAGE_FATE_REFUSED);
+	assert_int_equal(nm_mover_counts(test->mover).full, 1);
+	assert_int_equal(nm_mover_counts(test->mover).unknown, 1);
+	assert_int_equal(nm_mover_counts(test->mover).bytes, 2 * FAKE_HUGE);
+}
+
+/* ---- huge pages ---- */
+
+static void test_huge_pages(void **state)
+{
+	struct test *test = *state;
+	BATCH(4);
+
+	for (size_t i = 0; i < 4; i++) {
+		make_huge(&batch_new->steps[i], i);
+		test->fake->whole[i] = true;
+	}
+	RUN(test, batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	for (size_t i = 0; i < 5 * (size_t)FAKE_PER_HUGE; i++)
+		assert_int_equal(test->fake->node[i], i < 4 * FAKE_PER_HUGE);
+	assert_int_equal(nm_mover_counts(test->mover).moved, 4);
+	assert_int_equal(nm_mover_counts(test->mover).bytes, 4 * FAKE_HUGE);
+}
+
+/* The kernel has split it meanwhile, or never made it: all of its small pages go. */
+static void test_huge_page_that_is_none(void **state)
+{
+	struct test *test = *state;
+	struct fake *fake = test->fake;
+	BATCH(3);
+
+	for (size_t i = 0; i < 3; i++)
+		make_huge(&batch_new->steps[i], i);
+	fake->whole[1] = true;
+	fake->node[0] = -ENOENT; /* never touched */
+	fake->node[7] = 2;	 /* elsewhere, and left */
+	fake->node[2 * FAKE_PER_HUGE + 511] = -ENOENT;
+	RUN(test, batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	for (size_t i = 0; i < 3 * (size_t)FAKE_PER_HUGE; i++)
+		assert_int_equal(fake->node[i], i == 0 || i == 2 * FAKE_PER_HUGE + 511 ? -ENOENT
+						: i == 7				? 2
+											: 1);
+	assert_int_equal(batch->moved, 3);
+	assert_int_equal(nm_mover_counts(test->mover).bytes, 3 * FAKE_HUGE - 3 * FAKE_SMALL);
+}
+
+static void test_small_pages_all_stuck_or_away(void **state)
+{
+	struct test *test = *state;
+	struct fake *fake = test->fake;
+	BATCH(4);
+
+	for (size_t i = 0; i < 4; i++)
+		make_huge(&batch_new->steps[i], i);
+	for (size_t i = 0; i < FAKE_PER_HUGE; i++) {
+		fake->node[i] = i ? -ENOENT : 0;
+		fake->add_error[i] = -EACCES;
+		fake->node[FAKE_PER_HUGE + i] = i ? 3 : 2;
+		fake->node[2 * FAKE_PER_HUGE + i] = -ENOENT;
+		fake->node[3 * FAKE_PER_HUGE + i] = i == 300 ? 0 : -ENOENT;
+	}
+	RUN(test, batch);
+	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_FAILED);
+	assert_int_equal(batch->steps[0].error, -EACCES);
+	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_ELSEWHERE);
+	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_FAILED);
+	assert_int_equal(batch->steps[2].error, -ENOENT);
+	assert_int_equal(batch->steps[3].fate, NM_PAGE_FATE_MOVED);
+	assert_int_equal(fake->node[3 * FAKE_PER_HUGE + 300], 1);
+}
+
+static void test_wrong_shapes(void **state)
+{
+	struct test *test = *state;
+	BATCH(4);
+
+	batch_new->steps[0].address += 8;
+	batch_new->steps[1].bytes = 65536;
+	batch_new->steps[2].bytes = 0;
+	make_huge(&batch_new->steps[3], 0);
+	batch_new->steps[3].address += FAKE_SMALL;
+	RUN(test, batch);
+	assert_all(batch, NM_PAGE_FATE_REFUSED);
+	assert_int_equal(nm_mover_counts(test->mover).unknown, 4);
+}
+
+static void test_splits(void **state)
+{
+	struct test *test = *state;
+	BATCH(2);
+
+	test->fake->splits = 100;
+	start(test);
+	FAKE_SET(test->fake, splits, 107);
+	RUN(test, batch);
+	assert_int_equal(nm_mover_counts(test->mover).splits, 7);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_moves),
+		TEST(test_sparse_nodes),
+		TEST(test_elsewhere),
+		TEST(test_other_process),
+		TEST(test_process_gone),
+		TEST(test_process_ends_midway),
+		TEST(test_call_refused),
+		TEST(test_errors_of_pages),
+		TEST(test_absent_pages_are_not_asked_for),
+		TEST(test_stuck_page),
+		TEST(test_busy_for_a_moment),
+		TEST(test_node_refuses),
+		TEST(test_owners_policy),
+		TEST(test_owners_policy_set_aside),
+		TEST(test_shared_allowed),
+		TEST(test_reload_rules),
+		TEST(test_cpuset),
+		TEST(test_no_cpusets),
+		TEST(test_nonsense_cpuset),
+		TEST(test_node_nearly_full),
+		TEST(test_no_free_huge_page),
+		TEST(test_pool_of_huge_pages),
+		TEST(test_huge_pages),
+		TEST(test_huge_page_that_is_none),
+		TEST(test_small_pages_all_stuck_or_away),
+		TEST(test_wrong_shapes),
+		TEST(test_splits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

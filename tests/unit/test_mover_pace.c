@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* How long calls get, when they pause, and what room is read from the kernel's files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../src/mover/pace.h"
+#include "../../src/mover/room.h"
+#include "../../src/mover/split.h"
+
+#define MS NM_NSEC_PER_MSEC
+#define US 1000ULL
+
+static void begin(struct nm_pace *pace, uint64_t max_mb_per_s)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+
+	assert_int_equal(nm_config_default(&config), 0);
+	config->pages.max_mb_per_s = max_mb_per_s;
+	nm_pace_init(pace, 0);
+	nm_pace_configure(pace, config);
+}
+
+/* So many calls with a given cost; how long the last one took. */
+static uint64_t settle(struct nm_pace *pace, uint64_t fixed_ns, uint64_t page_ns)
+{
+	uint64_t taken = 0;
+
+	for (unsigned i = 0; i < 60; i++) {
+		unsigned pages = nm_pace_pages(pace, NM_PACE_SMALL);
+		taken = fixed_ns + page_ns * pages;
+		(void)nm_pace_learn(pace, NM_PACE_SMALL, pages, taken, 0);
+	}
+	return taken;
+}
+
+/* A quarter of the limit of 10 ms, whatever a page costs, unless the most pages take less. */
+static void test_calls_take_a_quarter(void **state)
+{
+	static const uint64_t fixed[] = {0, 10 * US, 300 * US, 1000 * US};
+	static const uint64_t page[] = {1 * US, 2 * US, 10 * US, 100 * US};
+
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(fixed); i++) {
+		for (size_t j = 0; j < NM_ARRAY_SIZE(page); j++) {
+			struct nm_pace pace;
+			begin(&pace, 1000000);
+			assert_in_range(settle(&pace, fixed[i], page[j]), 2000 * US, 3200 * US);
+		}
+	}
+}
+
+static void test_chunk_has_bounds(void **state)
+{
+	struct nm_pace pace;
+
+	(void)state;
+	begin(&pace, 1000000);
+	settle(&pace, 0, 1);
+	assert_int_equal(nm_pace_pages(&pace, NM_PACE_SMALL), NM_PACE_PAGES_MOST);
+	settle(&pace, 0, 50 * MS);
+	assert_int_equal(nm_pace_pages(&pace, NM_PACE_SMALL), 1);
+	assert_int_equal(nm_pace_pages(&pace, NM_PACE_HUGE), 1); /* learnt apart */
+}
+
+/* Where each call waits for another CPU, fewer pages would only make more of them. */
+static void test_fixed_cost_does_not_shrink_calls(void **state)
+{
+	struct nm_pace pace;
+
+	(void)state;
+	begin(&pace, 1000000);
+	settle(&pace, 5 * MS, 2 * US);
+	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL), 200, 4096);
+}
+
+/* One outlier of half a second does not shrink calls for long. */
+static void test_outlier(void **state)
+{
+	struct nm_pace pace;
+
+	(void)state;
+	begin(&pace, 1000000);
+	settle(&pace, 10 * US, 2 * US);
+	unsigned before = nm_pace_pages(&pace, NM_PACE_SMALL);
+	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, before, 500 * MS, 0));
+	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL) > before / 3);
+	settle(&pace, 10 * US, 2 * US);
+	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL), before * 8 / 10, before * 12 / 10);
+}
+
+static void test_pauses_double(void **state)
+{
+	struct nm_pace pace;
+	uint64_t now = 1000 * MS, pause = 100 * MS;
+
+	(void)state;
+	begin(&pace, 1000000);
+	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, 1, 10 * MS, now));
+	assert_int_equal(nm_pace_wait_ns(&pace, now), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, 1, 10 * MS + 1, now));
+		assert_int_equal(nm_pace_wait_ns(&pace, now), pause);
+		assert_int_equal(nm_pace_wait_ns(&pace, now + pause - 1), 1);
+		assert_int_equal(nm_pace_wait_ns(&pace, now + pause), 0);
+		now += pause;
+		pause = pause * 2 < 60000 * MS ? pause * 2 : 60000 * MS;
+	}
+	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, 1, MS, now));
+	assert_int_equal(nm_pace_wait_ns(&pace, now), 0);
+	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, 1, 11 * MS, now));
+	assert_int_equal(nm_pace_wait_ns(&pace, now), 60000 * MS); /* halved once, doubled once */
+	for (unsigned i = 0; i < 20; i++)
+		(void)nm_pace_learn(&pace, NM_PACE_SMALL, 1, MS, now);
+	(void)nm_pace_learn(&pace, NM_PACE_SMALL, 1, 11 * MS, now + 100000 * MS);
+	assert_int_equal(nm_pace_wait_ns(&pace, now + 100000 * MS), 100 * MS);
+}
+
+/* Over ten seconds no more than ten times the rate and a burst. */
+static void test_rate(void **state)
+{
+	struct nm_pace pace;
+	uint64_t moved = 0;
+
+	(void)state;
+	begin(&pace, 8);
+	for (uint64_t now = 0; now < 10 * NM_NSEC_PER_SEC;) {
+		uint64_t wait = nm_pace_wait_ns(&pace, now);
+		if (wait > 0) {
+			now += wait;
+			continue;
+		}
+		assert_true(nm_pace_bytes(&pace) > 0);
+		nm_pace_spend(&pace, 1, 65536);
+		moved += 65536;
+	}
+	assert_in_range(moved, 79ULL << 20, 82ULL << 20);
+}
+
+static void test_reload_keeps_the_debt(void **state)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	struct nm_pace pace;
+
+	(void)state;
+	assert_int_equal(nm_config_default(&config), 0);
+	begin(&pace, 256);
+	nm_pace_spend(&pace, 1, 1 << 30);
+	nm_pace_configure(&pace, config);
+	assert_true(nm_pace_wait_ns(&pace, 0) > 3 * NM_NSEC_PER_SEC);
+}
+
+/* ---- room ---- */
+
+static void test_node_memory(void **state)
+{
+	static const char text[] = "\nNode 1 MemTotal:       12937420 kB\n"
+				   "Node 1 MemFree:         1000 kB\n"
+				   "Node 1 Inactive:        9999 kB\n"
+				   "Node 1 Inactive(anon):  9999 kB\n"
+				   "Node 1 Inactive(file):   266 kB\n"
+				   "Node 1 Dirty:               16 kB\n"
+				   "Node 1 Writeback:           50 kB\n"
+				   "Node 1 WritebackTmp:        9999 kB\n";
+	struct nm_node_memory memory;
+
+	(void)state;
+	assert_int_equal(nm_node_memory_parse(text, &memory), 0);
+	assert_int_equal(memory.total, 12937420ULL * 1024);
+	assert_int_equal(memory.free, 1000 * 1024);
+	assert_int_equal(memory.idle_files, 200 * 1024);
+	assert_int_equal(nm_node_memory_parse("Node 1 MemTotal: 5 kB\nNode 1 MemFree: 3 kB\n"
+					      "Node 1 Inactive(file): 1 kB\nNode 1 Dirty: 2 kB\n",
+					      &memory),
+			 0);
+	assert_int_equal(memory.idle_files, 0);
+	assert_int_equal(nm_node_memory_parse("", &memory), -EINVAL);
+	assert_int_equal(nm_node_memory_parse("Node 1 MemTotal: 5 kB\n", &memory), -EINVAL);
+	assert_int_equal(nm_node_memory_parse("MemTotal: 5 kB\nMemFree: 5 kB\n", &memory), -EINVAL);
+}
+
+static void test_huge_free(void **state)
+{
+	static const char text[] =
+		"Node 0, zone      DMA      0      0      0      0      0      0      0      0      1 "
+		"     1      2 \n"
+		"Node 0, zone    DMA32      9      9      9      9      9      9      9      9      9 "
+		"     1      3 \n"
+		"Node 1, zone   Normal      9      9      9      9      9      9      9      9      9 "
+		"     0      0 \n"
+		"Node 12, zone   Normal      9      9      9      9      9      9      9      9     9 "
+		"     7      0 \n";
+
+	(void)state;
+	assert_int_equal(nm_huge_free_parse(text, 0), 12ULL << 21); /* 1 + 2×2 + 1 + 2×3 */
+	assert_int_equal(nm_huge_free_parse(text, 1), 0);
+	assert_int_equal(nm_huge_free_parse(text, 12), 7ULL << 21);
+	assert_int_equal(nm_huge_free_parse(text, 2), 0);
+	assert_int_equal(nm_huge_free_parse("", 0), 0);
+	assert_int_equal(nm_huge_free_parse("Node 0, zone", 0), 0);
+}
+
+static void test_splits(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_splits_parse("a 1\nthp_migration_split 12\nb 3\n"), 12);
+	assert_int_equal(nm_splits_parse("a 1\nxthp_migration_split 12\n"), 0);
+	assert_int_equal(nm_splits_parse(""), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_calls_take_a_quarter),
+		cmocka_unit_test(test_chunk_has_bounds),
+		cmocka_unit_test(test_fixed_cost_does_not_shrink_calls),
+		cmocka_unit_test(test_outlier),
+		cmocka_unit_test(test_pauses_double),
+		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_reload_keeps_the_debt),
+		cmocka_unit_test(test_node_memory),
+		cmocka_unit_test(test_huge_free),
+		cmocka_unit_test(test_splits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

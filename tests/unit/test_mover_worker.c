@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT */
+/* The mover's thread beside the loop: queue, drops, reloads, limits, pauses, reading of mappings. */
+#include <sys/mman.h>
+
+#include "mover_fixture.h"
+
+/* ---- the queue ---- */
+
+static void test_queue_full(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *extra = fake_batch(2);
+	size_t taken = 0;
+
+	start(test);
+	fake_hold(test->fake);
+	for (;; taken++) {
+		struct nm_page_batch *batch = fake_batch(2);
+		int r = nm_mover_submit(test->mover, batch);
+		if (r < 0) {
+			assert_int_equal(r, -EAGAIN);
+			nm_page_batch_free(batch);
+			break;
+		}
+		assert_true(taken < 1000);
+	}
+	assert_true(taken >= 2);
+	fake_await_call(test->fake);
+	assert_int_equal(nm_mover_counts(test->mover).waiting, taken);
+	fake_release(test->fake);
+	for (size_t i = 0; i < taken; i++)
+		nm_page_batch_free(fake_collect(test->mover));
+	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
+	nm_page_batch_free(run(test, extra));
+}
+
+/* Finished batches that nobody collects count too: memory is bounded. */
+static void test_uncollected_are_bounded(void **state)
+{
+	struct test *test = *state;
+	size_t taken = 0;
+
+	start(test);
+	for (unsigned tries = 0; tries < 2000; tries++) {
+		struct nm_page_batch *batch = fake_batch(0);
+		if (nm_mover_submit(test->mover, batch) < 0)
+			nm_page_batch_free(batch);
+		else
+			taken++;
+	}
+	assert_true(taken > 0 && taken < 200);
+}
+
+static void test_drop_what_waits(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *first = fake_batch(3), *second = fake_batch(3), *other = fake_batch(3);
+
+	other->pid = FAKE_PID + 1;
+	start(test);
+	fake_hold(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, first), 0);
+	fake_await_call(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, other), 0);
+	assert_int_equal(nm_mover_submit(test->mover, second), 0);
+	nm_mover_drop(test->mover, FAKE_PID);
+	struct nm_page_batch *done = nm_mover_collect(test->mover); /* while the call goes on */
+	assert_ptr_equal(done, second);
+	assert_int_equal(second->error, -ECANCELED);
+	assert_all(second, NM_PAGE_FATE_UNTRIED);
+	assert_null(nm_mover_collect(test->mover));
+	fake_release(test->fake);
+	assert_ptr_equal(fake_collect(test->mover), first);
+	assert_ptr_equal(fake_collect(test->mover), other);
+	assert_int_equal(other->error, -ESRCH);
+	nm_page_batch_free(first);
+	nm_page_batch_free(second);
+	nm_page_batch_free(other);
+}
+
+/* What the call under way moved is told as moved; the rest stays. */
+static void test_drop_during_a_call(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(4000);
+	size_t i = 0;
+
+	start(test);
+	fake_hold(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_await_call(test->fake);
+	nm_mover_drop(test->mover, FAKE_PID);
+	fake_release(test->fake);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_int_equal(batch->error, -ECANCELED);
+	assert_int_equal(fake_calls(test->fake), 1);
+	for (; i < batch->moved; i++)
+		assert_int_equal(batch->steps[i].fate, NM_PAGE_FATE_MOVED);
+	assert_true(i > 0 && i < 4000);
+	for (; i < 4000; i++)
+		assert_int_equal(batch->steps[i].fate, NM_PAGE_FATE_UNTRIED);
+	nm_page_batch_free(batch);
+	/* Nothing of it is counted as waiting any more. */
+	fake_pass_ms(test->fake, test->mover, 60000);
+	assert_int_equal(nm_mover_room(test->mover, fake_now_ns(&test->fake->platform)), 8192);
+}
+
+/* tear_down() ends the mover: with all that waits, and with a call under way. */
+static void test_stop_with_work_left(void **state)
+{
+	struct test *test = *state;
+
+	start(test);
+	fake_hold(test->fake);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(nm_mover_submit(test->mover, fake_batch(4000)), 0);
+	fake_await_call(test->fake);
+	fake_release(test->fake);
+	nm_mover_free(NM_TAKE(test->mover));
+	assert_true(fake_calls(test->fake) < 100);
+}
+
+/* ---- reload ---- */
+
+static void *configure(void *argument)
+{
+	struct test *test = argument;
+
+	nm_mover_configure(test->mover, test->topology, test->config);
+	return argument;
+}
+
+static void test_reload_waits_for_the_call(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(400);
+	pthread_t thread;
+
+	start(test);
+	fake_hold(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_await_call(test->fake);
+	test->topology->cpus[2].nohz_full = true; /* from now on nothing may move */
+	assert_int_equal(pthread_create(&thread, NULL, configure, test), 0);
+	fake_pause_ms(20);
+	assert_false(nm_mover_is_barred(test->mover));
+	fake_release(test->fake);
+	pthread_join(thread, NULL);
+	assert_true(nm_mover_is_barred(test->mover));
+	unsigned calls = fake_calls(test->fake);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_int_equal(batch->error, -ECANCELED);
+	assert_int_equal(fake_calls(test->fake), calls);
+	nm_page_batch_free(batch);
+}
+
+static void test_reload_of_nodes(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *first = fake_batch(4000), *second = fake_batch(4);
+
+	start(test);
+	fake_hold(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, first), 0);
+	assert_int_equal(nm_mover_submit(test->mover, second), 0);
+	fake_await_call(test->fake);
+	test->topology->nodes[1].os_id = 2;
+	test->topology->nodes[2].os_id = 1;
+	fake_release(test->fake);
+	nm_mover_configure(test->mover, test->topology, test->config);
+	for (unsigned i = 0; i < 2; i++) {
+		struct nm_page_batch *done = fake_collect(test->mover);
+		assert_true(done == first || done == second);
+		assert_int_equal(done->error, -ECANCELED);
+		nm_page_batch_free(done);
+	}
+	struct nm_page_batch *third = fake_batch(1);
+	third->steps[0].address += 5000 * (uint64_t)FAKE_SMALL;
+	third = run(test, third);
+	assert_int_equal(third->steps[0].fate, NM_PAGE_FATE_MOVED);
+	assert_int_equal(test->fake->node[5000], 2);
+	nm_page_batch_free(third);
+}
+
+static void test_barred(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(4);
+
+	test->topology->cpus[1].isolated = true;
+	start(test);
+	assert_true(nm_mover_is_barred(test->mover));
+	assert_int_equal(nm_mover_submit(test->mover, batch), -EPERM);
+	assert_int_equal(nm_mover_room(test->mover, fake_now_ns(&test->fake->platform)), 0);
+	assert_int_equal(nm_mover_room_bytes(test->mover, fake_now_ns(&test->fake->platform)), 0);
+	test->config->pages.isolated_cpus = true;
+	nm_mover_configure(test->mover, test->topology, test->config);
+	assert_false(nm_mover_is_barred(test->mover));
+	batch = run(test, batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	nm_page_batch_free(batch);
+}
+
+/* ---- limits ---- */
+
+static uint64_t now_of(struct test *test)
+{
+	return fake_now_ns(&test->fake->platform);
+}
+
+static void test_pages_per_interval(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(250);
+
+	test->config->pages.max_pages_per_interval = 100;
+	test->config->general.interval_s = 60;
+	start(test);
+	assert_int_equal(nm_mover_room(test->mover, now_of(test)), 100);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	assert_int_equal(nm_mover_room(test->mover, now_of(test)), 0);
+	fake_await_moved(test->fake, 100);
+	assert_null(nm_mover_collect(test->mover));
+	fake_pass_ms(test->fake, test->mover, 60000);
+	fake_await_moved(test->fake, 200);
+	fake_pass_ms(test->fake, test->mover, 60000);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	assert_int_equal(nm_mover_room(test->mover, now_of(test)), 50);
+	nm_page_batch_free(batch);
+}
+
+static void test_bytes_per_second(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(4);
+
+	for (size_t i = 0; i < 4; i++) {
+		batch->steps[i].address = FAKE_BASE + i * FAKE_HUGE;
+		batch->steps[i].bytes = FAKE_HUGE;
+		test->fake->whole[i] = true;
+	}
+	test->config->pages.max_mb_per_s = 1;
+	start(test);
+	assert_int_equal(nm_mover_room_bytes(test->mover, now_of(test)), 1 << 20);
+	assert_int_equal(nm_mover_room(test->mover, now_of(test)), 256);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	assert_int_equal(nm_mover_room_bytes(test->mover, now_of(test)), 0);
+	fake_await_moved(test->fake, FAKE_PER_HUGE); /* one, and then two seconds */
+	assert_int_equal(fake_calls(test->fake), 1);
+	for (unsigned i = 2; i <= 4; i++) {
+		fake_pass_ms(test->fake, test->mover, 1800);
+		fake_await_moved(test->fake, (i - 1) * FAKE_PER_HUGE);
+		fake_pass_ms(test->fake, test->mover, 200);
+		fake_await_moved(test->fake, i * FAKE_PER_HUGE);
+	}
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	nm_page_batch_free(batch);
+}
+
+/* After a call that took too long the next one comes when the pause is over, and not before. */
+static void test_pause_after_a_slow_call(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(40);
+
+	test->fake->call_ns = 11 * NM_NSEC_PER_MSEC;
+	test->config->pages.max_mb_per_s = 100000;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_await_calls(test->fake, 1);
+	assert_int_equal(nm_mover_counts(test->mover).backoffs, 1);
+	fake_pass_ms(test->fake, test->mover, 99);
+	fake_await_calls(test->fake, 1);
+	fake_pass_ms(test->fake, test->mover, 1);
+	fake_await_calls(test->fake, 2);
+	fake_pass_ms(test->fake, test->mover, 199); /* the second pause is longer */
+	fake_await_calls(test->fake, 2);
+	FAKE_SET(test->fake, call_ns, 0);
+	fake_pass_ms(test->fake, test->mover, 1);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	assert_int_equal(nm_mover_counts(test->mover).backoffs, 2);
+	assert_true(nm_mover_counts(test->mover).call_longest_ns >= 11 * NM_NSEC_PER_MSEC);
+	nm_page_batch_free(batch);
+}
+
+/* Calls of 4,000 pages at 5 µs each would take 20 ms; the limit is 10. */
+static void test_calls_stay_short(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(8000);
+
+	test->fake->page_ns = 5000;
+	test->config->pages.max_mb_per_s = 100000;
+	batch = run(test, batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	assert_in_range(test->fake->largest, 100, 1000);
+	nm_page_batch_free(batch);
+}
+
+/* ---- mappings ---- */
+
+/* Many mappings, each of one page: the last is the one of the pages. */
+static void map_many(struct fake *fake)
+{
+	size_t maps = 0, numa_maps = 0;
+
+	for (uint64_t i = 0; i < 400; i++) {
+		bool last = i == 399;
+		uint64_t begin = last ? FAKE_BASE : 0x10000 + i * 0x10000;
+		uint64_t end = last ? FAKE_BASE + FAKE_PAGES * FAKE_SMALL : begin + 0x1000;
+		maps += (size_t)snprintf(fake->maps + maps, FAKE_TEXT - maps,
+					 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n", begin,
+					 end);
+		numa_maps += (size_t)snprintf(fake->numa_maps + numa_maps, FAKE_TEXT - numa_maps,
+					      "%" PRIx64 " default anon=1 kernelpagesize_kB=4\n",
+					      begin);
+	}
+}
+
+/* They take several budgets: the batch comes back at once, and a later one finds them known. */
+static void test_mappings_take_several_budgets(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = NULL;
+	unsigned tries = 0;
+
+	map_many(test->fake);
+	test->fake->read_ns = 1 * NM_NSEC_PER_MSEC; /* five reads a budget */
+	do {
+		nm_page_batch_free(batch);
+		batch = run(test, fake_batch(3));
+		if (tries++ == 0) {
+			assert_int_equal(batch->error, -ESTALE);
+			assert_all(batch, NM_PAGE_FATE_UNTRIED);
+			assert_in_range(test->fake->reads, 3, 20);
+		}
+		fake_pass_ms(test->fake, test->mover, 50);
+		fake_pause_ms(2);
+	} while (batch->error == -ESTALE && tries < 10000);
+	assert_int_equal(batch->error, 0);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	assert_true(test->fake->longest_piece <= 512);
+	assert_int_equal(nm_mover_counts(test->mover).map_reads, 1);
+	assert_true(nm_mover_counts(test->mover).map_ns >= 40 * NM_NSEC_PER_MSEC);
+	nm_page_batch_free(batch);
+}
+
+static struct nm_range *await_ranges(struct test *test, size_t *ret_count)
+{
+	struct nm_range *ranges = NULL;
+	int r = -EAGAIN;
+
+	for (unsigned i = 0; i < 10000 && r == -EAGAIN; i++) {
+		r = nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, ret_count);
+		fake_pause_ms(1);
+	}
+	assert_int_equal(r, 0);
+	return ranges;
+}
+
+static void test_ranges(void **state)
+{
+	struct test *test = *state;
+	size_t count;
+
+	start(test);
+	nm_autofree struct nm_range *ranges = await_ranges(test, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(ranges[0].start, FAKE_BASE);
+	assert_int_equal(ranges[0].end, FAKE_BASE + FAKE_PAGES * FAKE_SMALL);
+	assert_int_equal(ranges[0].page_bytes, FAKE_SMALL);
+}
+
+static void test_ranges_of_nobody(void **state)
+{
+	struct test *test = *state;
+	struct nm_range *ranges;
+	size_t count;
+	int r = -EAGAIN;
+
+	start(test);
+	for (unsigned i = 0; i < 10000 && r == -EAGAIN; i++) {
+		r = nm_mover_ranges(test->mover, 7, 1, &ranges, &count);
+		fake_pause_ms(1);
+	}
+	assert_int_equal(r, -ESRCH);
+}
+
+/* What was read is forgotten with the process's release, and read again in time. */
+static void test_mappings_are_read_again(void **state)
+{
+	struct test *test = *state;
+	size_t count;
+
+	start(test);
+	free(await_ranges(test, &count));
+	assert_int_equal(nm_mover_counts(test->mover).map_reads, 1);
+	free(await_ranges(test, &count));
+	assert_int_equal(nm_mover_counts(test->mover).map_reads, 1);
+	nm_mover_drop(test->mover, FAKE_PID);
+	free(await_ranges(test, &count));
+	assert_int_equal(nm_mover_counts(test->mover).map_reads, 2);
+	fake_pass_ms(test->fake, test->mover, 3600000);
+	free(await_ranges(test, &count));
+	assert_int_equal(nm_mover_counts(test->mover).map_reads, 3);
+}
+
+/* The owner binds the memory after it was first looked at: at the next look it stays. */
+static void test_policy_set_later(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = run(test, fake_batch(1));
+
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	nm_page_batch_free(batch);
+	pthread_mutex_lock(&test->fake->lock);
+	snprintf(test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " bind:0 anon=9 N0=9\n", FAKE_BASE);
+	pthread_mutex_unlock(&test->fake->lock);
+	fake_pass_ms(test->fake, test->mover, 20000);
+	batch = fake_batch(2);
+	batch = run(test, batch);
+	assert_all(batch, NM_PAGE_FATE_REFUSED);
+	nm_page_batch_free(batch);
+}
+
+/* More processes than are remembered: all the same. */
+static void test_many_processes(void **state)
+{
+	struct test *test = *state;
+
+	start(test);
+	for (uint32_t pid = 100; pid < 200; pid++) {
+		struct nm_page_batch *batch = fake_batch(1);
+		pthread_mutex_lock(&test->fake->lock);
+		test->fake->pid = pid;
+		test->fake->node[0] = 0;
+		pthread_mutex_unlock(&test->fake->lock);
+		batch->pid = pid;
+		batch = run(test, batch);
+		assert_int_equal(batch->error, 0);
+		assert_all(batch, NM_PAGE_FATE_MOVED);
+		nm_page_batch_free(batch);
+	}
+}
+
+/* ---- this kernel ---- */
+
+static uint64_t own_start_ticks(struct nm_platform *platform)
+{
+	char text[1024], *end;
+	uint64_t ticks = 0;
+
+	assert_true(platform->ops->read_file(platform, NM_ROOT, "proc/self/stat", text,
+					     sizeof(text)) > 0);
+	end = strrchr(text, ')');
+	assert_int_equal(sscanf(end + 1,
+				" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+				"%*d %*d %*d %" SCNu64,
+				&ticks),
+			 1);
+	return ticks;
+}
+
+static struct nm_page_batch *batch_of_own(struct nm_platform *platform, uint8_t *memory,
+					  size_t count, int to)
+{
+	struct nm_page_batch *batch = fake_batch(count);
+
+	batch->pid = (uint32_t)getpid();
+	batch->start_ticks = own_start_ticks(platform);
+	for (size_t i = 0; i < count; i++)
+		batch->steps[i] = (struct nm_page_step){.address = (uintptr_t)memory + i * 4096,
+							.bytes = 4096,
+							.from = -1,
+							.to = (int16_t)to};
+	return batch;
+}
+
+/* Own pages, of which all but the last were touched: on one node they are there already. */
+static void test_own_pages(void **state)
+{
+	const struct nm_platform_options options = {.root_path = "/"};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
+	nm_auto(nm_mover_freep) struct nm_mover *mover = NULL;
+	struct test *test = *state;
+	size_t count = 64;
+	char error[256];
+	int home;
+
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(nm_topology_load(&(struct nm_topology_source){0}, error, sizeof(error),
+					  &topology),
+			 0);
+	uint8_t *memory = mmap(NULL, count * 4096, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	madvise(memory, count * 4096, MADV_NOHUGEPAGE);
+	memset(memory, 1, (count - 1) * 4096);
+	if (platform->ops->pages_where(platform, getpid(), 1, &(uint64_t){(uintptr_t)memory},
+				       &home) < 0 ||
+	    home < 0 || access("/proc/self/numa_maps", R_OK) < 0) {
+		print_message("this kernel moves no pages: skipped\n");
+		munmap(memory, count * 4096);
+		skip();
+	}
+	int node = nm_topology_node_index(topology, (unsigned)home);
+	int to = topology->nr_nodes > 1 ? (node + 1) % (int)topology->nr_nodes : node;
+	test->config->pages.isolated_cpus = true;
+	test->config->pages.keep_free = 0;
+	assert_int_equal(nm_mover_new(platform, topology, test->config, &mover), 0);
+	struct nm_page_batch *batch = batch_of_own(platform, memory, count, to);
+	assert_int_equal(nm_mover_submit(mover, batch), 0);
+	assert_ptr_equal(fake_collect(mover), batch);
+	assert_int_equal(batch->error, 0);
+	for (size_t i = 0; i < count - 1; i++) {
+		assert_int_equal(batch->steps[i].found_on, node);
+		assert_int_equal(batch->steps[i].fate,
+				 to == node ? NM_PAGE_FATE_ELSEWHERE : NM_PAGE_FATE_MOVED);
+	}
+	assert_int_equal(batch->steps[count - 1].fate, NM_PAGE_FATE_FAILED);
+	assert_int_equal(batch->steps[count - 1].error, -ENOENT);
+	nm_page_batch_free(batch);
+	munmap(memory, count * 4096);
+}
+
+/* The call itself, with the kernel's own answers, and a dry run's. */
+static void test_own_call(void **state)
+{
+	static uint8_t page[2 * 4096];
+	uint64_t addresses[2] = {(uintptr_t)page, 0};
+	const int nodes[2] = {0, 0};
+
+	(void)state;
+	page[0] = page[4096] = 1;
+	for (int dry = 0; dry < 2; dry++) {
+		const struct nm_platform_options options = {.root_path = "/", .dry_run = dry};
+		nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+		int statuses[2] = {-77, -77};
+		assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+		int r = platform->ops->pages_move(platform, getpid(), 2, addresses, nodes,
+						  statuses);
+		if (dry) {
+			assert_int_equal(r, -EROFS);
+			assert_int_equal(statuses[0], -77);
+			continue;
+		}
+		if (r == -ENOSYS || r == -ENODEV || r == -EACCES)
+			skip();
+		assert_int_equal(r, 0);
+		assert_int_equal(statuses[0], 0);
+		assert_int_equal(statuses[1], -EFAULT);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_queue_full),
+		TEST(test_uncollected_are_bounded),
+		TEST(test_drop_what_waits),
+		TEST(test_drop_during_a_call),
+		TEST(test_stop_with_work_left),
+		TEST(test_reload_waits_for_the_call),
+		TEST(test_reload_of_nodes),
+		TEST(test_barred),
+		TEST(test_pages_per_interval),
+		TEST(test_bytes_per_second),
+		TEST(test_pause_after_a_slow_call),
+		TEST(test_calls_stay_short),
+		TEST(test_mappings_take_several_budgets),
+		TEST(test_ranges),
+		TEST(test_ranges_of_nobody),
+		TEST(test_mappings_are_read_again),
+		TEST(test_policy_set_later),
+		TEST(test_many_processes),
+		TEST(test_own_pages),
+		TEST(test_own_call),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
