@@ -147,7 +147,7 @@ struct nm_config {
 		double contention_share;  /* 0.7; 0–1: of the machine's accesses, from which on a node is too busy */
 		uint64_t regions;         /* 256; 1–100000 ranges of a process, at most */
 		enum nm_page_balancing numa_balancing; /* yield: what to do while the kernel moves pages too */
-		uint64_t rollback_pages;  /* 262144; 0–100000000: moved pages of which the old place is remembered */
+		uint64_t rollback_pages;  /* 262144; 0–100000000: moved pages of which the old place is remembered (paper: 0 = never undone) */
 		uint64_t max_mb_per_s;    /* 256; 1–1000000: MiB moved per second */
 		uint64_t max_pages_per_interval;/* 8192; 1–10000000: moved in one interval, a huge page is one */
 		double keep_free;         /* 0.05; 0–1: share of each node's memory that moves leave free */

@@ -82,7 +82,8 @@ void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
 /*
  * Answers what can be answered: rolled back where the feedback tells of a loss, or, where P is not
  * known, the local share fell by more than threads.gate_margin (with threads.rollback). A rollback
- * is never undone, and a range that was spread not for its locality. Unproven: nothing was moved,
+ * is never undone, a range that was spread not for its locality, and nothing without
+ * pages.rollback_pages. Unproven: nothing was moved,
  * the process is gone, or too little was seen of it for NM_VERDICT_INTERVALS. The caller clears
  * *ret. -ENOMEM (nothing answered). Tick, after nm_imar2_feedback().
  */

@@ -290,6 +290,20 @@ static void describe_share(char *text, size_t size, double share)
 		(void)snprintf(text, size, "%.0f %%", share * 100);
 }
 
+static void summarise_pages(struct nm_daemon *daemon)
+{
+	const struct nm_page_tally *tally = &daemon->pipeline.pages->tally;
+
+	nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
+		  "so far %" PRIu64 " pages moved (%" PRIu64 " MiB) by %" PRIu64
+		  " decisions (%" PRIu64 " kept, %" PRIu64 " rolled back, %" PRIu64
+		  " unproven); %" PRIu64 " were elsewhere, %" PRIu64 " left alone, %" PRIu64
+		  " failed, %" PRIu64 " not tried",
+		  tally->moved, tally->bytes >> 20, tally->decisions, tally->kept,
+		  tally->rolled_back, tally->unproven, tally->elsewhere, tally->refused,
+		  tally->failed, tally->untried);
+}
+
 static void write_summary(struct nm_daemon *daemon)
 {
 	struct nm_roster_counts roster = nm_roster_counts(daemon->pipeline.roster);
@@ -310,6 +324,8 @@ static void write_summary(struct nm_daemon *daemon)
 		      tally->failed, tally->intervals, daemon->counts.lost,
 		      nm_journal_suppressed(daemon->journal), tally->cpu_share * 100);
 	emit(daemon, &entry);
+	if (daemon->pipeline.pages)
+		summarise_pages(daemon);
 }
 
 void nm_report_summary(struct nm_daemon *daemon)

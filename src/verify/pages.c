@@ -223,6 +223,8 @@ static bool is_loss(const struct question *question, const struct nm_page_decisi
 		    const struct nm_snapshot *snapshot, const struct nm_config *config)
 {
 	bool by_performance = isfinite(question->performance.figure);
+	if (config->pages.rollback_pages == 0)
+		return false;
 	/* Where nearness is all that is known, what was spread on purpose cannot be judged. */
 	if (decision->reason == NM_PAGE_REASON_CONTENTION &&
 	    (!by_performance || snapshot->by_locality))

@@ -164,6 +164,7 @@ static void test_paper_profile(void **state)
 	assert_true(paper->general.interval_s == 1);
 	assert_true(paper->pages.factor == 2 && paper->pages.min_accesses == 0);
 	assert_true(paper->pages.cooldown_s == 0 && paper->pages.decay_s == 0);
+	assert_int_equal(paper->pages.rollback_pages, 0);
 	assert_true(paper->pages.ping_pong == 0 && paper->pages.sharing_step == 1);
 	assert_int_equal(paper->pages.sharing_window_s, 120);
 	assert_true(paper->threads.mapping_s == 0.1);

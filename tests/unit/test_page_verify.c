@@ -139,6 +139,18 @@ static void a_loss_is_undone(void **state)
 	assert_true(verdicts.items[0].performance.loss);
 }
 
+static void without_memory_for_it_nothing_is_undone(void **state)
+{
+	(void)state;
+	config->pages.rollback_pages = 0;
+	calm(100);
+	ask(1, NM_PAGE_REASON_REGION);
+	done(1, 10);
+	(void)interval(50);
+	assert_int_equal(interval(50), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+}
+
 static void delta_g_is_the_limit(void **state)
 {
 	(void)state;
@@ -308,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_gain_is_kept),
 		TEST(a_loss_is_undone),
+		TEST(without_memory_for_it_nothing_is_undone),
 		TEST(delta_g_is_the_limit),
 		TEST(noise_is_no_loss),
 		TEST(a_rollback_is_not_undone),
