@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "fake_mover.h"
 #include "whole_daemon_fixture.h"
 
 static struct world *world;
@@ -49,6 +50,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	world = world_new();
+	fake_mover = (struct fake_mover){0};
 	world_worker(world, 100, 1);
 	world_worker(world, 101, 0);
 	fake_sleep(world->fake, 60000);
@@ -230,6 +232,63 @@ static void a_tick_without_a_source_moves_nothing(void **state)
 	assert_true(tick_until_leased(100));
 }
 
+/* ---- pages ---- */
+
+static void reload_with(const char *pages)
+{
+	char text[512];
+	snprintf(text, sizeof(text), WORLD_SETTINGS "pages: { %s };\n", pages);
+	world_configure(world, text);
+	nm_command_reload(service);
+}
+
+/* There is room for all, and each is there once. */
+static void check_status(void)
+{
+	struct nm_status_item items[64];
+	size_t count = nm_command_status(service, items, NM_ARRAY_SIZE(items));
+	assert_in_range(count, 1, NM_ARRAY_SIZE(items));
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(items[i].name, items[j].name);
+}
+
+static void pages_move_while_they_are_to(void **state)
+{
+	(void)state;
+	ticks(1);
+	assert_null(status("pages_moved"));
+	reload_with("policy = \"exclusivity\";");
+	assert_int_equal(fake_mover.alive, 1);
+	ticks(3);
+	check_status();
+	assert_int_equal(status("pages_moved")->number, 0);
+	assert_string_equal(status("pages_standing")->text, "moves");
+	assert_int_equal(status("page_backoffs")->number, 3);
+	reload_with("policy = \"exclusivity\"; max_mb_per_s = 1;");
+	assert_int_equal(fake_mover.alive, 1);
+	assert_int_equal(fake_mover.configured, 1);
+	reload_with("policy = \"watch\";");
+	assert_int_equal(fake_mover.alive, 0);
+	assert_non_null(status("pages_tracked"));
+	assert_null(status("pages_moved"));
+	ticks(2);
+}
+
+static void a_pause_is_for_pages_too(void **state)
+{
+	(void)state;
+	reload_with("policy = \"exclusivity\";");
+	ticks(2);
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_int_equal(fake_mover.alive, 0);
+	ticks(2);
+	assert_int_equal(nm_command_resume(service), 0);
+	assert_int_equal(fake_mover.alive, 1);
+	ticks(2);
+	assert_true(status("pages_tracked")->number > 0);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -244,6 +303,8 @@ int main(void)
 		TEST(a_release_outlives_restart_and_pause),
 		TEST(marks_that_cannot_be_written_are_told_once),
 		TEST(a_tick_without_a_source_moves_nothing),
+		TEST(pages_move_while_they_are_to),
+		TEST(a_pause_is_for_pages_too),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);
