@@ -62,7 +62,8 @@ struct nm_mover {
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
-	pthread_cond_t wake, calm; /* for the worker; for those who wait until it is between calls */
+	pthread_cond_t wake,
+		calm; /* for the worker; for those who wait until it is between calls */
 	bool stopping, busy;
 	unsigned configuring;
 	struct nm_page_batch *queue[NM_MOVER_BATCHES_MOST], *done[NM_MOVER_BATCHES_MOST];

@@ -124,8 +124,7 @@ static void read_pool(struct nm_platform *platform, struct nm_room *room, unsign
 	room->pool = 0;
 	room->pool_page_bytes = page_bytes;
 	snprintf(path, sizeof(path),
-		 "sys/devices/system/node/node%u/hugepages/hugepages-%" PRIu64
-		 "kB/free_hugepages",
+		 "sys/devices/system/node/node%u/hugepages/hugepages-%" PRIu64 "kB/free_hugepages",
 		 node, page_bytes / KIB);
 	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) > 0)
 		room->pool = strtoull(text, NULL, 10) * page_bytes;

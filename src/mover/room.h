@@ -5,7 +5,8 @@
 
 #include "numa-migrd/platform.h"
 
-#define NM_ROOM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* what was read holds so long, less what we took */
+#define NM_ROOM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* what was read holds so long, less what we took  \
+						 */
 
 struct nm_node_memory {
 	uint64_t total, free, idle_files; /* bytes; files: not used lately, and written */

@@ -179,8 +179,8 @@ static void test_stuck_page(void **state)
 	test->fake->add_error[9] = -EACCES; /* ends the group */
 	RUN(test, batch);
 	for (size_t i = 0; i < 16; i++)
-		assert_int_equal(batch->steps[i].fate, i == 5 || i == 9 ? NM_PAGE_FATE_FAILED
-									: NM_PAGE_FATE_MOVED);
+		assert_int_equal(batch->steps[i].fate,
+				 i == 5 || i == 9 ? NM_PAGE_FATE_FAILED : NM_PAGE_FATE_MOVED);
 	assert_int_equal(batch->steps[5].error, -EBUSY);
 	assert_int_equal(batch->steps[9].error, -EACCES);
 	assert_int_equal(test->fake->calls, 2);
@@ -225,9 +225,9 @@ static void map_lines(struct fake *fake, const char *const *perms, const char *c
 					 "%" PRIx64 "-%" PRIx64 " %s\n", begin,
 					 begin + 16 * FAKE_SMALL, perms[i]);
 		if (lines[i])
-			numa_maps += (size_t)snprintf(fake->numa_maps + numa_maps,
-						      FAKE_TEXT - numa_maps, "%" PRIx64 " %s\n",
-						      begin, lines[i]);
+			numa_maps +=
+				(size_t)snprintf(fake->numa_maps + numa_maps, FAKE_TEXT - numa_maps,
+						 "%" PRIx64 " %s\n", begin, lines[i]);
 	}
 }
 
@@ -236,10 +236,17 @@ static void map_lines(struct fake *fake, const char *const *perms, const char *c
 
 static void map_kinds(struct fake *fake)
 {
-	static const char *const perms[KINDS] = {
-		ANONYMOUS, ANONYMOUS, ANONYMOUS, ANONYMOUS, ANONYMOUS,
-		ANONYMOUS, ANONYMOUS, ANONYMOUS, "rw-s 00000000 00:01 77 /dev/zero (deleted)",
-		"r--p 00000000 fd:01 78 /usr/lib/x.so", ANONYMOUS};
+	static const char *const perms[KINDS] = {ANONYMOUS,
+						 ANONYMOUS,
+						 ANONYMOUS,
+						 ANONYMOUS,
+						 ANONYMOUS,
+						 ANONYMOUS,
+						 ANONYMOUS,
+						 ANONYMOUS,
+						 "rw-s 00000000 00:01 77 /dev/zero (deleted)",
+						 "r--p 00000000 fd:01 78 /usr/lib/x.so",
+						 ANONYMOUS};
 	static const char *const lines[KINDS] = {
 		"default anon=3 N0=3 kernelpagesize_kB=4",
 		"local anon=3 N0=3 kernelpagesize_kB=4",
@@ -477,8 +484,8 @@ static void test_huge_page_that_is_none(void **state)
 	assert_all(batch, NM_PAGE_FATE_MOVED);
 	for (size_t i = 0; i < 3 * (size_t)FAKE_PER_HUGE; i++)
 		assert_int_equal(fake->node[i], i == 0 || i == 2 * FAKE_PER_HUGE + 511 ? -ENOENT
-						: i == 7				? 2
-											: 1);
+						: i == 7			       ? 2
+										       : 1);
 	assert_int_equal(batch->moved, 3);
 	assert_int_equal(nm_mover_counts(test->mover).bytes, 3 * FAKE_HUGE - 3 * FAKE_SMALL);
 }
@@ -532,6 +539,7 @@ static void test_splits(void **state)
 	start(test);
 	FAKE_SET(test->fake, splits, 107);
 	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
 	assert_int_equal(nm_mover_counts(test->mover).splits, 7);
 }
 
