@@ -81,6 +81,7 @@ static int check_mappings(struct nm_mover *mover)
 	const struct nm_page_batch *batch = mover->work.batch;
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 
+	mover->call.now_ns = now;
 	pthread_mutex_lock(&mover->lock);
 	mover->work.known = NULL;
 	struct nm_known_entry *entry =
