@@ -28,11 +28,11 @@ enum nm_memory_policy {
 struct nm_mapped {
 	uint64_t start, end;
 	uint64_t page_bytes; /* of the kernel's pages; transparent huge pages do not show here */
-	uint8_t policy;	     /* enum nm_memory_policy; without its own, the thread's that was asked */
-	bool shared;	     /* mapped so that others can see it, or a page is mapped elsewhere */
-	bool file;	     /* but for huge pages without a name */
-	bool huge;	     /* pages of the pool of huge pages */
-	bool empty;	     /* no page was in it */
+	uint8_t policy; /* enum nm_memory_policy; without its own, the thread's that was asked */
+	bool shared;	/* mapped so that others can see it, or a page is mapped elsewhere */
+	bool file;	/* but for huge pages without a name */
+	bool huge;	/* pages of the pool of huge pages */
+	bool empty;	/* no page was in it */
 };
 
 /*

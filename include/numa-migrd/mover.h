@@ -43,9 +43,9 @@ struct nm_page_batch {
 	struct nm_page_step *steps; /* owned */
 	/* Set by the worker: */
 	/*
-	 * Of the batch as a whole, which ended there: -ESRCH the process is gone or another; -ESTALE
-	 * its mappings are not known yet, but are being read: try again; -ECANCELED dropped;
-	 * -EPERM we may not; -EFBIG it has too many mappings; -EROFS dry run.
+	 * Of the batch as a whole, which ended there: -ESRCH the process is gone or another;
+	 * -ESTALE its mappings are not known yet, but are being read: try again; -ECANCELED
+	 * dropped; -EPERM we may not; -EFBIG it has too many mappings; -EROFS dry run.
 	 */
 	int error;
 	uint64_t moved, call_ns, calls;
@@ -119,8 +119,8 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
 
 /*
  * The process's mappings whose pages may be moved, for nm_regions_set_ranges(); the caller frees
- * the array. -EAGAIN: not known; they are being read from now on. -ENOMEM; -ESRCH, -EPERM, -EFBIG as
- * for a batch. Tick.
+ * the array. -EAGAIN: not known; they are being read from now on. -ENOMEM; -ESRCH, -EPERM, -EFBIG
+ * as for a batch. Tick.
  */
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 		    struct nm_range **ret, size_t *ret_count);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* One batch, call by call: what must be known of the process, which pages go, what became of them. */
+/* One batch, call by call: what must be known of the process, which pages go, what became of them.
+ */
 #include <string.h>
 
 #include "call.h"
@@ -61,14 +62,16 @@ static int check_process(struct nm_mover *mover)
 	return r;
 }
 
-/* A first look may be all that it takes; else it is gone on with beside other batches. */
+/* A first look may be all that it takes; else it is gone on with in later turns. */
 static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 {
+	const struct nm_platform_ops *ops = mover->platform->ops;
+	uint64_t before = ops->now_ns(mover->platform);
 	int r = nm_known_read(entry, mover->platform, mover->rules.maps_budget_ns);
+	uint64_t now = ops->now_ns(mover->platform);
 
 	pthread_mutex_lock(&mover->lock);
-	nm_known_publish(&mover->known, entry, r,
-			 mover->platform->ops->now_ns(mover->platform));
+	nm_known_publish(&mover->known, entry, r, before, now);
 	pthread_mutex_unlock(&mover->lock);
 	return r == -EAGAIN ? -ESTALE : r;
 }
@@ -78,6 +81,7 @@ static int check_mappings(struct nm_mover *mover)
 	const struct nm_page_batch *batch = mover->work.batch;
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 
+	mover->call.now_ns = now;
 	pthread_mutex_lock(&mover->lock);
 	mover->work.known = NULL;
 	struct nm_known_entry *entry =
@@ -238,11 +242,11 @@ static void collect_loose(struct nm_mover *mover, const struct nm_page_step *ste
 
 	for (call->count = 0; call->count < pages && work->loose_offset < step->bytes;
 	     work->loose_offset += NM_SMALL_PAGE)
-		call->units[call->count++] = (struct nm_unit){
-			.address = step->address + work->loose_offset,
-			.step = index,
-			.to = (int)mover->rules.node_ids[step->to],
-			.state = NM_UNIT_UNTOLD};
+		call->units[call->count++] =
+			(struct nm_unit){.address = step->address + work->loose_offset,
+					 .step = index,
+					 .to = (int)mover->rules.node_ids[step->to],
+					 .state = NM_UNIT_UNTOLD};
 }
 
 /* Leaves the pages that are to go; others of the range are not counted. */
@@ -366,9 +370,8 @@ static int go_on(struct nm_mover *mover)
 	size_t from = work->next;
 
 	pthread_mutex_lock(&mover->lock);
-	enum nm_pace_class class = work->loose_count
-					   ? NM_PACE_SMALL
-					   : class_of(&work->batch->steps[work->next]);
+	enum nm_pace_class class =
+		work->loose_count ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
 	unsigned pages = nm_pace_pages(&mover->pace, class);
 	uint64_t bytes = nm_pace_bytes(&mover->pace);
 	pthread_mutex_unlock(&mover->lock);

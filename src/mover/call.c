@@ -77,8 +77,8 @@ static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned 
 		call->statuses[i] = NM_UNIT_UNTOLD;
 	}
 	uint64_t before = ops->now_ns(mover->platform);
-	int r = ops->pages_move(mover->platform, pid_of(mover), count, call->addresses,
-				call->nodes, call->statuses);
+	int r = ops->pages_move(mover->platform, pid_of(mover), count, call->addresses, call->nodes,
+				call->statuses);
 	uint64_t now = ops->now_ns(mover->platform), taken = now - before;
 	for (unsigned i = 0; i < count; i++)
 		call->units[i].state = call->statuses[i];

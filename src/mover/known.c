@@ -89,8 +89,8 @@ static uint64_t longer(uint64_t a, uint64_t b)
 
 void nm_known_lacks(struct nm_known_entry *entry)
 {
-	uint64_t soon =
-		longer(NM_KNOWN_SOON_NS, entry->ready ? 100 * nm_mappings_cost_ns(entry->ready) : 0);
+	uint64_t soon = longer(NM_KNOWN_SOON_NS,
+			       entry->ready ? 100 * nm_mappings_cost_ns(entry->ready) : 0);
 
 	if (entry->ready_ns + soon < entry->again_ns)
 		entry->again_ns = entry->ready_ns + soon;
@@ -142,8 +142,9 @@ int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform, ui
 }
 
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
-		      uint64_t now_ns)
+		      uint64_t before_ns, uint64_t now_ns)
 {
+	known->turn_ns = now_ns + NM_KNOWN_TURN_SHARE * (now_ns - before_ns);
 	if (result == -EAGAIN)
 		return;
 	uint64_t cost = entry->reading ? nm_mappings_cost_ns(entry->reading) : 0;

@@ -14,7 +14,7 @@
 #define NM_KNOWN_AGE_NS (5 * NM_NSEC_PER_SEC)
 /* After so long where somebody asked for a mapping that was not in it. */
 #define NM_KNOWN_SOON_NS NM_NSEC_PER_SEC
-/* Between two turns of reading, of what one takes. */
+/* From one turn of reading to the next, of what the one took. */
 #define NM_KNOWN_TURN_SHARE 10U
 
 struct nm_known_entry {
@@ -24,7 +24,7 @@ struct nm_known_entry {
 	uint64_t asked_ns;
 	struct nm_mappings *ready, *reading;
 	uint64_t ready_ns, again_ns; /* when it was whole; when it is to be read again */
-	int error;		     /* of the last reading; it is not tried again before again_ns */
+	int error; /* of the last reading; it is not tried again before again_ns */
 };
 
 struct nm_known {
@@ -61,9 +61,9 @@ struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns);
  */
 int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform, uint64_t budget_ns);
 
-/* Under the lock, with the result of nm_known_read(). */
+/* Under the lock, with the result of nm_known_read(), and when it began. */
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
-		      uint64_t now_ns);
+		      uint64_t before_ns, uint64_t now_ns);
 
 /* Opens /proc/PID of this very process: a descriptor to be closed, or -ESRCH. */
 int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks);

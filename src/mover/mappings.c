@@ -159,8 +159,8 @@ static int read_piece(struct nm_mappings *mappings, int directory)
 		if (r < 0)
 			return r;
 	}
-	ssize_t got = mappings->platform->ops->read_some(mappings->platform, mappings->fd, piece,
-							 size);
+	ssize_t got =
+		mappings->platform->ops->read_some(mappings->platform, mappings->fd, piece, size);
 	if (got < 0)
 		return (int)got;
 	if (got == 0)
@@ -240,8 +240,8 @@ int nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool
 		if (last && last->end == mapped->start && last->page_bytes == mapped->page_bytes)
 			last->end = mapped->end;
 		else
-			ranges[count++] = (struct nm_range){mapped->start, mapped->end,
-							    mapped->page_bytes};
+			ranges[count++] =
+				(struct nm_range){mapped->start, mapped->end, mapped->page_bytes};
 	}
 	*ret = ranges;
 	*ret_count = count;

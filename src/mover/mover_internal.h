@@ -54,6 +54,7 @@ struct nm_call {
 	uint64_t addresses[NM_PACE_PAGES_MOST];
 	int nodes[NM_PACE_PAGES_MOST], statuses[NM_PACE_PAGES_MOST];
 	unsigned count;
+	uint64_t now_ns; /* when the process was looked at */
 };
 
 struct nm_mover {
@@ -62,7 +63,8 @@ struct nm_mover {
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
-	pthread_cond_t wake, calm; /* for the worker; for those who wait until it is between calls */
+	pthread_cond_t wake,
+		calm; /* for the worker; for those who wait until it is between calls */
 	bool stopping, busy;
 	unsigned configuring;
 	struct nm_page_batch *queue[NM_MOVER_BATCHES_MOST], *done[NM_MOVER_BATCHES_MOST];
@@ -105,7 +107,8 @@ void nm_step_failed(struct nm_page_step *step, struct nm_mover_counts *counts, i
 static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes,
 				      bool pool)
 {
-	const struct nm_room_page page = {.bytes = bytes, .pool = pool};
+	const struct nm_room_page page = {
+		.now_ns = mover->call.now_ns, .bytes = bytes, .pool = pool};
 
 	return nm_room_take(mover->platform, &mover->rooms[node], mover->rules.node_ids[node],
 			    mover->rules.keep_free, page);

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #define FIRST_CHUNK 16U
-#define GROWTH 4U     /* from one call to the next */
-#define TARGET 0.25   /* of the limit: what a call is to take */
-#define MEMORY 0.9    /* what a call counts beside the next one */
-#define SPREAD 0.02   /* of lengths, from which on calls tell what a page costs */
-#define LEAST 0.001   /* of its share of the whole, that a page costs */
-#define BURST_S 0.1   /* of max_mb_per_s: what may be moved at once */
+#define GROWTH 4U   /* from one call to the next */
+#define TARGET 0.25 /* of the limit: what a call is to take */
+#define MEMORY 0.9  /* what a call counts beside the next one */
+#define SPREAD 0.02 /* of lengths, from which on calls tell what a page costs */
+#define LEAST 0.001 /* of its share of the whole, that a page costs */
+#define BURST_S 0.1 /* of max_mb_per_s: what may be moved at once */
 #define MIB 1048576.0
 
 void nm_pace_init(struct nm_pace *pace, uint64_t now_ns)

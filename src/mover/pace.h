@@ -24,9 +24,9 @@ struct nm_cost {
 struct nm_pace {
 	double bytes_per_ns, burst_bytes, interval_bytes;
 	uint64_t interval_ns, pages_per_interval, limit_ns;
-	double bytes;	      /* may be moved now; below 0: more was, the last page being large */
-	uint64_t filled_ns;   /* when that was so */
-	uint64_t window_ns;   /* when the interval began */
+	double bytes;	       /* may be moved now; below 0: more was, the last page being large */
+	uint64_t filled_ns;    /* when that was so */
+	uint64_t window_ns;    /* when the interval began */
 	uint64_t window_pages; /* moved in it */
 	uint64_t pause_ns, resume_ns;
 	struct nm_cost cost[NM_PACE_CLASSES];

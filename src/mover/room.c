@@ -81,13 +81,11 @@ uint64_t nm_huge_free_parse(const char *text, unsigned node)
 
 /* ---- as it is now ---- */
 
-static bool is_due(struct nm_platform *platform, uint64_t *read_ns)
+static bool is_due(uint64_t now_ns, uint64_t *read_ns)
 {
-	uint64_t now = platform->ops->now_ns(platform);
-
-	if (*read_ns && now - *read_ns < NM_ROOM_AGE_NS)
+	if (*read_ns && now_ns - *read_ns < NM_ROOM_AGE_NS)
 		return false;
-	*read_ns = now ? now : 1;
+	*read_ns = now_ns ? now_ns : 1;
 	return true;
 }
 
@@ -124,8 +122,7 @@ static void read_pool(struct nm_platform *platform, struct nm_room *room, unsign
 	room->pool = 0;
 	room->pool_page_bytes = page_bytes;
 	snprintf(path, sizeof(path),
-		 "sys/devices/system/node/node%u/hugepages/hugepages-%" PRIu64
-		 "kB/free_hugepages",
+		 "sys/devices/system/node/node%u/hugepages/hugepages-%" PRIu64 "kB/free_hugepages",
 		 node, page_bytes / KIB);
 	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) > 0)
 		room->pool = strtoull(text, NULL, 10) * page_bytes;
@@ -146,15 +143,15 @@ bool nm_room_take(struct nm_platform *platform, struct nm_room *room, unsigned n
 	if (page.pool) {
 		if (room->pool_page_bytes != page.bytes)
 			room->pool_ns = 0;
-		if (is_due(platform, &room->pool_ns))
+		if (is_due(page.now_ns, &room->pool_ns))
 			read_pool(platform, room, node, page.bytes);
 		return take(&room->pool, page.bytes);
 	}
-	if (is_due(platform, &room->memory_ns))
+	if (is_due(page.now_ns, &room->memory_ns))
 		read_memory(platform, room, node, keep_free);
 	if (page.bytes <= BASE_PAGE)
 		return take(&room->memory, page.bytes);
-	if (is_due(platform, &room->huge_ns))
+	if (is_due(page.now_ns, &room->huge_ns))
 		read_huge(platform, room, node);
 	return room->memory >= page.bytes && take(&room->huge, page.bytes) &&
 	       take(&room->memory, page.bytes);

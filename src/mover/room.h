@@ -5,7 +5,9 @@
 
 #include "numa-migrd/platform.h"
 
-#define NM_ROOM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* what was read holds so long, less what we took */
+#define NM_ROOM_AGE_NS                                                                             \
+	(100 * NM_NSEC_PER_MSEC) /* what was read holds so long, less what we took                 \
+				  */
 
 struct nm_node_memory {
 	uint64_t total, free, idle_files; /* bytes; files: not used lately, and written */
@@ -25,6 +27,7 @@ struct nm_room {
 };
 
 struct nm_room_page {
+	uint64_t now_ns; /* the clock is read once for many pages */
 	uint64_t bytes;
 	bool pool; /* of the pool of huge pages rather than of ordinary memory */
 };

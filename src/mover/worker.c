@@ -80,8 +80,7 @@ static void read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 	int r = nm_known_read(entry, mover->platform, mover->rules.maps_budget_ns);
 	uint64_t now = now_ns(mover);
 	pthread_mutex_lock(&mover->lock);
-	nm_known_publish(&mover->known, entry, r, now);
-	mover->known.turn_ns = now + NM_KNOWN_TURN_SHARE * (now - before);
+	nm_known_publish(&mover->known, entry, r, before, now);
 	mover->busy = false;
 	mover->work.known = NULL;
 	pthread_cond_broadcast(&mover->calm);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process whose pages are in an array, behind the ops table, and a move_pages(2) that behaves like
- * the kernel's: pages for one node go together, and where one of these cannot be migrated, nothing
- * is told of them and what comes behind is not tried. Time passes when a test says so, or in calls that take some.
+ * A process whose pages are in an array, behind the ops table, and a move_pages(2) that behaves
+ * like the kernel's: pages for one node go together, and where one of these cannot be migrated,
+ * nothing is told of them and what comes behind is not tried. Time passes when a test says so, or
+ * in calls that take some.
  */
 #ifndef NM_TEST_MOVER_FIXTURE_H
 #define NM_TEST_MOVER_FIXTURE_H
@@ -244,10 +245,10 @@ static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *a
 	for (unsigned i = 0; i <= count; i++) {
 		size_t page = i < count ? fake_index(addresses[i]) : 0;
 		bool joins = i < count && length > 0 && nodes[i] == nodes[start];
-		int error = i == count		       ? 0
-			    : page >= FAKE_PAGES       ? -EFAULT
-			    : fake->node[page] < 0     ? fake->node[page]
-						       : fake->add_error[page];
+		int error = i == count		   ? 0
+			    : page >= FAKE_PAGES   ? -EFAULT
+			    : fake->node[page] < 0 ? fake->node[page]
+						   : fake->add_error[page];
 		if (length > 0 && (!joins || error)) {
 			failed = fake_flush(fake, queued, length, nodes[start]);
 			if (failed)
@@ -333,8 +334,8 @@ static inline struct fake *fake_new(void)
 	}
 	snprintf(fake->maps, FAKE_TEXT, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
 		 FAKE_BASE, FAKE_BASE + FAKE_PAGES * FAKE_SMALL);
-	snprintf(fake->numa_maps, FAKE_TEXT, "%" PRIx64 " default anon=9 N0=9 kernelpagesize_kB=4\n",
-		 FAKE_BASE);
+	snprintf(fake->numa_maps, FAKE_TEXT,
+		 "%" PRIx64 " default anon=9 N0=9 kernelpagesize_kB=4\n", FAKE_BASE);
 	return fake;
 }
 
@@ -497,7 +498,8 @@ static inline struct nm_page_batch *run(struct test *test, struct nm_page_batch 
 	return done;
 }
 
-#define RUN(test, batch) nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = run(test, batch##_new)
+#define RUN(test, batch)                                                                           \
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = run(test, batch##_new)
 #define BATCH(count) struct nm_page_batch *batch_new = fake_batch(count)
 
 static inline void assert_all(const struct nm_page_batch *batch, enum nm_page_fate fate)

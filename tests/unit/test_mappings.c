@@ -17,10 +17,12 @@ static void test_extents(void **state)
 		 0x560391c46000, false, true},
 		{"5603a432d000-5603a434e000 rw-p 00000000 00:00 0    [heap]\n", 0x5603a432d000,
 		 0x5603a434e000, false, false},
-		{"1000-2000 rw-s 00000000 00:01 77 /dev/zero (deleted)", 0x1000, 0x2000, true, true},
+		{"1000-2000 rw-s 00000000 00:01 77 /dev/zero (deleted)", 0x1000, 0x2000, true,
+		 true},
 		{"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]",
 		 0xffffffffff600000, 0xffffffffff601000, false, false},
-		{"1000-2000 rw-p 00000000 00:00 0 /a\\012b-3000 rw-s", 0x1000, 0x2000, false, false},
+		{"1000-2000 rw-p 00000000 00:00 0 /a\\012b-3000 rw-s", 0x1000, 0x2000, false,
+		 false},
 	};
 	struct nm_mapped mapped;
 
@@ -37,13 +39,26 @@ static void test_extents(void **state)
 
 static void test_odd_extents(void **state)
 {
-	static const char *const bad[] = {
-		"", "\n", " ", "-", "x", "1000", "1000-", "1000-2000", "1000-2000 ",
-		"1000-2000 rw-p", "1000-2000 rw-p 0 00:00", "1000-2000 rw- 00000000 00:00 0 ",
-		"2000-1000 rw-p 00000000 00:00 0 ", "1000-1000 rw-p 00000000 00:00 0 ",
-		"-1000-2000 rw-p 00000000 00:00 0 ", " 1000-2000 rw-p 00000000 00:00 0 ",
-		"0x1000-2000 rw-p 00000000 00:00 0 ", "1000 2000 rw-p 00000000 00:00 0 ",
-		"1ffffffffffffffff-2 rw-p 00000000 00:00 0 ", "g000-2000 rw-p 00000000 00:00 0 "};
+	static const char *const bad[] = {"",
+					  "\n",
+					  " ",
+					  "-",
+					  "x",
+					  "1000",
+					  "1000-",
+					  "1000-2000",
+					  "1000-2000 ",
+					  "1000-2000 rw-p",
+					  "1000-2000 rw-p 0 00:00",
+					  "1000-2000 rw- 00000000 00:00 0 ",
+					  "2000-1000 rw-p 00000000 00:00 0 ",
+					  "1000-1000 rw-p 00000000 00:00 0 ",
+					  "-1000-2000 rw-p 00000000 00:00 0 ",
+					  " 1000-2000 rw-p 00000000 00:00 0 ",
+					  "0x1000-2000 rw-p 00000000 00:00 0 ",
+					  "1000 2000 rw-p 00000000 00:00 0 ",
+					  "1ffffffffffffffff-2 rw-p 00000000 00:00 0 ",
+					  "g000-2000 rw-p 00000000 00:00 0 "};
 	const struct nm_mapped before = {.start = 7, .page_bytes = 9};
 	struct nm_mapped mapped = before;
 
@@ -108,7 +123,8 @@ static void test_words(void **state)
 		{"10 default file=/a", false, true, false, true, 0},
 		{"10 default stack anon=3 dirty=3 N0=3 kernelpagesize_kB=4", false, false, false,
 		 false, 4096},
-		{"10 default anon=3 mapmax=1 kernelpagesize_kB=4", false, false, false, false, 4096},
+		{"10 default anon=3 mapmax=1 kernelpagesize_kB=4", false, false, false, false,
+		 4096},
 		{"10 default anon=3 mapmax=2 kernelpagesize_kB=4", true, false, false, false, 4096},
 		{"10 default file=/a\\040huge mapped=3 mapmax=12 N0=3 kernelpagesize_kB=4", true,
 		 true, false, false, 4096},
@@ -123,8 +139,8 @@ static void test_words(void **state)
 		{"10 default hugely mapmax= kernelpagesize_kB=x", false, false, false, true, 0},
 		{"10 default mapmax=-2 kernelpagesize_kB=99999999999999999999", false, false, false,
 		 true, 0},
-		{"10 default mapmax=99999999999999999999 kernelpagesize_kB=18014398509481984", false,
-		 false, false, true, 0},
+		{"10 default mapmax=99999999999999999999 kernelpagesize_kB=18014398509481984",
+		 false, false, false, true, 0},
 		{"10 default   anon=1  kernelpagesize_kB=4 ", false, false, false, false, 4096},
 	};
 
@@ -142,9 +158,18 @@ static void test_words(void **state)
 
 static void test_odd_policies(void **state)
 {
-	static const char *const bad[] = {"",	     "\n",	 "10",	     "10\n",	  "10 ",
-					  "10  bind", " 10 default", "-10 default", "default",
-					  "0x10 default", "10-20 default", "10 \n",
+	static const char *const bad[] = {"",
+					  "\n",
+					  "10",
+					  "10\n",
+					  "10 ",
+					  "10  bind",
+					  " 10 default",
+					  "-10 default",
+					  "default",
+					  "0x10 default",
+					  "10-20 default",
+					  "10 \n",
 					  "11111111111111111 default"};
 	struct nm_mapped mapped;
 
@@ -176,7 +201,7 @@ static void test_joined(void **state)
 				 "nonsense\n"
 				 "a000-b000 rw-p 00000000 00:00 0 \n"
 				 "9000-c000 rw-p 00000000 00:00 0 \n" /* overlaps */
-				 "d000-e000 rw-p 00000000 00:00 0"); /* cut short */
+				 "d000-e000 rw-p 00000000 00:00 0");  /* cut short */
 	strcpy(test->fake->numa_maps, "1000 default anon=2 kernelpagesize_kB=4\n"
 				      "2000 bind:0 anon=2 kernelpagesize_kB=4\n" /* no such start */
 				      "nonsense\n"
@@ -306,7 +331,8 @@ static void test_too_many(void **state)
 /* Anything at all: it may be refused, and what is taken ascends. */
 static void test_noise(void **state)
 {
-	static const char alphabet[] = "0123456789abcdef-- \n\n:rwps=bind default file=/huge mapmax";
+	static const char alphabet[] =
+		"0123456789abcdef-- \n\n:rwps=bind default file=/huge mapmax";
 	struct test *test = *state;
 	const struct nm_mapped *all;
 	struct nm_rng rng;
@@ -314,8 +340,7 @@ static void test_noise(void **state)
 	nm_rng_seed(&rng, 20241122);
 	for (unsigned round = 0; round < 300; round++) {
 		for (size_t i = 0; i < 3000; i++) {
-			test->fake->maps[i] =
-				alphabet[nm_rng_below(&rng, sizeof(alphabet) - 1)];
+			test->fake->maps[i] = alphabet[nm_rng_below(&rng, sizeof(alphabet) - 1)];
 			test->fake->numa_maps[i] =
 				alphabet[nm_rng_below(&rng, sizeof(alphabet) - 1)];
 		}

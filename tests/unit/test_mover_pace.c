@@ -184,15 +184,18 @@ static void test_node_memory(void **state)
 
 static void test_huge_free(void **state)
 {
-	static const char text[] =
-		"Node 0, zone      DMA      0      0      0      0      0      0      0      0      1 "
-		"     1      2 \n"
-		"Node 0, zone    DMA32      9      9      9      9      9      9      9      9      9 "
-		"     1      3 \n"
-		"Node 1, zone   Normal      9      9      9      9      9      9      9      9      9 "
-		"     0      0 \n"
-		"Node 12, zone   Normal      9      9      9      9      9      9      9      9     9 "
-		"     7      0 \n";
+	static const char text[] = "Node 0, zone      DMA      0      0      0      0      0      "
+				   "0      0      0      1 "
+				   "     1      2 \n"
+				   "Node 0, zone    DMA32      9      9      9      9      9      "
+				   "9      9      9      9 "
+				   "     1      3 \n"
+				   "Node 1, zone   Normal      9      9      9      9      9      "
+				   "9      9      9      9 "
+				   "     0      0 \n"
+				   "Node 12, zone   Normal      9      9      9      9      9      "
+				   "9      9      9     9 "
+				   "     7      0 \n";
 
 	(void)state;
 	assert_int_equal(nm_huge_free_parse(text, 0), 12ULL << 21); /* 1 + 2×2 + 1 + 2×3 */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* The mover on this kernel, with pages of this process. */
+#include <sys/mman.h>
+
+#include "mover_fixture.h"
+
+static uint64_t own_start_ticks(struct nm_platform *platform)
+{
+	char text[1024], *end;
+	uint64_t ticks = 0;
+
+	assert_true(platform->ops->read_file(platform, NM_ROOT, "proc/self/stat", text,
+					     sizeof(text)) > 0);
+	end = strrchr(text, ')');
+	assert_int_equal(sscanf(end + 1,
+				" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+				"%*d %*d %*d %" SCNu64,
+				&ticks),
+			 1);
+	return ticks;
+}
+
+static struct nm_page_batch *batch_of_own(struct nm_platform *platform, uint8_t *memory,
+					  size_t count, int to)
+{
+	struct nm_page_batch *batch = fake_batch(count);
+
+	batch->pid = (uint32_t)getpid();
+	batch->start_ticks = own_start_ticks(platform);
+	for (size_t i = 0; i < count; i++)
+		batch->steps[i] = (struct nm_page_step){.address = (uintptr_t)memory + i * 4096,
+							.bytes = 4096,
+							.from = -1,
+							.to = (int16_t)to};
+	return batch;
+}
+
+/* Own pages, of which all but the last were touched: on one node they are there already. */
+static void test_own_pages(void **state)
+{
+	const struct nm_platform_options options = {.root_path = "/"};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
+	nm_auto(nm_mover_freep) struct nm_mover *mover = NULL;
+	struct test *test = *state;
+	size_t count = 64;
+	char error[256];
+	int home;
+
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(
+		nm_topology_load(&(struct nm_topology_source){0}, error, sizeof(error), &topology),
+		0);
+	uint8_t *memory = mmap(NULL, count * 4096, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	madvise(memory, count * 4096, MADV_NOHUGEPAGE);
+	memset(memory, 1, (count - 1) * 4096);
+	if (platform->ops->pages_where(platform, getpid(), 1, &(uint64_t){(uintptr_t)memory},
+				       &home) < 0 ||
+	    home < 0 || access("/proc/self/numa_maps", R_OK) < 0) {
+		print_message("this kernel moves no pages: skipped\n");
+		munmap(memory, count * 4096);
+		skip();
+	}
+	int node = nm_topology_node_index(topology, (unsigned)home);
+	int to = topology->nr_nodes > 1 ? (node + 1) % (int)topology->nr_nodes : node;
+	test->config->pages.isolated_cpus = true;
+	test->config->pages.keep_free = 0;
+	assert_int_equal(nm_mover_new(platform, topology, test->config, &mover), 0);
+	struct nm_page_batch *batch = batch_of_own(platform, memory, count, to);
+	assert_int_equal(nm_mover_submit(mover, batch), 0);
+	assert_ptr_equal(fake_collect(mover), batch);
+	assert_int_equal(batch->error, 0);
+	for (size_t i = 0; i < count - 1; i++) {
+		assert_int_equal(batch->steps[i].found_on, node);
+		assert_int_equal(batch->steps[i].fate,
+				 to == node ? NM_PAGE_FATE_ELSEWHERE : NM_PAGE_FATE_MOVED);
+	}
+	assert_int_equal(batch->steps[count - 1].fate, NM_PAGE_FATE_FAILED);
+	assert_int_equal(batch->steps[count - 1].error, -ENOENT);
+	nm_page_batch_free(batch);
+	munmap(memory, count * 4096);
+}
+
+/* The call itself, with the kernel's own answers, and a dry run's. */
+static void test_own_call(void **state)
+{
+	static uint8_t page[2 * 4096];
+	uint64_t addresses[2] = {(uintptr_t)page, 0};
+	const int nodes[2] = {0, 0};
+
+	(void)state;
+	page[0] = page[4096] = 1;
+	for (int dry = 0; dry < 2; dry++) {
+		const struct nm_platform_options options = {.root_path = "/", .dry_run = dry};
+		nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+		int statuses[2] = {-77, -77};
+		assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+		int r = platform->ops->pages_move(platform, getpid(), 2, addresses, nodes,
+						  statuses);
+		if (dry) {
+			assert_int_equal(r, -EROFS);
+			assert_int_equal(statuses[0], -77);
+			continue;
+		}
+		if (r == -ENOSYS || r == -ENODEV || r == -EACCES)
+			skip();
+		assert_int_equal(r, 0);
+		assert_int_equal(statuses[0], 0);
+		assert_int_equal(statuses[1], -EFAULT);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_own_pages, set_up, tear_down),
+		cmocka_unit_test(test_own_call),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
