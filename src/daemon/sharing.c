@@ -61,9 +61,9 @@ int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		return 0;
 	daemon->mapped_ns = snapshot->time_ns;
 	int r = make_graph(daemon, snapshot, &graph);
+	/* One seed for all: between placements as good as each other nobody goes back and forth. */
 	if (r == 0)
-		r = nm_kmaf_propose(snapshot, daemon->config, graph,
-				    (uint32_t)nm_rng_next(&daemon->rng), ret);
+		r = nm_kmaf_propose(snapshot, daemon->config, graph, (uint32_t)daemon->seed, ret);
 	if (r < 0)
 		return r;
 	tell_processes(daemon, snapshot, graph);

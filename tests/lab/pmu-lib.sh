@@ -2,6 +2,8 @@
 # Helpers of the scenarios in the instrumented machine, beside lib.sh: the modelled PMU and its counters.
 
 readonly PMU=/sys/bus/event_source/devices/numalab
+# How the command lines of the programs that count their work begin.
+readonly PROGRAMS='^([^ ]*/)?(grind|sharers) '
 readonly KERNEL_TROUBLE='WARNING:|BUG:|Oops|lockup|rcu.*stall|Call Trace|blocked for more than'
 
 load_pmu() {
@@ -20,7 +22,7 @@ kernel_trouble() { dmesg | grep -E "$KERNEL_TROUBLE"; }
 
 # ---- the programs and what they cost ----
 
-# Cache lines that all grind programs have been through.
+# Cache lines that all programs have been through.
 work() { cat /dev/shm/grind.* | od -An -v -tu8 -w8 | awk '{ s += $1 } END { printf "%.0f\n", s }'; }
 
 # "accesses local remote stall_cycles lines" now.
@@ -82,19 +84,21 @@ wait_for_programs() { # THREADS
 
 has_threads() {
 	local leaders
-	mapfile -t leaders < <(pgrep -f '^grind ')
+	mapfile -t leaders < <(pgrep -f "$PROGRAMS")
 	(($(threads_of "${leaders[@]}" | wc -l) == $1 + ${#leaders[@]}))
 }
 
 # Those that begin bound may go where they like.
-release_programs() { pkill -USR1 -x -f '^grind .*'; }
+release_programs() { pkill -USR1 -f "$PROGRAMS"; }
 
 stop_programs() {
-	pkill -KILL -f "^grind "
+	pkill -KILL -f "$PROGRAMS"
 	rm -f /dev/shm/grind.*
 }
 
-# The daemon with the modelled PMU's samples, managing what the scenario starts.
+# The daemon with the modelled PMU's samples, managing what the scenario starts; `groups` adds further
+# groups of settings.
+groups=''
 settings_pmu() { # POLICY TEXT COMMAND…
 	local policy=$1 text=$2 command include=()
 	shift 2
@@ -105,6 +109,7 @@ settings_pmu() { # POLICY TEXT COMMAND…
 		targets: { include = ( $(IFS=,; echo "${include[*]}") ); min_rss_mb = 1; };
 		sampling: { source = "pmu"; pmu = "numalab/period=4999/"; $UNCAPPED };
 		threads: { policy = "$policy"; $LAX_FREE $text };
+		$groups
 	SETTINGS
 }
 

@@ -133,6 +133,7 @@ static void test_something_must_win(void **state)
 	       message);
 	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"imar2\"; };");
 	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"none\"; };");
+	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"kmaf\"; };");
 	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; lottery = \"paper\"; "
 	      "gate = \"paper\"; };");
 }

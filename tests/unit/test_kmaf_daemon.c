@@ -196,6 +196,41 @@ static void the_period_is_kept(void **state)
 	assert_int_equal(aged, 3);
 }
 
+/* Whoever places the threads. */
+static void what_is_shared_is_forgotten_under_any_policy(void **state)
+{
+	(void)state;
+	part_pairs(1);
+	world.daemon.config->pages.policy = NM_PAGES_WATCH;
+	begin();
+	world.daemon.config->threads.policy = NM_POLICY_NONE;
+	live(8);
+	world.workers[0].address = world.workers[1].address = 0;
+	live(1);
+	const struct nm_affinity *affinity = nm_memory_affinity(world.daemon.pipeline.memory);
+	uint32_t tids[] = {world.workers[0].tid, world.workers[1].tid};
+	uint32_t before = nm_affinity_between(affinity, tids[0], tids[1]);
+	assert_true(before > 100);
+	live(4);
+	assert_in_range(nm_affinity_between(affinity, tids[0], tids[1]), 1, before / 3 + 3);
+}
+
+/* The stage is there for whoever wants it, and only then. */
+static void the_memory_stage_follows_the_policies(void **state)
+{
+	(void)state;
+	struct nm_daemon *daemon = &world.daemon;
+	daemon->config->threads.policy = NM_POLICY_KMAF;
+	assert_int_equal(nm_watch_configure(daemon), 0);
+	assert_non_null(daemon->pipeline.memory);
+	daemon->config->threads.policy = NM_POLICY_IMAR2;
+	assert_int_equal(nm_watch_configure(daemon), 0);
+	assert_null(daemon->pipeline.memory);
+	daemon->config->pages.policy = NM_PAGES_WATCH;
+	assert_int_equal(nm_watch_configure(daemon), 0);
+	assert_non_null(daemon->pipeline.memory);
+}
+
 static void figures_of_processes_are_published(void **state)
 {
 	(void)state;
@@ -232,6 +267,8 @@ int main(void)
 		TEST(pages_wait_for_the_first_mapping),
 		TEST(pages_of_strangers_wait_for_five_periods),
 		TEST(the_period_is_kept),
+		TEST(what_is_shared_is_forgotten_under_any_policy),
+		TEST(the_memory_stage_follows_the_policies),
 		TEST(figures_of_processes_are_published),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,13 +11,9 @@
  */
 #include "lab.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 enum { LINE = 64, BATCH = 1024, SPARE_KB = 64 };
 
@@ -41,14 +37,6 @@ static void release(int signal_number)
 {
 	(void)signal_number;
 	released = 1;
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static size_t next_line(size_t line, size_t count)
@@ -96,10 +84,10 @@ static void *run(void *argument)
 			lab_run_anywhere();
 			bound = false;
 		}
-		if (worker->idle_ms && now_ms() >= rest) {
+		if (worker->idle_ms && lab_now_ms() >= rest) {
 			if (rest)
 				usleep((useconds_t)(worker->idle_ms * 1000));
-			rest = now_ms() + worker->work_ms;
+			rest = lab_now_ms() + worker->work_ms;
 		}
 		if (worker->other && node_now() == options.home) {
 			worker->memory = worker->other;
@@ -110,21 +98,11 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* Memory that the calling thread touches first, on that node. */
 static unsigned char *memory_on(unsigned long node)
 {
-	unsigned char *memory = mmap(NULL, options.length, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	cpu_set_t before;
+	unsigned char *memory = lab_map(options.length, false);
 
-	if (memory == MAP_FAILED)
-		err(1, "mmap");
-	madvise(memory, options.length, MADV_NOHUGEPAGE);
-	if (sched_getaffinity(0, sizeof(before), &before) < 0)
-		err(1, "sched_getaffinity");
-	lab_run_on_node(node);
-	memset(memory, 1, options.length);
-	sched_setaffinity(0, sizeof(before), &before);
+	lab_touch_first(memory, options.length, node);
 	return memory;
 }
 
@@ -141,21 +119,6 @@ static void start_worker(unsigned long index)
 	worker->idle_ms = options.uneven ? index : options.idle_ms;
 	if (pthread_create(&thread, NULL, run, worker) != 0)
 		errx(1, "a thread could not be made");
-}
-
-static void publish(void)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/dev/shm/grind.%d", getpid());
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 || ftruncate(fd, sizeof(*done)) < 0)
-		err(1, "%s", path);
-	done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (done == MAP_FAILED)
-		err(1, "mmap of %s", path);
-	close(fd);
 }
 
 static void parse_gap(char *text)
@@ -207,7 +170,7 @@ int main(int argc, char **argv)
 {
 	parse(argc, argv);
 	signal(SIGUSR1, release);
-	publish();
+	done = lab_publish();
 	for (unsigned long i = 0; i < options.threads; i++)
 		start_worker(i);
 	for (;;)

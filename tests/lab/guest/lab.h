@@ -5,19 +5,23 @@
 
 #define _GNU_SOURCE
 #include <err.h>
+#include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LAB_PAGE = 4096 };
+enum { LAB_PAGE = 4096, LAB_HUGE_PAGE = 2 << 20 };
 
 static inline unsigned long lab_number(const char *text)
 {
@@ -90,6 +94,59 @@ static inline void lab_start_on_node(unsigned long node)
 {
 	lab_run_on_node(node);
 	lab_run_anywhere();
+}
+
+/* Memory of its own pages, small or huge ones, that nobody has touched. */
+static inline unsigned char *lab_map(size_t length, bool huge)
+{
+	size_t spare = huge ? LAB_HUGE_PAGE : 0;
+	unsigned char *memory = mmap(NULL, length + spare, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		err(1, "mmap");
+	if (huge)
+		memory += (LAB_HUGE_PAGE - (uintptr_t)memory % LAB_HUGE_PAGE) % LAB_HUGE_PAGE;
+	madvise(memory, length, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	return memory;
+}
+
+/* The calling thread touches it from a CPU of that node, and is then where it was. */
+static inline void lab_touch_first(unsigned char *memory, size_t length, unsigned long node)
+{
+	cpu_set_t before;
+
+	if (sched_getaffinity(0, sizeof(before), &before) < 0)
+		err(1, "sched_getaffinity");
+	lab_run_on_node(node);
+	memset(memory, 1, length);
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
+/* The count of cache lines that the program has been through, in /dev/shm/grind.PID. */
+static inline _Atomic(uint64_t) *lab_publish(void)
+{
+	_Atomic(uint64_t) *done;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/shm/grind.%d", getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0 || ftruncate(fd, sizeof(*done)) < 0)
+		err(1, "%s", path);
+	done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (done == MAP_FAILED)
+		err(1, "mmap of %s", path);
+	close(fd);
+	return done;
+}
+
+static inline uint64_t lab_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 #endif

@@ -1,0 +1,136 @@
+# shellcheck shell=bash
+# Helpers of the scenarios about pages and sharing, beside lib.sh and pmu-lib.sh: the same program with
+# nobody, with an oracle, with us, and, with --full, with the kernel's balancing and with numad.
+
+readonly FILE=/var/lab/readings THREADS=8
+# A reading takes some five seconds on a loaded machine. Of what stays as it is two of them, so many
+# seconds apart, and of what has to settle so many.
+still_s=4 span=7
+full && still_s=10 span=25
+
+# The last number of that name in the daemon's status; 0 where there is none.
+status_of() { # NAME
+	numa-migrctl status | awk -F': ' -v name="$1" '{ gsub(/ /, "", $1) } $1 == name { n = $2 } END { print n + 0 }'
+}
+
+# Pages that the kernel has moved, on whoever's behalf, and huge pages that it split for that.
+pages_moved() { awk '$1 == "pgmigrate_success" { print $2 }' /proc/vmstat; }
+huge_split() { awk '$1 == "thp_migration_split" { n = $2 } END { print n + 0 }' /proc/vmstat; }
+
+sharers_begin() { # ARGUMENT…
+	sharers "$@" &
+	wait_for_programs $THREADS
+	release_programs
+}
+
+# Sets per_line (over the whole of it), settled_per_line (over its last quarter) and local.
+measure_still() {
+	local before after
+	before=$(reading)
+	sleep $still_s
+	after=$(reading)
+	per_line=$(stall_per_line "$before" "$after")
+	settled_per_line=$per_line
+	local=$(local_permille "$before" "$after")
+	settle=0
+}
+
+measure_settling() {
+	local since first middle last
+	since=$(uptime_s)
+	watch_readings $span $FILE
+	first=$(head -n 1 $FILE)
+	middle=$(tail -n $((span / 4 + 1)) $FILE | head -n 1)
+	last=$(tail -n 1 $FILE)
+	per_line=$(stall_per_line "${first% *}" "${last% *}")
+	settled_per_line=$(stall_per_line "${middle% *}" "${last% *}")
+	local=$(local_permille "${middle% *}" "${last% *}")
+	settle=$(settle_s $FILE "$since")
+}
+
+# What the last measurement found, for whom; since `moved` and `split` were set.
+print_figures() { # NAME WHO
+	figure "$1_$2_local_permille" "$local" permille
+	figure "$1_$2_stall_ratio" "$(ratio "$settled_per_line" "$none")" of_none
+	figure "$1_$2_settle_s" "$settle" s
+	figure "$1_$2_pages_moved" $(($(pages_moved) - moved)) pages
+	figure "$1_$2_huge_split" $(($(huge_split) - split)) pages
+	[[ $oracle == none ]] || figure "$1_$2_of_oracle" "$(of_oracle "$none" "$settled_per_line" "$oracle")" share
+}
+
+mark_pages() { moved=$(pages_moved) split=$(huge_split); }
+
+# Sets `none` and, but for those that no placement suits for long, `oracle`.
+measure_bounds() { # NAME ORACLE ARGUMENT…: ORACLE: yes or no
+	local name=$1 with_oracle=$2
+	shift 2
+	oracle=none
+	balancing 0
+	mark_pages
+	sharers_begin -n "$name" -s "$@"
+	measure_still
+	stop_programs
+	none=$settled_per_line
+	print_figures "$name" none
+	[[ $with_oracle == yes ]] || return 0
+	mark_pages
+	sharers_begin -n "$name" -o "$@"
+	measure_still
+	stop_programs
+	oracle=$settled_per_line
+	print_figures "$name" oracle
+}
+
+measure_ours() { # NAME POLICY ARGUMENT…
+	local name=$1 policy=$2
+	shift 2
+	sharers_begin -n "$name" -s "$@"
+	settings_pmu "$policy" '' "$name"
+	mark_journal
+	mark_pages
+	systemctl start numa-migrd
+	measure_settling
+	print_figures "$name" ours
+	figure "${name}_ours_ping_pong" "$(status_of pages_ping_pong)" pages
+	note "$name: $(moves); pages moved $(status_of pages_moved), refused $(status_of pages_refused), elsewhere $(status_of pages_elsewhere), failed $(status_of pages_failed); exclusivity $(status_of page_exclusivity)"
+	note "$(field MESSAGE SHARING_THREADS=$THREADS | tail -n 1)"
+	systemctl stop numa-migrd
+	stop_programs
+}
+
+# The kernel's own, and numad where there is one.
+measure_others() { # NAME ARGUMENT…
+	local name=$1
+	shift
+	balancing 1
+	sharers_begin -n "$name" -s "$@"
+	mark_pages
+	measure_settling
+	stop_programs
+	print_figures "$name" automatic
+	balancing 0
+	command -v numad >/dev/null || return 0
+	sharers_begin -n "$name" -s "$@"
+	mark_pages
+	numad -i 5
+	measure_settling
+	numad -i 0
+	stop_programs
+	print_figures "$name" numad
+}
+
+# The share of what an oracle wins that is left with us, once settled; below 0 where nothing is.
+won() { of_oracle "$none" "$settled_per_line" "$oracle"; }
+
+at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
+
+# All of it for one program; `won` and `settled_per_line` are ours afterwards.
+compare() { # NAME POLICY ORACLE ARGUMENT…
+	local name=$1 policy=$2 with_oracle=$3
+	shift 3
+	measure_bounds "$name" "$with_oracle" "$@"
+	if full; then measure_others "$name" "$@"; fi
+	measure_ours "$name" "$policy" "$@"
+	check "$name: no worse than with nobody by more than 1 %" \
+		at_least "$(awk "BEGIN { print 1.01 * $none }")" "$settled_per_line"
+}

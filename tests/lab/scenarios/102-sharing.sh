@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# Threads that share memory, begun on different nodes: pairs, and, with --full, neighbours, everyone with
+# everyone, and a pipeline (kMAF, figure 4). What is left of the stalls: with nobody, an oracle, the
+# kernel's balancing, numad (--full), and with us, who place threads by what they share.
+# boot: instrumented
+# limit: 300
+# limit-full: 4500
+. "$LAB/lib.sh"
+. "$LAB/pmu-lib.sh"
+. "$LAB/pages-lib.sh"
+
+begin_pmu
+groups='pages: { policy = "exclusivity"; }; journal: { level = "debug"; };'
+compare pairs kmaf yes pairs $THREADS 2
+figure sharing_of_oracle "$(won)" share
+figure sharing_settle_s "$settle" s
+check "pairs: threads were placed by what they share" has_entry POLICY=kmaf RESULT=applied
+note "$(field MESSAGE POLICY=kmaf RESULT=applied | head -n 1)"
+note "$(field MESSAGE POLICY=kmaf VERDICT=kept | head -n 1)"
+check "pairs: sharing threads meet, for at least half of what an oracle wins" at_least "$(won)" 0.5
+if full; then
+	compare neighbours kmaf yes neighbours $THREADS 2
+	compare pipeline kmaf yes pipeline $THREADS 2
+	compare all kmaf yes all $THREADS 16
+	# Threads by sharing alone: pages stay, and nothing is lost by that.
+	groups='journal: { level = "debug"; };'
+	compare pairs_stay kmaf yes pairs $THREADS 2
+fi
+check_equal "the kernel has nothing to complain about" '' "$(kernel_trouble)"

@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# Moving pages with care: within a memory cpuset, not onto a node that is nearly full, while the threads
+# exit, and while a real-time task keeps a CPU to itself and each drain of the CPUs waiting.
+# boot: instrumented
+# limit: 300
+. "$LAB/lib.sh"
+. "$LAB/pmu-lib.sh"
+. "$LAB/pages-lib.sh"
+
+readonly HOG=/dev/shm/hog
+
+# Pages of its own memory that the process has on these nodes.
+pages_on() { # PID NODE…
+	local pid=$1
+	shift
+	tr ' ' '\n' <"/proc/$pid/numa_maps" | awk -F= -v nodes="$*" '
+		BEGIN { n = split(nodes, list, " "); for (i = 1; i <= n; i++) wanted["N" list[i]] = 1 }
+		/^anon=/ { own = 1 } /^[0-9a-f]+$/ { own = 0 }
+		own && ($1 in wanted) { sum += $2 } END { print sum + 0 }'
+}
+
+free_mb() { # NODE
+	awk '/MemFree:/ { print int($4 / 1024) }' "/sys/devices/system/node/node$1/meminfo"
+}
+
+pages_began() { (($(status_of pages_moved) > before)); }
+
+# Starts the daemon on these programs and waits until it moves pages; says whether.
+begin_moving() { # COMMAND
+	settings_pmu none '' "$1"
+	mark_journal
+	systemctl start numa-migrd
+	before=0
+	wait_for 40 pages_began
+}
+
+errors() { field MESSAGE PRIORITY=0 PRIORITY=1 PRIORITY=2 PRIORITY=3; }
+
+begin_pmu
+groups='pages: { policy = "exclusivity"; };'
+
+# Its threads are on all nodes, its memory may be on two of them.
+systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" -n kept -s private $THREADS 8
+wait_for_programs $THREADS
+release_programs
+kept=$(pgrep -f "$PROGRAMS")
+check "cpuset: pages are moved" begin_moving kept
+sleep 10
+note "cpuset: $(pages_on "$kept" 0) pages on node 0, $(pages_on "$kept" 1) on node 1; moved $(status_of pages_moved), refused $(status_of pages_refused), failed $(status_of pages_failed)"
+check "cpuset: to the other node that it may use" [ "$(pages_on "$kept" 1)" -gt 500 ]
+check_equal "cpuset: to none that it may not" 0 "$(pages_on "$kept" 2 3)"
+systemctl stop numa-migrd kept
+stop_programs
+
+# 24 MiB are left on node 2, less than pages.keep_free. Threads are there, their memory is on node 0.
+numactl -m 2 dd if=/dev/zero of=$HOG bs=1M count=$(($(free_mb 2) - 24)) status=none
+sharers_begin -n full -s private $THREADS 8
+left=$(free_mb 2)
+check "full: pages are moved" begin_moving full
+sleep 10
+note "full: $left MiB were free on node 2, $(free_mb 2) are; moved $(status_of pages_moved), refused $(status_of pages_refused), failed $(status_of pages_failed)"
+check "full: what was free there stays so" [ "$(free_mb 2)" -ge $((left - 6)) ]
+systemctl stop numa-migrd
+stop_programs
+rm $HOG
+
+# They end while their pages are moved, again and again.
+sharers_begin -n exits -s private $THREADS 16
+check "exits: pages are moved" begin_moving exits
+pid=$(daemon_pid)
+for _ in 1 2; do
+	stop_programs
+	sharers_begin -n exits -s private $THREADS 16
+	before=$(status_of pages_moved)
+	wait_for 20 pages_began || note "exits: no page was moved in 20 s"
+done
+stop_programs
+check "exits: the daemon answers" numa-migrctl status
+check_equal "exits: it is the same one" "$pid" "$(daemon_pid)"
+check_equal "exits: no error" '' "$(errors)"
+systemctl stop numa-migrd
+
+# A real-time task has CPU 7 for itself, as far as the kernel lets it.
+sharers -n beside -s private $((THREADS - 1)) 16 &
+wait_for_programs $((THREADS - 1))
+release_programs
+chrt --fifo 50 taskset -c 7 bash -c 'while :; do :; done' &
+spinner=$!
+check "spinner: pages are moved" begin_moving beside
+pid=$(daemon_pid)
+intervals=$(status_of intervals)
+sleep 15
+note "spinner: intervals $intervals, then $(status_of intervals); pages moved $(status_of pages_moved), longest call $(status_of page_call_longest_ns) ns, backed off $(status_of page_backoffs) times"
+check "spinner: the intervals go on" [ "$(status_of intervals)" -ge $((intervals + 4)) ]
+check_equal "spinner: the watchdog has nothing to do" "$pid 0" "$(daemon_pid) $(systemctl show -P NRestarts numa-migrd)"
+check_equal "spinner: no error" '' "$(errors)"
+kill $spinner
+systemctl stop numa-migrd
+stop_programs
+check_equal "the kernel has nothing to complain about" '' "$(kernel_trouble)"
