@@ -6,6 +6,8 @@
 #include "call.h"
 #include "numa-migrd/proc.h"
 
+#define CHECK_NS (10 * NM_NSEC_PER_MSEC) /* as fine as start times are */
+
 static enum nm_pace_class class_of(const struct nm_page_step *step)
 {
 	return step->bytes > NM_SMALL_PAGE ? NM_PACE_HUGE : NM_PACE_SMALL;
@@ -50,15 +52,20 @@ static int read_mems(struct nm_mover *mover, int directory)
 	return r;
 }
 
+/* Its cpuset is read once for a batch; a number comes to mean another process not so soon. */
 static int check_process(struct nm_mover *mover)
 {
-	const struct nm_page_batch *batch = mover->work.batch;
-	int directory = nm_known_open(mover->platform, batch->pid, batch->start_ticks);
+	struct nm_work *work = &mover->work;
+	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 
+	if (work->has_mems && now - work->checked_ns < CHECK_NS)
+		return 0;
+	int directory = nm_known_open(mover->platform, work->batch->pid, work->batch->start_ticks);
 	if (directory < 0)
 		return directory;
 	int r = read_mems(mover, directory);
 	mover->platform->ops->close(mover->platform, directory);
+	work->checked_ns = now;
 	return r;
 }
 

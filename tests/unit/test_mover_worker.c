@@ -122,6 +122,25 @@ static void test_stop_with_work_left(void **state)
 	assert_true(fake_calls(test->fake) < 100);
 }
 
+/* The process ends while its batch waits for its time, and another has its number. */
+static void test_number_given_away(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(20);
+
+	test->config->pages.max_pages_per_interval = 10;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_await_moved(test->fake, 10);
+	FAKE_SET(test->fake, start_ticks, FAKE_TICKS + 1);
+	fake_pass_ms(test->fake, test->mover, 1000);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_int_equal(batch->error, -ESRCH);
+	assert_int_equal(batch->moved, 10);
+	assert_int_equal(batch->steps[10].fate, NM_PAGE_FATE_UNTRIED);
+	nm_page_batch_free(batch);
+}
+
 /* ---- reload ---- */
 
 static void *configure(void *argument)
@@ -489,6 +508,7 @@ int main(void)
 		TEST(test_drop_what_waits),
 		TEST(test_drop_during_a_call),
 		TEST(test_stop_with_work_left),
+		TEST(test_number_given_away),
 		TEST(test_reload_waits_for_the_call),
 		TEST(test_reload_of_nodes),
 		TEST(test_barred),
