@@ -44,10 +44,19 @@ static const char *act_name(uint32_t act)
 	}
 }
 
+/* Which events a machine has is found out by trying, and the daemon says what is missing. */
+static bool is_expected(uint32_t act, int error)
+{
+	return act == NM_HELPER_OPEN_EVENT &&
+	       (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV || error == -ESRCH);
+}
+
 static void on_failure(void *context, uint32_t act, int error)
 {
 	struct failures *failures = context;
 
+	if (is_expected(act, error))
+		return;
 	act = act > NM_HELPER_NUMA_BALANCING ? UINT32_MAX : act;
 	for (size_t i = 0; i < failures->count; i++)
 		if (failures->told[i].act == act && failures->told[i].error == error)

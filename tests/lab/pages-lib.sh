@@ -26,9 +26,9 @@ sharers_begin() { # ARGUMENT…
 # Sets per_line (over the whole of it), settled_per_line (over its last quarter) and local.
 measure_still() {
 	local before after
-	before=$(reading)
+	before=$(reading "$ALL")
 	sleep $still_s
-	after=$(reading)
+	after=$(reading "$ALL")
 	per_line=$(stall_per_line "$before" "$after")
 	settled_per_line=$per_line
 	local=$(local_permille "$before" "$after")

@@ -4,16 +4,16 @@
 readonly PMU=/sys/bus/event_source/devices/numalab
 # How the command lines of the programs that count their work begin.
 readonly PROGRAMS='^([^ ]*/)?(grind|sharers) '
+readonly ALL=1 # CPUs
 readonly KERNEL_TROUBLE='WARNING:|BUG:|Oops|lockup|rcu.*stall|Call Trace|blocked for more than'
 
 load_pmu() {
 	[[ -d $PMU ]] || insmod /lab/numalab.ko
 }
 
-# Sums since boot over these CPUs (an awk pattern; all of them without): "accesses local remote
-# stall_cycles".
-counters() { # [PATTERN]
-	awk "${1:-1} "'{ a += $3; l += $5; r += $6; s += $7 } END { printf "%.0f %.0f %.0f %.0f\n", a, l, r, s }' \
+# Sums since boot over CPUs (an awk pattern): "accesses local remote stall_cycles".
+counters() { # PATTERN
+	awk "$1 "'{ a += $3; l += $5; r += $6; s += $7 } END { printf "%.0f %.0f %.0f %.0f\n", a, l, r, s }' \
 		$PMU/counters
 }
 
@@ -26,7 +26,7 @@ kernel_trouble() { dmesg | grep -E "$KERNEL_TROUBLE"; }
 work() { cat /dev/shm/grind.* | od -An -v -tu8 -w8 | awk '{ s += $1 } END { printf "%.0f\n", s }'; }
 
 # "accesses local remote stall_cycles lines" now.
-reading() { echo "$(counters "${1:-}") $(work)"; } # [PATTERN]
+reading() { echo "$(counters "$1") $(work)"; } # PATTERN
 
 # READING READING: stall cycles for each line of work between the two
 stall_per_line() {
@@ -60,7 +60,7 @@ of_oracle() {
 watch_readings() { # COUNT FILE
 	local i
 	for ((i = 0; i < $1; i++)); do
-		echo "$(reading) $(uptime_s)"
+		echo "$(reading "$ALL") $(uptime_s)"
 		sleep 1
 	done >"$2"
 }

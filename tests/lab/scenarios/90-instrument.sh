@@ -64,9 +64,9 @@ thread far 1 3
 far=$!
 sleep 2
 
-before=$(counters)
+before=$(counters "$ALL")
 record 2 --synth=task
-after=$(counters)
+after=$(counters "$ALL")
 note "accesses, local, remote, stall cycles: $before, then $after"
 note "$(events SAMPLE) samples"
 check "thousands of samples" [ "$(events SAMPLE)" -gt 2000 ]

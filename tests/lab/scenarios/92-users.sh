@@ -30,9 +30,9 @@ programs() { # [near]
 # NAME: a span of it; sets per_line
 run_for() {
 	local before after
-	before=$(reading)
+	before=$(reading "$ALL")
 	sleep $span
-	after=$(reading)
+	after=$(reading "$ALL")
 	per_line=$(stall_per_line "$before" "$after")
 	stop_programs
 	figure "users_$1_stall_per_line" "$per_line" cycles

@@ -12,6 +12,7 @@ full && span=60 limit=2
 
 # The programs have the even CPUs for themselves: what they lose there is the cost of being watched, the
 # rest is the daemon's own.
+# shellcheck disable=SC2016 # it is awk's
 readonly WATCHED='$1 % 2 == 0'
 
 # Sets per_line, accesses and lines_s of a span.
