@@ -170,7 +170,7 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 	grant(&judge, going, partner, known);
 	struct ranking list = {.standings = standings};
 	rank_all(&judge, &list);
-	struct nm_search_rules rules = nm_search_rules_of(config);
+	struct nm_search_rules rules = nm_search_rules_of(config, snapshot);
 	struct nm_search_tickets tickets = {.going = going, .partner = partner, .known = known};
 	struct nm_search search;
 	int r = nm_search_init(&search, snapshot, &rules, &tickets);

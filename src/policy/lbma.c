@@ -78,7 +78,7 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	if (!eligible || !going || !known)
 		return -ENOMEM;
 	grant(snapshot, config, going, known);
-	struct nm_search_rules rules = nm_search_rules_of(config);
+	struct nm_search_rules rules = nm_search_rules_of(config, snapshot);
 	struct nm_search_tickets tickets = {.going = going, .known = known};
 	struct shuffle list = {.rng = rng,
 			       .threads = eligible,

@@ -20,7 +20,8 @@ struct view {
 	bool gate_refused;
 };
 
-struct nm_search_rules nm_search_rules_of(const struct nm_config *config)
+struct nm_search_rules nm_search_rules_of(const struct nm_config *config,
+					  const struct nm_snapshot *snapshot)
 {
 	bool gated = config->threads.gate == NM_GATE_BENEFIT;
 	bool merged = config->threads.lottery == NM_LOTTERY_PROPORTIONAL;
@@ -34,8 +35,9 @@ struct nm_search_rules nm_search_rules_of(const struct nm_config *config)
 		.fill_nodes = config->threads.overcommit == NM_OVERCOMMIT_PAGES,
 		.q1 = config->threads.q1,
 		.q1_sibling_busy = config->threads.q1_sibling,
-		/* Which of the two is the faster there, page faults cannot tell; IMAR² has P. */
-		.no_exchange = gated && config->threads.policy == NM_POLICY_LBMA,
+		/* Which of the two would be the faster there, locality cannot tell; IMAR²'s P can. */
+		.no_exchange = gated && (config->threads.policy == NM_POLICY_LBMA ||
+					 snapshot->by_locality),
 		.margin = config->threads.gate_margin,
 		.sigmas = config->threads.gate_sigmas,
 	};

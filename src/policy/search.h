@@ -21,7 +21,8 @@ struct nm_search_rules {
 	double q1, q1_sibling_busy, margin, sigmas;
 };
 
-struct nm_search_rules nm_search_rules_of(const struct nm_config *config);
+struct nm_search_rules nm_search_rules_of(const struct nm_config *config,
+					  const struct nm_snapshot *snapshot);
 
 /* What a policy grants; owned by it, must outlive the search. */
 struct nm_search_tickets {

@@ -463,6 +463,20 @@ static void the_gate_weighs_both_of_a_swap(void **state)
 	only_thread(0);
 }
 
+/* Both prefer node 1, and the one that is away accesses it more often. */
+static void locality_settles_no_contest(void **state)
+{
+	(void)state;
+	a_pair(1, 1);
+	machine->config.threads.gate = NM_GATE_BENEFIT;
+	machine_touch(machine, 0, 1, 120);
+	only_thread(0);
+	machine->kinds = 0;
+	assert_none();
+	machine->config.threads.gate = NM_GATE_PAPER;
+	only_thread(0);
+}
+
 /* Its caches hold what it needs: enough samples say so, and it may go anywhere. */
 static void a_cached_partner_is_no_gamble(void **state)
 {
@@ -516,6 +530,7 @@ int main(void)
 		TEST(settings_are_the_tickets),
 		TEST(the_gate_stops_what_does_not_pay),
 		TEST(the_gate_weighs_both_of_a_swap),
+		TEST(locality_settles_no_contest),
 		TEST(a_cached_partner_is_no_gamble),
 		TEST(users_are_kept_apart),
 	};

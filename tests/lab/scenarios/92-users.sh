@@ -7,7 +7,7 @@
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
 
-span=20
+span=12
 full && span=60
 
 as_user() { # NUMBER COMMAND…

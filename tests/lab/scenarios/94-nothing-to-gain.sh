@@ -7,7 +7,7 @@
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
 
-span=20
+span=12
 full && span=120
 
 # A span of it; sets per_line and local.

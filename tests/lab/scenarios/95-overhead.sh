@@ -7,7 +7,7 @@
 . "$LAB/pmu-lib.sh"
 
 # A short span tells a few percent only.
-span=15 limit=5
+span=10 limit=5
 full && span=60 limit=2
 
 # The programs have the even CPUs for themselves: what they lose there is the cost of being watched, the
