@@ -23,8 +23,8 @@ struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
 
 /*
  * Where a region should be, as nm_region_target() has it; and one that several nodes use, foremost
- * the node that is too busy, goes to the node that uses it second most. What one node alone uses
- * stays with that node: for it nothing is nearer.
+ * the node that is too busy, goes to the node that uses it second most, once it is too small to be
+ * split. What one node alone uses stays with that node: for it nothing is nearer.
  */
 int nm_contention_target(const struct nm_region *region, unsigned nr_nodes,
 			 const struct nm_contention *contention, const struct nm_config *config);

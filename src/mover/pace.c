@@ -4,7 +4,10 @@
 #include <string.h>
 
 #define FIRST_CHUNK 16U
-#define GROWTH 4U   /* from one call to the next */
+#define GROWTH 4U /* from one call to the next */
+#define SLOWEST 8 /* limits, beyond which it does not matter how long a call took */
+/* Calls of so many pages tell, beside the first, whether it is the pages that make them slow. */
+#define SLOW_CHUNK 64U
 #define TARGET 0.25 /* of the limit: what a call is to take */
 #define MEMORY 0.9  /* what a call counts beside the next one */
 #define SPREAD 0.02 /* of lengths, from which on calls tell what a page costs */
@@ -106,17 +109,19 @@ void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes)
  * none, and then a change is taken for one of the fixed cost. That is never negative, so a page
  * costs at most its share of the whole.
  */
-static void learn_page_cost(struct nm_cost *cost)
+static bool learn_page_cost(struct nm_cost *cost)
 {
 	double mean = cost->ns / cost->pages;
 	double spread = cost->calls * cost->pages2 - cost->pages * cost->pages;
+	bool told = spread > SPREAD * cost->calls * cost->pages2;
 
-	if (spread > SPREAD * cost->calls * cost->pages2)
+	if (told)
 		cost->page_ns = (cost->calls * cost->pages_ns - cost->pages * cost->ns) / spread;
 	if (cost->page_ns > mean || cost->page_ns == 0)
 		cost->page_ns = mean;
 	if (cost->page_ns < mean * LEAST)
 		cost->page_ns = mean * LEAST;
+	return told;
 }
 
 /* Where a call's fixed cost takes what it is to take, fewer pages would only make more calls. */
@@ -134,6 +139,15 @@ static unsigned choose_chunk(const struct nm_cost *cost, double target_ns)
 	if (pages > NM_PACE_PAGES_MOST)
 		return NM_PACE_PAGES_MOST;
 	return pages < 1 ? 1 : (unsigned)pages;
+}
+
+/* After a slow call: half as many pages. */
+static void shrink(struct nm_cost *cost, unsigned least, unsigned pages)
+{
+	unsigned half = pages / 2 > least ? pages / 2 : least;
+
+	if (cost->chunk > half)
+		cost->chunk = half;
 }
 
 /* Each slow call in a row doubles the pause; quick ones halve it again. */
@@ -157,17 +171,20 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, unsigned page
 	struct nm_cost *cost = &pace->cost[class];
 	bool slow = ns > pace->limit_ns;
 	/* A call that waited for another CPU says little about pages. */
-	double taken = (double)(slow ? pace->limit_ns : ns), count = pages;
+	double most = (double)pace->limit_ns * SLOWEST, count = pages;
+	double taken = (double)ns < most ? (double)ns : most;
 
 	cost->calls = cost->calls * MEMORY + 1;
 	cost->pages = cost->pages * MEMORY + count;
 	cost->pages2 = cost->pages2 * MEMORY + count * count;
 	cost->ns = cost->ns * MEMORY + taken;
 	cost->pages_ns = cost->pages_ns * MEMORY + taken * count;
-	learn_page_cost(cost);
-	cost->chunk = choose_chunk(cost, (double)pace->limit_ns * TARGET);
-	if (slow && cost->chunk > pages / 2)
-		cost->chunk = pages / 2 ? pages / 2 : 1;
+	bool told = learn_page_cost(cost) && taken < most;
+	double target_ns = (double)pace->limit_ns * TARGET;
+	cost->chunk = choose_chunk(cost, target_ns);
+	/* Where it is known that the call waited rather than worked, its pages are not to blame. */
+	if (slow && (!told || cost->page_ns * count > target_ns / 2))
+		shrink(cost, class == NM_PACE_SMALL ? SLOW_CHUNK : 1, pages);
 	take_pause(pace, slow, now_ns);
 	return slow;
 }

@@ -3,6 +3,8 @@
 # nobody, with an oracle, with us, and, with --full, with the kernel's balancing and with numad.
 
 readonly FILE=/var/lab/readings THREADS=8
+# Each call drains every CPU, and an emulated one keeps the others waiting for a second.
+readonly PATIENT='call_limit_ms = 1000.0;'
 # A reading takes some five seconds on a loaded machine. Of what stays as it is two of them, so many
 # seconds apart, and of what has to settle so many.
 still_s=4 span=7

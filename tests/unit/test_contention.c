@@ -61,7 +61,7 @@ static void few_accesses_say_nothing(void **state)
 static struct nm_region region(double exclusivity, int node, int second)
 {
 	return (struct nm_region){.start = 0,
-				  .end = 8 << 20,
+				  .end = 2 << 20,
 				  .page_bytes = 2 << 20,
 				  .samples = 100,
 				  .exclusivity = exclusivity,
@@ -83,6 +83,20 @@ static void mixed_ranges_go_to_the_second_best(void **state)
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 	mixed = region(0.6, 0, -1);
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
+}
+
+static void what_can_be_split_does_not_go_as_a_whole(void **state)
+{
+	(void)state;
+	struct nm_contention busy = contention_of(900, 50, 25, 25);
+	struct nm_region mixed = region(0.6, 0, 2);
+	mixed.end = 4 << 20;
+	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
+	mixed.end = (4 << 20) - 4096;
+	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), 2);
+	mixed.end = 1 << 30;
+	mixed.page_bytes = 1 << 30;
+	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), 2);
 }
 
 static void what_one_node_uses_stays_with_it(void **state)
@@ -140,6 +154,7 @@ int main(void)
 		TEST(a_share_below_the_threshold_is_no_contention),
 		TEST(few_accesses_say_nothing),
 		TEST(mixed_ranges_go_to_the_second_best),
+		TEST(what_can_be_split_does_not_go_as_a_whole),
 		TEST(what_one_node_uses_stays_with_it),
 		TEST(everyones_range_is_spread),
 		TEST(small_or_unknown_ranges_stay),

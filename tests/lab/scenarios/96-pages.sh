@@ -10,7 +10,7 @@
 . "$LAB/pages-lib.sh"
 
 begin_pmu
-groups='pages: { policy = "exclusivity"; }; journal: { level = "debug"; };'
+groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debug\"; };"
 compare private imar2 yes private $THREADS 8
 figure pages_of_oracle "$(won)" share
 figure pages_settle_s "$settle" s

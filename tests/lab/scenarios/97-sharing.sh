@@ -10,7 +10,7 @@
 . "$LAB/pages-lib.sh"
 
 begin_pmu
-groups='pages: { policy = "exclusivity"; }; journal: { level = "debug"; };'
+groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debug\"; };"
 compare pairs kmaf yes pairs $THREADS 2
 figure sharing_of_oracle "$(won)" share
 figure sharing_settle_s "$settle" s

@@ -37,7 +37,7 @@ begin_moving() { # COMMAND
 errors() { field MESSAGE PRIORITY=0 PRIORITY=1 PRIORITY=2 PRIORITY=3; }
 
 begin_pmu
-groups='pages: { policy = "exclusivity"; };'
+groups="pages: { policy = \"exclusivity\"; $PATIENT };"
 
 # Its threads are on all nodes, its memory may be on two of them.
 systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" -n kept -s private $THREADS 8
