@@ -35,9 +35,10 @@ struct nm_search_rules nm_search_rules_of(const struct nm_config *config,
 		.fill_nodes = config->threads.overcommit == NM_OVERCOMMIT_PAGES,
 		.q1 = config->threads.q1,
 		.q1_sibling_busy = config->threads.q1_sibling,
-		/* Which of the two would be the faster there, locality cannot tell; IMAR²'s P can. */
-		.no_exchange = gated && (config->threads.policy == NM_POLICY_LBMA ||
-					 snapshot->by_locality),
+		/* Which of the two would be the faster there, locality cannot tell; IMAR²'s P can.
+		 */
+		.no_exchange = gated &&
+			       (config->threads.policy == NM_POLICY_LBMA || snapshot->by_locality),
 		.margin = config->threads.gate_margin,
 		.sigmas = config->threads.gate_sigmas,
 	};

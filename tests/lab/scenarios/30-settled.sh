@@ -4,7 +4,7 @@
 # limit: 200
 . "$LAB/lib.sh"
 
-duration=30
+duration=20
 full && duration=60
 
 begin

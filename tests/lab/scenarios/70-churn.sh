@@ -7,6 +7,9 @@
 
 readonly HOSTILE=$'x) R 1\n\e[31m\xff'
 
+seconds=25
+full && seconds=60
+
 fds() { find "/proc/$pid/fd" -mindepth 1 | wc -l; }
 rss_kb() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$pid/status"; }
 not_grown() { (($2 <= $1 + $3)); } # BEFORE AFTER ALLOWED
@@ -31,7 +34,7 @@ start 1 membound -n "$HOSTILE" -s 0 2 1 48
 hostile=$started
 warm_up
 fds_before=$(fds) rss_before=$(rss_kb)
-made=$(churn 60)
+made=$(churn $seconds)
 note "$made short-lived processes and threads"
 figure lab_churn_fds $(($(fds) - fds_before)) growth
 figure lab_churn_rss $(($(rss_kb) - rss_before)) kB_growth
@@ -40,7 +43,7 @@ check "no more file descriptors" not_grown "$fds_before" "$(fds)" 2
 check "no more memory than 1 MB" not_grown "$rss_before" "$(rss_kb)" 1024
 check_equal "no error" '' "$(field MESSAGE PRIORITY=0 PRIORITY=1 PRIORITY=2 PRIORITY=3)"
 check "it is the same process" [ "$(daemon_pid)" = "$pid" ]
-check "the thread with the hostile name was moved" hostile_moved
+check "the thread with the hostile name was moved" wait_for 60 hostile_moved
 name=$(field COMM "PID=$hostile" | sort -u)
 note "its name in the journal: $name"
 check_equal "on one line, without control characters" 1 "$(printf '%s\n' "$name" | grep -vc '[[:cntrl:]]')"
