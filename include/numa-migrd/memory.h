@@ -66,7 +66,7 @@ int nm_memory_follow(struct nm_memory *memory, const struct nm_memory_thread *th
 void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event);
 
 /* A sink's on_sample (context: struct nm_memory *). The hot path: samples wait in a small batch. */
-void nm_memory_add(void *memory, const struct nm_sample *sample);
+void nm_memory_add(void *context, const struct nm_sample *sample);
 
 /* Counts what waits. After each drain, and before anything below. */
 void nm_memory_flush(struct nm_memory *memory);

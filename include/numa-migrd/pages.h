@@ -83,7 +83,7 @@ void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config);
  * owners, with those whose pages are still in the table; -ENOMEM.
  */
 int nm_pages_open(struct nm_pages *pages, uint16_t *ret);
-void nm_pages_close(struct nm_pages *pages, uint16_t owner);
+void nm_pages_close(struct nm_pages *pages, uint16_t id);
 void nm_pages_hold(struct nm_pages *pages, uint16_t owner, bool held);
 
 /*

@@ -21,7 +21,7 @@ struct nm_hierarchy {
 /* The tree over the CPUs of `cpus`; -ENODATA where there are none; -ENOMEM. */
 int nm_hierarchy_new(const struct nm_topology *topology, hwloc_const_bitmap_t cpus,
 		     struct nm_hierarchy **ret);
-void nm_hierarchy_free(struct nm_hierarchy *hierarchy);
+void nm_hierarchy_free(struct nm_hierarchy *tree);
 NM_DEFINE_CLEANUP(struct nm_hierarchy, nm_hierarchy_free);
 
 /* One mapping in the making: everything that its steps look at. */

@@ -86,7 +86,7 @@ static int append(const struct nm_regions *regions, struct list *list, struct bo
 		return r;
 	list->items[list->count] = bounds;
 	memset(counts_of(regions, list, list->count, WHOLE), 0,
-	       PARTS * regions->nr_nodes * sizeof(double));
+	       sizeof(double) * PARTS * regions->nr_nodes);
 	list->count++;
 	return 0;
 }
@@ -123,7 +123,7 @@ static int append_copy(const struct nm_regions *regions, struct list *list, size
 	if (r == 0)
 		memcpy(counts_of(regions, list, list->count - 1, WHOLE),
 		       counts_of(regions, &regions->list, index, WHOLE),
-		       PARTS * regions->nr_nodes * sizeof(double));
+		       sizeof(double) * PARTS * regions->nr_nodes);
 	return r;
 }
 
@@ -358,7 +358,7 @@ static void merge(const struct nm_regions *regions, struct list *list, size_t in
 
 	add(whole, left, regions->nr_nodes);
 	add(whole, counts_of(regions, list, list->count - 1, RIGHT), regions->nr_nodes);
-	memset(left, 0, 2 * regions->nr_nodes * sizeof(*left));
+	memset(left, 0, sizeof(*left) * 2 * regions->nr_nodes);
 	inherit(regions, list, index, 1);
 	list->items[list->count - 1].end = regions->list.items[index].end;
 }

@@ -11,7 +11,8 @@
 /* What 8 s without an access are worth: half of a page's accesses. */
 #define COLD_SHIFT 3U
 
-_Static_assert(offsetof(struct nm_bucket, vector) + NM_WAYS * 5 <= 2 * NM_CACHE_LINE,
+_Static_assert(offsetof(struct nm_bucket, vector) + (size_t)5 * NM_WAYS <=
+		       (size_t)2 * NM_CACHE_LINE,
 	       "a bucket of five nodes is two cache lines");
 
 static size_t stride_for(unsigned nr_nodes)

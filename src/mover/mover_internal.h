@@ -85,7 +85,7 @@ struct nm_mover {
 };
 
 /* worker.c: what the thread runs. */
-void *nm_mover_run(void *mover);
+void *nm_mover_run(void *argument);
 
 /*
  * batch.c: the next call of the batch in hand, and what must be known before. -EAGAIN: there is
