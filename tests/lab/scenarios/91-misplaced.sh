@@ -9,7 +9,7 @@
 
 readonly FILE=/var/lab/readings
 # Readings: of what stays as it is, and of what has to settle.
-before=3 span=9
+before=3 span=12
 full && before=10 span=40
 
 programs() { # [near]
