@@ -9,7 +9,7 @@
 
 readonly FILE=/var/lab/readings
 # Readings: of what stays as it is, and of what has to settle.
-before=3 span=9
+before=3 span=12
 full && before=10 span=40
 
 programs() { # [near]
@@ -30,7 +30,7 @@ run_for() { # READINGS SINCE
 	local first middle last
 	watch_readings "$1" $FILE
 	first=$(head -n 1 $FILE)
-	middle=$(tail -n $(($1 / 4)) $FILE | head -n 1)
+	middle=$(tail -n $(($1 / 4 + 1)) $FILE | head -n 1)
 	last=$(tail -n 1 $FILE)
 	per_line=$(stall_per_line "${first% *}" "${last% *}")
 	settled_per_line=$(stall_per_line "${middle% *}" "${last% *}")

@@ -46,6 +46,7 @@ with_daemon() { # NAME POLICY [TEXT]
 	settings_pmu "$2" "${3:-cross_owner_swap = true;}" 'user*'
 	mark_journal
 	systemctl start numa-migrd
+	full || sleep 12 # most of a short span would pass with warming up
 	run_for "$1"
 	note "$1: $(moves)"
 	systemctl stop numa-migrd
