@@ -9,9 +9,11 @@
 
 readonly DATA=/var/lab/perf.data RATE=/proc/sys/kernel/perf_event_max_sample_rate
 
+both_at_work() { [[ -s /var/lab/near.tid && -s /var/lab/far.tid ]]; }
+
 # A thread on the CPUs of one node writing to memory of another.
 thread() { # NAME CPU-NODE MEMORY-NODE
-	numactl -N "$2" membound -n "$1" "$3" 1 32 >/dev/null &
+	numactl -N "$2" membound -n "$1" "$3" 1 32 >"/var/lab/$1.tid" &
 }
 
 record() { # SECONDS [OPTION…]
@@ -23,17 +25,19 @@ events() { # TYPE: how many of them were recorded
 		awk -v type="$1" '$1 == type && !n { n = $3 } END { print n + 0 }'
 }
 
-# The first samples of the two threads that were served by DRAM, at addresses of their own.
-samples() {
-	perf script -i $DATA -F comm,cpu,addr,weight,phys_addr,data_src 2>/dev/null |
-		grep -E '^ *(near|far) .* 7f[0-9a-f]{10} .*RAM' 2>/dev/null | head -n 4000
+# A thread's first samples that were served by DRAM, at addresses of its own.
+samples() { # NAME
+	perf script -i $DATA --comms "$1" -F comm,cpu,addr,weight,phys_addr,data_src 2>/dev/null |
+		grep -E ' 7f[0-9a-f]{10} .*RAM' 2>/dev/null | head -n 2000 >"/var/lab/$1.samples"
 }
 
 # At least 95 % of the thread's samples match.
 nearly_all() { # NAME PATTERN
-	awk -v name="$1" -v pattern="$2" '$1 != name { next } { n++ } $0 ~ pattern { m++ }
-		END { print m + 0, "of", n + 0 >"/dev/stderr"; exit !(n >= 500 && m >= 0.95 * n) }' \
-		/var/lab/samples
+	local counts
+	counts=$(awk -v pattern="$2" '$0 ~ pattern { m++ } END { print m + 0, NR }' "/var/lab/$1.samples")
+	awk '{ exit !($2 >= 500 && $1 >= 0.95 * $2) }' <<<"$counts" && return
+	note "of $1 match, of all: $counts; such as: $(grep -v -E "$2" "/var/lab/$1.samples" | head -n 3)"
+	return 1
 }
 
 check_samples() { # DESCRIPTION NAME PATTERN
@@ -62,7 +66,8 @@ thread near 0 0
 near=$!
 thread far 1 3
 far=$!
-sleep 2
+wait_for 60 both_at_work
+sleep 1
 
 before=$(counters "$ALL")
 record 2 --synth=task
@@ -71,7 +76,8 @@ note "accesses, local, remote, stall cycles: $before, then $after"
 note "$(events SAMPLE) samples"
 check "thousands of samples" [ "$(events SAMPLE)" -gt 2000 ]
 check_equal "none lost" '0 0' "$(events LOST) $(events LOST_SAMPLES)"
-samples >/var/lab/samples
+samples near
+samples far
 check_samples "the near thread's accesses are local" near 'Local RAM'
 check_samples "the far thread's are remote" far 'Remote RAM'
 check_samples "near: the latency of distance 10" near ' (200|0) +[0-9a-f]+$'
