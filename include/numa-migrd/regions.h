@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ranges of a process's memory, for what samples are too few to tell page by page (algorithms.md,
- * section 6): they split where their halves belong to different nodes, merge where neighbours are
- * alike, and are decided on as wholes, with pages never seen. Pure.
+ * section 6): they split where no node uses most of them, merge where neighbours are alike, and are
+ * decided on as wholes, with pages never seen. Pure.
  */
 #ifndef NUMA_MIGRD_REGIONS_H
 #define NUMA_MIGRD_REGIONS_H
@@ -28,6 +28,8 @@ struct nm_region {
 	int node;	     /* the foremost; -1 without accesses */
 	int second;	     /* the one with the next most; -1: nobody else */
 	int placed;	     /* where it was put: a node index, NOWHERE or EVERYWHERE */
+	bool whole;	     /* it cannot be split: too small, or there are too many regions */
+	double by_halves;    /* share of each half's own foremost node; NaN: not told apart yet */
 };
 
 struct nm_regions;
@@ -62,7 +64,8 @@ struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index);
 
 /*
  * Where a region of so many nodes should be: a node, NM_REGION_EVERYWHERE, or NM_REGION_NOWHERE for
- * no opinion. imbalance: of the nodes' memory traffic, from nm_imbalance(); NaN: not known.
+ * no opinion. Everywhere is only what cannot be split, and whose halves are everyone's as well: what
+ * looks mixed from afar may be several nodes' own. imbalance: of the nodes' memory traffic, from nm_imbalance(); NaN: not known.
  */
 int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double imbalance,
 		     const struct nm_config *config);

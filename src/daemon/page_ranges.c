@@ -240,66 +240,101 @@ static bool is_wanted(const struct nm_daemon *daemon, const struct nm_page_id *p
 	return view.home != node && !view.pending && !view.barred && !view.left_alone;
 }
 
-static size_t next_piece(const struct nm_daemon *daemon, struct nm_page_process *process,
-			 struct nm_page_room *room, struct nm_page_step *steps, size_t most)
+/* What moves of a process in one interval for one reason. */
+struct haul {
+	enum nm_page_reason reason;
+	struct nm_page_step *steps;
+	size_t count, most;
+	double exclusive; /* Σ over steps of the exclusivities of their ranges */
+};
+
+/* Goes on with the range as far as there is room. */
+static void take_piece(const struct nm_daemon *daemon, struct nm_page_process *process,
+		       struct nm_page_room *room, struct haul *haul)
 {
 	struct nm_page_course *course = &process->course;
 	struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, course->start,
 				     course->end, -1);
-	size_t count = 0;
 	int home;
 
-	while (course->next < course->end && count < most) {
+	haul->reason = course->reason;
+	while (course->next < course->end && haul->count < haul->most) {
 		struct nm_page_id page =
 			page_at(daemon, process, &sight, course->next, course->end);
 		uint64_t bytes = bytes_of(course, &page);
 		int node = node_of(daemon->pipeline.topology, course, course->next / bytes);
 		if (is_wanted(daemon, &page, node, &home)) {
 			if (!nm_page_room_take(room, bytes))
-				break;
-			steps[count++] = (struct nm_page_step){.address = course->next,
-							       .bytes = bytes,
-							       .from = (int16_t)home,
-							       .to = (int16_t)node};
+				return;
+			haul->steps[haul->count++] = (struct nm_page_step){.address = course->next,
+									   .bytes = bytes,
+									   .from = (int16_t)home,
+									   .to = (int16_t)node};
+			haul->exclusive += course->exclusivity;
 		}
 		course->next += bytes;
 	}
-	return count;
 }
 
-static int move_piece(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		      struct nm_page_process *process, struct nm_page_room *room)
+/* As many ranges as there is room for. */
+static void take_ranges(const struct nm_daemon *daemon, struct nm_page_process *process,
+			struct nm_page_room *room, struct haul *haul)
 {
 	struct nm_page_course *course = &process->course;
-	uint64_t from = course->next;
-	size_t most = room->pages;
-	nm_autofree struct nm_page_step *steps = calloc(most + 1, sizeof(*steps));
+
+	while (haul->count < haul->most) {
+		if (!course->active)
+			choose_range(daemon, process);
+		if (!course->active || (haul->count > 0 && course->reason != haul->reason))
+			return;
+		take_piece(daemon, process, room, haul);
+		if (course->next < course->end)
+			return;
+		nm_page_course_end(process);
+	}
+}
+
+/* As if nobody had thought of them. */
+static void put_back(struct nm_page_process *process, const struct nm_page_course *course,
+		     const struct haul *haul)
+{
+	size_t index;
+
+	process->course = *course;
+	for (size_t i = 0; i < haul->count; i++)
+		if (nm_regions_find(process->regions, haul->steps[i].address, &index))
+			nm_regions_set_placed(process->regions, index, NM_REGION_NOWHERE);
+}
+
+static int move_haul(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		     struct nm_page_process *process, struct nm_page_room *room)
+{
+	const struct nm_page_course before = process->course;
+	struct haul haul = {.most = room->pages};
+	nm_autofree struct nm_page_step *steps = calloc(haul.most + 1, sizeof(*steps));
 
 	if (!steps)
 		return -ENOMEM;
-	size_t count = next_piece(daemon, process, room, steps, most);
-	struct nm_page_decision decision = {.reason = course->reason,
-					    .exclusivity = course->exclusivity};
-	int r = count == 0
-			? 0
-			: nm_page_stage_submit(daemon, snapshot, process, &decision, steps, count);
+	haul.steps = steps;
+	take_ranges(daemon, process, room, &haul);
+	if (haul.count == 0)
+		return 0;
+	struct nm_page_decision decision = {.reason = haul.reason,
+					    .exclusivity = haul.exclusive / (double)haul.count};
+	int r = nm_page_stage_submit(daemon, snapshot, process, &decision, steps, haul.count);
 	if (r < 0)
-		course->next = from;
-	else if (course->next >= course->end)
-		nm_page_course_end(process);
+		put_back(process, &before, &haul);
 	return r;
 }
 
-static int move_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		      struct nm_page_process *process, struct nm_page_room *room)
+static int move_ranges(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       struct nm_page_process *process, struct nm_page_room *room)
 {
 	if (!process->regions || process->held || process->waits)
 		return 0;
 	if (process->course.active && !still_holds(daemon, process))
 		process->course.active = false;
-	if (!process->course.active)
-		choose_range(daemon, process);
-	return process->course.active ? move_piece(daemon, snapshot, process, room) : 0;
+	return move_haul(daemon, snapshot, process, room);
 }
 
 /* Each interval another process is first. */
@@ -312,7 +347,7 @@ int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *s
 	for (size_t i = 0; i < count && room->pages > 0; i++) {
 		struct nm_page_process *process =
 			&stage->processes[(snapshot->interval + i) % count];
-		int r = move_range(daemon, snapshot, process, room);
+		int r = move_ranges(daemon, snapshot, process, room);
 		if (r < 0)
 			return r == -ENOMEM ? r : 0;
 	}

@@ -32,11 +32,9 @@ int nm_contention_target(const struct nm_region *region, unsigned nr_nodes,
 	if (target != NM_REGION_NOWHERE || contention->busiest < 0 ||
 	    region->node != contention->busiest || region->second < 0)
 		return target;
-	/* What can still be split may turn out to be several nodes' own. */
-	uint64_t bytes = region->end - region->start, part = NM_REGION_LEAST_BYTES;
-	if (region->page_bytes > part)
-		part = region->page_bytes;
-	if (bytes < NM_REGION_LEAST_BYTES || bytes >= 2 * part ||
+	/* What can still be split may turn out to be several nodes' own, and so may its halves. */
+	if (!region->whole || !(region->by_halves < config->pages.region_exclusivity) ||
+	    region->end - region->start < NM_REGION_LEAST_BYTES ||
 	    region->samples < (double)config->pages.region_samples)
 		return NM_REGION_NOWHERE;
 	return region->second;

@@ -298,21 +298,35 @@ void nm_regions_fade(struct nm_regions *regions, double keep)
 
 /* ---- splitting and merging ---- */
 
+/* Neither half may be too small to be decided on. */
+static bool can_split(const struct bounds *bounds)
+{
+	uint64_t middle = middle_of(bounds);
+
+	return middle - bounds->start >= NM_REGION_LEAST_BYTES &&
+	       bounds->end - middle >= NM_REGION_LEAST_BYTES;
+}
+
+static bool is_one_nodes(struct tally tally, const struct nm_config *config)
+{
+	return exclusivity_of(tally) >= config->pages.region_exclusivity;
+}
+
+/* What threads of all nodes have by turns looks the same in both halves: so what is not one node's is
+ * split too, until that shows. */
 static bool should_split(const struct nm_regions *regions, size_t index,
 			 const struct nm_config *config)
 {
-	const struct bounds *bounds = &regions->list.items[index];
 	struct tally left =
 		tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
 	struct tally right =
 		tally_of(counts_of(regions, &regions->list, index, RIGHT), regions->nr_nodes);
 	double least = (double)config->pages.region_split_samples;
-	uint64_t middle = middle_of(bounds);
 
-	/* Neither half may be too small to be decided on. */
-	return middle - bounds->start >= NM_REGION_LEAST_BYTES &&
-	       bounds->end - middle >= NM_REGION_LEAST_BYTES && left.samples >= least &&
-	       right.samples >= least && left.node != right.node;
+	return can_split(&regions->list.items[index]) && left.samples >= least &&
+	       right.samples >= least &&
+	       (left.node != right.node ||
+		!is_one_nodes(tally_of_region(regions, &regions->list, index), config));
 }
 
 static int append_half(const struct nm_regions *regions, struct list *list, size_t index,
@@ -346,7 +360,8 @@ static bool should_merge(const struct nm_regions *regions, const struct list *li
 	struct tally b = tally_of_region(regions, &regions->list, index);
 	if (a.samples < 1 && b.samples < 1)
 		return true;
-	return a.node == b.node &&
+	/* Else they would be split again. */
+	return a.node == b.node && is_one_nodes(a, config) && is_one_nodes(b, config) &&
 	       fabs(exclusivity_of(a) - exclusivity_of(b)) <= config->pages.region_merge;
 }
 
@@ -404,6 +419,17 @@ size_t nm_regions_count(const struct nm_regions *regions)
 	return regions->list.count;
 }
 
+static double by_halves(const struct nm_regions *regions, size_t index)
+{
+	struct tally left =
+		tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
+	struct tally right =
+		tally_of(counts_of(regions, &regions->list, index, RIGHT), regions->nr_nodes);
+	double samples = left.samples + right.samples;
+
+	return samples > 0 ? (left.most + right.most) / samples : (double)NAN;
+}
+
 struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index)
 {
 	const struct bounds *bounds = &regions->list.items[index];
@@ -418,6 +444,8 @@ struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index)
 		.node = tally.node,
 		.second = tally.second,
 		.placed = bounds->placed,
+		.whole = !can_split(bounds) || regions->list.count >= regions->most,
+		.by_halves = by_halves(regions, index),
 	};
 }
 
@@ -429,9 +457,11 @@ int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double i
 		return NM_REGION_NOWHERE;
 	if (region->exclusivity >= config->pages.region_exclusivity)
 		return region->node;
-	/* Not a number: no spreading on what is not known. */
-	if (region->exclusivity <= 1.0 / nr_nodes + config->pages.interleave_band &&
-	    imbalance > config->pages.imbalance)
+	double even = 1.0 / nr_nodes, band = config->pages.interleave_band;
+	/* Half as many accesses look less even by chance. Not a number: no spreading on what is not
+	 * known. */
+	if (region->whole && region->exclusivity <= even + band &&
+	    region->by_halves <= even + 2 * band && imbalance > config->pages.imbalance)
 		return NM_REGION_EVERYWHERE;
 	return NM_REGION_NOWHERE;
 }

@@ -67,7 +67,9 @@ static struct nm_region region(double exclusivity, int node, int second)
 				  .exclusivity = exclusivity,
 				  .node = node,
 				  .second = second,
-				  .placed = NM_REGION_NOWHERE};
+				  .placed = NM_REGION_NOWHERE,
+				  .whole = true,
+				  .by_halves = exclusivity};
 }
 
 static void mixed_ranges_go_to_the_second_best(void **state)
@@ -90,13 +92,12 @@ static void what_can_be_split_does_not_go_as_a_whole(void **state)
 	(void)state;
 	struct nm_contention busy = contention_of(900, 50, 25, 25);
 	struct nm_region mixed = region(0.6, 0, 2);
-	mixed.end = 4 << 20;
+	mixed.whole = false;
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
-	mixed.end = (4 << 20) - 4096;
+	mixed.whole = true;
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), 2);
-	mixed.end = 1 << 30;
-	mixed.page_bytes = 1 << 30;
-	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), 2);
+	mixed.by_halves = 0.8; /* they are two nodes' own */
+	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 }
 
 static void what_one_node_uses_stays_with_it(void **state)

@@ -381,6 +381,27 @@ static void everyones_range_is_spread(void **state)
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_PAGES), 0);
 }
 
+/* A main thread prepared everything on node 0, for threads that have their blocks by turns. */
+static void blocks_go_to_their_owners(void **state)
+{
+	(void)state;
+	make_space(2048, 0);
+	for (unsigned block = 0; block < 4; block++)
+		add_user(1000, 2 * (int)block, block * 512, block * 512 + 512);
+	begin();
+	speed_after_move = 1.5;
+	for (int i = 0; i < 30 && pages_on(0) > 512; i++)
+		live_one();
+	for (unsigned node = 0; node < NODES; node++)
+		assert_int_equal(pages_on(node), 512);
+	/* At once, and nothing was spread on the way. */
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_PAGES, "REASON", "region");
+	assert_non_null(move);
+	assert_null(find_entry(0, NM_MESSAGE_PAGES, "REASON", "contention"));
+	live(30);
+	assert_int_equal(tally()->rolled_back, 0);
+}
+
 static bool seen_small; /* a step that is no huge page */
 
 static void move_huge(struct nm_page_batch *batch)
@@ -613,6 +634,7 @@ int main(void)
 		TEST(ranges_that_are_there_stay),
 		TEST(halves_go_their_own_ways),
 		TEST(everyones_range_is_spread),
+		TEST(blocks_go_to_their_owners),
 		TEST(huge_pages_move_as_wholes),
 		TEST(the_ends_of_a_range_are_small_pages),
 		TEST(what_did_not_help_goes_back),

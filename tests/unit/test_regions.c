@@ -105,10 +105,49 @@ static void test_halves_of_one_node_stay(void **state)
 	(void)state;
 	set_range(0, 8 * MIB);
 	touch(1 * MIB, 1, 80);
-	touch(5 * MIB, 1, 50);
-	touch(5 * MIB, 2, 49);
+	touch(5 * MIB, 1, 40);
+	touch(5 * MIB, 2, 30); /* in all, 80 % are of node 1 */
 	adapt();
 	assert_int_equal(nm_regions_count(regions), 1);
+	assert_false(at(0).whole);
+}
+
+/* Threads of all nodes have their blocks by turns: from afar both halves look the same. */
+static void test_what_is_not_one_nodes_splits(void **state)
+{
+	(void)state;
+	set_range(0, 64 * MIB);
+	for (unsigned round = 0; round < 6; round++) {
+		for (unsigned block = 0; block < 16; block++) {
+			touch(4 * MIB * block, block % 4, 8);
+			touch(4 * MIB * block + 2 * MIB, block % 4, 8);
+		}
+		adapt();
+	}
+	assert_int_equal(nm_regions_count(regions), 16);
+	for (unsigned block = 0; block < 16; block++) {
+		assert_bounds(block, 4 * MIB * block, 4 * MIB * (block + 1));
+		assert_int_equal(at(block).node, block % 4);
+		assert_true(at(block).exclusivity == 1);
+	}
+}
+
+static void test_what_everyone_uses_stays_split(void **state)
+{
+	(void)state;
+	set_range(0, 8 * MIB);
+	for (unsigned round = 0; round < 6; round++) {
+		for (unsigned part = 0; part < 8; part++)
+			for (unsigned node = 0; node < 4; node++)
+				touch(MIB * part, node, 3);
+		adapt();
+	}
+	assert_int_equal(nm_regions_count(regions), 4);
+	for (size_t i = 0; i < 4; i++) {
+		struct nm_region everyones = at(i);
+		assert_true(everyones.whole && everyones.by_halves == 0.25);
+		assert_int_equal(nm_region_target(&everyones, 4, 9, config), NM_REGION_EVERYWHERE);
+	}
 }
 
 static void test_no_split_below_two_megabytes(void **state)
@@ -342,7 +381,9 @@ static int target_of(double samples, double exclusivity, uint64_t bytes, double 
 				   .samples = samples,
 				   .exclusivity = exclusivity,
 				   .node = 3,
-				   .placed = NM_REGION_NOWHERE};
+				   .placed = NM_REGION_NOWHERE,
+				   .whole = true,
+				   .by_halves = exclusivity};
 
 	return nm_region_target(&region, 4, imbalance, config);
 }
@@ -364,6 +405,25 @@ static void test_everyones_ranges_are_spread(void **state)
 	assert_int_equal(target_of(16, 0.25, 2 * MIB, 0.35), NM_REGION_NOWHERE);
 	assert_int_equal(target_of(16, 0.25, 2 * MIB, (double)NAN), NM_REGION_NOWHERE);
 	assert_int_equal(target_of(15, 0.25, 2 * MIB, 0.36), NM_REGION_NOWHERE);
+}
+
+static void test_what_may_be_several_nodes_own_is_not_spread(void **state)
+{
+	struct nm_region region = {.start = BASE,
+				   .end = BASE + 2 * MIB,
+				   .samples = 99,
+				   .exclusivity = 0.25,
+				   .node = 3,
+				   .by_halves = 0.45};
+
+	(void)state;
+	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_NOWHERE);
+	region.whole = true;
+	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_EVERYWHERE);
+	region.by_halves = 0.46;
+	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_NOWHERE);
+	region.by_halves = (double)NAN;
+	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_NOWHERE);
 }
 
 static void test_one_node_has_nowhere_to_go(void **state)
@@ -394,6 +454,8 @@ int main(void)
 		TEST(test_accesses),
 		TEST(test_halves_of_different_nodes_split),
 		TEST(test_halves_of_one_node_stay),
+		TEST(test_what_is_not_one_nodes_splits),
+		TEST(test_what_everyone_uses_stays_split),
 		TEST(test_no_split_below_two_megabytes),
 		TEST(test_pages_are_not_split),
 		TEST(test_number_is_bounded),
@@ -408,6 +470,7 @@ int main(void)
 		TEST(test_more_mappings_than_regions),
 		TEST(test_exclusive_ranges_move),
 		TEST(test_everyones_ranges_are_spread),
+		TEST(test_what_may_be_several_nodes_own_is_not_spread),
 		TEST(test_one_node_has_nowhere_to_go),
 		TEST(test_imbalance),
 	};
