@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "numa-migrd/selection.h"
+
+/* What a metric may look at; pages are NULL only for rules that do not need them. */
+struct view {
+	const double *resident;
+	const uint32_t *members;
+	unsigned nr_nodes;
+	int from, to;
+};
+
+/* The higher is chosen; `second` tells between equal firsts. */
+struct rank {
+	double first, second;
+};
+
+static struct rank rank_first_fit(const struct view *view)
+{
+	(void)view;
+	return (struct rank){0};
+}
+
+static struct rank rank_total_min(const struct view *view)
+{
+	double total = 0;
+	for (unsigned k = 0; k < view->nr_nodes; k++)
+		total += view->resident[k];
+	return (struct rank){.first = -total};
+}
+
+static struct rank rank_remote_min(const struct view *view)
+{
+	return (struct rank){.first = -view->resident[view->from]};
+}
+
+static struct rank rank_local_max(const struct view *view)
+{
+	return (struct rank){.first = view->resident[view->to]};
+}
+
+static double gain_of(const struct view *view)
+{
+	return view->resident[view->to] - view->resident[view->from];
+}
+
+static struct rank rank_most_benefit(const struct view *view)
+{
+	return (struct rank){.first = gain_of(view)};
+}
+
+/* Nothing to leave behind is beyond any ratio, and then what is over there counts. */
+static struct rank rank_cost_effective(const struct view *view)
+{
+	double here = view->resident[view->from], there = view->resident[view->to];
+	if (here > 0)
+		return (struct rank){.first = gain_of(view) / here};
+	if (there > 0)
+		return (struct rank){.first = INFINITY, .second = there};
+	return (struct rank){0};
+}
+
+double nm_selection_exclusivity(const uint32_t *members, unsigned nr_nodes)
+{
+	uint64_t most = 0, total = 0;
+	for (unsigned k = 0; k < nr_nodes; k++) {
+		total += members[k];
+		if (members[k] > most)
+			most = members[k];
+	}
+	return total ? (double)most / (double)total : (double)NAN;
+}
+
+static struct rank rank_exclusivity(const struct view *view)
+{
+	return (struct rank){.first = -nm_selection_exclusivity(view->members, view->nr_nodes)};
+}
+
+static const struct rule {
+	struct rank (*rank)(const struct view *view);
+	double sign; /* from the rank to the metric as the papers write it; 0: there is none */
+	bool needs_pages;
+	bool enhanced; /* leader rules, one member per group */
+} rules[] = {
+	[NM_SELECTION_FIRST_FIT] = {rank_first_fit, 0, false, false},
+	[NM_SELECTION_TOTAL_MIN] = {rank_total_min, -1, true, false},
+	[NM_SELECTION_REMOTE_MIN] = {rank_remote_min, -1, true, false},
+	[NM_SELECTION_LOCAL_MAX] = {rank_local_max, 1, true, false},
+	[NM_SELECTION_MOST_BENEFIT] = {rank_most_benefit, 1, true, false},
+	[NM_SELECTION_COST_EFFECTIVE] = {rank_cost_effective, 1, true, false},
+	[NM_SELECTION_EXCLUSIVITY_BASE] = {rank_exclusivity, -1, false, false},
+	[NM_SELECTION_EXCLUSIVITY] = {rank_exclusivity, -1, false, true},
+	[NM_SELECTION_MOST_BENEFIT_PLUS] = {rank_most_benefit, 1, true, true},
+};
+
+int nm_selection_leader_node(const struct nm_selection_group *group, unsigned nr_nodes)
+{
+	if (group->leader_node >= 0 || !group->resident)
+		return group->leader_node;
+	unsigned most = 0;
+	for (unsigned k = 1; k < nr_nodes; k++)
+		if (group->resident[k] > group->resident[most])
+			most = k;
+	return group->resident[most] > 0 ? (int)most : -1;
+}
+
+/* One choice as it is being made. */
+struct choice {
+	const struct nm_selection_question *question;
+	const struct rule *rule;
+	struct rank best;
+	struct nm_selection_answer answer;
+};
+
+static struct view view_of(const struct choice *choice, const struct nm_selection_group *group)
+{
+	const struct nm_selection_question *question = choice->question;
+	return (struct view){.resident = group->resident,
+			     .members = group->members,
+			     .nr_nodes = question->nr_nodes,
+			     .from = question->from,
+			     .to = question->to};
+}
+
+static bool is_worth(struct choice *choice, const struct view *view)
+{
+	double least = choice->question->min_gain;
+	if (!view->resident) {
+		bool unasked = !choice->rule->needs_pages && least == -INFINITY;
+		choice->answer.unknown += !unasked;
+		return unasked;
+	}
+	bool worth = gain_of(view) >= least;
+	choice->answer.stopped_by_gain += !worth;
+	return worth;
+}
+
+/* The enhanced procedure's three types (section 3.2.2): stays, may join its leader, is evaluated.
+ */
+enum kin { KIN_STAYS, KIN_JOINS, KIN_OTHER };
+
+static enum kin kin_of(struct choice *choice, const struct nm_selection_candidate *candidate)
+{
+	const struct nm_selection_question *question = choice->question;
+	if (!choice->rule->enhanced)
+		return KIN_OTHER;
+	int leader =
+		nm_selection_leader_node(&question->groups[candidate->group], question->nr_nodes);
+	bool stays = candidate->leader || leader == question->from;
+	choice->answer.stopped_by_leader += stays;
+	if (stays)
+		return KIN_STAYS;
+	return leader == question->to ? KIN_JOINS : KIN_OTHER;
+}
+
+static bool is_higher(struct rank a, struct rank b)
+{
+	return a.first > b.first || (a.first == b.first && a.second > b.second);
+}
+
+static void take(struct choice *choice, size_t index, enum nm_selection_reason reason,
+		 struct rank rank)
+{
+	double sign = choice->rule->sign;
+	bool measured = reason == NM_SELECTED_BY_RULE && sign != 0;
+	choice->best = rank;
+	choice->answer.reason = reason;
+	choice->answer.chosen = index;
+	choice->answer.metric = measured ? sign * rank.first : (double)NAN;
+}
+
+static void evaluate(struct choice *choice, size_t index, const struct view *view)
+{
+	struct rank rank = choice->rule->rank(view);
+	choice->answer.evaluated++;
+	if (choice->answer.reason == NM_SELECTED_NOBODY || is_higher(rank, choice->best))
+		take(choice, index, NM_SELECTED_BY_RULE, rank);
+}
+
+/* Of a group that was evaluated, nobody else could come out higher. */
+static bool is_judged(const struct choice *choice, uint32_t group)
+{
+	bool *judged = &choice->question->judged[group];
+	bool before = *judged;
+	*judged = choice->rule->enhanced;
+	return before;
+}
+
+/* False: the choice is made. */
+static bool consider(struct choice *choice, size_t index)
+{
+	const struct nm_selection_candidate *candidate = &choice->question->candidates[index];
+	const struct view view = view_of(choice, &choice->question->groups[candidate->group]);
+	enum kin kin = kin_of(choice, candidate);
+	if (kin == KIN_STAYS || !is_worth(choice, &view))
+		return true;
+	if (kin == KIN_JOINS) {
+		take(choice, index, NM_SELECTED_BY_LEADER, (struct rank){0});
+		return false;
+	}
+	if (!is_judged(choice, candidate->group))
+		evaluate(choice, index, &view);
+	return choice->rule->rank != rank_first_fit;
+}
+
+struct nm_selection_answer nm_selection_choose(const struct nm_selection_question *question)
+{
+	struct choice choice = {.question = question,
+				.rule = &rules[question->rule],
+				.answer = {.metric = NAN, .gain = NAN}};
+	for (size_t i = 0; i < question->nr_candidates; i++)
+		if (!consider(&choice, i))
+			break;
+	for (size_t i = 0; i < question->nr_candidates; i++)
+		question->judged[question->candidates[i].group] = false;
+	if (choice.answer.reason == NM_SELECTED_NOBODY)
+		return choice.answer;
+	uint32_t group = question->candidates[choice.answer.chosen].group;
+	const struct view view = view_of(&choice, &question->groups[group]);
+	if (view.resident)
+		choice.answer.gain = gain_of(&view);
+	return choice.answer;
+}
+
+void nm_selection_factors(const struct nm_topology *topology, double *ret)
+{
+	size_t nr_nodes = topology->nr_nodes;
+	for (size_t i = 0; i < nr_nodes; i++) {
+		double local = nm_topology_distance(topology, (int)i, (int)i);
+		for (size_t j = 0; j < nr_nodes; j++)
+			ret[i * nr_nodes + j] =
+				nm_topology_distance(topology, (int)i, (int)j) / local;
+	}
+}
+
+double nm_selection_cost_change(const double *resident, const double *factors, unsigned nr_nodes,
+				int from, int to)
+{
+	const double *before = factors + (size_t)from * nr_nodes;
+	const double *after = factors + (size_t)to * nr_nodes;
+	double change = 0;
+	if (!resident)
+		return NAN;
+	for (unsigned j = 0; j < nr_nodes; j++)
+		change += resident[j] * (after[j] - before[j]);
+	return change;
+}

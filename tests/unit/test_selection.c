@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/* Which thread leaves: the tables and figures of kMLB and of thread-aware exclusivity, and ties. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/machine.h"
+#include "numa-migrd/selection.h"
+
+enum { NODES = 4, MOST = 8, FROM = 0, TO = 1 };
+
+/* Groups and threads on the source CPU, as a test draws them. */
+static struct drawing {
+	double resident[MOST][NODES];
+	uint32_t members[MOST][NODES];
+	struct nm_selection_group groups[MOST];
+	struct nm_selection_candidate candidates[MOST];
+	size_t nr_groups, count;
+	bool judged[MOST];
+	double min_gain;
+} drawing;
+
+static int begin(void **state)
+{
+	(void)state;
+	drawing = (struct drawing){.min_gain = -INFINITY};
+	return 0;
+}
+
+static uint32_t add_group(int leader_node, double here, double there, double elsewhere)
+{
+	size_t i = drawing.nr_groups++;
+	drawing.resident[i][FROM] = here;
+	drawing.resident[i][TO] = there;
+	drawing.resident[i][2] = elsewhere;
+	drawing.groups[i] = (struct nm_selection_group){.resident = drawing.resident[i],
+							.members = drawing.members[i],
+							.leader_node = leader_node};
+	return (uint32_t)i;
+}
+
+static void spread(uint32_t group, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+	const uint32_t members[NODES] = {a, b, c, d};
+	memcpy(drawing.members[group], members, sizeof(members));
+}
+
+static void add_thread(uint32_t group, bool leader)
+{
+	drawing.candidates[drawing.count++] =
+		(struct nm_selection_candidate){.group = group, .leader = leader};
+}
+
+/* A program of one thread, whose leader rules do not matter. */
+static void add_task(double here, double there)
+{
+	uint32_t group = add_group(FROM, here, there, 0);
+	spread(group, 1, 0, 0, 0);
+	add_thread(group, true);
+}
+
+static struct nm_selection_answer choose(enum nm_selection rule)
+{
+	const struct nm_selection_question question = {.rule = rule,
+						       .nr_nodes = NODES,
+						       .from = FROM,
+						       .to = TO,
+						       .min_gain = drawing.min_gain,
+						       .groups = drawing.groups,
+						       .candidates = drawing.candidates,
+						       .nr_candidates = drawing.count,
+						       .judged = drawing.judged};
+	struct nm_selection_answer answer = nm_selection_choose(&question);
+	for (size_t i = 0; i < MOST; i++)
+		assert_false(drawing.judged[i]);
+	return answer;
+}
+
+static void expect(enum nm_selection rule, size_t chosen, double metric)
+{
+	struct nm_selection_answer answer = choose(rule);
+	assert_int_equal(answer.reason, NM_SELECTED_BY_RULE);
+	assert_int_equal(answer.chosen, chosen);
+	assert_true(isnan(metric) ? isnan(answer.metric) : answer.metric == metric);
+}
+
+static void expect_nobody(enum nm_selection rule)
+{
+	struct nm_selection_answer answer = choose(rule);
+	assert_int_equal(answer.reason, NM_SELECTED_NOBODY);
+	assert_true(isnan(answer.metric) && isnan(answer.gain));
+}
+
+/* ---- rules by pages ---- */
+
+/* Exclusivity, figure 2 and table 1. */
+static void test_table_1(void **state)
+{
+	enum { TASK_3, TASK_9, TASK_10 };
+	(void)state;
+	add_task(3, 7);
+	add_task(3, 3);
+	add_task(5, 10);
+	expect(NM_SELECTION_FIRST_FIT, TASK_3, NAN);
+	expect(NM_SELECTION_TOTAL_MIN, TASK_9, 6);
+	expect(NM_SELECTION_REMOTE_MIN, TASK_3, 3);
+	expect(NM_SELECTION_LOCAL_MAX, TASK_10, 10);
+	expect(NM_SELECTION_MOST_BENEFIT, TASK_10, 5);
+	expect(NM_SELECTION_COST_EFFECTIVE, TASK_3, 4.0 / 3);
+	assert_true(choose(NM_SELECTION_FIRST_FIT).gain == 4);
+	assert_int_equal(choose(NM_SELECTION_MOST_BENEFIT).evaluated, 3);
+	assert_int_equal(choose(NM_SELECTION_FIRST_FIT).evaluated, 1);
+}
+
+/*
+ * kMLB, figures 11 to 14. Their text gives the chosen thread and its number (2 pages on the source
+ * node, 7 on the other, 6 in all); the rest is ours.
+ */
+static void test_kmlb_figures(void **state)
+{
+	(void)state;
+	add_task(5, 7);
+	add_task(3, 3);
+	add_task(2, 5);
+	expect(NM_SELECTION_FIRST_FIT, 0, NAN);
+	expect(NM_SELECTION_REMOTE_MIN, 2, 2);
+	expect(NM_SELECTION_LOCAL_MAX, 0, 7);
+	expect(NM_SELECTION_TOTAL_MIN, 1, 6);
+}
+
+static void test_total_counts_every_node(void **state)
+{
+	(void)state;
+	spread(add_group(FROM, 1, 1, 100), 1, 0, 0, 0);
+	add_thread(0, true);
+	add_task(4, 4);
+	expect(NM_SELECTION_TOTAL_MIN, 1, 8);
+}
+
+static void test_ties_go_to_the_first_met(void **state)
+{
+	(void)state;
+	add_task(9, 5);
+	add_task(4, 8);
+	add_task(4, 8);
+	expect(NM_SELECTION_TOTAL_MIN, 1, 12);
+	expect(NM_SELECTION_REMOTE_MIN, 1, 4);
+	expect(NM_SELECTION_LOCAL_MAX, 1, 8);
+	expect(NM_SELECTION_MOST_BENEFIT, 1, 4);
+	expect(NM_SELECTION_COST_EFFECTIVE, 1, 1);
+	expect(NM_SELECTION_EXCLUSIVITY_BASE, 0, 1);
+}
+
+static void test_nothing_to_leave_behind_is_best(void **state)
+{
+	(void)state;
+	add_task(0, 0);
+	add_task(1, 1000);
+	expect(NM_SELECTION_COST_EFFECTIVE, 1, 999);
+	add_task(0, 2);
+	add_task(0, 3);
+	add_task(0, 3);
+	expect(NM_SELECTION_COST_EFFECTIVE, 3, INFINITY);
+}
+
+static void test_no_pages_at_all_is_worth_nothing(void **state)
+{
+	(void)state;
+	add_task(4, 2);
+	add_task(0, 0);
+	expect(NM_SELECTION_COST_EFFECTIVE, 1, 0);
+}
+
+/* ---- what no rule may do ---- */
+
+static const enum nm_selection every_rule[] = {
+	NM_SELECTION_FIRST_FIT,	       NM_SELECTION_TOTAL_MIN,	  NM_SELECTION_REMOTE_MIN,
+	NM_SELECTION_LOCAL_MAX,	       NM_SELECTION_MOST_BENEFIT, NM_SELECTION_COST_EFFECTIVE,
+	NM_SELECTION_EXCLUSIVITY_BASE, NM_SELECTION_EXCLUSIVITY,  NM_SELECTION_MOST_BENEFIT_PLUS,
+};
+
+static void test_gain_below_the_least_is_refused(void **state)
+{
+	(void)state;
+	spread(add_group(2, 6, 3, 10), 1, 0, 1, 0);
+	spread(add_group(TO, 6, 3, 10), 1, 1, 0, 0);
+	add_thread(0, false);
+	add_thread(1, false);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(every_rule); i++) {
+		drawing.min_gain = -3;
+		assert_int_not_equal(choose(every_rule[i]).reason, NM_SELECTED_NOBODY);
+		drawing.min_gain = -2;
+		expect_nobody(every_rule[i]);
+		assert_int_equal(choose(every_rule[i]).stopped_by_gain, 2);
+	}
+}
+
+static void test_worse_ones_make_room_for_who_is_met_later(void **state)
+{
+	(void)state;
+	add_task(2, 1);
+	add_task(50, 50);
+	drawing.min_gain = 0;
+	expect(NM_SELECTION_FIRST_FIT, 1, NAN);
+	expect(NM_SELECTION_TOTAL_MIN, 1, 100);
+}
+
+static void test_unknown_pages(void **state)
+{
+	(void)state;
+	spread(add_group(2, 0, 0, 0), 1, 0, 1, 0);
+	drawing.groups[0].resident = NULL;
+	add_thread(0, false);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(every_rule); i++) {
+		bool asks = every_rule[i] != NM_SELECTION_FIRST_FIT &&
+			    every_rule[i] != NM_SELECTION_EXCLUSIVITY_BASE &&
+			    every_rule[i] != NM_SELECTION_EXCLUSIVITY;
+		drawing.min_gain = -INFINITY;
+		struct nm_selection_answer answer = choose(every_rule[i]);
+		assert_int_equal(answer.reason, asks ? NM_SELECTED_NOBODY : NM_SELECTED_BY_RULE);
+		assert_int_equal(answer.unknown, asks);
+		assert_true(isnan(answer.gain));
+		drawing.min_gain = -1e300;
+		expect_nobody(every_rule[i]);
+	}
+}
+
+static void test_nobody_to_choose_from(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(every_rule); i++)
+		expect_nobody(every_rule[i]);
+}
+
+/* ---- exclusivity ---- */
+
+/* Figure 9 and table 3a: a leader and tasks 4 and 5 of one group, task 10 of another. */
+static void test_figure_9(void **state)
+{
+	enum { LEADER, TASK_4, TASK_5, TASK_10 };
+	(void)state;
+	uint32_t hexagon = add_group(FROM, 8, 2, 0), rectangle = add_group(2, 8, 2, 0);
+	spread(hexagon, 4, 1, 0, 0);
+	spread(rectangle, 1, 1, 2, 1);
+	add_thread(hexagon, true);
+	add_thread(hexagon, false);
+	add_thread(hexagon, false);
+	add_thread(rectangle, false);
+	assert_true(nm_selection_exclusivity(drawing.members[hexagon], NODES) == 0.8);
+	expect(NM_SELECTION_EXCLUSIVITY_BASE, TASK_10, 0.4);
+	expect(NM_SELECTION_EXCLUSIVITY, TASK_10, 0.4);
+	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY_BASE).evaluated, 4);
+	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY).stopped_by_leader, 3);
+}
+
+/* Figure 7 and table 3b; leaders: pentagon here, rectangle there, the other two elsewhere. */
+enum { PENTAGON, RECTANGLE, SHAPE, HEXAGON };
+
+static void draw_figure_7(bool with_task_11)
+{
+	add_group(FROM, 6, 2, 1);
+	add_group(TO, 2, 6, 1);
+	add_group(2, 2, 2, 6);
+	add_group(3, 1, 3, 6);
+	spread(PENTAGON, 3, 1, 0, 0);
+	spread(RECTANGLE, 1, 2, 1, 1);
+	spread(SHAPE, 2, 0, 2, 1);
+	spread(HEXAGON, 2, 0, 0, 3);
+	add_thread(PENTAGON, false);
+	if (with_task_11)
+		add_thread(RECTANGLE, false);
+	add_thread(SHAPE, false);   /* 19 */
+	add_thread(HEXAGON, false); /* 6 */
+	add_thread(SHAPE, false);   /* 16 */
+	add_thread(HEXAGON, false); /* 9 */
+}
+
+static void test_table_3b(void **state)
+{
+	(void)state;
+	draw_figure_7(true);
+	const double expected[] = {3.0 / 4, 2.0 / 5, 2.0 / 5, 3.0 / 5};
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(nm_selection_exclusivity(drawing.members[i], NODES) == expected[i]);
+	expect(NM_SELECTION_EXCLUSIVITY_BASE, 1, 0.4);
+	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY_BASE).evaluated, 6);
+}
+
+static void test_figure_7_joins_the_leader_at_once(void **state)
+{
+	const enum nm_selection enhanced[] = {NM_SELECTION_EXCLUSIVITY,
+					      NM_SELECTION_MOST_BENEFIT_PLUS};
+	(void)state;
+	draw_figure_7(true);
+	for (unsigned i = 0; i < 2; i++) {
+		struct nm_selection_answer answer = choose(enhanced[i]);
+		assert_int_equal(answer.reason, NM_SELECTED_BY_LEADER);
+		assert_int_equal(answer.chosen, 1);
+		assert_int_equal(answer.evaluated, 0);
+		assert_true(isnan(answer.metric));
+		assert_true(answer.gain == 4);
+	}
+}
+
+static void test_figure_7_then_evaluates_one_of_each_group(void **state)
+{
+	(void)state;
+	draw_figure_7(false);
+	expect(NM_SELECTION_EXCLUSIVITY, 1, 0.4); /* task 19 */
+	struct nm_selection_answer answer = choose(NM_SELECTION_EXCLUSIVITY);
+	assert_int_equal(answer.evaluated, 2);
+	assert_int_equal(answer.stopped_by_leader, 1);
+	expect(NM_SELECTION_MOST_BENEFIT_PLUS, 2, 2); /* task 6 */
+	assert_int_equal(choose(NM_SELECTION_MOST_BENEFIT_PLUS).evaluated, 2);
+	assert_int_equal(choose(NM_SELECTION_MOST_BENEFIT).evaluated, 5);
+}
+
+/* Figure 10: two groups at 0.8, one of which has its leader and its pages on the other node. */
+static void test_figure_10(void **state)
+{
+	(void)state;
+	uint32_t rectangle = add_group(FROM, 8, 2, 0), hexagon = add_group(TO, 2, 8, 0);
+	spread(rectangle, 4, 1, 0, 0);
+	spread(hexagon, 4, 1, 0, 0);
+	add_thread(rectangle, false);
+	add_thread(hexagon, false);
+	expect(NM_SELECTION_EXCLUSIVITY_BASE, 0, 0.8);
+	struct nm_selection_answer answer = choose(NM_SELECTION_EXCLUSIVITY);
+	assert_int_equal(answer.reason, NM_SELECTED_BY_LEADER);
+	assert_int_equal(answer.chosen, 1);
+}
+
+static void test_leaders_stay(void **state)
+{
+	(void)state;
+	spread(add_group(FROM, 0, 90, 0), 1, 4, 0, 0);
+	add_thread(0, true);
+	expect_nobody(NM_SELECTION_EXCLUSIVITY);
+	expect_nobody(NM_SELECTION_MOST_BENEFIT_PLUS);
+	expect(NM_SELECTION_MOST_BENEFIT, 0, 90);
+}
+
+/* A leader that has ended is stood in for by the pages. */
+static void test_leader_gone(void **state)
+{
+	(void)state;
+	uint32_t group = add_group(-1, 7, 2, 1);
+	spread(group, 2, 1, 1, 0);
+	add_thread(group, false);
+	expect_nobody(NM_SELECTION_EXCLUSIVITY);
+	drawing.resident[group][TO] = 8;
+	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY).reason, NM_SELECTED_BY_LEADER);
+	drawing.resident[group][2] = 9;
+	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
+	drawing.groups[group].resident = NULL;
+	expect(NM_SELECTION_EXCLUSIVITY, 0, 0.5);
+}
+
+static void test_leader_node(void **state)
+{
+	(void)state;
+	const double pages[NODES] = {1, 5, 5, 0}, none[NODES] = {0};
+	struct nm_selection_group group = {.resident = pages, .leader_node = 3};
+	assert_int_equal(nm_selection_leader_node(&group, NODES), 3);
+	group.leader_node = -1;
+	assert_int_equal(nm_selection_leader_node(&group, NODES), 1);
+	group.resident = none;
+	assert_int_equal(nm_selection_leader_node(&group, NODES), -1);
+	group.resident = NULL;
+	assert_int_equal(nm_selection_leader_node(&group, NODES), -1);
+}
+
+static void test_exclusivity_is_between_even_and_alone(void **state)
+{
+	(void)state;
+	const uint32_t even[NODES] = {3, 3, 3, 3}, alone[NODES] = {0, 0, 7, 0}, none[NODES] = {0};
+	assert_true(nm_selection_exclusivity(even, NODES) == 1.0 / NODES);
+	assert_true(nm_selection_exclusivity(alone, NODES) == 1);
+	assert_true(isnan(nm_selection_exclusivity(none, NODES)));
+}
+
+/* ---- cost of access ---- */
+
+static void test_cost_of_table_1(void **state)
+{
+	(void)state;
+	const double factors[4] = {1, 1.6, 1.6, 1};
+	const double task_10[2] = {5, 10};
+	double change = nm_selection_cost_change(task_10, factors, 2, 0, 1);
+	assert_true(fabs(change - (-3)) < 1e-9);
+	assert_true(isnan(nm_selection_cost_change(NULL, factors, 2, 0, 1)));
+}
+
+/* Equations 1 to 3, as they are written, but for unequal distances. */
+static double total_cost(const double *pages, const uint32_t *threads, const double *factors)
+{
+	double cost = 0;
+	for (unsigned i = 0; i < NODES; i++)
+		for (unsigned j = 0; j < NODES; j++)
+			cost += threads[i] * pages[j] * factors[i * NODES + j];
+	return cost;
+}
+
+static void test_cost_is_the_difference_of_totals(void **state)
+{
+	(void)state;
+	const double pages[NODES] = {12, 3, 40, 7};
+	const double factors[NODES * NODES] = {1, 2,   3, 2.5, 2,   1, 1.5, 3,
+					       3, 1.5, 1, 2,   2.5, 3, 2,   1};
+	for (int from = 0; from < NODES; from++)
+		for (int to = 0; to < NODES; to++) {
+			uint32_t threads[NODES] = {3, 1, 4, 2};
+			double before = total_cost(pages, threads, factors);
+			threads[from]--;
+			threads[to]++;
+			double change = total_cost(pages, threads, factors) - before;
+			double told = nm_selection_cost_change(pages, factors, NODES, from, to);
+			assert_true(fabs(told - change) < 1e-9);
+		}
+}
+
+static void test_factors_are_relative_to_local(void **state)
+{
+	(void)state;
+	struct nm_topology *topology = machine_topology(2, 2);
+	double factors[4];
+	assert_non_null(topology);
+	topology->distance[1] = 16;
+	topology->distance[2] = 21;
+	nm_selection_factors(topology, factors);
+	nm_topology_free(topology);
+	assert_true(factors[0] == 1 && factors[1] == 1.6 && factors[2] == 2.1 && factors[3] == 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_table_1, begin),
+		cmocka_unit_test_setup(test_kmlb_figures, begin),
+		cmocka_unit_test_setup(test_total_counts_every_node, begin),
+		cmocka_unit_test_setup(test_ties_go_to_the_first_met, begin),
+		cmocka_unit_test_setup(test_nothing_to_leave_behind_is_best, begin),
+		cmocka_unit_test_setup(test_no_pages_at_all_is_worth_nothing, begin),
+		cmocka_unit_test_setup(test_gain_below_the_least_is_refused, begin),
+		cmocka_unit_test_setup(test_worse_ones_make_room_for_who_is_met_later, begin),
+		cmocka_unit_test_setup(test_unknown_pages, begin),
+		cmocka_unit_test_setup(test_nobody_to_choose_from, begin),
+		cmocka_unit_test_setup(test_figure_9, begin),
+		cmocka_unit_test_setup(test_table_3b, begin),
+		cmocka_unit_test_setup(test_figure_7_joins_the_leader_at_once, begin),
+		cmocka_unit_test_setup(test_figure_7_then_evaluates_one_of_each_group, begin),
+		cmocka_unit_test_setup(test_figure_10, begin),
+		cmocka_unit_test_setup(test_leaders_stay, begin),
+		cmocka_unit_test_setup(test_leader_gone, begin),
+		cmocka_unit_test_setup(test_leader_node, begin),
+		cmocka_unit_test_setup(test_exclusivity_is_between_even_and_alone, begin),
+		cmocka_unit_test_setup(test_cost_of_table_1, begin),
+		cmocka_unit_test_setup(test_cost_is_the_difference_of_totals, begin),
+		cmocka_unit_test_setup(test_factors_are_relative_to_local, begin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
