@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "numa-migrd/dtas.h"
+
+double nm_dtas_mpki(double misses_per_s, double instructions_per_s)
+{
+	return instructions_per_s > 0 ? misses_per_s / (instructions_per_s / 1000) : (double)NAN;
+}
+
+static enum nm_dtas_type speaks_for(const struct nm_dtas_rules *rules, double mpki)
+{
+	if (mpki >= rules->memory_from)
+		return NM_DTAS_MEMORY;
+	return mpki < rules->compute_below ? NM_DTAS_COMPUTE : NM_DTAS_EITHER;
+}
+
+bool nm_dtas_classify(struct nm_dtas_behaviour *behaviour, const struct nm_dtas_rules *rules,
+		      double mpki)
+{
+	if (isnan(mpki))
+		return false;
+	enum nm_dtas_type leaning = speaks_for(rules, mpki);
+	if (leaning != behaviour->leaning)
+		behaviour->intervals = 0;
+	behaviour->leaning = leaning;
+	if (leaning == NM_DTAS_EITHER || leaning == behaviour->type)
+		return false;
+	if (++behaviour->intervals < rules->persist)
+		return false;
+	behaviour->type = leaning;
+	return true;
+}
+
+unsigned nm_dtas_memory_cpus(unsigned cpus, uint64_t memory, uint64_t compute)
+{
+	if (memory == 0 || cpus == 0)
+		return 0;
+	if (compute == 0)
+		return cpus;
+	double share = (double)memory / ((double)memory + (double)compute);
+	unsigned wanted = (unsigned)round(cpus * share);
+	if (wanted == 0)
+		return 1;
+	return wanted == cpus && cpus > 1 ? cpus - 1 : wanted;
+}
+
+/* A CPU by what it shares: with whom a cache, with whom a core, and its number among them. */
+struct place {
+	unsigned cpu;
+	int cache, core;
+	unsigned core_rank, sibling; /* of the core in its cache, of the CPU in its core */
+};
+
+static int compare(long long a, long long b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_sharing(const void *left, const void *right)
+{
+	const struct place *a = left, *b = right;
+	int r = compare(a->cache, b->cache);
+	if (r == 0)
+		r = compare(a->core, b->core);
+	return r ? r : compare(a->cpu, b->cpu);
+}
+
+/* Every other core first: neighbours may share more than is known. */
+static int by_turn(const void *left, const void *right)
+{
+	const struct place *a = left, *b = right;
+	int r = compare(a->sibling, b->sibling);
+	if (r == 0)
+		r = compare(a->core_rank % 2, b->core_rank % 2);
+	if (r == 0)
+		r = compare(a->core_rank, b->core_rank);
+	if (r == 0)
+		r = compare(a->cache, b->cache);
+	return r ? r : compare(a->cpu, b->cpu);
+}
+
+/* What is not known to be shared is the CPU's own; an unknown cache is its node's. */
+static size_t list_places(const struct nm_topology *topology, struct place *places)
+{
+	size_t count = 0;
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
+		const struct nm_cpu *known = &topology->cpus[cpu];
+		if (!hwloc_bitmap_isset(topology->usable, cpu))
+			continue;
+		places[count++] =
+			(struct place){.cpu = cpu,
+				       .cache = known->cache >= 0 ? known->cache : -2 - known->node,
+				       .core = known->core >= 0 ? known->core : -1 - (int)cpu};
+	}
+	qsort(places, count, sizeof(*places), by_sharing);
+	return count;
+}
+
+static void rank_places(struct place *places, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		const struct place *before = &places[i - 1];
+		if (places[i].cache != before->cache)
+			continue;
+		if (places[i].core == before->core) {
+			places[i].core_rank = before->core_rank;
+			places[i].sibling = before->sibling + 1;
+		} else {
+			places[i].core_rank = before->core_rank + 1;
+		}
+	}
+	qsort(places, count, sizeof(*places), by_turn);
+}
+
+int nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
+		  enum nm_dtas_type *ret)
+{
+	nm_autofree struct place *places = calloc(topology->nr_cpus + 1U, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	size_t count = list_places(topology, places);
+	bool split = memory + compute > 0 && (count > 1 || memory == 0 || compute == 0);
+	rank_places(places, count);
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
+		ret[cpu] = NM_DTAS_EITHER;
+	size_t for_memory = nm_dtas_memory_cpus((unsigned)count, memory, compute);
+	for (size_t i = 0; split && i < count; i++)
+		ret[places[i].cpu] = i < for_memory ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE;
+	return 0;
+}
+
+bool nm_dtas_fits(enum nm_dtas_type cpu, enum nm_dtas_type thread, bool idle)
+{
+	return idle || cpu == thread || cpu == NM_DTAS_EITHER || thread == NM_DTAS_EITHER;
+}
+
+int nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *types, int node,
+		 enum nm_dtas_type thread, hwloc_bitmap_t ret)
+{
+	hwloc_const_bitmap_t cpus = topology->nodes[node].cpus;
+	hwloc_bitmap_zero(ret);
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu))
+		if (nm_dtas_fits(types[cpu], thread, false) &&
+		    hwloc_bitmap_set(ret, (unsigned)cpu) < 0)
+			return -ENOMEM;
+	return 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "waiting.h"
+
+bool nm_waiting_may_run(const struct nm_balance_thread *thread, uint32_t cpu)
+{
+	return thread->everywhere || hwloc_bitmap_isset(thread->allowed, cpu);
+}
+
+static bool counts(const struct nm_balance_thread *thread)
+{
+	return thread->cpu >= 0 && thread->waiting && thread->movable && !isnan(thread->load);
+}
+
+void nm_waiting_clear(struct nm_waiting *waiting)
+{
+	for (unsigned cpu = 0; waiting->queues && cpu < waiting->nr_cpus; cpu++)
+		hwloc_bitmap_free(waiting->queues[cpu].reach);
+	free(waiting->queues);
+	free(waiting->items);
+	*waiting = (struct nm_waiting){0};
+}
+
+static void fill(struct nm_waiting *waiting, const struct nm_balance_input *input)
+{
+	for (size_t i = 0; i < input->nr_threads; i++)
+		if (counts(&input->threads[i]))
+			waiting->queues[input->threads[i].cpu].count++;
+	for (unsigned cpu = 0; cpu < waiting->nr_cpus; cpu++) {
+		struct nm_queue *queue = &waiting->queues[cpu];
+		queue->first = (uint32_t)waiting->total;
+		waiting->total += queue->count;
+		queue->count = 0;
+	}
+	for (size_t i = 0; i < input->nr_threads; i++) {
+		if (!counts(&input->threads[i]))
+			continue;
+		struct nm_queue *queue = &waiting->queues[input->threads[i].cpu];
+		waiting->items[queue->first + queue->count++] = (uint32_t)i;
+	}
+}
+
+int nm_waiting_init(struct nm_waiting *waiting, const struct nm_balance_input *input)
+{
+	*waiting = (struct nm_waiting){
+		.threads = input->threads,
+		.items = calloc(input->nr_threads + 1, sizeof(*waiting->items)),
+		.queues = calloc(input->topology->nr_cpus + 1U, sizeof(*waiting->queues)),
+		.nr_cpus = input->topology->nr_cpus,
+	};
+	if (!waiting->items || !waiting->queues) {
+		nm_waiting_clear(waiting);
+		return -ENOMEM;
+	}
+	fill(waiting, input);
+	return 0;
+}
+
+static int compare(const void *left, const void *right, void *threads)
+{
+	const struct nm_balance_thread *all = threads;
+	const struct nm_balance_thread *a = &all[*(const uint32_t *)left];
+	const struct nm_balance_thread *b = &all[*(const uint32_t *)right];
+	if (a->start_ticks != b->start_ticks)
+		return a->start_ticks < b->start_ticks ? -1 : 1;
+	return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+static int find_reach(const struct nm_waiting *waiting, struct nm_queue *queue)
+{
+	for (uint32_t i = 0; i < queue->count && !queue->everywhere; i++)
+		queue->everywhere = waiting->threads[waiting->items[queue->first + i]].everywhere;
+	if (queue->everywhere)
+		return 0;
+	queue->reach = hwloc_bitmap_alloc();
+	if (!queue->reach)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < queue->count; i++) {
+		uint32_t thread = waiting->items[queue->first + i];
+		if (hwloc_bitmap_or(queue->reach, queue->reach, waiting->threads[thread].allowed) <
+		    0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int nm_waiting_prepare(struct nm_waiting *waiting, uint32_t cpu)
+{
+	struct nm_queue *queue = &waiting->queues[cpu];
+	if (queue->ready)
+		return 0;
+	queue->ready = true;
+	qsort_r(waiting->items + queue->first, queue->count, sizeof(*waiting->items), compare,
+		(void *)(uintptr_t)waiting->threads);
+	return find_reach(waiting, queue);
+}
+
+bool nm_waiting_reaches(const struct nm_waiting *waiting, uint32_t cpu, uint32_t to)
+{
+	const struct nm_queue *queue = &waiting->queues[cpu];
+	return queue->everywhere || hwloc_bitmap_isset(queue->reach, to);
+}
+
+void nm_waiting_remove(struct nm_waiting *waiting, uint32_t cpu, uint32_t position)
+{
+	struct nm_queue *queue = &waiting->queues[cpu];
+	uint32_t *item = waiting->items + queue->first + position;
+	queue->count--;
+	memmove(item, item + 1, (queue->count - position) * sizeof(*item));
+}

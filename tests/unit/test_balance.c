@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/* When balancing between nodes begins and ends, and what a round does. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/balance_fixture.h"
+
+static struct crowd *crowd;
+static struct nm_balance_result result;
+
+/* Two nodes: CPUs 0 and 1, CPUs 2 and 3. */
+static int begin(void **state)
+{
+	(void)state;
+	crowd = crowd_new(2, 4, 64);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	nm_balance_result_clear(&result);
+	crowd_free(crowd);
+	return 0;
+}
+
+static size_t run_round(void)
+{
+	nm_balance_result_clear(&result);
+	assert_int_equal(nm_balance_round(&crowd->input, &crowd->rules, &crowd->state, &result), 0);
+	return result.count;
+}
+
+static void expect_move(size_t i, uint32_t thread, int from, int to)
+{
+	assert_true(i < result.count);
+	assert_int_equal(result.moves[i].thread, thread);
+	assert_int_equal(result.moves[i].cpu_from, from);
+	assert_int_equal(result.moves[i].cpu_to, to);
+}
+
+/* ---- load ---- */
+
+static void test_load_is_what_was_asked_for(void **state)
+{
+	(void)state;
+	assert_true(nm_balance_load(200, 300, 1000) == 0.5);
+	assert_true(nm_balance_load(0, 0, 1000) == 0);
+	assert_true(nm_balance_load(900, 200, 1000) == 1);
+	assert_true(isnan(nm_balance_load(0, 0, 0)));
+	assert_true(isnan(nm_balance_load(5, 0, 0)));
+}
+
+static void test_waiting_begins_at_the_share(void **state)
+{
+	(void)state;
+	assert_true(nm_balance_waits(100, 1000, 0.1));
+	assert_false(nm_balance_waits(99, 1000, 0.1));
+	assert_false(nm_balance_waits(0, 1000, 0));
+	assert_true(nm_balance_waits(1, 1000, 0));
+}
+
+/* ---- hysteresis ---- */
+
+static bool update(double gap)
+{
+	return nm_balance_update(&crowd->state, &crowd->rules, gap);
+}
+
+static void test_hysteresis(void **state)
+{
+	(void)state;
+	crowd->rules.persist = 2;
+	assert_false(update(0.6));
+	assert_false(update(0.5)); /* not above: from the start again */
+	assert_false(update(0.6));
+	assert_true(update(0.6));
+	assert_true(update(0.3));
+	assert_false(update(0.25));
+	assert_false(update(0.4)); /* above the end is not enough to begin */
+	assert_false(update(0.9));
+	assert_true(update(0.9));
+}
+
+static void test_paper_always_balances(void **state)
+{
+	(void)state;
+	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
+	assert_true(update(0));
+	assert_true(update(0));
+}
+
+/* ---- a round ---- */
+
+static void test_the_busiest_sends_to_the_idlest(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 4, 1);
+	crowd_programs(crowd, 1, 3, 1);
+	crowd_programs(crowd, 2, 1, 1);
+	crowd->rules.max_moves = 1;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 0, 0, 3);
+	const struct nm_balance_move *move = &result.moves[0];
+	assert_true(move->load == 1 && move->load_from == 4 && move->load_to == 0);
+	assert_true(move->gain == 10 && move->metric == 10);
+	assert_int_equal(move->reason, NM_SELECTED_BY_RULE);
+	assert_int_equal(move->node_from, 0);
+	assert_int_equal(move->node_to, 1);
+	/* Distances 10 and 20: all ten pages become local, where each cost two accesses. */
+	assert_true(move->cost_change == -10);
+	assert_true(result.gap == 3);
+	assert_int_equal(result.waiting, 8);
+}
+
+static void test_moves_until_the_nodes_are_alike(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 4, 1);
+	crowd_programs(crowd, 1, 4, 1);
+	assert_int_equal(run_round(), 4);
+	expect_move(0, 4, 1, 2);
+	expect_move(1, 0, 0, 3);
+	expect_move(2, 5, 1, 2);
+	expect_move(3, 1, 0, 3);
+}
+
+static void test_a_round_has_a_limit(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 8, 1);
+	crowd->rules.max_moves = 2;
+	assert_int_equal(run_round(), 2);
+	crowd->rules.max_moves = 0;
+	assert_int_equal(run_round(), 0);
+}
+
+static void test_nothing_below_the_gap(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 3, 1);
+	crowd_programs(crowd, 1, 1, 1);
+	crowd_programs(crowd, 2, 2, 1);
+	crowd->rules.begin = 1;
+	assert_int_equal(run_round(), 0); /* 2 against 1 is not above */
+	assert_false(result.active);
+	crowd->rules.begin = 0.9;
+	assert_int_equal(run_round(), 1);
+	assert_true(result.active);
+}
+
+/* 1 + load is not below 2: it would only change places. */
+static void test_no_ping_pong(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 2, 1);
+	crowd_programs(crowd, 1, 2, 1);
+	crowd_programs(crowd, 2, 1, 1);
+	crowd_programs(crowd, 3, 1, 1);
+	assert_int_equal(run_round(), 0);
+	assert_true(result.active);
+	crowd->threads[0].load = 0.9;
+	crowd->threads[1].load = 0.9; /* 1 + 0.9 against 1.8 */
+	assert_int_equal(run_round(), 0);
+	crowd_programs(crowd, 0, 1, 1);
+	assert_int_equal(run_round(), 1);
+}
+
+/* The node would be the fuller one afterwards, and its own CPU 3 is idle. */
+static void test_nodes_do_not_change_places(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 2, 1);
+	crowd_programs(crowd, 1, 1, 1);
+	crowd_programs(crowd, 2, 2, 1);
+	crowd->rules.begin = 0.4;
+	assert_int_equal(run_round(), 0);
+	assert_true(result.active);
+	crowd->rules.end = -0.1; /* alike will do */
+	assert_int_equal(run_round(), 1);
+}
+
+/* The kernel moves threads within a node. */
+static void test_never_within_a_node(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 6, 1);
+	crowd->other[2] = 2.5;
+	crowd->other[3] = 2.5;
+	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
+	assert_int_equal(run_round(), 1); /* CPU 1 is idle, and the kernel's to fill */
+	expect_move(0, 0, 0, 2);
+	hwloc_bitmap_clr_range(crowd->topology->usable, 2, 3);
+	assert_int_equal(run_round(), 0);
+	assert_true(result.gap == 0);
+}
+
+static void test_a_node_with_enough_cpus_keeps_its_threads(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 3, 1);
+	crowd->input.nr_threads = 3;
+	crowd->threads[2].load = 0;
+	crowd->threads[0].load = crowd->threads[1].load = 0.9; /* 0.9 per CPU */
+	assert_int_equal(run_round(), 0);
+	assert_true(result.active);
+	crowd->rules.overload = 0.9;
+	assert_int_equal(run_round(), 1);
+}
+
+static void test_unmanaged_work_counts(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 4, 1);
+	crowd_programs(crowd, 1, 4, 1);
+	crowd->other[2] = 4;
+	crowd->other[3] = NAN; /* not known: a whole CPU */
+	crowd->rules.max_moves = 1;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 4, 1, 3);
+	assert_true(result.moves[0].load_to == 1);
+	crowd->input.other_load = NULL;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 4, 1, 2);
+}
+
+static void test_who_may_not_move(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 6, 1);
+	crowd->threads[0].movable = false;
+	crowd->threads[1].waiting = false;
+	crowd->threads[2].load = NAN;
+	hwloc_bitmap_only(crowd->masks[3], 1);
+	crowd->rules.max_moves = 1;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 4, 0, 2);
+	assert_int_equal(result.waiting, 3);
+	crowd->threads[4].movable = crowd->threads[5].movable = false;
+	assert_int_equal(run_round(), 0);
+}
+
+static void test_masks_open_other_destinations(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 3, 1);
+	crowd_programs(crowd, 1, 3, 1);
+	crowd->other[3] = 0.5;
+	for (unsigned i = 0; i < 6; i++)
+		hwloc_bitmap_clr(crowd->masks[i], 2);
+	crowd->rules.max_moves = 1;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 3, 1, 3);
+	crowd->threads[4].everywhere = true; /* then the mask need not be asked */
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 4, 1, 2);
+}
+
+/* kMLB 3.2.1: nobody on the busiest CPU can go, so the next busiest is asked. */
+static void test_the_next_busiest(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 5, 0); /* its memory is here */
+	crowd_programs(crowd, 1, 3, 1);
+	crowd->rules.max_moves = 1;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 5, 1, 2);
+	assert_int_equal(result.stopped_by_gain, 5);
+	crowd->rules.min_gain = -10;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 0, 0, 2);
+}
+
+/* Ids go round, so the older thread may have the higher one. */
+static void test_the_older_is_met_first(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 4, 1);
+	crowd->threads[0].start_ticks = 50;
+	crowd->threads[3].start_ticks = 20;
+	crowd->threads[2].start_ticks = 20;
+	crowd->rules.selection = NM_SELECTION_FIRST_FIT;
+	crowd->rules.max_moves = 2;
+	assert_int_equal(run_round(), 2);
+	expect_move(0, 2, 0, 2);
+	expect_move(1, 3, 0, 3);
+}
+
+/* Exclusivity is asked anew after each move: the group is spread wider then. */
+static void test_counts_follow_the_moves(void **state)
+{
+	(void)state;
+	crowd_free(crowd);
+	crowd = crowd_new(3, 3, 64);
+	uint32_t a = crowd_group(crowd, 2), b = crowd_group(crowd, 2);
+	for (unsigned i = 0; i < 3; i++) {
+		crowd_thread(crowd, a, 0, false);
+		crowd_thread(crowd, b, 0, false);
+	}
+	crowd_thread(crowd, a, 2, true);
+	crowd_thread(crowd, b, 2, true);
+	crowd_thread(crowd, b, 2, false); /* a: 3/4, b: 3/5 */
+	crowd->threads[6].movable = crowd->threads[7].movable = false;
+	crowd->rules = crowd_paper(NM_SELECTION_EXCLUSIVITY);
+	crowd->rules.max_moves = 3;
+	assert_int_equal(run_round(), 3);
+	assert_int_equal(result.moves[0].thread, 1);
+	assert_true(result.moves[0].metric == 3.0 / 5);
+	assert_int_equal(result.moves[1].thread, 3);
+	assert_true(result.moves[1].metric == 2.0 / 5);
+	assert_int_equal(crowd->members[1 * 3 + 0], 3); /* the input is as it was */
+}
+
+static void test_a_node_does_not_send_and_receive(void **state)
+{
+	(void)state;
+	crowd_free(crowd);
+	crowd = crowd_new(3, 3, 64);
+	crowd_programs(crowd, 0, 9, 1);
+	crowd_programs(crowd, 1, 4, 2);
+	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
+	crowd->rules.max_moves = 64;
+	assert_true(run_round() > 2);
+	for (size_t i = 0; i < result.count; i++)
+		for (size_t k = 0; k < result.count; k++)
+			assert_int_not_equal(result.moves[i].node_to, result.moves[k].node_from);
+}
+
+static void test_pages_not_known(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 4, 1);
+	crowd->groups[0].resident = NULL;
+	crowd->rules.selection = NM_SELECTION_FIRST_FIT;
+	crowd->rules.max_moves = 1;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 1, 0, 2);
+	assert_int_equal(result.unknown, 1);
+	crowd->rules.min_gain = -INFINITY;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 0, 0, 2);
+	assert_true(isnan(result.moves[0].gain) && isnan(result.moves[0].cost_change));
+}
+
+static void test_a_machine_without_threads(void **state)
+{
+	(void)state;
+	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
+	assert_int_equal(run_round(), 0);
+	crowd->input.other_load = NULL;
+	assert_int_equal(run_round(), 0);
+}
+
+/* ---- types of CPUs ---- */
+
+static void set_types(enum nm_dtas_type even, enum nm_dtas_type odd)
+{
+	for (unsigned cpu = 0; cpu < 4; cpu++)
+		crowd->types[cpu] = cpu % 2 ? odd : even;
+	crowd->input.cpu_types = crowd->types;
+}
+
+static void test_threads_go_to_cpus_of_their_type(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 6, 1);
+	crowd->other[2] = 0.2;
+	crowd->other[3] = 0.1;
+	set_types(NM_DTAS_COMPUTE, NM_DTAS_MEMORY);
+	for (unsigned i = 0; i < 6; i++)
+		crowd->threads[i].type = i < 4 ? NM_DTAS_COMPUTE : NM_DTAS_MEMORY;
+	crowd->rules.max_moves = 2;
+	assert_int_equal(run_round(), 2);
+	expect_move(0, 4, 0, 3);
+	expect_move(1, 0, 0, 2);
+}
+
+static void test_idle_cpus_take_either_type(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 4, 1);
+	set_types(NM_DTAS_MEMORY, NM_DTAS_MEMORY);
+	for (unsigned i = 0; i < 4; i++)
+		crowd->threads[i].type = NM_DTAS_COMPUTE;
+	assert_int_equal(run_round(), 2); /* one for each idle CPU */
+	expect_move(0, 0, 0, 2);
+	expect_move(1, 1, 0, 3);
+	crowd->rules.idle_max = 0; /* strict */
+	assert_int_equal(run_round(), 0);
+	crowd->threads[3].type = NM_DTAS_EITHER;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 3, 0, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_load_is_what_was_asked_for),
+		cmocka_unit_test(test_waiting_begins_at_the_share),
+		cmocka_unit_test_setup_teardown(test_hysteresis, begin, end),
+		cmocka_unit_test_setup_teardown(test_paper_always_balances, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_busiest_sends_to_the_idlest, begin, end),
+		cmocka_unit_test_setup_teardown(test_moves_until_the_nodes_are_alike, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_round_has_a_limit, begin, end),
+		cmocka_unit_test_setup_teardown(test_nothing_below_the_gap, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_ping_pong, begin, end),
+		cmocka_unit_test_setup_teardown(test_nodes_do_not_change_places, begin, end),
+		cmocka_unit_test_setup_teardown(test_never_within_a_node, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_node_with_enough_cpus_keeps_its_threads,
+						begin, end),
+		cmocka_unit_test_setup_teardown(test_unmanaged_work_counts, begin, end),
+		cmocka_unit_test_setup_teardown(test_who_may_not_move, begin, end),
+		cmocka_unit_test_setup_teardown(test_masks_open_other_destinations, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_next_busiest, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_older_is_met_first, begin, end),
+		cmocka_unit_test_setup_teardown(test_counts_follow_the_moves, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_node_does_not_send_and_receive, begin, end),
+		cmocka_unit_test_setup_teardown(test_pages_not_known, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_machine_without_threads, begin, end),
+		cmocka_unit_test_setup_teardown(test_threads_go_to_cpus_of_their_type, begin, end),
+		cmocka_unit_test_setup_teardown(test_idle_cpus_take_either_type, begin, end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* What balancing must hold to on any machine, round after round. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../support/balance_fixture.h"
+#include "numa-migrd/rng.h"
+
+#define FINGERPRINT 0xc02bf665942b17baULL
+
+enum { MACHINES = 400, THREADS = 60, ROUNDS = 200 };
+
+static unsigned below(struct nm_rng *dice, unsigned bound)
+{
+	return (unsigned)nm_rng_below(dice, bound);
+}
+
+/* ---- any machine ---- */
+
+static void draw_group(struct crowd *crowd, struct nm_rng *dice)
+{
+	unsigned nodes = crowd->topology->nr_nodes;
+	uint32_t group = crowd_group(crowd, (int)below(dice, nodes + 1) - 1);
+	for (unsigned node = 0; node < nodes; node++)
+		crowd_pages(crowd, group, node, below(dice, 3) ? below(dice, 20) : 0);
+	if (below(dice, 8) == 0)
+		crowd->groups[group].resident = NULL;
+}
+
+static void draw_mask(struct crowd *crowd, struct nm_rng *dice, size_t thread)
+{
+	crowd->threads[thread].everywhere = below(dice, 3) > 0;
+	if (crowd->threads[thread].everywhere)
+		return;
+	for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++)
+		if (below(dice, 2))
+			hwloc_bitmap_clr(crowd->masks[thread], cpu);
+}
+
+static void draw_thread(struct crowd *crowd, struct nm_rng *dice)
+{
+	/* Most on the first CPUs, so that there is something to balance. */
+	unsigned cpus = crowd->topology->nr_cpus;
+	int cpu = (int)below(dice, below(dice, 3) ? 1 + cpus / 3 : cpus);
+	uint32_t group = below(dice, (unsigned)crowd->input.nr_groups);
+	size_t i = crowd_thread(crowd, group, below(dice, 12) ? cpu : -1, below(dice, 6) == 0);
+	struct nm_balance_thread *thread = &crowd->threads[i];
+	if (thread->leader && thread->cpu >= 0)
+		crowd->groups[group].leader_node =
+			nm_topology_node_of_cpu(crowd->topology, thread->cpu);
+	thread->start_ticks = below(dice, 20);
+	thread->load = below(dice, 20) ? nm_rng_unit(dice) : (double)NAN;
+	thread->waiting = below(dice, 4) > 0;
+	thread->movable = below(dice, 8) > 0;
+	thread->type = (enum nm_dtas_type)below(dice, 3);
+	draw_mask(crowd, dice, i);
+}
+
+static void draw_rules(struct crowd *crowd, struct nm_rng *dice)
+{
+	enum nm_selection selection = (enum nm_selection)below(dice, 9);
+	crowd->rules = below(dice, 3) ? crowd_rules(selection) : crowd_paper(selection);
+	crowd->rules.max_moves = 1 + below(dice, 12);
+	if (below(dice, 2))
+		crowd->rules.min_gain = (double)below(dice, 20) - 10;
+}
+
+static struct crowd *draw_machine(uint64_t seed)
+{
+	struct nm_rng dice;
+	nm_rng_seed(&dice, seed);
+	unsigned nodes = 1 + below(&dice, 5), cpus = nodes * (1 + below(&dice, 4));
+	struct crowd *crowd = crowd_new(nodes, cpus, THREADS);
+	for (unsigned k = 0; k < nodes * nodes; k++)
+		crowd->factors[k] = k % (nodes + 1) ? 1 + nm_rng_unit(&dice) : 1;
+	for (unsigned cpu = 0; cpu < cpus; cpu++) {
+		crowd->other[cpu] = below(&dice, 3) ? 0 : nm_rng_unit(&dice);
+		crowd->types[cpu] = (enum nm_dtas_type)below(&dice, 3);
+		if (below(&dice, 8) == 0)
+			hwloc_bitmap_clr(crowd->topology->usable, cpu);
+	}
+	if (below(&dice, 3) == 0)
+		crowd->input.cpu_types = crowd->types;
+	for (unsigned i = 1 + below(&dice, 12); i > 0; i--)
+		draw_group(crowd, &dice);
+	for (unsigned i = below(&dice, THREADS); i > 0; i--)
+		draw_thread(crowd, &dice);
+	draw_rules(crowd, &dice);
+	return crowd;
+}
+
+/* ---- what holds ---- */
+
+static double load_of(const struct crowd *crowd, int cpu)
+{
+	double load = crowd->other[cpu];
+	for (size_t i = 0; i < crowd->input.nr_threads; i++)
+		if (crowd->threads[i].cpu == cpu)
+			load += isnan(crowd->threads[i].load) ? 1 : crowd->threads[i].load;
+	return load;
+}
+
+static double load_of_node(const struct crowd *crowd, int node)
+{
+	double load = 0, count = 0;
+	for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++)
+		if (crowd->topology->cpus[cpu].node == node &&
+		    hwloc_bitmap_isset(crowd->topology->usable, cpu)) {
+			load += load_of(crowd, (int)cpu);
+			count++;
+		}
+	return load / count;
+}
+
+static double load_with(const struct crowd *crowd, int node, double load)
+{
+	double count = 0;
+	for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++)
+		count += crowd->topology->cpus[cpu].node == node &&
+			 hwloc_bitmap_isset(crowd->topology->usable, cpu);
+	return load_of_node(crowd, node) + load / count;
+}
+
+static bool is_enhanced(enum nm_selection rule)
+{
+	return rule == NM_SELECTION_EXCLUSIVITY || rule == NM_SELECTION_MOST_BENEFIT_PLUS;
+}
+
+static void check_destination(const struct crowd *crowd, const struct nm_balance_move *move)
+{
+	const struct nm_balance_thread *thread = &crowd->threads[move->thread];
+	unsigned to = (unsigned)move->cpu_to;
+	assert_true(hwloc_bitmap_isset(crowd->topology->usable, to));
+	assert_true(hwloc_bitmap_isset(crowd->topology->usable, (unsigned)move->cpu_from));
+	assert_true(thread->everywhere || hwloc_bitmap_isset(thread->allowed, to));
+	assert_int_equal(crowd->topology->cpus[to].node, move->node_to);
+	assert_int_not_equal(move->node_from, move->node_to);
+	if (crowd->input.cpu_types && load_of(crowd, move->cpu_to) >= crowd->rules.idle_max + 1e-9)
+		assert_true(nm_dtas_fits(crowd->types[to], thread->type, false));
+}
+
+static void check_loads(const struct crowd *crowd, const struct nm_balance_move *move)
+{
+	double from = load_of(crowd, move->cpu_from), to = load_of(crowd, move->cpu_to);
+	double node_from = load_of_node(crowd, move->node_from);
+	double node_to = load_with(crowd, move->node_to, move->load);
+	assert_true(fabs(from - move->load_from) < 1e-9 && fabs(to - move->load_to) < 1e-9);
+	assert_true(to + move->load < from + 1e-9);
+	assert_true(node_from >= crowd->rules.overload - 1e-9);
+	assert_true(node_from - node_to > crowd->rules.end - 1e-9);
+}
+
+static void check_thread(const struct crowd *crowd, const struct nm_balance_move *move)
+{
+	const struct nm_balance_thread *thread = &crowd->threads[move->thread];
+	const struct nm_selection_group *group = &crowd->groups[thread->group];
+	int leader = nm_selection_leader_node(group, crowd->topology->nr_nodes);
+	assert_true(thread->waiting && thread->movable && !isnan(thread->load));
+	assert_int_equal(thread->cpu, move->cpu_from);
+	assert_true(thread->load == move->load);
+	if (crowd->rules.min_gain > -INFINITY)
+		assert_true(move->gain >= crowd->rules.min_gain);
+	if (is_enhanced(crowd->rules.selection)) {
+		assert_false(thread->leader);
+		assert_int_not_equal(leader, move->node_from);
+		assert_true((leader == move->node_to) == (move->reason == NM_SELECTED_BY_LEADER));
+	}
+}
+
+/* Moves one by one, each checked against the machine as those before it left it. */
+static void check_round(struct crowd *crowd, const struct nm_balance_result *result)
+{
+	bool moved[THREADS] = {false};
+	assert_true(result->count <= crowd->rules.max_moves);
+	for (size_t i = 0; i < result->count; i++) {
+		const struct nm_balance_move *move = &result->moves[i];
+		const struct nm_balance_result one = {.moves = &result->moves[i], .count = 1};
+		assert_false(moved[move->thread]);
+		moved[move->thread] = true;
+		check_destination(crowd, move);
+		check_loads(crowd, move);
+		check_thread(crowd, move);
+		crowd_apply(crowd, &one);
+		for (size_t k = 0; k < i; k++)
+			assert_int_not_equal(result->moves[k].node_to, move->node_from);
+	}
+}
+
+static double crowding(const struct crowd *crowd)
+{
+	double sum = 0;
+	for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++) {
+		double load = load_of(crowd, (int)cpu);
+		sum += load * load;
+	}
+	return sum;
+}
+
+/* Is there a pair of CPUs, and a thread, that a round should not have left as they are? */
+static bool can_go(const struct crowd *crowd, const struct nm_balance_thread *thread, int to)
+{
+	const struct nm_topology *topology = crowd->topology;
+	const struct nm_selection_group *group = &crowd->groups[thread->group];
+	int node_from = topology->cpus[thread->cpu].node, node_to = topology->cpus[to].node;
+	double here = load_of_node(crowd, node_from),
+	       there = load_with(crowd, node_to, thread->load);
+	bool idle = load_of(crowd, to) < crowd->rules.idle_max;
+	if (node_from == node_to || here < crowd->rules.overload ||
+	    !(here - there > crowd->rules.end + 1e-9))
+		return false;
+	if (!(load_of(crowd, to) + thread->load < load_of(crowd, thread->cpu) - 1e-9))
+		return false;
+	if (!thread->everywhere && !hwloc_bitmap_isset(thread->allowed, (unsigned)to))
+		return false;
+	if (crowd->input.cpu_types && !nm_dtas_fits(crowd->types[to], thread->type, idle))
+		return false;
+	/* Everything else is first_fit's with no least gain. */
+	return crowd->rules.min_gain == -INFINITY ||
+	       (group->resident &&
+		group->resident[node_to] - group->resident[node_from] >= crowd->rules.min_gain);
+}
+
+static bool anybody_can_go(const struct crowd *crowd)
+{
+	for (size_t i = 0; i < crowd->input.nr_threads; i++) {
+		const struct nm_balance_thread *thread = &crowd->threads[i];
+		if (thread->cpu < 0 || !thread->waiting || !thread->movable ||
+		    isnan(thread->load) ||
+		    !hwloc_bitmap_isset(crowd->topology->usable, (unsigned)thread->cpu))
+			continue;
+		for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++)
+			if (hwloc_bitmap_isset(crowd->topology->usable, cpu) &&
+			    can_go(crowd, thread, (int)cpu))
+				return true;
+	}
+	return false;
+}
+
+/* ---- tests ---- */
+
+static void test_rounds_end(void **state)
+{
+	(void)state;
+	size_t moves = 0;
+	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
+		struct crowd *crowd = draw_machine(seed);
+		size_t count = 1;
+		for (unsigned i = 0; i < ROUNDS && count > 0; i++) {
+			struct nm_balance_result result;
+			double before = crowding(crowd);
+			assert_int_equal(nm_balance_round(&crowd->input, &crowd->rules,
+							  &crowd->state, &result),
+					 0);
+			count = result.count;
+			moves += count;
+			check_round(crowd, &result);
+			assert_true(count == 0 || crowding(crowd) < before);
+			nm_balance_result_clear(&result);
+		}
+		assert_int_equal(count, 0);
+		crowd_free(crowd);
+	}
+	assert_true(moves > MACHINES);
+}
+
+/* Where first_fit stops, nobody could have gone: no pair was overlooked. */
+static void test_nobody_is_overlooked(void **state)
+{
+	(void)state;
+	size_t stuck = 0, moves = 0;
+	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
+		struct crowd *crowd = draw_machine(seed);
+		struct nm_balance_result result;
+		crowd->rules.selection = NM_SELECTION_FIRST_FIT;
+		crowd->rules.max_moves = 1;
+		assert_int_equal(
+			nm_balance_round(&crowd->input, &crowd->rules, &crowd->state, &result), 0);
+		moves += result.count;
+		stuck += result.active && result.count == 0;
+		if (result.active)
+			assert_true(anybody_can_go(crowd) == (result.count == 1));
+		nm_balance_result_clear(&result);
+		crowd_free(crowd);
+	}
+	assert_true(stuck > 10 && moves > 10);
+}
+
+/* A whole round leaves nobody behind that one more round with the same roles could take. */
+static void test_a_long_round_is_as_good_as_short_ones(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
+		struct crowd *crowd = draw_machine(seed);
+		struct nm_balance_result result;
+		bool two = crowd->topology->nr_nodes <= 2;
+		crowd->rules.selection = NM_SELECTION_FIRST_FIT;
+		crowd->rules.max_moves = THREADS;
+		assert_int_equal(
+			nm_balance_round(&crowd->input, &crowd->rules, &crowd->state, &result), 0);
+		check_round(crowd, &result);
+		for (size_t i = 0; i < result.count; i++)
+			crowd->threads[result.moves[i].thread].movable = false;
+		if (two && result.active && crowd->rules.overload > 0)
+			assert_false(anybody_can_go(crowd));
+		nm_balance_result_clear(&result);
+		crowd_free(crowd);
+	}
+}
+
+static uint64_t mix(uint64_t print, const void *data, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		print = (print ^ ((const unsigned char *)data)[i]) * 0x100000001b3ULL;
+	return print;
+}
+
+static uint64_t mix_result(uint64_t print, const struct nm_balance_result *result)
+{
+	for (size_t i = 0; i < result->count; i++) {
+		const struct nm_balance_move *move = &result->moves[i];
+		double cost = isnan(move->cost_change) ? 0 : move->cost_change;
+		print = mix(print, &move->thread, sizeof(move->thread));
+		print = mix(print, &move->cpu_to, sizeof(move->cpu_to));
+		print = mix(print, &cost, sizeof(cost));
+	}
+	return mix(print, &result->evaluated, sizeof(result->evaluated));
+}
+
+static uint64_t fingerprint(uint64_t first_seed)
+{
+	uint64_t print = 0xcbf29ce484222325ULL;
+	for (uint64_t seed = first_seed; seed < first_seed + MACHINES; seed++) {
+		struct crowd *crowd = draw_machine(seed);
+		struct nm_balance_result result;
+		assert_int_equal(
+			nm_balance_round(&crowd->input, &crowd->rules, &crowd->state, &result), 0);
+		print = mix_result(print, &result);
+		nm_balance_result_clear(&result);
+		crowd_free(crowd);
+	}
+	return print;
+}
+
+/* The same input gives the same moves, bit for bit, in every build. */
+static void test_decisions_repeat(void **state)
+{
+	(void)state;
+	uint64_t print = fingerprint(1);
+	assert_true(print == fingerprint(1));
+	assert_true(print != fingerprint(2));
+	if (print != FINGERPRINT)
+		fail_msg("the fingerprint is 0x%llxULL", (unsigned long long)print);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rounds_end),
+		cmocka_unit_test(test_nobody_is_overlooked),
+		cmocka_unit_test(test_a_long_round_is_as_good_as_short_ones),
+		cmocka_unit_test(test_decisions_repeat),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
