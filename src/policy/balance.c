@@ -144,8 +144,9 @@ static bool is_promising(const struct round *round, uint32_t from, uint32_t to)
 	       !*hopeless_at(round, from, to, type_now(round, to));
 }
 
-/* Those of the CPU's threads that could go; *masked: one is kept by its mask only. */
-static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, bool *masked)
+/* Those of the CPU's threads that could go; ret_masked: one is kept by its mask only. NULL: masks
+ * are not asked. */
+static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, bool *ret_masked)
 {
 	const struct nm_queue *queue = &round->waiting.queues[from];
 	enum nm_dtas_type type = type_now(round, to);
@@ -156,10 +157,10 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 		if (!is_relief(round, thread->load, from, to) ||
 		    !nm_dtas_fits(type, thread->type, false))
 			continue;
-		bool may_run = nm_waiting_may_run(thread, to);
-		*masked |= !may_run;
-		if (!may_run)
+		if (ret_masked && !nm_waiting_may_run(thread, to)) {
+			*ret_masked = true;
 			continue;
+		}
 		round->positions[count] = i;
 		round->candidates[count++] = (struct nm_selection_candidate){
 			.group = thread->group, .leader = thread->leader};
@@ -167,7 +168,7 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 	return count;
 }
 
-static struct nm_selection_answer choose(struct round *round, uint32_t from, uint32_t to,
+static struct nm_selection_answer choose(const struct round *round, uint32_t from, uint32_t to,
 					 size_t count)
 {
 	const struct nm_selection_question question = {
@@ -181,13 +182,23 @@ static struct nm_selection_answer choose(struct round *round, uint32_t from, uin
 		.nr_candidates = count,
 		.judged = round->judged,
 	};
-	struct nm_selection_answer answer = nm_selection_choose(&question);
-	round->result.pairs++;
-	round->result.evaluated += answer.evaluated;
-	round->result.stopped_by_gain += answer.stopped_by_gain;
-	round->result.unknown += answer.unknown;
-	round->result.stopped_by_leader += answer.stopped_by_leader;
-	return answer;
+	return nm_selection_choose(&question);
+}
+
+/* Would somebody go if masks were not asked? Else no other CPU of the node need be tried. */
+static bool is_up_to_masks(struct round *round, uint32_t from, uint32_t to)
+{
+	size_t count = list_candidates(round, from, to, NULL);
+	return choose(round, from, to, count).reason != NM_SELECTED_NOBODY;
+}
+
+static void count_answer(struct nm_balance_result *result, const struct nm_selection_answer *answer)
+{
+	result->pairs++;
+	result->evaluated += answer->evaluated;
+	result->stopped_by_gain += answer->stopped_by_gain;
+	result->unknown += answer->unknown;
+	result->stopped_by_leader += answer->stopped_by_leader;
 }
 
 static struct nm_balance_move move_of(const struct round *round, uint32_t thread, uint32_t to,
@@ -238,8 +249,10 @@ static int try_pair(struct round *round, uint32_t from, uint32_t to)
 		return 0;
 	size_t count = list_candidates(round, from, to, &masked);
 	struct nm_selection_answer answer = choose(round, from, to, count);
+	count_answer(&round->result, &answer);
 	if (answer.reason == NM_SELECTED_NOBODY) {
-		*hopeless_at(round, from, to, type_now(round, to)) = !masked;
+		bool hopeless = !masked || !is_up_to_masks(round, from, to);
+		*hopeless_at(round, from, to, type_now(round, to)) = hopeless;
 		return 0;
 	}
 	uint32_t position = round->positions[answer.chosen];

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../support/machine.h"
+#include "numa-migrd/rng.h"
 #include "numa-migrd/selection.h"
 
 enum { NODES = 4, MOST = 8, FROM = 0, TO = 1 };
@@ -382,6 +383,96 @@ static void test_exclusivity_is_between_even_and_alone(void **state)
 	assert_true(isnan(nm_selection_exclusivity(none, NODES)));
 }
 
+/* ---- any threads ---- */
+
+/* The rules as the papers print them; the higher is chosen. */
+static double printed_metric(enum nm_selection rule, const double *pages, const uint32_t *members)
+{
+	double sum = 0, most = 0, threads = 0;
+	for (unsigned k = 0; k < NODES; k++) {
+		sum += pages[k];
+		threads += members[k];
+		most = members[k] > most ? members[k] : most;
+	}
+	switch (rule) {
+	case NM_SELECTION_TOTAL_MIN:
+		return -sum;
+	case NM_SELECTION_REMOTE_MIN:
+		return -pages[FROM];
+	case NM_SELECTION_LOCAL_MAX:
+		return pages[TO];
+	case NM_SELECTION_MOST_BENEFIT:
+	case NM_SELECTION_MOST_BENEFIT_PLUS:
+		return pages[TO] - pages[FROM];
+	case NM_SELECTION_COST_EFFECTIVE:
+		return (pages[TO] - pages[FROM]) / pages[FROM];
+	case NM_SELECTION_EXCLUSIVITY_BASE:
+	case NM_SELECTION_EXCLUSIVITY:
+		return -most / threads;
+	default:
+		return 0;
+	}
+}
+
+/* The first of the best, MOST for nobody; every thread is weighed, whatever group it is of. */
+static size_t search(enum nm_selection rule)
+{
+	bool enhanced = rule == NM_SELECTION_EXCLUSIVITY || rule == NM_SELECTION_MOST_BENEFIT_PLUS;
+	size_t best = MOST;
+	double most = 0;
+	for (size_t i = 0; i < drawing.count; i++) {
+		const struct nm_selection_candidate *candidate = &drawing.candidates[i];
+		const double *pages = drawing.resident[candidate->group];
+		int leader = drawing.groups[candidate->group].leader_node;
+		double metric = printed_metric(rule, pages, drawing.members[candidate->group]);
+		if (pages[TO] - pages[FROM] < drawing.min_gain)
+			continue;
+		if (enhanced && (candidate->leader || leader == FROM))
+			continue;
+		if (enhanced && leader == TO)
+			return i;
+		if (best == MOST || metric > most) {
+			best = i;
+			most = metric;
+		}
+	}
+	return best;
+}
+
+static void draw(struct nm_rng *dice)
+{
+	(void)begin(NULL);
+	for (unsigned i = 1 + (unsigned)nm_rng_below(dice, 4); i > 0; i--) {
+		uint32_t group =
+			add_group((int)nm_rng_below(dice, NODES), 1 + (double)nm_rng_below(dice, 5),
+				  (double)nm_rng_below(dice, 6), (double)nm_rng_below(dice, 6));
+		spread(group, 1 + (uint32_t)nm_rng_below(dice, 4), (uint32_t)nm_rng_below(dice, 3),
+		       (uint32_t)nm_rng_below(dice, 3), (uint32_t)nm_rng_below(dice, 3));
+	}
+	while (drawing.count < MOST)
+		add_thread((uint32_t)nm_rng_below(dice, drawing.nr_groups),
+			   nm_rng_below(dice, 5) == 0);
+	if (nm_rng_below(dice, 2))
+		drawing.min_gain = (double)nm_rng_below(dice, 6) - 3;
+}
+
+static void test_the_first_of_the_best(void **state)
+{
+	(void)state;
+	struct nm_rng dice;
+	nm_rng_seed(&dice, 7);
+	for (unsigned i = 0; i < 3000; i++) {
+		draw(&dice);
+		for (size_t k = 0; k < NM_ARRAY_SIZE(every_rule); k++) {
+			struct nm_selection_answer answer = choose(every_rule[k]);
+			size_t expected = search(every_rule[k]);
+			assert_true((answer.reason == NM_SELECTED_NOBODY) == (expected == MOST));
+			if (expected < MOST)
+				assert_int_equal(answer.chosen, expected);
+		}
+	}
+}
+
 /* ---- cost of access ---- */
 
 static void test_cost_of_table_1(void **state)
@@ -457,6 +548,7 @@ int main(void)
 		cmocka_unit_test_setup(test_leader_gone, begin),
 		cmocka_unit_test_setup(test_leader_node, begin),
 		cmocka_unit_test_setup(test_exclusivity_is_between_even_and_alone, begin),
+		cmocka_unit_test_setup(test_the_first_of_the_best, begin),
 		cmocka_unit_test_setup(test_cost_of_table_1, begin),
 		cmocka_unit_test_setup(test_cost_is_the_difference_of_totals, begin),
 		cmocka_unit_test_setup(test_factors_are_relative_to_local, begin),
