@@ -88,10 +88,10 @@ static size_t list_places(const struct nm_topology *topology, struct place *plac
 		const struct nm_cpu *known = &topology->cpus[cpu];
 		if (!hwloc_bitmap_isset(topology->usable, cpu))
 			continue;
-		places[count++] =
-			(struct place){.cpu = cpu,
-				       .cache = known->cache >= 0 ? known->cache : -2 - known->node,
-				       .core = known->core >= 0 ? known->core : -1 - (int)cpu};
+		places[count++] = (struct place){
+			.cpu = cpu,
+			.cache = known->cache >= 0 ? known->cache : -2 - known->node,
+			.core = known->core >= 0 ? known->core : (int)(topology->nr_cpus + cpu)};
 	}
 	qsort(places, count, sizeof(*places), by_sharing);
 	return count;

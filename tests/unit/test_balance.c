@@ -315,7 +315,14 @@ static void test_counts_follow_the_moves(void **state)
 	assert_int_equal(crowd->members[1 * 3 + 0], 3); /* the input is as it was */
 }
 
-static void test_a_node_does_not_send_and_receive(void **state)
+static void expect_no_node_in_both_roles(void)
+{
+	for (size_t i = 0; i < result.count; i++)
+		for (size_t k = 0; k < result.count; k++)
+			assert_int_not_equal(result.moves[i].node_to, result.moves[k].node_from);
+}
+
+static void test_a_receiving_node_does_not_send(void **state)
 {
 	(void)state;
 	crowd_free(crowd);
@@ -325,9 +332,50 @@ static void test_a_node_does_not_send_and_receive(void **state)
 	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
 	crowd->rules.max_moves = 64;
 	assert_true(run_round() > 2);
-	for (size_t i = 0; i < result.count; i++)
-		for (size_t k = 0; k < result.count; k++)
-			assert_int_not_equal(result.moves[i].node_to, result.moves[k].node_from);
+	expect_no_node_in_both_roles();
+}
+
+/* CPU 1 idles, but its node has sent threads away: the kernel will fill it from CPU 0. */
+static void test_a_sending_node_does_not_receive(void **state)
+{
+	(void)state;
+	crowd_free(crowd);
+	crowd = crowd_new(3, 6, 64);
+	crowd_programs(crowd, 0, 9, 1);
+	crowd_programs(crowd, 4, 4, 0);
+	crowd_programs(crowd, 5, 4, 0);
+	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
+	crowd->rules.max_moves = 64;
+	assert_true(run_round() > 2);
+	assert_int_equal(result.moves[0].node_from, 0);
+	expect_no_node_in_both_roles();
+}
+
+static void test_of_idle_cpus_the_one_on_the_emptier_node(void **state)
+{
+	(void)state;
+	crowd_free(crowd);
+	crowd = crowd_new(3, 6, 64);
+	crowd_programs(crowd, 0, 6, 1);
+	crowd->other[3] = 0.5;
+	crowd->rules.max_moves = 1;
+	crowd->rules.min_gain = -INFINITY;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 0, 0, 4);
+	crowd->other[3] = 0;
+	crowd->other[4] = 0.5;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 0, 0, 2);
+}
+
+static void test_rounds_remember_the_gap(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 4, 1);
+	crowd->rules.persist = 2;
+	crowd->rules.max_moves = 1;
+	assert_int_equal(run_round(), 0);
+	assert_int_equal(run_round(), 1);
 }
 
 static void test_pages_not_known(void **state)
@@ -418,7 +466,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_next_busiest, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_older_is_met_first, begin, end),
 		cmocka_unit_test_setup_teardown(test_counts_follow_the_moves, begin, end),
-		cmocka_unit_test_setup_teardown(test_a_node_does_not_send_and_receive, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_receiving_node_does_not_send, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_sending_node_does_not_receive, begin, end),
+		cmocka_unit_test_setup_teardown(test_of_idle_cpus_the_one_on_the_emptier_node,
+						begin, end),
+		cmocka_unit_test_setup_teardown(test_rounds_remember_the_gap, begin, end),
 		cmocka_unit_test_setup_teardown(test_pages_not_known, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_machine_without_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_threads_go_to_cpus_of_their_type, begin, end),

@@ -231,11 +231,11 @@ static void test_unknown_caches_and_cores(void **state)
 	(void)state;
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		topology->cpus[cpu].cache = topology->cpus[cpu].core = -1;
-	assert_int_equal(split(1, 3), 4);
-	unsigned on_node_0 = 0;
-	for (unsigned cpu = 0; cpu < 8; cpu++)
-		on_node_0 += types[cpu] == NM_DTAS_MEMORY;
-	assert_int_equal(on_node_0, 2);
+	assert_int_equal(split(1, 7), 2); /* one on each node */
+	assert_true(types[0] == NM_DTAS_MEMORY && types[8] == NM_DTAS_MEMORY);
+	assert_int_equal(split(28, 28), 8);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		assert_int_equal(types[cpu], cpu % 2 ? NM_DTAS_COMPUTE : NM_DTAS_MEMORY);
 }
 
 /* ---- placement ---- */
