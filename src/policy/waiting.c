@@ -58,9 +58,9 @@ int nm_waiting_init(struct nm_waiting *waiting, const struct nm_balance_input *i
 	return 0;
 }
 
-static int compare(const void *left, const void *right, void *threads)
+static int compare(const void *left, const void *right, void *waiting)
 {
-	const struct nm_balance_thread *all = threads;
+	const struct nm_balance_thread *all = ((const struct nm_waiting *)waiting)->threads;
 	const struct nm_balance_thread *a = &all[*(const uint32_t *)left];
 	const struct nm_balance_thread *b = &all[*(const uint32_t *)right];
 	if (a->start_ticks != b->start_ticks)
@@ -93,7 +93,7 @@ int nm_waiting_prepare(struct nm_waiting *waiting, uint32_t cpu)
 		return 0;
 	queue->ready = true;
 	qsort_r(waiting->items + queue->first, queue->count, sizeof(*waiting->items), compare,
-		(void *)(uintptr_t)waiting->threads);
+		waiting);
 	return find_reach(waiting, queue);
 }
 

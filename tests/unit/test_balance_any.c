@@ -10,7 +10,7 @@
 #include "../support/balance_fixture.h"
 #include "numa-migrd/rng.h"
 
-#define FINGERPRINT 0xc02bf665942b17baULL
+#define FINGERPRINT 0x4df2c04876cb10ddULL
 
 enum { MACHINES = 400, THREADS = 60, ROUNDS = 200 };
 
@@ -47,7 +47,8 @@ static void draw_thread(struct crowd *crowd, struct nm_rng *dice)
 	unsigned cpus = crowd->topology->nr_cpus;
 	int cpu = (int)below(dice, below(dice, 3) ? 1 + cpus / 3 : cpus);
 	uint32_t group = below(dice, (unsigned)crowd->input.nr_groups);
-	size_t i = crowd_thread(crowd, group, below(dice, 12) ? cpu : -1, below(dice, 6) == 0);
+	bool ran = below(dice, 12) > 0, leader = below(dice, 6) == 0;
+	size_t i = crowd_thread(crowd, group, ran ? cpu : -1, leader);
 	struct nm_balance_thread *thread = &crowd->threads[i];
 	if (thread->leader && thread->cpu >= 0)
 		crowd->groups[group].leader_node =

@@ -439,21 +439,31 @@ static size_t search(enum nm_selection rule)
 	return best;
 }
 
+static uint32_t below(struct nm_rng *dice, uint32_t bound)
+{
+	return (uint32_t)nm_rng_below(dice, bound);
+}
+
+static void draw_group(struct nm_rng *dice)
+{
+	uint32_t group = add_group((int)below(dice, NODES), 0, 0, 0);
+	for (unsigned k = 0; k < NODES; k++) {
+		drawing.resident[group][k] = (k == FROM) + below(dice, 6);
+		drawing.members[group][k] = (k == FROM) + below(dice, 3);
+	}
+}
+
 static void draw(struct nm_rng *dice)
 {
 	(void)begin(NULL);
-	for (unsigned i = 1 + (unsigned)nm_rng_below(dice, 4); i > 0; i--) {
-		uint32_t group =
-			add_group((int)nm_rng_below(dice, NODES), 1 + (double)nm_rng_below(dice, 5),
-				  (double)nm_rng_below(dice, 6), (double)nm_rng_below(dice, 6));
-		spread(group, 1 + (uint32_t)nm_rng_below(dice, 4), (uint32_t)nm_rng_below(dice, 3),
-		       (uint32_t)nm_rng_below(dice, 3), (uint32_t)nm_rng_below(dice, 3));
+	for (unsigned i = 1 + below(dice, 4); i > 0; i--)
+		draw_group(dice);
+	while (drawing.count < MOST) {
+		uint32_t group = below(dice, (uint32_t)drawing.nr_groups);
+		add_thread(group, below(dice, 5) == 0);
 	}
-	while (drawing.count < MOST)
-		add_thread((uint32_t)nm_rng_below(dice, drawing.nr_groups),
-			   nm_rng_below(dice, 5) == 0);
-	if (nm_rng_below(dice, 2))
-		drawing.min_gain = (double)nm_rng_below(dice, 6) - 3;
+	if (below(dice, 2))
+		drawing.min_gain = (double)below(dice, 6) - 3;
 }
 
 static void test_the_first_of_the_best(void **state)
