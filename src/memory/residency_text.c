@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* What cgroups and /proc write of a process's pages on each node. */
+#include <ctype.h>
+#include <limits.h>
+#include <string.h>
+
+#include "numa-migrd/residency.h"
+
+static const char *skip_blanks(const char *text)
+{
+	return text + strspn(text, " \t");
+}
+
+static size_t word_length(const char *text)
+{
+	return strcspn(text, " \t\n");
+}
+
+/* Digits alone, up to the end of the word. -EBADMSG. */
+static int read_number(const char *text, const char *end, unsigned long long *ret)
+{
+	char *after;
+	if (!isdigit((unsigned char)*text))
+		return -EBADMSG;
+	errno = 0;
+	unsigned long long number = strtoull(text, &after, 10);
+	if (errno || after != end)
+		return -EBADMSG;
+	*ret = number;
+	return 0;
+}
+
+/* "N<node>=<count>": 1; any other word: 0; damaged: -EBADMSG. */
+static int read_node(const char *word, size_t length, unsigned *ret_node,
+		     unsigned long long *ret_count)
+{
+	const char *equals = memchr(word, '=', length);
+	unsigned long long node;
+	if (*word != 'N' || !isdigit((unsigned char)word[1]))
+		return 0;
+	if (!equals || read_number(word + 1, equals, &node) < 0 || node > UINT_MAX ||
+	    read_number(equals + 1, word + length, ret_count) < 0)
+		return -EBADMSG;
+	*ret_node = (unsigned)node;
+	return 1;
+}
+
+/* Adds the line's counts, `scale` pages each; NULL: only looks whether it is sound. */
+static int add_line(const char *line, const struct nm_topology *topology, double scale,
+		    double *pages)
+{
+	for (const char *word = skip_blanks(line); *word && *word != '\n';
+	     word = skip_blanks(word + word_length(word))) {
+		unsigned long long count = 0;
+		unsigned node = 0;
+		int r = read_node(word, word_length(word), &node, &count);
+		if (r < 0)
+			return r;
+		int index = r > 0 && pages ? nm_topology_node_index(topology, node) : -1;
+		if (index >= 0)
+			pages[index] += (double)count * scale;
+	}
+	return 0;
+}
+
+static const char *next_line(const char *line)
+{
+	const char *end = strchr(line, '\n');
+	return end ? end + 1 : line + strlen(line);
+}
+
+static bool is_mapped_memory(const char *line)
+{
+	static const char *const names[] = {"anon", "file_mapped"};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
+		if (word_length(line) == strlen(names[i]) &&
+		    strncmp(line, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static int each_mapped_line(const char *text, const struct nm_topology *topology, double scale,
+			    double *pages)
+{
+	int lines = 0;
+	for (const char *line = text; *line; line = next_line(line)) {
+		if (!is_mapped_memory(line))
+			continue;
+		int r = add_line(line, topology, scale, pages);
+		if (r < 0)
+			return r;
+		lines++;
+	}
+	return lines ? 0 : -EBADMSG;
+}
+
+int nm_residency_read_numa_stat(const char *text, const struct nm_topology *topology,
+				double page_bytes, double *pages)
+{
+	int r = each_mapped_line(text, topology, 0, NULL);
+	return r < 0 ? r : each_mapped_line(text, topology, 1 / page_bytes, pages);
+}
+
+/* A line without it has no pages. */
+static int read_page_kb(const char *line, unsigned long long *ret)
+{
+	static const char name[] = "kernelpagesize_kB=";
+	const char *at = strstr(line, name), *end = strchr(line, '\n');
+	*ret = 0;
+	if (!at || (end && at > end))
+		return 0;
+	at += sizeof(name) - 1;
+	return read_number(at, at + word_length(at), ret);
+}
+
+int nm_residency_read_numa_maps_line(const char *line, const struct nm_topology *topology,
+				     double page_bytes, double *pages)
+{
+	unsigned long long page_kb;
+	int r = read_page_kb(line, &page_kb);
+	if (r == 0)
+		r = add_line(line, topology, 0, NULL);
+	if (r < 0)
+		return r;
+	return add_line(line, topology, (double)page_kb * 1024 / page_bytes, pages);
+}
