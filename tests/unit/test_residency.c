@@ -112,7 +112,7 @@ static void test_errors_are_those_of_draws(void **state)
 {
 	(void)state;
 	enum { DRAWS = 4000, SAMPLES = 100 };
-	const double truth[NODES] = {0.5, 0.3, 0.2};
+	const double truth[NODES] = {0.8, 0.15, 0.05};
 	double sum = 0, squares = 0, gain_sum = 0, gain_squares = 0;
 	struct nm_rng dice;
 	nm_rng_seed(&dice, 11);
@@ -130,7 +130,7 @@ static void test_errors_are_those_of_draws(void **state)
 	}
 	double deviation = sqrt(squares / DRAWS - sum / DRAWS * (sum / DRAWS));
 	double of_gain = sqrt(gain_squares / DRAWS - gain_sum / DRAWS * (gain_sum / DRAWS));
-	struct nm_residency residency = estimate(NM_RESIDENCY_ACCESSES, 50, 30, 20, 1000);
+	struct nm_residency residency = estimate(NM_RESIDENCY_ACCESSES, 80, 15, 5, 1000);
 	assert_true(fabs(nm_residency_error(&residency, 1) / (1000 * deviation) - 1) < 0.05);
 	assert_true(fabs(nm_residency_gain_error(&residency, 0, 1) / (1000 * of_gain) - 1) < 0.05);
 	assert_true(nm_residency_gain_error(&residency, 1, 1) == 0);
