@@ -22,10 +22,11 @@ struct nm_balance_rules {
 	 */
 	double begin, end;
 	unsigned persist;
-	double overload;  /* [1] load per CPU of a node below which its own CPUs suffice (paper: 0)
-			   */
-	double min_gain;  /* [0] pages; see selection.h (paper: −∞) */
-	size_t max_moves; /* [64] of a round */
+	double overload;   /* [1] load per CPU of a node below which its own CPUs suffice (paper: 0)
+			    */
+	double min_gain;   /* [0] pages; see selection.h (paper: −∞) */
+	size_t max_moves;  /* [64] of a round */
+	double wait_share; /* [0.1] of T, from which on a thread waits */
 	double idle_max; /* [0.05] load below which a CPU takes threads of either type (paper: 0) */
 };
 
@@ -85,7 +86,7 @@ void nm_balance_result_clear(struct nm_balance_result *result);
 /* What a thread asked of the CPUs: (Δrun + Δrun_delay)/T of schedstat, at most 1; NaN for T = 0. */
 double nm_balance_load(uint64_t run_ns, uint64_t delay_ns, uint64_t length_ns);
 
-/* Did it wait for a CPU: for at least `share` (0.1) of T? */
+/* Did it wait for a CPU: for at least `share` of T? */
 bool nm_balance_waits(uint64_t delay_ns, uint64_t length_ns, double share);
 
 /* The gap of this interval into the hysteresis; true: balancing is on. Once per interval. */

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "numa-migrd/balance_input.h"
+
+/* Busy for so much of the interval that threads may have waited; unknown: they may not. */
+static bool is_saturated(const struct nm_snap_cpu *cpu, double wait_share)
+{
+	return cpu->usable && cpu->busy_share >= 1 - wait_share;
+}
+
+/* ---- whom to read ---- */
+
+/* What the CPU can have been asked for at most: its threads may all have waited all the time. */
+static double most_load(const struct nm_snap_cpu *cpu, double wait_share)
+{
+	if (!is_saturated(cpu, wait_share))
+		return isnan(cpu->busy_share) ? 0 : cpu->busy_share;
+	return cpu->homes > 1 ? cpu->homes : 1;
+}
+
+struct span {
+	double most, least; /* sums over a node's usable CPUs */
+	unsigned cpus;
+};
+
+static double widest_gap(const struct span *spans, unsigned nr_nodes)
+{
+	double most = 0, least = INFINITY;
+	for (unsigned k = 0; k < nr_nodes; k++) {
+		if (spans[k].cpus == 0)
+			continue;
+		most = fmax(most, spans[k].most / spans[k].cpus);
+		least = fmin(least, spans[k].least / spans[k].cpus);
+	}
+	return most - least;
+}
+
+static int find_gap(const struct nm_snapshot *snapshot, double wait_share, double *ret)
+{
+	const struct nm_topology *topology = snapshot->topology;
+	nm_autofree struct span *spans = calloc(topology->nr_nodes + 1U, sizeof(*spans));
+	if (!spans)
+		return -ENOMEM;
+	for (unsigned i = 0; i < topology->nr_cpus; i++) {
+		const struct nm_snap_cpu *cpu = &snapshot->cpus[i];
+		if (!cpu->usable || cpu->node < 0)
+			continue;
+		spans[cpu->node].most += most_load(cpu, wait_share);
+		spans[cpu->node].least += isnan(cpu->busy_share) ? 0 : cpu->busy_share;
+		spans[cpu->node].cpus++;
+	}
+	*ret = widest_gap(spans, topology->nr_nodes);
+	return 0;
+}
+
+struct queue {
+	uint32_t cpu;
+	unsigned homes;
+};
+
+static int by_homes(const void *left, const void *right)
+{
+	const struct queue *a = left, *b = right;
+	if (a->homes != b->homes)
+		return a->homes > b->homes ? -1 : 1;
+	return (a->cpu > b->cpu) - (a->cpu < b->cpu);
+}
+
+/* A thread alone on its CPU is listed too: what is not managed may have kept it waiting. */
+static int list_queues(const struct nm_snapshot *snapshot, double wait_share, size_t most,
+		       uint32_t *ret_threads, size_t *ret_count)
+{
+	unsigned nr_cpus = snapshot->topology->nr_cpus;
+	nm_autofree struct queue *queues = calloc(nr_cpus + 1U, sizeof(*queues));
+	size_t nr_queues = 0, count = 0;
+	if (!queues)
+		return -ENOMEM;
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
+		if (is_saturated(&snapshot->cpus[cpu], wait_share))
+			queues[nr_queues++] =
+				(struct queue){.cpu = cpu, .homes = snapshot->cpus[cpu].homes};
+	qsort(queues, nr_queues, sizeof(*queues), by_homes);
+	for (size_t i = 0; i < nr_queues; i++) {
+		const struct nm_snap_cpu *cpu = &snapshot->cpus[queues[i].cpu];
+		for (unsigned k = 0; k < cpu->homes && count < most; k++)
+			ret_threads[count++] = snapshot->home_threads[cpu->first_home + k];
+	}
+	*ret_count = count;
+	return 0;
+}
+
+int nm_balance_suspects(const struct nm_snapshot *snapshot, const struct nm_balance_rules *rules,
+			size_t most, uint32_t *ret_threads, size_t *ret_count)
+{
+	double gap;
+	int r = find_gap(snapshot, rules->wait_share, &gap);
+	if (r < 0)
+		return r;
+	if (gap > rules->end)
+		return list_queues(snapshot, rules->wait_share, most, ret_threads, ret_count);
+	*ret_count = 0;
+	return 0;
+}
+
+/* ---- gathering ---- */
+
+void nm_balance_gathered_clear(struct nm_balance_gathered *gathered)
+{
+	free(gathered->threads);
+	free(gathered->groups);
+	free(gathered->resident);
+	free(gathered->other_load);
+	free(gathered->factors);
+	free(gathered->members);
+	*gathered = (struct nm_balance_gathered){0};
+}
+
+static int make_room(const struct nm_snapshot *snapshot, struct nm_balance_gathered *gathered)
+{
+	size_t nr_nodes = snapshot->topology->nr_nodes, nr_cpus = snapshot->topology->nr_cpus;
+	size_t cells = snapshot->nr_processes * nr_nodes;
+	gathered->threads = calloc(snapshot->nr_threads + 1, sizeof(*gathered->threads));
+	gathered->groups = calloc(snapshot->nr_processes + 1, sizeof(*gathered->groups));
+	gathered->resident = calloc(cells + 1, sizeof(*gathered->resident));
+	gathered->members = calloc(cells + 1, sizeof(*gathered->members));
+	gathered->other_load = calloc(nr_cpus + 1, sizeof(*gathered->other_load));
+	gathered->factors = calloc(nr_nodes * nr_nodes + 1, sizeof(*gathered->factors));
+	if (!gathered->threads || !gathered->groups || !gathered->resident || !gathered->members ||
+	    !gathered->other_load || !gathered->factors)
+		return -ENOMEM;
+	return 0;
+}
+
+static double load_of(const struct nm_balance_facts *facts, size_t i)
+{
+	const struct nm_snap_thread *thread = &facts->snapshot->threads[i];
+	const struct nm_balance_times *times = facts->times ? &facts->times[i] : NULL;
+	if (thread->home_cpu < 0)
+		return 0;
+	if (times && times->length_ns > 0)
+		return nm_balance_load(times->run_ns, times->delay_ns, times->length_ns);
+	if (is_saturated(&facts->snapshot->cpus[thread->home_cpu], facts->wait_share))
+		return NAN;
+	return thread->run_share;
+}
+
+static bool waits(const struct nm_balance_facts *facts, size_t i)
+{
+	if (!facts->times || facts->times[i].length_ns == 0)
+		return false;
+	return nm_balance_waits(facts->times[i].delay_ns, facts->times[i].length_ns,
+				facts->wait_share);
+}
+
+static void take_thread(const struct nm_balance_facts *facts, size_t i,
+			struct nm_balance_thread *ret)
+{
+	const struct nm_snap_thread *thread = &facts->snapshot->threads[i];
+	*ret = (struct nm_balance_thread){
+		.start_ticks = thread->start_ticks,
+		.tid = thread->tid,
+		.group = thread->process,
+		.cpu = thread->home_cpu,
+		.load = load_of(facts, i),
+		.waiting = waits(facts, i),
+		.leader = thread->tid == thread->pid,
+		.movable = thread->movable && thread->home_node >= 0,
+		.everywhere = thread->everywhere,
+		.allowed = thread->allowed,
+		.type = facts->types ? facts->types[i] : NM_DTAS_EITHER,
+	};
+}
+
+static void count_member(const struct nm_balance_facts *facts, size_t i,
+			 struct nm_balance_gathered *gathered)
+{
+	const struct nm_balance_thread *thread = &gathered->threads[i];
+	size_t nr_nodes = facts->snapshot->topology->nr_nodes;
+	int node = nm_topology_node_of_cpu(facts->snapshot->topology, thread->cpu);
+	if (node < 0)
+		return;
+	gathered->members[thread->group * nr_nodes + (size_t)node]++;
+	bool active = facts->snapshot->threads[i].active || thread->load >= facts->min_run;
+	if (thread->leader && active)
+		gathered->groups[thread->group].leader_node = node;
+}
+
+static void take_groups(const struct nm_balance_facts *facts, struct nm_balance_gathered *gathered)
+{
+	const struct nm_topology *topology = facts->snapshot->topology;
+	size_t nr_nodes = topology->nr_nodes;
+	for (size_t i = 0; i < facts->snapshot->nr_processes; i++) {
+		const double *known = facts->resident ? facts->resident[i] : NULL;
+		double *pages = gathered->resident + i * nr_nodes;
+		gathered->groups[i] =
+			(struct nm_selection_group){.resident = known ? pages : NULL,
+						    .members = gathered->members + i * nr_nodes,
+						    .leader_node = -1};
+		for (size_t k = 0; known && k < nr_nodes; k++)
+			pages[topology->nodes[k].nearest_with_cpus] += known[k];
+	}
+}
+
+static void sum_other_load(const struct nm_snapshot *snapshot, double *other)
+{
+	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++)
+		other[cpu] = snapshot->cpus[cpu].busy_share;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (thread->home_cpu < 0)
+			continue;
+		double *rest = &other[thread->home_cpu];
+		double ran = isnan(thread->run_share) ? 1 : thread->run_share;
+		*rest = isnan(*rest) ? *rest : fmax(0, *rest - ran);
+	}
+}
+
+int nm_balance_gather(const struct nm_balance_facts *facts, struct nm_balance_gathered *ret)
+{
+	const struct nm_snapshot *snapshot = facts->snapshot;
+	nm_auto(nm_balance_gathered_clear) struct nm_balance_gathered gathered = {0};
+	int r = make_room(snapshot, &gathered);
+	if (r < 0)
+		return r;
+	take_groups(facts, &gathered);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		take_thread(facts, i, &gathered.threads[i]);
+		count_member(facts, i, &gathered);
+	}
+	sum_other_load(snapshot, gathered.other_load);
+	nm_selection_factors(snapshot->topology, gathered.factors);
+	gathered.input = (struct nm_balance_input){.topology = snapshot->topology,
+						   .threads = gathered.threads,
+						   .nr_threads = snapshot->nr_threads,
+						   .groups = gathered.groups,
+						   .nr_groups = snapshot->nr_processes,
+						   .other_load = gathered.other_load,
+						   .factors = gathered.factors,
+						   .cpu_types = facts->cpu_types};
+	*ret = gathered;
+	gathered = (struct nm_balance_gathered){0};
+	return 0;
+}
