@@ -114,6 +114,24 @@ static void test_nobody_where_nodes_are_alike(void **state)
 	assert_int_equal(find_suspects(MOST), 4);
 }
 
+/* As many everywhere, but on one node they may all have slept instead. */
+static void test_full_nodes_may_be_unlike(void **state)
+{
+	(void)state;
+	for (int cpu = 0; cpu < 4; cpu++)
+		crowd(1000, cpu, 2);
+	assert_int_equal(find_suspects(MOST), 8);
+}
+
+static void test_isolated_cpus_are_left_alone(void **state)
+{
+	(void)state;
+	crowd(1000, 0, 2);
+	crowd(1000, 1, 3);
+	hwloc_bitmap_clr(machine->topology->usable, 1);
+	assert_int_equal(find_suspects(MOST), 2);
+}
+
 static void test_nobody_on_a_single_node(void **state)
 {
 	(void)state;
@@ -143,6 +161,7 @@ static void test_loads(void **state)
 	know(0, 300, 600);
 	know(1, 300, 99);
 	know(4, 300, 600);
+	times[2].delay_ns = NM_NSEC_PER_SEC; /* since when is not known */
 	gather();
 	assert_true(gathered.threads[0].load == 0.9 && gathered.threads[0].waiting);
 	assert_false(gathered.threads[1].waiting);
@@ -161,7 +180,9 @@ static void test_who_they_are(void **state)
 	machine_thread(machine, 1000, 2, -1);
 	machine_thread(machine, 77, 2, -1);
 	machine->members[1].barred_until = machine->interval + 1;
+	machine->members[1].everywhere = true;
 	gather();
+	assert_true(gathered.threads[1].everywhere && !gathered.threads[0].everywhere);
 	assert_int_equal(gathered.input.nr_threads, 3);
 	assert_int_equal(gathered.input.nr_groups, 2);
 	assert_true(gathered.threads[0].leader && !gathered.threads[1].leader);
@@ -242,8 +263,9 @@ static void test_what_is_not_managed(void **state)
 	assert_true(gathered.other_load[0] == 0.75 && gathered.other_load[1] == 0);
 	assert_true(gathered.other_load[2] == 0.5 && isnan(gathered.other_load[3]));
 	machine->figures[0].run_share = NAN;
+	machine->busy[1] = NAN;
 	gather();
-	assert_true(gathered.other_load[0] == 0);
+	assert_true(gathered.other_load[0] == 0 && isnan(gathered.other_load[1]));
 }
 
 /* All of it: full CPUs on one node, two idle ones on the other, memory there. */
@@ -293,6 +315,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nobody_where_there_is_room, begin, end),
 		cmocka_unit_test_setup_teardown(test_threads_of_full_cpus, begin, end),
 		cmocka_unit_test_setup_teardown(test_nobody_where_nodes_are_alike, begin, end),
+		cmocka_unit_test_setup_teardown(test_full_nodes_may_be_unlike, begin, end),
+		cmocka_unit_test_setup_teardown(test_isolated_cpus_are_left_alone, begin, end),
 		cmocka_unit_test_setup_teardown(test_nobody_on_a_single_node, begin, end),
 		cmocka_unit_test_setup_teardown(test_loads, begin, end),
 		cmocka_unit_test_setup_teardown(test_who_they_are, begin, end),
