@@ -126,14 +126,18 @@ static bool are_apart(const struct round *round, int from, int to)
 	       nm_loads_of_node(&round->loads, from) >= round->rules->overload;
 }
 
-/* Neither CPU nor node may change places with the other: the thread would come back. */
-static bool is_relief(const struct round *round, double load, uint32_t from, uint32_t to)
+/*
+ * Below this load a thread makes neither its new CPU nor its new node take the place of the old
+ * one, from where it would come back.
+ */
+static double most_relief(const struct round *round, uint32_t from, uint32_t to)
 {
 	const struct nm_loads *loads = &round->loads;
-	double there = nm_loads_of_node(loads, node_of(round, to)) +
-		       load / loads->cpus[node_of(round, to)];
-	return loads->cpu[to] + load < loads->cpu[from] &&
-	       nm_loads_of_node(loads, node_of(round, from)) - there > round->rules->end;
+	int node_from = node_of(round, from), node_to = node_of(round, to);
+	double apart = nm_loads_of_node(loads, node_from) - nm_loads_of_node(loads, node_to);
+	double by_node = (apart - round->rules->end) * loads->cpus[node_to];
+	double by_cpu = loads->cpu[from] - loads->cpu[to];
+	return by_cpu < by_node ? by_cpu : by_node;
 }
 
 static bool is_promising(const struct round *round, uint32_t from, uint32_t to)
@@ -150,12 +154,12 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 {
 	const struct nm_queue *queue = &round->waiting.queues[from];
 	enum nm_dtas_type type = type_now(round, to);
+	double most = most_relief(round, from, to);
 	size_t count = 0;
 	for (uint32_t i = 0; i < queue->count; i++) {
 		const struct nm_balance_thread *thread =
-			&round->input->threads[round->waiting.items[queue->first + i]];
-		if (!is_relief(round, thread->load, from, to) ||
-		    !nm_dtas_fits(type, thread->type, false))
+			&round->input->threads[round->waiting.items[queue->first + i].thread];
+		if (!(thread->load < most) || !nm_dtas_fits(type, thread->type, false))
 			continue;
 		if (ret_masked && !nm_waiting_may_run(thread, to)) {
 			*ret_masked = true;
@@ -258,7 +262,7 @@ static int try_pair(struct round *round, uint32_t from, uint32_t to)
 	uint32_t position = round->positions[answer.chosen];
 	uint32_t first = round->waiting.queues[from].first;
 	struct nm_balance_move move =
-		move_of(round, round->waiting.items[first + position], to, &answer);
+		move_of(round, round->waiting.items[first + position].thread, to, &answer);
 	carry_out(round, &move, position);
 	return 1;
 }

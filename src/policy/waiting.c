@@ -38,7 +38,10 @@ static void fill(struct nm_waiting *waiting, const struct nm_balance_input *inpu
 		if (!counts(&input->threads[i]))
 			continue;
 		struct nm_queue *queue = &waiting->queues[input->threads[i].cpu];
-		waiting->items[queue->first + queue->count++] = (uint32_t)i;
+		waiting->items[queue->first + queue->count++] =
+			(struct nm_waiter){.start_ticks = input->threads[i].start_ticks,
+					   .tid = input->threads[i].tid,
+					   .thread = (uint32_t)i};
 	}
 }
 
@@ -58,11 +61,9 @@ int nm_waiting_init(struct nm_waiting *waiting, const struct nm_balance_input *i
 	return 0;
 }
 
-static int compare(const void *left, const void *right, void *waiting)
+static int compare(const void *left, const void *right)
 {
-	const struct nm_balance_thread *all = ((const struct nm_waiting *)waiting)->threads;
-	const struct nm_balance_thread *a = &all[*(const uint32_t *)left];
-	const struct nm_balance_thread *b = &all[*(const uint32_t *)right];
+	const struct nm_waiter *a = left, *b = right;
 	if (a->start_ticks != b->start_ticks)
 		return a->start_ticks < b->start_ticks ? -1 : 1;
 	return (a->tid > b->tid) - (a->tid < b->tid);
@@ -71,14 +72,15 @@ static int compare(const void *left, const void *right, void *waiting)
 static int find_reach(const struct nm_waiting *waiting, struct nm_queue *queue)
 {
 	for (uint32_t i = 0; i < queue->count && !queue->everywhere; i++)
-		queue->everywhere = waiting->threads[waiting->items[queue->first + i]].everywhere;
+		queue->everywhere =
+			waiting->threads[waiting->items[queue->first + i].thread].everywhere;
 	if (queue->everywhere)
 		return 0;
 	queue->reach = hwloc_bitmap_alloc();
 	if (!queue->reach)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < queue->count; i++) {
-		uint32_t thread = waiting->items[queue->first + i];
+		uint32_t thread = waiting->items[queue->first + i].thread;
 		if (hwloc_bitmap_or(queue->reach, queue->reach, waiting->threads[thread].allowed) <
 		    0)
 			return -ENOMEM;
@@ -92,8 +94,7 @@ int nm_waiting_prepare(struct nm_waiting *waiting, uint32_t cpu)
 	if (queue->ready)
 		return 0;
 	queue->ready = true;
-	qsort_r(waiting->items + queue->first, queue->count, sizeof(*waiting->items), compare,
-		waiting);
+	qsort(waiting->items + queue->first, queue->count, sizeof(*waiting->items), compare);
 	return find_reach(waiting, queue);
 }
 
@@ -106,7 +107,7 @@ bool nm_waiting_reaches(const struct nm_waiting *waiting, uint32_t cpu, uint32_t
 void nm_waiting_remove(struct nm_waiting *waiting, uint32_t cpu, uint32_t position)
 {
 	struct nm_queue *queue = &waiting->queues[cpu];
-	uint32_t *item = waiting->items + queue->first + position;
+	struct nm_waiter *item = waiting->items + queue->first + position;
 	queue->count--;
 	memmove(item, item + 1, (queue->count - position) * sizeof(*item));
 }

@@ -7,7 +7,11 @@
 
 struct nm_waiting {
 	const struct nm_balance_thread *threads; /* the input's */
-	uint32_t *items;			 /* their indices, grouped by CPU */
+	struct nm_waiter {
+		uint64_t start_ticks;
+		uint32_t tid;
+		uint32_t thread; /* index */
+	} * items;		 /* grouped by CPU */
 	struct nm_queue {
 		uint32_t first, count; /* in items */
 		bool ready;	       /* in order, and reach is known */

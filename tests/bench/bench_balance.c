@@ -3,10 +3,12 @@
  * What one round of balancing costs for 10,000 runnable threads of 500 processes on 256 CPUs and 8
  * nodes, with 64 moves at most: of the rules the dearest median, and the round in which every pair
  * of CPUs is looked at and nobody can go; the same where each thread may run on half of the CPUs
- * only.
+ * only; and what it costs to make a round's input of a snapshot.
  */
 #include "../support/balance_fixture.h"
+#include "../support/interval.h"
 #include "bench.h"
+#include "numa-migrd/balance_input.h"
 #include "numa-migrd/rng.h"
 
 enum { NODES = 8, CPUS = 256, THREADS = 10000, GROUPS = 500, REPEATS = 31, RULES = 9 };
@@ -72,6 +74,42 @@ static double measure_rules(struct crowd *crowd, size_t *ret_moves)
 	return most;
 }
 
+/* As many threads as a snapshot has them; CPUs of the first nodes are full. */
+static struct machine *draw_snapshot(void)
+{
+	struct machine *m = machine_of_size(NODES, CPUS / NODES, 1, THREADS);
+	struct nm_rng rng;
+	nm_rng_seed(&rng, 1);
+	for (unsigned i = 0; i < THREADS; i++)
+		(void)machine_thread(m, 1 + i / (THREADS / GROUPS), draw_cpu(&rng), -1);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		m->busy[cpu] = cpu < CPUS / 4 ? 1 : 0.5;
+	return m;
+}
+
+static double measure_gathering(size_t *ret_suspects)
+{
+	static uint32_t suspects[THREADS];
+	struct machine *m = draw_snapshot();
+	struct nm_snapshot *snapshot = machine_snapshot(m);
+	const struct nm_balance_rules rules = crowd_rules(NM_SELECTION_MOST_BENEFIT);
+	const struct nm_balance_facts facts = {
+		.snapshot = snapshot, .min_run = 0.1, .wait_share = rules.wait_share};
+	double us[REPEATS];
+	for (unsigned i = 0; i < REPEATS; i++) {
+		struct nm_balance_gathered gathered;
+		double start = bench_cpu_ns();
+		if (nm_balance_suspects(snapshot, &rules, THREADS, suspects, ret_suspects) < 0 ||
+		    nm_balance_gather(&facts, &gathered) < 0)
+			abort();
+		us[i] = (bench_cpu_ns() - start) / 1e3;
+		nm_balance_gathered_clear(&gathered);
+	}
+	nm_snapshot_free(snapshot);
+	machine_free(m);
+	return bench_median(us, REPEATS);
+}
+
 int main(void)
 {
 	struct crowd *crowd = draw(1, false), *masked = draw(1, true);
@@ -82,6 +120,8 @@ int main(void)
 	masked->rules.min_gain = crowd->rules.min_gain = INFINITY;
 	bench_print("balance_stuck_us_10k", measure(crowd, &moves), "us");
 	bench_print("balance_stuck_masked_us_10k", measure(masked, &moves), "us");
+	bench_print("balance_gather_us_10k", measure_gathering(&moves), "us");
+	bench_print("balance_suspects_10k", (double)moves, "threads");
 	crowd_free(crowd);
 	crowd_free(masked);
 	return EXIT_SUCCESS;
