@@ -427,6 +427,21 @@ static void test_threads_go_to_cpus_of_their_type(void **state)
 	expect_move(1, 0, 0, 2);
 }
 
+/* The idlest CPU is for the others; that says nothing of its neighbour. */
+static void test_another_cpu_of_the_node_has_the_type(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 4, 1);
+	crowd->other[2] = 0.2;
+	crowd->other[3] = 0.1;
+	set_types(NM_DTAS_COMPUTE, NM_DTAS_MEMORY);
+	for (unsigned i = 0; i < 4; i++)
+		crowd->threads[i].type = NM_DTAS_COMPUTE;
+	crowd->rules.max_moves = 1;
+	assert_int_equal(run_round(), 1);
+	expect_move(0, 0, 0, 2);
+}
+
 static void test_idle_cpus_take_either_type(void **state)
 {
 	(void)state;
@@ -474,6 +489,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pages_not_known, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_machine_without_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_threads_go_to_cpus_of_their_type, begin, end),
+		cmocka_unit_test_setup_teardown(test_another_cpu_of_the_node_has_the_type, begin,
+						end),
 		cmocka_unit_test_setup_teardown(test_idle_cpus_take_either_type, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
