@@ -127,13 +127,14 @@ static void start_course(const struct nm_region *region, int target,
 	};
 }
 
-/* The first range that belongs elsewhere; what is there already is noted as placed. */
-static void choose_range(const struct nm_daemon *daemon, struct nm_page_process *process)
+/* The next range that belongs elsewhere; what is there already is noted as placed. */
+static void choose_range(const struct nm_daemon *daemon, struct nm_page_process *process,
+			 size_t *index)
 {
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
 
-	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
-		struct nm_region region = nm_regions_at(process->regions, i);
+	for (; *index < nm_regions_count(process->regions); ++*index) {
+		struct nm_region region = nm_regions_at(process->regions, *index);
 		int target = nm_contention_target(
 			&region, nr_nodes, &daemon->pipeline.pages->contention, daemon->config);
 		if (target == NM_REGION_NOWHERE || target == region.placed)
@@ -143,7 +144,7 @@ static void choose_range(const struct nm_daemon *daemon, struct nm_page_process 
 			start_course(&region, target, process);
 			return;
 		}
-		nm_regions_set_placed(process->regions, i, target);
+		nm_regions_set_placed(process->regions, *index, target);
 	}
 }
 
@@ -281,10 +282,11 @@ static void take_ranges(const struct nm_daemon *daemon, struct nm_page_process *
 			struct nm_page_room *room, struct haul *haul)
 {
 	struct nm_page_course *course = &process->course;
+	size_t region = 0;
 
 	while (haul->count < haul->most) {
 		if (!course->active)
-			choose_range(daemon, process);
+			choose_range(daemon, process, &region);
 		if (!course->active || (haul->count > 0 && course->reason != haul->reason))
 			return;
 		take_piece(daemon, process, room, haul);
