@@ -7,6 +7,8 @@
 
 /* What is left of the nodes' traffic after an interval: one burst is no contention. */
 #define TRAFFIC_KEEP 0.5
+/* After its threads moved, until what was counted on the old node is outweighed by the new. */
+#define THREADS_SETTLE_INTERVALS 3
 
 /* ---- life ---- */
 
@@ -120,6 +122,8 @@ static void take_over(struct nm_page_process *process, struct nm_page_process *o
 	process->mapped = old->mapped;
 	process->unreadable = old->unreadable;
 	process->course = old->course;
+	process->until = old->until;
+	process->setbacks = old->setbacks;
 	old->owner = 0;
 }
 
@@ -228,6 +232,7 @@ void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample)
 		return;
 	process->seen[process->nr_seen++ % NM_PAGES_SEEN] = (struct nm_page_seen){
 		.address = sample->address,
+		.interval = daemon->tally.intervals,
 		.home = (int16_t)nm_memory_home(pipeline->memory, sample),
 		.huge = sample->page_bytes >= NM_REGION_LEAST_BYTES,
 	};
@@ -250,12 +255,20 @@ static void follow_traffic(struct nm_daemon *daemon, const struct nm_figures *fi
 
 /* ---- acting ---- */
 
+uint64_t nm_page_cooldown(const struct nm_config *config)
+{
+	return (uint64_t)ceil(config->pages.cooldown_s / config->general.interval_s);
+}
+
 bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes)
 {
-	if (room->pages == 0 || room->bytes < bytes)
+	bool first = !room->taken && room->bytes > 0;
+
+	if (room->pages == 0 || (room->bytes < bytes && !first))
 		return false;
+	room->taken = true;
 	room->pages--;
-	room->bytes -= bytes;
+	room->bytes -= bytes < room->bytes ? bytes : room->bytes;
 	return true;
 }
 
@@ -295,6 +308,26 @@ static void sum_up(struct nm_page_decision *decision, const struct nm_page_step 
 	}
 }
 
+/* What changes of it now is ours: no noise of its own, for pages or threads. */
+static void disturb(struct nm_daemon *daemon, uint32_t pid)
+{
+	(void)nm_feedback_disturb(daemon->pipeline.pages->feedback, pid);
+	if (daemon->pipeline.feedback)
+		(void)nm_feedback_disturb(daemon->pipeline.feedback, pid);
+}
+
+void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decision *decision)
+{
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+
+	for (unsigned i = 0; stage && i < decision->nr_steps; i++) {
+		struct nm_page_process *process = nm_page_process_of(stage, decision->steps[i].pid);
+		(void)nm_feedback_disturb(stage->feedback, decision->steps[i].pid);
+		if (process && process->until < daemon->tally.intervals + THREADS_SETTLE_INTERVALS)
+			process->until = daemon->tally.intervals + THREADS_SETTLE_INTERVALS;
+	}
+}
+
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_page_process *process, struct nm_page_decision *decision,
 			 const struct nm_page_step *steps, size_t count)
@@ -319,12 +352,12 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	(void)NM_TAKE(batch);
 	daemon->next_decision++;
 	stage->tally.decisions++;
-	stage->flights[stage->nr_flights++] =
-		(struct nm_page_flight){.decision = *decision, .owner = process->owner};
 	nm_report_page_decision(daemon, decision);
+	disturb(daemon, process->pid);
 	/* Without memory there is no verdict. */
-	(void)nm_feedback_disturb(stage->feedback, process->pid);
-	(void)nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, decision);
+	r = nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, decision);
+	stage->flights[stage->nr_flights++] = (struct nm_page_flight){
+		.decision = *decision, .owner = process->owner, .judged = r == 0};
 	return 0;
 }
 
@@ -334,10 +367,11 @@ static void hold_those_judged(struct nm_daemon *daemon)
 
 	for (size_t i = 0; i < stage->nr_processes; i++)
 		stage->processes[i].waits =
-			daemon->config->threads.await_verdict &&
-			nm_page_verifier_awaits(stage->verifier, stage->processes[i].pid,
-						stage->processes[i].start_ticks,
-						daemon->tally.intervals);
+			daemon->tally.intervals < stage->processes[i].until ||
+			(daemon->config->threads.await_verdict &&
+			 nm_page_verifier_awaits(stage->verifier, stage->processes[i].pid,
+						 stage->processes[i].start_ticks,
+						 daemon->tally.intervals));
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
 		struct nm_page_process *process =
 			nm_page_process_of(stage, stage->pasts[i].decision.pid);
@@ -349,7 +383,7 @@ static void hold_those_judged(struct nm_daemon *daemon)
 static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_mover *mover = daemon->pipeline.pages->mover;
-	struct nm_page_room room;
+	struct nm_page_room room = {0};
 
 	int r = nm_page_stage_undo(daemon, snapshot);
 	if (r < 0 || nm_mover_is_barred(mover))
@@ -357,6 +391,11 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	hold_those_judged(daemon);
 	room.pages = nm_mover_room(mover, snapshot->time_ns);
 	room.bytes = nm_mover_room_bytes(mover, snapshot->time_ns);
+	/* By turns: neither leaves the other without room. */
+	if (snapshot->interval % 2) {
+		r = nm_page_stage_by_range(daemon, snapshot, &room);
+		return r < 0 ? r : nm_page_stage_by_rule(daemon, snapshot, &room);
+	}
 	r = nm_page_stage_by_rule(daemon, snapshot, &room);
 	return r < 0 ? r : nm_page_stage_by_range(daemon, snapshot, &room);
 }
@@ -379,7 +418,11 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		nm_page_ranges_tend(daemon, &stage->processes[i], interval_ns);
 	nm_page_stage_collect(daemon);
 	r = nm_page_stage_judge(daemon, snapshot);
-	if (r < 0 || !nm_page_balancing(daemon))
+	if (r < 0)
 		return r;
+	if (!nm_page_balancing(daemon)) {
+		nm_page_stage_forget_undo(stage);
+		return 0;
+	}
 	return decide(daemon, snapshot);
 }

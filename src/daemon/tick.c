@@ -401,6 +401,8 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			heed_refusal(daemon, &plan->decisions[i], &receipts[i]);
 		else if (r == 0)
 			r = remember_move(daemon, snapshot, &plan->decisions[i]);
+		if (receipts[i].applied)
+			nm_page_stage_threads_moved(daemon, &plan->decisions[i]);
 	}
 	return r;
 }
