@@ -7,6 +7,7 @@
 
 /* What is left of the nodes' traffic after an interval: one burst is no contention. */
 #define TRAFFIC_KEEP 0.5
+#define MIB 1048576.0
 /* After its threads moved, until what was counted on the old node is outweighed by the new. */
 #define THREADS_SETTLE_INTERVALS 3
 
@@ -262,11 +263,9 @@ uint64_t nm_page_cooldown(const struct nm_config *config)
 
 bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes)
 {
-	bool first = !room->taken && room->bytes > 0;
-
-	if (room->pages == 0 || (room->bytes < bytes && !first))
+	if (room->pages == 0 || (room->bytes < bytes && !room->whole))
 		return false;
-	room->taken = true;
+	room->whole = false;
 	room->pages--;
 	room->bytes -= bytes < room->bytes ? bytes : room->bytes;
 	return true;
@@ -383,6 +382,7 @@ static void hold_those_judged(struct nm_daemon *daemon)
 static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_mover *mover = daemon->pipeline.pages->mover;
+	const struct nm_config *config = daemon->config;
 	struct nm_page_room room = {0};
 
 	int r = nm_page_stage_undo(daemon, snapshot);
@@ -391,6 +391,8 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	hold_those_judged(daemon);
 	room.pages = nm_mover_room(mover, snapshot->time_ns);
 	room.bytes = nm_mover_room_bytes(mover, snapshot->time_ns);
+	room.whole = (double)room.bytes + 1 > (double)config->pages.max_mb_per_s * MIB *
+						      config->general.interval_s;
 	/* By turns: neither leaves the other without room. */
 	if (snapshot->interval % 2) {
 		r = nm_page_stage_by_range(daemon, snapshot, &room);

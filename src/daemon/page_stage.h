@@ -117,12 +117,12 @@ struct nm_page_process *nm_page_process_of(const struct nm_page_stage *stage, ui
 struct nm_page_room {
 	size_t pages;
 	uint64_t bytes;
-	bool taken; /* something was */
+	bool whole; /* it is all that an interval has: then even a larger page may go */
 };
 /* pages.cooldown_s in intervals. */
 uint64_t nm_page_cooldown(const struct nm_config *config);
 
-/* A page of so many bytes more; false: there is no room for it. A first one may be larger. */
+/* A page of so many bytes more; false: there is no room for it. */
 bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes);
 
 /*

@@ -40,7 +40,7 @@ begin_pmu
 groups="pages: { policy = \"exclusivity\"; $PATIENT };"
 
 # Its threads are on all nodes, its memory may be on two of them.
-systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" -n kept -s private $THREADS 2
+systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" $RESTS -n kept -s private $THREADS 2
 wait_for_programs $THREADS
 release_programs
 kept=$(pgrep -f "$PROGRAMS")
@@ -81,7 +81,7 @@ check_equal "exits: no error" '' "$(errors)"
 systemctl stop numa-migrd
 
 # A real-time task has CPU 7 for itself, as far as the kernel lets it.
-sharers -n beside -s private $((THREADS - 1)) 2 &
+sharers $RESTS -n beside -s private $((THREADS - 1)) 2 &
 wait_for_programs $((THREADS - 1))
 release_programs
 chrt --fifo 50 taskset -c 7 bash -c 'while :; do :; done' &
