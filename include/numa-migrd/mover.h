@@ -119,8 +119,8 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
 
 /*
  * The process's mappings whose pages may be moved, for nm_regions_set_ranges(); the caller frees
- * the array. -EAGAIN: not known; they are being read from now on. -ENOMEM; -ESRCH, -EPERM, -EFBIG
- * as for a batch. Tick.
+ * the array. -EAGAIN: not known; they are being read from now on, or wait for those of others to be
+ * asked for: ask again. -ENOMEM; -ESRCH, -EPERM, -EFBIG as for a batch. Tick.
  */
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 		    struct nm_range **ret, size_t *ret_count);

@@ -79,27 +79,37 @@ static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 
 	pthread_mutex_lock(&mover->lock);
 	nm_known_publish(&mover->known, entry, r, before, now);
+	entry->had = r != -EAGAIN;
 	pthread_mutex_unlock(&mover->lock);
 	return r == -EAGAIN ? -ESTALE : r;
 }
 
-static int check_mappings(struct nm_mover *mover)
+/* 0: they are known; -EAGAIN: they may be read now; else why the batch ends. Under the lock. */
+static int look_up(struct nm_mover *mover, uint64_t now)
 {
 	const struct nm_page_batch *batch = mover->work.batch;
+	struct nm_known_entry *entry =
+		nm_known_ask(&mover->known, batch->pid, batch->start_ticks, now, NULL);
+
+	mover->work.known = entry;
+	if (!entry)
+		return -ESTALE;
+	if (nm_known_holds(entry, now))
+		return 0;
+	if (entry->error && now < entry->again_ns)
+		return entry->error;
+	return entry->reading || nm_known_has_room(&mover->known, now, entry) ? -EAGAIN : -ESTALE;
+}
+
+static int check_mappings(struct nm_mover *mover)
+{
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 
 	mover->call.now_ns = now;
 	pthread_mutex_lock(&mover->lock);
-	mover->work.known = NULL;
-	struct nm_known_entry *entry =
-		nm_known_ask(&mover->known, batch->pid, batch->start_ticks, now, NULL);
-	mover->work.known = entry;
-	bool holds = nm_known_holds(entry, now);
-	int error = entry->error && now < entry->again_ns ? entry->error : 0;
+	int r = look_up(mover, now);
 	pthread_mutex_unlock(&mover->lock);
-	if (holds || error)
-		return holds ? 0 : error;
-	return read_mappings(mover, entry);
+	return r == -EAGAIN ? read_mappings(mover, mover->work.known) : r;
 }
 
 /* ---- small and whole pages ---- */

@@ -10,28 +10,71 @@ static void empty_entry(struct nm_known_entry *entry)
 	*entry = (struct nm_known_entry){0};
 }
 
+void nm_known_init(struct nm_known *known)
+{
+	known->bytes_most = NM_KNOWN_BYTES_MOST;
+}
+
 void nm_known_clear(struct nm_known *known)
 {
 	for (size_t i = 0; i < NM_KNOWN_MOST; i++)
 		empty_entry(&known->entries[i]);
 }
 
-/* A free one, or the one that was asked for longest ago. */
-static struct nm_known_entry *choose(struct nm_known *known, const struct nm_known_entry *keep)
+/* ---- who gives way ---- */
+
+/* What took long to read is not read again sooner because others came in between. */
+static bool is_dear(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	return now_ns < entry->again_ns && entry->again_ns - entry->ready_ns > NM_KNOWN_AGE_NS;
+}
+
+/* Whoever waits for it has had it, or has not come back for it. */
+static bool may_go(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	if (entry->again_ns == 0 || entry->reading || is_dear(entry, now_ns))
+		return false;
+	return entry->had || (now_ns >= entry->again_ns && !nm_known_holds(entry, now_ns));
+}
+
+static struct nm_known_entry *choose(struct nm_known *known, uint64_t now_ns,
+				     const struct nm_known_entry *keep)
 {
 	struct nm_known_entry *oldest = NULL;
 
 	for (size_t i = 0; i < NM_KNOWN_MOST; i++) {
 		struct nm_known_entry *entry = &known->entries[i];
-		if (entry == keep)
-			continue;
-		if (entry->pid == 0)
-			return entry;
-		if (!oldest || entry->asked_ns < oldest->asked_ns)
+		if (entry != keep && entry->pid != 0 && may_go(entry, now_ns) &&
+		    (!oldest || entry->asked_ns < oldest->asked_ns))
 			oldest = entry;
 	}
 	return oldest;
 }
+
+size_t nm_known_bytes(const struct nm_known *known)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < NM_KNOWN_MOST; i++) {
+		const struct nm_known_entry *entry = &known->entries[i];
+		bytes += entry->ready ? nm_mappings_bytes(entry->ready) : 0;
+		bytes += entry->reading ? nm_mappings_bytes(entry->reading) : 0;
+	}
+	return bytes;
+}
+
+bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *keep)
+{
+	while (nm_known_bytes(known) >= known->bytes_most) {
+		struct nm_known_entry *entry = choose(known, now_ns, keep);
+		if (!entry)
+			return false;
+		empty_entry(entry);
+	}
+	return true;
+}
+
+/* ---- asking ---- */
 
 static struct nm_known_entry *find(struct nm_known *known, uint32_t pid)
 {
@@ -41,23 +84,40 @@ static struct nm_known_entry *find(struct nm_known *known, uint32_t pid)
 	return NULL;
 }
 
+/* Free already, or by giving way. */
+static struct nm_known_entry *make_place(struct nm_known *known, uint64_t now_ns,
+					 const struct nm_known_entry *keep)
+{
+	struct nm_known_entry *entry = find(known, 0);
+
+	if (entry)
+		return entry;
+	entry = choose(known, now_ns, keep);
+	if (entry)
+		empty_entry(entry);
+	return entry;
+}
+
 struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64_t start_ticks,
 				    uint64_t now_ns, const struct nm_known_entry *keep)
 {
 	struct nm_known_entry *entry = find(known, pid);
-	bool other = entry && (entry->start_ticks != start_ticks || entry->dropped);
 
-	if (other && entry == keep)
-		return NULL; /* the worker is about to throw it away */
-	if (!entry)
-		entry = choose(known, keep);
-	if (other || entry->pid == 0 || entry->pid != pid) {
+	if (entry && (entry->start_ticks != start_ticks || entry->dropped)) {
+		if (entry == keep)
+			return NULL; /* the worker is about to throw it away */
 		empty_entry(entry);
-		entry->pid = pid;
-		entry->start_ticks = start_ticks;
+	} else if (!entry) {
+		entry = make_place(known, now_ns, keep);
 	}
+	if (!entry)
+		return NULL;
+	if (entry->pid == 0)
+		*entry = (struct nm_known_entry){
+			.pid = pid, .start_ticks = start_ticks, .wanted_ns = now_ns};
 	entry->asked_ns = now_ns;
-	entry->wanted = true;
+	entry->asked = true;
+	entry->had = entry->again_ns != 0;
 	return entry;
 }
 
@@ -67,13 +127,6 @@ void nm_known_drop(struct nm_known *known, uint32_t pid)
 
 	if (entry)
 		entry->dropped = true;
-}
-
-static bool is_due(const struct nm_known_entry *entry, uint64_t now_ns)
-{
-	if (entry->pid == 0 || !entry->wanted)
-		return false;
-	return entry->reading || (!entry->ready && !entry->error) || now_ns >= entry->again_ns;
 }
 
 bool nm_known_holds(const struct nm_known_entry *entry, uint64_t now_ns)
@@ -96,18 +149,40 @@ void nm_known_lacks(struct nm_known_entry *entry)
 		entry->again_ns = entry->ready_ns + soon;
 }
 
+/* ---- reading ---- */
+
+static bool is_due(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	return entry->pid != 0 && (entry->reading || entry->again_ns == 0 ||
+				   (entry->asked && now_ns >= entry->again_ns));
+}
+
+static uint64_t waits_since(const struct nm_known_entry *entry)
+{
+	return entry->again_ns ? entry->again_ns : entry->wanted_ns;
+}
+
+static bool is_forgotten(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	return entry->dropped || (!entry->asked && may_go(entry, now_ns));
+}
+
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 {
-	struct nm_known_entry *latest = NULL;
+	struct nm_known_entry *first = NULL;
 
 	for (size_t i = 0; i < NM_KNOWN_MOST; i++) {
 		struct nm_known_entry *entry = &known->entries[i];
-		if (entry->dropped)
+		if (entry->pid != 0 && is_forgotten(entry, now_ns))
 			empty_entry(entry);
-		else if (is_due(entry, now_ns) && (!latest || entry->asked_ns > latest->asked_ns))
-			latest = entry;
+		if (!is_due(entry, now_ns) || (first && first->reading))
+			continue;
+		if (!first || entry->reading || waits_since(entry) < waits_since(first))
+			first = entry;
 	}
-	return latest;
+	if (first && !first->reading && !nm_known_has_room(known, now_ns, first))
+		return NULL;
+	return first;
 }
 
 int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks)
@@ -148,7 +223,7 @@ void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int 
 	if (result == -EAGAIN)
 		return;
 	uint64_t cost = entry->reading ? nm_mappings_cost_ns(entry->reading) : 0;
-	entry->wanted = false;
+	entry->asked = entry->had = false;
 	entry->error = result;
 	entry->ready_ns = now_ns;
 	entry->again_ns = now_ns + longer(NM_KNOWN_AGE_NS, 100 * cost);

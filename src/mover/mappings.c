@@ -129,6 +129,17 @@ static int take_piece(struct nm_mappings *mappings, const char *piece, size_t le
 
 /* ---- reading ---- */
 
+/* It is kept for a while. */
+static void shrink(struct nm_mappings *mappings)
+{
+	void *items = reallocarray(mappings->items, mappings->count, sizeof(*mappings->items));
+
+	if (!items)
+		return;
+	mappings->items = items;
+	mappings->capacity = mappings->count;
+}
+
 /* A file without its last newline was cut short: what it began to say does not count. */
 static void end_file(struct nm_mappings *mappings)
 {
@@ -136,6 +147,8 @@ static void end_file(struct nm_mappings *mappings)
 	mappings->used = 0;
 	mappings->overlong = false;
 	mappings->phase = mappings->phase == EXTENTS ? POLICIES : COMPLETE;
+	if (mappings->phase == POLICIES && mappings->count > 0)
+		shrink(mappings);
 }
 
 static int open_next(struct nm_mappings *mappings, int directory)
@@ -187,6 +200,11 @@ int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budge
 uint64_t nm_mappings_cost_ns(const struct nm_mappings *mappings)
 {
 	return mappings->cost_ns;
+}
+
+size_t nm_mappings_bytes(const struct nm_mappings *mappings)
+{
+	return sizeof(*mappings) + mappings->capacity * sizeof(*mappings->items);
 }
 
 /* ---- looking things up ---- */

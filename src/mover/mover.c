@@ -134,6 +134,7 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	mover->platform = platform;
 	init_lock(mover);
 	mover->work.mems = hwloc_bitmap_alloc();
+	nm_known_init(&mover->known);
 	nm_pace_init(&mover->pace, platform->ops->now_ns(platform));
 	set_rules(mover, topology, config);
 	nm_splits_begin(mover);

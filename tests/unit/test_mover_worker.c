@@ -484,7 +484,7 @@ static void test_many_processes(void **state)
 	struct test *test = *state;
 
 	start(test);
-	for (uint32_t pid = 100; pid < 200; pid++) {
+	for (uint32_t pid = 100; pid < 800; pid++) {
 		struct nm_page_batch *batch = fake_batch(1);
 		pthread_mutex_lock(&test->fake->lock);
 		test->fake->pid = pid;
