@@ -96,8 +96,8 @@ static int look_up(struct nm_mover *mover, uint64_t now)
 		return -ESTALE;
 	if (nm_known_holds(entry, now))
 		return 0;
-	if (entry->error && now < entry->again_ns)
-		return entry->error;
+	if (nm_known_rests(entry, now))
+		return entry->error ? entry->error : -ESTALE;
 	return entry->reading || nm_known_has_room(&mover->known, now, entry) ? -EAGAIN : -ESTALE;
 }
 

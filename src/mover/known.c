@@ -131,8 +131,16 @@ void nm_known_drop(struct nm_known *known, uint32_t pid)
 
 bool nm_known_holds(const struct nm_known_entry *entry, uint64_t now_ns)
 {
-	return entry->ready && !entry->dropped &&
-	       now_ns < entry->again_ns + (entry->again_ns - entry->ready_ns);
+	uint64_t holds_ns = 2 * (entry->again_ns - entry->ready_ns);
+
+	if (holds_ns > NM_KNOWN_HOLDS_NS)
+		holds_ns = NM_KNOWN_HOLDS_NS;
+	return entry->ready && !entry->dropped && now_ns < entry->ready_ns + holds_ns;
+}
+
+bool nm_known_rests(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	return !entry->reading && now_ns < entry->again_ns;
 }
 
 static uint64_t longer(uint64_t a, uint64_t b)

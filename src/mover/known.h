@@ -13,8 +13,10 @@
 #define NM_KNOWN_MOST 512U
 #define NM_KNOWN_BYTES_MOST ((size_t)64 << 20)
 /* What was read is read again, when asked for, after so long, and a hundred times as long as that
- * took: it holds for twice that time. */
+ * took: it holds for twice that time, but not for longer than so long. Then nothing is known until
+ * the time has come to read it again. */
 #define NM_KNOWN_AGE_NS (5 * NM_NSEC_PER_SEC)
+#define NM_KNOWN_HOLDS_NS (30 * NM_NSEC_PER_SEC)
 /* After so long where somebody asked for a mapping that was not in it. */
 #define NM_KNOWN_SOON_NS NM_NSEC_PER_SEC
 /* From one turn of reading to the next, of what the one took. */
@@ -54,8 +56,11 @@ struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64
 /* Under the lock: the next turn throws away what is known of it. */
 void nm_known_drop(struct nm_known *known, uint32_t pid);
 
-/* May what was read be gone by? */
+/* What was read is still to be gone by. */
 bool nm_known_holds(const struct nm_known_entry *entry, uint64_t now_ns);
+
+/* It was read, and it is too early to do that again. */
+bool nm_known_rests(const struct nm_known_entry *entry, uint64_t now_ns);
 
 /* It lacks a mapping that somebody asked for. Under the lock. */
 void nm_known_lacks(struct nm_known_entry *entry);

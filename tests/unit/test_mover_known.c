@@ -149,6 +149,26 @@ static void test_order(void **state)
 	known_free(known);
 }
 
+/* What took long to read is not gone by for long, and yet not read again at once. */
+static void test_long_reading(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	struct nm_known_entry *entry = ask(known, FIRST_PID, 100 * SEC);
+
+	test->fake->read_ns = SEC / 4; /* four reads: 100 s are to pass */
+	assert_int_equal(read_next(test, known, 100 * SEC), FIRST_PID);
+	assert_true(nm_known_holds(entry, 129 * SEC));
+	assert_false(nm_known_holds(entry, 130 * SEC));
+	assert_ptr_equal(ask(known, FIRST_PID, 150 * SEC), entry);
+	assert_int_equal(read_next(test, known, 199 * SEC), 0);
+	assert_true(nm_known_rests(entry, 199 * SEC));
+	assert_ptr_equal(ask(known, FIRST_PID, 199 * SEC), entry);
+	assert_int_equal(read_next(test, known, 200 * SEC), FIRST_PID);
+	assert_true(nm_known_holds(entry, 200 * SEC));
+	known_free(known);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -158,6 +178,7 @@ int main(void)
 		TEST(test_who_gives_way),
 		TEST(test_gone_by),
 		TEST(test_order),
+		TEST(test_long_reading),
 		TEST(test_more_than_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
