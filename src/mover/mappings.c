@@ -74,20 +74,35 @@ static int add_extent(struct nm_mappings *mappings)
 	return 0;
 }
 
+/* One that begins within an extent was cut from it since maps was read: of whether the rest of it
+ * is still as its head nothing is told, so it is as if it were not there. */
+static void cut(struct nm_mappings *mappings, uint64_t start)
+{
+	struct nm_mapped *before = mappings->next ? &mappings->items[mappings->next - 1] : NULL;
+
+	if (before && before->start < start && start < before->end)
+		before->end = start;
+}
+
 /* What began elsewhere when maps was read is not known to be the same mapping. */
+static struct nm_mapped *extent_at(struct nm_mappings *mappings, uint64_t start)
+{
+	while (mappings->next < mappings->count && mappings->items[mappings->next].start < start)
+		mappings->next++;
+	cut(mappings, start);
+	if (mappings->next == mappings->count || mappings->items[mappings->next].start != start)
+		return NULL;
+	return &mappings->items[mappings->next];
+}
+
 static void add_policy(struct nm_mappings *mappings)
 {
 	struct nm_mapped told;
 
 	if (nm_mapped_parse_policy(mappings->line, &told) < 0)
 		return;
-	while (mappings->next < mappings->count &&
-	       mappings->items[mappings->next].start < told.start)
-		mappings->next++;
-	if (mappings->next == mappings->count)
-		return;
-	struct nm_mapped *mapped = &mappings->items[mappings->next];
-	if (mapped->start != told.start)
+	struct nm_mapped *mapped = extent_at(mappings, told.start);
+	if (!mapped)
 		return;
 	mapped->policy = mappings->overlong ? NM_MEMORY_OTHER : told.policy;
 	mapped->page_bytes = told.page_bytes ? told.page_bytes : SMALL_PAGE;
