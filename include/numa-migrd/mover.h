@@ -45,7 +45,8 @@ struct nm_page_batch {
 	/*
 	 * Of the batch as a whole, which ended there: -ESRCH the process is gone or another;
 	 * -ESTALE its mappings are not known yet, but are being read: try again; -ECANCELED
-	 * dropped; -EPERM we may not; -EFBIG it has too many mappings; -EROFS dry run.
+	 * dropped; -EPERM we may not; -EFBIG it has too many mappings, or
+	 * more in memory than pages.maps_max_rss_gb; -EROFS dry run.
 	 */
 	int error;
 	uint64_t moved, call_ns, calls;

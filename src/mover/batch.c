@@ -74,7 +74,7 @@ static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 {
 	const struct nm_platform_ops *ops = mover->platform->ops;
 	uint64_t before = ops->now_ns(mover->platform);
-	int r = nm_known_read(entry, mover->platform, mover->rules.maps_budget_ns);
+	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
 	uint64_t now = ops->now_ns(mover->platform);
 
 	pthread_mutex_lock(&mover->lock);

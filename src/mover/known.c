@@ -29,12 +29,18 @@ static bool is_dear(const struct nm_known_entry *entry, uint64_t now_ns)
 	return now_ns < entry->again_ns && entry->again_ns - entry->ready_ns > NM_KNOWN_AGE_NS;
 }
 
+static bool is_gone_by(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	return entry->again_ns != 0 && !entry->reading && now_ns >= entry->again_ns &&
+	       !nm_known_holds(entry, now_ns);
+}
+
 /* Whoever waits for it has had it, or has not come back for it. */
 static bool may_go(const struct nm_known_entry *entry, uint64_t now_ns)
 {
 	if (entry->again_ns == 0 || entry->reading || is_dear(entry, now_ns))
 		return false;
-	return entry->had || (now_ns >= entry->again_ns && !nm_known_holds(entry, now_ns));
+	return entry->had || is_gone_by(entry, now_ns);
 }
 
 static struct nm_known_entry *choose(struct nm_known *known, uint64_t now_ns,
@@ -172,7 +178,7 @@ static uint64_t waits_since(const struct nm_known_entry *entry)
 
 static bool is_forgotten(const struct nm_known_entry *entry, uint64_t now_ns)
 {
-	return entry->dropped || (!entry->asked && may_go(entry, now_ns));
+	return entry->dropped || (!entry->asked && is_gone_by(entry, now_ns));
 }
 
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
@@ -210,7 +216,19 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 	return directory;
 }
 
-int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform, uint64_t budget_ns)
+static int check_size(struct nm_platform *platform, int directory, uint64_t most_bytes)
+{
+	struct nm_proc_status status;
+
+	if (most_bytes == 0)
+		return 0;
+	int r = nm_proc_read_status(platform, directory, &status);
+	return r == 0 && status.rss_bytes > most_bytes ? -EFBIG : r;
+}
+
+/* It may grow from one turn to the next. */
+int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
+		  const struct nm_known_limits *limits)
 {
 	int r = entry->reading ? 0 : nm_mappings_new(platform, &entry->reading);
 
@@ -219,7 +237,9 @@ int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform, ui
 	int directory = nm_known_open(platform, entry->pid, entry->start_ticks);
 	if (directory < 0)
 		return directory;
-	r = nm_mappings_read(entry->reading, directory, budget_ns);
+	r = check_size(platform, directory, limits->rss_bytes);
+	if (r == 0)
+		r = nm_mappings_read(entry->reading, directory, limits->budget_ns);
 	platform->ops->close(platform, directory);
 	return r;
 }

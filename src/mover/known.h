@@ -77,12 +77,18 @@ size_t nm_known_bytes(const struct nm_known *known);
 /* Makes room in memory; false: there is none for another reading. Under the lock. */
 bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *keep);
 
+struct nm_known_limits {
+	uint64_t budget_ns; /* of one turn */
+	uint64_t rss_bytes; /* a process with more in memory is not read; 0: no limit */
+};
+
 /*
  * The worker, without the lock: reads on for a budget. 0: whole, to be published by
  * nm_known_publish(); -EAGAIN: go on later; else the reading failed, -ESRCH where the process is
- * another.
+ * another, -EFBIG where it is too large.
  */
-int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform, uint64_t budget_ns);
+int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
+		  const struct nm_known_limits *limits);
 
 /* Under the lock, with the result of nm_known_read(), and when it began. */
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,

@@ -58,7 +58,10 @@ static void set_rules(struct nm_mover *mover, const struct nm_topology *topology
 	rules->move_bound = config->pages.move_bound;
 	rules->move_shared = config->pages.move_shared;
 	rules->keep_free = config->pages.keep_free;
-	rules->maps_budget_ns = (uint64_t)(config->pages.maps_budget_ms * (double)NM_NSEC_PER_MSEC);
+	rules->maps = (struct nm_known_limits){
+		.budget_ns = (uint64_t)(config->pages.maps_budget_ms * (double)NM_NSEC_PER_MSEC),
+		.rss_bytes = config->pages.maps_max_rss_gb << 30,
+	};
 	rules->barred = has_quiet_cpus(topology) && !config->pages.isolated_cpus;
 	nm_pace_configure(&mover->pace, config);
 }

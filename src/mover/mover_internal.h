@@ -18,7 +18,7 @@
 struct nm_mover_rules {
 	bool move_bound, move_shared, barred;
 	double keep_free;
-	uint64_t maps_budget_ns;
+	struct nm_known_limits maps;
 	unsigned nr_nodes;
 	unsigned *node_ids; /* the kernel's numbers, by index */
 };

@@ -77,7 +77,7 @@ static void read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 	mover->work.known = entry;
 	pthread_mutex_unlock(&mover->lock);
 	uint64_t before = now_ns(mover);
-	int r = nm_known_read(entry, mover->platform, mover->rules.maps_budget_ns);
+	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
 	uint64_t now = now_ns(mover);
 	pthread_mutex_lock(&mover->lock);
 	nm_known_publish(&mover->known, entry, r, before, now);

@@ -48,6 +48,7 @@ struct fake {
 	unsigned busy[FAKE_PAGES]; /* so many times it cannot be migrated */
 	bool whole[FAKE_PAGES / FAKE_PER_HUGE];
 	const char *mems;
+	uint64_t rss_kib;
 	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
 	size_t offset[2];
 	uint64_t read_ns; /* that a read of these takes */
@@ -171,8 +172,10 @@ static inline int fake_write_process(struct fake *fake, const char *path, char *
 				" 4096 25 18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
 				fake->pid, fake->start_ticks);
 	if (strcmp(path, "status") == 0)
-		return snprintf(text, size, "Name:\tx\n%s%s%sThreads:\t1\n",
-				fake->mems ? "Mems_allowed_list:\t" : "",
+		return snprintf(text, size,
+				"Name:\tx\nTgid:\t%u\nUid:\t7\t7\t7\t7\nVmRSS:\t%" PRIu64
+				" kB\n%s%s%sThreads:\t1\n",
+				fake->pid, fake->rss_kib, fake->mems ? "Mems_allowed_list:\t" : "",
 				fake->mems ? fake->mems : "", fake->mems ? "\n" : "");
 	return -ENOENT;
 }

@@ -34,7 +34,8 @@ static uint32_t read_next(struct test *test, struct nm_known *known, uint64_t no
 	test->fake->pid = pid;
 	test->fake->start_ticks = TICKS;
 	uint64_t before = test->fake->now_ns;
-	int r = nm_known_read(entry, &test->fake->platform, SEC);
+	int r = nm_known_read(entry, &test->fake->platform,
+			      &(struct nm_known_limits){.budget_ns = SEC});
 	nm_known_publish(known, entry, r, now - (test->fake->now_ns - before), now);
 	return pid;
 }
@@ -137,9 +138,9 @@ static void test_order(void **state)
 	test->fake->pid = FIRST_PID + 2;
 	test->fake->start_ticks = TICKS;
 	test->fake->read_ns = 1;
-	assert_int_equal(
-		nm_known_read(ask(known, FIRST_PID + 2, 5 * SEC), &test->fake->platform, 1),
-		-EAGAIN);
+	assert_int_equal(nm_known_read(ask(known, FIRST_PID + 2, 5 * SEC), &test->fake->platform,
+				       &(struct nm_known_limits){.budget_ns = 1}),
+			 -EAGAIN);
 	assert_int_equal(read_next(test, known, 6 * SEC), FIRST_PID + 2);
 	assert_non_null(ask(known, FIRST_PID, 7 * SEC));
 	assert_int_equal(read_next(test, known, 7 * SEC), FIRST_PID);
@@ -169,6 +170,26 @@ static void test_long_reading(void **state)
 	known_free(known);
 }
 
+/* Which process is too large to be looked at the owner says; it may become so meanwhile. */
+static void test_too_large(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	struct nm_known_entry *entry = nm_known_ask(known, FAKE_PID, FAKE_TICKS, SEC, NULL);
+	struct nm_known_limits limits = {.budget_ns = 1, .rss_bytes = 4096 << 10};
+
+	test->fake->rss_kib = 4096;
+	test->fake->read_ns = 1;
+	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
+	test->fake->rss_kib = 4097;
+	unsigned reads = test->fake->reads;
+	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EFBIG);
+	assert_int_equal(test->fake->reads, reads);
+	limits.rss_bytes = 0;
+	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
+	known_free(known);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -179,6 +200,7 @@ int main(void)
 		TEST(test_gone_by),
 		TEST(test_order),
 		TEST(test_long_reading),
+		TEST(test_too_large),
 		TEST(test_more_than_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -421,6 +421,30 @@ static void test_ranges_of_nobody(void **state)
 	assert_int_equal(r, -ESRCH);
 }
 
+/* Of a process with more in memory than is looked at no pages move, and it is told why. */
+static void test_too_large(void **state)
+{
+	struct test *test = *state;
+	struct nm_range *ranges;
+	size_t count;
+
+	test->config->pages.maps_max_rss_gb = 1;
+	test->fake->rss_kib = (1 << 20) + 1;
+	struct nm_page_batch *batch = run(test, fake_batch(1));
+	assert_int_equal(batch->error, -EFBIG);
+	assert_all(batch, NM_PAGE_FATE_UNTRIED);
+	nm_page_batch_free(batch);
+	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count),
+			 -EFBIG);
+	assert_int_equal(test->fake->reads, 0);
+	test->config->pages.maps_max_rss_gb = 0;
+	nm_mover_configure(test->mover, test->topology, test->config);
+	fake_pass_ms(test->fake, test->mover, 6000);
+	batch = run(test, fake_batch(1));
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	nm_page_batch_free(batch);
+}
+
 /* What was read is forgotten with the process's release, and read again in time. */
 static void test_mappings_are_read_again(void **state)
 {
@@ -519,6 +543,7 @@ int main(void)
 		TEST(test_mappings_take_several_budgets),
 		TEST(test_ranges),
 		TEST(test_ranges_of_nobody),
+		TEST(test_too_large),
 		TEST(test_mappings_are_read_again),
 		TEST(test_policy_set_later),
 		TEST(test_mapped_later),
