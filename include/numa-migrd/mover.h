@@ -28,9 +28,18 @@ struct nm_page_step {
 	uint64_t address; /* its first byte */
 	uint64_t bytes;	  /* 4 KiB, 2 MiB, 1 GiB */
 	int16_t from, to; /* node indices; from -1: wherever it is */
-	uint8_t fate;	  /* enum nm_page_fate; set by the worker */
-	int16_t found_on; /* node index where it was; -1: not known; set by the worker */
+	/* Set by the worker: */
+	uint8_t fate;	  /* enum nm_page_fate */
+	bool loose;	  /* small pages after all: those that moved are in `loose` of the batch */
+	int16_t found_on; /* node index where it was, if loose one of them; -1: not known */
 	int error;	  /* negative errno of FAILED */
+};
+
+/* Small pages in a row that were moved, of what had been asked for as a huge page. */
+struct nm_page_loose {
+	uint64_t address;	/* of the first; of 4 KiB each */
+	uint32_t pages;		/* 1–512 */
+	int16_t was_on, now_on; /* node indices; was_on -1: on none that is known */
 };
 
 /* What one process's pages are asked to do; the worker's while it is queued. */
@@ -45,11 +54,19 @@ struct nm_page_batch {
 	/*
 	 * Of the batch as a whole, which ended there: -ESRCH the process is gone or another;
 	 * -ESTALE its mappings are not known yet, but are being read: try again; -ECANCELED
-	 * dropped; -EPERM we may not; -EFBIG it has too many mappings, or
-	 * more in memory than pages.maps_max_rss_gb; -EROFS dry run.
+	 * dropped; -EPERM we may not; -EFBIG it has too many mappings, or more in
+	 * memory than pages.maps_max_rss_gb; -EROFS dry run.
 	 */
 	int error;
 	uint64_t moved, call_ns, calls;
+	/*
+	 * Which small pages of the steps marked `loose` were moved, and from where, also of a batch
+	 * that ended early; each page once. It may lack some that went along with a huge page which
+	 * the kernel then split. NULL: none. Owned. loose_lost: those lacking for want of memory.
+	 */
+	struct nm_page_loose *loose;
+	size_t nr_loose;
+	uint64_t loose_lost;
 };
 
 void nm_page_batch_free(struct nm_page_batch *batch);

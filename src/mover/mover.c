@@ -14,6 +14,7 @@ void nm_page_batch_free(struct nm_page_batch *batch)
 	if (!batch)
 		return;
 	free(batch->steps);
+	free(batch->loose);
 	free(batch);
 }
 
@@ -195,10 +196,13 @@ static size_t batches(const struct nm_mover *mover)
 static void prepare(struct nm_page_batch *batch)
 {
 	batch->error = 0;
-	batch->moved = batch->calls = batch->call_ns = 0;
+	batch->moved = batch->calls = batch->call_ns = batch->loose_lost = 0;
+	free(NM_TAKE(batch->loose));
+	batch->nr_loose = 0;
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->steps[i].fate = NM_PAGE_FATE_UNTRIED;
 		batch->steps[i].found_on = -1;
+		batch->steps[i].loose = false;
 		batch->steps[i].error = 0;
 	}
 }

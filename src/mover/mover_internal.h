@@ -46,8 +46,11 @@ struct nm_work {
 	size_t loose[NM_PACE_PAGES_MOST]; /* steps whose small pages are still to go, one by one */
 	size_t loose_count;
 	uint64_t loose_offset; /* within the last of them */
-	bool loose_moved;
+	/* Of the small pages of the last of them that moved: where they were; NM_LOOSE_STAYS. */
+	int16_t loose_was[NM_HUGE_PAGE / NM_SMALL_PAGE];
+	size_t loose_capacity; /* of the batch's list */
 };
+#define NM_LOOSE_STAYS (-2)
 
 /* What a call takes as arguments. */
 struct nm_call {
@@ -99,6 +102,11 @@ int nm_batch_step(struct nm_mover *mover);
 uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_work *work,
 			  const struct nm_page_step *step, struct nm_mover_counts *counts,
 			  struct nm_unit *ret_unit);
+/* Of the kernel's number of a node, or of a negative errno; -1: none that we know. */
+int16_t nm_node_index(const struct nm_mover_rules *rules, int node);
+/* The page is where the step says, and not where it is to go. */
+bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
+			   int16_t found_on);
 void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_refused(struct nm_page_step *step, struct nm_mover_counts *counts, uint64_t *why);
 void nm_step_elsewhere(struct nm_page_step *step, struct nm_mover_counts *counts);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "loose.h"
 #include "mover_internal.h"
 #include "split.h"
 
@@ -38,7 +39,7 @@ static void take_batch(struct nm_mover *mover)
 	mover->work.known = NULL;
 	mover->work.dropped = mover->work.has_mems = false;
 	mover->work.next = mover->work.loose_count = 0;
-	mover->work.loose_offset = 0;
+	mover->work.loose_capacity = 0;
 }
 
 static void finish_batch(struct nm_mover *mover, int error)
@@ -46,6 +47,7 @@ static void finish_batch(struct nm_mover *mover, int error)
 	struct nm_work *work = &mover->work;
 	struct nm_page_batch *batch = work->batch;
 
+	nm_loose_end(work);
 	for (size_t i = work->next; i < batch->count; i++) {
 		mover->queued_pages--;
 		mover->queued_bytes -= batch->steps[i].bytes;

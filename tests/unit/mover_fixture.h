@@ -501,6 +501,13 @@ static inline struct nm_page_batch *run(struct test *test, struct nm_page_batch 
 	return done;
 }
 
+/* The step is about one of the process's blocks of 2 MiB, as a huge page. */
+static inline void make_huge(struct nm_page_step *step, size_t block)
+{
+	step->address = FAKE_BASE + block * FAKE_HUGE;
+	step->bytes = FAKE_HUGE;
+}
+
 #define RUN(test, batch)                                                                           \
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = run(test, batch##_new)
 #define BATCH(count) struct nm_page_batch *batch_new = fake_batch(count)
