@@ -92,18 +92,25 @@ struct nm_mover;
 
 /*
  * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file, close,
- * pages_where and pages_move are called from it, beside the tick. The platform must outlive it;
- * what it needs of the topology and the configuration it copies. -ENOMEM, -EAGAIN. Daemon, start.
+ * pages_where and pages_move are called from it, beside the tick. The platform must outlive it
+ * (see nm_mover_free()); what it needs of the topology and the configuration it copies. -ENOMEM,
+ * -EAGAIN. Daemon, start.
  */
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret);
-/* Stops after the call under way; what is queued is dropped. */
+/*
+ * Stops after the call under way; what is queued is dropped. A call of pages_where or pages_move is
+ * waited for no longer than a second: when it comes back, the worker frees what is left, and leaves
+ * the platform alone, which may be freed by then unless these two look at it after their system
+ * call. Daemon, stop and reload.
+ */
 void nm_mover_free(struct nm_mover *mover);
 NM_DEFINE_CLEANUP(struct nm_mover, nm_mover_free);
 
 /*
- * New rules or nodes: waits for the call under way. Where the nodes are others now, what waits
- * comes back UNTRIED with -ECANCELED: its node indices mean the old ones. Daemon, reload.
+ * New rules or nodes, from the end of the call under way on; never waits for it. Where the nodes
+ * are others now, what waits comes back UNTRIED with -ECANCELED, as does the rest of the batch
+ * under way: their node indices mean the old ones. Daemon, reload.
  */
 void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
 			const struct nm_config *config);

@@ -14,13 +14,14 @@
 #define NM_SMALL_PAGE 4096U
 #define NM_HUGE_PAGE ((uint64_t)2 << 20)
 
-/* Copies of what the batches go by; replaced between calls. */
+/* rules.c: copies of what the batches go by; replaced between calls. */
 struct nm_mover_rules {
 	bool move_bound, move_shared, barred;
 	double keep_free;
 	struct nm_known_limits maps;
 	unsigned nr_nodes;
-	unsigned *node_ids; /* the kernel's numbers, by index */
+	unsigned *node_ids;    /* the kernel's numbers, by index */
+	struct nm_room *rooms; /* likewise */
 };
 
 /* One page of a call. */
@@ -67,10 +68,13 @@ struct nm_mover {
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
-	pthread_cond_t wake,
-		calm; /* for the worker; for those who wait until it is between calls */
-	bool stopping, busy;
-	unsigned configuring;
+	pthread_cond_t wake, turned; /* for the worker; for nm_mover_free(), when it has ended */
+	bool stopping, ended;
+	bool busy;	/* it has let go of the lock */
+	bool calling;	/* and is where it may stay for long */
+	bool abandoned; /* while it was there: on its return it is alone, without a platform */
+	bool has_next;
+	struct nm_mover_rules next; /* adopted when it is not busy */
 	struct nm_page_batch *queue[NM_MOVER_BATCHES_MOST], *done[NM_MOVER_BATCHES_MOST];
 	size_t queue_count, done_count;
 	uint64_t queued_pages, queued_bytes; /* not tried yet, of the one under way too */
@@ -82,10 +86,22 @@ struct nm_mover {
 	/* The worker's while busy, else under the lock. */
 	struct nm_mover_rules rules;
 	struct nm_work work;
-	struct nm_room *rooms; /* by node index */
 
 	struct nm_call call; /* the worker's */
 };
+
+/* -ENOMEM: without nodes. To be cleared in any case. */
+int nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topology,
+		  const struct nm_config *config);
+void nm_rules_clear(struct nm_mover_rules *rules);
+bool nm_rules_same_nodes(const struct nm_mover_rules *a, const struct nm_mover_rules *b);
+
+/* mover.c */
+
+/* The rules that wait, if any, are those from now on. Under the lock, not busy. */
+void nm_mover_adopt(struct nm_mover *mover);
+/* The thread has ended, never began, or calls it last and is abandoned. */
+void nm_mover_destroy(struct nm_mover *mover);
 
 /* worker.c: what the thread runs. */
 void *nm_mover_run(void *argument);
@@ -119,7 +135,7 @@ static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint
 	const struct nm_room_page page = {
 		.now_ns = mover->call.now_ns, .bytes = bytes, .pool = pool};
 
-	return nm_room_take(mover->platform, &mover->rooms[node], mover->rules.node_ids[node],
+	return nm_room_take(mover->platform, &mover->rules.rooms[node], mover->rules.node_ids[node],
 			    mover->rules.keep_free, page);
 }
 
