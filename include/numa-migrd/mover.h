@@ -91,10 +91,10 @@ struct nm_mover_counts {
 struct nm_mover;
 
 /*
- * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file, close,
- * pages_where and pages_move are called from it, beside the tick. The platform must outlive it
- * (see nm_mover_free()); what it needs of the topology and the configuration it copies. -ENOMEM,
- * -EAGAIN. Daemon, start.
+ * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file,
+ * list_directory, close, pages_where and pages_move are called from it, beside the tick. The
+ * platform must outlive it (see nm_mover_free()); what it needs of the topology and the
+ * configuration it copies. -ENOMEM, -EAGAIN. Daemon, start.
  */
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret);

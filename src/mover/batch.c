@@ -61,7 +61,8 @@ static int check_process(struct nm_mover *mover)
 
 	if (work->has_mems && now - work->checked_ns < CHECK_NS)
 		return 0;
-	int directory = nm_known_open(mover->platform, work->batch->pid, work->batch->start_ticks);
+	int directory = nm_known_open(mover->platform, work->batch->pid, work->batch->start_ticks,
+				      &work->tid);
 	if (directory < 0)
 		return directory;
 	int r = read_mems(mover, directory);

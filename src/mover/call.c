@@ -44,11 +44,6 @@ static void reverse(struct nm_unit *units, unsigned count)
 	}
 }
 
-static pid_t pid_of(const struct nm_mover *mover)
-{
-	return (pid_t)mover->work.batch->pid;
-}
-
 /* False: there is to be none any more. */
 static bool begin_call(struct nm_mover *mover)
 {
@@ -77,7 +72,7 @@ static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset)
 		call->addresses[i] = call->units[i].address + offset;
 	if (!begin_call(mover))
 		return -ECANCELED;
-	int r = mover->platform->ops->pages_where(mover->platform, pid_of(mover), count,
+	int r = mover->platform->ops->pages_where(mover->platform, (pid_t)mover->work.tid, count,
 						  call->addresses, call->statuses);
 	return end_call(mover) ? r : -ECANCELED;
 }
@@ -124,8 +119,8 @@ static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned 
 	uint64_t before = ops->now_ns(mover->platform);
 	if (!begin_call(mover))
 		return -ECANCELED;
-	int r = ops->pages_move(mover->platform, pid_of(mover), count, call->addresses, call->nodes,
-				call->statuses);
+	int r = ops->pages_move(mover->platform, (pid_t)mover->work.tid, count, call->addresses,
+				call->nodes, call->statuses);
 	if (!end_call(mover))
 		return -ECANCELED;
 	for (unsigned i = 0; i < count; i++)

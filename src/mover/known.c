@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "known.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "numa-migrd/proc.h"
 
 static void empty_entry(struct nm_known_entry *entry)
@@ -199,7 +202,53 @@ struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 	return first;
 }
 
-int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks)
+struct search {
+	struct nm_platform *platform;
+	int process, thread; /* directories */
+	uint32_t tid;
+};
+
+static bool has_exited(const struct nm_proc_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X';
+}
+
+/* Ends the search when the thread lives. */
+static int try_thread(void *context, const char *name)
+{
+	struct search *search = context;
+	struct nm_platform *platform = search->platform;
+	uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
+	struct nm_proc_stat stat;
+	char path[32];
+
+	snprintf(path, sizeof(path), "task/%" PRIu32, tid);
+	int directory = platform->ops->open_directory(platform, search->process, path);
+	if (directory < 0)
+		return 0;
+	if (nm_proc_read_stat(platform, directory, &stat) < 0 || has_exited(&stat)) {
+		platform->ops->close(platform, directory);
+		return 0;
+	}
+	search->thread = directory;
+	search->tid = tid;
+	return -ECANCELED;
+}
+
+/* Of a process whose first thread has exited, in place of its directory. */
+static int open_survivor(struct nm_platform *platform, int directory, uint32_t *ret_tid)
+{
+	struct search search = {.platform = platform, .process = directory, .thread = -ESRCH};
+
+	(void)platform->ops->list_directory(platform, directory, "task", try_thread, &search);
+	platform->ops->close(platform, directory);
+	if (search.thread >= 0)
+		*ret_tid = search.tid;
+	return search.thread;
+}
+
+int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
+		  uint32_t *ret_tid)
 {
 	struct nm_proc_stat stat;
 	int directory = nm_proc_open_thread(platform, 0, pid);
@@ -213,6 +262,9 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 		platform->ops->close(platform, directory);
 		return r;
 	}
+	if (has_exited(&stat))
+		return open_survivor(platform, directory, ret_tid);
+	*ret_tid = pid;
 	return directory;
 }
 
@@ -231,10 +283,11 @@ int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 		  const struct nm_known_limits *limits)
 {
 	int r = entry->reading ? 0 : nm_mappings_new(platform, &entry->reading);
+	uint32_t tid;
 
 	if (r < 0)
 		return r;
-	int directory = nm_known_open(platform, entry->pid, entry->start_ticks);
+	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid);
 	if (directory < 0)
 		return directory;
 	r = check_size(platform, directory, limits->rss_bytes);

@@ -94,7 +94,12 @@ int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
 		      uint64_t before_ns, uint64_t now_ns);
 
-/* Opens /proc/PID of this very process: a descriptor to be closed, or -ESRCH. */
-int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks);
+/*
+ * Opens /proc/PID of this very process: a descriptor to be closed, or -ESRCH. Where the first
+ * thread has exited before the others, it is /proc/PID/task/TID of one of these: a thread that has
+ * exited has no memory any more that could be seen or moved by its number.
+ */
+int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
+		  uint32_t *ret_tid);
 
 #endif

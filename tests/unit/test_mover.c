@@ -108,6 +108,18 @@ static void test_process_ends_midway(void **state)
 	nm_page_batch_free(batch);
 }
 
+/* Its first thread has exited before the others: its number stands for no memory any more. */
+static void test_first_thread_gone(void **state)
+{
+	struct test *test = *state;
+	BATCH(3);
+
+	test->fake->thread = FAKE_PID + 1;
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+}
+
 static void test_call_refused(void **state)
 {
 	static const int errors[] = {-EPERM, -EROFS, -ENOSYS, -EINVAL};
@@ -515,6 +527,7 @@ int main(void)
 		TEST(test_other_process),
 		TEST(test_process_gone),
 		TEST(test_process_ends_midway),
+		TEST(test_first_thread_gone),
 		TEST(test_call_refused),
 		TEST(test_errors_of_pages),
 		TEST(test_absent_pages_are_not_asked_for),

@@ -170,6 +170,18 @@ static void test_long_reading(void **state)
 	known_free(known);
 }
 
+/* None of its threads lives: it is gone, though its number is not. */
+static void test_all_threads_gone(void **state)
+{
+	struct test *test = *state;
+	uint32_t tid = 7;
+
+	test->fake->thread = FAKE_PID;
+	assert_int_equal(nm_known_open(&test->fake->platform, FAKE_PID, FAKE_TICKS, &tid), -ESRCH);
+	assert_int_equal(tid, 7);
+	assert_int_equal(test->fake->open_files, 0);
+}
+
 /* Which process is too large to be looked at the owner says; it may become so meanwhile. */
 static void test_too_large(void **state)
 {
@@ -200,6 +212,7 @@ int main(void)
 		TEST(test_gone_by),
 		TEST(test_order),
 		TEST(test_long_reading),
+		TEST(test_all_threads_gone),
 		TEST(test_too_large),
 		TEST(test_more_than_memory),
 	};
