@@ -32,18 +32,19 @@ static bool is_dear(const struct nm_known_entry *entry, uint64_t now_ns)
 	return now_ns < entry->again_ns && entry->again_ns - entry->ready_ns > NM_KNOWN_AGE_NS;
 }
 
-static bool is_gone_by(const struct nm_known_entry *entry, uint64_t now_ns)
+/* Nobody came back for it, or ever will. */
+static bool is_forgotten(const struct nm_known_entry *entry, uint64_t now_ns)
 {
-	return entry->again_ns != 0 && !entry->reading && now_ns >= entry->again_ns &&
-	       !nm_known_holds(entry, now_ns);
+	return entry->dropped || (entry->again_ns != 0 && !entry->reading && !entry->asked &&
+				  now_ns >= entry->again_ns && !nm_known_holds(entry, now_ns));
 }
 
-/* Whoever waits for it has had it, or has not come back for it. */
+/* Whoever waited for it has had it, or has forgotten it. */
 static bool may_go(const struct nm_known_entry *entry, uint64_t now_ns)
 {
-	if (entry->again_ns == 0 || entry->reading || is_dear(entry, now_ns))
-		return false;
-	return entry->had || is_gone_by(entry, now_ns);
+	if (is_forgotten(entry, now_ns))
+		return true;
+	return entry->had && !entry->reading && !is_dear(entry, now_ns);
 }
 
 static struct nm_known_entry *choose(struct nm_known *known, uint64_t now_ns,
@@ -126,7 +127,8 @@ struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64
 			.pid = pid, .start_ticks = start_ticks, .wanted_ns = now_ns};
 	entry->asked_ns = now_ns;
 	entry->asked = true;
-	entry->had = entry->again_ns != 0;
+	entry->had =
+		nm_known_holds(entry, now_ns) || (entry->error && nm_known_rests(entry, now_ns));
 	return entry;
 }
 
@@ -177,11 +179,6 @@ static bool is_due(const struct nm_known_entry *entry, uint64_t now_ns)
 static uint64_t waits_since(const struct nm_known_entry *entry)
 {
 	return entry->again_ns ? entry->again_ns : entry->wanted_ns;
-}
-
-static bool is_forgotten(const struct nm_known_entry *entry, uint64_t now_ns)
-{
-	return entry->dropped || (!entry->asked && is_gone_by(entry, now_ns));
 }
 
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)

@@ -127,6 +127,31 @@ static void test_gone_by(void **state)
 	known_free(known);
 }
 
+/* What somebody has had is gone by, and he asks again: he is not passed over for others. */
+static void test_wanted_again(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	uint32_t pid = FIRST_PID;
+
+	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++)
+		assert_non_null(ask(known, pid + i, SEC));
+	while (read_next(test, known, SEC))
+		;
+	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++)
+		assert_true(nm_known_holds(ask(known, pid + i, 2 * SEC), 2 * SEC));
+	struct nm_known_entry *entry = ask(known, pid, 20 * SEC);
+	assert_false(nm_known_holds(entry, 20 * SEC));
+	pid += NM_KNOWN_MOST;
+	for (uint32_t i = 1; i < NM_KNOWN_MOST; i++)
+		assert_non_null(ask(known, pid + i, 21 * SEC));
+	assert_null(ask(known, pid, 21 * SEC));
+	assert_int_equal(entry->pid, FIRST_PID);
+	nm_known_drop(known, FIRST_PID); /* but he may go */
+	assert_ptr_equal(ask(known, pid, 21 * SEC), entry);
+	known_free(known);
+}
+
 /* Who waits longest is first, but for what is half read. */
 static void test_order(void **state)
 {
@@ -210,6 +235,7 @@ int main(void)
 		TEST(test_more_processes_than_places),
 		TEST(test_who_gives_way),
 		TEST(test_gone_by),
+		TEST(test_wanted_again),
 		TEST(test_order),
 		TEST(test_long_reading),
 		TEST(test_all_threads_gone),

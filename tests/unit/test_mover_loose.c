@@ -94,7 +94,7 @@ static void test_origins(void **state)
 		assert_int_equal(was[i], before[i] == fake->node[i] ? -1 : before[i]);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(batch->steps[i].loose, i < 3);
-	assert_int_equal(was[3 * FAKE_PER_HUGE], -1);
+	assert_int_equal(was[3 * (size_t)FAKE_PER_HUGE], -1);
 	assert_int_equal(batch->loose_lost, 0);
 }
 
