@@ -245,6 +245,8 @@ const struct nm_setting nm_settings[] = {
 	     "Move pages of files and shared memory too, where no other process maps them"),
 	REAL(pages, maps_budget_ms, "0.1", "1000", "5", NULL,
 	     "Milliseconds for which a process's mappings are read at a stretch"),
+	COUNT(pages, maps_max_rss_gb, "0", "1000000", "256", NULL,
+	      "GiB in memory up to which a process's mappings are read; pages of a larger one stay; 0 = no limit"),
 	REAL(pages, call_limit_ms, "0.1", "1000", "10", NULL,
 	     "Milliseconds that one call may take; after a longer one moves pause, longer each time"),
 	BOOL(pages, isolated_cpus, "false", NULL,
