@@ -24,7 +24,8 @@ static void tell_unreadable(struct nm_daemon *daemon, struct nm_page_process *pr
 	process->unreadable = true;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 		  "the pages of %s[%u] stay where they are: %s", process->comm, process->pid,
-		  error == -EFBIG ? "it has too many mappings"
+		  error == -EFBIG ? "it has too many mappings, or more in memory than "
+				    "pages.maps_max_rss_gb"
 				  : "its mappings may not be read (CAP_SYS_PTRACE is needed)");
 }
 

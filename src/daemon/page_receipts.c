@@ -5,6 +5,7 @@
 #include "daemon.h"
 
 #define SETBACKS_MOST 6
+#define SMALL_BYTES 4096ULL
 
 void nm_page_past_clear(struct nm_page_past *past)
 {
@@ -97,12 +98,13 @@ static void settle(struct nm_memory *memory, const struct nm_page_flight *flight
 
 /* ---- where they were ---- */
 
-static void add_origins(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
+/* Whole pages as they were asked for, and small ones where that had not been known. */
+static void add_whole(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
 {
 	for (size_t i = 0; i < batch->count && past->count < most; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
 		int was_on = step->found_on >= 0 ? step->found_on : step->from;
-		if (step->fate == NM_PAGE_FATE_MOVED && was_on >= 0)
+		if (step->fate == NM_PAGE_FATE_MOVED && !step->loose && was_on >= 0)
 			past->origins[past->count++] =
 				(struct nm_page_origin){.address = step->address,
 							.bytes = step->bytes,
@@ -111,30 +113,62 @@ static void add_origins(struct nm_page_past *past, const struct nm_page_batch *b
 	}
 }
 
-/* Within pages.rollback_pages; returns how many could not be remembered. */
-static uint64_t remember(struct nm_daemon *daemon, const struct nm_page_flight *flight,
-			 const struct nm_page_batch *batch, uint64_t moved)
+static void add_loose(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
+{
+	for (size_t i = 0; i < batch->nr_loose; i++) {
+		const struct nm_page_loose *run = &batch->loose[i];
+		for (uint64_t k = 0; run->was_on >= 0 && k < run->pages && past->count < most; k++)
+			past->origins[past->count++] =
+				(struct nm_page_origin){.address = run->address + k * SMALL_BYTES,
+							.bytes = SMALL_BYTES,
+							.was_on = run->was_on,
+							.now_on = run->now_on};
+	}
+}
+
+static uint64_t loose_pages(const struct nm_page_batch *batch)
+{
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < batch->nr_loose; i++)
+		pages += batch->loose[i].pages;
+	return pages;
+}
+
+static size_t count_moved(const struct nm_page_batch *batch)
+{
+	size_t pages = loose_pages(batch);
+
+	for (size_t i = 0; i < batch->count; i++)
+		pages += batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].loose;
+	return pages;
+}
+
+/* Within pages.rollback_pages; tells how much was, and could not be remembered. */
+static void remember(struct nm_daemon *daemon, const struct nm_page_flight *flight,
+		     const struct nm_page_batch *batch, struct nm_page_results *results)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	uint64_t limit = daemon->config->pages.rollback_pages;
 	size_t room = limit > stage->nr_origins ? (size_t)(limit - stage->nr_origins) : 0;
-	size_t most = room < moved ? room : (size_t)moved;
+	size_t moved = count_moved(batch), most = room < moved ? room : moved;
 	struct nm_page_past past = {.decision = flight->decision, .owner = flight->owner};
 
 	if (batch->rollback || moved == 0)
-		return 0;
-	if (!flight->judged)
-		return moved;
+		return;
+	results->forgotten = moved + batch->loose_lost;
+	if (!flight->judged || nm_reserve((void **)&stage->pasts, &stage->past_capacity,
+					  stage->nr_pasts, sizeof(*stage->pasts)) < 0)
+		return;
 	past.origins = calloc(most + 1, sizeof(*past.origins));
-	if (!past.origins || nm_reserve((void **)&stage->pasts, &stage->past_capacity,
-					stage->nr_pasts, sizeof(*stage->pasts)) < 0) {
-		nm_page_past_clear(&past);
-		return moved;
-	}
-	add_origins(&past, batch, most);
+	if (!past.origins)
+		return;
+	add_whole(&past, batch, most);
+	add_loose(&past, batch, most);
 	stage->nr_origins += past.count;
 	stage->pasts[stage->nr_pasts++] = past;
-	return moved - past.count;
+	results->remembered = past.count;
+	results->forgotten -= past.count;
 }
 
 static void drop_past(struct nm_page_stage *stage, size_t index)
@@ -178,10 +212,11 @@ static void finish(struct nm_daemon *daemon, const struct nm_page_flight *flight
 
 	for (size_t i = 0; i < batch->count; i++) {
 		settle(daemon->pipeline.memory, flight, &batch->steps[i], batch->error);
-		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED)
+		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].loose)
 			stage->tally.bytes += batch->steps[i].bytes;
 	}
-	results.forgotten = remember(daemon, flight, batch, results.moved);
+	stage->tally.bytes += loose_pages(batch) * SMALL_BYTES;
+	remember(daemon, flight, batch, &results);
 	tally(&stage->tally, &results);
 	if (flight->decision.reason == NM_PAGE_REASON_REGION ||
 	    flight->decision.reason == NM_PAGE_REASON_CONTENTION)

@@ -391,8 +391,8 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	hold_those_judged(daemon);
 	room.pages = nm_mover_room(mover, snapshot->time_ns);
 	room.bytes = nm_mover_room_bytes(mover, snapshot->time_ns);
-	room.whole = (double)room.bytes + 1 > (double)config->pages.max_mb_per_s * MIB *
-						      config->general.interval_s;
+	room.whole = (double)room.bytes + 1 >
+		     (double)config->pages.max_mb_per_s * MIB * config->general.interval_s;
 	/* By turns: neither leaves the other without room. */
 	if (snapshot->interval % 2) {
 		r = nm_page_stage_by_range(daemon, snapshot, &room);

@@ -227,7 +227,7 @@ static bool is_loss(const struct question *question, const struct nm_page_decisi
 	if (config->pages.rollback_pages == 0)
 		return false;
 	/* What cannot go back is not said to. */
-	if (results->forgotten >= results->moved)
+	if (results->forgotten > 0 && results->remembered == 0)
 		return false;
 	/* Where nearness is all that is known, what was spread on purpose cannot be judged. */
 	if (decision->reason == NM_PAGE_REASON_CONTENTION &&
