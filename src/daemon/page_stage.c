@@ -10,6 +10,7 @@
 #define MIB 1048576.0
 /* After its threads moved, until what was counted on the old node is outweighed by the new. */
 #define THREADS_SETTLE_INTERVALS 3
+#define SENT_OF 4 /* threads of a process: one in so many is many */
 
 /* ---- life ---- */
 
@@ -125,6 +126,7 @@ static void take_over(struct nm_page_process *process, struct nm_page_process *o
 	process->course = old->course;
 	process->until = old->until;
 	process->setbacks = old->setbacks;
+	process->nr_sent = old->nr_sent;
 	old->owner = 0;
 }
 
@@ -149,7 +151,8 @@ static bool adopt(struct nm_page_process *process, struct nm_page_process *old,
 	*process = (struct nm_page_process){.pid = seen->pid,
 					    .start_ticks = known->start_ticks,
 					    .owner = seen->owner,
-					    .held = seen->held};
+					    .held = seen->held,
+					    .nr_threads = seen->nr_threads};
 	memcpy(process->comm, known->comm, sizeof(process->comm));
 	take_over(process, old, seen);
 	if (!process->seen)
@@ -321,7 +324,11 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 
 	for (unsigned i = 0; stage && i < decision->nr_steps; i++) {
 		struct nm_page_process *process = nm_page_process_of(stage, decision->steps[i].pid);
+		if (decision->steps[i].node_from == decision->steps[i].node_to)
+			continue;
 		(void)nm_feedback_disturb(stage->feedback, decision->steps[i].pid);
+		if (process)
+			process->nr_sent++;
 		if (process && process->until < daemon->tally.intervals + THREADS_SETTLE_INTERVALS)
 			process->until = daemon->tally.intervals + THREADS_SETTLE_INTERVALS;
 	}
@@ -402,6 +409,15 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	return r < 0 ? r : nm_page_stage_by_range(daemon, snapshot, &room);
 }
 
+/* What was counted where many of its threads no longer are says nothing of where they are now. */
+static void forget_former_nodes(struct nm_page_process *process)
+{
+	if (process->regions && process->nr_sent * SENT_OF >= process->nr_threads &&
+	    process->nr_sent > 0)
+		nm_regions_fade(process->regions, 0);
+	process->nr_sent = 0;
+}
+
 int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns)
 {
@@ -416,8 +432,10 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	if (r < 0)
 		return r;
 	follow_traffic(daemon, figures, nr_figures);
-	for (size_t i = 0; i < stage->nr_processes; i++)
+	for (size_t i = 0; i < stage->nr_processes; i++) {
+		forget_former_nodes(&stage->processes[i]);
 		nm_page_ranges_tend(daemon, &stage->processes[i], interval_ns);
+	}
 	nm_page_stage_collect(daemon);
 	r = nm_page_stage_judge(daemon, snapshot);
 	if (r < 0)

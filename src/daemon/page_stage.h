@@ -40,6 +40,7 @@ struct nm_page_process {
 	bool waits;	/* for a verdict (threads.await_verdict), or for what is to be undone */
 	uint64_t until; /* interval before which its pages stay: its threads moved, or pages back */
 	unsigned setbacks; /* decisions undone since one was kept */
+	unsigned nr_threads, nr_sent; /* of them, to other nodes in this interval */
 	size_t share;	   /* pages that it may still move by the rule in this interval */
 	char comm[NM_COMM_BYTES];
 	struct nm_regions *regions; /* NULL: its mappings are not known yet */
