@@ -152,7 +152,7 @@ static bool adopt(struct nm_page_process *process, struct nm_page_process *old,
 					    .start_ticks = known->start_ticks,
 					    .owner = seen->owner,
 					    .held = seen->held,
-					    .nr_threads = seen->nr_threads};
+					    .nr_threads = (unsigned)seen->nr_threads};
 	memcpy(process->comm, known->comm, sizeof(process->comm));
 	take_over(process, old, seen);
 	if (!process->seen)
