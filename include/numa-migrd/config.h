@@ -160,6 +160,7 @@ struct nm_config {
 		bool move_bound;          /* false: memory with a policy of its owner's stays */
 		bool move_shared;         /* false: mapped files and shared memory stay */
 		double maps_budget_ms;    /* 5; 0.1–1000: reading of a process's mappings at a stretch */
+		uint64_t maps_max_rss_gb; /* 256; 0–1000000: GiB in memory, above which mappings are not read; 0 = no limit */
 		double call_limit_ms;     /* 10; 0.1–1000: a longer call makes the mover pause */
 		bool isolated_cpus;       /* false: no pages move on machines with isolated or nohz_full CPUs */
 	} pages;

@@ -69,6 +69,9 @@ int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budge
 /* Spent in reading, so far. */
 uint64_t nm_mappings_cost_ns(const struct nm_mappings *mappings);
 
+/* Memory that they take. Pure. */
+size_t nm_mappings_bytes(const struct nm_mappings *mappings);
+
 /* After nm_mappings_read() returned 0: ascending and apart. Valid as long as the mappings. Pure. */
 size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mapped **ret);
 

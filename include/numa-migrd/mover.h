@@ -28,9 +28,18 @@ struct nm_page_step {
 	uint64_t address; /* its first byte */
 	uint64_t bytes;	  /* 4 KiB, 2 MiB, 1 GiB */
 	int16_t from, to; /* node indices; from -1: wherever it is */
-	uint8_t fate;	  /* enum nm_page_fate; set by the worker */
-	int16_t found_on; /* node index where it was; -1: not known; set by the worker */
+	/* Set by the worker: */
+	uint8_t fate;	  /* enum nm_page_fate */
+	bool loose;	  /* small pages after all: those that moved are in `loose` of the batch */
+	int16_t found_on; /* node index where it was, if loose one of them; -1: not known */
 	int error;	  /* negative errno of FAILED */
+};
+
+/* Small pages in a row that were moved, of what had been asked for as a huge page. */
+struct nm_page_loose {
+	uint64_t address;	/* of the first; of 4 KiB each */
+	uint32_t pages;		/* 1–512 */
+	int16_t was_on, now_on; /* node indices; was_on -1: on none that is known */
 };
 
 /* What one process's pages are asked to do; the worker's while it is queued. */
@@ -45,10 +54,19 @@ struct nm_page_batch {
 	/*
 	 * Of the batch as a whole, which ended there: -ESRCH the process is gone or another;
 	 * -ESTALE its mappings are not known yet, but are being read: try again; -ECANCELED
-	 * dropped; -EPERM we may not; -EFBIG it has too many mappings; -EROFS dry run.
+	 * dropped; -EPERM we may not; -EFBIG it has too many mappings, or more in
+	 * memory than pages.maps_max_rss_gb; -EROFS dry run.
 	 */
 	int error;
 	uint64_t moved, call_ns, calls;
+	/*
+	 * Which small pages of the steps marked `loose` were moved, and from where, also of a batch
+	 * that ended early; each page once. It may lack some that went along with a huge page which
+	 * the kernel then split. NULL: none. Owned. loose_lost: those lacking for want of memory.
+	 */
+	struct nm_page_loose *loose;
+	size_t nr_loose;
+	uint64_t loose_lost;
 };
 
 void nm_page_batch_free(struct nm_page_batch *batch);
@@ -73,19 +91,26 @@ struct nm_mover_counts {
 struct nm_mover;
 
 /*
- * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file, close,
- * pages_where and pages_move are called from it, beside the tick. The platform must outlive it;
- * what it needs of the topology and the configuration it copies. -ENOMEM, -EAGAIN. Daemon, start.
+ * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file,
+ * list_directory, close, pages_where and pages_move are called from it, beside the tick. The
+ * platform must outlive it (see nm_mover_free()); what it needs of the topology and the
+ * configuration it copies. -ENOMEM, -EAGAIN. Daemon, start.
  */
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret);
-/* Stops after the call under way; what is queued is dropped. */
+/*
+ * Stops after the call under way; what is queued is dropped. A call of pages_where or pages_move is
+ * waited for no longer than a second: when it comes back, the worker frees what is left, and leaves
+ * the platform alone, which may be freed by then unless these two look at it after their system
+ * call. Daemon, stop and reload.
+ */
 void nm_mover_free(struct nm_mover *mover);
 NM_DEFINE_CLEANUP(struct nm_mover, nm_mover_free);
 
 /*
- * New rules or nodes: waits for the call under way. Where the nodes are others now, what waits
- * comes back UNTRIED with -ECANCELED: its node indices mean the old ones. Daemon, reload.
+ * New rules or nodes, from the end of the call under way on; never waits for it. Where the nodes
+ * are others now, what waits comes back UNTRIED with -ECANCELED, as does the rest of the batch
+ * under way: their node indices mean the old ones. Daemon, reload.
  */
 void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
 			const struct nm_config *config);
@@ -119,8 +144,8 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
 
 /*
  * The process's mappings whose pages may be moved, for nm_regions_set_ranges(); the caller frees
- * the array. -EAGAIN: not known; they are being read from now on. -ENOMEM; -ESRCH, -EPERM, -EFBIG
- * as for a batch. Tick.
+ * the array. -EAGAIN: not known; they are being read from now on, or wait for those of others to be
+ * asked for: ask again. -ENOMEM; -ESRCH, -EPERM, -EFBIG as for a batch. Tick.
  */
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 		    struct nm_range **ret, size_t *ret_count);

@@ -35,16 +35,18 @@ struct nm_page_decision {
 struct nm_page_results {
 	uint64_t moved, elsewhere, refused, failed, untried;
 	uint64_t busy, gone, denied, no_memory, fault; /* of failed, by errno */
-	uint64_t forgotten; /* of moved: where they were is not remembered */
-	int error;	    /* of the whole; negative errno, 0: none */
+	/* Where they were, of what was moved, in pages as they are rather than as they were asked
+	 * for. */
+	uint64_t forgotten, remembered;
+	int error; /* of the whole; negative errno, 0: none */
 };
 
 struct nm_page_verdict {
 	struct nm_page_decision decision;
 	struct nm_page_results results;
-	enum nm_verdict_kind kind; /* KEPT, ROLLED_BACK or UNPROVEN */
-	unsigned intervals;	   /* since the decision */
-	unsigned together;	   /* decisions that share the figures below */
+	enum nm_verdict_kind kind;	  /* KEPT, ROLLED_BACK or UNPROVEN */
+	unsigned intervals;		  /* since the decision */
+	unsigned together;		  /* decisions that share the figures below */
 	double local_before, local_after; /* of the process's accesses; NaN where unknown */
 	uint64_t accesses_after;	  /* samples */
 	struct nm_feedback_change performance;

@@ -4,8 +4,9 @@
  * construction), and the tests' fakes. Every function returns 0 or a byte count, or a negative errno;
  * none logs, none retries but for EINTR.
  *
- * The mover's thread calls now_ns, open_directory, open_file, read_some, read_file, close, pages_where
- * and pages_move beside the loop's: these may share no state that changes. All others are the loop's.
+ * The mover's thread calls now_ns, open_directory, list_directory, open_file, read_some, read_file,
+ * close, pages_where and pages_move beside the loop's: these may share no state that changes. All others
+ * are the loop's.
  */
 #ifndef NUMA_MIGRD_PLATFORM_H
 #define NUMA_MIGRD_PLATFORM_H

@@ -28,7 +28,8 @@ struct nm_region {
 	int node;	     /* the foremost; -1 without accesses */
 	int second;	     /* the one with the next most; -1: nobody else */
 	int placed;	     /* where it was put: a node index, NOWHERE or EVERYWHERE */
-	bool whole;	     /* it cannot be split: too small, or there are too many regions */
+	uint64_t placed_at;  /* in which interval */
+	bool whole;	     /* it is too small to be split */
 	double by_halves;    /* share of each half's own foremost node; NaN: not told apart yet */
 };
 
@@ -41,8 +42,9 @@ NM_DEFINE_CLEANUP(struct nm_regions, nm_regions_free);
 
 /*
  * The process's mappings, ascending and apart from each other: what is known of memory that is
- * still mapped is kept. More mappings than regions there may be: those behind are left out.
- * -ENOMEM: all is as it was. When the mappings have been read anew.
+ * still mapped is kept. Those that are too small to be decided on are left out, and the smallest
+ * where there are more than regions there may be. -ENOMEM: all is as it was. When the mappings have
+ * been read anew.
  */
 int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ranges, size_t count);
 
@@ -64,14 +66,15 @@ struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index);
 
 /*
  * Where a region of so many nodes should be: a node, NM_REGION_EVERYWHERE, or NM_REGION_NOWHERE for
- * no opinion. Everywhere is only what cannot be split, and whose halves are everyone's as well: what
- * looks mixed from afar may be several nodes' own. imbalance: of the nodes' memory traffic, from nm_imbalance(); NaN: not known.
+ * no opinion. Everywhere is only what cannot be split, and whose halves are everyone's as well:
+ * what looks mixed from afar may be several nodes' own. imbalance: of the nodes' memory traffic,
+ * from nm_imbalance(); NaN: not known.
  */
 int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double imbalance,
 		     const struct nm_config *config);
 
-/* The region was put there, all of it. */
-void nm_regions_set_placed(struct nm_regions *regions, size_t index, int placed);
+/* The region was put there, all of it, in that interval. */
+void nm_regions_set_placed(struct nm_regions *regions, size_t index, int placed, uint64_t interval);
 
 /* Standard deviation of the nodes' traffic relative to its mean; NaN without traffic. */
 double nm_imbalance(const double *traffic, unsigned nr_nodes);

@@ -49,7 +49,7 @@ struct nm_process {
 	unsigned nr_threads; /* of it that the roster knows */
 };
 
-/* A managed thread, as the next stages see it. */
+/* A thread, as the next stages see it. */
 struct nm_member {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
@@ -129,7 +129,8 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns);
 
-/* The managed threads in ascending tid order; valid until the next call on the roster. */
+/* The managed threads in ascending tid order; where pages are looked at (pages.policy), also those of
+ * managed processes that are pinned, barred for ever. Valid until the next call on the roster. */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
 /* Bars a thread from moves until the given interval; a bar that lasts longer stays. */

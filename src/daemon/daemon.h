@@ -149,6 +149,8 @@ int nm_page_stage_restart(struct nm_daemon *daemon);
 void nm_page_stage_close(struct nm_daemon *daemon);
 /* An access, where pages are moved. The hot path. */
 void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample);
+/* Its threads' pages stay until the new node shows in what is counted. */
+void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decision *decision);
 void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event);
 /* The process is given back to its owner. */
 void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid);

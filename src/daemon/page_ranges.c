@@ -11,7 +11,9 @@
 #define SMALL_BYTES 4096ULL
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
 #define MAP_INTERVALS 10 /* between two readings of a process's mappings */
-#define THERE_SHARE 0.9	 /* of what was seen of a range where it belongs: nothing is to be done */
+#define RETRY_COOLDOWNS 6
+#define RETRY_SEEN 8 /* accesses since it was placed, that tell of a range that it is not there */
+#define THERE_SHARE 0.9 /* of what was seen of a range where it belongs: nothing is to be done */
 
 /* ---- once per interval ---- */
 
@@ -22,7 +24,8 @@ static void tell_unreadable(struct nm_daemon *daemon, struct nm_page_process *pr
 	process->unreadable = true;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 		  "the pages of %s[%u] stay where they are: %s", process->comm, process->pid,
-		  error == -EFBIG ? "it has too many mappings"
+		  error == -EFBIG ? "it has too many mappings, or more in memory than "
+				    "pages.maps_max_rss_gb"
 				  : "its mappings may not be read (CAP_SYS_PTRACE is needed)");
 }
 
@@ -73,8 +76,15 @@ struct sight {
 	unsigned there;		    /* of known: on the node asked for */
 };
 
+/* What to look for. */
+struct view {
+	uint64_t start, end;
+	uint64_t since; /* interval */
+	int node;
+};
+
 static struct sight look_at(const struct nm_page_process *process, unsigned nr_nodes,
-			    uint64_t start, uint64_t end, int node)
+			    const struct view *view)
 {
 	uint32_t count = process->nr_seen < NM_PAGES_SEEN ? process->nr_seen : NM_PAGES_SEEN;
 	unsigned homes[64] = {0};
@@ -82,14 +92,15 @@ static struct sight look_at(const struct nm_page_process *process, unsigned nr_n
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct nm_page_seen *seen = &process->seen[i];
-		if (seen->address < start || seen->address >= end)
+		if (seen->address < view->start || seen->address >= view->end ||
+		    seen->interval < view->since)
 			continue;
 		sight.seen++;
 		sight.huge += seen->huge;
 		if (seen->home < 0 || (unsigned)seen->home >= nr_nodes)
 			continue;
 		sight.known++;
-		sight.there += seen->home == node;
+		sight.there += seen->home == view->node;
 		if ((size_t)seen->home < NM_ARRAY_SIZE(homes) && ++homes[seen->home] > sight.most)
 			sight.most = homes[seen->home];
 	}
@@ -127,23 +138,58 @@ static void start_course(const struct nm_region *region, int target,
 	};
 }
 
-/* The first range that belongs elsewhere; what is there already is noted as placed. */
-static void choose_range(const struct nm_daemon *daemon, struct nm_page_process *process)
+/* Where it has been put it may yet not be: there was no room, or it was freed and touched anew. */
+static bool may_be_there(const struct nm_daemon *daemon, const struct nm_page_process *process,
+			 const struct nm_region *region)
 {
-	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	uint64_t settle = 2 + RETRY_COOLDOWNS * nm_page_cooldown(daemon->config);
+	struct view since = {region->start, region->end, region->placed_at + settle,
+			     region->placed};
+	struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, &since);
 
-	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
-		struct nm_region region = nm_regions_at(process->regions, i);
-		int target = nm_contention_target(
-			&region, nr_nodes, &daemon->pipeline.pages->contention, daemon->config);
-		if (target == NM_REGION_NOWHERE || target == region.placed)
+	return sight.known < RETRY_SEEN || is_there(daemon, &sight, region->placed);
+}
+
+/* The node that serves too much is relieved of what it serves, not of what it merely asks for. */
+static bool is_on_the_busiest(const struct nm_daemon *daemon, const struct nm_page_process *process,
+			      const struct nm_region *region)
+{
+	struct view all = {region->start, region->end, 0,
+			   daemon->pipeline.pages->contention.busiest};
+	struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, &all);
+
+	return 2 * sight.there > sight.known;
+}
+
+static int wanted_target(const struct nm_daemon *daemon, const struct nm_page_process *process,
+			 const struct nm_region *region)
+{
+	int target = nm_contention_target(region, daemon->pipeline.topology->nr_nodes,
+					  &daemon->pipeline.pages->contention, daemon->config);
+
+	if (target == NM_REGION_NOWHERE ||
+	    (target == region->placed && may_be_there(daemon, process, region)) ||
+	    (target >= 0 && target != region->node && !is_on_the_busiest(daemon, process, region)))
+		return NM_REGION_NOWHERE;
+	return target;
+}
+
+/* The next range that belongs elsewhere; what is there already is noted as placed. */
+static void choose_range(const struct nm_daemon *daemon, struct nm_page_process *process,
+			 size_t *index)
+{
+	for (; *index < nm_regions_count(process->regions); ++*index) {
+		struct nm_region region = nm_regions_at(process->regions, *index);
+		int target = wanted_target(daemon, process, &region);
+		struct view all = {region.start, region.end, 0, target};
+		if (target == NM_REGION_NOWHERE)
 			continue;
-		struct sight sight = look_at(process, nr_nodes, region.start, region.end, target);
-		if (!is_there(daemon, &sight, target)) {
+		struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, &all);
+		if (target == region.placed || !is_there(daemon, &sight, target)) {
 			start_course(&region, target, process);
 			return;
 		}
-		nm_regions_set_placed(process->regions, i, target);
+		nm_regions_set_placed(process->regions, *index, target, daemon->tally.intervals);
 	}
 }
 
@@ -160,16 +206,24 @@ static bool still_holds(const struct nm_daemon *daemon, const struct nm_page_pro
 	return target == NM_REGION_NOWHERE || target == process->course.target;
 }
 
-void nm_page_course_end(struct nm_page_process *process)
+static void end_course(struct nm_page_process *process, uint64_t interval)
 {
 	struct nm_page_course *course = &process->course;
 
 	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
 		struct nm_region region = nm_regions_at(process->regions, i);
 		if (region.start >= course->start && region.end <= course->end)
-			nm_regions_set_placed(process->regions, i, course->target);
+			nm_regions_set_placed(process->regions, i, course->target, interval);
 	}
 	course->active = false;
+}
+
+void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page_step *step)
+{
+	size_t index;
+
+	if (process->regions && nm_regions_find(process->regions, step->address, &index))
+		nm_regions_set_placed(process->regions, index, NM_REGION_NOWHERE, 0);
 }
 
 /* ---- its pages ---- */
@@ -253,8 +307,8 @@ static void take_piece(const struct nm_daemon *daemon, struct nm_page_process *p
 		       struct nm_page_room *room, struct haul *haul)
 {
 	struct nm_page_course *course = &process->course;
-	struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, course->start,
-				     course->end, -1);
+	struct view all = {course->start, course->end, 0, -1};
+	struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, &all);
 	int home;
 
 	haul->reason = course->reason;
@@ -281,16 +335,17 @@ static void take_ranges(const struct nm_daemon *daemon, struct nm_page_process *
 			struct nm_page_room *room, struct haul *haul)
 {
 	struct nm_page_course *course = &process->course;
+	size_t region = 0;
 
 	while (haul->count < haul->most) {
 		if (!course->active)
-			choose_range(daemon, process);
+			choose_range(daemon, process, &region);
 		if (!course->active || (haul->count > 0 && course->reason != haul->reason))
 			return;
 		take_piece(daemon, process, room, haul);
 		if (course->next < course->end)
 			return;
-		nm_page_course_end(process);
+		end_course(process, daemon->tally.intervals);
 	}
 }
 
@@ -298,12 +353,9 @@ static void take_ranges(const struct nm_daemon *daemon, struct nm_page_process *
 static void put_back(struct nm_page_process *process, const struct nm_page_course *course,
 		     const struct haul *haul)
 {
-	size_t index;
-
 	process->course = *course;
 	for (size_t i = 0; i < haul->count; i++)
-		if (nm_regions_find(process->regions, haul->steps[i].address, &index))
-			nm_regions_set_placed(process->regions, index, NM_REGION_NOWHERE);
+		nm_page_ranges_missed(process, &haul->steps[i]);
 }
 
 static int move_haul(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

@@ -4,6 +4,9 @@
 
 #include "daemon.h"
 
+#define SETBACKS_MOST 6
+#define SMALL_BYTES 4096ULL
+
 void nm_page_past_clear(struct nm_page_past *past)
 {
 	free(past->origins);
@@ -95,12 +98,13 @@ static void settle(struct nm_memory *memory, const struct nm_page_flight *flight
 
 /* ---- where they were ---- */
 
-static void add_origins(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
+/* Whole pages as they were asked for, and small ones where that had not been known. */
+static void add_whole(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
 {
 	for (size_t i = 0; i < batch->count && past->count < most; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
 		int was_on = step->found_on >= 0 ? step->found_on : step->from;
-		if (step->fate == NM_PAGE_FATE_MOVED && was_on >= 0)
+		if (step->fate == NM_PAGE_FATE_MOVED && !step->loose && was_on >= 0)
 			past->origins[past->count++] =
 				(struct nm_page_origin){.address = step->address,
 							.bytes = step->bytes,
@@ -109,28 +113,62 @@ static void add_origins(struct nm_page_past *past, const struct nm_page_batch *b
 	}
 }
 
-/* Within pages.rollback_pages; returns how many could not be remembered. */
-static uint64_t remember(struct nm_daemon *daemon, const struct nm_page_flight *flight,
-			 const struct nm_page_batch *batch, uint64_t moved)
+static void add_loose(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
+{
+	for (size_t i = 0; i < batch->nr_loose; i++) {
+		const struct nm_page_loose *run = &batch->loose[i];
+		for (uint64_t k = 0; run->was_on >= 0 && k < run->pages && past->count < most; k++)
+			past->origins[past->count++] =
+				(struct nm_page_origin){.address = run->address + k * SMALL_BYTES,
+							.bytes = SMALL_BYTES,
+							.was_on = run->was_on,
+							.now_on = run->now_on};
+	}
+}
+
+static uint64_t loose_pages(const struct nm_page_batch *batch)
+{
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < batch->nr_loose; i++)
+		pages += batch->loose[i].pages;
+	return pages;
+}
+
+static size_t count_moved(const struct nm_page_batch *batch)
+{
+	size_t pages = loose_pages(batch);
+
+	for (size_t i = 0; i < batch->count; i++)
+		pages += batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].loose;
+	return pages;
+}
+
+/* Within pages.rollback_pages; tells how much was, and could not be remembered. */
+static void remember(struct nm_daemon *daemon, const struct nm_page_flight *flight,
+		     const struct nm_page_batch *batch, struct nm_page_results *results)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	uint64_t limit = daemon->config->pages.rollback_pages;
 	size_t room = limit > stage->nr_origins ? (size_t)(limit - stage->nr_origins) : 0;
-	size_t most = room < moved ? room : (size_t)moved;
+	size_t moved = count_moved(batch), most = room < moved ? room : moved;
 	struct nm_page_past past = {.decision = flight->decision, .owner = flight->owner};
 
 	if (batch->rollback || moved == 0)
-		return 0;
+		return;
+	results->forgotten = moved + batch->loose_lost;
+	if (!flight->judged || nm_reserve((void **)&stage->pasts, &stage->past_capacity,
+					  stage->nr_pasts, sizeof(*stage->pasts)) < 0)
+		return;
 	past.origins = calloc(most + 1, sizeof(*past.origins));
-	if (!past.origins || nm_reserve((void **)&stage->pasts, &stage->past_capacity,
-					stage->nr_pasts, sizeof(*stage->pasts)) < 0) {
-		nm_page_past_clear(&past);
-		return moved;
-	}
-	add_origins(&past, batch, most);
+	if (!past.origins)
+		return;
+	add_whole(&past, batch, most);
+	add_loose(&past, batch, most);
 	stage->nr_origins += past.count;
 	stage->pasts[stage->nr_pasts++] = past;
-	return moved - past.count;
+	results->remembered = past.count;
+	results->forgotten -= past.count;
 }
 
 static void drop_past(struct nm_page_stage *stage, size_t index)
@@ -154,6 +192,18 @@ static void tally(struct nm_page_tally *tally, const struct nm_page_results *res
 	tally->forgotten += results->forgotten;
 }
 
+/* Of a range that counts as placed. */
+static void note_missed(const struct nm_page_stage *stage, const struct nm_page_batch *batch)
+{
+	struct nm_page_process *process = nm_page_process_of(stage, batch->pid);
+
+	for (size_t i = 0; process && i < batch->count; i++)
+		if (batch->steps[i].fate == NM_PAGE_FATE_UNTRIED ||
+		    (batch->steps[i].fate == NM_PAGE_FATE_FAILED &&
+		     batch->steps[i].error == -ENOMEM))
+			nm_page_ranges_missed(process, &batch->steps[i]);
+}
+
 static void finish(struct nm_daemon *daemon, const struct nm_page_flight *flight,
 		   const struct nm_page_batch *batch)
 {
@@ -162,11 +212,15 @@ static void finish(struct nm_daemon *daemon, const struct nm_page_flight *flight
 
 	for (size_t i = 0; i < batch->count; i++) {
 		settle(daemon->pipeline.memory, flight, &batch->steps[i], batch->error);
-		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED)
+		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].loose)
 			stage->tally.bytes += batch->steps[i].bytes;
 	}
-	results.forgotten = remember(daemon, flight, batch, results.moved);
+	stage->tally.bytes += loose_pages(batch) * SMALL_BYTES;
+	remember(daemon, flight, batch, &results);
 	tally(&stage->tally, &results);
+	if (flight->decision.reason == NM_PAGE_REASON_REGION ||
+	    flight->decision.reason == NM_PAGE_REASON_CONTENTION)
+		note_missed(stage, batch);
 	(void)nm_feedback_disturb(stage->feedback, batch->pid);
 	nm_page_verifier_done(stage->verifier, batch->decision, &results, daemon->tally.intervals);
 }
@@ -189,6 +243,24 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 }
 
 /* ---- verdicts ---- */
+
+/* Pages that had to go back wait, and twice as long after each further time. */
+static void bar_process(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
+{
+	struct nm_page_process *process =
+		nm_page_process_of(daemon->pipeline.pages, verdict->decision.pid);
+
+	if (!process)
+		return;
+	if (verdict->kind == NM_VERDICT_KEPT && verdict->decision.reason != NM_PAGE_REASON_ROLLBACK)
+		process->setbacks = 0;
+	if (verdict->kind != NM_VERDICT_ROLLED_BACK)
+		return;
+	uint64_t wait = nm_page_cooldown(daemon->config) << process->setbacks;
+	process->until = daemon->tally.intervals + wait;
+	if (process->setbacks < SETBACKS_MOST)
+		process->setbacks++;
+}
 
 static void follow_verdict(struct nm_page_stage *stage, const struct nm_page_verdict *verdict)
 {
@@ -221,6 +293,7 @@ int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		if (verdicts.items[i].results.error == -EROFS)
 			continue;
 		nm_report_page_verdict(daemon, &verdicts.items[i]);
+		bar_process(daemon, &verdicts.items[i]);
 		follow_verdict(stage, &verdicts.items[i]);
 	}
 	return 0;
@@ -228,7 +301,15 @@ int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 /* ---- the way back ---- */
 
-/* Its course ends as well: what the first pieces did not do for it, the others will not. */
+/* What the first pieces of a range did not do for it, the others will not. */
+static void end_its_course(struct nm_page_process *process, const struct nm_page_past *past)
+{
+	uint64_t first = past->origins[0].address;
+
+	if (first >= process->course.start && first < process->course.end)
+		process->course.active = false;
+}
+
 static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		struct nm_page_process *process, const struct nm_page_past *past)
 {
@@ -245,26 +326,32 @@ static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 						 .from = past->origins[i].now_on,
 						 .to = past->origins[i].was_on};
 	if (past->decision.reason != NM_PAGE_REASON_PAGES)
-		nm_page_course_end(process);
+		end_its_course(process, past);
 	return nm_page_stage_submit(daemon, snapshot, process, &decision, steps, past->count);
 }
 
+/* The latest first: an earlier one's pages may have gone on since. */
 int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
-	for (size_t i = 0; i < stage->nr_pasts;) {
+	for (size_t i = stage->nr_pasts; i-- > 0;) {
 		struct nm_page_past *past = &stage->pasts[i];
 		struct nm_page_process *process = nm_page_process_of(stage, past->decision.pid);
 		bool same = process && process->owner == past->owner;
-		if (!past->undo) {
-			i++;
+		if (!past->undo)
 			continue;
-		}
 		int r = same && past->count > 0 ? undo(daemon, snapshot, process, past) : 0;
 		if (r == -EAGAIN || r == -ENOMEM)
 			return r == -ENOMEM ? r : 0;
 		drop_past(stage, i);
 	}
 	return 0;
+}
+
+void nm_page_stage_forget_undo(struct nm_page_stage *stage)
+{
+	for (size_t i = stage->nr_pasts; i-- > 0;)
+		if (stage->pasts[i].undo)
+			drop_past(stage, i);
 }

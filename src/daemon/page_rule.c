@@ -28,32 +28,52 @@ static int by_process_and_address(const void *left, const void *right)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-/* One page of a range that was spread since everyone uses it: few accesses would take it out again
- * by chance. The range is what is looked at. */
-static bool is_everyones(const struct nm_page_process *process, uint64_t address)
+/* One page of a range that was spread since several nodes use it: few accesses would take it out
+ * again by chance, or to where too much is served. The range is what is looked at. */
+static bool is_spread(const struct nm_page_process *process, uint64_t address)
 {
 	size_t index;
 
-	return nm_regions_find(process->regions, address, &index) &&
-	       nm_regions_at(process->regions, index).placed == NM_REGION_EVERYWHERE;
+	if (!nm_regions_find(process->regions, address, &index))
+		return false;
+	struct nm_region region = nm_regions_at(process->regions, index);
+	return region.placed == NM_REGION_EVERYWHERE ||
+	       (region.placed >= 0 && region.placed == region.second);
 }
 
-/* In the order in which they were found, as many as there is room for: nobody is passed over. */
+/* Each process has its share of the room: a busy one does not keep the others out. */
+static void share_out(struct nm_page_stage *stage, const struct nm_memory_wanted *wanted,
+		      size_t count, size_t pages)
+{
+	size_t sharers = 0;
+
+	for (size_t i = 0; i < stage->nr_processes; i++)
+		stage->processes[i].share = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct nm_page_process *process = nm_page_process_of(stage, wanted[i].pid);
+		if (process)
+			sharers += process->share++ == 0;
+	}
+	for (size_t i = 0; i < stage->nr_processes && sharers > 0; i++)
+		stage->processes[i].share = pages / sharers + 1;
+}
+
+/* In the order in which they were found, as many as there is room for. */
 static size_t choose(struct nm_daemon *daemon, const struct nm_memory_wanted *wanted, size_t count,
 		     struct nm_page_room *room, struct choice *choices)
 {
-	const struct nm_page_stage *stage = daemon->pipeline.pages;
+	struct nm_page_stage *stage = daemon->pipeline.pages;
 	size_t used = 0;
 
+	share_out(stage, wanted, count, room->pages);
 	for (size_t i = 0; i < count; i++) {
-		const struct nm_page_process *process = nm_page_process_of(stage, wanted[i].pid);
+		struct nm_page_process *process = nm_page_process_of(stage, wanted[i].pid);
 		uint64_t bytes = bytes_of(&wanted[i].page);
 		if (!process || !process->regions || process->waits ||
-		    process->owner != wanted[i].page.owner ||
-		    is_everyones(process, wanted[i].page.address))
+		    process->owner != wanted[i].page.owner || process->share == 0 ||
+		    is_spread(process, wanted[i].page.address) || !nm_page_room_take(room, bytes))
 			continue;
-		if (!nm_page_room_take(room, bytes))
-			break;
+		process->share--;
 		choices[used++] = (struct choice){.pid = wanted[i].pid,
 						  .address = wanted[i].page.address & ~(bytes - 1),
 						  .index = i};

@@ -7,6 +7,10 @@
 
 /* What is left of the nodes' traffic after an interval: one burst is no contention. */
 #define TRAFFIC_KEEP 0.5
+#define MIB 1048576.0
+/* After its threads moved, until what was counted on the old node is outweighed by the new. */
+#define THREADS_SETTLE_INTERVALS 3
+#define SENT_OF 4 /* threads of a process: one in so many is many */
 
 /* ---- life ---- */
 
@@ -120,6 +124,9 @@ static void take_over(struct nm_page_process *process, struct nm_page_process *o
 	process->mapped = old->mapped;
 	process->unreadable = old->unreadable;
 	process->course = old->course;
+	process->until = old->until;
+	process->setbacks = old->setbacks;
+	process->nr_sent = old->nr_sent;
 	old->owner = 0;
 }
 
@@ -144,7 +151,8 @@ static bool adopt(struct nm_page_process *process, struct nm_page_process *old,
 	*process = (struct nm_page_process){.pid = seen->pid,
 					    .start_ticks = known->start_ticks,
 					    .owner = seen->owner,
-					    .held = seen->held};
+					    .held = seen->held,
+					    .nr_threads = (unsigned)seen->nr_threads};
 	memcpy(process->comm, known->comm, sizeof(process->comm));
 	take_over(process, old, seen);
 	if (!process->seen)
@@ -228,6 +236,7 @@ void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample)
 		return;
 	process->seen[process->nr_seen++ % NM_PAGES_SEEN] = (struct nm_page_seen){
 		.address = sample->address,
+		.interval = daemon->tally.intervals,
 		.home = (int16_t)nm_memory_home(pipeline->memory, sample),
 		.huge = sample->page_bytes >= NM_REGION_LEAST_BYTES,
 	};
@@ -250,12 +259,18 @@ static void follow_traffic(struct nm_daemon *daemon, const struct nm_figures *fi
 
 /* ---- acting ---- */
 
+uint64_t nm_page_cooldown(const struct nm_config *config)
+{
+	return (uint64_t)ceil(config->pages.cooldown_s / config->general.interval_s);
+}
+
 bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes)
 {
-	if (room->pages == 0 || room->bytes < bytes)
+	if (room->pages == 0 || (room->bytes < bytes && !room->whole))
 		return false;
+	room->whole = false;
 	room->pages--;
-	room->bytes -= bytes;
+	room->bytes -= bytes < room->bytes ? bytes : room->bytes;
 	return true;
 }
 
@@ -295,6 +310,30 @@ static void sum_up(struct nm_page_decision *decision, const struct nm_page_step 
 	}
 }
 
+/* What changes of it now is ours: no noise of its own, for pages or threads. */
+static void disturb(struct nm_daemon *daemon, uint32_t pid)
+{
+	(void)nm_feedback_disturb(daemon->pipeline.pages->feedback, pid);
+	if (daemon->pipeline.feedback)
+		(void)nm_feedback_disturb(daemon->pipeline.feedback, pid);
+}
+
+void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decision *decision)
+{
+	struct nm_page_stage *stage = daemon->pipeline.pages;
+
+	for (unsigned i = 0; stage && i < decision->nr_steps; i++) {
+		struct nm_page_process *process = nm_page_process_of(stage, decision->steps[i].pid);
+		if (decision->steps[i].node_from == decision->steps[i].node_to)
+			continue;
+		(void)nm_feedback_disturb(stage->feedback, decision->steps[i].pid);
+		if (process)
+			process->nr_sent++;
+		if (process && process->until < daemon->tally.intervals + THREADS_SETTLE_INTERVALS)
+			process->until = daemon->tally.intervals + THREADS_SETTLE_INTERVALS;
+	}
+}
+
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_page_process *process, struct nm_page_decision *decision,
 			 const struct nm_page_step *steps, size_t count)
@@ -319,12 +358,12 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	(void)NM_TAKE(batch);
 	daemon->next_decision++;
 	stage->tally.decisions++;
-	stage->flights[stage->nr_flights++] =
-		(struct nm_page_flight){.decision = *decision, .owner = process->owner};
 	nm_report_page_decision(daemon, decision);
+	disturb(daemon, process->pid);
 	/* Without memory there is no verdict. */
-	(void)nm_feedback_disturb(stage->feedback, process->pid);
-	(void)nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, decision);
+	r = nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, decision);
+	stage->flights[stage->nr_flights++] = (struct nm_page_flight){
+		.decision = *decision, .owner = process->owner, .judged = r == 0};
 	return 0;
 }
 
@@ -334,10 +373,11 @@ static void hold_those_judged(struct nm_daemon *daemon)
 
 	for (size_t i = 0; i < stage->nr_processes; i++)
 		stage->processes[i].waits =
-			daemon->config->threads.await_verdict &&
-			nm_page_verifier_awaits(stage->verifier, stage->processes[i].pid,
-						stage->processes[i].start_ticks,
-						daemon->tally.intervals);
+			daemon->tally.intervals < stage->processes[i].until ||
+			(daemon->config->threads.await_verdict &&
+			 nm_page_verifier_awaits(stage->verifier, stage->processes[i].pid,
+						 stage->processes[i].start_ticks,
+						 daemon->tally.intervals));
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
 		struct nm_page_process *process =
 			nm_page_process_of(stage, stage->pasts[i].decision.pid);
@@ -349,7 +389,8 @@ static void hold_those_judged(struct nm_daemon *daemon)
 static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_mover *mover = daemon->pipeline.pages->mover;
-	struct nm_page_room room;
+	const struct nm_config *config = daemon->config;
+	struct nm_page_room room = {0};
 
 	int r = nm_page_stage_undo(daemon, snapshot);
 	if (r < 0 || nm_mover_is_barred(mover))
@@ -357,8 +398,24 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	hold_those_judged(daemon);
 	room.pages = nm_mover_room(mover, snapshot->time_ns);
 	room.bytes = nm_mover_room_bytes(mover, snapshot->time_ns);
+	room.whole = (double)room.bytes + 1 >
+		     (double)config->pages.max_mb_per_s * MIB * config->general.interval_s;
+	/* By turns: neither leaves the other without room. */
+	if (snapshot->interval % 2) {
+		r = nm_page_stage_by_range(daemon, snapshot, &room);
+		return r < 0 ? r : nm_page_stage_by_rule(daemon, snapshot, &room);
+	}
 	r = nm_page_stage_by_rule(daemon, snapshot, &room);
 	return r < 0 ? r : nm_page_stage_by_range(daemon, snapshot, &room);
+}
+
+/* What was counted where many of its threads no longer are says nothing of where they are now. */
+static void forget_former_nodes(struct nm_page_process *process)
+{
+	if (process->regions && process->nr_sent * SENT_OF >= process->nr_threads &&
+	    process->nr_sent > 0)
+		nm_regions_fade(process->regions, 0);
+	process->nr_sent = 0;
 }
 
 int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -375,11 +432,17 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	if (r < 0)
 		return r;
 	follow_traffic(daemon, figures, nr_figures);
-	for (size_t i = 0; i < stage->nr_processes; i++)
+	for (size_t i = 0; i < stage->nr_processes; i++) {
+		forget_former_nodes(&stage->processes[i]);
 		nm_page_ranges_tend(daemon, &stage->processes[i], interval_ns);
+	}
 	nm_page_stage_collect(daemon);
 	r = nm_page_stage_judge(daemon, snapshot);
-	if (r < 0 || !nm_page_balancing(daemon))
+	if (r < 0)
 		return r;
+	if (!nm_page_balancing(daemon)) {
+		nm_page_stage_forget_undo(stage);
+		return 0;
+	}
 	return decide(daemon, snapshot);
 }

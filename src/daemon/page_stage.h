@@ -16,7 +16,7 @@ struct nm_daemon;
 
 /* An access of late: where the memory was, and in pages of which size. */
 struct nm_page_seen {
-	uint64_t address;
+	uint64_t address, interval;
 	int16_t home;
 	bool huge;
 };
@@ -38,6 +38,10 @@ struct nm_page_process {
 	uint16_t owner; /* in the table of pages: another after an exec */
 	bool held;	/* its threads are not placed yet */
 	bool waits;	/* for a verdict (threads.await_verdict), or for what is to be undone */
+	uint64_t until; /* interval before which its pages stay: its threads moved, or pages back */
+	unsigned setbacks; /* decisions undone since one was kept */
+	unsigned nr_threads, nr_sent; /* of them, to other nodes in this interval */
+	size_t share;	   /* pages that it may still move by the rule in this interval */
 	char comm[NM_COMM_BYTES];
 	struct nm_regions *regions; /* NULL: its mappings are not known yet */
 	uint64_t mapped;	    /* interval in which they were read */
@@ -51,6 +55,7 @@ struct nm_page_process {
 struct nm_page_flight {
 	struct nm_page_decision decision;
 	uint16_t owner;
+	bool judged; /* there will be a verdict */
 };
 
 /* A moved page, to be moved back. */
@@ -113,7 +118,11 @@ struct nm_page_process *nm_page_process_of(const struct nm_page_stage *stage, ui
 struct nm_page_room {
 	size_t pages;
 	uint64_t bytes;
+	bool whole; /* it is all that an interval has: then even a larger page may go */
 };
+/* pages.cooldown_s in intervals. */
+uint64_t nm_page_cooldown(const struct nm_config *config);
+
 /* A page of so many bytes more; false: there is no room for it. */
 bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes);
 
@@ -135,8 +144,9 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 /* Mappings, fading, splitting. Once per interval. */
 void nm_page_ranges_tend(struct nm_daemon *daemon, struct nm_page_process *process,
 			 uint64_t interval_ns);
-/* The range's move has come to its end, or is given up. */
-void nm_page_course_end(struct nm_page_process *process);
+/* What was moved by the range did not get there for want of room or knowledge: it is asked for
+ * again. */
+void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page_step *step);
 int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   struct nm_page_room *room);
 
@@ -145,6 +155,8 @@ int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *s
 void nm_page_past_clear(struct nm_page_past *past);
 void nm_page_stage_collect(struct nm_daemon *daemon);
 int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+/* What waits to be moved back stays: others decide now. */
+void nm_page_stage_forget_undo(struct nm_page_stage *stage);
 /* Moves back what was judged so, and may not have found room before. */
 int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 

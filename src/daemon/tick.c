@@ -231,6 +231,13 @@ static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 					      until);
 }
 
+/* To where it was, since partners came (kMAF). */
+static bool was_only_bound(const struct nm_verdict *verdict)
+{
+	return verdict->nr_threads == 1 &&
+	       verdict->threads[0].node_from == verdict->threads[0].node_to;
+}
+
 static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
@@ -255,6 +262,10 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		bar_threads(daemon, verdict);
 		if (verdict->by_sharing)
 			bar_processes(daemon, snapshot, verdict);
+		if (was_only_bound(verdict)) {
+			withdraw(daemon, verdict);
+			return 0;
+		}
 		rollback = nm_verdict_rollback(verdict);
 		return nm_plan_add_rollback(snapshot, daemon->config, &rollback,
 					    &daemon->next_decision, plan);
@@ -401,6 +412,8 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			heed_refusal(daemon, &plan->decisions[i], &receipts[i]);
 		else if (r == 0)
 			r = remember_move(daemon, snapshot, &plan->decisions[i]);
+		if (receipts[i].applied)
+			nm_page_stage_threads_moved(daemon, &plan->decisions[i]);
 	}
 	return r;
 }

@@ -21,14 +21,23 @@ static enum outcome outcome_of(const struct nm_entry_context *context,
 	return WOULD;
 }
 
-static const char *verb(enum nm_decision_kind kind, enum outcome outcome)
+/* Bound to the node where it is. */
+static bool is_kept(const struct nm_step *step)
 {
+	return step->node_from == step->node_to && step->cpu_from == step->cpu_to;
+}
+
+static const char *verb(const struct nm_decision *decision, enum outcome outcome)
+{
+	static const char *const kept[] = {"bound", "would bind", "did not bind"};
 	static const char *const verbs[][3] = {
 		[NM_DECISION_MIGRATE] = {"moved", "would move", "did not move"},
 		[NM_DECISION_SWAP] = {"swapped", "would swap", "did not swap"},
 		[NM_DECISION_ROLLBACK] = {"moved back", "would move back", "did not move back"},
 	};
-	return verbs[kind][outcome];
+	if (decision->nr_steps == 1 && is_kept(&decision->steps[0]))
+		return kept[outcome];
+	return verbs[decision->kind][outcome];
 }
 
 static void say_thread(struct nm_entry *entry, const struct nm_step *step)
@@ -57,6 +66,11 @@ static void say_route(struct nm_entry *entry, const struct nm_entry_context *con
 		      const struct nm_step *step)
 {
 	say_thread(entry, step);
+	if (is_kept(step)) {
+		nm_entry_say(entry, " to where it is, ");
+		say_cpu(entry, context, -1, step->node_to);
+		return;
+	}
 	nm_entry_say(entry, " from ");
 	say_cpu(entry, context, step->cpu_from, step->node_from);
 	nm_entry_say(entry, " to ");
@@ -67,7 +81,7 @@ static void say_what(struct nm_entry *entry, const struct nm_entry_context *cont
 		     const struct nm_decision *decision, enum outcome outcome)
 {
 	const char *between = decision->kind == NM_DECISION_SWAP ? " with " : " and ";
-	nm_entry_say(entry, "%s ", verb(decision->kind, outcome));
+	nm_entry_say(entry, "%s ", verb(decision, outcome));
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		if (i > 0)
 			nm_entry_say(entry, "%s", between);

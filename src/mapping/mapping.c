@@ -3,6 +3,9 @@
 
 #include "hierarchy.h"
 
+#define CROWD_GAIN 0.25 /* of the cost of sharing, for which threads share CPUs while others idle  \
+			 */
+
 unsigned nm_mapping_distance(const struct nm_topology *topology, int a, int b)
 {
 	const struct nm_cpu *cpu_a = &topology->cpus[a], *cpu_b = &topology->cpus[b];
@@ -135,7 +138,8 @@ static double cost_between_nodes(const struct nm_task *task)
 
 /*
  * Spread over all CPUs threads have the most cache and bandwidth, but a few that share are far from
- * each other: crowded together they are nearer. That must be worth as much as a new mapping.
+ * each other: crowded together they are nearer. What they lose by that is not known, so it must be
+ * worth more than a new mapping.
  */
 static int map(struct nm_task *task, double gain, uint32_t seed)
 {
@@ -150,7 +154,8 @@ static int map(struct nm_task *task, double gain, uint32_t seed)
 		return -ENOMEM;
 	crowded.leaf = leaf;
 	r = nm_scotch_map(&crowded, seed, idle);
-	if (r < 0 || cost_between_nodes(&crowded) >= (1 - gain) * cost_between_nodes(task))
+	if (r < 0 ||
+	    cost_between_nodes(&crowded) >= (1 - fmax(gain, CROWD_GAIN)) * cost_between_nodes(task))
 		return r;
 	for (size_t i = 0; i < task->graph->nr_threads; i++)
 		task->leaf[i] = leaf[i];

@@ -10,6 +10,7 @@ enum { WHOLE, LEFT, RIGHT, PARTS };
 struct bounds {
 	uint64_t start, end, page_bytes;
 	int placed;
+	uint64_t placed_at;
 };
 
 struct list {
@@ -191,7 +192,7 @@ static struct bounds bounds_of(const struct nm_range *range, uint64_t start, uin
 	uint64_t page_bytes = range->page_bytes > NM_REGION_LEAST_BYTES ? range->page_bytes
 									: NM_REGION_LEAST_BYTES;
 
-	return (struct bounds){start, end, page_bytes, NM_REGION_NOWHERE};
+	return (struct bounds){start, end, page_bytes, .placed = NM_REGION_NOWHERE};
 }
 
 /* Memory newly mapped: a region of its own, or a little more of the one before it. */
@@ -219,6 +220,7 @@ static int append_rest(const struct nm_regions *regions, struct list *list,
 				       old->end < range->end ? old->end : range->end);
 
 	rest.placed = old->placed;
+	rest.placed_at = old->placed_at;
 	if (rest.start == old->start && rest.end == old->end && rest.page_bytes == old->page_bytes)
 		return append_copy(regions, list, index);
 	int r = append(regions, list, rest);
@@ -247,16 +249,64 @@ static int append_range(const struct nm_regions *regions, struct list *list,
 	return append_new(regions, list, range, done, range->end);
 }
 
+static uint64_t size_of(const struct nm_range *range)
+{
+	return range->end - range->start;
+}
+
+static int larger_first(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a < b) - (a > b);
+}
+
+/* Which ranges there is room for: those of more bytes than this, and so many of as many. */
+struct choice {
+	uint64_t least;
+	size_t as_large;
+};
+
+static int choose_ranges(const struct nm_regions *regions, const struct nm_range *ranges,
+			 size_t count, struct choice *ret)
+{
+	nm_autofree uint64_t *sizes = calloc(count + 1, sizeof(*sizes));
+	size_t larger = 0;
+
+	if (!sizes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		sizes[i] = size_of(&ranges[i]);
+	qsort(sizes, count, sizeof(*sizes), larger_first);
+	*ret = (struct choice){NM_REGION_LEAST_BYTES, count};
+	if (count <= regions->most || sizes[regions->most - 1] < NM_REGION_LEAST_BYTES)
+		return 0;
+	ret->least = sizes[regions->most - 1];
+	while (sizes[larger] > ret->least)
+		larger++;
+	ret->as_large = regions->most - larger;
+	return 0;
+}
+
+static bool is_chosen(struct choice *choice, const struct nm_range *range)
+{
+	if (size_of(range) == choice->least)
+		return choice->as_large > 0 && choice->as_large--;
+	return size_of(range) > choice->least;
+}
+
 int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ranges, size_t count)
 {
 	nm_auto(free_list) struct list list = {0};
+	struct choice choice;
 	size_t first = 0;
 
-	for (size_t i = 0; i < count && list.count < regions->most; i++) {
-		int r = append_range(regions, &list, &ranges[i], &first);
-		if (r < 0)
-			return r;
-	}
+	int r = choose_ranges(regions, ranges, count, &choice);
+	for (size_t i = 0; r == 0 && i < count && list.count < regions->most; i++)
+		if (is_chosen(&choice, &ranges[i]))
+			r = append_range(regions, &list, &ranges[i], &first);
+	if (r < 0)
+		return r;
 	if (list.count > regions->most)
 		list.count = regions->most;
 	replace(regions, &list);
@@ -312,8 +362,8 @@ static bool is_one_nodes(struct tally tally, const struct nm_config *config)
 	return exclusivity_of(tally) >= config->pages.region_exclusivity;
 }
 
-/* What threads of all nodes have by turns looks the same in both halves: so what is not one node's is
- * split too, until that shows. */
+/* What threads of all nodes have by turns looks the same in both halves: so what is not one node's
+ * is split too, until that shows. */
 static bool should_split(const struct nm_regions *regions, size_t index,
 			 const struct nm_config *config)
 {
@@ -376,6 +426,8 @@ static void merge(const struct nm_regions *regions, struct list *list, size_t in
 	memset(left, 0, sizeof(*left) * 2 * regions->nr_nodes);
 	inherit(regions, list, index, 1);
 	list->items[list->count - 1].end = regions->list.items[index].end;
+	if (list->items[list->count - 1].placed_at < regions->list.items[index].placed_at)
+		list->items[list->count - 1].placed_at = regions->list.items[index].placed_at;
 }
 
 static int adapt_one(const struct nm_regions *regions, struct list *list, size_t index,
@@ -444,7 +496,8 @@ struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index)
 		.node = tally.node,
 		.second = tally.second,
 		.placed = bounds->placed,
-		.whole = !can_split(bounds) || regions->list.count >= regions->most,
+		.placed_at = bounds->placed_at,
+		.whole = !can_split(bounds),
 		.by_halves = by_halves(regions, index),
 	};
 }
@@ -466,9 +519,10 @@ int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double i
 	return NM_REGION_NOWHERE;
 }
 
-void nm_regions_set_placed(struct nm_regions *regions, size_t index, int placed)
+void nm_regions_set_placed(struct nm_regions *regions, size_t index, int placed, uint64_t interval)
 {
 	regions->list.items[index].placed = placed;
+	regions->list.items[index].placed_at = interval;
 }
 
 double nm_imbalance(const double *traffic, unsigned nr_nodes)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "loose.h"
 #include "numa-migrd/proc.h"
 
 #define CHECK_NS (10 * NM_NSEC_PER_MSEC) /* as fine as start times are */
@@ -60,7 +61,8 @@ static int check_process(struct nm_mover *mover)
 
 	if (work->has_mems && now - work->checked_ns < CHECK_NS)
 		return 0;
-	int directory = nm_known_open(mover->platform, work->batch->pid, work->batch->start_ticks);
+	int directory = nm_known_open(mover->platform, work->batch->pid, work->batch->start_ticks,
+				      &work->tid);
 	if (directory < 0)
 		return directory;
 	int r = read_mems(mover, directory);
@@ -74,32 +76,42 @@ static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 {
 	const struct nm_platform_ops *ops = mover->platform->ops;
 	uint64_t before = ops->now_ns(mover->platform);
-	int r = nm_known_read(entry, mover->platform, mover->rules.maps_budget_ns);
+	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
 	uint64_t now = ops->now_ns(mover->platform);
 
 	pthread_mutex_lock(&mover->lock);
 	nm_known_publish(&mover->known, entry, r, before, now);
+	entry->had = r != -EAGAIN;
 	pthread_mutex_unlock(&mover->lock);
 	return r == -EAGAIN ? -ESTALE : r;
 }
 
-static int check_mappings(struct nm_mover *mover)
+/* 0: they are known; -EAGAIN: they may be read now; else why the batch ends. Under the lock. */
+static int look_up(struct nm_mover *mover, uint64_t now)
 {
 	const struct nm_page_batch *batch = mover->work.batch;
+	struct nm_known_entry *entry =
+		nm_known_ask(&mover->known, batch->pid, batch->start_ticks, now, NULL);
+
+	mover->work.known = entry;
+	if (!entry)
+		return -ESTALE;
+	if (nm_known_holds(entry, now))
+		return 0;
+	if (nm_known_rests(entry, now))
+		return entry->error ? entry->error : -ESTALE;
+	return entry->reading || nm_known_has_room(&mover->known, now, entry) ? -EAGAIN : -ESTALE;
+}
+
+static int check_mappings(struct nm_mover *mover)
+{
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 
 	mover->call.now_ns = now;
 	pthread_mutex_lock(&mover->lock);
-	mover->work.known = NULL;
-	struct nm_known_entry *entry =
-		nm_known_ask(&mover->known, batch->pid, batch->start_ticks, now, NULL);
-	mover->work.known = entry;
-	bool holds = nm_known_holds(entry, now);
-	int error = entry->error && now < entry->again_ns ? entry->error : 0;
+	int r = look_up(mover, now);
 	pthread_mutex_unlock(&mover->lock);
-	if (holds || error)
-		return holds ? 0 : error;
-	return read_mappings(mover, entry);
+	return r == -EAGAIN ? read_mappings(mover, mover->work.known) : r;
 }
 
 /* ---- small and whole pages ---- */
@@ -129,40 +141,21 @@ static void collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsi
 	}
 }
 
-static int16_t index_of(const struct nm_mover_rules *rules, int node)
-{
-	for (unsigned i = 0; i < rules->nr_nodes; i++)
-		if (node >= 0 && rules->node_ids[i] == (unsigned)node)
-			return (int16_t)i;
-	return -1;
-}
-
-static bool is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
-			  int16_t found_on)
-{
-	return (step->from < 0 || step->from == found_on) && unit->was != unit->to;
-}
-
 /* Settles what is not to be moved; true: it is. */
 static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit, struct nm_mover_counts *counts)
 {
 	struct nm_page_step *step = &mover->work.batch->steps[unit->step];
 
-	step->found_on = index_of(&mover->rules, unit->was);
+	step->found_on = nm_node_index(&mover->rules, unit->was);
 	if (unit->was < 0)
 		nm_step_failed(step, counts, unit->was);
-	else if (!is_where_seen(step, unit, step->found_on))
+	else if (!nm_step_is_where_seen(step, unit, step->found_on))
 		nm_step_elsewhere(step, counts);
 	else if (!nm_mover_take_room(mover, step->to, step->bytes, unit->pool))
 		nm_step_refused(step, counts, &counts->full);
 	else
 		return true;
 	return false;
-}
-
-static void set_aside(struct nm_work *work, size_t step)
-{
-	work->loose[work->loose_count++] = step;
 }
 
 /* Whether something is a transparent huge page only the kernel knows: its ends are on one node, and
@@ -182,7 +175,7 @@ static int find_places(struct nm_mover *mover, struct nm_mover_counts *counts, b
 	for (unsigned i = 0; i < call->count; i++) {
 		struct nm_unit unit = call->units[i];
 		if (huge && !unit.pool && (call->statuses[i] != unit.was || unit.was < 0))
-			set_aside(&mover->work, unit.step);
+			nm_loose_add(&mover->work, unit.step);
 		else if (is_to_go(mover, &unit, counts))
 			call->units[kept++] = unit;
 	}
@@ -206,7 +199,7 @@ static void settle(struct nm_mover *mover, struct nm_mover_counts *counts, bool 
 		nm_step_moved(step, counts);
 		counts->bytes += whole ? step->bytes : NM_SMALL_PAGE;
 		if (!whole)
-			set_aside(&mover->work, unit->step);
+			nm_loose_add(&mover->work, unit->step);
 	}
 }
 
@@ -236,106 +229,6 @@ static int move_pages(struct nm_mover *mover, struct nm_mover_counts *counts, un
 	r = nm_call_move(mover, class, counts);
 	if (r == 0)
 		settle(mover, counts, huge);
-	return r;
-}
-
-/* ---- what was asked for as a huge page and is none ---- */
-
-static void collect_loose(struct nm_mover *mover, const struct nm_page_step *step, size_t index,
-			  unsigned pages)
-{
-	struct nm_work *work = &mover->work;
-	struct nm_call *call = &mover->call;
-
-	for (call->count = 0; call->count < pages && work->loose_offset < step->bytes;
-	     work->loose_offset += NM_SMALL_PAGE)
-		call->units[call->count++] =
-			(struct nm_unit){.address = step->address + work->loose_offset,
-					 .step = index,
-					 .to = (int)mover->rules.node_ids[step->to],
-					 .state = NM_UNIT_UNTOLD};
-}
-
-/* Leaves the pages that are to go; others of the range are not counted. */
-static int find_loose(struct nm_mover *mover, struct nm_page_step *step)
-{
-	struct nm_call *call = &mover->call;
-	unsigned kept = 0;
-
-	int r = nm_call_where(mover, 0);
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; i < call->count; i++) {
-		struct nm_unit unit = call->units[i];
-		unit.was = call->statuses[i];
-		int16_t found_on = index_of(&mover->rules, unit.was);
-		if (step->found_on < 0)
-			step->found_on = found_on;
-		if (unit.was < 0 || !is_where_seen(step, &unit, found_on))
-			continue;
-		if (!nm_mover_take_room(mover, step->to, NM_SMALL_PAGE, false)) {
-			step->error = -ENOSPC;
-			continue;
-		}
-		step->found_on = found_on;
-		call->units[kept++] = unit;
-	}
-	call->count = kept;
-	return 0;
-}
-
-static void settle_loose(struct nm_mover *mover, struct nm_page_step *step,
-			 struct nm_mover_counts *counts)
-{
-	struct nm_call *call = &mover->call;
-
-	for (unsigned i = 0; i < call->count; i++) {
-		if (call->units[i].state != call->units[i].to) {
-			step->error = call->units[i].state;
-			continue;
-		}
-		nm_step_moved(step, counts);
-		counts->bytes += NM_SMALL_PAGE;
-	}
-}
-
-static void end_loose(struct nm_work *work, struct nm_page_step *step,
-		      struct nm_mover_counts *counts)
-{
-	work->loose_count--;
-	work->loose_offset = 0;
-	int error = step->error;
-	if (step->fate == NM_PAGE_FATE_MOVED)
-		step->error = 0;
-	else if (error == -ENOSPC)
-		nm_step_refused(step, counts, &counts->full);
-	else if (error || step->found_on < 0)
-		nm_step_failed(step, counts, error ? error : -ENOENT);
-	else
-		nm_step_elsewhere(step, counts);
-	if (step->fate == NM_PAGE_FATE_REFUSED)
-		step->error = 0;
-}
-
-static int move_loose(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
-{
-	struct nm_work *work = &mover->work;
-	size_t index = work->loose[work->loose_count - 1];
-	struct nm_page_step *step = &work->batch->steps[index];
-
-	collect_loose(mover, step, index, pages);
-	int r = find_loose(mover, step);
-	if (r == 0 && mover->call.count > 0) {
-		pthread_mutex_lock(&mover->lock);
-		nm_pace_spend(&mover->pace, mover->call.count,
-			      (uint64_t)mover->call.count * NM_SMALL_PAGE);
-		pthread_mutex_unlock(&mover->lock);
-		r = nm_call_move(mover, NM_PACE_SMALL, counts);
-		if (r == 0)
-			settle_loose(mover, step, counts);
-	}
-	if (r == 0 && work->loose_offset >= step->bytes)
-		end_loose(work, step, counts);
 	return r;
 }
 
@@ -382,7 +275,7 @@ static int go_on(struct nm_mover *mover)
 	unsigned pages = nm_pace_pages(&mover->pace, class);
 	uint64_t bytes = nm_pace_bytes(&mover->pace);
 	pthread_mutex_unlock(&mover->lock);
-	int r = work->loose_count ? move_loose(mover, &counts, pages)
+	int r = work->loose_count ? nm_loose_move(mover, &counts, pages)
 				  : move_pages(mover, &counts, pages, bytes);
 	add_counts(mover, &counts, from);
 	return r;

@@ -44,9 +44,24 @@ static void reverse(struct nm_unit *units, unsigned count)
 	}
 }
 
-static pid_t pid_of(const struct nm_mover *mover)
+/* False: there is to be none any more. */
+static bool begin_call(struct nm_mover *mover)
 {
-	return (pid_t)mover->work.batch->pid;
+	pthread_mutex_lock(&mover->lock);
+	mover->calling = !mover->stopping;
+	bool calling = mover->calling;
+	pthread_mutex_unlock(&mover->lock);
+	return calling;
+}
+
+/* False: the platform may be gone. */
+static bool end_call(struct nm_mover *mover)
+{
+	pthread_mutex_lock(&mover->lock);
+	mover->calling = false;
+	bool abandoned = mover->abandoned;
+	pthread_mutex_unlock(&mover->lock);
+	return !abandoned;
 }
 
 static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset)
@@ -55,8 +70,11 @@ static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset)
 
 	for (unsigned i = 0; i < count; i++)
 		call->addresses[i] = call->units[i].address + offset;
-	return mover->platform->ops->pages_where(mover->platform, pid_of(mover), count,
-						 call->addresses, call->statuses);
+	if (!begin_call(mover))
+		return -ECANCELED;
+	int r = mover->platform->ops->pages_where(mover->platform, (pid_t)mover->work.tid, count,
+						  call->addresses, call->statuses);
+	return end_call(mover) ? r : -ECANCELED;
 }
 
 int nm_call_where(struct nm_mover *mover, uint64_t offset)
@@ -64,32 +82,50 @@ int nm_call_where(struct nm_mover *mover, uint64_t offset)
 	return mover->call.count ? ask_where(mover, mover->call.count, offset) : 0;
 }
 
-/* One call, timed and counted. `ret_slow`: it took so long that no other should follow now. */
+static void prepare(struct nm_call *call, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		call->addresses[i] = call->units[i].address;
+		call->nodes[i] = call->units[i].to;
+		call->statuses[i] = NM_UNIT_UNTOLD;
+	}
+}
+
+/* True: it took so long that no other should follow now. */
+static bool learn(struct nm_mover *mover, enum nm_pace_class class, unsigned count, uint64_t before,
+		  struct nm_mover_counts *counts)
+{
+	uint64_t now = mover->platform->ops->now_ns(mover->platform), taken = now - before;
+
+	pthread_mutex_lock(&mover->lock);
+	bool slow = nm_pace_learn(&mover->pace, class, count, taken, now);
+	pthread_mutex_unlock(&mover->lock);
+	counts->calls++;
+	counts->call_ns += taken;
+	counts->backoffs += slow;
+	if (taken > counts->call_longest_ns)
+		counts->call_longest_ns = taken;
+	return slow;
+}
+
+/* One call, timed and counted. */
 static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned count,
 		     struct nm_mover_counts *counts, bool *ret_slow)
 {
 	const struct nm_platform_ops *ops = mover->platform->ops;
 	struct nm_call *call = &mover->call;
 
-	for (unsigned i = 0; i < count; i++) {
-		call->addresses[i] = call->units[i].address;
-		call->nodes[i] = call->units[i].to;
-		call->statuses[i] = NM_UNIT_UNTOLD;
-	}
+	prepare(call, count);
 	uint64_t before = ops->now_ns(mover->platform);
-	int r = ops->pages_move(mover->platform, pid_of(mover), count, call->addresses, call->nodes,
-				call->statuses);
-	uint64_t now = ops->now_ns(mover->platform), taken = now - before;
+	if (!begin_call(mover))
+		return -ECANCELED;
+	int r = ops->pages_move(mover->platform, (pid_t)mover->work.tid, count, call->addresses,
+				call->nodes, call->statuses);
+	if (!end_call(mover))
+		return -ECANCELED;
 	for (unsigned i = 0; i < count; i++)
 		call->units[i].state = call->statuses[i];
-	pthread_mutex_lock(&mover->lock);
-	*ret_slow = nm_pace_learn(&mover->pace, class, count, taken, now);
-	pthread_mutex_unlock(&mover->lock);
-	counts->calls++;
-	counts->call_ns += taken;
-	counts->backoffs += *ret_slow;
-	if (taken > counts->call_longest_ns)
-		counts->call_longest_ns = taken;
+	*ret_slow = learn(mover, class, count, before, counts);
 	return r;
 }
 

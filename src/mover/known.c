@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "known.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "numa-migrd/proc.h"
 
 static void empty_entry(struct nm_known_entry *entry)
@@ -10,28 +13,78 @@ static void empty_entry(struct nm_known_entry *entry)
 	*entry = (struct nm_known_entry){0};
 }
 
+void nm_known_init(struct nm_known *known)
+{
+	known->bytes_most = NM_KNOWN_BYTES_MOST;
+}
+
 void nm_known_clear(struct nm_known *known)
 {
 	for (size_t i = 0; i < NM_KNOWN_MOST; i++)
 		empty_entry(&known->entries[i]);
 }
 
-/* A free one, or the one that was asked for longest ago. */
-static struct nm_known_entry *choose(struct nm_known *known, const struct nm_known_entry *keep)
+/* ---- who gives way ---- */
+
+/* What took long to read is not read again sooner because others came in between. */
+static bool is_dear(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	return now_ns < entry->again_ns && entry->again_ns - entry->ready_ns > NM_KNOWN_AGE_NS;
+}
+
+/* Nobody came back for it, or ever will. */
+static bool is_forgotten(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	return entry->dropped || (entry->again_ns != 0 && !entry->reading && !entry->asked &&
+				  now_ns >= entry->again_ns && !nm_known_holds(entry, now_ns));
+}
+
+/* Whoever waited for it has had it, or has forgotten it. */
+static bool may_go(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	if (is_forgotten(entry, now_ns))
+		return true;
+	return entry->had && !entry->reading && !is_dear(entry, now_ns);
+}
+
+static struct nm_known_entry *choose(struct nm_known *known, uint64_t now_ns,
+				     const struct nm_known_entry *keep)
 {
 	struct nm_known_entry *oldest = NULL;
 
 	for (size_t i = 0; i < NM_KNOWN_MOST; i++) {
 		struct nm_known_entry *entry = &known->entries[i];
-		if (entry == keep)
-			continue;
-		if (entry->pid == 0)
-			return entry;
-		if (!oldest || entry->asked_ns < oldest->asked_ns)
+		if (entry != keep && entry->pid != 0 && may_go(entry, now_ns) &&
+		    (!oldest || entry->asked_ns < oldest->asked_ns))
 			oldest = entry;
 	}
 	return oldest;
 }
+
+size_t nm_known_bytes(const struct nm_known *known)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < NM_KNOWN_MOST; i++) {
+		const struct nm_known_entry *entry = &known->entries[i];
+		bytes += entry->ready ? nm_mappings_bytes(entry->ready) : 0;
+		bytes += entry->reading ? nm_mappings_bytes(entry->reading) : 0;
+	}
+	return bytes;
+}
+
+bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *keep)
+{
+	while (nm_known_bytes(known) >= known->bytes_most) {
+		struct nm_known_entry *entry = choose(known, now_ns, keep);
+		if (!entry)
+			return false;
+		empty_entry(entry);
+	}
+	return true;
+}
+
+/* ---- asking ---- */
 
 static struct nm_known_entry *find(struct nm_known *known, uint32_t pid)
 {
@@ -41,23 +94,41 @@ static struct nm_known_entry *find(struct nm_known *known, uint32_t pid)
 	return NULL;
 }
 
+/* Free already, or by giving way. */
+static struct nm_known_entry *make_place(struct nm_known *known, uint64_t now_ns,
+					 const struct nm_known_entry *keep)
+{
+	struct nm_known_entry *entry = find(known, 0);
+
+	if (entry)
+		return entry;
+	entry = choose(known, now_ns, keep);
+	if (entry)
+		empty_entry(entry);
+	return entry;
+}
+
 struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64_t start_ticks,
 				    uint64_t now_ns, const struct nm_known_entry *keep)
 {
 	struct nm_known_entry *entry = find(known, pid);
-	bool other = entry && (entry->start_ticks != start_ticks || entry->dropped);
 
-	if (other && entry == keep)
-		return NULL; /* the worker is about to throw it away */
-	if (!entry)
-		entry = choose(known, keep);
-	if (other || entry->pid == 0 || entry->pid != pid) {
+	if (entry && (entry->start_ticks != start_ticks || entry->dropped)) {
+		if (entry == keep)
+			return NULL; /* the worker is about to throw it away */
 		empty_entry(entry);
-		entry->pid = pid;
-		entry->start_ticks = start_ticks;
+	} else if (!entry) {
+		entry = make_place(known, now_ns, keep);
 	}
+	if (!entry)
+		return NULL;
+	if (entry->pid == 0)
+		*entry = (struct nm_known_entry){
+			.pid = pid, .start_ticks = start_ticks, .wanted_ns = now_ns};
 	entry->asked_ns = now_ns;
-	entry->wanted = true;
+	entry->asked = true;
+	entry->had =
+		nm_known_holds(entry, now_ns) || (entry->error && nm_known_rests(entry, now_ns));
 	return entry;
 }
 
@@ -69,17 +140,18 @@ void nm_known_drop(struct nm_known *known, uint32_t pid)
 		entry->dropped = true;
 }
 
-static bool is_due(const struct nm_known_entry *entry, uint64_t now_ns)
-{
-	if (entry->pid == 0 || !entry->wanted)
-		return false;
-	return entry->reading || (!entry->ready && !entry->error) || now_ns >= entry->again_ns;
-}
-
 bool nm_known_holds(const struct nm_known_entry *entry, uint64_t now_ns)
 {
-	return entry->ready && !entry->dropped &&
-	       now_ns < entry->again_ns + (entry->again_ns - entry->ready_ns);
+	uint64_t holds_ns = 2 * (entry->again_ns - entry->ready_ns);
+
+	if (holds_ns > NM_KNOWN_HOLDS_NS)
+		holds_ns = NM_KNOWN_HOLDS_NS;
+	return entry->ready && !entry->dropped && now_ns < entry->ready_ns + holds_ns;
+}
+
+bool nm_known_rests(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	return !entry->reading && now_ns < entry->again_ns;
 }
 
 static uint64_t longer(uint64_t a, uint64_t b)
@@ -96,21 +168,84 @@ void nm_known_lacks(struct nm_known_entry *entry)
 		entry->again_ns = entry->ready_ns + soon;
 }
 
+/* ---- reading ---- */
+
+static bool is_due(const struct nm_known_entry *entry, uint64_t now_ns)
+{
+	return entry->pid != 0 && (entry->reading || entry->again_ns == 0 ||
+				   (entry->asked && now_ns >= entry->again_ns));
+}
+
+static uint64_t waits_since(const struct nm_known_entry *entry)
+{
+	return entry->again_ns ? entry->again_ns : entry->wanted_ns;
+}
+
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 {
-	struct nm_known_entry *latest = NULL;
+	struct nm_known_entry *first = NULL;
 
 	for (size_t i = 0; i < NM_KNOWN_MOST; i++) {
 		struct nm_known_entry *entry = &known->entries[i];
-		if (entry->dropped)
+		if (entry->pid != 0 && is_forgotten(entry, now_ns))
 			empty_entry(entry);
-		else if (is_due(entry, now_ns) && (!latest || entry->asked_ns > latest->asked_ns))
-			latest = entry;
+		if (!is_due(entry, now_ns) || (first && first->reading))
+			continue;
+		if (!first || entry->reading || waits_since(entry) < waits_since(first))
+			first = entry;
 	}
-	return latest;
+	if (first && !first->reading && !nm_known_has_room(known, now_ns, first))
+		return NULL;
+	return first;
 }
 
-int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks)
+struct search {
+	struct nm_platform *platform;
+	int process, thread; /* directories */
+	uint32_t tid;
+};
+
+static bool has_exited(const struct nm_proc_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X';
+}
+
+/* Ends the search when the thread lives. */
+static int try_thread(void *context, const char *name)
+{
+	struct search *search = context;
+	struct nm_platform *platform = search->platform;
+	uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
+	struct nm_proc_stat stat;
+	char path[32];
+
+	snprintf(path, sizeof(path), "task/%" PRIu32, tid);
+	int directory = platform->ops->open_directory(platform, search->process, path);
+	if (directory < 0)
+		return 0;
+	if (nm_proc_read_stat(platform, directory, &stat) < 0 || has_exited(&stat)) {
+		platform->ops->close(platform, directory);
+		return 0;
+	}
+	search->thread = directory;
+	search->tid = tid;
+	return -ECANCELED;
+}
+
+/* Of a process whose first thread has exited, in place of its directory. */
+static int open_survivor(struct nm_platform *platform, int directory, uint32_t *ret_tid)
+{
+	struct search search = {.platform = platform, .process = directory, .thread = -ESRCH};
+
+	(void)platform->ops->list_directory(platform, directory, "task", try_thread, &search);
+	platform->ops->close(platform, directory);
+	if (search.thread >= 0)
+		*ret_tid = search.tid;
+	return search.thread;
+}
+
+int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
+		  uint32_t *ret_tid)
 {
 	struct nm_proc_stat stat;
 	int directory = nm_proc_open_thread(platform, 0, pid);
@@ -124,19 +259,37 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 		platform->ops->close(platform, directory);
 		return r;
 	}
+	if (has_exited(&stat))
+		return open_survivor(platform, directory, ret_tid);
+	*ret_tid = pid;
 	return directory;
 }
 
-int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform, uint64_t budget_ns)
+static int check_size(struct nm_platform *platform, int directory, uint64_t most_bytes)
+{
+	struct nm_proc_status status;
+
+	if (most_bytes == 0)
+		return 0;
+	int r = nm_proc_read_status(platform, directory, &status);
+	return r == 0 && status.rss_bytes > most_bytes ? -EFBIG : r;
+}
+
+/* It may grow from one turn to the next. */
+int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
+		  const struct nm_known_limits *limits)
 {
 	int r = entry->reading ? 0 : nm_mappings_new(platform, &entry->reading);
+	uint32_t tid;
 
 	if (r < 0)
 		return r;
-	int directory = nm_known_open(platform, entry->pid, entry->start_ticks);
+	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid);
 	if (directory < 0)
 		return directory;
-	r = nm_mappings_read(entry->reading, directory, budget_ns);
+	r = check_size(platform, directory, limits->rss_bytes);
+	if (r == 0)
+		r = nm_mappings_read(entry->reading, directory, limits->budget_ns);
 	platform->ops->close(platform, directory);
 	return r;
 }
@@ -148,7 +301,7 @@ void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int 
 	if (result == -EAGAIN)
 		return;
 	uint64_t cost = entry->reading ? nm_mappings_cost_ns(entry->reading) : 0;
-	entry->wanted = false;
+	entry->asked = entry->had = false;
 	entry->error = result;
 	entry->ready_ns = now_ns;
 	entry->again_ns = now_ns + longer(NM_KNOWN_AGE_NS, 100 * cost);

@@ -74,20 +74,35 @@ static int add_extent(struct nm_mappings *mappings)
 	return 0;
 }
 
+/* One that begins within an extent was cut from it since maps was read: of whether the rest of it
+ * is still as its head nothing is told, so it is as if it were not there. */
+static void cut(struct nm_mappings *mappings, uint64_t start)
+{
+	struct nm_mapped *before = mappings->next ? &mappings->items[mappings->next - 1] : NULL;
+
+	if (before && before->start < start && start < before->end)
+		before->end = start;
+}
+
 /* What began elsewhere when maps was read is not known to be the same mapping. */
+static struct nm_mapped *extent_at(struct nm_mappings *mappings, uint64_t start)
+{
+	while (mappings->next < mappings->count && mappings->items[mappings->next].start < start)
+		mappings->next++;
+	cut(mappings, start);
+	if (mappings->next == mappings->count || mappings->items[mappings->next].start != start)
+		return NULL;
+	return &mappings->items[mappings->next];
+}
+
 static void add_policy(struct nm_mappings *mappings)
 {
 	struct nm_mapped told;
 
 	if (nm_mapped_parse_policy(mappings->line, &told) < 0)
 		return;
-	while (mappings->next < mappings->count &&
-	       mappings->items[mappings->next].start < told.start)
-		mappings->next++;
-	if (mappings->next == mappings->count)
-		return;
-	struct nm_mapped *mapped = &mappings->items[mappings->next];
-	if (mapped->start != told.start)
+	struct nm_mapped *mapped = extent_at(mappings, told.start);
+	if (!mapped)
 		return;
 	mapped->policy = mappings->overlong ? NM_MEMORY_OTHER : told.policy;
 	mapped->page_bytes = told.page_bytes ? told.page_bytes : SMALL_PAGE;
@@ -129,6 +144,17 @@ static int take_piece(struct nm_mappings *mappings, const char *piece, size_t le
 
 /* ---- reading ---- */
 
+/* It is kept for a while. */
+static void shrink(struct nm_mappings *mappings)
+{
+	void *items = reallocarray(mappings->items, mappings->count, sizeof(*mappings->items));
+
+	if (!items)
+		return;
+	mappings->items = items;
+	mappings->capacity = mappings->count;
+}
+
 /* A file without its last newline was cut short: what it began to say does not count. */
 static void end_file(struct nm_mappings *mappings)
 {
@@ -136,6 +162,8 @@ static void end_file(struct nm_mappings *mappings)
 	mappings->used = 0;
 	mappings->overlong = false;
 	mappings->phase = mappings->phase == EXTENTS ? POLICIES : COMPLETE;
+	if (mappings->phase == POLICIES && mappings->count > 0)
+		shrink(mappings);
 }
 
 static int open_next(struct nm_mappings *mappings, int directory)
@@ -187,6 +215,11 @@ int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budge
 uint64_t nm_mappings_cost_ns(const struct nm_mappings *mappings)
 {
 	return mappings->cost_ns;
+}
+
+size_t nm_mappings_bytes(const struct nm_mappings *mappings)
+{
+	return sizeof(*mappings) + mappings->capacity * sizeof(*mappings->items);
 }
 
 /* ---- looking things up ---- */

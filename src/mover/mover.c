@@ -9,75 +9,15 @@
 #include "mover_internal.h"
 #include "split.h"
 
+#define STOP_S 1 /* that a call under way is waited for */
+
 void nm_page_batch_free(struct nm_page_batch *batch)
 {
 	if (!batch)
 		return;
 	free(batch->steps);
+	free(batch->loose);
 	free(batch);
-}
-
-/* ---- rules ---- */
-
-static bool has_quiet_cpus(const struct nm_topology *topology)
-{
-	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
-		if (topology->cpus[cpu].isolated || topology->cpus[cpu].nohz_full)
-			return true;
-	return false;
-}
-
-/* One more than there are, so that none is an error neither. */
-static int copy_nodes(const struct nm_topology *topology, unsigned **ret)
-{
-	unsigned *ids = calloc(topology->nr_nodes + 1, sizeof(*ids));
-
-	if (!ids)
-		return -ENOMEM;
-	for (unsigned i = 0; i < topology->nr_nodes; i++)
-		ids[i] = topology->nodes[i].os_id;
-	*ret = ids;
-	return 0;
-}
-
-static bool same_nodes(const struct nm_mover_rules *rules, const struct nm_topology *topology)
-{
-	if (rules->nr_nodes != topology->nr_nodes)
-		return false;
-	for (unsigned i = 0; i < rules->nr_nodes; i++)
-		if (rules->node_ids[i] != topology->nodes[i].os_id)
-			return false;
-	return true;
-}
-
-static void set_rules(struct nm_mover *mover, const struct nm_topology *topology,
-		      const struct nm_config *config)
-{
-	struct nm_mover_rules *rules = &mover->rules;
-
-	rules->move_bound = config->pages.move_bound;
-	rules->move_shared = config->pages.move_shared;
-	rules->keep_free = config->pages.keep_free;
-	rules->maps_budget_ns = (uint64_t)(config->pages.maps_budget_ms * (double)NM_NSEC_PER_MSEC);
-	rules->barred = has_quiet_cpus(topology) && !config->pages.isolated_cpus;
-	nm_pace_configure(&mover->pace, config);
-}
-
-static int set_nodes(struct nm_mover *mover, const struct nm_topology *topology)
-{
-	unsigned *ids = NULL;
-	struct nm_room *rooms = calloc(topology->nr_nodes + 1, sizeof(*rooms));
-
-	if (!rooms || copy_nodes(topology, &ids) < 0) {
-		free(rooms);
-		return -ENOMEM;
-	}
-	free(mover->rules.node_ids);
-	free(mover->rooms);
-	mover->rules.node_ids = ids;
-	mover->rules.nr_nodes = topology->nr_nodes;
-	mover->rooms = rooms;
-	return 0;
 }
 
 /* ---- life ---- */
@@ -102,12 +42,11 @@ static void init_lock(struct nm_mover *mover)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_mutex_init(&mover->lock, NULL);
 	pthread_cond_init(&mover->wake, &monotonic);
-	pthread_cond_init(&mover->calm, NULL);
+	pthread_cond_init(&mover->turned, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 }
 
-/* The thread has ended, or never began. */
-static void free_mover(struct nm_mover *mover)
+void nm_mover_destroy(struct nm_mover *mover)
 {
 	for (size_t i = 0; i < mover->queue_count; i++)
 		nm_page_batch_free(mover->queue[i]);
@@ -117,10 +56,10 @@ static void free_mover(struct nm_mover *mover)
 	nm_known_clear(&mover->known);
 	hwloc_bitmap_free(mover->work.mems);
 	pthread_cond_destroy(&mover->wake);
-	pthread_cond_destroy(&mover->calm);
+	pthread_cond_destroy(&mover->turned);
 	pthread_mutex_destroy(&mover->lock);
-	free(mover->rules.node_ids);
-	free(mover->rooms);
+	nm_rules_clear(&mover->rules);
+	nm_rules_clear(&mover->next);
 	free(mover);
 }
 
@@ -134,18 +73,44 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	mover->platform = platform;
 	init_lock(mover);
 	mover->work.mems = hwloc_bitmap_alloc();
+	nm_known_init(&mover->known);
 	nm_pace_init(&mover->pace, platform->ops->now_ns(platform));
-	set_rules(mover, topology, config);
+	nm_pace_configure(&mover->pace, config);
 	nm_splits_begin(mover);
-	int r = mover->work.mems ? set_nodes(mover, topology) : -ENOMEM;
+	int r = nm_rules_init(&mover->rules, topology, config);
+	if (!mover->work.mems)
+		r = -ENOMEM;
 	if (r == 0)
 		r = start_thread(mover);
 	if (r < 0) {
-		free_mover(mover);
+		nm_mover_destroy(mover);
 		return r;
 	}
 	*ret = mover;
 	return 0;
+}
+
+/* False: it is in a call that does not come back. Under the lock. */
+static bool await_end(struct nm_mover *mover)
+{
+	struct timespec until;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += STOP_S;
+	while (!mover->ended && r == 0)
+		r = pthread_cond_timedwait(&mover->turned, &mover->lock, &until);
+	while (!mover->ended && !mover->calling)
+		pthread_cond_wait(&mover->turned, &mover->lock);
+	return mover->ended;
+}
+
+/* What it has open is closed now: when it comes back, the platform may be gone. */
+static void abandon(struct nm_mover *mover)
+{
+	nm_known_clear(&mover->known);
+	mover->abandoned = true;
+	pthread_detach(mover->thread);
 }
 
 void nm_mover_free(struct nm_mover *mover)
@@ -155,9 +120,14 @@ void nm_mover_free(struct nm_mover *mover)
 	pthread_mutex_lock(&mover->lock);
 	mover->stopping = true;
 	pthread_cond_signal(&mover->wake);
+	bool ended = await_end(mover);
+	if (!ended)
+		abandon(mover);
 	pthread_mutex_unlock(&mover->lock);
+	if (!ended)
+		return;
 	pthread_join(mover->thread, NULL);
-	free_mover(mover);
+	nm_mover_destroy(mover);
 }
 
 /* ---- under the lock ---- */
@@ -191,33 +161,50 @@ static size_t batches(const struct nm_mover *mover)
 static void prepare(struct nm_page_batch *batch)
 {
 	batch->error = 0;
-	batch->moved = batch->calls = batch->call_ns = 0;
+	batch->moved = batch->calls = batch->call_ns = batch->loose_lost = 0;
+	free(NM_TAKE(batch->loose));
+	batch->nr_loose = 0;
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->steps[i].fate = NM_PAGE_FATE_UNTRIED;
 		batch->steps[i].found_on = -1;
+		batch->steps[i].loose = false;
 		batch->steps[i].error = 0;
 	}
 }
 
+void nm_mover_adopt(struct nm_mover *mover)
+{
+	if (!mover->has_next)
+		return;
+	nm_rules_clear(&mover->rules);
+	mover->rules = mover->next;
+	mover->next = (struct nm_mover_rules){0};
+	mover->has_next = false;
+}
+
 /* ---- the loop's ---- */
 
-/* Without memory for new nodes the old ones stay, and what is about others is refused. */
+static const struct nm_mover_rules *latest(const struct nm_mover *mover)
+{
+	return mover->has_next ? &mover->next : &mover->rules;
+}
+
+/* Without memory for the nodes none is known, and what is about them is refused. */
 void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
 			const struct nm_config *config)
 {
+	struct nm_mover_rules rules;
+
+	(void)nm_rules_init(&rules, topology, config);
 	pthread_mutex_lock(&mover->lock);
-	mover->configuring++;
-	while (mover->busy)
-		pthread_cond_wait(&mover->calm, &mover->lock);
-	set_rules(mover, topology, config);
-	if (!same_nodes(&mover->rules, topology)) {
+	nm_pace_configure(&mover->pace, config);
+	if (rules.barred || !nm_rules_same_nodes(latest(mover), &rules))
 		drop_all(mover);
-		if (set_nodes(mover, topology) < 0)
-			mover->rules.nr_nodes = 0;
-	}
-	if (mover->rules.barred)
-		drop_all(mover);
-	mover->configuring--;
+	nm_rules_clear(&mover->next);
+	mover->next = rules;
+	mover->has_next = true;
+	if (!mover->busy)
+		nm_mover_adopt(mover);
 	pthread_cond_signal(&mover->wake);
 	pthread_mutex_unlock(&mover->lock);
 }
@@ -225,14 +212,14 @@ void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topolo
 bool nm_mover_is_barred(struct nm_mover *mover)
 {
 	pthread_mutex_lock(&mover->lock);
-	bool barred = mover->rules.barred;
+	bool barred = latest(mover)->barred;
 	pthread_mutex_unlock(&mover->lock);
 	return barred;
 }
 
 static int enqueue(struct nm_mover *mover, struct nm_page_batch *batch)
 {
-	if (mover->rules.barred)
+	if (latest(mover)->barred)
 		return -EPERM;
 	if (batches(mover) >= NM_MOVER_BATCHES_MOST)
 		return -EAGAIN;
@@ -290,7 +277,7 @@ size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
 	pthread_mutex_lock(&mover->lock);
 	uint64_t pages = above(nm_pace_room_pages(&mover->pace, now_ns), mover->queued_pages);
 	uint64_t bytes = above(nm_pace_room_bytes(&mover->pace, now_ns), mover->queued_bytes);
-	bool barred = mover->rules.barred;
+	bool barred = latest(mover)->barred;
 	pthread_mutex_unlock(&mover->lock);
 	if (bytes / NM_SMALL_PAGE < pages)
 		pages = bytes / NM_SMALL_PAGE;
@@ -301,7 +288,7 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 {
 	pthread_mutex_lock(&mover->lock);
 	uint64_t bytes = above(nm_pace_room_bytes(&mover->pace, now_ns), mover->queued_bytes);
-	bool barred = mover->rules.barred;
+	bool barred = latest(mover)->barred;
 	pthread_mutex_unlock(&mover->lock);
 	return barred ? 0 : bytes;
 }
@@ -316,8 +303,8 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 	struct nm_known_entry *entry =
 		nm_known_ask(&mover->known, pid, start_ticks, now, mover->work.known);
 	if (entry && nm_known_holds(entry, now))
-		r = nm_mappings_ranges(entry->ready, mover->rules.move_bound,
-				       mover->rules.move_shared, ret, ret_count);
+		r = nm_mappings_ranges(entry->ready, latest(mover)->move_bound,
+				       latest(mover)->move_shared, ret, ret_count);
 	else if (entry && entry->error && now < entry->again_ns)
 		r = entry->error == -EACCES ? -EPERM : entry->error;
 	pthread_cond_signal(&mover->wake);

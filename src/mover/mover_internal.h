@@ -14,13 +14,14 @@
 #define NM_SMALL_PAGE 4096U
 #define NM_HUGE_PAGE ((uint64_t)2 << 20)
 
-/* Copies of what the batches go by; replaced between calls. */
+/* rules.c: copies of what the batches go by; replaced between calls. */
 struct nm_mover_rules {
 	bool move_bound, move_shared, barred;
 	double keep_free;
-	uint64_t maps_budget_ns;
+	struct nm_known_limits maps;
 	unsigned nr_nodes;
-	unsigned *node_ids; /* the kernel's numbers, by index */
+	unsigned *node_ids;    /* the kernel's numbers, by index */
+	struct nm_room *rooms; /* likewise */
 };
 
 /* One page of a call. */
@@ -42,12 +43,16 @@ struct nm_work {
 	struct nm_known_entry *known; /* kept from being given away; under the lock */
 	hwloc_bitmap_t mems;	      /* that the process's cpuset allows; the kernel's numbers */
 	bool has_mems;
+	uint32_t tid; /* a thread of the process that has not exited: the first, if it has not */
 	uint64_t checked_ns;		  /* when it was this very process */
 	size_t loose[NM_PACE_PAGES_MOST]; /* steps whose small pages are still to go, one by one */
 	size_t loose_count;
 	uint64_t loose_offset; /* within the last of them */
-	bool loose_moved;
+	/* Of the small pages of the last of them that moved: where they were; NM_LOOSE_STAYS. */
+	int16_t loose_was[NM_HUGE_PAGE / NM_SMALL_PAGE];
+	size_t loose_capacity; /* of the batch's list */
 };
+#define NM_LOOSE_STAYS (-2)
 
 /* What a call takes as arguments. */
 struct nm_call {
@@ -64,10 +69,13 @@ struct nm_mover {
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
-	pthread_cond_t wake,
-		calm; /* for the worker; for those who wait until it is between calls */
-	bool stopping, busy;
-	unsigned configuring;
+	pthread_cond_t wake, turned; /* for the worker; for nm_mover_free(), when it has ended */
+	bool stopping, ended;
+	bool busy;	/* it has let go of the lock */
+	bool calling;	/* and is where it may stay for long */
+	bool abandoned; /* while it was there: on its return it is alone, without a platform */
+	bool has_next;
+	struct nm_mover_rules next; /* adopted when it is not busy */
 	struct nm_page_batch *queue[NM_MOVER_BATCHES_MOST], *done[NM_MOVER_BATCHES_MOST];
 	size_t queue_count, done_count;
 	uint64_t queued_pages, queued_bytes; /* not tried yet, of the one under way too */
@@ -79,10 +87,22 @@ struct nm_mover {
 	/* The worker's while busy, else under the lock. */
 	struct nm_mover_rules rules;
 	struct nm_work work;
-	struct nm_room *rooms; /* by node index */
 
 	struct nm_call call; /* the worker's */
 };
+
+/* -ENOMEM: without nodes. To be cleared in any case. */
+int nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topology,
+		  const struct nm_config *config);
+void nm_rules_clear(struct nm_mover_rules *rules);
+bool nm_rules_same_nodes(const struct nm_mover_rules *a, const struct nm_mover_rules *b);
+
+/* mover.c */
+
+/* The rules that wait, if any, are those from now on. Under the lock, not busy. */
+void nm_mover_adopt(struct nm_mover *mover);
+/* The thread has ended, never began, or calls it last and is abandoned. */
+void nm_mover_destroy(struct nm_mover *mover);
 
 /* worker.c: what the thread runs. */
 void *nm_mover_run(void *argument);
@@ -99,6 +119,11 @@ int nm_batch_step(struct nm_mover *mover);
 uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_work *work,
 			  const struct nm_page_step *step, struct nm_mover_counts *counts,
 			  struct nm_unit *ret_unit);
+/* Of the kernel's number of a node, or of a negative errno; -1: none that we know. */
+int16_t nm_node_index(const struct nm_mover_rules *rules, int node);
+/* The page is where the step says, and not where it is to go. */
+bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
+			   int16_t found_on);
 void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_refused(struct nm_page_step *step, struct nm_mover_counts *counts, uint64_t *why);
 void nm_step_elsewhere(struct nm_page_step *step, struct nm_mover_counts *counts);
@@ -111,7 +136,7 @@ static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint
 	const struct nm_room_page page = {
 		.now_ns = mover->call.now_ns, .bytes = bytes, .pool = pool};
 
-	return nm_room_take(mover->platform, &mover->rooms[node], mover->rules.node_ids[node],
+	return nm_room_take(mover->platform, &mover->rules.rooms[node], mover->rules.node_ids[node],
 			    mover->rules.keep_free, page);
 }
 

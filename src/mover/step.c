@@ -34,6 +34,20 @@ uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_wo
 	return NULL;
 }
 
+int16_t nm_node_index(const struct nm_mover_rules *rules, int node)
+{
+	for (unsigned i = 0; i < rules->nr_nodes; i++)
+		if (node >= 0 && rules->node_ids[i] == (unsigned)node)
+			return (int16_t)i;
+	return -1;
+}
+
+bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
+			   int16_t found_on)
+{
+	return (step->from < 0 || step->from == found_on) && unit->was != unit->to;
+}
+
 void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts)
 {
 	if (step->fate == NM_PAGE_FATE_MOVED)

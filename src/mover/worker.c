@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "loose.h"
 #include "mover_internal.h"
 #include "split.h"
 
@@ -38,7 +39,7 @@ static void take_batch(struct nm_mover *mover)
 	mover->work.known = NULL;
 	mover->work.dropped = mover->work.has_mems = false;
 	mover->work.next = mover->work.loose_count = 0;
-	mover->work.loose_offset = 0;
+	mover->work.loose_capacity = 0;
 }
 
 static void finish_batch(struct nm_mover *mover, int error)
@@ -46,6 +47,7 @@ static void finish_batch(struct nm_mover *mover, int error)
 	struct nm_work *work = &mover->work;
 	struct nm_page_batch *batch = work->batch;
 
+	nm_loose_end(work);
 	for (size_t i = work->next; i < batch->count; i++) {
 		mover->queued_pages--;
 		mover->queued_bytes -= batch->steps[i].bytes;
@@ -55,35 +57,52 @@ static void finish_batch(struct nm_mover *mover, int error)
 	work->batch = NULL;
 }
 
-static void go_on(struct nm_mover *mover)
+/* Until calm_down() the rules and the work are the worker's own. */
+static void get_busy(struct nm_mover *mover, struct nm_known_entry *entry)
 {
 	mover->busy = true;
+	mover->work.known = entry;
 	pthread_mutex_unlock(&mover->lock);
-	int r = nm_batch_step(mover);
-	nm_splits_look(mover);
-	pthread_mutex_lock(&mover->lock);
+}
+
+static void calm_down(struct nm_mover *mover)
+{
 	mover->busy = false;
 	mover->work.known = NULL;
+	nm_mover_adopt(mover);
+}
+
+static void go_on(struct nm_mover *mover)
+{
+	get_busy(mover, NULL);
+	int r = nm_batch_step(mover);
+	pthread_mutex_lock(&mover->lock);
+	calm_down(mover);
 	if (r != -EAGAIN)
 		finish_batch(mover, r);
-	pthread_cond_broadcast(&mover->calm);
+}
+
+static void look_at_splits(struct nm_mover *mover)
+{
+	if (mover->stopping)
+		return;
+	get_busy(mover, NULL);
+	nm_splits_look(mover);
+	pthread_mutex_lock(&mover->lock);
+	calm_down(mover);
 }
 
 /* ---- mappings ---- */
 
 static void read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 {
-	mover->busy = true;
-	mover->work.known = entry;
-	pthread_mutex_unlock(&mover->lock);
+	get_busy(mover, entry);
 	uint64_t before = now_ns(mover);
-	int r = nm_known_read(entry, mover->platform, mover->rules.maps_budget_ns);
+	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
 	uint64_t now = now_ns(mover);
 	pthread_mutex_lock(&mover->lock);
 	nm_known_publish(&mover->known, entry, r, before, now);
-	mover->busy = false;
-	mover->work.known = NULL;
-	pthread_cond_broadcast(&mover->calm);
+	calm_down(mover);
 }
 
 /* True: something was read. Else how long to wait for a turn is in *wait_ns, if that is less. */
@@ -117,6 +136,7 @@ static void take_turn(struct nm_mover *mover)
 		wait_ns = nm_pace_wait_ns(&mover->pace, now);
 		if (wait_ns == 0) {
 			go_on(mover);
+			look_at_splits(mover);
 			return;
 		}
 	}
@@ -129,12 +149,13 @@ void *nm_mover_run(void *argument)
 	struct nm_mover *mover = argument;
 
 	pthread_mutex_lock(&mover->lock);
-	while (!mover->stopping) {
-		if (mover->configuring)
-			pthread_cond_wait(&mover->wake, &mover->lock);
-		else
-			take_turn(mover);
-	}
+	while (!mover->stopping)
+		take_turn(mover);
+	mover->ended = true;
+	bool abandoned = mover->abandoned;
+	pthread_cond_signal(&mover->turned);
 	pthread_mutex_unlock(&mover->lock);
+	if (abandoned)
+		nm_mover_destroy(mover);
 	return NULL;
 }

@@ -2,34 +2,7 @@
 /* A mapping → moves that nodes have room for, as few as bring sharing threads together. */
 #include <math.h>
 
-#include "numa-migrd/kmaf.h"
-
-#define NONE (-1)
-
-/* Moves that are made together or not at all: one, two that change places, or a ring. */
-struct unit {
-	size_t first, count; /* of the moves */
-	bool swap, dropped, needed;
-	int needs; /* the unit that makes its CPU free; NONE */
-};
-
-struct plan {
-	const struct nm_snapshot *snapshot;
-	const struct nm_config *config;
-	const struct nm_affinity_graph *graph;
-	/* Per thread: its node, where it wants to be (NONE: nowhere else), where it will be, and
-	 * its unit. */
-	int *here, *wanted, *place, *unit_of;
-	/* Per node, in CPUs: of those who are there, and of those who will be. */
-	double *demand_now, *demand;
-	/* Per CPU: the unit that leaves it free, and whether somebody goes there. */
-	int *left_by;
-	bool *claimed;
-	struct nm_move *moves;
-	size_t nr_moves;
-	struct unit *units;
-	size_t nr_units;
-};
+#include "kmaf_plan.h"
 
 static void free_plan(struct plan *plan)
 {
@@ -63,17 +36,6 @@ static int allocate(struct plan *plan)
 			       plan->units
 		       ? 0
 		       : -ENOMEM;
-}
-
-static const struct nm_snap_thread *thread_of(const struct plan *plan, size_t thread)
-{
-	return &plan->snapshot->threads[thread];
-}
-
-static double demand_of(const struct plan *plan, size_t thread)
-{
-	double share = thread_of(plan, thread)->run_share;
-	return share >= 0 && share < 1 ? share : 1;
 }
 
 static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping, size_t i)
@@ -111,7 +73,10 @@ static int begin(struct plan *plan, const struct nm_mapping *mapping)
 static struct unit *add_unit(struct plan *plan, bool swap)
 {
 	struct unit *unit = &plan->units[plan->nr_units++];
-	*unit = (struct unit){.first = plan->nr_moves, .swap = swap, .needs = NONE};
+	*unit = (struct unit){.first = plan->nr_moves,
+			      .swap = swap,
+			      .needs = NONE,
+			      .group = (int)plan->nr_units - 1};
 	return unit;
 }
 
@@ -160,14 +125,6 @@ static void find_partner(struct plan *plan, size_t a)
 		add_move(plan, unit, b, thread_of(plan, a)->home_cpu);
 		return;
 	}
-}
-
-static unsigned usable_cpus(const struct plan *plan, int node)
-{
-	unsigned count = 0;
-	for (unsigned cpu = 0; cpu < plan->snapshot->topology->nr_cpus; cpu++)
-		count += plan->snapshot->cpus[cpu].usable && plan->snapshot->cpus[cpu].node == node;
-	return count;
 }
 
 /* A CPU may be free only because others of the node share one for the moment. */
@@ -278,125 +235,6 @@ static int make_units(struct plan *plan)
 	return 0;
 }
 
-/* ---- what it is worth ---- */
-
-/* An edge between nodes, in sharings times distance; what is not known costs nothing. */
-static double cost_of(const struct plan *plan, uint32_t at, int node_a, int node_b)
-{
-	if (node_a < 0 || node_b < 0)
-		return 0;
-	return (double)plan->graph->weight[at] / (double)plan->config->pages.sharing_step *
-	       nm_topology_distance(plan->snapshot->topology, node_a, node_b);
-}
-
-/* By how much the cost rises if the unit's threads stay. */
-static double rise_without(const struct plan *plan, const struct unit *unit)
-{
-	const struct nm_affinity_graph *graph = plan->graph;
-	int own = (int)(unit - plan->units);
-	double rise = 0;
-	for (size_t m = 0; m < unit->count; m++) {
-		uint32_t i = plan->moves[unit->first + m].thread;
-		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
-			uint32_t j = graph->partner[at];
-			bool both = plan->unit_of[j] == own;
-			if (both && j < i)
-				continue;
-			rise += cost_of(plan, at, plan->here[i],
-					both ? plan->here[j] : plan->place[j]) -
-				cost_of(plan, at, plan->place[i], plan->place[j]);
-		}
-	}
-	return rise;
-}
-
-/* Units behind it may have counted on its leaving. */
-static bool may_stay(const struct plan *plan, const struct unit *unit)
-{
-	const struct nm_move *move = &plan->moves[unit->first];
-	double demand = plan->demand[move->node_from] + demand_of(plan, move->thread);
-	return unit->count > 1 || plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE ||
-	       demand <= usable_cpus(plan, move->node_from) ||
-	       demand <= plan->demand_now[move->node_from];
-}
-
-static void drop(struct plan *plan, struct unit *unit)
-{
-	unit->dropped = true;
-	for (size_t m = 0; m < unit->count; m++) {
-		uint32_t thread = plan->moves[unit->first + m].thread;
-		plan->place[thread] = plan->here[thread];
-		plan->demand[plan->wanted[thread]] -= demand_of(plan, thread);
-		plan->demand[plan->here[thread]] += demand_of(plan, thread);
-	}
-}
-
-/* Later ones first, since they may need what earlier ones leave. */
-static void drop_idle(struct plan *plan)
-{
-	for (size_t i = plan->nr_units; i-- > 0;) {
-		struct unit *unit = &plan->units[i];
-		if (!unit->needed && may_stay(plan, unit) && !(rise_without(plan, unit) > 0))
-			drop(plan, unit);
-		else if (unit->needs != NONE)
-			plan->units[unit->needs].needed = true;
-	}
-}
-
-/* The cost now and as planned, and the variance of the difference: sharings are counted events. */
-struct worth {
-	double before, after, variance;
-};
-
-static struct worth weigh(const struct plan *plan)
-{
-	const struct nm_affinity_graph *graph = plan->graph;
-	struct worth worth = {0};
-	for (size_t i = 0; i < graph->nr_threads; i++)
-		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
-			uint32_t j = graph->partner[at];
-			if (j <= i)
-				continue;
-			double before = cost_of(plan, at, plan->here[i], plan->here[j]);
-			double after = cost_of(plan, at, plan->place[i], plan->place[j]);
-			double sharings = (double)graph->weight[at] /
-					  (double)plan->config->pages.sharing_step;
-			worth.before += before;
-			worth.after += after;
-			if (sharings > 0)
-				worth.variance += (before - after) * (before - after) / sharings;
-		}
-	return worth;
-}
-
-static bool is_worth(const struct plan *plan)
-{
-	struct worth worth = weigh(plan);
-	double saved = worth.before - worth.after;
-	if (plan->config->threads.gate == NM_GATE_BENEFIT &&
-	    !(saved > plan->config->threads.gate_sigmas * sqrt(worth.variance)))
-		return false;
-	return saved >= plan->config->threads.mapping_gain * worth.before;
-}
-
-/* What comes first stays; nothing behind may need what is cut off. */
-static bool cut(struct plan *plan)
-{
-	uint64_t budget = plan->config->threads.moves_per_interval;
-	bool cut = false;
-	for (size_t i = 0; i < plan->nr_units; i++) {
-		struct unit *unit = &plan->units[i];
-		if (unit->dropped)
-			continue;
-		cut = cut || unit->count > budget;
-		if (cut)
-			drop(plan, unit);
-		else
-			budget -= unit->count;
-	}
-	return cut;
-}
-
 /* ---- the outcome ---- */
 
 static double shared_there(const struct plan *plan, uint32_t thread)
@@ -408,6 +246,26 @@ static double shared_there(const struct plan *plan, uint32_t thread)
 			shared += (double)graph->weight[at] /
 				  (double)plan->config->pages.sharing_step;
 	return shared;
+}
+
+/*
+ * At home where partners come to, and free to be carried away: the kernel would, as the node is
+ * fuller then. It is bound to where it is.
+ */
+static bool is_host(const struct plan *plan, uint32_t thread)
+{
+	const struct nm_affinity_graph *graph = plan->graph;
+	double all = 0, coming = 0;
+	if (is_moving(plan, thread) || plan->here[thread] < 0 ||
+	    !thread_of(plan, thread)->movable || thread_of(plan, thread)->leased)
+		return false;
+	for (uint32_t at = graph->first[thread]; at < graph->first[thread + 1]; at++) {
+		uint32_t partner = graph->partner[at];
+		all += graph->weight[at];
+		if (is_moving(plan, partner) && plan->place[partner] == plan->here[thread])
+			coming += graph->weight[at];
+	}
+	return coming > 0 && 2 * coming >= all;
 }
 
 static void propose(const struct plan *plan, const struct worth *worth, const struct nm_move *moves,
@@ -429,10 +287,11 @@ static void propose(const struct plan *plan, const struct worth *worth, const st
 
 static int write_out(const struct plan *plan, struct nm_proposals *ret)
 {
-	struct worth worth = weigh(plan);
+	struct worth worth = nm_kmaf_weigh(plan);
 	struct nm_proposals proposals = {.candidates = plan->nr_units,
 					 .threads_considered = plan->snapshot->nr_threads};
-	proposals.items = calloc(plan->nr_moves + 1, sizeof(*proposals.items));
+	proposals.items =
+		calloc(plan->nr_moves + plan->snapshot->nr_threads + 1, sizeof(*proposals.items));
 	if (!proposals.items)
 		return -ENOMEM;
 	for (size_t i = 0; i < plan->nr_units; i++) {
@@ -442,31 +301,18 @@ static int write_out(const struct plan *plan, struct nm_proposals *ret)
 			propose(plan, &worth, &plan->moves[unit->first + m], each,
 				&proposals.items[proposals.count++]);
 	}
+	for (uint32_t i = 0; i < plan->snapshot->nr_threads; i++) {
+		struct nm_move stay = {.thread = i,
+				       .cpu_from = thread_of(plan, i)->home_cpu,
+				       .cpu_to = thread_of(plan, i)->home_cpu,
+				       .node_from = plan->here[i],
+				       .node_to = plan->here[i],
+				       .record = NAN};
+		if (is_host(plan, i))
+			propose(plan, &worth, &stay, 1, &proposals.items[proposals.count++]);
+	}
 	*ret = proposals;
 	return 0;
-}
-
-static bool is_unconditional(const struct nm_config *config)
-{
-	return config->threads.mapping_gain <= 0 && config->threads.gate == NM_GATE_PAPER;
-}
-
-/* Drops what is of no use, and all where the rest is too little. */
-static void select_units(struct plan *plan)
-{
-	if (is_unconditional(plan->config)) {
-		(void)cut(plan);
-		return;
-	}
-	drop_idle(plan);
-	bool stands = is_worth(plan);
-	if (cut(plan) && stands) {
-		struct worth worth = weigh(plan);
-		stands = worth.after < worth.before;
-	}
-	for (size_t i = 0; !stands && i < plan->nr_units; i++)
-		if (!plan->units[i].dropped)
-			drop(plan, &plan->units[i]);
 }
 
 int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
@@ -484,6 +330,6 @@ int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *co
 		r = make_units(&plan);
 	if (r < 0)
 		return r;
-	select_units(&plan);
+	nm_kmaf_select(&plan);
 	return write_out(&plan, ret);
 }

@@ -421,20 +421,31 @@ static bool is_leased(const struct nm_roster *roster, uint32_t tid)
 	return roster->leases.holds && roster->leases.holds(roster->leases.context, tid);
 }
 
+/* Memory follows a thread also where its owner has put it: it is looked at, and never moved. */
+static bool is_only_watched(const struct nm_roster *roster, const struct nm_roster_thread *thread)
+{
+	return thread->standing == NM_STANDING_PINNED &&
+	       roster->config->pages.policy != NM_PAGES_NONE;
+}
+
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 {
 	size_t count = 0;
 	order_threads(roster);
 	for (size_t i = 0; i < roster->nr_threads; i++) {
 		struct nm_roster_thread *thread = roster->threads[i];
-		if (thread->standing != NM_STANDING_MANAGED)
+		bool only_watched = is_only_watched(roster, thread);
+		if (thread->standing != NM_STANDING_MANAGED && !only_watched)
 			continue;
 		/* Out of memory: the rest has to wait for an interval in which there is some. */
 		if (nm_reserve((void **)&roster->members, &roster->members_capacity, count,
 			       sizeof(*roster->members)) < 0)
 			break;
 		thread->member.leased = is_leased(roster, thread->member.tid);
-		roster->members[count++] = thread->member;
+		roster->members[count] = thread->member;
+		if (only_watched)
+			roster->members[count].barred_until = UINT64_MAX;
+		count++;
 	}
 	*ret = roster->members;
 	return count;

@@ -220,10 +220,14 @@ static bool has_moved(const struct question *question)
 }
 
 static bool is_loss(const struct question *question, const struct nm_page_decision *decision,
-		    const struct nm_snapshot *snapshot, const struct nm_config *config)
+		    const struct nm_page_results *results, const struct nm_snapshot *snapshot,
+		    const struct nm_config *config)
 {
 	bool by_performance = isfinite(question->performance.figure);
 	if (config->pages.rollback_pages == 0)
+		return false;
+	/* What cannot go back is not said to. */
+	if (results->forgotten > 0 && results->remembered == 0)
 		return false;
 	/* Where nearness is all that is known, what was spread on purpose cannot be judged. */
 	if (decision->reason == NM_PAGE_REASON_CONTENTION &&
@@ -244,7 +248,7 @@ static enum nm_verdict_kind kind_of(const struct question *question,
 	    !is_alive(question, snapshot))
 		return NM_VERDICT_UNPROVEN;
 	if (verdict->decision.reason != NM_PAGE_REASON_ROLLBACK &&
-	    is_loss(question, &verdict->decision, snapshot, config))
+	    is_loss(question, &verdict->decision, &verdict->results, snapshot, config))
 		return NM_VERDICT_ROLLED_BACK;
 	return NM_VERDICT_KEPT;
 }

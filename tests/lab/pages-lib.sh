@@ -3,8 +3,10 @@
 # nobody, with an oracle, with us, and, with --full, with the kernel's balancing and with numad.
 
 readonly FILE=/var/lab/readings THREADS=8
-# Each call drains every CPU, and an emulated one keeps the others waiting for a second.
-readonly PATIENT='call_limit_ms = 1000.0;'
+# Each page drains the CPUs that run the program, and an emulated one keeps the others waiting: for ten
+# milliseconds where they never rest, for half of one where they rest nine after each of work. And reading what
+# a process has mapped takes a hundred times what it takes elsewhere.
+readonly RESTS='-r 9' PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
 # A reading takes some five seconds on a loaded machine. Of what stays as it is two of them, so many
 # seconds apart, and of what has to settle so many.
 still_s=4 span=7
@@ -19,10 +21,13 @@ status_of() { # NAME
 pages_moved() { awk '$1 == "pgmigrate_success" { print $2 }' /proc/vmstat; }
 huge_split() { awk '$1 == "thp_migration_split" { n = $2 } END { print n + 0 }' /proc/vmstat; }
 
+# Threads that begin bound stay so where `bound` is set: their owner has pinned them.
+bound=''
 sharers_begin() { # ARGUMENT…
-	sharers "$@" &
+	# shellcheck disable=SC2086 # two words
+	sharers $RESTS "$@" &
 	wait_for_programs $THREADS
-	release_programs
+	[[ $bound ]] || release_programs
 }
 
 # Sets per_line (over the whole of it), settled_per_line (over its last quarter) and local.
@@ -94,7 +99,7 @@ measure_ours() { # NAME POLICY ARGUMENT…
 	measure_settling
 	print_figures "$name" ours
 	figure "${name}_ours_ping_pong" "$(status_of pages_ping_pong)" pages
-	note "$name: $(moves); pages moved $(status_of pages_moved), refused $(status_of pages_refused), elsewhere $(status_of pages_elsewhere), failed $(status_of pages_failed); exclusivity $(status_of page_exclusivity)"
+	note "$name: $(moves); pages moved $(status_of pages_moved), refused $(status_of pages_refused), elsewhere $(status_of pages_elsewhere), failed $(status_of pages_failed), slow calls $(status_of page_backoffs) of $(status_of page_calls); exclusivity $(status_of page_exclusivity)"
 	note "$(field MESSAGE SHARING_THREADS=$THREADS | tail -n 1)"
 	systemctl stop numa-migrd
 	stop_programs

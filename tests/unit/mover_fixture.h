@@ -32,7 +32,9 @@
 #define FAKE_PER_HUGE 512U
 #define FAKE_PAGES 8192U
 #define FAKE_DIRECTORY 1000
+#define FAKE_THREAD 1001
 #define FAKE_FILE 2000
+#define FAKE_NO_FILE 2009 /* empty */
 #define FAKE_NODES 4U
 #define FAKE_TEXT 65536U
 
@@ -41,13 +43,15 @@ struct fake {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	uint64_t now_ns;
-	uint32_t pid; /* 0: gone */
+	uint32_t pid;	 /* 0: gone */
+	uint32_t thread; /* that lives on where the first has exited; 0: that has not */
 	uint64_t start_ticks;
 	int node[FAKE_PAGES];	   /* or a negative errno */
 	int add_error[FAKE_PAGES]; /* when it is queued */
 	unsigned busy[FAKE_PAGES]; /* so many times it cannot be migrated */
 	bool whole[FAKE_PAGES / FAKE_PER_HUGE];
 	const char *mems;
+	uint64_t rss_kib;
 	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
 	size_t offset[2];
 	uint64_t read_ns; /* that a read of these takes */
@@ -80,14 +84,34 @@ static inline uint64_t fake_now_ns(struct nm_platform *platform)
 static inline int fake_open_directory(struct nm_platform *platform, int directory, const char *path)
 {
 	struct fake *fake = fake_of(platform);
-	char wanted[32];
+	char process[32], thread[32];
 
-	(void)directory;
 	pthread_mutex_lock(&fake->lock);
-	snprintf(wanted, sizeof(wanted), "proc/%u", fake->pid);
-	int r = strcmp(path, wanted) == 0 ? FAKE_DIRECTORY : -ENOENT;
+	snprintf(process, sizeof(process), directory == NM_ROOT ? "proc/%u" : "task/%u", fake->pid);
+	snprintf(thread, sizeof(thread), "task/%u", fake->thread);
+	int r = strcmp(path, process) == 0 ? FAKE_DIRECTORY : -ENOENT;
+	bool lives = fake->thread && fake->thread != fake->pid;
+	if (directory == FAKE_DIRECTORY && lives && strcmp(path, thread) == 0)
+		r = FAKE_THREAD;
 	fake->open_files += r >= 0;
 	pthread_mutex_unlock(&fake->lock);
+	return r;
+}
+
+static inline int fake_list_directory(struct nm_platform *platform, int directory, const char *path,
+				      nm_name_fn each, void *context)
+{
+	struct fake *fake = fake_of(platform);
+	pthread_mutex_lock(&fake->lock);
+	const uint32_t tids[] = {fake->pid, fake->thread};
+	pthread_mutex_unlock(&fake->lock);
+	int r = directory == FAKE_DIRECTORY && strcmp(path, "task") == 0 ? 0 : -ENOENT;
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(tids) && r == 0; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "%u", tids[i]);
+		r = each(context, name);
+	}
 	return r;
 }
 
@@ -97,7 +121,10 @@ static inline int fake_open_file(struct nm_platform *platform, int directory, co
 	int which = strcmp(path, "numa_maps") == 0;
 
 	pthread_mutex_lock(&fake->lock);
-	int r = directory != FAKE_DIRECTORY || fake->pid == 0 ? -ENOENT : FAKE_FILE + which;
+	bool known = directory == FAKE_DIRECTORY || directory == FAKE_THREAD;
+	int r = !known || fake->pid == 0 ? -ENOENT : FAKE_FILE + which;
+	if (fake->thread && directory == FAKE_DIRECTORY)
+		r = FAKE_NO_FILE;
 	fake->offset[which] = 0;
 	fake->open_files += r >= 0;
 	pthread_mutex_unlock(&fake->lock);
@@ -110,6 +137,8 @@ static inline ssize_t fake_read_some(struct nm_platform *platform, int fd, char 
 	struct fake *fake = fake_of(platform);
 	int which = fd - FAKE_FILE;
 
+	if (fd == FAKE_NO_FILE)
+		return 0;
 	pthread_mutex_lock(&fake->lock);
 	const char *text = (which ? fake->numa_maps : fake->maps) + fake->offset[which];
 	size_t length = strnlen(text, size);
@@ -161,18 +190,23 @@ static inline int fake_write_machine(struct fake *fake, const char *path, char *
 	return length;
 }
 
-static inline int fake_write_process(struct fake *fake, const char *path, char *text, size_t size)
+static inline int fake_write_process(struct fake *fake, int directory, const char *path, char *text,
+				     size_t size)
 {
+	char state = fake->thread && directory == FAKE_DIRECTORY ? 'Z' : 'S';
+
 	if (fake->pid == 0)
 		return -ESRCH;
 	if (strcmp(path, "stat") == 0)
 		return snprintf(text, size,
-				"%u (a) b) S 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
+				"%u (a) b) %c 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
 				" 4096 25 18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
-				fake->pid, fake->start_ticks);
+				fake->pid, state, fake->start_ticks);
 	if (strcmp(path, "status") == 0)
-		return snprintf(text, size, "Name:\tx\n%s%s%sThreads:\t1\n",
-				fake->mems ? "Mems_allowed_list:\t" : "",
+		return snprintf(text, size,
+				"Name:\tx\nTgid:\t%u\nUid:\t7\t7\t7\t7\nVmRSS:\t%" PRIu64
+				" kB\n%s%s%sThreads:\t1\n",
+				fake->pid, fake->rss_kib, fake->mems ? "Mems_allowed_list:\t" : "",
 				fake->mems ? fake->mems : "", fake->mems ? "\n" : "");
 	return -ENOENT;
 }
@@ -184,7 +218,7 @@ static inline ssize_t fake_read_file(struct nm_platform *platform, int directory
 
 	pthread_mutex_lock(&fake->lock);
 	int r = directory == NM_ROOT ? fake_write_machine(fake, path, buffer, size)
-				     : fake_write_process(fake, path, buffer, size);
+				     : fake_write_process(fake, directory, path, buffer, size);
 	pthread_mutex_unlock(&fake->lock);
 	return r;
 }
@@ -194,13 +228,23 @@ static inline size_t fake_index(uint64_t address)
 	return address >= FAKE_BASE ? (address - FAKE_BASE) / FAKE_SMALL : FAKE_PAGES;
 }
 
+/* Whose pages can be seen and moved by that number. */
+static inline int fake_owner_error(const struct fake *fake, pid_t pid)
+{
+	if (fake->thread && (uint32_t)pid == fake->pid)
+		return -EINVAL;
+	return (uint32_t)pid == (fake->thread ? fake->thread : fake->pid) ? 0 : -ESRCH;
+}
+
 static inline int fake_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
 				   const uint64_t *addresses, int *ret)
 {
 	struct fake *fake = fake_of(platform);
 
 	pthread_mutex_lock(&fake->lock);
-	int r = (uint32_t)pid == fake->pid ? fake->where_error : -ESRCH;
+	int r = fake_owner_error(fake, pid);
+	if (r == 0)
+		r = fake->where_error;
 	for (unsigned i = 0; i < count && r == 0; i++) {
 		size_t page = fake_index(addresses[i]);
 		ret[i] = page < FAKE_PAGES ? fake->node[page] : -EFAULT;
@@ -285,7 +329,9 @@ static inline int fake_pages_move(struct nm_platform *platform, pid_t pid, unsig
 	if (count > fake->largest)
 		fake->largest = count;
 	fake->now_ns += fake->call_ns + fake->page_ns * count;
-	int r = (uint32_t)pid == fake->pid ? fake->call_error : -ESRCH;
+	int r = fake_owner_error(fake, pid);
+	if (r == 0)
+		r = fake->call_error;
 	if (r == 0)
 		r = fake_move(fake, count, addresses, nodes, statuses);
 	pthread_mutex_unlock(&fake->lock);
@@ -309,6 +355,7 @@ static inline struct fake *fake_new(void)
 	static const struct nm_platform_ops ops = {
 		.now_ns = fake_now_ns,
 		.open_directory = fake_open_directory,
+		.list_directory = fake_list_directory,
 		.open_file = fake_open_file,
 		.read_some = fake_read_some,
 		.read_file = fake_read_file,
@@ -496,6 +543,13 @@ static inline struct nm_page_batch *run(struct test *test, struct nm_page_batch 
 	struct nm_page_batch *done = fake_collect(test->mover);
 	assert_ptr_equal(done, batch);
 	return done;
+}
+
+/* The step is about one of the process's blocks of 2 MiB, as a huge page. */
+static inline void make_huge(struct nm_page_step *step, size_t block)
+{
+	step->address = FAKE_BASE + block * FAKE_HUGE;
+	step->bytes = FAKE_HUGE;
 }
 
 #define RUN(test, batch)                                                                           \

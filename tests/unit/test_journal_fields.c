@@ -140,7 +140,7 @@ static void test_pages(void **state)
 	(void)state;
 	struct nm_page_verdict verdict = {
 		.decision = {.id = 17, .reason = NM_PAGE_REASON_ROLLBACK, .node_to = 1},
-		.results = {1, 1, 1, 20, 1, 1, 1, 1, 1, 1, 1, -EPERM},
+		.results = {1, 1, 1, 20, 1, 1, 1, 1, 1, 1, 1, 1, -EPERM},
 		.kind = NM_VERDICT_KEPT,
 		.performance = {1, 1, 1, 1, false}};
 	nm_entry_page_decision(&entry, &context, &verdict.decision);

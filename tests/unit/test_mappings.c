@@ -203,7 +203,7 @@ static void test_joined(void **state)
 				 "9000-c000 rw-p 00000000 00:00 0 \n" /* overlaps */
 				 "d000-e000 rw-p 00000000 00:00 0");  /* cut short */
 	strcpy(test->fake->numa_maps, "1000 default anon=2 kernelpagesize_kB=4\n"
-				      "2000 bind:0 anon=2 kernelpagesize_kB=4\n" /* no such start */
+				      "7000 bind:0 anon=2 kernelpagesize_kB=4\n" /* no such start */
 				      "nonsense\n"
 				      "8000 default file=/x\n"
 				      "a000 prefer:1 anon=1 kernelpagesize_kB=4\n"
@@ -227,6 +227,37 @@ static void test_joined(void **state)
 	assert_null(nm_mappings_find(mappings, 0xb000, 1));
 	assert_null(nm_mappings_find(mappings, UINT64_MAX, UINT64_MAX));
 	assert_null(nm_mappings_find(mappings, 0x1000, UINT64_MAX));
+}
+
+/* The owner binds parts of what maps told as one mapping, before numa_maps is read. */
+static void test_bound_in_between(void **state)
+{
+	struct test *test = *state;
+	struct nm_range *ranges = NULL;
+	const struct nm_mapped *found;
+	size_t count = 0;
+
+	strcpy(test->fake->maps, "1000-6000 rw-p 00000000 00:00 0 \n"
+				 "8000-a000 rw-p 00000000 00:00 0 \n");
+	strcpy(test->fake->numa_maps, "1000 default anon=2 kernelpagesize_kB=4\n"
+				      "3000 bind:0 anon=1 kernelpagesize_kB=4\n"
+				      "5000 default anon=1 kernelpagesize_kB=4\n"
+				      "8000 default anon=1 kernelpagesize_kB=4\n"
+				      "9000 bind:1 anon=1 kernelpagesize_kB=4\n");
+	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = read_all(test->fake, 0);
+	found = nm_mappings_find(mappings, 0x1000, 0x2000);
+	assert_true(found && found->policy == NM_MEMORY_DEFAULT);
+	found = nm_mappings_find(mappings, 0x8000, 0x1000);
+	assert_true(found && found->policy == NM_MEMORY_DEFAULT);
+	assert_null(nm_mappings_find(mappings, 0x2000, 0x2000));
+	assert_null(nm_mappings_find(mappings, 0x3000, 0x1000));
+	assert_null(nm_mappings_find(mappings, 0x5000, 0x1000));
+	assert_null(nm_mappings_find(mappings, 0x9000, 0x1000));
+	assert_int_equal(nm_mappings_ranges(mappings, false, false, &ranges, &count), 0);
+	assert_int_equal(count, 2);
+	assert_true(ranges[0].start == 0x1000 && ranges[0].end == 0x3000);
+	assert_true(ranges[1].start == 0x8000 && ranges[1].end == 0x9000);
+	free(ranges);
 }
 
 static void test_ranges_of_kinds(void **state)
@@ -396,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_odd_policies),
 		TEST(test_joined),
+		TEST(test_bound_in_between),
 		TEST(test_ranges_of_kinds),
 		TEST(test_overlong_lines),
 		TEST(test_nothing),

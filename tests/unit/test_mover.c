@@ -108,6 +108,18 @@ static void test_process_ends_midway(void **state)
 	nm_page_batch_free(batch);
 }
 
+/* Its first thread has exited before the others: its number stands for no memory any more. */
+static void test_first_thread_gone(void **state)
+{
+	struct test *test = *state;
+	BATCH(3);
+
+	test->fake->thread = FAKE_PID + 1;
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+}
+
 static void test_call_refused(void **state)
 {
 	static const int errors[] = {-EPERM, -EROFS, -ENOSYS, -EINVAL};
@@ -406,12 +418,6 @@ static void test_node_nearly_full(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).full, 10);
 }
 
-static void make_huge(struct nm_page_step *step, size_t block)
-{
-	step->address = FAKE_BASE + block * FAKE_HUGE;
-	step->bytes = FAKE_HUGE;
-}
-
 static void test_no_free_huge_page(void **state)
 {
 	struct test *test = *state;
@@ -482,54 +488,6 @@ static void test_huge_pages(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).bytes, 4 * FAKE_HUGE);
 }
 
-/* The kernel has split it meanwhile, or never made it: all of its small pages go. */
-static void test_huge_page_that_is_none(void **state)
-{
-	struct test *test = *state;
-	struct fake *fake = test->fake;
-	BATCH(4);
-
-	for (size_t i = 0; i < 4; i++)
-		make_huge(&batch_new->steps[i], i);
-	fake->whole[1] = true;
-	fake->node[0] = -ENOENT; /* never touched */
-	fake->node[7] = 2;	 /* elsewhere, and left */
-	fake->node[2 * FAKE_PER_HUGE + 511] = -ENOENT;
-	RUN(test, batch);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	for (size_t i = 0; i < 4 * (size_t)FAKE_PER_HUGE; i++) {
-		bool absent = i == 0 || i == 2 * FAKE_PER_HUGE + 511;
-		assert_int_equal(fake->node[i], absent ? -ENOENT : i == 7 ? 2 : 1);
-	}
-	assert_int_equal(batch->moved, 4);
-	assert_int_equal(nm_mover_counts(test->mover).bytes, 4 * FAKE_HUGE - 3 * FAKE_SMALL);
-}
-
-static void test_small_pages_all_stuck_or_away(void **state)
-{
-	struct test *test = *state;
-	struct fake *fake = test->fake;
-	BATCH(4);
-
-	for (size_t i = 0; i < 4; i++)
-		make_huge(&batch_new->steps[i], i);
-	for (size_t i = 0; i < FAKE_PER_HUGE; i++) {
-		fake->node[i] = i ? -ENOENT : 0;
-		fake->add_error[i] = -EACCES;
-		fake->node[FAKE_PER_HUGE + i] = i ? 3 : 2;
-		fake->node[2 * FAKE_PER_HUGE + i] = -ENOENT;
-		fake->node[3 * FAKE_PER_HUGE + i] = i == 300 ? 0 : -ENOENT;
-	}
-	RUN(test, batch);
-	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_FAILED);
-	assert_int_equal(batch->steps[0].error, -EACCES);
-	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_ELSEWHERE);
-	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_FAILED);
-	assert_int_equal(batch->steps[2].error, -ENOENT);
-	assert_int_equal(batch->steps[3].fate, NM_PAGE_FATE_MOVED);
-	assert_int_equal(fake->node[3 * FAKE_PER_HUGE + 300], 1);
-}
-
 static void test_wrong_shapes(void **state)
 {
 	struct test *test = *state;
@@ -569,6 +527,7 @@ int main(void)
 		TEST(test_other_process),
 		TEST(test_process_gone),
 		TEST(test_process_ends_midway),
+		TEST(test_first_thread_gone),
 		TEST(test_call_refused),
 		TEST(test_errors_of_pages),
 		TEST(test_absent_pages_are_not_asked_for),
@@ -587,8 +546,6 @@ int main(void)
 		TEST(test_no_free_huge_page),
 		TEST(test_pool_of_huge_pages),
 		TEST(test_huge_pages),
-		TEST(test_huge_page_that_is_none),
-		TEST(test_small_pages_all_stuck_or_away),
 		TEST(test_wrong_shapes),
 		TEST(test_splits),
 	};

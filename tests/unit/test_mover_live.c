@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The mover on this kernel, with pages of this process. */
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
+#include "../../src/mover/known.h"
 #include "mover_fixture.h"
+#include "numa-migrd/proc.h"
 
 static uint64_t own_start_ticks(struct nm_platform *platform)
 {
@@ -112,9 +116,79 @@ static void test_own_call(void **state)
 	}
 }
 
+static void *sleep_on(void *argument)
+{
+	for (;;)
+		pause();
+	return argument;
+}
+
+/* A process whose first thread has exited, and another has not. */
+static pid_t make_headless(void)
+{
+	pid_t child = fork();
+
+	if (child != 0)
+		return child;
+	pthread_t thread;
+	alarm(60);
+	if (pthread_create(&thread, NULL, sleep_on, NULL) != 0)
+		_exit(1);
+	pthread_exit(NULL);
+}
+
+static uint64_t await_exit_of_first(struct nm_platform *platform, pid_t pid)
+{
+	struct nm_proc_stat stat = {0};
+
+	for (unsigned i = 0; i < 20000 && stat.state != 'Z'; i++) {
+		int directory = nm_proc_open_thread(platform, 0, (uint32_t)pid);
+		assert_true(directory >= 0);
+		assert_int_equal(nm_proc_read_stat(platform, directory, &stat), 0);
+		platform->ops->close(platform, directory);
+		fake_pause_ms(1);
+	}
+	assert_int_equal(stat.state, 'Z');
+	return stat.start_ticks;
+}
+
+static void test_first_thread_gone(void **state)
+{
+	const struct nm_platform_options options = {.root_path = "/"};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = NULL;
+	uint64_t address = (uintptr_t)&options;
+	int on_node = 0, where = 0, r = -EAGAIN;
+	uint32_t tid = 0;
+
+	(void)state;
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	bool has_policies = access("/proc/self/numa_maps", R_OK) == 0;
+	pid_t pid = make_headless();
+	assert_true(pid > 0);
+	uint64_t ticks = await_exit_of_first(platform, pid);
+	int directory = nm_known_open(platform, (uint32_t)pid, ticks, &tid);
+	assert_true(directory >= 0 && tid != (uint32_t)pid);
+	assert_int_equal(nm_mappings_new(platform, &mappings), 0);
+	while (has_policies && r == -EAGAIN)
+		r = nm_mappings_read(mappings, directory, NM_NSEC_PER_SEC);
+	platform->ops->close(platform, directory);
+	where = platform->ops->pages_where(platform, (pid_t)tid, 1, &address, &on_node);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	if (!has_policies || where == -ENOSYS) {
+		print_message("this kernel moves no pages: skipped\n");
+		skip();
+	}
+	assert_int_equal(r, 0);
+	assert_non_null(nm_mappings_find(mappings, address, 1));
+	assert_int_equal(where, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_thread_gone),
 		cmocka_unit_test_setup_teardown(test_own_pages, set_up, tear_down),
 		cmocka_unit_test(test_own_call),
 	};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The mover's thread beside the loop: queue, drops, reloads, limits, pauses, reading of mappings.
  */
-#include "../../src/mover/mover_internal.h"
 #include "mover_fixture.h"
 
 /* ---- the queue ---- */
@@ -122,6 +121,53 @@ static void test_stop_with_work_left(void **state)
 	assert_true(fake_calls(test->fake) < 100);
 }
 
+static unsigned open_files(struct fake *fake)
+{
+	pthread_mutex_lock(&fake->lock);
+	unsigned count = fake->open_files;
+	pthread_mutex_unlock(&fake->lock);
+	return count;
+}
+
+static bool is_calling(struct fake *fake)
+{
+	pthread_mutex_lock(&fake->lock);
+	bool holding = fake->holding;
+	pthread_mutex_unlock(&fake->lock);
+	return holding;
+}
+
+/* A call that does not come back while mappings are half read: the mover is left
+ * to itself, and the platform alone. */
+static void test_stop_behind_a_call(void **state)
+{
+	struct test *test = *state;
+	struct nm_range *ranges;
+	size_t count;
+
+	nm_page_batch_free(run(test, fake_batch(1)));
+	FAKE_SET(test->fake, read_ns, 10 * NM_NSEC_PER_MSEC);
+	fake_pass_ms(test->fake, test->mover, 6000);
+	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count), 0);
+	free(ranges);
+	while (open_files(test->fake) != 1)
+		fake_pause_ms(1);
+	fake_hold(test->fake);
+	struct nm_page_batch *batch = fake_batch(100);
+	batch->steps[0].from = -1;
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_await_call(test->fake);
+	assert_int_equal(open_files(test->fake), 1);
+	nm_mover_free(NM_TAKE(test->mover));
+	assert_true(is_calling(test->fake));
+	assert_int_equal(open_files(test->fake), 0);
+	test->fake->platform.ops = NULL;
+	fake_release(test->fake);
+	while (is_calling(test->fake))
+		fake_pause_ms(1);
+	fake_pause_ms(20);
+}
+
 /* The process ends while its batch waits for its time, and another has its number. */
 static void test_number_given_away(void **state)
 {
@@ -143,43 +189,24 @@ static void test_number_given_away(void **state)
 
 /* ---- reload ---- */
 
-static void *configure(void *argument)
-{
-	struct test *test = argument;
-
-	nm_mover_configure(test->mover, test->topology, test->config);
-	return argument;
-}
-
-static bool is_being_configured(struct nm_mover *mover)
-{
-	pthread_mutex_lock(&mover->lock);
-	bool waits = mover->configuring > 0;
-	pthread_mutex_unlock(&mover->lock);
-	return waits;
-}
-
-static void test_reload_waits_for_the_call(void **state)
+static void test_reload_during_a_call(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(400);
-	pthread_t thread;
 
 	start(test);
 	fake_hold(test->fake);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	fake_await_call(test->fake);
 	test->topology->cpus[2].nohz_full = true; /* from now on nothing may move */
-	assert_int_equal(pthread_create(&thread, NULL, configure, test), 0);
-	while (!is_being_configured(test->mover))
-		fake_pause_ms(1);
-	assert_false(nm_mover_is_barred(test->mover));
-	fake_release(test->fake);
-	pthread_join(thread, NULL);
+	nm_mover_configure(test->mover, test->topology, test->config);
 	assert_true(nm_mover_is_barred(test->mover));
+	assert_null(nm_mover_collect(test->mover));
 	unsigned calls = fake_calls(test->fake);
+	fake_release(test->fake);
 	assert_ptr_equal(fake_collect(test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
+	assert_true(batch->moved > 0); /* the call under way */
 	assert_int_equal(fake_calls(test->fake), calls);
 	nm_page_batch_free(batch);
 }
@@ -188,6 +215,7 @@ static void test_reload_of_nodes(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *first = fake_batch(4000), *second = fake_batch(4);
+	struct nm_page_batch *third = fake_batch(1);
 
 	start(test);
 	fake_hold(test->fake);
@@ -196,17 +224,17 @@ static void test_reload_of_nodes(void **state)
 	fake_await_call(test->fake);
 	test->topology->nodes[1].os_id = 2;
 	test->topology->nodes[2].os_id = 1;
-	fake_release(test->fake);
 	nm_mover_configure(test->mover, test->topology, test->config);
+	third->steps[0].address += 5000 * (uint64_t)FAKE_SMALL;
+	assert_int_equal(nm_mover_submit(test->mover, third), 0);
+	fake_release(test->fake);
 	for (unsigned i = 0; i < 2; i++) {
 		struct nm_page_batch *done = fake_collect(test->mover);
 		assert_true(done == first || done == second);
 		assert_int_equal(done->error, -ECANCELED);
 		nm_page_batch_free(done);
 	}
-	struct nm_page_batch *third = fake_batch(1);
-	third->steps[0].address += 5000 * (uint64_t)FAKE_SMALL;
-	third = run(test, third);
+	assert_ptr_equal(fake_collect(test->mover), third);
 	assert_int_equal(third->steps[0].fate, NM_PAGE_FATE_MOVED);
 	assert_int_equal(test->fake->node[5000], 2);
 	nm_page_batch_free(third);
@@ -421,6 +449,30 @@ static void test_ranges_of_nobody(void **state)
 	assert_int_equal(r, -ESRCH);
 }
 
+/* Of a process with more in memory than is looked at no pages move, and it is told why. */
+static void test_too_large(void **state)
+{
+	struct test *test = *state;
+	struct nm_range *ranges;
+	size_t count;
+
+	test->config->pages.maps_max_rss_gb = 1;
+	test->fake->rss_kib = (1 << 20) + 1;
+	struct nm_page_batch *batch = run(test, fake_batch(1));
+	assert_int_equal(batch->error, -EFBIG);
+	assert_all(batch, NM_PAGE_FATE_UNTRIED);
+	nm_page_batch_free(batch);
+	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count),
+			 -EFBIG);
+	assert_int_equal(test->fake->reads, 0);
+	test->config->pages.maps_max_rss_gb = 0;
+	nm_mover_configure(test->mover, test->topology, test->config);
+	fake_pass_ms(test->fake, test->mover, 6000);
+	batch = run(test, fake_batch(1));
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	nm_page_batch_free(batch);
+}
+
 /* What was read is forgotten with the process's release, and read again in time. */
 static void test_mappings_are_read_again(void **state)
 {
@@ -484,7 +536,7 @@ static void test_many_processes(void **state)
 	struct test *test = *state;
 
 	start(test);
-	for (uint32_t pid = 100; pid < 200; pid++) {
+	for (uint32_t pid = 100; pid < 800; pid++) {
 		struct nm_page_batch *batch = fake_batch(1);
 		pthread_mutex_lock(&test->fake->lock);
 		test->fake->pid = pid;
@@ -508,8 +560,9 @@ int main(void)
 		TEST(test_drop_what_waits),
 		TEST(test_drop_during_a_call),
 		TEST(test_stop_with_work_left),
+		TEST(test_stop_behind_a_call),
 		TEST(test_number_given_away),
-		TEST(test_reload_waits_for_the_call),
+		TEST(test_reload_during_a_call),
 		TEST(test_reload_of_nodes),
 		TEST(test_barred),
 		TEST(test_pages_per_interval),
@@ -519,6 +572,7 @@ int main(void)
 		TEST(test_mappings_take_several_budgets),
 		TEST(test_ranges),
 		TEST(test_ranges_of_nobody),
+		TEST(test_too_large),
 		TEST(test_mappings_are_read_again),
 		TEST(test_policy_set_later),
 		TEST(test_mapped_later),

@@ -303,12 +303,12 @@ static void test_placed_differently_does_not_merge(void **state)
 {
 	(void)state;
 	two_regions();
-	nm_regions_set_placed(regions, 1, 3);
+	nm_regions_set_placed(regions, 1, 3, 7);
 	adapt();
 	assert_int_equal(nm_regions_count(regions), 2);
 	assert_int_equal(at(0).placed, NM_REGION_NOWHERE);
 	assert_int_equal(at(1).placed, 3);
-	nm_regions_set_placed(regions, 0, 3);
+	nm_regions_set_placed(regions, 0, 3, 7);
 	adapt();
 	assert_int_equal(nm_regions_count(regions), 1);
 	assert_int_equal(at(0).placed, 3);
@@ -325,7 +325,7 @@ static void test_what_is_still_mapped_is_kept(void **state)
 	two_regions();
 	touch(0, 1, 10);
 	touch(4 * MIB, 2, 7);
-	nm_regions_set_placed(regions, 1, 2);
+	nm_regions_set_placed(regions, 1, 2, 7);
 	assert_int_equal(nm_regions_set_ranges(regions, ranges, 2), 0);
 	assert_int_equal(nm_regions_count(regions), 4);
 	assert_bounds(1, 2 * MIB, 4 * MIB);
@@ -367,9 +367,28 @@ static void test_more_mappings_than_regions(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 100; i++)
-		ranges[i] = (struct nm_range){BASE + 2 * i * MIB, BASE + (2 * i + 1) * MIB, 0};
+		ranges[i] = (struct nm_range){BASE + 8 * i * MIB, BASE + (8 * i + 2) * MIB, 0};
+	for (unsigned i = 40; i < 99; i++)
+		ranges[i].end += MIB;
+	ranges[99].end += 4 * MIB;
 	assert_int_equal(nm_regions_set_ranges(regions, ranges, 100), 0);
 	assert_int_equal(nm_regions_count(regions), 64);
+	assert_bounds(3, 24 * MIB, 26 * MIB); /* of the smallest there is room for four */
+	assert_bounds(4, 320 * MIB, 323 * MIB);
+	assert_bounds(63, 792 * MIB, 798 * MIB);
+}
+
+static void test_small_mappings_take_no_place(void **state)
+{
+	struct nm_range ranges[100];
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		ranges[i] = (struct nm_range){BASE + 2 * i * MIB, BASE + (2 * i + 1) * MIB, 0};
+	ranges[99].end += MIB;
+	assert_int_equal(nm_regions_set_ranges(regions, ranges, 100), 0);
+	assert_int_equal(nm_regions_count(regions), 1);
+	assert_bounds(0, 198 * MIB, 200 * MIB);
 }
 
 /* ---- deciding ---- */
@@ -468,6 +487,7 @@ int main(void)
 		TEST(test_growth),
 		TEST(test_halves_survive_reading_the_mappings),
 		TEST(test_more_mappings_than_regions),
+		TEST(test_small_mappings_take_no_place),
 		TEST(test_exclusive_ranges_move),
 		TEST(test_everyones_ranges_are_spread),
 		TEST(test_what_may_be_several_nodes_own_is_not_spread),

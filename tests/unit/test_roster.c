@@ -305,6 +305,21 @@ static void test_pinned(void **state)
 	assert_false(member(102)->unrestricted);
 }
 
+/* Where pages are looked at, its accesses count; it stays where its owner has put it. */
+static void test_pinned_with_pages(void **state)
+{
+	(void)state;
+	config->pages.policy = NM_PAGES_WATCH;
+	fake_pin(fake, 101, fake_cpus(2, 3));
+	run_all(0.5);
+	assert_managed(101, true);
+	assert_true(member(101)->barred_until == UINT64_MAX);
+	assert_true(member(102)->barred_until == 0);
+	config->pages.policy = NM_PAGES_NONE;
+	run_all(0.5);
+	assert_managed(101, false);
+}
+
 /* ---- masks ---- */
 
 static void test_unrestricted_in_cpuset(void **state)
@@ -390,6 +405,7 @@ int main(void)
 		TEST(test_realtime_threads),
 		TEST(test_ourselves),
 		TEST(test_pinned),
+		TEST(test_pinned_with_pages),
 		TEST(test_unrestricted_in_cpuset),
 		TEST(test_inherited),
 		TEST(test_leased),

@@ -96,17 +96,16 @@ static inline void lab_start_on_node(unsigned long node)
 	lab_run_anywhere();
 }
 
-/* Memory of its own pages, small or huge ones, that nobody has touched. */
+/* Memory of its own pages, small or huge ones, that nobody has touched. It begins where a huge page
+ * may. */
 static inline unsigned char *lab_map(size_t length, bool huge)
 {
-	size_t spare = huge ? LAB_HUGE_PAGE : 0;
-	unsigned char *memory = mmap(NULL, length + spare, PROT_READ | PROT_WRITE,
+	unsigned char *memory = mmap(NULL, length + LAB_HUGE_PAGE, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		err(1, "mmap");
-	if (huge)
-		memory += (LAB_HUGE_PAGE - (uintptr_t)memory % LAB_HUGE_PAGE) % LAB_HUGE_PAGE;
+	memory += (LAB_HUGE_PAGE - (uintptr_t)memory % LAB_HUGE_PAGE) % LAB_HUGE_PAGE;
 	madvise(memory, length, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	return memory;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sharers [-n NAME] [-s] [-o] [-H] [-p SECONDS] PATTERN THREADS MB: THREADS threads that go through
- * memory by a pattern until killed. The number of cache lines they have been through is kept in
+ * sharers [-n NAME] [-s] [-o] [-H] [-p SECONDS] [-r MS] PATTERN THREADS MB: THREADS threads that go
+ * through memory by a pattern until killed. The number of cache lines they have been through is kept in
  * /dev/shm/grind.PID. A block is MB large, of small pages:
  *
  * private: each thread has a block; all were first touched on node 0, as by a program whose main
@@ -14,7 +14,9 @@
  * -n: the command name; -s: thread i begins bound to node i modulo their number until SIGUSR1, so
  * that those that share are apart, and pairs, neighbours and pipeline have their blocks first
  * touched by those; -o: the oracle: those that share are bound to one node, where their blocks are
- * too, and a block for all is spread; -H: huge pages.
+ * too, and a block for all is spread; -H: huge pages; -r: a thread rests that long after each
+ * millisecond of work, so that an emulated machine has CPUs to spare for what moves pages: each of
+ * them interrupts all CPUs that run the program.
  */
 #include "lab.h"
 
@@ -31,7 +33,7 @@ static const char *const names[PATTERNS] = {"private",	"rotate", "pairs",   "nei
 static struct {
 	enum pattern pattern;
 	bool apart, oracle, huge;
-	unsigned long period_s, threads, nodes;
+	unsigned long period_s, rest_ms, threads, nodes;
 	size_t length;
 } options = {.period_s = 20};
 
@@ -118,6 +120,14 @@ static void go_through_batch(struct worker *worker, uint64_t batch)
 	atomic_fetch_add_explicit(done, BATCH, memory_order_relaxed);
 }
 
+static void rest(uint64_t *worked_until_ms)
+{
+	if (!options.rest_ms || lab_now_ms() < *worked_until_ms)
+		return;
+	usleep((useconds_t)(options.rest_ms * 1000));
+	*worked_until_ms = lab_now_ms() + 1;
+}
+
 /* ---- where things are ---- */
 
 static unsigned long start_of(unsigned long thread)
@@ -177,6 +187,7 @@ static void *run(void *argument)
 {
 	struct worker *worker = argument;
 	bool bound = options.apart && !options.oracle;
+	uint64_t worked_until_ms = 0;
 
 	if (options.oracle)
 		lab_run_on_node(place_of(worker->index));
@@ -188,6 +199,7 @@ static void *run(void *argument)
 			bound = false;
 		}
 		go_through_batch(worker, batch);
+		rest(&worked_until_ms);
 	}
 	return NULL;
 }
@@ -229,7 +241,7 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "n:soHp:")) != -1)
+	while ((option = getopt(argc, argv, "n:soHp:r:")) != -1)
 		switch (option) {
 		case 'n':
 			prctl(PR_SET_NAME, optarg);
@@ -245,6 +257,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'p':
 			options.period_s = lab_number(optarg);
+			break;
+		case 'r':
+			options.rest_ms = lab_number(optarg);
 			break;
 		default:
 			exit(64);

@@ -29,6 +29,12 @@ with_daemon() { # VARIANT WHO
 	systemctl stop numa-migrd
 }
 
+# Threads and pages.
+everything() {
+	settings_soft_dirty 'n = 1;' 'perf*' 'process *' 'thread *'
+	echo 'pages: { policy = "exclusivity"; };' >>"$CONF"
+}
+
 compare_with_others() {
 	local variant
 	for variant in bound free; do
@@ -45,6 +51,12 @@ compare_with_others() {
 	balancing 0
 	settings_soft_dirty 'n = 64;' 'perf*' 'process *' 'thread *'
 	with_daemon free ours
+	mark_journal
+	everything
+	with_daemon free everything
+	mark_journal
+	everything
+	with_daemon bound everything
 	balancing 1
 	echo "sampling: { $UNCAPPED };" >"$CONF"
 	with_daemon free both

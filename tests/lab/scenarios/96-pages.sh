@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Memory that was first touched on the wrong node: a stencil whose main thread prepares everything, and,
+# Memory that was first touched on the wrong node, by threads that their owner has pinned to nodes: a
+# stencil whose main thread prepares everything, and,
 # with --full, the same on huge pages, one range that all read, and owners that rotate. What is left of the
 # stalls: with nobody, an oracle, the kernel's balancing, numad (--full), and with us.
 # boot: instrumented
@@ -10,17 +11,18 @@
 . "$LAB/pages-lib.sh"
 
 begin_pmu
+bound=yes
 groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debug\"; };"
-compare private imar2 yes private $THREADS 8
+compare private imar2 yes private $THREADS 2
 figure pages_of_oracle "$(won)" share
 figure pages_settle_s "$settle" s
 check "private: an oracle saves a quarter of the stalls or more" at_least "$none" "$(awk "BEGIN { print $oracle / 0.75 }")"
 check "private: pages follow their threads, for at least half of what an oracle wins" at_least "$(won)" 0.5
 if full; then
-	compare huge imar2 yes -H private $THREADS 16
-	compare readonly imar2 yes readonly $THREADS 64
+	compare huge imar2 yes -H private $THREADS 4
+	compare readonly imar2 yes readonly $THREADS 16
 	# The blocks are anybody's for 90 s: the share that is local says how long pages need to follow.
 	span=50
-	compare rotate imar2 no -p 90 rotate $THREADS 8
+	compare rotate imar2 no -p 90 rotate $THREADS 2
 fi
 check_equal "the kernel has nothing to complain about" '' "$(kernel_trouble)"

@@ -10,6 +10,7 @@
 . "$LAB/pages-lib.sh"
 
 begin_pmu
+full || span=14 # threads first, then pages
 groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debug\"; };"
 compare pairs kmaf yes pairs $THREADS 2
 figure sharing_of_oracle "$(won)" share
@@ -21,7 +22,7 @@ check "pairs: sharing threads meet, for at least half of what an oracle wins" at
 if full; then
 	compare neighbours kmaf yes neighbours $THREADS 2
 	compare pipeline kmaf yes pipeline $THREADS 2
-	compare all kmaf yes all $THREADS 16
+	compare all kmaf yes all $THREADS 8
 	# Threads by sharing alone: pages stay, and nothing is lost by that.
 	groups='journal: { level = "debug"; };'
 	compare pairs_stay kmaf yes pairs $THREADS 2

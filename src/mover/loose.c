@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "loose.h"
+
+#include "call.h"
+
+#define PAGES NM_ARRAY_SIZE(((struct nm_work *)0)->loose_was)
+
+/* ---- where they were ---- */
+
+/* For the step that is last now: nothing is known to have moved but its first page. */
+static void begin(struct nm_work *work)
+{
+	work->loose_offset = 0;
+	for (size_t i = 0; i < PAGES; i++)
+		work->loose_was[i] = NM_LOOSE_STAYS;
+	if (work->loose_count == 0)
+		return;
+	const struct nm_page_step *step = &work->batch->steps[work->loose[work->loose_count - 1]];
+	if (step->fate == NM_PAGE_FATE_MOVED)
+		work->loose_was[0] = step->found_on;
+}
+
+static void add_run(struct nm_work *work, const struct nm_page_step *step, size_t first,
+		    size_t pages)
+{
+	struct nm_page_batch *batch = work->batch;
+
+	if (nm_reserve((void **)&batch->loose, &work->loose_capacity, batch->nr_loose,
+		       sizeof(*batch->loose)) < 0) {
+		batch->loose_lost += pages;
+		return;
+	}
+	batch->loose[batch->nr_loose++] =
+		(struct nm_page_loose){.address = step->address + first * NM_SMALL_PAGE,
+				       .pages = (uint32_t)pages,
+				       .was_on = work->loose_was[first],
+				       .now_on = step->to};
+}
+
+static void write_down(struct nm_work *work, const struct nm_page_step *step)
+{
+	for (size_t i = 0, end; i < PAGES; i = end) {
+		for (end = i + 1; end < PAGES && work->loose_was[end] == work->loose_was[i];)
+			end++;
+		if (work->loose_was[i] != NM_LOOSE_STAYS)
+			add_run(work, step, i, end - i);
+	}
+}
+
+/* The last step is done, or never will be. */
+static void take_off(struct nm_work *work)
+{
+	write_down(work, &work->batch->steps[work->loose[work->loose_count - 1]]);
+	work->loose_count--;
+	begin(work);
+}
+
+void nm_loose_add(struct nm_work *work, size_t step)
+{
+	work->batch->steps[step].loose = true;
+	work->loose[work->loose_count++] = step;
+	begin(work);
+}
+
+void nm_loose_end(struct nm_work *work)
+{
+	while (work->loose_count > 0)
+		take_off(work);
+}
+
+/* ---- a call ---- */
+
+static void collect(struct nm_mover *mover, const struct nm_page_step *step, size_t index,
+		    unsigned pages)
+{
+	struct nm_work *work = &mover->work;
+	struct nm_call *call = &mover->call;
+
+	for (call->count = 0; call->count < pages && work->loose_offset < step->bytes;
+	     work->loose_offset += NM_SMALL_PAGE)
+		call->units[call->count++] =
+			(struct nm_unit){.address = step->address + work->loose_offset,
+					 .step = index,
+					 .to = (int)mover->rules.node_ids[step->to],
+					 .state = NM_UNIT_UNTOLD};
+}
+
+/* Leaves the pages that are to go; others of the range are not counted. */
+static int find(struct nm_mover *mover, struct nm_page_step *step)
+{
+	struct nm_call *call = &mover->call;
+	unsigned kept = 0;
+
+	int r = nm_call_where(mover, 0);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < call->count; i++) {
+		struct nm_unit unit = call->units[i];
+		unit.was = call->statuses[i];
+		int16_t found_on = nm_node_index(&mover->rules, unit.was);
+		if (step->found_on < 0)
+			step->found_on = found_on;
+		if (unit.was < 0 || !nm_step_is_where_seen(step, &unit, found_on))
+			continue;
+		if (!nm_mover_take_room(mover, step->to, NM_SMALL_PAGE, false)) {
+			step->error = -ENOSPC;
+			continue;
+		}
+		step->found_on = found_on;
+		call->units[kept++] = unit;
+	}
+	call->count = kept;
+	return 0;
+}
+
+static void settle(struct nm_mover *mover, struct nm_page_step *step,
+		   struct nm_mover_counts *counts)
+{
+	const struct nm_call *call = &mover->call;
+
+	for (unsigned i = 0; i < call->count; i++) {
+		const struct nm_unit *unit = &call->units[i];
+		if (unit->state != unit->to) {
+			step->error = unit->state;
+			continue;
+		}
+		nm_step_moved(step, counts);
+		counts->bytes += NM_SMALL_PAGE;
+		mover->work.loose_was[(unit->address - step->address) / NM_SMALL_PAGE] =
+			nm_node_index(&mover->rules, unit->was);
+	}
+}
+
+static void spend(struct nm_mover *mover)
+{
+	unsigned count = mover->call.count;
+
+	pthread_mutex_lock(&mover->lock);
+	nm_pace_spend(&mover->pace, count, (uint64_t)count * NM_SMALL_PAGE);
+	pthread_mutex_unlock(&mover->lock);
+}
+
+static void end_step(struct nm_work *work, struct nm_page_step *step,
+		     struct nm_mover_counts *counts)
+{
+	int error = step->error;
+
+	take_off(work);
+	if (step->fate == NM_PAGE_FATE_MOVED)
+		step->error = 0;
+	else if (error == -ENOSPC)
+		nm_step_refused(step, counts, &counts->full);
+	else if (error || step->found_on < 0)
+		nm_step_failed(step, counts, error ? error : -ENOENT);
+	else
+		nm_step_elsewhere(step, counts);
+	if (step->fate == NM_PAGE_FATE_REFUSED)
+		step->error = 0;
+}
+
+int nm_loose_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
+{
+	struct nm_work *work = &mover->work;
+	size_t index = work->loose[work->loose_count - 1];
+	struct nm_page_step *step = &work->batch->steps[index];
+
+	collect(mover, step, index, pages);
+	int r = find(mover, step);
+	if (r == 0 && mover->call.count > 0) {
+		spend(mover);
+		r = nm_call_move(mover, NM_PACE_SMALL, counts);
+		if (r == 0)
+			settle(mover, step, counts);
+	}
+	if (r == 0 && work->loose_offset >= step->bytes)
+		end_step(work, step, counts);
+	return r;
+}

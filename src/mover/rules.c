@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+/* What the batches go by, copied from the topology and the configuration. */
+#include "mover_internal.h"
+
+static bool has_quiet_cpus(const struct nm_topology *topology)
+{
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
+		if (topology->cpus[cpu].isolated || topology->cpus[cpu].nohz_full)
+			return true;
+	return false;
+}
+
+/* One more than there are, so that none is an error neither. */
+static int copy_nodes(struct nm_mover_rules *rules, const struct nm_topology *topology)
+{
+	rules->node_ids = calloc(topology->nr_nodes + 1, sizeof(*rules->node_ids));
+	rules->rooms = calloc(topology->nr_nodes + 1, sizeof(*rules->rooms));
+	if (!rules->node_ids || !rules->rooms)
+		return -ENOMEM;
+	for (unsigned i = 0; i < topology->nr_nodes; i++)
+		rules->node_ids[i] = topology->nodes[i].os_id;
+	rules->nr_nodes = topology->nr_nodes;
+	return 0;
+}
+
+int nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topology,
+		  const struct nm_config *config)
+{
+	double budget_ns = config->pages.maps_budget_ms * (double)NM_NSEC_PER_MSEC;
+
+	*rules = (struct nm_mover_rules){
+		.move_bound = config->pages.move_bound,
+		.move_shared = config->pages.move_shared,
+		.barred = has_quiet_cpus(topology) && !config->pages.isolated_cpus,
+		.keep_free = config->pages.keep_free,
+		.maps = {.budget_ns = (uint64_t)budget_ns,
+			 .rss_bytes = config->pages.maps_max_rss_gb << 30},
+	};
+	return copy_nodes(rules, topology);
+}
+
+void nm_rules_clear(struct nm_mover_rules *rules)
+{
+	free(rules->node_ids);
+	free(rules->rooms);
+	*rules = (struct nm_mover_rules){0};
+}
+
+bool nm_rules_same_nodes(const struct nm_mover_rules *a, const struct nm_mover_rules *b)
+{
+	if (a->nr_nodes != b->nr_nodes)
+		return false;
+	for (unsigned i = 0; i < a->nr_nodes; i++)
+		if (a->node_ids[i] != b->node_ids[i])
+			return false;
+	return true;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* What a placement by sharing is worth, and which of its moves are for nothing. */
+#include <math.h>
+
+#include "kmaf_plan.h"
+
+/* An edge between nodes, in sharings times distance; what is not known costs nothing. */
+static double cost_of(const struct plan *plan, uint32_t at, int node_a, int node_b)
+{
+	if (node_a < 0 || node_b < 0)
+		return 0;
+	return (double)plan->graph->weight[at] / (double)plan->config->pages.sharing_step *
+	       nm_topology_distance(plan->snapshot->topology, node_a, node_b);
+}
+
+/* What a group's sharings cost if its threads stay and if they go, all others where they are to be.
+ */
+struct change {
+	double stay, go;
+};
+
+static bool is_of_group(const struct plan *plan, uint32_t thread, int group)
+{
+	int unit = plan->unit_of[thread];
+	return unit != NONE && !plan->units[unit].dropped && plan->units[unit].group == group;
+}
+
+static void add_change(const struct plan *plan, uint32_t i, int group, struct change *change)
+{
+	const struct nm_affinity_graph *graph = plan->graph;
+	for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
+		uint32_t j = graph->partner[at];
+		bool both = is_of_group(plan, j, group);
+		if (both && j < i)
+			continue;
+		change->stay +=
+			cost_of(plan, at, plan->here[i], both ? plan->here[j] : plan->place[j]);
+		change->go += cost_of(plan, at, plan->place[i], plan->place[j]);
+	}
+}
+
+/* Is what the group's threads share nearer by as much as a mapping must be worth? */
+static bool is_worthwhile(const struct plan *plan, int group)
+{
+	struct change change = {0};
+	for (size_t u = 0; u < plan->nr_units; u++)
+		for (size_t m = 0; plan->units[u].group == group && !plan->units[u].dropped &&
+				   m < plan->units[u].count;
+		     m++)
+			add_change(plan, plan->moves[plan->units[u].first + m].thread, group,
+				   &change);
+	double saved = change.stay - change.go;
+	return saved > 0 && saved >= plan->config->threads.mapping_gain * change.stay;
+}
+
+/* Units behind it may have counted on its leaving. */
+static bool may_stay(const struct plan *plan, const struct unit *unit)
+{
+	const struct nm_move *move = &plan->moves[unit->first];
+	double demand = plan->demand[move->node_from] + demand_of(plan, move->thread);
+	return unit->count > 1 || plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE ||
+	       demand <= usable_cpus(plan, move->node_from) ||
+	       demand <= plan->demand_now[move->node_from];
+}
+
+static void drop(struct plan *plan, struct unit *unit)
+{
+	unit->dropped = true;
+	for (size_t m = 0; m < unit->count; m++) {
+		uint32_t thread = plan->moves[unit->first + m].thread;
+		plan->place[thread] = plan->here[thread];
+		plan->demand[plan->wanted[thread]] -= demand_of(plan, thread);
+		plan->demand[plan->here[thread]] += demand_of(plan, thread);
+	}
+}
+
+/* Later ones first, since they may need what earlier ones leave. */
+static void drop_idle(struct plan *plan)
+{
+	for (size_t i = plan->nr_units; i-- > 0;) {
+		struct unit *unit = &plan->units[i];
+		if (!unit->needed && may_stay(plan, unit) && !is_worthwhile(plan, (int)i))
+			drop(plan, unit);
+		else if (unit->needs != NONE)
+			plan->units[unit->needs].needed = true;
+	}
+}
+
+/* ---- those that travel together ---- */
+
+static void join(struct plan *plan, int group, int other)
+{
+	for (size_t u = 0; u < plan->nr_units; u++)
+		if (plan->units[u].group == other)
+			plan->units[u].group = group;
+}
+
+/* Threads that share, and are on one node before and after: none of them would go alone. */
+static void group_travellers(struct plan *plan)
+{
+	const struct nm_affinity_graph *graph = plan->graph;
+	for (size_t i = 0; i < graph->nr_threads; i++)
+		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
+			uint32_t j = graph->partner[at];
+			if (plan->unit_of[i] == NONE || plan->unit_of[j] == NONE ||
+			    plan->here[i] != plan->here[j] || plan->place[i] != plan->place[j] ||
+			    plan->units[plan->unit_of[i]].dropped ||
+			    plan->units[plan->unit_of[j]].dropped)
+				continue;
+			int group = plan->units[plan->unit_of[i]].group;
+			int other = plan->units[plan->unit_of[j]].group;
+			if (group != other)
+				join(plan, group, other);
+		}
+}
+
+static bool is_needed_by_others(const struct plan *plan, int group)
+{
+	for (size_t u = 0; u < plan->nr_units; u++) {
+		const struct unit *unit = &plan->units[u];
+		if (!unit->dropped && unit->group != group && unit->needs != NONE &&
+		    plan->units[unit->needs].group == group)
+			return true;
+	}
+	return false;
+}
+
+static void move_again(struct plan *plan, struct unit *unit)
+{
+	unit->dropped = false;
+	for (size_t m = 0; m < unit->count; m++) {
+		uint32_t thread = plan->moves[unit->first + m].thread;
+		plan->place[thread] = plan->wanted[thread];
+		plan->demand[plan->here[thread]] -= demand_of(plan, thread);
+		plan->demand[plan->wanted[thread]] += demand_of(plan, thread);
+	}
+}
+
+static bool has_room_everywhere(const struct plan *plan)
+{
+	if (plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE)
+		return true;
+	for (unsigned node = 0; node < plan->snapshot->topology->nr_nodes; node++)
+		if (plan->demand[node] > fmax(usable_cpus(plan, (int)node), plan->demand_now[node]))
+			return false;
+	return true;
+}
+
+/* Two pairs that change places are as far from each other as before, though each thread follows its
+ * partner. */
+static void drop_idle_groups(struct plan *plan)
+{
+	group_travellers(plan);
+	for (int group = 0; group < (int)plan->nr_units; group++) {
+		if (is_needed_by_others(plan, group) || is_worthwhile(plan, group))
+			continue;
+		nm_autofree bool *dropped = calloc(plan->nr_units + 1, sizeof(*dropped));
+		for (size_t u = 0; dropped && u < plan->nr_units; u++) {
+			dropped[u] = plan->units[u].group == group && !plan->units[u].dropped;
+			if (dropped[u])
+				drop(plan, &plan->units[u]);
+		}
+		bool fits = has_room_everywhere(plan);
+		for (size_t u = 0; dropped && !fits && u < plan->nr_units; u++)
+			if (dropped[u])
+				move_again(plan, &plan->units[u]);
+	}
+}
+
+struct worth nm_kmaf_weigh(const struct plan *plan)
+{
+	const struct nm_affinity_graph *graph = plan->graph;
+	struct worth worth = {0};
+	for (size_t i = 0; i < graph->nr_threads; i++)
+		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
+			uint32_t j = graph->partner[at];
+			if (j <= i)
+				continue;
+			double before = cost_of(plan, at, plan->here[i], plan->here[j]);
+			double after = cost_of(plan, at, plan->place[i], plan->place[j]);
+			double sharings = (double)graph->weight[at] /
+					  (double)plan->config->pages.sharing_step;
+			worth.before += before;
+			worth.after += after;
+			if (sharings > 0)
+				worth.variance += (before - after) * (before - after) / sharings;
+		}
+	return worth;
+}
+
+static bool is_worth(const struct plan *plan)
+{
+	struct worth worth = nm_kmaf_weigh(plan);
+	double saved = worth.before - worth.after;
+	if (plan->config->threads.gate == NM_GATE_BENEFIT &&
+	    !(saved > plan->config->threads.gate_sigmas * sqrt(worth.variance)))
+		return false;
+	return saved >= plan->config->threads.mapping_gain * worth.before;
+}
+
+/* What comes first stays; nothing behind may need what is cut off. */
+static bool cut(struct plan *plan)
+{
+	uint64_t budget = plan->config->threads.moves_per_interval;
+	bool cut = false;
+	for (size_t i = 0; i < plan->nr_units; i++) {
+		struct unit *unit = &plan->units[i];
+		if (unit->dropped)
+			continue;
+		cut = cut || unit->count > budget;
+		if (cut)
+			drop(plan, unit);
+		else
+			budget -= unit->count;
+	}
+	return cut;
+}
+
+static bool is_unconditional(const struct nm_config *config)
+{
+	return config->threads.mapping_gain <= 0 && config->threads.gate == NM_GATE_PAPER;
+}
+
+void nm_kmaf_select(struct plan *plan)
+{
+	if (is_unconditional(plan->config)) {
+		(void)cut(plan);
+		return;
+	}
+	drop_idle(plan);
+	drop_idle_groups(plan);
+	bool stands = is_worth(plan);
+	if (cut(plan) && stands) {
+		struct worth worth = nm_kmaf_weigh(plan);
+		stands = worth.after < worth.before;
+	}
+	for (size_t i = 0; !stands && i < plan->nr_units; i++)
+		if (!plan->units[i].dropped)
+			drop(plan, &plan->units[i]);
+}

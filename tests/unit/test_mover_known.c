@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose mappings are known: who gives way to whom, what is read first, and for how long it holds.
+ */
+#include "../../src/mover/known.h"
+#include "mover_fixture.h"
+
+#define SEC NM_NSEC_PER_SEC
+#define FIRST_PID 1000U
+#define TICKS 5U
+
+static struct nm_known *known_new(void)
+{
+	struct nm_known *known = calloc(1, sizeof(*known));
+
+	assert_non_null(known);
+	nm_known_init(known);
+	return known;
+}
+
+static void known_free(struct nm_known *known)
+{
+	nm_known_clear(known);
+	free(known);
+}
+
+/* Reads the next one as the worker does, and tells whose it was; 0: none. */
+static uint32_t read_next(struct test *test, struct nm_known *known, uint64_t now)
+{
+	struct nm_known_entry *entry = nm_known_unread(known, now);
+
+	if (!entry)
+		return 0;
+	uint32_t pid = entry->pid;
+	test->fake->pid = pid;
+	test->fake->start_ticks = TICKS;
+	uint64_t before = test->fake->now_ns;
+	int r = nm_known_read(entry, &test->fake->platform,
+			      &(struct nm_known_limits){.budget_ns = SEC});
+	nm_known_publish(known, entry, r, now - (test->fake->now_ns - before), now);
+	return pid;
+}
+
+static struct nm_known_entry *ask(struct nm_known *known, uint32_t pid, uint64_t now)
+{
+	return nm_known_ask(known, pid, TICKS, now, NULL);
+}
+
+/* So many processes ask in each interval: in time each finds its mappings known. */
+static void expect_all_served(struct test *test, struct nm_known *known, unsigned processes)
+{
+	bool *had = calloc(processes, sizeof(*had));
+	unsigned count = 0;
+
+	assert_non_null(had);
+	for (uint64_t tick = 1; tick <= 200 && count < processes; tick++) {
+		for (uint32_t i = 0; i < processes; i++) {
+			struct nm_known_entry *entry = ask(known, FIRST_PID + i, tick * SEC);
+			bool now = entry && nm_known_holds(entry, tick * SEC) && !had[i];
+			had[i] |= now;
+			count += now;
+		}
+		for (unsigned i = 0; i < 20; i++)
+			(void)read_next(test, known, tick * SEC);
+		assert_true(nm_known_bytes(known) <= known->bytes_most + 4096);
+	}
+	free(had);
+	assert_int_equal(count, processes);
+}
+
+static void test_more_processes_than_places(void **state)
+{
+	struct nm_known *known = known_new();
+
+	expect_all_served(*state, known, NM_KNOWN_MOST + 100);
+	known_free(known);
+}
+
+static void test_more_than_memory(void **state)
+{
+	struct nm_known *known = known_new();
+
+	known->bytes_most = 16384;
+	expect_all_served(*state, known, 60);
+	known_free(known);
+}
+
+/* Neither what waits to be read nor what waits to be asked for gives way. */
+static void test_who_gives_way(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	const uint32_t last = FIRST_PID + NM_KNOWN_MOST - 1, extra = last + 1;
+
+	for (uint32_t pid = FIRST_PID; pid <= last; pid++)
+		assert_non_null(ask(known, pid, SEC));
+	assert_null(ask(known, extra, SEC));
+	while (read_next(test, known, 2 * SEC))
+		;
+	assert_null(ask(known, extra, 2 * SEC));
+	struct nm_known_entry *entry = ask(known, FIRST_PID + 7, 2 * SEC);
+	assert_true(nm_known_holds(entry, 2 * SEC));
+	assert_null(nm_known_ask(known, extra, TICKS, 2 * SEC, entry)); /* it is in hand */
+	assert_ptr_equal(ask(known, extra, 2 * SEC), entry);
+	assert_false(nm_known_holds(entry, 2 * SEC));
+	assert_non_null(ask(known, FIRST_PID + 8, 3 * SEC));
+	assert_non_null(ask(known, FIRST_PID + 7, 4 * SEC)); /* there it is read anew */
+	assert_null(ask(known, FIRST_PID + 8, 4 * SEC));
+	known_free(known);
+}
+
+/* Whoever does not come back for it has no claim for ever. */
+static void test_gone_by(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+
+	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++)
+		assert_non_null(ask(known, FIRST_PID + i, SEC));
+	while (read_next(test, known, SEC))
+		;
+	assert_null(ask(known, 1, 10 * SEC));
+	assert_non_null(ask(known, 1, 11 * SEC));
+	assert_int_equal(read_next(test, known, 12 * SEC), 1);
+	assert_int_equal(read_next(test, known, 12 * SEC), 0);
+	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++)
+		assert_int_equal(known->entries[i].pid != 0, known->entries[i].pid == 1);
+	known_free(known);
+}
+
+/* What somebody has had is gone by, and he asks again: he is not passed over for others. */
+static void test_wanted_again(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	uint32_t pid = FIRST_PID;
+
+	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++)
+		assert_non_null(ask(known, pid + i, SEC));
+	while (read_next(test, known, SEC))
+		;
+	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++)
+		assert_true(nm_known_holds(ask(known, pid + i, 2 * SEC), 2 * SEC));
+	struct nm_known_entry *entry = ask(known, pid, 20 * SEC);
+	assert_false(nm_known_holds(entry, 20 * SEC));
+	pid += NM_KNOWN_MOST;
+	for (uint32_t i = 1; i < NM_KNOWN_MOST; i++)
+		assert_non_null(ask(known, pid + i, 21 * SEC));
+	assert_null(ask(known, pid, 21 * SEC));
+	assert_int_equal(entry->pid, FIRST_PID);
+	nm_known_drop(known, FIRST_PID); /* but he may go */
+	assert_ptr_equal(ask(known, pid, 21 * SEC), entry);
+	known_free(known);
+}
+
+/* Who waits longest is first, but for what is half read. */
+static void test_order(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+
+	for (uint32_t i = 0; i < 4; i++)
+		assert_non_null(ask(known, FIRST_PID + i, (1 + i) * SEC));
+	test->fake->pid = FIRST_PID + 2;
+	test->fake->start_ticks = TICKS;
+	test->fake->read_ns = 1;
+	assert_int_equal(nm_known_read(ask(known, FIRST_PID + 2, 5 * SEC), &test->fake->platform,
+				       &(struct nm_known_limits){.budget_ns = 1}),
+			 -EAGAIN);
+	assert_int_equal(read_next(test, known, 6 * SEC), FIRST_PID + 2);
+	assert_non_null(ask(known, FIRST_PID, 7 * SEC));
+	assert_int_equal(read_next(test, known, 7 * SEC), FIRST_PID);
+	assert_int_equal(read_next(test, known, 7 * SEC), FIRST_PID + 1);
+	assert_int_equal(read_next(test, known, 7 * SEC), FIRST_PID + 3);
+	assert_int_equal(read_next(test, known, 7 * SEC), 0);
+	known_free(known);
+}
+
+/* What took long to read is not gone by for long, and yet not read again at once. */
+static void test_long_reading(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	struct nm_known_entry *entry = ask(known, FIRST_PID, 100 * SEC);
+
+	test->fake->read_ns = SEC / 4; /* four reads: 100 s are to pass */
+	assert_int_equal(read_next(test, known, 100 * SEC), FIRST_PID);
+	assert_true(nm_known_holds(entry, 129 * SEC));
+	assert_false(nm_known_holds(entry, 130 * SEC));
+	assert_ptr_equal(ask(known, FIRST_PID, 150 * SEC), entry);
+	assert_int_equal(read_next(test, known, 199 * SEC), 0);
+	assert_true(nm_known_rests(entry, 199 * SEC));
+	assert_ptr_equal(ask(known, FIRST_PID, 199 * SEC), entry);
+	assert_int_equal(read_next(test, known, 200 * SEC), FIRST_PID);
+	assert_true(nm_known_holds(entry, 200 * SEC));
+	known_free(known);
+}
+
+/* None of its threads lives: it is gone, though its number is not. */
+static void test_all_threads_gone(void **state)
+{
+	struct test *test = *state;
+	uint32_t tid = 7;
+
+	test->fake->thread = FAKE_PID;
+	assert_int_equal(nm_known_open(&test->fake->platform, FAKE_PID, FAKE_TICKS, &tid), -ESRCH);
+	assert_int_equal(tid, 7);
+	assert_int_equal(test->fake->open_files, 0);
+}
+
+/* Which process is too large to be looked at the owner says; it may become so meanwhile. */
+static void test_too_large(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	struct nm_known_entry *entry = nm_known_ask(known, FAKE_PID, FAKE_TICKS, SEC, NULL);
+	struct nm_known_limits limits = {.budget_ns = 1, .rss_bytes = 4096 << 10};
+
+	test->fake->rss_kib = 4096;
+	test->fake->read_ns = 1;
+	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
+	test->fake->rss_kib = 4097;
+	unsigned reads = test->fake->reads;
+	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EFBIG);
+	assert_int_equal(test->fake->reads, reads);
+	limits.rss_bytes = 0;
+	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
+	known_free(known);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_more_processes_than_places),
+		TEST(test_who_gives_way),
+		TEST(test_gone_by),
+		TEST(test_wanted_again),
+		TEST(test_order),
+		TEST(test_long_reading),
+		TEST(test_all_threads_gone),
+		TEST(test_too_large),
+		TEST(test_more_than_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* What was asked for as a huge page and is none: what becomes of its small pages, and what is told
+ * of them. */
+#include "mover_fixture.h"
+
+/* The kernel has split it meanwhile, or never made it: all of its small pages go. */
+static void test_huge_page_that_is_none(void **state)
+{
+	struct test *test = *state;
+	struct fake *fake = test->fake;
+	BATCH(4);
+
+	for (size_t i = 0; i < 4; i++)
+		make_huge(&batch_new->steps[i], i);
+	fake->whole[1] = true;
+	fake->node[0] = -ENOENT; /* never touched */
+	fake->node[7] = 2;	 /* elsewhere, and left */
+	fake->node[2 * FAKE_PER_HUGE + 511] = -ENOENT;
+	RUN(test, batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	for (size_t i = 0; i < 4 * (size_t)FAKE_PER_HUGE; i++) {
+		bool absent = i == 0 || i == 2 * FAKE_PER_HUGE + 511;
+		assert_int_equal(fake->node[i], absent ? -ENOENT : i == 7 ? 2 : 1);
+	}
+	assert_int_equal(batch->moved, 4);
+	assert_int_equal(nm_mover_counts(test->mover).bytes, 4 * FAKE_HUGE - 3 * FAKE_SMALL);
+}
+
+static void test_small_pages_all_stuck_or_away(void **state)
+{
+	struct test *test = *state;
+	struct fake *fake = test->fake;
+	BATCH(4);
+
+	for (size_t i = 0; i < 4; i++)
+		make_huge(&batch_new->steps[i], i);
+	for (size_t i = 0; i < FAKE_PER_HUGE; i++) {
+		fake->node[i] = i ? -ENOENT : 0;
+		fake->add_error[i] = -EACCES;
+		fake->node[FAKE_PER_HUGE + i] = i ? 3 : 2;
+		fake->node[2 * FAKE_PER_HUGE + i] = -ENOENT;
+		fake->node[3 * FAKE_PER_HUGE + i] = i == 300 ? 0 : -ENOENT;
+	}
+	RUN(test, batch);
+	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_FAILED);
+	assert_int_equal(batch->steps[0].error, -EACCES);
+	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_ELSEWHERE);
+	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_FAILED);
+	assert_int_equal(batch->steps[2].error, -ENOENT);
+	assert_int_equal(batch->steps[3].fate, NM_PAGE_FATE_MOVED);
+	assert_int_equal(fake->node[3 * FAKE_PER_HUGE + 300], 1);
+}
+
+/* ---- where they were ---- */
+
+/* Marks where each page was by what the batch tells of small ones; each is told of once. */
+static void unfold(const struct nm_page_batch *batch, int *was)
+{
+	for (size_t i = 0; i < FAKE_PAGES; i++)
+		was[i] = -1;
+	for (size_t i = 0; i < batch->nr_loose; i++) {
+		const struct nm_page_loose *run = &batch->loose[i];
+		size_t first = fake_index(run->address);
+		assert_in_range(run->pages, 1, FAKE_PER_HUGE);
+		assert_int_equal(run->now_on, 1);
+		for (size_t page = first; page < first + run->pages; page++) {
+			assert_int_equal(was[page], -1);
+			was[page] = run->was_on;
+		}
+	}
+}
+
+/* Steps that take pages from wherever they are: some are there, some nowhere, some stay. */
+static void test_origins(void **state)
+{
+	int before[FAKE_PAGES], was[FAKE_PAGES];
+	struct test *test = *state;
+	struct fake *fake = test->fake;
+	BATCH(4);
+
+	for (size_t i = 0; i < 4; i++) {
+		make_huge(&batch_new->steps[i], i);
+		batch_new->steps[i].from = -1;
+	}
+	fake->whole[3] = true;
+	for (size_t i = 0; i < 3 * (size_t)FAKE_PER_HUGE; i++)
+		fake->node[i] = i % 7 == 0 ? -ENOENT : (int)(i / 5 % 4);
+	for (size_t i = 0; i < 20; i++)
+		fake->add_error[FAKE_PER_HUGE + 2 * i] = -EACCES;
+	memcpy(before, fake->node, sizeof(before));
+	RUN(test, batch);
+	unfold(batch, was);
+	for (size_t i = 0; i < 3 * (size_t)FAKE_PER_HUGE; i++)
+		assert_int_equal(was[i], before[i] == fake->node[i] ? -1 : before[i]);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(batch->steps[i].loose, i < 3);
+	assert_int_equal(was[3 * (size_t)FAKE_PER_HUGE], -1);
+	assert_int_equal(batch->loose_lost, 0);
+}
+
+/* Only its first page goes in the call for huge pages, since the others are no part of it. */
+static void test_origin_of_the_first(void **state)
+{
+	struct test *test = *state;
+	BATCH(2);
+
+	for (size_t i = 0; i < 2; i++)
+		make_huge(&batch_new->steps[i], i);
+	RUN(test, batch);
+	assert_int_equal(batch->nr_loose, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct nm_page_loose *run = &batch->loose[i];
+		assert_int_equal(run->pages, FAKE_PER_HUGE);
+		assert_int_equal(run->was_on, 0);
+		assert_int_equal(run->address % FAKE_HUGE, 0);
+	}
+	assert_int_equal(nm_mover_counts(test->mover).bytes, 2 * FAKE_HUGE);
+}
+
+/* The batch ends amid a step, with another begun by its first page: what has moved is told. */
+static void test_ends_midway(void **state)
+{
+	int was[FAKE_PAGES];
+	struct test *test = *state;
+	struct fake *fake = test->fake;
+	struct nm_page_batch *batch = fake_batch(2);
+
+	for (size_t i = 0; i < 2; i++)
+		make_huge(&batch->steps[i], i);
+	test->config->pages.max_pages_per_interval = 100;
+	test->config->general.interval_s = 60;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_await_moved(fake, 100);
+	nm_mover_drop(test->mover, FAKE_PID);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_int_equal(batch->error, -ECANCELED);
+	unfold(batch, was);
+	unsigned told = 0;
+	for (size_t i = 0; i < FAKE_PAGES; i++) {
+		assert_int_equal(was[i], fake->node[i] == 1 ? 0 : -1);
+		told += was[i] == 0;
+	}
+	assert_int_equal(told, 100);
+	nm_page_batch_free(batch);
+}
+
+/* Asked for once more, a batch tells of that time only. */
+static void test_again(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(1);
+
+	make_huge(&batch->steps[0], 0);
+	batch = run(test, batch);
+	assert_int_equal(batch->nr_loose, 1);
+	fake_pass_ms(test->fake, test->mover, 1000);
+	batch = run(test, batch);
+	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_ELSEWHERE);
+	assert_int_equal(batch->nr_loose, 0);
+	assert_false(batch->steps[0].loose);
+	nm_page_batch_free(batch);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_huge_page_that_is_none),
+		TEST(test_small_pages_all_stuck_or_away),
+		TEST(test_origins),
+		TEST(test_origin_of_the_first),
+		TEST(test_ends_midway),
+		TEST(test_again),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

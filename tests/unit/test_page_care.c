@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* With what care pages are moved: tried again, given time, shared out, and undone as they were. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "page_daemon_fixture.h"
+
+#define PAGES_OF_HUGE 512U
+
+/* ---- small pages after all ---- */
+
+/* Of each 2 MiB only the pages on node 2 move; the others were on the target already. */
+static void move_loose(struct nm_page_batch *batch)
+{
+	if (batch->rollback) {
+		move_in_model(batch);
+		return;
+	}
+	batch->loose = calloc(batch->count, sizeof(*batch->loose));
+	for (size_t i = 0; i < batch->count; i++) {
+		struct nm_page_step *step = &batch->steps[i];
+		uint64_t first = (step->address - START) / 4096, count = 0;
+		while (count < step->bytes / 4096 && world.space.home[first + count] == 2)
+			world.space.home[first + count++] = (uint8_t)step->to;
+		step->fate = NM_PAGE_FATE_MOVED;
+		step->loose = true;
+		step->found_on = 2;
+		batch->loose[batch->nr_loose++] = (struct nm_page_loose){
+			.address = step->address,
+			.pages = (uint32_t)count,
+			.was_on = 2,
+			.now_on = step->to,
+		};
+	}
+	for (size_t i = 0; i < world.nr_workers && speed_after_move > 0; i++)
+		world.workers[i].speed = speed_after_move;
+}
+
+static void small_pages_go_back_to_where_each_was(void **state)
+{
+	(void)state;
+	make_space(PAGES_OF_HUGE, 0);
+	memset(world.space.home, 2, 100);
+	world.space.huge = true;
+	add_user(1000, 0, 0, 100);
+	world.daemon.config->pages.min_accesses = 255;
+	begin();
+	fake_mover.perform = move_loose;
+	speed_after_move = 0.05;
+	live_until_on(0, PAGES_OF_HUGE, 20);
+	assert_int_equal(tally()->bytes, 100 * 4096);
+	for (int i = 0; i < 12 && pages_on(2) == 0; i++)
+		live_one();
+	for (unsigned page = 0; page < PAGES_OF_HUGE; page++)
+		assert_int_equal(world.space.home[page], page < 100 ? 2 : 0);
+	assert_int_equal(tally()->rolled_back, 1);
+}
+
+/* ---- again, and not again ---- */
+
+static bool stale;
+
+static void move_unless_stale(struct nm_page_batch *batch)
+{
+	if (!stale) {
+		move_in_model(batch);
+		return;
+	}
+	batch->error = -ESTALE;
+}
+
+static void a_range_not_tried_is_asked_for_again(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	world.daemon.config->pages.min_accesses = 255;
+	begin();
+	fake_mover.perform = move_unless_stale;
+	stale = true;
+	for (int i = 0; i < 20 && tally()->untried == 0; i++)
+		live_one();
+	assert_true(tally()->untried > 0);
+	stale = false;
+	live_until_on(0, 1024, 20);
+}
+
+/* It was freed, and touched anew on another node. */
+static void a_range_that_came_away_is_fetched_again(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	world.daemon.config->pages.min_accesses = 255;
+	world.daemon.config->pages.cooldown_s = 1;
+	begin();
+	live_until_on(0, 1024, 20);
+	live(10);
+	memset(world.space.home, 2, 1024);
+	/* But for those few that are believed to be there, since they were not accessed again. */
+	for (int i = 0; i < 40 && pages_on(0) < 900; i++)
+		live_one();
+	assert_true(pages_on(0) >= 900);
+}
+
+/* Each time that pages have to go back, their process is left alone for twice as long. */
+static void setbacks_grow(void **state)
+{
+	(void)state;
+	uint64_t undone_at[3] = {0}, asked_at[3] = {0};
+	make_space(16, 2);
+	add_user(1000, 0, 0, 16);
+	world.daemon.config->pages.cooldown_s = 8;
+	world.daemon.config->pages.ping_pong = 0;
+	begin();
+	speed_after_move = 0.05;
+	for (unsigned round = 0; round < 3; round++) {
+		unsigned submitted = fake_mover.submitted;
+		for (int i = 0; i < 200 && fake_mover.submitted == submitted; i++)
+			live_one();
+		asked_at[round] = world.daemon.tally.intervals;
+		uint64_t before = tally()->rolled_back;
+		for (int i = 0; i < 40 && tally()->rolled_back == before; i++)
+			live_one();
+		assert_true(tally()->rolled_back > before);
+		undone_at[round] = world.daemon.tally.intervals;
+		live(2);
+	}
+	assert_true(asked_at[1] - undone_at[0] >= 8);
+	assert_true(asked_at[2] - undone_at[1] >= 16);
+}
+
+/* ---- threads and others ---- */
+
+static void pages_wait_while_threads_settle(void **state)
+{
+	(void)state;
+	make_space(16, 2);
+	struct worker *worker = add_user(1000, 0, 0, 16);
+	begin();
+	struct nm_decision decision = {
+		.nr_steps = 1,
+		.steps = {{.tid = worker->tid, .pid = 1000, .node_from = 1, .node_to = 0}}};
+	for (int i = 0; i < 15; i++) {
+		live_one();
+		nm_page_stage_threads_moved(&world.daemon, &decision);
+	}
+	assert_int_equal(fake_mover.submitted, 0);
+	decision.steps[0].node_from = 0; /* it is only bound to where it is */
+	for (int i = 0; i < 15; i++) {
+		live_one();
+		nm_page_stage_threads_moved(&world.daemon, &decision);
+	}
+	assert_int_equal(pages_on(0), 16);
+}
+
+static void nobody_takes_all_the_room(void **state)
+{
+	(void)state;
+	unsigned of[2] = {0};
+	make_space(64, 2);
+	add_user(1000, 0, 0, 32);
+	add_user(2000, 2, 32, 64);
+	begin();
+	fake_mover.room = 4;
+	fake_mover.asleep = true;
+	for (int i = 0; i < 20 && fake_mover.nr_waiting < 2; i++)
+		live_one();
+	for (size_t i = 0; i < fake_mover.nr_waiting; i++)
+		of[fake_mover.waiting[i]->pid == 2000] += (unsigned)fake_mover.waiting[i]->count;
+	assert_in_range(of[0], 1, 3);
+	assert_in_range(of[1], 1, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(small_pages_go_back_to_where_each_was),
+		TEST(a_range_not_tried_is_asked_for_again),
+		TEST(a_range_that_came_away_is_fetched_again),
+		TEST(setbacks_grow),
+		TEST(pages_wait_while_threads_settle),
+		TEST(nobody_takes_all_the_room),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
