@@ -23,8 +23,11 @@ enum nm_source_choice {
 	NM_SOURCE_NONE
 };
 #define NM_CONFIG_PMU_BYTES 128
+#define NM_CONFIG_ANY_GAIN (-1000000000000.0) /* threads.balance_min_gain: no limit */
 enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
-enum nm_thread_policy { NM_POLICY_NONE, NM_POLICY_LBMA, NM_POLICY_IMAR2, NM_POLICY_KMAF };
+enum nm_thread_policy {
+	NM_POLICY_NONE, NM_POLICY_LBMA, NM_POLICY_IMAR2, NM_POLICY_KMAF, NM_POLICY_BALANCE,
+};
 enum nm_performance {
 	NM_PERFORMANCE_PRODUCT, NM_PERFORMANCE_PRODUCT_INSTRUCTIONS, NM_PERFORMANCE_OPERATIONS,
 	NM_PERFORMANCE_INSTRUCTIONS, NM_PERFORMANCE_INTENSITY, NM_PERFORMANCE_LATENCY,
@@ -132,6 +135,21 @@ struct nm_config {
 		double mapping_s;         /* 1; 0.1–60: from one mapping to the next (paper: 0.1) */
 		uint64_t mapping_partners; /* 16; 1–1024: strongest partners of a thread that are mapped (paper: 1024) */
 		double mapping_gain;      /* 0.1; 0–1: share of the cost that a mapping must save (paper: 0 = always apply) */
+		/* policy = "balance" only (balance.h, dtas.h); loads are in CPUs per CPU: */
+		enum nm_selection selection; /* exclusivity: which waiting thread goes */
+		double balance_begin, balance_end; /* 0.5, 0.25: gap between nodes (paper: -1000, as low as any) */
+		uint64_t balance_persist; /* 2 intervals above balance_begin (paper: 1) */
+		double balance_overload;  /* 1: load from which on a node's own CPUs do not suffice (paper: 0) */
+		double balance_min_gain;  /* 0 pages; NM_CONFIG_ANY_GAIN (paper) also where pages are not known */
+		double wait_share;        /* 0.1 of the interval, from which on a thread waits */
+		double balance_idle_max;  /* 0.05: load below which a CPU takes threads of either type (paper: 0) */
+		uint64_t balance_reads;   /* 1024 schedstat files per interval at most */
+		double residency_s;       /* 30: so often a process's pages are counted; 0 = accesses must do */
+		uint64_t residency_maps_mb; /* 1024 MiB resident, up to which numa_maps is read */
+		bool dtas;                /* false: CPUs are split between memory-bound and other threads */
+		double dtas_memory, dtas_compute; /* 5, 3 misses in 1000 instructions: from, below */
+		uint64_t dtas_persist;    /* 2 running intervals */
+		double dtas_split_s;      /* 10 */
 	} threads;
 	struct {
 		enum nm_page_policy policy; /* none */
@@ -205,6 +223,7 @@ const char *nm_lottery_name(enum nm_lottery lottery);
 const char *nm_inject_name(enum nm_inject inject);
 const char *nm_performance_name(enum nm_performance performance);
 const char *nm_feedback_name(enum nm_feedback_kind feedback);
+const char *nm_selection_name(enum nm_selection selection);
 
 /* A process as targets see it: the command's name and the cgroup's path as the kernel has them. */
 struct nm_target_subject {

@@ -7,7 +7,7 @@
 static const char *const profiles[] = {"shipped", "paper", NULL};
 static const char *const sources[] = {"auto", "pebs", "ibs", "spe", "pmu", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
-static const char *const policies[] = {"none", "lbma", "imar2", "kmaf", NULL};
+static const char *const policies[] = {"none", "lbma", "imar2", "kmaf", "balance", NULL};
 static const char *const gates[] = {"benefit", "paper", NULL};
 static const char *const pins[] = {"auto", "node", "core", "nudge", NULL};
 static const char *const lotteries[] = {"proportional", "paper", NULL};
@@ -16,6 +16,9 @@ static const char *const overcommits[] = {"pages", "ignore", NULL};
 static const char *const performances[] = {"product",      "product_instructions", "operations",
 					   "instructions", "intensity",            "latency",
 					   NULL};
+static const char *const selections[] = {
+	"first_fit",	    "total_min",      "remote_min",	  "local_max",	 "most_benefit",
+	"cost_effective",   "exclusivity_base", "exclusivity", "most_benefit_plus", NULL};
 static const char *const feedbacks[] = {"moved", "global", NULL};
 static const char *const page_policies[] = {"none", "watch", "exclusivity", NULL};
 static const char *const balancings[] = {"yield", "warn", "manage", NULL};
@@ -100,7 +103,7 @@ const struct nm_setting nm_settings[] = {
 	 .power_of_two = true, .meaning = "Sample buffer of each CPU in KiB"},
 
 	CHOICE(threads, policy, policies, "lbma", NULL,
-	       "Who decides: nobody, the lottery over accesses, the one over performance that undoes what did not help, or what threads share"),
+	       "Who decides: nobody, the lottery over accesses, the one over performance that undoes what did not help, what threads share, or which node is overloaded"),
 	CHOICE(threads, gate, gates, "benefit", "paper",
 	       "Let through only moves that bring threads nearer to their memory, or every move"),
 	REAL(threads, gate_margin, "0", "1", "0.05", NULL,
@@ -192,6 +195,39 @@ const struct nm_setting nm_settings[] = {
 	      "Of the threads that a thread shares memory with, so many are placed with it, those it shares most with"),
 	REAL(threads, mapping_gain, "0", "1", "0.1", "0",
 	     "Share of the distance between sharing threads that a new placement must save; 0 = place always"),
+
+	CHOICE(threads, selection, selections, "exclusivity", NULL,
+	       "Which of the waiting threads leaves an overloaded node, with policy = \"balance\", as all that follow"),
+	REAL(threads, balance_begin, "-1000", "1000", "0.5", "-1000",
+	     "Balancing begins when the fullest node's load per CPU exceeds the emptiest one's by more than this"),
+	REAL(threads, balance_end, "-1000", "1000", "0.25", "-1000",
+	     "Balancing ends when it exceeds it by less than this"),
+	COUNT(threads, balance_persist, "1", "1000", "2", "1",
+	      "Intervals in a row that balance_begin must be exceeded"),
+	REAL(threads, balance_overload, "0", "1000", "1", "0",
+	     "Load per CPU of a node below which nobody has to leave it"),
+	REAL(threads, balance_min_gain, "-1000000000000", "1000000000000", "0", "-1000000000000",
+	     "Pages that the process must have more on the node that a thread goes to; the lowest value: whatever they are"),
+	REAL(threads, wait_share, "0.001", "1", "0.1", NULL,
+	     "Share of the interval from which on a thread waits for a CPU"),
+	REAL(threads, balance_idle_max, "0", "1", "0.05", "0",
+	     "Load of a CPU below which it takes threads of either type, with dtas"),
+	COUNT(threads, balance_reads, "1", "1000000", "1024", NULL,
+	      "Threads whose waiting time is read in one interval, at most"),
+	REAL(threads, residency_s, "0", "3600", "30", NULL,
+	     "Seconds after which it is counted again where a process's pages are; 0 = its sampled accesses tell"),
+	COUNT(threads, residency_maps_mb, "0", "67108864", "1024", NULL,
+	      "MiB in memory up to which a process's pages are counted by its numa_maps; 0 = never"),
+	BOOL(threads, dtas, "false", NULL,
+	     "Keep CPUs for threads that wait for memory and others for threads that compute"),
+	REAL(threads, dtas_memory, "0", "1000", "5", NULL,
+	     "Cache misses in 1000 instructions from which on a thread is one that waits for memory"),
+	REAL(threads, dtas_compute, "0", "1000", "3", NULL,
+	     "Cache misses in 1000 instructions below which a thread is one that computes"),
+	COUNT(threads, dtas_persist, "1", "1000", "2", NULL,
+	      "Running intervals in a row that it takes to be the one or the other"),
+	REAL(threads, dtas_split_s, "0.1", "3600", "10", NULL,
+	     "Seconds after which CPUs are divided anew"),
 
 	CHOICE(pages, policy, page_policies, "none", NULL,
 	       "What is done about pages: nothing, count their accesses and tell in the status, or also move them"),
@@ -312,4 +348,9 @@ const char *nm_performance_name(enum nm_performance performance)
 const char *nm_feedback_name(enum nm_feedback_kind feedback)
 {
 	return feedbacks[feedback];
+}
+
+const char *nm_selection_name(enum nm_selection selection)
+{
+	return selections[selection];
 }

@@ -116,6 +116,26 @@ static void check_tickets(const struct company *company)
 				"nothing could be drawn");
 }
 
+static void check_balance(const struct company *company)
+{
+	const struct nm_config *config = company->config;
+	if (config->threads.policy != NM_POLICY_BALANCE)
+		return;
+	if (config->threads.balance_end > config->threads.balance_begin)
+		nm_report_error(company->report,
+				LINE(company, "threads.balance_end", "threads.balance_begin"),
+				"threads.balance_end: found %g, allowed: at most "
+				"threads.balance_begin, which is %g, or balancing would end "
+				"where it begins",
+				config->threads.balance_end, config->threads.balance_begin);
+	if (config->threads.dtas_compute > config->threads.dtas_memory)
+		nm_report_error(company->report,
+				LINE(company, "threads.dtas_compute", "threads.dtas_memory"),
+				"threads.dtas_compute: found %g, allowed: at most "
+				"threads.dtas_memory, which is %g, or a thread would be both",
+				config->threads.dtas_compute, config->threads.dtas_memory);
+}
+
 void nm_config_check_together(struct nm_report *report, const struct nm_config *config,
 			      const config_t *file)
 {
@@ -126,4 +146,5 @@ void nm_config_check_together(struct nm_report *report, const struct nm_config *
 	check_selection(&company);
 	check_records(&company);
 	check_tickets(&company);
+	check_balance(&company);
 }

@@ -343,6 +343,7 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	int r = 0;
 	switch (daemon->config->threads.policy) {
 	case NM_POLICY_NONE:
+	case NM_POLICY_BALANCE:
 		return 0;
 	case NM_POLICY_LBMA:
 		r = nm_lbma_propose(snapshot, daemon->config, &daemon->rng, &proposals);

@@ -111,6 +111,23 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_true(config->threads.mapping_gain == 0.1);
 }
 
+static void check_balance_defaults(const struct nm_config *config)
+{
+	assert_int_equal(config->threads.selection, NM_SELECTION_EXCLUSIVITY);
+	assert_true(config->threads.balance_begin == 0.5 && config->threads.balance_end == 0.25);
+	assert_int_equal(config->threads.balance_persist, 2);
+	assert_true(config->threads.balance_overload == 1);
+	assert_true(config->threads.balance_min_gain == 0 && config->threads.wait_share == 0.1);
+	assert_true(config->threads.balance_idle_max == 0.05);
+	assert_int_equal(config->threads.balance_reads, 1024);
+	assert_true(config->threads.residency_s == 30);
+	assert_int_equal(config->threads.residency_maps_mb, 1024);
+	assert_false(config->threads.dtas);
+	assert_true(config->threads.dtas_memory == 5 && config->threads.dtas_compute == 3);
+	assert_int_equal(config->threads.dtas_persist, 2);
+	assert_true(config->threads.dtas_split_s == 10);
+}
+
 static void test_defaults(void **state)
 {
 	nm_auto(nm_config_freep) struct nm_config *plain = NULL;
@@ -121,6 +138,7 @@ static void test_defaults(void **state)
 	check_defaults(plain);
 	check_thread_defaults(plain);
 	check_page_defaults(plain);
+	check_balance_defaults(plain);
 	same_settings(plain, empty);
 }
 
@@ -170,6 +188,10 @@ static void test_paper_profile(void **state)
 	assert_int_equal(paper->pages.sharing_window_s, 120);
 	assert_true(paper->threads.mapping_s == 0.1);
 	assert_true(paper->threads.mapping_gain == 0);
+	assert_true(paper->threads.balance_begin == -1000 && paper->threads.balance_end == -1000);
+	assert_int_equal(paper->threads.balance_persist, 1);
+	assert_true(paper->threads.balance_overload == 0 && paper->threads.balance_idle_max == 0);
+	assert_true(paper->threads.balance_min_gain == NM_CONFIG_ANY_GAIN);
 }
 
 static void test_settings_win_over_profile(void **state)
@@ -197,6 +219,10 @@ static void test_names(void **state)
 	assert_string_equal(nm_policy_name(NM_POLICY_LBMA), "lbma");
 	assert_string_equal(nm_policy_name(NM_POLICY_IMAR2), "imar2");
 	assert_string_equal(nm_policy_name(NM_POLICY_KMAF), "kmaf");
+	assert_string_equal(nm_policy_name(NM_POLICY_BALANCE), "balance");
+	assert_string_equal(nm_selection_name(NM_SELECTION_FIRST_FIT), "first_fit");
+	assert_string_equal(nm_selection_name(NM_SELECTION_COST_EFFECTIVE), "cost_effective");
+	assert_string_equal(nm_selection_name(NM_SELECTION_MOST_BENEFIT_PLUS), "most_benefit_plus");
 	assert_string_equal(nm_performance_name(NM_PERFORMANCE_PRODUCT), "product");
 	assert_string_equal(nm_performance_name(NM_PERFORMANCE_LATENCY), "latency");
 	assert_string_equal(nm_feedback_name(NM_FEEDBACK_GLOBAL), "global");

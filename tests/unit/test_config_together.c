@@ -121,6 +121,22 @@ static void test_records_in_order(void **state)
 	allow("threads: { q3_better = 2; q3_worse = 2; };");
 }
 
+static void test_balancing_has_bounds_in_order(void **state)
+{
+	(void)state;
+	refuse("threads: { policy = \"balance\"; balance_end = 0.75; };",
+	       "conf:1: threads.balance_end: found 0.75, allowed: at most threads.balance_begin, "
+	       "which is 0.5, or balancing would end where it begins");
+	refuse_prefix(TEXT("threads: { policy = \"balance\"; balance_begin = 0.2; };"),
+		      "conf:1: threads.balance_end: ");
+	allow("threads: { policy = \"balance\"; balance_end = 0.5; };");
+	allow("threads: { balance_end = 0.75; dtas_compute = 6; };");
+	refuse("threads: { policy = \"balance\"; dtas_compute = 6; };",
+	       "conf:1: threads.dtas_compute: found 6, allowed: at most threads.dtas_memory, which "
+	       "is 5, or a thread would be both");
+	allow("threads: { policy = \"balance\"; dtas_compute = 5; };");
+}
+
 static void test_something_must_win(void **state)
 {
 	(void)state;
@@ -151,6 +167,7 @@ int main(void)
 		cmocka_unit_test(test_someone_must_be_considered),
 		cmocka_unit_test(test_records_in_order),
 		cmocka_unit_test(test_something_must_win),
+		cmocka_unit_test(test_balancing_has_bounds_in_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
