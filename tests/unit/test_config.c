@@ -307,7 +307,7 @@ static void check_real_edges(const struct nm_setting *setting)
 	assert_true(low < high);
 	accept_value(setting, setting->low);
 	accept_value(setting, setting->high);
-	(void)snprintf(text, sizeof(text), "%.17g", nextafter(low, -1) - 1e-9);
+	(void)snprintf(text, sizeof(text), "%.17g", nextafter(low, -INFINITY) - 1e-9);
 	refuse_value(setting, text);
 	(void)snprintf(text, sizeof(text), "%.17g", nextafter(high, INFINITY));
 	refuse_value(setting, text);
