@@ -31,6 +31,7 @@ struct nm_step {
 	double record; /* P of the record on node_to */
 	/* kMAF: latency samples behind latency_before, and sharings with threads on node_to. */
 	double latency_samples_before, shared;
+	double access_cost_before; /* nm_selection_access_cost() where it was */
 	char comm[NM_COMM_BYTES];
 };
 
@@ -41,10 +42,11 @@ struct nm_decision {
 	enum nm_decision_kind kind;
 	uint64_t interval;
 	uint64_t undoes;     /* ROLLBACK: the decision it undoes; else 0 */
-	bool by_performance; /* IMAR²'s: judged by its feedback */
+	bool by_performance; /* IMAR²'s or for balance: judged by the feedback */
 	bool by_locality;    /* P was locality */
 	bool by_sharing;     /* kMAF's: what follows, NaN for a rollback */
 	double cost_before, cost_after; /* of sharing, over all decisions of the interval */
+	struct nm_balance_reason balance; /* not of a rollback */
 	struct nm_tickets tickets;
 	double draw, gain;
 	unsigned nr_steps; /* 1, or 2 for a swap: both or neither */

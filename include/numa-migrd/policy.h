@@ -6,8 +6,10 @@
 #ifndef NUMA_MIGRD_POLICY_H
 #define NUMA_MIGRD_POLICY_H
 
+#include "numa-migrd/balance.h"
 #include "numa-migrd/config.h"
 #include "numa-migrd/record.h"
+#include "numa-migrd/residency.h"
 #include "numa-migrd/rng.h"
 #include "numa-migrd/snapshot.h"
 
@@ -18,6 +20,22 @@ struct nm_move {
 	int cpu_from, cpu_to;
 	int node_from, node_to;
 	double record; /* P of the thread's record on node_to; NaN: none, or not asked */
+	/* Of the node's CPUs, those that it is to have; NULL: all. Outlives plan and act. */
+	hwloc_const_bitmap_t within;
+};
+
+/* Why a thread leaves an overloaded node; pages are those of its process (residency.h). */
+struct nm_balance_reason {
+	bool given; /* false: it is not for balance, and nothing else is set */
+	enum nm_selection selection;
+	enum nm_selection_reason by;
+	double metric, cost_change;	 /* as struct nm_balance_move has them, as what follows */
+	double load, load_from, load_to;
+	double gap;			 /* between the nodes, before the round's moves */
+	double gain, gain_error;	 /* pages more on the node it goes to; NaN: not known */
+	double resident;		 /* NaN: not known */
+	enum nm_residency_source source; /* of the pages, and how old they were */
+	double age_s;
 };
 
 struct nm_tickets {
@@ -40,6 +58,7 @@ struct nm_proposal {
 	bool by_sharing;
 	double cost_before, cost_after; /* of all proposals of the interval together, see nm_mapping */
 	double shared[2]; /* with threads that will be on its new node, in sharings */
+	struct nm_balance_reason balance; /* without tickets and draw then */
 };
 
 struct nm_proposals {
@@ -50,6 +69,13 @@ struct nm_proposals {
 	uint64_t stopped_by_gate;    /* threads looked at whose every destination the gate refused */
 	uint64_t stopped_by_owner;   /* swaps between users, of the threads looked at */
 };
+
+/* Are its moves judged by the performance afterwards (feedback.h)? */
+static inline bool nm_policy_by_performance(enum nm_thread_policy policy)
+{
+	return policy == NM_POLICY_IMAR2 || policy == NM_POLICY_BALANCE;
+}
+
 void nm_proposals_clear(struct nm_proposals *proposals);
 
 /*

@@ -79,6 +79,14 @@ double nm_selection_exclusivity(const uint32_t *members, unsigned nr_nodes);
 void nm_selection_factors(const struct nm_topology *topology, double *ret);
 
 /*
+ * What an access costs in the mean, from a CPU of `node`, to memory that is accessed so often on
+ * each node: in local ones, by the factors. NaN without accesses. It is what the cost of a group's
+ * pages comes to where they are accessed alike.
+ */
+double nm_selection_access_cost(const struct nm_topology *topology, const double *accesses,
+				int node);
+
+/*
  * By how much the group's total memory access cost changes when one of its threads moves: Σ_j
  * R_j·(f(to,j) − f(from,j)), in local accesses to a page each; negative is better. With one f
  * between all nodes it is equation 6, (R_to − R_from)·(1 − f). NaN where R is not known.

@@ -78,7 +78,7 @@ struct nm_snapshot {
 	size_t active, measured; /* of the threads */
 	double performance;	 /* P_g: the sum of P over measured threads */
 	/* What threads.performance needs is not sampled: P is the distance of local memory by the
-	 * mean distance of the accesses. */
+	 * mean distance of the accesses; with policy "balance", times the thread's share of a CPU. */
 	bool by_locality;
 	/* Bits 1 << kind: of what it needs, what is not sampled; latencies are MEMORY. */
 	uint32_t missing;

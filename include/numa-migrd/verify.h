@@ -33,6 +33,8 @@ struct nm_verdict_thread {
 	double latency_before, latency_after, performance_before, performance_after;
 	/* Behind the latencies; a decision by sharing asks for the latest interval after. */
 	double latency_samples_before, latency_samples_after;
+	/* nm_selection_access_cost(), after: of the accesses since, from where it ran. */
+	double access_cost_before, access_cost_after;
 };
 
 struct nm_verdict {
@@ -50,6 +52,10 @@ struct nm_verdict {
 	 */
 	bool by_sharing;
 	double cost_before, cost_after, slowdown, slowdown_noise;
+	/* Why it was moved for balance, and what came of it: the cost of an access to each page of
+	 * the process by which the accesses of its thread fell; NaN where unknown. */
+	struct nm_balance_reason balance;
+	double measured_benefit;
 	unsigned nr_threads;
 	struct nm_verdict_thread threads[2];
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "daemon.h"
+#include "balance.h"
 
 int nm_command_pause(void *context)
 {
@@ -74,7 +74,7 @@ static void add_bool(struct nm_status_item **item, const char *name, bool flag)
 }
 
 #define ALWAYS_ITEMS 15
-#define RUNNING_ITEMS 37
+#define RUNNING_ITEMS 47
 
 static void add_pages(struct nm_memory *memory, struct nm_status_item **item)
 {
@@ -115,6 +115,32 @@ static void add_page_moves(const struct nm_page_stage *stage, struct nm_status_i
 	add_real(item, "memory_imbalance", stage->contention.imbalance);
 }
 
+static const char *dtas_state(const struct nm_daemon *daemon)
+{
+	const struct nm_balancer *balancer = daemon->pipeline.balancer;
+	if (!daemon->config->threads.dtas)
+		return "off";
+	if (balancer->dtas_told)
+		return "unavailable";
+	return balancer->split ? "on" : "undecided";
+}
+
+static void add_balance(const struct nm_daemon *daemon, struct nm_status_item **item)
+{
+	const struct nm_balancer *balancer = daemon->pipeline.balancer;
+
+	add_text(item, "selection", nm_selection_name(daemon->config->threads.selection));
+	add_bool(item, "balancing", balancer->result.active);
+	add_real(item, "load_gap", balancer->result.gap);
+	add_uint(item, "threads_waiting", balancer->result.waiting);
+	add_uint(item, "schedstat_reads", balancer->tally.reads);
+	add_uint(item, "residency_counts", balancer->tally.pages_counted);
+	add_uint(item, "stopped_by_gain", balancer->tally.stopped_by_gain);
+	add_uint(item, "stopped_by_leader", balancer->tally.stopped_by_leader);
+	add_uint(item, "stopped_by_unknown_pages", balancer->tally.unknown);
+	add_text(item, "dtas", dtas_state(daemon));
+}
+
 static void add_running(const struct nm_daemon *daemon, struct nm_status_item **item)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -130,6 +156,8 @@ static void add_running(const struct nm_daemon *daemon, struct nm_status_item **
 		add_pages(pipeline->memory, item);
 	if (pipeline->pages)
 		add_page_moves(pipeline->pages, item);
+	if (pipeline->balancer)
+		add_balance(daemon, item);
 	if (!pipeline->source)
 		return;
 	const struct nm_source_status *source = nm_source_status(pipeline->source);
@@ -204,8 +232,10 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 		    config->threads.pin != old->threads.pin)
 			return_leases(daemon);
 		/* Without memory the old record stays, and another figure starts it anew. */
-		if (other_policy)
+		if (other_policy) {
+			nm_balance_end(daemon);
 			(void)nm_pipeline_forget_performance(daemon);
+		}
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		(void)nm_watch_configure(daemon);
 		nm_inject_configure(daemon);

@@ -46,8 +46,9 @@ struct nm_pipeline {
 	struct nm_verifier *verifier;
 	struct nm_record *record; /* IMAR²'s, as the next */
 	struct nm_feedback *feedback;
-	struct nm_memory *memory;    /* NULL: nobody asks for it, see nm_watch_restart() */
-	struct nm_page_stage *pages; /* NULL: pages are not moved */
+	struct nm_memory *memory;     /* NULL: nobody asks for it, see nm_watch_restart() */
+	struct nm_page_stage *pages;  /* NULL: pages are not moved */
+	struct nm_balancer *balancer; /* NULL: nodes are not balanced, or not yet */
 };
 
 struct nm_daemon {
@@ -166,6 +167,18 @@ int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		       struct nm_proposals *ret);
 /* Ages the matrix under other policies; publishes figures. After nm_watch_tend(). */
 void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns);
+
+/* ---- balance.c: nodes that are overloaded ---- */
+
+/* Policy "balance": whether nodes are to be balanced, and who would go; once in each interval. 0 or
+ * -ENOMEM. */
+int nm_balance_look(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		    const struct nm_figures *figures, size_t nr_figures);
+/* What the last look found; after it, in the same interval. -ENOMEM. */
+int nm_balance_propose(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       struct nm_proposals *ret);
+/* Forgets all of it: the machine or the policy is another. */
+void nm_balance_end(struct nm_daemon *daemon);
 
 /* ---- inject.c ---- */
 

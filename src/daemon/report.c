@@ -163,8 +163,11 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		nm_report(
 			daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			"threads.performance is \"%s\", which needs what is not sampled here (%s): "
-			"how near the accesses are stands for the performance",
-			performance, missing);
+			"how near the accesses are%s stands for the performance",
+			performance, missing,
+			daemon->config->threads.policy == NM_POLICY_BALANCE
+				? ", times the share of a CPU,"
+				: "");
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
 			  "all that threads.performance = \"%s\" needs is sampled", performance);

@@ -273,21 +273,24 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	return 0;
 }
 
-/* IMAR²'s look back; sets whether this tick may propose. */
+/* IMAR²'s look back, which moves for balance share; sets whether this tick may propose. */
 static int heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 bool *ret_may_propose)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_feedback_result result = {.may_propose = true};
 	*ret_may_propose = true;
-	if (daemon->config->threads.policy != NM_POLICY_IMAR2)
+	if (!nm_policy_by_performance(daemon->config->threads.policy))
 		return 0;
 	nm_report_locality(daemon, snapshot);
-	int r = nm_record_update(pipeline->record, snapshot, daemon->config);
+	int r = 0;
+	if (daemon->config->threads.policy == NM_POLICY_IMAR2)
+		r = nm_record_update(pipeline->record, snapshot, daemon->config);
 	if (r == 0)
 		r = nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);
 	if (r < 0)
 		return r;
+	result.interval_s = nm_loop_interval_s(daemon);
 	nm_verifier_heed(pipeline->verifier, &result);
 	*ret_may_propose = result.may_propose;
 	return 0;
@@ -343,7 +346,6 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	int r = 0;
 	switch (daemon->config->threads.policy) {
 	case NM_POLICY_NONE:
-	case NM_POLICY_BALANCE:
 		return 0;
 	case NM_POLICY_LBMA:
 		r = nm_lbma_propose(snapshot, daemon->config, &daemon->rng, &proposals);
@@ -354,6 +356,9 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		break;
 	case NM_POLICY_KMAF:
 		r = nm_sharing_propose(daemon, snapshot, &proposals);
+		break;
+	case NM_POLICY_BALANCE:
+		r = nm_balance_propose(daemon, snapshot, &proposals);
 		break;
 	}
 	if (r < 0)
@@ -535,6 +540,8 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		r = heed_feedback(daemon, snapshot, &may_propose);
 	if (r == 0)
 		r = judge(daemon, snapshot, &plan);
+	if (r == 0)
+		r = nm_balance_look(daemon, snapshot, figures, nr_figures);
 	/* A tick that rolls back proposes nothing: its effect is to be seen first. */
 	if (r == 0 && may_propose && plan.count == 0)
 		r = propose(daemon, snapshot, &plan);

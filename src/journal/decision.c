@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "balance.h"
 #include "say.h"
 
 enum outcome { DONE, WOULD, REFUSED };
@@ -136,6 +137,20 @@ static void say_evidence_of_two(struct nm_entry *entry, const struct nm_decision
 		     nm_say_percent(decision->gain, gain));
 }
 
+/* P of a thread and beside its process, and how the clause begins. */
+static void say_performance_of(struct nm_entry *entry, const struct nm_decision *decision,
+			       unsigned index)
+{
+	const struct nm_step *step = &decision->steps[index];
+	char now[NM_WORD_BYTES], relative[NM_WORD_BYTES];
+	nm_entry_say(entry, "%s %s, %s of its process's mean",
+		     index > 0		     ? " and"
+		     : decision->by_locality ? "; performance (its locality)"
+					     : "; performance",
+		     nm_say_figure(step->performance_before, now),
+		     nm_say_percent(step->relative_before, relative));
+}
+
 /* What P of the threads was, and what is remembered of where they go. */
 static void say_performance(struct nm_entry *entry, const struct nm_entry_context *context,
 			    const struct nm_decision *decision)
@@ -144,16 +159,11 @@ static void say_performance(struct nm_entry *entry, const struct nm_entry_contex
 		return;
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		const struct nm_step *step = &decision->steps[i];
-		char now[NM_WORD_BYTES], relative[NM_WORD_BYTES], record[NM_WORD_BYTES],
-			node[NM_WORD_BYTES];
-		nm_entry_say(entry, "%s %s, %s of its process's mean, %s on %s",
-			     i > 0		     ? " and"
-			     : decision->by_locality ? "; performance (its locality)"
-						     : "; performance",
-			     nm_say_figure(step->performance_before, now),
-			     nm_say_percent(step->relative_before, relative),
-			     nm_say_figure(step->record, record),
-			     nm_say_node(context, step->node_to, node));
+		char record[NM_WORD_BYTES], node[NM_WORD_BYTES];
+		say_performance_of(entry, decision, i);
+		if (!decision->balance.given)
+			nm_entry_say(entry, ", %s on %s", nm_say_figure(step->record, record),
+				     nm_say_node(context, step->node_to, node));
 	}
 }
 
@@ -164,6 +174,8 @@ static void say_why(struct nm_entry *entry, const struct nm_entry_context *conte
 		nm_entry_say(entry, ": undoes decision %lu", (unsigned long)decision->undoes);
 	else if (decision->by_sharing)
 		say_sharing(entry, context, decision);
+	else if (decision->balance.given)
+		nm_say_balance(entry, context, decision);
 	else if (decision->nr_steps == 2)
 		say_evidence_of_two(entry, decision);
 	else
@@ -173,7 +185,8 @@ static void say_why(struct nm_entry *entry, const struct nm_entry_context *conte
 static void say_tickets(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	const struct nm_tickets *tickets = &decision->tickets;
-	if (decision->kind == NM_DECISION_ROLLBACK || decision->by_sharing)
+	if (decision->kind == NM_DECISION_ROLLBACK || decision->by_sharing ||
+	    decision->balance.given)
 		return;
 	const struct {
 		double tickets;
@@ -343,6 +356,8 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
 	else if (decision->by_sharing)
 		sharing_fields(entry, decision);
+	else if (decision->balance.given)
+		nm_balance_fields(entry, decision);
 	else
 		lottery_fields(entry, decision);
 	if (decision->by_performance)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "balance.h"
 #include "say.h"
 
 static const char *const verdict_names[] = {
@@ -182,6 +183,10 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	if (verdict->by_sharing) {
 		say_sharing(entry, verdict);
 		sharing_fields(entry, verdict);
+	}
+	if (verdict->balance.given) {
+		nm_say_balance_verdict(entry, verdict);
+		nm_balance_verdict_fields(entry, verdict);
 	}
 	if (verdict->by_performance) {
 		say_feedback(entry, verdict);

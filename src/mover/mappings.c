@@ -21,7 +21,9 @@ struct nm_mappings {
 	size_t count, capacity;
 	size_t next; /* the first that a line of numa_maps may still be about */
 	size_t used;
-	bool overlong; /* of the line being put together, the end is lost */
+	bool overlong;		  /* of the line being put together, the end is lost */
+	nm_mappings_line_fn each; /* NULL: what the lines say is kept */
+	void *context;
 	char line[LINE_BYTES];
 };
 
@@ -34,6 +36,19 @@ int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)
 	mappings->platform = platform;
 	mappings->fd = -1;
 	*ret = mappings;
+	return 0;
+}
+
+int nm_mappings_new_lines(struct nm_platform *platform, nm_mappings_line_fn each, void *context,
+			  struct nm_mappings **ret)
+{
+	int r = nm_mappings_new(platform, ret);
+
+	if (r < 0)
+		return r;
+	(*ret)->phase = POLICIES;
+	(*ret)->each = each;
+	(*ret)->context = context;
 	return 0;
 }
 
@@ -119,8 +134,10 @@ static int end_line(struct nm_mappings *mappings)
 	mappings->line[mappings->used] = '\0';
 	if (mappings->phase == EXTENTS)
 		r = add_extent(mappings);
-	else
+	else if (!mappings->each)
 		add_policy(mappings);
+	else if (!mappings->overlong)
+		mappings->each(mappings->context, mappings->line);
 	mappings->used = 0;
 	mappings->overlong = false;
 	return r;

@@ -21,11 +21,12 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 	nm_auto(nm_decision_clear) struct nm_decision decision = {
 		.kind = swap ? NM_DECISION_SWAP : NM_DECISION_MIGRATE,
 		.interval = snapshot->interval,
-		.by_performance = config->threads.policy == NM_POLICY_IMAR2,
+		.by_performance = nm_policy_by_performance(config->threads.policy),
 		.by_locality = snapshot->by_locality,
 		.by_sharing = proposal->by_sharing,
 		.cost_before = proposal->cost_before,
 		.cost_after = proposal->cost_after,
+		.balance = proposal->balance,
 		.tickets = proposal->tickets,
 		.draw = proposal->draw,
 		.gain = proposal->gain,
@@ -37,6 +38,7 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 			.cpu_to = move->cpu_to,
 			.node_from = move->node_from,
 			.node_to = move->node_to,
+			.within = move->within,
 		};
 		int r = nm_step_build(snapshot, config, &snapshot->threads[move->thread], &route,
 				      &decision.steps[i]);

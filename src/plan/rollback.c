@@ -69,7 +69,7 @@ static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *
 		.kind = NM_DECISION_ROLLBACK,
 		.interval = snapshot->interval,
 		.undoes = rollback->decision,
-		.by_performance = config->threads.policy == NM_POLICY_IMAR2,
+		.by_performance = nm_policy_by_performance(config->threads.policy),
 		.by_locality = snapshot->by_locality,
 		.by_sharing = config->threads.policy == NM_POLICY_KMAF,
 		.cost_before = NAN,

@@ -31,6 +31,8 @@ static int build_target(const struct nm_snapshot *snapshot, const struct nm_conf
 	if (!target)
 		return -ENOMEM;
 	int r = hwloc_bitmap_and(target, target, thread->allowed);
+	if (r == 0 && route->within)
+		r = hwloc_bitmap_and(target, target, route->within);
 	if (r < 0)
 		return -ENOMEM;
 	if (config->threads.pin == NM_PIN_CORE && !route->whole_node && route->cpu_to >= 0) {
@@ -45,6 +47,14 @@ static int build_target(const struct nm_snapshot *snapshot, const struct nm_conf
 		return -ENOENT;
 	*ret = NM_TAKE(target);
 	return 0;
+}
+
+static double cost_where_it_was(const struct nm_snapshot *snapshot,
+				const struct nm_snap_thread *thread, int node)
+{
+	if (node < 0)
+		return NAN;
+	return nm_selection_access_cost(snapshot->topology, thread->accesses, node);
 }
 
 int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
@@ -77,6 +87,7 @@ int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.relative_before = thread->relative,
 		.record = NAN,
 		.shared = NAN,
+		.access_cost_before = cost_where_it_was(snapshot, thread, route->node_from),
 	};
 	memcpy(ret->comm, process->comm, sizeof(ret->comm));
 	return 0;

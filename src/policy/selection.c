@@ -234,6 +234,18 @@ void nm_selection_factors(const struct nm_topology *topology, double *ret)
 	}
 }
 
+double nm_selection_access_cost(const struct nm_topology *topology, const double *accesses,
+				int node)
+{
+	double local = nm_topology_distance(topology, node, node);
+	double sum = 0, cost = 0;
+	for (unsigned j = 0; j < topology->nr_nodes; j++) {
+		sum += accesses[j];
+		cost += accesses[j] * nm_topology_distance(topology, node, (int)j) / local;
+	}
+	return sum > 0 ? cost / sum : (double)NAN;
+}
+
 double nm_selection_cost_change(const double *resident, const double *factors, unsigned nr_nodes,
 				int from, int to)
 {

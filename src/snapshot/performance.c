@@ -99,11 +99,20 @@ static double locality_of(const struct nm_snapshot_input *input,
 	return accesses * nm_topology_distance(topology, home, home) / distance;
 }
 
+/* With threads that wait for a CPU, how much of one they get counts as much. */
+static double stand_in(const struct nm_snapshot_input *input, const struct nm_snap_thread *thread)
+{
+	double locality = locality_of(input, thread);
+	if (input->config->threads.policy == NM_POLICY_BALANCE)
+		return locality * thread->run_share;
+	return locality;
+}
+
 static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread *thread,
 		    bool by_locality, bool by_latency)
 {
 	const struct nm_config *config = input->config;
-	double performance = by_locality ? locality_of(input, thread)
+	double performance = by_locality ? stand_in(input, thread)
 					 : performance_of(thread, config->threads.performance);
 	thread->measured =
 		thread->active && isfinite(performance) && has_evidence(config, thread, by_latency);

@@ -11,8 +11,9 @@ struct question {
 	uint64_t interval;	   /* of the decision */
 	unsigned away[2];	   /* intervals in which the thread ran on another node only */
 	uint64_t local_accesses[2];
-	bool superseded;   /* one of its threads was moved again */
-	bool heeded, undo; /* the feedback has judged, and how */
+	double access_cost[2]; /* sum over the accesses since, in local ones */
+	bool superseded;       /* one of its threads was moved again */
+	bool heeded, undo;     /* the feedback has judged, and how */
 };
 
 struct nm_verifier {
@@ -63,6 +64,8 @@ static struct question question_of(const struct nm_decision *decision)
 			    .of = decision->kind,
 			    .by_performance = decision->by_performance,
 			    .by_sharing = decision->by_sharing,
+			    .balance = decision->balance,
+			    .measured_benefit = NAN,
 			    .cost_before = NAN,
 			    .cost_after = NAN,
 			    .slowdown = NAN,
@@ -92,6 +95,8 @@ static struct question question_of(const struct nm_decision *decision)
 			.latency_after = NAN,
 			.latency_samples_before = step->latency_samples_before,
 			.performance_before = step->performance_before,
+			.access_cost_before = step->access_cost_before,
+			.access_cost_after = NAN,
 			.performance_after = NAN,
 		};
 	}
@@ -154,6 +159,19 @@ static void observe_latency(const struct nm_snap_thread *seen, const struct nm_c
 	thread->latency_samples_after = seen->latency_samples;
 }
 
+/* What its accesses of this interval cost from where it ran. */
+static double fresh_cost(const struct nm_snapshot *snapshot, const struct nm_snap_thread *seen)
+{
+	const struct nm_topology *topology = snapshot->topology;
+	int home = nm_topology_node_of_cpu(topology, seen->home_cpu);
+	double cost = 0;
+	if (home < 0)
+		return 0;
+	for (int node = 0; node < (int)topology->nr_nodes; node++)
+		cost += (double)seen->fresh[node] * nm_topology_distance(topology, home, node);
+	return cost / nm_topology_distance(topology, home, home);
+}
+
 static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			   struct question *question, unsigned index)
 {
@@ -177,9 +195,12 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 		thread->accesses_after += seen->fresh[node];
 	thread->samples_after += seen->fresh_samples;
 	question->local_accesses[index] += seen->fresh[thread->node_to];
-	if (thread->accesses_after > 0)
-		thread->local_after =
-			(double)question->local_accesses[index] / (double)thread->accesses_after;
+	question->access_cost[index] += fresh_cost(snapshot, seen);
+	if (thread->accesses_after == 0)
+		return;
+	thread->local_after =
+		(double)question->local_accesses[index] / (double)thread->accesses_after;
+	thread->access_cost_after = question->access_cost[index] / (double)thread->accesses_after;
 }
 
 static bool is_proof(const struct nm_verdict_thread *thread, const struct nm_config *config)
@@ -393,6 +414,16 @@ static bool judge(struct question *question, const struct nm_config *config)
 	return true;
 }
 
+/* Balance moves one thread at a time. */
+static void compare_with_prediction(struct nm_verdict *verdict)
+{
+	const struct nm_verdict_thread *thread = &verdict->threads[0];
+	if (verdict->balance.given)
+		verdict->measured_benefit =
+			verdict->balance.resident *
+			(thread->access_cost_before - thread->access_cost_after);
+}
+
 static void observe(struct question *question, const struct nm_snapshot *snapshot,
 		    const struct nm_config *config)
 {
@@ -401,6 +432,7 @@ static void observe(struct question *question, const struct nm_snapshot *snapsho
 	question->verdict.intervals = (unsigned)(snapshot->interval - question->interval);
 	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
 		observe_thread(snapshot, config, question, i);
+	compare_with_prediction(&question->verdict);
 }
 
 /* Those that belong together are judged by what is known of all of them. */

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* How many pages of a process are on each node: by its accesses, and now and then counted. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "balance.h"
+
+/* Of what is resident, so much is taken to have moved in a second. */
+#define DRIFT 0.01
+#define STAT_BYTES 16384
+
+static int by_pid(const void *left, const void *right)
+{
+	const struct nm_residence *a = left, *b = right;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static struct nm_residence *find(const struct nm_balancer *balancer, uint32_t pid)
+{
+	const struct nm_residence key = {.pid = pid};
+	if (balancer->nr_residences == 0)
+		return NULL;
+	return bsearch(&key, balancer->residences, balancer->nr_residences, sizeof(key), by_pid);
+}
+
+const struct nm_residency *nm_balance_residency(const struct nm_balancer *balancer, uint32_t pid,
+						uint64_t now_ns)
+{
+	const struct nm_residence *residence = find(balancer, pid);
+	if (!residence)
+		return NULL;
+	const struct nm_residency *best =
+		nm_residency_better(&residence->counted, &residence->sampled, now_ns, DRIFT)
+			? &residence->counted
+			: &residence->sampled;
+	return best->source == NM_RESIDENCY_NONE ? NULL : best;
+}
+
+/* ---- who there is ---- */
+
+static void free_residences(struct nm_residence *residences, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(residences[i].pages);
+	free(residences);
+}
+
+/* What is known of it goes over to the new list. */
+static int take_over(struct nm_balancer *balancer, const struct nm_process *process,
+		     struct nm_residence *ret)
+{
+	struct nm_residence *known = find(balancer, process->pid);
+	*ret = (struct nm_residence){.pid = process->pid, .start_ticks = process->start_ticks};
+	if (known && known->pages && known->start_ticks == process->start_ticks) {
+		*ret = *known;
+		known->pages = NULL;
+	} else {
+		ret->pages = calloc(3 * (size_t)balancer->topology->nr_nodes, sizeof(double));
+	}
+	ret->process = process;
+	return ret->pages ? 0 : -ENOMEM;
+}
+
+/* Members of a process are not next to each other: each process is taken over once. */
+static int list_residences(struct nm_balancer *balancer, const struct nm_member *members,
+			   size_t nr_members, size_t *ret_count)
+{
+	struct nm_residence *next = calloc(nr_members + 1, sizeof(*next));
+	size_t count = 0, distinct = 0;
+	int r = next ? 0 : -ENOMEM;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < nr_members; i++) {
+		next[count].pid = members[i].pid;
+		next[count++].process = members[i].process;
+	}
+	if (count > 0)
+		qsort(next, count, sizeof(*next), by_pid);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct nm_process *process = next[i].process;
+		if (distinct == 0 || next[distinct - 1].pid != process->pid)
+			r = take_over(balancer, process, &next[distinct++]);
+	}
+	free_residences(balancer->residences, balancer->nr_residences);
+	balancer->residences = next;
+	balancer->nr_residences = *ret_count = distinct;
+	return r;
+}
+
+/* ---- by accesses ---- */
+
+static void add_accesses(struct nm_balancer *balancer, const struct nm_snap_thread *thread)
+{
+	struct nm_residence *residence = find(balancer, thread->pid);
+	if (!residence || !(thread->access_total > 0))
+		return;
+	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
+		residence->seen[k] += thread->accesses[k];
+	residence->samples += thread->access_samples;
+}
+
+static double resident_pages(const struct nm_balancer *balancer,
+			     const struct nm_residence *residence)
+{
+	return (double)residence->process->rss_bytes / balancer->page_bytes;
+}
+
+static void estimate(struct nm_balancer *balancer, struct nm_residence *residence, uint64_t now_ns)
+{
+	unsigned nr_nodes = balancer->topology->nr_nodes;
+	const struct nm_residency_reading reading = {
+		.source = NM_RESIDENCY_ACCESSES,
+		.time_ns = now_ns,
+		.seen = residence->seen,
+		.samples = residence->samples,
+		.resident = resident_pages(balancer, residence),
+	};
+	residence->sampled = (struct nm_residency){0};
+	(void)nm_residency_estimate(&reading, nr_nodes, residence->pages + nr_nodes,
+				    &residence->sampled);
+}
+
+static void estimate_all(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
+{
+	unsigned nr_nodes = balancer->topology->nr_nodes;
+	for (size_t i = 0; i < balancer->nr_residences; i++) {
+		struct nm_residence *residence = &balancer->residences[i];
+		residence->seen = residence->pages + 2 * (size_t)nr_nodes;
+		residence->samples = 0;
+		memset(residence->seen, 0, nr_nodes * sizeof(*residence->seen));
+	}
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		add_accesses(balancer, &snapshot->threads[i]);
+	for (size_t i = 0; i < balancer->nr_residences; i++)
+		estimate(balancer, &balancer->residences[i], snapshot->time_ns);
+}
+
+/* ---- counted ---- */
+
+static void take_count(struct nm_balancer *balancer, struct nm_residence *residence,
+		       enum nm_residency_source source, const double *pages, uint64_t now_ns)
+{
+	const struct nm_residency_reading reading = {.source = source,
+						     .time_ns = now_ns,
+						     .seen = pages,
+						     .resident =
+							     resident_pages(balancer, residence)};
+	if (nm_residency_estimate(&reading, balancer->topology->nr_nodes, residence->pages,
+				  &residence->counted) == 0)
+		balancer->tally.pages_counted++;
+}
+
+static ssize_t read_of_cgroup(struct nm_platform *platform, const char *cgroup, const char *file,
+			      char *text, size_t size)
+{
+	nm_autofree char *path = NULL;
+	if (asprintf(&path, "sys/fs/cgroup%s/%s", cgroup, file) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	return platform->ops->read_file(platform, NM_ROOT, path, text, size);
+}
+
+/* Alone, also in what is below: its memory counts here where nothing else counts it. */
+static bool has_cgroup_of_its_own(struct nm_platform *platform, const struct nm_process *process)
+{
+	char text[512], alone[16];
+	if (!process->cgroup)
+		return false;
+	(void)snprintf(alone, sizeof(alone), "%" PRIu32 "\n", process->pid);
+	if (read_of_cgroup(platform, process->cgroup, "cgroup.procs", text, sizeof(text)) <= 0 ||
+	    strcmp(text, alone) != 0)
+		return false;
+	return read_of_cgroup(platform, process->cgroup, "cgroup.stat", text, sizeof(text)) > 0 &&
+	       strstr(text, "nr_descendants 0\n");
+}
+
+/* Returns 0, or a negative errno where it cannot be told so. */
+static int count_by_cgroup(struct nm_daemon *daemon, struct nm_residence *residence,
+			   uint64_t now_ns)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	nm_autofree char *text = malloc(STAT_BYTES);
+	nm_autofree double *pages = calloc(balancer->topology->nr_nodes, sizeof(*pages));
+	if (!text || !pages)
+		return -ENOMEM;
+	if (!has_cgroup_of_its_own(daemon->pipeline.platform, residence->process))
+		return -ENODATA;
+	ssize_t length = read_of_cgroup(daemon->pipeline.platform, residence->process->cgroup,
+					"memory.numa_stat", text, STAT_BYTES);
+	if (length < 0)
+		return (int)length;
+	int r = nm_residency_read_numa_stat(text, balancer->topology, balancer->page_bytes, pages);
+	if (r == 0)
+		take_count(balancer, residence, NM_RESIDENCY_CGROUP, pages, now_ns);
+	return r;
+}
+
+static void end_counting(struct nm_daemon *daemon)
+{
+	struct nm_counting *counting = &daemon->pipeline.balancer->counting;
+	if (!counting->reader)
+		return;
+	nm_mappings_free(counting->reader);
+	daemon->pipeline.platform->ops->close(daemon->pipeline.platform, counting->directory);
+	free(counting->pages);
+	*counting = (struct nm_counting){0};
+}
+
+static void count_line(void *context, const char *line)
+{
+	struct nm_counting *counting = context;
+	(void)nm_residency_read_numa_maps_line(line, counting->topology, counting->page_bytes,
+					       counting->pages);
+}
+
+/* -ESRCH: another process has the number by now. */
+static int open_process(struct nm_platform *platform, const struct nm_residence *residence,
+			int *ret)
+{
+	struct nm_proc_stat stat;
+	int directory = nm_proc_open_thread(platform, 0, residence->pid);
+	if (directory < 0)
+		return directory;
+	int r = nm_proc_read_stat(platform, directory, &stat);
+	if (r == 0 && stat.start_ticks != residence->start_ticks)
+		r = -ESRCH;
+	if (r < 0) {
+		platform->ops->close(platform, directory);
+		return r;
+	}
+	*ret = directory;
+	return 0;
+}
+
+static void begin_counting(struct nm_daemon *daemon, const struct nm_residence *residence)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	struct nm_counting counting = {.pid = residence->pid,
+				       .start_ticks = residence->start_ticks,
+				       .topology = balancer->topology,
+				       .page_bytes = balancer->page_bytes};
+	if (open_process(platform, residence, &counting.directory) < 0)
+		return;
+	counting.pages = calloc(balancer->topology->nr_nodes, sizeof(*counting.pages));
+	if (!counting.pages || nm_mappings_new_lines(platform, count_line, &balancer->counting,
+						     &counting.reader) < 0) {
+		free(counting.pages);
+		platform->ops->close(platform, counting.directory);
+		return;
+	}
+	balancer->counting = counting;
+}
+
+static void go_on_counting(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	struct nm_counting *counting = &balancer->counting;
+	double budget_ns = daemon->config->pages.maps_budget_ms * (double)NM_NSEC_PER_MSEC;
+	int r = nm_mappings_read(counting->reader, counting->directory, (uint64_t)budget_ns);
+	struct nm_residence *residence = find(balancer, counting->pid);
+	if (r == -EAGAIN && residence)
+		return;
+	if (r == 0 && residence && residence->start_ticks == counting->start_ticks)
+		take_count(balancer, residence, NM_RESIDENCY_MAPS, counting->pages, now_ns);
+	end_counting(daemon);
+}
+
+/* The one that was tried longest ago, or never. */
+static struct nm_residence *next_due(const struct nm_daemon *daemon, uint64_t now_ns)
+{
+	const struct nm_balancer *balancer = daemon->pipeline.balancer;
+	double period_ns = daemon->config->threads.residency_s * (double)NM_NSEC_PER_SEC;
+	struct nm_residence *next = NULL;
+	for (size_t i = 0; period_ns > 0 && i < balancer->nr_residences; i++) {
+		struct nm_residence *residence = &balancer->residences[i];
+		bool due = residence->tried_ns == 0 ||
+			   (double)(now_ns - residence->tried_ns) >= period_ns;
+		if (due && (!next || residence->tried_ns < next->tried_ns))
+			next = residence;
+	}
+	return next;
+}
+
+static void count_next(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_residence *next = next_due(daemon, now_ns);
+	if (!next)
+		return;
+	next->tried_ns = now_ns;
+	if (count_by_cgroup(daemon, next, now_ns) == 0 ||
+	    next->process->rss_bytes >> 20 >= daemon->config->threads.residency_maps_mb)
+		return;
+	begin_counting(daemon, next);
+}
+
+int nm_balance_follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	const struct nm_member *members;
+	size_t count, nr_members = nm_roster_members(daemon->pipeline.roster, &members);
+	int r = list_residences(balancer, members, nr_members, &count);
+	if (r < 0)
+		return r;
+	estimate_all(balancer, snapshot);
+	if (!balancer->counting.reader && due)
+		count_next(daemon, snapshot->time_ns);
+	if (balancer->counting.reader)
+		go_on_counting(daemon, snapshot->time_ns);
+	return 0;
+}
+
+void nm_balance_pages_clear(struct nm_daemon *daemon)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	end_counting(daemon);
+	free_residences(balancer->residences, balancer->nr_residences);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Dynamic task-aware scheduling: which threads wait for memory, and which CPUs are theirs. */
+#include <math.h>
+
+#include "balance.h"
+
+enum { TYPES = NM_DTAS_MEMORY + 1 };
+#define LINE_BYTES 64 /* what a miss brings in */
+
+static void forget_split(struct nm_balancer *balancer)
+{
+	size_t cells = (size_t)balancer->topology->nr_nodes * TYPES;
+	for (size_t i = 0; balancer->leasable && i < cells; i++)
+		hwloc_bitmap_free(balancer->leasable[i]);
+	free(balancer->leasable);
+	free(balancer->cpu_types);
+	balancer->leasable = NULL;
+	balancer->cpu_types = NULL;
+	balancer->split = false;
+}
+
+void nm_balance_types_clear(struct nm_balancer *balancer)
+{
+	forget_split(balancer);
+}
+
+/* ---- threads ---- */
+
+static double mpki_of(const struct nm_figures *figures)
+{
+	return nm_dtas_mpki(figures->traffic / LINE_BYTES, figures->instructions);
+}
+
+static void classify(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		     const struct nm_figures *figures, size_t nr_figures)
+{
+	const struct nm_config *config = daemon->config;
+	const struct nm_dtas_rules rules = {.memory_from = config->threads.dtas_memory,
+					    .compute_below = config->threads.dtas_compute,
+					    .persist = (unsigned)config->threads.dtas_persist};
+	struct nm_known_thread *known = daemon->pipeline.balancer->known;
+	size_t at = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		while (at < nr_figures && figures[at].tid < known[i].tid)
+			at++;
+		if (at < nr_figures && figures[at].tid == known[i].tid &&
+		    snapshot->threads[i].active)
+			(void)nm_dtas_classify(&known[i].behaviour, &rules, mpki_of(&figures[at]));
+	}
+}
+
+/* ---- CPUs ---- */
+
+static int list_leasable(struct nm_balancer *balancer)
+{
+	unsigned nr_nodes = balancer->topology->nr_nodes;
+	balancer->leasable = calloc((size_t)nr_nodes * TYPES, sizeof(hwloc_bitmap_t));
+	if (!balancer->leasable)
+		return -ENOMEM;
+	for (unsigned i = 0; i < nr_nodes * TYPES; i++) {
+		balancer->leasable[i] = hwloc_bitmap_alloc();
+		if (!balancer->leasable[i] ||
+		    nm_dtas_cpus(balancer->topology, balancer->cpu_types, (int)(i / TYPES),
+				 (enum nm_dtas_type)(i % TYPES), balancer->leasable[i]) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int split(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
+{
+	uint64_t counts[TYPES] = {0};
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].active)
+			counts[balancer->known[i].behaviour.type]++;
+	forget_split(balancer);
+	if (counts[NM_DTAS_MEMORY] + counts[NM_DTAS_COMPUTE] == 0)
+		return 0;
+	balancer->cpu_types = calloc(balancer->topology->nr_cpus + 1U, sizeof(enum nm_dtas_type));
+	if (!balancer->cpu_types)
+		return -ENOMEM;
+	int r = nm_dtas_split(balancer->topology, counts[NM_DTAS_MEMORY], counts[NM_DTAS_COMPUTE],
+			      balancer->cpu_types);
+	if (r == 0)
+		r = list_leasable(balancer);
+	if (r < 0) {
+		forget_split(balancer);
+		return r;
+	}
+	balancer->split = true;
+	balancer->split_ns = snapshot->time_ns;
+	return 0;
+}
+
+/* ---- both ---- */
+
+static bool is_sampled(const struct nm_daemon *daemon)
+{
+	if (!daemon->pipeline.source)
+		return false;
+	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
+	return status->has_dram && status->has_instructions;
+}
+
+static void tell_availability(struct nm_daemon *daemon, bool available)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	if (available != balancer->dtas_told)
+		return;
+	balancer->dtas_told = !available;
+	if (available)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+			  "all that threads.dtas needs is sampled");
+	else
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "threads.dtas needs hardware samples of instructions and of memory "
+			  "traffic, which there are none of here: it stays off");
+}
+
+int nm_balance_follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			    const struct nm_figures *figures, size_t nr_figures)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	double period_ns = daemon->config->threads.dtas_split_s * (double)NM_NSEC_PER_SEC;
+	bool available = daemon->config->threads.dtas && is_sampled(daemon);
+	if (daemon->config->threads.dtas)
+		tell_availability(daemon, available);
+	if (!available) {
+		forget_split(balancer);
+		return 0;
+	}
+	classify(daemon, snapshot, figures, nr_figures);
+	if (balancer->split && (double)(snapshot->time_ns - balancer->split_ns) < period_ns)
+		return 0;
+	return split(balancer, snapshot);
+}
+
+/* An idle CPU of the other type was chosen: it is for whoever runs there now. */
+hwloc_const_bitmap_t nm_balance_lease(const struct nm_balancer *balancer, enum nm_dtas_type type,
+				      int node, int cpu)
+{
+	if (!balancer->split || type == NM_DTAS_EITHER)
+		return NULL;
+	hwloc_const_bitmap_t cpus = balancer->leasable[node * TYPES + (int)type];
+	return hwloc_bitmap_isset(cpus, (unsigned)cpu) ? cpus : NULL;
+}
