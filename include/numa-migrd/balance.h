@@ -24,6 +24,8 @@ struct nm_balance_rules {
 	unsigned persist;
 	double overload;   /* [1] load per CPU of a node below which its own CPUs suffice (paper: 0)
 			    */
+	double relief;	   /* [0.1] load by which a thread's new CPU, with it, must be below the
+			      old one (paper: 0) */
 	double min_gain;   /* [0] pages; see selection.h (paper: −∞) */
 	size_t max_moves;  /* [64] of a round */
 	double wait_share; /* [0.1] of T, from which on a thread waits */
@@ -96,7 +98,7 @@ bool nm_balance_update(struct nm_balance_state *state, const struct nm_balance_r
 /*
  * One round: updates the state, and while balancing is on moves one thread after another, each from
  * the busiest CPU to the idlest on another node, among the waiting ones, as long as
- * load(to) + load(thread) < load(from). Where nobody can go, the next busiest is tried, then the
+ * load(to) + load(thread) < load(from), by rules->relief. Where nobody can go, the next busiest is tried, then the
  * next idlest. Loads and threads per node are those after the moves before. 0 or -ENOMEM, with
  * the state as it was. The caller clears *ret. Tick, policy stage.
  */

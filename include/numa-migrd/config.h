@@ -140,6 +140,7 @@ struct nm_config {
 		double balance_begin, balance_end; /* 0.5, 0.25: gap between nodes (paper: -1000, as low as any) */
 		uint64_t balance_persist; /* 2 intervals above balance_begin (paper: 1) */
 		double balance_overload;  /* 1: load from which on a node's own CPUs do not suffice (paper: 0) */
+		double balance_relief;    /* 0.1: by which the new CPU must be emptier than the old one (paper: 0) */
 		double balance_min_gain;  /* 0 pages; NM_CONFIG_ANY_GAIN (paper) also where pages are not known */
 		double wait_share;        /* 0.1 of the interval, from which on a thread waits */
 		double balance_idle_max;  /* 0.05: load below which a CPU takes threads of either type (paper: 0) */

@@ -206,6 +206,8 @@ const struct nm_setting nm_settings[] = {
 	      "Intervals in a row that balance_begin must be exceeded"),
 	REAL(threads, balance_overload, "0", "1000", "1", "0",
 	     "Load per CPU of a node below which nobody has to leave it"),
+	REAL(threads, balance_relief, "0", "1", "0.1", "0",
+	     "Load by which a thread's new CPU, with it on, must be below what the old one has now"),
 	REAL(threads, balance_min_gain, "-1000000000000", "1000000000000", "0", "-1000000000000",
 	     "Pages that the process must have more on the node that a thread goes to; the lowest value: whatever they are"),
 	REAL(threads, wait_share, "0.001", "1", "0.1", NULL,

@@ -40,6 +40,7 @@ static struct nm_balance_rules rules_of(const struct nm_config *config)
 		.end = config->threads.balance_end,
 		.persist = (unsigned)config->threads.balance_persist,
 		.overload = config->threads.balance_overload,
+		.relief = config->threads.balance_relief,
 		.min_gain = min_gain <= NM_CONFIG_ANY_GAIN ? -INFINITY : min_gain,
 		.max_moves = config->threads.moves_per_interval,
 		.wait_share = config->threads.wait_share,

@@ -136,7 +136,7 @@ static double most_relief(const struct round *round, uint32_t from, uint32_t to)
 	int node_from = node_of(round, from), node_to = node_of(round, to);
 	double apart = nm_loads_of_node(loads, node_from) - nm_loads_of_node(loads, node_to);
 	double by_node = (apart - round->rules->end) * loads->cpus[node_to];
-	double by_cpu = loads->cpu[from] - loads->cpu[to];
+	double by_cpu = loads->cpu[from] - loads->cpu[to] - round->rules->relief;
 	return by_cpu < by_node ? by_cpu : by_node;
 }
 

@@ -117,6 +117,7 @@ static void check_balance_defaults(const struct nm_config *config)
 	assert_true(config->threads.balance_begin == 0.5 && config->threads.balance_end == 0.25);
 	assert_int_equal(config->threads.balance_persist, 2);
 	assert_true(config->threads.balance_overload == 1);
+	assert_true(config->threads.balance_relief == 0.1);
 	assert_true(config->threads.balance_min_gain == 0 && config->threads.wait_share == 0.1);
 	assert_true(config->threads.balance_idle_max == 0.05);
 	assert_int_equal(config->threads.balance_reads, 1024);
@@ -190,6 +191,7 @@ static void test_paper_profile(void **state)
 	assert_true(paper->threads.mapping_gain == 0);
 	assert_true(paper->threads.balance_begin == -1000 && paper->threads.balance_end == -1000);
 	assert_int_equal(paper->threads.balance_persist, 1);
+	assert_true(paper->threads.balance_relief == 0);
 	assert_true(paper->threads.balance_overload == 0 && paper->threads.balance_idle_max == 0);
 	assert_true(paper->threads.balance_min_gain == NM_CONFIG_ANY_GAIN);
 }
