@@ -285,16 +285,20 @@ static struct nm_residence *next_due(const struct nm_daemon *daemon, uint64_t no
 	return next;
 }
 
+static bool may_read_maps(const struct nm_config *config, const struct nm_residence *residence)
+{
+	uint64_t limit_mb = config->threads.residency_maps_mb;
+	return limit_mb > 0 && residence->process->rss_bytes >> 20 <= limit_mb;
+}
+
 static void count_next(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_residence *next = next_due(daemon, now_ns);
 	if (!next)
 		return;
 	next->tried_ns = now_ns;
-	if (count_by_cgroup(daemon, next, now_ns) == 0 ||
-	    next->process->rss_bytes >> 20 >= daemon->config->threads.residency_maps_mb)
-		return;
-	begin_counting(daemon, next);
+	if (count_by_cgroup(daemon, next, now_ns) < 0 && may_read_maps(daemon->config, next))
+		begin_counting(daemon, next);
 }
 
 int nm_balance_follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)

@@ -91,14 +91,13 @@ void nm_say_balance_verdict(struct nm_entry *entry, const struct nm_verdict *ver
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
 	char before[NM_WORD_BYTES], after[NM_WORD_BYTES], told[NM_WORD_BYTES],
 		measured[NM_WORD_BYTES];
-	nm_entry_say(
-		entry,
-		"; an access cost %s local ones before, %s now: of its process's pages that is "
-		"%s less, and %s were predicted",
-		nm_say_figure(thread->access_cost_before, before),
-		nm_say_figure(thread->access_cost_after, after),
-		nm_say_figure(verdict->measured_benefit, measured),
-		nm_say_figure(benefit(&verdict->balance), told));
+	nm_entry_say(entry,
+		     "; an access cost %s local ones before, %s now: over its process's pages a "
+		     "benefit of %s, where %s was predicted",
+		     nm_say_figure(thread->access_cost_before, before),
+		     nm_say_figure(thread->access_cost_after, after),
+		     nm_say_figure(verdict->measured_benefit, measured),
+		     nm_say_figure(benefit(&verdict->balance), told));
 }
 
 void nm_balance_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict)

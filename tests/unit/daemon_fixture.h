@@ -36,6 +36,8 @@ struct worker {
 	struct space *space;
 	unsigned from, to;
 	uint64_t address; /* of 32 KiB that it uses, whoever else does; 0: not seen */
+	double misses;	  /* by its instructions */
+	uint64_t run_ns, delay_ns;
 };
 
 static struct world {
@@ -49,6 +51,8 @@ static struct world {
 	int balancing; /* kernel.numa_balancing; -1: none */
 	double noise;  /* of what is counted, uniform to both sides */
 	bool cached;   /* nobody misses a cache: no latency is sampled */
+	bool lazy;     /* the scheduler leaves threads on their node */
+	bool silent;   /* no schedstat */
 	uint64_t busy_ticks[CPUS], all_ticks;
 	char root[128];
 	struct nm_entry entries[ENTRIES_MAX];
@@ -274,7 +278,8 @@ static inline void spread_out(void)
 	for (size_t i = 0; i < world.nr_workers; i++) {
 		struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
 		for (int cpu = 0; cpu < CPUS && crowd_on(thread->processor) > 1; cpu++)
-			if ((thread->mask >> cpu & 1) && crowd_on(cpu) == 0)
+			if ((thread->mask >> cpu & 1) && crowd_on(cpu) == 0 &&
+			    (!world.lazy || node_of_cpu(cpu) == node_of_cpu(thread->processor)))
 				thread->processor = cpu;
 	}
 }
@@ -313,11 +318,13 @@ static inline void access_space(const struct worker *worker, unsigned node,
 	sample->latency_cycles = (uint32_t)noisy(latency_at(node, home));
 }
 
-static inline void work(const struct worker *worker, double seconds)
+static inline void work(struct worker *worker, double seconds)
 {
 	const struct fake_thread *thread = fake_get(world.fake, worker->tid);
 	double cpu_s = seconds / crowd_on(thread->processor);
 	double latency = mean_latency(worker, node_of_cpu(thread->processor));
+	worker->run_ns += (uint64_t)(cpu_s * 1e9);
+	worker->delay_ns += (uint64_t)((seconds - cpu_s) * 1e9);
 	double instructions = noisy(1e9 * worker->speed * cpu_s * 100 / latency);
 	struct nm_sample sample = {
 		.kind = NM_EVENT_CLOCK,
@@ -331,7 +338,7 @@ static inline void work(const struct worker *worker, double seconds)
 		add_sample(&sample);
 	add_amount(&sample, NM_EVENT_INSTRUCTIONS, instructions);
 	add_amount(&sample, NM_EVENT_FLOPS, instructions / 2);
-	add_amount(&sample, NM_EVENT_DRAM, noisy(instructions / 10));
+	add_amount(&sample, NM_EVENT_DRAM, noisy(instructions * worker->misses));
 	sample.kind = NM_EVENT_MEMORY;
 	for (int i = 0; i < (int)(60 * cpu_s) && !world.cached; i++) {
 		if (worker->space)
@@ -344,12 +351,29 @@ static inline void work(const struct worker *worker, double seconds)
 	}
 }
 
+/* -ENOENT: the path is no schedstat. */
+static inline ssize_t read_schedstat(const char *path, char *buffer, size_t size)
+{
+	uint32_t tid;
+	int end = 0;
+	if (sscanf(path, "proc/%*u/task/%" SCNu32 "/schedstat%n", &tid, &end) != 1 || !end)
+		return -ENOENT;
+	for (size_t i = 0; i < world.nr_workers; i++)
+		if (world.workers[i].tid == tid)
+			return snprintf(buffer, size, "%" PRIu64 " %" PRIu64 " 7\n",
+					world.silent ? 0 : world.workers[i].run_ns,
+					world.silent ? 0 : world.workers[i].delay_ns);
+	return -ESRCH;
+}
+
 static inline ssize_t read_with_load(struct nm_platform *platform, int directory, const char *path,
 				     char *buffer, size_t size)
 {
 	size_t used = 0;
 	if (world.balancing >= 0 && strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
 		return snprintf(buffer, size, "%d\n", world.balancing);
+	if (directory == NM_ROOT && strstr(path, "/schedstat"))
+		return read_schedstat(path, buffer, size);
 	if (directory != NM_ROOT || strcmp(path, "proc/stat") != 0)
 		return fake_read_file(platform, directory, path, buffer, size);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
@@ -389,7 +413,7 @@ static inline struct worker *add_worker(uint32_t pid, int cpu, unsigned memory)
 	struct fake_thread *thread =
 		known ? fake_clone(world.fake, pid, tid) : fake_process(world.fake, pid, 1);
 	thread->processor = cpu;
-	*worker = (struct worker){.tid = tid, .memory = memory, .speed = 1};
+	*worker = (struct worker){.tid = tid, .memory = memory, .speed = 1, .misses = 0.1};
 	return worker;
 }
 

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "balance" through every stage of the daemon, in simulated time: threads that queue on one
+ * node spread over the others, within masks and budgets, and the journal tells why and what came of
+ * it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../../src/daemon/balance.h"
+#include "daemon_fixture.h"
+
+static struct nm_config *config(void)
+{
+	return world.daemon.config;
+}
+
+/* Whoever waits may go, wherever memory is. */
+static void begin(enum nm_selection selection)
+{
+	config()->threads.policy = NM_POLICY_BALANCE;
+	config()->threads.selection = selection;
+	config()->threads.balance_min_gain = NM_CONFIG_ANY_GAIN;
+	config()->threads.residency_s = 0;
+	world.lazy = true;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+/* Processes of one thread each, by turns on the CPUs of node 0. (Memory on node 3 is as far from
+ * node 2 as from there, and not much farther from node 1.) */
+static void overload(unsigned threads, unsigned memory)
+{
+	for (unsigned i = 0; i < threads; i++)
+		add_worker(1000 + 100 * i, (int)(i % 2), memory);
+}
+
+static unsigned longest_queue(void)
+{
+	unsigned longest = 0;
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		if (crowd_on(cpu) > longest)
+			longest = crowd_on(cpu);
+	return longest;
+}
+
+static unsigned settle(unsigned most)
+{
+	unsigned intervals = 0;
+	for (; intervals < most && longest_queue() > 1; intervals++)
+		live_one();
+	assert_int_equal(longest_queue(), 1);
+	return intervals;
+}
+
+static const struct nm_entry *first_move(void)
+{
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "KIND", "migrate");
+	assert_non_null(move);
+	return move;
+}
+
+static const struct nm_entry *verdict_of(const struct nm_entry *move)
+{
+	const struct nm_entry *verdict =
+		find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(move, "DECISION"));
+	assert_non_null(verdict);
+	return verdict;
+}
+
+static unsigned count_said(const char *words)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < world.nr_entries; i++)
+		count += strstr(world.entries[i].text, words) != NULL;
+	return count;
+}
+
+/* ---- relief ---- */
+
+static void an_overloaded_node_is_relieved(void **state)
+{
+	(void)state;
+	overload(6, 3);
+	begin(NM_SELECTION_FIRST_FIT);
+	print_message("settled after %u intervals\n", settle(15));
+	size_t quiet = world.nr_entries;
+	live(60);
+	assert_int_equal(longest_queue(), 1);
+	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
+	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.failed, 0);
+	assert_int_equal(world.daemon.tally.kept, world.daemon.tally.applied);
+	assert_int_equal(world.daemon.tally.applied, 4);
+}
+
+/* Where locality stands for P, a shorter queue is worth the longer way. */
+static void relief_is_no_loss_of_locality(void **state)
+{
+	(void)state;
+	overload(6, 3);
+	begin(NM_SELECTION_FIRST_FIT);
+	world.daemon.pipeline.source->status.has_flops = false;
+	settle(15);
+	live(20);
+	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.kept, 4);
+	assert_true(has_field(first_move(), "PERFORMANCE_OF", "locality"));
+	assert_int_equal(count_said("times the share of a CPU"), 1);
+}
+
+static void a_machine_with_room_is_left_alone(void **state)
+{
+	(void)state;
+	for (int cpu = 0; cpu < 4; cpu++)
+		add_worker(1000 + 100 * (uint32_t)cpu, cpu, 3);
+	begin(NM_SELECTION_FIRST_FIT);
+	live(30);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 0);
+}
+
+/* Every node is as full as the others. */
+static void an_even_load_is_not_read(void **state)
+{
+	(void)state;
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		add_worker(1000 + 100 * (uint32_t)cpu, cpu, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	live(20);
+	assert_int_equal(world.daemon.pipeline.balancer->tally.reads, 0);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+}
+
+static unsigned until_first_move(unsigned persist)
+{
+	unsigned intervals = 0;
+	overload(6, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.balance_persist = persist;
+	while (count_entries(0, NM_MESSAGE_DECISION) == 0 && intervals < 30) {
+		live_one();
+		intervals++;
+	}
+	return intervals;
+}
+
+static void it_begins_when_the_gap_persists(void **state)
+{
+	unsigned soon = until_first_move(4);
+	(void)world_close(state);
+	assert_int_equal(world_open(state), 0);
+	unsigned late = until_first_move(9);
+	print_message("after %u and %u intervals\n", soon, late);
+	assert_int_equal(late - soon, 5);
+}
+
+static void a_gap_below_the_threshold_does_not_begin_it(void **state)
+{
+	(void)state;
+	overload(6, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.balance_begin = 3.5;
+	live(20);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+	config()->threads.balance_begin = 2.5;
+	live(4);
+	assert_true(count_entries(0, NM_MESSAGE_DECISION) > 0);
+}
+
+/* ---- within bounds ---- */
+
+static void the_owners_masks_are_the_bound(void **state)
+{
+	(void)state;
+	overload(6, 0);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		fake_pin(world.fake, world.workers[i].tid, fake_cpus(0, 3));
+	begin(NM_SELECTION_FIRST_FIT);
+	live(30);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		assert_true(node_of(&world.workers[i]) <= 1);
+	assert_true(crowd_on(2) == 1 && crowd_on(3) == 1);
+	assert_int_equal(world.daemon.tally.failed, 0);
+}
+
+static void moves_keep_within_the_budget(void **state)
+{
+	(void)state;
+	overload(8, 3);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.moves_per_interval = 1;
+	for (int i = 0; i < 20; i++) {
+		size_t from = world.nr_entries;
+		live_one();
+		assert_true(count_entries(from, NM_MESSAGE_DECISION) <= 1);
+	}
+	assert_int_equal(longest_queue(), 1);
+}
+
+static void reads_keep_within_the_budget(void **state)
+{
+	(void)state;
+	overload(8, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.balance_reads = 3;
+	live(1);
+	for (uint64_t i = 0; i < 4; i++) {
+		uint64_t before = world.daemon.pipeline.balancer->tally.reads;
+		live_one();
+		assert_true(world.daemon.pipeline.balancer->tally.reads <= before + 3);
+	}
+	assert_true(world.daemon.pipeline.balancer->tally.reads > 0);
+}
+
+static void a_lease_ends_with_the_daemon(void **state)
+{
+	(void)state;
+	overload(6, 3);
+	begin(NM_SELECTION_FIRST_FIT);
+	settle(15);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 4);
+	(void)nm_actuator_return_all(world.daemon.pipeline.actuator);
+	assert_null(fake_trace(world.fake));
+}
+
+static void without_schedstat_it_says_so_and_moves_nothing(void **state)
+{
+	(void)state;
+	world.silent = true;
+	overload(6, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	live(20);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+	assert_int_equal(count_said("schedstat does not tell"), 1);
+}
+
+/* ---- who goes ---- */
+
+/* A process whose first thread is on node 1 has threads that queue on node 0. */
+static void who_can_join_its_leader_goes(void **state)
+{
+	(void)state;
+	add_worker(1000, 3, 0);
+	for (int i = 0; i < 3; i++)
+		fake_pin(world.fake, add_worker(1000, 0, 0)->tid, fake_cpus(0, 3));
+	add_worker(2000, 1, 0);
+	add_worker(3000, 1, 0);
+	begin(NM_SELECTION_EXCLUSIVITY);
+	live(15);
+	const struct nm_entry *move = first_move();
+	assert_true(has_field(move, "SELECTION", "exclusivity"));
+	const struct nm_entry *joined = find_entry(0, NM_MESSAGE_DECISION, "SELECTED_BY", "leader");
+	assert_non_null(joined);
+	assert_true(has_field(joined, "NODE_TO", "1") && has_field(joined, "PID", "1000"));
+	assert_non_null(strstr(joined->text, "as its process's first thread is there"));
+	/* The first threads stay, and who is with his own. */
+	assert_int_equal(node_of(&world.workers[0]), 1);
+	assert_int_equal(node_of(&world.workers[4]), 0);
+	assert_int_equal(node_of(&world.workers[5]), 0);
+}
+
+/* As shipped nobody goes away from his process's pages. */
+static void nobody_leaves_his_pages(void **state)
+{
+	(void)state;
+	overload(6, 0);
+	begin(NM_SELECTION_MOST_BENEFIT);
+	config()->threads.balance_min_gain = 0;
+	live(20);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+	assert_true(world.daemon.pipeline.balancer->tally.stopped_by_gain > 0);
+}
+
+/* ---- what is told ---- */
+
+static void the_prediction_is_held_against_what_was_measured(void **state)
+{
+	(void)state;
+	overload(6, 1);
+	begin(NM_SELECTION_MOST_BENEFIT);
+	config()->threads.balance_min_gain = 1;
+	live(12);
+	const struct nm_entry *move = first_move(), *verdict = verdict_of(move);
+	double pages = number_of(move, "RESIDENT_PAGES");
+	double predicted = number_of(move, "PREDICTED_BENEFIT");
+	assert_true(has_field(move, "POLICY", "balance") && has_field(move, "NODE_TO", "1"));
+	assert_true(has_field(move, "SELECTION", "most_benefit"));
+	assert_true(has_field(move, "SELECTED_BY", "rule"));
+	assert_true(pages > 0 && fabs(number_of(move, "GAIN_PAGES") - pages) < 1e-3 * pages);
+	assert_true(number_of(move, "METRIC") == number_of(move, "GAIN_PAGES"));
+	assert_true(has_field(move, "RESIDENCY", "accesses"));
+	assert_true(number_of(move, "RESIDENCY_AGE_S") == 0);
+	assert_true(number_of(move, "GAIN_ERROR_PAGES") > 0);
+	assert_true(number_of(move, "LOAD_FROM") > 2.5 && number_of(move, "LOAD_TO") < 0.1);
+	assert_true(number_of(move, "LOAD_GAP") > 2.5);
+	assert_null(field_of(move, "TICKETS"));
+	assert_null(strstr(move->text, "tickets"));
+	assert_non_null(strstr(move->text, "it waited, with a load of "));
+	/* All of its accesses go to the pages that the prediction counts. */
+	assert_true(predicted > 0.5 * pages);
+	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(fabs(number_of(verdict, "PREDICTED_BENEFIT") - predicted) < 1e-3 * predicted);
+	assert_true(fabs(number_of(verdict, "MEASURED_BENEFIT") - predicted) < 0.1 * predicted);
+	assert_true(number_of(verdict, "ACCESS_COST_AFTER") == 1);
+	assert_non_null(strstr(verdict->text, "was predicted"));
+}
+
+/* Its program does next to nothing from then on. */
+static void a_move_after_which_the_performance_fell_is_undone(void **state)
+{
+	(void)state;
+	overload(6, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.moves_per_interval = 1;
+	while (count_entries(0, NM_MESSAGE_DECISION) == 0)
+		live_one();
+	const char *tid = field_of(first_move(), "TID");
+	for (size_t i = 0; i < world.nr_workers; i++)
+		if (world.workers[i].tid == strtoul(tid, NULL, 10))
+			world.workers[i].speed = 0.02;
+	live(2);
+	assert_true(has_field(verdict_of(first_move()), "VERDICT", "rolled-back"));
+	const struct nm_entry *back =
+		find_entry(0, NM_MESSAGE_DECISION, "UNDOES", field_of(first_move(), "DECISION"));
+	assert_non_null(back);
+	assert_true(has_field(back, "RESULT", "applied") && has_field(back, "NODE_TO", "0"));
+	assert_null(field_of(back, "SELECTION"));
+	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+}
+
+/* ---- pages ---- */
+
+static const char numa_maps[] = "7f0000000000 default anon=4000 dirty=4000 N1=1000 N3=3000 "
+				"kernelpagesize_kB=4\n";
+static size_t read_up_to;
+enum { MAPS_FD = 99999 };
+
+static int open_numa_maps(struct nm_platform *platform, int directory, const char *path)
+{
+	(void)platform, (void)directory;
+	assert_string_equal(path, "numa_maps");
+	read_up_to = 0;
+	return MAPS_FD;
+}
+
+static ssize_t read_numa_maps(struct nm_platform *platform, int fd, char *buffer, size_t size)
+{
+	size_t left = sizeof(numa_maps) - 1 - read_up_to;
+	(void)platform;
+	assert_int_equal(fd, MAPS_FD);
+	size = left < size ? left : size;
+	memcpy(buffer, numa_maps + read_up_to, size);
+	read_up_to += size;
+	return (ssize_t)size;
+}
+
+static void close_any(struct nm_platform *platform, int fd)
+{
+	if (fd != MAPS_FD)
+		fake_close(platform, fd);
+}
+
+static void pages_are_counted_by_numa_maps(void **state)
+{
+	(void)state;
+	world.ops.open_file = open_numa_maps;
+	world.ops.read_some = read_numa_maps;
+	world.ops.close = close_any;
+	overload(6, 0);
+	begin(NM_SELECTION_MOST_BENEFIT);
+	config()->threads.balance_persist = 12;
+	config()->threads.residency_s = 30;
+	world.cached = true;
+	live(14);
+	const struct nm_entry *move = first_move();
+	assert_true(has_field(move, "RESIDENCY", "numa_maps"));
+	assert_true(number_of(move, "RESIDENCY_AGE_S") > 0);
+	assert_true(number_of(move, "GAIN_ERROR_PAGES") == 0);
+	double all = number_of(move, "RESIDENT_PAGES");
+	double there = has_field(move, "NODE_TO", "3")	 ? 0.75
+		       : has_field(move, "NODE_TO", "1") ? 0.25
+							 : 0;
+	assert_true(fabs(number_of(move, "GAIN_PAGES") - there * all) < 1e-3 * all);
+	assert_int_equal(world.daemon.pipeline.balancer->tally.pages_counted, 6);
+	assert_int_equal(fake_open_fds(world.fake), 0);
+}
+
+/* What a cgroup's files say; a process that is alone in it. */
+static bool crowded_cgroup;
+static ssize_t read_with_cgroups(struct nm_platform *platform, int directory, const char *path,
+				 char *buffer, size_t size)
+{
+	static const char root[] = "sys/fs/cgroup/alone/";
+	if (directory != NM_ROOT || strncmp(path, root, strlen(root)) != 0)
+		return read_with_load(platform, directory, path, buffer, size);
+	path += strlen(root);
+	if (strcmp(path, "cgroup.procs") == 0)
+		return snprintf(buffer, size, "1000\n%s", crowded_cgroup ? "1100\n" : "");
+	if (strcmp(path, "cgroup.stat") == 0)
+		return snprintf(buffer, size, "nr_descendants 0\nnr_dying_descendants 0\n");
+	if (strcmp(path, "memory.numa_stat") == 0)
+		return snprintf(buffer, size,
+				"anon N0=4096 N1=0 N2=12288 N3=0\n"
+				"file_mapped N0=0 N1=0 N2=0 N3=0\n");
+	return read_with_load(platform, NM_ROOT, path - strlen(root), buffer, size);
+}
+
+/* The residency that the process with a cgroup is judged by after some intervals. */
+static const struct nm_residency *residency_in_cgroup(void)
+{
+	world.ops.read_file = read_with_cgroups;
+	overload(6, 0);
+	fake_cpuset(world.fake, "/alone", fake_cpus(0, CPUS - 1));
+	fake_move(world.fake, 1000, "/alone");
+	begin(NM_SELECTION_MOST_BENEFIT);
+	config()->threads.residency_s = 30;
+	config()->threads.residency_maps_mb = 0;
+	config()->threads.balance_persist = 1000;
+	world.cached = true;
+	live(3);
+	return nm_balance_residency(world.daemon.pipeline.balancer, 1000, world.fake->now_ns);
+}
+
+static void pages_are_counted_by_a_cgroup_of_ones_own(void **state)
+{
+	(void)state;
+	crowded_cgroup = false;
+	const struct nm_residency *pages = residency_in_cgroup();
+	assert_non_null(pages);
+	assert_int_equal(pages->source, NM_RESIDENCY_CGROUP);
+	assert_true(pages->pages[0] == pages->resident / 4 &&
+		    pages->pages[2] == 3 * pages->resident / 4);
+}
+
+static void a_shared_cgroup_tells_nothing(void **state)
+{
+	(void)state;
+	crowded_cgroup = true;
+	assert_null(residency_in_cgroup());
+}
+
+/* ---- DTAS ---- */
+
+static void dtas_is_unavailable_without_counters_and_says_so_once(void **state)
+{
+	(void)state;
+	overload(6, 3);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.dtas = true;
+	world.daemon.pipeline.source->status.has_dram = false;
+	live(20);
+	assert_int_equal(count_said("threads.dtas needs hardware samples"), 1);
+	assert_false(world.daemon.pipeline.balancer->split);
+	assert_int_equal(longest_queue(), 1);
+}
+
+/* Leases of threads that wait for memory hold CPUs for such threads alone. */
+static void types_keep_to_their_cpus(void **state)
+{
+	(void)state;
+	overload(8, 0);
+	for (size_t i = 0; i < world.nr_workers; i += 2)
+		world.workers[i].misses = 0.00001;
+	for (size_t i = 1; i < world.nr_workers; i += 2)
+		world.workers[i].misses = 1;
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.dtas = true;
+	config()->threads.balance_idle_max = 0;
+	config()->threads.balance_persist = 5;
+	live(20);
+	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
+	assert_true(balancer->split);
+	unsigned moved = 0;
+	for (size_t i = 0; i < world.nr_workers; i++) {
+		const struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
+		enum nm_dtas_type type = i % 2 ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE;
+		assert_int_equal(balancer->known[i].tid, thread->tid);
+		assert_int_equal(balancer->known[i].behaviour.type, type);
+		if (thread->processor < 2)
+			continue;
+		moved++;
+		for (unsigned cpu = 0; cpu < CPUS; cpu++)
+			if (thread->mask >> cpu & 1)
+				assert_int_equal(balancer->cpu_types[cpu], type);
+	}
+	assert_true(moved >= 4);
+}
+
+/* ---- the rest ---- */
+
+static void another_policy_forgets_it(void **state)
+{
+	(void)state;
+	overload(6, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	live(3);
+	assert_non_null(world.daemon.pipeline.balancer);
+	nm_balance_end(&world.daemon);
+	assert_null(world.daemon.pipeline.balancer);
+	config()->threads.policy = NM_POLICY_LBMA;
+	live(3);
+	assert_null(world.daemon.pipeline.balancer);
+}
+
+static void the_status_has_its_figures(void **state)
+{
+	struct nm_status_item items[64];
+	unsigned found = 0;
+	(void)state;
+	overload(6, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.balance_persist = 10;
+	live(4);
+	size_t count = nm_command_status(&world.daemon, items, NM_ARRAY_SIZE(items));
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(items[i].name, "threads_waiting") == 0)
+			found += items[i].number == 6;
+		if (strcmp(items[i].name, "load_gap") == 0)
+			found += items[i].real > 2.9 && items[i].real < 3.1;
+		if (strcmp(items[i].name, "selection") == 0)
+			found += strcmp(items[i].text, "first_fit") == 0;
+		if (strcmp(items[i].name, "dtas") == 0)
+			found += strcmp(items[i].text, "off") == 0;
+	}
+	assert_int_equal(found, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+		TEST(an_overloaded_node_is_relieved),
+		TEST(relief_is_no_loss_of_locality),
+		TEST(a_machine_with_room_is_left_alone),
+		TEST(an_even_load_is_not_read),
+		TEST(it_begins_when_the_gap_persists),
+		TEST(a_gap_below_the_threshold_does_not_begin_it),
+		TEST(the_owners_masks_are_the_bound),
+		TEST(moves_keep_within_the_budget),
+		TEST(reads_keep_within_the_budget),
+		TEST(a_lease_ends_with_the_daemon),
+		TEST(without_schedstat_it_says_so_and_moves_nothing),
+		TEST(who_can_join_its_leader_goes),
+		TEST(nobody_leaves_his_pages),
+		TEST(the_prediction_is_held_against_what_was_measured),
+		TEST(a_move_after_which_the_performance_fell_is_undone),
+		TEST(pages_are_counted_by_numa_maps),
+		TEST(pages_are_counted_by_a_cgroup_of_ones_own),
+		TEST(a_shared_cgroup_tells_nothing),
+		TEST(dtas_is_unavailable_without_counters_and_says_so_once),
+		TEST(types_keep_to_their_cpus),
+		TEST(another_policy_forgets_it),
+		TEST(the_status_has_its_figures),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
