@@ -170,6 +170,22 @@ static void test_no_ping_pong(void **state)
 	assert_int_equal(run_round(), 1);
 }
 
+/* 0.55 + 0.6 is below 1.2, and hardly so. */
+static void test_relief_must_be_worth_it(void **state)
+{
+	(void)state;
+	crowd_programs(crowd, 0, 2, 1);
+	crowd->threads[0].load = crowd->threads[1].load = 0.6;
+	for (int cpu = 1; cpu < (int)crowd->topology->nr_cpus; cpu++)
+		crowd->other[cpu] = 0.55;
+	crowd->rules.overload = 0;
+	crowd->rules.begin = crowd->rules.end = -INFINITY;
+	crowd->rules.relief = 0.1;
+	assert_int_equal(run_round(), 0);
+	crowd->rules.relief = 0.04;
+	assert_int_equal(run_round(), 1);
+}
+
 /* The node would be the fuller one afterwards, and its own CPU 3 is idle. */
 static void test_nodes_do_not_change_places(void **state)
 {
@@ -471,6 +487,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_round_has_a_limit, begin, end),
 		cmocka_unit_test_setup_teardown(test_nothing_below_the_gap, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_ping_pong, begin, end),
+		cmocka_unit_test_setup_teardown(test_relief_must_be_worth_it, begin, end),
 		cmocka_unit_test_setup_teardown(test_nodes_do_not_change_places, begin, end),
 		cmocka_unit_test_setup_teardown(test_never_within_a_node, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_node_with_enough_cpus_keeps_its_threads,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrd(8) explains every field that an entry can have. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,6 +125,46 @@ static void test_sharing(void **state)
 	assert_int_equal(check_fields(), 9);
 }
 
+/* A move for balance, by a rule and to the leader, and its verdict. */
+static void test_balance(void **state)
+{
+	(void)state;
+	struct nm_balance_reason reason = {.given = true,
+					   .selection = NM_SELECTION_EXCLUSIVITY,
+					   .by = NM_SELECTED_BY_RULE,
+					   .metric = 0.5,
+					   .gain = 12,
+					   .cost_change = -9.5,
+					   .source = NM_RESIDENCY_CGROUP};
+	struct nm_decision decision = {.id = 17,
+				       .kind = NM_DECISION_MIGRATE,
+				       .by_performance = true,
+				       .balance = reason,
+				       .nr_steps = 1,
+				       .steps = {step(5)}};
+	struct nm_receipt receipt = {.decision = 17, .applied = true, .nr_steps = 1};
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_true(check_fields() > 30);
+	assert_non_null(strstr(entry.text, "12 (\xc2\xb1 0) more"));
+	assert_non_null(strstr(entry.text, "is to cost 9.5 local ones less"));
+	assert_non_null(strstr(entry.text, "as cgroup told"));
+	assert_non_null(strstr(entry.text, "\"exclusivity\" took it by 0.5;"));
+	assert_null(strstr(entry.text, "tickets"));
+	decision.balance.by = NM_SELECTED_BY_LEADER;
+	decision.balance.gain = NAN;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_non_null(strstr(entry.text, "pages are is not known"));
+	assert_non_null(strstr(entry.text, "first thread is there"));
+	struct nm_verdict verdict = {.decision = 17,
+				     .by_performance = true,
+				     .balance = reason,
+				     .measured_benefit = 8,
+				     .nr_threads = 1};
+	nm_entry_verdict(&entry, &context, &verdict);
+	assert_true(check_fields() > 20);
+	assert_non_null(strstr(entry.text, "a benefit of 8, where 9.5 was predicted"));
+}
+
 static void test_verdicts(void **state)
 {
 	(void)state;
@@ -162,11 +203,9 @@ static void test_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decisions),
-		cmocka_unit_test(test_sharing),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_decisions), cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_balance),	  cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_pages),	  cmocka_unit_test(test_others),
 	};
 	return cmocka_run_group_tests(tests, read_page, NULL);
 }

@@ -384,6 +384,32 @@ static void test_noise(void **state)
 	}
 }
 
+static void join_line(void *context, const char *line)
+{
+	char *joined = context;
+	strcat(joined, line);
+	strcat(joined, "|");
+}
+
+/* maps is not asked for; what is too long, or cut short, is left out. */
+static void test_lines_alone(void **state)
+{
+	struct test *test = *state;
+	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = NULL;
+	const struct nm_mapped *all;
+	char joined[256] = "";
+
+	strcpy(test->fake->maps, "nonsense");
+	strcpy(test->fake->numa_maps, "1000 default N0=1\n2000 default file=/");
+	memset(test->fake->numa_maps + strlen(test->fake->numa_maps), 'x', 1100);
+	strcat(test->fake->numa_maps, "\n3000 bind:1 N1=2\n4000 default N0=3");
+	assert_int_equal(nm_mappings_new_lines(&test->fake->platform, join_line, joined, &mappings),
+			 0);
+	assert_int_equal(nm_mappings_read(mappings, FAKE_DIRECTORY, NM_NSEC_PER_SEC), 0);
+	assert_string_equal(joined, "1000 default N0=1|3000 bind:1 N1=2|");
+	assert_int_equal(nm_mappings_all(mappings, &all), 0);
+}
+
 /* This process's own: the kernel's lines are as we think. */
 static void test_own(void **state)
 {
@@ -434,6 +460,7 @@ int main(void)
 		TEST(test_process_gone),
 		TEST(test_too_many),
 		TEST(test_noise),
+		TEST(test_lines_alone),
 		cmocka_unit_test(test_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,6 +150,24 @@ static void targets_stay_inside_the_original_mask(void **state)
 	assert_int_equal(next_id, 8);
 }
 
+/* What the proposal names of the node's CPUs, and nothing where none of them is allowed. */
+static void a_target_keeps_to_what_is_proposed(void **state)
+{
+	(void)state;
+	struct nm_proposal proposal = single(1, 6);
+	hwloc_bitmap_t within = hwloc_bitmap_alloc();
+	hwloc_bitmap_set_range(within, 5, 6);
+	proposal.moves[0].within = within;
+	build(&proposal, 1);
+	assert_target(&plan.decisions[0].steps[0], "6");
+	nm_plan_clear(&plan);
+	hwloc_bitmap_only(within, 5);
+	build(&proposal, 1);
+	assert_int_equal(plan.count, 0);
+	assert_int_equal(plan.stopped_by_mask, 1);
+	hwloc_bitmap_free(within);
+}
+
 static void a_swap_needs_both_masks(void **state)
 {
 	(void)state;
@@ -366,6 +384,7 @@ int main(void)
 		TEST(a_decision_holds_all_that_acting_needs),
 		TEST(a_swap_is_one_decision_of_two_steps),
 		TEST(targets_stay_inside_the_original_mask),
+		TEST(a_target_keeps_to_what_is_proposed),
 		TEST(a_swap_needs_both_masks),
 		TEST(the_papers_way_pins_to_the_cpu),
 		TEST(newcomers_and_parents_are_nudged),

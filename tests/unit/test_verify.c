@@ -145,6 +145,31 @@ static void a_move_that_helped_is_kept(void **state)
 	assert_int_equal(thread->accesses_after, 100);
 }
 
+/* A tenth of the accesses since go to memory afar. */
+static void a_prediction_is_held_against_what_was_measured(void **state)
+{
+	(void)state;
+	struct nm_decision decision = {
+		.id = 5,
+		.kind = NM_DECISION_MIGRATE,
+		.interval = machine->interval,
+		.balance = {.given = true, .resident = 1000, .cost_change = -800},
+		.nr_steps = 1,
+		.steps = {step(0, 0, 6, 0.25)}};
+	decision.steps[0].access_cost_before = 2;
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	run(0, 6, 3, 90);
+	machine_touch(machine, 0, 0, 10);
+	double apart = nm_topology_distance(machine->topology, 3, 0) /
+		       (double)nm_topology_distance(machine->topology, 3, 3);
+	const struct nm_verdict *verdict = judge_next();
+	assert_verdict(NM_VERDICT_KEPT);
+	double cost = 0.9 + 0.1 * apart;
+	assert_true(verdict->balance.given && verdict->balance.cost_change == -800);
+	assert_true(fabs(verdict->threads[0].access_cost_after - cost) < 1e-9);
+	assert_true(fabs(verdict->measured_benefit - 1000 * (2 - cost)) < 1e-6);
+}
+
 static void a_fall_beyond_the_margin_is_rolled_back(void **state)
 {
 	(void)state;
@@ -579,6 +604,7 @@ int main(void)
 		TEST(no_question_no_verdict),
 		TEST(the_interval_of_the_act_tells_nothing),
 		TEST(a_move_that_helped_is_kept),
+		TEST(a_prediction_is_held_against_what_was_measured),
 		TEST(a_fall_beyond_the_margin_is_rolled_back),
 		TEST(a_fall_within_the_margin_is_kept),
 		TEST(without_rollback_a_fall_is_only_told),
