@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grind [-n NAME] [-s START] [-a OTHER] [-r] [-u] [-g WORK_MS:IDLE_MS] HOME THREADS MB: THREADS
- * threads that read, and now and then write, memory of their own that was first touched on node
- * HOME, MB each, until killed. The number of cache lines they have been through is kept in
+ * grind [-n NAME] [-s START] [-a OTHER] [-e NODES] [-r] [-u] [-g WORK_MS:IDLE_MS] HOME THREADS MB:
+ * THREADS threads that read, and now and then write, memory of their own that was first touched on
+ * node HOME, MB each, until killed. The number of cache lines they have been through is kept in
  * /dev/shm/grind.PID.
  *
  * -n: the command name; -s: bound to the CPUs of node START until SIGUSR1; -a: once it runs on
- * node HOME, go on with other memory, on node OTHER; -r: in random order; -u: uneven, the n-th
- * thread rests n milliseconds after every millisecond; -g: all rest IDLE_MS after WORK_MS.
+ * node HOME, go on with other memory, on node OTHER; -e: each thread's memory is where that thread
+ * would have touched it, the n-th one's on the n-th of NODES nodes from HOME on; -r: in random
+ * order; -u: uneven, the n-th thread rests n milliseconds after every millisecond; -g: all rest
+ * IDLE_MS after WORK_MS.
  */
 #include "lab.h"
 
@@ -21,7 +23,7 @@ static struct {
 	const char *start, *other;
 	bool random, uneven;
 	unsigned long work_ms, idle_ms;
-	unsigned long home, threads;
+	unsigned long home, threads, nodes;
 	size_t length;
 } options;
 
@@ -113,7 +115,8 @@ static void start_worker(unsigned long index)
 
 	if (!worker)
 		errx(1, "out of memory");
-	worker->memory = memory_on(options.home);
+	worker->memory =
+		memory_on(options.nodes ? (options.home + index) % options.nodes : options.home);
 	worker->other = options.other ? memory_on(lab_number(options.other)) : NULL;
 	worker->work_ms = options.uneven ? 1 : options.work_ms;
 	worker->idle_ms = options.uneven ? index : options.idle_ms;
@@ -136,7 +139,7 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "n:s:a:rug:")) != -1)
+	while ((option = getopt(argc, argv, "n:s:a:e:rug:")) != -1)
 		switch (option) {
 		case 'n':
 			prctl(PR_SET_NAME, optarg);
@@ -146,6 +149,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'a':
 			options.other = optarg;
+			break;
+		case 'e':
+			options.nodes = lab_number(optarg);
 			break;
 		case 'r':
 			options.random = true;

@@ -1,0 +1,144 @@
+# shellcheck shell=bash
+# An overloaded machine: programs with three times as many threads as there are CPUs, begun on two of the
+# nodes; their memory is where their first thread touched it all, or where each thread touched its own.
+# What is left of the stalls and where the threads are: with the kernel alone, with nobody between the nodes,
+# and with us by first_fit and exclusivity, with --full by every rule.
+# boot: instrumented
+# limit: 900
+# limit-full: 4500
+. "$LAB/lib.sh"
+. "$LAB/pmu-lib.sh"
+
+readonly THREADS=24 CPUSETS=/var/lab/cpusets
+rules=(first_fit exclusivity)
+span=20
+if full; then
+	rules=(first_fit total_min remote_min local_max most_benefit cost_effective exclusivity_base
+		exclusivity most_benefit_plus)
+	span=45
+fi
+
+programs() { # leader|each
+	local i each=()
+	[[ $1 == leader ]] || each=(-e 4)
+	for i in 0 1 2; do
+		grind -n "crowd$i" -s $((i % 2)) "${each[@]}" $((i + 1)) $((THREADS / 3)) 4 &
+	done
+	wait_for_programs $THREADS
+	release_programs
+}
+
+# ---- the kernel's own balance ----
+
+# As the papers' kernels it leaves balance between nodes to others: each node's CPUs are a domain of their
+# own, while threads may run on all.
+still_kernel() {
+	local node
+	mkdir -p $CPUSETS
+	mount -t cgroup -o cpuset cpuset $CPUSETS 2>/dev/null || return 1
+	for node in 0 1 2 3; do
+		mkdir $CPUSETS/node$node
+		cat /sys/devices/system/node/node$node/cpulist >$CPUSETS/node$node/cpuset.cpus
+	done
+	echo 0 >$CPUSETS/cpuset.sched_load_balance
+}
+
+restore_kernel() {
+	echo 1 >$CPUSETS/cpuset.sched_load_balance
+	rmdir $CPUSETS/node*
+	umount $CPUSETS
+}
+
+# ---- what comes of it ----
+
+# "TID node" of the threads at work (two CPUs a node).
+places() {
+	local pid files=()
+	for pid in $(pgrep -f "$PROGRAMS"); do
+		files+=(/proc/"$pid"/task/*/stat)
+	done
+	awk '{ split(FILENAME, part, "/"); sub(/.*\) /, "") }
+		part[3] != part[5] { print part[5], int($37 / 2) }' "${files[@]}" | sort
+}
+
+# How many are on the fullest node, and on the emptiest.
+spread() {
+	places | awk '{ n[$2]++ } END { most = 0; least = 1000
+		for (k = 0; k < 4; k++) { most = n[k] > most ? n[k] : most; least = n[k] < least ? n[k] : least }
+		print most + 0, least + 0 }'
+}
+
+# Moves between nodes by whomever, as far as looks some seconds apart tell.
+count_changes() { # SECONDS
+	local end=$((SECONDS + $1)) before now
+	changes=0
+	before=$(places)
+	while ((SECONDS < end)); do
+		sleep 1
+		now=$(places)
+		changes=$((changes + $(join <(echo "$before") <(echo "$now") | awk '$2 != $3' | wc -l)))
+		before=$now
+	done
+}
+
+# Sets per_line, lines_s and fullest.
+measure() { # NAME
+	local before after since
+	before=$(reading "$ALL")
+	since=$SECONDS
+	count_changes $span
+	after=$(reading "$ALL")
+	per_line=$(stall_per_line "$before" "$after")
+	lines_s=$(((${after##* } - ${before##* }) / (SECONDS - since)))
+	fullest=$(spread)
+	figure "$1_stall_per_line" "$per_line" cycles
+	figure "$1_local_permille" "$(local_permille "$before" "$after")" permille
+	figure "$1_node_changes" "$changes" moves
+	figure "$1_fullest_and_emptiest" "${fullest/ /:}" threads
+	[[ ! ${alone:-} ]] || figure "$1_stall_ratio" "$(ratio "$per_line" "$alone")" of_kernel
+	[[ ! ${alone_lines_s:-} ]] ||
+		figure "$1_finish_ratio" "$(ratio "$alone_lines_s" "$lines_s")" of_kernel_emulated
+	stop_programs
+}
+
+with_rule() { # RULE MEMORY
+	local text="selection = \"$1\"; balance_min_gain = -1e12; warmup_s = 1.0;"
+	programs "$2"
+	settings_pmu balance "$text" 'crowd*'
+	mark_journal
+	systemctl start numa-migrd
+	measure "overload_$2_$1"
+	note "$1: $(moves); $(numa-migrctl status | tr -s ' \n' ' ;')"
+	check "$1, memory from $2: threads left the overloaded nodes" has_entry POLICY=balance RESULT=applied
+	check "$1, memory from $2: by that rule" has_entry SELECTION="$1"
+	check "$1, memory from $2: fewer are on the fullest node" less "${fullest% *}" "${crowded% *}"
+	note "$(field MESSAGE POLICY=balance RESULT=applied | head -n 1)"
+	note "$(field MESSAGE POLICY=balance VERDICT=kept | head -n 1)"
+	systemctl stop numa-migrd
+}
+
+# MEMORY: without the kernel's hand between nodes, with nobody's and with ours
+with_us() {
+	local rule
+	if ! still_kernel; then
+		skip "memory from $1: the rules" "this kernel's balance between nodes cannot be turned off"
+		return
+	fi
+	programs "$1"
+	measure "overload_$1_nobody"
+	crowded=$fullest
+	for rule in "${rules[@]}"; do
+		with_rule "$rule" "$1"
+	done
+	restore_kernel
+}
+
+begin_pmu
+for memory in leader each; do
+	alone='' alone_lines_s=''
+	programs $memory
+	measure "overload_${memory}_kernel"
+	alone=$per_line alone_lines_s=$lines_s
+	with_us $memory
+done
+check_equal "the kernel has nothing to complain about" '' "$(kernel_trouble)"
