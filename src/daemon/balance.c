@@ -84,10 +84,28 @@ static void take_evidence(const struct nm_balancer *balancer, const struct nm_sn
 	}
 }
 
-static int run_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-		     const struct nm_config *config, const struct nm_balance_rules *rules,
-		     const struct evidence *evidence)
+static void tell_change(struct nm_daemon *daemon, bool was_active)
 {
+	const struct nm_balance_result *result = &daemon->pipeline.balancer->result;
+	if (result->active == was_active)
+		return;
+	if (result->active)
+		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
+			  "balancing between nodes begins: the fullest one's load is %.2f per CPU "
+			  "above "
+			  "the emptiest one's",
+			  result->gap);
+	else
+		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
+			  "balancing between nodes ended: their loads are %.2f per CPU apart",
+			  result->gap);
+}
+
+static int run_round(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		     const struct nm_balance_rules *rules, const struct evidence *evidence)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	const struct nm_config *config = daemon->config;
 	nm_auto(nm_balance_gathered_clear) struct nm_balance_gathered gathered = {0};
 	const struct nm_balance_facts facts = {
 		.snapshot = snapshot,
@@ -98,14 +116,16 @@ static int run_round(struct nm_balancer *balancer, const struct nm_snapshot *sna
 		.min_run = config->threads.min_run,
 		.wait_share = config->threads.wait_share,
 	};
-	struct nm_balance_result result;
+	struct nm_balance_result result = {0};
 	int r = nm_balance_gather(&facts, &gathered);
 	if (r == 0)
 		r = nm_balance_round(&gathered.input, rules, &balancer->state, &result);
 	if (r < 0)
 		return r;
+	bool was_active = balancer->result.active;
 	nm_balance_result_clear(&balancer->result);
 	balancer->result = result;
+	tell_change(daemon, was_active);
 	balancer->tally.stopped_by_gain += result.stopped_by_gain;
 	balancer->tally.unknown += result.unknown;
 	balancer->tally.stopped_by_leader += result.stopped_by_leader;
@@ -116,7 +136,7 @@ int nm_balance_look(struct nm_daemon *daemon, const struct nm_snapshot *snapshot
 		    const struct nm_figures *figures, size_t nr_figures)
 {
 	nm_auto(free_evidence) struct evidence evidence = {0};
-	size_t suspects;
+	size_t suspects = 0;
 	if (daemon->config->threads.policy != NM_POLICY_BALANCE)
 		return 0;
 	const struct nm_balance_rules rules = rules_of(daemon->config);
@@ -134,7 +154,7 @@ int nm_balance_look(struct nm_daemon *daemon, const struct nm_snapshot *snapshot
 	if (r < 0)
 		return r;
 	take_evidence(daemon->pipeline.balancer, snapshot, &evidence);
-	return run_round(daemon->pipeline.balancer, snapshot, daemon->config, &rules, &evidence);
+	return run_round(daemon, snapshot, &rules, &evidence);
 }
 
 /* ---- what it proposes ---- */

@@ -72,7 +72,7 @@ int nm_balance_read_times(struct nm_daemon *daemon, const struct nm_snapshot *sn
 
 /* ---- balance_pages.c: where their pages are ---- */
 
-/* Estimates by accesses, and counts pages of one process a tick while `due`. -ENOMEM. */
+/* While `due`, estimates by accesses, and counts the pages of one process a tick. -ENOMEM. */
 int nm_balance_follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due);
 /* The estimate to go by now, or NULL. */
 const struct nm_residency *nm_balance_residency(const struct nm_balancer *balancer, uint32_t pid,

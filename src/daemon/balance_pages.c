@@ -63,29 +63,41 @@ static int take_over(struct nm_balancer *balancer, const struct nm_process *proc
 	return ret->pages ? 0 : -ENOMEM;
 }
 
-/* Members of a process are not next to each other: each process is taken over once. */
-static int list_residences(struct nm_balancer *balancer, const struct nm_member *members,
-			   size_t nr_members, size_t *ret_count)
+/* Both ascend by tid. A thread that the roster has given back meanwhile has no member. */
+static void find_processes(const struct nm_snapshot *snapshot, const struct nm_member *members,
+			   size_t nr_members, const struct nm_process **processes)
 {
-	struct nm_residence *next = calloc(nr_members + 1, sizeof(*next));
-	size_t count = 0, distinct = 0;
-	int r = next ? 0 : -ENOMEM;
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < nr_members; i++) {
-		next[count].pid = members[i].pid;
-		next[count++].process = members[i].process;
+	size_t at = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		while (at < nr_members && members[at].tid < thread->tid)
+			at++;
+		if (at < nr_members && members[at].tid == thread->tid)
+			processes[thread->process] = members[at].process;
 	}
+}
+
+static int list_residences(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			   const struct nm_member *members, size_t nr_members)
+{
+	struct nm_residence *next = calloc(snapshot->nr_processes + 1, sizeof(*next));
+	nm_autofree const struct nm_process **processes =
+		calloc(snapshot->nr_processes + 1, sizeof(*processes));
+	size_t count = 0;
+	int r = next && processes ? 0 : -ENOMEM;
+	if (r < 0) {
+		free(next);
+		return r;
+	}
+	find_processes(snapshot, members, nr_members, processes);
+	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++)
+		if (processes[i])
+			r = take_over(balancer, processes[i], &next[count++]);
 	if (count > 0)
 		qsort(next, count, sizeof(*next), by_pid);
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		const struct nm_process *process = next[i].process;
-		if (distinct == 0 || next[distinct - 1].pid != process->pid)
-			r = take_over(balancer, process, &next[distinct++]);
-	}
 	free_residences(balancer->residences, balancer->nr_residences);
 	balancer->residences = next;
-	balancer->nr_residences = *ret_count = distinct;
+	balancer->nr_residences = count;
 	return r;
 }
 
@@ -305,8 +317,10 @@ int nm_balance_follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	const struct nm_member *members;
-	size_t count, nr_members = nm_roster_members(daemon->pipeline.roster, &members);
-	int r = list_residences(balancer, members, nr_members, &count);
+	if (!due && !balancer->counting.reader)
+		return 0;
+	size_t nr_members = nm_roster_members(daemon->pipeline.roster, &members);
+	int r = list_residences(balancer, snapshot, members, nr_members);
 	if (r < 0)
 		return r;
 	estimate_all(balancer, snapshot);

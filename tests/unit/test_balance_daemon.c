@@ -490,6 +490,40 @@ static void types_keep_to_their_cpus(void **state)
 
 /* ---- the rest ---- */
 
+static void it_tells_when_it_begins_and_ends(void **state)
+{
+	(void)state;
+	overload(6, 3);
+	begin(NM_SELECTION_FIRST_FIT);
+	settle(15);
+	assert_int_equal(count_said("balancing between nodes begins"), 1);
+	/* One thread a CPU, and two nodes with one of their CPUs idle. */
+	config()->threads.balance_begin = config()->threads.balance_end = 1.5;
+	live(3);
+	assert_int_equal(count_said("balancing between nodes ended"), 1);
+	live(10);
+	assert_int_equal(count_said("balancing between nodes"), 2);
+}
+
+/* A thread that ended, and one under its number: what was read of the one says nothing of it. */
+static void a_reused_number_begins_anew(void **state)
+{
+	(void)state;
+	overload(6, 3);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.balance_persist = 1000;
+	live(4);
+	struct nm_known_thread *known = world.daemon.pipeline.balancer->known;
+	assert_int_equal(known[0].tid, 1000);
+	assert_true(known[0].read_interval == world.daemon.tally.intervals);
+	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 6);
+	known[0].start_ticks++;
+	live(1);
+	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 5);
+	live(1);
+	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 6);
+}
+
 static void another_policy_forgets_it(void **state)
 {
 	(void)state;
@@ -551,6 +585,8 @@ int main(void)
 		TEST(a_shared_cgroup_tells_nothing),
 		TEST(dtas_is_unavailable_without_counters_and_says_so_once),
 		TEST(types_keep_to_their_cpus),
+		TEST(it_tells_when_it_begins_and_ends),
+		TEST(a_reused_number_begins_anew),
 		TEST(another_policy_forgets_it),
 		TEST(the_status_has_its_figures),
 	};
