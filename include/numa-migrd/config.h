@@ -116,7 +116,7 @@ struct nm_config {
 		double young_s;           /* 3: processes younger than this are nudged, not leased */
 		double quiet_s;           /* 3: no new thread or child for so long before a lease */
 		bool cross_owner_swap;    /* false: both threads of a swap must belong to one user */
-		bool rollback;            /* true: undo a move after which the local share fell, or with "kmaf" accesses took longer (paper: false) */
+		bool rollback;            /* true: undo a move after which the local share fell, with "kmaf" accesses took longer, or with "balance" P fell (paper: false) */
 		/* policy = "imar2" only: */
 		enum nm_performance performance; /* product: what P is */
 		double delta_r;           /* 0.8; relative performance below which a thread is slow; 0–1 */

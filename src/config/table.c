@@ -155,7 +155,7 @@ const struct nm_setting nm_settings[] = {
 	BOOL(threads, cross_owner_swap, "false", "true",
 	     "Let threads of different users change places"),
 	BOOL(threads, rollback, "true", "false",
-	     "Undo a move after which the share of local accesses fell, or with policy = \"kmaf\" accesses took longer"),
+	     "Undo a move after which the share of local accesses fell, with policy = \"kmaf\" accesses took longer, or with \"balance\" the performance fell"),
 	CHOICE(threads, performance, performances, "product", NULL,
 	       "What a thread's performance is, with policy = \"imar2\", as all that follow"),
 	REAL(threads, delta_r, "0", "1", "0.8", NULL,

@@ -382,6 +382,12 @@ static bool has_living(const struct nm_verdict *verdict)
 	return false;
 }
 
+/* IMAR² is nothing without it; balance is, in the papers. */
+static bool may_be_undone(const struct nm_verdict *verdict, const struct nm_config *config)
+{
+	return !verdict->balance.given || config->threads.rollback;
+}
+
 /* Sets the verdict's kind where there is one by now. */
 static bool judge(struct question *question, const struct nm_config *config)
 {
@@ -391,7 +397,7 @@ static bool judge(struct question *question, const struct nm_config *config)
 	verdict->kind = NM_VERDICT_UNPROVEN;
 	if (question->superseded || !has_living(verdict))
 		return true;
-	if (question->undo) {
+	if (question->undo && may_be_undone(verdict, config)) {
 		verdict->kind = NM_VERDICT_ROLLED_BACK;
 		return true;
 	}

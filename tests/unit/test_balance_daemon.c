@@ -307,10 +307,9 @@ static void the_prediction_is_held_against_what_was_measured(void **state)
 	assert_non_null(strstr(verdict->text, "was predicted"));
 }
 
-/* Its program does next to nothing from then on. */
-static void a_move_after_which_the_performance_fell_is_undone(void **state)
+/* The program that was moved first does next to nothing from then on. */
+static void let_performance_fall(void)
 {
-	(void)state;
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->threads.moves_per_interval = 1;
@@ -321,6 +320,23 @@ static void a_move_after_which_the_performance_fell_is_undone(void **state)
 		if (world.workers[i].tid == strtoul(tid, NULL, 10))
 			world.workers[i].speed = 0.02;
 	live(2);
+}
+
+/* As the papers have it. */
+static void without_rollback_nothing_is_undone(void **state)
+{
+	(void)state;
+	config()->threads.rollback = false;
+	let_performance_fall();
+	assert_true(has_field(verdict_of(first_move()), "VERDICT", "kept"));
+	assert_true(number_of(verdict_of(first_move()), "PERFORMANCE_LEFT") < 0.5);
+	assert_int_equal(world.daemon.tally.rolled_back, 0);
+}
+
+static void a_move_after_which_the_performance_fell_is_undone(void **state)
+{
+	(void)state;
+	let_performance_fall();
 	assert_true(has_field(verdict_of(first_move()), "VERDICT", "rolled-back"));
 	const struct nm_entry *back =
 		find_entry(0, NM_MESSAGE_DECISION, "UNDOES", field_of(first_move(), "DECISION"));
@@ -579,6 +595,7 @@ int main(void)
 		TEST(who_can_join_its_leader_goes),
 		TEST(nobody_leaves_his_pages),
 		TEST(the_prediction_is_held_against_what_was_measured),
+		TEST(without_rollback_nothing_is_undone),
 		TEST(a_move_after_which_the_performance_fell_is_undone),
 		TEST(pages_are_counted_by_numa_maps),
 		TEST(pages_are_counted_by_a_cgroup_of_ones_own),
