@@ -144,7 +144,7 @@ struct nm_config {
 		double balance_min_gain;  /* 0 pages; NM_CONFIG_ANY_GAIN (paper) also where pages are not known */
 		double wait_share;        /* 0.1 of the interval, from which on a thread waits */
 		double balance_idle_max;  /* 0.05: load below which a CPU takes threads of either type (paper: 0) */
-		uint64_t balance_reads;   /* 1024 schedstat files per interval at most */
+		uint64_t balance_reads;   /* 512 schedstat files per interval at most */
 		double residency_s;       /* 30: so often a process's pages are counted; 0 = accesses must do */
 		uint64_t residency_maps_mb; /* 1024 MiB resident, up to which numa_maps is read */
 		bool dtas;                /* false: CPUs are split between memory-bound and other threads */

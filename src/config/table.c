@@ -214,7 +214,7 @@ const struct nm_setting nm_settings[] = {
 	     "Share of the interval from which on a thread waits for a CPU"),
 	REAL(threads, balance_idle_max, "0", "1", "0.05", "0",
 	     "Load of a CPU below which it takes threads of either type, with dtas"),
-	COUNT(threads, balance_reads, "1", "1000000", "1024", NULL,
+	COUNT(threads, balance_reads, "1", "1000000", "512", NULL,
 	      "Threads whose waiting time is read in one interval, at most"),
 	REAL(threads, residency_s, "0", "3600", "30", NULL,
 	     "Seconds after which it is counted again where a process's pages are; 0 = its sampled accesses tell"),

@@ -120,7 +120,7 @@ static void check_balance_defaults(const struct nm_config *config)
 	assert_true(config->threads.balance_relief == 0.1);
 	assert_true(config->threads.balance_min_gain == 0 && config->threads.wait_share == 0.1);
 	assert_true(config->threads.balance_idle_max == 0.05);
-	assert_int_equal(config->threads.balance_reads, 1024);
+	assert_int_equal(config->threads.balance_reads, 512);
 	assert_true(config->threads.residency_s == 30);
 	assert_int_equal(config->threads.residency_maps_mb, 1024);
 	assert_false(config->threads.dtas);

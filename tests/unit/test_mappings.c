@@ -2,6 +2,7 @@
 /* Lines of maps and numa_maps, right and odd, and files of them in pieces of any size. */
 #include "mover_fixture.h"
 #include "numa-migrd/mappings.h"
+#include "numa-migrd/residency.h"
 #include "numa-migrd/rng.h"
 
 /* ---- lines ---- */
@@ -442,6 +443,39 @@ static void test_own(void **state)
 	assert_null(nm_mappings_find(mappings, 0, 1));
 }
 
+static void add_pages(void *context, const char *line)
+{
+	double *pages = context;
+	struct nm_node node = {.os_id = 0};
+	const struct nm_topology topology = {.nr_nodes = 1, .nodes = &node};
+	assert_int_equal(nm_residency_read_numa_maps_line(line, &topology, 4096, pages), 0);
+}
+
+/* The kernel's lines are as the count of pages thinks; on one node there are more than we touch. */
+static void test_own_pages(void **state)
+{
+	const struct nm_platform_options options = {.root_path = "/"};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = NULL;
+	nm_autofree char *heap = malloc(4 << 20);
+	double pages = 0;
+
+	(void)state;
+	memset(heap, 1, 4 << 20);
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	if (access("/proc/self/numa_maps", R_OK) < 0 ||
+	    access("/sys/devices/system/node/node1", F_OK) == 0) {
+		print_message("no numa_maps, or more nodes than one: skipped\n");
+		skip();
+	}
+	assert_int_equal(nm_mappings_new_lines(platform, add_pages, &pages, &mappings), 0);
+	int self = platform->ops->open_directory(platform, NM_ROOT, "proc/self");
+	while (nm_mappings_read(mappings, self, NM_NSEC_PER_MSEC) == -EAGAIN)
+		;
+	platform->ops->close(platform, self);
+	assert_true(pages >= 1024);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -462,6 +496,7 @@ int main(void)
 		TEST(test_noise),
 		TEST(test_lines_alone),
 		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_own_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

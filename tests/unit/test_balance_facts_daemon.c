@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* What policy "balance" finds out in the daemon's ticks: where pages are, and which threads wait
+ * for memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "balance_daemon_fixture.h"
+
+/* ---- pages ---- */
+
+static const char numa_maps[] = "7f0000000000 default anon=4000 dirty=4000 N1=1000 N3=3000 "
+				"kernelpagesize_kB=4\n";
+static size_t read_up_to;
+enum { MAPS_FD = 99999 };
+
+static int open_numa_maps(struct nm_platform *platform, int directory, const char *path)
+{
+	(void)platform, (void)directory;
+	assert_string_equal(path, "numa_maps");
+	read_up_to = 0;
+	return MAPS_FD;
+}
+
+static ssize_t read_numa_maps(struct nm_platform *platform, int fd, char *buffer, size_t size)
+{
+	size_t left = sizeof(numa_maps) - 1 - read_up_to;
+	(void)platform;
+	assert_int_equal(fd, MAPS_FD);
+	size = left < size ? left : size;
+	memcpy(buffer, numa_maps + read_up_to, size);
+	read_up_to += size;
+	return (ssize_t)size;
+}
+
+static void close_any(struct nm_platform *platform, int fd)
+{
+	if (fd != MAPS_FD)
+		fake_close(platform, fd);
+}
+
+static void pages_are_counted_by_numa_maps(void **state)
+{
+	(void)state;
+	world.ops.open_file = open_numa_maps;
+	world.ops.read_some = read_numa_maps;
+	world.ops.close = close_any;
+	overload(6, 0);
+	begin(NM_SELECTION_MOST_BENEFIT);
+	config()->threads.balance_persist = 12;
+	config()->threads.residency_s = 30;
+	world.cached = true;
+	live(14);
+	const struct nm_entry *move = first_move();
+	assert_true(has_field(move, "RESIDENCY", "numa_maps"));
+	assert_true(number_of(move, "RESIDENCY_AGE_S") > 0);
+	assert_true(number_of(move, "GAIN_ERROR_PAGES") == 0);
+	double all = number_of(move, "RESIDENT_PAGES");
+	double there = has_field(move, "NODE_TO", "3")	 ? 0.75
+		       : has_field(move, "NODE_TO", "1") ? 0.25
+							 : 0;
+	assert_true(fabs(number_of(move, "GAIN_PAGES") - there * all) < 1e-3 * all);
+	assert_int_equal(world.daemon.pipeline.balancer->tally.pages_counted, 6);
+	assert_int_equal(fake_open_fds(world.fake), 0);
+}
+
+/* What a cgroup's files say; a process that is alone in it. */
+static bool crowded_cgroup;
+static ssize_t read_with_cgroups(struct nm_platform *platform, int directory, const char *path,
+				 char *buffer, size_t size)
+{
+	static const char root[] = "sys/fs/cgroup/alone/";
+	if (directory != NM_ROOT || strncmp(path, root, strlen(root)) != 0)
+		return read_with_load(platform, directory, path, buffer, size);
+	path += strlen(root);
+	if (strcmp(path, "cgroup.procs") == 0)
+		return snprintf(buffer, size, "1000\n%s", crowded_cgroup ? "1100\n" : "");
+	if (strcmp(path, "cgroup.stat") == 0)
+		return snprintf(buffer, size, "nr_descendants 0\nnr_dying_descendants 0\n");
+	if (strcmp(path, "memory.numa_stat") == 0)
+		return snprintf(buffer, size,
+				"anon N0=4096 N1=0 N2=12288 N3=0\n"
+				"file_mapped N0=0 N1=0 N2=0 N3=0\n");
+	return read_with_load(platform, NM_ROOT, path - strlen(root), buffer, size);
+}
+
+/* The residency that the process with a cgroup is judged by after some intervals. */
+static const struct nm_residency *residency_in_cgroup(void)
+{
+	world.ops.read_file = read_with_cgroups;
+	overload(6, 0);
+	fake_cpuset(world.fake, "/alone", fake_cpus(0, CPUS - 1));
+	fake_move(world.fake, 1000, "/alone");
+	begin(NM_SELECTION_MOST_BENEFIT);
+	config()->threads.residency_s = 30;
+	config()->threads.residency_maps_mb = 0;
+	config()->threads.balance_persist = 1000;
+	world.cached = true;
+	live(3);
+	return nm_balance_residency(world.daemon.pipeline.balancer, 1000, world.fake->now_ns);
+}
+
+static void pages_are_counted_by_a_cgroup_of_ones_own(void **state)
+{
+	(void)state;
+	crowded_cgroup = false;
+	const struct nm_residency *pages = residency_in_cgroup();
+	assert_non_null(pages);
+	assert_int_equal(pages->source, NM_RESIDENCY_CGROUP);
+	assert_true(pages->pages[0] == pages->resident / 4 &&
+		    pages->pages[2] == 3 * pages->resident / 4);
+}
+
+static void a_shared_cgroup_tells_nothing(void **state)
+{
+	(void)state;
+	crowded_cgroup = true;
+	assert_null(residency_in_cgroup());
+}
+
+/* ---- DTAS ---- */
+
+static void dtas_is_unavailable_without_counters_and_says_so_once(void **state)
+{
+	(void)state;
+	overload(6, 3);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.dtas = true;
+	world.daemon.pipeline.source->status.has_dram = false;
+	live(20);
+	assert_int_equal(count_said("threads.dtas needs hardware samples"), 1);
+	assert_false(world.daemon.pipeline.balancer->split);
+	assert_int_equal(longest_queue(), 1);
+}
+
+/* Leases of threads that wait for memory hold CPUs for such threads alone. */
+static void types_keep_to_their_cpus(void **state)
+{
+	(void)state;
+	overload(8, 0);
+	for (size_t i = 0; i < world.nr_workers; i += 2)
+		world.workers[i].misses = 0.00001;
+	for (size_t i = 1; i < world.nr_workers; i += 2)
+		world.workers[i].misses = 1;
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.dtas = true;
+	config()->threads.balance_idle_max = 0;
+	config()->threads.balance_persist = 5;
+	live(20);
+	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
+	assert_true(balancer->split);
+	unsigned moved = 0;
+	for (size_t i = 0; i < world.nr_workers; i++) {
+		const struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
+		enum nm_dtas_type type = i % 2 ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE;
+		assert_int_equal(balancer->known[i].tid, thread->tid);
+		assert_int_equal(balancer->known[i].behaviour.type, type);
+		if (thread->processor < 2)
+			continue;
+		moved++;
+		for (unsigned cpu = 0; cpu < CPUS; cpu++)
+			if (thread->mask >> cpu & 1)
+				assert_int_equal(balancer->cpu_types[cpu], type);
+	}
+	assert_true(moved >= 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+		TEST(pages_are_counted_by_numa_maps),
+		TEST(pages_are_counted_by_a_cgroup_of_ones_own),
+		TEST(a_shared_cgroup_tells_nothing),
+		TEST(dtas_is_unavailable_without_counters_and_says_so_once),
+		TEST(types_keep_to_their_cpus),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
