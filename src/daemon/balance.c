@@ -219,14 +219,20 @@ int nm_balance_propose(const struct nm_daemon *daemon, const struct nm_snapshot 
 		       struct nm_proposals *ret)
 {
 	const struct nm_balance_result *result = &daemon->pipeline.balancer->result;
+	struct nm_known_thread *known = daemon->pipeline.balancer->known;
 	struct nm_proposals proposals = {.count = result->count,
 					 .threads_considered = result->waiting,
 					 .candidates = result->evaluated};
 	proposals.items = calloc(result->count + 1, sizeof(*proposals.items));
 	if (!proposals.items)
 		return -ENOMEM;
-	for (size_t i = 0; i < result->count; i++)
+	for (size_t i = 0; i < result->count; i++) {
+		uint32_t thread = result->moves[i].thread;
 		propose(daemon, snapshot, &result->moves[i], &proposals.items[i]);
+		known[thread].leased_as = proposals.items[i].moves[0].within
+						  ? known[thread].behaviour.type
+						  : NM_DTAS_EITHER;
+	}
 	*ret = proposals;
 	return 0;
 }

@@ -14,6 +14,7 @@ struct nm_known_thread {
 	uint64_t read_interval; /* when schedstat was read last; 0: never */
 	uint64_t read_ns, run_ns, delay_ns;
 	struct nm_dtas_behaviour behaviour;
+	enum nm_dtas_type leased_as; /* it was sent to CPUs of this type; EITHER: to a node */
 };
 
 /* Where a process's pages are. */

@@ -67,12 +67,44 @@ static int list_leasable(struct nm_balancer *balancer)
 	return 0;
 }
 
-static int split(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
+/* Is one of the node's CPUs of another type than before? */
+static bool is_changed(const struct nm_balancer *balancer, const enum nm_dtas_type *before,
+		       int node)
 {
+	hwloc_const_bitmap_t cpus = balancer->topology->nodes[node].cpus;
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu))
+		if (before[cpu] != balancer->cpu_types[cpu])
+			return true;
+	return false;
+}
+
+/* What was leased to a thread of one type is to hold it no longer than that is so. */
+static void return_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const enum nm_dtas_type *before)
+{
+	const struct nm_balancer *balancer = daemon->pipeline.balancer;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct nm_known_thread *known = &balancer->known[i];
+		int node =
+			nm_topology_node_of_cpu(balancer->topology, snapshot->threads[i].home_cpu);
+		if (known->leased_as == NM_DTAS_EITHER || node < 0)
+			continue;
+		if (known->leased_as == known->behaviour.type &&
+		    !is_changed(balancer, before, node))
+			continue;
+		known->leased_as = NM_DTAS_EITHER;
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator, known->tid);
+	}
+}
+
+static int split(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	uint64_t counts[TYPES] = {0};
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i].active)
 			counts[balancer->known[i].behaviour.type]++;
+	nm_autofree enum nm_dtas_type *before = NM_TAKE(balancer->cpu_types);
 	forget_split(balancer);
 	if (counts[NM_DTAS_MEMORY] + counts[NM_DTAS_COMPUTE] == 0)
 		return 0;
@@ -89,6 +121,8 @@ static int split(struct nm_balancer *balancer, const struct nm_snapshot *snapsho
 	}
 	balancer->split = true;
 	balancer->split_ns = snapshot->time_ns;
+	if (before)
+		return_leases(daemon, snapshot, before);
 	return 0;
 }
 
@@ -132,7 +166,7 @@ int nm_balance_follow_types(struct nm_daemon *daemon, const struct nm_snapshot *
 	classify(daemon, snapshot, figures, nr_figures);
 	if (balancer->split && (double)(snapshot->time_ns - balancer->split_ns) < period_ns)
 		return 0;
-	return split(balancer, snapshot);
+	return split(daemon, snapshot);
 }
 
 /* An idle CPU of the other type was chosen: it is for whoever runs there now. */

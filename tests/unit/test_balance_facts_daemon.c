@@ -167,6 +167,49 @@ static void types_keep_to_their_cpus(void **state)
 	assert_true(moved >= 4);
 }
 
+/* Whoever is held on CPUs has those of his type. */
+static unsigned count_leased(void)
+{
+	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
+	unsigned count = 0;
+	for (size_t i = 0; i < world.nr_workers; i++) {
+		const struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
+		if (thread->mask == thread->own)
+			continue;
+		count++;
+		for (unsigned cpu = 0; cpu < CPUS; cpu++)
+			if (thread->mask >> cpu & 1)
+				assert_true(nm_dtas_fits(balancer->cpu_types[cpu],
+							 balancer->known[i].behaviour.type, false));
+	}
+	return count;
+}
+
+/* All of them compute from now on. */
+static void a_new_division_ends_leases_that_it_does_not_fit(void **state)
+{
+	(void)state;
+	overload(8, 0);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		world.workers[i].misses = i % 2 ? 1 : 0.00001;
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.dtas = true;
+	config()->threads.balance_idle_max = 0;
+	config()->threads.balance_persist = 5;
+	config()->threads.rollback = false;
+	config()->threads.lease_expiry_s = 0;
+	live(20);
+	unsigned before = count_leased();
+	assert_true(before >= 4);
+	for (size_t i = 1; i < world.nr_workers; i += 2)
+		world.workers[i].misses = 0.00001;
+	live(15);
+	print_message("%u threads leased, then %u\n", before, count_leased());
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		assert_int_equal(world.daemon.pipeline.balancer->cpu_types[cpu], NM_DTAS_COMPUTE);
+	assert_true(count_leased() < before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +219,7 @@ int main(void)
 		TEST(a_shared_cgroup_tells_nothing),
 		TEST(dtas_is_unavailable_without_counters_and_says_so_once),
 		TEST(types_keep_to_their_cpus),
+		TEST(a_new_division_ends_leases_that_it_does_not_fit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
