@@ -7,7 +7,7 @@
 
 struct nm_step_route {
 	int cpu_from, cpu_to, node_from, node_to;
-	bool whole_node; /* even under pin = "core" */
+	bool whole_node;	     /* even under pin = "core" */
 	hwloc_const_bitmap_t within; /* of the node's CPUs; NULL: all */
 };
 
