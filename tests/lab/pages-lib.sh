@@ -6,7 +6,7 @@ readonly FILE=/var/lab/readings THREADS=8
 # Each page drains the CPUs that run the program, and an emulated one keeps the others waiting: for ten
 # milliseconds where they never rest, for half of one where they rest nine after each of work. And reading what
 # a process has mapped takes a hundred times what it takes elsewhere.
-readonly RESTS='-r 9' PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
+readonly RESTS=-r9 PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
 # A reading takes some five seconds on a loaded machine. Of what stays as it is two of them, so many
 # seconds apart, and of what has to settle so many.
 still_s=4 span=7
@@ -24,8 +24,7 @@ huge_split() { awk '$1 == "thp_migration_split" { n = $2 } END { print n + 0 }' 
 # Threads that begin bound stay so where `bound` is set: their owner has pinned them.
 bound=''
 sharers_begin() { # ARGUMENT…
-	# shellcheck disable=SC2086 # two words
-	sharers $RESTS "$@" &
+	sharers "$RESTS" "$@" &
 	wait_for_programs $THREADS
 	[[ $bound ]] || release_programs
 }
