@@ -361,7 +361,8 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	nm_report_page_decision(daemon, decision);
 	disturb(daemon, process->pid);
 	/* Without memory there is no verdict. */
-	r = nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, decision);
+	r = nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, daemon->config,
+				 decision);
 	stage->flights[stage->nr_flights++] = (struct nm_page_flight){
 		.decision = *decision, .owner = process->owner, .judged = r == 0};
 	return 0;

@@ -29,7 +29,8 @@ sharers_begin() { # ARGUMENT…
 	[[ $bound ]] || release_programs
 }
 
-# Sets per_line (over the whole of it), settled_per_line (over its last quarter) and local.
+# Sets per_line (over the whole of it), settled_per_line (over its last quarter) and local (over that, too).
+# What never settles, as there is no oracle of it, is measured over the whole.
 measure_still() {
 	local before after
 	before=$(reading "$ALL")
@@ -51,6 +52,10 @@ measure_settling() {
 	per_line=$(stall_per_line "${first% *}" "${last% *}")
 	settled_per_line=$(stall_per_line "${middle% *}" "${last% *}")
 	local=$(local_permille "${middle% *}" "${last% *}")
+	if [[ $oracle == none ]]; then
+		settled_per_line=$per_line
+		local=$(local_permille "${first% *}" "${last% *}")
+	fi
 	settle=$(settle_s $FILE "$since")
 }
 
