@@ -327,6 +327,7 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 		if (decision->steps[i].node_from == decision->steps[i].node_to)
 			continue;
 		(void)nm_feedback_disturb(stage->feedback, decision->steps[i].pid);
+		nm_page_verifier_disturb(stage->verifier, decision->steps[i].pid);
 		if (process)
 			process->nr_sent++;
 		if (process && process->until < daemon->tally.intervals + THREADS_SETTLE_INTERVALS)

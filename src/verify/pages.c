@@ -10,6 +10,7 @@ struct question {
 	uint64_t opened; /* interval of the first decision */
 	uint64_t done;	 /* interval in which the last batch had ended */
 	size_t moving;	 /* decisions whose batches have not ended */
+	bool disturbed;	 /* threads of it were moved meanwhile */
 	struct nm_baseline *baseline;
 	double local_before;
 	uint64_t local_after, total_after, samples_after;
@@ -195,6 +196,13 @@ void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
 				end_decision(&verifier->questions[i], j, results, interval);
 }
 
+void nm_page_verifier_disturb(struct nm_page_verifier *verifier, uint32_t pid)
+{
+	for (size_t i = 0; i < verifier->count; i++)
+		if (verifier->questions[i].pid == pid)
+			verifier->questions[i].disturbed = true;
+}
+
 /* ---- answering ---- */
 
 static bool is_alive(const struct question *question, const struct nm_snapshot *snapshot)
@@ -265,7 +273,7 @@ static enum nm_verdict_kind kind_of(const struct question *question,
 				    const struct nm_snapshot *snapshot,
 				    const struct nm_config *config)
 {
-	if (verdict->results.moved == 0 || !is_told(question, config) ||
+	if (verdict->results.moved == 0 || !is_told(question, config) || question->disturbed ||
 	    !is_alive(question, snapshot))
 		return NM_VERDICT_UNPROVEN;
 	if (verdict->decision.reason != NM_PAGE_REASON_ROLLBACK &&

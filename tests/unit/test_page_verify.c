@@ -292,6 +292,26 @@ static void a_fall_of_the_local_share_is_a_loss(void **state)
 }
 
 /* Locality stands for P: what was spread must lose it. */
+/* What the threads' move did is not laid to the pages. */
+static void threads_that_move_meanwhile_prove_nothing(void **state)
+{
+	(void)state;
+	calm(100);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	nm_page_verifier_disturb(verifier, 8);
+	nm_page_verifier_disturb(verifier, 7);
+	(void)interval(50);
+	assert_int_equal(interval(50), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
+	ask_steadily(2, NM_PAGE_REASON_PAGES);
+	done(2, 10);
+	nm_page_verifier_disturb(verifier, 8);
+	(void)interval(20);
+	assert_int_equal(interval(20), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
+}
+
 /* It had just turned to other memory: what it did before is no measure of the move. */
 static void a_new_phase_is_no_loss(void **state)
 {
@@ -367,6 +387,7 @@ int main(void)
 		TEST(the_dead_are_unproven),
 		TEST(a_fall_of_the_local_share_is_a_loss),
 		TEST(a_new_phase_is_no_loss),
+		TEST(threads_that_move_meanwhile_prove_nothing),
 		TEST(a_spread_range_is_not_judged_by_locality),
 		TEST(too_little_seen_is_unproven_in_the_end),
 	};
