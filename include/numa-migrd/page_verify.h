@@ -74,8 +74,14 @@ NM_DEFINE_CLEANUP(struct nm_page_verifier, nm_page_verifier_free);
  * interval: what they say of the process is what it will be compared with. -ENOMEM (no verdict).
  */
 int nm_page_verifier_add(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
-			 const struct nm_feedback *feedback,
+			 const struct nm_feedback *feedback, const struct nm_config *config,
 			 const struct nm_page_decision *decision);
+
+/*
+ * Threads of the process were moved: what is asked of it can no longer be told from what that did,
+ * and stays unproven. Tick, act.
+ */
+void nm_page_verifier_disturb(struct nm_page_verifier *verifier, uint32_t pid);
 
 /* The mover is done with it, by this interval. Unknown decisions are fine. */
 void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,

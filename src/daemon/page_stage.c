@@ -327,6 +327,7 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 		if (decision->steps[i].node_from == decision->steps[i].node_to)
 			continue;
 		(void)nm_feedback_disturb(stage->feedback, decision->steps[i].pid);
+		nm_page_verifier_disturb(stage->verifier, decision->steps[i].pid);
 		if (process)
 			process->nr_sent++;
 		if (process && process->until < daemon->tally.intervals + THREADS_SETTLE_INTERVALS)
@@ -361,7 +362,8 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	nm_report_page_decision(daemon, decision);
 	disturb(daemon, process->pid);
 	/* Without memory there is no verdict. */
-	r = nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, decision);
+	r = nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, daemon->config,
+				 decision);
 	stage->flights[stage->nr_flights++] = (struct nm_page_flight){
 		.decision = *decision, .owner = process->owner, .judged = r == 0};
 	return 0;

@@ -28,29 +28,25 @@ static int make_graph(const struct nm_daemon *daemon, const struct nm_snapshot *
 
 /* ---- what the mapping means for pages ---- */
 
-static bool has_partner(const struct nm_snapshot *snapshot, const struct nm_affinity_graph *graph,
-			uint32_t tid)
+static bool is_placed(const struct nm_snapshot *snapshot, const struct nm_proposals *proposals,
+		      uint32_t pid)
 {
-	const struct nm_snap_thread *thread = nm_snapshot_thread(snapshot, tid);
-	if (!thread)
-		return false;
-	size_t vertex = (size_t)(thread - snapshot->threads);
-	return graph->first[vertex] < graph->first[vertex + 1];
+	for (size_t i = 0; i < proposals->count; i++)
+		if (snapshot->threads[proposals->items[i].moves[0].thread].pid == pid)
+			return true;
+	return false;
 }
 
-/* Threads that share were mapped, or found to be well where they are; pages of others go on
- * waiting for a while. */
+/* Threads that share are being placed; pages of others go on waiting for a while, until it is known
+ * that they are well where they are. */
 static void tell_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			   const struct nm_affinity_graph *graph)
+			   const struct nm_proposals *proposals)
 {
 	const struct nm_memory_process *processes;
 	size_t count = nm_memory_processes(daemon->pipeline.memory, &processes);
-	for (size_t i = 0; i < count; i++) {
-		bool mapped = false;
-		for (size_t t = 0; !mapped && t < processes[i].nr_threads; t++)
-			mapped = has_partner(snapshot, graph, processes[i].tids[t]);
-		nm_memory_mapping_over(daemon->pipeline.memory, processes[i].pid, mapped);
-	}
+	for (size_t i = 0; i < count; i++)
+		nm_memory_mapping_over(daemon->pipeline.memory, processes[i].pid,
+				       is_placed(snapshot, proposals, processes[i].pid));
 }
 
 int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -66,7 +62,7 @@ int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		r = nm_kmaf_propose(snapshot, daemon->config, graph, (uint32_t)daemon->seed, ret);
 	if (r < 0)
 		return r;
-	tell_processes(daemon, snapshot, graph);
+	tell_processes(daemon, snapshot, ret);
 	/* Short of memory it is as old as before, and the next period tries again. */
 	(void)nm_affinity_age(nm_memory_affinity(daemon->pipeline.memory));
 	return 0;

@@ -66,7 +66,7 @@ static void count_turning_back(struct nm_pages *pages, uint8_t *state)
 {
 	if ((*state & NM_STATE_REVERSALS) != NM_STATE_REVERSALS)
 		*state = (uint8_t)(*state + NM_STATE_REVERSAL);
-	unsigned reversals = (*state & NM_STATE_REVERSALS) / NM_STATE_REVERSAL;
+	unsigned reversals = (unsigned)(*state & NM_STATE_REVERSALS) / NM_STATE_REVERSAL;
 	if (pages->rules.reversals_max == 0 || reversals < pages->rules.reversals_max ||
 	    *state & NM_STATE_ALONE)
 		return;

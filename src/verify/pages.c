@@ -10,6 +10,7 @@ struct question {
 	uint64_t opened; /* interval of the first decision */
 	uint64_t done;	 /* interval in which the last batch had ended */
 	size_t moving;	 /* decisions whose batches have not ended */
+	bool disturbed;	 /* threads of it were moved meanwhile */
 	struct nm_baseline *baseline;
 	double local_before;
 	uint64_t local_after, total_after, samples_after;
@@ -66,17 +67,38 @@ size_t nm_page_verifier_open(const struct nm_page_verifier *verifier)
 
 /* ---- asking ---- */
 
-static double local_share(const struct nm_snapshot *snapshot, uint32_t pid)
+struct locality {
+	double local, total;
+};
+
+static void add_lately(struct locality *locality, const struct nm_snap_thread *thread,
+		       unsigned nr_nodes)
 {
-	double local = 0, total = 0;
+	locality->local += (double)thread->fresh[thread->home_node];
+	for (unsigned node = 0; node < nr_nodes; node++)
+		locality->total += (double)thread->fresh[node];
+}
+
+/* What the process accessed in this interval, or, where that is too little, of late: a program that
+ * has just turned to other memory is not to be measured by what it did before. */
+static double local_share(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			  uint32_t pid)
+{
+	struct locality now = {0}, faded = {0};
+	double samples = 0;
+
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->pid != pid || thread->home_node < 0 || !(thread->access_total > 0))
 			continue;
-		local += thread->accesses[thread->home_node];
-		total += thread->access_total;
+		samples += (double)thread->fresh_samples;
+		add_lately(&now, thread, snapshot->topology->nr_nodes);
+		faded.local += thread->accesses[thread->home_node];
+		faded.total += thread->access_total;
 	}
-	return total > 0 ? local / total : (double)NAN;
+	if (samples >= (double)config->threads.min_samples && now.total > 0)
+		return now.local / now.total;
+	return faded.total > 0 ? faded.local / faded.total : (double)NAN;
 }
 
 static struct question *newest_of(const struct nm_page_verifier *verifier, uint32_t pid,
@@ -103,14 +125,14 @@ bool nm_page_verifier_awaits(const struct nm_page_verifier *verifier, uint32_t p
 }
 
 static int open_question(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
-			 const struct nm_feedback *feedback,
+			 const struct nm_feedback *feedback, const struct nm_config *config,
 			 const struct nm_page_decision *decision, struct question **ret)
 {
 	struct question question = {
 		.pid = decision->pid,
 		.start_ticks = decision->start_ticks,
 		.opened = decision->interval,
-		.local_before = local_share(snapshot, decision->pid),
+		.local_before = local_share(snapshot, config, decision->pid),
 		.performance = {.before = NAN, .after = NAN, .figure = NAN, .noise = NAN},
 	};
 	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
@@ -142,12 +164,12 @@ static int join(struct question *question, const struct nm_page_decision *decisi
 }
 
 int nm_page_verifier_add(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
-			 const struct nm_feedback *feedback,
+			 const struct nm_feedback *feedback, const struct nm_config *config,
 			 const struct nm_page_decision *decision)
 {
 	struct question *question = newest_of(verifier, decision->pid, decision->start_ticks);
 	if (!question || !is_joinable(question, decision->interval)) {
-		int r = open_question(verifier, snapshot, feedback, decision, &question);
+		int r = open_question(verifier, snapshot, feedback, config, decision, &question);
 		if (r < 0)
 			return r;
 	}
@@ -172,6 +194,13 @@ void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
 		for (size_t j = 0; j < verifier->questions[i].count; j++)
 			if (verifier->questions[i].decisions[j].decision.id == decision)
 				end_decision(&verifier->questions[i], j, results, interval);
+}
+
+void nm_page_verifier_disturb(struct nm_page_verifier *verifier, uint32_t pid)
+{
+	for (size_t i = 0; i < verifier->count; i++)
+		if (verifier->questions[i].pid == pid)
+			verifier->questions[i].disturbed = true;
 }
 
 /* ---- answering ---- */
@@ -244,7 +273,7 @@ static enum nm_verdict_kind kind_of(const struct question *question,
 				    const struct nm_snapshot *snapshot,
 				    const struct nm_config *config)
 {
-	if (verdict->results.moved == 0 || !is_told(question, config) ||
+	if (verdict->results.moved == 0 || !is_told(question, config) || question->disturbed ||
 	    !is_alive(question, snapshot))
 		return NM_VERDICT_UNPROVEN;
 	if (verdict->decision.reason != NM_PAGE_REASON_ROLLBACK &&

@@ -6,7 +6,7 @@ readonly FILE=/var/lab/readings THREADS=8
 # Each page drains the CPUs that run the program, and an emulated one keeps the others waiting: for ten
 # milliseconds where they never rest, for half of one where they rest nine after each of work. And reading what
 # a process has mapped takes a hundred times what it takes elsewhere.
-readonly RESTS='-r 9' PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
+readonly RESTS=-r9 PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
 # A reading takes some five seconds on a loaded machine. Of what stays as it is two of them, so many
 # seconds apart, and of what has to settle so many.
 still_s=4 span=7
@@ -24,13 +24,13 @@ huge_split() { awk '$1 == "thp_migration_split" { n = $2 } END { print n + 0 }' 
 # Threads that begin bound stay so where `bound` is set: their owner has pinned them.
 bound=''
 sharers_begin() { # ARGUMENT…
-	# shellcheck disable=SC2086 # two words
-	sharers $RESTS "$@" &
+	sharers "$RESTS" "$@" &
 	wait_for_programs $THREADS
 	[[ $bound ]] || release_programs
 }
 
-# Sets per_line (over the whole of it), settled_per_line (over its last quarter) and local.
+# Sets per_line (over the whole of it), settled_per_line (over its last quarter) and local (over that, too).
+# What never settles, as there is no oracle of it, is measured over the whole.
 measure_still() {
 	local before after
 	before=$(reading "$ALL")
@@ -52,6 +52,10 @@ measure_settling() {
 	per_line=$(stall_per_line "${first% *}" "${last% *}")
 	settled_per_line=$(stall_per_line "${middle% *}" "${last% *}")
 	local=$(local_permille "${middle% *}" "${last% *}")
+	if [[ $oracle == none ]]; then
+		settled_per_line=$per_line
+		local=$(local_permille "${first% *}" "${last% *}")
+	fi
 	settle=$(settle_s $FILE "$since")
 }
 

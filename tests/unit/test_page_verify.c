@@ -96,7 +96,18 @@ static void ask(uint64_t id, enum nm_page_reason reason)
 					    .start_ticks = 5,
 					    .reason = reason,
 					    .pages = 10};
-	assert_int_equal(nm_page_verifier_add(verifier, &snapshot, feedback, &decision), 0);
+	assert_int_equal(nm_page_verifier_add(verifier, &snapshot, feedback, config, &decision), 0);
+}
+
+/* As asked where this interval's accesses are like those before it. */
+static void ask_steadily(uint64_t id, enum nm_page_reason reason)
+{
+	const uint32_t later[] = {fresh[0], fresh[1]};
+	fresh[0] = (uint32_t)(accesses[0] / 2);
+	fresh[1] = (uint32_t)(accesses[1] / 2);
+	ask(id, reason);
+	fresh[0] = later[0];
+	fresh[1] = later[1];
 }
 
 static void done(uint64_t id, uint64_t moved)
@@ -109,7 +120,7 @@ static void a_gain_is_kept(void **state)
 {
 	(void)state;
 	calm(100);
-	ask(1, NM_PAGE_REASON_PAGES);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	assert_int_equal(interval(100), 0);
 	done(1, 10);
 	assert_int_equal(interval(180), 0); /* caches fill */
@@ -131,7 +142,7 @@ static void a_loss_is_undone(void **state)
 {
 	(void)state;
 	calm(100);
-	ask(1, NM_PAGE_REASON_REGION);
+	ask_steadily(1, NM_PAGE_REASON_REGION);
 	done(1, 10);
 	assert_int_equal(interval(80), 0);
 	assert_int_equal(interval(80), 1);
@@ -144,7 +155,7 @@ static void without_memory_for_it_nothing_is_undone(void **state)
 	(void)state;
 	config->pages.rollback_pages = 0;
 	calm(100);
-	ask(1, NM_PAGE_REASON_REGION);
+	ask_steadily(1, NM_PAGE_REASON_REGION);
 	done(1, 10);
 	(void)interval(50);
 	assert_int_equal(interval(50), 1);
@@ -155,7 +166,7 @@ static void delta_g_is_the_limit(void **state)
 {
 	(void)state;
 	calm(100);
-	ask(1, NM_PAGE_REASON_REGION);
+	ask_steadily(1, NM_PAGE_REASON_REGION);
 	done(1, 10);
 	assert_int_equal(interval(91), 0);
 	assert_int_equal(interval(91), 1);
@@ -168,7 +179,7 @@ static void noise_is_no_loss(void **state)
 	(void)state;
 	for (int i = 0; i < 20; i++)
 		(void)interval(i % 2 ? 160 : 100);
-	ask(1, NM_PAGE_REASON_PAGES);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
 	(void)interval(100);
 	assert_int_equal(interval(100), 1);
@@ -180,7 +191,7 @@ static void a_rollback_is_not_undone(void **state)
 {
 	(void)state;
 	calm(100);
-	ask(1, NM_PAGE_REASON_ROLLBACK);
+	ask_steadily(1, NM_PAGE_REASON_ROLLBACK);
 	done(1, 10);
 	(void)interval(50);
 	assert_int_equal(interval(50), 1);
@@ -192,8 +203,8 @@ static void batches_share_a_verdict(void **state)
 {
 	(void)state;
 	calm(100);
-	ask(1, NM_PAGE_REASON_PAGES);
-	ask(2, NM_PAGE_REASON_REGION);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
+	ask_steadily(2, NM_PAGE_REASON_REGION);
 	done(1, 10);
 	assert_int_equal(interval(80), 0);
 	assert_int_equal(interval(80), 0);
@@ -201,7 +212,7 @@ static void batches_share_a_verdict(void **state)
 	done(2, 10);
 	fresh[0] = 5;
 	assert_int_equal(interval(80), 0);
-	ask(3, NM_PAGE_REASON_PAGES);
+	ask_steadily(3, NM_PAGE_REASON_PAGES);
 	done(3, 0);
 	fresh[0] = 40;
 	(void)interval(80);
@@ -222,14 +233,14 @@ static void a_question_is_not_for_ever(void **state)
 	(void)state;
 	calm(100);
 	for (uint64_t id = 1; id <= 4; id++) {
-		ask(id, NM_PAGE_REASON_REGION);
+		ask_steadily(id, NM_PAGE_REASON_REGION);
 		done(id, 10);
 		assert_int_equal(interval(100), 0);
 	}
 	assert_true(nm_page_verifier_awaits(verifier, 7, 5, snapshot.interval));
 	assert_false(nm_page_verifier_awaits(verifier, 7, 5, snapshot.interval - 1));
 	assert_false(nm_page_verifier_awaits(verifier, 7, 6, snapshot.interval));
-	ask(5, NM_PAGE_REASON_REGION);
+	ask_steadily(5, NM_PAGE_REASON_REGION);
 	assert_int_equal(interval(100), 4);
 	assert_int_equal(nm_page_verifier_open(verifier), 1);
 }
@@ -238,7 +249,7 @@ static void nothing_moved_proves_nothing(void **state)
 {
 	(void)state;
 	calm(100);
-	ask(1, NM_PAGE_REASON_PAGES);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 0);
 	assert_int_equal(interval(10), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
@@ -248,7 +259,7 @@ static void the_dead_are_unproven(void **state)
 {
 	(void)state;
 	calm(100);
-	ask(1, NM_PAGE_REASON_PAGES);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
 	snapshot.nr_threads = 0;
 	assert_int_equal(interval(NAN), 1);
@@ -262,18 +273,18 @@ static void a_fall_of_the_local_share_is_a_loss(void **state)
 	assert_int_equal(interval(NAN), 0);
 	accesses[0] = 90;
 	accesses[1] = 10;
-	ask(1, NM_PAGE_REASON_PAGES);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
 	assert_int_equal(interval(NAN), 0);
 	assert_int_equal(interval(NAN), 1); /* 90 % before, 80 % now */
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-	ask(2, NM_PAGE_REASON_CONTENTION); /* was spread: not for its locality */
+	ask_steadily(2, NM_PAGE_REASON_CONTENTION); /* was spread: not for its locality */
 	done(2, 10);
 	assert_int_equal(interval(NAN), 0);
 	assert_int_equal(interval(NAN), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
 	config->threads.rollback = false;
-	ask(3, NM_PAGE_REASON_PAGES);
+	ask_steadily(3, NM_PAGE_REASON_PAGES);
 	done(3, 10);
 	assert_int_equal(interval(NAN), 0);
 	assert_int_equal(interval(NAN), 1);
@@ -281,19 +292,65 @@ static void a_fall_of_the_local_share_is_a_loss(void **state)
 }
 
 /* Locality stands for P: what was spread must lose it. */
+/* What the threads' move did is not laid to the pages. */
+static void threads_that_move_meanwhile_prove_nothing(void **state)
+{
+	(void)state;
+	calm(100);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	nm_page_verifier_disturb(verifier, 8);
+	nm_page_verifier_disturb(verifier, 7);
+	(void)interval(50);
+	assert_int_equal(interval(50), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
+	ask_steadily(2, NM_PAGE_REASON_PAGES);
+	done(2, 10);
+	nm_page_verifier_disturb(verifier, 8);
+	(void)interval(20);
+	assert_int_equal(interval(20), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
+}
+
+/* It had just turned to other memory: what it did before is no measure of the move. */
+static void a_new_phase_is_no_loss(void **state)
+{
+	(void)state;
+	accesses[0] = 90;
+	accesses[1] = 10;
+	fresh[0] = 0;
+	fresh[1] = 50;
+	interval((double)NAN);
+	ask(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	interval((double)NAN);
+	assert_int_equal(interval((double)NAN), 1);
+	assert_true(verdicts.items[0].local_before < 1e-9);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	/* With too few accesses in one interval those before it count. */
+	thread.fresh_samples = (uint32_t)config->threads.min_samples - 1;
+	ask(2, NM_PAGE_REASON_PAGES);
+	done(2, 10);
+	thread.fresh_samples = 50;
+	interval((double)NAN);
+	assert_int_equal(interval((double)NAN), 1);
+	assert_true(fabs(verdicts.items[0].local_before - 0.9) < 1e-9);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
+}
+
 static void a_spread_range_is_not_judged_by_locality(void **state)
 {
 	(void)state;
 	snapshot.by_locality = true;
 	calm(100);
-	ask(1, NM_PAGE_REASON_CONTENTION);
+	ask_steadily(1, NM_PAGE_REASON_CONTENTION);
 	done(1, 10);
 	(void)interval(50);
 	assert_int_equal(interval(50), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
 	snapshot.by_locality = false;
 	calm(100);
-	ask(2, NM_PAGE_REASON_CONTENTION);
+	ask_steadily(2, NM_PAGE_REASON_CONTENTION);
 	done(2, 10);
 	(void)interval(50);
 	assert_int_equal(interval(50), 1);
@@ -305,7 +362,7 @@ static void too_little_seen_is_unproven_in_the_end(void **state)
 	(void)state;
 	(void)interval(NAN);
 	thread.fresh_samples = 0;
-	ask(1, NM_PAGE_REASON_PAGES);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
 	for (unsigned i = 1; i < NM_VERDICT_INTERVALS; i++)
 		assert_int_equal(interval(NAN), 0);
@@ -329,6 +386,8 @@ int main(void)
 		TEST(nothing_moved_proves_nothing),
 		TEST(the_dead_are_unproven),
 		TEST(a_fall_of_the_local_share_is_a_loss),
+		TEST(a_new_phase_is_no_loss),
+		TEST(threads_that_move_meanwhile_prove_nothing),
 		TEST(a_spread_range_is_not_judged_by_locality),
 		TEST(too_little_seen_is_unproven_in_the_end),
 	};

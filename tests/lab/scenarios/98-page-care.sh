@@ -40,13 +40,13 @@ begin_pmu
 groups="pages: { policy = \"exclusivity\"; $PATIENT };"
 
 # Its threads are on all nodes, its memory may be on two of them.
-systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" $RESTS -n kept -s private $THREADS 2
+systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" "$RESTS" -n kept -s private $THREADS 2
 wait_for_programs $THREADS
 release_programs
 kept=$(pgrep -f "$PROGRAMS")
 elsewhere=$(pages_on "$kept" 2 3) # of the files that it has mapped
 check "cpuset: pages are moved" begin_moving kept
-sleep 10
+sleep 8
 note "cpuset: $(pages_on "$kept" 0) pages on node 0, $(pages_on "$kept" 1) on node 1; moved $(status_of pages_moved), refused $(status_of pages_refused), failed $(status_of pages_failed)"
 check "cpuset: to the other node that it may use" [ "$(pages_on "$kept" 1)" -gt 500 ]
 check_equal "cpuset: to none that it may not" "$elsewhere" "$(pages_on "$kept" 2 3)"
@@ -59,7 +59,7 @@ numactl -m 2 dd if=/dev/zero of=$HOG bs=1M count=$(($(free_mb 2) - 24)) status=n
 sharers_begin -n full -s private $THREADS 2
 left=$(free_mb 2)
 check "full: pages are moved" begin_moving full
-sleep 10
+sleep 8
 note "full: $left MiB were free on node 2, $(free_mb 2) are; moved $(status_of pages_moved), refused $(status_of pages_refused), failed $(status_of pages_failed)"
 check "full: what was free there stays so" [ "$(free_mb 2)" -ge $((left - 6)) ]
 systemctl stop numa-migrd
@@ -83,7 +83,7 @@ check_equal "exits: no error" '' "$(errors)"
 systemctl stop numa-migrd
 
 # A real-time task has CPU 7 for itself, as far as the kernel lets it.
-sharers $RESTS -n beside -s private $((THREADS - 1)) 2 &
+sharers "$RESTS" -n beside -s private $((THREADS - 1)) 2 &
 wait_for_programs $((THREADS - 1))
 release_programs
 chrt --fifo 50 taskset -c 7 bash -c 'while :; do :; done' &
