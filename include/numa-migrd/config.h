@@ -219,6 +219,7 @@ int nm_config_write_defaults(FILE *out);
 /* Names as the file spells them, for the journal ("lbma", "benefit", "auto", …). */
 const char *nm_pin_name(enum nm_pin pin);
 const char *nm_policy_name(enum nm_thread_policy policy);
+const char *nm_page_policy_name(enum nm_page_policy policy);
 const char *nm_gate_name(enum nm_gate gate);
 const char *nm_lottery_name(enum nm_lottery lottery);
 const char *nm_inject_name(enum nm_inject inject);

@@ -45,6 +45,9 @@ struct nm_platform_ops {
 	int (*open_file)(struct nm_platform *platform, int directory, const char *path);
 	ssize_t (*read_some)(struct nm_platform *platform, int fd, char *buffer, size_t size);
 	void (*close)(struct nm_platform *platform, int fd);
+	/* Whose an open directory is: of one in /proc that is who may look into the process, and root where
+	 * it has more rights than its user (proc(5)). */
+	int (*owner_of)(struct nm_platform *platform, int directory, uid_t *ret);
 
 	/* sched_getaffinity(2), sched_setaffinity(2) on one thread; -EROFS from a dry run. Actuate only. */
 	int (*affinity_get)(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret);

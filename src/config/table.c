@@ -327,6 +327,11 @@ const char *nm_policy_name(enum nm_thread_policy policy)
 	return policies[policy];
 }
 
+const char *nm_page_policy_name(enum nm_page_policy policy)
+{
+	return page_policies[policy];
+}
+
 const char *nm_gate_name(enum nm_gate gate)
 {
 	return gates[gate];

@@ -282,7 +282,7 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 	.hardware_open = linux_hardware_open, .event_map = linux_event_map,                        \
 	.event_unmap = linux_event_unmap, .aux_map = linux_aux_map, .aux_unmap = linux_aux_unmap,  \
 	.event_ioctl = linux_event_ioctl, .event_read = linux_event_read,                          \
-	.pages_where = linux_pages_where
+	.pages_where = linux_pages_where, .owner_of = nm_linux_owner_of
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,

@@ -31,6 +31,7 @@ int nm_linux_list_directory(struct nm_platform *platform, int directory, const c
 			    nm_name_fn each, void *context);
 int nm_linux_open_file(struct nm_platform *platform, int directory, const char *path);
 ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size);
+int nm_linux_owner_of(struct nm_platform *platform, int directory, uid_t *ret);
 void nm_linux_close(struct nm_platform *platform, int fd);
 
 /* nm_platform_ops, linux_affinity.c */
