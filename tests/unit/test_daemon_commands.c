@@ -42,6 +42,7 @@ static void close_daemon(void)
 	free(service->cpu_times);
 	free(service->busy_share);
 	free(service->events);
+	nm_history_clear(&service->history);
 	free(service);
 	service = NULL;
 }
@@ -239,7 +240,7 @@ static void reload_with(const char *pages)
 	char text[512];
 	snprintf(text, sizeof(text), WORLD_SETTINGS "pages: { %s };\n", pages);
 	world_configure(world, text);
-	nm_command_reload(service);
+	(void)nm_command_reload(service, NULL, 0);
 }
 
 /* There is room for all, and each is there once. */
