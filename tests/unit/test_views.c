@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* What the bus shows, of a daemon on a made-up machine in simulated time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "page_daemon_fixture.h"
+#include "view_fixture.h"
+
+enum { USER = 1000, OTHER = 1001 };
+
+static uid_t owner;
+
+/* ---- the machine ---- */
+
+static ssize_t read_more(struct nm_platform *platform, int directory, const char *path,
+			 char *buffer, size_t size)
+{
+	unsigned node, pid, tid;
+	if (sscanf(path, "sys/devices/system/node/node%u/meminfo", &node) == 1)
+		return node == 3 ? -ENOENT
+				 : snprintf(buffer, size,
+					    "Node %u MemTotal:       8000 kB\n"
+					    "Node %u MemFree:        %u kB\n",
+					    node, node, 100 * (node + 1));
+	if (sscanf(path, "proc/%u/task/%u/com", &pid, &tid) == 2 && strstr(path, "/comm"))
+		return snprintf(buffer, size, "own\x1b[%u\n", tid);
+	return read_with_load(platform, directory, path, buffer, size);
+}
+
+static int own_directory(struct nm_platform *platform, int directory, uid_t *ret)
+{
+	(void)platform;
+	assert_in_range(directory, FAKE_FD_BASE, FAKE_FD_BASE + FAKE_FDS - 1);
+	*ret = owner;
+	return 0;
+}
+
+static int open_world(void **state)
+{
+	int r = open_pages(state);
+	owner = USER;
+	world.ops.read_file = read_more;
+	world.ops.owner_of = own_directory;
+	return r;
+}
+
+/* ---- asking ---- */
+
+static struct nm_view view;
+
+static void ask_processes(void)
+{
+	view = shown_view();
+	assert_int_equal(nm_view_processes(&world.daemon, &view), 0);
+}
+
+static void ask_threads(uint32_t pid)
+{
+	view = shown_view();
+	assert_int_equal(nm_view_threads(&world.daemon, pid, &view), 0);
+}
+
+static void ask_nodes(void)
+{
+	view = shown_view();
+	assert_int_equal(nm_view_nodes(&world.daemon, &view), 0);
+}
+
+static void ask_regions(uid_t caller)
+{
+	view = shown_view();
+	assert_int_equal(nm_view_regions(&world.daemon, 1000, caller, &view), 0);
+}
+
+static int ask_pages(uint32_t pid)
+{
+	view = shown_view();
+	view.open(view.context);
+	int r = nm_view_pages(&world.daemon, pid, &view);
+	view.close(view.context);
+	return r;
+}
+
+/* ---- nodes ---- */
+
+static void nodes_have_their_load_and_memory(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 2);
+	(void)add_worker(1000, 1, 2);
+	live(4);
+	ask_nodes();
+	assert_int_equal(shown.rows, NODES);
+	assert_shown(1, "node", "0");
+	assert_shown(1, "cpus", "0-1");
+	assert_shown(2, "cpus", "2-3");
+	assert_shown(1, "threads", "2");
+	assert_true(shown_number(1, "load") > 0.9);
+	assert_true(shown_number(2, "load") < 0.1);
+	assert_true(shown_number(3, "access_share") > 0.99);
+	assert_shown(2, "memory_free_bytes", "204800");
+	assert_null(shown_text(4, "memory_free_bytes")); /* cannot be read: left out */
+}
+
+/* ---- threads and processes ---- */
+
+static void threads_have_their_figures(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 0);
+	(void)add_worker(1000, 2, 3);
+	(void)add_worker(2000, 4, 2);
+	world.daemon.config->threads.policy = NM_POLICY_NONE;
+	live(5);
+	ask_threads(0);
+	assert_int_equal(shown.rows, 3);
+	assert_shown(1, "tid", "1000");
+	assert_shown(1, "cpu", "0");
+	assert_shown(1, "node", "0");
+	assert_shown(1, "preferred_node", "0");
+	assert_true(shown_number(1, "local_share") > 0.99);
+	assert_shown(2, "tid", "1002");
+	assert_shown(2, "preferred_node", "3");
+	assert_true(shown_number(2, "local_share") < 0.01);
+	assert_true(shown_number(2, "latency_cycles") > shown_number(1, "latency_cycles"));
+	assert_true(shown_number(2, "relative_performance") < 1);
+	assert_shown(2, "leased", "false");
+	assert_null(shown_text(2, "last_decision"));
+	assert_shown(3, "pid", "2000");
+	/* Of one process, by their own names, which are somebody else's words. */
+	ask_threads(1000);
+	assert_int_equal(shown.rows, 2);
+	assert_shown(2, "comm", "own\\x1b[1002");
+	view = shown_view();
+	assert_int_equal(nm_view_threads(&world.daemon, 4711, &view), -ESRCH);
+}
+
+static void processes_add_their_threads_up(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 0);
+	(void)add_worker(1000, 2, 3);
+	(void)add_worker(1000, 3, 3);
+	snprintf(fake_get(world.fake, 1000)->cgroup, sizeof(fake_get(world.fake, 1000)->cgroup),
+		 "/system.slice/a.service/sub");
+	snprintf(fake_get(world.fake, 1000)->comm, sizeof(fake_get(world.fake, 1000)->comm),
+		 "a\nb");
+	world.daemon.config->threads.policy = NM_POLICY_NONE;
+	live(5);
+	ask_processes();
+	assert_int_equal(shown.rows, 1);
+	assert_shown(1, "pid", "1000");
+	assert_shown(1, "comm", "a\\x0ab");
+	assert_shown(1, "unit", "a.service");
+	assert_shown(1, "threads", "3");
+	assert_shown(1, "node", "1");
+	assert_shown(1, "leases", "0");
+	assert_true(shown_number(1, "local_share") > 0.2 && shown_number(1, "local_share") < 0.5);
+	assert_true(shown_number(1, "latency_cycles") > 100);
+	assert_shown(1, "state", "observed");	   /* nothing would be moved */
+	assert_null(shown_text(1, "exclusivity")); /* pages are not looked at */
+	world.daemon.config->threads.policy = NM_POLICY_IMAR2;
+	ask_processes();
+	assert_shown(1, "state", "managed");
+}
+
+static void who_is_given_back_is_shown_as_that(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 0);
+	(void)add_worker(2000, 2, 1);
+	fake_pin(world.fake, 2000, fake_cpus(2, 2));
+	live(4);
+	ask_processes();
+	assert_int_equal(shown.rows, 2);
+	assert_shown(2, "pid", "2000");
+	assert_shown(2, "state", "refused");
+	assert_int_equal(nm_command_release(&world.daemon, 1000), 0);
+	ask_processes();
+	assert_shown(1, "state", "released");
+	assert_null(shown_text(1, "threads"));
+	ask_threads(0);
+	assert_int_equal(shown.rows, 0);
+	view = shown_view();
+	assert_int_equal(nm_view_threads(&world.daemon, 1000, &view), -ESRCH);
+}
+
+/* ---- decisions ---- */
+
+static void a_decision_is_remembered_with_its_verdict(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 2);
+	(void)add_worker(1000, 2, 1);
+	live(4);
+	for (int i = 0; i < 20 && world.daemon.tally.kept == 0; i++)
+		live_one();
+	view = shown_view();
+	assert_int_equal(nm_view_decisions(&world.daemon, 0, 0, &view), 0);
+	assert_int_equal(shown.rows, world.daemon.tally.decisions);
+	unsigned row = shown_row("verdict", "kept");
+	assert_true(row > 0);
+	const struct nm_entry *told =
+		find_entry(0, NM_MESSAGE_DECISION, "DECISION", shown_text(row, "decision"));
+	assert_non_null(told);
+	assert_shown(row, "message", told->text);
+	assert_shown(row, "tid", field_of(told, "TID"));
+	assert_shown(row, "to_node", field_of(told, "NODE_TO"));
+	assert_shown(row, "result", "applied");
+	assert_shown(row, "policy", "imar2");
+	assert_true(shown_number(row, "after") > shown_number(row, "before"));
+	char id[32], tid[32];
+	snprintf(id, sizeof(id), "%s", shown_text(row, "decision"));
+	snprintf(tid, sizeof(tid), "%s", shown_text(row, "tid"));
+	ask_threads(0);
+	assert_shown(shown_row("tid", tid), "last_decision", id);
+	assert_shown(shown_row("tid", tid), "leased", "true");
+	view = shown_view();
+	view.open(view.context);
+	assert_int_equal(nm_view_explain(&world.daemon, strtoull(id, NULL, 10), &view), 0);
+	assert_int_equal(nm_view_explain(&world.daemon, 4711, &view), -ENOENT);
+	view.close(view.context);
+	assert_true(shown_number(1, "tickets") > 0);
+	assert_non_null(strstr(shown_text(1, "reasons"), "TICKETS_PARTS="));
+	assert_non_null(strstr(shown_text(1, "verdict_message"), "kept"));
+}
+
+static void counters_count(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 2);
+	live(12);
+	view = shown_view();
+	view.open(view.context);
+	nm_view_counters(&world.daemon, &view);
+	view.close(view.context);
+	assert_shown(1, "intervals", "12");
+	assert_true(shown_number(1, "decisions") >= 1);
+	assert_null(shown_text(1, "pages_moved")); /* pages are not moved */
+}
+
+/* ---- pages ---- */
+
+static void pages_are_summed_up(void **state)
+{
+	(void)state;
+	make_space(24, 2);
+	(void)add_user(1000, 0, 0, 12);
+	(void)add_user(1000, 2, 12, 24);
+	begin();
+	for (int i = 0; i < 20 && pages_on(2) > 0; i++)
+		live_one();
+	live(30);
+	assert_int_equal(ask_pages(1000), 0);
+	assert_shown(1, "tracked", "24");
+	assert_shown(1, "by_node", "12 12 0 0");
+	assert_true(shown_number(1, "exclusivity") > 0.99);
+	assert_shown(1, "histogram", "0 0 0 0 0 0 0 0 0 24");
+	assert_int_equal(ask_pages(4711), -ESRCH);
+	ask_processes();
+	assert_shown(1, "state", "managed"); /* its pages are moved */
+	assert_true(shown_number(1, "shared_page_share") < 0.01);
+	view = shown_view();
+	assert_int_equal(nm_view_decisions(&world.daemon, 0, 0, &view), 0);
+	assert_shown(1, "kind", "pages");
+	assert_shown(1, "policy", "exclusivity");
+	assert_shown(1, "result", "asked");
+	assert_shown(1, "tid", "0");
+	assert_shown(1, "from_node", "2");
+	assert_null(shown_text(1, "from_cpu"));
+	assert_true(shown_number(1, "bytes") == 4096 * shown_number(1, "pages"));
+}
+
+/* Of 2 MiB at least, and of as many samples as a decision needs. */
+static void addresses_are_for_root_and_their_owner(void **state)
+{
+	(void)state;
+	make_space(2048, 2);
+	(void)add_user(1000, 0, 0, 2048);
+	fake_get(world.fake, 1000)->uid = USER;
+	begin();
+	live(12);
+	ask_regions(0);
+	assert_true(shown.rows > 0);
+	assert_shown(1, "start", "139637976727552"); /* START */
+	assert_true(shown_number(1, "bytes") == shown_number(1, "end") - shown_number(1, "start"));
+	assert_shown(1, "kind", "exclusive");
+	assert_shown(1, "node", "0");
+	assert_true(shown_number(1, "samples") > 0);
+	ask_regions(USER);
+	assert_non_null(shown_text(1, "start"));
+	ask_regions(OTHER);
+	assert_true(shown.rows > 0);
+	assert_null(shown_text(1, "start"));
+	assert_null(shown_text(1, "end"));
+	assert_non_null(shown_text(1, "bytes"));
+	/* A program with more rights than its user: its directory is root's. */
+	owner = 0;
+	ask_regions(USER);
+	assert_null(shown_text(1, "start"));
+	/* Another process under its number. */
+	owner = USER;
+	fake_get(world.fake, 1000)->start_ticks++;
+	ask_regions(USER);
+	assert_null(shown_text(1, "start"));
+}
+
+#define TEST_OF(name) cmocka_unit_test_setup_teardown(name, open_world, world_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_OF(nodes_have_their_load_and_memory),
+		TEST_OF(threads_have_their_figures),
+		TEST_OF(processes_add_their_threads_up),
+		TEST_OF(who_is_given_back_is_shown_as_that),
+		TEST_OF(a_decision_is_remembered_with_its_verdict),
+		TEST_OF(counters_count),
+		TEST_OF(pages_are_summed_up),
+		TEST_OF(addresses_are_for_root_and_their_owner),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
