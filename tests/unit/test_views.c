@@ -308,6 +308,64 @@ static void addresses_are_for_root_and_their_owner(void **state)
 	assert_null(shown_text(1, "start"));
 }
 
+/* ---- org.numamigrd1(5) ---- */
+
+static char *read_whole(const char *path)
+{
+	char *text = calloc(1, 1 << 16);
+	FILE *file = fopen(path, "re");
+	assert_true(text && file);
+	assert_true(fread(text, 1, (1 << 16) - 1, file) > 0);
+	(void)fclose(file);
+	return text;
+}
+
+/* Is it a word of a line that names values? */
+static bool is_documented(const char *page, const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *line = page; line; line = strchr(line, '\n')) {
+		line += line != page;
+		if (strncmp(line, ".It Va ", 7) != 0 && strncmp(line, ".Va ", 4) != 0)
+			continue;
+		const char *end = strchr(line, '\n');
+		for (const char *at = strstr(line, name); at && at < end; at = strstr(at + 1, name))
+			if (at[-1] == ' ' && (at[length] == ' ' || at[length] == '\n'))
+				return true;
+	}
+	return false;
+}
+
+/* Every name that is written to a view. */
+static unsigned check_names(const char *source, const char *page)
+{
+	static const char mark[] = "view, \"";
+	char *text = read_whole(source);
+	unsigned count = 0;
+	for (const char *at = strstr(text, mark); at; at = strstr(at + 1, mark)) {
+		char name[64];
+		const char *start = at + strlen(mark);
+		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(start, "\""), start);
+		if (!is_documented(page, name))
+			fail_msg("org.numamigrd1(5) does not have \"%s\" of %s", name, source);
+		count++;
+	}
+	free(text);
+	return count;
+}
+
+static void every_name_is_documented(void **state)
+{
+	(void)state;
+	char *page = read_whole(NM_SOURCE_DIR "/man/org.numamigrd1.5");
+	assert_true(check_names(NM_SOURCE_DIR "/src/daemon/views.c", page) > 30);
+	assert_true(check_names(NM_SOURCE_DIR "/src/daemon/view_processes.c", page) > 20);
+	assert_true(check_names(NM_SOURCE_DIR "/src/daemon/history.c", page) > 20);
+	assert_false(is_documented(page, "no_such_name"));
+	assert_false(is_documented(page, "decision_"));
+	free(page);
+}
+
 #define TEST_OF(name) cmocka_unit_test_setup_teardown(name, open_world, world_close)
 
 int main(void)
@@ -321,6 +379,7 @@ int main(void)
 		TEST_OF(counters_count),
 		TEST_OF(pages_are_summed_up),
 		TEST_OF(addresses_are_for_root_and_their_owner),
+		cmocka_unit_test(every_name_is_documented),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
