@@ -12,7 +12,7 @@
 #include <systemd/sd-event.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/view.h"
+#include "numa-migrd/show.h"
 
 #define NM_BUS_NAME "org.numamigrd1"
 #define NM_BUS_PATH "/org/numamigrd1"
@@ -48,7 +48,7 @@ struct nm_control_facts {
 };
 
 /* A writer of one dictionary, or of several. */
-typedef void (*nm_view_fn)(void *context, const struct nm_view *view);
+typedef void (*nm_show_fn)(void *context, const struct nm_show *show);
 
 /*
  * Every function but the last gets `context` and returns 0 or -errno; one that is NULL is refused on the bus.
@@ -68,15 +68,15 @@ struct nm_control_ops {
 	void (*bus_changed)(void *context, int error);
 
 	void (*facts)(void *context, struct nm_control_facts *ret);
-	nm_view_fn counters; /* u64 alone */
-	int (*nodes)(void *context, const struct nm_view *view);
-	int (*processes)(void *context, const struct nm_view *view);
-	int (*threads)(void *context, uint32_t pid, const struct nm_view *view); /* -ESRCH; pid 0: all */
-	int (*pages)(void *context, uint32_t pid, const struct nm_view *view); /* -ESRCH; a summary */
+	nm_show_fn counters; /* u64 alone */
+	int (*nodes)(void *context, const struct nm_show *show);
+	int (*processes)(void *context, const struct nm_show *show);
+	int (*threads)(void *context, uint32_t pid, const struct nm_show *show); /* -ESRCH; pid 0: all */
+	int (*pages)(void *context, uint32_t pid, const struct nm_show *show); /* -ESRCH; a summary */
 	/* Addresses only for root and for the user whose process it is. */
-	int (*regions)(void *context, uint32_t pid, uid_t caller, const struct nm_view *view);
-	int (*decisions)(void *context, uint64_t after, uint32_t most, const struct nm_view *view);
-	int (*explain)(void *context, uint64_t id, const struct nm_view *view); /* -ENOENT; a summary */
+	int (*regions)(void *context, uint32_t pid, uid_t caller, const struct nm_show *show);
+	int (*decisions)(void *context, uint64_t after, uint32_t most, const struct nm_show *show);
+	int (*explain)(void *context, uint64_t id, const struct nm_show *show); /* -ENOENT; a summary */
 	/* -EINVAL with one line for each error in `error`: the old settings stay in force. */
 	int (*reload)(void *context, char *error, size_t size);
 	int (*set_dry_run)(void *context, bool wanted); /* -EPERM: the command line wants it */
@@ -98,6 +98,6 @@ NM_DEFINE_CLEANUP(struct nm_control, nm_control_free);
 void nm_control_changed(struct nm_control *control);
 
 /* The signal Decision, with the dictionary that `write` writes. Dropped where nobody takes signals any more. */
-void nm_control_decision(struct nm_control *control, nm_view_fn write, void *context);
+void nm_control_decision(struct nm_control *control, nm_show_fn write, void *context);
 
 #endif

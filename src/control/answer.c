@@ -64,9 +64,9 @@ static void put_value(void *context, const struct nm_value *value)
 		answer->r = append_value(answer->message, value);
 }
 
-struct nm_view nm_answer_view(struct nm_answer *answer)
+struct nm_show nm_answer_show(struct nm_answer *answer)
 {
-	return (struct nm_view){answer, open_dictionary, put_value, close_dictionary};
+	return (struct nm_show){answer, open_dictionary, put_value, close_dictionary};
 }
 
 static void open_numbers(void *context)
@@ -86,9 +86,9 @@ static void put_number(void *context, const struct nm_value *value)
 				    : -EINVAL;
 }
 
-struct nm_view nm_answer_numbers(struct nm_answer *answer)
+struct nm_show nm_answer_numbers(struct nm_answer *answer)
 {
-	return (struct nm_view){answer, open_numbers, put_number, close_dictionary};
+	return (struct nm_show){answer, open_numbers, put_number, close_dictionary};
 }
 
 /* ---- Status ---- */

@@ -163,20 +163,20 @@ void nm_control_changed(struct nm_control *control)
 						     "Paused", "DryRun", (char *)NULL);
 }
 
-void nm_control_decision(struct nm_control *control, nm_view_fn write, void *context)
+void nm_control_decision(struct nm_control *control, nm_show_fn write, void *context)
 {
 	struct nm_answer signal = {0};
-	struct nm_view view = nm_answer_view(&signal);
+	struct nm_show show = nm_answer_show(&signal);
 	uint64_t queued = 0;
 	if (!control || !control->bus || sd_bus_is_ready(control->bus) <= 0 ||
 	    sd_bus_get_n_queued_write(control->bus, &queued) < 0 || queued > QUEUED_SIGNALS_MOST)
 		return;
 	signal.r = sd_bus_message_new_signal(control->bus, &signal.message, NM_BUS_PATH,
 					     NM_BUS_INTERFACE, "Decision");
-	view.open(view.context);
+	show.open(show.context);
 	if (signal.r >= 0)
-		write(context, &view);
-	view.close(view.context);
+		write(context, &show);
+	show.close(show.context);
 	if (signal.r >= 0)
 		(void)sd_bus_send(control->bus, signal.message, NULL);
 	sd_bus_message_unref(signal.message);

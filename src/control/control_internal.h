@@ -33,9 +33,9 @@ struct nm_answer {
 	int r;
 };
 
-struct nm_view nm_answer_view(struct nm_answer *answer);
-/* The view's numbers as a{st}: its dictionary is open from here to there. */
-struct nm_view nm_answer_numbers(struct nm_answer *answer);
+struct nm_show nm_answer_show(struct nm_answer *answer);
+/* Numbers alone, as a{st}: its dictionary is open from here to there. */
+struct nm_show nm_answer_numbers(struct nm_answer *answer);
 int nm_answer_items(sd_bus_message *message, const struct nm_status_item *items, size_t count);
 
 /* ---- request.c: who calls, and may they? ---- */

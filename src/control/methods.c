@@ -61,15 +61,15 @@ static int end_list(struct nm_answer *answer, int r)
 
 /* A list without arguments. */
 static int give_list(sd_bus_message *call, const struct nm_control *control,
-		     int (*write)(void *context, const struct nm_view *view), sd_bus_error *error)
+		     int (*write)(void *context, const struct nm_show *show), sd_bus_error *error)
 {
 	struct nm_answer answer = {0};
-	struct nm_view view = nm_answer_view(&answer);
+	struct nm_show show = nm_answer_show(&answer);
 	if (!write)
 		return unsupported(call, error);
 	int r = begin_list(&answer, call);
 	if (r >= 0)
-		r = end_list(&answer, write(control->ops.context, &view));
+		r = end_list(&answer, write(control->ops.context, &show));
 	r = send_answer(answer.message, r);
 	sd_bus_message_unref(answer.message);
 	return r;
@@ -91,7 +91,7 @@ static int on_list_threads(sd_bus_message *call, void *userdata, sd_bus_error *e
 {
 	const struct nm_control *control = userdata;
 	struct nm_answer answer = {0};
-	struct nm_view view = nm_answer_view(&answer);
+	struct nm_show show = nm_answer_show(&answer);
 	uint32_t pid;
 	if (!control->ops.threads)
 		return unsupported(call, error);
@@ -99,7 +99,7 @@ static int on_list_threads(sd_bus_message *call, void *userdata, sd_bus_error *e
 	if (r >= 0)
 		r = begin_list(&answer, call);
 	if (r >= 0)
-		r = end_list(&answer, control->ops.threads(control->ops.context, pid, &view));
+		r = end_list(&answer, control->ops.threads(control->ops.context, pid, &show));
 	r = r == -ESRCH ? not_managed(pid, error) : send_answer(answer.message, r);
 	sd_bus_message_unref(answer.message);
 	return r;
@@ -109,7 +109,7 @@ static int on_decisions(sd_bus_message *call, void *userdata, sd_bus_error *erro
 {
 	const struct nm_control *control = userdata;
 	struct nm_answer answer = {0};
-	struct nm_view view = nm_answer_view(&answer);
+	struct nm_show show = nm_answer_show(&answer);
 	uint64_t after;
 	uint32_t most;
 	if (!control->ops.decisions)
@@ -119,7 +119,7 @@ static int on_decisions(sd_bus_message *call, void *userdata, sd_bus_error *erro
 		r = begin_list(&answer, call);
 	if (r >= 0)
 		r = end_list(&answer,
-			     control->ops.decisions(control->ops.context, after, most, &view));
+			     control->ops.decisions(control->ops.context, after, most, &show));
 	r = send_answer(answer.message, r);
 	sd_bus_message_unref(answer.message);
 	return r;
@@ -130,20 +130,20 @@ static int on_decisions(sd_bus_message *call, void *userdata, sd_bus_error *erro
 static int write_summary(struct nm_answer *answer, sd_bus_message *call,
 			 const struct nm_control *control, uint64_t id,
 			 int (*write)(const struct nm_control *control, uint64_t id,
-				      const struct nm_view *view))
+				      const struct nm_show *show))
 {
-	struct nm_view view = nm_answer_view(answer);
+	struct nm_show show = nm_answer_show(answer);
 	answer->r = sd_bus_message_new_method_return(call, &answer->message);
-	view.open(view.context);
-	int r = answer->r < 0 ? answer->r : write(control, id, &view);
-	view.close(view.context);
+	show.open(show.context);
+	int r = answer->r < 0 ? answer->r : write(control, id, &show);
+	show.close(show.context);
 	return r < 0 ? r : answer->r;
 }
 
 static int write_explanation(const struct nm_control *control, uint64_t id,
-			     const struct nm_view *view)
+			     const struct nm_show *show)
 {
-	return control->ops.explain(control->ops.context, id, view);
+	return control->ops.explain(control->ops.context, id, show);
 }
 
 static int on_explain(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -168,19 +168,19 @@ static int on_explain(sd_bus_message *call, void *userdata, sd_bus_error *error)
 	return r;
 }
 
-static int write_pages(const struct nm_control *control, uint64_t pid, const struct nm_view *view)
+static int write_pages(const struct nm_control *control, uint64_t pid, const struct nm_show *show)
 {
-	return control->ops.pages(control->ops.context, (uint32_t)pid, view);
+	return control->ops.pages(control->ops.context, (uint32_t)pid, show);
 }
 
 static int write_regions(struct nm_answer *answer, sd_bus_message *call,
 			 const struct nm_control *control, uint32_t pid, uid_t caller)
 {
-	struct nm_view view = nm_answer_view(answer);
+	struct nm_show show = nm_answer_show(answer);
 	int r = begin_list(answer, call);
 	if (r < 0)
 		return r;
-	return end_list(answer, control->ops.regions(control->ops.context, pid, caller, &view));
+	return end_list(answer, control->ops.regions(control->ops.context, pid, caller, &show));
 }
 
 /* Once the caller is known: addresses are not for everybody. */
@@ -351,12 +351,12 @@ static int get_counters(sd_bus *bus, const char *path, const char *interface, co
 {
 	const struct nm_control *control = userdata;
 	struct nm_answer answer = {.message = reply};
-	struct nm_view view = nm_answer_numbers(&answer);
+	struct nm_show show = nm_answer_numbers(&answer);
 	(void)bus, (void)path, (void)interface, (void)property, (void)error;
-	view.open(view.context);
+	show.open(show.context);
 	if (control->ops.counters)
-		control->ops.counters(control->ops.context, &view);
-	view.close(view.context);
+		control->ops.counters(control->ops.context, &show);
+	show.close(show.context);
 	return answer.r;
 }
 

@@ -147,71 +147,71 @@ struct nm_past *nm_history_judge(struct nm_history *history, uint64_t id,
 
 /* ---- showing ---- */
 
-static void write_text(const struct nm_view *view, const char *name, const char *text)
+static void write_text(const struct nm_show *show, const char *name, const char *text)
 {
-	nm_view_text(view, name, text ? text : "");
+	nm_show_text(show, name, text ? text : "");
 }
 
-static void write_number(const struct nm_view *view, const char *name, int number)
+static void write_number(const struct nm_show *show, const char *name, int number)
 {
 	if (number >= 0)
-		nm_view_i32(view, name, number);
+		nm_show_i32(show, name, number);
 }
 
-static void write_thread(const struct nm_past_thread *thread, const struct nm_view *view)
+static void write_thread(const struct nm_past_thread *thread, const struct nm_show *show)
 {
-	nm_view_u32(view, "pid", thread->pid);
-	nm_view_u32(view, "tid", thread->tid);
-	nm_view_text(view, "comm", thread->comm);
-	write_number(view, "from_cpu", thread->cpu_from);
-	write_number(view, "to_cpu", thread->cpu_to);
-	write_number(view, "from_node", thread->node_from);
-	write_number(view, "to_node", thread->node_to);
+	nm_show_u32(show, "pid", thread->pid);
+	nm_show_u32(show, "tid", thread->tid);
+	nm_show_text(show, "comm", thread->comm);
+	write_number(show, "from_cpu", thread->cpu_from);
+	write_number(show, "to_cpu", thread->cpu_to);
+	write_number(show, "from_node", thread->node_from);
+	write_number(show, "to_node", thread->node_to);
 }
 
 /* The other one of a swap, which goes the other way. */
-static void write_partner(const struct nm_past_thread *thread, const struct nm_view *view)
+static void write_partner(const struct nm_past_thread *thread, const struct nm_show *show)
 {
-	nm_view_u32(view, "partner_pid", thread->pid);
-	nm_view_u32(view, "partner_tid", thread->tid);
-	nm_view_text(view, "partner_comm", thread->comm);
+	nm_show_u32(show, "partner_pid", thread->pid);
+	nm_show_u32(show, "partner_tid", thread->tid);
+	nm_show_text(show, "partner_comm", thread->comm);
 }
 
-void nm_past_write(void *context, const struct nm_view *view)
+void nm_past_write(void *context, const struct nm_show *show)
 {
 	const struct nm_past *past = context;
-	nm_view_u64(view, "decision", past->id);
-	nm_view_u64(view, "time_usec", past->time_usec);
-	write_text(view, "kind", past->kind);
-	write_text(view, "policy", past->policy);
+	nm_show_u64(show, "decision", past->id);
+	nm_show_u64(show, "time_usec", past->time_usec);
+	write_text(show, "kind", past->kind);
+	write_text(show, "policy", past->policy);
 	if (past->nr_threads > 0)
-		write_thread(&past->threads[0], view);
+		write_thread(&past->threads[0], show);
 	if (past->nr_threads > 1)
-		write_partner(&past->threads[1], view);
+		write_partner(&past->threads[1], show);
 	if (past->pages) {
-		nm_view_u64(view, "pages", past->pages);
-		nm_view_u64(view, "bytes", past->bytes);
+		nm_show_u64(show, "pages", past->pages);
+		nm_show_u64(show, "bytes", past->bytes);
 	}
-	write_text(view, "result", past->result);
-	write_text(view, "verdict", past->verdict);
-	write_text(view, "message", past->message);
+	write_text(show, "result", past->result);
+	write_text(show, "verdict", past->verdict);
+	write_text(show, "message", past->message);
 	if (past->figure)
-		nm_view_text(view, "figure", past->figure);
-	nm_view_real(view, "before", past->before);
-	nm_view_real(view, "after", past->after);
+		nm_show_text(show, "figure", past->figure);
+	nm_show_real(show, "before", past->before);
+	nm_show_real(show, "after", past->after);
 }
 
-void nm_past_explain(const struct nm_past *past, const struct nm_view *view)
+void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 {
-	nm_past_write((void *)past, view);
+	nm_past_write((void *)past, show);
 	if (isfinite(past->tickets)) {
-		nm_view_u64(view, "tickets", (uint64_t)past->tickets);
-		write_text(view, "tickets_parts", past->tickets_parts);
+		nm_show_u64(show, "tickets", (uint64_t)past->tickets);
+		write_text(show, "tickets_parts", past->tickets_parts);
 	}
 	if (isfinite(past->draw))
-		nm_view_u64(view, "draw", (uint64_t)past->draw);
-	write_text(view, "reasons", past->reasons);
-	write_text(view, "verdict_message", past->verdict_message);
+		nm_show_u64(show, "draw", (uint64_t)past->draw);
+	write_text(show, "reasons", past->reasons);
+	write_text(show, "verdict_message", past->verdict_message);
 }
 
 static uint64_t first_to_list(const struct nm_history *history, uint64_t after, uint32_t most)
@@ -224,15 +224,15 @@ static uint64_t first_to_list(const struct nm_history *history, uint64_t after, 
 }
 
 void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t most,
-		     const struct nm_view *view)
+		     const struct nm_show *show)
 {
 	for (uint64_t id = first_to_list(history, after, most); id < history->next; id++) {
 		struct nm_past *past = nm_history_find(history, id);
 		if (!past)
 			continue;
-		view->open(view->context);
-		nm_past_write(past, view);
-		view->close(view->context);
+		show->open(show->context);
+		nm_past_write(past, show);
+		show->close(show->context);
 	}
 }
 

@@ -7,7 +7,7 @@
 #define NM_DAEMON_HISTORY_H
 
 #include "numa-migrd/journal.h"
-#include "numa-migrd/view.h"
+#include "numa-migrd/show.h"
 
 #define NM_HISTORY_MOST 1024U
 
@@ -52,11 +52,11 @@ struct nm_past *nm_history_judge(struct nm_history *history, uint64_t id,
 
 /* Of the decisions after this one the newest `most` (0: all), oldest first. */
 void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t most,
-		     const struct nm_view *view);
+		     const struct nm_show *show);
 
 /* One decision into an open dictionary; the latter adds its reasons. */
-void nm_past_write(void *past, const struct nm_view *view);
-void nm_past_explain(const struct nm_past *past, const struct nm_view *view);
+void nm_past_write(void *past, const struct nm_show *show);
+void nm_past_explain(const struct nm_past *past, const struct nm_show *show);
 
 /* The last decision about each thread, for many look-ups. */
 struct nm_last_decision {

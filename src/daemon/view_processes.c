@@ -63,17 +63,17 @@ static int main_node(const struct sum *sum, unsigned nr_nodes)
 }
 
 static void write_sum(const struct nm_daemon *daemon, const struct nm_snap_process *process,
-		      const struct sum *sum, const struct nm_view *view)
+		      const struct sum *sum, const struct nm_show *show)
 {
-	nm_view_u32(view, "threads", process->threads);
-	nm_view_node(daemon, view, "node", main_node(sum, daemon->pipeline.topology->nr_nodes));
-	nm_view_real(view, "local_share",
+	nm_show_u32(show, "threads", process->threads);
+	nm_view_node(daemon, show, "node", main_node(sum, daemon->pipeline.topology->nr_nodes));
+	nm_show_real(show, "local_share",
 		     sum->accesses > 0 ? sum->local / sum->accesses : (double)NAN);
-	nm_view_real(view, "latency_cycles",
+	nm_show_real(show, "latency_cycles",
 		     sum->latency_samples ? sum->latency / (double)sum->latency_samples
 					  : (double)NAN);
-	nm_view_real(view, "performance", process->performance);
-	nm_view_u32(view, "leases", sum->leases);
+	nm_show_real(show, "performance", process->performance);
+	nm_show_u32(show, "leases", sum->leases);
 }
 
 /* ---- its pages ---- */
@@ -99,15 +99,15 @@ static double shared_page_share(const struct nm_exclusivity *sums)
 }
 
 static void write_exclusivity(const struct nm_daemon *daemon, uint32_t pid,
-			      const struct nm_view *view)
+			      const struct nm_show *show)
 {
 	const struct nm_memory_process *process = memory_process(daemon, pid);
 	if (!process)
 		return;
 	struct nm_exclusivity sums =
 		nm_pages_exclusivity(nm_memory_pages(daemon->pipeline.memory), process->owner);
-	nm_view_real(view, "exclusivity", nm_exclusivity_average(&sums));
-	nm_view_real(view, "shared_page_share", shared_page_share(&sums));
+	nm_show_real(show, "exclusivity", nm_exclusivity_average(&sums));
+	nm_show_real(show, "shared_page_share", shared_page_share(&sums));
 }
 
 /* ---- a process ---- */
@@ -178,7 +178,7 @@ static const struct nm_snap_process *snap_process(const struct nm_daemon *daemon
 }
 
 static void write_process(const struct nm_daemon *daemon, const struct nm_process *process,
-			  const struct sum *sums, const struct nm_view *view)
+			  const struct sum *sums, const struct nm_show *show)
 {
 	size_t index = 0;
 	const struct nm_snap_process *seen = snap_process(daemon, process->pid, &index);
@@ -187,18 +187,18 @@ static void write_process(const struct nm_daemon *daemon, const struct nm_proces
 	if (!state)
 		return;
 	find_unit(process->cgroup, unit, sizeof(unit));
-	view->open(view->context);
-	nm_view_u32(view, "pid", process->pid);
-	nm_view_text(view, "comm", process->comm);
-	nm_view_u32(view, "uid", process->uid);
-	nm_view_text(view, "unit", unit);
-	nm_view_text(view, "state", state);
-	nm_view_u64(view, "rss_bytes", process->rss_bytes);
+	show->open(show->context);
+	nm_show_u32(show, "pid", process->pid);
+	nm_show_text(show, "comm", process->comm);
+	nm_show_u32(show, "uid", process->uid);
+	nm_show_text(show, "unit", unit);
+	nm_show_text(show, "state", state);
+	nm_show_u64(show, "rss_bytes", process->rss_bytes);
 	if (seen && process->standing == NM_STANDING_MANAGED) {
-		write_sum(daemon, seen, &sums[index], view);
-		write_exclusivity(daemon, process->pid, view);
+		write_sum(daemon, seen, &sums[index], show);
+		write_exclusivity(daemon, process->pid, show);
 	}
-	view->close(view->context);
+	show->close(show->context);
 }
 
 static int compare_processes(const void *a, const void *b)
@@ -208,7 +208,7 @@ static int compare_processes(const void *a, const void *b)
 	return (left->pid > right->pid) - (left->pid < right->pid);
 }
 
-int nm_view_processes(void *context, const struct nm_view *view)
+int nm_view_processes(void *context, const struct nm_show *show)
 {
 	struct nm_daemon *daemon = context;
 	struct nm_process *const *known;
@@ -224,7 +224,7 @@ int nm_view_processes(void *context, const struct nm_view *view)
 		memcpy(sorted, known, count * sizeof(struct nm_process *));
 	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
 	for (size_t i = 0; i < count; i++)
-		write_process(daemon, sorted[i], sums, view);
+		write_process(daemon, sorted[i], sums, show);
 	return 0;
 }
 
@@ -232,27 +232,27 @@ int nm_view_processes(void *context, const struct nm_view *view)
 
 /* No page belongs to one node by less than a node's even share, so the first step is empty up to 20
  * nodes. */
-static void write_histogram(const struct nm_exclusivity *sums, const struct nm_view *view)
+static void write_histogram(const struct nm_exclusivity *sums, const struct nm_show *show)
 {
 	uint64_t histogram[NM_EXCLUSIVITY_STEPS - 1];
 	memcpy(histogram, sums->histogram + 1, sizeof(histogram));
 	histogram[0] += sums->histogram[0];
-	nm_view_u64s(view, "histogram", histogram, NM_ARRAY_SIZE(histogram));
+	nm_show_u64s(show, "histogram", histogram, NM_ARRAY_SIZE(histogram));
 }
 
 static int write_homes(const struct nm_daemon *daemon, const struct nm_pages *pages, uint16_t owner,
-		       const struct nm_view *view)
+		       const struct nm_show *show)
 {
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
 	nm_autofree uint64_t *homes = calloc(nr_nodes, sizeof(*homes));
 	if (!homes)
 		return -ENOMEM;
 	nm_pages_homes(pages, owner, homes);
-	nm_view_u64s(view, "by_node", homes, nr_nodes);
+	nm_show_u64s(show, "by_node", homes, nr_nodes);
 	return 0;
 }
 
-int nm_view_pages(void *context, uint32_t pid, const struct nm_view *view)
+int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
 	const struct nm_memory_process *process = memory_process(daemon, pid);
@@ -263,15 +263,15 @@ int nm_view_pages(void *context, uint32_t pid, const struct nm_view *view)
 	if (!process) /* pages are not looked at, or not his yet */
 		return 0;
 	struct nm_exclusivity sums = nm_pages_exclusivity(nm_memory_pages(memory), process->owner);
-	nm_view_u64(view, "tracked", sums.pages);
-	nm_view_real(view, "exclusivity", nm_exclusivity_average(&sums));
-	write_histogram(&sums, view);
+	nm_show_u64(show, "tracked", sums.pages);
+	nm_show_real(show, "exclusivity", nm_exclusivity_average(&sums));
+	write_histogram(&sums, show);
 	if (nm_affinity_sharing(nm_memory_affinity(memory), process->tids, process->nr_threads,
 				&sharing) == 0) {
-		nm_view_real(view, "heterogeneity", sharing.heterogeneity);
-		nm_view_real(view, "sharing", sharing.amount);
+		nm_show_real(show, "heterogeneity", sharing.heterogeneity);
+		nm_show_real(show, "sharing", sharing.amount);
 	}
-	return write_homes(daemon, nm_memory_pages(memory), process->owner, view);
+	return write_homes(daemon, nm_memory_pages(memory), process->owner, show);
 }
 
 /* ---- its regions ---- */
@@ -286,20 +286,20 @@ static const char *kind_of(const struct nm_daemon *daemon, const struct nm_regio
 }
 
 static void write_region(const struct nm_daemon *daemon, const struct nm_region *region,
-			 bool addresses, const struct nm_view *view)
+			 bool addresses, const struct nm_show *show)
 {
-	view->open(view->context);
+	show->open(show->context);
 	if (addresses) {
-		nm_view_u64(view, "start", region->start);
-		nm_view_u64(view, "end", region->end);
+		nm_show_u64(show, "start", region->start);
+		nm_show_u64(show, "end", region->end);
 	}
-	nm_view_u64(view, "bytes", region->end - region->start);
-	nm_view_u64(view, "samples", (uint64_t)region->samples);
-	nm_view_real(view, "exclusivity", region->exclusivity);
-	nm_view_node(daemon, view, "node", region->node);
+	nm_show_u64(show, "bytes", region->end - region->start);
+	nm_show_u64(show, "samples", (uint64_t)region->samples);
+	nm_show_real(show, "exclusivity", region->exclusivity);
+	nm_view_node(daemon, show, "node", region->node);
 	if (isfinite(region->exclusivity))
-		nm_view_text(view, "kind", kind_of(daemon, region));
-	view->close(view->context);
+		nm_show_text(show, "kind", kind_of(daemon, region));
+	show->close(show->context);
 }
 
 /*
@@ -326,7 +326,7 @@ static bool may_see_addresses(const struct nm_daemon *daemon, const struct nm_pr
 	return his;
 }
 
-int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_view *view)
+int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
 	const struct nm_process *process = nm_view_process(daemon, pid);
@@ -339,7 +339,7 @@ int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_v
 	bool addresses = may_see_addresses(daemon, process, caller);
 	for (size_t i = 0; i < nm_regions_count(pages->regions); i++) {
 		struct nm_region region = nm_regions_at(pages->regions, i);
-		write_region(daemon, &region, addresses, view);
+		write_region(daemon, &region, addresses, show);
 	}
 	return 0;
 }

@@ -57,12 +57,12 @@ bool nm_view_is_managed(const struct nm_daemon *daemon, uint32_t pid)
 	return process && process->standing == NM_STANDING_MANAGED;
 }
 
-void nm_view_node(const struct nm_daemon *daemon, const struct nm_view *view, const char *name,
+void nm_view_node(const struct nm_daemon *daemon, const struct nm_show *show, const char *name,
 		  int node)
 {
 	const struct nm_topology *topology = daemon->pipeline.topology;
 	if (node >= 0 && (unsigned)node < topology->nr_nodes)
-		nm_view_u32(view, name, topology->nodes[node].os_id);
+		nm_show_u32(show, name, topology->nodes[node].os_id);
 }
 
 /* ---- properties ---- */
@@ -81,33 +81,33 @@ void nm_view_facts(void *context, struct nm_control_facts *ret)
 	};
 }
 
-static void page_counters(const struct nm_page_tally *tally, const struct nm_view *view)
+static void page_counters(const struct nm_page_tally *tally, const struct nm_show *show)
 {
-	nm_view_u64(view, "page_decisions", tally->decisions);
-	nm_view_u64(view, "pages_moved", tally->moved);
-	nm_view_u64(view, "pages_moved_bytes", tally->bytes);
-	nm_view_u64(view, "pages_failed", tally->failed);
-	nm_view_u64(view, "page_verdicts_kept", tally->kept);
-	nm_view_u64(view, "page_verdicts_rolled_back", tally->rolled_back);
-	nm_view_u64(view, "page_verdicts_unproven", tally->unproven);
+	nm_show_u64(show, "page_decisions", tally->decisions);
+	nm_show_u64(show, "pages_moved", tally->moved);
+	nm_show_u64(show, "pages_moved_bytes", tally->bytes);
+	nm_show_u64(show, "pages_failed", tally->failed);
+	nm_show_u64(show, "page_verdicts_kept", tally->kept);
+	nm_show_u64(show, "page_verdicts_rolled_back", tally->rolled_back);
+	nm_show_u64(show, "page_verdicts_unproven", tally->unproven);
 }
 
-void nm_view_counters(void *context, const struct nm_view *view)
+void nm_view_counters(void *context, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
 	const struct nm_tally *tally = &daemon->tally;
-	nm_view_u64(view, "intervals", tally->intervals);
-	nm_view_u64(view, "decisions", tally->decisions);
-	nm_view_u64(view, "moves_applied", tally->applied);
-	nm_view_u64(view, "moves_refused", tally->failed);
-	nm_view_u64(view, "verdicts_kept", tally->kept);
-	nm_view_u64(view, "verdicts_rolled_back", tally->rolled_back);
-	nm_view_u64(view, "verdicts_withdrawn", tally->withdrawn);
-	nm_view_u64(view, "verdicts_unproven", tally->unproven);
-	nm_view_u64(view, "samples", daemon->counts.samples);
-	nm_view_u64(view, "samples_lost", daemon->counts.lost);
+	nm_show_u64(show, "intervals", tally->intervals);
+	nm_show_u64(show, "decisions", tally->decisions);
+	nm_show_u64(show, "moves_applied", tally->applied);
+	nm_show_u64(show, "moves_refused", tally->failed);
+	nm_show_u64(show, "verdicts_kept", tally->kept);
+	nm_show_u64(show, "verdicts_rolled_back", tally->rolled_back);
+	nm_show_u64(show, "verdicts_withdrawn", tally->withdrawn);
+	nm_show_u64(show, "verdicts_unproven", tally->unproven);
+	nm_show_u64(show, "samples", daemon->counts.samples);
+	nm_show_u64(show, "samples_lost", daemon->counts.lost);
 	if (daemon->pipeline.pages)
-		page_counters(&daemon->pipeline.pages->tally, view);
+		page_counters(&daemon->pipeline.pages->tally, show);
 }
 
 /* ---- nodes ---- */
@@ -158,31 +158,31 @@ static int read_free(const struct nm_daemon *daemon, unsigned os_id, uint64_t *r
 	return 0;
 }
 
-static void write_node(const struct nm_daemon *daemon, unsigned index, const struct nm_view *view)
+static void write_node(const struct nm_daemon *daemon, unsigned index, const struct nm_show *show)
 {
 	const struct nm_node *node = &daemon->pipeline.topology->nodes[index];
 	char cpus[512];
 	uint64_t free_bytes;
 	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
-	nm_view_u32(view, "node", node->os_id);
-	nm_view_text(view, "cpus", cpus);
-	nm_view_real(view, "load", node_load(daemon, node));
-	nm_view_u32(view, "threads", threads_on(daemon->views.snapshot, index));
-	nm_view_real(view, "access_share", access_share(daemon, index));
-	nm_view_u64(view, "memory_bytes", node->memory_bytes);
+	nm_show_u32(show, "node", node->os_id);
+	nm_show_text(show, "cpus", cpus);
+	nm_show_real(show, "load", node_load(daemon, node));
+	nm_show_u32(show, "threads", threads_on(daemon->views.snapshot, index));
+	nm_show_real(show, "access_share", access_share(daemon, index));
+	nm_show_u64(show, "memory_bytes", node->memory_bytes);
 	if (read_free(daemon, node->os_id, &free_bytes) == 0)
-		nm_view_u64(view, "memory_free_bytes", free_bytes);
+		nm_show_u64(show, "memory_free_bytes", free_bytes);
 }
 
-int nm_view_nodes(void *context, const struct nm_view *view)
+int nm_view_nodes(void *context, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
 	if (daemon->paused)
 		return 0;
 	for (unsigned i = 0; i < daemon->pipeline.topology->nr_nodes; i++) {
-		view->open(view->context);
-		write_node(daemon, i, view);
-		view->close(view->context);
+		show->open(show->context);
+		write_node(daemon, i, show);
+		show->close(show->context);
 	}
 	return 0;
 }
@@ -192,7 +192,7 @@ int nm_view_nodes(void *context, const struct nm_view *view)
 /* Threads have names of their own, which tell a collector from a worker. The process's stands in.
  */
 static void write_comm(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
-		       bool own, const struct nm_view *view)
+		       bool own, const struct nm_show *show)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	const char *shown = daemon->views.snapshot->processes[thread->process].comm;
@@ -202,36 +202,36 @@ static void write_comm(const struct nm_daemon *daemon, const struct nm_snap_thre
 		(void)nm_escape(escaped, sizeof(escaped), raw, strcspn(raw, "\n"));
 		shown = escaped;
 	}
-	nm_view_text(view, "comm", shown);
+	nm_show_text(show, "comm", shown);
 }
 
-static void write_figures(const struct nm_snap_thread *thread, const struct nm_view *view)
+static void write_figures(const struct nm_snap_thread *thread, const struct nm_show *show)
 {
-	nm_view_real(view, "local_share", thread->local_share);
-	nm_view_real(view, "accesses", thread->access_total);
-	nm_view_real(view, "latency_cycles", thread->latency);
-	nm_view_real(view, "intensity", thread->intensity);
-	nm_view_real(view, "operations_per_s", thread->operations);
-	nm_view_real(view, "instructions_per_s", thread->instructions);
-	nm_view_real(view, "performance", thread->performance);
-	nm_view_real(view, "relative_performance", thread->relative);
-	nm_view_real(view, "run_share", thread->run_share);
+	nm_show_real(show, "local_share", thread->local_share);
+	nm_show_real(show, "accesses", thread->access_total);
+	nm_show_real(show, "latency_cycles", thread->latency);
+	nm_show_real(show, "intensity", thread->intensity);
+	nm_show_real(show, "operations_per_s", thread->operations);
+	nm_show_real(show, "instructions_per_s", thread->instructions);
+	nm_show_real(show, "performance", thread->performance);
+	nm_show_real(show, "relative_performance", thread->relative);
+	nm_show_real(show, "run_share", thread->run_share);
 }
 
 static void write_thread(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
-			 const struct nm_view *view)
+			 const struct nm_show *show)
 {
 	if (thread->home_cpu >= 0)
-		nm_view_u32(view, "cpu", (uint32_t)thread->home_cpu);
-	nm_view_node(daemon, view, "node", thread->home_node);
-	nm_view_node(daemon, view, "preferred_node", thread->preferred);
-	write_figures(thread, view);
-	nm_view_flag(view, "leased", nm_actuator_holds(daemon->pipeline.actuator, thread->tid));
+		nm_show_u32(show, "cpu", (uint32_t)thread->home_cpu);
+	nm_view_node(daemon, show, "node", thread->home_node);
+	nm_view_node(daemon, show, "preferred_node", thread->preferred);
+	write_figures(thread, show);
+	nm_show_flag(show, "leased", nm_actuator_holds(daemon->pipeline.actuator, thread->tid));
 }
 
 static void write_threads(const struct nm_daemon *daemon, uint32_t pid,
 			  const struct nm_last_decision *last, size_t nr_last,
-			  const struct nm_view *view)
+			  const struct nm_show *show)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
 	enum nm_standing standing;
@@ -242,18 +242,18 @@ static void write_threads(const struct nm_daemon *daemon, uint32_t pid,
 			continue; /* ended, or given back */
 		uint64_t decision =
 			nm_last_decision_of(last, nr_last, thread->tid, thread->start_ticks);
-		view->open(view->context);
-		nm_view_u32(view, "tid", thread->tid);
-		nm_view_u32(view, "pid", thread->pid);
-		write_comm(daemon, thread, pid != 0, view);
-		write_thread(daemon, thread, view);
+		show->open(show->context);
+		nm_show_u32(show, "tid", thread->tid);
+		nm_show_u32(show, "pid", thread->pid);
+		write_comm(daemon, thread, pid != 0, show);
+		write_thread(daemon, thread, show);
 		if (decision)
-			nm_view_u64(view, "last_decision", decision);
-		view->close(view->context);
+			nm_show_u64(show, "last_decision", decision);
+		show->close(show->context);
 	}
 }
 
-int nm_view_threads(void *context, uint32_t pid, const struct nm_view *view)
+int nm_view_threads(void *context, uint32_t pid, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
 	struct nm_last_decision *last;
@@ -265,26 +265,26 @@ int nm_view_threads(void *context, uint32_t pid, const struct nm_view *view)
 	int r = nm_history_last(&daemon->history, &last, &nr_last);
 	if (r < 0)
 		return r;
-	write_threads(daemon, pid, last, nr_last, view);
+	write_threads(daemon, pid, last, nr_last, show);
 	free(last);
 	return 0;
 }
 
 /* ---- decisions ---- */
 
-int nm_view_decisions(void *context, uint64_t after, uint32_t most, const struct nm_view *view)
+int nm_view_decisions(void *context, uint64_t after, uint32_t most, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
-	nm_history_list(&daemon->history, after, most, view);
+	nm_history_list(&daemon->history, after, most, show);
 	return 0;
 }
 
-int nm_view_explain(void *context, uint64_t id, const struct nm_view *view)
+int nm_view_explain(void *context, uint64_t id, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
 	const struct nm_past *past = nm_history_find(&daemon->history, id);
 	if (!past)
 		return -ENOENT;
-	nm_past_explain(past, view);
+	nm_past_explain(past, show);
 	return 0;
 }

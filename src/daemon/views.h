@@ -23,17 +23,17 @@ void nm_views_forget(struct nm_daemon *daemon);
 /* ---- for struct nm_control_ops: context is the daemon ---- */
 
 void nm_view_facts(void *context, struct nm_control_facts *ret);
-void nm_view_counters(void *context, const struct nm_view *view);
-int nm_view_nodes(void *context, const struct nm_view *view);
-int nm_view_threads(void *context, uint32_t pid, const struct nm_view *view);
-int nm_view_decisions(void *context, uint64_t after, uint32_t most, const struct nm_view *view);
-int nm_view_explain(void *context, uint64_t id, const struct nm_view *view);
+void nm_view_counters(void *context, const struct nm_show *show);
+int nm_view_nodes(void *context, const struct nm_show *show);
+int nm_view_threads(void *context, uint32_t pid, const struct nm_show *show);
+int nm_view_decisions(void *context, uint64_t after, uint32_t most, const struct nm_show *show);
+int nm_view_explain(void *context, uint64_t id, const struct nm_show *show);
 
 /* ---- view_processes.c ---- */
 
-int nm_view_processes(void *context, const struct nm_view *view);
-int nm_view_pages(void *context, uint32_t pid, const struct nm_view *view);
-int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_view *view);
+int nm_view_processes(void *context, const struct nm_show *show);
+int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show);
+int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show);
 
 /* ---- shared by the two ---- */
 
@@ -42,7 +42,7 @@ const struct nm_process *nm_view_process(const struct nm_daemon *daemon, uint32_
 /* "threads" says nothing of a process that was given back since. */
 bool nm_view_is_managed(const struct nm_daemon *daemon, uint32_t pid);
 /* Its node, by the kernel's number; below 0 it is left out. */
-void nm_view_node(const struct nm_daemon *daemon, const struct nm_view *view, const char *name,
+void nm_view_node(const struct nm_daemon *daemon, const struct nm_show *show, const char *name,
 		  int node);
 
 #endif

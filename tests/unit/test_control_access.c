@@ -119,13 +119,13 @@ static size_t give_status(void *context, struct nm_status_item *items, size_t ro
 	return 1;
 }
 
-static void write_decision(void *context, const struct nm_view *view)
+static void write_decision(void *context, const struct nm_show *show)
 {
 	(void)context;
-	nm_view_u64(view, "decision", 17);
-	nm_view_i32(view, "from_cpu", -5);
-	nm_view_real(view, "before", NAN);
-	nm_view_text(view, "comm", "\xe2\x80\xa6");
+	nm_show_u64(show, "decision", 17);
+	nm_show_i32(show, "from_cpu", -5);
+	nm_show_real(show, "before", NAN);
+	nm_show_text(show, "comm", "\xe2\x80\xa6");
 }
 
 static int do_pause(void *context)
@@ -180,70 +180,70 @@ static void give_facts(void *context, struct nm_control_facts *ret)
 					 .interval_s = 0.5};
 }
 
-static void give_counters(void *context, const struct nm_view *view)
+static void give_counters(void *context, const struct nm_show *show)
 {
 	(void)context;
-	nm_view_u64(view, "decisions", 5000000000);
+	nm_show_u64(show, "decisions", 5000000000);
 }
 
-static int give_nodes(void *context, const struct nm_view *view)
+static int give_nodes(void *context, const struct nm_show *show)
 {
 	(void)context;
 	for (uint32_t node = 0; node < 2; node++) {
-		view->open(view->context);
-		nm_view_u32(view, "node", node);
-		nm_view_real(view, "load", node ? NAN : 0.25);
-		view->close(view->context);
+		show->open(show->context);
+		nm_show_u32(show, "node", node);
+		nm_show_real(show, "load", node ? NAN : 0.25);
+		show->close(show->context);
 	}
 	return 0;
 }
 
-static int give_threads(void *context, uint32_t pid, const struct nm_view *view)
+static int give_threads(void *context, uint32_t pid, const struct nm_show *show)
 {
 	(void)context;
 	if (pid)
 		return -ESRCH;
-	view->open(view->context);
-	nm_view_flag(view, "leased", true);
-	view->close(view->context);
+	show->open(show->context);
+	nm_show_flag(show, "leased", true);
+	show->close(show->context);
 	return 0;
 }
 
-static int give_pages(void *context, uint32_t pid, const struct nm_view *view)
+static int give_pages(void *context, uint32_t pid, const struct nm_show *show)
 {
 	const uint64_t by_node[] = {1, 0, 70};
 	(void)context;
 	if (pid != 4711)
 		return -ESRCH;
-	nm_view_u64s(view, "by_node", by_node, 3);
+	nm_show_u64s(show, "by_node", by_node, 3);
 	return 0;
 }
 
-static int give_regions(void *context, uint32_t pid, uid_t caller, const struct nm_view *view)
+static int give_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show)
 {
 	(void)context, (void)pid;
-	view->open(view->context);
-	nm_view_u32(view, "caller", caller);
-	view->close(view->context);
+	show->open(show->context);
+	nm_show_u32(show, "caller", caller);
+	show->close(show->context);
 	return 0;
 }
 
-static int give_decisions(void *context, uint64_t after, uint32_t most, const struct nm_view *view)
+static int give_decisions(void *context, uint64_t after, uint32_t most, const struct nm_show *show)
 {
 	(void)context;
-	view->open(view->context);
-	nm_view_u64(view, "after", after);
-	nm_view_u32(view, "most", most);
-	view->close(view->context);
+	show->open(show->context);
+	nm_show_u64(show, "after", after);
+	nm_show_u32(show, "most", most);
+	show->close(show->context);
 	return 0;
 }
 
-static int give_explanation(void *context, uint64_t id, const struct nm_view *view)
+static int give_explanation(void *context, uint64_t id, const struct nm_show *show)
 {
 	(void)context;
 	if (id != 17)
 		return -ENOENT;
-	nm_view_text(view, "reasons", "these");
+	nm_show_text(show, "reasons", "these");
 	return 0;
 }
 

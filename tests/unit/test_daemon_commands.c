@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "fake_mover.h"
-#include "view_fixture.h"
+#include "show_fixture.h"
 #include "whole_daemon_fixture.h"
 
 static struct world *world;
@@ -178,14 +178,14 @@ static void a_pause_returns_and_does_nothing(void **state)
 
 static void assert_nothing_shown(void)
 {
-	struct nm_view view = shown_view();
-	assert_int_equal(nm_view_nodes(service, &view), 0);
-	assert_int_equal(nm_view_processes(service, &view), 0);
-	assert_int_equal(nm_view_threads(service, 0, &view), 0);
+	struct nm_show show = shown_show();
+	assert_int_equal(nm_view_nodes(service, &show), 0);
+	assert_int_equal(nm_view_processes(service, &show), 0);
+	assert_int_equal(nm_view_threads(service, 0, &show), 0);
 	assert_int_equal(shown.rows, 0);
-	assert_int_equal(nm_view_threads(service, 100, &view), -ESRCH);
-	assert_int_equal(nm_view_regions(service, 100, 0, &view), -ESRCH);
-	assert_int_equal(nm_view_pages(service, 100, &view), -ESRCH);
+	assert_int_equal(nm_view_threads(service, 100, &show), -ESRCH);
+	assert_int_equal(nm_view_regions(service, 100, 0, &show), -ESRCH);
+	assert_int_equal(nm_view_pages(service, 100, &show), -ESRCH);
 }
 
 static struct nm_control_facts facts(void)
@@ -207,13 +207,13 @@ static void a_pause_shows_nothing_but_what_was(void **state)
 	assert_true(facts().paused);
 	assert_string_equal(facts().source, "none");
 	assert_nothing_shown();
-	struct nm_view view = shown_view();
-	assert_int_equal(nm_view_decisions(service, 0, 0, &view), 0);
+	struct nm_show show = shown_show();
+	assert_int_equal(nm_view_decisions(service, 0, 0, &show), 0);
 	assert_int_equal(shown.rows, 1);
 	assert_shown(1, "tid", "100");
 	assert_int_equal(nm_command_resume(service), 0);
-	view = shown_view();
-	assert_int_equal(nm_view_nodes(service, &view), 0);
+	show = shown_show();
+	assert_int_equal(nm_view_nodes(service, &show), 0);
 	assert_int_equal(shown.rows, NODES);
 	assert_null(shown_text(1, "access_share")); /* no interval yet */
 }

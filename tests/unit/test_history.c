@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "../../src/daemon/history.h"
-#include "view_fixture.h"
+#include "show_fixture.h"
 
 static struct nm_history history;
 
@@ -67,8 +67,8 @@ static struct nm_past *judge(uint64_t id, const char *verdict, bool by_performan
 
 static void list(uint64_t after, uint32_t most)
 {
-	struct nm_view view = shown_view();
-	nm_history_list(&history, after, most, &view);
+	struct nm_show show = shown_show();
+	nm_history_list(&history, after, most, &show);
 }
 
 static void an_empty_history_shows_nothing(void **state)
@@ -124,10 +124,10 @@ static void an_explanation_has_the_journals_fields(void **state)
 {
 	(void)state;
 	const struct nm_past *past = decide(1, 8);
-	struct nm_view view = shown_view();
-	view.open(view.context);
-	nm_past_explain(past, &view);
-	view.close(view.context);
+	struct nm_show show = shown_show();
+	show.open(show.context);
+	nm_past_explain(past, &show);
+	show.close(show.context);
 	assert_shown(1, "tickets", "6");
 	assert_shown(1, "draw", "2");
 	assert_shown(1, "tickets_parts", "free_cpu=2 preferred=4 partner=0");

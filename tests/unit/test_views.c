@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "page_daemon_fixture.h"
-#include "view_fixture.h"
+#include "show_fixture.h"
 
 enum { USER = 1000, OTHER = 1001 };
 
@@ -49,38 +49,38 @@ static int open_world(void **state)
 
 /* ---- asking ---- */
 
-static struct nm_view view;
+static struct nm_show show;
 
 static void ask_processes(void)
 {
-	view = shown_view();
-	assert_int_equal(nm_view_processes(&world.daemon, &view), 0);
+	show = shown_show();
+	assert_int_equal(nm_view_processes(&world.daemon, &show), 0);
 }
 
 static void ask_threads(uint32_t pid)
 {
-	view = shown_view();
-	assert_int_equal(nm_view_threads(&world.daemon, pid, &view), 0);
+	show = shown_show();
+	assert_int_equal(nm_view_threads(&world.daemon, pid, &show), 0);
 }
 
 static void ask_nodes(void)
 {
-	view = shown_view();
-	assert_int_equal(nm_view_nodes(&world.daemon, &view), 0);
+	show = shown_show();
+	assert_int_equal(nm_view_nodes(&world.daemon, &show), 0);
 }
 
 static void ask_regions(uid_t caller)
 {
-	view = shown_view();
-	assert_int_equal(nm_view_regions(&world.daemon, 1000, caller, &view), 0);
+	show = shown_show();
+	assert_int_equal(nm_view_regions(&world.daemon, 1000, caller, &show), 0);
 }
 
 static int ask_pages(uint32_t pid)
 {
-	view = shown_view();
-	view.open(view.context);
-	int r = nm_view_pages(&world.daemon, pid, &view);
-	view.close(view.context);
+	show = shown_show();
+	show.open(show.context);
+	int r = nm_view_pages(&world.daemon, pid, &show);
+	show.close(show.context);
 	return r;
 }
 
@@ -134,8 +134,8 @@ static void threads_have_their_figures(void **state)
 	ask_threads(1000);
 	assert_int_equal(shown.rows, 2);
 	assert_shown(2, "comm", "own\\x1b[1002");
-	view = shown_view();
-	assert_int_equal(nm_view_threads(&world.daemon, 4711, &view), -ESRCH);
+	show = shown_show();
+	assert_int_equal(nm_view_threads(&world.daemon, 4711, &show), -ESRCH);
 }
 
 static void processes_add_their_threads_up(void **state)
@@ -184,8 +184,8 @@ static void who_is_given_back_is_shown_as_that(void **state)
 	assert_null(shown_text(1, "threads"));
 	ask_threads(0);
 	assert_int_equal(shown.rows, 0);
-	view = shown_view();
-	assert_int_equal(nm_view_threads(&world.daemon, 1000, &view), -ESRCH);
+	show = shown_show();
+	assert_int_equal(nm_view_threads(&world.daemon, 1000, &show), -ESRCH);
 }
 
 /* ---- decisions ---- */
@@ -198,8 +198,8 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	live(4);
 	for (int i = 0; i < 20 && world.daemon.tally.kept == 0; i++)
 		live_one();
-	view = shown_view();
-	assert_int_equal(nm_view_decisions(&world.daemon, 0, 0, &view), 0);
+	show = shown_show();
+	assert_int_equal(nm_view_decisions(&world.daemon, 0, 0, &show), 0);
 	assert_int_equal(shown.rows, world.daemon.tally.decisions);
 	unsigned row = shown_row("verdict", "kept");
 	assert_true(row > 0);
@@ -218,11 +218,11 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	ask_threads(0);
 	assert_shown(shown_row("tid", tid), "last_decision", id);
 	assert_shown(shown_row("tid", tid), "leased", "true");
-	view = shown_view();
-	view.open(view.context);
-	assert_int_equal(nm_view_explain(&world.daemon, strtoull(id, NULL, 10), &view), 0);
-	assert_int_equal(nm_view_explain(&world.daemon, 4711, &view), -ENOENT);
-	view.close(view.context);
+	show = shown_show();
+	show.open(show.context);
+	assert_int_equal(nm_view_explain(&world.daemon, strtoull(id, NULL, 10), &show), 0);
+	assert_int_equal(nm_view_explain(&world.daemon, 4711, &show), -ENOENT);
+	show.close(show.context);
 	assert_true(shown_number(1, "tickets") > 0);
 	assert_non_null(strstr(shown_text(1, "reasons"), "TICKETS_PARTS="));
 	assert_non_null(strstr(shown_text(1, "verdict_message"), "kept"));
@@ -233,10 +233,10 @@ static void counters_count(void **state)
 	(void)state;
 	(void)add_worker(1000, 0, 2);
 	live(12);
-	view = shown_view();
-	view.open(view.context);
-	nm_view_counters(&world.daemon, &view);
-	view.close(view.context);
+	show = shown_show();
+	show.open(show.context);
+	nm_view_counters(&world.daemon, &show);
+	show.close(show.context);
 	assert_shown(1, "intervals", "12");
 	assert_true(shown_number(1, "decisions") >= 1);
 	assert_null(shown_text(1, "pages_moved")); /* pages are not moved */
@@ -263,8 +263,8 @@ static void pages_are_summed_up(void **state)
 	ask_processes();
 	assert_shown(1, "state", "managed"); /* its pages are moved */
 	assert_true(shown_number(1, "shared_page_share") < 0.01);
-	view = shown_view();
-	assert_int_equal(nm_view_decisions(&world.daemon, 0, 0, &view), 0);
+	show = shown_show();
+	assert_int_equal(nm_view_decisions(&world.daemon, 0, 0, &show), 0);
 	assert_shown(1, "kind", "pages");
 	assert_shown(1, "policy", "exclusivity");
 	assert_shown(1, "result", "asked");
@@ -336,10 +336,10 @@ static bool is_documented(const char *page, const char *name)
 	return false;
 }
 
-/* Every name that is written to a view. */
+/* Every name that is shown. */
 static unsigned check_names(const char *source, const char *page)
 {
-	static const char mark[] = "view, \"";
+	static const char mark[] = "show, \"";
 	char *text = read_whole(source);
 	unsigned count = 0;
 	for (const char *at = strstr(text, mark); at; at = strstr(at + 1, mark)) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A view that keeps what is written to it. Include after cmocka.h. */
-#ifndef NM_TEST_VIEW_FIXTURE_H
-#define NM_TEST_VIEW_FIXTURE_H
+/* A show that keeps what is put into it. Include after cmocka.h. */
+#ifndef NM_TEST_SHOW_FIXTURE_H
+#define NM_TEST_SHOW_FIXTURE_H
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "numa-migrd/view.h"
+#include "numa-migrd/show.h"
 
 enum { SHOWN_MOST = 4096 };
 
@@ -84,10 +84,10 @@ static void shown_put(void *context, const struct nm_value *value)
 }
 
 /* Nothing is shown yet. */
-static inline struct nm_view shown_view(void)
+static inline struct nm_show shown_show(void)
 {
 	memset(&shown, 0, sizeof(shown));
-	return (struct nm_view){NULL, shown_open, shown_put, shown_close};
+	return (struct nm_show){NULL, shown_open, shown_put, shown_close};
 }
 
 /* Row from 1; NULL: it is left out. */
