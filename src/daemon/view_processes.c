@@ -113,9 +113,11 @@ static void write_exclusivity(const struct nm_daemon *daemon, uint32_t pid,
 /* ---- a process ---- */
 
 /* Why it is left alone, where that is worth a line: others are just not looked at. */
-static const char *refusal(enum nm_standing standing)
+static const char *reason_of(enum nm_standing standing)
 {
 	switch (standing) {
+	case NM_STANDING_OFF:
+		return "off";
 	case NM_STANDING_REALTIME:
 		return "real-time";
 	case NM_STANDING_PINNED:
@@ -127,10 +129,23 @@ static const char *refusal(enum nm_standing standing)
 	}
 }
 
-static bool only_watches(const struct nm_config *config)
+/* Of a process whose threads all have a reason, the first one's stands for them. */
+static const char *refusal(const struct nm_daemon *daemon, const struct nm_process *process)
 {
-	return config->threads.policy == NM_POLICY_NONE &&
-	       config->pages.policy != NM_PAGES_EXCLUSIVITY;
+	enum nm_standing standing = process->standing;
+	if (standing == NM_STANDING_MANAGED)
+		(void)nm_roster_thread_standing(daemon->pipeline.roster, process->pid, &standing);
+	return reason_of(standing);
+}
+
+static bool is_moved(const struct nm_config *config, const struct nm_process *process)
+{
+	const struct nm_steering *steering = &process->steering;
+	bool threads =
+		!nm_steer_holds_threads(steering) &&
+		(steering->word == NM_STEER_POLICY || config->threads.policy != NM_POLICY_NONE);
+	return threads ||
+	       (!nm_steer_holds_pages(steering) && config->pages.policy == NM_PAGES_EXCLUSIVITY);
 }
 
 /* NULL: it is none of ours, and not shown. */
@@ -139,13 +154,23 @@ static const char *state_of(const struct nm_daemon *daemon, const struct nm_proc
 {
 	if (process->standing == NM_STANDING_RELEASED)
 		return "released";
-	if (refusal(process->standing))
+	if (reason_of(process->standing))
 		return "refused";
 	if (process->standing != NM_STANDING_MANAGED)
 		return NULL;
 	if (!has_threads)
 		return process->nr_threads > 0 ? "refused" : NULL;
-	return only_watches(daemon->config) ? "observed" : "managed";
+	return is_moved(daemon->config, process) ? "managed" : "observed";
+}
+
+static void write_standing(const struct nm_daemon *daemon, const struct nm_process *process,
+			   const char *state, const struct nm_show *show)
+{
+	const char *reason = refusal(daemon, process);
+	nm_show_text(show, "state", state);
+	if (strcmp(state, "refused") == 0 && reason)
+		nm_show_text(show, "reason", reason);
+	nm_show_text(show, "steer", nm_steer_name(&process->steering));
 }
 
 /* The innermost service or scope: the last word before slices and sub-groups say less. */
@@ -192,7 +217,7 @@ static void write_process(const struct nm_daemon *daemon, const struct nm_proces
 	nm_show_text(show, "comm", process->comm);
 	nm_show_u32(show, "uid", process->uid);
 	nm_show_text(show, "unit", unit);
-	nm_show_text(show, "state", state);
+	write_standing(daemon, process, state, show);
 	nm_show_u64(show, "rss_bytes", process->rss_bytes);
 	if (seen && process->standing == NM_STANDING_MANAGED) {
 		write_sum(daemon, seen, &sums[index], show);
@@ -311,17 +336,17 @@ static bool may_see_addresses(const struct nm_daemon *daemon, const struct nm_pr
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_proc_stat stat;
-	uid_t owner;
+	struct nm_owner owner;
 	if (caller == 0)
 		return true;
-	if (!platform->ops->owner_of || caller != process->uid)
+	if (caller != process->uid)
 		return false;
 	int directory = nm_proc_open_thread(platform, 0, process->pid);
 	if (directory < 0)
 		return false;
 	bool his = nm_proc_read_stat(platform, directory, &stat) == 0 &&
 		   stat.start_ticks == process->start_ticks &&
-		   platform->ops->owner_of(platform, directory, &owner) == 0 && owner == caller;
+		   platform->ops->owner(platform, directory, &owner) == 0 && owner.uid == caller;
 	platform->ops->close(platform, directory);
 	return his;
 }

@@ -31,8 +31,15 @@ int nm_linux_list_directory(struct nm_platform *platform, int directory, const c
 			    nm_name_fn each, void *context);
 int nm_linux_open_file(struct nm_platform *platform, int directory, const char *path);
 ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size);
-int nm_linux_owner_of(struct nm_platform *platform, int directory, uid_t *ret);
 void nm_linux_close(struct nm_platform *platform, int fd);
+
+/* nm_platform_ops, linux_watch.c */
+ssize_t nm_linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
+				void *buffer, size_t size);
+int nm_linux_owner(struct nm_platform *platform, int directory, struct nm_owner *ret);
+int nm_linux_watch_open(struct nm_platform *platform);
+int nm_linux_watch_add(struct nm_platform *platform, int watch, int directory);
+void nm_linux_watch_remove(struct nm_platform *platform, int watch, int descriptor);
 
 /* nm_platform_ops, linux_affinity.c */
 int nm_linux_mask_init(struct nm_linux *self);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "linux.h"
 #include "privileged.h"
@@ -77,17 +76,6 @@ ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, s
 		got = read(fd, buffer, size);
 	while (got < 0 && errno == EINTR);
 	return got < 0 ? -errno : got;
-}
-
-int nm_linux_owner_of(struct nm_platform *platform, int directory, uid_t *ret)
-{
-	struct stat status;
-
-	(void)platform;
-	if (fstat(directory, &status) < 0)
-		return -errno;
-	*ret = status.st_uid;
-	return 0;
 }
 
 void nm_linux_close(struct nm_platform *platform, int fd)

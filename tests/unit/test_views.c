@@ -11,7 +11,7 @@
 
 enum { USER = 1000, OTHER = 1001 };
 
-static uid_t owner;
+static struct nm_owner owner;
 
 /* ---- the machine ---- */
 
@@ -30,7 +30,7 @@ static ssize_t read_more(struct nm_platform *platform, int directory, const char
 	return read_with_load(platform, directory, path, buffer, size);
 }
 
-static int own_directory(struct nm_platform *platform, int directory, uid_t *ret)
+static int own_directory(struct nm_platform *platform, int directory, struct nm_owner *ret)
 {
 	(void)platform;
 	assert_in_range(directory, FAKE_FD_BASE, FAKE_FD_BASE + FAKE_FDS - 1);
@@ -41,9 +41,7 @@ static int own_directory(struct nm_platform *platform, int directory, uid_t *ret
 static int open_world(void **state)
 {
 	int r = open_pages(state);
-	owner = USER;
 	world.ops.read_file = read_more;
-	world.ops.owner_of = own_directory;
 	return r;
 }
 
@@ -178,6 +176,8 @@ static void who_is_given_back_is_shown_as_that(void **state)
 	assert_int_equal(shown.rows, 2);
 	assert_shown(2, "pid", "2000");
 	assert_shown(2, "state", "refused");
+	assert_shown(2, "reason", "pinned");
+	assert_shown(1, "steer", "");
 	assert_int_equal(nm_command_release(&world.daemon, 1000), 0);
 	ask_processes();
 	assert_shown(1, "state", "released");
@@ -186,6 +186,36 @@ static void who_is_given_back_is_shown_as_that(void **state)
 	assert_int_equal(shown.rows, 0);
 	show = shown_show();
 	assert_int_equal(nm_view_threads(&world.daemon, 1000, &show), -ESRCH);
+}
+
+static void what_control_groups_say_is_shown(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 0);
+	(void)add_worker(2000, 2, 1);
+	fake_group(world.fake, "/");
+	fake_group(world.fake, "/a.slice");
+	fake_group(world.fake, "/b.slice");
+	fake_move(world.fake, 1000, "/a.slice/x.service");
+	fake_move(world.fake, 2000, "/b.slice/y.service");
+	fake_say(world.fake, "/a.slice", "observe");
+	fake_say(world.fake, "/b.slice", "off");
+	live(4);
+	ask_processes();
+	assert_int_equal(shown.rows, 2);
+	assert_shown(1, "state", "observed");
+	assert_shown(1, "steer", "observe");
+	assert_shown(1, "threads", "1");
+	assert_shown(2, "state", "refused");
+	assert_shown(2, "reason", "off");
+	assert_shown(2, "steer", "off");
+	fake_say(world.fake, "/a.slice", "lbma");
+	fake_say(world.fake, "/b.slice", "none");
+	live(4);
+	ask_processes();
+	assert_shown(1, "state", "managed");
+	assert_shown(1, "steer", "lbma");
+	assert_shown(2, "state", "observed");
 }
 
 /* ---- decisions ---- */
@@ -281,8 +311,10 @@ static void addresses_are_for_root_and_their_owner(void **state)
 	make_space(2048, 2);
 	(void)add_user(1000, 0, 0, 2048);
 	fake_get(world.fake, 1000)->uid = USER;
+	owner.uid = USER;
 	begin();
 	live(12);
+	world.ops.owner = own_directory;
 	ask_regions(0);
 	assert_true(shown.rows > 0);
 	assert_shown(1, "start", "139637976727552"); /* START */
@@ -298,11 +330,11 @@ static void addresses_are_for_root_and_their_owner(void **state)
 	assert_null(shown_text(1, "end"));
 	assert_non_null(shown_text(1, "bytes"));
 	/* A program with more rights than its user: its directory is root's. */
-	owner = 0;
+	owner.uid = 0;
 	ask_regions(USER);
 	assert_null(shown_text(1, "start"));
 	/* Another process under its number. */
-	owner = USER;
+	owner.uid = USER;
 	fake_get(world.fake, 1000)->start_ticks++;
 	ask_regions(USER);
 	assert_null(shown_text(1, "start"));
@@ -375,6 +407,7 @@ int main(void)
 		TEST_OF(threads_have_their_figures),
 		TEST_OF(processes_add_their_threads_up),
 		TEST_OF(who_is_given_back_is_shown_as_that),
+		TEST_OF(what_control_groups_say_is_shown),
 		TEST_OF(a_decision_is_remembered_with_its_verdict),
 		TEST_OF(counters_count),
 		TEST_OF(pages_are_summed_up),
