@@ -12,7 +12,7 @@ static void past_clear(struct nm_past *past)
 	free(past->result);
 	free(past->tickets_parts);
 	free(past->message);
-	free(past->reasons);
+	free(past->fields);
 	free(past->verdict);
 	free(past->verdict_message);
 	*past = (struct nm_past){0};
@@ -107,7 +107,8 @@ struct nm_past *nm_history_add(struct nm_history *history, uint64_t id, uint64_t
 		.result = copy_field(entry, "RESULT"),
 		.tickets_parts = copy_field(entry, "TICKETS_PARTS"),
 		.message = strdup(entry->text),
-		.reasons = join_fields(entry),
+		.fields = join_fields(entry),
+		.reason = entry->reason,
 		.tickets = number_field(entry, "TICKETS"),
 		.draw = number_field(entry, "DRAW"),
 		.before = (double)NAN,
@@ -201,6 +202,14 @@ void nm_past_write(void *context, const struct nm_show *show)
 	nm_show_real(show, "after", past->after);
 }
 
+/* The message from there on where it says why, without what parts it from what was done. */
+static const char *reasons_of(const struct nm_past *past)
+{
+	if (!past->message || past->reason == 0 || past->reason >= strlen(past->message))
+		return "";
+	return past->message + past->reason + strspn(past->message + past->reason, ":; ");
+}
+
 void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 {
 	nm_past_write((void *)past, show);
@@ -210,7 +219,8 @@ void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 	}
 	if (isfinite(past->draw))
 		nm_show_u64(show, "draw", (uint64_t)past->draw);
-	write_text(show, "reasons", past->reasons);
+	write_text(show, "reasons", reasons_of(past));
+	write_text(show, "fields", past->fields);
 	write_text(show, "verdict_message", past->verdict_message);
 }
 

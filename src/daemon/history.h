@@ -26,8 +26,9 @@ struct nm_past {
 	const char *figure;    /* what the next two are of; NULL: not known */
 	double before, after;
 	double tickets, draw; /* NaN: no lottery */
+	size_t reason;	      /* where in the message it begins */
 	/* As the journal has them; owned. NULL: out of memory, or not there (yet). */
-	char *kind, *policy, *result, *tickets_parts, *message, *reasons;
+	char *kind, *policy, *result, *tickets_parts, *message, *fields;
 	char *verdict, *verdict_message;
 };
 

@@ -189,13 +189,19 @@ int nm_view_nodes(void *context, const struct nm_show *show)
 
 /* ---- threads ---- */
 
-/* Threads have names of their own, which tell a collector from a worker. The process's stands in.
+#define OWN_NAMES_MOST 256U /* each is a file to read */
+
+/*
+ * Threads have names of their own, which tell a collector from a worker. Where that is too much to
+ * read the process's stands in.
  */
 static void write_comm(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
-		       bool own, const struct nm_show *show)
+		       bool asked, const struct nm_show *show)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
-	const char *shown = daemon->views.snapshot->processes[thread->process].comm;
+	const struct nm_snap_process *process = &daemon->views.snapshot->processes[thread->process];
+	bool own = asked && process->threads <= OWN_NAMES_MOST;
+	const char *shown = process->comm;
 	char path[64], raw[64], escaped[NM_COMM_BYTES];
 	(void)snprintf(path, sizeof(path), "proc/%u/task/%u/comm", thread->pid, thread->tid);
 	if (own && platform->ops->read_file(platform, NM_ROOT, path, raw, sizeof(raw)) > 0) {

@@ -29,7 +29,8 @@ static struct nm_past *decide(uint64_t id, uint32_t tid)
 {
 	struct nm_entry entry;
 	nm_entry_begin(&entry, NM_MESSAGE_DECISION, LOG_INFO);
-	nm_entry_text(&entry, "moved thread %u", tid);
+	nm_entry_text(&entry, "moved thread %u: it is nearer; lease", tid);
+	entry.reason = strcspn(entry.text, ":");
 	nm_entry_field(&entry, "KIND", "migrate");
 	nm_entry_field(&entry, "POLICY", "lbma");
 	nm_entry_field(&entry, "RESULT", "applied");
@@ -99,7 +100,7 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 	assert_shown(1, "policy", "lbma");
 	assert_shown(1, "result", "applied");
 	assert_shown(1, "verdict", "");
-	assert_shown(1, "message", "moved thread 8");
+	assert_shown(1, "message", "moved thread 8: it is nearer; lease");
 	assert_shown(1, "pid", "7");
 	assert_shown(1, "tid", "8");
 	assert_shown(1, "comm", "work");
@@ -132,8 +133,9 @@ static void an_explanation_has_the_journals_fields(void **state)
 	assert_shown(1, "draw", "2");
 	assert_shown(1, "tickets_parts", "free_cpu=2 preferred=4 partner=0");
 	assert_shown(1, "verdict_message", "");
-	assert_non_null(strstr(shown_text(1, "reasons"), "\nDRAW=2.5"));
-	assert_non_null(strstr(shown_text(1, "reasons"), "POLICY=lbma\n"));
+	assert_non_null(strstr(shown_text(1, "fields"), "\nDRAW=2.5"));
+	assert_non_null(strstr(shown_text(1, "fields"), "POLICY=lbma\n"));
+	assert_shown(1, "reasons", "it is nearer; lease");
 }
 
 /* The newest ones, oldest first; ids that were never told leave no gap. */

@@ -254,7 +254,10 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	assert_int_equal(nm_view_explain(&world.daemon, 4711, &show), -ENOENT);
 	show.close(show.context);
 	assert_true(shown_number(1, "tickets") > 0);
-	assert_non_null(strstr(shown_text(1, "reasons"), "TICKETS_PARTS="));
+	assert_non_null(strstr(shown_text(1, "fields"), "TICKETS_PARTS="));
+	assert_non_null(strstr(told->text, shown_text(1, "reasons")));
+	assert_non_null(strstr(shown_text(1, "reasons"), "tickets "));
+	assert_null(strstr(shown_text(1, "reasons"), "moved"));
 	assert_non_null(strstr(shown_text(1, "verdict_message"), "kept"));
 }
 
