@@ -130,6 +130,7 @@ static inline int do_pause(void *context)
 	struct daemon *daemon = context;
 	daemon->paused = true;
 	nm_control_changed(daemon->control);
+	nm_control_changed(daemon->control); /* it has not, since: no further signal */
 	nm_control_decision(daemon->control, write_decision, NULL);
 	return 0;
 }

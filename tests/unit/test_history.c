@@ -168,6 +168,7 @@ static void the_oldest_are_forgotten(void **state)
 	(void)state;
 	for (uint64_t id = first; id < first + all; id++)
 		(void)decide(id, 8);
+	assert_int_equal(history.next - history.first, NM_HISTORY_MOST);
 	assert_null(nm_history_find(&history, first));
 	assert_null(nm_history_find(&history, first + 99));
 	assert_non_null(nm_history_find(&history, first + 100));
