@@ -130,7 +130,7 @@ static void an_explanation_has_the_journals_fields(void **state)
 	nm_past_explain(past, &show);
 	show.close(show.context);
 	assert_shown(1, "tickets", "6");
-	assert_shown(1, "draw", "2");
+	assert_shown(1, "draw", "2.5");
 	assert_shown(1, "tickets_parts", "free_cpu=2 preferred=4 partner=0");
 	assert_shown(1, "verdict_message", "");
 	assert_non_null(strstr(shown_text(1, "fields"), "\nDRAW=2.5"));
