@@ -14,7 +14,7 @@ install(FILES systemd/numa-migrd.preset DESTINATION ${NM_PRESET_DIR} RENAME 60-n
 install(FILES systemd/numa-migrd.sysusers DESTINATION lib/sysusers.d RENAME numa-migrd.conf)
 install(FILES systemd/numa-migrd.catalog DESTINATION lib/systemd/catalog)
 install(FILES conf/org.numamigrd1.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/dbus-1/system.d)
-install(FILES conf/org.numamigrd1.policy DESTINATION ${CMAKE_INSTALL_DATADIR}/polkit-1/actions)
+install(DIRECTORY conf/drop-ins conf/grafana DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES conf/numa-migrd.conf DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR})
 
 # Compressed without name and time: the same source gives the same package.
@@ -28,7 +28,7 @@ function(nm_install_compressed source name destination)
 	install(FILES ${compressed} DESTINATION ${destination})
 endfunction()
 
-file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/man/*.[158])
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/man/*.[1-8])
 foreach(page IN LISTS pages)
 	cmake_path(GET page EXTENSION LAST_ONLY section)
 	string(SUBSTRING ${section} 1 -1 section)
