@@ -155,6 +155,27 @@ static void a_policy_that_is_not_free_is_refused_once(void **state)
 	assert_int_equal(told, 1);
 }
 
+/* A reload forgets what was said; it is asked for again at once, also for who sleeps. */
+static void a_reload_hears_all_of_it_again(void **state)
+{
+	char path[sizeof(world.root) + 16];
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	live(40);
+	assert_true(is_leased(1000));
+	fixture_file(world.root, "numa-migrd.conf", "targets: { min_cpu_percent = 0; };");
+	(void)snprintf(path, sizeof(path), "%s/numa-migrd.conf", world.root);
+	world.daemon.options.config_path = path;
+	nm_command_reload(&world.daemon);
+	world.workers[0] = world.workers[2];
+	world.nr_workers = 1;
+	live_one();
+	assert_true(is_leased(1000));
+	fake_say(world.fake, "/a.slice", "off");
+	live_one();
+	assert_true(has_own_mask(1000) && has_own_mask(1002));
+}
+
 /* ---- what the journal says ---- */
 
 static void changes_are_told(void **state)
@@ -187,6 +208,7 @@ int main(void)
 		TEST(lbma_where_nobody_else_is_moved),
 		TEST(lbma_beside_imar2),
 		TEST(a_policy_that_is_not_free_is_refused_once),
+		TEST(a_reload_hears_all_of_it_again),
 		TEST(changes_are_told),
 	};
 
