@@ -316,6 +316,22 @@ static void test_change(void **state)
 	assert_word("/a.slice/b.service", NM_STEER_NONE);
 }
 
+static void say_off(struct fake *machine)
+{
+	fake_say(machine, "/a.slice", "off");
+}
+
+/* Just after it was read, and before anything else could have been done. */
+static void test_change_at_the_first_look(void **state)
+{
+	(void)state;
+	assert_word("/", NM_STEER_NONE);
+	fake->after_attribute_read = say_off;
+	assert_word("/a.slice", NM_STEER_NONE);
+	nm_steer_drain(steer);
+	assert_word("/a.slice", NM_STEER_OFF);
+}
+
 /* Whoever gets the directory must not inherit what root said of another's. */
 static void test_change_of_owner(void **state)
 {
@@ -442,6 +458,7 @@ int main(void)
 		TEST(test_excluded),
 		TEST(test_no_polling),
 		TEST(test_change),
+		TEST(test_change_at_the_first_look),
 		TEST(test_change_of_owner),
 		TEST(test_made_anew),
 		TEST(test_overflow),
