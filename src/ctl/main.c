@@ -15,7 +15,7 @@ static const char usage_text[] =
 	"  release PID  leave this process alone for as long as it lives (root)\n"
 	"\n"
 	"      --json     machine-readable output\n"
-	"      --help     show this text\n"
+	"  -h, --help     show this text\n"
 	"      --version  show the version\n"
 	"\n"
 	"Exit status: 0 done, 1 refused or failed, 64 wrong usage, 69 numa-migrd is not running.\n";
