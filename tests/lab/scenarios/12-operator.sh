@@ -95,8 +95,7 @@ metrics() {
 	check "metrics: others may read it" as passerby cat "$METRICS"
 	check "metrics: it ends as OpenMetrics does" [ "$(tail -n 1 "$METRICS")" = "# EOF" ]
 	if command -v promtool >/dev/null; then
-		grep -v '^# EOF' "$METRICS" >/var/lab/metrics
-		check "metrics: promtool" promtool check metrics </var/lab/metrics
+		check "metrics: promtool" promtool check metrics <"$METRICS"
 	else
 		skip "metrics: promtool" "the host has none"
 	fi
