@@ -21,6 +21,7 @@
 #include "numa-migrd/roster.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/snapshot.h"
+#include "numa-migrd/steer.h"
 #include "numa-migrd/topology.h"
 #include "numa-migrd/verify.h"
 #include "page_stage.h"
@@ -41,6 +42,7 @@ struct nm_pipeline {
 	struct nm_physmap *physmap;
 	struct nm_source *source; /* NULL: blind, see nm_daemon.blind_until_ns */
 	struct nm_metrics *metrics;
+	struct nm_steer *steer;
 	struct nm_roster *roster;
 	struct nm_actuator *actuator;
 	struct nm_verifier *verifier;
@@ -130,6 +132,32 @@ uint64_t nm_own_cpu_ns(void);
 /* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
 void nm_drain(struct nm_daemon *daemon);
 
+/* ---- propose.c: which policy decides about whom ---- */
+
+/* A snapshot in which nobody moves but threads of processes with one policy. */
+struct nm_view {
+	struct nm_snapshot snapshot;
+	struct nm_snap_thread *threads; /* its own, where somebody has another policy */
+};
+int nm_view(const struct nm_snapshot *snapshot, enum nm_thread_policy policy, struct nm_view *ret);
+void nm_view_clear(struct nm_view *view);
+
+/* The configuration with another policy; shares all that the configuration owns. */
+static inline struct nm_config nm_config_by(const struct nm_config *config,
+					    enum nm_thread_policy policy)
+{
+	struct nm_config other = *config;
+	other.threads.policy = policy;
+	return other;
+}
+
+/*
+ * What the configured policy, where it may, and those that control groups have chosen propose, planned:
+ * by turns, so that two do not send threads to the same CPUs. 0 or -ENOMEM.
+ */
+int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+	       const struct nm_snapshot *configured, bool may_propose, struct nm_plan *plan);
+
 /* ---- watch.c: pages, and who shares them ---- */
 
 /* Begins, goes on under new rules, or ends as the configuration wants it; -ENOMEM. */
@@ -179,6 +207,10 @@ int nm_balance_propose(const struct nm_daemon *daemon, const struct nm_snapshot 
 		       struct nm_proposals *ret);
 /* Forgets all of it: the machine or the policy is another. */
 void nm_balance_end(struct nm_daemon *daemon);
+
+/* ---- steering.c: what control groups say of their processes ---- */
+
+int nm_steering_open(struct nm_daemon *daemon);
 
 /* ---- inject.c ---- */
 

@@ -228,6 +228,7 @@ void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
 	for (size_t i = 0; i < plan->count; i++) {
+		context.policy = nm_policy_name(plan->decisions[i].policy);
 		nm_entry_decision(&entry, &context, &plan->decisions[i], &receipts[i]);
 		emit(daemon, &entry);
 	}
@@ -238,6 +239,7 @@ void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verd
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
 	for (size_t i = 0; i < verdicts->count; i++) {
+		context.policy = nm_policy_name(verdicts->items[i].policy);
 		nm_entry_verdict(&entry, &context, &verdicts->items[i]);
 		emit(daemon, &entry);
 	}

@@ -448,6 +448,7 @@ static inline void open_stages(struct nm_daemon *daemon)
 	assert_int_equal(nm_roster_new(pipeline->platform, pipeline->topology, daemon->config,
 				       &leases, daemon->given_back, &pipeline->roster),
 			 0);
+	assert_int_equal(nm_steering_open(daemon), 0);
 	assert_int_equal(nm_verifier_new(&pipeline->verifier), 0);
 	assert_int_equal(nm_pipeline_forget_performance(daemon), 0);
 	nm_pipeline_open_source(daemon);
