@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,17 +15,16 @@
 static void write_scaled(char *out, double value, double step, const char *letters)
 {
 	size_t letter = 0;
-	while ((value >= 999.5 || value <= -999.5) && letter + 1 < strlen(letters)) {
+	while (fabs(value) >= 999.5 && letters[letter + 1] != '\0') {
 		value /= step;
 		letter++;
 	}
-	const char *unit = letter > 0 ? &letters[letter] : "";
-	if (letter > 0 && value < 9.95)
-		(void)snprintf(out, NM_CELL_SIZE, "%.1f%.1s", value, unit);
-	else if (letter > 0)
-		(void)snprintf(out, NM_CELL_SIZE, "%.0f%.1s", value, unit);
-	else
+	if (letter == 0 || fabs(value) >= 999.5)
 		(void)snprintf(out, NM_CELL_SIZE, "%.3g", value);
+	else
+		(void)snprintf(out, NM_CELL_SIZE, "%.*f", fabs(value) < 9.95 ? 1 : 0, value);
+	if (letter > 0)
+		(void)strncat(out, &letters[letter], 1);
 }
 
 static void write_time(char *out, const json_t *value, bool with_day)

@@ -282,8 +282,13 @@ static int run_screen(struct top *top)
 		r = draw(top);
 	if (r >= 0)
 		r = sd_event_loop(top->event);
-	top->screen = (nm_top_screen_free(top->screen), NULL);
-	return r < 0 ? complain(strerror(-r)) : r;
+	nm_top_screen_free(NM_TAKE(top->screen));
+	if (r < 0)
+		return complain(strerror(-r));
+	if (r == 0 || sd_bus_is_open(top->bus) > 0)
+		return r;
+	(void)complain("the system bus has gone");
+	return NM_CTL_UNAVAILABLE;
 }
 
 int nm_ctl_top(const struct nm_ctl *ctl, char *const *words)
