@@ -39,7 +39,7 @@ static void print_value(FILE *out, const struct nm_style *style, const char *tit
 static void print_head(FILE *out, const struct nm_style *style, const json_t *decision)
 {
 	static const struct nm_column time = {.key = "time_usec", .kind = NM_CELL_TIME};
-	static const struct nm_column id = {.key = "decision", .kind = NM_CELL_ANY};
+	static const struct nm_column id = {.key = "decision"};
 	char when[NM_CELL_SIZE], number[NM_CELL_SIZE];
 	const char *kind = text_of(decision, "kind"), *policy = text_of(decision, "policy");
 	(void)nm_cell(&time, decision, style, when);
@@ -59,8 +59,7 @@ static void print_candidates(FILE *out, const struct nm_style *style, const json
 	json_object_foreach(json_array_get(candidates, 0), name, value)
 	{
 		if (count < MOST_COLUMNS)
-			columns[count++] =
-				(struct nm_column){.key = name, .head = name, .kind = NM_CELL_ANY};
+			columns[count++] = (struct nm_column){.key = name, .head = name};
 	}
 	if (count == 0)
 		return;
@@ -71,8 +70,8 @@ static void print_candidates(FILE *out, const struct nm_style *style, const json
 /* In the order in which it happened. */
 static void print_decision(FILE *out, const struct nm_style *style, const json_t *decision)
 {
-	static const struct nm_column tickets = {.key = "tickets", .kind = NM_CELL_ANY};
-	static const struct nm_column draw = {.key = "draw", .kind = NM_CELL_ANY};
+	static const struct nm_column tickets = {.key = "tickets"};
+	static const struct nm_column draw = {.key = "draw"};
 	static const struct nm_column before = {.key = "before", .kind = NM_CELL_MEASURE};
 	static const struct nm_column after = {.key = "after", .kind = NM_CELL_MEASURE};
 	const char *verdict = text_of(decision, "verdict");

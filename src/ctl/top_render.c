@@ -91,7 +91,7 @@ static size_t wanted_width(const struct nm_column *column, const json_t *rows,
 	char text[NM_CELL_SIZE];
 	size_t width = nm_text_width(nm_column_head(column, style)), index;
 	json_t *row;
-	size_t least = column->kind == NM_CELL_TEXT ? column->least : FIGURE_COLUMNS;
+	size_t least = column->kind == NM_CELL_ANY ? column->least : FIGURE_COLUMNS;
 	width = width > least ? width : least;
 	json_array_foreach(rows, index, row)
 	{
@@ -243,7 +243,7 @@ static void put_help(struct painter *painter)
 
 static void put_pages_summary(struct painter *painter, const json_t *summary)
 {
-	static const struct nm_column by_node = {.key = "by_node", .kind = NM_CELL_ANY};
+	static const struct nm_column by_node = {.key = "by_node"};
 	static const struct nm_column exclusive = {.key = "exclusivity", .kind = NM_CELL_SHARE};
 	char nodes[NM_CELL_SIZE], share[NM_CELL_SIZE];
 	(void)nm_cell(&by_node, summary, painter->style, nodes);

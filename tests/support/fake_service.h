@@ -7,6 +7,7 @@
 #ifndef NM_TEST_FAKE_SERVICE_H
 #define NM_TEST_FAKE_SERVICE_H
 
+#include <math.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
@@ -32,11 +33,12 @@ static inline int fake_status(sd_bus_message *call, void *userdata, sd_bus_error
 {
 	(void)userdata;
 	(void)error;
-	return sd_bus_reply_method_return(call, "a{sv}", 9, "version", "s", "0.1.0", "policy", "s",
-					  "imar2", "seed", "t", UINT64_MAX, "processes_managed",
-					  "t", (uint64_t)2, "threads_managed", "t", (uint64_t)3,
-					  "leases", "t", (uint64_t)1, "local_share", "d", 0.75,
-					  "paused", "b", 0, "named", "s", "caf\xc3\xa9 \x1b[31m");
+	return sd_bus_reply_method_return(
+		call, "a{sv}", 13, "version", "s", "0.1.0", "policy", "s", "imar2", "seed", "t",
+		UINT64_MAX, "processes_managed", "t", (uint64_t)2, "threads_managed", "t",
+		(uint64_t)3, "leases", "t", (uint64_t)1, "local_share", "d", 0.75, "paused", "b", 0,
+		"named", "s", "caf\xc3\xa9 \x1b[31m", "tuple", "(ynqx)", 1, -2, 3, (int64_t)-4,
+		"map", "a{us}", 1, 7, "seven", "twice", "v", "d", (double)NAN, "path", "o", "/a");
 }
 
 /* A list of dictionaries; `write` puts them in. */

@@ -109,6 +109,14 @@ static void test_status_document(void **state)
 	/* Beyond what JSON's readers hold: whole, as text. */
 	assert_string_equal(json_string_value(json_object_get(status, "seed")),
 			    "18446744073709551615");
+	/* Types that nobody has thought of yet do no harm; what is no number is none. */
+	json_t *odd = json_pack("{s[iiii]s[[is]]snss}", "tuple", 1, -2, 3, -4, "map", 7, "seven",
+				"twice", "path", "/a");
+	const char *name;
+	json_t *value;
+	json_object_foreach(odd, name, value)
+		assert_true(json_equal(json_object_get(status, name), value));
+	json_decref(odd);
 	/* Nothing that steers a terminal comes through. */
 	assert_string_equal(json_string_value(json_object_get(status, "named")),
 			    "caf\xc3\xa9 ?[31m");
