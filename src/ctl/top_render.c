@@ -33,8 +33,8 @@ static const char *const help_lines[] = {
 	"  space        freeze                  q        quit",
 	"",
 	"  LOCAL  share of memory accesses on the node where they came from",
-	"  LAT    cycles per access to memory   INT      operations per byte",
-	"  PREF   the node with most of its memory",
+	"  LAT    cycles of a memory access     INT      operations per byte from memory",
+	"  PREF   the node whose memory it accesses most",
 	"  P\xcc\x82      performance over the mean of the process's threads",
 	"  DEC    last decision: numa-migrctl explain DEC",
 };
@@ -183,10 +183,8 @@ static void put_title(struct painter *painter, const struct nm_top_model *model,
 	const json_t *status = model->status;
 	char share[NM_CELL_SIZE];
 	(void)nm_cell(&local, status, painter->style, share);
-	const char *source = json_string_value(json_object_get(status, "source"));
-	put(painter, NM_TOP_TITLE, "numa-migrd %s: %s, policy %s%s%s%s", text_of(status, "version"),
-	    state_of(status), text_of(status, "policy"), source ? ", accesses from " : "",
-	    source ? source : "", view->frozen ? "  [frozen]" : "");
+	put(painter, NM_TOP_TITLE, "numa-migrd %s: %s, policy %s%s", text_of(status, "version"),
+	    state_of(status), text_of(status, "policy"), view->frozen ? "  [frozen]" : "");
 	put(painter, NM_TOP_PLAIN,
 	    "%" JSON_INTEGER_FORMAT " processes, %" JSON_INTEGER_FORMAT
 	    " threads, %" JSON_INTEGER_FORMAT " leases; local %s; %" JSON_INTEGER_FORMAT

@@ -170,7 +170,8 @@ static void test_tables(void **state)
 	assert_ctl("explain 17", 0, "decision 17, Nov 14 22:13:20: migrate by policy imar2");
 	assert_ctl("explain 17", 0, "tickets of: 4 of preferred node");
 	assert_ctl("explain 17", 0, "before: 2%");
-	assert_ctl("explain 17", 0, "score");
+	assert_ctl("explain 17", 0, "\n  POLICY=imar2\n  TID=4712\n");
+	assert_ctl("explain 17 --json", 0, "\"fields\": \"POLICY=imar2\\nTID=4712\\n\"");
 	assert_ctl("status", 0, "local_share: 0.75\n");
 }
 
