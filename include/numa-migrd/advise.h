@@ -15,7 +15,8 @@ struct nm_advise_thread {
 	uint32_t tid;
 	int node;      /* where it runs */
 	int preferred; /* where most of what it accesses is */
-	int bound;     /* the only node that its CPU mask leaves it; -1: it has a choice */
+	int bound;     /* the only node that its owner's CPU mask leaves it; -1: it has a choice */
+	bool leased;   /* its mask is numa-migrd's */
 	double run_share;      /* of one CPU, 0–1 */
 	double local_share;    /* of its accesses, 0–1 */
 	double accesses;       /* that were sampled */
@@ -27,7 +28,7 @@ enum nm_advise_kind { NM_ADVISE_EXCLUSIVE, NM_ADVISE_MIXED, NM_ADVISE_SHARED };
 struct nm_advise_region {
 	uint64_t start, end; /* 0, 0: not for the one who asks */
 	uint64_t bytes;
-	double samples;     /* accesses that were counted in it */
+	double samples;	    /* accesses that were counted in it */
 	double exclusivity; /* share of the node that uses it most, 0–1 */
 	enum nm_advise_kind kind;
 	unsigned threads; /* that were seen to use it; 0: not known */
@@ -40,12 +41,18 @@ struct nm_advise_node {
 	uint64_t pages; /* of the process, that accesses were counted of */
 };
 
-enum nm_advise_thp { NM_ADVISE_THP_UNKNOWN, NM_ADVISE_THP_NEVER, NM_ADVISE_THP_MADVISE, NM_ADVISE_THP_ALWAYS };
+enum nm_advise_thp {
+	NM_ADVISE_THP_UNKNOWN,
+	NM_ADVISE_THP_NEVER,
+	NM_ADVISE_THP_MADVISE,
+	NM_ADVISE_THP_ALWAYS
+};
 
 struct nm_advise_input {
 	uint32_t pid;
-	double local_share; /* of the process's accesses */
-	double exclusivity; /* mean of its pages' */
+	double local_share;	  /* of the process's accesses */
+	double exclusivity;	  /* mean of its pages' */
+	double shared_page_share; /* of its pages, that more than one node accesses */
 	uint64_t rss_bytes, huge_bytes;
 	uint64_t ping_pong; /* pages that went back and forth */
 	const struct nm_advise_thread *threads;

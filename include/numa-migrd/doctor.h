@@ -24,11 +24,12 @@ struct nm_doctor_options {
 	const char *config_path; /* NULL: /etc/numa-migrd.conf; both below the root */
 	/*
 	 * Open events for a tenth of a second and write-protect a page of our own, to see whether
-	 * they work: of this machine only, whatever the root. Events are not opened while the daemon runs,
-	 * which may want the same counters.
+	 * they work: of this machine only, whatever the root. Events are not opened while the
+	 * daemon runs, which may want the same counters.
 	 */
 	bool try_out;
-	const char *running_source; /* what the running daemon samples by its own word; NULL: not known */
+	const char *running_source; /* what the running daemon samples by its own word; NULL: not
+				       known */
 };
 
 /*

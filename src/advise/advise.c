@@ -23,8 +23,8 @@ static const struct nm_advise_rule rules[] = {
 
 /* The last one is what is left when nothing was found. */
 static const nm_rule_fn functions[] = {
-	rule_enough,	       nm_rule_bound_away,    nm_rule_fits_a_node,
-	nm_rule_first_touch,   nm_rule_work_weights,  nm_rule_shared_ranges,
+	rule_enough,	       nm_rule_bound_away,	 nm_rule_fits_a_node,
+	nm_rule_first_touch,   nm_rule_work_weights,	 nm_rule_shared_ranges,
 	nm_rule_false_sharing, nm_rule_kernel_balancing, nm_rule_huge_pages,
 };
 
@@ -54,7 +54,7 @@ double nm_common_share(const struct nm_advise_input *input)
 	for (size_t i = 0; i < input->nr_regions; i++)
 		if (input->regions[i].kind != NM_ADVISE_EXCLUSIVE)
 			common += input->regions[i].samples;
-	return all > 0 ? common / all : (double)NAN;
+	return all > 0 ? common / all : input->shared_page_share;
 }
 
 static size_t count_workers(const struct nm_advise_input *input)
@@ -84,16 +84,17 @@ static void rule_enough(const char *name, const struct nm_advise_input *input,
 		accesses += isnan(input->threads[i].accesses) ? 0 : input->threads[i].accesses;
 	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
 			"Too little was seen of process %" PRIu32 " to advise.", input->pid);
-	nm_findings_evidence(findings, "%zu threads, %.0f accesses in all; %.0f of a running thread are "
-				       "needed",
+	nm_findings_evidence(findings,
+			     "%zu threads, %.0f accesses in all; %.0f of a running thread are "
+			     "needed",
 			     input->nr_threads, accesses, NM_WORKER_ACCESSES);
-	nm_findings_remedy(findings, "ask again while it works; if that does not help, numa-migrctl "
-				     "doctor tells how accesses are seen here");
+	nm_findings_remedy(findings,
+			   "ask again while it works; if that does not help, numa-migrctl "
+			   "doctor tells how accesses are seen here");
 }
 
 /* What is left where no rule fires. */
-static void say_nothing_to_change(const struct nm_advise_input *input,
-				  struct nm_findings *findings)
+static void say_nothing_to_change(const struct nm_advise_input *input, struct nm_findings *findings)
 {
 	nm_findings_add(findings, rules[NM_ARRAY_SIZE(rules) - 1].name, NM_SEVERITY_FINE,
 			"Nothing was found that process %" PRIu32 " could do better.", input->pid);

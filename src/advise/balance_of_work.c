@@ -27,8 +27,8 @@ struct worker {
 struct crew {
 	struct worker *workers;
 	size_t count;
-	bool measured;	   /* costs are latencies */
-	double least, most; /* cost */
+	bool measured;		      /* costs are latencies */
+	double least, most;	      /* cost */
 	double run_cheap, run_costly; /* mean run share of either half; NaN: not sampled */
 };
 
@@ -96,8 +96,7 @@ static int gather_crew(const struct nm_advise_input *input, struct crew *ret)
 	ret->least = ret->workers[0].cost;
 	ret->most = ret->workers[ret->count - 1].cost;
 	ret->run_cheap = mean_run(ret->workers, ret->count / 2);
-	ret->run_costly =
-		mean_run(ret->workers + (ret->count + 1) / 2, ret->count / 2);
+	ret->run_costly = mean_run(ret->workers + (ret->count + 1) / 2, ret->count / 2);
 	return 0;
 }
 
@@ -138,9 +137,9 @@ static void weigh(struct crew *crew)
 		mean_cost += crew->workers[i].cost / (double)crew->count;
 	for (size_t i = 0; i < crew->count; i++) {
 		struct worker *worker = &crew->workers[i];
-		worker->weight = waits ? 1 / worker->thread->run_share
-				       : 1 / (1 - MEMORY_SHARE +
-					      MEMORY_SHARE * worker->cost / mean_cost);
+		worker->weight =
+			waits ? 1 / worker->thread->run_share
+			      : 1 / (1 - MEMORY_SHARE + MEMORY_SHARE * worker->cost / mean_cost);
 		sum += worker->weight;
 	}
 	for (size_t i = 0; i < crew->count; i++)
@@ -156,10 +155,11 @@ static void say_weights(const struct crew *crew, struct nm_findings *findings)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRIu32 ": %.2f",
 					 i ? ", " : "", crew->workers[i].thread->tid,
 					 crew->workers[i].weight);
-	nm_findings_remedy(findings,
-			   "give each thread a share of the work by its weight (tid: weight, 1 is an equal "
-			   "share): %s%s",
-			   text, crew->count > WORKERS_NAMED ? ", …" : "");
+	nm_findings_remedy(
+		findings,
+		"give each thread a share of the work by its weight (tid: weight, 1 is an equal "
+		"share): %s%s",
+		text, crew->count > WORKERS_NAMED ? ", …" : "");
 }
 
 static void say_spread(const struct crew *crew, struct nm_findings *findings)
@@ -167,23 +167,25 @@ static void say_spread(const struct crew *crew, struct nm_findings *findings)
 	const struct worker *cheap = &crew->workers[0];
 	const struct worker *costly = &crew->workers[crew->count - 1];
 
-	nm_findings_evidence(findings,
-			     "%s from %.4g (thread %" PRIu32 ", %.0f %% local) to %.4g (thread %" PRIu32
-			     ", %.0f %% local) over %zu threads",
-			     crew->measured ? "an access takes, in cycles,"
-					    : "an access costs, in local ones and by distance,",
-			     cheap->cost, cheap->thread->tid, 100 * cheap->thread->local_share,
-			     costly->cost, costly->thread->tid, 100 * costly->thread->local_share,
-			     crew->count);
+	nm_findings_evidence(
+		findings,
+		"%s from %.4g (thread %" PRIu32 ", %.0f %% local) to %.4g (thread %" PRIu32
+		", %.0f %% local) over %zu threads",
+		crew->measured ? "an access takes, in cycles,"
+			       : "an access costs, in local ones and by distance,",
+		cheap->cost, cheap->thread->tid, 100 * cheap->thread->local_share, costly->cost,
+		costly->thread->tid, 100 * costly->thread->local_share, crew->count);
 	if (wait_is_seen(crew))
-		nm_findings_evidence(findings,
-				     "the half with cheaper accesses runs %.0f %% of the time, the other "
-				     "%.0f %%: the weights follow from that",
-				     100 * crew->run_cheap, 100 * crew->run_costly);
+		nm_findings_evidence(
+			findings,
+			"the half with cheaper accesses runs %.0f %% of the time, the other "
+			"%.0f %%: the weights follow from that",
+			100 * crew->run_cheap, 100 * crew->run_costly);
 	else
-		nm_findings_evidence(findings,
-				     "no waiting is seen (it may spin): the weights assume that half of the "
-				     "time goes into accesses");
+		nm_findings_evidence(
+			findings,
+			"no waiting is seen (it may spin): the weights assume that half of the "
+			"time goes into accesses");
 }
 
 static void judge(const char *name, struct crew *crew, struct nm_findings *findings)
@@ -193,11 +195,11 @@ static void judge(const char *name, struct crew *crew, struct nm_findings *findi
 	if (correlation(crew) < CORRELATION_LEAST)
 		return;
 	weigh(crew);
-	nm_findings_add(findings, name,
-			crew->most >= SPREAD_LARGE * crew->least ? NM_SEVERITY_WARNING
-								 : NM_SEVERITY_NOTE,
-			"Memory is farther away for some threads than for others, so that equal shares of "
-			"work take them unequally long.");
+	nm_findings_add(
+		findings, name,
+		crew->most >= SPREAD_LARGE * crew->least ? NM_SEVERITY_WARNING : NM_SEVERITY_NOTE,
+		"Memory is farther away for some threads than for others, so that equal shares of "
+		"work take them unequally long.");
 	say_spread(crew, findings);
 	say_weights(crew, findings);
 	nm_findings_remedy(findings, "or bring their memory nearer first, where other findings say "

@@ -57,15 +57,18 @@ static void say_how_to_touch(const struct nm_advise_input *input, struct nm_find
 	double common = nm_common_share(input);
 
 	if (!(common > 0.5))
-		nm_findings_remedy(findings,
-				   "let each thread fill first what it works on later (OpenMP: the same "
-				   "schedule(static) in the loop that initialises), with threads bound: "
-				   "OMP_PROC_BIND=spread");
+		nm_findings_remedy(
+			findings,
+			"let each thread fill first what it works on later (OpenMP: the same "
+			"schedule(static) in the loop that initialises), with threads bound: "
+			"OMP_PROC_BIND=spread");
 	if (!(common <= 0.5))
-		nm_findings_remedy(findings, "what all threads use: spread it over the nodes, for all of the "
-					     "program by numactl --interleave=all");
-	nm_findings_remedy(findings, "without changing the program: pages.policy = \"exclusivity\" in "
-				     "numa-migrd.conf, or kernel.numa_balancing, moves it afterwards");
+		nm_findings_remedy(findings,
+				   "what all threads use: spread it over the nodes, for all of the "
+				   "program by numactl --interleave=all");
+	nm_findings_remedy(findings,
+			   "without changing the program: pages.policy = \"exclusivity\" in "
+			   "numa-migrd.conf, or kernel.numa_balancing, moves it afterwards");
 }
 
 void nm_rule_first_touch(const char *name, const struct nm_advise_input *input,
@@ -83,8 +86,9 @@ void nm_rule_first_touch(const char *name, const struct nm_advise_input *input,
 			"Nearly all memory is on node %u while threads run on others, as when one "
 			"thread fills it before the others use it.",
 			input->nodes[node].os_id);
-	nm_findings_evidence(findings, "%.0f %% of the pages seen are there; %.0f %% of the running time "
-				       "is elsewhere",
+	nm_findings_evidence(findings,
+			     "%.0f %% of the pages seen are there; %.0f %% of the running time "
+			     "is elsewhere",
 			     100 * share, 100 * elsewhere);
 	if (!isnan(input->local_share))
 		nm_findings_evidence(findings, "%.0f %% of the accesses are local",
@@ -131,8 +135,9 @@ void nm_rule_fits_a_node(const char *name, const struct nm_advise_input *input,
 			     " MiB in memory, and the node has %" PRIu64 " MiB",
 			     workers, home->os_id, home->cpus, input->rss_bytes >> 20,
 			     home->memory_bytes >> 20);
-	nm_findings_remedy(findings, "if nothing else needs that node, start it by numactl --cpunodebind=%u "
-				     "--membind=%u",
+	nm_findings_remedy(findings,
+			   "if nothing else needs that node, start it by numactl --cpunodebind=%u "
+			   "--membind=%u",
 			   home->os_id, home->os_id);
 }
 
@@ -153,20 +158,22 @@ void nm_rule_bound_away(const char *name, const struct nm_advise_input *input,
 		count += is_bound_away(&input->threads[i]);
 	if (count == 0)
 		return;
-	nm_findings_add(findings, name, NM_SEVERITY_WARNING,
-			"%zu threads are bound to a node while most of what they access is on another; "
-			"numa-migrd leaves bound threads alone.",
-			count);
+	nm_findings_add(
+		findings, name, NM_SEVERITY_WARNING,
+		"%zu threads are bound to a node while most of what they access is on another; "
+		"numa-migrd leaves bound threads alone.",
+		count);
 	for (size_t i = 0, named = 0; i < input->nr_threads && named < BOUND_NAMED; i++) {
 		const struct nm_advise_thread *thread = &input->threads[i];
 		if (!is_bound_away(thread))
 			continue;
 		named++;
-		nm_findings_evidence(findings, "thread %" PRIu32 " on node %u, memory on node %u, %.0f %% local",
-				     thread->tid, input->nodes[thread->bound].os_id,
-				     input->nodes[thread->preferred].os_id,
-				     100 * thread->local_share);
+		nm_findings_evidence(
+			findings, "thread %" PRIu32 " on node %u, memory on node %u, %.0f %% local",
+			thread->tid, input->nodes[thread->bound].os_id,
+			input->nodes[thread->preferred].os_id, 100 * thread->local_share);
 	}
-	nm_findings_remedy(findings, "bind them where their memory is, or bind memory along with them "
-				     "(numactl --cpunodebind=N --membind=N), or do not bind them");
+	nm_findings_remedy(findings,
+			   "bind them where their memory is, or bind memory along with them "
+			   "(numactl --cpunodebind=N --membind=N), or do not bind them");
 }

@@ -6,7 +6,7 @@
 #include "rules.h"
 
 #define RANGES_NAMED 4U
-#define DENSE 8.0	/* times as many accesses per byte as in the mean */
+#define DENSE 8.0 /* times as many accesses per byte as in the mean */
 #define PING_PONG_LEAST 4U
 
 static double share_of(const struct nm_advise_input *input, const struct nm_advise_region *region)
@@ -47,10 +47,10 @@ static void say_range(const struct nm_advise_input *input, const struct nm_advis
 			       region->end);
 	if (region->threads)
 		(void)snprintf(threads, sizeof(threads), ", %u threads", region->threads);
-	nm_findings_evidence(findings,
-			     "%.1f MiB%s: %.0f %% of the accesses, %.0f %% of those from one node%s",
-			     (double)region->bytes / (double)(1 << 20), place,
-			     100 * share_of(input, region), 100 * region->exclusivity, threads);
+	nm_findings_evidence(
+		findings, "%.1f MiB%s: %.0f %% of the accesses, %.0f %% of those from one node%s",
+		(double)region->bytes / (double)(1 << 20), place, 100 * share_of(input, region),
+		100 * region->exclusivity, threads);
 }
 
 /* The first few; where they are, the rest is alike. */
@@ -77,36 +77,42 @@ void nm_rule_shared_ranges(const char *name, const struct nm_advise_input *input
 			   struct nm_findings *findings)
 {
 	if (say_ranges(input, false, name,
-		       "Several nodes use the same ranges of memory: wherever those are, they are far for "
+		       "Several nodes use the same ranges of memory: wherever those are, they are "
+		       "far for "
 		       "some.",
 		       findings) == 0)
 		return;
 	nm_findings_remedy(findings, "what is only read: a copy for each node (libnuma's "
 				     "numa_alloc_onnode)");
-	nm_findings_remedy(findings, "what is written: spread over the nodes, so that no node serves all "
-				     "of it (mbind with MPOL_INTERLEAVE)");
-	nm_findings_remedy(findings, "threads that share the most on one node (threads.policy = \"kmaf\" "
-				     "in numa-migrd.conf)");
+	nm_findings_remedy(findings,
+			   "what is written: spread over the nodes, so that no node serves all "
+			   "of it (mbind with MPOL_INTERLEAVE)");
+	nm_findings_remedy(findings,
+			   "threads that share the most on one node (threads.policy = \"kmaf\" "
+			   "in numa-migrd.conf)");
 }
 
 void nm_rule_false_sharing(const char *name, const struct nm_advise_input *input,
 			   struct nm_findings *findings)
 {
-	size_t ranges = say_ranges(input, true, name,
-				   "Several nodes use a little memory much more than the rest: counters or "
-				   "locks, or data of theirs side by side (false sharing).",
-				   findings);
+	size_t ranges =
+		say_ranges(input, true, name,
+			   "Several nodes use a little memory much more than the rest: counters or "
+			   "locks, or data of theirs side by side (false sharing).",
+			   findings);
 
 	if (ranges == 0 && input->ping_pong >= PING_PONG_LEAST)
 		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-				"Pages go back and forth between nodes: data of several nodes are on them.");
+				"Pages go back and forth between nodes: data of several nodes are "
+				"on them.");
 	if (ranges == 0 && input->ping_pong < PING_PONG_LEAST)
 		return;
 	if (input->ping_pong)
 		nm_findings_evidence(findings, "%" PRIu64 " pages went back and forth",
 				     input->ping_pong);
-	nm_findings_remedy(findings, "see which cache lines: perf c2c record -p %" PRIu32
-				     " -- sleep 10; perf c2c report",
+	nm_findings_remedy(findings,
+			   "see which cache lines: perf c2c record -p %" PRIu32
+			   " -- sleep 10; perf c2c report",
 			   input->pid);
 	nm_findings_remedy(findings, "give what each thread writes cache lines of its own "
 				     "(alignas(64)), and what each node's threads write, pages of "

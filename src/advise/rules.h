@@ -48,8 +48,8 @@ static inline bool nm_is_worker(const struct nm_advise_thread *thread)
 	return runs && thread->accesses >= NM_WORKER_ACCESSES && !isnan(thread->local_share);
 }
 
-/* Accesses counted in all ranges, and of those the share in ranges that no node has for itself (NaN
- * without any). */
+/* Accesses counted in all ranges, and of those the share in ranges that no node has for itself;
+ * where no ranges are told apart, the share of such pages instead. NaN: neither is known. */
 double nm_all_samples(const struct nm_advise_input *input);
 double nm_common_share(const struct nm_advise_input *input);
 

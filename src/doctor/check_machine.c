@@ -77,9 +77,10 @@ void nm_check_nodes(const char *name, const struct nm_facts *facts, struct nm_fi
 		say_one_node(name, facts, findings);
 		return;
 	}
-	nm_findings_add(findings, name, NM_SEVERITY_FINE,
-			"This machine has %u NUMA nodes, the farthest at distance %u (10 is local).",
-			topology->nr_nodes, farthest(topology));
+	nm_findings_add(
+		findings, name, NM_SEVERITY_FINE,
+		"This machine has %u NUMA nodes, the farthest at distance %u (10 is local).",
+		topology->nr_nodes, farthest(topology));
 	for (unsigned i = 0; i < topology->nr_nodes && i < NODES_NAMED; i++)
 		say_node(topology, i, findings);
 	if (topology->nr_nodes > NODES_NAMED)
@@ -117,8 +118,7 @@ static unsigned count_isolated(const struct nm_topology *topology)
 	return count;
 }
 
-void nm_check_isolated(const char *name, const struct nm_facts *facts,
-		       struct nm_findings *findings)
+void nm_check_isolated(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	unsigned count = facts->topology ? count_isolated(facts->topology) : 0;
 
@@ -172,12 +172,12 @@ void nm_check_memory(const char *name, const struct nm_facts *facts, struct nm_f
 				"Every node has free memory for pages to move to.");
 		return;
 	}
-	nm_findings_add(findings, name,
-			nm_facts_weigh(facts, moves_pages(facts) ? NM_SEVERITY_WARNING
-								 : NM_SEVERITY_NOTE),
-			"%u of %u nodes have less than %.0f %% of their memory free: no pages would "
-			"be moved there.",
-			full, facts->topology->nr_nodes, keep * 100);
+	nm_findings_add(
+		findings, name,
+		nm_facts_weigh(facts, moves_pages(facts) ? NM_SEVERITY_WARNING : NM_SEVERITY_NOTE),
+		"%u of %u nodes have less than %.0f %% of their memory free: no pages would "
+		"be moved there.",
+		full, facts->topology->nr_nodes, keep * 100);
 	nm_findings_evidence(findings, "node %u: %" PRId64 " MiB free of %" PRIu64 " MiB (meminfo)",
 			     facts->topology->nodes[first].os_id,
 			     facts->free_bytes[first].value >> 20,
@@ -267,12 +267,14 @@ void nm_check_thp(const char *name, const struct nm_facts *facts, struct nm_find
 				 "together, whoever uses which part."
 			       : "Transparent huge pages are used where a program asks for them, "
 				 "or not at all.");
-	nm_findings_evidence(findings, "/sys/kernel/mm/transparent_hugepage: enabled is \"%s\", defrag \"%s\"",
-			     facts->thp, facts->thp_defrag);
+	nm_findings_evidence(
+		findings, "/sys/kernel/mm/transparent_hugepage: enabled is \"%s\", defrag \"%s\"",
+		facts->thp, facts->thp_defrag);
 	if (always)
-		nm_findings_remedy(findings,
-				   "none in general; where numa-migrctl advise finds parts of them used by "
-				   "several nodes, let that program call madvise(MADV_NOHUGEPAGE)");
+		nm_findings_remedy(
+			findings,
+			"none in general; where numa-migrctl advise finds parts of them used by "
+			"several nodes, let that program call madvise(MADV_NOHUGEPAGE)");
 }
 
 /* ---- cpusets ---- */
@@ -282,9 +284,10 @@ void nm_check_cpusets(const char *name, const struct nm_facts *facts, struct nm_
 	char path[512];
 
 	if (!facts->unified) {
-		nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
-				"The unified cgroup hierarchy (v2) is not at /sys/fs/cgroup: units, "
-				"slices and cpusets are not seen.");
+		nm_findings_add(
+			findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
+			"The unified cgroup hierarchy (v2) is not at /sys/fs/cgroup: units, "
+			"slices and cpusets are not seen.");
 		nm_findings_remedy(findings, "boot with systemd.unified_cgroup_hierarchy=1");
 		return;
 	}

@@ -47,11 +47,12 @@ void nm_check_movers(const char *name, const struct nm_facts *facts, struct nm_f
 {
 	enum nm_severity worst = worst_of(facts);
 
-	nm_findings_add(findings, name,
-			worst == NM_SEVERITY_FINE ? worst : nm_facts_weigh(facts, worst), "%s",
-			worst == NM_SEVERITY_FINE
-				? "No other program that moves threads or memory between nodes runs."
-				: "Another program moves threads or memory between nodes.");
+	nm_findings_add(
+		findings, name, worst == NM_SEVERITY_FINE ? worst : nm_facts_weigh(facts, worst),
+		"%s",
+		worst == NM_SEVERITY_FINE
+			? "No other program that moves threads or memory between nodes runs."
+			: "Another program moves threads or memory between nodes.");
 	for (size_t i = 0; i < facts->nr_others; i++) {
 		const struct nm_other *other = nm_other_known(facts->others[i].comm);
 		if (!other)

@@ -68,7 +68,8 @@ static const char *what_for_pages(const struct nm_facts *facts)
 	if (config->pages.policy == NM_PAGES_EXCLUSIVITY)
 		return kernel_does ? "leave pages to the kernel's balancing"
 				   : "move pages to the nodes that use them";
-	return config->pages.policy == NM_PAGES_WATCH ? "watch pages and move none" : "move no pages";
+	return config->pages.policy == NM_PAGES_WATCH ? "watch pages and move none"
+						      : "move no pages";
 }
 
 static void say_limits(const struct nm_facts *facts, struct nm_findings *findings)
@@ -80,8 +81,9 @@ static void say_limits(const struct nm_facts *facts, struct nm_findings *finding
 		nm_findings_evidence(findings, "it cannot tell how long accesses take, nor how "
 					       "often a page is used, only that it is");
 	if (!hardware && policy == NM_POLICY_IMAR2)
-		nm_findings_evidence(findings, "threads.policy \"imar2\" goes by how local accesses "
-					       "are, in place of the performance");
+		nm_findings_evidence(findings,
+				     "threads.policy \"imar2\" goes by how local accesses "
+				     "are, in place of the performance");
 	if (!facts->has_counters && facts->config->threads.dtas)
 		nm_findings_evidence(findings, "threads.dtas has no cache misses to go by");
 	if (!facts->has_schedstat && policy == NM_POLICY_BALANCE)
@@ -104,6 +106,7 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 			"numa-migrd would %s, and %s%s%s.", what_for_threads(facts->config),
 			what_for_pages(facts),
 			dry ? "; as general.dry_run is on, it would only tell so" : "",
-			blind ? "; yet it hardly sees accesses here, so little would come of it" : "");
+			blind ? "; yet it hardly sees accesses here, so little would come of it"
+			      : "");
 	say_limits(facts, findings);
 }

@@ -15,11 +15,12 @@ static void list_sources(const struct nm_facts *facts, char *text, size_t size)
 	size_t used = 0;
 
 	text[0] = '\0';
-	for (int source = NM_MEMORY_NONE + 1; source < NM_MEMORY_SOURCE_MAX && used < size; source++)
+	for (int source = NM_MEMORY_NONE + 1; source < NM_MEMORY_SOURCE_MAX && used < size;
+	     source++)
 		if (facts->offered[source])
-			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-						 nm_memory_source_name(
-							 (enum nm_memory_source)source));
+			used += (size_t)snprintf(
+				text + used, size - used, "%s%s", used ? ", " : "",
+				nm_memory_source_name((enum nm_memory_source)source));
 }
 
 static bool offers_any(const struct nm_facts *facts)
@@ -77,9 +78,10 @@ static void say_done(const char *name, const struct nm_facts *facts, struct nm_f
 			     "running threads by %s; memory accesses by %s; latency: %s, "
 			     "instructions: %s, floating-point operations: %s, memory traffic: %s",
 			     tried->has_cycles ? "cycles" : "the kernel's clock",
-			     !tried->accesses			? "nothing"
-			     : tried->memory == NM_MEMORY_NONE	? "page faults"
-								: nm_memory_source_name(tried->memory),
+			     !tried->accesses ? "nothing"
+			     : tried->memory == NM_MEMORY_NONE
+				     ? "page faults"
+				     : nm_memory_source_name(tried->memory),
 			     has(tried->memory != NM_MEMORY_NONE), has(tried->has_instructions),
 			     has(tried->has_flops), has(tried->has_dram));
 	for (size_t i = 0; i < facts->nr_problems; i++)
@@ -195,7 +197,8 @@ void nm_check_lockdown(const char *name, const struct nm_facts *facts, struct nm
 	nm_findings_add(findings, name, NM_SEVERITY_FINE,
 			"The kernel is not locked down so far that it would forbid sampling.");
 	if (facts->lockdown[0])
-		nm_findings_evidence(findings, "/sys/kernel/security/lockdown: %s", facts->lockdown);
+		nm_findings_evidence(findings, "/sys/kernel/security/lockdown: %s",
+				     facts->lockdown);
 }
 
 /* ---- how accesses are seen ---- */
@@ -229,28 +232,31 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 				is);
 		return;
 	}
-	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
-			"kernel.numa_balancing is %s, sampling.inject \"none\", and no hardware shows "
-			"accesses: only the first touch of each page is seen, so hardly anything would be "
-			"moved.",
-			is);
-	nm_findings_remedy(findings, "sampling.inject = \"numa_balancing\" in the configuration (on "
-				     "while numa-migrd runs), or sysctl kernel.numa_balancing=1");
+	nm_findings_add(
+		findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
+		"kernel.numa_balancing is %s, sampling.inject \"none\", and no hardware shows "
+		"accesses: only the first touch of each page is seen, so hardly anything would be "
+		"moved.",
+		is);
+	nm_findings_remedy(findings,
+			   "sampling.inject = \"numa_balancing\" in the configuration (on "
+			   "while numa-migrd runs), or sysctl kernel.numa_balancing=1");
 }
 
 /* On: its hinting faults are what is seen, and it moves pages and threads as well. */
 static void say_balancing_on(const char *name, const struct nm_facts *facts,
 			     struct nm_findings *findings)
 {
-	bool yields = moves_pages(facts) &&
-		      facts->config->pages.numa_balancing == NM_BALANCING_YIELD;
+	bool yields =
+		moves_pages(facts) && facts->config->pages.numa_balancing == NM_BALANCING_YIELD;
 
-	nm_findings_add(findings, name, yields ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,
-			"kernel.numa_balancing is %" PRId64 ": %s.", facts->balancing.value,
-			yields ? "the kernel moves pages, so that numa-migrd leaves pages to it and "
-				 "moves threads only"
-			       : "its page faults show who accesses what, and the kernel moves pages "
-				 "and threads as well, within the masks set here");
+	nm_findings_add(
+		findings, name, yields ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,
+		"kernel.numa_balancing is %" PRId64 ": %s.", facts->balancing.value,
+		yields ? "the kernel moves pages, so that numa-migrd leaves pages to it and "
+			 "moves threads only"
+		       : "its page faults show who accesses what, and the kernel moves pages "
+			 "and threads as well, within the masks set here");
 	if (yields)
 		nm_findings_remedy(findings,
 				   "pages.numa_balancing = \"manage\" turns it off while pages are "
@@ -287,15 +293,18 @@ void nm_check_soft_dirty(const char *name, const struct nm_facts *facts,
 		return;
 	}
 	if (facts->soft_dirty.value) {
-		nm_findings_add(findings, name, NM_SEVERITY_FINE,
-				"Soft-dirty tracking works: sampling.inject = \"soft_dirty\" would.");
-		nm_findings_evidence(findings, "a page of our own was write-protected, and faulted");
+		nm_findings_add(
+			findings, name, NM_SEVERITY_FINE,
+			"Soft-dirty tracking works: sampling.inject = \"soft_dirty\" would.");
+		nm_findings_evidence(findings,
+				     "a page of our own was write-protected, and faulted");
 		return;
 	}
-	nm_findings_add(findings, name, wanted ? NM_SEVERITY_PROBLEM : NM_SEVERITY_NOTE,
-			"Soft-dirty tracking has no effect here, so sampling.inject = \"soft_dirty\" "
-			"%s.",
-			wanted ? "does nothing" : "would do nothing");
+	nm_findings_add(
+		findings, name, wanted ? NM_SEVERITY_PROBLEM : NM_SEVERITY_NOTE,
+		"Soft-dirty tracking has no effect here, so sampling.inject = \"soft_dirty\" "
+		"%s.",
+		wanted ? "does nothing" : "would do nothing");
 	nm_findings_evidence(findings, "a page of our own was write-protected, and did not fault");
 	nm_findings_remedy(findings, "boot a kernel with CONFIG_MEM_SOFT_DIRTY, or use "
 				     "sampling.inject = \"numa_balancing\"");
@@ -307,9 +316,9 @@ void nm_check_clock(const char *name, const struct nm_facts *facts, struct nm_fi
 {
 	static const char *const slow[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies"};
 	const char *clock = facts->clocksource[0] ? facts->clocksource : "unknown";
-	bool cycles = facts->trial == NM_TRIAL_DONE ? facts->tried.has_cycles
-						    : facts->has_counters &&
-							      !facts->top_frequency_khz.error;
+	bool cycles = facts->trial == NM_TRIAL_DONE
+			      ? facts->tried.has_cycles
+			      : facts->has_counters && !facts->top_frequency_khz.error;
 	bool is_slow = false;
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(slow); i++)
@@ -321,9 +330,9 @@ void nm_check_clock(const char *name, const struct nm_facts *facts, struct nm_fi
 			is_slow ? ", which is slow to read: each sample costs more" : "");
 	nm_findings_evidence(findings, "current_clocksource of /sys/devices/system/clocksource");
 	if (is_slow)
-		nm_findings_remedy(findings,
-				   "see in the kernel's log why it left the TSC (\"clocksource:\"); "
-				   "often a firmware fault");
+		nm_findings_remedy(
+			findings, "see in the kernel's log why it left the TSC (\"clocksource:\"); "
+				  "often a firmware fault");
 }
 
 void nm_check_rate(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
@@ -337,7 +346,7 @@ void nm_check_rate(const char *name, const struct nm_facts *facts, struct nm_fin
 				    rate->error);
 		return;
 	}
-	enum nm_severity severity = rate->value < RATE_LEAST ? NM_SEVERITY_WARNING
+	enum nm_severity severity = rate->value < RATE_LEAST	 ? NM_SEVERITY_WARNING
 				    : rate->value < RATE_SHIPPED ? NM_SEVERITY_NOTE
 								 : NM_SEVERITY_FINE;
 	nm_findings_add(findings, name, nm_facts_weigh(facts, severity),
@@ -355,8 +364,7 @@ void nm_check_rate(const char *name, const struct nm_facts *facts, struct nm_fin
 					     "kernel.perf_event_max_sample_rate=100000");
 }
 
-void nm_check_watchdog(const char *name, const struct nm_facts *facts,
-		       struct nm_findings *findings)
+void nm_check_watchdog(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	bool takes = facts->nmi_watchdog.error == 0 && facts->nmi_watchdog.value > 0;
 
@@ -367,7 +375,8 @@ void nm_check_watchdog(const char *name, const struct nm_facts *facts,
 	}
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
 			"The NMI watchdog holds one counter of each CPU.");
-	nm_findings_evidence(findings, "kernel.nmi_watchdog is %" PRId64, facts->nmi_watchdog.value);
+	nm_findings_evidence(findings, "kernel.nmi_watchdog is %" PRId64,
+			     facts->nmi_watchdog.value);
 	nm_findings_remedy(findings, "only where counters do not suffice (see \"trial\"): sysctl "
 				     "kernel.nmi_watchdog=0");
 }

@@ -11,8 +11,8 @@
 void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	if (facts->daemon.pid) {
-		nm_findings_add(findings, name, NM_SEVERITY_FINE, "numa-migrd runs (pid %" PRIu32 ").",
-				facts->daemon.pid);
+		nm_findings_add(findings, name, NM_SEVERITY_FINE,
+				"numa-migrd runs (pid %" PRIu32 ").", facts->daemon.pid);
 	} else if (facts->has_unit) {
 		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
 				"numa-migrd is installed and does not run.");
@@ -37,10 +37,11 @@ static void say_bad_config(const char *name, const struct nm_facts *facts,
 {
 	bool unseen = facts->config_error == -EACCES;
 
-	nm_findings_add(findings, name, unseen ? NM_SEVERITY_UNSEEN : NM_SEVERITY_PROBLEM,
-			unseen ? "As this user the configuration cannot be read: the rest goes by the "
-				 "shipped one."
-			       : "The configuration cannot be used: numa-migrd would not start.");
+	nm_findings_add(
+		findings, name, unseen ? NM_SEVERITY_UNSEEN : NM_SEVERITY_PROBLEM,
+		unseen ? "As this user the configuration cannot be read: the rest goes by the "
+			 "shipped one."
+		       : "The configuration cannot be used: numa-migrd would not start.");
 	for (size_t i = 0; i < facts->config_errors.count; i++)
 		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
 	if (unseen)
@@ -88,15 +89,18 @@ void nm_check_ledger(const char *name, const struct nm_facts *facts, struct nm_f
 	} else if (facts->ledger.value == 1 && !facts->daemon.pid) {
 		nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
 				"An earlier run has ended without giving all CPU masks back.");
-		nm_findings_evidence(findings, "/run/numa-migrd/ledger is there, numa-migrd is not");
+		nm_findings_evidence(findings,
+				     "/run/numa-migrd/ledger is there, numa-migrd is not");
 		nm_findings_remedy(findings, "numa-migrd --restore, as root");
 	} else if (facts->damaged.value == 1) {
-		nm_findings_add(findings, name, NM_SEVERITY_WARNING,
-				"A ledger of an earlier run could not be read whole: some masks may "
-				"still be narrowed.");
+		nm_findings_add(
+			findings, name, NM_SEVERITY_WARNING,
+			"A ledger of an earlier run could not be read whole: some masks may "
+			"still be narrowed.");
 		nm_findings_evidence(findings, "/run/numa-migrd/ledger.damaged");
-		nm_findings_remedy(findings, "compare the threads in it with taskset -acp PID, widen "
-					     "by taskset -acp CPUS PID, and remove the file");
+		nm_findings_remedy(findings,
+				   "compare the threads in it with taskset -acp PID, widen "
+				   "by taskset -acp CPUS PID, and remove the file");
 	} else {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
 				"No earlier run has left anything.");
@@ -166,11 +170,12 @@ void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
 				ring_kb);
 		return;
 	}
-	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
-			"Sample buffers of %" PRId64
-			" KiB for each CPU may not all be locked: smaller ones are used, and more samples "
-			"lost.",
-			ring_kb);
+	nm_findings_add(
+		findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
+		"Sample buffers of %" PRId64
+		" KiB for each CPU may not all be locked: smaller ones are used, and more samples "
+		"lost.",
+		ring_kb);
 	if (!facts->mlock_kb.error)
 		nm_findings_evidence(findings, "kernel.perf_event_mlock_kb is %" PRId64,
 				     facts->mlock_kb.value);

@@ -77,15 +77,24 @@ static const struct harmful {
 static const struct {
 	const char *key, *value;
 } shipped[] = {
-	{"NoNewPrivileges", "yes"},	    {"ProtectSystem", "strict"},
-	{"ProtectHome", "yes"},		    {"PrivateTmp", "yes"},
-	{"PrivateDevices", "yes"},	    {"PrivateNetwork", "yes"},
-	{"ProtectKernelTunables", "yes"},   {"ProtectKernelModules", "yes"},
-	{"ProtectKernelLogs", "yes"},	    {"ProtectControlGroups", "yes"},
-	{"ProtectClock", "yes"},	    {"ProtectHostname", "yes"},
-	{"RestrictNamespaces", "yes"},	    {"RestrictRealtime", "yes"},
-	{"RestrictSUIDSGID", "yes"},	    {"LockPersonality", "yes"},
-	{"MemoryDenyWriteExecute", "yes"},  {"SystemCallArchitectures", "native"},
+	{"NoNewPrivileges", "yes"},
+	{"ProtectSystem", "strict"},
+	{"ProtectHome", "yes"},
+	{"PrivateTmp", "yes"},
+	{"PrivateDevices", "yes"},
+	{"PrivateNetwork", "yes"},
+	{"ProtectKernelTunables", "yes"},
+	{"ProtectKernelModules", "yes"},
+	{"ProtectKernelLogs", "yes"},
+	{"ProtectControlGroups", "yes"},
+	{"ProtectClock", "yes"},
+	{"ProtectHostname", "yes"},
+	{"RestrictNamespaces", "yes"},
+	{"RestrictRealtime", "yes"},
+	{"RestrictSUIDSGID", "yes"},
+	{"LockPersonality", "yes"},
+	{"MemoryDenyWriteExecute", "yes"},
+	{"SystemCallArchitectures", "native"},
 	{"RestrictAddressFamilies", "AF_UNIX"},
 };
 
@@ -150,10 +159,10 @@ void nm_check_hardening(const char *name, const struct nm_facts *facts,
 				"There is no " NM_FACTS_UNIT " to look at.");
 		return;
 	}
-	if (say_harmful(facts, name, findings) > 0 ||
-	    say_loosened(facts, name, findings) > 0) {
-		nm_findings_remedy(findings, "systemctl cat numa-migrd shows which drop-in does it; "
-					     "take that line out");
+	if (say_harmful(facts, name, findings) > 0 || say_loosened(facts, name, findings) > 0) {
+		nm_findings_remedy(findings,
+				   "systemctl cat numa-migrd shows which drop-in does it; "
+				   "take that line out");
 	} else if (facts->daemon.pid && facts->daemon.seccomp.error == 0 &&
 		   facts->daemon.seccomp.value == 0) {
 		nm_findings_add(findings, name, NM_SEVERITY_NOTE,

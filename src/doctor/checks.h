@@ -77,7 +77,9 @@ static inline bool nm_facts_several_nodes(const struct nm_facts *facts)
 static inline enum nm_severity nm_facts_weigh(const struct nm_facts *facts,
 					      enum nm_severity severity)
 {
-	return nm_facts_several_nodes(facts) ? severity : NM_SEVERITY_NOTE;
+	bool worse = severity > NM_SEVERITY_NOTE;
+
+	return worse && !nm_facts_several_nodes(facts) ? NM_SEVERITY_NOTE : severity;
 }
 
 /* Does some hardware here sample memory accesses, as far as it is known? */

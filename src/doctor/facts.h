@@ -59,11 +59,11 @@ struct nm_facts {
 	/* sampling */
 	struct nm_reading paranoid, sample_rate, cpu_time_percent, mlock_kb, nmi_watchdog;
 	struct nm_reading balancing;
-	struct nm_reading top_frequency_khz;	/* of the first usable CPU */
-	struct nm_reading soft_dirty;		/* value: 1 it has an effect, 0 none */
-	bool offered[NM_MEMORY_SOURCE_MAX];	/* the machine has such a source */
-	bool has_counters;			/* instructions, operations or memory traffic */
-	char table[NM_WORD_SIZE];		/* entry of the table of events */
+	struct nm_reading top_frequency_khz; /* of the first usable CPU */
+	struct nm_reading soft_dirty;	     /* value: 1 it has an effect, 0 none */
+	bool offered[NM_MEMORY_SOURCE_MAX];  /* the machine has such a source */
+	bool has_counters;		     /* instructions, operations or memory traffic */
+	char table[NM_WORD_SIZE];	     /* entry of the table of events */
 	enum nm_trial trial;
 	int trial_error;
 	char trial_text[320];
@@ -81,7 +81,7 @@ struct nm_facts {
 	/* cgroups */
 	bool unified; /* the v2 hierarchy is there */
 	unsigned nr_cgroups, nr_cpusets;
-	bool cgroups_cut;	/* there are more than were looked at */
+	bool cgroups_cut;      /* there are more than were looked at */
 	char cpuset_path[256]; /* the first that is narrowed; raw */
 
 	/* the service */
@@ -90,8 +90,10 @@ struct nm_facts {
 	struct nm_unit unit;
 	bool has_unit;
 	char drop_ins[256]; /* names, raw */
-	struct nm_reading ledger, damaged; /* in the runtime directory; value: 1 it is there, 0 not */
-	struct nm_config *config; /* NULL: it cannot be used; the shipped one where it may not be read */
+	struct nm_reading ledger,
+		damaged; /* in the runtime directory; value: 1 it is there, 0 not */
+	struct nm_config
+		*config; /* NULL: it cannot be used; the shipped one where it may not be read */
 	int config_error;
 	struct nm_config_errors config_errors;
 	char config_path[256];

@@ -7,7 +7,8 @@
 #include "numa-migrd/doctor.h"
 #include "numa-migrd/platform.h"
 
-/* All of it. Returns 0, -ENOMEM, or -errno of opening the root. The facts are to be cleared in any case. */
+/* All of it. Returns 0, -ENOMEM, or -errno of opening the root. The facts are to be cleared in any
+ * case. */
 int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *facts);
 
 /* Its parts, in this order: later ones look at what earlier ones found. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be sampled here: what the kernel allows, what the machine has, and what really counts. */
+/* What can be sampled here: what the kernel allows, what the machine has, and what really counts.
+ */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -30,8 +31,8 @@ static void read_frequency(struct nm_platform *platform, struct nm_facts *facts)
 	char path[96];
 	int cpu = facts->topology ? hwloc_bitmap_first(facts->topology->usable) : 0;
 
-	(void)snprintf(path, sizeof(path),
-		       "sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", cpu < 0 ? 0 : cpu);
+	(void)snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq",
+		       cpu < 0 ? 0 : cpu);
 	facts->top_frequency_khz = nm_gather_number(platform, path);
 }
 
@@ -73,7 +74,8 @@ static void keep_status(const struct nm_source_status *status, struct nm_facts *
 	facts->tried = *status;
 	facts->tried.problems = NULL;
 	facts->tried.problem_count = 0;
-	for (size_t i = 0; i < status->problem_count && i < NM_FACTS_PROBLEMS; i++, facts->nr_problems++)
+	for (size_t i = 0; i < status->problem_count && i < NM_FACTS_PROBLEMS;
+	     i++, facts->nr_problems++)
 		(void)snprintf(facts->problems[i], sizeof(facts->problems[i]), "%s",
 			       status->problems[i].text);
 }
@@ -151,7 +153,8 @@ void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_opt
 
 	read_settings(platform, facts);
 	read_frequency(platform, facts);
-	facts->soft_dirty = options->try_out ? try_soft_dirty() : (struct nm_reading){.error = -ENODATA};
+	facts->soft_dirty =
+		options->try_out ? try_soft_dirty() : (struct nm_reading){.error = -ENODATA};
 	if (options->running_source)
 		(void)nm_escape(facts->running_source, sizeof(facts->running_source),
 				options->running_source, strlen(options->running_source));

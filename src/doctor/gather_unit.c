@@ -10,7 +10,7 @@
 
 /* The first that has something wins. */
 static const char *const directories[] = {
-	"etc/systemd/system",	   "run/systemd/system", "usr/local/lib/systemd/system",
+	"etc/systemd/system",	  "run/systemd/system", "usr/local/lib/systemd/system",
 	"usr/lib/systemd/system", "lib/systemd/system",
 };
 
