@@ -195,8 +195,7 @@ void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_
 		nm_findings_add(findings, name, NM_SEVERITY_WARNING,
 				"This is a container: only its own processes are seen from here, "
 				"and their numbers are not the kernel's.");
-		nm_findings_evidence(findings, "/run/systemd/container, /run/.containerenv or "
-					       "/.dockerenv is there");
+		nm_findings_evidence(findings, "%s is there", facts->container);
 		nm_findings_remedy(findings, "run numa-migrd on the host, or in a container with "
 					     "the host's PID namespace and its capabilities");
 		return;

@@ -50,7 +50,8 @@ struct nm_facts {
 	char topology_error[256];
 	bool knows_homes;	       /* which node a physical address is on */
 	struct nm_reading *free_bytes; /* by node index */
-	bool virtual_machine, container;
+	bool virtual_machine;
+	const char *container;	   /* what tells that this is one; NULL: nothing */
 	char kernel[NM_WORD_SIZE]; /* its release */
 	char thp[NM_WORD_SIZE], thp_defrag[NM_WORD_SIZE];
 	char clocksource[NM_WORD_SIZE], lockdown[NM_WORD_SIZE];

@@ -63,11 +63,13 @@ static bool under_hypervisor(struct nm_platform *platform)
 	return strstr(text, " hypervisor ") != NULL || strstr(text, " hypervisor\n") != NULL;
 }
 
-static bool in_container(struct nm_platform *platform)
+static const char *mark_of_container(struct nm_platform *platform)
 {
-	return nm_gather_name(platform, "run/systemd", "container").value == 1 ||
-	       nm_gather_name(platform, "run", ".containerenv").value == 1 ||
-	       nm_gather_name(platform, ".", ".dockerenv").value == 1;
+	if (nm_gather_name(platform, "run/systemd", "container").value == 1)
+		return "/run/systemd/container";
+	if (nm_gather_name(platform, "run", ".containerenv").value == 1)
+		return "/run/.containerenv";
+	return nm_gather_name(platform, ".", ".dockerenv").value == 1 ? "/.dockerenv" : NULL;
 }
 
 int nm_gather_machine(struct nm_platform *platform, const char *root_path, struct nm_facts *facts)
@@ -77,7 +79,7 @@ int nm_gather_machine(struct nm_platform *platform, const char *root_path, struc
 	if (r < 0)
 		return r;
 	facts->virtual_machine = under_hypervisor(platform);
-	facts->container = in_container(platform);
+	facts->container = mark_of_container(platform);
 	nm_gather_line(platform, "proc/sys/kernel/osrelease", facts->kernel, sizeof(facts->kernel));
 	nm_gather_choice(platform, "sys/kernel/mm/transparent_hugepage/enabled", facts->thp,
 			 sizeof(facts->thp));

@@ -65,7 +65,7 @@ static void fill_node(struct nm_facts *facts)
 
 static void put_into_container(struct nm_facts *facts)
 {
-	facts->container = true;
+	facts->container = "/.dockerenv";
 }
 
 static void virtualise(struct nm_facts *facts)
