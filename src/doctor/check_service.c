@@ -32,21 +32,31 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 
 /* ---- the configuration ---- */
 
-static void say_bad_config(const char *name, const struct nm_facts *facts,
-			   struct nm_findings *findings)
+/* The rest goes by the shipped one. */
+static void say_no_config(const char *name, const struct nm_facts *facts,
+			  struct nm_findings *findings)
 {
 	bool unseen = facts->config_error == -EACCES;
 
 	nm_findings_add(
-		findings, name, unseen ? NM_SEVERITY_UNSEEN : NM_SEVERITY_PROBLEM,
-		unseen ? "As this user the configuration cannot be read: the rest goes by the "
-			 "shipped one."
-		       : "The configuration cannot be used: numa-migrd would not start.");
+		findings, name, unseen ? NM_SEVERITY_UNSEEN : NM_SEVERITY_NOTE,
+		unseen ? "As this user the configuration cannot be read: the rest goes by "
+			 "the shipped one."
+		       : "There is no configuration yet: the rest goes by the shipped one.");
 	for (size_t i = 0; i < facts->config_errors.count; i++)
 		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
-	if (unseen)
-		nm_findings_remedy(findings, "ask again as root: sudo numa-migrctl doctor");
-	else if (facts->config_error == -ENOENT)
+	nm_findings_remedy(findings, unseen ? "ask again as root: sudo numa-migrctl doctor"
+					    : "the package brings one");
+}
+
+static void say_bad_config(const char *name, const struct nm_facts *facts,
+			   struct nm_findings *findings)
+{
+	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
+			"The configuration cannot be used: numa-migrd would not start.");
+	for (size_t i = 0; i < facts->config_errors.count; i++)
+		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
+	if (facts->config_error == -ENOENT)
 		nm_findings_remedy(findings, "the package brings it; an empty file does as well");
 	else
 		nm_findings_remedy(findings, "mend it, then: numa-migrd --check-config");
@@ -64,7 +74,10 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 	const struct nm_config *config = facts->config;
 
 	if (facts->config_error) {
-		say_bad_config(name, facts, findings);
+		if (config)
+			say_no_config(name, facts, findings);
+		else
+			say_bad_config(name, facts, findings);
 		return;
 	}
 	nm_findings_add(findings, name, does_nothing(config) ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,

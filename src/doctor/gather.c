@@ -74,9 +74,9 @@ int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *fa
 	if (r == 0)
 		r = nm_gather_others(platform, facts);
 	if (r == 0)
-		r = nm_gather_service(platform, options, facts);
-	if (r == 0)
 		r = nm_gather_unit(platform, facts);
+	if (r == 0)
+		r = nm_gather_service(platform, options, facts);
 	if (r < 0)
 		return r;
 	nm_gather_cgroups(platform, facts);

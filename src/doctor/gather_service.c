@@ -54,7 +54,8 @@ static int read_config(const struct nm_doctor_options *options, struct nm_facts 
 	(void)snprintf(facts->config_path, sizeof(facts->config_path), "%s%s", root, path);
 	facts->config_error =
 		nm_config_load(facts->config_path, &facts->config_errors, &facts->config);
-	if (facts->config_error == -EACCES)
+	bool before_installing = facts->config_error == -ENOENT && !facts->has_unit;
+	if (before_installing || facts->config_error == -EACCES)
 		return nm_config_default(&facts->config);
 	return facts->config_error == -ENOMEM ? -ENOMEM : 0;
 }

@@ -232,6 +232,11 @@ static void unreadable_config(struct nm_facts *facts)
 	facts->config_error = -EACCES;
 }
 
+static void no_config_yet(struct nm_facts *facts)
+{
+	facts->config_error = -ENOENT;
+}
+
 static void dry(struct nm_facts *facts)
 {
 	facts->config->general.dry_run = true;
@@ -338,6 +343,7 @@ static const struct spoiled spoiled[] = {
 	{"kubelet", NM_SEVERITY_NOTE, "single-numa-node", kubelet_pins, false},
 	{"configuration", NM_SEVERITY_PROBLEM, "a.conf:1: profile", bad_config, true},
 	{"configuration", NM_SEVERITY_UNSEEN, "sudo", unreadable_config, false},
+	{"configuration", NM_SEVERITY_NOTE, "no configuration yet", no_config_yet, false},
 	{"configuration", NM_SEVERITY_NOTE, "dry_run", dry, false},
 	{"configuration", NM_SEVERITY_NOTE, "threads.policy", idle_config, false},
 	{"ledger", NM_SEVERITY_PROBLEM, "--restore", ledger_is_left, false},

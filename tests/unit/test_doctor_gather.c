@@ -67,7 +67,7 @@ static void an_empty_machine_is_no_error(void **state)
 	assert_int_equal(facts->balancing.error, -ENOENT);
 	assert_int_equal(facts->daemon.pid, 0);
 	assert_false(facts->has_unit);
-	assert_null(facts->config);
+	assert_non_null(facts->config); /* the shipped one: nothing is installed yet */
 	assert_int_equal(facts->config_error, -ENOENT);
 	assert_false(facts->unified);
 	assert_true(facts->has_schedstat);
@@ -171,6 +171,18 @@ static void drop_ins_hold_in_order(void **state)
 	assert_string_equal(facts->drop_ins, "10-a.conf, 90-a.conf");
 }
 
+/* What is installed and has lost its configuration does not start. */
+static void an_installed_one_needs_its_configuration(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "lib/systemd/system/numa-migrd.service", "[Service]\n");
+	gather(tree);
+	assert_true(tree->facts.has_unit);
+	assert_null(tree->facts.config);
+	assert_int_equal(tree->facts.config_error, -ENOENT);
+}
+
 static void what_is_left_is_found(void **state)
 {
 	struct tree *tree = *state;
@@ -234,6 +246,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_else_runs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cpusets_are_found_at_any_depth, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(drop_ins_hold_in_order, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_installed_one_needs_its_configuration, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(what_is_left_is_found, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_bad_configuration_is_told_in_full, set_up,
 						tear_down),
