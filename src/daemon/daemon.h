@@ -9,6 +9,7 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/control.h"
 #include "numa-migrd/daemon.h"
+#include "numa-migrd/export.h"
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/journal.h"
 #include "numa-migrd/memory.h"
@@ -35,6 +36,21 @@ struct nm_tally {
 	uint64_t injected;  /* processes write-protected for sampling */
 	double local_share; /* over managed threads in the last interval; NaN: unknown */
 	double cpu_share;   /* of one CPU, own and caused */
+	uint64_t caused_ns; /* what taking samples cost the programs */
+	uint64_t suppressed; /* journal entries, as of the last summary */
+};
+
+/* The file of metrics, and what of the last interval goes there. */
+struct nm_exporter {
+	char path[NM_CONFIG_PATH_BYTES]; /* where it is; "": nowhere */
+	uint64_t written_ns;
+	bool troubled;	/* it could not be written, and that was told */
+	double latency; /* NaN: not known, as the next where nr_nodes is 0 */
+	struct {
+		unsigned threads;
+		double accesses;
+	} *nodes;
+	unsigned nr_nodes;
 };
 
 /* The stages' state: built at start and resume, torn down at pause and stop. */
@@ -103,6 +119,8 @@ struct nm_daemon {
 	uint64_t blind_until_ns; /* when to try the source again */
 	uint64_t summary_ns;	 /* when the last summary was written */
 	struct nm_tally tally;
+	struct nm_exporter exporter;
+	uint64_t started_s; /* since 1970 */
 };
 
 /* ---- pipeline.c: building and taking down ---- */
@@ -215,6 +233,17 @@ void nm_balance_end(struct nm_daemon *daemon);
 /* ---- steering.c: what control groups say of their processes ---- */
 
 int nm_steering_open(struct nm_daemon *daemon);
+
+/* ---- metrics_file.c: figures for Prometheus ---- */
+
+/* Keeps what is only known while the interval's snapshot is. */
+void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+/* Writes the file when it is time; also while paused. Trouble is told once. */
+void nm_exporter_tick(struct nm_daemon *daemon);
+/* All figures as they are now; the caller clears. 0 or -ENOMEM. */
+int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret);
+/* The file goes: whoever has stopped has no figures. */
+void nm_exporter_close(struct nm_daemon *daemon);
 
 /* ---- inject.c ---- */
 

@@ -43,6 +43,7 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 		nm_report_summary(daemon);
 	}
 	nm_report_status(daemon);
+	nm_exporter_tick(daemon);
 	nm_loop_arm(daemon);
 	return 0;
 }

@@ -389,9 +389,11 @@ static void write_summary(struct nm_daemon *daemon)
 {
 	struct nm_roster_counts roster = nm_roster_counts(daemon->pipeline.roster);
 	const struct nm_tally *tally = &daemon->tally;
+	uint64_t suppressed = nm_journal_suppressed(daemon->journal);
 	char local[32];
 	struct nm_entry entry;
 
+	daemon->tally.suppressed += suppressed;
 	describe_share(local, sizeof(local), tally->local_share);
 	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
 	nm_entry_text(&entry,
@@ -402,8 +404,8 @@ static void write_summary(struct nm_daemon *daemon)
 		      " journal entries suppressed; own cost %.2f %% of one CPU",
 		      roster.threads_managed, roster.processes_managed, local, tally->applied,
 		      tally->kept, tally->rolled_back, tally->withdrawn, tally->unproven,
-		      tally->failed, tally->intervals, daemon->counts.lost,
-		      nm_journal_suppressed(daemon->journal), tally->cpu_share * 100);
+		      tally->failed, tally->intervals, daemon->counts.lost, suppressed,
+		      tally->cpu_share * 100);
 	emit(daemon, &entry);
 	if (daemon->pipeline.pages)
 		summarise_pages(daemon);

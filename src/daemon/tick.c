@@ -461,6 +461,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 		note_losses(daemon, status->counts.lost - daemon->counts.lost);
 	daemon->tally.cpu_share =
 		(double)(own_ns - daemon->own_cpu_ns + caused_ns) / (double)interval_ns;
+	daemon->tally.caused_ns += caused_ns;
 	daemon->own_cpu_ns = own_ns;
 	daemon->drain_ns = 0;
 	daemon->counts = status->counts;
@@ -511,6 +512,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (snapshot->has_latencies)
 		daemon->latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
+	nm_exporter_note(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)
 		r = heed_feedback(daemon, snapshot, &may_propose);
