@@ -134,8 +134,8 @@ static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_er
 	int r = sd_bus_message_enter_container(reply, 'r', "bba{ss}");
 	if (r >= 0)
 		r = sd_bus_message_read(reply, "bb", &authorized, &challenge);
-	if (r < 0 || !authorized)
-		deny(request, r >= 0 && challenge);
+	if (r <= 0 || !authorized)
+		deny(request, r > 0 && challenge);
 	else
 		run(request);
 	return 0;
@@ -188,13 +188,15 @@ static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error
 {
 	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	struct nm_request *request = userdata;
-	uint32_t uid;
+	uint32_t uid = UINT32_MAX;
 	(void)ret_error;
 
 	int r = -sd_bus_message_get_errno(reply);
 	if (r == 0)
 		r = sd_bus_message_read(reply, "u", &uid);
-	if (r >= 0) {
+	if (r == 0)
+		r = -EBADMSG;
+	if (r > 0) {
 		request->known = true;
 		request->uid = uid;
 		r = heed_uid(request, &error);

@@ -214,11 +214,10 @@ void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 {
 	nm_past_write((void *)past, show);
 	if (isfinite(past->tickets)) {
-		nm_show_u64(show, "tickets", (uint64_t)past->tickets);
+		nm_show_real(show, "tickets", past->tickets);
 		write_text(show, "tickets_parts", past->tickets_parts);
 	}
-	if (isfinite(past->draw))
-		nm_show_u64(show, "draw", (uint64_t)past->draw);
+	nm_show_real(show, "draw", past->draw);
 	write_text(show, "reasons", reasons_of(past));
 	write_text(show, "fields", past->fields);
 	write_text(show, "verdict_message", past->verdict_message);

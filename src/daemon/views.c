@@ -140,7 +140,7 @@ static double access_share(const struct nm_daemon *daemon, unsigned node)
 	double total = 0;
 	for (unsigned i = 0; served && i < daemon->pipeline.topology->nr_nodes; i++)
 		total += served[i];
-	return total > 0 ? served[node] / total : (double)NAN;
+	return served && total > 0 ? served[node] / total : (double)NAN;
 }
 
 /* "Node 0 MemFree:   123 kB" */

@@ -130,7 +130,7 @@ static void an_explanation_has_the_journals_fields(void **state)
 	nm_past_explain(past, &show);
 	show.close(show.context);
 	assert_shown(1, "tickets", "6");
-	assert_shown(1, "draw", "2");
+	assert_shown(1, "draw", "2.5");
 	assert_shown(1, "tickets_parts", "free_cpu=2 preferred=4 partner=0");
 	assert_shown(1, "verdict_message", "");
 	assert_non_null(strstr(shown_text(1, "fields"), "\nDRAW=2.5"));
@@ -168,6 +168,7 @@ static void the_oldest_are_forgotten(void **state)
 	(void)state;
 	for (uint64_t id = first; id < first + all; id++)
 		(void)decide(id, 8);
+	assert_int_equal(history.next - history.first, NM_HISTORY_MOST);
 	assert_null(nm_history_find(&history, first));
 	assert_null(nm_history_find(&history, first + 99));
 	assert_non_null(nm_history_find(&history, first + 100));
