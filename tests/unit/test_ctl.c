@@ -256,6 +256,7 @@ static void test_full_disk(void **state)
 
 /* ---- -f ---- */
 
+/* Both streams in one, as on a terminal. */
 static pid_t start_follower(FILE **ret)
 {
 	char path[1024];
@@ -266,6 +267,7 @@ static pid_t start_follower(FILE **ret)
 	if (child == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)dup2(ends[1], STDOUT_FILENO);
+		(void)dup2(ends[1], STDERR_FILENO);
 		(void)execl(path, path, "--json", "decisions", "-f", "-n", "1", (char *)NULL);
 		_exit(127);
 	}
@@ -275,29 +277,50 @@ static pid_t start_follower(FILE **ret)
 	return child;
 }
 
+static void assert_says(FILE *from, const char *text)
+{
+	char line[4096] = "";
+	(void)fgets(line, sizeof(line), from);
+	if (!strstr(line, text))
+		fail_msg("\"%s\", not \"%s\"", line, text);
+}
+
 static void assert_follows(FILE *from, uint64_t id, const char *verdict)
 {
 	char line[4096];
 	assert_non_null(fgets(line, sizeof(line), from));
 	json_t *found = json_loads(line, 0, NULL);
 	const json_t *decision = json_object_get(found, "decision");
+	assert_int_equal(json_integer_value(json_object_get(found, "version")), 1);
 	assert_int_equal(json_integer_value(json_object_get(decision, "decision")), id);
 	assert_string_equal(json_string_value(json_object_get(decision, "verdict")), verdict);
 	json_decref(found);
 }
 
-/* The last one, and then each as it is made and as it is judged. */
+/* The last one, and then each as it is made and as it is judged; also of a daemon that comes later.
+ */
 static void test_follow(void **state)
 {
+	struct bus *bus = *state;
 	FILE *from;
+	int status;
 	need_bus(state);
 	pid_t child = start_follower(&from);
 	assert_follows(from, 19, "");
 	assert_ctl("pause", 0, "");
 	assert_follows(from, 20, "");
 	assert_follows(from, 20, "kept");
-	(void)kill(child, SIGTERM);
-	(void)waitpid(child, NULL, 0);
+	end(&bus->server);
+	assert_says(from, "numa-migrd has ended: waiting for it");
+	assert_true(start_server(bus, fake_service));
+	assert_says(from, "numa-migrd is there again");
+	assert_ctl("pause", 0, "");
+	assert_follows(from, 20, "");
+	assert_follows(from, 20, "kept");
+	end(&bus->daemon);
+	assert_says(from, "the system bus has gone");
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), UNAVAILABLE);
 	(void)fclose(from);
 }
 

@@ -201,6 +201,16 @@ static void test_strange_terminal(void **state)
 	free(terminal);
 }
 
+/* polkit may ask a person for a password where there is one; test_ctl.c has it where there is none.
+ */
+static void test_a_person_is_asked(void **state)
+{
+	need_bus(state);
+	struct terminal *terminal = open_terminal("release 14");
+	assert_int_equal(close_terminal(terminal), 0);
+	free(terminal);
+}
+
 /* ---- lists on a terminal ---- */
 
 static void assert_on_terminal(const char *words, const char *pager, const char *says,
@@ -252,6 +262,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_is_ended, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_top_without_bus, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_strange_terminal, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_a_person_is_asked, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_pager, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_colour_on_terminal, with_service, teardown),
 	};
