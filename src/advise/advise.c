@@ -7,6 +7,8 @@
 
 static void rule_enough(const char *name, const struct nm_advise_input *input,
 			struct nm_findings *findings);
+static void rule_memory_unseen(const char *name, const struct nm_advise_input *input,
+			       struct nm_findings *findings);
 
 static const struct nm_advise_rule rules[] = {
 	{"enough-seen", "whether enough was seen to tell"},
@@ -18,6 +20,7 @@ static const struct nm_advise_rule rules[] = {
 	{"false-sharing", "little memory that several nodes use much"},
 	{"kernel-balancing", "whether the kernel's balancing is in the way, or missing"},
 	{"huge-pages", "huge pages that join what several nodes use"},
+	{"memory-unseen", "whether its memory was looked at, and in ranges"},
 	{"as-it-is", "that there is nothing to change"},
 };
 
@@ -26,6 +29,7 @@ static const nm_rule_fn functions[] = {
 	rule_enough,	       nm_rule_bound_away,	 nm_rule_fits_a_node,
 	nm_rule_first_touch,   nm_rule_work_weights,	 nm_rule_shared_ranges,
 	nm_rule_false_sharing, nm_rule_kernel_balancing, nm_rule_huge_pages,
+	rule_memory_unseen,
 };
 
 _Static_assert(NM_ARRAY_SIZE(functions) + 1 == NM_ARRAY_SIZE(rules), "and the last");
@@ -93,6 +97,24 @@ static void rule_enough(const char *name, const struct nm_advise_input *input,
 			   "doctor tells how accesses are seen here");
 }
 
+/* Which pages and ranges are whose is told apart only where the configuration wants it. */
+static void rule_memory_unseen(const char *name, const struct nm_advise_input *input,
+			       struct nm_findings *findings)
+{
+	bool pages = !isnan(input->exclusivity);
+
+	if (input->nr_regions > 0)
+		return;
+	nm_findings_add(
+		findings, name, NM_SEVERITY_UNSEEN, "%s",
+		pages ? "Ranges of its memory are not told apart, so it is not known which of "
+			"them several nodes use."
+		      : "Its memory is not looked at, so that only its threads were judged.");
+	nm_findings_remedy(findings,
+			   "pages.policy = \"exclusivity\" in numa-migrd.conf tells ranges "
+			   "apart; with general.dry_run = true nothing is moved by it");
+}
+
 /* What is left where no rule fires. */
 static void say_nothing_to_change(const struct nm_advise_input *input, struct nm_findings *findings)
 {
@@ -101,6 +123,16 @@ static void say_nothing_to_change(const struct nm_advise_input *input, struct nm
 	if (!isnan(input->local_share))
 		nm_findings_evidence(findings, "%.0f %% of its accesses are local",
 				     100 * input->local_share);
+}
+
+/* Findings from there on that are more than that something was not seen. */
+static size_t count_advice(const struct nm_findings *findings, size_t from)
+{
+	size_t count = 0;
+
+	for (size_t i = from; i < findings->count; i++)
+		count += findings->items[i].severity != NM_SEVERITY_UNSEEN;
+	return count;
 }
 
 int nm_advise(const struct nm_advise_input *input, struct nm_findings *ret)
@@ -112,7 +144,7 @@ int nm_advise(const struct nm_advise_input *input, struct nm_findings *ret)
 		return ret->error;
 	for (size_t i = 1; i < NM_ARRAY_SIZE(functions); i++)
 		functions[i](rules[i].name, input, ret);
-	if (ret->count == before)
+	if (count_advice(ret, before) == 0)
 		say_nothing_to_change(input, ret);
 	return ret->error;
 }

@@ -45,7 +45,7 @@ static int judge(uint32_t pid, const json_t *threads, const json_t *pages,
 		r = nm_platform_linux_new(&direct, &platform);
 	if (r == 0)
 		r = nm_advice_take(&advice, pid, topology, threads, pages);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	nm_advice_look(&advice, platform, topology);
 	watch_balancing(&advice, platform);

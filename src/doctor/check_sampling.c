@@ -213,6 +213,22 @@ static bool moves_pages(const struct nm_facts *facts)
 	return facts->config && facts->config->pages.policy == NM_PAGES_EXCLUSIVITY;
 }
 
+static void say_how_to_see(const struct nm_facts *facts, struct nm_findings *findings)
+{
+	bool offered = facts->balancing.error == 0;
+	bool soft_dirty = facts->soft_dirty.error == 0 && facts->soft_dirty.value;
+
+	if (offered)
+		nm_findings_remedy(findings,
+				   "sampling.inject = \"numa_balancing\" in the configuration (on "
+				   "while numa-migrd runs), or sysctl kernel.numa_balancing=1");
+	else
+		nm_findings_remedy(findings, "boot a kernel with CONFIG_NUMA_BALANCING");
+	if (!offered && soft_dirty)
+		nm_findings_remedy(findings, "or sampling.inject = \"soft_dirty\" for targets that "
+					     "are named");
+}
+
 static void say_balancing_off(const char *name, const struct nm_facts *facts,
 			      struct nm_findings *findings)
 {
@@ -238,9 +254,7 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 		"accesses: only the first touch of each page is seen, so hardly anything would be "
 		"moved.",
 		is);
-	nm_findings_remedy(findings,
-			   "sampling.inject = \"numa_balancing\" in the configuration (on "
-			   "while numa-migrd runs), or sysctl kernel.numa_balancing=1");
+	say_how_to_see(facts, findings);
 }
 
 /* On: its hinting faults are what is seen, and it moves pages and threads as well. */

@@ -91,10 +91,11 @@ struct nm_facts {
 	struct nm_unit unit;
 	bool has_unit;
 	char drop_ins[256]; /* names, raw */
-	struct nm_reading ledger,
-		damaged; /* in the runtime directory; value: 1 it is there, 0 not */
-	struct nm_config
-		*config; /* NULL: it cannot be used; the shipped one where it may not be read */
+	/* In the runtime directory; value: 1 it is there, 0 not. */
+	struct nm_reading ledger, damaged;
+	/* NULL: it cannot be used. The shipped one where it may not be read, or before installing.
+	 */
+	struct nm_config *config;
 	int config_error;
 	struct nm_config_errors config_errors;
 	char config_path[256];

@@ -16,7 +16,7 @@ const char *nm_severity_name(enum nm_severity severity)
 }
 
 /* NULL without memory. */
-static char *write_text(const char *format, va_list arguments)
+static char *__attribute__((format(printf, 1, 0))) write_text(const char *format, va_list arguments)
 {
 	char *text;
 

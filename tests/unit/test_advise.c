@@ -456,6 +456,25 @@ static void huge_pages_join_what_is_apart(void **state)
 	assert_only(&findings, "as-it-is", "");
 }
 
+/* Threads alone: that is said beside what they tell. */
+static void without_ranges_that_is_said(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct program program = good_program();
+
+	(void)state;
+	program.input.threads = program.threads;
+	program.input.nr_threads = THREADS;
+	program.input.nodes = program.nodes;
+	program.input.nr_nodes = NODES;
+	program.input.distance = program.distance;
+	program.input.exclusivity = program.input.shared_page_share = NAN;
+	assert_int_equal(nm_advise(&program.input, &findings), 0);
+	assert_int_equal(findings.count, 2);
+	assert_int_equal(find(&findings, "memory-unseen")->severity, NM_SEVERITY_UNSEEN);
+	assert_non_null(find(&findings, "as-it-is"));
+}
+
 /* Whatever is missing: there is an answer, and none of it is "nan". */
 static void figures_may_be_missing(void **state)
 {
@@ -519,6 +538,7 @@ int main(void)
 		cmocka_unit_test(balancing_is_in_the_way),
 		cmocka_unit_test(balancing_is_missing),
 		cmocka_unit_test(huge_pages_join_what_is_apart),
+		cmocka_unit_test(without_ranges_that_is_said),
 		cmocka_unit_test(figures_may_be_missing),
 		cmocka_unit_test(rules_are_listed_once),
 	};

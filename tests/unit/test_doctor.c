@@ -451,6 +451,23 @@ static void without_accesses_little_would_come_of_it(void **state)
 	free_facts(facts);
 }
 
+/* A kernel without balancing cannot be told to balance. */
+static void without_balancing_another_way_is_named(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	without_eyes(facts);
+	facts->balancing.error = -ENOENT;
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
+	assert_true(says(find(&findings, "balancing"), "CONFIG_NUMA_BALANCING"));
+	assert_true(says(find(&findings, "balancing"), "soft_dirty"));
+	assert_false(says(find(&findings, "balancing"), "sysctl"));
+	free_facts(facts);
+}
+
 static void injection_mends_that(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -521,6 +538,7 @@ int main(void)
 		cmocka_unit_test(each_fault_is_found),
 		cmocka_unit_test(every_fault_has_a_remedy),
 		cmocka_unit_test(without_accesses_little_would_come_of_it),
+		cmocka_unit_test(without_balancing_another_way_is_named),
 		cmocka_unit_test(injection_mends_that),
 		cmocka_unit_test(one_node_needs_nothing),
 		cmocka_unit_test(a_process_counts_more_than_its_unit),
