@@ -165,6 +165,11 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid);
  * the next call on the roster. */
 size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject_target **ret);
 
+/* All processes that are known, in no order: for showing. Valid until the next call on the roster. */
+size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *const **ret);
+/* The thread's standing, for showing: why it is not managed. -ESRCH: not known. */
+int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid, enum nm_standing *ret);
+
 struct nm_roster_counts {
 	unsigned processes_known, processes_managed, threads_known, threads_managed;
 	unsigned processes_observed, processes_off; /* observed ones are managed, too */

@@ -347,6 +347,11 @@ int nm_policy_by_name(const char *name, enum nm_thread_policy *ret)
 	return -EINVAL;
 }
 
+const char *nm_page_policy_name(enum nm_page_policy policy)
+{
+	return page_policies[policy];
+}
+
 const char *nm_gate_name(enum nm_gate gate)
 {
 	return gates[gate];

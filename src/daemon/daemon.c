@@ -105,6 +105,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	sd_event_source_disable_unref(daemon->nudge_timer);
 	sd_event_source_disable_unref(daemon->ring_source);
 	sd_event_unref(daemon->event);
+	nm_history_clear(&daemon->history);
 	nm_roster_memory_free(daemon->given_back);
 	nm_journal_free(daemon->journal);
 	nm_config_free(daemon->config);

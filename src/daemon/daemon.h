@@ -25,7 +25,9 @@
 #include "numa-migrd/steer.h"
 #include "numa-migrd/topology.h"
 #include "numa-migrd/verify.h"
+#include "history.h"
 #include "page_stage.h"
+#include "views.h"
 
 /* What happened since the start; for the status and the summaries. */
 struct nm_tally {
@@ -73,6 +75,8 @@ struct nm_daemon {
 	struct nm_options options;
 	struct nm_config *config;
 	struct nm_pipeline pipeline;
+	struct nm_views views; /* of the pipeline's last interval */
+	struct nm_history history;
 	struct nm_roster_memory *given_back;
 	bool unsaved_told; /* that what was given back could not be saved */
 	struct nm_journal *journal;
@@ -250,6 +254,8 @@ void nm_inject_configure(struct nm_daemon *daemon);
 
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
 	       ...) __attribute__((format(printf, 4, 5)));
+/* "none" where nothing is sampled. */
+const char *nm_report_source_name(const struct nm_daemon *daemon);
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
 void nm_report_news(struct nm_daemon *daemon); /* problems of the source since the last call */
@@ -269,13 +275,15 @@ void nm_report_status(struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 			     const struct nm_config_errors *errors);
 
-/* ---- commands.c: pause, resume, release, reload ---- */
+/* ---- commands.c: pause, resume, release, reload, dry run ---- */
 
 int nm_command_pause(void *context);
 int nm_command_resume(void *context);
 int nm_command_release(void *context, uint32_t pid);
 size_t nm_command_status(void *context, struct nm_status_item *items, size_t room);
-void nm_command_reload(struct nm_daemon *daemon);
+/* The errors go to the journal, and into `error` (which may be NULL) one a line. */
+int nm_command_reload(void *context, char *error, size_t size);
+int nm_command_set_dry_run(void *context, bool wanted);
 
 /* ---- loop.c ---- */
 

@@ -527,7 +527,10 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		r = nm_propose(daemon, snapshot, &view.snapshot, may_propose, &plan);
 	if (r == 0)
 		r = act(daemon, snapshot, &plan, now_ns);
-	return r < 0 ? r : nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
+	if (r == 0)
+		r = nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
+	nm_views_keep(daemon, NM_TAKE(snapshot), figures, nr_figures);
+	return r;
 }
 
 int nm_tick(struct nm_daemon *daemon)

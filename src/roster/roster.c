@@ -559,6 +559,23 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 	return count;
 }
 
+/* ---- for showing ---- */
+
+size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *const **ret)
+{
+	*ret = roster->processes;
+	return roster->nr_processes;
+}
+
+int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid, enum nm_standing *ret)
+{
+	const struct nm_roster_thread *thread = find_thread(roster, tid);
+	if (!thread)
+		return -ESRCH;
+	*ret = thread->standing;
+	return 0;
+}
+
 struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster)
 {
 	struct nm_roster_counts counts = roster->counts;

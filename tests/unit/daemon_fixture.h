@@ -504,6 +504,7 @@ static inline int world_close(void **state)
 	free(daemon->cpu_times);
 	free(daemon->busy_share);
 	free(daemon->events);
+	nm_history_clear(&daemon->history);
 	close(daemon->runtime_directory);
 	fixture_remove(world.root);
 	assert_null(trace);

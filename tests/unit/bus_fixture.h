@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A system bus of our own: dbus-daemon with either a policy that allows everything (so that what
+ * refuses is the daemon's own check) or the one we ship. Include after cmocka.h.
+ */
+#ifndef NM_TEST_BUS_FIXTURE_H
+#define NM_TEST_BUS_FIXTURE_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <systemd/sd-bus.h>
+#include <unistd.h>
+
+#include "numa-migrd/control.h"
+
+struct bus {
+	char folder[64];
+	pid_t daemon, server;
+};
+
+__attribute__((unused)) static const char open_policy[] =
+	"<policy context=\"default\"><allow send_destination=\"*\"/>"
+	"<allow receive_sender=\"*\"/><allow own=\"*\"/>"
+	"<allow user=\"*\"/></policy>";
+__attribute__((unused)) static const char shipped_policy[] =
+	"<policy context=\"default\"><allow user=\"*\"/><deny own=\"*\"/>"
+	"<deny send_type=\"method_call\"/><allow send_destination=\"org.freedesktop.DBus\"/>"
+	"<allow send_type=\"method_return\"/><allow send_type=\"error\"/>"
+	"<allow receive_sender=\"*\"/></policy>"
+	"<include>" NM_SOURCE_DIR "/conf/org.numamigrd1.conf</include>";
+
+/* Serves on the bus until it is killed; writes 0 or -errno to `ready` when it is there. */
+typedef void (*bus_server_fn)(int ready);
+
+static inline bool write_config(const struct bus *bus, const char *policy)
+{
+	char path[128];
+	(void)snprintf(path, sizeof(path), "%s/bus.conf", bus->folder);
+	FILE *file = fopen(path, "we");
+	if (!file)
+		return false;
+	(void)fprintf(file,
+		      "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-BUS Bus Configuration "
+		      "1.0//EN\" \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">"
+		      "<busconfig><listen>unix:path=%s/bus</listen>%s</busconfig>",
+		      bus->folder, policy);
+	return fclose(file) == 0;
+}
+
+static inline bool runs(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) == 0;
+}
+
+/* dbus-daemon says its address once it listens. */
+static inline bool start_bus(struct bus *bus)
+{
+	char path[128], address[256];
+	int said[2];
+	if (pipe2(said, 0) < 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "--config-file=%s/bus.conf", bus->folder);
+	bus->daemon = fork();
+	if (bus->daemon == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)dup2(said[1], STDOUT_FILENO);
+		(void)execlp("dbus-daemon", "dbus-daemon", path, "--nofork", "--nopidfile",
+			     "--print-address=1", (char *)NULL);
+		_exit(127);
+	}
+	close(said[1]);
+	ssize_t length = read(said[0], address, sizeof(address));
+	close(said[0]);
+	(void)snprintf(path, sizeof(path), "unix:path=%s/bus", bus->folder);
+	setenv("DBUS_SYSTEM_BUS_ADDRESS", path, 1);
+	return length > 0 && runs(bus->daemon);
+}
+
+static inline bool start_server(struct bus *bus, bus_server_fn serve)
+{
+	int ready[2], r = -1;
+	if (pipe(ready) < 0)
+		return false;
+	bus->server = fork();
+	if (bus->server == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		serve(ready[1]);
+	}
+	close(ready[1]);
+	ssize_t length = read(ready[0], &r, sizeof(r));
+	close(ready[0]);
+	return length == sizeof(r) && r == 0;
+}
+
+static inline void end(pid_t *pid)
+{
+	if (*pid <= 0)
+		return;
+	(void)kill(*pid, SIGKILL);
+	(void)waitpid(*pid, NULL, 0);
+	*pid = 0;
+}
+
+static inline int teardown(void **state)
+{
+	struct bus *bus = *state;
+	char path[128];
+	if (!bus)
+		return 0;
+	end(&bus->server);
+	end(&bus->daemon);
+	(void)snprintf(path, sizeof(path), "%s/bus.conf", bus->folder);
+	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/bus", bus->folder);
+	(void)unlink(path);
+	(void)rmdir(bus->folder);
+	free(bus);
+	return 0;
+}
+
+/* *state stays NULL where there is no dbus-daemon: the tests then skip. */
+static inline int setup(void **state, const char *policy, bus_server_fn serve)
+{
+	struct bus *bus = calloc(1, sizeof(*bus));
+	if (!bus)
+		return -1;
+	memcpy(bus->folder, "/tmp/nm-bus-XXXXXX", sizeof("/tmp/nm-bus-XXXXXX"));
+	if (!mkdtemp(bus->folder) || chmod(bus->folder, 0755) < 0 || !write_config(bus, policy))
+		return -1;
+	*state = bus;
+	if (start_bus(bus))
+		return !serve || start_server(bus, serve) ? 0 : -1;
+	(void)teardown(state);
+	*state = NULL;
+	return 0;
+}
+
+static inline void need(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	print_message("skipped: %s\n", what);
+	skip();
+}
+
+static inline void need_bus(void **state)
+{
+	need(*state != NULL, "no dbus-daemon on this machine");
+}
+
+#endif
