@@ -11,6 +11,8 @@ pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig>=1.5)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 # jansson: JSON output of numa-migrctl.
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+# ncurses: the full screen of numa-migrctl top, on whatever terminal.
+pkg_check_modules(NCURSES REQUIRED IMPORTED_TARGET ncursesw)
 # Scotch (7 or later: contexts): places threads that share memory near each other by dual recursive
 # bipartitioning, the algorithm kMAF itself uses: good graph partitioners take years, and this one maps onto
 # trees of unequal distances and is repeatable. It has no pkg-config file in Debian.

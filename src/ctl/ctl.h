@@ -1,19 +1,119 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl: a command line in front of the bus object (numa-migrctl(1)). */
+/* numa-migrctl: a command line in front of the bus object (numa-migrctl(1), org.numamigrd1(5)). */
 #ifndef NM_CTL_H
 #define NM_CTL_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <systemd/sd-bus.h>
 
 #include "numa-migrd/base.h"
+#include "text.h"
 
 #define NM_CTL_UNAVAILABLE 69 /* EX_UNAVAILABLE of sysexits.h(3head): no daemon, no bus */
+#define NM_CTL_NOT_ALLOWED 77 /* EX_NOPERM */
 
-/* Calls a method without arguments, or with `pid`. Exit status; says on stderr what went wrong. */
-int nm_ctl_call(const char *method, const uint32_t *pid, sd_bus_message **ret_reply);
+#define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or goes */
 
-/* Prints the a{sv} that Status returned, as aligned lines or one JSON object. Exit status. */
-int nm_ctl_show_status(sd_bus_message *reply, bool json);
+/* What the options say, the same for every command. */
+struct nm_ctl {
+	bool json;
+	bool pager;
+	bool follow;	/* -f */
+	uint32_t lines; /* -n */
+	bool lines_given;
+	struct nm_style style;
+};
+
+/* ---- commands: `words` are those behind the command, NULL at the end; they return an exit status
+ * ---- */
+
+int nm_ctl_status(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_top(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_threads(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_processes(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_pages(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_topology(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_decisions(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_pause(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_resume(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_release(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_reload(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_doctor(bool json);
+int nm_ctl_advise(uint32_t pid, bool json);
+
+/* The same of any machine. */
+struct nm_topology;
+int nm_ctl_show_topology(const struct nm_ctl *ctl, const struct nm_topology *topology);
+
+/* ---- words ---- */
+
+/* "numa-migrctl: what: which" and where to read on, on stderr. Returns EX_USAGE. */
+int nm_ctl_wrong_usage(const char *what, const char *which);
+/* A decimal number in the range; anything else, also text behind it, is refused. */
+bool nm_ctl_number(const char *word, uint64_t least, uint64_t most, uint64_t *ret);
+/* A process id, or EX_USAGE (told) where the word is none. */
+int nm_ctl_pid(const char *word, uint32_t *ret);
+
+/* ---- the bus ---- */
+
+struct nm_failure {
+	int status;	 /* what to exit with */
+	char text[4096]; /* printable, one line or several */
+};
+
+enum nm_right {
+	NM_RIGHT_READ,
+	NM_RIGHT_STEER,
+};
+
+/* What a failed call means for the person who asked. */
+void nm_ctl_explain_failure(const sd_bus_error *error, int r, enum nm_right right,
+			    struct nm_failure *ret);
+
+/* Opens the system bus. Exit status; says on stderr what went wrong. */
+int nm_ctl_open(sd_bus **ret);
+
+/*
+ * Calls a method of the daemon, with arguments of these types as sd_bus_message_append(3) has them.
+ * *ret, which the caller drops: what it returned (several values: an array of them; nothing: null).
+ * Exit status; says on stderr what went wrong.
+ */
+int nm_ctl_ask(sd_bus *bus, const char *method, json_t **ret, const char *types, ...);
+
+/* The same on a connection of its own. A person is asked to prove who they are where polkit has an
+ * agent. */
+int nm_ctl_ask_once(const char *method, enum nm_right right, json_t **ret, const char *types, ...);
+
+/* Makes a call of the daemon's method without sending it; -errno. */
+int nm_ctl_new_call(sd_bus *bus, const char *method, sd_bus_message **ret);
+
+/* Turns a message's values into JSON, without its strings' control characters. -errno. */
+int nm_value_read(sd_bus_message *message, json_t **ret);
+
+/* ---- output ---- */
+
+struct nm_pager {
+	FILE *out; /* standard output, or the way to the pager */
+	pid_t child;
+};
+
+/* Output of more than a screen goes through $PAGER (less(1)), where it goes to a terminal at all.
+ */
+void nm_pager_open(const struct nm_ctl *ctl, struct nm_pager *ret);
+/* Exit status: 1, told, where the output could not be written. */
+int nm_pager_close(struct nm_pager *pager);
+
+/* Prints a document on standard output; NULL: no memory. Exit status. */
+int nm_ctl_print_json(const struct nm_ctl *ctl, const json_t *document);
+
+/* Prints {"version": 1, name: value}; takes the value over. Exit status. */
+int nm_ctl_print_document(const struct nm_ctl *ctl, const char *name, json_t *value);
+
+/* "name: value" a line, names right-aligned; arrays in one line, objects left out. */
+void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *object);
 
 #endif

@@ -1,115 +1,216 @@
 /* SPDX-License-Identifier: MIT */
 #include <getopt.h>
-#include <stdio.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "ctl.h"
 
-static const char usage_text[] =
-	"Usage: numa-migrctl [--json] COMMAND\n"
+/* A command is one line here: its help and its completion follow from it. */
+struct command {
+	const char *name;
+	const char *argument; /* NULL: none; in brackets where it may be left out */
+	const char *needs;    /* the argument, in words */
+	const char *summary;
+	int (*run)(const struct nm_ctl *ctl, char *const *words); /* one of these three */
+	int (*plain)(bool json);
+	int (*on_process)(uint32_t pid, bool json);
+};
+
+static const struct command commands[] = {
+	{"status", NULL, NULL, "what numa-migrd does and has done", nm_ctl_status, NULL, NULL},
+	{"top", NULL, NULL, "nodes, processes and threads on a full screen", nm_ctl_top, NULL,
+	 NULL},
+	{"threads", "[PID]", NULL, "the threads managed, of this process or of all", nm_ctl_threads,
+	 NULL, NULL},
+	{"processes", NULL, NULL, "the processes managed, and those left alone", nm_ctl_processes,
+	 NULL, NULL},
+	{"pages", "PID", "a process id", "where a process's memory is, and which node's it is",
+	 nm_ctl_pages, NULL, NULL},
+	{"topology", NULL, NULL, "nodes, CPUs and distances; without numa-migrd", nm_ctl_topology,
+	 NULL, NULL},
+	{"decisions", NULL, NULL, "the last decisions and their verdicts", nm_ctl_decisions, NULL,
+	 NULL},
+	{"explain", "ID", "the number of a decision",
+	 "why a decision was made, and what came of it", nm_ctl_explain, NULL, NULL},
+	{"pause", NULL, NULL, "give every thread its own CPU mask back and do nothing",
+	 nm_ctl_pause, NULL, NULL},
+	{"resume", NULL, NULL, "go on after a pause", nm_ctl_resume, NULL, NULL},
+	{"release", "PID", "a process id", "leave this process alone for as long as it lives",
+	 nm_ctl_release, NULL, NULL},
+	{"dry-run", "on|off", "on or off", "decide and tell, but move nothing", nm_ctl_dry_run,
+	 NULL, NULL},
+	{"reload", NULL, NULL, "read the configuration again", nm_ctl_reload, NULL, NULL},
+	{"doctor", NULL, NULL, "what is in the way here, and what helps; without numa-migrd", NULL,
+	 nm_ctl_doctor, NULL},
+	{"advise", "PID", "a process id", "what the program's owner can do better", NULL, NULL,
+	 nm_ctl_advise},
+};
+
+static const char options_text[] =
 	"\n"
-	"  status       what numa-migrd does and has done\n"
-	"  pause        give every thread its own CPU mask back and do nothing (root)\n"
-	"  resume       go on after a pause (root)\n"
-	"  release PID  leave this process alone for as long as it lives (root)\n"
+	"Options:\n"
+	"  -f, --follow          decisions: go on with those to come\n"
+	"  -n, --lines N         decisions: so many of the last ones\n"
+	"      --json            machine-readable output\n"
+	"      --no-pager        no pager for long output\n"
+	"      --color=WHEN      auto (on a terminal), always or never\n"
+	"  -h, --help            show this text\n"
+	"      --version         show the version\n"
 	"\n"
-	"      --json     machine-readable output\n"
-	"      --help     show this text\n"
-	"      --version  show the version\n"
-	"\n"
-	"Exit status: 0 done, 1 refused or failed, 64 wrong usage, 69 numa-migrd is not running.\n";
+	"Exit status: 0 done, 1 refused or failed, 64 wrong usage, 69 numa-migrd is not running,\n"
+	"77 not allowed.\n";
 
-static int wrong_usage(const char *what, const char *which)
+static int help(void)
 {
-	(void)fprintf(stderr, "numa-migrctl: %s%s%s\nTry: numa-migrctl --help\n", what,
-		      which ? ": " : "", which ? which : "");
-	return EX_USAGE;
+	puts("Usage: numa-migrctl [OPTION]... COMMAND [ARGUMENT]\n\nCommands:");
+	for (size_t i = 0; i < NM_ARRAY_SIZE(commands); i++) {
+		const char *argument = commands[i].argument ? commands[i].argument : "";
+		int used = printf("  %s %s", commands[i].name, argument);
+		printf("%*s%s\n", 24 - used, "", commands[i].summary);
+	}
+	(void)fputs(options_text, stdout);
+	return EXIT_SUCCESS;
 }
 
-/* A decimal process id; anything else, also trailing text, is refused. */
-static bool parse_pid(const char *text, uint32_t *ret)
+static const struct command *find_command(const char *name)
 {
-	char *end;
-	errno = 0;
-	unsigned long value = strtoul(text, &end, 10);
-	if (errno != 0 || *end != '\0' || text[0] < '0' || text[0] > '9')
-		return false;
-	if (value == 0 || value > INT32_MAX)
-		return false;
-	*ret = (uint32_t)value;
-	return true;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
 }
 
-static int status(bool json)
-{
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	int r = nm_ctl_call("Status", NULL, &reply);
-	return r == EXIT_SUCCESS ? nm_ctl_show_status(reply, json) : r;
-}
-
-static int steer(const char *method, const uint32_t *pid, const char *done, bool json)
-{
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	int r = nm_ctl_call(method, pid, &reply);
-	if (r == EXIT_SUCCESS && json)
-		printf("{\"result\": \"%s\"}\n", done);
-	return r;
-}
-
-static int release(const char *argument, bool json)
+static int run_on_process(const struct command *command, const char *word, bool json)
 {
 	uint32_t pid;
-	if (!argument)
-		return wrong_usage("release needs a process id", NULL);
-	if (!parse_pid(argument, &pid))
-		return wrong_usage("not a process id", argument);
-	return steer("Release", &pid, "released", json);
+	int r = nm_ctl_pid(word, &pid);
+	return r == EXIT_SUCCESS ? command->on_process(pid, json) : r;
 }
 
-static int run(char *const *words, int count, bool json)
+static int missing_argument(const struct command *command)
 {
-	if (count == 0)
-		return wrong_usage("a command is missing", NULL);
-	int most = strcmp(words[0], "release") == 0 ? 2 : 1;
-	if (count > most)
-		return wrong_usage("one argument too many", words[most]);
-	if (strcmp(words[0], "status") == 0)
-		return status(json);
-	if (strcmp(words[0], "pause") == 0)
-		return steer("Pause", NULL, "paused", json);
-	if (strcmp(words[0], "resume") == 0)
-		return steer("Resume", NULL, "resumed", json);
-	if (strcmp(words[0], "release") == 0)
-		return release(count > 1 ? words[1] : NULL, json);
-	return wrong_usage("no such command", words[0]);
+	char text[128];
+	(void)snprintf(text, sizeof(text), "%s needs %s", command->name, command->needs);
+	return nm_ctl_wrong_usage(text, NULL);
 }
+
+static int run(const struct nm_ctl *ctl, char *const *words)
+{
+	if (!words[0])
+		return nm_ctl_wrong_usage("a command is missing", NULL);
+	const struct command *command = find_command(words[0]);
+	if (!command)
+		return nm_ctl_wrong_usage("no such command", words[0]);
+	if (command->needs && !words[1])
+		return missing_argument(command);
+	char *const *behind = words + (words[1] && command->argument ? 2 : 1);
+	if (*behind)
+		return nm_ctl_wrong_usage("one argument too many", *behind);
+	if ((ctl->follow || ctl->lines_given) && command->run != nm_ctl_decisions)
+		return nm_ctl_wrong_usage("-f and -n go with decisions, not with", words[0]);
+	if (command->plain)
+		return command->plain(ctl->json);
+	if (command->on_process)
+		return run_on_process(command, words[1], ctl->json);
+	return command->run(ctl, words + 1);
+}
+
+/* ---- options ---- */
+
+enum {
+	OPTION_JSON = 256,
+	OPTION_NO_PAGER,
+	OPTION_COLOR,
+	OPTION_VERSION,
+};
+
+static bool is_set(const char *variable)
+{
+	const char *value = getenv(variable);
+	return value && value[0] != '\0';
+}
+
+/* https://no-color.org */
+static bool color_by_itself(void)
+{
+	const char *terminal = getenv("TERM");
+	if (is_set("NO_COLOR") || !terminal || strcmp(terminal, "dumb") == 0)
+		return false;
+	return isatty(STDOUT_FILENO);
+}
+
+static int set_color(struct nm_ctl *ctl, const char *when)
+{
+	if (strcmp(when, "auto") == 0)
+		ctl->style.color = color_by_itself();
+	else if (strcmp(when, "always") == 0 || strcmp(when, "never") == 0)
+		ctl->style.color = when[0] == 'a';
+	else
+		return nm_ctl_wrong_usage("--color is auto, always or never, not", when);
+	return EXIT_SUCCESS;
+}
+
+static int set_lines(struct nm_ctl *ctl, const char *word)
+{
+	uint64_t lines;
+	if (!nm_ctl_number(word, 0, UINT32_MAX, &lines))
+		return nm_ctl_wrong_usage("not a number of lines", word);
+	ctl->lines = (uint32_t)lines;
+	ctl->lines_given = true;
+	return EXIT_SUCCESS;
+}
+
+static int set_option(struct nm_ctl *ctl, int option)
+{
+	switch (option) {
+	case 'f':
+		ctl->follow = true;
+		return EXIT_SUCCESS;
+	case 'n':
+		return set_lines(ctl, optarg);
+	case OPTION_JSON:
+		ctl->json = true;
+		return EXIT_SUCCESS;
+	case OPTION_NO_PAGER:
+		ctl->pager = false;
+		return EXIT_SUCCESS;
+	case OPTION_COLOR:
+		return set_color(ctl, optarg);
+	default: /* getopt_long(3) has told */
+		(void)fputs("Try: numa-migrctl --help\n", stderr);
+		return EX_USAGE;
+	}
+}
+
+static const struct option options[] = {
+	{"follow", no_argument, NULL, 'f'},
+	{"lines", required_argument, NULL, 'n'},
+	{"json", no_argument, NULL, OPTION_JSON},
+	{"no-pager", no_argument, NULL, OPTION_NO_PAGER},
+	{"color", required_argument, NULL, OPTION_COLOR},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{0},
+};
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{0},
-	};
-	bool json = false;
-	int option;
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			(void)fputs(usage_text, stdout);
-			return EXIT_SUCCESS;
-		case 'V':
-			puts("numa-migrctl " NM_VERSION);
-			return EXIT_SUCCESS;
-		default:
-			(void)fputs("Try: numa-migrctl --help\n", stderr);
-			return EX_USAGE;
-		}
+	/* Characters only: numbers stay as programs read them. */
+	(void)setlocale(LC_CTYPE, "");
+	struct nm_ctl ctl = {.pager = true,
+			     .style = {.color = color_by_itself(),
+				       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
+	int option, r = EXIT_SUCCESS;
+	while (r == EXIT_SUCCESS &&
+	       (option = getopt_long(argc, argv, "fn:h", options, NULL)) != -1) {
+		if (option == 'h')
+			return help();
+		if (option == OPTION_VERSION)
+			return puts("numa-migrctl " NM_VERSION) < 0;
+		r = set_option(&ctl, option);
 	}
-	return run(argv + optind, argc - optind, json);
+	return r == EXIT_SUCCESS ? run(&ctl, argv + optind) : r;
 }

@@ -402,7 +402,7 @@ static void test_ctl_talks(void **state)
 	need(geteuid() == 0, "steering is for root, and this test runs as somebody else");
 	assert_ctl("pause", 0, "");
 	assert_ctl("pause", 1, "paused already");
-	assert_ctl("--json resume", 0, "{\"result\": \"resumed\"}");
+	assert_ctl("--json resume", 0, "{\"version\": 1, \"result\": \"resumed\"}");
 	assert_ctl("release 42", 1, "process 42 is not managed");
 	assert_ctl("release 4711", 0, "");
 }
@@ -414,10 +414,13 @@ static void test_ctl_json_is_whole(void **state)
 	need_bus(state);
 	assert_int_equal(ctl("status --json", text, sizeof(text)), 0);
 	assert_string_equal(text, "{\n"
-				  "  \"source\": \"faults \xe2\x80\xa6\",\n"
-				  "  \"leases\": 5000000000,\n"
-				  "  \"cost_percent\": 0.25,\n"
-				  "  \"paused\": false\n"
+				  "  \"version\": 1,\n"
+				  "  \"status\": {\n"
+				  "    \"source\": \"faults \xe2\x80\xa6\",\n"
+				  "    \"leases\": 5000000000,\n"
+				  "    \"cost_percent\": 0.25,\n"
+				  "    \"paused\": false\n"
+				  "  }\n"
 				  "}\n");
 }
 
@@ -448,8 +451,8 @@ static void test_ctl_is_refused_to_others(void **state)
 	int status = ctl_as_nobody("status", "leases: 5000000000");
 	need(status != 126 && status != 127, "nobody may not run what is built here");
 	assert_int_equal(status, 0);
-	assert_int_equal(ctl_as_nobody("pause", "only root may steer numa-migrd"), 1);
-	assert_int_equal(ctl_as_nobody("release 4711", "only root may steer numa-migrd"), 1);
+	assert_int_equal(ctl_as_nobody("pause", "only an administrator may steer"), 77);
+	assert_int_equal(ctl_as_nobody("release 4711", "only an administrator may steer"), 77);
 	assert_ctl("status", 0, "paused: no");
 }
 

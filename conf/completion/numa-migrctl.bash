@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# bash completion of numa-migrctl(1). The commands and options are those that --help names, so that this
+# file need not follow them.
+
+# What --help calls the argument of a command: PID, [PID], ID, on|off, or nothing.
+_numa_migrctl_argument() { # PROGRAM COMMAND
+	"$1" --help 2>/dev/null | sed -n "s/^  $2 \([^ ]*\) .*/\1/p"
+}
+
+# Only those may read it whom the daemon lets; for others every process will do.
+_numa_migrctl_pids() { # PROGRAM
+	local pids
+	pids=$("$1" --no-pager --color=never processes 2>/dev/null | awk 'NR > 1 { print $1 }')
+	[[ -n $pids ]] || pids=$(cd /proc && printf '%s\n' [0-9]*)
+	printf '%s\n' "$pids"
+}
+
+_numa_migrctl_words() { # PROGRAM COMMAND
+	case $(_numa_migrctl_argument "$1" "$2") in
+	PID | '[PID]') _numa_migrctl_pids "$1" ;;
+	ID) "$1" --color=never decisions -n 50 2>/dev/null | awk 'NR > 1 { print $1 }' ;;
+	'on|off') printf 'on\noff\n' ;;
+	esac
+}
+
+_numa_migrctl() { # PROGRAM WORD PREVIOUS
+	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		-n | --lines) ((i++)) ;;
+		-* | =) ;;
+		auto | always | never) ;; # of --color
+		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
+		esac
+	done
+	if [[ $3 == --color || $3 == = || $word == = ]]; then
+		word=${word#=}
+		words='auto always never'
+	elif [[ $3 == -n || $3 == --lines ]]; then
+		words='10 20 100'
+	elif [[ $word == -* ]]; then
+		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
+	elif [[ -z $command ]]; then
+		words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
+	else
+		words=$(_numa_migrctl_words "$program" "$command")
+	fi
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+	[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
+}
+
+complete -F _numa_migrctl numa-migrctl

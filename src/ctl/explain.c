@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* One decision: what was done, why, and what came of it. */
+#include <string.h>
+
+#include "cell.h"
+#include "ctl.h"
+
+#define BOLD "\033[1m"
+#define USUAL "\033[0m"
+
+static const char *text_of(const json_t *decision, const char *name)
+{
+	const char *text = json_string_value(json_object_get(decision, name));
+	return text && text[0] != '\0' ? text : NULL;
+}
+
+/* Nothing of what the daemon did not keep. */
+static void print_text(FILE *out, const struct nm_style *style, const char *title, const char *text)
+{
+	char clean[2048];
+	if (!text)
+		return;
+	(void)nm_text_fit(clean, sizeof(clean), text, NM_TEXT_ANY_WIDTH, style);
+	(void)fprintf(out, "%s%s:%s %s\n", style->color ? BOLD : "", title,
+		      style->color ? USUAL : "", clean);
+}
+
+static void print_value(FILE *out, const struct nm_style *style, const char *title,
+			const struct nm_column *column, const json_t *decision)
+{
+	char text[NM_CELL_SIZE];
+	if (!json_object_get(decision, column->key))
+		return;
+	(void)nm_cell(column, decision, style, text);
+	print_text(out, style, title, text);
+}
+
+static void print_head(FILE *out, const struct nm_style *style, const json_t *decision)
+{
+	static const struct nm_column time = {.key = "time_usec", .kind = NM_CELL_TIME};
+	static const struct nm_column id = {.key = "decision"};
+	char when[NM_CELL_SIZE], number[NM_CELL_SIZE];
+	const char *kind = text_of(decision, "kind"), *policy = text_of(decision, "policy");
+	(void)nm_cell(&time, decision, style, when);
+	(void)nm_cell(&id, decision, style, number);
+	(void)fprintf(out, "%sdecision %s%s, %s: %s by policy %s\n", style->color ? BOLD : "",
+		      number, style->color ? USUAL : "", when, kind ? kind : "-",
+		      policy ? policy : "-");
+}
+
+/* What the journal has of it, a field a line. */
+static void print_fields(FILE *out, const struct nm_style *style, const json_t *decision)
+{
+	const char *text = text_of(decision, "fields");
+	nm_autofree char *copy = text ? strdup(text) : NULL;
+	char *rest = copy, *line, clean[1024];
+	if (!copy)
+		return;
+	(void)fputs("\nfields in the journal:\n", out);
+	while ((line = strsep(&rest, "\n"))) {
+		(void)nm_text_fit(clean, sizeof(clean), line, NM_TEXT_ANY_WIDTH, style);
+		if (clean[0] != '\0')
+			(void)fprintf(out, "  %s\n", clean);
+	}
+}
+
+/* In the order in which it happened. */
+static void print_decision(FILE *out, const struct nm_style *style, const json_t *decision)
+{
+	static const struct nm_column tickets = {.key = "tickets"};
+	static const struct nm_column draw = {.key = "draw"};
+	static const struct nm_column before = {.key = "before", .kind = NM_CELL_MEASURE};
+	static const struct nm_column after = {.key = "after", .kind = NM_CELL_MEASURE};
+	const char *verdict = text_of(decision, "verdict");
+	print_head(out, style, decision);
+	print_text(out, style, "what", text_of(decision, "message"));
+	print_text(out, style, "result", text_of(decision, "result"));
+	print_text(out, style, "why", text_of(decision, "reasons"));
+	print_value(out, style, "tickets", &tickets, decision);
+	print_text(out, style, "tickets of", text_of(decision, "tickets_parts"));
+	print_value(out, style, "draw", &draw, decision);
+	print_text(out, style, "verdict", verdict ? verdict : "not yet");
+	print_text(out, style, "because", text_of(decision, "verdict_message"));
+	print_text(out, style, "judged by", text_of(decision, "figure"));
+	print_value(out, style, "before", &before, decision);
+	print_value(out, style, "after", &after, decision);
+	print_fields(out, style, decision);
+}
+
+int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *decision = NULL;
+	struct nm_pager pager;
+	uint64_t id;
+	if (!nm_ctl_number(words[0], 0, UINT64_MAX, &id))
+		return nm_ctl_wrong_usage("not the number of a decision", words[0]);
+	int r = nm_ctl_ask_once("Explain", NM_RIGHT_READ, &decision, "t", id);
+	if (r != EXIT_SUCCESS)
+		return r;
+	if (ctl->json)
+		return nm_ctl_print_document(ctl, "decision", NM_TAKE(decision));
+	nm_pager_open(ctl, &pager);
+	print_decision(pager.out, &ctl->style, decision);
+	return nm_pager_close(&pager);
+}

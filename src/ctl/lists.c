@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* What numa-migrd sees: its own state, processes, threads, pages. */
+#include <string.h>
+
+#include "cell.h"
+#include "ctl.h"
+#include "rows.h"
+
+const struct nm_column nm_process_columns[NM_PROCESS_COLUMNS] = {
+	{.key = "pid", .head = "PID"},
+	{.key = "comm", .head = "COMMAND", .left = true},
+	{.key = "state", .head = "STATE", .left = true},
+	{.key = "node", .head = "NODE"},
+	{.key = "threads", .head = "THR"},
+	{.key = "local_share", .head = "LOCAL", .kind = NM_CELL_SHARE},
+	{.key = "latency_cycles", .head = "LAT", .kind = NM_CELL_FIGURE},
+	{.key = "performance", .head = "PERF", .kind = NM_CELL_FIGURE},
+	{.key = "rss_bytes", .head = "RSS", .kind = NM_CELL_BYTES},
+	{.key = "leases", .head = "LEASE"},
+	{.key = "exclusivity", .head = "EXCL", .kind = NM_CELL_SHARE},
+	{.key = "shared_page_share", .head = "SHARED", .kind = NM_CELL_SHARE},
+	{.key = "steer", .head = "STEER", .left = true},
+	{.key = "reason", .head = "REASON", .left = true},
+	{.key = "unit", .head = "UNIT", .left = true},
+};
+
+const struct nm_column nm_thread_columns[NM_THREAD_COLUMNS] = {
+	{.key = "tid", .head = "TID"},
+	{.key = "pid", .head = "PID"},
+	{.key = "comm", .head = "COMMAND", .left = true},
+	{.key = "cpu", .head = "CPU"},
+	{.key = "node", .head = "NODE"},
+	{.key = "preferred_node", .head = "PREF"},
+	{.key = "local_share", .head = "LOCAL", .kind = NM_CELL_SHARE},
+	{.key = "latency_cycles", .head = "LAT", .kind = NM_CELL_FIGURE},
+	{.key = "intensity", .head = "INT", .kind = NM_CELL_FIGURE},
+	{.key = "relative_performance",
+	 .head = "P\xcc\x82", /* P with a circumflex: against the process's mean */
+	 .plain_head = "P^",
+	 .kind = NM_CELL_FIGURE},
+	{.key = "run_share", .head = "RUN", .kind = NM_CELL_SHARE},
+	{.key = "last_decision", .head = "DEC"},
+	{.key = "leased", .head = "LEASE"},
+	{.key = "accesses", .head = "ACC", .kind = NM_CELL_FIGURE},
+	{.key = "operations_per_s", .head = "OPS/S", .kind = NM_CELL_FIGURE},
+	{.key = "instructions_per_s", .head = "INS/S", .kind = NM_CELL_FIGURE},
+	{.key = "performance", .head = "PERF", .kind = NM_CELL_FIGURE},
+};
+
+const struct nm_column nm_region_columns[NM_REGION_COLUMNS] = {
+	{.key = "kind", .head = "KIND", .left = true},
+	{.key = "node", .head = "NODE"},
+	{.key = "bytes", .head = "SIZE", .kind = NM_CELL_BYTES},
+	{.key = "samples", .head = "SAMPLES"},
+	{.key = "exclusivity", .head = "EXCL", .kind = NM_CELL_SHARE},
+	{.key = "threads", .head = "THR"},
+	{.key = "start", .head = "START", .kind = NM_CELL_ADDRESS},
+	{.key = "end", .head = "END", .kind = NM_CELL_ADDRESS},
+};
+
+int nm_ctl_status(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *status = NULL;
+	struct nm_pager pager;
+	(void)words;
+	int r = nm_ctl_ask_once("Status", NM_RIGHT_READ, &status, "");
+	if (r != EXIT_SUCCESS)
+		return r;
+	if (ctl->json)
+		return nm_ctl_print_document(ctl, "status", NM_TAKE(status));
+	nm_pager_open(ctl, &pager);
+	nm_ctl_print_lines(pager.out, &ctl->style, status);
+	return nm_pager_close(&pager);
+}
+
+static int show_rows(const struct nm_ctl *ctl, const char *name, json_t **rows,
+		     const struct nm_column *columns, size_t count)
+{
+	struct nm_pager pager;
+	if (ctl->json)
+		return nm_ctl_print_document(ctl, name, NM_TAKE(*rows));
+	nm_pager_open(ctl, &pager);
+	nm_table_print(pager.out, &ctl->style, columns, count, *rows);
+	return nm_pager_close(&pager);
+}
+
+int nm_ctl_processes(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *rows = NULL;
+	(void)words;
+	int r = nm_ctl_ask_once("ListProcesses", NM_RIGHT_READ, &rows, "");
+	if (r != EXIT_SUCCESS)
+		return r;
+	return show_rows(ctl, "processes", &rows, nm_process_columns, NM_PROCESS_COLUMNS);
+}
+
+int nm_ctl_threads(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *rows = NULL;
+	uint32_t pid = 0; /* all */
+	int r = words[0] ? nm_ctl_pid(words[0], &pid) : EXIT_SUCCESS;
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_ask_once("ListThreads", NM_RIGHT_READ, &rows, "u", pid);
+	if (r != EXIT_SUCCESS)
+		return r;
+	return show_rows(ctl, "threads", &rows, nm_thread_columns, NM_THREAD_COLUMNS);
+}
+
+static int show_pages(const struct nm_ctl *ctl, const json_t *summary, const json_t *regions)
+{
+	struct nm_pager pager;
+	if (ctl->json) {
+		nm_auto(json_decrefp) json_t *document =
+			json_pack("{sisOsO}", "version", NM_CTL_JSON_VERSION, "pages", summary,
+				  "regions", regions);
+		return nm_ctl_print_json(ctl, document);
+	}
+	nm_pager_open(ctl, &pager);
+	if (json_object_size(summary) == 0)
+		(void)fputs("its pages are not looked at: see pages.policy in numa-migrd.conf(5)\n",
+			    pager.out);
+	nm_ctl_print_lines(pager.out, &ctl->style, summary);
+	if (json_array_size(regions) > 0) {
+		(void)fputc('\n', pager.out);
+		nm_table_print(pager.out, &ctl->style, nm_region_columns, NM_REGION_COLUMNS,
+			       regions);
+	}
+	return nm_pager_close(&pager);
+}
+
+int nm_ctl_pages(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *both = NULL;
+	uint32_t pid;
+	int r = nm_ctl_pid(words[0], &pid);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_ask_once("Pages", NM_RIGHT_READ, &both, "u", pid);
+	if (r != EXIT_SUCCESS)
+		return r;
+	return show_pages(ctl, json_array_get(both, 0), json_array_get(both, 1));
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl.h"
+
+/* Where there is no such program, cat(1). */
+static const char pager_command[] = "eval \"${PAGER-less}\" || [ $? != 127 ] || exec cat";
+
+static bool wants_pager(const struct nm_ctl *ctl)
+{
+	const char *command = getenv("PAGER");
+	if (command && (command[0] == '\0' || strcmp(command, "cat") == 0))
+		return false;
+	return ctl->pager && !ctl->follow && isatty(STDOUT_FILENO);
+}
+
+/*
+ * less(1) ends by itself where all fits on the screen, and keeps colours; it must not become a way
+ * to run commands for somebody who may only run numa-migrctl with sudo.
+ */
+static void become_pager(int in)
+{
+	if (dup2(in, STDIN_FILENO) < 0)
+		_exit(127);
+	(void)setenv("LESS", "FRSX", 0);
+	(void)setenv("LESSSECURE", "1", 1);
+	(void)execl("/bin/sh", "sh", "-c", pager_command, (char *)NULL);
+	_exit(127);
+}
+
+/* The reader ends the pager, not us by dying before it: neither interrupts nor a closed pipe end
+ * us. */
+static void outlive_signals(void)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	(void)sigaction(SIGINT, &ignore, NULL);
+	(void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static int start(struct nm_pager *pager)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	(void)fflush(stdout);
+	pager->child = fork();
+	if (pager->child == 0) {
+		close(ends[1]);
+		become_pager(ends[0]);
+	}
+	close(ends[0]);
+	FILE *out = pager->child < 0 ? NULL : fdopen(ends[1], "w");
+	if (!out) {
+		close(ends[1]);
+		return -ENOMEM;
+	}
+	pager->out = out;
+	outlive_signals();
+	return 0;
+}
+
+void nm_pager_open(const struct nm_ctl *ctl, struct nm_pager *ret)
+{
+	*ret = (struct nm_pager){.out = stdout, .child = -1};
+	if (wants_pager(ctl))
+		(void)start(ret); /* without one it is shown all the same */
+}
+
+static int close_output(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_SUCCESS;
+	perror("numa-migrctl: standard output");
+	return EXIT_FAILURE;
+}
+
+/* Whoever leaves the pager early has seen enough: that is no failure. */
+int nm_pager_close(struct nm_pager *pager)
+{
+	if (pager->out == stdout)
+		return close_output();
+	(void)fclose(pager->out);
+	(void)waitpid(pager->child, NULL, 0);
+	return EXIT_SUCCESS;
+}
+
+static int no_memory(void)
+{
+	(void)fprintf(stderr, "numa-migrctl: %s\n", strerror(ENOMEM));
+	return EXIT_FAILURE;
+}
+
+int nm_ctl_print_json(const struct nm_ctl *ctl, const json_t *document)
+{
+	struct nm_pager pager;
+	if (!document)
+		return no_memory();
+	nm_pager_open(ctl, &pager);
+	(void)json_dumpf(document, pager.out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+	(void)fputc('\n', pager.out);
+	return nm_pager_close(&pager);
+}
+
+int nm_ctl_print_document(const struct nm_ctl *ctl, const char *name, json_t *value)
+{
+	nm_auto(json_decrefp) json_t *document =
+		json_pack("{siso}", "version", NM_CTL_JSON_VERSION, name, value);
+	return nm_ctl_print_json(ctl, document);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What an administrator asks numa-migrd to do. */
+#include <string.h>
+
+#include "ctl.h"
+
+/* People see that it worked by the silence, as with kill(1); programs get a document. */
+static int done(const struct nm_ctl *ctl, const char *result)
+{
+	struct nm_pager pager = {.out = stdout, .child = -1};
+	if (ctl->json)
+		(void)printf("{\"version\": %d, \"result\": \"%s\"}\n", NM_CTL_JSON_VERSION,
+			     result);
+	return nm_pager_close(&pager);
+}
+
+static int simple(const struct nm_ctl *ctl, const char *method, const char *result)
+{
+	nm_auto(json_decrefp) json_t *nothing = NULL;
+	int r = nm_ctl_ask_once(method, NM_RIGHT_STEER, &nothing, "");
+	return r == EXIT_SUCCESS ? done(ctl, result) : r;
+}
+
+int nm_ctl_pause(const struct nm_ctl *ctl, char *const *words)
+{
+	(void)words;
+	return simple(ctl, "Pause", "paused");
+}
+
+int nm_ctl_resume(const struct nm_ctl *ctl, char *const *words)
+{
+	(void)words;
+	return simple(ctl, "Resume", "resumed");
+}
+
+int nm_ctl_reload(const struct nm_ctl *ctl, char *const *words)
+{
+	(void)words;
+	return simple(ctl, "Reload", "reloaded");
+}
+
+int nm_ctl_release(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *nothing = NULL;
+	uint32_t pid;
+	int r = nm_ctl_pid(words[0], &pid);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_ask_once("Release", NM_RIGHT_STEER, &nothing, "u", pid);
+	return r == EXIT_SUCCESS ? done(ctl, "released") : r;
+}
+
+int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *nothing = NULL;
+	bool on = strcmp(words[0], "on") == 0;
+	if (!on && strcmp(words[0], "off") != 0)
+		return nm_ctl_wrong_usage("dry-run is on or off, not", words[0]);
+	int r = nm_ctl_ask_once("SetDryRun", NM_RIGHT_STEER, &nothing, "b", (int)on);
+	return r == EXIT_SUCCESS ? done(ctl, on ? "dry-run on" : "dry-run off") : r;
+}

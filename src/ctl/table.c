@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cell.h"
+#include "ctl.h"
+
+#define BOLD "\033[1m"
+#define USUAL "\033[0m"
+#define GAP 2
+
+static size_t least_width(const struct nm_column *column, const struct nm_style *style)
+{
+	size_t width = nm_text_width(nm_column_head(column, style));
+	return width > column->least ? width : column->least;
+}
+
+/* The columns a cell takes in all rows and the head. */
+static size_t column_width(const struct nm_column *column, const struct nm_style *style,
+			   const json_t *rows)
+{
+	char text[NM_CELL_SIZE];
+	size_t width = least_width(column, style), index;
+	json_t *row;
+	json_array_foreach(rows, index, row)
+	{
+		size_t found = nm_cell(column, row, style, text);
+		width = found > width ? found : width;
+	}
+	return width;
+}
+
+/* A left-aligned cell at the end of the line is not padded: nothing follows it. */
+static void print_cell(FILE *out, const char *text, const char *color, size_t width, bool left,
+		       bool last)
+{
+	size_t taken = nm_text_width(text);
+	int room = taken < width ? (int)(width - taken) : 0;
+	(void)fprintf(out, "%*s%s%s%s%*s", left ? 0 : room, "", color, text,
+		      color[0] != '\0' ? USUAL : "", last ? 0 : (left ? room : 0) + GAP, "");
+}
+
+static void print_head(FILE *out, const struct nm_style *style, const struct nm_column *columns,
+		       size_t count, const size_t *widths)
+{
+	for (size_t i = 0; i < count; i++)
+		print_cell(out, nm_column_head(&columns[i], style), style->color ? BOLD : "",
+			   widths[i], columns[i].left, i + 1 == count);
+	(void)fputc('\n', out);
+}
+
+static void print_row(FILE *out, const struct nm_style *style, const struct nm_column *columns,
+		      size_t count, const size_t *widths, const json_t *row)
+{
+	char text[NM_CELL_SIZE];
+	for (size_t i = 0; i < count; i++) {
+		(void)nm_cell(&columns[i], row, style, text);
+		print_cell(out, text, style->color ? nm_cell_color(&columns[i], row) : "",
+			   widths[i], columns[i].left, i + 1 == count);
+	}
+	(void)fputc('\n', out);
+}
+
+void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_column *columns,
+		    size_t count, const json_t *rows)
+{
+	nm_autofree size_t *widths = calloc(count, sizeof(*widths));
+	size_t index;
+	json_t *row;
+	if (!widths)
+		return;
+	for (size_t i = 0; i < count; i++)
+		widths[i] = column_width(&columns[i], style, rows);
+	print_head(out, style, columns, count, widths);
+	json_array_foreach(rows, index, row)
+	{
+		print_row(out, style, columns, count, widths, row);
+	}
+}
+
+void nm_table_line(FILE *out, const struct nm_style *style, const struct nm_column *columns,
+		   size_t count, const json_t *row)
+{
+	nm_autofree size_t *widths = calloc(count, sizeof(*widths));
+	if (!widths)
+		return;
+	for (size_t i = 0; i < count; i++)
+		widths[i] = least_width(&columns[i], style);
+	if (row)
+		print_row(out, style, columns, count, widths, row);
+	else
+		print_head(out, style, columns, count, widths);
+}
+
+void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *object)
+{
+	const char *name;
+	json_t *value;
+	int width = 0;
+	json_object_foreach((json_t *)object, name, value)
+	{
+		int length = (int)strlen(name);
+		width = length > width ? length : width;
+	}
+	json_object_foreach((json_t *)object, name, value)
+	{
+		const struct nm_column column = {.key = name};
+		char text[NM_CELL_SIZE];
+		if (json_is_object(value))
+			continue;
+		(void)nm_cell(&column, object, style, text);
+		(void)fprintf(out, "%*s: %s\n", width, name, text);
+	}
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* The full screen: asks the bus every two seconds without waiting for it, so that keys always work.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "top.h"
+
+#define PERIOD_USEC UINT64_C(2000000)
+#define TIMEOUT_USEC UINT64_C(10000000)
+
+struct top;
+
+/* One question: its answer goes to *into. */
+struct question {
+	struct top *top;
+	json_t **into;
+	sd_bus_slot *slot;
+};
+
+enum {
+	ASK_STATUS,
+	ASK_NODES,
+	ASK_PROCESSES,
+	ASK_THREADS,
+	ASK_PAGES,
+	ASK_MAX,
+};
+
+struct top {
+	const struct nm_ctl *ctl;
+	sd_event *event;
+	sd_event_source *timer;
+	sd_bus *bus;
+	struct nm_top_screen *screen;
+	struct nm_top_model model;
+	struct nm_top_view view;
+	struct question questions[ASK_MAX];
+	unsigned open; /* questions */
+	bool failed;   /* one of this round */
+};
+
+static int draw(struct top *top)
+{
+	nm_auto(nm_top_frame_clear) struct nm_top_frame frame = {0};
+	size_t rows, columns;
+	nm_top_screen_size(&rows, &columns);
+	int r = nm_top_frame_init(&frame, rows, columns);
+	if (r >= 0)
+		r = nm_top_render(&frame, &top->model, &top->view, &top->ctl->style);
+	if (r >= 0)
+		nm_top_screen_draw(top->screen, &frame);
+	return r;
+}
+
+/* ---- questions ---- */
+
+static void note_failure(struct top *top, const sd_bus_error *error, int r)
+{
+	struct nm_failure failure;
+	nm_ctl_explain_failure(error, r, NM_RIGHT_READ, &failure);
+	(void)snprintf(top->model.error, sizeof(top->model.error), "%.*s",
+		       (int)sizeof(top->model.error) - 1, failure.text);
+	top->failed = true;
+}
+
+static void ask_all(struct top *top);
+
+/* Somebody turned the page while the last round was on its way: the next one begins. */
+static int end_round(struct top *top)
+{
+	if (!top->failed)
+		top->model.error[0] = '\0';
+	if (top->view.asks)
+		ask_all(top);
+	return draw(top);
+}
+
+static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *unused)
+{
+	struct question *question = userdata;
+	struct top *top = question->top;
+	json_t *value = NULL;
+	(void)unused;
+	top->open--;
+	int r = -sd_bus_message_get_errno(reply);
+	if (r >= 0)
+		r = nm_value_read(reply, &value);
+	if (r < 0) {
+		const sd_bus_error *error = sd_bus_message_get_error(reply);
+		note_failure(top, error ? error : &SD_BUS_ERROR_NULL, r);
+	} else {
+		json_decref(*question->into);
+		*question->into = value;
+	}
+	return top->open > 0 ? 0 : end_round(top);
+}
+
+static void ask(struct top *top, size_t which, const char *method, const uint32_t *pid)
+{
+	struct question *question = &top->questions[which];
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+	question->slot = sd_bus_slot_unref(question->slot);
+	int r = nm_ctl_new_call(top->bus, method, &call);
+	if (r >= 0 && pid)
+		r = sd_bus_message_append(call, "u", *pid);
+	if (r >= 0)
+		r = sd_bus_call_async(top->bus, &question->slot, call, on_answer, question,
+				      TIMEOUT_USEC);
+	if (r >= 0)
+		top->open++;
+	else
+		note_failure(top, &SD_BUS_ERROR_NULL, r);
+}
+
+/* What the page needs, and what every page shows. */
+static void ask_all(struct top *top)
+{
+	if (top->open > 0)
+		return; /* the last round is still on its way */
+	top->failed = false;
+	top->view.asks = false;
+	ask(top, ASK_STATUS, "Status", NULL);
+	ask(top, ASK_NODES, "ListNodes", NULL);
+	if (top->view.page == NM_TOP_PROCESSES)
+		ask(top, ASK_PROCESSES, "ListProcesses", NULL);
+	if (top->view.page == NM_TOP_THREADS)
+		ask(top, ASK_THREADS, "ListThreads", &top->view.pid);
+	if (top->view.page == NM_TOP_PAGES)
+		ask(top, ASK_PAGES, "Pages", &top->view.pid);
+}
+
+/* ---- what happens ---- */
+
+static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct top *top = userdata;
+	(void)usec;
+	if (!top->view.frozen || top->view.asks)
+		ask_all(top);
+	int r = sd_event_source_set_time_relative(source, PERIOD_USEC);
+	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* Rows of another process are not shown as this one's. */
+static void forget_old(struct top *top, uint32_t old_pid)
+{
+	if (top->view.pid == old_pid)
+		return;
+	json_decref(top->model.pages);
+	top->model.pages = NULL;
+}
+
+static int press(struct top *top, int key)
+{
+	nm_auto(json_decrefp) json_t *rows = nm_top_rows(&top->model, &top->view);
+	uint32_t old_pid = top->view.pid;
+	if (!rows)
+		return -ENOMEM;
+	nm_top_press(&top->view, key, rows);
+	forget_old(top, old_pid);
+	if (top->view.quit)
+		return sd_event_exit(top->event, EXIT_SUCCESS);
+	return top->view.asks ? sd_event_source_set_time_relative(top->timer, 0) : 0;
+}
+
+static int on_keys(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	struct top *top = userdata;
+	int key, r = 0;
+	(void)source;
+	(void)fd;
+	while (r >= 0 && !top->view.quit && (key = nm_top_screen_key()) >= 0)
+		r = press(top, key);
+	if (r < 0 || top->view.quit)
+		return r;
+	if ((events & (EPOLLHUP | EPOLLERR)) != 0) /* the terminal has gone */
+		return sd_event_exit(top->event, EXIT_FAILURE);
+	return draw(top);
+}
+
+static int on_resize(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+	struct top *top = userdata;
+	(void)source;
+	(void)info;
+	nm_top_screen_resize(top->screen);
+	return draw(top);
+}
+
+static int on_end(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+	struct top *top = userdata;
+	(void)source;
+	(void)info;
+	return sd_event_exit(top->event, EXIT_SUCCESS);
+}
+
+/* ---- begin and end ---- */
+
+static int block_signals(void)
+{
+	sigset_t set;
+	if (sigemptyset(&set) < 0 || sigaddset(&set, SIGINT) < 0 || sigaddset(&set, SIGTERM) < 0 ||
+	    sigaddset(&set, SIGWINCH) < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+static int watch(struct top *top)
+{
+	int r = block_signals();
+	if (r >= 0)
+		r = sd_event_new(&top->event);
+	if (r >= 0)
+		r = sd_event_add_signal(top->event, NULL, SIGWINCH, on_resize, top);
+	if (r >= 0)
+		r = sd_event_add_signal(top->event, NULL, SIGINT, on_end, top);
+	if (r >= 0)
+		r = sd_event_add_signal(top->event, NULL, SIGTERM, on_end, top);
+	if (r >= 0)
+		r = sd_event_add_io(top->event, NULL, STDIN_FILENO, EPOLLIN, on_keys, top);
+	if (r >= 0)
+		r = sd_event_add_time_relative(top->event, &top->timer, CLOCK_MONOTONIC,
+					       PERIOD_USEC, 0, on_time, top);
+	if (r >= 0)
+		r = sd_bus_attach_event(top->bus, top->event, SD_EVENT_PRIORITY_NORMAL);
+	if (r >= 0)
+		r = sd_bus_set_exit_on_disconnect(top->bus, 1);
+	return r;
+}
+
+static void close_top(struct top *top)
+{
+	nm_top_screen_free(top->screen);
+	for (size_t i = 0; i < ASK_MAX; i++)
+		sd_bus_slot_unref(top->questions[i].slot);
+	sd_event_source_disable_unref(top->timer);
+	sd_bus_flush_close_unref(top->bus);
+	sd_event_unref(top->event);
+	nm_top_model_clear(&top->model);
+}
+
+/* Before the screen changes: whoever may not, or asks for nobody, reads why on the line below. */
+static int ask_first(struct top *top)
+{
+	int r = nm_ctl_open(&top->bus);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_ask(top->bus, "Status", &top->model.status, "");
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_ask(top->bus, "ListNodes", &top->model.nodes, "");
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_ask(top->bus, "ListProcesses", &top->model.processes, "");
+	return r;
+}
+
+static int show_json(struct top *top)
+{
+	const struct nm_top_model *model = &top->model;
+	int r = nm_ctl_ask(top->bus, "ListThreads", &top->model.threads, "u", 0);
+	if (r != EXIT_SUCCESS)
+		return r;
+	nm_auto(json_decrefp) json_t *document = json_pack(
+		"{sisOsOsOsO}", "version", NM_CTL_JSON_VERSION, "status", model->status, "nodes",
+		model->nodes, "processes", model->processes, "threads", model->threads);
+	return nm_ctl_print_json(top->ctl, document);
+}
+
+static int complain(const char *text)
+{
+	(void)fprintf(stderr, "numa-migrctl: %s\n", text);
+	return EXIT_FAILURE;
+}
+
+static int run_screen(struct top *top)
+{
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return complain("top needs a terminal: try processes, threads or top --json");
+	int r = watch(top);
+	if (r >= 0)
+		r = nm_top_screen_new(top->ctl->style.color, &top->screen);
+	if (r == -ENOTTY)
+		return complain("this terminal cannot show a full screen: is TERM right?");
+	if (r >= 0)
+		r = draw(top);
+	if (r >= 0)
+		r = sd_event_loop(top->event);
+	nm_top_screen_free(NM_TAKE(top->screen));
+	if (r < 0)
+		return complain(strerror(-r));
+	if (r == 0 || sd_bus_is_open(top->bus) > 0)
+		return r;
+	(void)complain("the system bus has gone");
+	return NM_CTL_UNAVAILABLE;
+}
+
+int nm_ctl_top(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(close_top) struct top top = {.ctl = ctl};
+	(void)words;
+	nm_top_view_init(&top.view);
+	top.view.asks = false;
+	for (size_t i = 0; i < ASK_MAX; i++)
+		top.questions[i].top = &top;
+	top.questions[ASK_STATUS].into = &top.model.status;
+	top.questions[ASK_NODES].into = &top.model.nodes;
+	top.questions[ASK_PROCESSES].into = &top.model.processes;
+	top.questions[ASK_THREADS].into = &top.model.threads;
+	top.questions[ASK_PAGES].into = &top.model.pages;
+	int r = ask_first(&top);
+	if (r != EXIT_SUCCESS)
+		return r;
+	return ctl->json ? show_json(&top) : run_screen(&top);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrctl top: what is known, what is looked at, and a screenful of lines from both. Pure. */
+#ifndef NM_CTL_TOP_H
+#define NM_CTL_TOP_H
+
+#include <jansson.h>
+
+#include "cell.h"
+#include "numa-migrd/base.h"
+
+/* ---- what numa-migrd last said ---- */
+
+struct nm_top_model {
+	json_t *status, *nodes, *processes, *threads;
+	json_t *pages;	 /* of view.pid: the summary and the regions */
+	char error[512]; /* why the last question was not answered; "" when all were */
+};
+
+void nm_top_model_clear(struct nm_top_model *model);
+
+/* ---- what the person looks at ---- */
+
+enum nm_top_page {
+	NM_TOP_PROCESSES,
+	NM_TOP_THREADS,
+	NM_TOP_PAGES,
+	NM_TOP_PAGE_MAX,
+};
+
+enum nm_top_key {
+	NM_TOP_KEY_UP = 0x110000, /* beyond every character */
+	NM_TOP_KEY_DOWN,
+	NM_TOP_KEY_PAGE_UP,
+	NM_TOP_KEY_PAGE_DOWN,
+	NM_TOP_KEY_HOME,
+	NM_TOP_KEY_END,
+	NM_TOP_KEY_ENTER,
+	NM_TOP_KEY_ESCAPE,
+	NM_TOP_KEY_ERASE,
+	NM_TOP_KEY_RIGHT,
+	NM_TOP_KEY_LEFT,
+};
+
+struct nm_top_view {
+	enum nm_top_page page;
+	uint32_t pid;		      /* whose threads (0: everybody's) and pages */
+	size_t sort[NM_TOP_PAGE_MAX]; /* column */
+	bool reverse[NM_TOP_PAGE_MAX];
+	char filter[64];
+	bool typing; /* the filter */
+	bool frozen, help, quit;
+	bool asks;		      /* for what is not in the model yet */
+	json_int_t selected;	      /* pid or tid, to stay on while rows move */
+	size_t cursor, first, height; /* in rows */
+};
+
+void nm_top_view_init(struct nm_top_view *view);
+
+/* The columns of the page looked at. */
+const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *ret_count);
+
+/* The rows of the page looked at, filtered and in order; the caller drops them. NULL: no memory. */
+json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *view);
+
+/* Puts the cursor on the row that was selected, and the window around it. */
+void nm_top_settle(struct nm_top_view *view, const json_t *rows, size_t height);
+
+/* A key or a character. */
+void nm_top_press(struct nm_top_view *view, int key, const json_t *rows);
+
+/* ---- a screenful ---- */
+
+enum nm_top_look {
+	NM_TOP_PLAIN,
+	NM_TOP_TITLE,
+	NM_TOP_HEAD,
+	NM_TOP_SELECTED,
+	NM_TOP_WARNING,
+	NM_TOP_FOOT,
+};
+
+struct nm_top_line {
+	enum nm_top_look look;
+	char text[1024];
+};
+
+struct nm_top_frame {
+	size_t rows, columns;
+	struct nm_top_line *lines;
+};
+
+int nm_top_frame_init(struct nm_top_frame *frame, size_t rows, size_t columns);
+void nm_top_frame_clear(struct nm_top_frame *frame);
+
+/* Fills the frame; no line is wider than it. Settles the view. -ENOMEM. */
+int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
+		  struct nm_top_view *view, const struct nm_style *style);
+
+/* ---- the terminal (ncurses) ---- */
+
+struct nm_top_screen;
+
+/* -ENOTTY where the terminal cannot do it. */
+int nm_top_screen_new(bool color, struct nm_top_screen **ret);
+void nm_top_screen_free(struct nm_top_screen *screen);
+NM_DEFINE_CLEANUP(struct nm_top_screen, nm_top_screen_free);
+
+void nm_top_screen_resize(struct nm_top_screen *screen);
+void nm_top_screen_size(size_t *ret_rows, size_t *ret_columns);
+void nm_top_screen_draw(const struct nm_top_screen *screen, const struct nm_top_frame *frame);
+
+/* The next key that was pressed, or -1 for none. */
+int nm_top_screen_key(void);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "rows.h"
+#include "top.h"
+
+void nm_top_model_clear(struct nm_top_model *model)
+{
+	json_decref(model->status);
+	json_decref(model->nodes);
+	json_decref(model->processes);
+	json_decref(model->threads);
+	json_decref(model->pages);
+	*model = (struct nm_top_model){0};
+}
+
+const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *ret_count)
+{
+	switch (view->page) {
+	case NM_TOP_THREADS:
+		*ret_count = NM_THREAD_COLUMNS;
+		return nm_thread_columns;
+	case NM_TOP_PAGES:
+		*ret_count = NM_REGION_COLUMNS;
+		return nm_region_columns;
+	case NM_TOP_PROCESSES:
+	case NM_TOP_PAGE_MAX:
+	default:
+		*ret_count = NM_PROCESS_COLUMNS;
+		return nm_process_columns;
+	}
+}
+
+static const json_t *all_rows(const struct nm_top_model *model, const struct nm_top_view *view)
+{
+	if (view->page == NM_TOP_THREADS)
+		return model->threads;
+	if (view->page == NM_TOP_PAGES)
+		return json_array_get(model->pages, 1);
+	return model->processes;
+}
+
+/* ---- filter ---- */
+
+/* In any cell: the name, the number, the unit, the state. */
+static bool passes(const struct nm_top_view *view, const json_t *row)
+{
+	static const struct nm_style style = {.utf8 = true};
+	char text[NM_CELL_SIZE];
+	size_t count;
+	const struct nm_column *columns = nm_top_columns(view, &count);
+	if (view->filter[0] == '\0')
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		(void)nm_cell(&columns[i], row, &style, text);
+		if (nm_text_contains(text, view->filter))
+			return true;
+	}
+	return false;
+}
+
+/* The answer may be an older question's. */
+static bool belongs(const struct nm_top_view *view, const json_t *row)
+{
+	return view->page != NM_TOP_THREADS || view->pid == 0 ||
+	       json_integer_value(json_object_get(row, "pid")) == (json_int_t)view->pid;
+}
+
+/* ---- order ---- */
+
+struct ranked {
+	json_t *row;
+	size_t index;
+};
+
+struct order {
+	const char *key;
+	bool reverse;
+};
+
+static double number_of(const json_t *value)
+{
+	return json_is_boolean(value) ? (double)json_is_true(value) : json_number_value(value);
+}
+
+/* Numbers from the greatest, text from the first letter. */
+static int compare_values(const json_t *a, const json_t *b)
+{
+	if (json_is_string(a) && json_is_string(b))
+		return strcmp(json_string_value(a), json_string_value(b));
+	double x = number_of(a), y = number_of(b);
+	return (x < y) - (x > y);
+}
+
+/* What is not known comes last either way; equals stay as they came. */
+static int compare_rows(const void *left, const void *right, void *context)
+{
+	const struct ranked *a = left, *b = right;
+	const struct order *order = context;
+	const json_t *x = json_object_get(a->row, order->key);
+	const json_t *y = json_object_get(b->row, order->key);
+	if (!x != !y)
+		return x ? -1 : 1;
+	int by_value = x && y ? compare_values(x, y) : 0;
+	if (by_value != 0)
+		return order->reverse ? -by_value : by_value;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+static size_t collect(const struct nm_top_view *view, const json_t *all, struct ranked *ret)
+{
+	size_t index, used = 0;
+	json_t *row;
+	json_array_foreach(all, index, row)
+	{
+		if (belongs(view, row) && passes(view, row))
+			ret[used++] = (struct ranked){row, index};
+	}
+	return used;
+}
+
+json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *view)
+{
+	const json_t *all = all_rows(model, view);
+	size_t count;
+	const struct nm_column *columns = nm_top_columns(view, &count);
+	struct order order = {columns[view->sort[view->page]].key, view->reverse[view->page]};
+	nm_autofree struct ranked *ranked = calloc(json_array_size(all) + 1, sizeof(*ranked));
+	nm_auto(json_decrefp) json_t *rows = json_array();
+	if (!ranked || !rows)
+		return NULL;
+	size_t used = collect(view, all, ranked);
+	qsort_r(ranked, used, sizeof(*ranked), compare_rows, &order);
+	for (size_t i = 0; i < used; i++)
+		if (json_array_append(rows, ranked[i].row) < 0)
+			return NULL;
+	return NM_TAKE(rows);
+}

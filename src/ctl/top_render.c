@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rows.h"
+#include "top.h"
+
+#define GAP 1
+#define MOST_COLUMNS 20
+#define TEXT_COLUMNS 15 /* of a cell with text, but the last */
+#define LEAST_TEXT 6
+#define FIGURE_COLUMNS 4 /* so that columns stay where they are when figures change */
+#define BAR_COLUMNS 10
+
+static const struct nm_column node_columns[] = {
+	{.key = "node", .head = "NODE"},
+	{.key = "load", .head = "LOAD", .kind = NM_CELL_SHARE},
+	{.key = "threads", .head = "THREADS"},
+	{.key = "access_share", .head = "ACCESSES", .kind = NM_CELL_SHARE},
+	{.key = "memory_free_bytes", .head = "FREE", .kind = NM_CELL_BYTES},
+	{.key = "memory_bytes", .head = "MEMORY", .kind = NM_CELL_BYTES},
+	{.key = "cpus", .head = "CPUS", .left = true},
+};
+
+static const char *const help_lines[] = {
+	"  p            processes               t        threads of all processes",
+	"  Enter        threads of a process    m        memory of a process",
+	"  Esc          back",
+	"  up down      choose a line (j k, PgUp, PgDn, Home, End)",
+	"  left right   order by another column (< > s)",
+	"  r            the other way round     /        only lines with this text",
+	"  space        freeze                  q        quit",
+	"",
+	"  LOCAL  share of memory accesses on the node where they came from",
+	"  LAT    cycles of a memory access     INT      operations per byte from memory",
+	"  PREF   the node whose memory it accesses most",
+	"  P\xcc\x82      performance over the mean of the process's threads",
+	"  DEC    last decision: numa-migrctl explain DEC",
+};
+
+int nm_top_frame_init(struct nm_top_frame *frame, size_t rows, size_t columns)
+{
+	*frame = (struct nm_top_frame){.rows = rows, .columns = columns};
+	frame->lines = calloc(rows > 0 ? rows : 1, sizeof(*frame->lines));
+	return frame->lines ? 0 : -ENOMEM;
+}
+
+void nm_top_frame_clear(struct nm_top_frame *frame)
+{
+	free(frame->lines);
+	*frame = (struct nm_top_frame){0};
+}
+
+/* ---- lines ---- */
+
+struct painter {
+	struct nm_top_frame *frame;
+	const struct nm_style *style;
+	size_t used; /* lines */
+	size_t room; /* of lines above the foot */
+};
+
+__attribute__((format(printf, 3, 4))) static void
+put(struct painter *painter, enum nm_top_look look, const char *format, ...)
+{
+	char text[1024];
+	va_list arguments;
+	if (painter->used >= painter->room)
+		return;
+	struct nm_top_line *line = &painter->frame->lines[painter->used++];
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	(void)nm_text_fit(line->text, sizeof(line->text), text, painter->frame->columns,
+			  painter->style);
+	line->look = look;
+}
+
+/* ---- tables ---- */
+
+struct layout {
+	const struct nm_column *columns;
+	size_t count; /* as many as fit */
+	size_t widths[MOST_COLUMNS];
+};
+
+static size_t wanted_width(const struct nm_column *column, const json_t *rows,
+			   const struct nm_style *style)
+{
+	char text[NM_CELL_SIZE];
+	size_t width = nm_text_width(nm_column_head(column, style)), index;
+	json_t *row;
+	size_t least = column->kind == NM_CELL_ANY ? column->least : FIGURE_COLUMNS;
+	width = width > least ? width : least;
+	json_array_foreach(rows, index, row)
+	{
+		size_t found = nm_cell(column, row, style, text);
+		width = found > width ? found : width;
+	}
+	return width;
+}
+
+/* Columns that do not fit are left out from the right; text is cut before. */
+static void lay_out(struct layout *layout, const struct nm_column *columns, size_t count,
+		    const json_t *rows, size_t room, const struct nm_style *style)
+{
+	size_t used = 0;
+	*layout = (struct layout){.columns = columns};
+	for (size_t i = 0; i < count && i < MOST_COLUMNS; i++) {
+		size_t gap = i > 0 ? GAP : 0;
+		size_t width = wanted_width(&columns[i], rows, style);
+		size_t left = room > used + gap ? room - used - gap : 0;
+		if (columns[i].left && i + 1 < count && width > TEXT_COLUMNS)
+			width = TEXT_COLUMNS;
+		if (columns[i].left && width > left && left >= LEAST_TEXT)
+			width = left;
+		if (width > left)
+			return;
+		layout->widths[layout->count++] = width;
+		used += width + gap;
+	}
+}
+
+/* row NULL: the heads. */
+static void write_row(const struct layout *layout, const json_t *row, const struct nm_style *style,
+		      char *out, size_t size)
+{
+	size_t used = 0;
+	out[0] = '\0';
+	for (size_t i = 0; i < layout->count; i++) {
+		const struct nm_column *column = &layout->columns[i];
+		char cell[NM_CELL_SIZE], text[NM_CELL_SIZE];
+		if (row)
+			(void)nm_cell(column, row, style, cell);
+		else
+			(void)snprintf(cell, sizeof(cell), "%s", nm_column_head(column, style));
+		size_t taken = nm_text_fit(text, sizeof(text), cell, layout->widths[i], style);
+		int room = (int)(layout->widths[i] - taken);
+		int length =
+			snprintf(out + used, size - used, "%*s%*s%s%*s", i > 0 ? GAP : 0, "",
+				 column->left ? 0 : room, "", text, column->left ? room : 0, "");
+		used += (size_t)length;
+		if (used >= size)
+			return;
+	}
+}
+
+static void put_row(struct painter *painter, enum nm_top_look look, const struct layout *layout,
+		    const json_t *row)
+{
+	char text[1024];
+	write_row(layout, row, painter->style, text, sizeof(text));
+	put(painter, look, "%s", text);
+}
+
+/* ---- the head: what it is, and the nodes ---- */
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+	return text ? text : "-";
+}
+
+static json_int_t number_of(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
+static const char *state_of(const json_t *status)
+{
+	if (json_is_true(json_object_get(status, "paused")))
+		return "paused";
+	if (json_is_true(json_object_get(status, "blind")))
+		return "cannot see accesses";
+	return json_is_true(json_object_get(status, "dry_run")) ? "dry run" : "running";
+}
+
+static void put_title(struct painter *painter, const struct nm_top_model *model,
+		      const struct nm_top_view *view)
+{
+	static const struct nm_column local = {.key = "local_share", .kind = NM_CELL_SHARE};
+	const json_t *status = model->status;
+	char share[NM_CELL_SIZE];
+	(void)nm_cell(&local, status, painter->style, share);
+	put(painter, NM_TOP_TITLE, "numa-migrd %s: %s, policy %s%s", text_of(status, "version"),
+	    state_of(status), text_of(status, "policy"), view->frozen ? "  [frozen]" : "");
+	put(painter, NM_TOP_PLAIN,
+	    "%" JSON_INTEGER_FORMAT " processes, %" JSON_INTEGER_FORMAT
+	    " threads, %" JSON_INTEGER_FORMAT " leases; local %s; %" JSON_INTEGER_FORMAT
+	    " decisions, %" JSON_INTEGER_FORMAT " kept, %" JSON_INTEGER_FORMAT " undone",
+	    number_of(status, "processes_managed"), number_of(status, "threads_managed"),
+	    number_of(status, "leases"), share, number_of(status, "decisions"),
+	    number_of(status, "verdicts_kept"), number_of(status, "verdicts_rolled_back"));
+}
+
+/* How busy a node is. */
+static void write_bar(const json_t *node, char out[BAR_COLUMNS + 3])
+{
+	double load = json_number_value(json_object_get(node, "load"));
+	size_t filled = load > 0 ? (size_t)(load * BAR_COLUMNS + 0.5) : 0;
+	out[0] = '[';
+	memset(out + 1, ' ', BAR_COLUMNS);
+	memset(out + 1, '|', filled > BAR_COLUMNS ? BAR_COLUMNS : filled);
+	out[BAR_COLUMNS + 1] = ']';
+	out[BAR_COLUMNS + 2] = '\0';
+}
+
+static void put_node(struct painter *painter, const struct layout *layout, const json_t *node)
+{
+	char text[1024], bar[BAR_COLUMNS + 3];
+	write_bar(node, bar);
+	write_row(layout, node, painter->style, text, sizeof(text));
+	put(painter, NM_TOP_PLAIN, "%s %s", bar, text);
+}
+
+/* At most a third of the screen. */
+static void put_nodes(struct painter *painter, const json_t *nodes)
+{
+	size_t count = json_array_size(nodes), most = painter->room / 3, indent = BAR_COLUMNS + 3;
+	size_t columns = painter->frame->columns;
+	struct layout layout;
+	char heads[1024];
+	lay_out(&layout, node_columns, NM_ARRAY_SIZE(node_columns), nodes,
+		columns > indent ? columns - indent : 0, painter->style);
+	write_row(&layout, NULL, painter->style, heads, sizeof(heads));
+	put(painter, NM_TOP_HEAD, "%*s%s", (int)indent, "", heads);
+	for (size_t i = 0; i < count && i < most; i++)
+		put_node(painter, &layout, json_array_get(nodes, i));
+	if (count > most)
+		put(painter, NM_TOP_PLAIN, "and %zu nodes more", count - most);
+}
+
+/* ---- the list ---- */
+
+static void put_help(struct painter *painter)
+{
+	for (size_t i = 0; i < NM_ARRAY_SIZE(help_lines); i++)
+		put(painter, NM_TOP_PLAIN, "%s", help_lines[i]);
+}
+
+static void put_pages_summary(struct painter *painter, const json_t *summary)
+{
+	static const struct nm_column by_node = {.key = "by_node"};
+	static const struct nm_column exclusive = {.key = "exclusivity", .kind = NM_CELL_SHARE};
+	char nodes[NM_CELL_SIZE], share[NM_CELL_SIZE];
+	(void)nm_cell(&by_node, summary, painter->style, nodes);
+	(void)nm_cell(&exclusive, summary, painter->style, share);
+	put(painter, NM_TOP_PLAIN,
+	    "%" JSON_INTEGER_FORMAT " pages seen, by node: %s; exclusivity %s",
+	    number_of(summary, "tracked"), nodes, share);
+}
+
+static const char *page_name(enum nm_top_page page)
+{
+	static const char *const names[NM_TOP_PAGE_MAX] = {
+		[NM_TOP_PROCESSES] = "processes",
+		[NM_TOP_THREADS] = "threads",
+		[NM_TOP_PAGES] = "memory",
+	};
+	return names[page];
+}
+
+static void put_caption(struct painter *painter, const struct nm_top_view *view, size_t count)
+{
+	size_t nr_columns;
+	const struct nm_column *columns = nm_top_columns(view, &nr_columns);
+	char of[32] = "";
+	if (view->pid != 0)
+		(void)snprintf(of, sizeof(of), " of process %u", view->pid);
+	put(painter, NM_TOP_TITLE, "%s%s: %zu, by %s%s%s%s", page_name(view->page), of, count,
+	    nm_column_head(&columns[view->sort[view->page]], painter->style),
+	    view->reverse[view->page] ? " (reversed)" : "",
+	    view->filter[0] != '\0' ? ", with " : "", view->filter);
+}
+
+static void put_rows(struct painter *painter, struct nm_top_view *view, const json_t *rows)
+{
+	struct layout layout;
+	size_t count, total = json_array_size(rows);
+	const struct nm_column *columns = nm_top_columns(view, &count);
+	lay_out(&layout, columns, count, rows, painter->frame->columns, painter->style);
+	put_row(painter, NM_TOP_HEAD, &layout, NULL);
+	nm_top_settle(view, rows, painter->room - painter->used);
+	for (size_t i = view->first; i < total && painter->used < painter->room; i++)
+		put_row(painter, i == view->cursor ? NM_TOP_SELECTED : NM_TOP_PLAIN, &layout,
+			json_array_get(rows, i));
+}
+
+static void put_page(struct painter *painter, const struct nm_top_model *model,
+		     struct nm_top_view *view, const json_t *rows)
+{
+	put_nodes(painter, model->nodes);
+	put_caption(painter, view, json_array_size(rows));
+	if (view->page == NM_TOP_PAGES)
+		put_pages_summary(painter, json_array_get(model->pages, 0));
+	put_rows(painter, view, rows);
+}
+
+static void put_foot(struct painter *painter, const struct nm_top_model *model,
+		     const struct nm_top_view *view)
+{
+	painter->used = painter->frame->rows - 1;
+	painter->room = painter->frame->rows;
+	if (model->error[0] != '\0')
+		put(painter, NM_TOP_WARNING, "%s", model->error);
+	else if (view->typing)
+		put(painter, NM_TOP_FOOT, "only with: %s_", view->filter);
+	else
+		put(painter, NM_TOP_FOOT,
+		    "q quit  p processes  t threads  Enter open  m memory  s sort  / filter  ? "
+		    "help");
+}
+
+int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
+		  struct nm_top_view *view, const struct nm_style *style)
+{
+	nm_auto(json_decrefp) json_t *rows = nm_top_rows(model, view);
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < frame->rows; i++)
+		frame->lines[i] = (struct nm_top_line){0};
+	if (frame->rows < 2)
+		return 0;
+	struct painter painter = {.frame = frame, .style = style, .room = frame->rows - 1};
+	put_title(&painter, model, view);
+	if (view->help)
+		put_help(&painter);
+	else
+		put_page(&painter, model, view, rows);
+	put_foot(&painter, model, view);
+	return 0;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrctl from outside: its words, its documents, its exit status, against a service that is
+ * made up. */
+#include <fcntl.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sysexits.h>
+
+#include <cmocka.h>
+
+#include "bus_fixture.h"
+
+#include "../support/fake_service.h"
+#include "../support/run_ctl.h"
+
+#define UNAVAILABLE 69
+#define NOT_ALLOWED 77
+
+static int with_service(void **state)
+{
+	(void)setenv("LC_ALL", "C.UTF-8", 1);
+	(void)setenv("TZ", "UTC", 1);
+	return setup(state, open_policy, fake_service);
+}
+
+static int with_old_service(void **state)
+{
+	return setup(state, open_policy, fake_old_service);
+}
+
+static int without_service(void **state)
+{
+	return setup(state, open_policy, NULL);
+}
+
+/* ---- words ---- */
+
+static void test_usage(void **state)
+{
+	(void)state;
+	assert_ctl("", EX_USAGE, "a command is missing");
+	assert_ctl("dance", EX_USAGE, "no such command: dance");
+	assert_ctl("--bad", EX_USAGE, "--help");
+	assert_ctl("status twice", EX_USAGE, "one argument too many: twice");
+	assert_ctl("threads 1 2", EX_USAGE, "one argument too many: 2");
+	assert_ctl("threads x", EX_USAGE, "not a process id: x");
+	assert_ctl("pages", EX_USAGE, "pages needs a process id");
+	assert_ctl("explain", EX_USAGE, "explain needs the number of a decision");
+	assert_ctl("explain 1x", EX_USAGE, "not the number of a decision: 1x");
+	assert_ctl("explain 99999999999999999999", EX_USAGE, "not the number of a decision");
+	assert_ctl("dry-run", EX_USAGE, "dry-run needs on or off");
+	assert_ctl("dry-run maybe", EX_USAGE, "dry-run is on or off, not: maybe");
+	assert_ctl("release -1", EX_USAGE, "--help");
+	assert_ctl("status -f", EX_USAGE, "-f and -n go with decisions, not with: status");
+	assert_ctl("topology -n 3", EX_USAGE, "-f and -n go with decisions");
+	assert_ctl("decisions -n", EX_USAGE, "--help");
+	assert_ctl("decisions -n -3", EX_USAGE, "not a number of lines: -3");
+	assert_ctl("--color=red status", EX_USAGE, "--color is auto, always or never, not: red");
+	assert_ctl("--help", 0, "Usage: numa-migrctl");
+	assert_ctl("--version", 0, "numa-migrctl ");
+}
+
+/* ---- documents ---- */
+
+static json_t *document(const char *arguments)
+{
+	char text[16384];
+	json_error_t error;
+	int status = ctl(arguments, text, sizeof(text));
+	json_t *found = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	if (status != 0 || !found)
+		fail_msg("numa-migrctl %s: exit %d, %s in \"%s\"", arguments, status, error.text,
+			 text);
+	assert_int_equal(json_integer_value(json_object_get(found, "version")), 1);
+	return found;
+}
+
+static void assert_size(const char *arguments, const char *name, size_t size)
+{
+	json_t *found = document(arguments);
+	assert_true(json_is_array(json_object_get(found, name)));
+	assert_int_equal(json_array_size(json_object_get(found, name)), size);
+	json_decref(found);
+}
+
+static void test_documents(void **state)
+{
+	need_bus(state);
+	assert_size("--json processes", "processes", 2);
+	assert_size("threads --json", "threads", 3);
+	assert_size("threads 4711 --json", "threads", 2);
+	assert_size("--json decisions", "decisions", 3);
+	assert_size("--json decisions -n 2", "decisions", 2);
+	assert_size("--json decisions --lines=0", "decisions", 0);
+	assert_size("--json pages 4711", "regions", 2);
+	assert_size("--json top", "nodes", 2);
+	assert_size("--json top", "threads", 3);
+}
+
+static void test_status_document(void **state)
+{
+	need_bus(state);
+	json_t *found = document("status --json");
+	json_t *status = json_object_get(found, "status");
+	assert_string_equal(json_string_value(json_object_get(status, "version")), "0.1.0");
+	assert_true(json_is_false(json_object_get(status, "paused")));
+	assert_int_equal(json_integer_value(json_object_get(status, "leases")), 1);
+	/* Beyond what JSON's readers hold: whole, as text. */
+	assert_string_equal(json_string_value(json_object_get(status, "seed")),
+			    "18446744073709551615");
+	/* Types that nobody has thought of yet do no harm; what is no number is none. */
+	json_t *odd = json_pack("{s[iiii]s[[is]]snss}", "tuple", 1, -2, 3, -4, "map", 7, "seven",
+				"twice", "path", "/a");
+	const char *name;
+	json_t *value;
+	json_object_foreach(odd, name, value)
+		assert_true(json_equal(json_object_get(status, name), value));
+	json_decref(odd);
+	/* Nothing that steers a terminal comes through. */
+	assert_string_equal(json_string_value(json_object_get(status, "named")),
+			    "caf\xc3\xa9 ?[31m");
+	json_decref(found);
+}
+
+static void test_last_decisions(void **state)
+{
+	need_bus(state);
+	json_t *found = document("--json decisions -n 1");
+	json_t *row = json_array_get(json_object_get(found, "decisions"), 0);
+	assert_int_equal(json_integer_value(json_object_get(row, "decision")), 19);
+	json_decref(found);
+}
+
+static void test_topology_needs_no_bus(void **state)
+{
+	(void)state;
+	(void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
+	json_t *found = document("topology --json");
+	size_t nodes = json_array_size(json_object_get(found, "nodes")), index;
+	json_t *node;
+	assert_true(nodes > 0);
+	assert_true(json_array_size(json_object_get(found, "cpus")) > 0);
+	json_array_foreach(json_object_get(found, "nodes"), index, node)
+	{
+		const json_t *distances = json_object_get(node, "distances");
+		assert_int_equal(json_array_size(distances), nodes);
+		assert_int_equal(json_integer_value(json_array_get(distances, index)), 10);
+	}
+	json_decref(found);
+	assert_ctl("topology", 0, "NODE  MEMORY  CPUS");
+}
+
+/* ---- text ---- */
+
+static void test_tables(void **state)
+{
+	need_bus(state);
+	assert_ctl("processes", 0, " PID  COMMAND   STATE     NODE  THR  LOCAL");
+	assert_ctl("processes", 0, "4711  perf      managed      2    2    97%  312");
+	assert_ctl("processes", 0, " 815  postgres  observed     \xe2\x80\x93    1");
+	assert_ctl("threads", 0, "P\xcc\x82");
+	assert_ctl("threads 815", 0, "815");
+	assert_ctl("pages 4711", 0, "by_node: 1000 200");
+	assert_ctl("pages 4711", 0, "7f0000000000");
+	assert_ctl("decisions", 0, "   18  Nov 14 22:13:20  migrate");
+	assert_ctl("decisions", 0,
+		   "2\xe2\x86\x92"
+		   "0");
+	assert_ctl("explain 17", 0, "decision 17, Nov 14 22:13:20: migrate by policy imar2");
+	assert_ctl("explain 17", 0, "tickets of: 4 of preferred node");
+	assert_ctl("explain 17", 0, "before: 2%");
+	assert_ctl("explain 17", 0, "\n  POLICY=imar2\n  TID=4712\n");
+	assert_ctl("explain 17 --json", 0, "\"fields\": \"POLICY=imar2\\nTID=4712\\n\"");
+	assert_ctl("status", 0, "local_share: 0.75\n");
+}
+
+static void test_colours(void **state)
+{
+	char text[16384];
+	need_bus(state);
+	(void)setenv("TERM", "xterm", 1);
+	assert_ctl("decisions --color=always", 0, "\033[32mkept\033[0m");
+	assert_ctl("decisions --color=always", 0, "\033[31mrolled-back\033[0m");
+	assert_int_equal(ctl("decisions", text, sizeof(text)), 0); /* not a terminal */
+	assert_null(strchr(text, '\033'));
+	(void)setenv("NO_COLOR", "1", 1);
+	assert_ctl("decisions --color=always", 0, "\033[32m"); /* asked for in so many words */
+	(void)unsetenv("NO_COLOR");
+}
+
+static void test_plain_locale(void **state)
+{
+	char text[16384];
+	need_bus(state);
+	(void)setenv("LC_ALL", "C", 1);
+	assert_int_equal(ctl("threads", text, sizeof(text)), 0);
+	for (const char *at = text; *at; at++)
+		assert_true((unsigned char)*at < 0x80);
+	assert_non_null(strstr(text, "P^"));
+	assert_ctl("decisions", 0, "2>0");
+}
+
+/* ---- exit status ---- */
+
+static void test_refusals(void **state)
+{
+	need_bus(state);
+	assert_ctl("release 4711", 0, "");
+	assert_ctl("release 42", 1, "numa-migrctl: process 42 is not managed by numa-migrd\n");
+	assert_ctl("release 13", NOT_ALLOWED, "only an administrator may steer numa-migrd");
+	assert_ctl("release 14", NOT_ALLOWED, "only an administrator may steer numa-migrd");
+	assert_ctl("pages 13", NOT_ALLOWED, "only root and the group numa-migrd may read this");
+	assert_ctl("explain 4", 1, "decision 4 is not known");
+	assert_ctl("resume", 1, "numa-migrd is not paused");
+	assert_ctl("dry-run on", 0, "");
+	assert_ctl("dry-run off --json", 0, "{\"version\": 1, \"result\": \"dry-run off\"}\n");
+	/* Every line of it, and nothing else of it. */
+	assert_ctl("reload", 1,
+		   "numa-migrctl: /etc/numa-migrd.conf:3: first\n"
+		   "numa-migrctl: /etc/numa-migrd.conf:9: ?[31m\n");
+}
+
+static void test_nobody_there(void **state)
+{
+	need_bus(state);
+	assert_ctl("status", UNAVAILABLE, "numa-migrd is not running");
+	assert_ctl("top", UNAVAILABLE, "numa-migrd is not running");
+	assert_ctl("decisions -f", UNAVAILABLE, "numa-migrd is not running");
+	assert_ctl("pause", UNAVAILABLE, "numa-migrd is not running");
+	(void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
+	assert_ctl("status", UNAVAILABLE, "the system bus is not running");
+}
+
+static void test_old_daemon(void **state)
+{
+	need_bus(state);
+	assert_ctl("status", 0, "version: 0.1.0");
+	assert_ctl("processes", 1, "does not know this command");
+}
+
+static void test_top_needs_a_terminal(void **state)
+{
+	need_bus(state);
+	assert_ctl("top", 1, "top needs a terminal");
+}
+
+static void test_full_disk(void **state)
+{
+	need_bus(state);
+	need(access("/dev/full", W_OK) == 0, "no /dev/full");
+	assert_ctl("processes >/dev/full", 1, "");
+	assert_ctl("status --json >/dev/full", 1, "");
+	assert_ctl("release 4711 --json >/dev/full", 1, "");
+}
+
+/* ---- -f ---- */
+
+/* Both streams in one, as on a terminal. */
+static pid_t start_follower(FILE **ret)
+{
+	char path[1024];
+	int ends[2];
+	ctl_path(path, sizeof(path));
+	assert_int_equal(pipe(ends), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)dup2(ends[1], STDOUT_FILENO);
+		(void)dup2(ends[1], STDERR_FILENO);
+		(void)execl(path, path, "--json", "decisions", "-f", "-n", "1", (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	*ret = fdopen(ends[0], "r");
+	assert_non_null(*ret);
+	return child;
+}
+
+static void assert_says(FILE *from, const char *text)
+{
+	char line[4096] = "";
+	(void)fgets(line, sizeof(line), from);
+	if (!strstr(line, text))
+		fail_msg("\"%s\", not \"%s\"", line, text);
+}
+
+static void assert_follows(FILE *from, uint64_t id, const char *verdict)
+{
+	char line[4096];
+	assert_non_null(fgets(line, sizeof(line), from));
+	json_t *found = json_loads(line, 0, NULL);
+	const json_t *decision = json_object_get(found, "decision");
+	assert_int_equal(json_integer_value(json_object_get(found, "version")), 1);
+	assert_int_equal(json_integer_value(json_object_get(decision, "decision")), id);
+	assert_string_equal(json_string_value(json_object_get(decision, "verdict")), verdict);
+	json_decref(found);
+}
+
+/* The last one, and then each as it is made and as it is judged; also of a daemon that comes later.
+ */
+static void test_follow(void **state)
+{
+	struct bus *bus = *state;
+	FILE *from;
+	int status;
+	need_bus(state);
+	pid_t child = start_follower(&from);
+	assert_follows(from, 19, "");
+	assert_ctl("pause", 0, "");
+	assert_follows(from, 20, "");
+	assert_follows(from, 20, "kept");
+	end(&bus->server);
+	assert_says(from, "numa-migrd has ended: waiting for it");
+	assert_true(start_server(bus, fake_service));
+	assert_says(from, "numa-migrd is there again");
+	assert_ctl("pause", 0, "");
+	assert_follows(from, 20, "");
+	assert_follows(from, 20, "kept");
+	end(&bus->daemon);
+	assert_says(from, "the system bus has gone");
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), UNAVAILABLE);
+	(void)fclose(from);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_usage),
+		cmocka_unit_test_setup_teardown(test_documents, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_status_document, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_last_decisions, with_service, teardown),
+		cmocka_unit_test(test_topology_needs_no_bus),
+		cmocka_unit_test_setup_teardown(test_tables, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_colours, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_plain_locale, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_refusals, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_nobody_there, without_service, teardown),
+		cmocka_unit_test_setup_teardown(test_old_daemon, with_old_service, teardown),
+		cmocka_unit_test_setup_teardown(test_top_needs_a_terminal, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_full_disk, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_follow, with_service, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
