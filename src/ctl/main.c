@@ -43,6 +43,10 @@ static const struct command commands[] = {
 	{"dry-run", "on|off", "on or off", "decide and tell, but move nothing", nm_ctl_dry_run,
 	 NULL, NULL},
 	{"reload", NULL, NULL, "read the configuration again", nm_ctl_reload, NULL, NULL},
+	{"doctor", NULL, NULL, "what is in the way here, and what helps; without numa-migrd", NULL,
+	 nm_ctl_doctor, NULL},
+	{"advise", "PID", "a process id", "what the program's owner can do better", NULL, NULL,
+	 nm_ctl_advise},
 };
 
 static const char options_text[] =

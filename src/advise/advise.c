@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "numa-migrd/advise.h"
+
+#include <inttypes.h>
+
+#include "rules.h"
+
+static void rule_enough(const char *name, const struct nm_advise_input *input,
+			struct nm_findings *findings);
+static void rule_memory_unseen(const char *name, const struct nm_advise_input *input,
+			       struct nm_findings *findings);
+
+static const struct nm_advise_rule rules[] = {
+	{"enough-seen", "whether enough was seen to tell"},
+	{"bound-away", "threads that are bound to another node than their memory's"},
+	{"fits-a-node", "a program that would fit on one node and runs on several"},
+	{"first-touch", "memory that one node first touched for all"},
+	{"work-weights", "threads that wait for others, whose memory is farther away"},
+	{"shared-ranges", "ranges of memory that several nodes use"},
+	{"false-sharing", "little memory that several nodes use much"},
+	{"kernel-balancing", "whether the kernel's balancing is in the way, or missing"},
+	{"huge-pages", "huge pages that join what several nodes use"},
+	{"memory-unseen", "whether its memory was looked at, and in ranges"},
+	{"as-it-is", "that there is nothing to change"},
+};
+
+/* The last one is what is left when nothing was found. */
+static const nm_rule_fn functions[] = {
+	rule_enough,	       nm_rule_bound_away,	 nm_rule_fits_a_node,
+	nm_rule_first_touch,   nm_rule_work_weights,	 nm_rule_shared_ranges,
+	nm_rule_false_sharing, nm_rule_kernel_balancing, nm_rule_huge_pages,
+	rule_memory_unseen,
+};
+
+_Static_assert(NM_ARRAY_SIZE(functions) + 1 == NM_ARRAY_SIZE(rules), "and the last");
+
+const struct nm_advise_rule *nm_advise_rules(size_t *ret_count)
+{
+	*ret_count = NM_ARRAY_SIZE(rules);
+	return rules;
+}
+
+/* ---- what several ask ---- */
+
+double nm_all_samples(const struct nm_advise_input *input)
+{
+	double all = 0;
+
+	for (size_t i = 0; i < input->nr_regions; i++)
+		all += input->regions[i].samples;
+	return all;
+}
+
+double nm_common_share(const struct nm_advise_input *input)
+{
+	double all = nm_all_samples(input), common = 0;
+
+	for (size_t i = 0; i < input->nr_regions; i++)
+		if (input->regions[i].kind != NM_ADVISE_EXCLUSIVE)
+			common += input->regions[i].samples;
+	return all > 0 ? common / all : input->shared_page_share;
+}
+
+static size_t count_workers(const struct nm_advise_input *input)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < input->nr_threads; i++)
+		count += nm_is_worker(&input->threads[i]);
+	return count;
+}
+
+/* ---- first and last ---- */
+
+static void rule_enough(const char *name, const struct nm_advise_input *input,
+			struct nm_findings *findings)
+{
+	double accesses = 0;
+
+	if (input->nr_nodes < 2) {
+		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
+				"This machine has one NUMA node: all memory is equally near.");
+		return;
+	}
+	if (count_workers(input) > 0)
+		return;
+	for (size_t i = 0; i < input->nr_threads; i++)
+		accesses += isnan(input->threads[i].accesses) ? 0 : input->threads[i].accesses;
+	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+			"Too little was seen of process %" PRIu32 " to advise.", input->pid);
+	nm_findings_evidence(findings,
+			     "%zu threads, %.0f accesses in all; %.0f of a running thread are "
+			     "needed",
+			     input->nr_threads, accesses, NM_WORKER_ACCESSES);
+	nm_findings_remedy(findings,
+			   "ask again while it works; if that does not help, numa-migrctl "
+			   "doctor tells how accesses are seen here");
+}
+
+/* Which pages and ranges are whose is told apart only where the configuration wants it. */
+static void rule_memory_unseen(const char *name, const struct nm_advise_input *input,
+			       struct nm_findings *findings)
+{
+	bool pages = !isnan(input->exclusivity);
+
+	if (input->nr_regions > 0)
+		return;
+	nm_findings_add(
+		findings, name, NM_SEVERITY_UNSEEN, "%s",
+		pages ? "Ranges of its memory are not told apart, so it is not known which of "
+			"them several nodes use."
+		      : "Its memory is not looked at, so that only its threads were judged.");
+	nm_findings_remedy(findings,
+			   "pages.policy = \"exclusivity\" in numa-migrd.conf tells ranges "
+			   "apart; with general.dry_run = true nothing is moved by it");
+}
+
+/* What is left where no rule fires. */
+static void say_nothing_to_change(const struct nm_advise_input *input, struct nm_findings *findings)
+{
+	nm_findings_add(findings, rules[NM_ARRAY_SIZE(rules) - 1].name, NM_SEVERITY_FINE,
+			"Nothing was found that process %" PRIu32 " could do better.", input->pid);
+	if (!isnan(input->local_share))
+		nm_findings_evidence(findings, "%.0f %% of its accesses are local",
+				     100 * input->local_share);
+}
+
+/* Findings from there on that are more than that something was not seen. */
+static size_t count_advice(const struct nm_findings *findings, size_t from)
+{
+	size_t count = 0;
+
+	for (size_t i = from; i < findings->count; i++)
+		count += findings->items[i].severity != NM_SEVERITY_UNSEEN;
+	return count;
+}
+
+int nm_advise(const struct nm_advise_input *input, struct nm_findings *ret)
+{
+	size_t before = ret->count;
+
+	functions[0](rules[0].name, input, ret);
+	if (ret->count > before)
+		return ret->error;
+	for (size_t i = 1; i < NM_ARRAY_SIZE(functions); i++)
+		functions[i](rules[i].name, input, ret);
+	if (count_advice(ret, before) == 0)
+		say_nothing_to_change(input, ret);
+	return ret->error;
+}

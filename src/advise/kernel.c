@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel does to the program's pages. */
+#include <inttypes.h>
+
+#include "rules.h"
+
+#define COMMON_LEAST 0.3 /* of the accesses, in ranges that no node has for itself */
+#define OWN_LEAST 0.8	 /* exclusivity from which on pages have a node where they belong */
+#define LOCAL_POOR 0.6	 /* of the accesses */
+#define HUGE_LEAST 0.3	 /* of what is in memory */
+#define EXCLUSIVITY_POOR 0.7
+
+static void say_in_the_way(const char *name, const struct nm_advise_input *input,
+			   struct nm_findings *findings)
+{
+	double common = nm_common_share(input);
+
+	nm_findings_add(findings, name, NM_SEVERITY_WARNING,
+			"The kernel's balancing is likely in the way: it moves pages that several "
+			"nodes use "
+			"from one to the other, and makes the program wait for it.");
+	if (!isnan(common))
+		nm_findings_evidence(findings,
+				     "%.0f %% of the accesses are to ranges of several nodes",
+				     100 * common);
+	if (input->ping_pong)
+		nm_findings_evidence(findings, "%" PRIu64 " pages went back and forth",
+				     input->ping_pong);
+	if (!isnan(input->hint_faults_per_s))
+		nm_findings_evidence(
+			findings,
+			"on the whole machine %.0f hinting faults and %.0f pages moved per "
+			"second (/proc/vmstat)",
+			input->hint_faults_per_s, input->migrated_per_s);
+	if (!isnan(input->hint_local_share))
+		nm_findings_evidence(findings, "%.0f %% of these faults were local",
+				     100 * input->hint_local_share);
+	nm_findings_remedy(findings, "memory with a policy of its own is not scanned: numactl "
+				     "--interleave=all, or mbind(2) for those ranges");
+	nm_findings_remedy(findings,
+			   "or turn it off for a trial (sysctl kernel.numa_balancing=0) and "
+			   "compare the run times: up to a quarter was lost by it with "
+			   "stencils");
+}
+
+static void say_missing(const char *name, const struct nm_advise_input *input,
+			struct nm_findings *findings)
+{
+	nm_findings_add(
+		findings, name, NM_SEVERITY_NOTE,
+		"Memory is used by one node and is on another, and the kernel's balancing, which "
+		"would move it, is off.");
+	nm_findings_evidence(
+		findings,
+		"%.0f %% of the accesses are local; of each page %.0f %% come from one node",
+		100 * input->local_share, 100 * input->exclusivity);
+	nm_findings_remedy(findings, "pages.policy = \"exclusivity\" in numa-migrd.conf, or sysctl "
+				     "kernel.numa_balancing=1");
+}
+
+void nm_rule_kernel_balancing(const char *name, const struct nm_advise_input *input,
+			      struct nm_findings *findings)
+{
+	bool shared = nm_common_share(input) >= COMMON_LEAST || input->ping_pong > 0;
+	bool moves = isnan(input->migrated_per_s) || input->migrated_per_s > 0;
+
+	if (input->balancing > 0 && shared && moves)
+		say_in_the_way(name, input, findings);
+	if (input->balancing == 0 && input->exclusivity >= OWN_LEAST &&
+	    input->local_share < LOCAL_POOR)
+		say_missing(name, input, findings);
+}
+
+void nm_rule_huge_pages(const char *name, const struct nm_advise_input *input,
+			struct nm_findings *findings)
+{
+	double huge = input->rss_bytes ? (double)input->huge_bytes / (double)input->rss_bytes : 0;
+
+	if (input->thp == NM_ADVISE_THP_NEVER || huge < HUGE_LEAST ||
+	    !(input->exclusivity < EXCLUSIVITY_POOR))
+		return;
+	nm_findings_add(
+		findings, name, NM_SEVERITY_NOTE,
+		"Huge pages may join what several nodes use: 2 MiB can be on one node only.");
+	nm_findings_evidence(findings,
+			     "%.0f %% of what is in memory are huge pages; of a page's accesses "
+			     "%.0f %% come from one node",
+			     100 * huge, 100 * input->exclusivity);
+	nm_findings_remedy(findings, "let parts of different threads begin at multiples of 2 MiB");
+	nm_findings_remedy(findings,
+			   "or do without huge pages there (madvise with MADV_NOHUGEPAGE), and "
+			   "compare the run times");
+}

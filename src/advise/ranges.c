@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of memory that several nodes use. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "rules.h"
+
+#define RANGES_NAMED 4U
+#define DENSE 8.0 /* times as many accesses per byte as in the mean */
+#define PING_PONG_LEAST 4U
+
+static double share_of(const struct nm_advise_input *input, const struct nm_advise_region *region)
+{
+	double all = nm_all_samples(input);
+
+	return all > 0 ? region->samples / all : 0;
+}
+
+/* Accesses per byte, in the mean of all ranges. */
+static double density(const struct nm_advise_input *input)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < input->nr_regions; i++)
+		bytes += input->regions[i].bytes;
+	return bytes ? nm_all_samples(input) / (double)bytes : 0;
+}
+
+static bool is_common(const struct nm_advise_input *input, const struct nm_advise_region *region)
+{
+	return region->kind != NM_ADVISE_EXCLUSIVE && region->bytes > 0 &&
+	       share_of(input, region) >= NM_REGION_SHARE_LEAST;
+}
+
+static bool is_dense(const struct nm_advise_input *input, const struct nm_advise_region *region)
+{
+	return region->samples / (double)region->bytes >= DENSE * density(input);
+}
+
+static void say_range(const struct nm_advise_input *input, const struct nm_advise_region *region,
+		      struct nm_findings *findings)
+{
+	char place[64] = "", threads[32] = "";
+
+	if (region->end)
+		(void)snprintf(place, sizeof(place), " at %" PRIx64 "-%" PRIx64, region->start,
+			       region->end);
+	if (region->threads)
+		(void)snprintf(threads, sizeof(threads), ", %u threads", region->threads);
+	nm_findings_evidence(
+		findings, "%.1f MiB%s: %.0f %% of the accesses, %.0f %% of those from one node%s",
+		(double)region->bytes / (double)(1 << 20), place, 100 * share_of(input, region),
+		100 * region->exclusivity, threads);
+}
+
+/* The first few; where they are, the rest is alike. */
+static size_t say_ranges(const struct nm_advise_input *input, bool dense, const char *name,
+			 const char *what, struct nm_findings *findings)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < input->nr_regions; i++) {
+		const struct nm_advise_region *region = &input->regions[i];
+		if (!is_common(input, region) || is_dense(input, region) != dense)
+			continue;
+		if (count++ == 0)
+			nm_findings_add(findings, name, NM_SEVERITY_NOTE, "%s", what);
+		if (count <= RANGES_NAMED)
+			say_range(input, region, findings);
+	}
+	if (count > RANGES_NAMED)
+		nm_findings_evidence(findings, "and %zu more", count - RANGES_NAMED);
+	return count;
+}
+
+void nm_rule_shared_ranges(const char *name, const struct nm_advise_input *input,
+			   struct nm_findings *findings)
+{
+	if (say_ranges(input, false, name,
+		       "Several nodes use the same ranges of memory: wherever those are, they are "
+		       "far for "
+		       "some.",
+		       findings) == 0)
+		return;
+	nm_findings_remedy(findings, "what is only read: a copy for each node (libnuma's "
+				     "numa_alloc_onnode)");
+	nm_findings_remedy(findings,
+			   "what is written: spread over the nodes, so that no node serves all "
+			   "of it (mbind with MPOL_INTERLEAVE)");
+	nm_findings_remedy(findings,
+			   "threads that share the most on one node (threads.policy = \"kmaf\" "
+			   "in numa-migrd.conf)");
+}
+
+void nm_rule_false_sharing(const char *name, const struct nm_advise_input *input,
+			   struct nm_findings *findings)
+{
+	size_t ranges =
+		say_ranges(input, true, name,
+			   "Several nodes use a little memory much more than the rest: counters or "
+			   "locks, or data of theirs side by side (false sharing).",
+			   findings);
+
+	if (ranges == 0 && input->ping_pong >= PING_PONG_LEAST)
+		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
+				"Pages go back and forth between nodes: data of several nodes are "
+				"on them.");
+	if (ranges == 0 && input->ping_pong < PING_PONG_LEAST)
+		return;
+	if (input->ping_pong)
+		nm_findings_evidence(findings, "%" PRIu64 " pages went back and forth",
+				     input->ping_pong);
+	nm_findings_remedy(findings,
+			   "see which cache lines: perf c2c record -p %" PRIu32
+			   " -- sleep 10; perf c2c report",
+			   input->pid);
+	nm_findings_remedy(findings, "give what each thread writes cache lines of its own "
+				     "(alignas(64)), and what each node's threads write, pages of "
+				     "their own");
+}

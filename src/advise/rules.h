@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules: each adds a finding of its name, or nothing. */
+#ifndef NUMA_MIGRD_ADVISE_RULES_H
+#define NUMA_MIGRD_ADVISE_RULES_H
+
+#include <math.h>
+
+#include "numa-migrd/advise.h"
+
+#define NM_WORKER_RUN_SHARE 0.05   /* who runs less does no work that could be divided otherwise */
+#define NM_WORKER_ACCESSES 20.0	   /* fewer tell nothing of a thread */
+#define NM_REGION_SHARE_LEAST 0.05 /* of all accesses; less is not worth a change */
+
+typedef void (*nm_rule_fn)(const char *name, const struct nm_advise_input *input,
+			   struct nm_findings *findings);
+
+/* balance_of_work.c */
+void nm_rule_work_weights(const char *name, const struct nm_advise_input *input,
+			  struct nm_findings *findings);
+
+/* placement.c */
+void nm_rule_first_touch(const char *name, const struct nm_advise_input *input,
+			 struct nm_findings *findings);
+void nm_rule_fits_a_node(const char *name, const struct nm_advise_input *input,
+			 struct nm_findings *findings);
+void nm_rule_bound_away(const char *name, const struct nm_advise_input *input,
+			struct nm_findings *findings);
+
+/* ranges.c */
+void nm_rule_shared_ranges(const char *name, const struct nm_advise_input *input,
+			   struct nm_findings *findings);
+void nm_rule_false_sharing(const char *name, const struct nm_advise_input *input,
+			   struct nm_findings *findings);
+
+/* kernel.c */
+void nm_rule_kernel_balancing(const char *name, const struct nm_advise_input *input,
+			      struct nm_findings *findings);
+void nm_rule_huge_pages(const char *name, const struct nm_advise_input *input,
+			struct nm_findings *findings);
+
+/* ---- what several ask ---- */
+
+/* Does it work, and is enough known of its accesses? */
+static inline bool nm_is_worker(const struct nm_advise_thread *thread)
+{
+	bool runs = isnan(thread->run_share) || thread->run_share >= NM_WORKER_RUN_SHARE;
+
+	return runs && thread->accesses >= NM_WORKER_ACCESSES && !isnan(thread->local_share);
+}
+
+/* Accesses counted in all ranges, and of those the share in ranges that no node has for itself;
+ * where no ranges are told apart, the share of such pages instead. NaN: neither is known. */
+double nm_all_samples(const struct nm_advise_input *input);
+double nm_common_share(const struct nm_advise_input *input);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "advice.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "numa-migrd/proc.h"
+
+#define PAGE_SUMMARY 0
+#define PAGE_REGIONS 1
+
+/* ---- from the bus ---- */
+
+static double real_of(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+
+	return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static uint64_t count_of(const json_t *object, const char *name)
+{
+	json_int_t value = json_integer_value(json_object_get(object, name));
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+/* The bus has the kernel's numbers. */
+static int node_of(const struct nm_topology *topology, const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+
+	if (!json_is_integer(value) || json_integer_value(value) < 0)
+		return -1;
+	return nm_topology_node_index(topology, (unsigned)json_integer_value(value));
+}
+
+static struct nm_advise_thread take_thread(const struct nm_topology *topology, const json_t *object)
+{
+	return (struct nm_advise_thread){
+		.tid = (uint32_t)count_of(object, "tid"),
+		.node = node_of(topology, object, "node"),
+		.preferred = node_of(topology, object, "preferred_node"),
+		.bound = -1,
+		.leased = json_is_true(json_object_get(object, "leased")),
+		.run_share = real_of(object, "run_share"),
+		.local_share = real_of(object, "local_share"),
+		.accesses = real_of(object, "accesses"),
+		.latency_cycles = real_of(object, "latency_cycles"),
+	};
+}
+
+/* A range of which nothing is known yet has no kind. */
+static bool take_region(const json_t *object, struct nm_advise_region *ret)
+{
+	static const char *const kinds[] = {
+		[NM_ADVISE_EXCLUSIVE] = "exclusive",
+		[NM_ADVISE_MIXED] = "mixed",
+		[NM_ADVISE_SHARED] = "shared",
+	};
+	const char *kind = json_string_value(json_object_get(object, "kind"));
+
+	for (size_t i = 0; kind && i < NM_ARRAY_SIZE(kinds); i++) {
+		if (strcmp(kind, kinds[i]) != 0)
+			continue;
+		*ret = (struct nm_advise_region){
+			.start = count_of(object, "start"),
+			.end = count_of(object, "end"),
+			.bytes = count_of(object, "bytes"),
+			.samples = (double)count_of(object, "samples"),
+			.exclusivity = real_of(object, "exclusivity"),
+			.kind = (enum nm_advise_kind)i,
+			.threads = (unsigned)count_of(object, "threads"),
+		};
+		return true;
+	}
+	return false;
+}
+
+static int take_threads(struct nm_advice *advice, const struct nm_topology *topology,
+			const json_t *threads)
+{
+	size_t count = json_array_size(threads);
+
+	advice->threads = calloc(count + 1, sizeof(*advice->threads));
+	if (!advice->threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		advice->threads[i] = take_thread(topology, json_array_get(threads, i));
+	advice->input.threads = advice->threads;
+	advice->input.nr_threads = count;
+	return 0;
+}
+
+static int take_regions(struct nm_advice *advice, const json_t *regions)
+{
+	size_t count = json_array_size(regions);
+
+	advice->regions = calloc(count + 1, sizeof(*advice->regions));
+	if (!advice->regions)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (take_region(json_array_get(regions, i),
+				&advice->regions[advice->input.nr_regions]))
+			advice->input.nr_regions++;
+	advice->input.regions = advice->regions;
+	return 0;
+}
+
+static int take_nodes(struct nm_advice *advice, const struct nm_topology *topology,
+		      const json_t *by_node)
+{
+	advice->nodes = calloc(topology->nr_nodes, sizeof(*advice->nodes));
+	if (!advice->nodes)
+		return -ENOMEM;
+	for (unsigned i = 0; i < topology->nr_nodes; i++)
+		advice->nodes[i] = (struct nm_advise_node){
+			.os_id = topology->nodes[i].os_id,
+			.cpus = (unsigned)hwloc_bitmap_weight(topology->nodes[i].cpus),
+			.memory_bytes = topology->nodes[i].memory_bytes,
+			.pages = (uint64_t)json_integer_value(json_array_get(by_node, i)),
+		};
+	advice->input.nodes = advice->nodes;
+	advice->input.nr_nodes = topology->nr_nodes;
+	advice->input.distance = topology->distance;
+	return 0;
+}
+
+/* Pages of the last step are one node's alone, or nearly. */
+static double shared_page_share(const json_t *pages)
+{
+	const json_t *histogram = json_object_get(pages, "histogram");
+	size_t steps = json_array_size(histogram);
+	double all = 0;
+
+	for (size_t i = 0; i < steps; i++)
+		all += json_number_value(json_array_get(histogram, i));
+	if (all <= 0)
+		return (double)NAN;
+	return 1 - json_number_value(json_array_get(histogram, steps - 1)) / all;
+}
+
+/* As the process's: its threads' by their accesses. */
+static double local_share(const struct nm_advise_input *input)
+{
+	double local = 0, all = 0;
+
+	for (size_t i = 0; i < input->nr_threads; i++) {
+		const struct nm_advise_thread *thread = &input->threads[i];
+		if (isnan(thread->local_share) || !(thread->accesses > 0))
+			continue;
+		local += thread->local_share * thread->accesses;
+		all += thread->accesses;
+	}
+	return all > 0 ? local / all : (double)NAN;
+}
+
+int nm_advice_take(struct nm_advice *advice, uint32_t pid, const struct nm_topology *topology,
+		   const json_t *threads, const json_t *pages)
+{
+	const json_t *summary = json_array_get(pages, PAGE_SUMMARY);
+	struct nm_advise_input *input = &advice->input;
+
+	input->pid = pid;
+	input->exclusivity = real_of(summary, "exclusivity");
+	input->shared_page_share = shared_page_share(summary);
+	input->ping_pong = count_of(summary, "ping_pong");
+	input->balancing = -1;
+	input->hint_faults_per_s = input->hint_local_share = input->migrated_per_s = NAN;
+	int r = take_threads(advice, topology, threads);
+	if (r == 0)
+		r = take_regions(advice, json_array_get(pages, PAGE_REGIONS));
+	if (r == 0)
+		r = take_nodes(advice, topology, json_object_get(summary, "by_node"));
+	if (r == 0)
+		input->local_share = local_share(input);
+	return r;
+}
+
+/* ---- from /proc ---- */
+
+/* "AnonHugePages:    2048 kB" in bytes; 0 where there is none. */
+static uint64_t kib_after(const char *text, const char *name)
+{
+	const char *found = strstr(text, name);
+	uint64_t kib;
+
+	if (!found || sscanf(found + strlen(name), ": %" SCNu64, &kib) != 1)
+		return 0;
+	return kib * 1024;
+}
+
+/* What is in memory tells anybody; how much of it are huge pages, only who may trace the process.
+ */
+static void look_at_memory(struct nm_advice *advice, struct nm_platform *platform)
+{
+	char path[64], text[4096];
+
+	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/status", advice->input.pid);
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) > 0)
+		advice->input.rss_bytes = kib_after(text, "VmRSS");
+	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/smaps_rollup", advice->input.pid);
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) > 0)
+		advice->input.huge_bytes = kib_after(text, "AnonHugePages");
+}
+
+/* The one node that a mask reaches; -1: several, or none that is known. */
+static int only_node(const struct nm_topology *topology, hwloc_const_bitmap_t mask)
+{
+	int only = -1;
+
+	for (unsigned i = 0; i < topology->nr_nodes; i++) {
+		if (!hwloc_bitmap_intersects(mask, topology->nodes[i].cpus))
+			continue;
+		if (only >= 0)
+			return -1;
+		only = (int)i;
+	}
+	return only;
+}
+
+static void look_at_mask(struct nm_advise_thread *thread, struct nm_platform *platform,
+			 const struct nm_topology *topology)
+{
+	nm_autobitmap mask = hwloc_bitmap_alloc();
+
+	if (!thread->leased && mask &&
+	    platform->ops->affinity_get(platform, (pid_t)thread->tid, mask) == 0)
+		thread->bound = only_node(topology, mask);
+}
+
+static enum nm_advise_thp thp_of(struct nm_platform *platform)
+{
+	char text[128];
+
+	if (platform->ops->read_file(platform, NM_ROOT,
+				     "sys/kernel/mm/transparent_hugepage/enabled", text,
+				     sizeof(text)) <= 0)
+		return NM_ADVISE_THP_UNKNOWN;
+	if (strstr(text, "[always]"))
+		return NM_ADVISE_THP_ALWAYS;
+	return strstr(text, "[never]") ? NM_ADVISE_THP_NEVER : NM_ADVISE_THP_MADVISE;
+}
+
+void nm_advice_look(struct nm_advice *advice, struct nm_platform *platform,
+		    const struct nm_topology *topology)
+{
+	char text[32];
+
+	look_at_memory(advice, platform);
+	for (size_t i = 0; i < advice->input.nr_threads; i++)
+		look_at_mask(&advice->threads[i], platform, topology);
+	advice->input.thp = thp_of(platform);
+	if (platform->ops->read_file(platform, NM_ROOT, "proc/sys/kernel/numa_balancing", text,
+				     sizeof(text)) > 0)
+		advice->input.balancing = atoi(text);
+}
+
+/* ---- the kernel's balancing ---- */
+
+static bool counter_after(const char *text, const char *name, uint64_t *ret)
+{
+	const char *found = strstr(text, name);
+
+	return found && sscanf(found + strlen(name), " %" SCNu64, ret) == 1;
+}
+
+struct nm_hinting nm_hinting_read(struct nm_platform *platform)
+{
+	struct nm_hinting hinting = {0};
+	char text[16384];
+
+	if (platform->ops->read_file(platform, NM_ROOT, "proc/vmstat", text, sizeof(text)) <= 0)
+		return hinting;
+	hinting.known = counter_after(text, "\nnuma_hint_faults ", &hinting.faults) &&
+			counter_after(text, "\nnuma_hint_faults_local ", &hinting.local) &&
+			counter_after(text, "\nnuma_pages_migrated ", &hinting.migrated);
+	return hinting;
+}
+
+void nm_advice_set_hinting(struct nm_advice *advice, const struct nm_hinting *before,
+			   const struct nm_hinting *after, double seconds)
+{
+	double faults = (double)(after->faults - before->faults);
+
+	if (!before->known || !after->known || seconds <= 0)
+		return;
+	advice->input.hint_faults_per_s = faults / seconds;
+	advice->input.migrated_per_s = (double)(after->migrated - before->migrated) / seconds;
+	if (faults > 0)
+		advice->input.hint_local_share = (double)(after->local - before->local) / faults;
+}
+
+void nm_advice_clear(struct nm_advice *advice)
+{
+	free(advice->threads);
+	free(advice->regions);
+	free(advice->nodes);
+	*advice = (struct nm_advice){0};
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "numa-migrd/advise.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "advice.h"
+#include "ctl.h"
+#include "findings.h"
+
+#define LOOK_S 1 /* at the kernel's balancing, where it is on */
+
+/* Pages are not looked at under every configuration; threads always are. */
+static int ask(uint32_t pid, json_t **ret_threads, json_t **ret_pages)
+{
+	int r = nm_ctl_ask_once("ListThreads", NM_RIGHT_READ, ret_threads, "u", pid);
+
+	return r == EXIT_SUCCESS ? nm_ctl_ask_once("Pages", NM_RIGHT_READ, ret_pages, "u", pid) : r;
+}
+
+static void watch_balancing(struct nm_advice *advice, struct nm_platform *platform)
+{
+	if (advice->input.balancing <= 0)
+		return;
+	struct nm_hinting before = nm_hinting_read(platform);
+	uint64_t start_ns = platform->ops->now_ns(platform);
+	(void)nanosleep(&(struct timespec){.tv_sec = LOOK_S}, NULL);
+	struct nm_hinting after = nm_hinting_read(platform);
+	uint64_t took_ns = platform->ops->now_ns(platform) - start_ns;
+	nm_advice_set_hinting(advice, &before, &after, (double)took_ns / (double)NM_NSEC_PER_SEC);
+}
+
+static int judge(uint32_t pid, const json_t *threads, const json_t *pages,
+		 struct nm_findings *findings)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
+	nm_auto(nm_advice_clear) struct nm_advice advice = {0};
+	const struct nm_platform_options direct = {.root_path = "/", .dry_run = true};
+	const struct nm_topology_source here = {0};
+	char error[256];
+
+	int r = nm_topology_load(&here, error, sizeof(error), &topology);
+	if (r == 0)
+		r = nm_platform_linux_new(&direct, &platform);
+	if (r == 0)
+		r = nm_advice_take(&advice, pid, topology, threads, pages);
+	if (r != 0)
+		return r;
+	nm_advice_look(&advice, platform, topology);
+	watch_balancing(&advice, platform);
+	return nm_advise(&advice.input, findings);
+}
+
+int nm_ctl_advise(uint32_t pid, bool json)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	nm_auto(json_decrefp) json_t *threads = NULL;
+	nm_auto(json_decrefp) json_t *pages = NULL;
+	int r = ask(pid, &threads, &pages);
+
+	if (r != EXIT_SUCCESS)
+		return r;
+	r = judge(pid, threads, pages, &findings);
+	if (r < 0) {
+		(void)fprintf(stderr, "numa-migrctl: process %u cannot be looked at: %s\n", pid,
+			      strerror(-r));
+		return EXIT_FAILURE;
+	}
+	return nm_ctl_show_findings(&findings, 0, json);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* What all of it comes to: what numa-migrd would do here, and what it cannot. */
+#include <stdio.h>
+#include <string.h>
+
+#include "checks.h"
+
+/* ---- what stands in its way altogether ---- */
+
+static bool may_sample(const struct nm_facts *facts)
+{
+	if (facts->trial == NM_TRIAL_REFUSED && facts->root)
+		return false;
+	if (strcmp(facts->lockdown, "confidentiality") == 0 || facts->paranoid.error == -ENOENT)
+		return false;
+	return facts->paranoid.error || facts->paranoid.value <= 2 ||
+	       facts->helper_socket.value == 1;
+}
+
+static bool sees_repeated(const struct nm_facts *facts)
+{
+	bool injects = facts->config && facts->config->sampling.inject != NM_INJECT_NONE;
+
+	return nm_facts_balances(facts) || injects || nm_facts_sees_accesses(facts);
+}
+
+/* Half a sentence; NULL: nothing. */
+static const char *obstacle(const struct nm_facts *facts)
+{
+	if (!facts->topology)
+		return "the machine's nodes cannot be read";
+	if (facts->topology->nr_nodes < 2)
+		return "there is one NUMA node";
+	if (!facts->config)
+		return "the configuration cannot be used";
+	if (!may_sample(facts))
+		return "nothing may be sampled";
+	if (!facts->knows_homes)
+		return "it is not known which node an address is on";
+	return NULL;
+}
+
+/* ---- what it would do ---- */
+
+static const char *what_for_threads(const struct nm_config *config)
+{
+	switch (config->threads.policy) {
+	case NM_POLICY_LBMA:
+		return "move threads to the node of their memory";
+	case NM_POLICY_IMAR2:
+		return "move slow threads to where they are faster, and undo what did not help";
+	case NM_POLICY_KMAF:
+		return "place threads that share memory near each other";
+	case NM_POLICY_BALANCE:
+		return "move threads away from overloaded nodes";
+	default:
+		return "move no threads";
+	}
+}
+
+static const char *what_for_pages(const struct nm_facts *facts)
+{
+	const struct nm_config *config = facts->config;
+	bool kernel_does =
+		nm_facts_balances(facts) && config->pages.numa_balancing == NM_BALANCING_YIELD;
+
+	if (config->pages.policy == NM_PAGES_EXCLUSIVITY)
+		return kernel_does ? "leave pages to the kernel's balancing"
+				   : "move pages to the nodes that use them";
+	return config->pages.policy == NM_PAGES_WATCH ? "watch pages and move none"
+						      : "move no pages";
+}
+
+static void say_limits(const struct nm_facts *facts, struct nm_findings *findings)
+{
+	enum nm_thread_policy policy = facts->config->threads.policy;
+	bool hardware = nm_facts_sees_accesses(facts);
+
+	if (!hardware)
+		nm_findings_evidence(findings, "it cannot tell how long accesses take, nor how "
+					       "often a page is used, only that it is");
+	if (!hardware && policy == NM_POLICY_IMAR2)
+		nm_findings_evidence(findings,
+				     "threads.policy \"imar2\" goes by how local accesses "
+				     "are, in place of the performance");
+	if (!facts->has_counters && facts->config->threads.dtas)
+		nm_findings_evidence(findings, "threads.dtas has no cache misses to go by");
+	if (!facts->has_schedstat && policy == NM_POLICY_BALANCE)
+		nm_findings_evidence(findings, "it cannot see which threads wait for a CPU");
+}
+
+void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
+{
+	const char *why_not = obstacle(facts);
+
+	if (why_not) {
+		bool single = facts->topology && facts->topology->nr_nodes < 2;
+		nm_findings_add(findings, name, single ? NM_SEVERITY_NOTE : NM_SEVERITY_PROBLEM,
+				"numa-migrd would do nothing here: %s.", why_not);
+		return;
+	}
+	bool dry = facts->config->general.dry_run;
+	bool blind = !sees_repeated(facts);
+	nm_findings_add(findings, name, blind ? NM_SEVERITY_PROBLEM : NM_SEVERITY_FINE,
+			"numa-migrd would %s, and %s%s%s.", what_for_threads(facts->config),
+			what_for_pages(facts),
+			dry ? "; as general.dry_run is on, it would only tell so" : "",
+			blind ? "; yet it hardly sees accesses here, so little would come of it"
+			      : "");
+	say_limits(facts, findings);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The checks: each turns facts into one finding of its name. Pure. */
+#ifndef NUMA_MIGRD_DOCTOR_CHECKS_H
+#define NUMA_MIGRD_DOCTOR_CHECKS_H
+
+#include "facts.h"
+#include "numa-migrd/findings.h"
+
+typedef void (*nm_check_fn)(const char *name, const struct nm_facts *facts,
+			    struct nm_findings *findings);
+
+/* check_machine.c */
+void nm_check_nodes(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_homes(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_isolated(const char *name, const struct nm_facts *facts,
+		       struct nm_findings *findings);
+void nm_check_memory(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_kernel(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_thp(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_cpusets(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+
+/* check_sampling.c */
+void nm_check_hardware(const char *name, const struct nm_facts *facts,
+		       struct nm_findings *findings);
+void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_privilege(const char *name, const struct nm_facts *facts,
+			struct nm_findings *findings);
+void nm_check_lockdown(const char *name, const struct nm_facts *facts,
+		       struct nm_findings *findings);
+void nm_check_balancing(const char *name, const struct nm_facts *facts,
+			struct nm_findings *findings);
+void nm_check_soft_dirty(const char *name, const struct nm_facts *facts,
+			 struct nm_findings *findings);
+void nm_check_clock(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_rate(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_watchdog(const char *name, const struct nm_facts *facts,
+		       struct nm_findings *findings);
+
+/* check_others.c */
+void nm_check_movers(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_tuned(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_scheduler(const char *name, const struct nm_facts *facts,
+			struct nm_findings *findings);
+void nm_check_kubelet(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+
+/* check_service.c */
+void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_configuration(const char *name, const struct nm_facts *facts,
+			    struct nm_findings *findings);
+void nm_check_ledger(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
+			    struct nm_findings *findings);
+
+/* check_unit.c */
+void nm_check_capabilities(const char *name, const struct nm_facts *facts,
+			   struct nm_findings *findings);
+void nm_check_hardening(const char *name, const struct nm_facts *facts,
+			struct nm_findings *findings);
+
+/* check_outlook.c */
+void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+
+/* Every check, in the order of nm_doctor_checks(). 0 or -ENOMEM. */
+int nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret);
+
+/* ---- what several ask ---- */
+
+/* Is there something to move? Also where the nodes are not known. */
+static inline bool nm_facts_several_nodes(const struct nm_facts *facts)
+{
+	return !facts->topology || facts->topology->nr_nodes > 1;
+}
+
+/* On a machine without work for numa-migrd, nothing that it lacks is worse than a note. */
+static inline enum nm_severity nm_facts_weigh(const struct nm_facts *facts,
+					      enum nm_severity severity)
+{
+	bool worse = severity > NM_SEVERITY_NOTE;
+
+	return worse && !nm_facts_several_nodes(facts) ? NM_SEVERITY_NOTE : severity;
+}
+
+static inline bool nm_facts_moves_pages(const struct nm_facts *facts)
+{
+	return facts->config && facts->config->pages.policy == NM_PAGES_EXCLUSIVITY;
+}
+
+/* Does the kernel balance between nodes? Value 2 is for tiers of memory alone: ordinary memory then
+ * has no hinting faults. */
+static inline bool nm_facts_balances(const struct nm_facts *facts)
+{
+	return facts->balancing.error == 0 && facts->balancing.value & 1;
+}
+
+/* Does some hardware here sample memory accesses, as far as it is known? */
+bool nm_facts_sees_accesses(const struct nm_facts *facts);
+
+/* For a finding of `unseen`: what the one who asks can do about it. */
+void nm_facts_say_unseen(const struct nm_facts *facts, struct nm_findings *findings,
+			 const char *path, int error);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "gather.h"
+
+#include <string.h>
+#include <unistd.h>
+
+void nm_gather_line(struct nm_platform *platform, const char *path, char *ret, size_t size)
+{
+	char text[512];
+
+	ret[0] = '\0';
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	(void)snprintf(ret, size, "%s", text);
+}
+
+void nm_gather_choice(struct nm_platform *platform, const char *path, char *ret, size_t size)
+{
+	char line[NM_WORD_SIZE * 2];
+
+	nm_gather_line(platform, path, line, sizeof(line));
+	char *open = strchr(line, '[');
+	char *end = open ? strchr(open, ']') : NULL;
+	if (end)
+		*end = '\0';
+	(void)snprintf(ret, size, "%s", end ? open + 1 : line);
+}
+
+struct nm_reading nm_gather_number(struct nm_platform *platform, const char *path)
+{
+	char text[64], *end;
+	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
+
+	if (length < 0)
+		return (struct nm_reading){.error = (int)length};
+	errno = 0;
+	long long value = strtoll(text, &end, 10);
+	if (end == text || errno)
+		return (struct nm_reading){.error = -ENODATA};
+	return (struct nm_reading){.value = value};
+}
+
+static int is_wanted(void *context, const char *name)
+{
+	return strcmp(context, name) == 0 ? -EEXIST : 0;
+}
+
+struct nm_reading nm_gather_name(struct nm_platform *platform, const char *directory,
+				 const char *name)
+{
+	nm_autofree char *wanted = strdup(name);
+
+	if (!wanted)
+		return (struct nm_reading){.error = -ENOMEM};
+	int r = platform->ops->list_directory(platform, NM_ROOT, directory, is_wanted, wanted);
+	if (r == -EEXIST)
+		return (struct nm_reading){.value = 1};
+	return (struct nm_reading){.error = r};
+}
+
+int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *facts)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	/* Nothing here writes to anybody but to ourselves, and that past the platform. */
+	const struct nm_platform_options direct = {.root_path = options->root_path,
+						   .dry_run = true};
+
+	int r = nm_platform_linux_new(&direct, &platform);
+	if (r < 0)
+		return r;
+	facts->root = geteuid() == 0;
+	r = nm_gather_machine(platform, options->root_path, facts);
+	if (r == 0)
+		r = nm_gather_others(platform, facts);
+	if (r == 0)
+		r = nm_gather_unit(platform, facts);
+	if (r == 0)
+		r = nm_gather_service(platform, options, facts);
+	if (r < 0)
+		return r;
+	nm_gather_cgroups(platform, facts);
+	nm_gather_sampling(platform, options, facts);
+	return 0;
+}
+
+void nm_facts_clear(struct nm_facts *facts)
+{
+	nm_topology_free(facts->topology);
+	nm_config_free(facts->config);
+	nm_config_errors_clear(&facts->config_errors);
+	nm_unit_clear(&facts->unit);
+	free(facts->free_bytes);
+	free(facts->others);
+	*facts = (struct nm_facts){0};
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Who else runs here: our own service, programs that place threads or memory, and cpusets. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gather.h"
+#include "numa-migrd/proc.h"
+#include "others.h"
+
+#define CGROUPS_MOST 4096U
+#define CGROUP_DEPTH 8U
+
+/* ---- processes ---- */
+
+struct look {
+	struct nm_platform *platform;
+	struct nm_facts *facts;
+};
+
+static int keep_other(struct nm_facts *facts, uint32_t pid, const char *comm)
+{
+	if (nm_reserve((void **)&facts->others, &facts->others_capacity, facts->nr_others,
+		       sizeof(*facts->others)) < 0)
+		return -ENOMEM;
+	struct nm_facts_other *other = &facts->others[facts->nr_others++];
+	*other = (struct nm_facts_other){.pid = pid};
+	(void)snprintf(other->comm, sizeof(other->comm), "%s", comm);
+	return 0;
+}
+
+/* The kernel keeps 15 bytes of a name. */
+static int look_at_process(void *context, const char *name)
+{
+	struct look *look = context;
+	char path[64], comm[32], *end;
+	unsigned long pid = strtoul(name, &end, 10);
+
+	if (*end != '\0' || pid == 0)
+		return 0;
+	(void)snprintf(path, sizeof(path), "proc/%lu/comm", pid);
+	nm_gather_line(look->platform, path, comm, sizeof(comm));
+	if (strcmp(comm, "numa-migrd") == 0)
+		look->facts->daemon.pid = (uint32_t)pid;
+	else if (strcmp(comm, "numa-migrd-help") == 0)
+		look->facts->helper.pid = (uint32_t)pid;
+	else if (nm_other_known(comm))
+		return keep_other(look->facts, (uint32_t)pid, comm);
+	return 0;
+}
+
+/* What a static CPU manager has noted of itself: containers that it pins. */
+static bool kubelet_pins(struct nm_platform *platform)
+{
+	char text[8192];
+	ssize_t length = platform->ops->read_file(
+		platform, NM_ROOT, "var/lib/kubelet/cpu_manager_state", text, sizeof(text));
+
+	return length > 0 && strstr(text, "\"policyName\":\"static\"") != NULL;
+}
+
+static void look_at_sched_ext(struct nm_platform *platform, struct nm_facts *facts)
+{
+	char state[NM_WORD_SIZE];
+
+	nm_gather_line(platform, "sys/kernel/sched_ext/state", state, sizeof(state));
+	if (strcmp(state, "enabled") != 0)
+		return;
+	nm_gather_line(platform, "sys/kernel/sched_ext/root/ops", facts->sched_ext,
+		       sizeof(facts->sched_ext));
+	if (!facts->sched_ext[0])
+		(void)snprintf(facts->sched_ext, sizeof(facts->sched_ext), "unknown");
+}
+
+int nm_gather_others(struct nm_platform *platform, struct nm_facts *facts)
+{
+	struct look look = {platform, facts};
+	int r = platform->ops->list_directory(platform, NM_ROOT, "proc", look_at_process, &look);
+
+	if (r < 0)
+		return r;
+	nm_gather_line(platform, "etc/tuned/active_profile", facts->tuned, sizeof(facts->tuned));
+	look_at_sched_ext(platform, facts);
+	facts->kubelet_pins = kubelet_pins(platform);
+	return 0;
+}
+
+/* ---- cpusets ---- */
+
+struct walk {
+	struct nm_platform *platform;
+	struct nm_facts *facts;
+	const char *path; /* of the directory that is listed, from the hierarchy's top */
+	unsigned depth;
+};
+
+/* Names of the controllers' own files; the rest may be a cgroup. */
+static bool is_control_file(const char *name)
+{
+	static const char *const controllers[] = {"cgroup.", "cpu.",  "cpuset.",  "memory.",
+						  "io.",     "pids.", "hugetlb.", "rdma.",
+						  "misc.",   "irq.",  "dmem."};
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(controllers); i++)
+		if (strncmp(name, controllers[i], strlen(controllers[i])) == 0)
+			return true;
+	return false;
+}
+
+static void look_at_cpuset(struct nm_platform *platform, struct nm_facts *facts, const char *path)
+{
+	char file[600], cpus[256];
+
+	facts->nr_cgroups++;
+	(void)snprintf(file, sizeof(file), "sys/fs/cgroup%s/cpuset.cpus", path);
+	nm_gather_line(platform, file, cpus, sizeof(cpus));
+	if (!cpus[0])
+		return;
+	if (facts->nr_cpusets++ == 0)
+		(void)snprintf(facts->cpuset_path, sizeof(facts->cpuset_path), "%s", path);
+}
+
+static int look_at_cgroup(void *context, const char *name)
+{
+	const struct walk *outer = context;
+	char path[512], directory[544];
+
+	if (is_control_file(name) ||
+	    snprintf(path, sizeof(path), "%s/%s", outer->path, name) >= (int)sizeof(path))
+		return 0;
+	if (outer->facts->nr_cgroups == CGROUPS_MOST || outer->depth == CGROUP_DEPTH) {
+		outer->facts->cgroups_cut = true;
+		return 0;
+	}
+	(void)snprintf(directory, sizeof(directory), "sys/fs/cgroup%s", path);
+	int fd = outer->platform->ops->open_directory(outer->platform, NM_ROOT, directory);
+	if (fd < 0)
+		return 0;
+	struct walk inner = {outer->platform, outer->facts, path, outer->depth + 1};
+	look_at_cpuset(outer->platform, outer->facts, path);
+	(void)outer->platform->ops->list_directory(outer->platform, fd, ".", look_at_cgroup,
+						   &inner);
+	outer->platform->ops->close(outer->platform, fd);
+	return 0;
+}
+
+void nm_gather_cgroups(struct nm_platform *platform, struct nm_facts *facts)
+{
+	struct walk walk = {platform, facts, "", 0};
+
+	facts->unified = nm_gather_name(platform, "sys/fs/cgroup", "cgroup.controllers").value == 1;
+	if (facts->unified)
+		(void)platform->ops->list_directory(platform, NM_ROOT, "sys/fs/cgroup",
+						    look_at_cgroup, &walk);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be sampled here: what the kernel allows, what the machine has, and what really counts.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "gather.h"
+#include "numa-migrd/escape.h"
+#include "numa-migrd/file.h"
+
+#define TRIAL_RING_KB 16
+
+static void read_settings(struct nm_platform *platform, struct nm_facts *facts)
+{
+	facts->paranoid = nm_gather_number(platform, "proc/sys/kernel/perf_event_paranoid");
+	facts->sample_rate =
+		nm_gather_number(platform, "proc/sys/kernel/perf_event_max_sample_rate");
+	facts->cpu_time_percent =
+		nm_gather_number(platform, "proc/sys/kernel/perf_cpu_time_max_percent");
+	facts->mlock_kb = nm_gather_number(platform, "proc/sys/kernel/perf_event_mlock_kb");
+	facts->nmi_watchdog = nm_gather_number(platform, "proc/sys/kernel/nmi_watchdog");
+	facts->balancing = nm_gather_number(platform, "proc/sys/kernel/numa_balancing");
+}
+
+static void read_frequency(struct nm_platform *platform, struct nm_facts *facts)
+{
+	char path[96];
+	int cpu = facts->topology ? hwloc_bitmap_first(facts->topology->usable) : 0;
+
+	(void)snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq",
+		       cpu < 0 ? 0 : cpu);
+	facts->top_frequency_khz = nm_gather_number(platform, path);
+}
+
+/* ---- what the machine has ---- */
+
+static void look_at_source(struct nm_platform *platform, const struct nm_config *config,
+			   enum nm_memory_source source, struct nm_facts *facts)
+{
+	const struct nm_event_wishes wishes = {
+		.source = source,
+		.load_latency = (unsigned)config->sampling.load_latency,
+		.pmu = config->sampling.pmu,
+	};
+	struct nm_event_list list = {0};
+
+	if (source == NM_MEMORY_PMU && !config->sampling.pmu[0])
+		return;
+	if (platform->ops->hardware_list(platform, &wishes, &list) < 0)
+		return;
+	(void)snprintf(facts->table, sizeof(facts->table), "%s", list.table ? list.table : "");
+	if (source == NM_MEMORY_NONE)
+		facts->has_counters = list.count > 0;
+	else
+		facts->offered[source] = list.count > 0 && list.words[0].kind == NM_EVENT_MEMORY;
+}
+
+static void look_at_sources(struct nm_platform *platform, const struct nm_config *config,
+			    struct nm_facts *facts)
+{
+	for (int source = 0; source < NM_MEMORY_SOURCE_MAX; source++)
+		look_at_source(platform, config, (enum nm_memory_source)source, facts);
+}
+
+/* ---- what counts ---- */
+
+static void keep_status(const struct nm_source_status *status, struct nm_facts *facts)
+{
+	facts->trial = NM_TRIAL_DONE;
+	facts->tried = *status;
+	facts->tried.problems = NULL;
+	facts->tried.problem_count = 0;
+	for (size_t i = 0; i < status->problem_count && i < NM_FACTS_PROBLEMS;
+	     i++, facts->nr_problems++)
+		(void)snprintf(facts->problems[i], sizeof(facts->problems[i]), "%s",
+			       status->problems[i].text);
+}
+
+/* As the daemon does it, but on one CPU and with a small ring. */
+static void try_source(struct nm_platform *platform, const struct nm_topology *topology,
+		       const struct nm_config *config, struct nm_facts *facts)
+{
+	nm_auto(nm_source_freep) struct nm_source *source = NULL;
+	struct nm_config small = *config;
+
+	small.sampling.ring_kb = TRIAL_RING_KB;
+	facts->trial_error = nm_source_open(platform, topology, &small, facts->trial_text,
+					    sizeof(facts->trial_text), &source);
+	if (facts->trial_error < 0)
+		facts->trial = NM_TRIAL_REFUSED;
+	else
+		keep_status(nm_source_status(source), facts);
+}
+
+static void try_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,
+			 const struct nm_config *config, struct nm_facts *facts)
+{
+	const struct nm_topology_source here = {.root_path = options->root_path};
+	nm_auto(nm_topology_freep) struct nm_topology *one_cpu = NULL;
+	char error[256];
+
+	if (facts->daemon.pid) {
+		facts->trial = NM_TRIAL_DAEMON_RUNS;
+		return;
+	}
+	if (nm_topology_load(&here, error, sizeof(error), &one_cpu) < 0)
+		return;
+	int cpu = hwloc_bitmap_first(one_cpu->usable);
+	if (cpu < 0)
+		return;
+	hwloc_bitmap_only(one_cpu->usable, (unsigned)cpu);
+	try_source(platform, one_cpu, config, facts);
+}
+
+/* ---- soft-dirty ---- */
+
+static long minor_faults(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_minflt;
+}
+
+/*
+ * Some kernels take the write and do nothing, so its effect is looked for: on a page of our own,
+ * and past the platform, whose way is the daemon's and asks root's configuration.
+ */
+static struct nm_reading try_soft_dirty(void)
+{
+	volatile char *page =
+		mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return (struct nm_reading){.error = -errno};
+	*page = 1;
+	int r = nm_write_text(AT_FDCWD, "/proc/self/clear_refs", "4");
+	long before = minor_faults();
+	*page = 2;
+	long after = minor_faults();
+	(void)munmap((void *)page, 1);
+	return (struct nm_reading){.error = r, .value = after > before};
+}
+
+void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,
+			struct nm_facts *facts)
+{
+	nm_auto(nm_config_freep) struct nm_config *shipped = NULL;
+	const struct nm_config *config = facts->config;
+
+	read_settings(platform, facts);
+	read_frequency(platform, facts);
+	facts->soft_dirty =
+		options->try_out ? try_soft_dirty() : (struct nm_reading){.error = -ENODATA};
+	if (options->running_source)
+		(void)nm_escape(facts->running_source, sizeof(facts->running_source),
+				options->running_source, strlen(options->running_source));
+	if (!config && nm_config_default(&shipped) == 0)
+		config = shipped;
+	if (!config)
+		return;
+	look_at_sources(platform, config, facts);
+	if (options->try_out)
+		try_sampling(platform, options, config, facts);
+}

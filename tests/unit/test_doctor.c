@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+/* What is made of facts: each thing that can be wrong gives its finding, and only that. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "doctor_fixture.h"
+
+/* One thing that is wrong with the good machine. */
+struct spoiled {
+	const char *check;
+	enum nm_severity severity;
+	const char *words; /* that the finding has */
+	void (*spoil)(struct nm_facts *facts);
+	bool outlook_too; /* it changes what numa-migrd would do */
+};
+
+static void add_unit(struct nm_facts *facts, const char *text)
+{
+	assert_int_equal(nm_unit_read(&facts->unit, text), 0);
+}
+
+static void add_other(struct nm_facts *facts, const char *comm)
+{
+	assert_int_equal(nm_reserve((void **)&facts->others, &facts->others_capacity,
+				    facts->nr_others, sizeof(*facts->others)),
+			 0);
+	struct nm_facts_other *other = &facts->others[facts->nr_others++];
+	*other = (struct nm_facts_other){.pid = 77};
+	(void)snprintf(other->comm, sizeof(other->comm), "%s", comm);
+}
+
+static void without_topology(struct nm_facts *facts)
+{
+	nm_topology_free(facts->topology);
+	facts->topology = NULL;
+	(void)snprintf(facts->topology_error, sizeof(facts->topology_error), "no /sys\n\x1b[31m");
+}
+
+static void without_homes(struct nm_facts *facts)
+{
+	facts->knows_homes = false;
+}
+
+static void isolate(struct nm_facts *facts)
+{
+	facts->topology->cpus[3].isolated = facts->topology->cpus[4].nohz_full = true;
+}
+
+static void isolate_with_pages(struct nm_facts *facts)
+{
+	isolate(facts);
+	facts->config->pages.policy = NM_PAGES_EXCLUSIVITY;
+	facts->config->pages.numa_balancing = NM_BALANCING_WARN;
+}
+
+static void fill_node(struct nm_facts *facts)
+{
+	facts->free_bytes[2].value = 1 << 20;
+}
+
+static void put_into_container(struct nm_facts *facts)
+{
+	facts->container = "/.dockerenv";
+}
+
+static void virtualise(struct nm_facts *facts)
+{
+	facts->virtual_machine = true;
+}
+
+static void age_kernel(struct nm_facts *facts)
+{
+	set_word(facts->kernel, "5.15.0-100");
+}
+
+static void without_schedstat(struct nm_facts *facts)
+{
+	facts->has_schedstat = false;
+}
+
+static void always_huge(struct nm_facts *facts)
+{
+	set_word(facts->thp, "always");
+}
+
+static void old_cgroups(struct nm_facts *facts)
+{
+	facts->unified = false;
+}
+
+static void give_cpusets(struct nm_facts *facts)
+{
+	facts->nr_cgroups = 9;
+	facts->nr_cpusets = 2;
+	(void)snprintf(facts->cpuset_path, sizeof(facts->cpuset_path), "/a\nb");
+}
+
+/* Balancing still shows accesses. */
+static void without_hardware(struct nm_facts *facts)
+{
+	facts->offered[NM_MEMORY_PEBS] = false;
+	facts->has_counters = false;
+	facts->tried.memory = NM_MEMORY_NONE;
+}
+
+static void a_counter_is_busy(struct nm_facts *facts)
+{
+	(void)snprintf(facts->problems[facts->nr_problems++], sizeof(facts->problems[0]),
+		       "Sampling of stores: stop the other profiler.");
+}
+
+static void nothing_opens(struct nm_facts *facts)
+{
+	facts->trial = NM_TRIAL_REFUSED;
+	facts->trial_error = -EACCES;
+	(void)snprintf(facts->trial_text, sizeof(facts->trial_text), "Do this.");
+}
+
+static void an_ordinary_user_asks(struct nm_facts *facts)
+{
+	nothing_opens(facts);
+	facts->root = false;
+}
+
+static void daemon_runs(struct nm_facts *facts)
+{
+	facts->trial = NM_TRIAL_DAEMON_RUNS;
+}
+
+static void strict_without_helper(struct nm_facts *facts)
+{
+	facts->paranoid.value = 3;
+	facts->helper_socket.value = 0;
+}
+
+static void without_perf(struct nm_facts *facts)
+{
+	facts->paranoid.error = -ENOENT;
+}
+
+static void paranoid_unseen(struct nm_facts *facts)
+{
+	facts->paranoid.error = -EACCES;
+	facts->root = false;
+}
+
+static void lock_down(struct nm_facts *facts)
+{
+	set_word(facts->lockdown, "confidentiality");
+}
+
+static void without_eyes(struct nm_facts *facts)
+{
+	without_hardware(facts);
+	facts->balancing.value = 0;
+}
+
+static void pages_yield(struct nm_facts *facts)
+{
+	facts->config->pages.policy = NM_PAGES_EXCLUSIVITY;
+}
+
+static void soft_dirty_is_dead(struct nm_facts *facts)
+{
+	facts->soft_dirty.value = 0;
+}
+
+static void soft_dirty_is_wanted(struct nm_facts *facts)
+{
+	facts->soft_dirty.value = 0;
+	facts->config->sampling.inject = NM_INJECT_SOFT_DIRTY;
+}
+
+static void soft_dirty_untried(struct nm_facts *facts)
+{
+	facts->soft_dirty.error = -ENODATA;
+}
+
+static void slow_clock(struct nm_facts *facts)
+{
+	set_word(facts->clocksource, "hpet");
+}
+
+static void lowered_rate(struct nm_facts *facts)
+{
+	facts->sample_rate.value = 6250;
+}
+
+static void watched(struct nm_facts *facts)
+{
+	facts->nmi_watchdog.value = 1;
+}
+
+static void numad_runs(struct nm_facts *facts)
+{
+	add_other(facts, "irqbalance");
+	add_other(facts, "numad");
+}
+
+static void tuned_is_active(struct nm_facts *facts)
+{
+	set_word(facts->tuned, "throughput-performance");
+}
+
+static void scheduler_is_another(struct nm_facts *facts)
+{
+	set_word(facts->sched_ext, "rusty");
+}
+
+static void kubelet_pins(struct nm_facts *facts)
+{
+	facts->kubelet_pins = true;
+}
+
+static void bad_config(struct nm_facts *facts)
+{
+	nm_config_free(facts->config);
+	facts->config = NULL;
+	facts->config_error = -EINVAL;
+	assert_int_equal(nm_config_parse("a.conf", "profile = 7;", 12, &facts->config_errors,
+					 &facts->config),
+			 -EINVAL);
+}
+
+static void unreadable_config(struct nm_facts *facts)
+{
+	facts->config_error = -EACCES;
+}
+
+static void no_config_yet(struct nm_facts *facts)
+{
+	facts->config_error = -ENOENT;
+}
+
+static void dry(struct nm_facts *facts)
+{
+	facts->config->general.dry_run = true;
+}
+
+static void idle_config(struct nm_facts *facts)
+{
+	facts->config->threads.policy = NM_POLICY_NONE;
+}
+
+static void ledger_is_left(struct nm_facts *facts)
+{
+	facts->ledger.value = 1;
+}
+
+static void ledger_is_damaged(struct nm_facts *facts)
+{
+	facts->damaged.value = 1;
+}
+
+static void ledger_is_hidden(struct nm_facts *facts)
+{
+	facts->ledger.error = -EACCES;
+}
+
+static void lose_capability(struct nm_facts *facts)
+{
+	add_unit(facts,
+		 "[Service]\nAmbientCapabilities=\nAmbientCapabilities=CAP_SYS_NICE CAP_PERFMON\n");
+}
+
+static void run_without_capability(struct nm_facts *facts)
+{
+	facts->daemon = (struct nm_facts_service){.pid = 5, .capabilities = {.value = 1 << 23}};
+	facts->daemon.files.value = facts->daemon.locked.value = INT64_MAX;
+	facts->daemon.seccomp.value = 2;
+}
+
+static void without_unit(struct nm_facts *facts)
+{
+	nm_unit_clear(&facts->unit);
+	facts->has_unit = false;
+}
+
+static void harden_too_far(struct nm_facts *facts)
+{
+	add_unit(facts, "[Service]\nProtectProc=invisible\n");
+	(void)snprintf(facts->drop_ins, sizeof(facts->drop_ins), "50-mine.conf");
+}
+
+static void loosen(struct nm_facts *facts)
+{
+	add_unit(facts, "[Service]\nPrivateNetwork=false\n");
+}
+
+static void few_files(struct nm_facts *facts)
+{
+	add_unit(facts, "[Service]\nLimitNOFILE=64\n");
+}
+
+static void few_files_of_all(struct nm_facts *facts)
+{
+	facts->nr_open.value = 100;
+}
+
+static void little_locked(struct nm_facts *facts)
+{
+	add_unit(facts, "[Service]\nLimitMEMLOCK=65536\n");
+	facts->config->sampling.ring_kb = 1024;
+}
+
+static const struct spoiled spoiled[] = {
+	{"nodes", NM_SEVERITY_PROBLEM, "no /sys\\x0a\\x1b[31m", without_topology, true},
+	{"homes", NM_SEVERITY_PROBLEM, "zoneinfo", without_homes, true},
+	{"isolated", NM_SEVERITY_NOTE, "2 CPUs", isolate, false},
+	{"isolated", NM_SEVERITY_WARNING, "pages.isolated_cpus", isolate_with_pages, false},
+	{"memory", NM_SEVERITY_NOTE, "1 of 4 nodes", fill_node, false},
+	{"virtual", NM_SEVERITY_WARNING, "PID namespace", put_into_container, false},
+	{"virtual", NM_SEVERITY_NOTE, "hypervisor", virtualise, false},
+	{"kernel", NM_SEVERITY_PROBLEM, "6.1", age_kernel, false},
+	{"kernel", NM_SEVERITY_WARNING, "balance", without_schedstat, false},
+	{"thp", NM_SEVERITY_NOTE, "MADV_NOHUGEPAGE", always_huge, false},
+	{"cpusets", NM_SEVERITY_WARNING, "unified_cgroup_hierarchy", old_cgroups, false},
+	{"cpusets", NM_SEVERITY_NOTE, "/a\\x0ab", give_cpusets, false},
+	{"hardware", NM_SEVERITY_WARNING, "page faults stand in", without_hardware, false},
+	{"trial", NM_SEVERITY_WARNING, "stop the other profiler", a_counter_is_busy, false},
+	{"trial", NM_SEVERITY_PROBLEM, "Do this.", nothing_opens, true},
+	{"trial", NM_SEVERITY_UNSEEN, "sudo", an_ordinary_user_asks, false},
+	{"trial", NM_SEVERITY_UNSEEN, "numa-migrctl status", daemon_runs, false},
+	{"privilege", NM_SEVERITY_PROBLEM, "numa-migrd-helper.socket", strict_without_helper, true},
+	{"privilege", NM_SEVERITY_PROBLEM, "CONFIG_PERF_EVENTS", without_perf, true},
+	{"privilege", NM_SEVERITY_UNSEEN, "sudo", paranoid_unseen, false},
+	{"lockdown", NM_SEVERITY_PROBLEM, "lockdown=integrity", lock_down, true},
+	{"balancing", NM_SEVERITY_NOTE, "manage", pages_yield, false},
+	{"soft-dirty", NM_SEVERITY_NOTE, "did not fault", soft_dirty_is_dead, false},
+	{"soft-dirty", NM_SEVERITY_PROBLEM, "CONFIG_MEM_SOFT_DIRTY", soft_dirty_is_wanted, false},
+	{"soft-dirty", NM_SEVERITY_UNSEEN, "not tried", soft_dirty_untried, false},
+	{"clock", NM_SEVERITY_WARNING, "hpet", slow_clock, false},
+	{"rate", NM_SEVERITY_WARNING, "6250", lowered_rate, false},
+	{"watchdog", NM_SEVERITY_NOTE, "nmi_watchdog=0", watched, false},
+	{"movers", NM_SEVERITY_PROBLEM, "numad (pid 77)", numad_runs, false},
+	{"tuned", NM_SEVERITY_NOTE, "throughput-performance", tuned_is_active, false},
+	{"scheduler", NM_SEVERITY_WARNING, "rusty", scheduler_is_another, false},
+	{"kubelet", NM_SEVERITY_NOTE, "single-numa-node", kubelet_pins, false},
+	{"configuration", NM_SEVERITY_PROBLEM, "a.conf:1: profile", bad_config, true},
+	{"configuration", NM_SEVERITY_UNSEEN, "sudo", unreadable_config, false},
+	{"configuration", NM_SEVERITY_NOTE, "no configuration yet", no_config_yet, false},
+	{"configuration", NM_SEVERITY_NOTE, "dry_run", dry, false},
+	{"configuration", NM_SEVERITY_NOTE, "threads.policy", idle_config, false},
+	{"ledger", NM_SEVERITY_PROBLEM, "--restore", ledger_is_left, false},
+	{"ledger", NM_SEVERITY_WARNING, "ledger.damaged", ledger_is_damaged, false},
+	{"ledger", NM_SEVERITY_UNSEEN, "/run/numa-migrd", ledger_is_hidden, false},
+	{"capabilities", NM_SEVERITY_PROBLEM, "CAP_SYS_PTRACE", lose_capability, false},
+	{"hardening", NM_SEVERITY_PROBLEM, "50-mine.conf", harden_too_far, false},
+	{"hardening", NM_SEVERITY_WARNING, "PrivateNetwork", loosen, false},
+	{"files", NM_SEVERITY_PROBLEM, "LimitNOFILE", few_files, false},
+	{"files", NM_SEVERITY_PROBLEM, "fs.nr_open", few_files_of_all, false},
+	{"locked-memory", NM_SEVERITY_WARNING, "ring_kb", little_locked, false},
+};
+
+/* What is no fault on the good machine either. */
+static bool is_expected(const char *check, const struct spoiled *one)
+{
+	if (strcmp(check, "service") == 0)
+		return true;
+	return one && (strcmp(check, one->check) == 0 ||
+		       (one->outlook_too && strcmp(check, "outlook") == 0));
+}
+
+static void check_others(const struct nm_findings *findings, const struct spoiled *one)
+{
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct nm_finding *finding = &findings->items[i];
+		bool fine = finding->severity == NM_SEVERITY_FINE;
+		if (!fine && !is_expected(finding->check, one))
+			fail_msg("%s spoiled, and %s is %s: %s", one ? one->check : "nothing",
+				 finding->check, nm_severity_name(finding->severity),
+				 finding->what);
+	}
+}
+
+/* What many checks look at. */
+static bool is_wide(const struct spoiled *one)
+{
+	return one->spoil == without_topology;
+}
+
+static void a_good_machine_is_fine(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+	size_t count;
+
+	(void)state;
+	const struct nm_doctor_check *checks = nm_doctor_checks(&count);
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(findings.count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_string_equal(findings.items[i].check, checks[i].name);
+	check_others(&findings, NULL);
+	assert_true(says(find(&findings, "outlook"), "move threads to the node of their memory"));
+	free_facts(facts);
+}
+
+static void each_fault_is_found(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(spoiled); i++) {
+		nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+		struct nm_facts *facts = good_facts();
+		spoiled[i].spoil(facts);
+		assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+		const struct nm_finding *finding = find(&findings, spoiled[i].check);
+		if (finding->severity != spoiled[i].severity || !says(finding, spoiled[i].words))
+			fail_msg("fault %zu: %s is %s: %s / %s / %s", i, spoiled[i].check,
+				 nm_severity_name(finding->severity), finding->what,
+				 finding->evidence, finding->remedy);
+		if (!is_wide(&spoiled[i]))
+			check_others(&findings, &spoiled[i]);
+		free_facts(facts);
+	}
+}
+
+/* Whatever is worse than a note says what can be done, and what could not be seen, how it can. */
+static void every_fault_has_a_remedy(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(spoiled); i++) {
+		nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+		struct nm_facts *facts = good_facts();
+		spoiled[i].spoil(facts);
+		assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+		for (size_t k = 1; k < findings.count; k++)
+			if (findings.items[k].severity > NM_SEVERITY_UNSEEN &&
+			    !findings.items[k].remedy)
+				fail_msg("no remedy: %s", findings.items[k].what);
+		free_facts(facts);
+	}
+}
+
+static void without_accesses_little_would_come_of_it(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	without_eyes(facts);
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
+	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_PROBLEM);
+	assert_true(says(find(&findings, "outlook"), "hardly sees accesses"));
+	free_facts(facts);
+}
+
+/* A kernel without balancing cannot be told to balance. */
+static void without_balancing_another_way_is_named(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	without_eyes(facts);
+	facts->balancing.error = -ENOENT;
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
+	assert_true(says(find(&findings, "balancing"), "CONFIG_NUMA_BALANCING"));
+	assert_true(says(find(&findings, "balancing"), "soft_dirty"));
+	assert_false(says(find(&findings, "balancing"), "sysctl"));
+	free_facts(facts);
+}
+
+/* Balancing of tiers makes no faults on ordinary memory. */
+static void tiering_shows_no_accesses(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	without_eyes(facts);
+	facts->balancing.value = 2;
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
+	assert_true(says(find(&findings, "balancing"), "is 2 (tiers"));
+	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_PROBLEM);
+	free_facts(facts);
+}
+
+static void injection_mends_that(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	without_eyes(facts);
+	facts->config->sampling.inject = NM_INJECT_NUMA_BALANCING;
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_FINE);
+	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_FINE);
+	free_facts(facts);
+}
+
+/* Where there is nothing to move, nothing that concerns moving is wrong. */
+static void one_node_needs_nothing(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	nm_topology_free(facts->topology);
+	facts->topology = machine_topology(1, 4);
+	facts->knows_homes = false;
+	without_eyes(facts);
+	strict_without_helper(facts);
+	numad_runs(facts);
+	slow_clock(facts);
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_PROBLEM), 0);
+	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_WARNING), 0);
+	assert_true(says(find(&findings, "outlook"), "one NUMA node"));
+	free_facts(facts);
+}
+
+static void a_process_counts_more_than_its_unit(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	run_without_capability(facts);
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "capabilities")->severity, NM_SEVERITY_PROBLEM);
+	assert_true(says(find(&findings, "capabilities"), "CAP_PERFMON"));
+	assert_false(says(find(&findings, "capabilities"), "without CAP_SYS_NICE"));
+	free_facts(facts);
+}
+
+static void without_a_unit_that_is_said(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	without_unit(facts);
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "hardening")->severity, NM_SEVERITY_UNSEEN);
+	assert_int_equal(find(&findings, "capabilities")->severity, NM_SEVERITY_UNSEEN);
+	assert_true(says(find(&findings, "service"), "install"));
+	free_facts(facts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_good_machine_is_fine),
+		cmocka_unit_test(each_fault_is_found),
+		cmocka_unit_test(every_fault_has_a_remedy),
+		cmocka_unit_test(without_accesses_little_would_come_of_it),
+		cmocka_unit_test(without_balancing_another_way_is_named),
+		cmocka_unit_test(tiering_shows_no_accesses),
+		cmocka_unit_test(injection_mends_that),
+		cmocka_unit_test(one_node_needs_nothing),
+		cmocka_unit_test(a_process_counts_more_than_its_unit),
+		cmocka_unit_test(without_a_unit_that_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* What is read of a made-up machine, and of this one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../src/doctor/gather.h"
+#include "doctor_fixture.h"
+
+struct tree {
+	char root[64];
+	struct nm_facts facts;
+};
+
+static void put(const struct tree *tree, const char *path, const char *text)
+{
+	char whole[512];
+
+	assert_int_equal(machine_make_directory(tree->root, path), 0);
+	(void)snprintf(whole, sizeof(whole), "%s/%s", tree->root, path);
+	FILE *file = fopen(whole, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int set_up(void **state)
+{
+	struct tree *tree = calloc(1, sizeof(*tree));
+
+	assert_non_null(tree);
+	(void)snprintf(tree->root, sizeof(tree->root), "/tmp/numa-migrd-doctor-XXXXXX");
+	assert_non_null(mkdtemp(tree->root));
+	put(tree, "proc/self/schedstat", "1 2 3\n");
+	put(tree, "proc/sys/kernel/osrelease", "6.12.1\n");
+	*state = tree;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct tree *tree = *state;
+
+	nm_facts_clear(&tree->facts);
+	(void)nftw(tree->root, machine_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	free(tree);
+	return 0;
+}
+
+static void gather(struct tree *tree)
+{
+	const struct nm_doctor_options options = {.root_path = tree->root};
+
+	assert_int_equal(nm_facts_gather(&options, &tree->facts), 0);
+}
+
+static void an_empty_machine_is_no_error(void **state)
+{
+	struct tree *tree = *state;
+	struct nm_facts *facts = &tree->facts;
+
+	gather(tree);
+	assert_int_equal(facts->paranoid.error, -ENOENT);
+	assert_int_equal(facts->balancing.error, -ENOENT);
+	assert_int_equal(facts->daemon.pid, 0);
+	assert_false(facts->has_unit);
+	assert_non_null(facts->config); /* the shipped one: nothing is installed yet */
+	assert_int_equal(facts->config_error, -ENOENT);
+	assert_false(facts->unified);
+	assert_true(facts->has_schedstat);
+	assert_false(facts->has_numa_maps);
+	assert_string_equal(facts->kernel, "6.12.1");
+	assert_int_equal(facts->ledger.error, -ENOENT);
+	assert_int_equal(facts->trial, NM_TRIAL_NOT_ASKED);
+	assert_false(facts->offered[NM_MEMORY_IBS]);
+}
+
+static void settings_are_read(void **state)
+{
+	struct tree *tree = *state;
+	struct nm_facts *facts = &tree->facts;
+
+	put(tree, "proc/sys/kernel/perf_event_paranoid", "-1\n");
+	put(tree, "proc/sys/kernel/numa_balancing", "1\n");
+	put(tree, "proc/sys/kernel/perf_event_max_sample_rate", "words\n");
+	put(tree, "proc/cpuinfo", "flags\t: fpu hypervisor lahf\n");
+	put(tree, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+	put(tree, "sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+	put(tree, "sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
+	gather(tree);
+	assert_int_equal(facts->paranoid.error, 0);
+	assert_int_equal(facts->paranoid.value, -1);
+	assert_int_equal(facts->balancing.value, 1);
+	assert_int_equal(facts->sample_rate.error, -ENODATA);
+	assert_true(facts->virtual_machine);
+	assert_string_equal(facts->thp, "madvise");
+	assert_string_equal(facts->lockdown, "integrity");
+	assert_string_equal(facts->clocksource, "tsc");
+}
+
+static void who_else_runs(void **state)
+{
+	struct tree *tree = *state;
+	struct nm_facts *facts = &tree->facts;
+
+	put(tree, "proc/12/comm", "numa-migrd\n");
+	put(tree, "proc/12/status",
+	    "Name:\tnuma-migrd\nCapEff:\t0000004000880000\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+	put(tree, "proc/12/limits",
+	    "Limit                     Soft Limit           Hard Limit           Units     \n"
+	    "Max open files            524288               1048576              files     \n"
+	    "Max locked memory         unlimited            unlimited            bytes     \n");
+	put(tree, "proc/13/comm", "numa-migrd-help\n");
+	put(tree, "proc/14/comm", "numad\n");
+	put(tree, "proc/15/comm", "numadx\n");
+	put(tree, "proc/16x/comm", "numad\n");
+	put(tree, "etc/tuned/active_profile", "balanced\n");
+	put(tree, "sys/kernel/sched_ext/state", "enabled\n");
+	put(tree, "sys/kernel/sched_ext/root/ops", "rusty\n");
+	put(tree, "var/lib/kubelet/cpu_manager_state", "{\"policyName\":\"static\"}");
+	gather(tree);
+	assert_int_equal(facts->daemon.pid, 12);
+	assert_int_equal(facts->daemon.capabilities.value, 0x4000880000);
+	assert_int_equal(facts->daemon.seccomp.value, 2);
+	assert_int_equal(facts->daemon.files.value, 524288);
+	assert_int_equal(facts->daemon.locked.value, INT64_MAX);
+	assert_int_equal(facts->helper.pid, 13);
+	assert_int_equal(facts->nr_others, 1);
+	assert_int_equal(facts->others[0].pid, 14);
+	assert_string_equal(facts->tuned, "balanced");
+	assert_string_equal(facts->sched_ext, "rusty");
+	assert_true(facts->kubelet_pins);
+}
+
+static void cpusets_are_found_at_any_depth(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n");
+	put(tree, "sys/fs/cgroup/a.slice/cpuset.cpus", "\n");
+	put(tree, "sys/fs/cgroup/a.slice/b.service/cpuset.cpus", "0-3\n");
+	put(tree, "sys/fs/cgroup/c.slice/cpuset.cpus", "\n");
+	put(tree, "sys/fs/cgroup/a.slice/b.service/memory.stat", "\n");
+	gather(tree);
+	assert_true(tree->facts.unified);
+	assert_int_equal(tree->facts.nr_cgroups, 3);
+	assert_int_equal(tree->facts.nr_cpusets, 1);
+	assert_string_equal(tree->facts.cpuset_path, "/a.slice/b.service");
+	assert_false(tree->facts.cgroups_cut);
+}
+
+/* What is below /etc hides what is below /usr, and drop-ins hold in the order of their names. */
+static void drop_ins_hold_in_order(void **state)
+{
+	struct tree *tree = *state;
+	struct nm_facts *facts = &tree->facts;
+
+	put(tree, "usr/lib/systemd/system/numa-migrd.service", "[Service]\nA=usr\nB=usr\nC=usr\n");
+	put(tree, "usr/lib/systemd/system/numa-migrd.service.d/90-a.conf", "[Service]\nA=90\n");
+	put(tree, "etc/systemd/system/numa-migrd.service.d/10-a.conf", "[Service]\nA=10\nB=10\n");
+	put(tree, "usr/lib/systemd/system/numa-migrd.service.d/10-a.conf", "[Service]\nC=hidden\n");
+	put(tree, "etc/systemd/system/numa-migrd.service.d/20.txt", "[Service]\nC=20\n");
+	gather(tree);
+	assert_true(facts->has_unit);
+	assert_string_equal(nm_unit_value(&facts->unit, "A"), "90");
+	assert_string_equal(nm_unit_value(&facts->unit, "B"), "10");
+	assert_string_equal(nm_unit_value(&facts->unit, "C"), "usr");
+	assert_string_equal(facts->drop_ins, "10-a.conf, 90-a.conf");
+}
+
+/* What is installed and has lost its configuration does not start. */
+static void an_installed_one_needs_its_configuration(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "lib/systemd/system/numa-migrd.service", "[Service]\n");
+	gather(tree);
+	assert_true(tree->facts.has_unit);
+	assert_null(tree->facts.config);
+	assert_int_equal(tree->facts.config_error, -ENOENT);
+}
+
+static void what_is_left_is_found(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "run/numa-migrd/ledger", "x\n");
+	put(tree, "run/numa-migrd-helper.sock", "");
+	put(tree, "etc/numa-migrd.conf", "threads: { policy = \"imar2\"; };\n");
+	gather(tree);
+	assert_int_equal(tree->facts.ledger.value, 1);
+	assert_int_equal(tree->facts.damaged.value, 0);
+	assert_int_equal(tree->facts.helper_socket.value, 1);
+	assert_int_equal(tree->facts.config_error, 0);
+	assert_int_equal(tree->facts.config->threads.policy, NM_POLICY_IMAR2);
+}
+
+static void a_bad_configuration_is_told_in_full(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "etc/numa-migrd.conf", "threads: { n = 0; q1 = -1.0; };\n");
+	gather(tree);
+	assert_null(tree->facts.config);
+	assert_int_equal(tree->facts.config_errors.count, 2);
+}
+
+static void without_proc_nothing_is_known(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	const struct nm_doctor_options options = {.root_path = "/nonexistent"};
+
+	(void)state;
+	assert_int_equal(nm_doctor_run(&options, &findings), -ENOENT);
+	assert_int_equal(findings.count, 0);
+}
+
+/* Whatever this machine is like and whoever asks: each check says one thing, in printable text. */
+static void this_machine(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	const struct nm_doctor_options options = {
+		.root_path = "/", .try_out = true, .running_source = "a\nb"};
+	size_t count;
+
+	(void)state;
+	(void)nm_doctor_checks(&count);
+	assert_int_equal(nm_doctor_run(&options, &findings), 0);
+	assert_int_equal(findings.count, count);
+	for (size_t i = 0; i < count; i++) {
+		const char *what = findings.items[i].what;
+		assert_int_equal(what[strlen(what) - 1], '.');
+		for (const char *at = what; *at; at++)
+			assert_true((unsigned char)*at >= ' ');
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_empty_machine_is_no_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(settings_are_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_else_runs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(cpusets_are_found_at_any_depth, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(drop_ins_hold_in_order, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_installed_one_needs_its_configuration, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_is_left_is_found, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_bad_configuration_is_told_in_full, set_up,
+						tear_down),
+		cmocka_unit_test(without_proc_nothing_is_known),
+		cmocka_unit_test(this_machine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
