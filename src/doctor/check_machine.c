@@ -104,11 +104,6 @@ void nm_check_homes(const char *name, const struct nm_facts *facts, struct nm_fi
 
 /* ---- isolated CPUs ---- */
 
-static bool moves_pages(const struct nm_facts *facts)
-{
-	return facts->config && facts->config->pages.policy == NM_PAGES_EXCLUSIVITY;
-}
-
 static unsigned count_isolated(const struct nm_topology *topology)
 {
 	unsigned count = 0;
@@ -127,7 +122,7 @@ void nm_check_isolated(const char *name, const struct nm_facts *facts, struct nm
 				"No CPU is isolated: all of them are sampled, and may be sent to.");
 		return;
 	}
-	bool barred = moves_pages(facts) && !facts->config->pages.isolated_cpus;
+	bool barred = nm_facts_moves_pages(facts) && !facts->config->pages.isolated_cpus;
 	nm_findings_add(findings, name, barred ? NM_SEVERITY_WARNING : NM_SEVERITY_NOTE,
 			"%u CPUs are isolated or nohz_full: they are never sampled nor sent to%s.",
 			count, barred ? ", and no pages are moved" : "");
@@ -174,7 +169,8 @@ void nm_check_memory(const char *name, const struct nm_facts *facts, struct nm_f
 	}
 	nm_findings_add(
 		findings, name,
-		nm_facts_weigh(facts, moves_pages(facts) ? NM_SEVERITY_WARNING : NM_SEVERITY_NOTE),
+		nm_facts_weigh(facts, nm_facts_moves_pages(facts) ? NM_SEVERITY_WARNING
+								  : NM_SEVERITY_NOTE),
 		"%u of %u nodes have less than %.0f %% of their memory free: no pages would "
 		"be moved there.",
 		full, facts->topology->nr_nodes, keep * 100);

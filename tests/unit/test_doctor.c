@@ -468,6 +468,22 @@ static void without_balancing_another_way_is_named(void **state)
 	free_facts(facts);
 }
 
+/* Balancing of tiers makes no faults on ordinary memory. */
+static void tiering_shows_no_accesses(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	without_eyes(facts);
+	facts->balancing.value = 2;
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
+	assert_true(says(find(&findings, "balancing"), "is 2 (tiers"));
+	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_PROBLEM);
+	free_facts(facts);
+}
+
 static void injection_mends_that(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -539,6 +555,7 @@ int main(void)
 		cmocka_unit_test(every_fault_has_a_remedy),
 		cmocka_unit_test(without_accesses_little_would_come_of_it),
 		cmocka_unit_test(without_balancing_another_way_is_named),
+		cmocka_unit_test(tiering_shows_no_accesses),
 		cmocka_unit_test(injection_mends_that),
 		cmocka_unit_test(one_node_needs_nothing),
 		cmocka_unit_test(a_process_counts_more_than_its_unit),
