@@ -82,7 +82,7 @@ enum nm_steer_trouble {
 	NM_STEER_OUTSIDE,   /* a process is in a group that is not to be seen from here */
 };
 
-/* Once for each directory and attribute (the last two: once at all); texts are escaped, and last as long as the call. */
+/* Once for each directory and attribute of root's, each directory of others (the last two: once at all); texts are escaped, and last as long as the call. */
 struct nm_steer_news {
 	enum nm_steer_trouble trouble;
 	const char *directory; /* as in /proc/PID/cgroup */
@@ -93,8 +93,11 @@ struct nm_steer_news {
 struct nm_steer_ops {
 	void *context;
 	void (*tell)(void *context, const struct nm_steer_news *news);
-	/* Processes in this group (a raw path) and below may be steered otherwise from now on. said: what
-	 * counts of what it says now; NULL: it is gone. */
+	/*
+	 * Processes in this group (a raw path) and below may be steered otherwise from now on. said: what
+	 * counts of what root says there now; NULL: it is gone, or others may speak there, who could fill a
+	 * journal with it.
+	 */
 	void (*changed)(void *context, const char *directory, const struct nm_steering *said);
 };
 

@@ -240,6 +240,7 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 			(void)nm_pipeline_forget_performance(daemon);
 		}
 		nm_steer_configure(daemon->pipeline.steer, config);
+		nm_roster_resteer(daemon->pipeline.roster, "/");
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		(void)nm_watch_configure(daemon);
 		nm_inject_configure(daemon);

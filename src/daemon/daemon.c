@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon.h"
 
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
@@ -75,6 +76,7 @@ static int run_daemon(struct nm_daemon *daemon)
 	choose_seed(daemon);
 	daemon->next_decision = 1;
 	daemon->started_s = (uint64_t)time(NULL);
+	daemon->tally.local_share = NAN;
 	int r = hold_signals();
 	if (r < 0)
 		return r;

@@ -65,6 +65,13 @@ static void put_of(struct nm_export *out, enum nm_metric metric, const char *lab
 	nm_export_put(out, metric, NM_LABELS(label), value);
 }
 
+/* On one node there is nothing to see. */
+static bool is_blind(const struct nm_daemon *daemon)
+{
+	return !daemon->paused && !daemon->pipeline.source &&
+	       daemon->pipeline.topology->nr_nodes > 1;
+}
+
 static void put_general(const struct nm_daemon *daemon, struct nm_export *out)
 {
 	static const char *const page_policies[] = {"none", "watch", "exclusivity"};
@@ -82,7 +89,7 @@ static void put_general(const struct nm_daemon *daemon, struct nm_export *out)
 	put(out, NM_METRIC_START, daemon->started_s ? (double)daemon->started_s : (double)NAN);
 	put(out, NM_METRIC_PAUSED, daemon->paused);
 	put(out, NM_METRIC_DRY_RUN, dry_run);
-	put(out, NM_METRIC_BLIND, !daemon->paused && !pipeline->source);
+	put(out, NM_METRIC_BLIND, is_blind(daemon));
 	put(out, NM_METRIC_INTERVAL, nm_loop_interval_s(daemon));
 	put(out, NM_METRIC_INTERVALS, (double)daemon->tally.intervals);
 }
@@ -98,8 +105,7 @@ static void put_managed(const struct nm_daemon *daemon, struct nm_export *out)
 	put_of(out, NM_METRIC_PROCESSES, "off", roster.processes_off);
 	put(out, NM_METRIC_THREADS, roster.threads_managed);
 	put(out, NM_METRIC_LEASES, (double)nm_actuator_leases(pipeline->actuator));
-	if (daemon->tally.intervals > 0)
-		put(out, NM_METRIC_LOCAL, daemon->tally.local_share);
+	put(out, NM_METRIC_LOCAL, daemon->tally.local_share);
 	if (daemon->exporter.nr_nodes > 0)
 		put(out, NM_METRIC_LATENCY, daemon->exporter.latency);
 	if (pipeline->balancer)
@@ -270,31 +276,34 @@ int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret)
 
 /* ---- the file ---- */
 
-/* The directory of the path, open; *ret_name is in the path. */
-static int open_directory_of(const char *path, const char **ret_name)
+/* The path is absolute (metrics.file). */
+static const char *name_in(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	nm_autofree char *directory = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	return strrchr(path, '/') + 1;
+}
+
+static int open_directory_of(const char *path)
+{
+	nm_autofree char *directory = strndup(path, (size_t)(name_in(path) - path));
 
 	if (!directory)
 		return -ENOMEM;
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*ret_name = slash + 1;
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
 static int write_file(const struct nm_daemon *daemon)
 {
 	nm_auto(nm_export_clear) struct nm_export out = {0};
-	const char *name;
+	const char *path = daemon->exporter.path;
 
 	int r = nm_exporter_text(daemon, &out);
 	if (r < 0)
 		return r;
-	nm_auto(nm_closep) int directory = open_directory_of(daemon->exporter.path, &name);
-	return directory < 0 ? directory : nm_replace_public(directory, name, out.text, out.length);
+	nm_auto(nm_closep) int directory = open_directory_of(path);
+	if (directory < 0)
+		return directory;
+	return nm_replace_public(directory, name_in(path), out.text, out.length);
 }
 
 /* Told when it begins and when it is over. */
@@ -316,13 +325,11 @@ static void tell_trouble(struct nm_daemon *daemon, int error)
 
 static void remove_file(struct nm_exporter *exporter)
 {
-	const char *name;
-
 	if (!exporter->path[0])
 		return;
-	nm_auto(nm_closep) int directory = open_directory_of(exporter->path, &name);
+	nm_auto(nm_closep) int directory = open_directory_of(exporter->path);
 	if (directory >= 0 && exporter->written_ns && !exporter->troubled)
-		(void)unlinkat(directory, name, 0);
+		(void)unlinkat(directory, name_in(exporter->path), 0);
 	exporter->path[0] = '\0';
 	exporter->troubled = false;
 	exporter->written_ns = 0;

@@ -22,6 +22,7 @@ struct directory {
 	char *path;			/* raw, as in /proc/PID/cgroup */
 	int descriptor;			/* of its watch; negative: none */
 	bool known;			/* what it says is */
+	bool roots;			/* root's, and nobody else may write to it */
 	struct nm_steering said;	/* of which only what counts */
 	char text[ATTRIBUTE_BYTES * 4]; /* its attribute, escaped */
 	uint32_t told;			/* bits 1 << trouble */
@@ -84,7 +85,7 @@ static bool is_roots(const struct nm_steer *steer, int fd)
 }
 
 /* What of its word counts. */
-static struct nm_steering judge(struct nm_steer *steer, struct directory *directory, int fd,
+static struct nm_steering judge(struct nm_steer *steer, struct directory *directory,
 				const char *bytes, size_t length)
 {
 	static const struct nm_steering observe = {.word = NM_STEER_OBSERVE};
@@ -96,7 +97,7 @@ static struct nm_steering judge(struct nm_steer *steer, struct directory *direct
 	}
 	if (said.word == NM_STEER_OFF || said.word == NM_STEER_OBSERVE)
 		return said;
-	if (!is_roots(steer, fd)) {
+	if (!directory->roots) {
 		tell_of(steer, directory, NM_STEER_NOT_ROOTS);
 		return (struct nm_steering){0};
 	}
@@ -118,11 +119,13 @@ static void read_attribute(struct nm_steer *steer, struct directory *directory, 
 	if (length == -ERANGE)
 		length = snprintf(bytes, sizeof(bytes), "(too long)");
 	(void)nm_escape(text, sizeof(text), bytes, length > 0 ? (size_t)length : 0);
-	if (strcmp(text, directory->text) != 0)
+	directory->roots = is_roots(steer, fd);
+	/* Others could fill the journal with one wrong word after another. */
+	if (directory->roots && strcmp(text, directory->text) != 0)
 		directory->told = 0;
 	memcpy(directory->text, text, sizeof(text));
 	directory->said = length < 0 ? (struct nm_steering){0}
-				     : judge(steer, directory, fd, bytes, (size_t)length);
+				     : judge(steer, directory, bytes, (size_t)length);
 }
 
 static void put_under_watch(struct nm_steer *steer, struct directory *directory, int fd)
@@ -427,7 +430,8 @@ static void read_changed(struct nm_steer *steer)
 		if (before.word == directory->said.word && before.policy == directory->said.policy)
 			continue;
 		steer->counts.changes++;
-		steer->ops.changed(steer->ops.context, directory->path, &directory->said);
+		steer->ops.changed(steer->ops.context, directory->path,
+				   directory->roots ? &directory->said : NULL);
 	}
 }
 

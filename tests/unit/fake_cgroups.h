@@ -11,8 +11,9 @@
 #include "fake_machine.h"
 
 #define FAKE_WATCH_FD (FAKE_FD_BASE + 500)
-#define FAKE_GROUP_IDENTITY (1U << 20) /* of a group's directory that is open: this and its place  \
-					*/
+#define FAKE_GROUP_IDENTITY                                                                        \
+	(1U << 20) /* of a group's directory that is open: this and its place                      \
+		    */
 
 static inline struct fake_group *fake_find_group(struct fake *fake, const char *path)
 {
@@ -111,15 +112,20 @@ static inline struct fake_group *fake_open_group(struct fake *fake, int fd)
 static inline ssize_t fake_read_attribute(struct nm_platform *platform, int directory,
 					  const char *name, void *buffer, size_t size)
 {
-	const struct fake_group *group = fake_open_group(fake_of(platform), directory);
-	size_t length = strlen(group->said);
-	fake_of(platform)->attribute_reads++;
+	struct fake *fake = fake_of(platform);
+	const struct fake_group group = *fake_open_group(fake, directory);
+	size_t length = strlen(group.said);
+	fake_fn then = fake->after_attribute_read;
+	fake->attribute_reads++;
+	fake->after_attribute_read = NULL;
 	assert(strcmp(name, "user.numa-migrd") == 0);
-	if (!group->says)
+	if (then)
+		then(fake);
+	if (!group.says)
 		return -ENODATA;
 	if (length > size)
 		return -ERANGE;
-	memcpy(buffer, group->said, length);
+	memcpy(buffer, group.said, length);
 	return (ssize_t)length;
 }
 

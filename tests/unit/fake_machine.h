@@ -82,6 +82,7 @@ struct fake {
 	struct fake_group groups[FAKE_GROUPS];
 	unsigned nr_groups;
 	unsigned attribute_reads;
+	fake_fn after_attribute_read; /* once */
 	int descriptors;   /* given out */
 	int watch_refused; /* an errno: there is no inotify */
 	bool watches_full;

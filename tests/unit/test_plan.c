@@ -301,6 +301,17 @@ static void a_rollback_comes_on_top_of_the_budget(void **state)
 	assert_int_equal(plan.decisions[0].kind, NM_DECISION_MIGRATE);
 }
 
+/* Pinned by its owner since, or steered to stay. */
+static void one_that_is_only_watched_does_not_go_back(void **state)
+{
+	(void)state;
+	struct nm_rollback rollback = of(1000, 6);
+	machine->members[0].only_watched = true;
+	take();
+	undo(&rollback);
+	assert_int_equal(plan.count, 0);
+}
+
 /* One whose mask was changed since must not keep the other away. */
 static void the_two_of_a_swap_go_back_each_by_itself(void **state)
 {
@@ -392,6 +403,7 @@ int main(void)
 		TEST(the_budget_counts_threads),
 		TEST(a_rollback_leases_back_to_the_source_node),
 		TEST(a_rollback_comes_on_top_of_the_budget),
+		TEST(one_that_is_only_watched_does_not_go_back),
 		TEST(the_two_of_a_swap_go_back_each_by_itself),
 		TEST(a_taken_source_cpu_gives_its_node),
 		TEST(the_dead_are_skipped),

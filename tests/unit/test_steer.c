@@ -184,6 +184,7 @@ static void test_only_root_asks(void **state)
 	nm_steer_drain(steer);
 	assert_word("/a.slice/b.service", NM_STEER_OFF);
 	/* A policy is asking, too; and so is a directory of root's that others may write to. */
+	nm_steer_configure(steer, config);
 	fake_own_group(fake, "/a.slice/b.service", 0);
 	fake_group(fake, "/a.slice/b.service")->others_write = true;
 	fake_say(fake, "/a.slice/b.service", "lbma");
@@ -191,6 +192,23 @@ static void test_only_root_asks(void **state)
 	assert_word("/a.slice/b.service", NM_STEER_OBSERVE);
 	assert_told(NM_STEER_NOT_ROOTS, "/a.slice/b.service", "lbma");
 	assert_int_equal(nr_told, 2);
+}
+
+/* Who is not root is not heard twice, however often he changes it. */
+static void test_others_fill_no_journal(void **state)
+{
+	char word[16];
+	(void)state;
+	fake_own_group(fake, "/a.slice", 1000);
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(word, sizeof(word), "wrong%u", i);
+		fake_say(fake, "/a.slice", i % 2 ? word : "off");
+		nm_steer_drain(steer);
+		assert_word("/a.slice", i % 2 ? NM_STEER_OBSERVE : NM_STEER_OFF);
+	}
+	assert_int_equal(nr_told, 1);
+	assert_int_equal(nr_changed, 19);
+	assert_int_equal(nr_gone, 19); /* nothing to tell of any */
 }
 
 static void test_unknown_word_is_observed(void **state)
@@ -296,6 +314,22 @@ static void test_change(void **state)
 	nm_steer_drain(steer);
 	assert_int_equal(nr_changed, 2);
 	assert_word("/a.slice/b.service", NM_STEER_NONE);
+}
+
+static void say_off(struct fake *machine)
+{
+	fake_say(machine, "/a.slice", "off");
+}
+
+/* Just after it was read, and before anything else could have been done. */
+static void test_change_at_the_first_look(void **state)
+{
+	(void)state;
+	assert_word("/", NM_STEER_NONE);
+	fake->after_attribute_read = say_off;
+	assert_word("/a.slice", NM_STEER_NONE);
+	nm_steer_drain(steer);
+	assert_word("/a.slice", NM_STEER_OFF);
 }
 
 /* Whoever gets the directory must not inherit what root said of another's. */
@@ -416,6 +450,7 @@ int main(void)
 		TEST(test_nearest_wins),
 		TEST(test_off_wins),
 		TEST(test_only_root_asks),
+		TEST(test_others_fill_no_journal),
 		TEST(test_unknown_word_is_observed),
 		TEST(test_policies),
 		TEST(test_ignored),
@@ -423,6 +458,7 @@ int main(void)
 		TEST(test_excluded),
 		TEST(test_no_polling),
 		TEST(test_change),
+		TEST(test_change_at_the_first_look),
 		TEST(test_change_of_owner),
 		TEST(test_made_anew),
 		TEST(test_overflow),

@@ -140,6 +140,29 @@ static void lbma_beside_imar2(void **state)
 	assert_int_equal(world.daemon.tally.rolled_back, 0);
 }
 
+/* By its own rules: nobody asks how its performance is. */
+static void lbma_beside_imar2_is_undone_by_lbma(void **state)
+{
+	(void)state;
+	misplace(NM_POLICY_IMAR2);
+	fake_say(world.fake, "/a.slice", "lbma");
+	/* Of its memory some is where it is, more elsewhere, and after the move all on a third. */
+	world.space = (struct space){.start = 0x7f0000000000, .count = 10};
+	memset(world.space.home + 3, 2, 7);
+	world.workers[0].space = &world.space;
+	world.workers[0].to = world.space.count;
+	for (int i = 0; i < 40 && !move_of("1000"); i++)
+		live_one();
+	assert_non_null(move_of("1000"));
+	size_t from = world.nr_entries;
+	memset(world.space.home, 1, world.space.count);
+	live(8);
+	const struct nm_entry *back = find_entry(from, NM_MESSAGE_DECISION, "KIND", "rollback");
+	assert_non_null(back);
+	assert_true(has_field(back, "TID", "1000"));
+	assert_true(has_field(back, "POLICY", "lbma"));
+}
+
 /* Told once, however long it goes on, and nothing is moved meanwhile. */
 static void a_policy_that_is_not_free_is_refused_once(void **state)
 {
@@ -153,6 +176,27 @@ static void a_policy_that_is_not_free_is_refused_once(void **state)
 	for (size_t i = 0; i < world.nr_entries; i++)
 		told += strstr(world.entries[i].text, "cannot be had for some") != NULL;
 	assert_int_equal(told, 1);
+}
+
+/* A reload forgets what was said; it is asked for again at once, also for who sleeps. */
+static void a_reload_hears_all_of_it_again(void **state)
+{
+	char path[sizeof(world.root) + 16];
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	live(40);
+	assert_true(is_leased(1000));
+	fixture_file(world.root, "numa-migrd.conf", "targets: { min_cpu_percent = 0; };");
+	(void)snprintf(path, sizeof(path), "%s/numa-migrd.conf", world.root);
+	world.daemon.options.config_path = path;
+	nm_command_reload(&world.daemon);
+	world.workers[0] = world.workers[2];
+	world.nr_workers = 1;
+	live_one();
+	assert_true(is_leased(1000));
+	fake_say(world.fake, "/a.slice", "off");
+	live_one();
+	assert_true(has_own_mask(1000) && has_own_mask(1002));
 }
 
 /* ---- what the journal says ---- */
@@ -186,7 +230,9 @@ int main(void)
 		TEST(observed_is_not_moved_back),
 		TEST(lbma_where_nobody_else_is_moved),
 		TEST(lbma_beside_imar2),
+		TEST(lbma_beside_imar2_is_undone_by_lbma),
 		TEST(a_policy_that_is_not_free_is_refused_once),
+		TEST(a_reload_hears_all_of_it_again),
 		TEST(changes_are_told),
 	};
 

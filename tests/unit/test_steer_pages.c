@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The word of control groups, and pages: which of its words leave them where they are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "page_daemon_fixture.h"
+
+#define PAGES 24
+
+/* A thread on node 0 whose pages are all on node 2. */
+static void begin_in_group(const char *said)
+{
+	make_space(PAGES, 2);
+	add_user(1000, 0, 0, PAGES);
+	fake_group(world.fake, "/");
+	fake_move(world.fake, 1000, "/a.slice");
+	fake_say(world.fake, "/a.slice", said);
+	begin();
+}
+
+static void observed_pages_stay_and_are_counted(void **state)
+{
+	(void)state;
+	begin_in_group("observe");
+	live(30);
+	assert_int_equal(pages_on(2), PAGES);
+	assert_int_equal(tally()->decisions, 0);
+	assert_int_equal(nm_pages_counts(nm_memory_pages(world.daemon.pipeline.memory)).tracked,
+			 PAGES);
+	fake_say(world.fake, "/a.slice", "on");
+	live_until_on(0, PAGES, 30);
+}
+
+static void pages_of_off_are_not_looked_at(void **state)
+{
+	(void)state;
+	begin_in_group("off");
+	live(30);
+	assert_int_equal(pages_on(2), PAGES);
+	assert_int_equal(nm_pages_counts(nm_memory_pages(world.daemon.pipeline.memory)).tracked, 0);
+}
+
+/* Only its threads are left where they are. */
+static void no_policy_of_threads_lets_pages_go(void **state)
+{
+	(void)state;
+	begin_in_group("none");
+	world.daemon.config->threads.policy = NM_POLICY_LBMA;
+	live_until_on(0, PAGES, 40);
+	assert_null(find_entry(0, NM_MESSAGE_DECISION, "PID", "1000"));
+}
+
+/* What waits in the mover's queue when it is said goes no more. */
+static void what_waits_is_dropped(void **state)
+{
+	(void)state;
+	begin_in_group(NULL);
+	fake_mover.asleep = true;
+	for (unsigned i = 0; i < 30 && fake_mover.nr_waiting == 0; i++)
+		live_one();
+	assert_true(fake_mover.nr_waiting > 0);
+	fake_say(world.fake, "/a.slice", "observe");
+	live(2);
+	fake_mover.asleep = false;
+	live(20);
+	assert_int_equal(pages_on(2), PAGES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(observed_pages_stay_and_are_counted),
+		TEST(pages_of_off_are_not_looked_at),
+		TEST(no_policy_of_threads_lets_pages_go),
+		TEST(what_waits_is_dropped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
