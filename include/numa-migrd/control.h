@@ -80,6 +80,8 @@ struct nm_control_ops {
 	/* -EINVAL with one line for each error in `error`: the old settings stay in force. */
 	int (*reload)(void *context, char *error, size_t size);
 	int (*set_dry_run)(void *context, bool wanted); /* -EPERM: the command line wants it */
+	/* Somebody who may is about to steer by this method; told before it is called. */
+	void (*asked)(void *context, const char *method, uid_t uid);
 };
 
 struct nm_control;

@@ -43,6 +43,9 @@ struct nm_win {
 	/* paper: u in [0, Q]; proportional: the point drawn, in [0, tickets that were in the urn).
 	 */
 	double draw;
+	/* θ's candidates that could still win then, this one among them; until the next draw. */
+	const struct nm_candidate *stood;
+	size_t nr_stood, won;
 };
 
 struct nm_urn;

@@ -48,6 +48,15 @@ struct nm_tickets {
 	double partner_slow;   /* q4 */
 };
 
+#define NM_RIVALS_MOST 8U
+
+/* What else could have been done with the thread, for explaining. */
+struct nm_rival {
+	int node_to, cpu_to; /* cpu_to -1: a free one of the node */
+	uint32_t partner;    /* tid of the thread to change places with; 0: none */
+	double tickets;
+};
+
 struct nm_proposal {
 	enum nm_proposal_kind kind;
 	struct nm_move moves[2]; /* the second only for a swap */
@@ -59,6 +68,9 @@ struct nm_proposal {
 	double cost_before, cost_after; /* of all proposals of the interval together, see nm_mapping */
 	double shared[2]; /* with threads that will be on its new node, in sharings */
 	struct nm_balance_reason balance; /* without tickets and draw then */
+	/* Of a lottery: the one that won, then the others of its thread, most tickets first. */
+	struct nm_rival rivals[NM_RIVALS_MOST];
+	size_t nr_rivals, nr_candidates; /* kept of how many */
 };
 
 struct nm_proposals {

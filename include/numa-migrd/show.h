@@ -45,6 +45,10 @@ struct nm_show {
 	void (*open)(void *context); /* a dictionary begins */
 	void (*put)(void *context, const struct nm_value *value);
 	void (*close)(void *context);
+	/* A list as a value of the dictionary that is open: others may be opened and closed in it.
+	 */
+	void (*begin)(void *context, const char *name);
+	void (*end)(void *context);
 };
 
 static inline void nm_show_text(const struct nm_show *show, const char *name, const char *text)

@@ -19,20 +19,45 @@ static void close_dictionary(void *context)
 		answer->r = sd_bus_message_close_container(answer->message);
 }
 
-/* The innermost of the containers cannot be had by a format string: an array of any length. */
-static int append_numbers(sd_bus_message *message, const struct nm_value *value)
+static int begin_entry(sd_bus_message *message, const char *name, const char *type)
 {
 	int r = sd_bus_message_open_container(message, 'e', "sv");
 	if (r >= 0)
-		r = sd_bus_message_append(message, "s", value->name);
-	if (r >= 0)
-		r = sd_bus_message_open_container(message, 'v', "at");
+		r = sd_bus_message_append(message, "s", name);
+	return r < 0 ? r : sd_bus_message_open_container(message, 'v', type);
+}
+
+static int end_entry(sd_bus_message *message)
+{
+	int r = sd_bus_message_close_container(message);
+	return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static void begin_list(void *context, const char *name)
+{
+	struct nm_answer *answer = context;
+	if (answer->r >= 0)
+		answer->r = begin_entry(answer->message, name, "aa{sv}");
+	if (answer->r >= 0)
+		answer->r = sd_bus_message_open_container(answer->message, 'a', "a{sv}");
+}
+
+static void end_list(void *context)
+{
+	struct nm_answer *answer = context;
+	if (answer->r >= 0)
+		answer->r = sd_bus_message_close_container(answer->message);
+	if (answer->r >= 0)
+		answer->r = end_entry(answer->message);
+}
+
+static int append_numbers(sd_bus_message *message, const struct nm_value *value)
+{
+	int r = begin_entry(message, value->name, "at");
 	if (r >= 0)
 		r = sd_bus_message_append_array(message, 't', value->u64s.items,
 						value->u64s.count * sizeof(*value->u64s.items));
-	if (r >= 0)
-		r = sd_bus_message_close_container(message);
-	return r < 0 ? r : sd_bus_message_close_container(message);
+	return r < 0 ? r : end_entry(message);
 }
 
 static int append_value(sd_bus_message *message, const struct nm_value *value)
@@ -66,7 +91,8 @@ static void put_value(void *context, const struct nm_value *value)
 
 struct nm_show nm_answer_show(struct nm_answer *answer)
 {
-	return (struct nm_show){answer, open_dictionary, put_value, close_dictionary};
+	return (struct nm_show){answer,		  open_dictionary, put_value,
+				close_dictionary, begin_list,	   end_list};
 }
 
 static void open_numbers(void *context)
@@ -88,7 +114,10 @@ static void put_number(void *context, const struct nm_value *value)
 
 struct nm_show nm_answer_numbers(struct nm_answer *answer)
 {
-	return (struct nm_show){answer, open_numbers, put_number, close_dictionary};
+	return (struct nm_show){.context = answer,
+				.open = open_numbers,
+				.put = put_number,
+				.close = close_dictionary};
 }
 
 /* ---- Status ---- */

@@ -298,6 +298,30 @@ int nm_command_reload(void *context, char *error, size_t size)
 	return r;
 }
 
+/* ---- who ---- */
+
+static enum nm_message message_of(const char *method)
+{
+	static const struct {
+		const char *method;
+		enum nm_message message;
+	} messages[] = {
+		{"Pause", NM_MESSAGE_PAUSE},
+		{"Resume", NM_MESSAGE_RESUME},
+		{"Release", NM_MESSAGE_LEASE},
+	};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(messages); i++)
+		if (strcmp(messages[i].method, method) == 0)
+			return messages[i].message;
+	return NM_MESSAGE_RELOAD;
+}
+
+void nm_command_asked(void *context, const char *method, uid_t uid)
+{
+	nm_report(context, message_of(method), LOG_NOTICE, "%s is asked for by user %u", method,
+		  (unsigned)uid);
+}
+
 /* ---- dry run ---- */
 
 /* Until the next reload, which goes by the file again. */

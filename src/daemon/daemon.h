@@ -284,6 +284,8 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 /* The errors go to the journal, and into `error` (which may be NULL) one a line. */
 int nm_command_reload(void *context, char *error, size_t size);
 int nm_command_set_dry_run(void *context, bool wanted);
+/* The journal says who steers. */
+void nm_command_asked(void *context, const char *method, uid_t uid);
 
 /* ---- loop.c ---- */
 

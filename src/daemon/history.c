@@ -210,6 +210,25 @@ static const char *reasons_of(const struct nm_past *past)
 	return past->message + past->reason + strspn(past->message + past->reason, ":; ");
 }
 
+/* The first is what was done. */
+static void write_candidates(const struct nm_past *past, const struct nm_show *show)
+{
+	nm_show_u64(show, "candidates_count", past->nr_candidates);
+	show->begin(show->context, "candidates");
+	for (size_t i = 0; i < past->nr_rivals; i++) {
+		const struct nm_rival *rival = &past->rivals[i];
+		show->open(show->context);
+		write_number(show, "to_node", rival->node_to);
+		write_number(show, "to_cpu", rival->cpu_to);
+		if (rival->partner)
+			nm_show_u32(show, "partner_tid", rival->partner);
+		nm_show_real(show, "tickets", rival->tickets);
+		nm_show_flag(show, "won", i == 0);
+		show->close(show->context);
+	}
+	show->end(show->context);
+}
+
 void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 {
 	nm_past_write((void *)past, show);
@@ -218,6 +237,8 @@ void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 		write_text(show, "tickets_parts", past->tickets_parts);
 	}
 	nm_show_real(show, "draw", past->draw);
+	if (past->nr_rivals > 0)
+		write_candidates(past, show);
 	write_text(show, "reasons", reasons_of(past));
 	write_text(show, "fields", past->fields);
 	write_text(show, "verdict_message", past->verdict_message);

@@ -25,8 +25,10 @@ struct nm_past {
 	uint64_t pages, bytes; /* of a decision about pages */
 	const char *figure;    /* what the next two are of; NULL: not known */
 	double before, after;
-	double tickets, draw; /* NaN: no lottery */
-	size_t reason;	      /* where in the message it begins */
+	double tickets, draw;			/* NaN: no lottery */
+	struct nm_rival rivals[NM_RIVALS_MOST]; /* with the kernel's node numbers */
+	size_t nr_rivals, nr_candidates;
+	size_t reason; /* where in the message it begins */
 	/* As the journal has them; owned. NULL: out of memory, or not there (yet). */
 	char *kind, *policy, *result, *tickets_parts, *message, *fields;
 	char *verdict, *verdict_message;

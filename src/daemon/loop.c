@@ -179,6 +179,7 @@ static void open_control(struct nm_daemon *daemon)
 		.explain = nm_view_explain,
 		.reload = nm_command_reload,
 		.set_dry_run = nm_command_set_dry_run,
+		.asked = nm_command_asked,
 	};
 	int r = nm_control_new(daemon->event, &ops, &daemon->control);
 	if (r < 0)

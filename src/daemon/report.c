@@ -261,6 +261,12 @@ static void remember_threads(const struct nm_daemon *daemon, const struct nm_dec
 		};
 		memcpy(thread->comm, step->comm, sizeof(thread->comm));
 	}
+	past->nr_rivals = decision->nr_rivals;
+	past->nr_candidates = decision->nr_candidates;
+	for (size_t i = 0; i < decision->nr_rivals; i++) {
+		past->rivals[i] = decision->rivals[i];
+		past->rivals[i].node_to = os_node(daemon, decision->rivals[i].node_to);
+	}
 	if (isfinite(decision->steps[0].local_before)) {
 		past->figure = "local_share";
 		past->before = decision->steps[0].local_before;

@@ -506,6 +506,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 
+	nm_views_forget(daemon); /* before there is another one: they are large */
 	int r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0)
 		return r;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <string.h>
+
 #include "step.h"
 
 void nm_plan_clear(struct nm_plan *plan)
@@ -31,7 +33,10 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.tickets = proposal->tickets,
 		.draw = proposal->draw,
 		.gain = proposal->gain,
+		.nr_rivals = proposal->nr_rivals,
+		.nr_candidates = proposal->nr_candidates,
 	};
+	memcpy(decision.rivals, proposal->rivals, sizeof(decision.rivals));
 	for (unsigned i = 0; i < moves_of(proposal); i++) {
 		const struct nm_move *move = &proposal->moves[i];
 		struct nm_step_route route = {

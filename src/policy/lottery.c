@@ -272,8 +272,12 @@ bool nm_urn_draw(struct nm_urn *urn, struct nm_win *ret)
 								    : draw_by_share(urn, &index);
 		if (!stand)
 			return false;
-		if (settle(urn, stand->thread, &urn->candidates[index], ret))
+		if (settle(urn, stand->thread, &urn->candidates[index], ret)) {
+			ret->stood = &urn->candidates[stand->first];
+			ret->nr_stood = stand->count;
+			ret->won = index - stand->first;
 			return true;
+		}
 		remove_candidate(urn, stand, index);
 	}
 }

@@ -327,6 +327,43 @@ static struct nm_move move_to(const struct nm_snapshot *snapshot, uint32_t threa
 	};
 }
 
+static struct nm_rival rival_of(const struct nm_snapshot *snapshot,
+				const struct nm_candidate *candidate)
+{
+	int32_t to = candidate->destination;
+	bool any = to < 0;
+	return (struct nm_rival){
+		.node_to = any ? (int)(-1 - to) : snapshot->cpus[to].node,
+		.cpu_to = any ? -1 : (int)to,
+		.partner = candidate->partner == NM_NO_PARTNER
+				   ? 0
+				   : snapshot->threads[candidate->partner].tid,
+		.tickets = candidate->tickets,
+	};
+}
+
+/* Behind the first, which won; the one with the fewest tickets falls out. */
+static void insert_rival(struct nm_rival rival, struct nm_proposal *proposal)
+{
+	size_t place =
+		proposal->nr_rivals < NM_RIVALS_MOST ? proposal->nr_rivals++ : NM_RIVALS_MOST;
+	for (; place > 1 && proposal->rivals[place - 1].tickets < rival.tickets; place--)
+		if (place < NM_RIVALS_MOST)
+			proposal->rivals[place] = proposal->rivals[place - 1];
+	if (place < NM_RIVALS_MOST)
+		proposal->rivals[place] = rival;
+}
+
+static void note_rivals(const struct nm_snapshot *snapshot, const struct nm_win *win,
+			struct nm_proposal *proposal)
+{
+	proposal->nr_candidates = win->nr_stood;
+	proposal->rivals[proposal->nr_rivals++] = rival_of(snapshot, &win->stood[win->won]);
+	for (size_t i = 0; i < win->nr_stood; i++)
+		if (i != win->won)
+			insert_rival(rival_of(snapshot, &win->stood[i]), proposal);
+}
+
 static struct nm_proposal proposal_of(const struct nm_search *search, const struct nm_win *win)
 {
 	const struct nm_snapshot *snapshot = search->snapshot;
@@ -340,6 +377,7 @@ static struct nm_proposal proposal_of(const struct nm_search *search, const stru
 	}
 	size_t count = proposal.kind == NM_PROPOSAL_SWAP ? 2 : 1;
 	proposal.gain = nm_gate_gain(snapshot, moves, count);
+	note_rivals(snapshot, win, &proposal);
 	return proposal;
 }
 

@@ -244,6 +244,13 @@ static inline int give_explanation(void *context, uint64_t id, const struct nm_s
 	if (id != 17)
 		return -ENOENT;
 	nm_show_text(show, "reasons", "these");
+	show->begin(show->context, "candidates");
+	for (uint32_t i = 0; i < 2; i++) {
+		show->open(show->context);
+		nm_show_u32(show, "partner_tid", 70 + i);
+		show->close(show->context);
+	}
+	show->end(show->context);
 	return 0;
 }
 

@@ -14,10 +14,12 @@ enum { SHOWN_MOST = 4096 };
 
 static struct shown {
 	unsigned rows, open;
+	const char *list; /* within a dictionary; NULL: none is begun */
+	unsigned members; /* of it */
 	size_t count;
 	struct {
 		unsigned row;
-		char name[32], text[1024];
+		char name[64], text[1024];
 		enum nm_value_type type;
 	} values[SHOWN_MOST];
 } shown;
@@ -25,14 +27,33 @@ static struct shown {
 static void shown_open(void *context)
 {
 	(void)context;
-	assert_int_equal(shown.open++, 0);
-	shown.rows++;
+	assert_int_equal(shown.open++, shown.list ? 1 : 0);
+	if (shown.list)
+		shown.members++;
+	else
+		shown.rows++;
 }
 
 static void shown_close(void *context)
 {
 	(void)context;
-	assert_int_equal(--shown.open, 0);
+	assert_int_equal(--shown.open, shown.list ? 1 : 0);
+}
+
+/* Its values get names as "candidates.1.tickets". */
+static void shown_begin(void *context, const char *name)
+{
+	(void)context;
+	assert_true(shown.open == 1 && !shown.list);
+	shown.list = name;
+	shown.members = 0;
+}
+
+static void shown_end(void *context)
+{
+	(void)context;
+	assert_true(shown.open == 1 && shown.list);
+	shown.list = NULL;
 }
 
 static void shown_print(char *text, size_t size, const struct nm_value *value)
@@ -69,16 +90,21 @@ static void shown_print(char *text, size_t size, const struct nm_value *value)
 /* A name stands once in a dictionary. */
 static void shown_put(void *context, const struct nm_value *value)
 {
+	char name[sizeof(shown.values[0].name)];
 	(void)context;
-	assert_int_equal(shown.open, 1);
+	assert_int_equal(shown.open, shown.list ? 2 : 1);
 	assert_true(shown.count < SHOWN_MOST);
+	if (shown.list)
+		(void)snprintf(name, sizeof(name), "%s.%u.%s", shown.list, shown.members,
+			       value->name);
+	else
+		(void)snprintf(name, sizeof(name), "%s", value->name);
 	for (size_t i = 0; i < shown.count; i++)
 		if (shown.values[i].row == shown.rows)
-			assert_string_not_equal(shown.values[i].name, value->name);
+			assert_string_not_equal(shown.values[i].name, name);
 	shown.values[shown.count].row = shown.rows;
 	shown.values[shown.count].type = value->type;
-	(void)snprintf(shown.values[shown.count].name, sizeof(shown.values[0].name), "%s",
-		       value->name);
+	memcpy(shown.values[shown.count].name, name, sizeof(name));
 	shown_print(shown.values[shown.count].text, sizeof(shown.values[0].text), value);
 	shown.count++;
 }
@@ -87,7 +113,7 @@ static void shown_put(void *context, const struct nm_value *value)
 static inline struct nm_show shown_show(void)
 {
 	memset(&shown, 0, sizeof(shown));
-	return (struct nm_show){NULL, shown_open, shown_put, shown_close};
+	return (struct nm_show){NULL, shown_open, shown_put, shown_close, shown_begin, shown_end};
 }
 
 /* Row from 1; NULL: it is left out. */

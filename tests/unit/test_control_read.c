@@ -106,6 +106,22 @@ static void lists_have_their_types(void **state)
 	assert_true(sd_bus_message_exit_container(reply) >= 0);
 }
 
+static void an_explanation_has_a_list_in_it(void **state)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	const char *reasons, *these, *candidates, *one, *other;
+	uint32_t first, second;
+	need_root_and_bus(state);
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
+	assert_true(sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Explain",
+				       NULL, &reply, "t", UINT64_C(17)) >= 0);
+	assert_true(sd_bus_message_read(reply, "a{sv}", 2, &reasons, "s", &these, &candidates,
+					"aa{sv}", 2, 1, &one, "u", &first, 1, &other, "u",
+					&second) > 0);
+	assert_string_equal(candidates, "candidates");
+	assert_true(first == 70 && second == 71);
+}
+
 /* The uid that the daemon decides by; 0 where there is no answer. */
 static uint32_t caller_as_told(sd_bus *bus)
 {
@@ -275,6 +291,7 @@ int main(void)
 		TEST(lists_are_for_the_group, shipped),
 		TEST(properties_are_for_everyone, shipped),
 		TEST(lists_have_their_types, shipped),
+		TEST(an_explanation_has_a_list_in_it, shipped),
 		TEST(addresses_are_decided_by_the_callers_uid, shipped),
 		TEST(signals_reach_those_they_are_for, shipped),
 		TEST(everything_is_documented, shipped),

@@ -124,13 +124,27 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 static void an_explanation_has_the_journals_fields(void **state)
 {
 	(void)state;
-	const struct nm_past *past = decide(1, 8);
+	struct nm_past *past = decide(1, 8);
+	past->nr_candidates = 30;
+	past->nr_rivals = 2;
+	past->rivals[0] = (struct nm_rival){.node_to = 3, .cpu_to = -1, .tickets = 6};
+	past->rivals[1] = (struct nm_rival){.node_to = 2, .cpu_to = 9, .partner = 77, .tickets = 4};
 	struct nm_show show = shown_show();
 	show.open(show.context);
 	nm_past_explain(past, &show);
 	show.close(show.context);
 	assert_shown(1, "tickets", "6");
 	assert_shown(1, "draw", "2.5");
+	assert_shown(1, "candidates_count", "30");
+	assert_shown(1, "candidates.1.to_node", "3");
+	assert_null(shown_text(1, "candidates.1.to_cpu"));
+	assert_null(shown_text(1, "candidates.1.partner_tid"));
+	assert_shown(1, "candidates.1.won", "true");
+	assert_shown(1, "candidates.2.to_cpu", "9");
+	assert_shown(1, "candidates.2.partner_tid", "77");
+	assert_shown(1, "candidates.2.tickets", "4");
+	assert_shown(1, "candidates.2.won", "false");
+	assert_null(shown_text(1, "candidates.3.won"));
 	assert_shown(1, "tickets_parts", "free_cpu=2 preferred=4 partner=0");
 	assert_shown(1, "verdict_message", "");
 	assert_non_null(strstr(shown_text(1, "fields"), "\nDRAW=2.5"));

@@ -57,6 +57,21 @@ static void check_swap(const struct nm_snapshot *snapshot, const struct nm_confi
 			 snapshot->processes[threads[moves[1].thread].process].uid);
 }
 
+/* The one that won, and then the best of the others. */
+static void check_rivals(const struct nm_snapshot *snapshot, const struct nm_proposal *proposal)
+{
+	const struct nm_rival *rivals = proposal->rivals;
+	bool swap = proposal->kind == NM_PROPOSAL_SWAP;
+	uint32_t partner = swap ? snapshot->threads[proposal->moves[1].thread].tid : 0;
+	size_t all = proposal->nr_candidates;
+	assert_int_equal(proposal->nr_rivals, all < NM_RIVALS_MOST ? all : NM_RIVALS_MOST);
+	assert_int_equal(rivals[0].node_to, proposal->moves[0].node_to);
+	assert_int_equal(rivals[0].partner, partner);
+	assert_true(rivals[0].tickets == proposal->tickets.total);
+	for (size_t i = 2; i < proposal->nr_rivals; i++)
+		assert_true(rivals[i].tickets <= rivals[i - 1].tickets);
+}
+
 static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_config *config)
 {
 	bool moved[32] = {false}, claimed[64] = {false};
@@ -74,6 +89,7 @@ static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_
 			assert_false(claimed[cpu]);
 			claimed[cpu] = true;
 		}
+		check_rivals(snapshot, proposal);
 		assert_true(tickets->total ==
 			    tickets->free_cpu + tickets->preferred + tickets->partner);
 		if (config->threads.gate == NM_GATE_PAPER)

@@ -254,6 +254,8 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	assert_int_equal(nm_view_explain(&world.daemon, 4711, &show), -ENOENT);
 	show.close(show.context);
 	assert_true(shown_number(1, "tickets") > 0);
+	assert_true(shown_number(1, "candidates.1.tickets") == shown_number(1, "tickets"));
+	assert_shown(1, "candidates.1.to_node", field_of(told, "NODE_TO"));
 	assert_non_null(strstr(shown_text(1, "fields"), "TICKETS_PARTS="));
 	assert_non_null(strstr(told->text, shown_text(1, "reasons")));
 	assert_non_null(strstr(shown_text(1, "reasons"), "tickets "));
