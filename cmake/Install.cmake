@@ -1,12 +1,28 @@
 # SPDX-License-Identifier: MIT
 # Where everything but the programs goes (those are installed by their own folders). The units name the
 # programs by their paths below /usr, so that is the prefix to use; DESTDIR moves the whole tree.
-pkg_get_variable(NM_UNIT_DIR systemd systemdsystemunitdir)
-pkg_get_variable(NM_PRESET_DIR systemd systemdsystempresetdir)
-if(NOT NM_UNIT_DIR)
+# tests/check-install holds that nothing is forgotten.
+#
+# These differ between distributions; a package for another one than this names its own, for instance
+# -DNM_UNIT_DIR=lib/systemd/system.
+pkg_get_variable(unit_dir systemd systemdsystemunitdir)
+pkg_get_variable(preset_dir systemd systemdsystempresetdir)
+# Below the prefix they are named by it, as everything else: only Debian 12's are elsewhere.
+string(REGEX REPLACE "^${CMAKE_INSTALL_PREFIX}/" "" unit_dir "${unit_dir}")
+string(REGEX REPLACE "^${CMAKE_INSTALL_PREFIX}/" "" preset_dir "${preset_dir}")
+set(NM_UNIT_DIR ${unit_dir} CACHE STRING "Where systemd's units are")
+set(NM_PRESET_DIR ${preset_dir} CACHE STRING "Where systemd's presets are")
+if(NOT NM_UNIT_DIR OR NOT NM_PRESET_DIR)
 	message(FATAL_ERROR "pkg-config does not know systemd's directories: install systemd-dev (Debian 13) "
 		"or systemd (Debian 12); scripts/setup does it")
 endif()
+if(EXISTS /etc/debian_version)
+	set(zsh_dir ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+else()
+	set(zsh_dir ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+endif()
+set(NM_ZSH_DIR ${zsh_dir} CACHE STRING "Where zsh's completions are")
+set(examples ${CMAKE_INSTALL_DOCDIR}/examples)
 
 install(FILES systemd/numa-migrd.service systemd/numa-migrd-helper.service
 	systemd/numa-migrd-helper.socket DESTINATION ${NM_UNIT_DIR})
@@ -14,7 +30,26 @@ install(FILES systemd/numa-migrd.preset DESTINATION ${NM_PRESET_DIR} RENAME 60-n
 install(FILES systemd/numa-migrd.sysusers DESTINATION lib/sysusers.d RENAME numa-migrd.conf)
 install(FILES systemd/numa-migrd.catalog DESTINATION lib/systemd/catalog)
 install(FILES conf/org.numamigrd1.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/dbus-1/system.d)
+install(FILES conf/org.numamigrd1.policy DESTINATION ${CMAKE_INSTALL_DATADIR}/polkit-1/actions)
 install(FILES conf/numa-migrd.conf DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR})
+
+# nm_install_found(<destination> <pattern>…): the files of conf/ that match.
+function(nm_install_found destination)
+	list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/conf/)
+	file(GLOB found CONFIGURE_DEPENDS ${ARGN})
+	install(FILES ${found} DESTINATION ${destination})
+endfunction()
+nm_install_found(${NM_ZSH_DIR} completion/_*)
+file(GLOB bash_completions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/conf/completion/*.bash)
+foreach(completion IN LISTS bash_completions)
+	cmake_path(GET completion STEM LAST_ONLY command)
+	install(FILES ${completion} RENAME ${command}
+		DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endforeach()
+foreach(folder IN ITEMS ansible drop-ins grafana kubernetes)
+	nm_install_found(${examples}/${folder} ${folder}/*)
+endforeach()
+install(PROGRAMS conf/slurm/prolog conf/slurm/epilog DESTINATION ${examples}/slurm)
 
 # Compressed without name and time: the same source gives the same package.
 function(nm_install_compressed source name destination)
@@ -27,7 +62,7 @@ function(nm_install_compressed source name destination)
 	install(FILES ${compressed} DESTINATION ${destination})
 endfunction()
 
-file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/man/*.[158])
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/man/*.[1-8])
 foreach(page IN LISTS pages)
 	cmake_path(GET page EXTENSION LAST_ONLY section)
 	string(SUBSTRING ${section} 1 -1 section)
@@ -35,6 +70,8 @@ foreach(page IN LISTS pages)
 	nm_install_compressed(${page} ${name} ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 nm_install_compressed(${PROJECT_SOURCE_DIR}/cmake/debian/changelog changelog ${CMAKE_INSTALL_DOCDIR})
+file(GLOB guides CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+install(FILES ${guides} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(FILES cmake/debian/copyright README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 get_property(compressed GLOBAL PROPERTY NM_COMPRESSED)

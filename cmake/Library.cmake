@@ -12,8 +12,9 @@ add_compile_options(
 	-Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wundef -Werror
 	# The same decisions bit for bit from gcc and clang (design, "Determinism").
 	-ffp-contract=off
-	# The build's place does not show in the binaries.
-	-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
+	# The build's place does not show in the binaries; the later one counts where one is inside the other.
+	-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
+	-ffile-prefix-map=${CMAKE_BINARY_DIR}=build)
 
 # What Debian's own packages are hardened with; fortification needs optimisation.
 add_compile_options($<$<CONFIG:RelWithDebInfo,Release>:-fstack-protector-strong>)

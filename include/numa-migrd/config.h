@@ -23,6 +23,7 @@ enum nm_source_choice {
 	NM_SOURCE_NONE
 };
 #define NM_CONFIG_PMU_BYTES 128
+#define NM_CONFIG_PATH_BYTES 256
 #define NM_CONFIG_ANY_GAIN (-1000000000000.0) /* threads.balance_min_gain: no limit */
 enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
 enum nm_thread_policy {
@@ -46,12 +47,16 @@ enum nm_preferred_ties { NM_TIES_ONE, NM_TIES_ALL };
 enum nm_overcommit { NM_OVERCOMMIT_PAGES, NM_OVERCOMMIT_IGNORE };
 enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH, NM_PAGES_EXCLUSIVITY };
 enum nm_page_balancing { NM_BALANCING_YIELD, NM_BALANCING_WARN, NM_BALANCING_MANAGE };
+/* What the attribute user.numa-migrd of a control group counts for (steer.h). */
+enum nm_attribute { NM_ATTRIBUTE_IGNORE, NM_ATTRIBUTE_OBEY, NM_ATTRIBUTE_ONLY };
 enum nm_journal_level { NM_JOURNAL_ERROR, NM_JOURNAL_NOTICE, NM_JOURNAL_DECISIONS, NM_JOURNAL_DEBUG };
 
 /* One pattern of targets.include / targets.exclude: all given globs (fnmatch(3)) must match. */
 struct nm_target {
 	char *command; /* glob on comm; NULL = any */
 	char *unit;    /* glob on the systemd unit or the cgroup path; NULL = any */
+	char *slice;   /* glob on a slice of the system manager that it is in, at any depth; NULL = any */
+	char *cgroup;  /* glob on the cgroup's path or one above it, name by name; NULL = any */
 	char *user;    /* user name or numeric id, resolved to uid at load */
 	bool has_uid;
 	uint32_t uid;
@@ -72,6 +77,7 @@ struct nm_config {
 	struct {
 		struct nm_target_list include; /* empty (default) = every process that is worth it */
 		struct nm_target_list exclude; /* wins over include */
+		enum nm_attribute attribute;   /* obey */
 		double min_cpu_percent;        /* 10; of one CPU, over a process (paper: 0) */
 		uint64_t min_rss_mb;           /* 0 = twice the last-level cache (paper: 1 MB) */
 	} targets;
@@ -187,6 +193,10 @@ struct nm_config {
 		enum nm_journal_level level;  /* decisions */
 		uint64_t rate_per_s;          /* 20; entries per second, the rest is counted; 1–100000 */
 	} journal;
+	struct {
+		char file[NM_CONFIG_PATH_BYTES]; /* "": none; else an absolute path */
+		double period_s;              /* 15; 1–3600 */
+	} metrics;
 };
 
 /* What was wrong, one per setting; `text` is a whole sentence: file:line: setting: found, allowed. */
@@ -218,7 +228,10 @@ int nm_config_write_defaults(FILE *out);
 
 /* Names as the file spells them, for the journal ("lbma", "benefit", "auto", …). */
 const char *nm_pin_name(enum nm_pin pin);
+/* The policy of that name; -EINVAL. */
+int nm_policy_by_name(const char *name, enum nm_thread_policy *ret);
 const char *nm_policy_name(enum nm_thread_policy policy);
+const char *nm_page_policy_name(enum nm_page_policy policy);
 const char *nm_gate_name(enum nm_gate gate);
 const char *nm_lottery_name(enum nm_lottery lottery);
 const char *nm_inject_name(enum nm_inject inject);
@@ -234,8 +247,8 @@ struct nm_target_subject {
 };
 
 /*
- * Does one of the patterns match? named: only those count that name a command or a unit, as a process must
- * be that is written to (sampling.inject = "soft_dirty"). Pure. Roster; root helper.
+ * Does one of the patterns match? named: only those count that name a command, a unit, a slice or a cgroup,
+ * as a process must be that is written to (sampling.inject = "soft_dirty"). Pure. Roster; root helper.
  */
 bool nm_config_matches(const struct nm_target_list *list, const struct nm_target_subject *subject, bool named);
 

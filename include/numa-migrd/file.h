@@ -53,4 +53,7 @@ int nm_open_own(int directory, const char *name, int flags);
  */
 int nm_replace_own(int directory, const char *name, const char *text, size_t length);
 
+/* The same for a file that everyone may read (mode 0644), whatever the umask. */
+int nm_replace_public(int directory, const char *name, const char *text, size_t length);
+
 #endif

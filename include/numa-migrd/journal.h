@@ -48,6 +48,7 @@ struct nm_entry {
 	int priority; /* syslog(3) */
 	unsigned count;
 	char text[1024];
+	size_t reason; /* where in the text it begins to say why, after what; 0: it does not */
 	char fields[NM_ENTRY_FIELDS][192]; /* "NAME=value" */
 };
 

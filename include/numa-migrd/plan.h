@@ -40,6 +40,7 @@ enum nm_decision_kind { NM_DECISION_MIGRATE, NM_DECISION_SWAP, NM_DECISION_ROLLB
 struct nm_decision {
 	uint64_t id;
 	enum nm_decision_kind kind;
+	enum nm_thread_policy policy; /* whose it is */
 	uint64_t interval;
 	uint64_t undoes;     /* ROLLBACK: the decision it undoes; else 0 */
 	bool by_performance; /* IMAR²'s or for balance: judged by the feedback */

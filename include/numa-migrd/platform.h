@@ -24,6 +24,12 @@ struct nm_platform;
 /* Called for each name in a directory but "." and ".."; a negative return stops the listing. */
 typedef int (*nm_name_fn)(void *context, const char *name);
 
+/* Whose a directory is, and whether its group or everyone may write to it. */
+struct nm_owner {
+	uint32_t uid;
+	bool others_write;
+};
+
 struct nm_platform_ops {
 	/* CLOCK_MONOTONIC in ns. Tick, at the start of an interval: stages get time as an argument. */
 	uint64_t (*now_ns)(struct nm_platform *platform);
@@ -45,6 +51,24 @@ struct nm_platform_ops {
 	int (*open_file)(struct nm_platform *platform, int directory, const char *path);
 	ssize_t (*read_some)(struct nm_platform *platform, int fd, char *buffer, size_t size);
 	void (*close)(struct nm_platform *platform, int fd);
+
+	/*
+	 * An extended attribute (xattr(7)) of an open directory, as bytes without a NUL, and who may have
+	 * set it. read_attribute returns its length; -ENODATA: there is none; -ERANGE: longer than size;
+	 * -EOPNOTSUPP: not on this file system. Steering.
+	 */
+	ssize_t (*read_attribute)(struct nm_platform *platform, int directory, const char *name,
+				  void *buffer, size_t size);
+	int (*owner)(struct nm_platform *platform, int directory, struct nm_owner *ret);
+	/*
+	 * inotify(7): a descriptor that tells of open directories put under watch when their attributes
+	 * change or directories go from them. What it tells is read by read_some, as struct inotify_event;
+	 * -EAGAIN: nothing now. watch_add returns the number by which it is told, the same for the same
+	 * directory; -ENOSPC: fs.inotify.max_user_watches. Closed by close. Steering.
+	 */
+	int (*watch_open)(struct nm_platform *platform);
+	int (*watch_add)(struct nm_platform *platform, int watch, int directory);
+	void (*watch_remove)(struct nm_platform *platform, int watch, int descriptor);
 
 	/* sched_getaffinity(2), sched_setaffinity(2) on one thread; -EROFS from a dry run. Actuate only. */
 	int (*affinity_get)(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret);

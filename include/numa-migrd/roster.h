@@ -15,6 +15,7 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/platform.h"
+#include "numa-migrd/steer.h"
 #include "numa-migrd/topology.h"
 
 #define NM_COMM_BYTES 72 /* 16 raw bytes, each escaped to at most 4, and a NUL */
@@ -30,6 +31,7 @@ enum nm_standing {
 	NM_STANDING_PINNED,	/* its mask leaves no choice of node */
 	NM_STANDING_FOREIGN,	/* somebody else changed a mask that we had set: theirs again */
 	NM_STANDING_RELEASED,	/* by `numa-migrctl release` */
+	NM_STANDING_OFF,	/* a control group of it says so (steer.h) */
 };
 
 struct nm_process {
@@ -45,6 +47,8 @@ struct nm_process {
 	uint64_t last_spawn_ns;		   /* last new thread or child seen; 0 = none seen */
 	uint64_t last_seen_ns, checked_ns; /* 0: /proc was not read yet */
 	bool named; /* an include pattern names it: may be write-protected for sampling */
+	struct nm_steering steering; /* what its control groups say; also of processes not managed */
+	bool resteer;		     /* they may say something else by now */
 	enum nm_standing standing;
 	unsigned nr_threads; /* of it that the roster knows */
 };
@@ -58,6 +62,7 @@ struct nm_member {
 					  leased): the outer bound */
 	bool everywhere; /* original holds every usable CPU: nobody need ask it; false: ask */
 	bool leased;	 /* holds a mask of ours */
+	bool only_watched; /* counts, and is never moved: pinned, or steered so */
 	bool unrestricted; /* original equalled the cpuset's effective CPUs: restore to all possible
 			      CPUs */
 	uint64_t adopted_ns;
@@ -117,6 +122,14 @@ NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
 void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *topology,
 			 const struct nm_config *config);
 
+/* Whose word steers processes from the next update on (NULL, as at first: nobody's). It must outlive
+ * the roster. Daemon, start and resume. */
+void nm_roster_steer(struct nm_roster *roster, struct nm_steer *steer);
+
+/* Processes in this control group and below are judged anew at the next update, whether they run or
+ * sleep. Steering, for each change. */
+void nm_roster_resteer(struct nm_roster *roster, const char *directory);
+
 /* Keeps identities current from the side-band records. Drain, every record. */
 void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,
 			  uint64_t now_ns);
@@ -129,8 +142,9 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns);
 
-/* The managed threads in ascending tid order; where pages are looked at (pages.policy), also those of
- * managed processes that are pinned, barred for ever. Valid until the next call on the roster. */
+/* The managed threads in ascending tid order; those of processes that are steered to stay are barred for
+ * ever, and so are, where pages are looked at (pages.policy), pinned ones. A lease on one that is steered
+ * to stay ends: that once it is not among them. Valid until the next call on the roster. */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
 /* Bars a thread from moves until the given interval; a bar that lasts longer stays. */
@@ -151,8 +165,14 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid);
  * the next call on the roster. */
 size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject_target **ret);
 
+/* All processes that are known, in no order: for showing. Valid until the next call on the roster. */
+size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *const **ret);
+/* The thread's standing, for showing: why it is not managed. -ESRCH: not known. */
+int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid, enum nm_standing *ret);
+
 struct nm_roster_counts {
 	unsigned processes_known, processes_managed, threads_known, threads_managed;
+	unsigned processes_observed, processes_off; /* observed ones are managed, too */
 	unsigned adopted, forgotten, vanished; /* since the start */
 };
 struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster);

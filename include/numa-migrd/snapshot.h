@@ -36,6 +36,7 @@ struct nm_snap_thread {
 	bool everywhere;	      /* `allowed` holds every usable CPU; false: ask it */
 	bool unrestricted;
 	bool leased; /* holds a mask of ours */
+	bool only_watched; /* is never moved, nor moved back */
 	/* 3DyRM, of this interval (metrics.h); NaN where unknown. I is the O of P by the traffic.
 	 */
 	double latency, instructions, operations, intensity;
@@ -51,6 +52,7 @@ struct nm_snap_thread {
 struct nm_snap_process {
 	uint32_t pid, uid;
 	const char *comm; /* escaped; owned by the snapshot */
+	enum nm_thread_policy policy; /* that its threads are moved by: the configured one, or its own */
 	unsigned threads; /* managed ones */
 	unsigned measured;
 	double performance; /* mean P over its measured threads; NaN without */

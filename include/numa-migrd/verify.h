@@ -42,6 +42,7 @@ struct nm_verdict {
 	enum nm_decision_kind of;
 	enum nm_verdict_kind kind;
 	unsigned intervals;  /* waited */
+	enum nm_thread_policy policy; /* whose decision it was */
 	bool by_performance; /* IMAR²'s decision; then the feedback's figures, NaN until it judged
 			      */
 	double figure, noise, losses, global_before, global_after, interval_s;

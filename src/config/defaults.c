@@ -24,8 +24,10 @@ static void write_range(FILE *out, const struct nm_setting *setting)
 		(void)fprintf(out, "true | false");
 	else if (setting->type == NM_SETTING_PMU)
 		(void)fprintf(out, "\"\" | \"name/term=value,.../\"");
+	else if (setting->type == NM_SETTING_PATH)
+		(void)fprintf(out, "\"\" | \"/...\"");
 	else if (setting->type == NM_SETTING_TARGETS)
-		(void)fprintf(out, "{ command, unit, user }, ...");
+		(void)fprintf(out, "{ command, unit, slice, cgroup, user }, ...");
 	else
 		(void)fprintf(out, "%s to %s%s", setting->low, setting->high,
 			      setting->power_of_two ? ", a power of two" : "");

@@ -114,6 +114,22 @@ static int assign_pmu(const char *text, char *ret)
 	return 0;
 }
 
+/* "" or an absolute path to a file; whether it can be written only the machine knows. */
+static int assign_path(const char *text, char *ret)
+{
+	size_t length = strlen(text);
+
+	if (length >= NM_CONFIG_PATH_BYTES)
+		return -EINVAL;
+	if (length > 0 && (text[0] != '/' || text[length - 1] == '/'))
+		return -EINVAL;
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			return -EINVAL;
+	memcpy(ret, text, length + 1);
+	return 0;
+}
+
 int nm_setting_assign(const struct nm_setting *setting, const char *text, struct nm_config *config)
 {
 	void *place = (char *)config + setting->offset;
@@ -128,6 +144,8 @@ int nm_setting_assign(const struct nm_setting *setting, const char *text, struct
 		return assign_choice(setting, text, place);
 	case NM_SETTING_PMU:
 		return assign_pmu(text, place);
+	case NM_SETTING_PATH:
+		return assign_path(text, place);
 	case NM_SETTING_TARGETS:
 		break;
 	}
@@ -166,6 +184,10 @@ void nm_setting_allowed(const struct nm_setting *setting, char *out, size_t out_
 		break;
 	case NM_SETTING_PMU:
 		(void)snprintf(out, out_size, "\"\" or \"name/term=value,.../\"");
+		break;
+	case NM_SETTING_PATH:
+		(void)snprintf(out, out_size, "\"\" or an absolute path of at most %d bytes",
+			       NM_CONFIG_PATH_BYTES - 1);
 		break;
 	case NM_SETTING_TARGETS:
 		(void)snprintf(out, out_size, "a list of groups such as ( { command = \"x*\"; } )");

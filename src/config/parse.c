@@ -52,6 +52,7 @@ static const char *value_text(const struct nm_setting *setting, const config_set
 		return is_number(value) ? config_setting_get_hook(value) : NULL;
 	case NM_SETTING_CHOICE:
 	case NM_SETTING_PMU:
+	case NM_SETTING_PATH:
 		return config_setting_get_string(value);
 	case NM_SETTING_TARGETS:
 		return is_listing(value) ? "" : NULL;

@@ -22,7 +22,9 @@ void nm_targets_parse(struct nm_report *report, const char *name, const config_s
 		      struct nm_target_list *ret);
 void nm_targets_clear(struct nm_target_list *list);
 
-/* Does any pattern name a command or unit, other than "*"? */
+/* Does the pattern name a command, unit, slice or cgroup, other than "*"? */
+bool nm_target_is_named(const struct nm_target *target);
+/* Does any? */
 bool nm_targets_name_something(const struct nm_target_list *list);
 
 /* Rules over more than one setting; one that was wrong by itself counts with its default. */

@@ -22,6 +22,7 @@ static const char *const selections[] = {
 static const char *const feedbacks[] = {"moved", "global", NULL};
 static const char *const page_policies[] = {"none", "watch", "exclusivity", NULL};
 static const char *const balancings[] = {"yield", "warn", "manage", NULL};
+static const char *const attributes[] = {"ignore", "obey", "only", NULL};
 static const char *const levels[] = {"error", "notice", "decisions", "debug", NULL};
 
 #define FIELD(g, n) .group = #g, .name = #n, .offset = offsetof(struct nm_config, g.n)
@@ -54,6 +55,7 @@ const struct nm_setting_group nm_setting_groups[] = {
 	{"threads", "How threads are moved to their memory."},
 	{"pages", "How it is counted which node uses which page and which threads share it, and what follows from it."},
 	{"journal", "What is told in the journal."},
+	{"metrics", "Figures for Prometheus, in a file that node_exporter's textfile collector reads."},
 };
 
 const struct nm_setting nm_settings[] = {
@@ -70,6 +72,8 @@ const struct nm_setting nm_settings[] = {
 
 	TARGETS(include, "Manage what matches one of these; without any, every process that is worth it"),
 	TARGETS(exclude, "Never touch what matches one of these, whatever include says"),
+	CHOICE(targets, attribute, attributes, "obey", NULL,
+	       "What a control group's attribute user.numa-migrd (off, observe, on, a policy) counts for: nothing, in its place, or only what it names is managed"),
 	REAL(targets, min_cpu_percent, "0", "100000", "10", "0",
 	     "A process is worth it from this share of one CPU on, in percent, all its threads together"),
 	COUNT(targets, min_rss_mb, "0", "67108864", "0", "1",
@@ -294,6 +298,11 @@ const struct nm_setting nm_settings[] = {
 	       "How much is told, each with all before it"),
 	COUNT(journal, rate_per_s, "1", "100000", "20", NULL,
 	      "Entries per second, at most; the rest is counted and the count told"),
+
+	{FIELD(metrics, file), .type = NM_SETTING_PATH, .shipped = "",
+	 .meaning = "Where they are written, as a whole path"},
+	REAL(metrics, period_s, "1", "3600", "15", NULL,
+	     "Seconds after which the file is written anew; never more often than an interval"),
 };
 /* clang-format on */
 
@@ -325,6 +334,22 @@ const char *nm_pin_name(enum nm_pin pin)
 const char *nm_policy_name(enum nm_thread_policy policy)
 {
 	return policies[policy];
+}
+
+int nm_policy_by_name(const char *name, enum nm_thread_policy *ret)
+{
+	for (unsigned i = 0; policies[i]; i++) {
+		if (strcmp(policies[i], name) != 0)
+			continue;
+		*ret = (enum nm_thread_policy)i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+const char *nm_page_policy_name(enum nm_page_policy policy)
+{
+	return page_policies[policy];
 }
 
 const char *nm_gate_name(enum nm_gate gate)

@@ -7,7 +7,7 @@
 #include "parse.h"
 
 #define COMM_LENGTH 15 /* TASK_COMM_LEN - 1, proc(5) */
-#define PATTERN_KEYS "command, unit, user"
+#define PATTERN_KEYS "command, unit, slice, cgroup, user"
 #define PASSWD_BYTES_MAX (1U << 20)
 
 struct pattern {
@@ -42,16 +42,49 @@ static bool take_string(const struct pattern *pattern, const config_setting_t *v
 	return true;
 }
 
+static bool has_pattern(const char *text)
+{
+	return strpbrk(text, "*?[\\") != NULL;
+}
+
 static void take_command(const struct pattern *pattern, const config_setting_t *value)
 {
 	char *command;
 	if (!take_string(pattern, value, &command))
 		return;
 	pattern->target->command = command;
-	if (!strpbrk(command, "*?[\\") && strlen(command) > COMM_LENGTH)
+	if (!has_pattern(command) && strlen(command) > COMM_LENGTH)
 		report_in(pattern, value,
 			  "at most 15 bytes, all that the kernel keeps of a command's name, "
 			  "or a pattern with *");
+}
+
+static void take_slice(const struct pattern *pattern, const config_setting_t *value)
+{
+	static const char suffix[] = ".slice";
+	char *slice;
+	if (!take_string(pattern, value, &slice))
+		return;
+	pattern->target->slice = slice;
+	size_t length = strlen(slice);
+	bool named =
+		length > strlen(suffix) && strcmp(slice + length - strlen(suffix), suffix) == 0;
+	if (strchr(slice, '/') || (!named && !has_pattern(slice)))
+		report_in(pattern, value,
+			  "the name of a slice, which ends in .slice, or a pattern with *");
+}
+
+static void take_cgroup(const struct pattern *pattern, const config_setting_t *value)
+{
+	char *cgroup;
+	if (!take_string(pattern, value, &cgroup))
+		return;
+	pattern->target->cgroup = cgroup;
+	size_t length = strlen(cgroup);
+	if (cgroup[0] != '/' || (length > 1 && cgroup[length - 1] == '/') || strstr(cgroup, "//"))
+		report_in(pattern, value,
+			  "a path in the unified hierarchy, which begins with / and does not end "
+			  "in it, or a pattern of one");
 }
 
 static bool parse_uid(const char *text, uint32_t *ret)
@@ -117,6 +150,10 @@ static void take_key(const struct pattern *pattern, const config_setting_t *valu
 		take_command(pattern, value);
 	else if (strcmp(name, "unit") == 0)
 		(void)take_string(pattern, value, &pattern->target->unit);
+	else if (strcmp(name, "slice") == 0)
+		take_slice(pattern, value);
+	else if (strcmp(name, "cgroup") == 0)
+		take_cgroup(pattern, value);
 	else if (strcmp(name, "user") == 0)
 		take_user(pattern, value);
 	else
@@ -163,21 +200,18 @@ void nm_targets_clear(struct nm_target_list *list)
 	for (size_t i = 0; i < list->count; i++) {
 		free(list->items[i].command);
 		free(list->items[i].unit);
+		free(list->items[i].slice);
+		free(list->items[i].cgroup);
 		free(list->items[i].user);
 	}
 	free(list->items);
 	*list = (struct nm_target_list){0};
 }
 
-static bool names_something(const char *glob)
-{
-	return glob && glob[strspn(glob, "*")] != '\0';
-}
-
 bool nm_targets_name_something(const struct nm_target_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		if (names_something(list->items[i].command) || names_something(list->items[i].unit))
+		if (nm_target_is_named(&list->items[i]))
 			return true;
 	return false;
 }

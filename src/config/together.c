@@ -36,7 +36,8 @@ static void check_soft_dirty(const struct company *company)
 		nm_report_error(
 			company->report, line,
 			"sampling.inject: found \"soft_dirty\", allowed: only with a pattern "
-			"in targets.include that names a command or unit other than \"*\"");
+			"in targets.include that names a command, unit, slice or cgroup "
+			"other than \"*\"");
 }
 
 static void check_source(const struct company *company)

@@ -1,157 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <systemd/sd-bus.h>
 #include <time.h>
 
-#include "numa-migrd/control.h"
-
-#define STATUS_ROOM 64
-
-#define ERROR_ALREADY_PAUSED NM_BUS_NAME ".Error.AlreadyPaused"
-#define ERROR_ALREADY_RUNNING NM_BUS_NAME ".Error.AlreadyRunning"
-#define ERROR_NOT_MANAGED NM_BUS_NAME ".Error.NotManaged"
+#include "control_internal.h"
 
 #define RETRY_FIRST_USEC UINT64_C(1000000)
 #define RETRY_MOST_USEC UINT64_C(60000000)
-
-struct nm_control {
-	sd_event *event;
-	sd_event_source *retry;
-	uint64_t retry_usec; /* until the next try */
-	sd_bus *bus;
-	sd_bus_slot *object, *disconnected, *name;
-	bool down_told;
-	struct nm_control_ops ops;
-};
-
-static int append_value(sd_bus_message *reply, const struct nm_status_item *item)
-{
-	switch (item->type) {
-	case NM_STATUS_TEXT:
-		return sd_bus_message_append(reply, "{sv}", item->name, "s", item->text);
-	case NM_STATUS_UINT:
-		return sd_bus_message_append(reply, "{sv}", item->name, "t", item->number);
-	case NM_STATUS_REAL:
-		return isnan(item->real)
-			       ? 0
-			       : sd_bus_message_append(reply, "{sv}", item->name, "d", item->real);
-	case NM_STATUS_BOOL:
-		return sd_bus_message_append(reply, "{sv}", item->name, "b", (int)item->flag);
-	}
-	return -EINVAL;
-}
-
-static int append_items(sd_bus_message *reply, const struct nm_status_item *items, size_t count)
-{
-	int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-	for (size_t i = 0; r >= 0 && i < count; i++)
-		r = append_value(reply, &items[i]);
-	return r < 0 ? r : sd_bus_message_close_container(reply);
-}
-
-static int on_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	(void)error;
-	const struct nm_control *control = userdata;
-	struct nm_status_item items[STATUS_ROOM] = {0};
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	size_t count = control->ops.status(control->ops.context, items, STATUS_ROOM);
-	int r = sd_bus_message_new_method_return(call, &reply);
-	if (r < 0)
-		return r;
-	r = append_items(reply, items, count);
-	if (r < 0)
-		return r;
-	return sd_bus_send(NULL, reply, NULL);
-}
-
-/*
- * The bus policy already lets only root call these; this is the second lock, for a bus whose policy
- * is not ours. The bus daemon vouches for the uid: nothing is read from the caller's /proc.
- */
-static int require_root(sd_bus_message *call, sd_bus_error *error)
-{
-	nm_auto(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
-	uid_t uid;
-	int r = sd_bus_query_sender_creds(call, SD_BUS_CREDS_EUID, &creds);
-	if (r >= 0)
-		r = sd_bus_creds_get_euid(creds, &uid);
-	if (r < 0)
-		return sd_bus_error_set_errnof(error, r, "the caller's user cannot be told");
-	if (uid != 0)
-		return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED,
-					 "%s is for root alone, and the caller is user %u",
-					 sd_bus_message_get_member(call), uid);
-	return 0;
-}
-
-static int answer(sd_bus_message *call, int r, sd_bus_error *error)
-{
-	if (r < 0)
-		return sd_bus_error_set_errno(error, r);
-	return sd_bus_reply_method_return(call, "");
-}
-
-static int on_pause(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	const struct nm_control *control = userdata;
-	int r = require_root(call, error);
-	if (r < 0)
-		return r;
-	r = control->ops.pause(control->ops.context);
-	if (r == -EALREADY)
-		return sd_bus_error_set(error, ERROR_ALREADY_PAUSED,
-					"numa-migrd is paused already");
-	return answer(call, r, error);
-}
-
-static int on_resume(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	const struct nm_control *control = userdata;
-	int r = require_root(call, error);
-	if (r < 0)
-		return r;
-	r = control->ops.resume(control->ops.context);
-	if (r == -EALREADY)
-		return sd_bus_error_set(error, ERROR_ALREADY_RUNNING, "numa-migrd is not paused");
-	return answer(call, r, error);
-}
-
-static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	const struct nm_control *control = userdata;
-	uint32_t pid;
-	int r = require_root(call, error);
-	if (r < 0)
-		return r;
-	r = sd_bus_message_read(call, "u", &pid);
-	if (r < 0)
-		return r;
-	r = control->ops.release(control->ops.context, pid);
-	if (r == -ESRCH)
-		return sd_bus_error_setf(error, ERROR_NOT_MANAGED,
-					 "process %u is not managed by numa-migrd", pid);
-	return answer(call, r, error);
-}
-
-/* UNPRIVILEGED: sd-bus's own check would ask for CAP_SYS_ADMIN; ours asks for root. */
-static const sd_bus_vtable manager_vtable[] = {
-	SD_BUS_VTABLE_START(0),
-	SD_BUS_METHOD_WITH_ARGS("Status", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", status), on_status,
-				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_pause,
-				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_resume,
-				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, on_release,
-				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_VTABLE_END,
-};
+/* A bus that takes nothing: signals are not worth the memory to keep them. */
+#define QUEUED_SIGNALS_MOST 1024U
 
 /* ---- the connection ---- */
 
 static void disconnect(struct nm_control *control)
 {
+	nm_requests_clear(control);
 	control->object = sd_bus_slot_unref(control->object);
 	control->disconnected = sd_bus_slot_unref(control->disconnected);
 	control->name = sd_bus_slot_unref(control->name);
@@ -212,7 +73,7 @@ static int serve(struct nm_control *control)
 	int r = sd_bus_open_system(&control->bus);
 	if (r >= 0)
 		r = sd_bus_add_object_vtable(control->bus, &control->object, NM_BUS_PATH,
-					     NM_BUS_INTERFACE, manager_vtable, control);
+					     NM_BUS_INTERFACE, nm_manager_vtable, control);
 	if (r >= 0)
 		r = sd_bus_match_signal(
 			control->bus, &control->disconnected, "org.freedesktop.DBus.Local", NULL,
@@ -254,6 +115,12 @@ int nm_control_new(sd_event *event, const struct nm_control_ops *ops, struct nm_
 	if (!control)
 		return -ENOMEM;
 	control->ops = *ops;
+	if (ops->facts) {
+		struct nm_control_facts facts = {0};
+		ops->facts(ops->context, &facts);
+		control->paused_told = facts.paused;
+		control->dry_run_told = facts.dry_run;
+	}
 	control->event = sd_event_ref(event);
 	control->retry_usec = RETRY_FIRST_USEC;
 	int r = sd_event_add_time_relative(event, &control->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
@@ -277,4 +144,40 @@ void nm_control_free(struct nm_control *control)
 	sd_event_source_disable_unref(control->retry);
 	sd_event_unref(control->event);
 	free(control);
+}
+
+/* ---- signals ---- */
+
+void nm_control_changed(struct nm_control *control)
+{
+	struct nm_control_facts facts = {0};
+	if (!control || !control->ops.facts)
+		return;
+	control->ops.facts(control->ops.context, &facts);
+	if (facts.paused == control->paused_told && facts.dry_run == control->dry_run_told)
+		return;
+	control->paused_told = facts.paused;
+	control->dry_run_told = facts.dry_run;
+	if (control->bus)
+		(void)sd_bus_emit_properties_changed(control->bus, NM_BUS_PATH, NM_BUS_INTERFACE,
+						     "Paused", "DryRun", (char *)NULL);
+}
+
+void nm_control_decision(struct nm_control *control, nm_show_fn write, void *context)
+{
+	struct nm_answer signal = {0};
+	struct nm_show show = nm_answer_show(&signal);
+	uint64_t queued = 0;
+	if (!control || !control->bus || sd_bus_is_ready(control->bus) <= 0 ||
+	    sd_bus_get_n_queued_write(control->bus, &queued) < 0 || queued > QUEUED_SIGNALS_MOST)
+		return;
+	signal.r = sd_bus_message_new_signal(control->bus, &signal.message, NM_BUS_PATH,
+					     NM_BUS_INTERFACE, "Decision");
+	show.open(show.context);
+	if (signal.r >= 0)
+		write(context, &show);
+	show.close(show.context);
+	if (signal.r >= 0)
+		(void)sd_bus_send(control->bus, signal.message, NULL);
+	sd_bus_message_unref(signal.message);
 }

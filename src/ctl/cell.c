@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,28 +15,24 @@
 static void write_scaled(char *out, double value, double step, const char *letters)
 {
 	size_t letter = 0;
-	while ((value >= 999.5 || value <= -999.5) && letter + 1 < strlen(letters)) {
+	while (fabs(value) >= 999.5 && letters[letter + 1] != '\0') {
 		value /= step;
 		letter++;
 	}
-	const char *unit = letter > 0 ? &letters[letter] : "";
-	if (letter > 0 && value < 9.95)
-		(void)snprintf(out, NM_CELL_SIZE, "%.1f%.1s", value, unit);
-	else if (letter > 0)
-		(void)snprintf(out, NM_CELL_SIZE, "%.0f%.1s", value, unit);
-	else
+	if (letter == 0 || fabs(value) >= 999.5)
 		(void)snprintf(out, NM_CELL_SIZE, "%.3g", value);
+	else
+		(void)snprintf(out, NM_CELL_SIZE, "%.*f", fabs(value) < 9.95 ? 1 : 0, value);
+	if (letter > 0)
+		(void)strncat(out, &letters[letter], 1);
 }
 
-static void write_time(char *out, const json_t *value, bool with_day)
+static void write_time(char *out, const json_t *value)
 {
 	struct tm local;
 	time_t seconds = (time_t)(json_integer_value(value) / 1000000);
-	if (!localtime_r(&seconds, &local))
-		return;
-	size_t length = with_day ? strftime(out, NM_CELL_SIZE, "%b %d %T", &local)
-				 : strftime(out, NM_CELL_SIZE, "%T", &local);
-	out[length] = '\0';
+	if (localtime_r(&seconds, &local))
+		out[strftime(out, NM_CELL_SIZE, "%b %d %T", &local)] = '\0';
 }
 
 static void write_arrow(char *out, const json_t *from, const json_t *to,
@@ -55,7 +52,7 @@ static void write_arrow(char *out, const json_t *from, const json_t *to,
 
 static void write_list(char *out, const json_t *array, const struct nm_style *style)
 {
-	static const struct nm_column any = {.key = "value", .kind = NM_CELL_ANY};
+	static const struct nm_column any = {.key = "value"};
 	size_t used = 0, index;
 	json_t *value;
 	json_array_foreach(array, index, value)
@@ -101,7 +98,7 @@ static void write_integer(char *out, enum nm_cell_kind kind, const json_t *value
 	if (kind == NM_CELL_ADDRESS)
 		(void)snprintf(out, NM_CELL_SIZE, "%" PRIx64, (uint64_t)json_integer_value(value));
 	else
-		write_time(out, value, kind == NM_CELL_TIME);
+		write_time(out, value);
 }
 
 static enum nm_cell_kind kind_in_row(const struct nm_column *column, const json_t *row)
@@ -118,7 +115,7 @@ static void write_value(char *out, const struct nm_column *column, const json_t 
 	const json_t *value = json_object_get(row, column->key);
 	enum nm_cell_kind kind = kind_in_row(column, row);
 	bool number = kind == NM_CELL_SHARE || kind == NM_CELL_BYTES || kind == NM_CELL_FIGURE;
-	bool integer = kind == NM_CELL_ADDRESS || kind == NM_CELL_TIME || kind == NM_CELL_CLOCK;
+	bool integer = kind == NM_CELL_ADDRESS || kind == NM_CELL_TIME;
 	if (number && json_is_number(value))
 		write_number(out, kind, json_number_value(value));
 	else if (integer && json_is_integer(value))

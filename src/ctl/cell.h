@@ -9,19 +9,15 @@
 #include "text.h"
 
 enum nm_cell_kind {
-	NM_CELL_TEXT,
-	NM_CELL_COUNT,	 /* a whole number as it is */
+	NM_CELL_ANY,	 /* by the type of the value, numbers as they are */
 	NM_CELL_SHARE,	 /* 0 to 1, as per cent */
 	NM_CELL_BYTES,	 /* in powers of 1024 */
 	NM_CELL_FIGURE,	 /* three digits, thousands as k, M, G, T */
 	NM_CELL_ADDRESS, /* hexadecimal */
-	NM_CELL_FLAG,	 /* yes, no */
 	NM_CELL_TIME,	 /* microseconds since 1970, as local time */
-	NM_CELL_CLOCK,	 /* the same without the day */
 	NM_CELL_ARROW,	 /* from key to second, negative ones left out */
 	NM_CELL_MEASURE, /* a share where the row's "figure" says so, else a figure */
 	NM_CELL_VERDICT, /* text in a colour that says what it means */
-	NM_CELL_ANY,	 /* by the type of the value */
 };
 
 struct nm_column {

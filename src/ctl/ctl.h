@@ -45,6 +45,10 @@ int nm_ctl_reload(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_doctor(bool json);
 int nm_ctl_advise(uint32_t pid, bool json);
 
+/* The same of any machine. */
+struct nm_topology;
+int nm_ctl_show_topology(const struct nm_ctl *ctl, const struct nm_topology *topology);
+
 /* ---- words ---- */
 
 /* "numa-migrctl: what: which" and where to read on, on stderr. Returns EX_USAGE. */

@@ -16,12 +16,12 @@ const struct nm_column nm_decision_columns[NM_DECISION_COLUMNS] = {
 	{.key = "time_usec", .head = "TIME", .kind = NM_CELL_TIME, .left = true, .least = 15},
 	{.key = "kind", .head = "KIND", .left = true, .least = 8},
 	{.key = "tid", .head = "TID", .least = 7},
-	{.key = "comm", .head = "COMMAND", .left = true, .least = 15},
+	{.key = "comm", .head = "COMMAND", .left = true, .least = 10},
 	{.key = "from_node", .second = "to_node", .head = "NODES", .kind = NM_CELL_ARROW},
-	{.key = "from_cpu", .second = "to_cpu", .head = "CPUS", .kind = NM_CELL_ARROW, .least = 7},
 	{.key = "pages", .head = "PAGES"},
 	{.key = "before", .head = "BEFORE", .kind = NM_CELL_MEASURE},
 	{.key = "after", .head = "AFTER", .kind = NM_CELL_MEASURE},
+	{.key = "result", .head = "RESULT", .left = true, .least = 7},
 	{.key = "verdict", .head = "VERDICT", .kind = NM_CELL_VERDICT, .left = true},
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One decision: what was done, why, what else there was, and what came of it. */
+/* One decision: what was done, why, and what came of it. */
 #include <string.h>
 
 #include "cell.h"
@@ -7,7 +7,6 @@
 
 #define BOLD "\033[1m"
 #define USUAL "\033[0m"
-#define MOST_COLUMNS 16
 
 static const char *text_of(const json_t *decision, const char *name)
 {
@@ -39,7 +38,7 @@ static void print_value(FILE *out, const struct nm_style *style, const char *tit
 static void print_head(FILE *out, const struct nm_style *style, const json_t *decision)
 {
 	static const struct nm_column time = {.key = "time_usec", .kind = NM_CELL_TIME};
-	static const struct nm_column id = {.key = "decision", .kind = NM_CELL_ANY};
+	static const struct nm_column id = {.key = "decision"};
 	char when[NM_CELL_SIZE], number[NM_CELL_SIZE];
 	const char *kind = text_of(decision, "kind"), *policy = text_of(decision, "policy");
 	(void)nm_cell(&time, decision, style, when);
@@ -49,30 +48,27 @@ static void print_head(FILE *out, const struct nm_style *style, const json_t *de
 		      policy ? policy : "-");
 }
 
-/* Whatever figures a policy has kept of its candidates, as they are named. */
-static void print_candidates(FILE *out, const struct nm_style *style, const json_t *candidates)
+/* What the journal has of it, a field a line. */
+static void print_fields(FILE *out, const struct nm_style *style, const json_t *decision)
 {
-	struct nm_column columns[MOST_COLUMNS];
-	size_t count = 0;
-	const char *name;
-	json_t *value;
-	json_object_foreach(json_array_get(candidates, 0), name, value)
-	{
-		if (count < MOST_COLUMNS)
-			columns[count++] =
-				(struct nm_column){.key = name, .head = name, .kind = NM_CELL_ANY};
-	}
-	if (count == 0)
+	const char *text = text_of(decision, "fields");
+	nm_autofree char *copy = text ? strdup(text) : NULL;
+	char *rest = copy, *line, clean[1024];
+	if (!copy)
 		return;
-	(void)fputs("\ncandidates:\n", out);
-	nm_table_print(out, style, columns, count, candidates);
+	(void)fputs("\nfields in the journal:\n", out);
+	while ((line = strsep(&rest, "\n"))) {
+		(void)nm_text_fit(clean, sizeof(clean), line, NM_TEXT_ANY_WIDTH, style);
+		if (clean[0] != '\0')
+			(void)fprintf(out, "  %s\n", clean);
+	}
 }
 
 /* In the order in which it happened. */
 static void print_decision(FILE *out, const struct nm_style *style, const json_t *decision)
 {
-	static const struct nm_column tickets = {.key = "tickets", .kind = NM_CELL_ANY};
-	static const struct nm_column draw = {.key = "draw", .kind = NM_CELL_ANY};
+	static const struct nm_column tickets = {.key = "tickets"};
+	static const struct nm_column draw = {.key = "draw"};
 	static const struct nm_column before = {.key = "before", .kind = NM_CELL_MEASURE};
 	static const struct nm_column after = {.key = "after", .kind = NM_CELL_MEASURE};
 	const char *verdict = text_of(decision, "verdict");
@@ -88,7 +84,7 @@ static void print_decision(FILE *out, const struct nm_style *style, const json_t
 	print_text(out, style, "judged by", text_of(decision, "figure"));
 	print_value(out, style, "before", &before, decision);
 	print_value(out, style, "after", &after, decision);
-	print_candidates(out, style, json_object_get(decision, "candidates"));
+	print_fields(out, style, decision);
 }
 
 int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)

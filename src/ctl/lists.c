@@ -20,6 +20,7 @@ const struct nm_column nm_process_columns[NM_PROCESS_COLUMNS] = {
 	{.key = "exclusivity", .head = "EXCL", .kind = NM_CELL_SHARE},
 	{.key = "shared_page_share", .head = "SHARED", .kind = NM_CELL_SHARE},
 	{.key = "steer", .head = "STEER", .left = true},
+	{.key = "reason", .head = "REASON", .left = true},
 	{.key = "unit", .head = "UNIT", .left = true},
 };
 
@@ -115,6 +116,9 @@ static int show_pages(const struct nm_ctl *ctl, const json_t *summary, const jso
 		return nm_ctl_print_json(ctl, document);
 	}
 	nm_pager_open(ctl, &pager);
+	if (json_object_size(summary) == 0)
+		(void)fputs("its pages are not looked at: see pages.policy in numa-migrd.conf(5)\n",
+			    pager.out);
 	nm_ctl_print_lines(pager.out, &ctl->style, summary);
 	if (json_array_size(regions) > 0) {
 		(void)fputc('\n', pager.out);

@@ -105,7 +105,7 @@ void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *o
 	}
 	json_object_foreach((json_t *)object, name, value)
 	{
-		const struct nm_column column = {.key = name, .kind = NM_CELL_ANY};
+		const struct nm_column column = {.key = name};
 		char text[NM_CELL_SIZE];
 		if (json_is_object(value))
 			continue;

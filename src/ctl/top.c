@@ -69,6 +69,18 @@ static void note_failure(struct top *top, const sd_bus_error *error, int r)
 	top->failed = true;
 }
 
+static void ask_all(struct top *top);
+
+/* Somebody turned the page while the last round was on its way: the next one begins. */
+static int end_round(struct top *top)
+{
+	if (!top->failed)
+		top->model.error[0] = '\0';
+	if (top->view.asks)
+		ask_all(top);
+	return draw(top);
+}
+
 static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *unused)
 {
 	struct question *question = userdata;
@@ -86,11 +98,7 @@ static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *unused
 		json_decref(*question->into);
 		*question->into = value;
 	}
-	if (top->open > 0)
-		return 0;
-	if (!top->failed)
-		top->model.error[0] = '\0';
-	return draw(top);
+	return top->open > 0 ? 0 : end_round(top);
 }
 
 static void ask(struct top *top, size_t which, const char *method, const uint32_t *pid)
@@ -282,8 +290,13 @@ static int run_screen(struct top *top)
 		r = draw(top);
 	if (r >= 0)
 		r = sd_event_loop(top->event);
-	top->screen = (nm_top_screen_free(top->screen), NULL);
-	return r < 0 ? complain(strerror(-r)) : r;
+	nm_top_screen_free(NM_TAKE(top->screen));
+	if (r < 0)
+		return complain(strerror(-r));
+	if (r == 0 || sd_bus_is_open(top->bus) > 0)
+		return r;
+	(void)complain("the system bus has gone");
+	return NM_CTL_UNAVAILABLE;
 }
 
 int nm_ctl_top(const struct nm_ctl *ctl, char *const *words)

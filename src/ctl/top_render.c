@@ -10,14 +10,15 @@
 #define MOST_COLUMNS 20
 #define TEXT_COLUMNS 15 /* of a cell with text, but the last */
 #define LEAST_TEXT 6
+#define FIGURE_COLUMNS 4 /* so that columns stay where they are when figures change */
 #define BAR_COLUMNS 10
 
 static const struct nm_column node_columns[] = {
 	{.key = "node", .head = "NODE"},
-	{.key = "load", .head = "LOAD", .kind = NM_CELL_SHARE, .least = 4},
+	{.key = "load", .head = "LOAD", .kind = NM_CELL_SHARE},
 	{.key = "threads", .head = "THREADS"},
 	{.key = "access_share", .head = "ACCESSES", .kind = NM_CELL_SHARE},
-	{.key = "memory_free_bytes", .head = "FREE", .kind = NM_CELL_BYTES, .least = 4},
+	{.key = "memory_free_bytes", .head = "FREE", .kind = NM_CELL_BYTES},
 	{.key = "memory_bytes", .head = "MEMORY", .kind = NM_CELL_BYTES},
 	{.key = "cpus", .head = "CPUS", .left = true},
 };
@@ -32,8 +33,8 @@ static const char *const help_lines[] = {
 	"  space        freeze                  q        quit",
 	"",
 	"  LOCAL  share of memory accesses on the node where they came from",
-	"  LAT    cycles per access to memory   INT      operations per byte",
-	"  PREF   the node with most of its memory",
+	"  LAT    cycles of a memory access     INT      operations per byte from memory",
+	"  PREF   the node whose memory it accesses most",
 	"  P\xcc\x82      performance over the mean of the process's threads",
 	"  DEC    last decision: numa-migrctl explain DEC",
 };
@@ -90,7 +91,8 @@ static size_t wanted_width(const struct nm_column *column, const json_t *rows,
 	char text[NM_CELL_SIZE];
 	size_t width = nm_text_width(nm_column_head(column, style)), index;
 	json_t *row;
-	width = width > column->least ? width : column->least;
+	size_t least = column->kind == NM_CELL_ANY ? column->least : FIGURE_COLUMNS;
+	width = width > least ? width : least;
 	json_array_foreach(rows, index, row)
 	{
 		size_t found = nm_cell(column, row, style, text);
@@ -239,7 +241,7 @@ static void put_help(struct painter *painter)
 
 static void put_pages_summary(struct painter *painter, const json_t *summary)
 {
-	static const struct nm_column by_node = {.key = "by_node", .kind = NM_CELL_ANY};
+	static const struct nm_column by_node = {.key = "by_node"};
 	static const struct nm_column exclusive = {.key = "exclusivity", .kind = NM_CELL_SHARE};
 	char nodes[NM_CELL_SIZE], share[NM_CELL_SIZE];
 	(void)nm_cell(&by_node, summary, painter->style, nodes);
@@ -285,6 +287,16 @@ static void put_rows(struct painter *painter, struct nm_top_view *view, const js
 			json_array_get(rows, i));
 }
 
+static void put_page(struct painter *painter, const struct nm_top_model *model,
+		     struct nm_top_view *view, const json_t *rows)
+{
+	put_nodes(painter, model->nodes);
+	put_caption(painter, view, json_array_size(rows));
+	if (view->page == NM_TOP_PAGES)
+		put_pages_summary(painter, json_array_get(model->pages, 0));
+	put_rows(painter, view, rows);
+}
+
 static void put_foot(struct painter *painter, const struct nm_top_model *model,
 		     const struct nm_top_view *view)
 {
@@ -312,14 +324,10 @@ int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
 		return 0;
 	struct painter painter = {.frame = frame, .style = style, .room = frame->rows - 1};
 	put_title(&painter, model, view);
-	put_nodes(&painter, model->nodes);
-	put_caption(&painter, view, json_array_size(rows));
-	if (view->page == NM_TOP_PAGES)
-		put_pages_summary(&painter, json_array_get(model->pages, 0));
 	if (view->help)
 		put_help(&painter);
 	else
-		put_rows(&painter, view, rows);
+		put_page(&painter, model, view, rows);
 	put_foot(&painter, model, view);
 	return 0;
 }

@@ -96,6 +96,16 @@ static int print_topology(const struct nm_ctl *ctl, const struct nm_topology *to
 	return nm_pager_close(&pager);
 }
 
+int nm_ctl_show_topology(const struct nm_ctl *ctl, const struct nm_topology *topology)
+{
+	if (!ctl->json)
+		return print_topology(ctl, topology);
+	nm_auto(json_decrefp) json_t *document =
+		json_pack("{sisoso}", "version", NM_CTL_JSON_VERSION, "nodes", nodes_of(topology),
+			  "cpus", cpus_of(topology));
+	return nm_ctl_print_json(ctl, document);
+}
+
 int nm_ctl_topology(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
@@ -103,14 +113,8 @@ int nm_ctl_topology(const struct nm_ctl *ctl, char *const *words)
 	char error[512];
 	(void)words;
 	int r = nm_topology_load(&this_machine, error, sizeof(error), &topology);
-	if (r < 0) {
-		(void)fprintf(stderr, "numa-migrctl: %s\n", error);
-		return EXIT_FAILURE;
-	}
-	if (!ctl->json)
-		return print_topology(ctl, topology);
-	nm_auto(json_decrefp) json_t *document =
-		json_pack("{sisoso}", "version", NM_CTL_JSON_VERSION, "nodes", nodes_of(topology),
-			  "cpus", cpus_of(topology));
-	return nm_ctl_print_json(ctl, document);
+	if (r >= 0)
+		return nm_ctl_show_topology(ctl, topology);
+	(void)fprintf(stderr, "numa-migrctl: %s\n", error);
+	return EXIT_FAILURE;
 }

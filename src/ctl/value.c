@@ -18,15 +18,21 @@ union basic {
 	double real;
 };
 
-/* Whoever holds the name may say anything: nothing of it steers a terminal. */
+/* Whoever holds the name may say anything: nothing of it steers a terminal; lines stay lines. */
 static json_t *from_text(const char *text)
 {
 	const struct nm_style style = {.utf8 = true};
-	size_t size = strlen(text) * 2 + 1;
-	nm_autofree char *clean = malloc(size);
-	if (!clean)
+	size_t size = strlen(text) + 1, used = 0; /* nothing becomes longer */
+	nm_autofree char *copy = strdup(text), *clean = malloc(size);
+	char *rest = copy, *line;
+	if (!copy || !clean)
 		return NULL;
-	(void)nm_text_fit(clean, size, text, NM_TEXT_ANY_WIDTH, &style);
+	while ((line = strsep(&rest, "\n"))) {
+		if (line > copy)
+			clean[used++] = '\n';
+		(void)nm_text_fit(clean + used, size - used, line, NM_TEXT_ANY_WIDTH, &style);
+		used += strlen(clean + used);
+	}
 	return json_string(clean);
 }
 

@@ -2,6 +2,7 @@
 /* What an administrator asks for while we run. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
@@ -16,6 +17,7 @@ int nm_command_pause(void *context)
 	daemon->paused = true;
 	nm_report(daemon, NM_MESSAGE_PAUSE, LOG_NOTICE,
 		  "paused: every mask is returned, nothing is sampled until numa-migrctl resume");
+	nm_control_changed(daemon->control);
 	return 0;
 }
 
@@ -30,6 +32,7 @@ int nm_command_resume(void *context)
 	daemon->paused = false;
 	nm_report(daemon, NM_MESSAGE_RESUME, LOG_NOTICE, "resumed");
 	nm_loop_arm(daemon);
+	nm_control_changed(daemon->control);
 	return 0;
 }
 
@@ -236,6 +239,7 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 			nm_balance_end(daemon);
 			(void)nm_pipeline_forget_performance(daemon);
 		}
+		nm_steer_configure(daemon->pipeline.steer, config);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		(void)nm_watch_configure(daemon);
 		nm_inject_configure(daemon);
@@ -245,26 +249,73 @@ static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
 	nm_loop_arm(daemon);
 }
 
-void nm_command_reload(struct nm_daemon *daemon)
+/* As many whole lines as there is room for. */
+static void list_errors(const struct nm_config_errors *errors, char *text, size_t size)
+{
+	size_t used = 0;
+	for (size_t i = 0; i < errors->count; i++) {
+		size_t length = strlen(errors->text[i]);
+		if (used + length + 2 > size)
+			return;
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? "\n" : "",
+					 errors->text[i]);
+	}
+}
+
+static void tell_reload(struct nm_daemon *daemon, int r, const struct nm_config_errors *errors)
+{
+	if (r == 0) {
+		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "configuration %s reloaded",
+			  daemon->options.config_path);
+		return;
+	}
+	nm_report_config_errors(daemon, NM_MESSAGE_RELOAD_REFUSED, errors);
+	nm_report(daemon, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
+		  "%s was not taken (%s): the previous configuration stays in force",
+		  daemon->options.config_path, strerror(-r));
+}
+
+int nm_command_reload(void *context, char *error, size_t size)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	struct nm_daemon *daemon = context;
 	struct nm_config *config;
 
 	(void)sd_notify(0, "RELOADING=1\nSTATUS=Reloading.");
 	daemon->status[0] = '\0';
 	int r = nm_config_load(daemon->options.config_path, &errors, &config);
-	if (r == 0) {
+	if (r == 0)
 		apply_config(daemon, config);
-		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "configuration %s reloaded",
-			  daemon->options.config_path);
-	} else {
-		nm_report_config_errors(daemon, NM_MESSAGE_RELOAD_REFUSED, &errors);
-		nm_report(daemon, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
-			  "%s was not taken (%s): the previous configuration stays in force",
-			  daemon->options.config_path, strerror(-r));
-	}
+	tell_reload(daemon, r, &errors);
+	if (error && size)
+		list_errors(&errors, error, size);
 	(void)sd_notify(0, "READY=1");
 	if (daemon->paused ||
 	    daemon->pipeline.topology) /* not when a rebuild failed: we are on our way out */
 		nm_report_status(daemon);
+	nm_control_changed(daemon->control);
+	return r;
+}
+
+/* ---- dry run ---- */
+
+/* Until the next reload, which goes by the file again. */
+int nm_command_set_dry_run(void *context, bool wanted)
+{
+	struct nm_daemon *daemon = context;
+	int r = 0;
+	if (daemon->options.dry_run)
+		return wanted ? 0 : -EPERM;
+	if (daemon->config->general.dry_run == wanted)
+		return 0;
+	daemon->config->general.dry_run = wanted;
+	if (!daemon->paused)
+		r = rebuild(daemon);
+	nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
+		  wanted ? "dry run, as asked: every mask is returned, and from now on decisions "
+			   "are told but not carried out"
+			 : "dry run ended, as asked: decisions are carried out");
+	nm_loop_arm(daemon);
+	nm_control_changed(daemon->control);
+	return r;
 }

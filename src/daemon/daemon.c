@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 static int load_config(struct nm_daemon *daemon)
@@ -73,6 +74,7 @@ static int run_daemon(struct nm_daemon *daemon)
 {
 	choose_seed(daemon);
 	daemon->next_decision = 1;
+	daemon->started_s = (uint64_t)time(NULL);
 	int r = hold_signals();
 	if (r < 0)
 		return r;
@@ -89,6 +91,7 @@ static int run_daemon(struct nm_daemon *daemon)
 
 	if (!daemon->paused)
 		nm_pipeline_close(daemon);
+	nm_exporter_close(daemon);
 	nm_report(daemon, NM_MESSAGE_STOP, LOG_NOTICE, "stopped: every mask is returned");
 	return r;
 }
@@ -100,6 +103,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	sd_event_source_disable_unref(daemon->nudge_timer);
 	sd_event_source_disable_unref(daemon->ring_source);
 	sd_event_unref(daemon->event);
+	nm_history_clear(&daemon->history);
 	nm_roster_memory_free(daemon->given_back);
 	nm_journal_free(daemon->journal);
 	nm_config_free(daemon->config);

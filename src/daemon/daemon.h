@@ -9,6 +9,7 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/control.h"
 #include "numa-migrd/daemon.h"
+#include "numa-migrd/export.h"
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/journal.h"
 #include "numa-migrd/memory.h"
@@ -21,9 +22,12 @@
 #include "numa-migrd/roster.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/snapshot.h"
+#include "numa-migrd/steer.h"
 #include "numa-migrd/topology.h"
 #include "numa-migrd/verify.h"
+#include "history.h"
 #include "page_stage.h"
+#include "views.h"
 
 /* What happened since the start; for the status and the summaries. */
 struct nm_tally {
@@ -32,6 +36,21 @@ struct nm_tally {
 	uint64_t injected;  /* processes write-protected for sampling */
 	double local_share; /* over managed threads in the last interval; NaN: unknown */
 	double cpu_share;   /* of one CPU, own and caused */
+	uint64_t caused_ns; /* what taking samples cost the programs */
+	uint64_t suppressed; /* journal entries, as of the last summary */
+};
+
+/* The file of metrics, and what of the last interval goes there. */
+struct nm_exporter {
+	char path[NM_CONFIG_PATH_BYTES]; /* where it is; "": nowhere */
+	uint64_t written_ns;
+	bool troubled;	/* it could not be written, and that was told */
+	double latency; /* NaN: not known, as the next where nr_nodes is 0 */
+	struct {
+		unsigned threads;
+		double accesses;
+	} *nodes;
+	unsigned nr_nodes;
 };
 
 /* The stages' state: built at start and resume, torn down at pause and stop. */
@@ -41,6 +60,7 @@ struct nm_pipeline {
 	struct nm_physmap *physmap;
 	struct nm_source *source; /* NULL: blind, see nm_daemon.blind_until_ns */
 	struct nm_metrics *metrics;
+	struct nm_steer *steer;
 	struct nm_roster *roster;
 	struct nm_actuator *actuator;
 	struct nm_verifier *verifier;
@@ -55,6 +75,8 @@ struct nm_daemon {
 	struct nm_options options;
 	struct nm_config *config;
 	struct nm_pipeline pipeline;
+	struct nm_views views; /* of the pipeline's last interval */
+	struct nm_history history;
 	struct nm_roster_memory *given_back;
 	bool unsaved_told; /* that what was given back could not be saved */
 	struct nm_journal *journal;
@@ -97,6 +119,8 @@ struct nm_daemon {
 	uint64_t blind_until_ns; /* when to try the source again */
 	uint64_t summary_ns;	 /* when the last summary was written */
 	struct nm_tally tally;
+	struct nm_exporter exporter;
+	uint64_t started_s; /* since 1970 */
 };
 
 /* ---- pipeline.c: building and taking down ---- */
@@ -129,6 +153,32 @@ int nm_tick(struct nm_daemon *daemon);
 uint64_t nm_own_cpu_ns(void);
 /* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
 void nm_drain(struct nm_daemon *daemon);
+
+/* ---- propose.c: which policy decides about whom ---- */
+
+/* A snapshot in which nobody moves but threads of processes with one policy. */
+struct nm_view {
+	struct nm_snapshot snapshot;
+	struct nm_snap_thread *threads; /* its own, where somebody has another policy */
+};
+int nm_view(const struct nm_snapshot *snapshot, enum nm_thread_policy policy, struct nm_view *ret);
+void nm_view_clear(struct nm_view *view);
+
+/* The configuration with another policy; shares all that the configuration owns. */
+static inline struct nm_config nm_config_by(const struct nm_config *config,
+					    enum nm_thread_policy policy)
+{
+	struct nm_config other = *config;
+	other.threads.policy = policy;
+	return other;
+}
+
+/*
+ * What the configured policy, where it may, and those that control groups have chosen propose, planned:
+ * by turns, so that two do not send threads to the same CPUs. 0 or -ENOMEM.
+ */
+int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+	       const struct nm_snapshot *configured, bool may_propose, struct nm_plan *plan);
 
 /* ---- watch.c: pages, and who shares them ---- */
 
@@ -180,6 +230,21 @@ int nm_balance_propose(const struct nm_daemon *daemon, const struct nm_snapshot 
 /* Forgets all of it: the machine or the policy is another. */
 void nm_balance_end(struct nm_daemon *daemon);
 
+/* ---- steering.c: what control groups say of their processes ---- */
+
+int nm_steering_open(struct nm_daemon *daemon);
+
+/* ---- metrics_file.c: figures for Prometheus ---- */
+
+/* Keeps what is only known while the interval's snapshot is. */
+void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+/* Writes the file when it is time; also while paused. Trouble is told once. */
+void nm_exporter_tick(struct nm_daemon *daemon);
+/* All figures as they are now; the caller clears. 0 or -ENOMEM. */
+int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret);
+/* The file goes: whoever has stopped has no figures. */
+void nm_exporter_close(struct nm_daemon *daemon);
+
 /* ---- inject.c ---- */
 
 void nm_inject(struct nm_daemon *daemon);
@@ -189,6 +254,8 @@ void nm_inject_configure(struct nm_daemon *daemon);
 
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
 	       ...) __attribute__((format(printf, 4, 5)));
+/* "none" where nothing is sampled. */
+const char *nm_report_source_name(const struct nm_daemon *daemon);
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
 void nm_report_news(struct nm_daemon *daemon); /* problems of the source since the last call */
@@ -208,13 +275,15 @@ void nm_report_status(struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 			     const struct nm_config_errors *errors);
 
-/* ---- commands.c: pause, resume, release, reload ---- */
+/* ---- commands.c: pause, resume, release, reload, dry run ---- */
 
 int nm_command_pause(void *context);
 int nm_command_resume(void *context);
 int nm_command_release(void *context, uint32_t pid);
 size_t nm_command_status(void *context, struct nm_status_item *items, size_t room);
-void nm_command_reload(struct nm_daemon *daemon);
+/* The errors go to the journal, and into `error` (which may be NULL) one a line. */
+int nm_command_reload(void *context, char *error, size_t size);
+int nm_command_set_dry_run(void *context, bool wanted);
 
 /* ---- loop.c ---- */
 

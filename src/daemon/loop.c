@@ -43,6 +43,7 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 		nm_report_summary(daemon);
 	}
 	nm_report_status(daemon);
+	nm_exporter_tick(daemon);
 	nm_loop_arm(daemon);
 	return 0;
 }
@@ -73,7 +74,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 {
 	(void)source;
 	(void)info;
-	nm_command_reload(context);
+	(void)nm_command_reload(context, NULL, 0); /* told in the journal */
 	return 0;
 }
 
@@ -167,6 +168,17 @@ static void open_control(struct nm_daemon *daemon)
 		.resume = nm_command_resume,
 		.release = nm_command_release,
 		.bus_changed = on_bus_changed,
+		.facts = nm_view_facts,
+		.counters = nm_view_counters,
+		.nodes = nm_view_nodes,
+		.processes = nm_view_processes,
+		.threads = nm_view_threads,
+		.pages = nm_view_pages,
+		.regions = nm_view_regions,
+		.decisions = nm_view_decisions,
+		.explain = nm_view_explain,
+		.reload = nm_command_reload,
+		.set_dry_run = nm_command_set_dry_run,
 	};
 	int r = nm_control_new(daemon->event, &ops, &daemon->control);
 	if (r < 0)

@@ -65,6 +65,8 @@ static int open_stages(struct nm_daemon *daemon)
 	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 			  daemon->given_back, &pipeline->roster);
 	if (r == 0)
+		r = nm_steering_open(daemon);
+	if (r == 0)
 		r = nm_verifier_new(&pipeline->verifier);
 	if (r == 0)
 		r = nm_watch_restart(daemon);
@@ -156,8 +158,10 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_feedback_free(pipeline->feedback);
 	nm_page_stage_close(daemon);
 	nm_balance_end(daemon);
+	nm_views_forget(daemon);
 	nm_memory_free(pipeline->memory);
 	nm_roster_free(pipeline->roster);
+	nm_steer_free(pipeline->steer);
 	nm_actuator_free(pipeline->actuator);
 	nm_metrics_free(pipeline->metrics);
 	nm_physmap_free(pipeline->physmap);

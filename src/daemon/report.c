@@ -20,6 +20,13 @@ static uint64_t journal_clock_ns(void)
 	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t realtime_usec(void)
+{
+	struct timespec now;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 static void emit(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
 	nm_journal_emit(daemon->journal, entry, journal_clock_ns());
@@ -40,7 +47,7 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	emit(daemon, &entry);
 }
 
-static const char *source_name(const struct nm_daemon *daemon)
+const char *nm_report_source_name(const struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.source)
 		return "none";
@@ -60,14 +67,14 @@ void nm_report_start(struct nm_daemon *daemon)
 		      "numa-migrd " NM_VERSION
 		      " started: NUMA nodes %u, usable CPUs %u, source %s, policy %s "
 		      "(gate %s, pin %s, n %" PRIu64 "), every %.3g s, seed %" PRIu64 "%s%s",
-		      topology->nr_nodes, usable, source_name(daemon),
+		      topology->nr_nodes, usable, nm_report_source_name(daemon),
 		      nm_policy_name(config->threads.policy), nm_gate_name(config->threads.gate),
 		      nm_pin_name(config->threads.pin), config->threads.n,
 		      config->general.interval_s, daemon->seed,
 		      dry_run ? "; dry run: nothing is changed" : "",
 		      topology->nr_nodes < 2 ? "; one NUMA node: there is nothing to move" : "");
 	nm_entry_field(&entry, "VERSION", "%s", NM_VERSION);
-	nm_entry_field(&entry, "SOURCE", "%s", source_name(daemon));
+	nm_entry_field(&entry, "SOURCE", "%s", nm_report_source_name(daemon));
 	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
 	nm_entry_field(&entry, "CPUS", "%u", usable);
 	nm_entry_field(&entry, "POLICY", "%s", nm_policy_name(config->threads.policy));
@@ -222,14 +229,58 @@ static struct nm_entry_context entry_context(const struct nm_daemon *daemon)
 	};
 }
 
+/* Whatever the journal's level and rate. */
+static void signal_decision(struct nm_daemon *daemon, struct nm_past *past)
+{
+	if (past)
+		nm_control_decision(daemon->control, nm_past_write, past);
+}
+
+static int os_node(const struct nm_daemon *daemon, int node)
+{
+	const struct nm_topology *topology = daemon->pipeline.topology;
+	return node < 0 || (unsigned)node >= topology->nr_nodes ? -1
+								: (int)topology->nodes[node].os_id;
+}
+
+static void remember_threads(const struct nm_daemon *daemon, const struct nm_decision *decision,
+			     struct nm_past *past)
+{
+	past->nr_threads = decision->nr_steps;
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
+		struct nm_past_thread *thread = &past->threads[i];
+		*thread = (struct nm_past_thread){
+			.pid = step->pid,
+			.tid = step->tid,
+			.start_ticks = step->start_ticks,
+			.cpu_from = step->cpu_from,
+			.cpu_to = step->cpu_to,
+			.node_from = os_node(daemon, step->node_from),
+			.node_to = os_node(daemon, step->node_to),
+		};
+		memcpy(thread->comm, step->comm, sizeof(thread->comm));
+	}
+	if (isfinite(decision->steps[0].local_before)) {
+		past->figure = "local_share";
+		past->before = decision->steps[0].local_before;
+	}
+}
+
 void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 			 const struct nm_receipt *receipts)
 {
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
 	for (size_t i = 0; i < plan->count; i++) {
+		context.policy = nm_policy_name(plan->decisions[i].policy);
 		nm_entry_decision(&entry, &context, &plan->decisions[i], &receipts[i]);
 		emit(daemon, &entry);
+		struct nm_past *past = nm_history_add(&daemon->history, plan->decisions[i].id,
+						      realtime_usec(), &entry);
+		if (past)
+			remember_threads(daemon, &plan->decisions[i], past);
+		signal_decision(daemon, past);
 	}
 }
 
@@ -238,9 +289,30 @@ void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verd
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
 	for (size_t i = 0; i < verdicts->count; i++) {
+		context.policy = nm_policy_name(verdicts->items[i].policy);
 		nm_entry_verdict(&entry, &context, &verdicts->items[i]);
 		emit(daemon, &entry);
+		signal_decision(daemon, nm_history_judge(&daemon->history,
+							 verdicts->items[i].decision, &entry));
 	}
+}
+
+static void remember_pages(const struct nm_daemon *daemon, const struct nm_page_decision *decision,
+			   struct nm_past *past)
+{
+	struct nm_past_thread *process = &past->threads[0];
+	past->nr_threads = 1;
+	past->pages = decision->pages;
+	past->bytes = decision->bytes;
+	past->policy = strdup(nm_page_policy_name(daemon->config->pages.policy));
+	*process = (struct nm_past_thread){
+		.pid = decision->pid,
+		.cpu_from = -1,
+		.cpu_to = -1,
+		.node_from = os_node(daemon, decision->node_from),
+		.node_to = os_node(daemon, decision->node_to),
+	};
+	memcpy(process->comm, decision->comm, sizeof(process->comm));
 }
 
 void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision)
@@ -249,6 +321,11 @@ void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_deci
 	struct nm_entry entry;
 	nm_entry_page_decision(&entry, &context, decision);
 	emit(daemon, &entry);
+	struct nm_past *past =
+		nm_history_add(&daemon->history, decision->id, realtime_usec(), &entry);
+	if (past)
+		remember_pages(daemon, decision, past);
+	signal_decision(daemon, past);
 }
 
 void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
@@ -257,6 +334,7 @@ void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdi
 	struct nm_entry entry;
 	nm_entry_page_verdict(&entry, &context, verdict);
 	emit(daemon, &entry);
+	signal_decision(daemon, nm_history_judge(&daemon->history, verdict->decision.id, &entry));
 }
 
 /* The lease keeper's events; a thread that somebody else bound is given back here. */
@@ -311,9 +389,11 @@ static void write_summary(struct nm_daemon *daemon)
 {
 	struct nm_roster_counts roster = nm_roster_counts(daemon->pipeline.roster);
 	const struct nm_tally *tally = &daemon->tally;
+	uint64_t suppressed = nm_journal_suppressed(daemon->journal);
 	char local[32];
 	struct nm_entry entry;
 
+	daemon->tally.suppressed += suppressed;
 	describe_share(local, sizeof(local), tally->local_share);
 	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
 	nm_entry_text(&entry,
@@ -324,8 +404,8 @@ static void write_summary(struct nm_daemon *daemon)
 		      " journal entries suppressed; own cost %.2f %% of one CPU",
 		      roster.threads_managed, roster.processes_managed, local, tally->applied,
 		      tally->kept, tally->rolled_back, tally->withdrawn, tally->unproven,
-		      tally->failed, tally->intervals, daemon->counts.lost,
-		      nm_journal_suppressed(daemon->journal), tally->cpu_share * 100);
+		      tally->failed, tally->intervals, daemon->counts.lost, suppressed,
+		      tally->cpu_share * 100);
 	emit(daemon, &entry);
 	if (daemon->pipeline.pages)
 		summarise_pages(daemon);

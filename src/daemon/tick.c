@@ -242,6 +242,7 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
 	struct nm_rollback rollback;
+	struct nm_config config;
 	switch (verdict->kind) {
 	case NM_VERDICT_KEPT:
 		daemon->tally.kept++;
@@ -267,8 +268,9 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			return 0;
 		}
 		rollback = nm_verdict_rollback(verdict);
-		return nm_plan_add_rollback(snapshot, daemon->config, &rollback,
-					    &daemon->next_decision, plan);
+		config = nm_config_by(daemon->config, verdict->policy);
+		return nm_plan_add_rollback(snapshot, &config, &rollback, &daemon->next_decision,
+					    plan);
 	}
 	return 0;
 }
@@ -337,33 +339,6 @@ static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			  "while others that they may use stood idle",
 			  count);
 	return 0;
-}
-
-static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		   struct nm_plan *plan)
-{
-	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};
-	int r = 0;
-	switch (daemon->config->threads.policy) {
-	case NM_POLICY_NONE:
-		return 0;
-	case NM_POLICY_LBMA:
-		r = nm_lbma_propose(snapshot, daemon->config, &daemon->rng, &proposals);
-		break;
-	case NM_POLICY_IMAR2:
-		r = nm_imar2_propose(snapshot, daemon->config, daemon->pipeline.record,
-				     &daemon->rng, &proposals);
-		break;
-	case NM_POLICY_KMAF:
-		r = nm_sharing_propose(daemon, snapshot, &proposals);
-		break;
-	case NM_POLICY_BALANCE:
-		r = nm_balance_propose(daemon, snapshot, &proposals);
-		break;
-	}
-	if (r < 0)
-		return r;
-	return nm_plan_build(snapshot, daemon->config, &proposals, &daemon->next_decision, plan);
 }
 
 /* ---- actuate ---- */
@@ -486,6 +461,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 		note_losses(daemon, status->counts.lost - daemon->counts.lost);
 	daemon->tally.cpu_share =
 		(double)(own_ns - daemon->own_cpu_ns + caused_ns) / (double)interval_ns;
+	daemon->tally.caused_ns += caused_ns;
 	daemon->own_cpu_ns = own_ns;
 	daemon->drain_ns = 0;
 	daemon->counts = status->counts;
@@ -515,6 +491,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	nm_auto(nm_view_clear) struct nm_view view = {0};
 	bool may_propose;
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
@@ -535,19 +512,25 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (snapshot->has_latencies)
 		daemon->latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
+	nm_exporter_note(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)
 		r = heed_feedback(daemon, snapshot, &may_propose);
 	if (r == 0)
 		r = judge(daemon, snapshot, &plan);
 	if (r == 0)
-		r = nm_balance_look(daemon, snapshot, figures, nr_figures);
+		r = nm_view(snapshot, daemon->config->threads.policy, &view);
+	if (r == 0)
+		r = nm_balance_look(daemon, &view.snapshot, figures, nr_figures);
 	/* A tick that rolls back proposes nothing: its effect is to be seen first. */
-	if (r == 0 && may_propose && plan.count == 0)
-		r = propose(daemon, snapshot, &plan);
+	if (r == 0 && plan.count == 0)
+		r = nm_propose(daemon, snapshot, &view.snapshot, may_propose, &plan);
 	if (r == 0)
 		r = act(daemon, snapshot, &plan, now_ns);
-	return r < 0 ? r : nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
+	if (r == 0)
+		r = nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
+	nm_views_keep(daemon, NM_TAKE(snapshot), figures, nr_figures);
+	return r;
 }
 
 int nm_tick(struct nm_daemon *daemon)
@@ -574,7 +557,9 @@ int nm_tick(struct nm_daemon *daemon)
 	int count = close_interval(daemon, interval_ns, &figures);
 	if (count < 0)
 		return count;
+	nm_steer_drain(pipeline->steer);
 	int r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
+	nm_steer_tend(pipeline->steer, now_ns);
 	nm_watch_follow(daemon);
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);

@@ -25,7 +25,8 @@ static int keep_other(struct nm_facts *facts, uint32_t pid, const char *comm)
 		return -ENOMEM;
 	struct nm_facts_other *other = &facts->others[facts->nr_others++];
 	*other = (struct nm_facts_other){.pid = pid};
-	(void)snprintf(other->comm, sizeof(other->comm), "%s", comm);
+	(void)snprintf(other->comm, sizeof(other->comm), "%.*s", (int)sizeof(other->comm) - 1,
+		       comm);
 	return 0;
 }
 
@@ -117,7 +118,8 @@ static void look_at_cpuset(struct nm_platform *platform, struct nm_facts *facts,
 	if (!cpus[0])
 		return;
 	if (facts->nr_cpusets++ == 0)
-		(void)snprintf(facts->cpuset_path, sizeof(facts->cpuset_path), "%s", path);
+		(void)snprintf(facts->cpuset_path, sizeof(facts->cpuset_path), "%.*s",
+			       (int)sizeof(facts->cpuset_path) - 1, path);
 }
 
 static int look_at_cgroup(void *context, const char *name)

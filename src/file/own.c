@@ -6,6 +6,8 @@
 #include "numa-migrd/file.h"
 
 #define LIMIT_BYTES (64 << 20)
+#define OWN_MODE 0600
+#define PUBLIC_MODE 0644
 
 static int check_own(int directory, int fd)
 {
@@ -22,7 +24,7 @@ static int check_own(int directory, int fd)
 
 int nm_open_own(int directory, const char *name, int flags)
 {
-	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, OWN_MODE);
 	if (fd < 0)
 		return errno == ELOOP ? -EPERM : -errno;
 	int r = check_own(directory, fd);
@@ -33,25 +35,38 @@ int nm_open_own(int directory, const char *name, int flags)
 	return fd;
 }
 
-static int write_own(int directory, const char *name, const char *text, size_t length)
+static int write_own(int directory, const char *name, const char *text, size_t length, mode_t mode)
 {
 	if (unlinkat(directory, name, 0) < 0 && errno != ENOENT)
 		return -errno;
 	nm_auto(nm_closep) int fd = nm_open_own(directory, name, O_WRONLY | O_CREAT | O_EXCL);
-	return fd < 0 ? fd : nm_write_all(fd, text, length);
+	int r = fd < 0 ? fd : nm_write_all(fd, text, length);
+	if (r == 0 && mode != OWN_MODE && fchmod(fd, mode) < 0)
+		r = -errno;
+	return r;
 }
 
-int nm_replace_own(int directory, const char *name, const char *text, size_t length)
+static int replace(int directory, const char *name, const char *text, size_t length, mode_t mode)
 {
 	nm_autofree char *fresh = NULL;
 	if (asprintf(&fresh, "%s.new", name) < 0) {
 		fresh = NULL;
 		return -ENOMEM;
 	}
-	int r = write_own(directory, fresh, text, length);
+	int r = write_own(directory, fresh, text, length, mode);
 	if (r == 0 && renameat(directory, fresh, directory, name) < 0)
 		r = -errno;
 	if (r < 0)
 		(void)unlinkat(directory, fresh, 0);
 	return r;
+}
+
+int nm_replace_own(int directory, const char *name, const char *text, size_t length)
+{
+	return replace(directory, name, text, length, OWN_MODE);
+}
+
+int nm_replace_public(int directory, const char *name, const char *text, size_t length)
+{
+	return replace(directory, name, text, length, PUBLIC_MODE);
 }

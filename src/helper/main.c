@@ -146,10 +146,18 @@ static int restore(const struct nm_helper_context *acts)
 static int usage(FILE *out, int code)
 {
 	fprintf(out,
-		"usage: numa-migrd-helper [--restore | --version | --help]\n"
+		"Usage: numa-migrd-helper [--restore | --version | --help]\n"
+		"\n"
 		"Does the privileged acts of numa-migrd(8); started by numa-migrd-helper.socket.\n"
-		"  --restore  put kernel.numa_balancing back as a dead helper found it, and "
-		"exit\n");
+		"\n"
+		"      --restore  put kernel.numa_balancing back as a dead helper found it, and "
+		"exit\n"
+		"      --version  print the version and exit\n"
+		"      --help     print this and exit\n"
+		"\n"
+		"Exit status: 0 stopped or nobody was connected any more, 1 failure, 64 wrong "
+		"usage\n"
+		"or not started by its socket.\n");
 	return code;
 }
 

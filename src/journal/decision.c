@@ -377,6 +377,7 @@ void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *co
 	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
 	decision_fields(entry, context, decision, outcome);
 	say_what(entry, context, decision, outcome);
+	entry->reason = strlen(entry->text);
 	if (outcome == REFUSED) {
 		say_refusal(entry, decision, receipt);
 		return;

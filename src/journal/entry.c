@@ -80,6 +80,7 @@ void nm_entry_begin(struct nm_entry *entry, enum nm_message message, int priorit
 	entry->priority = priority;
 	entry->count = 0;
 	entry->text[0] = '\0';
+	entry->reason = 0;
 	nm_entry_field(entry, "KIND", "%s", messages[message].kind);
 }
 

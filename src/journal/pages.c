@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <string.h>
 
 #include "say.h"
 
@@ -80,6 +81,7 @@ void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_contex
 	say_node_or_several(entry, context, decision->node_from);
 	nm_entry_say(entry, " to ");
 	say_node_or_several(entry, context, decision->node_to);
+	entry->reason = strlen(entry->text);
 	say_reason(entry, decision);
 	nm_entry_say(entry, " (decision %lu)", (unsigned long)decision->id);
 }

@@ -71,6 +71,9 @@ struct nm_pages {
 	struct nm_page_rules rules;
 	struct nm_owner *owners;
 	size_t owner_capacity, owner_count; /* index 0 is nobody */
+	/* Per owner and node, pages that live there: being summed up, and as published. */
+	uint32_t *summing_homes, *homes;
+	size_t home_rows;
 	uint16_t free_owner;
 	uint64_t cursor;	    /* of nm_pages_tend() */
 	unsigned period_s, phase_s; /* of decay; how much of it is over now */

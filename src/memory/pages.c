@@ -17,6 +17,36 @@ static uint64_t first_limit(uint64_t most)
 	return limit > LIMIT_MIN ? limit : most < LIMIT_MIN ? most : LIMIT_MIN;
 }
 
+static size_t row_bytes(const struct nm_pages *pages)
+{
+	return pages->nr_nodes * sizeof(uint32_t);
+}
+
+static uint32_t *homes_row(const struct nm_pages *pages, uint32_t *homes, size_t owner)
+{
+	return homes + owner * pages->nr_nodes;
+}
+
+/* A row for each owner that there is room for. */
+static int grow_homes(struct nm_pages *pages)
+{
+	uint32_t **tables[] = {&pages->summing_homes, &pages->homes};
+	size_t rows = pages->owner_capacity;
+
+	if (rows <= pages->home_rows)
+		return 0;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(tables); i++) {
+		uint32_t *grown = reallocarray(*tables[i], rows, row_bytes(pages));
+		if (!grown)
+			return -ENOMEM;
+		*tables[i] = grown;
+		memset(homes_row(pages, grown, pages->home_rows), 0,
+		       (rows - pages->home_rows) * row_bytes(pages));
+	}
+	pages->home_rows = rows;
+	return 0;
+}
+
 int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64_t key[4],
 		 struct nm_pages **ret)
 {
@@ -29,6 +59,8 @@ int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64
 	nm_pages_configure(pages, config);
 	int r = nm_reserve((void **)&pages->owners, &pages->owner_capacity, 0,
 			   sizeof(*pages->owners));
+	if (r == 0)
+		r = grow_homes(pages);
 	if (r < 0)
 		return r;
 	pages->owners[0] = (struct nm_owner){.held = true};
@@ -46,6 +78,8 @@ void nm_pages_free(struct nm_pages *pages)
 		return;
 	free(pages->buckets);
 	free(pages->owners);
+	free(pages->summing_homes);
+	free(pages->homes);
 	free(pages);
 }
 
@@ -72,11 +106,15 @@ int nm_pages_open(struct nm_pages *pages, uint16_t *ret)
 			return -ENOSPC;
 		int r = nm_reserve((void **)&pages->owners, &pages->owner_capacity,
 				   pages->owner_count, sizeof(*pages->owners));
+		if (r == 0)
+			r = grow_homes(pages);
 		if (r < 0)
 			return r;
 		owner = (uint16_t)pages->owner_count++;
 	}
 	pages->owners[owner] = (struct nm_owner){.state = NM_OWNER_LIVE, .held = true};
+	memset(homes_row(pages, pages->summing_homes, owner), 0, row_bytes(pages));
+	memset(homes_row(pages, pages->homes, owner), 0, row_bytes(pages));
 	*ret = owner;
 	return 0;
 }
@@ -369,6 +407,9 @@ static void sum_up(const struct nm_pages *pages, struct nm_slot slot, uint32_t n
 			most = count;
 	}
 	nm_exclusivity_add(&pages->owners[nm_key_owner(key)].summing, most, total);
+	unsigned home = slot.bucket->home[slot.way];
+	if (total > 0 && home > 0 && home <= pages->nr_nodes)
+		homes_row(pages, pages->summing_homes, nm_key_owner(key))[home - 1]++;
 }
 
 static void tend_bucket(struct nm_pages *pages, struct nm_bucket *bucket, uint32_t now_s)
@@ -396,6 +437,8 @@ static void end_round(struct nm_pages *pages)
 		pages->owners[i].published = pages->owners[i].summing;
 		pages->owners[i].summing = (struct nm_exclusivity){0};
 	}
+	memcpy(pages->homes, pages->summing_homes, pages->owner_count * row_bytes(pages));
+	memset(pages->summing_homes, 0, pages->owner_count * row_bytes(pages));
 }
 
 /* The size that the table should have now. */
@@ -422,6 +465,7 @@ static int resize(struct nm_pages *pages, uint32_t now_s)
 		return r;
 	for (size_t i = 1; i < pages->owner_count; i++)
 		pages->owners[i].summing = (struct nm_exclusivity){0};
+	memset(pages->summing_homes, 0, pages->owner_count * row_bytes(pages));
 	return 0;
 }
 
@@ -443,6 +487,12 @@ int nm_pages_tend(struct nm_pages *pages, uint32_t now_s, double share)
 struct nm_exclusivity nm_pages_exclusivity(const struct nm_pages *pages, uint16_t owner)
 {
 	return is_live(pages, owner) ? pages->owners[owner].published : (struct nm_exclusivity){0};
+}
+
+void nm_pages_homes(const struct nm_pages *pages, uint16_t owner, uint64_t *ret)
+{
+	for (unsigned node = 0; node < pages->nr_nodes; node++)
+		ret[node] = is_live(pages, owner) ? homes_row(pages, pages->homes, owner)[node] : 0;
 }
 
 struct nm_pages_counts nm_pages_counts(const struct nm_pages *pages)

@@ -20,6 +20,7 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 	bool swap = proposal->kind == NM_PROPOSAL_SWAP;
 	nm_auto(nm_decision_clear) struct nm_decision decision = {
 		.kind = swap ? NM_DECISION_SWAP : NM_DECISION_MIGRATE,
+		.policy = config->threads.policy,
 		.interval = snapshot->interval,
 		.by_performance = nm_policy_by_performance(config->threads.policy),
 		.by_locality = snapshot->by_locality,

@@ -29,14 +29,15 @@ static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_roll
 	return false;
 }
 
-/* Returns -ENOENT also for a thread that ended. */
+/* Returns -ENOENT also for a thread that ended, or is not to be moved by now. */
 static int build_step(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		      const struct nm_rollback *rollback, unsigned index, struct nm_step *ret)
 {
 	int cpu = rollback->threads[index].cpu_from, node = rollback->threads[index].node_from;
 	const struct nm_snap_thread *thread =
 		nm_snapshot_thread(snapshot, rollback->threads[index].tid);
-	if (!thread || thread->start_ticks != rollback->threads[index].start_ticks ||
+	if (!thread || thread->only_watched ||
+	    thread->start_ticks != rollback->threads[index].start_ticks ||
 	    thread->adopted_ns != rollback->threads[index].adopted_ns || node < 0 ||
 	    node >= (int)snapshot->topology->nr_nodes)
 		return -ENOENT;
@@ -67,6 +68,7 @@ static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *
 	nm_auto(nm_decision_clear) struct nm_decision decision = {
 		.id = *next_id,
 		.kind = NM_DECISION_ROLLBACK,
+		.policy = config->threads.policy,
 		.interval = snapshot->interval,
 		.undoes = rollback->decision,
 		.by_performance = nm_policy_by_performance(config->threads.policy),

@@ -33,6 +33,14 @@ int nm_linux_open_file(struct nm_platform *platform, int directory, const char *
 ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size);
 void nm_linux_close(struct nm_platform *platform, int fd);
 
+/* nm_platform_ops, linux_watch.c */
+ssize_t nm_linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
+				void *buffer, size_t size);
+int nm_linux_owner(struct nm_platform *platform, int directory, struct nm_owner *ret);
+int nm_linux_watch_open(struct nm_platform *platform);
+int nm_linux_watch_add(struct nm_platform *platform, int watch, int directory);
+void nm_linux_watch_remove(struct nm_platform *platform, int watch, int descriptor);
+
 /* nm_platform_ops, linux_affinity.c */
 int nm_linux_mask_init(struct nm_linux *self);
 int nm_linux_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret);

@@ -39,6 +39,14 @@ static bool matches(const struct nm_target_list *list, const struct nm_process *
 	return nm_config_matches(list, &subject, named);
 }
 
+static bool is_included(const struct nm_config *config, const struct nm_process *process)
+{
+	if (config->targets.attribute == NM_ATTRIBUTE_ONLY)
+		return false;
+	return config->targets.include.count == 0 ||
+	       matches(&config->targets.include, process, false);
+}
+
 static enum nm_standing judge_process(const struct nm_roster *roster,
 				      const struct nm_process *process, uint32_t flags)
 {
@@ -52,9 +60,11 @@ static enum nm_standing judge_process(const struct nm_roster *roster,
 	if (process->pid == roster->own_pid ||
 	    strncmp(process->raw_comm, "numa-migrd", strlen("numa-migrd")) == 0)
 		return NM_STANDING_SELF;
+	if (process->steering.word == NM_STEER_OFF)
+		return NM_STANDING_OFF;
 	if (matches(&config->targets.exclude, process, false))
 		return NM_STANDING_EXCLUDED;
-	if (config->targets.include.count && !matches(&config->targets.include, process, false))
+	if (!nm_steer_asks(&process->steering) && !is_included(config, process))
 		return NM_STANDING_NOT_TARGET;
 	return worth_it(roster, process) ? NM_STANDING_MANAGED : NM_STANDING_SMALL;
 }
@@ -96,6 +106,17 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	return 0;
 }
 
+/* -ENOMEM: what was said before stays. */
+static int ask_steering(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+{
+	if (!roster->steer)
+		return 0;
+	int r = nm_steer_look(roster->steer, process->cgroup, now_ns, &process->steering);
+	if (r == 0)
+		process->resteer = false;
+	return r;
+}
+
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	struct nm_proc_stat stat;
@@ -104,6 +125,8 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 		return directory;
 	int r = read_process(roster, process, directory, &stat);
 	roster->platform->ops->close(roster->platform, directory);
+	if (r == 0)
+		r = ask_steering(roster, process, now_ns);
 	if (r < 0)
 		return r;
 
@@ -113,6 +136,8 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 		process->started_ns = born_ns;
 	process->checked_ns = now_ns;
 	process->standing = judge_process(roster, process, stat.flags);
+	if (process->standing == NM_STANDING_EXCLUDED && nm_steer_asks(&process->steering))
+		nm_steer_note_excluded(roster->steer, process->cgroup);
 	process->named = matches(&roster->config->targets.include, process, true);
 	return 0;
 }

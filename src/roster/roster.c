@@ -75,6 +75,20 @@ void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *top
 			roster->processes[i]->checked_ns = 1; /* read before, and due */
 }
 
+void nm_roster_steer(struct nm_roster *roster, struct nm_steer *steer)
+{
+	roster->steer = steer;
+}
+
+void nm_roster_resteer(struct nm_roster *roster, const char *directory)
+{
+	for (size_t i = 0; i < roster->nr_processes; i++) {
+		struct nm_process *process = roster->processes[i];
+		if (process->cgroup && nm_steer_is_below(process->cgroup, directory))
+			process->resteer = true;
+	}
+}
+
 /* ---- the two tables ---- */
 
 static struct nm_roster_thread *find_thread(const struct nm_roster *roster, uint32_t tid)
@@ -297,6 +311,8 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 {
 	bool growing = process->standing == NM_STANDING_SMALL &&
 		       nm_roster_age(now_ns, process->started_ns) < NM_ROSTER_CHECK_NS;
+	if (process->resteer)
+		return true;
 	if (process->last_seen_ns != now_ns)
 		return false;
 	if (!process->checked_ns)
@@ -421,11 +437,25 @@ static bool is_leased(const struct nm_roster *roster, uint32_t tid)
 	return roster->leases.holds && roster->leases.holds(roster->leases.context, tid);
 }
 
+static bool is_steered_to_stay(const struct nm_roster_thread *thread)
+{
+	return thread->standing == NM_STANDING_MANAGED &&
+	       nm_steer_holds_threads(&thread->process->steering);
+}
+
 /* Memory follows a thread also where its owner has put it: it is looked at, and never moved. */
 static bool is_only_watched(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	return thread->standing == NM_STANDING_PINNED &&
-	       roster->config->pages.policy != NM_PAGES_NONE;
+	return is_steered_to_stay(thread) || (thread->standing == NM_STANDING_PINNED &&
+					      roster->config->pages.policy != NM_PAGES_NONE);
+}
+
+/* Who is no member gets its own mask back (actuate). */
+static bool is_member(const struct nm_roster *roster, const struct nm_roster_thread *thread)
+{
+	if (is_steered_to_stay(thread) && is_leased(roster, thread->member.tid))
+		return false;
+	return thread->standing == NM_STANDING_MANAGED || is_only_watched(roster, thread);
 }
 
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
@@ -434,16 +464,16 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 	order_threads(roster);
 	for (size_t i = 0; i < roster->nr_threads; i++) {
 		struct nm_roster_thread *thread = roster->threads[i];
-		bool only_watched = is_only_watched(roster, thread);
-		if (thread->standing != NM_STANDING_MANAGED && !only_watched)
+		if (!is_member(roster, thread))
 			continue;
 		/* Out of memory: the rest has to wait for an interval in which there is some. */
 		if (nm_reserve((void **)&roster->members, &roster->members_capacity, count,
 			       sizeof(*roster->members)) < 0)
 			break;
 		thread->member.leased = is_leased(roster, thread->member.tid);
+		thread->member.only_watched = is_only_watched(roster, thread);
 		roster->members[count] = thread->member;
-		if (only_watched)
+		if (thread->member.only_watched)
 			roster->members[count].barred_until = UINT64_MAX;
 		count++;
 	}
@@ -511,7 +541,8 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 	size_t count = 0;
 	for (size_t i = 0; i < roster->nr_processes; i++) {
 		const struct nm_process *process = roster->processes[i];
-		if (process->standing != NM_STANDING_MANAGED || !process->named)
+		if (process->standing != NM_STANDING_MANAGED || !process->named ||
+		    nm_steer_holds_pages(&process->steering))
 			continue;
 		if (nm_reserve((void **)&roster->targets, &roster->targets_capacity, count,
 			       sizeof(*roster->targets)) < 0)
@@ -528,13 +559,35 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 	return count;
 }
 
+/* ---- for showing ---- */
+
+size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *const **ret)
+{
+	*ret = roster->processes;
+	return roster->nr_processes;
+}
+
+int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid, enum nm_standing *ret)
+{
+	const struct nm_roster_thread *thread = find_thread(roster, tid);
+	if (!thread)
+		return -ESRCH;
+	*ret = thread->standing;
+	return 0;
+}
+
 struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster)
 {
 	struct nm_roster_counts counts = roster->counts;
 	counts.processes_known = (unsigned)roster->nr_processes;
 	counts.threads_known = (unsigned)roster->nr_threads;
-	for (size_t i = 0; i < roster->nr_processes; i++)
-		counts.processes_managed += roster->processes[i]->standing == NM_STANDING_MANAGED;
+	for (size_t i = 0; i < roster->nr_processes; i++) {
+		const struct nm_process *process = roster->processes[i];
+		bool managed = process->standing == NM_STANDING_MANAGED;
+		counts.processes_managed += managed;
+		counts.processes_observed += managed && process->steering.word == NM_STEER_OBSERVE;
+		counts.processes_off += process->standing == NM_STANDING_OFF;
+	}
 	for (size_t i = 0; i < roster->nr_threads; i++)
 		counts.threads_managed += roster->threads[i]->standing == NM_STANDING_MANAGED;
 	return counts;

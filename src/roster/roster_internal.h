@@ -24,6 +24,7 @@ struct nm_roster {
 	const struct nm_config *config;
 	struct nm_lease_lookup leases;
 	struct nm_roster_memory *memory;
+	struct nm_steer *steer; /* NULL: nobody steers */
 	uint32_t own_pid;
 
 	struct nm_roster_thread **threads; /* ascending tid, unless `unordered` */

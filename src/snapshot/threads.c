@@ -130,6 +130,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.everywhere = member->everywhere,
 			.unrestricted = member->unrestricted,
 			.leased = member->leased,
+			.only_watched = member->only_watched,
 			.movable = is_movable(input, member),
 		};
 		const struct nm_figures *figures = figures_of(input, &position, member);
@@ -151,6 +152,8 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 	*ret = (struct nm_snap_process){
 		.pid = process->pid,
 		.uid = process->uid,
+		.policy = process->steering.word == NM_STEER_POLICY ? process->steering.policy
+								    : config->threads.policy,
 		.young = is_within(input->time_ns, process->started_ns, config->threads.young_s),
 		.spawning =
 			process->last_spawn_ns != 0 &&

@@ -62,6 +62,7 @@ static struct question question_of(const struct nm_decision *decision)
 	struct question question = {
 		.verdict = {.decision = decision->id,
 			    .of = decision->kind,
+			    .policy = decision->policy,
 			    .by_performance = decision->by_performance,
 			    .by_sharing = decision->by_sharing,
 			    .balance = decision->balance,

@@ -7,6 +7,7 @@
 #ifndef NM_TEST_FAKE_SERVICE_H
 #define NM_TEST_FAKE_SERVICE_H
 
+#include <math.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
@@ -32,11 +33,12 @@ static inline int fake_status(sd_bus_message *call, void *userdata, sd_bus_error
 {
 	(void)userdata;
 	(void)error;
-	return sd_bus_reply_method_return(call, "a{sv}", 9, "version", "s", "0.1.0", "policy", "s",
-					  "imar2", "seed", "t", UINT64_MAX, "processes_managed",
-					  "t", (uint64_t)2, "threads_managed", "t", (uint64_t)3,
-					  "leases", "t", (uint64_t)1, "local_share", "d", 0.75,
-					  "paused", "b", 0, "named", "s", "caf\xc3\xa9 \x1b[31m");
+	return sd_bus_reply_method_return(
+		call, "a{sv}", 13, "version", "s", "0.1.0", "policy", "s", "imar2", "seed", "t",
+		UINT64_MAX, "processes_managed", "t", (uint64_t)2, "threads_managed", "t",
+		(uint64_t)3, "leases", "t", (uint64_t)1, "local_share", "d", 0.75, "paused", "b", 0,
+		"named", "s", "caf\xc3\xa9 \x1b[31m", "tuple", "(ynqx)", 1, -2, 3, (int64_t)-4,
+		"map", "a{us}", 1, 7, "seven", "twice", "v", "d", (double)NAN, "path", "o", "/a");
 }
 
 /* A list of dictionaries; `write` puts them in. */
@@ -183,12 +185,11 @@ static inline int fake_explain(sd_bus_message *call, void *userdata, sd_bus_erro
 		return sd_bus_error_setf(error, NM_BUS_NAME ".Error.NoSuchDecision",
 					 "decision %llu is not known", (unsigned long long)id);
 	return sd_bus_reply_method_return(
-		call, "a{sv}", 13, "decision", "t", id, "time_usec", "t", FAKE_TIME, "kind", "s",
-		"migrate", "policy", "s", "imar2", "message", "s", "moved perf from node 2",
-		"tickets", "t", (uint64_t)4, "tickets_parts", "s", "4 of preferred node", "draw",
-		"t", (uint64_t)3, "verdict", "s", "kept", "figure", "s", "local_share", "before",
-		"d", 0.02, "after", "d", 0.97, "candidates", "aa{sv}", 1, 2, "to_cpu", "i", 7,
-		"score", "d", 0.5);
+		call, "a{sv}", 13, "fields", "s", "POLICY=imar2\nTID=4712\n", "decision", "t", id,
+		"time_usec", "t", FAKE_TIME, "kind", "s", "migrate", "policy", "s", "imar2",
+		"message", "s", "moved perf from node 2", "tickets", "t", (uint64_t)4,
+		"tickets_parts", "s", "4 of preferred node", "draw", "t", (uint64_t)3, "verdict",
+		"s", "kept", "figure", "s", "local_share", "before", "d", 0.02, "after", "d", 0.97);
 }
 
 /* Tells of a new decision twice, as the daemon does: when it is made and when it is judged. */
@@ -225,6 +226,9 @@ static inline int fake_release(sd_bus_message *call, void *userdata, sd_bus_erro
 	uint32_t pid = 0;
 	(void)userdata;
 	int r = sd_bus_message_read(call, "u", &pid);
+	if (pid == FAKE_QUESTIONED_PID &&
+	    sd_bus_message_get_allow_interactive_authorization(call) > 0)
+		return sd_bus_reply_method_return(call, ""); /* somebody gave the password */
 	if (r >= 0)
 		r = fake_refusal(pid, error);
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");

@@ -448,6 +448,7 @@ static inline void open_stages(struct nm_daemon *daemon)
 	assert_int_equal(nm_roster_new(pipeline->platform, pipeline->topology, daemon->config,
 				       &leases, daemon->given_back, &pipeline->roster),
 			 0);
+	assert_int_equal(nm_steering_open(daemon), 0);
 	assert_int_equal(nm_verifier_new(&pipeline->verifier), 0);
 	assert_int_equal(nm_pipeline_forget_performance(daemon), 0);
 	nm_pipeline_open_source(daemon);
@@ -503,6 +504,7 @@ static inline int world_close(void **state)
 	free(daemon->cpu_times);
 	free(daemon->busy_share);
 	free(daemon->events);
+	nm_history_clear(&daemon->history);
 	close(daemon->runtime_directory);
 	fixture_remove(world.root);
 	assert_null(trace);

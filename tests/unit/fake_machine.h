@@ -19,6 +19,7 @@
 
 #define FAKE_THREADS 160
 #define FAKE_CGROUPS 16
+#define FAKE_GROUPS 16
 #define FAKE_FDS 64
 #define FAKE_HOOKS 16
 #define FAKE_EVENTS 512
@@ -46,6 +47,14 @@ struct fake_thread {
 	char cgroup[96], comm[64];
 };
 
+/* A control group's directory (fake_cgroups.h). */
+struct fake_group {
+	char path[96], said[96];
+	bool says, others_write, gone;
+	uint32_t uid;
+	int descriptor; /* of its watch; 0: none */
+};
+
 struct fake;
 typedef void (*fake_fn)(struct fake *fake);
 
@@ -70,6 +79,14 @@ struct fake {
 		uint64_t cpus;
 	} cgroups[FAKE_CGROUPS];
 	unsigned nr_cgroups;
+	struct fake_group groups[FAKE_GROUPS];
+	unsigned nr_groups;
+	unsigned attribute_reads;
+	int descriptors;   /* given out */
+	int watch_refused; /* an errno: there is no inotify */
+	bool watches_full;
+	char watch_bytes[4096]; /* events not read yet */
+	size_t watch_length;
 	unsigned open[FAKE_FDS]; /* identities; 0: free */
 	unsigned calls[FAKE_OPS + 1];
 	struct fake_hook hooks[FAKE_HOOKS];

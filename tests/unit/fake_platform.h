@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fake_cgroups.h"
 #include "fake_machine.h"
 
 /* ---- what a call meets ---- */
@@ -104,12 +105,13 @@ static inline int fake_open_directory(struct nm_platform *platform, int director
 		return r;
 	assert(directory == NM_ROOT);
 	const struct fake_thread *thread = fake_of_path(fake, path);
-	if (!thread)
+	int group = fake_group_of_path(fake, path);
+	if (!thread && group < 0)
 		return -ENOENT;
 	for (int i = 0; i < FAKE_FDS; i++) {
 		if (fake->open[i])
 			continue;
-		fake->open[i] = thread->identity;
+		fake->open[i] = thread ? thread->identity : FAKE_GROUP_IDENTITY + (unsigned)group;
 		return FAKE_FD_BASE + i;
 	}
 	assert(0 && "too many open directories");
@@ -120,6 +122,8 @@ static inline void fake_close(struct nm_platform *platform, int fd)
 {
 	struct fake *fake = fake_of(platform);
 	(void)fake_enter(fake, FAKE_CLOSE);
+	if (fd == FAKE_WATCH_FD)
+		return;
 	assert(fd >= FAKE_FD_BASE && fd < FAKE_FD_BASE + FAKE_FDS && fake->open[fd - FAKE_FD_BASE]);
 	fake->open[fd - FAKE_FD_BASE] = 0;
 }
@@ -306,6 +310,12 @@ static inline struct fake *fake_new(unsigned nr_cpus)
 		.read_file = fake_read_file,
 		.list_directory = fake_list_directory,
 		.close = fake_close,
+		.read_some = fake_watch_read,
+		.read_attribute = fake_read_attribute,
+		.owner = fake_owner,
+		.watch_open = fake_watch_open,
+		.watch_add = fake_watch_add,
+		.watch_remove = fake_watch_remove,
 		.affinity_get = fake_affinity_get,
 		.affinity_set = fake_affinity_set,
 	};

@@ -27,7 +27,8 @@ static int open_numa_maps(struct nm_platform *platform, int directory, const cha
 static ssize_t read_numa_maps(struct nm_platform *platform, int fd, char *buffer, size_t size)
 {
 	size_t left = sizeof(numa_maps) - 1 - read_up_to;
-	(void)platform;
+	if (fd == FAKE_WATCH_FD)
+		return fake_watch_read(platform, fd, buffer, size);
 	assert_int_equal(fd, MAPS_FD);
 	size = left < size ? left : size;
 	memcpy(buffer, numa_maps + read_up_to, size);

@@ -541,7 +541,7 @@ static void test_target_users(void **state)
 static void test_target_mistakes(void **state)
 {
 	static const char group[] = "allowed: a group such as { command = \"x*\"; } "
-				    "with one or more of command, unit, user";
+				    "with one or more of command, unit, slice, cgroup, user";
 	char message[256];
 
 	(void)state;
@@ -552,7 +552,8 @@ static void test_target_mistakes(void **state)
 		       group);
 	refuse("targets: { exclude = ( { } ); };", message);
 	refuse("targets: { exclude = ( { comand = \"x\"; } ); };",
-	       "conf:1: targets.exclude.comand: unknown setting; known here: command, unit, user");
+	       "conf:1: targets.exclude.comand: unknown setting; known here: command, unit, slice, cgroup, "
+	       "user");
 	refuse("targets: { exclude = ( { command = \"\"; } ); };",
 	       "conf:1: targets.exclude.command: found \"\", allowed: a text in quotes, not empty");
 	refuse("targets: { exclude = (\n{ command = 5; } ); };",

@@ -16,7 +16,7 @@
 	"sampling.accept_soft_dirty_risk = true"
 #define NEEDS_NAME                                                                                 \
 	"conf:2: sampling.inject: found \"soft_dirty\", allowed: only with a pattern in "          \
-	"targets.include that names a command or unit other than \"*\""
+	"targets.include that names a command, unit, slice or cgroup other than \"*\""
 
 static void test_soft_dirty_needs_consent(void **state)
 {

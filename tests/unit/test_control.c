@@ -21,25 +21,10 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/control.h"
+#include "bus_fixture.h"
 
 #define NOBODY 65534
 #define OWN_PID 4711U
-
-struct bus {
-	char folder[64];
-	pid_t daemon, server;
-};
-
-static const char open_policy[] = "<policy context=\"default\"><allow send_destination=\"*\"/>"
-				  "<allow receive_sender=\"*\"/><allow own=\"*\"/>"
-				  "<allow user=\"*\"/></policy>";
-static const char shipped_policy[] =
-	"<policy context=\"default\"><allow user=\"*\"/><deny own=\"*\"/>"
-	"<deny send_type=\"method_call\"/><allow send_destination=\"org.freedesktop.DBus\"/>"
-	"<allow send_type=\"method_return\"/><allow send_type=\"error\"/>"
-	"<allow receive_sender=\"*\"/></policy>"
-	"<include>" NM_SOURCE_DIR "/conf/org.numamigrd1.conf</include>";
 
 /* ---- the daemon's side, in a process of its own ---- */
 
@@ -95,8 +80,14 @@ static void ignore_bus(void *context, int error)
 static void serve(int ready)
 {
 	bool paused = false;
-	const struct nm_control_ops ops = {&paused,   give_status, do_pause,
-					   do_resume, do_release,  ignore_bus};
+	const struct nm_control_ops ops = {
+		.context = &paused,
+		.status = give_status,
+		.pause = do_pause,
+		.resume = do_resume,
+		.release = do_release,
+		.bus_changed = ignore_bus,
+	};
 	struct nm_control *control = NULL;
 	sd_event *event = NULL;
 	int r = sd_event_new(&event);
@@ -108,137 +99,19 @@ static void serve(int ready)
 	_exit(0);
 }
 
-/* ---- the private bus ---- */
-
-static bool write_config(const struct bus *bus, const char *policy)
-{
-	char path[128];
-	(void)snprintf(path, sizeof(path), "%s/bus.conf", bus->folder);
-	FILE *file = fopen(path, "we");
-	if (!file)
-		return false;
-	(void)fprintf(file,
-		      "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-BUS Bus Configuration "
-		      "1.0//EN\" \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">"
-		      "<busconfig><listen>unix:path=%s/bus</listen>%s</busconfig>",
-		      bus->folder, policy);
-	return fclose(file) == 0;
-}
-
-static bool runs(pid_t pid)
-{
-	return waitpid(pid, NULL, WNOHANG) == 0;
-}
-
-/* dbus-daemon says its address once it listens. */
-static bool start_bus(struct bus *bus)
-{
-	char path[128], address[256];
-	int said[2];
-	if (pipe2(said, 0) < 0)
-		return false;
-	(void)snprintf(path, sizeof(path), "--config-file=%s/bus.conf", bus->folder);
-	bus->daemon = fork();
-	if (bus->daemon == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)dup2(said[1], STDOUT_FILENO);
-		(void)execlp("dbus-daemon", "dbus-daemon", path, "--nofork", "--nopidfile",
-			     "--print-address=1", (char *)NULL);
-		_exit(127);
-	}
-	close(said[1]);
-	ssize_t length = read(said[0], address, sizeof(address));
-	close(said[0]);
-	(void)snprintf(path, sizeof(path), "unix:path=%s/bus", bus->folder);
-	setenv("DBUS_SYSTEM_BUS_ADDRESS", path, 1);
-	return length > 0 && runs(bus->daemon);
-}
-
-static bool start_server(struct bus *bus)
-{
-	int ready[2], r = -1;
-	if (pipe(ready) < 0)
-		return false;
-	bus->server = fork();
-	if (bus->server == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		serve(ready[1]);
-	}
-	close(ready[1]);
-	ssize_t length = read(ready[0], &r, sizeof(r));
-	close(ready[0]);
-	return length == sizeof(r) && r == 0;
-}
-
-static void end(pid_t *pid)
-{
-	if (*pid <= 0)
-		return;
-	(void)kill(*pid, SIGKILL);
-	(void)waitpid(*pid, NULL, 0);
-	*pid = 0;
-}
-
-static int teardown(void **state)
-{
-	struct bus *bus = *state;
-	char path[128];
-	if (!bus)
-		return 0;
-	end(&bus->server);
-	end(&bus->daemon);
-	(void)snprintf(path, sizeof(path), "%s/bus.conf", bus->folder);
-	(void)unlink(path);
-	(void)snprintf(path, sizeof(path), "%s/bus", bus->folder);
-	(void)unlink(path);
-	(void)rmdir(bus->folder);
-	free(bus);
-	return 0;
-}
-
-/* *state stays NULL where there is no dbus-daemon: the tests then skip. */
-static int setup(void **state, const char *policy, bool with_server)
-{
-	struct bus *bus = calloc(1, sizeof(*bus));
-	if (!bus)
-		return -1;
-	memcpy(bus->folder, "/tmp/nm-bus-XXXXXX", sizeof("/tmp/nm-bus-XXXXXX"));
-	if (!mkdtemp(bus->folder) || chmod(bus->folder, 0755) < 0 || !write_config(bus, policy))
-		return -1;
-	*state = bus;
-	if (start_bus(bus))
-		return !with_server || start_server(bus) ? 0 : -1;
-	(void)teardown(state);
-	*state = NULL;
-	return 0;
-}
-
 static int setup_open(void **state)
 {
-	return setup(state, open_policy, true);
+	return setup(state, open_policy, serve);
 }
 
 static int setup_shipped(void **state)
 {
-	return setup(state, shipped_policy, true);
+	return setup(state, shipped_policy, serve);
 }
 
 static int setup_without_server(void **state)
 {
-	return setup(state, open_policy, false);
-}
-
-static void need(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	print_message("skipped: %s\n", what);
-	skip();
-}
-
-static void need_bus(void **state)
-{
-	need(*state != NULL, "no dbus-daemon on this machine");
+	return setup(state, open_policy, NULL);
 }
 
 /* ---- calls ---- */
@@ -342,8 +215,14 @@ static void note_bus(void *context, int error)
 
 static void link_open(struct link *link)
 {
-	const struct nm_control_ops ops = {link,      give_status, do_pause,
-					   do_resume, do_release,  note_bus};
+	const struct nm_control_ops ops = {
+		.context = link,
+		.status = give_status,
+		.pause = do_pause,
+		.resume = do_resume,
+		.release = do_release,
+		.bus_changed = note_bus,
+	};
 	*link = (struct link){.error = 1};
 	assert_int_equal(sd_event_new(&link->event), 0);
 	assert_int_equal(nm_control_new(link->event, &ops, &link->control), 0);

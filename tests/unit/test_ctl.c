@@ -109,6 +109,14 @@ static void test_status_document(void **state)
 	/* Beyond what JSON's readers hold: whole, as text. */
 	assert_string_equal(json_string_value(json_object_get(status, "seed")),
 			    "18446744073709551615");
+	/* Types that nobody has thought of yet do no harm; what is no number is none. */
+	json_t *odd = json_pack("{s[iiii]s[[is]]snss}", "tuple", 1, -2, 3, -4, "map", 7, "seven",
+				"twice", "path", "/a");
+	const char *name;
+	json_t *value;
+	json_object_foreach(odd, name, value)
+		assert_true(json_equal(json_object_get(status, name), value));
+	json_decref(odd);
 	/* Nothing that steers a terminal comes through. */
 	assert_string_equal(json_string_value(json_object_get(status, "named")),
 			    "caf\xc3\xa9 ?[31m");
@@ -162,7 +170,8 @@ static void test_tables(void **state)
 	assert_ctl("explain 17", 0, "decision 17, Nov 14 22:13:20: migrate by policy imar2");
 	assert_ctl("explain 17", 0, "tickets of: 4 of preferred node");
 	assert_ctl("explain 17", 0, "before: 2%");
-	assert_ctl("explain 17", 0, "score");
+	assert_ctl("explain 17", 0, "\n  POLICY=imar2\n  TID=4712\n");
+	assert_ctl("explain 17 --json", 0, "\"fields\": \"POLICY=imar2\\nTID=4712\\n\"");
 	assert_ctl("status", 0, "local_share: 0.75\n");
 }
 
@@ -247,6 +256,7 @@ static void test_full_disk(void **state)
 
 /* ---- -f ---- */
 
+/* Both streams in one, as on a terminal. */
 static pid_t start_follower(FILE **ret)
 {
 	char path[1024];
@@ -257,6 +267,7 @@ static pid_t start_follower(FILE **ret)
 	if (child == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)dup2(ends[1], STDOUT_FILENO);
+		(void)dup2(ends[1], STDERR_FILENO);
 		(void)execl(path, path, "--json", "decisions", "-f", "-n", "1", (char *)NULL);
 		_exit(127);
 	}
@@ -266,29 +277,50 @@ static pid_t start_follower(FILE **ret)
 	return child;
 }
 
+static void assert_says(FILE *from, const char *text)
+{
+	char line[4096] = "";
+	(void)fgets(line, sizeof(line), from);
+	if (!strstr(line, text))
+		fail_msg("\"%s\", not \"%s\"", line, text);
+}
+
 static void assert_follows(FILE *from, uint64_t id, const char *verdict)
 {
 	char line[4096];
 	assert_non_null(fgets(line, sizeof(line), from));
 	json_t *found = json_loads(line, 0, NULL);
 	const json_t *decision = json_object_get(found, "decision");
+	assert_int_equal(json_integer_value(json_object_get(found, "version")), 1);
 	assert_int_equal(json_integer_value(json_object_get(decision, "decision")), id);
 	assert_string_equal(json_string_value(json_object_get(decision, "verdict")), verdict);
 	json_decref(found);
 }
 
-/* The last one, and then each as it is made and as it is judged. */
+/* The last one, and then each as it is made and as it is judged; also of a daemon that comes later.
+ */
 static void test_follow(void **state)
 {
+	struct bus *bus = *state;
 	FILE *from;
+	int status;
 	need_bus(state);
 	pid_t child = start_follower(&from);
 	assert_follows(from, 19, "");
 	assert_ctl("pause", 0, "");
 	assert_follows(from, 20, "");
 	assert_follows(from, 20, "kept");
-	(void)kill(child, SIGTERM);
-	(void)waitpid(child, NULL, 0);
+	end(&bus->server);
+	assert_says(from, "numa-migrd has ended: waiting for it");
+	assert_true(start_server(bus, fake_service));
+	assert_says(from, "numa-migrd is there again");
+	assert_ctl("pause", 0, "");
+	assert_follows(from, 20, "");
+	assert_follows(from, 20, "kept");
+	end(&bus->daemon);
+	assert_says(from, "the system bus has gone");
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), UNAVAILABLE);
 	(void)fclose(from);
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "fake_mover.h"
+#include "show_fixture.h"
 #include "whole_daemon_fixture.h"
 
 static struct world *world;
@@ -42,6 +43,7 @@ static void close_daemon(void)
 	free(service->cpu_times);
 	free(service->busy_share);
 	free(service->events);
+	nm_history_clear(&service->history);
 	free(service);
 	service = NULL;
 }
@@ -174,6 +176,98 @@ static void a_pause_returns_and_does_nothing(void **state)
 	world_assert_said(world, "resumed");
 }
 
+static void assert_nothing_shown(void)
+{
+	struct nm_show show = shown_show();
+	assert_int_equal(nm_view_nodes(service, &show), 0);
+	assert_int_equal(nm_view_processes(service, &show), 0);
+	assert_int_equal(nm_view_threads(service, 0, &show), 0);
+	assert_int_equal(shown.rows, 0);
+	assert_int_equal(nm_view_threads(service, 100, &show), -ESRCH);
+	assert_int_equal(nm_view_regions(service, 100, 0, &show), -ESRCH);
+	assert_int_equal(nm_view_pages(service, 100, &show), -ESRCH);
+}
+
+static struct nm_control_facts facts(void)
+{
+	struct nm_control_facts facts;
+	nm_view_facts(service, &facts);
+	return facts;
+}
+
+static void a_pause_shows_nothing_but_what_was(void **state)
+{
+	(void)state;
+	assert_true(tick_until_leased(100));
+	assert_false(facts().paused);
+	assert_string_equal(facts().policy, "lbma");
+	assert_string_equal(facts().version, NM_VERSION);
+	assert_string_not_equal(facts().source, "none");
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_true(facts().paused);
+	assert_string_equal(facts().source, "none");
+	assert_nothing_shown();
+	struct nm_show show = shown_show();
+	assert_int_equal(nm_view_decisions(service, 0, 0, &show), 0);
+	assert_int_equal(shown.rows, 1);
+	assert_shown(1, "tid", "100");
+	assert_int_equal(nm_command_resume(service), 0);
+	show = shown_show();
+	assert_int_equal(nm_view_nodes(service, &show), 0);
+	assert_int_equal(shown.rows, NODES);
+	assert_null(shown_text(1, "access_share")); /* no interval yet */
+}
+
+static void a_dry_run_can_be_asked_for(void **state)
+{
+	(void)state;
+	assert_true(tick_until_leased(100));
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_true(facts().dry_run);
+	assert_null(fake_trace(world->fake)); /* every mask is back */
+	go_astray();
+	assert_false(tick_until_leased(100));
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false), 0);
+	assert_false(facts().dry_run);
+	assert_true(tick_until_leased(100));
+	service->options.dry_run = true; /* as it was started */
+	assert_int_equal(nm_command_set_dry_run(service, false), -EPERM);
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	service->options.dry_run = false;
+	world_assert_said(world, "dry run, as asked");
+	world_assert_said(world, "dry run ended, as asked");
+}
+
+/* While paused it is only noted; and the file has the last word. */
+static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
+{
+	char error[256] = "";
+	(void)state;
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_int_equal(nm_command_resume(service), 0);
+	assert_false(tick_until_leased(100));
+	assert_int_equal(nm_command_reload(service, error, sizeof(error)), 0);
+	assert_string_equal(error, "");
+	assert_false(facts().dry_run);
+	assert_true(tick_until_leased(100));
+}
+
+static void a_bad_file_is_refused_by_line(void **state)
+{
+	char error[512] = "", small[8] = "";
+	(void)state;
+	world_configure(world, WORLD_SETTINGS "threads: { n = 0;\n pinn = \"node\"; };\n");
+	assert_true(nm_command_reload(service, error, sizeof(error)) < 0);
+	assert_non_null(strstr(error, "numa-migrd.conf:3:"));
+	assert_non_null(strstr(error, "\n"));
+	assert_non_null(strstr(error, "numa-migrd.conf:4:"));
+	assert_true(nm_command_reload(service, small, sizeof(small)) < 0);
+	assert_string_equal(small, "");	     /* no line fits */
+	assert_true(tick_until_leased(100)); /* the old settings stay */
+}
+
 static void a_release_is_for_life(void **state)
 {
 	(void)state;
@@ -239,7 +333,7 @@ static void reload_with(const char *pages)
 	char text[512];
 	snprintf(text, sizeof(text), WORLD_SETTINGS "pages: { %s };\n", pages);
 	world_configure(world, text);
-	nm_command_reload(service);
+	(void)nm_command_reload(service, NULL, 0);
 }
 
 /* There is room for all, and each is there once. */
@@ -300,6 +394,10 @@ int main(void)
 		TEST(a_mask_that_its_owner_changed_is_his),
 		TEST(a_pause_returns_and_does_nothing),
 		TEST(a_release_is_for_life),
+		TEST(a_pause_shows_nothing_but_what_was),
+		TEST(a_dry_run_can_be_asked_for),
+		TEST(a_dry_run_outlives_a_pause_but_no_reload),
+		TEST(a_bad_file_is_refused_by_line),
 		TEST(a_release_outlives_restart_and_pause),
 		TEST(marks_that_cannot_be_written_are_told_once),
 		TEST(a_tick_without_a_source_moves_nothing),

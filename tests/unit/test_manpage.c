@@ -84,7 +84,7 @@ static void test_nothing_else(void **state)
 	for (const char *at = settings; (at = strstr(at, "\nDefault ")) != NULL; at++)
 		defaults++;
 	assert_int_equal(defaults, nm_setting_count);
-	assert_int_equal(items, nm_setting_count + 3); /* and command, unit, user of a pattern */
+	assert_int_equal(items, nm_setting_count + 5); /* and the keys of a pattern */
 }
 
 static void test_examples(void **state)

@@ -422,6 +422,37 @@ static void test_exclusivity_of_an_owner(void **state)
 	assert_int_equal(nm_pages_exclusivity(pages, second).pages, 50);
 }
 
+/* As of the last whole round; a page whose home is not known lives nowhere. */
+static void test_homes_of_an_owner(void **state)
+{
+	uint64_t homes[4] = {9, 9, 9, 9};
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		struct nm_page_touch access = {.page = {.address = PAGE(i), .owner = owner},
+					       .home = i < 5 ? (int16_t)(i % 2) : -1};
+		(void)touch(&access);
+	}
+	nm_pages_homes(pages, owner, homes);
+	assert_true(homes[0] == 0 && homes[1] == 0 && homes[3] == 0);
+	for (unsigned round = 0; round < 2; round++) {
+		assert_int_equal(nm_pages_tend(pages, now_s, 1), 0);
+		nm_pages_homes(pages, owner, homes);
+		assert_true(homes[0] == 3 && homes[1] == 2 && homes[2] == 0 && homes[3] == 0);
+	}
+	nm_pages_close(pages, owner);
+	nm_pages_homes(pages, owner, homes);
+	assert_true(homes[0] == 0 && homes[1] == 0);
+	/* Owners beyond the first table's rows. */
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(nm_pages_open(pages, &owner), 0);
+	struct nm_page_touch access = {.page = {.address = PAGE(1), .owner = owner}, .home = 3};
+	(void)touch(&access);
+	assert_int_equal(nm_pages_tend(pages, now_s, 1), 0);
+	nm_pages_homes(pages, owner, homes);
+	assert_true(homes[3] == 1 && homes[0] == 0);
+}
+
 static void test_another_key_places_differently(void **state)
 {
 	static const uint64_t other[4] = {1, 2, 3, 4};
@@ -477,6 +508,7 @@ int main(void)
 		TEST(test_shares),
 		TEST(test_equals_share_equally),
 		TEST(test_exclusivity_of_an_owner),
+		TEST(test_homes_of_an_owner),
 		TEST(test_another_key_places_differently),
 	};
 

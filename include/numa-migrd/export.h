@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Figures as text in the Prometheus exposition format, for the textfile collector of node_exporter
+ * (numa-migrd-metrics(5)). No figure is of a single process: their number would grow with the machine's
+ * life. Pure.
+ */
+#ifndef NUMA_MIGRD_EXPORT_H
+#define NUMA_MIGRD_EXPORT_H
+
+#include "numa-migrd/base.h"
+
+/* In the order in which they are written. */
+enum nm_metric {
+	NM_METRIC_INFO,
+	NM_METRIC_START,
+	NM_METRIC_PAUSED,
+	NM_METRIC_DRY_RUN,
+	NM_METRIC_BLIND,
+	NM_METRIC_INTERVAL,
+	NM_METRIC_INTERVALS,
+	NM_METRIC_PROCESSES,
+	NM_METRIC_THREADS,
+	NM_METRIC_LEASES,
+	NM_METRIC_LOCAL,
+	NM_METRIC_LATENCY,
+	NM_METRIC_WAITING,
+	NM_METRIC_IMBALANCE,
+	NM_METRIC_NODE_BUSY,
+	NM_METRIC_NODE_THREADS,
+	NM_METRIC_NODE_ACCESSES,
+	NM_METRIC_DECISIONS,
+	NM_METRIC_MOVES,
+	NM_METRIC_VERDICTS,
+	NM_METRIC_PAGES,
+	NM_METRIC_PAGE_BYTES,
+	NM_METRIC_PAGE_SECONDS,
+	NM_METRIC_PAGE_LONGEST,
+	NM_METRIC_PAGE_BACKOFFS,
+	NM_METRIC_CPU,
+	NM_METRIC_OVERHEAD,
+	NM_METRIC_RESIDENT,
+	NM_METRIC_SAMPLES,
+	NM_METRIC_LOST,
+	NM_METRIC_FAULT_PERIOD,
+	NM_METRIC_SUPPRESSED,
+	NM_METRIC_STEER_DIRECTORIES,
+	NM_METRIC_STEER_CHANGES,
+	NM_METRIC_STEER_TROUBLES,
+	NM_METRIC_MAX,
+};
+
+#define NM_METRIC_LABELS 4
+
+struct nm_metric_kind {
+	const char *name;
+	bool counter; /* else a gauge */
+	const char *labels[NM_METRIC_LABELS];
+	const char *help;
+};
+
+/* What a metric is called and means; for the writer, and for tests of manual page and dashboard. */
+const struct nm_metric_kind *nm_metric_kind(enum nm_metric metric);
+
+/* A text under construction; {0} is an empty one. */
+struct nm_export {
+	char *text;
+	size_t length, capacity;
+	unsigned next; /* the first metric that may still come */
+	bool begun;    /* the one before it is still being written */
+	int error;
+};
+
+/*
+ * Adds one value. Metrics come in the order of the enum, all values of one together; `labels` has a value
+ * for each of the metric's labels, and may be NULL where it has none. NaN: unavailable, and left out. What
+ * is wrong shows in nm_export_finish().
+ */
+void nm_export_put(struct nm_export *out, enum nm_metric metric, const char *const *labels,
+		   double value);
+
+/* The values of the labels, in their order. */
+#define NM_LABELS(...) ((const char *const[]){__VA_ARGS__})
+
+/* Ends the text; it stays the export's. 0, -ENOMEM, or -EINVAL: not in order. */
+int nm_export_finish(struct nm_export *out);
+void nm_export_clear(struct nm_export *out);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who calls, and may they? The bus vouches for the caller's uid, and polkit decides about those who
+ * are not root. Both are asked without waiting: the loop has samples to take, and polkit may be
+ * asking a person.
+ */
+#include "control_internal.h"
+
+#include <inttypes.h>
+
+/* Whoever is patient could keep root out by asking without end. */
+#define REQUESTS_MOST 256U
+#define REQUESTS_OF_ONE_MOST 8U
+#define PERSON_USEC UINT64_C(120000000) /* to find a password */
+
+#define POLKIT_NAME "org.freedesktop.PolicyKit1"
+#define POLKIT_PATH "/org/freedesktop/PolicyKit1/Authority"
+#define POLKIT_INTERFACE POLKIT_NAME ".Authority"
+#define POLKIT_MAY_ASK 1U
+
+struct nm_request {
+	struct nm_request *next;
+	struct nm_control *control;
+	sd_bus_message *call;
+	sd_bus_slot *answer; /* that we wait for */
+	const char *action;  /* NULL: nothing is asked but who it is */
+	nm_request_fn run;
+	bool known; /* the uid is */
+	uid_t uid;
+};
+
+static void request_free(struct nm_request *request)
+{
+	if (!request)
+		return;
+	sd_bus_slot_unref(request->answer);
+	sd_bus_message_unref(request->call);
+	free(request);
+}
+
+static void unlink_request(struct nm_request *request)
+{
+	struct nm_request **place = &request->control->requests;
+	while (*place && *place != request)
+		place = &(*place)->next;
+	if (*place)
+		*place = request->next;
+}
+
+void nm_requests_clear(struct nm_control *control)
+{
+	while (control->requests) {
+		struct nm_request *request = control->requests;
+		control->requests = request->next;
+		request_free(request);
+	}
+}
+
+static unsigned count_requests(const struct nm_control *control)
+{
+	unsigned count = 0;
+	for (const struct nm_request *request = control->requests; request; request = request->next)
+		count++;
+	return count;
+}
+
+static unsigned count_of(const struct nm_control *control, uid_t uid)
+{
+	unsigned count = 0;
+	for (const struct nm_request *request = control->requests; request; request = request->next)
+		count += request->known && request->uid == uid;
+	return count;
+}
+
+/* ---- the end: the call is answered ---- */
+
+static void refuse(struct nm_request *request, int r, const sd_bus_error *error)
+{
+	unlink_request(request);
+	if (sd_bus_error_is_set(error))
+		(void)sd_bus_reply_method_error(request->call, error);
+	else
+		(void)sd_bus_reply_method_errno(request->call, r, NULL);
+	request_free(request);
+}
+
+static void run(struct nm_request *request)
+{
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r = request->run(request->control, request->call, request->uid, &error);
+	if (r < 0 || sd_bus_error_is_set(&error)) {
+		refuse(request, r, &error);
+		return;
+	}
+	unlink_request(request);
+	request_free(request);
+}
+
+/* ---- polkit ---- */
+
+/* An authority that is not there, or does not know the action, allows nothing. */
+static void deny_unasked(struct nm_request *request, const sd_bus_error *why)
+{
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r = sd_bus_error_setf(
+		&error, SD_BUS_ERROR_ACCESS_DENIED, "%s is for root, as polkit cannot be asked: %s",
+		sd_bus_message_get_member(request->call), why->message ? why->message : why->name);
+	refuse(request, r, &error);
+}
+
+static void deny(struct nm_request *request, bool challenge)
+{
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r = sd_bus_error_setf(&error,
+				  challenge ? SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED
+					    : SD_BUS_ERROR_ACCESS_DENIED,
+				  "%s is for administrators: polkit %s %s for user %" PRIu32,
+				  sd_bus_message_get_member(request->call),
+				  challenge ? "wants a password for" : "does not allow",
+				  request->action, (uint32_t)request->uid);
+	refuse(request, r, &error);
+}
+
+static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
+{
+	struct nm_request *request = userdata;
+	int authorized = false, challenge = false;
+	(void)ret_error;
+
+	if (sd_bus_message_is_method_error(reply, NULL)) {
+		deny_unasked(request, sd_bus_message_get_error(reply));
+		return 0;
+	}
+	int r = sd_bus_message_enter_container(reply, 'r', "bba{ss}");
+	if (r >= 0)
+		r = sd_bus_message_read(reply, "bb", &authorized, &challenge);
+	if (r <= 0 || !authorized)
+		deny(request, r > 0 && challenge);
+	else
+		run(request);
+	return 0;
+}
+
+static int write_question(const struct nm_request *request, bool may_ask, sd_bus_message *question)
+{
+	return sd_bus_message_append(question, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name",
+				     "s", sd_bus_message_get_sender(request->call), request->action,
+				     0, may_ask ? POLKIT_MAY_ASK : 0U, "");
+}
+
+static int ask_polkit(struct nm_request *request)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *question = NULL;
+	bool may_ask = sd_bus_message_get_allow_interactive_authorization(request->call) > 0;
+	sd_bus *bus = request->control->bus;
+
+	int r = sd_bus_message_new_method_call(bus, &question, POLKIT_NAME, POLKIT_PATH,
+					       POLKIT_INTERFACE, "CheckAuthorization");
+	if (r >= 0)
+		r = write_question(request, may_ask, question);
+	if (r < 0)
+		return r;
+	request->answer = sd_bus_slot_unref(request->answer);
+	return sd_bus_call_async(bus, &request->answer, question, on_polkit, request,
+				 may_ask ? PERSON_USEC : 0);
+}
+
+/* ---- the bus: who is it? ---- */
+
+static int too_many(sd_bus_error *error)
+{
+	return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+				"too many requests wait for an answer of polkit");
+}
+
+static int heed_uid(struct nm_request *request, sd_bus_error *error)
+{
+	if (request->uid == 0 || !request->action) {
+		run(request);
+		return 0;
+	}
+	if (count_of(request->control, request->uid) > REQUESTS_OF_ONE_MOST)
+		return too_many(error);
+	return ask_polkit(request);
+}
+
+static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
+{
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	struct nm_request *request = userdata;
+	uint32_t uid = UINT32_MAX;
+	(void)ret_error;
+
+	int r = -sd_bus_message_get_errno(reply);
+	if (r == 0)
+		r = sd_bus_message_read(reply, "u", &uid);
+	if (r == 0)
+		r = -EBADMSG;
+	if (r > 0) {
+		request->known = true;
+		request->uid = uid;
+		r = heed_uid(request, &error);
+	}
+	if (r < 0)
+		refuse(request, r, &error);
+	return 0;
+}
+
+static int ask_bus(struct nm_request *request)
+{
+	return sd_bus_call_method_async(request->control->bus, &request->answer,
+					"org.freedesktop.DBus", "/org/freedesktop/DBus",
+					"org.freedesktop.DBus", "GetConnectionUnixUser", on_uid,
+					request, "s", sd_bus_message_get_sender(request->call));
+}
+
+int nm_request(struct nm_control *control, sd_bus_message *call, const char *action,
+	       nm_request_fn run_fn, sd_bus_error *error)
+{
+	if (count_requests(control) >= REQUESTS_MOST)
+		return too_many(error);
+	struct nm_request *request = calloc(1, sizeof(*request));
+	if (!request)
+		return -ENOMEM;
+	*request = (struct nm_request){.next = control->requests,
+				       .control = control,
+				       .call = sd_bus_message_ref(call),
+				       .action = action,
+				       .run = run_fn};
+	int r = ask_bus(request);
+	if (r < 0) {
+		request_free(request);
+		return r;
+	}
+	control->requests = request;
+	return 1;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "history.h"
+
+#include <string.h>
+
+/* ---- keeping ---- */
+
+static void past_clear(struct nm_past *past)
+{
+	free(past->kind);
+	free(past->policy);
+	free(past->result);
+	free(past->tickets_parts);
+	free(past->message);
+	free(past->fields);
+	free(past->verdict);
+	free(past->verdict_message);
+	*past = (struct nm_past){0};
+}
+
+void nm_history_clear(struct nm_history *history)
+{
+	for (size_t i = 0; history->items && i < NM_HISTORY_MOST; i++)
+		past_clear(&history->items[i]);
+	free(history->items);
+	*history = (struct nm_history){0};
+}
+
+struct nm_past *nm_history_find(const struct nm_history *history, uint64_t id)
+{
+	if (!history->items || id < history->first || id >= history->next)
+		return NULL;
+	struct nm_past *past = &history->items[id % NM_HISTORY_MOST];
+	return past->id == id ? past : NULL;
+}
+
+/* Numbers come in ascending order, but some are never told of. */
+static struct nm_past *make_place(struct nm_history *history, uint64_t id)
+{
+	if (!history->items) {
+		history->items = calloc(NM_HISTORY_MOST, sizeof(*history->items));
+		history->first = id;
+	}
+	if (!history->items)
+		return NULL;
+	struct nm_past *past = &history->items[id % NM_HISTORY_MOST];
+	past_clear(past);
+	if (history->next <= id)
+		history->next = id + 1;
+	if (history->next - history->first > NM_HISTORY_MOST)
+		history->first = history->next - NM_HISTORY_MOST;
+	return past;
+}
+
+/* ---- what the journal was told ---- */
+
+static const char *field_of(const struct nm_entry *entry, const char *name)
+{
+	size_t length = strlen(name);
+	for (unsigned i = 0; i < entry->count; i++)
+		if (strncmp(entry->fields[i], name, length) == 0 && entry->fields[i][length] == '=')
+			return entry->fields[i] + length + 1;
+	return NULL;
+}
+
+static char *copy_field(const struct nm_entry *entry, const char *name)
+{
+	const char *value = field_of(entry, name);
+	return value ? strdup(value) : NULL;
+}
+
+static double number_field(const struct nm_entry *entry, const char *name)
+{
+	const char *value = field_of(entry, name);
+	return value ? strtod(value, NULL) : (double)NAN;
+}
+
+/* All fields, one a line: what journalctl -o verbose would show. */
+static char *join_fields(const struct nm_entry *entry)
+{
+	size_t size = 1, used = 0;
+	for (unsigned i = 0; i < entry->count; i++)
+		size += strlen(entry->fields[i]) + 1;
+	char *text = malloc(size);
+	for (unsigned i = 0; text && i < entry->count; i++) {
+		size_t length = strlen(entry->fields[i]);
+		memcpy(text + used, entry->fields[i], length);
+		used += length;
+		text[used++] = '\n';
+	}
+	if (text)
+		text[used ? used - 1 : 0] = '\0';
+	return text;
+}
+
+struct nm_past *nm_history_add(struct nm_history *history, uint64_t id, uint64_t time_usec,
+			       const struct nm_entry *entry)
+{
+	struct nm_past *past = make_place(history, id);
+	if (!past)
+		return NULL;
+	*past = (struct nm_past){
+		.id = id,
+		.time_usec = time_usec,
+		.kind = copy_field(entry, "KIND"),
+		.policy = copy_field(entry, "POLICY"),
+		.result = copy_field(entry, "RESULT"),
+		.tickets_parts = copy_field(entry, "TICKETS_PARTS"),
+		.message = strdup(entry->text),
+		.fields = join_fields(entry),
+		.reason = entry->reason,
+		.tickets = number_field(entry, "TICKETS"),
+		.draw = number_field(entry, "DRAW"),
+		.before = (double)NAN,
+		.after = (double)NAN,
+	};
+	return past;
+}
+
+/* By what it was judged: performance where that is known on both sides, else the local share. */
+static void take_figures(struct nm_past *past, const struct nm_entry *entry)
+{
+	double before = number_field(entry, "PERFORMANCE_BEFORE");
+	double after = number_field(entry, "PERFORMANCE_AFTER");
+	past->figure = "performance";
+	if (isnan(before) || isnan(after)) {
+		past->figure = "local_share";
+		before = number_field(entry, "LOCAL_SHARE_BEFORE_PERMILLE") / 1000;
+		after = number_field(entry, "LOCAL_SHARE_AFTER_PERMILLE") / 1000;
+	}
+	past->before = before;
+	past->after = after;
+}
+
+struct nm_past *nm_history_judge(struct nm_history *history, uint64_t id,
+				 const struct nm_entry *entry)
+{
+	struct nm_past *past = nm_history_find(history, id);
+	if (!past)
+		return NULL;
+	free(past->verdict);
+	free(past->verdict_message);
+	past->verdict = copy_field(entry, "VERDICT");
+	past->verdict_message = strdup(entry->text);
+	take_figures(past, entry);
+	return past;
+}
+
+/* ---- showing ---- */
+
+static void write_text(const struct nm_show *show, const char *name, const char *text)
+{
+	nm_show_text(show, name, text ? text : "");
+}
+
+static void write_number(const struct nm_show *show, const char *name, int number)
+{
+	if (number >= 0)
+		nm_show_i32(show, name, number);
+}
+
+static void write_thread(const struct nm_past_thread *thread, const struct nm_show *show)
+{
+	nm_show_u32(show, "pid", thread->pid);
+	nm_show_u32(show, "tid", thread->tid);
+	nm_show_text(show, "comm", thread->comm);
+	write_number(show, "from_cpu", thread->cpu_from);
+	write_number(show, "to_cpu", thread->cpu_to);
+	write_number(show, "from_node", thread->node_from);
+	write_number(show, "to_node", thread->node_to);
+}
+
+/* The other one of a swap, which goes the other way. */
+static void write_partner(const struct nm_past_thread *thread, const struct nm_show *show)
+{
+	nm_show_u32(show, "partner_pid", thread->pid);
+	nm_show_u32(show, "partner_tid", thread->tid);
+	nm_show_text(show, "partner_comm", thread->comm);
+}
+
+void nm_past_write(void *context, const struct nm_show *show)
+{
+	const struct nm_past *past = context;
+	nm_show_u64(show, "decision", past->id);
+	nm_show_u64(show, "time_usec", past->time_usec);
+	write_text(show, "kind", past->kind);
+	write_text(show, "policy", past->policy);
+	if (past->nr_threads > 0)
+		write_thread(&past->threads[0], show);
+	if (past->nr_threads > 1)
+		write_partner(&past->threads[1], show);
+	if (past->pages) {
+		nm_show_u64(show, "pages", past->pages);
+		nm_show_u64(show, "bytes", past->bytes);
+	}
+	write_text(show, "result", past->result);
+	write_text(show, "verdict", past->verdict);
+	write_text(show, "message", past->message);
+	if (past->figure)
+		nm_show_text(show, "figure", past->figure);
+	nm_show_real(show, "before", past->before);
+	nm_show_real(show, "after", past->after);
+}
+
+/* The message from there on where it says why, without what parts it from what was done. */
+static const char *reasons_of(const struct nm_past *past)
+{
+	if (!past->message || past->reason == 0 || past->reason >= strlen(past->message))
+		return "";
+	return past->message + past->reason + strspn(past->message + past->reason, ":; ");
+}
+
+void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
+{
+	nm_past_write((void *)past, show);
+	if (isfinite(past->tickets)) {
+		nm_show_real(show, "tickets", past->tickets);
+		write_text(show, "tickets_parts", past->tickets_parts);
+	}
+	nm_show_real(show, "draw", past->draw);
+	write_text(show, "reasons", reasons_of(past));
+	write_text(show, "fields", past->fields);
+	write_text(show, "verdict_message", past->verdict_message);
+}
+
+static uint64_t first_to_list(const struct nm_history *history, uint64_t after, uint32_t most)
+{
+	uint64_t from = history->next;
+	uint32_t count = 0;
+	while (from > history->first && from - 1 > after && (most == 0 || count < most))
+		count += nm_history_find(history, --from) != NULL;
+	return from;
+}
+
+void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t most,
+		     const struct nm_show *show)
+{
+	for (uint64_t id = first_to_list(history, after, most); id < history->next; id++) {
+		struct nm_past *past = nm_history_find(history, id);
+		if (!past)
+			continue;
+		show->open(show->context);
+		nm_past_write(past, show);
+		show->close(show->context);
+	}
+}
+
+/* ---- by thread ---- */
+
+static int compare_last(const void *a, const void *b)
+{
+	const struct nm_last_decision *left = a;
+	const struct nm_last_decision *right = b;
+	if (left->tid != right->tid)
+		return left->tid < right->tid ? -1 : 1;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+int nm_history_last(const struct nm_history *history, struct nm_last_decision **ret,
+		    size_t *ret_count)
+{
+	size_t count = 0;
+	struct nm_last_decision *last =
+		calloc(2 * (history->next - history->first) + 1, sizeof(*last));
+	if (!last)
+		return -ENOMEM;
+	for (uint64_t id = history->first; id < history->next; id++) {
+		const struct nm_past *past = nm_history_find(history, id);
+		for (unsigned i = 0; past && i < past->nr_threads; i++)
+			if (past->threads[i].tid)
+				last[count++] = (struct nm_last_decision){
+					past->threads[i].tid, past->threads[i].start_ticks, id};
+	}
+	qsort(last, count, sizeof(*last), compare_last);
+	*ret = last;
+	*ret_count = count;
+	return 0;
+}
+
+uint64_t nm_last_decision_of(const struct nm_last_decision *last, size_t count, uint32_t tid,
+			     uint64_t start_ticks)
+{
+	size_t low = 0, high = count;
+	while (low < high) { /* the first one of a higher number */
+		size_t middle = low + (high - low) / 2;
+		if (last[middle].tid <= tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	bool found =
+		low > 0 && last[low - 1].tid == tid && last[low - 1].start_ticks == start_ticks;
+	return found ? last[low - 1].id : 0;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* What the bus shows of processes and their pages. */
+#include <string.h>
+
+#include "daemon.h"
+#include "numa-migrd/escape.h"
+
+#define UNIT_BYTES 256
+
+/* ---- what the threads of a process add up to ---- */
+
+struct sum {
+	double local, accesses;
+	double latency; /* times its samples */
+	uint64_t latency_samples;
+	uint32_t leases;
+	uint32_t *on_node; /* threads; nr_nodes */
+};
+
+static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *thread,
+		       struct sum *sum)
+{
+	if (thread->home_node >= 0 && thread->access_total > 0) {
+		sum->local += thread->accesses[thread->home_node];
+		sum->accesses += thread->access_total;
+	}
+	if (isfinite(thread->latency)) {
+		sum->latency += thread->latency * thread->latency_samples;
+		sum->latency_samples += thread->latency_samples;
+	}
+	sum->leases += nm_actuator_holds(daemon->pipeline.actuator, thread->tid);
+	if (thread->home_node >= 0)
+		sum->on_node[thread->home_node]++;
+}
+
+/* One for each process of the snapshot, the counts behind them; -ENOMEM. */
+static int sum_up(struct nm_daemon *daemon, struct sum **ret)
+{
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	size_t count = snapshot ? snapshot->nr_processes : 0;
+	struct sum *sums =
+		calloc(1, (count + 1) * (sizeof(*sums) + nr_nodes * sizeof(*sums->on_node)));
+	if (!sums)
+		return -ENOMEM;
+	uint32_t *on_node = (uint32_t *)(void *)(sums + count + 1);
+	for (size_t i = 0; i < count; i++)
+		sums[i].on_node = on_node + i * nr_nodes;
+	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
+		add_thread(daemon, &snapshot->threads[i], &sums[snapshot->threads[i].process]);
+	*ret = sums;
+	return 0;
+}
+
+/* Where most of its threads run; ties: the first. */
+static int main_node(const struct sum *sum, unsigned nr_nodes)
+{
+	int best = -1;
+	for (unsigned node = 0; node < nr_nodes; node++)
+		if (sum->on_node[node] > (best < 0 ? 0 : sum->on_node[best]))
+			best = (int)node;
+	return best;
+}
+
+static void write_sum(const struct nm_daemon *daemon, const struct nm_snap_process *process,
+		      const struct sum *sum, const struct nm_show *show)
+{
+	nm_show_u32(show, "threads", process->threads);
+	nm_view_node(daemon, show, "node", main_node(sum, daemon->pipeline.topology->nr_nodes));
+	nm_show_real(show, "local_share",
+		     sum->accesses > 0 ? sum->local / sum->accesses : (double)NAN);
+	nm_show_real(show, "latency_cycles",
+		     sum->latency_samples ? sum->latency / (double)sum->latency_samples
+					  : (double)NAN);
+	nm_show_real(show, "performance", process->performance);
+	nm_show_u32(show, "leases", sum->leases);
+}
+
+/* ---- its pages ---- */
+
+static const struct nm_memory_process *memory_process(const struct nm_daemon *daemon, uint32_t pid)
+{
+	const struct nm_memory_process *processes;
+	size_t count = daemon->pipeline.memory
+			       ? nm_memory_processes(daemon->pipeline.memory, &processes)
+			       : 0;
+	for (size_t i = 0; i < count; i++)
+		if (processes[i].pid == pid && processes[i].owner)
+			return &processes[i];
+	return NULL;
+}
+
+/* Of the tracked pages those that more than one node accesses, to the nearest tenth of a share. */
+static double shared_page_share(const struct nm_exclusivity *sums)
+{
+	if (sums->pages == 0)
+		return (double)NAN;
+	return 1 - (double)sums->histogram[NM_EXCLUSIVITY_STEPS - 1] / (double)sums->pages;
+}
+
+static void write_exclusivity(const struct nm_daemon *daemon, uint32_t pid,
+			      const struct nm_show *show)
+{
+	const struct nm_memory_process *process = memory_process(daemon, pid);
+	if (!process)
+		return;
+	struct nm_exclusivity sums =
+		nm_pages_exclusivity(nm_memory_pages(daemon->pipeline.memory), process->owner);
+	nm_show_real(show, "exclusivity", nm_exclusivity_average(&sums));
+	nm_show_real(show, "shared_page_share", shared_page_share(&sums));
+}
+
+/* ---- a process ---- */
+
+/* Why it is left alone, where that is worth a line: others are just not looked at. */
+static const char *reason_of(enum nm_standing standing)
+{
+	switch (standing) {
+	case NM_STANDING_OFF:
+		return "off";
+	case NM_STANDING_REALTIME:
+		return "real-time";
+	case NM_STANDING_PINNED:
+		return "pinned";
+	case NM_STANDING_FOREIGN:
+		return "foreign-mask";
+	default:
+		return NULL;
+	}
+}
+
+/* Of a process whose threads all have a reason, the first one's stands for them. */
+static const char *refusal(const struct nm_daemon *daemon, const struct nm_process *process)
+{
+	enum nm_standing standing = process->standing;
+	if (standing == NM_STANDING_MANAGED)
+		(void)nm_roster_thread_standing(daemon->pipeline.roster, process->pid, &standing);
+	return reason_of(standing);
+}
+
+static bool is_moved(const struct nm_config *config, const struct nm_process *process)
+{
+	const struct nm_steering *steering = &process->steering;
+	bool threads =
+		!nm_steer_holds_threads(steering) &&
+		(steering->word == NM_STEER_POLICY || config->threads.policy != NM_POLICY_NONE);
+	return threads ||
+	       (!nm_steer_holds_pages(steering) && config->pages.policy == NM_PAGES_EXCLUSIVITY);
+}
+
+/* NULL: it is none of ours, and not shown. */
+static const char *state_of(const struct nm_daemon *daemon, const struct nm_process *process,
+			    bool has_threads)
+{
+	if (process->standing == NM_STANDING_RELEASED)
+		return "released";
+	if (reason_of(process->standing))
+		return "refused";
+	if (process->standing != NM_STANDING_MANAGED)
+		return NULL;
+	if (!has_threads)
+		return process->nr_threads > 0 ? "refused" : NULL;
+	return is_moved(daemon->config, process) ? "managed" : "observed";
+}
+
+static void write_standing(const struct nm_daemon *daemon, const struct nm_process *process,
+			   const char *state, const struct nm_show *show)
+{
+	const char *reason = refusal(daemon, process);
+	nm_show_text(show, "state", state);
+	if (strcmp(state, "refused") == 0 && reason)
+		nm_show_text(show, "reason", reason);
+	nm_show_text(show, "steer", nm_steer_name(&process->steering));
+}
+
+/* The innermost service or scope: the last word before slices and sub-groups say less. */
+static void find_unit(const char *cgroup, char *ret, size_t size)
+{
+	static const char *const suffixes[] = {".service", ".scope"};
+	ret[0] = '\0';
+	for (const char *part = cgroup ? cgroup : ""; *part;) {
+		part += strspn(part, "/");
+		size_t length = strcspn(part, "/");
+		for (size_t i = 0; i < NM_ARRAY_SIZE(suffixes); i++) {
+			size_t tail = strlen(suffixes[i]);
+			if (length > tail && memcmp(part + length - tail, suffixes[i], tail) == 0)
+				(void)nm_escape(ret, size, part, length);
+		}
+		part += length;
+	}
+}
+
+static const struct nm_snap_process *snap_process(const struct nm_daemon *daemon, uint32_t pid,
+						  size_t *ret_index)
+{
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	for (size_t i = 0; snapshot && i < snapshot->nr_processes; i++)
+		if (snapshot->processes[i].pid == pid) {
+			*ret_index = i;
+			return &snapshot->processes[i];
+		}
+	return NULL;
+}
+
+static void write_process(const struct nm_daemon *daemon, const struct nm_process *process,
+			  const struct sum *sums, const struct nm_show *show)
+{
+	size_t index = 0;
+	const struct nm_snap_process *seen = snap_process(daemon, process->pid, &index);
+	const char *state = state_of(daemon, process, seen != NULL);
+	char unit[UNIT_BYTES];
+	if (!state)
+		return;
+	find_unit(process->cgroup, unit, sizeof(unit));
+	show->open(show->context);
+	nm_show_u32(show, "pid", process->pid);
+	nm_show_text(show, "comm", process->comm);
+	nm_show_u32(show, "uid", process->uid);
+	nm_show_text(show, "unit", unit);
+	write_standing(daemon, process, state, show);
+	nm_show_u64(show, "rss_bytes", process->rss_bytes);
+	if (seen && process->standing == NM_STANDING_MANAGED) {
+		write_sum(daemon, seen, &sums[index], show);
+		write_exclusivity(daemon, process->pid, show);
+	}
+	show->close(show->context);
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct nm_process *left = *(struct nm_process *const *)a;
+	const struct nm_process *right = *(struct nm_process *const *)b;
+	return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+int nm_view_processes(void *context, const struct nm_show *show)
+{
+	struct nm_daemon *daemon = context;
+	struct nm_process *const *known;
+	nm_autofree struct sum *sums = NULL;
+	if (daemon->paused)
+		return 0;
+	size_t count = nm_roster_processes(daemon->pipeline.roster, &known);
+	nm_autofree struct nm_process **sorted = calloc(count + 1, sizeof(*sorted));
+	int r = sorted ? sum_up(daemon, &sums) : -ENOMEM;
+	if (r < 0)
+		return r;
+	if (count)
+		memcpy(sorted, known, count * sizeof(struct nm_process *));
+	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
+	for (size_t i = 0; i < count; i++)
+		write_process(daemon, sorted[i], sums, show);
+	return 0;
+}
+
+/* ---- Pages ---- */
+
+/* No page belongs to one node by less than a node's even share, so the first step is empty up to 20
+ * nodes. */
+static void write_histogram(const struct nm_exclusivity *sums, const struct nm_show *show)
+{
+	uint64_t histogram[NM_EXCLUSIVITY_STEPS - 1];
+	memcpy(histogram, sums->histogram + 1, sizeof(histogram));
+	histogram[0] += sums->histogram[0];
+	nm_show_u64s(show, "histogram", histogram, NM_ARRAY_SIZE(histogram));
+}
+
+static int write_homes(const struct nm_daemon *daemon, const struct nm_pages *pages, uint16_t owner,
+		       const struct nm_show *show)
+{
+	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	nm_autofree uint64_t *homes = calloc(nr_nodes, sizeof(*homes));
+	if (!homes)
+		return -ENOMEM;
+	nm_pages_homes(pages, owner, homes);
+	nm_show_u64s(show, "by_node", homes, nr_nodes);
+	return 0;
+}
+
+int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
+{
+	const struct nm_daemon *daemon = context;
+	const struct nm_memory_process *process = memory_process(daemon, pid);
+	struct nm_memory *memory = daemon->pipeline.memory;
+	struct nm_sharing sharing;
+	if (!nm_view_is_managed(daemon, pid))
+		return -ESRCH;
+	if (!process) /* pages are not looked at, or not his yet */
+		return 0;
+	struct nm_exclusivity sums = nm_pages_exclusivity(nm_memory_pages(memory), process->owner);
+	nm_show_u64(show, "tracked", sums.pages);
+	nm_show_real(show, "exclusivity", nm_exclusivity_average(&sums));
+	write_histogram(&sums, show);
+	if (nm_affinity_sharing(nm_memory_affinity(memory), process->tids, process->nr_threads,
+				&sharing) == 0) {
+		nm_show_real(show, "heterogeneity", sharing.heterogeneity);
+		nm_show_real(show, "sharing", sharing.amount);
+	}
+	return write_homes(daemon, nm_memory_pages(memory), process->owner, show);
+}
+
+/* ---- its regions ---- */
+
+static const char *kind_of(const struct nm_daemon *daemon, const struct nm_region *region)
+{
+	const struct nm_config *config = daemon->config;
+	double even = 1.0 / daemon->pipeline.topology->nr_nodes;
+	if (region->exclusivity >= config->pages.region_exclusivity)
+		return "exclusive";
+	return region->exclusivity <= even + config->pages.interleave_band ? "shared" : "mixed";
+}
+
+static void write_region(const struct nm_daemon *daemon, const struct nm_region *region,
+			 bool addresses, const struct nm_show *show)
+{
+	show->open(show->context);
+	if (addresses) {
+		nm_show_u64(show, "start", region->start);
+		nm_show_u64(show, "end", region->end);
+	}
+	nm_show_u64(show, "bytes", region->end - region->start);
+	nm_show_u64(show, "samples", (uint64_t)region->samples);
+	nm_show_real(show, "exclusivity", region->exclusivity);
+	nm_view_node(daemon, show, "node", region->node);
+	if (isfinite(region->exclusivity))
+		nm_show_text(show, "kind", kind_of(daemon, region));
+	show->close(show->context);
+}
+
+/*
+ * Whose memory it is says the owner of the process's directory: of a program that has more rights
+ * than its user that is root (proc(5)), and its addresses are then root's too.
+ */
+static bool may_see_addresses(const struct nm_daemon *daemon, const struct nm_process *process,
+			      uid_t caller)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_proc_stat stat;
+	struct nm_owner owner;
+	if (caller == 0)
+		return true;
+	if (caller != process->uid)
+		return false;
+	int directory = nm_proc_open_thread(platform, 0, process->pid);
+	if (directory < 0)
+		return false;
+	bool his = nm_proc_read_stat(platform, directory, &stat) == 0 &&
+		   stat.start_ticks == process->start_ticks &&
+		   platform->ops->owner(platform, directory, &owner) == 0 && owner.uid == caller;
+	platform->ops->close(platform, directory);
+	return his;
+}
+
+int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show)
+{
+	const struct nm_daemon *daemon = context;
+	const struct nm_process *process = nm_view_process(daemon, pid);
+	if (!process)
+		return -ESRCH;
+	const struct nm_page_process *pages =
+		daemon->pipeline.pages ? nm_page_process_of(daemon->pipeline.pages, pid) : NULL;
+	if (!pages || !pages->regions)
+		return 0;
+	bool addresses = may_see_addresses(daemon, process, caller);
+	for (size_t i = 0; i < nm_regions_count(pages->regions); i++) {
+		struct nm_region region = nm_regions_at(pages->regions, i);
+		write_region(daemon, &region, addresses, show);
+	}
+	return 0;
+}

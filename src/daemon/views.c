@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* What the bus shows of the machine and its threads. */
+#include "views.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon.h"
+#include "numa-migrd/escape.h"
+
+/* ---- the interval that is shown ---- */
+
+static double *sum_served(const struct nm_topology *topology, const struct nm_figures *figures,
+			  size_t nr_figures)
+{
+	double *served = calloc(topology->nr_nodes, sizeof(*served));
+	for (size_t i = 0; served && i < nr_figures; i++)
+		for (unsigned node = 0;
+		     isfinite(figures[i].access_total) && node < topology->nr_nodes; node++)
+			served[node] += figures[i].accesses[node];
+	return served;
+}
+
+void nm_views_keep(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
+		   const struct nm_figures *figures, size_t nr_figures)
+{
+	nm_views_forget(daemon);
+	daemon->views.snapshot = snapshot;
+	/* Out of memory: the shares are left out. */
+	daemon->views.served = sum_served(daemon->pipeline.topology, figures, nr_figures);
+}
+
+void nm_views_forget(struct nm_daemon *daemon)
+{
+	nm_snapshot_free(daemon->views.snapshot);
+	free(daemon->views.served);
+	daemon->views = (struct nm_views){0};
+}
+
+/* ---- shared ---- */
+
+const struct nm_process *nm_view_process(const struct nm_daemon *daemon, uint32_t pid)
+{
+	struct nm_process *const *processes;
+	size_t count = daemon->pipeline.roster
+			       ? nm_roster_processes(daemon->pipeline.roster, &processes)
+			       : 0;
+	for (size_t i = 0; i < count; i++)
+		if (processes[i]->pid == pid)
+			return processes[i];
+	return NULL;
+}
+
+bool nm_view_is_managed(const struct nm_daemon *daemon, uint32_t pid)
+{
+	const struct nm_process *process = nm_view_process(daemon, pid);
+	return process && process->standing == NM_STANDING_MANAGED;
+}
+
+void nm_view_node(const struct nm_daemon *daemon, const struct nm_show *show, const char *name,
+		  int node)
+{
+	const struct nm_topology *topology = daemon->pipeline.topology;
+	if (node >= 0 && (unsigned)node < topology->nr_nodes)
+		nm_show_u32(show, name, topology->nodes[node].os_id);
+}
+
+/* ---- properties ---- */
+
+void nm_view_facts(void *context, struct nm_control_facts *ret)
+{
+	const struct nm_daemon *daemon = context;
+	*ret = (struct nm_control_facts){
+		.version = NM_VERSION,
+		.policy = nm_policy_name(daemon->config->threads.policy),
+		.pages_policy = nm_page_policy_name(daemon->config->pages.policy),
+		.source = nm_report_source_name(daemon),
+		.paused = daemon->paused,
+		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
+		.interval_s = nm_loop_interval_s(daemon),
+	};
+}
+
+static void page_counters(const struct nm_page_tally *tally, const struct nm_show *show)
+{
+	nm_show_u64(show, "page_decisions", tally->decisions);
+	nm_show_u64(show, "pages_moved", tally->moved);
+	nm_show_u64(show, "pages_moved_bytes", tally->bytes);
+	nm_show_u64(show, "pages_failed", tally->failed);
+	nm_show_u64(show, "page_verdicts_kept", tally->kept);
+	nm_show_u64(show, "page_verdicts_rolled_back", tally->rolled_back);
+	nm_show_u64(show, "page_verdicts_unproven", tally->unproven);
+}
+
+void nm_view_counters(void *context, const struct nm_show *show)
+{
+	const struct nm_daemon *daemon = context;
+	const struct nm_tally *tally = &daemon->tally;
+	nm_show_u64(show, "intervals", tally->intervals);
+	nm_show_u64(show, "decisions", tally->decisions);
+	nm_show_u64(show, "moves_applied", tally->applied);
+	nm_show_u64(show, "moves_refused", tally->failed);
+	nm_show_u64(show, "verdicts_kept", tally->kept);
+	nm_show_u64(show, "verdicts_rolled_back", tally->rolled_back);
+	nm_show_u64(show, "verdicts_withdrawn", tally->withdrawn);
+	nm_show_u64(show, "verdicts_unproven", tally->unproven);
+	nm_show_u64(show, "samples", daemon->counts.samples);
+	nm_show_u64(show, "samples_lost", daemon->counts.lost);
+	if (daemon->pipeline.pages)
+		page_counters(&daemon->pipeline.pages->tally, show);
+}
+
+/* ---- nodes ---- */
+
+static double node_load(const struct nm_daemon *daemon, const struct nm_node *node)
+{
+	double sum = 0;
+	unsigned known = 0;
+	for (int cpu = hwloc_bitmap_first(node->cpus); cpu >= 0 && cpu < (int)daemon->nr_cpus;
+	     cpu = hwloc_bitmap_next(node->cpus, cpu)) {
+		if (!isfinite(daemon->busy_share[cpu]))
+			continue;
+		sum += daemon->busy_share[cpu];
+		known++;
+	}
+	return known ? sum / known : (double)NAN;
+}
+
+static uint32_t threads_on(const struct nm_snapshot *snapshot, unsigned node)
+{
+	uint32_t count = 0;
+	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
+		count += snapshot->threads[i].home_node == (int)node;
+	return count;
+}
+
+static double access_share(const struct nm_daemon *daemon, unsigned node)
+{
+	const double *served = daemon->views.served;
+	double total = 0;
+	for (unsigned i = 0; served && i < daemon->pipeline.topology->nr_nodes; i++)
+		total += served[i];
+	return served && total > 0 ? served[node] / total : (double)NAN;
+}
+
+/* "Node 0 MemFree:   123 kB" */
+static int read_free(const struct nm_daemon *daemon, unsigned os_id, uint64_t *ret_bytes)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	char path[64], text[4096];
+	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", os_id);
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
+		return -ENODATA;
+	const char *line = strstr(text, "MemFree:");
+	if (!line)
+		return -ENODATA;
+	*ret_bytes = strtoull(line + strlen("MemFree:"), NULL, 10) << 10;
+	return 0;
+}
+
+static void write_node(const struct nm_daemon *daemon, unsigned index, const struct nm_show *show)
+{
+	const struct nm_node *node = &daemon->pipeline.topology->nodes[index];
+	char cpus[512];
+	uint64_t free_bytes;
+	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
+	nm_show_u32(show, "node", node->os_id);
+	nm_show_text(show, "cpus", cpus);
+	nm_show_real(show, "load", node_load(daemon, node));
+	nm_show_u32(show, "threads", threads_on(daemon->views.snapshot, index));
+	nm_show_real(show, "access_share", access_share(daemon, index));
+	nm_show_u64(show, "memory_bytes", node->memory_bytes);
+	if (read_free(daemon, node->os_id, &free_bytes) == 0)
+		nm_show_u64(show, "memory_free_bytes", free_bytes);
+}
+
+int nm_view_nodes(void *context, const struct nm_show *show)
+{
+	const struct nm_daemon *daemon = context;
+	if (daemon->paused)
+		return 0;
+	for (unsigned i = 0; i < daemon->pipeline.topology->nr_nodes; i++) {
+		show->open(show->context);
+		write_node(daemon, i, show);
+		show->close(show->context);
+	}
+	return 0;
+}
+
+/* ---- threads ---- */
+
+#define OWN_NAMES_MOST 256U /* each is a file to read */
+
+/*
+ * Threads have names of their own, which tell a collector from a worker. Where that is too much to
+ * read the process's stands in.
+ */
+static void write_comm(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
+		       bool asked, const struct nm_show *show)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	const struct nm_snap_process *process = &daemon->views.snapshot->processes[thread->process];
+	bool own = asked && process->threads <= OWN_NAMES_MOST;
+	const char *shown = process->comm;
+	char path[64], raw[64], escaped[NM_COMM_BYTES];
+	(void)snprintf(path, sizeof(path), "proc/%u/task/%u/comm", thread->pid, thread->tid);
+	if (own && platform->ops->read_file(platform, NM_ROOT, path, raw, sizeof(raw)) > 0) {
+		(void)nm_escape(escaped, sizeof(escaped), raw, strcspn(raw, "\n"));
+		shown = escaped;
+	}
+	nm_show_text(show, "comm", shown);
+}
+
+static void write_figures(const struct nm_snap_thread *thread, const struct nm_show *show)
+{
+	nm_show_real(show, "local_share", thread->local_share);
+	nm_show_real(show, "accesses", thread->access_total);
+	nm_show_real(show, "latency_cycles", thread->latency);
+	nm_show_real(show, "intensity", thread->intensity);
+	nm_show_real(show, "operations_per_s", thread->operations);
+	nm_show_real(show, "instructions_per_s", thread->instructions);
+	nm_show_real(show, "performance", thread->performance);
+	nm_show_real(show, "relative_performance", thread->relative);
+	nm_show_real(show, "run_share", thread->run_share);
+}
+
+static void write_thread(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
+			 const struct nm_show *show)
+{
+	if (thread->home_cpu >= 0)
+		nm_show_u32(show, "cpu", (uint32_t)thread->home_cpu);
+	nm_view_node(daemon, show, "node", thread->home_node);
+	nm_view_node(daemon, show, "preferred_node", thread->preferred);
+	write_figures(thread, show);
+	nm_show_flag(show, "leased", nm_actuator_holds(daemon->pipeline.actuator, thread->tid));
+}
+
+static void write_threads(const struct nm_daemon *daemon, uint32_t pid,
+			  const struct nm_last_decision *last, size_t nr_last,
+			  const struct nm_show *show)
+{
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	enum nm_standing standing;
+	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if ((pid && thread->pid != pid) ||
+		    nm_roster_thread_standing(daemon->pipeline.roster, thread->tid, &standing) < 0)
+			continue; /* ended, or given back */
+		uint64_t decision =
+			nm_last_decision_of(last, nr_last, thread->tid, thread->start_ticks);
+		show->open(show->context);
+		nm_show_u32(show, "tid", thread->tid);
+		nm_show_u32(show, "pid", thread->pid);
+		write_comm(daemon, thread, pid != 0, show);
+		write_thread(daemon, thread, show);
+		if (decision)
+			nm_show_u64(show, "last_decision", decision);
+		show->close(show->context);
+	}
+}
+
+int nm_view_threads(void *context, uint32_t pid, const struct nm_show *show)
+{
+	const struct nm_daemon *daemon = context;
+	struct nm_last_decision *last;
+	size_t nr_last;
+	if (pid && !nm_view_is_managed(daemon, pid))
+		return -ESRCH;
+	if (daemon->paused)
+		return 0;
+	int r = nm_history_last(&daemon->history, &last, &nr_last);
+	if (r < 0)
+		return r;
+	write_threads(daemon, pid, last, nr_last, show);
+	free(last);
+	return 0;
+}
+
+/* ---- decisions ---- */
+
+int nm_view_decisions(void *context, uint64_t after, uint32_t most, const struct nm_show *show)
+{
+	const struct nm_daemon *daemon = context;
+	nm_history_list(&daemon->history, after, most, show);
+	return 0;
+}
+
+int nm_view_explain(void *context, uint64_t id, const struct nm_show *show)
+{
+	const struct nm_daemon *daemon = context;
+	const struct nm_past *past = nm_history_find(&daemon->history, id);
+	if (!past)
+		return -ENOENT;
+	nm_past_explain(past, show);
+	return 0;
+}

@@ -1,0 +1,99 @@
+# shellcheck shell=bash
+# From an earlier package to this one and back: what runs runs on, what is stopped stays stopped, a changed
+# configuration is kept and an unchanged one follows the package, and no mask is lost on the way.
+# boot: main
+# limit: 500
+. "$LAB/lib.sh"
+
+# The earlier package: one that was given (tests/lab/run --earlier), or this one under a lower number and with
+# another shipped configuration.
+earlier_package() {
+	local tree=/var/lab/earlier
+	if [[ -f /lab/earlier.deb ]]; then
+		echo /lab/earlier.deb
+		return
+	fi
+	dpkg-deb -R "$PACKAGE" "$tree"
+	sed -i 's/^Version: .*/Version: 0.0.1/' "$tree/DEBIAN/control"
+	echo '# As an earlier version had it.' >>"$tree$CONF"
+	dpkg-deb -b "$tree" "$tree.deb" >&2
+	echo "$tree.deb"
+}
+
+# As an unattended upgrade does it: never asking, and keeping what the administrator has changed.
+take() { DEBIAN_FRONTEND=noninteractive dpkg --force-confold --force-downgrade -i "$1"; }
+
+state() { echo "$(systemctl is-enabled numa-migrd) $(systemctl is-active numa-migrd)"; }
+
+version() { dpkg-query -W -f '${Version}' numa-migrd; }
+
+runs_again() { # PID-BEFORE
+	is_active && [[ $(daemon_pid) != "$1" ]]
+}
+
+leased() { workers_masked 4-5 "$lent"; }
+lawful() { leased || workers_masked 0-7 "$lent"; }
+
+# A misplaced thread, until one is leased. The kernel may take it to its memory by itself: then another one is
+# started.
+lend() {
+	local attempt
+	for attempt in 1 2 3; do
+		start 1 membound -n lent -s 0 2 1 64
+		lent=$started
+		wait_for 45 leased && return
+		note "attempt $attempt: not leased"
+		kill "$lent"
+	done
+	return 1
+}
+
+# change NAME FILE: takes the package while the service runs and a thread is leased.
+change() {
+	local name=$1 file=$2 pid
+	check "$name: a thread is leased" lend
+	pid=$(daemon_pid)
+	check "$name: the package is taken" take "$file"
+	check "$name: the service was started anew" wait_for 15 runs_again "$pid"
+	check_equal "$name: and is enabled and running" "enabled active" "$(state)"
+	check_equal "$name: the changed configuration is kept" "$changed" "$(cat "$CONF")"
+	check "$name: the thread has its own mask or a new lease" wait_for 10 lawful
+	check "$name: what was released stays released" not_moved
+	lenders+=("$lent")
+}
+
+not_moved() { [[ $(masks_of "$free" | cut -d' ' -f2 | sort -u) == 0-7 ]]; }
+
+begin
+balancing 0
+earlier=$(earlier_package)
+dpkg --purge numa-migrd >&2
+check "the earlier package is installed" take "$earlier"
+note "from $(version) to $(dpkg-deb -f "$PACKAGE" Version)"
+check_equal "which neither enables nor starts it" "disabled inactive" "$(state)"
+
+check "stopped: the upgrade" take "$PACKAGE"
+check_equal "stopped: it stays disabled and stopped" "disabled inactive" "$(state)"
+check "stopped: an unchanged configuration is the new one" cmp "$CONF" /var/lab/shipped.conf
+check "stopped: going back" take "$earlier"
+check "stopped: an unchanged configuration is the old one" fails cmp "$CONF" /var/lab/shipped.conf
+
+settings_soft_dirty "$LAX_FREE" lent free
+changed=$(cat "$CONF")
+lenders=()
+start 1 membound -n free -s 0 2 1 64
+free=$started
+mark_journal
+systemctl enable --quiet --now numa-migrd
+check "it runs" wait_for 10 is_active
+numa-migrctl release "$free" >&2
+check "a released process has its mask" wait_for 10 not_moved
+change upgrade "$PACKAGE"
+change downgrade "$earlier"
+check_equal "nothing failed on the way" 0 "$(count_entries KIND=reload-refused)"
+systemctl stop numa-migrd
+check_equal "in the end every mask is the original one" 0-7 "$(masks_of "${lenders[@]}" "$free" | cut -d' ' -f2 | sort -u)"
+
+systemctl disable --quiet numa-migrd
+check "purge" dpkg --purge numa-migrd
+kill "${lenders[@]}" "$free"

@@ -1,0 +1,191 @@
+# shellcheck shell=bash
+# Who may see and who may steer, the full screen in a terminal of 80 by 24, the metrics, and the attribute of a
+# control group, through real D-Bus, polkit, systemd and journald.
+# boot: main
+# limit: 600
+. "$LAB/lib.sh"
+
+readonly RULE=/etc/polkit-1/rules.d/40-lab.rules METRICS=/var/cache/numa-migrd/numa-migrd.prom
+readonly GROUP=/sys/fs/cgroup/system.slice/opted.service
+
+as() { runuser -u "$1" -- "${@:2}"; } # USER COMMAND…
+
+status_of() { # COMMAND…: its exit status
+	"$@" >&2
+	echo $?
+}
+
+paused() { [[ $(numa-migrctl --json status) =~ \"paused\":\ *true ]]; }
+
+# ---- users: nobody in particular, one who may look, one whom polkit lets steer ----
+
+make_users() {
+	useradd passerby
+	useradd -G numa-migrd looker
+	useradd steerer
+	mkdir -p "${RULE%/*}"
+	cat >"$RULE" <<-'RULES'
+		polkit.addRule(function(action, subject) {
+			if (action.id == "org.numamigrd1.steer" && subject.user == "steerer")
+				return polkit.Result.YES;
+		});
+	RULES
+	chmod 755 "${RULE%/*}"
+}
+
+remove_users() {
+	rm -f "$RULE"
+	userdel passerby
+	userdel looker
+	userdel steerer
+}
+
+who_may() {
+	local user
+	for user in passerby looker steerer; do
+		check "$user sees the status" as "$user" numa-migrctl status
+	done
+	check_equal "passerby does not see the threads" 77 "$(status_of as passerby numa-migrctl --no-pager threads)"
+	check "looker sees the threads" as looker numa-migrctl --no-pager threads
+	for user in passerby looker; do
+		check_equal "polkit refuses a pause to $user" 77 "$(status_of as "$user" numa-migrctl pause)"
+	done
+	check "nothing was paused" fails paused
+	check "steerer may pause" as steerer numa-migrctl pause
+	check "it is paused" paused
+	check "and the thread has its own mask" wait_for 5 own_mask
+	check "and resume" as steerer numa-migrctl resume
+	check_equal "but not reload" 77 "$(status_of as steerer numa-migrctl reload)"
+	check "root may reload" numa-migrctl reload
+	check "the interface tells of itself" busctl --no-pager introspect org.numamigrd1 /org/numamigrd1
+}
+
+# ---- what is to be seen ----
+
+lists() {
+	local decision
+	decision=$(field DECISION KIND=migrate | head -n 1)
+	check "the decision is listed" grep -q "\"decision\": *$decision\b" <<<"$(numa-migrctl --json decisions)"
+	check "and explained" numa-migrctl --no-pager explain "$decision"
+	check_equal "one that was never made is not" 1 "$(status_of numa-migrctl --no-pager explain 999999)"
+	check "processes" grep -q opted <<<"$(numa-migrctl --no-pager processes)"
+	check "pages" numa-migrctl --no-pager pages "$opted"
+	check "doctor" grep -q '"version": *1' <<<"$(numa-migrctl --json doctor)"
+	check "advise" grep -q '"version": *1' <<<"$(numa-migrctl --json advise "$opted")"
+	check "no colour where there is no terminal" fails grep -q $'\e' <<<"$(numa-migrctl doctor)"
+}
+
+screen() { tmux -L lab capture-pane -p -t top; }
+shows() { [[ $(screen) == *"$1"* ]]; }
+top_ended() { ! tmux -L lab has-session -t top 2>/dev/null; }
+
+full_screen() {
+	tmux -L lab -f /dev/null new-session -d -s top -x 80 -y 24 "numa-migrctl top"
+	check "top: the nodes and the process" wait_for 30 shows opted
+	screen | sed 's/^/# /'
+	check_equal "top: it keeps within 80 columns" "" "$(screen | grep -E '.{81}')"
+	tmux -L lab send-keys -t top q
+	check "top: q ends it" wait_for 10 top_ended
+}
+
+# ---- figures ----
+
+metrics() {
+	check "metrics: the file is there" wait_for 30 [ -s "$METRICS" ]
+	check "metrics: others may read it" as passerby cat "$METRICS"
+	check "metrics: it ends as OpenMetrics does" [ "$(tail -n 1 "$METRICS")" = "# EOF" ]
+	if command -v promtool >/dev/null; then
+		check "metrics: promtool" promtool check metrics <"$METRICS"
+	else
+		skip "metrics: promtool" "the host has none"
+	fi
+}
+
+# ---- the attribute ----
+
+tell() { setfattr -n user.numa-migrd -v "$1" "$GROUP"; } # WORD
+
+leased() { workers_masked 4-5 "$opted"; }
+own_mask() { workers_masked 0-7 "$opted"; }
+
+# A misplaced thread in a unit that says WORD of itself, as the drop-in that is shipped does it.
+start_unit() { # WORD
+	systemctl stop opted 2>/dev/null
+	systemd-run --quiet --unit=opted -p "ExecStartPre=+setfattr -n user.numa-migrd -v $1 $GROUP" \
+		"$(command -v membound)" -n opted -s 0 2 1 64
+	opted=$(systemctl show -P MainPID opted)
+}
+
+# Until one is leased: the kernel may take it to its memory by itself.
+lend() {
+	local attempt
+	for attempt in 1 2 3; do
+		start_unit on
+		wait_for 45 leased && return
+		note "attempt $attempt: not leased"
+	done
+	return 1
+}
+
+opts_out() {
+	local since
+	check "attribute: leased with on" lend
+	since=$(date +%s.%N)
+	check "attribute: off" tell off
+	check "attribute: the mask is back within an interval" wait_for 3 own_mask
+	figure lab_attribute_off_s "$(awk "BEGIN { print $(date +%s.%N) - $since }")" s
+	mark_journal
+	sleep 10
+	check_equal "attribute: and nothing was decided since" 0 "$(count_entries "PID=$opted" KIND=migrate)"
+}
+
+opts_in() {
+	local attempt
+	start_unit off
+	mark_journal
+	sleep 15
+	check_equal "attribute: a unit that begins with off is left alone" 0 "$(count_entries "PID=$opted" KIND=migrate)"
+	for attempt in 1 2 3; do
+		tell on
+		wait_for 30 leased && break
+		start_unit off
+	done
+	check "attribute: on" leased
+}
+
+not_roots() { [[ $(field MESSAGE KIND=problem) == *"may only say off or observe"* ]]; }
+
+others_directory() {
+	check "attribute: the directory becomes another user's" chown passerby "$GROUP"
+	check "attribute: who may restrict it" as passerby setfattr -n user.numa-migrd -v observe "$GROUP"
+	check "attribute: watched, and not moved" wait_for 10 own_mask
+	mark_journal
+	check "attribute: but may not ask for more" as passerby setfattr -n user.numa-migrd -v on "$GROUP"
+	check "attribute: which the journal says" wait_for 10 not_roots
+}
+
+begin
+balancing 0
+make_users
+settings_soft_dirty "$LAX_FREE" opted
+cat >>"$CONF" <<SETTINGS
+pages: { policy = "watch"; };
+metrics: { file = "$METRICS"; period_s = 1.0; };
+SETTINGS
+mark_journal
+systemctl start numa-migrd
+check "a thread is leased" lend
+who_may
+lists
+full_screen
+metrics
+opts_out
+opts_in
+others_directory
+systemctl stop numa-migrd
+check "metrics: no file of a stopped service" [ ! -e "$METRICS" ]
+check_equal "and numa-migrctl says that it is not running" 69 "$(status_of numa-migrctl status)"
+check "doctor works without it" grep -q '"version": *1' <<<"$(numa-migrctl --json doctor)"
+check "topology works without it" numa-migrctl --no-pager topology
+systemctl stop opted
+remove_users

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Patterns by slice and control group, and the settings that came with them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "config_cases.h"
+
+static bool includes(const char *pattern, const char *cgroup, bool named)
+{
+	char text[256];
+	(void)snprintf(text, sizeof(text), "targets: { include = ( { %s } ); };", pattern);
+	nm_auto(nm_config_freep) struct nm_config *config = accept(text);
+	const struct nm_target_subject subject = {.command = "x", .cgroup = cgroup, .uid = 7};
+	return nm_config_matches(&config->targets.include, &subject, named);
+}
+
+static void test_slice(void **state)
+{
+	static const char batch[] = "slice = \"batch.slice\";";
+	(void)state;
+	assert_true(includes(batch, "/batch.slice/job.service", true));
+	assert_true(includes(batch, "/batch.slice", true));
+	assert_true(includes(batch, "/batch.slice/batch-night.slice/job.service/sub", true));
+	assert_false(includes(batch, "/batch.slices/job.service", false));
+	assert_false(includes(batch, "/xbatch.slice/job.service", false));
+	assert_false(includes(batch, "/system.slice/job.service", false));
+	assert_false(includes(batch, "/", false));
+	assert_false(includes(batch, NULL, false));
+	assert_true(includes("slice = \"batch-n*\";", "/batch.slice/batch-night.slice/j", true));
+	assert_false(includes("slice = \"*\";", "/job.scope", false));
+	assert_false(includes("slice = \"*\";", "/batch.slice", true));
+}
+
+/* What users make in a part of the tree that is theirs is no slice of the system's. */
+static void test_slice_of_a_user(void **state)
+{
+	static const char mine[] =
+		"/user.slice/user-7.slice/user@7.service/batch.slice/job.service";
+	(void)state;
+	assert_false(includes("slice = \"batch.slice\";", mine, false));
+	assert_true(includes("slice = \"user-7.slice\";", mine, false));
+	assert_true(includes("unit = \"batch.slice\";", mine, false));
+}
+
+static void test_cgroup(void **state)
+{
+	static const char machines[] = "cgroup = \"/machine.slice/*\";";
+	(void)state;
+	assert_true(includes(machines, "/machine.slice/a.scope", true));
+	assert_true(includes(machines, "/machine.slice/a.scope/b/c", true));
+	assert_false(includes(machines, "/machine.slice", false));
+	assert_false(includes(machines, "/x/machine.slice/a.scope", false));
+	assert_true(includes("cgroup = \"/a\";", "/a/b", true));
+	assert_true(includes("cgroup = \"/a\";", "/a", true));
+	assert_false(includes("cgroup = \"/a\";", "/ab", false));
+	assert_true(includes("cgroup = \"/a/*/c\";", "/a/b/c/d", true));
+	assert_false(includes("cgroup = \"/a/*/c\";", "/a/b/x/c", false));
+	assert_true(includes("cgroup = \"/\";", "/a/b", false));
+	assert_true(includes("cgroup = \"/\";", "/", false));
+	assert_false(includes("cgroup = \"/\";", "/a", true));
+	assert_false(includes("cgroup = \"/*\";", "/a", true));
+	assert_false(includes("cgroup = \"/\";", NULL, false));
+	assert_false(includes("cgroup = \"/\";", "", false));
+}
+
+static void test_all_must_match(void **state)
+{
+	static const char both[] = "slice = \"a.slice\"; cgroup = \"/a.slice/b\"; user = \"7\";";
+	(void)state;
+	assert_true(includes(both, "/a.slice/b/c", true));
+	assert_false(includes(both, "/a.slice/c", true));
+	assert_false(includes("slice = \"a.slice\"; user = \"8\";", "/a.slice/b", true));
+}
+
+static void test_mistakes(void **state)
+{
+	(void)state;
+	refuse("targets: { include = ( { slice = \"batch\"; } ); };",
+	       "conf:1: targets.include.slice: found \"batch\", allowed: the name of a slice, "
+	       "which ends in .slice, or a pattern with *");
+	refuse("targets: { include = ( { slice = \"/a.slice\"; } ); };",
+	       "conf:1: targets.include.slice: found \"/a.slice\", allowed: the name of a slice, "
+	       "which ends in .slice, or a pattern with *");
+	refuse("targets: { exclude = ( { cgroup = \"a/b\"; } ); };",
+	       "conf:1: targets.exclude.cgroup: found \"a/b\", allowed: a path in the unified "
+	       "hierarchy, which begins with / and does not end in it, or a pattern of one");
+	refuse("targets: { exclude = ( { cgroup = \"/a/\"; } ); };",
+	       "conf:1: targets.exclude.cgroup: found \"/a/\", allowed: a path in the unified "
+	       "hierarchy, which begins with / and does not end in it, or a pattern of one");
+	refuse("targets: { exclude = ( { cgroup = 1; } ); };",
+	       "conf:1: targets.exclude.cgroup: found 1, allowed: a text in quotes, not empty");
+}
+
+/* ---- metrics.file ---- */
+
+static void test_file(void **state)
+{
+	nm_auto(nm_config_freep) struct nm_config *config =
+		accept("metrics: { file = \"/var/x y.prom\"; period_s = 30; };");
+	(void)state;
+	assert_string_equal(config->metrics.file, "/var/x y.prom");
+	assert_true(config->metrics.period_s == 30);
+	refuse("metrics: { file = \"x.prom\"; };",
+	       "conf:1: metrics.file: found \"x.prom\", allowed: \"\" or an absolute path of at "
+	       "most 255 bytes");
+	refuse("metrics: { file = \"/var/\"; };",
+	       "conf:1: metrics.file: found \"/var/\", allowed: \"\" or an absolute path of at "
+	       "most 255 bytes");
+	refuse("metrics: { file = \"/a\\x0ab\"; };",
+	       "conf:1: metrics.file: found \"/a\\x0ab\", allowed: \"\" or an absolute path of at "
+	       "most 255 bytes");
+}
+
+static void test_long_file(void **state)
+{
+	char text[400], path[NM_CONFIG_PATH_BYTES + 1];
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	(void)state;
+	memset(path, 'a', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 2] = '\0';
+	(void)snprintf(text, sizeof(text), "metrics: { file = \"%s\"; };", path);
+	nm_config_free(accept(text));
+	path[sizeof(path) - 2] = 'a';
+	path[sizeof(path) - 1] = '\0';
+	int length = snprintf(text, sizeof(text), "metrics: { file = \"%s\"; };", path);
+	refuse_bytes(text, (size_t)length, &errors);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slice),	  cmocka_unit_test(test_slice_of_a_user),
+		cmocka_unit_test(test_cgroup),	  cmocka_unit_test(test_all_must_match),
+		cmocka_unit_test(test_mistakes),  cmocka_unit_test(test_file),
+		cmocka_unit_test(test_long_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

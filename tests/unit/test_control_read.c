@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may read what, in which types, and that org.numamigrd1(5) has all of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "access_fixture.h"
+
+/* ---- who ---- */
+
+static const struct {
+	const char *method, *types;
+} readings[] = {
+	{"ListNodes", ""},   {"ListProcesses", ""}, {"Pages", "u"},
+	{"Decisions", "tu"}, {"Explain", "t"},	    {"ListThreads", "u"},
+};
+
+static void lists_are_for_the_group(void **state)
+{
+	need_root_and_bus(state);
+	need(getgrnam(GROUP) != NULL, "there is no group " GROUP);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(readings); i++) {
+		const char *method = readings[i].method, *types = readings[i].types;
+		const char *expected =
+			strcmp(method, "Explain") == 0	     ? NM_BUS_ERROR_NO_SUCH_DECISION
+			: strcmp(method, "ListThreads") == 0 ? NM_BUS_ERROR_NOT_MANAGED
+							     : "";
+		assert_true(nobody_gets(false, false, method, types, SD_BUS_ERROR_ACCESS_DENIED));
+		assert_true(nobody_gets(true, false, method, types, expected));
+		assert_call(method, types, 4711, expected);
+	}
+	assert_true(nobody_gets(false, false, "Status", "", ""));
+	assert_int_equal(shared->asked, 0);
+	/* To steer may be asked for; being of the group allows nothing. */
+	assert_true(nobody_gets(false, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(nobody_gets(true, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_int_equal(shared->asked, 2);
+}
+
+static bool nobody_reads_properties(void)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		sd_bus *bus = NULL;
+		double seconds = 0;
+		uint32_t version = 0;
+		if (!become_nobody(false) || sd_bus_open_system(&bus) < 0)
+			_exit(2);
+		(void)sd_bus_get_property_trivial(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
+						  "IntervalSeconds", NULL, 'd', &seconds);
+		(void)sd_bus_get_property_trivial(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
+						  "InterfaceVersion", NULL, 'u', &version);
+		_exit(seconds == 0.5 && version == 1 ? 0 : 1);
+	}
+	return succeeds(child);
+}
+
+static void assert_text_property(sd_bus *bus, const char *name, const char *expected)
+{
+	char *text = NULL;
+	assert_true(sd_bus_get_property_string(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
+					       name, NULL, &text) >= 0);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void properties_are_for_everyone(void **state)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	const char *name;
+	uint64_t count;
+	need_root_and_bus(state);
+	assert_true(nobody_reads_properties());
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
+	assert_text_property(bus, "Version", "1.2");
+	assert_text_property(bus, "Policy", "imar2");
+	assert_text_property(bus, "PagesPolicy", "none");
+	assert_text_property(bus, "Source", "ibs");
+	assert_true(sd_bus_get_property(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Counters",
+					NULL, &reply, "a{st}") >= 0);
+	assert_true(sd_bus_message_read(reply, "a{st}", 1, &name, &count) >= 0);
+	assert_string_equal(name, "decisions");
+	assert_true(count == 5000000000);
+}
+
+/* What is unavailable is left out; the rest has the type that is documented. */
+static void lists_have_their_types(void **state)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	const char *name, *second;
+	uint32_t node;
+	double load;
+	need_root_and_bus(state);
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
+	assert_true(sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "ListNodes",
+				       NULL, &reply, "") >= 0);
+	assert_true(sd_bus_message_enter_container(reply, 'a', "a{sv}") > 0);
+	assert_true(sd_bus_message_read(reply, "a{sv}", 2, &name, "u", &node, &second, "d", &load) >
+		    0);
+	assert_string_equal(name, "node");
+	assert_true(node == 0 && load == 0.25);
+	assert_true(sd_bus_message_read(reply, "a{sv}", 1, &name, "u", &node) > 0);
+	assert_int_equal(node, 1);
+	assert_true(sd_bus_message_exit_container(reply) >= 0);
+}
+
+/* The uid that the daemon decides by; 0 where there is no answer. */
+static uint32_t caller_as_told(sd_bus *bus)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	const char *name;
+	uint32_t uid = 0;
+	if (sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Pages", NULL,
+			       &reply, "u", (uint32_t)4711) < 0 ||
+	    sd_bus_message_skip(reply, "a{sv}") < 0 ||
+	    sd_bus_message_enter_container(reply, 'a', "a{sv}") <= 0 ||
+	    sd_bus_message_read(reply, "a{sv}", 1, &name, "u", &uid) < 0)
+		return UINT32_MAX;
+	return uid;
+}
+
+static void addresses_are_decided_by_the_callers_uid(void **state)
+{
+	need_root_and_bus(state);
+	pid_t child = fork();
+	if (child == 0) {
+		sd_bus *bus = NULL;
+		if (!become_nobody(true) || sd_bus_open_system(&bus) < 0)
+			_exit(2);
+		_exit(caller_as_told(bus) == NOBODY ? 0 : 1);
+	}
+	assert_true(succeeds(child));
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
+	assert_int_equal(caller_as_told(bus), 0);
+	assert_call("Pages", "u", 5, NM_BUS_ERROR_NOT_MANAGED);
+}
+
+/* ---- signals ---- */
+
+struct heard {
+	unsigned decisions, changes;
+};
+
+static int on_decision(sd_bus_message *signal, void *userdata, sd_bus_error *error)
+{
+	struct heard *heard = userdata;
+	const char *id, *from, *comm, *text;
+	uint64_t number;
+	int32_t cpu;
+	(void)error;
+	int r = sd_bus_message_read(signal, "a{sv}", 3, &id, "t", &number, &from, "i", &cpu, &comm,
+				    "s", &text);
+	heard->decisions += r >= 0 && number == 17 && cpu == -5;
+	return 0;
+}
+
+static int on_change(sd_bus_message *signal, void *userdata, sd_bus_error *error)
+{
+	struct heard *heard = userdata;
+	(void)signal, (void)error;
+	heard->changes++;
+	return 0;
+}
+
+static bool listen_to(sd_bus *bus, struct heard *heard)
+{
+	return sd_bus_match_signal(bus, NULL, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
+				   "Decision", on_decision, heard) >= 0 &&
+	       sd_bus_match_signal(bus, NULL, NM_BUS_NAME, NM_BUS_PATH,
+				   "org.freedesktop.DBus.Properties", "PropertiesChanged",
+				   on_change, heard) >= 0;
+}
+
+/* The bus keeps the order of one sender: after the second change all that came before is here. */
+static void hear(sd_bus *bus, const struct heard *heard)
+{
+	for (time_t start = time(NULL); heard->changes < 2 && time(NULL) < start + 20;)
+		if (sd_bus_process(bus, NULL) == 0)
+			(void)sd_bus_wait(bus, 100000);
+}
+
+static pid_t start_listener(bool of_group, unsigned decisions, int ready)
+{
+	pid_t child = fork();
+	if (child != 0)
+		return child;
+	struct heard heard = {0};
+	sd_bus *bus = NULL;
+	bool listens =
+		become_nobody(of_group) && sd_bus_open_system(&bus) >= 0 && listen_to(bus, &heard);
+	if (write(ready, &listens, sizeof(listens)) != sizeof(listens) || !listens)
+		_exit(2);
+	hear(bus, &heard);
+	_exit(heard.changes == 2 && heard.decisions == decisions ? 0 : 1);
+}
+
+static void signals_reach_those_they_are_for(void **state)
+{
+	struct heard heard = {0};
+	int ready[2];
+	bool listens;
+	need_root_and_bus(state);
+	need(getgrnam(GROUP) != NULL, "there is no group " GROUP);
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
+	assert_int_equal(pipe(ready), 0);
+	pid_t member = start_listener(true, 1, ready[1]);
+	pid_t stranger = start_listener(false, 0, ready[1]);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(read(ready[0], &listens, sizeof(listens)), sizeof(listens));
+	assert_true(listen_to(bus, &heard));
+	assert_call("Pause", "", 0, "");
+	assert_call("Resume", "", 0, "");
+	hear(bus, &heard);
+	assert_int_equal(heard.changes, 2);
+	assert_int_equal(heard.decisions, 1);
+	assert_true(succeeds(member));
+	assert_true(succeeds(stranger));
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* ---- introspection and org.numamigrd1(5) ---- */
+
+static char *read_page(void)
+{
+	FILE *file = fopen(NM_SOURCE_DIR "/man/org.numamigrd1.5", "re");
+	char *page = calloc(1, 1 << 16);
+	assert_true(file && page);
+	assert_true(fread(page, 1, (1 << 16) - 1, file) > 0);
+	(void)fclose(file);
+	return page;
+}
+
+static void assert_documented(const char *page, const char *element, size_t length)
+{
+	char name[64], line[128];
+	const char *start = memmem(element, length, "name=\"", 6);
+	assert_non_null(start);
+	start += 6;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(start, "\""), start);
+	(void)snprintf(line, sizeof(line), "\n.It Ic %s ", name);
+	if (!strstr(page, line))
+		fail_msg("org.numamigrd1(5) does not have \"%s\"", name);
+}
+
+static void everything_is_documented(void **state)
+{
+	static const char *const elements[] = {"<method ", "<property ", "<signal "};
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	const char *xml;
+	unsigned count = 0;
+	need_root_and_bus(state);
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
+	assert_true(sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH,
+				       "org.freedesktop.DBus.Introspectable", "Introspect", NULL,
+				       &reply, "") >= 0);
+	assert_true(sd_bus_message_read(reply, "s", &xml) >= 0);
+	const char *own = strstr(xml, "<interface name=\"" NM_BUS_INTERFACE "\"");
+	assert_non_null(own);
+	nm_autofree char *page = read_page();
+	for (size_t i = 0; i < NM_ARRAY_SIZE(elements); i++)
+		for (const char *at = strstr(own, elements[i]); at;
+		     at = strstr(at + 1, elements[i])) {
+			assert_documented(page, at, strcspn(at, ">"));
+			count++;
+		}
+	assert_int_equal(count, 22); /* 12 methods, 9 properties, a signal */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(lists_are_for_the_group, shipped),
+		TEST(properties_are_for_everyone, shipped),
+		TEST(lists_have_their_types, shipped),
+		TEST(addresses_are_decided_by_the_callers_uid, shipped),
+		TEST(signals_reach_those_they_are_for, shipped),
+		TEST(everything_is_documented, shipped),
+	};
+	return share_answers() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+}

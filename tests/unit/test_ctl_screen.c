@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrctl on a terminal: the full screen, the pager, colours. The terminal is a
+ * pseudo-terminal of 80×24. */
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "bus_fixture.h"
+
+#include "../support/fake_service.h"
+#include "../support/run_ctl.h"
+
+#define PATIENCE_S 60
+
+struct terminal {
+	int fd;
+	pid_t child;
+	size_t used;
+	char text[1 << 20]; /* all that was written to it */
+};
+
+static int with_service(void **state)
+{
+	(void)setenv("LC_ALL", "C.UTF-8", 1);
+	(void)setenv("TERM", "xterm", 1);
+	(void)unsetenv("NO_COLOR");
+	(void)unsetenv("PAGER");
+	(void)unsetenv("LESS");
+	return setup(state, open_policy, fake_service);
+}
+
+/* Runs it on a terminal of its own; words as a shell has them. */
+static struct terminal *open_terminal(const char *words)
+{
+	const struct winsize size = {.ws_row = 24, .ws_col = 80};
+	struct terminal *terminal = calloc(1, sizeof(*terminal));
+	char path[1024], command[2048];
+	assert_non_null(terminal);
+	ctl_path(path, sizeof(path));
+	(void)snprintf(command, sizeof(command), "exec %s %s", path, words);
+	terminal->child = forkpty(&terminal->fd, NULL, NULL, &size);
+	if (terminal->child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	assert_true(terminal->child > 0);
+	return terminal;
+}
+
+/* More of what was written; false at its end, or when nothing comes for very long. */
+static bool read_more(struct terminal *terminal)
+{
+	struct pollfd poll_fd = {.fd = terminal->fd, .events = POLLIN};
+	if (poll(&poll_fd, 1, PATIENCE_S * 1000) <= 0)
+		return false;
+	size_t room = sizeof(terminal->text) - 1 - terminal->used;
+	ssize_t length = read(terminal->fd, terminal->text + terminal->used, room);
+	if (length <= 0)
+		return false;
+	terminal->used += (size_t)length;
+	return true;
+}
+
+/* Waits for text behind what was waited for before. */
+static void await(struct terminal *terminal, size_t *from, const char *text)
+{
+	const char *found;
+	while (!(found = strstr(terminal->text + *from, text)))
+		if (!read_more(terminal))
+			fail_msg("\"%s\" did not come: \"%s\"", text, terminal->text + *from);
+	*from = (size_t)(found - terminal->text) + strlen(text);
+}
+
+static void type(const struct terminal *terminal, const char *keys)
+{
+	assert_int_equal(write(terminal->fd, keys, strlen(keys)), strlen(keys));
+}
+
+/* Its exit status, with all it has written. */
+static int close_terminal(struct terminal *terminal)
+{
+	int status;
+	while (read_more(terminal))
+		continue;
+	assert_int_equal(waitpid(terminal->child, &status, 0), terminal->child);
+	close(terminal->fd);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+#define LEAVE_SCREEN "\033[?1049l" /* of xterm: what was there before comes back */
+
+static void test_top(void **state)
+{
+	size_t at = 0;
+	need_bus(state);
+	struct terminal *terminal = open_terminal("top");
+	await(terminal, &at, "postgres");
+	type(terminal, "t");
+	await(terminal, &at, "4712");
+	type(terminal, "p");
+	await(terminal, &at, "postgres");
+	type(terminal, "m"); /* of the first line: not managed, so there is an answer to show */
+	await(terminal, &at, "process 815 is not managed");
+	type(terminal, "\033");
+	type(terminal, "?");
+	await(terminal, &at, "freeze");
+	type(terminal, "?/perf\rm");
+	await(terminal, &at, "7f0000000000");
+	type(terminal, "q");
+	await(terminal, &at, LEAVE_SCREEN);
+	assert_int_equal(close_terminal(terminal), 0);
+	free(terminal);
+}
+
+static void test_top_resized(void **state)
+{
+	const struct winsize small = {.ws_row = 12, .ws_col = 40};
+	size_t at = 0;
+	need_bus(state);
+	struct terminal *terminal = open_terminal("top");
+	await(terminal, &at, "postgres");
+	assert_int_equal(ioctl(terminal->fd, TIOCSWINSZ, &small), 0);
+	await(terminal, &at, "local\xe2\x80\xa6"); /* the second line, cut */
+	type(terminal, "q");
+	assert_int_equal(close_terminal(terminal), 0);
+	free(terminal);
+}
+
+/* The daemon goes: the screen says so, keys work, and it goes on when the daemon is there again. */
+static void test_top_outlives_the_daemon(void **state)
+{
+	struct bus *bus = *state;
+	size_t at = 0;
+	need_bus(state);
+	struct terminal *terminal = open_terminal("top");
+	await(terminal, &at, "postgres");
+	end(&bus->server);
+	await(terminal, &at, "not running");
+	type(terminal, "?");
+	await(terminal, &at, "freeze");
+	type(terminal, "?");
+	assert_true(start_server(bus, fake_service));
+	await(terminal, &at, "q quit");
+	type(terminal, "q");
+	assert_int_equal(close_terminal(terminal), 0);
+	free(terminal);
+}
+
+static void test_top_is_ended(void **state)
+{
+	size_t at = 0;
+	need_bus(state);
+	struct terminal *terminal = open_terminal("top");
+	await(terminal, &at, "postgres");
+	assert_int_equal(kill(terminal->child, SIGTERM), 0);
+	await(terminal, &at, LEAVE_SCREEN);
+	assert_int_equal(close_terminal(terminal), 0);
+	free(terminal);
+	terminal = open_terminal("top");
+	at = 0;
+	await(terminal, &at, "postgres");
+	type(terminal, "\003"); /* interrupt */
+	await(terminal, &at, LEAVE_SCREEN);
+	assert_int_equal(close_terminal(terminal), 0);
+	free(terminal);
+}
+
+/* The bus goes: nothing can come any more. */
+static void test_top_without_bus(void **state)
+{
+	struct bus *bus = *state;
+	size_t at = 0;
+	need_bus(state);
+	struct terminal *terminal = open_terminal("top");
+	await(terminal, &at, "postgres");
+	end(&bus->daemon);
+	await(terminal, &at, LEAVE_SCREEN);
+	await(terminal, &at, "the system bus has gone");
+	assert_int_equal(close_terminal(terminal), 69);
+	free(terminal);
+}
+
+static void test_strange_terminal(void **state)
+{
+	size_t at = 0;
+	need_bus(state);
+	(void)setenv("TERM", "no-such-terminal", 1);
+	struct terminal *terminal = open_terminal("top");
+	await(terminal, &at, "is TERM right?");
+	assert_int_equal(close_terminal(terminal), 1);
+	free(terminal);
+}
+
+/* polkit may ask a person for a password where there is one; test_ctl.c has it where there is none.
+ */
+static void test_a_person_is_asked(void **state)
+{
+	need_bus(state);
+	struct terminal *terminal = open_terminal("release 14");
+	assert_int_equal(close_terminal(terminal), 0);
+	free(terminal);
+}
+
+/* ---- lists on a terminal ---- */
+
+static void assert_on_terminal(const char *words, const char *pager, const char *says,
+			       const char *says_not)
+{
+	if (pager)
+		(void)setenv("PAGER", pager, 1);
+	struct terminal *terminal = open_terminal(words);
+	assert_int_equal(close_terminal(terminal), 0);
+	if (!strstr(terminal->text, says) || (says_not && strstr(terminal->text, says_not)))
+		fail_msg("%s: \"%s\"", words, terminal->text);
+	free(terminal);
+}
+
+static void test_pager(void **state)
+{
+	need_bus(state);
+	assert_on_terminal("processes", "sed s/postgres/PAGED/", "PAGED", "postgres");
+	assert_on_terminal("processes --json", "sed s/postgres/PAGED/", "PAGED", "postgres");
+	assert_on_terminal("processes --no-pager", "sed s/postgres/PAGED/", "postgres", "PAGED");
+	assert_on_terminal("processes", "", "postgres", NULL);
+	assert_on_terminal("processes", "cat", "postgres", NULL);
+	assert_on_terminal("processes", "/nonexistent/pager", "postgres", NULL);
+	assert_on_terminal("processes", "head -n 1", "COMMAND", "postgres"); /* left early */
+	assert_on_terminal("processes", "true", "", "postgres");
+	assert_on_terminal("processes", "echo $LESS:$LESSSECURE", "FRSX:1", NULL);
+}
+
+static void test_colour_on_terminal(void **state)
+{
+	need_bus(state);
+	assert_on_terminal("decisions", "", "\033[32mkept", NULL);
+	assert_on_terminal("decisions --color=never", "", "kept", "\033[");
+	(void)setenv("NO_COLOR", "1", 1);
+	assert_on_terminal("decisions", "", "kept", "\033[");
+	(void)setenv("NO_COLOR", "", 1); /* as if it were not set */
+	assert_on_terminal("decisions", "", "\033[32mkept", NULL);
+	(void)setenv("TERM", "dumb", 1);
+	assert_on_terminal("decisions", "", "kept", "\033[");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_top, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_top_resized, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_top_outlives_the_daemon, with_service,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_top_is_ended, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_top_without_bus, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_strange_terminal, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_a_person_is_asked, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_pager, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_colour_on_terminal, with_service, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* Text in columns, cells and tables: what people read of the bus's values. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "../../src/ctl/cell.h"
+#include "../../src/ctl/ctl.h"
+#include "../support/machine.h"
+
+static const struct nm_style utf8 = {.utf8 = true};
+static const struct nm_style ascii = {0};
+
+/* ---- text ---- */
+
+static void assert_fit(const char *text, size_t width, const struct nm_style *style,
+		       const char *shown, size_t columns)
+{
+	char out[64];
+	assert_int_equal(nm_text_fit(out, sizeof(out), text, width, style), columns);
+	assert_string_equal(out, shown);
+	assert_int_equal(nm_text_width(out), columns);
+}
+
+static void test_fit(void **state)
+{
+	(void)state;
+	assert_fit("abc", 3, &utf8, "abc", 3);
+	assert_fit("abcd", 3, &utf8, "ab\xe2\x80\xa6", 3);
+	assert_fit("abcd", 3, &ascii, "ab~", 3);
+	assert_fit("abcd", 1, &utf8, "\xe2\x80\xa6", 1);
+	assert_fit("abcd", 0, &utf8, "", 0);
+	assert_fit("", 3, &utf8, "", 0);
+	assert_fit("a\033[2J\x7f", NM_TEXT_ANY_WIDTH, &utf8, "a?[2J?", 6);
+	assert_fit("\xc2\x9b"
+		   "2J",
+		   NM_TEXT_ANY_WIDTH, &utf8, "?2J", 3); /* C1: a control sequence too */
+	assert_fit("\xff\xfe", NM_TEXT_ANY_WIDTH, &utf8, "??", 2);
+	assert_fit("caf\xc3\xa9", NM_TEXT_ANY_WIDTH, &utf8, "caf\xc3\xa9", 4);
+	assert_fit("caf\xc3\xa9", NM_TEXT_ANY_WIDTH, &ascii, "caf?", 4);
+	assert_fit("P\xcc\x82", 1, &utf8, "P\xcc\x82", 1); /* combining */
+	assert_fit("\xe6\xbc\xa2\xe5\xad\x97", 3, &utf8, "\xe6\xbc\xa2\xe2\x80\xa6", 3); /* wide */
+}
+
+/* A small buffer cuts like a small terminal does, and never in the middle of a character. */
+static void test_small_buffers(void **state)
+{
+	char out[8];
+	(void)state;
+	for (size_t size = 1; size <= sizeof(out); size++) {
+		memset(out, 'x', sizeof(out));
+		size_t columns =
+			nm_text_fit(out, size, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4, &utf8);
+		assert_true(strlen(out) < size);
+		assert_int_equal(nm_text_width(out), columns);
+		assert_true(columns <= 4);
+		assert_null(strchr(out, '?'));
+	}
+}
+
+static void test_contains(void **state)
+{
+	(void)state;
+	assert_true(nm_text_contains("Postgres", "post"));
+	assert_true(nm_text_contains("postgres", "RES"));
+	assert_true(nm_text_contains("postgres", ""));
+	assert_true(nm_text_contains("", ""));
+	assert_false(nm_text_contains("postgres", "postgresql"));
+	assert_false(nm_text_contains("", "a"));
+}
+
+/* ---- cells ---- */
+
+static void assert_cell(enum nm_cell_kind kind, json_t *value, const char *shown)
+{
+	const struct nm_column column = {.key = "value", .second = "to", .kind = kind};
+	char out[NM_CELL_SIZE];
+	json_t *row = json_pack("{so?}", "value", value);
+	assert_int_equal(nm_cell(&column, row, &utf8, out), nm_text_width(shown));
+	assert_string_equal(out, shown);
+	json_decref(row);
+}
+
+static void test_cells(void **state)
+{
+	(void)state;
+	assert_cell(NM_CELL_SHARE, json_real(0.974), "97%");
+	assert_cell(NM_CELL_SHARE, json_real(0), "0%");
+	assert_cell(NM_CELL_SHARE, json_integer(1), "100%");
+	assert_cell(NM_CELL_BYTES, json_integer(999), "999");
+	assert_cell(NM_CELL_BYTES, json_integer(1536), "1.5K");
+	assert_cell(NM_CELL_BYTES, json_integer(5LL << 30), "5.0G");
+	assert_cell(NM_CELL_BYTES, json_integer(340LL << 20), "340M");
+	assert_cell(NM_CELL_BYTES, json_integer(1000LL << 20), "1.0G"); /* never four digits */
+	assert_cell(NM_CELL_FIGURE, json_real(312.4), "312");
+	assert_cell(NM_CELL_FIGURE, json_real(0.8), "0.8");
+	assert_cell(NM_CELL_FIGURE, json_real(12345), "12k");
+	assert_cell(NM_CELL_FIGURE, json_real(-12345), "-12k");
+	assert_cell(NM_CELL_FIGURE, json_real(3e300), "3e+282E");
+	assert_cell(NM_CELL_ADDRESS, json_integer(0x7f0000000000), "7f0000000000");
+	assert_cell(NM_CELL_ANY, json_true(), "yes");
+	assert_cell(NM_CELL_ANY, json_false(), "no");
+	assert_cell(NM_CELL_ANY, json_integer(0), "0");
+	assert_cell(NM_CELL_TIME, json_integer(1700000000000000), "Nov 14 22:13:20");
+	assert_cell(NM_CELL_ANY, json_string(""), "\xe2\x80\x93");
+	assert_cell(NM_CELL_SHARE, json_string("much"), "much"); /* another daemon's mind */
+	assert_cell(NM_CELL_SHARE, json_null(), "\xe2\x80\x93");
+	assert_cell(NM_CELL_SHARE, NULL, "\xe2\x80\x93");
+	assert_cell(NM_CELL_ANY, json_pack("[iis]", 1, 2, "x"), "1 2 x");
+	assert_cell(NM_CELL_ARROW, NULL, "\xe2\x80\x93");
+}
+
+static void assert_arrow(int from, int to, const char *shown)
+{
+	static const struct nm_column column = {
+		.key = "from", .second = "to", .kind = NM_CELL_ARROW};
+	char out[NM_CELL_SIZE];
+	json_t *row = json_pack("{sisi}", "from", from, "to", to);
+	(void)nm_cell(&column, row, &ascii, out);
+	assert_string_equal(out, shown);
+	json_decref(row);
+}
+
+static void test_arrows(void **state)
+{
+	(void)state;
+	assert_arrow(2, 0, "2>0");
+	assert_arrow(5, -1, "5");
+	assert_arrow(-1, 7, ">7");
+	assert_arrow(3, 3, "3");
+	assert_arrow(-1, -1, "-");
+}
+
+static void test_measures(void **state)
+{
+	static const struct nm_column column = {.key = "before", .kind = NM_CELL_MEASURE};
+	char out[NM_CELL_SIZE];
+	json_t *share = json_pack("{sfss}", "before", 0.5, "figure", "local_share");
+	json_t *speed = json_pack("{sfss}", "before", 0.5, "figure", "performance");
+	(void)state;
+	(void)nm_cell(&column, share, &utf8, out);
+	assert_string_equal(out, "50%");
+	(void)nm_cell(&column, speed, &utf8, out);
+	assert_string_equal(out, "0.5");
+	json_decref(share);
+	json_decref(speed);
+}
+
+/* A list that is too long ends before the cell does. */
+static void test_long_list(void **state)
+{
+	const struct nm_column column = {.key = "value", .kind = NM_CELL_ANY};
+	char out[NM_CELL_SIZE];
+	json_t *array = json_array();
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(json_array_append_new(array, json_integer(1000 + i)), 0);
+	json_t *row = json_pack("{so}", "value", array);
+	assert_true(nm_cell(&column, row, &utf8, out) < NM_CELL_SIZE);
+	assert_memory_equal(out, "1000 1001 ", 10);
+	json_decref(row);
+}
+
+/* ---- tables ---- */
+
+static void test_table(void **state)
+{
+	static const struct nm_column columns[] = {
+		{.key = "n", .head = "N"},
+		{.key = "name", .head = "NAME", .left = true},
+		{.key = "last", .head = "LAST", .left = true},
+	};
+	char *text = NULL;
+	size_t size = 0;
+	(void)state;
+	json_t *rows = json_pack("[{siss},{sisssn}]", "n", 5, "name", "postgres", "n", 4711, "name",
+				 "a", "last");
+	FILE *out = open_memstream(&text, &size);
+	nm_table_print(out, &ascii, columns, NM_ARRAY_SIZE(columns), rows);
+	(void)fclose(out);
+	assert_string_equal(text, "   N  NAME      LAST\n"
+				  "   5  postgres  -\n"
+				  "4711  a         -\n");
+	free(text);
+	json_decref(rows);
+}
+
+static void test_lines(void **state)
+{
+	char *text = NULL;
+	size_t size = 0;
+	(void)state;
+	json_t *object =
+		json_pack("{sssisbs{}}", "version", "0.1", "leases", 3, "paused", 0, "more");
+	FILE *out = open_memstream(&text, &size);
+	nm_ctl_print_lines(out, &ascii, object);
+	(void)fclose(out);
+	assert_string_equal(text, "version: 0.1\n leases: 3\n paused: no\n");
+	free(text);
+	json_decref(object);
+}
+
+/* ---- a machine with nodes ---- */
+
+static void show(const struct nm_ctl *ctl, const struct nm_topology *topology, char *text,
+		 size_t size)
+{
+	FILE *shown = tmpfile();
+	int terminal = dup(STDOUT_FILENO);
+	assert_non_null(shown);
+	(void)fflush(stdout);
+	assert_true(dup2(fileno(shown), STDOUT_FILENO) >= 0);
+	int status = nm_ctl_show_topology(ctl, topology);
+	(void)dup2(terminal, STDOUT_FILENO);
+	close(terminal);
+	assert_int_equal(status, 0);
+	rewind(shown);
+	text[fread(text, 1, size - 1, shown)] = '\0';
+	(void)fclose(shown);
+}
+
+static void test_topology(void **state)
+{
+	struct nm_ctl ctl = {0};
+	char text[16384];
+	(void)state;
+	struct nm_topology *topology = machine_topology(4, 8);
+	assert_non_null(topology);
+	topology->nodes[3].os_id = 8; /* the kernel's numbers have holes */
+	topology->distance[1] = 31;
+	hwloc_bitmap_clr(topology->usable, 5);
+	topology->cpus[5].isolated = true;
+	show(&ctl, topology, text, sizeof(text));
+	assert_string_equal(text, "NODE  MEMORY  CPUS  DISTANCES\n"
+				  "   0    4.0G  0-1   10 31 20 20\n"
+				  "   1    4.0G  2-3   20 10 20 20\n"
+				  "   2    4.0G  4-5   20 20 10 20\n"
+				  "   8    4.0G  6-7   20 20 20 10\n"
+				  "\nisolated or nohz_full, never used: 5\n");
+	ctl.json = true;
+	show(&ctl, topology, text, sizeof(text));
+	json_t *document = json_loads(text, 0, NULL);
+	const json_t *cpu = json_array_get(json_object_get(document, "cpus"), 7);
+	assert_int_equal(json_integer_value(json_object_get(cpu, "node")), 8);
+	cpu = json_array_get(json_object_get(document, "cpus"), 5);
+	assert_true(json_is_true(json_object_get(cpu, "isolated")));
+	json_decref(document);
+	nm_topology_free(topology);
+}
+
+/* ---- words ---- */
+
+static void test_numbers(void **state)
+{
+	uint64_t value = 7;
+	(void)state;
+	assert_true(nm_ctl_number("18446744073709551615", 0, UINT64_MAX, &value));
+	assert_true(value == UINT64_MAX);
+	assert_true(nm_ctl_number("0", 0, 5, &value));
+	assert_int_equal(value, 0);
+	static const char *const wrong[] = {"",	  "-1",	 "+1", " 1",  "1 ",
+					    "1x", "0x1", "6",  "1e1", "18446744073709551616"};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(wrong); i++)
+		assert_false(nm_ctl_number(wrong[i], 0, 5, &value));
+	assert_int_equal(value, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fit),	  cmocka_unit_test(test_small_buffers),
+		cmocka_unit_test(test_contains),  cmocka_unit_test(test_cells),
+		cmocka_unit_test(test_arrows),	  cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_long_list), cmocka_unit_test(test_table),
+		cmocka_unit_test(test_lines),	  cmocka_unit_test(test_topology),
+		cmocka_unit_test(test_numbers),
+	};
+	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
+		print_message("skipped: no locale C.UTF-8 on this machine\n");
+		return 77;
+	}
+	(void)setenv("TZ", "UTC", 1);
+	tzset();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrctl top without a terminal: order, filter, keys, and what a screen of any size shows. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/ctl/rows.h"
+#include "../../src/ctl/top.h"
+
+static const struct nm_style style = {.utf8 = true};
+
+struct fixture {
+	struct nm_top_model model;
+	struct nm_top_view view;
+};
+
+static json_t *process(int pid, const char *comm, double local_share)
+{
+	json_t *row = json_pack("{sisssssfsi}", "pid", pid, "comm", comm, "state", "managed",
+				"local_share", local_share, "rss_bytes", pid * 1000000);
+	if (local_share < 0)
+		(void)json_object_del(row, "local_share");
+	return row;
+}
+
+static json_t *thread(int tid, int pid)
+{
+	return json_pack("{sisisssisfsi}", "tid", tid, "pid", pid, "comm", "a worker of many",
+			 "node", 1, "run_share", 1.0 / tid, "last_decision", 17);
+}
+
+static json_t *node(int number)
+{
+	return json_pack("{sisssfsfsisIsI}", "node", number, "cpus", "0-3,128-131", "load", 0.5,
+			 "access_share", 0.25, "threads", 12, "memory_bytes", (json_int_t)1 << 38,
+			 "memory_free_bytes", (json_int_t)1 << 33);
+}
+
+static int make(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	if (!fixture)
+		return -1;
+	struct nm_top_model *model = &fixture->model;
+	model->status = json_pack("{sssssbsisisi}", "version", "0.1.0", "policy", "imar2", "paused",
+				  0, "processes_managed", 3, "threads_managed", 40, "leases", 5);
+	model->nodes = json_pack("[oo]", node(0), node(1));
+	model->processes =
+		json_pack("[oooo]", process(10, "postgres", 0.9), process(20, "perf", 0.1),
+			  process(30, "java", -1), process(40, "perf", 0.5));
+	model->threads = json_array();
+	for (int tid = 1; tid <= 40; tid++)
+		(void)json_array_append_new(model->threads, thread(tid, tid <= 30 ? 10 : 20));
+	model->pages = json_pack("[{sis[ii]sf}[{sIsIss}]]", "tracked", 1200, "by_node", 1000, 200,
+				 "exclusivity", 0.9, "bytes", (json_int_t)4096, "samples",
+				 (json_int_t)5, "kind", "shared");
+	nm_top_view_init(&fixture->view);
+	*state = fixture;
+	return 0;
+}
+
+static int drop(void **state)
+{
+	struct fixture *fixture = *state;
+	nm_top_model_clear(&fixture->model);
+	free(fixture);
+	return 0;
+}
+
+/* ---- keys ---- */
+
+static void press(struct fixture *fixture, int key)
+{
+	json_t *rows = nm_top_rows(&fixture->model, &fixture->view);
+	nm_top_settle(&fixture->view, rows, 10);
+	nm_top_press(&fixture->view, key, rows);
+	json_decref(rows);
+}
+
+static void type(struct fixture *fixture, const char *text)
+{
+	for (; *text; text++)
+		press(fixture, (unsigned char)*text);
+}
+
+static void assert_order(const struct fixture *fixture, const char *key, const int *numbers,
+			 size_t count)
+{
+	json_t *rows = nm_top_rows(&fixture->model, &fixture->view);
+	assert_int_equal(json_array_size(rows), count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(json_integer_value(json_object_get(json_array_get(rows, i), key)),
+				 numbers[i]);
+	json_decref(rows);
+}
+
+static void sort_by(struct fixture *fixture, const char *key)
+{
+	size_t count;
+	for (;;) {
+		const struct nm_column *columns = nm_top_columns(&fixture->view, &count);
+		if (strcmp(columns[fixture->view.sort[fixture->view.page]].key, key) == 0)
+			return;
+		press(fixture, 's');
+	}
+}
+
+/* What is not known comes last, whichever way. */
+static void test_order(void **state)
+{
+	struct fixture *fixture = *state;
+	assert_order(fixture, "pid", (int[]){40, 30, 20, 10}, 4); /* the largest first */
+	sort_by(fixture, "local_share");
+	assert_order(fixture, "pid", (int[]){10, 40, 20, 30}, 4);
+	press(fixture, 'r');
+	assert_order(fixture, "pid", (int[]){20, 40, 10, 30}, 4);
+	sort_by(fixture, "comm");
+	assert_order(fixture, "pid", (int[]){30, 20, 40, 10}, 4); /* equals as they came */
+	press(fixture, '<');
+	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
+	press(fixture, NM_TOP_KEY_LEFT);
+	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], NM_PROCESS_COLUMNS - 1);
+	press(fixture, NM_TOP_KEY_RIGHT);
+	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
+}
+
+static void test_filter(void **state)
+{
+	struct fixture *fixture = *state;
+	press(fixture, '/');
+	type(fixture, "PERFq");
+	assert_false(fixture->view.quit);
+	assert_order(fixture, "pid", NULL, 0);
+	press(fixture, NM_TOP_KEY_ERASE);
+	press(fixture, NM_TOP_KEY_ENTER);
+	assert_false(fixture->view.typing);
+	assert_order(fixture, "pid", (int[]){40, 20}, 2);
+	press(fixture, NM_TOP_KEY_ESCAPE);
+	assert_order(fixture, "pid", (int[]){40, 30, 20, 10}, 4);
+	press(fixture, '/');
+	type(fixture, "30");
+	assert_order(fixture, "pid", (int[]){30}, 1);
+	press(fixture, NM_TOP_KEY_ESCAPE);
+	assert_string_equal(fixture->view.filter, "");
+	press(fixture, '/');
+	for (int i = 0; i < 200; i++)
+		press(fixture, 'x');
+	assert_int_equal(strlen(fixture->view.filter), sizeof(fixture->view.filter) - 1);
+	press(fixture, NM_TOP_KEY_ESCAPE);
+	press(fixture, '/');
+	type(fixture, "x\xc3\xa9");
+	press(fixture, NM_TOP_KEY_ERASE); /* a whole character */
+	assert_string_equal(fixture->view.filter, "x");
+}
+
+static void test_pages(void **state)
+{
+	struct fixture *fixture = *state;
+	press(fixture, NM_TOP_KEY_END);
+	press(fixture, NM_TOP_KEY_ENTER);
+	assert_int_equal(fixture->view.page, NM_TOP_THREADS);
+	assert_int_equal(fixture->view.pid, 10);
+	assert_true(fixture->view.asks);
+	json_t *rows = nm_top_rows(&fixture->model, &fixture->view);
+	assert_int_equal(json_array_size(rows), 30); /* those of the process alone */
+	json_decref(rows);
+	press(fixture, 'm');
+	assert_int_equal(fixture->view.page, NM_TOP_PAGES);
+	assert_int_equal(fixture->view.pid, 10);
+	press(fixture, NM_TOP_KEY_ESCAPE);
+	assert_int_equal(fixture->view.page, NM_TOP_PROCESSES);
+	press(fixture, 't');
+	assert_int_equal(fixture->view.pid, 0);
+	rows = nm_top_rows(&fixture->model, &fixture->view);
+	assert_int_equal(json_array_size(rows), 40);
+	json_decref(rows);
+	press(fixture, '?');
+	assert_true(fixture->view.help);
+	press(fixture, NM_TOP_KEY_ESCAPE);
+	assert_false(fixture->view.help);
+	press(fixture, ' ');
+	assert_true(fixture->view.frozen);
+	press(fixture, 'q');
+	assert_true(fixture->view.quit);
+}
+
+/* The cursor stays with the process, not with the line. */
+static void test_cursor(void **state)
+{
+	struct fixture *fixture = *state;
+	press(fixture, NM_TOP_KEY_DOWN);
+	press(fixture, 'j');
+	assert_int_equal(fixture->view.selected, 20);
+	sort_by(fixture, "local_share");
+	json_t *rows = nm_top_rows(&fixture->model, &fixture->view);
+	nm_top_settle(&fixture->view, rows, 10);
+	assert_int_equal(fixture->view.selected, 20);
+	json_decref(rows);
+	press(fixture, NM_TOP_KEY_UP);
+	assert_int_equal(fixture->view.selected, 40);
+	press(fixture, NM_TOP_KEY_PAGE_DOWN);
+	press(fixture, NM_TOP_KEY_DOWN);
+	assert_int_equal(fixture->view.cursor, 3);
+	press(fixture, NM_TOP_KEY_HOME);
+	press(fixture, NM_TOP_KEY_UP);
+	assert_int_equal(fixture->view.cursor, 0);
+	/* It ended: whoever takes its line is under the cursor. */
+	press(fixture, NM_TOP_KEY_END);
+	(void)json_array_clear(fixture->model.processes);
+	press(fixture, NM_TOP_KEY_DOWN);
+	assert_int_equal(fixture->view.cursor, 0);
+	press(fixture, NM_TOP_KEY_ENTER); /* nobody there */
+	assert_int_equal(fixture->view.page, NM_TOP_PROCESSES);
+}
+
+static void test_window(void **state)
+{
+	struct fixture *fixture = *state;
+	press(fixture, 't');
+	for (int i = 0; i < 15; i++)
+		press(fixture, NM_TOP_KEY_DOWN);
+	json_t *rows = nm_top_rows(&fixture->model, &fixture->view);
+	nm_top_settle(&fixture->view, rows, 10);
+	assert_int_equal(fixture->view.cursor, 15);
+	assert_int_equal(fixture->view.first, 6);
+	nm_top_settle(&fixture->view, rows, 30); /* a larger terminal shows more, not blanks */
+	assert_in_range(fixture->view.first, 0, 10);
+	nm_top_settle(&fixture->view, rows, 0);
+	json_decref(rows);
+}
+
+/* ---- the screen ---- */
+
+static struct nm_top_frame frame_of(struct fixture *fixture, size_t rows, size_t columns)
+{
+	struct nm_top_frame frame;
+	assert_int_equal(nm_top_frame_init(&frame, rows, columns), 0);
+	assert_int_equal(nm_top_render(&frame, &fixture->model, &fixture->view, &style), 0);
+	for (size_t i = 0; i < rows; i++)
+		assert_true(nm_text_width(frame.lines[i].text) <= columns);
+	return frame;
+}
+
+static size_t lines_with(const struct nm_top_frame *frame, const char *text)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < frame->rows; i++)
+		count += strstr(frame->lines[i].text, text) != NULL;
+	return count;
+}
+
+static void assert_shows(struct fixture *fixture, const char *text)
+{
+	struct nm_top_frame frame = frame_of(fixture, 24, 80);
+	if (lines_with(&frame, text) == 0)
+		fail_msg("no line has \"%s\"", text);
+	nm_top_frame_clear(&frame);
+}
+
+static void test_80_by_24(void **state)
+{
+	struct fixture *fixture = *state;
+	assert_shows(fixture, "numa-migrd 0.1.0: running, policy imar2");
+	assert_shows(fixture, "3 processes, 40 threads, 5 leases");
+	assert_shows(fixture, "[|||||     ]    0  50%      12      25% 8.0G   256G 0-3,128-131");
+	assert_shows(fixture, "PID COMMAND  STATE");
+	assert_shows(fixture, "postgres managed");
+	assert_shows(fixture, "? help");
+	press(fixture, 't');
+	assert_shows(fixture, "TID PID COMMAND");
+	assert_shows(fixture, "P\xcc\x82"); /* all that is asked for fits */
+	assert_shows(fixture, "DEC");
+	assert_shows(fixture, "a worker of ma\xe2\x80\xa6");
+	press(fixture, 'm');
+	assert_shows(fixture, "1200 pages seen, by node: 1000 200; exclusivity 90%");
+	assert_shows(fixture, "shared");
+	press(fixture, '?');
+	assert_shows(fixture, "q        quit");
+	fixture->view.help = false;
+	press(fixture, '/');
+	type(fixture, "sha");
+	assert_shows(fixture, "only with: sha_");
+	(void)strcpy(fixture->model.error, "numa-migrd is not running");
+	assert_shows(fixture, "numa-migrd is not running");
+}
+
+static void test_selected_line(void **state)
+{
+	struct fixture *fixture = *state;
+	press(fixture, NM_TOP_KEY_DOWN);
+	struct nm_top_frame frame = frame_of(fixture, 24, 80);
+	size_t found = 0;
+	for (size_t i = 0; i < frame.rows; i++)
+		if (frame.lines[i].look == NM_TOP_SELECTED) {
+			assert_non_null(strstr(frame.lines[i].text, "java"));
+			found++;
+		}
+	assert_int_equal(found, 1);
+	nm_top_frame_clear(&frame);
+}
+
+/* Many nodes leave room for the list; any size and any page will do. */
+static void test_any_size(void **state)
+{
+	struct fixture *fixture = *state;
+	for (int number = 2; number < 64; number++)
+		(void)json_array_append_new(fixture->model.nodes, node(number));
+	assert_shows(fixture, "and 57 nodes more");
+	assert_shows(fixture, "postgres");
+	for (size_t rows = 0; rows < 40; rows++)
+		for (size_t columns = 1; columns < 200; columns += 7) {
+			fixture->view.page = (enum nm_top_page)(rows % NM_TOP_PAGE_MAX);
+			struct nm_top_frame frame = frame_of(fixture, rows, columns);
+			nm_top_frame_clear(&frame);
+		}
+}
+
+static void test_nothing_known(void **state)
+{
+	struct fixture *fixture = *state;
+	nm_top_model_clear(&fixture->model);
+	for (fixture->view.page = 0; fixture->view.page < NM_TOP_PAGE_MAX; fixture->view.page++) {
+		struct nm_top_frame frame = frame_of(fixture, 24, 80);
+		nm_top_frame_clear(&frame);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order, make, drop),
+		cmocka_unit_test_setup_teardown(test_filter, make, drop),
+		cmocka_unit_test_setup_teardown(test_pages, make, drop),
+		cmocka_unit_test_setup_teardown(test_cursor, make, drop),
+		cmocka_unit_test_setup_teardown(test_window, make, drop),
+		cmocka_unit_test_setup_teardown(test_80_by_24, make, drop),
+		cmocka_unit_test_setup_teardown(test_selected_line, make, drop),
+		cmocka_unit_test_setup_teardown(test_any_size, make, drop),
+		cmocka_unit_test_setup_teardown(test_nothing_known, make, drop),
+	};
+	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
+		print_message("skipped: no locale C.UTF-8 on this machine\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

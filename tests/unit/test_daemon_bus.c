@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* The whole daemon on a made-up machine, and a client that looks at it and steers it by a bus of
+ * our own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <time.h>
+
+#include "bus_fixture.h"
+#include "fake_mover.h"
+#include "whole_daemon_fixture.h"
+
+enum { PATIENCE_S = 60 };
+
+static struct world *world;
+static sd_bus *client;
+static pid_t service;
+static unsigned heard; /* signals */
+
+/* ---- the daemon, in a process of its own ---- */
+
+static pid_t start_service(void)
+{
+	pid_t child = fork();
+	if (child != 0)
+		return child;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)world_mute(world);
+	_exit(nm_daemon_run(&world->options));
+}
+
+/* With SIGTERM; the exit status. */
+static int stop_service(void)
+{
+	int status = -1;
+	(void)kill(service, SIGTERM);
+	if (waitpid(service, &status, 0) != service || !WIFEXITED(status))
+		return -1;
+	service = 0;
+	return WEXITSTATUS(status);
+}
+
+static int on_decision(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+	(void)message, (void)userdata, (void)error;
+	heard++;
+	return 0;
+}
+
+static bool is_there(void)
+{
+	return sd_bus_get_name_creds(client, NM_BUS_NAME, 0, NULL) >= 0;
+}
+
+static void wait_a_little(void)
+{
+	while (sd_bus_process(client, NULL) > 0)
+		;
+	(void)usleep(50000);
+}
+
+static int set_up(void **state)
+{
+	world = world_new();
+	fake_mover = (struct fake_mover){0};
+	world_worker(world, 100, 1);
+	world_worker(world, 101, 0);
+	fake_sleep(world->fake, 60000);
+	heard = 0;
+	int r = setup(state, open_policy, NULL);
+	if (r < 0 || !*state)
+		return r;
+	service = start_service();
+	if (sd_bus_open_system(&client) < 0 ||
+	    sd_bus_match_signal(client, NULL, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
+				"Decision", on_decision, NULL) < 0)
+		return -1;
+	for (time_t end_s = time(NULL) + PATIENCE_S; !is_there() && time(NULL) < end_s;)
+		wait_a_little();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	end(&service);
+	client = sd_bus_flush_close_unref(client);
+	int r = teardown(state);
+	world_free(world);
+	return r;
+}
+
+/* ---- the client ---- */
+
+/* The error's name, or "". */
+static const char *call(const char *method, const char *types, uint32_t argument)
+{
+	static char name[128];
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r = sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, method,
+				   &error, NULL, types, argument);
+	(void)snprintf(name, sizeof(name), "%s", r >= 0 ? "" : error.name);
+	return name;
+}
+
+static void ask_list(const char *method, const char *types, uint64_t argument, sd_bus_message **ret)
+{
+	int r;
+	if (types[0] == 't')
+		r = sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, method,
+				       NULL, ret, types, argument, (uint32_t)0);
+	else
+		r = sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, method,
+				       NULL, ret, types, (uint32_t)argument);
+	assert_true(r >= 0);
+}
+
+/* Is the flag `name` set in the entry? */
+static bool read_entry(sd_bus_message *reply, const char *name)
+{
+	const char *key;
+	int flag = 0;
+	assert_true(sd_bus_message_read(reply, "s", &key) > 0);
+	if (strcmp(key, name) == 0)
+		assert_true(sd_bus_message_read(reply, "v", "b", &flag) > 0);
+	else
+		assert_true(sd_bus_message_skip(reply, "v") > 0);
+	return flag != 0;
+}
+
+/* Rows of a list, and how many have the flag set. */
+static unsigned count_rows(const char *method, const char *types, uint64_t argument,
+			   const char *name, unsigned *ret_flagged)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	unsigned rows = 0, flagged = 0;
+	ask_list(method, types, argument, &reply);
+	assert_true(sd_bus_message_enter_container(reply, 'a', "a{sv}") >= 0);
+	for (; sd_bus_message_enter_container(reply, 'a', "{sv}") > 0; rows++) {
+		while (sd_bus_message_enter_container(reply, 'e', "sv") > 0) {
+			flagged += read_entry(reply, name);
+			assert_true(sd_bus_message_exit_container(reply) >= 0);
+		}
+		assert_true(sd_bus_message_exit_container(reply) >= 0);
+	}
+	if (ret_flagged)
+		*ret_flagged = flagged;
+	return rows;
+}
+
+static unsigned count_leased(void)
+{
+	unsigned leased;
+	(void)count_rows("ListThreads", "u", 0, "leased", &leased);
+	return leased;
+}
+
+static bool wait_for_lease(void)
+{
+	time_t end_s = time(NULL) + PATIENCE_S;
+	while (count_leased() == 0 && time(NULL) < end_s)
+		wait_a_little();
+	return count_leased() > 0;
+}
+
+static int flag_property(const char *name)
+{
+	int value = -1;
+	assert_true(sd_bus_get_property_trivial(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
+						name, NULL, 'b', &value) >= 0);
+	return value;
+}
+
+static void need_service(void **state)
+{
+	need(*state != NULL, "no dbus-daemon on this machine");
+	need(geteuid() == 0, "steering is for root, and this test runs as somebody else");
+	assert_true(is_there());
+}
+
+static void a_client_sees_what_is_done(void **state)
+{
+	need_service(state);
+	assert_true(wait_for_lease());
+	assert_int_equal(count_rows("ListThreads", "u", 0, "", NULL), 2);
+	assert_int_equal(count_rows("ListThreads", "u", 100, "", NULL), 1);
+	assert_int_equal(count_rows("ListProcesses", "", 0, "", NULL), 2);
+	assert_int_equal(count_rows("ListNodes", "", 0, "", NULL), NODES);
+	assert_int_equal(count_rows("Decisions", "tu", 0, "", NULL), 1);
+	assert_int_equal(count_rows("Decisions", "tu", 1, "", NULL), 0);
+	assert_string_equal(call("ListThreads", "u", 4711), NM_BUS_ERROR_NOT_MANAGED);
+	assert_string_equal(call("Pages", "u", 100), "");
+	wait_a_little();
+	assert_in_range(heard, 1, 2); /* the verdict may be in */
+	assert_int_equal(stop_service(), 0);
+	assert_null(fake_trace(world->fake));
+}
+
+static void a_client_steers(void **state)
+{
+	need_service(state);
+	assert_true(wait_for_lease());
+	assert_string_equal(call("SetDryRun", "b", true), "");
+	assert_int_equal(flag_property("DryRun"), true);
+	assert_null(fake_trace(world->fake)); /* every mask is back before the answer is */
+	assert_string_equal(call("Pause", "", 0), "");
+	assert_int_equal(flag_property("Paused"), true);
+	assert_int_equal(count_rows("ListThreads", "u", 0, "", NULL), 0);
+	assert_int_equal(count_rows("ListNodes", "", 0, "", NULL), 0);
+	assert_string_equal(call("Reload", "", 0), ""); /* ends the dry run */
+	assert_int_equal(flag_property("DryRun"), false);
+	fake_get(world->fake, 100)->processor = 0;
+	assert_string_equal(call("Resume", "", 0), "");
+	assert_true(wait_for_lease());
+	assert_string_equal(call("Release", "u", 100), "");
+	assert_null(fake_trace(world->fake));
+	world_configure(world, "threads: { n = -1; };\n");
+	assert_string_equal(call("Reload", "", 0), NM_BUS_ERROR_BAD_CONFIGURATION);
+	assert_int_equal(stop_service(), 0);
+	world_assert_said(world, "released process 100 as asked");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_client_sees_what_is_done, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_client_steers, set_up, tear_down),
+	};
+	umask(022);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

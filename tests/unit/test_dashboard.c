@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* The dashboard asks for metrics that there are, in expressions that Prometheus understands. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+
+#include "numa-migrd/export.h"
+
+#define DASHBOARD NM_SOURCE_DIR "/conf/grafana/numa-migrd.json"
+
+typedef void (*expression_fn)(void *context, const char *title, const char *expression);
+
+static int load(void **state)
+{
+	json_error_t error;
+	json_t *dashboard = json_load_file(DASHBOARD, JSON_REJECT_DUPLICATES, &error);
+	if (!dashboard) {
+		print_error("%s:%d: %s\n", DASHBOARD, error.line, error.text);
+		return -1;
+	}
+	*state = dashboard;
+	return 0;
+}
+
+static int unload(void **state)
+{
+	json_decref(*state);
+	return 0;
+}
+
+static size_t each_expression(const json_t *dashboard, expression_fn each, void *context)
+{
+	size_t i, k, count = 0;
+	json_t *panel, *target;
+	json_array_foreach(json_object_get(dashboard, "panels"), i, panel)
+	{
+		const char *title = json_string_value(json_object_get(panel, "title"));
+		assert_non_null(title);
+		json_array_foreach(json_object_get(panel, "targets"), k, target)
+		{
+			const char *text = json_string_value(json_object_get(target, "expr"));
+			if (!text) {
+				fail_msg("panel \"%s\" has no expression", title);
+				return 0;
+			}
+			each(context, title, text);
+			count++;
+		}
+	}
+	return count;
+}
+
+static bool is_metric(const char *name, size_t length)
+{
+	for (unsigned i = 0; i < NM_METRIC_MAX; i++) {
+		const char *known = nm_metric_kind((enum nm_metric)i)->name;
+		if (strlen(known) == length && strncmp(known, name, length) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void check_names(void *context, const char *title, const char *expression)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+	(void)context;
+	for (const char *at = expression; (at = strstr(at, "numa_migrd_")) != NULL;) {
+		size_t length = strspn(at, letters);
+		if (!is_metric(at, length))
+			fail_msg("panel \"%s\" asks for %.*s", title, (int)length, at);
+		at += length;
+	}
+}
+
+static void test_names(void **state)
+{
+	assert_true(each_expression(*state, check_names, NULL) > 20);
+}
+
+/* Copies the expression with what Grafana would put in for its variables. */
+static void substitute(const char *expression, char *out, size_t size)
+{
+	static const char *const variables[][2] = {{"$__range", "1h"}, {"$instance", ".*"}};
+	size_t used = 0;
+	while (*expression && used + 8 < size) {
+		size_t taken = 0;
+		for (size_t i = 0; i < NM_ARRAY_SIZE(variables) && taken == 0; i++) {
+			if (strncmp(expression, variables[i][0], strlen(variables[i][0])) != 0)
+				continue;
+			taken = strlen(variables[i][0]);
+			used += (size_t)snprintf(out + used, size - used, "%s", variables[i][1]);
+		}
+		if (taken == 0)
+			out[used++] = *expression;
+		expression += taken ? taken : 1;
+	}
+	out[used] = '\0';
+}
+
+/* A recording rule for each, as YAML reads JSON's strings. */
+static void write_rule(void *context, const char *title, const char *expression)
+{
+	char text[1024];
+	(void)title;
+	substitute(expression, text, sizeof(text));
+	json_t *quoted = json_string(text);
+	char *dumped = json_dumps(quoted, JSON_ENCODE_ANY);
+	assert_non_null(dumped);
+	fprintf(context, "  - record: a:b\n    expr: %s\n    labels: {n: '%ld'}\n", dumped,
+		ftell(context));
+	free(dumped);
+	json_decref(quoted);
+}
+
+static void test_expressions(void **state)
+{
+	char path[] = "/tmp/numa-migrd-rules-XXXXXX", command[128];
+	if (system("command -v promtool >/dev/null") != 0) {
+		print_message("promtool (Debian's package prometheus) is not installed\n");
+		skip();
+	}
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	FILE *file = fdopen(fd, "w");
+	assert_non_null(file);
+	fprintf(file, "groups:\n- name: panels\n  rules:\n");
+	(void)each_expression(*state, write_rule, file);
+	assert_int_equal(fclose(file), 0);
+	(void)snprintf(command, sizeof(command), "promtool check rules '%s' >&2", path);
+	int status = system(command);
+	(void)unlink(path);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_names, load, unload),
+		cmocka_unit_test_setup_teardown(test_expressions, load, unload),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

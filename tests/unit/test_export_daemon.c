@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* The metrics of a daemon at work, in its file; and that promtool has nothing to say against them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "daemon_fixture.h"
+#include "numa-migrd/file.h"
+
+static struct nm_config *config(void)
+{
+	return world.daemon.config;
+}
+
+static const char *use_file(const char *name)
+{
+	char *path = config()->metrics.file;
+	(void)snprintf(path, sizeof(config()->metrics.file), "%s/%s", world.root, name);
+	return path;
+}
+
+static void begin(void)
+{
+	config()->threads.policy = NM_POLICY_IMAR2;
+	add_worker(1000, 0, 2);
+	add_worker(1000, 1, 2);
+	add_worker(1100, 2, 3);
+	fake_group(world.fake, "/");
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+static char *written(const char *path)
+{
+	char *text = calloc(1, 1 << 16);
+	assert_non_null(text);
+	int r = nm_read_text(AT_FDCWD, path, text, 1 << 16);
+	if (r < 0)
+		fail_msg("%s: %s", path, strerror(-r));
+	return text;
+}
+
+/* The value behind this name and these labels; NaN where there is none. */
+static double value_of(const char *text, const char *series)
+{
+	char start[160];
+	(void)snprintf(start, sizeof(start), "\n%s ", series);
+	const char *at = strstr(text, start);
+	return at ? strtod(at + strlen(start), NULL) : (double)NAN;
+}
+
+static void figures_are_what_they_are(void **state)
+{
+	struct nm_tally *tally = &world.daemon.tally;
+	(void)state;
+	begin();
+	const char *path = use_file("x.prom");
+	live(40);
+	nm_exporter_tick(&world.daemon);
+	nm_autofree char *text = written(path);
+	assert_true(value_of(text, "numa_migrd_intervals_total") == 40);
+	assert_true(value_of(text, "numa_migrd_threads") == 3);
+	assert_true(value_of(text, "numa_migrd_processes{state=\"managed\"}") == 2);
+	assert_true(value_of(text, "numa_migrd_moves_total{result=\"applied\"}") ==
+		    (double)tally->applied);
+	assert_true(tally->applied > 0 && tally->kept > 0);
+	assert_true(value_of(text, "numa_migrd_verdicts_total{of=\"threads\",verdict=\"kept\"}") ==
+		    (double)tally->kept);
+	assert_true(value_of(text, "numa_migrd_local_access_ratio") == 1);
+	assert_true(value_of(text, "numa_migrd_node_threads{node=\"2\"}") == 2);
+	assert_true(value_of(text, "numa_migrd_node_threads{node=\"0\"}") == 0);
+	assert_true(value_of(text, "numa_migrd_node_access_ratio{node=\"3\"}") > 0);
+	assert_true(value_of(text, "numa_migrd_node_cpu_busy_ratio{node=\"2\"}") == 1);
+	assert_true(value_of(text, "numa_migrd_access_latency_cycles") > 0);
+	assert_true(value_of(text, "numa_migrd_steering_directories{state=\"watched\"}") >= 1);
+	assert_true(isnan(value_of(text, "numa_migrd_waiting_threads")));
+	assert_int_equal(strcmp(text + strlen(text) - strlen("# EOF\n"), "# EOF\n"), 0);
+	nm_exporter_close(&world.daemon);
+}
+
+/* node_exporter is another user; what it finds is always whole. */
+static void everyone_may_read_it(void **state)
+{
+	struct stat st;
+	(void)state;
+	begin();
+	const char *path = use_file("x.prom");
+	mode_t before = umask(0077);
+	nm_exporter_tick(&world.daemon);
+	umask(before);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0644);
+	nm_exporter_close(&world.daemon);
+	assert_int_equal(stat(path, &st), -1);
+}
+
+/* Told once, and again when it is over. */
+static void trouble_is_told_once(void **state)
+{
+	char directory[FIXTURE_PATH + 16];
+	(void)state;
+	begin();
+	(void)use_file("none/x.prom");
+	config()->metrics.period_s = 0;
+	for (int i = 0; i < 5; i++)
+		nm_exporter_tick(&world.daemon);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 1);
+	(void)snprintf(directory, sizeof(directory), "%s/none", world.root);
+	assert_int_equal(mkdir(directory, 0755), 0);
+	for (int i = 0; i < 5; i++)
+		nm_exporter_tick(&world.daemon);
+	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 2);
+	nm_exporter_close(&world.daemon);
+}
+
+static void another_file_takes_its_place(void **state)
+{
+	struct stat st;
+	char old[NM_CONFIG_PATH_BYTES];
+	(void)state;
+	begin();
+	(void)snprintf(old, sizeof(old), "%s", use_file("a.prom"));
+	nm_exporter_tick(&world.daemon);
+	assert_int_equal(stat(old, &st), 0);
+	const char *path = use_file("b.prom");
+	nm_exporter_tick(&world.daemon);
+	assert_int_equal(stat(old, &st), -1);
+	assert_int_equal(stat(path, &st), 0);
+	config()->metrics.file[0] = '\0';
+	nm_exporter_tick(&world.daemon);
+	(void)use_file("b.prom");
+	assert_int_equal(stat(config()->metrics.file, &st), -1);
+	nm_exporter_close(&world.daemon);
+}
+
+/* As soon as it is on, and not before it is time again. */
+static void it_is_written_when_it_is_time(void **state)
+{
+	struct stat st;
+	(void)state;
+	begin();
+	const char *path = use_file("x.prom");
+	nm_exporter_tick(&world.daemon);
+	assert_int_equal(unlink(path), 0);
+	nm_exporter_tick(&world.daemon);
+	assert_int_equal(stat(path, &st), -1);
+	world.daemon.exporter.written_ns -= 16 * NM_NSEC_PER_SEC;
+	nm_exporter_tick(&world.daemon);
+	assert_int_equal(stat(path, &st), 0);
+	nm_exporter_close(&world.daemon);
+}
+
+static void promtool_has_nothing_against_it(void **state)
+{
+	char command[512];
+	(void)state;
+	if (system("command -v promtool >/dev/null") != 0) {
+		print_message("promtool (Debian's package prometheus) is not installed\n");
+		skip();
+	}
+	begin();
+	config()->pages.policy = NM_PAGES_EXCLUSIVITY;
+	assert_int_equal(nm_watch_configure(&world.daemon), 0);
+	const char *path = use_file("x.prom");
+	live(20);
+	nm_exporter_tick(&world.daemon);
+	nm_autofree char *text = written(path);
+	assert_non_null(strstr(text, "numa_migrd_page_moved_bytes_total"));
+	(void)snprintf(command, sizeof(command), "promtool check metrics <'%s' >&2", path);
+	int status = system(command);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	nm_exporter_close(&world.daemon);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(figures_are_what_they_are),     TEST(everyone_may_read_it),
+		TEST(trouble_is_told_once),	     TEST(another_file_takes_its_place),
+		TEST(it_is_written_when_it_is_time), TEST(promtool_has_nothing_against_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* The last decisions: which are there, which are shown, and what came of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../../src/daemon/history.h"
+#include "show_fixture.h"
+
+static struct nm_history history;
+
+static int begin(void **state)
+{
+	(void)state;
+	history = (struct nm_history){0};
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	nm_history_clear(&history);
+	return 0;
+}
+
+static struct nm_past *decide(uint64_t id, uint32_t tid)
+{
+	struct nm_entry entry;
+	nm_entry_begin(&entry, NM_MESSAGE_DECISION, LOG_INFO);
+	nm_entry_text(&entry, "moved thread %u: it is nearer; lease", tid);
+	entry.reason = strcspn(entry.text, ":");
+	nm_entry_field(&entry, "KIND", "migrate");
+	nm_entry_field(&entry, "POLICY", "lbma");
+	nm_entry_field(&entry, "RESULT", "applied");
+	nm_entry_field(&entry, "TICKETS", "%g", 6.0);
+	nm_entry_field(&entry, "TICKETS_PARTS", "free_cpu=2 preferred=4 partner=0");
+	nm_entry_field(&entry, "DRAW", "%.17g", 2.5);
+	struct nm_past *past = nm_history_add(&history, id, 1000 + id, &entry);
+	assert_non_null(past);
+	past->nr_threads = 1;
+	past->threads[0] = (struct nm_past_thread){.pid = 7,
+						   .tid = tid,
+						   .start_ticks = 99,
+						   .comm = "work",
+						   .cpu_from = 1,
+						   .cpu_to = -1,
+						   .node_from = 0,
+						   .node_to = 3};
+	return past;
+}
+
+static struct nm_past *judge(uint64_t id, const char *verdict, bool by_performance)
+{
+	struct nm_entry entry;
+	nm_entry_begin(&entry, NM_MESSAGE_VERDICT, LOG_INFO);
+	nm_entry_text(&entry, "decision %u %s", (unsigned)id, verdict);
+	nm_entry_field(&entry, "VERDICT", "%s", verdict);
+	nm_entry_field(&entry, "LOCAL_SHARE_BEFORE_PERMILLE", "%d", 250);
+	nm_entry_field(&entry, "LOCAL_SHARE_AFTER_PERMILLE", "%d", 900);
+	if (by_performance) {
+		nm_entry_field(&entry, "PERFORMANCE_BEFORE", "%g", 2.0);
+		nm_entry_field(&entry, "PERFORMANCE_AFTER", "%g", 3.0);
+	}
+	return nm_history_judge(&history, id, &entry);
+}
+
+static void list(uint64_t after, uint32_t most)
+{
+	struct nm_show show = shown_show();
+	nm_history_list(&history, after, most, &show);
+}
+
+static void an_empty_history_shows_nothing(void **state)
+{
+	struct nm_last_decision *last;
+	size_t count;
+	(void)state;
+	list(0, 0);
+	assert_int_equal(shown.rows, 0);
+	assert_null(nm_history_find(&history, 0));
+	assert_null(nm_history_find(&history, 1));
+	assert_null(judge(1, "kept", false));
+	assert_int_equal(nm_history_last(&history, &last, &count), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(nm_last_decision_of(last, count, 5, 0), 0);
+	free(last);
+}
+
+static void a_decision_is_shown_and_then_its_verdict(void **state)
+{
+	(void)state;
+	(void)decide(1, 8);
+	list(0, 0);
+	assert_int_equal(shown.rows, 1);
+	assert_shown(1, "decision", "1");
+	assert_shown(1, "time_usec", "1001");
+	assert_shown(1, "kind", "migrate");
+	assert_shown(1, "policy", "lbma");
+	assert_shown(1, "result", "applied");
+	assert_shown(1, "verdict", "");
+	assert_shown(1, "message", "moved thread 8: it is nearer; lease");
+	assert_shown(1, "pid", "7");
+	assert_shown(1, "tid", "8");
+	assert_shown(1, "comm", "work");
+	assert_shown(1, "from_cpu", "1");
+	assert_shown(1, "to_node", "3");
+	assert_null(shown_text(1, "to_cpu")); /* not known */
+	assert_null(shown_text(1, "before"));
+	assert_null(shown_text(1, "tickets")); /* that is for Explain */
+	assert_non_null(judge(1, "kept", false));
+	list(0, 0);
+	assert_shown(1, "verdict", "kept");
+	assert_shown(1, "figure", "local_share");
+	assert_true(shown_number(1, "before") == 0.25 && shown_number(1, "after") == 0.9);
+	assert_non_null(judge(1, "rolled-back", true)); /* the last word holds */
+	list(0, 0);
+	assert_shown(1, "verdict", "rolled-back");
+	assert_shown(1, "figure", "performance");
+	assert_true(shown_number(1, "before") == 2 && shown_number(1, "after") == 3);
+}
+
+static void an_explanation_has_the_journals_fields(void **state)
+{
+	(void)state;
+	const struct nm_past *past = decide(1, 8);
+	struct nm_show show = shown_show();
+	show.open(show.context);
+	nm_past_explain(past, &show);
+	show.close(show.context);
+	assert_shown(1, "tickets", "6");
+	assert_shown(1, "draw", "2.5");
+	assert_shown(1, "tickets_parts", "free_cpu=2 preferred=4 partner=0");
+	assert_shown(1, "verdict_message", "");
+	assert_non_null(strstr(shown_text(1, "fields"), "\nDRAW=2.5"));
+	assert_non_null(strstr(shown_text(1, "fields"), "POLICY=lbma\n"));
+	assert_shown(1, "reasons", "it is nearer; lease");
+}
+
+/* The newest ones, oldest first; ids that were never told leave no gap. */
+static void a_list_is_of_the_newest(void **state)
+{
+	(void)state;
+	for (uint64_t id = 1; id <= 9; id++)
+		if (id != 5)
+			(void)decide(id, (uint32_t)id);
+	list(0, 3);
+	assert_int_equal(shown.rows, 3);
+	assert_shown(1, "decision", "7");
+	assert_shown(3, "decision", "9");
+	list(3, 0);
+	assert_int_equal(shown.rows, 5);
+	assert_shown(1, "decision", "4");
+	assert_shown(2, "decision", "6");
+	list(3, 4);
+	assert_int_equal(shown.rows, 4);
+	assert_shown(1, "decision", "6");
+	list(9, 0);
+	assert_int_equal(shown.rows, 0);
+	list(UINT64_MAX, UINT32_MAX);
+	assert_int_equal(shown.rows, 0);
+}
+
+static void the_oldest_are_forgotten(void **state)
+{
+	const uint64_t first = 3, all = NM_HISTORY_MOST + 100;
+	(void)state;
+	for (uint64_t id = first; id < first + all; id++)
+		(void)decide(id, 8);
+	assert_int_equal(history.next - history.first, NM_HISTORY_MOST);
+	assert_null(nm_history_find(&history, first));
+	assert_null(nm_history_find(&history, first + 99));
+	assert_non_null(nm_history_find(&history, first + 100));
+	assert_non_null(nm_history_find(&history, first + all - 1));
+	assert_null(nm_history_find(&history, first + all));
+	assert_null(judge(first, "kept", false));
+}
+
+/* A number may go to another thread: it is not the same one. */
+static void the_last_decision_of_a_thread_is_found(void **state)
+{
+	struct nm_last_decision *last;
+	size_t count;
+	(void)state;
+	(void)decide(1, 50);
+	(void)decide(2, 20);
+	struct nm_past *swap = decide(3, 50);
+	swap->nr_threads = 2;
+	swap->threads[1] = (struct nm_past_thread){.pid = 7, .tid = 30, .start_ticks = 99};
+	(void)decide(4, 0); /* about pages */
+	assert_int_equal(nm_history_last(&history, &last, &count), 0);
+	assert_int_equal(count, 4);
+	assert_int_equal(nm_last_decision_of(last, count, 50, 99), 3);
+	assert_int_equal(nm_last_decision_of(last, count, 20, 99), 2);
+	assert_int_equal(nm_last_decision_of(last, count, 30, 99), 3);
+	assert_int_equal(nm_last_decision_of(last, count, 20, 98), 0);
+	assert_int_equal(nm_last_decision_of(last, count, 0, 99), 0);
+	assert_int_equal(nm_last_decision_of(last, count, 99, 99), 0);
+	free(last);
+	list(2, 1);
+	assert_shown(1, "decision", "4");
+	list(2, 2);
+	assert_shown(1, "partner_tid", "30");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_empty_history_shows_nothing, begin, end),
+		cmocka_unit_test_setup_teardown(a_decision_is_shown_and_then_its_verdict, begin,
+						end),
+		cmocka_unit_test_setup_teardown(an_explanation_has_the_journals_fields, begin, end),
+		cmocka_unit_test_setup_teardown(a_list_is_of_the_newest, begin, end),
+		cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, begin, end),
+		cmocka_unit_test_setup_teardown(the_last_decision_of_a_thread_is_found, begin, end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* The word of control groups through every stage of the daemon, in simulated time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "daemon_fixture.h"
+
+/* A process of two threads in /a.slice and one of one thread elsewhere, far from their memory. */
+static void misplace(enum nm_thread_policy policy)
+{
+	world.daemon.config->threads.policy = policy;
+	nm_steer_configure(world.daemon.pipeline.steer, world.daemon.config);
+	add_worker(1000, 0, 2);
+	add_worker(1000, 1, 2);
+	add_worker(1100, 2, 3);
+	fake_group(world.fake, "/");
+	fake_group(world.fake, "/a.slice");
+	fake_move(world.fake, 1000, "/a.slice/x.service");
+	fake_move(world.fake, 1100, "/b.slice/y.service");
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+static const struct nm_entry *move_of(const char *tid)
+{
+	return find_entry(0, NM_MESSAGE_DECISION, "TID", tid);
+}
+
+static bool has_own_mask(uint32_t tid)
+{
+	const struct fake_thread *thread = fake_get(world.fake, tid);
+	return thread->mask == thread->own;
+}
+
+static bool is_leased(uint32_t tid)
+{
+	return nm_actuator_holds(world.daemon.pipeline.actuator, tid);
+}
+
+/* Nothing of it is sent, and yet it is seen; the others are none of its business. */
+static void observed_is_never_moved(void **state)
+{
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	fake_say(world.fake, "/a.slice", "observe");
+	live(40);
+	assert_null(move_of("1000"));
+	assert_null(move_of("1002"));
+	assert_non_null(move_of("1100"));
+	assert_int_equal(nm_roster_counts(world.daemon.pipeline.roster).threads_managed, 3);
+	assert_int_equal(nm_roster_counts(world.daemon.pipeline.roster).processes_observed, 1);
+}
+
+/* Moved and held; said to be left alone, its masks are back after the next interval. */
+static void off_is_honoured_within_one_interval(void **state)
+{
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	live(40);
+	assert_true(all_at_home());
+	assert_true(is_leased(1000) && is_leased(1100));
+	fake_say(world.fake, "/a.slice", "off");
+	live_one();
+	assert_true(has_own_mask(1000) && has_own_mask(1002));
+	assert_false(is_leased(1000));
+	assert_true(is_leased(1100));
+	assert_int_equal(nm_roster_counts(world.daemon.pipeline.roster).processes_off, 1);
+	size_t from = world.nr_entries;
+	world.workers[0].memory = 1;
+	live(40);
+	assert_null(find_entry(from, NM_MESSAGE_DECISION, "PID", "1000"));
+	fake_say(world.fake, "/a.slice", NULL);
+	live(40);
+	assert_true(all_at_home());
+}
+
+/* The same while it sleeps, by a word of its own service. */
+static void observe_ends_leases_of_sleepers(void **state)
+{
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	fake_group(world.fake, "/a.slice/x.service")->uid = 1000;
+	live(40);
+	assert_true(is_leased(1000));
+	size_t workers = world.nr_workers;
+	world.workers[0] = world.workers[2];
+	world.nr_workers = 1;
+	fake_say(world.fake, "/a.slice/x.service", "observe");
+	live_one();
+	assert_true(has_own_mask(1000) && has_own_mask(1002));
+	world.nr_workers = workers - 2;
+}
+
+/* A move under judgement is not undone either. */
+static void observed_is_not_moved_back(void **state)
+{
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	while (!move_of("1000") && world.nr_entries < 500)
+		live_one();
+	assert_non_null(move_of("1000"));
+	size_t from = world.nr_entries;
+	world.workers[0].memory = world.workers[1].memory = 0;
+	fake_say(world.fake, "/a.slice", "observe");
+	live(20);
+	assert_null(find_entry(from, NM_MESSAGE_DECISION, "PID", "1000"));
+}
+
+/* ---- a policy of its own ---- */
+
+static void lbma_where_nobody_else_is_moved(void **state)
+{
+	(void)state;
+	misplace(NM_POLICY_NONE);
+	fake_say(world.fake, "/a.slice", "lbma");
+	live(40);
+	assert_non_null(move_of("1000"));
+	assert_non_null(move_of("1002"));
+	assert_true(has_field(move_of("1000"), "POLICY", "lbma"));
+	assert_null(move_of("1100"));
+	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "DECISION",
+						    field_of(move_of("1000"), "DECISION"));
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "POLICY", "lbma"));
+	assert_true(has_field(verdict, "VERDICT", "kept"));
+}
+
+static void lbma_beside_imar2(void **state)
+{
+	(void)state;
+	misplace(NM_POLICY_IMAR2);
+	fake_say(world.fake, "/a.slice", "lbma");
+	live(60);
+	assert_true(all_at_home());
+	assert_true(has_field(move_of("1000"), "POLICY", "lbma"));
+	assert_true(has_field(move_of("1100"), "POLICY", "imar2"));
+	assert_int_equal(world.daemon.tally.rolled_back, 0);
+}
+
+/* Told once, however long it goes on, and nothing is moved meanwhile. */
+static void a_policy_that_is_not_free_is_refused_once(void **state)
+{
+	unsigned told = 0;
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	fake_say(world.fake, "/a.slice", "kmaf");
+	live(40);
+	assert_null(move_of("1000"));
+	assert_non_null(move_of("1100"));
+	for (size_t i = 0; i < world.nr_entries; i++)
+		told += strstr(world.entries[i].text, "cannot be had for some") != NULL;
+	assert_int_equal(told, 1);
+}
+
+/* ---- what the journal says ---- */
+
+static void changes_are_told(void **state)
+{
+	bool off = false, gone = false;
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	live(2);
+	fake_say(world.fake, "/a.slice", "off");
+	live(2);
+	fake_say(world.fake, "/a.slice", NULL);
+	live(2);
+	for (size_t i = 0; i < world.nr_entries; i++) {
+		const char *text = world.entries[i].text;
+		off = off || strstr(text, "/a.slice: user.numa-migrd counts as \"off\"");
+		gone = gone || strstr(text, "/a.slice no longer says anything");
+	}
+	assert_true(off && gone);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(observed_is_never_moved),
+		TEST(off_is_honoured_within_one_interval),
+		TEST(observe_ends_leases_of_sleepers),
+		TEST(observed_is_not_moved_back),
+		TEST(lbma_where_nobody_else_is_moved),
+		TEST(lbma_beside_imar2),
+		TEST(a_policy_that_is_not_free_is_refused_once),
+		TEST(changes_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
