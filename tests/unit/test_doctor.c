@@ -329,7 +329,7 @@ static void little_locked(struct nm_facts *facts)
 static const struct spoiled spoiled[] = {
 	{"nodes", NM_SEVERITY_PROBLEM, "no /sys\\x0a\\x1b[31m", without_topology, true},
 	{"homes", NM_SEVERITY_PROBLEM, "zoneinfo", without_homes, true},
-	{"isolated", NM_SEVERITY_NOTE, "2 CPUs", isolate, false},
+	{"isolated", NM_SEVERITY_NOTE, ", 2 of them", isolate, false},
 	{"isolated", NM_SEVERITY_WARNING, "pages.isolated_cpus", isolate_with_pages, false},
 	{"memory", NM_SEVERITY_NOTE, "1 of 4 nodes", fill_node, false},
 	{"virtual", NM_SEVERITY_WARNING, "PID namespace", put_into_container, false},
