@@ -19,10 +19,9 @@ static bool may_sample(const struct nm_facts *facts)
 
 static bool sees_repeated(const struct nm_facts *facts)
 {
-	bool balances = facts->balancing.error == 0 && facts->balancing.value > 0;
 	bool injects = facts->config && facts->config->sampling.inject != NM_INJECT_NONE;
 
-	return balances || injects || nm_facts_sees_accesses(facts);
+	return nm_facts_balances(facts) || injects || nm_facts_sees_accesses(facts);
 }
 
 /* Half a sentence; NULL: nothing. */
@@ -62,8 +61,8 @@ static const char *what_for_threads(const struct nm_config *config)
 static const char *what_for_pages(const struct nm_facts *facts)
 {
 	const struct nm_config *config = facts->config;
-	bool kernel_does = facts->balancing.error == 0 && facts->balancing.value > 0 &&
-			   config->pages.numa_balancing == NM_BALANCING_YIELD;
+	bool kernel_does =
+		nm_facts_balances(facts) && config->pages.numa_balancing == NM_BALANCING_YIELD;
 
 	if (config->pages.policy == NM_PAGES_EXCLUSIVITY)
 		return kernel_does ? "leave pages to the kernel's balancing"

@@ -109,6 +109,22 @@ static void say_refused(const char *name, const struct nm_facts *facts,
 		nm_findings_remedy(findings, "%s", facts->trial_text);
 }
 
+static void say_daemon_runs(const char *name, const struct nm_facts *facts,
+			    struct nm_findings *findings)
+{
+	if (facts->running_source[0]) {
+		nm_findings_add(findings, name, NM_SEVERITY_FINE,
+				"numa-migrd runs and samples: %s.", facts->running_source);
+		return;
+	}
+	nm_findings_add(
+		findings, name, NM_SEVERITY_UNSEEN,
+		"numa-migrd runs, so nothing was tried beside it, and it does not tell what "
+		"it samples.");
+	nm_findings_remedy(findings, "numa-migrctl status, or the journal's entry of the start: "
+				     "journalctl -u numa-migrd KIND=start");
+}
+
 void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	switch (facts->trial) {
@@ -119,17 +135,7 @@ void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_fi
 		say_refused(name, facts, findings);
 		return;
 	case NM_TRIAL_DAEMON_RUNS:
-		if (facts->running_source[0])
-			nm_findings_add(findings, name, NM_SEVERITY_FINE,
-					"numa-migrd runs and samples: %s.", facts->running_source);
-		else
-			nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-					"numa-migrd runs, so nothing was tried beside it, and it "
-					"does not tell what it samples.");
-		if (!facts->running_source[0])
-			nm_findings_remedy(findings, "numa-migrctl status, or the journal's entry "
-						     "of the start: journalctl -u numa-migrd "
-						     "KIND=start");
+		say_daemon_runs(name, facts, findings);
 		return;
 	default:
 		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN, "Nothing was tried.");
@@ -208,11 +214,6 @@ static bool injects(const struct nm_facts *facts)
 	return facts->config && facts->config->sampling.inject != NM_INJECT_NONE;
 }
 
-static bool moves_pages(const struct nm_facts *facts)
-{
-	return facts->config && facts->config->pages.policy == NM_PAGES_EXCLUSIVITY;
-}
-
 static void say_how_to_see(const struct nm_facts *facts, struct nm_findings *findings)
 {
 	bool offered = facts->balancing.error == 0;
@@ -232,7 +233,9 @@ static void say_how_to_see(const struct nm_facts *facts, struct nm_findings *fin
 static void say_balancing_off(const char *name, const struct nm_facts *facts,
 			      struct nm_findings *findings)
 {
-	const char *is = facts->balancing.error ? "not offered by this kernel" : "0";
+	const char *is = facts->balancing.error	       ? "not offered by this kernel"
+			 : facts->balancing.value == 0 ? "0"
+						       : "2 (tiers of memory only)";
 
 	if (injects(facts)) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
@@ -261,8 +264,8 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 static void say_balancing_on(const char *name, const struct nm_facts *facts,
 			     struct nm_findings *findings)
 {
-	bool yields =
-		moves_pages(facts) && facts->config->pages.numa_balancing == NM_BALANCING_YIELD;
+	bool yields = nm_facts_moves_pages(facts) &&
+		      facts->config->pages.numa_balancing == NM_BALANCING_YIELD;
 
 	nm_findings_add(
 		findings, name, yields ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,
@@ -285,7 +288,7 @@ void nm_check_balancing(const char *name, const struct nm_facts *facts,
 				"Whether the kernel balances by itself is not seen.");
 		nm_facts_say_unseen(facts, findings, "/proc/sys/kernel/numa_balancing",
 				    facts->balancing.error);
-	} else if (facts->balancing.error || facts->balancing.value == 0) {
+	} else if (!nm_facts_balances(facts)) {
 		say_balancing_off(name, facts, findings);
 	} else {
 		say_balancing_on(name, facts, findings);

@@ -53,6 +53,9 @@ void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_fi
 void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
 			    struct nm_findings *findings);
 
+/* check_metrics.c */
+void nm_check_metrics(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+
 /* check_unit.c */
 void nm_check_capabilities(const char *name, const struct nm_facts *facts,
 			   struct nm_findings *findings);
@@ -80,6 +83,18 @@ static inline enum nm_severity nm_facts_weigh(const struct nm_facts *facts,
 	bool worse = severity > NM_SEVERITY_NOTE;
 
 	return worse && !nm_facts_several_nodes(facts) ? NM_SEVERITY_NOTE : severity;
+}
+
+static inline bool nm_facts_moves_pages(const struct nm_facts *facts)
+{
+	return facts->config && facts->config->pages.policy == NM_PAGES_EXCLUSIVITY;
+}
+
+/* Does the kernel balance between nodes? Value 2 is for tiers of memory alone: ordinary memory then
+ * has no hinting faults. */
+static inline bool nm_facts_balances(const struct nm_facts *facts)
+{
+	return facts->balancing.error == 0 && facts->balancing.value & 1;
 }
 
 /* Does some hardware here sample memory accesses, as far as it is known? */
