@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Text in columns, cells and tables: what people read of the bus's values. */
+#include <fcntl.h>
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,9 @@
 
 #include "../../src/ctl/cell.h"
 #include "../../src/ctl/ctl.h"
+#include "../../src/ctl/rows.h"
 #include "../support/machine.h"
+#include "numa-migrd/file.h"
 
 static const struct nm_style utf8 = {.utf8 = true};
 static const struct nm_style ascii = {0};
@@ -205,6 +208,33 @@ static void test_lines(void **state)
 	json_decref(object);
 }
 
+/* ---- names ---- */
+
+static void assert_documented(const char *page, const struct nm_column *columns, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char words[128];
+		(void)snprintf(words, sizeof(words), "Va %s ",
+			       columns[i].key); /* its type follows */
+		if (!strstr(page, words))
+			fail_msg("org.numamigrd1(5) does not know %s", columns[i].key);
+	}
+}
+
+/* The lists show what the bus has, by the names that its page gives it. */
+static void test_names_of_the_bus(void **state)
+{
+	nm_autofree char *page = calloc(1, 1 << 20);
+	(void)state;
+	assert_non_null(page);
+	assert_true(nm_read_text(AT_FDCWD, NM_SOURCE_DIR "/man/org.numamigrd1.5", page, 1 << 20) >
+		    0);
+	assert_documented(page, nm_process_columns, NM_PROCESS_COLUMNS);
+	assert_documented(page, nm_thread_columns, NM_THREAD_COLUMNS);
+	assert_documented(page, nm_region_columns, NM_REGION_COLUMNS);
+	assert_documented(page, nm_decision_columns, NM_DECISION_COLUMNS);
+}
+
 /* ---- a machine with nodes ---- */
 
 static void show(const struct nm_ctl *ctl, const struct nm_topology *topology, char *text,
@@ -273,11 +303,17 @@ static void test_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fit),	  cmocka_unit_test(test_small_buffers),
-		cmocka_unit_test(test_contains),  cmocka_unit_test(test_cells),
-		cmocka_unit_test(test_arrows),	  cmocka_unit_test(test_measures),
-		cmocka_unit_test(test_long_list), cmocka_unit_test(test_table),
-		cmocka_unit_test(test_lines),	  cmocka_unit_test(test_topology),
+		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_small_buffers),
+		cmocka_unit_test(test_contains),
+		cmocka_unit_test(test_cells),
+		cmocka_unit_test(test_arrows),
+		cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_long_list),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_topology),
+		cmocka_unit_test(test_names_of_the_bus),
 		cmocka_unit_test(test_numbers),
 	};
 	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
