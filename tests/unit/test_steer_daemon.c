@@ -189,7 +189,7 @@ static void a_reload_hears_all_of_it_again(void **state)
 	fixture_file(world.root, "numa-migrd.conf", "targets: { min_cpu_percent = 0; };");
 	(void)snprintf(path, sizeof(path), "%s/numa-migrd.conf", world.root);
 	world.daemon.options.config_path = path;
-	nm_command_reload(&world.daemon);
+	assert_int_equal(nm_command_reload(&world.daemon, NULL, 0), 0);
 	world.workers[0] = world.workers[2];
 	world.nr_workers = 1;
 	live_one();
