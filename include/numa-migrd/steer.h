@@ -123,7 +123,8 @@ void nm_steer_drain(struct nm_steer *steer);
 
 /*
  * What holds for a process in this control group (NULL: not known); "none" too where the attribute is
- * to be ignored. Returns 0 or -ENOMEM. Roster, when it looks at a process.
+ * to be ignored. 0, or -errno: it cannot be told now (no memory, no descriptor), and what held goes on.
+ * Roster, when it looks at a process.
  */
 int nm_steer_look(struct nm_steer *steer, const char *cgroup, uint64_t now_ns,
 		  struct nm_steering *ret);

@@ -74,7 +74,6 @@ static bool is_blind(const struct nm_daemon *daemon)
 
 static void put_general(const struct nm_daemon *daemon, struct nm_export *out)
 {
-	static const char *const page_policies[] = {"none", "watch", "exclusivity"};
 	const struct nm_config *config = daemon->config;
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
 	bool dry_run = daemon->options.dry_run || config->general.dry_run;
@@ -84,7 +83,7 @@ static void put_general(const struct nm_daemon *daemon, struct nm_export *out)
 		NM_LABELS(NM_VERSION,
 			  pipeline->source ? nm_source_status(pipeline->source)->name : "none",
 			  nm_policy_name(config->threads.policy),
-			  page_policies[config->pages.policy]),
+			  nm_page_policy_name(config->pages.policy)),
 		1);
 	put(out, NM_METRIC_START, daemon->started_s ? (double)daemon->started_s : (double)NAN);
 	put(out, NM_METRIC_PAUSED, daemon->paused);

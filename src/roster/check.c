@@ -106,7 +106,7 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	return 0;
 }
 
-/* -ENOMEM: what was said before stays. */
+/* -errno: what was said before stays. */
 static int ask_steering(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	if (!roster->steer)

@@ -1,171 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The directories above known processes: each read once, and under watch from just before. */
-#include <stdalign.h>
-#include <stdio.h>
+/* The directories above known processes, in order of their paths, and what they say together. */
 #include <string.h>
-#include <sys/inotify.h>
 
-#include "numa-migrd/escape.h"
-#include "numa-migrd/steer.h"
+#include "tree.h"
 
 #define UNIFIED "sys/fs/cgroup"
 #define HYBRID "sys/fs/cgroup/unified" /* beside version 1, systemd's "hybrid" layout */
-#define ATTRIBUTE_BYTES 64
-#define TEXT_BYTES 256
 /* Whoever may make groups could make any number of them: further ones are read each time. */
 #define MOST_DIRECTORIES 4096U
 #define FORGET_NS (120 * NM_NSEC_PER_SEC)
-#define EVENT_BYTES 16384
-#define READS_AT_ONCE 64
-
-struct directory {
-	char *path;			/* raw, as in /proc/PID/cgroup */
-	int descriptor;			/* of its watch; negative: none */
-	bool known;			/* what it says is */
-	bool roots;			/* root's, and nobody else may write to it */
-	struct nm_steering said;	/* of which only what counts */
-	char text[ATTRIBUTE_BYTES * 4]; /* its attribute, escaped */
-	uint32_t told;			/* bits 1 << trouble */
-	uint64_t asked_ns;
-};
-
-struct nm_steer {
-	struct nm_platform *platform;
-	struct nm_steer_ops ops;
-	const char *base;
-	enum nm_attribute attribute;
-	enum nm_thread_policy policy;
-	int watch;			/* negative errno: none */
-	struct directory **directories; /* in order of their paths */
-	size_t count, capacity;
-	uint32_t told; /* what is told once at all */
-	struct nm_steer_counts counts;
-};
-
-/* ---- telling ---- */
-
-static void tell(struct nm_steer *steer, uint32_t *told, const struct nm_steer_news *news)
-{
-	char path[TEXT_BYTES];
-	struct nm_steer_news escaped = *news;
-	uint32_t bit = 1U << news->trouble;
-
-	if (*told & bit)
-		return;
-	*told |= bit;
-	steer->counts.troubles++;
-	(void)nm_escape(path, sizeof(path), news->directory, strlen(news->directory));
-	escaped.directory = path;
-	steer->ops.tell(steer->ops.context, &escaped);
-}
-
-static void tell_of(struct nm_steer *steer, struct directory *directory,
-		    enum nm_steer_trouble trouble)
-{
-	const struct nm_steer_news news = {
-		.trouble = trouble, .directory = directory->path, .said = directory->text};
-	tell(steer, &directory->told, &news);
-}
-
-static void tell_unwatched(struct nm_steer *steer, const char *path, int error)
-{
-	const struct nm_steer_news news = {
-		.trouble = NM_STEER_UNWATCHED, .directory = path, .said = "", .error = error};
-	tell(steer, &steer->told, &news);
-}
-
-/* ---- reading ---- */
-
-static bool is_roots(const struct nm_steer *steer, int fd)
-{
-	struct nm_owner owner;
-
-	return steer->platform->ops->owner(steer->platform, fd, &owner) == 0 && owner.uid == 0 &&
-	       !owner.others_write;
-}
-
-/* What of its word counts. */
-static struct nm_steering judge(struct nm_steer *steer, struct directory *directory,
-				const char *bytes, size_t length)
-{
-	static const struct nm_steering observe = {.word = NM_STEER_OBSERVE};
-	struct nm_steering said;
-
-	if (nm_steer_parse(bytes, length, &said) < 0) {
-		tell_of(steer, directory, NM_STEER_UNKNOWN);
-		return observe;
-	}
-	if (said.word == NM_STEER_OFF || said.word == NM_STEER_OBSERVE)
-		return said;
-	if (!directory->roots) {
-		tell_of(steer, directory, NM_STEER_NOT_ROOTS);
-		return (struct nm_steering){0};
-	}
-	if (said.word == NM_STEER_POLICY && !nm_steer_is_free(said.policy, steer->policy)) {
-		tell_of(steer, directory, NM_STEER_NOT_FREE);
-		return observe;
-	}
-	return said;
-}
-
-static void read_attribute(struct nm_steer *steer, struct directory *directory, int fd)
-{
-	struct nm_platform *platform = steer->platform;
-	char bytes[ATTRIBUTE_BYTES], text[sizeof(directory->text)];
-	ssize_t length = platform->ops->read_attribute(platform, fd, NM_STEER_ATTRIBUTE, bytes,
-						       sizeof(bytes));
-
-	/* Longer than any word: one that is not known. */
-	if (length == -ERANGE)
-		length = snprintf(bytes, sizeof(bytes), "(too long)");
-	(void)nm_escape(text, sizeof(text), bytes, length > 0 ? (size_t)length : 0);
-	directory->roots = is_roots(steer, fd);
-	/* Others could fill the journal with one wrong word after another. */
-	if (directory->roots && strcmp(text, directory->text) != 0)
-		directory->told = 0;
-	memcpy(directory->text, text, sizeof(text));
-	directory->said = length < 0 ? (struct nm_steering){0}
-				     : judge(steer, directory, bytes, (size_t)length);
-}
-
-static void put_under_watch(struct nm_steer *steer, struct directory *directory, int fd)
-{
-	struct nm_platform *platform = steer->platform;
-
-	if (directory->descriptor >= 0 || steer->watch < 0)
-		return;
-	directory->descriptor = platform->ops->watch_add(platform, steer->watch, fd);
-	if (directory->descriptor < 0)
-		tell_unwatched(steer, directory->path, directory->descriptor);
-}
-
-/* A group that is gone, or closed to us, says nothing. */
-static int read_directory(struct nm_steer *steer, struct directory *directory, bool watched)
-{
-	struct nm_platform *platform = steer->platform;
-	nm_autofree char *path = NULL;
-
-	if (asprintf(&path, "%s%s", steer->base, directory->path) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	directory->known = true;
-	int fd = platform->ops->open_directory(platform, NM_ROOT, path);
-	if (fd < 0) {
-		directory->said = (struct nm_steering){0};
-		directory->text[0] = '\0';
-		return 0;
-	}
-	if (watched)
-		put_under_watch(steer, directory, fd);
-	read_attribute(steer, directory, fd);
-	platform->ops->close(platform, fd);
-	return 0;
-}
 
 /* ---- the list ---- */
 
-static void free_directory(struct nm_steer *steer, struct directory *directory)
+static void free_directory(struct nm_steer *steer, struct nm_steer_directory *directory)
 {
 	struct nm_platform *platform = steer->platform;
 
@@ -190,7 +37,7 @@ static size_t place_of(const struct nm_steer *steer, const char *path)
 	return low;
 }
 
-static struct directory *find(const struct nm_steer *steer, const char *path)
+struct nm_steer_directory *nm_steer_find(const struct nm_steer *steer, const char *path)
 {
 	size_t place = place_of(steer, path);
 	bool found = place < steer->count && strcmp(steer->directories[place]->path, path) == 0;
@@ -198,13 +45,13 @@ static struct directory *find(const struct nm_steer *steer, const char *path)
 	return found ? steer->directories[place] : NULL;
 }
 
-static int add(struct nm_steer *steer, const char *path, struct directory **ret)
+static int add(struct nm_steer *steer, const char *path, struct nm_steer_directory **ret)
 {
 	int r = nm_reserve((void **)&steer->directories, &steer->capacity, steer->count,
-			   sizeof(struct directory *));
+			   sizeof(struct nm_steer_directory *));
 	if (r < 0)
 		return r;
-	struct directory *directory = calloc(1, sizeof(*directory));
+	struct nm_steer_directory *directory = calloc(1, sizeof(*directory));
 	if (directory)
 		directory->path = strdup(path);
 	if (!directory || !directory->path) {
@@ -214,20 +61,20 @@ static int add(struct nm_steer *steer, const char *path, struct directory **ret)
 	directory->descriptor = -1;
 	size_t place = place_of(steer, path);
 	memmove(steer->directories + place + 1, steer->directories + place,
-		(steer->count - place) * sizeof(struct directory *));
+		(steer->count - place) * sizeof(struct nm_steer_directory *));
 	steer->directories[place] = directory;
 	steer->count++;
 	*ret = directory;
 	return 0;
 }
 
-static void drop(struct nm_steer *steer, struct directory *directory)
+void nm_steer_drop(struct nm_steer *steer, struct nm_steer_directory *directory)
 {
 	size_t place = place_of(steer, directory->path);
 
 	steer->count--;
 	memmove(steer->directories + place, steer->directories + place + 1,
-		(steer->count - place) * sizeof(struct directory *));
+		(steer->count - place) * sizeof(struct nm_steer_directory *));
 	free_directory(steer, directory);
 }
 
@@ -240,21 +87,21 @@ static void drop_all(struct nm_steer *steer)
 
 /* ---- asking ---- */
 
-static void add_word(struct nm_steer *steer, struct directory *directory,
+static void add_word(struct nm_steer *steer, struct nm_steer_directory *directory,
 		     struct nm_steering *result)
 {
 	enum nm_steer_word said = directory->said.word;
 
 	if (result->word == NM_STEER_OFF && said != NM_STEER_NONE && said != NM_STEER_OFF)
-		tell_of(steer, directory, NM_STEER_UNDER_OFF);
+		nm_steer_tell_of(steer, directory, NM_STEER_UNDER_OFF);
 	*result = nm_steer_under(*result, directory->said);
 }
 
 /* One that there is no room to remember: nothing is told of it either. */
 static int ask_in_passing(struct nm_steer *steer, char *path, struct nm_steering *result)
 {
-	struct directory directory = {.path = path, .descriptor = -1, .told = UINT32_MAX};
-	int r = read_directory(steer, &directory, false);
+	struct nm_steer_directory directory = {.path = path, .descriptor = -1, .told = UINT32_MAX};
+	int r = nm_steer_read(steer, &directory, false);
 
 	*result = nm_steer_under(*result, directory.said);
 	return r;
@@ -262,15 +109,15 @@ static int ask_in_passing(struct nm_steer *steer, char *path, struct nm_steering
 
 static int ask(struct nm_steer *steer, char *path, uint64_t now_ns, struct nm_steering *result)
 {
-	struct directory *directory = find(steer, path);
+	struct nm_steer_directory *directory = nm_steer_find(steer, path);
 
 	if (!directory && steer->count >= MOST_DIRECTORIES) {
-		tell_unwatched(steer, path, -ENOSPC);
+		nm_steer_tell_unwatched(steer, path, -ENOSPC);
 		return ask_in_passing(steer, path, result);
 	}
 	int r = directory ? 0 : add(steer, path, &directory);
 	if (r == 0 && (!directory->known || directory->descriptor < 0))
-		r = read_directory(steer, directory, true);
+		r = nm_steer_read(steer, directory, true);
 	if (r < 0)
 		return r;
 	directory->asked_ns = now_ns;
@@ -287,7 +134,7 @@ static bool is_visible(struct nm_steer *steer, const char *cgroup)
 		return true;
 	const struct nm_steer_news news = {
 		.trouble = NM_STEER_OUTSIDE, .directory = cgroup, .said = ""};
-	tell(steer, &steer->told, &news);
+	nm_steer_tell(steer, &steer->told, &news);
 	return false;
 }
 
@@ -335,119 +182,16 @@ static bool said_to_manage(const struct nm_steering *said)
 
 void nm_steer_note_excluded(struct nm_steer *steer, const char *cgroup)
 {
-	struct directory *nearest = NULL;
+	struct nm_steer_directory *nearest = NULL;
 
 	/* Those above come before those below. */
 	for (size_t i = 0; cgroup && i < steer->count; i++) {
-		struct directory *directory = steer->directories[i];
+		struct nm_steer_directory *directory = steer->directories[i];
 		if (said_to_manage(&directory->said) && nm_steer_is_below(cgroup, directory->path))
 			nearest = directory;
 	}
 	if (nearest)
-		tell_of(steer, nearest, NM_STEER_EXCLUDED);
-}
-
-/* ---- changes ---- */
-
-static struct directory *find_by_descriptor(const struct nm_steer *steer, int descriptor)
-{
-	for (size_t i = 0; i < steer->count; i++)
-		if (steer->directories[i]->descriptor == descriptor)
-			return steer->directories[i];
-	return NULL;
-}
-
-/* One that was made anew under the name would be another. */
-static void take_gone(struct nm_steer *steer, struct directory *directory)
-{
-	steer->counts.changes++;
-	steer->ops.changed(steer->ops.context, directory->path, NULL);
-	drop(steer, directory);
-}
-
-static void take_gone_child(struct nm_steer *steer, const struct directory *parent,
-			    const char *name)
-{
-	nm_autofree char *path = NULL;
-
-	if (asprintf(&path, "%s/%s", strcmp(parent->path, "/") == 0 ? "" : parent->path, name) <
-	    0) {
-		path = NULL;
-		return;
-	}
-	struct directory *child = find(steer, path);
-	if (child)
-		take_gone(steer, child);
-}
-
-static void forget_all_said(struct nm_steer *steer)
-{
-	for (size_t i = 0; i < steer->count; i++)
-		steer->directories[i]->known = false;
-}
-
-/* A child's attributes are told to its parent's watch too, by name; its own tells of them. */
-static void take_event(struct nm_steer *steer, const struct inotify_event *event)
-{
-	if (event->mask & IN_Q_OVERFLOW) {
-		forget_all_said(steer);
-		return;
-	}
-	struct directory *directory = find_by_descriptor(steer, event->wd);
-	if (!directory)
-		return;
-	if (event->mask & (IN_DELETE_SELF | IN_IGNORED | IN_UNMOUNT)) {
-		if (event->mask & IN_IGNORED)
-			directory->descriptor = -1;
-		take_gone(steer, directory);
-	} else if (event->mask & IN_DELETE && event->mask & IN_ISDIR && event->len > 0) {
-		take_gone_child(steer, directory, event->name);
-	} else if (event->mask & IN_ATTRIB && event->len == 0) {
-		directory->known = false;
-	}
-}
-
-static void take_events(struct nm_steer *steer, const char *bytes, size_t length)
-{
-	struct inotify_event event;
-
-	for (size_t at = 0; length - at >= sizeof(event); at += sizeof(event) + event.len) {
-		memcpy(&event, bytes + at, sizeof(event));
-		if (length - at - sizeof(event) < event.len)
-			return;
-		take_event(steer, (const struct inotify_event *)(const void *)(bytes + at));
-	}
-}
-
-/* However often it changed: what it says now counts. */
-static void read_changed(struct nm_steer *steer)
-{
-	for (size_t i = 0; i < steer->count; i++) {
-		struct directory *directory = steer->directories[i];
-		struct nm_steering before = directory->said;
-		if (directory->known || read_directory(steer, directory, true) < 0)
-			continue;
-		if (before.word == directory->said.word && before.policy == directory->said.policy)
-			continue;
-		steer->counts.changes++;
-		steer->ops.changed(steer->ops.context, directory->path,
-				   directory->roots ? &directory->said : NULL);
-	}
-}
-
-void nm_steer_drain(struct nm_steer *steer)
-{
-	struct nm_platform *platform = steer->platform;
-	alignas(struct inotify_event) char bytes[EVENT_BYTES];
-
-	for (unsigned i = 0; steer->watch >= 0 && i < READS_AT_ONCE; i++) {
-		ssize_t length =
-			platform->ops->read_some(platform, steer->watch, bytes, sizeof(bytes));
-		if (length <= 0)
-			break;
-		take_events(steer, bytes, (size_t)length);
-	}
-	read_changed(steer);
+		nm_steer_tell_of(steer, nearest, NM_STEER_EXCLUDED);
 }
 
 /* ---- life ---- */
@@ -479,7 +223,7 @@ int nm_steer_new(struct nm_platform *platform, const struct nm_config *config,
 	steer->watch = platform->ops->watch_open(platform);
 	nm_steer_configure(steer, config);
 	if (steer->watch < 0 && steer->attribute != NM_ATTRIBUTE_IGNORE)
-		tell_unwatched(steer, "/", steer->watch);
+		nm_steer_tell_unwatched(steer, "/", steer->watch);
 	*ret = steer;
 	return 0;
 }
@@ -507,7 +251,7 @@ void nm_steer_tend(struct nm_steer *steer, uint64_t now_ns)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < steer->count; i++) {
-		struct directory *directory = steer->directories[i];
+		struct nm_steer_directory *directory = steer->directories[i];
 		if (now_ns > directory->asked_ns && now_ns - directory->asked_ns > FORGET_NS)
 			free_directory(steer, directory);
 		else

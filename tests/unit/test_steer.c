@@ -392,6 +392,27 @@ static void test_forgotten(void **state)
 	assert_int_equal(nr_changed, 0);
 }
 
+/* Short of descriptors: what was said goes on, and who is new waits. */
+static void test_cannot_be_told_now(void **state)
+{
+	struct nm_steering steering = {.word = NM_STEER_ON};
+	(void)state;
+	fake_say(fake, "/a.slice", "off");
+	assert_word("/a.slice", NM_STEER_OFF);
+	fake_say(fake, "/a.slice", "observe");
+	fake_fail(fake, FAKE_OPEN, 1, 2, EMFILE);
+	nm_steer_drain(steer);
+	assert_int_equal(nr_changed, 0);
+	assert_int_equal(nm_steer_look(steer, "/a.slice", fake->now_ns, &steering), -EMFILE);
+	assert_int_equal(steering.word, NM_STEER_ON);
+	nm_steer_drain(steer);
+	assert_int_equal(nr_changed, 1);
+	assert_word("/a.slice", NM_STEER_OBSERVE);
+	/* One that we may not look into is no such trouble. */
+	fake_fail(fake, FAKE_OPEN, 1, 1, EACCES);
+	assert_word("/a.slice/b.service", NM_STEER_OBSERVE);
+}
+
 /* ---- where nothing can be watched ---- */
 
 static void assert_read_each_time(const char *blamed, int error)
@@ -465,6 +486,7 @@ int main(void)
 		TEST(test_made_anew),
 		TEST(test_overflow),
 		TEST(test_forgotten),
+		TEST(test_cannot_be_told_now),
 		TEST(test_no_inotify),
 		TEST(test_no_more_watches),
 		TEST(test_too_many),

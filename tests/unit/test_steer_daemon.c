@@ -181,7 +181,7 @@ static void a_policy_that_is_not_free_is_refused_once(void **state)
 /* A reload forgets what was said; it is asked for again at once, also for who sleeps. */
 static void a_reload_hears_all_of_it_again(void **state)
 {
-	char path[sizeof(world.root) + 16];
+	char path[sizeof(world.root) + 16], error[256];
 	(void)state;
 	misplace(NM_POLICY_LBMA);
 	live(40);
@@ -189,7 +189,7 @@ static void a_reload_hears_all_of_it_again(void **state)
 	fixture_file(world.root, "numa-migrd.conf", "targets: { min_cpu_percent = 0; };");
 	(void)snprintf(path, sizeof(path), "%s/numa-migrd.conf", world.root);
 	world.daemon.options.config_path = path;
-	assert_int_equal(nm_command_reload(&world.daemon, NULL, 0), 0);
+	assert_int_equal(nm_command_reload(&world.daemon, error, sizeof(error)), 0);
 	world.workers[0] = world.workers[2];
 	world.nr_workers = 1;
 	live_one();
