@@ -124,7 +124,7 @@ void nm_check_isolated(const char *name, const struct nm_facts *facts, struct nm
 	}
 	bool barred = nm_facts_moves_pages(facts) && !facts->config->pages.isolated_cpus;
 	nm_findings_add(findings, name, barred ? NM_SEVERITY_WARNING : NM_SEVERITY_NOTE,
-			"%u CPUs are isolated or nohz_full: they are never sampled nor sent to%s.",
+			"Isolated and nohz_full CPUs, %u of them, are never sampled nor sent to%s.",
 			count, barred ? ", and no pages are moved" : "");
 	nm_findings_evidence(findings, "/sys/devices/system/cpu/isolated and nohz_full");
 	if (barred)
@@ -167,13 +167,13 @@ void nm_check_memory(const char *name, const struct nm_facts *facts, struct nm_f
 				"Every node has free memory for pages to move to.");
 		return;
 	}
-	nm_findings_add(
-		findings, name,
-		nm_facts_weigh(facts, nm_facts_moves_pages(facts) ? NM_SEVERITY_WARNING
-								  : NM_SEVERITY_NOTE),
-		"%u of %u nodes have less than %.0f %% of their memory free: no pages would "
-		"be moved there.",
-		full, facts->topology->nr_nodes, keep * 100);
+	nm_findings_add(findings, name,
+			nm_facts_weigh(facts, nm_facts_moves_pages(facts) ? NM_SEVERITY_WARNING
+									  : NM_SEVERITY_NOTE),
+			"Less than %.0f %% of the memory is free on %u of %u nodes: no pages would "
+			"be moved "
+			"there.",
+			keep * 100, full, facts->topology->nr_nodes);
 	nm_findings_evidence(findings, "node %u: %" PRId64 " MiB free of %" PRIu64 " MiB (meminfo)",
 			     facts->topology->nodes[first].os_id,
 			     facts->free_bytes[first].value >> 20,
@@ -295,8 +295,8 @@ void nm_check_cpusets(const char *name, const struct nm_facts *facts, struct nm_
 	}
 	(void)nm_escape(path, sizeof(path), facts->cpuset_path, strlen(facts->cpuset_path));
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-			"%u of %u cgroups%s have a cpuset: their threads are moved within it, and "
-			"not at all where it is of one node.",
+			"Cpusets narrow %u of %u cgroups%s: their threads are moved within them, "
+			"and not at all where they are of one node.",
 			facts->nr_cpusets, facts->nr_cgroups, cut);
 	nm_findings_evidence(findings, "the first is %s (cpuset.cpus)", path);
 }

@@ -99,6 +99,7 @@ struct nm_facts {
 	int config_error;
 	struct nm_config_errors config_errors;
 	char config_path[256];
+	struct nm_reading metrics_directory; /* of metrics.file, where that is set; value: 1 */
 	struct nm_reading nr_open;
 };
 

@@ -45,6 +45,22 @@ static void read_process(struct nm_platform *platform, struct nm_facts_service *
 	service->locked = number_after(text, "Max locked memory", 10);
 }
 
+/* The directory that a file is to be in: the daemon does not make it. */
+static struct nm_reading look_for_directory(struct nm_platform *platform, const char *file)
+{
+	nm_autofree char *path = strdup(file);
+	char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (!slash)
+		return (struct nm_reading){.error = -ENOENT};
+	slash[1] = '\0';
+	int fd = platform->ops->open_directory(platform, NM_ROOT, path + strspn(path, "/"));
+	if (fd < 0)
+		return (struct nm_reading){.error = fd};
+	platform->ops->close(platform, fd);
+	return (struct nm_reading){.value = 1};
+}
+
 /* With the path as an administrator would type it: below another root it is only for tests. */
 static int read_config(const struct nm_doctor_options *options, struct nm_facts *facts)
 {
@@ -71,5 +87,9 @@ int nm_gather_service(struct nm_platform *platform, const struct nm_doctor_optio
 		nm_gather_name(platform, "run", strrchr(NM_HELPER_SOCKET_PATH, '/') + 1);
 	facts->ledger = nm_gather_name(platform, "run/numa-migrd", NM_LEDGER_NAME);
 	facts->damaged = nm_gather_name(platform, "run/numa-migrd", NM_LEDGER_DAMAGED);
-	return read_config(options, facts);
+	int r = read_config(options, facts);
+	if (r == 0 && facts->config && facts->config->metrics.file[0])
+		facts->metrics_directory =
+			look_for_directory(platform, facts->config->metrics.file);
+	return r;
 }

@@ -344,7 +344,7 @@ static void threads_bound_away_from_their_memory(void **state)
 	ask(&program, &findings);
 	const struct nm_finding *finding = find(&findings, "bound-away");
 	assert_non_null(finding);
-	assert_non_null(strstr(finding->what, "1 threads"));
+	assert_non_null(strstr(finding->what, "1 thread is"));
 	assert_non_null(strstr(finding->evidence, "thread 106 on node 3, memory on node 0"));
 }
 

@@ -279,8 +279,9 @@ static pid_t start_follower(FILE **ret)
 
 static void assert_says(FILE *from, const char *text)
 {
-	char line[4096] = "";
-	(void)fgets(line, sizeof(line), from);
+	char line[4096];
+	if (!fgets(line, sizeof(line), from))
+		line[0] = '\0';
 	if (!strstr(line, text))
 		fail_msg("\"%s\", not \"%s\"", line, text);
 }

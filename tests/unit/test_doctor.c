@@ -247,6 +247,24 @@ static void idle_config(struct nm_facts *facts)
 	facts->config->threads.policy = NM_POLICY_NONE;
 }
 
+static void write_metrics_to(struct nm_facts *facts, const char *file)
+{
+	(void)snprintf(facts->config->metrics.file, sizeof(facts->config->metrics.file), "%s",
+		       file);
+}
+
+static void metrics_are_barred(struct nm_facts *facts)
+{
+	write_metrics_to(facts, "/var/lib/node/numa-migrd.prom");
+}
+
+static void metrics_have_no_place(struct nm_facts *facts)
+{
+	write_metrics_to(facts, "/var/lib/node/numa-migrd.prom");
+	add_unit(facts, "[Service]\nReadWritePaths=-/var/lib/node\n");
+	facts->metrics_directory.error = -ENOENT;
+}
+
 static void ledger_is_left(struct nm_facts *facts)
 {
 	facts->ledger.value = 1;
@@ -311,7 +329,7 @@ static void little_locked(struct nm_facts *facts)
 static const struct spoiled spoiled[] = {
 	{"nodes", NM_SEVERITY_PROBLEM, "no /sys\\x0a\\x1b[31m", without_topology, true},
 	{"homes", NM_SEVERITY_PROBLEM, "zoneinfo", without_homes, true},
-	{"isolated", NM_SEVERITY_NOTE, "2 CPUs", isolate, false},
+	{"isolated", NM_SEVERITY_NOTE, ", 2 of them", isolate, false},
 	{"isolated", NM_SEVERITY_WARNING, "pages.isolated_cpus", isolate_with_pages, false},
 	{"memory", NM_SEVERITY_NOTE, "1 of 4 nodes", fill_node, false},
 	{"virtual", NM_SEVERITY_WARNING, "PID namespace", put_into_container, false},
@@ -346,6 +364,8 @@ static const struct spoiled spoiled[] = {
 	{"configuration", NM_SEVERITY_NOTE, "no configuration yet", no_config_yet, false},
 	{"configuration", NM_SEVERITY_NOTE, "dry_run", dry, false},
 	{"configuration", NM_SEVERITY_NOTE, "threads.policy", idle_config, false},
+	{"metrics", NM_SEVERITY_PROBLEM, "/var/cache/numa-migrd", metrics_are_barred, false},
+	{"metrics", NM_SEVERITY_WARNING, "is not there", metrics_have_no_place, false},
 	{"ledger", NM_SEVERITY_PROBLEM, "--restore", ledger_is_left, false},
 	{"ledger", NM_SEVERITY_WARNING, "ledger.damaged", ledger_is_damaged, false},
 	{"ledger", NM_SEVERITY_UNSEEN, "/run/numa-migrd", ledger_is_hidden, false},
@@ -484,6 +504,29 @@ static void tiering_shows_no_accesses(void **state)
 	free_facts(facts);
 }
 
+static void metrics_may_be_written(const char *file, const char *unit)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	write_metrics_to(facts, file);
+	add_unit(facts, unit);
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	if (find(&findings, "metrics")->severity != NM_SEVERITY_FINE)
+		fail_msg("%s, %s: %s", file, unit, find(&findings, "metrics")->what);
+	free_facts(facts);
+}
+
+static void metrics_where_the_unit_allows_it(void **state)
+{
+	(void)state;
+	metrics_may_be_written("/var/cache/numa-migrd/a.prom", "");
+	metrics_may_be_written("/var/cache/numa-migrd/b/a.prom", "");
+	metrics_may_be_written("/srv/a.prom", "[Service]\nReadWritePaths=/srv\n");
+	metrics_may_be_written("/srv/b/c/a.prom", "[Service]\nReadWritePaths=/x -/srv/b\n");
+	metrics_may_be_written("/var/lib/m/a.prom", "[Service]\nStateDirectory=m\n");
+}
+
 static void injection_mends_that(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -556,6 +599,7 @@ int main(void)
 		cmocka_unit_test(without_accesses_little_would_come_of_it),
 		cmocka_unit_test(without_balancing_another_way_is_named),
 		cmocka_unit_test(tiering_shows_no_accesses),
+		cmocka_unit_test(metrics_where_the_unit_allows_it),
 		cmocka_unit_test(injection_mends_that),
 		cmocka_unit_test(one_node_needs_nothing),
 		cmocka_unit_test(a_process_counts_more_than_its_unit),

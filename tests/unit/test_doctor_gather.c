@@ -189,13 +189,16 @@ static void what_is_left_is_found(void **state)
 
 	put(tree, "run/numa-migrd/ledger", "x\n");
 	put(tree, "run/numa-migrd-helper.sock", "");
-	put(tree, "etc/numa-migrd.conf", "threads: { policy = \"imar2\"; };\n");
+	put(tree, "etc/numa-migrd.conf",
+	    "threads: { policy = \"imar2\"; }; metrics: { file = \"/srv/m/a.prom\"; };\n");
+	put(tree, "srv/m/other", "");
 	gather(tree);
 	assert_int_equal(tree->facts.ledger.value, 1);
 	assert_int_equal(tree->facts.damaged.value, 0);
 	assert_int_equal(tree->facts.helper_socket.value, 1);
 	assert_int_equal(tree->facts.config_error, 0);
 	assert_int_equal(tree->facts.config->threads.policy, NM_POLICY_IMAR2);
+	assert_int_equal(tree->facts.metrics_directory.value, 1);
 }
 
 static void a_bad_configuration_is_told_in_full(void **state)

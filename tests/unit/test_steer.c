@@ -85,8 +85,10 @@ static struct nm_steering look(const char *cgroup)
 static void assert_word(const char *cgroup, enum nm_steer_word word)
 {
 	struct nm_steering steering = look(cgroup);
+	const char *said = nm_steer_name(&steering);
+	assert_non_null(said);
 	if (steering.word != word)
-		fail_msg("%s is \"%s\", not word %d", cgroup, nm_steer_name(&steering), (int)word);
+		fail_msg("%s is \"%s\", not word %d", cgroup, said, (int)word);
 }
 
 static void assert_told(enum nm_steer_trouble trouble, const char *directory, const char *said)
