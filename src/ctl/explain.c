@@ -48,6 +48,24 @@ static void print_head(FILE *out, const struct nm_style *style, const json_t *de
 		      policy ? policy : "-");
 }
 
+/* The first one won. */
+static void print_candidates(FILE *out, const struct nm_style *style, const json_t *decision)
+{
+	static const struct nm_column columns[] = {
+		{.key = "tickets", .head = "TICKETS"}, {.key = "to_node", .head = "NODE"},
+		{.key = "to_cpu", .head = "CPU"},      {.key = "partner_tid", .head = "PARTNER"},
+		{.key = "won", .head = "WON"},
+	};
+	static const struct nm_column count = {.key = "candidates_count"};
+	const json_t *candidates = json_object_get(decision, "candidates");
+	char all[NM_CELL_SIZE];
+	if (json_array_size(candidates) == 0)
+		return;
+	(void)nm_cell(&count, decision, style, all);
+	(void)fprintf(out, "\ncandidates (%zu of %s):\n", json_array_size(candidates), all);
+	nm_table_print(out, style, columns, NM_ARRAY_SIZE(columns), candidates);
+}
+
 /* What the journal has of it, a field a line. */
 static void print_fields(FILE *out, const struct nm_style *style, const json_t *decision)
 {
@@ -84,6 +102,7 @@ static void print_decision(FILE *out, const struct nm_style *style, const json_t
 	print_text(out, style, "judged by", text_of(decision, "figure"));
 	print_value(out, style, "before", &before, decision);
 	print_value(out, style, "after", &after, decision);
+	print_candidates(out, style, decision);
 	print_fields(out, style, decision);
 }
 

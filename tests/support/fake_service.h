@@ -185,11 +185,14 @@ static inline int fake_explain(sd_bus_message *call, void *userdata, sd_bus_erro
 		return sd_bus_error_setf(error, NM_BUS_NAME ".Error.NoSuchDecision",
 					 "decision %llu is not known", (unsigned long long)id);
 	return sd_bus_reply_method_return(
-		call, "a{sv}", 13, "fields", "s", "POLICY=imar2\nTID=4712\n", "decision", "t", id,
+		call, "a{sv}", 15, "fields", "s", "POLICY=imar2\nTID=4712\n", "decision", "t", id,
 		"time_usec", "t", FAKE_TIME, "kind", "s", "migrate", "policy", "s", "imar2",
-		"message", "s", "moved perf from node 2", "tickets", "t", (uint64_t)4,
-		"tickets_parts", "s", "4 of preferred node", "draw", "t", (uint64_t)3, "verdict",
-		"s", "kept", "figure", "s", "local_share", "before", "d", 0.02, "after", "d", 0.97);
+		"message", "s", "moved perf from node 2", "tickets", "d", 4.0, "tickets_parts", "s",
+		"4 of preferred node", "draw", "d", 3.25, "verdict", "s", "kept", "figure", "s",
+		"local_share", "before", "d", 0.02, "after", "d", 0.97, "candidates_count", "t",
+		(uint64_t)9, "candidates", "aa{sv}", 2, 3, "to_node", "i", 0, "tickets", "d", 4.0,
+		"won", "b", 1, 5, "to_node", "i", 3, "to_cpu", "i", 7, "partner_tid", "u", 4721,
+		"tickets", "d", 2.5, "won", "b", 0);
 }
 
 /* Tells of a new decision twice, as the daemon does: when it is made and when it is judged. */

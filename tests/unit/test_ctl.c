@@ -170,6 +170,12 @@ static void test_tables(void **state)
 	assert_ctl("explain 17", 0, "decision 17, Nov 14 22:13:20: migrate by policy imar2");
 	assert_ctl("explain 17", 0, "tickets of: 4 of preferred node");
 	assert_ctl("explain 17", 0, "before: 2%");
+	assert_ctl("explain 17", 0, "draw: 3.25");
+	assert_ctl("explain 17", 0,
+		   "\ncandidates (2 of 9):\n"
+		   "TICKETS  NODE  CPU  PARTNER  WON\n"
+		   "      4     0    \xe2\x80\x93        \xe2\x80\x93  yes\n"
+		   "    2.5     3    7     4721   no\n");
 	assert_ctl("explain 17", 0, "\n  POLICY=imar2\n  TID=4712\n");
 	assert_ctl("explain 17 --json", 0, "\"fields\": \"POLICY=imar2\\nTID=4712\\n\"");
 	assert_ctl("status", 0, "local_share: 0.75\n");

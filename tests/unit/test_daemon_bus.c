@@ -151,6 +151,24 @@ static unsigned count_rows(const char *method, const char *types, uint64_t argum
 	return rows;
 }
 
+/* Is there such a name in what explains the decision? */
+static bool is_explained(uint64_t decision, const char *name)
+{
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	bool found = false;
+	assert_true(sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
+				       "Explain", NULL, &reply, "t", decision) >= 0);
+	assert_true(sd_bus_message_enter_container(reply, 'a', "{sv}") > 0);
+	while (sd_bus_message_enter_container(reply, 'e', "sv") > 0) {
+		const char *key;
+		assert_true(sd_bus_message_read(reply, "s", &key) > 0);
+		found = found || strcmp(key, name) == 0;
+		assert_true(sd_bus_message_skip(reply, "v") > 0);
+		assert_true(sd_bus_message_exit_container(reply) >= 0);
+	}
+	return found;
+}
+
 static unsigned count_leased(void)
 {
 	unsigned leased;
@@ -191,6 +209,8 @@ static void a_client_sees_what_is_done(void **state)
 	assert_int_equal(count_rows("ListNodes", "", 0, "", NULL), NODES);
 	assert_int_equal(count_rows("Decisions", "tu", 0, "", NULL), 1);
 	assert_int_equal(count_rows("Decisions", "tu", 1, "", NULL), 0);
+	assert_true(is_explained(1, "reasons") && is_explained(1, "candidates"));
+	assert_false(is_explained(1, "no_such_name"));
 	assert_string_equal(call("ListThreads", "u", 4711), NM_BUS_ERROR_NOT_MANAGED);
 	assert_string_equal(call("Pages", "u", 100), "");
 	wait_a_little();
