@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Figures as text in the Prometheus exposition format, for the textfile collector of node_exporter
- * (numa-migrd-metrics(5)). No figure is of a single process: their number would grow with the machine's
- * life. Pure.
+ * (numa-migrd-metrics(5)). No figure is of a single process: their number would grow with the
+ * machine's life. Pure.
  */
 #ifndef NUMA_MIGRD_EXPORT_H
 #define NUMA_MIGRD_EXPORT_H
@@ -71,9 +71,9 @@ struct nm_export {
 };
 
 /*
- * Adds one value. Metrics come in the order of the enum, all values of one together; `labels` has a value
- * for each of the metric's labels, and may be NULL where it has none. NaN: unavailable, and left out. What
- * is wrong shows in nm_export_finish().
+ * Adds one value. Metrics come in the order of the enum, all values of one together; `labels` has a
+ * value for each of the metric's labels, and may be NULL where it has none. NaN: unavailable, and
+ * left out. What is wrong shows in nm_export_finish().
  */
 void nm_export_put(struct nm_export *out, enum nm_metric metric, const char *const *labels,
 		   double value);

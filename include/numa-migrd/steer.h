@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the control groups of a process say of it, live, by the extended attribute user.numa-migrd of
- * their directories (numa-migrd-steering(7)): off, observe, on, or the name of a thread policy.
+ * What the control groups of a process say of it, live, by the extended attribute user.numa-migrd
+ * of their directories (numa-migrd-steering(7)): off, observe, on, or the name of a thread policy.
  *
- * From the root of the tree down to the process's own group the last word counts, but "off" anywhere
- * wins. A directory that somebody else than root may write to can only restrict (off, observe). What is
- * not understood, or not to be had, is taken as "observe": never moved.
+ * From the root of the tree down to the process's own group the last word counts, but "off"
+ * anywhere wins. A directory that somebody else than root may write to can only restrict (off,
+ * observe). What is not understood, or not to be had, is taken as "observe": never moved.
  *
  * Only directories above known processes are looked at; each is read once and then under watch.
  */
@@ -82,7 +82,8 @@ enum nm_steer_trouble {
 	NM_STEER_OUTSIDE,   /* a process is in a group that is not to be seen from here */
 };
 
-/* Once for each directory and attribute of root's, each directory of others (the last two: once at all); texts are escaped, and last as long as the call. */
+/* Once for each directory and attribute of root's, each directory of others (the last two: once at
+ * all); texts are escaped, and last as long as the call. */
 struct nm_steer_news {
 	enum nm_steer_trouble trouble;
 	const char *directory; /* as in /proc/PID/cgroup */
@@ -94,9 +95,9 @@ struct nm_steer_ops {
 	void *context;
 	void (*tell)(void *context, const struct nm_steer_news *news);
 	/*
-	 * Processes in this group (a raw path) and below may be steered otherwise from now on. said: what
-	 * counts of what root says there now; NULL: it is gone, or others may speak there, who could fill a
-	 * journal with it.
+	 * Processes in this group (a raw path) and below may be steered otherwise from now on.
+	 * said: what counts of what root says there now; NULL: it is gone, or others may speak
+	 * there, who could fill a journal with it.
 	 */
 	void (*changed)(void *context, const char *directory, const struct nm_steering *said);
 };
@@ -104,8 +105,8 @@ struct nm_steer_ops {
 struct nm_steer;
 
 /*
- * Where a directory cannot be put under watch (told once) it is read anew whenever a process in it is
- * looked at. The platform must outlive it. -ENOMEM. Daemon, start and resume.
+ * Where a directory cannot be put under watch (told once) it is read anew whenever a process in it
+ * is looked at. The platform must outlive it. -ENOMEM. Daemon, start and resume.
  */
 int nm_steer_new(struct nm_platform *platform, const struct nm_config *config,
 		 const struct nm_steer_ops *ops, struct nm_steer **ret);
@@ -116,15 +117,15 @@ NM_DEFINE_CLEANUP(struct nm_steer, nm_steer_free);
 void nm_steer_configure(struct nm_steer *steer, const struct nm_config *config);
 
 /*
- * Takes in what changed since, and says so by ops->changed. Tick, before the roster: whoever changes an
- * attribute all the time costs no more than one look in an interval.
+ * Takes in what changed since, and says so by ops->changed. Tick, before the roster: whoever
+ * changes an attribute all the time costs no more than one look in an interval.
  */
 void nm_steer_drain(struct nm_steer *steer);
 
 /*
- * What holds for a process in this control group (NULL: not known); "none" too where the attribute is
- * to be ignored. 0, or -errno: it cannot be told now (no memory, no descriptor), and what held goes on.
- * Roster, when it looks at a process.
+ * What holds for a process in this control group (NULL: not known); "none" too where the attribute
+ * is to be ignored. 0, or -errno: it cannot be told now (no memory, no descriptor), and what held
+ * goes on. Roster, when it looks at a process.
  */
 int nm_steer_look(struct nm_steer *steer, const char *cgroup, uint64_t now_ns,
 		  struct nm_steering *ret);

@@ -2,9 +2,16 @@
 /* Names by Prometheus's rules: base units, ratios from 0 to 1, counters end in _total. */
 #include "numa-migrd/export.h"
 
-#define GAUGE(n, h, ...) {.name = "numa_migrd_" n, .help = (h), .labels = {__VA_ARGS__}}
+#define GAUGE(n, h, ...)                                                                           \
+	{                                                                                          \
+		.name = "numa_migrd_" n, .help = (h), .labels = { __VA_ARGS__ }                    \
+	}
 #define COUNTER(n, h, ...)                                                                         \
-	{.name = "numa_migrd_" n "_total", .counter = true, .help = (h), .labels = {__VA_ARGS__}}
+	{                                                                                          \
+		.name = "numa_migrd_" n "_total", .counter = true, .help = (h), .labels = {        \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
 
 /* clang-format off */
 static const struct nm_metric_kind kinds[NM_METRIC_MAX] = {
