@@ -13,6 +13,9 @@ string(REGEX REPLACE "^${CMAKE_INSTALL_PREFIX}/" "" preset_dir "${preset_dir}")
 set(NM_UNIT_DIR ${unit_dir} CACHE STRING "Where systemd's units are")
 set(NM_PRESET_DIR ${preset_dir} CACHE STRING "Where systemd's presets are")
 if(NOT NM_UNIT_DIR OR NOT NM_PRESET_DIR)
+	# So that they are looked for again.
+	unset(NM_UNIT_DIR CACHE)
+	unset(NM_PRESET_DIR CACHE)
 	message(FATAL_ERROR "pkg-config does not know systemd's directories: install systemd-dev (Debian 13) "
 		"or systemd (Debian 12); scripts/setup does it")
 endif()
