@@ -101,14 +101,18 @@ measure() { # NAME
 	stop_programs
 }
 
-with_rule() { # RULE MEMORY
-	local text="selection = \"$1\"; balance_min_gain = -1e12; warmup_s = 1.0;"
+run_with() { # RULE MEMORY NAME TEXT
 	programs "$2"
-	settings_pmu balance "$text" 'crowd*'
+	settings_pmu balance "selection = \"$1\"; $4" 'crowd*'
 	mark_journal
 	systemctl start numa-migrd
-	measure "overload_$2_$1"
-	note "$1: $(moves); $(numa-migrctl status | tr -s ' \n' ' ;')"
+	measure "overload_$2_$3"
+	note "$3: $(moves); $(numa-migrctl status | tr -s ' \n' ' ;')"
+}
+
+# Wherever their pages are: the papers' rules.
+with_rule() { # RULE MEMORY
+	run_with "$1" "$2" "$1" 'balance_min_gain = -1e12; warmup_s = 1.0;'
 	check "$1, memory from $2: threads left the overloaded nodes" has_entry POLICY=balance RESULT=applied
 	check "$1, memory from $2: by that rule" has_entry SELECTION="$1"
 	check "$1, memory from $2: fewer are on the fullest node" less "${fullest% *}" "${crowded% *}"
@@ -130,6 +134,10 @@ with_us() {
 	for rule in "${rules[@]}"; do
 		with_rule "$rule" "$1"
 	done
+	if full; then
+		run_with exclusivity "$1" shipped ''
+		systemctl stop numa-migrd
+	fi
 	restore_kernel
 }
 
