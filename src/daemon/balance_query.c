@@ -17,8 +17,10 @@ static uint64_t *slot_of(const struct nm_residence *residence, uint64_t page)
 void nm_balance_add(struct nm_daemon *daemon, const struct nm_sample *sample)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	if (sample->address == 0)
+		return;
 	struct nm_residence *residence = nm_balance_residence(balancer, sample->pid);
-	if (!residence || !residence->addresses || sample->address == 0)
+	if (!residence || !residence->addresses)
 		return;
 	uint64_t page = sample->address - sample->address % (uint64_t)balancer->page_bytes;
 	*slot_of(residence, page) = page;
