@@ -21,7 +21,9 @@ static void say_choice(struct nm_entry *entry, const struct nm_balance_reason *r
 	const char *rule = nm_selection_name(reason->selection);
 	char metric[NM_WORD_BYTES];
 	if (reason->by == NM_SELECTED_BY_LEADER)
-		nm_entry_say(entry, "; \"%s\" took it, as its process's first thread is there",
+		nm_entry_say(entry,
+			     "; \"%s\" took it, as its process's first thread, or while that rests "
+			     "most of its memory, is there",
 			     rule);
 	else if (isnan(reason->metric))
 		nm_entry_say(entry, "; \"%s\" took it", rule);
