@@ -13,8 +13,7 @@
 enum nm_residency_source {
 	NM_RESIDENCY_NONE,
 	NM_RESIDENCY_ACCESSES, /* sampled accesses by home node: pages weigh as they are used */
-	NM_RESIDENCY_PAGES,    /* the table of sampled pages, each once */
-	NM_RESIDENCY_QUERY,    /* move_pages(2) asked where a choice of pages is */
+	NM_RESIDENCY_QUERY,    /* move_pages(2) asked where a choice of pages is, each once */
 	NM_RESIDENCY_CGROUP,   /* memory.numa_stat of a cgroup that the process has for itself */
 	NM_RESIDENCY_MAPS,     /* /proc/PID/numa_maps */
 };
@@ -77,20 +76,5 @@ int nm_residency_read_numa_stat(const char *text, const struct nm_topology *topo
  */
 int nm_residency_read_numa_maps_line(const char *line, const struct nm_topology *topology,
 				     double page_bytes, double *pages);
-
-/* What there is to ask for a process, for the choice of a source. */
-struct nm_residency_means {
-	bool own_cgroup;    /* it has one to itself, with memory.numa_stat */
-	bool maps;	    /* its numa_maps may be read */
-	double resident;    /* pages */
-	double maps_limit;  /* pages up to which numa_maps is read: the time it takes grows */
-	bool pages_sampled; /* some of its pages are in the table: they can be asked for */
-};
-
-/*
- * The source for the next reading in the background: the cgroup, which is one small file; numa_maps
- * up to the limit; above it, queries of sampled pages; NONE: accesses must do. Roster, when due.
- */
-enum nm_residency_source nm_residency_choose(const struct nm_residency_means *means);
 
 #endif

@@ -18,6 +18,7 @@ struct nm_known_thread {
 };
 
 /* Where a process's pages are. */
+#define NM_BALANCE_SLOTS 512U
 struct nm_residence {
 	uint32_t pid;
 	uint64_t start_ticks;
@@ -25,6 +26,7 @@ struct nm_residence {
 	uint64_t tried_ns;		  /* when its pages were to be counted last; 0: never */
 	double *pages;			  /* what the estimates refer to, and scratch */
 	double *seen, samples;		  /* accesses by node: within `pages` */
+	uint64_t *addresses; /* a choice of its pages, NM_BALANCE_SLOTS; NULL: none is kept */
 	struct nm_residency counted, sampled;
 };
 
@@ -78,7 +80,21 @@ int nm_balance_follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *
 /* The estimate to go by now, or NULL. */
 const struct nm_residency *nm_balance_residency(const struct nm_balancer *balancer, uint32_t pid,
 						uint64_t now_ns);
+/* NULL: it is not managed. */
+struct nm_residence *nm_balance_residence(const struct nm_balancer *balancer, uint32_t pid);
+/* -ESRCH: another process has the number by now. The caller closes the directory, /proc/PID. */
+int nm_balance_open_process(struct nm_platform *platform, const struct nm_residence *residence,
+			    int *ret);
+/* A count, or what stands for one; `seen`: per node, `samples`: see residency.h. */
+void nm_balance_take_count(struct nm_balancer *balancer, struct nm_residence *residence,
+			   const struct nm_residency_reading *reading);
 void nm_balance_pages_clear(struct nm_daemon *daemon);
+
+/* ---- balance_query.c: where some of their pages are ---- */
+
+/* Asks for those that were sampled since the first call, at most NM_BALANCE_SLOTS. -EAGAIN: they
+ * are too few yet. */
+int nm_balance_query(struct nm_daemon *daemon, struct nm_residence *residence, uint64_t now_ns);
 
 /* ---- balance_types.c: DTAS ---- */
 

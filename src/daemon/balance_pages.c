@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many pages of a process are on each node: by its accesses, and now and then counted. */
+/* How many pages of a process are on each node: by its accesses, and now and then counted, or asked
+ * of some. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static int by_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-static struct nm_residence *find(const struct nm_balancer *balancer, uint32_t pid)
+struct nm_residence *nm_balance_residence(const struct nm_balancer *balancer, uint32_t pid)
 {
 	const struct nm_residence key = {.pid = pid};
 	if (balancer->nr_residences == 0)
@@ -28,7 +29,7 @@ static struct nm_residence *find(const struct nm_balancer *balancer, uint32_t pi
 const struct nm_residency *nm_balance_residency(const struct nm_balancer *balancer, uint32_t pid,
 						uint64_t now_ns)
 {
-	const struct nm_residence *residence = find(balancer, pid);
+	const struct nm_residence *residence = nm_balance_residence(balancer, pid);
 	if (!residence)
 		return NULL;
 	const struct nm_residency *best =
@@ -42,8 +43,10 @@ const struct nm_residency *nm_balance_residency(const struct nm_balancer *balanc
 
 static void free_residences(struct nm_residence *residences, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		free(residences[i].pages);
+		free(residences[i].addresses);
+	}
 	free(residences);
 }
 
@@ -51,11 +54,12 @@ static void free_residences(struct nm_residence *residences, size_t count)
 static int take_over(struct nm_balancer *balancer, const struct nm_process *process,
 		     struct nm_residence *ret)
 {
-	struct nm_residence *known = find(balancer, process->pid);
+	struct nm_residence *known = nm_balance_residence(balancer, process->pid);
 	*ret = (struct nm_residence){.pid = process->pid, .start_ticks = process->start_ticks};
 	if (known && known->pages && known->start_ticks == process->start_ticks) {
 		*ret = *known;
 		known->pages = NULL;
+		known->addresses = NULL;
 	} else {
 		ret->pages = calloc(3 * (size_t)balancer->topology->nr_nodes, sizeof(double));
 	}
@@ -105,7 +109,7 @@ static int list_residences(struct nm_balancer *balancer, const struct nm_snapsho
 
 static void add_accesses(struct nm_balancer *balancer, const struct nm_snap_thread *thread)
 {
-	struct nm_residence *residence = find(balancer, thread->pid);
+	struct nm_residence *residence = nm_balance_residence(balancer, thread->pid);
 	if (!residence || !(thread->access_total > 0))
 		return;
 	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
@@ -151,17 +155,22 @@ static void estimate_all(struct nm_balancer *balancer, const struct nm_snapshot 
 
 /* ---- counted ---- */
 
+void nm_balance_take_count(struct nm_balancer *balancer, struct nm_residence *residence,
+			   const struct nm_residency_reading *reading)
+{
+	struct nm_residency_reading whole = *reading;
+	whole.resident = resident_pages(balancer, residence);
+	if (nm_residency_estimate(&whole, balancer->topology->nr_nodes, residence->pages,
+				  &residence->counted) == 0)
+		balancer->tally.pages_counted++;
+}
+
 static void take_count(struct nm_balancer *balancer, struct nm_residence *residence,
 		       enum nm_residency_source source, const double *pages, uint64_t now_ns)
 {
-	const struct nm_residency_reading reading = {.source = source,
-						     .time_ns = now_ns,
-						     .seen = pages,
-						     .resident =
-							     resident_pages(balancer, residence)};
-	if (nm_residency_estimate(&reading, balancer->topology->nr_nodes, residence->pages,
-				  &residence->counted) == 0)
-		balancer->tally.pages_counted++;
+	const struct nm_residency_reading reading = {
+		.source = source, .time_ns = now_ns, .seen = pages};
+	nm_balance_take_count(balancer, residence, &reading);
 }
 
 static ssize_t read_of_cgroup(struct nm_platform *platform, const char *cgroup, const char *file,
@@ -228,9 +237,8 @@ static void count_line(void *context, const char *line)
 					       counting->pages);
 }
 
-/* -ESRCH: another process has the number by now. */
-static int open_process(struct nm_platform *platform, const struct nm_residence *residence,
-			int *ret)
+int nm_balance_open_process(struct nm_platform *platform, const struct nm_residence *residence,
+			    int *ret)
 {
 	struct nm_proc_stat stat;
 	int directory = nm_proc_open_thread(platform, 0, residence->pid);
@@ -255,7 +263,7 @@ static void begin_counting(struct nm_daemon *daemon, const struct nm_residence *
 				       .start_ticks = residence->start_ticks,
 				       .topology = balancer->topology,
 				       .page_bytes = balancer->page_bytes};
-	if (open_process(platform, residence, &counting.directory) < 0)
+	if (nm_balance_open_process(platform, residence, &counting.directory) < 0)
 		return;
 	counting.pages = calloc(balancer->topology->nr_nodes, sizeof(*counting.pages));
 	if (!counting.pages || nm_mappings_new_lines(platform, count_line, &balancer->counting,
@@ -273,7 +281,7 @@ static void go_on_counting(struct nm_daemon *daemon, uint64_t now_ns)
 	struct nm_counting *counting = &balancer->counting;
 	double budget_ns = daemon->config->pages.maps_budget_ms * (double)NM_NSEC_PER_MSEC;
 	int r = nm_mappings_read(counting->reader, counting->directory, (uint64_t)budget_ns);
-	struct nm_residence *residence = find(balancer, counting->pid);
+	struct nm_residence *residence = nm_balance_residence(balancer, counting->pid);
 	if (r == -EAGAIN && residence)
 		return;
 	if (r == 0 && residence && residence->start_ticks == counting->start_ticks)
@@ -303,14 +311,26 @@ static bool may_read_maps(const struct nm_config *config, const struct nm_reside
 	return limit_mb > 0 && residence->process->rss_bytes >> 20 <= limit_mb;
 }
 
+/* As if it had been tried so long ago that its turn comes in a second. */
+static uint64_t try_again_ns(const struct nm_daemon *daemon, uint64_t now_ns)
+{
+	double period_s = daemon->config->threads.residency_s;
+	uint64_t rest_ns = period_s > 1 ? (uint64_t)((period_s - 1) * (double)NM_NSEC_PER_SEC) : 0;
+	return now_ns > rest_ns ? now_ns - rest_ns : 1;
+}
+
 static void count_next(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_residence *next = next_due(daemon, now_ns);
 	if (!next)
 		return;
 	next->tried_ns = now_ns;
-	if (count_by_cgroup(daemon, next, now_ns) < 0 && may_read_maps(daemon->config, next))
+	if (count_by_cgroup(daemon, next, now_ns) == 0)
+		return;
+	if (may_read_maps(daemon->config, next))
 		begin_counting(daemon, next);
+	else if (nm_balance_query(daemon, next, now_ns) == -EAGAIN)
+		next->tried_ns = try_again_ns(daemon, now_ns);
 }
 
 int nm_balance_follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)

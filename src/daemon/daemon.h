@@ -227,6 +227,8 @@ int nm_balance_look(struct nm_daemon *daemon, const struct nm_snapshot *snapshot
 /* What the last look found; after it, in the same interval. -ENOMEM. */
 int nm_balance_propose(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       struct nm_proposals *ret);
+/* An access, while nodes are balanced. The hot path. */
+void nm_balance_add(struct nm_daemon *daemon, const struct nm_sample *sample);
 /* Forgets all of it: the machine or the policy is another. */
 void nm_balance_end(struct nm_daemon *daemon);
 

@@ -37,6 +37,8 @@ static void keep_sample(void *context, const struct nm_sample *sample)
 		nm_memory_add(daemon->pipeline.memory, sample);
 	if (daemon->pipeline.pages)
 		nm_page_stage_add(daemon, sample);
+	if (daemon->pipeline.balancer)
+		nm_balance_add(daemon, sample);
 }
 
 static int compare_events(const void *a, const void *b)

@@ -5,9 +5,9 @@
 #include "say.h"
 
 static const char *const sources[] = {
-	[NM_RESIDENCY_NONE] = "none",	  [NM_RESIDENCY_ACCESSES] = "accesses",
-	[NM_RESIDENCY_PAGES] = "pages",	  [NM_RESIDENCY_QUERY] = "query",
-	[NM_RESIDENCY_CGROUP] = "cgroup", [NM_RESIDENCY_MAPS] = "numa_maps",
+	[NM_RESIDENCY_NONE] = "none",	   [NM_RESIDENCY_ACCESSES] = "accesses",
+	[NM_RESIDENCY_QUERY] = "query",	   [NM_RESIDENCY_CGROUP] = "cgroup",
+	[NM_RESIDENCY_MAPS] = "numa_maps",
 };
 
 /* Negative is better of a cost, and more is of a benefit. */
@@ -21,7 +21,9 @@ static void say_choice(struct nm_entry *entry, const struct nm_balance_reason *r
 	const char *rule = nm_selection_name(reason->selection);
 	char metric[NM_WORD_BYTES];
 	if (reason->by == NM_SELECTED_BY_LEADER)
-		nm_entry_say(entry, "; \"%s\" took it, as its process's first thread is there",
+		nm_entry_say(entry,
+			     "; \"%s\" took it, as its process's first thread, or while that rests "
+			     "most of its memory, is there",
 			     rule);
 	else if (isnan(reason->metric))
 		nm_entry_say(entry, "; \"%s\" took it", rule);

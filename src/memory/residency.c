@@ -90,12 +90,3 @@ bool nm_residency_better(const struct nm_residency *a, const struct nm_residency
 		return is_known(a);
 	return error_now(a, now_ns, drift) < error_now(b, now_ns, drift);
 }
-
-enum nm_residency_source nm_residency_choose(const struct nm_residency_means *means)
-{
-	if (means->own_cgroup)
-		return NM_RESIDENCY_CGROUP;
-	if (means->maps && means->resident <= means->maps_limit)
-		return NM_RESIDENCY_MAPS;
-	return means->pages_sampled ? NM_RESIDENCY_QUERY : NM_RESIDENCY_NONE;
-}

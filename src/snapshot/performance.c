@@ -108,14 +108,21 @@ static double stand_in(const struct nm_snapshot_input *input, const struct nm_sn
 	return locality;
 }
 
+/* Threads that queue run little, and how little is what balancing is judged by. */
+static bool has_run(const struct nm_config *config, const struct nm_snap_thread *thread)
+{
+	return thread->active ||
+	       (config->threads.policy == NM_POLICY_BALANCE && thread->run_share > 0);
+}
+
 static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread *thread,
 		    bool by_locality, bool by_latency)
 {
 	const struct nm_config *config = input->config;
 	double performance = by_locality ? stand_in(input, thread)
 					 : performance_of(thread, config->threads.performance);
-	thread->measured =
-		thread->active && isfinite(performance) && has_evidence(config, thread, by_latency);
+	thread->measured = has_run(config, thread) && isfinite(performance) &&
+			   has_evidence(config, thread, by_latency);
 	if (thread->measured)
 		thread->performance = performance;
 }

@@ -3,7 +3,8 @@
  * move_pages_efficiency: pages per second of the mover over those of a bare loop of move_pages(2),
  * by the wall clock, each moving the same pages of this process to another node and back, in turns.
  * Needs two nodes with memory; may be copied to another machine. move_pages_us: the bare loop's
- * time for a page.
+ * time for a page; where_pages_us: that of asking where a page is, as the mover does before it
+ * moves one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -79,6 +80,17 @@ static double move_bare(int to)
 	return wall_ns() - before;
 }
 
+static double ask_where(void)
+{
+	double before = wall_ns();
+
+	for (size_t i = 0; i < PAGES; i += BARE_CALL)
+		must(platform->ops->pages_where(platform, getpid(), BARE_CALL, addresses + i,
+						statuses + i),
+		     "move_pages");
+	return wall_ns() - before;
+}
+
 static struct nm_page_batch *make_batch(int from, int to)
 {
 	struct nm_page_batch *batch = calloc(1, sizeof(*batch));
@@ -131,7 +143,7 @@ static void start_mover(void)
 /* There and back, in turns: what else the machine does meets both. */
 static void measure(void)
 {
-	double bare[ROUNDS], ours[ROUNDS];
+	double bare[ROUNDS], ours[ROUNDS], where[ROUNDS];
 
 	(void)move_bare(1);
 	(void)move_bare(0);
@@ -140,10 +152,12 @@ static void measure(void)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		ours[i] = move_ours(0, 1) + move_ours(1, 0);
 		bare[i] = move_bare(1) + move_bare(0);
+		where[i] = ask_where();
 	}
 	double bare_ns = bench_median(bare, ROUNDS), ours_ns = bench_median(ours, ROUNDS);
 	bench_print("move_pages_efficiency", bare_ns / ours_ns, "ratio");
 	bench_print("move_pages_us", bare_ns / (2.0 * PAGES) / 1e3, "us");
+	bench_print("where_pages_us", bench_median(where, ROUNDS) / PAGES / 1e3, "us");
 }
 
 int main(void)

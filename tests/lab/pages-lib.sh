@@ -7,10 +7,10 @@ readonly FILE=/var/lab/readings THREADS=8
 # milliseconds where they never rest, for half of one where they rest nine after each of work. And reading what
 # a process has mapped takes a hundred times what it takes elsewhere.
 readonly RESTS=-r9 PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
-# A reading takes some five seconds on a loaded machine. Of what stays as it is two of them, so many
+# A reading takes a second, and five on a loaded machine. Of what stays as it is two of them, so many
 # seconds apart, and of what has to settle so many.
 still_s=4 span=7
-full && still_s=10 span=25
+full && still_s=10 span=25 gap_s=4
 
 # The last number of that name in the daemon's status; 0 where there is none.
 status_of() { # NAME

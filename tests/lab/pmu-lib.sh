@@ -56,12 +56,13 @@ of_oracle() {
 		'BEGIN { if (n > o) printf "%.3f\n", (n - x) / (n - o); else print "nan" }'
 }
 
-# Readings a second apart, each with the time since boot, into the file.
+# Readings, each with the time since boot, into the file, so many seconds after each other.
+gap_s=1
 watch_readings() { # COUNT FILE
 	local i
 	for ((i = 0; i < $1; i++)); do
 		echo "$(reading "$ALL") $(uptime_s)"
-		sleep 1
+		sleep $gap_s
 	done >"$2"
 }
 

@@ -67,6 +67,73 @@ static void pages_are_counted_by_numa_maps(void **state)
 	assert_int_equal(fake_open_fds(world.fake), 0);
 }
 
+/* ---- pages that are asked for ---- */
+
+static struct {
+	unsigned calls, most, gone; /* gone: the first so many pages are not there any more */
+	pid_t pid;
+} asked;
+
+static int where_in_space(struct nm_platform *platform, pid_t pid, unsigned count,
+			  const uint64_t *addresses, int *ret)
+{
+	(void)platform;
+	asked.calls++;
+	asked.pid = pid;
+	if (count > asked.most)
+		asked.most = count;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t page = (addresses[i] - world.space.start) / 4096;
+		assert_true(addresses[i] >= world.space.start && page < world.space.count);
+		ret[i] = page < asked.gone ? -ENOENT : world.space.home[page];
+	}
+	return 0;
+}
+
+/* Three quarters of the pages are on node 3, the others on node 1; nothing but asking tells. */
+static const struct nm_residency *residency_asked_for(unsigned gone)
+{
+	memset(&asked, 0, sizeof(asked));
+	asked.gone = gone;
+	world.ops.pages_where = where_in_space;
+	world.space = (struct space){.start = 0x7f0000000000ULL, .count = 512};
+	for (unsigned page = 0; page < world.space.count; page++)
+		world.space.home[page] = page % 4 == 0 ? 1 : 3;
+	overload(6, 0);
+	world.workers[0].space = &world.space;
+	world.workers[0].to = world.space.count;
+	begin(NM_SELECTION_MOST_BENEFIT);
+	config()->threads.residency_s = 30;
+	config()->threads.residency_maps_mb = 0;
+	config()->threads.balance_persist = 1000;
+	live(30);
+	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
+	const struct nm_residence *residence = nm_balance_residence(balancer, 1000);
+	assert_non_null(residence);
+	return &residence->counted;
+}
+
+static void pages_of_a_large_process_are_asked_for(void **state)
+{
+	(void)state;
+	const struct nm_residency *pages = residency_asked_for(0);
+	assert_int_equal(pages->source, NM_RESIDENCY_QUERY);
+	assert_int_equal(asked.pid, 1000);
+	assert_in_range(asked.calls, 1, 2); /* residency_s */
+	assert_true(asked.most <= NM_BALANCE_SLOTS && pages->samples == asked.most);
+	double error = nm_residency_error(pages, 3);
+	assert_true(error > 0 && fabs(pages->pages[3] - 0.75 * pages->resident) < 5 * error);
+	assert_true(pages->pages[0] == 0 && pages->pages[2] == 0);
+}
+
+static void pages_that_are_gone_count_for_nothing(void **state)
+{
+	(void)state;
+	const struct nm_residency *pages = residency_asked_for(256);
+	assert_int_equal(pages->source, NM_RESIDENCY_QUERY);
+	assert_true(pages->samples > 0 && pages->samples < asked.most);
+}
+
 /* What a cgroup's files say; a process that is alone in it. */
 static bool crowded_cgroup;
 static ssize_t read_with_cgroups(struct nm_platform *platform, int directory, const char *path,
@@ -216,6 +283,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 		TEST(pages_are_counted_by_numa_maps),
+		TEST(pages_of_a_large_process_are_asked_for),
+		TEST(pages_that_are_gone_count_for_nothing),
 		TEST(pages_are_counted_by_a_cgroup_of_ones_own),
 		TEST(a_shared_cgroup_tells_nothing),
 		TEST(dtas_is_unavailable_without_counters_and_says_so_once),

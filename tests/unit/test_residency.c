@@ -39,7 +39,7 @@ static bool is_near(double a, double b)
 static void test_what_was_seen_is_scaled(void **state)
 {
 	(void)state;
-	struct nm_residency residency = estimate(NM_RESIDENCY_PAGES, 10, 30, 0, 4000);
+	struct nm_residency residency = estimate(NM_RESIDENCY_QUERY, 10, 30, 0, 4000);
 	assert_true(pages[0] == 1000 && pages[1] == 3000 && pages[2] == 0);
 	assert_ptr_equal(residency.pages, pages);
 	assert_int_equal(nm_residency_age_ns(&residency, 3 * NM_NSEC_PER_SEC), 2 * NM_NSEC_PER_SEC);
@@ -52,7 +52,7 @@ static void test_nothing_seen_is_nothing_known(void **state)
 	const double none[NODES] = {0}, some[NODES] = {5};
 	struct nm_residency residency = {0};
 	struct nm_residency_reading reading = {
-		.source = NM_RESIDENCY_PAGES, .seen = none, .samples = 3, .resident = 100};
+		.source = NM_RESIDENCY_QUERY, .seen = none, .samples = 3, .resident = 100};
 	assert_int_equal(nm_residency_estimate(&reading, NODES, pages, &residency), -ENODATA);
 	reading.seen = some;
 	reading.samples = 0;
@@ -97,13 +97,13 @@ static void test_unseen_is_not_certain(void **state)
 static void test_pages_all_looked_at_are_certain(void **state)
 {
 	(void)state;
-	struct nm_residency half = estimate(NM_RESIDENCY_PAGES, 250, 250, 0, 1000);
+	struct nm_residency half = estimate(NM_RESIDENCY_QUERY, 250, 250, 0, 1000);
 	struct nm_residency accesses = estimate(NM_RESIDENCY_ACCESSES, 250, 250, 0, 1000);
 	double error = nm_residency_error(&half, 0);
 	assert_true(is_near(error, nm_residency_error(&accesses, 0) * sqrt(0.5)));
 	struct nm_residency all = estimate(NM_RESIDENCY_QUERY, 500, 500, 0, 1000);
 	assert_true(nm_residency_error(&all, 0) == 0);
-	struct nm_residency beyond = estimate(NM_RESIDENCY_PAGES, 600, 600, 0, 1000);
+	struct nm_residency beyond = estimate(NM_RESIDENCY_QUERY, 600, 600, 0, 1000);
 	assert_true(nm_residency_error(&beyond, 0) == 0);
 }
 
@@ -139,7 +139,7 @@ static void test_errors_are_those_of_draws(void **state)
 static void test_a_process_without_pages(void **state)
 {
 	(void)state;
-	struct nm_residency residency = estimate(NM_RESIDENCY_PAGES, 1, 2, 3, 0);
+	struct nm_residency residency = estimate(NM_RESIDENCY_QUERY, 1, 2, 3, 0);
 	assert_true(pages[0] == 0 && nm_residency_error(&residency, 0) == 0);
 	assert_true(nm_residency_gain_error(&residency, 0, 1) == 0);
 }
@@ -173,26 +173,6 @@ static void test_something_is_better_than_nothing(void **state)
 	assert_true(nm_residency_better(&residency, &nothing, 1ULL << 60, 1));
 	assert_false(nm_residency_better(&nothing, &residency, 1ULL << 60, 1));
 	assert_false(nm_residency_better(&nothing, &nothing, 0, 1));
-}
-
-static void test_choice_of_source(void **state)
-{
-	(void)state;
-	struct nm_residency_means means = {.own_cgroup = true,
-					   .maps = true,
-					   .resident = 1000,
-					   .maps_limit = 1000,
-					   .pages_sampled = true};
-	assert_int_equal(nm_residency_choose(&means), NM_RESIDENCY_CGROUP);
-	means.own_cgroup = false;
-	assert_int_equal(nm_residency_choose(&means), NM_RESIDENCY_MAPS);
-	means.resident = 1001;
-	assert_int_equal(nm_residency_choose(&means), NM_RESIDENCY_QUERY);
-	means.pages_sampled = false;
-	assert_int_equal(nm_residency_choose(&means), NM_RESIDENCY_NONE);
-	means.resident = 1;
-	means.maps = false;
-	assert_int_equal(nm_residency_choose(&means), NM_RESIDENCY_NONE);
 }
 
 /* ---- text ---- */
@@ -303,7 +283,6 @@ int main(void)
 		cmocka_unit_test(test_a_process_without_pages),
 		cmocka_unit_test(test_exact_until_it_is_old),
 		cmocka_unit_test(test_something_is_better_than_nothing),
-		cmocka_unit_test(test_choice_of_source),
 		cmocka_unit_test_setup_teardown(test_numa_stat, begin, end),
 		cmocka_unit_test_setup_teardown(test_damaged_numa_stat_changes_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(test_numa_maps, begin, end),

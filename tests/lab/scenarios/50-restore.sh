@@ -55,18 +55,13 @@ lend_no_more() { echo 'threads: { policy = "none"; };' >"$CONF"; }
 
 masks_are() { [[ $(all_masks) == "$1" ]]; }
 
-# Those that are not leased are started anew, with new ids.
-start_again() {
-	if ! workers_masked 4-5 "$bearer"; then
-		kill -9 "$bearer"
-		start 1 family 2 64 0
-		bearer=$started
-	fi
-	if ! workers_masked 4-5 "$executor"; then
-		kill -9 "$executor"
-		start 1 family 2 64 0
-		executor=$started
-	fi
+# If it is not leased, another one is started in its place.
+unless_leased_anew() { # VARIABLE
+	local -n pid=$1
+	workers_masked 4-5 "$pid" && return
+	kill -9 "$pid"
+	start 1 family 2 64 0
+	pid=$started
 }
 
 # Until both are leased. The kernel may take one to its memory by itself: then there is nothing to lend.
@@ -76,7 +71,9 @@ round() { # NAME
 	for attempt in 1 2 3 4 5 6 7 8; do
 		wait_for 20 both_leased && break
 		note "$1: attempt $attempt: not both"
-		((attempt == 8)) || start_again
+		((attempt == 8)) && break
+		unless_leased_anew bearer
+		unless_leased_anew executor
 	done
 	check "$1: both are leased" both_leased
 }

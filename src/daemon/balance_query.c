@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where some pages of a process are, asked of the kernel: of those that are too large for their
+ * numa_maps to be read. A page's place among the slots is by its address, so none is there twice,
+ * and of those that meet in a slot the latest stays.
+ */
+#include "balance.h"
+
+#define FEWEST 64U /* pages that tell something */
+
+static uint64_t *slot_of(const struct nm_residence *residence, uint64_t page)
+{
+	uint64_t mixed = page * 0x9e3779b97f4a7c15ULL;
+	return &residence->addresses[(mixed >> 32) % NM_BALANCE_SLOTS];
+}
+
+void nm_balance_add(struct nm_daemon *daemon, const struct nm_sample *sample)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	if (sample->address == 0)
+		return;
+	struct nm_residence *residence = nm_balance_residence(balancer, sample->pid);
+	if (!residence || !residence->addresses)
+		return;
+	uint64_t page = sample->address - sample->address % (uint64_t)balancer->page_bytes;
+	*slot_of(residence, page) = page;
+}
+
+static unsigned list_addresses(const struct nm_residence *residence, uint64_t *addresses)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < NM_BALANCE_SLOTS; i++)
+		if (residence->addresses[i] != 0)
+			addresses[count++] = residence->addresses[i];
+	return count;
+}
+
+/* How many are somewhere; `seen`: per node. Those that are nowhere are forgotten. */
+static unsigned count_homes(const struct nm_topology *topology,
+			    const struct nm_residence *residence, const uint64_t *addresses,
+			    const int *homes, unsigned count, double *seen)
+{
+	unsigned found = 0;
+	for (unsigned i = 0; i < count; i++) {
+		int node = homes[i] < 0 ? -1 : nm_topology_node_index(topology, (unsigned)homes[i]);
+		if (node < 0) {
+			*slot_of(residence, addresses[i]) = 0;
+			continue;
+		}
+		seen[node]++;
+		found++;
+	}
+	return found;
+}
+
+/* The number may be another process's by now: its pages would be counted. */
+static int ask(struct nm_platform *platform, const struct nm_residence *residence, unsigned count,
+	       const uint64_t *addresses, int *homes)
+{
+	int directory;
+	int r = nm_balance_open_process(platform, residence, &directory);
+	if (r < 0)
+		return r;
+	platform->ops->close(platform, directory);
+	return platform->ops->pages_where(platform, (pid_t)residence->pid, count, addresses, homes);
+}
+
+int nm_balance_query(struct nm_daemon *daemon, struct nm_residence *residence, uint64_t now_ns)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	uint64_t addresses[NM_BALANCE_SLOTS];
+	int homes[NM_BALANCE_SLOTS];
+	nm_autofree double *seen = calloc(balancer->topology->nr_nodes, sizeof(*seen));
+	if (!residence->addresses)
+		residence->addresses = calloc(NM_BALANCE_SLOTS, sizeof(*residence->addresses));
+	if (!seen || !residence->addresses)
+		return -ENOMEM;
+	unsigned count = list_addresses(residence, addresses);
+	if (count < FEWEST)
+		return -EAGAIN;
+	int r = ask(daemon->pipeline.platform, residence, count, addresses, homes);
+	if (r < 0)
+		return r;
+	const struct nm_residency_reading reading = {
+		.source = NM_RESIDENCY_QUERY,
+		.time_ns = now_ns,
+		.seen = seen,
+		.samples =
+			count_homes(balancer->topology, residence, addresses, homes, count, seen),
+	};
+	nm_balance_take_count(balancer, residence, &reading);
+	return 0;
+}
