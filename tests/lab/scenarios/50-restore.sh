@@ -55,15 +55,28 @@ lend_no_more() { echo 'threads: { policy = "none"; };' >"$CONF"; }
 
 masks_are() { [[ $(all_masks) == "$1" ]]; }
 
-# Until both are leased. The kernel may take one to its memory by itself, or keep something else on that
-# node's two CPUs: then there is nothing to lend, and another pair is started.
+# Those that are not leased are started anew, with new ids.
+start_again() {
+	if ! workers_masked 4-5 "$bearer"; then
+		kill -9 "$bearer"
+		start 1 family 2 64 0
+		bearer=$started
+	fi
+	if ! workers_masked 4-5 "$executor"; then
+		kill -9 "$executor"
+		start 1 family 2 64 0
+		executor=$started
+	fi
+}
+
+# Until both are leased. The kernel may take one to its memory by itself: then there is nothing to lend.
 round() { # NAME
 	local attempt
-	for attempt in 1 2 3; do
-		start_families
-		wait_for 40 both_leased && break
+	start_families
+	for attempt in 1 2 3 4 5 6 7 8; do
+		wait_for 20 both_leased && break
 		note "$1: attempt $attempt: not both"
-		((attempt == 3)) || stop_families
+		((attempt == 8)) || start_again
 	done
 	check "$1: both are leased" both_leased
 }
