@@ -137,6 +137,14 @@ static void say_evidence_of_two(struct nm_entry *entry, const struct nm_decision
 		     nm_say_percent(decision->gain, gain));
 }
 
+static const char *performance_is(const struct nm_decision *decision)
+{
+	if (!decision->by_locality)
+		return "; performance";
+	return decision->balance.given ? "; performance (its locality by its share of a CPU)"
+				       : "; performance (its locality)";
+}
+
 /* P of a thread and beside its process, and how the clause begins. */
 static void say_performance_of(struct nm_entry *entry, const struct nm_decision *decision,
 			       unsigned index)
@@ -144,9 +152,7 @@ static void say_performance_of(struct nm_entry *entry, const struct nm_decision 
 	const struct nm_step *step = &decision->steps[index];
 	char now[NM_WORD_BYTES], relative[NM_WORD_BYTES];
 	nm_entry_say(entry, "%s %s, %s of its process's mean",
-		     index > 0		     ? " and"
-		     : decision->by_locality ? "; performance (its locality)"
-					     : "; performance",
+		     index > 0 ? " and" : performance_is(decision),
 		     nm_say_figure(step->performance_before, now),
 		     nm_say_percent(step->relative_before, relative));
 }
