@@ -53,7 +53,6 @@ const struct nm_column nm_region_columns[NM_REGION_COLUMNS] = {
 	{.key = "bytes", .head = "SIZE", .kind = NM_CELL_BYTES},
 	{.key = "samples", .head = "SAMPLES"},
 	{.key = "exclusivity", .head = "EXCL", .kind = NM_CELL_SHARE},
-	{.key = "threads", .head = "THR"},
 	{.key = "start", .head = "START", .kind = NM_CELL_ADDRESS},
 	{.key = "end", .head = "END", .kind = NM_CELL_ADDRESS},
 };

@@ -290,6 +290,7 @@ int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
 	struct nm_exclusivity sums = nm_pages_exclusivity(nm_memory_pages(memory), process->owner);
 	nm_show_u64(show, "tracked", sums.pages);
 	nm_show_real(show, "exclusivity", nm_exclusivity_average(&sums));
+	nm_show_u64(show, "ping_pong", nm_pages_ping_pong(nm_memory_pages(memory), process->owner));
 	write_histogram(&sums, show);
 	if (nm_affinity_sharing(nm_memory_affinity(memory), process->tids, process->nr_threads,
 				&sharing) == 0) {
