@@ -83,8 +83,8 @@ struct fake {
 	unsigned nr_groups;
 	unsigned attribute_reads;
 	fake_fn after_attribute_read; /* once */
-	int descriptors;   /* given out */
-	int watch_refused; /* an errno: there is no inotify */
+	int descriptors;	      /* given out */
+	int watch_refused;	      /* an errno: there is no inotify */
 	bool watches_full;
 	char watch_bytes[16384]; /* events not read yet */
 	size_t watch_length;

@@ -126,7 +126,8 @@ static void who_else_runs(void **state)
 
 	put(tree, "proc/12/comm", "numa-migrd\n");
 	put(tree, "proc/12/status",
-	    "Name:\tnuma-migrd\nTgid:\t12\nUid:\t0\t0\t0\t0\nCapEff:\t0000004000880000\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+	    "Name:\tnuma-migrd\nTgid:\t12\nUid:\t0\t0\t0\t0\nCapEff:\t0000004000880000\nNoNewPrivs:"
+	    "\t1\nSeccomp:\t2\n");
 	put(tree, "proc/12/limits",
 	    "Limit                     Soft Limit           Hard Limit           Units     \n"
 	    "Max open files            524288               1048576              files     \n"
