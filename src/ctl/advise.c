@@ -7,6 +7,7 @@
 #include "advice.h"
 #include "ctl.h"
 #include "findings.h"
+#include "numa-migrd/numa_balancing.h"
 
 #define LOOK_S 1 /* at the kernel's balancing, where it is on */
 
@@ -20,7 +21,7 @@ static int ask(uint32_t pid, json_t **ret_threads, json_t **ret_pages)
 
 static void watch_balancing(struct nm_advice *advice, struct nm_platform *platform)
 {
-	if (advice->input.balancing <= 0)
+	if (!nm_balances_nodes(advice->input.balancing))
 		return;
 	struct nm_hinting before = nm_hinting_read(platform);
 	uint64_t start_ns = platform->ops->now_ns(platform);

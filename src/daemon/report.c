@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "daemon.h"
+#include "numa-migrd/numa_balancing.h"
 
 #define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
 
@@ -95,7 +96,7 @@ void nm_report_start(struct nm_daemon *daemon)
 static void report_eyes(struct nm_daemon *daemon)
 {
 	enum nm_inject inject = daemon->config->sampling.inject;
-	if (daemon->balancing > 0 || inject != NM_INJECT_NONE)
+	if (nm_balances_nodes(daemon->balancing) || inject != NM_INJECT_NONE)
 		return;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 		  "kernel.numa_balancing is %s and sampling.inject is \"none\": only first touches "
@@ -103,8 +104,9 @@ static void report_eyes(struct nm_daemon *daemon)
 		  "seen, so threads whose memory is already there are not moved; to see repeated "
 		  "accesses, set "
 		  "sampling.inject in the configuration (numa-migrd.conf(5)) or sysctl "
-		  "kernel.numa_balancing=1",
-		  daemon->balancing == 0 ? "0" : "not offered by this kernel");
+		  "kernel.numa_balancing=%d",
+		  nm_balancing_off_text(daemon->balancing),
+		  nm_balancing_with(daemon->balancing, true));
 }
 
 void nm_report_news(struct nm_daemon *daemon)
@@ -209,7 +211,7 @@ void nm_report_coexistence(struct nm_daemon *daemon)
 	struct nm_platform *platform = daemon->pipeline.platform;
 	if (daemon->pipeline.topology->nr_nodes < 2)
 		return;
-	if (daemon->balancing > 0)
+	if (nm_balances_nodes(daemon->balancing))
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: its hinting faults show who touches which "
 			  "memory; the "

@@ -500,6 +500,7 @@ static void tiering_shows_no_accesses(void **state)
 	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
 	assert_true(says(find(&findings, "balancing"), "is 2 (tiers"));
+	assert_true(says(find(&findings, "balancing"), "sysctl kernel.numa_balancing=3"));
 	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_PROBLEM);
 	free_facts(facts);
 }
