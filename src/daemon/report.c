@@ -10,7 +10,9 @@
 
 #include "daemon.h"
 #include "numa-migrd/numa_balancing.h"
+#include "numa-migrd/others.h"
 
+#define RIVALS_MOST 8U /* told of at the start */
 #define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
 
 /* Also before there is a platform, and after. */
@@ -182,33 +184,49 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			  "all that threads.performance = \"%s\" needs is sampled", performance);
 }
 
-/* Names of daemons that also place threads or memory (peers.md): found by command. */
-static int note_mover(void *context, const char *name)
+struct rivals {
+	struct nm_daemon *daemon;
+	const struct nm_other *told[RIVALS_MOST];
+	unsigned nr_told;
+};
+
+/* One of a name tells enough: anybody may start many. */
+static bool is_told_of(struct rivals *rivals, const struct nm_other *other)
 {
-	struct nm_daemon *daemon = context;
-	struct nm_platform *platform = daemon->pipeline.platform;
-	char path[64];
-	char comm[32];
-	if (name[0] < '0' || name[0] > '9')
+	for (unsigned i = 0; i < rivals->nr_told; i++)
+		if (rivals->told[i] == other)
+			return true;
+	if (rivals->nr_told < RIVALS_MOST)
+		rivals->told[rivals->nr_told++] = other;
+	return false;
+}
+
+static int note_rival(void *context, const char *name)
+{
+	struct rivals *rivals = context;
+	struct nm_platform *platform = rivals->daemon->pipeline.platform;
+	char path[64], comm[32], *end;
+	unsigned long pid = strtoul(name, &end, 10);
+	if (*end != '\0' || pid == 0)
 		return 0;
-	(void)snprintf(path, sizeof(path), "proc/%.20s/comm", name);
+	(void)snprintf(path, sizeof(path), "proc/%lu/comm", pid);
 	if (platform->ops->read_file(platform, NM_ROOT, path, comm, sizeof(comm)) <= 0)
 		return 0;
 	comm[strcspn(comm, "\n")] = '\0';
-	if (strcmp(comm, "numad") != 0 && strcmp(comm, "memtierd") != 0 &&
-	    strcmp(comm, "thanos") != 0)
+	const struct nm_other *other = nm_other_of(platform, (uint32_t)pid, comm);
+	if (!other || other->rivalry == NM_RIVALRY_NONE || is_told_of(rivals, other))
 		return 0;
-	nm_report(daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
-		  "%s (pid %s) is running: it moves threads and memory as well; run only one of "
-		  "the two. Threads "
-		  "whose mask it changes are left to it",
-		  comm, name);
+	nm_report(
+		rivals->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
+		"%s (pid %lu) is running, and %s; %s. Threads whose mask it changes are left to it",
+		other->comm, pid, other->does, other->remedy);
 	return 0;
 }
 
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
+	struct rivals rivals = {.daemon = daemon};
 	if (daemon->pipeline.topology->nr_nodes < 2)
 		return;
 	if (nm_balances_nodes(daemon->balancing))
@@ -217,7 +235,7 @@ void nm_report_coexistence(struct nm_daemon *daemon)
 			  "memory; the "
 			  "kernel may move pages and threads as well, within the masks set here",
 			  daemon->balancing);
-	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_mover, daemon);
+	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_rival, &rivals);
 }
 
 static struct nm_entry_context entry_context(const struct nm_daemon *daemon)

@@ -4,43 +4,28 @@
 
 #include "checks.h"
 #include "numa-migrd/escape.h"
-#include "others.h"
 
 #define ESCAPED_SIZE (4 * NM_WORD_SIZE)
 
-static const struct nm_other known[] = {
-	{"numad", NM_SEVERITY_PROBLEM, "moves the same threads and their memory",
-	 "run one of the two: systemctl disable --now numad"},
-	{"memtierd", NM_SEVERITY_WARNING, "moves memory between nodes",
-	 "keep it to other processes than numa-migrd (targets.exclude), or stop it"},
-	{"membalancer", NM_SEVERITY_WARNING, "moves memory, and with -S threads, between nodes",
-	 "stop it, or let it report only (without -b)"},
-	{"thanos", NM_SEVERITY_WARNING, "moves the threads and the memory of what it has started",
-	 "exclude its programs (targets.exclude)"},
-	{"irqbalance", NM_SEVERITY_FINE, "moves interrupts only; both get along", NULL},
-	{"tuned", NM_SEVERITY_FINE, "sets what its profile says; see \"tuned\"", NULL},
-	{"kubelet", NM_SEVERITY_FINE, "gives containers cpusets; see \"kubelet\"", NULL},
-	{"slurmd", NM_SEVERITY_FINE, "gives jobs cpusets; threads are moved within them", NULL},
-};
-
-const struct nm_other *nm_other_known(const char *comm)
+static enum nm_severity severity_of(enum nm_rivalry rivalry)
 {
-	for (size_t i = 0; i < NM_ARRAY_SIZE(known); i++)
-		if (strcmp(known[i].comm, comm) == 0)
-			return &known[i];
-	return NULL;
+	static const enum nm_severity severities[] = {
+		[NM_RIVALRY_NONE] = NM_SEVERITY_FINE,
+		[NM_RIVALRY_SOME] = NM_SEVERITY_WARNING,
+		[NM_RIVALRY_FULL] = NM_SEVERITY_PROBLEM,
+	};
+
+	return severities[rivalry];
 }
 
 static enum nm_severity worst_of(const struct nm_facts *facts)
 {
-	enum nm_severity worst = NM_SEVERITY_FINE;
+	enum nm_rivalry worst = NM_RIVALRY_NONE;
 
-	for (size_t i = 0; i < facts->nr_others; i++) {
-		const struct nm_other *other = nm_other_known(facts->others[i].comm);
-		if (other && other->severity > worst)
-			worst = other->severity;
-	}
-	return worst;
+	for (size_t i = 0; i < facts->nr_others; i++)
+		if (facts->others[i].other->rivalry > worst)
+			worst = facts->others[i].other->rivalry;
+	return severity_of(worst);
 }
 
 void nm_check_movers(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
@@ -54,9 +39,7 @@ void nm_check_movers(const char *name, const struct nm_facts *facts, struct nm_f
 			? "No other program that moves threads or memory between nodes runs."
 			: "Another program moves threads or memory between nodes.");
 	for (size_t i = 0; i < facts->nr_others; i++) {
-		const struct nm_other *other = nm_other_known(facts->others[i].comm);
-		if (!other)
-			continue;
+		const struct nm_other *other = facts->others[i].other;
 		nm_findings_evidence(findings, "%s (pid %" PRIu32 ") %s", other->comm,
 				     facts->others[i].pid, other->does);
 		if (other->remedy)

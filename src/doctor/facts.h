@@ -5,6 +5,7 @@
 
 #include "numa-migrd/config.h"
 #include "numa-migrd/event.h"
+#include "numa-migrd/others.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
 #include "unit.h"
@@ -32,7 +33,7 @@ struct nm_facts_service {
 /* Another program that places threads or memory, or that is often taken for one. */
 struct nm_facts_other {
 	uint32_t pid;
-	char comm[16];
+	const struct nm_other *other;
 };
 
 enum nm_trial {

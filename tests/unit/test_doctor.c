@@ -29,9 +29,9 @@ static void add_other(struct nm_facts *facts, const char *comm)
 	assert_int_equal(nm_reserve((void **)&facts->others, &facts->others_capacity,
 				    facts->nr_others, sizeof(*facts->others)),
 			 0);
-	struct nm_facts_other *other = &facts->others[facts->nr_others++];
-	*other = (struct nm_facts_other){.pid = 77};
-	(void)snprintf(other->comm, sizeof(other->comm), "%s", comm);
+	const struct nm_other *other = nm_other_known(comm);
+	assert_non_null(other);
+	facts->others[facts->nr_others++] = (struct nm_facts_other){.pid = 77, .other = other};
 }
 
 static void without_topology(struct nm_facts *facts)
