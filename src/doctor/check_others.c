@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "checks.h"
@@ -28,16 +29,37 @@ static enum nm_severity worst_of(const struct nm_facts *facts)
 	return severity_of(worst);
 }
 
+/* "irqbalance, tuned" */
+static void list_names(const struct nm_facts *facts, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < facts->nr_others && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 facts->others[i].other->comm);
+}
+
+static void say_no_rival(const char *name, const struct nm_facts *facts,
+			 struct nm_findings *findings)
+{
+	char names[128];
+
+	list_names(facts, names, sizeof(names));
+	nm_findings_add(findings, name, NM_SEVERITY_FINE,
+			"No other program that moves threads or memory between nodes runs%s%s.",
+			names[0] ? "; these run and get along with it: " : "", names);
+}
+
 void nm_check_movers(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	enum nm_severity worst = worst_of(facts);
 
-	nm_findings_add(
-		findings, name, worst == NM_SEVERITY_FINE ? worst : nm_facts_weigh(facts, worst),
-		"%s",
-		worst == NM_SEVERITY_FINE
-			? "No other program that moves threads or memory between nodes runs."
-			: "Another program moves threads or memory between nodes.");
+	if (worst == NM_SEVERITY_FINE)
+		say_no_rival(name, facts, findings);
+	else
+		nm_findings_add(findings, name, nm_facts_weigh(facts, worst),
+				"Another program moves threads or memory between nodes.");
 	for (size_t i = 0; i < facts->nr_others; i++) {
 		const struct nm_other *other = facts->others[i].other;
 		nm_findings_evidence(findings, "%s (pid %" PRIu32 ") %s", other->comm,

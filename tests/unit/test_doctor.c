@@ -545,6 +545,20 @@ static void injection_mends_that(void **state)
 }
 
 /* Where there is nothing to move, nothing that concerns moving is wrong. */
+static void who_gets_along_is_named(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	add_other(facts, "irqbalance");
+	add_other(facts, "tuned");
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "movers")->severity, NM_SEVERITY_FINE);
+	assert_non_null(strstr(find(&findings, "movers")->what, "with it: irqbalance, tuned."));
+	free_facts(facts);
+}
+
 static void one_node_needs_nothing(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -604,6 +618,7 @@ int main(void)
 		cmocka_unit_test(tiering_shows_no_accesses),
 		cmocka_unit_test(metrics_where_the_unit_allows_it),
 		cmocka_unit_test(injection_mends_that),
+		cmocka_unit_test(who_gets_along_is_named),
 		cmocka_unit_test(one_node_needs_nothing),
 		cmocka_unit_test(a_process_counts_more_than_its_unit),
 		cmocka_unit_test(without_a_unit_that_is_said),
