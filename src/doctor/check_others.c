@@ -51,11 +51,22 @@ static void say_no_rival(const char *name, const struct nm_facts *facts,
 			names[0] ? "; these run and get along with it: " : "", names);
 }
 
+static void say_hidden(const char *name, struct nm_findings *findings)
+{
+	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+			"Other users' processes are not shown to this user, so it is not known who "
+			"else moves threads or memory.");
+	nm_findings_evidence(findings, "/proc/1/comm cannot be read (hidepid of proc(5))");
+	nm_findings_remedy(findings, "ask again as root: sudo numa-migrctl doctor");
+}
+
 void nm_check_movers(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	enum nm_severity worst = worst_of(facts);
 
-	if (worst == NM_SEVERITY_FINE)
+	if (worst == NM_SEVERITY_FINE && facts->hidden)
+		say_hidden(name, findings);
+	else if (worst == NM_SEVERITY_FINE)
 		say_no_rival(name, facts, findings);
 	else
 		nm_findings_add(findings, name, nm_facts_weigh(facts, worst),

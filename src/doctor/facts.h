@@ -45,7 +45,8 @@ enum nm_trial {
 
 /* Text is "" where it could not be read. */
 struct nm_facts {
-	bool root; /* who asks is */
+	bool root;   /* who asks is */
+	bool hidden; /* others' processes are not shown to him (hidepid of proc(5)) */
 
 	/* the machine */
 	struct nm_topology *topology; /* NULL: topology_error says why */

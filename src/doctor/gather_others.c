@@ -100,6 +100,9 @@ int nm_gather_others(struct nm_platform *platform, struct nm_facts *facts)
 {
 	const struct passwd *user = getpwnam(NM_FACTS_USER);
 	struct look look = {platform, facts, user ? user->pw_uid : 0};
+	char comm[32];
+	nm_gather_line(platform, "proc/1/comm", comm, sizeof(comm));
+	facts->hidden = !facts->root && !comm[0];
 	int r = platform->ops->list_directory(platform, NM_ROOT, "proc", look_at_process, &look);
 
 	if (r < 0)

@@ -545,6 +545,24 @@ static void injection_mends_that(void **state)
 }
 
 /* Where there is nothing to move, nothing that concerns moving is wrong. */
+/* Where /proc shows him his own processes only, what he does not see is not told as absent. */
+static void a_user_who_sees_no_others(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	facts->hidden = true;
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "movers")->severity, NM_SEVERITY_UNSEEN);
+	assert_int_equal(find(&findings, "service")->severity, NM_SEVERITY_UNSEEN);
+	nm_findings_clear(&findings);
+	set_word(facts->running_source, "clock+faults");
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "service")->severity, NM_SEVERITY_FINE);
+	free_facts(facts);
+}
+
 static void who_gets_along_is_named(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -618,6 +636,7 @@ int main(void)
 		cmocka_unit_test(tiering_shows_no_accesses),
 		cmocka_unit_test(metrics_where_the_unit_allows_it),
 		cmocka_unit_test(injection_mends_that),
+		cmocka_unit_test(a_user_who_sees_no_others),
 		cmocka_unit_test(who_gets_along_is_named),
 		cmocka_unit_test(one_node_needs_nothing),
 		cmocka_unit_test(a_process_counts_more_than_its_unit),
