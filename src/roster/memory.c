@@ -82,7 +82,7 @@ int nm_roster_remember(struct nm_roster_memory *memory, uint32_t id, uint64_t st
 static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_start_ticks)
 {
 	struct nm_proc_stat stat;
-	struct nm_proc_status status;
+	struct nm_proc_status status = {0}; /* read or not used, which the analyzer cannot tell */
 	int directory = nm_proc_open_thread(platform, 0, pid);
 	if (directory < 0)
 		return directory;
