@@ -44,12 +44,11 @@ enum nm_recorded_kind {
 	NM_RECORDED_ENTRY, /* what the journal was told, of whatever kind */
 	NM_RECORDED_END,   /* why it ends; a crash leaves none */
 	/* What a replay is fed with. */
-	NM_RECORDED_CALL,	/* what has the daemon act: a tick, a full ring, a command */
-	NM_RECORDED_ANSWER,	/* of the machine to one operation of struct nm_platform_ops */
-	NM_RECORDED_SOURCE,	/* what is sampled */
-	NM_RECORDED_SAMPLES,	/* of one emptying of the rings, with task events */
-	NM_RECORDED_FIGURES,	/* of all threads, as metrics closed the interval */
-	NM_RECORDED_PAGES_DONE, /* a batch that the mover is done with */
+	NM_RECORDED_CALL,    /* what has the daemon act: a tick, a full ring, a command */
+	NM_RECORDED_ANSWER,  /* of the machine to one operation of struct nm_platform_ops */
+	NM_RECORDED_SOURCE,  /* what is sampled */
+	NM_RECORDED_SAMPLES, /* of one emptying of the rings, with task events */
+	NM_RECORDED_FIGURES, /* of all threads, as metrics closed the interval */
 	NM_RECORDED_KINDS
 };
 
@@ -166,6 +165,7 @@ struct nm_recorded {
 	enum nm_recorded_kind kind;
 	uint64_t interval; /* the last INTERVAL's number; 0 before the first */
 	uint64_t offset;   /* of its block in the file */
+	unsigned nr_nodes; /* of the machine, in what was read: of arrays by node */
 	union {
 		struct nm_recorded_start start;
 		const struct nm_topology *topology;
@@ -211,6 +211,9 @@ struct nm_recording;
  * Commands.
  */
 int nm_recording_open(int fd, char *error, size_t error_size, struct nm_recording **ret);
+/* The contents of one block, without file, checksums and packing: for tests and fuzzing. -ENOMEM.
+ */
+int nm_recording_open_block(const uint8_t *contents, size_t size, struct nm_recording **ret);
 void nm_recording_free(struct nm_recording *recording);
 NM_DEFINE_CLEANUP(struct nm_recording, nm_recording_free);
 
@@ -235,9 +238,14 @@ void nm_recording_only(struct nm_recording *recording, uint32_t kinds);
 
 const char *nm_recorded_kind_name(enum nm_recorded_kind kind);
 
+/* One record, as a line (samples: a line each). */
+void nm_recorded_print(const struct nm_recorded *record, FILE *out);
 /* Everything, a line for each record and those within it; for people and tests. -errno of writing
  * or reading. */
 int nm_recording_dump(struct nm_recording *recording, FILE *out);
+
+/* A topology of one's own, to outlive the record; the caller frees. -ENOMEM. */
+int nm_recording_copy_topology(const struct nm_topology *topology, struct nm_topology **ret);
 
 /* ---- writing ---- */
 
