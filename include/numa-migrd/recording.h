@@ -58,7 +58,9 @@ struct nm_recorded_start {
 	uint64_t monotonic_ns;
 	uint64_t seed; /* of the generator, at this moment as at the start */
 	uint64_t next_decision;
-	bool samples; /* false: figures of each interval in their place */
+	uint64_t intervals; /* before the first one here */
+	uint32_t pid;	    /* of the daemon, which does not manage itself */
+	bool samples;	    /* false: figures of each interval in their place */
 	bool hashed, dry_run;
 	char source[64];		  /* name of what is sampled, "none" */
 	const char *config_name, *config; /* the file's, and its text */
@@ -243,6 +245,10 @@ void nm_recorded_print(const struct nm_recorded *record, FILE *out);
 /* Everything, a line for each record and those within it; for people and tests. -errno of writing
  * or reading. */
 int nm_recording_dump(struct nm_recording *recording, FILE *out);
+
+/* Are they the same to the last bit? -ENOMEM. */
+int nm_recorded_equal(const struct nm_recorded *a, const struct nm_recorded *b, unsigned nr_nodes,
+		      bool *ret);
 
 /* A topology of one's own, to outlive the record; the caller frees. -ENOMEM. */
 int nm_recording_copy_topology(const struct nm_topology *topology, struct nm_topology **ret);

@@ -144,6 +144,7 @@ static void put_field(const struct nm_field *field, const char *value, unsigned 
 {
 	const char *at = value + field->offset;
 	size_t count = count_of(field, value, nr_nodes);
+	const char *text;
 	switch (field->kind) {
 	case NM_FIELD_UINT:
 	case NM_FIELD_BOOL:
@@ -159,7 +160,8 @@ static void put_field(const struct nm_field *field, const char *value, unsigned 
 		put_text(ret, at);
 		break;
 	case NM_FIELD_TEXT:
-		put_text(ret, *(const char *const *)(const void *)at);
+		text = *(const char *const *)(const void *)at;
+		put_text(ret, text ? text : "");
 		break;
 	case NM_FIELD_BLOB:
 		nm_put_uint(ret, count);

@@ -44,10 +44,11 @@
 
 typedef struct nm_recorded_start start_t;
 static const struct nm_field start_fields[] = {
-	CHARS(start_t, version),    UINT(start_t, time_s),	  UINT(start_t, monotonic_ns),
-	UINT(start_t, seed),	    UINT(start_t, next_decision), BOOL(start_t, samples),
-	BOOL(start_t, hashed),	    BOOL(start_t, dry_run),	  CHARS(start_t, source),
-	TEXT(start_t, config_name), TEXT(start_t, config),	  UINT(start_t, config_length),
+	CHARS(start_t, version), UINT(start_t, time_s),	       UINT(start_t, monotonic_ns),
+	UINT(start_t, seed),	 UINT(start_t, next_decision), UINT(start_t, intervals),
+	UINT(start_t, pid),	 BOOL(start_t, samples),       BOOL(start_t, hashed),
+	BOOL(start_t, dry_run),	 CHARS(start_t, source),       TEXT(start_t, config_name),
+	TEXT(start_t, config),	 UINT(start_t, config_length),
 };
 SHAPE(start_shape, start_t, start_fields);
 

@@ -183,3 +183,18 @@ void nm_recording_close(struct nm_recorder_writer *writer)
 	nm_bytes_clear(&writer->out);
 	free(writer);
 }
+
+int nm_recorded_equal(const struct nm_recorded *a, const struct nm_recorded *b, unsigned nr_nodes,
+		      bool *ret)
+{
+	struct nm_bytes one = {0}, other = {0};
+	put_payload(a, nr_nodes, &one);
+	put_payload(b, nr_nodes, &other);
+	int r = one.failed || other.failed ? -ENOMEM : 0;
+	if (r == 0)
+		*ret = a->kind == b->kind && one.used == other.used &&
+		       (one.used == 0 || memcmp(one.data, other.data, one.used) == 0);
+	nm_bytes_clear(&one);
+	nm_bytes_clear(&other);
+	return r;
+}
