@@ -19,6 +19,7 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 	case $(_numa_migrctl_argument "$1" "$2") in
 	PID | '[PID]') _numa_migrctl_pids "$1" ;;
 	ID) "$1" --color=never decisions -n 50 2>/dev/null | awk 'NR > 1 { print $1 }' ;;
+	FILE) compgen -f ;;
 	'on|off') printf 'on\noff\n' ;;
 	esac
 }
@@ -27,7 +28,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --lines) ((i++)) ;;
+		-n | --lines | -c | --config | --seconds | --limit-mb) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;

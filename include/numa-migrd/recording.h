@@ -260,8 +260,6 @@ struct nm_recorder_writer;
 struct nm_recording_options {
 	uint64_t limit_bytes; /* 0: no limit; nothing is written beyond it */
 	bool samples;	      /* false: figures of each interval in their place */
-	bool hashed;
-	uint64_t key[2]; /* of the hashes; random, thrown away with the writer */
 };
 
 /* Writes the header to an empty file (fd: taken over, also on failure; a regular file, as blocks

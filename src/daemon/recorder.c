@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
+
 #include <time.h>
 #include <unistd.h>
 

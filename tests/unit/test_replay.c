@@ -158,7 +158,8 @@ static void test_balance(void **state)
 		add_worker(1000 + 100 * i, (int)(i % 2), 3);
 	world.lazy = true;
 	fake_sleep(world.fake, 60000);
-	begin(TARGETS "threads = { policy = \"balance\"; balance_min_gain = -1e12; "
+	begin(TARGETS "threads = { policy = \"balance\"; selection = \"first_fit\"; "
+		      "balance_min_gain = -1e12; "
 		      "residency_s = 0; };",
 	      true);
 	live(40);
