@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the daemon saw, decided and did, as a file: for replaying, explaining and plotting. A
- * recording holds no contents of memory, no physical addresses, and with `hashed` no names and no
- * addresses that mean anything elsewhere. The format is in docs/recording.md; decoding is pure.
+ * recording holds no contents of memory and no physical addresses. The format is in
+ * docs/recording.md; decoding is pure.
  *
  * A file is a header and blocks, each with a checksum; a block holds whole records. One that was
  * not written to its end (a crash, a full disk) is cut off and told; any other damage is an error.
@@ -93,8 +93,7 @@ struct nm_recorded_thread {
 
 struct nm_recorded_process {
 	uint32_t pid, uid;
-	char comm[NM_COMM_BYTES]; /* escaped once (nm_escape()), as all names here; hashed: "h" and
-				     digits */
+	char comm[NM_COMM_BYTES]; /* escaped once (nm_escape()), as all names here */
 	uint32_t threads;
 	double performance;
 	bool tracked; /* its pages are looked at; else the next two are 0 */

@@ -114,13 +114,16 @@ static size_t arguments_of(const struct command *command)
 	return strchr(command->argument, ' ') ? 2 : 1;
 }
 
-static bool goes_with_options(const struct nm_ctl *ctl, const struct command *command)
+/* Options that the command has no use for, in words; NULL: none is given. */
+static const char *foreign_options(const struct nm_ctl *ctl, const struct command *command)
 {
 	if ((ctl->follow || ctl->lines_given) && command->run != nm_ctl_decisions)
-		return false;
+		return "-f and -n go with decisions, not with";
 	if ((ctl->seconds || ctl->limit_mb || ctl->figures) && command->run != nm_ctl_record)
-		return false;
-	return (!ctl->config && !ctl->all) || command->run == nm_ctl_replay;
+		return "--seconds, --limit-mb and --figures go with record, not with";
+	if ((ctl->config || ctl->all) && command->run != nm_ctl_replay)
+		return "-c and --all go with replay, not with";
+	return NULL;
 }
 
 static int run(const struct nm_ctl *ctl, char *const *words)
@@ -137,8 +140,9 @@ static int run(const struct nm_ctl *ctl, char *const *words)
 		behind++;
 	if (*behind)
 		return nm_ctl_wrong_usage("one argument too many", *behind);
-	if (!goes_with_options(ctl, command))
-		return nm_ctl_wrong_usage("an option does not go with this command", words[0]);
+	const char *foreign = foreign_options(ctl, command);
+	if (foreign)
+		return nm_ctl_wrong_usage(foreign, words[0]);
 	if (command->plain)
 		return command->plain(ctl->json);
 	if (command->on_process)
