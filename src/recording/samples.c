@@ -206,7 +206,8 @@ static struct nm_task_event get_event(struct nm_cursor *cursor)
 {
 	uint64_t kind = nm_get_uint(cursor);
 	cursor->bad |= kind > NM_TASK_EXEC;
-	struct nm_task_event event = {.kind = kind > NM_TASK_EXEC ? NM_TASK_EXIT : kind};
+	struct nm_task_event event = {.kind = kind > NM_TASK_EXEC ? NM_TASK_EXIT
+								  : (enum nm_task_event_kind)kind};
 	event.pid = (uint32_t)nm_get_uint(cursor);
 	event.tid = (uint32_t)nm_get_uint(cursor);
 	event.parent_pid = (uint32_t)nm_get_uint(cursor);
