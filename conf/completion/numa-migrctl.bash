@@ -4,13 +4,18 @@
 
 # What --help calls the argument of a command: PID, [PID], ID, on|off, or nothing.
 _numa_migrctl_argument() { # PROGRAM COMMAND
-	"$1" --help 2>/dev/null | sed -n "s/^  $2 \([^ ]*\) .*/\1/p"
+	"$1" --help 2>/dev/null | awk -v command="$2" '/^  [a-z]/ && $1 == command { print $2 }'
+}
+
+# The numbers that rows begin with, and nothing else: compgen -W would run what looks like a command.
+_numa_migrctl_numbers() {
+	awk '$1 ~ /^[0-9]+$/ { print $1 }'
 }
 
 # Only those may read it whom the daemon lets; for others every process will do.
 _numa_migrctl_pids() { # PROGRAM
 	local pids
-	pids=$("$1" --no-pager --color=never processes 2>/dev/null | awk 'NR > 1 { print $1 }')
+	pids=$("$1" --no-pager --color=never processes 2>/dev/null | _numa_migrctl_numbers)
 	[[ -n $pids ]] || pids=$(cd /proc && printf '%s\n' [0-9]*)
 	printf '%s\n' "$pids"
 }
@@ -18,8 +23,7 @@ _numa_migrctl_pids() { # PROGRAM
 _numa_migrctl_words() { # PROGRAM COMMAND
 	case $(_numa_migrctl_argument "$1" "$2") in
 	PID | '[PID]') _numa_migrctl_pids "$1" ;;
-	ID) "$1" --color=never decisions -n 50 2>/dev/null | awk 'NR > 1 { print $1 }' ;;
-	FILE) compgen -f ;;
+	ID) "$1" --color=never decisions -n 50 2>/dev/null | _numa_migrctl_numbers ;;
 	'on|off') printf 'on\noff\n' ;;
 	esac
 }
@@ -43,6 +47,10 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
+	elif [[ $(_numa_migrctl_argument "$program" "$command") == FILE ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$word") # not as words of -W: names are not run
+		compopt -o filenames 2>/dev/null || true
+		return
 	else
 		words=$(_numa_migrctl_words "$program" "$command")
 	fi

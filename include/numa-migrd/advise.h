@@ -31,7 +31,6 @@ struct nm_advise_region {
 	double samples;	    /* accesses that were counted in it */
 	double exclusivity; /* share of the node that uses it most, 0–1 */
 	enum nm_advise_kind kind;
-	unsigned threads; /* that were seen to use it; 0: not known */
 };
 
 struct nm_advise_node {

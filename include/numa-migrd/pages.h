@@ -113,7 +113,10 @@ int nm_pages_tend(struct nm_pages *pages, uint32_t now_s, double share);
 /* The owner's pages as of the last whole round (equations 3 and 4); all zero before the first. */
 struct nm_exclusivity nm_pages_exclusivity(const struct nm_pages *pages, uint16_t owner);
 
-/* Of these pages those that are known to live on each node (nr_nodes values). */
+/* The owner's pages that were left alone so far, having gone back and forth. */
+uint64_t nm_pages_ping_pong(const struct nm_pages *pages, uint16_t owner);
+
+/* Of the owner's pages, as above, those that are known to live on each node (nr_nodes values). */
 void nm_pages_homes(const struct nm_pages *pages, uint16_t owner, uint64_t *ret);
 
 /* -ENOENT: not tracked. */

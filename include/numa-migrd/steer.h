@@ -80,10 +80,12 @@ enum nm_steer_trouble {
 	NM_STEER_EXCLUDED,  /* targets.exclude matches a process there: counts for nothing */
 	NM_STEER_UNWATCHED, /* error tells why: changes there are seen late */
 	NM_STEER_OUTSIDE,   /* a process is in a group that is not to be seen from here */
+	NM_STEER_TOO_DEEP,  /* more than 32 groups above each other: "observe" */
 };
 
-/* Once for each directory and attribute of root's, each directory of others (the last two: once at
- * all); texts are escaped, and last as long as the call. */
+/* Once for each directory and attribute of root's, each directory of others but at most 16 of
+ * theirs in a minute (the last three: once at all); texts are escaped, and last as long as the
+ * call. */
 struct nm_steer_news {
 	enum nm_steer_trouble trouble;
 	const char *directory; /* as in /proc/PID/cgroup */
@@ -118,7 +120,8 @@ void nm_steer_configure(struct nm_steer *steer, const struct nm_config *config);
 
 /*
  * Takes in what changed since, and says so by ops->changed. Tick, before the roster: whoever
- * changes an attribute all the time costs no more than one look in an interval.
+ * changes an attribute all the time costs no more than one look in an interval, and whoever changes
+ * hundreds that are not root's sees the rest heeded when the roster looks at their processes.
  */
 void nm_steer_drain(struct nm_steer *steer);
 

@@ -40,17 +40,15 @@ static bool is_dense(const struct nm_advise_input *input, const struct nm_advise
 static void say_range(const struct nm_advise_input *input, const struct nm_advise_region *region,
 		      struct nm_findings *findings)
 {
-	char place[64] = "", threads[32] = "";
+	char place[64] = "";
 
 	if (region->end)
 		(void)snprintf(place, sizeof(place), " at %" PRIx64 "-%" PRIx64, region->start,
 			       region->end);
-	if (region->threads)
-		(void)snprintf(threads, sizeof(threads), ", %u threads", region->threads);
-	nm_findings_evidence(
-		findings, "%.1f MiB%s: %.0f %% of the accesses, %.0f %% of those from one node%s",
-		(double)region->bytes / (double)(1 << 20), place, 100 * share_of(input, region),
-		100 * region->exclusivity, threads);
+	nm_findings_evidence(findings,
+			     "%.1f MiB%s: %.0f %% of the accesses, %.0f %% of those from one node",
+			     (double)region->bytes / (double)(1 << 20), place,
+			     100 * share_of(input, region), 100 * region->exclusivity);
 }
 
 /* The first few; where they are, the rest is alike. */

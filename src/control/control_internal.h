@@ -27,10 +27,14 @@ extern const sd_bus_vtable nm_manager_vtable[];
 
 /* ---- answer.c: dictionaries in a message ---- */
 
-/* The first error sticks. */
+/* Of more the bus would not take the message (32 MiB), and end the connection instead. */
+#define NM_ANSWER_ROWS_MOST 25000U
+
+/* The first error sticks; -E2BIG: too many dictionaries. */
 struct nm_answer {
 	sd_bus_message *message;
 	int r;
+	unsigned rows;
 };
 
 struct nm_show nm_answer_show(struct nm_answer *answer);

@@ -60,6 +60,15 @@ static int end_list(struct nm_answer *answer, int r)
 	return answer->r;
 }
 
+static int send_list(const struct nm_answer *answer, int r, sd_bus_error *error)
+{
+	if (r == -E2BIG)
+		return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+					 "these are more than the %u that an answer can have",
+					 NM_ANSWER_ROWS_MOST);
+	return send_answer(answer->message, r);
+}
+
 /* A list without arguments. */
 static int give_list(sd_bus_message *call, const struct nm_control *control,
 		     int (*write)(void *context, const struct nm_show *show), sd_bus_error *error)
@@ -71,7 +80,7 @@ static int give_list(sd_bus_message *call, const struct nm_control *control,
 	int r = begin_list(&answer, call);
 	if (r >= 0)
 		r = end_list(&answer, write(control->ops.context, &show));
-	r = send_answer(answer.message, r);
+	r = send_list(&answer, r, error);
 	sd_bus_message_unref(answer.message);
 	return r;
 }
@@ -101,7 +110,7 @@ static int on_list_threads(sd_bus_message *call, void *userdata, sd_bus_error *e
 		r = begin_list(&answer, call);
 	if (r >= 0)
 		r = end_list(&answer, control->ops.threads(control->ops.context, pid, &show));
-	r = r == -ESRCH ? not_managed(pid, error) : send_answer(answer.message, r);
+	r = r == -ESRCH ? not_managed(pid, error) : send_list(&answer, r, error);
 	sd_bus_message_unref(answer.message);
 	return r;
 }

@@ -72,7 +72,6 @@ static bool take_region(const json_t *object, struct nm_advise_region *ret)
 			.samples = (double)count_of(object, "samples"),
 			.exclusivity = real_of(object, "exclusivity"),
 			.kind = (enum nm_advise_kind)i,
-			.threads = (unsigned)count_of(object, "threads"),
 		};
 		return true;
 	}

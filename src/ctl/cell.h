@@ -46,6 +46,9 @@ const char *nm_cell_color(const struct nm_column *column, const json_t *row);
 void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_column *columns,
 		    size_t count, const json_t *rows);
 
+/* Below an empty one of what numa-migrd sees: where to look further; only on a terminal. */
+void nm_table_explain_empty(FILE *out, const json_t *rows);
+
 /* One row of a table whose end is not known, in columns of the least width; the heads where row is
  * NULL. */
 void nm_table_line(FILE *out, const struct nm_style *style, const struct nm_column *columns,

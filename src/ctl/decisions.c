@@ -45,6 +45,7 @@ static int show_last(const struct nm_ctl *ctl, json_t **rows)
 		return nm_ctl_print_document(ctl, "decisions", NM_TAKE(*rows));
 	nm_pager_open(ctl, &pager);
 	nm_table_print(pager.out, &ctl->style, nm_decision_columns, NM_DECISION_COLUMNS, *rows);
+	nm_table_explain_empty(pager.out, *rows);
 	return nm_pager_close(&pager);
 }
 

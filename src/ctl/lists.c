@@ -53,7 +53,6 @@ const struct nm_column nm_region_columns[NM_REGION_COLUMNS] = {
 	{.key = "bytes", .head = "SIZE", .kind = NM_CELL_BYTES},
 	{.key = "samples", .head = "SAMPLES"},
 	{.key = "exclusivity", .head = "EXCL", .kind = NM_CELL_SHARE},
-	{.key = "threads", .head = "THR"},
 	{.key = "start", .head = "START", .kind = NM_CELL_ADDRESS},
 	{.key = "end", .head = "END", .kind = NM_CELL_ADDRESS},
 };
@@ -81,6 +80,7 @@ static int show_rows(const struct nm_ctl *ctl, const char *name, json_t **rows,
 		return nm_ctl_print_document(ctl, name, NM_TAKE(*rows));
 	nm_pager_open(ctl, &pager);
 	nm_table_print(pager.out, &ctl->style, columns, count, *rows);
+	nm_table_explain_empty(pager.out, *rows);
 	return nm_pager_close(&pager);
 }
 

@@ -7,7 +7,7 @@
 
 #define NM_PROCESS_COLUMNS 15
 #define NM_THREAD_COLUMNS 17
-#define NM_REGION_COLUMNS 8
+#define NM_REGION_COLUMNS 7
 #define NM_DECISION_COLUMNS 11
 
 extern const struct nm_column nm_process_columns[NM_PROCESS_COLUMNS];

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cell.h"
 #include "ctl.h"
@@ -77,6 +78,15 @@ void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_col
 	{
 		print_row(out, style, columns, count, widths, row);
 	}
+}
+
+/* Programs that read the table get its head alone. */
+void nm_table_explain_empty(FILE *out, const json_t *rows)
+{
+	if (json_array_size(rows) == 0 && isatty(STDOUT_FILENO))
+		(void)fputs("\nnone: numa-migrctl status tells whether it is paused, "
+			    "numa-migrctl doctor what may be in the way\n",
+			    out);
 }
 
 void nm_table_line(FILE *out, const struct nm_style *style, const struct nm_column *columns,

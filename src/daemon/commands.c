@@ -187,7 +187,7 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 	add_text(&item, "policy", nm_policy_name(daemon->config->threads.policy));
 	add_bool(&item, "paused", daemon->paused);
 	add_bool(&item, "dry_run", daemon->options.dry_run || daemon->config->general.dry_run);
-	add_bool(&item, "blind", !daemon->paused && !daemon->pipeline.source);
+	add_bool(&item, "blind", nm_pipeline_is_blind(daemon));
 	add_uint(&item, "seed", daemon->seed);
 	add_real(&item, "interval_s", nm_loop_interval_s(daemon));
 	add_uint(&item, "intervals", tally->intervals);

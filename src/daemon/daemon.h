@@ -135,6 +135,8 @@ void nm_pipeline_close(struct nm_daemon *daemon);
 int nm_pipeline_forget_performance(struct nm_daemon *daemon);
 /* (Re)opens the source of the current configuration; tells what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
+/* It should sample, and cannot; on one node there is nothing to sample. */
+bool nm_pipeline_is_blind(const struct nm_daemon *daemon);
 
 /* ---- machine.c: what the machine is like now ---- */
 

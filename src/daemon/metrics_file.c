@@ -65,13 +65,6 @@ static void put_of(struct nm_export *out, enum nm_metric metric, const char *lab
 	nm_export_put(out, metric, NM_LABELS(label), value);
 }
 
-/* On one node there is nothing to see. */
-static bool is_blind(const struct nm_daemon *daemon)
-{
-	return !daemon->paused && !daemon->pipeline.source &&
-	       daemon->pipeline.topology->nr_nodes > 1;
-}
-
 static void put_general(const struct nm_daemon *daemon, struct nm_export *out)
 {
 	const struct nm_config *config = daemon->config;
@@ -88,7 +81,7 @@ static void put_general(const struct nm_daemon *daemon, struct nm_export *out)
 	put(out, NM_METRIC_START, daemon->started_s ? (double)daemon->started_s : (double)NAN);
 	put(out, NM_METRIC_PAUSED, daemon->paused);
 	put(out, NM_METRIC_DRY_RUN, dry_run);
-	put(out, NM_METRIC_BLIND, is_blind(daemon));
+	put(out, NM_METRIC_BLIND, nm_pipeline_is_blind(daemon));
 	put(out, NM_METRIC_INTERVAL, nm_loop_interval_s(daemon));
 	put(out, NM_METRIC_INTERVALS, (double)daemon->tally.intervals);
 }

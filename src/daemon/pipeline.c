@@ -123,6 +123,12 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	nm_loop_watch_source(daemon);
 }
 
+bool nm_pipeline_is_blind(const struct nm_daemon *daemon)
+{
+	return !daemon->paused && !daemon->pipeline.source &&
+	       daemon->pipeline.topology->nr_nodes > 1;
+}
+
 int nm_pipeline_open(struct nm_daemon *daemon)
 {
 	int r = open_platform(daemon);

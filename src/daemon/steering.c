@@ -92,6 +92,13 @@ static void tell(void *context, const struct nm_steer_news *news)
 			  "numa-migrd in the host's",
 			  news->directory);
 		break;
+	case NM_STEER_TOO_DEEP:
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "control group %s has more than 32 others above it: what it and those "
+			  "below say by " NM_STEER_ATTRIBUTE
+			  " is not read, and what is there is watched and not moved",
+			  news->directory);
+		break;
 	}
 }
 

@@ -10,6 +10,7 @@
 /* ---- what the threads of a process add up to ---- */
 
 struct sum {
+	const struct nm_snap_process *process;
 	double local, accesses;
 	double latency; /* times its samples */
 	uint64_t latency_samples;
@@ -33,8 +34,15 @@ static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *th
 		sum->on_node[thread->home_node]++;
 }
 
-/* One for each process of the snapshot, the counts behind them; -ENOMEM. */
-static int sum_up(struct nm_daemon *daemon, struct sum **ret)
+static int compare_sums(const void *a, const void *b)
+{
+	const struct sum *left = a, *right = b;
+	return (left->process->pid > right->process->pid) -
+	       (left->process->pid < right->process->pid);
+}
+
+/* One for each process of the snapshot in order of their pids, the counts behind them; -ENOMEM. */
+static int sum_up(struct nm_daemon *daemon, struct sum **ret, size_t *ret_count)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
@@ -44,12 +52,23 @@ static int sum_up(struct nm_daemon *daemon, struct sum **ret)
 	if (!sums)
 		return -ENOMEM;
 	uint32_t *on_node = (uint32_t *)(void *)(sums + count + 1);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		sums[i].process = &snapshot->processes[i];
 		sums[i].on_node = on_node + i * nr_nodes;
+	}
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
 		add_thread(daemon, &snapshot->threads[i], &sums[snapshot->threads[i].process]);
+	qsort(sums, count, sizeof(*sums), compare_sums);
 	*ret = sums;
+	*ret_count = count;
 	return 0;
+}
+
+static const struct sum *find_sum(const struct sum *sums, size_t count, uint32_t pid)
+{
+	const struct nm_snap_process process = {.pid = pid};
+	const struct sum wanted = {.process = &process};
+	return bsearch(&wanted, sums, count, sizeof(*sums), compare_sums);
 }
 
 /* Where most of its threads run; ties: the first. */
@@ -62,9 +81,10 @@ static int main_node(const struct sum *sum, unsigned nr_nodes)
 	return best;
 }
 
-static void write_sum(const struct nm_daemon *daemon, const struct nm_snap_process *process,
-		      const struct sum *sum, const struct nm_show *show)
+static void write_sum(const struct nm_daemon *daemon, const struct sum *sum,
+		      const struct nm_show *show)
 {
+	const struct nm_snap_process *process = sum->process;
 	nm_show_u32(show, "threads", process->threads);
 	nm_view_node(daemon, show, "node", main_node(sum, daemon->pipeline.topology->nr_nodes));
 	nm_show_real(show, "local_share",
@@ -190,23 +210,9 @@ static void find_unit(const char *cgroup, char *ret, size_t size)
 	}
 }
 
-static const struct nm_snap_process *snap_process(const struct nm_daemon *daemon, uint32_t pid,
-						  size_t *ret_index)
-{
-	const struct nm_snapshot *snapshot = daemon->views.snapshot;
-	for (size_t i = 0; snapshot && i < snapshot->nr_processes; i++)
-		if (snapshot->processes[i].pid == pid) {
-			*ret_index = i;
-			return &snapshot->processes[i];
-		}
-	return NULL;
-}
-
 static void write_process(const struct nm_daemon *daemon, const struct nm_process *process,
-			  const struct sum *sums, const struct nm_show *show)
+			  const struct sum *seen, const struct nm_show *show)
 {
-	size_t index = 0;
-	const struct nm_snap_process *seen = snap_process(daemon, process->pid, &index);
 	const char *state = state_of(daemon, process, seen != NULL);
 	char unit[UNIT_BYTES];
 	if (!state)
@@ -220,7 +226,7 @@ static void write_process(const struct nm_daemon *daemon, const struct nm_proces
 	write_standing(daemon, process, state, show);
 	nm_show_u64(show, "rss_bytes", process->rss_bytes);
 	if (seen && process->standing == NM_STANDING_MANAGED) {
-		write_sum(daemon, seen, &sums[index], show);
+		write_sum(daemon, seen, show);
 		write_exclusivity(daemon, process->pid, show);
 	}
 	show->close(show->context);
@@ -238,18 +244,19 @@ int nm_view_processes(void *context, const struct nm_show *show)
 	struct nm_daemon *daemon = context;
 	struct nm_process *const *known;
 	nm_autofree struct sum *sums = NULL;
+	size_t nr_sums = 0;
 	if (daemon->paused)
 		return 0;
 	size_t count = nm_roster_processes(daemon->pipeline.roster, &known);
 	nm_autofree struct nm_process **sorted = calloc(count + 1, sizeof(*sorted));
-	int r = sorted ? sum_up(daemon, &sums) : -ENOMEM;
+	int r = sorted ? sum_up(daemon, &sums, &nr_sums) : -ENOMEM;
 	if (r < 0)
 		return r;
 	if (count)
 		memcpy(sorted, known, count * sizeof(struct nm_process *));
 	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
 	for (size_t i = 0; i < count; i++)
-		write_process(daemon, sorted[i], sums, show);
+		write_process(daemon, sorted[i], find_sum(sums, nr_sums, sorted[i]->pid), show);
 	return 0;
 }
 
@@ -290,6 +297,7 @@ int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
 	struct nm_exclusivity sums = nm_pages_exclusivity(nm_memory_pages(memory), process->owner);
 	nm_show_u64(show, "tracked", sums.pages);
 	nm_show_real(show, "exclusivity", nm_exclusivity_average(&sums));
+	nm_show_u64(show, "ping_pong", nm_pages_ping_pong(nm_memory_pages(memory), process->owner));
 	write_histogram(&sums, show);
 	if (nm_affinity_sharing(nm_memory_affinity(memory), process->tids, process->nr_threads,
 				&sharing) == 0) {

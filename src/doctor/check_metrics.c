@@ -5,8 +5,8 @@
 
 #include "checks.h"
 
-/* Below one of the directories that systemd makes for the service: a word of that setting names it.
- */
+/* Below one of the directories that systemd makes for the service: a word of that setting names it,
+ * or one above it. */
 static bool is_in_own(const struct nm_facts *facts, const char *key, const char *place,
 		      const char *file)
 {
@@ -14,8 +14,13 @@ static bool is_in_own(const struct nm_facts *facts, const char *key, const char 
 
 	if (strncmp(file, place, length) != 0)
 		return false;
-	nm_autofree char *name = strndup(file + length, strcspn(file + length, "/"));
-	return name && nm_unit_has_word(&facts->unit, key, name);
+	nm_autofree char *name = strdup(file + length);
+	for (char *slash; name && (slash = strrchr(name, '/')) != NULL;) {
+		*slash = '\0';
+		if (nm_unit_has_word(&facts->unit, key, name))
+			return true;
+	}
+	return false;
 }
 
 static bool is_made_by_systemd(const struct nm_facts *facts, const char *file)

@@ -12,6 +12,7 @@
 #define NM_WORD_SIZE 64
 #define NM_FACTS_PROBLEMS 8
 #define NM_FACTS_UNIT "numa-migrd.service"
+#define NM_FACTS_USER "numa-migrd"
 
 /* A number from a file. */
 struct nm_reading {

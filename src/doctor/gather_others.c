@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Who else runs here: our own service, programs that place threads or memory, and cpusets. */
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gather.h"
 #include "numa-migrd/proc.h"
@@ -16,6 +18,7 @@
 struct look {
 	struct nm_platform *platform;
 	struct nm_facts *facts;
+	uid_t service; /* the user it runs as; 0 where there is none */
 };
 
 static int keep_other(struct nm_facts *facts, uint32_t pid, const char *comm)
@@ -30,6 +33,20 @@ static int keep_other(struct nm_facts *facts, uint32_t pid, const char *comm)
 	return 0;
 }
 
+/* Anyone may call a program so; of others than the service's user, root and who asks it is none. */
+static bool is_ours(const struct look *look, unsigned long pid)
+{
+	struct nm_proc_status status;
+	int directory = nm_proc_open_thread(look->platform, 0, (uint32_t)pid);
+
+	if (directory < 0)
+		return false;
+	int r = nm_proc_read_status(look->platform, directory, &status);
+	look->platform->ops->close(look->platform, directory);
+	return r == 0 &&
+	       (status.uid == 0 || status.uid == look->service || status.uid == geteuid());
+}
+
 /* The kernel keeps 15 bytes of a name. */
 static int look_at_process(void *context, const char *name)
 {
@@ -41,9 +58,9 @@ static int look_at_process(void *context, const char *name)
 		return 0;
 	(void)snprintf(path, sizeof(path), "proc/%lu/comm", pid);
 	nm_gather_line(look->platform, path, comm, sizeof(comm));
-	if (strcmp(comm, "numa-migrd") == 0)
+	if (strcmp(comm, "numa-migrd") == 0 && is_ours(look, pid))
 		look->facts->daemon.pid = (uint32_t)pid;
-	else if (strcmp(comm, "numa-migrd-help") == 0)
+	else if (strcmp(comm, "numa-migrd-help") == 0 && is_ours(look, pid))
 		look->facts->helper.pid = (uint32_t)pid;
 	else if (nm_other_known(comm))
 		return keep_other(look->facts, (uint32_t)pid, comm);
@@ -75,7 +92,8 @@ static void look_at_sched_ext(struct nm_platform *platform, struct nm_facts *fac
 
 int nm_gather_others(struct nm_platform *platform, struct nm_facts *facts)
 {
-	struct look look = {platform, facts};
+	const struct passwd *user = getpwnam(NM_FACTS_USER);
+	struct look look = {platform, facts, user ? user->pw_uid : 0};
 	int r = platform->ops->list_directory(platform, NM_ROOT, "proc", look_at_process, &look);
 
 	if (r < 0)

@@ -48,6 +48,7 @@ struct nm_owner {
 	bool held;
 	uint16_t next_free;
 	struct nm_exclusivity summing, published;
+	uint64_t ping_pong; /* pages left alone, having gone back and forth */
 };
 
 struct nm_page_rules {

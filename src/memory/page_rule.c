@@ -62,8 +62,10 @@ int nm_rule_target(const struct nm_pages *pages, struct nm_slot slot, uint32_t n
 	return (int)node;
 }
 
-static void count_turning_back(struct nm_pages *pages, uint8_t *state)
+static void count_turning_back(struct nm_pages *pages, struct nm_slot slot)
 {
+	uint8_t *state = &slot.bucket->state[slot.way];
+
 	if ((*state & NM_STATE_REVERSALS) != NM_STATE_REVERSALS)
 		*state = (uint8_t)(*state + NM_STATE_REVERSAL);
 	unsigned reversals = (unsigned)(*state & NM_STATE_REVERSALS) / NM_STATE_REVERSAL;
@@ -72,6 +74,7 @@ static void count_turning_back(struct nm_pages *pages, uint8_t *state)
 		return;
 	*state |= NM_STATE_ALONE;
 	pages->counts.ping_pong++;
+	pages->owners[nm_key_owner(slot.bucket->key[slot.way])].ping_pong++;
 }
 
 void nm_rule_moved(struct nm_pages *pages, struct nm_slot slot, unsigned node)
@@ -83,7 +86,7 @@ void nm_rule_moved(struct nm_pages *pages, struct nm_slot slot, unsigned node)
 	for (unsigned k = 0; k < pages->nr_nodes; k++)
 		vector[k] >>= 1;
 	if (bucket->previous[slot.way] == node + 1)
-		count_turning_back(pages, &bucket->state[slot.way]);
+		count_turning_back(pages, slot);
 	bucket->previous[slot.way] = home;
 	bucket->home[slot.way] = (uint16_t)(node + 1);
 }

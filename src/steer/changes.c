@@ -9,14 +9,8 @@
 
 #define EVENT_BYTES 16384
 #define READS_AT_ONCE 64
-
-static struct nm_steer_directory *find_by_descriptor(const struct nm_steer *steer, int descriptor)
-{
-	for (size_t i = 0; i < steer->count; i++)
-		if (steer->directories[i]->descriptor == descriptor)
-			return steer->directories[i];
-	return NULL;
-}
+/* Whoever changes many of his own all the time is heeded when his processes are looked at. */
+#define OTHERS_AT_ONCE 256U
 
 /* One that was made anew under the name would be another. */
 static void take_gone(struct nm_steer *steer, struct nm_steer_directory *directory)
@@ -54,12 +48,12 @@ static void take_event(struct nm_steer *steer, const struct inotify_event *event
 		forget_all_said(steer);
 		return;
 	}
-	struct nm_steer_directory *directory = find_by_descriptor(steer, event->wd);
+	struct nm_steer_directory *directory = nm_steer_find_watched(steer, event->wd);
 	if (!directory)
 		return;
 	if (event->mask & (IN_DELETE_SELF | IN_IGNORED | IN_UNMOUNT)) {
 		if (event->mask & IN_IGNORED)
-			directory->descriptor = -1;
+			(void)nm_steer_watched(steer, directory, -1);
 		take_gone(steer, directory);
 	} else if (event->mask & IN_DELETE && event->mask & IN_ISDIR && event->len > 0) {
 		take_gone_child(steer, directory, event->name);
@@ -81,18 +75,29 @@ static void take_events(struct nm_steer *steer, const char *bytes, size_t length
 }
 
 /* However often it changed: what it says now counts. */
+static void read_one(struct nm_steer *steer, struct nm_steer_directory *directory)
+{
+	struct nm_steering before = directory->said;
+
+	if (nm_steer_read(steer, directory, true) < 0)
+		return;
+	if (before.word == directory->said.word && before.policy == directory->said.policy)
+		return;
+	steer->counts.changes++;
+	steer->ops.changed(steer->ops.context, directory->path,
+			   directory->roots ? &directory->said : NULL);
+}
+
 static void read_changed(struct nm_steer *steer)
 {
+	unsigned others = 0;
+
 	for (size_t i = 0; i < steer->count; i++) {
 		struct nm_steer_directory *directory = steer->directories[i];
-		struct nm_steering before = directory->said;
-		if (directory->known || nm_steer_read(steer, directory, true) < 0)
+		if (directory->known)
 			continue;
-		if (before.word == directory->said.word && before.policy == directory->said.policy)
-			continue;
-		steer->counts.changes++;
-		steer->ops.changed(steer->ops.context, directory->path,
-				   directory->roots ? &directory->said : NULL);
+		if (directory->roots || others++ < OTHERS_AT_ONCE)
+			read_one(steer, directory);
 	}
 }
 

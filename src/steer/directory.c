@@ -7,22 +7,42 @@
 #include "tree.h"
 
 #define TEXT_BYTES 256
+#define OTHERS_TOLD_MOST 16U /* in a minute */
 
 /* ---- telling ---- */
 
-void nm_steer_tell(struct nm_steer *steer, uint32_t *told, const struct nm_steer_news *news)
+static void tell(struct nm_steer *steer, const struct nm_steer_news *news)
 {
 	char path[TEXT_BYTES];
 	struct nm_steer_news escaped = *news;
-	uint32_t bit = 1U << news->trouble;
 
-	if (*told & bit)
-		return;
-	*told |= bit;
-	steer->counts.troubles++;
 	(void)nm_escape(path, sizeof(path), news->directory, strlen(news->directory));
 	escaped.directory = path;
 	steer->ops.tell(steer->ops.context, &escaped);
+}
+
+/* Is it new among those told, and now one of them? */
+static bool take_note(struct nm_steer *steer, uint32_t *told, enum nm_steer_trouble trouble)
+{
+	uint32_t bit = 1U << trouble;
+
+	if (*told & bit)
+		return false;
+	*told |= bit;
+	steer->counts.troubles++;
+	return true;
+}
+
+void nm_steer_tell(struct nm_steer *steer, const struct nm_steer_news *news)
+{
+	if (take_note(steer, &steer->told, news->trouble))
+		tell(steer, news);
+}
+
+/* Who makes one directory after another could fill the journal with them: the rest is counted. */
+static bool may_tell(struct nm_steer *steer, const struct nm_steer_directory *directory)
+{
+	return directory->roots || steer->others_told++ < OTHERS_TOLD_MOST;
 }
 
 void nm_steer_tell_of(struct nm_steer *steer, struct nm_steer_directory *directory,
@@ -30,14 +50,16 @@ void nm_steer_tell_of(struct nm_steer *steer, struct nm_steer_directory *directo
 {
 	const struct nm_steer_news news = {
 		.trouble = trouble, .directory = directory->path, .said = directory->text};
-	nm_steer_tell(steer, &directory->told, &news);
+
+	if (take_note(steer, &directory->told, trouble) && may_tell(steer, directory))
+		tell(steer, &news);
 }
 
 void nm_steer_tell_unwatched(struct nm_steer *steer, const char *path, int error)
 {
 	const struct nm_steer_news news = {
 		.trouble = NM_STEER_UNWATCHED, .directory = path, .said = "", .error = error};
-	nm_steer_tell(steer, &steer->told, &news);
+	nm_steer_tell(steer, &news);
 }
 
 /* ---- reading ---- */
@@ -110,9 +132,12 @@ static void put_under_watch(struct nm_steer *steer, struct nm_steer_directory *d
 
 	if (directory->descriptor >= 0 || steer->watch < 0)
 		return;
-	directory->descriptor = platform->ops->watch_add(platform, steer->watch, fd);
-	if (directory->descriptor < 0)
-		nm_steer_tell_unwatched(steer, directory->path, directory->descriptor);
+	int descriptor = platform->ops->watch_add(platform, steer->watch, fd);
+	int r = nm_steer_watched(steer, directory, descriptor);
+	if (r < 0 && descriptor >= 0)
+		platform->ops->watch_remove(platform, steer->watch, descriptor);
+	if (r < 0)
+		nm_steer_tell_unwatched(steer, directory->path, r);
 }
 
 int nm_steer_read(struct nm_steer *steer, struct nm_steer_directory *directory, bool watched)

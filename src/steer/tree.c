@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The directories above known processes, in order of their paths, and what they say together. */
+#include <search.h>
 #include <string.h>
 
 #include "tree.h"
@@ -8,16 +9,49 @@
 #define HYBRID "sys/fs/cgroup/unified" /* beside version 1, systemd's "hybrid" layout */
 /* Whoever may make groups could make any number of them: further ones are read each time. */
 #define MOST_DIRECTORIES 4096U
+/* Deeper than what slices, pods and their like make: who nests further could have us read for long.
+ */
+#define MOST_LEVELS 32U
 #define FORGET_NS (120 * NM_NSEC_PER_SEC)
+#define OTHERS_TOLD_NS (60 * NM_NSEC_PER_SEC)
+
+/* ---- by the descriptor of the watch ---- */
+
+static int compare_descriptors(const void *a, const void *b)
+{
+	const struct nm_steer_directory *left = a, *right = b;
+
+	return (left->descriptor > right->descriptor) - (left->descriptor < right->descriptor);
+}
+
+struct nm_steer_directory *nm_steer_find_watched(const struct nm_steer *steer, int descriptor)
+{
+	const struct nm_steer_directory wanted = {.descriptor = descriptor};
+	void *const *found = tfind(&wanted, &steer->by_descriptor, compare_descriptors);
+
+	return found ? *found : NULL;
+}
+
+int nm_steer_watched(struct nm_steer *steer, struct nm_steer_directory *directory, int descriptor)
+{
+	if (directory->descriptor >= 0)
+		(void)tdelete(directory, &steer->by_descriptor, compare_descriptors);
+	directory->descriptor = descriptor;
+	if (descriptor >= 0 && !tsearch(directory, &steer->by_descriptor, compare_descriptors))
+		directory->descriptor = -ENOMEM;
+	return directory->descriptor < 0 ? directory->descriptor : 0;
+}
 
 /* ---- the list ---- */
 
 static void free_directory(struct nm_steer *steer, struct nm_steer_directory *directory)
 {
 	struct nm_platform *platform = steer->platform;
+	int descriptor = directory->descriptor;
 
-	if (directory->descriptor >= 0)
-		platform->ops->watch_remove(platform, steer->watch, directory->descriptor);
+	(void)nm_steer_watched(steer, directory, -1);
+	if (descriptor >= 0)
+		platform->ops->watch_remove(platform, steer->watch, descriptor);
 	free(directory->path);
 	free(directory);
 }
@@ -134,8 +168,19 @@ static bool is_visible(struct nm_steer *steer, const char *cgroup)
 		return true;
 	const struct nm_steer_news news = {
 		.trouble = NM_STEER_OUTSIDE, .directory = cgroup, .said = ""};
-	nm_steer_tell(steer, &steer->told, &news);
+	nm_steer_tell(steer, &news);
 	return false;
+}
+
+/* What is down there is not read: it had better not be moved. */
+static void stop_asking(struct nm_steer *steer, const char *path, struct nm_steering *result)
+{
+	static const struct nm_steering observe = {.word = NM_STEER_OBSERVE};
+	const struct nm_steer_news news = {
+		.trouble = NM_STEER_TOO_DEEP, .directory = path, .said = ""};
+
+	nm_steer_tell(steer, &news);
+	*result = nm_steer_under(*result, observe);
 }
 
 /* From "/" down, one name longer each time. */
@@ -143,6 +188,7 @@ static int ask_downwards(struct nm_steer *steer, char *path, uint64_t now_ns,
 			 struct nm_steering *result)
 {
 	char root[] = "/";
+	unsigned levels = 0;
 	int r = ask(steer, root, now_ns, result);
 	if (strcmp(path, root) == 0)
 		return r;
@@ -151,6 +197,10 @@ static int ask_downwards(struct nm_steer *steer, char *path, uint64_t now_ns,
 		if (next != '/' && next != '\0')
 			continue;
 		path[end] = '\0';
+		if (++levels > MOST_LEVELS) {
+			stop_asking(steer, path, result);
+			break;
+		}
 		r = ask(steer, path, now_ns, result);
 		path[end] = next;
 		if (next == '\0')
@@ -258,6 +308,10 @@ void nm_steer_tend(struct nm_steer *steer, uint64_t now_ns)
 			steer->directories[kept++] = directory;
 	}
 	steer->count = kept;
+	if (now_ns - steer->others_since_ns > OTHERS_TOLD_NS) {
+		steer->others_since_ns = now_ns;
+		steer->others_told = 0;
+	}
 }
 
 struct nm_steer_counts nm_steer_counts(const struct nm_steer *steer)

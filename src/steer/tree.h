@@ -27,14 +27,17 @@ struct nm_steer {
 	int watch;				 /* negative errno: none */
 	struct nm_steer_directory **directories; /* in order of their paths */
 	size_t count, capacity;
-	uint32_t told; /* what is told once at all */
+	void *by_descriptor; /* of those under watch (tsearch(3)) */
+	uint32_t told;	     /* what is told once at all */
+	unsigned others_told;
+	uint64_t others_since_ns; /* when the last count of those began */
 	struct nm_steer_counts counts;
 };
 
 /* ---- directory.c ---- */
 
-/* Tells what is not among the bits of *told, and adds it there. */
-void nm_steer_tell(struct nm_steer *steer, uint32_t *told, const struct nm_steer_news *news);
+/* What is told once at all. */
+void nm_steer_tell(struct nm_steer *steer, const struct nm_steer_news *news);
 void nm_steer_tell_of(struct nm_steer *steer, struct nm_steer_directory *directory,
 		      enum nm_steer_trouble trouble);
 void nm_steer_tell_unwatched(struct nm_steer *steer, const char *path, int error);
@@ -47,6 +50,10 @@ int nm_steer_read(struct nm_steer *steer, struct nm_steer_directory *directory, 
 
 /* NULL where it is not known. */
 struct nm_steer_directory *nm_steer_find(const struct nm_steer *steer, const char *path);
+/* NULL: none has this one. */
+struct nm_steer_directory *nm_steer_find_watched(const struct nm_steer *steer, int descriptor);
+/* It is under watch by this descriptor from now on; negative: by none, and returned. -ENOMEM. */
+int nm_steer_watched(struct nm_steer *steer, struct nm_steer_directory *directory, int descriptor);
 /* Ends its watch and frees it. */
 void nm_steer_drop(struct nm_steer *steer, struct nm_steer_directory *directory);
 

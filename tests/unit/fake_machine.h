@@ -19,7 +19,7 @@
 
 #define FAKE_THREADS 160
 #define FAKE_CGROUPS 16
-#define FAKE_GROUPS 16
+#define FAKE_GROUPS 320
 #define FAKE_FDS 64
 #define FAKE_HOOKS 16
 #define FAKE_EVENTS 512
@@ -83,10 +83,10 @@ struct fake {
 	unsigned nr_groups;
 	unsigned attribute_reads;
 	fake_fn after_attribute_read; /* once */
-	int descriptors;   /* given out */
-	int watch_refused; /* an errno: there is no inotify */
+	int descriptors;	      /* given out */
+	int watch_refused;	      /* an errno: there is no inotify */
 	bool watches_full;
-	char watch_bytes[4096]; /* events not read yet */
+	char watch_bytes[16384]; /* events not read yet */
 	size_t watch_length;
 	unsigned open[FAKE_FDS]; /* identities; 0: free */
 	unsigned calls[FAKE_OPS + 1];

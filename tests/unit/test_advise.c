@@ -384,11 +384,8 @@ static void little_memory_that_is_used_much(void **state)
 
 	(void)state;
 	program.input.balancing = 0;
-	program.regions[1] = (struct nm_advise_region){.bytes = 2 * MIB,
-						       .samples = 2000,
-						       .exclusivity = 0.6,
-						       .kind = NM_ADVISE_MIXED,
-						       .threads = 8};
+	program.regions[1] = (struct nm_advise_region){
+		.bytes = 2 * MIB, .samples = 2000, .exclusivity = 0.6, .kind = NM_ADVISE_MIXED};
 	ask(&program, &findings);
 	assert_only(&findings, "false-sharing", "perf c2c record -p 99");
 }

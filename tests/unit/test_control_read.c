@@ -106,6 +106,15 @@ static void lists_have_their_types(void **state)
 	assert_true(sd_bus_message_exit_container(reply) >= 0);
 }
 
+/* The bus would end the connection of who sends more than it takes. */
+static void what_is_too_long_is_refused(void **state)
+{
+	need_root_and_bus(state);
+	assert_call("ListThreads", "u", 25000, "");
+	assert_call("ListThreads", "u", 25001, SD_BUS_ERROR_LIMITS_EXCEEDED);
+	assert_call("ListThreads", "u", 0, "");
+}
+
 static void an_explanation_has_a_list_in_it(void **state)
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -291,6 +300,7 @@ int main(void)
 		TEST(lists_are_for_the_group, shipped),
 		TEST(properties_are_for_everyone, shipped),
 		TEST(lists_have_their_types, shipped),
+		TEST(what_is_too_long_is_refused, shipped),
 		TEST(an_explanation_has_a_list_in_it, shipped),
 		TEST(addresses_are_decided_by_the_callers_uid, shipped),
 		TEST(signals_reach_those_they_are_for, shipped),

@@ -239,6 +239,16 @@ static void test_pager(void **state)
 	assert_on_terminal("processes", "echo $LESS:$LESSSECURE", "FRSX:1", NULL);
 }
 
+static void test_an_empty_list_says_where_to_look(void **state)
+{
+	char text[1024];
+	need_bus(state);
+	assert_on_terminal("threads 99", "", "numa-migrctl doctor", NULL);
+	assert_on_terminal("threads", "", "4712", "numa-migrctl doctor");
+	assert_int_equal(ctl("threads 99", text, sizeof(text)), 0); /* not a terminal */
+	assert_null(strstr(text, "doctor"));
+}
+
 static void test_colour_on_terminal(void **state)
 {
 	need_bus(state);
@@ -264,6 +274,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_strange_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_a_person_is_asked, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_pager, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_an_empty_list_says_where_to_look, with_service,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_colour_on_terminal, with_service, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,6 +326,20 @@ static void a_tick_without_a_source_moves_nothing(void **state)
 	assert_true(tick_until_leased(100));
 }
 
+static void one_node_is_not_blindness(void **state)
+{
+	struct nm_topology *nodes = service->pipeline.topology;
+	struct nm_topology one = *nodes;
+	(void)state;
+	one.nr_nodes = 1;
+	service->pipeline.topology = &one;
+	nm_pipeline_open_source(service);
+	assert_null(service->pipeline.source);
+	assert_false(status("blind")->flag);
+	service->pipeline.topology = nodes;
+	nm_pipeline_open_source(service);
+}
+
 /* ---- pages ---- */
 
 static void reload_with(const char *pages)
@@ -401,6 +415,7 @@ int main(void)
 		TEST(a_release_outlives_restart_and_pause),
 		TEST(marks_that_cannot_be_written_are_told_once),
 		TEST(a_tick_without_a_source_moves_nothing),
+		TEST(one_node_is_not_blindness),
 		TEST(pages_move_while_they_are_to),
 		TEST(a_pause_is_for_pages_too),
 	};

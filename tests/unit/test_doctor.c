@@ -525,6 +525,8 @@ static void metrics_where_the_unit_allows_it(void **state)
 	metrics_may_be_written("/srv/a.prom", "[Service]\nReadWritePaths=/srv\n");
 	metrics_may_be_written("/srv/b/c/a.prom", "[Service]\nReadWritePaths=/x -/srv/b\n");
 	metrics_may_be_written("/var/lib/m/a.prom", "[Service]\nStateDirectory=m\n");
+	metrics_may_be_written("/var/lib/m/n/a.prom", "[Service]\nStateDirectory=x m/n\n");
+	metrics_may_be_written("/var/lib/m/n/o/a.prom", "[Service]\nStateDirectory=m/n\n");
 }
 
 static void injection_mends_that(void **state)

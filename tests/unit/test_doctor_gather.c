@@ -101,6 +101,24 @@ static void settings_are_read(void **state)
 	assert_string_equal(facts->clocksource, "tsc");
 }
 
+/* A name is anybody's to choose. */
+static void a_stranger_of_that_name_is_not_the_service(void **state)
+{
+	struct tree *tree = *state;
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "Name:\tnuma-migrd\nTgid:\t12\nUid:\t%u\t0\t0\t0\n",
+		       geteuid() + 4242);
+	put(tree, "proc/12/comm", "numa-migrd\n");
+	put(tree, "proc/12/status", text);
+	put(tree, "proc/13/comm", "numa-migrd-help\n");
+	put(tree, "proc/13/status", text);
+	put(tree, "proc/14/comm", "numa-migrd\n"); /* ended meanwhile */
+	gather(tree);
+	assert_int_equal(tree->facts.daemon.pid, 0);
+	assert_int_equal(tree->facts.helper.pid, 0);
+}
+
 static void who_else_runs(void **state)
 {
 	struct tree *tree = *state;
@@ -108,12 +126,14 @@ static void who_else_runs(void **state)
 
 	put(tree, "proc/12/comm", "numa-migrd\n");
 	put(tree, "proc/12/status",
-	    "Name:\tnuma-migrd\nCapEff:\t0000004000880000\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+	    "Name:\tnuma-migrd\nTgid:\t12\nUid:\t0\t0\t0\t0\nCapEff:\t0000004000880000\nNoNewPrivs:"
+	    "\t1\nSeccomp:\t2\n");
 	put(tree, "proc/12/limits",
 	    "Limit                     Soft Limit           Hard Limit           Units     \n"
 	    "Max open files            524288               1048576              files     \n"
 	    "Max locked memory         unlimited            unlimited            bytes     \n");
 	put(tree, "proc/13/comm", "numa-migrd-help\n");
+	put(tree, "proc/13/status", "Name:\tnuma-migrd-help\nTgid:\t13\nUid:\t0\t0\t0\t0\n");
 	put(tree, "proc/14/comm", "numad\n");
 	put(tree, "proc/15/comm", "numadx\n");
 	put(tree, "proc/16x/comm", "numad\n");
@@ -247,6 +267,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_empty_machine_is_no_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(settings_are_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_else_runs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_stranger_of_that_name_is_not_the_service, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(cpusets_are_found_at_any_depth, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(drop_ins_hold_in_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_installed_one_needs_its_configuration, set_up,

@@ -464,6 +464,91 @@ static void test_too_many(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* A path so many groups below the root. */
+static const char *nested(char *path, size_t size, unsigned levels)
+{
+	(void)snprintf(path, size, "/a.slice");
+	for (unsigned i = 1; i < levels; i++)
+		strncat(path, "/x", size - strlen(path) - 1);
+	return path;
+}
+
+static void test_too_deep(void **state)
+{
+	char path[128];
+	(void)state;
+	fake_say(fake, "/a.slice", "on");
+	assert_word(nested(path, sizeof(path), 32), NM_STEER_ON);
+	assert_int_equal(nr_told, 0);
+	assert_word(nested(path, sizeof(path), 33), NM_STEER_OBSERVE);
+	assert_word(nested(path, sizeof(path), 40), NM_STEER_OBSERVE);
+	assert_int_equal(nr_told, 1);
+	assert_told(NM_STEER_TOO_DEEP, nested(path, sizeof(path), 33), "");
+	assert_true(nm_steer_counts(steer).directories <= 33);
+	fake_say(fake, "/a.slice", "off");
+	nm_steer_drain(steer);
+	assert_word(nested(path, sizeof(path), 40), NM_STEER_OFF);
+}
+
+static const char *numbered(char *path, size_t size, unsigned number)
+{
+	(void)snprintf(path, size, "/a.slice/%u", number);
+	return path;
+}
+
+static void say_as_user(unsigned number, const char *said)
+{
+	char path[32];
+	struct fake_group *group = fake_group(fake, numbered(path, sizeof(path), number));
+	group->uid = 1000;
+	group->says = true;
+	(void)snprintf(group->said, sizeof(group->said), "%s", said);
+}
+
+/* One directory after another, each with a word that is none. */
+static void test_others_say_so_much_in_a_minute(void **state)
+{
+	char path[32];
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		say_as_user(i, "rubbish");
+		assert_word(numbered(path, sizeof(path), i), NM_STEER_OBSERVE);
+	}
+	assert_int_equal(nr_told, 16);
+	assert_int_equal(nm_steer_counts(steer).troubles, 40);
+	fake_say(fake, "/a.slice/b.service", "nonsense");
+	assert_word("/a.slice/b.service", NM_STEER_OBSERVE);
+	assert_told(NM_STEER_UNKNOWN, "/a.slice/b.service", "nonsense"); /* root's is */
+	fake->now_ns += 61 * SECOND;
+	nm_steer_tend(steer, fake->now_ns);
+	say_as_user(40, "rubbish");
+	assert_word("/a.slice/40", NM_STEER_OBSERVE);
+	assert_int_equal(nr_told, 18);
+}
+
+/* What is root's is heeded at once, the rest when it is asked for. */
+static void test_others_change_so_many_at_once(void **state)
+{
+	char path[32];
+	(void)state;
+	for (unsigned i = 0; i < 300; i++) {
+		say_as_user(i, "observe");
+		assert_word(numbered(path, sizeof(path), i), NM_STEER_OBSERVE);
+	}
+	assert_word("/a.slice/b.service", NM_STEER_NONE);
+	for (unsigned i = 0; i < 300; i++)
+		say_as_user(i, "off");
+	fake_group(fake, "/a.slice/b.service")->says = true;
+	(void)snprintf(fake_group(fake, "/a.slice/b.service")->said, sizeof(fake->groups[0].said),
+		       "off");
+	fake_watch_event(fake, -1, IN_Q_OVERFLOW, NULL);
+	nm_steer_drain(steer);
+	assert_int_equal(nr_changed, 257);
+	assert_string_equal(changed, "/a.slice/b.service");
+	for (unsigned i = 0; i < 300; i++)
+		assert_word(numbered(path, sizeof(path), i), NM_STEER_OFF);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -490,6 +575,9 @@ int main(void)
 		TEST(test_no_inotify),
 		TEST(test_no_more_watches),
 		TEST(test_too_many),
+		TEST(test_too_deep),
+		TEST(test_others_say_so_much_in_a_minute),
+		TEST(test_others_change_so_many_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

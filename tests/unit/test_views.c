@@ -294,6 +294,7 @@ static void pages_are_summed_up(void **state)
 	assert_shown(1, "by_node", "12 12 0 0");
 	assert_true(shown_number(1, "exclusivity") > 0.99);
 	assert_shown(1, "histogram", "0 0 0 0 0 0 0 0 0 24");
+	assert_shown(1, "ping_pong", "0");
 	assert_int_equal(ask_pages(4711), -ESRCH);
 	ask_processes();
 	assert_shown(1, "state", "managed"); /* its pages are moved */
