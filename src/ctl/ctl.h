@@ -27,6 +27,7 @@ struct nm_ctl {
 	bool figures;		    /* record */
 	bool all;		    /* replay */
 	const char *config;	    /* replay; NULL: the recorded one */
+	const char *output;	    /* report; NULL: not given */
 	struct nm_style style;
 };
 
@@ -49,6 +50,7 @@ int nm_ctl_reload(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_record(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_dump(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_report(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_doctor(bool json);
 int nm_ctl_advise(uint32_t pid, bool json);
 

@@ -40,6 +40,8 @@ static const struct command commands[] = {
 	{"replay", "FILE", "a recording", "the decisions of a recording once more", nm_ctl_replay,
 	 NULL, NULL},
 	{"dump", "FILE", "a recording", "a recording as text", nm_ctl_dump, NULL, NULL},
+	{"report", "FILE", "a recording", "a recording as a page with plots", nm_ctl_report, NULL,
+	 NULL},
 	{"pause", NULL, NULL, "give every thread its own CPU mask back and do nothing",
 	 nm_ctl_pause, NULL, NULL},
 	{"resume", NULL, NULL, "go on after a pause", nm_ctl_resume, NULL, NULL},
@@ -64,6 +66,7 @@ static const char options_text[] =
 	"      --seconds N       record: so long, and not until interrupted\n"
 	"      --limit-mb N      record: so many MiB at most, 1024 by itself\n"
 	"      --figures         record: figures of each interval in the place of samples\n"
+	"  -o, --output FILE     report: the page to be written\n"
 	"      --json            machine-readable output\n"
 	"      --no-pager        no pager for long output\n"
 	"      --color=WHEN      auto (on a terminal), always or never\n"
@@ -123,6 +126,8 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 		return "--seconds, --limit-mb and --figures go with record, not with";
 	if ((ctl->config || ctl->all) && command->run != nm_ctl_replay)
 		return "-c and --all go with replay, not with";
+	if (ctl->output && command->run != nm_ctl_report)
+		return "-o goes with report, not with";
 	return NULL;
 }
 
@@ -212,6 +217,9 @@ static int set_option(struct nm_ctl *ctl, int option)
 	case 'c':
 		ctl->config = optarg;
 		return EXIT_SUCCESS;
+	case 'o':
+		ctl->output = optarg;
+		return EXIT_SUCCESS;
 	case OPTION_ALL:
 		ctl->all = true;
 		return EXIT_SUCCESS;
@@ -249,6 +257,7 @@ static const struct option options[] = {
 	{"seconds", required_argument, NULL, OPTION_SECONDS},
 	{"limit-mb", required_argument, NULL, OPTION_LIMIT},
 	{"figures", no_argument, NULL, OPTION_FIGURES},
+	{"output", required_argument, NULL, 'o'},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"no-pager", no_argument, NULL, OPTION_NO_PAGER},
 	{"color", required_argument, NULL, OPTION_COLOR},
@@ -266,7 +275,7 @@ int main(int argc, char **argv)
 				       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
 	int option, r = EXIT_SUCCESS;
 	while (r == EXIT_SUCCESS &&
-	       (option = getopt_long(argc, argv, "c:fn:h", options, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "c:fn:o:h", options, NULL)) != -1) {
 		if (option == 'h')
 			return help();
 		if (option == OPTION_VERSION)
