@@ -18,6 +18,7 @@ struct nm_options {
 	int (*open_platform)(void *context, const struct nm_platform_options *options,
 			     struct nm_platform **ret);
 	void *platform_context;
+	uint32_t own_pid; /* of the daemon that is replayed; 0: this process */
 };
 
 /*

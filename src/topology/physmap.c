@@ -295,6 +295,15 @@ int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 	return 0;
 }
 
+int nm_physmap_empty(struct nm_physmap **ret)
+{
+	struct nm_physmap *map = calloc(1, sizeof(*map));
+	if (!map)
+		return -ENOMEM;
+	*ret = map;
+	return 0;
+}
+
 int nm_physmap_node(const struct nm_physmap *map, uint64_t physical_address)
 {
 	if (physical_address == 0)
