@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "numa-migrd/platform.h"
+#include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
 
 struct nm_options {
@@ -18,6 +19,9 @@ struct nm_options {
 	int (*open_platform)(void *context, const struct nm_platform_options *options,
 			     struct nm_platform **ret);
 	void *platform_context;
+	/* Its topology and its samples, and pages are moved without a thread; NULL: read and sampled. */
+	int (*load_topology)(void *context, struct nm_topology **ret);
+	const struct nm_feed *feed;
 };
 
 /*

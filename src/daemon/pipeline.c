@@ -24,6 +24,9 @@ static int open_machine(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	char error[256];
+	const struct nm_options *options = &daemon->options;
+	if (options->load_topology)
+		return options->load_topology(options->platform_context, &pipeline->topology);
 	int r = nm_machine_load_topology(&daemon->options.topology, &pipeline->topology,
 					 &pipeline->physmap, error, sizeof(error));
 	if (r < 0) {
@@ -91,6 +94,15 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon)
 	return 0;
 }
 
+static int open_source(struct nm_daemon *daemon, char *error, size_t error_size)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (daemon->options.feed)
+		return nm_source_open_feed(daemon->options.feed, &pipeline->source);
+	return nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
+			      error_size, &pipeline->source);
+}
+
 void nm_pipeline_open_source(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -103,8 +115,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	daemon->latency_seen = 0;
 	if (pipeline->topology->nr_nodes < 2)
 		return;
-	int r = nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
-			       sizeof(error), &pipeline->source);
+	int r = open_source(daemon, error, sizeof(error));
 	if (r < 0 && daemon->blind_until_ns == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "nothing can be sampled, so nothing will be moved: %s (tried again every "
