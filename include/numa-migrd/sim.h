@@ -155,13 +155,13 @@ struct nm_sim_figures {
 
 struct nm_sim;
 
-/* The machine and the workload must outlive it. -ENOMEM. */
+/* The machine and the workload must outlive it. -ENOMEM; -E2BIG: more than 128 nodes. */
 int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
 	       const struct nm_sim_options *options, struct nm_sim **ret);
 void nm_sim_free(struct nm_sim *sim);
 NM_DEFINE_CLEANUP(struct nm_sim, nm_sim_free);
 
-/* One step; -ENOMEM. Simulation loop. */
+/* One step; -ENOMEM; -EAGAIN: a million threads were begun, there are no numbers left. */
 int nm_sim_step(struct nm_sim *sim);
 /* Everything has ended, or the time is up. */
 bool nm_sim_over(const struct nm_sim *sim);
@@ -175,7 +175,8 @@ struct nm_platform *nm_sim_platform(struct nm_sim *sim);
 /* Where samples come from (sample.h): valid as long as the model is. */
 struct nm_feed nm_sim_feed(struct nm_sim *sim);
 /* nm_options.load_topology: a copy of the machine's. */
-int nm_sim_load_topology(void *sim, struct nm_topology **ret);
+int nm_sim_load_topology(void *sim, struct nm_topology **ret_topology,
+			 struct nm_physmap **ret_physmap);
 
 /* ---- looking into it: tests and reports ---- */
 

@@ -96,6 +96,8 @@ struct nm_physmap;
  */
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret);
+/* The same for a made-up machine: node k has as many bytes from k times that on. -ENOMEM. Simulator. */
+int nm_physmap_even(const struct nm_topology *topology, uint64_t bytes, struct nm_physmap **ret);
 void nm_physmap_free(struct nm_physmap *map);
 NM_DEFINE_CLEANUP(struct nm_physmap, nm_physmap_free);
 

@@ -26,7 +26,8 @@ static int open_machine(struct nm_daemon *daemon)
 	char error[256];
 	const struct nm_options *options = &daemon->options;
 	if (options->load_topology)
-		return options->load_topology(options->platform_context, &pipeline->topology);
+		return options->load_topology(options->platform_context, &pipeline->topology,
+					      &pipeline->physmap);
 	int r = nm_machine_load_topology(&daemon->options.topology, &pipeline->topology,
 					 &pipeline->physmap, error, sizeof(error));
 	if (r < 0) {

@@ -85,6 +85,9 @@ static int start_program(struct nm_sim *sim, size_t user)
 {
 	struct nm_sim_user_state *state = &sim->users[user];
 	struct nm_sim_process *process = NULL;
+	if (NM_SIM_LAST_PID - sim->next_pid <
+	    sim->workload->users[user].programs[state->next].threads)
+		return -EAGAIN;
 	if (nm_reserve((void **)&sim->processes, &sim->processes_capacity, sim->nr_processes,
 		       sizeof(struct nm_sim_process *)) < 0 ||
 	    process_new(sim, &sim->workload->users[user].programs[state->next], &process) < 0)
@@ -97,7 +100,9 @@ static int start_program(struct nm_sim *sim, size_t user)
 	sim->processes[sim->nr_processes++] = process;
 	state->running = process;
 	int r = start_threads(sim, process);
-	return r < 0 ? r : nm_sim_touch_pages(sim, process);
+	if (r == 0)
+		nm_sim_touch_pages(sim, process);
+	return r;
 }
 
 int nm_sim_begin_programs(struct nm_sim *sim)

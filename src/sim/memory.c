@@ -87,14 +87,11 @@ static unsigned wanted_node(const struct nm_sim *sim, const struct nm_sim_proces
 	return (unsigned)nm_sim_node_of(sim, process->tasks[toucher].cpu);
 }
 
-int nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process)
+void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process)
 {
-	if (sim->nr_nodes > UINT8_MAX)
-		return -EOVERFLOW;
 	for (size_t page = 0; page < process->nr_pages; page++)
 		put(sim, process, page,
 		    with_room(sim, wanted_node(sim, process, page), nm_sim_page_bytes(process)));
-	return 0;
 }
 
 void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process)

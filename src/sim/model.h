@@ -7,8 +7,12 @@
 #include "numa-migrd/sim.h"
 
 #define NM_SIM_BOOT_S 1000.0	   /* the machine has been up for so long when it begins */
-#define NM_SIM_FIRST_PID 10000000U /* above any real one: nobody takes it for its own */
+/* Where few machines come to; up to PID_MAX_LIMIT (proc(5)). */
+#define NM_SIM_FIRST_PID 3000000U
+#define NM_SIM_LAST_PID 4194303U
 #define NM_SIM_FIRST_ADDRESS 0x7f0000000000ULL
+#define NM_SIM_NODES_MOST 128U
+#define NM_SIM_NODE_BYTES (1ULL << 56) /* of physical addresses, by node */
 #define NM_SIM_TICKS_PER_S 100.0 /* USER_HZ */
 #define NM_SIM_LINE_BYTES 64.0
 
@@ -153,7 +157,7 @@ void nm_sim_schedule(struct nm_sim *sim);
 
 /* ---- memory.c: where pages are ---- */
 
-int nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process);
+void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process);
 void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process);
 void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t page,
 		     unsigned node);

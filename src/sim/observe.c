@@ -73,6 +73,14 @@ static uint64_t address_of(struct nm_sim *sim, const struct nm_sim_process *proc
 	       nm_rng_below(&sim->sampler, SMALL_PAGE / 8) * 8;
 }
 
+/* Every process's pages are its own. */
+static uint64_t physical_of(const struct nm_sim_process *process, uint64_t address, unsigned home)
+{
+	uint64_t owner = process->pid - NM_SIM_FIRST_PID;
+	return home * NM_SIM_NODE_BYTES + (owner << 35) + (address - NM_SIM_FIRST_ADDRESS) +
+	       SMALL_PAGE;
+}
+
 static int sample_access(struct nm_sim *sim, const struct nm_sim_task *task)
 {
 	const struct nm_sim_process *process = task->process;
@@ -85,8 +93,8 @@ static int sample_access(struct nm_sim *sim, const struct nm_sim_task *task)
 	sample.kind = NM_EVENT_MEMORY;
 	sample.level = NM_LEVEL_DRAM;
 	sample.remote = here != home;
-	sample.home = home + 1;
 	sample.address = address_of(sim, process, page);
+	sample.physical_address = physical_of(process, sample.address, home);
 	sample.page_bytes = nm_sim_page_bytes(process);
 	sample.latency_cycles = (uint32_t)(ns * sim->machine->ghz);
 	return keep(sim, &sample);

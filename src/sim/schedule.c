@@ -10,8 +10,9 @@
  * interrupts, the ends of other programs) has it wait, and another CPU pulls it. Fitted on ct1 (the
  * paper's baseline against its LBMA at idle 0), and used everywhere.
  */
-#define WANDER_PER_S 0.05
-#define FAR_PULL 0.5 /* chance in a step that an idle CPU of another node takes a waiting thread   \
+#define WANDER_PER_S 0.1
+#define FAR_PULL                                                                                   \
+	0.5	     /* chance in a step that an idle CPU of another node takes a waiting thread   \
 		      */
 #define TRIES 2	     /* CPUs that a queueing thread is compared with in a step */
 #define COLD_S 0.003 /* lost by a thread whose caches stay behind on another node */

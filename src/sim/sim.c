@@ -68,7 +68,10 @@ static void begin(struct nm_sim *sim)
 int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
 	       const struct nm_sim_options *options, struct nm_sim **ret)
 {
-	nm_auto(nm_sim_freep) struct nm_sim *sim = calloc(1, sizeof(*sim));
+	nm_auto(nm_sim_freep) struct nm_sim *sim = NULL;
+	if (machine->topology->nr_nodes > NM_SIM_NODES_MOST)
+		return -E2BIG;
+	sim = calloc(1, sizeof(*sim));
 	if (!sim)
 		return -ENOMEM;
 	sim->machine = machine;
@@ -196,8 +199,15 @@ struct nm_sim_thread_view nm_sim_thread(const struct nm_sim *sim, size_t index)
 					   .mix = task->mix};
 }
 
-int nm_sim_load_topology(void *context, struct nm_topology **ret)
+int nm_sim_load_topology(void *context, struct nm_topology **ret_topology,
+			 struct nm_physmap **ret_physmap)
 {
 	const struct nm_sim *sim = context;
-	return nm_sim_copy_topology(sim->machine->topology, ret);
+	nm_auto(nm_topology_freep) struct nm_topology *copy = NULL;
+	int r = nm_sim_copy_topology(sim->machine->topology, &copy);
+	if (r == 0)
+		r = nm_physmap_even(copy, NM_SIM_NODE_BYTES, ret_physmap);
+	if (r == 0)
+		*ret_topology = NM_TAKE(copy);
+	return r;
 }

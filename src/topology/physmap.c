@@ -295,6 +295,18 @@ int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 	return 0;
 }
 
+int nm_physmap_even(const struct nm_topology *topology, uint64_t bytes, struct nm_physmap **ret)
+{
+	nm_auto(nm_physmap_freep) struct nm_physmap *map = calloc(1, sizeof(*map));
+	int r = map ? 0 : -ENOMEM;
+
+	for (unsigned k = 0; r == 0 && k < topology->nr_nodes; k++)
+		r = add(&map->blocks, (struct range){k * bytes, (k + 1) * bytes, (int)k});
+	if (r == 0)
+		*ret = NM_TAKE(map);
+	return r;
+}
+
 int nm_physmap_node(const struct nm_physmap *map, uint64_t physical_address)
 {
 	if (physical_address == 0)
