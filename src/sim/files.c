@@ -46,15 +46,29 @@ static int write_online(const struct nm_sim *sim, struct nm_sim_text *text)
 	return 0;
 }
 
+static uint64_t free_kb(const struct nm_sim *sim, unsigned node)
+{
+	uint64_t total_kb = sim->machine->topology->nodes[node].memory_bytes / 1024;
+	uint64_t used_kb = sim->node_pages[node] * SMALL_KB;
+	return total_kb > used_kb ? total_kb - used_kb : 0;
+}
+
+/* Nothing is fragmented: all that is free is free in blocks of 2 MiB, order 9. */
+static void write_buddyinfo(const struct nm_sim *sim, struct nm_sim_text *text)
+{
+	for (unsigned k = 0; k < sim->nr_nodes; k++)
+		put(text, "Node %u, zone   Normal 0 0 0 0 0 0 0 0 0 %" PRIu64 " 0\n",
+		    sim->machine->topology->nodes[k].os_id, free_kb(sim, k) / 2048);
+}
+
 static int write_meminfo(const struct nm_sim *sim, unsigned os_id, struct nm_sim_text *text)
 {
 	int node = nm_topology_node_index(sim->machine->topology, os_id);
 	if (node < 0)
 		return -ENOENT;
 	uint64_t total_kb = sim->machine->topology->nodes[node].memory_bytes / 1024;
-	uint64_t used_kb = sim->node_pages[node] * SMALL_KB;
 	put(text, "Node %u MemTotal: %" PRIu64 " kB\nNode %u MemFree: %" PRIu64 " kB\n", os_id,
-	    total_kb, os_id, total_kb > used_kb ? total_kb - used_kb : 0);
+	    total_kb, os_id, free_kb(sim, (unsigned)node));
 	return 0;
 }
 
@@ -78,6 +92,8 @@ int nm_sim_write_root(const struct nm_sim *sim, const char *path, struct nm_sim_
 	if (strcmp(path, "sys/devices/system/cpu/online") == 0 ||
 	    strcmp(path, "sys/fs/cgroup/cpuset.cpus.effective") == 0)
 		return write_online(sim, text);
+	if (strcmp(path, "proc/buddyinfo") == 0)
+		return write_buddyinfo(sim, text), 0;
 	if (strcmp(path, "proc/uptime") == 0)
 		return put(text, "%" PRIu64 ".%02" PRIu64 " 1.00\n", hundredths / 100,
 			   hundredths % 100),

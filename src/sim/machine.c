@@ -10,24 +10,31 @@
 enum shape { RING, MESH };
 
 /*
- * Where the figures are from. "Idle latencies": measured by others on machines like these, in ns.
+ * Where the figures are from: latencies of idle machines and sustained bandwidths, measured by
+ * others on machines like these with Intel MLC where nothing else is said.
  *
- * ring-4x10, 4 × Xeon E5-4620 v4 in a ring with one memory channel a node (LBMA/IMAR² paper,
- * section 5): 80, 140 and 190 ns: Intel MLC on two-socket Broadwell gives 74–77 and 85/136 ns; a
- * second hop adds about 50 more. Table 1 of the paper bears it out: a stream by one thread falls to
- * 0.57–0.72 over one hop and to 0.53–0.60 over two, and 80/140 = 0.57, with some prefetching that
- * hides a part. A channel of DDR4-2133 moves 17.1 GB/s at most; 85 % of it is sustained (MLC: 145
- * of 154 GB/s for reads, less with writes among them): 14.5 GB/s. A QPI link of 8 GT/s carries 16
- * GB/s each way. mesh-4x20, 4 × Xeon Gold 6248, fully connected: 81, 141 ns and 113 GB/s a node
- * (MLC, two-socket Cascade Lake), 17 GB/s for the one UPI link of each pair (34.3 GB/s over two,
- * the same). x7550-4x8, 4 × Xeon X7550: 160 ns local (AnandTech 3648: X7560), 230 ns remote by the
- * ratio of E7-4800 (135 to 197 ns, Intel's blog); four DDR3-1066 channels behind buffers: 17 GB/s
- * sustained (E7's predecessors in STREAM); QPI of 6.4 GT/s: 12.8 GB/s each way. e5620-2x4, 2 × Xeon
- * E5620: kMLB's machine (table 2). Latencies of the next generations' two-socket machines, 85 and
- * 137 ns; three channels of DDR3-1066: 18 GB/s; QPI of 5.86 GT/s: 11.7 GB/s. o6320-4x8, 4 × Opteron
- * 6320, the exclusivity paper's (table 4: constant NUMA factor 1.6): 100 and 160 ns; 25 GB/s a
- * node, HyperTransport links of 6.4 GT/s × 16 bit: 12.8 GB/s. SMT: two busy threads of a core
- * do 1.25 times what one does, as Intel states (up to 1.3) for such cores.
+ * ring-4x10: 4 x Xeon E5-4620 v4 in a ring, one memory channel a node (LBMA/IMAR2 paper, section
+ * 5). Latency: 80 and 140 ns, as two-socket Broadwell (74 to 77, 85/136); 50 more for a second hop.
+ *   Channel: DDR4-2133 has 17.1 GB/s; 85 % of it, as MLC has with writes among the reads: 14.5.
+ *   Link: QPI of 8 GT/s has 16 GB/s each way; two of 9.6 GT/s, 38.4 GB/s, carry 15 to 16 across
+ *   sockets of Broadwell in MLC, snoops included: 0.42 of that would be 6.7. Table 1 of the paper
+ * has 7.4 GB/s copied over one hop by one thread, which is as much again inwards: 7.5.
+ *
+ * mesh-4x20: 4 x Xeon Gold 6248, fully connected. Two-socket Cascade Lake: 81 and 141 ns, 113 GB/s
+ * a node; 34.3 GB/s over two UPI links: 17 for the one of each pair.
+ *
+ * x7550-4x8: 4 x Xeon X7550. 160 ns local (X7560, AnandTech 3648); 230 remote, by the ratio of
+ * E7-4800 (135 to 197 ns, Intel's blog). Four DDR3-1066 channels behind buffers: 17 GB/s, an
+ * estimate; QPI of 6.4 GT/s: 12.8 GB/s each way.
+ *
+ * e5620-2x4: 2 x Xeon E5620, kMLB's machine (its table 2). 85 and 137 ns as later two-socket
+ * machines; three channels of DDR3-1066: 18 GB/s, and QPI of 5.86 GT/s: 11.7 GB/s; estimates.
+ *
+ * o6320-4x8: 4 x Opteron 6320 (exclusivity paper, table 4): its constant NUMA factor, 1.6, on an
+ *   estimated 100 ns; 25 GB/s a node and HyperTransport of 6.4 GT/s at 16 bit, 12.8 GB/s;
+ * estimates.
+ *
+ * Two busy threads of a core do 1.25 times what one does: an estimate within what Intel states.
  */
 struct model {
 	struct nm_sim_model shown;
@@ -48,7 +55,7 @@ static const struct model models[] = {
 	 2.4,
 	 {80, 140, 190},
 	 14.5,
-	 16,
+	 7.5,
 	 {10, 21, 30},
 	 25 * MIB,
 	 128 * GIB},

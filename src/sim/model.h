@@ -6,14 +6,14 @@
 #include "numa-migrd/rng.h"
 #include "numa-migrd/sim.h"
 
-#define NM_SIM_BOOT_S 1000.0	   /* the machine has been up for so long when it begins */
+#define NM_SIM_BOOT_S 1000.0 /* the machine has been up for so long when it begins */
 /* Where few machines come to; up to PID_MAX_LIMIT (proc(5)). */
 #define NM_SIM_FIRST_PID 3000000U
 #define NM_SIM_LAST_PID 4194303U
 #define NM_SIM_FIRST_ADDRESS 0x7f0000000000ULL
 #define NM_SIM_NODES_MOST 128U
 #define NM_SIM_NODE_BYTES (1ULL << 56) /* of physical addresses, by node */
-#define NM_SIM_TICKS_PER_S 100.0 /* USER_HZ */
+#define NM_SIM_TICKS_PER_S 100.0       /* USER_HZ */
 #define NM_SIM_LINE_BYTES 64.0
 
 enum { NM_SIM_DUE_RUN, NM_SIM_DUE_ACCESS, NM_SIM_DUE_KINDS };
