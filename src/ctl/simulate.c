@@ -64,7 +64,7 @@ static int load_machine(const char *word, struct nm_sim_machine **ret)
 		return list_machines(word);
 	if (nm_topology_load(&source, error, sizeof(error), &topology) < 0) {
 		(void)fprintf(stderr, "numa-migrctl: %s: %s\n", word, error);
-		return EX_DATAERR;
+		return EXIT_FAILURE;
 	}
 	r = nm_sim_machine_of(topology, ret);
 	if (r == 0)
@@ -79,7 +79,7 @@ static int read_text(const char *path, size_t most, char **ret, size_t *ret_leng
 	int r = text ? nm_read_text(AT_FDCWD, path, text, most) : -ENOMEM;
 	if (r < 0) {
 		(void)fprintf(stderr, "numa-migrctl: %s: %s\n", path, strerror(-r));
-		return EX_NOINPUT;
+		return EXIT_FAILURE;
 	}
 	*ret = NM_TAKE(text);
 	*ret_length = (size_t)r;
@@ -96,7 +96,7 @@ static int load_workload(const char *path, struct nm_sim_workload *ret)
 		return status;
 	if (nm_sim_workload_parse(path, text, length, error, sizeof(error), ret) < 0) {
 		(void)fprintf(stderr, "numa-migrctl: %s\n", error);
-		return EX_DATAERR;
+		return EXIT_FAILURE;
 	}
 	return EXIT_SUCCESS;
 }
@@ -111,7 +111,7 @@ static int check_nodes(const struct nm_sim_machine *machine, const struct nm_sim
 			      "numa-migrctl: user %s wants node %d, and the machine has %u nodes\n",
 			      workload->users[u].name, workload->users[u].node,
 			      machine->topology->nr_nodes);
-		return EX_DATAERR;
+		return EXIT_FAILURE;
 	}
 	return EXIT_SUCCESS;
 }
@@ -191,7 +191,7 @@ static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what
 			return status;
 		int r = nm_sim_case_run(what, &policy, &outcome);
 		if (r == -EINVAL)
-			return EX_DATAERR;
+			return EXIT_FAILURE;
 		if (r < 0)
 			return nm_ctl_simulate_failed(r);
 		if (i == 0)
