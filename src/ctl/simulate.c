@@ -145,13 +145,25 @@ static double change(double now, double before)
 	return before > 0 ? 100 * (now / before - 1) : (double)NAN;
 }
 
+/* Where no program ended, there is no time to compare. */
+static const char *percent(char text[16], double now, double before)
+{
+	double by = change(now, before);
+	if (isnan(by))
+		return "-";
+	(void)snprintf(text, 16, "%+.1f%%", by);
+	return text;
+}
+
 static void print_row(const char *name, const struct nm_sim_outcome *outcome,
 		      const struct nm_sim_outcome *first)
 {
-	printf("%-14s %9.1f %+6.1f%% %9.1f %+6.1f%% %7.1f%% %8.0f %9.0f %6.0f %6.0f\n", name,
-	       outcome->time_s, change(outcome->time_s, first->time_s), outcome->slowest_user_s,
-	       change(outcome->slowest_user_s, first->slowest_user_s), 100 * outcome->local_share,
-	       outcome->moves, outcome->pages_moved, outcome->kept, outcome->rolled_back);
+	char time[16], computing[16];
+	printf("%-14s %9.1f %7s %9.1f %7s %7.1f%% %8.0f %9.0f %6.0f %6.0f\n", name, outcome->time_s,
+	       percent(time, outcome->time_s, first->time_s), outcome->slowest_user_s,
+	       percent(computing, outcome->slowest_user_s, first->slowest_user_s),
+	       100 * outcome->local_share, outcome->moves, outcome->pages_moved, outcome->kept,
+	       outcome->rolled_back);
 }
 
 static json_t *to_json(const char *name, const struct nm_sim_outcome *outcome)
