@@ -19,7 +19,8 @@ struct nm_options {
 	int (*open_platform)(void *context, const struct nm_platform_options *options,
 			     struct nm_platform **ret);
 	void *platform_context;
-	/* Its topology and its samples, and pages are moved without a thread; NULL: read and sampled. */
+	/* Its topology and its samples, and pages are moved without a thread; NULL: read and
+	 * sampled. */
 	int (*load_topology)(void *context, struct nm_topology **ret_topology,
 			     struct nm_physmap **ret_physmap);
 	const struct nm_feed *feed;

@@ -158,8 +158,8 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 		   const struct nm_config *config, char *error, size_t error_size,
 		   struct nm_source **ret);
 /*
- * Samples that come from a model or a recording in place of rings. drain hands over what there is, as
- * nm_source_drain(). The status is asked for when it is wanted.
+ * Samples that come from a model or a recording in place of rings. drain hands over what there is,
+ * as nm_source_drain(). The status is asked for when it is wanted.
  */
 struct nm_feed {
 	void *context;

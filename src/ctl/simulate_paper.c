@@ -12,7 +12,7 @@
 
 #define IMAR2(performance)                                                                         \
 	"profile = \"paper\"; threads: { policy = \"imar2\"; performance = \"" performance "\"; "  \
-											   "};"
+	"};"
 
 /* In the paper's order. */
 static const struct nm_sim_policy columns[COLUMNS] = {
