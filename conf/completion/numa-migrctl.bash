@@ -44,6 +44,8 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		words='auto always never'
 	elif [[ $3 == -n || $3 == --lines ]]; then
 		words='10 20 100'
+	elif [[ $3 == --paper ]]; then
+		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity'
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then
