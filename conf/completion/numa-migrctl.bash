@@ -54,6 +54,8 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		mapfile -t COMPREPLY < <(compgen -f -- "$word") # not among words of -W: names are not run
 		compopt -o filenames 2>/dev/null || true
 		return
+	elif [[ $3 == --paper ]]; then
+		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity'
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then

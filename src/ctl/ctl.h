@@ -16,6 +16,19 @@
 
 #define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or goes */
 
+#define NM_CTL_POLICIES_MOST 16U
+
+/* What the options of "simulate" say. */
+struct nm_ctl_simulate {
+	const char *machine, *workload, *paper; /* NULL: not given */
+	const char *policies[NM_CTL_POLICIES_MOST];
+	unsigned nr_policies;
+	bool scale;
+	bool given; /* any of them */
+	uint64_t seed;
+	unsigned runs;
+};
+
 /* What the options say, the same for every command. */
 struct nm_ctl {
 	bool json;
@@ -29,6 +42,7 @@ struct nm_ctl {
 	const char *config;	    /* replay; NULL: the recorded one */
 	const char *output;	    /* report; NULL: not given */
 	struct nm_style style;
+	struct nm_ctl_simulate simulate;
 };
 
 /* ---- commands: `words` are those behind the command, NULL at the end; they return an exit status
@@ -51,6 +65,7 @@ int nm_ctl_record(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_dump(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_report(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_doctor(bool json);
 int nm_ctl_advise(uint32_t pid, bool json);
 

@@ -54,6 +54,8 @@ static const struct command commands[] = {
 	 nm_ctl_doctor, NULL},
 	{"advise", "PID", "a process id", "what the program's owner can do better", NULL, NULL,
 	 nm_ctl_advise},
+	{"simulate", NULL, NULL, "a workload on a model of a machine, policy by policy",
+	 nm_ctl_simulate, NULL, NULL},
 };
 
 static const char options_text[] =
@@ -70,6 +72,13 @@ static const char options_text[] =
 	"      --json            machine-readable output\n"
 	"      --no-pager        no pager for long output\n"
 	"      --color=WHEN      auto (on a terminal), always or never\n"
+	"      --machine=M       simulate: ring-4x10, another name, or a file of hwloc's XML\n"
+	"      --workload=FILE   simulate: who runs what\n"
+	"      --policy=P        simulate: none, imar2, another name, or a file; may be repeated\n"
+	"      --paper=NAME      simulate: imar2-ct1, imar2-ct2, kmaf, kmlb or exclusivity\n"
+	"      --scale           simulate: a table from 100 to 100000 threads\n"
+	"      --seed=N          simulate: another course of chance\n"
+	"      --runs=N          simulate: so many courses, and their mean\n"
 	"  -h, --help            show this text\n"
 	"      --version         show the version\n"
 	"\n"
@@ -128,6 +137,8 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 		return "-c and --all go with replay, not with";
 	if (ctl->output && command->run != nm_ctl_report)
 		return "-o goes with report, not with";
+	if (ctl->simulate.given && command->run != nm_ctl_simulate)
+		return "these options go with simulate, not with";
 	return NULL;
 }
 
@@ -166,6 +177,13 @@ enum {
 	OPTION_FIGURES,
 	OPTION_COLOR,
 	OPTION_VERSION,
+	OPTION_MACHINE,
+	OPTION_WORKLOAD,
+	OPTION_POLICY,
+	OPTION_PAPER,
+	OPTION_SCALE,
+	OPTION_SEED,
+	OPTION_RUNS,
 };
 
 static bool is_set(const char *variable)
@@ -204,15 +222,54 @@ static int set_lines(struct nm_ctl *ctl, const char *word)
 	return EXIT_SUCCESS;
 }
 
-/* From 1 on. */
-static int set_number(const char *word, uint64_t most, uint64_t *ret)
+static int add_policy(struct nm_ctl_simulate *simulate, const char *word)
 {
-	return nm_ctl_number(word, 1, most, ret) ? EXIT_SUCCESS
-						 : nm_ctl_wrong_usage("not a number", word);
+	if (simulate->nr_policies == NM_CTL_POLICIES_MOST)
+		return nm_ctl_wrong_usage("too many policies", word);
+	simulate->policies[simulate->nr_policies++] = word;
+	return EXIT_SUCCESS;
+}
+
+static int set_number(const char *word, uint64_t least, uint64_t most, uint64_t *ret)
+{
+	return nm_ctl_number(word, least, most, ret)
+		       ? EXIT_SUCCESS
+		       : nm_ctl_wrong_usage("not a number in its range", word);
+}
+
+static int set_simulate(struct nm_ctl_simulate *simulate, int option)
+{
+	uint64_t number = simulate->runs;
+	int r = EXIT_SUCCESS;
+	simulate->given = true;
+	switch (option) {
+	case OPTION_MACHINE:
+		simulate->machine = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_WORKLOAD:
+		simulate->workload = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_POLICY:
+		return add_policy(simulate, optarg);
+	case OPTION_PAPER:
+		simulate->paper = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_SEED:
+		return set_number(optarg, 1, INT64_MAX, &simulate->seed);
+	case OPTION_RUNS:
+		r = set_number(optarg, 1, 1000, &number);
+		simulate->runs = (unsigned)number;
+		return r;
+	default:
+		simulate->scale = true;
+		return EXIT_SUCCESS;
+	}
 }
 
 static int set_option(struct nm_ctl *ctl, int option)
 {
+	if (option >= OPTION_MACHINE)
+		return set_simulate(&ctl->simulate, option);
 	switch (option) {
 	case 'c':
 		ctl->config = optarg;
@@ -224,9 +281,9 @@ static int set_option(struct nm_ctl *ctl, int option)
 		ctl->all = true;
 		return EXIT_SUCCESS;
 	case OPTION_SECONDS:
-		return set_number(optarg, 1000000, &ctl->seconds);
+		return set_number(optarg, 1, 1000000, &ctl->seconds);
 	case OPTION_LIMIT:
-		return set_number(optarg, 1000000, &ctl->limit_mb);
+		return set_number(optarg, 1, 1000000, &ctl->limit_mb);
 	case OPTION_FIGURES:
 		ctl->figures = true;
 		return EXIT_SUCCESS;
@@ -263,6 +320,13 @@ static const struct option options[] = {
 	{"color", required_argument, NULL, OPTION_COLOR},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPTION_VERSION},
+	{"machine", required_argument, NULL, OPTION_MACHINE},
+	{"workload", required_argument, NULL, OPTION_WORKLOAD},
+	{"policy", required_argument, NULL, OPTION_POLICY},
+	{"paper", required_argument, NULL, OPTION_PAPER},
+	{"scale", no_argument, NULL, OPTION_SCALE},
+	{"seed", required_argument, NULL, OPTION_SEED},
+	{"runs", required_argument, NULL, OPTION_RUNS},
 	{0},
 };
 
@@ -271,6 +335,7 @@ int main(int argc, char **argv)
 	/* Characters only: numbers stay as programs read them. */
 	(void)setlocale(LC_CTYPE, "");
 	struct nm_ctl ctl = {.pager = true,
+			     .simulate = {.seed = 1, .runs = 1},
 			     .style = {.color = color_by_itself(),
 				       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
 	int option, r = EXIT_SUCCESS;

@@ -94,6 +94,15 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon)
 	return 0;
 }
 
+static int open_source(struct nm_daemon *daemon, char *error, size_t error_size)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (daemon->options.feed)
+		return nm_source_open_feed(daemon->options.feed, &pipeline->source);
+	return nm_source_open(pipeline->machine, pipeline->topology, daemon->config, error,
+			      error_size, &pipeline->source);
+}
+
 void nm_pipeline_open_source(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -106,8 +115,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	daemon->latency_seen = 0;
 	if (pipeline->topology->nr_nodes < 2)
 		return;
-	int r = nm_source_open(pipeline->machine, pipeline->topology, daemon->config, error,
-			       sizeof(error), &pipeline->source);
+	int r = open_source(daemon, error, sizeof(error));
 	nm_recorder_source(daemon, NULL, 0);
 	if (r < 0 && daemon->blind_until_ns == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,

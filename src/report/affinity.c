@@ -51,14 +51,16 @@ static void put_rows(const struct nm_pick *threads, FILE *out)
 	size_t every = (threads->count + LABELS_MOST - 1) / LABELS_MOST;
 	for (size_t i = 0; i < threads->count; i++) {
 		if (i % every == 0)
-			nm_html(out, "<text class=\"up\" x=\"-6\" y=\"%.3f%%\" dy=\"4\">%u</text>\n",
+			nm_html(out,
+				"<text class=\"up\" x=\"-6\" y=\"%.3f%%\" dy=\"4\">%u</text>\n",
 				((double)i + 0.5) * side, threads->items[i].id);
 		if (i == 0 || threads->items[i].pid == threads->items[i - 1].pid)
 			continue;
 		double at = (double)i * side;
 		nm_html(out,
 			"<line class=\"edge\" x1=\"0\" y1=\"%.3f%%\" x2=\"100%%\" y2=\"%.3f%%\"/>"
-			"<line class=\"edge\" x1=\"%.3f%%\" y1=\"0\" x2=\"%.3f%%\" y2=\"100%%\"/>\n",
+			"<line class=\"edge\" x1=\"%.3f%%\" y1=\"0\" x2=\"%.3f%%\" "
+			"y2=\"100%%\"/>\n",
 			at, at, at, at);
 	}
 }
@@ -73,8 +75,8 @@ static void put_owners(const struct nm_picture *picture, FILE *out)
 		to = from + 1;
 		while (to < threads->count && threads->items[to].pid == pid)
 			to++;
-		nm_html(out, "<li>");
-		nm_html_say(out, "%u %s", pid, nm_picture_comm(picture, pid));
+		nm_html(out, "<li>%u ", pid);
+		nm_picture_put_comm(picture, pid, out);
 		nm_html(out, ": %zu %s from %u on</li>\n", to - from,
 			nm_html_many(to - from, "thread", "threads"), threads->items[from].id);
 	}
@@ -84,9 +86,10 @@ static void put_owners(const struct nm_picture *picture, FILE *out)
 static void put_plot(const struct nm_picture *picture, const struct nm_axis *axis, FILE *out)
 {
 	const struct nm_pick *threads = &picture->picked[NM_PICKED_MATRIX];
-	nm_html(out, "<div class=\"plot square\"><svg width=\"100%%\" height=\"100%%\" role=\"img\" "
-		     "aria-label=\"How much each two threads share memory\">\n"
-		     "<rect class=\"field\" width=\"100%%\" height=\"100%%\"/>\n");
+	nm_html(out,
+		"<div class=\"plot square\"><svg width=\"100%%\" height=\"100%%\" role=\"img\" "
+		"aria-label=\"How much each two threads share memory\">\n"
+		"<rect class=\"field\" width=\"100%%\" height=\"100%%\"/>\n");
 	for (size_t a = 0; a < threads->count; a++)
 		for (size_t b = 0; b < threads->count; b++)
 			put_cell(picture, axis, a, b, out);
@@ -106,9 +109,10 @@ void nm_show_affinity(const struct nm_picture *picture, FILE *out)
 		nm_section_close(out);
 		return;
 	}
-	nm_html(out, "<p>A cell is how much two threads share, the mean over the recording; rows and "
-		     "columns are threads in the same order, those of a process together. Of each "
-		     "thread, the recording has the eight strongest partners.</p>\n");
+	nm_html(out,
+		"<p>A cell is how much two threads share, the mean over the recording; rows and "
+		"columns are threads in the same order, those of a process together. Of each "
+		"thread, the recording has the eight strongest partners.</p>\n");
 	nm_legend_open(out);
 	nm_legend_shades(out, &axis, "sharings");
 	nm_html(out, "<li><svg class=\"key\" width=\"14\" height=\"14\"><rect class=\"field\" "

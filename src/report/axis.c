@@ -100,7 +100,7 @@ size_t nm_axis_ticks(const struct nm_axis *axis, size_t most, double *ret)
 
 size_t nm_axis_times(double span_s, size_t most, double *ret)
 {
-	static const double steps[] = {1,   2,	 5,   10,   15,	  30,	60,    120,   300,
+	static const double steps[] = {1,   2,	 5,    10,   15,   30,	  60,	 120,	300,
 				       600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400};
 	double step = round_step(fmax(span_s, 1e-3) / (double)most);
 	size_t count = 0;
@@ -136,7 +136,7 @@ void nm_more(FILE *out, uint64_t more, const char *one, const char *several)
 {
 	if (more == 0)
 		return;
-	nm_html(out, "<p class=\"more\">\xe2\x80\xa6 and %llu more %s, less busy.</p>\n",
+	nm_html(out, "<p class=\"more\">\xe2\x80\xa6 and %llu more %s.</p>\n",
 		(unsigned long long)more, nm_html_many(more, one, several));
 }
 

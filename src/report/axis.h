@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Axes and the frame of a plot. A plot is as wide as its place: lengths across are in per cent, those
- * down and the size of text in pixels, so that it is read on a phone as on a desk.
+ * Axes and the frame of a plot. A plot is as wide as its place: lengths across are in per cent,
+ * those down and the size of text in pixels, so that it is read on a phone as on a desk.
  */
 #ifndef NM_REPORT_AXIS_H
 #define NM_REPORT_AXIS_H

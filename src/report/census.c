@@ -90,8 +90,8 @@ static int see_thread(struct nm_census *census, const struct nm_recorded_thread 
 	if (r < 0)
 		return r == -ERANGE ? 0 : r;
 	known->busy_s += busy_s;
-	known->has_roof |= nm_census_sane(thread->operations) > 0 &&
-			   nm_census_sane(thread->intensity) > 0;
+	known->has_roof |=
+		nm_census_sane(thread->operations) > 0 && nm_census_sane(thread->intensity) > 0;
 	r = find_or_add(&census->processes, thread->pid, thread->pid, &process);
 	if (r < 0)
 		return r == -ERANGE ? 0 : r;
@@ -164,10 +164,10 @@ int nm_census_take(struct nm_recording *recording, struct nm_census *ret)
 		r = nm_tidmap_new(&ret->processes.by_id);
 	if (r == 0)
 		r = nm_recording_rewind(recording);
-	nm_recording_only(recording, 1U << NM_RECORDED_INTERVAL | 1U << NM_RECORDED_THREADS |
-					     1U << NM_RECORDED_PROCESSES |
-					     1U << NM_RECORDED_SHARING | 1U << NM_RECORDED_DECISION |
-					     1U << NM_RECORDED_PAGE_DECISION);
+	nm_recording_only(recording,
+			  1U << NM_RECORDED_INTERVAL | 1U << NM_RECORDED_THREADS |
+				  1U << NM_RECORDED_PROCESSES | 1U << NM_RECORDED_SHARING |
+				  1U << NM_RECORDED_DECISION | 1U << NM_RECORDED_PAGE_DECISION);
 	while (r == 0 && (r = nm_recording_next(recording, &record)) > 0)
 		r = see(ret, &record);
 	return r;

@@ -12,9 +12,9 @@
 /* A thread or a process. */
 struct nm_seen {
 	uint32_t id, pid; /* tid or pid; whose it is */
-	double busy_s; /* CPU time; a little for being there, so that there is an order at all */
-	double shared; /* sharings with others, over all intervals; threads */
-	bool has_roof; /* operations and intensity are known in some interval; threads */
+	double busy_s;	  /* CPU time; a little for being there, so that there is an order at all */
+	double shared;	  /* sharings with others, over all intervals; threads */
+	bool has_roof;	  /* operations and intensity are known in some interval; threads */
 	uint64_t most_pages; /* sampled ones, when they were most; processes */
 	char comm[NM_COMM_BYTES];
 };
@@ -39,7 +39,6 @@ void nm_census_clear(struct nm_census *census);
 
 /* The last one with that id; NULL: not met, or dropped. */
 const struct nm_seen *nm_seen_find(const struct nm_seen_table *table, uint32_t id);
-
 
 /* 0 for what is no number, or none that may be summed up. */
 double nm_census_sane(double value);

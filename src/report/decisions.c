@@ -45,18 +45,22 @@ void nm_show_mark_key(unsigned state, FILE *out)
 
 /* ---- in words ---- */
 
+static void put_place(int node, FILE *out)
+{
+	if (node >= 0)
+		nm_html(out, "node %d", node);
+	else
+		nm_html(out, "several nodes");
+}
+
 static void put_node(const struct nm_deed *deed, unsigned i, FILE *out)
 {
 	nm_html(out, i ? "; " : "");
 	if (deed->nr_threads)
 		nm_html(out, "%u: ", deed->tids[i]);
-	if (deed->from[i] >= 0)
-		nm_html(out, "node %d", deed->from[i]);
+	put_place(deed->from[i], out);
 	nm_html(out, " \xe2\x86\x92 ");
-	if (deed->to[i] >= 0)
-		nm_html(out, "node %d", deed->to[i]);
-	else
-		nm_html(out, "several");
+	put_place(deed->to[i], out);
 }
 
 /* What the journal was told; where that is not in the recording, what can be told without. */
@@ -72,7 +76,9 @@ static void put_said(const struct nm_picture *picture, const struct nm_deed *dee
 		nm_html_text(out, deed->said, strlen(deed->said));
 		return;
 	}
-	nm_html_say(out, "%s of %s: ", kinds[deed->kind], nm_picture_comm(picture, deed->pids[0]));
+	nm_html(out, "%s of ", kinds[deed->kind]);
+	nm_picture_put_comm(picture, deed->pids[0], out);
+	nm_html(out, ": ");
 	for (unsigned i = 0; i < (deed->nr_threads ? deed->nr_threads : 1U); i++)
 		put_node(deed, i, out);
 }
@@ -101,7 +107,8 @@ static void put_stopped(const struct nm_picture *picture, FILE *out)
 	if (stopped->considered == 0)
 		return;
 	nm_html(out,
-		"<p>Summed up over the intervals: %s %s looked at; %s had no destination with enough "
+		"<p>Summed up over the intervals: %s %s looked at; %s had no destination with "
+		"enough "
 		"benefit, %s swaps would have been between users, %s proposals were beyond what an "
 		"interval may move, and %s led to no CPU that the thread may use.</p>\n",
 		nm_html_amount((double)stopped->considered, text[0]),
@@ -125,12 +132,14 @@ void nm_show_decisions(const struct nm_picture *picture, FILE *out)
 	}
 	if (earlier)
 		nm_html(out,
-			"<p>The last %zu; %llu earlier %s on the timeline alone, and in the words of "
+			"<p>The last %zu; %llu earlier %s on the timeline alone, and in the words "
+			"of "
 			"<code>numa-migrctl dump</code>.</p>\n",
 			told, (unsigned long long)earlier,
 			nm_html_many(earlier, "one is", "ones are"));
-	nm_html(out, "<table><thead><tr><th class=\"number\">Decision</th><th class=\"number\">At</th>"
-		     "<th>Verdict</th><th>What was told</th></tr></thead>\n<tbody>\n");
+	nm_html(out,
+		"<table><thead><tr><th class=\"number\">Decision</th><th class=\"number\">At</th>"
+		"<th>Verdict</th><th>What was told</th></tr></thead>\n<tbody>\n");
 	for (size_t i = picture->nr_deeds - told; i < picture->nr_deeds; i++)
 		put_deed(picture, &picture->deeds[i], out);
 	nm_html(out, "</tbody></table>\n");

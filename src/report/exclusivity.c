@@ -50,8 +50,8 @@ static void put_process(const struct nm_picture *picture, size_t i, const struct
 	const struct nm_space *space = &picture->spaces[i];
 	uint32_t pid = picture->picked[NM_PICKED_SPACES].items[i].pid;
 	char pages[NM_AMOUNT_SIZE];
-	nm_html(out, "<div class=\"panel\"><h3>");
-	nm_html_say(out, "%u %s", pid, nm_picture_comm(picture, pid));
+	nm_html(out, "<div class=\"panel\"><h3>%u ", pid);
+	nm_picture_put_comm(picture, pid, out);
 	nm_html(out, "</h3><p class=\"measure\">%s pages, mean %.2f</p>\n",
 		nm_html_amount((double)space->last.pages, pages),
 		space->last.accesses ? (double)space->last.most / (double)space->last.accesses
@@ -76,15 +76,17 @@ void nm_show_exclusivity(const struct nm_picture *picture, FILE *out)
 		any |= picture->spaces[i].seen;
 	nm_section_open(out, "exclusivity", "Exclusivity of pages");
 	if (!any) {
-		nm_absent(out, "This recording has no pages: none were looked at. Settings that look "
-			       "at them are pages.policy and threads.policy = \"kmaf\".");
+		nm_absent(out,
+			  "This recording has no pages: none were looked at. Settings that look "
+			  "at them are pages.policy and threads.policy = \"kmaf\".");
 		nm_section_close(out);
 		return;
 	}
-	nm_html(out, "<p>Per cent of the sampled pages by the share of their accesses that comes from "
-		     "one node, to the nearest tenth: at 1, pages that a single node uses. Filled: at "
-		     "the end; outlined: when pages of the process were first seen.</p>\n"
-		     "<div class=\"panels\">\n");
+	nm_html(out,
+		"<p>Per cent of the sampled pages by the share of their accesses that comes from "
+		"one node, to the nearest tenth: at 1, pages that a single node uses. Filled: at "
+		"the end; outlined: when pages of the process were first seen.</p>\n"
+		"<div class=\"panels\">\n");
 	for (size_t i = 0; i < spaces->count; i++)
 		if (picture->spaces[i].seen)
 			put_process(picture, i, &axis, out);

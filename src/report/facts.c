@@ -52,7 +52,8 @@ static void put_length(const struct nm_picture *picture, FILE *out)
 	else
 		nm_html(out, "not told: the recording goes on, or was cut short");
 	if (picture->torn)
-		nm_html(out, "; the last %llu bytes were not written to their end, and are left out",
+		nm_html(out,
+			"; the last %llu bytes were not written to their end, and are left out",
 			(unsigned long long)picture->torn);
 	nm_html(out, "</dd>\n");
 }
@@ -105,7 +106,8 @@ static void put_share(const struct nm_picture *picture, FILE *out)
 	double last = share_in(picture, NM_PICTURE_BINS - tenth, NM_PICTURE_BINS);
 	if (isfinite(first) && isfinite(last))
 		nm_html(out,
-			"<li><b>%.0f %% \xe2\x86\x92 %.0f %%</b> local accesses, first and last tenth "
+			"<li><b>%.0f %% \xe2\x86\x92 %.0f %%</b> local accesses, first and last "
+			"tenth "
 			"of the time</li>\n",
 			first, last);
 }
@@ -141,8 +143,9 @@ void nm_show_config(const struct nm_picture *picture, FILE *out)
 {
 	nm_section_open(out, "configuration", "Configuration");
 	if (!picture->config || picture->config[0] == '\0') {
-		nm_absent(out, "This recording has no text of a configuration: the defaults, or its "
-			       "first record is missing.");
+		nm_absent(out,
+			  "This recording has no text of a configuration: the defaults, or its "
+			  "first record is missing.");
 		nm_section_close(out);
 		return;
 	}

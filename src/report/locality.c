@@ -86,7 +86,8 @@ static void put_legend(const struct nm_picture *picture, FILE *out)
 		if (!has_any(line_of(picture, i)))
 			continue;
 		put_key(classes[i], out);
-		nm_html_say(out, "%u %s", pid, nm_picture_comm(picture, pid));
+		nm_html(out, "%u ", pid);
+		nm_picture_put_comm(picture, pid, out);
 		nm_html(out, "</li>");
 	}
 	nm_legend_close(out);
@@ -99,8 +100,10 @@ static void put_plot(const struct nm_picture *picture, FILE *out)
 	nm_plot_open(out, HEIGHT, "Share of local accesses over time");
 	nm_plot_up(out, &axis, HEIGHT);
 	nm_plot_time(out, picture->span_s, HEIGHT);
-	nm_html(out, "<svg width=\"100%%\" height=\"%u\" viewBox=\"0 0 1000 1000\" "
-		     "preserveAspectRatio=\"none\">\n", HEIGHT);
+	nm_html(out,
+		"<svg width=\"100%%\" height=\"%u\" viewBox=\"0 0 1000 1000\" "
+		"preserveAspectRatio=\"none\">\n",
+		HEIGHT);
 	for (size_t i = nr_lines(picture); i-- > 0;)
 		put_line(line_of(picture, i), classes[i], out);
 	put_line(picture->overall, "line all", out);
@@ -115,13 +118,15 @@ void nm_show_locality(const struct nm_picture *picture, FILE *out)
 		any |= has_any(line_of(picture, i));
 	nm_section_open(out, "locality", "Local accesses");
 	if (!any) {
-		nm_absent(out, "This recording has no share of local accesses: no access of a managed "
-			       "thread was sampled, or the nodes of the memory were not known.");
+		nm_absent(out,
+			  "This recording has no share of local accesses: no access of a managed "
+			  "thread was sampled, or the nodes of the memory were not known.");
 		nm_section_close(out);
 		return;
 	}
-	nm_html(out, "<p>How much of the memory accessed was on the node of the thread that accessed "
-		     "it: of all managed threads, and of the busiest processes.</p>\n");
+	nm_html(out,
+		"<p>How much of the memory accessed was on the node of the thread that accessed "
+		"it: of all managed threads, and of the busiest processes.</p>\n");
 	put_legend(picture, out);
 	put_plot(picture, out);
 	nm_section_close(out);

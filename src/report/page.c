@@ -27,7 +27,8 @@ static void put_title(const char *name, FILE *out)
 {
 	nm_html(out, "<header><h1>");
 	nm_html_say(out, "%s", name);
-	nm_html(out, "</h1><p>What numa-migrd saw, decided and did, from its recording.</p></header>\n");
+	nm_html(out,
+		"</h1><p>What numa-migrd saw, decided and did, from its recording.</p></header>\n");
 }
 
 static void put_places(FILE *out)

@@ -44,12 +44,12 @@ static void put_stack(const struct nm_picture *picture, unsigned from, unsigned 
 		below += (double)pages[k];
 		double high = nm_axis_at(axis, below) * HEIGHT;
 		nm_html(out,
-			"<rect class=\"n%u\" x=\"%.2f%%\" y=\"%.1f\" width=\"%.2f%%\" height=\"%.1f\">"
+			"<rect class=\"stack n%u\" x=\"%.2f%%\" y=\"%.1f\" width=\"%.2f%%\" "
+			"height=\"%.1f\">"
 			"<title>node %u: %s pages</title></rect>",
 			k % NM_HUES, 100.0 * from / NM_PICTURE_BINS, HEIGHT - high,
-			/* A little wider: no seams between neighbours. */
-			100.0 * (to - from) / NM_PICTURE_BINS + (to < NM_PICTURE_BINS ? 0.05 : 0),
-			high - low, k, nm_html_amount((double)pages[k], text));
+			100.0 * (to - from) / NM_PICTURE_BINS, high - low, k,
+			nm_html_amount((double)pages[k], text));
 	}
 	nm_html(out, "\n");
 }
@@ -83,7 +83,8 @@ static void put_split(const uint64_t *pages, unsigned nr_nodes, unsigned y, unsi
 		if (!(share > 0))
 			continue;
 		nm_html(out,
-			"<rect class=\"bar n%u\" x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%u\">"
+			"<rect class=\"bar n%u\" x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" "
+			"height=\"%u\">"
 			"<title>node %u: %.1f %%</title></rect>",
 			k % NM_HUES, 100 * before, y, 100 * share, height, k, 100 * share);
 		if (share >= 0.07 && height >= 12)
@@ -104,7 +105,7 @@ static void put_process_names(const struct nm_picture *picture, FILE *out)
 		nm_html(out, "<li title=\"%.0f pages of ", pages);
 		nm_html_say(out, "%s", nm_picture_comm(picture, spaces->items[i].pid));
 		nm_html(out, "\"><b>%u</b> ", spaces->items[i].pid);
-		nm_html_say(out, "%s", nm_picture_comm(picture, spaces->items[i].pid));
+		nm_picture_put_comm(picture, spaces->items[i].pid, out);
 		nm_html(out, "<br/>%s pages</li>\n", nm_html_amount(pages, text));
 	}
 	nm_html(out, "</ol>\n");
@@ -113,15 +114,16 @@ static void put_process_names(const struct nm_picture *picture, FILE *out)
 static void put_processes(const struct nm_picture *picture, FILE *out)
 {
 	size_t count = picture->picked[NM_PICKED_SPACES].count;
-	nm_html(out, "<p>Of each process: above when its pages were first seen, below at the end.</p>\n"
-		     "<div class=\"rows\">");
+	nm_html(out,
+		"<p>Of each process: above when its pages were first seen, below at the end.</p>\n"
+		"<div class=\"rows\">");
 	put_process_names(picture, out);
 	nm_plot_open(out, (unsigned)count * ROW, "Sampled pages of each process by node");
 	for (size_t i = 0; i < count; i++) {
-		put_split(picture->spaces[i].first_pages, nodes_of(picture),
-			  (unsigned)i * ROW + 2, 7, out);
-		put_split(picture->spaces[i].last_pages, nodes_of(picture),
-			  (unsigned)i * ROW + 11, 14, out);
+		put_split(picture->spaces[i].first_pages, nodes_of(picture), (unsigned)i * ROW + 2,
+			  7, out);
+		put_split(picture->spaces[i].last_pages, nodes_of(picture), (unsigned)i * ROW + 11,
+			  14, out);
 	}
 	nm_plot_close(out);
 	nm_html(out, "</div>\n");
@@ -132,19 +134,21 @@ void nm_show_pages(const struct nm_picture *picture, FILE *out)
 	struct nm_axis axis = {.low = 0, .high = most_of(picture)};
 	nm_section_open(out, "pages", "Pages on each node");
 	if (!picture->any_tracked || !(axis.high > 0) || picture->nr_nodes > NM_PICTURE_NODES) {
-		nm_absent(out,
-			  picture->nr_nodes > NM_PICTURE_NODES
-				  ? "The machine has more nodes than can be told apart here."
-			  : picture->any_tracked
-				  ? "Pages were looked at, and of none was it known where it is."
-				  : "This recording has no pages: none were looked at. Settings that "
-				    "look at them are pages.policy and threads.policy = \"kmaf\".");
+		nm_absent(
+			out,
+			picture->nr_nodes > NM_PICTURE_NODES
+				? "The machine has more nodes than can be told apart here."
+			: picture->any_tracked
+				? "Pages were looked at, and of none was it known where it is."
+				: "This recording has no pages: none were looked at. Settings that "
+				  "look at them are pages.policy and threads.policy = \"kmaf\".");
 		nm_section_close(out);
 		return;
 	}
 	nm_axis_fit(&axis);
-	nm_html(out, "<p>Where the pages are that were sampled lately, of all processes whose pages "
-		     "are looked at. It is a sample: a process has more.</p>\n");
+	nm_html(out,
+		"<p>Where the pages are that were sampled lately, of all processes whose pages "
+		"are looked at. It is a sample: a process has more.</p>\n");
 	nm_legend_open(out);
 	nm_legend_nodes(out, picture->nr_nodes);
 	nm_legend_close(out);

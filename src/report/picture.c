@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "html.h"
+
 static const size_t most_picked[NM_PICKED_KINDS] = {
 	[NM_PICKED_POINTS] = 400, [NM_PICKED_TRACKS] = 40, [NM_PICKED_MATRIX] = 48,
 	[NM_PICKED_LINES] = 4,	  [NM_PICKED_SPACES] = 6,
@@ -189,4 +191,12 @@ const char *nm_picture_comm(const struct nm_picture *picture, uint32_t pid)
 {
 	const struct nm_seen *process = nm_seen_find(&picture->census->processes, pid);
 	return process && process->comm[0] != '\0' ? process->comm : "?";
+}
+
+void nm_picture_put_comm(const struct nm_picture *picture, uint32_t pid, FILE *out)
+{
+	const char *comm = nm_picture_comm(picture, pid);
+	nm_html(out, "<bdi>");
+	nm_html_text(out, comm, strlen(comm));
+	nm_html(out, "</bdi>");
 }

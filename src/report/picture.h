@@ -8,12 +8,12 @@
 
 #include "census.h"
 
-#define NM_PICTURE_BINS 240U  /* of time */
-#define NM_PICTURE_NODES 64U  /* pages by node are not shown of machines with more */
+#define NM_PICTURE_BINS 240U	/* of time */
+#define NM_PICTURE_NODES 64U	/* pages by node are not shown of machines with more */
 #define NM_PICTURE_DEEDS 20000U /* the last decisions: each has a mark */
-#define NM_PICTURE_TOLD 100U  /* the last of these: each is told in words */
-#define NM_PICTURE_STEPS 12U  /* of a trail */
-#define NM_PICTURE_TRAILS 6U  /* the busiest points leave one */
+#define NM_PICTURE_TOLD 100U	/* the last of these: each is told in words */
+#define NM_PICTURE_STEPS 12U	/* of a trail */
+#define NM_PICTURE_TRAILS 6U	/* the busiest points leave one */
 
 enum nm_picked {
 	NM_PICKED_POINTS, /* threads on the roofline, the busiest first, as all here */
@@ -27,8 +27,8 @@ enum nm_picked {
 struct nm_pick {
 	struct nm_seen *items;
 	size_t count;
-	uint64_t more;	     /* that were not picked, and would have something to show */
-	uint32_t *by_id;     /* indices of items in ascending order of id and pid */
+	uint64_t more;	 /* that were not picked, and would have something to show */
+	uint32_t *by_id; /* indices of items in ascending order of id and pid */
 };
 
 /* What a thread did: sums, from which the roofline's axes follow. */
@@ -60,7 +60,7 @@ struct nm_deed {
 	enum nm_deed_kind kind;
 	enum nm_thread_policy policy; /* of threads */
 	uint8_t state;
-	uint8_t nr_threads; /* of pages: 0 */
+	uint8_t nr_threads;	   /* of pages: 0 */
 	uint32_t tids[2], pids[2]; /* pids[0] also of pages */
 	int from[2], to[2];	   /* nodes, -1: none or several */
 	char *said, *judged;	   /* what the journal was told; NULL: nothing, or not kept */
@@ -78,14 +78,14 @@ struct nm_picture {
 	uint64_t torn;
 	unsigned nr_nodes, nr_cpus;
 	uint64_t memory_bytes;
-	bool by_locality; /* P was locality in an interval */
+	bool by_locality;		      /* P was locality in an interval */
 	struct nm_recorded_proposals stopped; /* summed up */
 
 	struct nm_pick picked[NM_PICKED_KINDS];
 	struct nm_roof *roofs;	/* points */
 	struct nm_roof *trails; /* NM_PICTURE_STEPS each of the first points */
-	uint16_t *tracks; /* NM_PICTURE_BINS each: node + 1 where it ran, 0: not seen there */
-	double *matrix;	  /* picked × picked: sharings, summed up */
+	uint16_t *tracks;	/* NM_PICTURE_BINS each: node + 1 where it ran, 0: not seen there */
+	double *matrix;		/* picked × picked: sharings, summed up */
 	uint64_t shared_intervals;
 	struct nm_mean overall[NM_PICTURE_BINS];
 	struct nm_mean *lines; /* NM_PICTURE_BINS each */
@@ -96,7 +96,7 @@ struct nm_picture {
 
 	struct nm_deed *deeds; /* the last ones, in the order of their ids */
 	size_t nr_deeds, room_deeds;
-	uint64_t skipped_deeds; /* before them */
+	uint64_t skipped_deeds;		 /* before them */
 	uint64_t states[NM_DEED_STATES]; /* of those in `deeds` */
 	uint64_t pages_moved;
 	/* Of the interval that is being read. */
@@ -120,5 +120,7 @@ struct nm_deed *nm_picture_deed(const struct nm_picture *picture, uint64_t id);
 
 /* Its program's name, "?" where that is not known. */
 const char *nm_picture_comm(const struct nm_picture *picture, uint32_t pid);
+/* The same as an element, in which it keeps its direction of reading. */
+void nm_picture_put_comm(const struct nm_picture *picture, uint32_t pid, FILE *out);
 
 #endif

@@ -86,17 +86,15 @@ static void put_diagonal(const struct roofline *roofline, double traffic, FILE *
 	double y2 = (1 - nm_axis_at(&roofline->operations, right * traffic)) * HEIGHT;
 	if (x2 - x1 < 0.1)
 		return;
-	nm_html(out,
-		"<line class=\"roof\" x1=\"%.2f%%\" y1=\"%.1f\" x2=\"%.2f%%\" y2=\"%.1f\"/>\n",
+	nm_html(out, "<line class=\"roof\" x1=\"%.2f%%\" y1=\"%.1f\" x2=\"%.2f%%\" y2=\"%.1f\"/>\n",
 		100 * x1, y1, 100 * x2, y2);
-	/* Those that leave by the top have their label there, the others on the right. */
-	if (x2 < 0.86)
-		nm_html(out, "<text class=\"scale across\" x=\"%.2f%%\" y=\"%.1f\">%sB/s</text>\n",
-			100 * x2, y2 - 6, nm_html_amount(traffic, text));
-	else if (y2 > 24)
+	/* Those that leave by the top have their label to the left of it, the others above. */
+	if (x2 > 0.25 || y2 > 1)
 		nm_html(out,
-			"<text class=\"scale end\" x=\"99.5%%\" y=\"%.1f\">%sB/s</text>\n", y2 - 6,
-			nm_html_amount(traffic, text));
+			"<text class=\"scale end\" x=\"%.2f%%\" dx=\"-8\" "
+			"y=\"%.1f\">%s%sB/s</text>\n",
+			100 * x2, y2 > 20 ? y2 - 6 : 12, nm_html_amount(traffic, text),
+			traffic < 999.5 ? " " : "");
 }
 
 static void put_diagonals(const struct roofline *roofline, FILE *out)
@@ -110,27 +108,32 @@ static void put_diagonals(const struct roofline *roofline, FILE *out)
 
 /* ---- threads ---- */
 
-/* Where it went in time, from the thin end; in thousandths of the plot, which is stretched. */
+/* Where it went in time, to the end with a dot; in thousandths of the plot, which is stretched. */
 static void put_trail(const struct roofline *roofline, const struct nm_roof *steps, FILE *out)
 {
 	unsigned count = 0;
+	double x = 0, y = 0;
 	for (unsigned i = 0; i < NM_PICTURE_STEPS; i++) {
 		struct spot spot = spot_of(&steps[i]);
 		if (!is_known(&spot))
 			continue;
+		x = 1000 * nm_axis_at(&roofline->intensity, spot.intensity);
+		y = 1000 - 1000 * nm_axis_at(&roofline->operations, spot.operations);
 		nm_html(out, "%s%.1f,%.1f", count++ ? " " : "<polyline class=\"trail\" points=\"",
-			1000 * nm_axis_at(&roofline->intensity, spot.intensity),
-			1000 - 1000 * nm_axis_at(&roofline->operations, spot.operations));
+			x, y);
 	}
 	if (count)
-		nm_html(out, "\"/>\n");
+		nm_html(out, "\"/><polyline class=\"trail tip\" points=\"%.1f,%.1f %.1f,%.1f\"/>\n",
+			x, y, x, y);
 }
 
 static void put_trails(const struct nm_picture *picture, const struct roofline *roofline, FILE *out)
 {
 	size_t count = picture->picked[NM_PICKED_POINTS].count;
-	nm_html(out, "<svg width=\"100%%\" height=\"%u\" viewBox=\"0 0 1000 1000\" "
-		     "preserveAspectRatio=\"none\">\n", HEIGHT);
+	nm_html(out,
+		"<svg width=\"100%%\" height=\"%u\" viewBox=\"0 0 1000 1000\" "
+		"preserveAspectRatio=\"none\">\n",
+		HEIGHT);
 	for (size_t i = 0; i < count && i < NM_PICTURE_TRAILS; i++)
 		put_trail(roofline, &picture->trails[i * NM_PICTURE_STEPS], out);
 	nm_html(out, "</svg>\n");
@@ -155,11 +158,13 @@ static void put_point(const struct nm_picture *picture, const struct roofline *r
 		100 * nm_axis_at(&roofline->intensity, spot.intensity),
 		(1 - nm_axis_at(&roofline->operations, spot.operations)) * HEIGHT,
 		DOT_LEAST + DOT_GROWS * run);
-	nm_html_say(out, "%u %s: %s operations a second, %s to a byte, latency %s cycles, %.0f %% of a CPU",
-		    thread->id, nm_picture_comm(picture, thread->pid),
-		    nm_html_amount(spot.operations, operations),
-		    nm_html_amount(spot.intensity, intensity),
-		    nm_html_amount(spot.latency, latency), 100 * run);
+	nm_html_say(
+		out,
+		"%u %s: %s operations a second, %s to a byte, latency %s cycles, %.0f %% of a CPU",
+		thread->id, nm_picture_comm(picture, thread->pid),
+		nm_html_amount(spot.operations, operations),
+		nm_html_amount(spot.intensity, intensity), nm_html_amount(spot.latency, latency),
+		100 * run);
 	nm_html(out, "</title></circle>\n");
 }
 
@@ -189,10 +194,11 @@ void nm_show_roofline(const struct nm_picture *picture, FILE *out)
 		nm_section_close(out);
 		return;
 	}
-	nm_html(out, "<p>A thread is a dot, the mean over the recording; larger, where it ran more. "
-		     "To the left a thread asks memory for more with each operation; lower, it gets "
-		     "less done. The diagonals are memory traffic of one thread. A line is the way a "
-		     "busy thread took over time.</p>\n");
+	nm_html(out,
+		"<p>A thread is a dot, the mean over the recording; larger, where it ran more. "
+		"To the left a thread asks memory for more with each operation; lower, it gets "
+		"less done. The diagonals are memory traffic of one thread. A line is the way a "
+		"busy thread took over time, to its small dot.</p>\n");
 	put_plot(picture, &roofline, out);
 	nm_legend_open(out);
 	if (roofline.any_latency)

@@ -134,7 +134,7 @@ static void put_names(const struct nm_picture *picture, bool pages, FILE *out)
 		nm_html_say(out, "thread %u of %s (%u)", tracks->items[i].id,
 			    nm_picture_comm(picture, tracks->items[i].pid), tracks->items[i].pid);
 		nm_html(out, "\"><b>%u</b> ", tracks->items[i].id);
-		nm_html_say(out, "%s", nm_picture_comm(picture, tracks->items[i].pid));
+		nm_picture_put_comm(picture, tracks->items[i].pid, out);
 		nm_html(out, "</li>\n");
 	}
 	nm_html(out, "</ol>\n");
@@ -170,7 +170,8 @@ void nm_show_timeline(const struct nm_picture *picture, FILE *out)
 	bool pages = has_page_deeds(picture);
 	nm_section_open(out, "timeline", "Where threads ran, and what was decided");
 	if (picture->picked[NM_PICKED_TRACKS].count == 0) {
-		nm_absent(out, "This recording has no threads: none was managed while it was made.");
+		nm_absent(out,
+			  "This recording has no threads: none was managed while it was made.");
 		nm_section_close(out);
 		return;
 	}

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/topology.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/topology.h"
 #include "sysfs.h"
 
 #define AMBIGUOUS (-2)

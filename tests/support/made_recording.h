@@ -17,10 +17,10 @@
 struct made_wishes {
 	unsigned nodes, processes, threads; /* threads: of each process */
 	unsigned intervals;
-	bool counters; /* operations, intensity, latency */
-	bool accesses; /* local shares */
-	bool memory;   /* pages and who shares them */
-	bool moves;    /* decisions; else threads stay far from their memory */
+	bool counters;		  /* operations, intensity, latency */
+	bool accesses;		  /* local shares */
+	bool memory;		  /* pages and who shares them */
+	bool moves;		  /* decisions; else threads stay far from their memory */
 	const char *const *names; /* of processes, in turn, NULL at the end; NULL: usual ones */
 	const char *told;	  /* in place of what the journal is told; NULL: usual sentences */
 	const char *config;
@@ -42,7 +42,8 @@ static const char *const made_hostile_names[] = {
 	"\"><img src=x onerror=alert(2)>",
 	"' onload='alert(3)",
 	"]]>&lt;&#0;&nosuch;<!--",
-	"a\x01\x1b[31m\xff\xc3(\xed\xa0\x80\xe2\x80\xae" "dlrow",
+	"a\x01\x1b[31m\xff\xc3(\xed\xa0\x80\xe2\x80\xae"
+	"dlrow",
 	"<style>*{display:none}</style>",
 	"WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW",
 	"\xd8\xb9\xd8\xb1\xd8\xa8\xd9\x8a \xe6\xbc\xa2\xe5\xad\x97 \xf0\x9f\x92\xbe",
@@ -82,8 +83,8 @@ static inline int made_home(const struct made_wishes *wishes, unsigned thread)
 
 static inline const char *made_name(const struct made_wishes *wishes, unsigned process)
 {
-	static const char *const usual[] = {"lu.C.x", "cg.C.x", "postgres", "mariadbd", "stream",
-					    NULL};
+	static const char *const usual[] = {"lu.C.x",	"cg.C.x", "postgres",
+					    "mariadbd", "stream", NULL};
 	const char *const *names = wishes->names ? wishes->names : usual;
 	unsigned count = 0;
 	while (names[count])
@@ -100,7 +101,8 @@ static inline void made_add(struct made *made, const struct nm_recorded *record)
 static inline void made_start(struct made *made)
 {
 	const char *config = made->wishes->config ? made->wishes->config : "";
-	struct nm_topology *topology = machine_topology(made->wishes->nodes, made->wishes->nodes * 8);
+	struct nm_topology *topology =
+		machine_topology(made->wishes->nodes, made->wishes->nodes * 8);
 	struct nm_recorded record = {.kind = NM_RECORDED_START,
 				     .start = {.version = "0.1.0",
 					       .time_s = 1763800000,
@@ -178,11 +180,12 @@ static inline void made_processes(struct made *made, unsigned number)
 	uint64_t *pages = calloc((size_t)wishes->processes * wishes->nodes, sizeof(*pages));
 	struct nm_recorded_process *items = calloc(wishes->processes, sizeof(*items));
 	for (unsigned p = 0; p < wishes->processes; p++) {
-		items[p] = (struct nm_recorded_process){.pid = made_pid(wishes, p * wishes->threads),
-							.threads = wishes->threads,
-							.performance = (double)NAN,
-							.tracked = wishes->memory,
-							.pages = &pages[(size_t)p * wishes->nodes]};
+		items[p] =
+			(struct nm_recorded_process){.pid = made_pid(wishes, p * wishes->threads),
+						     .threads = wishes->threads,
+						     .performance = (double)NAN,
+						     .tracked = wishes->memory,
+						     .pages = &pages[(size_t)p * wishes->nodes]};
 		snprintf(items[p].comm, sizeof(items[p].comm), "%s", made_name(wishes, p));
 		for (unsigned k = 0; wishes->memory && k < wishes->nodes; k++)
 			pages[p * wishes->nodes + k] = 900 + 700 * ((p + k) % 3) +
@@ -234,17 +237,18 @@ static inline void made_tell(struct made *made, uint64_t decision, const char *t
 		.kind = NM_RECORDED_ENTRY,
 		.entry = {.decision = decision,
 			  .text = made->wishes->told ? made->wishes->told : text,
-			  .fields = verdict ? "DECISION=1\nVERDICT=kept" : "DECISION=1\nKIND=migrate"}};
+			  .fields = verdict ? "DECISION=1\nVERDICT=kept"
+					    : "DECISION=1\nKIND=migrate"}};
 	made_add(made, &record);
 }
 
 static inline void made_judge(struct made *made, uint64_t id)
 {
 	char text[128];
-	struct nm_recorded record = {.kind = NM_RECORDED_VERDICT,
-				     .verdict = {.decision = id,
-						 .kind = (enum nm_verdict_kind)(id % 7 > 3 ? 0
-									   : id % 7)}};
+	struct nm_recorded record = {
+		.kind = NM_RECORDED_VERDICT,
+		.verdict = {.decision = id,
+			    .kind = (enum nm_verdict_kind)(id % 7 > 3 ? 0 : id % 7)}};
 	snprintf(text, sizeof(text), "decision %u: local share 18 %% before, 92 %% after",
 		 (unsigned)id);
 	made_add(made, &record);
@@ -257,17 +261,17 @@ static inline void made_decide(struct made *made, unsigned thread)
 	char text[256];
 	uint64_t id = made->next_decision++;
 	int home = made_home(wishes, thread);
-	struct nm_recorded record = {
-		.kind = NM_RECORDED_DECISION,
-		.decision = {.id = id,
-			     .kind = NM_DECISION_MIGRATE,
-			     .policy = NM_POLICY_IMAR2,
-			     .nr_steps = 1,
-			     .steps = {{.tid = made_tid(wishes, thread),
-					.pid = made_pid(wishes, thread),
-					.node_from = made->node[thread],
-					.node_to = home}}}};
-	snprintf(text, sizeof(text), "thread %u (%s) goes from node %d to node %d, where its memory is",
+	struct nm_recorded record = {.kind = NM_RECORDED_DECISION,
+				     .decision = {.id = id,
+						  .kind = NM_DECISION_MIGRATE,
+						  .policy = NM_POLICY_IMAR2,
+						  .nr_steps = 1,
+						  .steps = {{.tid = made_tid(wishes, thread),
+							     .pid = made_pid(wishes, thread),
+							     .node_from = made->node[thread],
+							     .node_to = home}}}};
+	snprintf(text, sizeof(text),
+		 "thread %u (%s) goes from node %d to node %d, where its memory is",
 		 made_tid(wishes, thread), made_name(wishes, thread / wishes->threads),
 		 made->node[thread], home);
 	made_add(made, &record);

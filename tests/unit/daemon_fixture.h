@@ -170,6 +170,12 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 	return 0;
 }
 
+int nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret)
+{
+	(void)feed, (void)ret;
+	return -EOPNOTSUPP;
+}
+
 void nm_source_free(struct nm_source *source)
 {
 	if (!source)
