@@ -22,6 +22,9 @@ find_library(NM_SCOTCH_LIBRARY scotch REQUIRED)
 find_path(NM_SCOTCH_INCLUDE scotch.h PATH_SUFFIXES scotch REQUIRED)
 # cmocka: unit tests.
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+# libxml2: reads the pages of numa-migrctl report in the tests, to prove that they are well-formed. The programs do
+# not link it.
+pkg_check_modules(LIBXML2 IMPORTED_TARGET libxml-2.0)
 # libpfm4: the names of hardware events, to prove the words of the event tables in the tests. The programs do
 # not link it: the words are the truth, and the root helper stays small. It has no pkg-config file in Debian.
 find_library(NM_PFM_LIBRARY pfm)

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A file may say anything. */
+/* A file may say anything: figures beyond these are none. */
+#define SANE_LEAST 1e-9
 #define SANE_MOST 1e18
 #define INTERVAL_S_MOST 86400.0
 /* Being there at all, beside CPU time. */
@@ -12,7 +13,7 @@
 
 double nm_census_sane(double value)
 {
-	return isfinite(value) && value > 0 ? fmin(value, SANE_MOST) : 0;
+	return isfinite(value) && value >= SANE_LEAST ? fmin(value, SANE_MOST) : 0;
 }
 
 double nm_census_seconds(const struct nm_recorded_interval *about)

@@ -40,7 +40,7 @@ void nm_census_clear(struct nm_census *census);
 /* The last one with that id; NULL: not met, or dropped. */
 const struct nm_seen *nm_seen_find(const struct nm_seen_table *table, uint32_t id);
 
-/* 0 for what is no number, or none that may be summed up. */
+/* 0 for what is no number, or nothing that a thread can do or have. */
 double nm_census_sane(double value);
 /* How long an interval was said to be, within reason. */
 double nm_census_seconds(const struct nm_recorded_interval *about);
