@@ -26,6 +26,9 @@ static struct nm_axis axis_of(const struct nm_picture *picture)
 		axis.high = fmax(axis.high, mean);
 	}
 	axis.log = axis.high / axis.low > 10;
+	/* Almost the same is to look so. */
+	if (!axis.log)
+		axis.low = 0;
 	return axis;
 }
 

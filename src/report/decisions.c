@@ -100,23 +100,29 @@ static void put_deed(const struct nm_picture *picture, const struct nm_deed *dee
 	nm_html(out, "</td></tr>\n");
 }
 
+/* Why others were not moved, as far as there were any. */
 static void put_stopped(const struct nm_picture *picture, FILE *out)
 {
-	const struct nm_recorded_proposals *stopped = &picture->stopped;
-	char text[5][NM_AMOUNT_SIZE];
-	if (stopped->considered == 0)
+	const struct nm_recorded_proposals *sums = &picture->stopped;
+	const struct {
+		uint64_t count;
+		const char *what;
+	} lines[] = {
+		{sums->considered, "times a thread had somewhere to go, and stood for a move"},
+		{sums->stopped_by_gate, "times no destination was worth it"},
+		{sums->stopped_by_owner, "swaps would have been between users"},
+		{sums->stopped_by_budget, "proposals were more than an interval may move"},
+		{sums->stopped_by_mask, "destinations had no CPU that the thread may use"},
+	};
+	char text[NM_AMOUNT_SIZE];
+	if (sums->considered == 0 && sums->stopped_by_gate == 0)
 		return;
-	nm_html(out,
-		"<p>Summed up over the intervals: %s %s looked at; %s had no destination with "
-		"enough "
-		"benefit, %s swaps would have been between users, %s proposals were beyond what an "
-		"interval may move, and %s led to no CPU that the thread may use.</p>\n",
-		nm_html_amount((double)stopped->considered, text[0]),
-		nm_html_many(stopped->considered, "thread was", "threads were"),
-		nm_html_amount((double)stopped->stopped_by_gate, text[1]),
-		nm_html_amount((double)stopped->stopped_by_owner, text[2]),
-		nm_html_amount((double)stopped->stopped_by_budget, text[3]),
-		nm_html_amount((double)stopped->stopped_by_mask, text[4]));
+	nm_html(out, "<ul class=\"figures\">\n");
+	for (size_t i = 0; i < NM_ARRAY_SIZE(lines); i++)
+		if (lines[i].count)
+			nm_html(out, "<li><b>%s</b> %s</li>\n",
+				nm_html_amount((double)lines[i].count, text), lines[i].what);
+	nm_html(out, "</ul>\n");
 }
 
 void nm_show_decisions(const struct nm_picture *picture, FILE *out)
@@ -132,9 +138,8 @@ void nm_show_decisions(const struct nm_picture *picture, FILE *out)
 	}
 	if (earlier)
 		nm_html(out,
-			"<p>The last %zu; %llu earlier %s on the timeline alone, and in the words "
-			"of "
-			"<code>numa-migrctl dump</code>.</p>\n",
+			"<p>The last %zu; %llu earlier %s on the timeline alone. "
+			"<code>numa-migrctl dump</code> has all.</p>\n",
 			told, (unsigned long long)earlier,
 			nm_html_many(earlier, "one is", "ones are"));
 	nm_html(out,

@@ -31,7 +31,10 @@ static void put_start(const struct nm_picture *picture, FILE *out)
 	nm_html(out, "<dt>Made by</dt><dd>");
 	nm_html_say(out, "numa-migrd %.*s", (int)sizeof(start->version), start->version);
 	nm_html(out, "</dd>\n<dt>Sampled</dt><dd>");
-	nm_html_say(out, "%.*s", (int)sizeof(start->source), start->source);
+	if (picture->source)
+		nm_html_say(out, "%s", picture->source);
+	else
+		nm_html_say(out, "%.*s", (int)sizeof(start->source), start->source);
 	nm_html(out, "%s</dd>\n", start->samples ? "" : "; figures of each interval were kept");
 	if (start->hashed)
 		nm_html(out, "<dt>Names</dt><dd>hashed, and addresses too</dd>\n");
@@ -60,15 +63,13 @@ static void put_length(const struct nm_picture *picture, FILE *out)
 
 static void put_machine(const struct nm_picture *picture, FILE *out)
 {
-	char text[NM_AMOUNT_SIZE];
 	if (picture->nr_nodes == 0)
 		return;
 	nm_html(out, "<dt>Machine</dt><dd>%u %s, %u %s", picture->nr_nodes,
 		nm_html_many(picture->nr_nodes, "node", "nodes"), picture->nr_cpus,
 		nm_html_many(picture->nr_cpus, "CPU", "CPUs"));
 	if (picture->memory_bytes)
-		nm_html(out, ", %sB of memory",
-			nm_html_amount((double)picture->memory_bytes, text));
+		nm_html(out, ", %.3g GiB of memory", ldexp((double)picture->memory_bytes, -30));
 	nm_html(out, "</dd>\n");
 }
 
@@ -106,9 +107,8 @@ static void put_share(const struct nm_picture *picture, FILE *out)
 	double last = share_in(picture, NM_PICTURE_BINS - tenth, NM_PICTURE_BINS);
 	if (isfinite(first) && isfinite(last))
 		nm_html(out,
-			"<li><b>%.0f %% \xe2\x86\x92 %.0f %%</b> local accesses, first and last "
-			"tenth "
-			"of the time</li>\n",
+			"<li><b>%.0f %% \xe2\x86\x92 %.0f %%</b> local accesses, "
+			"first and last tenth of the time</li>\n",
 			first, last);
 }
 

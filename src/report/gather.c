@@ -31,6 +31,14 @@ static int see_start(struct nm_picture *picture, const struct nm_recorded_start 
 	return r;
 }
 
+/* A recording begins before what is sampled is opened. */
+static int see_source(struct nm_picture *picture, const struct nm_recorded_source *source)
+{
+	if (!source->open || picture->source)
+		return 0;
+	return keep_text(source->status.name, sizeof(source->status.name), &picture->source);
+}
+
 static void see_topology(struct nm_picture *picture, const struct nm_topology *topology)
 {
 	picture->nr_nodes = topology->nr_nodes;
@@ -306,6 +314,8 @@ static int see(struct nm_picture *picture, const struct nm_recorded *record, uin
 	switch (record->kind) {
 	case NM_RECORDED_START:
 		return see_start(picture, &record->start);
+	case NM_RECORDED_SOURCE:
+		return see_source(picture, &record->source);
 	case NM_RECORDED_TOPOLOGY:
 		see_topology(picture, record->topology);
 		return 0;
@@ -352,8 +362,7 @@ int nm_picture_gather(struct nm_picture *picture, struct nm_recording *recording
 	struct nm_recorded record;
 	uint64_t skip = picture->skipped_deeds;
 	const uint32_t inputs = 1U << NM_RECORDED_CALL | 1U << NM_RECORDED_ANSWER |
-				1U << NM_RECORDED_SOURCE | 1U << NM_RECORDED_SAMPLES |
-				1U << NM_RECORDED_FIGURES;
+				1U << NM_RECORDED_SAMPLES | 1U << NM_RECORDED_FIGURES;
 	int r = nm_recording_rewind(recording);
 	nm_recording_only(recording, ~inputs);
 	while (r == 0 && (r = nm_recording_next(recording, &record)) > 0)

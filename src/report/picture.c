@@ -169,6 +169,7 @@ void nm_picture_free(struct nm_picture *picture)
 	free(picture->config_name);
 	free(picture->config);
 	free(picture->end);
+	free(picture->source);
 	free(picture);
 }
 

@@ -74,7 +74,8 @@ struct nm_picture {
 	bool has_start;
 	struct nm_recorded_start start; /* with texts of our own, NULL where too large */
 	char *config_name, *config;
-	char *end; /* NULL: it has none */
+	char *end;    /* NULL: it has none */
+	char *source; /* name of what is sampled, once it was open; NULL: never */
 	uint64_t torn;
 	unsigned nr_nodes, nr_cpus;
 	uint64_t memory_bytes;

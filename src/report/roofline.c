@@ -58,6 +58,15 @@ static void heed(struct roofline *roofline, const struct nm_roof *roof)
 	take_in(&roofline->latency, spot.latency);
 }
 
+/* Almost the same latency is to look so: from end to end it is twice as long at least. */
+static void widen(struct nm_axis *latency)
+{
+	double middle = sqrt(latency->low * latency->high);
+	latency->log = latency->high / latency->low > 10;
+	latency->low = fmin(latency->low, middle / sqrt(2));
+	latency->high = fmax(latency->high, middle * sqrt(2));
+}
+
 static struct roofline axes_of(const struct nm_picture *picture)
 {
 	const struct nm_axis empty = {.low = (double)INFINITY, .high = 0, .log = true};
@@ -68,7 +77,7 @@ static struct roofline axes_of(const struct nm_picture *picture)
 		heed(&roofline, &picture->trails[i]);
 	nm_axis_fit(&roofline.intensity);
 	nm_axis_fit(&roofline.operations);
-	roofline.latency.log = roofline.latency.high / roofline.latency.low > 10;
+	widen(&roofline.latency);
 	return roofline;
 }
 

@@ -66,7 +66,9 @@ for (const element of document.body.querySelectorAll('*')) {
 	const box = element.getBoundingClientRect();
 	if (box.width === 0 || box.height === 0 || element.localName === 'title' || element.closest('defs'))
 		continue;
-	checkPlace(element, box);
+	// Within a list of names it is cut off, with dots.
+	if (!element.parentElement.closest('.names li'))
+		checkPlace(element, box);
 	if (hasText(element))
 		checkText(element);
 }

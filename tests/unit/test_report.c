@@ -237,7 +237,7 @@ static void test_figures_are_those_recorded(void **state)
 {
 	(void)state;
 	struct page page = page_of(&made_usual, "usual");
-	assert_true(page_says(&page, "4 nodes, 32 CPUs, 17.2 GB of memory"));
+	assert_true(page_says(&page, "4 nodes, 32 CPUs, 16 GiB of memory"));
 	assert_true(page_says(&page, "24 threads of 3 processes"));
 	assert_true(page_says(&page, "1:30 in 90 intervals"));
 	assert_true(page_says(&page, "2025-11-22 08:26:40 UTC"));
