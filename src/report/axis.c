@@ -64,10 +64,10 @@ static size_t add_tick(const struct nm_axis *axis, double value, size_t count, d
 }
 
 /* So many of the values 1, 2 (or 3) and 5 times a power of ten, for each `apart`th power. */
-static size_t log_parts(const struct nm_axis *axis, size_t parts, double apart, double *ret)
+static size_t log_parts(const struct nm_axis *axis, size_t parts, int apart, double *ret)
 {
 	static const double factors[][3] = {{1}, {1, 3}, {1, 2, 5}};
-	double power = floor(floor(log10(axis->low)) / apart) * apart;
+	int power = (int)floor(floor(log10(axis->low)) / apart) * apart;
 	size_t count = 0;
 	for (; power <= log10(axis->high) + 1e-9; power += apart)
 		for (size_t i = 0; i < parts; i++)
@@ -77,8 +77,8 @@ static size_t log_parts(const struct nm_axis *axis, size_t parts, double apart, 
 
 static size_t log_ticks(const struct nm_axis *axis, size_t most, double *ret)
 {
-	double apart = fmax(ceil(log10(axis->high / axis->low) / (double)most), 1);
-	for (size_t parts = 3; apart <= 1 && parts > 1; parts--) {
+	int apart = (int)fmax(ceil(log10(axis->high / axis->low) / (double)most), 1);
+	for (size_t parts = 3; apart == 1 && parts > 1; parts--) {
 		size_t count = log_parts(axis, parts, 1, ret);
 		if (count <= most)
 			return count;
@@ -92,9 +92,9 @@ size_t nm_axis_ticks(const struct nm_axis *axis, size_t most, double *ret)
 	if (axis->log)
 		return log_ticks(axis, most, ret);
 	double step = round_step((axis->high - axis->low) / (double)most);
-	double value = ceil(axis->low / step - 1e-9) * step + 0.0; /* no -0 */
-	for (; value <= axis->high + step * 1e-6 && count < NM_AXIS_TICKS_MOST; value += step)
-		count = add_tick(axis, value, count, ret);
+	double first = ceil(axis->low / step - 1e-9) * step + 0.0; /* no -0 */
+	for (size_t i = 0; i < NM_AXIS_TICKS_MOST; i++)
+		count = add_tick(axis, first + (double)i * step, count, ret);
 	return count;
 }
 

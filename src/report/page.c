@@ -68,7 +68,7 @@ int nm_report_write(struct nm_recording *recording, const char *name, FILE *out)
 		r = nm_picture_new(&census, name, &picture);
 	if (r == 0)
 		r = nm_picture_gather(picture, recording);
-	if (r < 0)
+	if (!picture || r < 0)
 		return r;
 	put_head(name, out);
 	put_body(picture, out);

@@ -108,10 +108,10 @@ static void put_diagonal(const struct roofline *roofline, double traffic, FILE *
 
 static void put_diagonals(const struct roofline *roofline, FILE *out)
 {
-	double least = floor(log10(roofline->operations.low / roofline->intensity.high));
-	double most = ceil(log10(roofline->operations.high / roofline->intensity.low));
-	double apart = fmax(ceil((most - least) / 7), 1);
-	for (double power = least; power <= most; power += apart)
+	int least = (int)floor(log10(roofline->operations.low / roofline->intensity.high));
+	int most = (int)ceil(log10(roofline->operations.high / roofline->intensity.low));
+	int apart = (most - least + 6) / 7;
+	for (int power = least; power <= most; power += apart > 1 ? apart : 1)
 		put_diagonal(roofline, pow(10, power), out);
 }
 
