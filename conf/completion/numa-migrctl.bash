@@ -48,7 +48,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	elif [[ $3 == -c || $3 == --config || $3 == --workload || $3 == --record || $3 == --machine ]]; then
 		words=$(compgen -f -- "$word")
 	elif [[ $3 == --paper ]]; then
-		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity'
+		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity best'
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then

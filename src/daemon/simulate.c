@@ -4,6 +4,7 @@
 #include "numa-migrd/simulate.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <math.h>
 #include <string.h>
 
@@ -26,20 +27,40 @@ static int open_platform(void *context, const struct nm_platform_options *option
 }
 
 /* The configuration is lent: it is not ours to free. */
-static void trial_clear(struct trial *trial)
+static void daemon_clear(struct nm_daemon *daemon)
 {
-	struct nm_daemon *daemon = &trial->daemon;
 	(void)nm_recorder_end(daemon, "the simulation has ended");
 	if (daemon->pipeline.platform)
 		nm_pipeline_close(daemon);
-	free(daemon->config_text);
 	nm_history_clear(&daemon->history);
 	nm_roster_memory_free(daemon->given_back);
 	nm_journal_free(daemon->journal);
+	free(daemon->config_text);
 	free(daemon->cpu_times);
 	free(daemon->busy_share);
 	free(daemon->events);
+	*daemon = (struct nm_daemon){.runtime_directory = NM_NOWHERE};
+}
+
+static void trial_clear(struct trial *trial)
+{
+	daemon_clear(&trial->daemon);
 	nm_sim_free(trial->sim);
+}
+
+static uint64_t allocated_bytes(void)
+{
+	struct mallinfo2 about = mallinfo2();
+	return about.uordblks + about.hblkhd;
+}
+
+/* What there is less of once it has gone. */
+static uint64_t clear_and_measure(struct trial *trial)
+{
+	uint64_t before = allocated_bytes();
+	daemon_clear(&trial->daemon);
+	uint64_t after = allocated_bytes();
+	return before > after ? before - after : 0;
 }
 
 /* As one of a daemon that has just started. */
@@ -159,6 +180,7 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	take_tally(&trial.daemon, &done);
 	done.figures = nm_sim_figures(trial.sim);
 	done.digest = nm_sim_digest(trial.sim);
+	done.daemon_bytes = clear_and_measure(&trial);
 	*ret = done;
 	return 0;
 }
