@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../src/recording/block.h"
 #include "../../src/recording/hide.h"
 #include "../support/machine.h"
 #include "numa-migrd/recording.h"
@@ -570,6 +571,57 @@ static void test_crafted_records_end_in_an_error(void **state)
 	}
 }
 
+/* Reads and prints all of a block; it ends, or is damaged. */
+static void read_block(const uint8_t *contents, size_t size, FILE *out)
+{
+	struct nm_recorded record;
+	struct nm_recording *recording;
+	int r = nm_recording_open_block(contents, size, &recording);
+	assert_int_equal(r, 0);
+	while ((r = nm_recording_next(recording, &record)) > 0)
+		nm_recorded_print(&record, out);
+	assert_true(r == 0 || r == -EBADMSG);
+	nm_recording_free(recording);
+}
+
+/* A few bytes of it are others, and something may be missing. */
+static void read_altered(struct nm_rng *rng, const struct nm_bytes *block, FILE *out)
+{
+	nm_autofree uint8_t *altered = malloc(block->used + 1);
+	assert_non_null(altered);
+	memcpy(altered, block->data, block->used);
+	for (size_t i = 1 + nm_rng_below(rng, 4); i > 0; i--)
+		altered[nm_rng_below(rng, block->used)] =
+			(uint8_t)nm_rng_below(rng, nm_rng_below(rng, 2) ? 256 : 4);
+	size_t cut = nm_rng_below(rng, 4) ? 0 : nm_rng_below(rng, block->used);
+	read_block(altered, block->used - cut, out);
+}
+
+/* Whole records with some bytes changed, behind checksums that are right. */
+static void test_altered_records_do_no_harm(void **state)
+{
+	(void)state;
+	static uint8_t bytes[BYTES_MOST];
+	struct nm_block_head head;
+	struct nm_bytes block = {0};
+	struct nm_rng rng;
+	int fd = memory_file();
+	FILE *out = fopen("/dev/null", "w");
+	nm_rng_seed(&rng, 5);
+	write_all_kinds(fd, &usual);
+	size_t size = contents(fd, bytes), at = NM_FILE_HEAD, blocks = 0;
+	for (; at < size; at += NM_BLOCK_HEAD + head.stored, blocks++) {
+		assert_int_equal(nm_block_head_read(bytes + at, &head), 0);
+		assert_int_equal(nm_block_unpack(&head, bytes + at + NM_BLOCK_HEAD, &block), 0);
+		for (unsigned round = 0; round < 3000; round++)
+			read_altered(&rng, &block, out);
+	}
+	assert_true(blocks >= 3);
+	nm_bytes_clear(&block);
+	fclose(out);
+	close(fd);
+}
+
 /* ---- hashed ---- */
 
 static const struct nm_recording_options hashed = {
@@ -739,6 +791,7 @@ int main(void)
 		cmocka_unit_test(test_every_flipped_byte_is_found),
 		cmocka_unit_test(test_other_files_are_refused),
 		cmocka_unit_test(test_crafted_records_end_in_an_error),
+		cmocka_unit_test(test_altered_records_do_no_harm),
 		cmocka_unit_test(test_hash_is_the_known_one),
 		cmocka_unit_test(test_hashed_ones_have_no_names),
 		cmocka_unit_test(test_pages_keep_apart),
