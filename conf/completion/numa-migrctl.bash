@@ -30,7 +30,7 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 
 _numa_migrctl_wants_file() { # PROGRAM COMMAND PREVIOUS
 	case $3 in
-	-c | --config | -o | --output) return 0 ;;
+	-c | --config | -o | --output | --workload | --record | --machine) return 0 ;;
 	esac
 	[[ -n $2 && $(_numa_migrctl_argument "$1" "$2") == FILE ]]
 }
@@ -40,6 +40,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-n | --lines | -c | --config | --seconds | --limit-mb | -o | --output) ((i++)) ;;
+		--machine | --workload | --policy | --paper | --record | --seed | --runs) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -55,7 +56,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		compopt -o filenames 2>/dev/null || true
 		return
 	elif [[ $3 == --paper ]]; then
-		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity'
+		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity best'
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then

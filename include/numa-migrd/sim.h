@@ -133,10 +133,12 @@ const char *const *nm_sim_programs(void);
 
 struct nm_sim_options {
 	uint64_t seed;
-	double step_s;	      /* rates are constant for so long; 0: 0.1 */
-	bool numa_balancing;  /* the kernel moves pages to who touches them */
-	double memory_period; /* accesses per sample; 0: 500000 */
-	bool unobserved;      /* nobody looks: no samples are made */
+	double step_s;	       /* rates are constant for so long; 0: 0.1 */
+	bool numa_balancing;   /* the kernel moves pages to who touches them */
+	double memory_period;  /* accesses per sample; 0: 500000 */
+	double most_samples_s; /* of accesses, per thread; 0: 200, as the overhead control would
+				  have it */
+	bool unobserved;       /* nobody looks: no samples are made */
 };
 
 /* Sums since the start. */

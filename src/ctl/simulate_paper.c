@@ -28,8 +28,8 @@ static const struct nm_sim_policy columns[COLUMNS] = {
 	{.name = "IMAR2 OR", .config = IMAR2("instructions")},
 };
 
-/* Ours, which no paper has. */
-static const char *const beyond[] = {"lbma", "imar2", "best", "oracle"};
+/* What no paper has; "kernel": what Debian's kernels do by themselves. */
+static const char *const beyond[] = {"kernel", "lbma", "imar2", "best", "oracle"};
 
 struct table {
 	const char *title, *machine;
@@ -179,6 +179,7 @@ int nm_ctl_simulate_paper(const struct nm_ctl *ctl, const char *name)
 		{"kmaf", nm_paper_kmaf},
 		{"kmlb", nm_paper_kmlb},
 		{"exclusivity", nm_paper_exclusivity},
+		{"best", nm_paper_best},
 	};
 	unsigned runs = ctl->simulate.runs > 1 ? ctl->simulate.runs : NM_PAPER_RUNS;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(papers); i++) {

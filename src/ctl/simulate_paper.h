@@ -23,8 +23,14 @@ int nm_paper_four_users(unsigned threads, double idle_s, struct nm_sim_workload 
 /* Percent; and its standard error from those of both. */
 double nm_paper_change(double now, double before);
 
+/* The workloads of the other papers. -ENOMEM. */
+int nm_paper_fill_kmlb(unsigned memory, unsigned compute, struct nm_sim_workload *ret);
+int nm_paper_fill_exclusivity(struct nm_sim_workload *ret);
+
 int nm_paper_kmaf(uint64_t seed, unsigned runs);
 int nm_paper_kmlb(uint64_t seed, unsigned runs);
 int nm_paper_exclusivity(uint64_t seed, unsigned runs);
+/* The combination of them all against each one's own, where that was published. */
+int nm_paper_best(uint64_t seed, unsigned runs);
 
 #endif

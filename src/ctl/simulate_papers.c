@@ -120,7 +120,7 @@ static int run_rows(const struct row *rows, size_t count, const struct nm_sim_ca
 /* ---- kMLB: 56 programs of one thread on 16 CPUs (table 3; tables 5 and 6) ---- */
 
 /* Spread over memory-bound and compute-bound programs, each with work for about 200 s alone. */
-static int fill_kmlb(unsigned memory, unsigned compute, struct nm_sim_workload *ret)
+int nm_paper_fill_kmlb(unsigned memory, unsigned compute, struct nm_sim_workload *ret)
 {
 	static const char *const bound[] = {"stream", "sp", "cg", "lu"};
 	static const char *const busy[] = {"compute", "ep", "bt"};
@@ -176,7 +176,7 @@ int nm_paper_kmlb(uint64_t seed, unsigned runs)
 		for (size_t k = 0; k < NM_ARRAY_SIZE(kmlb_cases[i].published); k++)
 			rows[k + 1].published = kmlb_cases[i].published[k];
 		nm_paper_head(kmlb_cases[i].title);
-		r = fill_kmlb(kmlb_cases[i].memory, kmlb_cases[i].compute, &workload);
+		r = nm_paper_fill_kmlb(kmlb_cases[i].memory, kmlb_cases[i].compute, &workload);
 		if (r == 0)
 			r = run_rows(rows, NM_ARRAY_SIZE(rows), &what);
 	}
@@ -185,7 +185,7 @@ int nm_paper_kmlb(uint64_t seed, unsigned runs)
 
 /* ---- exclusivity: 29 programs of 16 threads on 32 CPUs (section 4; figure 14) ---- */
 
-static int fill_exclusivity(struct nm_sim_workload *ret)
+int nm_paper_fill_exclusivity(struct nm_sim_workload *ret)
 {
 	static const char *const names[] = {"table", "stencil", "compute", "stream",
 					    "cg",    "table",	"ua"};
@@ -218,7 +218,7 @@ int nm_paper_exclusivity(uint64_t seed, unsigned runs)
 	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
 	int r = nm_sim_machine_by_name("o6320-4x8", &machine);
 	if (r == 0)
-		r = fill_exclusivity(&workload);
+		r = nm_paper_fill_exclusivity(&workload);
 	if (r < 0)
 		return r;
 	nm_paper_head("Exclusivity, 29 programs of 16 threads at once: change of the mean time");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* How decisions' time, memory and quality grow with the machine. */
-#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +34,7 @@ static int fill(struct nm_sim_workload *workload, unsigned threads)
 	return 0;
 }
 
-static int run_size(size_t i, uint64_t seed, struct nm_simulated *ret, size_t *ret_bytes)
+static int run_size(size_t i, uint64_t seed, struct nm_simulated *ret)
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
@@ -51,19 +50,17 @@ static int run_size(size_t i, uint64_t seed, struct nm_simulated *ret, size_t *r
 	if (r < 0)
 		return r;
 	config->journal.level = NM_JOURNAL_ERROR;
-	r = nm_simulate(machine, &workload, &options, config, ret);
-	*ret_bytes = mallinfo2().arena + mallinfo2().hblkhd;
-	return r;
+	return nm_simulate(machine, &workload, &options, config, NULL, ret);
 }
 
 static void print_size(size_t i, const struct nm_simulated *run, double exponent)
 {
 	const struct nm_sim_figures *figures = &run->figures;
 	double intervals = (double)run->intervals;
-	printf("%5u %6u %8u %9.2f %9.2f %8.2f %9.1f %8.1f", sizes[i].nodes, sizes[i].cpus,
+	printf("%5u %6u %8u %9.2f %9.2f %8.2f %8.2f %9.1f %8.1f", sizes[i].nodes, sizes[i].cpus,
 	       sizes[i].threads, 1000 * run->decide_s / intervals, 1000 * run->longest_tick_s,
 	       1e6 * run->decide_s / intervals / sizes[i].threads,
-	       (double)run->decisions / intervals,
+	       (double)run->daemon_bytes / 1048576, (double)run->decisions / intervals,
 	       100 * figures->local_accesses / figures->accesses);
 	if (isnan(exponent))
 		printf("%9s\n", "-");
@@ -83,12 +80,11 @@ static double growth(const struct nm_simulated *now, const struct nm_simulated *
 int nm_ctl_simulate_scale(const struct nm_ctl *ctl)
 {
 	struct nm_simulated before = {0};
-	printf("%5s %6s %8s %9s %9s %8s %9s %8s %8s\n", "NODES", "CPUS", "THREADS", "TICK ms",
-	       "MOST ms", "us/THR", "MOVES/T", "LOCAL %", "GROWTH");
+	printf("%5s %6s %8s %9s %9s %8s %8s %9s %8s %8s\n", "NODES", "CPUS", "THREADS", "TICK ms",
+	       "MOST ms", "us/THR", "MiB", "MOVES/T", "LOCAL %", "GROWTH");
 	for (size_t i = 0; i < NM_ARRAY_SIZE(sizes); i++) {
 		struct nm_simulated run;
-		size_t bytes = 0;
-		int r = run_size(i, ctl->simulate.seed, &run, &bytes);
+		int r = run_size(i, ctl->simulate.seed, &run);
 		if (r < 0)
 			return nm_ctl_simulate_failed(r);
 		print_size(i, &run, growth(&run, &before, i));

@@ -5,9 +5,8 @@
 
 #include "model.h"
 
-#define RUN_SAMPLE_S 0.02     /* CPU time per sample of who runs where */
-#define MOST_ACCESSES_S 200.0 /* per thread: as the overhead control would hold it to */
-#define NOISE 0.2	      /* of a single latency, to both sides */
+#define RUN_SAMPLE_S 0.02 /* CPU time per sample of who runs where */
+#define NOISE 0.2	  /* of a single latency, to both sides */
 #define SMALL_PAGE 4096U
 
 static int keep(struct nm_sim *sim, const struct nm_sample *sample)
@@ -96,7 +95,8 @@ static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double 
 {
 	const struct nm_sim_phase *phase = &task->process->program->phases[task->phase];
 	double accesses = task->did * 1e9 * phase->misses_per_kilo / 1000;
-	double more = fmin(accesses / sim->options.memory_period, MOST_ACCESSES_S * step_s);
+	double more =
+		fmin(accesses / sim->options.memory_period, sim->options.most_samples_s * step_s);
 	int r = 0;
 	for (unsigned n = due(task, NM_SIM_DUE_ACCESS, more); n > 0 && r == 0; n--)
 		r = sample_access(sim, task);

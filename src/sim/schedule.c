@@ -112,14 +112,45 @@ static void even_out(struct nm_sim *sim, struct nm_sim_task *task)
 	}
 }
 
+static int idle_anywhere(struct nm_sim *sim, const struct nm_sim_task *task)
+{
+	unsigned first = (unsigned)nm_rng_below(&sim->rng, sim->nr_nodes);
+	int cpu = -1;
+	for (unsigned i = 0; cpu < 0 && i < sim->nr_nodes; i++)
+		cpu = idle_in(sim, task, (int)((first + i) % sim->nr_nodes));
+	return cpu;
+}
+
+/*
+ * Where masks are in the way of who queues, another that may leave does, and makes room: what Linux
+ * calls an imbalanced group.
+ */
+static int make_room(struct nm_sim *sim, const struct nm_sim_task *task)
+{
+	int home = nm_sim_node_of(sim, task->cpu);
+	for (size_t i = 0; i < sim->nr_live; i++) {
+		struct nm_sim_task *other = sim->live[i];
+		int cpu = other->cpu;
+		if (nm_sim_node_of(sim, cpu) != home || sim->crowd[cpu] != 1 ||
+		    !nm_sim_is_awake(sim, other) || !nm_sim_may_run(sim, task, cpu))
+			continue;
+		int idle = idle_anywhere(sim, other);
+		if (idle < 0)
+			continue;
+		nm_sim_move(sim, other, idle);
+		return cpu;
+	}
+	return -1;
+}
+
 static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool some_idle)
 {
 	int home = nm_sim_node_of(sim, task->cpu);
 	int cpu = some_idle ? idle_in(sim, task, home) : -1;
 	if (cpu < 0 && some_idle && nm_rng_unit(&sim->rng) < FAR_PULL) {
-		unsigned first = (unsigned)nm_rng_below(&sim->rng, sim->nr_nodes);
-		for (unsigned i = 0; cpu < 0 && i < sim->nr_nodes; i++)
-			cpu = idle_in(sim, task, (int)((first + i) % sim->nr_nodes));
+		cpu = idle_anywhere(sim, task);
+		if (cpu < 0 && task->mask)
+			cpu = make_room(sim, task);
 	}
 	if (cpu >= 0)
 		nm_sim_move(sim, task, cpu);

@@ -10,6 +10,7 @@
 
 #define STEP_S 0.1
 #define MEMORY_PERIOD 500000.0
+#define MOST_SAMPLES_S 200.0
 
 static void leave_alone(struct nm_platform *platform)
 {
@@ -81,6 +82,8 @@ int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workloa
 		sim->options.step_s = STEP_S;
 	if (!(sim->options.memory_period > 0))
 		sim->options.memory_period = MEMORY_PERIOD;
+	if (!(sim->options.most_samples_s > 0))
+		sim->options.most_samples_s = MOST_SAMPLES_S;
 	sim->nr_nodes = machine->topology->nr_nodes;
 	sim->nr_cpus = machine->topology->nr_cpus;
 	sim->nr_cores = count_cores(machine->topology);
