@@ -134,7 +134,8 @@ static int run_columns(const struct table *table, unsigned row, const struct nm_
 		int r = nm_sim_case_run(what, policy, &outcome);
 		if (r < 0)
 			return r;
-		(void)snprintf(name, sizeof(name), "%s (ours)", policy->name);
+		(void)snprintf(name, sizeof(name), policy->config ? "%s (ours)" : "%s",
+			       policy->name);
 		print_row(name, (double)NAN, (double)NAN, &outcome, base_s);
 	}
 	return 0;

@@ -246,7 +246,7 @@ int nm_recorder_start(struct nm_daemon *daemon, const struct nm_record_sink *sin
 
 void nm_recorder_by_config(struct nm_daemon *daemon)
 {
-	struct nm_record_sink sink;
+	struct nm_record_sink sink = {0};
 	const char *path = daemon->config->general.record;
 	if (path[0] == '\0')
 		return;
