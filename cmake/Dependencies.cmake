@@ -11,6 +11,8 @@ pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig>=1.5)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 # jansson: JSON output of numa-migrctl.
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+# zlib: the checksums and the packing of recordings.
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 # ncurses: the full screen of numa-migrctl top, on whatever terminal.
 pkg_check_modules(NCURSES REQUIRED IMPORTED_TARGET ncursesw)
 # Scotch (7 or later: contexts): places threads that share memory near each other by dual recursive
@@ -20,6 +22,9 @@ find_library(NM_SCOTCH_LIBRARY scotch REQUIRED)
 find_path(NM_SCOTCH_INCLUDE scotch.h PATH_SUFFIXES scotch REQUIRED)
 # cmocka: unit tests.
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+# libxml2: reads the pages of numa-migrctl report in the tests, to prove that they are well-formed. The programs do
+# not link it.
+pkg_check_modules(LIBXML2 IMPORTED_TARGET libxml-2.0)
 # libpfm4: the names of hardware events, to prove the words of the event tables in the tests. The programs do
 # not link it: the words are the truth, and the root helper stays small. It has no pkg-config file in Debian.
 find_library(NM_PFM_LIBRARY pfm)

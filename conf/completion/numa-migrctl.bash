@@ -28,11 +28,19 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 	esac
 }
 
+_numa_migrctl_wants_file() { # PROGRAM COMMAND PREVIOUS
+	case $3 in
+	-c | --config | -o | --output | --workload | --record | --machine) return 0 ;;
+	esac
+	[[ -n $2 && $(_numa_migrctl_argument "$1" "$2") == FILE ]]
+}
+
 _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --lines) ((i++)) ;;
+		-n | --lines | -c | --config | --seconds | --limit-mb | -o | --output) ((i++)) ;;
+		--machine | --workload | --policy | --paper | --record | --seed | --runs) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -43,6 +51,12 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		words='auto always never'
 	elif [[ $3 == -n || $3 == --lines ]]; then
 		words='10 20 100'
+	elif _numa_migrctl_wants_file "$program" "$command" "$3" && [[ $word != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$word") # not among words of -W: names are not run
+		compopt -o filenames 2>/dev/null || true
+		return
+	elif [[ $3 == --paper ]]; then
+		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity best'
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then

@@ -111,6 +111,10 @@ int nm_roster_memory_release(struct nm_roster_memory *memory, struct nm_platform
 int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *platform, int directory,
 			  const char *boot_id);
 
+/* The same from the file's text, which is taken apart. Replay. */
+int nm_roster_memory_take(struct nm_roster_memory *memory, struct nm_platform *platform, char *text,
+			  const char *boot_id);
+
 /*
  * Saves what has changed since it was saved last; the file is replaced at once. 0 or -errno, and then
  * the next call tries again. Daemon, after each tick and command.
@@ -124,6 +128,9 @@ int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topolo
 		  struct nm_roster_memory *memory, struct nm_roster **ret);
 void nm_roster_free(struct nm_roster *roster);
 NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
+
+/* Which process is the daemon itself; at first this one. Replay. */
+void nm_roster_set_self(struct nm_roster *roster, uint32_t pid);
 
 /* A new configuration or topology: every standing is judged again at the next update. */
 void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *topology,

@@ -33,6 +33,7 @@ static uint64_t realtime_usec(void)
 static void emit(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
 	nm_journal_emit(daemon->journal, entry, journal_clock_ns());
+	nm_recorder_entry(daemon, entry, realtime_usec());
 }
 
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
@@ -204,7 +205,7 @@ static bool is_told_of(struct rivals *rivals, const struct nm_other *other)
 static int note_rival(void *context, const char *name)
 {
 	struct rivals *rivals = context;
-	struct nm_platform *platform = rivals->daemon->pipeline.platform;
+	struct nm_platform *platform = rivals->daemon->pipeline.machine;
 	char path[64], comm[32], *end;
 	unsigned long pid = strtoul(name, &end, 10);
 	if (*end != '\0' || pid == 0)
@@ -225,7 +226,7 @@ static int note_rival(void *context, const char *name)
 
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_platform *platform = daemon->pipeline.machine;
 	struct rivals rivals = {.daemon = daemon};
 	if (daemon->pipeline.topology->nr_nodes < 2)
 		return;
@@ -299,6 +300,7 @@ void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
 	for (size_t i = 0; i < plan->count; i++) {
+		nm_recorder_decision(daemon, &plan->decisions[i], &receipts[i]);
 		context.policy = nm_policy_name(plan->decisions[i].policy);
 		nm_entry_decision(&entry, &context, &plan->decisions[i], &receipts[i]);
 		emit(daemon, &entry);
@@ -315,6 +317,7 @@ void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verd
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
 	for (size_t i = 0; i < verdicts->count; i++) {
+		nm_recorder_verdict(daemon, &verdicts->items[i]);
 		context.policy = nm_policy_name(verdicts->items[i].policy);
 		nm_entry_verdict(&entry, &context, &verdicts->items[i]);
 		emit(daemon, &entry);
@@ -345,6 +348,7 @@ void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_deci
 {
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
+	nm_recorder_page_decision(daemon, decision);
 	nm_entry_page_decision(&entry, &context, decision);
 	emit(daemon, &entry);
 	struct nm_past *past =
@@ -358,6 +362,7 @@ void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdi
 {
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
+	nm_recorder_page_verdict(daemon, verdict);
 	nm_entry_page_verdict(&entry, &context, verdict);
 	emit(daemon, &entry);
 	signal_decision(daemon, nm_history_judge(&daemon->history, verdict->decision.id, &entry));

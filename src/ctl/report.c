@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording as a page to look at. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "numa-migrd/report.h"
+
+static int fail(const char *file, const char *why)
+{
+	(void)fprintf(stderr, "numa-migrctl: %s: %s\n", file, why);
+	return EXIT_FAILURE;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* The recording is read to its end before the first byte of the page. */
+static int write_page(const char *file, const char *output, FILE *out)
+{
+	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	int status = nm_ctl_open_recording(file, &recording);
+	if (status != EXIT_SUCCESS)
+		return status;
+	int r = nm_report_write(recording, last_part(file), out);
+	if (r == -EIO && nm_recording_error(recording)[0] == '\0')
+		return fail(output, "not all of the page could be written");
+	return nm_ctl_recording_read(file, recording, r);
+}
+
+/* Only a file is put in the place of a file. */
+static bool is_replaceable(const char *output)
+{
+	struct stat about;
+	return lstat(output, &about) < 0 ? errno == ENOENT : S_ISREG(about.st_mode);
+}
+
+/* Beside it and then in its place, so that there is a whole page or none. It tells of what the
+ * recording does, so only its owner may read it (mkostemp(3): mode 0600). */
+static int write_file(const char *file, const char *output)
+{
+	nm_autofree char *fresh = NULL;
+	if (!is_replaceable(output))
+		return fail(output, "there is something that is not a plain file");
+	if (asprintf(&fresh, "%s.XXXXXX", output) < 0) {
+		fresh = NULL;
+		return fail(output, strerror(ENOMEM));
+	}
+	int fd = mkostemp(fresh, O_CLOEXEC);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!out)
+		return fail(output, strerror(errno));
+	int status = write_page(file, output, out);
+	if (fclose(out) != 0 && status == EXIT_SUCCESS)
+		status = fail(output, strerror(errno));
+	if (status == EXIT_SUCCESS && rename(fresh, output) < 0)
+		status = fail(output, strerror(errno));
+	if (status != EXIT_SUCCESS)
+		(void)unlink(fresh);
+	return status;
+}
+
+int nm_ctl_report(const struct nm_ctl *ctl, char *const *words)
+{
+	if (ctl->output && strcmp(ctl->output, "-") != 0)
+		return write_file(words[0], ctl->output);
+	if (!ctl->output && isatty(STDOUT_FILENO))
+		return nm_ctl_wrong_usage("a page is nothing for a terminal: -o names its file",
+					  NULL);
+	return write_page(words[0], "standard output", stdout);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* Second reading of a recording: figures of what was picked. */
+#include <math.h>
+#include <string.h>
+
+#include "picture.h"
+
+#define CONFIG_BYTES_MOST 65536U
+#define TEXT_BYTES_MOST 1000U
+
+static int keep_text(const char *text, size_t most, char **ret)
+{
+	char *copy = strndup(text, most);
+	if (!copy)
+		return -ENOMEM;
+	free(*ret);
+	*ret = copy;
+	return 0;
+}
+
+static int see_start(struct nm_picture *picture, const struct nm_recorded_start *start)
+{
+	picture->has_start = true;
+	picture->start = *start;
+	picture->start.config = picture->start.config_name = NULL;
+	int r = keep_text(start->config_name ? start->config_name : "", TEXT_BYTES_MOST,
+			  &picture->config_name);
+	if (r == 0)
+		r = keep_text(start->config ? start->config : "", CONFIG_BYTES_MOST,
+			      &picture->config);
+	return r;
+}
+
+/* A recording begins before what is sampled is opened. */
+static int see_source(struct nm_picture *picture, const struct nm_recorded_source *source)
+{
+	if (!source->open || picture->source)
+		return 0;
+	return keep_text(source->status.name, sizeof(source->status.name), &picture->source);
+}
+
+static void see_topology(struct nm_picture *picture, const struct nm_topology *topology)
+{
+	picture->nr_nodes = topology->nr_nodes;
+	picture->nr_cpus = (unsigned)hwloc_bitmap_weight(topology->online);
+	picture->memory_bytes = 0;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		picture->memory_bytes += topology->nodes[k].memory_bytes;
+}
+
+/* ---- time ---- */
+
+static unsigned bin_at(const struct nm_picture *picture, double at_s)
+{
+	double share = picture->span_s > 0 ? at_s / picture->span_s : 0;
+	return (unsigned)fmin(fmax(share, 0) * NM_PICTURE_BINS, NM_PICTURE_BINS - 1);
+}
+
+static void see_interval(struct nm_picture *picture, const struct nm_recorded_interval *about)
+{
+	uint64_t since_ns = about->time_ns > picture->census->first_ns
+				    ? about->time_ns - picture->census->first_ns
+				    : 0;
+	picture->now_s = (double)since_ns / 1e9;
+	picture->length_s = nm_census_seconds(about);
+	picture->by_locality |= about->by_locality;
+	/* The end belongs to the next one. */
+	double before_s = picture->now_s * (1 - 1e-9);
+	picture->first_bin = bin_at(picture, picture->now_s - picture->length_s);
+	picture->last_bin = bin_at(picture, before_s);
+	if (picture->first_bin > picture->last_bin)
+		picture->first_bin = picture->last_bin;
+	if (!isfinite(about->local_share))
+		return;
+	for (unsigned bin = picture->first_bin; bin <= picture->last_bin; bin++) {
+		picture->overall[bin].sum += fmin(fmax(about->local_share, 0), 1);
+		picture->overall[bin].weight += 1;
+	}
+}
+
+/* ---- threads ---- */
+
+static void add_roof(struct nm_roof *roof, const struct nm_recorded_thread *thread, double seconds)
+{
+	double operations = nm_census_sane(thread->operations);
+	double intensity = nm_census_sane(thread->intensity);
+	double latency = nm_census_sane(thread->latency);
+	double accesses = nm_census_sane(thread->access_total);
+	roof->run_s += nm_census_sane(thread->run_share) * seconds;
+	roof->there_s += seconds;
+	if (latency > 0 && accesses > 0) {
+		roof->cycles += latency * accesses;
+		roof->accesses += accesses;
+	}
+	if (!(operations > 0) || !(intensity > 0))
+		return;
+	roof->seconds += seconds;
+	roof->operations += operations * seconds;
+	roof->bytes += operations / intensity * seconds;
+}
+
+static void see_point(struct nm_picture *picture, const struct nm_recorded_thread *thread)
+{
+	int at = nm_picked_index(&picture->picked[NM_PICKED_POINTS], thread->tid, thread->pid);
+	if (at < 0)
+		return;
+	add_roof(&picture->roofs[at], thread, picture->length_s);
+	if ((unsigned)at >= NM_PICTURE_TRAILS)
+		return;
+	unsigned step = picture->last_bin * NM_PICTURE_STEPS / NM_PICTURE_BINS;
+	add_roof(&picture->trails[(unsigned)at * NM_PICTURE_STEPS + step], thread,
+		 picture->length_s);
+}
+
+static void see_track(struct nm_picture *picture, const struct nm_recorded_thread *thread)
+{
+	int at = nm_picked_index(&picture->picked[NM_PICKED_TRACKS], thread->tid, thread->pid);
+	if (at < 0 || thread->home_node < 0 || thread->home_node >= UINT16_MAX)
+		return;
+	uint16_t *track = &picture->tracks[(size_t)at * NM_PICTURE_BINS];
+	for (unsigned bin = picture->first_bin; bin <= picture->last_bin; bin++)
+		track[bin] = (uint16_t)(thread->home_node + 1);
+}
+
+static void see_line(struct nm_picture *picture, const struct nm_recorded_thread *thread)
+{
+	int at = nm_picked_index(&picture->picked[NM_PICKED_LINES], thread->pid, thread->pid);
+	double accesses = nm_census_sane(thread->access_total);
+	if (at < 0 || !isfinite(thread->local_share) || !(accesses > 0))
+		return;
+	struct nm_mean *line = &picture->lines[(size_t)at * NM_PICTURE_BINS];
+	for (unsigned bin = picture->first_bin; bin <= picture->last_bin; bin++) {
+		line[bin].sum += fmin(fmax(thread->local_share, 0), 1) * accesses;
+		line[bin].weight += accesses;
+	}
+}
+
+static void see_threads(struct nm_picture *picture, const struct nm_recorded *record)
+{
+	for (size_t i = 0; i < record->threads.count; i++) {
+		see_point(picture, &record->threads.items[i]);
+		see_track(picture, &record->threads.items[i]);
+		see_line(picture, &record->threads.items[i]);
+	}
+}
+
+/* ---- memory ---- */
+
+static void see_space(struct nm_picture *picture, const struct nm_recorded_process *process,
+		      unsigned nr_nodes)
+{
+	int at = nm_picked_index(&picture->picked[NM_PICKED_SPACES], process->pid, process->pid);
+	if (at < 0)
+		return;
+	struct nm_space *space = &picture->spaces[at];
+	memset(space->last_pages, 0, sizeof(space->last_pages));
+	memcpy(space->last_pages, process->pages, nr_nodes * sizeof(*process->pages));
+	space->last = process->exclusivity;
+	if (!space->seen && process->exclusivity.pages > 0) {
+		memcpy(space->first_pages, space->last_pages, sizeof(space->first_pages));
+		space->first = process->exclusivity;
+		space->seen = true;
+	}
+}
+
+static void see_processes(struct nm_picture *picture, const struct nm_recorded *record)
+{
+	uint64_t sums[NM_PICTURE_NODES] = {0};
+	unsigned nr_nodes =
+		record->nr_nodes < NM_PICTURE_NODES ? record->nr_nodes : NM_PICTURE_NODES;
+	bool any = false;
+	for (size_t i = 0; i < record->processes.count; i++) {
+		const struct nm_recorded_process *process = &record->processes.items[i];
+		if (!process->tracked)
+			continue;
+		any = true;
+		for (unsigned k = 0; k < nr_nodes; k++)
+			sums[k] += process->pages[k] < UINT32_MAX ? process->pages[k] : UINT32_MAX;
+		see_space(picture, process, nr_nodes);
+	}
+	picture->any_tracked |= any;
+	for (unsigned bin = picture->first_bin; any && bin <= picture->last_bin; bin++) {
+		memcpy(picture->pages[bin], sums, sizeof(sums));
+		picture->pages_seen[bin] = true;
+	}
+}
+
+/* Pairs name threads alone; whose they are is what the census met last. */
+static int sharing_index(const struct nm_picture *picture, uint32_t tid)
+{
+	const struct nm_seen *thread = nm_seen_find(&picture->census->threads, tid);
+	return thread ? nm_picked_index(&picture->picked[NM_PICKED_MATRIX], tid, thread->pid) : -1;
+}
+
+static void see_sharing(struct nm_picture *picture, const struct nm_recorded *record)
+{
+	size_t width = picture->picked[NM_PICKED_MATRIX].count;
+	picture->shared_intervals++;
+	for (size_t i = 0; i < record->sharing.count; i++) {
+		const struct nm_recorded_pair *pair = &record->sharing.items[i];
+		int a = sharing_index(picture, pair->a), b = sharing_index(picture, pair->b);
+		if (a < 0 || b < 0 || a == b)
+			continue;
+		picture->matrix[(size_t)a * width + (size_t)b] += pair->weight;
+		picture->matrix[(size_t)b * width + (size_t)a] += pair->weight;
+	}
+}
+
+/* ---- decisions ---- */
+
+static void see_proposals(struct nm_picture *picture, const struct nm_recorded_proposals *about)
+{
+	struct nm_recorded_proposals *sums = &picture->stopped;
+	sums->considered += about->considered;
+	sums->candidates += about->candidates;
+	sums->stopped_by_gate += about->stopped_by_gate;
+	sums->stopped_by_owner += about->stopped_by_owner;
+	sums->stopped_by_budget += about->stopped_by_budget;
+	sums->stopped_by_mask += about->stopped_by_mask;
+}
+
+/* Ids count up; where a file says otherwise, it is left out. */
+static int add_deed(struct nm_picture *picture, const struct nm_deed *deed, uint64_t *skip)
+{
+	if (*skip > 0) {
+		(*skip)--;
+		return 0;
+	}
+	if (picture->nr_deeds > 0 && picture->deeds[picture->nr_deeds - 1].id >= deed->id)
+		return 0;
+	int r = nm_reserve((void **)&picture->deeds, &picture->room_deeds, picture->nr_deeds,
+			   sizeof(*picture->deeds));
+	if (r < 0)
+		return r;
+	picture->deeds[picture->nr_deeds] = *deed;
+	picture->deeds[picture->nr_deeds].at_s = picture->now_s;
+	picture->deeds[picture->nr_deeds++].state = NM_DEED_OPEN;
+	return 0;
+}
+
+static int see_decision(struct nm_picture *picture, const struct nm_decision *decision,
+			uint64_t *skip)
+{
+	struct nm_deed deed = {
+		.id = decision->id,
+		.kind = decision->kind == NM_DECISION_MIGRATE ? NM_DEED_MIGRATE
+			: decision->kind == NM_DECISION_SWAP  ? NM_DEED_SWAP
+							      : NM_DEED_ROLLBACK,
+		.policy = decision->policy,
+	};
+	for (unsigned i = 0; i < decision->nr_steps && i < NM_ARRAY_SIZE(deed.tids); i++) {
+		deed.tids[i] = decision->steps[i].tid;
+		deed.pids[i] = decision->steps[i].pid;
+		deed.from[i] = decision->steps[i].node_from;
+		deed.to[i] = decision->steps[i].node_to;
+		deed.nr_threads++;
+	}
+	return add_deed(picture, &deed, skip);
+}
+
+static int see_page_decision(struct nm_picture *picture, const struct nm_page_decision *decision,
+			     uint64_t *skip)
+{
+	const struct nm_deed deed = {
+		.id = decision->id,
+		.kind = NM_DEED_PAGES,
+		.pids = {decision->pid},
+		.from = {decision->node_from, -1},
+		.to = {decision->node_to, -1},
+	};
+	return add_deed(picture, &deed, skip);
+}
+
+static void see_state(const struct nm_picture *picture, uint64_t id, unsigned state)
+{
+	struct nm_deed *deed = nm_picture_deed(picture, id);
+	if (deed)
+		deed->state = (uint8_t)state;
+}
+
+static bool has_line(const char *text, const char *start)
+{
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, start, strlen(start)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* First the journal is told what was done, then the verdict; what leases do is told between. */
+static int see_entry(struct nm_picture *picture, const struct nm_recorded_entry *entry)
+{
+	uint64_t told_from =
+		picture->census->decisions > NM_PICTURE_TOLD + picture->skipped_deeds
+			? picture->census->decisions - NM_PICTURE_TOLD - picture->skipped_deeds
+			: 0;
+	struct nm_deed *deed = entry->decision ? nm_picture_deed(picture, entry->decision) : NULL;
+	if (!deed || !entry->text || (size_t)(deed - picture->deeds) < told_from)
+		return 0;
+	if (entry->fields && has_line(entry->fields, "VERDICT="))
+		return keep_text(entry->text, TEXT_BYTES_MOST, &deed->judged);
+	return deed->said ? 0 : keep_text(entry->text, TEXT_BYTES_MOST, &deed->said);
+}
+
+static void see_page_verdict(struct nm_picture *picture, const struct nm_page_verdict *verdict)
+{
+	see_state(picture, verdict->decision.id, verdict->kind);
+	picture->pages_moved += verdict->results.moved;
+}
+
+static int see(struct nm_picture *picture, const struct nm_recorded *record, uint64_t *skip)
+{
+	switch (record->kind) {
+	case NM_RECORDED_START:
+		return see_start(picture, &record->start);
+	case NM_RECORDED_SOURCE:
+		return see_source(picture, &record->source);
+	case NM_RECORDED_TOPOLOGY:
+		see_topology(picture, record->topology);
+		return 0;
+	case NM_RECORDED_INTERVAL:
+		see_interval(picture, &record->about);
+		return 0;
+	case NM_RECORDED_THREADS:
+		see_threads(picture, record);
+		return 0;
+	case NM_RECORDED_PROCESSES:
+		see_processes(picture, record);
+		return 0;
+	case NM_RECORDED_SHARING:
+		see_sharing(picture, record);
+		return 0;
+	case NM_RECORDED_VERDICT:
+		see_state(picture, record->verdict.decision, record->verdict.kind);
+		return 0;
+	case NM_RECORDED_PROPOSALS:
+		see_proposals(picture, &record->proposals);
+		return 0;
+	case NM_RECORDED_DECISION:
+		return see_decision(picture, &record->decision, skip);
+	case NM_RECORDED_RECEIPT:
+		if (!record->receipt.applied)
+			see_state(picture, record->receipt.decision, NM_DEED_NOT_DONE);
+		return 0;
+	case NM_RECORDED_PAGE_VERDICT:
+		see_page_verdict(picture, &record->page_verdict);
+		return 0;
+	case NM_RECORDED_PAGE_DECISION:
+		return see_page_decision(picture, &record->page_decision, skip);
+	case NM_RECORDED_ENTRY:
+		return see_entry(picture, &record->entry);
+	case NM_RECORDED_END:
+		return keep_text(record->end ? record->end : "", TEXT_BYTES_MOST, &picture->end);
+	default:
+		return 0;
+	}
+}
+
+int nm_picture_gather(struct nm_picture *picture, struct nm_recording *recording)
+{
+	struct nm_recorded record;
+	uint64_t skip = picture->skipped_deeds;
+	const uint32_t inputs = 1U << NM_RECORDED_CALL | 1U << NM_RECORDED_ANSWER |
+				1U << NM_RECORDED_SAMPLES | 1U << NM_RECORDED_FIGURES;
+	int r = nm_recording_rewind(recording);
+	nm_recording_only(recording, ~inputs);
+	while (r == 0 && (r = nm_recording_next(recording, &record)) > 0)
+		r = see(picture, &record, &skip);
+	picture->torn = nm_recording_torn(recording);
+	for (size_t i = 0; i < picture->nr_deeds; i++)
+		picture->states[picture->deeds[i].state]++;
+	return r;
+}

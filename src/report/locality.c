@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* The share of accesses that are local, over time. */
+#include "axis.h"
+#include "html.h"
+#include "plots.h"
+
+#define HEIGHT 200U
+
+static bool is_known(const struct nm_mean *bin)
+{
+	return bin->weight > 0;
+}
+
+static double share_of(const struct nm_mean *bin)
+{
+	return bin->sum / bin->weight;
+}
+
+/* From bin to bin of a run without gaps; in thousandths of the plot, which is stretched. */
+static unsigned put_run(const struct nm_mean *bins, unsigned from, const char *class, FILE *out)
+{
+	unsigned to = from;
+	while (to < NM_PICTURE_BINS && is_known(&bins[to]))
+		to++;
+	nm_html(out, "<polyline class=\"%s\" points=\"", class);
+	for (unsigned i = from; i < to; i++) {
+		double y = 1000 - 1000 * share_of(&bins[i]);
+		/* Not those within a straight line. */
+		if (i > from && i + 1 < to && bins[i - 1].sum == bins[i].sum &&
+		    bins[i + 1].sum == bins[i].sum && bins[i - 1].weight == bins[i].weight &&
+		    bins[i + 1].weight == bins[i].weight)
+			continue;
+		nm_html(out, "%.1f,%.1f ", 1000 * (i + 0.5) / NM_PICTURE_BINS, y);
+	}
+	if (to == from + 1)
+		nm_html(out, "%.1f,%.1f", 1000 * (from + 0.9) / NM_PICTURE_BINS,
+			1000 - 1000 * share_of(&bins[from]));
+	nm_html(out, "\"/>\n");
+	return to;
+}
+
+static bool has_any(const struct nm_mean *bins)
+{
+	for (unsigned i = 0; i < NM_PICTURE_BINS; i++)
+		if (is_known(&bins[i]))
+			return true;
+	return false;
+}
+
+static void put_line(const struct nm_mean *bins, const char *class, FILE *out)
+{
+	for (unsigned i = 0; i < NM_PICTURE_BINS; i++)
+		if (is_known(&bins[i]))
+			i = put_run(bins, i, class, out);
+}
+
+/* Classes of processes' lines. */
+static const char *const classes[] = {"line p0", "line p1", "line p2", "line p3"};
+
+static const struct nm_mean *line_of(const struct nm_picture *picture, size_t i)
+{
+	return &picture->lines[i * NM_PICTURE_BINS];
+}
+
+static size_t nr_lines(const struct nm_picture *picture)
+{
+	size_t count = picture->picked[NM_PICKED_LINES].count;
+	return count < NM_ARRAY_SIZE(classes) ? count : NM_ARRAY_SIZE(classes);
+}
+
+static void put_key(const char *class, FILE *out)
+{
+	nm_html(out,
+		"<li><svg class=\"key\" width=\"28\" height=\"10\"><line class=\"%s\" x1=\"1\" "
+		"y1=\"5\" x2=\"27\" y2=\"5\"/></svg> ",
+		class);
+}
+
+static void put_legend(const struct nm_picture *picture, FILE *out)
+{
+	nm_legend_open(out);
+	put_key("line all", out);
+	nm_html(out, "all managed threads</li>");
+	for (size_t i = 0; i < nr_lines(picture); i++) {
+		uint32_t pid = picture->picked[NM_PICKED_LINES].items[i].pid;
+		if (!has_any(line_of(picture, i)))
+			continue;
+		put_key(classes[i], out);
+		nm_html(out, "%u ", pid);
+		nm_picture_put_comm(picture, pid, out);
+		nm_html(out, "</li>");
+	}
+	nm_legend_close(out);
+}
+
+static void put_plot(const struct nm_picture *picture, FILE *out)
+{
+	const struct nm_axis axis = {.low = 0, .high = 100};
+	nm_html(out, "<p class=\"measure\">\xe2\x86\x91 local accesses, per cent</p>\n");
+	nm_plot_open(out, HEIGHT, "Share of local accesses over time");
+	nm_plot_up(out, &axis, HEIGHT);
+	nm_plot_time(out, picture->span_s, HEIGHT);
+	nm_html(out,
+		"<svg width=\"100%%\" height=\"%u\" viewBox=\"0 0 1000 1000\" "
+		"preserveAspectRatio=\"none\">\n",
+		HEIGHT);
+	for (size_t i = nr_lines(picture); i-- > 0;)
+		put_line(line_of(picture, i), classes[i], out);
+	put_line(picture->overall, "line all", out);
+	nm_html(out, "</svg>\n");
+	nm_plot_close(out);
+}
+
+void nm_show_locality(const struct nm_picture *picture, FILE *out)
+{
+	bool any = has_any(picture->overall);
+	for (size_t i = 0; i < nr_lines(picture); i++)
+		any |= has_any(line_of(picture, i));
+	nm_section_open(out, "locality", "Local accesses");
+	if (!any) {
+		nm_absent(out,
+			  "This recording has no share of local accesses: no access of a managed "
+			  "thread was sampled, or the nodes of the memory were not known.");
+		nm_section_close(out);
+		return;
+	}
+	nm_html(out,
+		"<p>How much of the memory accessed was on the node of the thread that accessed "
+		"it: of all managed threads, and of the busiest processes.</p>\n");
+	put_legend(picture, out);
+	put_plot(picture, out);
+	nm_section_close(out);
+}

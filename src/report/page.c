@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "html.h"
+#include "numa-migrd/report.h"
+#include "plots.h"
+#include "style.h"
+
+static void put_head(const char *name, FILE *out)
+{
+	nm_html(out,
+		"<!DOCTYPE html>\n"
+		"<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n"
+		"<meta charset=\"utf-8\"/>\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"style-src 'sha256-%s'; base-uri 'none'; form-action 'none'\"/>\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+		"<meta name=\"color-scheme\" content=\"light dark\"/>\n"
+		"<meta name=\"referrer\" content=\"no-referrer\"/>\n<title>",
+		nm_style_hash);
+	nm_html_say(out, "%s \xe2\x80\x93 numa-migrd", name);
+	nm_html(out, "</title>\n<style>%s</style>\n</head>\n", nm_style_text);
+}
+
+static void put_title(const char *name, FILE *out)
+{
+	nm_html(out, "<header><h1>");
+	nm_html_say(out, "%s", name);
+	nm_html(out,
+		"</h1><p>What numa-migrd saw, decided and did, from its recording.</p></header>\n");
+}
+
+static void put_places(FILE *out)
+{
+	nm_html(out, "<nav><a href=\"#timeline\">Threads</a> <a href=\"#locality\">Locality</a> "
+		     "<a href=\"#roofline\">Roofline</a> <a href=\"#exclusivity\">Exclusivity</a> "
+		     "<a href=\"#affinity\">Sharing</a> <a href=\"#pages\">Pages</a> "
+		     "<a href=\"#decisions\">Decisions</a> "
+		     "<a href=\"#configuration\">Configuration</a></nav>\n");
+}
+
+static void put_body(const struct nm_picture *picture, FILE *out)
+{
+	nm_html(out, "<body>\n");
+	nm_show_marks(out);
+	put_title(picture->name, out);
+	nm_html(out, "<main>\n");
+	nm_show_facts(picture, out);
+	put_places(out);
+	nm_show_timeline(picture, out);
+	nm_show_locality(picture, out);
+	nm_show_roofline(picture, out);
+	nm_show_exclusivity(picture, out);
+	nm_show_affinity(picture, out);
+	nm_show_pages(picture, out);
+	nm_show_decisions(picture, out);
+	nm_show_config(picture, out);
+	nm_html(out, "</main>\n</body>\n</html>\n");
+}
+
+int nm_report_write(struct nm_recording *recording, const char *name, FILE *out)
+{
+	nm_auto(nm_picture_freep) struct nm_picture *picture = NULL;
+	nm_auto(nm_census_clear) struct nm_census census = {0};
+	int r = nm_census_take(recording, &census);
+	if (r == 0)
+		r = nm_picture_new(&census, name, &picture);
+	if (r == 0)
+		r = nm_picture_gather(picture, recording);
+	if (!picture || r < 0)
+		return r;
+	put_head(name, out);
+	put_body(picture, out);
+	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}

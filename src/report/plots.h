@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The page's sections, each a plot or why there is none. */
+#ifndef NM_REPORT_PLOTS_H
+#define NM_REPORT_PLOTS_H
+
+#include "picture.h"
+
+void nm_show_facts(const struct nm_picture *picture, FILE *out);
+void nm_show_timeline(const struct nm_picture *picture, FILE *out);
+void nm_show_locality(const struct nm_picture *picture, FILE *out);
+void nm_show_roofline(const struct nm_picture *picture, FILE *out);
+void nm_show_exclusivity(const struct nm_picture *picture, FILE *out);
+void nm_show_affinity(const struct nm_picture *picture, FILE *out);
+void nm_show_pages(const struct nm_picture *picture, FILE *out);
+void nm_show_decisions(const struct nm_picture *picture, FILE *out);
+void nm_show_config(const struct nm_picture *picture, FILE *out);
+
+/* Signs of what became of a decision: their shapes, once a page; a legend's item; a word. */
+void nm_show_marks(FILE *out);
+void nm_show_mark_key(unsigned state, FILE *out);
+const char *nm_state_name(unsigned state);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings of a run that never was: threads that begin far from their memory and are moved to it,
+ * one after another, with names as somebody who means no good would choose them. The same for the
+ * same wishes.
+ */
+#ifndef NUMA_MIGRD_TESTS_MADE_RECORDING_H
+#define NUMA_MIGRD_TESTS_MADE_RECORDING_H
+
+#include <fcntl.h>
+#include <math.h>
+
+#include "machine.h"
+#include "numa-migrd/recording.h"
+#include "numa-migrd/rng.h"
+
+struct made_wishes {
+	unsigned nodes, processes, threads; /* threads: of each process */
+	unsigned intervals;
+	bool counters;		  /* operations, intensity, latency */
+	bool accesses;		  /* local shares */
+	bool memory;		  /* pages and who shares them */
+	bool moves;		  /* decisions; else threads stay far from their memory */
+	const char *const *names; /* of processes, in turn, NULL at the end; NULL: usual ones */
+	const char *told;	  /* in place of what the journal is told; NULL: usual sentences */
+	const char *config;
+};
+
+static const struct made_wishes made_usual = {.nodes = 4,
+					      .processes = 3,
+					      .threads = 8,
+					      .intervals = 90,
+					      .counters = true,
+					      .accesses = true,
+					      .memory = true,
+					      .moves = true,
+					      .config = "threads = { policy = \"imar2\"; };\n"};
+
+/* What names, configurations and sentences of the journal may try. */
+static const char *const made_hostile_names[] = {
+	"</title><script>alert(1)</script>",
+	"\"><img src=x onerror=alert(2)>",
+	"' onload='alert(3)",
+	"]]>&lt;&#0;&nosuch;<!--",
+	"a\x01\x1b[31m\xff\xc3(\xed\xa0\x80\xe2\x80\xae"
+	"dlrow",
+	"<style>*{display:none}</style>",
+	"WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW",
+	"\xd8\xb9\xd8\xb1\xd8\xa8\xd9\x8a \xe6\xbc\xa2\xe5\xad\x97 \xf0\x9f\x92\xbe",
+	NULL,
+};
+
+struct made {
+	const struct made_wishes *wishes;
+	struct nm_recorder_writer *writer;
+	struct nm_rng rng;
+	uint64_t next_decision;
+	int *node; /* of each thread, where it runs; its memory is on node thread % nodes */
+	struct nm_recorded_thread *threads;
+	double *by_node;
+	int error;
+};
+
+static inline unsigned made_count(const struct made_wishes *wishes)
+{
+	return wishes->processes * wishes->threads;
+}
+
+static inline uint32_t made_pid(const struct made_wishes *wishes, unsigned thread)
+{
+	return 1000 + thread / wishes->threads * (wishes->threads + 10);
+}
+
+static inline uint32_t made_tid(const struct made_wishes *wishes, unsigned thread)
+{
+	return made_pid(wishes, thread) + thread % wishes->threads;
+}
+
+static inline int made_home(const struct made_wishes *wishes, unsigned thread)
+{
+	return (int)(thread % wishes->nodes);
+}
+
+static inline const char *made_name(const struct made_wishes *wishes, unsigned process)
+{
+	static const char *const usual[] = {"lu.C.x",	"cg.C.x", "postgres",
+					    "mariadbd", "stream", NULL};
+	const char *const *names = wishes->names ? wishes->names : usual;
+	unsigned count = 0;
+	while (names[count])
+		count++;
+	return names[process % count];
+}
+
+static inline void made_add(struct made *made, const struct nm_recorded *record)
+{
+	if (made->error == 0)
+		made->error = nm_recording_add(made->writer, record, made->wishes->nodes);
+}
+
+static inline void made_start(struct made *made)
+{
+	const char *config = made->wishes->config ? made->wishes->config : "";
+	struct nm_topology *topology =
+		machine_topology(made->wishes->nodes, made->wishes->nodes * 8);
+	struct nm_recorded record = {.kind = NM_RECORDED_START,
+				     .start = {.version = "0.1.0",
+					       .time_s = 1763800000,
+					       .seed = 7,
+					       .samples = true,
+					       .source = "cycles, PEBS",
+					       .config_name = "/etc/numa-migrd.conf",
+					       .config = config,
+					       .config_length = strlen(config)}};
+	made_add(made, &record);
+	record = (struct nm_recorded){.kind = NM_RECORDED_TOPOLOGY, .topology = topology};
+	made_add(made, &record);
+	nm_topology_free(topology);
+}
+
+/* ---- an interval ---- */
+
+static inline double made_share(const struct made *made, unsigned thread)
+{
+	bool home = made->node[thread] == made_home(made->wishes, thread);
+	return home ? 0.9 + 0.05 * (thread % 3) / 2 : 0.15 + 0.02 * (thread % 5);
+}
+
+static inline void made_set_thread(struct made *made, unsigned i)
+{
+	const struct made_wishes *wishes = made->wishes;
+	double share = made_share(made, i), noise = 0.9 + 0.2 * nm_rng_unit(&made->rng);
+	double kind = pow(10, (double)(i / wishes->threads % 5) / 2 - 1);
+	made->threads[i] = (struct nm_recorded_thread){
+		.tid = made_tid(wishes, i),
+		.pid = made_pid(wishes, i),
+		.home_cpu = made->node[i] * 8 + (int)(i % 8),
+		.home_node = made->node[i],
+		.preferred = made_home(wishes, i),
+		.run_share = 0.3 + 0.7 / (1 + i % 4),
+		.local_share = wishes->accesses ? share : (double)NAN,
+		.access_total = wishes->accesses ? 200 + i : 0,
+		.latency = wishes->counters ? (150 + 250 * (1 - share)) * noise : (double)NAN,
+		.instructions = (double)NAN,
+		.operations = wishes->counters ? 1e9 * (0.3 + share) * noise : (double)NAN,
+		.intensity = wishes->counters ? kind * noise * (1 + i % 3) : (double)NAN,
+		.performance = (double)NAN,
+		.relative = (double)NAN,
+		.accesses = made->by_node,
+	};
+}
+
+static inline void made_interval(struct made *made, unsigned number)
+{
+	const struct made_wishes *wishes = made->wishes;
+	double sum = 0;
+	for (unsigned i = 0; i < made_count(wishes); i++) {
+		made_set_thread(made, i);
+		sum += made_share(made, i);
+	}
+	struct nm_recorded record = {
+		.kind = NM_RECORDED_INTERVAL,
+		.about = {.number = number,
+			  .time_ns = (5000 + number) * NM_NSEC_PER_SEC,
+			  .length_ns = NM_NSEC_PER_SEC,
+			  .local_share = wishes->accesses ? sum / made_count(wishes) : (double)NAN,
+			  .performance = (double)NAN,
+			  .nr_nodes = wishes->nodes,
+			  .nr_threads = made_count(wishes)}};
+	made_add(made, &record);
+	record = (struct nm_recorded){.kind = NM_RECORDED_THREADS};
+	record.threads.items = made->threads;
+	record.threads.count = made_count(wishes);
+	made_add(made, &record);
+}
+
+static inline void made_processes(struct made *made, unsigned number)
+{
+	const struct made_wishes *wishes = made->wishes;
+	uint64_t *pages = calloc((size_t)wishes->processes * wishes->nodes, sizeof(*pages));
+	struct nm_recorded_process *items = calloc(wishes->processes, sizeof(*items));
+	for (unsigned p = 0; p < wishes->processes; p++) {
+		items[p] =
+			(struct nm_recorded_process){.pid = made_pid(wishes, p * wishes->threads),
+						     .threads = wishes->threads,
+						     .performance = (double)NAN,
+						     .tracked = wishes->memory,
+						     .pages = &pages[(size_t)p * wishes->nodes]};
+		snprintf(items[p].comm, sizeof(items[p].comm), "%s", made_name(wishes, p));
+		for (unsigned k = 0; wishes->memory && k < wishes->nodes; k++)
+			pages[p * wishes->nodes + k] = 900 + 700 * ((p + k) % 3) +
+						       (k == p % wishes->nodes ? 20 * number : 0);
+		for (unsigned step = 3; wishes->memory && step < NM_EXCLUSIVITY_STEPS; step++) {
+			uint64_t count = 100 * step + (step > 8 ? 30 * number * (p + 1) : 0);
+			items[p].exclusivity.histogram[step] = count;
+			items[p].exclusivity.pages += count;
+			items[p].exclusivity.accesses += 10 * count;
+			items[p].exclusivity.most += step * count;
+		}
+	}
+	struct nm_recorded record = {.kind = NM_RECORDED_PROCESSES};
+	record.processes.items = items;
+	record.processes.count = wishes->processes;
+	made_add(made, &record);
+	free(items);
+	free(pages);
+}
+
+/* Neighbours share much, others of a process little. */
+static inline void made_sharing(struct made *made)
+{
+	const struct made_wishes *wishes = made->wishes;
+	size_t count = 0;
+	struct nm_recorded_pair *pairs = calloc((size_t)made_count(wishes) * 4, sizeof(*pairs));
+	for (unsigned i = 0; wishes->memory && i < made_count(wishes); i++)
+		for (unsigned apart = 1; apart <= 4; apart++) {
+			if (i % wishes->threads + apart >= wishes->threads)
+				break;
+			pairs[count++] = (struct nm_recorded_pair){
+				.a = made_tid(wishes, i),
+				.b = made_tid(wishes, i + apart),
+				.weight = 4000 / (apart * apart * apart) + 1};
+		}
+	struct nm_recorded record = {.kind = NM_RECORDED_SHARING};
+	record.sharing.items = pairs;
+	record.sharing.count = count;
+	if (count)
+		made_add(made, &record);
+	free(pairs);
+}
+
+/* ---- decisions ---- */
+
+static inline void made_tell(struct made *made, uint64_t decision, const char *text, bool verdict)
+{
+	const struct nm_recorded record = {
+		.kind = NM_RECORDED_ENTRY,
+		.entry = {.decision = decision,
+			  .text = made->wishes->told ? made->wishes->told : text,
+			  .fields = verdict ? "DECISION=1\nVERDICT=kept"
+					    : "DECISION=1\nKIND=migrate"}};
+	made_add(made, &record);
+}
+
+static inline void made_judge(struct made *made, uint64_t id)
+{
+	char text[128];
+	struct nm_recorded record = {
+		.kind = NM_RECORDED_VERDICT,
+		.verdict = {.decision = id,
+			    .kind = (enum nm_verdict_kind)(id % 7 > 3 ? 0 : id % 7)}};
+	snprintf(text, sizeof(text), "decision %u: local share 18 %% before, 92 %% after",
+		 (unsigned)id);
+	made_add(made, &record);
+	made_tell(made, id, text, true);
+}
+
+static inline void made_decide(struct made *made, unsigned thread)
+{
+	const struct made_wishes *wishes = made->wishes;
+	char text[256];
+	uint64_t id = made->next_decision++;
+	int home = made_home(wishes, thread);
+	struct nm_recorded record = {.kind = NM_RECORDED_DECISION,
+				     .decision = {.id = id,
+						  .kind = NM_DECISION_MIGRATE,
+						  .policy = NM_POLICY_IMAR2,
+						  .nr_steps = 1,
+						  .steps = {{.tid = made_tid(wishes, thread),
+							     .pid = made_pid(wishes, thread),
+							     .node_from = made->node[thread],
+							     .node_to = home}}}};
+	snprintf(text, sizeof(text),
+		 "thread %u (%s) goes from node %d to node %d, where its memory is",
+		 made_tid(wishes, thread), made_name(wishes, thread / wishes->threads),
+		 made->node[thread], home);
+	made_add(made, &record);
+	record = (struct nm_recorded){.kind = NM_RECORDED_RECEIPT,
+				      .receipt = {.decision = id, .applied = id % 11 != 5}};
+	made_add(made, &record);
+	made_tell(made, id, text, false);
+	if (id % 11 == 5)
+		return;
+	made->node[thread] = home;
+	if (id % 5 != 4)
+		made_judge(made, id);
+}
+
+static inline void made_move_pages(struct made *made)
+{
+	uint64_t id = made->next_decision++;
+	struct nm_recorded record = {.kind = NM_RECORDED_PAGE_DECISION,
+				     .page_decision = {.id = id,
+						       .pid = made_pid(made->wishes, 0),
+						       .node_from = -1,
+						       .node_to = 1,
+						       .pages = 512}};
+	made_add(made, &record);
+	record = (struct nm_recorded){.kind = NM_RECORDED_PAGE_VERDICT,
+				      .page_verdict = {.decision = {.id = id},
+						       .results = {.moved = 500},
+						       .kind = NM_VERDICT_KEPT}};
+	made_add(made, &record);
+}
+
+static inline void made_live(struct made *made, unsigned number)
+{
+	const struct made_wishes *wishes = made->wishes;
+	made_interval(made, number);
+	made_processes(made, number);
+	made_sharing(made);
+	unsigned thread = (number * 7) % made_count(wishes);
+	if (wishes->moves && number > 3 && made->node[thread] != made_home(wishes, thread))
+		made_decide(made, thread);
+	else if (wishes->moves && number > 30 && number % 12 == 0)
+		made->node[thread] = (made->node[thread] + 1) % (int)wishes->nodes;
+	if (wishes->moves && wishes->memory && number % 20 == 10)
+		made_move_pages(made);
+}
+
+/* Into an empty file (fd: kept). 0 or -errno. */
+static inline int made_recording(int fd, const struct made_wishes *wishes)
+{
+	const struct nm_recording_options options = {.samples = true};
+	struct made made = {.wishes = wishes, .next_decision = 1};
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	int r = copy < 0 ? -errno : nm_recording_create(copy, &options, &made.writer);
+	if (r < 0)
+		return r;
+	nm_rng_seed(&made.rng, 1);
+	made.node = calloc(made_count(wishes) + 1, sizeof(*made.node));
+	made.threads = calloc(made_count(wishes) + 1, sizeof(*made.threads));
+	made.by_node = calloc(wishes->nodes, sizeof(*made.by_node));
+	for (unsigned i = 0; i < made_count(wishes); i++)
+		made.node[i] = (made_home(wishes, i) + 1 + (int)(i % 3)) % (int)wishes->nodes;
+	made_start(&made);
+	for (unsigned i = 1; i <= wishes->intervals; i++)
+		made_live(&made, i);
+	const struct nm_recorded end = {.kind = NM_RECORDED_END, .end = "its time is over"};
+	made_add(&made, &end);
+	nm_recording_close(made.writer);
+	free(made.node);
+	free(made.threads);
+	free(made.by_node);
+	return made.error;
+}
+
+#endif
