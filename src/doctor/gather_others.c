@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who else runs here: our own service, programs that place threads or memory, and cpusets. */
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 #define CGROUPS_MOST 4096U
 #define CGROUP_DEPTH 8U
+#define SERVICE_USER "numa-migrd"
 
 /* ---- processes ---- */
 
@@ -30,6 +32,27 @@ static int keep_other(struct nm_facts *facts, uint32_t pid, const char *comm)
 	return 0;
 }
 
+/* Anybody may call a process like ours: it is root's or the service's user's. */
+static bool may_be_ours(struct nm_platform *platform, uint32_t pid)
+{
+	struct nm_proc_status status;
+	int directory = nm_proc_open_thread(platform, 0, pid);
+
+	if (directory < 0)
+		return false;
+	int r = nm_proc_read_status(platform, directory, &status);
+	platform->ops->close(platform, directory);
+	if (r < 0 || status.uid == 0)
+		return r == 0;
+	const struct passwd *user = getpwnam(SERVICE_USER);
+	return user && user->pw_uid == status.uid;
+}
+
+static bool is_called(const char *comm, const char *ours, struct look *look, uint32_t pid)
+{
+	return strcmp(comm, ours) == 0 && may_be_ours(look->platform, pid);
+}
+
 /* The kernel keeps 15 bytes of a name. */
 static int look_at_process(void *context, const char *name)
 {
@@ -41,9 +64,9 @@ static int look_at_process(void *context, const char *name)
 		return 0;
 	(void)snprintf(path, sizeof(path), "proc/%lu/comm", pid);
 	nm_gather_line(look->platform, path, comm, sizeof(comm));
-	if (strcmp(comm, "numa-migrd") == 0)
+	if (is_called(comm, "numa-migrd", look, (uint32_t)pid))
 		look->facts->daemon.pid = (uint32_t)pid;
-	else if (strcmp(comm, "numa-migrd-help") == 0)
+	else if (is_called(comm, "numa-migrd-help", look, (uint32_t)pid))
 		look->facts->helper.pid = (uint32_t)pid;
 	else if (nm_other_known(comm))
 		return keep_other(look->facts, (uint32_t)pid, comm);

@@ -68,6 +68,19 @@ static void parse_pmu(struct fuzz_input *input)
 	free(format), free(event), free(type), free(text);
 }
 
+/* Which events a CPU with this /proc/cpuinfo has. */
+static void list_events(struct fuzz_input *input)
+{
+	struct nm_event_wishes wishes = {.load_latency = 30};
+	struct nm_event_list list;
+
+	wishes.source = (enum nm_memory_source)(fuzz_byte(input) % NM_MEMORY_SOURCE_MAX);
+	wishes.pmu = wishes.source == NM_MEMORY_PMU ? "cpu/loads/" : NULL;
+	folder_write("proc/cpuinfo", input->data, input->size);
+	if (nm_event_list_read(folder(), &wishes, &list) == 0)
+		FUZZ_REQUIRE(list.count <= NM_EVENT_LIST_MAX);
+}
+
 static void make_folders(void)
 {
 	static const char *const below[] = {"proc",
@@ -90,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input input = {data, size};
 
 	make_folders();
-	switch (fuzz_byte(&input) & 3) {
+	switch (fuzz_byte(&input) % 5) {
 	case 0: {
 		char *text = fuzz_text(&input);
 		parse_texts(text);
@@ -103,8 +116,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 2:
 		parse_lists(&input);
 		break;
-	default:
+	case 3:
 		parse_pmu(&input);
+		break;
+	default:
+		list_events(&input);
 	}
 	return 0;
 }

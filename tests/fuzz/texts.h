@@ -73,6 +73,9 @@ static const struct {
 	 "8\xff"
 	 "cpu/loads,config2=5/"},
 
+	{"machine", "\x04\x01", 2,
+	 "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"},
+
 	{"ledger", "\x00", 1,
 	 "numa-migrd-ledger 1 " BOOT "\n"
 	 "give 42 42 1000 1100 140730000000000 1 42 1 0-7 0-3 =/system.slice/a%0ab .\n"
@@ -91,6 +94,41 @@ static const struct {
 	 "a\nb\033[31m\xc3\xa9\xe2\x80\xae\xff\\ MESSAGE=x"},
 	{"escape", "\x03\x04\x00\x00\x00\x00\x00\x00\x00", 9, "\xf0\x9f\x98\x80\xf0\x9f\x98"},
 
+	{"doctor", "", 0,
+	 "12\xff"
+	 "numa-migrd\xff"
+	 "Tgid:\t12\nUid:\t0\t0\t0\t0\n\xff"
+	 "13\xff"
+	 "numad\xff"
+	 "14\xff"
+	 "irqbalance\xff"
+	 "balanced\xff"
+	 "enabled\xff"
+	 "rusty\033[31m\xff"
+	 "{\"policyName\":\"static\"}\xff"
+	 "[Service]\nUser=root\n\xff"
+	 "a.conf\xff"
+	 "b\033.conf\xff"
+	 "c.conf\xff"
+	 "\xff"
+	 "x\xff"
+	 "y\xff"
+	 "CapEff:\t0\nSeccomp:\t0\n\xff"
+	 "Max open files 64 64\n\xff"
+	 "ledger\xff"},
+	{"doctor", "", 0,
+	 "cgroup.controllers\xff"
+	 "a\xff"
+	 "b\xff"
+	 "cpuset.cpus\xff"
+	 "0-3\n\xff"
+	 "-1\n\xff"
+	 "2\n\xff"
+	 "9\n\xff"
+	 "always "
+	 "[madvise] never\n\xff"
+	 "[integrity]\xff"
+	 "tsc\n"},
 	{"unit", "", 0,
 	 "[Unit]\nA=b\n[Service]\n# c\nCapabilityBoundingSet=CAP_SYS_NICE \\\n  CAP_PERFMON\n"
 	 "CapabilityBoundingSet=\nProtectProc=yes\n"},

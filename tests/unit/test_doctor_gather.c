@@ -108,12 +108,14 @@ static void who_else_runs(void **state)
 
 	put(tree, "proc/12/comm", "numa-migrd\n");
 	put(tree, "proc/12/status",
-	    "Name:\tnuma-migrd\nCapEff:\t0000004000880000\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+	    "Name:\tnuma-migrd\nTgid:\t12\nUid:\t0\t0\t0\t0\nCapEff:\t0000004000880000\nNoNewPrivs:"
+	    "\t1\nSeccomp:\t2\n");
 	put(tree, "proc/12/limits",
 	    "Limit                     Soft Limit           Hard Limit           Units     \n"
 	    "Max open files            524288               1048576              files     \n"
 	    "Max locked memory         unlimited            unlimited            bytes     \n");
 	put(tree, "proc/13/comm", "numa-migrd-help\n");
+	put(tree, "proc/13/status", "Tgid:\t13\nUid:\t0\t0\t0\t0\n");
 	put(tree, "proc/14/comm", "numad\n");
 	put(tree, "proc/15/comm", "numadx\n");
 	put(tree, "proc/16x/comm", "numad\n");
@@ -133,6 +135,35 @@ static void who_else_runs(void **state)
 	assert_string_equal(facts->tuned, "balanced");
 	assert_string_equal(facts->sched_ext, "rusty");
 	assert_true(facts->kubelet_pins);
+}
+
+static void what_files_say_is_escaped(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "proc/sys/kernel/osrelease", "6.1\033[31m\xff\n");
+	put(tree, "etc/tuned/active_profile", "a\002b\n");
+	put(tree, "sys/kernel/security/lockdown", "none [\x1bx]\n");
+	gather(tree);
+	assert_string_equal(tree->facts.kernel, "6.1\\x1b[31m\\xff");
+	assert_string_equal(tree->facts.tuned, "a\\x02b");
+	assert_string_equal(tree->facts.lockdown, "\\x1bx");
+}
+
+/* Whoever calls his process like ours is not taken for us. */
+static void pretenders_are_not_us(void **state)
+{
+	static const char somebody[] = "Tgid:\t12\nUid:\t4000000\t0\t0\t0\nCapEff:\t0\n";
+	struct tree *tree = *state;
+
+	put(tree, "proc/12/comm", "numa-migrd\n");
+	put(tree, "proc/12/status", somebody);
+	put(tree, "proc/13/comm", "numa-migrd-help\n");
+	put(tree, "proc/13/status", somebody);
+	put(tree, "proc/14/comm", "numa-migrd\n");
+	gather(tree);
+	assert_int_equal(tree->facts.daemon.pid, 0);
+	assert_int_equal(tree->facts.helper.pid, 0);
 }
 
 static void cpusets_are_found_at_any_depth(void **state)
@@ -247,6 +278,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_empty_machine_is_no_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(settings_are_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_else_runs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_files_say_is_escaped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(pretenders_are_not_us, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cpusets_are_found_at_any_depth, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(drop_ins_hold_in_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_installed_one_needs_its_configuration, set_up,
