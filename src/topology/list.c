@@ -31,10 +31,10 @@ static const char *read_number(const char *text, unsigned *ret)
 /* One "3" or "0-15"; NULL: it is none. */
 static const char *read_range(const char *text, hwloc_bitmap_t set, int *r)
 {
-	unsigned first, last;
+	unsigned first = 0;
 
 	const char *end = read_number(text, &first);
-	last = first;
+	unsigned last = first;
 	if (end && *end == '-')
 		end = read_number(end + 1, &last);
 	if (!end || last < first)

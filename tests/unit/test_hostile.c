@@ -392,7 +392,7 @@ static void a_name_is_only_a_name(void **state)
 {
 	static const char *const names[] = {"x\nMESSAGE=forged", ") R 1 MESSAGE=forged",
 					    "\033[2JMESSAGE=forged", "\xff\xfeMESSAGE=forged",
-					    "\xe2\x80\xaeMESSAGE=forged"};
+					    "\xe2\x80\xaeM=x\xe2\x80\xac"};
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
 		begin();
