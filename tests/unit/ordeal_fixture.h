@@ -20,6 +20,7 @@
 #define ORDEAL_SAMPLES 40 /* of each worker in each */
 #define TOLD_MAX 128
 #define TOLD_BYTES 160
+#define TOLD_WORDS 110 /* bytes of what was said that are kept */
 
 struct told {
 	unsigned count;
@@ -75,7 +76,7 @@ uint64_t nm_journal_suppressed(struct nm_journal *ignored)
 static inline void told_plain(const char *text, char ret[TOLD_BYTES])
 {
 	size_t used = 0;
-	while (*text && used < TOLD_BYTES - 8) {
+	while (*text && used < TOLD_WORDS) {
 		size_t root = strlen(ordeal.world->root);
 		const char *why = gate.error ? strerror(gate.error) : "\n";
 		if (strncmp(text, ordeal.world->root, root) == 0) {
