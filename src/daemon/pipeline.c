@@ -23,12 +23,12 @@ static int open_platform(struct nm_daemon *daemon)
 static int open_machine(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	char error[256];
+	char error[256] = "";
 	int r = nm_machine_load_topology(&daemon->options.topology, &pipeline->topology,
 					 &pipeline->physmap, error, sizeof(error));
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "cannot read the topology: %s",
-			  error);
+			  error[0] ? error : strerror(-r));
 		return r;
 	}
 	if (!pipeline->physmap)
