@@ -3,7 +3,7 @@
  * Every call of a whole life fails, with each error that is plausible, once and for good. Nothing
  * is lost or left behind, and what becomes of the daemon is what docs/failures.md says:
  *
- *     test_ordeal_calls --print > docs/failures.md
+ *     NM_ORDEAL=all test_ordeal_calls --print > docs/failures.md
  *
  * An operation's name as argument tries only that one.
  */
@@ -66,36 +66,46 @@ static void row_begin(char *ret, size_t size, const struct ordeal_case *of, cons
 	snprintf(ret, size, "| %s | %s |", of->name, found);
 }
 
-/* In the order in which the errors are listed; those that had it before are not told again. */
-static bool found_earlier(size_t i, unsigned k, const char *found)
+static int by_text(const void *a, const void *b)
 {
-	for (unsigned earlier = 0; earlier < k; earlier++)
-		if (told_has(&sweep->of[i][earlier].found, found))
-			return true;
-	return false;
+	return strcmp(a, b);
 }
 
-static void print_row(size_t i, unsigned first, const char *found)
+/* Every outcome of an operation once, in the order of their texts. */
+static unsigned outcomes_of(size_t i, struct told *ret)
+{
+	ret->count = 0;
+	for (unsigned k = 0; k < CASE_ERRORS && ordeal_cases[i].errors[k]; k++)
+		for (unsigned n = 0; n < sweep->of[i][k].found.count; n++)
+			told_add(ret, sweep->of[i][k].found.text[n]);
+	qsort(ret->text, ret->count, sizeof(*ret->text), by_text);
+	return ret->count;
+}
+
+static void print_row(size_t i, const char *found)
 {
 	char row[TOLD_BYTES + 64];
+	const char *between = " ";
 	row_begin(row, sizeof(row), &ordeal_cases[i], found);
-	printf("%s %s", row, strerrorname_np(ordeal_cases[i].errors[first]));
-	for (unsigned k = first + 1; k < CASE_ERRORS && ordeal_cases[i].errors[k]; k++)
-		if (told_has(&sweep->of[i][k].found, found))
-			printf(", %s", strerrorname_np(ordeal_cases[i].errors[k]));
+	fputs(row, stdout);
+	for (unsigned k = 0; k < CASE_ERRORS && ordeal_cases[i].errors[k]; k++) {
+		if (!told_has(&sweep->of[i][k].found, found))
+			continue;
+		printf("%s%s", between, strerrorname_np(ordeal_cases[i].errors[k]));
+		between = ", ";
+	}
 	printf(" |\n");
 }
 
 static void print_case(size_t i)
 {
+	static struct told outcomes;
 	const struct ordeal_case *of = &ordeal_cases[i];
 	printf("\n## %s\n\nWhere %s.\nThen %s.\n\n| operation | outcome | errors "
 	       "|\n|---|---|---|\n",
 	       of->name, of->what, of->then);
-	for (unsigned k = 0; k < CASE_ERRORS && of->errors[k]; k++)
-		for (unsigned n = 0; n < sweep->of[i][k].found.count; n++)
-			if (!found_earlier(i, k, sweep->of[i][k].found.text[n]))
-				print_row(i, k, sweep->of[i][k].found.text[n]);
+	for (unsigned n = 0, count = outcomes_of(i, &outcomes); n < count; n++)
+		print_row(i, outcomes.text[n]);
 }
 
 static int print_document(void)
