@@ -142,6 +142,6 @@ compare() { # NAME POLICY ORACLE ARGUMENT…
 	measure_bounds "$name" "$with_oracle" "$@"
 	if full; then measure_others "$name" "$@"; fi
 	measure_ours "$name" "$policy" "$@"
-	check "$name: no worse than with nobody by more than 1 %" \
+	effect "$name: no worse than with nobody by more than 1 %" \
 		at_least "$(awk "BEGIN { print 1.01 * $none }")" "$settled_per_line"
 }

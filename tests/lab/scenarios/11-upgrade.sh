@@ -51,7 +51,7 @@ lend() {
 # change NAME FILE: takes the package while the service runs and a thread is leased.
 change() {
 	local name=$1 file=$2 pid
-	check "$name: a thread is leased" lend
+	effect "$name: a thread is leased" lend
 	pid=$(daemon_pid)
 	check "$name: the package is taken" take "$file"
 	check "$name: the service was started anew" wait_for 15 runs_again "$pid"

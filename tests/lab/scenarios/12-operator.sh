@@ -129,7 +129,7 @@ lend() {
 
 opts_out() {
 	local since
-	check "attribute: leased with on" lend
+	effect "attribute: leased with on" lend
 	since=$(date +%s.%N)
 	check "attribute: off" tell off
 	check "attribute: the mask is back within an interval" wait_for 3 own_mask
@@ -150,7 +150,7 @@ opts_in() {
 		wait_for 30 leased && break
 		start_unit off
 	done
-	check "attribute: on" leased
+	effect "attribute: on" leased
 }
 
 not_roots() { [[ $(field MESSAGE KIND=problem) == *"may only say off or observe"* ]]; }
@@ -174,7 +174,7 @@ metrics: { file = "$METRICS"; period_s = 1.0; };
 SETTINGS
 mark_journal
 systemctl start numa-migrd
-check "a thread is leased" lend
+effect "a thread is leased" lend
 who_may
 lists
 full_screen

@@ -60,9 +60,9 @@ watch_masks() {
 	[[ $(others_masks) == "$before" ]] || changed=$(others_masks)
 	workers_masked 4-5 "${pids[free]}"
 }
-check "the free neighbour is moved to its memory" lease_free
-check "and runs there" wait_for 5 workers_on 2 "${pids[free]}"
-check "its move was seen to help" wait_for 20 has_entry VERDICT=kept "PID=${pids[free]}"
+effect "the free neighbour is moved to its memory" lease_free
+effect "and runs there" wait_for 5 workers_on 2 "${pids[free]}"
+effect "its move was seen to help" wait_for 20 has_entry VERDICT=kept "PID=${pids[free]}"
 wait_for 10 fails watch_masks
 check_equal "pinned, real-time, confined and excluded: masks unchanged throughout" '' "$changed"
 for kind in pinned realtime hands-off confined; do

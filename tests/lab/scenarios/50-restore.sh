@@ -75,7 +75,7 @@ round() { # NAME
 		unless_leased_anew bearer
 		unless_leased_anew executor
 	done
-	check "$1: both are leased" both_leased
+	effect "$1: both are leased" both_leased
 }
 
 restored() { # NAME
@@ -125,7 +125,7 @@ after_widening() {
 	systemd-run --quiet --unit=narrow -p AllowedCPUs=0-5 "$(command -v family)" 2 64 0
 	bearer=$(systemctl show -P MainPID narrow) executor=$bearer
 	systemctl start numa-migrd
-	check "widening: leased inside the cpuset" wait_for 120 confined_leased
+	effect "widening: leased inside the cpuset" wait_for 120 confined_leased
 	systemctl stop numa-migrd
 	check "widening: the cpuset's mask is back" masks_are 0-5
 	systemctl set-property --runtime narrow.service AllowedCPUs=0-7

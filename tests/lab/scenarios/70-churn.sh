@@ -43,7 +43,7 @@ check "no more file descriptors" not_grown "$fds_before" "$(fds)" 2
 check "no more memory than 1 MB" not_grown "$rss_before" "$(rss_kb)" 1024
 check_equal "no error" '' "$(field MESSAGE PRIORITY=0 PRIORITY=1 PRIORITY=2 PRIORITY=3)"
 check "it is the same process" [ "$(daemon_pid)" = "$pid" ]
-check "the thread with the hostile name was moved" wait_for 60 hostile_moved
+effect "the thread with the hostile name was moved" wait_for 60 hostile_moved
 name=$(field COMM "PID=$hostile" | sort -u)
 note "its name in the journal: $name"
 check_equal "on one line, without control characters" 1 "$(printf '%s\n' "$name" | grep -vc '[[:cntrl:]]')"

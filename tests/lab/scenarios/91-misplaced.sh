@@ -64,10 +64,10 @@ run_for $before 0
 oracle=$per_line
 figure imar2_oracle_stall_ratio "$(ratio "$oracle" "$none")" of_none
 # Threads that are let go do not all stay: the kernel's own balancing of load takes some home.
-check "the model: an oracle saves a third of the stalls or more" awk "BEGIN { exit !($oracle <= 0.67 * $none) }"
+effect "the model: an oracle saves a third of the stalls or more" awk "BEGIN { exit !($oracle <= 0.67 * $none) }"
 with_daemon imar2 imar2 ''
-check "IMAR² finds the placement" [ "$settle" != inf ]
-check "and wins at least half of what an oracle does, once settled" \
+effect "IMAR² finds the placement" [ "$settle" != inf ]
+effect "and wins at least half of what an oracle does, once settled" \
 	awk "BEGIN { exit !($(of_oracle "$none" "$settled_per_line" "$oracle") >= 0.5) }"
 if full; then
 	with_daemon imar2_n1 imar2 'n = 1;'

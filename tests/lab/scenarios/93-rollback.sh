@@ -28,10 +28,10 @@ move_home() {
 begin_pmu
 for performance in latency product; do
 	settings_pmu imar2 "performance = \"$performance\"; t_min_s = 2.0;" phases
-	check "$performance: it is moved to its memory" move_home
-	check "$performance: P falls and the move is undone" wait_for 20 has_entry KIND=rollback
+	effect "$performance: it is moved to its memory" move_home
+	effect "$performance: P falls and the move is undone" wait_for 20 has_entry KIND=rollback
 	note "$(field MESSAGE VERDICT=rolled-back | head -n 1)"
-	check "$performance: the verdict says so" has_entry VERDICT=rolled-back
+	effect "$performance: the verdict says so" has_entry VERDICT=rolled-back
 	check "$performance: T was doubled" grep -qx 4 <(field INTERVAL_S VERDICT=rolled-back)
 	systemctl stop numa-migrd
 	stop_programs

@@ -44,6 +44,6 @@ done
 check_equal "no thread is taken from its memory" '' "$(moved_from_home)"
 figure imar2_settled_moves "$(($(count_entries KIND=migrate) + $(count_entries KIND=swap)))" moves
 figure imar2_settled_loss_percent "$(increase "$per_line" "$without")" %
-check "the stalls rise by less than 1 %, in one of four spans" not_worse
+effect "the stalls rise by less than 1 %, in one of four spans" not_worse
 systemctl stop numa-migrd
 stop_programs

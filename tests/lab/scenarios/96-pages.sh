@@ -16,8 +16,8 @@ groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debu
 compare private imar2 yes private $THREADS 2
 figure pages_of_oracle "$(won)" share
 figure pages_settle_s "$settle" s
-check "private: an oracle saves a quarter of the stalls or more" at_least "$none" "$(awk "BEGIN { print $oracle / 0.75 }")"
-check "private: pages follow their threads, for at least half of what an oracle wins" at_least "$(won)" 0.5
+effect "private: an oracle saves a quarter of the stalls or more" at_least "$none" "$(awk "BEGIN { print $oracle / 0.75 }")"
+effect "private: pages follow their threads, for at least half of what an oracle wins" at_least "$(won)" 0.5
 if full; then
 	compare huge imar2 yes -H private $THREADS 4
 	compare readonly imar2 yes readonly $THREADS 16

@@ -15,10 +15,10 @@ groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debu
 compare pairs kmaf yes pairs $THREADS 2
 figure sharing_of_oracle "$(won)" share
 figure sharing_settle_s "$settle" s
-check "pairs: threads were placed by what they share" has_entry POLICY=kmaf RESULT=applied
+effect "pairs: threads were placed by what they share" has_entry POLICY=kmaf RESULT=applied
 note "$(field MESSAGE POLICY=kmaf RESULT=applied | head -n 1)"
 note "$(field MESSAGE POLICY=kmaf VERDICT=kept | head -n 1)"
-check "pairs: sharing threads meet, for at least half of what an oracle wins" at_least "$(won)" 0.5
+effect "pairs: sharing threads meet, for at least half of what an oracle wins" at_least "$(won)" 0.5
 if full; then
 	compare neighbours kmaf yes neighbours $THREADS 2
 	compare pipeline kmaf yes pipeline $THREADS 2

@@ -125,9 +125,9 @@ run_with() { # RULE MEMORY NAME TEXT
 # Wherever their pages are: the papers' rules.
 with_rule() { # RULE MEMORY
 	run_with "$1" "$2" "$1" 'balance_min_gain = -1e12; warmup_s = 1.0;'
-	check "$1, memory from $2: threads left the overloaded nodes" has_entry POLICY=balance RESULT=applied
-	check "$1, memory from $2: by that rule" has_entry SELECTION="$1"
-	check "$1, memory from $2: fewer are on the fullest node" less "${fullest% *}" "${crowded% *}"
+	effect "$1, memory from $2: threads left the overloaded nodes" has_entry POLICY=balance RESULT=applied
+	effect "$1, memory from $2: by that rule" has_entry SELECTION="$1"
+	effect "$1, memory from $2: fewer are on the fullest node" less "${fullest% *}" "${crowded% *}"
 	note "$(field MESSAGE POLICY=balance RESULT=applied | head -n 1)"
 	note "$(field MESSAGE POLICY=balance VERDICT=kept | head -n 1)"
 	systemctl stop numa-migrd

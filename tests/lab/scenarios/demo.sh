@@ -35,4 +35,4 @@ systemctl stop numa-migrd
 kill "$follower"
 demo_stop
 demo_table "$before" "$after" "$converged" "$moves" "$kept" | sed 's/^/# /'
-check "more threads are on the node of their memory than before" [ "$after" -gt "$before" ]
+effect "more threads are on the node of their memory than before" [ "$after" -gt "$before" ]
