@@ -14,7 +14,7 @@ settings_soft_dirty "$LAX_FREE" membound
 start 1 membound -s 0 2 1 48
 systemctl start numa-migrd
 pid=$(daemon_pid)
-check "a thread is leased" wait_for 60 leased
+effect "a thread is leased" wait_for 60 leased
 if ! rtcwake -m freeze -s 5 >&2; then
 	skip "it sleeps" "this kernel cannot sleep, or has no clock to wake it"
 else
