@@ -106,8 +106,6 @@ struct nm_physmap;
  */
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret);
-/* Do both say the same of every address? Daemon, when memory came or went. */
-bool nm_physmap_equal(const struct nm_physmap *a, const struct nm_physmap *b);
 void nm_physmap_free(struct nm_physmap *map);
 NM_DEFINE_CLEANUP(struct nm_physmap, nm_physmap_free);
 

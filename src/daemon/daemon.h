@@ -43,7 +43,8 @@ struct nm_tally {
 /* Of the machine's memory, as last read: tells a change. */
 struct nm_memory_mark {
 	uint64_t seen_ns, total_kb;
-	char nodes[512]; /* the kernel's list */
+	uint64_t blocks, block_sum; /* of /sys/devices/system/memory, and of their numbers */
+	char nodes[512];	    /* the kernel's list */
 };
 
 /* The file of metrics, and what of the last interval goes there. */

@@ -205,19 +205,28 @@ static bool read_memory(struct nm_platform *platform, struct nm_memory_mark *ret
 	return sscanf(text, "MemTotal: %" SCNu64, &ret->total_kb) == 1;
 }
 
-/* A balloon changes the sum, and blocks that are switched off keep their node: no news. */
-static bool is_where_it_was(const struct nm_daemon *daemon)
+static int add_block(void *context, const char *name)
 {
-	const struct nm_topology *topology = daemon->pipeline.topology;
-	nm_auto(nm_physmap_freep) struct nm_physmap *now = NULL;
+	struct nm_memory_mark *mark = context;
+	uint64_t number;
 
-	if (nm_physmap_load(topology, daemon->options.topology.root_path, &now) < 0)
-		return true;
-	return daemon->pipeline.physmap && nm_physmap_equal(daemon->pipeline.physmap, now);
+	if (sscanf(name, "memory%" SCNu64, &number) == 1) {
+		mark->blocks++;
+		mark->block_sum += number;
+	}
+	return 0;
+}
+
+/* A balloon changes the sum, and blocks that are switched off stay there: no news. */
+static bool has_moved(const struct nm_memory_mark *before, const struct nm_memory_mark *now)
+{
+	return before->blocks != now->blocks || before->block_sum != now->block_sum ||
+	       strcmp(before->nodes, now->nodes) != 0;
 }
 
 static void follow_memory(struct nm_daemon *daemon, uint64_t now_ns)
 {
+	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_memory_mark *before = &daemon->memory_mark;
 	struct nm_memory_mark now = {.seen_ns = now_ns};
 	char text[sizeof(now.nodes) + 64];
@@ -225,13 +234,14 @@ static void follow_memory(struct nm_daemon *daemon, uint64_t now_ns)
 	if (before->seen_ns && now_ns - before->seen_ns < MEMORY_LOOK_NS)
 		return;
 	before->seen_ns = now_ns;
-	if (!read_memory(daemon->pipeline.platform, &now))
+	if (!read_memory(platform, &now) ||
+	    (now.total_kb == before->total_kb && strcmp(now.nodes, before->nodes) == 0) ||
+	    platform->ops->list_directory(platform, NM_ROOT, "sys/devices/system/memory", add_block,
+					  &now) < 0)
 		return;
-	bool first = before->nodes[0] == '\0';
-	bool same_nodes = strcmp(now.nodes, before->nodes) == 0;
-	bool same = same_nodes && (now.total_kb == before->total_kb || is_where_it_was(daemon));
+	bool news = before->total_kb && has_moved(before, &now);
 	*before = now;
-	if (first || same)
+	if (!news)
 		return;
 	(void)snprintf(text, sizeof(text), "nodes %s with %" PRIu64 " MiB", now.nodes,
 		       now.total_kb >> 10);

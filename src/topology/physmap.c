@@ -306,21 +306,3 @@ int nm_physmap_node(const struct nm_physmap *map, uint64_t physical_address)
 		return node;
 	return span_node(&map->spans, physical_address);
 }
-
-static bool is_same(const struct ranges *a, const struct ranges *b)
-{
-	if (a->count != b->count)
-		return false;
-	for (size_t i = 0; i < a->count; i++)
-		if (a->items[i].start != b->items[i].start || a->items[i].end != b->items[i].end ||
-		    a->items[i].node != b->items[i].node)
-			return false;
-	return true;
-}
-
-/* Where there are blocks, zones only tell of those that two nodes share, which stay. */
-bool nm_physmap_equal(const struct nm_physmap *a, const struct nm_physmap *b)
-{
-	return a->single_node == b->single_node && is_same(&a->blocks, &b->blocks) &&
-	       (a->blocks.count || is_same(&a->spans, &b->spans));
-}

@@ -228,32 +228,6 @@ static void this_machine_maps(void **state)
 
 #define IN_ROOT(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
-static void another_block_makes_another_map(void **state)
-{
-	put_blocks(*state);
-	nm_auto(nm_physmap_freep) struct nm_physmap *before = load_map(*state);
-	nm_auto(nm_physmap_freep) struct nm_physmap *again = load_map(*state);
-	put_block(*state, 2, 3);
-	nm_auto(nm_physmap_freep) struct nm_physmap *after = load_map(*state);
-
-	assert_true(nm_physmap_equal(before, again));
-	assert_false(nm_physmap_equal(before, after));
-	assert_false(nm_physmap_equal(after, before));
-}
-
-static void zones_tell_where_there_are_no_blocks(void **state)
-{
-	fixture_file(*state, "proc/zoneinfo", zoneinfo);
-	nm_auto(nm_physmap_freep) struct nm_physmap *before = load_map(*state);
-	nm_auto(nm_physmap_freep) struct nm_physmap *again = load_map(*state);
-	fixture_file(*state, "proc/zoneinfo",
-		     "Node 0, zone Normal\n        spanned  1000\n  start_pfn:  1\n");
-	nm_auto(nm_physmap_freep) struct nm_physmap *after = load_map(*state);
-
-	assert_true(nm_physmap_equal(before, again));
-	assert_false(nm_physmap_equal(before, after));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,8 +240,6 @@ int main(void)
 		IN_ROOT(shared_blocks_alone_are_unknown),
 		IN_ROOT(no_source_is_told),
 		IN_ROOT(single_node_has_everything),
-		IN_ROOT(another_block_makes_another_map),
-		IN_ROOT(zones_tell_where_there_are_no_blocks),
 		cmocka_unit_test(this_machine_maps),
 	};
 
