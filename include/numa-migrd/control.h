@@ -22,6 +22,7 @@
 #define NM_BUS_ERROR_ALREADY_PAUSED NM_BUS_NAME ".Error.AlreadyPaused"
 #define NM_BUS_ERROR_ALREADY_RUNNING NM_BUS_NAME ".Error.AlreadyRunning"
 #define NM_BUS_ERROR_NOT_MANAGED NM_BUS_NAME ".Error.NotManaged"
+#define NM_BUS_ERROR_NO_SUCH_PROCESS NM_BUS_NAME ".Error.NoSuchProcess"
 #define NM_BUS_ERROR_NO_SUCH_DECISION NM_BUS_NAME ".Error.NoSuchDecision"
 #define NM_BUS_ERROR_BAD_CONFIGURATION NM_BUS_NAME ".Error.BadConfiguration"
 #define NM_BUS_ERROR_DRY_RUN_FORCED NM_BUS_NAME ".Error.DryRunForced"

@@ -128,8 +128,9 @@ struct nm_platform_ops {
 	int (*clear_refs)(struct nm_platform *platform, pid_t pid, uint64_t start_ticks);
 
 	/*
-	 * Sets kernel.numa_balancing to 0 or 1 (-1: puts it back now) until nm_platform_free() (or our
-	 * death: the helper restores the old value when the connection closes). Setting what is already set
+	 * Has kernel.numa_balancing balance nodes (1) or not (0), whose other bits stay, or puts it back now
+	 * (-1). It lasts until nm_platform_free() (or our death: the helper restores the old value when the
+	 * connection closes). Setting what is already set
 	 * costs one exchange, and sets it again after a restart of the helper. -EPERM: root's configuration
 	 * does not allow it. -ENOENT: this kernel has no automatic balancing, or there is no helper.
 	 */

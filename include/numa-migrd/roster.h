@@ -98,6 +98,13 @@ void nm_roster_memory_free(struct nm_roster_memory *memory);
 NM_DEFINE_CLEANUP(struct nm_roster_memory, nm_roster_memory_free);
 
 /*
+ * Releases a process that no roster knows: one that has not been sampled yet, or while everything is paused.
+ * -ESRCH: there is none of that number; -errno. Between intervals.
+ */
+int nm_roster_memory_release(struct nm_roster_memory *memory, struct nm_platform *platform,
+			     uint32_t pid);
+
+/*
  * Takes up what an earlier run of this boot has saved, but for threads and processes that are gone.
  * 0 also without a file; -EBADMSG where lines were damaged and skipped; -errno. Daemon, start.
  */

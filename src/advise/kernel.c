@@ -2,6 +2,7 @@
 /* What the kernel does to the program's pages. */
 #include <inttypes.h>
 
+#include "numa-migrd/numa_balancing.h"
 #include "rules.h"
 
 #define COMMON_LEAST 0.3 /* of the accesses, in ranges that no node has for itself */
@@ -38,24 +39,27 @@ static void say_in_the_way(const char *name, const struct nm_advise_input *input
 	nm_findings_remedy(findings, "memory with a policy of its own is not scanned: numactl "
 				     "--interleave=all, or mbind(2) for those ranges");
 	nm_findings_remedy(findings,
-			   "or turn it off for a trial (sysctl kernel.numa_balancing=0) and "
+			   "or turn it off for a trial (sysctl kernel.numa_balancing=%d) and "
 			   "compare the run times: up to a quarter was lost by it with "
-			   "stencils");
+			   "stencils",
+			   nm_balancing_with(input->balancing, false));
 }
 
 static void say_missing(const char *name, const struct nm_advise_input *input,
 			struct nm_findings *findings)
 {
-	nm_findings_add(
-		findings, name, NM_SEVERITY_NOTE,
-		"Memory is used by one node and is on another, and the kernel's balancing, which "
-		"would move it, is off.");
+	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
+			"Memory is used by one node and is on another, and the kernel's balancing "
+			"of nodes, "
+			"which would move it, is off.");
 	nm_findings_evidence(
 		findings,
 		"%.0f %% of the accesses are local; of each page %.0f %% come from one node",
 		100 * input->local_share, 100 * input->exclusivity);
-	nm_findings_remedy(findings, "pages.policy = \"exclusivity\" in numa-migrd.conf, or sysctl "
-				     "kernel.numa_balancing=1");
+	nm_findings_remedy(findings,
+			   "pages.policy = \"exclusivity\" in numa-migrd.conf, or sysctl "
+			   "kernel.numa_balancing=%d",
+			   nm_balancing_with(input->balancing, true));
 }
 
 void nm_rule_kernel_balancing(const char *name, const struct nm_advise_input *input,
@@ -64,10 +68,10 @@ void nm_rule_kernel_balancing(const char *name, const struct nm_advise_input *in
 	bool shared = nm_common_share(input) >= COMMON_LEAST || input->ping_pong > 0;
 	bool moves = isnan(input->migrated_per_s) || input->migrated_per_s > 0;
 
-	if (input->balancing > 0 && shared && moves)
+	if (nm_balances_nodes(input->balancing) && shared && moves)
 		say_in_the_way(name, input, findings);
-	if (input->balancing == 0 && input->exclusivity >= OWN_LEAST &&
-	    input->local_share < LOCAL_POOR)
+	if (input->balancing >= 0 && !nm_balances_nodes(input->balancing) &&
+	    input->exclusivity >= OWN_LEAST && input->local_share < LOCAL_POOR)
 		say_missing(name, input, findings);
 }
 

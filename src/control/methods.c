@@ -256,7 +256,10 @@ static int do_release(struct nm_control *control, sd_bus_message *call, uid_t ui
 	if (r < 0)
 		return r;
 	r = control->ops.release(control->ops.context, pid);
-	return r == -ESRCH ? not_managed(pid, error) : answer(call, r, error);
+	if (r == -ESRCH)
+		return sd_bus_error_setf(error, NM_BUS_ERROR_NO_SUCH_PROCESS,
+					 "there is no process %" PRIu32, pid);
+	return answer(call, r, error);
 }
 
 static int do_reload(struct nm_control *control, sd_bus_message *call, uid_t uid,

@@ -7,6 +7,7 @@
 #include "advice.h"
 #include "ctl.h"
 #include "findings.h"
+#include "numa-migrd/numa_balancing.h"
 
 #define LOOK_S 1 /* at the kernel's balancing, where it is on */
 
@@ -20,7 +21,7 @@ static int ask(uint32_t pid, json_t **ret_threads, json_t **ret_pages)
 
 static void watch_balancing(struct nm_advice *advice, struct nm_platform *platform)
 {
-	if (advice->input.balancing <= 0)
+	if (!nm_balances_nodes(advice->input.balancing))
 		return;
 	struct nm_hinting before = nm_hinting_read(platform);
 	uint64_t start_ns = platform->ops->now_ns(platform);
@@ -52,13 +53,16 @@ static int judge(uint32_t pid, const json_t *threads, const json_t *pages,
 	return nm_advise(&advice.input, findings);
 }
 
-int nm_ctl_advise(uint32_t pid, bool json)
+int nm_ctl_advise(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	nm_auto(json_decrefp) json_t *threads = NULL;
 	nm_auto(json_decrefp) json_t *pages = NULL;
-	int r = ask(pid, &threads, &pages);
+	uint32_t pid;
+	int r = nm_ctl_pid(words[0], &pid);
 
+	if (r == EXIT_SUCCESS)
+		r = ask(pid, &threads, &pages);
 	if (r != EXIT_SUCCESS)
 		return r;
 	r = judge(pid, threads, pages, &findings);
@@ -67,5 +71,5 @@ int nm_ctl_advise(uint32_t pid, bool json)
 			      strerror(-r));
 		return EXIT_FAILURE;
 	}
-	return nm_ctl_show_findings(&findings, 0, json);
+	return nm_ctl_show_findings(ctl, &findings, 0);
 }

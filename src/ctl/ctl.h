@@ -42,8 +42,8 @@ int nm_ctl_resume(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_release(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_reload(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_doctor(bool json);
-int nm_ctl_advise(uint32_t pid, bool json);
+int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_advise(const struct nm_ctl *ctl, char *const *words);
 
 /* The same of any machine. */
 struct nm_topology;

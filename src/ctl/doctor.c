@@ -23,12 +23,13 @@ static char *running_source(void)
 	return source;
 }
 
-int nm_ctl_doctor(bool json)
+int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	nm_autofree char *source = running_source();
 	const struct nm_doctor_options options = {
 		.root_path = "/", .try_out = true, .running_source = source};
+	(void)words;
 	int r = nm_doctor_run(&options, &findings);
 
 	if (r < 0) {
@@ -37,6 +38,6 @@ int nm_ctl_doctor(bool json)
 		return EXIT_FAILURE;
 	}
 	/* What all of it comes to is the first of the checks. */
-	r = nm_ctl_show_findings(&findings, 1, json);
+	r = nm_ctl_show_findings(ctl, &findings, 1);
 	return nm_findings_count(&findings, NM_SEVERITY_PROBLEM) ? EXIT_FAILURE : r;
 }

@@ -5,8 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "ctl.h"
-
+#define BOLD "\033[1m"
+#define USUAL "\033[0m"
 #define HEAD_COLUMNS 9 /* of the severity, and what follows begins below */
 #define WIDTH_LEAST 40U
 #define WIDTH_USUAL 80U
@@ -14,58 +14,94 @@
 
 /* ---- for people ---- */
 
-/* Columns of UTF-8 text in which every character takes one. */
-static size_t columns_of(const char *text, size_t length)
-{
-	size_t columns = 0;
+/* What takes so many columns, and in which style. */
+struct page {
+	FILE *out;
+	const struct nm_style *style;
+	size_t width;
+};
 
-	for (size_t i = 0; i < length; i++)
-		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return columns;
+static const char *color_of(enum nm_severity severity)
+{
+	static const char *const colors[] = {
+		[NM_SEVERITY_FINE] = "\033[32m",      [NM_SEVERITY_NOTE] = "",
+		[NM_SEVERITY_UNSEEN] = "\033[36m",    [NM_SEVERITY_WARNING] = "\033[33m",
+		[NM_SEVERITY_PROBLEM] = "\033[1;31m",
+	};
+
+	return colors[severity];
+}
+
+/* The name at the line's beginning, padded outside of its colour. */
+static void write_severity(const struct page *page, enum nm_severity severity)
+{
+	const char *name = nm_severity_name(severity);
+	const char *color = page->style->color ? color_of(severity) : "";
+
+	(void)fprintf(page->out, "%s%s%s%*s", color, name, color[0] != '\0' ? USUAL : "",
+		      HEAD_COLUMNS - (int)strlen(name), "");
+}
+
+static void write_word(const struct page *page, const char *word, size_t length)
+{
+	nm_autofree char *copy = strndup(word, length);
+	nm_autofree char *shown = malloc(length + 1);
+
+	if (!copy || !shown)
+		return;
+	(void)nm_text_fit(shown, length + 1, copy, NM_TEXT_ANY_WIDTH, page->style);
+	(void)fputs(shown, page->out);
+}
+
+static size_t columns_of(const char *word, size_t length)
+{
+	nm_autofree char *copy = strndup(word, length);
+
+	return copy ? nm_text_width(copy) : length;
 }
 
 /* Goes on at column `used`; a new line begins at HEAD_COLUMNS. */
-static void write_words(FILE *out, const char *text, size_t used, size_t width)
+static void write_words(const struct page *page, const char *text, size_t used)
 {
 	bool first = true;
 
 	while (*text) {
 		size_t length = strcspn(text, " ");
 		size_t columns = columns_of(text, length);
-		if (!first && used + 1 + columns > width) {
-			(void)fprintf(out, "\n%*s", HEAD_COLUMNS, "");
+		if (!first && used + 1 + columns > page->width) {
+			(void)fprintf(page->out, "\n%*s", HEAD_COLUMNS, "");
 			used = HEAD_COLUMNS;
 		} else if (!first) {
-			(void)fputc(' ', out);
+			(void)fputc(' ', page->out);
 			used++;
 		}
-		(void)fwrite(text, 1, length, out);
+		write_word(page, text, length);
 		used += columns;
 		first = false;
 		text += length;
 		text += strspn(text, " ");
 	}
-	(void)fputc('\n', out);
+	(void)fputc('\n', page->out);
 }
 
-static void write_part(FILE *out, const char *name, const char *text, size_t width)
+static void write_part(const struct page *page, const char *name, const char *text)
 {
 	if (!text)
 		return;
-	(void)fprintf(out, "%*s%s ", HEAD_COLUMNS, "", name);
-	write_words(out, text, HEAD_COLUMNS + strlen(name) + 1, width);
+	(void)fprintf(page->out, "%*s%s ", HEAD_COLUMNS, "", name);
+	write_words(page, text, HEAD_COLUMNS + strlen(name) + 1);
 }
 
-static void write_finding(FILE *out, const struct nm_finding *finding, size_t width)
+static void write_finding(const struct page *page, const struct nm_finding *finding)
 {
-	size_t used = HEAD_COLUMNS + strlen(finding->check) + 2;
+	bool color = page->style->color;
 
-	(void)fprintf(out, "%-*s%s: ", HEAD_COLUMNS, nm_severity_name(finding->severity),
-		      finding->check);
-	write_words(out, finding->what, used, width);
+	write_severity(page, finding->severity);
+	(void)fprintf(page->out, "%s%s:%s ", color ? BOLD : "", finding->check, color ? USUAL : "");
+	write_words(page, finding->what, HEAD_COLUMNS + strlen(finding->check) + 2);
 	if (finding->severity != NM_SEVERITY_FINE)
-		write_part(out, "seen:", finding->evidence, width);
-	write_part(out, "remedy:", finding->remedy, width);
+		write_part(page, "seen:", finding->evidence);
+	write_part(page, "remedy:", finding->remedy);
 }
 
 /* The worst first: "1 problem, 2 notes". "fine" and "unseen" have no plural. */
@@ -86,15 +122,17 @@ static void write_counts(FILE *out, const struct nm_findings *findings)
 	(void)fputc('\n', out);
 }
 
-void nm_ctl_write_findings(FILE *out, const struct nm_findings *findings, size_t leading,
-			   size_t width)
+void nm_ctl_write_findings(FILE *out, const struct nm_style *style,
+			   const struct nm_findings *findings, size_t leading, size_t width)
 {
+	const struct page page = {out, style, width};
+
 	for (size_t i = 0; i < leading && i < findings->count; i++)
-		write_finding(out, &findings->items[i], width);
+		write_finding(&page, &findings->items[i]);
 	for (int severity = NM_SEVERITY_MAX; severity-- > 0;)
 		for (size_t i = leading; i < findings->count; i++)
 			if ((int)findings->items[i].severity == severity)
-				write_finding(out, &findings->items[i], width);
+				write_finding(&page, &findings->items[i]);
 	(void)fputc('\n', out);
 	write_counts(out, findings);
 }
@@ -160,27 +198,17 @@ static size_t terminal_width(void)
 	return size.ws_col < WIDTH_MOST ? size.ws_col : WIDTH_MOST;
 }
 
-static int show_document(const struct nm_findings *findings)
+int nm_ctl_show_findings(const struct nm_ctl *ctl, const struct nm_findings *findings,
+			 size_t leading)
 {
-	json_t *document = nm_ctl_findings_document(findings);
-	int r = document ? json_dumpf(document, stdout, JSON_INDENT(2)) : -1;
+	size_t width = terminal_width();
+	struct nm_pager pager;
 
-	json_decref(document);
-	(void)putchar('\n');
-	return r;
-}
-
-int nm_ctl_show_findings(const struct nm_findings *findings, size_t leading, bool json)
-{
-	int r = 0;
-
-	if (json)
-		r = show_document(findings);
-	else
-		nm_ctl_write_findings(stdout, findings, leading, terminal_width());
-	if (r < 0 || fflush(stdout) != 0 || ferror(stdout)) {
-		perror("numa-migrctl: standard output");
-		return EXIT_FAILURE;
+	if (ctl->json) {
+		nm_auto(json_decrefp) json_t *document = nm_ctl_findings_document(findings);
+		return nm_ctl_print_json(ctl, document);
 	}
-	return EXIT_SUCCESS;
+	nm_pager_open(ctl, &pager);
+	nm_ctl_write_findings(pager.out, &ctl->style, findings, leading, width);
+	return nm_pager_close(&pager);
 }

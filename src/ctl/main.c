@@ -14,39 +14,31 @@ struct command {
 	const char *argument; /* NULL: none; in brackets where it may be left out */
 	const char *needs;    /* the argument, in words */
 	const char *summary;
-	int (*run)(const struct nm_ctl *ctl, char *const *words); /* one of these three */
-	int (*plain)(bool json);
-	int (*on_process)(uint32_t pid, bool json);
+	int (*run)(const struct nm_ctl *ctl, char *const *words);
 };
 
 static const struct command commands[] = {
-	{"status", NULL, NULL, "what numa-migrd does and has done", nm_ctl_status, NULL, NULL},
-	{"top", NULL, NULL, "nodes, processes and threads on a full screen", nm_ctl_top, NULL,
-	 NULL},
-	{"threads", "[PID]", NULL, "the threads managed, of this process or of all", nm_ctl_threads,
-	 NULL, NULL},
-	{"processes", NULL, NULL, "the processes managed, and those left alone", nm_ctl_processes,
-	 NULL, NULL},
+	{"status", NULL, NULL, "what numa-migrd does and has done", nm_ctl_status},
+	{"top", NULL, NULL, "nodes, processes and threads on a full screen", nm_ctl_top},
+	{"threads", "[PID]", NULL, "the threads managed, of this process or of all",
+	 nm_ctl_threads},
+	{"processes", NULL, NULL, "the processes managed, and those left alone", nm_ctl_processes},
 	{"pages", "PID", "a process id", "where a process's memory is, and which node's it is",
-	 nm_ctl_pages, NULL, NULL},
-	{"topology", NULL, NULL, "nodes, CPUs and distances; without numa-migrd", nm_ctl_topology,
-	 NULL, NULL},
-	{"decisions", NULL, NULL, "the last decisions and their verdicts", nm_ctl_decisions, NULL,
-	 NULL},
+	 nm_ctl_pages},
+	{"topology", NULL, NULL, "nodes, CPUs and distances; without numa-migrd", nm_ctl_topology},
+	{"decisions", NULL, NULL, "the last decisions and their verdicts", nm_ctl_decisions},
 	{"explain", "ID", "the number of a decision",
-	 "why a decision was made, and what came of it", nm_ctl_explain, NULL, NULL},
+	 "why a decision was made, and what came of it", nm_ctl_explain},
 	{"pause", NULL, NULL, "give every thread its own CPU mask back and do nothing",
-	 nm_ctl_pause, NULL, NULL},
-	{"resume", NULL, NULL, "go on after a pause", nm_ctl_resume, NULL, NULL},
+	 nm_ctl_pause},
+	{"resume", NULL, NULL, "go on after a pause", nm_ctl_resume},
 	{"release", "PID", "a process id", "leave this process alone for as long as it lives",
-	 nm_ctl_release, NULL, NULL},
-	{"dry-run", "on|off", "on or off", "decide and tell, but move nothing", nm_ctl_dry_run,
-	 NULL, NULL},
-	{"reload", NULL, NULL, "read the configuration again", nm_ctl_reload, NULL, NULL},
-	{"doctor", NULL, NULL, "what is in the way here, and what helps; without numa-migrd", NULL,
-	 nm_ctl_doctor, NULL},
-	{"advise", "PID", "a process id", "what the program's owner can do better", NULL, NULL,
-	 nm_ctl_advise},
+	 nm_ctl_release},
+	{"dry-run", "on|off", "on or off", "decide and tell, but move nothing", nm_ctl_dry_run},
+	{"reload", NULL, NULL, "read the configuration again", nm_ctl_reload},
+	{"doctor", NULL, NULL, "what is in the way here, and what helps; without numa-migrd",
+	 nm_ctl_doctor},
+	{"advise", "PID", "a process id", "what the program's owner can do better", nm_ctl_advise},
 };
 
 static const char options_text[] =
@@ -83,13 +75,6 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static int run_on_process(const struct command *command, const char *word, bool json)
-{
-	uint32_t pid;
-	int r = nm_ctl_pid(word, &pid);
-	return r == EXIT_SUCCESS ? command->on_process(pid, json) : r;
-}
-
 static int missing_argument(const struct command *command)
 {
 	char text[128];
@@ -111,10 +96,6 @@ static int run(const struct nm_ctl *ctl, char *const *words)
 		return nm_ctl_wrong_usage("one argument too many", *behind);
 	if ((ctl->follow || ctl->lines_given) && command->run != nm_ctl_decisions)
 		return nm_ctl_wrong_usage("-f and -n go with decisions, not with", words[0]);
-	if (command->plain)
-		return command->plain(ctl->json);
-	if (command->on_process)
-		return run_on_process(command, words[1], ctl->json);
 	return command->run(ctl, words + 1);
 }
 

@@ -36,21 +36,47 @@ int nm_command_resume(void *context)
 	return 0;
 }
 
-int nm_command_release(void *context, uint32_t pid)
+/* Not sampled yet: it is only to be remembered. */
+static int release_unseen(struct nm_daemon *daemon, uint32_t pid)
 {
-	struct nm_daemon *daemon = context;
-	if (daemon->paused)
-		return -ESRCH;
+	int r = nm_roster_memory_release(daemon->given_back, daemon->pipeline.platform, pid);
+	if (r == 0)
+		nm_runtime_remember(daemon);
+	return r;
+}
+
+static int release_while_paused(struct nm_daemon *daemon, uint32_t pid)
+{
+	int r = nm_pipeline_open_platform(daemon);
+	if (r == 0)
+		r = release_unseen(daemon, pid);
+	nm_pipeline_close(daemon);
+	return r;
+}
+
+static int release_seen(struct nm_daemon *daemon, uint32_t pid)
+{
 	int r = nm_roster_release(daemon->pipeline.roster, pid);
 	if (r < 0)
 		return r;
 	nm_page_stage_drop(daemon, pid);
 	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid);
 	nm_runtime_remember(daemon);
-	nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
-		  "released process %" PRIu32 " as asked: it is left alone as long as it lives",
-		  pid);
 	return failed ? -EIO : 0;
+}
+
+int nm_command_release(void *context, uint32_t pid)
+{
+	struct nm_daemon *daemon = context;
+	int r = daemon->paused ? release_while_paused(daemon, pid) : release_seen(daemon, pid);
+	if (r == -ESRCH && !daemon->paused)
+		r = release_unseen(daemon, pid);
+	if (r == 0 || r == -EIO)
+		nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
+			  "released process %" PRIu32
+			  " as asked: it is left alone as long as it lives",
+			  pid);
+	return r;
 }
 
 /* ---- status ---- */

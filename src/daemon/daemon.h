@@ -134,6 +134,8 @@ struct nm_daemon {
 /* ---- pipeline.c: building and taking down ---- */
 
 int nm_pipeline_open(struct nm_daemon *daemon);
+/* Only the platform, for a look at a process while paused; nm_pipeline_close() ends it. */
+int nm_pipeline_open_platform(struct nm_daemon *daemon);
 void nm_pipeline_close(struct nm_daemon *daemon);
 /* IMAR²'s memory, begun anew: at start and when the policy changes. */
 int nm_pipeline_forget_performance(struct nm_daemon *daemon);

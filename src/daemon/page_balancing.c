@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon.h"
+#include "numa-migrd/numa_balancing.h"
 
 static int switch_it(struct nm_daemon *daemon, int value)
 {
@@ -45,9 +46,9 @@ static enum nm_page_standing look(struct nm_daemon *daemon)
 		nm_page_balancing_end(daemon);
 		daemon->balancing = nm_machine_read_balancing(daemon);
 	}
-	if (wanted == NM_BALANCING_MANAGE && (managing || daemon->balancing > 0))
+	if (wanted == NM_BALANCING_MANAGE && (managing || nm_balances_nodes(daemon->balancing)))
 		return turn_off(daemon);
-	if (daemon->balancing <= 0)
+	if (!nm_balances_nodes(daemon->balancing))
 		return NM_PAGES_ALONE;
 	return wanted == NM_BALANCING_WARN ? NM_PAGES_WARNED : NM_PAGES_YIELDED;
 }
@@ -58,7 +59,8 @@ static void tell(struct nm_daemon *daemon, enum nm_page_standing standing)
 		int priority;
 		const char *text;
 	} words[] = {
-		[NM_PAGES_ALONE] = {LOG_INFO, "kernel.numa_balancing is off: pages are moved"},
+		[NM_PAGES_ALONE] = {LOG_INFO, "kernel.numa_balancing is off, or for tiers of "
+					      "memory only: pages are moved"},
 		[NM_PAGES_YIELDED] =
 			{LOG_NOTICE,
 			 "kernel.numa_balancing is on: pages are left to the kernel, and threads "

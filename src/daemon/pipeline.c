@@ -8,7 +8,7 @@
 
 #define RETRY_BLIND_NS (60 * NM_NSEC_PER_SEC)
 
-static int open_platform(struct nm_daemon *daemon)
+int nm_pipeline_open_platform(struct nm_daemon *daemon)
 {
 	/* Root needs no helper; a service user has nothing but it where the kernel is strict. */
 	struct nm_platform_options options = {
@@ -127,7 +127,7 @@ bool nm_pipeline_is_blind(const struct nm_daemon *daemon)
 
 int nm_pipeline_open(struct nm_daemon *daemon)
 {
-	int r = open_platform(daemon);
+	int r = nm_pipeline_open_platform(daemon);
 	if (r == 0)
 		r = open_machine(daemon);
 	if (r == 0)

@@ -9,7 +9,10 @@
 #include <time.h>
 
 #include "daemon.h"
+#include "numa-migrd/numa_balancing.h"
+#include "numa-migrd/others.h"
 
+#define RIVALS_MOST 8U /* told of at the start */
 #define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
 
 /* Also before there is a platform, and after. */
@@ -95,7 +98,7 @@ void nm_report_start(struct nm_daemon *daemon)
 static void report_eyes(struct nm_daemon *daemon)
 {
 	enum nm_inject inject = daemon->config->sampling.inject;
-	if (daemon->balancing > 0 || inject != NM_INJECT_NONE)
+	if (nm_balances_nodes(daemon->balancing) || inject != NM_INJECT_NONE)
 		return;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 		  "kernel.numa_balancing is %s and sampling.inject is \"none\": only first touches "
@@ -103,8 +106,9 @@ static void report_eyes(struct nm_daemon *daemon)
 		  "seen, so threads whose memory is already there are not moved; to see repeated "
 		  "accesses, set "
 		  "sampling.inject in the configuration (numa-migrd.conf(5)) or sysctl "
-		  "kernel.numa_balancing=1",
-		  daemon->balancing == 0 ? "0" : "not offered by this kernel");
+		  "kernel.numa_balancing=%d",
+		  nm_balancing_off_text(daemon->balancing),
+		  nm_balancing_with(daemon->balancing, true));
 }
 
 void nm_report_news(struct nm_daemon *daemon)
@@ -180,42 +184,58 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			  "all that threads.performance = \"%s\" needs is sampled", performance);
 }
 
-/* Names of daemons that also place threads or memory (peers.md): found by command. */
-static int note_mover(void *context, const char *name)
+struct rivals {
+	struct nm_daemon *daemon;
+	const struct nm_other *told[RIVALS_MOST];
+	unsigned nr_told;
+};
+
+/* One of a name tells enough: anybody may start many. */
+static bool is_told_of(struct rivals *rivals, const struct nm_other *other)
 {
-	struct nm_daemon *daemon = context;
-	struct nm_platform *platform = daemon->pipeline.platform;
-	char path[64];
-	char comm[32];
-	if (name[0] < '0' || name[0] > '9')
+	for (unsigned i = 0; i < rivals->nr_told; i++)
+		if (rivals->told[i] == other)
+			return true;
+	if (rivals->nr_told < RIVALS_MOST)
+		rivals->told[rivals->nr_told++] = other;
+	return false;
+}
+
+static int note_rival(void *context, const char *name)
+{
+	struct rivals *rivals = context;
+	struct nm_platform *platform = rivals->daemon->pipeline.platform;
+	char path[64], comm[32], *end;
+	unsigned long pid = strtoul(name, &end, 10);
+	if (*end != '\0' || pid == 0)
 		return 0;
-	(void)snprintf(path, sizeof(path), "proc/%.20s/comm", name);
+	(void)snprintf(path, sizeof(path), "proc/%lu/comm", pid);
 	if (platform->ops->read_file(platform, NM_ROOT, path, comm, sizeof(comm)) <= 0)
 		return 0;
 	comm[strcspn(comm, "\n")] = '\0';
-	if (strcmp(comm, "numad") != 0 && strcmp(comm, "memtierd") != 0 &&
-	    strcmp(comm, "thanos") != 0)
+	const struct nm_other *other = nm_other_of(platform, (uint32_t)pid, comm);
+	if (!other || other->rivalry == NM_RIVALRY_NONE || is_told_of(rivals, other))
 		return 0;
-	nm_report(daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
-		  "%s (pid %s) is running: it moves threads and memory as well; run only one of "
-		  "the two. Threads "
-		  "whose mask it changes are left to it",
-		  comm, name);
+	nm_report(
+		rivals->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
+		"%s (pid %lu) is running, and %s; %s. Threads whose mask it changes are left to it",
+		other->comm, pid, other->does, other->remedy);
 	return 0;
 }
 
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
+	struct rivals rivals = {.daemon = daemon};
 	if (daemon->pipeline.topology->nr_nodes < 2)
 		return;
-	if (daemon->balancing > 0)
+	if (nm_balances_nodes(daemon->balancing))
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: its hinting faults show who touches which "
 			  "memory; the "
 			  "kernel may move pages and threads as well, within the masks set here",
 			  daemon->balancing);
-	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_mover, daemon);
+	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_rival, &rivals);
 }
 
 static struct nm_entry_context entry_context(const struct nm_daemon *daemon)

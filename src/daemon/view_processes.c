@@ -14,13 +14,27 @@ struct sum {
 	double local, accesses;
 	double latency; /* times its samples */
 	uint64_t latency_samples;
+	double run;		    /* of CPUs; NaN: of none it is known */
+	double operations, traffic; /* of those whose intensity is known */
+	uint64_t last_decision;	    /* 0: none that is remembered */
 	uint32_t leases;
 	uint32_t *on_node; /* threads; nr_nodes */
 };
 
+static void add_work(const struct nm_snap_thread *thread, struct sum *sum)
+{
+	if (isfinite(thread->run_share))
+		sum->run = (isfinite(sum->run) ? sum->run : 0) + thread->run_share;
+	if (thread->intensity > 0 && isfinite(thread->intensity) && isfinite(thread->operations)) {
+		sum->operations += thread->operations;
+		sum->traffic += thread->operations / thread->intensity;
+	}
+}
+
 static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *thread,
 		       struct sum *sum)
 {
+	add_work(thread, sum);
 	if (thread->home_node >= 0 && thread->access_total > 0) {
 		sum->local += thread->accesses[thread->home_node];
 		sum->accesses += thread->access_total;
@@ -55,6 +69,7 @@ static int sum_up(struct nm_daemon *daemon, struct sum **ret, size_t *ret_count)
 	for (size_t i = 0; i < count; i++) {
 		sums[i].process = &snapshot->processes[i];
 		sums[i].on_node = on_node + i * nr_nodes;
+		sums[i].run = (double)NAN;
 	}
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
 		add_thread(daemon, &snapshot->threads[i], &sums[snapshot->threads[i].process]);
@@ -64,11 +79,56 @@ static int sum_up(struct nm_daemon *daemon, struct sum **ret, size_t *ret_count)
 	return 0;
 }
 
-static const struct sum *find_sum(const struct sum *sums, size_t count, uint32_t pid)
+static struct sum *find_sum(struct sum *sums, size_t count, uint32_t pid)
 {
 	const struct nm_snap_process process = {.pid = pid};
 	const struct sum wanted = {.process = &process};
 	return bsearch(&wanted, sums, count, sizeof(*sums), compare_sums);
+}
+
+static void add_decision(struct sum *sum, uint64_t id)
+{
+	if (sum && id > sum->last_decision)
+		sum->last_decision = id;
+}
+
+/* About its threads; ended ones are forgotten. */
+static void add_thread_decisions(const struct nm_daemon *daemon, struct sum *sums, size_t count,
+				 const struct nm_last_decision *last, size_t nr_last)
+{
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		add_decision(find_sum(sums, count, thread->pid),
+			     nm_last_decision_of(last, nr_last, thread->tid, thread->start_ticks));
+	}
+}
+
+/* About its pages: the name tells another program that has got the number since. */
+static void add_page_decisions(const struct nm_daemon *daemon, struct sum *sums, size_t count)
+{
+	const struct nm_history *history = &daemon->history;
+	for (uint64_t id = history->first; id < history->next; id++) {
+		const struct nm_past *past = nm_history_find(history, id);
+		if (!past || past->nr_threads == 0 || past->threads[0].tid)
+			continue;
+		struct sum *sum = find_sum(sums, count, past->threads[0].pid);
+		if (sum && strcmp(sum->process->comm, past->threads[0].comm) == 0)
+			add_decision(sum, id);
+	}
+}
+
+static int add_decisions(const struct nm_daemon *daemon, struct sum *sums, size_t count)
+{
+	struct nm_last_decision *last;
+	size_t nr_last;
+	int r = nm_history_last(&daemon->history, &last, &nr_last);
+	if (r < 0)
+		return r;
+	add_thread_decisions(daemon, sums, count, last, nr_last);
+	add_page_decisions(daemon, sums, count);
+	free(last);
+	return 0;
 }
 
 /* Where most of its threads run; ties: the first. */
@@ -93,7 +153,12 @@ static void write_sum(const struct nm_daemon *daemon, const struct sum *sum,
 		     sum->latency_samples ? sum->latency / (double)sum->latency_samples
 					  : (double)NAN);
 	nm_show_real(show, "performance", process->performance);
+	nm_show_real(show, "run_share", sum->run);
+	nm_show_real(show, "intensity",
+		     sum->traffic > 0 ? sum->operations / sum->traffic : (double)NAN);
 	nm_show_u32(show, "leases", sum->leases);
+	if (sum->last_decision)
+		nm_show_u64(show, "last_decision", sum->last_decision);
 }
 
 /* ---- its pages ---- */
@@ -250,6 +315,8 @@ int nm_view_processes(void *context, const struct nm_show *show)
 	size_t count = nm_roster_processes(daemon->pipeline.roster, &known);
 	nm_autofree struct nm_process **sorted = calloc(count + 1, sizeof(*sorted));
 	int r = sorted ? sum_up(daemon, &sums, &nr_sums) : -ENOMEM;
+	if (r == 0)
+		r = add_decisions(daemon, sums, nr_sums);
 	if (r < 0)
 		return r;
 	if (count)

@@ -1,59 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "checks.h"
-#include "others.h"
 
-static const struct nm_other known[] = {
-	{"numad", NM_SEVERITY_PROBLEM, "moves the same threads and their memory",
-	 "run one of the two: systemctl disable --now numad"},
-	{"memtierd", NM_SEVERITY_WARNING, "moves memory between nodes",
-	 "keep it to other processes than numa-migrd (targets.exclude), or stop it"},
-	{"membalancer", NM_SEVERITY_WARNING, "moves memory, and with -S threads, between nodes",
-	 "stop it, or let it report only (without -b)"},
-	{"thanos", NM_SEVERITY_WARNING, "moves the threads and the memory of what it has started",
-	 "exclude its programs (targets.exclude)"},
-	{"irqbalance", NM_SEVERITY_FINE, "moves interrupts only; both get along", NULL},
-	{"tuned", NM_SEVERITY_FINE, "sets what its profile says; see \"tuned\"", NULL},
-	{"kubelet", NM_SEVERITY_FINE, "gives containers cpusets; see \"kubelet\"", NULL},
-	{"slurmd", NM_SEVERITY_FINE, "gives jobs cpusets; threads are moved within them", NULL},
-};
-
-const struct nm_other *nm_other_known(const char *comm)
+static enum nm_severity severity_of(enum nm_rivalry rivalry)
 {
-	for (size_t i = 0; i < NM_ARRAY_SIZE(known); i++)
-		if (strcmp(known[i].comm, comm) == 0)
-			return &known[i];
-	return NULL;
+	static const enum nm_severity severities[] = {
+		[NM_RIVALRY_NONE] = NM_SEVERITY_FINE,
+		[NM_RIVALRY_SOME] = NM_SEVERITY_WARNING,
+		[NM_RIVALRY_FULL] = NM_SEVERITY_PROBLEM,
+	};
+
+	return severities[rivalry];
 }
 
 static enum nm_severity worst_of(const struct nm_facts *facts)
 {
-	enum nm_severity worst = NM_SEVERITY_FINE;
+	enum nm_rivalry worst = NM_RIVALRY_NONE;
 
-	for (size_t i = 0; i < facts->nr_others; i++) {
-		const struct nm_other *other = nm_other_known(facts->others[i].comm);
-		if (other && other->severity > worst)
-			worst = other->severity;
-	}
-	return worst;
+	for (size_t i = 0; i < facts->nr_others; i++)
+		if (facts->others[i].other->rivalry > worst)
+			worst = facts->others[i].other->rivalry;
+	return severity_of(worst);
+}
+
+/* "irqbalance, tuned" */
+static void list_names(const struct nm_facts *facts, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < facts->nr_others && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 facts->others[i].other->comm);
+}
+
+static void say_no_rival(const char *name, const struct nm_facts *facts,
+			 struct nm_findings *findings)
+{
+	char names[128];
+
+	list_names(facts, names, sizeof(names));
+	nm_findings_add(findings, name, NM_SEVERITY_FINE,
+			"No other program that moves threads or memory between nodes runs%s%s.",
+			names[0] ? "; these run and get along with it: " : "", names);
+}
+
+static void say_hidden(const char *name, struct nm_findings *findings)
+{
+	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+			"Other users' processes are not shown to this user, so it is not known who "
+			"else moves threads or memory.");
+	nm_findings_evidence(findings, "/proc/1/comm cannot be read (hidepid of proc(5))");
+	nm_findings_remedy(findings, "ask again as root: sudo numa-migrctl doctor");
 }
 
 void nm_check_movers(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	enum nm_severity worst = worst_of(facts);
 
-	nm_findings_add(
-		findings, name, worst == NM_SEVERITY_FINE ? worst : nm_facts_weigh(facts, worst),
-		"%s",
-		worst == NM_SEVERITY_FINE
-			? "No other program that moves threads or memory between nodes runs."
-			: "Another program moves threads or memory between nodes.");
+	if (worst == NM_SEVERITY_FINE && facts->hidden)
+		say_hidden(name, findings);
+	else if (worst == NM_SEVERITY_FINE)
+		say_no_rival(name, facts, findings);
+	else
+		nm_findings_add(findings, name, nm_facts_weigh(facts, worst),
+				"Another program moves threads or memory between nodes.");
 	for (size_t i = 0; i < facts->nr_others; i++) {
-		const struct nm_other *other = nm_other_known(facts->others[i].comm);
-		if (!other)
-			continue;
+		const struct nm_other *other = facts->others[i].other;
 		nm_findings_evidence(findings, "%s (pid %" PRIu32 ") %s", other->comm,
 				     facts->others[i].pid, other->does);
 		if (other->remedy)

@@ -222,7 +222,8 @@ static void say_how_to_see(const struct nm_facts *facts, struct nm_findings *fin
 	if (offered)
 		nm_findings_remedy(findings,
 				   "sampling.inject = \"numa_balancing\" in the configuration (on "
-				   "while numa-migrd runs), or sysctl kernel.numa_balancing=1");
+				   "while numa-migrd runs), or sysctl kernel.numa_balancing=%d",
+				   nm_balancing_with(facts->balancing.value, true));
 	else
 		nm_findings_remedy(findings, "boot a kernel with CONFIG_NUMA_BALANCING");
 	if (!offered && soft_dirty)
@@ -233,9 +234,8 @@ static void say_how_to_see(const struct nm_facts *facts, struct nm_findings *fin
 static void say_balancing_off(const char *name, const struct nm_facts *facts,
 			      struct nm_findings *findings)
 {
-	const char *is = facts->balancing.error	       ? "not offered by this kernel"
-			 : facts->balancing.value == 0 ? "0"
-						       : "2 (tiers of memory only)";
+	const char *is =
+		nm_balancing_off_text(facts->balancing.error ? -1 : facts->balancing.value);
 
 	if (injects(facts)) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,

@@ -13,6 +13,13 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 	if (facts->daemon.pid) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
 				"numa-migrd runs (pid %" PRIu32 ").", facts->daemon.pid);
+	} else if (facts->running_source[0]) {
+		nm_findings_add(findings, name, NM_SEVERITY_FINE,
+				"numa-migrd runs: it answers on the system bus.");
+	} else if (facts->hidden) {
+		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+				"Whether numa-migrd runs is not shown to this user.");
+		nm_findings_remedy(findings, "systemctl status numa-migrd");
 	} else if (facts->has_unit) {
 		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
 				"numa-migrd is installed and does not run.");

@@ -5,6 +5,7 @@
 
 #include "facts.h"
 #include "numa-migrd/findings.h"
+#include "numa-migrd/numa_balancing.h"
 
 typedef void (*nm_check_fn)(const char *name, const struct nm_facts *facts,
 			    struct nm_findings *findings);
@@ -90,11 +91,9 @@ static inline bool nm_facts_moves_pages(const struct nm_facts *facts)
 	return facts->config && facts->config->pages.policy == NM_PAGES_EXCLUSIVITY;
 }
 
-/* Does the kernel balance between nodes? Value 2 is for tiers of memory alone: ordinary memory then
- * has no hinting faults. */
 static inline bool nm_facts_balances(const struct nm_facts *facts)
 {
-	return facts->balancing.error == 0 && facts->balancing.value & 1;
+	return facts->balancing.error == 0 && nm_balances_nodes(facts->balancing.value);
 }
 
 /* Does some hardware here sample memory accesses, as far as it is known? */

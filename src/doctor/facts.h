@@ -5,6 +5,7 @@
 
 #include "numa-migrd/config.h"
 #include "numa-migrd/event.h"
+#include "numa-migrd/others.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
 #include "unit.h"
@@ -32,7 +33,7 @@ struct nm_facts_service {
 /* Another program that places threads or memory, or that is often taken for one. */
 struct nm_facts_other {
 	uint32_t pid;
-	char comm[16];
+	const struct nm_other *other;
 };
 
 enum nm_trial {
@@ -44,7 +45,8 @@ enum nm_trial {
 
 /* Text is "" where it could not be read, and escaped where nothing else is said. */
 struct nm_facts {
-	bool root; /* who asks is */
+	bool root;   /* who asks is */
+	bool hidden; /* others' processes are not shown to him (hidepid of proc(5)) */
 
 	/* the machine */
 	struct nm_topology *topology; /* NULL: topology_error says why */

@@ -8,7 +8,6 @@
 
 #include "gather.h"
 #include "numa-migrd/proc.h"
-#include "others.h"
 
 #define CGROUPS_MOST 4096U
 #define CGROUP_DEPTH 8U
@@ -21,15 +20,23 @@ struct look {
 	uid_t service; /* the user it runs as; 0 where there is none */
 };
 
-static int keep_other(struct nm_facts *facts, uint32_t pid, const char *comm)
+/* One of a name tells enough. */
+static bool is_kept(const struct nm_facts *facts, const struct nm_other *other)
 {
+	for (size_t i = 0; i < facts->nr_others; i++)
+		if (facts->others[i].other == other)
+			return true;
+	return false;
+}
+
+static int keep_other(struct nm_facts *facts, uint32_t pid, const struct nm_other *other)
+{
+	if (is_kept(facts, other))
+		return 0;
 	if (nm_reserve((void **)&facts->others, &facts->others_capacity, facts->nr_others,
 		       sizeof(*facts->others)) < 0)
 		return -ENOMEM;
-	struct nm_facts_other *other = &facts->others[facts->nr_others++];
-	*other = (struct nm_facts_other){.pid = pid};
-	(void)snprintf(other->comm, sizeof(other->comm), "%.*s", (int)sizeof(other->comm) - 1,
-		       comm);
+	facts->others[facts->nr_others++] = (struct nm_facts_other){.pid = pid, .other = other};
 	return 0;
 }
 
@@ -62,9 +69,8 @@ static int look_at_process(void *context, const char *name)
 		look->facts->daemon.pid = (uint32_t)pid;
 	else if (strcmp(comm, "numa-migrd-help") == 0 && is_ours(look, pid))
 		look->facts->helper.pid = (uint32_t)pid;
-	else if (nm_other_known(comm))
-		return keep_other(look->facts, (uint32_t)pid, comm);
-	return 0;
+	const struct nm_other *other = nm_other_of(look->platform, (uint32_t)pid, comm);
+	return other ? keep_other(look->facts, (uint32_t)pid, other) : 0;
 }
 
 /* What a static CPU manager has noted of itself: containers that it pins. */
@@ -94,6 +100,9 @@ int nm_gather_others(struct nm_platform *platform, struct nm_facts *facts)
 {
 	const struct passwd *user = getpwnam(NM_FACTS_USER);
 	struct look look = {platform, facts, user ? user->pw_uid : 0};
+	char comm[32];
+	nm_gather_line(platform, "proc/1/comm", comm, sizeof(comm));
+	facts->hidden = !facts->root && !comm[0];
 	int r = platform->ops->list_directory(platform, NM_ROOT, "proc", look_at_process, &look);
 
 	if (r < 0)

@@ -103,7 +103,7 @@ static void try_sampling(struct nm_platform *platform, const struct nm_doctor_op
 	nm_auto(nm_topology_freep) struct nm_topology *one_cpu = NULL;
 	char error[256];
 
-	if (facts->daemon.pid) {
+	if (facts->daemon.pid || facts->running_source[0]) {
 		facts->trial = NM_TRIAL_DAEMON_RUNS;
 		return;
 	}

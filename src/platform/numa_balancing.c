@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "numa-migrd/numa_balancing.h"
 #include "privileged.h"
 
 #define SYSCTL "sys/kernel/numa_balancing"
@@ -113,18 +114,19 @@ static void state_undo(const char *path, bool had, struct state previous)
 		(void)unlink(path);
 }
 
-int nm_numa_balancing_set(const struct nm_helper_context *context, int value)
+int nm_numa_balancing_set(const struct nm_helper_context *context, bool nodes)
 {
 	struct state previous = {0};
 	int current;
 
 	int r = sysctl_read(context->proc_fd, &current);
-	if (r < 0 || current == value)
+	if (r < 0 || nm_balances_nodes(current) == nodes)
 		return r;
+	int value = nm_balancing_with(current, nodes);
 	bool had = state_load(context->state_path, &previous) == 0;
 	bool untouched = had && previous.ours == current;
-	/* We had set this very value, and somebody has changed it since: it is theirs. */
-	if (had && previous.ours == value)
+	/* We had set it so, and somebody has changed it since: it is theirs. */
+	if (had && nm_balances_nodes(previous.ours) == nodes)
 		return -EALREADY;
 	r = state_save(context->state_path,
 		       (struct state){.old = untouched ? previous.old : current, .ours = value});

@@ -137,7 +137,7 @@ static int serve_numa_balancing(const struct nm_helper_context *context,
 		return r;
 	if (!may_set_balancing(config, request->value))
 		return -EPERM;
-	return nm_numa_balancing_set(context, request->value);
+	return nm_numa_balancing_set(context, request->value == 1);
 }
 
 int nm_helper_serve(const struct nm_helper_context *context,

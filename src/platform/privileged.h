@@ -35,7 +35,8 @@ int nm_event_open(int root, const struct nm_event_request *request, struct nm_ev
  */
 int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks, const struct nm_config *targets);
 
-/* Sets the sysctl, keeping its old value in state_path first. Returns 0 or -errno. */
-int nm_numa_balancing_set(const struct nm_helper_context *context, int value);
+/* Has the kernel balance nodes or not, keeping the sysctl's old value in state_path first. Returns
+ * 0; -EALREADY: somebody has undone it since we did so, and it stays; -errno. */
+int nm_numa_balancing_set(const struct nm_helper_context *context, bool nodes);
 
 #endif

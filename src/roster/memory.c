@@ -79,6 +79,34 @@ int nm_roster_remember(struct nm_roster_memory *memory, uint32_t id, uint64_t st
 	return 0;
 }
 
+static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_start_ticks)
+{
+	struct nm_proc_stat stat;
+	struct nm_proc_status status = {0}; /* read or not used, which the analyzer cannot tell */
+	int directory = nm_proc_open_thread(platform, 0, pid);
+	if (directory < 0)
+		return directory;
+	int r = nm_proc_read_stat(platform, directory, &stat);
+	if (r == 0)
+		r = nm_proc_read_status(platform, directory, &status);
+	platform->ops->close(platform, directory);
+	if (r < 0)
+		return r;
+	/* A thread's number opens, too. */
+	if (status.tgid != pid)
+		return -ESRCH;
+	*ret_start_ticks = stat.start_ticks;
+	return 0;
+}
+
+int nm_roster_memory_release(struct nm_roster_memory *memory, struct nm_platform *platform,
+			     uint32_t pid)
+{
+	uint64_t start_ticks;
+	int r = read_birth(platform, pid, &start_ticks);
+	return r < 0 ? r : nm_roster_remember(memory, pid, start_ticks, NM_STANDING_RELEASED);
+}
+
 /* ---- the file ---- */
 
 /* What cannot be read is taken for alive: a mark too many does no harm. */

@@ -170,6 +170,7 @@ workers_on() { # NODE PID…
 	local node=$1 pid tid
 	shift
 	for pid; do
+		[[ -d /proc/$pid/task ]] || return 1
 		for tid in $(threads_of "$pid"); do
 			((tid == pid)) || [[ $(node_of "$tid") == "$node" ]] || return 1
 		done
@@ -180,6 +181,7 @@ workers_masked() { # MASK PID…: and so do the masks say
 	local mask=$1 pid tid
 	shift
 	for pid; do
+		[[ -d /proc/$pid/task ]] || return 1
 		for tid in $(threads_of "$pid"); do
 			((tid == pid)) || [[ $(mask_of "$tid") == "$mask" ]] || return 1
 		done

@@ -78,10 +78,11 @@ static inline int fake_nodes(sd_bus_message *call, void *userdata, sd_bus_error 
 static inline int fake_write_processes(sd_bus_message *reply)
 {
 	int r = sd_bus_message_append(
-		reply, "a{sv}", 12, "pid", "u", FAKE_PID, "comm", "s", "perf", "uid", "u", 1000,
+		reply, "a{sv}", 15, "pid", "u", FAKE_PID, "comm", "s", "perf", "uid", "u", 1000,
 		"unit", "s", "batch@1.service", "state", "s", "managed", "threads", "u", 2,
 		"rss_bytes", "t", (uint64_t)5 << 30, "node", "u", 2, "local_share", "d", 0.974,
-		"latency_cycles", "d", 312.4, "performance", "d", 12345.0, "leases", "u", 1);
+		"latency_cycles", "d", 312.4, "performance", "d", 12345.0, "leases", "u", 1,
+		"run_share", "d", 1.62, "intensity", "d", 0.25, "last_decision", "t", (uint64_t)17);
 	return r < 0 ? r
 		     : sd_bus_message_append(reply, "a{sv}", 5, "pid", "u", 815, "comm", "s",
 					     "postgres", "state", "s", "observed", "threads", "u",

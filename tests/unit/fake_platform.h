@@ -170,6 +170,20 @@ static inline void fake_write_list(uint64_t cpus, char *text, size_t size)
 	hwloc_bitmap_free(bitmap);
 }
 
+/* "proc/PID/comm" */
+static inline int fake_write_comm(struct fake *fake, const char *path, char *text, size_t size)
+{
+	uint32_t pid;
+	int end = 0;
+	if (sscanf(path, "proc/%" SCNu32 "/comm%n", &pid, &end) != 1 || !end || path[end])
+		return -ENOENT;
+	const struct fake_thread *thread = fake_find(fake, pid);
+	if (!thread)
+		return -ENOENT;
+	snprintf(text, size, "%s\n", thread->comm);
+	return 0;
+}
+
 static inline int fake_write_root(struct fake *fake, const char *path, char *text, size_t size)
 {
 	static const char prefix[] = "sys/fs/cgroup";
@@ -182,7 +196,7 @@ static inline int fake_write_root(struct fake *fake, const char *path, char *tex
 		return 0;
 	}
 	if (strncmp(path, prefix, strlen(prefix)) != 0)
-		return -ENOENT;
+		return fake_write_comm(fake, path, text, size);
 	snprintf(cgroup, sizeof(cgroup), "%s", path + strlen(prefix));
 	char *end = strstr(cgroup, suffix);
 	if (!end)

@@ -431,6 +431,11 @@ static void balancing_is_missing(void **state)
 	program.input.local_share = 0.3;
 	ask(&program, &findings);
 	assert_only(&findings, "kernel-balancing", "30 % of the accesses are local");
+	nm_findings_clear(&findings);
+	program.input.balancing = 2; /* tiers of memory only, and they are to stay */
+	ask(&program, &findings);
+	assert_only(&findings, "kernel-balancing", "30 % of the accesses are local");
+	assert_non_null(strstr(findings.items[0].remedy, "kernel.numa_balancing=3"));
 	program.input.balancing = -1;
 	nm_findings_clear(&findings);
 	ask(&program, &findings);

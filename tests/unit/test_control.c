@@ -168,7 +168,7 @@ static void test_root_steers(void **state)
 	assert_call("Pause", NULL, "org.numamigrd1.Error.AlreadyPaused");
 	assert_call("Resume", NULL, "");
 	assert_call("Release", &managed, "");
-	assert_call("Release", &unknown, "org.numamigrd1.Error.NotManaged");
+	assert_call("Release", &unknown, "org.numamigrd1.Error.NoSuchProcess");
 	assert_call("Release", &busy, "System.Error.EBUSY");
 	assert_call("Release", NULL, SD_BUS_ERROR_INVALID_ARGS);
 	assert_call("Status", NULL, "");
@@ -403,7 +403,7 @@ static void test_ctl_talks(void **state)
 	assert_ctl("pause", 0, "");
 	assert_ctl("pause", 1, "paused already");
 	assert_ctl("--json resume", 0, "{\"version\": 1, \"result\": \"resumed\"}");
-	assert_ctl("release 42", 1, "process 42 is not managed");
+	assert_ctl("release 42", 1, "there is no process 42");
 	assert_ctl("release 4711", 0, "");
 }
 

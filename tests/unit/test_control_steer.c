@@ -55,7 +55,7 @@ static void root_needs_no_polkit(void **state)
 	assert_true(is_paused());
 	assert_call("Resume", "", 0, "");
 	assert_call("Release", "u", 4711, "");
-	assert_call("Release", "u", 1, NM_BUS_ERROR_NOT_MANAGED);
+	assert_call("Release", "u", 1, NM_BUS_ERROR_NO_SUCH_PROCESS);
 	assert_call("SetDryRun", "b", 1, "");
 	assert_call("SetDryRun", "b", 0, NM_BUS_ERROR_DRY_RUN_FORCED);
 	assert_call("Reload", "", 0, NM_BUS_ERROR_BAD_CONFIGURATION);

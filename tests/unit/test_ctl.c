@@ -156,8 +156,8 @@ static void test_topology_needs_no_bus(void **state)
 static void test_tables(void **state)
 {
 	need_bus(state);
-	assert_ctl("processes", 0, " PID  COMMAND   STATE     NODE  THR  LOCAL");
-	assert_ctl("processes", 0, "4711  perf      managed      2    2    97%  312");
+	assert_ctl("processes", 0, " PID  COMMAND   STATE     NODE  THR   RUN  LOCAL");
+	assert_ctl("processes", 0, "4711  perf      managed      2    2  162%    97%  312  0.25");
 	assert_ctl("processes", 0, " 815  postgres  observed     \xe2\x80\x93    1");
 	assert_ctl("threads", 0, "P\xcc\x82");
 	assert_ctl("threads 815", 0, "815");

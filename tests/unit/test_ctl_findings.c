@@ -45,16 +45,24 @@ static void add_some(struct nm_findings *findings)
 	nm_findings_add(findings, "three", NM_SEVERITY_NOTE, "So as well.");
 }
 
-static char *written(const struct nm_findings *findings, size_t leading)
+static char *written_in(const struct nm_style *style, const struct nm_findings *findings,
+			size_t leading)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	nm_ctl_write_findings(out, findings, leading, WIDTH);
+	nm_ctl_write_findings(out, style, findings, leading, WIDTH);
 	assert_int_equal(fclose(out), 0);
 	return text;
+}
+
+static char *written(const struct nm_findings *findings, size_t leading)
+{
+	const struct nm_style plain = {.utf8 = true};
+
+	return written_in(&plain, findings, leading);
 }
 
 static void test_text(void **state)
@@ -88,6 +96,20 @@ static void test_worst_first(void **state)
 	assert_string_equal(text,
 			    "note     lead: L.\nproblem  c: C.\nunseen   b: B.\nfine     a: A.\n\n"
 			    "1 problem, 1 unseen, 1 note, 1 fine\n");
+}
+
+/* Colours take no room, and letters that the terminal has not are not sent to it. */
+static void test_style(void **state)
+{
+	const struct nm_style colored = {.color = true};
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+
+	(void)state;
+	nm_findings_add(&findings, "a", NM_SEVERITY_PROBLEM, "Ah: é.");
+	nm_findings_add(&findings, "b", NM_SEVERITY_NOTE, "B.");
+	nm_autofree char *text = written_in(&colored, &findings, 0);
+	assert_string_equal(text, "\033[1;31mproblem\033[0m  \033[1ma:\033[0m Ah: ?.\n"
+				  "note     \033[1mb:\033[0m B.\n\n1 problem, 1 note\n");
 }
 
 static void test_document(void **state)
@@ -272,6 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_worst_first),
+		cmocka_unit_test(test_style),
 		cmocka_unit_test(test_document),
 		cmocka_unit_test(test_advice),
 		cmocka_unit_test(test_odd_advice),

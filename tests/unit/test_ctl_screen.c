@@ -239,6 +239,25 @@ static void test_pager(void **state)
 	assert_on_terminal("processes", "echo $LESS:$LESSSECURE", "FRSX:1", NULL);
 }
 
+/* What they find is up to this machine, and so is doctor's exit status. */
+static void test_findings_on_terminal(void **state)
+{
+	need_bus(state);
+	assert_on_terminal("advise 4711", "sed s/^/PAGED/", "PAGED", "\nnote");
+	assert_on_terminal("advise 4711 --json", "sed s/^/PAGED/", "PAGED{", "\n{");
+	(void)setenv("PAGER", "sed s/locked-memory/PAGED/", 1);
+	struct terminal *terminal = open_terminal("doctor");
+	assert_true(close_terminal(terminal) <= 1);
+	assert_non_null(strstr(terminal->text, "\033[1mPAGED:\033[0m"));
+	assert_null(strstr(terminal->text, "locked-memory"));
+	free(terminal);
+	terminal = open_terminal("doctor --color=never");
+	assert_true(close_terminal(terminal) <= 1);
+	assert_non_null(strstr(terminal->text, " PAGED: "));
+	assert_null(strstr(terminal->text, "\033["));
+	free(terminal);
+}
+
 static void test_an_empty_list_says_where_to_look(void **state)
 {
 	char text[1024];
@@ -274,6 +293,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_strange_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_a_person_is_asked, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_pager, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_findings_on_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_an_empty_list_says_where_to_look, with_service,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_colour_on_terminal, with_service, teardown),

@@ -97,6 +97,30 @@ static void interrupting_ends_it_too(void **state)
 	world_assert_said(world, "stopped");
 }
 
+/* A name is anybody's to choose, and numad is of use to root only. */
+static void who_else_moves_threads_is_told(void **state)
+{
+	(void)state;
+	snprintf(fake_process(world->fake, 200, 1)->comm, 16, "numad");
+	fake_get(world->fake, 200)->uid = 1000;
+	snprintf(fake_process(world->fake, 201, 1)->comm, 16, "numad");
+	fake_get(world->fake, 201)->uid = 0;
+	world->each_second = interrupt_at_once;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	world_assert_said(world, "numad (pid 201) is running, and moves the same threads");
+	world_assert_not_said(world, "numad (pid 200)");
+}
+
+static void tiering_shows_no_accesses(void **state)
+{
+	(void)state;
+	world->balancing = "2\n";
+	world->each_second = interrupt_at_once;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	world_assert_said(world, "kernel.numa_balancing is 2 (tiers of memory only) and");
+	world_assert_not_said(world, "its hinting faults show");
+}
+
 static void a_bad_file_stops_the_start(void **state)
 {
 	char place[FIXTURE_PATH + 64];
@@ -291,6 +315,8 @@ int main(void)
 		TEST(it_moves_a_thread_and_leaves_no_trace),
 		TEST(a_dry_run_changes_nothing),
 		TEST(interrupting_ends_it_too),
+		TEST(who_else_moves_threads_is_told),
+		TEST(tiering_shows_no_accesses),
 		TEST(a_bad_file_stops_the_start),
 		TEST(only_one_runs),
 		TEST(a_bad_file_is_not_taken),

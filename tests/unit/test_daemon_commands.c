@@ -145,7 +145,6 @@ static void a_pause_returns_and_does_nothing(void **state)
 	assert_null(status("leases"));
 	ticks(30);
 	assert_null(fake_trace(world->fake));
-	assert_int_equal(nm_command_release(service, 100), -ESRCH);
 	assert_int_equal(nm_command_resume(service), 0);
 	assert_int_equal(nm_command_resume(service), -EALREADY);
 	go_astray();
@@ -255,6 +254,27 @@ static void a_release_is_for_life(void **state)
 	assert_false(tick_until_leased(100));
 	assert_int_equal(nm_command_release(service, 4711), -ESRCH);
 	world_assert_said(world, "released process 100 as asked");
+}
+
+/* Before it was sampled, or while nothing is. */
+static void a_release_of_what_was_not_seen(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_release(service, 100), 0);
+	assert_false(tick_until_leased(100));
+	fake_clone(world->fake, 100, 102);
+	assert_int_equal(nm_command_release(service, 102), -ESRCH); /* a thread's number */
+}
+
+static void a_release_while_paused(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_int_equal(nm_command_release(service, 4711), -ESRCH);
+	assert_int_equal(nm_command_release(service, 100), 0);
+	assert_int_equal(nm_command_resume(service), 0);
+	go_astray();
+	assert_false(tick_until_leased(100));
 }
 
 static void a_release_outlives_restart_and_pause(void **state)
@@ -390,6 +410,8 @@ int main(void)
 		TEST(a_dry_run_can_be_asked_for),
 		TEST(a_dry_run_outlives_a_pause_but_no_reload),
 		TEST(a_bad_file_is_refused_by_line),
+		TEST(a_release_of_what_was_not_seen),
+		TEST(a_release_while_paused),
 		TEST(a_release_outlives_restart_and_pause),
 		TEST(marks_that_cannot_be_written_are_told_once),
 		TEST(a_tick_without_a_source_moves_nothing),

@@ -29,9 +29,9 @@ static void add_other(struct nm_facts *facts, const char *comm)
 	assert_int_equal(nm_reserve((void **)&facts->others, &facts->others_capacity,
 				    facts->nr_others, sizeof(*facts->others)),
 			 0);
-	struct nm_facts_other *other = &facts->others[facts->nr_others++];
-	*other = (struct nm_facts_other){.pid = 77};
-	(void)snprintf(other->comm, sizeof(other->comm), "%s", comm);
+	const struct nm_other *other = nm_other_known(comm);
+	assert_non_null(other);
+	facts->others[facts->nr_others++] = (struct nm_facts_other){.pid = 77, .other = other};
 }
 
 static void without_topology(struct nm_facts *facts)
@@ -500,6 +500,7 @@ static void tiering_shows_no_accesses(void **state)
 	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
 	assert_true(says(find(&findings, "balancing"), "is 2 (tiers"));
+	assert_true(says(find(&findings, "balancing"), "sysctl kernel.numa_balancing=3"));
 	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_PROBLEM);
 	free_facts(facts);
 }
@@ -544,6 +545,38 @@ static void injection_mends_that(void **state)
 }
 
 /* Where there is nothing to move, nothing that concerns moving is wrong. */
+/* Where /proc shows him his own processes only, what he does not see is not told as absent. */
+static void a_user_who_sees_no_others(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	facts->hidden = true;
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "movers")->severity, NM_SEVERITY_UNSEEN);
+	assert_int_equal(find(&findings, "service")->severity, NM_SEVERITY_UNSEEN);
+	nm_findings_clear(&findings);
+	set_word(facts->running_source, "clock+faults");
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "service")->severity, NM_SEVERITY_FINE);
+	free_facts(facts);
+}
+
+static void who_gets_along_is_named(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	add_other(facts, "irqbalance");
+	add_other(facts, "tuned");
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "movers")->severity, NM_SEVERITY_FINE);
+	assert_non_null(strstr(find(&findings, "movers")->what, "with it: irqbalance, tuned."));
+	free_facts(facts);
+}
+
 static void one_node_needs_nothing(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -603,6 +636,8 @@ int main(void)
 		cmocka_unit_test(tiering_shows_no_accesses),
 		cmocka_unit_test(metrics_where_the_unit_allows_it),
 		cmocka_unit_test(injection_mends_that),
+		cmocka_unit_test(a_user_who_sees_no_others),
+		cmocka_unit_test(who_gets_along_is_named),
 		cmocka_unit_test(one_node_needs_nothing),
 		cmocka_unit_test(a_process_counts_more_than_its_unit),
 		cmocka_unit_test(without_a_unit_that_is_said),

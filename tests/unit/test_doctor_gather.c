@@ -114,9 +114,21 @@ static void a_stranger_of_that_name_is_not_the_service(void **state)
 	put(tree, "proc/13/comm", "numa-migrd-help\n");
 	put(tree, "proc/13/status", text);
 	put(tree, "proc/14/comm", "numa-migrd\n"); /* ended meanwhile */
+	put(tree, "proc/15/comm", "numad\n");
+	put(tree, "proc/15/status", text);
+	put(tree, "proc/16/comm", "numad\n"); /* ended as well */
 	gather(tree);
+	assert_int_equal(tree->facts.nr_others, 0);
 	assert_int_equal(tree->facts.daemon.pid, 0);
 	assert_int_equal(tree->facts.helper.pid, 0);
+}
+
+static bool runs(const struct nm_facts *facts, const char *comm)
+{
+	for (size_t i = 0; i < facts->nr_others; i++)
+		if (facts->others[i].other == nm_other_known(comm))
+			return true;
+	return false;
 }
 
 static void who_else_runs(void **state)
@@ -135,6 +147,9 @@ static void who_else_runs(void **state)
 	put(tree, "proc/13/comm", "numa-migrd-help\n");
 	put(tree, "proc/13/status", "Name:\tnuma-migrd-help\nTgid:\t13\nUid:\t0\t0\t0\t0\n");
 	put(tree, "proc/14/comm", "numad\n");
+	put(tree, "proc/14/status", "Name:\tnumad\nTgid:\t14\nUid:\t0\t0\t0\t0\n");
+	put(tree, "proc/17/comm", "thanos\n"); /* of whomever, and of many one */
+	put(tree, "proc/18/comm", "thanos\n");
 	put(tree, "proc/15/comm", "numadx\n");
 	put(tree, "proc/16x/comm", "numad\n");
 	put(tree, "etc/tuned/active_profile", "balanced\n");
@@ -148,8 +163,9 @@ static void who_else_runs(void **state)
 	assert_int_equal(facts->daemon.files.value, 524288);
 	assert_int_equal(facts->daemon.locked.value, INT64_MAX);
 	assert_int_equal(facts->helper.pid, 13);
-	assert_int_equal(facts->nr_others, 1);
-	assert_int_equal(facts->others[0].pid, 14);
+	assert_int_equal(facts->nr_others, 2);
+	assert_true(runs(facts, "numad"));
+	assert_true(runs(facts, "thanos"));
 	assert_string_equal(facts->tuned, "balanced");
 	assert_string_equal(facts->sched_ext, "rusty");
 	assert_true(facts->kubelet_pins);

@@ -334,9 +334,39 @@ static void the_first_value_comes_back(void **state)
 	SKIP_UNLESS_ROOT();
 	fixture_file(f->root, SYSCTL, "2\n");
 	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
+	assert_string_equal(sysctl(f), "3\n"); /* tiers are balanced as before */
+	assert_string_equal(saved(f), "2 3\n");
 	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
-	assert_string_equal(sysctl(f), "0\n");
+	assert_string_equal(sysctl(f), "2\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
 	assert_int_equal(nm_helper_restore(&f->context), 0);
+	assert_string_equal(sysctl(f), "2\n");
+}
+
+static void tiers_are_let_alone(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, SYSCTL, "2\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
+	assert_string_equal(sysctl(f), "2\n");
+	assert_string_equal(saved(f), "");
+	fixture_file(f->root, SYSCTL, "3\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
+	assert_string_equal(sysctl(f), "2\n");
+	assert_int_equal(nm_helper_restore(&f->context), 0);
+	assert_string_equal(sysctl(f), "3\n");
+}
+
+static void what_somebody_undid_is_theirs(void **state)
+{
+	struct helper_fixture *f = *state;
+
+	SKIP_UNLESS_ROOT();
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
+	fixture_file(f->root, SYSCTL, "2\n");
+	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EALREADY);
 	assert_string_equal(sysctl(f), "2\n");
 }
 
@@ -552,6 +582,8 @@ int main(void)
 		BALANCING(a_broken_state_is_dropped),
 		BALANCING(a_linked_state_is_not_followed),
 		BALANCING(a_kernel_without_balancing_is_told),
+		BALANCING(tiers_are_let_alone),
+		BALANCING(what_somebody_undid_is_theirs),
 		cmocka_unit_test(replies_are_passed_on),
 		cmocka_unit_test(malformed_replies_are_refused),
 		cmocka_unit_test(a_missing_descriptor_is_noticed),

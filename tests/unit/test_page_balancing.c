@@ -103,6 +103,21 @@ static void without_the_kernels_nothing_is_told(void **state)
 	assert_told(0, 0, NULL);
 }
 
+/* 2 balances tiers of memory alone. */
+static void tiers_move_no_pages_of_ours(void **state)
+{
+	(void)state;
+	world.balancing = 2;
+	begin(NM_BALANCING_MANAGE);
+	assert_true(fake_mover.submitted > 0);
+	assert_told(0, 0, NULL);
+	assert_int_equal(switches, 0);
+	world.balancing = 3;
+	live(3);
+	assert_true(switches > 0);
+	assert_string_equal(standing(), "manages");
+}
+
 static void a_warning_and_nothing_else(void **state)
 {
 	(void)state;
@@ -191,10 +206,15 @@ static void injected_faults_win(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pages_are_left_to_the_kernel),	TEST(without_the_kernels_nothing_is_told),
-		TEST(a_warning_and_nothing_else),	TEST(it_is_turned_off_and_put_back),
-		TEST(another_setting_puts_it_back),	TEST(a_refusal_yields),
-		TEST(what_is_needed_is_not_turned_off), TEST(injected_faults_win),
+		TEST(pages_are_left_to_the_kernel),
+		TEST(without_the_kernels_nothing_is_told),
+		TEST(tiers_move_no_pages_of_ours),
+		TEST(a_warning_and_nothing_else),
+		TEST(it_is_turned_off_and_put_back),
+		TEST(another_setting_puts_it_back),
+		TEST(a_refusal_yields),
+		TEST(what_is_needed_is_not_turned_off),
+		TEST(injected_faults_win),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,6 +156,8 @@ static void processes_add_their_threads_up(void **state)
 	assert_shown(1, "threads", "3");
 	assert_shown(1, "node", "1");
 	assert_shown(1, "leases", "0");
+	assert_true(shown_number(1, "run_share") > 2 && shown_number(1, "run_share") <= 3.1);
+	assert_null(shown_text(1, "last_decision"));
 	assert_true(shown_number(1, "local_share") > 0.2 && shown_number(1, "local_share") < 0.5);
 	assert_true(shown_number(1, "latency_cycles") > 100);
 	assert_shown(1, "state", "observed");	   /* nothing would be moved */
@@ -248,6 +250,8 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	ask_threads(0);
 	assert_shown(shown_row("tid", tid), "last_decision", id);
 	assert_shown(shown_row("tid", tid), "leased", "true");
+	ask_processes();
+	assert_true(shown_number(1, "last_decision") >= strtod(id, NULL));
 	show = shown_show();
 	show.open(show.context);
 	assert_int_equal(nm_view_explain(&world.daemon, strtoull(id, NULL, 10), &show), 0);

@@ -52,6 +52,7 @@ struct world {
 	} workers[WORKERS];
 	uint64_t busy[CPUS], idle[CPUS]; /* ticks of a hundredth */
 	unsigned seconds;
+	const char *balancing; /* kernel.numa_balancing; NULL: there is none */
 	bool dry_run;
 	world_fn each_second; /* the test's part, after the second has passed */
 	bool seen_leased, seen_returned;
@@ -139,6 +140,8 @@ static inline ssize_t world_read_file(struct nm_platform *platform, int director
 		return world_read_load(world, buffer, size);
 	if (strcmp(path, "proc/sys/kernel/random/boot_id") == 0)
 		return world_give(buffer, size, BOOT "\n");
+	if (world->balancing && strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
+		return world_give(buffer, size, world->balancing);
 	return fake_read_file(&world->fake->platform, directory, path, buffer, size);
 }
 
@@ -370,7 +373,7 @@ static inline void world_unmute(int kept)
 	close(kept);
 }
 
-static inline void world_assert_said(struct world *world, const char *words)
+static inline const char *world_said(struct world *world)
 {
 	static char text[1 << 16];
 	FILE *file = fopen(world->log, "r");
@@ -378,8 +381,21 @@ static inline void world_assert_said(struct world *world, const char *words)
 	text[length] = '\0';
 	if (file)
 		fclose(file);
+	return text;
+}
+
+static inline void world_assert_said(struct world *world, const char *words)
+{
+	const char *text = world_said(world);
 	if (!strstr(text, words))
 		fail_msg("\"%s\" is not in:\n%s", words, text);
+}
+
+static inline void world_assert_not_said(struct world *world, const char *words)
+{
+	const char *text = world_said(world);
+	if (strstr(text, words))
+		fail_msg("\"%s\" is in:\n%s", words, text);
 }
 
 /* The daemon from start to end, as main() would. */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "numa-migrd/others.h"
+
+#include <string.h>
+
+#include "numa-migrd/proc.h"
+
+static const struct nm_other known[] = {
+	{"numad", NM_RIVALRY_FULL, false, "moves the same threads and their memory",
+	 "run one of the two: systemctl disable --now numad"},
+	{"memtierd", NM_RIVALRY_SOME, true, "moves memory between nodes",
+	 "keep it to other processes than numa-migrd (targets.exclude), or stop it"},
+	{"membalancer", NM_RIVALRY_SOME, true, "moves memory, and with -S threads, between nodes",
+	 "stop it, or let it report only (without -b)"},
+	{"thanos", NM_RIVALRY_SOME, true, "moves the threads and the memory of what it has started",
+	 "exclude its programs (targets.exclude)"},
+	{"irqbalance", NM_RIVALRY_NONE, false, "moves interrupts only; both get along", NULL},
+	{"tuned", NM_RIVALRY_NONE, false, "sets what its profile says; see \"tuned\"", NULL},
+	{"kubelet", NM_RIVALRY_NONE, false, "gives containers cpusets; see \"kubelet\"", NULL},
+	{"slurmd", NM_RIVALRY_NONE, false, "gives jobs cpusets; threads are moved within them",
+	 NULL},
+};
+
+const struct nm_other *nm_other_known(const char *comm)
+{
+	for (size_t i = 0; i < NM_ARRAY_SIZE(known); i++)
+		if (strcmp(known[i].comm, comm) == 0)
+			return &known[i];
+	return NULL;
+}
+
+static bool is_roots(struct nm_platform *platform, uint32_t pid)
+{
+	struct nm_proc_status status;
+	int directory = nm_proc_open_thread(platform, 0, pid);
+
+	if (directory < 0)
+		return false;
+	int r = nm_proc_read_status(platform, directory, &status);
+	platform->ops->close(platform, directory);
+	return r == 0 && status.uid == 0;
+}
+
+const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm)
+{
+	const struct nm_other *other = nm_other_known(comm);
+
+	return other && (other->anyone || is_roots(platform, pid)) ? other : NULL;
+}
