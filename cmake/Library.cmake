@@ -11,10 +11,14 @@ add_compile_definitions(_GNU_SOURCE)
 add_compile_options(
 	-Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wundef -Werror
 	# The same decisions bit for bit from gcc and clang (design, "Determinism").
-	-ffp-contract=off
-	# The build's place does not show in the binaries; the later one counts where one is inside the other.
-	-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
-	-ffile-prefix-map=${CMAKE_BINARY_DIR}=build)
+	-ffp-contract=off)
+# The build's place does not show in the binaries, but where gcov has to find it; the later one counts where
+# one is inside the other.
+if(NOT CMAKE_C_FLAGS MATCHES "--coverage")
+	add_compile_options(
+		-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
+		-ffile-prefix-map=${CMAKE_BINARY_DIR}=build)
+endif()
 
 # What Debian's own packages are hardened with; fortification needs optimisation.
 add_compile_options($<$<CONFIG:RelWithDebInfo,Release>:-fstack-protector-strong>)

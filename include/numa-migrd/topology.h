@@ -89,6 +89,16 @@ int nm_topology_node_of_cpu(const struct nm_topology *topology, int cpu);
 /* True where both describe the same machine in the same state (used to skip a needless refresh). */
 bool nm_topology_equal(const struct nm_topology *a, const struct nm_topology *b);
 
+/*
+ * Sets of CPUs or nodes as the kernel and the ledger write them, up to a newline or the end: a list, "0-3,8", or a
+ * map, "0000ffff,00000000" (cpuset(7), "FORMATS"). -EINVAL for anything else, an empty one, and numbers above
+ * NM_LIST_MOST (more than any kernel has), so that damaged text cannot ask for any amount of memory; -ENOMEM.
+ * Pure.
+ */
+#define NM_LIST_MOST 65535U
+int nm_list_parse(const char *text, hwloc_bitmap_t ret);
+int nm_map_parse(const char *text, hwloc_bitmap_t ret);
+
 /* ---- physical address → node (sampling.md, "Node of an access") ---- */
 
 struct nm_physmap;

@@ -123,6 +123,20 @@ static struct nm_lease *take_lease(struct nm_actuator *actuator, struct attempt 
 	return lease;
 }
 
+/* Writing the ledger took its time: what the owner has set meanwhile stays. */
+static int look_again(struct nm_actuator *actuator, struct attempt *attempt)
+{
+	nm_autobitmap current = hwloc_bitmap_alloc();
+	if (!current)
+		return refuse(attempt, -ENOMEM, "memory");
+	int r = actuator->platform->ops->affinity_get(actuator->platform, (pid_t)attempt->step->tid,
+						      current);
+	if (r < 0)
+		return refuse(attempt, r, "sched_getaffinity");
+	return hwloc_bitmap_isequal(current, attempt->before) ? 0
+							      : refuse(attempt, -ESTALE, "mask");
+}
+
 static int perform(struct nm_actuator *actuator, struct attempt *attempt)
 {
 	const struct nm_step *step = attempt->step;
@@ -131,6 +145,9 @@ static int perform(struct nm_actuator *actuator, struct attempt *attempt)
 		return refuse(attempt, r, "ledger");
 
 	attempt->written = true;
+	r = look_again(actuator, attempt);
+	if (r < 0)
+		return r;
 	attempt->receipt->tried = true;
 	r = nm_mask_set(actuator->platform, attempt->directory, step->tid, step->start_ticks,
 			step->target);

@@ -185,25 +185,33 @@ static const struct nm_ledger_entry *ancestor_of(const struct nm_heirs_search *s
 	return standing ? standing : newest_ancestor(search, candidate, current, true);
 }
 
+/* For want of something that may be had again; what is forbidden stays so, and would be asked for
+ * ever. */
+static int if_passing(int error)
+{
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EIO ? error
+											 : 0;
+}
+
 int nm_heirs_look_at(const struct nm_heirs_search *search, uint32_t pid, uint32_t tid)
 {
 	struct nm_platform *platform = search->platform;
 	nm_autobitmap current = hwloc_bitmap_alloc();
-	if (!current || platform->ops->affinity_get(platform, (pid_t)tid, current) < 0 ||
-	    !carries_target(search, current))
-		return 0;
+	int r = current ? platform->ops->affinity_get(platform, (pid_t)tid, current) : -ENOMEM;
+	if (r < 0 || !carries_target(search, current))
+		return if_passing(r);
 
 	struct candidate candidate = {
 		.pid = pid, .tid = tid, .directory = nm_proc_open_thread(platform, pid, tid)};
 	if (candidate.directory < 0)
-		return 0;
+		return if_passing(candidate.directory);
 	const struct nm_ledger_entry *terms = NULL;
-	if (nm_proc_read_stat(platform, candidate.directory, &candidate.stat) == 0 &&
-	    !(candidate.stat.flags & NM_PROC_KTHREAD))
+	r = nm_proc_read_stat(platform, candidate.directory, &candidate.stat);
+	if (r == 0 && !(candidate.stat.flags & NM_PROC_KTHREAD))
 		terms = ancestor_of(search, &candidate, current);
 	platform->ops->close(platform, candidate.directory);
 	if (!terms)
-		return 0;
+		return if_passing(r);
 	search->each(search->context, terms, pid, tid, candidate.stat.start_ticks);
 	return 1;
 }
@@ -212,6 +220,7 @@ struct walk {
 	const struct nm_heirs_search *search;
 	uint32_t pid;
 	int found;
+	int error; /* of the last one that could not be looked at; 0: none */
 };
 
 static bool parse_id(const char *name, uint32_t *ret)
@@ -224,8 +233,11 @@ static int visit_thread(void *context, const char *name)
 {
 	struct walk *walk = context;
 	uint32_t tid;
-	if (parse_id(name, &tid))
-		walk->found += nm_heirs_look_at(walk->search, walk->pid, tid);
+	int r = parse_id(name, &tid) ? nm_heirs_look_at(walk->search, walk->pid, tid) : 0;
+	if (r < 0)
+		walk->error = r;
+	else
+		walk->found += r;
 	return 0;
 }
 
@@ -238,7 +250,10 @@ static int visit_process(void *context, const char *name)
 		return 0;
 	snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", walk->pid);
 	/* A process that ended while we walk is no error. */
-	(void)platform->ops->list_directory(platform, NM_ROOT, path, visit_thread, walk);
+	int r = if_passing(
+		platform->ops->list_directory(platform, NM_ROOT, path, visit_thread, walk));
+	if (r < 0)
+		walk->error = r;
 	return 0;
 }
 
@@ -249,5 +264,7 @@ int nm_heirs_scan(const struct nm_heirs_search *search)
 	struct walk walk = {.search = search};
 	struct nm_platform *platform = search->platform;
 	int r = platform->ops->list_directory(platform, NM_ROOT, "proc", visit_process, &walk);
+	if (r == 0)
+		r = walk.error;
 	return r < 0 ? r : walk.found;
 }

@@ -32,8 +32,9 @@ struct nm_heirs_search {
 };
 
 /*
- * Looks at one thread: 1 an heir of one of the entries, 0 not, or gone. Its mask must be the
- * target, and it must be
+ * Looks at one thread: 1 an heir of one of the entries, 0 not, gone, or not ours to look at;
+ * -ENOMEM, -EMFILE, -ENFILE, -EIO: it could not be looked at now. Its mask must be the target, and
+ * it must be
  *  - another thread of the leased process, born under the lease; or
  *  - the leader of that process, taken over in an exec by the leased thread; or
  *  - of a process born under the lease that descends from the leased one, or from an orphan
@@ -41,7 +42,8 @@ struct nm_heirs_search {
  */
 int nm_heirs_look_at(const struct nm_heirs_search *search, uint32_t pid, uint32_t tid);
 
-/* Looks at every thread of the machine. Returns the number of heirs, or -errno. */
+/* Looks at every thread of the machine. Returns the number of heirs, or -errno: there may be more.
+ */
 int nm_heirs_scan(const struct nm_heirs_search *search);
 
 #endif

@@ -113,15 +113,27 @@ void nm_lease_remember_heir(struct nm_actuator *actuator, size_t index, uint32_t
 		actuator->missed_heirs = true;
 }
 
-static uint64_t start_of(struct nm_actuator *actuator, uint32_t pid, uint32_t tid)
+static int read_start(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint64_t *ret)
 {
 	struct nm_proc_stat stat;
-	int directory = nm_proc_open_thread(actuator->platform, pid, tid);
+	int directory = nm_proc_open_thread(platform, pid, tid);
 	if (directory < 0)
-		return 0;
-	int r = nm_proc_read_stat(actuator->platform, directory, &stat);
-	actuator->platform->ops->close(actuator->platform, directory);
-	return r < 0 ? 0 : stat.start_ticks;
+		return directory;
+	int r = nm_proc_read_stat(platform, directory, &stat);
+	platform->ops->close(platform, directory);
+	if (r == 0)
+		*ret = stat.start_ticks;
+	return r;
+}
+
+/* 0: it is gone, or cannot be read now; then the next round looks for it. */
+static uint64_t start_of(struct nm_actuator *actuator, uint32_t pid, uint32_t tid)
+{
+	uint64_t start_ticks = 0;
+	int r = read_start(actuator->platform, pid, tid, &start_ticks);
+	if (r < 0 && r != -ESRCH)
+		actuator->missed_heirs = true;
+	return start_ticks;
 }
 
 /* A child born well after its parent had its mask back is no heir: this ends the chain. */

@@ -170,13 +170,17 @@ static int format_entry(const struct nm_ledger_entry *entry, char **ret)
 	if (!cgroup || hwloc_bitmap_list_asprintf(&original, entry->original) < 0 ||
 	    hwloc_bitmap_list_asprintf(&target, entry->target) < 0)
 		return -ENOMEM;
-	int length = asprintf(ret,
+	char *line;
+	int length = asprintf(&line,
 			      "give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64
 			      " %" PRIu64 " %" PRIu32 " %d %s %s %s .\n",
 			      entry->tid, entry->pid, entry->start_ticks, entry->given_ticks,
 			      entry->start_stack, entry->decision, entry->session,
 			      entry->unrestricted, original, target, cgroup);
-	return length < 0 ? -ENOMEM : length;
+	if (length < 0)
+		return -ENOMEM;
+	*ret = line;
+	return length;
 }
 
 static int write_give(int fd, const struct nm_ledger_entry *entry)

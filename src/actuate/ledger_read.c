@@ -7,6 +7,7 @@
 
 #include "ledger_file.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/topology.h"
 
 void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
 {
@@ -19,7 +20,7 @@ void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
 static hwloc_bitmap_t parse_mask(const char *text)
 {
 	hwloc_bitmap_t mask = hwloc_bitmap_alloc();
-	if (mask && (hwloc_bitmap_list_sscanf(mask, text) < 0 || hwloc_bitmap_iszero(mask))) {
+	if (mask && nm_list_parse(text, mask) < 0) {
 		hwloc_bitmap_free(mask);
 		return NULL;
 	}

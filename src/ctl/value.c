@@ -18,8 +18,9 @@ union basic {
 	double real;
 };
 
-/* Whoever holds the name may say anything: nothing of it steers a terminal; lines stay lines. */
-static json_t *from_text(const char *text)
+/* Whoever holds the bus's name may say anything: nothing of it steers a terminal; lines stay lines.
+ */
+static char *clean_text(const char *text)
 {
 	const struct nm_style style = {.utf8 = true};
 	size_t size = strlen(text) + 1, used = 0; /* nothing becomes longer */
@@ -33,7 +34,14 @@ static json_t *from_text(const char *text)
 		(void)nm_text_fit(clean + used, size - used, line, NM_TEXT_ANY_WIDTH, &style);
 		used += strlen(clean + used);
 	}
-	return json_string(clean);
+	return NM_TAKE(clean);
+}
+
+static json_t *from_text(const char *text)
+{
+	nm_autofree char *clean = clean_text(text);
+
+	return clean ? json_string(clean) : NULL;
 }
 
 /* jansson has no integers beyond 2⁶³: those come as text, whole. */
@@ -89,7 +97,10 @@ static int read_entry(sd_bus_message *message, const char *contents, json_t *obj
 		r = read_one(message, &value);
 	if (r < 0)
 		return r;
-	if (r == 0 || json_object_set_new(object, name, value) < 0)
+	if (r == 0)
+		return -ENOMEM;
+	nm_autofree char *clean = clean_text(name);
+	if (json_object_set_new(object, clean, value) < 0)
 		return -ENOMEM;
 	r = sd_bus_message_exit_container(message);
 	return r < 0 ? r : 1;

@@ -121,12 +121,21 @@ static void daemon_clear(struct nm_daemon *daemon)
 		close(daemon->runtime_directory);
 }
 
+static int give_up(struct nm_daemon *daemon, int error)
+{
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "giving up: %s", strerror(-error));
+	return EXIT_FAILURE;
+}
+
 int nm_daemon_run(const struct nm_options *options)
 {
 	nm_auto(daemon_clear) struct nm_daemon daemon = {.options = *options,
 							 .runtime_directory = -1};
-	if (nm_journal_new(&daemon.journal) < 0 || nm_roster_memory_new(&daemon.given_back) < 0)
-		return EXIT_FAILURE;
+	if (nm_journal_new(&daemon.journal) < 0)
+		return EXIT_FAILURE; /* with nowhere to say why */
+	int r = nm_roster_memory_new(&daemon.given_back);
+	if (r < 0)
+		return give_up(&daemon, r);
 	/* What a crashed run left is returned whatever the configuration is like. */
 	if (!options->restore && load_config(&daemon) < 0)
 		return EX_CONFIG;
@@ -134,8 +143,6 @@ int nm_daemon_run(const struct nm_options *options)
 		return EXIT_FAILURE;
 	if (options->restore)
 		return EXIT_SUCCESS;
-	int r = run_daemon(&daemon);
-	if (r < 0)
-		nm_report(&daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "giving up: %s", strerror(-r));
-	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	r = run_daemon(&daemon);
+	return r < 0 ? give_up(&daemon, r) : EXIT_SUCCESS;
 }

@@ -41,6 +41,13 @@ struct nm_tally {
 	uint64_t suppressed; /* journal entries, as of the last summary */
 };
 
+/* Of the machine's memory, as last read: tells a change. */
+struct nm_memory_mark {
+	uint64_t seen_ns, total_kb;
+	uint64_t blocks, block_sum; /* of /sys/devices/system/memory, and of their numbers */
+	char nodes[512];	    /* the kernel's list */
+};
+
 /* The file of metrics, and what of the last interval goes there. */
 struct nm_exporter {
 	char path[NM_CONFIG_PATH_BYTES]; /* where it is; "": nowhere */
@@ -103,6 +110,7 @@ struct nm_daemon {
 	double *busy_share;
 	unsigned nr_cpus;
 	char online[4096]; /* the kernel's list, as last read: tells a change */
+	struct nm_memory_mark memory_mark;
 
 	struct nm_task_event *events; /* side-band records of one drain, put in order of time */
 	size_t nr_events, events_capacity;
@@ -143,7 +151,8 @@ bool nm_pipeline_is_blind(const struct nm_daemon *daemon);
 /* ---- machine.c: what the machine is like now ---- */
 
 void nm_machine_read_load(struct nm_daemon *daemon);
-void nm_machine_follow_topology(struct nm_daemon *daemon);
+/* CPUs that came or went are seen at once, nodes and blocks of memory within ten seconds. */
+void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns);
 int nm_machine_read_balancing(struct nm_daemon *daemon);
 /* physmap is NULL where nothing tells which node an address is on. */
 int nm_machine_load_topology(const struct nm_topology_source *source,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "daemon.h"
 
 #define STAT_BYTES (1U << 20) /* /proc/stat: about 80 bytes a CPU, and the interrupt counts */
+#define MEMORY_LOOK_NS (10 * NM_NSEC_PER_SEC)
 
 int nm_machine_open_platform(const struct nm_daemon *daemon,
 			     const struct nm_platform_options *options, struct nm_platform **ret)
@@ -161,11 +163,25 @@ static int reload_topology(struct nm_daemon *daemon, char *error, size_t error_s
 	return r;
 }
 
-void nm_machine_follow_topology(struct nm_daemon *daemon)
+static void follow(struct nm_daemon *daemon, const char *what, const char *online)
+{
+	char error[256];
+
+	if (reload_topology(daemon, error, sizeof(error)) == 0) {
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "%s changed, online now: %s",
+			  what, online);
+		return;
+	}
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+		  "%s changed (online: %s) but the topology cannot be read again: %s; going on "
+		  "with the old one",
+		  what, online, error);
+}
+
+static void follow_cpus(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	char online[sizeof(daemon->online)];
-	char error[256];
 
 	if (platform->ops->read_file(platform, NM_ROOT, "sys/devices/system/cpu/online", online,
 				     sizeof(online)) <= 0 ||
@@ -175,15 +191,70 @@ void nm_machine_follow_topology(struct nm_daemon *daemon)
 	memcpy(daemon->online, online, sizeof(online));
 	if (first)
 		return;
-
 	online[strcspn(online, "\n")] = '\0';
-	if (reload_topology(daemon, error, sizeof(error)) < 0) {
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "CPUs changed (online: %s) but the topology cannot be read again: %s; "
-			  "going on with "
-			  "the old one",
-			  online, error);
-		return;
+	follow(daemon, "CPUs", online);
+}
+
+/* ---- memory ---- */
+
+/* Which nodes there are, and how much memory: it takes few words to see that all is as before. */
+static bool read_memory(struct nm_platform *platform, struct nm_memory_mark *ret)
+{
+	char text[8192];
+
+	if (platform->ops->read_file(platform, NM_ROOT, "sys/devices/system/node/online",
+				     ret->nodes, sizeof(ret->nodes)) <= 0 ||
+	    platform->ops->read_file(platform, NM_ROOT, "proc/meminfo", text, sizeof(text)) <= 0)
+		return false;
+	ret->nodes[strcspn(ret->nodes, "\n")] = '\0';
+	return sscanf(text, "MemTotal: %" SCNu64, &ret->total_kb) == 1;
+}
+
+static int add_block(void *context, const char *name)
+{
+	struct nm_memory_mark *mark = context;
+	uint64_t number;
+
+	if (sscanf(name, "memory%" SCNu64, &number) == 1) {
+		mark->blocks++;
+		mark->block_sum += number;
 	}
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "CPUs changed, online now: %s", online);
+	return 0;
+}
+
+/* A balloon changes the sum, and blocks that are switched off stay there: no news. */
+static bool has_moved(const struct nm_memory_mark *before, const struct nm_memory_mark *now)
+{
+	return before->blocks != now->blocks || before->block_sum != now->block_sum ||
+	       strcmp(before->nodes, now->nodes) != 0;
+}
+
+static void follow_memory(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_memory_mark *before = &daemon->memory_mark;
+	struct nm_memory_mark now = {.seen_ns = now_ns};
+	char text[sizeof(now.nodes) + 64];
+
+	if (before->seen_ns && now_ns - before->seen_ns < MEMORY_LOOK_NS)
+		return;
+	before->seen_ns = now_ns;
+	if (!read_memory(platform, &now) ||
+	    (now.total_kb == before->total_kb && strcmp(now.nodes, before->nodes) == 0) ||
+	    platform->ops->list_directory(platform, NM_ROOT, "sys/devices/system/memory", add_block,
+					  &now) < 0)
+		return;
+	bool news = before->total_kb && has_moved(before, &now);
+	*before = now;
+	if (!news)
+		return;
+	(void)snprintf(text, sizeof(text), "nodes %s with %" PRIu64 " MiB", now.nodes,
+		       now.total_kb >> 10);
+	follow(daemon, "memory", text);
+}
+
+void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	follow_cpus(daemon);
+	follow_memory(daemon, now_ns);
 }

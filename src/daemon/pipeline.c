@@ -24,12 +24,12 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 static int open_machine(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	char error[256];
+	char error[256] = "";
 	int r = nm_machine_load_topology(&daemon->options.topology, &pipeline->topology,
 					 &pipeline->physmap, error, sizeof(error));
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "cannot read the topology: %s",
-			  error);
+			  error[0] ? error : strerror(-r));
 		return r;
 	}
 	if (!pipeline->physmap)
@@ -154,7 +154,8 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	nm_inject_configure(daemon);
 	nm_pipeline_open_source(daemon);
 	daemon->last_tick_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
-	nm_machine_follow_topology(daemon);
+	daemon->memory_mark = (struct nm_memory_mark){0}; /* it has just been loaded */
+	nm_machine_follow_topology(daemon, daemon->last_tick_ns);
 	nm_machine_read_load(daemon);
 	daemon->own_cpu_ns = nm_own_cpu_ns();
 	daemon->drain_ns = 0;

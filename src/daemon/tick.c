@@ -559,7 +559,7 @@ int nm_tick(struct nm_daemon *daemon)
 	uint64_t interval_ns = now_ns - daemon->last_tick_ns;
 	daemon->last_tick_ns = now_ns;
 	daemon->tally.intervals++;
-	nm_machine_follow_topology(daemon);
+	nm_machine_follow_topology(daemon, now_ns);
 	if (pipeline->topology->nr_nodes < 2)
 		return 0;
 	nm_machine_read_load(daemon);

@@ -4,9 +4,6 @@
 #include <string.h>
 
 #include "checks.h"
-#include "numa-migrd/escape.h"
-
-#define ESCAPED_SIZE (4 * NM_WORD_SIZE)
 
 static enum nm_severity severity_of(enum nm_rivalry rivalry)
 {
@@ -82,17 +79,14 @@ void nm_check_movers(const char *name, const struct nm_facts *facts, struct nm_f
 
 void nm_check_tuned(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
-	char profile[ESCAPED_SIZE];
-
 	if (!facts->tuned[0]) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE, "No profile of tuned is active.");
 		return;
 	}
-	(void)nm_escape(profile, sizeof(profile), facts->tuned, strlen(facts->tuned));
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
 			"tuned's profile is \"%s\": it may set kernel.numa_balancing and huge "
 			"pages, or isolate CPUs, against what is set elsewhere.",
-			profile);
+			facts->tuned);
 	nm_findings_evidence(findings, "/etc/tuned/active_profile");
 	nm_findings_remedy(findings, "if a setting here does not last, look into the profile: "
 				     "tuned-adm profile_info");
@@ -101,18 +95,15 @@ void nm_check_tuned(const char *name, const struct nm_facts *facts, struct nm_fi
 void nm_check_scheduler(const char *name, const struct nm_facts *facts,
 			struct nm_findings *findings)
 {
-	char scheduler[ESCAPED_SIZE];
-
 	if (!facts->sched_ext[0]) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
 				"The kernel's own scheduler is at work.");
 		return;
 	}
-	(void)nm_escape(scheduler, sizeof(scheduler), facts->sched_ext, strlen(facts->sched_ext));
 	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
 			"A scheduler of sched_ext is at work: it places threads by its own rules, "
 			"within the masks set here.");
-	nm_findings_evidence(findings, "/sys/kernel/sched_ext/root/ops: %s", scheduler);
+	nm_findings_evidence(findings, "/sys/kernel/sched_ext/root/ops: %s", facts->sched_ext);
 	nm_findings_remedy(findings, "watch the verdicts; if many are \"withdrawn\", it does not "
 				     "send threads where their masks are, and one of the two "
 				     "should go");

@@ -43,7 +43,7 @@ enum nm_trial {
 	NM_TRIAL_DONE,
 };
 
-/* Text is "" where it could not be read. */
+/* Text is "" where it could not be read, and escaped where nothing else is said. */
 struct nm_facts {
 	bool root;   /* who asks is */
 	bool hidden; /* others' processes are not shown to him (hidepid of proc(5)) */
@@ -79,7 +79,7 @@ struct nm_facts {
 	/* others */
 	struct nm_facts_other *others;
 	size_t nr_others, others_capacity;
-	char tuned[NM_WORD_SIZE], sched_ext[NM_WORD_SIZE]; /* raw */
+	char tuned[NM_WORD_SIZE], sched_ext[NM_WORD_SIZE];
 	bool kubelet_pins;
 
 	/* cgroups */

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "numa-migrd/escape.h"
+
 void nm_gather_line(struct nm_platform *platform, const char *path, char *ret, size_t size)
 {
 	char text[512];
@@ -11,8 +13,7 @@ void nm_gather_line(struct nm_platform *platform, const char *path, char *ret, s
 	ret[0] = '\0';
 	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
 		return;
-	text[strcspn(text, "\n")] = '\0';
-	(void)snprintf(ret, size, "%s", text);
+	(void)nm_escape(ret, size, text, strcspn(text, "\n"));
 }
 
 void nm_gather_choice(struct nm_platform *platform, const char *path, char *ret, size_t size)

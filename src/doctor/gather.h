@@ -21,7 +21,7 @@ int nm_gather_service(struct nm_platform *platform, const struct nm_doctor_optio
 void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,
 			struct nm_facts *facts);
 
-/* The file's first line without what ends it; "" where it cannot be read. */
+/* The file's first line without what ends it, escaped; "" where it cannot be read. */
 void nm_gather_line(struct nm_platform *platform, const char *path, char *ret, size_t size);
 
 /* Of "always [madvise] never" the word in brackets; a line without any as it is. */

@@ -21,7 +21,6 @@ static int parse_mems(const char *status, hwloc_bitmap_t ret)
 {
 	static const char name[] = "\nMems_allowed_list:";
 	const char *line = strstr(status, name);
-	char list[1024];
 
 	if (!line) {
 		hwloc_bitmap_fill(ret);
@@ -29,12 +28,8 @@ static int parse_mems(const char *status, hwloc_bitmap_t ret)
 	}
 	line += strlen(name);
 	line += strspn(line, "\t ");
-	size_t length = strcspn(line, "\n");
-	if (length == 0 || length >= sizeof(list))
-		return -EPROTO;
-	memcpy(list, line, length);
-	list[length] = '\0';
-	return hwloc_bitmap_list_sscanf(ret, list) < 0 ? -EPROTO : 0;
+	int r = nm_list_parse(line, ret);
+	return r == -EINVAL ? -EPROTO : r;
 }
 
 static int read_mems(struct nm_mover *mover, int directory)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "numa-migrd/topology.h"
+
 int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 {
 	const char *open = strchr(text, '(');
@@ -153,10 +155,8 @@ static int read_cpu_list(struct nm_platform *platform, const char *path, hwloc_b
 	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
 	if (length < 0)
 		return (int)length;
-	text[strcspn(text, "\n")] = '\0';
-	if (!text[0] || hwloc_bitmap_list_sscanf(ret, text) < 0)
-		return -ENODATA;
-	return 0;
+	int r = nm_list_parse(text, ret);
+	return r == -EINVAL ? -ENODATA : r;
 }
 
 int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sysfs.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -38,10 +37,7 @@ bool nm_sysfs_add_list(int root, const char *path, hwloc_bitmap_t set)
 
 	if (!text || !listed || nm_sysfs_read(root, text, NM_SYSFS_TEXT_MAX, "%s", path) <= 0)
 		return false;
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	text[strcspn(text, "\n")] = '\0';
-	if (hwloc_bitmap_list_sscanf(listed, text) < 0 || hwloc_bitmap_weight(listed) <= 0)
+	if (nm_list_parse(text, listed) < 0)
 		return false;
 	return hwloc_bitmap_or(set, set, listed) == 0;
 }
@@ -56,6 +52,5 @@ int nm_sysfs_node_cpus(int root, unsigned node, hwloc_bitmap_t set)
 				   "sys/devices/system/node/node%u/cpumap", node);
 	if (length < 0)
 		return length;
-	text[strcspn(text, "\n")] = '\0';
-	return hwloc_bitmap_sscanf(set, text) < 0 ? -EINVAL : 0;
+	return nm_map_parse(text, set);
 }

@@ -410,11 +410,25 @@ static void test_race_mask(void **state)
 {
 	(void)state;
 	world_adopt(world, 101);
-	fake_at(fake, FAKE_GET, 2, pin_101);
+	fake_at(fake, FAKE_GET, 3, pin_101);
 	struct nm_receipt receipt = world_lease(world, 101, 1);
 	assert_refused(&receipt, -ESTALE, "sched_setaffinity");
 	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
+}
+
+/* What was set since it was looked at, while the ledger was written: ours is not set at all. */
+static void test_race_mask_before(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_at(fake, FAKE_GET, 2, pin_101);
+	struct nm_receipt receipt = world_lease(world, 101, 1);
+	assert_refused(&receipt, -ESTALE, "mask");
+	assert_false(receipt.steps[0].tried);
+	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
 	assert_returned();
 	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
 }
@@ -567,6 +581,7 @@ int main(void)
 		TEST(test_look_fails),
 		TEST(test_any_call_fails),
 		TEST(test_race_mask),
+		TEST(test_race_mask_before),
 		TEST(test_race_mask_on_return),
 		TEST(test_reused_number),
 		TEST(test_reused_number_of_process),

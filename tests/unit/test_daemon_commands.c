@@ -9,7 +9,7 @@
 
 #include "fake_mover.h"
 #include "show_fixture.h"
-#include "whole_daemon_fixture.h"
+#include "ticks_fixture.h"
 
 static struct world *world;
 static struct nm_daemon *service;
@@ -17,34 +17,12 @@ static int kept_stderr;
 
 static void open_daemon(void)
 {
-	struct nm_config_errors errors = {0};
-	service = calloc(1, sizeof(*service));
-	service->options = world->options;
-	service->next_decision = 1;
-	service->runtime_directory = -1;
-	assert_int_equal(nm_journal_new(&service->journal), 0);
-	assert_int_equal(nm_roster_memory_new(&service->given_back), 0);
-	assert_int_equal(nm_config_load(world->config, &errors, &service->config), 0);
-	nm_rng_seed(&service->rng, 1);
-	assert_int_equal(nm_runtime_open(&service->runtime_directory), 0);
-	assert_int_equal(nm_runtime_restore(service), 0);
-	assert_int_equal(nm_pipeline_open(service), 0);
-	nm_runtime_recall(service);
+	service = service_open(world);
 }
 
 static void close_daemon(void)
 {
-	if (!service->paused)
-		nm_pipeline_close(service);
-	close(service->runtime_directory);
-	nm_roster_memory_free(service->given_back);
-	nm_journal_free(service->journal);
-	nm_config_free(service->config);
-	free(service->cpu_times);
-	free(service->busy_share);
-	free(service->events);
-	nm_history_clear(&service->history);
-	free(service);
+	service_close(service);
 	service = NULL;
 }
 

@@ -171,6 +171,19 @@ static void who_else_runs(void **state)
 	assert_true(facts->kubelet_pins);
 }
 
+static void what_files_say_is_escaped(void **state)
+{
+	struct tree *tree = *state;
+
+	put(tree, "proc/sys/kernel/osrelease", "6.1\033[31m\xff\n");
+	put(tree, "etc/tuned/active_profile", "a\002b\n");
+	put(tree, "sys/kernel/security/lockdown", "none [\x1bx]\n");
+	gather(tree);
+	assert_string_equal(tree->facts.kernel, "6.1\\x1b[31m\\xff");
+	assert_string_equal(tree->facts.tuned, "a\\x02b");
+	assert_string_equal(tree->facts.lockdown, "\\x1bx");
+}
+
 static void cpusets_are_found_at_any_depth(void **state)
 {
 	struct tree *tree = *state;
@@ -285,6 +298,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_else_runs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stranger_of_that_name_is_not_the_service, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(what_files_say_is_escaped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cpusets_are_found_at_any_depth, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(drop_ins_hold_in_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_installed_one_needs_its_configuration, set_up,

@@ -76,6 +76,34 @@ static void test_child(void **state)
 	assert_int_equal(world_mask(world, 300), fake_cpus(0, 5));
 }
 
+/* No descriptor was free when its record came, nor when it was first looked for. */
+static void test_unreadable_heir(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake_fail(fake, FAKE_OPEN, 1, 1, EMFILE);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 110), world_node(1));
+	tick_until_told();
+	assert_int_equal(world_mask(world, 110), ALL);
+}
+
+/* What may not be read never will be: it is looked for once more, and then no longer. */
+static void test_forbidden_heir(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake_fail(fake, FAKE_OPEN, 1, 1000, EACCES);
+	world_drain(world);
+	tick_until_told();
+	unsigned lists = fake->calls[FAKE_LIST];
+	world_tick(world);
+	assert_int_equal(fake->calls[FAKE_LIST], lists);
+	fake_calm(fake);
+}
+
 /* A grandchild whose parent is gone before the records are read. */
 static void test_grandchild(void **state)
 {
@@ -509,6 +537,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_new_thread),
 		TEST(test_child),
+		TEST(test_unreadable_heir),
+		TEST(test_forbidden_heir),
 		TEST(test_grandchild),
 		TEST(test_heirs_across_rounds),
 		TEST(test_after_the_end),

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/* Sets of CPUs or nodes as text. hwloc's own readers take endless ranges, make room for any number
+ * and stop the program where a group of digits is too long, so what they get is looked at first. */
+#include <ctype.h>
+#include <string.h>
+
+#include "numa-migrd/topology.h"
+
+#define GROUP_DIGITS 8U /* of a map: 32 bits */
+#define GROUPS_MOST ((NM_LIST_MOST + 1) / 32)
+
+static bool ends(char c)
+{
+	return c == '\0' || c == '\n';
+}
+
+/* strtoul() alone would take signs and spaces. */
+static const char *read_number(const char *text, unsigned *ret)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return NULL;
+	unsigned long number = strtoul(text, &end, 10);
+	if (number > NM_LIST_MOST)
+		return NULL;
+	*ret = (unsigned)number;
+	return end;
+}
+
+/* One "3" or "0-15"; NULL: it is none. */
+static const char *read_range(const char *text, hwloc_bitmap_t set, int *r)
+{
+	unsigned first = 0;
+
+	const char *end = read_number(text, &first);
+	unsigned last = first;
+	if (end && *end == '-')
+		end = read_number(end + 1, &last);
+	if (!end || last < first)
+		return NULL;
+	if (hwloc_bitmap_set_range(set, first, (int)last) < 0)
+		*r = -ENOMEM;
+	return end;
+}
+
+int nm_list_parse(const char *text, hwloc_bitmap_t ret)
+{
+	nm_autobitmap set = hwloc_bitmap_alloc();
+	int r = 0;
+
+	if (!set)
+		return -ENOMEM;
+	for (const char *at = text;; at++) {
+		at = read_range(at, set, &r);
+		if (!at || r < 0)
+			return at ? r : -EINVAL;
+		if (ends(*at))
+			break;
+		if (*at != ',')
+			return -EINVAL;
+	}
+	return hwloc_bitmap_copy(ret, set) < 0 ? -ENOMEM : 0;
+}
+
+static bool is_map(const char *text)
+{
+	size_t groups = 1, digits = 0;
+
+	for (; !ends(*text); text++) {
+		if (*text == ',' && digits > 0) {
+			groups++;
+			digits = 0;
+		} else if (!isxdigit((unsigned char)*text) || ++digits > GROUP_DIGITS) {
+			return false;
+		}
+	}
+	return digits > 0 && groups <= GROUPS_MOST;
+}
+
+int nm_map_parse(const char *text, hwloc_bitmap_t ret)
+{
+	char copy[GROUPS_MOST * (GROUP_DIGITS + 1) + 1];
+
+	if (!is_map(text))
+		return -EINVAL;
+	size_t length = strcspn(text, "\n");
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	return hwloc_bitmap_sscanf(ret, copy) < 0 ? -EINVAL : 0;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A machine on which each file and directory says the next piece of the input, looked at by
+ * `doctor`: whatever it finds is told in clean text.
+ */
+#include "../../src/doctor/checks.h"
+#include "../../src/doctor/gather.h"
+#include "../support/machine.h"
+#include "fuzz.h"
+#include "numa-migrd/escape.h"
+
+#define NODES 2U
+#define NAMES_MOST 3U
+
+struct strange {
+	struct nm_platform platform;
+	struct fuzz_input input;
+	unsigned open;
+};
+
+static struct strange *strange_of(struct nm_platform *platform)
+{
+	return NM_CONTAINER_OF(platform, struct strange, platform);
+}
+
+static ssize_t read_file(struct nm_platform *platform, int directory, const char *path,
+			 char *buffer, size_t size)
+{
+	struct strange *strange = strange_of(platform);
+	(void)directory, (void)path;
+	if (strange->input.size == 0)
+		return -ENOENT;
+	nm_autofree char *piece = fuzz_piece(&strange->input);
+	size_t length = strlen(piece);
+	if (length >= size)
+		return -EFBIG;
+	memcpy(buffer, piece, length + 1);
+	return (ssize_t)length;
+}
+
+static int list_directory(struct nm_platform *platform, int directory, const char *path,
+			  nm_name_fn each, void *context)
+{
+	struct strange *strange = strange_of(platform);
+	(void)directory, (void)path;
+	int r = 0;
+	for (unsigned i = 0; i < NAMES_MOST && r >= 0 && strange->input.size > 0; i++) {
+		nm_autofree char *name = fuzz_piece(&strange->input);
+		if (name[0] && !strchr(name, '/') && strlen(name) < 256)
+			r = each(context, name);
+	}
+	return r;
+}
+
+static int open_directory(struct nm_platform *platform, int directory, const char *path)
+{
+	struct strange *strange = strange_of(platform);
+	(void)directory, (void)path;
+	if (strange->input.size == 0)
+		return -ENOENT;
+	strange->open++;
+	return FUZZ_DIRECTORY;
+}
+
+static void close_directory(struct nm_platform *platform, int fd)
+{
+	FUZZ_REQUIRE(fd == FUZZ_DIRECTORY && strange_of(platform)->open-- > 0);
+}
+
+static const struct nm_platform_ops strange_ops = {
+	.read_file = read_file,
+	.list_directory = list_directory,
+	.open_directory = open_directory,
+	.close = close_directory,
+};
+
+static void require_clean(const char *text)
+{
+	uint32_t code;
+
+	for (size_t at = 0, size; text && text[at]; at += size) {
+		size = nm_utf8_decode(text + at, strlen(text + at), &code);
+		FUZZ_REQUIRE(size > 0 && code >= 0x20 && code != 0x7f);
+		FUZZ_REQUIRE(!(code >= 0x80 && code < 0xa0));
+	}
+}
+
+static void gather(struct nm_platform *platform, struct nm_facts *facts)
+{
+	static const struct nm_doctor_options options = {.root_path = "/nonexistent"};
+
+	facts->topology = machine_topology(NODES, NODES);
+	facts->free_bytes = calloc(NODES, sizeof(*facts->free_bytes));
+	FUZZ_REQUIRE(facts->topology && facts->free_bytes);
+	FUZZ_REQUIRE(nm_gather_others(platform, facts) == 0);
+	FUZZ_REQUIRE(nm_gather_unit(platform, facts) == 0);
+	FUZZ_REQUIRE(nm_gather_service(platform, &options, facts) == 0);
+	nm_gather_cgroups(platform, facts);
+	facts->paranoid = nm_gather_number(platform, "a");
+	facts->sample_rate = nm_gather_number(platform, "b");
+	facts->balancing = nm_gather_number(platform, "c");
+	facts->nr_open = nm_gather_number(platform, "d");
+	nm_gather_line(platform, "e", facts->kernel, sizeof(facts->kernel));
+	nm_gather_choice(platform, "f", facts->thp, sizeof(facts->thp));
+	nm_gather_choice(platform, "g", facts->lockdown, sizeof(facts->lockdown));
+	nm_gather_line(platform, "h", facts->clocksource, sizeof(facts->clocksource));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct strange strange = {.platform = {.ops = &strange_ops}, .input = {data, size}};
+	struct nm_findings findings = {0};
+	struct nm_facts facts = {0};
+
+	gather(&strange.platform, &facts);
+	FUZZ_REQUIRE(strange.open == 0);
+	FUZZ_REQUIRE(nm_doctor_examine(&facts, &findings) == 0);
+	for (size_t i = 0; i < findings.count; i++) {
+		require_clean(findings.items[i].what);
+		require_clean(findings.items[i].evidence);
+		require_clean(findings.items[i].remedy);
+	}
+	nm_findings_clear(&findings);
+	nm_facts_clear(&facts);
+	return 0;
+}

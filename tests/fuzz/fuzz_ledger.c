@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/* What we find in our own runtime directory after a death: the ledger, and what was given back. */
+#include "folder.h"
+#include "numa-migrd/ledger.h"
+#include "numa-migrd/roster.h"
+
+#define BOOT "0b5d2a86-8bd1-4a7e-9d6c-5a4e8f6d3c11"
+
+static void look(const struct nm_ledger_contents *contents)
+{
+	for (size_t i = 0; i < contents->count; i++) {
+		const struct nm_ledger_entry *entry = &contents->entries[i];
+		FUZZ_REQUIRE(entry->tid && entry->pid && entry->cgroup);
+		FUZZ_REQUIRE(hwloc_bitmap_weight(entry->original) > 0);
+		FUZZ_REQUIRE(hwloc_bitmap_weight(entry->target) > 0);
+	}
+	FUZZ_REQUIRE((contents->bad_lines > 0) == (contents->first_bad_line > 0));
+}
+
+static void read_ledger(const struct fuzz_input *input)
+{
+	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = NULL;
+	struct nm_ledger_contents contents = {0};
+
+	folder_write(NM_LEDGER_NAME, input->data, input->size);
+	int r = nm_ledger_read(folder(), BOOT, &contents);
+	FUZZ_REQUIRE(r == 0 || r == -EBADMSG);
+	if (r == 0)
+		look(&contents);
+	nm_ledger_contents_clear(&contents);
+	r = nm_ledger_open(folder(), BOOT, &ledger);
+	FUZZ_REQUIRE(r == 0 || r == -EBADMSG);
+}
+
+/* On a machine where every thread's stat says the rest of the input. */
+static void read_given_back(struct fuzz_input *input)
+{
+	nm_auto(nm_roster_memory_freep) struct nm_roster_memory *memory = NULL;
+	char *stat = fuzz_piece(input);
+	struct fuzz_platform fuzz = fuzz_platform_saying(stat, strlen(stat));
+
+	folder_write(NM_ROSTER_MEMORY_NAME, input->data, input->size);
+	FUZZ_REQUIRE(nm_roster_memory_new(&memory) == 0);
+	int r = nm_roster_memory_load(memory, &fuzz.platform, folder(), BOOT);
+	FUZZ_REQUIRE(r == 0 || r == -EBADMSG || r == -EFBIG);
+	(void)nm_roster_memory_save(memory, &fuzz.platform, folder(), BOOT);
+	FUZZ_REQUIRE(fuzz.open == 0);
+	free(stat);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input input = {data, size};
+
+	if (fuzz_byte(&input) & 1)
+		read_given_back(&input);
+	else
+		read_ledger(&input);
+	return 0;
+}

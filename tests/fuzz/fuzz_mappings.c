@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/* /proc/PID/maps and numa_maps by lines and in pieces; memory.numa_stat. */
+#include "../support/machine.h"
+#include "fuzz.h"
+#include "numa-migrd/mappings.h"
+#include "numa-migrd/residency.h"
+
+#define NODES 4U
+#define BUDGET_NS 1000U
+
+static void parse_lines(const char *text, const struct nm_topology *topology)
+{
+	double pages[NODES] = {0};
+	struct nm_mapped mapped;
+
+	if (nm_mapped_parse_extent(text, &mapped) == 0)
+		FUZZ_REQUIRE(mapped.start < mapped.end);
+	if (nm_mapped_parse_policy(text, &mapped) == 0)
+		FUZZ_REQUIRE(mapped.policy <= NM_MEMORY_OTHER);
+	(void)nm_residency_read_numa_stat(text, topology, 4096, pages);
+	(void)nm_residency_read_numa_maps_line(text, topology, 4096, pages);
+	for (unsigned i = 0; i < NODES; i++)
+		FUZZ_REQUIRE(pages[i] >= 0);
+}
+
+static void look(const struct nm_mappings *mappings)
+{
+	const struct nm_mapped *all;
+	struct nm_range *ranges = NULL;
+	size_t count = nm_mappings_all(mappings, &all), nr_ranges = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		FUZZ_REQUIRE(all[i].start < all[i].end);
+		FUZZ_REQUIRE(i == 0 || all[i - 1].end <= all[i].start);
+		FUZZ_REQUIRE(nm_mappings_find(mappings, all[i].start, 1) == &all[i]);
+		FUZZ_REQUIRE(!nm_mappings_find(mappings, all[i].end - 1, 2));
+	}
+	FUZZ_REQUIRE(nm_mappings_ranges(mappings, true, true, &ranges, &nr_ranges) == 0);
+	FUZZ_REQUIRE(nr_ranges <= count);
+	free(ranges);
+}
+
+static void read_all(const char *text, size_t size, size_t piece)
+{
+	struct fuzz_platform fuzz = fuzz_platform_saying(text, size);
+	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = NULL;
+	int r = -EAGAIN;
+
+	fuzz.piece = piece;
+	FUZZ_REQUIRE(nm_mappings_new(&fuzz.platform, &mappings) == 0);
+	while (r == -EAGAIN)
+		r = nm_mappings_read(mappings, FUZZ_DIRECTORY, BUDGET_NS);
+	FUZZ_REQUIRE(r == 0 || r == -EFBIG);
+	if (r == 0)
+		look(mappings);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input input = {data, size};
+	size_t piece = fuzz_byte(&input);
+	struct nm_topology *topology = machine_topology(NODES, NODES);
+	char *text = fuzz_text(&input);
+
+	FUZZ_REQUIRE(topology);
+	parse_lines(text, topology);
+	read_all(text, input.size, piece);
+	free(text);
+	nm_topology_free(topology);
+	return 0;
+}

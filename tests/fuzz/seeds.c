@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/* seeds FOLDER: writes inputs to begin with, FOLDER/TARGET/NUMBER, as each target takes them. */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "../support/spe_records.h"
+#include "../unit/fixture.h"
+#include "numa-migrd/event.h"
+#include "numa-migrd/helper.h"
+#include "texts.h"
+
+#define RING_BYTES 4096U
+
+struct seed {
+	char bytes[2 * RING_BYTES];
+	size_t size;
+};
+
+static void add(struct seed *seed, const void *bytes, size_t size)
+{
+	if (seed->size + size > sizeof(seed->bytes))
+		abort();
+	memcpy(seed->bytes + seed->size, bytes, size);
+	seed->size += size;
+}
+
+static void add_text(struct seed *seed, const char *text)
+{
+	add(seed, text, strlen(text));
+}
+
+static void write_seed(const char *folder, const char *target, unsigned number,
+		       const struct seed *seed)
+{
+	char path[FIXTURE_PATH];
+
+	fixture_directory(folder, target);
+	snprintf(path, sizeof(path), "%s/%s/%u", folder, target, number);
+	FILE *file = fopen(path, "we");
+	if (!file || fwrite(seed->bytes, 1, seed->size, file) != seed->size || fclose(file) != 0)
+		abort();
+}
+
+/* ---- texts, some behind bytes that say what they are for ---- */
+
+static void write_texts(const char *folder)
+{
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct seed seed = {0};
+		add(&seed, texts[i].before, texts[i].nr_before);
+		add_text(&seed, texts[i].text);
+		write_seed(folder, texts[i].target, (unsigned)i, &seed);
+	}
+}
+
+/* The shipped configuration with every setting in force. */
+static void write_config(const char *folder)
+{
+	struct seed seed = {0};
+	char line[256];
+	unsigned number = 1000;
+	FILE *file = fopen(NM_SOURCE_DIR "/conf/numa-migrd.conf", "re");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *text = line[0] == '#' ? line + 1 : line;
+		if (seed.size + strlen(text) > RING_BYTES) {
+			write_seed(folder, "config", number++, &seed);
+			seed.size = 0;
+		}
+		add_text(&seed, text);
+	}
+	if (!file)
+		abort();
+	fclose(file);
+	write_seed(folder, "config", number, &seed);
+}
+
+/* ---- records and packets ---- */
+
+static void put_records(struct record_ring *ring)
+{
+	static const uint32_t ids[4] = {10, 10, 12, 11};
+	const struct record_access access = {.id = 1000 + NM_EVENT_MEMORY,
+					     .pid = 10,
+					     .tid = 11,
+					     .time = 6,
+					     .address = 0x7000,
+					     .weight = 300,
+					     .data_src = 0x68100142,
+					     .physical = 0x200000};
+
+	record_run(ring, 1000 + NM_EVENT_CLOCK, 10, 11, 5);
+	record_fault(ring, 1000 + NM_EVENT_FAULT_MIN, 10, 11, 5, 0x7000, 0x200000);
+	record_memory(ring, &access);
+	record_fork_exit(ring, true, ids, 7);
+	record_comm(ring, true, 10, 11, "a b", 8);
+	record_fork_exit(ring, false, ids, 9);
+	record_lost(ring, 1000, 3);
+	record_lost_samples(ring, 1000, 3);
+	record_throttle(ring, true, 1000);
+}
+
+/* Where the ring begins, and its records. */
+static void write_ring(const char *folder)
+{
+	static const uint64_t tails[] = {0, RING_BYTES - 24, 1ULL << 40};
+	uint8_t bytes[RING_BYTES] = {0};
+	struct record_ring ring = {.bytes = bytes, .size = sizeof(bytes)};
+
+	put_records(&ring);
+	for (unsigned i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+		struct seed seed = {0};
+		add(&seed, &tails[i], sizeof(tails[i]));
+		add(&seed, bytes, ring.head);
+		write_seed(folder, "ring", i, &seed);
+	}
+}
+
+static void write_spe(const char *folder)
+{
+	static const uint8_t packets = 0, areas = 1;
+	const struct spe_load load = {.address = 0x7000, .ticks = 40, .context = 11};
+	uint8_t bytes[1024] = {0}, piece[SPE_LOAD_BYTES];
+	struct record_ring ring = {.bytes = bytes, .size = sizeof(bytes)};
+	struct seed alone = {0}, both = {0};
+	uint64_t place = 0;
+
+	spe_load_write(piece, &load);
+	add(&alone, &packets, 1);
+	add(&alone, &place, sizeof(place));
+	add(&alone, piece, sizeof(piece));
+	record_itrace_start(&ring, 10, 11, 900);
+	record_switch(&ring, false, 10, 11, 1000);
+	record_aux(&ring, 0, SPE_LOAD_BYTES, 0, 2000);
+	record_switch(&ring, true, 10, 11, 2100);
+	add(&both, &areas, 1);
+	add(&both, &place, sizeof(place));
+	add(&both, bytes, sizeof(bytes));
+	add(&both, piece, sizeof(piece));
+	write_seed(folder, "spe", 0, &alone);
+	write_seed(folder, "spe", 1, &both);
+}
+
+/* ---- requests and calls ---- */
+
+static void write_helper(const char *folder)
+{
+	static const struct nm_helper_request requests[] = {
+		{.version = NM_HELPER_VERSION, .act = NM_HELPER_OPEN_EVENT, .period = 100},
+		{.version = NM_HELPER_VERSION,
+		 .act = NM_HELPER_CLEAR_REFS,
+		 .pid = 100,
+		 .start_ticks = 4242},
+		{.version = NM_HELPER_VERSION, .act = NM_HELPER_NUMA_BALANCING, .value = 1},
+		{.version = NM_HELPER_VERSION, .act = NM_HELPER_NUMA_BALANCING, .value = -1},
+	};
+	for (uint8_t config = 0; config < 2; config++)
+		for (unsigned i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+			struct seed seed = {0};
+			add(&seed, &config, 1);
+			add(&seed, &requests[i], sizeof(requests[i]));
+			add_text(&seed, "0 1\n");
+			write_seed(folder, "helper", config * 10 + i, &seed);
+		}
+}
+
+/* A method, its arguments (type and value), and what bus and polkit say. */
+static void write_bus(const char *folder)
+{
+	static const uint8_t methods[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0x87};
+	static const char *const arguments[] = {"", "", "", "\0", "\0", "\1\0", "\1",
+						"", "", "", "\2", "\0", ""};
+	static const uint8_t answers[][2] = {{0, 0}, {1, 1}, {1, 0}, {1, 2}, {4, 0}};
+	unsigned number = 0;
+
+	for (size_t i = 0; i < sizeof(methods); i++)
+		for (size_t k = 0; k < sizeof(answers) / sizeof(answers[0]); k++) {
+			static const uint8_t counts[] = {0, 0, 0, 1, 1, 2, 1, 0, 0, 0, 1, 1, 0};
+			struct seed seed = {0};
+			add(&seed, &methods[i], 1);
+			add(&seed, &counts[i], 1);
+			for (uint8_t a = 0; a < counts[i]; a++) {
+				uint64_t value = 100;
+				add(&seed, arguments[i] + a, 1);
+				add(&seed, &value, sizeof(value));
+			}
+			add(&seed, answers[k], 2);
+			write_seed(folder, "bus", number++, &seed);
+		}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2 || (mkdir(argv[1], 0755) < 0 && errno != EEXIST))
+		return 1;
+	write_texts(argv[1]);
+	write_config(argv[1]);
+	write_ring(argv[1]);
+	write_spe(argv[1]);
+	write_helper(argv[1]);
+	write_bus(argv[1]);
+	return 0;
+}

@@ -1,0 +1,153 @@
+# shellcheck shell=bash
+# The machine changes under the running daemon: the kernel lets no one open events any more, CPUs and memory go and
+# come back, a cpuset shrinks, the clock is set, somebody else profiles, journald and the bus are restarted, and
+# /run is full. It goes on each time, and in the end every mask is its owner's.
+# boot: main
+# limit: 480
+. "$LAB/lib.sh"
+
+readonly CPUS=/sys/devices/system/cpu MEMORY=/sys/devices/system/node/node3 FILL=/run/lab-fill
+
+intervals() { numa-migrctl --json status | sed -n 's/.*"intervals": *\([0-9]*\).*/\1/p' | head -n 1; }
+more_intervals() { (($(intervals) > counted)); }
+
+# It is the same process, and has had a further interval.
+goes_on() { # AFTER WHAT
+	counted=$(intervals)
+	check "$1: it goes on" wait_for 10 more_intervals
+	check_equal "$1: it is the same process" "$pid" "$(daemon_pid)"
+}
+
+worker_mask() { [[ $(mask_of "$worker") == "$1" ]]; }
+
+start_worker() {
+	systemctl stop changing 2>/dev/null
+	systemd-run --quiet --unit=changing "$(command -v membound)" -n changing -s 0 2 1 48
+	worker=$(systemctl show -P MainPID changing)
+}
+
+leased() { workers_masked 4-5 "$worker"; }
+
+# Until one is leased: the kernel may take it to its memory by itself.
+lend() {
+	local attempt
+	for attempt in 1 2; do
+		start_worker
+		wait_for 40 leased && return
+		note "attempt $attempt: not leased"
+	done
+	return 1
+}
+
+# ---- what changes ----
+
+# Events that are open stay; others are the helper's to open.
+events_refused() {
+	echo 3 >/proc/sys/kernel/perf_event_paranoid
+	check "a reload while events are refused" systemctl reload numa-migrd
+	goes_on "events are refused"
+}
+
+cpus_go() {
+	local cpu
+	for cpu in 4 5; do echo 0 >$CPUS/cpu$cpu/online; done
+	check_equal "two CPUs are gone" 0-3,6-7 "$(cat $CPUS/online)"
+	goes_on "a node without CPUs"
+	check "no thread is held on CPUs that are not there" fails leased
+	for cpu in 4 5; do echo 1 >$CPUS/cpu$cpu/online; done
+	effect "they are back, and a thread goes there" lend
+	goes_on "CPUs are back"
+}
+
+# One block of the last node that can be had: others hold what cannot be moved.
+memory_block() {
+	local block
+	for block in $(printf '%s\n' $MEMORY/memory*/state | sort -rV | head -n 4); do
+		timeout 20 tee "$block" <<<offline >/dev/null 2>&1 && echo "$block" && return
+	done
+	return 1
+}
+
+memory_goes() {
+	local block
+	if ! block=$(memory_block); then
+		skip "a block of memory goes and comes back" "this kernel does not give one away"
+		return
+	fi
+	goes_on "a block of memory is gone"
+	check "it comes back" tee "$block" <<<online
+	goes_on "it is back"
+}
+
+cpuset_shrinks() {
+	effect "a thread is leased in its cpuset" lend
+	systemctl set-property --runtime changing.service AllowedCPUs=0-3
+	check "the cpuset shrinks: its threads stay inside" wait_for 5 workers_masked 0-3 "$worker"
+	goes_on "a smaller cpuset"
+	systemctl set-property --runtime changing.service AllowedCPUs=0-7
+	goes_on "a wider cpuset"
+}
+
+clock_is_set() {
+	local before
+	before=$(intervals)
+	date -s "@$(($(date +%s) + 7200))" >/dev/null
+	sleep 3
+	check "two hours at once are no two hours of intervals" [ $(($(intervals) - before)) -le 20 ]
+	goes_on "the clock two hours ahead"
+	date -s "@$(($(date +%s) - 7200))" >/dev/null
+	goes_on "the clock back again"
+}
+
+# Events of software can be had by any number: of the hardware's counters the unit tests tell.
+somebody_profiles() {
+	perf record -q -a -F 99 -e cpu-clock,page-faults -o /dev/null -- sleep 4 >/dev/null
+	goes_on "another profiler"
+}
+
+services_restart() {
+	mark_journal
+	systemctl restart systemd-journald
+	systemctl reload numa-migrd
+	check "journald restarted: entries arrive" wait_for 10 has_entry KIND=reload
+	systemctl restart dbus
+	check "the bus restarted: it is there again" wait_for 30 numa-migrctl status
+	goes_on "another bus"
+}
+
+run_is_full() {
+	lend
+	fallocate -l "$(df --output=avail -B1 /run | tail -n 1)" $FILL
+	head -c 65536 /dev/zero >$FILL.rest 2>/dev/null
+	check_equal "/run is full" 0 "$(df --output=avail -B1 /run | tail -n 1)"
+	sleep 3
+	goes_on "/run is full"
+	systemctl stop numa-migrd
+	check "/run is full: its mask is back" workers_masked 0-7 "$worker"
+	rm -f $FILL $FILL.rest
+	check "there is room again: it starts" systemctl start numa-migrd
+	pid=$(daemon_pid)
+	goes_on "there is room again"
+}
+
+begin
+trap 'rm -f $FILL $FILL.rest' EXIT
+balancing 0
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+echo 2 >/proc/sys/kernel/perf_event_paranoid
+settings_soft_dirty "$LAX_FREE" changing
+systemctl start numa-migrd
+pid=$(daemon_pid)
+start_worker
+events_refused
+cpus_go
+memory_goes
+cpuset_shrinks
+clock_is_set
+somebody_profiles
+services_restart
+run_is_full
+systemctl stop numa-migrd
+check_equal "every mask is back" 0-7 "$(masks_of "$worker" | cut -d' ' -f2 | sort -u)"
+systemctl stop changing
+echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid

@@ -1,0 +1,62 @@
+# shellcheck shell=bash
+# Killed at any moment, by turns right after it has lent masks and as soon as it runs: each time every mask is its
+# owner's afterwards, kernel.numa_balancing is as it was, and nothing is left in /run.
+# boot: main
+# limit: 300
+# limit-full: 1500
+. "$LAB/lib.sh"
+
+readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/no-restart.conf
+RANDOM=20261122
+
+kills=8
+full && kills=50
+
+ended() { [[ $(systemctl show -P ActiveState numa-migrd) == failed ]]; }
+balancing_is() { [[ $(cat /proc/sys/kernel/numa_balancing) == "$1" ]]; }
+all_masks() { masks_of "$worker" | cut -d' ' -f2 | sort -u; }
+narrowed() { [[ $(all_masks) != 0-7 ]]; }
+pause_up_to() { sleep "$(awk -v r=$RANDOM -v most="$1" 'BEGIN { print most * r / 32768 }')"; } # SECONDS
+
+settings() { # ROUND: by soft-dirty, or by a sysctl that it has to give back
+	settings_soft_dirty "$LAX_FREE" crashing
+	(($1 % 4 < 2)) || sed -i 's/inject = "soft_dirty"/inject = "numa_balancing"/' "$CONF"
+}
+
+complain() {
+	wrong=$((wrong + 1))
+	note "kill $1: $2"
+}
+
+a_kill() { # ROUND
+	settings "$1"
+	start 2 membound -H -n crashing -s 0 2 2 32
+	worker=$started
+	systemctl start numa-migrd || complain "$1" "it does not start"
+	if (($1 % 2)); then wait_for 12 narrowed; fi
+	pause_up_to $((2 - $1 % 2))
+	if narrowed; then lent=$((lent + 1)); fi
+	kill -9 "$(daemon_pid)"
+	wait_for 30 ended || complain "$1" "its unit does not end"
+	[[ $(all_masks) == 0-7 ]] || complain "$1" "masks are left: $(masks_of "$worker" | paste -sd,)"
+	wait_for 5 balancing_is 0 || complain "$1" "kernel.numa_balancing is left"
+	[[ ! -e /run/numa-migrd/ledger ]] || complain "$1" "a ledger is left"
+	systemctl reset-failed numa-migrd
+	kill "$worker"
+}
+
+begin
+balancing 0
+mkdir -p "${DROP_IN%/*}"
+printf '[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=no\n' >"$DROP_IN"
+systemctl daemon-reload
+wrong=0 lent=0
+for ((round = 0; round < kills; round++)); do
+	a_kill $round
+done
+rm "$DROP_IN"
+systemctl daemon-reload
+figure lab_crash_kills $kills kills
+figure lab_crash_kills_while_lent $lent kills
+check_equal "after each of $kills kills the machine was as before" 0 $wrong
+effect "some came while masks were lent" [ $lent -gt 0 ]

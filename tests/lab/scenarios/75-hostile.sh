@@ -1,0 +1,105 @@
+# shellcheck shell=bash
+# Processes that nobody would want: 20,000 threads, 100,000 mappings, threads that set their own masks without end,
+# frozen and stopped ones, numbers that are used again within a second, control groups that come and go. The daemon
+# stays, within bounds, and every mask is its owner's in the end.
+# boot: main
+# limit: 560
+. "$LAB/lib.sh"
+
+readonly GROUP=/sys/fs/cgroup/lab-vanishing MOST_MB=128
+threads=5000
+full && threads=20000
+
+rss_kb() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$pid/status"; }
+answers() { timeout 10 numa-migrctl status; }
+unit_pid() { systemctl show -P MainPID "$1"; }
+
+# As a unit of its own, without a bound on its threads; what it says is in its journal.
+start_unit() { # UNIT COMMAND…
+	systemctl stop "$1" 2>/dev/null
+	systemd-run --quiet --unit="$1" -p TasksMax=infinity "$(command -v "$2")" "${@:3}"
+}
+
+has_said() { [[ $(journalctl -q -o cat _SYSTEMD_UNIT="$1.service") == *"$2"* ]]; }
+
+leased() { workers_masked 4-5 "$(unit_pid "$1")"; }
+
+# Until it is leased: the kernel may take it to its memory by itself.
+lend() { # UNIT
+	local attempt
+	for attempt in 1 2; do
+		start_unit "$1" membound -n hostile -s 0 2 1 48
+		wait_for 40 leased "$1" && return
+		note "$1, attempt $attempt: not leased"
+	done
+	return 1
+}
+
+# ---- those that nobody would want ----
+
+still_ones() {
+	effect "one is leased and then frozen" lend still
+	systemctl freeze still
+	effect "one is leased and then stopped" lend stopped
+	kill -STOP "$(unit_pid stopped)"
+}
+
+large_ones() {
+	echo 300000 >/proc/sys/vm/max_map_count
+	start_unit fickle hostile masks 4
+	start_unit mapped hostile mappings 100000
+	start_unit many hostile threads "$threads"
+	check "100,000 mappings" wait_for 90 has_said mapped "100000 mappings"
+	check "$threads threads" wait_for 150 has_said many "$threads threads"
+	sleep 10
+	check "it answers" answers
+	figure lab_hostile_rss "$(rss_kb)" kB
+	check "it needs at most $MOST_MB MB" [ "$(rss_kb)" -le $((MOST_MB * 1024)) ]
+	systemctl kill -s KILL many mapped
+}
+
+# Empty by the time that anybody looks, mostly.
+vanish() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		mkdir $GROUP && setfattr -n user.numa-migrd -v observe $GROUP
+		(echo 0 >$GROUP/cgroup.procs && exec true)
+		rmdir $GROUP
+	done 2>/dev/null
+}
+
+# Numbers go round several times.
+numbers_come_again() {
+	local before
+	before=$(cat /proc/sys/kernel/pid_max)
+	echo 1500 >/proc/sys/kernel/pid_max
+	vanish &
+	note "$(churn 10) short-lived processes and threads among 1,200 numbers"
+	wait $!
+	echo "$before" >/proc/sys/kernel/pid_max
+	check "it answers" answers
+}
+
+begin
+trap 'echo "$most" >/proc/sys/vm/max_map_count; rmdir $GROUP 2>/dev/null' EXIT
+most=$(cat /proc/sys/vm/max_map_count)
+balancing 0
+settings_soft_dirty "$LAX_FREE" hostile 'x)*'
+sed -i 's/^targets: {/& min_cpu_percent = 0; min_rss_mb = 1;/' "$CONF"
+systemctl start numa-migrd
+pid=$(daemon_pid)
+still_ones
+large_ones
+numbers_come_again
+check_equal "it is the same process" "$pid" "$(daemon_pid)"
+check_equal "no error" '' "$(field MESSAGE PRIORITY=0 PRIORITY=1 PRIORITY=2 PRIORITY=3)"
+systemctl stop numa-migrd
+check_equal "it stops in good order" success "$(systemctl show -P Result numa-migrd)"
+check_equal "the frozen one has its mask" 0-7 "$(mask_of "$(unit_pid still)")"
+check_equal "the stopped one has its mask" 0-7 "$(mask_of "$(unit_pid stopped)")"
+check_equal "fickle ones have a mask of their own" '' \
+	"$(masks_of "$(unit_pid fickle)" | cut -d' ' -f2 | grep -vx -e 0-7 -e 0-1)"
+systemctl thaw still
+kill -CONT "$(unit_pid stopped)"
+systemctl stop still stopped fickle
+systemctl reset-failed many mapped 2>/dev/null

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The whole daemon through a life of forty intervals, as fast as it can: start, moves, a fork under
+ * a lease, a pause, reloads to other policies, an owner who pins, a release, the end. The machine
+ * is that of whole_daemon_fixture.h behind the gate of ordeal_gate.h; sd-event's loop, the
+ * journal's sink and the mover are ours. The same calls come in the same order in each life.
+ * Include cmocka.h first.
+ */
+#ifndef NM_TEST_ORDEAL_FIXTURE_H
+#define NM_TEST_ORDEAL_FIXTURE_H
+
+#include <sysexits.h>
+
+#include "ordeal_gate.h"
+/* The mover's own thread would make each life another one. */
+#include "fake_mover.h"
+#include "whole_daemon_fixture.h"
+
+#define LIFE 40		  /* intervals */
+#define ORDEAL_SAMPLES 40 /* of each worker in each */
+#define TOLD_MAX 128
+#define TOLD_BYTES 160
+#define TOLD_WORDS 110 /* bytes of what was said that are kept */
+
+struct told {
+	unsigned count;
+	char text[TOLD_MAX][TOLD_BYTES];
+};
+
+static struct ordeal {
+	struct world *world;
+	struct fake *pristine; /* the machine before anything */
+	struct nm_platform_ops below, ops;
+	struct told told; /* warnings and problems, each once, without what varies */
+	bool started, stopped, exits;
+	unsigned moved, interval;
+	int balancing; /* kernel.numa_balancing */
+	struct nm_daemon *daemon;
+	sd_event_time_handler_t on_interval, on_nudge;
+	sd_event_signal_handler_t on_reload;
+	unsigned short_life;   /* intervals, where it is not LIFE */
+	void (*in_each)(void); /* more that happens in each interval */
+} ordeal;
+
+/* ---- the journal's sink ---- */
+
+struct nm_journal {
+	int unused;
+};
+
+int nm_journal_new(struct nm_journal **ret)
+{
+	static struct nm_journal journal;
+	*ret = &journal;
+	return 0;
+}
+
+void nm_journal_free(struct nm_journal *ignored)
+{
+	(void)ignored;
+}
+
+void nm_journal_configure(struct nm_journal *ignored, enum nm_journal_level level,
+			  uint64_t rate_per_s)
+{
+	(void)ignored, (void)level, (void)rate_per_s;
+}
+
+uint64_t nm_journal_suppressed(struct nm_journal *ignored)
+{
+	(void)ignored;
+	return 0;
+}
+
+/* Copies a text without what differs between machines and runs: numbers, paths, reasons. */
+static inline void told_plain(const char *text, char ret[TOLD_BYTES])
+{
+	size_t used = 0;
+	while (*text && used < TOLD_WORDS) {
+		size_t root = strlen(ordeal.world->root);
+		const char *why = gate.error ? strerror(gate.error) : "\n";
+		if (strncmp(text, ordeal.world->root, root) == 0) {
+			text += root;
+			used += (size_t)snprintf(ret + used, 8, "…");
+		} else if (strncmp(text, why, strlen(why)) == 0) {
+			text += strlen(why);
+			used += (size_t)snprintf(ret + used, 8, "E");
+		} else if (*text >= '0' && *text <= '9') {
+			ret[used++] = 'N';
+			text += strspn(text, "0123456789.");
+		} else {
+			ret[used++] = *text++;
+		}
+	}
+	ret[used] = '\0';
+	char *end = strpbrk(ret, ";(");
+	if (end && end > ret + 20)
+		*end = '\0';
+	for (used = strlen(ret); used > 0 && ret[used - 1] == ' '; used--)
+		ret[used - 1] = '\0';
+}
+
+static inline bool told_has(const struct told *told, const char *text)
+{
+	for (unsigned i = 0; i < told->count; i++)
+		if (strcmp(told->text[i], text) == 0)
+			return true;
+	return false;
+}
+
+static inline void told_add(struct told *told, const char *text)
+{
+	if (told_has(told, text))
+		return;
+	assert_true(told->count < TOLD_MAX);
+	snprintf(told->text[told->count++], TOLD_BYTES, "%s", text);
+}
+
+void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, uint64_t now_ns)
+{
+	char plain[TOLD_BYTES];
+	(void)ignored, (void)now_ns;
+	ordeal.started = ordeal.started || entry->message == NM_MESSAGE_START;
+	ordeal.stopped = ordeal.stopped || entry->message == NM_MESSAGE_STOP;
+	ordeal.moved += entry->message == NM_MESSAGE_DECISION && entry->priority > LOG_WARNING;
+	if (entry->priority > LOG_WARNING && entry->message != NM_MESSAGE_PROBLEM)
+		return;
+	told_plain(entry->text, plain);
+	told_add(&ordeal.told, plain);
+}
+
+/* ---- the ops, each through the gate ---- */
+
+#define GATED(type, name, op, parameters, ...)                                                     \
+	static inline type gated_##name parameters                                                 \
+	{                                                                                          \
+		int r = gate_meet(op);                                                             \
+		return r < 0 ? r : ordeal.below.name(__VA_ARGS__);                                 \
+	}
+
+GATED(int, list_directory, GATE_LIST_DIRECTORY,
+      (struct nm_platform * p, int fd, const char *path, nm_name_fn each, void *context), p, fd,
+      path, each, context)
+GATED(ssize_t, read_some, GATE_READ_SOME,
+      (struct nm_platform * p, int fd, char *buffer, size_t size), p, fd, buffer, size)
+GATED(ssize_t, read_attribute, GATE_READ_ATTRIBUTE,
+      (struct nm_platform * p, int fd, const char *name, void *buffer, size_t size), p, fd, name,
+      buffer, size)
+GATED(int, owner, GATE_OWNER, (struct nm_platform * p, int fd, struct nm_owner *ret), p, fd, ret)
+GATED(int, watch_open, GATE_WATCH_OPEN, (struct nm_platform * p), p)
+GATED(int, watch_add, GATE_WATCH_ADD, (struct nm_platform * p, int watch, int fd), p, watch, fd)
+GATED(int, event_open, GATE_EVENT_OPEN,
+      (struct nm_platform * p, enum nm_event_kind kind, int cpu, uint64_t period), p, kind, cpu,
+      period)
+GATED(int, event_map, GATE_EVENT_MAP, (struct nm_platform * p, int fd, size_t bytes, void **ret), p,
+      fd, bytes, ret)
+GATED(int, event_ioctl, GATE_EVENT_IOCTL,
+      (struct nm_platform * p, int fd, unsigned long request, void *argument), p, fd, request,
+      argument)
+GATED(int, event_read, GATE_EVENT_READ, (struct nm_platform * p, int fd, void *buffer, size_t size),
+      p, fd, buffer, size)
+
+/* Who is said to be no more is no more from now on. */
+static inline int gated_thread(enum gate_op op, const struct fake_thread *thread)
+{
+	int r = gate_meet(op);
+	if (!thread || !thread->alive || thread->state == 'Z' || (r != -ENOENT && r != -ESRCH))
+		return r;
+	if (thread->tid == thread->pid)
+		fake_kill(ordeal.world->fake, thread->pid);
+	else
+		fake_exit(ordeal.world->fake, thread->tid);
+	return r;
+}
+
+static inline int gated_open_directory(struct nm_platform *platform, int directory,
+				       const char *path)
+{
+	int r = gated_thread(GATE_OPEN_DIRECTORY, fake_of_path(ordeal.world->fake, path));
+	return r < 0 ? r : ordeal.below.open_directory(platform, directory, path);
+}
+
+static inline int gated_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
+{
+	int r = gated_thread(GATE_AFFINITY_GET, fake_find(ordeal.world->fake, (uint32_t)tid));
+	return r < 0 ? r : ordeal.below.affinity_get(platform, tid, ret);
+}
+
+static inline int gated_affinity_set(struct nm_platform *platform, pid_t tid,
+				     hwloc_const_bitmap_t cpus)
+{
+	int r = gated_thread(GATE_AFFINITY_SET, fake_find(ordeal.world->fake, (uint32_t)tid));
+	return r < 0 ? r : ordeal.below.affinity_set(platform, tid, cpus);
+}
+
+static inline const struct fake_thread *gated_thread_of_fd(const struct fake *fake, int fd)
+{
+	for (size_t i = 0; i < FAKE_THREADS && fd >= FAKE_FD_BASE; i++)
+		if (fake->threads[i].alive &&
+		    fake->threads[i].identity == fake->open[fd - FAKE_FD_BASE])
+			return &fake->threads[i];
+	return NULL;
+}
+
+static inline int gated_hardware_list(struct nm_platform *platform,
+				      const struct nm_event_wishes *wishes,
+				      struct nm_event_list *ret)
+{
+	int r = gate_meet(GATE_HARDWARE_LIST);
+	return r < 0 ? r : fake_hardware_list(&world_of(platform)->perf.platform, wishes, ret);
+}
+
+static inline int gated_hardware_open(struct nm_platform *platform,
+				      const struct nm_event_request *request,
+				      struct nm_event_fds *ret)
+{
+	int r = gate_meet(GATE_HARDWARE_OPEN);
+	return r < 0 ? r : fake_hardware_open(&world_of(platform)->perf.platform, request, ret);
+}
+
+static inline uint64_t gated_now_ns(struct nm_platform *platform)
+{
+	(void)platform;
+	return gate.now_ns;
+}
+
+static inline ssize_t gated_read_load(const struct world *world, char *buffer, size_t size)
+{
+	char text[512] = "";
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "cpu%u %" PRIu64 " 0 0 %" PRIu64 " 0 0 0 0\n", cpu, world->busy[cpu],
+			 world->idle[cpu]);
+	return world_give(buffer, size, text);
+}
+
+static inline ssize_t gated_read_file(struct nm_platform *platform, int directory, const char *path,
+				      char *buffer, size_t size)
+{
+	int r = gated_thread(GATE_READ_FILE, gated_thread_of_fd(ordeal.world->fake, directory));
+	if (r < 0)
+		return r;
+	if (strcmp(path, "proc/stat") == 0)
+		return gated_read_load(world_of(platform), buffer, size);
+	if (strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
+		return world_give(buffer, size, ordeal.balancing ? "1\n" : "0\n");
+	if (strstr(path, "/schedstat"))
+		return world_give(buffer, size, "1000000 2000000 7\n");
+	gate.on = false; /* the machine has memory of its own */
+	ssize_t length = ordeal.below.read_file(platform, directory, path, buffer, size);
+	gate.on = true;
+	return length;
+}
+
+/* Of pages this machine tells nothing but by samples. */
+static inline int gated_open_file(struct nm_platform *platform, int directory, const char *path)
+{
+	(void)platform, (void)directory, (void)path;
+	return -EACCES;
+}
+
+static inline int gated_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+				    const uint64_t *addresses, int *ret)
+{
+	(void)platform, (void)pid, (void)count, (void)addresses, (void)ret;
+	return -EPERM;
+}
+
+static inline int gated_numa_balancing_set(struct nm_platform *platform, int value)
+{
+	int r = gate_meet(GATE_NUMA_BALANCING_SET);
+	(void)platform;
+	if (r == 0)
+		ordeal.balancing = value > 0;
+	return r;
+}
+
+/* ---- sd-event's loop ---- */
+
+int __wrap_sd_event_add_time_relative(sd_event *event, sd_event_source **ret, clockid_t clock,
+				      uint64_t usec, uint64_t accuracy,
+				      sd_event_time_handler_t handler, void *context);
+int __wrap_sd_event_add_signal(sd_event *event, sd_event_source **ret, int number,
+			       sd_event_signal_handler_t handler, void *context);
+int __wrap_sd_event_exit(sd_event *event, int code);
+int __wrap_sd_event_loop(sd_event *event);
+int __real_sd_event_add_time_relative(sd_event *event, sd_event_source **ret, clockid_t clock,
+				      uint64_t usec, uint64_t accuracy,
+				      sd_event_time_handler_t handler, void *context);
+
+/* The daemon's are the interval's and the nudges', in this order; the bus's retry is left alone. */
+int __wrap_sd_event_add_time_relative(sd_event *event, sd_event_source **ret, clockid_t clock,
+				      uint64_t usec, uint64_t accuracy,
+				      sd_event_time_handler_t handler, void *context)
+{
+	if (!ordeal.on_interval)
+		ordeal.on_interval = handler;
+	else if (!ordeal.on_nudge)
+		ordeal.on_nudge = handler;
+	return __real_sd_event_add_time_relative(event, ret, clock, usec, accuracy, handler,
+						 context);
+}
+
+int __wrap_sd_event_add_signal(sd_event *event, sd_event_source **ret, int number,
+			       sd_event_signal_handler_t handler, void *context)
+{
+	(void)event, (void)ret;
+	if (number == SIGHUP) {
+		ordeal.on_reload = handler;
+		ordeal.daemon = context;
+	}
+	return 0;
+}
+
+int __wrap_sd_event_exit(sd_event *event, int code)
+{
+	(void)event;
+	ordeal.exits = true;
+	ordeal.interval = (unsigned)-code; /* what the loop returns */
+	return 0;
+}
+
+/* ---- a life ---- */
+
+static inline bool ordeal_can_record(int cpu)
+{
+	const struct fake_event *leader = perf_find(&ordeal.world->perf, NM_EVENT_SIDEBAND, cpu);
+	return leader && leader->map;
+}
+
+static inline void ordeal_work(struct world *world, uint32_t tid, unsigned node)
+{
+	const struct fake_thread *thread = fake_find(world->fake, tid);
+	if (!thread)
+		return;
+	int cpu = thread->processor;
+	world->busy[cpu] += 20;
+	world->idle[cpu] -= 20;
+	struct fake_perf *perf = &world->perf;
+	if (!ordeal_can_record(cpu))
+		return;
+	bool clock = perf_find(perf, NM_EVENT_CLOCK, cpu);
+	bool fault = perf_find(perf, NM_EVENT_FAULT_MIN, cpu);
+	uint64_t clock_id = clock ? fake_id(perf, NM_EVENT_CLOCK, cpu) : 0;
+	uint64_t fault_id = fault ? fake_id(perf, NM_EVENT_FAULT_MIN, cpu) : 0;
+	struct record_ring ring = fake_ring(perf, cpu);
+	for (unsigned i = 0; i < ORDEAL_SAMPLES; i++) {
+		uint64_t page = (tid % 8) * 4096 + i;
+		if (clock)
+			record_run(&ring, clock_id, thread->pid, tid, gate.now_ns);
+		if (fault)
+			record_fault(&ring, fault_id, thread->pid, tid, gate.now_ns,
+				     0x7f0000000000 + page * 4096,
+				     machine_address(node, page * 4096));
+	}
+	fake_publish(perf, cpu, &ring);
+}
+
+/* What the machine's threads did, as the kernel would record it. */
+static inline void ordeal_record_tasks(struct fake *fake)
+{
+	for (unsigned i = 0; i < fake->nr_events && ordeal_can_record(0); i++) {
+		const struct nm_task_event *event = &fake->events[i];
+		uint32_t ids[4] = {event->pid, event->parent_pid, event->tid, event->parent_tid};
+		struct record_ring ring = fake_ring(&ordeal.world->perf, 0);
+		if (event->kind == NM_TASK_FORK || event->kind == NM_TASK_EXIT)
+			record_fork_exit(&ring, event->kind == NM_TASK_FORK, ids, gate.now_ns);
+		else
+			record_comm(&ring, true, event->pid, event->tid, "other", gate.now_ns);
+		fake_publish(&ordeal.world->perf, 0, &ring);
+	}
+	fake->nr_events = 0;
+}
+
+static inline void ordeal_second(void)
+{
+	struct world *world = ordeal.world;
+	fake_sleep(world->fake, 1000);
+	gate.now_ns = world->fake->now_ns;
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		world->idle[cpu] += 100;
+	ordeal_record_tasks(world->fake);
+	for (unsigned i = 0; i < WORKERS; i++)
+		if (world->workers[i].tid)
+			ordeal_work(world, world->workers[i].tid, world->workers[i].memory_node);
+}
+
+#define ORDEAL_GENERAL                                                                             \
+	"general: { interval_s = 1; seed = 1; };\n"                                                \
+	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
+
+static inline void ordeal_configure(const char *policy, const char *inject)
+{
+	char text[1024];
+	snprintf(text, sizeof(text),
+		 ORDEAL_GENERAL "sampling: { inject = \"%s\"; };\n"
+				"threads: { policy = \"%s\"; lease_expiry_s = 5; };\n"
+				"pages: { policy = \"exclusivity\"; numa_balancing = \"warn\"; "
+				"cooldown_s = 0; max_tracked = 2000; };\n"
+				"metrics: { file = \"%s/figures.prom\"; period_s = 5; };\n",
+		 inject, policy, ordeal.world->root);
+	world_configure(ordeal.world, text);
+}
+
+static inline void ordeal_reload(const char *policy)
+{
+	ordeal_configure(policy, "none");
+	(void)ordeal.on_reload(NULL, NULL, ordeal.daemon);
+}
+
+static inline void ordeal_worker_is_now_at(unsigned i, unsigned node)
+{
+	ordeal.world->workers[i].memory_node = node;
+}
+
+static inline bool ordeal_lives(uint32_t tid)
+{
+	const struct fake_thread *thread = fake_find(ordeal.world->fake, tid);
+	return thread && thread->state != 'Z';
+}
+
+static inline void ordeal_happens(unsigned interval)
+{
+	struct fake *fake = ordeal.world->fake;
+	switch (interval) {
+	case 6:
+		fake_say(fake, "/a.slice", "observe");
+		break;
+	case 9:
+		if (ordeal_lives(100))
+			(void)fake_clone(fake, 100, 1001);
+		if (ordeal_lives(104))
+			(void)fake_fork(fake, 104, 1004);
+		break;
+	case 10:
+		fake_say(fake, "/a.slice", NULL);
+		break;
+	case 12:
+		ordeal_worker_is_now_at(1, 1);
+		if (ordeal_lives(103))
+			fake_pin(fake, 103, fake_cpus(0, 2));
+		break;
+	case 15:
+		if (ordeal_lives(102))
+			fake_exec(fake, 102);
+		fake_say(fake, "/a.slice", "nonsense");
+		break;
+	case 17:
+		(void)nm_command_pause(ordeal.daemon);
+		break;
+	case 19:
+		(void)nm_command_resume(ordeal.daemon);
+		break;
+	case 23:
+		(void)nm_command_release(ordeal.daemon, 101);
+		break;
+	case 24:
+		ordeal_reload("lbma");
+		break;
+	case 29:
+		ordeal_reload("imar2");
+		ordeal_worker_is_now_at(0, 0);
+		break;
+	case 32:
+		ordeal_reload("balance");
+		break;
+	case 34:
+		if (ordeal_lives(100))
+			fake_kill(fake, 100);
+		break;
+	case 35:
+		ordeal_reload("kmaf");
+		break;
+	case 38:
+		ordeal_reload("none");
+		break;
+	default:
+		break;
+	}
+}
+
+int __wrap_sd_event_loop(sd_event *event)
+{
+	unsigned life = ordeal.short_life ? ordeal.short_life : LIFE;
+	(void)event;
+	for (unsigned i = 1; i <= life && !ordeal.exits; i++) {
+		ordeal.interval = i;
+		ordeal_second();
+		if (ordeal.in_each)
+			ordeal.in_each();
+		else
+			ordeal_happens(i);
+		if (ordeal.exits)
+			break;
+		(void)ordeal.on_interval(NULL, 0, ordeal.daemon);
+		for (unsigned nudge = 0; nudge < 3 && !ordeal.exits; nudge++) {
+			gate.now_ns += 20 * NM_NSEC_PER_MSEC;
+			(void)ordeal.on_nudge(NULL, 0, ordeal.daemon);
+		}
+	}
+	return ordeal.exits ? -(int)ordeal.interval : 0;
+}
+
+/* ---- before and after ---- */
+
+static inline unsigned ordeal_fds(void)
+{
+	unsigned count = 0;
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* Core counters beside the faults, so that events are also tried out. */
+static inline void ordeal_add_counters(struct fake_perf *perf)
+{
+	static const enum nm_event_kind kinds[] = {NM_EVENT_INSTRUCTIONS, NM_EVENT_DRAM};
+	struct nm_event_list *list = &perf->hardware[NM_MEMORY_NONE];
+	for (unsigned i = 0; i < 2; i++)
+		list->words[list->count++] =
+			(struct nm_event_word){.kind = kinds[i], .unit = 1, .period_multiple = 1};
+}
+
+static inline void ordeal_set_out(void)
+{
+	struct world *world = ordeal.world = world_new();
+	ordeal.below = *world->platform.ops;
+	ordeal.ops = ordeal.below;
+	ordeal.ops.now_ns = gated_now_ns;
+	ordeal.ops.open_directory = gated_open_directory;
+	ordeal.ops.read_file = gated_read_file;
+	ordeal.ops.list_directory = gated_list_directory;
+	ordeal.ops.open_file = gated_open_file;
+	ordeal.ops.pages_where = gated_pages_where;
+	ordeal.ops.read_some = gated_read_some;
+	ordeal.ops.read_attribute = gated_read_attribute;
+	ordeal.ops.owner = gated_owner;
+	ordeal.ops.watch_open = gated_watch_open;
+	ordeal.ops.watch_add = gated_watch_add;
+	ordeal.ops.affinity_get = gated_affinity_get;
+	ordeal.ops.affinity_set = gated_affinity_set;
+	ordeal.ops.event_open = gated_event_open;
+	ordeal.ops.hardware_list = gated_hardware_list;
+	ordeal.ops.hardware_open = gated_hardware_open;
+	ordeal.ops.event_map = gated_event_map;
+	ordeal.ops.event_ioctl = gated_event_ioctl;
+	ordeal.ops.event_read = gated_event_read;
+	ordeal.ops.numa_balancing_set = gated_numa_balancing_set;
+	world->platform.ops = &ordeal.ops;
+	for (uint32_t pid = 100; pid < 100 + WORKERS; pid++)
+		world_worker(world, pid, pid % 2 == 0 ? 1 : 0);
+	ordeal_add_counters(&world->perf);
+	(void)fake_group(world->fake, "/");
+	(void)fake_group(world->fake, "/a.slice");
+	fake_move(world->fake, 102, "/a.slice/x.service");
+	fake_sleep(world->fake, 60000);
+	ordeal.pristine = malloc(sizeof(*ordeal.pristine));
+	memcpy(ordeal.pristine, world->fake, sizeof(*ordeal.pristine));
+}
+
+/* The machine as it was, no file of an earlier run, nothing that fails. */
+static inline void ordeal_anew(void)
+{
+	static const char *const files[] = {"ledger", "ledger.new", "ledger.damaged",
+					    "figures.prom", NM_ROSTER_MEMORY_NAME};
+	struct world *world = ordeal.world;
+	char path[FIXTURE_PATH + 64];
+	memcpy(world->fake, ordeal.pristine, sizeof(*world->fake));
+	memset(world->busy, 0, sizeof(world->busy));
+	memset(world->idle, 0, sizeof(world->idle));
+	for (unsigned i = 0; i < WORKERS; i++)
+		ordeal_worker_is_now_at(i, i % 2 == 0 ? 1 : 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", world->root, files[i]);
+		(void)unlink(path);
+	}
+	fake_mover = (struct fake_mover){0};
+	ordeal.balancing = 0;
+	memset(&gate, 0, offsetof(struct gate, live));
+	gate.now_ns = world->fake->now_ns;
+	ordeal_configure("lbma", "numa_balancing");
+}
+
+/* The daemon from start to end, or with options.restore; returns its exit status. */
+static inline int ordeal_live(void)
+{
+	ordeal.told.count = 0;
+	ordeal.started = ordeal.stopped = ordeal.exits = false;
+	ordeal.on_interval = ordeal.on_nudge = NULL;
+	ordeal.moved = 0;
+	sigset_t signals;
+	(void)sigprocmask(SIG_SETMASK, NULL, &signals);
+	gate.on = true;
+	int status = nm_daemon_run(&ordeal.world->options);
+	gate.on = false;
+	(void)sigprocmask(SIG_SETMASK, &signals, NULL); /* so that the test itself may be ended */
+	return status;
+}
+
+/* What `numa-migrd --restore` does afterwards, with nothing in its way; returns its exit status. */
+static inline int ordeal_restore(void)
+{
+	ordeal.world->options.restore = true;
+	gate.fail_at = gate.die_at = 0;
+	gate.full = false;
+	int status = ordeal_live();
+	ordeal.world->options.restore = false;
+	return status;
+}
+
+static inline bool ordeal_there_is(const char *name)
+{
+	char path[FIXTURE_PATH + 64];
+	snprintf(path, sizeof(path), "%s/%s", ordeal.world->root, name);
+	return access(path, F_OK) == 0;
+}
+
+static inline void ordeal_end(void)
+{
+	free(ordeal.pristine);
+	world_free(ordeal.world);
+}
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One life after another, in each of which another call fails; what came of it must be in order
+ * each time, and is added up for each operation and error. Each such pair has a process of its own.
+ * Include cmocka.h first.
+ */
+#ifndef NM_TEST_ORDEAL_SWEEP_H
+#define NM_TEST_ORDEAL_SWEEP_H
+
+#include "ordeal_cases.h"
+#include "ordeal_fixture.h"
+
+/*
+ * So many calls of each operation and error are tried, from the first to the last at equal
+ * distances, and of those that fail for good. NM_ORDEAL=3 tries three times as many, NM_ORDEAL=all
+ * each one.
+ */
+#define SWEEP_CALLS 12U
+#define SWEEP_MEMORY 150U
+#define SWEEP_LASTING 4U
+#define SWEEP_COMPLAINTS 5U
+
+/* Of one operation and error. */
+struct outcome {
+	unsigned lives, complaints;
+	struct told found; /* what became of the daemon, and what it said of it */
+};
+
+struct sweep {
+	struct outcome of[ORDEAL_CASES][CASE_ERRORS];
+	struct told usual; /* in a life without failures */
+	unsigned calls[GATE_OPS];
+	unsigned failed; /* pairs */
+};
+
+static struct sweep *sweep; /* shared with the children */
+static unsigned sweep_usual_fds;
+
+static inline void sweep_begin(void)
+{
+	sweep = mmap(NULL, sizeof(*sweep), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	assert_true(sweep != MAP_FAILED);
+	ordeal_set_out();
+	ordeal_anew();
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	sweep->usual = ordeal.told;
+	memcpy(sweep->calls, gate.calls, sizeof(gate.calls));
+}
+
+static inline void sweep_end(void)
+{
+	ordeal_end();
+	munmap(sweep, sizeof(*sweep));
+}
+
+static inline const char *sweep_leak(void)
+{
+	const struct world *world = ordeal.world;
+	if (gate.nr_live)
+		return "memory is lost";
+	if (fake_open_fds(world->fake))
+		return "a directory stays open";
+	if (world->perf.open_count)
+		return "an event stays open";
+	if (world->perf.map_count)
+		return "a ring stays mapped";
+	if (fake_mover.alive || fake_mover.nr_waiting)
+		return "the mover stays";
+	return ordeal_fds() != sweep_usual_fds ? "a file stays open" : NULL;
+}
+
+static inline bool sweep_said_why(void)
+{
+	for (unsigned i = 0; i < ordeal.told.count; i++)
+		if (!told_has(&sweep->usual, ordeal.told.text[i]))
+			return true;
+	return false;
+}
+
+/* Masks may be left, if the ledger knows of them. */
+static inline const char *sweep_mend(void)
+{
+	bool ledger = ordeal_there_is("ledger");
+	if (!ledger)
+		return fake_trace(ordeal.world->fake) ? "a mask is left, and no ledger" : NULL;
+	if (ordeal_restore() != EXIT_SUCCESS)
+		return "--restore fails afterwards";
+	if (fake_trace(ordeal.world->fake))
+		return "--restore leaves a mask";
+	if (ordeal_there_is("ledger"))
+		return "--restore leaves the ledger";
+	return sweep_leak();
+}
+
+/* What is wrong with the life just lived; NULL: nothing. */
+static inline const char *sweep_judge(int status)
+{
+	const char *leak = sweep_leak();
+	if (leak)
+		return leak;
+	if (status == EXIT_SUCCESS && !ordeal.stopped)
+		return "it ended in peace and did not stop";
+	if (status != EXIT_SUCCESS && !sweep_said_why())
+		return "it ended and did not say why";
+	return sweep_mend();
+}
+
+static inline const char *sweep_end_of(int status)
+{
+	if (status == EXIT_SUCCESS)
+		return "goes on";
+	return ordeal.started ? "ends" : "does not start";
+}
+
+static inline void sweep_count(struct outcome *outcome, int status)
+{
+	char line[TOLD_BYTES + 32];
+	bool silent = true;
+	outcome->lives++;
+	for (unsigned i = 0; i < ordeal.told.count; i++) {
+		if (told_has(&sweep->usual, ordeal.told.text[i]))
+			continue;
+		silent = false;
+		snprintf(line, sizeof(line), "%s: %s", sweep_end_of(status), ordeal.told.text[i]);
+		told_add(&outcome->found, line);
+	}
+	if (silent)
+		told_add(&outcome->found, sweep_end_of(status));
+}
+
+static inline void sweep_complain(struct outcome *outcome, const struct ordeal_case *of,
+				  const char *wrong)
+{
+	if (outcome->complaints++ < SWEEP_COMPLAINTS)
+		fprintf(stderr, "%s, call %u, %s%s: %s\n", of->name, gate.fail_at,
+			strerrorname_np(gate.error), gate.lasting ? " from then on" : "", wrong);
+	memset(gate.live, 0, sizeof(gate.live));
+	gate.nr_live = 0;
+	memset(&ordeal.world->perf.events, 0, sizeof(ordeal.world->perf.events));
+	ordeal.world->perf.open_count = ordeal.world->perf.map_count = 0;
+	sweep_usual_fds = ordeal_fds();
+}
+
+static inline void sweep_life(const struct ordeal_case *of, int error, bool lasting, unsigned call,
+			      struct outcome *outcome)
+{
+	ordeal_anew();
+	gate.fail_op = of->op;
+	gate.fail_at = call;
+	gate.error = error;
+	gate.lasting = lasting;
+	int status = ordeal_live();
+	sweep_count(outcome, status);
+	const char *wrong = sweep_judge(status);
+	gate.fail_at = call;
+	if (wrong)
+		sweep_complain(outcome, of, wrong);
+}
+
+static inline unsigned sweep_most(unsigned few, unsigned calls)
+{
+	const char *wanted = getenv("NM_ORDEAL");
+	if (wanted && strcmp(wanted, "all") == 0)
+		return calls;
+	unsigned most = few * (wanted && atoi(wanted) > 0 ? (unsigned)atoi(wanted) : 1);
+	return most < calls ? most : calls;
+}
+
+static inline void sweep_spread(const struct ordeal_case *of, int error, bool lasting,
+				struct outcome *ret)
+{
+	unsigned calls = sweep->calls[of->op];
+	unsigned few = of->op == GATE_MEMORY ? SWEEP_MEMORY : SWEEP_CALLS;
+	unsigned most = sweep_most(lasting ? SWEEP_LASTING : few, calls);
+	for (unsigned i = 0; i < most; i++)
+		sweep_life(of, error, lasting, 1 + i * calls / most, ret);
+}
+
+static inline void sweep_lives(const struct ordeal_case *of, int error, struct outcome *ret)
+{
+	sweep_usual_fds = ordeal_fds();
+	sweep_spread(of, error, false, ret);
+	sweep_spread(of, error, true, ret);
+}
+
+/* All lives of one operation and error. */
+static inline void sweep_pair(const struct ordeal_case *of, unsigned k)
+{
+	struct outcome *outcome = &sweep->of[of - ordeal_cases][k];
+	int status;
+	fflush(NULL);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		/* Not cmocka's: a fault is to be the end of this process. */
+		(void)signal(SIGSEGV, SIG_DFL);
+		(void)signal(SIGABRT, SIG_DFL);
+		(void)signal(SIGBUS, SIG_DFL);
+		(void)signal(SIGFPE, SIG_DFL);
+		sweep_lives(of, of->errors[k], outcome);
+		_exit(outcome->complaints > 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "%s, %s: died by signal %d after %u lives\n", of->name,
+			strerrorname_np(of->errors[k]), WTERMSIG(status), outcome->lives);
+	sweep->failed++;
+}
+
+#endif

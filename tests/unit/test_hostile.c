@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Processes that would harm the daemon, its journal or others by it: the whole daemon on the fakes,
+ * with something done to the thread that it is about to move just before each call it makes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "show_fixture.h"
+#include "ticks_fixture.h"
+
+#include "numa-migrd/escape.h"
+
+#define VICTIM 100U
+#define PATIENCE 30 /* ticks, within which the victim is moved where nothing is done to it */
+
+static struct world *world;
+static struct nm_daemon *service;
+static int kept_stderr;
+
+/* What the kernel tells of births and deaths, which the fake keeps, by records in a ring. */
+static void tell_events(struct world *w)
+{
+	struct record_ring ring = fake_ring(&w->perf, 0);
+	for (size_t i = 0; i < w->fake->nr_events; i++) {
+		const struct nm_task_event *event = &w->fake->events[i];
+		const uint32_t ids[4] = {event->pid, event->parent_pid, event->tid,
+					 event->parent_tid};
+		if (event->kind == NM_TASK_COMM || event->kind == NM_TASK_EXEC)
+			record_comm(&ring, event->kind == NM_TASK_EXEC, event->pid, event->tid, "x",
+				    event->time_ns);
+		else
+			record_fork_exit(&ring, event->kind == NM_TASK_FORK, ids, event->time_ns);
+	}
+	w->fake->nr_events = 0;
+	fake_publish(&w->perf, 0, &ring);
+}
+
+/* The victim's memory is on node 1, and it runs on node 0. */
+static void begin(void)
+{
+	world = world_new();
+	world_worker(world, VICTIM, 1);
+	world_worker(world, 101, 0);
+	fake_sleep(world->fake, 60000);
+	world->each_second = tell_events;
+	kept_stderr = world_mute(world);
+}
+
+/* From here on what fails is seen. */
+static void unmute(void)
+{
+	if (kept_stderr >= 0)
+		world_unmute(kept_stderr);
+	kept_stderr = -1;
+}
+
+/* Whoever is alive has the mask that it would have without us. */
+static void end(void)
+{
+	service_close(service);
+	unmute();
+	const struct fake_thread *trace = fake_trace(world->fake);
+	uint32_t tid = trace ? trace->tid : 0;
+	unsigned open_fds = fake_open_fds(world->fake), open_events = world->perf.open_count;
+	world_free(world);
+	assert_int_equal(tid, 0);
+	assert_int_equal(open_fds, 0);
+	assert_int_equal(open_events, 0);
+}
+
+static void ticks(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(nm_tick(service), 0);
+}
+
+static bool is_moved(void)
+{
+	const struct fake_thread *victim = fake_find(world->fake, VICTIM);
+	return victim && world_leased(world, VICTIM);
+}
+
+static unsigned ticks_until_moved(void)
+{
+	unsigned count = 0;
+	while (!is_moved() && count < PATIENCE) {
+		ticks(1);
+		count++;
+	}
+	return count;
+}
+
+/* ---- between any two calls ---- */
+
+struct act {
+	unsigned tick, calls; /* the tick that moves the victim, and how many calls it makes */
+	unsigned set;	      /* which of them sets the mask */
+};
+
+static unsigned calls_at_set;
+
+static void note_set(struct fake *fake)
+{
+	calls_at_set = fake->calls[FAKE_OPS];
+}
+
+/* The same seed and the same samples: it comes out like this each time. */
+static struct act undisturbed(void)
+{
+	struct act act;
+	begin();
+	service = service_open(world);
+	act.tick = ticks_until_moved();
+	assert_true(act.tick < PATIENCE);
+	end();
+	begin();
+	service = service_open(world);
+	ticks(act.tick - 1);
+	unsigned before = world->fake->calls[FAKE_OPS];
+	fake_at(world->fake, FAKE_SET, 1, note_set);
+	ticks(1);
+	act.calls = world->fake->calls[FAKE_OPS] - before;
+	act.set = calls_at_set - before;
+	assert_true(is_moved());
+	end();
+	return act;
+}
+
+static void disturb_at(const struct act *act, unsigned nth, fake_fn what)
+{
+	begin();
+	service = service_open(world);
+	ticks(act->tick - 1);
+	assert_false(is_moved());
+	fake_at(world->fake, FAKE_OPS, nth, what);
+	ticks(5);
+	end();
+}
+
+/* Does it before each call of the tick that moves the victim, one after another, and goes on. */
+static void disturb(fake_fn what)
+{
+	const struct act act = undisturbed();
+	assert_true(act.calls > 5);
+	for (unsigned nth = 1; nth <= act.calls; nth++)
+		disturb_at(&act, nth, what);
+}
+
+/* What nobody could know: the last look at the mask was one call ago. */
+static void disturb_but_at_the_set(fake_fn what)
+{
+	const struct act act = undisturbed();
+	assert_true(act.set > 5 && act.set < act.calls);
+	for (unsigned nth = 1; nth <= act.calls; nth++)
+		if (nth != act.set)
+			disturb_at(&act, nth, what);
+}
+
+/* Somebody else's process gets its number, and runs where its owner wants. */
+static void replace(struct fake *fake)
+{
+	fake_kill(fake, VICTIM);
+	fake_sleep(fake, 10);
+	fake_process(fake, VICTIM, 1);
+	fake_pin(fake, VICTIM, fake_cpus(1, 2));
+}
+
+static void a_reused_number_is_another_thread(void **state)
+{
+	(void)state;
+	disturb_but_at_the_set(replace);
+}
+
+static void replace_unpinned(struct fake *fake)
+{
+	fake_kill(fake, VICTIM);
+	fake_sleep(fake, 10);
+	fake_process(fake, VICTIM, 1);
+}
+
+static void an_ordinary_successor_keeps_its_mask(void **state)
+{
+	(void)state;
+	disturb(replace_unpinned);
+}
+
+static void vanish(struct fake *fake)
+{
+	fake_kill(fake, VICTIM);
+}
+
+static void a_thread_may_end_at_any_time(void **state)
+{
+	(void)state;
+	disturb(vanish);
+}
+
+static void become_another(struct fake *fake)
+{
+	fake_exec(fake, VICTIM);
+}
+
+static void a_process_may_exec_at_any_time(void **state)
+{
+	(void)state;
+	disturb(become_another);
+}
+
+static void multiply(struct fake *fake)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		fake_fork(fake, VICTIM, 300 + i);
+		fake_clone(fake, VICTIM, 400 + i);
+	}
+}
+
+/* Children born at the worst moment inherit what is lent, and give it back. */
+static void a_process_may_multiply_at_any_time(void **state)
+{
+	(void)state;
+	disturb(multiply);
+}
+
+static void pin_itself(struct fake *fake)
+{
+	fake_pin(fake, VICTIM, fake_cpus(0, 0));
+}
+
+static void what_it_sets_itself_stays(void **state)
+{
+	(void)state;
+	disturb_but_at_the_set(pin_itself);
+}
+
+/* The group is gone by the time that its cpuset is looked up. */
+static void lose_its_group(struct fake *fake)
+{
+	fake_move(fake, VICTIM, "/user.slice/x (deleted)");
+}
+
+static void a_control_group_may_vanish_at_any_time(void **state)
+{
+	(void)state;
+	disturb(lose_its_group);
+}
+
+static void shrink_its_cpuset(struct fake *fake)
+{
+	fake_cpuset(fake, "/small", fake_cpus(0, 1));
+	fake_move(fake, VICTIM, "/small");
+}
+
+static void a_cpuset_may_shrink_at_any_time(void **state)
+{
+	(void)state;
+	disturb(shrink_its_cpuset);
+}
+
+static void stop(struct fake *fake)
+{
+	struct fake_thread *victim = fake_find(fake, VICTIM);
+	if (victim) {
+		victim->state = 'D';
+		victim->stuck = true;
+	}
+}
+
+/* It never arrives, whatever its mask: that is seen and taken back, or stays lent until the end. */
+static void a_stuck_thread_gets_its_mask_back(void **state)
+{
+	(void)state;
+	disturb(stop);
+}
+
+static void turn_realtime(struct fake *fake)
+{
+	struct fake_thread *victim = fake_find(fake, VICTIM);
+	if (victim)
+		victim->policy = 1; /* SCHED_FIFO */
+}
+
+static void it_may_turn_realtime_at_any_time(void **state)
+{
+	(void)state;
+	disturb(turn_realtime);
+}
+
+/* ---- again and again ---- */
+
+static void pin_each_second(struct world *w)
+{
+	fake_pin(w->fake, VICTIM, UINT64_C(1) << (w->seconds % CPUS));
+	tell_events(w);
+}
+
+/* The daemon does not wrestle for a mask. */
+static void a_mask_that_changes_all_the_time_is_left_alone(void **state)
+{
+	(void)state;
+	begin();
+	world->each_second = pin_each_second;
+	service = service_open(world);
+	ticks(60);
+	assert_true(service->next_decision <= 2);
+	assert_int_equal(fake_get(world->fake, VICTIM)->mask, UINT64_C(1)
+								      << (world->seconds % CPUS));
+	end();
+}
+
+static void be_replaced_each_second(struct world *w)
+{
+	replace_unpinned(w->fake);
+	fake_get(w->fake, VICTIM)->processor = 0;
+	tell_events(w);
+}
+
+static void a_number_that_is_reused_all_the_time_is_nobody(void **state)
+{
+	(void)state;
+	begin();
+	world->each_second = be_replaced_each_second;
+	service = service_open(world);
+	ticks(60);
+	end();
+}
+
+static void breed(struct world *w)
+{
+	uint32_t base = 1000 + w->seconds * 10;
+	for (uint32_t i = 0; i < 5; i++)
+		fake_fork(w->fake, VICTIM, base + i);
+	for (uint32_t i = 0; i < 5 && w->seconds > 2; i++)
+		fake_kill(w->fake, base - 20 + i);
+	tell_events(w);
+}
+
+static void a_fork_storm_leaves_no_trace(void **state)
+{
+	(void)state;
+	begin();
+	world->each_second = breed;
+	service = service_open(world);
+	ticks(40);
+	end();
+}
+
+/* ---- names ---- */
+
+static void assert_clean(const char *text, size_t length)
+{
+	uint32_t code;
+	for (size_t at = 0, size; at < length; at += size) {
+		size = nm_utf8_decode(text + at, length - at, &code);
+		if (size == 0 || (code < 0x20 && code != '\n') || (code >= 0x7f && code < 0xa0) ||
+		    (code >= 0x202a && code <= 0x202e))
+			fail_msg("at %zu: \"%.80s\"", at, text + at);
+	}
+}
+
+/* Nothing that a name holds begins a line or reaches a terminal. */
+static void assert_clean_log(void)
+{
+	static char text[1 << 16];
+	FILE *file = fopen(world->log, "r");
+	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	assert_true(length > 0);
+	fclose(file);
+	text[length] = '\0';
+	assert_clean(text, length);
+	assert_null(strstr(text, "\nPID=7"));
+	assert_non_null(strstr(text, "\\x0aPID=7"));
+}
+
+static void assert_clean_views(void)
+{
+	struct nm_show show = shown_show();
+	assert_int_equal(nm_view_processes(service, &show), 0);
+	assert_int_equal(nm_view_threads(service, VICTIM, &show), 0);
+	nm_history_list(&service->history, 0, 0, &show);
+	assert_true(shown.count > 0);
+	for (size_t i = 0; i < shown.count; i++) {
+		assert_clean(shown.values[i].text, strlen(shown.values[i].text));
+		assert_null(strchr(shown.values[i].text, '\n'));
+	}
+}
+
+static void a_name_is_only_a_name(void **state)
+{
+	static const char *const names[] = {"x\nMESSAGE=forged", ") R 1 MESSAGE=forged",
+					    "\033[2JMESSAGE=forged", "\xff\xfeMESSAGE=forged",
+					    "\xe2\x80\xaeM=x\xe2\x80\xac"};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
+		begin();
+		struct fake_thread *victim = fake_get(world->fake, VICTIM);
+		snprintf(victim->comm, sizeof(victim->comm), "%s", names[i]);
+		fake_move(world->fake, VICTIM, "/a\033[31m\xff.slice");
+		service = service_open(world);
+		assert_true(ticks_until_moved() < PATIENCE);
+		ticks(15); /* the verdict */
+		unmute();
+		assert_clean_views();
+		end();
+	}
+}
+
+/* end() takes the log away, so it is looked at in a run of its own. */
+static void the_journal_stays_clean(void **state)
+{
+	(void)state;
+	begin();
+	snprintf(fake_get(world->fake, VICTIM)->comm, 64, "a\nPID=7\033[31m\xff");
+	service = service_open(world);
+	assert_true(ticks_until_moved() < PATIENCE);
+	ticks(15);
+	unmute();
+	assert_clean_log();
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_reused_number_is_another_thread),
+		cmocka_unit_test(an_ordinary_successor_keeps_its_mask),
+		cmocka_unit_test(a_thread_may_end_at_any_time),
+		cmocka_unit_test(a_process_may_exec_at_any_time),
+		cmocka_unit_test(a_process_may_multiply_at_any_time),
+		cmocka_unit_test(what_it_sets_itself_stays),
+		cmocka_unit_test(a_control_group_may_vanish_at_any_time),
+		cmocka_unit_test(a_cpuset_may_shrink_at_any_time),
+		cmocka_unit_test(a_stuck_thread_gets_its_mask_back),
+		cmocka_unit_test(it_may_turn_realtime_at_any_time),
+		cmocka_unit_test(a_mask_that_changes_all_the_time_is_left_alone),
+		cmocka_unit_test(a_number_that_is_reused_all_the_time_is_nobody),
+		cmocka_unit_test(a_fork_storm_leaves_no_trace),
+		cmocka_unit_test(a_name_is_only_a_name),
+		cmocka_unit_test(the_journal_stays_clean),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

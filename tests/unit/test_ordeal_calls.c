@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every call of a whole life fails, with each error that is plausible, once and for good. Nothing
+ * is lost or left behind, and what becomes of the daemon is what docs/failures.md says:
+ *
+ *     NM_ORDEAL=all test_ordeal_calls --print > docs/failures.md
+ *
+ * An operation's name as argument tries only that one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "ordeal_sweep.h"
+
+static const char *only; /* this operation is tried; NULL: all are */
+
+static void try_all(void)
+{
+	unsigned lives = 0;
+	for (size_t i = 0; i < ORDEAL_CASES; i++)
+		for (unsigned k = 0; k < CASE_ERRORS && ordeal_cases[i].errors[k]; k++) {
+			if (only && strcmp(only, ordeal_cases[i].name) != 0)
+				continue;
+			sweep_pair(&ordeal_cases[i], k);
+			lives += sweep->of[i][k].lives;
+		}
+	fprintf(stderr, "%u lives\n", lives);
+}
+
+static void nothing_is_lost_or_left(void **state)
+{
+	(void)state;
+	try_all();
+	assert_int_equal(sweep->failed, 0);
+}
+
+/* ---- the document ---- */
+
+static const char title[] =
+	"# When calls fail\n\n"
+	"What becomes of numa-migrd(8) when a call to the machine fails. This is not a plan but "
+	"what was found:\n"
+	"`tests/unit/test_ordeal_calls.c` lets each call of a whole life of the daemon fail on a "
+	"made-up machine, "
+	"by each error\nthat is plausible, once, and in other lives from some call on for good. "
+	"The life has moves "
+	"under leases, a fork and an exec\nbelow one, steering by attribute, a pause, reloads to "
+	"each policy, an "
+	"owner who pins a thread, and a release. After each\nno memory, file, event or mapping was "
+	"lost; every mask "
+	"was its owner's again, or in the ledger, and then `--restore` gave\nit back; and a daemon "
+	"that ended had "
+	"said why. The words of the journal are cut short, with N for numbers and E for\nthe "
+	"error. Calls that the "
+	"mover's thread makes (move_pages(2), mappings) are in the tests of the mover.\n\n"
+	"\"Goes on\" alone: the failure is nothing that an administrator could do anything about, "
+	"and it is not "
+	"told.\n";
+
+/* The text of a row but for its errors. */
+static void row_begin(char *ret, size_t size, const struct ordeal_case *of, const char *found)
+{
+	snprintf(ret, size, "| %s | %s |", of->name, found);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Every outcome of an operation once, in the order of their texts. */
+static unsigned outcomes_of(size_t i, struct told *ret)
+{
+	ret->count = 0;
+	for (unsigned k = 0; k < CASE_ERRORS && ordeal_cases[i].errors[k]; k++)
+		for (unsigned n = 0; n < sweep->of[i][k].found.count; n++)
+			told_add(ret, sweep->of[i][k].found.text[n]);
+	qsort(ret->text, ret->count, sizeof(*ret->text), by_text);
+	return ret->count;
+}
+
+static void print_row(size_t i, const char *found)
+{
+	char row[TOLD_BYTES + 64];
+	const char *between = " ";
+	row_begin(row, sizeof(row), &ordeal_cases[i], found);
+	fputs(row, stdout);
+	for (unsigned k = 0; k < CASE_ERRORS && ordeal_cases[i].errors[k]; k++) {
+		if (!told_has(&sweep->of[i][k].found, found))
+			continue;
+		printf("%s%s", between, strerrorname_np(ordeal_cases[i].errors[k]));
+		between = ", ";
+	}
+	printf(" |\n");
+}
+
+static void print_case(size_t i)
+{
+	static struct told outcomes;
+	const struct ordeal_case *of = &ordeal_cases[i];
+	printf("\n## %s\n\nWhere %s.\nThen %s.\n\n| operation | outcome | errors "
+	       "|\n|---|---|---|\n",
+	       of->name, of->what, of->then);
+	for (unsigned n = 0, count = outcomes_of(i, &outcomes); n < count; n++)
+		print_row(i, outcomes.text[n]);
+}
+
+static int print_document(void)
+{
+	try_all();
+	fputs(title, stdout);
+	for (size_t i = 0; i < ORDEAL_CASES; i++)
+		print_case(i);
+	return ferror(stdout) || sweep->failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Fewer calls are tried than for the document: what was found must be there. */
+static void assert_documented(const char *document, size_t i, unsigned k, const char *found)
+{
+	char row[TOLD_BYTES + 64];
+	const char *name = strerrorname_np(ordeal_cases[i].errors[k]);
+	row_begin(row, sizeof(row), &ordeal_cases[i], found);
+	const char *place = strstr(document, row);
+	const char *end = place ? strchr(place, '\n') : NULL;
+	const char *error = place ? strstr(place + strlen(row), name) : NULL;
+	if (!end || !error || error > end)
+		fail_msg("docs/failures.md lacks, for %s: %s", name, row);
+}
+
+static void what_becomes_of_it_is_documented(void **state)
+{
+	static char document[1 << 18];
+	(void)state;
+	FILE *file = fopen(NM_SOURCE_DIR "/docs/failures.md", "r");
+	assert_non_null(file);
+	size_t length = fread(document, 1, sizeof(document) - 1, file);
+	fclose(file);
+	assert_true(length < sizeof(document) - 1);
+	for (size_t i = 0; i < ORDEAL_CASES; i++)
+		for (unsigned k = 0; k < CASE_ERRORS && ordeal_cases[i].errors[k]; k++)
+			for (unsigned n = 0; n < sweep->of[i][k].found.count; n++)
+				assert_documented(document, i, k, sweep->of[i][k].found.text[n]);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_lost_or_left),
+		cmocka_unit_test(what_becomes_of_it_is_documented),
+	};
+	umask(022);
+	sweep_begin();
+	bool print = argc > 1 && strcmp(argv[1], "--print") == 0;
+	only = argc > 1 && !print ? argv[1] : NULL;
+	int r = print ? print_document() : cmocka_run_group_tests(tests, NULL, NULL);
+	sweep_end();
+	return r;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Death at any call of a whole life, as by kill -9, also with a line of the ledger half written,
+ * and in the midst of the restoration too: afterwards every mask is as it would be without the
+ * daemon.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "ordeal_fixture.h"
+
+#include "numa-migrd/rng.h"
+
+#define DEATHS 1000
+#define SEED 20261121
+
+static unsigned calls_in_a_life, calls_in_a_restoration;
+static struct nm_rng rng;
+
+static unsigned any_of(unsigned count)
+{
+	return 1 + (unsigned)nm_rng_below(&rng, count);
+}
+
+/* A process lives, or restores, until it dies; the machine is in memory that both share. */
+static bool die_at(unsigned call, bool torn, bool restoring)
+{
+	int status;
+	fflush(NULL);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		gate.die_at = call;
+		gate.torn = torn;
+		ordeal.world->options.restore = restoring;
+		_exit(ordeal_live());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	struct fake *fake = ordeal.world->fake;
+	memset(fake->open, 0, sizeof(fake->open));
+	fake->watch_length = 0;
+	for (unsigned i = 0; i < fake->nr_groups; i++)
+		fake->groups[i].descriptor = 0;
+	gate.now_ns = fake->now_ns;
+	return WEXITSTATUS(status) == GATE_DIED;
+}
+
+static void assert_no_trace(unsigned call, const char *after)
+{
+	const struct fake_thread *thread = fake_trace(ordeal.world->fake);
+	if (thread)
+		fail_msg("killed at call %u, %s: thread %u has %#" PRIx64 ", not %#" PRIx64, call,
+			 after, thread->tid, thread->mask, thread->own);
+}
+
+/* By --restore, by --restore that is killed itself and a further one, or by the next start. */
+static void come_back(unsigned call)
+{
+	unsigned way = any_of(3);
+	if (way == 1) {
+		(void)die_at(any_of(calls_in_a_restoration), any_of(2) == 1, true);
+		gate.all = 0;
+	}
+	if (way < 3) {
+		assert_int_equal(ordeal_restore(), EXIT_SUCCESS);
+		assert_false(ordeal_there_is("ledger"));
+		assert_no_trace(call, way == 1 ? "and again while restoring" : "then restored");
+		return;
+	}
+	ordeal.short_life = any_of(6);
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	ordeal.short_life = 0;
+	assert_no_trace(call, "then started again");
+}
+
+static unsigned outstanding; /* deaths that left a mask for somebody to return */
+
+static void die_and_come_back(void)
+{
+	unsigned call = any_of(calls_in_a_life);
+	ordeal_anew();
+	assert_true(die_at(call, any_of(2) == 1, false));
+	outstanding += fake_trace(ordeal.world->fake) != NULL;
+	come_back(call);
+}
+
+static void learn_the_length(void)
+{
+	ordeal_anew();
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	calls_in_a_life = gate.all;
+	ordeal_anew();
+	assert_true(die_at(calls_in_a_life / 4, false, false));
+	assert_non_null(fake_trace(ordeal.world->fake));
+	gate.all = 0;
+	assert_int_equal(ordeal_restore(), EXIT_SUCCESS);
+	calls_in_a_restoration = gate.all;
+}
+
+static void killed_anywhere_no_mask_is_left(void **state)
+{
+	(void)state;
+	nm_rng_seed(&rng, SEED);
+	learn_the_length();
+	for (unsigned i = 0; i < DEATHS; i++)
+		die_and_come_back();
+	print_message("%u deaths among %u calls, %u of them with masks outstanding\n", DEATHS,
+		      calls_in_a_life, outstanding);
+	assert_true(outstanding > DEATHS / 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed_anywhere_no_mask_is_left),
+	};
+	umask(022);
+	ordeal_set_out();
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	ordeal_end();
+	return failed;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of ordeal_fixture.h itself: what happens in it, and that it happens alike each time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "ordeal_fixture.h"
+
+static int set_up(void **state)
+{
+	(void)state;
+	ordeal_set_out();
+	ordeal_anew();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ordeal_end();
+	return 0;
+}
+
+static void it_is_a_whole_life(void **state)
+{
+	(void)state;
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	assert_true(ordeal.started && ordeal.stopped);
+	assert_true(ordeal.moved >= 3);
+	assert_null(fake_trace(ordeal.world->fake));
+	assert_false(ordeal_there_is("ledger"));
+	assert_int_equal(gate.nr_live, 0);
+	for (unsigned op = 0; op < GATE_OPS; op++)
+		if (gate.calls[op] == 0)
+			fail_msg("operation %u is never called", op);
+}
+
+static void it_is_the_same_each_time(void **state)
+{
+	unsigned calls[GATE_OPS];
+	(void)state;
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	memcpy(calls, gate.calls, sizeof(calls));
+	ordeal_anew();
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	assert_memory_equal(gate.calls, calls, sizeof(calls));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(it_is_a_whole_life, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(it_is_the_same_each_time, set_up, tear_down),
+	};
+	umask(022);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Overhead control as a closed loop: programs fault ten times as often as may be sampled, and the
+ * rings hold what the period lets through. The cost settles below the cap, decisions go on, and
+ * when it is calm again every fault is looked at as before.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "ordeal_fixture.h"
+
+#define CAP 0.01      /* sampling.overhead_percent, its default */
+#define CAUSED_NS 600 /* what the daemon reckons a sample to cost the thread it is taken of */
+#define DRAIN_NS 150  /* and what it costs here to take it from the ring */
+#define PIECE 2000    /* records that are drained at a time, as when a ring fills */
+#define SETTLED 12    /* two intervals until the storm, and ten */
+#define MISPLACED 15  /* a thread's memory is now on the other node */
+#define CALM 30
+#define END 60
+
+static double share[END + 1]; /* what sampling cost in each interval */
+static uint64_t period[END + 1];
+static unsigned moved_before;
+
+/* Ten times of what the cap pays for. */
+static unsigned faults_in_a_second(void)
+{
+	if (ordeal.interval < 3 || ordeal.interval >= CALM)
+		return 0;
+	return (unsigned)(10 * CAP * 1e9 / (CAUSED_NS + DRAIN_NS));
+}
+
+static void fault_piece(const struct fake_thread *thread, unsigned node, unsigned count)
+{
+	struct fake_perf *perf = &ordeal.world->perf;
+	int cpu = thread->processor;
+	struct record_ring ring = fake_ring(perf, cpu);
+	uint64_t id = fake_id(perf, NM_EVENT_FAULT_MIN, cpu);
+	for (unsigned i = 0; i < count; i++)
+		record_fault(&ring, id, thread->pid, thread->tid, gate.now_ns,
+			     0x7f0000000000 + (thread->tid % 8 * 4096ULL + i % 64) * 4096,
+			     machine_address(node, (thread->tid * 64ULL + i % 64) * 4096));
+	fake_publish(perf, cpu, &ring);
+	/* Each look at the clock of the processor's time finds it so much later. */
+	gate.cpu_step_ns = (uint64_t)count * DRAIN_NS;
+	nm_drain(ordeal.daemon);
+	gate.cpu_step_ns = 0;
+}
+
+static unsigned fault_of(unsigned i, unsigned faults)
+{
+	const struct fake_thread *thread =
+		fake_get(ordeal.world->fake, ordeal.world->workers[i].tid);
+	uint64_t each =
+		perf_get(&ordeal.world->perf, NM_EVENT_FAULT_MIN, thread->processor)->period;
+	unsigned samples = (unsigned)(faults / each);
+	for (unsigned left = samples; left > 0; left -= left < PIECE ? left : PIECE)
+		fault_piece(thread, ordeal.world->workers[i].memory_node,
+			    left < PIECE ? left : PIECE);
+	return samples;
+}
+
+static void storm(void)
+{
+	unsigned samples = WORKERS * 2 * ORDEAL_SAMPLES; /* of the fixture's own */
+	for (unsigned i = 0; i < WORKERS; i++)
+		samples += fault_of(i, faults_in_a_second() / WORKERS);
+	share[ordeal.interval] = samples * (CAUSED_NS + DRAIN_NS) / 1e9;
+	period[ordeal.interval] = nm_source_status(ordeal.daemon->pipeline.source)->fault_period;
+	if (ordeal.interval != MISPLACED)
+		return;
+	moved_before = ordeal.moved;
+	for (unsigned i = 0; i < WORKERS; i++)
+		ordeal_worker_is_now_at(i, !ordeal.world->workers[i].memory_node);
+}
+
+static void the_cost_settles_at_the_cap(void **state)
+{
+	double sum = 0;
+	(void)state;
+	ordeal.short_life = END;
+	ordeal.in_each = storm;
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	for (unsigned i = SETTLED; i < CALM; i++)
+		sum += share[i];
+	double mean = sum / (CALM - SETTLED);
+	print_message("at first %.4f of a CPU, settled at %.4f, most %.4f; period %" PRIu64 "\n",
+		      share[3], mean, share[SETTLED], period[CALM - 1]);
+	assert_true(share[3] > 9 * CAP);
+	for (unsigned i = SETTLED; i < CALM; i++)
+		assert_true(share[i] <= CAP * 1.1);
+	assert_true(mean > CAP / 4); /* it is not off */
+	assert_true(told_has(&ordeal.told,
+			     "sampling is held back: it cost N % of one CPU in the "
+			     "last interval, and sampling.overhead_percent allows N %"));
+}
+
+static void decisions_go_on(void **state)
+{
+	(void)state;
+	assert_true(ordeal.moved > moved_before);
+}
+
+static void back_to_the_full_rate(void **state)
+{
+	(void)state;
+	assert_true(period[CALM - 1] > 1);
+	assert_int_equal(period[END], 1);
+	assert_true(told_has(&ordeal.told, "sampling is at its full rate again"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_cost_settles_at_the_cap),
+		cmocka_unit_test(decisions_go_on),
+		cmocka_unit_test(back_to_the_full_rate),
+	};
+	umask(022);
+	ordeal_set_out();
+	ordeal_anew();
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	ordeal_end();
+	return failed;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/* What the units grant, and what the daemon's capabilities do not open although they might seem to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <linux/capability.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "../../src/doctor/unit.h"
+#include "fixture.h"
+#include "numa-migrd/file.h"
+
+#define SOMEBODY 65534U
+#define DAEMON_UNIT NM_SOURCE_DIR "/systemd/numa-migrd.service"
+#define HELPER_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-helper.service"
+#define UNIT_BYTES 16384
+
+static void read_unit(const char *path, struct nm_unit *unit)
+{
+	static char text[UNIT_BYTES];
+	assert_true(nm_read_text(AT_FDCWD, path, text, sizeof(text)) > 0);
+	assert_int_equal(nm_unit_read(unit, text), 0);
+}
+
+static void assert_value(const struct nm_unit *unit, const char *key, const char *value)
+{
+	const char *found = nm_unit_value(unit, key);
+	if (!found || strcmp(found, value) != 0)
+		fail_msg("%s=%s, not %s", key, found ? found : "", value);
+}
+
+static void the_daemon_gets_three_capabilities(void **state)
+{
+	static const char three[] = "CAP_SYS_NICE CAP_SYS_PTRACE CAP_PERFMON";
+	struct nm_unit unit = {0};
+	(void)state;
+	read_unit(DAEMON_UNIT, &unit);
+	assert_value(&unit, "CapabilityBoundingSet", three);
+	assert_value(&unit, "AmbientCapabilities", three);
+	assert_value(&unit, "User", "numa-migrd");
+	assert_value(&unit, "NoNewPrivileges", "yes");
+	assert_value(&unit, "RestrictRealtime", "yes");
+	assert_value(&unit, "RestrictAddressFamilies", "AF_UNIX");
+	nm_unit_clear(&unit);
+}
+
+static bool denies(const struct nm_unit *unit, const char *call)
+{
+	for (size_t i = 0; i < unit->count; i++)
+		if (strcmp(unit->settings[i].key, "SystemCallFilter") == 0 &&
+		    unit->settings[i].value[0] == '~' && strstr(unit->settings[i].value, call))
+			return true;
+	return false;
+}
+
+/* With CAP_SYS_PTRACE these would reach into any process. */
+static void the_daemon_may_not_trace(void **state)
+{
+	static const char *const calls[] = {" ptrace",	   "process_vm_readv", "process_vm_writev",
+					    "pidfd_getfd", "process_madvise",  "@privileged"};
+	struct nm_unit unit = {0};
+	(void)state;
+	read_unit(DAEMON_UNIT, &unit);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(calls); i++)
+		if (!denies(&unit, calls[i]))
+			fail_msg("%s is not denied", calls[i]);
+	nm_unit_clear(&unit);
+}
+
+static void the_helper_gets_three_others(void **state)
+{
+	struct nm_unit unit = {0};
+	(void)state;
+	read_unit(HELPER_UNIT, &unit);
+	assert_value(&unit, "CapabilityBoundingSet",
+		     "CAP_SYS_ADMIN CAP_DAC_OVERRIDE CAP_SYS_PTRACE");
+	assert_value(&unit, "NoNewPrivileges", "yes");
+	assert_value(&unit, "PrivateNetwork", "yes");
+	assert_value(&unit, "MemoryMax", "32M");
+	nm_unit_clear(&unit);
+}
+
+/* ---- what CAP_SYS_PTRACE does not open ---- */
+
+/* Another user with these two capabilities alone, as the daemon is. */
+static int become_daemon(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+	data[0].permitted = data[0].effective = 1U << CAP_SYS_PTRACE | 1U << CAP_SYS_NICE;
+	if (prctl(PR_SET_KEEPCAPS, 1L) < 0 || setresgid(SOMEBODY, SOMEBODY, SOMEBODY) < 0 ||
+	    setresuid(SOMEBODY, SOMEBODY, SOMEBODY) < 0)
+		return -errno;
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+/* 0: closed to us, though the process may be looked at. */
+static int try_process(pid_t pid)
+{
+	static const char *const names[] = {"mem", "environ", "pagemap", "clear_refs"};
+	char path[64], text[512];
+	if (become_daemon() < 0)
+		return 2;
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	nm_auto(nm_closep) int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (nm_read_text(directory, "stat", text, sizeof(text)) <= 0)
+		return 3;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++) {
+		int writable = openat(directory, names[i], O_WRONLY | O_CLOEXEC);
+		if (writable >= 0)
+			return 4 + (int)i;
+	}
+	return openat(directory, "mem", O_RDONLY | O_CLOEXEC) >= 0 ||
+	       openat(directory, "environ", O_RDONLY | O_CLOEXEC) >= 0;
+}
+
+static void memory_of_others_stays_closed(void **state)
+{
+	int status;
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("needs root, to become somebody with capabilities: skipped\n");
+		skip();
+	}
+	pid_t child = fork();
+	if (child == 0)
+		_exit(try_process(getppid()));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 2) {
+		print_message("capabilities cannot be kept here: skipped\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_daemon_gets_three_capabilities),
+		cmocka_unit_test(the_daemon_may_not_trace),
+		cmocka_unit_test(the_helper_gets_three_others),
+		cmocka_unit_test(memory_of_others_stays_closed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/* The runtime directory: whose it must be, and what somebody else may have put there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "ticks_fixture.h"
+
+#define BEYOND 1000000U /* a uid of nobody's */
+
+static char root[FIXTURE_PATH / 4];
+static char path[FIXTURE_PATH];
+
+static int set_up(void **state)
+{
+	(void)state;
+	fixture_make(root, sizeof(root));
+	snprintf(path, sizeof(path), "%s/run", root);
+	assert_int_equal(mkdir(path, 0700), 0);
+	setenv("RUNTIME_DIRECTORY", path, 1);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	fixture_remove(root);
+	return 0;
+}
+
+static int try_open(void)
+{
+	int fd = -1, r = nm_runtime_open(&fd);
+	if (r == 0)
+		close(fd);
+	else
+		assert_int_equal(fd, -1);
+	return r;
+}
+
+static void our_own_directory_is_taken(void **state)
+{
+	(void)state;
+	assert_int_equal(try_open(), 0);
+}
+
+static void one_that_others_may_write_is_refused(void **state)
+{
+	static const mode_t modes[] = {0770, 0720, 0707, 0702, 01777};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(modes); i++) {
+		assert_int_equal(chmod(path, modes[i]), 0);
+		assert_int_equal(try_open(), -EPERM);
+	}
+}
+
+static void a_link_is_refused(void **state)
+{
+	char link[FIXTURE_PATH];
+	(void)state;
+	snprintf(link, sizeof(link), "%s/link", root);
+	assert_int_equal(symlink(path, link), 0);
+	setenv("RUNTIME_DIRECTORY", link, 1);
+	assert_true(try_open() < 0);
+}
+
+static void a_file_is_refused(void **state)
+{
+	char file[FIXTURE_PATH];
+	(void)state;
+	fixture_file(root, "file", "");
+	snprintf(file, sizeof(file), "%s/file", root);
+	setenv("RUNTIME_DIRECTORY", file, 1);
+	assert_int_equal(try_open(), -ENOTDIR);
+}
+
+/* In a process that is not root, as the service is not. */
+static void somebody_elses_is_refused(void **state)
+{
+	int status;
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("needs root, to give a directory away: skipped\n");
+		skip();
+	}
+	assert_int_equal(chmod(root, 0755), 0);
+	assert_int_equal(chown(path, BEYOND, BEYOND), 0);
+	assert_int_equal(chmod(path, 0755), 0);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(setresuid(BEYOND + 1, BEYOND + 1, BEYOND + 1) == 0 && try_open() == -EPERM
+			      ? 0
+			      : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* ---- what lies in it under our names ---- */
+
+static struct world *world;
+
+/* The daemon starts, moves the worker, and leaves no trace; `kept` is not written through. */
+static void assert_it_works(const char *kept)
+{
+	int stderr_fd = world_mute(world);
+	struct nm_daemon *service = service_open(world);
+	for (unsigned i = 0; i < 30 && !world_leased(world, 100); i++)
+		assert_int_equal(nm_tick(service), 0);
+	bool moved = world_leased(world, 100);
+	service_close(service);
+	world_unmute(stderr_fd);
+	assert_true(moved);
+	assert_null(fake_trace(world->fake));
+	assert_string_equal(fixture_read(root, kept), "precious\n");
+}
+
+static void with_link(const char *name)
+{
+	char target[FIXTURE_PATH], link[FIXTURE_PATH + 64];
+	world = world_new();
+	world_worker(world, 100, 1);
+	fake_sleep(world->fake, 60000);
+	fixture_file(root, "precious", "precious\n");
+	snprintf(target, sizeof(target), "%s/precious", root);
+	snprintf(link, sizeof(link), "%s/%s", world->root, name);
+	assert_int_equal(symlink(target, link), 0);
+	assert_it_works("precious");
+	world_free(world);
+}
+
+static void a_link_in_the_ledgers_place_is_set_aside(void **state)
+{
+	(void)state;
+	with_link("ledger");
+}
+
+static void links_in_the_place_of_new_files_are_replaced(void **state)
+{
+	(void)state;
+	with_link("ledger.new");
+	with_link("given-back");
+	with_link("given-back.new");
+	with_link("ledger.damaged");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(our_own_directory_is_taken),
+		TEST(one_that_others_may_write_is_refused),
+		TEST(a_link_is_refused),
+		TEST(a_file_is_refused),
+		TEST(somebody_elses_is_refused),
+		TEST(a_link_in_the_ledgers_place_is_set_aside),
+		TEST(links_in_the_place_of_new_files_are_replaced),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* A daemon on the machine of whole_daemon_fixture.h that does a tick when the test says so. Include
+ * after cmocka.h. */
+#ifndef NM_TEST_TICKS_FIXTURE_H
+#define NM_TEST_TICKS_FIXTURE_H
+
+#include "whole_daemon_fixture.h"
+
+static inline struct nm_daemon *service_open(struct world *world)
+{
+	struct nm_config_errors errors = {0};
+	struct nm_daemon *service = calloc(1, sizeof(*service));
+	assert_non_null(service);
+	service->options = world->options;
+	service->next_decision = 1;
+	service->runtime_directory = -1;
+	assert_int_equal(nm_journal_new(&service->journal), 0);
+	assert_int_equal(nm_roster_memory_new(&service->given_back), 0);
+	assert_int_equal(nm_config_load(world->config, &errors, &service->config), 0);
+	nm_rng_seed(&service->rng, 1);
+	assert_int_equal(nm_runtime_open(&service->runtime_directory), 0);
+	assert_int_equal(nm_runtime_restore(service), 0);
+	assert_int_equal(nm_pipeline_open(service), 0);
+	nm_runtime_recall(service);
+	return service;
+}
+
+static inline void service_close(struct nm_daemon *service)
+{
+	if (!service->paused)
+		nm_pipeline_close(service);
+	close(service->runtime_directory);
+	nm_roster_memory_free(service->given_back);
+	nm_journal_free(service->journal);
+	nm_config_free(service->config);
+	free(service->cpu_times);
+	free(service->busy_share);
+	free(service->events);
+	nm_history_clear(&service->history);
+	free(service);
+}
+
+#endif
