@@ -11,6 +11,8 @@ pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig>=1.5)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 # jansson: JSON output of numa-migrctl.
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+# zlib: the checksums and the packing of recordings.
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 # ncurses: the full screen of numa-migrctl top, on whatever terminal.
 pkg_check_modules(NCURSES REQUIRED IMPORTED_TARGET ncursesw)
 # Scotch (7 or later: contexts): places threads that share memory near each other by dual recursive

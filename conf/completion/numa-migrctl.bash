@@ -24,6 +24,7 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 	case $(_numa_migrctl_argument "$1" "$2") in
 	PID | '[PID]') _numa_migrctl_pids "$1" ;;
 	ID) "$1" --color=never decisions -n 50 2>/dev/null | _numa_migrctl_numbers ;;
+	FILE) compgen -f ;;
 	'on|off') printf 'on\noff\n' ;;
 	esac
 }
@@ -32,7 +33,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --lines) ((i++)) ;;
+		-n | --lines | -c | --config | --seconds | --limit-mb) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -43,6 +44,8 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		words='auto always never'
 	elif [[ $3 == -n || $3 == --lines ]]; then
 		words='10 20 100'
+	elif [[ $3 == --paper ]]; then
+		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity'
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then

@@ -73,6 +73,9 @@ struct nm_config {
 		double interval_s; /* T, 0.1–60, default 1.0 */
 		uint64_t seed;     /* 0 (default) = from the kernel's random numbers, told in the journal */
 		bool dry_run;      /* false */
+		char record[NM_CONFIG_PATH_BYTES]; /* "": nothing; else an absolute path */
+		uint64_t record_mb;		   /* 1024; 1–1000000 */
+		bool record_samples;		   /* true; false: figures of each interval */
 	} general;
 	struct {
 		struct nm_target_list include; /* empty (default) = every process that is worth it */
@@ -217,6 +220,9 @@ int nm_config_parse(const char *name, const char *text, size_t length,
 
 /* Reads the file once (at most 1 MiB) and parses it. Also -errno of open/read, told in `errors`. */
 int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret);
+/* The same with its text, which the caller frees. */
+int nm_config_load_text(const char *path, struct nm_config_errors *errors, struct nm_config **ret,
+			char **ret_text);
 
 /* The shipped values, as an empty file gives them. */
 int nm_config_default(struct nm_config **ret);

@@ -26,6 +26,9 @@
 #define NM_BUS_ERROR_BAD_CONFIGURATION NM_BUS_NAME ".Error.BadConfiguration"
 #define NM_BUS_ERROR_DRY_RUN_FORCED NM_BUS_NAME ".Error.DryRunForced"
 
+#define NM_BUS_ERROR_RECORDING NM_BUS_NAME ".Error.Recording"
+#define NM_BUS_ERROR_NOT_RECORDING NM_BUS_NAME ".Error.NotRecording"
+
 /* The polkit actions of those who are not root. */
 #define NM_POLKIT_STEER NM_BUS_NAME ".steer"
 #define NM_POLKIT_RELOAD NM_BUS_NAME ".reload"
@@ -45,6 +48,12 @@ struct nm_control_facts {
 	const char *version, *policy, *pages_policy, *source;
 	bool paused, dry_run;
 	double interval_s;
+};
+
+/* What a recording should be like; 0: without limit. */
+struct nm_control_recording {
+	uint64_t limit_bytes, seconds;
+	bool samples, hashed;
 };
 
 /* A writer of one dictionary, or of several. */
@@ -80,6 +89,13 @@ struct nm_control_ops {
 	/* -EINVAL with one line for each error in `error`: the old settings stay in force. */
 	int (*reload)(void *context, char *error, size_t size);
 	int (*set_dry_run)(void *context, bool wanted); /* -EPERM: the command line wants it */
+	/*
+	 * Records into the file (fd: taken over). -EBUSY: another recording is under way; -EAGAIN:
+	 * paused; -EBADF, -EEXIST: no empty regular file open for writing. stop_recording: -ENOENT
+	 * where there is none.
+	 */
+	int (*record)(void *context, int fd, const struct nm_control_recording *wanted);
+	int (*stop_recording)(void *context);
 	/* Somebody who may is about to steer by this method; told before it is called. */
 	void (*asked)(void *context, const char *method, uid_t uid);
 };

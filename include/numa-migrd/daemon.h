@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "numa-migrd/platform.h"
+#include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
 
 struct nm_options {
@@ -18,6 +19,10 @@ struct nm_options {
 	int (*open_platform)(void *context, const struct nm_platform_options *options,
 			     struct nm_platform **ret);
 	void *platform_context;
+	uint32_t own_pid; /* of the daemon that is replayed; 0: this process */
+	/* Samples in place of what is sampled, and pages are moved without a thread; NULL: neither.
+	 */
+	const struct nm_feed *feed;
 };
 
 /*

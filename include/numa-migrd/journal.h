@@ -20,20 +20,21 @@
 
 /* Kinds of entries: each has a MESSAGE_ID (128-bit, made for this project) and a catalog text. */
 enum nm_message {
-	NM_MESSAGE_START,    /* version, source, topology, policy, seed */
+	NM_MESSAGE_START, /* version, source, topology, policy, seed */
 	NM_MESSAGE_STOP,
 	NM_MESSAGE_RELOAD,
 	NM_MESSAGE_RELOAD_REFUSED,
-	NM_MESSAGE_PROBLEM,  /* something is unavailable: why, and the remedy */
+	NM_MESSAGE_PROBLEM, /* something is unavailable: why, and the remedy */
 	NM_MESSAGE_DECISION,
 	NM_MESSAGE_VERDICT,
-	NM_MESSAGE_LEASE,    /* given back, foreign, heir, failed */
-	NM_MESSAGE_SUMMARY,  /* intervals without a decision, suppressed entries, counters */
+	NM_MESSAGE_LEASE,   /* given back, foreign, heir, failed */
+	NM_MESSAGE_SUMMARY, /* intervals without a decision, suppressed entries, counters */
 	NM_MESSAGE_PAUSE,
 	NM_MESSAGE_RESUME,
-	NM_MESSAGE_COEXIST,  /* kernel.numa_balancing, numad and others found at work */
+	NM_MESSAGE_COEXIST, /* kernel.numa_balancing, numad and others found at work */
 	NM_MESSAGE_RESTORE,
-	NM_MESSAGE_PAGES,    /* a decision about pages; its verdict is a VERDICT */
+	NM_MESSAGE_PAGES,  /* a decision about pages; its verdict is a VERDICT */
+	NM_MESSAGE_RECORD, /* a recording begins or ends */
 	NM_MESSAGE_MAX,
 };
 

@@ -99,6 +99,14 @@ struct nm_mover;
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret);
 /*
+ * The same without a thread: what waits is done by nm_mover_work(), for machines whose time is not
+ * ours (simulator, replay). -ENOMEM.
+ */
+int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
+			    const struct nm_config *config, struct nm_mover **ret);
+/* Does what may be done by now, by the platform's clock. Only without a thread. */
+void nm_mover_work(struct nm_mover *mover);
+/*
  * Stops after the call under way; what is queued is dropped. A call of pages_where or pages_move is
  * waited for no longer than a second: when it comes back, the worker frees what is left, and leaves
  * the platform alone, which may be freed by then unless these two look at it after their system

@@ -118,6 +118,9 @@ int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topolo
 void nm_roster_free(struct nm_roster *roster);
 NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
 
+/* Which process is the daemon itself; at first this one. Replay. */
+void nm_roster_set_self(struct nm_roster *roster, uint32_t pid);
+
 /* A new configuration or topology: every standing is judged again at the next update. */
 void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *topology,
 			 const struct nm_config *config);

@@ -157,6 +157,18 @@ struct nm_source_status {
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
 		   const struct nm_config *config, char *error, size_t error_size,
 		   struct nm_source **ret);
+/*
+ * Samples that come from a model or a recording in place of rings. drain hands over what there is,
+ * as nm_source_drain(). The status is asked for when it is wanted.
+ */
+struct nm_feed {
+	void *context;
+	const struct nm_source_status *status;
+	size_t (*drain)(void *context, const struct nm_sample_sink *sink);
+};
+
+/* A source fed so; the feed must outlive it. -ENOMEM. Simulator, replay. */
+int nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret);
 void nm_source_free(struct nm_source *source);
 NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);
 

@@ -23,8 +23,13 @@ static inline void nm_bitmap_freep(hwloc_bitmap_t *bitmap)
 }
 #define nm_autobitmap nm_auto(nm_bitmap_freep) hwloc_bitmap_t
 
+struct nm_topology;
+
 struct nm_topology_source {
 	const char *xml_path;  /* an hwloc XML export, or NULL */
+	/* Gives one of its own, in place of both: a replay's. NULL: see below. */
+	int (*load)(void *context, struct nm_topology **ret);
+	void *context;
 	const char *root_path; /* a tree holding /sys and /proc of a machine; NULL or "/": this one */
 };
 
@@ -106,6 +111,8 @@ struct nm_physmap;
  */
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret);
+/* One that knows no address: where samples bring their nodes along. -ENOMEM. */
+int nm_physmap_empty(struct nm_physmap **ret);
 void nm_physmap_free(struct nm_physmap *map);
 NM_DEFINE_CLEANUP(struct nm_physmap, nm_physmap_free);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The object's methods and properties. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -317,6 +318,76 @@ static int on_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_error *er
 	return nm_request(userdata, call, NM_POLKIT_STEER, do_set_dry_run, error);
 }
 
+/* ---- recordings: of everybody's programs, so for root alone ---- */
+
+static int only_root(sd_bus_message *call, sd_bus_error *error)
+{
+	return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED, "%s is for root",
+				 sd_bus_message_get_member(call));
+}
+
+static int refuse_recording(int r, sd_bus_error *error)
+{
+	if (r == -EBUSY)
+		return sd_bus_error_set(error, NM_BUS_ERROR_RECORDING,
+					"another recording is under way");
+	if (r == -EAGAIN)
+		return sd_bus_error_set(error, NM_BUS_ERROR_ALREADY_PAUSED, "numa-migrd is paused");
+	if (r == -EBADF || r == -EEXIST)
+		return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+					"a recording goes into an empty regular file that is open "
+					"for writing");
+	return sd_bus_error_set_errno(error, r);
+}
+
+static int do_record(struct nm_control *control, sd_bus_message *call, uid_t uid,
+		     sd_bus_error *error)
+{
+	struct nm_control_recording wanted = {0};
+	int borrowed, samples, hashed;
+	if (uid != 0)
+		return only_root(call, error);
+	int r = sd_bus_message_read(call, "httbb", &borrowed, &wanted.limit_bytes, &wanted.seconds,
+				    &samples, &hashed);
+	if (r < 0)
+		return r;
+	wanted.samples = samples;
+	wanted.hashed = hashed;
+	int fd = fcntl(borrowed, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return sd_bus_error_set_errno(error, errno);
+	r = control->ops.record(control->ops.context, fd, &wanted);
+	return r < 0 ? refuse_recording(r, error) : answer(call, r, error);
+}
+
+static int do_stop_recording(struct nm_control *control, sd_bus_message *call, uid_t uid,
+			     sd_bus_error *error)
+{
+	if (uid != 0)
+		return only_root(call, error);
+	int r = control->ops.stop_recording(control->ops.context);
+	if (r == -ENOENT)
+		return sd_bus_error_set(error, NM_BUS_ERROR_NOT_RECORDING,
+					"there is no recording under way");
+	return answer(call, r, error);
+}
+
+static int on_record(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	const struct nm_control *control = userdata;
+	if (!control->ops.record)
+		return unsupported(call, error);
+	return nm_request(userdata, call, NULL, do_record, error);
+}
+
+static int on_stop_recording(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	const struct nm_control *control = userdata;
+	if (!control->ops.stop_recording)
+		return unsupported(call, error);
+	return nm_request(userdata, call, NULL, do_stop_recording, error);
+}
+
 /* ---- properties ---- */
 
 static const char *text_of(const struct nm_control_facts *facts, const char *property)
@@ -416,6 +487,12 @@ const sd_bus_vtable nm_manager_vtable[] = {
 				on_set_dry_run, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, on_release,
 				SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS(
+		"Record",
+		SD_BUS_ARGS("h", file, "t", limit_bytes, "t", seconds, "b", samples, "b", hashed),
+		SD_BUS_NO_RESULT, on_record, SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("StopRecording", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT,
+				on_stop_recording, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_SIGNAL_WITH_ARGS("Decision", SD_BUS_ARGS("a{sv}", decision), 0),
 	SD_BUS_VTABLE_END,
 };

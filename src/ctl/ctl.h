@@ -16,6 +16,19 @@
 
 #define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or goes */
 
+#define NM_CTL_POLICIES_MOST 16U
+
+/* What the options of "simulate" say. */
+struct nm_ctl_simulate {
+	const char *machine, *workload, *paper; /* NULL: not given */
+	const char *policies[NM_CTL_POLICIES_MOST];
+	unsigned nr_policies;
+	bool scale;
+	bool given; /* any of them */
+	uint64_t seed;
+	unsigned runs;
+};
+
 /* What the options say, the same for every command. */
 struct nm_ctl {
 	bool json;
@@ -23,7 +36,12 @@ struct nm_ctl {
 	bool follow;	/* -f */
 	uint32_t lines; /* -n */
 	bool lines_given;
+	uint64_t seconds, limit_mb; /* record; 0: not given */
+	bool figures;		    /* record */
+	bool all;		    /* replay */
+	const char *config;	    /* replay; NULL: the recorded one */
 	struct nm_style style;
+	struct nm_ctl_simulate simulate;
 };
 
 /* ---- commands: `words` are those behind the command, NULL at the end; they return an exit status
@@ -42,12 +60,27 @@ int nm_ctl_resume(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_release(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_reload(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_record(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_dump(const struct nm_ctl *ctl, char *const *words);
+int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_doctor(bool json);
 int nm_ctl_advise(uint32_t pid, bool json);
 
 /* The same of any machine. */
 struct nm_topology;
 int nm_ctl_show_topology(const struct nm_ctl *ctl, const struct nm_topology *topology);
+
+/* ---- recordings ---- */
+
+struct nm_recording;
+/* Exit status; says on stderr what is wrong with it. */
+int nm_ctl_open_recording(const char *file, struct nm_recording **ret);
+/* The same once it was read, and r is what reading came to. */
+int nm_ctl_recording_read(const char *file, const struct nm_recording *recording, int r);
+/* A decision of it with the names of org.numamigrd1(5), and what stopped others. Exit status, told.
+ */
+int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret);
 
 /* ---- words ---- */
 

@@ -82,6 +82,49 @@ static void print_fields(FILE *out, const struct nm_style *style, const json_t *
 	}
 }
 
+/* Of a recording: whose tickets came from what, and what others met. */
+static void print_threads(FILE *out, const struct nm_style *style, const json_t *decision)
+{
+	static const struct nm_column columns[] = {
+		{.key = "tid", .head = "TID"},
+		{.key = "comm", .head = "COMMAND"},
+		{.key = "from_node", .head = "FROM"},
+		{.key = "to_node", .head = "TO"},
+		{.key = "local_share", .head = "LOCAL", .kind = NM_CELL_MEASURE},
+		{.key = "samples", .head = "SAMPLES", .kind = NM_CELL_MEASURE},
+		{.key = "latency", .head = "LAT", .kind = NM_CELL_MEASURE},
+		{.key = "performance", .head = "PERF", .kind = NM_CELL_MEASURE},
+		{.key = "relative", .head = "P^", .kind = NM_CELL_MEASURE},
+	};
+	const json_t *threads = json_object_get(decision, "threads");
+	if (json_array_size(threads) == 0)
+		return;
+	(void)fputs("\nthreads when it was decided:\n", out);
+	nm_table_print(out, style, columns, NM_ARRAY_SIZE(columns), threads);
+}
+
+static void print_stopped(FILE *out, const json_t *decision)
+{
+	static const struct {
+		const char *key, *words;
+	} items[] = {
+		{"considered", "threads were looked at"},
+		{"candidates", "candidates stood"},
+		{"gate", "threads were stopped by the gate"},
+		{"owner", "swaps by their owners"},
+		{"budget", "proposals by threads.moves_per_interval"},
+		{"mask", "proposals by masks"},
+	};
+	const json_t *stopped = json_object_get(decision, "stopped");
+	if (!stopped)
+		return;
+	(void)fputs("\nin the same interval:\n", out);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(items); i++)
+		(void)fprintf(out, "  %lld %s\n",
+			      (long long)json_integer_value(json_object_get(stopped, items[i].key)),
+			      items[i].words);
+}
+
 /* In the order in which it happened. */
 static void print_decision(FILE *out, const struct nm_style *style, const json_t *decision)
 {
@@ -103,6 +146,8 @@ static void print_decision(FILE *out, const struct nm_style *style, const json_t
 	print_value(out, style, "before", &before, decision);
 	print_value(out, style, "after", &after, decision);
 	print_candidates(out, style, decision);
+	print_threads(out, style, decision);
+	print_stopped(out, decision);
 	print_fields(out, style, decision);
 }
 
@@ -113,7 +158,8 @@ int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)
 	uint64_t id;
 	if (!nm_ctl_number(words[0], 0, UINT64_MAX, &id))
 		return nm_ctl_wrong_usage("not the number of a decision", words[0]);
-	int r = nm_ctl_ask_once("Explain", NM_RIGHT_READ, &decision, "t", id);
+	int r = words[1] ? nm_ctl_find_decision(words[1], id, &decision)
+			 : nm_ctl_ask_once("Explain", NM_RIGHT_READ, &decision, "t", id);
 	if (r != EXIT_SUCCESS)
 		return r;
 	if (ctl->json)

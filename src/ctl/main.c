@@ -33,8 +33,13 @@ static const struct command commands[] = {
 	 NULL, NULL},
 	{"decisions", NULL, NULL, "the last decisions and their verdicts", nm_ctl_decisions, NULL,
 	 NULL},
-	{"explain", "ID", "the number of a decision",
+	{"explain", "ID [FILE]", "the number of a decision",
 	 "why a decision was made, and what came of it", nm_ctl_explain, NULL, NULL},
+	{"record", "FILE", "a file to be made", "what is seen, decided and done, for a replay",
+	 nm_ctl_record, NULL, NULL},
+	{"replay", "FILE", "a recording", "the decisions of a recording once more", nm_ctl_replay,
+	 NULL, NULL},
+	{"dump", "FILE", "a recording", "a recording as text", nm_ctl_dump, NULL, NULL},
 	{"pause", NULL, NULL, "give every thread its own CPU mask back and do nothing",
 	 nm_ctl_pause, NULL, NULL},
 	{"resume", NULL, NULL, "go on after a pause", nm_ctl_resume, NULL, NULL},
@@ -47,6 +52,8 @@ static const struct command commands[] = {
 	 nm_ctl_doctor, NULL},
 	{"advise", "PID", "a process id", "what the program's owner can do better", NULL, NULL,
 	 nm_ctl_advise},
+	{"simulate", NULL, NULL, "a workload on a model of a machine, policy by policy",
+	 nm_ctl_simulate, NULL, NULL},
 };
 
 static const char options_text[] =
@@ -54,9 +61,21 @@ static const char options_text[] =
 	"Options:\n"
 	"  -f, --follow          decisions: go on with those to come\n"
 	"  -n, --lines N         decisions: so many of the last ones\n"
+	"  -c, --config FILE     replay: by this configuration, compared with the recorded one\n"
+	"      --all             replay: every difference\n"
+	"      --seconds N       record: so long, and not until interrupted\n"
+	"      --limit-mb N      record: so many MiB at most, 1024 by itself\n"
+	"      --figures         record: figures of each interval in the place of samples\n"
 	"      --json            machine-readable output\n"
 	"      --no-pager        no pager for long output\n"
 	"      --color=WHEN      auto (on a terminal), always or never\n"
+	"      --machine=M       simulate: ring-4x10, another name, or a file of hwloc's XML\n"
+	"      --workload=FILE   simulate: who runs what\n"
+	"      --policy=P        simulate: none, imar2, another name, or a file; may be repeated\n"
+	"      --paper=NAME      simulate: imar2-ct1, imar2-ct2, kmaf, kmlb or exclusivity\n"
+	"      --scale           simulate: a table from 100 to 100000 threads\n"
+	"      --seed=N          simulate: another course of chance\n"
+	"      --runs=N          simulate: so many courses, and their mean\n"
 	"  -h, --help            show this text\n"
 	"      --version         show the version\n"
 	"\n"
@@ -97,6 +116,27 @@ static int missing_argument(const struct command *command)
 	return nm_ctl_wrong_usage(text, NULL);
 }
 
+static size_t arguments_of(const struct command *command)
+{
+	if (!command->argument)
+		return 0;
+	return strchr(command->argument, ' ') ? 2 : 1;
+}
+
+/* Options that the command has no use for, in words; NULL: none is given. */
+static const char *foreign_options(const struct nm_ctl *ctl, const struct command *command)
+{
+	if ((ctl->follow || ctl->lines_given) && command->run != nm_ctl_decisions)
+		return "-f and -n go with decisions, not with";
+	if ((ctl->seconds || ctl->limit_mb || ctl->figures) && command->run != nm_ctl_record)
+		return "--seconds, --limit-mb and --figures go with record, not with";
+	if ((ctl->config || ctl->all) && command->run != nm_ctl_replay)
+		return "-c and --all go with replay, not with";
+	if (ctl->simulate.given && command->run != nm_ctl_simulate)
+		return "these options go with simulate, not with";
+	return NULL;
+}
+
 static int run(const struct nm_ctl *ctl, char *const *words)
 {
 	if (!words[0])
@@ -106,11 +146,14 @@ static int run(const struct nm_ctl *ctl, char *const *words)
 		return nm_ctl_wrong_usage("no such command", words[0]);
 	if (command->needs && !words[1])
 		return missing_argument(command);
-	char *const *behind = words + (words[1] && command->argument ? 2 : 1);
+	char *const *behind = words + 1;
+	for (size_t most = arguments_of(command); most > 0 && *behind; most--)
+		behind++;
 	if (*behind)
 		return nm_ctl_wrong_usage("one argument too many", *behind);
-	if ((ctl->follow || ctl->lines_given) && command->run != nm_ctl_decisions)
-		return nm_ctl_wrong_usage("-f and -n go with decisions, not with", words[0]);
+	const char *foreign = foreign_options(ctl, command);
+	if (foreign)
+		return nm_ctl_wrong_usage(foreign, words[0]);
 	if (command->plain)
 		return command->plain(ctl->json);
 	if (command->on_process)
@@ -123,8 +166,19 @@ static int run(const struct nm_ctl *ctl, char *const *words)
 enum {
 	OPTION_JSON = 256,
 	OPTION_NO_PAGER,
+	OPTION_ALL,
+	OPTION_SECONDS,
+	OPTION_LIMIT,
+	OPTION_FIGURES,
 	OPTION_COLOR,
 	OPTION_VERSION,
+	OPTION_MACHINE,
+	OPTION_WORKLOAD,
+	OPTION_POLICY,
+	OPTION_PAPER,
+	OPTION_SCALE,
+	OPTION_SEED,
+	OPTION_RUNS,
 };
 
 static bool is_set(const char *variable)
@@ -163,9 +217,68 @@ static int set_lines(struct nm_ctl *ctl, const char *word)
 	return EXIT_SUCCESS;
 }
 
+static int add_policy(struct nm_ctl_simulate *simulate, const char *word)
+{
+	if (simulate->nr_policies == NM_CTL_POLICIES_MOST)
+		return nm_ctl_wrong_usage("too many policies", word);
+	simulate->policies[simulate->nr_policies++] = word;
+	return EXIT_SUCCESS;
+}
+
+static int set_number(const char *word, uint64_t least, uint64_t most, uint64_t *ret)
+{
+	return nm_ctl_number(word, least, most, ret)
+		       ? EXIT_SUCCESS
+		       : nm_ctl_wrong_usage("not a number in its range", word);
+}
+
+static int set_simulate(struct nm_ctl_simulate *simulate, int option)
+{
+	uint64_t number = simulate->runs;
+	int r = EXIT_SUCCESS;
+	simulate->given = true;
+	switch (option) {
+	case OPTION_MACHINE:
+		simulate->machine = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_WORKLOAD:
+		simulate->workload = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_POLICY:
+		return add_policy(simulate, optarg);
+	case OPTION_PAPER:
+		simulate->paper = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_SEED:
+		return set_number(optarg, 1, INT64_MAX, &simulate->seed);
+	case OPTION_RUNS:
+		r = set_number(optarg, 1, 1000, &number);
+		simulate->runs = (unsigned)number;
+		return r;
+	default:
+		simulate->scale = true;
+		return EXIT_SUCCESS;
+	}
+}
+
 static int set_option(struct nm_ctl *ctl, int option)
 {
+	if (option >= OPTION_MACHINE)
+		return set_simulate(&ctl->simulate, option);
 	switch (option) {
+	case 'c':
+		ctl->config = optarg;
+		return EXIT_SUCCESS;
+	case OPTION_ALL:
+		ctl->all = true;
+		return EXIT_SUCCESS;
+	case OPTION_SECONDS:
+		return set_number(optarg, 1, 1000000, &ctl->seconds);
+	case OPTION_LIMIT:
+		return set_number(optarg, 1, 1000000, &ctl->limit_mb);
+	case OPTION_FIGURES:
+		ctl->figures = true;
+		return EXIT_SUCCESS;
 	case 'f':
 		ctl->follow = true;
 		return EXIT_SUCCESS;
@@ -188,11 +301,23 @@ static int set_option(struct nm_ctl *ctl, int option)
 static const struct option options[] = {
 	{"follow", no_argument, NULL, 'f'},
 	{"lines", required_argument, NULL, 'n'},
+	{"config", required_argument, NULL, 'c'},
+	{"all", no_argument, NULL, OPTION_ALL},
+	{"seconds", required_argument, NULL, OPTION_SECONDS},
+	{"limit-mb", required_argument, NULL, OPTION_LIMIT},
+	{"figures", no_argument, NULL, OPTION_FIGURES},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"no-pager", no_argument, NULL, OPTION_NO_PAGER},
 	{"color", required_argument, NULL, OPTION_COLOR},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPTION_VERSION},
+	{"machine", required_argument, NULL, OPTION_MACHINE},
+	{"workload", required_argument, NULL, OPTION_WORKLOAD},
+	{"policy", required_argument, NULL, OPTION_POLICY},
+	{"paper", required_argument, NULL, OPTION_PAPER},
+	{"scale", no_argument, NULL, OPTION_SCALE},
+	{"seed", required_argument, NULL, OPTION_SEED},
+	{"runs", required_argument, NULL, OPTION_RUNS},
 	{0},
 };
 
@@ -201,11 +326,12 @@ int main(int argc, char **argv)
 	/* Characters only: numbers stay as programs read them. */
 	(void)setlocale(LC_CTYPE, "");
 	struct nm_ctl ctl = {.pager = true,
+			     .simulate = {.seed = 1, .runs = 1},
 			     .style = {.color = color_by_itself(),
 				       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
 	int option, r = EXIT_SUCCESS;
 	while (r == EXIT_SUCCESS &&
-	       (option = getopt_long(argc, argv, "fn:h", options, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "c:fn:h", options, NULL)) != -1) {
 		if (option == 'h')
 			return help();
 		if (option == OPTION_VERSION)

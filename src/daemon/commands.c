@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include "balance.h"
 
@@ -13,6 +14,7 @@ int nm_command_pause(void *context)
 	struct nm_daemon *daemon = context;
 	if (daemon->paused)
 		return -EALREADY;
+	(void)nm_recorder_end(daemon, "numa-migrd was paused");
 	nm_pipeline_close(daemon);
 	daemon->paused = true;
 	nm_report(daemon, NM_MESSAGE_PAUSE, LOG_NOTICE,
@@ -41,6 +43,7 @@ int nm_command_release(void *context, uint32_t pid)
 	struct nm_daemon *daemon = context;
 	if (daemon->paused)
 		return -ESRCH;
+	nm_recorder_call(daemon, NM_CALL_RELEASE, pid, NULL);
 	int r = nm_roster_release(daemon->pipeline.roster, pid);
 	if (r < 0)
 		return r;
@@ -205,6 +208,7 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 /* A dry run is another platform, so everything that stands on it is built again. */
 static int rebuild(struct nm_daemon *daemon)
 {
+	(void)nm_recorder_end(daemon, "a dry run has begun or ended");
 	nm_pipeline_close(daemon);
 	int r = nm_pipeline_open(daemon);
 	if (r < 0)
@@ -218,13 +222,16 @@ static void return_leases(struct nm_daemon *daemon)
 	(void)nm_actuator_return_all(daemon->pipeline.actuator);
 }
 
-static void apply_config(struct nm_daemon *daemon, struct nm_config *config)
+void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *text)
 {
 	struct nm_config *old = daemon->config;
 	bool other_platform = old->general.dry_run != config->general.dry_run;
 	bool other_policy = old->threads.policy != config->threads.policy;
 
 	daemon->config = config;
+	free(daemon->config_text);
+	daemon->config_text = text;
+	nm_recorder_call(daemon, NM_CALL_RELOAD, 0, text);
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
 	if (!daemon->paused && other_platform) {
 		(void)rebuild(daemon);
@@ -281,12 +288,13 @@ int nm_command_reload(void *context, char *error, size_t size)
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	struct nm_daemon *daemon = context;
 	struct nm_config *config;
+	char *text;
 
 	(void)sd_notify(0, "RELOADING=1\nSTATUS=Reloading.");
 	daemon->status[0] = '\0';
-	int r = nm_config_load(daemon->options.config_path, &errors, &config);
+	int r = nm_config_load_text(daemon->options.config_path, &errors, &config, &text);
 	if (r == 0)
-		apply_config(daemon, config);
+		nm_command_apply(daemon, config, text);
 	tell_reload(daemon, r, &errors);
 	if (error && size)
 		list_errors(&errors, error, size);
@@ -343,4 +351,33 @@ int nm_command_set_dry_run(void *context, bool wanted)
 	nm_loop_arm(daemon);
 	nm_control_changed(daemon->control);
 	return r;
+}
+
+/* ---- recording ---- */
+
+/* Names and addresses cannot be hashed yet: then nothing is written at all. */
+int nm_command_record(void *context, int fd, const struct nm_control_recording *wanted)
+{
+	struct nm_daemon *daemon = context;
+	struct nm_recording_options options = {.limit_bytes = wanted->limit_bytes,
+					       .samples = wanted->samples};
+	struct nm_record_sink sink;
+	if (wanted->hashed) {
+		(void)close(fd);
+		return -EOPNOTSUPP;
+	}
+	int r = nm_recorder_file(fd, &options, &sink);
+	if (r == 0)
+		r = nm_recorder_begin(daemon, &sink, wanted->seconds);
+	if (r == 0)
+		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE,
+			  "recording, as asked: every mask is returned, and placing begins anew");
+	else if (!daemon->paused && !daemon->pipeline.platform)
+		sd_event_exit(daemon->event, r);
+	return r;
+}
+
+int nm_command_stop_recording(void *context)
+{
+	return nm_recorder_end(context, "as asked");
 }

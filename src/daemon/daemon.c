@@ -12,7 +12,8 @@
 static int load_config(struct nm_daemon *daemon)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
-	int r = nm_config_load(daemon->options.config_path, &errors, &daemon->config);
+	int r = nm_config_load_text(daemon->options.config_path, &errors, &daemon->config,
+				    &daemon->config_text);
 	if (r == 0) {
 		nm_journal_configure(daemon->journal, daemon->config->journal.level,
 				     daemon->config->journal.rate_per_s);
@@ -83,6 +84,7 @@ static int run_daemon(struct nm_daemon *daemon)
 	r = sd_event_default(&daemon->event);
 	if (r < 0)
 		return r;
+	nm_recorder_by_config(daemon);
 	r = nm_pipeline_open(daemon);
 	if (r < 0)
 		return r;
@@ -91,6 +93,7 @@ static int run_daemon(struct nm_daemon *daemon)
 	nm_report_coexistence(daemon);
 	r = nm_loop_run(daemon);
 
+	(void)nm_recorder_end(daemon, "numa-migrd has stopped");
 	if (!daemon->paused)
 		nm_pipeline_close(daemon);
 	nm_exporter_close(daemon);
@@ -100,6 +103,7 @@ static int run_daemon(struct nm_daemon *daemon)
 
 static void daemon_clear(struct nm_daemon *daemon)
 {
+	(void)nm_recorder_end(daemon, "numa-migrd has failed");
 	nm_control_free(daemon->control);
 	sd_event_source_disable_unref(daemon->timer);
 	sd_event_source_disable_unref(daemon->nudge_timer);
@@ -109,6 +113,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	nm_roster_memory_free(daemon->given_back);
 	nm_journal_free(daemon->journal);
 	nm_config_free(daemon->config);
+	free(daemon->config_text);
 	free(daemon->cpu_times);
 	free(daemon->busy_share);
 	free(daemon->events);

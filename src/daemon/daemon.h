@@ -5,6 +5,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "history.h"
 #include "numa-migrd/actuate.h"
 #include "numa-migrd/config.h"
 #include "numa-migrd/control.h"
@@ -25,8 +26,8 @@
 #include "numa-migrd/steer.h"
 #include "numa-migrd/topology.h"
 #include "numa-migrd/verify.h"
-#include "history.h"
 #include "page_stage.h"
+#include "recorder.h"
 #include "views.h"
 
 /* What happened since the start; for the status and the summaries. */
@@ -62,7 +63,8 @@ struct nm_exporter {
 
 /* The stages' state: built at start and resume, torn down at pause and stop. */
 struct nm_pipeline {
-	struct nm_platform *platform;
+	struct nm_platform *machine;
+	struct nm_platform *platform; /* the same for the stages of the loop, see recorder.h */
 	struct nm_topology *topology;
 	struct nm_physmap *physmap;
 	struct nm_source *source; /* NULL: blind, see nm_daemon.blind_until_ns */
@@ -86,6 +88,8 @@ struct nm_daemon {
 	struct nm_history history;
 	struct nm_roster_memory *given_back;
 	bool unsaved_told; /* that what was given back could not be saved */
+	struct nm_recorder *recorder; /* NULL: nothing is recorded */
+	char *config_text;	      /* that the configuration was read from */
 	struct nm_journal *journal;
 	struct nm_control *control;
 	sd_event *event;
@@ -297,6 +301,11 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 /* The errors go to the journal, and into `error` (which may be NULL) one a line. */
 int nm_command_reload(void *context, char *error, size_t size);
 int nm_command_set_dry_run(void *context, bool wanted);
+/* Takes both over. */
+void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *text);
+/* As struct nm_control_ops has them. */
+int nm_command_record(void *context, int fd, const struct nm_control_recording *wanted);
+int nm_command_stop_recording(void *context);
 /* The journal says who steers. */
 void nm_command_asked(void *context, const char *method, uid_t uid);
 

@@ -25,7 +25,7 @@ static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 /* Tried once per configuration, on a page of our own. */
 static void probe_soft_dirty(struct nm_daemon *daemon)
 {
-	int r = nm_inject_probe(daemon->pipeline.platform);
+	int r = nm_inject_probe(daemon->pipeline.machine);
 	daemon->inject_dead = r < 0;
 	if (r == -EOPNOTSUPP)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
@@ -41,7 +41,7 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 
 static void switch_balancing(struct nm_daemon *daemon, int value)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_platform *platform = daemon->pipeline.machine;
 	int r = platform->ops->numa_balancing_set(platform, value);
 	if (value < 0 || r >= 0)
 		return;
@@ -85,7 +85,7 @@ static void protect_targets(struct nm_daemon *daemon)
 	size_t count = nm_roster_inject_targets(pipeline->roster, &targets);
 	int last_error = daemon->injector.last_error;
 	bool passed_over = daemon->injector.too_large > 0;
-	int written = nm_inject_soft_dirty(&daemon->injector, pipeline->platform, targets, count,
+	int written = nm_inject_soft_dirty(&daemon->injector, pipeline->machine, targets, count,
 					   inject_rate(daemon->config), daemon->last_tick_ns);
 	daemon->tally.injected += (uint64_t)written;
 	if (!passed_over && daemon->injector.too_large > 0)

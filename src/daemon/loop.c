@@ -32,8 +32,11 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 
 	if (!daemon->paused) {
 		if (!daemon->pipeline.source && daemon->blind_until_ns &&
-		    daemon->last_tick_ns > daemon->blind_until_ns)
+		    daemon->last_tick_ns > daemon->blind_until_ns) {
+			nm_recorder_call(daemon, NM_CALL_OPEN_SOURCE, 0, NULL);
 			nm_pipeline_open_source(daemon);
+		}
+		nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
 		int r = nm_tick(daemon);
 		if (r < 0)
 			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
@@ -41,6 +44,7 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 				  strerror(-r));
 		nm_runtime_remember(daemon);
 		nm_report_summary(daemon);
+		nm_recorder_tick(daemon);
 	}
 	nm_report_status(daemon);
 	nm_exporter_tick(daemon);
@@ -56,6 +60,7 @@ static int on_nudge(sd_event_source *source, uint64_t usec, void *context)
 	if (daemon->paused)
 		return 0;
 	struct nm_platform *platform = daemon->pipeline.platform;
+	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	nm_loop_arm(daemon);
 	return 0;
@@ -66,6 +71,7 @@ static int on_ring(sd_event_source *source, int fd, uint32_t events, void *conte
 	(void)source;
 	(void)fd;
 	(void)events;
+	nm_recorder_call(context, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(context);
 	return 0;
 }
@@ -180,6 +186,8 @@ static void open_control(struct nm_daemon *daemon)
 		.reload = nm_command_reload,
 		.set_dry_run = nm_command_set_dry_run,
 		.asked = nm_command_asked,
+		.record = nm_command_record,
+		.stop_recording = nm_command_stop_recording,
 	};
 	int r = nm_control_new(daemon->event, &ops, &daemon->control);
 	if (r < 0)

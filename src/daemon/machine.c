@@ -91,6 +91,10 @@ int nm_machine_load_topology(const struct nm_topology_source *source,
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
 	struct nm_physmap *physmap = NULL;
 	struct nm_topology_source cpus = *source;
+	if (source->load) {
+		int given = source->load(source->context, ret_topology);
+		return given < 0 ? given : nm_physmap_empty(ret_physmap);
+	}
 	if (cpus.xml_path)
 		cpus.root_path = NULL; /* the tree then tells of the memory blocks only */
 	int r = nm_topology_load(&cpus, error, error_size, &topology);
@@ -134,6 +138,7 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	nm_physmap_free(pipeline->physmap);
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
+	nm_recorder_topology(daemon);
 	/* Without memory pages are no longer looked at, until the next change. */
 	(void)nm_watch_restart(daemon);
 	if (!pipeline->source)

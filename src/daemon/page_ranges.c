@@ -33,12 +33,13 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 {
 	uint64_t now = daemon->tally.intervals;
 	nm_autofree struct nm_range *ranges = NULL;
-	size_t count;
+	size_t count = 0;
 
 	if (process->regions && now - process->mapped < MAP_INTERVALS)
 		return;
 	int r = nm_mover_ranges(daemon->pipeline.pages->mover, process->pid, process->start_ticks,
 				&ranges, &count);
+	nm_recorder_ranges(daemon, process->pid, r, ranges, count);
 	tell_unreadable(daemon, process, r);
 	if (r < 0)
 		return;

@@ -232,6 +232,7 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 
 	while ((batch = nm_mover_collect(stage->mover)) != NULL) {
 		size_t i = 0;
+		nm_recorder_batch(daemon, batch);
 		while (i < stage->nr_flights && stage->flights[i].decision.id != batch->decision)
 			i++;
 		if (i < stage->nr_flights) {
@@ -240,6 +241,7 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 		}
 		nm_page_batch_free(batch);
 	}
+	nm_recorder_batch(daemon, NULL);
 }
 
 /* ---- verdicts ---- */

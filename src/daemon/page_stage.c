@@ -55,17 +55,24 @@ static int stage_new(const struct nm_daemon *daemon, struct nm_page_stage **ret)
 	if (r == 0)
 		r = nm_feedback_new(&stage->feedback);
 	if (r == 0)
-		r = nm_mover_new(pipeline->platform, pipeline->topology, daemon->config,
-				 &stage->mover);
+		r = (daemon->options.feed ? nm_mover_new_threadless : nm_mover_new)(
+			pipeline->machine, pipeline->topology, daemon->config, &stage->mover);
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(stage);
 	return 0;
 }
 
+static bool is_barred(struct nm_daemon *daemon)
+{
+	bool barred = nm_mover_is_barred(daemon->pipeline.pages->mover);
+	nm_recorder_mover(daemon, "mover_is_barred", barred);
+	return barred;
+}
+
 static void tell_barred(struct nm_daemon *daemon)
 {
-	if (nm_mover_is_barred(daemon->pipeline.pages->mover))
+	if (is_barred(daemon))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "no pages are moved: this machine has isolated or nohz_full CPUs, which "
 			  "every move of pages would disturb; to allow it, set pages.isolated_cpus "
@@ -354,6 +361,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	if (!batch)
 		return -ENOMEM;
 	r = nm_mover_submit(stage->mover, batch);
+	nm_recorder_mover(daemon, "mover_submit", r);
 	if (r < 0)
 		return r;
 	(void)NM_TAKE(batch);
@@ -395,11 +403,13 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	struct nm_page_room room = {0};
 
 	int r = nm_page_stage_undo(daemon, snapshot);
-	if (r < 0 || nm_mover_is_barred(mover))
+	if (r < 0 || is_barred(daemon))
 		return r;
 	hold_those_judged(daemon);
 	room.pages = nm_mover_room(mover, snapshot->time_ns);
+	nm_recorder_mover(daemon, "mover_room", (int64_t)room.pages);
 	room.bytes = nm_mover_room_bytes(mover, snapshot->time_ns);
+	nm_recorder_mover(daemon, "mover_room_bytes", (int64_t)room.bytes);
 	room.whole = (double)room.bytes + 1 >
 		     (double)config->pages.max_mb_per_s * MIB * config->general.interval_s;
 	/* By turns: neither leaves the other without room. */

@@ -17,7 +17,8 @@ static int open_platform(struct nm_daemon *daemon)
 		.config_path = daemon->options.config_path,
 		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
 	};
-	return nm_machine_open_platform(daemon, &options, &daemon->pipeline.platform);
+	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.machine);
+	return r < 0 ? r : nm_recorder_open_platform(daemon);
 }
 
 static int open_machine(struct nm_daemon *daemon)
@@ -64,6 +65,8 @@ static int open_stages(struct nm_daemon *daemon)
 	};
 	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 			  daemon->given_back, &pipeline->roster);
+	if (r == 0 && daemon->options.own_pid)
+		nm_roster_set_self(pipeline->roster, daemon->options.own_pid);
 	if (r == 0)
 		r = nm_steering_open(daemon);
 	if (r == 0)
@@ -91,6 +94,15 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon)
 	return 0;
 }
 
+static int open_source(struct nm_daemon *daemon, char *error, size_t error_size)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (daemon->options.feed)
+		return nm_source_open_feed(daemon->options.feed, &pipeline->source);
+	return nm_source_open(pipeline->machine, pipeline->topology, daemon->config, error,
+			      error_size, &pipeline->source);
+}
+
 void nm_pipeline_open_source(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -103,8 +115,8 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	daemon->latency_seen = 0;
 	if (pipeline->topology->nr_nodes < 2)
 		return;
-	int r = nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
-			       sizeof(error), &pipeline->source);
+	int r = open_source(daemon, error, sizeof(error));
+	nm_recorder_source(daemon, NULL, 0);
 	if (r < 0 && daemon->blind_until_ns == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "nothing can be sampled, so nothing will be moved: %s (tried again every "
@@ -137,6 +149,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 		return r;
 	}
 	daemon->blind_until_ns = 0;
+	nm_recorder_topology(daemon);
 	daemon->balancing = nm_machine_read_balancing(daemon);
 	nm_inject_configure(daemon);
 	nm_pipeline_open_source(daemon);
@@ -172,6 +185,8 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_metrics_free(pipeline->metrics);
 	nm_physmap_free(pipeline->physmap);
 	nm_topology_free(pipeline->topology);
-	nm_platform_free(pipeline->platform);
+	if (pipeline->platform != pipeline->machine)
+		nm_platform_free(pipeline->platform);
+	nm_platform_free(pipeline->machine);
 	*pipeline = (struct nm_pipeline){0};
 }

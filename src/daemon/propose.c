@@ -42,6 +42,16 @@ void nm_view_clear(struct nm_view *view)
 	*view = (struct nm_view){0};
 }
 
+static int plan_out(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		    const struct nm_config *config, const struct nm_proposals *proposals,
+		    struct nm_plan *plan)
+{
+	int r = nm_plan_build(snapshot, config, proposals, &daemon->next_decision, plan);
+	if (r == 0)
+		nm_recorder_proposals(daemon, proposals, plan);
+	return r;
+}
+
 static int propose_configured(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			      struct nm_plan *plan)
 {
@@ -67,7 +77,7 @@ static int propose_configured(struct nm_daemon *daemon, const struct nm_snapshot
 	}
 	if (r < 0)
 		return r;
-	return nm_plan_build(snapshot, daemon->config, &proposals, &daemon->next_decision, plan);
+	return plan_out(daemon, snapshot, daemon->config, &proposals, plan);
 }
 
 static bool has_lbma(const struct nm_snapshot *snapshot)
@@ -92,7 +102,7 @@ static int propose_steered(struct nm_daemon *daemon, const struct nm_snapshot *s
 		r = nm_lbma_propose(&view.snapshot, &config, &daemon->rng, &proposals);
 	if (r < 0)
 		return r;
-	return nm_plan_build(&view.snapshot, &config, &proposals, &daemon->next_decision, plan);
+	return plan_out(daemon, &view.snapshot, &config, &proposals, plan);
 }
 
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

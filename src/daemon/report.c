@@ -30,6 +30,7 @@ static uint64_t realtime_usec(void)
 static void emit(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
 	nm_journal_emit(daemon->journal, entry, journal_clock_ns());
+	nm_recorder_entry(daemon, entry, realtime_usec());
 }
 
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
@@ -184,7 +185,7 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 static int note_mover(void *context, const char *name)
 {
 	struct nm_daemon *daemon = context;
-	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_platform *platform = daemon->pipeline.machine;
 	char path[64];
 	char comm[32];
 	if (name[0] < '0' || name[0] > '9')
@@ -206,7 +207,7 @@ static int note_mover(void *context, const char *name)
 
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_platform *platform = daemon->pipeline.machine;
 	if (daemon->pipeline.topology->nr_nodes < 2)
 		return;
 	if (daemon->balancing > 0)
@@ -279,6 +280,7 @@ void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
 	for (size_t i = 0; i < plan->count; i++) {
+		nm_recorder_decision(daemon, &plan->decisions[i], &receipts[i]);
 		context.policy = nm_policy_name(plan->decisions[i].policy);
 		nm_entry_decision(&entry, &context, &plan->decisions[i], &receipts[i]);
 		emit(daemon, &entry);
@@ -295,6 +297,7 @@ void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verd
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
 	for (size_t i = 0; i < verdicts->count; i++) {
+		nm_recorder_verdict(daemon, &verdicts->items[i]);
 		context.policy = nm_policy_name(verdicts->items[i].policy);
 		nm_entry_verdict(&entry, &context, &verdicts->items[i]);
 		emit(daemon, &entry);
@@ -325,6 +328,7 @@ void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_deci
 {
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
+	nm_recorder_page_decision(daemon, decision);
 	nm_entry_page_decision(&entry, &context, decision);
 	emit(daemon, &entry);
 	struct nm_past *past =
@@ -338,6 +342,7 @@ void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdi
 {
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
+	nm_recorder_page_verdict(daemon, verdict);
 	nm_entry_page_verdict(&entry, &context, verdict);
 	emit(daemon, &entry);
 	signal_decision(daemon, nm_history_judge(&daemon->history, verdict->decision.id, &entry));

@@ -158,7 +158,7 @@ void nm_runtime_recall(struct nm_daemon *daemon)
 /* Told once: until it can be saved again, it holds as long as this daemon runs. */
 void nm_runtime_remember(struct nm_daemon *daemon)
 {
-	int r = nm_roster_memory_save(daemon->given_back, daemon->pipeline.platform,
+	int r = nm_roster_memory_save(daemon->given_back, daemon->pipeline.machine,
 				      daemon->runtime_directory, daemon->boot_id);
 	if (r < 0 && !daemon->unsaved_told)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,

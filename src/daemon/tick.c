@@ -33,6 +33,8 @@ static void keep_sample(void *context, const struct nm_sample *sample)
 {
 	struct nm_daemon *daemon = context;
 	nm_metrics_add(daemon->pipeline.metrics, sample);
+	if (daemon->recorder)
+		nm_recorder_sample(daemon, sample);
 	if (daemon->pipeline.memory)
 		nm_memory_add(daemon->pipeline.memory, sample);
 	if (daemon->pipeline.pages)
@@ -100,6 +102,7 @@ void nm_drain(struct nm_daemon *daemon)
 	struct nm_sample_sink sink = {
 		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
 	(void)nm_source_drain(pipeline->source, &sink);
+	nm_recorder_drained(daemon);
 	look_for_losses(daemon);
 	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
 	daemon->drain_ns += nm_own_cpu_ns() - before_ns;
@@ -147,7 +150,10 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 	if (daemon->pipeline.source)
 		interval.taken_per_seen =
 			nm_source_taken_per_seen(daemon->pipeline.source, &interval.nr_cpus);
-	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
+	if (daemon->pipeline.source)
+		nm_recorder_source(daemon, interval.taken_per_seen, interval.nr_cpus);
+	int count = nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
+	return nm_recorder_figures(daemon, ret, count);
 }
 
 /* Long enough that no lull makes P another figure, and short enough for a source gone dumb. */
@@ -516,6 +522,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		daemon->latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
 	nm_exporter_note(daemon, snapshot);
+	nm_recorder_interval(daemon, snapshot, interval_ns);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)
 		r = heed_feedback(daemon, snapshot, &may_propose);

@@ -146,7 +146,7 @@ static double access_share(const struct nm_daemon *daemon, unsigned node)
 /* "Node 0 MemFree:   123 kB" */
 static int read_free(const struct nm_daemon *daemon, unsigned os_id, uint64_t *ret_bytes)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_platform *platform = daemon->pipeline.machine;
 	char path[64], text[4096];
 	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", os_id);
 	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
@@ -198,7 +198,7 @@ int nm_view_nodes(void *context, const struct nm_show *show)
 static void write_comm(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
 		       bool asked, const struct nm_show *show)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_platform *platform = daemon->pipeline.machine;
 	const struct nm_snap_process *process = &daemon->views.snapshot->processes[thread->process];
 	bool own = asked && process->threads <= OWN_NAMES_MOST;
 	const char *shown = process->comm;

@@ -29,6 +29,7 @@ static const struct message messages[NM_MESSAGE_MAX] = {
 	[NM_MESSAGE_COEXIST] = {"e7581175b80547d29609f3e708fd973c", "coexist"},
 	[NM_MESSAGE_RESTORE] = {"601357fadd8c4357aca38b797e3cd4d9", "restore"},
 	[NM_MESSAGE_PAGES] = {"e5fb6223a44b4f46ab004f271c4f9608", "pages"},
+	[NM_MESSAGE_RECORD] = {"cc8108fa79a949018bc11bd0306fd8bc", "record"},
 };
 
 const char *nm_message_id(enum nm_message message)

@@ -63,13 +63,14 @@ void nm_mover_destroy(struct nm_mover *mover)
 	free(mover);
 }
 
-int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
-		 const struct nm_config *config, struct nm_mover **ret)
+static int create(struct nm_platform *platform, const struct nm_topology *topology,
+		  const struct nm_config *config, bool threadless, struct nm_mover **ret)
 {
 	struct nm_mover *mover = calloc(1, sizeof(*mover));
 
 	if (!mover)
 		return -ENOMEM;
+	mover->threadless = mover->ended = threadless;
 	mover->platform = platform;
 	init_lock(mover);
 	mover->work.mems = hwloc_bitmap_alloc();
@@ -80,7 +81,7 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	int r = nm_rules_init(&mover->rules, topology, config);
 	if (!mover->work.mems)
 		r = -ENOMEM;
-	if (r == 0)
+	if (r == 0 && !threadless)
 		r = start_thread(mover);
 	if (r < 0) {
 		nm_mover_destroy(mover);
@@ -88,6 +89,28 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	}
 	*ret = mover;
 	return 0;
+}
+
+int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
+		 const struct nm_config *config, struct nm_mover **ret)
+{
+	return create(platform, topology, config, false, ret);
+}
+
+int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
+			    const struct nm_config *config, struct nm_mover **ret)
+{
+	return create(platform, topology, config, true, ret);
+}
+
+void nm_mover_work(struct nm_mover *mover)
+{
+	uint64_t wait_ns;
+
+	pthread_mutex_lock(&mover->lock);
+	while (nm_mover_turn(mover, &wait_ns))
+		;
+	pthread_mutex_unlock(&mover->lock);
 }
 
 /* False: it is in a call that does not come back. Under the lock. */
@@ -126,7 +149,8 @@ void nm_mover_free(struct nm_mover *mover)
 	pthread_mutex_unlock(&mover->lock);
 	if (!ended)
 		return;
-	pthread_join(mover->thread, NULL);
+	if (!mover->threadless)
+		pthread_join(mover->thread, NULL);
 	nm_mover_destroy(mover);
 }
 

@@ -66,6 +66,7 @@ struct nm_call {
 struct nm_mover {
 	struct nm_platform *platform;
 	pthread_t thread;
+	bool threadless; /* nm_mover_work() does its work; no lock is contended */
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
@@ -106,6 +107,8 @@ void nm_mover_destroy(struct nm_mover *mover);
 
 /* worker.c: what the thread runs. */
 void *nm_mover_run(void *argument);
+/* One turn; under the lock. True: there may be more to do at once; else how long to wait. */
+bool nm_mover_turn(struct nm_mover *mover, uint64_t *ret_wait_ns);
 
 /*
  * batch.c: the next call of the batch in hand, and what must be known before. -EAGAIN: there is

@@ -123,34 +123,38 @@ static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 
 /* ---- the loop ---- */
 
-static void take_turn(struct nm_mover *mover)
+bool nm_mover_turn(struct nm_mover *mover, uint64_t *ret_wait_ns)
 {
 	uint64_t now = now_ns(mover), wait_ns = LONGEST_SLEEP_NS;
 
 	take_batch(mover);
 	if (mover->work.batch && mover->work.dropped) {
 		finish_batch(mover, -ECANCELED);
-		return;
+		return true;
 	}
 	if (mover->work.batch) {
 		wait_ns = nm_pace_wait_ns(&mover->pace, now);
 		if (wait_ns == 0) {
 			go_on(mover);
 			look_at_splits(mover);
-			return;
+			return true;
 		}
 	}
-	if (!read_a_turn(mover, now, &wait_ns))
-		sleep_for(mover, wait_ns);
+	if (read_a_turn(mover, now, &wait_ns))
+		return true;
+	*ret_wait_ns = wait_ns;
+	return false;
 }
 
 void *nm_mover_run(void *argument)
 {
 	struct nm_mover *mover = argument;
+	uint64_t wait_ns;
 
 	pthread_mutex_lock(&mover->lock);
 	while (!mover->stopping)
-		take_turn(mover);
+		if (!nm_mover_turn(mover, &wait_ns))
+			sleep_for(mover, wait_ns);
 	mover->ended = true;
 	bool abandoned = mover->abandoned;
 	pthread_cond_signal(&mover->turned);

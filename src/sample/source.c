@@ -543,6 +543,8 @@ const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_n
 
 size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *sink)
 {
+	if (source->feed.drain)
+		return source->feed.drain(source->feed.context, sink);
 	uint64_t before = source->counts.samples + source->counts.task_events;
 
 	const struct nm_sample_sink outer = nm_homes_sink(source->homes, source->topology, sink);
@@ -557,7 +559,7 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
 {
 	source->topology = topology;
-	if (source->choice == NM_SOURCE_NONE)
+	if (source->choice == NM_SOURCE_NONE || source->feed.drain)
 		return 0;
 	int r = grow_rings(source, topology->nr_cpus);
 	if (r < 0)

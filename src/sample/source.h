@@ -41,6 +41,7 @@ struct nm_ring {
 };
 
 struct nm_source {
+	struct nm_feed feed; /* drain: in place of all that follows */
 	struct nm_platform *platform;
 	enum nm_source_choice choice;
 	double cap_share; /* of one CPU, what sampling may cost */

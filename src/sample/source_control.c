@@ -186,6 +186,8 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 	uint64_t run_before = source->run_ns;
 	uint64_t faults_before = source->faults;
 
+	if (source->feed.drain)
+		return false;
 	nm_source_weigh(source);
 	nm_homes_age(source->homes);
 	if (source->counts.lost != source->lost_before ||

@@ -89,6 +89,8 @@ const struct nm_source_status *nm_source_status(struct nm_source *source)
 {
 	struct nm_source_status *status = &source->status;
 
+	if (source->feed.drain)
+		return source->feed.status;
 	*status = (struct nm_source_status){
 		.has_cycles = source->run_kind == NM_EVENT_CYCLES,
 		.clock_period = nm_source_period(source, source->run_kind),

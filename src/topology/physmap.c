@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/topology.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/topology.h"
 #include "sysfs.h"
 
 #define AMBIGUOUS (-2)
@@ -292,6 +292,15 @@ int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(map);
+	return 0;
+}
+
+int nm_physmap_empty(struct nm_physmap **ret)
+{
+	struct nm_physmap *map = calloc(1, sizeof(*map));
+	if (!map)
+		return -ENOMEM;
+	*ret = map;
 	return 0;
 }
 

@@ -53,6 +53,7 @@ static struct world {
 	bool cached;   /* nobody misses a cache: no latency is sampled */
 	bool lazy;     /* the scheduler leaves threads on their node */
 	bool silent;   /* no schedstat */
+	bool homes;    /* samples tell the node of their memory, not its physical address */
 	uint64_t busy_ticks[CPUS], all_ticks;
 	char root[128];
 	struct nm_entry entries[ENTRIES_MAX];
@@ -169,6 +170,12 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 	return 0;
 }
 
+int nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret)
+{
+	(void)feed, (void)ret;
+	return -EOPNOTSUPP;
+}
+
 void nm_source_free(struct nm_source *source)
 {
 	if (!source)
@@ -242,7 +249,12 @@ static inline void add_sample(const struct nm_sample *sample)
 	assert_int_equal(nm_reserve((void **)&source->samples, &source->capacity, source->count,
 				    sizeof(*source->samples)),
 			 0);
-	source->samples[source->count++] = *sample;
+	struct nm_sample *added = &source->samples[source->count++];
+	*added = *sample;
+	if (world.homes && added->physical_address) {
+		added->home = (uint32_t)(added->physical_address / MACHINE_NODE_BYTES) + 1;
+		added->physical_address = 0;
+	}
 }
 
 /* ---- the model ---- */
@@ -395,6 +407,7 @@ static inline void live_one(void)
 	for (size_t i = 0; i < world.nr_workers; i++)
 		work(&world.workers[i], seconds);
 	fake_sleep(world.fake, (unsigned)(seconds * 1000));
+	nm_recorder_call(&world.daemon, NM_CALL_TICK, 0, NULL);
 	assert_int_equal(nm_tick(&world.daemon), 0);
 }
 
@@ -466,7 +479,7 @@ static inline void open_daemon(void)
 	daemon->runtime_directory = open(world.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	daemon->seed = 42;
 	nm_rng_seed(&daemon->rng, daemon->seed);
-	daemon->pipeline.platform = &world.fake->platform;
+	daemon->pipeline.machine = daemon->pipeline.platform = &world.fake->platform;
 	daemon->pipeline.topology = machine_topology(NODES, CPUS);
 	open_stages(daemon);
 	daemon->last_tick_ns = world.fake->now_ns;
@@ -501,6 +514,7 @@ static inline int world_close(void **state)
 	nm_pipeline_close(daemon);
 	nm_roster_memory_free(daemon->given_back);
 	nm_config_free(daemon->config);
+	free(daemon->config_text);
 	free(daemon->cpu_times);
 	free(daemon->busy_share);
 	free(daemon->events);

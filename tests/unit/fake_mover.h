@@ -59,6 +59,12 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	return 0;
 }
 
+int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
+			    const struct nm_config *config, struct nm_mover **ret)
+{
+	return nm_mover_new(platform, topology, config, ret);
+}
+
 void nm_mover_free(struct nm_mover *mover)
 {
 	if (!mover)

@@ -291,7 +291,7 @@ static void everything_is_documented(void **state)
 			assert_documented(page, at, strcspn(at, ">"));
 			count++;
 		}
-	assert_int_equal(count, 22); /* 12 methods, 9 properties, a signal */
+	assert_int_equal(count, 24); /* 14 methods, 9 properties, a signal */
 }
 
 int main(void)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's own ticks on a model of a machine (sim.h), in simulated time. */
+#ifndef NUMA_MIGRD_SIMULATE_H
+#define NUMA_MIGRD_SIMULATE_H
+
+#include "numa-migrd/config.h"
+#include "numa-migrd/sim.h"
+
+/* What the daemon did, and what it took. */
+struct nm_simulated {
+	struct nm_sim_figures figures;
+	uint64_t intervals, decisions, applied, kept, rolled_back, withdrawn, unproven;
+	double decide_s;       /* processor time of all ticks; differs from run to run */
+	double longest_tick_s; /* likewise */
+	uint64_t digest;       /* of every mask and page set, in order: equal for equal decisions */
+};
+
+/*
+ * Runs the workload on the machine from begin to end. config: what the daemon is to do, which is
+ * not changed; NULL: there is no daemon. The decisions draw from config.general.seed (0: the
+ * model's seed). A directory for the ledger is made in TMPDIR or /tmp and removed again. -ENOMEM,
+ * -errno of that directory, or of a tick. Simulation command, tests, benches.
+ */
+int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
+		const struct nm_sim_options *options, const struct nm_config *config,
+		struct nm_simulated *ret);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* A decision of a recording, told as one of the daemon's. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "numa-migrd/config.h"
+#include "numa-migrd/recording.h"
+
+/* What is gathered of it on the way through the file. */
+struct search {
+	uint64_t id;
+	json_t *decision;      /* NULL: not met yet */
+	json_t *stopped;       /* of the interval it is of: what stopped others */
+	uint64_t met, entries; /* the interval; entries of it, the first is what it was */
+};
+
+static void set_real(json_t *object, const char *name, double value)
+{
+	if (!isnan(value))
+		(void)json_object_set_new(object, name, json_real(value));
+}
+
+static void set_text(json_t *object, const char *name, const char *text)
+{
+	json_t *value = json_string(text);
+	(void)json_object_set_new(object, name, value ? value : json_string(""));
+}
+
+static void set_count(json_t *object, const char *name, uint64_t value)
+{
+	(void)json_object_set_new(object, name, json_integer((json_int_t)value));
+}
+
+static json_t *candidate_of(const struct nm_rival *rival, bool won)
+{
+	json_t *candidate = json_object();
+	(void)json_object_set_new(candidate, "to_node", json_integer(rival->node_to));
+	if (rival->cpu_to >= 0)
+		(void)json_object_set_new(candidate, "to_cpu", json_integer(rival->cpu_to));
+	if (rival->partner)
+		set_count(candidate, "partner_tid", rival->partner);
+	set_real(candidate, "tickets", rival->tickets);
+	(void)json_object_set_new(candidate, "won", json_boolean(won));
+	return candidate;
+}
+
+static void set_tickets(json_t *object, const struct nm_tickets *tickets)
+{
+	char text[256];
+	(void)snprintf(text, sizeof(text),
+		       "free_cpu=%g preferred=%g partner=%g record=%g partner_record=%g "
+		       "partner_slow=%g",
+		       tickets->free_cpu, tickets->preferred, tickets->partner, tickets->record,
+		       tickets->partner_record, tickets->partner_slow);
+	set_real(object, "tickets", tickets->total);
+	set_text(object, "tickets_parts", text);
+}
+
+/* The figures that the tickets came from, thread by thread. */
+static json_t *threads_of(const struct nm_decision *decision)
+{
+	json_t *threads = json_array();
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
+		json_t *thread = json_object();
+		set_count(thread, "tid", step->tid);
+		set_count(thread, "pid", step->pid);
+		set_text(thread, "comm", step->comm);
+		(void)json_object_set_new(thread, "from_node", json_integer(step->node_from));
+		(void)json_object_set_new(thread, "to_node", json_integer(step->node_to));
+		set_real(thread, "local_share", step->local_before);
+		set_real(thread, "samples", step->samples_before);
+		set_real(thread, "latency", step->latency_before);
+		set_real(thread, "performance", step->performance_before);
+		set_real(thread, "relative", step->relative_before);
+		set_real(thread, "record", step->record);
+		(void)json_array_append_new(threads, thread);
+	}
+	return threads;
+}
+
+static const char *kind_of(enum nm_decision_kind kind)
+{
+	return kind == NM_DECISION_MIGRATE ? "migrate"
+	       : kind == NM_DECISION_SWAP  ? "swap"
+					   : "rollback";
+}
+
+static json_t *decision_of(const struct nm_decision *decision)
+{
+	json_t *object = json_object(), *candidates = json_array();
+	set_count(object, "decision", decision->id);
+	set_text(object, "kind", kind_of(decision->kind));
+	set_text(object, "policy", nm_policy_name(decision->policy));
+	set_count(object, "interval", decision->interval);
+	if (decision->undoes)
+		set_count(object, "undoes", decision->undoes);
+	set_tickets(object, &decision->tickets);
+	set_real(object, "draw", decision->draw);
+	set_real(object, "gain", decision->gain);
+	for (size_t i = 0; i < decision->nr_rivals; i++)
+		(void)json_array_append_new(candidates, candidate_of(&decision->rivals[i], i == 0));
+	(void)json_object_set_new(object, "candidates", candidates);
+	set_count(object, "candidates_count", decision->nr_candidates);
+	(void)json_object_set_new(object, "threads", threads_of(decision));
+	return object;
+}
+
+static json_t *page_decision_of(const struct nm_page_decision *decision)
+{
+	json_t *object = json_object();
+	set_count(object, "decision", decision->id);
+	set_text(object, "kind", "pages");
+	set_text(object, "policy", "exclusivity");
+	set_count(object, "interval", decision->interval);
+	set_count(object, "pid", decision->pid);
+	set_text(object, "comm", decision->comm);
+	set_count(object, "pages", decision->pages);
+	set_count(object, "bytes", decision->bytes);
+	set_real(object, "exclusivity", decision->exclusivity);
+	return object;
+}
+
+static json_t *stopped_of(const struct nm_recorded_proposals *proposals)
+{
+	json_t *object = json_object();
+	set_count(object, "considered", proposals->considered);
+	set_count(object, "candidates", proposals->candidates);
+	set_count(object, "gate", proposals->stopped_by_gate);
+	set_count(object, "owner", proposals->stopped_by_owner);
+	set_count(object, "budget", proposals->stopped_by_budget);
+	set_count(object, "mask", proposals->stopped_by_mask);
+	return object;
+}
+
+static const char *verdict_name(enum nm_verdict_kind kind)
+{
+	static const char *const names[] = {
+		[NM_VERDICT_KEPT] = "kept",
+		[NM_VERDICT_ROLLED_BACK] = "rolled-back",
+		[NM_VERDICT_WITHDRAWN] = "withdrawn",
+		[NM_VERDICT_UNPROVEN] = "unproven",
+	};
+	return names[kind];
+}
+
+static void set_verdict(json_t *decision, const struct nm_verdict *verdict)
+{
+	set_text(decision, "verdict", verdict_name(verdict->kind));
+	if (verdict->nr_threads == 0)
+		return;
+	const struct nm_verdict_thread *thread = &verdict->threads[0];
+	set_real(decision, "before",
+		 verdict->by_performance ? thread->performance_before : thread->local_before);
+	set_real(decision, "after",
+		 verdict->by_performance ? thread->performance_after : thread->local_after);
+	set_text(decision, "figure", verdict->by_performance ? "performance" : "local share");
+}
+
+/* First it is told what was done, then what came of it. */
+static void set_entry(struct search *search, const struct nm_recorded_entry *entry)
+{
+	bool first = search->entries++ == 0;
+	set_text(search->decision, first ? "message" : "verdict_message", entry->text);
+	if (!first)
+		return;
+	set_text(search->decision, "fields", entry->fields);
+	set_count(search->decision, "time_usec", entry->time_usec);
+}
+
+static void heed(struct search *search, const struct nm_recorded *record)
+{
+	json_t **decision = &search->decision;
+	switch (record->kind) {
+	case NM_RECORDED_PROPOSALS:
+		if (*decision)
+			break;
+		json_decref(search->stopped);
+		search->stopped = stopped_of(&record->proposals);
+		search->met = record->interval;
+		break;
+	case NM_RECORDED_DECISION:
+		if (record->decision.id == search->id && !*decision)
+			*decision = decision_of(&record->decision);
+		break;
+	case NM_RECORDED_PAGE_DECISION:
+		if (record->page_decision.id == search->id && !*decision)
+			*decision = page_decision_of(&record->page_decision);
+		break;
+	case NM_RECORDED_VERDICT:
+		if (*decision && record->verdict.decision == search->id)
+			set_verdict(*decision, &record->verdict);
+		break;
+	case NM_RECORDED_PAGE_VERDICT:
+		if (*decision && record->page_verdict.decision.id == search->id)
+			set_text(*decision, "verdict", verdict_name(record->page_verdict.kind));
+		break;
+	case NM_RECORDED_ENTRY:
+		if (*decision && record->entry.decision == search->id)
+			set_entry(search, &record->entry);
+		break;
+	default:
+		break;
+	}
+}
+
+static void finish(struct search *search)
+{
+	json_t *interval = json_object_get(search->decision, "interval");
+	if (search->stopped && (uint64_t)json_integer_value(interval) == search->met)
+		(void)json_object_set_new(search->decision, "stopped", NM_TAKE(search->stopped));
+	json_decref(search->stopped);
+}
+
+int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret)
+{
+	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	struct search search = {.id = id};
+	struct nm_recorded record;
+	int r = nm_ctl_open_recording(file, &recording);
+	if (r != EXIT_SUCCESS)
+		return r;
+	nm_recording_only(recording,
+			  1U << NM_RECORDED_INTERVAL | 1U << NM_RECORDED_PROPOSALS |
+				  1U << NM_RECORDED_DECISION | 1U << NM_RECORDED_VERDICT |
+				  1U << NM_RECORDED_PAGE_DECISION | 1U << NM_RECORDED_PAGE_VERDICT |
+				  1U << NM_RECORDED_ENTRY);
+	while ((r = nm_recording_next(recording, &record)) > 0)
+		heed(&search, &record);
+	finish(&search);
+	r = nm_ctl_recording_read(file, recording, r);
+	if (r == EXIT_SUCCESS && !search.decision) {
+		(void)fprintf(stderr,
+			      "numa-migrctl: decision %" PRIu64 " is not in %s: numa-migrctl dump "
+			      "lists what is\n",
+			      id, file);
+		r = EXIT_FAILURE;
+	}
+	if (r != EXIT_SUCCESS) {
+		json_decref(search.decision);
+		return r;
+	}
+	*ret = search.decision;
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings: made by the daemon, read without it. */
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "numa-migrd/recording.h"
+
+#define LIMIT_MB 1024ULL
+/* Should nobody be left to end it. */
+#define GRACE_S 60
+
+static int fail(const char *file, const char *why)
+{
+	(void)fprintf(stderr, "numa-migrctl: %s: %s\n", file, why);
+	return EXIT_FAILURE;
+}
+
+/* ---- record ---- */
+
+/* Until the time is over, or somebody interrupts. */
+static void wait_for_end(uint64_t seconds)
+{
+	const struct timespec until = {.tv_sec = (time_t)seconds};
+	sigset_t signals;
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigaddset(&signals, SIGHUP);
+	while (seconds ? sigtimedwait(&signals, NULL, &until) < 0 && errno == EINTR
+		       : sigwaitinfo(&signals, NULL) < 0 && errno == EINTR)
+		;
+}
+
+static void hold_signals(void)
+{
+	sigset_t signals;
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigaddset(&signals, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
+static int begin(const struct nm_ctl *ctl, int fd)
+{
+	nm_auto(json_decrefp) json_t *nothing = NULL;
+	uint64_t limit_mb = ctl->limit_mb ? ctl->limit_mb : LIMIT_MB;
+	uint64_t seconds = ctl->seconds ? ctl->seconds + GRACE_S : 0;
+	return nm_ctl_ask_once("Record", NM_RIGHT_STEER, &nothing, "httbb", fd, limit_mb << 20,
+			       seconds, !ctl->figures, false);
+}
+
+int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *nothing = NULL;
+	struct stat about;
+	int fd = open(words[0], O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail(words[0], strerror(errno));
+	hold_signals();
+	int r = begin(ctl, fd);
+	if (r != EXIT_SUCCESS) {
+		(void)unlink(words[0]);
+		(void)close(fd);
+		return r;
+	}
+	if (isatty(STDERR_FILENO))
+		(void)fprintf(stderr, "recording into %s%s\n", words[0],
+			      ctl->seconds ? "" : "; Ctrl-C ends it");
+	wait_for_end(ctl->seconds);
+	r = nm_ctl_ask_once("StopRecording", NM_RIGHT_STEER, &nothing, "");
+	if (fstat(fd, &about) == 0)
+		(void)printf("%s: %lld bytes\n", words[0], (long long)about.st_size);
+	(void)close(fd);
+	return r;
+}
+
+/* ---- replay ---- */
+
+/* Beside this program, as installed or as built. */
+static int find_replay(char *ret, size_t size)
+{
+	static const char *const places[] = {"../libexec/numa-migrd/numa-migrd-replay",
+					     "../replay/numa-migrd-replay"};
+	char self[4096];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (length < 0)
+		return -errno;
+	self[length] = '\0';
+	const char *folder = dirname(self);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(places); i++) {
+		(void)snprintf(ret, size, "%s/%s", folder, places[i]);
+		if (access(ret, X_OK) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words)
+{
+	char path[8192];
+	char *arguments[8];
+	size_t count = 0;
+	if (find_replay(path, sizeof(path)) < 0)
+		return fail("numa-migrd-replay", "is not installed");
+	arguments[count++] = path;
+	if (ctl->all)
+		arguments[count++] = "--all";
+	if (ctl->config) {
+		arguments[count++] = "-c";
+		arguments[count++] = (char *)ctl->config;
+	}
+	arguments[count++] = "--";
+	arguments[count++] = words[0];
+	arguments[count] = NULL;
+	(void)execv(path, arguments);
+	return fail(path, strerror(errno));
+}
+
+/* ---- dump, and explain from a file ---- */
+
+int nm_ctl_open_recording(const char *file, struct nm_recording **ret)
+{
+	char error[256];
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(file, strerror(errno));
+	if (nm_recording_open(fd, error, sizeof(error), ret) < 0)
+		return fail(file, error);
+	return EXIT_SUCCESS;
+}
+
+int nm_ctl_recording_read(const char *file, const struct nm_recording *recording, int r)
+{
+	unsigned long long torn = nm_recording_torn(recording);
+	if (r < 0)
+		return fail(file, nm_recording_error(recording));
+	if (torn)
+		(void)fprintf(stderr,
+			      "numa-migrctl: %s: its last %llu bytes were not written to their "
+			      "end, and are cut off\n",
+			      file, torn);
+	return EXIT_SUCCESS;
+}
+
+int nm_ctl_dump(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	struct nm_pager pager;
+	int status = nm_ctl_open_recording(words[0], &recording);
+	if (status != EXIT_SUCCESS)
+		return status;
+	nm_pager_open(ctl, &pager);
+	int r = nm_recording_dump(recording, pager.out);
+	status = nm_pager_close(&pager);
+	if (r == -EIO)
+		return status;
+	r = nm_ctl_recording_read(words[0], recording, r);
+	return r == EXIT_SUCCESS ? status : r;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrctl simulate: what its files share. */
+#ifndef NM_CTL_SIMULATE_H
+#define NM_CTL_SIMULATE_H
+
+#include "ctl.h"
+#include "numa-migrd/simulate.h"
+
+/* Who places threads and memory in a simulation. */
+struct nm_sim_policy {
+	const char *name, *words;
+	bool placed; /* by numactl or the oracle: `placement` */
+	enum nm_sim_placement placement;
+	bool numa_balancing;
+	const char *config; /* of the daemon; NULL: there is none */
+};
+
+/* One after another; NULL: no more. */
+const struct nm_sim_policy *nm_sim_policy_at(size_t index);
+const struct nm_sim_policy *nm_sim_policy_by_name(const char *name);
+
+/* What is simulated: runs differ by the seed. */
+struct nm_sim_case {
+	const struct nm_sim_machine *machine;
+	struct nm_sim_workload
+		*workload; /* its placements are the policy's for as long as it runs */
+	uint64_t seed;
+	unsigned runs;
+};
+
+/* Means over the runs, and the standard error of the time computed. */
+struct nm_sim_outcome {
+	double time_s, computing_s, slowest_user_s, slowest_error_s;
+	double local_share;
+	double moves, pages_moved, decisions, kept, rolled_back;
+	uint64_t digest; /* of the first run */
+};
+
+/* -EINVAL: the configuration, told on stderr; else as nm_simulate(). */
+int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
+		    struct nm_sim_outcome *ret);
+
+/* The tables; exit status. */
+int nm_ctl_simulate_paper(const struct nm_ctl *ctl, const char *name);
+int nm_ctl_simulate_scale(const struct nm_ctl *ctl);
+int nm_ctl_simulate_failed(int r);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Policies by name, and runs of a workload under one. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simulate.h"
+
+/* "-paper" follows the paper in every rule (profile = "paper"). */
+static const struct nm_sim_policy policies[] = {
+	{.name = "none", .words = "the system alone: first touch, CPUs evened out"},
+	{.name = "direct",
+	 .words = "numactl: a node for each user",
+	 .placed = true,
+	 .placement = NM_SIM_PLACE_DIRECT},
+	{.name = "interleave",
+	 .words = "numactl --interleave=all",
+	 .placed = true,
+	 .placement = NM_SIM_PLACE_INTERLEAVE},
+	{.name = "oracle",
+	 .words = "threads bound in order, each block beside its thread",
+	 .placed = true,
+	 .placement = NM_SIM_PLACE_ORACLE},
+	{.name = "kernel", .words = "kernel.numa_balancing moves pages", .numa_balancing = true},
+	{.name = "lbma",
+	 .words = "LBMA, shipped rules",
+	 .config = "threads: { policy = \"lbma\"; };"},
+	{.name = "imar2",
+	 .words = "IMAR2, shipped rules",
+	 .config = "threads: { policy = \"imar2\"; };"},
+	{.name = "kmaf",
+	 .words = "kMAF: threads by sharing, pages by exclusivity",
+	 .config = "threads: { policy = \"kmaf\"; }; pages: { policy = \"exclusivity\"; };"},
+	{.name = "kmaf-threads",
+	 .words = "its threads only",
+	 .config = "threads: { policy = \"kmaf\"; };"},
+	{.name = "pages",
+	 .words = "pages by exclusivity, no threads",
+	 .config = "threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };"},
+	{.name = "balance",
+	 .words = "overloaded nodes relieved, by exclusivity",
+	 .config = "threads: { policy = \"balance\"; };"},
+	{.name = "best",
+	 .words = "IMAR2 for threads, exclusivity and regions for pages",
+	 .config = "threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };"},
+	{.name = "lbma-paper",
+	 .words = "LBMA as published",
+	 .config = "profile = \"paper\"; threads: { policy = \"lbma\"; };"},
+	{.name = "imar2-paper",
+	 .words = "IMAR2 as published",
+	 .config = "profile = \"paper\"; threads: { policy = \"imar2\"; };"},
+	{.name = "kmaf-paper",
+	 .words = "kMAF as published",
+	 .config = "profile = \"paper\"; threads: { policy = \"kmaf\"; }; "
+		   "pages: { policy = \"exclusivity\"; };"},
+};
+
+const struct nm_sim_policy *nm_sim_policy_at(size_t index)
+{
+	return index < NM_ARRAY_SIZE(policies) ? &policies[index] : NULL;
+}
+
+const struct nm_sim_policy *nm_sim_policy_by_name(const char *name)
+{
+	for (size_t i = 0; i < NM_ARRAY_SIZE(policies); i++)
+		if (strcmp(policies[i].name, name) == 0)
+			return &policies[i];
+	return NULL;
+}
+
+static int read_config(const char *text, struct nm_config **ret)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	if (!text)
+		return 0;
+	int r = nm_config_parse("policy", text, strlen(text), &errors, ret);
+	for (size_t i = 0; r < 0 && i < errors.count; i++)
+		(void)fprintf(stderr, "numa-migrctl: %s\n", errors.text[i]);
+	if (r == 0)
+		(*ret)->journal.level = NM_JOURNAL_ERROR;
+	return r;
+}
+
+/* What a workload asks for itself comes back afterwards. */
+struct placement {
+	enum nm_sim_placement placement;
+	int node;
+};
+
+static struct placement *place(const struct nm_sim_case *what, const struct nm_sim_policy *policy)
+{
+	unsigned nodes = what->machine->topology->nr_nodes;
+	struct placement *before = calloc(what->workload->nr_users + 1, sizeof(*before));
+	for (size_t u = 0; before && u < what->workload->nr_users; u++) {
+		struct nm_sim_user *user = &what->workload->users[u];
+		before[u] = (struct placement){user->placement, user->node};
+		if (!policy->placed)
+			continue;
+		user->placement = policy->placement;
+		user->node = policy->placement == NM_SIM_PLACE_DIRECT ? (int)(u % nodes) : -1;
+	}
+	return before;
+}
+
+static void unplace(const struct nm_sim_case *what, const struct placement *before)
+{
+	for (size_t u = 0; u < what->workload->nr_users; u++) {
+		what->workload->users[u].placement = before[u].placement;
+		what->workload->users[u].node = before[u].node;
+	}
+}
+
+static void add_run(const struct nm_simulated *run, double runs, struct nm_sim_outcome *sum)
+{
+	const struct nm_sim_figures *figures = &run->figures;
+	sum->time_s += figures->time_s / runs;
+	sum->computing_s += figures->computing_s / runs;
+	sum->slowest_user_s += figures->slowest_user_s / runs;
+	if (figures->accesses > 0)
+		sum->local_share += figures->local_accesses / figures->accesses / runs;
+	sum->moves += (double)figures->moves / runs;
+	sum->pages_moved += (double)figures->pages_moved / runs;
+	sum->decisions += (double)run->decisions / runs;
+	sum->kept += (double)run->kept / runs;
+	sum->rolled_back += (double)run->rolled_back / runs;
+}
+
+static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
+		   const struct nm_config *config, struct nm_sim_outcome *ret)
+{
+	struct nm_sim_outcome sum = {0};
+	double squares = 0;
+	for (unsigned i = 0; i < what->runs; i++) {
+		const struct nm_sim_options options = {.seed = what->seed + i,
+						       .numa_balancing = policy->numa_balancing};
+		struct nm_simulated run;
+		int r = nm_simulate(what->machine, what->workload, &options, config, &run);
+		if (r < 0)
+			return r;
+		add_run(&run, what->runs, &sum);
+		squares += run.figures.slowest_user_s * run.figures.slowest_user_s / what->runs;
+		if (i == 0)
+			sum.digest = run.digest;
+	}
+	double variance = fmax(squares - sum.slowest_user_s * sum.slowest_user_s, 0);
+	if (what->runs > 1)
+		sum.slowest_error_s = sqrt(variance / (what->runs - 1));
+	*ret = sum;
+	return 0;
+}
+
+int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
+		    struct nm_sim_outcome *ret)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	int r = read_config(policy->config, &config);
+	if (r < 0)
+		return r;
+	nm_autofree struct placement *before = place(what, policy);
+	if (!before)
+		return -ENOMEM;
+	r = run_all(what, policy, config, ret);
+	unplace(what, before);
+	return r;
+}

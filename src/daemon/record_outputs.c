@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* What came out of an interval, for a recording or a replay. */
+#include <string.h>
+
+#include "daemon.h"
+
+static struct nm_recorded_thread thread_of(const struct nm_snap_thread *thread)
+{
+	return (struct nm_recorded_thread){
+		.tid = thread->tid,
+		.pid = thread->pid,
+		.home_cpu = thread->home_cpu,
+		.home_node = thread->home_node,
+		.preferred = thread->preferred,
+		.run_share = thread->run_share,
+		.local_share = thread->local_share,
+		.access_total = thread->access_total,
+		.latency = thread->latency,
+		.instructions = thread->instructions,
+		.operations = thread->operations,
+		.intensity = thread->intensity,
+		.performance = thread->performance,
+		.relative = thread->relative,
+		.leased = thread->leased,
+		.measured = thread->measured,
+		.movable = thread->movable,
+		.accesses = thread->accesses,
+	};
+}
+
+static int add_threads(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	nm_autofree struct nm_recorded_thread *threads =
+		calloc(snapshot->nr_threads + 1, sizeof(*threads));
+	if (!threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		threads[i] = thread_of(&snapshot->threads[i]);
+	struct nm_recorded record = {.kind = NM_RECORDED_THREADS,
+				     .threads = {.items = threads, .count = snapshot->nr_threads}};
+	return nm_recorder_add(daemon, &record);
+}
+
+/* What its pages are like, where they are looked at. */
+static void add_pages(const struct nm_daemon *daemon, struct nm_recorded_process *process,
+		      uint64_t *pages)
+{
+	struct nm_memory *memory = daemon->pipeline.memory;
+	const struct nm_memory_process *about;
+	size_t count = memory ? nm_memory_processes(memory, &about) : 0;
+	size_t i = 0;
+	process->pages = pages;
+	while (i < count && about[i].pid != process->pid)
+		i++;
+	if (i == count || about[i].owner == 0)
+		return;
+	process->tracked = true;
+	process->exclusivity = nm_pages_exclusivity(nm_memory_pages(memory), about[i].owner);
+	nm_pages_homes(nm_memory_pages(memory), about[i].owner, pages);
+}
+
+static int add_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	size_t nr_nodes = snapshot->topology->nr_nodes;
+	nm_autofree struct nm_recorded_process *processes =
+		calloc(snapshot->nr_processes + 1, sizeof(*processes));
+	nm_autofree uint64_t *pages = calloc(snapshot->nr_processes * nr_nodes + 1, sizeof(*pages));
+	if (!processes || !pages)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->nr_processes; i++) {
+		const struct nm_snap_process *process = &snapshot->processes[i];
+		processes[i] = (struct nm_recorded_process){
+			.pid = process->pid,
+			.uid = process->uid,
+			.threads = process->threads,
+			.performance = process->performance,
+		};
+		(void)strncpy(processes[i].comm, process->comm, sizeof(processes[i].comm) - 1);
+		add_pages(daemon, &processes[i], pages + i * nr_nodes);
+	}
+	struct nm_recorded record = {
+		.kind = NM_RECORDED_PROCESSES,
+		.processes = {.items = processes, .count = snapshot->nr_processes}};
+	return nm_recorder_add(daemon, &record);
+}
+
+/* ---- who shares ---- */
+
+#define PARTNERS 8U /* of each thread, the strongest */
+
+static size_t pairs_of(const struct nm_affinity_graph *graph, const uint32_t *tids,
+		       struct nm_recorded_pair *ret)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < graph->nr_threads; i++)
+		for (uint32_t e = graph->first[i]; e < graph->first[i + 1]; e++)
+			if (graph->partner[e] > i)
+				ret[count++] =
+					(struct nm_recorded_pair){.a = tids[i],
+								  .b = tids[graph->partner[e]],
+								  .weight = graph->weight[e]};
+	return count;
+}
+
+static int add_sharing(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = NULL;
+	size_t count = snapshot->nr_threads;
+	if (!daemon->pipeline.memory || count == 0)
+		return 0;
+	nm_autofree uint32_t *tids = calloc(count, sizeof(*tids));
+	if (!tids)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		tids[i] = snapshot->threads[i].tid;
+	int r = nm_affinity_graph(nm_memory_affinity(daemon->pipeline.memory), tids, count,
+				  PARTNERS, &graph);
+	if (r < 0)
+		return r;
+	nm_autofree struct nm_recorded_pair *pairs =
+		calloc((size_t)graph->first[count] + 1, sizeof(*pairs));
+	if (!pairs)
+		return -ENOMEM;
+	struct nm_recorded record = {
+		.kind = NM_RECORDED_SHARING,
+		.sharing = {.items = pairs, .count = pairs_of(graph, tids, pairs)}};
+	return record.sharing.count ? nm_recorder_add(daemon, &record) : 0;
+}
+
+void nm_recorder_interval(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  uint64_t length_ns)
+{
+	if (!daemon->recorder)
+		return;
+	struct nm_recorded record = {.kind = NM_RECORDED_INTERVAL,
+				     .about = {.number = snapshot->interval,
+					       .time_ns = snapshot->time_ns,
+					       .length_ns = length_ns,
+					       .local_share = daemon->tally.local_share,
+					       .performance = snapshot->performance,
+					       .nr_nodes = snapshot->topology->nr_nodes,
+					       .nr_threads = (uint32_t)snapshot->nr_threads,
+					       .by_locality = snapshot->by_locality}};
+	int r = nm_recorder_add(daemon, &record);
+	if (r == 0)
+		r = add_threads(daemon, snapshot);
+	if (r == 0)
+		r = add_processes(daemon, snapshot);
+	if (r == 0)
+		r = add_sharing(daemon, snapshot);
+	nm_recorder_failed(daemon, r);
+}
+
+/* ---- decisions ---- */
+
+void nm_recorder_proposals(struct nm_daemon *daemon, const struct nm_proposals *proposals,
+			   const struct nm_plan *plan)
+{
+	struct nm_recorded record = {.kind = NM_RECORDED_PROPOSALS,
+				     .proposals = {.considered = proposals->threads_considered,
+						   .candidates = proposals->candidates,
+						   .stopped_by_gate = proposals->stopped_by_gate,
+						   .stopped_by_owner = proposals->stopped_by_owner,
+						   .stopped_by_budget = plan->stopped_by_budget,
+						   .stopped_by_mask = plan->stopped_by_mask}};
+	(void)nm_recorder_add(daemon, &record);
+}
+
+void nm_recorder_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
+			  const struct nm_receipt *receipt)
+{
+	struct nm_recorded record = {.kind = NM_RECORDED_DECISION, .decision = *decision};
+	(void)nm_recorder_add(daemon, &record);
+	record = (struct nm_recorded){.kind = NM_RECORDED_RECEIPT, .receipt = *receipt};
+	(void)nm_recorder_add(daemon, &record);
+}
+
+void nm_recorder_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	struct nm_recorded record = {.kind = NM_RECORDED_VERDICT, .verdict = *verdict};
+	(void)nm_recorder_add(daemon, &record);
+}
+
+void nm_recorder_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision)
+{
+	struct nm_recorded record = {.kind = NM_RECORDED_PAGE_DECISION, .page_decision = *decision};
+	(void)nm_recorder_add(daemon, &record);
+}
+
+void nm_recorder_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
+{
+	struct nm_recorded record = {.kind = NM_RECORDED_PAGE_VERDICT, .page_verdict = *verdict};
+	(void)nm_recorder_add(daemon, &record);
+}
+
+/* ---- the journal's entries ---- */
+
+static uint64_t decision_of(const struct nm_entry *entry)
+{
+	static const char name[] = "DECISION=";
+	for (unsigned i = 0; i < entry->count; i++)
+		if (strncmp(entry->fields[i], name, sizeof(name) - 1) == 0)
+			return strtoull(entry->fields[i] + sizeof(name) - 1, NULL, 10);
+	return 0;
+}
+
+void nm_recorder_entry(struct nm_daemon *daemon, const struct nm_entry *entry, uint64_t time_usec)
+{
+	char fields[sizeof(entry->fields) + NM_ENTRY_FIELDS], *at = fields;
+	if (!daemon->recorder)
+		return;
+	*at = '\0';
+	for (unsigned i = 0; i < entry->count; i++) {
+		if (i > 0)
+			*at++ = '\n';
+		at = stpcpy(at, entry->fields[i]);
+	}
+	struct nm_recorded record = {.kind = NM_RECORDED_ENTRY,
+				     .entry = {.decision = decision_of(entry),
+					       .time_usec = time_usec,
+					       .priority = entry->priority,
+					       .text = entry->text,
+					       .fields = fields}};
+	(void)nm_recorder_add(daemon, &record);
+}

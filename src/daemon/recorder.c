@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "numa-migrd/batch.h"
+#include "numa-migrd/file.h"
+#include "numa-migrd/tap.h"
+
+struct nm_recorder {
+	struct nm_record_sink sink;
+	uint64_t until_ns; /* CLOCK_MONOTONIC; 0: as asked */
+	struct nm_sample *samples;
+	size_t nr_samples, room_samples;
+	int error; /* of the sink, once it takes no more */
+};
+
+static unsigned nodes_of(const struct nm_daemon *daemon)
+{
+	return daemon->pipeline.topology ? daemon->pipeline.topology->nr_nodes : 0;
+}
+
+int nm_recorder_add(struct nm_daemon *daemon, const struct nm_recorded *record)
+{
+	struct nm_recorder *recorder = daemon->recorder;
+	if (!recorder)
+		return -ENOENT;
+	if (recorder->error == 0)
+		recorder->error =
+			recorder->sink.add(recorder->sink.context, record, nodes_of(daemon));
+	return recorder->error;
+}
+
+void nm_recorder_failed(struct nm_daemon *daemon, int error)
+{
+	if (daemon->recorder && daemon->recorder->error == 0 && error < 0)
+		daemon->recorder->error = error;
+}
+
+static void add(struct nm_daemon *daemon, const struct nm_recorded *record)
+{
+	(void)nm_recorder_add(daemon, record);
+}
+
+static bool wants_inputs(const struct nm_daemon *daemon)
+{
+	return daemon->recorder && daemon->recorder->sink.inputs;
+}
+
+/* ---- begin and end ---- */
+
+static void recorder_free(struct nm_recorder *recorder)
+{
+	if (!recorder)
+		return;
+	if (recorder->sink.free)
+		recorder->sink.free(recorder->sink.context);
+	free(recorder->samples);
+	free(recorder);
+}
+
+static int write_record(void *context, const struct nm_recorded *record, unsigned nr_nodes)
+{
+	return nm_recording_add(context, record, nr_nodes);
+}
+
+static int flush_file(void *context)
+{
+	return nm_recording_flush(context);
+}
+
+static void close_file(void *context)
+{
+	nm_recording_close(context);
+}
+
+int nm_recorder_file(int fd, const struct nm_recording_options *options, struct nm_record_sink *ret)
+{
+	struct nm_recorder_writer *writer;
+	int r = nm_recording_create(fd, options, &writer);
+	if (r < 0)
+		return r;
+	*ret = (struct nm_record_sink){
+		.context = writer,
+		.add = write_record,
+		.flush = flush_file,
+		.free = close_file,
+		.inputs = true,
+		.samples = options->samples,
+	};
+	return 0;
+}
+
+int nm_recorder_attach(struct nm_daemon *daemon, const struct nm_record_sink *sink)
+{
+	struct nm_recorder *recorder = calloc(1, sizeof(*recorder));
+	if (!recorder) {
+		if (sink->free)
+			sink->free(sink->context);
+		return -ENOMEM;
+	}
+	recorder->sink = *sink;
+	daemon->recorder = recorder;
+	return 0;
+}
+
+/* What the stages of a daemon that has just started would find. */
+static void forget_state(struct nm_daemon *daemon)
+{
+	nm_rng_seed(&daemon->rng, daemon->seed);
+	daemon->mapped_ns = daemon->published_ns = 0;
+	daemon->online[0] = '\0';
+	daemon->injector = (struct nm_injector){0};
+	daemon->inject_dead = false;
+	for (unsigned cpu = 0; cpu < daemon->nr_cpus; cpu++)
+		daemon->cpu_times[cpu] = (struct nm_cpu_times){0};
+}
+
+static void add_start(struct nm_daemon *daemon)
+{
+	struct nm_recorded record = {
+		.kind = NM_RECORDED_START,
+		.start = {.version = NM_VERSION,
+			  .time_s = (uint64_t)time(NULL),
+			  .monotonic_ns = daemon->last_tick_ns,
+			  .pid = (uint32_t)getpid(),
+			  .seed = daemon->seed,
+			  .next_decision = daemon->next_decision,
+			  .intervals = daemon->tally.intervals,
+			  .samples = daemon->recorder->sink.samples,
+			  .dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
+			  .config_name = daemon->options.config_path,
+			  .config = daemon->config_text,
+			  .config_length = strlen(daemon->config_text)}};
+	(void)snprintf(record.start.source, sizeof(record.start.source), "%s",
+		       nm_report_source_name(daemon));
+	add(daemon, &record);
+}
+
+/* Whom the daemon has given back for life; the file names the boot. */
+static void add_given_back(struct nm_daemon *daemon)
+{
+	static const size_t most = 1 << 20;
+	nm_autofree char *text = malloc(most);
+	int length =
+		text ? nm_read_text(daemon->runtime_directory, NM_ROSTER_MEMORY_NAME, text, most)
+		     : -ENOMEM;
+	struct nm_recorded record = {.kind = NM_RECORDED_ANSWER,
+				     .answer = {.operation = "given_back",
+						.path = daemon->boot_id,
+						.result = length,
+						.bytes = (const uint8_t *)text,
+						.length = length > 0 ? (size_t)length : 0}};
+	add(daemon, &record);
+}
+
+int nm_recorder_begin(struct nm_daemon *daemon, const struct nm_record_sink *sink, uint64_t seconds)
+{
+	int r = daemon->recorder ? -EBUSY : daemon->paused ? -EAGAIN : 0;
+	if (r < 0) {
+		if (sink->free)
+			sink->free(sink->context);
+		return r;
+	}
+	if (daemon->pipeline.platform)
+		nm_pipeline_close(daemon);
+	forget_state(daemon);
+	r = nm_recorder_attach(daemon, sink);
+	if (r == 0) {
+		add_start(daemon);
+		add_given_back(daemon);
+	}
+	int opened = nm_pipeline_open(daemon);
+	if (opened < 0)
+		return opened;
+	nm_runtime_recall(daemon);
+	if (r == 0 && seconds)
+		daemon->recorder->until_ns = daemon->last_tick_ns + seconds * NM_NSEC_PER_SEC;
+	nm_loop_arm(daemon);
+	return r;
+}
+
+int nm_recorder_end(struct nm_daemon *daemon, const char *reason)
+{
+	struct nm_recorded end = {.kind = NM_RECORDED_END, .end = reason};
+	struct nm_recorder *recorder = daemon->recorder;
+	if (!recorder)
+		return -ENOENT;
+	add(daemon, &end);
+	if (recorder->sink.flush && recorder->error == 0)
+		recorder->error = recorder->sink.flush(recorder->sink.context);
+	daemon->recorder = NULL;
+	if (recorder->error < 0 && recorder->error != -EFBIG)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "the recording is not whole: %s",
+			  strerror(-recorder->error));
+	else
+		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE, "the recording has ended: %s",
+			  recorder->error == -EFBIG ? "its size limit was reached" : reason);
+	/* The tap stays in the pipeline until that is closed, and has nobody to tell. */
+	recorder_free(recorder);
+	return 0;
+}
+
+void nm_recorder_tick(struct nm_daemon *daemon)
+{
+	struct nm_recorder *recorder = daemon->recorder;
+	if (!recorder)
+		return;
+	if (recorder->error == 0 && recorder->sink.flush)
+		recorder->error = recorder->sink.flush(recorder->sink.context);
+	if (recorder->error < 0)
+		(void)nm_recorder_end(daemon, "the file takes no more");
+	else if (recorder->until_ns && daemon->last_tick_ns >= recorder->until_ns)
+		(void)nm_recorder_end(daemon, "its time is over");
+}
+
+static int open_configured(const struct nm_config *config, struct nm_record_sink *ret)
+{
+	struct nm_recording_options options = {
+		.limit_bytes = config->general.record_mb << 20,
+		.samples = config->general.record_samples,
+	};
+	int fd = open(config->general.record, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		      0600);
+	return fd < 0 ? -errno : nm_recorder_file(fd, &options, ret);
+}
+
+void nm_recorder_by_config(struct nm_daemon *daemon)
+{
+	struct nm_record_sink sink;
+	const char *path = daemon->config->general.record;
+	if (path[0] == '\0')
+		return;
+	int r = open_configured(daemon->config, &sink);
+	if (r == 0)
+		r = nm_recorder_attach(daemon, &sink);
+	if (r < 0) {
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "nothing is recorded: general.record = \"%s\": %s%s", path, strerror(-r),
+			  r == -EEXIST ? " (a recording is never written over)" : "");
+		return;
+	}
+	add_start(daemon);
+	add_given_back(daemon);
+	nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE, "recording into %s", path);
+}
+
+/* ---- inputs ---- */
+
+static void keep_answer(void *context, const struct nm_recorded_answer *answer)
+{
+	struct nm_daemon *daemon = context;
+	struct nm_recorded record = {.kind = NM_RECORDED_ANSWER, .answer = *answer};
+	if (wants_inputs(daemon))
+		add(daemon, &record);
+}
+
+int nm_recorder_open_platform(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	const struct nm_record_sink *sink = daemon->recorder ? &daemon->recorder->sink : NULL;
+	pipeline->platform = pipeline->machine;
+	if (sink && sink->open_platform)
+		return sink->open_platform(sink->context, &pipeline->platform);
+	if (!wants_inputs(daemon))
+		return 0;
+	return nm_tap_new(pipeline->machine, keep_answer, daemon, &pipeline->platform);
+}
+
+void nm_recorder_call(struct nm_daemon *daemon, enum nm_recorded_call call, uint64_t number,
+		      const char *text)
+{
+	struct nm_recorded record = {.kind = NM_RECORDED_CALL,
+				     .step = {.call = call,
+					      .number = number,
+					      .text = text,
+					      .length = text ? strlen(text) : 0}};
+	if (wants_inputs(daemon))
+		add(daemon, &record);
+}
+
+void nm_recorder_topology(struct nm_daemon *daemon)
+{
+	struct nm_recorded record = {.kind = NM_RECORDED_TOPOLOGY,
+				     .topology = daemon->pipeline.topology};
+	if (wants_inputs(daemon))
+		add(daemon, &record);
+}
+
+static uint32_t home_of(const struct nm_daemon *daemon, const struct nm_sample *sample)
+{
+	if (!sample->physical_address)
+		return sample->home;
+	if (!daemon->pipeline.physmap)
+		return 0;
+	return (uint32_t)(nm_physmap_node(daemon->pipeline.physmap, sample->physical_address) + 1);
+}
+
+void nm_recorder_sample(struct nm_daemon *daemon, const struct nm_sample *sample)
+{
+	struct nm_recorder *recorder = daemon->recorder;
+	if (!wants_inputs(daemon) || !recorder->sink.samples || recorder->error < 0)
+		return;
+	recorder->error = nm_reserve((void **)&recorder->samples, &recorder->room_samples,
+				     recorder->nr_samples, sizeof(*recorder->samples));
+	if (recorder->error < 0)
+		return;
+	struct nm_sample *kept = &recorder->samples[recorder->nr_samples++];
+	*kept = *sample;
+	kept->home = home_of(daemon, sample);
+	kept->physical_address = 0;
+}
+
+void nm_recorder_drained(struct nm_daemon *daemon)
+{
+	struct nm_recorder *recorder = daemon->recorder;
+	if (!wants_inputs(daemon))
+		return;
+	struct nm_recorded record = {.kind = NM_RECORDED_SAMPLES,
+				     .samples = {.samples = recorder->samples,
+						 .nr_samples = recorder->nr_samples,
+						 .events = daemon->events,
+						 .nr_events = daemon->nr_events}};
+	add(daemon, &record);
+	recorder->nr_samples = 0;
+	nm_recorder_source(daemon, NULL, 0);
+}
+
+void nm_recorder_source(struct nm_daemon *daemon, const double *taken_per_seen, unsigned nr_cpus)
+{
+	struct nm_source *source = daemon->pipeline.source;
+	struct nm_recorded record = {.kind = NM_RECORDED_SOURCE,
+				     .source = {.open = source != NULL,
+						.taken_per_seen = taken_per_seen,
+						.nr_cpus = taken_per_seen ? nr_cpus : 0}};
+	if (!wants_inputs(daemon))
+		return;
+	if (source)
+		record.source.status = *nm_source_status(source);
+	add(daemon, &record);
+}
+
+int nm_recorder_figures(struct nm_daemon *daemon, const struct nm_figures **figures, int count)
+{
+	const struct nm_record_sink *sink = daemon->recorder ? &daemon->recorder->sink : NULL;
+	if (!sink || sink->samples || count < 0)
+		return count;
+	if (sink->give_figures)
+		return sink->give_figures(sink->context, figures);
+	struct nm_recorded record = {.kind = NM_RECORDED_FIGURES,
+				     .figures = {.items = *figures, .count = (size_t)count}};
+	add(daemon, &record);
+	return count;
+}
+
+static void add_answer(struct nm_daemon *daemon, const char *function, int64_t handle,
+		       int64_t result, const uint8_t *bytes, size_t length)
+{
+	struct nm_recorded record = {.kind = NM_RECORDED_ANSWER,
+				     .answer = {.operation = function,
+						.handle = handle,
+						.path = "",
+						.result = result,
+						.bytes = bytes,
+						.length = length}};
+	add(daemon, &record);
+}
+
+void nm_recorder_mover(struct nm_daemon *daemon, const char *function, int64_t result)
+{
+	if (wants_inputs(daemon))
+		add_answer(daemon, function, 0, result, NULL, 0);
+}
+
+void nm_recorder_batch(struct nm_daemon *daemon, const struct nm_page_batch *batch)
+{
+	nm_autofree uint8_t *bytes = NULL;
+	size_t size = 0;
+	if (!wants_inputs(daemon))
+		return;
+	nm_recorder_failed(daemon, batch ? nm_batch_put(batch, &bytes, &size) : 0);
+	add_answer(daemon, "mover_collect", 0, batch != NULL, bytes, size);
+}
+
+void nm_recorder_ranges(struct nm_daemon *daemon, uint32_t pid, int result,
+			const struct nm_range *ranges, size_t count)
+{
+	nm_autofree uint8_t *bytes = NULL;
+	size_t size = 0;
+	if (!wants_inputs(daemon))
+		return;
+	nm_recorder_failed(daemon, result < 0 ? 0 : nm_ranges_put(ranges, count, &bytes, &size));
+	add_answer(daemon, "mover_ranges", pid, result, bytes, size);
+}

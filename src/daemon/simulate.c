@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon on a model in place of a machine: the same pipeline, the same ticks, no loop and no
+ * bus. */
+#include "numa-migrd/simulate.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "daemon.h"
+
+struct trial {
+	struct nm_sim *sim;
+	struct nm_feed feed;
+	struct nm_daemon daemon;
+	double next_tick_s;
+	char directory[256]; /* "": none */
+};
+
+static int open_platform(void *context, const struct nm_platform_options *options,
+			 struct nm_platform **ret)
+{
+	(void)options;
+	*ret = nm_sim_platform(context);
+	return 0;
+}
+
+static int make_directory(struct trial *trial)
+{
+	const char *below = getenv("TMPDIR");
+	(void)snprintf(trial->directory, sizeof(trial->directory), "%s/numa-migrd-simulate-XXXXXX",
+		       below && below[0] == '/' ? below : "/tmp");
+	if (!mkdtemp(trial->directory)) {
+		trial->directory[0] = '\0';
+		return -errno;
+	}
+	trial->daemon.runtime_directory =
+		open(trial->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return trial->daemon.runtime_directory < 0 ? -errno : 0;
+}
+
+static void remove_directory(struct trial *trial)
+{
+	if (trial->daemon.runtime_directory >= 0) {
+		(void)unlinkat(trial->daemon.runtime_directory, "ledger", 0);
+		(void)unlinkat(trial->daemon.runtime_directory, NM_ROSTER_MEMORY_NAME, 0);
+		close(trial->daemon.runtime_directory);
+	}
+	if (trial->directory[0])
+		(void)rmdir(trial->directory);
+}
+
+/* The configuration is lent: it is not ours to free. */
+static void trial_clear(struct trial *trial)
+{
+	struct nm_daemon *daemon = &trial->daemon;
+	if (daemon->pipeline.platform)
+		nm_pipeline_close(daemon);
+	nm_history_clear(&daemon->history);
+	nm_roster_memory_free(daemon->given_back);
+	nm_journal_free(daemon->journal);
+	free(daemon->cpu_times);
+	free(daemon->busy_share);
+	free(daemon->events);
+	remove_directory(trial);
+	nm_sim_free(trial->sim);
+}
+
+static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t seed)
+{
+	struct nm_daemon *daemon = &trial->daemon;
+	trial->feed = nm_sim_feed(trial->sim);
+	daemon->options = (struct nm_options){
+		.open_platform = open_platform,
+		.platform_context = trial->sim,
+		.topology = {.load = nm_sim_load_topology, .context = trial->sim},
+		.feed = &trial->feed};
+	daemon->config = config;
+	daemon->next_decision = 1;
+	daemon->tally.local_share = (double)NAN;
+	daemon->seed = config->general.seed ? config->general.seed : seed;
+	nm_rng_seed(&daemon->rng, daemon->seed);
+	if (nm_journal_new(&daemon->journal) < 0 || nm_roster_memory_new(&daemon->given_back) < 0)
+		return -ENOMEM;
+	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
+	int r = make_directory(trial);
+	if (r == 0)
+		r = nm_pipeline_open(daemon);
+	trial->next_tick_s = nm_loop_interval_s(daemon);
+	return r;
+}
+
+/* ---- time ---- */
+
+static int tick(struct trial *trial, struct nm_simulated *done)
+{
+	struct nm_daemon *daemon = &trial->daemon;
+	uint64_t before_ns = nm_own_cpu_ns();
+	int r = nm_tick(daemon);
+	double took_s = (double)(nm_own_cpu_ns() - before_ns) / 1e9;
+	if (daemon->pipeline.pages)
+		nm_mover_work(daemon->pipeline.pages->mover);
+	done->decide_s += took_s;
+	done->longest_tick_s = fmax(done->longest_tick_s, took_s);
+	trial->next_tick_s += nm_loop_interval_s(daemon);
+	return r;
+}
+
+/* As the loop would: rings are emptied and nudges looked after between ticks. */
+static int look(struct trial *trial, struct nm_simulated *done)
+{
+	struct nm_daemon *daemon = &trial->daemon;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	const struct nm_sim_figures figures = nm_sim_figures(trial->sim);
+	nm_drain(daemon);
+	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
+	/* Steps add up to a time that is nearly that. */
+	return figures.time_s + 1e-6 < trial->next_tick_s ? 0 : tick(trial, done);
+}
+
+static int run(struct trial *trial, bool watched, struct nm_simulated *done)
+{
+	int r = 0;
+	while (r == 0 && !nm_sim_over(trial->sim)) {
+		r = nm_sim_step(trial->sim);
+		if (r == 0 && watched)
+			r = look(trial, done);
+	}
+	return r;
+}
+
+static void take_tally(const struct nm_daemon *daemon, struct nm_simulated *done)
+{
+	const struct nm_tally *tally = &daemon->tally;
+	done->intervals = tally->intervals;
+	done->decisions = tally->decisions;
+	done->applied = tally->applied;
+	done->kept = tally->kept;
+	done->rolled_back = tally->rolled_back;
+	done->withdrawn = tally->withdrawn;
+	done->unproven = tally->unproven;
+}
+
+int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
+		const struct nm_sim_options *options, const struct nm_config *config,
+		struct nm_simulated *ret)
+{
+	nm_auto(trial_clear) struct trial trial = {.daemon = {.runtime_directory = -1}};
+	struct nm_sim_options asked = *options;
+	struct nm_simulated done = {0};
+	asked.unobserved = !config;
+	int r = nm_sim_new(machine, workload, &asked, &trial.sim);
+	if (r < 0)
+		return r;
+	/* The daemon's own type wants to free it; nothing here changes it. */
+	struct nm_config lent = config ? *config : (struct nm_config){0};
+	if (config)
+		r = open_daemon(&trial, &lent, options->seed);
+	if (r == 0)
+		r = run(&trial, config, &done);
+	if (r < 0)
+		return r;
+	take_tally(&trial.daemon, &done);
+	done.figures = nm_sim_figures(trial.sim);
+	done.digest = nm_sim_digest(trial.sim);
+	*ret = done;
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* What recording and replaying of operations share. Pure. */
+#include <stdio.h>
+
+#include "bytes.h"
+#include "numa-migrd/tap.h"
+
+#define DESCRIPTORS_MOST (1 << 20)
+
+char *nm_paths_join(const struct nm_paths *paths, int directory, const char *path)
+{
+	char *joined = NULL;
+	if (directory == NM_ROOT)
+		return strdup(path);
+	if (directory < 0 || (size_t)directory >= paths->count || !paths->items[directory])
+		return NULL;
+	if (path[0] == '\0')
+		return strdup(paths->items[directory]);
+	return asprintf(&joined, "%s/%s", paths->items[directory], path) < 0 ? NULL : joined;
+}
+
+int nm_paths_set(struct nm_paths *paths, int fd, char *path)
+{
+	if (fd < 0 || fd >= DESCRIPTORS_MOST) {
+		free(path);
+		return fd < 0 ? 0 : -ENOMEM;
+	}
+	size_t wanted = (size_t)fd + 1;
+	if (wanted > paths->count) {
+		char **items = reallocarray(paths->items, 2 * wanted, sizeof(*items));
+		if (!items) {
+			free(path);
+			return -ENOMEM;
+		}
+		memset(items + paths->count, 0, (2 * wanted - paths->count) * sizeof(*items));
+		paths->items = items;
+		paths->count = 2 * wanted;
+	}
+	free(paths->items[fd]);
+	paths->items[fd] = path;
+	return 0;
+}
+
+void nm_paths_clear(struct nm_paths *paths)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		free(paths->items[i]);
+	free(paths->items);
+	*paths = (struct nm_paths){0};
+}
+
+void nm_answer_put_owner(const struct nm_owner *owner, uint8_t ret[NM_ANSWER_OWNER_BYTES])
+{
+	nm_store_u32(ret, owner->uid);
+	ret[4] = owner->others_write;
+}
+
+void nm_answer_get_owner(const uint8_t bytes[NM_ANSWER_OWNER_BYTES], struct nm_owner *ret)
+{
+	*ret = (struct nm_owner){.uid = nm_load_u32(bytes), .others_write = bytes[4] != 0};
+}
+
+void nm_answer_put_numbers(const int *numbers, size_t count, uint8_t *ret)
+{
+	for (size_t i = 0; i < count; i++)
+		nm_store_u32(ret + 4 * i, (uint32_t)numbers[i]);
+}
+
+void nm_answer_get_numbers(const uint8_t *bytes, size_t count, int *ret)
+{
+	for (size_t i = 0; i < count; i++)
+		ret[i] = (int)nm_load_u32(bytes + 4 * i);
+}

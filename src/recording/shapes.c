@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/* What each kind of record consists of; docs/recording.md lists them from a dump. */
+#include "fields.h"
+
+#define SIZE(type, member) sizeof(((type *)0)->member)
+#define FIELD(type, member, how)                                                                   \
+	{                                                                                          \
+		.name = #member, .offset = offsetof(type, member), .size = SIZE(type, member),     \
+		.kind = NM_FIELD_##how                                                             \
+	}
+#define UINT(type, member) FIELD(type, member, UINT)
+#define INT(type, member) FIELD(type, member, INT)
+#define REAL(type, member) FIELD(type, member, REAL)
+#define BOOL(type, member) FIELD(type, member, BOOL)
+#define CHARS(type, member) FIELD(type, member, CHARS)
+#define TEXT(type, member) FIELD(type, member, TEXT)
+#define MASK(type, member) FIELD(type, member, MASK)
+/* One of the values below `limit`. */
+#define ENUM(type, member, limit)                                                                  \
+	{                                                                                          \
+		.name = #member, .offset = offsetof(type, member), .size = SIZE(type, member),     \
+		.most = (limit), .kind = NM_FIELD_UINT                                             \
+	}
+#define PLACED(type, member, of, number, room)                                                     \
+	{                                                                                          \
+		.name = #member, .shape = &(of), .offset = offsetof(type, member), .most = (room), \
+		.count = offsetof(type, number) + 1, .count_size = SIZE(type, number),             \
+		.kind = NM_FIELD_SHAPE                                                             \
+	}
+#define ONE(type, member, of)                                                                      \
+	{                                                                                          \
+		.name = #member, .shape = &(of), .offset = offsetof(type, member), .most = 1,      \
+		.kind = NM_FIELD_SHAPE                                                             \
+	}
+/* `unit`: the type of one. */
+#define BY_NODE(type, member, unit, how)                                                           \
+	{                                                                                          \
+		.name = #member, .offset = offsetof(type, member), .size = sizeof(unit),           \
+		.kind = NM_FIELD_##how                                                             \
+	}
+#define SHAPE(what, type, list)                                                                    \
+	static const struct nm_shape what = {                                                      \
+		.name = #what, .size = sizeof(type), .fields = list, .count = NM_ARRAY_SIZE(list)}
+
+typedef struct nm_recorded_start start_t;
+static const struct nm_field start_fields[] = {
+	CHARS(start_t, version), UINT(start_t, time_s),	       UINT(start_t, monotonic_ns),
+	UINT(start_t, seed),	 UINT(start_t, next_decision), UINT(start_t, intervals),
+	UINT(start_t, pid),	 BOOL(start_t, samples),       BOOL(start_t, hashed),
+	BOOL(start_t, dry_run),	 CHARS(start_t, source),       TEXT(start_t, config_name),
+	TEXT(start_t, config),	 UINT(start_t, config_length),
+};
+SHAPE(start_shape, start_t, start_fields);
+
+typedef struct nm_recorded_interval interval_t;
+static const struct nm_field interval_fields[] = {
+	UINT(interval_t, number),      UINT(interval_t, time_ns),     UINT(interval_t, length_ns),
+	REAL(interval_t, local_share), REAL(interval_t, performance), UINT(interval_t, nr_nodes),
+	UINT(interval_t, nr_threads),  BOOL(interval_t, by_locality),
+};
+SHAPE(interval_shape, interval_t, interval_fields);
+
+typedef struct nm_recorded_thread thread_t;
+static const struct nm_field thread_fields[] = {
+	UINT(thread_t, tid),	     UINT(thread_t, pid),
+	INT(thread_t, home_cpu),     INT(thread_t, home_node),
+	INT(thread_t, preferred),    REAL(thread_t, run_share),
+	REAL(thread_t, local_share), REAL(thread_t, access_total),
+	REAL(thread_t, latency),     REAL(thread_t, instructions),
+	REAL(thread_t, operations),  REAL(thread_t, intensity),
+	REAL(thread_t, performance), REAL(thread_t, relative),
+	BOOL(thread_t, leased),	     BOOL(thread_t, measured),
+	BOOL(thread_t, movable),     BY_NODE(thread_t, accesses, double, REALS),
+};
+SHAPE(thread_shape, thread_t, thread_fields);
+
+typedef struct nm_exclusivity exclusivity_t;
+static const struct nm_field step_count_fields[] = {
+	{.name = "pages", .size = sizeof(uint64_t), .kind = NM_FIELD_UINT},
+};
+SHAPE(step_count_shape, uint64_t, step_count_fields);
+static const struct nm_field exclusivity_fields[] = {
+	UINT(exclusivity_t, pages),
+	UINT(exclusivity_t, accesses),
+	UINT(exclusivity_t, most),
+	{.name = "histogram",
+	 .shape = &step_count_shape,
+	 .offset = offsetof(exclusivity_t, histogram),
+	 .most = NM_EXCLUSIVITY_STEPS,
+	 .kind = NM_FIELD_SHAPE},
+};
+SHAPE(exclusivity_shape, exclusivity_t, exclusivity_fields);
+
+typedef struct nm_recorded_process process_t;
+static const struct nm_field process_fields[] = {
+	UINT(process_t, pid),
+	UINT(process_t, uid),
+	CHARS(process_t, comm),
+	UINT(process_t, threads),
+	REAL(process_t, performance),
+	BOOL(process_t, tracked),
+	ONE(process_t, exclusivity, exclusivity_shape),
+	BY_NODE(process_t, pages, uint64_t, UINTS),
+};
+SHAPE(process_shape, process_t, process_fields);
+
+typedef struct nm_recorded_pair pair_t;
+static const struct nm_field pair_fields[] = {
+	UINT(pair_t, a),
+	UINT(pair_t, b),
+	UINT(pair_t, weight),
+};
+SHAPE(pair_shape, pair_t, pair_fields);
+
+typedef struct nm_recorded_proposals proposals_t;
+static const struct nm_field proposals_fields[] = {
+	UINT(proposals_t, considered),	      UINT(proposals_t, candidates),
+	UINT(proposals_t, stopped_by_gate),   UINT(proposals_t, stopped_by_owner),
+	UINT(proposals_t, stopped_by_budget), UINT(proposals_t, stopped_by_mask),
+};
+SHAPE(proposals_shape, proposals_t, proposals_fields);
+
+/* ---- decisions ---- */
+
+typedef struct nm_balance_reason balance_t;
+static const struct nm_field balance_fields[] = {
+	BOOL(balance_t, given),
+	ENUM(balance_t, selection, NM_SELECTION_MOST_BENEFIT_PLUS + 1),
+	ENUM(balance_t, by, NM_SELECTED_BY_LEADER + 1),
+	REAL(balance_t, metric),
+	REAL(balance_t, cost_change),
+	REAL(balance_t, load),
+	REAL(balance_t, load_from),
+	REAL(balance_t, load_to),
+	REAL(balance_t, gap),
+	REAL(balance_t, gain),
+	REAL(balance_t, gain_error),
+	REAL(balance_t, resident),
+	ENUM(balance_t, source, NM_RESIDENCY_MAPS + 1),
+	REAL(balance_t, age_s),
+};
+SHAPE(balance_shape, balance_t, balance_fields);
+
+typedef struct nm_tickets tickets_t;
+static const struct nm_field tickets_fields[] = {
+	REAL(tickets_t, total),	       REAL(tickets_t, free_cpu), REAL(tickets_t, preferred),
+	REAL(tickets_t, partner),      REAL(tickets_t, record),	  REAL(tickets_t, partner_record),
+	REAL(tickets_t, partner_slow),
+};
+SHAPE(tickets_shape, tickets_t, tickets_fields);
+
+typedef struct nm_rival rival_t;
+static const struct nm_field rival_fields[] = {
+	INT(rival_t, node_to),
+	INT(rival_t, cpu_to),
+	UINT(rival_t, partner),
+	REAL(rival_t, tickets),
+};
+SHAPE(rival_shape, rival_t, rival_fields);
+
+typedef struct nm_step step_t;
+static const struct nm_field step_fields[] = {
+	UINT(step_t, tid),
+	UINT(step_t, pid),
+	UINT(step_t, start_ticks),
+	UINT(step_t, adopted_ns),
+	ENUM(step_t, pin, NM_STEP_NUDGE + 1),
+	INT(step_t, cpu_from),
+	INT(step_t, cpu_to),
+	INT(step_t, node_from),
+	INT(step_t, node_to),
+	MASK(step_t, target),
+	BOOL(step_t, unrestricted),
+	REAL(step_t, local_before),
+	REAL(step_t, samples_before),
+	REAL(step_t, latency_before),
+	REAL(step_t, performance_before),
+	REAL(step_t, relative_before),
+	REAL(step_t, record),
+	REAL(step_t, latency_samples_before),
+	REAL(step_t, shared),
+	REAL(step_t, access_cost_before),
+	CHARS(step_t, comm),
+};
+SHAPE(step_shape, step_t, step_fields);
+
+typedef struct nm_decision decision_t;
+static const struct nm_field decision_fields[] = {
+	UINT(decision_t, id),
+	ENUM(decision_t, kind, NM_DECISION_ROLLBACK + 1),
+	ENUM(decision_t, policy, NM_POLICY_BALANCE + 1),
+	UINT(decision_t, interval),
+	UINT(decision_t, undoes),
+	BOOL(decision_t, by_performance),
+	BOOL(decision_t, by_locality),
+	BOOL(decision_t, by_sharing),
+	REAL(decision_t, cost_before),
+	REAL(decision_t, cost_after),
+	ONE(decision_t, balance, balance_shape),
+	ONE(decision_t, tickets, tickets_shape),
+	REAL(decision_t, draw),
+	REAL(decision_t, gain),
+	PLACED(decision_t, rivals, rival_shape, nr_rivals, NM_RIVALS_MOST),
+	UINT(decision_t, nr_candidates),
+	PLACED(decision_t, steps, step_shape, nr_steps, 2),
+};
+SHAPE(decision_shape, decision_t, decision_fields);
+
+typedef struct nm_receipt_step receipt_step_t;
+static const struct nm_field receipt_step_fields[] = {
+	BOOL(receipt_step_t, tried), BOOL(receipt_step_t, applied), BOOL(receipt_step_t, undone),
+	INT(receipt_step_t, error),  TEXT(receipt_step_t, what),
+};
+SHAPE(receipt_step_shape, receipt_step_t, receipt_step_fields);
+
+typedef struct nm_receipt receipt_t;
+static const struct nm_field receipt_fields[] = {
+	UINT(receipt_t, decision),
+	BOOL(receipt_t, applied),
+	PLACED(receipt_t, steps, receipt_step_shape, nr_steps, 2),
+};
+SHAPE(receipt_shape, receipt_t, receipt_fields);
+
+/* ---- verdicts ---- */
+
+typedef struct nm_verdict_thread verdict_thread_t;
+static const struct nm_field verdict_thread_fields[] = {
+	UINT(verdict_thread_t, tid),
+	UINT(verdict_thread_t, pid),
+	UINT(verdict_thread_t, start_ticks),
+	UINT(verdict_thread_t, adopted_ns),
+	BOOL(verdict_thread_t, alive),
+	BOOL(verdict_thread_t, ran_on_node),
+	INT(verdict_thread_t, cpu_from),
+	INT(verdict_thread_t, node_from),
+	INT(verdict_thread_t, node_to),
+	REAL(verdict_thread_t, local_before),
+	REAL(verdict_thread_t, local_after),
+	UINT(verdict_thread_t, accesses_after),
+	UINT(verdict_thread_t, samples_after),
+	REAL(verdict_thread_t, latency_before),
+	REAL(verdict_thread_t, latency_after),
+	REAL(verdict_thread_t, performance_before),
+	REAL(verdict_thread_t, performance_after),
+	REAL(verdict_thread_t, latency_samples_before),
+	REAL(verdict_thread_t, latency_samples_after),
+	REAL(verdict_thread_t, access_cost_before),
+	REAL(verdict_thread_t, access_cost_after),
+};
+SHAPE(verdict_thread_shape, verdict_thread_t, verdict_thread_fields);
+
+typedef struct nm_verdict verdict_t;
+static const struct nm_field verdict_fields[] = {
+	UINT(verdict_t, decision),
+	ENUM(verdict_t, of, NM_DECISION_ROLLBACK + 1),
+	ENUM(verdict_t, kind, NM_VERDICT_UNPROVEN + 1),
+	UINT(verdict_t, intervals),
+	ENUM(verdict_t, policy, NM_POLICY_BALANCE + 1),
+	BOOL(verdict_t, by_performance),
+	REAL(verdict_t, figure),
+	REAL(verdict_t, noise),
+	REAL(verdict_t, losses),
+	REAL(verdict_t, global_before),
+	REAL(verdict_t, global_after),
+	REAL(verdict_t, interval_s),
+	BOOL(verdict_t, by_sharing),
+	REAL(verdict_t, cost_before),
+	REAL(verdict_t, cost_after),
+	REAL(verdict_t, slowdown),
+	REAL(verdict_t, slowdown_noise),
+	ONE(verdict_t, balance, balance_shape),
+	REAL(verdict_t, measured_benefit),
+	PLACED(verdict_t, threads, verdict_thread_shape, nr_threads, 2),
+};
+SHAPE(verdict_shape, verdict_t, verdict_fields);
+
+typedef struct nm_page_decision page_decision_t;
+static const struct nm_field page_decision_fields[] = {
+	UINT(page_decision_t, id),
+	UINT(page_decision_t, interval),
+	UINT(page_decision_t, undoes),
+	UINT(page_decision_t, pid),
+	UINT(page_decision_t, start_ticks),
+	CHARS(page_decision_t, comm),
+	ENUM(page_decision_t, reason, NM_PAGE_REASON_ROLLBACK + 1),
+	INT(page_decision_t, node_from),
+	INT(page_decision_t, node_to),
+	UINT(page_decision_t, pages),
+	UINT(page_decision_t, bytes),
+	REAL(page_decision_t, exclusivity),
+};
+SHAPE(page_decision_shape, page_decision_t, page_decision_fields);
+
+typedef struct nm_page_results page_results_t;
+static const struct nm_field page_results_fields[] = {
+	UINT(page_results_t, moved),	 UINT(page_results_t, elsewhere),
+	UINT(page_results_t, refused),	 UINT(page_results_t, failed),
+	UINT(page_results_t, untried),	 UINT(page_results_t, busy),
+	UINT(page_results_t, gone),	 UINT(page_results_t, denied),
+	UINT(page_results_t, no_memory), UINT(page_results_t, fault),
+	UINT(page_results_t, forgotten), UINT(page_results_t, remembered),
+	INT(page_results_t, error),
+};
+SHAPE(page_results_shape, page_results_t, page_results_fields);
+
+typedef struct nm_feedback_change change_t;
+static const struct nm_field change_fields[] = {
+	REAL(change_t, before), REAL(change_t, after), REAL(change_t, figure),
+	REAL(change_t, noise),	BOOL(change_t, loss),
+};
+SHAPE(change_shape, change_t, change_fields);
+
+typedef struct nm_page_verdict page_verdict_t;
+static const struct nm_field page_verdict_fields[] = {
+	ONE(page_verdict_t, decision, page_decision_shape),
+	ONE(page_verdict_t, results, page_results_shape),
+	ENUM(page_verdict_t, kind, NM_VERDICT_UNPROVEN + 1),
+	UINT(page_verdict_t, intervals),
+	UINT(page_verdict_t, together),
+	REAL(page_verdict_t, local_before),
+	REAL(page_verdict_t, local_after),
+	UINT(page_verdict_t, accesses_after),
+	ONE(page_verdict_t, performance, change_shape),
+};
+SHAPE(page_verdict_shape, page_verdict_t, page_verdict_fields);
+
+typedef struct nm_recorded_entry entry_t;
+static const struct nm_field entry_fields[] = {
+	UINT(entry_t, decision), UINT(entry_t, time_usec), INT(entry_t, priority),
+	TEXT(entry_t, text),	 TEXT(entry_t, fields),
+};
+SHAPE(entry_shape, entry_t, entry_fields);
+
+/* ---- inputs ---- */
+
+typedef struct nm_recorded_step call_t;
+static const struct nm_field call_fields[] = {
+	ENUM(call_t, call, NM_CALLS),
+	UINT(call_t, number),
+	TEXT(call_t, text),
+	UINT(call_t, length),
+};
+SHAPE(call_shape, call_t, call_fields);
+
+typedef struct nm_recorded_answer answer_t;
+static const struct nm_field answer_fields[] = {
+	TEXT(answer_t, operation),
+	INT(answer_t, handle),
+	TEXT(answer_t, path),
+	INT(answer_t, result),
+	{.name = "bytes",
+	 .offset = offsetof(answer_t, bytes),
+	 .count = offsetof(answer_t, length) + 1,
+	 .count_size = SIZE(answer_t, length),
+	 .kind = NM_FIELD_BLOB},
+};
+SHAPE(answer_shape, answer_t, answer_fields);
+
+typedef struct nm_ring_counts counts_t;
+static const struct nm_field counts_fields[] = {
+	UINT(counts_t, samples),   UINT(counts_t, task_events), UINT(counts_t, lost),
+	UINT(counts_t, throttled), UINT(counts_t, corrupt),	UINT(counts_t, unknown),
+	UINT(counts_t, no_access), UINT(counts_t, kernel),
+};
+SHAPE(counts_shape, counts_t, counts_fields);
+
+typedef struct nm_source_status status_t;
+static const struct nm_field status_fields[] = {
+	BOOL(status_t, runs),
+	BOOL(status_t, accesses),
+	ENUM(status_t, memory, NM_MEMORY_SOURCE_MAX),
+	BOOL(status_t, has_instructions),
+	BOOL(status_t, has_flops),
+	BOOL(status_t, has_dram),
+	UINT(status_t, memory_period),
+	CHARS(status_t, name),
+	BOOL(status_t, has_cycles),
+	UINT(status_t, cpus_open),
+	UINT(status_t, clock_period),
+	UINT(status_t, fault_period),
+	REAL(status_t, run_sample_ns),
+	ONE(status_t, counts, counts_shape),
+};
+SHAPE(status_shape, status_t, status_fields);
+
+typedef struct nm_recorded_source source_t;
+static const struct nm_field source_fields[] = {
+	BOOL(source_t, open),
+	ONE(source_t, status, status_shape),
+	{.name = "taken_per_seen",
+	 .offset = offsetof(source_t, taken_per_seen),
+	 .size = sizeof(double),
+	 .count = offsetof(source_t, nr_cpus) + 1,
+	 .count_size = SIZE(source_t, nr_cpus),
+	 .kind = NM_FIELD_REALS},
+};
+SHAPE(source_shape, source_t, source_fields);
+
+typedef struct nm_figures figures_t;
+static const struct nm_field figures_fields[] = {
+	UINT(figures_t, pid),
+	UINT(figures_t, tid),
+	UINT(figures_t, run_samples),
+	REAL(figures_t, run_share),
+	INT(figures_t, home_cpu),
+	INT(figures_t, home_node),
+	REAL(figures_t, home_node_share),
+	REAL(figures_t, access_total),
+	REAL(figures_t, access_samples),
+	UINT(figures_t, access_new),
+	REAL(figures_t, local_share),
+	BY_NODE(figures_t, accesses, double, REALS),
+	BY_NODE(figures_t, fresh, uint32_t, UINTS),
+	BY_NODE(figures_t, touched, uint32_t, UINTS),
+	UINT(figures_t, latency_samples),
+	REAL(figures_t, latency),
+	REAL(figures_t, instructions),
+	REAL(figures_t, operations),
+	REAL(figures_t, traffic),
+};
+SHAPE(figures_shape, figures_t, figures_fields);
+
+/* ---- the machine ---- */
+
+static const struct nm_field cpu_fields[] = {
+	BOOL(struct nm_cpu, present),	BOOL(struct nm_cpu, online), BOOL(struct nm_cpu, isolated),
+	BOOL(struct nm_cpu, nohz_full), INT(struct nm_cpu, node),    INT(struct nm_cpu, core),
+	INT(struct nm_cpu, cache),
+};
+SHAPE(cpu_shape, struct nm_cpu, cpu_fields);
+
+static const struct nm_field node_fields[] = {
+	UINT(struct nm_node, os_id),
+	MASK(struct nm_node, cpus),
+	UINT(struct nm_node, memory_bytes),
+	INT(struct nm_node, nearest_with_cpus),
+};
+SHAPE(node_shape, struct nm_node, node_fields);
+
+typedef struct nm_topology_parts parts_t;
+#define ITEMS(member, number, of)                                                                  \
+	{                                                                                          \
+		.name = #member, .shape = &(of), .offset = offsetof(parts_t, member),              \
+		.count = offsetof(parts_t, number) + 1, .count_size = SIZE(parts_t, number),       \
+		.kind = NM_FIELD_ITEMS                                                             \
+	}
+static const struct nm_field parts_fields[] = {
+	ITEMS(nodes, nr_nodes, node_shape),
+	ITEMS(cpus, nr_cpus, cpu_shape),
+	{.name = "distance",
+	 .offset = offsetof(parts_t, distance),
+	 .size = sizeof(unsigned),
+	 .count = offsetof(parts_t, nr_cells) + 1,
+	 .count_size = SIZE(parts_t, nr_cells),
+	 .kind = NM_FIELD_UINTS},
+	MASK(parts_t, usable),
+	MASK(parts_t, online),
+	MASK(parts_t, possible),
+	UINT(parts_t, llc_bytes),
+};
+SHAPE(parts_shape, parts_t, parts_fields);
+
+const struct nm_shape *nm_shape_of_topology(void)
+{
+	return &parts_shape;
+}
+
+/* ---- of each kind ---- */
+
+typedef struct nm_recorded recorded_t;
+/* Lists begin with their pointer: see struct nm_recorded. */
+#define LIST(list, of)                                                                             \
+	static const struct nm_field list##_list[] = {                                             \
+		{.name = #list,                                                                    \
+		 .shape = &(of),                                                                   \
+		 .offset = offsetof(recorded_t, list.items) - offsetof(recorded_t, list),          \
+		 .count = offsetof(recorded_t, list.count) - offsetof(recorded_t, list) + 1,       \
+		 .count_size = sizeof(size_t),                                                     \
+		 .kind = NM_FIELD_ITEMS}};                                                         \
+	static const struct nm_shape list##_items = {                                              \
+		.name = #list, .size = SIZE(recorded_t, list), .fields = list##_list, .count = 1}
+
+LIST(threads, thread_shape);
+LIST(processes, process_shape);
+LIST(sharing, pair_shape);
+LIST(figures, figures_shape);
+
+static const struct nm_field end_fields[] = {
+	{.name = "reason", .size = sizeof(const char *), .kind = NM_FIELD_TEXT}};
+SHAPE(end_shape, const char *, end_fields);
+
+#define OF(number, member, of)                                                                     \
+	[number] = {                                                                               \
+		.shape = &(of),                                                                    \
+		.place = offsetof(recorded_t, member),                                             \
+	}
+static const struct {
+	const struct nm_shape *shape;
+	size_t place;
+} shapes[NM_RECORDED_KINDS] = {
+	OF(NM_RECORDED_START, start, start_shape),
+	OF(NM_RECORDED_INTERVAL, about, interval_shape),
+	OF(NM_RECORDED_THREADS, threads, threads_items),
+	OF(NM_RECORDED_PROCESSES, processes, processes_items),
+	OF(NM_RECORDED_SHARING, sharing, sharing_items),
+	OF(NM_RECORDED_VERDICT, verdict, verdict_shape),
+	OF(NM_RECORDED_PROPOSALS, proposals, proposals_shape),
+	OF(NM_RECORDED_DECISION, decision, decision_shape),
+	OF(NM_RECORDED_RECEIPT, receipt, receipt_shape),
+	OF(NM_RECORDED_PAGE_VERDICT, page_verdict, page_verdict_shape),
+	OF(NM_RECORDED_PAGE_DECISION, page_decision, page_decision_shape),
+	OF(NM_RECORDED_ENTRY, entry, entry_shape),
+	OF(NM_RECORDED_END, end, end_shape),
+	OF(NM_RECORDED_CALL, step, call_shape),
+	OF(NM_RECORDED_ANSWER, answer, answer_shape),
+	OF(NM_RECORDED_SOURCE, source, source_shape),
+	OF(NM_RECORDED_FIGURES, figures, figures_items),
+};
+
+const struct nm_shape *nm_shape_of(enum nm_recorded_kind kind)
+{
+	return kind < NM_RECORDED_KINDS ? shapes[kind].shape : NULL;
+}
+
+size_t nm_shape_place(enum nm_recorded_kind kind)
+{
+	return shapes[kind].place;
+}

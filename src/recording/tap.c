@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "numa-migrd/tap.h"
+
+#include <string.h>
+
+#include "bytes.h"
+
+struct tap {
+	struct nm_platform base;
+	struct nm_platform *machine;
+	nm_answer_fn tell;
+	void *context;
+	struct nm_paths paths;
+	struct nm_bytes scratch;
+};
+
+static struct tap *tap_of(struct nm_platform *platform)
+{
+	return NM_CONTAINER_OF(platform, struct tap, base);
+}
+
+static void tell(struct tap *tap, const char *operation, int64_t handle, const char *path,
+		 int64_t result, const void *bytes, size_t length)
+{
+	struct nm_recorded_answer answer = {
+		.operation = operation,
+		.handle = handle,
+		.path = path ? path : "",
+		.result = result,
+		.bytes = bytes,
+		.length = length,
+	};
+	tap->tell(tap->context, &answer);
+}
+
+/* The same for what is below a directory. */
+static void tell_below(struct tap *tap, const char *operation, int directory, const char *path,
+		       int64_t result, const void *bytes)
+{
+	nm_autofree char *whole = nm_paths_join(&tap->paths, directory, path);
+	tell(tap, operation, directory, whole, result, bytes,
+	     bytes && result > 0 ? (size_t)result : 0);
+}
+
+static uint64_t tap_now_ns(struct nm_platform *platform)
+{
+	struct tap *tap = tap_of(platform);
+	uint64_t now_ns = tap->machine->ops->now_ns(tap->machine);
+	tell(tap, "now_ns", 0, NULL, (int64_t)now_ns, NULL, 0);
+	return now_ns;
+}
+
+static int opened(struct tap *tap, const char *operation, int directory, const char *path, int fd)
+{
+	tell_below(tap, operation, directory, path, fd, NULL);
+	char *whole = nm_paths_join(&tap->paths, directory, path);
+	/* Without memory what is below it has no path in the recording. */
+	if (whole)
+		(void)nm_paths_set(&tap->paths, fd, whole);
+	return fd;
+}
+
+static int tap_open_directory(struct nm_platform *platform, int directory, const char *path)
+{
+	struct tap *tap = tap_of(platform);
+	int fd = tap->machine->ops->open_directory(tap->machine, directory, path);
+	return opened(tap, "open_directory", directory, path, fd);
+}
+
+static int tap_open_file(struct nm_platform *platform, int directory, const char *path)
+{
+	struct tap *tap = tap_of(platform);
+	int fd = tap->machine->ops->open_file(tap->machine, directory, path);
+	return opened(tap, "open_file", directory, path, fd);
+}
+
+static ssize_t tap_read_file(struct nm_platform *platform, int directory, const char *path,
+			     char *buffer, size_t size)
+{
+	struct tap *tap = tap_of(platform);
+	ssize_t length = tap->machine->ops->read_file(tap->machine, directory, path, buffer, size);
+	tell_below(tap, "read_file", directory, path, length, buffer);
+	return length;
+}
+
+static int keep_name(void *context, const char *name)
+{
+	struct nm_bytes *names = context;
+	nm_put_bytes(names, name, strlen(name) + 1);
+	return 0;
+}
+
+/* The names first, as other operations may come between them. */
+static int tap_list_directory(struct nm_platform *platform, int directory, const char *path,
+			      nm_name_fn each, void *context)
+{
+	struct tap *tap = tap_of(platform);
+	struct nm_bytes names = {0};
+	int r = tap->machine->ops->list_directory(tap->machine, directory, path, keep_name, &names);
+	if (names.failed)
+		r = -ENOMEM;
+	nm_autofree char *whole = nm_paths_join(&tap->paths, directory, path);
+	tell(tap, "list_directory", directory, whole, r, names.data, r < 0 ? 0 : names.used);
+	for (size_t at = 0; r >= 0 && at < names.used;) {
+		const char *name = (const char *)names.data + at;
+		at += strlen(name) + 1;
+		r = each(context, name);
+	}
+	nm_bytes_clear(&names);
+	return r < 0 ? r : 0;
+}
+
+static ssize_t tap_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
+{
+	struct tap *tap = tap_of(platform);
+	ssize_t length = tap->machine->ops->read_some(tap->machine, fd, buffer, size);
+	tell_below(tap, "read_some", fd, "", length, buffer);
+	return length;
+}
+
+static void tap_close(struct nm_platform *platform, int fd)
+{
+	struct tap *tap = tap_of(platform);
+	tap->machine->ops->close(tap->machine, fd);
+	if (fd >= 0 && (size_t)fd < tap->paths.count)
+		(void)nm_paths_set(&tap->paths, fd, NULL);
+}
+
+static ssize_t tap_read_attribute(struct nm_platform *platform, int directory, const char *name,
+				  void *buffer, size_t size)
+{
+	struct tap *tap = tap_of(platform);
+	ssize_t length =
+		tap->machine->ops->read_attribute(tap->machine, directory, name, buffer, size);
+	tell_below(tap, "read_attribute", directory, name, length, buffer);
+	return length;
+}
+
+static int tap_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
+{
+	struct tap *tap = tap_of(platform);
+	uint8_t bytes[NM_ANSWER_OWNER_BYTES];
+	nm_autofree char *whole = nm_paths_join(&tap->paths, directory, "");
+	int r = tap->machine->ops->owner(tap->machine, directory, ret);
+	if (r >= 0)
+		nm_answer_put_owner(ret, bytes);
+	tell(tap, "owner", directory, whole, r, bytes, r < 0 ? 0 : sizeof(bytes));
+	return r;
+}
+
+static int tap_watch_open(struct nm_platform *platform)
+{
+	struct tap *tap = tap_of(platform);
+	int fd = tap->machine->ops->watch_open(tap->machine);
+	tell(tap, "watch_open", 0, "inotify", fd, NULL, 0);
+	char *name = strdup("inotify");
+	if (name)
+		(void)nm_paths_set(&tap->paths, fd, name);
+	return fd;
+}
+
+static int tap_watch_add(struct nm_platform *platform, int watch, int directory)
+{
+	struct tap *tap = tap_of(platform);
+	int r = tap->machine->ops->watch_add(tap->machine, watch, directory);
+	tell_below(tap, "watch_add", directory, "", r, NULL);
+	return r;
+}
+
+static void tap_watch_remove(struct nm_platform *platform, int watch, int descriptor)
+{
+	struct tap *tap = tap_of(platform);
+	tap->machine->ops->watch_remove(tap->machine, watch, descriptor);
+}
+
+static void tell_mask(struct tap *tap, const char *operation, pid_t tid, int result,
+		      hwloc_const_bitmap_t cpus)
+{
+	nm_autofree char *text = NULL;
+	if (result >= 0 && hwloc_bitmap_list_asprintf(&text, cpus) < 0)
+		text = NULL;
+	tell(tap, operation, tid, NULL, result, text, text ? strlen(text) : 0);
+}
+
+static int tap_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
+{
+	struct tap *tap = tap_of(platform);
+	int r = tap->machine->ops->affinity_get(tap->machine, tid, ret);
+	tell_mask(tap, "affinity_get", tid, r, ret);
+	return r;
+}
+
+static int tap_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
+{
+	struct tap *tap = tap_of(platform);
+	int r = tap->machine->ops->affinity_set(tap->machine, tid, cpus);
+	tell_mask(tap, "affinity_set", tid, r, cpus);
+	return r;
+}
+
+static int tap_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+			   const uint64_t *addresses, int *ret)
+{
+	struct tap *tap = tap_of(platform);
+	int r = tap->machine->ops->pages_where(tap->machine, pid, count, addresses, ret);
+	tap->scratch.used = 0;
+	uint8_t *bytes = nm_bytes_room(&tap->scratch, 4 * (size_t)count + 1);
+	if (bytes && r >= 0)
+		nm_answer_put_numbers(ret, count, bytes);
+	tell(tap, "pages_where", pid, NULL, r, bytes, bytes && r >= 0 ? 4 * (size_t)count : 0);
+	return r;
+}
+
+static int tap_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	struct tap *tap = tap_of(platform);
+	int r = tap->machine->ops->clear_refs(tap->machine, pid, start_ticks);
+	tell(tap, "clear_refs", pid, NULL, r, NULL, 0);
+	return r;
+}
+
+static int tap_numa_balancing_set(struct nm_platform *platform, int value)
+{
+	struct tap *tap = tap_of(platform);
+	int r = tap->machine->ops->numa_balancing_set(tap->machine, value);
+	tell(tap, "numa_balancing_set", value, NULL, r, NULL, 0);
+	return r;
+}
+
+static void tap_free(struct nm_platform *platform)
+{
+	struct tap *tap = tap_of(platform);
+	nm_paths_clear(&tap->paths);
+	nm_bytes_clear(&tap->scratch);
+	free(tap);
+}
+
+/* Nobody on the loop has a use for the others: the source and the mover have the machine. */
+static const struct nm_platform_ops tap_ops = {
+	.now_ns = tap_now_ns,
+	.open_directory = tap_open_directory,
+	.read_file = tap_read_file,
+	.list_directory = tap_list_directory,
+	.open_file = tap_open_file,
+	.read_some = tap_read_some,
+	.close = tap_close,
+	.read_attribute = tap_read_attribute,
+	.owner = tap_owner,
+	.watch_open = tap_watch_open,
+	.watch_add = tap_watch_add,
+	.watch_remove = tap_watch_remove,
+	.affinity_get = tap_affinity_get,
+	.affinity_set = tap_affinity_set,
+	.pages_where = tap_pages_where,
+	.clear_refs = tap_clear_refs,
+	.numa_balancing_set = tap_numa_balancing_set,
+};
+
+int nm_tap_new(struct nm_platform *machine, nm_answer_fn teller, void *context,
+	       struct nm_platform **ret)
+{
+	struct tap *tap = calloc(1, sizeof(*tap));
+	if (!tap)
+		return -ENOMEM;
+	*tap = (struct tap){
+		.base = {.ops = &tap_ops, .free = tap_free},
+		.machine = machine,
+		.tell = teller,
+		.context = context,
+	};
+	*ret = &tap->base;
+	return 0;
+}

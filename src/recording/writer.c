@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "block.h"
+#include "fields.h"
+
+/* A block is written once it has so much; long ones of samples go out as they are, to be read fast.
+ */
+#define BLOCK_BYTES (256U << 10)
+#define OWN_BLOCK_BYTES (16U << 10)
+/* Of the limit, kept for saying that it was reached. */
+#define END_BYTES 1024U
+
+struct nm_recorder_writer {
+	int fd;
+	struct nm_recording_options options;
+	struct nm_bytes payload, block, out;
+	uint64_t written;
+	int error;
+};
+
+static int write_all(int fd, const uint8_t *data, size_t size)
+{
+	while (size > 0) {
+		ssize_t count = write(fd, data, size);
+		if (count < 0 && errno != EINTR)
+			return -errno;
+		if (count > 0) {
+			data += count;
+			size -= (size_t)count;
+		}
+	}
+	return 0;
+}
+
+/* Somebody else's descriptor: one that could keep us waiting, or that holds something, is refused.
+ */
+static int check_file(int fd)
+{
+	struct stat about;
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fstat(fd, &about) < 0)
+		return -errno;
+	if (!S_ISREG(about.st_mode) || (flags & O_ACCMODE) == O_RDONLY)
+		return -EBADF;
+	return about.st_size == 0 ? 0 : -EEXIST;
+}
+
+int nm_recording_create(int fd, const struct nm_recording_options *options,
+			struct nm_recorder_writer **ret)
+{
+	uint8_t head[NM_FILE_HEAD];
+	struct nm_recorder_writer *writer = calloc(1, sizeof(*writer));
+	int r = writer ? check_file(fd) : -ENOMEM;
+	nm_file_head_write(NM_RECORDING_VERSION, head);
+	if (r == 0)
+		r = write_all(fd, head, sizeof(head));
+	if (r < 0) {
+		free(writer);
+		(void)close(fd);
+		return r;
+	}
+	writer->fd = fd;
+	writer->options = *options;
+	writer->written = sizeof(head);
+	*ret = writer;
+	return 0;
+}
+
+static int put_block(struct nm_recorder_writer *writer, const struct nm_bytes *block, bool pack)
+{
+	writer->out.used = 0;
+	int r = nm_block_write(block->data, block->used, pack, &writer->out);
+	if (r < 0)
+		return r;
+	writer->written += writer->out.used;
+	return write_all(writer->fd, writer->out.data, writer->out.used);
+}
+
+static bool is_full(const struct nm_recorder_writer *writer, size_t more)
+{
+	uint64_t limit = writer->options.limit_bytes;
+	return limit && writer->written + more + NM_BLOCK_HEAD + END_BYTES > limit;
+}
+
+static void append(struct nm_bytes *block, enum nm_recorded_kind kind, unsigned nr_nodes,
+		   const struct nm_bytes *payload)
+{
+	nm_put_uint(block, kind);
+	nm_put_uint(block, nr_nodes);
+	nm_put_uint(block, payload->used);
+	nm_put_bytes(block, payload->data, payload->used);
+}
+
+static void put_payload(const struct nm_recorded *record, unsigned nr_nodes, struct nm_bytes *ret)
+{
+	const struct nm_shape *shape = nm_shape_of(record->kind);
+	if (record->kind == NM_RECORDED_SAMPLES)
+		nm_samples_put(&record->samples, ret);
+	else if (record->kind == NM_RECORDED_TOPOLOGY)
+		nm_topology_put(record->topology, ret);
+	else if (shape)
+		nm_shape_put(shape, (const char *)record + nm_shape_place(record->kind), nr_nodes,
+			     ret);
+}
+
+/* Past the limit there is only this. */
+static int end_full(struct nm_recorder_writer *writer)
+{
+	struct nm_recorded end = {.kind = NM_RECORDED_END, .end = "its size limit was reached"};
+	writer->payload.used = writer->block.used = 0;
+	put_payload(&end, 0, &writer->payload);
+	append(&writer->block, end.kind, 0, &writer->payload);
+	int r = put_block(writer, &writer->block, false);
+	writer->block.used = 0;
+	return r < 0 ? r : -EFBIG;
+}
+
+static int flush(struct nm_recorder_writer *writer)
+{
+	if (writer->block.used == 0)
+		return 0;
+	/* Packed it is no larger than this. */
+	if (is_full(writer, writer->block.used))
+		return end_full(writer);
+	int r = put_block(writer, &writer->block, true);
+	writer->block.used = 0;
+	return r;
+}
+
+static int add_payload(struct nm_recorder_writer *writer, const struct nm_recorded *record,
+		       unsigned nr_nodes)
+{
+	bool own = record->kind == NM_RECORDED_SAMPLES && writer->payload.used >= OWN_BLOCK_BYTES;
+	int r = own ? flush(writer) : 0;
+	if (r < 0)
+		return r;
+	append(&writer->block, record->kind, nr_nodes, &writer->payload);
+	if (writer->block.failed)
+		return -ENOMEM;
+	if (own && is_full(writer, writer->block.used))
+		return end_full(writer);
+	if (!own)
+		return writer->block.used >= BLOCK_BYTES ? flush(writer) : 0;
+	r = put_block(writer, &writer->block, false);
+	writer->block.used = 0;
+	return r;
+}
+
+int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded *record,
+		     unsigned nr_nodes)
+{
+	if (writer->error < 0)
+		return writer->error;
+	writer->payload.used = 0;
+	put_payload(record, nr_nodes, &writer->payload);
+	writer->error = writer->payload.failed ? -ENOMEM : add_payload(writer, record, nr_nodes);
+	return writer->error;
+}
+
+int nm_recording_flush(struct nm_recorder_writer *writer)
+{
+	if (writer->error == 0)
+		writer->error = flush(writer);
+	return writer->error;
+}
+
+uint64_t nm_recording_bytes(const struct nm_recorder_writer *writer)
+{
+	return writer->written;
+}
+
+void nm_recording_close(struct nm_recorder_writer *writer)
+{
+	if (!writer)
+		return;
+	(void)nm_recording_flush(writer);
+	(void)close(writer->fd);
+	nm_bytes_clear(&writer->payload);
+	nm_bytes_clear(&writer->block);
+	nm_bytes_clear(&writer->out);
+	free(writer);
+}
+
+int nm_recorded_equal(const struct nm_recorded *a, const struct nm_recorded *b, unsigned nr_nodes,
+		      bool *ret)
+{
+	struct nm_bytes one = {0}, other = {0};
+	put_payload(a, nr_nodes, &one);
+	put_payload(b, nr_nodes, &other);
+	int r = one.failed || other.failed ? -ENOMEM : 0;
+	if (r == 0)
+		*ret = a->kind == b->kind && one.used == other.used &&
+		       (one.used == 0 || memcmp(one.data, other.data, one.used) == 0);
+	nm_bytes_clear(&one);
+	nm_bytes_clear(&other);
+	return r;
+}

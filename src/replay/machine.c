@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* The ops table that answers from the recording. */
+#include <string.h>
+
+#include "replay.h"
+
+/* For whatever cannot be known: neither gone nor there. */
+#define UNKNOWN (-EACCES)
+
+static const struct nm_platform_ops strict_ops, quiet_ops;
+
+struct nm_player *nm_player_of(struct nm_platform *platform)
+{
+	return platform->ops == &strict_ops ? NM_CONTAINER_OF(platform, struct nm_player, strict)
+					    : NM_CONTAINER_OF(platform, struct nm_player, quiet);
+}
+
+static const struct nm_recorded_answer *ask(struct nm_platform *platform, const char *operation,
+					    int64_t handle, const char *path)
+{
+	return nm_player_answer(nm_player_of(platform), operation, handle, path);
+}
+
+static const struct nm_recorded_answer *
+ask_below(struct nm_platform *platform, const char *operation, int directory, const char *path)
+{
+	nm_autofree char *whole = nm_paths_join(&nm_player_of(platform)->paths, directory, path);
+	return ask(platform, operation, directory, whole ? whole : "");
+}
+
+static uint64_t player_now_ns(struct nm_platform *platform)
+{
+	const struct nm_recorded_answer *answer = ask(platform, "now_ns", 0, "");
+	return answer ? (uint64_t)answer->result : 0;
+}
+
+static int player_open(struct nm_platform *platform, const char *operation, int directory,
+		       const char *path)
+{
+	struct nm_player *player = nm_player_of(platform);
+	char *whole = nm_paths_join(&player->paths, directory, path);
+	int fd = UNKNOWN;
+	if (!whole)
+		return fd;
+	if (player->guess) {
+		fd = nm_guess_open(player->guess, operation, whole);
+	} else {
+		const struct nm_recorded_answer *answer =
+			nm_player_answer(player, operation, directory, whole);
+		fd = answer ? (int)answer->result : UNKNOWN;
+	}
+	int r = nm_paths_set(&player->paths, fd, whole);
+	return r < 0 ? r : fd;
+}
+
+static int player_open_directory(struct nm_platform *platform, int directory, const char *path)
+{
+	return player_open(platform, "open_directory", directory, path);
+}
+
+static int player_open_file(struct nm_platform *platform, int directory, const char *path)
+{
+	return player_open(platform, "open_file", directory, path);
+}
+
+static ssize_t copy_bytes(const struct nm_recorded_answer *answer, void *buffer, size_t size)
+{
+	if (!answer)
+		return UNKNOWN;
+	if (answer->result < 0)
+		return (ssize_t)answer->result;
+	if (answer->length > size)
+		return -EFBIG;
+	if (answer->length)
+		memcpy(buffer, answer->bytes, answer->length);
+	return (ssize_t)answer->length;
+}
+
+static ssize_t player_read_file(struct nm_platform *platform, int directory, const char *path,
+				char *buffer, size_t size)
+{
+	ssize_t length =
+		copy_bytes(ask_below(platform, "read_file", directory, path), buffer, size - 1);
+	if (length >= 0)
+		buffer[length] = '\0';
+	return length;
+}
+
+/* Names are kept, as more is asked for in between. */
+static int player_list_directory(struct nm_platform *platform, int directory, const char *path,
+				 nm_name_fn each, void *context)
+{
+	const struct nm_recorded_answer *answer =
+		ask_below(platform, "list_directory", directory, path);
+	if (!answer || answer->result < 0)
+		return answer ? (int)answer->result : UNKNOWN;
+	size_t length = answer->length;
+	nm_autofree char *names = malloc(length + 1);
+	if (!names)
+		return -ENOMEM;
+	if (length)
+		memcpy(names, answer->bytes, length);
+	names[length] = '\0';
+	int r = 0;
+	for (size_t at = 0; r >= 0 && at < length; at += strlen(names + at) + 1)
+		r = each(context, names + at);
+	return r < 0 ? r : 0;
+}
+
+static ssize_t player_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
+{
+	return copy_bytes(ask_below(platform, "read_some", fd, ""), buffer, size);
+}
+
+static void player_close(struct nm_platform *platform, int fd)
+{
+	struct nm_player *player = nm_player_of(platform);
+	if (fd >= 0 && (size_t)fd < player->paths.count)
+		(void)nm_paths_set(&player->paths, fd, NULL);
+}
+
+static ssize_t player_read_attribute(struct nm_platform *platform, int directory, const char *name,
+				     void *buffer, size_t size)
+{
+	return copy_bytes(ask_below(platform, "read_attribute", directory, name), buffer, size);
+}
+
+static int player_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
+{
+	const struct nm_recorded_answer *answer = ask_below(platform, "owner", directory, "");
+	if (!answer || answer->result < 0)
+		return answer ? (int)answer->result : UNKNOWN;
+	if (answer->length != NM_ANSWER_OWNER_BYTES)
+		return UNKNOWN;
+	nm_answer_get_owner(answer->bytes, ret);
+	return 0;
+}
+
+static int player_watch_open(struct nm_platform *platform)
+{
+	struct nm_player *player = nm_player_of(platform);
+	const struct nm_recorded_answer *answer = ask(platform, "watch_open", 0, "inotify");
+	int fd = answer ? (int)answer->result : UNKNOWN;
+	char *name = fd < 0 ? NULL : strdup("inotify");
+	return name && nm_paths_set(&player->paths, fd, name) < 0 ? -ENOMEM : fd;
+}
+
+static int player_watch_add(struct nm_platform *platform, int watch, int directory)
+{
+	(void)watch;
+	const struct nm_recorded_answer *answer = ask_below(platform, "watch_add", directory, "");
+	return answer ? (int)answer->result : UNKNOWN;
+}
+
+static void player_watch_remove(struct nm_platform *platform, int watch, int descriptor)
+{
+	(void)platform, (void)watch, (void)descriptor;
+}
+
+static int player_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
+{
+	const struct nm_recorded_answer *answer = ask(platform, "affinity_get", tid, "");
+	char text[8192];
+	ssize_t length = copy_bytes(answer, text, sizeof(text) - 1);
+	if (length < 0)
+		return (int)length;
+	text[length] = '\0';
+	if (strspn(text, "0123456789,-") != (size_t)length)
+		return UNKNOWN;
+	return hwloc_bitmap_list_sscanf(ret, text) < 0 ? UNKNOWN : 0;
+}
+
+static int player_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
+{
+	struct nm_player *player = nm_player_of(platform);
+	if (player->guess) {
+		nm_guess_set_mask(player->guess, tid, cpus);
+		return 0;
+	}
+	const struct nm_recorded_answer *answer = ask(platform, "affinity_set", tid, "");
+	return answer ? (int)answer->result : UNKNOWN;
+}
+
+static int player_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+			      const uint64_t *addresses, int *ret)
+{
+	(void)addresses;
+	const struct nm_recorded_answer *answer = ask(platform, "pages_where", pid, "");
+	if (!answer || answer->result < 0)
+		return answer ? (int)answer->result : UNKNOWN;
+	if (answer->length != 4 * (size_t)count)
+		return UNKNOWN;
+	nm_answer_get_numbers(answer->bytes, count, ret);
+	return (int)answer->result;
+}
+
+static int player_numa_balancing_set(struct nm_platform *platform, int value)
+{
+	const struct nm_recorded_answer *answer = ask(platform, "numa_balancing_set", value, "");
+	return answer ? (int)answer->result : UNKNOWN;
+}
+
+static void player_free(struct nm_platform *platform)
+{
+	(void)platform;
+}
+
+static const struct nm_platform_ops strict_ops = {
+	.now_ns = player_now_ns,
+	.open_directory = player_open_directory,
+	.read_file = player_read_file,
+	.list_directory = player_list_directory,
+	.open_file = player_open_file,
+	.read_some = player_read_some,
+	.close = player_close,
+	.read_attribute = player_read_attribute,
+	.owner = player_owner,
+	.watch_open = player_watch_open,
+	.watch_add = player_watch_add,
+	.watch_remove = player_watch_remove,
+	.affinity_get = player_affinity_get,
+	.affinity_set = player_affinity_set,
+	.pages_where = player_pages_where,
+	.numa_balancing_set = player_numa_balancing_set,
+};
+
+/* ---- what is asked beside the stages, and was not recorded ---- */
+
+static ssize_t quiet_read_file(struct nm_platform *platform, int directory, const char *path,
+			       char *buffer, size_t size)
+{
+	(void)platform, (void)directory, (void)path, (void)buffer, (void)size;
+	return UNKNOWN;
+}
+
+static int quiet_open(struct nm_platform *platform, int directory, const char *path)
+{
+	(void)platform, (void)directory, (void)path;
+	return UNKNOWN;
+}
+
+static void quiet_close(struct nm_platform *platform, int fd)
+{
+	(void)platform, (void)fd;
+}
+
+static const struct nm_platform_ops quiet_ops = {
+	.open_directory = quiet_open,
+	.read_file = quiet_read_file,
+	.close = quiet_close,
+};
+
+void nm_player_machine(struct nm_player *player)
+{
+	player->strict = (struct nm_platform){.ops = &strict_ops, .free = player_free};
+	player->quiet = (struct nm_platform){.ops = &quiet_ops, .free = player_free};
+}

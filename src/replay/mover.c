@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* In place of the mover and its thread: what it said. By another configuration every page moves at
+ * once. */
+#include <string.h>
+
+#include "numa-migrd/batch.h"
+#include "replay.h"
+
+enum { WAITING_MOST = 4096 };
+
+struct nm_mover {
+	struct nm_player *player;
+	struct nm_page_batch *waiting[WAITING_MOST];
+	size_t nr_waiting;
+};
+
+/* Where it is bound; NULL otherwise, or at the end. */
+static const struct nm_recorded_answer *said(struct nm_mover *mover, const char *function)
+{
+	return mover->player->guess ? NULL : nm_player_answer(mover->player, function, 0, "");
+}
+
+void nm_page_batch_free(struct nm_page_batch *batch)
+{
+	if (!batch)
+		return;
+	free(batch->steps);
+	free(batch->loose);
+	free(batch);
+}
+
+int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
+		 const struct nm_config *config, struct nm_mover **ret)
+{
+	(void)topology, (void)config;
+	struct nm_mover *mover = calloc(1, sizeof(*mover));
+	if (!mover)
+		return -ENOMEM;
+	mover->player = nm_player_of(platform);
+	*ret = mover;
+	return 0;
+}
+
+/* Here none has a thread. */
+int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
+			    const struct nm_config *config, struct nm_mover **ret)
+{
+	return nm_mover_new(platform, topology, config, ret);
+}
+
+void nm_mover_free(struct nm_mover *mover)
+{
+	if (!mover)
+		return;
+	for (size_t i = 0; i < mover->nr_waiting; i++)
+		nm_page_batch_free(mover->waiting[i]);
+	free(mover);
+}
+
+void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
+			const struct nm_config *config)
+{
+	(void)mover, (void)topology, (void)config;
+}
+
+bool nm_mover_is_barred(struct nm_mover *mover)
+{
+	const struct nm_recorded_answer *answer = said(mover, "mover_is_barred");
+	return answer && answer->result;
+}
+
+int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
+{
+	const struct nm_recorded_answer *answer = said(mover, "mover_submit");
+	if (answer && answer->result < 0)
+		return (int)answer->result;
+	if (mover->nr_waiting == WAITING_MOST)
+		return -EAGAIN;
+	mover->waiting[mover->nr_waiting++] = batch;
+	return 0;
+}
+
+static struct nm_page_batch *take(struct nm_mover *mover, size_t index)
+{
+	struct nm_page_batch *batch = mover->waiting[index];
+	memmove(mover->waiting + index, mover->waiting + index + 1,
+		(--mover->nr_waiting - index) * sizeof(mover->waiting[0]));
+	return batch;
+}
+
+static struct nm_page_batch *move_all(struct nm_mover *mover)
+{
+	if (mover->nr_waiting == 0)
+		return NULL;
+	struct nm_page_batch *batch = take(mover, 0);
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->steps[i].fate = NM_PAGE_FATE_MOVED;
+		batch->steps[i].found_on = batch->steps[i].from;
+	}
+	batch->moved = batch->count;
+	return batch;
+}
+
+struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
+{
+	uint64_t decision;
+	size_t i = 0;
+	if (mover->player->guess)
+		return move_all(mover);
+	const struct nm_recorded_answer *answer = said(mover, "mover_collect");
+	if (!answer || answer->result == 0)
+		return NULL;
+	if (nm_batch_decision(answer->bytes, answer->length, &decision) < 0)
+		decision = 0;
+	while (i < mover->nr_waiting && mover->waiting[i]->decision != decision)
+		i++;
+	if (i == mover->nr_waiting ||
+	    nm_batch_get(answer->bytes, answer->length, mover->waiting[i]) < 0) {
+		nm_player_stop(mover->player, "a batch of pages in the recording is damaged");
+		return NULL;
+	}
+	return take(mover, i);
+}
+
+/* It comes back when the recording says so. */
+void nm_mover_drop(struct nm_mover *mover, uint32_t pid)
+{
+	(void)mover, (void)pid;
+}
+
+size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
+{
+	(void)now_ns;
+	const struct nm_recorded_answer *answer = said(mover, "mover_room");
+	return answer ? (size_t)answer->result : 8192;
+}
+
+uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
+{
+	(void)now_ns;
+	const struct nm_recorded_answer *answer = said(mover, "mover_room_bytes");
+	return answer ? (uint64_t)answer->result : 256ULL << 20;
+}
+
+int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
+		    struct nm_range **ret, size_t *ret_count)
+{
+	(void)start_ticks;
+	const struct nm_recorded_answer *answer =
+		nm_player_answer(mover->player, "mover_ranges", pid, "");
+	if (!answer)
+		return -EAGAIN;
+	if (answer->result < 0)
+		return (int)answer->result;
+	return nm_ranges_get(answer->bytes, answer->length, ret, ret_count);
+}
+
+struct nm_mover_counts nm_mover_counts(struct nm_mover *mover)
+{
+	return (struct nm_mover_counts){.waiting = mover->nr_waiting};
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "replay.h"
+
+void nm_player_stop(struct nm_player *player, const char *format, ...)
+{
+	va_list arguments;
+	if (player->over)
+		return;
+	player->over = true;
+	va_start(arguments, format);
+	(void)vsnprintf(player->trouble, sizeof(player->trouble), format, arguments);
+	va_end(arguments);
+}
+
+/* Entries of the journal have the time of day in them; topologies and figures have readers of
+ * their own. */
+static bool is_passed_over(const struct nm_recorded *record)
+{
+	return record->kind == NM_RECORDED_ENTRY || record->kind == NM_RECORDED_END ||
+	       record->kind == NM_RECORDED_TOPOLOGY || record->kind == NM_RECORDED_FIGURES;
+}
+
+const struct nm_recorded *nm_player_peek(struct nm_player *player)
+{
+	int r = 1;
+	if (player->over)
+		return NULL;
+	while (!player->has_next && r > 0) {
+		r = nm_recording_next(player->stream, &player->next);
+		player->has_next = r > 0 && !is_passed_over(&player->next);
+	}
+	if (r < 0)
+		nm_player_stop(player, "%s", nm_recording_error(player->stream));
+	return player->has_next ? &player->next : NULL;
+}
+
+const struct nm_recorded *nm_player_take(struct nm_player *player, enum nm_recorded_kind kind,
+					 const char *wanted_by)
+{
+	const struct nm_recorded *record = nm_player_peek(player);
+	if (!record) {
+		nm_player_stop(player, "%s", "");
+		return NULL;
+	}
+	if (record->kind != kind) {
+		nm_player_stop(player,
+			       "interval %" PRIu64 ": the replay is at %s, and the recording at %s",
+			       player->interval, wanted_by, nm_recorded_kind_name(record->kind));
+		return NULL;
+	}
+	player->has_next = false;
+	return record;
+}
+
+static bool is_answer(const struct nm_recorded *record, const char *operation, int64_t handle,
+		      const char *path)
+{
+	return record->kind == NM_RECORDED_ANSWER &&
+	       strcmp(record->answer.operation, operation) == 0 &&
+	       record->answer.handle == handle && strcmp(record->answer.path, path) == 0;
+}
+
+const struct nm_recorded_answer *nm_player_answer(struct nm_player *player, const char *operation,
+						  int64_t handle, const char *path)
+{
+	if (player->guess)
+		return nm_guess_answer(player->guess, operation, handle, path);
+	const struct nm_recorded *record = nm_player_peek(player);
+	if (!record || is_answer(record, operation, handle, path)) {
+		player->has_next = false;
+		return record ? &record->answer : NULL;
+	}
+	bool answers = record->kind == NM_RECORDED_ANSWER;
+	nm_player_stop(player,
+		       "interval %" PRIu64 ": the replay asks for %s %" PRIi64 " \"%s\", and the "
+		       "recording has %s \"%s\"",
+		       player->interval, operation, handle, path,
+		       answers ? record->answer.operation : nm_recorded_kind_name(record->kind),
+		       answers ? record->answer.path : "");
+	return NULL;
+}
+
+/* ---- what comes out ---- */
+
+static void tell_difference(struct nm_player *player, const struct nm_recorded *recorded,
+			    const struct nm_recorded *replayed)
+{
+	nm_autofree char *one = NULL, *other = NULL;
+	size_t one_size, other_size, at = 0;
+	struct nm_recorded shown = *replayed;
+	FILE *out = open_memstream(&one, &one_size);
+	if (out) {
+		nm_recorded_print(recorded, out);
+		(void)fclose(out);
+	}
+	shown.nr_nodes = recorded->nr_nodes;
+	out = open_memstream(&other, &other_size);
+	if (out) {
+		nm_recorded_print(&shown, out);
+		(void)fclose(out);
+	}
+	while (one && other && one[at] && one[at] == other[at])
+		at++;
+	size_t from = at > 60 ? at - 60 : 0;
+	nm_player_stop(player,
+		       "interval %" PRIu64 ": not the same: recorded \"%s%.160s\", replayed "
+		       "\"%s%.160s\"",
+		       player->interval, from ? "..." : "", one ? one + from : "",
+		       from ? "..." : "", other ? other + from : "");
+}
+
+static int check(struct nm_player *player, const struct nm_recorded *record, unsigned nr_nodes)
+{
+	bool same = false;
+	const struct nm_recorded *recorded = nm_player_peek(player);
+	if (!recorded) {
+		/* Cut off in the midst of an interval. */
+		nm_player_stop(player, "%s", "");
+		return 0;
+	}
+	int r = nm_recorded_equal(recorded, record, nr_nodes, &same);
+	if (r < 0)
+		return r;
+	if (!same)
+		tell_difference(player, recorded, record);
+	player->has_next = false;
+	player->checked += same;
+	return 0;
+}
+
+static int on_record(void *context, const struct nm_recorded *record, unsigned nr_nodes)
+{
+	struct nm_player *player = context;
+	int r = 0;
+	if (is_passed_over(record) || player->over)
+		return 0;
+	if (record->kind == NM_RECORDED_INTERVAL) {
+		player->interval = record->about.number;
+		player->intervals++;
+	}
+	if (record->kind == NM_RECORDED_DECISION)
+		r = nm_replay_note(&player->replayed, &record->decision, player->interval);
+	if (r == 0 && player->bound)
+		r = check(player, record, nr_nodes);
+	return r;
+}
+
+/* They are used until the next interval's: so by a reader of their own. */
+static int give_figures(void *context, const struct nm_figures **ret)
+{
+	struct nm_player *player = context;
+	struct nm_recorded record;
+	int r = nm_recording_next(player->figures, &record);
+	if (r <= 0) {
+		nm_player_stop(player, "%s", r < 0 ? nm_recording_error(player->figures) : "");
+		return r < 0 ? r : -ENODATA;
+	}
+	*ret = record.figures.items;
+	return (int)record.figures.count;
+}
+
+static int give_platform(void *context, struct nm_platform **ret)
+{
+	struct nm_player *player = context;
+	*ret = &player->strict;
+	return 0;
+}
+
+struct nm_record_sink nm_player_sink(struct nm_player *player, bool samples)
+{
+	return (struct nm_record_sink){
+		.context = player,
+		.add = on_record,
+		.open_platform = give_platform,
+		.give_figures = give_figures,
+		.samples = samples,
+	};
+}
+
+void nm_player_clear(struct nm_player *player)
+{
+	nm_recording_free(player->stream);
+	nm_guess_free(player->guess);
+	nm_paths_clear(&player->paths);
+	nm_recording_free(player->topologies);
+	nm_recording_free(player->figures);
+	free(player->recorded.items);
+	free(player->replayed.items);
+}

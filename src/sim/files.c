@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of /proc and /sys, as far as they are read (proc(5)). */
+#include "files.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SMALL_KB 4
+#define MEMORY_TEXT 4096
+
+static void put(struct nm_sim_text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void put(struct nm_sim_text *text, const char *format, ...)
+{
+	va_list arguments;
+	size_t room = text->length < text->size ? text->size - text->length : 0;
+	va_start(arguments, format);
+	int written = vsnprintf(room ? text->buffer + text->length : NULL, room, format, arguments);
+	va_end(arguments);
+	if (written > 0)
+		text->length += (size_t)written;
+}
+
+/* ---- of the machine ---- */
+
+static void write_cpu_times(const struct nm_sim *sim, struct nm_sim_text *text)
+{
+	double all_s = NM_SIM_BOOT_S + sim->now_s;
+	put(text, "cpu  0 0 0 0 0 0 0 0\n");
+	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++) {
+		uint64_t all = (uint64_t)(all_s * 1e6), busy = (uint64_t)(sim->busy_s[cpu] * 1e6);
+		put(text, "cpu%u %" PRIu64 " 0 0 %" PRIu64 " 0 0 0 0\n", cpu, busy,
+		    all > busy ? all - busy : 0);
+	}
+}
+
+static int write_online(const struct nm_sim *sim, struct nm_sim_text *text)
+{
+	char list[4096];
+	if (hwloc_bitmap_list_snprintf(list, sizeof(list), sim->machine->topology->online) < 0)
+		return -ENOMEM;
+	put(text, "%s\n", list);
+	return 0;
+}
+
+static uint64_t free_kb(const struct nm_sim *sim, unsigned node)
+{
+	uint64_t total_kb = sim->machine->topology->nodes[node].memory_bytes / 1024;
+	uint64_t used_kb = sim->node_pages[node] * SMALL_KB;
+	return total_kb > used_kb ? total_kb - used_kb : 0;
+}
+
+/* Nothing is fragmented: all that is free is free in blocks of 2 MiB, order 9. */
+static void write_buddyinfo(const struct nm_sim *sim, struct nm_sim_text *text)
+{
+	for (unsigned k = 0; k < sim->nr_nodes; k++)
+		put(text, "Node %u, zone   Normal 0 0 0 0 0 0 0 0 0 %" PRIu64 " 0\n",
+		    sim->machine->topology->nodes[k].os_id, free_kb(sim, k) / 2048);
+}
+
+static int write_meminfo(const struct nm_sim *sim, unsigned os_id, struct nm_sim_text *text)
+{
+	int node = nm_topology_node_index(sim->machine->topology, os_id);
+	if (node < 0)
+		return -ENOENT;
+	uint64_t total_kb = sim->machine->topology->nodes[node].memory_bytes / 1024;
+	put(text, "Node %u MemTotal: %" PRIu64 " kB\nNode %u MemFree: %" PRIu64 " kB\n", os_id,
+	    total_kb, os_id, free_kb(sim, (unsigned)node));
+	return 0;
+}
+
+static int write_schedstat(const struct nm_sim *sim, uint32_t tid, struct nm_sim_text *text)
+{
+	const struct nm_sim_task *task = nm_sim_find_task(sim, tid);
+	if (!task)
+		return -ESRCH;
+	put(text, "%" PRIu64 " %" PRIu64 " 7\n", task->run_ns, task->delay_ns);
+	return 0;
+}
+
+int nm_sim_write_root(const struct nm_sim *sim, const char *path, struct nm_sim_text *text)
+{
+	uint64_t hundredths = nm_sim_now_ns(sim) / 10000000;
+	unsigned number;
+	char rest;
+	int end = 0;
+	if (strcmp(path, "proc/stat") == 0)
+		return write_cpu_times(sim, text), 0;
+	if (strcmp(path, "sys/devices/system/cpu/online") == 0 ||
+	    strcmp(path, "sys/fs/cgroup/cpuset.cpus.effective") == 0)
+		return write_online(sim, text);
+	if (strcmp(path, "proc/buddyinfo") == 0)
+		return write_buddyinfo(sim, text), 0;
+	if (strcmp(path, "proc/uptime") == 0)
+		return put(text, "%" PRIu64 ".%02" PRIu64 " 1.00\n", hundredths / 100,
+			   hundredths % 100),
+		       0;
+	if (strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
+		return put(text, "%d\n", sim->options.numa_balancing), 0;
+	if (sscanf(path, "sys/devices/system/node/node%u/meminfo%c", &number, &rest) == 1)
+		return write_meminfo(sim, number, text);
+	if (sscanf(path, "proc/%*u/task/%u/schedstat%n", &number, &end) == 1 && end)
+		return write_schedstat(sim, number, text);
+	return -ENOENT;
+}
+
+/* ---- of threads ---- */
+
+static uint64_t resident_kb(const struct nm_sim_process *process)
+{
+	return (uint64_t)process->nr_pages * process->program->page_kb;
+}
+
+static void write_stat(const struct nm_sim_task *task, struct nm_sim_text *text)
+{
+	const struct nm_sim_process *process = task->process;
+	put(text,
+	    "%u (%.15s) %c 1 %u %u 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
+	    " 4096 25 18446744073709551615 1 1 140000000 0 0 0 0 0 0 0 0 0 17 %d 0 0 0 0 0 0 0 0 0 "
+	    "0 0 "
+	    "0\n",
+	    task->tid, process->program->name, task->ended ? 'Z' : 'R', process->pid, process->pid,
+	    (uint64_t)((NM_SIM_BOOT_S + process->started_s) * NM_SIM_TICKS_PER_S), task->cpu);
+}
+
+/* Users are numbered from 1000 on. */
+static void write_status(const struct nm_sim *sim, const struct nm_sim_task *task,
+			 struct nm_sim_text *text)
+{
+	unsigned uid = 1000 + (unsigned)task->process->user_index;
+	put(text,
+	    "Name:\tx\nTgid:\t%u\nPid:\t%u\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%u\nVmRSS:\t%" PRIu64
+	    " kB\nMems_allowed_list:\t",
+	    task->process->pid, task->tid, uid, uid, uid, uid, task->tid,
+	    resident_kb(task->process));
+	for (unsigned k = 0; k < sim->nr_nodes; k++)
+		put(text, "%s%u", k ? "," : "", sim->machine->topology->nodes[k].os_id);
+	put(text, "\n");
+}
+
+int nm_sim_write_thread(const struct nm_sim *sim, const struct nm_sim_task *task, const char *name,
+			struct nm_sim_text *text)
+{
+	if (strcmp(name, "stat") == 0)
+		return write_stat(task, text), 0;
+	if (strcmp(name, "status") == 0)
+		return write_status(sim, task, text), 0;
+	if (strcmp(name, "cgroup") == 0)
+		return put(text, "0::/user/%.31s\n", task->process->user->name), 0;
+	return -ENOENT;
+}
+
+/* ---- of a process's memory: one mapping ---- */
+
+static const char *policy_of(const struct nm_sim_process *process)
+{
+	switch (process->user->placement) {
+	case NM_SIM_PLACE_INTERLEAVE:
+		return "interleave:all";
+	case NM_SIM_PLACE_DIRECT:
+		return "prefer:0";
+	case NM_SIM_PLACE_SYSTEM:
+	case NM_SIM_PLACE_ORACLE:
+		break;
+	}
+	return "default";
+}
+
+static void write_numa_maps(const struct nm_sim *sim, const struct nm_sim_process *process,
+			    struct nm_sim_text *text)
+{
+	uint64_t small = nm_sim_page_bytes(process) / (SMALL_KB * 1024);
+	put(text, "%llx %s anon=%" PRIu64 " dirty=%" PRIu64, NM_SIM_FIRST_ADDRESS,
+	    policy_of(process), process->nr_pages * small, process->nr_pages * small);
+	for (unsigned k = 0; k < sim->nr_nodes; k++)
+		if (process->on[k])
+			put(text, " N%u=%" PRIu64, sim->machine->topology->nodes[k].os_id,
+			    process->on[k] * small);
+	put(text, " kernelpagesize_kB=%d\n", SMALL_KB);
+}
+
+int nm_sim_write_memory(const struct nm_sim *sim, const struct nm_sim_process *process,
+			const char *name, char **ret, size_t *ret_length)
+{
+	struct nm_sim_text text = {.buffer = malloc(MEMORY_TEXT), .size = MEMORY_TEXT};
+	if (!text.buffer)
+		return -ENOMEM;
+	if (strcmp(name, "maps") == 0)
+		put(&text, "%llx-%llx rw-p 00000000 00:00 0 \n", NM_SIM_FIRST_ADDRESS,
+		    NM_SIM_FIRST_ADDRESS + process->nr_pages * nm_sim_page_bytes(process));
+	else if (strcmp(name, "numa_maps") == 0)
+		write_numa_maps(sim, process, &text);
+	else {
+		free(text.buffer);
+		return -ENOENT;
+	}
+	*ret = text.buffer;
+	*ret_length = text.length < text.size ? text.length : text.size;
+	return 0;
+}

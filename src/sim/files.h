@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel would write of the model. */
+#ifndef NM_SIM_FILES_H
+#define NM_SIM_FILES_H
+
+#include "model.h"
+
+/* Text that is written into a buffer; length grows also beyond its size. */
+struct nm_sim_text {
+	char *buffer;
+	size_t size, length;
+};
+
+/* -ENOENT: no such file here. */
+int nm_sim_write_root(const struct nm_sim *sim, const char *path, struct nm_sim_text *text);
+int nm_sim_write_thread(const struct nm_sim *sim, const struct nm_sim_task *task, const char *name,
+			struct nm_sim_text *text);
+/* maps and numa_maps; allocated. -ENOENT, -ENOMEM. */
+int nm_sim_write_memory(const struct nm_sim *sim, const struct nm_sim_process *process,
+			const char *name, char **ret, size_t *ret_length);
+
+#endif

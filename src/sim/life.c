@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* Users begin programs, programs run threads, and all end. */
+#include <string.h>
+
+#include "model.h"
+
+void nm_sim_process_free(struct nm_sim_process *process)
+{
+	if (!process)
+		return;
+	for (unsigned i = 0; process->tasks && i < process->program->threads; i++)
+		hwloc_bitmap_free(process->tasks[i].mask);
+	free(process->tasks);
+	free(process->mixes);
+	free(process->home);
+	free(process->block_on);
+	free(process->on);
+	free(process);
+}
+NM_DEFINE_CLEANUP(struct nm_sim_process, nm_sim_process_free);
+
+/* Every block has a page at least. */
+static size_t pages_of(const struct nm_sim_program *program)
+{
+	size_t pages = (size_t)(program->footprint_mb * 1024 / program->page_kb);
+	return pages < program->threads ? program->threads : pages;
+}
+
+static int process_new(const struct nm_sim *sim, const struct nm_sim_program *program,
+		       struct nm_sim_process **ret)
+{
+	nm_auto(nm_sim_process_freep) struct nm_sim_process *process = calloc(1, sizeof(*process));
+	unsigned threads = program->threads;
+	if (!process)
+		return -ENOMEM;
+	process->program = program;
+	process->nr_pages = pages_of(program);
+	process->tasks = calloc(threads, sizeof(*process->tasks));
+	process->mixes = calloc((size_t)threads * sim->nr_nodes, sizeof(*process->mixes));
+	process->home = calloc(process->nr_pages, sizeof(*process->home));
+	process->block_on = calloc((size_t)threads * sim->nr_nodes, sizeof(*process->block_on));
+	process->on = calloc(sim->nr_nodes, sizeof(*process->on));
+	if (!process->tasks || !process->mixes || !process->home || !process->block_on ||
+	    !process->on)
+		return -ENOMEM;
+	*ret = NM_TAKE(process);
+	return 0;
+}
+
+/* numactl's and the oracle's masks are there from the start, as their owner set them. */
+static int bind_task(const struct nm_sim *sim, struct nm_sim_task *task)
+{
+	const struct nm_sim_process *process = task->process;
+	int node = process->user->node;
+	unsigned part =
+		(unsigned)((uint64_t)task->block * sim->nr_nodes / process->program->threads);
+	/* Where one's blocks do not come out even, the next user's begin at the next node. */
+	if (process->user->placement == NM_SIM_PLACE_ORACLE)
+		node = (int)((part + process->user_index) % sim->nr_nodes);
+	else if (process->user->placement != NM_SIM_PLACE_DIRECT)
+		return 0;
+	task->mask = hwloc_bitmap_dup(sim->machine->topology->nodes[node].cpus);
+	return task->mask ? 0 : -ENOMEM;
+}
+
+static int start_threads(struct nm_sim *sim, struct nm_sim_process *process)
+{
+	for (unsigned i = 0; i < process->program->threads; i++) {
+		struct nm_sim_task *task = &process->tasks[i];
+		*task = (struct nm_sim_task){.process = process,
+					     .tid = process->pid + i,
+					     .block = i,
+					     .duty = 1,
+					     .mix = &process->mixes[(size_t)i * sim->nr_nodes]};
+		if (nm_reserve((void **)&sim->live, &sim->live_capacity, sim->nr_live,
+			       sizeof(struct nm_sim_task *)) < 0 ||
+		    bind_task(sim, task) < 0)
+			return -ENOMEM;
+		nm_sim_place(sim, task);
+		sim->live[sim->nr_live++] = task;
+		if (nm_sim_note_event(sim, NM_TASK_FORK, task) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int start_program(struct nm_sim *sim, size_t user)
+{
+	struct nm_sim_user_state *state = &sim->users[user];
+	struct nm_sim_process *process = NULL;
+	if (NM_SIM_LAST_PID - sim->next_pid <
+	    sim->workload->users[user].programs[state->next].threads)
+		return -EAGAIN;
+	if (nm_reserve((void **)&sim->processes, &sim->processes_capacity, sim->nr_processes,
+		       sizeof(struct nm_sim_process *)) < 0 ||
+	    process_new(sim, &sim->workload->users[user].programs[state->next], &process) < 0)
+		return -ENOMEM;
+	process->user = &sim->workload->users[user];
+	process->user_index = user;
+	process->pid = sim->next_pid;
+	process->started_s = sim->now_s;
+	sim->next_pid += process->program->threads;
+	sim->processes[sim->nr_processes++] = process;
+	state->running = process;
+	int r = start_threads(sim, process);
+	if (r == 0)
+		nm_sim_touch_pages(sim, process);
+	return r;
+}
+
+int nm_sim_begin_programs(struct nm_sim *sim)
+{
+	for (size_t u = 0; u < sim->workload->nr_users; u++) {
+		struct nm_sim_user_state *state = &sim->users[u];
+		if (state->done || state->running || state->due_s > sim->now_s)
+			continue;
+		int r = start_program(sim, u);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- ends ---- */
+
+static void drop_threads(struct nm_sim *sim, const struct nm_sim_process *process)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < sim->nr_live; i++)
+		if (sim->live[i]->process != process)
+			sim->live[kept++] = sim->live[i];
+	sim->nr_live = kept;
+	for (unsigned i = 0; i < process->program->threads; i++)
+		(void)nm_sim_note_event(sim, NM_TASK_EXIT, &process->tasks[i]);
+}
+
+static void end_program(struct nm_sim *sim, struct nm_sim_process *process)
+{
+	struct nm_sim_user_state *state = &sim->users[process->user_index];
+	double took_s = sim->now_s - process->started_s;
+	state->computing_s += took_s;
+	state->running = NULL;
+	state->due_s = sim->now_s + process->user->idle_s;
+	if (++state->next == process->user->nr_programs && process->user->for_ever)
+		state->next = 0;
+	state->done = state->next == process->user->nr_programs;
+	sim->figures.computing_s += took_s;
+	sim->figures.programs_ended++;
+	if (state->computing_s > sim->figures.slowest_user_s)
+		sim->figures.slowest_user_s = state->computing_s;
+	nm_sim_release_pages(sim, process);
+	drop_threads(sim, process);
+	nm_sim_process_free(process);
+}
+
+static bool all_ended(const struct nm_sim_process *process)
+{
+	for (unsigned i = 0; i < process->program->threads; i++)
+		if (!process->tasks[i].ended)
+			return false;
+	return true;
+}
+
+void nm_sim_end_programs(struct nm_sim *sim)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < sim->nr_processes; i++) {
+		if (all_ended(sim->processes[i]))
+			end_program(sim, sim->processes[i]);
+		else
+			sim->processes[kept++] = sim->processes[i];
+	}
+	sim->nr_processes = kept;
+}
+
+/* ---- look-ups ---- */
+
+/* Numbers ascend, and a process has those of its threads: the last that is not above. */
+static struct nm_sim_process *process_with(const struct nm_sim *sim, uint32_t tid)
+{
+	size_t low = 0, high = sim->nr_processes;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (sim->processes[middle]->pid <= tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return NULL;
+	struct nm_sim_process *process = sim->processes[low - 1];
+	return tid - process->pid < process->program->threads ? process : NULL;
+}
+
+struct nm_sim_process *nm_sim_find_process(const struct nm_sim *sim, uint32_t pid)
+{
+	struct nm_sim_process *process = process_with(sim, pid);
+	return process && process->pid == pid ? process : NULL;
+}
+
+struct nm_sim_task *nm_sim_find_task(const struct nm_sim *sim, uint32_t tid)
+{
+	struct nm_sim_process *process = process_with(sim, tid);
+	struct nm_sim_task *task = process ? &process->tasks[tid - process->pid] : NULL;
+	return task && (!task->ended || tid == process->pid) ? task : NULL;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the model share. */
+#ifndef NM_SIM_MODEL_H
+#define NM_SIM_MODEL_H
+
+#include "numa-migrd/rng.h"
+#include "numa-migrd/sim.h"
+
+#define NM_SIM_BOOT_S 1000.0 /* the machine has been up for so long when it begins */
+/* Where few machines come to; up to PID_MAX_LIMIT (proc(5)). */
+#define NM_SIM_FIRST_PID 3000000U
+#define NM_SIM_LAST_PID 4194303U
+#define NM_SIM_FIRST_ADDRESS 0x7f0000000000ULL
+#define NM_SIM_NODES_MOST 128U
+#define NM_SIM_TICKS_PER_S 100.0 /* USER_HZ */
+#define NM_SIM_LINE_BYTES 64.0
+
+enum { NM_SIM_DUE_RUN, NM_SIM_DUE_ACCESS, NM_SIM_DUE_KINDS };
+
+struct nm_sim_process;
+
+struct nm_sim_task {
+	struct nm_sim_process *process;
+	uint32_t tid;
+	unsigned block; /* of the process's pages that is its own */
+	int cpu;
+	hwloc_bitmap_t mask; /* NULL: every CPU */
+	bool ended;
+	size_t phase;
+	double done, total;    /* 10^9 instructions: in this phase, and all that barriers count */
+	double wake_s, lost_s; /* asleep until then; to be made up for after a move */
+	double duty;	       /* share of the last step that no barrier was waited for */
+	double rate;	       /* of this step, in instructions per ns */
+	double did;	       /* 10^9 instructions in this step */
+	double cpu_share;      /* of its CPU, in this step */
+	double latency_ns, bytes_per_ns;
+	double *mix; /* by node */
+	double due[NM_SIM_DUE_KINDS];
+	uint64_t run_ns, delay_ns;
+};
+
+struct nm_sim_process {
+	uint32_t pid;
+	const struct nm_sim_program *program;
+	const struct nm_sim_user *user;
+	size_t user_index;
+	double started_s;
+	struct nm_sim_task *tasks;
+	double *mixes; /* of all tasks */
+	size_t nr_pages;
+	uint8_t *home;	    /* of each page, node index */
+	uint32_t *block_on; /* pages by block and node */
+	uint64_t *on;	    /* pages by node */
+	size_t scanned;	    /* where the kernel's balancing goes on */
+};
+
+struct nm_sim_user_state {
+	size_t next; /* program */
+	double due_s, computing_s;
+	struct nm_sim_process *running; /* NULL: idle, or done */
+	bool done;
+};
+
+struct nm_sim_handle {
+	uint32_t pid, tid; /* 0: free */
+	char *text;	   /* of a file that is read in pieces; NULL: a directory */
+	size_t length, at;
+};
+
+struct nm_sim {
+	struct nm_platform platform;
+	const struct nm_sim_machine *machine;
+	const struct nm_sim_workload *workload;
+	struct nm_sim_options options;
+	unsigned nr_nodes, nr_cpus, nr_cores;
+	struct nm_rng rng, sampler; /* what is sampled changes nothing of what happens */
+	double now_s;
+	uint32_t next_pid;
+	struct nm_sim_user_state *users;
+	struct nm_sim_process **processes; /* ascending pid */
+	size_t nr_processes, processes_capacity;
+	struct nm_sim_task **live; /* all threads that have not ended, ascending tid */
+	size_t nr_live, live_capacity;
+	unsigned *crowd, *core_crowd; /* runnable threads */
+	double *busy_s;		      /* by CPU */
+	uint64_t *node_pages;	      /* of 4 KiB in use, by node */
+	double *queue_ns;	      /* wait at each controller, then at each link */
+	double *flow, *pair_flow, *path_ns;
+	struct nm_sample *samples;
+	size_t nr_samples, samples_capacity;
+	struct nm_task_event *events;
+	size_t nr_events, events_capacity;
+	struct nm_source_status status;
+	struct nm_sim_handle *handles;
+	size_t nr_handles;
+	struct nm_sim_figures figures;
+	uint64_t digest;
+};
+
+static inline void nm_sim_digest_add(struct nm_sim *sim, uint64_t value)
+{
+	for (unsigned i = 0; i < 8; i++)
+		sim->digest = (sim->digest ^ (value >> 8 * i & 0xff)) * 0x100000001b3ULL;
+}
+
+static inline int nm_sim_node_of(const struct nm_sim *sim, int cpu)
+{
+	return sim->machine->topology->cpus[cpu].node;
+}
+
+static inline bool nm_sim_is_awake(const struct nm_sim *sim, const struct nm_sim_task *task)
+{
+	return !task->ended && task->wake_s <= sim->now_s;
+}
+
+static inline uint64_t nm_sim_ns(double seconds)
+{
+	return (uint64_t)(seconds * 1e9 + 0.5);
+}
+
+static inline uint64_t nm_sim_now_ns(const struct nm_sim *sim)
+{
+	return nm_sim_ns(NM_SIM_BOOT_S + sim->now_s);
+}
+
+static inline size_t nm_sim_block_begin(const struct nm_sim_process *process, unsigned block)
+{
+	return process->nr_pages * block / process->program->threads;
+}
+
+static inline uint64_t nm_sim_page_bytes(const struct nm_sim_process *process)
+{
+	return (uint64_t)process->program->page_kb * 1024;
+}
+
+/* machine.c; -ENOMEM. */
+int nm_sim_copy_topology(const struct nm_topology *from, struct nm_topology **ret);
+
+/* ---- life.c: users, processes and threads ---- */
+
+/* Begins what is due. -ENOMEM. */
+int nm_sim_begin_programs(struct nm_sim *sim);
+/* Ends what is done. */
+void nm_sim_end_programs(struct nm_sim *sim);
+void nm_sim_process_free(struct nm_sim_process *process);
+struct nm_sim_process *nm_sim_find_process(const struct nm_sim *sim, uint32_t pid);
+struct nm_sim_task *nm_sim_find_task(const struct nm_sim *sim, uint32_t tid);
+
+/* ---- schedule.c: the operating system's scheduler, which sees CPUs and no memory ---- */
+
+void nm_sim_count_crowd(struct nm_sim *sim);
+bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, int cpu);
+void nm_sim_place(struct nm_sim *sim, struct nm_sim_task *task);
+void nm_sim_move(struct nm_sim *sim, struct nm_sim_task *task, int cpu);
+void nm_sim_schedule(struct nm_sim *sim);
+
+/* ---- memory.c: where pages are ---- */
+
+void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process);
+void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process);
+void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t page,
+		     unsigned node);
+bool nm_sim_has_room(const struct nm_sim *sim, unsigned node, uint64_t bytes);
+void nm_sim_mix(const struct nm_sim *sim, struct nm_sim_task *task);
+/* A page that the task accesses, by chance. */
+size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task);
+void nm_sim_balance_memory(struct nm_sim *sim, double step_s);
+
+/* ---- physics.c: how fast everybody is ---- */
+
+void nm_sim_work(struct nm_sim *sim, double step_s);
+/* Threads that have done a phase go on to the next, or end; once samples are taken of what they
+ * did. */
+void nm_sim_go_on(struct nm_sim *sim, double step_s);
+
+/* ---- observe.c: what counters see ---- */
+
+int nm_sim_observe(struct nm_sim *sim);
+int nm_sim_note_event(struct nm_sim *sim, enum nm_task_event_kind kind,
+		      const struct nm_sim_task *task);
+
+/* ---- ops.c ---- */
+
+extern const struct nm_platform_ops nm_sim_ops;
+
+#endif

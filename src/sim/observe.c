@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* What a processor with PEBS would sample: runs, accesses with latency, and amounts. */
+#include <math.h>
+#include <string.h>
+
+#include "model.h"
+
+#define RUN_SAMPLE_S 0.02     /* CPU time per sample of who runs where */
+#define MOST_ACCESSES_S 200.0 /* per thread: as the overhead control would hold it to */
+#define NOISE 0.2	      /* of a single latency, to both sides */
+#define SMALL_PAGE 4096U
+
+static int keep(struct nm_sim *sim, const struct nm_sample *sample)
+{
+	if (nm_reserve((void **)&sim->samples, &sim->samples_capacity, sim->nr_samples,
+		       sizeof(*sim->samples)) < 0)
+		return -ENOMEM;
+	sim->samples[sim->nr_samples++] = *sample;
+	return 0;
+}
+
+int nm_sim_note_event(struct nm_sim *sim, enum nm_task_event_kind kind,
+		      const struct nm_sim_task *task)
+{
+	bool first = task->tid == task->process->pid;
+	if (nm_reserve((void **)&sim->events, &sim->events_capacity, sim->nr_events,
+		       sizeof(*sim->events)) < 0)
+		return -ENOMEM;
+	sim->events[sim->nr_events++] =
+		(struct nm_task_event){.kind = kind,
+				       .pid = task->process->pid,
+				       .tid = task->tid,
+				       .parent_pid = first ? 1 : task->process->pid,
+				       .parent_tid = first ? 1 : task->process->pid,
+				       .time_ns = nm_sim_now_ns(sim)};
+	return 0;
+}
+
+/* How many of what comes so often fall into this step. */
+static unsigned due(struct nm_sim_task *task, int kind, double more)
+{
+	task->due[kind] += more;
+	double whole = floor(task->due[kind]);
+	task->due[kind] -= whole;
+	return (unsigned)whole;
+}
+
+static struct nm_sample sample_of(const struct nm_sim *sim, const struct nm_sim_task *task)
+{
+	return (struct nm_sample){.pid = task->process->pid,
+				  .tid = task->tid,
+				  .cpu = (uint32_t)task->cpu,
+				  .time_ns = nm_sim_now_ns(sim)};
+}
+
+static int sample_run(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
+{
+	struct nm_sample sample = sample_of(sim, task);
+	double ran_s = step_s / sim->crowd[task->cpu];
+	sample.kind = NM_EVENT_CLOCK;
+	int r = 0;
+	for (unsigned n = due(task, NM_SIM_DUE_RUN, ran_s / RUN_SAMPLE_S); n > 0 && r == 0; n--)
+		r = keep(sim, &sample);
+	return r;
+}
+
+/* In a second a page is used where the program is just then: all who use it meet there. */
+static uint64_t address_of(struct nm_sim *sim, const struct nm_sim_process *process, size_t page)
+{
+	uint64_t parts = nm_sim_page_bytes(process) / SMALL_PAGE;
+	uint64_t part = (uint64_t)sim->now_s % parts;
+	return NM_SIM_FIRST_ADDRESS + page * nm_sim_page_bytes(process) + part * SMALL_PAGE +
+	       nm_rng_below(&sim->sampler, SMALL_PAGE / 8) * 8;
+}
+
+static int sample_access(struct nm_sim *sim, const struct nm_sim_task *task)
+{
+	const struct nm_sim_process *process = task->process;
+	struct nm_sample sample = sample_of(sim, task);
+	size_t page = nm_sim_draw_page(&sim->sampler, task);
+	unsigned here = (unsigned)nm_sim_node_of(sim, task->cpu);
+	unsigned home = process->home[page];
+	double noise = 1 + NOISE * (2 * nm_rng_unit(&sim->sampler) - 1);
+	double ns = sim->path_ns[here * sim->nr_nodes + home] * noise;
+	sample.kind = NM_EVENT_MEMORY;
+	sample.level = NM_LEVEL_DRAM;
+	sample.remote = here != home;
+	sample.address = address_of(sim, process, page);
+	sample.home = home + 1;
+	sample.page_bytes = nm_sim_page_bytes(process);
+	sample.latency_cycles = (uint32_t)(ns * sim->machine->ghz);
+	return keep(sim, &sample);
+}
+
+static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
+{
+	const struct nm_sim_phase *phase = &task->process->program->phases[task->phase];
+	double accesses = task->did * 1e9 * phase->misses_per_kilo / 1000;
+	double more = fmin(accesses / sim->options.memory_period, MOST_ACCESSES_S * step_s);
+	int r = 0;
+	for (unsigned n = due(task, NM_SIM_DUE_ACCESS, more); n > 0 && r == 0; n--)
+		r = sample_access(sim, task);
+	return r;
+}
+
+static int sample_amount(struct nm_sim *sim, const struct nm_sim_task *task,
+			 enum nm_event_kind kind, double amount)
+{
+	struct nm_sample sample = sample_of(sim, task);
+	sample.kind = kind;
+	sample.amount = (uint64_t)amount;
+	return sample.amount > 0 ? keep(sim, &sample) : 0;
+}
+
+static int sample_amounts(struct nm_sim *sim, const struct nm_sim_task *task)
+{
+	const struct nm_sim_phase *phase = &task->process->program->phases[task->phase];
+	double instructions = task->did * 1e9;
+	int r = sample_amount(sim, task, NM_EVENT_INSTRUCTIONS, instructions);
+	if (r == 0)
+		r = sample_amount(sim, task, NM_EVENT_FLOPS,
+				  instructions * phase->flops * phase->vector);
+	if (r == 0)
+		r = sample_amount(sim, task, NM_EVENT_DRAM,
+				  instructions * phase->misses_per_kilo / 1000 * NM_SIM_LINE_BYTES);
+	return r;
+}
+
+int nm_sim_observe(struct nm_sim *sim)
+{
+	int r = 0;
+	for (size_t i = 0; i < sim->nr_live && r == 0; i++) {
+		struct nm_sim_task *task = sim->live[i];
+		if (!nm_sim_is_awake(sim, task))
+			continue;
+		r = sample_run(sim, task, sim->options.step_s);
+		if (r == 0)
+			r = sample_accesses(sim, task, sim->options.step_s);
+		if (r == 0)
+			r = sample_amounts(sim, task);
+	}
+	return r;
+}

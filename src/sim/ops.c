@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* The ops table on the model: as much of /proc and /sys as is read, masks, and pages. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "files.h"
+
+#define FIRST_FD 1000
+#define MOVE_BYTES_PER_S 1e9 /* what move_pages(2) copies: its victims wait meanwhile */
+
+static struct nm_sim *sim_of(struct nm_platform *platform)
+{
+	return NM_CONTAINER_OF(platform, struct nm_sim, platform);
+}
+
+static uint64_t now_ns(struct nm_platform *platform)
+{
+	return nm_sim_now_ns(sim_of(platform));
+}
+
+/* ---- handles ---- */
+
+static struct nm_sim_handle *handle_of(const struct nm_sim *sim, int fd)
+{
+	if (fd < FIRST_FD || (size_t)(fd - FIRST_FD) >= sim->nr_handles)
+		return NULL;
+	struct nm_sim_handle *handle = &sim->handles[fd - FIRST_FD];
+	return handle->tid ? handle : NULL;
+}
+
+static int new_handle(struct nm_sim *sim, const struct nm_sim_handle *wanted)
+{
+	size_t at = 0;
+	while (at < sim->nr_handles && sim->handles[at].tid)
+		at++;
+	if (at == sim->nr_handles) {
+		void *grown = reallocarray(sim->handles, at + 1, sizeof(*sim->handles));
+		if (!grown)
+			return -ENOMEM;
+		sim->handles = grown;
+		sim->nr_handles++;
+	}
+	sim->handles[at] = *wanted;
+	return FIRST_FD + (int)at;
+}
+
+static void close_handle(struct nm_platform *platform, int fd)
+{
+	struct nm_sim_handle *handle = handle_of(sim_of(platform), fd);
+	if (!handle)
+		return;
+	free(handle->text);
+	*handle = (struct nm_sim_handle){0};
+}
+
+static int open_directory(struct nm_platform *platform, int directory, const char *path)
+{
+	struct nm_sim *sim = sim_of(platform);
+	const struct nm_sim_handle *above = handle_of(sim, directory);
+	struct nm_sim_handle handle = {0};
+	char rest;
+	if (above && sscanf(path, "task/%" SCNu32 "%c", &handle.tid, &rest) == 1)
+		handle.pid = above->pid;
+	else if (above || (sscanf(path, "proc/%" SCNu32 "/task/%" SCNu32 "%c", &handle.pid,
+				  &handle.tid, &rest) != 2 &&
+			   sscanf(path, "proc/%" SCNu32 "%c", &handle.tid, &rest) != 1))
+		return -ENOENT;
+	const struct nm_sim_task *task = nm_sim_find_task(sim, handle.tid);
+	if (!task || (handle.pid && task->process->pid != handle.pid))
+		return -ENOENT;
+	handle.pid = task->process->pid;
+	return new_handle(sim, &handle);
+}
+
+/* ---- files ---- */
+
+static ssize_t read_file(struct nm_platform *platform, int directory, const char *path,
+			 char *buffer, size_t size)
+{
+	struct nm_sim *sim = sim_of(platform);
+	struct nm_sim_text text = {.buffer = buffer, .size = size};
+	const struct nm_sim_handle *handle = handle_of(sim, directory);
+	int r = -ESRCH;
+	if (directory == NM_ROOT)
+		r = nm_sim_write_root(sim, path, &text);
+	else if (handle && nm_sim_find_task(sim, handle->tid))
+		r = nm_sim_write_thread(sim, nm_sim_find_task(sim, handle->tid), path, &text);
+	if (r < 0)
+		return r;
+	return text.length < size ? (ssize_t)text.length : -EFBIG;
+}
+
+static int open_file(struct nm_platform *platform, int directory, const char *path)
+{
+	struct nm_sim *sim = sim_of(platform);
+	const struct nm_sim_handle *above = handle_of(sim, directory);
+	const struct nm_sim_task *task = above ? nm_sim_find_task(sim, above->tid) : NULL;
+	if (!task)
+		return -ESRCH;
+	struct nm_sim_handle handle = {.pid = above->pid, .tid = above->tid};
+	int r = nm_sim_write_memory(sim, task->process, path, &handle.text, &handle.length);
+	return r < 0 ? r : new_handle(sim, &handle);
+}
+
+static ssize_t read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
+{
+	struct nm_sim_handle *handle = handle_of(sim_of(platform), fd);
+	if (!handle || !handle->text)
+		return -EBADF;
+	size_t length = handle->length - handle->at;
+	if (length > size)
+		length = size;
+	memcpy(buffer, handle->text + handle->at, length);
+	handle->at += length;
+	return (ssize_t)length;
+}
+
+static int list_tasks(const struct nm_sim_process *process, nm_name_fn each, void *context)
+{
+	char name[16];
+	int r = 0;
+	for (unsigned i = 0; process && i < process->program->threads && r >= 0; i++) {
+		if (process->tasks[i].ended)
+			continue;
+		(void)snprintf(name, sizeof(name), "%" PRIu32, process->tasks[i].tid);
+		r = each(context, name);
+	}
+	return r;
+}
+
+static int list_processes(const struct nm_sim *sim, nm_name_fn each, void *context)
+{
+	char name[16];
+	int r = 0;
+	for (size_t i = 0; i < sim->nr_processes && r >= 0; i++) {
+		(void)snprintf(name, sizeof(name), "%" PRIu32, sim->processes[i]->pid);
+		r = each(context, name);
+	}
+	return r;
+}
+
+static int list_directory(struct nm_platform *platform, int directory, const char *path,
+			  nm_name_fn each, void *context)
+{
+	struct nm_sim *sim = sim_of(platform);
+	const struct nm_sim_handle *above = handle_of(sim, directory);
+	uint32_t pid;
+	if (above && strcmp(path, "task") == 0)
+		return list_tasks(nm_sim_find_process(sim, above->pid), each, context);
+	if (directory == NM_ROOT && sscanf(path, "proc/%" SCNu32 "/task", &pid) == 1) {
+		const struct nm_sim_process *process = nm_sim_find_process(sim, pid);
+		return process ? list_tasks(process, each, context) : -ENOENT;
+	}
+	if (directory == NM_ROOT && strcmp(path, "proc") == 0)
+		return list_processes(sim, each, context);
+	return -ENOENT;
+}
+
+/* ---- what control groups would say: there are none ---- */
+
+static ssize_t read_attribute(struct nm_platform *platform, int directory, const char *name,
+			      void *buffer, size_t size)
+{
+	(void)platform, (void)directory, (void)name, (void)buffer, (void)size;
+	return -ENODATA;
+}
+
+static int owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
+{
+	(void)platform, (void)directory;
+	*ret = (struct nm_owner){0};
+	return 0;
+}
+
+static int watch_open(struct nm_platform *platform)
+{
+	(void)platform;
+	return -EOPNOTSUPP;
+}
+
+static int watch_add(struct nm_platform *platform, int watch, int directory)
+{
+	(void)platform, (void)watch, (void)directory;
+	return -EOPNOTSUPP;
+}
+
+static void watch_remove(struct nm_platform *platform, int watch, int descriptor)
+{
+	(void)platform, (void)watch, (void)descriptor;
+}
+
+/* ---- masks ---- */
+
+static int affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
+{
+	const struct nm_sim *sim = sim_of(platform);
+	const struct nm_sim_task *task = nm_sim_find_task(sim, (uint32_t)tid);
+	if (!task || task->ended)
+		return -ESRCH;
+	return hwloc_bitmap_copy(ret, task->mask ? task->mask : sim->machine->topology->online) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* The thread goes when it is looked at next, as the kernel's migration thread would have it. */
+static int affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
+{
+	struct nm_sim *sim = sim_of(platform);
+	struct nm_sim_task *task = nm_sim_find_task(sim, (uint32_t)tid);
+	if (!task || task->ended)
+		return -ESRCH;
+	if (!hwloc_bitmap_intersects(cpus, sim->machine->topology->online))
+		return -EINVAL;
+	if (!task->mask)
+		task->mask = hwloc_bitmap_alloc();
+	if (!task->mask || hwloc_bitmap_and(task->mask, cpus, sim->machine->topology->online) < 0)
+		return -ENOMEM;
+	sim->figures.masks_set++;
+	nm_sim_digest_add(sim, (uint64_t)tid);
+	nm_sim_digest_add(sim, (uint64_t)hwloc_bitmap_first(task->mask));
+	nm_sim_digest_add(sim, (uint64_t)hwloc_bitmap_weight(task->mask));
+	return 0;
+}
+
+/* ---- pages ---- */
+
+/* The page's number, or a negative errno as move_pages(2) gives. */
+static ssize_t page_at(const struct nm_sim_process *process, uint64_t address)
+{
+	if (address < NM_SIM_FIRST_ADDRESS)
+		return -EFAULT;
+	uint64_t page = (address - NM_SIM_FIRST_ADDRESS) / nm_sim_page_bytes(process);
+	return page < process->nr_pages ? (ssize_t)page : -EFAULT;
+}
+
+static struct nm_sim_process *process_of(const struct nm_sim *sim, pid_t tid)
+{
+	const struct nm_sim_task *task = nm_sim_find_task(sim, (uint32_t)tid);
+	return task ? task->process : NULL;
+}
+
+static int kernel_node(const struct nm_sim *sim, unsigned index)
+{
+	return (int)sim->machine->topology->nodes[index].os_id;
+}
+
+static int pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+		       const uint64_t *addresses, int *ret)
+{
+	struct nm_sim *sim = sim_of(platform);
+	const struct nm_sim_process *process = process_of(sim, pid);
+	if (!process)
+		return -ESRCH;
+	for (unsigned i = 0; i < count; i++) {
+		ssize_t page = page_at(process, addresses[i]);
+		ret[i] = page < 0 ? (int)page : kernel_node(sim, process->home[page]);
+	}
+	return 0;
+}
+
+/* All threads of the process wait for a page under way, each for its part of them. */
+static void charge(struct nm_sim_process *process, double bytes)
+{
+	double wait_s = bytes / MOVE_BYTES_PER_S / process->program->threads;
+	for (unsigned i = 0; i < process->program->threads; i++)
+		process->tasks[i].lost_s += wait_s;
+}
+
+static int move_page(struct nm_sim *sim, struct nm_sim_process *process, ssize_t page, int node)
+{
+	int to = nm_topology_node_index(sim->machine->topology, (unsigned)node);
+	if (page < 0)
+		return (int)page;
+	if (to < 0)
+		return -ENODEV;
+	if (process->home[page] == to)
+		return node;
+	if (!nm_sim_has_room(sim, (unsigned)to, nm_sim_page_bytes(process)))
+		return -ENOMEM;
+	nm_sim_set_home(sim, process, (size_t)page, (unsigned)to);
+	charge(process, (double)nm_sim_page_bytes(process));
+	sim->figures.pages_moved++;
+	nm_sim_digest_add(sim, (uint64_t)page);
+	nm_sim_digest_add(sim, (uint64_t)to);
+	return node;
+}
+
+static int pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
+		      const uint64_t *addresses, const int *nodes, int *statuses)
+{
+	struct nm_sim *sim = sim_of(platform);
+	struct nm_sim_process *process = process_of(sim, pid);
+	int failed = 0;
+	if (!process)
+		return -ESRCH;
+	for (unsigned i = 0; i < count; i++) {
+		statuses[i] = move_page(sim, process, page_at(process, addresses[i]), nodes[i]);
+		failed += statuses[i] == -ENOMEM;
+	}
+	return failed;
+}
+
+/* ---- what a model has none of ---- */
+
+static int clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	(void)platform, (void)pid, (void)start_ticks;
+	return -EOPNOTSUPP;
+}
+
+static int numa_balancing_set(struct nm_platform *platform, int value)
+{
+	struct nm_sim *sim = sim_of(platform);
+	if (value >= 0)
+		sim->options.numa_balancing = value > 0;
+	return 0;
+}
+
+/* Events are opened nowhere: samples come by nm_sim_feed(). */
+const struct nm_platform_ops nm_sim_ops = {
+	.now_ns = now_ns,
+	.open_directory = open_directory,
+	.read_file = read_file,
+	.list_directory = list_directory,
+	.open_file = open_file,
+	.read_some = read_some,
+	.close = close_handle,
+	.read_attribute = read_attribute,
+	.owner = owner,
+	.watch_open = watch_open,
+	.watch_add = watch_add,
+	.watch_remove = watch_remove,
+	.affinity_get = affinity_get,
+	.affinity_set = affinity_set,
+	.pages_where = pages_where,
+	.pages_move = pages_move,
+	.clear_refs = clear_refs,
+	.numa_balancing_set = numa_balancing_set,
+};

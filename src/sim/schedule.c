@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* A scheduler like Linux's in what matters here: it evens out CPUs, keeps masks, and sees no
+ * memory. */
+#include <string.h>
+
+#include "model.h"
+
+/*
+ * How often a thread is put elsewhere though its CPU is its own: other work (kernel threads,
+ * interrupts, the ends of other programs) has it wait, and another CPU pulls it. Fitted on ct1 (the
+ * paper's baseline against its LBMA at idle 0), and used everywhere.
+ */
+#define WANDER_PER_S 0.1
+#define FAR_PULL                                                                                   \
+	0.5	     /* chance in a step that an idle CPU of another node takes a waiting thread   \
+		      */
+#define TRIES 2	     /* CPUs that a queueing thread is compared with in a step */
+#define COLD_S 0.003 /* lost by a thread whose caches stay behind on another node */
+
+bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, int cpu)
+{
+	return hwloc_bitmap_isset(task->mask ? task->mask : sim->machine->topology->usable,
+				  (unsigned)cpu) &&
+	       hwloc_bitmap_isset(sim->machine->topology->online, (unsigned)cpu);
+}
+
+void nm_sim_count_crowd(struct nm_sim *sim)
+{
+	memset(sim->crowd, 0, sim->nr_cpus * sizeof(*sim->crowd));
+	memset(sim->core_crowd, 0, sim->nr_cores * sizeof(*sim->core_crowd));
+	for (size_t i = 0; i < sim->nr_live; i++) {
+		if (!nm_sim_is_awake(sim, sim->live[i]))
+			continue;
+		sim->crowd[sim->live[i]->cpu]++;
+		sim->core_crowd[sim->machine->topology->cpus[sim->live[i]->cpu].core]++;
+	}
+}
+
+static unsigned *core_crowd_of(struct nm_sim *sim, int cpu)
+{
+	return &sim->core_crowd[sim->machine->topology->cpus[cpu].core];
+}
+
+/* Fewest on the CPU, then fewest on its core; any of those. */
+static int emptiest(struct nm_sim *sim, const struct nm_sim_task *task)
+{
+	uint64_t best_key = UINT64_MAX;
+	unsigned ties = 0;
+	int best = -1;
+	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++) {
+		if (!nm_sim_may_run(sim, task, (int)cpu))
+			continue;
+		uint64_t key = (uint64_t)sim->crowd[cpu] << 32 | *core_crowd_of(sim, (int)cpu);
+		if (key > best_key)
+			continue;
+		ties = key == best_key ? ties + 1 : 1;
+		best_key = key;
+		if (nm_rng_below(&sim->rng, ties) == 0)
+			best = (int)cpu;
+	}
+	return best;
+}
+
+void nm_sim_place(struct nm_sim *sim, struct nm_sim_task *task)
+{
+	int cpu = emptiest(sim, task);
+	task->cpu = cpu < 0 ? 0 : cpu;
+	sim->crowd[task->cpu]++;
+	++*core_crowd_of(sim, task->cpu);
+}
+
+void nm_sim_move(struct nm_sim *sim, struct nm_sim_task *task, int cpu)
+{
+	if (cpu == task->cpu)
+		return;
+	if (nm_sim_is_awake(sim, task)) {
+		sim->crowd[task->cpu]--;
+		--*core_crowd_of(sim, task->cpu);
+		sim->crowd[cpu]++;
+		++*core_crowd_of(sim, cpu);
+	}
+	if (nm_sim_node_of(sim, cpu) != nm_sim_node_of(sim, task->cpu)) {
+		sim->figures.moves++;
+		task->lost_s = COLD_S;
+	}
+	task->cpu = cpu;
+}
+
+static int idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int node)
+{
+	hwloc_const_bitmap_t cpus = sim->machine->topology->nodes[node].cpus;
+	int found = -1;
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
+		if (sim->crowd[cpu] > 0 || !nm_sim_may_run(sim, task, cpu))
+			continue;
+		found = cpu;
+		if (sim->core_crowd[sim->machine->topology->cpus[cpu].core] == 0)
+			break;
+	}
+	return found;
+}
+
+/* Compared with some others, as the balancer's domains come round. */
+static void even_out(struct nm_sim *sim, struct nm_sim_task *task)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		int cpu = (int)nm_rng_below(&sim->rng, sim->nr_cpus);
+		if (sim->crowd[cpu] + 1 < sim->crowd[task->cpu] && nm_sim_may_run(sim, task, cpu)) {
+			nm_sim_move(sim, task, cpu);
+			return;
+		}
+	}
+}
+
+static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool some_idle)
+{
+	int home = nm_sim_node_of(sim, task->cpu);
+	int cpu = some_idle ? idle_in(sim, task, home) : -1;
+	if (cpu < 0 && some_idle && nm_rng_unit(&sim->rng) < FAR_PULL) {
+		unsigned first = (unsigned)nm_rng_below(&sim->rng, sim->nr_nodes);
+		for (unsigned i = 0; cpu < 0 && i < sim->nr_nodes; i++)
+			cpu = idle_in(sim, task, (int)((first + i) % sim->nr_nodes));
+	}
+	if (cpu >= 0)
+		nm_sim_move(sim, task, cpu);
+	else
+		even_out(sim, task);
+}
+
+/* To any CPU that is emptier, or in another's place. */
+static void wander(struct nm_sim *sim, struct nm_sim_task *task)
+{
+	int cpu = (int)nm_rng_below(&sim->rng, sim->nr_cpus);
+	struct nm_sim_task *other = sim->live[nm_rng_below(&sim->rng, sim->nr_live)];
+	if (nm_sim_may_run(sim, task, cpu) && sim->crowd[cpu] < sim->crowd[task->cpu]) {
+		nm_sim_move(sim, task, cpu);
+		return;
+	}
+	cpu = task->cpu;
+	if (!nm_sim_may_run(sim, task, other->cpu) || !nm_sim_may_run(sim, other, cpu))
+		return;
+	nm_sim_move(sim, task, other->cpu);
+	nm_sim_move(sim, other, cpu);
+}
+
+static bool any_idle(const struct nm_sim *sim)
+{
+	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++)
+		if (sim->crowd[cpu] == 0 && hwloc_bitmap_isset(sim->machine->topology->usable, cpu))
+			return true;
+	return false;
+}
+
+void nm_sim_schedule(struct nm_sim *sim)
+{
+	bool some_idle = any_idle(sim);
+	double chance = WANDER_PER_S * sim->options.step_s;
+	for (size_t i = 0; i < sim->nr_live; i++) {
+		struct nm_sim_task *task = sim->live[i];
+		if (!nm_sim_is_awake(sim, task))
+			continue;
+		if (!nm_sim_may_run(sim, task, task->cpu)) {
+			int cpu = emptiest(sim, task);
+			nm_sim_move(sim, task, cpu < 0 ? task->cpu : cpu);
+		}
+		if (sim->crowd[task->cpu] > 1)
+			stop_queueing(sim, task, some_idle);
+		if (nm_rng_unit(&sim->rng) < chance)
+			wander(sim, task);
+	}
+}

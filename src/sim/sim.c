@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* The model as a whole, step by step. */
+#include "numa-migrd/sim.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model.h"
+
+#define STEP_S 0.1
+#define MEMORY_PERIOD 500000.0
+
+static void leave_alone(struct nm_platform *platform)
+{
+	(void)platform; /* the model outlives whoever looks at it through the ops */
+}
+
+static unsigned count_cores(const struct nm_topology *topology)
+{
+	int most = -1;
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
+		if (topology->cpus[cpu].core > most)
+			most = topology->cpus[cpu].core;
+	return (unsigned)(most + 1);
+}
+
+static int alloc_parts(struct nm_sim *sim)
+{
+	size_t nodes = sim->nr_nodes, resources = nodes + sim->machine->nr_links;
+	sim->users = calloc(sim->workload->nr_users + 1, sizeof(*sim->users));
+	sim->crowd = calloc(sim->nr_cpus, sizeof(*sim->crowd));
+	sim->core_crowd = calloc(sim->nr_cores + 1, sizeof(*sim->core_crowd));
+	sim->busy_s = calloc(sim->nr_cpus, sizeof(*sim->busy_s));
+	sim->node_pages = calloc(nodes, sizeof(*sim->node_pages));
+	sim->queue_ns = calloc(resources, sizeof(*sim->queue_ns));
+	sim->flow = calloc(resources, sizeof(*sim->flow));
+	sim->pair_flow = calloc(nodes * nodes, sizeof(*sim->pair_flow));
+	sim->path_ns = calloc(nodes * nodes, sizeof(*sim->path_ns));
+	if (!sim->users || !sim->crowd || !sim->core_crowd || !sim->busy_s || !sim->node_pages ||
+	    !sim->queue_ns || !sim->flow || !sim->pair_flow || !sim->path_ns)
+		return -ENOMEM;
+	return 0;
+}
+
+static void begin(struct nm_sim *sim)
+{
+	nm_rng_seed(&sim->rng, sim->options.seed);
+	nm_rng_seed(&sim->sampler, ~sim->options.seed);
+	sim->next_pid = NM_SIM_FIRST_PID;
+	sim->digest = 0xcbf29ce484222325ULL;
+	sim->platform = (struct nm_platform){.ops = &nm_sim_ops, .free = leave_alone};
+	for (size_t u = 0; u < sim->workload->nr_users; u++) {
+		sim->users[u].due_s = sim->workload->users[u].start_s;
+		sim->users[u].done = sim->workload->users[u].nr_programs == 0;
+	}
+	sim->status = (struct nm_source_status){.runs = true,
+						.accesses = true,
+						.memory = NM_MEMORY_PEBS,
+						.has_instructions = true,
+						.has_flops = true,
+						.has_dram = true,
+						.cpus_open = sim->nr_cpus,
+						.run_sample_ns = 2e7};
+	(void)snprintf(sim->status.name, sizeof(sim->status.name), "model");
+}
+
+int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
+	       const struct nm_sim_options *options, struct nm_sim **ret)
+{
+	nm_auto(nm_sim_freep) struct nm_sim *sim = NULL;
+	if (machine->topology->nr_nodes > NM_SIM_NODES_MOST)
+		return -E2BIG;
+	sim = calloc(1, sizeof(*sim));
+	if (!sim)
+		return -ENOMEM;
+	sim->machine = machine;
+	sim->workload = workload;
+	sim->options = *options;
+	if (!(sim->options.step_s > 0))
+		sim->options.step_s = STEP_S;
+	if (!(sim->options.memory_period > 0))
+		sim->options.memory_period = MEMORY_PERIOD;
+	sim->nr_nodes = machine->topology->nr_nodes;
+	sim->nr_cpus = machine->topology->nr_cpus;
+	sim->nr_cores = count_cores(machine->topology);
+	if (alloc_parts(sim) < 0)
+		return -ENOMEM;
+	begin(sim);
+	*ret = NM_TAKE(sim);
+	return 0;
+}
+
+void nm_sim_free(struct nm_sim *sim)
+{
+	if (!sim)
+		return;
+	for (size_t i = 0; i < sim->nr_processes; i++)
+		nm_sim_process_free(sim->processes[i]);
+	for (size_t i = 0; i < sim->nr_handles; i++)
+		free(sim->handles[i].text);
+	free(sim->users);
+	free(sim->processes);
+	free(sim->live);
+	free(sim->crowd);
+	free(sim->core_crowd);
+	free(sim->busy_s);
+	free(sim->node_pages);
+	free(sim->queue_ns);
+	free(sim->flow);
+	free(sim->pair_flow);
+	free(sim->path_ns);
+	free(sim->samples);
+	free(sim->events);
+	free(sim->handles);
+	free(sim);
+}
+
+int nm_sim_step(struct nm_sim *sim)
+{
+	double step_s = sim->options.step_s;
+	nm_sim_count_crowd(sim);
+	int r = nm_sim_begin_programs(sim);
+	if (r < 0)
+		return r;
+	nm_sim_schedule(sim);
+	nm_sim_work(sim, step_s);
+	r = sim->options.unobserved ? 0 : nm_sim_observe(sim);
+	nm_sim_go_on(sim, step_s);
+	if (sim->options.numa_balancing)
+		nm_sim_balance_memory(sim, step_s);
+	sim->now_s += step_s;
+	nm_sim_end_programs(sim);
+	return r;
+}
+
+bool nm_sim_over(const struct nm_sim *sim)
+{
+	if (sim->workload->limit_s > 0 && sim->now_s >= sim->workload->limit_s)
+		return true;
+	for (size_t u = 0; u < sim->workload->nr_users; u++)
+		if (!sim->users[u].done)
+			return false;
+	return true;
+}
+
+struct nm_sim_figures nm_sim_figures(const struct nm_sim *sim)
+{
+	struct nm_sim_figures figures = sim->figures;
+	figures.time_s = sim->now_s;
+	return figures;
+}
+
+uint64_t nm_sim_digest(const struct nm_sim *sim)
+{
+	return sim->digest;
+}
+
+struct nm_platform *nm_sim_platform(struct nm_sim *sim)
+{
+	return &sim->platform;
+}
+
+static size_t drain(void *context, const struct nm_sample_sink *sink)
+{
+	struct nm_sim *sim = context;
+	size_t count = sim->nr_samples + sim->nr_events;
+	for (size_t i = 0; i < sim->nr_samples; i++)
+		sink->on_sample(sink->context, &sim->samples[i]);
+	for (size_t i = 0; i < sim->nr_events; i++)
+		sink->on_task(sink->context, &sim->events[i]);
+	sim->figures.samples += sim->nr_samples;
+	sim->status.counts.samples += sim->nr_samples;
+	sim->status.counts.task_events += sim->nr_events;
+	sim->nr_samples = sim->nr_events = 0;
+	return count;
+}
+
+struct nm_feed nm_sim_feed(struct nm_sim *sim)
+{
+	return (struct nm_feed){.context = sim, .status = &sim->status, .drain = drain};
+}
+
+size_t nm_sim_nr_threads(const struct nm_sim *sim)
+{
+	return sim->nr_live;
+}
+
+struct nm_sim_thread_view nm_sim_thread(const struct nm_sim *sim, size_t index)
+{
+	const struct nm_sim_task *task = sim->live[index];
+	return (struct nm_sim_thread_view){.pid = task->process->pid,
+					   .tid = task->tid,
+					   .cpu = task->cpu,
+					   .node = nm_sim_node_of(sim, task->cpu),
+					   .done_giga = task->total,
+					   .latency_ns = task->latency_ns,
+					   .bytes_per_ns = task->bytes_per_ns,
+					   .mix = task->mix};
+}
+
+int nm_sim_load_topology(void *context, struct nm_topology **ret)
+{
+	const struct nm_sim *sim = context;
+	return nm_sim_copy_topology(sim->machine->topology, ret);
+}

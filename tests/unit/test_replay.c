@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the daemon records on a made-up machine comes out of a replay bit for bit: the same
+ * decisions, receipts, verdicts and figures. And where it is not the same, that is told.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/wait.h>
+
+#include "daemon_fixture.h"
+
+#define REPLAY NM_BINARY_DIR "/src/replay/numa-migrd-replay"
+
+static char file_name[160], other_name[160];
+
+static int open_fake(void *context, const struct nm_platform_options *options,
+		     struct nm_platform **ret)
+{
+	(void)context, (void)options;
+	*ret = &world.fake->platform;
+	return 0;
+}
+
+static int load_machine(void *context, struct nm_topology **ret)
+{
+	(void)context;
+	*ret = machine_topology(NODES, CPUS);
+	return 0;
+}
+
+static void keep_machine(struct nm_platform *platform)
+{
+	(void)platform;
+}
+
+static void configure(const char *text)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	nm_config_free(world.daemon.config);
+	int r = nm_config_parse("test", text, strlen(text), &errors, &world.daemon.config);
+	if (r < 0)
+		fail_msg("%s", errors.count ? errors.text[0] : "config");
+	free(world.daemon.config_text);
+	world.daemon.config_text = strdup(text);
+}
+
+/* The pipeline is opened anew, by the daemon's own way. */
+static void begin(const char *config, bool samples)
+{
+	const struct nm_recording_options options = {.samples = samples};
+	struct nm_record_sink sink;
+	struct nm_daemon *daemon = &world.daemon;
+	daemon->options.config_path = "test";
+	daemon->options.open_platform = open_fake;
+	daemon->options.topology.load = load_machine;
+	world.fake->platform.free = keep_machine;
+	world.homes = true;
+	configure(config);
+	snprintf(file_name, sizeof(file_name), "%s/recording", world.root);
+	snprintf(other_name, sizeof(other_name), "%s/other", world.root);
+	(void)unlink(file_name);
+	int fd = open(file_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_int_equal(nm_recorder_file(fd, &options, &sink), 0);
+	assert_int_equal(nm_recorder_begin(daemon, &sink, 0), 0);
+}
+
+static void end(void)
+{
+	assert_int_equal(nm_recorder_end(&world.daemon, "as asked"), 0);
+	assert_int_equal(nm_recorder_end(&world.daemon, "as asked"), -ENOENT);
+}
+
+/* What it says, in *ret; its exit status. */
+static int replay(const char *options, char *ret, size_t size)
+{
+	char command[1024];
+	snprintf(command, sizeof(command), REPLAY " %s %s 2>&1", options, file_name);
+	FILE *pipe = popen(command, "r");
+	assert_non_null(pipe);
+	size_t length = fread(ret, 1, size - 1, pipe);
+	ret[length] = '\0';
+	int status = pclose(pipe);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static unsigned decisions(void)
+{
+	return count_entries(0, NM_MESSAGE_DECISION);
+}
+
+static void assert_same(unsigned least_decisions)
+{
+	char said[8192];
+	int status = replay("", said, sizeof(said));
+	if (status != 0 || !strstr(said, "the same decisions, bit for bit"))
+		fail_msg("%d: %s", status, said);
+	assert_true(decisions() >= least_decisions);
+}
+
+/* Threads far from their memory, of two processes. */
+static void crowd(void)
+{
+	for (unsigned i = 0; i < 6; i++)
+		add_worker(100, (int)i, (i + 1) % NODES);
+	for (unsigned i = 0; i < 4; i++)
+		add_worker(200, 7 - (int)i, i % NODES);
+}
+
+static void record(const char *config, bool samples, unsigned intervals)
+{
+	crowd();
+	begin(config, samples);
+	live(intervals);
+	end();
+}
+
+#define RULES "home_share = 0.0; warmup_s = 0.0; young_s = 0.0; quiet_s = 0.0; "
+#define TARGETS "targets = { min_cpu_percent = 0.0; min_rss_mb = 1; }; "
+
+static void test_lbma(void **state)
+{
+	(void)state;
+	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", true, 40);
+	assert_same(3);
+}
+
+static void test_imar2(void **state)
+{
+	(void)state;
+	record(TARGETS "threads = { policy = \"imar2\"; " RULES "};", true, 60);
+	assert_same(3);
+}
+
+static void test_papers_own_rules(void **state)
+{
+	(void)state;
+	record("profile = \"paper\"; threads = { policy = \"lbma\"; n = 4; };", true, 40);
+	assert_same(20);
+}
+
+static void test_figures_in_the_place_of_samples(void **state)
+{
+	(void)state;
+	record(TARGETS "threads = { policy = \"imar2\"; " RULES "};", false, 60);
+	assert_same(3);
+}
+
+/* Processes of one thread each, by turns on the CPUs of node 0. */
+static void test_balance(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 6; i++)
+		add_worker(1000 + 100 * i, (int)(i % 2), 3);
+	world.lazy = true;
+	fake_sleep(world.fake, 60000);
+	begin(TARGETS "threads = { policy = \"balance\"; selection = \"first_fit\"; "
+		      "balance_min_gain = -1e12; "
+		      "residency_s = 0; };",
+	      true);
+	live(40);
+	end();
+	assert_same(1);
+}
+
+/* Pairs that share memory, the two a node apart. */
+static void test_kmaf(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		add_worker(1000, (int)(2 * i), i)->address = 0x7f0000000000 + (i << 20);
+		add_worker(1000, (int)((2 * i + 3) % CPUS), i)->address =
+			0x7f0000000000 + (i << 20);
+	}
+	fake_sleep(world.fake, 60000);
+	begin(TARGETS "threads = { policy = \"kmaf\"; };", true);
+	live(40);
+	end();
+	assert_same(1);
+}
+
+static void test_pages(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		add_worker(100, 2 * (int)i, i);
+	world.space = (struct space){.start = 0x7f0000000000, .count = 512};
+	for (unsigned i = 0; i < 4; i++) {
+		world.workers[i].space = &world.space;
+		world.workers[i].from = 128 * i;
+		world.workers[i].to = 128 * i + 128;
+	}
+	begin(TARGETS "threads = { policy = \"imar2\"; " RULES
+		      "}; pages = { policy = \"exclusivity\"; };",
+	      true);
+	live(60);
+	end();
+	assert_same(0);
+	assert_true(count_entries(0, NM_MESSAGE_PAGES) > 0);
+}
+
+/* Ends, exec, release and reload come back in their places. */
+static void test_what_happens_in_between(void **state)
+{
+	(void)state;
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	static const char other[] = TARGETS "threads = { policy = \"lbma\"; n = 2; " RULES "};";
+	struct nm_config *config;
+	crowd();
+	begin(TARGETS "threads = { policy = \"imar2\"; " RULES "};", true);
+	live(15);
+	assert_int_equal(nm_command_release(&world.daemon, 200), 0);
+	live(5);
+	assert_int_equal(nm_config_parse("test", other, strlen(other), &errors, &config), 0);
+	nm_command_apply(&world.daemon, config, strdup(other));
+	live(15);
+	end();
+	assert_same(1);
+}
+
+static void test_another_configuration(void **state)
+{
+	(void)state;
+	char said[8192], options[256];
+	record(TARGETS "threads = { policy = \"imar2\"; " RULES "};", true, 40);
+	FILE *out = fopen(other_name, "w");
+	fputs(TARGETS "threads = { policy = \"none\"; };", out);
+	fclose(out);
+	snprintf(options, sizeof(options), "-c %s", other_name);
+	assert_int_equal(replay(options, said, sizeof(said)), 0);
+	assert_non_null(strstr(said, "replayed: 0 threads sent"));
+	assert_non_null(strstr(said, "only recorded"));
+	out = fopen(other_name, "w");
+	fputs(TARGETS "threads = { policy = \"lbma\"; n = 3; " RULES "};", out);
+	fclose(out);
+	assert_int_equal(replay(options, said, sizeof(said)), 0);
+	assert_null(strstr(said, "replayed: 0 threads sent"));
+	out = fopen(other_name, "w");
+	fputs("threads = { polixy = 1; };", out);
+	fclose(out);
+	assert_int_equal(replay(options, said, sizeof(said)), 78);
+	assert_non_null(strstr(said, "polixy"));
+}
+
+/* Copies the recording; `change` may alter what is read. */
+static void rewrite(void (*change)(struct nm_recorded *record))
+{
+	const struct nm_recording_options options = {.samples = true};
+	char error[256];
+	struct nm_recorder_writer *writer;
+	struct nm_recording *recording;
+	struct nm_recorded entry;
+	assert_int_equal(
+		nm_recording_open(open(file_name, O_RDONLY), error, sizeof(error), &recording), 0);
+	(void)unlink(file_name);
+	assert_int_equal(nm_recording_create(open(file_name, O_RDWR | O_CREAT | O_EXCL, 0600),
+					     &options, &writer),
+			 0);
+	while (nm_recording_next(recording, &entry) > 0) {
+		change(&entry);
+		assert_int_equal(nm_recording_add(writer, &entry, entry.nr_nodes), 0);
+	}
+	nm_recording_close(writer);
+	nm_recording_free(recording);
+}
+
+static void change_seed(struct nm_recorded *entry)
+{
+	if (entry->kind == NM_RECORDED_START)
+		entry->start.seed ^= 1;
+}
+
+static void change_decision(struct nm_recorded *entry)
+{
+	if (entry->kind == NM_RECORDED_DECISION)
+		entry->decision.steps[0].local_before += 1e-15;
+}
+
+static void test_differences_are_told(void **state)
+{
+	(void)state;
+	char said[8192];
+	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", true, 40);
+	rewrite(change_decision);
+	assert_int_equal(replay("", said, sizeof(said)), 1);
+	assert_non_null(strstr(said, "not the same"));
+	assert_non_null(strstr(said, "local_before="));
+	rewrite(change_seed);
+	assert_int_equal(replay("", said, sizeof(said)), 1);
+}
+
+static void test_cut_off_anywhere(void **state)
+{
+	(void)state;
+	char said[8192];
+	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", true, 12);
+	int fd = open(file_name, O_RDWR);
+	off_t size = lseek(fd, 0, SEEK_END);
+	for (off_t length = size - 1; length > 0; length -= 1 + size / 40) {
+		assert_int_equal(ftruncate(fd, length), 0);
+		int status = replay("", said, sizeof(said));
+		if (status == 0)
+			assert_non_null(strstr(said, "the same decisions"));
+		assert_in_range(status, 0, 1);
+		assert_true(said[0] != '\0');
+	}
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+		TEST(test_lbma),
+		TEST(test_imar2),
+		TEST(test_papers_own_rules),
+		TEST(test_figures_in_the_place_of_samples),
+		TEST(test_balance),
+		TEST(test_kmaf),
+		TEST(test_pages),
+		TEST(test_what_happens_in_between),
+		TEST(test_another_configuration),
+		TEST(test_differences_are_told),
+		TEST(test_cut_off_anywhere),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* The model's physics: what must hold whoever places what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sim_fixture.h"
+
+#define TOLERANCE 1e-9
+
+static void alike(double a, double b)
+{
+	assert_true(fabs(a - b) <= TOLERANCE * fmax(fabs(a), fabs(b)));
+}
+
+/* ---- machines ---- */
+
+static void test_machines_are_whole(void **state)
+{
+	(void)state;
+	for (size_t i = 0; nm_sim_model(i); i++) {
+		struct nm_sim_machine *machine = machine_named(nm_sim_model(i)->name);
+		unsigned nodes = machine->topology->nr_nodes;
+		for (unsigned a = 0; a < nodes; a++)
+			for (unsigned b = 0; b < nodes; b++) {
+				double there = machine->latency_ns[a * nodes + b];
+				alike(there, machine->latency_ns[b * nodes + a]);
+				assert_true(a == b || there > machine->latency_ns[a * nodes + a]);
+			}
+		nm_sim_machine_free(machine);
+	}
+	struct nm_sim_machine *none = NULL;
+	assert_int_equal(nm_sim_machine_by_name("abacus", &none), -ENOENT);
+	assert_int_equal(nm_sim_machine_regular(3, 64, &none), -EINVAL);
+}
+
+/* Whatever goes from one node to another goes over as many links as it is hops, once. */
+static void test_routes_carry_everything(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	for (unsigned from = 0; from < 4; from++)
+		for (unsigned to = 0; to < 4; to++) {
+			unsigned apart = (from + 4 - to) % 4, hops = apart == 3 ? 1 : apart;
+			double sum = 0;
+			for (unsigned l = 0; l < machine->nr_links; l++)
+				sum += machine->route[(from * 4 + to) * machine->nr_links + l];
+			alike(sum, hops);
+		}
+	nm_sim_machine_free(machine);
+}
+
+/* ---- bandwidth and accesses ---- */
+
+static void test_bandwidth_is_never_exceeded(void **state)
+{
+	(void)state;
+	static const char *const programs[] = {"stream", "table", "sp", "cg", "stencil"};
+	for (size_t i = 0; nm_sim_model(i); i++)
+		for (size_t p = 0; p < NM_ARRAY_SIZE(programs); p++) {
+			struct nm_sim_machine *machine = machine_named(nm_sim_model(i)->name);
+			struct nm_sim_workload workload = {0};
+			(void)add_program(&workload, programs[p], machine->topology->nr_cpus);
+			(void)add_program(&workload, "stream", 7);
+			struct nm_sim *sim = begin(machine, &workload, 3);
+			steps(sim, 100);
+			struct nm_sim_figures figures = nm_sim_figures(sim);
+			assert_true(figures.accesses > 0);
+			assert_true(figures.most_node_use <= 1 + TOLERANCE);
+			assert_true(figures.most_link_use <= 1 + TOLERANCE);
+			nm_sim_free(sim);
+			nm_sim_workload_clear(&workload);
+			nm_sim_machine_free(machine);
+		}
+}
+
+/* A stream on one node gets what the node sustains, not less because the model cannot find it. */
+static void test_bandwidth_is_used(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	struct nm_sim_program *program = add_program(&workload, "stream", 10);
+	program->phases[0].misses_per_kilo = 100;
+	workload.users[0].placement = NM_SIM_PLACE_DIRECT;
+	workload.users[0].node = 1;
+	struct nm_sim *sim = begin(machine, &workload, 1);
+	steps(sim, 50);
+	double bytes_per_ns = 0;
+	for (size_t i = 0; i < nm_sim_nr_threads(sim); i++)
+		bytes_per_ns += nm_sim_thread(sim, i).bytes_per_ns;
+	assert_true(bytes_per_ns > 0.9 * machine->node_bytes_per_ns[1]);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+static void test_every_access_is_served_once(void **state)
+{
+	(void)state;
+	static const enum nm_sim_placement placements[] = {
+		NM_SIM_PLACE_SYSTEM, NM_SIM_PLACE_INTERLEAVE, NM_SIM_PLACE_ORACLE};
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	for (size_t p = 0; p < NM_ARRAY_SIZE(placements); p++) {
+		struct nm_sim_workload workload = {0};
+		struct nm_sim_program *program = add_program(&workload, "stencil", 13);
+		program->phases[0].shared_part = 0.3;
+		program->phases[0].private_part -= 0.3;
+		workload.users[0].placement = placements[p];
+		struct nm_sim *sim = begin(machine, &workload, 5);
+		steps(sim, 20);
+		for (size_t i = 0; i < nm_sim_nr_threads(sim); i++) {
+			double sum = 0;
+			for (unsigned k = 0; k < 4; k++)
+				sum += nm_sim_thread(sim, i).mix[k];
+			alike(sum, 1);
+		}
+		nm_sim_free(sim);
+		nm_sim_workload_clear(&workload);
+	}
+	nm_sim_machine_free(machine);
+}
+
+/* Work is what was asked for: to the last instruction, and as many accesses as those make. */
+static void test_work_is_done_once(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("mesh-4x20");
+	struct nm_sim_workload workload = {0};
+	struct nm_sim_program *program = add_program(&workload, "lu", 20);
+	program->phases[0].giga = 20;
+	struct nm_sim *sim = begin(machine, &workload, 1);
+	to_the_end(sim);
+	struct nm_sim_figures figures = nm_sim_figures(sim);
+	assert_int_equal(figures.programs_ended, 1);
+	double expected = 20 * 20e9 * program->phases[0].misses_per_kilo / 1000;
+	assert_true(fabs(figures.accesses - expected) < 1e-6 * expected);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+/* ---- places ---- */
+
+/* The time of a lone thread on `node` with its memory on node `memory`. */
+static double time_of(const struct nm_sim_machine *machine, const char *name, unsigned node,
+		      unsigned memory)
+{
+	struct nm_sim_workload workload = {0};
+	struct nm_sim_program *program = add_program(&workload, name, 1);
+	program->phases[0].giga = 30;
+	workload.users[0].placement = NM_SIM_PLACE_DIRECT;
+	workload.users[0].node = (int)memory;
+	struct nm_sim *sim = begin(machine, &workload, 1);
+	steps(sim, 1);
+	bind(sim, machine, nm_sim_thread(sim, 0).tid, node);
+	to_the_end(sim);
+	double time_s = nm_sim_figures(sim).time_s;
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	return time_s;
+}
+
+static void test_local_is_never_slower(void **state)
+{
+	(void)state;
+	static const char *const programs[] = {"stream", "bt", "compute", "table"};
+	for (size_t i = 0; nm_sim_model(i); i++)
+		for (size_t p = 0; p < NM_ARRAY_SIZE(programs); p++) {
+			struct nm_sim_machine *machine = machine_named(nm_sim_model(i)->name);
+			double local = time_of(machine, programs[p], 0, 0);
+			for (unsigned k = 1; k < machine->topology->nr_nodes; k++)
+				assert_true(local <= time_of(machine, programs[p], 0, k));
+			nm_sim_machine_free(machine);
+		}
+}
+
+static void test_farther_is_slower(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *ring = machine_named("ring-4x10");
+	double near = time_of(ring, "table", 0, 0), next = time_of(ring, "table", 0, 1);
+	double far = time_of(ring, "table", 0, 2);
+	assert_true(near < next && next < far);
+	nm_sim_machine_free(ring);
+}
+
+/* Turning everything by one node changes nothing. */
+static void test_symmetric_machines_are_symmetric(void **state)
+{
+	(void)state;
+	static const char *const machines[] = {"ring-4x10", "mesh-4x20", "x7550-4x8"};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(machines); i++) {
+		struct nm_sim_machine *machine = machine_named(machines[i]);
+		for (unsigned memory = 0; memory < 4; memory++) {
+			double first = time_of(machine, "stream", 0, memory);
+			for (unsigned turn = 1; turn < 4; turn++)
+				alike(first, time_of(machine, "stream", turn, (memory + turn) % 4));
+		}
+		nm_sim_machine_free(machine);
+	}
+}
+
+/* ---- the system ---- */
+
+static void test_masks_hold(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	add_program(&workload, "stream", 60)->phases[0].giga = 1e5;
+	struct nm_sim *sim = begin(machine, &workload, 9);
+	steps(sim, 5);
+	for (unsigned i = 0; i < 8; i++)
+		bind(sim, machine, nm_sim_thread(sim, i).tid, 2);
+	for (unsigned step = 0; step < 200; step++) {
+		steps(sim, 1);
+		for (unsigned i = 0; i < 8; i++)
+			assert_int_equal(nm_sim_thread(sim, i).node, 2);
+	}
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+static void test_first_touch_is_local(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	struct nm_sim_program *program = add_program(&workload, "stream", 12);
+	program->phases[0].private_part = 1;
+	struct nm_sim *sim = begin(machine, &workload, 1);
+	steps(sim, 1);
+	struct nm_sim_figures figures = nm_sim_figures(sim);
+	/* But for who was put elsewhere in this very step. */
+	assert_true(figures.local_accesses >= 0.8 * figures.accesses);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+/* Pages whose threads have gone come after them, within the kernel's rate. */
+static void test_numa_balancing_brings_pages(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("mesh-4x20");
+	struct nm_sim_workload workload = {0};
+	struct nm_sim_program *program = add_program(&workload, "stream", 8);
+	program->touch = NM_SIM_TOUCH_MASTER;
+	program->phases[0].giga = 1e5;
+	const struct nm_sim_options options = {.seed = 4, .numa_balancing = true};
+	struct nm_sim *sim = NULL;
+	assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
+	steps(sim, 10);
+	struct nm_sim_figures before = nm_sim_figures(sim);
+	steps(sim, 300);
+	struct nm_sim_figures middle = nm_sim_figures(sim);
+	steps(sim, 100);
+	struct nm_sim_figures after = nm_sim_figures(sim);
+	double first = before.local_accesses / before.accesses;
+	double last =
+		(after.local_accesses - middle.local_accesses) / (after.accesses - middle.accesses);
+	assert_true(last > first);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+/* ---- the ops ---- */
+
+static void test_pages_move_where_they_are_sent(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	(void)add_program(&workload, "stream", 2);
+	struct nm_sim *sim = begin(machine, &workload, 1);
+	steps(sim, 1);
+	struct nm_platform *platform = nm_sim_platform(sim);
+	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
+	uint64_t addresses[] = {0x7f0000000000, 0x7f0000200000, 0x1000};
+	int nodes[] = {3, 3, 3}, statuses[3], found[3];
+	assert_int_equal(platform->ops->pages_move(platform, pid, 3, addresses, nodes, statuses),
+			 0);
+	assert_int_equal(platform->ops->pages_where(platform, pid, 3, addresses, found), 0);
+	assert_int_equal(found[0], 3);
+	assert_int_equal(found[1], 3);
+	assert_int_equal(found[2], -EFAULT);
+	assert_int_equal(statuses[2], -EFAULT);
+	assert_int_equal(platform->ops->pages_where(platform, 77, 1, addresses, found), -ESRCH);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+/* Looking changes nothing of what happens, and the same seed gives the same. */
+static void test_observing_changes_nothing(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	(void)add_program(&workload, "ua", 30);
+	struct nm_sim_options options = {.seed = 6};
+	struct nm_sim_figures figures[2];
+	for (unsigned i = 0; i < 2; i++) {
+		struct nm_sim *sim = NULL;
+		options.unobserved = i == 1;
+		assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
+		steps(sim, 300);
+		figures[i] = nm_sim_figures(sim);
+		nm_sim_free(sim);
+	}
+	assert_true(figures[0].accesses == figures[1].accesses);
+	assert_int_equal(figures[0].moves, figures[1].moves);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_machines_are_whole),
+		cmocka_unit_test(test_routes_carry_everything),
+		cmocka_unit_test(test_bandwidth_is_never_exceeded),
+		cmocka_unit_test(test_bandwidth_is_used),
+		cmocka_unit_test(test_every_access_is_served_once),
+		cmocka_unit_test(test_work_is_done_once),
+		cmocka_unit_test(test_local_is_never_slower),
+		cmocka_unit_test(test_farther_is_slower),
+		cmocka_unit_test(test_symmetric_machines_are_symmetric),
+		cmocka_unit_test(test_masks_hold),
+		cmocka_unit_test(test_first_touch_is_local),
+		cmocka_unit_test(test_numa_balancing_brings_pages),
+		cmocka_unit_test(test_pages_move_where_they_are_sent),
+		cmocka_unit_test(test_observing_changes_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's ticks on the model: they decide, they are the same twice, and they leave nothing. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "numa-migrd/simulate.h"
+#include "sim_fixture.h"
+
+static struct nm_config *config_of(const char *text)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	struct nm_config *config = NULL;
+	if (nm_config_parse("test", text, strlen(text), &errors, &config) < 0)
+		fail_msg("%s", errors.text[0]);
+	config->journal.level = NM_JOURNAL_ERROR;
+	return config;
+}
+
+static struct nm_simulated run(const char *machine_name, const char *program, unsigned threads,
+			       const char *policy, uint64_t seed)
+{
+	struct nm_sim_machine *machine = machine_named(machine_name);
+	struct nm_sim_workload workload = {.limit_s = 60};
+	struct nm_sim_options options = {.seed = seed};
+	struct nm_config *config = policy ? config_of(policy) : NULL;
+	struct nm_simulated done;
+	struct nm_sim_program *added = add_program(&workload, program, threads);
+	added->phases[0].giga = 1e5;
+	added->touch = NM_SIM_TOUCH_MASTER;
+	assert_int_equal(nm_simulate(machine, &workload, &options, config, &done), 0);
+	nm_config_free(config);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+	return done;
+}
+
+#define BEST "threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };"
+
+static void test_nobody_decides_without_a_daemon(void **state)
+{
+	(void)state;
+	struct nm_simulated done = run("ring-4x10", "stream", 20, NULL, 1);
+	assert_int_equal(done.decisions, 0);
+	assert_int_equal(done.figures.masks_set, 0);
+	assert_int_equal(done.figures.pages_moved, 0);
+	assert_true(done.figures.time_s >= 60);
+}
+
+static void test_every_policy_runs(void **state)
+{
+	(void)state;
+	static const char *const policies[] = {
+		"profile = \"paper\"; threads: { policy = \"lbma\"; };",
+		"profile = \"paper\"; threads: { policy = \"imar2\"; };",
+		"threads: { policy = \"lbma\"; };",
+		"threads: { policy = \"imar2\"; };",
+		"threads: { policy = \"kmaf\"; };",
+		"threads: { policy = \"balance\"; dtas = true; };",
+		"threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };",
+		BEST,
+	};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(policies); i++) {
+		struct nm_simulated done = run("x7550-4x8", "stencil", 48, policies[i], 2);
+		assert_true(done.intervals >= 59);
+		assert_true(done.figures.most_node_use <= 1 + 1e-9);
+	}
+}
+
+/* Memory that one thread wrote comes to those who use it: through the mover, at simulated times. */
+static void test_pages_come_to_their_threads(void **state)
+{
+	(void)state;
+	struct nm_simulated alone = run("mesh-4x20", "stream", 16, NULL, 3);
+	struct nm_simulated done = run("mesh-4x20", "stream", 16, BEST, 3);
+	assert_true(done.figures.pages_moved > 0);
+	assert_true(done.figures.local_accesses / done.figures.accesses >
+		    alone.figures.local_accesses / alone.figures.accesses);
+}
+
+static void test_twice_the_same(void **state)
+{
+	(void)state;
+	struct nm_simulated first = run("ring-4x10", "sp", 30, BEST, 7);
+	struct nm_simulated second = run("ring-4x10", "sp", 30, BEST, 7);
+	struct nm_simulated other = run("ring-4x10", "sp", 30, BEST, 8);
+	assert_true(first.digest == second.digest);
+	assert_int_equal(first.decisions, second.decisions);
+	assert_true(first.figures.accesses == second.figures.accesses);
+	assert_true(first.digest != other.digest);
+}
+
+static void test_nothing_is_left(void **state)
+{
+	(void)state;
+	char root[FIXTURE_PATH];
+	unsigned entries = 0;
+	fixture_make(root, sizeof(root));
+	assert_int_equal(setenv("TMPDIR", root, 1), 0);
+	(void)run("ring-4x10", "stream", 30,
+		  "profile = \"paper\"; threads: { policy = \"lbma\"; };", 1);
+	DIR *directory = opendir(root);
+	assert_non_null(directory);
+	while (readdir(directory))
+		entries++;
+	closedir(directory);
+	assert_int_equal(entries, 2); /* "." and ".." */
+	assert_int_equal(unsetenv("TMPDIR"), 0);
+	fixture_remove(root);
+}
+
+static void test_trouble_is_returned(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	struct nm_sim_options options = {.seed = 1};
+	struct nm_config *config = config_of("threads: { policy = \"imar2\"; };");
+	struct nm_simulated done;
+	(void)add_program(&workload, "ep", 1);
+	assert_int_equal(setenv("TMPDIR", "/nonexistent", 1), 0);
+	assert_int_equal(nm_simulate(machine, &workload, &options, config, &done), -ENOENT);
+	assert_int_equal(unsetenv("TMPDIR"), 0);
+	nm_config_free(config);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nobody_decides_without_a_daemon),
+		cmocka_unit_test(test_every_policy_runs),
+		cmocka_unit_test(test_pages_come_to_their_threads),
+		cmocka_unit_test(test_twice_the_same),
+		cmocka_unit_test(test_nothing_is_left),
+		cmocka_unit_test(test_trouble_is_returned),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
