@@ -303,28 +303,6 @@ static void write_recordings(const char *folder)
 	}
 }
 
-static void write_xml(const char *folder)
-{
-	static const char *const machines[] = {"numa:2 core:2 pu:1",
-					       "pack:1 [numa] l3:1 core:1 pu:2"};
-
-	for (unsigned i = 0; i < NM_ARRAY_SIZE(machines); i++) {
-		hwloc_topology_t topology;
-		struct seed seed = {0};
-		char *xml;
-		int length;
-		if (hwloc_topology_init(&topology) < 0 ||
-		    hwloc_topology_set_synthetic(topology, machines[i]) < 0 ||
-		    hwloc_topology_load(topology) < 0 ||
-		    hwloc_topology_export_xmlbuffer(topology, &xml, &length, 0) < 0)
-			abort();
-		add_text(&seed, xml);
-		write_seed(folder, "xml", i, &seed);
-		hwloc_free_xmlbuffer(topology, xml);
-		hwloc_topology_destroy(topology);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	if (argc != 2 || (mkdir(argv[1], 0755) < 0 && errno != EEXIST))
@@ -336,6 +314,5 @@ int main(int argc, char **argv)
 	write_helper(argv[1]);
 	write_bus(argv[1]);
 	write_recordings(argv[1]);
-	write_xml(argv[1]);
 	return 0;
 }
