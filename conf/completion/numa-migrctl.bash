@@ -34,6 +34,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-n | --lines | -c | --config | --seconds | --limit-mb) ((i++)) ;;
+		--machine | --workload | --policy | --paper | --record | --seed | --runs) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -44,6 +45,8 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		words='auto always never'
 	elif [[ $3 == -n || $3 == --lines ]]; then
 		words='10 20 100'
+	elif [[ $3 == -c || $3 == --config || $3 == --workload || $3 == --record || $3 == --machine ]]; then
+		words=$(compgen -f -- "$word")
 	elif [[ $3 == --paper ]]; then
 		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity'
 	elif [[ $word == -* ]]; then

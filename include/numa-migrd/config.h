@@ -76,6 +76,7 @@ struct nm_config {
 		char record[NM_CONFIG_PATH_BYTES]; /* "": nothing; else an absolute path */
 		uint64_t record_mb;		   /* 1024; 1–1000000 */
 		bool record_samples;		   /* true; false: figures of each interval */
+		bool record_hashed;		   /* false; true: no names, no addresses */
 	} general;
 	struct {
 		struct nm_target_list include; /* empty (default) = every process that is worth it */

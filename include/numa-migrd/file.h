@@ -41,6 +41,12 @@ int nm_write_all(int fd, const char *text, size_t length);
 int nm_write_text(int directory, const char *path, const char *text);
 
 /*
+ * In place of a directory of ours, for runs that have nothing to leave (simulation, replay): what
+ * is created in it is memory, gone once it is closed, and nothing else is there.
+ */
+#define NM_NOWHERE (-2)
+
+/*
  * Opens (with O_CREAT: creates, mode 0600) a file of a directory of ours. -EPERM for anything but a
  * regular file with one name, of our own or the directory's owner (root reads what the service's
  * user wrote), not written by others; -EFBIG above 64 MiB: none of ours is so large.

@@ -259,6 +259,13 @@ struct nm_recorder_writer;
 struct nm_recording_options {
 	uint64_t limit_bytes; /* 0: no limit; nothing is written beyond it */
 	bool samples;	      /* false: figures of each interval in their place */
+	/*
+	 * Names are hashed, and addresses by page; settings, sentences and what the machine said
+	 * are left out, so that it cannot be replayed. The key is drawn by the caller, and
+	 * forgotten.
+	 */
+	bool hashed;
+	uint64_t key[2];
 };
 
 /* Writes the header to an empty file (fd: taken over, also on failure; a regular file, as blocks

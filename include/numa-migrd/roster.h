@@ -104,6 +104,10 @@ NM_DEFINE_CLEANUP(struct nm_roster_memory, nm_roster_memory_free);
 int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *platform, int directory,
 			  const char *boot_id);
 
+/* The same from the file's text, which is taken apart. Replay. */
+int nm_roster_memory_take(struct nm_roster_memory *memory, struct nm_platform *platform, char *text,
+			  const char *boot_id);
+
 /*
  * Saves what has changed since it was saved last; the file is replaced at once. 0 or -errno, and then
  * the next call tries again. Daemon, after each tick and command.

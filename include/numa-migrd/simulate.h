@@ -15,14 +15,21 @@ struct nm_simulated {
 	uint64_t digest;       /* of every mask and page set, in order: equal for equal decisions */
 };
 
+/* Of what the daemon sees, decides and does, as on a machine: it can be replayed and explained. */
+struct nm_simulate_recording {
+	int fd;		    /* an empty file, open for writing; the caller's */
+	const char *config; /* the text of the daemon's configuration */
+};
+
 /*
  * Runs the workload on the machine from begin to end. config: what the daemon is to do, which is
  * not changed; NULL: there is no daemon. The decisions draw from config.general.seed (0: the
- * model's seed). A directory for the ledger is made in TMPDIR or /tmp and removed again. -ENOMEM,
- * -errno of that directory, or of a tick. Simulation command, tests, benches.
+ * model's seed). Nothing is left anywhere, not even by a run that is killed. recording: NULL, or
+ * where to write one, where there is a daemon. -ENOMEM, -errno of that file, or of a tick.
+ * Simulation command, tests, benches.
  */
 int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
 		const struct nm_sim_options *options, const struct nm_config *config,
-		struct nm_simulated *ret);
+		const struct nm_simulate_recording *recording, struct nm_simulated *ret);
 
 #endif

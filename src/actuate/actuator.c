@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mask.h"
+#include "numa-migrd/file.h"
 
 /*
  * What an earlier run could not return (nm_restore() leaves only that) is ours again: no member, so
@@ -41,7 +42,7 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	int r = nm_tidmap_new(&actuator->by_tid);
 	if (r < 0)
 		return r;
-	if (runtime_directory >= 0) {
+	if (runtime_directory >= 0 || runtime_directory == NM_NOWHERE) {
 		r = nm_ledger_open(runtime_directory, boot_id, &actuator->ledger);
 		if (r == 0)
 			r = take_over(actuator, boot_id);

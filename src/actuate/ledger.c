@@ -232,20 +232,36 @@ static int write_entries(int fd, const char *boot_id, const struct nm_ledger_ent
 	return r;
 }
 
+static int take_place(int directory)
+{
+	if (directory == NM_NOWHERE ||
+	    renameat(directory, NEW_NAME, directory, NM_LEDGER_NAME) == 0)
+		return 0;
+	return -errno;
+}
+
+static int remove_from(int directory, const char *name)
+{
+	if (directory == NM_NOWHERE || unlinkat(directory, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	return -errno;
+}
+
 int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *const *entries,
 		      size_t count)
 {
-	if (unlinkat(ledger->directory, NEW_NAME, 0) < 0 && errno != ENOENT)
-		return -errno;
+	int removed = remove_from(ledger->directory, NEW_NAME);
+	if (removed < 0)
+		return removed;
 	int fd = nm_open_own(ledger->directory, NEW_NAME, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
 	if (fd < 0)
 		return fd;
 	int r = write_entries(fd, ledger->boot_id, entries, count);
-	if (r == 0 && renameat(ledger->directory, NEW_NAME, ledger->directory, NM_LEDGER_NAME) < 0)
-		r = -errno;
+	if (r == 0)
+		r = take_place(ledger->directory);
 	if (r < 0) {
 		close(fd);
-		(void)unlinkat(ledger->directory, NEW_NAME, 0);
+		(void)remove_from(ledger->directory, NEW_NAME);
 		return r;
 	}
 	close(ledger->fd);
@@ -256,7 +272,5 @@ int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *co
 
 int nm_ledger_remove(int directory)
 {
-	if (unlinkat(directory, NM_LEDGER_NAME, 0) < 0 && errno != ENOENT)
-		return -errno;
-	return 0;
+	return remove_from(directory, NM_LEDGER_NAME);
 }

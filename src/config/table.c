@@ -75,6 +75,8 @@ const struct nm_setting nm_settings[] = {
 	      "MiB after which a recording ends"),
 	BOOL(general, record_samples, "true", NULL,
 	     "Record each sample, so that everything can be replayed; otherwise what each interval makes of them"),
+	BOOL(general, record_hashed, "false", NULL,
+	     "Record hashes in the place of names and addresses, and no settings: to be shown to others, not for a replay"),
 
 	TARGETS(include, "Manage what matches one of these; without any, every process that is worth it"),
 	TARGETS(exclude, "Never touch what matches one of these, whatever include says"),

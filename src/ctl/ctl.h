@@ -20,7 +20,7 @@
 
 /* What the options of "simulate" say. */
 struct nm_ctl_simulate {
-	const char *machine, *workload, *paper; /* NULL: not given */
+	const char *machine, *workload, *paper, *record; /* NULL: not given */
 	const char *policies[NM_CTL_POLICIES_MOST];
 	unsigned nr_policies;
 	bool scale;
@@ -37,7 +37,7 @@ struct nm_ctl {
 	uint32_t lines; /* -n */
 	bool lines_given;
 	uint64_t seconds, limit_mb; /* record; 0: not given */
-	bool figures;		    /* record */
+	bool figures, hash;	    /* record */
 	bool all;		    /* replay */
 	const char *config;	    /* replay; NULL: the recorded one */
 	struct nm_style style;

@@ -66,6 +66,7 @@ static const char options_text[] =
 	"      --seconds N       record: so long, and not until interrupted\n"
 	"      --limit-mb N      record: so many MiB at most, 1024 by itself\n"
 	"      --figures         record: figures of each interval in the place of samples\n"
+	"      --hash            record: no names and no addresses, to be shown to others\n"
 	"      --json            machine-readable output\n"
 	"      --no-pager        no pager for long output\n"
 	"      --color=WHEN      auto (on a terminal), always or never\n"
@@ -74,6 +75,7 @@ static const char options_text[] =
 	"      --policy=P        simulate: none, imar2, another name, or a file; may be repeated\n"
 	"      --paper=NAME      simulate: imar2-ct1, imar2-ct2, kmaf, kmlb or exclusivity\n"
 	"      --scale           simulate: a table from 100 to 100000 threads\n"
+	"      --record=FILE     simulate: what the daemon saw and did, for a replay\n"
 	"      --seed=N          simulate: another course of chance\n"
 	"      --runs=N          simulate: so many courses, and their mean\n"
 	"  -h, --help            show this text\n"
@@ -128,8 +130,9 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 {
 	if ((ctl->follow || ctl->lines_given) && command->run != nm_ctl_decisions)
 		return "-f and -n go with decisions, not with";
-	if ((ctl->seconds || ctl->limit_mb || ctl->figures) && command->run != nm_ctl_record)
-		return "--seconds, --limit-mb and --figures go with record, not with";
+	if ((ctl->seconds || ctl->limit_mb || ctl->figures || ctl->hash) &&
+	    command->run != nm_ctl_record)
+		return "--seconds, --limit-mb, --figures and --hash go with record, not with";
 	if ((ctl->config || ctl->all) && command->run != nm_ctl_replay)
 		return "-c and --all go with replay, not with";
 	if (ctl->simulate.given && command->run != nm_ctl_simulate)
@@ -170,6 +173,7 @@ enum {
 	OPTION_SECONDS,
 	OPTION_LIMIT,
 	OPTION_FIGURES,
+	OPTION_HASH,
 	OPTION_COLOR,
 	OPTION_VERSION,
 	OPTION_MACHINE,
@@ -177,6 +181,7 @@ enum {
 	OPTION_POLICY,
 	OPTION_PAPER,
 	OPTION_SCALE,
+	OPTION_RECORD,
 	OPTION_SEED,
 	OPTION_RUNS,
 };
@@ -249,6 +254,9 @@ static int set_simulate(struct nm_ctl_simulate *simulate, int option)
 	case OPTION_PAPER:
 		simulate->paper = optarg;
 		return EXIT_SUCCESS;
+	case OPTION_RECORD:
+		simulate->record = optarg;
+		return EXIT_SUCCESS;
 	case OPTION_SEED:
 		return set_number(optarg, 1, INT64_MAX, &simulate->seed);
 	case OPTION_RUNS:
@@ -279,6 +287,9 @@ static int set_option(struct nm_ctl *ctl, int option)
 	case OPTION_FIGURES:
 		ctl->figures = true;
 		return EXIT_SUCCESS;
+	case OPTION_HASH:
+		ctl->hash = true;
+		return EXIT_SUCCESS;
 	case 'f':
 		ctl->follow = true;
 		return EXIT_SUCCESS;
@@ -306,6 +317,7 @@ static const struct option options[] = {
 	{"seconds", required_argument, NULL, OPTION_SECONDS},
 	{"limit-mb", required_argument, NULL, OPTION_LIMIT},
 	{"figures", no_argument, NULL, OPTION_FIGURES},
+	{"hash", no_argument, NULL, OPTION_HASH},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"no-pager", no_argument, NULL, OPTION_NO_PAGER},
 	{"color", required_argument, NULL, OPTION_COLOR},
@@ -316,6 +328,7 @@ static const struct option options[] = {
 	{"policy", required_argument, NULL, OPTION_POLICY},
 	{"paper", required_argument, NULL, OPTION_PAPER},
 	{"scale", no_argument, NULL, OPTION_SCALE},
+	{"record", required_argument, NULL, OPTION_RECORD},
 	{"seed", required_argument, NULL, OPTION_SEED},
 	{"runs", required_argument, NULL, OPTION_RUNS},
 	{0},

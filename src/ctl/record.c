@@ -54,7 +54,7 @@ static int begin(const struct nm_ctl *ctl, int fd)
 	uint64_t limit_mb = ctl->limit_mb ? ctl->limit_mb : LIMIT_MB;
 	uint64_t seconds = ctl->seconds ? ctl->seconds + GRACE_S : 0;
 	return nm_ctl_ask_once("Record", NM_RIGHT_STEER, &nothing, "httbb", fd, limit_mb << 20,
-			       seconds, !ctl->figures, false);
+			       seconds, !ctl->figures, ctl->hash);
 }
 
 int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)

@@ -215,6 +215,22 @@ static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what
 	return EXIT_SUCCESS;
 }
 
+static int open_record(const struct nm_ctl *ctl, int *ret)
+{
+	const char *path = ctl->simulate.record;
+	if (!path)
+		return EXIT_SUCCESS;
+	if (ctl->simulate.nr_policies != 1)
+		return nm_ctl_wrong_usage("--record goes with one --policy", NULL);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		(void)fprintf(stderr, "numa-migrctl: %s: %s\n", path, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	*ret = fd;
+	return EXIT_SUCCESS;
+}
+
 static int simulate(const struct nm_ctl *ctl)
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
@@ -229,6 +245,12 @@ static int simulate(const struct nm_ctl *ctl)
 	if (status != EXIT_SUCCESS)
 		return status;
 	what.machine = machine;
+	nm_auto(nm_closep) int fd = -1;
+	status = open_record(ctl, &fd);
+	if (status != EXIT_SUCCESS)
+		return status;
+	what.recorded = fd >= 0;
+	what.record_fd = fd;
 	json_t *rows = json_array();
 	status = run_policies(ctl, &what, rows);
 	if (status == EXIT_SUCCESS && ctl->json)

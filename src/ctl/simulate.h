@@ -26,6 +26,8 @@ struct nm_sim_case {
 		*workload; /* its placements are the policy's for as long as it runs */
 	uint64_t seed;
 	unsigned runs;
+	bool recorded; /* the first run, into record_fd, where there is a daemon */
+	int record_fd;
 };
 
 /* Means over the runs, and the standard error of the time computed. */

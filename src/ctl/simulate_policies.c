@@ -134,7 +134,11 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 		const struct nm_sim_options options = {.seed = what->seed + i,
 						       .numa_balancing = policy->numa_balancing};
 		struct nm_simulated run;
-		int r = nm_simulate(what->machine, what->workload, &options, config, &run);
+		bool recorded = what->recorded && config && i == 0;
+		const struct nm_simulate_recording recording = {.fd = what->record_fd,
+								.config = policy->config};
+		int r = nm_simulate(what->machine, what->workload, &options, config,
+				    recorded ? &recording : NULL, &run);
 		if (r < 0)
 			return r;
 		add_run(&run, what->runs, &sum);

@@ -51,7 +51,7 @@ static int run_size(size_t i, uint64_t seed, struct nm_simulated *ret, size_t *r
 	if (r < 0)
 		return r;
 	config->journal.level = NM_JOURNAL_ERROR;
-	r = nm_simulate(machine, &workload, &options, config, ret);
+	r = nm_simulate(machine, &workload, &options, config, NULL, ret);
 	*ret_bytes = mallinfo2().arena + mallinfo2().hblkhd;
 	return r;
 }

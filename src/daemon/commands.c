@@ -355,18 +355,20 @@ int nm_command_set_dry_run(void *context, bool wanted)
 
 /* ---- recording ---- */
 
-/* Names and addresses cannot be hashed yet: then nothing is written at all. */
 int nm_command_record(void *context, int fd, const struct nm_control_recording *wanted)
 {
 	struct nm_daemon *daemon = context;
 	struct nm_recording_options options = {.limit_bytes = wanted->limit_bytes,
-					       .samples = wanted->samples};
+					       .samples = wanted->samples,
+					       .hashed = wanted->hashed};
 	struct nm_record_sink sink;
-	if (wanted->hashed) {
+	/* First, as a file that is refused stays as it was. */
+	int r = daemon->recorder ? -EBUSY : daemon->paused ? -EAGAIN : 0;
+	if (r < 0) {
 		(void)close(fd);
-		return -EOPNOTSUPP;
+		return r;
 	}
-	int r = nm_recorder_file(fd, &options, &sink);
+	r = nm_recorder_file(fd, &options, &sink);
 	if (r == 0)
 		r = nm_recorder_begin(daemon, &sink, wanted->seconds);
 	if (r == 0)

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,8 +82,14 @@ static void close_file(void *context)
 
 int nm_recorder_file(int fd, const struct nm_recording_options *options, struct nm_record_sink *ret)
 {
+	struct nm_recording_options drawn = *options;
 	struct nm_recorder_writer *writer;
-	int r = nm_recording_create(fd, options, &writer);
+	if (options->hashed && getrandom(drawn.key, sizeof(drawn.key), 0) != sizeof(drawn.key)) {
+		(void)close(fd);
+		return -EIO;
+	}
+	int r = nm_recording_create(fd, &drawn, &writer);
+	explicit_bzero(drawn.key, sizeof(drawn.key));
 	if (r < 0)
 		return r;
 	*ret = (struct nm_record_sink){
@@ -171,11 +177,7 @@ int nm_recorder_begin(struct nm_daemon *daemon, const struct nm_record_sink *sin
 	if (daemon->pipeline.platform)
 		nm_pipeline_close(daemon);
 	forget_state(daemon);
-	r = nm_recorder_attach(daemon, sink);
-	if (r == 0) {
-		add_start(daemon);
-		add_given_back(daemon);
-	}
+	r = nm_recorder_start(daemon, sink);
 	int opened = nm_pipeline_open(daemon);
 	if (opened < 0)
 		return opened;
@@ -225,10 +227,21 @@ static int open_configured(const struct nm_config *config, struct nm_record_sink
 	struct nm_recording_options options = {
 		.limit_bytes = config->general.record_mb << 20,
 		.samples = config->general.record_samples,
+		.hashed = config->general.record_hashed,
 	};
 	int fd = open(config->general.record, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		      0600);
 	return fd < 0 ? -errno : nm_recorder_file(fd, &options, ret);
+}
+
+int nm_recorder_start(struct nm_daemon *daemon, const struct nm_record_sink *sink)
+{
+	int r = nm_recorder_attach(daemon, sink);
+	if (r < 0)
+		return r;
+	add_start(daemon);
+	add_given_back(daemon);
+	return 0;
 }
 
 void nm_recorder_by_config(struct nm_daemon *daemon)
@@ -239,15 +252,13 @@ void nm_recorder_by_config(struct nm_daemon *daemon)
 		return;
 	int r = open_configured(daemon->config, &sink);
 	if (r == 0)
-		r = nm_recorder_attach(daemon, &sink);
+		r = nm_recorder_start(daemon, &sink);
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "nothing is recorded: general.record = \"%s\": %s%s", path, strerror(-r),
 			  r == -EEXIST ? " (a recording is never written over)" : "");
 		return;
 	}
-	add_start(daemon);
-	add_given_back(daemon);
 	nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE, "recording into %s", path);
 }
 

@@ -44,6 +44,8 @@ int nm_recorder_file(int fd, const struct nm_recording_options *options,
 		     struct nm_record_sink *ret);
 /* For a replay: without opening anything. -ENOMEM. */
 int nm_recorder_attach(struct nm_daemon *daemon, const struct nm_record_sink *sink);
+/* The same, and the beginning of a recording is written: the pipeline is to be opened after it. */
+int nm_recorder_start(struct nm_daemon *daemon, const struct nm_record_sink *sink);
 /* -ENOENT: there is none. The pipeline stays as it is. */
 int nm_recorder_end(struct nm_daemon *daemon, const char *reason);
 /* general.record, where it is set: at start. Trouble is told. */

@@ -5,17 +5,16 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "daemon.h"
+#include "numa-migrd/file.h"
 
 struct trial {
 	struct nm_sim *sim;
 	struct nm_feed feed;
 	struct nm_daemon daemon;
 	double next_tick_s;
-	char directory[256]; /* "": none */
 };
 
 static int open_platform(void *context, const struct nm_platform_options *options,
@@ -26,48 +25,40 @@ static int open_platform(void *context, const struct nm_platform_options *option
 	return 0;
 }
 
-static int make_directory(struct trial *trial)
-{
-	const char *below = getenv("TMPDIR");
-	(void)snprintf(trial->directory, sizeof(trial->directory), "%s/numa-migrd-simulate-XXXXXX",
-		       below && below[0] == '/' ? below : "/tmp");
-	if (!mkdtemp(trial->directory)) {
-		trial->directory[0] = '\0';
-		return -errno;
-	}
-	trial->daemon.runtime_directory =
-		open(trial->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return trial->daemon.runtime_directory < 0 ? -errno : 0;
-}
-
-static void remove_directory(struct trial *trial)
-{
-	if (trial->daemon.runtime_directory >= 0) {
-		(void)unlinkat(trial->daemon.runtime_directory, "ledger", 0);
-		(void)unlinkat(trial->daemon.runtime_directory, NM_ROSTER_MEMORY_NAME, 0);
-		close(trial->daemon.runtime_directory);
-	}
-	if (trial->directory[0])
-		(void)rmdir(trial->directory);
-}
-
 /* The configuration is lent: it is not ours to free. */
 static void trial_clear(struct trial *trial)
 {
 	struct nm_daemon *daemon = &trial->daemon;
+	(void)nm_recorder_end(daemon, "the simulation has ended");
 	if (daemon->pipeline.platform)
 		nm_pipeline_close(daemon);
+	free(daemon->config_text);
 	nm_history_clear(&daemon->history);
 	nm_roster_memory_free(daemon->given_back);
 	nm_journal_free(daemon->journal);
 	free(daemon->cpu_times);
 	free(daemon->busy_share);
 	free(daemon->events);
-	remove_directory(trial);
 	nm_sim_free(trial->sim);
 }
 
-static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t seed)
+/* As one of a daemon that has just started. */
+static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_recording *recording)
+{
+	const struct nm_recording_options options = {.samples = true};
+	struct nm_record_sink sink;
+	daemon->config_text = strdup(recording->config);
+	if (!daemon->config_text)
+		return -ENOMEM;
+	int fd = fcntl(recording->fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return -errno;
+	int r = nm_recorder_file(fd, &options, &sink);
+	return r < 0 ? r : nm_recorder_start(daemon, &sink);
+}
+
+static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t seed,
+		       const struct nm_simulate_recording *recording)
 {
 	struct nm_daemon *daemon = &trial->daemon;
 	trial->feed = nm_sim_feed(trial->sim);
@@ -84,7 +75,7 @@ static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t s
 	if (nm_journal_new(&daemon->journal) < 0 || nm_roster_memory_new(&daemon->given_back) < 0)
 		return -ENOMEM;
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
-	int r = make_directory(trial);
+	int r = recording ? begin_recording(daemon, recording) : 0;
 	if (r == 0)
 		r = nm_pipeline_open(daemon);
 	trial->next_tick_s = nm_loop_interval_s(daemon);
@@ -97,10 +88,12 @@ static int tick(struct trial *trial, struct nm_simulated *done)
 {
 	struct nm_daemon *daemon = &trial->daemon;
 	uint64_t before_ns = nm_own_cpu_ns();
+	nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
 	int r = nm_tick(daemon);
 	double took_s = (double)(nm_own_cpu_ns() - before_ns) / 1e9;
 	if (daemon->pipeline.pages)
 		nm_mover_work(daemon->pipeline.pages->mover);
+	nm_recorder_tick(daemon);
 	done->decide_s += took_s;
 	done->longest_tick_s = fmax(done->longest_tick_s, took_s);
 	trial->next_tick_s += nm_loop_interval_s(daemon);
@@ -113,7 +106,9 @@ static int look(struct trial *trial, struct nm_simulated *done)
 	struct nm_daemon *daemon = &trial->daemon;
 	struct nm_platform *platform = daemon->pipeline.platform;
 	const struct nm_sim_figures figures = nm_sim_figures(trial->sim);
+	nm_recorder_call(daemon, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(daemon);
+	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	/* Steps add up to a time that is nearly that. */
 	return figures.time_s + 1e-6 < trial->next_tick_s ? 0 : tick(trial, done);
@@ -144,9 +139,9 @@ static void take_tally(const struct nm_daemon *daemon, struct nm_simulated *done
 
 int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
 		const struct nm_sim_options *options, const struct nm_config *config,
-		struct nm_simulated *ret)
+		const struct nm_simulate_recording *recording, struct nm_simulated *ret)
 {
-	nm_auto(trial_clear) struct trial trial = {.daemon = {.runtime_directory = -1}};
+	nm_auto(trial_clear) struct trial trial = {.daemon = {.runtime_directory = NM_NOWHERE}};
 	struct nm_sim_options asked = *options;
 	struct nm_simulated done = {0};
 	asked.unobserved = !config;
@@ -156,7 +151,7 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	/* The daemon's own type wants to free it; nothing here changes it. */
 	struct nm_config lent = config ? *config : (struct nm_config){0};
 	if (config)
-		r = open_daemon(&trial, &lent, options->seed);
+		r = open_daemon(&trial, &lent, options->seed, recording);
 	if (r == 0)
 		r = run(&trial, config, &done);
 	if (r < 0)

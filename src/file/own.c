@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "numa-migrd/file.h"
@@ -22,8 +23,18 @@ static int check_own(int directory, int fd)
 	return file.st_size > LIMIT_BYTES ? -EFBIG : 0;
 }
 
+static int open_nowhere(const char *name, int flags)
+{
+	if (!(flags & O_CREAT))
+		return -ENOENT;
+	int fd = memfd_create(name, MFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 int nm_open_own(int directory, const char *name, int flags)
 {
+	if (directory == NM_NOWHERE)
+		return open_nowhere(name, flags);
 	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, OWN_MODE);
 	if (fd < 0)
 		return errno == ELOOP ? -EPERM : -errno;
@@ -49,6 +60,8 @@ static int write_own(int directory, const char *name, const char *text, size_t l
 static int replace(int directory, const char *name, const char *text, size_t length, mode_t mode)
 {
 	nm_autofree char *fresh = NULL;
+	if (directory == NM_NOWHERE)
+		return 0;
 	if (asprintf(&fresh, "%s.new", name) < 0) {
 		fresh = NULL;
 		return -ENOMEM;

@@ -8,10 +8,12 @@
 
 #include "numa-migrd/base.h"
 
-/* What is being written; once memory is short nothing more is taken, and `failed` tells. */
+/* What is being written; once memory is short nothing more is taken, and `failed` tells. key: names
+ * and addresses are hashed with it (hide.h); NULL: they are not. */
 struct nm_bytes {
 	uint8_t *data;
 	size_t used, capacity;
+	const uint64_t *key;
 	bool failed;
 };
 

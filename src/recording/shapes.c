@@ -13,6 +13,11 @@
 #define REAL(type, member) FIELD(type, member, REAL)
 #define BOOL(type, member) FIELD(type, member, BOOL)
 #define CHARS(type, member) FIELD(type, member, CHARS)
+#define NAME(type, member)                                                                         \
+	{                                                                                          \
+		.name = #member, .offset = offsetof(type, member), .size = SIZE(type, member),     \
+		.kind = NM_FIELD_CHARS, .secret = true                                             \
+	}
 #define TEXT(type, member) FIELD(type, member, TEXT)
 #define MASK(type, member) FIELD(type, member, MASK)
 /* One of the values below `limit`. */
@@ -95,7 +100,7 @@ typedef struct nm_recorded_process process_t;
 static const struct nm_field process_fields[] = {
 	UINT(process_t, pid),
 	UINT(process_t, uid),
-	CHARS(process_t, comm),
+	NAME(process_t, comm),
 	UINT(process_t, threads),
 	REAL(process_t, performance),
 	BOOL(process_t, tracked),
@@ -180,7 +185,7 @@ static const struct nm_field step_fields[] = {
 	REAL(step_t, latency_samples_before),
 	REAL(step_t, shared),
 	REAL(step_t, access_cost_before),
-	CHARS(step_t, comm),
+	NAME(step_t, comm),
 };
 SHAPE(step_shape, step_t, step_fields);
 
@@ -281,7 +286,7 @@ static const struct nm_field page_decision_fields[] = {
 	UINT(page_decision_t, undoes),
 	UINT(page_decision_t, pid),
 	UINT(page_decision_t, start_ticks),
-	CHARS(page_decision_t, comm),
+	NAME(page_decision_t, comm),
 	ENUM(page_decision_t, reason, NM_PAGE_REASON_ROLLBACK + 1),
 	INT(page_decision_t, node_from),
 	INT(page_decision_t, node_to),

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "block.h"
-#include "fields.h"
+#include "hide.h"
 
 /* A block is written once it has so much; long ones of samples go out as they are, to be read fast.
  */
@@ -16,7 +16,7 @@
 struct nm_recorder_writer {
 	int fd;
 	struct nm_recording_options options;
-	struct nm_bytes payload, block, out;
+	struct nm_bytes payload, block, out, texts;
 	uint64_t written;
 	int error;
 };
@@ -64,6 +64,7 @@ int nm_recording_create(int fd, const struct nm_recording_options *options,
 	}
 	writer->fd = fd;
 	writer->options = *options;
+	writer->payload.key = options->hashed ? writer->options.key : NULL;
 	writer->written = sizeof(head);
 	*ret = writer;
 	return 0;
@@ -152,11 +153,15 @@ static int add_payload(struct nm_recorder_writer *writer, const struct nm_record
 int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded *record,
 		     unsigned nr_nodes)
 {
-	if (writer->error < 0)
+	bool hashed = writer->options.hashed;
+	if (writer->error < 0 || (hashed && !nm_hide_may_show(record)))
 		return writer->error;
+	struct nm_recorded shown = hashed ? nm_hide_texts(record, &writer->texts) : *record;
 	writer->payload.used = 0;
-	put_payload(record, nr_nodes, &writer->payload);
-	writer->error = writer->payload.failed ? -ENOMEM : add_payload(writer, record, nr_nodes);
+	put_payload(&shown, nr_nodes, &writer->payload);
+	writer->error = writer->payload.failed || writer->texts.failed
+				? -ENOMEM
+				: add_payload(writer, record, nr_nodes);
 	return writer->error;
 }
 
@@ -181,6 +186,7 @@ void nm_recording_close(struct nm_recorder_writer *writer)
 	nm_bytes_clear(&writer->payload);
 	nm_bytes_clear(&writer->block);
 	nm_bytes_clear(&writer->out);
+	nm_bytes_clear(&writer->texts);
 	free(writer);
 }
 

@@ -81,29 +81,15 @@ static int load_config(const struct request *request, const struct nm_recorded_s
 	return 0;
 }
 
-static int open_runtime(struct nm_daemon *daemon, const struct nm_recorded_answer *given_back,
-			char *directory)
+/* Whom the recorded daemon had given back for life: its file is in the recording. */
+static int keep_given_back(struct nm_daemon *daemon, const struct nm_recorded_answer *given_back,
+			   char **ret_text)
 {
-	if (!mkdtemp(directory))
-		return -errno;
-	daemon->runtime_directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (daemon->runtime_directory < 0)
-		return -errno;
 	(void)snprintf(daemon->boot_id, sizeof(daemon->boot_id), "%s", given_back->path);
 	if (given_back->result <= 0)
 		return 0;
-	return nm_replace_own(daemon->runtime_directory, NM_ROSTER_MEMORY_NAME,
-			      (const char *)given_back->bytes, given_back->length);
-}
-
-static void close_runtime(struct nm_daemon *daemon, const char *directory)
-{
-	if (daemon->runtime_directory < 0)
-		return;
-	(void)unlinkat(daemon->runtime_directory, "ledger", 0);
-	(void)unlinkat(daemon->runtime_directory, NM_ROSTER_MEMORY_NAME, 0);
-	(void)close(daemon->runtime_directory);
-	(void)rmdir(directory);
+	*ret_text = strndup((const char *)given_back->bytes, given_back->length);
+	return *ret_text ? 0 : -ENOMEM;
 }
 
 static void adopt_start(struct nm_daemon *daemon, const struct nm_recorded_start *start)
@@ -276,7 +262,8 @@ static int tell(const struct request *request, struct nm_player *player)
 	return status;
 }
 
-static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, bool samples)
+static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, bool samples,
+		      char *given_back)
 {
 	struct nm_record_sink sink = nm_player_sink(player, samples);
 	int r = nm_recorder_attach(daemon, &sink);
@@ -284,7 +271,9 @@ static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, bool s
 		r = nm_pipeline_open(daemon);
 	if (r < 0)
 		return r;
-	nm_runtime_recall(daemon);
+	if (given_back)
+		(void)nm_roster_memory_take(daemon->given_back, daemon->pipeline.platform,
+					    given_back, daemon->boot_id);
 	run_calls(daemon, player);
 	player->over = true;
 	nm_pipeline_close(daemon);
@@ -292,10 +281,12 @@ static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, bool s
 }
 
 static int prepare(const struct request *request, struct nm_daemon *daemon,
-		   struct nm_player *player, char *directory, bool *ret_samples)
+		   struct nm_player *player, char **ret_given_back, bool *ret_samples)
 {
 	const struct nm_recorded *record =
 		nm_player_take(player, NM_RECORDED_START, "its beginning");
+	if (record && record->start.hashed)
+		return fail(request, "names in it are hashed, so that it cannot be replayed");
 	if (!record || load_config(request, &record->start, daemon) < 0)
 		return record ? EX_CONFIG
 			      : fail(request, player->trouble[0] ? player->trouble : "it is empty");
@@ -308,7 +299,7 @@ static int prepare(const struct request *request, struct nm_daemon *daemon,
 			: NULL;
 	if (!given_back)
 		return fail(request, player->trouble[0] ? player->trouble : "it has only begun");
-	int r = open_runtime(daemon, given_back, directory);
+	int r = keep_given_back(daemon, given_back, ret_given_back);
 	return r < 0 ? fail(request, strerror(-r)) : EXIT_SUCCESS;
 }
 
@@ -319,17 +310,16 @@ static int replay(const struct request *request, struct nm_player *player)
 			    .topology = {.load = give_topology, .context = player},
 			    .open_platform = give_quiet,
 			    .platform_context = player},
-		.runtime_directory = -1,
+		.runtime_directory = NM_NOWHERE,
 	};
-	char directory[] = "/tmp/numa-migrd-replay-XXXXXX";
+	nm_autofree char *given_back = NULL;
 	bool samples = false;
 	if (nm_journal_new(&daemon.journal) < 0 || nm_roster_memory_new(&daemon.given_back) < 0)
 		return fail(request, "out of memory");
-	int status = prepare(request, &daemon, player, directory, &samples);
+	int status = prepare(request, &daemon, player, &given_back, &samples);
 	if (status == EXIT_SUCCESS && request->config)
 		status = open_guess(request, player);
-	int r = status == EXIT_SUCCESS ? run_daemon(&daemon, player, samples) : 0;
-	close_runtime(&daemon, directory);
+	int r = status == EXIT_SUCCESS ? run_daemon(&daemon, player, samples, given_back) : 0;
 	if (status != EXIT_SUCCESS)
 		return status;
 	if (r < 0 && !player->trouble[0])

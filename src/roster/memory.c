@@ -175,6 +175,14 @@ static int parse(struct nm_roster_memory *memory, char *text, const char *boot_i
 	return strcmp(boot, boot_id) == 0 ? parse_lines(memory, end + 1) : 0;
 }
 
+int nm_roster_memory_take(struct nm_roster_memory *memory, struct nm_platform *platform, char *text,
+			  const char *boot_id)
+{
+	int r = parse(memory, text, boot_id);
+	drop_gone(memory, platform);
+	return r;
+}
+
 int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id)
 {
@@ -188,7 +196,5 @@ int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *p
 	int r = nm_read_all(fd, text, size);
 	if (r < 0)
 		return r;
-	r = parse(memory, text, boot_id);
-	drop_gone(memory, platform);
-	return r;
+	return nm_roster_memory_take(memory, platform, text, boot_id);
 }

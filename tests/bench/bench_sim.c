@@ -19,7 +19,7 @@ static double run_once(const struct nm_sim_machine *machine, const struct nm_con
 			abort();
 	}
 	double before_ns = bench_cpu_ns();
-	if (nm_simulate(machine, &workload, &options, config, &done) < 0)
+	if (nm_simulate(machine, &workload, &options, config, NULL, &done) < 0)
 		abort();
 	double took_s = (bench_cpu_ns() - before_ns) / 1e9;
 	nm_sim_workload_clear(&workload);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "numa-migrd/control.h"
+#include "numa-migrd/recording.h"
 
 #define FAKE_PID 4711U
 #define FAKE_FORBIDDEN_PID 13U	/* whatever is asked of it is denied */
@@ -254,6 +255,42 @@ static inline int fake_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
 }
 
+/* A recording of what was asked for; nothing else. */
+static inline int fake_write_recording(int fd, const char *words)
+{
+	const struct nm_recording_options options = {0};
+	struct nm_recorded record = {.kind = NM_RECORDED_END, .end = words};
+	struct nm_recorder_writer *writer = NULL;
+	int r = nm_recording_create(fd, &options, &writer);
+	if (r == 0)
+		r = nm_recording_add(writer, &record, 0);
+	nm_recording_close(writer);
+	return r;
+}
+
+/* Of 13 MiB it is forbidden. */
+static inline int fake_record(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	int fd, samples, hashed;
+	uint64_t limit, seconds;
+	char words[128];
+	(void)userdata;
+	int r = sd_bus_message_read(call, "httbb", &fd, &limit, &seconds, &samples, &hashed);
+	if (r >= 0 && limit == 13U << 20)
+		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Record is for root");
+	(void)snprintf(words, sizeof(words), "limit=%llu seconds=%llu samples=%d hashed=%d",
+		       (unsigned long long)limit, (unsigned long long)seconds, samples, hashed);
+	if (r >= 0)
+		r = fake_write_recording(dup(fd), words);
+	return r < 0 ? r : sd_bus_reply_method_return(call, "");
+}
+
+static inline int fake_stop_recording(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	(void)userdata, (void)error;
+	return sd_bus_reply_method_return(call, "");
+}
+
 static inline const sd_bus_vtable *fake_vtable(void)
 {
 	static const sd_bus_vtable vtable[] = {
@@ -273,6 +310,9 @@ static inline const sd_bus_vtable *fake_vtable(void)
 		SD_BUS_METHOD("Release", "u", "", fake_release, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("Reload", "", "", fake_reload, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("SetDryRun", "b", "", fake_set_dry_run, SD_BUS_VTABLE_UNPRIVILEGED),
+		SD_BUS_METHOD("Record", "httbb", "", fake_record, SD_BUS_VTABLE_UNPRIVILEGED),
+		SD_BUS_METHOD("StopRecording", "", "", fake_stop_recording,
+			      SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_SIGNAL("Decision", "a{sv}", 0),
 		SD_BUS_VTABLE_END,
 	};

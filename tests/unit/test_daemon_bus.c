@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "../support/run_replay.h"
 #include "bus_fixture.h"
 #include "fake_mover.h"
 #include "whole_daemon_fixture.h"
@@ -245,11 +246,100 @@ static void a_client_steers(void **state)
 	world_assert_said(world, "SetDryRun is asked for by user 0");
 }
 
+/* ---- recordings ---- */
+
+static void file_in(const char *name, char *ret, size_t size)
+{
+	(void)snprintf(ret, size, "%s/%s", world->root, name);
+}
+
+/* The error's name, or "". */
+static const char *ask_to_record(int fd, bool hash)
+{
+	static char name[128];
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r = sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Record",
+				   &error, NULL, "httbb", fd, (uint64_t)0, (uint64_t)0, true, hash);
+	(void)snprintf(name, sizeof(name), "%s", r >= 0 ? "" : error.name);
+	return name;
+}
+
+static int new_file(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* What a client has recorded of the running daemon is replayed without it. */
+static void a_client_records(void **state)
+{
+	char path[FIXTURE_PATH + 32];
+	need_service(state);
+	assert_true(wait_for_lease());
+	file_in("recording", path, sizeof(path));
+	int fd = new_file(path);
+	assert_string_equal(ask_to_record(fd, false), "");
+	assert_null(fake_trace(world->fake)); /* it begins with every mask given back */
+	int other = open("/dev/null", O_RDWR | O_CLOEXEC);
+	assert_string_equal(ask_to_record(other, false), NM_BUS_ERROR_RECORDING);
+	close(fd);
+	fake_get(world->fake, 100)->processor = 0;
+	assert_true(wait_for_lease());
+	assert_string_equal(call("StopRecording", "", 0), "");
+	assert_string_equal(call("StopRecording", "", 0), NM_BUS_ERROR_NOT_RECORDING);
+	assert_replays(path);
+	/* A device, a file with something in it. */
+	assert_string_equal(ask_to_record(other, false), SD_BUS_ERROR_INVALID_ARGS);
+	close(other);
+	other = open(path, O_RDWR | O_CLOEXEC);
+	assert_string_equal(ask_to_record(other, false), SD_BUS_ERROR_INVALID_ARGS);
+	close(other);
+	assert_int_equal(stop_service(), 0);
+	assert_null(fake_trace(world->fake));
+}
+
+static void a_pause_ends_a_recording(void **state)
+{
+	char path[FIXTURE_PATH + 32];
+	need_service(state);
+	file_in("recording", path, sizeof(path));
+	int fd = new_file(path);
+	assert_string_equal(ask_to_record(fd, false), "");
+	assert_true(wait_for_lease());
+	assert_string_equal(call("Pause", "", 0), "");
+	assert_replays(path);
+	assert_string_equal(ask_to_record(fd, false), NM_BUS_ERROR_ALREADY_PAUSED);
+	close(fd);
+	assert_int_equal(stop_service(), 0);
+}
+
+static void names_are_hashed_where_asked(void **state)
+{
+	static char bytes[1 << 20], said[4096];
+	char path[FIXTURE_PATH + 32];
+	need_service(state);
+	file_in("recording", path, sizeof(path));
+	int fd = new_file(path);
+	assert_string_equal(ask_to_record(fd, true), "");
+	assert_true(wait_for_lease());
+	assert_string_equal(call("StopRecording", "", 0), "");
+	assert_int_equal(run_replay("", path, said, sizeof(said)), 1);
+	assert_non_null(strstr(said, "hashed"));
+	ssize_t size = pread(fd, bytes, sizeof(bytes), 0);
+	assert_true(size > 0 && !memmem(bytes, (size_t)size, "prog100", 7));
+	close(fd);
+	assert_int_equal(stop_service(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_client_sees_what_is_done, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_client_steers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_client_records, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_pause_ends_a_recording, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(names_are_hashed_where_asked, set_up, tear_down),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);

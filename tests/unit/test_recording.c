@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../src/recording/hide.h"
 #include "../support/machine.h"
 #include "numa-migrd/recording.h"
 #include "numa-migrd/rng.h"
@@ -569,6 +570,107 @@ static void test_crafted_records_end_in_an_error(void **state)
 	}
 }
 
+/* ---- hashed ---- */
+
+static const struct nm_recording_options hashed = {
+	.samples = true, .hashed = true, .key = {0x0706050403020100, 0x0f0e0d0c0b0a0908}};
+
+/* As its authors print them for this key (SipHash: a fast short-input PRF, appendix A, and their
+ * reference code). */
+static void test_hash_is_the_known_one(void **state)
+{
+	(void)state;
+	uint8_t bytes[15];
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)i;
+	assert_true(nm_hide_hash(hashed.key, bytes, 0) == 0x726fdb47dd0e0e31);
+	assert_true(nm_hide_hash(hashed.key, bytes, 15) == 0xa129ca6149be45e5);
+}
+
+/* Every byte of it, unpacked: none of the names, none of the addresses. */
+static void assert_tells_nothing(int fd)
+{
+	static const char *const names[] = {"\"one\"",	 "two\"",     "a.conf", "seed = 5",
+					    "\"moved\"", "proc/stat", "x = 1"};
+	char *text = NULL;
+	size_t size;
+	struct nm_recording *recording = open_recording(fd);
+	FILE *out = open_memstream(&text, &size);
+	assert_int_equal(nm_recording_dump(recording, out), 0);
+	fclose(out);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
+		if (strstr(text, names[i]))
+			fail_msg("\"%s\" is still in it", names[i]);
+	assert_null(strstr(text, "7fff12345"));
+	free(text);
+	nm_recording_free(recording);
+}
+
+static void test_hashed_ones_have_no_names(void **state)
+{
+	(void)state;
+	int fd = memory_file();
+	char name[NM_HIDDEN_NAME_BYTES];
+	struct nm_recorded record;
+	write_all_kinds(fd, &hashed);
+	assert_tells_nothing(fd);
+	nm_hide_name(hashed.key, "one", name);
+	struct nm_recording *recording = open_recording(fd);
+	assert_next(recording, NM_RECORDED_START, &record);
+	assert_true(record.start.hashed);
+	assert_int_equal(record.start.config_length, 0);
+	assert_true(record.start.seed == UINT64_MAX);
+	bool samples_seen = false;
+	while (nm_recording_next(recording, &record) > 0) {
+		/* Equal names are equal still. */
+		if (record.kind == NM_RECORDED_DECISION)
+			assert_string_equal(record.decision.steps[0].comm, name);
+		if (record.kind == NM_RECORDED_PROCESSES)
+			assert_string_equal(record.processes.items[0].comm, name);
+		if (record.kind == NM_RECORDED_ENTRY)
+			assert_string_equal(record.entry.fields, "A=1\nB=2");
+		assert_true(record.kind != NM_RECORDED_ANSWER && record.kind != NM_RECORDED_CALL);
+		if (record.kind != NM_RECORDED_SAMPLES)
+			continue;
+		samples_seen = true;
+		assert_true(record.samples.samples[0].address == 0);
+		assert_true(record.samples.samples[1].address ==
+			    nm_hide_address(hashed.key, samples[1].address));
+		assert_int_equal(record.samples.samples[1].home, 3);
+	}
+	assert_true(samples_seen);
+	nm_recording_free(recording);
+	close(fd);
+}
+
+static void test_pages_keep_apart(void **state)
+{
+	(void)state;
+	uint64_t page = nm_hide_address(hashed.key, 0x7f0000000000);
+	const uint64_t other[2] = {1, 2};
+	assert_true(page == nm_hide_address(hashed.key, 0x7f0000000fff));
+	assert_true(page != nm_hide_address(hashed.key, 0x7f0000001000));
+	assert_true(page != nm_hide_address(other, 0x7f0000000000));
+	assert_true(page != 0 && page % 4096 == 0 && page < 1ULL << 47);
+	assert_true(nm_hide_address(hashed.key, 0) == 0);
+}
+
+/* What only looks like a figure, and what is a word of somebody else's. */
+static void test_fields_are_chosen(void **state)
+{
+	(void)state;
+	struct nm_bytes room = {0};
+	const struct nm_recorded entry = {
+		.kind = NM_RECORDED_ENTRY,
+		.entry = {.text = "moved mysqld",
+			  .fields = "COMM=1234\nCOMM_2=5\nKIND=swap\nTID=7\nSHARE=-0.5\nUNIT=a.b\n"
+				    "ADDRESS=0x7f00\nodd\nLOST=nan"}};
+	struct nm_recorded shown = nm_hide_texts(&entry, &room);
+	assert_string_equal(shown.entry.text, "");
+	assert_string_equal(shown.entry.fields, "KIND=swap\nTID=7\nSHARE=-0.5");
+	nm_bytes_clear(&room);
+}
+
 /* ---- writing ---- */
 
 static void test_limit_holds(void **state)
@@ -637,6 +739,10 @@ int main(void)
 		cmocka_unit_test(test_every_flipped_byte_is_found),
 		cmocka_unit_test(test_other_files_are_refused),
 		cmocka_unit_test(test_crafted_records_end_in_an_error),
+		cmocka_unit_test(test_hash_is_the_known_one),
+		cmocka_unit_test(test_hashed_ones_have_no_names),
+		cmocka_unit_test(test_pages_keep_apart),
+		cmocka_unit_test(test_fields_are_chosen),
 		cmocka_unit_test(test_limit_holds),
 		cmocka_unit_test(test_only_empty_writable_files),
 	};

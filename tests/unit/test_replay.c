@@ -9,11 +9,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <sys/wait.h>
 
+#include "../support/run_replay.h"
 #include "daemon_fixture.h"
-
-#define REPLAY NM_BINARY_DIR "/src/replay/numa-migrd-replay"
 
 static char file_name[160], other_name[160];
 
@@ -74,20 +72,6 @@ static void end(void)
 	assert_int_equal(nm_recorder_end(&world.daemon, "as asked"), -ENOENT);
 }
 
-/* What it says, in *ret; its exit status. */
-static int replay(const char *options, char *ret, size_t size)
-{
-	char command[1024];
-	snprintf(command, sizeof(command), REPLAY " %s %s 2>&1", options, file_name);
-	FILE *pipe = popen(command, "r");
-	assert_non_null(pipe);
-	size_t length = fread(ret, 1, size - 1, pipe);
-	ret[length] = '\0';
-	int status = pclose(pipe);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
 static unsigned decisions(void)
 {
 	return count_entries(0, NM_MESSAGE_DECISION);
@@ -95,10 +79,7 @@ static unsigned decisions(void)
 
 static void assert_same(unsigned least_decisions)
 {
-	char said[8192];
-	int status = replay("", said, sizeof(said));
-	if (status != 0 || !strstr(said, "the same decisions, bit for bit"))
-		fail_msg("%d: %s", status, said);
+	assert_replays(file_name);
 	assert_true(decisions() >= least_decisions);
 }
 
@@ -231,18 +212,18 @@ static void test_another_configuration(void **state)
 	fputs(TARGETS "threads = { policy = \"none\"; };", out);
 	fclose(out);
 	snprintf(options, sizeof(options), "-c %s", other_name);
-	assert_int_equal(replay(options, said, sizeof(said)), 0);
+	assert_int_equal(run_replay(options, file_name, said, sizeof(said)), 0);
 	assert_non_null(strstr(said, "replayed: 0 threads sent"));
 	assert_non_null(strstr(said, "only recorded"));
 	out = fopen(other_name, "w");
 	fputs(TARGETS "threads = { policy = \"lbma\"; n = 3; " RULES "};", out);
 	fclose(out);
-	assert_int_equal(replay(options, said, sizeof(said)), 0);
+	assert_int_equal(run_replay(options, file_name, said, sizeof(said)), 0);
 	assert_null(strstr(said, "replayed: 0 threads sent"));
 	out = fopen(other_name, "w");
 	fputs("threads = { polixy = 1; };", out);
 	fclose(out);
-	assert_int_equal(replay(options, said, sizeof(said)), 78);
+	assert_int_equal(run_replay(options, file_name, said, sizeof(said)), 78);
 	assert_non_null(strstr(said, "polixy"));
 }
 
@@ -286,11 +267,30 @@ static void test_differences_are_told(void **state)
 	char said[8192];
 	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", true, 40);
 	rewrite(change_decision);
-	assert_int_equal(replay("", said, sizeof(said)), 1);
+	assert_int_equal(run_replay("", file_name, said, sizeof(said)), 1);
 	assert_non_null(strstr(said, "not the same"));
 	assert_non_null(strstr(said, "local_before="));
 	rewrite(change_seed);
-	assert_int_equal(replay("", said, sizeof(said)), 1);
+	assert_int_equal(run_replay("", file_name, said, sizeof(said)), 1);
+}
+
+/* It is for looking at. */
+static void test_hashed_is_not_replayed(void **state)
+{
+	(void)state;
+	const struct nm_recording_options options = {.samples = true, .hashed = true};
+	struct nm_record_sink sink;
+	char said[8192];
+	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", true, 2);
+	(void)unlink(file_name);
+	assert_int_equal(
+		nm_recorder_file(open(file_name, O_RDWR | O_CREAT | O_EXCL, 0600), &options, &sink),
+		0);
+	assert_int_equal(nm_recorder_begin(&world.daemon, &sink, 0), 0);
+	live(12);
+	end();
+	assert_int_equal(run_replay("", file_name, said, sizeof(said)), 1);
+	assert_non_null(strstr(said, "names in it are hashed, so that it cannot be replayed"));
 }
 
 static void test_cut_off_anywhere(void **state)
@@ -302,7 +302,7 @@ static void test_cut_off_anywhere(void **state)
 	off_t size = lseek(fd, 0, SEEK_END);
 	for (off_t length = size - 1; length > 0; length -= 1 + size / 40) {
 		assert_int_equal(ftruncate(fd, length), 0);
-		int status = replay("", said, sizeof(said));
+		int status = run_replay("", file_name, said, sizeof(said));
 		if (status == 0)
 			assert_non_null(strstr(said, "the same decisions"));
 		assert_in_range(status, 0, 1);
@@ -325,6 +325,7 @@ int main(void)
 		TEST(test_what_happens_in_between),
 		TEST(test_another_configuration),
 		TEST(test_differences_are_told),
+		TEST(test_hashed_is_not_replayed),
 		TEST(test_cut_off_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

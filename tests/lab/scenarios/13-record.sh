@@ -1,0 +1,153 @@
+# shellcheck shell=bash
+# What the daemon sees and does on a real kernel goes into a file over the bus, and comes out of a replay bit for bit;
+# decisions are explained from the file, by another configuration others are made, and names can be hashed.
+# boot: main
+# limit: 600
+. "$LAB/lib.sh"
+
+readonly FILE=/var/lab/recording HASHED=/var/lab/hashed CONFIGURED=/run/numa-migrd/recording
+
+as() { runuser -u "$1" -- "${@:2}"; } # USER COMMAND…
+
+status_of() { # COMMAND…: its exit status
+	"$@" >&2
+	echo $?
+}
+
+leased() { workers_masked 4-5 "$recorded"; }
+own_mask() { workers_masked 0-7 "$recorded"; }
+
+# A misplaced thread is leased while it is recorded; the kernel may take it to its memory by itself.
+record_a_lease() {
+	local attempt
+	for attempt in 1 2 3; do
+		rm -f "$FILE"
+		start 1 membound -n recorded -s 0 2 1 64
+		recorded=$started
+		numa-migrctl record "$FILE" &
+		recorder=$!
+		wait_for 45 leased && return
+		note "attempt $attempt: not leased"
+		stop_recorder
+		kill -9 "$recorded"
+	done
+	return 1
+}
+
+stop_recorder() {
+	kill -INT "$recorder"
+	wait "$recorder"
+}
+
+entries_of() { numa-migrctl dump "$1" | grep -c "^$2 "; } # FILE KIND
+
+replays() { # FILE
+	local said
+	said=$(numa-migrctl replay "$1" 2>&1) || {
+		note "$said"
+		return 1
+	}
+	note "${said//$'\n'/; }"
+	[[ $said == *"the same decisions, bit for bit"* ]]
+}
+
+# ---- over the bus ----
+
+who_may() {
+	useradd passerby
+	check_equal "a recording is for root" 77 "$(status_of as passerby numa-migrctl record --seconds=1 /tmp/of-others)"
+	check "who may not leaves no file" [ ! -e /tmp/of-others ]
+	userdel passerby
+}
+
+over_the_bus() {
+	check "a thread is leased while it is recorded" record_a_lease
+	check_equal "there is one recording at a time" 1 "$(status_of numa-migrctl record --seconds=1 /var/lab/other)"
+	sleep 10 # for the verdict
+	check "the recording ends when it is interrupted" stop_recorder
+	check_equal "it is for its owner alone" 600 "$(stat -c %a "$FILE")"
+	note "$(stat -c %s "$FILE") bytes"
+	figure lab_recording_bytes_per_interval "$(($(stat -c %s "$FILE") / $(entries_of "$FILE" interval)))" B
+	check "what goes on is not recorded" leased
+}
+
+# ---- without a daemon ----
+
+looked_at() {
+	local decision
+	check "the replay decides the same" replays "$FILE"
+	check "also as somebody who owns nothing" replays_for_others
+	decision=$(numa-migrctl dump "$FILE" | sed -n 's/^decision id=\([0-9]*\) .*/\1/p' | head -n 1)
+	check "a decision is in it" [ "$decision" ]
+	check "and explained" grep -q 'recorded' <<<"$(numa-migrctl --no-pager explain "$decision" "$FILE")"
+	check "with its candidates" grep -q '"candidates": *\[' <<<"$(numa-migrctl --json explain "$decision" "$FILE")"
+	check "and its receipt" [ "$(entries_of "$FILE" receipt)" -gt 0 ]
+	check_equal "one that was never made is not" 1 "$(status_of numa-migrctl explain 999999 "$FILE")"
+}
+
+replays_for_others() {
+	install -m 444 "$FILE" /tmp/for-others
+	as nobody numa-migrctl replay /tmp/for-others
+	local r=$?
+	rm -f /tmp/for-others
+	return "$r"
+}
+
+by_another_configuration() {
+	local other=/var/lab/other.conf said
+	echo 'threads: { policy = "none"; };' >"$other"
+	said=$(numa-migrctl replay -c "$other" "$FILE")
+	note "${said//$'\n'/; }"
+	check "by policy none nobody is sent" grep -q 'replayed: 0 threads sent' <<<"$said"
+	echo 'threads: { polixy = 1; };' >"$other"
+	check_equal "a bad one is refused" 78 "$(status_of numa-migrctl replay -c "$other" "$FILE")"
+}
+
+torn() {
+	cp "$FILE" "$FILE.torn"
+	truncate -s -5 "$FILE.torn"
+	check "one that was cut off is replayed up to there" replays "$FILE.torn"
+	printf x | dd of="$FILE.torn" bs=1 seek=$(($(stat -c %s "$FILE.torn") / 2)) conv=notrunc status=none
+	check_equal "damage is told" 1 "$(status_of numa-migrctl replay "$FILE.torn")"
+	rm -f "$FILE.torn"
+}
+
+hashed() {
+	check "recorded without names" numa-migrctl record --hash --seconds=5 "$HASHED"
+	check "none is in it" fails grep -q recorded <<<"$(numa-migrctl dump "$HASHED")"
+	check_equal "it is not for a replay" 1 "$(status_of numa-migrctl replay "$HASHED")"
+}
+
+# ---- general.record ----
+
+from_the_start() {
+	settings_soft_dirty "$LAX_FREE" recorded
+	echo "general: { record = \"$CONFIGURED\"; };" >>"$CONF"
+	rm -f "$CONFIGURED"
+	systemctl start numa-migrd
+	sleep 10
+	cp "$CONFIGURED" "$FILE.start"
+	check "a daemon that runs: what there is can be replayed" replays "$FILE.start"
+	systemctl kill --kill-who=main -s KILL numa-migrd
+	sleep 2
+	systemctl stop numa-migrd
+	rm -f "$FILE.start" "$CONFIGURED"
+}
+
+begin
+balancing 0
+settings_soft_dirty "$LAX_FREE" recorded
+mark_journal
+systemctl start numa-migrd
+who_may
+over_the_bus
+hashed
+check "the journal tells of the recordings" has_entry KIND=record
+systemctl stop numa-migrd
+check "every mask is as it was" wait_for 5 own_mask
+looked_at
+by_another_configuration
+torn
+from_the_start
+kill -9 "$recorded"
+rm -f "$FILE" "$HASHED"

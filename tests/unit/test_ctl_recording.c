@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrctl record, replay, dump, and explain of a file; recordings are those of simulations,
+ * and of a service that is made up. */
+#include <fcntl.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sysexits.h>
+
+#include <cmocka.h>
+
+#include "bus_fixture.h"
+
+#include "../support/fake_service.h"
+#include "../support/run_ctl.h"
+#include "fixture.h"
+#include "numa-migrd/recording.h"
+
+#define NOT_ALLOWED 77
+#define UNAVAILABLE 69
+
+static char root[FIXTURE_PATH], file[FIXTURE_PATH + 16];
+
+/* Moves within seconds: all memory is where the first thread began. */
+static const char workload[] =
+	"limit_s = 20;\n"
+	"users = ({ programs = ({ name = \"mysqld\"; like = \"stream\"; threads = 8; touch = "
+	"\"master\"; }); repeat = true; });\n";
+
+static int with_service(void **state)
+{
+	(void)setenv("LC_ALL", "C.UTF-8", 1);
+	(void)setenv("TZ", "UTC", 1);
+	fixture_make(root, sizeof(root));
+	fixture_file(root, "workload", workload);
+	(void)snprintf(file, sizeof(file), "%s/recording", root);
+	return setup(state, open_policy, fake_service);
+}
+
+static int tear_down(void **state)
+{
+	fixture_remove(root);
+	return teardown(state);
+}
+
+static void simulate(const char *policy)
+{
+	char arguments[512], text[8192];
+	(void)snprintf(
+		arguments, sizeof(arguments),
+		"simulate --machine=ring-4x10 --workload=%s/workload --policy=%s --record=%s", root,
+		policy, file);
+	int status = ctl(arguments, text, sizeof(text));
+	if (status != 0)
+		fail_msg("%s: %d: %s", arguments, status, text);
+}
+
+static void assert_on_file(const char *before, const char *behind, int status, const char *says)
+{
+	char arguments[512];
+	(void)snprintf(arguments, sizeof(arguments), "%s %s %s", before, file, behind);
+	assert_ctl(arguments, status, says);
+}
+
+static void test_words(void **state)
+{
+	(void)state;
+	assert_ctl("record", EX_USAGE, "record needs a file to be made");
+	assert_ctl("replay", EX_USAGE, "replay needs a recording");
+	assert_ctl("dump", EX_USAGE, "dump needs a recording");
+	assert_ctl("dump a b", EX_USAGE, "one argument too many: b");
+	assert_ctl("explain 1 a b", EX_USAGE, "one argument too many: b");
+	assert_ctl("dump --hash a", EX_USAGE, "go with record, not with: dump");
+	assert_ctl("record --all a", EX_USAGE, "-c and --all go with replay, not with: record");
+	assert_ctl("record --seconds=0 a", EX_USAGE, "not a number in its range: 0");
+	assert_ctl("status --record=a", EX_USAGE, "these options go with simulate, not with");
+	assert_ctl("simulate --machine=ring-4x10 --workload=/dev/null --policy=lbma "
+		   "--policy=imar2 --record=a",
+		   1, "");
+}
+
+/* ---- record ---- */
+
+static void test_record(void **state)
+{
+	struct stat about;
+	need_bus(state);
+	assert_on_file("record --seconds 1", "", 0, " bytes");
+	assert_int_equal(stat(file, &about), 0);
+	assert_int_equal(about.st_mode & 0777, 0600);
+	assert_on_file("dump", "", 0, "limit=1073741824 seconds=61 samples=1 hashed=0");
+	assert_on_file("record --seconds 1", "", 1, "File exists");
+}
+
+static void test_options_of_record(void **state)
+{
+	need_bus(state);
+	assert_on_file("record --seconds 1 --limit-mb=3 --figures --hash", "", 0, "");
+	assert_on_file("dump", "", 0, "limit=3145728 seconds=61 samples=0 hashed=1");
+}
+
+/* What could not be recorded leaves no file. */
+static void test_record_is_refused(void **state)
+{
+	struct bus *bus = *state;
+	need_bus(state);
+	assert_on_file("record --seconds=1 --limit-mb=13", "", NOT_ALLOWED, "");
+	assert_int_equal(access(file, F_OK), -1);
+	end(&bus->server);
+	assert_on_file("record --seconds=1", "", UNAVAILABLE, "numa-migrd is not running");
+	assert_int_equal(access(file, F_OK), -1);
+	assert_ctl("record --seconds=1 /nonexistent/a", 1, "/nonexistent/a: No such file");
+}
+
+/* ---- of a file ---- */
+
+static uint64_t first_decision(void)
+{
+	char error[256];
+	struct nm_recorded record;
+	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	assert_int_equal(nm_recording_open(open(file, O_RDONLY), error, sizeof(error), &recording),
+			 0);
+	nm_recording_only(recording, 1U << NM_RECORDED_DECISION);
+	assert_int_equal(nm_recording_next(recording, &record), 1);
+	return record.decision.id;
+}
+
+static void test_replay(void **state)
+{
+	char options[256], text[1 << 14];
+	(void)state;
+	simulate("lbma");
+	assert_on_file("replay", "", 0, "the same decisions, bit for bit");
+	fixture_file(root, "other.conf", "threads: { policy = \"none\"; };\n");
+	(void)snprintf(options, sizeof(options), "replay -c %s/other.conf", root);
+	assert_on_file(options, "", 0, "replayed: 0 threads sent");
+	(void)snprintf(options, sizeof(options), "replay --all --config=%s/other.conf %s", root,
+		       file);
+	assert_int_equal(ctl(options, text, sizeof(text)), 0);
+	fixture_file(root, "other.conf", "threads: { polixy = 1; };\n");
+	(void)snprintf(options, sizeof(options), "replay -c %s/other.conf", root);
+	assert_on_file(options, "", EX_CONFIG, "other.conf:1");
+}
+
+static void test_dump_and_explain(void **state)
+{
+	char words[64];
+	(void)state;
+	simulate("imar2");
+	assert_on_file("dump", "| head -n 1", 0, "start version=");
+	(void)snprintf(words, sizeof(words), "explain %llu", (unsigned long long)first_decision());
+	assert_on_file(words, "", 0, "by policy imar2");
+	assert_on_file(words, "", 0, "threads when it was decided:");
+	assert_on_file(words, "", 0, "candidates");
+	assert_on_file(words, "", 0, "mysqld");
+	assert_on_file(words, "", 0, "verdict: ");
+	assert_on_file("explain 99999", "", 1, "decision 99999 is not in");
+}
+
+static void test_explanation_as_a_document(void **state)
+{
+	char text[1 << 16], words[256];
+	(void)state;
+	simulate("imar2");
+	(void)snprintf(words, sizeof(words), "explain %llu %s --json",
+		       (unsigned long long)first_decision(), file);
+	assert_int_equal(ctl(words, text, sizeof(text)), 0);
+	json_t *found = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	const json_t *decision = json_object_get(found, "decision");
+	assert_true(json_array_size(json_object_get(decision, "candidates")) > 0);
+	assert_true(json_array_size(json_object_get(decision, "threads")) > 0);
+	assert_true(json_is_object(json_object_get(decision, "stopped")));
+	assert_true(json_is_string(json_object_get(decision, "verdict")));
+	json_decref(found);
+}
+
+/* Of what is cut off the rest is told, with a remark. */
+static void test_damage(void **state)
+{
+	char words[64];
+	struct stat about;
+	(void)state;
+	simulate("lbma");
+	assert_int_equal(stat(file, &about), 0);
+	assert_int_equal(truncate(file, about.st_size - 7), 0);
+	(void)snprintf(words, sizeof(words), "explain %llu", (unsigned long long)first_decision());
+	assert_on_file(words, "", 0, "were not written to their end, and are cut off");
+	assert_on_file("replay", "", 0, "cut off");
+	int fd = open(file, O_WRONLY);
+	assert_int_equal(pwrite(fd, "x", 1, about.st_size / 2), 1);
+	assert_on_file("replay", "", 1, file);
+	assert_int_equal(pwrite(fd, "\2", 1, 8), 1);
+	assert_on_file("dump", "", 1, file);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_on_file("explain 1", "", 1, "not a recording");
+	close(fd);
+	assert_ctl("dump /nonexistent", 1, "/nonexistent: No such file");
+	assert_ctl("replay /dev/null", 1, "/dev/null");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define WITH_SERVICE(name) cmocka_unit_test_setup_teardown(name, with_service, tear_down)
+		WITH_SERVICE(test_words),
+		WITH_SERVICE(test_record),
+		WITH_SERVICE(test_options_of_record),
+		WITH_SERVICE(test_record_is_refused),
+		WITH_SERVICE(test_replay),
+		WITH_SERVICE(test_dump_and_explain),
+		WITH_SERVICE(test_explanation_as_a_document),
+		WITH_SERVICE(test_damage),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
