@@ -154,6 +154,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	nm_inject_configure(daemon);
 	nm_pipeline_open_source(daemon);
 	daemon->last_tick_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
+	daemon->memory_mark = (struct nm_memory_mark){0}; /* it has just been loaded */
 	nm_machine_follow_topology(daemon, daemon->last_tick_ns);
 	nm_machine_read_load(daemon);
 	daemon->own_cpu_ns = nm_own_cpu_ns();
