@@ -143,8 +143,9 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 
 /*
  * Takes up the threads in `figures` (ascending tid) that are not known, checks known ones again
- * when due, and updates CPU shares. Threads that vanished in between are skipped. Tick, once per
- * interval. Returns 0 or -ENOMEM.
+ * when due, and updates CPU shares. Threads that vanished in between are skipped, and those beyond
+ * two thousand wait for the next interval, so that no program can keep us busy with its threads.
+ * Tick, once per interval. Returns 0 or -ENOMEM.
  */
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns);

@@ -363,38 +363,69 @@ static int tend_processes(struct nm_roster *roster, const struct nm_figures *fig
 	return 0;
 }
 
-static void tend_thread(struct nm_roster *roster, struct nm_roster_thread *thread, uint64_t now_ns)
+static void look_again(struct nm_roster *roster, struct nm_roster_thread *thread, uint64_t now_ns)
 {
-	thread->last_seen_ns = now_ns;
-	if (nm_roster_age(now_ns, thread->checked_ns) <= NM_ROSTER_CHECK_NS)
-		return;
 	if (nm_roster_check_thread(roster, thread, now_ns) == -ESRCH) {
 		roster->counts.vanished++;
 		remove_thread(roster, thread);
 	}
 }
 
+/* Looks at threads in one interval, and who was the first to wait for the next one; 0: nobody. */
+struct looks {
+	unsigned count;
+	uint32_t waiting;
+};
+
+static bool may_look(struct looks *looks, uint32_t tid)
+{
+	if (looks->count < NM_ROSTER_LOOKS) {
+		looks->count++;
+		return true;
+	}
+	if (!looks->waiting)
+		looks->waiting = tid;
+	return false;
+}
+
+static int tend_thread(struct nm_roster *roster, const struct nm_figures *figures,
+		       struct looks *looks, uint64_t now_ns)
+{
+	struct nm_process *process = find_process(roster, figures->pid);
+	if (!process || process->standing != NM_STANDING_MANAGED)
+		return 0;
+	struct nm_roster_thread *thread = find_thread(roster, figures->tid);
+	if (thread && thread->process == process) {
+		thread->last_seen_ns = now_ns;
+		if (nm_roster_age(now_ns, thread->checked_ns) > NM_ROSTER_CHECK_NS &&
+		    may_look(looks, figures->tid))
+			look_again(roster, thread, now_ns);
+		return 0;
+	}
+	if (thread) /* its number belonged to another process until now */
+		remove_thread(roster, thread);
+	if (!may_look(looks, figures->tid))
+		return 0;
+	int r = add_thread(roster, process, figures->tid, now_ns);
+	roster->counts.vanished += r < 0 && r != -ENOMEM;
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Begins with who had to wait, so that everybody has his turn. */
 static int tend_threads(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 			uint64_t now_ns)
 {
+	struct looks looks = {0};
+	size_t first = 0;
+	while (first < count && figures[first].tid < roster->waiting)
+		first++;
 	for (size_t i = 0; i < count; i++) {
-		if (!was_seen(&figures[i]))
-			continue;
-		struct nm_process *process = find_process(roster, figures[i].pid);
-		if (!process || process->standing != NM_STANDING_MANAGED)
-			continue;
-		struct nm_roster_thread *thread = find_thread(roster, figures[i].tid);
-		if (thread && thread->process == process) {
-			tend_thread(roster, thread, now_ns);
-			continue;
-		}
-		if (thread) /* its number belonged to another process until now */
-			remove_thread(roster, thread);
-		int r = add_thread(roster, process, figures[i].tid, now_ns);
-		if (r == -ENOMEM)
+		const struct nm_figures *one = &figures[(first + i) % count];
+		int r = was_seen(one) ? tend_thread(roster, one, &looks, now_ns) : 0;
+		if (r < 0)
 			return r;
-		roster->counts.vanished += r < 0;
 	}
+	roster->waiting = looks.waiting;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "numa-migrd/tidmap.h"
 
 #define NM_ROSTER_CHECK_NS (10 * NM_NSEC_PER_SEC)  /* how old what we know of a thread may get */
+#define NM_ROSTER_LOOKS 2000U /* at threads, in one interval: it takes some 50 ms to read so much */
 #define NM_ROSTER_FORGET_NS (60 * NM_NSEC_PER_SEC) /* how long a silent thread is remembered */
 
 struct nm_roster_thread {
@@ -31,6 +32,7 @@ struct nm_roster {
 	size_t nr_threads, threads_capacity;
 	bool unordered;
 	struct nm_tidmap *thread_of;
+	uint32_t waiting; /* the first thread that has to be looked at in the next interval; 0: none */
 	struct nm_process **processes;
 	size_t nr_processes, processes_capacity;
 	struct nm_tidmap *process_of;

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Any number of threads: they are looked at by and by, all of them, and no interval takes long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../src/roster/roster_internal.h"
+#include "../support/machine.h"
+
+#define PID 1000U
+#define THREADS (4 * NM_ROSTER_LOOKS + 100)
+#define SECOND NM_NSEC_PER_SEC
+
+static unsigned looks;
+static uint64_t now_ns = 1000 * SECOND;
+
+/* ---- /proc of one process, whose directories' numbers are its threads' ---- */
+
+static uint64_t says_now_ns(struct nm_platform *platform)
+{
+	(void)platform;
+	return now_ns;
+}
+
+static int says_open_directory(struct nm_platform *platform, int directory, const char *path)
+{
+	unsigned tid;
+	(void)platform, (void)directory;
+	if (sscanf(path, "proc/1000/task/%u", &tid) != 1)
+		return sscanf(path, "proc/%u", &tid) == 1 ? (int)tid : -ENOENT;
+	looks++;
+	return (int)tid;
+}
+
+static void says_close(struct nm_platform *platform, int fd)
+{
+	(void)platform, (void)fd;
+}
+
+static ssize_t says_read_file(struct nm_platform *platform, int directory, const char *path,
+			      char *buffer, size_t size)
+{
+	(void)platform;
+	if (strcmp(path, "stat") == 0)
+		return snprintf(buffer, size,
+				"%d (x) R 1 %u %u 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 5000 4096 25 "
+				"1 1 1 140000000 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 "
+				"0\n",
+				directory, PID, PID);
+	if (strcmp(path, "status") == 0)
+		return snprintf(buffer, size,
+				"Name:\tx\nState:\tR (running)\nTgid:\t%u\nPid:\t%d\nPPid:\t1\n"
+				"Uid:\t1\t1\t1\t1\nNSpid:\t%d\nVmRSS:\t 4194304 kB\nThreads:\t2\n",
+				PID, directory, directory);
+	if (strcmp(path, "cgroup") == 0)
+		return snprintf(buffer, size, "0::/\n");
+	if (strstr(path, "cpuset.cpus.effective"))
+		return snprintf(buffer, size, "0-7\n");
+	return -ENOENT;
+}
+
+static int says_list_directory(struct nm_platform *platform, int directory, const char *path,
+			       nm_name_fn each, void *context)
+{
+	(void)platform, (void)directory, (void)path, (void)each, (void)context;
+	return 0;
+}
+
+static int says_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
+{
+	(void)platform, (void)tid;
+	return hwloc_bitmap_set_range(ret, 0, 7);
+}
+
+static const struct nm_platform_ops ops = {
+	.now_ns = says_now_ns,
+	.open_directory = says_open_directory,
+	.close = says_close,
+	.read_file = says_read_file,
+	.list_directory = says_list_directory,
+	.affinity_get = says_affinity_get,
+};
+
+/* ---- */
+
+static struct nm_figures figures[THREADS];
+
+/* An interval in which all of them ran; how many were looked at. */
+static unsigned interval(struct nm_roster *roster)
+{
+	looks = 0;
+	now_ns += SECOND;
+	assert_int_equal(nm_roster_update(roster, figures, THREADS, now_ns), 0);
+	return looks;
+}
+
+static void all_have_their_turn(void **state)
+{
+	struct nm_platform platform = {.ops = &ops};
+	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(4, 8);
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	nm_auto(nm_roster_memory_freep) struct nm_roster_memory *memory = NULL;
+	nm_auto(nm_roster_freep) struct nm_roster *roster = NULL;
+	(void)state;
+	assert_int_equal(nm_config_default(&config), 0);
+	config->targets.min_cpu_percent = 0;
+	config->targets.min_rss_mb = 1;
+	assert_int_equal(nm_roster_memory_new(&memory), 0);
+	assert_int_equal(nm_roster_new(&platform, topology, config, NULL, memory, &roster), 0);
+	for (uint32_t i = 0; i < THREADS; i++)
+		figures[i] = (struct nm_figures){
+			.tid = PID + i, .pid = PID, .run_samples = 1, .run_share = 0.1};
+
+	for (unsigned round = 1; round <= 4; round++) {
+		assert_true(interval(roster) <= NM_ROSTER_LOOKS);
+		assert_int_equal(nm_roster_counts(roster).threads_managed, round * NM_ROSTER_LOOKS);
+	}
+	assert_int_equal(interval(roster), THREADS - 4 * NM_ROSTER_LOOKS);
+	assert_int_equal(nm_roster_counts(roster).threads_managed, THREADS);
+	for (unsigned round = 0; round < 4; round++)
+		assert_int_equal(interval(roster), 0);
+
+	/* What is known is ten seconds old now, and older: as many again, in a row. */
+	unsigned again = 0;
+	now_ns += 10 * SECOND;
+	for (unsigned round = 0; round < 4; round++) {
+		assert_int_equal(interval(roster), NM_ROSTER_LOOKS);
+		again += looks;
+	}
+	assert_int_equal(interval(roster), THREADS - again);
+	assert_int_equal(nm_roster_counts(roster).threads_managed, THREADS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_have_their_turn),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
