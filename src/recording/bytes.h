@@ -32,7 +32,7 @@ static inline void nm_bytes_clear(struct nm_bytes *bytes)
 /* Room for `size` more; NULL: none. The caller moves `used` on. */
 static inline uint8_t *nm_bytes_room(struct nm_bytes *bytes, size_t size)
 {
-	if (!bytes->failed && bytes->capacity - bytes->used < size) {
+	if (!bytes->failed && (!bytes->data || bytes->capacity - bytes->used < size)) {
 		size_t wanted = bytes->capacity * 2 + size + 256;
 		uint8_t *grown = realloc(bytes->data, wanted);
 		bytes->failed = !grown;

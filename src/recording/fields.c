@@ -229,16 +229,12 @@ static int get_mask(struct nm_cursor *cursor, struct nm_arena *arena, hwloc_bitm
 	const char *text = get_text(cursor);
 	if (!text)
 		return 0;
-	/* What hwloc makes of other text is its own affair. */
-	if (strspn(text, "0123456789,-") != strlen(text) || strlen(text) > 65536) {
-		cursor->bad = true;
-		return 0;
-	}
 	hwloc_bitmap_t mask = hwloc_bitmap_alloc();
 	if (!mask)
 		return -ENOMEM;
 	int r = nm_arena_keep(arena, mask);
-	if (r == 0 && hwloc_bitmap_list_sscanf(mask, text) < 0)
+	/* What hwloc's reader makes of other text is its own affair: "-03" is infinite. */
+	if (r == 0 && text[0] && nm_list_parse(text, mask) < 0)
 		cursor->bad = true;
 	if (r == 0)
 		*ret = mask;

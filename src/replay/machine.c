@@ -165,9 +165,7 @@ static int player_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bi
 	if (length < 0)
 		return (int)length;
 	text[length] = '\0';
-	if (strspn(text, "0123456789,-") != (size_t)length)
-		return UNKNOWN;
-	return hwloc_bitmap_list_sscanf(ret, text) < 0 ? UNKNOWN : 0;
+	return nm_list_parse(text, ret) < 0 ? UNKNOWN : 0;
 }
 
 static int player_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)

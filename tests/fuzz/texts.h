@@ -23,6 +23,18 @@ static const struct {
 	{"config", "", 0,
 	 "pages = { factor = 1e3; max_tracked = 5000000000L; keep_free = .5; };\n"},
 
+	{"workload", "", 0,
+	 "limit_s = 1000; users = ( { name = \"one\"; threads = 4; idle_s = 2; programs = ( "
+	 "\"sp\",\n"
+	 "  { like = \"stencil\"; name = \"mine\"; threads = 3; footprint_mb = 64.5; page_kb = 4;\n"
+	 "    touch = \"master\"; phases = ( { giga = 5; shared = 0.5; }, { giga = 7; idle_s = 1;\n"
+	 "    misses_per_kilo = 0; } ); } ); },\n"
+	 "  { placement = \"direct\"; node = 1; start_s = 3; repeat = true; threads = 2;\n"
+	 "    programs = ( \"ep\" ); } );\n"},
+	{"workload", "", 0,
+	 "users = ( { programs = ( { like = \"sp\"; threads = 2; footprint_mb = 8; page_kb = 2048; "
+	 "} ); placement = \"interleave\"; } );\n"},
+
 	{"proc", "", 0,
 	 "42 (a) R 1) b) S 1 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4242 9 9 9 1 1 28 0 0 0 0 "
 	 "0 0 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n"},
