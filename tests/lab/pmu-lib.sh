@@ -4,29 +4,16 @@
 readonly PMU=/sys/bus/event_source/devices/numalab
 # How the command lines of the programs that count their work begin.
 readonly PROGRAMS='^([^ ]*/)?(grind|sharers) '
-readonly ALL=1 # CPUs
 readonly KERNEL_TROUBLE='WARNING:|BUG:|Oops|lockup|rcu.*stall|Call Trace|blocked for more than'
 
 load_pmu() {
 	[[ -d $PMU ]] || insmod /lab/numalab.ko
 }
 
-# Sums since boot over CPUs (an awk pattern): "accesses local remote stall_cycles".
-counters() { # PATTERN
-	awk "$1 "'{ a += $3; l += $5; r += $6; s += $7 } END { printf "%.0f %.0f %.0f %.0f\n", a, l, r, s }' \
-		$PMU/counters
-}
-
 # What the kernel has complained about since boot.
 kernel_trouble() { dmesg | grep -E "$KERNEL_TROUBLE"; }
 
 # ---- the programs and what they cost ----
-
-# Cache lines that all programs have been through.
-work() { cat /dev/shm/grind.* | od -An -v -tu8 -w8 | awk '{ s += $1 } END { printf "%.0f\n", s }'; }
-
-# "accesses local remote stall_cycles lines" now.
-reading() { echo "$(counters "$1") $(work)"; } # PATTERN
 
 # READING READING: stall cycles for each line of work between the two
 stall_per_line() {
@@ -56,15 +43,8 @@ of_oracle() {
 		'BEGIN { if (n > o) printf "%.3f\n", (n - x) / (n - o); else print "nan" }'
 }
 
-# Readings, each with the time since boot, into the file, so many seconds after each other.
-gap_s=1
-watch_readings() { # COUNT FILE
-	local i
-	for ((i = 0; i < $1; i++)); do
-		echo "$(reading "$ALL") $(uptime_s)"
-		sleep $gap_s
-	done >"$2"
-}
+# So many readings into the file, a second apart, each with the time since boot.
+watch_readings() { readings -t "$1" >"$2"; } # COUNT FILE
 
 uptime_s() { cut -d' ' -f1 /proc/uptime; }
 
@@ -117,6 +97,7 @@ settings_pmu() { # POLICY TEXT COMMAND…
 # Begins a scenario with the PMU, no balancing and no programs.
 begin_pmu() {
 	begin
+	renice -n -20 -p $$ >/dev/null # else each look at the programs waits behind them; they are at 0
 	load_pmu
 	balancing 0
 	stop_programs
