@@ -2,8 +2,6 @@
 # Helpers of the scenarios in the instrumented machine, beside lib.sh: the modelled PMU and its counters.
 
 readonly PMU=/sys/bus/event_source/devices/numalab
-# How the command lines of the programs that count their work begin.
-readonly PROGRAMS='^([^ ]*/)?(grind|sharers) '
 readonly KERNEL_TROUBLE='WARNING:|BUG:|Oops|lockup|rcu.*stall|Call Trace|blocked for more than'
 
 load_pmu() {
@@ -57,6 +55,16 @@ settle_s() { # FILE SINCE
 		END { if (settled == "") print "inf"; else printf "%.1f\n", settled }' "$1"
 }
 
+# Sets `leaders`: of the programs that count their work. Without a process for it, as all here: an emulated
+# machine at work takes a second to start one.
+find_programs() {
+	local file
+	leaders=()
+	for file in /dev/shm/grind.*; do
+		[[ ! -e $file ]] || leaders+=("${file##*.}")
+	done
+}
+
 # Until that many threads of theirs, besides the leaders, are at work and settled down.
 wait_for_programs() { # THREADS
 	wait_for 60 has_threads "$1" || note "not $1 threads within 60 s"
@@ -64,16 +72,24 @@ wait_for_programs() { # THREADS
 }
 
 has_threads() {
-	local leaders
-	mapfile -t leaders < <(pgrep -f "$PROGRAMS")
-	(($(threads_of "${leaders[@]}" | wc -l) == $1 + ${#leaders[@]}))
+	local leader tasks=()
+	find_programs
+	for leader in "${leaders[@]}"; do
+		tasks+=(/proc/"$leader"/task/*)
+	done
+	((${#tasks[@]} == $1 + ${#leaders[@]}))
+}
+
+signal_programs() { # SIGNAL
+	find_programs
+	((${#leaders[@]} == 0)) || kill "-$1" "${leaders[@]}"
 }
 
 # Those that begin bound may go where they like.
-release_programs() { pkill -USR1 -f "$PROGRAMS"; }
+release_programs() { signal_programs USR1; }
 
 stop_programs() {
-	pkill -KILL -f "$PROGRAMS"
+	signal_programs KILL
 	rm -f /dev/shm/grind.*
 }
 

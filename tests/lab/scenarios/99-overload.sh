@@ -55,7 +55,8 @@ restore_kernel() {
 # "TID node" of the threads at work (two CPUs a node).
 places() {
 	local pid files=()
-	for pid in $(pgrep -f "$PROGRAMS"); do
+	find_programs
+	for pid in "${leaders[@]}"; do
 		files+=(/proc/"$pid"/task/*/stat)
 	done
 	awk '{ split(FILENAME, part, "/"); sub(/.*\) /, "") }
