@@ -7,10 +7,9 @@ readonly FILE=/var/lab/readings THREADS=8
 # milliseconds where they never rest, for half of one where they rest nine after each of work. And reading what
 # a process has mapped takes a hundred times what it takes elsewhere.
 readonly RESTS=-r9 PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
-# A reading takes a second, and five on a loaded machine. Of what stays as it is two of them, so many
-# seconds apart, and of what has to settle so many.
-still_s=4 span=7
-full && still_s=10 span=25 gap_s=4
+# Seconds: of what stays as it is, and of what has to settle.
+still_s=4 span=30
+full && still_s=10 span=120
 
 # The last number of that name in the daemon's status; 0 where there is none.
 status_of() { # NAME
@@ -33,9 +32,9 @@ sharers_begin() { # ARGUMENT…
 # What never settles, as there is no oracle of it, is measured over the whole.
 measure_still() {
 	local before after
-	before=$(reading "$ALL")
+	before=$(readings)
 	sleep $still_s
-	after=$(reading "$ALL")
+	after=$(readings)
 	per_line=$(stall_per_line "$before" "$after")
 	settled_per_line=$per_line
 	local=$(local_permille "$before" "$after")
@@ -123,7 +122,7 @@ measure_others() { # NAME ARGUMENT…
 	command -v numad >/dev/null || return 0
 	sharers_begin -n "$name" -s "$@"
 	mark_pages
-	numad -i 5
+	nice -n 20 numad -i 5
 	measure_settling
 	numad -i 0
 	stop_programs

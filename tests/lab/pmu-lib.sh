@@ -2,31 +2,16 @@
 # Helpers of the scenarios in the instrumented machine, beside lib.sh: the modelled PMU and its counters.
 
 readonly PMU=/sys/bus/event_source/devices/numalab
-# How the command lines of the programs that count their work begin.
-readonly PROGRAMS='^([^ ]*/)?(grind|sharers) '
-readonly ALL=1 # CPUs
 readonly KERNEL_TROUBLE='WARNING:|BUG:|Oops|lockup|rcu.*stall|Call Trace|blocked for more than'
 
 load_pmu() {
 	[[ -d $PMU ]] || insmod /lab/numalab.ko
 }
 
-# Sums since boot over CPUs (an awk pattern): "accesses local remote stall_cycles".
-counters() { # PATTERN
-	awk "$1 "'{ a += $3; l += $5; r += $6; s += $7 } END { printf "%.0f %.0f %.0f %.0f\n", a, l, r, s }' \
-		$PMU/counters
-}
-
 # What the kernel has complained about since boot.
 kernel_trouble() { dmesg | grep -E "$KERNEL_TROUBLE"; }
 
 # ---- the programs and what they cost ----
-
-# Cache lines that all programs have been through.
-work() { cat /dev/shm/grind.* | od -An -v -tu8 -w8 | awk '{ s += $1 } END { printf "%.0f\n", s }'; }
-
-# "accesses local remote stall_cycles lines" now.
-reading() { echo "$(counters "$1") $(work)"; } # PATTERN
 
 # READING READING: stall cycles for each line of work between the two
 stall_per_line() {
@@ -56,15 +41,8 @@ of_oracle() {
 		'BEGIN { if (n > o) printf "%.3f\n", (n - x) / (n - o); else print "nan" }'
 }
 
-# Readings, each with the time since boot, into the file, so many seconds after each other.
-gap_s=1
-watch_readings() { # COUNT FILE
-	local i
-	for ((i = 0; i < $1; i++)); do
-		echo "$(reading "$ALL") $(uptime_s)"
-		sleep $gap_s
-	done >"$2"
-}
+# So many readings into the file, a second apart, each with the time since boot.
+watch_readings() { readings -t "$1" >"$2"; } # COUNT FILE
 
 uptime_s() { cut -d' ' -f1 /proc/uptime; }
 
@@ -77,6 +55,16 @@ settle_s() { # FILE SINCE
 		END { if (settled == "") print "inf"; else printf "%.1f\n", settled }' "$1"
 }
 
+# Sets `leaders`: of the programs that count their work. Without a process for it, as all here: an emulated
+# machine at work takes a second to start one.
+find_programs() {
+	local file
+	leaders=()
+	for file in /dev/shm/grind.*; do
+		[[ ! -e $file ]] || leaders+=("${file##*.}")
+	done
+}
+
 # Until that many threads of theirs, besides the leaders, are at work and settled down.
 wait_for_programs() { # THREADS
 	wait_for 60 has_threads "$1" || note "not $1 threads within 60 s"
@@ -84,16 +72,24 @@ wait_for_programs() { # THREADS
 }
 
 has_threads() {
-	local leaders
-	mapfile -t leaders < <(pgrep -f "$PROGRAMS")
-	(($(threads_of "${leaders[@]}" | wc -l) == $1 + ${#leaders[@]}))
+	local leader tasks=()
+	find_programs
+	for leader in "${leaders[@]}"; do
+		tasks+=(/proc/"$leader"/task/*)
+	done
+	((${#tasks[@]} == $1 + ${#leaders[@]}))
+}
+
+signal_programs() { # SIGNAL
+	find_programs
+	((${#leaders[@]} == 0)) || kill "-$1" "${leaders[@]}"
 }
 
 # Those that begin bound may go where they like.
-release_programs() { pkill -USR1 -f "$PROGRAMS"; }
+release_programs() { signal_programs USR1; }
 
 stop_programs() {
-	pkill -KILL -f "$PROGRAMS"
+	signal_programs KILL
 	rm -f /dev/shm/grind.*
 }
 
@@ -117,6 +113,7 @@ settings_pmu() { # POLICY TEXT COMMAND…
 # Begins a scenario with the PMU, no balancing and no programs.
 begin_pmu() {
 	begin
+	renice -n -20 -p $$ >/dev/null # else each look at the programs waits behind them; they are at 0
 	load_pmu
 	balancing 0
 	stop_programs

@@ -175,6 +175,7 @@ static void parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	parse(argc, argv);
+	lab_be_ordinary();
 	signal(SIGUSR1, release);
 	done = lab_publish();
 	for (unsigned long i = 0; i < options.threads; i++)

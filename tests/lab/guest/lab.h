@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -120,6 +121,13 @@ static inline void lab_touch_first(unsigned char *memory, size_t length, unsigne
 	lab_run_on_node(node);
 	memset(memory, 1, length);
 	sched_setaffinity(0, sizeof(before), &before);
+}
+
+/* The scenario may look at it from a priority of its own. */
+static inline void lab_be_ordinary(void)
+{
+	if (setpriority(PRIO_PROCESS, 0, 0) < 0)
+		err(1, "setpriority");
 }
 
 /* The count of cache lines that the program has been through, in /dev/shm/grind.PID. */

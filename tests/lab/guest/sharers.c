@@ -276,6 +276,7 @@ static void parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	parse(argc, argv);
+	lab_be_ordinary();
 	signal(SIGUSR1, release);
 	done = lab_publish();
 	options.nodes = count_nodes();

@@ -69,9 +69,9 @@ far=$!
 wait_for 60 both_at_work
 sleep 1
 
-before=$(counters "$ALL")
+before=$(readings)
 record 2 --synth=task
-after=$(counters "$ALL")
+after=$(readings)
 note "accesses, local, remote, stall cycles: $before, then $after"
 note "$(events SAMPLE) samples"
 check "thousands of samples" [ "$(events SAMPLE)" -gt 2000 ]

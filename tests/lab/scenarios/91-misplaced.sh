@@ -8,9 +8,9 @@
 . "$LAB/pmu-lib.sh"
 
 readonly FILE=/var/lab/readings
-# Readings: of what stays as it is, and of what has to settle.
-before=3 span=12
-full && before=10 span=40
+# Seconds: of what stays as it is, and of what has to settle.
+before=8 span=45
+full && before=30 span=180
 
 programs() { # [near]
 	local node
@@ -26,7 +26,7 @@ programs() { # [near]
 }
 
 # Sets per_line (over the whole span), settled_per_line (over its last quarter) and settle.
-run_for() { # READINGS SINCE
+run_for() { # SECONDS SINCE
 	local first middle last
 	watch_readings "$1" $FILE
 	first=$(head -n 1 $FILE)

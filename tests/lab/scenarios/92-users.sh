@@ -30,9 +30,9 @@ programs() { # [near]
 # NAME: a span of it; sets per_line
 run_for() {
 	local before after
-	before=$(reading "$ALL")
+	before=$(readings)
 	sleep $span
-	after=$(reading "$ALL")
+	after=$(readings)
 	per_line=$(stall_per_line "$before" "$after")
 	stop_programs
 	figure "users_$1_stall_per_line" "$per_line" cycles

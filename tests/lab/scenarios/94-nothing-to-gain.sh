@@ -13,9 +13,9 @@ full && span=120
 # A span of it; sets per_line and local.
 measure() {
 	local before after
-	before=$(reading "$ALL")
+	before=$(readings)
 	sleep $span
-	after=$(reading "$ALL")
+	after=$(readings)
 	per_line=$(stall_per_line "$before" "$after")
 	local=$(local_permille "$before" "$after")
 }

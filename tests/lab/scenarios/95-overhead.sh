@@ -12,15 +12,14 @@ full && span=60 limit=2
 
 # The programs have the even CPUs for themselves: what they lose there is the cost of being watched, the
 # rest is the daemon's own.
-# shellcheck disable=SC2016 # it is awk's
-readonly WATCHED='$1 % 2 == 0'
+readonly WATCHED=2
 
 # Sets per_line, accesses and lines_s of a span.
 measure() {
 	local before after
-	before=$(reading "$WATCHED")
+	before=$(readings $WATCHED)
 	sleep $span
-	after=$(reading "$WATCHED")
+	after=$(readings $WATCHED)
 	per_line=$(stall_per_line "$before" "$after")
 	accesses=$(accesses_per_line "$before" "$after")
 	lines_s=$(((${after##* } - ${before##* }) / span))

@@ -22,7 +22,7 @@ if full; then
 	compare huge imar2 yes -H private $THREADS 4
 	compare readonly imar2 yes readonly $THREADS 16
 	# The blocks are anybody's for 90 s: the share that is local says how long pages need to follow.
-	span=50
+	span=240
 	compare rotate imar2 no -p 90 rotate $THREADS 2
 fi
 check_equal "the kernel has nothing to complain about" '' "$(kernel_trouble)"

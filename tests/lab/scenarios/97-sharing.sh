@@ -10,7 +10,7 @@
 . "$LAB/pages-lib.sh"
 
 begin_pmu
-full || span=14 # threads first, then pages
+full || span=50 # threads first, then pages
 groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debug\"; };"
 compare pairs kmaf yes pairs $THREADS 2
 figure sharing_of_oracle "$(won)" share

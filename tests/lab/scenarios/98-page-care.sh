@@ -45,7 +45,8 @@ groups="pages: { policy = \"exclusivity\"; $PATIENT };"
 systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" "$RESTS" -n kept -s private $THREADS 2
 wait_for_programs $THREADS
 release_programs
-kept=$(pgrep -f "$PROGRAMS")
+find_programs
+kept=${leaders[0]}
 elsewhere=$(pages_on "$kept" 2 3) # of the files that it has mapped
 effect "cpuset: pages are moved" begin_moving kept
 # What did not help goes back, so it need not stay.

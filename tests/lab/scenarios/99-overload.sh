@@ -23,7 +23,7 @@ programs() { # leader|each
 	local i each=()
 	[[ $1 == leader ]] || each=(-e 4)
 	for i in 0 1 2; do
-		nice -n 20 grind -n "crowd$i" -s $((i % 2)) "${each[@]}" $((i + 1)) $((THREADS / 3)) 4 &
+		grind -n "crowd$i" -s $((i % 2)) "${each[@]}" $((i + 1)) $((THREADS / 3)) 4 &
 	done
 	wait_for_programs $THREADS
 	release_programs
@@ -55,7 +55,8 @@ restore_kernel() {
 # "TID node" of the threads at work (two CPUs a node).
 places() {
 	local pid files=()
-	for pid in $(pgrep -f "$PROGRAMS"); do
+	find_programs
+	for pid in "${leaders[@]}"; do
 		files+=(/proc/"$pid"/task/*/stat)
 	done
 	awk '{ split(FILENAME, part, "/"); sub(/.*\) /, "") }
@@ -95,11 +96,11 @@ cpus_at_work() { # TIMES TIMES
 measure() { # NAME
 	local before after times
 	count_changes $settle_s
-	before=$(reading "$ALL")
+	before=$(readings)
 	times=$(cpu_times)
 	sleep $span
 	at_work=$(cpus_at_work "$times" "$(cpu_times)")
-	after=$(reading "$ALL")
+	after=$(readings)
 	per_line=$(stall_per_line "$before" "$after")
 	fullest=$(spread)
 	figure "$1_stall_per_line" "$per_line" cycles
@@ -154,7 +155,6 @@ with_us() {
 }
 
 begin_pmu
-renice -n -20 -p $$ >/dev/null # else each look at them waits behind them; they are at 0
 for memory in "${memories[@]}"; do
 	alone='' alone_at_work=''
 	programs "$memory"
