@@ -61,7 +61,7 @@ who_may() {
 }
 
 over_the_bus() {
-	check "a thread is leased while it is recorded" record_a_lease
+	effect "a thread is leased while it is recorded" record_a_lease
 	check_equal "there is one recording at a time" 1 "$(status_of numa-migrctl record --seconds=1 /var/lab/other)"
 	sleep 10 # for the verdict
 	check "the recording ends when it is interrupted" stop_recorder
