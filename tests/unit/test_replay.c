@@ -203,6 +203,23 @@ static void test_what_happens_in_between(void **state)
 	assert_same(1);
 }
 
+/* What is looked at only for its release is in the recording, too. */
+static void test_released_before_it_was_sampled(void **state)
+{
+	(void)state;
+	crowd();
+	(void)fake_process(world.fake, 300, 1);
+	begin(TARGETS "threads = { policy = \"imar2\"; " RULES "};", true);
+	live(2);
+	assert_int_equal(nm_command_release(&world.daemon, 299), -ESRCH);
+	assert_int_equal(nm_command_release(&world.daemon, 300), 0);
+	const struct worker *released = add_worker(300, 0, 1);
+	live(15);
+	end();
+	assert_int_equal(fake_get(world.fake, released->tid)->processor, 0);
+	assert_same(1);
+}
+
 static void test_another_configuration(void **state)
 {
 	(void)state;
@@ -355,6 +372,7 @@ int main(void)
 		TEST(test_kmaf),
 		TEST(test_pages),
 		TEST(test_what_happens_in_between),
+		TEST(test_released_before_it_was_sampled),
 		TEST(test_another_configuration),
 		TEST(test_differences_are_told),
 		TEST(test_nonsense_is_survived),
