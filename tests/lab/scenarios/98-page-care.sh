@@ -29,7 +29,7 @@ pages_began() { (($(status_of pages_moved) > before)); }
 begin_moving() { # COMMAND
 	settings_pmu none '' "$1"
 	mark_journal
-	systemctl start numa-migrd
+	start_beside
 	before=0
 	wait_for 40 pages_began
 }
@@ -59,7 +59,7 @@ stop_programs
 
 # 24 MiB are left on node 2, less than pages.keep_free. Threads are there, their memory is on node 0.
 echo 3 >/proc/sys/vm/drop_caches # caches would count as room
-numactl -m 2 dd if=/dev/zero of=$HOG bs=1M count=$(($(free_mb 2) - 24)) status=none
+numactl -m 2 fallocate -l $(($(free_mb 2) - 24))M $HOG
 sharers_begin -n full -s private $THREADS 2
 left=$(free_mb 2)
 effect "full: pages are moved" begin_moving full
