@@ -68,7 +68,7 @@ find_programs() {
 # Until that many threads of theirs, besides the leaders, are at work and settled down.
 wait_for_programs() { # THREADS
 	wait_for 60 has_threads "$1" || note "not $1 threads within 60 s"
-	sleep 3
+	sleep 2
 }
 
 has_threads() {
