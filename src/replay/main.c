@@ -327,6 +327,14 @@ static int replay(const struct request *request, struct nm_player *player)
 	return tell(request, player);
 }
 
+static int close_output(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	perror("numa-migrctl: standard output");
+	return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
+}
+
 static int parse(int argc, char **argv, struct request *ret)
 {
 	static const struct option longs[] = {
@@ -361,5 +369,5 @@ int main(int argc, char **argv)
 	if (status == EXIT_SUCCESS)
 		status = replay(&request, &player);
 	nm_player_clear(&player);
-	return status;
+	return close_output(status);
 }

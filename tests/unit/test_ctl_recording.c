@@ -72,11 +72,11 @@ static void test_words(void **state)
 	assert_ctl("explain 1 a b", EX_USAGE, "one argument too many: b");
 	assert_ctl("dump --hash a", EX_USAGE, "go with record, not with: dump");
 	assert_ctl("record --all a", EX_USAGE, "-c and --all go with replay, not with: record");
-	assert_ctl("record --seconds=0 a", EX_USAGE, "not a number in its range: 0");
+	assert_ctl("record --seconds=0 a", EX_USAGE,
+		   "--seconds is a whole number from 1 to 1000000, not: 0");
 	assert_ctl("status --record=a", EX_USAGE, "these options go with simulate, not with");
-	assert_ctl("simulate --machine=ring-4x10 --workload=/dev/null --policy=lbma "
-		   "--policy=imar2 --record=a",
-		   1, "");
+	assert_ctl("replay --json a", EX_USAGE, "--json does not go with: replay");
+	assert_ctl("dump --json a", EX_USAGE, "--json does not go with: dump");
 }
 
 /* ---- record ---- */
@@ -141,6 +141,40 @@ static void test_replay(void **state)
 	fixture_file(root, "other.conf", "threads: { polixy = 1; };\n");
 	(void)snprintf(options, sizeof(options), "replay -c %s/other.conf", root);
 	assert_on_file(options, "", EX_CONFIG, "other.conf:1");
+}
+
+#define LOST "2>&1 >/dev/full; exit"
+
+/* A full disk is no success, of whatever is printed. */
+static void test_output_that_is_lost(void **state)
+{
+	char words[512];
+	(void)state;
+	simulate("lbma");
+	assert_on_file("replay", LOST, 1, "standard output: No space left");
+	assert_on_file("dump", LOST, 1, "standard output: No space left");
+	fixture_file(root, "other.conf", "threads: { policy = \"none\"; };\n");
+	(void)snprintf(words, sizeof(words), "replay -c %s/other.conf", root);
+	assert_on_file(words, LOST, 1, "standard output: No space left");
+	(void)snprintf(words, sizeof(words),
+		       "simulate --machine=ring-4x10 --workload=%s/workload --policy=none " LOST,
+		       root);
+	assert_ctl(words, 1, "standard output: No space left");
+	assert_ctl("--help " LOST, 1, "standard output: No space left");
+}
+
+static void test_pipe(void **state)
+{
+	int ends[2], before = dup(STDIN_FILENO);
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+	assert_ctl("dump /dev/stdin", 1,
+		   "/dev/stdin: cannot be read: a file is needed, not a pipe");
+	assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+	close(before);
 }
 
 static void test_dump_and_explain(void **state)
@@ -208,6 +242,8 @@ int main(void)
 		WITH_SERVICE(test_options_of_record),
 		WITH_SERVICE(test_record_is_refused),
 		WITH_SERVICE(test_replay),
+		WITH_SERVICE(test_output_that_is_lost),
+		WITH_SERVICE(test_pipe),
 		WITH_SERVICE(test_dump_and_explain),
 		WITH_SERVICE(test_explanation_as_a_document),
 		WITH_SERVICE(test_damage),
