@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "numa-migrd/file.h"
+#include "numa-migrd/recording.h"
 
 #define FILE_BYTES (1U << 20)
 #define POLICY_FILE_BYTES (1U << 16)
@@ -282,6 +283,20 @@ static int run_case(const struct nm_ctl *ctl, const struct nm_sim_case *what,
 	return status;
 }
 
+/* A disk may have filled up meanwhile: then it lacks its end. */
+static int check_recording(const char *path)
+{
+	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	struct nm_recorded record;
+	int status = nm_ctl_open_recording(path, &recording);
+	if (status != EXIT_SUCCESS)
+		return status;
+	nm_recording_only(recording, 1U << NM_RECORDED_END);
+	if (nm_recording_next(recording, &record) == 1)
+		return EXIT_SUCCESS;
+	return wrong_file(path, "not all of the recording could be written: is there room for it?");
+}
+
 /* Of a simulation that fails no recording is left. */
 static int run_recorded(const struct nm_ctl *ctl, struct nm_sim_case *what,
 			const struct choice *choice)
@@ -298,6 +313,8 @@ static int run_recorded(const struct nm_ctl *ctl, struct nm_sim_case *what,
 	what->recorded = true;
 	what->record_fd = fd;
 	status = run_case(ctl, what, choice);
+	if (status == EXIT_SUCCESS)
+		status = check_recording(path);
 	if (status != EXIT_SUCCESS)
 		(void)unlink(path);
 	return status;

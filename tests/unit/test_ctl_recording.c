@@ -89,7 +89,7 @@ static void test_record(void **state)
 	assert_int_equal(stat(file, &about), 0);
 	assert_int_equal(about.st_mode & 0777, 0600);
 	assert_on_file("dump", "", 0, "limit=1073741824 seconds=61 samples=1 hashed=0");
-	assert_on_file("record --seconds 1", "", 1, "File exists");
+	assert_on_file("record --seconds 1", "", 1, "is there already, and a recording is never");
 }
 
 static void test_options_of_record(void **state)
@@ -189,7 +189,29 @@ static void test_dump_and_explain(void **state)
 	assert_on_file(words, "", 0, "candidates");
 	assert_on_file(words, "", 0, "mysqld");
 	assert_on_file(words, "", 0, "verdict: ");
+	assert_on_file(words, "", 0, " considered\n");
 	assert_on_file("explain 99999", "", 1, "decision 99999 is not in");
+}
+
+/* Why it was judged so, and not what became of a lease when its thread ended afterwards. */
+static void test_explanation_of_the_verdict(void **state)
+{
+	char text[1 << 16], words[256], verdict[64];
+	unsigned judged = 0;
+	(void)state;
+	fixture_file(root, "workload",
+		     "users = ({ programs = ({ like = \"stream\"; threads = 8; touch = "
+		     "\"master\"; phases = ({ giga = 8; }); }); });\n");
+	simulate("imar2");
+	assert_on_file("dump", "| grep 'its lease ends with it' | head -n 1", 0, "its lease ends");
+	for (unsigned id = 1; id <= 4; id++) {
+		(void)snprintf(words, sizeof(words), "explain %u %s", id, file);
+		assert_int_equal(ctl(words, text, sizeof(text)), 0);
+		(void)snprintf(verdict, sizeof(verdict), "because: decision %u ", id);
+		judged += strstr(text, verdict) != NULL;
+		assert_null(strstr(text, "because: thread"));
+	}
+	assert_true(judged > 0);
 }
 
 static void test_explanation_as_a_document(void **state)
@@ -245,6 +267,7 @@ int main(void)
 		WITH_SERVICE(test_output_that_is_lost),
 		WITH_SERVICE(test_pipe),
 		WITH_SERVICE(test_dump_and_explain),
+		WITH_SERVICE(test_explanation_of_the_verdict),
 		WITH_SERVICE(test_explanation_as_a_document),
 		WITH_SERVICE(test_damage),
 	};

@@ -3,12 +3,14 @@
  * with file and place, and figures that would mislead are not shown. */
 #include <jansson.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sysexits.h>
 
 #include <cmocka.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "bus_fixture.h"
@@ -135,6 +137,24 @@ static void test_recording_is_left_by_what_succeeds(void **state)
 	assert_simulate(RING "--policy=imar2 --record=@/r", 1, "/r: is there already");
 }
 
+/* What the disk had no room for is no recording, and no success. */
+static void test_recording_that_is_cut(void **state)
+{
+	char words[1024], path[FIXTURE_PATH + 16];
+	struct rlimit before, little;
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/r", root);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	little = before;
+	little.rlim_cur = 1024;
+	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	(void)in_folder(RING "--policy=imar2 --record=@/r", words, sizeof(words));
+	assert_ctl(words, 1, "/r: not all of the recording could be written");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 static json_t *row_of(const char *workload)
 {
 	char words[1024], arguments[256], text[8192];
@@ -182,6 +202,7 @@ int main(void)
 		WITH_FILES(test_files_need_no_dot_in_their_name),
 		WITH_FILES(test_what_is_wrong_is_told_with_its_file),
 		WITH_FILES(test_recording_is_left_by_what_succeeds),
+		WITH_FILES(test_recording_that_is_cut),
 		WITH_FILES(test_computing_time_is_of_those_who_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
