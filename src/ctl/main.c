@@ -76,7 +76,7 @@ static const char options_text[] =
 	"      --version         show the version\n"
 	"\n"
 	"Exit status: 0 done, 1 refused or failed, 64 wrong usage, 69 numa-migrd is not running,\n"
-	"77 not allowed.\n";
+	"77 not allowed, 78 the configuration for replay has errors.\n";
 
 static int help(void)
 {

@@ -15,6 +15,7 @@
 
 #include "bus_fixture.h"
 
+#include "../../src/ctl/simulate.h"
 #include "../support/run_ctl.h"
 #include "fixture.h"
 
@@ -193,6 +194,32 @@ static void test_computing_time_is_of_those_who_end(void **state)
 			"       -       -");
 }
 
+/* numa-migrctl(1) says of every machine, policy and program what an unknown name brings up. */
+static void test_what_can_be_simulated(void **state)
+{
+	char item[256];
+	FILE *file = fopen(NM_SOURCE_DIR "/man/numa-migrctl.1", "r");
+	(void)state;
+	assert_non_null(file);
+	nm_autofree char *page = calloc(1, 1 << 16);
+	assert_true(fread(page, 1, (1 << 16) - 1, file) > 0);
+	assert_int_equal(fclose(file), 0);
+	for (size_t i = 0; nm_sim_model(i); i++) {
+		(void)snprintf(item, sizeof(item), "\n.It Ql %s\n%s\n", nm_sim_model(i)->name,
+			       nm_sim_model(i)->words);
+		assert_non_null(strstr(page, item));
+	}
+	for (size_t i = 0; nm_sim_policy_at(i); i++) {
+		(void)snprintf(item, sizeof(item), "\n.It Ql %s\n%s\n", nm_sim_policy_at(i)->name,
+			       nm_sim_policy_at(i)->words);
+		assert_non_null(strstr(page, item));
+	}
+	const char *programs = strstr(page, "\nPrograms are ");
+	assert_non_null(programs);
+	for (const char *const *name = nm_sim_programs(); *name; name++)
+		assert_non_null(strstr(programs, *name));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +230,7 @@ int main(void)
 		WITH_FILES(test_what_is_wrong_is_told_with_its_file),
 		WITH_FILES(test_recording_is_left_by_what_succeeds),
 		WITH_FILES(test_recording_that_is_cut),
+		cmocka_unit_test(test_what_can_be_simulated),
 		WITH_FILES(test_computing_time_is_of_those_who_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
