@@ -183,6 +183,8 @@ static void test_dump_and_explain(void **state)
 	(void)state;
 	simulate("imar2");
 	assert_on_file("dump", "| head -n 1", 0, "start version=");
+	assert_on_file("dump", "| grep '^decision ' | head -n 1", 0, "policy=imar2 ");
+	assert_on_file("dump", "| grep '^verdict ' | head -n 1", 0, "policy=imar2 ");
 	(void)snprintf(words, sizeof(words), "explain %llu", (unsigned long long)first_decision());
 	assert_on_file(words, "", 0, "by policy imar2");
 	assert_on_file(words, "", 0, "threads when it was decided:");
