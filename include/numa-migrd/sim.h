@@ -117,7 +117,7 @@ struct nm_sim_workload {
 };
 
 /*
- * Parses a declarative workload (libconfig text; numa-migrctl(1), "WORKLOADS"). -EINVAL with place
+ * Parses a declarative workload (libconfig text; numa-migrctl(1), "SIMULATION"). -EINVAL with place
  * and reason in `error`; -ENOMEM. The caller clears.
  */
 int nm_sim_workload_parse(const char *name, const char *text, size_t length, char *error,

@@ -239,7 +239,11 @@ static int tell_bound(const struct request *request, const struct nm_player *pla
 		     player->intervals, player->samples, player->replayed.count);
 	if (player->trouble[0])
 		return fail(request, player->trouble);
-	(void)printf("the same decisions, bit for bit (%" PRIu64 " records)\n", player->checked);
+	if (player->checked == 0)
+		(void)puts("nothing was decided in it that could be the same");
+	else
+		(void)printf("the same decisions, bit for bit (%" PRIu64 " records)\n",
+			     player->checked);
 	return EXIT_SUCCESS;
 }
 

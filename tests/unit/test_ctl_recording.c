@@ -257,6 +257,37 @@ static void test_damage(void **state)
 	assert_ctl("replay /dev/null", 1, "/dev/null");
 }
 
+/* What is in the file before the daemon's first call, in its place. */
+static void keep_the_beginning(void)
+{
+	char error[256];
+	struct nm_recorded record;
+	struct nm_recorder_writer *writer;
+	const struct nm_recording_options options = {.samples = true};
+	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	assert_int_equal(nm_recording_open(open(file, O_RDONLY), error, sizeof(error), &recording),
+			 0);
+	assert_int_equal(unlink(file), 0);
+	int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_int_equal(nm_recording_create(fd, &options, &writer), 0);
+	while (nm_recording_next(recording, &record) == 1 && record.kind != NM_RECORDED_CALL)
+		assert_int_equal(nm_recording_add(writer, &record, record.nr_nodes), 0);
+	nm_recording_close(writer);
+}
+
+/* Of what has only begun nothing is said to be the same. */
+static void test_replay_of_a_beginning(void **state)
+{
+	char text[1 << 12], words[512];
+	(void)state;
+	simulate("lbma");
+	keep_the_beginning();
+	(void)snprintf(words, sizeof(words), "replay %s", file);
+	if (ctl(words, text, sizeof(text)) != 0 || !strstr(text, "nothing was decided in it"))
+		fail_msg("%s", text);
+	assert_null(strstr(text, "the same decisions"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +303,7 @@ int main(void)
 		WITH_SERVICE(test_explanation_of_the_verdict),
 		WITH_SERVICE(test_explanation_as_a_document),
 		WITH_SERVICE(test_damage),
+		WITH_SERVICE(test_replay_of_a_beginning),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
