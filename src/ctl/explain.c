@@ -103,6 +103,16 @@ static void print_threads(FILE *out, const struct nm_style *style, const json_t 
 	nm_table_print(out, style, columns, NM_ARRAY_SIZE(columns), threads);
 }
 
+/* Of one about pages alone there is nothing. */
+static bool is_all_zero(const json_t *counts)
+{
+	const char *key;
+	json_t *count;
+	json_object_foreach((json_t *)counts, key,
+			    count) if (json_integer_value(count) != 0) return false;
+	return true;
+}
+
 static void print_stopped(FILE *out, const json_t *decision)
 {
 	static const struct {
@@ -116,7 +126,7 @@ static void print_stopped(FILE *out, const json_t *decision)
 		{"mask", "proposal", "proposals", "without a CPU in the thread's own mask"},
 	};
 	const json_t *stopped = json_object_get(decision, "stopped");
-	if (!stopped)
+	if (!stopped || is_all_zero(stopped))
 		return;
 	(void)fputs("\nin the same interval:\n", out);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(items); i++) {
