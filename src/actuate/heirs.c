@@ -60,7 +60,7 @@ static bool is_leased_process(const struct nm_ledger_entry *terms, uint32_t pid,
 static int read_process(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret,
 			struct nm_proc_status *ret_status, char **ret_cgroup)
 {
-	int directory = nm_proc_open_thread(platform, 0, pid);
+	int directory = nm_proc_open_thread(platform, pid, pid);
 	if (directory < 0)
 		return directory;
 	int r = nm_proc_read_stat(platform, directory, ret);
@@ -130,7 +130,7 @@ static bool of_leased_process(struct nm_platform *platform, const struct nm_ledg
 		return false;
 	if (candidate->tid == candidate->pid)
 		return is_leased_process(terms, candidate->pid, &candidate->stat);
-	int directory = nm_proc_open_thread(platform, 0, candidate->pid);
+	int directory = nm_proc_open_thread(platform, candidate->pid, candidate->pid);
 	if (directory < 0)
 		return false;
 	int r = nm_proc_read_stat(platform, directory, &leader);
