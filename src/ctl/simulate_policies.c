@@ -125,11 +125,18 @@ static void add_run(const struct nm_simulated *run, double runs, struct nm_sim_o
 	sum->rolled_back += (double)run->rolled_back / runs;
 }
 
+/* Of a mean, by the mean of the squares. */
+static double standard_error(double squares, double mean, unsigned runs)
+{
+	double variance = fmax(squares - mean * mean, 0);
+	return runs > 1 ? sqrt(variance / (runs - 1)) : 0;
+}
+
 static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
 		   const struct nm_config *config, struct nm_sim_outcome *ret)
 {
 	struct nm_sim_outcome sum = {0};
-	double squares = 0;
+	double computing_squares = 0, slowest_squares = 0;
 	for (unsigned i = 0; i < what->runs; i++) {
 		const struct nm_sim_options options = {.seed = what->seed + i,
 						       .numa_balancing = policy->numa_balancing};
@@ -142,13 +149,13 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 		if (r < 0)
 			return r;
 		add_run(&run, what->runs, &sum);
-		squares += run.figures.slowest_user_s * run.figures.slowest_user_s / what->runs;
+		computing_squares += pow(run.figures.computing_s, 2) / what->runs;
+		slowest_squares += pow(run.figures.slowest_user_s, 2) / what->runs;
 		if (i == 0)
 			sum.digest = run.digest;
 	}
-	double variance = fmax(squares - sum.slowest_user_s * sum.slowest_user_s, 0);
-	if (what->runs > 1)
-		sum.slowest_error_s = sqrt(variance / (what->runs - 1));
+	sum.computing_error_s = standard_error(computing_squares, sum.computing_s, what->runs);
+	sum.slowest_error_s = standard_error(slowest_squares, sum.slowest_user_s, what->runs);
 	*ret = sum;
 	return 0;
 }
