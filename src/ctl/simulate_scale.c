@@ -114,7 +114,7 @@ static double growth(const struct size *size, const struct nm_simulated *now,
 
 static int run_table(const struct size *sizes, size_t count, uint64_t seed)
 {
-	struct nm_simulated before = {0};
+	struct nm_simulated first = {0}, before = {0};
 	printf("%5s %6s %8s %9s %9s %9s %8s %8s %8s %8s %8s %8s\n", "NODES", "CPUS", "THREADS",
 	       "DRAIN ms", "TICK ms", "MOST ms", "us/THR", "MiB", "MOVES/T", "ALONE %", "LOCAL %",
 	       "GROWTH");
@@ -126,7 +126,11 @@ static int run_table(const struct size *sizes, size_t count, uint64_t seed)
 		print_size(&sizes[i], &run, &alone,
 			   growth(&sizes[i], &run, i > 0 ? &sizes[i - 1] : NULL, &before));
 		before = run;
+		if (i == 0)
+			first = run;
 	}
+	printf("From the first row to the last: %.2f\n",
+	       growth(&sizes[count - 1], &before, &sizes[0], &first));
 	return 0;
 }
 
