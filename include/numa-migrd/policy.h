@@ -134,10 +134,11 @@ double nm_gate_surplus(const struct nm_snap_thread *thread, int node_from, int n
 int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 
 /*
- * threads.overcommit = "pages", for leases that stand: where more leased threads want CPUs than their bound
- * has on the node, these CPUs are full, and others in the bound are idle, the threads with the fewest
- * accesses to the node are to get their masks back: half of those too many per interval. Their indices go
- * to ret_threads (room for nr_threads). Returns 0 or -ENOMEM. Tick, before the policy.
+ * threads.overcommit = "pages", for leases that stand: where more threads that cannot leave (leased ones,
+ * and others bound to the node) want CPUs than a leased thread's bound has on the node, these CPUs are full,
+ * and others in the bound are idle, the leased threads with the fewest accesses to the node are to get their
+ * masks back: half of those too many per interval. Their indices go to ret_threads (room for nr_threads).
+ * Returns 0 or -ENOMEM. Tick, before the policy.
  */
 int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads, size_t *ret_count);
 

@@ -30,9 +30,9 @@ struct nm_sim_case {
 	int record_fd;
 };
 
-/* Means over the runs, and the standard error of the time computed. */
+/* Means over the runs, and standard errors of the times computed. */
 struct nm_sim_outcome {
-	double time_s, computing_s, slowest_user_s, slowest_error_s;
+	double time_s, computing_s, computing_error_s, slowest_user_s, slowest_error_s;
 	double local_share;
 	double moves, pages_moved, decisions, kept, rolled_back, programs_ended;
 	bool all_ended;	 /* in every run, all users who do not repeat, and there are any */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* IMAR² for threads, exclusivity and regions for pages, in each paper's own scenario: against that
  * paper's own policy, and how far from the oracle. */
-#include <math.h>
 #include <stdio.h>
 
 #include "simulate_paper.h"
@@ -9,7 +8,8 @@
 #define PAPER(threads) "profile = \"paper\"; threads: { " threads " };"
 
 struct scenario {
-	const char *label, *machine, *own; /* own: the paper's policy */
+	const char *label, *machine;
+	const char *own, *config; /* the paper's policy */
 	int (*fill)(const struct scenario *scenario, struct nm_sim_workload *ret);
 	unsigned first, second; /* what `fill` wants to know */
 };
@@ -42,81 +42,106 @@ static int fill_many(const struct scenario *scenario, struct nm_sim_workload *re
 }
 
 static const struct scenario scenarios[] = {
-	{"ct1, idle 0 s", "ring-4x10", PAPER("policy = \"imar2\";"), fill_users, 10, 0},
-	{"ct1, idle 50 s", "ring-4x10", PAPER("policy = \"imar2\";"), fill_users, 10, 50},
-	{"ct1, idle 100 s", "ring-4x10", PAPER("policy = \"imar2\";"), fill_users, 10, 100},
-	{"ct1, idle 200 s", "ring-4x10", PAPER("policy = \"imar2\";"), fill_users, 10, 200},
-	{"ct2, idle 0 s", "mesh-4x20", PAPER("policy = \"imar2\";"), fill_users, 20, 0},
-	{"ct2, idle 48 s", "mesh-4x20", PAPER("policy = \"imar2\";"), fill_users, 20, 48},
-	{"kMAF, each program alone", "x7550-4x8",
+	{"ct1, idle 0 s", "ring-4x10", "IMAR2", PAPER("policy = \"imar2\";"), fill_users, 10, 0},
+	{"ct1, idle 50 s", "ring-4x10", "IMAR2", PAPER("policy = \"imar2\";"), fill_users, 10, 50},
+	{"ct1, idle 100 s", "ring-4x10", "IMAR2", PAPER("policy = \"imar2\";"), fill_users, 10,
+	 100},
+	{"ct1, idle 200 s", "ring-4x10", "IMAR2", PAPER("policy = \"imar2\";"), fill_users, 10,
+	 200},
+	{"ct2, idle 0 s", "mesh-4x20", "IMAR2", PAPER("policy = \"imar2\";"), fill_users, 20, 0},
+	{"ct2, idle 48 s", "mesh-4x20", "IMAR2", PAPER("policy = \"imar2\";"), fill_users, 20, 48},
+	{"kMAF, programs alone", "x7550-4x8", "kMAF",
 	 PAPER("policy = \"kmaf\";") " pages: { policy = \"exclusivity\"; };", fill_alone, 64, 0},
-	{"kMLB, case 1", "e5620-2x4", PAPER("policy = \"balance\"; selection = \"remote_min\";"),
-	 fill_mix, 35, 21},
-	{"kMLB, case 2", "e5620-2x4", PAPER("policy = \"balance\"; selection = \"remote_min\";"),
-	 fill_mix, 28, 28},
-	{"kMLB, case 3", "e5620-2x4", PAPER("policy = \"balance\"; selection = \"remote_min\";"),
-	 fill_mix, 21, 35},
-	{"exclusivity, 29 programs", "o6320-4x8",
+	{"kMLB, case 1", "e5620-2x4", "remote min",
+	 PAPER("policy = \"balance\"; selection = \"remote_min\";"), fill_mix, 35, 21},
+	{"kMLB, case 2", "e5620-2x4", "remote min",
+	 PAPER("policy = \"balance\"; selection = \"remote_min\";"), fill_mix, 28, 28},
+	{"kMLB, case 3", "e5620-2x4", "remote min",
+	 PAPER("policy = \"balance\"; selection = \"remote_min\";"), fill_mix, 21, 35},
+	{"exclusivity, 29 programs", "o6320-4x8", "exclusivity",
 	 PAPER("policy = \"balance\"; selection = \"exclusivity\";"), fill_many, 0, 0},
 };
 
+/* What is compared with the system alone, beside the paper's own. */
 static const struct nm_sim_policy others[] = {
 	{.config = "threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };"},
 	{.numa_balancing = true},
 	{.placed = true, .placement = NM_SIM_PLACE_ORACLE},
 };
-enum { OTHERS = NM_ARRAY_SIZE(others), SHOWN = OTHERS + 1 };
+enum { OWN, BEST, KERNEL, ORACLE, SHOWN };
 
-/* The sum of the programs' times, against that of the system alone. */
+/* Of the time of all programs together, in percent of what the system alone takes. */
+struct change {
+	double percent, error;
+};
+
 static int change_of(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
-		     double base_s, double *ret)
+		     const struct nm_sim_outcome *alone, struct change *ret)
 {
 	struct nm_sim_outcome outcome;
 	int r = nm_sim_case_run(what, policy, &outcome);
+	if (r < 0)
+		return r;
+	ret->percent = nm_paper_change(outcome.computing_s, alone->computing_s);
+	ret->error = nm_paper_error(outcome.computing_s, outcome.computing_error_s,
+				    alone->computing_s, alone->computing_error_s);
+	return 0;
+}
+
+static int run_all(const struct nm_sim_case *what, const char *own, struct change changes[SHOWN])
+{
+	const struct nm_sim_policy none = {0}, published = {.config = own};
+	struct nm_sim_outcome alone;
+	int r = nm_sim_case_run(what, &none, &alone);
 	if (r == 0)
-		*ret = base_s > 0 ? nm_paper_change(outcome.computing_s, base_s)
-				  : outcome.computing_s;
+		r = change_of(what, &published, &alone, &changes[OWN]);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(others) && r == 0; i++)
+		r = change_of(what, &others[i], &alone, &changes[BEST + i]);
 	return r;
 }
 
-static int run_all(const struct nm_sim_case *what, const char *own, double changes[SHOWN])
+static void print_head(void)
 {
-	const struct nm_sim_policy none = {0}, published = {.config = own};
-	double base_s = 0;
-	int r = change_of(what, &none, 0, &base_s);
-	if (r == 0)
-		r = change_of(what, &published, base_s, &changes[0]);
-	for (size_t i = 0; i < OTHERS && r == 0; i++)
-		r = change_of(what, &others[i], base_s, &changes[i + 1]);
-	return r;
+	printf("Change of the time of all programs against the system alone, in percent; +/-: "
+	       "standard error.\n"
+	       "BEST: IMAR2 for threads, exclusivity and regions for pages. GAINED: what it gains "
+	       "beyond the\npaper's own policy; TO ORACLE: what the oracle gains beyond it; both "
+	       "in percent as well.\n%-25s %-12s %6s %4s %6s %4s %6s %4s %6s %4s %7s %9s\n",
+	       "", "PAPER'S OWN", "OWN", "+/-", "BEST", "+/-", "KERNEL", "+/-", "ORACLE", "+/-",
+	       "GAINED", "TO ORACLE");
+}
+
+static void print_scenario(const struct scenario *scenario, const struct change changes[SHOWN])
+{
+	printf("%-25s %-12s", scenario->label, scenario->own);
+	for (size_t i = 0; i < SHOWN; i++)
+		printf(" %+6.1f %4.1f", changes[i].percent, changes[i].error);
+	printf(" %+7.1f %+9.1f\n", changes[OWN].percent - changes[BEST].percent,
+	       changes[BEST].percent - changes[ORACLE].percent);
+	(void)fflush(stdout);
 }
 
 static int run_scenario(const struct scenario *scenario, uint64_t seed, unsigned runs)
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
-	double changes[SHOWN] = {0};
+	struct change changes[SHOWN];
 	int r = nm_sim_machine_by_name(scenario->machine, &machine);
 	if (r == 0)
 		r = scenario->fill(scenario, &workload);
 	const struct nm_sim_case what = {
 		.machine = machine, .workload = &workload, .seed = seed, .runs = runs};
 	if (r == 0)
-		r = run_all(&what, scenario->own, changes);
-	if (r < 0)
-		return r;
-	printf("%-26s %+8.1f %+8.1f %+8.1f %+8.1f %+10.1f\n", scenario->label, changes[0],
-	       changes[1], changes[2], changes[3], changes[1] - changes[3]);
-	(void)fflush(stdout);
-	return 0;
+		r = run_all(&what, scenario->config, changes);
+	if (r == 0)
+		print_scenario(scenario, changes);
+	return r;
 }
 
 int nm_paper_best(uint64_t seed, unsigned runs)
 {
 	int r = 0;
-	printf("Change of the time of all programs against the system alone, in percent\n"
-	       "%-26s %8s %8s %8s %8s %10s\n",
-	       "", "PAPER'S", "BEST", "KERNEL", "ORACLE", "TO ORACLE");
+	print_head();
 	for (size_t i = 0; i < NM_ARRAY_SIZE(scenarios) && r == 0; i++)
 		r = run_scenario(&scenarios[i], seed, runs);
 	return r;

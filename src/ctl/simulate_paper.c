@@ -84,6 +84,12 @@ double nm_paper_change(double now, double before)
 	return before > 0 ? 100 * (now / before - 1) : (double)NAN;
 }
 
+double nm_paper_error(double now, double now_error, double before, double before_error)
+{
+	return before > 0 ? 100 * hypot(now_error, now / before * before_error) / before
+			  : (double)NAN;
+}
+
 int nm_paper_four_users(unsigned threads, double idle_s, struct nm_sim_workload *ret)
 {
 	static const char *const order[] = {"bt", "cg", "dc", "ep", "is", "lu", "sp", "ua"};
@@ -103,7 +109,7 @@ int nm_paper_four_users(unsigned threads, double idle_s, struct nm_sim_workload 
 /* ---- tables ---- */
 
 static void print_row(const char *name, double published_s, double published_base_s,
-		      const struct nm_sim_outcome *outcome, double base_s)
+		      const struct nm_sim_outcome *outcome, const struct nm_sim_outcome *base)
 {
 	printf("  %-14s", name);
 	if (isnan(published_s))
@@ -112,34 +118,36 @@ static void print_row(const char *name, double published_s, double published_bas
 		printf("%8.0f %+6.1f%%   ", published_s,
 		       nm_paper_change(published_s, published_base_s));
 	printf("%8.0f %+6.1f%% +/- %4.1f%%   local %4.1f%%\n", outcome->slowest_user_s,
-	       nm_paper_change(outcome->slowest_user_s, base_s),
-	       100 * outcome->slowest_error_s / base_s, 100 * outcome->local_share);
+	       nm_paper_change(outcome->slowest_user_s, base->slowest_user_s),
+	       outcome == base ? 100 * base->slowest_error_s / base->slowest_user_s
+			       : nm_paper_error(outcome->slowest_user_s, outcome->slowest_error_s,
+						base->slowest_user_s, base->slowest_error_s),
+	       100 * outcome->local_share);
 	(void)fflush(stdout);
 }
 
 static int run_columns(const struct table *table, unsigned row, const struct nm_sim_case *what)
 {
-	struct nm_sim_outcome outcome;
-	double base_s = 0;
-	for (unsigned c = 0; c < COLUMNS; c++) {
-		int r = nm_sim_case_run(what, &columns[c], &outcome);
-		if (r < 0)
-			return r;
-		base_s = c == 0 ? outcome.slowest_user_s : base_s;
-		print_row(columns[c].name, table->published_s[row][c], table->published_s[row][0],
-			  &outcome, base_s);
+	struct nm_sim_outcome outcome, base;
+	int r = nm_sim_case_run(what, &columns[0], &base);
+	for (unsigned c = 0; c < COLUMNS && r == 0; c++) {
+		const double *published_s = table->published_s[row];
+		if (c > 0)
+			r = nm_sim_case_run(what, &columns[c], &outcome);
+		if (r == 0)
+			print_row(columns[c].name, published_s[c], published_s[0],
+				  c > 0 ? &outcome : &base, &base);
 	}
-	for (size_t i = 0; i < NM_ARRAY_SIZE(beyond); i++) {
+	for (size_t i = 0; i < NM_ARRAY_SIZE(beyond) && r == 0; i++) {
 		const struct nm_sim_policy *policy = nm_sim_policy_by_name(beyond[i]);
 		char name[32];
-		int r = nm_sim_case_run(what, policy, &outcome);
-		if (r < 0)
-			return r;
+		r = nm_sim_case_run(what, policy, &outcome);
 		(void)snprintf(name, sizeof(name), policy->config ? "%s (ours)" : "%s",
 			       policy->name);
-		print_row(name, (double)NAN, (double)NAN, &outcome, base_s);
+		if (r == 0)
+			print_row(name, (double)NAN, (double)NAN, &outcome, &base);
 	}
-	return 0;
+	return r;
 }
 
 static int run_table(const struct table *table, uint64_t seed, unsigned runs)

@@ -20,8 +20,10 @@ void nm_paper_line(const struct nm_paper_line *line);
  */
 int nm_paper_four_users(unsigned threads, double idle_s, struct nm_sim_workload *ret);
 
-/* Percent; and its standard error from those of both. */
+/* Percent. */
 double nm_paper_change(double now, double before);
+/* Its standard error, from those of both. */
+double nm_paper_error(double now, double now_error, double before, double before_error);
 
 /* The workloads of the other papers. -ENOMEM. */
 int nm_paper_fill_kmlb(unsigned memory, unsigned compute, struct nm_sim_workload *ret);

@@ -28,10 +28,12 @@ static int run_row(const struct nm_sim_case *what, const struct row *row,
 	int r = nm_sim_case_run(what, &row->policy, &outcome);
 	if (r < 0)
 		return r;
-	if (!(base->computing_s > 0))
+	bool first = !(base->computing_s > 0);
+	if (first)
 		*base = outcome;
 	*ret_change = nm_paper_change(outcome.computing_s, base->computing_s);
-	*ret_error = 100 * outcome.slowest_error_s / base->slowest_user_s;
+	*ret_error = nm_paper_error(outcome.computing_s, outcome.computing_error_s,
+				    base->computing_s, first ? 0 : base->computing_error_s);
 	return 0;
 }
 

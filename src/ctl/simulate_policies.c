@@ -142,12 +142,19 @@ static size_t count_finite(const struct nm_sim_workload *workload)
 	return count;
 }
 
+/* Of a mean, by the mean of the squares. */
+static double standard_error(double squares, double mean, unsigned runs)
+{
+	double variance = fmax(squares - mean * mean, 0);
+	return runs > 1 ? sqrt(variance / (runs - 1)) : 0;
+}
+
 static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
 		   const struct nm_config *config, struct nm_sim_outcome *ret)
 {
 	size_t finite = count_finite(what->workload);
 	struct nm_sim_outcome sum = {.all_ended = finite > 0};
-	double squares = 0;
+	double computing_squares = 0, slowest_squares = 0;
 	for (unsigned i = 0; i < what->runs; i++) {
 		const struct nm_sim_options options = {.seed = what->seed + i,
 						       .numa_balancing = policy->numa_balancing};
@@ -161,13 +168,13 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 			return r;
 		add_run(&run, what->runs, &sum);
 		sum.all_ended &= run.figures.users_ended == finite;
-		squares += run.figures.slowest_user_s * run.figures.slowest_user_s / what->runs;
+		computing_squares += pow(run.figures.computing_s, 2) / what->runs;
+		slowest_squares += pow(run.figures.slowest_user_s, 2) / what->runs;
 		if (i == 0)
 			sum.digest = run.digest;
 	}
-	double variance = fmax(squares - sum.slowest_user_s * sum.slowest_user_s, 0);
-	if (what->runs > 1)
-		sum.slowest_error_s = sqrt(variance / (what->runs - 1));
+	sum.computing_error_s = standard_error(computing_squares, sum.computing_s, what->runs);
+	sum.slowest_error_s = standard_error(slowest_squares, sum.slowest_user_s, what->runs);
 	*ret = sum;
 	return 0;
 }

@@ -90,15 +90,27 @@ static void lay_out(struct filling *filling)
 	}
 }
 
-/* Behind those of its process that have as many accesses: they came first. */
-static void insert(struct filling *filling, const struct claim *claim)
+static int by_accesses(const void *left, const void *right)
 {
-	struct claimant *claimant = &filling->claimants[filling->claimant_of[claim->process] - 1];
-	struct claim *stretch = filling->ordered + claimant->first;
-	uint32_t at = claimant->count++;
-	for (; at > 0 && stretch[at - 1].accesses < claim->accesses; at--)
-		stretch[at] = stretch[at - 1];
-	stretch[at] = *claim;
+	const struct claim *a = left, *b = right;
+	if (a->accesses != b->accesses)
+		return a->accesses > b->accesses ? -1 : 1;
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+/* Process by process, each one's by accesses. */
+static void put_in_order(struct filling *filling)
+{
+	lay_out(filling);
+	for (size_t i = 0; i < filling->nr_claims; i++) {
+		const struct claim *claim = &filling->claims[i];
+		struct claimant *claimant =
+			&filling->claimants[filling->claimant_of[claim->process] - 1];
+		filling->ordered[claimant->first + claimant->count++] = *claim;
+	}
+	for (size_t i = 0; i < filling->nr_claimants; i++)
+		qsort(filling->ordered + filling->claimants[i].first, filling->claimants[i].count,
+		      sizeof(*filling->ordered), by_accesses);
 }
 
 /* Before the first is taken up: which sets there are decides what each counts in. */
@@ -123,9 +135,7 @@ static void forget_claimants(struct filling *filling)
 
 static void take_up(struct filling *filling, struct nm_rooms *rooms, bool *refused)
 {
-	lay_out(filling);
-	for (size_t i = 0; i < filling->nr_claims; i++)
-		insert(filling, &filling->claims[i]);
+	put_in_order(filling);
 	for (size_t i = 0; i < filling->nr_claims; i++) {
 		const struct claim *claim = &filling->ordered[i];
 		double demand = demand_of(&filling->snapshot->threads[claim->thread]);

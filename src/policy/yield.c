@@ -7,81 +7,127 @@
 #define FULL_SHARE 0.95	  /* busy share from which CPUs count as full */
 #define ACTIVE_SHARE 0.05 /* run share from which a thread wants a CPU */
 
-/* Leased threads on one node that share one set of CPUs there. */
+/* Leased threads on one node that share one set of CPUs there: a stretch of the list. */
 struct crowd {
 	const struct nm_snapshot *snapshot;
 	int node;
 	hwloc_const_bitmap_t allowed; /* outer bound of all of them */
-	uint32_t *members;
+	uint32_t *members;	      /* ascending at first */
 	size_t count;
 };
 
 static bool wants_cpu(const struct nm_snap_thread *thread)
 {
-	return thread->leased && thread->home_node >= 0 && thread->run_share >= ACTIVE_SHARE;
+	return thread->home_node >= 0 && thread->run_share >= ACTIVE_SHARE;
 }
 
-static bool is_first_of_crowd(const struct nm_snapshot *snapshot, size_t index)
+/* ---- who belongs together ---- */
+
+struct entry {
+	const struct nm_snap_thread *thread;
+	uint32_t index;
+	uint32_t first; /* of its crowd: whose first thread is the lowest comes first */
+};
+
+static int by_place(const struct entry *a, const struct entry *b)
 {
-	const struct nm_snap_thread *thread = &snapshot->threads[index];
-	if (!wants_cpu(thread))
-		return false;
-	for (size_t i = 0; i < index; i++) {
-		const struct nm_snap_thread *other = &snapshot->threads[i];
-		if (wants_cpu(other) && other->home_node == thread->home_node &&
-		    hwloc_bitmap_isequal(other->allowed, thread->allowed))
-			return false;
+	if (a->thread->home_node != b->thread->home_node)
+		return a->thread->home_node < b->thread->home_node ? -1 : 1;
+	return hwloc_bitmap_compare(a->thread->allowed, b->thread->allowed);
+}
+
+static int by_crowd(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+	int order = by_place(a, b);
+	return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static int by_first(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+	if (a->first != b->first)
+		return a->first < b->first ? -1 : 1;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+static size_t list_leased(const struct nm_snapshot *snapshot, struct entry *entries)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].leased && wants_cpu(&snapshot->threads[i]))
+			entries[count++] = (struct entry){.thread = &snapshot->threads[i],
+							  .index = (uint32_t)i};
+	qsort(entries, count, sizeof(*entries), by_crowd);
+	for (size_t i = 0; i < count; i++) {
+		bool same = i > 0 && by_place(&entries[i - 1], &entries[i]) == 0;
+		entries[i].first = same ? entries[i - 1].first : entries[i].index;
 	}
-	return true;
+	qsort(entries, count, sizeof(*entries), by_first);
+	return count;
 }
 
-static void gather(struct crowd *crowd, size_t first)
+/* ---- how many too many ---- */
+
+static bool is_bound(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread)
 {
-	const struct nm_snapshot *snapshot = crowd->snapshot;
-	crowd->node = snapshot->threads[first].home_node;
-	crowd->allowed = snapshot->threads[first].allowed;
-	crowd->count = 0;
-	for (size_t i = first; i < snapshot->nr_threads; i++) {
+	return !thread->everywhere &&
+	       hwloc_bitmap_isincluded(thread->allowed,
+				       snapshot->topology->nodes[thread->home_node].cpus);
+}
+
+/* Threads by home CPU that no scheduler takes elsewhere: ours by their leases, others by bounds
+ * within the node. */
+static void count_held(const struct nm_snapshot *snapshot, uint32_t *held)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (wants_cpu(thread) && thread->home_node == crowd->node &&
-		    hwloc_bitmap_isequal(thread->allowed, crowd->allowed))
-			crowd->members[crowd->count++] = (uint32_t)i;
+		if (wants_cpu(thread) && (thread->leased || is_bound(snapshot, thread)))
+			held[thread->home_cpu]++;
 	}
 }
 
-/* Idle CPUs, in CPUs, inside the crowd's bound: on its node (here) or elsewhere; unknown ones count
- * as busy. */
-static double idle_cpus(const struct crowd *crowd, bool here, unsigned *ret_cpus)
+/* Of the CPUs inside a crowd's bound, on its node or elsewhere. */
+struct part {
+	size_t cpus, held;
+	double idle; /* in CPUs; unknown ones count as busy */
+};
+
+static struct part part_of(const struct crowd *crowd, const uint32_t *held, bool here)
 {
 	const struct nm_snapshot *snapshot = crowd->snapshot;
-	double idle = 0;
-	unsigned cpus = 0;
+	struct part part = {0};
 	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++) {
 		const struct nm_snap_cpu *state = &snapshot->cpus[cpu];
 		if (!state->usable || (state->node == crowd->node) != here ||
 		    !hwloc_bitmap_isset(crowd->allowed, cpu))
 			continue;
-		cpus++;
+		part.cpus++;
+		part.held += held[cpu];
 		if (state->busy_share < 1)
-			idle += 1 - state->busy_share;
+			part.idle += 1 - state->busy_share;
 	}
-	*ret_cpus = cpus;
-	return idle;
+	return part;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
 }
 
 /* Half of those too many, so that the next interval shows the effect, and no more than find an idle
  * CPU. */
-static size_t too_many(const struct crowd *crowd)
+static size_t too_many(const struct crowd *crowd, const uint32_t *held)
 {
-	unsigned here, elsewhere;
-	double idle_here = idle_cpus(crowd, true, &here);
-	double idle_elsewhere = idle_cpus(crowd, false, &elsewhere);
-
-	if (crowd->count <= here || idle_here > (1 - FULL_SHARE) * here || idle_elsewhere < 1)
+	const struct part here = part_of(crowd, held, true);
+	if (here.held <= here.cpus || here.idle > (1 - FULL_SHARE) * (double)here.cpus)
 		return 0;
-	size_t half = (crowd->count - here + 1) / 2;
-	return half < (size_t)idle_elsewhere ? half : (size_t)idle_elsewhere;
+	const struct part elsewhere = part_of(crowd, held, false);
+	size_t half = (here.held - here.cpus + 1) / 2;
+	return least(least(half, crowd->count), (size_t)elsewhere.idle);
 }
+
+/* ---- who ---- */
 
 static double accesses_here(const struct crowd *crowd, uint32_t index)
 {
@@ -91,34 +137,60 @@ static double accesses_here(const struct crowd *crowd, uint32_t index)
 /* Moves the thread with the least to lose to the front of members[from …]. */
 static void least_first(struct crowd *crowd, size_t from)
 {
-	size_t least = from;
+	size_t lowest = from;
 	for (size_t i = from + 1; i < crowd->count; i++)
 		if (accesses_here(crowd, crowd->members[i]) <
-		    accesses_here(crowd, crowd->members[least]))
-			least = i;
-	uint32_t member = crowd->members[least];
-	crowd->members[least] = crowd->members[from];
+		    accesses_here(crowd, crowd->members[lowest]))
+			lowest = i;
+	uint32_t member = crowd->members[lowest];
+	crowd->members[lowest] = crowd->members[from];
 	crowd->members[from] = member;
+}
+
+/* Who goes is held here no longer, so that the next crowd need not go for the same reason. */
+static size_t yield_crowd(struct crowd *crowd, uint32_t *held, uint32_t *ret)
+{
+	size_t yielding = too_many(crowd, held);
+	for (size_t k = 0; k < yielding; k++) {
+		least_first(crowd, k);
+		ret[k] = crowd->members[k];
+		held[crowd->snapshot->threads[ret[k]].home_cpu]--;
+	}
+	return yielding;
+}
+
+/* The crowd that begins at this entry. */
+static struct crowd gather(const struct nm_snapshot *snapshot, const struct entry *entries,
+			   size_t count, uint32_t *members)
+{
+	struct crowd crowd = {.snapshot = snapshot,
+			      .node = entries->thread->home_node,
+			      .allowed = entries->thread->allowed,
+			      .members = members};
+	while (crowd.count < count && entries[crowd.count].first == entries->first) {
+		members[crowd.count] = entries[crowd.count].index;
+		crowd.count++;
+	}
+	return crowd;
 }
 
 int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads,
 			size_t *ret_count)
 {
+	nm_autofree struct entry *entries = calloc(snapshot->nr_threads + 1, sizeof(*entries));
 	nm_autofree uint32_t *members = calloc(snapshot->nr_threads + 1, sizeof(*members));
-	struct crowd crowd = {.snapshot = snapshot, .members = members};
-	size_t count = 0;
-	if (!members)
+	nm_autofree uint32_t *held = calloc(snapshot->topology->nr_cpus + 1U, sizeof(*held));
+	size_t yielding = 0;
+	if (!entries || !members || !held)
 		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		if (!is_first_of_crowd(snapshot, i))
-			continue;
-		gather(&crowd, i);
-		size_t yielding = too_many(&crowd);
-		for (size_t k = 0; k < yielding; k++) {
-			least_first(&crowd, k);
-			ret_threads[count++] = crowd.members[k];
-		}
+	size_t count = list_leased(snapshot, entries);
+	if (count > 0)
+		count_held(snapshot, held);
+	for (size_t i = 0; i < count;) {
+		struct crowd crowd = gather(snapshot, entries + i, count - i, members);
+		yielding += yield_crowd(&crowd, held, ret_threads + yielding);
+		i += crowd.count;
 	}
-	*ret_count = count;
+	*ret_count = yielding;
 	return 0;
 }

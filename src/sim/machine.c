@@ -14,14 +14,17 @@ enum shape { RING, MESH };
  * others on machines like these with Intel MLC where nothing else is said.
  *
  * ring-4x10: 4 x Xeon E5-4620 v4 in a ring, one memory channel a node (LBMA/IMAR2 paper, section
- * 5). Latency: 80 and 140 ns, as two-socket Broadwell (74 to 77, 85/136); 50 more for a second hop.
- *   Channel: DDR4-2133 has 17.1 GB/s; 85 % of it, as MLC has with writes among the reads: 14.5.
+ * 5). Latency: 80 and 140 ns, as two-socket Broadwell (74 to 77, 85/136); a lone thread's rates in
+ * table 1 of the paper are in that ratio (triad 11.3 to 6.4 GB/s), so that latency bounds them, and
+ * fall over the second hop to 0.83 (copy) and 0.93 (triad): 150 to 169 ns, taken as 160.
+ *   Channel: the same table has 10.4 GB/s copied and 11.3 in the triad: with the lines read before
+ *   they are written 15.6 and 15.1, of 17.1 that DDR4-2133 has; taken as 15.3.
  *   Link: QPI of 8 GT/s has 16 GB/s each way; two of 9.6 GT/s, 38.4 GB/s, carry 15 to 16 across
  *   sockets of Broadwell in MLC, snoops included: 0.42 of that would be 6.7. Table 1 of the paper
  * has 7.4 GB/s copied over one hop by one thread, which is as much again inwards: 7.5.
  *
- * mesh-4x20: 4 x Xeon Gold 6248, fully connected. Two-socket Cascade Lake: 81 and 141 ns, 113 GB/s
- * a node; 34.3 GB/s over two UPI links: 17 for the one of each pair.
+ * mesh-4x20: 4 x Xeon Gold 6248, fully connected. Two-socket Cascade Lake: 81 and 141 ns, 208 GB/s
+ * of three reads to a write, 104 a node; 34.3 GB/s over two UPI links: 17 for the one of each pair.
  *
  * x7550-4x8: 4 x Xeon X7550. 160 ns local (X7560, AnandTech 3648); 230 remote, by the ratio of
  * E7-4800 (135 to 197 ns, Intel's blog). Four DDR3-1066 channels behind buffers: 17 GB/s, an
@@ -53,8 +56,8 @@ static const struct model models[] = {
 	 10,
 	 1,
 	 2.4,
-	 {80, 140, 190},
-	 14.5,
+	 {80, 140, 160},
+	 15.3,
 	 7.5,
 	 {10, 21, 30},
 	 25 * MIB,
@@ -66,7 +69,7 @@ static const struct model models[] = {
 	 1,
 	 3.2,
 	 {81, 141, 141},
-	 113,
+	 104,
 	 17,
 	 {10, 21, 21},
 	 27 * MIB,

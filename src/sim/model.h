@@ -80,18 +80,20 @@ struct nm_sim {
 	size_t nr_processes, processes_capacity;
 	struct nm_sim_task **live; /* all threads that have not ended, ascending tid */
 	size_t nr_live, live_capacity;
+	bool *open_cpus;	      /* to whoever has no mask */
 	unsigned *crowd, *core_crowd; /* runnable threads */
 	double *busy_s;		      /* by CPU */
 	uint64_t *node_pages;	      /* of 4 KiB in use, by node */
 	double *queue_ns;	      /* wait at each controller, then at each link */
-	double *flow, *pair_flow, *path_ns;
+	double *flow, *pair_flow, *path_ns, *excess;
 	struct nm_sample *samples;
 	size_t nr_samples, samples_capacity;
 	struct nm_task_event *events;
 	size_t nr_events, events_capacity;
 	struct nm_source_status status;
 	struct nm_sim_handle *handles;
-	size_t nr_handles;
+	size_t nr_handles, handles_capacity;
+	size_t first_free_handle; /* none below it is free */
 	struct nm_sim_figures figures;
 	uint64_t digest;
 };

@@ -31,27 +31,29 @@ static struct nm_sim_handle *handle_of(const struct nm_sim *sim, int fd)
 
 static int new_handle(struct nm_sim *sim, const struct nm_sim_handle *wanted)
 {
-	size_t at = 0;
+	size_t at = sim->first_free_handle;
 	while (at < sim->nr_handles && sim->handles[at].tid)
 		at++;
-	if (at == sim->nr_handles) {
-		void *grown = reallocarray(sim->handles, at + 1, sizeof(*sim->handles));
-		if (!grown)
-			return -ENOMEM;
-		sim->handles = grown;
+	if (nm_reserve((void **)&sim->handles, &sim->handles_capacity, at, sizeof(*sim->handles)) <
+	    0)
+		return -ENOMEM;
+	if (at == sim->nr_handles)
 		sim->nr_handles++;
-	}
 	sim->handles[at] = *wanted;
+	sim->first_free_handle = at + 1;
 	return FIRST_FD + (int)at;
 }
 
 static void close_handle(struct nm_platform *platform, int fd)
 {
-	struct nm_sim_handle *handle = handle_of(sim_of(platform), fd);
+	struct nm_sim *sim = sim_of(platform);
+	struct nm_sim_handle *handle = handle_of(sim, fd);
 	if (!handle)
 		return;
 	free(handle->text);
 	*handle = (struct nm_sim_handle){0};
+	if ((size_t)(fd - FIRST_FD) < sim->first_free_handle)
+		sim->first_free_handle = (size_t)(fd - FIRST_FD);
 }
 
 static int open_directory(struct nm_platform *platform, int directory, const char *path)

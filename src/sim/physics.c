@@ -189,6 +189,26 @@ static double lines_of(const struct nm_sim_task *task, double step_s)
 	return task->did * phase_of(task)->misses_per_kilo / 1000 / step_s;
 }
 
+/* How many times over the fullest part of the way is used, from a node's memory to another. */
+static double excess_between(const struct nm_sim *sim, unsigned here, unsigned there)
+{
+	const double *parts = route(sim, there, here);
+	double worst = fmax(1, sim->flow[there] / sustained(sim, there));
+	for (unsigned l = 0; l < sim->machine->nr_links && there != here; l++)
+		if (parts[l] > 0)
+			worst = fmax(worst, sim->flow[sim->nr_nodes + l] /
+						    sustained(sim, sim->nr_nodes + l));
+	return worst;
+}
+
+static void find_excess(struct nm_sim *sim)
+{
+	unsigned nodes = sim->nr_nodes;
+	for (unsigned here = 0; here < nodes; here++)
+		for (unsigned there = 0; there < nodes; there++)
+			sim->excess[here * nodes + there] = excess_between(sim, here, there);
+}
+
 /* What would be more than a controller or a link sustains is left for later. */
 static void hold_to_bandwidth(struct nm_sim *sim, double step_s)
 {
@@ -196,21 +216,15 @@ static void hold_to_bandwidth(struct nm_sim *sim, double step_s)
 	for (size_t i = 0; i < sim->nr_live; i++)
 		add_flow(sim, sim->live[i], lines_of(sim->live[i], step_s));
 	find_flows(sim);
+	find_excess(sim);
 	for (size_t i = 0; i < sim->nr_live; i++) {
 		struct nm_sim_task *task = sim->live[i];
 		unsigned here = (unsigned)nm_sim_node_of(sim, task->cpu);
+		const double *excess = &sim->excess[(size_t)here * sim->nr_nodes];
 		double worst = 1;
-		for (unsigned k = 0; k < sim->nr_nodes; k++) {
-			const double *parts = route(sim, k, here);
-			if (!(task->mix[k] > 0))
-				continue;
-			worst = fmax(worst, sim->flow[k] / sustained(sim, k));
-			for (unsigned l = 0; l < sim->machine->nr_links && k != here; l++)
-				if (parts[l] > 0)
-					worst = fmax(worst,
-						     sim->flow[sim->nr_nodes + l] /
-							     sustained(sim, sim->nr_nodes + l));
-		}
+		for (unsigned k = 0; k < sim->nr_nodes; k++)
+			if (task->mix[k] > 0)
+				worst = fmax(worst, excess[k]);
 		task->did /= worst;
 	}
 }

@@ -19,8 +19,9 @@
 
 bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, int cpu)
 {
-	return hwloc_bitmap_isset(task->mask ? task->mask : sim->machine->topology->usable,
-				  (unsigned)cpu) &&
+	if (!task->mask)
+		return sim->open_cpus[cpu];
+	return hwloc_bitmap_isset(task->mask, (unsigned)cpu) &&
 	       hwloc_bitmap_isset(sim->machine->topology->online, (unsigned)cpu);
 }
 

@@ -30,6 +30,7 @@ static int alloc_parts(struct nm_sim *sim)
 {
 	size_t nodes = sim->nr_nodes, resources = nodes + sim->machine->nr_links;
 	sim->users = calloc(sim->workload->nr_users + 1, sizeof(*sim->users));
+	sim->open_cpus = calloc(sim->nr_cpus, sizeof(*sim->open_cpus));
 	sim->crowd = calloc(sim->nr_cpus, sizeof(*sim->crowd));
 	sim->core_crowd = calloc(sim->nr_cores + 1, sizeof(*sim->core_crowd));
 	sim->busy_s = calloc(sim->nr_cpus, sizeof(*sim->busy_s));
@@ -38,8 +39,10 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->flow = calloc(resources, sizeof(*sim->flow));
 	sim->pair_flow = calloc(nodes * nodes, sizeof(*sim->pair_flow));
 	sim->path_ns = calloc(nodes * nodes, sizeof(*sim->path_ns));
-	if (!sim->users || !sim->crowd || !sim->core_crowd || !sim->busy_s || !sim->node_pages ||
-	    !sim->queue_ns || !sim->flow || !sim->pair_flow || !sim->path_ns)
+	sim->excess = calloc(nodes * nodes, sizeof(*sim->excess));
+	if (!sim->users || !sim->open_cpus || !sim->crowd || !sim->core_crowd || !sim->busy_s ||
+	    !sim->node_pages || !sim->queue_ns || !sim->flow || !sim->pair_flow || !sim->path_ns ||
+	    !sim->excess)
 		return -ENOMEM;
 	return 0;
 }
@@ -48,6 +51,9 @@ static void begin(struct nm_sim *sim)
 {
 	nm_rng_seed(&sim->rng, sim->options.seed);
 	nm_rng_seed(&sim->sampler, ~sim->options.seed);
+	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++)
+		sim->open_cpus[cpu] = hwloc_bitmap_isset(sim->machine->topology->usable, cpu) &&
+				      hwloc_bitmap_isset(sim->machine->topology->online, cpu);
 	sim->next_pid = NM_SIM_FIRST_PID;
 	sim->digest = 0xcbf29ce484222325ULL;
 	sim->platform = (struct nm_platform){.ops = &nm_sim_ops, .free = leave_alone};
@@ -105,6 +111,7 @@ void nm_sim_free(struct nm_sim *sim)
 	free(sim->users);
 	free(sim->processes);
 	free(sim->live);
+	free(sim->open_cpus);
 	free(sim->crowd);
 	free(sim->core_crowd);
 	free(sim->busy_s);
@@ -113,6 +120,7 @@ void nm_sim_free(struct nm_sim *sim)
 	free(sim->flow);
 	free(sim->pair_flow);
 	free(sim->path_ns);
+	free(sim->excess);
 	free(sim->samples);
 	free(sim->events);
 	free(sim->handles);

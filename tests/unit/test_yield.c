@@ -111,6 +111,41 @@ static void only_cpus_of_the_bound_count(void **state)
 	assert_int_equal(take(), 1);
 }
 
+/* Threads whose owner bound them to the node cannot leave it: leased ones can. */
+static void who_is_bound_to_the_node_takes_room_too(void **state)
+{
+	(void)state;
+	lease(2);
+	for (size_t i = 2; i < 5; i++) {
+		size_t thread = machine_thread(machine, 20, (int)(i % 2), 0);
+		machine->figures[thread].run_share = 0.4;
+		machine_allow(machine, thread, "0-1");
+	}
+	machine->busy[0] = machine->busy[1] = 1;
+	assert_int_equal(take(), 2);
+	machine_allow(machine, 4, "0-2"); /* may leave, if the system thinks so */
+	assert_int_equal(take(), 1);
+	assert_int_equal(yielding[0], 0);
+	machine->figures[3].run_share = 0.01;
+	machine_allow(machine, 2, "0-7");
+	assert_int_equal(take(), 0);
+}
+
+/* Two crowds of two on a node of two: the first makes room for both. */
+static void crowds_of_other_bounds_share_the_room(void **state)
+{
+	(void)state;
+	lease(4);
+	machine_allow(machine, 2, "0-5");
+	machine_allow(machine, 3, "0-5");
+	assert_int_equal(take(), 2);
+	assert_int_equal(yielding[0], 0);
+	assert_int_equal(yielding[1], 2);
+	machine->figures[3].run_share = 0.01;
+	assert_int_equal(take(), 1);
+	assert_int_equal(yielding[0], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +156,8 @@ int main(void)
 		TEST(a_node_with_room_keeps_all),
 		TEST(quiet_threads_and_those_without_a_lease_do_not_count),
 		TEST(only_cpus_of_the_bound_count),
+		TEST(who_is_bound_to_the_node_takes_room_too),
+		TEST(crowds_of_other_bounds_share_the_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
