@@ -98,7 +98,7 @@ measure_ours() { # NAME POLICY ARGUMENT…
 	settings_pmu "$policy" '' "$name"
 	mark_journal
 	mark_pages
-	systemctl start numa-migrd
+	start_beside
 	measure_settling
 	print_figures "$name" ours
 	figure "${name}_ours_ping_pong" "$(status_of pages_ping_pong)" pages

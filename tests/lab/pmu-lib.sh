@@ -68,7 +68,7 @@ find_programs() {
 # Until that many threads of theirs, besides the leaders, are at work and settled down.
 wait_for_programs() { # THREADS
 	wait_for 60 has_threads "$1" || note "not $1 threads within 60 s"
-	sleep 3
+	sleep 2
 }
 
 has_threads() {
@@ -108,6 +108,14 @@ settings_pmu() { # POLICY TEXT COMMAND…
 		threads: { policy = "$policy"; $LAX_FREE $text };
 		$groups
 	SETTINGS
+}
+
+# Starts the daemon while the programs stand still: beside them it takes half a minute here before it is up, of
+# which no figure tells anything.
+start_beside() {
+	signal_programs STOP
+	systemctl start numa-migrd
+	signal_programs CONT
 }
 
 # Begins a scenario with the PMU, no balancing and no programs.

@@ -119,7 +119,7 @@ run_is_full() {
 	lend
 	fallocate -l "$(df --output=avail -B1 /run | tail -n 1)" $FILL
 	head -c 65536 /dev/zero >$FILL.rest 2>/dev/null
-	check_equal "/run is full" 0 "$(df --output=avail -B1 /run | tail -n 1)"
+	check_equal "/run is full" 0 "$(df --output=avail -B1 /run | tail -n 1 | tr -d ' ')"
 	sleep 3
 	goes_on "/run is full"
 	systemctl stop numa-migrd

@@ -9,7 +9,7 @@
 
 readonly FILE=/var/lab/readings
 # Seconds: of what stays as it is, and of what has to settle.
-before=8 span=45
+before=6 span=32
 full && before=30 span=180
 
 programs() { # [near]
@@ -44,9 +44,8 @@ with_daemon() {
 	programs
 	settings_pmu "$2" "$3" 'user*'
 	mark_journal
-	since=$(uptime_s)
-	systemctl start numa-migrd
-	run_for $span "$since"
+	start_beside
+	run_for $span "$(uptime_s)"
 	note "$1: $(moves)"
 	figure "$1_stall_ratio" "$(ratio "$per_line" "$none")" of_none
 	figure "$1_of_oracle" "$(of_oracle "$none" "$per_line" "$oracle")" share

@@ -7,7 +7,7 @@
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
 
-span=12
+span=8
 full && span=60
 
 as_user() { # NUMBER COMMAND…
@@ -45,7 +45,7 @@ with_daemon() { # NAME POLICY [TEXT]
 	programs
 	settings_pmu "$2" "${3:-cross_owner_swap = true;}" 'user*'
 	mark_journal
-	systemctl start numa-migrd
+	start_beside
 	full || sleep 12 # most of a short span would pass with warming up
 	run_for "$1"
 	note "$1: $(moves)"

@@ -12,7 +12,7 @@ move_home() {
 	local attempt
 	for attempt in 1 2 3; do
 		mark_journal
-		systemctl start numa-migrd
+		start_beside
 		grind -n phases -s 1 -a 2 0 1 16 &
 		wait_for_programs 1
 		release_programs

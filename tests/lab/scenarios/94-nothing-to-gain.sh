@@ -34,7 +34,7 @@ measure
 note "without the daemon: $per_line stall cycles a line, $local ‰ local"
 without=$per_line
 settings_pmu imar2 '' 'settled*' uneven
-systemctl start numa-migrd
+start_beside
 sleep 5
 for _ in 1 2 3 4; do
 	measure

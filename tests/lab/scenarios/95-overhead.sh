@@ -33,7 +33,7 @@ wait_for_programs 4
 measure
 old_per_line=$per_line old_accesses=$accesses old_lines_s=$lines_s
 settings_pmu none '' 'load*'
-systemctl start numa-migrd
+start_beside
 sleep 5
 measure
 note "$(numa-migrctl status | tr -s ' \n' ' ;')"

@@ -29,7 +29,7 @@ pages_began() { (($(status_of pages_moved) > before)); }
 begin_moving() { # COMMAND
 	settings_pmu none '' "$1"
 	mark_journal
-	systemctl start numa-migrd
+	start_beside
 	before=0
 	wait_for 40 pages_began
 }
@@ -39,12 +39,12 @@ have_come() { (($(pages_on "$kept" 1) > 500)); }
 errors() { field MESSAGE PRIORITY=0 PRIORITY=1 PRIORITY=2 PRIORITY=3; }
 
 begin_pmu
+bound=yes # where their pages have to go is then no chance
 groups="pages: { policy = \"exclusivity\"; $PATIENT };"
 
 # Its threads are on all nodes, its memory may be on two of them.
 systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" "$RESTS" -n kept -s private $THREADS 2
 wait_for_programs $THREADS
-release_programs
 find_programs
 kept=${leaders[0]}
 elsewhere=$(pages_on "$kept" 2 3) # of the files that it has mapped
@@ -59,7 +59,7 @@ stop_programs
 
 # 24 MiB are left on node 2, less than pages.keep_free. Threads are there, their memory is on node 0.
 echo 3 >/proc/sys/vm/drop_caches # caches would count as room
-numactl -m 2 dd if=/dev/zero of=$HOG bs=1M count=$(($(free_mb 2) - 24)) status=none
+numactl -m 2 fallocate -l $(($(free_mb 2) - 24))M $HOG
 sharers_begin -n full -s private $THREADS 2
 left=$(free_mb 2)
 effect "full: pages are moved" begin_moving full
@@ -89,13 +89,12 @@ systemctl stop numa-migrd
 # A real-time task has CPU 7 for itself, as far as the kernel lets it.
 sharers "$RESTS" -n beside -s private $((THREADS - 1)) 2 &
 wait_for_programs $((THREADS - 1))
-release_programs
 chrt --fifo 50 taskset -c 7 bash -c 'while :; do :; done' &
 spinner=$!
 effect "spinner: pages are moved" begin_moving beside
 pid=$(daemon_pid)
 intervals=$(status_of intervals)
-sleep 15
+sleep 10
 note "spinner: intervals $intervals, then $(status_of intervals); pages moved $(status_of pages_moved), longest call $(status_of page_call_longest_ns) ns, backed off $(status_of page_backoffs) times"
 effect "spinner: the intervals go on" [ "$(status_of intervals)" -ge $((intervals + 4)) ]
 check_equal "spinner: the watchdog has nothing to do" "$pid 0" "$(daemon_pid) $(systemctl show -P NRestarts numa-migrd)"

@@ -118,7 +118,7 @@ run_with() { # RULE MEMORY NAME TEXT
 	programs "$2"
 	settings_pmu balance "selection = \"$1\"; $4" 'crowd*'
 	mark_journal
-	systemctl start numa-migrd
+	start_beside
 	measure "overload_$2_$3"
 	note "$3: $(moves); $(numa-migrctl status | tr -s ' \n' ' ;')"
 }
