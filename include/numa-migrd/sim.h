@@ -19,6 +19,8 @@
 
 /* ---- machines ---- */
 
+#define NM_SIM_NODES_MOST 128U
+
 /* What connects nodes, one way. */
 struct nm_sim_link {
 	double bytes_per_ns;
@@ -115,7 +117,7 @@ struct nm_sim_workload {
 };
 
 /*
- * Parses a declarative workload (libconfig text; numa-migrctl(1), "WORKLOADS"). -EINVAL with place
+ * Parses a declarative workload (libconfig text; numa-migrctl(1), "SIMULATION"). -EINVAL with place
  * and reason in `error`; -ENOMEM. The caller clears.
  */
 int nm_sim_workload_parse(const char *name, const char *text, size_t length, char *error,
@@ -146,9 +148,11 @@ struct nm_sim_figures {
 	double time_s;
 	double thread_s;       /* CPU time of all threads */
 	double computing_s;    /* summed over programs that ended: from begin to end */
-	double slowest_user_s; /* that sum, of the user of whom it is largest */
+	double slowest_user_s; /* that sum, of the user of whom it is largest; not of those who
+				  repeat */
 	double accesses, local_accesses, bytes;
 	uint64_t programs_ended, samples;
+	uint64_t users_ended; /* with the last of their programs; who repeats does not */
 	uint64_t moves;	      /* of threads to another node, by whomever */
 	uint64_t pages_moved; /* by calls of pages_move */
 	uint64_t masks_set;

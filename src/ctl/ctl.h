@@ -142,6 +142,9 @@ void nm_pager_open(const struct nm_ctl *ctl, struct nm_pager *ret);
 /* Exit status: 1, told, where the output could not be written. */
 int nm_pager_close(struct nm_pager *pager);
 
+/* Exit status: 1, told, where not all could be written on standard output. */
+int nm_ctl_close_output(void);
+
 /* Prints a document on standard output; NULL: no memory. Exit status. */
 int nm_ctl_print_json(const struct nm_ctl *ctl, const json_t *document);
 

@@ -103,26 +103,37 @@ static void print_threads(FILE *out, const struct nm_style *style, const json_t 
 	nm_table_print(out, style, columns, NM_ARRAY_SIZE(columns), threads);
 }
 
+/* Of one about pages alone there is nothing. */
+static bool is_all_zero(const json_t *counts)
+{
+	const char *key;
+	json_t *count;
+	json_object_foreach((json_t *)counts, key,
+			    count) if (json_integer_value(count) != 0) return false;
+	return true;
+}
+
 static void print_stopped(FILE *out, const json_t *decision)
 {
 	static const struct {
-		const char *key, *words;
+		const char *key, *one, *many, *words;
 	} items[] = {
-		{"considered", "threads were looked at"},
-		{"candidates", "candidates stood"},
-		{"gate", "threads were stopped by the gate"},
-		{"owner", "swaps by their owners"},
-		{"budget", "proposals by threads.moves_per_interval"},
-		{"mask", "proposals by masks"},
+		{"considered", "thread", "threads", "considered"},
+		{"candidates", "candidate", "candidates", "in the lottery"},
+		{"gate", "thread", "threads", "with no destination that the gate lets pass"},
+		{"owner", "swap", "swaps", "with threads of another user left out"},
+		{"budget", "proposal", "proposals", "beyond threads.moves_per_interval"},
+		{"mask", "proposal", "proposals", "without a CPU in the thread's own mask"},
 	};
 	const json_t *stopped = json_object_get(decision, "stopped");
-	if (!stopped)
+	if (!stopped || is_all_zero(stopped))
 		return;
 	(void)fputs("\nin the same interval:\n", out);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(items); i++)
-		(void)fprintf(out, "  %lld %s\n",
-			      (long long)json_integer_value(json_object_get(stopped, items[i].key)),
-			      items[i].words);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(items); i++) {
+		long long count = json_integer_value(json_object_get(stopped, items[i].key));
+		(void)fprintf(out, "  %lld %s %s\n", count,
+			      count == 1 ? items[i].one : items[i].many, items[i].words);
+	}
 }
 
 /* In the order in which it happened. */

@@ -159,15 +159,25 @@ static void set_verdict(json_t *decision, const struct nm_verdict *verdict)
 	set_text(decision, "figure", verdict->by_performance ? "performance" : "local share");
 }
 
-/* First it is told what was done, then what came of it. */
+static bool has_verdict(const char *fields)
+{
+	static const char field[] = "VERDICT=";
+	const char *at = strstr(fields, field);
+	while (at && at != fields && at[-1] != '\n')
+		at = strstr(at + 1, field);
+	return at;
+}
+
+/* First it is told what was done, then what came of it, and later of leases and the like. */
 static void set_entry(struct search *search, const struct nm_recorded_entry *entry)
 {
-	bool first = search->entries++ == 0;
-	set_text(search->decision, first ? "message" : "verdict_message", entry->text);
-	if (!first)
-		return;
-	set_text(search->decision, "fields", entry->fields);
-	set_count(search->decision, "time_usec", entry->time_usec);
+	if (search->entries++ == 0) {
+		set_text(search->decision, "message", entry->text);
+		set_text(search->decision, "fields", entry->fields);
+		set_count(search->decision, "time_usec", entry->time_usec);
+	} else if (has_verdict(entry->fields)) {
+		set_text(search->decision, "verdict_message", entry->text);
+	}
 }
 
 static void heed(struct search *search, const struct nm_recorded *record)

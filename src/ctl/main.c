@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <getopt.h>
+#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static const char options_text[] =
 	"      --version         show the version\n"
 	"\n"
 	"Exit status: 0 done, 1 refused or failed, 64 wrong usage, 69 numa-migrd is not running,\n"
-	"77 not allowed.\n";
+	"77 not allowed, 78 the configuration for replay has errors.\n";
 
 static int help(void)
 {
@@ -123,6 +124,9 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 		return "-c and --all go with replay, not with";
 	if (ctl->output && command->run != nm_ctl_report)
 		return "-o goes with report, not with";
+	if (ctl->json && (command->run == nm_ctl_record || command->run == nm_ctl_replay ||
+			  command->run == nm_ctl_dump || command->run == nm_ctl_report))
+		return "--json does not go with";
 	if (ctl->simulate.given && command->run != nm_ctl_simulate)
 		return "these options go with simulate, not with";
 	return NULL;
@@ -209,16 +213,20 @@ static int set_lines(struct nm_ctl *ctl, const char *word)
 static int add_policy(struct nm_ctl_simulate *simulate, const char *word)
 {
 	if (simulate->nr_policies == NM_CTL_POLICIES_MOST)
-		return nm_ctl_wrong_usage("too many policies", word);
+		return nm_ctl_wrong_usage("--policy may be given 16 times, not once more with",
+					  word);
 	simulate->policies[simulate->nr_policies++] = word;
 	return EXIT_SUCCESS;
 }
 
-static int set_number(const char *word, uint64_t least, uint64_t most, uint64_t *ret)
+static int set_number(const char *option, const char *word, uint64_t most, uint64_t *ret)
 {
-	return nm_ctl_number(word, least, most, ret)
-		       ? EXIT_SUCCESS
-		       : nm_ctl_wrong_usage("not a number in its range", word);
+	char text[96];
+	if (nm_ctl_number(word, 1, most, ret))
+		return EXIT_SUCCESS;
+	(void)snprintf(text, sizeof(text), "%s is a whole number from 1 to %" PRIu64 ", not",
+		       option, most);
+	return nm_ctl_wrong_usage(text, word);
 }
 
 static int set_simulate(struct nm_ctl_simulate *simulate, int option)
@@ -242,9 +250,9 @@ static int set_simulate(struct nm_ctl_simulate *simulate, int option)
 		simulate->record = optarg;
 		return EXIT_SUCCESS;
 	case OPTION_SEED:
-		return set_number(optarg, 1, INT64_MAX, &simulate->seed);
+		return set_number("--seed", optarg, INT64_MAX, &simulate->seed);
 	case OPTION_RUNS:
-		r = set_number(optarg, 1, 1000, &number);
+		r = set_number("--runs", optarg, 1000, &number);
 		simulate->runs = (unsigned)number;
 		return r;
 	default:
@@ -268,9 +276,9 @@ static int set_option(struct nm_ctl *ctl, int option)
 		ctl->all = true;
 		return EXIT_SUCCESS;
 	case OPTION_SECONDS:
-		return set_number(optarg, 1, 1000000, &ctl->seconds);
+		return set_number("--seconds", optarg, 1000000, &ctl->seconds);
 	case OPTION_LIMIT:
-		return set_number(optarg, 1, 1000000, &ctl->limit_mb);
+		return set_number("--limit-mb", optarg, 1000000, &ctl->limit_mb);
 	case OPTION_FIGURES:
 		ctl->figures = true;
 		return EXIT_SUCCESS;
@@ -322,6 +330,20 @@ static const struct option options[] = {
 	{0},
 };
 
+static int act(struct nm_ctl *ctl, int argc, char **argv)
+{
+	int option, r = EXIT_SUCCESS;
+	while (r == EXIT_SUCCESS &&
+	       (option = getopt_long(argc, argv, "c:fn:o:h", options, NULL)) != -1) {
+		if (option == 'h')
+			return help();
+		if (option == OPTION_VERSION)
+			return puts("numa-migrctl " NM_VERSION) < 0;
+		r = set_option(ctl, option);
+	}
+	return r == EXIT_SUCCESS ? run(ctl, argv + optind) : r;
+}
+
 int main(int argc, char **argv)
 {
 	/* Characters only: numbers stay as programs read them. */
@@ -330,14 +352,6 @@ int main(int argc, char **argv)
 			     .simulate = {.seed = 1, .runs = 1},
 			     .style = {.color = color_by_itself(),
 				       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
-	int option, r = EXIT_SUCCESS;
-	while (r == EXIT_SUCCESS &&
-	       (option = getopt_long(argc, argv, "c:fn:o:h", options, NULL)) != -1) {
-		if (option == 'h')
-			return help();
-		if (option == OPTION_VERSION)
-			return puts("numa-migrctl " NM_VERSION) < 0;
-		r = set_option(&ctl, option);
-	}
-	return r == EXIT_SUCCESS ? run(&ctl, argv + optind) : r;
+	int r = act(&ctl, argc, argv);
+	return r == EXIT_SUCCESS ? nm_ctl_close_output() : r;
 }

@@ -70,7 +70,7 @@ void nm_pager_open(const struct nm_ctl *ctl, struct nm_pager *ret)
 		(void)start(ret); /* without one it is shown all the same */
 }
 
-static int close_output(void)
+int nm_ctl_close_output(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return EXIT_SUCCESS;
@@ -82,7 +82,7 @@ static int close_output(void)
 int nm_pager_close(struct nm_pager *pager)
 {
 	if (pager->out == stdout)
-		return close_output();
+		return nm_ctl_close_output();
 	(void)fclose(pager->out);
 	(void)waitpid(pager->child, NULL, 0);
 	return EXIT_SUCCESS;

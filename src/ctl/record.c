@@ -63,7 +63,10 @@ int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)
 	struct stat about;
 	int fd = open(words[0], O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return fail(words[0], strerror(errno));
+		return fail(words[0], errno == EEXIST
+					      ? "is there already, and a recording is never "
+						"written over"
+					      : strerror(errno));
 	hold_signals();
 	int r = begin(ctl, fd);
 	if (r != EXIT_SUCCESS) {
@@ -109,7 +112,7 @@ int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words)
 	char *arguments[8];
 	size_t count = 0;
 	if (find_replay(path, sizeof(path)) < 0)
-		return fail("numa-migrd-replay", "is not installed");
+		return fail("numa-migrd-replay", "is not where it is installed with numa-migrctl");
 	arguments[count++] = path;
 	if (ctl->all)
 		arguments[count++] = "--all";

@@ -40,6 +40,16 @@ static bool is_replaceable(const char *output)
 	return lstat(output, &about) < 0 ? errno == ENOENT : S_ISREG(about.st_mode);
 }
 
+/* Nothing brings a recording back, and a page is made again in a moment. */
+static bool is_recording(const char *output)
+{
+	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	char error[256];
+	int fd = open(output, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int r = fd < 0 ? -errno : nm_recording_open(fd, error, sizeof(error), &recording);
+	return r == 0 || r == -EPROTONOSUPPORT;
+}
+
 /* Beside it and then in its place, so that there is a whole page or none. It tells of what the
  * recording does, so only its owner may read it (mkostemp(3): mode 0600). */
 static int write_file(const char *file, const char *output)
@@ -47,6 +57,8 @@ static int write_file(const char *file, const char *output)
 	nm_autofree char *fresh = NULL;
 	if (!is_replaceable(output))
 		return fail(output, "there is something that is not a plain file");
+	if (is_recording(output))
+		return fail(output, "is a recording, and no page takes its place");
 	if (asprintf(&fresh, "%s.XXXXXX", output) < 0) {
 		fresh = NULL;
 		return fail(output, strerror(ENOMEM));

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "numa-migrd/file.h"
+#include "numa-migrd/recording.h"
 
 #define FILE_BYTES (1U << 20)
 #define POLICY_FILE_BYTES (1U << 16)
@@ -45,42 +47,61 @@ static int list_policies(const char *unknown)
 	return EX_USAGE;
 }
 
+/* Not a name that was mistyped. */
 static bool is_path(const char *word)
 {
-	return strchr(word, '/') || strchr(word, '.');
+	return strchr(word, '/') || strchr(word, '.') || access(word, F_OK) == 0;
 }
 
-static int load_machine(const char *word, struct nm_sim_machine **ret)
+static int wrong_file(const char *path, const char *why)
 {
-	struct nm_topology_source source = {.xml_path = word};
+	/* Some of what reads files names them. */
+	if (strncmp(why, path, strlen(path)) == 0)
+		(void)fprintf(stderr, "numa-migrctl: %s\n", why);
+	else
+		(void)fprintf(stderr, "numa-migrctl: %s: %s\n", path, why);
+	return EXIT_FAILURE;
+}
+
+static int read_machine(const char *path, struct nm_sim_machine **ret)
+{
+	struct nm_topology_source source = {.xml_path = path};
 	struct nm_topology *topology = NULL;
 	char error[256] = "";
-	int r = nm_sim_machine_by_name(word, ret);
-	if (r == 0)
-		return EXIT_SUCCESS;
-	if (r != -ENOENT)
-		return nm_ctl_simulate_failed(r);
-	if (!is_path(word))
-		return list_machines(word);
-	if (nm_topology_load(&source, error, sizeof(error), &topology) < 0) {
-		(void)fprintf(stderr, "numa-migrctl: %s: %s\n", word, error);
-		return EXIT_FAILURE;
+	if (nm_topology_load(&source, error, sizeof(error), &topology) < 0)
+		return wrong_file(path, error);
+	if (topology->nr_nodes > NM_SIM_NODES_MOST) {
+		(void)snprintf(error, sizeof(error),
+			       "%u nodes, and the model has room for %u at most",
+			       topology->nr_nodes, NM_SIM_NODES_MOST);
+		nm_topology_free(topology);
+		return wrong_file(path, error);
 	}
-	r = nm_sim_machine_of(topology, ret);
+	int r = nm_sim_machine_of(topology, ret);
 	if (r == 0)
 		return EXIT_SUCCESS;
 	nm_topology_free(topology);
 	return nm_ctl_simulate_failed(r);
 }
 
+static int load_machine(const char *word, struct nm_sim_machine **ret)
+{
+	int r = nm_sim_machine_by_name(word, ret);
+	if (r == 0)
+		return EXIT_SUCCESS;
+	if (r != -ENOENT)
+		return nm_ctl_simulate_failed(r);
+	return is_path(word) ? read_machine(word, ret) : list_machines(word);
+}
+
 static int read_text(const char *path, size_t most, char **ret, size_t *ret_length)
 {
 	nm_autofree char *text = malloc(most);
 	int r = text ? nm_read_text(AT_FDCWD, path, text, most) : -ENOMEM;
-	if (r < 0) {
-		(void)fprintf(stderr, "numa-migrctl: %s: %s\n", path, strerror(-r));
-		return EXIT_FAILURE;
-	}
+	char why[64];
+	(void)snprintf(why, sizeof(why), "larger than %zu KiB", most >> 10);
+	if (r < 0)
+		return wrong_file(path, r == -EFBIG ? why : strerror(-r));
 	*ret = NM_TAKE(text);
 	*ret_length = (size_t)r;
 	return EXIT_SUCCESS;
@@ -102,18 +123,32 @@ static int load_workload(const char *path, struct nm_sim_workload *ret)
 }
 
 /* A node that a workload names may not be there. */
-static int check_nodes(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload)
+static int check_nodes(const char *path, const struct nm_sim_machine *machine,
+		       const struct nm_sim_workload *workload)
 {
+	char why[128];
 	for (size_t u = 0; u < workload->nr_users; u++) {
 		if (workload->users[u].node < (int)machine->topology->nr_nodes)
 			continue;
-		(void)fprintf(stderr,
-			      "numa-migrctl: user %s wants node %d, and the machine has %u nodes\n",
-			      workload->users[u].name, workload->users[u].node,
-			      machine->topology->nr_nodes);
-		return EXIT_FAILURE;
+		(void)snprintf(why, sizeof(why),
+			       "user %zu (%s) wants node %d, and the machine has 0 to %u", u + 1,
+			       workload->users[u].name, workload->users[u].node,
+			       machine->topology->nr_nodes - 1);
+		return wrong_file(path, why);
 	}
 	return EXIT_SUCCESS;
+}
+
+/* All that are asked for, before the first of them runs for long. */
+struct choice {
+	struct nm_sim_policy policies[NM_CTL_POLICIES_MOST];
+	char *texts[NM_CTL_POLICIES_MOST]; /* of those that are files */
+};
+
+static void choice_clear(struct choice *choice)
+{
+	for (size_t i = 0; i < NM_CTL_POLICIES_MOST; i++)
+		free(choice->texts[i]);
 }
 
 /* A policy of the table, or what a file says; *ret_text is what the caller frees. */
@@ -129,6 +164,14 @@ static int load_policy(const char *word, struct nm_sim_policy *ret, char **ret_t
 	size_t length;
 	int status = read_text(word, POLICY_FILE_BYTES, ret_text, &length);
 	*ret = (struct nm_sim_policy){.name = word, .config = *ret_text};
+	return status == EXIT_SUCCESS && nm_sim_policy_check(ret) < 0 ? EXIT_FAILURE : status;
+}
+
+static int load_policies(const struct nm_ctl_simulate *asked, struct choice *ret)
+{
+	int status = EXIT_SUCCESS;
+	for (unsigned i = 0; i < asked->nr_policies && status == EXIT_SUCCESS; i++)
+		status = load_policy(asked->policies[i], &ret->policies[i], &ret->texts[i]);
 	return status;
 }
 
@@ -136,43 +179,51 @@ static int load_policy(const char *word, struct nm_sim_policy *ret, char **ret_t
 
 static void print_head(void)
 {
-	printf("%-14s %9s %7s %9s %7s %8s %8s %9s %6s %6s\n", "POLICY", "TIME s", "CHANGE",
-	       "COMPUTE s", "CHANGE", "LOCAL", "MOVES", "PAGES", "KEPT", "UNDONE");
+	printf("%-14s %9s %7s %6s %9s %7s %8s %8s %9s %6s %6s\n", "POLICY", "TIME s", "CHANGE",
+	       "ENDED", "COMPUTE s", "CHANGE", "LOCAL", "MOVES", "PAGES", "KEPT", "UNDONE");
 }
 
-static double change(double now, double before)
-{
-	return before > 0 ? 100 * (now / before - 1) : (double)NAN;
-}
-
-/* Where no program ended, there is no time to compare. */
+/* Of what is not there, nothing. */
 static const char *percent(char text[16], double now, double before)
 {
-	double by = change(now, before);
-	if (isnan(by))
+	if (!(now > 0 && before > 0))
 		return "-";
-	(void)snprintf(text, 16, "%+.1f%%", by);
+	(void)snprintf(text, 16, "%+.1f%%", 100 * (now / before - 1));
 	return text;
+}
+
+/* While somebody has not ended, less time may only mean less work. */
+static double computing_of(const struct nm_sim_outcome *outcome)
+{
+	return outcome->all_ended ? outcome->slowest_user_s : (double)NAN;
 }
 
 static void print_row(const char *name, const struct nm_sim_outcome *outcome,
 		      const struct nm_sim_outcome *first)
 {
-	char time[16], computing[16];
-	printf("%-14s %9.1f %7s %9.1f %7s %7.1f%% %8.0f %9.0f %6.0f %6.0f\n", name, outcome->time_s,
-	       percent(time, outcome->time_s, first->time_s), outcome->slowest_user_s,
-	       percent(computing, outcome->slowest_user_s, first->slowest_user_s),
+	char time[16], computing[16] = "-", changed[16];
+	if (outcome->all_ended)
+		(void)snprintf(computing, sizeof(computing), "%.1f", outcome->slowest_user_s);
+	printf("%-14s %9.1f %7s %6.0f %9s %7s %7.1f%% %8.0f %9.0f %6.0f %6.0f\n", name,
+	       outcome->time_s, percent(time, outcome->time_s, first->time_s),
+	       outcome->programs_ended, computing,
+	       percent(changed, computing_of(outcome), computing_of(first)),
 	       100 * outcome->local_share, outcome->moves, outcome->pages_moved, outcome->kept,
 	       outcome->rolled_back);
+	(void)fflush(stdout);
 }
 
 static json_t *to_json(const char *name, const struct nm_sim_outcome *outcome)
 {
-	return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "policy", name, "time_s",
-			 outcome->time_s, "computing_s", outcome->slowest_user_s, "local_share",
-			 outcome->local_share, "moves", outcome->moves, "pages_moved",
-			 outcome->pages_moved, "decisions", outcome->decisions, "kept",
-			 outcome->kept, "rolled_back", outcome->rolled_back);
+	json_t *row =
+		json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "policy", name, "time_s",
+			  outcome->time_s, "programs_ended", outcome->programs_ended, "local_share",
+			  outcome->local_share, "moves", outcome->moves, "pages_moved",
+			  outcome->pages_moved, "decisions", outcome->decisions, "kept",
+			  outcome->kept, "rolled_back", outcome->rolled_back);
+	if (row && outcome->all_ended)
+		(void)json_object_set_new(row, "computing_s", json_real(outcome->slowest_user_s));
+	return row;
 }
 
 static int tell(const struct nm_ctl *ctl, const char *name, const struct nm_sim_outcome *outcome,
@@ -189,79 +240,132 @@ static int tell(const struct nm_ctl *ctl, const char *name, const struct nm_sim_
 
 /* ---- the command ---- */
 
-static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what, json_t *rows)
+static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what,
+			const struct choice *choice, json_t *rows)
 {
 	struct nm_sim_outcome first = {0};
 	if (!ctl->json)
 		print_head();
 	for (unsigned i = 0; i < ctl->simulate.nr_policies; i++) {
-		nm_autofree char *text = NULL;
-		struct nm_sim_policy policy;
+		const struct nm_sim_policy *policy = &choice->policies[i];
 		struct nm_sim_outcome outcome;
-		int status = load_policy(ctl->simulate.policies[i], &policy, &text);
-		if (status != EXIT_SUCCESS)
-			return status;
-		int r = nm_sim_case_run(what, &policy, &outcome);
-		if (r == -EINVAL)
-			return EXIT_FAILURE;
+		int r = nm_sim_case_run(what, policy, &outcome);
 		if (r < 0)
 			return nm_ctl_simulate_failed(r);
 		if (i == 0)
 			first = outcome;
-		status = tell(ctl, policy.name, &outcome, &first, rows);
+		int status = tell(ctl, policy->name, &outcome, &first, rows);
 		if (status != EXIT_SUCCESS)
 			return status;
 	}
 	return EXIT_SUCCESS;
 }
 
-static int open_record(const struct nm_ctl *ctl, int *ret)
+static int open_record(const char *path, int *ret)
 {
-	const char *path = ctl->simulate.record;
-	if (!path)
-		return EXIT_SUCCESS;
-	if (ctl->simulate.nr_policies != 1)
-		return nm_ctl_wrong_usage("--record goes with one --policy", NULL);
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		(void)fprintf(stderr, "numa-migrctl: %s: %s\n", path, strerror(errno));
-		return EXIT_FAILURE;
-	}
+	if (fd < 0)
+		return wrong_file(path, errno == EEXIST ? "is there already, and a recording is "
+							  "never written over"
+							: strerror(errno));
 	*ret = fd;
 	return EXIT_SUCCESS;
 }
 
-static int simulate(const struct nm_ctl *ctl)
+static int run_case(const struct nm_ctl *ctl, const struct nm_sim_case *what,
+		    const struct choice *choice)
 {
-	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
-	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
-	struct nm_sim_case what = {
-		.workload = &workload, .seed = ctl->simulate.seed, .runs = ctl->simulate.runs};
-	int status = load_machine(ctl->simulate.machine, &machine);
-	if (status == EXIT_SUCCESS)
-		status = load_workload(ctl->simulate.workload, &workload);
-	if (status == EXIT_SUCCESS)
-		status = check_nodes(machine, &workload);
-	if (status != EXIT_SUCCESS)
-		return status;
-	what.machine = machine;
-	nm_auto(nm_closep) int fd = -1;
-	status = open_record(ctl, &fd);
-	if (status != EXIT_SUCCESS)
-		return status;
-	what.recorded = fd >= 0;
-	what.record_fd = fd;
 	json_t *rows = json_array();
-	status = run_policies(ctl, &what, rows);
+	int status = run_policies(ctl, what, choice, rows);
 	if (status == EXIT_SUCCESS && ctl->json)
 		return nm_ctl_print_document(ctl, "simulated", rows);
 	json_decref(rows);
 	return status;
 }
 
+/* A disk may have filled up meanwhile: then it lacks its end. */
+static int check_recording(const char *path)
+{
+	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	struct nm_recorded record;
+	int status = nm_ctl_open_recording(path, &recording);
+	if (status != EXIT_SUCCESS)
+		return status;
+	nm_recording_only(recording, 1U << NM_RECORDED_END);
+	if (nm_recording_next(recording, &record) == 1)
+		return EXIT_SUCCESS;
+	return wrong_file(path, "not all of the recording could be written: is there room for it?");
+}
+
+/* Of a simulation that fails no recording is left. */
+static int run_recorded(const struct nm_ctl *ctl, struct nm_sim_case *what,
+			const struct choice *choice)
+{
+	const char *path = ctl->simulate.record;
+	nm_auto(nm_closep) int fd = -1;
+	if (!choice->policies[0].config)
+		return nm_ctl_wrong_usage("no daemon runs under this policy, so that there is "
+					  "nothing to record",
+					  choice->policies[0].name);
+	int status = open_record(path, &fd);
+	if (status != EXIT_SUCCESS)
+		return status;
+	what->recorded = true;
+	what->record_fd = fd;
+	status = run_case(ctl, what, choice);
+	if (status == EXIT_SUCCESS)
+		status = check_recording(path);
+	if (status != EXIT_SUCCESS)
+		(void)unlink(path);
+	return status;
+}
+
+static int simulate(const struct nm_ctl *ctl)
+{
+	const struct nm_ctl_simulate *asked = &ctl->simulate;
+	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
+	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
+	nm_auto(choice_clear) struct choice choice = {0};
+	int status = load_machine(asked->machine, &machine);
+	if (status == EXIT_SUCCESS)
+		status = load_workload(asked->workload, &workload);
+	if (status == EXIT_SUCCESS)
+		status = check_nodes(asked->workload, machine, &workload);
+	if (status == EXIT_SUCCESS)
+		status = load_policies(asked, &choice);
+	if (status != EXIT_SUCCESS)
+		return status;
+	struct nm_sim_case what = {.machine = machine,
+				   .workload = &workload,
+				   .seed = asked->seed,
+				   .runs = asked->runs};
+	return asked->record ? run_recorded(ctl, &what, &choice) : run_case(ctl, &what, &choice);
+}
+
+/* Options that would be passed over, in words; NULL: there are none. */
+static const char *in_vain(const struct nm_ctl *ctl)
+{
+	const struct nm_ctl_simulate *asked = &ctl->simulate;
+	bool own = asked->machine || asked->workload || asked->nr_policies > 0 || asked->record;
+	if (!asked->paper && !asked->scale)
+		return asked->record && asked->nr_policies != 1 ? "--record goes with one --policy"
+								: NULL;
+	if (asked->paper && asked->scale)
+		return "either --paper or --scale";
+	if (own)
+		return "--machine, --workload, --policy and --record do not go with --paper and "
+		       "--scale, which have their own";
+	if (asked->scale && asked->runs > 1)
+		return "--runs does not go with --scale";
+	return ctl->json ? "--json does not go with --paper and --scale, which print tables" : NULL;
+}
+
 int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words)
 {
 	(void)words;
+	const char *vain = in_vain(ctl);
+	if (vain)
+		return nm_ctl_wrong_usage(vain, NULL);
 	if (ctl->simulate.paper)
 		return nm_ctl_simulate_paper(ctl, ctl->simulate.paper);
 	if (ctl->simulate.scale)

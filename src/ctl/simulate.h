@@ -34,9 +34,13 @@ struct nm_sim_case {
 struct nm_sim_outcome {
 	double time_s, computing_s, slowest_user_s, slowest_error_s;
 	double local_share;
-	double moves, pages_moved, decisions, kept, rolled_back;
+	double moves, pages_moved, decisions, kept, rolled_back, programs_ended;
+	bool all_ended;	 /* in every run, all users who do not repeat, and there are any */
 	uint64_t digest; /* of the first run */
 };
+
+/* Whether the daemon would take its configuration; where not, -EINVAL, told on stderr. */
+int nm_sim_policy_check(const struct nm_sim_policy *policy);
 
 /* -EINVAL: the configuration, told on stderr; else as nm_simulate(). */
 int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *policy,

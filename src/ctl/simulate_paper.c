@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 
 #define PROGRAMS 8U
 #define ROWS 4U
@@ -189,5 +190,8 @@ int nm_ctl_simulate_paper(const struct nm_ctl *ctl, const char *name)
 		int r = papers[i].run(ctl->simulate.seed, runs);
 		return r < 0 ? nm_ctl_simulate_failed(r) : EXIT_SUCCESS;
 	}
-	return nm_ctl_wrong_usage("no such paper", name);
+	(void)fprintf(stderr, "numa-migrctl: no such paper: %s\nThere are:\n", name);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(papers); i++)
+		(void)fprintf(stderr, "  %s\n", papers[i].name);
+	return EX_USAGE;
 }

@@ -68,17 +68,24 @@ const struct nm_sim_policy *nm_sim_policy_by_name(const char *name)
 	return NULL;
 }
 
-static int read_config(const char *text, struct nm_config **ret)
+static int read_config(const struct nm_sim_policy *policy, struct nm_config **ret)
 {
+	const char *text = policy->config;
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	if (!text)
 		return 0;
-	int r = nm_config_parse("policy", text, strlen(text), &errors, ret);
+	int r = nm_config_parse(policy->name, text, strlen(text), &errors, ret);
 	for (size_t i = 0; r < 0 && i < errors.count; i++)
 		(void)fprintf(stderr, "numa-migrctl: %s\n", errors.text[i]);
 	if (r == 0)
 		(*ret)->journal.level = NM_JOURNAL_ERROR;
 	return r;
+}
+
+int nm_sim_policy_check(const struct nm_sim_policy *policy)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	return read_config(policy, &config);
 }
 
 /* What a workload asks for itself comes back afterwards. */
@@ -123,12 +130,23 @@ static void add_run(const struct nm_simulated *run, double runs, struct nm_sim_o
 	sum->decisions += (double)run->decisions / runs;
 	sum->kept += (double)run->kept / runs;
 	sum->rolled_back += (double)run->rolled_back / runs;
+	sum->programs_ended += (double)figures->programs_ended / runs;
+}
+
+/* Those who do not repeat. */
+static size_t count_finite(const struct nm_sim_workload *workload)
+{
+	size_t count = 0;
+	for (size_t u = 0; u < workload->nr_users; u++)
+		count += !workload->users[u].for_ever;
+	return count;
 }
 
 static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
 		   const struct nm_config *config, struct nm_sim_outcome *ret)
 {
-	struct nm_sim_outcome sum = {0};
+	size_t finite = count_finite(what->workload);
+	struct nm_sim_outcome sum = {.all_ended = finite > 0};
 	double squares = 0;
 	for (unsigned i = 0; i < what->runs; i++) {
 		const struct nm_sim_options options = {.seed = what->seed + i,
@@ -142,6 +160,7 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 		if (r < 0)
 			return r;
 		add_run(&run, what->runs, &sum);
+		sum.all_ended &= run.figures.users_ended == finite;
 		squares += run.figures.slowest_user_s * run.figures.slowest_user_s / what->runs;
 		if (i == 0)
 			sum.digest = run.digest;
@@ -157,7 +176,7 @@ int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *
 		    struct nm_sim_outcome *ret)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
-	int r = read_config(policy->config, &config);
+	int r = read_config(policy, &config);
 	if (r < 0)
 		return r;
 	nm_autofree struct placement *before = place(what, policy);

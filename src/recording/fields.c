@@ -377,6 +377,14 @@ int nm_shape_get(const struct nm_shape *shape, struct nm_cursor *cursor, unsigne
 
 /* ---- the dump ---- */
 
+static void print_uint(const struct nm_field *field, uint64_t value, FILE *out)
+{
+	if (field->words && value < field->most)
+		(void)fputs(field->words[value], out);
+	else
+		(void)fprintf(out, "%" PRIu64, value);
+}
+
 static void print_real(double value, FILE *out)
 {
 	if (isnan(value))
@@ -445,7 +453,7 @@ static void print_field(const struct nm_field *field, const char *value, unsigne
 	switch (field->kind) {
 	case NM_FIELD_UINT:
 	case NM_FIELD_BOOL:
-		(void)fprintf(out, "%" PRIu64, load_uint(at, field->size));
+		print_uint(field, load_uint(at, field->size), out);
 		break;
 	case NM_FIELD_INT:
 		(void)fprintf(out, "%" PRId64, load_int(at, field->size));

@@ -28,6 +28,7 @@ struct nm_shape;
 struct nm_field {
 	const char *name;
 	const struct nm_shape *shape;
+	const char *const *words; /* UINT: `most` of them, for people; NULL: a number is one */
 	size_t offset, size;
 	size_t count; /* offset of the number, + 1; 0: see above */
 	size_t count_size, most;

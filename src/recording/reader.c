@@ -60,7 +60,8 @@ static int read_file_head(int fd, char *error, size_t error_size)
 	ssize_t count = read_at(fd, 0, head, sizeof(head));
 	if (count < 0) {
 		(void)snprintf(error, error_size, "cannot be read: %s",
-			       strerrordesc_np((int)-count));
+			       count == -ESPIPE ? "a file is needed, not a pipe"
+						: strerrordesc_np((int)-count));
 		return (int)count;
 	}
 	int r = count < (ssize_t)sizeof(head) ? -EPROTO : nm_file_head_read(head, &version);

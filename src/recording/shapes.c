@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each kind of record consists of; docs/recording.md lists them from a dump. */
+/* What each kind of record consists of, as numa-migrctl dump shows it. */
 #include "fields.h"
 
 #define SIZE(type, member) sizeof(((type *)0)->member)
@@ -20,11 +20,11 @@
 	}
 #define TEXT(type, member) FIELD(type, member, TEXT)
 #define MASK(type, member) FIELD(type, member, MASK)
-/* One of the values below `limit`. */
-#define ENUM(type, member, limit)                                                                  \
+/* One of so many values as there are words. */
+#define ENUM(type, member, known)                                                                  \
 	{                                                                                          \
-		.name = #member, .offset = offsetof(type, member), .size = SIZE(type, member),     \
-		.most = (limit), .kind = NM_FIELD_UINT                                             \
+		.name = #member, .words = (known), .offset = offsetof(type, member),               \
+		.size = SIZE(type, member), .most = NM_ARRAY_SIZE(known), .kind = NM_FIELD_UINT    \
 	}
 #define PLACED(type, member, of, number, room)                                                     \
 	{                                                                                          \
@@ -46,6 +46,33 @@
 #define SHAPE(what, type, list)                                                                    \
 	static const struct nm_shape what = {                                                      \
 		.name = #what, .size = sizeof(type), .fields = list, .count = NM_ARRAY_SIZE(list)}
+
+/* In the order of the enumerations, and as many: see WORDS_OF. */
+static const char *const selection_words[] = {
+	"first_fit",	  "total_min",	      "remote_min",  "local_max",	 "most_benefit",
+	"cost_effective", "exclusivity_base", "exclusivity", "most_benefit_plus"};
+static const char *const selected_by_words[] = {"none", "rule", "leader"};
+static const char *const residency_words[] = {"none", "accesses", "query", "cgroup", "numa_maps"};
+static const char *const pin_words[] = {"lease", "nudge"};
+static const char *const decision_words[] = {"migrate", "swap", "rollback"};
+static const char *const policy_words[] = {"none", "lbma", "imar2", "kmaf", "balance"};
+static const char *const verdict_words[] = {"kept", "rolled-back", "withdrawn", "unproven"};
+static const char *const reason_words[] = {"pages", "region", "contention", "rollback"};
+static const char *const call_words[] = {"tick",	"drain",   "nudges",
+					 "open-source", "release", "reload"};
+static const char *const memory_words[] = {"none", "pebs", "ibs", "pmu", "spe"};
+#define WORDS_OF(words, last)                                                                      \
+	_Static_assert(NM_ARRAY_SIZE(words) == (last) + 1, "a word for each value")
+WORDS_OF(selection_words, NM_SELECTION_MOST_BENEFIT_PLUS);
+WORDS_OF(selected_by_words, NM_SELECTED_BY_LEADER);
+WORDS_OF(residency_words, NM_RESIDENCY_MAPS);
+WORDS_OF(pin_words, NM_STEP_NUDGE);
+WORDS_OF(decision_words, NM_DECISION_ROLLBACK);
+WORDS_OF(policy_words, NM_POLICY_BALANCE);
+WORDS_OF(verdict_words, NM_VERDICT_UNPROVEN);
+WORDS_OF(reason_words, NM_PAGE_REASON_ROLLBACK);
+WORDS_OF(call_words, NM_CALLS - 1);
+WORDS_OF(memory_words, NM_MEMORY_SOURCE_MAX - 1);
 
 typedef struct nm_recorded_start start_t;
 static const struct nm_field start_fields[] = {
@@ -130,8 +157,8 @@ SHAPE(proposals_shape, proposals_t, proposals_fields);
 typedef struct nm_balance_reason balance_t;
 static const struct nm_field balance_fields[] = {
 	BOOL(balance_t, given),
-	ENUM(balance_t, selection, NM_SELECTION_MOST_BENEFIT_PLUS + 1),
-	ENUM(balance_t, by, NM_SELECTED_BY_LEADER + 1),
+	ENUM(balance_t, selection, selection_words),
+	ENUM(balance_t, by, selected_by_words),
 	REAL(balance_t, metric),
 	REAL(balance_t, cost_change),
 	REAL(balance_t, load),
@@ -141,7 +168,7 @@ static const struct nm_field balance_fields[] = {
 	REAL(balance_t, gain),
 	REAL(balance_t, gain_error),
 	REAL(balance_t, resident),
-	ENUM(balance_t, source, NM_RESIDENCY_MAPS + 1),
+	ENUM(balance_t, source, residency_words),
 	REAL(balance_t, age_s),
 };
 SHAPE(balance_shape, balance_t, balance_fields);
@@ -169,7 +196,7 @@ static const struct nm_field step_fields[] = {
 	UINT(step_t, pid),
 	UINT(step_t, start_ticks),
 	UINT(step_t, adopted_ns),
-	ENUM(step_t, pin, NM_STEP_NUDGE + 1),
+	ENUM(step_t, pin, pin_words),
 	INT(step_t, cpu_from),
 	INT(step_t, cpu_to),
 	INT(step_t, node_from),
@@ -192,8 +219,8 @@ SHAPE(step_shape, step_t, step_fields);
 typedef struct nm_decision decision_t;
 static const struct nm_field decision_fields[] = {
 	UINT(decision_t, id),
-	ENUM(decision_t, kind, NM_DECISION_ROLLBACK + 1),
-	ENUM(decision_t, policy, NM_POLICY_BALANCE + 1),
+	ENUM(decision_t, kind, decision_words),
+	ENUM(decision_t, policy, policy_words),
 	UINT(decision_t, interval),
 	UINT(decision_t, undoes),
 	BOOL(decision_t, by_performance),
@@ -257,10 +284,10 @@ SHAPE(verdict_thread_shape, verdict_thread_t, verdict_thread_fields);
 typedef struct nm_verdict verdict_t;
 static const struct nm_field verdict_fields[] = {
 	UINT(verdict_t, decision),
-	ENUM(verdict_t, of, NM_DECISION_ROLLBACK + 1),
-	ENUM(verdict_t, kind, NM_VERDICT_UNPROVEN + 1),
+	ENUM(verdict_t, of, decision_words),
+	ENUM(verdict_t, kind, verdict_words),
 	UINT(verdict_t, intervals),
-	ENUM(verdict_t, policy, NM_POLICY_BALANCE + 1),
+	ENUM(verdict_t, policy, policy_words),
 	BOOL(verdict_t, by_performance),
 	REAL(verdict_t, figure),
 	REAL(verdict_t, noise),
@@ -287,7 +314,7 @@ static const struct nm_field page_decision_fields[] = {
 	UINT(page_decision_t, pid),
 	UINT(page_decision_t, start_ticks),
 	NAME(page_decision_t, comm),
-	ENUM(page_decision_t, reason, NM_PAGE_REASON_ROLLBACK + 1),
+	ENUM(page_decision_t, reason, reason_words),
 	INT(page_decision_t, node_from),
 	INT(page_decision_t, node_to),
 	UINT(page_decision_t, pages),
@@ -319,7 +346,7 @@ typedef struct nm_page_verdict page_verdict_t;
 static const struct nm_field page_verdict_fields[] = {
 	ONE(page_verdict_t, decision, page_decision_shape),
 	ONE(page_verdict_t, results, page_results_shape),
-	ENUM(page_verdict_t, kind, NM_VERDICT_UNPROVEN + 1),
+	ENUM(page_verdict_t, kind, verdict_words),
 	UINT(page_verdict_t, intervals),
 	UINT(page_verdict_t, together),
 	REAL(page_verdict_t, local_before),
@@ -340,7 +367,7 @@ SHAPE(entry_shape, entry_t, entry_fields);
 
 typedef struct nm_recorded_step call_t;
 static const struct nm_field call_fields[] = {
-	ENUM(call_t, call, NM_CALLS),
+	ENUM(call_t, call, call_words),
 	UINT(call_t, number),
 	TEXT(call_t, text),
 	UINT(call_t, length),
@@ -373,7 +400,7 @@ typedef struct nm_source_status status_t;
 static const struct nm_field status_fields[] = {
 	BOOL(status_t, runs),
 	BOOL(status_t, accesses),
-	ENUM(status_t, memory, NM_MEMORY_SOURCE_MAX),
+	ENUM(status_t, memory, memory_words),
 	BOOL(status_t, has_instructions),
 	BOOL(status_t, has_flops),
 	BOOL(status_t, has_dram),

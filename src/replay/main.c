@@ -239,7 +239,11 @@ static int tell_bound(const struct request *request, const struct nm_player *pla
 		     player->intervals, player->samples, player->replayed.count);
 	if (player->trouble[0])
 		return fail(request, player->trouble);
-	(void)printf("the same decisions, bit for bit (%" PRIu64 " records)\n", player->checked);
+	if (player->checked == 0)
+		(void)puts("nothing was decided in it that could be the same");
+	else
+		(void)printf("the same decisions, bit for bit (%" PRIu64 " records)\n",
+			     player->checked);
 	return EXIT_SUCCESS;
 }
 
@@ -327,6 +331,14 @@ static int replay(const struct request *request, struct nm_player *player)
 	return tell(request, player);
 }
 
+static int close_output(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	perror("numa-migrctl: standard output");
+	return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
+}
+
 static int parse(int argc, char **argv, struct request *ret)
 {
 	static const struct option longs[] = {
@@ -361,5 +373,5 @@ int main(int argc, char **argv)
 	if (status == EXIT_SUCCESS)
 		status = replay(&request, &player);
 	nm_player_clear(&player);
-	return status;
+	return close_output(status);
 }

@@ -143,9 +143,14 @@ void nm_show_config(const struct nm_picture *picture, FILE *out)
 {
 	nm_section_open(out, "configuration", "Configuration");
 	if (!picture->config || picture->config[0] == '\0') {
-		nm_absent(out,
-			  "This recording has no text of a configuration: the defaults, or its "
-			  "first record is missing.");
+		nm_absent(
+			out,
+			picture->start.hashed
+				? "This recording has no text of a configuration: names are hashed "
+				  "in it, and it is left out."
+				: "This recording has no text of a configuration: the defaults, or "
+				  "its "
+				  "first record is missing.");
 		nm_section_close(out);
 		return;
 	}

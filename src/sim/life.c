@@ -146,7 +146,8 @@ static void end_program(struct nm_sim *sim, struct nm_sim_process *process)
 	state->done = state->next == process->user->nr_programs;
 	sim->figures.computing_s += took_s;
 	sim->figures.programs_ended++;
-	if (state->computing_s > sim->figures.slowest_user_s)
+	sim->figures.users_ended += state->done;
+	if (!process->user->for_ever && state->computing_s > sim->figures.slowest_user_s)
 		sim->figures.slowest_user_s = state->computing_s;
 	nm_sim_release_pages(sim, process);
 	drop_threads(sim, process);

@@ -44,6 +44,7 @@ static const struct number program_numbers[] = {
 	{"footprint_mb", offsetof(struct nm_sim_program, footprint_mb), 1, 1e7, false},
 	{"page_kb", offsetof(struct nm_sim_program, page_kb), 4, 2048, true},
 };
+static const struct number threads_of_user[] = {{"threads", 0, 1, 1000000, true}};
 static const struct number user_numbers[] = {
 	{"start_s", offsetof(struct nm_sim_user, start_s), 0, 1e6, false},
 	{"idle_s", offsetof(struct nm_sim_user, idle_s), 0, 1e6, false},
@@ -56,8 +57,10 @@ static int wrong(const struct reader *reader, const config_setting_t *setting, c
 	const char *raw = setting ? config_setting_name(setting) : NULL;
 	if (raw)
 		(void)nm_escape(name, sizeof(name), raw, strlen(raw));
-	(void)snprintf(reader->error, reader->error_size, "%s:%d: %s%s%s", reader->name,
-		       setting ? (int)config_setting_source_line(setting) : 0, name,
+	char line[16] = "";
+	if (setting)
+		(void)snprintf(line, sizeof(line), ":%u", config_setting_source_line(setting));
+	(void)snprintf(reader->error, reader->error_size, "%s%s: %s%s%s", reader->name, line, name,
 		       raw ? ": " : "", reason);
 	return -EINVAL;
 }
@@ -79,7 +82,7 @@ static int take_number(const struct reader *reader, const struct number *number,
 		       const config_setting_t *value, void *object)
 {
 	char reason[96];
-	(void)snprintf(reason, sizeof(reason), "a %snumber from %g to %g is allowed",
+	(void)snprintf(reason, sizeof(reason), "a %snumber from %.15g to %.15g is allowed",
 		       number->whole ? "whole " : "", number->least, number->most);
 	if (!config_setting_is_number(value))
 		return wrong(reader, value, reason);
@@ -125,6 +128,20 @@ static int take_word(const struct reader *reader, const config_setting_t *value,
 	return wrong(reader, value, allowed);
 }
 
+/* What it could have been: the numbers, and other names before the NULL. */
+static int unknown(const struct reader *reader, const config_setting_t *value, const char *of,
+		   const struct number *numbers, size_t count, const char *const *others)
+{
+	char reason[320];
+	(void)snprintf(reason, sizeof(reason), "no setting of a %s; there are", of);
+	for (size_t i = 0; i < count || *others; i++) {
+		size_t used = strlen(reason);
+		(void)snprintf(reason + used, sizeof(reason) - used, " %s",
+			       i < count ? numbers[i].name : *others++);
+	}
+	return wrong(reader, value, reason);
+}
+
 static int need_list(const struct reader *reader, const config_setting_t *value, int most)
 {
 	if (!config_setting_is_list(value) || config_setting_length(value) == 0)
@@ -144,7 +161,8 @@ static int read_phase(const struct reader *reader, const config_setting_t *group
 		int r = try_numbers(reader, phase_numbers, NM_ARRAY_SIZE(phase_numbers), value,
 				    ret);
 		if (r == 0)
-			r = wrong(reader, value, "no setting of a phase");
+			r = unknown(reader, value, "phase", phase_numbers,
+				    NM_ARRAY_SIZE(phase_numbers), (const char *const[]){NULL});
 		if (r < 0)
 			return r;
 	}
@@ -194,6 +212,7 @@ static int read_program_setting(const struct reader *reader, const config_settin
 				struct nm_sim_program *program)
 {
 	static const char *const touches[] = {"own", "master", NULL};
+	static const char *const others[] = {"like", "name", "touch", "phases", NULL};
 	int touch;
 	int r = try_numbers(reader, program_numbers, NM_ARRAY_SIZE(program_numbers), value,
 			    program);
@@ -206,16 +225,23 @@ static int read_program_setting(const struct reader *reader, const config_settin
 	if (is_named(value, "phases"))
 		return read_phases(reader, value, program);
 	if (!is_named(value, "touch"))
-		return wrong(reader, value, "no setting of a program");
+		return unknown(reader, value, "program", program_numbers,
+			       NM_ARRAY_SIZE(program_numbers), others);
 	r = take_word(reader, value, touches, "\"own\" or \"master\" is allowed", &touch);
 	if (r == 0)
 		program->touch = (enum nm_sim_touch)touch;
 	return r;
 }
 
-static int unknown_program(const struct reader *reader, const config_setting_t *setting)
+static int unknown_program(const struct reader *reader, const config_setting_t *setting,
+			   const char *given)
 {
-	char reason[256] = "no such program; there are";
+	char reason[320] = "a program is \"sp\" or { like = \"sp\"; … }; there are";
+	char clean[64];
+	if (given) {
+		(void)nm_escape(clean, sizeof(clean), given, strlen(given));
+		(void)snprintf(reason, sizeof(reason), "no such program: %s; there are", clean);
+	}
 	for (const char *const *name = nm_sim_programs(); *name; name++) {
 		size_t used = strlen(reason);
 		(void)snprintf(reason + used, sizeof(reason) - used, " %s", *name);
@@ -254,7 +280,7 @@ static int read_program(const struct reader *reader, const config_setting_t *set
 			threads = (unsigned)number;
 	}
 	if (!name || !is_known(name))
-		return unknown_program(reader, setting);
+		return unknown_program(reader, setting, name);
 	if (threads == 0)
 		return wrong(reader, setting, "threads are missing, here or of the user");
 	struct nm_sim_program *program = nm_sim_user_add(user, name, threads);
@@ -274,6 +300,8 @@ static int read_user_setting(const struct reader *reader, const config_setting_t
 			     struct nm_sim_user *user)
 {
 	static const char *const placements[] = {"system", "direct", "interleave", "oracle", NULL};
+	static const char *const others[] = {"threads",	  "name",     "repeat",
+					     "placement", "programs", NULL};
 	int placement;
 	int r = try_numbers(reader, user_numbers, NM_ARRAY_SIZE(user_numbers), value, user);
 	if (r != 0)
@@ -289,7 +317,8 @@ static int read_user_setting(const struct reader *reader, const config_setting_t
 		return 0;
 	}
 	if (!is_named(value, "placement"))
-		return wrong(reader, value, "no setting of a user");
+		return unknown(reader, value, "user", user_numbers, NM_ARRAY_SIZE(user_numbers),
+			       others);
 	r = take_word(reader, value, placements,
 		      "\"system\", \"direct\", \"interleave\" or \"oracle\" is allowed",
 		      &placement);
@@ -304,7 +333,8 @@ static int read_user(const struct reader *reader, const config_setting_t *group,
 	if (!config_setting_is_group(group))
 		return wrong(reader, group, "a user is a group { … }");
 	struct nm_sim_user *user = nm_sim_workload_add(workload, "user");
-	int threads = 0, r = 0;
+	unsigned threads = 0;
+	int r = 0;
 	if (!user)
 		return out_of_memory(reader);
 	for (int i = 0; i < config_setting_length(group) && r == 0; i++)
@@ -313,16 +343,17 @@ static int read_user(const struct reader *reader, const config_setting_t *group,
 		return r;
 	if (user->placement == NM_SIM_PLACE_DIRECT && user->node < 0)
 		return wrong(reader, group, "placement = \"direct\" needs a node");
-	if (config_setting_lookup_int(group, "threads", &threads) &&
-	    (threads < 1 || threads > 1000000))
-		return wrong(reader, group, "threads: a whole number from 1 to 1000000 is allowed");
+	const config_setting_t *value = config_setting_get_member(group, "threads");
+	r = value ? take_number(reader, threads_of_user, value, &threads) : 0;
+	if (r < 0)
+		return r;
 	const config_setting_t *programs = config_setting_get_member(group, "programs");
 	if (!programs)
 		return wrong(reader, group, "programs are missing");
 	r = need_list(reader, programs, PROGRAMS_MOST);
 	for (int i = 0; r == 0 && i < config_setting_length(programs); i++)
 		r = read_program(reader, config_setting_get_elem(programs, (unsigned)i), user,
-				 (unsigned)threads);
+				 threads);
 	return r;
 }
 
@@ -333,6 +364,7 @@ static int read_root(const struct reader *reader, const config_setting_t *root,
 {
 	static const struct number limit = {"limit_s", offsetof(struct nm_sim_workload, limit_s), 1,
 					    1e7, false};
+	static const char *const others[] = {"users", NULL};
 	const config_setting_t *users = config_setting_get_member(root, "users");
 	int r = 0;
 	for (int i = 0; i < config_setting_length(root) && r == 0; i++) {
@@ -340,7 +372,7 @@ static int read_root(const struct reader *reader, const config_setting_t *root,
 		if (is_named(value, "users"))
 			continue;
 		r = try_numbers(reader, &limit, 1, value, workload);
-		r = r == 0 ? wrong(reader, value, "no setting of a workload") : r < 0 ? r : 0;
+		r = r == 0 ? unknown(reader, value, "workload", &limit, 1, others) : r < 0 ? r : 0;
 	}
 	if (r == 0 && !users)
 		return wrong(reader, NULL, "users are missing");

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/topology.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/topology.h"
 #include "sysfs.h"
 
 #define DISTANCE_LOCAL 10U
@@ -221,6 +221,9 @@ static int fill_cpus(struct loader *loader)
 	int last = hwloc_bitmap_last(present);
 	if (last < 0)
 		return fail(loader, -EINVAL, "The topology names no CPU.");
+	if ((unsigned)last > NM_LIST_MOST)
+		return fail(loader, -EINVAL, "The topology has a CPU %d; the last may be %u.", last,
+			    NM_LIST_MOST);
 	topology->nr_cpus = (unsigned)last + 1;
 	topology->cpus = calloc(topology->nr_cpus, sizeof(*topology->cpus));
 	if (!topology->cpus)

@@ -142,15 +142,21 @@ field() { # NAME [FIELD=VALUE…]: that field of the entries
 
 # ---- threads ----
 
+# Without processes for it: each takes a tenth of a second here, and they are asked for by the hundred.
 threads_of() { # PID…
-	local pid
+	local pid task
 	for pid; do
-		ls "/proc/$pid/task"
+		for task in /proc/"$pid"/task/*; do
+			[[ ! -e $task ]] || echo "${task##*/}"
+		done
 	done
 }
 
 mask_of() { # TID
-	sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$1/status"
+	local name value
+	while read -r name value; do
+		[[ $name != Cpus_allowed_list: ]] || echo "$value"
+	done <"/proc/$1/status"
 }
 
 # "TID mask" of every thread of these processes.

@@ -37,6 +37,17 @@ static const struct {
 	  .accesses = true,
 	  .memory = true,
 	  .moves = true}},
+	{"hashed",
+	 {.nodes = 4,
+	  .processes = 3,
+	  .threads = 8,
+	  .intervals = 90,
+	  .counters = true,
+	  .accesses = true,
+	  .memory = true,
+	  .moves = true,
+	  .hashed = true,
+	  .config = "threads = { policy = \"imar2\"; };\n"}},
 	{"bare", {.nodes = 2, .processes = 1, .threads = 2, .intervals = 5}},
 	{"empty", {.nodes = 2, .processes = 0, .threads = 1, .intervals = 0}},
 };
@@ -47,7 +58,8 @@ int main(int argc, char **argv)
 	while (argc == 3 && i < NM_ARRAY_SIZE(kinds) && strcmp(kinds[i].name, argv[1]) != 0)
 		i++;
 	if (argc != 3 || i == NM_ARRAY_SIZE(kinds)) {
-		fprintf(stderr, "Usage: make-recording usual|hostile|large|bare|empty FILE\n");
+		fprintf(stderr,
+			"Usage: make-recording usual|hostile|large|hashed|bare|empty FILE\n");
 		return 64;
 	}
 	int fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -72,11 +72,11 @@ static void test_words(void **state)
 	assert_ctl("explain 1 a b", EX_USAGE, "one argument too many: b");
 	assert_ctl("dump --hash a", EX_USAGE, "go with record, not with: dump");
 	assert_ctl("record --all a", EX_USAGE, "-c and --all go with replay, not with: record");
-	assert_ctl("record --seconds=0 a", EX_USAGE, "not a number in its range: 0");
+	assert_ctl("record --seconds=0 a", EX_USAGE,
+		   "--seconds is a whole number from 1 to 1000000, not: 0");
 	assert_ctl("status --record=a", EX_USAGE, "these options go with simulate, not with");
-	assert_ctl("simulate --machine=ring-4x10 --workload=/dev/null --policy=lbma "
-		   "--policy=imar2 --record=a",
-		   1, "");
+	assert_ctl("replay --json a", EX_USAGE, "--json does not go with: replay");
+	assert_ctl("dump --json a", EX_USAGE, "--json does not go with: dump");
 }
 
 /* ---- record ---- */
@@ -89,7 +89,7 @@ static void test_record(void **state)
 	assert_int_equal(stat(file, &about), 0);
 	assert_int_equal(about.st_mode & 0777, 0600);
 	assert_on_file("dump", "", 0, "limit=1073741824 seconds=61 samples=1 hashed=0");
-	assert_on_file("record --seconds 1", "", 1, "File exists");
+	assert_on_file("record --seconds 1", "", 1, "is there already, and a recording is never");
 }
 
 static void test_options_of_record(void **state)
@@ -143,19 +143,77 @@ static void test_replay(void **state)
 	assert_on_file(options, "", EX_CONFIG, "other.conf:1");
 }
 
+#define LOST "2>&1 >/dev/full; exit"
+
+/* A full disk is no success, of whatever is printed. */
+static void test_output_that_is_lost(void **state)
+{
+	char words[512];
+	(void)state;
+	simulate("lbma");
+	assert_on_file("replay", LOST, 1, "standard output: No space left");
+	assert_on_file("dump", LOST, 1, "standard output: No space left");
+	fixture_file(root, "other.conf", "threads: { policy = \"none\"; };\n");
+	(void)snprintf(words, sizeof(words), "replay -c %s/other.conf", root);
+	assert_on_file(words, LOST, 1, "standard output: No space left");
+	(void)snprintf(words, sizeof(words),
+		       "simulate --machine=ring-4x10 --workload=%s/workload --policy=none " LOST,
+		       root);
+	assert_ctl(words, 1, "standard output: No space left");
+	assert_ctl("--help " LOST, 1, "standard output: No space left");
+}
+
+static void test_pipe(void **state)
+{
+	int ends[2], before = dup(STDIN_FILENO);
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+	assert_ctl("dump /dev/stdin", 1,
+		   "/dev/stdin: cannot be read: a file is needed, not a pipe");
+	assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+	close(before);
+}
+
 static void test_dump_and_explain(void **state)
 {
 	char words[64];
 	(void)state;
 	simulate("imar2");
 	assert_on_file("dump", "| head -n 1", 0, "start version=");
+	assert_on_file("dump", "| grep '^decision ' | head -n 1", 0, "policy=imar2 ");
+	assert_on_file("dump", "| grep '^verdict ' | head -n 1", 0, "policy=imar2 ");
 	(void)snprintf(words, sizeof(words), "explain %llu", (unsigned long long)first_decision());
 	assert_on_file(words, "", 0, "by policy imar2");
 	assert_on_file(words, "", 0, "threads when it was decided:");
 	assert_on_file(words, "", 0, "candidates");
 	assert_on_file(words, "", 0, "mysqld");
 	assert_on_file(words, "", 0, "verdict: ");
+	assert_on_file(words, "", 0, " considered\n");
 	assert_on_file("explain 99999", "", 1, "decision 99999 is not in");
+}
+
+/* Why it was judged so, and not what became of a lease when its thread ended afterwards. */
+static void test_explanation_of_the_verdict(void **state)
+{
+	char text[1 << 16], words[256], verdict[64];
+	unsigned judged = 0;
+	(void)state;
+	fixture_file(root, "workload",
+		     "users = ({ programs = ({ like = \"stream\"; threads = 8; touch = "
+		     "\"master\"; phases = ({ giga = 8; }); }); });\n");
+	simulate("imar2");
+	assert_on_file("dump", "| grep 'its lease ends with it' | head -n 1", 0, "its lease ends");
+	for (unsigned id = 1; id <= 4; id++) {
+		(void)snprintf(words, sizeof(words), "explain %u %s", id, file);
+		assert_int_equal(ctl(words, text, sizeof(text)), 0);
+		(void)snprintf(verdict, sizeof(verdict), "because: decision %u ", id);
+		judged += strstr(text, verdict) != NULL;
+		assert_null(strstr(text, "because: thread"));
+	}
+	assert_true(judged > 0);
 }
 
 static void test_explanation_as_a_document(void **state)
@@ -199,6 +257,37 @@ static void test_damage(void **state)
 	assert_ctl("replay /dev/null", 1, "/dev/null");
 }
 
+/* What is in the file before the daemon's first call, in its place. */
+static void keep_the_beginning(void)
+{
+	char error[256];
+	struct nm_recorded record;
+	struct nm_recorder_writer *writer;
+	const struct nm_recording_options options = {.samples = true};
+	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	assert_int_equal(nm_recording_open(open(file, O_RDONLY), error, sizeof(error), &recording),
+			 0);
+	assert_int_equal(unlink(file), 0);
+	int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_int_equal(nm_recording_create(fd, &options, &writer), 0);
+	while (nm_recording_next(recording, &record) == 1 && record.kind != NM_RECORDED_CALL)
+		assert_int_equal(nm_recording_add(writer, &record, record.nr_nodes), 0);
+	nm_recording_close(writer);
+}
+
+/* Of what has only begun nothing is said to be the same. */
+static void test_replay_of_a_beginning(void **state)
+{
+	char text[1 << 12], words[512];
+	(void)state;
+	simulate("lbma");
+	keep_the_beginning();
+	(void)snprintf(words, sizeof(words), "replay %s", file);
+	if (ctl(words, text, sizeof(text)) != 0 || !strstr(text, "nothing was decided in it"))
+		fail_msg("%s", text);
+	assert_null(strstr(text, "the same decisions"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,9 +297,13 @@ int main(void)
 		WITH_SERVICE(test_options_of_record),
 		WITH_SERVICE(test_record_is_refused),
 		WITH_SERVICE(test_replay),
+		WITH_SERVICE(test_output_that_is_lost),
+		WITH_SERVICE(test_pipe),
 		WITH_SERVICE(test_dump_and_explain),
+		WITH_SERVICE(test_explanation_of_the_verdict),
 		WITH_SERVICE(test_explanation_as_a_document),
 		WITH_SERVICE(test_damage),
+		WITH_SERVICE(test_replay_of_a_beginning),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

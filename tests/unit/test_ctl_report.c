@@ -88,6 +88,8 @@ static void test_failures(void **state)
 	assert_ctl(with("report %s/run -o %s", folder, folder), 1, "not a plain file");
 	assert_ctl(with("report %s/run -o /dev/full", folder), 1, "not a plain file");
 	assert_ctl(with("report %s/run >/dev/full", folder), 1, "");
+	assert_ctl(with("report %s/run -o %s/run", folder, folder), 1,
+		   "is a recording, and no page takes its place");
 	assert_int_equal(symlink("/etc/passwd", with("%s/page.html", folder)), 0);
 	assert_ctl(with("report %s/run -o %s/page.html", folder, folder), 1, "not a plain file");
 	unlink(with("%s/page.html", folder));

@@ -353,7 +353,8 @@ static void test_cut_off_anywhere(void **state)
 		assert_int_equal(ftruncate(fd, length), 0);
 		int status = run_replay("", file_name, said, sizeof(said));
 		if (status == 0)
-			assert_non_null(strstr(said, "the same decisions"));
+			assert_true(strstr(said, "the same decisions") ||
+				    strstr(said, "\nnothing was decided in it"));
 		assert_in_range(status, 0, 1);
 		assert_true(said[0] != '\0');
 	}

@@ -284,6 +284,22 @@ static void test_what_is_not_there_is_said(void **state)
 	page_clear(&page);
 }
 
+/* Names are not there to be read, and neither is what tells of them. */
+static void test_hashed(void **state)
+{
+	(void)state;
+	struct made_wishes wishes = made_usual;
+	wishes.hashed = true;
+	struct page page = page_of(&wishes, "hashed");
+	assert_true(page_says(&page, "hashed, and addresses too"));
+	assert_true(page_says(&page, "no text of a configuration: names are hashed in it"));
+	assert_false(page_says(&page, "its first record is missing"));
+	assert_false(page_says(&page, "lu.C.x"));
+	assert_false(page_says(&page, "imar2\"; }"));
+	assert_true(count_of(&page, "//h:polyline") > 0);
+	page_clear(&page);
+}
+
 static void test_file_without_records(void **state)
 {
 	(void)state;
@@ -543,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_figures_are_those_recorded),
 		cmocka_unit_test(test_histogram_is_that_of_the_end),
 		cmocka_unit_test(test_what_is_not_there_is_said),
+		cmocka_unit_test(test_hashed),
 		cmocka_unit_test(test_file_without_records),
 		cmocka_unit_test(test_many_threads_are_counted),
 		cmocka_unit_test(test_long_recordings_are_summed_up),

@@ -115,6 +115,7 @@ after_death() {
 	check "death: it is started again" wait_for 45 is_active
 	restored death
 	rm "$DROP_IN"
+	rmdir --ignore-fail-on-non-empty "${DROP_IN%/*}"
 	systemctl daemon-reload
 }
 

@@ -9,7 +9,7 @@
 readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/no-restart.conf
 RANDOM=20261122
 
-kills=8
+kills=6
 full && kills=50
 
 ended() { [[ $(systemctl show -P ActiveState numa-migrd) == failed ]]; }
@@ -55,6 +55,7 @@ for ((round = 0; round < kills; round++)); do
 	a_kill $round
 done
 rm "$DROP_IN"
+rmdir --ignore-fail-on-non-empty "${DROP_IN%/*}"
 systemctl daemon-reload
 figure lab_crash_kills $kills kills
 figure lab_crash_kills_while_lent $lent kills

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrctl simulate, as a person calls it: what is wrong is told before anything runs for long,
+ * with file and place, and figures that would mislead are not shown. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sysexits.h>
+
+#include <cmocka.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "bus_fixture.h"
+
+#include "../../src/ctl/simulate.h"
+#include "../support/run_ctl.h"
+#include "fixture.h"
+
+static char root[FIXTURE_PATH];
+
+#define PROGRAM "programs = ( { like = \"compute\"; threads = 2; phases = ( { giga = 2; } ); } );"
+
+static int with_files(void **state)
+{
+	(void)state;
+	fixture_make(root, sizeof(root));
+	fixture_file(root, "ends", "limit_s = 60;\nusers = ( { " PROGRAM " } );\n");
+	fixture_file(root, "repeats",
+		     "limit_s = 20;\nusers = ( { " PROGRAM " },\n"
+		     "{ repeat = true; " PROGRAM " } );\n");
+	fixture_file(root, "cut",
+		     "limit_s = 1;\nusers = ( { " PROGRAM
+		     " }, { threads = 2; programs = ( \"sp\" ); "
+		     "} );\n");
+	return 0;
+}
+
+static int without(void **state)
+{
+	(void)state;
+	fixture_remove(root);
+	return 0;
+}
+
+/* Arguments with the folder in the place of each @. */
+static const char *in_folder(const char *arguments, char *ret, size_t size)
+{
+	size_t used = 0;
+	for (; *arguments && used + 1 < size; arguments++) {
+		int length = *arguments == '@'
+				     ? snprintf(ret + used, size - used, "%s", root)
+				     : snprintf(ret + used, size - used, "%c", *arguments);
+		used += (size_t)length;
+	}
+	return ret;
+}
+
+static void assert_simulate(const char *arguments, int status, const char *says)
+{
+	char words[1024];
+	assert_ctl(in_folder(arguments, words, sizeof(words)), status, says);
+}
+
+#define RING "simulate --machine=ring-4x10 --workload=@/ends "
+
+static void test_options_that_do_not_go_together(void **state)
+{
+	(void)state;
+	assert_simulate("simulate", EX_USAGE, "needs --machine, --workload and --policy, or");
+	assert_simulate("simulate --paper=kmaf --machine=x", EX_USAGE, "do not go with --paper");
+	assert_simulate("simulate --scale --policy=x", EX_USAGE, "do not go with --paper");
+	assert_simulate("simulate --scale --runs=2", EX_USAGE, "--runs does not go with --scale");
+	assert_simulate("simulate --scale --json", EX_USAGE, "--json does not go");
+	assert_simulate("simulate --scale --paper=kmaf", EX_USAGE, "either --paper or --scale");
+	assert_simulate("simulate --paper=nope", EX_USAGE, "  imar2-ct1\n");
+	assert_simulate("simulate --seed=x", EX_USAGE, "--seed is a whole number from 1 to");
+	assert_simulate("simulate --runs=0", EX_USAGE, "--runs is a whole number from 1 to 1000");
+	assert_simulate(RING "--policy=lbma --policy=imar2 --record=@/r", EX_USAGE,
+			"--record goes with one --policy");
+}
+
+/* Not after the policies before it have run. */
+static void test_all_policies_are_read_first(void **state)
+{
+	char words[1024], text[4096];
+	(void)state;
+	fixture_file(root, "wrong", "\nthreads: { polixy = 1; };\n");
+	assert_simulate(RING "--policy=none --policy=@/wrong", 1, "/wrong:2: threads.polixy");
+	(void)in_folder(RING "--policy=none --policy=imar", words, sizeof(words));
+	assert_int_equal(ctl(words, text, sizeof(text)), EX_USAGE);
+	assert_non_null(strstr(text, "no such policy, nor a file of that name: imar\nThere are:"));
+	assert_null(strstr(text, "POLICY"));
+}
+
+static void test_files_need_no_dot_in_their_name(void **state)
+{
+	char here[512];
+	(void)state;
+	fixture_file(root, "mine", "threads: { policy = \"imar2\"; };\n");
+	assert_non_null(getcwd(here, sizeof(here)));
+	assert_int_equal(chdir(root), 0);
+	assert_simulate(RING "--policy=mine", 0, "\nmine ");
+	assert_simulate("simulate --machine=mine --workload=@/ends --policy=none", 1,
+			"numa-migrctl: mine: cannot be read as an hwloc XML topology");
+	assert_int_equal(chdir(here), 0);
+}
+
+static void test_what_is_wrong_is_told_with_its_file(void **state)
+{
+	(void)state;
+	fixture_file(root, "nowhere",
+		     "users = ( { name = \"me\"; placement = \"direct\"; node = 7; " PROGRAM
+		     " } );\n");
+	assert_simulate("simulate --machine=ring-4x10 --workload=@/nowhere --policy=none", 1,
+			"/nowhere: user 1 (me) wants node 7, and the machine has 0 to 3");
+	assert_simulate("simulate --machine=ring-4x10 --workload=/dev/zero --policy=none", 1,
+			"/dev/zero: larger than 1024 KiB");
+	assert_simulate("simulate --machine=ring-4x10 --workload=@ --policy=none", 1,
+			": Is a directory");
+	assert_simulate("simulate --machine=@/no.xml --workload=@/ends --policy=none", 1,
+			"/no.xml: cannot be read as an hwloc XML topology (No such file");
+}
+
+static void test_recording_is_left_by_what_succeeds(void **state)
+{
+	char path[FIXTURE_PATH + 16];
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/r", root);
+	assert_simulate(RING "--policy=none --record=@/r", EX_USAGE, "nothing to record: none");
+	assert_int_equal(access(path, F_OK), -1);
+	assert_simulate(RING "--policy=nosuch --record=@/r", EX_USAGE, "no such policy");
+	assert_int_equal(access(path, F_OK), -1);
+	assert_simulate(RING "--policy=imar2 --record=@/r", 0, "imar2");
+	assert_int_equal(access(path, F_OK), 0);
+	assert_simulate(RING "--policy=imar2 --record=@/r", 1, "/r: is there already");
+}
+
+/* What the disk had no room for is no recording, and no success. */
+static void test_recording_that_is_cut(void **state)
+{
+	char words[1024], path[FIXTURE_PATH + 16];
+	struct rlimit before, little;
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/r", root);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	little = before;
+	little.rlim_cur = 1024;
+	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	(void)in_folder(RING "--policy=imar2 --record=@/r", words, sizeof(words));
+	assert_ctl(words, 1, "/r: not all of the recording could be written");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static json_t *row_of(const char *workload)
+{
+	char words[1024], arguments[256], text[8192];
+	(void)snprintf(arguments, sizeof(arguments),
+		       "simulate --json --machine=ring-4x10 --policy=none --workload=@/%s",
+		       workload);
+	assert_int_equal(ctl(in_folder(arguments, words, sizeof(words)), text, sizeof(text)), 0);
+	json_t *document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	json_t *row = json_incref(json_array_get(json_object_get(document, "simulated"), 0));
+	assert_non_null(row);
+	json_decref(document);
+	return row;
+}
+
+static double real_of(const json_t *row, const char *name)
+{
+	return json_real_value(json_object_get(row, name));
+}
+
+/* Who repeats computes all the time, and whoever is cut off did less: neither is a time to
+ * compare. */
+static void test_computing_time_is_of_those_who_end(void **state)
+{
+	(void)state;
+	json_t *ends = row_of("ends"), *repeats = row_of("repeats"), *cut = row_of("cut");
+	assert_true(real_of(ends, "computing_s") > 0);
+	assert_true(real_of(ends, "programs_ended") == 1);
+	assert_true(real_of(repeats, "programs_ended") > 2);
+	assert_true(real_of(repeats, "computing_s") < 10);
+	assert_true(real_of(repeats, "time_s") >= 20);
+	assert_null(json_object_get(cut, "computing_s"));
+	json_decref(ends);
+	json_decref(repeats);
+	json_decref(cut);
+	assert_simulate("simulate --machine=ring-4x10 --workload=@/cut --policy=none", 0,
+			"       -       -");
+}
+
+/* numa-migrctl(1) says of every machine, policy and program what an unknown name brings up. */
+static void test_what_can_be_simulated(void **state)
+{
+	char item[256];
+	FILE *file = fopen(NM_SOURCE_DIR "/man/numa-migrctl.1", "r");
+	(void)state;
+	assert_non_null(file);
+	nm_autofree char *page = calloc(1, 1 << 16);
+	assert_true(fread(page, 1, (1 << 16) - 1, file) > 0);
+	assert_int_equal(fclose(file), 0);
+	for (size_t i = 0; nm_sim_model(i); i++) {
+		(void)snprintf(item, sizeof(item), "\n.It Ql %s\n%s\n", nm_sim_model(i)->name,
+			       nm_sim_model(i)->words);
+		assert_non_null(strstr(page, item));
+	}
+	for (size_t i = 0; nm_sim_policy_at(i); i++) {
+		(void)snprintf(item, sizeof(item), "\n.It Ql %s\n%s\n", nm_sim_policy_at(i)->name,
+			       nm_sim_policy_at(i)->words);
+		assert_non_null(strstr(page, item));
+	}
+	const char *programs = strstr(page, "\nPrograms are ");
+	assert_non_null(programs);
+	for (const char *const *name = nm_sim_programs(); *name; name++)
+		assert_non_null(strstr(programs, *name));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define WITH_FILES(name) cmocka_unit_test_setup_teardown(name, with_files, without)
+		WITH_FILES(test_options_that_do_not_go_together),
+		WITH_FILES(test_all_policies_are_read_first),
+		WITH_FILES(test_files_need_no_dot_in_their_name),
+		WITH_FILES(test_what_is_wrong_is_told_with_its_file),
+		WITH_FILES(test_recording_is_left_by_what_succeeds),
+		WITH_FILES(test_recording_that_is_cut),
+		cmocka_unit_test(test_what_can_be_simulated),
+		WITH_FILES(test_computing_time_is_of_those_who_end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
