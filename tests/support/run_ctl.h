@@ -23,13 +23,15 @@ static inline void ctl_path(char *path, size_t size)
 /* Runs it in a shell: its exit status, its output (both streams) in `text`. */
 static inline int ctl(const char *arguments, char *text, size_t size)
 {
-	char path[1024], command[2048];
+	char path[1024], command[2048], rest[4096];
 	ctl_path(path, sizeof(path));
 	(void)snprintf(command, sizeof(command), "%s %s 2>&1", path, arguments);
 	FILE *pipe = popen(command, "re"); /* NOLINT(cert-env33-c): our own program, fixed words */
 	assert_non_null(pipe);
 	size_t used = fread(text, 1, size - 1, pipe);
 	text[used] = '\0';
+	while (fread(rest, 1, sizeof(rest), pipe) > 0)
+		; /* or it ends by SIGPIPE */
 	return WEXITSTATUS(pclose(pipe));
 }
 

@@ -80,6 +80,17 @@ static inline bool start_bus(struct bus *bus)
 	return length > 0 && runs(bus->daemon);
 }
 
+/* gcov's, in a build for coverage only: what a process has counted is written down. */
+void __gcov_dump(void) __attribute__((weak));
+
+static inline void write_counts_and_exit(int number)
+{
+	(void)number;
+	if (__gcov_dump)
+		__gcov_dump();
+	_exit(0);
+}
+
 static inline bool start_server(struct bus *bus, bus_server_fn serve)
 {
 	int ready[2], r = -1;
@@ -88,6 +99,7 @@ static inline bool start_server(struct bus *bus, bus_server_fn serve)
 	bus->server = fork();
 	if (bus->server == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)signal(SIGTERM, write_counts_and_exit);
 		serve(ready[1]);
 	}
 	close(ready[1]);
@@ -105,13 +117,22 @@ static inline void end(pid_t *pid)
 	*pid = 0;
 }
 
+/* Kindly first, so that it writes down its counts. */
+static inline void end_server(pid_t *pid)
+{
+	if (*pid > 0 && kill(*pid, SIGTERM) == 0)
+		for (unsigned i = 0; i < 500 && runs(*pid); i++)
+			(void)usleep(10000);
+	end(pid);
+}
+
 static inline int teardown(void **state)
 {
 	struct bus *bus = *state;
 	char path[128];
 	if (!bus)
 		return 0;
-	end(&bus->server);
+	end_server(&bus->server);
 	end(&bus->daemon);
 	(void)snprintf(path, sizeof(path), "%s/bus.conf", bus->folder);
 	(void)unlink(path);

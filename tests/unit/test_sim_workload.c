@@ -115,6 +115,13 @@ static void test_what_is_wrong_is_told(void **state)
 	}
 }
 
+/* As in test_config_text.c. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libconfig.so";
+}
+
 static void test_bytes_of_any_kind(void **state)
 {
 	(void)state;

@@ -219,6 +219,58 @@ static void changes_are_told(void **state)
 	assert_true(off && gone);
 }
 
+static void assert_told(const char *words)
+{
+	for (size_t i = 0; i < world.nr_entries; i++)
+		if (strstr(world.entries[i].text, words))
+			return;
+	fail_msg("not told: %s", words);
+}
+
+static void what_counts_for_nothing_is_told(void **state)
+{
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	fake_group(world.fake, "/a.slice")->uid = 1000;
+	fake_say(world.fake, "/a.slice", "on");
+	fake_say(world.fake, "/b.slice", "off");
+	fake_say(world.fake, "/b.slice/y.service", "on");
+	live(2);
+	assert_told("/a.slice: user.numa-migrd is \"on\", but others than root may write");
+	assert_told("/b.slice/y.service: user.numa-migrd is \"on\", but a group above it says off");
+}
+
+static void what_cannot_be_read_is_told(void **state)
+{
+	char nested[33 * 2 + 1] = "";
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	for (unsigned i = 0; i < 33; i++)
+		strcat(nested, "/x");
+	fake_move(world.fake, 1000, nested);
+	fake_move(world.fake, 1100, "/../b");
+	live(2);
+	assert_told("/x has more than 32 others above it");
+	assert_told("control group /../b is outside of this service's own cgroup namespace");
+}
+
+static void exclusion_wins_and_is_told(void **state)
+{
+	char path[sizeof(world.root) + 16];
+	(void)state;
+	misplace(NM_POLICY_LBMA);
+	snprintf(fake_get(world.fake, 1100)->comm, sizeof(fake_get(world.fake, 1100)->comm), "db");
+	fixture_file(world.root, "numa-migrd.conf",
+		     "targets: { min_cpu_percent = 0; exclude = ( { command = \"db\"; } ); };");
+	(void)snprintf(path, sizeof(path), "%s/numa-migrd.conf", world.root);
+	world.daemon.options.config_path = path;
+	assert_int_equal(nm_command_reload(&world.daemon, NULL, 0), 0);
+	fake_say(world.fake, "/b.slice", "on");
+	live(20);
+	assert_null(move_of("1100"));
+	assert_told("/b.slice: user.numa-migrd is \"on\", but targets.exclude matches");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 
 int main(void)
@@ -234,6 +286,9 @@ int main(void)
 		TEST(a_policy_that_is_not_free_is_refused_once),
 		TEST(a_reload_hears_all_of_it_again),
 		TEST(changes_are_told),
+		TEST(what_counts_for_nothing_is_told),
+		TEST(what_cannot_be_read_is_told),
+		TEST(exclusion_wins_and_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

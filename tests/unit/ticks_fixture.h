@@ -33,6 +33,7 @@ static inline void service_close(struct nm_daemon *service)
 	nm_roster_memory_free(service->given_back);
 	nm_journal_free(service->journal);
 	nm_config_free(service->config);
+	free(service->config_text);
 	free(service->cpu_times);
 	free(service->busy_share);
 	free(service->events);

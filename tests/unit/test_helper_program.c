@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrd-helper as it was built beside the test: its command line, and a life as systemd
+ * starts it, in which it is asked for nothing but what it refuses. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "numa-migrd/helper.h"
+
+#define PROGRAM NM_BINARY_DIR "/src/helper/numa-migrd-helper"
+
+static char root[FIXTURE_PATH / 2];
+static char place[FIXTURE_PATH], words[FIXTURE_PATH];
+
+static int set_up(void **state)
+{
+	(void)state;
+	fixture_make(root, sizeof(root));
+	snprintf(place, sizeof(place), "%s/socket", root);
+	snprintf(words, sizeof(words), "%s/words", root);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	fixture_remove(root);
+	return 0;
+}
+
+/* Its exit status; what it wrote is in `words`. */
+static int run(const char *option)
+{
+	char command[3 * FIXTURE_PATH];
+	snprintf(command, sizeof(command), PROGRAM " %s >%s 2>&1", option, words);
+	int status = system(command); /* NOLINT(cert-env33-c): our own program, fixed words */
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* How often it wrote that. */
+static unsigned said(const char *text)
+{
+	char all[8192];
+	unsigned times = 0;
+	FILE *file = fopen(words, "re");
+	assert_non_null(file);
+	size_t length = fread(all, 1, sizeof(all) - 1, file);
+	(void)fclose(file);
+	all[length] = '\0';
+	for (const char *at = strstr(all, text); at; at = strstr(at + 1, text))
+		times++;
+	return times;
+}
+
+static void wrong_words_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(run("now"), EX_USAGE);
+	assert_int_equal(said("Usage: numa-migrd-helper"), 1);
+	assert_int_equal(run("--nonsense"), EX_USAGE);
+	assert_int_equal(run("--help"), EXIT_SUCCESS);
+	assert_int_equal(said("Usage: numa-migrd-helper"), 1);
+}
+
+static void without_its_socket_it_says_who_starts_it(void **state)
+{
+	(void)state;
+	assert_int_equal(run(""), EX_USAGE);
+	assert_int_equal(said("this program is started by numa-migrd-helper.socket"), 1);
+}
+
+static int listen_at(int type)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	assert_true(fd >= 0 && strlen(place) < sizeof(address.sun_path));
+	memcpy(address.sun_path, place, strlen(place) + 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	return fd;
+}
+
+/* As systemd does: the socket is the first descriptor, and the environment says whose it is. */
+static pid_t start(int type)
+{
+	int fd = listen_at(type);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		char pid[16];
+		int log = open(words, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		snprintf(pid, sizeof(pid), "%d", (int)getpid());
+		setenv("LISTEN_PID", pid, 1);
+		setenv("LISTEN_FDS", "1", 1);
+		unsetenv("NOTIFY_SOCKET");
+		alarm(60);
+		if (log < 0 || dup2(log, STDERR_FILENO) < 0 || dup2(fd, SD_LISTEN_FDS_START) < 0 ||
+		    fcntl(SD_LISTEN_FDS_START, F_SETFD, 0) < 0)
+			_exit(99);
+		execl(PROGRAM, PROGRAM, NULL);
+		_exit(98);
+	}
+	close(fd);
+	return child;
+}
+
+static int exit_of(pid_t child)
+{
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void another_kind_of_socket_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(exit_of(start(SOCK_STREAM)), EX_USAGE);
+	assert_int_equal(said("No listening socket was passed"), 1);
+}
+
+/* Each kind of failure once, whoever asks how often; the last of them ends the connection. */
+static void failures_are_told_once(void **state)
+{
+	struct nm_helper_request request = {.version = NM_HELPER_VERSION,
+					    .act = NM_HELPER_CLEAR_REFS,
+					    .pid = INT32_MAX,
+					    .start_ticks = 1};
+	struct nm_event_fds fds = {-1, -1};
+	(void)state;
+	if (geteuid() != 0 || access(NM_HELPER_STATE_PATH, F_OK) == 0) {
+		print_message("skipped: this needs root, and no helper of the machine's own\n");
+		skip();
+	}
+	pid_t child = start(SOCK_SEQPACKET);
+	int connection = nm_helper_connect(place);
+	assert_true(connection >= 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(nm_helper_call(connection, &request, &fds) < 0);
+	request.act = 99;
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(nm_helper_call(connection, &request, &fds) < 0);
+	assert_int_equal(send(connection, "x", 1, MSG_NOSIGNAL), 1);
+	char rest;
+	assert_int_equal(recv(connection, &rest, 1, 0), 0);
+	close(connection);
+	assert_int_equal(kill(child, SIGTERM), 0);
+	assert_int_equal(exit_of(child), EXIT_SUCCESS);
+	assert_int_equal(said("Clearing soft-dirty bits: "), 1);
+	assert_int_equal(said("Unknown act: "), 1);
+	assert_int_equal(said("Connection: "), 1);
+	assert_int_equal(said("(told once)"), 3);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(wrong_words_are_refused),
+		TEST(without_its_socket_it_says_who_starts_it),
+		TEST(another_kind_of_socket_is_refused),
+		TEST(failures_are_told_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* What an administrator is told where memory accesses cannot be made visible. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "fake_mover.h"
+#include "ticks_fixture.h"
+
+#define SOFT_DIRTY                                                                                 \
+	"general: { interval_s = 0.1; seed = 1; };\n"                                              \
+	"targets: { min_cpu_percent = 0; min_rss_mb = 1; include = ( { command = \"prog*\"; } ); " \
+	"};\n"                                                                                     \
+	"sampling: { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"
+#define BALANCING WORLD_SETTINGS "sampling: { inject = \"numa_balancing\"; };\n"
+
+static struct world *world;
+static struct nm_daemon *service;
+static struct nm_platform_ops ops;
+static int probe_error, other_error, balancing_error, balancing, kept_stderr;
+
+/* After a fork the next write to a page of our own faults, as after a real protection. */
+static int clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	(void)platform, (void)start_ticks;
+	if (pid != getpid())
+		return other_error;
+	if (probe_error)
+		return probe_error;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return 0;
+}
+
+static int protect_nothing(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	(void)platform, (void)pid, (void)start_ticks;
+	return 0;
+}
+
+static int set_balancing(struct nm_platform *platform, int value)
+{
+	(void)platform;
+	if (balancing_error)
+		return balancing_error;
+	balancing = value;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	world = world_new();
+	fake_mover = (struct fake_mover){0};
+	world_worker(world, 100, 1);
+	fake_process(world->fake, (uint32_t)getpid(), 1);
+	fake_sleep(world->fake, 60000);
+	ops = *world->platform.ops;
+	ops.clear_refs = clear_refs;
+	ops.numa_balancing_set = set_balancing;
+	world->platform.ops = &ops;
+	probe_error = other_error = balancing_error = 0;
+	balancing = -1;
+	kept_stderr = world_mute(world);
+	service = service_open(world);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	service_close(service);
+	world_unmute(kept_stderr);
+	world_free(world);
+	return 0;
+}
+
+static void reload(const char *settings)
+{
+	world_configure(world, settings);
+	assert_int_equal(nm_command_reload(service, NULL, 0), 0);
+}
+
+static void each_refusal_has_its_remedy(void **state)
+{
+	static const struct {
+		int error;
+		const char *remedy;
+	} refusals[] = {
+		{-EPERM, "Operation not permitted; the root helper holds each act against"},
+		{-EBUSY, "busy; the process itself uses soft-dirty pages"},
+		{-EACCES, "denied; is numa-migrd-helper.socket running?"},
+		{-ECONNREFUSED, "refused; is numa-migrd-helper.socket running?"},
+		{-EIO, "error; see systemctl status numa-migrd-helper"},
+	};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(refusals); i++) {
+		probe_error = refusals[i].error;
+		reload(SOFT_DIRTY);
+		assert_true(service->inject_dead);
+		world_assert_said(world, refusals[i].remedy);
+	}
+}
+
+static void a_kernel_that_protects_nothing_is_told(void **state)
+{
+	(void)state;
+	ops.clear_refs = protect_nothing;
+	reload(SOFT_DIRTY);
+	assert_true(service->inject_dead);
+	world_assert_said(world, "has no effect here: this kernel accepts the write");
+}
+
+/* The process is passed over, and the service goes on. */
+static void a_process_that_is_refused_is_told(void **state)
+{
+	(void)state;
+	other_error = -EBUSY;
+	fake_get(world->fake, 100)->rss_kb = 8 << 10;
+	reload(SOFT_DIRTY);
+	assert_false(service->inject_dead);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(nm_tick(service), 0);
+	world_assert_said(world, "write-protecting a process's pages is refused");
+	assert_int_equal(service->tally.injected, 0);
+}
+
+/* It has its turn once the rate has saved up for it. */
+static void a_process_that_is_too_large_is_told_of(void **state)
+{
+	(void)state;
+	fake_get(world->fake, 100)->rss_kb = 4 << 20;
+	reload(SOFT_DIRTY);
+	for (unsigned i = 0; i < 1000 && service->injector.too_large == 0; i++)
+		assert_int_equal(nm_tick(service), 0);
+	world_assert_said(world, "a target is too large to be write-protected within 100 ms");
+}
+
+static void balancing_that_cannot_be_switched_is_told(void **state)
+{
+	(void)state;
+	balancing_error = -EPERM;
+	reload(BALANCING);
+	assert_true(service->inject_dead);
+	world_assert_said(world, "switching kernel.numa_balancing on is refused");
+	balancing_error = 0;
+	reload(BALANCING);
+	assert_false(service->inject_dead);
+	assert_int_equal(balancing, 1);
+	reload(WORLD_SETTINGS);
+	assert_int_equal(balancing, -1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_refusal_has_its_remedy),
+		TEST(a_kernel_that_protects_nothing_is_told),
+		TEST(a_process_that_is_refused_is_told),
+		TEST(a_process_that_is_too_large_is_told_of),
+		TEST(balancing_that_cannot_be_switched_is_told),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
