@@ -181,7 +181,7 @@ struct nm_platform *nm_sim_platform(struct nm_sim *sim);
 /* Where samples come from (sample.h): valid as long as the model is. */
 struct nm_feed nm_sim_feed(struct nm_sim *sim);
 /* nm_topology_source.load: a copy of the machine's. */
-int nm_sim_load_topology(void *sim, struct nm_topology **ret);
+int nm_sim_load_topology(void *context, struct nm_topology **ret);
 
 /* ---- looking into it: tests and reports ---- */
 

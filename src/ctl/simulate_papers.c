@@ -83,7 +83,7 @@ int nm_paper_kmaf(uint64_t seed, unsigned runs)
 	static const char *const programs[] = {"bt", "cg", "dc", "ep", "is", "lu", "sp", "ua"};
 	enum { COUNT = NM_ARRAY_SIZE(kmaf_rows), PROGRAMS = NM_ARRAY_SIZE(programs) };
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
-	double changes[PROGRAMS][COUNT];
+	double changes[PROGRAMS][COUNT] = {0};
 	int r = nm_sim_machine_by_name("x7550-4x8", &machine);
 	for (size_t p = 0; p < PROGRAMS && r == 0; p++)
 		r = add_kmaf_program(programs[p], machine, seed, runs, changes[p]);
