@@ -17,8 +17,9 @@ struct nm_known_thread {
 	enum nm_dtas_type leased_as; /* it was sent to CPUs of this type; EITHER: to a node */
 };
 
+#define NM_BALANCE_SLOTS 512U /* pages of a process whose place is asked for, at most */
+
 /* Where a process's pages are. */
-#define NM_BALANCE_SLOTS 512U
 struct nm_residence {
 	uint32_t pid;
 	uint64_t start_ticks;
@@ -26,7 +27,7 @@ struct nm_residence {
 	uint64_t tried_ns;		  /* when its pages were to be counted last; 0: never */
 	double *pages;			  /* what the estimates refer to, and scratch */
 	double *seen, samples;		  /* accesses by node: within `pages` */
-	uint64_t *addresses; /* a choice of its pages, NM_BALANCE_SLOTS; NULL: none is kept */
+	uint64_t *addresses;		  /* a choice of its pages; NULL: none is kept */
 	struct nm_residency counted, sampled;
 };
 

@@ -291,7 +291,6 @@ static void a_fall_of_the_local_share_is_a_loss(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
 }
 
-/* Locality stands for P: what was spread must lose it. */
 /* What the threads' move did is not laid to the pages. */
 static void threads_that_move_meanwhile_prove_nothing(void **state)
 {
@@ -338,6 +337,7 @@ static void a_new_phase_is_no_loss(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 }
 
+/* Locality stands for P: what was spread must lose it. */
 static void a_spread_range_is_not_judged_by_locality(void **state)
 {
 	(void)state;
