@@ -66,6 +66,27 @@ static void an_even_load_is_not_read(void **state)
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
 }
 
+/* Three on a CPU run for less than min_run each, and how little is what the move is judged by. */
+static void those_who_queue_have_a_performance(void **state)
+{
+	(void)state;
+	struct nm_source_status *status = &world.daemon.pipeline.source->status;
+	status->has_flops = status->has_dram = false;
+	overload(6, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.min_run = 0.5;
+	settle(30);
+	live(5);
+	const struct nm_entry *move = first_move();
+	assert_true(number_of(move, "PERFORMANCE") > 0);
+	assert_true(number_of(move, "PERFORMANCE") < 0.5);
+	assert_non_null(
+		strstr(move->text, "; performance (its locality by its share of a CPU) 0."));
+	const struct nm_entry *verdict = verdict_of(move);
+	assert_true(number_of(verdict, "PERFORMANCE_AFTER") >
+		    number_of(verdict, "PERFORMANCE_BEFORE"));
+}
+
 static unsigned until_first_move(unsigned persist)
 {
 	unsigned intervals = 0;
@@ -362,6 +383,7 @@ int main(void)
 		TEST(relief_is_no_loss_of_locality),
 		TEST(a_machine_with_room_is_left_alone),
 		TEST(an_even_load_is_not_read),
+		TEST(those_who_queue_have_a_performance),
 		TEST(it_begins_when_the_gap_persists),
 		TEST(a_gap_below_the_threshold_does_not_begin_it),
 		TEST(the_owners_masks_are_the_bound),

@@ -131,6 +131,12 @@ static void pages_that_are_gone_count_for_nothing(void **state)
 	const struct nm_residency *pages = residency_asked_for(256);
 	assert_int_equal(pages->source, NM_RESIDENCY_QUERY);
 	assert_true(pages->samples > 0 && pages->samples < asked.most);
+	struct nm_daemon *daemon = &world.daemon;
+	struct nm_residence *residence = nm_balance_residence(daemon->pipeline.balancer, 1000);
+	assert_int_equal(nm_balance_query(daemon, residence, world.fake->now_ns), 0);
+	asked.most = 0;
+	assert_int_equal(nm_balance_query(daemon, residence, world.fake->now_ns), 0);
+	assert_true(asked.most == pages->samples); /* those that are gone are forgotten */
 }
 
 /* What a cgroup's files say; a process that is alone in it. */
