@@ -46,6 +46,10 @@ int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid
 int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret);
 int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret);
 
+/* The same of /proc/PID, for one look at a process or thread. -ESRCH; -errno. */
+int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret);
+int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_status *ret);
+
 /* The process's path in the unified hierarchy, allocated. -ENODATA (no such hierarchy), -ENOMEM,
  * -ESRCH. */
 int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret);

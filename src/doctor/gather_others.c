@@ -44,13 +44,8 @@ static int keep_other(struct nm_facts *facts, uint32_t pid, const struct nm_othe
 static bool is_ours(const struct look *look, unsigned long pid)
 {
 	struct nm_proc_status status;
-	int directory = nm_proc_open_thread(look->platform, 0, (uint32_t)pid);
 
-	if (directory < 0)
-		return false;
-	int r = nm_proc_read_status(look->platform, directory, &status);
-	look->platform->ops->close(look->platform, directory);
-	return r == 0 &&
+	return nm_proc_status_of(look->platform, (uint32_t)pid, &status) == 0 &&
 	       (status.uid == 0 || status.uid == look->service || status.uid == geteuid());
 }
 

@@ -32,13 +32,8 @@ const struct nm_other *nm_other_known(const char *comm)
 static bool is_roots(struct nm_platform *platform, uint32_t pid)
 {
 	struct nm_proc_status status;
-	int directory = nm_proc_open_thread(platform, 0, pid);
 
-	if (directory < 0)
-		return false;
-	int r = nm_proc_read_status(platform, directory, &status);
-	platform->ops->close(platform, directory);
-	return r == 0 && status.uid == 0;
+	return nm_proc_status_of(platform, pid, &status) == 0 && status.uid == 0;
 }
 
 const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm)

@@ -127,6 +127,26 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 	return length ? nm_proc_parse_status(text, ret) : -ESRCH;
 }
 
+int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret)
+{
+	int directory = nm_proc_open_thread(platform, 0, pid);
+	if (directory < 0)
+		return directory;
+	int r = nm_proc_read_stat(platform, directory, ret);
+	platform->ops->close(platform, directory);
+	return r;
+}
+
+int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_status *ret)
+{
+	int directory = nm_proc_open_thread(platform, 0, pid);
+	if (directory < 0)
+		return directory;
+	int r = nm_proc_read_status(platform, directory, ret);
+	platform->ops->close(platform, directory);
+	return r;
+}
+
 int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret)
 {
 	char text[8192];

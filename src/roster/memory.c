@@ -113,10 +113,7 @@ int nm_roster_memory_release(struct nm_roster_memory *memory, struct nm_platform
 static bool is_gone(struct nm_platform *platform, const struct given *given)
 {
 	struct nm_proc_stat stat;
-	int directory = nm_proc_open_thread(platform, 0, given->id);
-	int r = directory < 0 ? directory : nm_proc_read_stat(platform, directory, &stat);
-	if (directory >= 0)
-		platform->ops->close(platform, directory);
+	int r = nm_proc_stat_of(platform, given->id, &stat);
 	return r == -ESRCH || (r == 0 && stat.start_ticks != given->start_ticks);
 }
 

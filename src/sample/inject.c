@@ -120,11 +120,7 @@ static long minor_faults(void)
 static int read_own_start(struct nm_platform *platform, uint32_t pid, uint64_t *ret)
 {
 	struct nm_proc_stat stat;
-	int directory = nm_proc_open_thread(platform, 0, pid);
-	if (directory < 0)
-		return directory;
-	int r = nm_proc_read_stat(platform, directory, &stat);
-	platform->ops->close(platform, directory);
+	int r = nm_proc_stat_of(platform, pid, &stat);
 	if (r == 0)
 		*ret = stat.start_ticks;
 	return r;

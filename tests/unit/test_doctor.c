@@ -544,7 +544,6 @@ static void injection_mends_that(void **state)
 	free_facts(facts);
 }
 
-/* Where there is nothing to move, nothing that concerns moving is wrong. */
 /* Where /proc shows him his own processes only, what he does not see is not told as absent. */
 static void a_user_who_sees_no_others(void **state)
 {
@@ -577,6 +576,7 @@ static void who_gets_along_is_named(void **state)
 	free_facts(facts);
 }
 
+/* Where there is nothing to move, nothing that concerns moving is wrong. */
 static void one_node_needs_nothing(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
