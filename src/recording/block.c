@@ -12,8 +12,9 @@ static uint32_t checksum(const uint8_t *data, size_t size)
 
 void nm_file_head_write(uint32_t version, uint8_t ret[NM_FILE_HEAD])
 {
+	static const char magic[8] = NM_FILE_MAGIC; /* no string */
 	memset(ret, 0, NM_FILE_HEAD);
-	memcpy(ret, NM_FILE_MAGIC, 8);
+	memcpy(ret, magic, sizeof(magic));
 	nm_store_u32(ret + 8, version);
 	nm_store_u32(ret + 20, checksum(ret, 20));
 }

@@ -172,7 +172,7 @@ static const char *policy_of(const struct nm_sim_process *process)
 static void write_numa_maps(const struct nm_sim *sim, const struct nm_sim_process *process,
 			    struct nm_sim_text *text)
 {
-	uint64_t small = nm_sim_page_bytes(process) / (SMALL_KB * 1024);
+	uint64_t small = nm_sim_page_bytes(process) / (SMALL_KB * UINT64_C(1024));
 	put(text, "%llx %s anon=%" PRIu64 " dirty=%" PRIu64, NM_SIM_FIRST_ADDRESS,
 	    policy_of(process), process->nr_pages * small, process->nr_pages * small);
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
