@@ -46,7 +46,8 @@ int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid
 int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret);
 int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret);
 
-/* The same of /proc/PID, for one look at a process or thread. -ESRCH; -errno. */
+/* The same for one look at a thread, which for a process is its leader's own entry: times are not
+ * summed over its threads. -ESRCH; -errno. */
 int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret);
 int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_status *ret);
 

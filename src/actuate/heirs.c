@@ -130,12 +130,8 @@ static bool of_leased_process(struct nm_platform *platform, const struct nm_ledg
 		return false;
 	if (candidate->tid == candidate->pid)
 		return is_leased_process(terms, candidate->pid, &candidate->stat);
-	int directory = nm_proc_open_thread(platform, candidate->pid, candidate->pid);
-	if (directory < 0)
-		return false;
-	int r = nm_proc_read_stat(platform, directory, &leader);
-	platform->ops->close(platform, directory);
-	return r == 0 && is_leased_process(terms, candidate->pid, &leader);
+	return nm_proc_stat_of(platform, candidate->pid, &leader) == 0 &&
+	       is_leased_process(terms, candidate->pid, &leader);
 }
 
 static bool inherited(const struct nm_heirs_search *search, const struct nm_ledger_entry *terms,

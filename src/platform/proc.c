@@ -129,9 +129,10 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 	return length ? nm_proc_parse_status(text, ret) : -ESRCH;
 }
 
+/* Not proc/PID/stat: the kernel makes its sums by going through all threads. */
 int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret)
 {
-	int directory = nm_proc_open_thread(platform, 0, pid);
+	int directory = nm_proc_open_thread(platform, pid, pid);
 	if (directory < 0)
 		return directory;
 	int r = nm_proc_read_stat(platform, directory, ret);

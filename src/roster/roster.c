@@ -30,32 +30,13 @@ int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topolo
 	return 0;
 }
 
-static void free_thread(struct nm_roster_thread *thread)
-{
-	hwloc_bitmap_free(thread->original);
-	free(thread);
-}
-
-static void free_process(struct nm_process *process)
-{
-	free(process->cgroup);
-	free(process);
-}
-
 void nm_roster_free(struct nm_roster *roster)
 {
 	if (!roster)
 		return;
-	for (size_t i = 0; i < roster->nr_threads; i++)
-		free_thread(roster->threads[i]);
-	for (size_t i = 0; i < roster->nr_processes; i++)
-		free_process(roster->processes[i]);
-	free(roster->threads);
-	free(roster->processes);
+	nm_roster_free_tables(roster);
 	free(roster->members);
 	free(roster->targets);
-	nm_tidmap_free(roster->thread_of);
-	nm_tidmap_free(roster->process_of);
 	free(roster);
 }
 
@@ -94,133 +75,31 @@ void nm_roster_resteer(struct nm_roster *roster, const char *directory)
 	}
 }
 
-/* ---- the two tables ---- */
-
-static struct nm_roster_thread *find_thread(const struct nm_roster *roster, uint32_t tid)
-{
-	uint32_t index = nm_tidmap_get(roster->thread_of, tid);
-	return index == NM_TIDMAP_NONE ? NULL : roster->threads[index];
-}
-
-static struct nm_process *find_process(const struct nm_roster *roster, uint32_t pid)
-{
-	uint32_t index = nm_tidmap_get(roster->process_of, pid);
-	return index == NM_TIDMAP_NONE ? NULL : roster->processes[index];
-}
-
-/* The last one takes the place of the one that goes: order is mended when it is asked for. */
-static void remove_thread(struct nm_roster *roster, struct nm_roster_thread *thread)
-{
-	uint32_t index = nm_tidmap_get(roster->thread_of, thread->member.tid);
-	struct nm_roster_thread *last = roster->threads[--roster->nr_threads];
-
-	nm_tidmap_remove(roster->thread_of, thread->member.tid);
-	if (last != thread) {
-		roster->threads[index] = last;
-		roster->unordered = true;
-		(void)nm_tidmap_set(roster->thread_of, last->member.tid, index);
-	}
-	thread->process->nr_threads--;
-	free_thread(thread);
-	roster->counts.forgotten++;
-}
-
-static void remove_threads_of(struct nm_roster *roster, const struct nm_process *process)
-{
-	for (size_t i = roster->nr_threads; process->nr_threads > 0 && i-- > 0;)
-		if (roster->threads[i]->process == process)
-			remove_thread(roster, roster->threads[i]);
-}
-
-static void remove_process(struct nm_roster *roster, struct nm_process *process)
-{
-	remove_threads_of(roster, process);
-	uint32_t index = nm_tidmap_get(roster->process_of, process->pid);
-	struct nm_process *last = roster->processes[--roster->nr_processes];
-
-	nm_tidmap_remove(roster->process_of, process->pid);
-	if (last != process) {
-		roster->processes[index] = last;
-		(void)nm_tidmap_set(roster->process_of, last->pid, index);
-	}
-	free_process(process);
-}
-
-static int add_process(struct nm_roster *roster, uint32_t pid, struct nm_process **ret)
-{
-	int r = nm_reserve((void **)&roster->processes, &roster->processes_capacity,
-			   roster->nr_processes, sizeof(*roster->processes));
-	if (r < 0)
-		return r;
-	r = nm_tidmap_set(roster->process_of, pid, (uint32_t)roster->nr_processes);
-	if (r < 0)
-		return r;
-	struct nm_process *process = calloc(1, sizeof(*process));
-	if (!process) {
-		nm_tidmap_remove(roster->process_of, pid);
-		return -ENOMEM;
-	}
-	process->pid = pid;
-	process->standing = NM_STANDING_SMALL;
-	roster->processes[roster->nr_processes++] = process;
-	*ret = process;
-	return 0;
-}
-
-static int add_thread(struct nm_roster *roster, struct nm_process *process, uint32_t tid,
-		      uint64_t now_ns)
-{
-	int r = nm_reserve((void **)&roster->threads, &roster->threads_capacity, roster->nr_threads,
-			   sizeof(*roster->threads));
-	if (r < 0)
-		return r;
-	struct nm_roster_thread *thread = calloc(1, sizeof(*thread));
-	if (!thread)
-		return -ENOMEM;
-	thread->process = process;
-	thread->member = (struct nm_member){
-		.tid = tid, .pid = process->pid, .process = process, .adopted_ns = now_ns};
-	thread->last_seen_ns = now_ns;
-
-	r = nm_roster_check_thread(roster, thread, now_ns);
-	if (r == 0)
-		r = nm_tidmap_set(roster->thread_of, tid, (uint32_t)roster->nr_threads);
-	if (r < 0) {
-		free_thread(thread);
-		return r;
-	}
-	roster->threads[roster->nr_threads++] = thread;
-	roster->unordered = true;
-	process->nr_threads++;
-	roster->counts.adopted++;
-	return 0;
-}
-
 /* ---- events ---- */
 
 static void on_fork(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)
 {
-	struct nm_process *parent = find_process(roster, event->parent_pid);
+	struct nm_process *parent = nm_roster_find_process(roster, event->parent_pid);
 	if (parent)
 		parent->last_spawn_ns = now_ns;
 
 	/* A number that is given anew: what we knew of its last owner goes. */
-	struct nm_roster_thread *stale = find_thread(roster, event->tid);
+	struct nm_roster_thread *stale = nm_roster_find_thread(roster, event->tid);
 	if (stale)
-		remove_thread(roster, stale);
-	struct nm_process *reused = find_process(roster, event->pid);
+		nm_roster_remove_thread(roster, stale);
+	struct nm_process *reused = nm_roster_find_process(roster, event->pid);
 	if (reused && event->parent_pid != event->pid)
-		remove_process(roster, reused);
+		nm_roster_remove_process(roster, reused);
 }
 
 /* A new program: its threads are new, and it is judged anew; a release holds for the process's
  * life. */
 static void on_exec(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)
 {
-	struct nm_process *process = find_process(roster, event->pid);
+	struct nm_process *process = nm_roster_find_process(roster, event->pid);
 	if (!process)
 		return;
-	remove_threads_of(roster, process);
+	nm_roster_remove_threads_of(roster, process);
 	process->started_ns = now_ns;
 	process->checked_ns = 0;
 	process->cpu_share = 0;
@@ -234,13 +113,13 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event,
  */
 static void on_exit_event(struct nm_roster *roster, const struct nm_task_event *event)
 {
-	struct nm_roster_thread *thread = find_thread(roster, event->tid);
-	struct nm_process *process = find_process(roster, event->pid);
+	struct nm_roster_thread *thread = nm_roster_find_thread(roster, event->tid);
+	struct nm_process *process = nm_roster_find_process(roster, event->pid);
 
 	if (thread)
-		remove_thread(roster, thread);
+		nm_roster_remove_thread(roster, thread);
 	if (process && event->tid == event->pid && process->standing != NM_STANDING_MANAGED)
-		remove_process(roster, process);
+		nm_roster_remove_process(roster, process);
 }
 
 void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,
@@ -260,7 +139,7 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 		break;
 	case NM_TASK_COMM:
 		/* A renamed thread may move in or out of the targets. */
-		process = find_process(roster, event->pid);
+		process = nm_roster_find_process(roster, event->pid);
 		if (process && process->checked_ns)
 			process->checked_ns = 1;
 		break;
@@ -290,9 +169,9 @@ static int count_processes(struct nm_roster *roster, const struct nm_figures *fi
 	for (size_t i = 0; i < count; i++) {
 		if (!was_seen(&figures[i]) || figures[i].pid == 0)
 			continue;
-		struct nm_process *process = find_process(roster, figures[i].pid);
+		struct nm_process *process = nm_roster_find_process(roster, figures[i].pid);
 		if (!process) {
-			int r = add_process(roster, figures[i].pid, &process);
+			int r = nm_roster_add_process(roster, figures[i].pid, &process);
 			if (r == -ERANGE)
 				continue;
 			if (r < 0)
@@ -331,7 +210,7 @@ static void tend_process(struct nm_roster *roster, struct nm_process *process, u
 	bool silent = nm_roster_age(now_ns, process->last_seen_ns) > NM_ROSTER_FORGET_NS;
 
 	if (silent) {
-		remove_process(roster, process);
+		nm_roster_remove_process(roster, process);
 		return;
 	}
 	if (!is_due(roster, process, now_ns))
@@ -340,11 +219,11 @@ static void tend_process(struct nm_roster *roster, struct nm_process *process, u
 	int r = nm_roster_check_process(roster, process, now_ns);
 	if (r == -ESRCH) {
 		roster->counts.vanished++;
-		remove_process(roster, process);
+		nm_roster_remove_process(roster, process);
 		return;
 	}
 	if (r == 0 && process->standing != NM_STANDING_MANAGED)
-		remove_threads_of(roster, process);
+		nm_roster_remove_threads_of(roster, process);
 }
 
 static int tend_processes(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
@@ -367,7 +246,7 @@ static void look_again(struct nm_roster *roster, struct nm_roster_thread *thread
 {
 	if (nm_roster_check_thread(roster, thread, now_ns) == -ESRCH) {
 		roster->counts.vanished++;
-		remove_thread(roster, thread);
+		nm_roster_remove_thread(roster, thread);
 	}
 }
 
@@ -391,10 +270,10 @@ static bool may_look(struct looks *looks, uint32_t tid)
 static int tend_thread(struct nm_roster *roster, const struct nm_figures *figures,
 		       struct looks *looks, uint64_t now_ns)
 {
-	struct nm_process *process = find_process(roster, figures->pid);
+	struct nm_process *process = nm_roster_find_process(roster, figures->pid);
 	if (!process || process->standing != NM_STANDING_MANAGED)
 		return 0;
-	struct nm_roster_thread *thread = find_thread(roster, figures->tid);
+	struct nm_roster_thread *thread = nm_roster_find_thread(roster, figures->tid);
 	if (thread && thread->process == process) {
 		thread->last_seen_ns = now_ns;
 		if (nm_roster_age(now_ns, thread->checked_ns) > NM_ROSTER_CHECK_NS &&
@@ -403,10 +282,10 @@ static int tend_thread(struct nm_roster *roster, const struct nm_figures *figure
 		return 0;
 	}
 	if (thread) /* its number belonged to another process until now */
-		remove_thread(roster, thread);
+		nm_roster_remove_thread(roster, thread);
 	if (!may_look(looks, figures->tid))
 		return 0;
-	int r = add_thread(roster, process, figures->tid, now_ns);
+	int r = nm_roster_add_thread(roster, process, figures->tid, now_ns);
 	roster->counts.vanished += r < 0 && r != -ENOMEM;
 	return r == -ENOMEM ? r : 0;
 }
@@ -436,7 +315,7 @@ static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 		bool held = roster->leases.holds &&
 			    roster->leases.holds(roster->leases.context, thread->member.tid);
 		if (!held && nm_roster_age(now_ns, thread->last_seen_ns) > NM_ROSTER_FORGET_NS)
-			remove_thread(roster, thread);
+			nm_roster_remove_thread(roster, thread);
 	}
 }
 
@@ -521,28 +400,28 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 
 void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
 {
-	struct nm_roster_thread *thread = find_thread(roster, tid);
+	struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
 	if (thread && thread->member.barred_until < until_interval)
 		thread->member.barred_until = until_interval;
 }
 
 void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
 {
-	struct nm_roster_thread *thread = find_thread(roster, tid);
+	struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
 	if (thread)
 		thread->member.held_until = until_interval;
 }
 
 void nm_roster_recheck(struct nm_roster *roster, uint32_t tid)
 {
-	struct nm_roster_thread *thread = find_thread(roster, tid);
+	struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
 	if (thread)
 		thread->checked_ns = 0;
 }
 
 void nm_roster_give_back(struct nm_roster *roster, uint32_t tid)
 {
-	struct nm_roster_thread *thread = find_thread(roster, tid);
+	struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
 	if (!thread)
 		return;
 	thread->standing = NM_STANDING_FOREIGN;
@@ -553,7 +432,7 @@ void nm_roster_give_back(struct nm_roster *roster, uint32_t tid)
 
 int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 {
-	struct nm_process *process = find_process(roster, pid);
+	struct nm_process *process = nm_roster_find_process(roster, pid);
 	if (!process)
 		return -ESRCH;
 	/* Its start may not be known yet, or its number have gone to another one. */
@@ -561,7 +440,7 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 	if (r < 0)
 		return r;
 	process->standing = NM_STANDING_RELEASED;
-	remove_threads_of(roster, process);
+	nm_roster_remove_threads_of(roster, process);
 	return nm_roster_remember(roster->memory, pid, process->start_ticks, NM_STANDING_RELEASED);
 }
 
@@ -605,7 +484,7 @@ size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *co
 
 int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid, enum nm_standing *ret)
 {
-	const struct nm_roster_thread *thread = find_thread(roster, tid);
+	const struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
 	if (!thread)
 		return -ESRCH;
 	*ret = thread->standing;

@@ -60,6 +60,29 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,
 			   uint64_t now_ns);
 
+/* ---- the two tables ---- */
+
+/* NULL: not known. The roster owns what these return, until it is removed. */
+struct nm_roster_thread *nm_roster_find_thread(const struct nm_roster *roster, uint32_t tid);
+struct nm_process *nm_roster_find_process(const struct nm_roster *roster, uint32_t pid);
+
+/* Its number must not be in the table yet. -ENOMEM, -ERANGE (a number no process can have). */
+int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_process **ret);
+
+/* Reads what there is to know of it, too. -ESRCH: gone; other -errno. */
+int nm_roster_add_thread(struct nm_roster *roster, struct nm_process *process, uint32_t tid,
+			 uint64_t now_ns);
+
+/* Both free it, and may let another one take its place in the table; a process goes with its
+ * threads. */
+void nm_roster_remove_thread(struct nm_roster *roster, struct nm_roster_thread *thread);
+void nm_roster_remove_process(struct nm_roster *roster, struct nm_process *process);
+
+void nm_roster_remove_threads_of(struct nm_roster *roster, const struct nm_process *process);
+void nm_roster_free_tables(struct nm_roster *roster);
+
+/* ---- what outlives a process's record ---- */
+
 bool nm_roster_remembers(const struct nm_roster_memory *memory, uint32_t id, uint64_t start_ticks,
 			 enum nm_standing standing);
 int nm_roster_remember(struct nm_roster_memory *memory, uint32_t id, uint64_t start_ticks,

@@ -27,15 +27,13 @@ struct made_wishes {
 	const char *config;
 };
 
-static const struct made_wishes made_usual = {.nodes = 4,
-					      .processes = 3,
-					      .threads = 8,
-					      .intervals = 90,
-					      .counters = true,
-					      .accesses = true,
-					      .memory = true,
-					      .moves = true,
-					      .config = "threads = { policy = \"imar2\"; };\n"};
+/* Initializers: everything that may be recorded, and a run of a usual size with it. */
+#define MADE_ALL .counters = true, .accesses = true, .memory = true, .moves = true
+#define MADE_USUAL                                                                                 \
+	MADE_ALL, .nodes = 4, .processes = 3, .threads = 8, .intervals = 90,                       \
+		  .config = "threads = { policy = \"imar2\"; };\n"
+
+static const struct made_wishes made_usual = {MADE_USUAL};
 
 /* What names, configurations and sentences of the journal may try. */
 static const char *const made_hostile_names[] = {

@@ -85,14 +85,16 @@ static inline uint64_t fake_now_ns(struct nm_platform *platform)
 	return fake_of(platform)->now_ns;
 }
 
+/* As in /proc, where a thread's number opens its process, too, without being listed there. */
 static inline struct fake_thread *fake_of_path(struct fake *fake, const char *path)
 {
 	uint32_t pid;
 	uint32_t tid;
 	char rest;
 	if (sscanf(path, "proc/%" SCNu32 "/task/%" SCNu32 "%c", &pid, &tid, &rest) == 2) {
-		struct fake_thread *thread = fake_find(fake, tid);
-		return thread && thread->pid == pid ? thread : NULL;
+		struct fake_thread *thread = fake_find(fake, tid), *other = fake_find(fake, pid);
+		bool same = thread && (thread->pid == pid || (other && thread->pid == other->pid));
+		return same ? thread : NULL;
 	}
 	return sscanf(path, "proc/%" SCNu32 "%c", &pid, &rest) == 1 ? fake_find(fake, pid) : NULL;
 }
