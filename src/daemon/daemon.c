@@ -44,7 +44,10 @@ static int open_runtime(struct nm_daemon *daemon)
 		return r;
 	r = nm_runtime_restore(daemon);
 	if (r < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "cannot replay the ledger: %s",
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			  "cannot replay the ledger in the runtime directory: %s; what it has lent "
+			  "before stays lent until it can: see that directory's owner, file system "
+			  "and free space (usually /run/numa-migrd)",
 			  strerror(-r));
 	return r;
 }

@@ -14,11 +14,21 @@ skip() { echo "ok - $1 # SKIP $2"; } # DESCRIPTION WHY
 note() { echo "# $*"; }
 figure() { echo "$1 $2 $3"; } # NAME VALUE UNIT
 full() { [[ ${LAB_FULL:-0} == 1 ]]; }
+sanitized() { [[ -e /lab/sanitized ]]; }
 
 check() { # DESCRIPTION COMMAND…
 	local description=$1
 	shift
 	if "$@" >&2; then ok "$description"; else not_ok "$description"; fi
+}
+
+# As check(), of how much memory the daemon takes: with sanitizers it keeps what it has freed, and its shadow.
+check_memory() { # DESCRIPTION COMMAND…
+	if sanitized; then
+		skip "$1" "the sanitizers take more"
+	else
+		check "$@"
+	fi
 }
 
 check_equal() { # DESCRIPTION WANTED FOUND
@@ -71,13 +81,11 @@ has_lines() { (($(wc -l <"$2") >= $1)); }
 # ---- the daemon ----
 
 # What the sanitizers cannot have under our units: a look at their own memory by ptrace(2), and so little of it.
+# For all units whose names begin so (systemd.unit(5)): nothing of ours is found after a purge.
 allow_sanitizers() {
-	local unit
-	for unit in numa-migrd numa-migrd-helper; do
-		mkdir -p "/run/systemd/system/$unit.service.d"
-		printf '[Service]\nMemoryMax=infinity\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n' \
-			>"/run/systemd/system/$unit.service.d/sanitized.conf"
-	done
+	mkdir -p /run/systemd/system/numa-.service.d
+	printf '[Service]\nMemoryMax=infinity\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n' \
+		>/run/systemd/system/numa-.service.d/sanitized.conf
 	systemctl daemon-reload
 }
 
@@ -88,7 +96,7 @@ begin() {
 		dpkg -i "$PACKAGE" >&2 || not_ok "the package installs"
 		cp "$CONF" /var/lab/shipped.conf
 	fi
-	[[ ! -e /lab/sanitized ]] || allow_sanitizers
+	! sanitized || allow_sanitizers
 	systemctl stop numa-migrd
 	systemctl reset-failed numa-migrd 2>/dev/null
 	cp /var/lab/shipped.conf "$CONF"
@@ -192,4 +200,35 @@ workers_masked() { # MASK PID…: and so do the masks say
 			((tid == pid)) || [[ $(mask_of "$tid") == "$mask" ]] || return 1
 		done
 	done
+}
+
+leased() { workers_masked 4-5 "$1"; } # PID
+
+# A COMMAND that starts a misplaced program and sets `started` to its id, until its threads are leased on node 2,
+# where their memory is. The kernel may take them there by itself: then there is nothing to lend, and the next one
+# is started.
+lend() { # COMMAND…
+	local attempt
+	for attempt in 1 2 3; do
+		"$@"
+		wait_for 40 leased "$started" && return
+		note "attempt $attempt: not leased: $*" >&2
+	done
+	return 1
+}
+
+unit_pid() { systemctl show -P MainPID "$1"; }
+
+# As a unit of its own, without a bound on its threads, in place of the last one; what it says is in its journal.
+start_unit() { # UNIT [-p PROPERTY…] COMMAND…
+	local unit=$1 properties=()
+	shift
+	while [[ $1 == -p ]]; do
+		properties+=(-p "$2")
+		shift 2
+	done
+	systemctl stop "$unit" 2>/dev/null
+	systemctl reset-failed "$unit" 2>/dev/null
+	systemd-run --quiet --unit="$unit" -p TasksMax=infinity "${properties[@]}" "$(command -v "$1")" "${@:2}"
+	started=$(unit_pid "$unit")
 }

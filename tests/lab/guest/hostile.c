@@ -4,11 +4,14 @@
  * hostile mappings N: memory in N mappings, written to for ever.
  * hostile masks N: N threads that write to memory of node 2, and set their own masks to node 0's
  * CPUs and to all by turns, a thousand times a second.
+ * hostile asleep N: a thread that begins on node 0 and writes to N MB of node 2, and once told by
+ * SIGUSR1 sleeps uninterruptibly.
  * Each prints what it has once it is there.
  */
 #include "lab.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 enum { STACK = 64 << 10, MASKS_MEMORY = 16 << 20, PIECE = 64 << 10, FAR_NODE = 2 };
 
@@ -86,15 +89,47 @@ static void masks(unsigned long count)
 		pause();
 }
 
+static volatile sig_atomic_t told;
+
+static void tell(int signal)
+{
+	(void)signal;
+	told = 1;
+}
+
+/* Who bears a child by vfork(2) sleeps until that one is through with its memory. */
+static void *work_until_told(void *megabytes)
+{
+	size_t length = (size_t)(uintptr_t)megabytes << 20;
+	unsigned char *memory = lab_map_on_node(length, FAR_NODE, false);
+
+	lab_start_on_node(0);
+	while (!told)
+		lab_touch(memory, length);
+	if (vfork() == 0)
+		for (;;)
+			pause();
+	return NULL;
+}
+
+static void asleep(unsigned long megabytes)
+{
+	signal(SIGUSR1, tell);
+	start(work_until_told, (void *)(uintptr_t)megabytes);
+	say(megabytes, "MB");
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(unsigned long count);
-	} ways[] = {{"threads", threads}, {"mappings", mappings}, {"masks", masks}};
+	} ways[] = {{"threads", threads}, {"mappings", mappings}, {"masks", masks}, {"asleep", asleep}};
 
 	for (size_t i = 0; argc == 3 && i < sizeof(ways) / sizeof(*ways); i++)
 		if (strcmp(argv[1], ways[i].name) == 0)
 			ways[i].run(lab_number(argv[2]));
-	errx(64, "usage: hostile threads|mappings|masks N");
+	errx(64, "usage: hostile threads|mappings|masks|asleep N");
 }

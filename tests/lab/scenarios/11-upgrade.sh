@@ -31,28 +31,19 @@ runs_again() { # PID-BEFORE
 	is_active && [[ $(daemon_pid) != "$1" ]]
 }
 
-leased() { workers_masked 4-5 "$lent"; }
-lawful() { leased || workers_masked 0-7 "$lent"; }
+lawful() { leased "$lent" || workers_masked 0-7 "$lent"; }
 
-# A misplaced thread instead of the last one, whose CPU it shall have, until it is leased. The kernel may take it
-# to its memory by itself: then another one is started.
-lend() {
-	local attempt
+# Instead of the last one, whose CPU it shall have.
+start_misplaced() {
 	[[ ! $lent ]] || kill "$lent"
-	for attempt in 1 2 3; do
-		start 1 membound -n lent -s 0 2 1 64
-		lent=$started
-		wait_for 45 leased && return
-		note "attempt $attempt: not leased" >&2
-		((attempt == 3)) || kill "$lent"
-	done
-	return 1
+	start 1 membound -n lent -s 0 2 1 64
+	lent=$started
 }
 
 # change NAME FILE: takes the package while the service runs and a thread is leased.
 change() {
 	local name=$1 file=$2 pid
-	effect "$name: a thread is leased" lend
+	effect "$name: a thread is leased" lend start_misplaced
 	pid=$(daemon_pid)
 	check "$name: the package is taken" take "$file"
 	check "$name: the service was started anew" wait_for 15 runs_again "$pid"

@@ -107,31 +107,17 @@ metrics() {
 
 tell() { setfattr -n user.numa-migrd -v "$1" "$GROUP"; } # WORD
 
-leased() { workers_masked 4-5 "$opted"; }
 own_mask() { workers_masked 0-7 "$opted"; }
 
 # A misplaced thread in a unit that says WORD of itself, as the drop-in that is shipped does it.
-start_unit() { # WORD
-	systemctl stop opted 2>/dev/null
-	systemd-run --quiet --unit=opted -p "ExecStartPre=+setfattr -n user.numa-migrd -v $1 $GROUP" \
-		"$(command -v membound)" -n opted -s 0 2 1 64
-	opted=$(systemctl show -P MainPID opted)
-}
-
-# Until one is leased: the kernel may take it to its memory by itself.
-lend() {
-	local attempt
-	for attempt in 1 2 3; do
-		start_unit on
-		wait_for 45 leased && return
-		note "attempt $attempt: not leased"
-	done
-	return 1
+start_opted() { # WORD
+	start_unit opted -p "ExecStartPre=+setfattr -n user.numa-migrd -v $1 $GROUP" membound -n opted -s 0 2 1 64
+	opted=$started
 }
 
 opts_out() {
 	local since before
-	effect "attribute: leased with on" lend
+	effect "attribute: leased with on" lend start_opted on
 	before=$(intervals)
 	mark_journal
 	since=${mark#@}
@@ -148,16 +134,16 @@ opts_out() {
 
 opts_in() {
 	local attempt
-	start_unit off
+	start_opted off
 	mark_journal
 	sleep 15
 	check_equal "attribute: a unit that begins with off is left alone" 0 "$(count_entries "PID=$opted" KIND=migrate)"
 	for attempt in 1 2 3; do
 		tell on
-		wait_for 30 leased && break
-		start_unit off
+		wait_for 30 leased "$opted" && break
+		start_opted off
 	done
-	effect "attribute: on" leased
+	effect "attribute: on" leased "$opted"
 }
 
 not_roots() { [[ $(field MESSAGE KIND=problem) == *"may only say off or observe"* ]]; }
@@ -181,7 +167,7 @@ metrics: { file = "$METRICS"; period_s = 1.0; };
 SETTINGS
 mark_journal
 systemctl start numa-migrd
-effect "a thread is leased" lend
+effect "a thread is leased" lend start_opted on
 who_may
 lists
 full_screen

@@ -39,7 +39,7 @@ everyones_masks() {
 
 all_masks() { everyones_masks | cut -d' ' -f2 | sort -u; }
 
-both_leased() { workers_masked 4-5 "$bearer" && workers_masked 4-5 "$executor"; }
+both_leased() { leased "$bearer" && leased "$executor"; }
 
 have_born() { [[ $(threads_of "$bearer" | wc -l) == 3 && $(cat /proc/"$bearer"/task/*/children) ]]; }
 have_executed() { grep -q after-exec "/proc/$executor/cmdline"; }
@@ -58,7 +58,7 @@ masks_are() { [[ $(all_masks) == "$1" ]]; }
 # If it is not leased, another one is started in its place.
 unless_leased_anew() { # VARIABLE
 	local -n pid=$1
-	workers_masked 4-5 "$pid" && return
+	leased "$pid" && return
 	kill -9 "$pid"
 	start 1 family 2 64 0
 	pid=$started
@@ -119,14 +119,15 @@ after_death() {
 	systemctl daemon-reload
 }
 
-confined_leased() { workers_masked 4-5 "$bearer"; }
+start_confined() {
+	start_unit narrow -p AllowedCPUs=0-5 family 2 64 0
+	bearer=$started executor=$started
+}
 
 after_widening() {
 	settings_soft_dirty "$LAX_FREE" family
-	systemd-run --quiet --unit=narrow -p AllowedCPUs=0-5 "$(command -v family)" 2 64 0
-	bearer=$(systemctl show -P MainPID narrow) executor=$bearer
 	systemctl start numa-migrd
-	effect "widening: leased inside the cpuset" wait_for 120 confined_leased
+	effect "widening: leased inside the cpuset" lend start_confined
 	systemctl stop numa-migrd
 	check "widening: the cpuset's mask is back" masks_are 0-5
 	systemctl set-property --runtime narrow.service AllowedCPUs=0-7

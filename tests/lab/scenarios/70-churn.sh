@@ -40,7 +40,7 @@ figure lab_churn_fds $(($(fds) - fds_before)) growth
 figure lab_churn_rss $(($(rss_kb) - rss_before)) kB_growth
 check "thousands of threads came and went" [ "${made#* }" -ge 1000 ]
 check "no more file descriptors" not_grown "$fds_before" "$(fds)" 2
-check "no more memory than 1 MB" not_grown "$rss_before" "$(rss_kb)" 1024
+check_memory "no more memory than 1 MB" not_grown "$rss_before" "$(rss_kb)" 1024
 check_equal "no error" '' "$(field MESSAGE PRIORITY=0 PRIORITY=1 PRIORITY=2 PRIORITY=3)"
 check "it is the same process" [ "$(daemon_pid)" = "$pid" ]
 effect "the thread with the hostile name was moved" wait_for 60 hostile_moved

@@ -7,6 +7,7 @@
 . "$LAB/lib.sh"
 
 readonly CPUS=/sys/devices/system/cpu MEMORY=/sys/devices/system/node/node3 FILL=/run/lab-fill
+readonly RUN=/run/numa-migrd DISK=/var/lab/run.img
 
 intervals() { numa-migrctl --json status | sed -n 's/.*"intervals": *\([0-9]*\).*/\1/p' | head -n 1; }
 more_intervals() { (($(intervals) > counted)); }
@@ -21,22 +22,8 @@ goes_on() { # AFTER WHAT
 worker_mask() { [[ $(mask_of "$worker") == "$1" ]]; }
 
 start_worker() {
-	systemctl stop changing 2>/dev/null
-	systemd-run --quiet --unit=changing "$(command -v membound)" -n changing -s 0 2 1 48
-	worker=$(systemctl show -P MainPID changing)
-}
-
-leased() { workers_masked 4-5 "$worker"; }
-
-# Until one is leased: the kernel may take it to its memory by itself.
-lend() {
-	local attempt
-	for attempt in 1 2; do
-		start_worker
-		wait_for 40 leased && return
-		note "attempt $attempt: not leased"
-	done
-	return 1
+	start_unit changing membound -n changing -s 0 2 1 48
+	worker=$started
 }
 
 # ---- what changes ----
@@ -53,9 +40,9 @@ cpus_go() {
 	for cpu in 4 5; do echo 0 >$CPUS/cpu$cpu/online; done
 	check_equal "two CPUs are gone" 0-3,6-7 "$(cat $CPUS/online)"
 	goes_on "a node without CPUs"
-	check "no thread is held on CPUs that are not there" fails leased
+	check "no thread is held on CPUs that are not there" fails leased "$worker"
 	for cpu in 4 5; do echo 1 >$CPUS/cpu$cpu/online; done
-	effect "they are back, and a thread goes there" lend
+	effect "they are back, and a thread goes there" lend start_worker
 	goes_on "CPUs are back"
 }
 
@@ -80,7 +67,7 @@ memory_goes() {
 }
 
 cpuset_shrinks() {
-	effect "a thread is leased in its cpuset" lend
+	effect "a thread is leased in its cpuset" lend start_worker
 	systemctl set-property --runtime changing.service AllowedCPUs=0-3
 	check "the cpuset shrinks: its threads stay inside" wait_for 5 workers_masked 0-3 "$worker"
 	goes_on "a smaller cpuset"
@@ -116,7 +103,7 @@ services_restart() {
 }
 
 run_is_full() {
-	lend
+	lend start_worker
 	fallocate -l "$(df --output=avail -B1 /run | tail -n 1)" $FILL
 	head -c 65536 /dev/zero >$FILL.rest 2>/dev/null
 	check_equal "/run is full" 0 "$(df --output=avail -B1 /run | tail -n 1 | tr -d ' ')"
@@ -130,8 +117,45 @@ run_is_full() {
 	goes_on "there is room again"
 }
 
+# A file system of its own for what the daemon keeps while it runs: others in this machine need theirs.
+mount_run() {
+	local user
+	user=$(id -u numa-migrd)
+	mkdir -p $RUN
+	truncate -s 16M $DISK
+	mkfs.ext4 -q -F -E "root_owner=$user:$user" $DISK && mount -o loop,errors=remount-ro $DISK $RUN
+}
+
+# As the kernel makes it after an error of the medium.
+becomes_readable_only() {
+	echo lab >"/sys/fs/ext4/$(basename "$(findmnt -no SOURCE $RUN)")/trigger_fs_error"
+}
+
+# What it had open before, the kernel goes on to take.
+nothing_can_be_written() {
+	systemctl stop numa-migrd
+	mount_run
+	check "a file system of its own: it starts" systemctl start numa-migrd
+	pid=$(daemon_pid)
+	effect "a thread is leased" lend start_worker
+	becomes_readable_only
+	check "nothing can be written any more" fails touch $RUN/anything
+	goes_on "a read-only file system"
+	systemctl stop numa-migrd
+	check "a read-only file system: its mask is back" workers_masked 0-7 "$worker"
+	mark_journal
+	check "a read-only file system: it does not start" fails systemctl start numa-migrd
+	check "a read-only file system: and says why" wait_for 5 says_read_only
+	umount $RUN
+	rm -f $DISK
+	check "it can be written again: it starts by itself" wait_for 30 is_active
+	pid=$(daemon_pid)
+}
+
+says_read_only() { [[ $(field MESSAGE PRIORITY=3) == *"ledger in the runtime directory: Read-only file system"* ]]; }
+
 begin
-trap 'rm -f $FILL $FILL.rest' EXIT
+trap 'rm -f $FILL $FILL.rest $DISK' EXIT
 balancing 0
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 echo 2 >/proc/sys/kernel/perf_event_paranoid
@@ -147,6 +171,7 @@ clock_is_set
 somebody_profiles
 services_restart
 run_is_full
+nothing_can_be_written
 systemctl stop numa-migrd
 check_equal "every mask is back" 0-7 "$(masks_of "$worker" | cut -d' ' -f2 | sort -u)"
 systemctl stop changing

@@ -6,15 +6,13 @@
 # limit: 180
 . "$LAB/lib.sh"
 
-leased() { workers_masked 4-5 "$started"; }
-
 begin
 balancing 0
 settings_soft_dirty "$LAX_FREE" membound
 start 1 membound -s 0 2 1 48
 systemctl start numa-migrd
 pid=$(daemon_pid)
-effect "a thread is leased" wait_for 60 leased
+effect "a thread is leased" wait_for 60 leased "$started"
 if ! rtcwake -m freeze -s 5 >&2; then
 	skip "it sleeps" "this kernel cannot sleep, or has no clock to wake it"
 else

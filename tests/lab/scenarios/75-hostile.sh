@@ -1,47 +1,57 @@
 # shellcheck shell=bash
 # Processes that nobody would want: thousands of threads and mappings (20,000 and 100,000 with --full), threads that
-# set their own masks without end, frozen and stopped ones, numbers that are used again within a second, control
-# groups that come and go. The daemon stays, within bounds, and every mask is its owner's in the end.
+# set their own masks without end, frozen, stopped and uninterruptible ones, one in namespaces of its own, numbers
+# that are used again within a second, control groups that come and go. The daemon stays, within bounds, and every
+# mask is its owner's in the end.
 # boot: main
 # limit: 560
 . "$LAB/lib.sh"
 
 readonly GROUP=/sys/fs/cgroup/lab-vanishing MOST_MB=128
 threads=3000 mappings=30000
+patience_s=10
 full && threads=20000 mappings=100000
+sanitized && patience_s=30
 
 rss_kb() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$pid/status"; }
-answers() { timeout 10 numa-migrctl status; }
-unit_pid() { systemctl show -P MainPID "$1"; }
-
-# As a unit of its own, without a bound on its threads; what it says is in its journal.
-start_unit() { # UNIT COMMAND…
-	systemctl stop "$1" 2>/dev/null
-	systemd-run --quiet --unit="$1" -p TasksMax=infinity "$(command -v "$2")" "${@:3}"
-}
+answers() { timeout $patience_s numa-migrctl status; }
 
 has_said() { [[ $(journalctl -q -o cat _SYSTEMD_UNIT="$1.service") == *"$2"* ]]; }
 
-leased() { workers_masked 4-5 "$(unit_pid "$1")"; }
-
-# Until it is leased: the kernel may take it to its memory by itself.
-lend() { # UNIT
-	local attempt
-	for attempt in 1 2; do
-		start_unit "$1" membound -n hostile -s 0 2 1 48
-		wait_for 40 leased "$1" && return
-		note "$1, attempt $attempt: not leased"
-	done
-	return 1
-}
-
 # ---- those that nobody would want ----
 
+start_misplaced() { start_unit "$1" membound -n hostile -s 0 2 1 48; } # UNIT
+
+# To itself its process is 1, which heeds no other signal, and its user is root.
+start_boxed() {
+	start_unit boxed -p KillSignal=SIGKILL \
+		unshare --user --map-root-user --pid --fork --mount-proc "$(command -v membound)" -n hostile -s 0 2 1 48
+	wait_for 10 has_child "$started"
+	started=$(child_of "$started")
+}
+
+child_of() { tr -d ' ' <"/proc/$1/task/$1/children"; }
+has_child() { [[ $(child_of "$1") ]]; }
+
+# One id a line.
+and_children() { # PID
+	echo "$1"
+	cat /proc/"$1"/task/*/children | xargs -n 1
+}
+
+is_asleep() { grep -q '^State:.D' /proc/"$(unit_pid asleep)"/task/*/status; }
+
 still_ones() {
-	effect "one is leased and then frozen" lend still
+	effect "one is leased and then frozen" lend start_misplaced still
 	systemctl freeze still
-	effect "one is leased and then stopped" lend stopped
+	effect "one is leased and then stopped" lend start_misplaced stopped
 	kill -STOP "$(unit_pid stopped)"
+	effect "one is leased and then sleeps uninterruptibly" lend start_unit asleep hostile asleep 48
+	kill -USR1 "$(unit_pid asleep)"
+	check "it does" wait_for 10 is_asleep
+	effect "one in user and process namespaces of its own is leased" lend start_boxed
+	boxed=$started
+	kill -STOP "$boxed"
 }
 
 large_ones() {
@@ -54,7 +64,7 @@ large_ones() {
 	sleep 10
 	check "it answers" answers
 	figure lab_hostile_rss "$(rss_kb)" kB
-	check "it needs at most $MOST_MB MB" [ "$(rss_kb)" -le $((MOST_MB * 1024)) ]
+	check_memory "it needs at most $MOST_MB MB" [ "$(rss_kb)" -le $((MOST_MB * 1024)) ]
 	systemctl kill -s KILL many mapped
 }
 
@@ -97,9 +107,13 @@ systemctl stop numa-migrd
 check_equal "it stops in good order" success "$(systemctl show -P Result numa-migrd)"
 check_equal "the frozen one has its mask" 0-7 "$(mask_of "$(unit_pid still)")"
 check_equal "the stopped one has its mask" 0-7 "$(mask_of "$(unit_pid stopped)")"
+mapfile -t sleepers < <(and_children "$(unit_pid asleep)")
+check_equal "the sleeping one has its mask, and so has its child" 0-7 \
+	"$(masks_of "${sleepers[@]}" | cut -d' ' -f2 | sort -u)"
+check_equal "the one in namespaces has its mask" 0-7 "$(masks_of "$boxed" | cut -d' ' -f2 | sort -u)"
 check_equal "fickle ones have a mask of their own" '' \
 	"$(masks_of "$(unit_pid fickle)" | cut -d' ' -f2 | grep -vx -e 0-7 -e 0-1)"
 systemctl thaw still
 kill -CONT "$(unit_pid stopped)"
-systemctl stop still stopped fickle
+systemctl stop still stopped asleep boxed fickle
 systemctl reset-failed many mapped 2>/dev/null

@@ -40,6 +40,6 @@ sleep $span
 figure lab_daemon_cpu_percent $((($(cpu_ticks "$pid") - before) / span)) %_emulated
 rss=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$pid/status")
 figure lab_daemon_rss_mb "$(tenths $((rss * 10 / 1024)))" MB
-check "with 1,000 busy threads: at most 32 MB" [ "$rss" -le $((32 * 1024)) ]
+check_memory "with 1,000 busy threads: at most 32 MB" [ "$rss" -le $((32 * 1024)) ]
 kill %1 %2 %3 %4
 systemctl stop numa-migrd
