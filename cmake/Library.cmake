@@ -9,7 +9,7 @@ set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
 add_compile_definitions(_GNU_SOURCE)
 add_compile_options(
-	-Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wundef -Werror
+	-Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wmissing-prototypes -Wstrict-prototypes -Wundef
 	# The same decisions bit for bit from gcc and clang (design, "Determinism").
 	-ffp-contract=off)
 # The build's place does not show in the binaries, but where gcov has to find it; the later one counts where

@@ -298,7 +298,7 @@ static bool is_chosen(struct choice *choice, const struct nm_range *range)
 int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ranges, size_t count)
 {
 	nm_auto(free_list) struct list list = {0};
-	struct choice choice;
+	struct choice choice = {0}; /* set or not used, which not every compiler can tell */
 	size_t first = 0;
 
 	int r = choose_ranges(regions, ranges, count, &choice);

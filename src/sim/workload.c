@@ -213,7 +213,7 @@ static int read_program_setting(const struct reader *reader, const config_settin
 {
 	static const char *const touches[] = {"own", "master", NULL};
 	static const char *const others[] = {"like", "name", "touch", "phases", NULL};
-	int touch;
+	int touch = 0; /* set or not used, which not every compiler can tell */
 	int r = try_numbers(reader, program_numbers, NM_ARRAY_SIZE(program_numbers), value,
 			    program);
 	if (r != 0)
@@ -302,7 +302,7 @@ static int read_user_setting(const struct reader *reader, const config_setting_t
 	static const char *const placements[] = {"system", "direct", "interleave", "oracle", NULL};
 	static const char *const others[] = {"threads",	  "name",     "repeat",
 					     "placement", "programs", NULL};
-	int placement;
+	int placement = 0; /* as above */
 	int r = try_numbers(reader, user_numbers, NM_ARRAY_SIZE(user_numbers), value, user);
 	if (r != 0)
 		return r < 0 ? r : 0;
