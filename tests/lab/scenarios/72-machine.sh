@@ -19,8 +19,6 @@ goes_on() { # AFTER WHAT
 	check_equal "$1: it is the same process" "$pid" "$(daemon_pid)"
 }
 
-worker_mask() { [[ $(mask_of "$worker") == "$1" ]]; }
-
 start_worker() {
 	start_unit changing membound -n changing -s 0 2 1 48
 	worker=$started
@@ -155,7 +153,7 @@ nothing_can_be_written() {
 says_read_only() { [[ $(field MESSAGE PRIORITY=3) == *"ledger in the runtime directory: Read-only file system"* ]]; }
 
 begin
-trap 'rm -f $FILL $FILL.rest $DISK' EXIT
+trap 'umount $RUN 2>/dev/null; rm -f $FILL $FILL.rest $DISK' EXIT
 balancing 0
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 echo 2 >/proc/sys/kernel/perf_event_paranoid
