@@ -79,6 +79,10 @@ int nm_affinity_sharing(const struct nm_affinity *affinity, const uint32_t *tids
 /* What two threads (tids) share now, as the matrix has it. */
 uint32_t nm_affinity_between(const struct nm_affinity *affinity, uint32_t tid_a, uint32_t tid_b);
 
+/* Each pair of living threads (tids) that share something, once, in no particular order. Verify. */
+typedef void (*nm_affinity_fn)(void *context, uint32_t tid_a, uint32_t tid_b, uint32_t weight);
+void nm_affinity_each(const struct nm_affinity *affinity, nm_affinity_fn each, void *context);
+
 struct nm_affinity_counts nm_affinity_counts(const struct nm_affinity *affinity);
 
 #endif

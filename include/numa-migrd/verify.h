@@ -90,10 +90,11 @@ void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_res
 
 /*
  * What threads of decisions by sharing share now, in sharings times distance. Places are the
- * snapshot's; of partners that ran nowhere nothing is counted. Before it, each time.
+ * snapshot's; of partners that ran nowhere nothing is counted, and what a thread cost
+ * that came from nowhere is NaN. -ENOMEM. Before it, each time.
  */
-void nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
-			      const struct nm_snapshot *snapshot, const struct nm_config *config);
+int nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
+			     const struct nm_snapshot *snapshot, const struct nm_config *config);
 
 /*
  * Judges what can be judged now: at the earliest one interval after the act; while a living thread

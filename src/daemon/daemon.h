@@ -109,6 +109,7 @@ struct nm_daemon {
 	struct nm_cpu_times *cpu_times; /* at the last tick, per CPU id */
 	double *busy_share;
 	unsigned nr_cpus;
+	size_t stat_bytes; /* room for /proc/stat; 0: the usual */
 	char online[4096]; /* the kernel's list, as last read: tells a change */
 	struct nm_memory_mark memory_mark;
 
@@ -150,7 +151,9 @@ bool nm_pipeline_is_blind(const struct nm_daemon *daemon);
 
 /* ---- machine.c: what the machine is like now ---- */
 
-void nm_machine_read_load(struct nm_daemon *daemon);
+/* Each CPU's busy share since the last call, NaN where unknown; without memory those of before
+ * stay. -ENOMEM: there are more CPUs than shares. Start and each tick. */
+int nm_machine_read_load(struct nm_daemon *daemon);
 /* CPUs that came or went are seen at once, nodes and blocks of memory within ten seconds. */
 void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns);
 int nm_machine_read_balancing(struct nm_daemon *daemon);

@@ -6,7 +6,9 @@
 
 #include "daemon.h"
 
-#define STAT_BYTES (1U << 20) /* /proc/stat: about 80 bytes a CPU, and the interrupt counts */
+/* /proc/stat: about 80 bytes a CPU, and the interrupt counts, of which there can be a million. */
+#define STAT_BYTES (1U << 20)
+#define STAT_BYTES_MOST (16U << 20)
 #define MEMORY_LOOK_NS (10 * NM_NSEC_PER_SEC)
 
 int nm_machine_open_platform(const struct nm_daemon *daemon,
@@ -52,9 +54,35 @@ static int make_room(struct nm_daemon *daemon, unsigned nr_cpus)
 		daemon->busy_share = shares;
 	if (!times || !shares)
 		return -ENOMEM;
-	memset(times + daemon->nr_cpus, 0, (nr_cpus - daemon->nr_cpus) * sizeof(*times));
+	for (unsigned cpu = daemon->nr_cpus; cpu < nr_cpus; cpu++) {
+		times[cpu] = (struct nm_cpu_times){0};
+		shares[cpu] = (double)NAN;
+	}
 	daemon->nr_cpus = nr_cpus;
 	return 0;
+}
+
+/* The whole text, for the caller to free; once it was longer than usual, more is read at once. */
+static int read_stat(struct nm_daemon *daemon, char **ret)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	ssize_t length = -EFBIG;
+	if (daemon->stat_bytes == 0)
+		daemon->stat_bytes = STAT_BYTES;
+	while (length == -EFBIG) {
+		nm_autofree char *text = malloc(daemon->stat_bytes);
+		if (!text)
+			return -ENOMEM;
+		length = platform->ops->read_file(platform, NM_ROOT, "proc/stat", text,
+						  daemon->stat_bytes);
+		if (length > 0)
+			*ret = NM_TAKE(text);
+		if (length == -EFBIG && daemon->stat_bytes >= STAT_BYTES_MOST)
+			break;
+		if (length == -EFBIG)
+			daemon->stat_bytes *= 2;
+	}
+	return length > 0 ? 0 : -ENODATA;
 }
 
 static void compute_shares(struct nm_daemon *daemon, const struct nm_cpu_times *now)
@@ -69,19 +97,21 @@ static void compute_shares(struct nm_daemon *daemon, const struct nm_cpu_times *
 	}
 }
 
-void nm_machine_read_load(struct nm_daemon *daemon)
+int nm_machine_read_load(struct nm_daemon *daemon)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
-	if (make_room(daemon, daemon->pipeline.topology->nr_cpus) < 0)
-		return;
-	nm_autofree char *text = malloc(STAT_BYTES);
+	nm_autofree char *text = NULL;
+	int r = make_room(daemon, daemon->pipeline.topology->nr_cpus);
+	if (r < 0)
+		return r;
 	nm_autofree struct nm_cpu_times *now = calloc(daemon->nr_cpus, sizeof(*now));
-	if (!text || !now)
-		return;
+	r = now ? read_stat(daemon, &text) : -ENOMEM;
+	if (r == -ENOMEM)
+		return 0;
 	/* A machine whose load cannot be read has no free CPU: unknown shares stay NaN. */
-	if (platform->ops->read_file(platform, NM_ROOT, "proc/stat", text, STAT_BYTES) > 0)
+	if (r == 0)
 		(void)nm_proc_parse_cpu_times(text, now, daemon->nr_cpus);
 	compute_shares(daemon, now);
+	return 0;
 }
 
 int nm_machine_load_topology(const struct nm_topology_source *source,

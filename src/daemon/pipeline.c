@@ -156,7 +156,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	daemon->last_tick_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
 	daemon->memory_mark = (struct nm_memory_mark){0}; /* it has just been loaded */
 	nm_machine_follow_topology(daemon, daemon->last_tick_ns);
-	nm_machine_read_load(daemon);
+	(void)nm_machine_read_load(daemon);
 	daemon->own_cpu_ns = nm_own_cpu_ns();
 	daemon->drain_ns = 0;
 	return 0;

@@ -309,11 +309,14 @@ static int heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *sna
 static int judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
+	int r = 0;
 	if (daemon->pipeline.memory)
-		nm_verifier_heed_sharing(daemon->pipeline.verifier,
-					 nm_memory_affinity(daemon->pipeline.memory), snapshot,
-					 daemon->config);
-	int r = nm_verifier_judge(daemon->pipeline.verifier, snapshot, daemon->config, &verdicts);
+		r = nm_verifier_heed_sharing(daemon->pipeline.verifier,
+					     nm_memory_affinity(daemon->pipeline.memory), snapshot,
+					     daemon->config);
+	if (r == 0)
+		r = nm_verifier_judge(daemon->pipeline.verifier, snapshot, daemon->config,
+				      &verdicts);
 	if (r < 0)
 		return r;
 	nm_report_verdicts(daemon, &verdicts);
@@ -562,13 +565,15 @@ int nm_tick(struct nm_daemon *daemon)
 	nm_machine_follow_topology(daemon, now_ns);
 	if (pipeline->topology->nr_nodes < 2)
 		return 0;
-	nm_machine_read_load(daemon);
+	int r = nm_machine_read_load(daemon);
+	if (r < 0)
+		return r;
 
 	int count = close_interval(daemon, interval_ns, &figures);
 	if (count < 0)
 		return count;
 	nm_steer_drain(pipeline->steer);
-	int r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
+	r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
 	nm_steer_tend(pipeline->steer, now_ns);
 	nm_watch_follow(daemon);
 	if (r == 0)

@@ -77,8 +77,9 @@ static void say_sharing(struct nm_entry *entry, const struct nm_verdict *verdict
 			     "may be chance)",
 			     nm_say_percent(verdict->slowdown, left),
 			     nm_say_percent(verdict->slowdown_noise, chance));
-	nm_entry_say(entry, "; what they share now costs %.4g here, %.4g where they were",
-		     verdict->cost_after, verdict->cost_before);
+	nm_entry_say(entry, "; what they share now costs %.4g here", verdict->cost_after);
+	if (!isnan(verdict->cost_before))
+		nm_entry_say(entry, ", %.4g where they were", verdict->cost_before);
 }
 
 static void sharing_fields(struct nm_entry *entry, const struct nm_verdict *verdict)

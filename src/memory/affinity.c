@@ -215,6 +215,16 @@ uint32_t nm_affinity_between(const struct nm_affinity *affinity, uint32_t tid_a,
 	return a && b && a != b ? cell(affinity->pairs, affinity->slots, ids_of(a, b))->weight : 0;
 }
 
+void nm_affinity_each(const struct nm_affinity *affinity, nm_affinity_fn each, void *context)
+{
+	for (size_t i = 0; i < affinity->slots; i++) {
+		struct nm_pair pair = affinity->pairs[i];
+		if (nm_pair_lives(affinity, pair))
+			each(context, affinity->vertices[nm_pair_low(pair)].tid,
+			     affinity->vertices[nm_pair_high(pair)].tid, pair.weight);
+	}
+}
+
 struct nm_affinity_counts nm_affinity_counts(const struct nm_affinity *affinity)
 {
 	return (struct nm_affinity_counts){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/verify.h"
+#include "sharing.h"
 
 #define MAX_AWAY_INTERVALS 2
 
@@ -256,41 +256,53 @@ static enum nm_verdict_kind weigh(const struct nm_verdict *verdict, const struct
 
 /* ---- by sharing ---- */
 
-/* Σ over its partners of what they share times the distance, were it on `node`. */
-static double sharing_cost(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
-			   uint32_t tid, int node)
+static size_t count_by_sharing(const struct nm_verifier *verifier)
 {
-	double cost = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *other = &snapshot->threads[i];
-		int there = nm_topology_node_of_cpu(snapshot->topology, other->home_cpu);
-		uint32_t weight = there < 0 ? 0 : nm_affinity_between(affinity, tid, other->tid);
-		if (weight)
-			cost += (double)weight *
-				nm_topology_distance(snapshot->topology, node, there);
-	}
-	return cost;
+	size_t count = 0;
+	for (size_t q = 0; q < verifier->count; q++)
+		if (verifier->questions[q].verdict.by_sharing)
+			count += verifier->questions[q].verdict.nr_threads;
+	return count;
 }
 
-void nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
-			      const struct nm_snapshot *snapshot, const struct nm_config *config)
+static void list_places(const struct nm_verifier *verifier, struct nm_sharing_place *places)
+{
+	for (size_t q = 0; q < verifier->count; q++) {
+		const struct nm_verdict *verdict = &verifier->questions[q].verdict;
+		for (unsigned i = 0; verdict->by_sharing && i < verdict->nr_threads; i++)
+			*places++ = (struct nm_sharing_place){
+				.tid = verdict->threads[i].tid,
+				.node_from = verdict->threads[i].node_from,
+				.node_to = verdict->threads[i].node_to};
+	}
+}
+
+int nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
+			     const struct nm_snapshot *snapshot, const struct nm_config *config)
 {
 	double step = (double)config->pages.sharing_step;
+	size_t count = count_by_sharing(verifier);
+	if (count == 0)
+		return 0;
+	nm_autofree struct nm_sharing_place *places = calloc(count, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	list_places(verifier, places);
+	int r = nm_sharing_costs(affinity, snapshot, places, count);
+	if (r < 0)
+		return r;
+	const struct nm_sharing_place *place = places;
 	for (size_t q = 0; q < verifier->count; q++) {
 		struct nm_verdict *verdict = &verifier->questions[q].verdict;
 		if (!verdict->by_sharing)
 			continue;
 		verdict->cost_before = verdict->cost_after = 0;
-		for (unsigned i = 0; i < verdict->nr_threads; i++) {
-			const struct nm_verdict_thread *thread = &verdict->threads[i];
-			verdict->cost_before +=
-				sharing_cost(affinity, snapshot, thread->tid, thread->node_from) /
-				step;
-			verdict->cost_after +=
-				sharing_cost(affinity, snapshot, thread->tid, thread->node_to) /
-				step;
+		for (unsigned i = 0; i < verdict->nr_threads; i++, place++) {
+			verdict->cost_before += place->before / step;
+			verdict->cost_after += place->after / step;
 		}
 	}
+	return 0;
 }
 
 struct latency_sums {

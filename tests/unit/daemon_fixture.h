@@ -483,7 +483,7 @@ static inline void open_daemon(void)
 	daemon->pipeline.topology = machine_topology(NODES, CPUS);
 	open_stages(daemon);
 	daemon->last_tick_ns = world.fake->now_ns;
-	nm_machine_read_load(daemon);
+	assert_int_equal(nm_machine_read_load(daemon), 0);
 }
 
 static inline int world_open(void **state)

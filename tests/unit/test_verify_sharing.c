@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "../support/interval.h"
+#include "numa-migrd/rng.h"
 #include "numa-migrd/verify.h"
 
 static struct machine *machine;
@@ -75,7 +76,8 @@ static void judge_next(void)
 	machine->interval++;
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_verdicts_clear(&verdicts);
-	nm_verifier_heed_sharing(verifier, affinity, snapshot, &machine->config);
+	assert_int_equal(nm_verifier_heed_sharing(verifier, affinity, snapshot, &machine->config),
+			 0);
 	assert_int_equal(nm_verifier_judge(verifier, snapshot, &machine->config, &verdicts), 0);
 }
 
@@ -219,6 +221,85 @@ static void without_latencies_the_sharing_tells(void **state)
 	}
 }
 
+/* It slept when it was sent back: what it cost where it was is not known. */
+static void who_came_from_nowhere_has_no_cost_there(void **state)
+{
+	(void)state;
+	struct nm_decision decision = {.id = 7,
+				       .kind = NM_DECISION_ROLLBACK,
+				       .by_sharing = true,
+				       .interval = machine->interval,
+				       .nr_steps = 1};
+	decision.steps[0] = (struct nm_step){.tid = 1000,
+					     .pid = 10,
+					     .start_ticks = 6000,
+					     .adopted_ns = 1 * MACHINE_SECOND,
+					     .cpu_from = -1,
+					     .cpu_to = 4,
+					     .node_from = -1,
+					     .node_to = 2,
+					     .local_before = NAN,
+					     .latency_before = NAN,
+					     .performance_before = NAN};
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	share(0, 1, 10);
+	judge_next();
+	assert_int_equal(verdicts.count, 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	assert_true(isnan(verdicts.items[0].cost_before));
+	assert_true(verdicts.items[0].cost_after == 10 * 10);
+}
+
+/* Over all partners that run somewhere, one by one. */
+static double cost_on(const struct nm_snapshot *snapshot, uint32_t tid, int node)
+{
+	double cost = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *other = &snapshot->threads[i];
+		int there = nm_topology_node_of_cpu(snapshot->topology, other->home_cpu);
+		if (there >= 0)
+			cost += (double)nm_affinity_between(affinity, tid, other->tid) *
+				nm_topology_distance(snapshot->topology, node, there);
+	}
+	return cost / (double)machine->config.pages.sharing_step;
+}
+
+/* Of any pairs, several decisions about the same threads, some of which sleep. */
+static void costs_are_the_sum_over_all_partners(void **state)
+{
+	struct nm_rng rng;
+	nm_rng_seed(&rng, 11);
+	for (unsigned round = 0; round < 30; round++) {
+		for (unsigned i = 3; i < 20; i++)
+			machine_thread(machine, 10 + i, (int)nm_rng_below(&rng, 9) - 1, -1);
+		for (unsigned i = 0; i < 60; i++) {
+			uint32_t a = (uint32_t)nm_rng_below(&rng, 20);
+			share(a, (a + 1 + (uint32_t)nm_rng_below(&rng, 19)) % 20,
+			      1 + (unsigned)nm_rng_below(&rng, 5));
+		}
+		nm_affinity_leave(affinity, 1000 + 19, 0);
+		for (unsigned i = 0; i < 40; i++)
+			add_move(i, (uint32_t)(nm_rng_below(&rng, 4)), 0);
+		machine->interval += NM_VERDICT_INTERVALS;
+		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+		assert_int_equal(
+			nm_verifier_heed_sharing(verifier, affinity, snapshot, &machine->config),
+			0);
+		assert_int_equal(nm_verifier_judge(verifier, snapshot, &machine->config, &verdicts),
+				 0);
+		assert_true(verdicts.count > 0);
+		for (size_t i = 0; i < verdicts.count; i++) {
+			const struct nm_verdict *verdict = &verdicts.items[i];
+			uint32_t tid = verdict->threads[0].tid;
+			assert_true(verdict->cost_after == cost_on(snapshot, tid, 2));
+			assert_true(verdict->cost_before ==
+				    cost_on(snapshot, tid, verdict->threads[0].node_from));
+		}
+		assert_int_equal(tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+	}
+}
+
 static void who_did_not_arrive_is_withdrawn(void **state)
 {
 	(void)state;
@@ -243,6 +324,8 @@ int main(void)
 		TEST(mappings_are_judged_apart),
 		TEST(a_few_samples_are_no_mean),
 		TEST(without_latencies_the_sharing_tells),
+		TEST(who_came_from_nowhere_has_no_cost_there),
+		TEST(costs_are_the_sum_over_all_partners),
 		TEST(who_did_not_arrive_is_withdrawn),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

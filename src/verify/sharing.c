@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "numa-migrd/tidmap.h"
+#include "sharing.h"
+
+struct sum {
+	const struct nm_snapshot *snapshot;
+	struct nm_sharing_place *places;
+	struct nm_tidmap *first_of; /* place of each thread */
+};
+
+static void add_partner(struct sum *sum, uint32_t tid, uint32_t partner, uint32_t weight)
+{
+	const struct nm_topology *topology = sum->snapshot->topology;
+	uint32_t at = nm_tidmap_get(sum->first_of, tid);
+	if (at == NM_TIDMAP_NONE)
+		return;
+	const struct nm_snap_thread *other = nm_snapshot_thread(sum->snapshot, partner);
+	int there = other ? nm_topology_node_of_cpu(topology, other->home_cpu) : -1;
+	if (there < 0)
+		return;
+	for (; at != NM_TIDMAP_NONE; at = sum->places[at].next) {
+		struct nm_sharing_place *place = &sum->places[at];
+		if (place->node_from >= 0)
+			place->before += (double)weight *
+					 nm_topology_distance(topology, place->node_from, there);
+		if (place->node_to >= 0)
+			place->after += (double)weight *
+					nm_topology_distance(topology, place->node_to, there);
+	}
+}
+
+static void add_pair(void *context, uint32_t tid_a, uint32_t tid_b, uint32_t weight)
+{
+	add_partner(context, tid_a, tid_b, weight);
+	add_partner(context, tid_b, tid_a, weight);
+}
+
+static int index_places(struct nm_tidmap *first_of, struct nm_sharing_place *places, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct nm_sharing_place *place = &places[i];
+		place->before = place->node_from < 0 ? (double)NAN : 0;
+		place->after = place->node_to < 0 ? (double)NAN : 0;
+		place->next = nm_tidmap_get(first_of, place->tid);
+		int r = nm_tidmap_set(first_of, place->tid, (uint32_t)i);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
+		     struct nm_sharing_place *places, size_t count)
+{
+	nm_auto(nm_tidmap_freep) struct nm_tidmap *first_of = NULL;
+	int r = nm_tidmap_new(&first_of);
+	if (r == 0)
+		r = index_places(first_of, places, count);
+	if (r < 0)
+		return r;
+	struct sum sum = {.snapshot = snapshot, .places = places, .first_of = first_of};
+	nm_affinity_each(affinity, add_pair, &sum);
+	return 0;
+}

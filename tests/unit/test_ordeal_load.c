@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The busy shares of CPUs: no memory for those that came, and a long /proc/stat. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <malloc.h>
+#include <math.h>
+
+#include "../support/machine.h"
+#include "ordeal_fixture.h"
+
+#define FEW 2
+#define MANY 64
+#define ALLOCATIONS_MOST 8
+
+static struct nm_platform platform;
+static struct nm_daemon load_daemon;
+static struct nm_topology *few, *many;
+static char *stat_text;
+
+static ssize_t give_stat(struct nm_platform *ignored, int directory, const char *path, char *buffer,
+			 size_t size)
+{
+	(void)ignored;
+	assert_int_equal(directory, NM_ROOT);
+	assert_string_equal(path, "proc/stat");
+	size_t length = strlen(stat_text);
+	if (length >= size)
+		return -EFBIG;
+	memcpy(buffer, stat_text, length + 1);
+	return (ssize_t)length;
+}
+
+static const struct nm_platform_ops ops = {.read_file = give_stat};
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&load_daemon, 0, sizeof(load_daemon));
+	memset(&gate, 0, sizeof(gate));
+	platform.ops = &ops;
+	few = machine_topology(1, FEW);
+	many = machine_topology(1, MANY);
+	load_daemon.pipeline.platform = &platform;
+	load_daemon.pipeline.topology = few;
+	return few && many ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	gate.on = false;
+	nm_topology_free(few);
+	nm_topology_free(many);
+	free(load_daemon.cpu_times);
+	free(load_daemon.busy_share);
+	free(stat_text);
+	stat_text = NULL;
+	return 0;
+}
+
+/* Each CPU has been busy for `busy` ticks and idle for as many; `more` zeros are behind them. */
+static void write_stat(unsigned busy, size_t more)
+{
+	free(stat_text);
+	size_t used = 0, size = MANY * 64 + 2 * more + 16;
+	stat_text = calloc(1, size);
+	assert_non_null(stat_text);
+	for (unsigned cpu = 0; cpu < MANY; cpu++)
+		used += (size_t)snprintf(stat_text + used, size - used, "cpu%u %u 0 0 %u 0 0 0 0\n",
+					 cpu, busy, busy);
+	used += (size_t)snprintf(stat_text + used, size - used, "intr 0");
+	for (size_t i = 0; i < more; i++, used += 2)
+		memcpy(stat_text + used, " 0", 3);
+}
+
+/* Which of its allocations may fail when CPUs come: 0 for none; is there one that could? */
+static bool grow(unsigned fail_at)
+{
+	gate = (struct gate){
+		.on = true, .fail_op = GATE_MEMORY, .fail_at = fail_at, .error = ENOMEM};
+	load_daemon.pipeline.topology = many;
+	int r = nm_machine_read_load(&load_daemon);
+	gate.on = false;
+	bool failed = gate.failed > 0;
+	if (r < 0)
+		return failed;
+	assert_true(load_daemon.nr_cpus >= MANY);
+	for (unsigned cpu = FEW; cpu < MANY; cpu++)
+		assert_true(isnan(load_daemon.busy_share[cpu]));
+	return failed;
+}
+
+/* Whoever reads as many shares as there are CPUs reads what is there, or the call has said no. */
+static void a_failed_growth_is_told(void **state)
+{
+	unsigned failures = 0;
+	/* What is not initialised is a number. */
+	assert_int_equal(mallopt(M_PERTURB, 0x55), 1);
+	write_stat(1000, 0);
+	for (unsigned fail_at = 1; fail_at <= ALLOCATIONS_MOST; fail_at++) {
+		assert_int_equal(nm_machine_read_load(&load_daemon), 0);
+		failures += grow(fail_at);
+		assert_int_equal(tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+		write_stat(1000, 0);
+	}
+	mallopt(M_PERTURB, 0);
+	assert_true(failures >= 3);
+	assert_true(failures < ALLOCATIONS_MOST);
+}
+
+static void assert_half_busy(void)
+{
+	for (unsigned cpu = 0; cpu < MANY; cpu++)
+		assert_true(load_daemon.busy_share[cpu] == 0.5);
+}
+
+/* A machine of many interrupts: their counts are behind those of the CPUs, on one line. */
+static void a_long_file_is_read_whole(void **state)
+{
+	(void)state;
+	load_daemon.pipeline.topology = many;
+	for (unsigned more = 1; more <= 4U << 20; more *= 4) {
+		write_stat(1000, more);
+		assert_int_equal(nm_machine_read_load(&load_daemon), 0);
+		write_stat(2000, more);
+		assert_int_equal(nm_machine_read_load(&load_daemon), 0);
+		assert_half_busy();
+	}
+}
+
+/* Not without end: then nothing is known, and no CPU counts as free. */
+static void an_endless_file_says_nothing(void **state)
+{
+	(void)state;
+	load_daemon.pipeline.topology = many;
+	write_stat(1000, 16U << 20);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(nm_machine_read_load(&load_daemon), 0);
+	for (unsigned cpu = 0; cpu < MANY; cpu++)
+		assert_true(isnan(load_daemon.busy_share[cpu]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(a_failed_growth_is_told),
+		TEST(a_long_file_is_read_whole),
+		TEST(an_endless_file_says_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
