@@ -73,6 +73,12 @@ int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64
 void nm_pages_free(struct nm_pages *pages);
 NM_DEFINE_CLEANUP(struct nm_pages, nm_pages_free);
 
+/*
+ * The CPUs of one node stand for another, which has none: a page there is beside them, and is not
+ * wanted on their node's own memory. Before, each node stands for itself. nm_memory_new().
+ */
+void nm_pages_stand_in(struct nm_pages *pages, unsigned node, unsigned with_cpus);
+
 /* New rules; a lower max_tracked holds from the next nm_pages_tend() on. Daemon, reload. */
 void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config);
 

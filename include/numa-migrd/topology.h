@@ -48,7 +48,8 @@ struct nm_node {
 	hwloc_bitmap_t cpus; /* online, neither isolated nor nohz_full; empty on a memory-only node */
 	uint64_t memory_bytes;
 	int nearest_with_cpus; /* itself where it has CPUs (algorithms: stands for a memory-only node),
-				* and where no node has any */
+				* and where no node has any; of a memory-only node, by the firmware's
+				* initiators, else hwloc's set of CPUs, then the distance */
 };
 
 struct nm_topology {

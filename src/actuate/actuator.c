@@ -97,17 +97,30 @@ static bool is_member(const struct nm_tend_input *input, const struct nm_ledger_
 
 #define EVIDENCE_SAMPLES 10
 
+/* To nodes for which a node's CPUs stand: its own memory, and what has no CPUs beside it. */
+static double accesses_beside(const struct nm_topology *topology, const struct nm_figures *figures,
+			      int node)
+{
+	double sum = 0;
+
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		if (topology->nodes[k].nearest_with_cpus == node)
+			sum += figures->accesses[k];
+	return sum;
+}
+
 /* Clearly more of the thread's memory is on another node by now: running on is no reason to hold it
  * here. */
 static bool speaks_against(const struct nm_actuator *actuator, const struct nm_lease *lease,
 			   const struct nm_figures *figures)
 {
-	int held = nm_topology_node_of_cpu(actuator->topology,
-					   hwloc_bitmap_first(lease->terms.target));
+	const struct nm_topology *topology = actuator->topology;
+	int held = nm_topology_node_of_cpu(topology, hwloc_bitmap_first(lease->terms.target));
 	if (held < 0 || !figures->accesses || figures->access_samples < EVIDENCE_SAMPLES)
 		return false;
-	for (unsigned node = 0; node < actuator->topology->nr_nodes; node++)
-		if (figures->accesses[node] > 2 * figures->accesses[held])
+	double here = accesses_beside(topology, figures, held);
+	for (unsigned node = 0; node < topology->nr_nodes; node++)
+		if (accesses_beside(topology, figures, (int)node) > 2 * here)
 			return true;
 	return false;
 }

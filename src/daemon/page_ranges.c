@@ -74,7 +74,7 @@ void nm_page_ranges_tend(struct nm_daemon *daemon, struct nm_page_process *proce
 struct sight {
 	unsigned seen, huge, known; /* accesses; in huge pages; whose home is known */
 	unsigned most;		    /* of known: on the foremost home */
-	unsigned there;		    /* of known: on the node asked for */
+	unsigned there;		    /* of known: on the node asked for, or beside its CPUs */
 };
 
 /* What to look for. */
@@ -82,10 +82,17 @@ struct view {
 	uint64_t start, end;
 	uint64_t since; /* interval */
 	int node;
+	bool exact; /* that node's own memory alone: it has a controller of its own */
 };
 
-static struct sight look_at(const struct nm_page_process *process, unsigned nr_nodes,
-			    const struct view *view)
+/* Memory without CPUs is beside those that stand for it. */
+static bool is_beside(const struct nm_topology *topology, int home, int node)
+{
+	return home == node || (node >= 0 && topology->nodes[home].nearest_with_cpus == node);
+}
+
+static struct sight look_at(const struct nm_page_process *process,
+			    const struct nm_topology *topology, const struct view *view)
 {
 	uint32_t count = process->nr_seen < NM_PAGES_SEEN ? process->nr_seen : NM_PAGES_SEEN;
 	unsigned homes[64] = {0};
@@ -98,10 +105,11 @@ static struct sight look_at(const struct nm_page_process *process, unsigned nr_n
 			continue;
 		sight.seen++;
 		sight.huge += seen->huge;
-		if (seen->home < 0 || (unsigned)seen->home >= nr_nodes)
+		if (seen->home < 0 || (unsigned)seen->home >= topology->nr_nodes)
 			continue;
 		sight.known++;
-		sight.there += seen->home == view->node;
+		sight.there += view->exact ? seen->home == view->node
+					   : is_beside(topology, seen->home, view->node);
 		if ((size_t)seen->home < NM_ARRAY_SIZE(homes) && ++homes[seen->home] > sight.most)
 			sight.most = homes[seen->home];
 	}
@@ -145,8 +153,8 @@ static bool may_be_there(const struct nm_daemon *daemon, const struct nm_page_pr
 {
 	uint64_t settle = 2 + RETRY_COOLDOWNS * nm_page_cooldown(daemon->config);
 	struct view since = {region->start, region->end, region->placed_at + settle,
-			     region->placed};
-	struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, &since);
+			     region->placed, false};
+	struct sight sight = look_at(process, daemon->pipeline.topology, &since);
 
 	return sight.known < RETRY_SEEN || is_there(daemon, &sight, region->placed);
 }
@@ -156,8 +164,8 @@ static bool is_on_the_busiest(const struct nm_daemon *daemon, const struct nm_pa
 			      const struct nm_region *region)
 {
 	struct view all = {region->start, region->end, 0,
-			   daemon->pipeline.pages->contention.busiest};
-	struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, &all);
+			   daemon->pipeline.pages->contention.busiest, true};
+	struct sight sight = look_at(process, daemon->pipeline.topology, &all);
 
 	return 2 * sight.there > sight.known;
 }
@@ -182,10 +190,10 @@ static void choose_range(const struct nm_daemon *daemon, struct nm_page_process 
 	for (; *index < nm_regions_count(process->regions); ++*index) {
 		struct nm_region region = nm_regions_at(process->regions, *index);
 		int target = wanted_target(daemon, process, &region);
-		struct view all = {region.start, region.end, 0, target};
+		struct view all = {region.start, region.end, 0, target, false};
 		if (target == NM_REGION_NOWHERE)
 			continue;
-		struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, &all);
+		struct sight sight = look_at(process, daemon->pipeline.topology, &all);
 		if (target == region.placed || !is_there(daemon, &sight, target)) {
 			start_course(&region, target, process);
 			return;
@@ -292,7 +300,8 @@ static bool is_wanted(const struct nm_daemon *daemon, const struct nm_page_id *p
 	*ret_home = -1;
 	if (nm_memory_look(daemon->pipeline.memory, page, &view) < 0)
 		return true;
-	return view.home != node && !view.pending && !view.barred && !view.left_alone;
+	bool there = view.home >= 0 && is_beside(daemon->pipeline.topology, view.home, node);
+	return !there && !view.pending && !view.barred && !view.left_alone;
 }
 
 /* What moves of a process in one interval for one reason. */
@@ -308,8 +317,8 @@ static void take_piece(const struct nm_daemon *daemon, struct nm_page_process *p
 		       struct nm_page_room *room, struct haul *haul)
 {
 	struct nm_page_course *course = &process->course;
-	struct view all = {course->start, course->end, 0, -1};
-	struct sight sight = look_at(process, daemon->pipeline.topology->nr_nodes, &all);
+	struct view all = {course->start, course->end, 0, -1, false};
+	struct sight sight = look_at(process, daemon->pipeline.topology, &all);
 	int home;
 
 	haul->reason = course->reason;

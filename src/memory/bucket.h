@@ -63,6 +63,7 @@ struct nm_page_rules {
 
 struct nm_pages {
 	unsigned nr_nodes;
+	uint16_t *stand_in; /* by node: whose CPUs have its memory beside them */
 	size_t stride;
 	uint8_t *buckets;
 	uint64_t nr_homes;   /* buckets that the hash gives; NM_CHAIN - 1 more lie behind them */

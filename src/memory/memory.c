@@ -55,6 +55,8 @@ int nm_memory_new(const struct nm_topology *topology, const struct nm_physmap *p
 		r = nm_tidmap_new(&memory->owner_of);
 	if (r < 0)
 		return r;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		nm_pages_stand_in(memory->pages, k, (unsigned)topology->nodes[k].nearest_with_cpus);
 	*ret = NM_TAKE(memory);
 	return 0;
 }

@@ -49,6 +49,7 @@ int nm_rule_target(const struct nm_pages *pages, struct nm_slot slot, uint32_t n
 
 	if (!may_move(pages, slot, now_s))
 		return -1;
+	unsigned home = slot.bucket->home[slot.way] - 1U;
 	for (unsigned k = 0; k < pages->nr_nodes; k++) {
 		unsigned count = vector[k], lesser = count < most ? count : most;
 		total += count;
@@ -57,7 +58,7 @@ int nm_rule_target(const struct nm_pages *pages, struct nm_slot slot, uint32_t n
 		most = count > most ? count : most;
 	}
 	if (most <= pages->rules.needed[second] || total < pages->rules.min_accesses ||
-	    node + 1 == slot.bucket->home[slot.way])
+	    node == home || (home < pages->nr_nodes && node == pages->stand_in[home]))
 		return -1;
 	return (int)node;
 }

@@ -55,6 +55,11 @@ int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64
 	if (!pages)
 		return -ENOMEM;
 	pages->nr_nodes = nr_nodes;
+	pages->stand_in = calloc(nr_nodes, sizeof(*pages->stand_in));
+	if (!pages->stand_in)
+		return -ENOMEM;
+	for (unsigned k = 0; k < nr_nodes; k++)
+		pages->stand_in[k] = (uint16_t)k;
 	memcpy(pages->key, key, sizeof(pages->key));
 	nm_pages_configure(pages, config);
 	int r = nm_reserve((void **)&pages->owners, &pages->owner_capacity, 0,
@@ -76,11 +81,17 @@ void nm_pages_free(struct nm_pages *pages)
 {
 	if (!pages)
 		return;
+	free(pages->stand_in);
 	free(pages->buckets);
 	free(pages->owners);
 	free(pages->summing_homes);
 	free(pages->homes);
 	free(pages);
+}
+
+void nm_pages_stand_in(struct nm_pages *pages, unsigned node, unsigned with_cpus)
+{
+	pages->stand_in[node] = (uint16_t)with_cpus;
 }
 
 void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config)

@@ -141,6 +141,12 @@ static int open_tree(struct loader *loader, const struct nm_topology_source *sou
 
 /* ---- CPUs ---- */
 
+/* Memory in front of memory, which hwloc shows as a third level on Knights Landing: not the CPUs' own. */
+static bool is_memory_side(hwloc_obj_t cache)
+{
+	return cache->subtype && strcmp(cache->subtype, "MemorySideCache") == 0;
+}
+
 static void number_core_and_cache(struct nm_topology *topology, hwloc_topology_t hwloc,
 				  hwloc_obj_t *caches, unsigned *nr_caches, hwloc_obj_t pu)
 {
@@ -148,7 +154,7 @@ static void number_core_and_cache(struct nm_topology *topology, hwloc_topology_t
 	hwloc_obj_t cache = NULL, core = NULL;
 
 	for (hwloc_obj_t up = pu->parent; up; up = up->parent) {
-		if (hwloc_obj_type_is_dcache(up->type))
+		if (hwloc_obj_type_is_dcache(up->type) && !is_memory_side(up))
 			cache = up;
 		if (up->type == HWLOC_OBJ_CORE)
 			core = up;
@@ -317,21 +323,59 @@ static void fill_distances(struct loader *loader)
 	hwloc_distances_release(loader->hwloc, told);
 }
 
-/* Where no node has a usable CPU there is nowhere to send anyone, and each stands for itself. */
-static void fill_nearest(struct nm_topology *topology)
+/* ---- who stands for a node without CPUs ---- */
+
+/* Of the nodes with usable CPUs among those with os_ids or CPUs in a set; -1: there is none. */
+static int nearest_by_distance(const struct nm_topology *topology, int node,
+			       hwloc_const_bitmap_t os_ids, hwloc_const_bitmap_t cpus)
 {
-	for (unsigned i = 0; i < topology->nr_nodes; i++) {
-		int nearest = (int)i;
-		unsigned shortest = UINT32_MAX;
-		for (unsigned j = 0; j < topology->nr_nodes; j++) {
-			unsigned distance =
-				i == j ? 0 : nm_topology_distance(topology, (int)i, (int)j);
-			if (hwloc_bitmap_iszero(topology->nodes[j].cpus) || distance >= shortest)
-				continue;
-			shortest = distance;
-			nearest = (int)j;
-		}
-		topology->nodes[i].nearest_with_cpus = nearest;
+	unsigned shortest = UINT32_MAX;
+	int nearest = -1;
+
+	for (unsigned k = 0; k < topology->nr_nodes; k++) {
+		const struct nm_node *other = &topology->nodes[k];
+		unsigned distance = nm_topology_distance(topology, node, (int)k);
+		if (hwloc_bitmap_iszero(other->cpus) || distance >= shortest ||
+		    (os_ids && !hwloc_bitmap_isset(os_ids, other->os_id)) ||
+		    (cpus && !hwloc_bitmap_intersects(cpus, other->cpus)))
+			continue;
+		shortest = distance;
+		nearest = (int)k;
+	}
+	return nearest;
+}
+
+/*
+ * The firmware's best initiators (Linux, admin-guide/mm/numaperf): class 1 tells CPUs alone, class 0
+ * also devices. What has none is told by hwloc, which knows machines whose firmware is silent.
+ * Distances come last: they often tie between all memory that is not a CPU's own.
+ */
+static int find_stand_in(struct loader *loader, int node, hwloc_const_bitmap_t near)
+{
+	const struct nm_topology *topology = loader->topology;
+	int found = -1;
+
+	for (int class = 1; class >= 0 && loader->root >= 0 && found < 0; class--) {
+		nm_sysfs_initiators(loader->root, topology->nodes[node].os_id, (unsigned)class,
+				    loader->scratch);
+		found = nearest_by_distance(topology, node, loader->scratch, NULL);
+	}
+	if (found < 0)
+		found = nearest_by_distance(topology, node, NULL, near);
+	return found < 0 ? nearest_by_distance(topology, node, NULL, NULL) : found;
+}
+
+/* Where no node has a usable CPU there is nowhere to send anyone, and each stands for itself. */
+static void fill_nearest(struct loader *loader, hwloc_obj_t *objects)
+{
+	struct nm_topology *topology = loader->topology;
+
+	for (int i = 0; i < (int)topology->nr_nodes; i++) {
+		struct nm_node *node = &topology->nodes[i];
+		int found = i;
+		if (hwloc_bitmap_iszero(node->cpus))
+			found = find_stand_in(loader, i, objects[i]->cpuset);
+		node->nearest_with_cpus = found < 0 ? i : found;
 	}
 }
 
@@ -355,7 +399,7 @@ static int fill_memory(struct loader *loader)
 	if (r < 0)
 		return r;
 	fill_distances(loader);
-	fill_nearest(topology);
+	fill_nearest(loader, objects);
 	return 0;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "sysfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "numa-migrd/file.h"
 
@@ -40,6 +42,30 @@ bool nm_sysfs_add_list(int root, const char *path, hwloc_bitmap_t set)
 	if (nm_list_parse(text, listed) < 0)
 		return false;
 	return hwloc_bitmap_or(set, set, listed) == 0;
+}
+
+void nm_sysfs_initiators(int root, unsigned node, unsigned class, hwloc_bitmap_t set)
+{
+	char path[96];
+	struct dirent *entry;
+
+	hwloc_bitmap_zero(set);
+	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/access%u/initiators",
+		       node, class);
+	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(directory))) {
+		unsigned initiator;
+		char rest;
+		if (sscanf(entry->d_name, "node%5u%c", &initiator, &rest) == 1 && initiator <= NM_LIST_MOST)
+			(void)hwloc_bitmap_set(set, initiator);
+	}
+	closedir(directory);
 }
 
 int nm_sysfs_node_cpus(int root, unsigned node, hwloc_bitmap_t set)

@@ -28,4 +28,10 @@ bool nm_sysfs_add_list(int root, const char *path, hwloc_bitmap_t set);
 /* Sets *set to a node's cpumap, which names online CPUs only. Returns 0 or -errno. */
 int nm_sysfs_node_cpus(int root, unsigned node, hwloc_bitmap_t set);
 
+/*
+ * Sets *set to the nodes that the firmware (HMAT) has as the best initiators of a node's memory, in access
+ * class 0 or 1 (Linux, admin-guide/mm/numaperf); empty where it tells none.
+ */
+void nm_sysfs_initiators(int root, unsigned node, unsigned class, hwloc_bitmap_t set);
+
 #endif

@@ -166,6 +166,42 @@ static void test_memory_moved_away(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
+/* It runs on, and all it touches is on a node without CPUs beside where it is held. */
+static void test_memory_without_cpus(void **state)
+{
+	(void)state;
+	double accesses[8] = {0};
+	struct nm_figures figures = {.pid = 100,
+				     .tid = 101,
+				     .run_samples = 100,
+				     .accesses = accesses,
+				     .access_samples = 50};
+	hwloc_bitmap_zero(world->topology->nodes[3].cpus);
+	world->topology->nodes[3].nearest_with_cpus = 1;
+	world_lease(world, 101, 1);
+	struct nm_tend_input input = {.figures = &figures,
+				      .nr_figures = 1,
+				      .members = world->members,
+				      .nr_members = world->nr_members,
+				      .expiry_ns = WORLD_EXPIRY_NS};
+	accesses[1] = 5;
+	accesses[3] = 50;
+	for (int i = 0; i < 60; i++) {
+		fake_sleep(fake, 1000);
+		input.now_ns = fake->now_ns;
+		nm_actuator_tend(world->actuator, &input);
+	}
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_int_equal(world_told(world, NM_LEASE_EXPIRED, 101), 0);
+	world->topology->nodes[3].nearest_with_cpus = 2;
+	for (int i = 0; i < 31; i++) {
+		fake_sleep(fake, 1000);
+		input.now_ns = fake->now_ns;
+		nm_actuator_tend(world->actuator, &input);
+	}
+	assert_int_equal(world_mask(world, 101), ALL);
+}
+
 static void test_left_targets(void **state)
 {
 	(void)state;
@@ -433,6 +469,7 @@ int main(void)
 		TEST(test_expiry),
 		TEST(test_no_expiry),
 		TEST(test_memory_moved_away),
+		TEST(test_memory_without_cpus),
 		TEST(test_left_targets),
 		TEST(test_no_members),
 		TEST(test_foreign),

@@ -74,6 +74,21 @@ static void room_bounds_what_moves(void **state)
 	assert_int_equal(fake_mover.submitted, submitted);
 }
 
+/* Neither page by page nor as a range is memory without CPUs left by who is beside it. */
+static void memory_beside_the_thread_stays(void **state)
+{
+	(void)state;
+	struct nm_topology *topology = world.daemon.pipeline.topology;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	hwloc_bitmap_zero(topology->nodes[3].cpus);
+	topology->nodes[3].nearest_with_cpus = 0;
+	begin();
+	live(30);
+	assert_int_equal(fake_mover.submitted, 0);
+	assert_int_equal(pages_on(3), 1024);
+}
+
 /* What the mover has is not asked for again; what it does not take is. */
 static void a_page_is_asked_for_once(void **state)
 {
@@ -528,6 +543,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pages_go_to_their_threads),
 		TEST(room_bounds_what_moves),
+		TEST(memory_beside_the_thread_stays),
 		TEST(a_page_is_asked_for_once),
 		TEST(unknown_mappings_wait),
 		TEST(pages_wait_for_the_mapping),

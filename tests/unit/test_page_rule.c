@@ -55,6 +55,23 @@ static void test_home_must_be_known(void **state)
 	assert_int_equal(look(PAGE(1)).home, 3);
 }
 
+/* Node 3 has no CPUs, and node 1's stand for it: it is beside them already. */
+static void test_not_off_memory_beside_it(void **state)
+{
+	struct nm_page_touch access = {
+		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .home = 3};
+	int target = -1;
+
+	(void)state;
+	nm_pages_stand_in(pages, 3, 1);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(touch(&access).target, -1);
+	access.node = 2;
+	for (unsigned i = 0; i < 30 && target < 0; i++)
+		target = touch(&access).target;
+	assert_int_equal(target, 2);
+}
+
 static void test_found_once(void **state)
 {
 	(void)state;
@@ -180,6 +197,7 @@ int main(void)
 		TEST(test_equation_6),
 		TEST(test_factor),
 		TEST(test_not_where_it_is),
+		TEST(test_not_off_memory_beside_it),
 		TEST(test_home_must_be_known),
 		TEST(test_found_once),
 		TEST(test_held_back_until_first_mapping),

@@ -211,6 +211,63 @@ static void memory_only_node_has_a_neighbour(void **state)
 	assert_int_equal(nm_topology_distance(t, 2, 0), 21);
 }
 
+/* Nodes 0 and 8 with CPUs, and 3, 9 and 10 without, all at one distance from each other. */
+static void put_tied_machine(const char *root)
+{
+	put_odd_machine(root);
+	put(root, "0,3,8-10\n", NODE_DIRECTORY "/online");
+	put_node(root, 0, "0f\n", "10 20 20 20 20\n");
+	put_node(root, 3, "00\n", "20 10 20 20 20\n");
+	put_node(root, 8, "b0\n", "20 20 10 20 20\n");
+	put_node(root, 9, "00\n", "20 20 20 10 20\n");
+	put_node(root, 10, "00\n", "20 20 20 20 10\n");
+}
+
+static void put_initiator(const char *root, unsigned node, unsigned class, unsigned initiator)
+{
+	put(root, "", NODE_DIRECTORY "/node%u/access%u/initiators/node%u/uevent", node, class,
+	    initiator);
+}
+
+static void initiators_come_before_distances(void **state)
+{
+	put_tied_machine(*state);
+	put_initiator(*state, 9, 0, 8);
+	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
+
+	assert_int_equal(t->nodes[1].nearest_with_cpus, 0);
+	assert_int_equal(t->nodes[3].nearest_with_cpus, 2);
+}
+
+/* Class 0 may name a device, or a node without a usable CPU. */
+static void initiators_have_cpus(void **state)
+{
+	put_tied_machine(*state);
+	put_initiator(*state, 9, 0, 0);
+	put_initiator(*state, 9, 1, 8);
+	put_initiator(*state, 10, 0, 3);
+	put_initiator(*state, 10, 1, 77);
+	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
+
+	assert_int_equal(t->nodes[3].nearest_with_cpus, 2);
+	assert_int_equal(t->nodes[4].nearest_with_cpus, 0);
+	put(*state, "4-5,7\n", CPU_DIRECTORY "/isolated");
+	nm_auto(nm_topology_freep) struct nm_topology *isolated = load_from(*state, NULL);
+	assert_int_equal(isolated->nodes[3].nearest_with_cpus, 0);
+}
+
+/* Of several initiators the nearest, as far as distances tell. */
+static void initiators_by_distance(void **state)
+{
+	put_tied_machine(*state);
+	put_node(*state, 9, "00\n", "31 20 28 10 20\n");
+	put_initiator(*state, 9, 1, 0);
+	put_initiator(*state, 9, 1, 8);
+	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(*state, NULL);
+
+	assert_int_equal(t->nodes[3].nearest_with_cpus, 2);
+}
+
 static void nowhere_to_go(void **state)
 {
 	put_odd_machine(*state);
@@ -327,6 +384,48 @@ static void xml_with_two_memories_loads(void **state)
 	for (unsigned i = 0; i < t->nr_nodes; i++)
 		with_cpus += !hwloc_bitmap_iszero(t->nodes[i].cpus);
 	assert_int_equal(with_cpus, 2);
+}
+
+/* No distances are told: hwloc's sets of CPUs say which package a memory belongs to. */
+static void xml_tells_whose_memory_it_is(void **state)
+{
+	char path[FIXTURE_PATH];
+
+	snprintf(path, sizeof(path), "%s/made.xml", (const char *)*state);
+	write_synthetic(path, "pack:4 [numa] [numa] core:2 pu:1");
+	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(NULL, path);
+
+	unsigned stands_for[8] = {0};
+	assert_int_equal(t->nr_nodes, 8);
+	for (unsigned i = 0; i < t->nr_nodes; i++)
+		stands_for[t->nodes[i].nearest_with_cpus]++;
+	for (unsigned i = 0; i < t->nr_nodes; i++)
+		assert_int_equal(stands_for[i], hwloc_bitmap_iszero(t->nodes[i].cpus) ? 0 : 2);
+}
+
+static void edit(const char *path, const char *from, const char *to)
+{
+	char command[PATH_MAX * 2];
+
+	snprintf(command, sizeof(command), "sed -i 's/%s/%s/' '%s'", from, to, path);
+	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a test's own command */
+}
+
+/* As hwloc shows Knights Landing's memory in cache mode. */
+static void memory_side_cache_is_no_last_level(void **state)
+{
+	char path[FIXTURE_PATH];
+
+	snprintf(path, sizeof(path), "%s/made.xml", (const char *)*state);
+	write_synthetic(path, "pack:1 [numa] l3:1(size=17179869184) l2:2(size=1048576) core:2 pu:1");
+	nm_auto(nm_topology_freep) struct nm_topology *before = load_from(NULL, path);
+	edit(path, "type=\"L3Cache\"", "type=\"L3Cache\" subtype=\"MemorySideCache\"");
+	nm_auto(nm_topology_freep) struct nm_topology *t = load_from(NULL, path);
+
+	assert_int_equal(before->llc_bytes, 17179869184ULL);
+	assert_int_equal(t->llc_bytes, 1048576);
+	assert_int_equal(t->cpus[0].cache, t->cpus[1].cache);
+	assert_int_not_equal(t->cpus[0].cache, t->cpus[2].cache);
 }
 
 static void assert_refused(const char *root, const char *xml, int expected, const char *named)
@@ -450,6 +549,9 @@ int main(void)
 		IN_ROOT(odd_machine_loads),
 		IN_ROOT(odd_machine_has_its_cpus),
 		IN_ROOT(memory_only_node_has_a_neighbour),
+		IN_ROOT(initiators_come_before_distances),
+		IN_ROOT(initiators_have_cpus),
+		IN_ROOT(initiators_by_distance),
 		IN_ROOT(nowhere_to_go),
 		IN_ROOT(isolated_partitions_count),
 		IN_ROOT(without_nodes_there_is_one),
@@ -457,6 +559,8 @@ int main(void)
 		IN_ROOT(environment_is_put_back),
 		IN_ROOT(xml_loads),
 		IN_ROOT(xml_with_two_memories_loads),
+		IN_ROOT(xml_tells_whose_memory_it_is),
+		IN_ROOT(memory_side_cache_is_no_last_level),
 		IN_ROOT(bad_sources_are_explained),
 		cmocka_unit_test(nothing_to_free),
 		IN_ROOT(recorded_machines_load),
