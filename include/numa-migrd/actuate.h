@@ -44,6 +44,7 @@ enum nm_lease_event_kind {
 struct nm_lease_event {
 	enum nm_lease_event_kind kind;
 	uint32_t tid, pid;
+	uint64_t start_ticks; /* of the thread */
 	uint64_t decision;
 	int error;
 };
@@ -84,8 +85,8 @@ bool nm_actuator_inherited(void *actuator, uint32_t pid, uint32_t tid, uint64_t 
 			   hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
 			   bool *ret_unrestricted);
 
-/* Does a lease on this thread stand? (struct nm_lease_lookup) */
-bool nm_actuator_holds(void *actuator, uint32_t tid);
+/* Does a lease on this very thread stand? (struct nm_lease_lookup) */
+bool nm_actuator_holds(void *actuator, uint32_t tid, uint64_t start_ticks);
 
 /*
  * Side-band records were lost, or could not be had (no source, a CPU without a ring): heirs may
@@ -119,7 +120,8 @@ size_t nm_actuator_leases(const struct nm_actuator *actuator);
  * Gives back one thread's lease (withdrawn verdict), a process's, or all of them, the latter two
  * with a search for heirs. Returns the number of threads whose mask could not be returned.
  */
-unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid);
+unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
+				   uint64_t start_ticks);
 unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid);
 unsigned nm_actuator_return_all(struct nm_actuator *actuator);
 

@@ -83,8 +83,8 @@ struct nm_lease_lookup {
 	bool (*inherited)(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
 			  hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
 			  bool *ret_unrestricted);
-	bool (*holds)(void *context,
-		      uint32_t tid); /* a lease on this thread stands: its mask is ours */
+	/* Does a lease on this very thread stand? Its affinity is ours then. */
+	bool (*holds)(void *context, uint32_t tid, uint64_t start_ticks);
 };
 
 /*
@@ -162,18 +162,23 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
  * to stay ends: that once it is not among them. Valid until the next call on the roster. */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
+/* The following name a thread by number and start time (field 22 of stat): whoever else has its number
+ * by now is not meant. */
+
 /* Bars a thread from moves until the given interval; a bar that lasts longer stays. */
-void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval);
+void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
+		   uint64_t until_interval);
 
 /* Holds a thread where it is while a move of it is under judgement; a past interval lets it go. */
-void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t until_interval);
+void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
+		    uint64_t until_interval);
 
 /* Reads a thread's mask and policy again at the next update (its mask was not the one we knew). */
-void nm_roster_recheck(struct nm_roster *roster, uint32_t tid);
+void nm_roster_recheck(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);
 
 /* Gives a thread (FOREIGN) or a whole process (RELEASED) back to its owner for as long as it lives.
  */
-void nm_roster_give_back(struct nm_roster *roster, uint32_t tid);
+void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);
 int nm_roster_release(struct nm_roster *roster, uint32_t pid);
 
 /* Soft-dirty targets: managed processes that an include pattern names, ascending pid; valid until

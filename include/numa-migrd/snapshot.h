@@ -51,6 +51,7 @@ struct nm_snap_thread {
 
 struct nm_snap_process {
 	uint32_t pid, uid;
+	uint64_t start_ticks;
 	const char *comm; /* escaped; owned by the snapshot */
 	enum nm_thread_policy policy; /* that its threads are moved by: the configured one, or its own */
 	unsigned threads; /* managed ones */

@@ -219,10 +219,9 @@ static void compact_ledger(struct nm_actuator *actuator)
 	free(entries);
 }
 
-bool nm_actuator_holds(void *context, uint32_t tid)
+bool nm_actuator_holds(void *context, uint32_t tid, uint64_t start_ticks)
 {
-	const struct nm_lease *lease = nm_lease_find(context, tid);
-	return lease && nm_lease_active(lease);
+	return nm_lease_active_of(context, tid, start_ticks) != NULL;
 }
 
 /* ---- heirs that no record told of ---- */
@@ -321,10 +320,11 @@ size_t nm_actuator_leases(const struct nm_actuator *actuator)
 
 /* ---- giving back ---- */
 
-unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid)
+unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
+				   uint64_t start_ticks)
 {
-	struct nm_lease *lease = nm_lease_find(actuator, tid);
-	if (!lease || !nm_lease_active(lease))
+	struct nm_lease *lease = nm_lease_active_of(actuator, tid, start_ticks);
+	if (!lease)
 		return 0;
 	return nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED) < 0;
 }

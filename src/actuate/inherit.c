@@ -15,6 +15,7 @@ static int return_heir(struct nm_actuator *actuator, const struct nm_ledger_entr
 		.kind = r < 0 ? NM_LEASE_FAILED : NM_LEASE_HEIR,
 		.tid = tid,
 		.pid = pid,
+		.start_ticks = start_ticks,
 		.decision = terms->decision,
 		.error = r < 0 ? r : 0,
 	};

@@ -11,6 +11,7 @@ void nm_lease_tell(struct nm_actuator *actuator, const struct nm_lease *lease,
 		.kind = kind,
 		.tid = lease->terms.tid,
 		.pid = lease->terms.pid,
+		.start_ticks = lease->terms.start_ticks,
 		.decision = lease->terms.decision,
 		.error = error,
 	};

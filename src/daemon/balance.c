@@ -219,20 +219,39 @@ int nm_balance_propose(const struct nm_daemon *daemon, const struct nm_snapshot 
 		       struct nm_proposals *ret)
 {
 	const struct nm_balance_result *result = &daemon->pipeline.balancer->result;
-	struct nm_known_thread *known = daemon->pipeline.balancer->known;
 	struct nm_proposals proposals = {.count = result->count,
 					 .threads_considered = result->waiting,
 					 .candidates = result->evaluated};
 	proposals.items = calloc(result->count + 1, sizeof(*proposals.items));
 	if (!proposals.items)
 		return -ENOMEM;
-	for (size_t i = 0; i < result->count; i++) {
-		uint32_t thread = result->moves[i].thread;
+	for (size_t i = 0; i < result->count; i++)
 		propose(daemon, snapshot, &result->moves[i], &proposals.items[i]);
-		known[thread].leased_as = proposals.items[i].moves[0].within
-						  ? known[thread].behaviour.type
-						  : NM_DTAS_EITHER;
-	}
 	*ret = proposals;
 	return 0;
+}
+
+static struct nm_known_thread *find_known(struct nm_balancer *balancer, uint32_t tid,
+					  uint64_t start_ticks)
+{
+	for (size_t i = 0; i < balancer->nr_known; i++)
+		if (balancer->known[i].tid == tid && balancer->known[i].start_ticks == start_ticks)
+			return &balancer->known[i];
+	return NULL;
+}
+
+void nm_balance_applied(struct nm_daemon *daemon, const struct nm_decision *decision)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	for (unsigned i = 0; balancer && i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
+		struct nm_known_thread *known = find_known(balancer, step->tid, step->start_ticks);
+		if (!known || step->node_to < 0)
+			continue;
+		enum nm_dtas_type type = known->behaviour.type;
+		hwloc_const_bitmap_t within =
+			nm_balance_lease(balancer, type, step->node_to, step->cpu_to);
+		bool typed = within && hwloc_bitmap_isincluded(step->target, within);
+		known->leased_as = typed ? type : NM_DTAS_EITHER;
+	}
 }

@@ -93,7 +93,8 @@ static void return_leases(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		    !is_changed(balancer, before, node))
 			continue;
 		known->leased_as = NM_DTAS_EITHER;
-		(void)nm_actuator_return_thread(daemon->pipeline.actuator, known->tid);
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator, known->tid,
+						snapshot->threads[i].start_ticks);
 	}
 }
 

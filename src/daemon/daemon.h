@@ -113,7 +113,7 @@ struct nm_daemon {
 	char online[4096]; /* the kernel's list, as last read: tells a change */
 	struct nm_memory_mark memory_mark;
 
-	struct nm_task_event *events; /* side-band records of one drain, put in order of time */
+	struct nm_task_event *events; /* side-band records of one drain, as they were read */
 	size_t nr_events, events_capacity;
 	struct nm_ring_counts counts; /* as of the last tick */
 	uint64_t lost_seen;	      /* records, as of the last drain */
@@ -247,6 +247,8 @@ int nm_balance_look(struct nm_daemon *daemon, const struct nm_snapshot *snapshot
 /* What the last look found; after it, in the same interval. -ENOMEM. */
 int nm_balance_propose(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       struct nm_proposals *ret);
+/* A decision of this interval was carried out. */
+void nm_balance_applied(struct nm_daemon *daemon, const struct nm_decision *decision);
 /* An access, while nodes are balanced. The hot path. */
 void nm_balance_add(struct nm_daemon *daemon, const struct nm_sample *sample);
 /* Forgets all of it: the machine or the policy is another. */

@@ -374,7 +374,7 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	struct nm_daemon *daemon = context;
 	struct nm_entry entry;
 	if (event->kind == NM_LEASE_FOREIGN && daemon->pipeline.roster)
-		nm_roster_give_back(daemon->pipeline.roster, event->tid);
+		nm_roster_give_back(daemon->pipeline.roster, event->tid, event->start_ticks);
 	nm_entry_lease(&entry, event);
 	emit(daemon, &entry);
 }

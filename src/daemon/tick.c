@@ -43,33 +43,45 @@ static void keep_sample(void *context, const struct nm_sample *sample)
 		nm_balance_add(daemon, sample);
 }
 
+/* Of the same time: as they were read. Pointers are put in order; the records stay where they are. */
 static int compare_events(const void *a, const void *b)
 {
-	const struct nm_task_event *left = a;
-	const struct nm_task_event *right = b;
+	const struct nm_task_event *left = *(const struct nm_task_event *const *)a;
+	const struct nm_task_event *right = *(const struct nm_task_event *const *)b;
 	if (left->time_ns != right->time_ns)
 		return left->time_ns < right->time_ns ? -1 : 1;
 	return (left > right) - (left < right);
 }
 
+static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event *event,
+			   uint64_t now_ns)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	nm_actuator_task_event(pipeline->actuator, event);
+	nm_roster_task_event(pipeline->roster, event, now_ns);
+	/* A new program's memory is not where the old one's was. */
+	if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
+		nm_metrics_forget(pipeline->metrics, event->tid);
+	if (pipeline->memory)
+		nm_memory_task_event(pipeline->memory, event);
+	nm_page_stage_task_event(daemon, event);
+}
+
 /* Rings are emptied one after another, yet a thread must be known before its children. */
 static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 {
-	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (daemon->nr_events)
-		qsort(daemon->events, daemon->nr_events, sizeof(*daemon->events), compare_events);
-	for (size_t i = 0; i < daemon->nr_events; i++) {
-		const struct nm_task_event *event = &daemon->events[i];
-		nm_actuator_task_event(pipeline->actuator, event);
-		nm_roster_task_event(pipeline->roster, event, now_ns);
-		/* A new program's memory is not where the old one's was. */
-		if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
-			nm_metrics_forget(pipeline->metrics, event->tid);
-		if (pipeline->memory)
-			nm_memory_task_event(pipeline->memory, event);
-		nm_page_stage_task_event(daemon, event);
-	}
+	size_t count = daemon->nr_events;
+	nm_autofree const struct nm_task_event **order = calloc(count + 1, sizeof(*order));
 	daemon->nr_events = 0;
+	if (!order) {
+		nm_actuator_records_lost(daemon->pipeline.actuator);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		order[i] = &daemon->events[i];
+	qsort(order, count, sizeof(*order), compare_events);
+	for (size_t i = 0; i < count; i++)
+		dispatch_event(daemon, order[i], now_ns);
 }
 
 /* Forks may be among what was lost, or happen on a CPU that has no ring: heirs of leases are then
@@ -103,9 +115,10 @@ void nm_drain(struct nm_daemon *daemon)
 		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
 	(void)nm_source_drain(pipeline->source, &sink);
 	nm_recorder_drained(daemon);
-	look_for_losses(daemon);
-	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
 	daemon->drain_ns += nm_own_cpu_ns() - before_ns;
+	look_for_losses(daemon);
+	/* What follows from forks does not become less when less is sampled. */
+	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
 }
 
 /* ---- metrics ---- */
@@ -185,8 +198,9 @@ static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdi
 {
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
-		nm_roster_hold(daemon->pipeline.roster, verdict->threads[i].tid, 0);
-		nm_roster_bar(daemon->pipeline.roster, verdict->threads[i].tid, until);
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		nm_roster_hold(daemon->pipeline.roster, thread->tid, thread->start_ticks, 0);
+		nm_roster_bar(daemon->pipeline.roster, thread->tid, thread->start_ticks, until);
 	}
 }
 
@@ -199,9 +213,10 @@ static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verd
 	uint64_t now = daemon->tally.intervals;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		uint32_t tid = verdict->threads[i].tid;
-		nm_roster_hold(daemon->pipeline.roster, tid, now);
-		if (!nm_actuator_holds(daemon->pipeline.actuator, tid))
-			nm_roster_bar(daemon->pipeline.roster, tid,
+		uint64_t start_ticks = verdict->threads[i].start_ticks;
+		nm_roster_hold(daemon->pipeline.roster, tid, start_ticks, now);
+		if (!nm_actuator_holds(daemon->pipeline.actuator, tid, start_ticks))
+			nm_roster_bar(daemon->pipeline.roster, tid, start_ticks,
 				      now + daemon->config->threads.cooldown);
 	}
 }
@@ -209,7 +224,8 @@ static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verd
 static void withdraw(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++)
-		(void)nm_actuator_return_thread(daemon->pipeline.actuator, verdict->threads[i].tid);
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator, verdict->threads[i].tid,
+						verdict->threads[i].start_ticks);
 }
 
 /* Kept, but the thread itself is no faster: it is left alone for a while (IMAR²). */
@@ -218,9 +234,12 @@ static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict 
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
 	if (!verdict->by_performance || verdict->of == NM_DECISION_ROLLBACK)
 		return;
-	for (unsigned i = 0; i < verdict->nr_threads; i++)
-		if (verdict->threads[i].performance_after <= verdict->threads[i].performance_before)
-			nm_roster_bar(daemon->pipeline.roster, verdict->threads[i].tid, until);
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		if (thread->performance_after <= thread->performance_before)
+			nm_roster_bar(daemon->pipeline.roster, thread->tid, thread->start_ticks,
+				      until);
+	}
 }
 
 /*
@@ -236,7 +255,7 @@ static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		for (unsigned k = 0; k < verdict->nr_threads; k++)
 			if (snapshot->threads[i].pid == verdict->threads[k].pid)
 				nm_roster_bar(daemon->pipeline.roster, snapshot->threads[i].tid,
-					      until);
+					      snapshot->threads[i].start_ticks, until);
 }
 
 /* To where it was, since partners came (kMAF). */
@@ -339,9 +358,11 @@ static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		return r;
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
 	for (size_t i = 0; i < count; i++) {
-		uint32_t tid = snapshot->threads[threads[i]].tid;
-		nm_roster_bar(daemon->pipeline.roster, tid, until);
-		(void)nm_actuator_return_thread(daemon->pipeline.actuator, tid);
+		struct nm_snap_thread *thread = &snapshot->threads[threads[i]];
+		thread->movable = false;
+		nm_roster_bar(daemon->pipeline.roster, thread->tid, thread->start_ticks, until);
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator, thread->tid,
+						thread->start_ticks);
 	}
 	if (count > 0)
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
@@ -361,8 +382,10 @@ static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *dec
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		if (receipt->steps[i].error == -ESTALE)
-			nm_roster_recheck(daemon->pipeline.roster, decision->steps[i].tid);
-		nm_roster_bar(daemon->pipeline.roster, decision->steps[i].tid, until);
+			nm_roster_recheck(daemon->pipeline.roster, decision->steps[i].tid,
+					  decision->steps[i].start_ticks);
+		nm_roster_bar(daemon->pipeline.roster, decision->steps[i].tid,
+			      decision->steps[i].start_ticks, until);
 	}
 }
 
@@ -376,7 +399,8 @@ static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
 	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
 	for (unsigned i = 0; daemon->config->threads.await_verdict && i < decision->nr_steps; i++)
-		nm_roster_hold(daemon->pipeline.roster, decision->steps[i].tid, until);
+		nm_roster_hold(daemon->pipeline.roster, decision->steps[i].tid,
+			       decision->steps[i].start_ticks, until);
 	int r = nm_verifier_add(daemon->pipeline.verifier, decision);
 	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
 		r = nm_feedback_moved(daemon->pipeline.feedback, snapshot, decision->id,
@@ -404,8 +428,10 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			heed_refusal(daemon, &plan->decisions[i], &receipts[i]);
 		else if (r == 0)
 			r = remember_move(daemon, snapshot, &plan->decisions[i]);
-		if (receipts[i].applied)
+		if (receipts[i].applied) {
+			nm_balance_applied(daemon, &plan->decisions[i]);
 			nm_page_stage_threads_moved(daemon, &plan->decisions[i]);
+		}
 	}
 	return r;
 }

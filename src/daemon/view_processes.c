@@ -43,7 +43,8 @@ static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *th
 		sum->latency += thread->latency * thread->latency_samples;
 		sum->latency_samples += thread->latency_samples;
 	}
-	sum->leases += nm_actuator_holds(daemon->pipeline.actuator, thread->tid);
+	sum->leases += nm_actuator_holds(daemon->pipeline.actuator, thread->tid,
+					 thread->start_ticks);
 	if (thread->home_node >= 0)
 		sum->on_node[thread->home_node]++;
 }

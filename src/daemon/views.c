@@ -232,7 +232,8 @@ static void write_thread(const struct nm_daemon *daemon, const struct nm_snap_th
 	nm_view_node(daemon, show, "node", thread->home_node);
 	nm_view_node(daemon, show, "preferred_node", thread->preferred);
 	write_figures(thread, show);
-	nm_show_flag(show, "leased", nm_actuator_holds(daemon->pipeline.actuator, thread->tid));
+	nm_show_flag(show, "leased", nm_actuator_holds(daemon->pipeline.actuator, thread->tid,
+						   thread->start_ticks));
 }
 
 static void write_threads(const struct nm_daemon *daemon, uint32_t pid,

@@ -197,7 +197,7 @@ static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread)
 	struct nm_platform *platform = roster->platform;
 	uint32_t tid = thread->member.tid;
 	if (thread->original && roster->leases.holds &&
-	    roster->leases.holds(roster->leases.context, tid))
+	    roster->leases.holds(roster->leases.context, tid, thread->member.start_ticks))
 		return 0;
 
 	nm_autobitmap current = hwloc_bitmap_alloc();

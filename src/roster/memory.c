@@ -10,7 +10,7 @@
 #include "numa-migrd/proc.h"
 #include "roster_internal.h"
 
-/* Beyond so many the oldest goes: by then its number has most likely gone to somebody else. */
+/* Beyond so many, those that ended go, or else the oldest thread: what was released by hand is the last to go. */
 #define MOST 4096U
 #define HEADER "numa-migrd-given-back 1 " /* and the boot id */
 #define HEADER_BYTES 128
@@ -28,6 +28,7 @@ struct nm_roster_memory {
 	struct given *items;
 	size_t count, capacity;
 	size_t alive; /* of them at the last look */
+	unsigned kept_off; /* how many more may go before all are looked at again */
 	bool changed; /* since it was saved */
 };
 
@@ -60,15 +61,55 @@ bool nm_roster_remembers(const struct nm_roster_memory *memory, uint32_t id, uin
 	return false;
 }
 
-int nm_roster_remember(struct nm_roster_memory *memory, uint32_t id, uint64_t start_ticks,
-		       enum nm_standing standing)
+/* What cannot be read is taken for alive: a mark too many does no harm. */
+static bool is_gone(struct nm_platform *platform, const struct given *given)
+{
+	struct nm_proc_stat stat;
+	int r = nm_proc_stat_of(platform, given->id, &stat);
+	return r == -ESRCH || (r == 0 && stat.start_ticks != given->start_ticks);
+}
+
+static void drop_gone(struct nm_roster_memory *memory, struct nm_platform *platform)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < memory->count; i++)
+		if (!is_gone(platform, &memory->items[i]))
+			memory->items[kept++] = memory->items[i];
+	memory->changed = memory->changed || kept != memory->count;
+	memory->count = memory->alive = kept;
+}
+
+static size_t least_needed(const struct nm_roster_memory *memory)
+{
+	for (size_t i = 0; i < memory->count; i++)
+		if (memory->items[i].standing == NM_STANDING_FOREIGN)
+			return i;
+	return 0;
+}
+
+/* All are looked at once in SLACK times: nobody can keep us busy with threads that live on. */
+static void make_room(struct nm_roster_memory *memory, struct nm_platform *platform)
+{
+	if (memory->kept_off == 0) {
+		drop_gone(memory, platform);
+		memory->kept_off = SLACK;
+	}
+	if (memory->count < MOST)
+		return;
+	memory->kept_off--;
+	size_t index = least_needed(memory);
+	memory->count--;
+	memmove(memory->items + index, memory->items + index + 1,
+		(memory->count - index) * sizeof(*memory->items));
+}
+
+int nm_roster_remember(struct nm_roster_memory *memory, struct nm_platform *platform, uint32_t id,
+		       uint64_t start_ticks, enum nm_standing standing)
 {
 	if (nm_roster_remembers(memory, id, start_ticks, standing))
 		return 0;
-	if (memory->count == MOST) {
-		memory->count--;
-		memmove(memory->items, memory->items + 1, memory->count * sizeof(*memory->items));
-	}
+	if (memory->count == MOST)
+		make_room(memory, platform);
 	int r = nm_reserve((void **)&memory->items, &memory->capacity, memory->count,
 			   sizeof(*memory->items));
 	if (r < 0)
@@ -104,28 +145,11 @@ int nm_roster_memory_release(struct nm_roster_memory *memory, struct nm_platform
 {
 	uint64_t start_ticks;
 	int r = read_birth(platform, pid, &start_ticks);
-	return r < 0 ? r : nm_roster_remember(memory, pid, start_ticks, NM_STANDING_RELEASED);
+	return r < 0 ? r : nm_roster_remember(memory, platform, pid, start_ticks,
+						 NM_STANDING_RELEASED);
 }
 
 /* ---- the file ---- */
-
-/* What cannot be read is taken for alive: a mark too many does no harm. */
-static bool is_gone(struct nm_platform *platform, const struct given *given)
-{
-	struct nm_proc_stat stat;
-	int r = nm_proc_stat_of(platform, given->id, &stat);
-	return r == -ESRCH || (r == 0 && stat.start_ticks != given->start_ticks);
-}
-
-static void drop_gone(struct nm_roster_memory *memory, struct nm_platform *platform)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < memory->count; i++)
-		if (!is_gone(platform, &memory->items[i]))
-			memory->items[kept++] = memory->items[i];
-	memory->changed = memory->changed || kept != memory->count;
-	memory->count = memory->alive = kept;
-}
 
 static size_t write_line(char *out, const struct given *given)
 {
@@ -172,7 +196,7 @@ static int parse_line(const char *line, struct given *ret)
 }
 
 /* -EBADMSG where lines were skipped. */
-static int parse_lines(struct nm_roster_memory *memory, char *text)
+static int parse_lines(struct nm_roster_memory *memory, struct nm_platform *platform, char *text)
 {
 	struct given given;
 	char *rest = NULL;
@@ -180,7 +204,8 @@ static int parse_lines(struct nm_roster_memory *memory, char *text)
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		int r = parse_line(line, &given);
 		if (r == 0)
-			r = nm_roster_remember(memory, given.id, given.start_ticks, given.standing);
+			r = nm_roster_remember(memory, platform, given.id, given.start_ticks,
+					       given.standing);
 		if (r == -ENOMEM)
 			return r;
 		result = r < 0 ? r : result;
@@ -188,7 +213,8 @@ static int parse_lines(struct nm_roster_memory *memory, char *text)
 	return result;
 }
 
-static int parse(struct nm_roster_memory *memory, char *text, const char *boot_id)
+static int parse(struct nm_roster_memory *memory, struct nm_platform *platform, char *text,
+		 const char *boot_id)
 {
 	if (strncmp(text, HEADER, strlen(HEADER)) != 0)
 		return -EBADMSG;
@@ -197,13 +223,13 @@ static int parse(struct nm_roster_memory *memory, char *text, const char *boot_i
 	if (!end)
 		return -EBADMSG;
 	*end = '\0';
-	return strcmp(boot, boot_id) == 0 ? parse_lines(memory, end + 1) : 0;
+	return strcmp(boot, boot_id) == 0 ? parse_lines(memory, platform, end + 1) : 0;
 }
 
 int nm_roster_memory_take(struct nm_roster_memory *memory, struct nm_platform *platform, char *text,
 			  const char *boot_id)
 {
-	int r = parse(memory, text, boot_id);
+	int r = parse(memory, platform, text, boot_id);
 	drop_gone(memory, platform);
 	return r;
 }

@@ -308,12 +308,18 @@ static int tend_threads(struct nm_roster *roster, const struct nm_figures *figur
 	return 0;
 }
 
+static bool is_leased(const struct nm_roster *roster, const struct nm_roster_thread *thread)
+{
+	return roster->leases.holds && roster->leases.holds(roster->leases.context,
+							    thread->member.tid,
+							    thread->member.start_ticks);
+}
+
 static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 {
 	for (size_t i = roster->nr_threads; i-- > 0;) {
 		struct nm_roster_thread *thread = roster->threads[i];
-		bool held = roster->leases.holds &&
-			    roster->leases.holds(roster->leases.context, thread->member.tid);
+		bool held = is_leased(roster, thread);
 		if (!held && nm_roster_age(now_ns, thread->last_seen_ns) > NM_ROSTER_FORGET_NS)
 			nm_roster_remove_thread(roster, thread);
 	}
@@ -347,11 +353,6 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 	return r;
 }
 
-static bool is_leased(const struct nm_roster *roster, uint32_t tid)
-{
-	return roster->leases.holds && roster->leases.holds(roster->leases.context, tid);
-}
-
 static bool is_steered_to_stay(const struct nm_roster_thread *thread)
 {
 	return thread->standing == NM_STANDING_MANAGED &&
@@ -368,7 +369,7 @@ static bool is_only_watched(const struct nm_roster *roster, const struct nm_rost
 /* Who is no member gets its own mask back (actuate). */
 static bool is_member(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	if (is_steered_to_stay(thread) && is_leased(roster, thread->member.tid))
+	if (is_steered_to_stay(thread) && is_leased(roster, thread))
 		return false;
 	return thread->standing == NM_STANDING_MANAGED || is_only_watched(roster, thread);
 }
@@ -385,7 +386,7 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 		if (nm_reserve((void **)&roster->members, &roster->members_capacity, count,
 			       sizeof(*roster->members)) < 0)
 			break;
-		thread->member.leased = is_leased(roster, thread->member.tid);
+		thread->member.leased = is_leased(roster, thread);
 		thread->member.only_watched = is_only_watched(roster, thread);
 		roster->members[count] = thread->member;
 		if (thread->member.only_watched)
@@ -398,35 +399,44 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 
 /* ---- what other stages tell us ---- */
 
-void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
+static struct nm_roster_thread *find_same(const struct nm_roster *roster, uint32_t tid,
+					  uint64_t start_ticks)
 {
 	struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
+	return thread && thread->member.start_ticks == start_ticks ? thread : NULL;
+}
+
+void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
+		   uint64_t until_interval)
+{
+	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
 	if (thread && thread->member.barred_until < until_interval)
 		thread->member.barred_until = until_interval;
 }
 
-void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t until_interval)
+void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
+		    uint64_t until_interval)
 {
-	struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
+	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
 	if (thread)
 		thread->member.held_until = until_interval;
 }
 
-void nm_roster_recheck(struct nm_roster *roster, uint32_t tid)
+void nm_roster_recheck(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks)
 {
-	struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
+	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
 	if (thread)
 		thread->checked_ns = 0;
 }
 
-void nm_roster_give_back(struct nm_roster *roster, uint32_t tid)
+void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks)
 {
-	struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
+	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
 	if (!thread)
 		return;
 	thread->standing = NM_STANDING_FOREIGN;
 	/* Out of memory: the standing holds for as long as this roster knows the thread. */
-	(void)nm_roster_remember(roster->memory, tid, thread->member.start_ticks,
+	(void)nm_roster_remember(roster->memory, roster->platform, tid, start_ticks,
 				 NM_STANDING_FOREIGN);
 }
 
@@ -441,7 +451,8 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 		return r;
 	process->standing = NM_STANDING_RELEASED;
 	nm_roster_remove_threads_of(roster, process);
-	return nm_roster_remember(roster->memory, pid, process->start_ticks, NM_STANDING_RELEASED);
+	return nm_roster_remember(roster->memory, roster->platform, pid, process->start_ticks,
+				  NM_STANDING_RELEASED);
 }
 
 static int compare_targets(const void *a, const void *b)

@@ -151,6 +151,7 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 	const struct nm_config *config = input->config;
 	*ret = (struct nm_snap_process){
 		.pid = process->pid,
+		.start_ticks = process->start_ticks,
 		.uid = process->uid,
 		.policy = process->steering.word == NM_STEER_POLICY ? process->steering.policy
 								    : config->threads.policy,

@@ -207,9 +207,9 @@ void nm_page_verifier_disturb(struct nm_page_verifier *verifier, uint32_t pid)
 
 static bool is_alive(const struct question *question, const struct nm_snapshot *snapshot)
 {
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i].pid == question->pid)
-			return true;
+	for (size_t i = 0; i < snapshot->nr_processes; i++)
+		if (snapshot->processes[i].pid == question->pid)
+			return snapshot->processes[i].start_ticks == question->start_ticks;
 	return false;
 }
 

@@ -192,6 +192,23 @@ static inline struct nm_receipt world_swap(struct world *world, uint32_t a, unsi
 	return world_run(world, &decision);
 }
 
+/* As of the thread that has the number now, or had it in an event. */
+static inline uint64_t world_start_of(const struct world *world, uint32_t tid)
+{
+	const struct fake_thread *thread = fake_find(world->fake, tid);
+	return thread ? thread->start_ticks : 0;
+}
+
+static inline bool world_holds(const struct world *world, uint32_t tid)
+{
+	return nm_actuator_holds(world->actuator, tid, world_start_of(world, tid));
+}
+
+static inline unsigned world_return(const struct world *world, uint32_t tid)
+{
+	return nm_actuator_return_thread(world->actuator, tid, world_start_of(world, tid));
+}
+
 /* The rings are emptied. */
 static inline void world_drain(struct world *world)
 {

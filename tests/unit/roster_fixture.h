@@ -37,10 +37,17 @@ static inline bool says_inherited(void *context, uint32_t pid, uint32_t tid, uin
 	return true;
 }
 
-static inline bool says_holds(void *context, uint32_t tid)
+static inline bool says_holds(void *context, uint32_t tid, uint64_t start_ticks)
 {
-	(void)context;
+	(void)context, (void)start_ticks;
 	return tid == leased_tid;
+}
+
+/* 0: there is none. */
+static inline uint64_t start_of(uint32_t tid)
+{
+	const struct fake_thread *thread = fake_find(fake, tid);
+	return thread ? thread->start_ticks : 0;
 }
 
 static inline void open_roster(void)

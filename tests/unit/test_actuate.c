@@ -81,16 +81,16 @@ static void test_lease(void **state)
 	assert_int_equal(world_mask(world, 101), world_node(2));
 	assert_int_equal(world_mask(world, 100), ALL);
 	assert_int_equal(nm_actuator_leases(world->actuator), 1);
-	assert_true(nm_actuator_holds(world->actuator, 101));
-	assert_false(nm_actuator_holds(world->actuator, 100));
+	assert_true(world_holds(world, 101));
+	assert_false(world_holds(world, 100));
 	assert_int_equal(ledger_entries(true), 1);
-	assert_int_equal(nm_actuator_return_thread(world->actuator, 101), 0);
+	assert_int_equal(world_return(world, 101), 0);
 	assert_int_equal(world_mask(world, 101), ALL);
 	assert_int_equal(world_told(world, NM_LEASE_RETURNED, 101), 1);
 	assert_int_equal(ledger_entries(true), 0);
 	/* Asked again, there is nothing to do. */
-	assert_int_equal(nm_actuator_return_thread(world->actuator, 101), 0);
-	assert_int_equal(nm_actuator_return_thread(world->actuator, 999), 0);
+	assert_int_equal(world_return(world, 101), 0);
+	assert_int_equal(world_return(world, 999), 0);
 	assert_int_equal(world->nr_events, 1);
 }
 
@@ -264,7 +264,7 @@ static void test_refuse_full_disk(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
 	struct nm_receipt fresh = world_lease(world, 102, 1);
 	struct nm_receipt again = world_lease(world, 101, 2);
-	unsigned failed = nm_actuator_return_thread(world->actuator, 101);
+	unsigned failed = world_return(world, 101);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	signal(SIGXFSZ, SIG_DFL);
 	assert_refused(&fresh, -EFBIG, "ledger");
@@ -440,7 +440,7 @@ static void test_race_mask_on_return(void **state)
 	fake_pin(fake, 101, fake_cpus(0, 3));
 	world_lease(world, 101, 1);
 	fake_at(fake, FAKE_GET, 2, pin_101);
-	assert_int_equal(nm_actuator_return_thread(world->actuator, 101), 0);
+	assert_int_equal(world_return(world, 101), 0);
 	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
 	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 1);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
@@ -515,7 +515,7 @@ static void test_reused_number_on_return(void **state)
 	(void)state;
 	world_lease(world, 101, 1);
 	fake_at(fake, FAKE_SET, 1, reuse_in_process_200);
-	assert_int_equal(nm_actuator_return_thread(world->actuator, 101), 0);
+	assert_int_equal(world_return(world, 101), 0);
 	assert_int_equal(world_mask(world, 101), fake_cpus(2, 7));
 	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
 }
@@ -555,11 +555,28 @@ static void test_stale_lease_on_a_neighbour(void **state)
 	assert_int_equal(world_mask(world, 101), world_node(1));
 }
 
+/* A verdict about a thread that is gone says nothing about who has its number. */
+static void test_return_to_another(void **state)
+{
+	(void)state;
+	uint64_t earlier = world_start_of(world, 101);
+	fake_exit(fake, 101);
+	fake_sleep(fake, 1000);
+	fake_clone(fake, 100, 101);
+	world_drain(world);
+	assert_true(world_lease(world, 101, 1).applied);
+	assert_false(nm_actuator_holds(world->actuator, 101, earlier));
+	assert_int_equal(nm_actuator_return_thread(world->actuator, 101, earlier), 0);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_true(world_holds(world, 101));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_return_to_another),
 		TEST(test_lease),
 		TEST(test_restricted_original),
 		TEST(test_move_again),

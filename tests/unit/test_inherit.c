@@ -139,7 +139,7 @@ static void test_after_the_end(void **state)
 	(void)state;
 	lease(101, 1);
 	fake_clone(fake, 101, 110);
-	(void)nm_actuator_return_thread(world->actuator, 101);
+	(void)world_return(world, 101);
 	world_tick(world);
 	assert_int_equal(world_mask(world, 110), ALL);
 	assert_int_equal(world_mask(world, 101), ALL);

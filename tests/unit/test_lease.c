@@ -313,7 +313,7 @@ static void test_ledger_stays_short(void **state)
 	for (int i = 0; i < 3000; i++) {
 		world_lease(world, 101, (unsigned)i % 4);
 		if (i % 3 == 0)
-			(void)nm_actuator_return_thread(world->actuator, 101);
+			(void)world_return(world, 101);
 		if (i % 10 == 0)
 			world_tick(world);
 	}

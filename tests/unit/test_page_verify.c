@@ -18,7 +18,7 @@ static struct nm_page_verifier *verifier;
 static struct nm_page_verdicts verdicts;
 
 /* One process of one thread on node 0. */
-static struct nm_snap_process process = {.pid = 7};
+static struct nm_snap_process process;
 static double accesses[2];
 static uint32_t fresh[2];
 static struct nm_snap_thread thread;
@@ -27,6 +27,7 @@ static struct nm_snapshot snapshot;
 static int set_up(void **state)
 {
 	(void)state;
+	process = (struct nm_snap_process){.pid = 7, .start_ticks = 5};
 	thread = (struct nm_snap_thread){.tid = 7,
 					 .pid = 7,
 					 .home_node = 0,
@@ -114,6 +115,18 @@ static void done(uint64_t id, uint64_t moved)
 {
 	const struct nm_page_results results = {.moved = moved, .failed = 10 - moved};
 	nm_page_verifier_done(verifier, id, &results, snapshot.interval);
+}
+
+/* Another program under the number answers no question about the one that ended. */
+static void a_reused_number_is_another_process(void **state)
+{
+	(void)state;
+	calm(100);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	process.start_ticks++;
+	assert_int_equal(interval(200), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
 }
 
 static void a_gain_is_kept(void **state)
@@ -261,7 +274,7 @@ static void the_dead_are_unproven(void **state)
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
-	snapshot.nr_threads = 0;
+	snapshot.nr_threads = snapshot.nr_processes = 0;
 	assert_int_equal(interval(NAN), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
 }
@@ -376,6 +389,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_gain_is_kept),
+		TEST(a_reused_number_is_another_process),
 		TEST(a_loss_is_undone),
 		TEST(without_memory_for_it_nothing_is_undone),
 		TEST(delta_g_is_the_limit),

@@ -122,7 +122,7 @@ static void give_and_take(struct fake *f)
 	world_adopt(world, 102);
 	world_swap(world, 102, 0, 101, 1);
 	world_tick(world);
-	(void)nm_actuator_return_thread(world->actuator, 103);
+	(void)world_return(world, 103);
 	world_lease(world, 250, 2);
 	world_tick(world);
 	(void)nm_actuator_return_process(world->actuator, 100);
@@ -157,7 +157,7 @@ static void give_and_bear(struct fake *f)
 	world_tick(world);
 	fake_sleep(f, 30);
 	fake_clone(f, 101, 112);
-	(void)nm_actuator_return_thread(world->actuator, 101);
+	(void)world_return(world, 101);
 	world_tick(world);
 	(void)nm_actuator_return_all(world->actuator);
 }
@@ -169,7 +169,7 @@ static void compact(struct fake *f)
 	world_lease(world, 103, 2);
 	for (int i = 0; i < 140; i++) {
 		world_lease(world, 101, (unsigned)i % 4);
-		(void)nm_actuator_return_thread(world->actuator, 101);
+		(void)world_return(world, 101);
 	}
 	f->die_at = f->calls[FAKE_OPS] + n;
 	fake_clone(f, 103, 110);
@@ -324,7 +324,7 @@ static void lease_and_return(struct fake *f)
 	(void)f;
 	world_lease(world, 250, 3); /* stands, so that the ledger stays */
 	world_lease(world, 101, 1);
-	(void)nm_actuator_return_thread(world->actuator, 101);
+	(void)world_return(world, 101);
 	_exit(FAKE_DIED);
 }
 
@@ -412,7 +412,7 @@ static void test_start_without_restore(void **state)
 	assert_true(die_at(lease_two, 10000));
 	world_start(world);
 	assert_int_equal(nm_actuator_leases(world->actuator), 2);
-	assert_true(nm_actuator_holds(world->actuator, 101));
+	assert_true(world_holds(world, 101));
 	world_tick(world);
 	assert_no_trace("after a round", 0);
 }
@@ -489,7 +489,7 @@ static void daemon_acts(struct nm_rng *rng)
 			world_drop(world, world->members[i].tid);
 	}
 	struct fake_thread *thread = pick(rng);
-	bool known = nm_actuator_holds(world->actuator, thread->tid);
+	bool known = world_holds(world, thread->tid);
 	for (size_t i = 0; i < world->nr_members; i++)
 		known = known || world->members[i].tid == thread->tid;
 	if (!known && thread->mask == thread->own && world->nr_members < 60)

@@ -368,8 +368,8 @@ static void test_recheck(void **state)
 	fake_pin(fake, 101, fake_cpus(0, 4));
 	run_all(0.5);
 	assert_int_equal(fake_from_bitmap(member(101)->original), ALL);
-	nm_roster_recheck(roster, 101);
-	nm_roster_recheck(roster, 999);
+	nm_roster_recheck(roster, 101, start_of(101));
+	nm_roster_recheck(roster, 999, start_of(999));
 	run_all(0.5);
 	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(0, 4));
 	assert_false(member(101)->unrestricted);

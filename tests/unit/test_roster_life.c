@@ -179,8 +179,8 @@ static void test_foreign(void **state)
 {
 	(void)state;
 	run_all(0.5);
-	nm_roster_give_back(roster, 101);
-	nm_roster_give_back(roster, 999);
+	nm_roster_give_back(roster, 101, start_of(101));
+	nm_roster_give_back(roster, 999, start_of(999));
 	assert_managed(101, false);
 	assert_managed(102, true);
 	for (int i = 0; i < 15; i++)
@@ -289,15 +289,15 @@ static void test_bar(void **state)
 {
 	(void)state;
 	run_all(0.5);
-	nm_roster_bar(roster, 101, 77);
-	nm_roster_bar(roster, 999, 77);
+	nm_roster_bar(roster, 101, start_of(101), 77);
+	nm_roster_bar(roster, 999, start_of(999), 77);
 	assert_int_equal(member(101)->barred_until, 77);
 	assert_int_equal(member(102)->barred_until, 0);
 	run_all(0.5);
 	assert_int_equal(member(101)->barred_until, 77);
-	nm_roster_bar(roster, 101, 70);
+	nm_roster_bar(roster, 101, start_of(101), 70);
 	assert_int_equal(member(101)->barred_until, 77);
-	nm_roster_bar(roster, 101, 78);
+	nm_roster_bar(roster, 101, start_of(101), 78);
 	assert_int_equal(member(101)->barred_until, 78);
 }
 
@@ -306,13 +306,38 @@ static void test_hold(void **state)
 {
 	(void)state;
 	run_all(0.5);
-	nm_roster_bar(roster, 101, 77);
-	nm_roster_hold(roster, 101, 90);
-	nm_roster_hold(roster, 999, 90);
+	nm_roster_bar(roster, 101, start_of(101), 77);
+	nm_roster_hold(roster, 101, start_of(101), 90);
+	nm_roster_hold(roster, 999, start_of(999), 90);
 	assert_int_equal(member(101)->held_until, 90);
-	nm_roster_hold(roster, 101, 5);
+	nm_roster_hold(roster, 101, start_of(101), 5);
 	assert_int_equal(member(101)->held_until, 5);
 	assert_int_equal(member(101)->barred_until, 77);
+}
+
+/* What was decided about a thread does not concern another one under its number. */
+static void test_another_under_the_number(void **state)
+{
+	(void)state;
+	uint64_t earlier = start_of(101);
+	fake_exit(fake, 101);
+	fake_sleep(fake, 100);
+	fake_clone(fake, 100, 101);
+	fake->nr_events = 0;
+	run_all(0.5);
+	nm_roster_bar(roster, 101, earlier, 77);
+	nm_roster_hold(roster, 101, earlier, 90);
+	nm_roster_give_back(roster, 101, earlier);
+	assert_int_equal(member(101)->barred_until, 0);
+	assert_int_equal(member(101)->held_until, 0);
+	assert_managed(101, true);
+	fake_pin(fake, 101, fake_cpus(0, 1));
+	nm_roster_recheck(roster, 101, earlier);
+	run_all(0.5);
+	assert_managed(101, true);
+	nm_roster_recheck(roster, 101, start_of(101));
+	run_all(0.5);
+	assert_managed(101, false);
 }
 
 static void test_new_topology(void **state)
@@ -370,6 +395,7 @@ int main(void)
 		TEST(test_everywhere),
 		TEST(test_bar),
 		TEST(test_hold),
+		TEST(test_another_under_the_number),
 		TEST(test_new_topology),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void so_does_a_mask_that_others_changed(void **state)
 {
 	(void)state;
 	run_all(1);
-	nm_roster_give_back(roster, 101);
+	nm_roster_give_back(roster, 101, start_of(101));
 	restart();
 	assert_managed(100, true);
 	assert_managed(101, false);
@@ -86,7 +86,7 @@ static void a_thread_is_not_a_process(void **state)
 {
 	(void)state;
 	run_all(1);
-	nm_roster_give_back(roster, 100);
+	nm_roster_give_back(roster, 100, start_of(100));
 	restart();
 	assert_managed(100, false);
 	assert_managed(101, true);
@@ -167,7 +167,7 @@ static void it_is_written_when_something_is_new(void **state)
 	assert_int_equal(unlinkat(directory, NM_ROSTER_MEMORY_NAME, 0), 0);
 	save();
 	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), -1);
-	nm_roster_give_back(roster, 200);
+	nm_roster_give_back(roster, 200, start_of(200));
 	save();
 	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), 0);
 }
@@ -203,7 +203,7 @@ static void the_dead_do_not_pile_up(void **state)
 	for (unsigned i = 0; i < 300; i++) {
 		fake_clone(fake, 100, 300);
 		run_one(100, 300, 1);
-		nm_roster_give_back(roster, 300);
+		nm_roster_give_back(roster, 300, start_of(300));
 		fake_exit(fake, 300);
 		drain();
 		save();
@@ -211,6 +211,27 @@ static void the_dead_do_not_pile_up(void **state)
 	}
 	assert_int_equal(load(BOOT), 0);
 	assert_managed(200, false);
+}
+
+/* Threads that ended make room; what was released by hand, and who lives, stays. */
+static void the_living_outlast_the_dead(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_int_equal(nm_roster_release(roster, 200), 0);
+	nm_roster_give_back(roster, 101, start_of(101));
+	for (unsigned i = 0; i < 5000; i++) {
+		fake_clone(fake, 100, 300);
+		run_one(100, 300, 1);
+		nm_roster_give_back(roster, 300, start_of(300));
+		fake_exit(fake, 300);
+		drain();
+		fake_sleep(fake, 10);
+	}
+	restart();
+	assert_managed(200, false);
+	assert_managed(101, false);
+	assert_managed(102, true);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
@@ -230,6 +251,7 @@ int main(void)
 		TEST(it_is_written_when_something_is_new),
 		TEST(what_could_not_be_saved_is_tried_again),
 		TEST(the_dead_do_not_pile_up),
+		TEST(the_living_outlast_the_dead),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,8 @@ static bool has_own_mask(uint32_t tid)
 
 static bool is_leased(uint32_t tid)
 {
-	return nm_actuator_holds(world.daemon.pipeline.actuator, tid);
+	return nm_actuator_holds(world.daemon.pipeline.actuator, tid,
+				 fake_get(world.fake, tid)->start_ticks);
 }
 
 /* Nothing of it is sent, and yet it is seen; the others are none of its business. */
