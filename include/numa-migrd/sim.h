@@ -161,7 +161,8 @@ struct nm_sim_figures {
 
 struct nm_sim;
 
-/* The machine and the workload must outlive it. -ENOMEM; -E2BIG: more than 128 nodes. */
+/* The machine and the workload must outlive it. -ENOMEM; -E2BIG: more than 128 nodes; -ENODEV: no CPU is
+ * online. */
 int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
 	       const struct nm_sim_options *options, struct nm_sim **ret);
 void nm_sim_free(struct nm_sim *sim);

@@ -126,14 +126,22 @@ static int load_workload(const char *path, struct nm_sim_workload *ret)
 static int check_nodes(const char *path, const struct nm_sim_machine *machine,
 		       const struct nm_sim_workload *workload)
 {
+	const struct nm_topology *topology = machine->topology;
 	char why[128];
 	for (size_t u = 0; u < workload->nr_users; u++) {
-		if (workload->users[u].node < (int)machine->topology->nr_nodes)
+		const struct nm_sim_user *user = &workload->users[u];
+		bool there = user->node < (int)topology->nr_nodes;
+		if (user->node < 0 ||
+		    (there && !hwloc_bitmap_iszero(topology->nodes[user->node].cpus)))
 			continue;
-		(void)snprintf(why, sizeof(why),
-			       "user %zu (%s) wants node %d, and the machine has 0 to %u", u + 1,
-			       workload->users[u].name, workload->users[u].node,
-			       machine->topology->nr_nodes - 1);
+		if (there)
+			(void)snprintf(why, sizeof(why),
+				       "user %zu (%s) wants node %d, which has no usable CPU", u + 1,
+				       user->name, user->node);
+		else
+			(void)snprintf(why, sizeof(why),
+				       "user %zu (%s) wants node %d, and the machine has 0 to %u",
+				       u + 1, user->name, user->node, topology->nr_nodes - 1);
 		return wrong_file(path, why);
 	}
 	return EXIT_SUCCESS;

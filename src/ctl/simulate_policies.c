@@ -94,9 +94,22 @@ struct placement {
 	int node;
 };
 
+/* The nodes with CPUs in turn: numactl refuses to run anybody on another. */
+static int node_in_turn(const struct nm_topology *topology, size_t turn)
+{
+	unsigned count = 0;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		count += !hwloc_bitmap_iszero(topology->nodes[k].cpus);
+	turn = count ? turn % count : 0;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		if (!hwloc_bitmap_iszero(topology->nodes[k].cpus) && turn-- == 0)
+			return (int)k;
+	return 0;
+}
+
 static struct placement *place(const struct nm_sim_case *what, const struct nm_sim_policy *policy)
 {
-	unsigned nodes = what->machine->topology->nr_nodes;
+	const struct nm_topology *topology = what->machine->topology;
 	struct placement *before = calloc(what->workload->nr_users + 1, sizeof(*before));
 	for (size_t u = 0; before && u < what->workload->nr_users; u++) {
 		struct nm_sim_user *user = &what->workload->users[u];
@@ -104,7 +117,7 @@ static struct placement *place(const struct nm_sim_case *what, const struct nm_s
 		if (!policy->placed)
 			continue;
 		user->placement = policy->placement;
-		user->node = policy->placement == NM_SIM_PLACE_DIRECT ? (int)(u % nodes) : -1;
+		user->node = policy->placement == NM_SIM_PLACE_DIRECT ? node_in_turn(topology, u) : -1;
 	}
 	return before;
 }

@@ -52,11 +52,11 @@ static int bind_task(const struct nm_sim *sim, struct nm_sim_task *task)
 {
 	const struct nm_sim_process *process = task->process;
 	int node = process->user->node;
-	unsigned part =
-		(unsigned)((uint64_t)task->block * sim->nr_nodes / process->program->threads);
+	unsigned nodes = sim->nr_run_nodes;
+	unsigned part = (unsigned)((uint64_t)task->block * nodes / process->program->threads);
 	/* Where one's blocks do not come out even, the next user's begin at the next node. */
-	if (process->user->placement == NM_SIM_PLACE_ORACLE)
-		node = (int)((part + process->user_index) % sim->nr_nodes);
+	if (process->user->placement == NM_SIM_PLACE_ORACLE && nodes > 0)
+		node = (int)sim->run_nodes[(part + process->user_index) % nodes];
 	else if (process->user->placement != NM_SIM_PLACE_DIRECT)
 		return 0;
 	task->mask = hwloc_bitmap_dup(sim->machine->topology->nodes[node].cpus);

@@ -81,6 +81,9 @@ struct nm_sim {
 	struct nm_sim_task **live; /* all threads that have not ended, ascending tid */
 	size_t nr_live, live_capacity;
 	bool *open_cpus;	      /* to whoever has no mask */
+	int *near_node;		      /* by CPU: whose memory it has, or takes where it has none */
+	unsigned *run_nodes;	      /* those with usable CPUs, ascending */
+	unsigned nr_run_nodes;
 	unsigned *crowd, *core_crowd; /* runnable threads */
 	double *busy_s;		      /* by CPU */
 	uint64_t *node_pages;	      /* of 4 KiB in use, by node */
@@ -106,7 +109,7 @@ static inline void nm_sim_digest_add(struct nm_sim *sim, uint64_t value)
 
 static inline int nm_sim_node_of(const struct nm_sim *sim, int cpu)
 {
-	return sim->machine->topology->cpus[cpu].node;
+	return sim->near_node[cpu];
 }
 
 static inline bool nm_sim_is_awake(const struct nm_sim *sim, const struct nm_sim_task *task)

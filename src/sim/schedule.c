@@ -65,7 +65,7 @@ static int emptiest(struct nm_sim *sim, const struct nm_sim_task *task)
 void nm_sim_place(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	int cpu = emptiest(sim, task);
-	task->cpu = cpu < 0 ? 0 : cpu;
+	task->cpu = cpu < 0 ? hwloc_bitmap_first(sim->machine->topology->online) : cpu;
 	sim->crowd[task->cpu]++;
 	++*core_crowd_of(sim, task->cpu);
 }

@@ -31,6 +31,8 @@ static int alloc_parts(struct nm_sim *sim)
 	size_t nodes = sim->nr_nodes, resources = nodes + sim->machine->nr_links;
 	sim->users = calloc(sim->workload->nr_users + 1, sizeof(*sim->users));
 	sim->open_cpus = calloc(sim->nr_cpus, sizeof(*sim->open_cpus));
+	sim->near_node = calloc(sim->nr_cpus, sizeof(*sim->near_node));
+	sim->run_nodes = calloc(nodes, sizeof(*sim->run_nodes));
 	sim->crowd = calloc(sim->nr_cpus, sizeof(*sim->crowd));
 	sim->core_crowd = calloc(sim->nr_cores + 1, sizeof(*sim->core_crowd));
 	sim->busy_s = calloc(sim->nr_cpus, sizeof(*sim->busy_s));
@@ -40,20 +42,46 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->pair_flow = calloc(nodes * nodes, sizeof(*sim->pair_flow));
 	sim->path_ns = calloc(nodes * nodes, sizeof(*sim->path_ns));
 	sim->excess = calloc(nodes * nodes, sizeof(*sim->excess));
-	if (!sim->users || !sim->open_cpus || !sim->crowd || !sim->core_crowd || !sim->busy_s ||
+	if (!sim->users || !sim->open_cpus || !sim->near_node || !sim->run_nodes || !sim->crowd || !sim->core_crowd || !sim->busy_s ||
 	    !sim->node_pages || !sim->queue_ns || !sim->flow || !sim->pair_flow || !sim->path_ns ||
 	    !sim->excess)
 		return -ENOMEM;
 	return 0;
 }
 
+/*
+ * A CPU whose own node is offline, or has no memory, is told no node. It takes memory like its
+ * neighbours under the last-level cache; where those have none either, from the first node.
+ */
+static int near_node_of(const struct nm_topology *topology, unsigned cpu)
+{
+	if (topology->cpus[cpu].node >= 0)
+		return topology->cpus[cpu].node;
+	for (unsigned k = 0; k < topology->nr_cpus && topology->cpus[cpu].cache >= 0; k++)
+		if (topology->cpus[k].cache == topology->cpus[cpu].cache &&
+		    topology->cpus[k].node >= 0)
+			return topology->cpus[k].node;
+	return 0;
+}
+
+static void fill_places(struct nm_sim *sim)
+{
+	const struct nm_topology *topology = sim->machine->topology;
+	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++) {
+		sim->open_cpus[cpu] = hwloc_bitmap_isset(topology->usable, cpu) &&
+				      hwloc_bitmap_isset(topology->online, cpu);
+		sim->near_node[cpu] = near_node_of(topology, cpu);
+	}
+	for (unsigned k = 0; k < sim->nr_nodes; k++)
+		if (!hwloc_bitmap_iszero(topology->nodes[k].cpus))
+			sim->run_nodes[sim->nr_run_nodes++] = k;
+}
+
 static void begin(struct nm_sim *sim)
 {
 	nm_rng_seed(&sim->rng, sim->options.seed);
 	nm_rng_seed(&sim->sampler, ~sim->options.seed);
-	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++)
-		sim->open_cpus[cpu] = hwloc_bitmap_isset(sim->machine->topology->usable, cpu) &&
-				      hwloc_bitmap_isset(sim->machine->topology->online, cpu);
+	fill_places(sim);
 	sim->next_pid = NM_SIM_FIRST_PID;
 	sim->digest = 0xcbf29ce484222325ULL;
 	sim->platform = (struct nm_platform){.ops = &nm_sim_ops, .free = leave_alone};
@@ -78,6 +106,8 @@ int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workloa
 	nm_auto(nm_sim_freep) struct nm_sim *sim = NULL;
 	if (machine->topology->nr_nodes > NM_SIM_NODES_MOST)
 		return -E2BIG;
+	if (hwloc_bitmap_iszero(machine->topology->online))
+		return -ENODEV;
 	sim = calloc(1, sizeof(*sim));
 	if (!sim)
 		return -ENOMEM;
@@ -112,6 +142,8 @@ void nm_sim_free(struct nm_sim *sim)
 	free(sim->processes);
 	free(sim->live);
 	free(sim->open_cpus);
+	free(sim->near_node);
+	free(sim->run_nodes);
 	free(sim->crowd);
 	free(sim->core_crowd);
 	free(sim->busy_s);

@@ -108,6 +108,33 @@ static void test_files_need_no_dot_in_their_name(void **state)
 	assert_int_equal(chdir(here), 0);
 }
 
+/* Nodes of memory alone: numactl would not run anybody there, and neither does the model. */
+static void test_nobody_is_bound_to_memory(void **state)
+{
+	char path[FIXTURE_PATH + 16], words[1024], text[4096];
+	hwloc_topology_t made;
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/hbm.xml", root);
+	assert_int_equal(hwloc_topology_init(&made), 0);
+	assert_int_equal(hwloc_topology_set_synthetic(made, "pack:2 [numa(memory=8GB)] "
+							    "[numa(memory=8GB)] core:2 pu:1"),
+			 0);
+	assert_int_equal(hwloc_topology_load(made), 0);
+	assert_int_equal(hwloc_topology_export_xml(made, path, 0), 0);
+	hwloc_topology_destroy(made);
+	fixture_file(root, "two", "users = ( { " PROGRAM " }, { " PROGRAM " } );\n");
+	(void)in_folder("simulate --machine=@/hbm.xml --workload=@/two --policy=direct "
+			"--policy=oracle --policy=kernel",
+			words, sizeof(words));
+	assert_int_equal(ctl(words, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "100.0%"));
+	fixture_file(root, "memory",
+		     "users = ( { name = \"me\"; placement = \"direct\"; node = 1; " PROGRAM
+		     " } );\n");
+	assert_simulate("simulate --machine=@/hbm.xml --workload=@/memory --policy=none", 1,
+			"/memory: user 1 (me) wants node 1, which has no usable CPU");
+}
+
 static void test_what_is_wrong_is_told_with_its_file(void **state)
 {
 	(void)state;
@@ -227,6 +254,7 @@ int main(void)
 		WITH_FILES(test_options_that_do_not_go_together),
 		WITH_FILES(test_all_policies_are_read_first),
 		WITH_FILES(test_files_need_no_dot_in_their_name),
+		WITH_FILES(test_nobody_is_bound_to_memory),
 		WITH_FILES(test_what_is_wrong_is_told_with_its_file),
 		WITH_FILES(test_recording_is_left_by_what_succeeds),
 		WITH_FILES(test_recording_that_is_cut),

@@ -226,6 +226,66 @@ static void test_masks_hold(void **state)
 	nm_sim_machine_free(machine);
 }
 
+/* Four nodes of two CPUs, of which the last two are told no node, and nodes 1 and 3 have memory alone. */
+static struct nm_sim_machine *odd_machine(void)
+{
+	struct nm_sim_machine *machine = NULL;
+	assert_int_equal(nm_sim_machine_regular(4, 8, &machine), 0);
+	struct nm_topology *topology = machine->topology;
+	for (unsigned node = 1; node < 4; node += 2) {
+		hwloc_bitmap_zero(topology->nodes[node].cpus);
+		topology->nodes[node].nearest_with_cpus = (int)node - 1;
+	}
+	topology->cpus[2].node = topology->cpus[3].node = 0;
+	hwloc_bitmap_set_range(topology->nodes[0].cpus, 2, 3);
+	topology->cpus[6].node = topology->cpus[7].node = -1;
+	topology->cpus[6].cache = topology->cpus[7].cache = topology->cpus[5].cache;
+	return machine;
+}
+
+/* Whoever runs there, first touch, pages that follow, and who binds: everything has a node. */
+static void test_cpus_without_a_node(void **state)
+{
+	static const enum nm_sim_placement placements[] = {
+		NM_SIM_PLACE_SYSTEM, NM_SIM_PLACE_INTERLEAVE, NM_SIM_PLACE_ORACLE};
+	struct nm_sim_machine *machine = odd_machine();
+
+	(void)state;
+	for (size_t p = 0; p < NM_ARRAY_SIZE(placements); p++) {
+		struct nm_sim_workload workload = {0};
+		add_program(&workload, "stream", 8)->phases[0].giga = 20;
+		workload.users[0].placement = placements[p];
+		const struct nm_sim_options options = {.seed = 4, .numa_balancing = true};
+		struct nm_sim *sim = NULL;
+		bool ran_without = false;
+		assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
+		for (steps(sim, 1); !nm_sim_over(sim); steps(sim, 1))
+			for (size_t i = 0; i < nm_sim_nr_threads(sim); i++) {
+				struct nm_sim_thread_view view = nm_sim_thread(sim, i);
+				assert_true(view.node == 0 || view.node == 2);
+				ran_without |= view.cpu >= 6;
+			}
+		assert_int_equal(nm_sim_figures(sim).programs_ended, 1);
+		assert_int_equal(ran_without, placements[p] != NM_SIM_PLACE_ORACLE);
+		nm_sim_free(sim);
+		nm_sim_workload_clear(&workload);
+	}
+	nm_sim_machine_free(machine);
+}
+
+static void test_nothing_is_online(void **state)
+{
+	struct nm_sim_machine *machine = odd_machine();
+	struct nm_sim_workload workload = {0};
+	const struct nm_sim_options options = {0};
+	struct nm_sim *sim = NULL;
+
+	(void)state;
+	hwloc_bitmap_zero(machine->topology->online);
+	assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), -ENODEV);
+	nm_sim_machine_free(machine);
+}
+
 static void test_first_touch_is_local(void **state)
 {
 	(void)state;
@@ -333,6 +393,8 @@ int main(void)
 		cmocka_unit_test(test_farther_is_slower),
 		cmocka_unit_test(test_symmetric_machines_are_symmetric),
 		cmocka_unit_test(test_masks_hold),
+		cmocka_unit_test(test_cpus_without_a_node),
+		cmocka_unit_test(test_nothing_is_online),
 		cmocka_unit_test(test_first_touch_is_local),
 		cmocka_unit_test(test_numa_balancing_brings_pages),
 		cmocka_unit_test(test_pages_move_where_they_are_sent),
