@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "numa-migrd/escape.h"
 #include "replay.h"
 
 #define SHOWN_MOST 40U
+#define CLEAN_BYTES (4 * NM_COMM_BYTES + 4)
 
 int nm_replay_note(struct nm_replay_moves *moves, const struct nm_decision *decision,
 		   uint64_t interval)
@@ -56,11 +58,38 @@ static const char *kind_name(enum nm_decision_kind kind)
 					   : "rollback";
 }
 
+/* A name should be escaped already, but for that there is only the recording's word: backslashes
+ * stay. */
+static void clean_name(const char *name, char ret[CLEAN_BYTES])
+{
+	const char *end = name + strnlen(name, NM_COMM_BYTES);
+	size_t used = 0;
+	while (name < end) {
+		size_t length = strcspn(name, "\\");
+		used += nm_escape(ret + used, CLEAN_BYTES - used, name, length);
+		name += length;
+		if (name < end)
+			ret[used++] = *name++;
+	}
+	ret[used] = '\0';
+}
+
 struct comparison {
 	uint64_t same, only_recorded, only_replayed, shown;
 	bool all;
 	FILE *out;
 };
+
+static void tell_move(const struct comparison *comparison, const char *who,
+		      const struct nm_replay_move *move)
+{
+	char name[CLEAN_BYTES];
+	clean_name(move->comm, name);
+	(void)fprintf(comparison->out,
+		      "interval %" PRIu64 ": only %s: %s %s[%" PRIu32 "] from node %d to node %d\n",
+		      move->interval, who, kind_name(move->kind), name, move->tid, move->node_from,
+		      move->node_to);
+}
 
 /* Those of one list that the other lacks. */
 static uint64_t tell_missing(struct comparison *comparison, const char *who,
@@ -75,11 +104,7 @@ static uint64_t tell_missing(struct comparison *comparison, const char *who,
 			continue;
 		missing++;
 		if (comparison->all || comparison->shown++ < SHOWN_MOST)
-			(void)fprintf(comparison->out,
-				      "interval %" PRIu64 ": only %s: %s %s[%" PRIu32
-				      "] from node %d to node %d\n",
-				      move->interval, who, kind_name(move->kind), move->comm,
-				      move->tid, move->node_from, move->node_to);
+			tell_move(comparison, who, move);
 	}
 	return missing;
 }

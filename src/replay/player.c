@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "numa-migrd/escape.h"
 #include "replay.h"
+
+#define SHOWN_BYTES 192
 
 void nm_player_stop(struct nm_player *player, const char *format, ...)
 {
@@ -65,6 +68,23 @@ static bool is_answer(const struct nm_recorded *record, const char *operation, i
 	       record->answer.handle == handle && strcmp(record->answer.path, path) == 0;
 }
 
+static void tell_other_question(struct nm_player *player, const struct nm_recorded *record,
+				const char *operation, int64_t handle, const char *path)
+{
+	bool answers = record->kind == NM_RECORDED_ANSWER;
+	const char *other =
+		answers ? record->answer.operation : nm_recorded_kind_name(record->kind);
+	const char *other_path = answers ? record->answer.path : "";
+	char asked[SHOWN_BYTES], has[SHOWN_BYTES], has_path[SHOWN_BYTES];
+	(void)nm_escape(asked, sizeof(asked), path, strlen(path));
+	(void)nm_escape(has, sizeof(has), other, strlen(other));
+	(void)nm_escape(has_path, sizeof(has_path), other_path, strlen(other_path));
+	nm_player_stop(player,
+		       "interval %" PRIu64 ": the replay asks for %s %" PRIi64 " \"%s\", and the "
+		       "recording has %s \"%s\"",
+		       player->interval, operation, handle, asked, has, has_path);
+}
+
 const struct nm_recorded_answer *nm_player_answer(struct nm_player *player, const char *operation,
 						  int64_t handle, const char *path)
 {
@@ -75,13 +95,7 @@ const struct nm_recorded_answer *nm_player_answer(struct nm_player *player, cons
 		player->has_next = false;
 		return record ? &record->answer : NULL;
 	}
-	bool answers = record->kind == NM_RECORDED_ANSWER;
-	nm_player_stop(player,
-		       "interval %" PRIu64 ": the replay asks for %s %" PRIi64 " \"%s\", and the "
-		       "recording has %s \"%s\"",
-		       player->interval, operation, handle, path,
-		       answers ? record->answer.operation : nm_recorded_kind_name(record->kind),
-		       answers ? record->answer.path : "");
+	tell_other_question(player, record, operation, handle, path);
 	return NULL;
 }
 
@@ -114,6 +128,20 @@ static void tell_difference(struct nm_player *player, const struct nm_recorded *
 		       from ? "..." : "", other ? other + from : "");
 }
 
+/* Arrays by node are as long as the record says, and read as long as the machine has nodes. */
+static bool is_of_machine(struct nm_player *player, const struct nm_recorded *recorded,
+			  unsigned nr_nodes)
+{
+	if (recorded->nr_nodes == nr_nodes)
+		return true;
+	nm_player_stop(player,
+		       "interval %" PRIu64
+		       ": a record \"%s\" is of %u nodes, and the machine has %u",
+		       player->interval, nm_recorded_kind_name(recorded->kind), recorded->nr_nodes,
+		       nr_nodes);
+	return false;
+}
+
 static int check(struct nm_player *player, const struct nm_recorded *record, unsigned nr_nodes)
 {
 	bool same = false;
@@ -123,6 +151,8 @@ static int check(struct nm_player *player, const struct nm_recorded *record, uns
 		nm_player_stop(player, "%s", "");
 		return 0;
 	}
+	if (!is_of_machine(player, recorded, nr_nodes))
+		return 0;
 	int r = nm_recorded_equal(recorded, record, nr_nodes, &same);
 	if (r < 0)
 		return r;
@@ -160,6 +190,8 @@ static int give_figures(void *context, const struct nm_figures **ret)
 		nm_player_stop(player, "%s", r < 0 ? nm_recording_error(player->figures) : "");
 		return r < 0 ? r : -ENODATA;
 	}
+	if (!is_of_machine(player, &record, player->daemon->pipeline.topology->nr_nodes))
+		return -EBADMSG;
 	*ret = record.figures.items;
 	return (int)record.figures.count;
 }

@@ -29,6 +29,7 @@ struct nm_replay_moves {
 struct nm_guess;
 
 struct nm_player {
+	const struct nm_daemon *daemon; /* that is fed; lent */
 	struct nm_platform strict,
 		quiet; /* what stages of the loop get; the source and the mover */
 	struct nm_recording *stream;
@@ -43,6 +44,18 @@ struct nm_player {
 	struct nm_replay_moves recorded, replayed;
 	char trouble[1024]; /* the first difference, or what is wrong with the file; "": none */
 };
+
+/* ---- run.c ---- */
+
+struct nm_replay_request {
+	const char *file,
+		*config; /* config: another configuration's file; NULL: the recorded one */
+	bool all;	 /* decisions that differ, however many */
+	FILE *out, *err;
+};
+
+/* Returns the exit status; whatever the file holds, what is written is fit for a terminal. */
+int nm_replay_run(const struct nm_replay_request *request);
 
 /* ---- player.c: the records in their order ---- */
 

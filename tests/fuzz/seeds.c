@@ -11,6 +11,7 @@
 #include "numa-migrd/event.h"
 #include "numa-migrd/helper.h"
 #include "numa-migrd/recording.h"
+#include "replay_seeds.h"
 #include "texts.h"
 
 #define RING_BYTES 4096U
@@ -314,5 +315,6 @@ int main(int argc, char **argv)
 	write_helper(argv[1]);
 	write_bus(argv[1]);
 	write_recordings(argv[1]);
+	replay_seeds_write(argv[1]);
 	return 0;
 }

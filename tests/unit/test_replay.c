@@ -323,6 +323,95 @@ static void test_nonsense_is_survived(void **state)
 	}
 }
 
+static bool as_wider; /* how change_nodes() turns the recording into one of another machine */
+static enum nm_recorded_kind wrong_kind;
+
+/* Arrays by node of another length than the machine has nodes. */
+static void change_nodes(struct nm_recorded *entry)
+{
+	static struct nm_figures figures[64];
+	static struct nm_recorded_thread threads[64];
+	static double accesses[2 * NODES];
+	static uint32_t fresh[2 * NODES];
+	if (entry->kind != wrong_kind)
+		return;
+	entry->nr_nodes = as_wider ? 2 * NODES : 1;
+	for (size_t i = 0; wrong_kind == NM_RECORDED_FIGURES && i < entry->figures.count; i++) {
+		assert_true(i < 64);
+		figures[i] = entry->figures.items[i];
+		figures[i].accesses = accesses;
+		figures[i].fresh = fresh;
+	}
+	for (size_t i = 0; wrong_kind == NM_RECORDED_THREADS && i < entry->threads.count; i++) {
+		assert_true(i < 64);
+		threads[i] = entry->threads.items[i];
+		threads[i].accesses = accesses;
+	}
+	if (wrong_kind == NM_RECORDED_FIGURES)
+		entry->figures.items = figures;
+	else
+		entry->threads.items = threads;
+}
+
+/* Else arrays would be read beyond their ends. */
+static void test_the_machine_has_as_many_nodes_as_it_has(void **state)
+{
+	static const enum nm_recorded_kind kinds[] = {NM_RECORDED_FIGURES, NM_RECORDED_THREADS};
+	char said[8192];
+	for (unsigned i = 0; i < 4; i++) {
+		wrong_kind = kinds[i / 2];
+		as_wider = i % 2;
+		record(TARGETS "threads = { policy = \"lbma\"; " RULES "};",
+		       wrong_kind != NM_RECORDED_FIGURES, 10);
+		rewrite(change_nodes);
+		assert_int_equal(run_replay("", file_name, said, sizeof(said)), 1);
+		if (!strstr(said, as_wider ? "is of 8 nodes, and the machine has 4"
+					   : "is of 1 nodes, and the machine has 4"))
+			fail_msg("%s", said);
+		assert_int_equal(world_close(state), 0);
+		assert_int_equal(world_open(state), 0);
+	}
+}
+
+static void change_words(struct nm_recorded *entry)
+{
+	if (entry->kind == NM_RECORDED_ANSWER && strcmp(entry->answer.operation, "now_ns") == 0) {
+		entry->answer.operation = "\x1b]0;owned\a";
+		entry->answer.path = "\x1b[2J\nrm -rf /";
+	}
+	if (entry->kind != NM_RECORDED_DECISION)
+		return;
+	for (unsigned i = 0; i < entry->decision.nr_steps; i++)
+		strcpy(entry->decision.steps[i].comm, "\x1b[31m\\x1b\n");
+}
+
+static void assert_clean(const char *said)
+{
+	for (const char *at = said; *at; at++)
+		if ((unsigned char)*at < ' ' && *at != '\n')
+			fail_msg("byte %d in: %s", *at, said);
+	assert_null(strstr(said, "\nrm"));
+}
+
+/* Whoever replays a stranger's recording sees text, and nothing that his terminal would obey. */
+static void test_terminals_are_safe(void **state)
+{
+	(void)state;
+	char said[8192], options[256];
+	record(TARGETS "threads = { policy = \"lbma\"; n = 4; " RULES "};", true, 40);
+	rewrite(change_words);
+	assert_int_equal(run_replay("", file_name, said, sizeof(said)), 1);
+	assert_non_null(strstr(said, "recording has \\x1b]0;owned\\x07"));
+	assert_clean(said);
+	FILE *out = fopen(other_name, "w");
+	fputs(TARGETS "threads = { policy = \"none\"; };", out);
+	fclose(out);
+	snprintf(options, sizeof(options), "-c %s", other_name);
+	assert_int_equal(run_replay(options, file_name, said, sizeof(said)), 0);
+	assert_non_null(strstr(said, " \\x1b[31m\\x1b\\x0a["));
+	assert_clean(said);
+}
+
 /* It is for looking at. */
 static void test_hashed_is_not_replayed(void **state)
 {
@@ -377,6 +466,8 @@ int main(void)
 		TEST(test_another_configuration),
 		TEST(test_differences_are_told),
 		TEST(test_nonsense_is_survived),
+		TEST(test_the_machine_has_as_many_nodes_as_it_has),
+		TEST(test_terminals_are_safe),
 		TEST(test_hashed_is_not_replayed),
 		TEST(test_cut_off_anywhere),
 	};

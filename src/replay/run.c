@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* A whole replay: the recorded daemon's stages, its calls in their order, and what came of it. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "numa-migrd/file.h"
+#include "replay.h"
+
+static int fail(const struct nm_replay_request *request, const char *what)
+{
+	(void)fprintf(request->err, "numa-migrctl: %s: %s\n", request->file, what);
+	return EXIT_FAILURE;
+}
+
+/* ---- the machine ---- */
+
+static int give_quiet(void *context, const struct nm_platform_options *options,
+		      struct nm_platform **ret)
+{
+	struct nm_player *player = context;
+	(void)options;
+	*ret = &player->quiet;
+	return 0;
+}
+
+static int give_topology(void *context, struct nm_topology **ret)
+{
+	struct nm_player *player = context;
+	struct nm_recorded record;
+	int r = nm_recording_next(player->topologies, &record);
+	if (r <= 0)
+		return r < 0 ? r : -ENODATA;
+	return nm_recording_copy_topology(record.topology, ret);
+}
+
+/* ---- the daemon ---- */
+
+/* What could reach this machine, or is only sampled by, does not matter here. */
+static void tame(struct nm_config *config, bool dry_run)
+{
+	config->general.dry_run = dry_run;
+	config->general.record[0] = '\0';
+	config->metrics.file[0] = '\0';
+	config->sampling.inject = NM_INJECT_NONE;
+}
+
+static int tell_config_errors(const struct nm_replay_request *request,
+			      const struct nm_config_errors *errors, int r)
+{
+	for (size_t i = 0; i < errors->count; i++)
+		(void)fprintf(request->err, "%s\n", errors->text[i]);
+	if (errors->count == 0)
+		(void)fprintf(request->err, "numa-migrctl: the configuration: %s\n", strerror(-r));
+	return r;
+}
+
+static int load_config(const struct nm_replay_request *request,
+		       const struct nm_recorded_start *start, struct nm_daemon *daemon)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	int r;
+	if (request->config)
+		r = nm_config_load_text(request->config, &errors, &daemon->config,
+					&daemon->config_text);
+	else
+		r = nm_config_parse("the recorded configuration", start->config,
+				    strlen(start->config), &errors, &daemon->config);
+	if (r < 0)
+		return tell_config_errors(request, &errors, r);
+	tame(daemon->config, start->dry_run);
+	return 0;
+}
+
+/* Whom the recorded daemon had given back for life: its file is in the recording. */
+static int keep_given_back(struct nm_daemon *daemon, const struct nm_recorded_answer *given_back,
+			   char **ret_text)
+{
+	(void)snprintf(daemon->boot_id, sizeof(daemon->boot_id), "%s", given_back->path);
+	if (given_back->result <= 0)
+		return 0;
+	*ret_text = strndup((const char *)given_back->bytes, given_back->length);
+	return *ret_text ? 0 : -ENOMEM;
+}
+
+static void adopt_start(struct nm_daemon *daemon, const struct nm_recorded_start *start)
+{
+	daemon->options.own_pid = start->pid;
+	daemon->seed = start->seed;
+	nm_rng_seed(&daemon->rng, start->seed);
+	daemon->next_decision = start->next_decision;
+	daemon->tally.intervals = start->intervals;
+	daemon->tally.local_share = NAN;
+}
+
+static void daemon_clear(struct nm_daemon *daemon)
+{
+	(void)nm_recorder_end(daemon, "");
+	nm_history_clear(&daemon->history);
+	nm_roster_memory_free(daemon->given_back);
+	nm_journal_free(daemon->journal);
+	nm_config_free(daemon->config);
+	free(daemon->config_text);
+	free(daemon->cpu_times);
+	free(daemon->busy_share);
+	free(daemon->events);
+}
+
+/* ---- the calls ---- */
+
+static void reload(struct nm_daemon *daemon, struct nm_player *player,
+		   const struct nm_recorded_step *step)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	struct nm_config *config;
+	/* By another configuration there is none to go back to. */
+	if (player->guess)
+		return;
+	nm_autofree char *text = strdup(step->text);
+	int r = text ? nm_config_parse("the configuration reloaded", text, strlen(text), &errors,
+				       &config)
+		     : -ENOMEM;
+	if (r < 0) {
+		nm_player_stop(player, "a configuration that was reloaded cannot be read here");
+		return;
+	}
+	tame(config, daemon->config->general.dry_run);
+	nm_command_apply(daemon, config, NM_TAKE(text));
+}
+
+static void run_call(struct nm_daemon *daemon, struct nm_player *player,
+		     const struct nm_recorded_step *step)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	int r = 0;
+	switch (step->call) {
+	case NM_CALL_TICK:
+		r = nm_tick(daemon);
+		break;
+	case NM_CALL_DRAIN:
+		nm_drain(daemon);
+		break;
+	case NM_CALL_NUDGES:
+		nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
+		break;
+	case NM_CALL_OPEN_SOURCE:
+		nm_pipeline_open_source(daemon);
+		break;
+	case NM_CALL_RELEASE:
+		(void)nm_command_release(daemon, (uint32_t)step->number);
+		break;
+	case NM_CALL_RELOAD:
+		reload(daemon, player, step);
+		break;
+	case NM_CALLS:
+		break;
+	}
+	if (r == -ENOMEM)
+		nm_player_stop(player, "out of memory");
+}
+
+/* What is in the way of a guess is what only the recorded configuration asked for. */
+static void advance(struct nm_player *player)
+{
+	uint64_t interval;
+	if (player->guess && nm_guess_advance(player->guess, &player->recorded, &interval) < 0)
+		nm_player_stop(player, "damaged");
+}
+
+static void run_calls(struct nm_daemon *daemon, struct nm_player *player)
+{
+	const struct nm_recorded *next;
+	while ((next = nm_player_peek(player))) {
+		/* By another configuration something may be left that nobody asked for. */
+		enum nm_recorded_kind kind = player->guess ? next->kind : NM_RECORDED_CALL;
+		const struct nm_recorded *record = nm_player_take(player, kind, "the next call");
+		if (record && record->kind != NM_RECORDED_CALL)
+			continue;
+		if (!record)
+			return;
+		advance(player);
+		struct nm_recorded_step step = record->step;
+		run_call(daemon, player, &step);
+	}
+}
+
+/* ---- the whole ---- */
+
+static int open_recording(const struct nm_replay_request *request, struct nm_recording **ret)
+{
+	char error[256];
+	int fd = open(request->file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(request, strerror(errno));
+	if (nm_recording_open(fd, error, sizeof(error), ret) < 0)
+		return fail(request, error);
+	return EXIT_SUCCESS;
+}
+
+static int open_player(const struct nm_replay_request *request, struct nm_player *player)
+{
+	int status = open_recording(request, &player->stream);
+	if (status == EXIT_SUCCESS)
+		status = open_recording(request, &player->topologies);
+	if (status == EXIT_SUCCESS)
+		status = open_recording(request, &player->figures);
+	if (status != EXIT_SUCCESS)
+		return status;
+	nm_recording_only(player->topologies, 1U << NM_RECORDED_TOPOLOGY);
+	nm_recording_only(player->figures, 1U << NM_RECORDED_FIGURES);
+	nm_player_machine(player);
+	player->bound = !request->config;
+	return EXIT_SUCCESS;
+}
+
+static int open_guess(const struct nm_replay_request *request, struct nm_player *player)
+{
+	nm_recording_only(player->stream, 1U << NM_RECORDED_CALL | 1U << NM_RECORDED_SOURCE |
+						  1U << NM_RECORDED_SAMPLES);
+	int r = nm_guess_new(open(request->file, O_RDONLY | O_CLOEXEC), &player->guess);
+	if (r < 0)
+		return fail(request, strerror(-r));
+	advance(player);
+	return EXIT_SUCCESS;
+}
+
+static int tell_bound(const struct nm_replay_request *request, const struct nm_player *player)
+{
+	(void)fprintf(request->out,
+		      "%" PRIu64 " intervals, %" PRIu64 " samples, %zu threads sent\n",
+		      player->intervals, player->samples, player->replayed.count);
+	if (player->trouble[0])
+		return fail(request, player->trouble);
+	if (player->checked == 0)
+		(void)fputs("nothing was decided in it that could be the same\n", request->out);
+	else
+		(void)fprintf(request->out,
+			      "the same decisions, bit for bit (%" PRIu64 " records)\n",
+			      player->checked);
+	return EXIT_SUCCESS;
+}
+
+static int tell(const struct nm_replay_request *request, struct nm_player *player)
+{
+	uint64_t torn = nm_recording_torn(player->stream);
+	int status = EXIT_SUCCESS;
+	if (player->bound)
+		status = tell_bound(request, player);
+	else if (player->trouble[0])
+		status = fail(request, player->trouble);
+	else
+		(void)nm_replay_compare(&player->recorded, &player->replayed, player->intervals,
+					request->all, request->out);
+	if (torn)
+		(void)fprintf(request->err,
+			      "numa-migrctl: %s: its last %" PRIu64
+			      " bytes were not written to their end, and are cut off\n",
+			      request->file, torn);
+	return status;
+}
+
+static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, bool samples,
+		      char *given_back)
+{
+	struct nm_record_sink sink = nm_player_sink(player, samples);
+	int r = nm_recorder_attach(daemon, &sink);
+	if (r == 0)
+		r = nm_pipeline_open(daemon);
+	if (r < 0)
+		return r;
+	if (given_back)
+		(void)nm_roster_memory_take(daemon->given_back, daemon->pipeline.platform,
+					    given_back, daemon->boot_id);
+	run_calls(daemon, player);
+	player->over = true;
+	nm_pipeline_close(daemon);
+	return 0;
+}
+
+static int prepare(const struct nm_replay_request *request, struct nm_daemon *daemon,
+		   struct nm_player *player, char **ret_given_back, bool *ret_samples)
+{
+	const struct nm_recorded *record =
+		nm_player_take(player, NM_RECORDED_START, "its beginning");
+	if (record && record->start.hashed)
+		return fail(request, "names in it are hashed, so that it cannot be replayed");
+	if (!record || load_config(request, &record->start, daemon) < 0)
+		return record ? EX_CONFIG
+			      : fail(request, player->trouble[0] ? player->trouble : "it is empty");
+	adopt_start(daemon, &record->start);
+	*ret_samples = record->start.samples;
+	record = nm_player_peek(player);
+	const struct nm_recorded_answer *given_back =
+		record && record->kind == NM_RECORDED_ANSWER
+			? nm_player_answer(player, "given_back", 0, record->answer.path)
+			: NULL;
+	if (!given_back)
+		return fail(request, player->trouble[0] ? player->trouble : "it has only begun");
+	int r = keep_given_back(daemon, given_back, ret_given_back);
+	return r < 0 ? fail(request, strerror(-r)) : EXIT_SUCCESS;
+}
+
+static int replay(const struct nm_replay_request *request, struct nm_player *player)
+{
+	nm_auto(daemon_clear) struct nm_daemon daemon = {
+		.options = {.config_path = "",
+			    .topology = {.load = give_topology, .context = player},
+			    .open_platform = give_quiet,
+			    .platform_context = player},
+		.runtime_directory = NM_NOWHERE,
+	};
+	nm_autofree char *given_back = NULL;
+	bool samples = false;
+	player->daemon = &daemon;
+	if (nm_journal_new(&daemon.journal) < 0 || nm_roster_memory_new(&daemon.given_back) < 0)
+		return fail(request, "out of memory");
+	int status = prepare(request, &daemon, player, &given_back, &samples);
+	if (status == EXIT_SUCCESS && request->config)
+		status = open_guess(request, player);
+	int r = status == EXIT_SUCCESS ? run_daemon(&daemon, player, samples, given_back) : 0;
+	if (status != EXIT_SUCCESS)
+		return status;
+	if (r < 0 && !player->trouble[0])
+		return fail(request, strerror(-r));
+	return tell(request, player);
+}
+
+int nm_replay_run(const struct nm_replay_request *request)
+{
+	struct nm_player player = {0};
+	int status = open_player(request, &player);
+	if (status == EXIT_SUCCESS)
+		status = replay(request, &player);
+	nm_player_clear(&player);
+	return status;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Recordings, replayed: whatever they hold, the daemon's own stages take it, and what is written is
+ * fit for a terminal. The first byte: by which configuration.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../src/recording/block.h"
+#include "../../src/replay/replay.h"
+#include "fuzz.h"
+
+#define PATH_BYTES 32
+
+static const char other_config[] =
+	"targets = { min_cpu_percent = 0.0; min_rss_mb = 1; };"
+	"threads = { policy = \"balance\"; warmup_s = 0.0; young_s = 0.0; quiet_s = 0.0; };"
+	"pages = { policy = \"exclusivity\"; };";
+
+static int file_of(const void *bytes, size_t size, char ret_path[PATH_BYTES])
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	FUZZ_REQUIRE(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
+	snprintf(ret_path, PATH_BYTES, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+/* One block, as its writer would pack it. */
+static int recording_of(const struct fuzz_input *input, char ret_path[PATH_BYTES])
+{
+	struct nm_bytes file = {0};
+	uint8_t *head = nm_bytes_room(&file, NM_FILE_HEAD);
+
+	FUZZ_REQUIRE(head);
+	nm_file_head_write(NM_RECORDING_VERSION, head);
+	file.used += NM_FILE_HEAD;
+	FUZZ_REQUIRE(nm_block_write(input->data, input->size, false, &file) == 0);
+	int fd = file_of(file.data, file.used, ret_path);
+	nm_bytes_clear(&file);
+	return fd;
+}
+
+static void require_clean(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		FUZZ_REQUIRE((unsigned char)text[i] >= ' ' || text[i] == '\n');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input input = {data, size};
+	char file[PATH_BYTES], config[PATH_BYTES], *said = NULL;
+	size_t length = 0;
+	bool other = fuzz_byte(&input) & 1;
+
+	int fd = recording_of(&input, file);
+	int config_fd = file_of(other_config, sizeof(other_config) - 1, config);
+	FILE *out = open_memstream(&said, &length);
+	FUZZ_REQUIRE(out);
+	const struct nm_replay_request request = {
+		.file = file, .config = other ? config : NULL, .all = true, .out = out, .err = out};
+	(void)nm_replay_run(&request);
+	FUZZ_REQUIRE(fclose(out) == 0 && length > 0);
+	require_clean(said, length);
+	free(said);
+	close(config_fd);
+	close(fd);
+	return 0;
+}
