@@ -27,6 +27,7 @@ enum nm_steer_word {
 
 struct nm_steering {
 	enum nm_steer_word word;
+	bool asked; /* root has said to look at it, here or above: others can only restrict that */
 	enum nm_thread_policy policy; /* with NM_STEER_POLICY */
 };
 
@@ -47,7 +48,7 @@ const char *nm_steer_name(const struct nm_steering *steering);
  */
 bool nm_steer_is_free(enum nm_thread_policy wanted, enum nm_thread_policy configured);
 
-/* What a directory adds to what those above it say. */
+/* What a directory adds to what those above it say; a request of root's stays one below. */
 struct nm_steering nm_steer_under(struct nm_steering above, struct nm_steering said);
 
 /* Its threads (of a process steered so) stay where they are. */
@@ -66,8 +67,7 @@ static inline bool nm_steer_holds_pages(const struct nm_steering *steering)
 /* Is it a target, whatever targets.include says? */
 static inline bool nm_steer_asks(const struct nm_steering *steering)
 {
-	return steering->word == NM_STEER_OBSERVE || steering->word == NM_STEER_ON ||
-	       steering->word == NM_STEER_POLICY;
+	return steering->asked && steering->word != NM_STEER_OFF;
 }
 
 /* ---- the tree ---- */

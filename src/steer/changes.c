@@ -81,7 +81,8 @@ static void read_one(struct nm_steer *steer, struct nm_steer_directory *director
 
 	if (nm_steer_read(steer, directory, true) < 0)
 		return;
-	if (before.word == directory->said.word && before.policy == directory->said.policy)
+	if (before.word == directory->said.word && before.policy == directory->said.policy &&
+	    before.asked == directory->said.asked)
 		return;
 	steer->counts.changes++;
 	steer->ops.changed(steer->ops.context, directory->path,

@@ -72,19 +72,22 @@ static bool is_roots(const struct nm_steer *steer, int fd)
 	       !owner.others_write;
 }
 
-/* What of its word counts. */
+/* What of its word counts. Others than root may keep a process out of something, and not bring it
+ * in. */
 static struct nm_steering judge(struct nm_steer *steer, struct nm_steer_directory *directory,
 				const char *bytes, size_t length)
 {
-	static const struct nm_steering observe = {.word = NM_STEER_OBSERVE};
+	const struct nm_steering observe = {.word = NM_STEER_OBSERVE, .asked = directory->roots};
 	struct nm_steering said;
 
 	if (nm_steer_parse(bytes, length, &said) < 0) {
 		nm_steer_tell_of(steer, directory, NM_STEER_UNKNOWN);
 		return observe;
 	}
-	if (said.word == NM_STEER_OFF || said.word == NM_STEER_OBSERVE)
+	if (said.word == NM_STEER_OFF)
 		return said;
+	if (said.word == NM_STEER_OBSERVE)
+		return observe;
 	if (!directory->roots) {
 		nm_steer_tell_of(steer, directory, NM_STEER_NOT_ROOTS);
 		return (struct nm_steering){0};
@@ -93,6 +96,7 @@ static struct nm_steering judge(struct nm_steer *steer, struct nm_steer_director
 		nm_steer_tell_of(steer, directory, NM_STEER_NOT_FREE);
 		return observe;
 	}
+	said.asked = true;
 	return said;
 }
 

@@ -49,7 +49,10 @@ bool nm_steer_is_free(enum nm_thread_policy wanted, enum nm_thread_policy config
 
 struct nm_steering nm_steer_under(struct nm_steering above, struct nm_steering said)
 {
-	return above.word == NM_STEER_OFF || said.word == NM_STEER_NONE ? above : said;
+	if (above.word == NM_STEER_OFF || said.word == NM_STEER_NONE)
+		return above;
+	said.asked = said.asked || above.asked;
+	return said;
 }
 
 bool nm_steer_is_below(const char *cgroup, const char *directory)

@@ -177,6 +177,48 @@ static void test_only(void **state)
 	assert_managed(200, false);
 }
 
+/* Whoever owns a directory keeps processes out of something; only root brings them in. */
+static void test_others_bring_nobody_in(void **state)
+{
+	static const char *const words[] = {"observe", "on", "lbma", "rubbish", "of\x1b[1m"};
+	(void)state;
+	fake_own_group(fake, "/a.slice/x.service", 1000);
+	for (int only = 0; only < 2; only++) {
+		if (only)
+			config->targets.attribute = NM_ATTRIBUTE_ONLY;
+		else
+			include("other");
+		for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++) {
+			fake_say(fake, "/a.slice", NULL);
+			fake_say(fake, "/a.slice/x.service", words[i]);
+			reconfigure();
+			interval();
+			assert_managed(101, false);
+			assert_int_equal(nm_roster_counts(roster).processes_observed, 0);
+			/* What root asks for, they can still turn into looking on. */
+			fake_say(fake, "/a.slice", "on");
+			interval();
+			assert_managed(101, true);
+			assert_true(member(101)->only_watched ==
+				    (i != 1 && i != 2)); /* their "on" and policies are nothing */
+		}
+	}
+}
+
+/* What root said there is no longer root's word once the directory is somebody else's. */
+static void test_a_word_goes_with_its_owner(void **state)
+{
+	(void)state;
+	include("other");
+	fake_say(fake, "/a.slice/x.service", "observe");
+	reconfigure();
+	interval();
+	assert_managed(101, true);
+	fake_own_group(fake, "/a.slice/x.service", 1000);
+	interval();
+	assert_managed(101, false);
+}
+
 static void test_ignore(void **state)
 {
 	(void)state;
@@ -229,10 +271,20 @@ static void test_moved(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_off_and_back),	TEST(test_off_asleep),	 TEST(test_observe),
-		TEST(test_observe_ends_leases), TEST(test_policy_none),	 TEST(test_on_includes),
-		TEST(test_exclude_wins),	TEST(test_only),	 TEST(test_ignore),
-		TEST(test_on_but_small),	TEST(test_no_injection), TEST(test_moved),
+		TEST(test_off_and_back),
+		TEST(test_off_asleep),
+		TEST(test_observe),
+		TEST(test_observe_ends_leases),
+		TEST(test_policy_none),
+		TEST(test_on_includes),
+		TEST(test_exclude_wins),
+		TEST(test_only),
+		TEST(test_ignore),
+		TEST(test_others_bring_nobody_in),
+		TEST(test_a_word_goes_with_its_owner),
+		TEST(test_on_but_small),
+		TEST(test_no_injection),
+		TEST(test_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
