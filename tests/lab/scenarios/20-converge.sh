@@ -2,6 +2,7 @@
 # Seconds until the threads of each of four processes share a node (perf bench numa mem).
 # bound: each process's memory is bound to its own node; free: it is where first touched.
 # boot: main
+# when: full
 # limit: 300
 # limit-full: 1500
 . "$LAB/lib.sh"

@@ -2,6 +2,7 @@
 # What the daemon costs, at the defaults. The machine is emulated, so its seconds are not those of a
 # real one: the figures bound, they do not measure.
 # boot: main
+# when: full
 # limit: 240
 . "$LAB/lib.sh"
 

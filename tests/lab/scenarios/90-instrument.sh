@@ -2,6 +2,7 @@
 # The instrument itself: perf reads the modelled PMU, each sample is right, none is lost, and starting,
 # stopping, throttling, hotplug and unloading do no harm.
 # boot: instrumented
+# when: full
 # limit: 240
 # limit-full: 4500
 . "$LAB/lib.sh"

@@ -2,6 +2,7 @@
 # Four users with different programs and idle gaps, as in the paper's experiment, each begun where the
 # kernel put it: LBMA, every variant of IMAR², the kernel's balancing and an oracle beside each other.
 # boot: instrumented
+# when: full
 # limit: 300
 # limit-full: 1500
 . "$LAB/lib.sh"

@@ -2,6 +2,7 @@
 # Nothing to gain: every thread beside its memory, and one process whose threads are uneven by nature. No
 # thread is taken from its memory (the kernel may carry one away, and we back), and the stalls do not rise.
 # boot: instrumented
+# when: full
 # limit: 240
 # limit-full: 420
 . "$LAB/lib.sh"

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # What seeing costs: the same programs without the daemon, and with sampling on and policy "none".
 # boot: instrumented
+# when: full
 # limit: 240
 # limit-full: 300
 . "$LAB/lib.sh"

@@ -3,6 +3,7 @@
 # everyone, and a pipeline (kMAF, figure 4). What is left of the stalls: with nobody, an oracle, the
 # kernel's balancing, numad (--full), and with us, who place threads by what they share.
 # boot: instrumented
+# when: full
 # limit: 300
 # limit-full: 4500
 . "$LAB/lib.sh"

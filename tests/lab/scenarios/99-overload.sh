@@ -4,6 +4,7 @@
 # What is left of the stalls, how many CPUs are at work, and where the threads are: with the kernel alone, with
 # nobody between the nodes, and with us by exclusivity, with --full by every rule.
 # boot: instrumented
+# when: full
 # limit: 600
 # limit-full: 7200
 . "$LAB/lib.sh"
