@@ -89,7 +89,9 @@ struct nm_control_ops {
 	int (*explain)(void *context, uint64_t id, const struct nm_show *show); /* -ENOENT; a summary */
 	/* -EINVAL with one line for each error in `error`: the old settings stay in force. */
 	int (*reload)(void *context, char *error, size_t size);
-	int (*set_dry_run)(void *context, bool wanted); /* -EPERM: the command line wants it */
+	/* -EPERM: the command line wants it; -EACCES: root's configuration does, and uid is not
+	 * root. */
+	int (*set_dry_run)(void *context, bool wanted, uid_t uid);
 	/*
 	 * Records into the file (fd: taken over). -EBUSY: another recording is under way; -EAGAIN:
 	 * paused; -EBADF, -EEXIST: no empty regular file open for writing. stop_recording: -ENOENT

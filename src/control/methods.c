@@ -278,15 +278,18 @@ static int do_set_dry_run(struct nm_control *control, sd_bus_message *call, uid_
 			  sd_bus_error *error)
 {
 	int wanted;
-	(void)uid;
 	int r = sd_bus_message_read(call, "b", &wanted);
 	if (r < 0)
 		return r;
-	r = control->ops.set_dry_run(control->ops.context, wanted);
+	r = control->ops.set_dry_run(control->ops.context, wanted, uid);
 	if (r == -EPERM)
 		return sd_bus_error_set(error, NM_BUS_ERROR_DRY_RUN_FORCED,
 					"numa-migrd was started with --dry-run: only a start "
 					"without it ends that");
+	if (r == -EACCES)
+		return sd_bus_error_set(error, NM_BUS_ERROR_DRY_RUN_FORCED,
+					"the configuration has general.dry_run = true: only root "
+					"ends that");
 	return answer(call, r, error);
 }
 

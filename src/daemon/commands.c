@@ -212,7 +212,7 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 	add_text(&item, "version", NM_VERSION);
 	add_text(&item, "policy", nm_policy_name(daemon->config->threads.policy));
 	add_bool(&item, "paused", daemon->paused);
-	add_bool(&item, "dry_run", daemon->options.dry_run || daemon->config->general.dry_run);
+	add_bool(&item, "dry_run", nm_daemon_is_dry_run(daemon));
 	add_bool(&item, "blind", nm_pipeline_is_blind(daemon));
 	add_uint(&item, "seed", daemon->seed);
 	add_real(&item, "interval_s", nm_loop_interval_s(daemon));
@@ -251,10 +251,12 @@ static void return_leases(struct nm_daemon *daemon)
 void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *text)
 {
 	struct nm_config *old = daemon->config;
-	bool other_platform = old->general.dry_run != config->general.dry_run;
+	bool dry_run = nm_daemon_is_dry_run(daemon);
 	bool other_policy = old->threads.policy != config->threads.policy;
 
 	daemon->config = config;
+	daemon->dry_run_asked = NM_DRY_RUN_NOT_ASKED;
+	bool other_platform = dry_run != nm_daemon_is_dry_run(daemon);
 	free(daemon->config_text);
 	daemon->config_text = text;
 	nm_recorder_call(daemon, NM_CALL_RELOAD, 0, text);
@@ -358,16 +360,25 @@ void nm_command_asked(void *context, const char *method, uid_t uid)
 
 /* ---- dry run ---- */
 
-/* Until the next reload, which goes by the file again. */
-int nm_command_set_dry_run(void *context, bool wanted)
+bool nm_daemon_is_dry_run(const struct nm_daemon *daemon)
+{
+	if (daemon->options.dry_run || daemon->dry_run_asked == NM_DRY_RUN_BEGIN)
+		return true;
+	return daemon->dry_run_asked == NM_DRY_RUN_NOT_ASKED && daemon->config->general.dry_run;
+}
+
+/* Until the next reload, which goes by the file again. What root's file says only root ends. */
+int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)
 {
 	struct nm_daemon *daemon = context;
 	int r = 0;
 	if (daemon->options.dry_run)
 		return wanted ? 0 : -EPERM;
-	if (daemon->config->general.dry_run == wanted)
+	if (!wanted && daemon->config->general.dry_run && uid != 0)
+		return -EACCES;
+	if (nm_daemon_is_dry_run(daemon) == wanted)
 		return 0;
-	daemon->config->general.dry_run = wanted;
+	daemon->dry_run_asked = wanted ? NM_DRY_RUN_BEGIN : NM_DRY_RUN_END;
 	if (!daemon->paused)
 		r = rebuild(daemon);
 	nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,

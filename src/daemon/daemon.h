@@ -80,6 +80,13 @@ struct nm_pipeline {
 	struct nm_balancer *balancer; /* NULL: nodes are not balanced, or not yet */
 };
 
+/* By a command, until the next reload. */
+enum nm_dry_run_asked {
+	NM_DRY_RUN_NOT_ASKED,
+	NM_DRY_RUN_BEGIN,
+	NM_DRY_RUN_END,
+};
+
 struct nm_daemon {
 	struct nm_options options;
 	struct nm_config *config;
@@ -97,6 +104,8 @@ struct nm_daemon {
 	int runtime_directory;
 	char boot_id[64];
 	char status[192]; /* what systemd was told last */
+
+	enum nm_dry_run_asked dry_run_asked;
 
 	uint64_t seed;
 	struct nm_rng rng;
@@ -135,6 +144,9 @@ struct nm_daemon {
 	struct nm_exporter exporter;
 	uint64_t started_s; /* since 1970 */
 };
+
+/* By the command line, by a command, or else by the configuration. */
+bool nm_daemon_is_dry_run(const struct nm_daemon *daemon);
 
 /* ---- pipeline.c: building and taking down ---- */
 
@@ -307,7 +319,7 @@ int nm_command_release(void *context, uint32_t pid);
 size_t nm_command_status(void *context, struct nm_status_item *items, size_t room);
 /* The errors go to the journal, and into `error` (which may be NULL) one a line. */
 int nm_command_reload(void *context, char *error, size_t size);
-int nm_command_set_dry_run(void *context, bool wanted);
+int nm_command_set_dry_run(void *context, bool wanted, uid_t uid);
 /* Takes both over. */
 void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *text);
 /* As struct nm_control_ops has them. */

@@ -69,7 +69,7 @@ static void put_general(const struct nm_daemon *daemon, struct nm_export *out)
 {
 	const struct nm_config *config = daemon->config;
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
-	bool dry_run = daemon->options.dry_run || config->general.dry_run;
+	bool dry_run = nm_daemon_is_dry_run(daemon);
 
 	nm_export_put(
 		out, NM_METRIC_INFO,

@@ -15,7 +15,7 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.root_path = "/",
 		.helper_socket = geteuid() == 0 ? NULL : NM_HELPER_SOCKET_PATH,
 		.config_path = daemon->options.config_path,
-		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
+		.dry_run = nm_daemon_is_dry_run(daemon),
 	};
 	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.machine);
 	return r < 0 ? r : nm_recorder_open_platform(daemon);

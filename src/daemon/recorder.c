@@ -130,20 +130,19 @@ static void forget_state(struct nm_daemon *daemon)
 
 static void add_start(struct nm_daemon *daemon)
 {
-	struct nm_recorded record = {
-		.kind = NM_RECORDED_START,
-		.start = {.version = NM_VERSION,
-			  .time_s = (uint64_t)time(NULL),
-			  .monotonic_ns = daemon->last_tick_ns,
-			  .pid = (uint32_t)getpid(),
-			  .seed = daemon->seed,
-			  .next_decision = daemon->next_decision,
-			  .intervals = daemon->tally.intervals,
-			  .samples = daemon->recorder->sink.samples,
-			  .dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
-			  .config_name = daemon->options.config_path,
-			  .config = daemon->config_text,
-			  .config_length = strlen(daemon->config_text)}};
+	struct nm_recorded record = {.kind = NM_RECORDED_START,
+				     .start = {.version = NM_VERSION,
+					       .time_s = (uint64_t)time(NULL),
+					       .monotonic_ns = daemon->last_tick_ns,
+					       .pid = (uint32_t)getpid(),
+					       .seed = daemon->seed,
+					       .next_decision = daemon->next_decision,
+					       .intervals = daemon->tally.intervals,
+					       .samples = daemon->recorder->sink.samples,
+					       .dry_run = nm_daemon_is_dry_run(daemon),
+					       .config_name = daemon->options.config_path,
+					       .config = daemon->config_text,
+					       .config_length = strlen(daemon->config_text)}};
 	(void)snprintf(record.start.source, sizeof(record.start.source), "%s",
 		       nm_report_source_name(daemon));
 	add(daemon, &record);

@@ -63,7 +63,7 @@ void nm_report_start(struct nm_daemon *daemon)
 	const struct nm_config *config = daemon->config;
 	const struct nm_topology *topology = daemon->pipeline.topology;
 	unsigned usable = (unsigned)hwloc_bitmap_weight(topology->usable);
-	bool dry_run = daemon->options.dry_run || config->general.dry_run;
+	bool dry_run = nm_daemon_is_dry_run(daemon);
 	struct nm_entry entry;
 
 	nm_entry_begin(&entry, NM_MESSAGE_START, LOG_NOTICE);
@@ -245,7 +245,7 @@ static struct nm_entry_context entry_context(const struct nm_daemon *daemon)
 		.seed = daemon->seed,
 		.policy = nm_policy_name(daemon->config->threads.policy),
 		.topology = daemon->pipeline.topology,
-		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
+		.dry_run = nm_daemon_is_dry_run(daemon),
 		.performance = nm_performance_name(daemon->config->threads.performance),
 	};
 }

@@ -76,7 +76,7 @@ void nm_view_facts(void *context, struct nm_control_facts *ret)
 		.pages_policy = nm_page_policy_name(daemon->config->pages.policy),
 		.source = nm_report_source_name(daemon),
 		.paused = daemon->paused,
-		.dry_run = daemon->options.dry_run || daemon->config->general.dry_run,
+		.dry_run = nm_daemon_is_dry_run(daemon),
 		.interval_s = nm_loop_interval_s(daemon),
 	};
 }

@@ -33,10 +33,10 @@ static int release(void *context, uint32_t pid)
 	return steer(context) < 0 ? -ESRCH : 0;
 }
 
-static int set_dry_run(void *context, bool wanted)
+static int set_dry_run(void *context, bool wanted, uid_t uid)
 {
 	(void)wanted;
-	return steer(context) < 0 ? -EPERM : 0;
+	return steer(context) == 0 ? 0 : uid ? -EACCES : -EPERM;
 }
 
 static int reload(void *context, char *error, size_t size)

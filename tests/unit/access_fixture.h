@@ -156,11 +156,11 @@ static inline int do_reload(void *context, char *error, size_t size)
 	return -EINVAL;
 }
 
-static inline int do_set_dry_run(void *context, bool wanted)
+static inline int do_set_dry_run(void *context, bool wanted, uid_t uid)
 {
 	struct daemon *daemon = context;
 	if (!wanted)
-		return -EPERM;
+		return uid == getuid() ? -EPERM : -EACCES;
 	daemon->dry_run = true;
 	nm_control_changed(daemon->control);
 	return 0;

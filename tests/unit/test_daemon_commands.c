@@ -11,6 +11,8 @@
 #include "show_fixture.h"
 #include "ticks_fixture.h"
 
+#define USER 1000
+
 static struct world *world;
 static struct nm_daemon *service;
 static int kept_stderr;
@@ -199,21 +201,38 @@ static void a_dry_run_can_be_asked_for(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
 	assert_true(facts().dry_run);
 	assert_null(fake_trace(world->fake)); /* every mask is back */
 	go_astray();
 	assert_false(tick_until_leased(100));
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
-	assert_int_equal(nm_command_set_dry_run(service, false), 0);
+	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false, USER), 0);
 	assert_false(facts().dry_run);
 	assert_true(tick_until_leased(100));
 	service->options.dry_run = true; /* as it was started */
-	assert_int_equal(nm_command_set_dry_run(service, false), -EPERM);
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EPERM);
+	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
 	service->options.dry_run = false;
 	world_assert_said(world, "dry run, as asked");
 	world_assert_said(world, "dry run ended, as asked");
+}
+
+/* Who may steer begins one, and ends what was begun so; what the file says is root's. */
+static void a_configured_dry_run_is_roots_to_end(void **state)
+{
+	(void)state;
+	service->config->general.dry_run = true;
+	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EACCES);
+	assert_true(facts().dry_run);
+	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EACCES);
+	assert_true(facts().dry_run);
+	assert_int_equal(nm_command_set_dry_run(service, false, 0), 0);
+	assert_false(facts().dry_run);
+	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EACCES);
+	assert_true(facts().dry_run);
 }
 
 /* While paused it is only noted; and the file has the last word. */
@@ -222,7 +241,7 @@ static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
 	char error[256] = "";
 	(void)state;
 	assert_int_equal(nm_command_pause(service), 0);
-	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
 	assert_int_equal(nm_command_resume(service), 0);
 	assert_false(tick_until_leased(100));
 	assert_int_equal(nm_command_reload(service, error, sizeof(error)), 0);
@@ -408,6 +427,8 @@ int main(void)
 		TEST(a_release_is_for_life),
 		TEST(a_pause_shows_nothing_but_what_was),
 		TEST(a_dry_run_can_be_asked_for),
+		TEST(a_configured_dry_run_is_roots_to_end),
+		TEST(a_configured_dry_run_is_roots_to_end),
 		TEST(a_dry_run_outlives_a_pause_but_no_reload),
 		TEST(a_bad_file_is_refused_by_line),
 		TEST(a_release_of_what_was_not_seen),
