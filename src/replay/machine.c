@@ -107,8 +107,16 @@ static int player_list_directory(struct nm_platform *platform, int directory, co
 	return r < 0 ? r : 0;
 }
 
+/* By another configuration the last piece is all that is known of a file, and then comes its end.
+ */
 static ssize_t player_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
 {
+	struct nm_player *player = nm_player_of(platform);
+	if (player->guess && player->read_to_end == fd) {
+		player->read_to_end = 0;
+		return 0;
+	}
+	player->read_to_end = fd;
 	return copy_bytes(ask_below(platform, "read_some", fd, ""), buffer, size);
 }
 

@@ -40,6 +40,7 @@ struct nm_player {
 	struct nm_paths paths;
 	struct nm_recording *topologies, *figures; /* the same file, for these alone */
 	struct nm_guess *guess;			   /* NULL when bound */
+	int read_to_end;			   /* file whose end comes next, if guessed */
 	uint64_t interval, intervals, samples, checked;
 	struct nm_replay_moves recorded, replayed;
 	char trouble[1024]; /* the first difference, or what is wrong with the file; "": none */
