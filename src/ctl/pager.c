@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,12 +12,46 @@
 /* Where there is no such program, cat(1). */
 static const char pager_command[] = "eval \"${PAGER-less}\" || [ $? != 127 ] || exec cat";
 
+/* Run with somebody else's rights, as by sudo(8): he may have been given no more than this command.
+ */
+static bool is_elevated(void)
+{
+	static const char *const callers[] = {"SUDO_UID", "PKEXEC_UID", "DOAS_USER"};
+	char own[16];
+	if (getauxval(AT_SECURE))
+		return true;
+	(void)snprintf(own, sizeof(own), "%u", (unsigned)geteuid());
+	for (size_t i = 0; i < NM_ARRAY_SIZE(callers); i++) {
+		const char *caller = getenv(callers[i]);
+		if (caller && strcmp(caller, own) != 0)
+			return true;
+	}
+	return false;
+}
+
 static bool wants_pager(const struct nm_ctl *ctl)
 {
 	const char *command = getenv("PAGER");
 	if (command && (command[0] == '\0' || strcmp(command, "cat") == 0))
 		return false;
 	return ctl->pager && !ctl->follow && isatty(STDOUT_FILENO);
+}
+
+/* Nothing of the caller's environment but how his terminal is to be written to. */
+static void become_secure_pager(void)
+{
+	const char *term = getenv("TERM"), *locale = setlocale(LC_CTYPE, NULL);
+	char *environment[5], terminal[64], characters[64];
+	(void)snprintf(terminal, sizeof(terminal), "TERM=%s", term ? term : "dumb");
+	(void)snprintf(characters, sizeof(characters), "LC_CTYPE=%s", locale ? locale : "C");
+	environment[0] = terminal;
+	environment[1] = characters;
+	environment[2] = (char[]){"LESS=FRSX"};
+	environment[3] = (char[]){"LESSSECURE=1"};
+	environment[4] = NULL;
+	(void)execle("/usr/bin/less", "less", (char *)NULL, environment);
+	(void)execle("/bin/less", "less", (char *)NULL, environment);
+	(void)execle("/bin/cat", "cat", (char *)NULL, environment);
 }
 
 /*
@@ -26,6 +62,10 @@ static void become_pager(int in)
 {
 	if (dup2(in, STDIN_FILENO) < 0)
 		_exit(127);
+	if (is_elevated()) {
+		become_secure_pager();
+		_exit(127);
+	}
 	(void)setenv("LESS", "FRSX", 0);
 	(void)setenv("LESSSECURE", "1", 1);
 	(void)execl("/bin/sh", "sh", "-c", pager_command, (char *)NULL);

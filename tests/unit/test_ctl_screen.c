@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "bus_fixture.h"
+#include "fixture.h"
 
 #include "../support/fake_service.h"
 #include "../support/run_ctl.h"
@@ -239,6 +240,46 @@ static void test_pager(void **state)
 	assert_on_terminal("processes", "echo $LESS:$LESSSECURE", "FRSX:1", NULL);
 }
 
+/* The system's pager may wait for a key where the list is longer than the screen. */
+static void assert_not_paged(const char *pager)
+{
+	if (pager)
+		(void)setenv("PAGER", pager, 1);
+	struct terminal *terminal = open_terminal("processes");
+	assert_int_equal(write(terminal->fd, "q", 1), 1);
+	assert_int_equal(close_terminal(terminal), 0);
+	if (!strstr(terminal->text, "COMMAND") || strstr(terminal->text, "PAGED"))
+		fail_msg("\"%s\"", terminal->text);
+	free(terminal);
+}
+
+/* Whoever may run it by sudo(8), with his environment, cannot run what he likes: by $PAGER, by a
+ * program of the pager's name. */
+static void test_elevated_pager_is_the_systems(void **state)
+{
+	static const char *const callers[] = {"SUDO_UID", "PKEXEC_UID", "DOAS_USER"};
+	const char *usual = getenv("PATH");
+	char root[64], script[160], path[4096], kept[4096];
+	need_bus(state);
+	(void)snprintf(kept, sizeof(kept), "%s", usual ? usual : "/usr/bin:/bin");
+	fixture_make(root, sizeof(root));
+	fixture_file(root, "less", "#!/bin/sh\nexec sed s/COMMAND/PAGED/\n");
+	(void)snprintf(script, sizeof(script), "%s/less", root);
+	assert_int_equal(chmod(script, 0755), 0);
+	(void)snprintf(path, sizeof(path), "%s:%s", root, kept);
+	(void)setenv("PATH", path, 1);
+	for (size_t i = 0; i < sizeof(callers) / sizeof(*callers); i++) {
+		(void)setenv(callers[i], "4242", 1);
+		assert_not_paged("sed s/COMMAND/PAGED/");
+		(void)unsetenv("PAGER");
+		assert_not_paged(NULL);
+		(void)unsetenv(callers[i]);
+		assert_on_terminal("processes", NULL, "PAGED", "COMMAND");
+	}
+	(void)setenv("PATH", kept, 1);
+	fixture_remove(root);
+}
+
 /* What they find is up to this machine, and so is doctor's exit status. */
 static void test_findings_on_terminal(void **state)
 {
@@ -293,6 +334,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_strange_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_a_person_is_asked, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_pager, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_elevated_pager_is_the_systems, with_service,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_findings_on_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_an_empty_list_says_where_to_look, with_service,
 						teardown),
