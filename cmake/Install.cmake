@@ -28,7 +28,8 @@ set(NM_ZSH_DIR ${zsh_dir} CACHE STRING "Where zsh's completions are")
 set(examples ${CMAKE_INSTALL_DOCDIR}/examples)
 
 install(FILES systemd/numa-migrd.service systemd/numa-migrd-helper.service
-	systemd/numa-migrd-helper.socket DESTINATION ${NM_UNIT_DIR})
+	systemd/numa-migrd-helper.socket systemd/numa-migrd-worker.socket
+	systemd/numa-migrd-worker@.service DESTINATION ${NM_UNIT_DIR})
 install(FILES systemd/numa-migrd.preset DESTINATION ${NM_PRESET_DIR} RENAME 60-numa-migrd.preset)
 install(FILES systemd/numa-migrd.sysusers DESTINATION lib/sysusers.d RENAME numa-migrd.conf)
 install(FILES systemd/numa-migrd.catalog DESTINATION lib/systemd/catalog)

@@ -156,7 +156,7 @@ struct nm_config {
 		double balance_idle_max;  /* 0.05: load below which a CPU takes threads of either type (paper: 0) */
 		uint64_t balance_reads;   /* 512 schedstat files per interval at most */
 		double residency_s;       /* 30: so often a process's pages are counted; 0 = accesses must do */
-		uint64_t residency_maps_mb; /* 1024 MiB resident, up to which numa_maps is read */
+		uint64_t residency_maps_mb; /* 64 MiB resident, up to which numa_maps is read */
 		bool dtas;                /* false: CPUs are split between memory-bound and other threads */
 		double dtas_memory, dtas_compute; /* 5, 3 misses in 1000 instructions: from, below */
 		uint64_t dtas_persist;    /* 2 running intervals */

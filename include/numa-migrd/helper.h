@@ -17,13 +17,13 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/event.h"
 
-#define NM_HELPER_VERSION 2U
+#define NM_HELPER_VERSION 3U
 #define NM_HELPER_SOCKET_PATH "/run/numa-migrd-helper.sock"
 #define NM_HELPER_STATE_PATH "/run/numa-migrd-helper/numa_balancing"
 
 enum nm_helper_act {
 	NM_HELPER_OPEN_EVENT = 1,   /* kind, index, cpu, period, source, load_latency → fds by SCM_RIGHTS */
-	NM_HELPER_CLEAR_REFS,       /* pid, start_ticks */
+	NM_HELPER_CLEAR_REFS,       /* pid, start_ticks → its clear_refs, open for writing, likewise */
 	NM_HELPER_NUMA_BALANCING,   /* value 0/1: set; -1: restore */
 };
 
@@ -56,8 +56,8 @@ struct nm_helper_context {
 
 /*
  * Validates and performs one request in this process. Returns the reply's result; a new event in
- * *ret_fds (else -1 twice). -EINVAL outside the fixed list, -EPERM where root's configuration does not allow
- * it or does not target the process, -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.clear_refs).
+ * *ret_fds, or another descriptor as its `event` (else -1 twice). -EINVAL outside the fixed list, -EPERM where root's configuration does not allow
+ * it or does not target the process, -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.ask).
  */
 int nm_helper_serve(const struct nm_helper_context *context,
 		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds);

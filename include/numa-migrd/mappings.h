@@ -59,18 +59,10 @@ int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret);
 void nm_mappings_free(struct nm_mappings *mappings);
 NM_DEFINE_CLEANUP(struct nm_mappings, nm_mappings_free);
 
-/* A whole line of numa_maps, as the kernel wrote it, without its newline. */
-typedef void (*nm_mappings_line_fn)(void *context, const char *line);
-
-/* Reads numa_maps alone and gives each line to `each`; afterwards there is nothing to look up. A
- * line of more than 1023 bytes is left out. -ENOMEM. Daemon. */
-int nm_mappings_new_lines(struct nm_platform *platform, nm_mappings_line_fn each, void *context,
-			  struct nm_mappings **ret);
-
 /*
  * Reads on until all is known (0) or budget_ns are over (-EAGAIN: go on later). `directory`:
  * /proc/PID, the same process each time; its files stay open in between. -ESRCH, -EACCES,
- * -EFBIG (NM_MAPPINGS_MOST), -ENOMEM, -errno: begin anew. Mover.
+ * -EFBIG (NM_MAPPINGS_MOST), -ENOMEM, -ETIMEDOUT, -errno: begin anew. Mover.
  */
 int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budget_ns);
 

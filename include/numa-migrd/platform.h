@@ -4,9 +4,10 @@
  * construction), and the tests' fakes. Every function returns 0 or a byte count, or a negative errno;
  * none logs, none retries but for EINTR.
  *
- * The mover's thread calls now_ns, open_directory, list_directory, open_file, read_some, read_file,
- * close, pages_where and pages_move beside the loop's: these may share no state that changes. All others
- * are the loop's.
+ * The mover's thread calls now_ns, open_directory, list_directory, read_file, close, open_maps, read_maps,
+ * pages_where and pages_move beside the loop's: these may share no state that changes, but under a lock
+ * that is held for moments. All others are the loop's, and none of these waits for another process: what
+ * takes the lock of its memory map is asked for (ask, take).
  */
 #ifndef NUMA_MIGRD_PLATFORM_H
 #define NUMA_MIGRD_PLATFORM_H
@@ -30,6 +31,40 @@ struct nm_owner {
 	bool others_write;
 };
 
+/* What the loop wants to know of a process's memory, or done to it. */
+enum nm_question_kind {
+	NM_QUESTION_WHERE,     /* on which node each of some pages is */
+	NM_QUESTION_NUMA_MAPS, /* the whole text of its numa_maps */
+	NM_QUESTION_CLEAR_REFS /* that the next write to each of its pages faults (clear_refs 4) */
+};
+
+struct nm_question {
+	enum nm_question_kind kind;
+	uint32_t pid;
+	uint64_t start_ticks; /* field 22 of its stat; 0 (WHERE): whoever has the number */
+	unsigned count;	      /* WHERE: pages */
+	const uint64_t *addresses;
+	int fd; /* the platform's own use */
+};
+
+/* -ESRCH: it is gone; -EFBIG: more text than is read; -ETIMEDOUT, -EALREADY: see worker.h; -errno. */
+struct nm_memory_answer {
+	int result;
+	int *nodes;	/* WHERE: the kernel's numbers, or a negative errno for a page that is nowhere */
+	unsigned count; /* of them */
+	char *text;	/* NUMA_MAPS */
+	uint64_t took_ns;
+};
+static inline void nm_memory_answer_clear(struct nm_memory_answer *answer)
+{
+	free(answer->nodes);
+	free(answer->text);
+	*answer = (struct nm_memory_answer){0};
+}
+
+struct nm_worker_news;
+struct nm_worker_counts;
+
 struct nm_platform_ops {
 	/* CLOCK_MONOTONIC in ns. Tick, at the start of an interval: stages get time as an argument. */
 	uint64_t (*now_ns)(struct nm_platform *platform);
@@ -45,8 +80,8 @@ struct nm_platform_ops {
 	int (*list_directory)(struct nm_platform *platform, int directory, const char *path,
 			      nm_name_fn each, void *context);
 	/*
-	 * A file that is long to make or to read, in pieces: read_some is one read(2) of at most `size`
-	 * bytes, 0 at the end. Closed by close. Mover.
+	 * A file that is long to read, in pieces: read_some is one read(2) of at most `size` bytes, 0 at the
+	 * end. Closed by close. Doctor; steering has its watch.
 	 */
 	int (*open_file)(struct nm_platform *platform, int directory, const char *path);
 	ssize_t (*read_some)(struct nm_platform *platform, int fd, char *buffer, size_t size);
@@ -103,9 +138,33 @@ struct nm_platform_ops {
 	int (*event_read)(struct nm_platform *platform, int fd, void *buffer, size_t size);
 
 	/*
+	 * Hands over a question about another process's memory, which may take long or get no answer. The
+	 * ticket is never 0. -EAGAIN: as many wait as may; -ENOMEM; -EROFS from a dry run (CLEAR_REFS);
+	 * CLEAR_REFS: -ESRCH for a reused pid; -EBUSY: the process itself holds a pagemap or clear_refs
+	 * descriptor, so it uses soft-dirty; -EPERM. Sample stage, balance, injection.
+	 */
+	int (*ask)(struct nm_platform *platform, const struct nm_question *question,
+		   uint64_t *ret_ticket);
+	/* Its answer, once: 0, and the caller clears it; -EAGAIN: not yet; -ENOENT: there is no such
+	 * question. */
+	int (*take)(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret);
+	/* Nobody will take it. */
+	void (*forget)(struct nm_platform *platform, uint64_t ticket);
+
+	/*
+	 * /proc/PID's maps or numa_maps, below a directory of a process or thread, in pieces: read_maps
+	 * gives at most `size` bytes, 0 at the end, and goes on for budget_ns at most. Closed by close.
+	 * These and the two below end at the latest after NM_WORKER_MOVE_NS: -ETIMEDOUT, -EALREADY and
+	 * -ECANCELED as in worker.h. Mover only.
+	 */
+	int (*open_maps)(struct nm_platform *platform, int directory, const char *name);
+	ssize_t (*read_maps)(struct nm_platform *platform, int directory, int fd, char *buffer,
+			     size_t size, uint64_t budget_ns);
+
+	/*
 	 * Asks on which node each of `count` pages of a process is (move_pages(2) without nodes): ret gets
-	 * the kernel's node number, or a negative errno for a page that is nowhere. Sample stage, in batches:
-	 * the process is looked up and locked for each call.
+	 * the kernel's node number, or a negative errno for a page that is nowhere. In batches: the process
+	 * is looked up and locked for each call. Mover only.
 	 */
 	int (*pages_where)(struct nm_platform *platform, pid_t pid, unsigned count,
 			   const uint64_t *addresses, int *ret);
@@ -119,11 +178,22 @@ struct nm_platform_ops {
 	 */
 	int (*pages_move)(struct nm_platform *platform, pid_t pid, unsigned count,
 			  const uint64_t *addresses, const int *nodes, int *statuses);
+	/*
+	 * True: the mover's calls, one under way too, end with -ECANCELED from now on. NULL: none of them
+	 * takes long here. The loop, when it ends the mover, and when it begins one.
+	 */
+	void (*pages_stop)(struct nm_platform *platform, bool stop);
 
 	/*
-	 * Write-protects a process's pages so that the next write of each faults (clear_refs 4, proc(5)).
-	 * start_ticks (field 22 of stat) guards against a reused pid: -ESRCH. -EBUSY: the process itself
-	 * holds a pagemap or clear_refs descriptor, so it uses soft-dirty. Injection, sample stage.
+	 * Who missed a deadline since the last call (worker.h): true, and one of these is in *ret; and how
+	 * many workers were given up. NULL: there are none here. Tick.
+	 */
+	bool (*worker_news)(struct nm_platform *platform, struct nm_worker_news *ret);
+	void (*worker_counts)(struct nm_platform *platform, struct nm_worker_counts *ret);
+
+	/*
+	 * Write-protects this very process's pages, as NM_QUESTION_CLEAR_REFS does for others: to see
+	 * whether that has an effect here. Injection.
 	 */
 	int (*clear_refs)(struct nm_platform *platform, pid_t pid, uint64_t start_ticks);
 
@@ -147,6 +217,8 @@ struct nm_platform {
 struct nm_platform_options {
 	const char *root_path;     /* "/" but in tests */
 	const char *helper_socket; /* NULL: no helper, privileged acts are done in this process */
+	const char *worker_socket; /* NULL, or nobody there: workers are started as programs */
+	const char *worker_program; /* NULL: the one that is installed or was built */
 	const char *config_path;   /* what acts in this process are held against; NULL: both refused */
 	const char *state_path;    /* their NM_HELPER_STATE_PATH; NULL: that one */
 	bool dry_run;              /* real reads, no writes */

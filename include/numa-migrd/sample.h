@@ -233,8 +233,15 @@ struct nm_inject_target {
 	uint64_t resident_bytes;
 };
 
+#define NM_INJECTIONS_MOST 64U /* under way at a time */
+
 /* Round robin over targets under a rate. State is plain data; copy it freely. */
 struct nm_injector {
+	struct {
+		uint64_t ticket;
+		struct nm_inject_target target;
+	} asked[NM_INJECTIONS_MOST]; /* of which it is not known yet what came of it */
+	unsigned nr_asked;
 	double budget_bytes; /* what may still be protected; refilled by rate × time */
 	uint64_t last_time_ns;
 	uint32_t last_pid;  /* where the round robin stands */
@@ -256,11 +263,15 @@ int nm_inject_probe(struct nm_platform *platform);
  * Write-protects as many targets (ascending pid, from where the last call stopped) as the rate of
  * mb_per_s allows; a target larger than one second's budget waits until the budget has grown to its
  * size. A target whose write is expected to take more than 100 ms by what earlier ones took is
- * passed over: its mappings are locked meanwhile. Returns the number protected; those that died are
- * passed over, refusals are counted. Tick.
+ * passed over: its mappings are locked meanwhile. It is asked for and not waited for: what came of it
+ * is heard in a later call. Returns the number that have been protected since the last one; those that
+ * died are passed over, refusals are counted. Tick.
  */
 int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platform,
 			 const struct nm_inject_target *targets, size_t count, double mb_per_s,
 			 uint64_t now_ns);
+
+/* Begins anew; what is under way is not heard of any more. */
+void nm_injector_clear(struct nm_injector *injector, struct nm_platform *platform);
 
 #endif

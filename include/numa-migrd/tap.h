@@ -16,12 +16,17 @@ typedef void (*nm_answer_fn)(void *context, const struct nm_recorded_answer *ans
 int nm_tap_new(struct nm_platform *machine, nm_answer_fn tell, void *context,
 	       struct nm_platform **ret);
 
-/* struct nm_owner and numbers of nodes as an answer's bytes. */
+/* struct nm_owner as an answer's bytes. */
 #define NM_ANSWER_OWNER_BYTES 5U
 void nm_answer_put_owner(const struct nm_owner *owner, uint8_t ret[NM_ANSWER_OWNER_BYTES]);
 void nm_answer_get_owner(const uint8_t bytes[NM_ANSWER_OWNER_BYTES], struct nm_owner *ret);
-void nm_answer_put_numbers(const int *numbers, size_t count, uint8_t *ret);
-void nm_answer_get_numbers(const uint8_t *bytes, size_t count, int *ret);
+
+struct nm_bytes;
+
+/* What was answered to a question, likewise; `bytes` without memory: as much as there was. */
+void nm_memory_answer_put(const struct nm_memory_answer *answer, struct nm_bytes *bytes);
+/* -EBADMSG, -ENOMEM; the caller clears. */
+int nm_memory_answer_get(const uint8_t *bytes, size_t length, struct nm_memory_answer *ret);
 
 /* Paths of open directories, by descriptor. */
 struct nm_paths {

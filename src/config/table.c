@@ -230,7 +230,7 @@ const struct nm_setting nm_settings[] = {
 	      "Threads whose waiting time is read in one interval, at most"),
 	REAL(threads, residency_s, "0", "3600", "30", NULL,
 	     "Seconds after which it is counted again where a process's pages are; 0 = its sampled accesses tell"),
-	COUNT(threads, residency_maps_mb, "0", "67108864", "1024", NULL,
+	COUNT(threads, residency_maps_mb, "0", "64", "64", NULL,
 	      "MiB in memory up to which a process's pages are counted by its numa_maps; 0 = never"),
 	BOOL(threads, dtas, "false", NULL,
 	     "Keep CPUs for threads that wait for memory and others for threads that compute"),

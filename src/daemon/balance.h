@@ -31,14 +31,15 @@ struct nm_residence {
 	struct nm_residency counted, sampled;
 };
 
-/* The numa_maps that is being read, over some intervals where it is long. */
+/* What is asked of the process whose turn it is, until the answer is there. */
 struct nm_counting {
+	uint64_t ticket; /* 0: nothing is */
+	enum nm_question_kind kind;
 	uint32_t pid;
 	uint64_t start_ticks;
-	int directory; /* /proc/PID; valid with a reader */
-	struct nm_mappings *reader;
-	const struct nm_topology *topology;
-	double page_bytes, *pages;
+	uint64_t asked;	/* in which interval */
+	unsigned count; /* of pages that are asked for */
+	uint64_t addresses[NM_BALANCE_SLOTS];
 };
 
 struct nm_balancer {
@@ -83,9 +84,8 @@ const struct nm_residency *nm_balance_residency(const struct nm_balancer *balanc
 						uint64_t now_ns);
 /* NULL: it is not managed. */
 struct nm_residence *nm_balance_residence(const struct nm_balancer *balancer, uint32_t pid);
-/* -ESRCH: another process has the number by now. The caller closes the directory, /proc/PID. */
-int nm_balance_open_process(struct nm_platform *platform, const struct nm_residence *residence,
-			    int *ret);
+/* Asks what is to be taken in a later tick. As nm_platform_ops.ask. */
+int nm_balance_ask(struct nm_daemon *daemon, const struct nm_question *question);
 /* A count, or what stands for one; `seen`: per node, `samples`: see residency.h. */
 void nm_balance_take_count(struct nm_balancer *balancer, struct nm_residence *residence,
 			   const struct nm_residency_reading *reading);
@@ -94,8 +94,11 @@ void nm_balance_pages_clear(struct nm_daemon *daemon);
 /* ---- balance_query.c: where some of their pages are ---- */
 
 /* Asks for those that were sampled since the first call, at most NM_BALANCE_SLOTS. -EAGAIN: they
- * are too few yet. */
-int nm_balance_query(struct nm_daemon *daemon, struct nm_residence *residence, uint64_t now_ns);
+ * are too few yet; otherwise as nm_balance_ask(). */
+int nm_balance_query(struct nm_daemon *daemon, struct nm_residence *residence);
+/* Where they are. */
+void nm_balance_take_homes(struct nm_balancer *balancer, struct nm_residence *residence,
+			   const int *homes, uint64_t now_ns);
 
 /* ---- balance_types.c: DTAS ---- */
 

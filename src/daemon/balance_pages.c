@@ -11,6 +11,7 @@
 /* Of what is resident, so much is taken to have moved in a second. */
 #define DRIFT 0.01
 #define STAT_BYTES 16384
+#define ANSWER_INTERVALS 10U /* that an answer is waited for */
 
 static int by_pid(const void *left, const void *right)
 {
@@ -221,72 +222,70 @@ static int count_by_cgroup(struct nm_daemon *daemon, struct nm_residence *reside
 
 static void end_counting(struct nm_daemon *daemon)
 {
+	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_counting *counting = &daemon->pipeline.balancer->counting;
-	if (!counting->reader)
+	if (counting->ticket)
+		platform->ops->forget(platform, counting->ticket);
+	counting->ticket = 0;
+}
+
+int nm_balance_ask(struct nm_daemon *daemon, const struct nm_question *question)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_counting *counting = &daemon->pipeline.balancer->counting;
+	counting->kind = question->kind;
+	counting->pid = question->pid;
+	counting->start_ticks = question->start_ticks;
+	counting->asked = daemon->tally.intervals;
+	return platform->ops->ask(platform, question, &counting->ticket);
+}
+
+static int ask_numa_maps(struct nm_daemon *daemon, const struct nm_residence *residence)
+{
+	const struct nm_question question = {
+		.kind = NM_QUESTION_NUMA_MAPS,
+		.pid = residence->pid,
+		.start_ticks = residence->start_ticks,
+	};
+	return nm_balance_ask(daemon, &question);
+}
+
+static void take_numa_maps(struct nm_balancer *balancer, struct nm_residence *residence, char *text,
+			   uint64_t now_ns)
+{
+	nm_autofree double *pages = calloc(balancer->topology->nr_nodes, sizeof(*pages));
+	if (!pages)
 		return;
-	nm_mappings_free(counting->reader);
-	daemon->pipeline.platform->ops->close(daemon->pipeline.platform, counting->directory);
-	free(counting->pages);
-	*counting = (struct nm_counting){0};
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		(void)nm_residency_read_numa_maps_line(line, balancer->topology,
+						       balancer->page_bytes, pages);
+	take_count(balancer, residence, NM_RESIDENCY_MAPS, pages, now_ns);
 }
 
-static void count_line(void *context, const char *line)
-{
-	struct nm_counting *counting = context;
-	(void)nm_residency_read_numa_maps_line(line, counting->topology, counting->page_bytes,
-					       counting->pages);
-}
-
-int nm_balance_open_process(struct nm_platform *platform, const struct nm_residence *residence,
-			    int *ret)
-{
-	struct nm_proc_stat stat;
-	int directory = nm_proc_open_thread(platform, 0, residence->pid);
-	if (directory < 0)
-		return directory;
-	int r = nm_proc_read_stat(platform, directory, &stat);
-	if (r == 0 && stat.start_ticks != residence->start_ticks)
-		r = -ESRCH;
-	if (r < 0) {
-		platform->ops->close(platform, directory);
-		return r;
-	}
-	*ret = directory;
-	return 0;
-}
-
-static void begin_counting(struct nm_daemon *daemon, const struct nm_residence *residence)
+/* True: nothing is under way any more. One that is not answered for long is forgotten. */
+static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	struct nm_counting counting = {.pid = residence->pid,
-				       .start_ticks = residence->start_ticks,
-				       .topology = balancer->topology,
-				       .page_bytes = balancer->page_bytes};
-	if (nm_balance_open_process(platform, residence, &counting.directory) < 0)
-		return;
-	counting.pages = calloc(balancer->topology->nr_nodes, sizeof(*counting.pages));
-	if (!counting.pages || nm_mappings_new_lines(platform, count_line, &balancer->counting,
-						     &counting.reader) < 0) {
-		free(counting.pages);
-		platform->ops->close(platform, counting.directory);
-		return;
-	}
-	balancer->counting = counting;
-}
-
-static void go_on_counting(struct nm_daemon *daemon, uint64_t now_ns)
-{
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	struct nm_counting *counting = &balancer->counting;
-	double budget_ns = daemon->config->pages.maps_budget_ms * (double)NM_NSEC_PER_MSEC;
-	int r = nm_mappings_read(counting->reader, counting->directory, (uint64_t)budget_ns);
-	struct nm_residence *residence = nm_balance_residence(balancer, counting->pid);
-	if (r == -EAGAIN && residence)
-		return;
-	if (r == 0 && residence && residence->start_ticks == counting->start_ticks)
-		take_count(balancer, residence, NM_RESIDENCY_MAPS, counting->pages, now_ns);
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+	if (!counting->ticket)
+		return true;
+	int r = platform->ops->take(platform, counting->ticket, &answer);
+	if (r == -EAGAIN && daemon->tally.intervals - counting->asked < ANSWER_INTERVALS)
+		return false;
+	if (r != -EAGAIN)
+		counting->ticket = 0;
 	end_counting(daemon);
+	struct nm_residence *residence = nm_balance_residence(balancer, counting->pid);
+	if (r < 0 || answer.result < 0 || !residence ||
+	    residence->start_ticks != counting->start_ticks)
+		return true;
+	if (counting->kind == NM_QUESTION_NUMA_MAPS && answer.text)
+		take_numa_maps(balancer, residence, answer.text, now_ns);
+	else if (counting->kind == NM_QUESTION_WHERE && answer.count == counting->count)
+		nm_balance_take_homes(balancer, residence, answer.nodes, now_ns);
+	return true;
 }
 
 /* The one that was tried longest ago, or never. */
@@ -308,7 +307,7 @@ static struct nm_residence *next_due(const struct nm_daemon *daemon, uint64_t no
 static bool may_read_maps(const struct nm_config *config, const struct nm_residence *residence)
 {
 	uint64_t limit_mb = config->threads.residency_maps_mb;
-	return limit_mb > 0 && residence->process->rss_bytes >> 20 <= limit_mb;
+	return limit_mb > 0 && residence->process->rss_bytes <= limit_mb << 20;
 }
 
 /* As if it had been tried so long ago that its turn comes in a second. */
@@ -327,9 +326,9 @@ static void count_next(struct nm_daemon *daemon, uint64_t now_ns)
 	next->tried_ns = now_ns;
 	if (count_by_cgroup(daemon, next, now_ns) == 0)
 		return;
-	if (may_read_maps(daemon->config, next))
-		begin_counting(daemon, next);
-	else if (nm_balance_query(daemon, next, now_ns) == -EAGAIN)
+	int r = may_read_maps(daemon->config, next) ? ask_numa_maps(daemon, next)
+						    : nm_balance_query(daemon, next);
+	if (r == -EAGAIN)
 		next->tried_ns = try_again_ns(daemon, now_ns);
 }
 
@@ -337,17 +336,15 @@ int nm_balance_follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	const struct nm_member *members;
-	if (!due && !balancer->counting.reader)
+	if (!due && !balancer->counting.ticket)
 		return 0;
 	size_t nr_members = nm_roster_members(daemon->pipeline.roster, &members);
 	int r = list_residences(balancer, snapshot, members, nr_members);
 	if (r < 0)
 		return r;
 	estimate_all(balancer, snapshot);
-	if (!balancer->counting.reader && due)
+	if (take_answer(daemon, snapshot->time_ns) && due)
 		count_next(daemon, snapshot->time_ns);
-	if (balancer->counting.reader)
-		go_on_counting(daemon, snapshot->time_ns);
 	return 0;
 }
 

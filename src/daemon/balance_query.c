@@ -53,41 +53,40 @@ static unsigned count_homes(const struct nm_topology *topology,
 	return found;
 }
 
-/* The number may be another process's by now: its pages would be counted. */
-static int ask(struct nm_platform *platform, const struct nm_residence *residence, unsigned count,
-	       const uint64_t *addresses, int *homes)
-{
-	int directory;
-	int r = nm_balance_open_process(platform, residence, &directory);
-	if (r < 0)
-		return r;
-	platform->ops->close(platform, directory);
-	return platform->ops->pages_where(platform, (pid_t)residence->pid, count, addresses, homes);
-}
-
-int nm_balance_query(struct nm_daemon *daemon, struct nm_residence *residence, uint64_t now_ns)
+int nm_balance_query(struct nm_daemon *daemon, struct nm_residence *residence)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	uint64_t addresses[NM_BALANCE_SLOTS];
-	int homes[NM_BALANCE_SLOTS];
-	nm_autofree double *seen = calloc(balancer->topology->nr_nodes, sizeof(*seen));
+	struct nm_counting *counting = &balancer->counting;
 	if (!residence->addresses)
 		residence->addresses = calloc(NM_BALANCE_SLOTS, sizeof(*residence->addresses));
-	if (!seen || !residence->addresses)
+	if (!residence->addresses)
 		return -ENOMEM;
-	unsigned count = list_addresses(residence, addresses);
-	if (count < FEWEST)
+	counting->count = list_addresses(residence, counting->addresses);
+	if (counting->count < FEWEST)
 		return -EAGAIN;
-	int r = ask(daemon->pipeline.platform, residence, count, addresses, homes);
-	if (r < 0)
-		return r;
+	const struct nm_question question = {
+		.kind = NM_QUESTION_WHERE,
+		.pid = residence->pid,
+		.start_ticks = residence->start_ticks,
+		.count = counting->count,
+		.addresses = counting->addresses,
+	};
+	return nm_balance_ask(daemon, &question);
+}
+
+void nm_balance_take_homes(struct nm_balancer *balancer, struct nm_residence *residence,
+			   const int *homes, uint64_t now_ns)
+{
+	struct nm_counting *counting = &balancer->counting;
+	nm_autofree double *seen = calloc(balancer->topology->nr_nodes, sizeof(*seen));
+	if (!seen || !residence->addresses)
+		return;
 	const struct nm_residency_reading reading = {
 		.source = NM_RESIDENCY_QUERY,
 		.time_ns = now_ns,
 		.seen = seen,
-		.samples =
-			count_homes(balancer->topology, residence, addresses, homes, count, seen),
+		.samples = count_homes(balancer->topology, residence, counting->addresses, homes,
+				       counting->count, seen),
 	};
 	nm_balance_take_count(balancer, residence, &reading);
-	return 0;
 }

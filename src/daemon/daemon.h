@@ -26,6 +26,7 @@
 #include "numa-migrd/steer.h"
 #include "numa-migrd/topology.h"
 #include "numa-migrd/verify.h"
+#include "numa-migrd/worker.h"
 #include "page_stage.h"
 #include "recorder.h"
 #include "views.h"
@@ -298,6 +299,8 @@ void nm_report_news(struct nm_daemon *daemon); /* problems of the source since t
 /* Tells once that P falls back to locality and why, and again when that changes. */
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 void nm_report_coexistence(struct nm_daemon *daemon);
+/* Who has not answered since the last call. */
+void nm_report_workers(struct nm_daemon *daemon);
 void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 			 const struct nm_receipt *receipts);
 void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verdicts);

@@ -14,6 +14,9 @@ static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 			  "name the process in its targets"
 		: error == -EBUSY
 			? "the process itself uses soft-dirty pages; leave it out of the targets"
+		: error == -ETIMEDOUT || error == -EALREADY
+			? "the lock of its memory map was held for too long; it is left alone for ten "
+			  "minutes"
 		: error == -ENOENT || error == -ECONNREFUSED || error == -EACCES
 			? "is numa-migrd-helper.socket running? systemctl status "
 			  "numa-migrd-helper.socket"
@@ -53,7 +56,7 @@ void nm_inject_configure(struct nm_daemon *daemon)
 {
 	enum nm_inject inject = daemon->config->sampling.inject;
 
-	daemon->injector = (struct nm_injector){0};
+	nm_injector_clear(&daemon->injector, daemon->pipeline.machine);
 	daemon->inject_dead = false;
 	if (inject == NM_INJECT_NUMA_BALANCING)
 		switch_balancing(daemon, 1);

@@ -14,6 +14,7 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 	struct nm_platform_options options = {
 		.root_path = "/",
 		.helper_socket = geteuid() == 0 ? NULL : NM_HELPER_SOCKET_PATH,
+		.worker_socket = NM_WORKER_SOCKET_PATH,
 		.config_path = daemon->options.config_path,
 		.dry_run = nm_daemon_is_dry_run(daemon),
 	};
@@ -173,6 +174,8 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;
 	nm_loop_watch_source(daemon);
+	if (pipeline->machine)
+		nm_injector_clear(&daemon->injector, pipeline->machine);
 	nm_verifier_free(pipeline->verifier);
 	nm_record_free(pipeline->record);
 	nm_feedback_free(pipeline->feedback);

@@ -224,6 +224,40 @@ static int note_rival(void *context, const char *name)
 	return 0;
 }
 
+static const char *asked_for(enum nm_worker_act act)
+{
+	switch (act) {
+	case NM_WORKER_WHERE:
+		return "where its pages are";
+	case NM_WORKER_MOVE:
+		return "for its pages to be moved";
+	case NM_WORKER_CLEAR_REFS:
+		return "for its pages to be write-protected";
+	default:
+		return "for its mappings";
+	}
+}
+
+void nm_report_workers(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.machine;
+	struct nm_worker_news news;
+	while (platform->ops->worker_news && platform->ops->worker_news(platform, &news)) {
+		if (news.pid == 0)
+			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+				  "no worker can be had: %s; it is not known where pages are, and "
+				  "none is moved; is numa-migrd-worker.socket running?",
+				  strerror(-news.error));
+		else
+			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+				  "process %u of user %u was asked %s, and the kernel has not "
+				  "answered: the lock of its memory map is held for long. It is left "
+				  "alone for ten minutes, and this user's others until the worker "
+				  "that asked is free again",
+				  news.pid, news.uid, asked_for(news.act));
+	}
+}
+
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.machine;

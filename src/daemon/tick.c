@@ -612,5 +612,6 @@ int nm_tick(struct nm_daemon *daemon)
 	if (pipeline->source)
 		nm_source_follow_load(pipeline->source, daemon->busy_share, daemon->nr_cpus);
 	control_cost(daemon, interval_ns);
+	nm_report_workers(daemon);
 	return r;
 }

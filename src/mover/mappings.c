@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-/* For each read the kernel takes the lock, and fills in as many lines as fit. */
-#define EXTENTS_PIECE 4096U
-#define POLICIES_PIECE 256U /* three lines or so: each may be a walk of gigabytes */
+#define READ_BYTES 8192U
 #define LINE_BYTES 1024U
 #define SMALL_PAGE 4096U
 
@@ -21,9 +19,7 @@ struct nm_mappings {
 	size_t count, capacity;
 	size_t next; /* the first that a line of numa_maps may still be about */
 	size_t used;
-	bool overlong;		  /* of the line being put together, the end is lost */
-	nm_mappings_line_fn each; /* NULL: what the lines say is kept */
-	void *context;
+	bool overlong; /* of the line being put together, the end is lost */
 	char line[LINE_BYTES];
 };
 
@@ -36,19 +32,6 @@ int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)
 	mappings->platform = platform;
 	mappings->fd = -1;
 	*ret = mappings;
-	return 0;
-}
-
-int nm_mappings_new_lines(struct nm_platform *platform, nm_mappings_line_fn each, void *context,
-			  struct nm_mappings **ret)
-{
-	int r = nm_mappings_new(platform, ret);
-
-	if (r < 0)
-		return r;
-	(*ret)->phase = POLICIES;
-	(*ret)->each = each;
-	(*ret)->context = context;
 	return 0;
 }
 
@@ -134,10 +117,8 @@ static int end_line(struct nm_mappings *mappings)
 	mappings->line[mappings->used] = '\0';
 	if (mappings->phase == EXTENTS)
 		r = add_extent(mappings);
-	else if (!mappings->each)
+	else
 		add_policy(mappings);
-	else if (!mappings->overlong)
-		mappings->each(mappings->context, mappings->line);
 	mappings->used = 0;
 	mappings->overlong = false;
 	return r;
@@ -186,7 +167,7 @@ static void end_file(struct nm_mappings *mappings)
 static int open_next(struct nm_mappings *mappings, int directory)
 {
 	const char *name = mappings->phase == EXTENTS ? "maps" : "numa_maps";
-	int fd = mappings->platform->ops->open_file(mappings->platform, directory, name);
+	int fd = mappings->platform->ops->open_maps(mappings->platform, directory, name);
 
 	if (fd < 0)
 		return fd == -ENOENT ? -ESRCH : fd;
@@ -194,23 +175,23 @@ static int open_next(struct nm_mappings *mappings, int directory)
 	return 0;
 }
 
-static int read_piece(struct nm_mappings *mappings, int directory)
+static int read_some(struct nm_mappings *mappings, int directory, uint64_t budget_ns)
 {
-	char piece[EXTENTS_PIECE];
-	size_t size = mappings->phase == EXTENTS ? EXTENTS_PIECE : POLICIES_PIECE;
+	const struct nm_platform_ops *ops = mappings->platform->ops;
+	char text[READ_BYTES];
 
 	if (mappings->fd < 0) {
 		int r = open_next(mappings, directory);
 		if (r < 0)
 			return r;
 	}
-	ssize_t got =
-		mappings->platform->ops->read_some(mappings->platform, mappings->fd, piece, size);
+	ssize_t got = ops->read_maps(mappings->platform, directory, mappings->fd, text,
+				     sizeof(text), budget_ns);
 	if (got < 0)
 		return (int)got;
 	if (got == 0)
 		end_file(mappings);
-	return take_piece(mappings, piece, (size_t)got);
+	return take_piece(mappings, text, (size_t)got);
 }
 
 int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budget_ns)
@@ -220,7 +201,7 @@ int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budge
 	int r = 0;
 
 	while (r == 0 && mappings->phase != COMPLETE && spent < budget_ns) {
-		r = read_piece(mappings, directory);
+		r = read_some(mappings, directory, budget_ns - spent);
 		spent = platform->ops->now_ns(platform) - before;
 	}
 	mappings->cost_ns += spent;

@@ -63,6 +63,13 @@ void nm_mover_destroy(struct nm_mover *mover)
 	free(mover);
 }
 
+/* Nobody is kept waiting by a call. */
+static void stop_calls(struct nm_platform *platform, bool stop)
+{
+	if (platform->ops->pages_stop)
+		platform->ops->pages_stop(platform, stop);
+}
+
 static int create(struct nm_platform *platform, const struct nm_topology *topology,
 		  const struct nm_config *config, bool threadless, struct nm_mover **ret)
 {
@@ -72,6 +79,7 @@ static int create(struct nm_platform *platform, const struct nm_topology *topolo
 		return -ENOMEM;
 	mover->threadless = mover->ended = threadless;
 	mover->platform = platform;
+	stop_calls(platform, false);
 	init_lock(mover);
 	mover->work.mems = hwloc_bitmap_alloc();
 	nm_known_init(&mover->known);
@@ -140,6 +148,7 @@ void nm_mover_free(struct nm_mover *mover)
 {
 	if (!mover)
 		return;
+	stop_calls(mover->platform, true);
 	pthread_mutex_lock(&mover->lock);
 	mover->stopping = true;
 	pthread_cond_signal(&mover->wake);

@@ -137,9 +137,9 @@ static int require_target(int process, pid_t pid, const struct nm_config *config
 	return nm_config_matches(&config->targets.include, &subject, true) ? 0 : -EPERM;
 }
 
-int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks, const struct nm_config *targets)
+int nm_open_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks, const struct nm_config *targets)
 {
-	nm_auto(nm_closep) int process = -1;
+	nm_auto(nm_closep) int process = -1, file = -1;
 	char name[16];
 
 	snprintf(name, sizeof(name), "%d", pid);
@@ -151,9 +151,11 @@ int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks, const struct nm_
 		r = require_target(process, pid, targets);
 	if (r == 0)
 		r = require_no_soft_dirty_user(process);
-	if (r == 0)
-		r = nm_write_text(process, "clear_refs", "4");
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
-	return require_start_ticks(process, start_ticks);
+	file = openat(process, "clear_refs", O_WRONLY | O_CLOEXEC);
+	if (file < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	r = require_start_ticks(process, start_ticks);
+	return r < 0 ? r : nm_take_fd(&file);
 }

@@ -91,8 +91,10 @@ int nm_helper_call(int socket, const struct nm_helper_request *request,
 	if (r < 0)
 		return r;
 	bool has_fd = fds.event >= 0,
-	     wants_fd = reply.result == 0 && request->act == NM_HELPER_OPEN_EVENT;
-	if (reply.version != NM_HELPER_VERSION || reply.result > 0 || has_fd != wants_fd)
+	     wants_fd = reply.result == 0 && request->act != NM_HELPER_NUMA_BALANCING,
+	     has_second = fds.leader >= 0 && request->act != NM_HELPER_OPEN_EVENT;
+	if (reply.version != NM_HELPER_VERSION || reply.result > 0 || has_fd != wants_fd ||
+	    has_second)
 		return -EPROTO;
 	*ret_fds = nm_take_event(&fds);
 	return reply.result;

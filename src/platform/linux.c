@@ -4,11 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/mempolicy.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "pmu.h"
@@ -85,28 +83,43 @@ static int helper_ask(struct nm_linux *self, const struct nm_helper_request *req
 	}
 }
 
-static int perform(struct nm_linux *self, const struct nm_helper_request *request)
+static int perform(struct nm_linux *self, const struct nm_helper_request *request,
+		   struct nm_event_fds *ret_fds)
 {
 	const struct nm_helper_context context = {.config_path = self->config_path,
 						  .state_path = self->state_path,
 						  .proc_fd = self->proc,
 						  .root_fd = self->root,
 						  .requester = getpid()};
-	struct nm_event_fds none;
 
 	if (self->helper_socket)
-		return helper_ask(self, request, &none);
-	return nm_helper_serve(&context, request, &none);
+		return helper_ask(self, request, ret_fds);
+	return nm_helper_serve(&context, request, ret_fds);
 }
 
-static int linux_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks)
 {
 	const struct nm_helper_request request = {.version = NM_HELPER_VERSION,
 						  .act = NM_HELPER_CLEAR_REFS,
 						  .pid = pid,
 						  .start_ticks = start_ticks};
+	struct nm_event_fds fds = {-1, -1};
+	int r = perform(self, &request, &fds);
 
-	return perform(nm_linux(platform), &request);
+	return r < 0 ? r : fds.event;
+}
+
+/* Its own memory map the daemon may wait for. */
+static int linux_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+{
+	if (pid != getpid())
+		return -EPERM;
+	int fd = nm_linux_open_clear_refs(nm_linux(platform), pid, start_ticks);
+	if (fd < 0)
+		return fd;
+	int r = nm_write_all(fd, "4", 1);
+	close(fd);
+	return r;
 }
 
 static int linux_numa_balancing_set(struct nm_platform *platform, int value)
@@ -114,7 +127,8 @@ static int linux_numa_balancing_set(struct nm_platform *platform, int value)
 	struct nm_linux *self = nm_linux(platform);
 	const struct nm_helper_request request = {
 		.version = NM_HELPER_VERSION, .act = NM_HELPER_NUMA_BALANCING, .value = value};
-	int r = perform(self, &request);
+	struct nm_event_fds none;
+	int r = perform(self, &request, &none);
 
 	if (r == 0)
 		self->balancing = value;
@@ -226,26 +240,6 @@ static int linux_event_read(struct nm_platform *platform, int fd, void *buffer, 
 	return got < 0 ? -errno : (int)got;
 }
 
-_Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as they are");
-
-static int linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-			     const uint64_t *addresses, int *ret)
-{
-	(void)platform;
-	return syscall(SYS_move_pages, pid, (unsigned long)count, addresses, NULL, ret, 0) < 0
-		       ? -errno
-		       : 0;
-}
-
-static int linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-			    const uint64_t *addresses, const int *nodes, int *statuses)
-{
-	(void)platform;
-	long r = syscall(SYS_move_pages, pid, (unsigned long)count, addresses, nodes, statuses,
-			 MPOL_MF_MOVE);
-	return r < 0 ? -errno : (int)r;
-}
-
 /* ---- dry run ---- */
 
 static int dry_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
@@ -267,6 +261,14 @@ static int dry_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t star
 	return -EROFS;
 }
 
+static int dry_ask(struct nm_platform *platform, const struct nm_question *question,
+		   uint64_t *ret_ticket)
+{
+	if (question->kind == NM_QUESTION_CLEAR_REFS)
+		return -EROFS;
+	return nm_linux_ask(platform, question, ret_ticket);
+}
+
 static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 {
 	(void)platform, (void)value;
@@ -285,12 +287,16 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 	.hardware_open = linux_hardware_open, .event_map = linux_event_map,                        \
 	.event_unmap = linux_event_unmap, .aux_map = linux_aux_map, .aux_unmap = linux_aux_unmap,  \
 	.event_ioctl = linux_event_ioctl, .event_read = linux_event_read,                          \
-	.pages_where = linux_pages_where
+	.take = nm_linux_take, .forget = nm_linux_forget, .open_maps = nm_linux_open_maps,        \
+	.read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,                     \
+	.pages_stop = nm_linux_pages_stop, .worker_news = nm_linux_worker_news,                   \
+	.worker_counts = nm_linux_worker_counts
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,
 	.affinity_set = nm_linux_affinity_set,
-	.pages_move = linux_pages_move,
+	.ask = nm_linux_ask,
+	.pages_move = nm_linux_pages_move,
 	.clear_refs = linux_clear_refs,
 	.numa_balancing_set = linux_numa_balancing_set,
 };
@@ -298,6 +304,7 @@ static const struct nm_platform_ops linux_ops = {
 static const struct nm_platform_ops dry_run_ops = {
 	NM_LINUX_READS,
 	.affinity_set = dry_affinity_set,
+	.ask = dry_ask,
 	.pages_move = dry_pages_move,
 	.clear_refs = dry_clear_refs,
 	.numa_balancing_set = dry_numa_balancing_set,
@@ -312,6 +319,10 @@ static void linux_free(struct nm_platform *platform)
 
 	if (!self->helper_socket && self->balancing >= 0)
 		(void)linux_numa_balancing_set(platform, -1);
+	if (self->workers)
+		nm_worker_client_stop(self->workers, NM_WORKER_LOOP, true);
+	nm_asker_free(self->asker);
+	nm_worker_client_free(self->workers);
 	nm_closep(&self->helper);
 	nm_closep(&self->proc);
 	nm_closep(&self->root);
@@ -348,6 +359,16 @@ static int open_root(struct nm_linux *self, const char *path)
 	return self->proc < 0 ? -errno : 0;
 }
 
+static int open_workers(struct nm_linux *self, const struct nm_platform_options *options)
+{
+	const struct nm_worker_options workers = {.socket_path = options->worker_socket,
+						  .program = options->worker_program,
+						  .proc_fd = self->proc};
+	int r = nm_worker_client_new(&workers, &self->workers);
+
+	return r < 0 ? r : nm_asker_new(nm_linux_answer, self, &self->asker);
+}
+
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret)
 {
 	struct nm_linux *self = calloc(1, sizeof(*self));
@@ -362,6 +383,8 @@ int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_p
 		r = open_root(self, options->root_path);
 	if (r == 0)
 		r = nm_linux_mask_init(self);
+	if (r == 0)
+		r = open_workers(self, options);
 	if (r < 0) {
 		linux_free(&self->base);
 		return r;

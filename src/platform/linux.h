@@ -3,8 +3,10 @@
 #ifndef NUMA_MIGRD_PLATFORM_LINUX_H
 #define NUMA_MIGRD_PLATFORM_LINUX_H
 
+#include "numa-migrd/ask.h"
 #include "numa-migrd/helper.h"
 #include "numa-migrd/platform.h"
+#include "numa-migrd/worker.h"
 
 struct nm_linux {
 	struct nm_platform base;
@@ -16,6 +18,8 @@ struct nm_linux {
 	unsigned long
 		*mask; /* as wide as the kernel's CPU masks, so that no move has to allocate */
 	unsigned mask_longs;
+	struct nm_worker_client *workers;
+	struct nm_asker *asker; /* the loop's questions to them */
 };
 
 static inline struct nm_linux *nm_linux(struct nm_platform *platform)
@@ -32,6 +36,27 @@ int nm_linux_list_directory(struct nm_platform *platform, int directory, const c
 int nm_linux_open_file(struct nm_platform *platform, int directory, const char *path);
 ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size);
 void nm_linux_close(struct nm_platform *platform, int fd);
+
+/* nm_platform_ops, linux_memory.c */
+int nm_linux_ask(struct nm_platform *platform, const struct nm_question *question,
+		 uint64_t *ret_ticket);
+int nm_linux_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret);
+void nm_linux_forget(struct nm_platform *platform, uint64_t ticket);
+int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name);
+ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
+			   size_t size, uint64_t budget_ns);
+int nm_linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+			 const uint64_t *addresses, int *ret);
+int nm_linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
+			const uint64_t *addresses, const int *nodes, int *statuses);
+void nm_linux_pages_stop(struct nm_platform *platform, bool stop);
+bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);
+void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_counts *ret);
+/* nm_memory_answer_fn */
+void nm_linux_answer(void *context, const struct nm_question *question, struct nm_memory_answer *ret);
+
+/* linux.c: clear_refs of a process, open for writing, as the privileged act has it. */
+int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks);
 
 /* nm_platform_ops, linux_watch.c */
 ssize_t nm_linux_read_attribute(struct nm_platform *platform, int directory, const char *name,

@@ -99,7 +99,8 @@ static int serve_open_event(const struct nm_helper_context *context,
 }
 
 static int serve_clear_refs(const struct nm_helper_context *context,
-			    const struct nm_helper_request *request)
+			    const struct nm_helper_request *request,
+			    struct nm_event_fds *ret_fds)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 
@@ -110,8 +111,12 @@ static int serve_clear_refs(const struct nm_helper_context *context,
 		return r;
 	/* On itself it tries whether that has an effect here. */
 	bool own = request->pid == context->requester;
-	return nm_clear_refs(context->proc_fd, request->pid, request->start_ticks,
-			     own ? NULL : config);
+	r = nm_open_clear_refs(context->proc_fd, request->pid, request->start_ticks,
+			       own ? NULL : config);
+	if (r < 0)
+		return r;
+	ret_fds->event = r;
+	return 0;
 }
 
 /* On, so that its faults show accesses; off, so that it does not move the pages that we move. */
@@ -150,7 +155,7 @@ int nm_helper_serve(const struct nm_helper_context *context,
 	case NM_HELPER_OPEN_EVENT:
 		return serve_open_event(context, request, ret_fds);
 	case NM_HELPER_CLEAR_REFS:
-		return serve_clear_refs(context, request);
+		return serve_clear_refs(context, request, ret_fds);
 	case NM_HELPER_NUMA_BALANCING:
 		return serve_numa_balancing(context, request);
 	default:

@@ -30,10 +30,12 @@ static inline struct nm_event_fds nm_take_event(struct nm_event_fds *fds)
 int nm_event_open(int root, const struct nm_event_request *request, struct nm_event_fds *ret);
 
 /*
- * nm_platform_ops.clear_refs, below an open /proc. -EPERM for a process that the targets do not
- * name; targets NULL: whichever it is.
+ * Opens a process's clear_refs for writing, below an open /proc, after all that is asked of it: which
+ * takes no lock of the process's. The descriptor, for the caller to close. -EPERM for a process that
+ * the targets do not name; targets NULL: whichever it is; otherwise as nm_platform_ops.ask.
  */
-int nm_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks, const struct nm_config *targets);
+int nm_open_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks,
+		       const struct nm_config *targets);
 
 /* Has the kernel balance nodes or not, keeping the sysctl's old value in state_path first. Returns
  * 0; -EALREADY: somebody has undone it since we did so, and it stays; -errno. */

@@ -60,14 +60,43 @@ void nm_answer_get_owner(const uint8_t bytes[NM_ANSWER_OWNER_BYTES], struct nm_o
 	*ret = (struct nm_owner){.uid = nm_load_u32(bytes), .others_write = bytes[4] != 0};
 }
 
-void nm_answer_put_numbers(const int *numbers, size_t count, uint8_t *ret)
+/* The result, then the homes of so many pages, then text to the end. */
+void nm_memory_answer_put(const struct nm_memory_answer *answer, struct nm_bytes *bytes)
 {
-	for (size_t i = 0; i < count; i++)
-		nm_store_u32(ret + 4 * i, (uint32_t)numbers[i]);
+	nm_put_int(bytes, answer->result);
+	nm_put_uint(bytes, answer->count);
+	for (unsigned i = 0; i < answer->count; i++)
+		nm_put_int(bytes, answer->nodes[i]);
+	if (answer->text)
+		nm_put_bytes(bytes, answer->text, strlen(answer->text));
 }
 
-void nm_answer_get_numbers(const uint8_t *bytes, size_t count, int *ret)
+static int get_nodes(struct nm_cursor *cursor, uint64_t count, struct nm_memory_answer *ret)
 {
-	for (size_t i = 0; i < count; i++)
-		ret[i] = (int)nm_load_u32(bytes + 4 * i);
+	if (count > nm_cursor_left(cursor))
+		return -EBADMSG;
+	ret->nodes = calloc(count + 1, sizeof(*ret->nodes));
+	if (!ret->nodes)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < count; i++)
+		ret->nodes[i] = (int)nm_get_int(cursor);
+	ret->count = (unsigned)count;
+	return cursor->bad ? -EBADMSG : 0;
+}
+
+int nm_memory_answer_get(const uint8_t *bytes, size_t length, struct nm_memory_answer *ret)
+{
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+	struct nm_cursor cursor = {.at = bytes, .end = bytes + length};
+	answer.result = (int)nm_get_int(&cursor);
+	uint64_t count = nm_get_uint(&cursor);
+	int r = cursor.bad ? -EBADMSG : get_nodes(&cursor, count, &answer);
+	if (r < 0)
+		return r;
+	answer.text = strndup((const char *)cursor.at, nm_cursor_left(&cursor));
+	if (!answer.text)
+		return -ENOMEM;
+	*ret = answer;
+	answer = (struct nm_memory_answer){0};
+	return 0;
 }

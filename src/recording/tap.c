@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "numa-migrd/ask.h"
 
 struct tap {
 	struct nm_platform base;
@@ -12,6 +13,10 @@ struct tap {
 	void *context;
 	struct nm_paths paths;
 	struct nm_bytes scratch;
+	struct {
+		uint64_t ticket; /* 0: free */
+		uint32_t pid;
+	} asked[NM_QUESTIONS_MOST];
 };
 
 static struct tap *tap_of(struct nm_platform *platform)
@@ -198,25 +203,51 @@ static int tap_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const
 	return r;
 }
 
-static int tap_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-			   const uint64_t *addresses, int *ret)
+/* Of whom the ticket is; it is another's from now on. */
+static uint32_t trade_ticket(struct tap *tap, uint64_t ticket, uint64_t new_ticket,
+			     uint32_t new_pid)
+{
+	for (unsigned i = 0; i < NM_QUESTIONS_MOST; i++) {
+		if (tap->asked[i].ticket != ticket)
+			continue;
+		uint32_t pid = tap->asked[i].pid;
+		tap->asked[i].ticket = new_ticket;
+		tap->asked[i].pid = new_pid;
+		return pid;
+	}
+	return 0;
+}
+
+static int tap_ask(struct nm_platform *platform, const struct nm_question *question,
+		   uint64_t *ret_ticket)
 {
 	struct tap *tap = tap_of(platform);
-	int r = tap->machine->ops->pages_where(tap->machine, pid, count, addresses, ret);
-	tap->scratch.used = 0;
-	uint8_t *bytes = nm_bytes_room(&tap->scratch, 4 * (size_t)count + 1);
-	if (bytes && r >= 0)
-		nm_answer_put_numbers(ret, count, bytes);
-	tell(tap, "pages_where", pid, NULL, r, bytes, bytes && r >= 0 ? 4 * (size_t)count : 0);
+	int r = tap->machine->ops->ask(tap->machine, question, ret_ticket);
+	if (r == 0)
+		(void)trade_ticket(tap, 0, *ret_ticket, question->pid);
+	tell(tap, "ask", question->pid, NULL, r, NULL, 0);
 	return r;
 }
 
-static int tap_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
+static int tap_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
 {
 	struct tap *tap = tap_of(platform);
-	int r = tap->machine->ops->clear_refs(tap->machine, pid, start_ticks);
-	tell(tap, "clear_refs", pid, NULL, r, NULL, 0);
+	int r = tap->machine->ops->take(tap->machine, ticket, ret);
+	uint32_t pid = trade_ticket(tap, ticket, 0, 0);
+	if (r == -EAGAIN)
+		(void)trade_ticket(tap, 0, ticket, pid);
+	tap->scratch.used = 0;
+	if (r == 0)
+		nm_memory_answer_put(ret, &tap->scratch);
+	tell(tap, "take", pid, NULL, r, tap->scratch.data, tap->scratch.used);
 	return r;
+}
+
+static void tap_forget(struct nm_platform *platform, uint64_t ticket)
+{
+	struct tap *tap = tap_of(platform);
+	(void)trade_ticket(tap, ticket, 0, 0);
+	tap->machine->ops->forget(tap->machine, ticket);
 }
 
 static int tap_numa_balancing_set(struct nm_platform *platform, int value)
@@ -251,8 +282,9 @@ static const struct nm_platform_ops tap_ops = {
 	.watch_remove = tap_watch_remove,
 	.affinity_get = tap_affinity_get,
 	.affinity_set = tap_affinity_set,
-	.pages_where = tap_pages_where,
-	.clear_refs = tap_clear_refs,
+	.ask = tap_ask,
+	.take = tap_take,
+	.forget = tap_forget,
 	.numa_balancing_set = tap_numa_balancing_set,
 };
 

@@ -187,17 +187,27 @@ static int player_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_co
 	return answer ? (int)answer->result : UNKNOWN;
 }
 
-static int player_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-			      const uint64_t *addresses, int *ret)
+/* A ticket is the process's number. */
+static int player_ask(struct nm_platform *platform, const struct nm_question *question,
+		      uint64_t *ret_ticket)
 {
-	(void)addresses;
-	const struct nm_recorded_answer *answer = ask(platform, "pages_where", pid, "");
+	const struct nm_recorded_answer *answer = ask(platform, "ask", question->pid, "");
+	*ret_ticket = question->pid;
+	return answer ? (int)answer->result : UNKNOWN;
+}
+
+/* What was not answered with as many homes as were asked for has no meaning. */
+static int player_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
+{
+	const struct nm_recorded_answer *answer = ask(platform, "take", (int64_t)ticket, "");
 	if (!answer || answer->result < 0)
-		return answer ? (int)answer->result : UNKNOWN;
-	if (answer->length != 4 * (size_t)count)
-		return UNKNOWN;
-	nm_answer_get_numbers(answer->bytes, count, ret);
-	return (int)answer->result;
+		return answer ? (int)answer->result : -ENOENT;
+	return nm_memory_answer_get(answer->bytes, answer->length, ret) < 0 ? -ENOENT : 0;
+}
+
+static void player_forget(struct nm_platform *platform, uint64_t ticket)
+{
+	(void)platform, (void)ticket;
 }
 
 static int player_numa_balancing_set(struct nm_platform *platform, int value)
@@ -226,7 +236,9 @@ static const struct nm_platform_ops strict_ops = {
 	.watch_remove = player_watch_remove,
 	.affinity_get = player_affinity_get,
 	.affinity_set = player_affinity_set,
-	.pages_where = player_pages_where,
+	.ask = player_ask,
+	.take = player_take,
+	.forget = player_forget,
 	.numa_balancing_set = player_numa_balancing_set,
 };
 

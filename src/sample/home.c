@@ -2,11 +2,12 @@
 #include "home.h"
 
 #include <stdlib.h>
-#include <sys/types.h>
+#include <string.h>
 
 #define SLOTS 4096U /* power of two */
 #define WAITING_MAX 512U
-#define PROCESSES_MAX 64U /* asked about in one flush; the rest stays unknown */
+#define PROCESSES_MAX 64U /* asked about at a time; of the rest it stays unknown */
+#define PARKED_INTERVALS 2U /* that an answer is waited for */
 #define PAGE_SHIFT 12
 #define VALID_INTERVALS 8U
 
@@ -17,6 +18,14 @@ struct slot {
 	uint32_t age;
 };
 
+/* Samples of one process, until it is known where their pages are. */
+struct parked {
+	uint64_t ticket; /* 0: a free place */
+	uint32_t age;	 /* when it was asked */
+	unsigned count;
+	struct nm_sample *samples;
+};
+
 struct nm_homes {
 	struct nm_platform *platform;
 	const struct nm_topology *topology;
@@ -24,6 +33,8 @@ struct nm_homes {
 	uint32_t age;
 	unsigned waiting_count;
 	struct nm_sample waiting[WAITING_MAX];
+	struct parked parked[PROCESSES_MAX]; /* in the order in which they were asked about */
+	unsigned parked_count;
 	struct slot slots[SLOTS];
 };
 
@@ -40,6 +51,12 @@ struct nm_homes *nm_homes_new(struct nm_platform *platform)
 
 void nm_homes_free(struct nm_homes *homes)
 {
+	if (!homes)
+		return;
+	for (unsigned i = 0; i < homes->parked_count; i++) {
+		homes->platform->ops->forget(homes->platform, homes->parked[i].ticket);
+		free(homes->parked[i].samples);
+	}
 	free(homes);
 }
 
@@ -87,10 +104,39 @@ static void on_sample(void *context, const struct nm_sample *sample)
 	homes->waiting[homes->waiting_count++] = *sample;
 }
 
+static void release_waiting(struct nm_homes *homes, uint32_t tid)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < homes->waiting_count; i++)
+		if (homes->waiting[i].tid == tid)
+			pass_on(homes, &homes->waiting[i]);
+		else
+			homes->waiting[kept++] = homes->waiting[i];
+	homes->waiting_count = kept;
+}
+
+/* Whoever ends is forgotten: what he did goes before. */
+static void release_thread(struct nm_homes *homes, uint32_t tid)
+{
+	release_waiting(homes, tid);
+	for (unsigned i = 0; i < homes->parked_count; i++) {
+		struct parked *parked = &homes->parked[i];
+		for (unsigned k = 0; k < parked->count; k++) {
+			if (parked->samples[k].tid != tid)
+				continue;
+			pass_on(homes, &parked->samples[k]);
+			parked->samples[k].tid = 0;
+		}
+	}
+}
+
 static void on_task(void *context, const struct nm_task_event *event)
 {
-	const struct nm_homes *homes = context;
+	struct nm_homes *homes = context;
 
+	if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
+		release_thread(homes, event->tid);
 	homes->inner.on_task(homes->inner.context, event);
 }
 
@@ -112,46 +158,103 @@ static int by_process(const void *one, const void *other)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-/* Asks about the samples [first, end), all of one process; what has no answer stays unknown. */
-static void ask(struct nm_homes *homes, unsigned first, unsigned end)
+static void learn(struct nm_homes *homes, struct nm_sample *sample, int number)
+{
+	int node = number < 0 ? -1 : nm_topology_node_index(homes->topology, (unsigned)number);
+
+	sample->home = node < 0 ? 0 : (uint32_t)node + 1;
+	*slot_of(homes, sample->pid, sample->address) =
+		(struct slot){.page = sample->address >> PAGE_SHIFT,
+			      .pid = sample->pid,
+			      .home = sample->home,
+			      .age = homes->age};
+}
+
+static void pass_on_parked(struct nm_homes *homes, struct parked *parked, const int *nodes)
+{
+	for (unsigned i = 0; i < parked->count; i++) {
+		if (parked->samples[i].tid == 0)
+			continue;
+		if (nodes)
+			learn(homes, &parked->samples[i], nodes[i]);
+		pass_on(homes, &parked->samples[i]);
+	}
+	free(parked->samples);
+}
+
+/* True: they have gone on, with their homes or, after a while, without. */
+static bool settle(struct nm_homes *homes, struct parked *parked)
+{
+	struct nm_platform *platform = homes->platform;
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+	int r = platform->ops->take(platform, parked->ticket, &answer);
+
+	if (r == -EAGAIN && homes->age - parked->age < PARKED_INTERVALS)
+		return false;
+	if (r == -EAGAIN)
+		platform->ops->forget(platform, parked->ticket);
+	pass_on_parked(homes, parked, answer.count == parked->count ? answer.nodes : NULL);
+	return true;
+}
+
+static void settle_parked(struct nm_homes *homes)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < homes->parked_count; i++)
+		if (!settle(homes, &homes->parked[i]))
+			homes->parked[kept++] = homes->parked[i];
+	homes->parked_count = kept;
+}
+
+/* Asks about the samples [first, end), all of one process. */
+static int ask(struct nm_homes *homes, unsigned first, unsigned end)
 {
 	struct nm_platform *platform = homes->platform;
 	uint64_t addresses[WAITING_MAX] = {0};
-	int nodes[WAITING_MAX];
-	uint32_t pid = homes->waiting[first].pid;
-	unsigned count = end - first;
+	const struct nm_question question = {.kind = NM_QUESTION_WHERE,
+					     .pid = homes->waiting[first].pid,
+					     .count = end - first,
+					     .addresses = addresses};
+	struct parked parked = {.age = homes->age, .count = end - first};
 
-	for (unsigned i = 0; i < count; i++)
-		addresses[i] = homes->waiting[first + i].address >> PAGE_SHIFT << PAGE_SHIFT;
-	if (platform->ops->pages_where(platform, (pid_t)pid, count, addresses, nodes) < 0)
-		return;
-	for (unsigned i = 0; i < count; i++) {
-		struct nm_sample *sample = &homes->waiting[first + i];
-		int node = nodes[i] < 0
-				   ? -1
-				   : nm_topology_node_index(homes->topology, (unsigned)nodes[i]);
-		sample->home = node < 0 ? 0 : (uint32_t)node + 1;
-		*slot_of(homes, pid, sample->address) =
-			(struct slot){.page = sample->address >> PAGE_SHIFT,
-				      .pid = pid,
-				      .home = sample->home,
-				      .age = homes->age};
+	if (homes->parked_count == PROCESSES_MAX)
+		return -EAGAIN;
+	for (unsigned i = first; i < end; i++)
+		addresses[i - first] = homes->waiting[i].address >> PAGE_SHIFT << PAGE_SHIFT;
+	parked.samples = calloc(parked.count, sizeof(*parked.samples));
+	if (!parked.samples)
+		return -ENOMEM;
+	memcpy(parked.samples, &homes->waiting[first], parked.count * sizeof(*parked.samples));
+	int r = platform->ops->ask(platform, &question, &parked.ticket);
+	if (r < 0) {
+		free(parked.samples);
+		return r;
 	}
+	homes->parked[homes->parked_count++] = parked;
+	return 0;
 }
 
-void nm_homes_flush(struct nm_homes *homes)
+static void ask_all(struct nm_homes *homes)
 {
-	unsigned count = homes->waiting_count, processes = 0;
+	unsigned count = homes->waiting_count;
 
 	qsort(homes->waiting, count, sizeof(homes->waiting[0]), by_process);
-	for (unsigned first = 0, end; first < count && processes < PROCESSES_MAX;
-	     first = end, processes++) {
+	for (unsigned first = 0, end; first < count; first = end) {
 		end = first + 1;
 		while (end < count && homes->waiting[end].pid == homes->waiting[first].pid)
 			end++;
-		ask(homes, first, end);
+		if (ask(homes, first, end) < 0)
+			for (unsigned i = first; i < end; i++)
+				pass_on(homes, &homes->waiting[i]);
 	}
 	homes->waiting_count = 0;
-	for (unsigned i = 0; i < count; i++)
-		pass_on(homes, &homes->waiting[i]);
+}
+
+/* What has been answered by now makes room, also for answers that come at once. */
+void nm_homes_flush(struct nm_homes *homes)
+{
+	settle_parked(homes);
+	ask_all(homes);
+	settle_parked(homes);
 }

@@ -2,7 +2,7 @@
 /*
  * The node of an access whose sample has no physical address: Intel's comes from a look-up that
  * fails for pages not mapped at that moment. Unresolved samples wait for one batched question per
- * process.
+ * process, and then for its answer: until a later drain, or without it for two intervals at most.
  */
 #ifndef NUMA_MIGRD_SAMPLE_HOME_H
 #define NUMA_MIGRD_SAMPLE_HOME_H
@@ -19,7 +19,8 @@ void nm_homes_free(struct nm_homes *homes);
 struct nm_sample_sink nm_homes_sink(struct nm_homes *homes, const struct nm_topology *topology,
 				    const struct nm_sample_sink *inner);
 
-/* Asks for the homes of what waits and passes it on. At the end of each drain. */
+/* Passes on what has been answered, and asks for the homes of what waits; never waits itself. At the
+ * end of each drain. */
 void nm_homes_flush(struct nm_homes *homes);
 
 /* Answers are forgotten after some of these, since pages move. Once per interval. */

@@ -62,51 +62,94 @@ static void note_cost(struct nm_injector *injector, const struct nm_inject_targe
 		injector->ns_per_byte = per_byte;
 }
 
-/* True where the target was protected; one that died or is refused has had its turn, too. */
-static bool protect(struct nm_injector *injector, struct nm_platform *platform,
+static void refused(struct nm_injector *injector, int error)
+{
+	if (error == -ESRCH)
+		return;
+	injector->refused++;
+	injector->last_error = error;
+}
+
+/* True where it was protected. Whoever did not answer in time may have been, later. */
+static bool hear(struct nm_injector *injector, const struct nm_inject_target *target,
+		 const struct nm_memory_answer *answer)
+{
+	if (answer->result == 0) {
+		note_cost(injector, target, answer->took_ns);
+		injector->writes++;
+		return true;
+	}
+	if (answer->result != -ETIMEDOUT)
+		injector->budget_bytes += (double)target->resident_bytes;
+	refused(injector, answer->result);
+	return false;
+}
+
+static int hear_all(struct nm_injector *injector, struct nm_platform *platform)
+{
+	unsigned kept = 0;
+	int protected = 0;
+
+	for (unsigned i = 0; i < injector->nr_asked; i++) {
+		nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+		int r = platform->ops->take(platform, injector->asked[i].ticket, &answer);
+		if (r == -EAGAIN)
+			injector->asked[kept++] = injector->asked[i];
+		else if (r == 0)
+			protected += hear(injector, &injector->asked[i].target, &answer);
+	}
+	injector->nr_asked = kept;
+	return protected;
+}
+
+/* One that died or is refused has had its turn, too. */
+static void protect(struct nm_injector *injector, struct nm_platform *platform,
 		    const struct nm_inject_target *target)
 {
+	const struct nm_question question = {.kind = NM_QUESTION_CLEAR_REFS,
+					     .pid = target->pid,
+					     .start_ticks = target->start_ticks};
+	uint64_t ticket = 0;
+
 	injector->last_pid = target->pid;
 	if (takes_too_long(injector, target)) {
 		injector->too_large++;
-		return false;
+		return;
 	}
-	uint64_t before_ns = platform->ops->now_ns(platform);
-	int r = platform->ops->clear_refs(platform, (pid_t)target->pid, target->start_ticks);
-	uint64_t took_ns = platform->ops->now_ns(platform) - before_ns;
-	if (r == -ESRCH)
-		return false;
+	int r = platform->ops->ask(platform, &question, &ticket);
 	if (r < 0) {
-		/* A helper that did not answer in time may have done it all the same. */
-		if (r == -ETIMEDOUT)
-			injector->budget_bytes -= (double)target->resident_bytes;
-		injector->refused++;
-		injector->last_error = r;
-		return false;
+		refused(injector, r);
+		return;
 	}
-	note_cost(injector, target, took_ns);
+	injector->asked[injector->nr_asked].ticket = ticket;
+	injector->asked[injector->nr_asked++].target = *target;
 	injector->budget_bytes -= (double)target->resident_bytes;
-	injector->writes++;
-	return true;
 }
 
 int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platform,
 			 const struct nm_inject_target *targets, size_t count, double mb_per_s,
 			 uint64_t now_ns)
 {
-	int protected = 0;
+	int protected = hear_all(injector, platform);
 
 	if (!count)
-		return 0;
+		return protected;
 	size_t next = first_after(targets, count, injector->last_pid);
 	refill(injector, mb_per_s * BYTES_PER_MB, (double)targets[next].resident_bytes, now_ns);
-	for (size_t turn = 0; turn < count; turn++) {
+	for (size_t turn = 0; turn < count && injector->nr_asked < NM_INJECTIONS_MOST; turn++) {
 		if ((double)targets[next].resident_bytes > injector->budget_bytes)
 			break; /* its turn waits, so that the small do not starve the large */
-		protected += protect(injector, platform, &targets[next]);
+		protect(injector, platform, &targets[next]);
 		next = (next + 1) % count;
 	}
-	return protected;
+	return protected + hear_all(injector, platform);
+}
+
+void nm_injector_clear(struct nm_injector *injector, struct nm_platform *platform)
+{
+	for (unsigned i = 0; i < injector->nr_asked; i++)
+		platform->ops->forget(platform, injector->asked[i].ticket);
+	*injector = (struct nm_injector){0};
 }
 
 /* ---- does it work here? ---- */

@@ -68,6 +68,8 @@ struct nm_sim_handle {
 
 struct nm_sim {
 	struct nm_platform platform;
+	struct nm_memory_answer answers[64]; /* to questions, until they are taken */
+	bool answered[64];
 	const struct nm_sim_machine *machine;
 	const struct nm_sim_workload *workload;
 	struct nm_sim_options options;

@@ -303,6 +303,80 @@ static int pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
 	return failed;
 }
 
+static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
+			 size_t size, uint64_t budget_ns)
+{
+	(void)directory, (void)budget_ns;
+	return read_some(platform, fd, buffer, size);
+}
+
+/* ---- questions: answered at once ---- */
+
+static int answer_where(struct nm_sim *sim, const struct nm_question *question,
+			struct nm_memory_answer *ret)
+{
+	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
+	int r = nodes ? pages_where(&sim->platform, (pid_t)question->pid, question->count,
+				    question->addresses, nodes)
+		      : -ENOMEM;
+	if (r < 0)
+		return r;
+	ret->nodes = NM_TAKE(nodes);
+	ret->count = question->count;
+	return 0;
+}
+
+static int answer_numa_maps(const struct nm_sim *sim, const struct nm_question *question,
+			    struct nm_memory_answer *ret)
+{
+	const struct nm_sim_process *process = process_of(sim, (pid_t)question->pid);
+	size_t length;
+	return process ? nm_sim_write_memory(sim, process, "numa_maps", &ret->text, &length)
+		       : -ESRCH;
+}
+
+static int answer(struct nm_sim *sim, const struct nm_question *question, struct nm_memory_answer *ret)
+{
+	if (question->kind == NM_QUESTION_WHERE)
+		return answer_where(sim, question, ret);
+	if (question->kind == NM_QUESTION_NUMA_MAPS)
+		return answer_numa_maps(sim, question, ret);
+	return -EOPNOTSUPP;
+}
+
+/* A ticket is a place among the answers, from 1. */
+static int ask(struct nm_platform *platform, const struct nm_question *question,
+	       uint64_t *ret_ticket)
+{
+	struct nm_sim *sim = sim_of(platform);
+	for (unsigned i = 0; i < NM_ARRAY_SIZE(sim->answers); i++) {
+		if (sim->answered[i])
+			continue;
+		sim->answers[i].result = answer(sim, question, &sim->answers[i]);
+		sim->answered[i] = true;
+		*ret_ticket = i + 1;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+static int take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
+{
+	struct nm_sim *sim = sim_of(platform);
+	if (ticket == 0 || ticket > NM_ARRAY_SIZE(sim->answers) || !sim->answered[ticket - 1])
+		return -ENOENT;
+	*ret = sim->answers[ticket - 1];
+	sim->answers[ticket - 1] = (struct nm_memory_answer){0};
+	sim->answered[ticket - 1] = false;
+	return 0;
+}
+
+static void forget(struct nm_platform *platform, uint64_t ticket)
+{
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer unwanted = {0};
+	(void)take(platform, ticket, &unwanted);
+}
+
 /* ---- what a model has none of ---- */
 
 static int clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
@@ -335,6 +409,11 @@ const struct nm_platform_ops nm_sim_ops = {
 	.watch_remove = watch_remove,
 	.affinity_get = affinity_get,
 	.affinity_set = affinity_set,
+	.ask = ask,
+	.take = take,
+	.forget = forget,
+	.open_maps = open_file,
+	.read_maps = read_maps,
 	.pages_where = pages_where,
 	.pages_move = pages_move,
 	.clear_refs = clear_refs,

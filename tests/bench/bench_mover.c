@@ -162,7 +162,8 @@ static void measure(void)
 
 int main(void)
 {
-	const struct nm_platform_options options = {.root_path = "/"};
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = NM_WORKER_BUILT};
 	char error[256];
 
 	must(nm_platform_linux_new(&options, &platform), "platform");

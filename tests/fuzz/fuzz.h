@@ -76,7 +76,7 @@ static inline char *fuzz_piece(struct fuzz_input *input)
 struct fuzz_platform {
 	struct nm_platform platform;
 	const char *text;
-	size_t length, at; /* where read_some is */
+	size_t length, at; /* where read_maps is */
 	size_t piece;	   /* bytes that it gives at most; 0: as many as wanted */
 	unsigned open;
 	uint64_t now_ns;
@@ -99,7 +99,7 @@ static inline int fuzz_open_directory(struct nm_platform *platform, int director
 	return FUZZ_DIRECTORY;
 }
 
-static inline int fuzz_open_file(struct nm_platform *platform, int directory, const char *path)
+static inline int fuzz_open_maps(struct nm_platform *platform, int directory, const char *path)
 {
 	(void)directory, (void)path;
 	fuzz_of(platform)->open++;
@@ -107,9 +107,10 @@ static inline int fuzz_open_file(struct nm_platform *platform, int directory, co
 	return FUZZ_FILE;
 }
 
-static inline ssize_t fuzz_read_some(struct nm_platform *platform, int fd, char *buffer,
-				     size_t size)
+static inline ssize_t fuzz_read_maps(struct nm_platform *platform, int directory, int fd,
+				     char *buffer, size_t size, uint64_t budget_ns)
 {
+	(void)directory, (void)budget_ns;
 	struct fuzz_platform *fuzz = fuzz_of(platform);
 	size_t left = fuzz->length - fuzz->at;
 
@@ -145,9 +146,9 @@ static inline void fuzz_close(struct nm_platform *platform, int fd)
 static const struct nm_platform_ops fuzz_ops = {
 	.now_ns = fuzz_now_ns,
 	.open_directory = fuzz_open_directory,
-	.open_file = fuzz_open_file,
+	.open_maps = fuzz_open_maps,
 	.read_file = fuzz_read_file,
-	.read_some = fuzz_read_some,
+	.read_maps = fuzz_read_maps,
 	.close = fuzz_close,
 };
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fake_ask.h"
 #include "numa-migrd/platform.h"
 #include "records.h"
 
@@ -333,6 +334,7 @@ static const struct nm_platform_ops fake_perf_ops = {
 	.event_open = fake_open,
 	.hardware_list = fake_hardware_list,
 	.hardware_open = fake_hardware_open,
+	FAKE_ASK,
 	.pages_where = fake_pages_where,
 	.event_map = fake_map,
 	.event_unmap = fake_unmap,

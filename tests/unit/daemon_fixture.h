@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "../../src/daemon/daemon.h"
+#include "../support/fake_ask.h"
 #include "../support/machine.h"
 #include "fake_mover.h"
 #include "fake_platform.h"
@@ -493,6 +494,9 @@ static inline int world_open(void **state)
 	world.fake = fake_new(CPUS);
 	world.ops = *world.fake->platform.ops;
 	world.ops.read_file = read_with_load;
+	world.ops.ask = fake_ask;
+	world.ops.take = fake_take;
+	world.ops.forget = fake_forget;
 	world.fake->platform.ops = &world.ops;
 	world.noise = 0.01;
 	world.balancing = -1;

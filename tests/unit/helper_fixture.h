@@ -5,6 +5,7 @@
 
 #include "fixture.h"
 #include "numa-migrd/helper.h"
+#include "numa-migrd/platform.h"
 
 #define SYSCTL "proc/sys/kernel/numa_balancing"
 #define START_TICKS 4242U
@@ -87,6 +88,28 @@ static inline struct nm_helper_request helper_fixture_clear_refs(void)
 					  .act = NM_HELPER_CLEAR_REFS,
 					  .pid = 100,
 					  .start_ticks = START_TICKS};
+}
+
+/* As the worker does with what the helper has opened; closes it. */
+static inline void helper_fixture_clear(struct nm_event_fds *fds)
+{
+	if ((fcntl(fds->event, F_GETFL) & O_ACCMODE) != O_WRONLY || write(fds->event, "4", 1) != 1)
+		abort();
+	close(fds->event);
+	*fds = (struct nm_event_fds){-1, -1};
+}
+
+/* Asks for a process's pages to be protected; what the helper says is the result. */
+static inline int helper_fixture_ask(struct nm_platform *platform, uint32_t pid)
+{
+	const struct nm_question question = {
+		.kind = NM_QUESTION_CLEAR_REFS, .pid = pid, .start_ticks = START_TICKS};
+	uint64_t ticket = 0;
+	int r = platform->ops->ask(platform, &question, &ticket);
+
+	if (r == 0)
+		platform->ops->forget(platform, ticket);
+	return r;
 }
 
 static inline struct nm_helper_request helper_fixture_balancing(int value)

@@ -37,6 +37,7 @@
 #define FAKE_NO_FILE 2009 /* empty */
 #define FAKE_NODES 4U
 #define FAKE_TEXT 65536U
+#define FAKE_PIECE 256U /* of maps and numa_maps in one call */
 
 struct fake {
 	struct nm_platform platform;
@@ -55,7 +56,7 @@ struct fake {
 	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
 	size_t offset[2];
 	uint64_t read_ns; /* that a read of these takes */
-	unsigned reads, longest_piece, open_files;
+	unsigned reads, open_files;
 	uint64_t free_kib[FAKE_NODES], total_kib[FAKE_NODES], idle_kib[FAKE_NODES];
 	unsigned huge_blocks[FAKE_NODES], pool_pages[FAKE_NODES];
 	uint64_t splits;
@@ -115,7 +116,7 @@ static inline int fake_list_directory(struct nm_platform *platform, int director
 	return r;
 }
 
-static inline int fake_open_file(struct nm_platform *platform, int directory, const char *path)
+static inline int fake_open_maps(struct nm_platform *platform, int directory, const char *path)
 {
 	struct fake *fake = fake_of(platform);
 	int which = strcmp(path, "numa_maps") == 0;
@@ -131,11 +132,15 @@ static inline int fake_open_file(struct nm_platform *platform, int directory, co
 	return r;
 }
 
-static inline ssize_t fake_read_some(struct nm_platform *platform, int fd, char *buffer,
-				     size_t size)
+/* A little of it, as the worker does. */
+static inline ssize_t fake_read_maps(struct nm_platform *platform, int directory, int fd,
+				     char *buffer, size_t size, uint64_t budget_ns)
 {
 	struct fake *fake = fake_of(platform);
 	int which = fd - FAKE_FILE;
+
+	(void)directory, (void)budget_ns;
+	size = size < FAKE_PIECE ? size : FAKE_PIECE;
 
 	if (fd == FAKE_NO_FILE)
 		return 0;
@@ -146,8 +151,6 @@ static inline ssize_t fake_read_some(struct nm_platform *platform, int fd, char 
 	fake->offset[which] += length;
 	fake->reads++;
 	fake->now_ns += fake->read_ns;
-	if (which && size > fake->longest_piece)
-		fake->longest_piece = (unsigned)size;
 	pthread_mutex_unlock(&fake->lock);
 	return (ssize_t)length;
 }
@@ -356,8 +359,8 @@ static inline struct fake *fake_new(void)
 		.now_ns = fake_now_ns,
 		.open_directory = fake_open_directory,
 		.list_directory = fake_list_directory,
-		.open_file = fake_open_file,
-		.read_some = fake_read_some,
+		.open_maps = fake_open_maps,
+		.read_maps = fake_read_maps,
 		.read_file = fake_read_file,
 		.close = fake_close,
 		.pages_where = fake_pages_where,

@@ -253,16 +253,10 @@ static inline ssize_t gated_read_file(struct nm_platform *platform, int director
 }
 
 /* Of pages this machine tells nothing but by samples. */
-static inline int gated_open_file(struct nm_platform *platform, int directory, const char *path)
+static inline int gated_ask(struct nm_platform *platform, const struct nm_question *question,
+			    uint64_t *ret_ticket)
 {
-	(void)platform, (void)directory, (void)path;
-	return -EACCES;
-}
-
-static inline int gated_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-				    const uint64_t *addresses, int *ret)
-{
-	(void)platform, (void)pid, (void)count, (void)addresses, (void)ret;
+	(void)platform, (void)question, (void)ret_ticket;
 	return -EPERM;
 }
 
@@ -530,8 +524,7 @@ static inline void ordeal_set_out(void)
 	ordeal.ops.open_directory = gated_open_directory;
 	ordeal.ops.read_file = gated_read_file;
 	ordeal.ops.list_directory = gated_list_directory;
-	ordeal.ops.open_file = gated_open_file;
-	ordeal.ops.pages_where = gated_pages_where;
+	ordeal.ops.ask = gated_ask;
 	ordeal.ops.read_some = gated_read_some;
 	ordeal.ops.read_attribute = gated_read_attribute;
 	ordeal.ops.owner = gated_owner;

@@ -122,7 +122,7 @@ static void check_balance_defaults(const struct nm_config *config)
 	assert_true(config->threads.balance_idle_max == 0.05);
 	assert_int_equal(config->threads.balance_reads, 512);
 	assert_true(config->threads.residency_s == 30);
-	assert_int_equal(config->threads.residency_maps_mb, 1024);
+	assert_int_equal(config->threads.residency_maps_mb, 64);
 	assert_false(config->threads.dtas);
 	assert_true(config->threads.dtas_memory == 5 && config->threads.dtas_compute == 3);
 	assert_int_equal(config->threads.dtas_persist, 2);

@@ -91,7 +91,7 @@ static ssize_t either_read_file(struct nm_platform *platform, int directory, con
 
 /* ---- for the thread ---- */
 
-static int thread_open_file(struct nm_platform *platform, int directory, const char *path)
+static int thread_open_maps(struct nm_platform *platform, int directory, const char *path)
 {
 	int fd = strcmp(path, "maps") == 0 ? MAPS : NUMA_MAPS;
 
@@ -101,12 +101,12 @@ static int thread_open_file(struct nm_platform *platform, int directory, const c
 	return fd;
 }
 
-static ssize_t either_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
+static ssize_t thread_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
+				size_t size, uint64_t budget_ns)
 {
 	char text[128];
 
-	if (by_loop())
-		return loops->read_some(platform, fd, buffer, size);
+	(void)platform, (void)directory, (void)budget_ns;
 	if (fd == MAPS)
 		snprintf(text, sizeof(text), "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
 			 BASE, BASE + SAMPLES_S * 4096);
@@ -228,8 +228,8 @@ static int set_up(void **state)
 	ops.open_directory = either_open_directory;
 	ops.close = either_close;
 	ops.read_file = either_read_file;
-	ops.read_some = either_read_some;
-	ops.open_file = thread_open_file;
+	ops.read_maps = thread_read_maps;
+	ops.open_maps = thread_open_maps;
 	ops.pages_where = thread_pages_where;
 	ops.pages_move = thread_pages_move;
 	world->platform.ops = &ops;

@@ -386,7 +386,7 @@ static void a_killed_helper_is_replaced(void **state)
 
 	/* The second one puts the sysctl back, and is asked again before it does anything else. */
 	pid_t second = fork_server(s);
-	assert_int_equal(platform->ops->clear_refs(platform, 100, START_TICKS), -EPERM);
+	assert_int_equal(helper_fixture_ask(platform, 100), -EPERM);
 	assert_string_equal(sysctl(s), "1\n");
 	nm_platform_free(platform);
 	stop_server(second);
@@ -406,7 +406,7 @@ static void a_withdrawn_permission_is_told(void **state)
 	assert_int_equal(waitpid(first, &status, 0), first);
 	fixture_file(s->f->root, "numa-migrd.conf", CONFIG_SOFT_DIRTY);
 	pid_t second = fork_server(s);
-	assert_int_equal(platform->ops->clear_refs(platform, 100, START_TICKS), 0);
+	assert_int_equal(helper_fixture_ask(platform, 100), 0);
 	assert_string_equal(sysctl(s), "0\n");
 	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -EPERM);
 	nm_platform_free(platform);
@@ -432,7 +432,7 @@ static void a_client_may_try_on_itself(void **state)
 		     "targets = { include = ( { command = \"other\"; } ); };\n");
 	pid_t server = fork_server(s);
 	struct nm_platform *platform = platform_of(s);
-	assert_int_equal(platform->ops->clear_refs(platform, 100, START_TICKS), -EPERM);
+	assert_int_equal(helper_fixture_ask(platform, 100), -EPERM);
 	assert_int_equal(platform->ops->clear_refs(platform, getpid(), START_TICKS), 0);
 	assert_string_equal(fixture_read(s->f->root, path), "4");
 	nm_platform_free(platform);
@@ -446,7 +446,7 @@ static void without_helper_the_acts_fail(void **state)
 	close(s->listen_fd);
 	s->listen_fd = -1;
 	struct nm_platform *platform = platform_of(s);
-	assert_int_equal(platform->ops->clear_refs(platform, 100, START_TICKS), -ECONNREFUSED);
+	assert_int_equal(helper_fixture_ask(platform, 100), -ECONNREFUSED);
 	assert_int_equal(unlink(s->f->socket), 0);
 	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -ENOENT);
 	nm_platform_free(platform);

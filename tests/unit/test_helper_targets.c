@@ -13,7 +13,7 @@
 static int ask(struct helper_fixture *f, const char *targets)
 {
 	char text[512];
-	struct nm_event_fds none;
+	struct nm_event_fds fds;
 	const struct nm_helper_request request = helper_fixture_clear_refs();
 	snprintf(text, sizeof(text),
 		 "sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"
@@ -21,7 +21,9 @@ static int ask(struct helper_fixture *f, const char *targets)
 		 targets);
 	fixture_file(f->root, "numa-migrd.conf", text);
 	fixture_file(f->root, "proc/100/clear_refs", "");
-	int r = nm_helper_serve(&f->context, &request, &none);
+	int r = nm_helper_serve(&f->context, &request, &fds);
+	if (r == 0)
+		helper_fixture_clear(&fds);
 	assert_string_equal(fixture_read(f->root, "proc/100/clear_refs"), r == 0 ? "4" : "");
 	return r;
 }

@@ -117,10 +117,54 @@ static void nothing_is_held_back(void **state)
 	assert_true(f->fake->questions <= 256);
 }
 
+/* Nobody waits for an answer that never comes: after two intervals the samples go on without. */
+static void a_question_without_an_answer_stops_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	fake_asked.hangs = true;
+	struct record_ring ring = fake_ring(f->fake, 0);
+	put(f, &ring, 10, NODE(1) + 0x1000, 0);
+	put(f, &ring, 11, NODE(1) + 0x2000, 0);
+	assert_int_equal(drain_ring(f, &ring).samples, 0);
+	put(f, &ring, 12, NODE(1) + 0x3000, 0x3000);
+	assert_int_equal(drain_ring(f, &ring).samples, 1);
+	for (unsigned i = 0; i < 2; i++)
+		(void)nm_source_control_cost(f->source, 0.005);
+	struct homes_seen seen = drain_ring(f, &ring);
+	fake_asked.hangs = false;
+	assert_int_equal(seen.samples, 2);
+	assert_int_equal(seen.of_node[0], 2);
+	assert_int_equal(fake_asked.open, 0);
+}
+
+/* What a thread did goes before its end, known or not, since then it is forgotten. */
+static void whoever_ends_is_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	fake_asked.hangs = true;
+	struct record_ring ring = fake_ring(f->fake, 0);
+	put(f, &ring, 10, NODE(1) + 0x1000, 0);
+	put(f, &ring, 11, NODE(1) + 0x2000, 0);
+	assert_int_equal(drain_ring(f, &ring).samples, 0);
+	record_fork_exit(&ring, false, (const uint32_t[]){10, 1, 10, 1}, 2);
+	struct homes_seen seen = drain_ring(f, &ring);
+	assert_int_equal(seen.samples, 1);
+	assert_int_equal(seen.of_node[0], 1);
+	for (unsigned i = 0; i < 2; i++)
+		(void)nm_source_control_cost(f->source, 0.005);
+	assert_int_equal(drain_ring(f, &ring).samples, 1);
+	fake_asked.hangs = false;
+}
+
 /* The real question, about a page of our own. */
 static void the_kernel_answers(void **state)
 {
-	const struct nm_platform_options options = {.root_path = "/"};
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = NM_WORKER_BUILT};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	char *pages =
@@ -148,6 +192,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(known_addresses_are_not_asked_about),
 		WITH_FIXTURE(one_question_for_each_process),
+		WITH_FIXTURE(a_question_without_an_answer_stops_nothing),
+		WITH_FIXTURE(whoever_ends_is_not_waited_for),
 		WITH_FIXTURE(answers_are_remembered_for_a_while),
 		WITH_FIXTURE(nothing_is_held_back),
 		cmocka_unit_test(the_kernel_answers),

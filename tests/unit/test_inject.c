@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../support/fake_ask.h"
 #include "numa-migrd/sample.h"
 
 #define MB 1000000ULL
@@ -40,7 +41,8 @@ static uint64_t fake_now(struct nm_platform *platform)
 	return NM_CONTAINER_OF(platform, struct fake, platform)->now_ns;
 }
 
-static const struct nm_platform_ops ops = {.clear_refs = fake_clear_refs, .now_ns = fake_now};
+static const struct nm_platform_ops ops = {
+	FAKE_ASK, .clear_refs = fake_clear_refs, .now_ns = fake_now};
 
 static struct nm_inject_target target(uint32_t pid, uint64_t megabytes)
 {

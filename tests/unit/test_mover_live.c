@@ -54,7 +54,8 @@ static void submit_until_read(struct nm_mover *mover, struct nm_page_batch *batc
 /* Own pages, of which all but the last were touched: on one node they are there already. */
 static void test_own_pages(void **state)
 {
-	const struct nm_platform_options options = {.root_path = "/"};
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = NM_WORKER_BUILT};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
 	nm_auto(nm_mover_freep) struct nm_mover *mover = NULL;
@@ -108,7 +109,8 @@ static void test_own_call(void **state)
 	(void)state;
 	page[0] = page[4096] = 1;
 	for (int dry = 0; dry < 2; dry++) {
-		const struct nm_platform_options options = {.root_path = "/", .dry_run = dry};
+		const struct nm_platform_options options = {
+			.root_path = "/", .worker_program = NM_WORKER_BUILT, .dry_run = dry};
 		nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 		int statuses[2] = {-77, -77};
 		assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
@@ -165,7 +167,8 @@ static uint64_t await_exit_of_first(struct nm_platform *platform, pid_t pid)
 
 static void test_first_thread_gone(void **state)
 {
-	const struct nm_platform_options options = {.root_path = "/"};
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = NM_WORKER_BUILT};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = NULL;
 	uint64_t address = (uintptr_t)&options;

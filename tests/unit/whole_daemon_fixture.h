@@ -303,6 +303,7 @@ static inline struct world *world_new(void)
 		.event_unmap = world_event_unmap,
 		.event_ioctl = world_event_ioctl,
 		.event_read = world_event_read,
+		FAKE_ASK,
 	};
 	struct world *world = calloc(1, sizeof(*world));
 	world->platform = (struct nm_platform){.ops = &ops, .free = world_keep};

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whatever takes another process's lock on its memory map (mmap_lock: move_pages(2), reading
+ * /proc/PID/maps and numa_maps, writing clear_refs) is done by numa-migrd-worker, a process of its
+ * own: whoever holds his own lock for ever holds a worker, and not the daemon. Here: the protocol,
+ * and the daemon's end of it.
+ *
+ * One request, one reply over a SOCK_SEQPACKET socket, native-endian (both ends are one package on
+ * one machine). A worker has one client, and ends with it.
+ */
+#ifndef NUMA_MIGRD_WORKER_H
+#define NUMA_MIGRD_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "numa-migrd/base.h"
+
+#define NM_WORKER_VERSION 1U
+#define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"
+#define NM_WORKER_PROGRAM "/usr/libexec/numa-migrd/numa-migrd-worker"
+#define NM_WORKER_PAGES_MOST 4096U
+#define NM_WORKER_TEXT_MOST 16384U
+#define NM_WORKER_UNTOLD INT32_MIN /* status of a page of which the kernel told nothing */
+
+enum nm_worker_act {
+	NM_WORKER_HELLO = 1,
+	NM_WORKER_WHERE,      /* addresses → statuses (move_pages(2) without nodes) */
+	NM_WORKER_MOVE,	      /* addresses, nodes → statuses (move_pages(2), MPOL_MF_MOVE) */
+	NM_WORKER_OPEN_MAPS,  /* file → its descriptor, by SCM_RIGHTS */
+	NM_WORKER_READ_MAPS,  /* that descriptor, most bytes, time → text; empty at its end */
+	NM_WORKER_CLEAR_REFS, /* a descriptor of clear_refs, open for writing */
+};
+
+enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
+
+/* Behind it `count` addresses of 8 bytes (WHERE, MOVE), and as many nodes of 4 bytes (MOVE). */
+struct nm_worker_request {
+	uint32_t version;
+	uint32_t act;
+	int32_t pid;	/* of a thread that has not exited */
+	uint32_t count; /* pages; READ_MAPS: bytes at most */
+	uint64_t start_ticks; /* of that thread: -ESRCH where another has the number */
+	uint64_t budget_ns;   /* READ_MAPS: it reads no further piece after this time */
+	uint32_t file;	      /* OPEN_MAPS: enum nm_maps_file */
+	uint32_t zero;
+};
+
+/* Behind it `bytes` of statuses or text. */
+struct nm_worker_reply {
+	uint32_t version;
+	int32_t result; /* what the call returned, or a negative errno */
+	uint32_t bytes;
+	uint32_t zero;
+};
+
+#define NM_WORKER_REQUEST_MOST (sizeof(struct nm_worker_request) + NM_WORKER_PAGES_MOST * 12)
+#define NM_WORKER_BODY_MOST NM_WORKER_TEXT_MOST
+_Static_assert(NM_WORKER_PAGES_MOST * 4 <= NM_WORKER_BODY_MOST, "statuses fit");
+
+/* A request as it was understood; the arrays are within the message. */
+struct nm_worker_order {
+	struct nm_worker_request request;
+	const uint64_t *addresses;
+	const int32_t *nodes;
+};
+
+/*
+ * Understands a message of `length` bytes (at a multiple of 8), with or without a descriptor.
+ * -EPROTO: another version; -EINVAL: not a request. Pure. The worker.
+ */
+int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_worker_order *ret);
+
+/* ---- the daemon's end ---- */
+
+/* A question to the loop's worker is answered within this time, a call of the mover's within that;
+ * else the worker is given up. A worker that is just started may take longer for its first word. */
+#define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
+#define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
+#define NM_WORKER_HELLO_NS (10 * NM_NSEC_PER_SEC)
+/* Given up and not ended yet, in all; of one user there is one at most. */
+#define NM_WORKER_STUCK_MOST 8U
+/* Who missed a deadline is not asked for so long. */
+#define NM_WORKER_REST_NS (600 * NM_NSEC_PER_SEC)
+
+/* Who calls: each has a worker of its own. */
+enum nm_worker_caller { NM_WORKER_LOOP, NM_WORKER_MOVER, NM_WORKER_CALLERS };
+
+/* Somebody missed his deadline, or there is no worker; to be told once. */
+struct nm_worker_news {
+	uint32_t pid, uid; /* pid 0: no worker can be had, `error` says why */
+	enum nm_worker_act act;
+	int error;
+};
+
+struct nm_worker_counts {
+	uint64_t given_up;
+	unsigned stuck; /* of these: now */
+};
+
+struct nm_worker_client;
+
+struct nm_worker_options {
+	const char *socket_path; /* NULL: none, the program is started */
+	const char *program;	 /* started where nobody listens there; NULL: as installed */
+	const uint64_t *deadline_ns; /* by nm_worker_caller; NULL: as above. Tests */
+	int proc_fd;		     /* /proc; must stay open as long as the client */
+};
+
+/* The caller frees, once nobody is in a call. Copies the options. -ENOMEM, -errno. */
+int nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret);
+void nm_worker_client_free(struct nm_worker_client *client);
+NM_DEFINE_CLEANUP(struct nm_worker_client, nm_worker_client_free);
+
+/* What is sent and where the answer goes. */
+struct nm_worker_call {
+	struct nm_worker_request request; /* pid, start_ticks: filled in by the call, from `pid` */
+	uint32_t pid;		/* of a thread of the process, or 0 for: see `directory` */
+	int directory;		/* /proc/PID, where pid is 0 */
+	uint64_t start_ticks;	/* that it must have; 0: whoever has the number */
+	const uint64_t *addresses;
+	const int *nodes;
+	int fd;			/* that goes along, or -1 */
+	void *body;
+	size_t body_size;	/* room; then how much came */
+	int ret_fd;		/* that came along, or -1; the caller closes */
+};
+
+/*
+ * Has a worker do it, and waits for it no longer than the caller's deadline. Returns the reply's
+ * result. -ETIMEDOUT: the deadline was missed, and the worker is given up; -EALREADY: it is not
+ * asked, since one of its user's is stuck, or as many as may, or since it missed a deadline lately;
+ * -ECANCELED: nm_worker_client_stop(); -ESRCH: it is gone; -errno of reaching a worker. One thread
+ * for each caller.
+ */
+int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller caller,
+			  struct nm_worker_call *call);
+
+/* True: calls of this caller, the one under way too, end with -ECANCELED. From any thread. */
+void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_caller caller, bool stop);
+
+/* Something to be told, each once: true, and it is in *ret. From any thread. */
+bool nm_worker_client_news(struct nm_worker_client *client, struct nm_worker_news *ret);
+struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client);
+
+#endif

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/* Other processes' memory: each of these is a worker's call, with an end (worker.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "linux.h"
+#include "privileged.h"
+
+#define TEXT_MOST (1U << 20) /* of a numa_maps read whole: ten thousand mappings */
+#define READ_BUDGET_NS (5 * NM_NSEC_PER_MSEC)
+
+/* ---- for both callers ---- */
+
+static int call_where(struct nm_linux *self, enum nm_worker_caller caller,
+		      const struct nm_question *question, int *ret)
+{
+	struct nm_worker_call call = {
+		.request = {.act = NM_WORKER_WHERE, .count = question->count},
+		.pid = question->pid,
+		.start_ticks = question->start_ticks,
+		.addresses = question->addresses,
+		.fd = -1,
+		.body = ret,
+		.body_size = question->count * sizeof(*ret)};
+	size_t whole = call.body_size;
+
+	if (question->count == 0)
+		return 0;
+	int r = nm_worker_client_call(self->workers, caller, &call);
+	return r == 0 && call.body_size != whole ? -EPROTO : r;
+}
+
+static int call_open_maps(struct nm_linux *self, enum nm_worker_caller caller,
+			  struct nm_worker_call *call, enum nm_maps_file file)
+{
+	call->request = (struct nm_worker_request){.act = NM_WORKER_OPEN_MAPS, .file = file};
+	call->fd = -1;
+	int r = nm_worker_client_call(self->workers, caller, call);
+	return r < 0 ? r : call->ret_fd;
+}
+
+static ssize_t call_read_maps(struct nm_linux *self, enum nm_worker_caller caller,
+			      struct nm_worker_call *call, uint64_t budget_ns)
+{
+	if (call->body_size > NM_WORKER_TEXT_MOST)
+		call->body_size = NM_WORKER_TEXT_MOST;
+	call->request = (struct nm_worker_request){.act = NM_WORKER_READ_MAPS,
+						   .count = (uint32_t)call->body_size,
+						   .budget_ns = budget_ns};
+	int r = nm_worker_client_call(self->workers, caller, call);
+	return r < 0 ? r : (ssize_t)call->body_size;
+}
+
+/* ---- the loop's questions: on the asker's thread ---- */
+
+static int answer_where(struct nm_linux *self, const struct nm_question *question,
+			struct nm_memory_answer *ret)
+{
+	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
+	int r = nodes ? call_where(self, NM_WORKER_LOOP, question, nodes) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	ret->nodes = NM_TAKE(nodes);
+	ret->count = question->count;
+	return 0;
+}
+
+static int read_whole(struct nm_linux *self, struct nm_worker_call *call, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (;;) {
+		call->body = text + used;
+		call->body_size = size - 1 - used;
+		if (call->body_size == 0)
+			return -EFBIG;
+		ssize_t got = call_read_maps(self, NM_WORKER_LOOP, call, READ_BUDGET_NS);
+		if (got < 0)
+			return (int)got;
+		used += (size_t)got;
+		text[used] = '\0';
+		if (got == 0)
+			return (int)used;
+	}
+}
+
+static int answer_numa_maps(struct nm_linux *self, const struct nm_question *question,
+			    struct nm_memory_answer *ret)
+{
+	struct nm_worker_call call = {.pid = question->pid, .start_ticks = question->start_ticks};
+	nm_autofree char *text = malloc(TEXT_MOST);
+	nm_auto(nm_closep) int fd = -1;
+
+	if (!text)
+		return -ENOMEM;
+	fd = call_open_maps(self, NM_WORKER_LOOP, &call, NM_NUMA_MAPS);
+	if (fd < 0)
+		return fd;
+	call.fd = fd;
+	int used = read_whole(self, &call, text, TEXT_MOST);
+	if (used < 0)
+		return used;
+	char *fitting = realloc(text, (size_t)used + 1);
+	ret->text = fitting ? fitting : text;
+	text = NULL;
+	return 0;
+}
+
+static int answer_clear_refs(struct nm_linux *self, const struct nm_question *question)
+{
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_CLEAR_REFS},
+				      .pid = question->pid,
+				      .start_ticks = question->start_ticks,
+				      .fd = question->fd};
+
+	return nm_worker_client_call(self->workers, NM_WORKER_LOOP, &call);
+}
+
+void nm_linux_answer(void *context, const struct nm_question *question, struct nm_memory_answer *ret)
+{
+	struct nm_linux *self = context;
+
+	switch (question->kind) {
+	case NM_QUESTION_WHERE:
+		ret->result = answer_where(self, question, ret);
+		break;
+	case NM_QUESTION_NUMA_MAPS:
+		ret->result = answer_numa_maps(self, question, ret);
+		break;
+	case NM_QUESTION_CLEAR_REFS:
+		ret->result = answer_clear_refs(self, question);
+		break;
+	}
+}
+
+/* ---- nm_platform_ops: the loop's ---- */
+
+int nm_linux_ask(struct nm_platform *platform, const struct nm_question *question,
+		 uint64_t *ret_ticket)
+{
+	struct nm_linux *self = nm_linux(platform);
+	struct nm_question own = *question;
+
+	if (question->count > NM_WORKER_PAGES_MOST)
+		return -EINVAL;
+	own.fd = -1;
+	if (question->kind == NM_QUESTION_CLEAR_REFS)
+		own.fd = nm_linux_open_clear_refs(self, (pid_t)question->pid,
+						  question->start_ticks);
+	if (question->kind == NM_QUESTION_CLEAR_REFS && own.fd < 0)
+		return own.fd;
+	return nm_asker_ask(self->asker, &own, ret_ticket);
+}
+
+int nm_linux_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
+{
+	return nm_asker_take(nm_linux(platform)->asker, ticket, ret);
+}
+
+void nm_linux_forget(struct nm_platform *platform, uint64_t ticket)
+{
+	nm_asker_forget(nm_linux(platform)->asker, ticket);
+}
+
+bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret)
+{
+	return nm_worker_client_news(nm_linux(platform)->workers, ret);
+}
+
+void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_counts *ret)
+{
+	*ret = nm_worker_client_counts(nm_linux(platform)->workers);
+}
+
+/* ---- nm_platform_ops: the mover's ---- */
+
+int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name)
+{
+	struct nm_worker_call call = {.directory = directory};
+	enum nm_maps_file file = strcmp(name, "numa_maps") == 0 ? NM_NUMA_MAPS : NM_MAPS;
+
+	return call_open_maps(nm_linux(platform), NM_WORKER_MOVER, &call, file);
+}
+
+ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
+			   size_t size, uint64_t budget_ns)
+{
+	struct nm_worker_call call = {
+		.directory = directory, .fd = fd, .body = buffer, .body_size = size};
+
+	return call_read_maps(nm_linux(platform), NM_WORKER_MOVER, &call, budget_ns);
+}
+
+int nm_linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+			 const uint64_t *addresses, int *ret)
+{
+	const struct nm_question question = {
+		.pid = (uint32_t)pid, .count = count, .addresses = addresses};
+
+	return call_where(nm_linux(platform), NM_WORKER_MOVER, &question, ret);
+}
+
+int nm_linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
+			const uint64_t *addresses, const int *nodes, int *statuses)
+{
+	nm_autofree int *told = calloc(count + 1, sizeof(*told));
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_MOVE, .count = count},
+				      .pid = (uint32_t)pid,
+				      .addresses = addresses,
+				      .nodes = nodes,
+				      .fd = -1,
+				      .body = told,
+				      .body_size = count * sizeof(*told)};
+
+	if (!told)
+		return -ENOMEM;
+	for (unsigned i = 0; i < count; i++)
+		told[i] = NM_WORKER_UNTOLD;
+	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
+	for (unsigned i = 0; i < count; i++)
+		if (told[i] != NM_WORKER_UNTOLD)
+			statuses[i] = told[i];
+	return r;
+}
+
+void nm_linux_pages_stop(struct nm_platform *platform, bool stop)
+{
+	nm_worker_client_stop(nm_linux(platform)->workers, NM_WORKER_MOVER, stop);
+}

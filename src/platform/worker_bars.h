@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may be asked, by who did not answer. Pure; times are CLOCK_MONOTONIC. */
+#ifndef NUMA_MIGRD_PLATFORM_WORKER_BARS_H
+#define NUMA_MIGRD_PLATFORM_WORKER_BARS_H
+
+#include "numa-migrd/worker.h"
+
+#define NM_WORKER_MISSED_MOST 1024U
+
+/* Whose memory map it is. */
+struct nm_worker_subject {
+	uint32_t tid, pid, uid; /* uid: real */
+	uint64_t tid_ticks, start_ticks;
+};
+
+struct nm_worker_bars {
+	unsigned stuck_count;
+	uint32_t stuck_uids[NM_WORKER_STUCK_MOST];
+	size_t missed_count; /* ever; the oldest gives way */
+	struct {
+		uint32_t pid;
+		uint64_t start_ticks, until_ns;
+	} missed[NM_WORKER_MISSED_MOST];
+};
+
+/* `others`: calls under way that may get stuck too. */
+bool nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
+		       unsigned others, uint64_t now_ns);
+/* It missed its deadline, and the worker that asked it is stuck. Only where it might be asked. */
+void nm_worker_missed(struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
+		      uint64_t now_ns);
+/* A stuck worker that had asked one of this user's has ended. */
+void nm_worker_released(struct nm_worker_bars *bars, uint32_t uid);
+
+#endif

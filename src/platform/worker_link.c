@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+/* unix(7), SCM_RIGHTS, poll(2): nothing here waits but for the reply, and that has a deadline. */
+#include "worker_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+
+extern char **environ;
+
+uint64_t nm_worker_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* ---- to have a worker ---- */
+
+static int connect_to(const char *path)
+{
+	nm_auto(nm_closep) int fd = -1;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
+
+	if (length >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, length);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	return nm_take_fd(&fd);
+}
+
+/* Where it was built, it is in a folder beside ours. */
+static const char *built_program(char *path, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", path, size - 1);
+
+	if (length < 0)
+		return NULL;
+	path[length] = '\0';
+	char *name = strrchr(path, '/');
+	if (!name || (size_t)(name - path) + sizeof("/../worker/numa-migrd-worker") > size)
+		return NULL;
+	strcpy(name, "/../worker/numa-migrd-worker");
+	return access(path, X_OK) == 0 ? path : NULL;
+}
+
+/* It has a session of its own, so that no key pressed for us ends it. */
+static int spawn(const char *program, int socket, pid_t *ret)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	char *arguments[] = {(char *)program, NULL};
+
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&attributes);
+	int error = posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
+	if (!error)
+		error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+	if (!error)
+		error = posix_spawn(ret, program, &files, &attributes, arguments, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	return -error;
+}
+
+static int start_program(const char *program, struct nm_worker_link *ret)
+{
+	char path[PATH_MAX];
+	int ends[2];
+	struct nm_worker_link started;
+
+	if (!program)
+		program = built_program(path, sizeof(path));
+	if (!program)
+		program = NM_WORKER_PROGRAM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	int r = fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+	if (r == 0)
+		r = spawn(program, ends[1], &started.child);
+	close(ends[1]);
+	if (r < 0) {
+		close(ends[0]);
+		return r;
+	}
+	started.fd = ends[0];
+	*ret = started;
+	return 0;
+}
+
+int nm_worker_link_open(const char *socket_path, const char *program, struct nm_worker_link *ret)
+{
+	int fd = socket_path ? connect_to(socket_path) : -ENOENT;
+
+	if (fd == -ENOENT || fd == -ECONNREFUSED)
+		return start_program(program, ret);
+	if (fd < 0)
+		return fd;
+	*ret = (struct nm_worker_link){.fd = fd};
+	return 0;
+}
+
+void nm_worker_link_close(struct nm_worker_link *link)
+{
+	nm_closep(&link->fd);
+	link->fd = -1;
+}
+
+bool nm_worker_link_stirs(const struct nm_worker_link *link)
+{
+	struct pollfd end = {.fd = link->fd, .events = POLLIN};
+
+	return poll(&end, 1, 0) > 0;
+}
+
+/* ---- one exchange ---- */
+
+static void attach(struct msghdr *message, void *control, size_t size, int fd)
+{
+	message->msg_control = control;
+	message->msg_controllen = size;
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+}
+
+static int send_request(int socket, const struct nm_worker_call *call)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec parts[3] = {
+		{(void *)&call->request, sizeof(call->request)},
+		{(void *)call->addresses, call->addresses ? 8 * (size_t)call->request.count : 0},
+		{(void *)call->nodes, call->nodes ? 4 * (size_t)call->request.count : 0},
+	};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
+
+	if (call->fd >= 0)
+		attach(&message, &control, sizeof(control), call->fd);
+	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+static int received_fd(struct msghdr *message)
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	int fd;
+
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+	    header->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+static int receive_reply(int socket, struct nm_worker_call *call, int *ret_result)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct nm_worker_reply reply;
+	struct iovec parts[2] = {{&reply, sizeof(reply)}, {call->body, call->body_size}};
+	struct msghdr message = {.msg_iov = parts,
+				 .msg_iovlen = 2,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	if (got < 0)
+		return -errno;
+	if (got == 0)
+		return -ECONNRESET;
+	nm_auto(nm_closep) int fd = received_fd(&message);
+	bool wants_fd = call->request.act == NM_WORKER_OPEN_MAPS && reply.result >= 0;
+	if ((size_t)got < sizeof(reply) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
+	    reply.version != NM_WORKER_VERSION || reply.bytes != (size_t)got - sizeof(reply) ||
+	    wants_fd != (fd >= 0))
+		return -EPROTO;
+	call->body_size = reply.bytes;
+	call->ret_fd = nm_take_fd(&fd);
+	*ret_result = reply.result;
+	return 0;
+}
+
+/* 1: there is something to receive. */
+static int await(int socket, int stop_fd, uint64_t deadline_ns)
+{
+	struct pollfd ends[2] = {{.fd = socket, .events = POLLIN},
+				 {.fd = stop_fd, .events = POLLIN}};
+
+	for (;;) {
+		uint64_t now = nm_worker_now_ns();
+		uint64_t left = now < deadline_ns ? deadline_ns - now : 0;
+		const struct timespec wait = {.tv_sec = (time_t)(left / NM_NSEC_PER_SEC),
+					      .tv_nsec = (long)(left % NM_NSEC_PER_SEC)};
+		int r = ppoll(ends, 2, &wait, NULL);
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r > 0 && ends[1].revents)
+			return -ECANCELED;
+		if (r > 0)
+			return 1;
+		if (r == 0)
+			return -ETIMEDOUT;
+	}
+}
+
+int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
+			uint64_t deadline_ns, int *ret_result)
+{
+	int r = send_request(link->fd, call);
+
+	if (r < 0)
+		return r == -EAGAIN ? -EPROTO : r == -EPIPE ? -ECONNRESET : r;
+	r = await(link->fd, stop_fd, deadline_ns);
+	return r < 0 ? r : receive_reply(link->fd, call, ret_result);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* One connection to one worker. */
+#ifndef NUMA_MIGRD_PLATFORM_WORKER_LINK_H
+#define NUMA_MIGRD_PLATFORM_WORKER_LINK_H
+
+#include "numa-migrd/file.h"
+#include "numa-migrd/worker.h"
+
+struct nm_worker_link {
+	int fd;	     /* nonblocking; -1: none */
+	pid_t child; /* that we started ourselves; 0: somebody else did */
+};
+
+#define NM_WORKER_LINK_NONE ((struct nm_worker_link){.fd = -1})
+
+/*
+ * Connects to a worker, or starts one; never waits. The first word is still to come.
+ * program NULL: as it is installed, or beside this program where that was built.
+ */
+int nm_worker_link_open(const char *socket_path, const char *program, struct nm_worker_link *ret);
+void nm_worker_link_close(struct nm_worker_link *link);
+
+/*
+ * Sends the request and receives the reply, at the latest at `deadline_ns` (CLOCK_MONOTONIC). 0, and
+ * what it says is in *ret_result; -ETIMEDOUT; -ECANCELED: `stop_fd` (an eventfd) has become readable; -EPROTO,
+ * -ECONNRESET: the connection is of no more use.
+ */
+int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
+			uint64_t deadline_ns, int *ret_result);
+
+/* Something came, or its end: whoever did not answer in time does so now, or has ended. */
+bool nm_worker_link_stirs(const struct nm_worker_link *link);
+
+uint64_t nm_worker_now_ns(void);
+
+#endif

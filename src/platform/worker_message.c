@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What a worker is sent, understood or refused. */
+#include <string.h>
+
+#include "numa-migrd/worker.h"
+
+static bool is_about_pages(uint32_t act)
+{
+	return act == NM_WORKER_WHERE || act == NM_WORKER_MOVE;
+}
+
+static bool takes_descriptor(uint32_t act)
+{
+	return act == NM_WORKER_READ_MAPS || act == NM_WORKER_CLEAR_REFS;
+}
+
+/* Bytes of the whole message; 0: more than may be asked for. */
+static size_t length_of(const struct nm_worker_request *request)
+{
+	size_t each = request->act == NM_WORKER_MOVE ? 12 : 8;
+
+	if (!is_about_pages(request->act))
+		return sizeof(*request);
+	if (request->count == 0 || request->count > NM_WORKER_PAGES_MOST)
+		return 0;
+	return sizeof(*request) + request->count * each;
+}
+
+static bool is_well_formed(const struct nm_worker_request *request)
+{
+	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_CLEAR_REFS)
+		return false;
+	if (request->act == NM_WORKER_HELLO)
+		return true;
+	if (request->act == NM_WORKER_READ_MAPS)
+		return request->count > 0 && request->count <= NM_WORKER_TEXT_MOST;
+	if (request->act == NM_WORKER_CLEAR_REFS)
+		return true;
+	return request->pid > 0 && request->start_ticks > 0 && request->file <= NM_NUMA_MAPS;
+}
+
+int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_worker_order *ret)
+{
+	struct nm_worker_order order = {0};
+
+	if (length < sizeof(order.request))
+		return -EINVAL;
+	memcpy(&order.request, message, sizeof(order.request));
+	if (order.request.version != NM_WORKER_VERSION)
+		return -EPROTO;
+	if (!is_well_formed(&order.request) || length != length_of(&order.request) ||
+	    has_fd != takes_descriptor(order.request.act))
+		return -EINVAL;
+	if (is_about_pages(order.request.act))
+		order.addresses = (const uint64_t *)((const char *)message + sizeof(order.request));
+	if (order.request.act == NM_WORKER_MOVE)
+		order.nodes = (const int32_t *)(order.addresses + order.request.count);
+	*ret = order;
+	return 0;
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Everything here that can wait for ever is a system call about another process's memory map; the
+ * client gives such a worker up, and the socket's end ends it once it is free again.
+ */
+#include "numa-migrd/worker_serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "numa-migrd/file.h"
+#include "numa-migrd/proc.h"
+
+/* For each read the kernel takes the lock, and fills in as many lines as fit: of numa_maps three or
+ * so, as each may be a walk of gigabytes. */
+#define MAPS_PIECE 4096U
+#define NUMA_MAPS_PIECE 256U
+
+_Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as they are");
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* ---- whose it is ---- */
+
+static int require_process(int proc_fd, const struct nm_worker_request *request)
+{
+	struct nm_proc_stat stat;
+	char path[32], text[2048];
+
+	(void)snprintf(path, sizeof(path), "%d/stat", request->pid);
+	int r = nm_read_text(proc_fd, path, text, sizeof(text));
+	if (r >= 0)
+		r = nm_proc_parse_stat(text, &stat);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	return stat.start_ticks == request->start_ticks ? 0 : -ESRCH;
+}
+
+/* What the descriptor is of, without following the link. */
+static int require_file(int proc_fd, int fd, const char *name)
+{
+	char path[48], link[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%d/fd/%d", getpid(), fd);
+	ssize_t length = readlinkat(proc_fd, path, link, sizeof(link) - 1);
+	if (length < 0)
+		return -errno;
+	link[length] = '\0';
+	const char *last = strrchr(link, '/');
+	return strncmp(link, "/proc/", 6) == 0 && last && strcmp(last + 1, name) == 0 ? 0 : -EPERM;
+}
+
+/* ---- the acts ---- */
+
+static int where(const struct nm_worker_order *order, int *statuses)
+{
+	long r = syscall(SYS_move_pages, order->request.pid, (unsigned long)order->request.count,
+			 order->addresses, NULL, statuses, 0);
+
+	return r < 0 ? -errno : 0;
+}
+
+static int move(const struct nm_worker_order *order, int *statuses)
+{
+	for (uint32_t i = 0; i < order->request.count; i++)
+		statuses[i] = NM_WORKER_UNTOLD;
+	long r = syscall(SYS_move_pages, order->request.pid, (unsigned long)order->request.count,
+			 order->addresses, order->nodes, statuses, MPOL_MF_MOVE);
+	return r < 0 ? -errno : (int)r;
+}
+
+static int open_maps(int proc_fd, const struct nm_worker_request *request, int *ret)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "%d/%s", request->pid,
+		       request->file == NM_NUMA_MAPS ? "numa_maps" : "maps");
+	int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	*ret = fd;
+	return 0;
+}
+
+/* In pieces, as long as there is time and room for another. */
+static int read_pieces(const struct nm_worker_request *request, int fd, size_t piece, char *text)
+{
+	uint64_t until_ns = now_ns() + request->budget_ns;
+	size_t used = 0;
+
+	do {
+		size_t room = request->count - used;
+		ssize_t got = read(fd, text + used, room < piece ? room : piece);
+		if (got < 0 && used == 0)
+			return -errno;
+		if (got <= 0)
+			break;
+		used += (size_t)got;
+	} while (used + piece <= request->count && now_ns() < until_ns);
+	return (int)used;
+}
+
+static int read_maps(int proc_fd, const struct nm_worker_request *request, int fd, char *text)
+{
+	if (require_file(proc_fd, fd, "numa_maps") == 0)
+		return read_pieces(request, fd, NUMA_MAPS_PIECE, text);
+	int r = require_file(proc_fd, fd, "maps");
+	return r < 0 ? r : read_pieces(request, fd, MAPS_PIECE, text);
+}
+
+static int clear_refs(int proc_fd, int fd)
+{
+	int r = require_file(proc_fd, fd, "clear_refs");
+
+	if (r < 0)
+		return r;
+	return write(fd, "4", 1) < 0 ? -errno : 0;
+}
+
+void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
+		       struct nm_worker_outcome *ret)
+{
+	const struct nm_worker_request *request = &order->request;
+	bool names_process = request->act == NM_WORKER_WHERE || request->act == NM_WORKER_MOVE ||
+			     request->act == NM_WORKER_OPEN_MAPS;
+
+	*ret = (struct nm_worker_outcome){.fd = -1};
+	ret->result = names_process ? require_process(proc_fd, request) : 0;
+	if (ret->result < 0)
+		return;
+	switch (request->act) {
+	case NM_WORKER_WHERE:
+		ret->result = where(order, body);
+		ret->bytes = ret->result < 0 ? 0 : 4 * request->count;
+		break;
+	case NM_WORKER_MOVE: /* what it has moved before it failed is told too */
+		ret->result = move(order, body);
+		ret->bytes = 4 * request->count;
+		break;
+	case NM_WORKER_OPEN_MAPS:
+		ret->result = open_maps(proc_fd, request, &ret->fd);
+		break;
+	case NM_WORKER_READ_MAPS:
+		ret->result = read_maps(proc_fd, request, fd, body);
+		ret->bytes = ret->result < 0 ? 0 : (uint32_t)ret->result;
+		break;
+	case NM_WORKER_CLEAR_REFS:
+		ret->result = clear_refs(proc_fd, fd);
+		break;
+	default: /* NM_WORKER_HELLO */
+		break;
+	}
+}
+
+/* ---- the socket ---- */
+
+static int descriptor_of(struct msghdr *message)
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	int fd;
+
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+	    header->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+static ssize_t receive(int socket, void *buffer, size_t size, int *ret_fd)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {buffer, size};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t got;
+
+	do
+		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	*ret_fd = descriptor_of(&message);
+	return message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EBADMSG : got;
+}
+
+static int send_reply(int socket, const struct nm_worker_outcome *outcome, void *body)
+{
+	struct nm_worker_reply reply = {.version = NM_WORKER_VERSION,
+					.result = outcome->result,
+					.bytes = outcome->bytes};
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec parts[2] = {{&reply, sizeof(reply)}, {body, outcome->bytes}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+
+	if (outcome->fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(outcome->fd));
+		memcpy(CMSG_DATA(header), &outcome->fd, sizeof(outcome->fd));
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* 1: there may be more. A message that is no request ends the connection. */
+static int serve_one(int proc_fd, int socket, void *message, void *body)
+{
+	nm_auto(nm_closep) int fd = -1;
+	struct nm_worker_order order;
+	struct nm_worker_outcome outcome;
+	ssize_t length = receive(socket, message, NM_WORKER_REQUEST_MOST, &fd);
+
+	if (length <= 0)
+		return (int)length;
+	int r = nm_worker_parse(message, (size_t)length, fd >= 0, &order);
+	if (r < 0)
+		return r;
+	nm_worker_perform(proc_fd, &order, fd, body, &outcome);
+	r = send_reply(socket, &outcome, body);
+	nm_closep(&outcome.fd);
+	return r < 0 ? r : 1;
+}
+
+int nm_worker_serve(int proc_fd, int socket)
+{
+	nm_autofree void *message = malloc(NM_WORKER_REQUEST_MOST);
+	nm_autofree void *body = malloc(NM_WORKER_BODY_MOST);
+	int r = message && body ? 1 : -ENOMEM;
+
+	while (r > 0)
+		r = serve_one(proc_fd, socket, message, body);
+	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Questions about memory (nm_platform_ops.ask) answered at once by the machine's other operations:
+ * homes by pages_where, text by open_maps and read_maps, protecting by clear_refs. Or never: while
+ * fake_asked.hangs, nobody gets an answer.
+ */
+#ifndef NUMA_MIGRD_TESTS_FAKE_ASK_H
+#define NUMA_MIGRD_TESTS_FAKE_ASK_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "numa-migrd/platform.h"
+
+#define FAKE_ASKED_MOST 256U
+
+static struct {
+	bool hangs;
+	uint64_t tickets;
+	unsigned open; /* not taken or forgotten */
+	struct {
+		uint64_t ticket; /* 0: free */
+		bool hangs;
+		struct nm_memory_answer answer;
+	} places[FAKE_ASKED_MOST];
+} fake_asked __attribute__((unused));
+
+static inline int fake_answer_where(struct nm_platform *platform,
+				    const struct nm_question *question,
+				    struct nm_memory_answer *ret)
+{
+	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
+	int r = platform->ops->pages_where(platform, (pid_t)question->pid, question->count,
+					   question->addresses, nodes);
+	if (r < 0)
+		return r;
+	ret->nodes = NM_TAKE(nodes);
+	ret->count = question->count;
+	return 0;
+}
+
+static inline int fake_answer_numa_maps(struct nm_platform *platform,
+					const struct nm_question *question,
+					struct nm_memory_answer *ret)
+{
+	const struct nm_platform_ops *ops = platform->ops;
+	char path[32];
+	ssize_t got;
+	size_t used = 0;
+
+	(void)snprintf(path, sizeof(path), "proc/%u", question->pid);
+	int directory = ops->open_directory(platform, NM_ROOT, path);
+	if (directory < 0)
+		return directory;
+	int fd = ops->open_maps(platform, directory, "numa_maps");
+	ret->text = calloc(1, 65536);
+	while (fd >= 0 && (got = ops->read_maps(platform, directory, fd, ret->text + used,
+						65535 - used, 1)) > 0)
+		used += (size_t)got;
+	if (fd >= 0)
+		ops->close(platform, fd);
+	ops->close(platform, directory);
+	return fd < 0 ? fd : 0;
+}
+
+static inline int fake_ask(struct nm_platform *platform, const struct nm_question *question,
+			   uint64_t *ret_ticket)
+{
+	unsigned i = 0;
+	while (i < FAKE_ASKED_MOST && fake_asked.places[i].ticket)
+		i++;
+	if (i == FAKE_ASKED_MOST)
+		return -EAGAIN;
+	struct nm_memory_answer *answer = &fake_asked.places[i].answer;
+	fake_asked.places[i].hangs = fake_asked.hangs;
+	if (fake_asked.hangs)
+		answer->result = 0;
+	else if (question->kind == NM_QUESTION_WHERE)
+		answer->result = fake_answer_where(platform, question, answer);
+	else if (question->kind == NM_QUESTION_NUMA_MAPS)
+		answer->result = fake_answer_numa_maps(platform, question, answer);
+	else {
+		bool timed = platform->ops->now_ns;
+		uint64_t before_ns = timed ? platform->ops->now_ns(platform) : 0;
+		answer->result = platform->ops->clear_refs(platform, (pid_t)question->pid,
+							   question->start_ticks);
+		answer->took_ns = timed ? platform->ops->now_ns(platform) - before_ns : 0;
+	}
+	*ret_ticket = fake_asked.places[i].ticket = ++fake_asked.tickets;
+	fake_asked.open++;
+	return 0;
+}
+
+static inline int fake_take(struct nm_platform *platform, uint64_t ticket,
+			    struct nm_memory_answer *ret)
+{
+	(void)platform;
+	for (unsigned i = 0; i < FAKE_ASKED_MOST; i++) {
+		if (ticket == 0 || fake_asked.places[i].ticket != ticket)
+			continue;
+		if (fake_asked.places[i].hangs)
+			return -EAGAIN;
+		*ret = fake_asked.places[i].answer;
+		fake_asked.places[i].answer = (struct nm_memory_answer){0};
+		fake_asked.places[i].ticket = 0;
+		fake_asked.open--;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static inline void fake_forget(struct nm_platform *platform, uint64_t ticket)
+{
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer unwanted = {0};
+	for (unsigned i = 0; i < FAKE_ASKED_MOST; i++)
+		if (ticket && fake_asked.places[i].ticket == ticket)
+			fake_asked.places[i].hangs = false;
+	(void)fake_take(platform, ticket, &unwanted);
+}
+
+#define FAKE_ASK .ask = fake_ask, .take = fake_take, .forget = fake_forget
+
+#endif
