@@ -27,10 +27,15 @@ struct nm_ledger_entry {
 	uint64_t start_stack; /* of its process then: another one means an exec; 0: unknown */
 	uint64_t decision;
 	uint32_t session;  /* of its process, to find heirs whose parents are gone */
+	uint32_t uid;	   /* of its process, for the same; NM_LEDGER_NO_UID: unknown */
+	uint64_t ran_ticks; /* CPU time of the thread then; 0: unknown */
 	bool unrestricted; /* return all possible CPUs rather than the exact original */
 	hwloc_bitmap_t original, target;
 	char *cgroup; /* raw path, "" where unknown */
 };
+
+/* In lines of versions that did not write it. */
+#define NM_LEDGER_NO_UID UINT32_MAX
 
 void nm_ledger_entry_clear(struct nm_ledger_entry *entry);
 

@@ -19,6 +19,7 @@ struct nm_proc_stat {
 	uint64_t start_ticks; /* since boot, in clock ticks (USER_HZ) */
 	uint64_t start_stack; /* another one after each exec; 0 where we may not see it (ptrace(2))
 			       */
+	uint64_t ran_ticks;   /* CPU time of the thread, user and system, in clock ticks */
 	int processor;	      /* where it last ran */
 	unsigned policy;      /* SCHED_* */
 };
@@ -57,6 +58,13 @@ int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret)
 
 /* cpuset.cpus.effective of the cgroup or its nearest ancestor that has one. -ENODATA. */
 int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret);
+
+/* What the thread's affinity holds, also CPUs that are offline, which sched_getaffinity(2) leaves
+ * out (Cpus_allowed_list of proc_pid_status(5)). -ESRCH, -ENODATA, -ENOMEM. */
+int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bitmap_t ret);
+
+/* The CPUs that are online. -ENODATA, -errno. */
+int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret);
 
 /* Clock ticks since boot, on the scale of start_ticks, for a CLOCK_BOOTTIME of now; never later
  * than the start of a thread born after the call. 0: /proc/uptime does not tell. */

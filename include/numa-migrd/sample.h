@@ -63,7 +63,15 @@ struct nm_task_event {
 	uint32_t pid, tid;
 	uint32_t parent_pid, parent_tid; /* FORK only; parent_pid == pid: a new thread */
 	uint64_t time_ns;
+	bool reused; /* FORK: the number was given anew since; by nm_task_events_order() */
 };
+
+/*
+ * The records of one drain in order of time: pointers into `events`, for which ret has room. Marks
+ * forks whose numbers another fork among them gives anew: whoever has it now is not their child.
+ * -ENOMEM: not all may be marked. Drain.
+ */
+int nm_task_events_order(struct nm_task_event *events, size_t count, struct nm_task_event **ret);
 
 /* Receivers of what a ring held, in ring order. on_sample is the hot path. */
 struct nm_sample_sink {

@@ -18,7 +18,6 @@ struct attempt {
 
 static void attempt_clear(struct nm_actuator *actuator, struct attempt *attempt)
 {
-	nm_lease_release_tid(actuator, attempt->step->tid);
 	nm_ledger_entry_clear(&attempt->terms);
 	hwloc_bitmap_free(attempt->before);
 	attempt->before = NULL;
@@ -48,7 +47,12 @@ static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *at
 	if (lease)
 		return nm_mask_judge(actuator->platform, attempt->directory, &lease->terms,
 				     attempt->before) == NM_MASK_OURS;
-	return hwloc_bitmap_isequal(attempt->before, step->original);
+	/* What is offline is in the original, and not in what sched_getaffinity(2) returns. */
+	nm_autobitmap online = hwloc_bitmap_alloc();
+	return online &&
+	       hwloc_bitmap_and(online, step->original, actuator->topology->online) == 0 &&
+	       (hwloc_bitmap_isequal(attempt->before, step->original) ||
+		hwloc_bitmap_isequal(attempt->before, online));
 }
 
 static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision,
@@ -63,10 +67,15 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 		.start_stack = stat->start_stack,
 		.decision = decision,
 		.session = stat->session,
+		.uid = NM_LEDGER_NO_UID,
+		.ran_ticks = stat->ran_ticks,
 		.unrestricted = step->unrestricted,
 		.original = hwloc_bitmap_dup(step->original),
 		.target = hwloc_bitmap_dup(step->target),
 	};
+	struct nm_proc_status status;
+	if (nm_proc_read_status(actuator->platform, attempt->directory, &status) == 0)
+		terms.uid = status.uid;
 	int r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &terms.cgroup);
 	if (r == -ENODATA)
 		terms.cgroup = strdup("");
@@ -99,7 +108,7 @@ static int prepare(struct nm_actuator *actuator, struct attempt *attempt, uint64
 		return refuse(attempt, -EPERM, "scheduling policy");
 
 	attempt->before = hwloc_bitmap_alloc();
-	if (!attempt->before || nm_lease_reserve_tid(actuator, step->tid) < 0)
+	if (!attempt->before || nm_lease_reserve_place(actuator, step->pid, step->tid) < 0)
 		return refuse(attempt, -ENOMEM, "memory");
 	int r = actuator->platform->ops->affinity_get(actuator->platform, (pid_t)step->tid,
 						      attempt->before);
@@ -149,8 +158,8 @@ static int perform(struct nm_actuator *actuator, struct attempt *attempt)
 	if (r < 0)
 		return r;
 	attempt->receipt->tried = true;
-	r = nm_mask_set(actuator->platform, attempt->directory, step->tid, step->start_ticks,
-			step->target);
+	r = nm_mask_set(actuator->platform, actuator->topology, attempt->directory, step->tid,
+			step->start_ticks, step->target);
 	if (r < 0)
 		return refuse(attempt, r, "sched_setaffinity");
 	attempt->receipt->applied = true;
@@ -159,24 +168,32 @@ static int perform(struct nm_actuator *actuator, struct attempt *attempt)
 
 /* ---- taking back what stands in part ---- */
 
-/* Sets the mask of before, unless it is not as we set it: then it is somebody else's, or was never
- * set. */
-static int put_back(struct nm_actuator *actuator, struct attempt *attempt)
+/* Back to the lease that goes on, unless the mask is not as we set it: then it is somebody else's,
+ * or was never set. */
+static int step_back(struct nm_actuator *actuator, struct attempt *attempt,
+		     const struct nm_ledger_entry *earlier)
 {
 	const struct nm_step *step = attempt->step;
 	struct nm_platform *platform = actuator->platform;
-	struct nm_proc_stat stat;
 	nm_autobitmap current = hwloc_bitmap_alloc();
 	if (!current)
 		return -ENOMEM;
-	int r = nm_proc_read_stat(platform, attempt->directory, &stat);
-	if (r == 0)
-		r = platform->ops->affinity_get(platform, (pid_t)step->tid, current);
+	int r = platform->ops->affinity_get(platform, (pid_t)step->tid, current);
 	if (r == 0 && nm_mask_judge(platform, attempt->directory, &attempt->terms, current) !=
 			      NM_MASK_FOREIGN)
-		r = nm_mask_set(platform, attempt->directory, step->tid, step->start_ticks,
-				attempt->before);
-	return r == -ESRCH || r == -ESTALE ? 0 : r;
+		r = nm_mask_set(platform, actuator->topology, attempt->directory, step->tid,
+				step->start_ticks, earlier->target);
+	return r;
+}
+
+static int put_back(struct nm_actuator *actuator, struct attempt *attempt)
+{
+	const struct nm_step *step = attempt->step;
+	const struct nm_lease *lease = nm_lease_active_of(actuator, step->tid, step->start_ticks);
+	int r = lease ? step_back(actuator, attempt, &lease->terms)
+		      : nm_mask_restore(actuator->platform, actuator->topology, &attempt->terms,
+					step->pid, step->tid, step->start_ticks);
+	return r > 0 || r == -ESRCH || r == -ESTALE ? 0 : r;
 }
 
 /* The line stands for nothing, unless an earlier lease of the thread goes on: its return ends both.
@@ -230,6 +247,9 @@ static void run_decision(struct nm_actuator *actuator, const struct nm_decision 
 			(void)take_lease(actuator, &attempts[i], now_ns);
 		else
 			undo(actuator, &attempts[i], now_ns);
+	}
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		nm_lease_release_place(actuator, decision->steps[i].pid, decision->steps[i].tid);
 		attempt_clear(actuator, &attempts[i]);
 	}
 }

@@ -18,10 +18,13 @@ static int take_over(struct nm_actuator *actuator, const char *boot_id)
 		return r;
 	r = nm_lease_reserve(actuator, contents.count);
 	for (size_t i = 0; r == 0 && i < contents.count; i++) {
-		r = nm_lease_reserve_tid(actuator, contents.entries[i].tid);
+		r = nm_lease_reserve_place(actuator, contents.entries[i].pid,
+					   contents.entries[i].tid);
 		if (r == 0)
 			(void)nm_lease_put(actuator, &contents.entries[i]);
 	}
+	/* Whoever inherited them is to be found, too. */
+	actuator->missed = actuator->count > 0;
 	nm_ledger_contents_clear(&contents);
 	return r;
 }
@@ -40,6 +43,8 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	actuator->context = context;
 
 	int r = nm_tidmap_new(&actuator->by_tid);
+	if (r == 0)
+		r = nm_tidmap_new(&actuator->by_pid);
 	if (r < 0)
 		return r;
 	if (runtime_directory >= 0 || runtime_directory == NM_NOWHERE) {
@@ -53,19 +58,30 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	return 0;
 }
 
+static unsigned count_refused(const struct nm_actuator *actuator)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < actuator->count; i++)
+		count += actuator->leases[i].refused;
+	return count;
+}
+
 void nm_actuator_free(struct nm_actuator *actuator)
 {
 	if (!actuator)
 		return;
-	/* A ledger without a live entry has nothing to tell the next start; heirs still to be found
-	 * need it. */
-	if (actuator->ledger && nm_actuator_leases(actuator) == 0 && !actuator->missed_heirs)
+	/* A ledger without a live entry has nothing to tell the next start; who inherited and is
+	 * still to be found needs it. */
+	if (actuator->ledger && nm_actuator_leases(actuator) == 0 &&
+	    !nm_lease_may_be_missed(actuator) && count_refused(actuator) == 0)
 		(void)nm_ledger_remove(actuator->runtime_directory);
 	nm_ledger_free(actuator->ledger);
 	for (size_t i = 0; i < actuator->count; i++)
 		nm_ledger_entry_clear(&actuator->leases[i].terms);
 	free(actuator->leases);
+	nm_descent_free(actuator->descent);
 	nm_tidmap_free(actuator->by_tid);
+	nm_tidmap_free(actuator->by_pid);
 	free(actuator);
 }
 
@@ -125,14 +141,24 @@ static bool speaks_against(const struct nm_actuator *actuator, const struct nm_l
 	return false;
 }
 
+/* Metrics name threads by number alone. */
+static struct nm_lease *active_of_number(const struct nm_actuator *actuator, uint32_t tid)
+{
+	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_tid)
+		if (nm_lease_active(&actuator->leases[i]))
+			return &actuator->leases[i];
+	return NULL;
+}
+
 static void renew(struct nm_actuator *actuator, const struct nm_tend_input *input)
 {
 	for (size_t i = 0; i < input->nr_figures; i++) {
 		const struct nm_figures *figures = &input->figures[i];
 		if (figures->run_samples == 0 && figures->access_new == 0)
 			continue;
-		struct nm_lease *lease = nm_lease_find(actuator, figures->tid);
-		if (lease && nm_lease_active(lease) && !speaks_against(actuator, lease, figures))
+		struct nm_lease *lease = active_of_number(actuator, figures->tid);
+		if (lease && !speaks_against(actuator, lease, figures))
 			lease->renewed_ns = input->now_ns;
 	}
 }
@@ -161,48 +187,14 @@ static bool is_quiet(const struct nm_lease *lease, const struct nm_tend_input *i
 	       input->now_ns - lease->renewed_ns > input->expiry_ns;
 }
 
-static void tend_lease(struct nm_actuator *actuator, struct nm_lease *lease,
+static void tend_lease(struct nm_actuator *actuator, size_t index,
 		       const struct nm_tend_input *input)
 {
+	const struct nm_lease *lease = &actuator->leases[index];
 	if (is_quiet(lease, input))
-		(void)nm_lease_give_back(actuator, lease, NM_LEASE_EXPIRED);
+		(void)nm_lease_give_back(actuator, index, NM_LEASE_EXPIRED);
 	else if (!is_member(input, &lease->terms) || !carries_target(actuator, lease))
-		(void)nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED);
-}
-
-/* Drops leases that ended long enough ago. */
-static void forget_past(struct nm_actuator *actuator)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < actuator->count; i++) {
-		struct nm_lease *lease = &actuator->leases[i];
-		uint32_t tid = lease->terms.tid;
-		bool newest = nm_tidmap_get(actuator->by_tid, tid) == i;
-		if (!nm_lease_active(lease) &&
-		    actuator->round - lease->ended_round >= NM_LEASE_MEMORY_ROUNDS) {
-			if (newest)
-				nm_tidmap_remove(actuator->by_tid, tid);
-			nm_ledger_entry_clear(&lease->terms);
-			continue;
-		}
-		if (newest) /* its place in the map exists: this cannot fail */
-			(void)nm_tidmap_set(actuator->by_tid, tid, (uint32_t)kept);
-		actuator->leases[kept++] = *lease;
-	}
-	actuator->count = kept;
-}
-
-/* The leases of a process (0: of all), also past ones; ret: room for actuator->count. */
-static size_t collect_terms(const struct nm_actuator *actuator, uint32_t pid,
-			    const struct nm_ledger_entry **ret)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < actuator->count; i++) {
-		const struct nm_lease *lease = &actuator->leases[i];
-		if (!lease->heir && (!pid || lease->terms.pid == pid))
-			ret[count++] = &lease->terms;
-	}
-	return count;
+		(void)nm_lease_give_back(actuator, index, NM_LEASE_RETURNED);
 }
 
 /* Rewrites the ledger when most of its lines are dead. */
@@ -215,7 +207,7 @@ static void compact_ledger(struct nm_actuator *actuator)
 	if (!entries)
 		return;
 	/* A refusal leaves the longer file, which says the same. */
-	(void)nm_ledger_compact(actuator->ledger, entries, collect_terms(actuator, 0, entries));
+	(void)nm_ledger_compact(actuator->ledger, entries, nm_lease_collect(actuator, 0, entries));
 	free(entries);
 }
 
@@ -224,40 +216,20 @@ bool nm_actuator_holds(void *context, uint32_t tid, uint64_t start_ticks)
 	return nm_lease_active_of(context, tid, start_ticks) != NULL;
 }
 
-/* ---- heirs that no record told of ---- */
+/* ---- what no record told of ---- */
 
 void nm_actuator_records_lost(struct nm_actuator *actuator)
 {
-	actuator->missed_heirs = true;
-}
-
-/* Returns how many refused; a search that failed counts as one. */
-static unsigned find_heirs(struct nm_actuator *actuator, uint32_t pid)
-{
-	const struct nm_ledger_entry **entries = calloc(actuator->count + 1, sizeof(*entries));
-	uint64_t born_since = actuator->missed_heirs ? 0 : actuator->told_ticks;
-	int r = -ENOMEM;
-	if (entries)
-		r = nm_lease_return_heirs(actuator, entries, collect_terms(actuator, pid, entries),
-					  born_since);
-	free(entries);
-	if (r != 0)
-		actuator->missed_heirs = true;
-	return r < 0 ? 1 : (unsigned)r;
-}
-
-static void find_missed_heirs(struct nm_actuator *actuator)
-{
-	if (actuator->missed_heirs && find_heirs(actuator, 0) == 0)
-		actuator->missed_heirs = false;
+	actuator->missed = true;
 }
 
 /* All that was born before the last round has been told of by the records drained since. */
 static void note_told(struct nm_actuator *actuator)
 {
-	if (actuator->missed_heirs || actuator->count == 0)
+	if (nm_lease_may_be_missed(actuator) || actuator->count == 0)
 		return;
-	actuator->told_ticks = actuator->tended_ticks;
+	if (actuator->told_ticks < actuator->tended_ticks)
+		actuator->told_ticks = actuator->tended_ticks;
 	actuator->tended_ticks = nm_proc_ticks_now(actuator->platform);
 }
 
@@ -265,11 +237,12 @@ void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_tend_input *
 {
 	actuator->round++;
 	renew(actuator, input);
-	find_missed_heirs(actuator);
+	nm_lease_retry_inherited(actuator);
+	nm_lease_walk_on(actuator);
 	for (size_t i = 0; i < actuator->count; i++)
 		if (nm_lease_active(&actuator->leases[i]))
-			tend_lease(actuator, &actuator->leases[i], input);
-	forget_past(actuator);
+			tend_lease(actuator, i, input);
+	nm_lease_forget_past(actuator);
 	compact_ledger(actuator);
 	note_told(actuator);
 }
@@ -295,9 +268,9 @@ void nm_actuator_poll_nudges(struct nm_actuator *actuator, uint64_t now_ns)
 		if (!nm_lease_active(lease) || lease->pin != NM_STEP_NUDGE)
 			continue;
 		if (seen_on_node(actuator, lease))
-			(void)nm_lease_give_back(actuator, lease, NM_LEASE_WIDENED);
+			(void)nm_lease_give_back(actuator, i, NM_LEASE_WIDENED);
 		else if (now_ns >= lease->nudge_end_ns)
-			(void)nm_lease_give_back(actuator, lease, NM_LEASE_UNSEEN);
+			(void)nm_lease_give_back(actuator, i, NM_LEASE_UNSEEN);
 	}
 }
 
@@ -323,22 +296,32 @@ size_t nm_actuator_leases(const struct nm_actuator *actuator)
 unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
 				   uint64_t start_ticks)
 {
-	struct nm_lease *lease = nm_lease_active_of(actuator, tid, start_ticks);
+	const struct nm_lease *lease = nm_lease_active_of(actuator, tid, start_ticks);
 	if (!lease)
 		return 0;
-	return nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED) < 0;
+	return nm_lease_give_back(actuator, (size_t)(lease - actuator->leases), NM_LEASE_RETURNED) <
+	       0;
 }
 
-/* pid 0: every process. Heirs are looked for afterwards: until then more may be born. */
+/*
+ * pid 0: every process. Who inherited is looked for afterwards: until then more may be born. No
+ * record will tell what an exec, or a birth, has just made of a leased thread.
+ */
 static unsigned return_leases(struct nm_actuator *actuator, uint32_t pid)
 {
 	unsigned failed = 0;
+	bool missed = nm_lease_may_be_missed(actuator);
+	actuator->missed = true;
 	for (size_t i = 0; i < actuator->count; i++) {
-		struct nm_lease *lease = &actuator->leases[i];
+		const struct nm_lease *lease = &actuator->leases[i];
 		if (nm_lease_active(lease) && (!pid || lease->terms.pid == pid))
-			failed += nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED) < 0;
+			failed += nm_lease_give_back(actuator, i, NM_LEASE_RETURNED) < 0;
 	}
-	return failed + find_heirs(actuator, pid);
+	nm_lease_retry_inherited(actuator);
+	int r = nm_lease_search(actuator, pid);
+	if (r == 0)
+		actuator->missed = missed;
+	return failed + (r < 0 ? 1U : (unsigned)r);
 }
 
 unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
@@ -349,7 +332,12 @@ unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
 unsigned nm_actuator_return_all(struct nm_actuator *actuator)
 {
 	unsigned failed = return_leases(actuator, 0);
-	if (failed == 0)
-		actuator->missed_heirs = false;
+	unsigned refused = count_refused(actuator);
+	if (failed < refused)
+		failed = refused;
+	if (failed == 0) {
+		actuator->missed = false;
+		actuator->walk.under_way = false;
+	}
 	return failed;
 }

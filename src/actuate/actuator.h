@@ -3,28 +3,46 @@
 #ifndef NM_ACTUATE_ACTUATOR_H
 #define NM_ACTUATE_ACTUATOR_H
 
+#include "descent.h"
 #include "numa-migrd/actuate.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/tidmap.h"
 
 /*
- * One mask that we narrowed. After it ended (terms.ended_ticks != 0) it is remembered until two
- * more rounds of nm_actuator_tend() are over: FORK records of its time may still be in the rings.
- * So are heirs, whose children may have been born before they got the original back. A thread whose
- * lease is replaced by another one has several; the last is the newest.
+ * One affinity that we narrowed, or that was inherited from one. After it ended
+ * (terms.ended_ticks != 0) it is remembered until two more rounds of nm_actuator_tend() are over:
+ * FORK records of its time may still be in the rings. A thread whose lease is replaced by another
+ * one has several.
  */
 struct nm_lease {
 	struct nm_ledger_entry terms;
 	enum nm_step_pin pin;
-	bool heir;	      /* never in the ledger: its ancestor is */
-	bool exited;	      /* its thread ended, by an EXIT record: it did not exec */
+	bool inherited; /* never in the ledger, as its ancestor is; one for each thread and target
+			 */
+	bool settled;	/* restored, or changed by its owner: what the thread carries now is his own
+			 */
+	bool refused;	/* inherited, and could not be restored: to be tried again */
+	bool exited;	/* its thread ended, by an EXIT record: it did not exec */
+	bool awaited;	/* it is gone, and its leader looks as if it had called exec: a record will
+			   tell */
 	uint64_t ended_round; /* in which round of tending it ended */
 	uint64_t renewed_ns;
 	uint64_t nudge_end_ns; /* NUDGE: widened at the latest now */
+	uint32_t next_of_tid, next_of_pid; /* the next older one; NM_LEASE_NONE: none */
 };
 
+#define NM_LEASE_NONE NM_TIDMAP_NONE
 #define NM_LEASE_MEMORY_ROUNDS 2
+#define NM_LEASE_MOST_INHERITED 8192U /* of them; those beyond are looked for in /proc */
 #define NM_NUDGE_NS (200 * NM_NSEC_PER_MSEC)
+
+/* A look at every thread of the machine, in as many intervals as it takes. */
+struct nm_lease_walk {
+	bool under_way;
+	bool failed;	   /* something could not be read */
+	uint32_t next_pid; /* where it goes on */
+	uint64_t began_ticks;
+};
 
 struct nm_actuator {
 	struct nm_platform *platform;
@@ -35,13 +53,17 @@ struct nm_actuator {
 	void *context;
 	struct nm_lease *leases;
 	size_t count, capacity;
-	struct nm_tidmap *by_tid; /* tid → index of its newest lease */
+	size_t inherited;		   /* how many of them are */
+	struct nm_tidmap *by_tid, *by_pid; /* to the index of the newest */
+	struct nm_descent *descent; /* of all that are not inherited; NULL: to be made anew */
 
 	uint64_t round; /* of nm_actuator_tend() */
 	/* Every thread born before told_ticks has been told of by a FORK record, or was looked at.
 	 */
 	uint64_t told_ticks, tended_ticks;
-	bool missed_heirs; /* side-band records were lost since the last look */
+	bool missed; /* side-band records were lost since the last walk began */
+	struct nm_lease_walk walk;
+	uint64_t clock_ns, clock_ticks; /* the same moment, for nm_lease_ticks() */
 };
 
 static inline bool nm_lease_active(const struct nm_lease *lease)
@@ -49,49 +71,84 @@ static inline bool nm_lease_active(const struct nm_lease *lease)
 	return lease->terms.ended_ticks == 0;
 }
 
+/* May there be tasks with inherited affinity that no record told of? */
+static inline bool nm_lease_may_be_missed(const struct nm_actuator *actuator)
+{
+	return actuator->missed || actuator->walk.under_way;
+}
+
 void nm_lease_tell(struct nm_actuator *actuator, const struct nm_lease *lease,
 		   enum nm_lease_event_kind kind, int error);
 
-/* The newest lease of the tid, or NULL; of this very thread, if it is active, or NULL. */
-struct nm_lease *nm_lease_find(const struct nm_actuator *actuator, uint32_t tid);
+/* Roughly now, in clock ticks; /proc/uptime is read once a second. UINT64_MAX where it cannot be.
+ */
+uint64_t nm_lease_ticks(struct nm_actuator *actuator);
+
+/* The index of the newest one of the number; NM_LEASE_NONE: none. The others follow by next_of_….
+ */
+uint32_t nm_lease_first_of_tid(const struct nm_actuator *actuator, uint32_t tid);
+uint32_t nm_lease_first_of_pid(const struct nm_actuator *actuator, uint32_t pid);
+
+/* The lease that this very thread holds, or NULL. */
 struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t tid,
 				    uint64_t start_ticks);
 
-/* Makes room so that `more` puts cannot fail; nm_lease_reserve_tid() for one of them, of this tid,
- * which nm_lease_release_tid() gives up where it was not used. */
+/* Is it known that what this very thread carries is its lease, or its owner's choice? */
+bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks);
+
+/* The leases of a process (0: of all), also past ones. ret: room for actuator->count. */
+size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
+			const struct nm_ledger_entry **ret);
+
+/* Makes room so that `more` puts cannot fail; nm_lease_reserve_place() for one of them, of this
+ * thread, which nm_lease_release_place() gives up where it was not used. */
 int nm_lease_reserve(struct nm_actuator *actuator, size_t more);
-int nm_lease_reserve_tid(struct nm_actuator *actuator, uint32_t tid);
-void nm_lease_release_tid(struct nm_actuator *actuator, uint32_t tid);
+int nm_lease_reserve_place(struct nm_actuator *actuator, uint32_t pid, uint32_t tid);
+void nm_lease_release_place(struct nm_actuator *actuator, uint32_t pid, uint32_t tid);
 
 /* Takes over `terms`; the thread's earlier lease, if one is active, ends with it. Cannot fail. */
 struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_entry *terms);
 
+/* The same for inherited affinity, which has ended: no lease ends with it. */
+struct nm_lease *nm_lease_put_inherited(struct nm_actuator *actuator,
+					struct nm_ledger_entry *terms);
+
 /* Ends a lease without touching the mask: it is no longer ours. */
 void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease);
 
-/* Returns the original mask, tells `kind` (or FOREIGN, GONE, FAILED), ends the lease unless
+/* Drops those that ended long enough ago. */
+void nm_lease_forget_past(struct nm_actuator *actuator);
+
+/* Restores the original affinity, tells `kind` (or FOREIGN, GONE, FAILED), ends the lease unless
  * refused. May add to actuator->leases, so that pointers into it are void. */
-int nm_lease_give_back(struct nm_actuator *actuator, struct nm_lease *lease,
-		       enum nm_lease_event_kind kind);
+int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease_event_kind kind);
+
+/* ---- inherited affinity ---- */
+
+/* Restores what a thread inherited under `terms`, and remembers it. Returns as nm_mask_restore().
+ */
+int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+			       uint32_t pid, uint32_t tid, uint64_t start_ticks);
+
+/* Tries again what was refused. */
+void nm_lease_retry_inherited(struct nm_actuator *actuator);
 
 /*
  * The leased thread is gone from its number. After an exec from a thread that was not the leader it
- * goes on under the leader's number with our mask: that is returned, and its start_ticks told; 0
- * where it was no exec. Before nm_lease_end().
+ * goes on under the leader's number with our mask: that is restored. For when no record tells it.
  */
-uint64_t nm_lease_follow_exec(struct nm_actuator *actuator, const struct nm_lease *lease);
+void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index);
 
-/* A thread carries, or carried, the mask of the lease at this index: its own children may as well.
- */
-void nm_lease_remember_heir(struct nm_actuator *actuator, size_t index, uint32_t pid, uint32_t tid,
-			    uint64_t start_ticks);
+/* Looks for missed ones of the process (0: of all) at every thread of the machine, at once. Returns
+ * the number of refusals, or -errno. */
+int nm_lease_search(struct nm_actuator *actuator, uint32_t pid);
 
-/*
- * Returns the mask of every heir of the given leases that was born since (ticks; 0: ever) and lives
- * now, by a walk of /proc. Returns the number of refusals, or -errno; sets missed_heirs then.
+/* Goes on with the walk, for as much as one interval may take; begins one where records were lost.
  */
-int nm_lease_return_heirs(struct nm_actuator *actuator,
-			  const struct nm_ledger_entry *const *entries, size_t count,
-			  uint64_t born_since);
+void nm_lease_walk_on(struct nm_actuator *actuator);
+
+/* The search's view of the leases; NULL: no memory. Owned by the actuator, until one is put or
+ * ends. */
+struct nm_descent *nm_lease_descent(struct nm_actuator *actuator);
 
 #endif

@@ -1,16 +1,70 @@
 /* SPDX-License-Identifier: MIT */
-/* Masks of ours that were passed on: by fork, by exec, and to whom the roster meets. */
+/* Affinities of ours that were passed on: by fork, by exec, and to whom the roster meets. */
+#include <unistd.h>
+
 #include "actuator.h"
-#include "heirs.h"
 #include "mask.h"
 
-static int return_heir(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
-		       uint32_t pid, uint32_t tid, uint64_t start_ticks)
+#define WALK_LOOKS 8192U /* at threads, in one interval: some 10 ms */
+
+/* ---- restoring and remembering ---- */
+
+static struct nm_lease *find_inherited(const struct nm_actuator *actuator,
+				       const struct nm_ledger_entry *terms, uint32_t tid,
+				       uint64_t start_ticks)
 {
-	int r = nm_mask_return(actuator->platform, actuator->topology, terms, pid, tid,
-			       start_ticks);
-	if (r == 0 || r == -ESRCH)
-		return 0;
+	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_tid) {
+		struct nm_lease *lease = &actuator->leases[i];
+		if (lease->inherited && lease->terms.start_ticks == start_ticks &&
+		    hwloc_bitmap_isequal(lease->terms.target, terms->target))
+			return lease;
+	}
+	return NULL;
+}
+
+static struct nm_lease *add_inherited(struct nm_actuator *actuator,
+				      const struct nm_ledger_entry *terms, uint32_t pid,
+				      uint32_t tid, uint64_t start_ticks)
+{
+	struct nm_ledger_entry copy;
+	if (actuator->inherited >= NM_LEASE_MOST_INHERITED || nm_lease_reserve(actuator, 1) < 0 ||
+	    nm_ledger_entry_copy(terms, &copy) < 0)
+		return NULL;
+	copy.pid = pid;
+	copy.tid = tid;
+	copy.start_ticks = start_ticks;
+	if (nm_lease_reserve_place(actuator, pid, tid) == 0)
+		return nm_lease_put_inherited(actuator, &copy);
+	nm_lease_release_place(actuator, pid, tid);
+	nm_ledger_entry_clear(&copy);
+	return NULL;
+}
+
+/* Its own children may carry the target, too, or an exec may give it to its leader. Those for whom
+ * there is no room are looked for in /proc. */
+static void remember(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+		     uint32_t pid, uint32_t tid, uint64_t start_ticks, int r)
+{
+	struct nm_lease *lease = find_inherited(actuator, terms, tid, start_ticks);
+	if (!lease)
+		lease = add_inherited(actuator, terms, pid, tid, start_ticks);
+	if (!lease) {
+		actuator->missed = true;
+		return;
+	}
+	lease->exited = false;
+	lease->settled = r >= 0;
+	lease->refused = r < 0 && r != -ESRCH;
+	lease->ended_round = actuator->round;
+	lease->terms.ended_ticks = nm_lease_ticks(actuator);
+}
+
+static void tell_inherited(const struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+			   uint32_t pid, uint32_t tid, uint64_t start_ticks, int r)
+{
+	if (r == 0 || r == -ESRCH || !actuator->on_event)
+		return;
 	struct nm_lease_event event = {
 		.kind = r < 0 ? NM_LEASE_FAILED : NM_LEASE_HEIR,
 		.tid = tid,
@@ -19,100 +73,37 @@ static int return_heir(struct nm_actuator *actuator, const struct nm_ledger_entr
 		.decision = terms->decision,
 		.error = r < 0 ? r : 0,
 	};
-	if (actuator->on_event)
-		actuator->on_event(actuator->context, &event);
-	if (r < 0) /* the next round looks for it again */
-		actuator->missed_heirs = true;
+	actuator->on_event(actuator->context, &event);
+}
+
+int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+			       uint32_t pid, uint32_t tid, uint64_t start_ticks)
+{
+	const struct nm_ledger_entry copy = *terms; /* the table may move */
+	int r = start_ticks ? nm_mask_restore(actuator->platform, actuator->topology, &copy, pid,
+					      tid, start_ticks)
+			    : -ESRCH;
+	tell_inherited(actuator, &copy, pid, tid, start_ticks, r);
+	remember(actuator, &copy, pid, tid, start_ticks, r);
 	return r;
 }
 
-struct returning {
-	struct nm_actuator *actuator;
-	int refused;
-	uint64_t start_ticks; /* of the last one found */
-};
-
-static void return_found(void *context, const struct nm_ledger_entry *terms, uint32_t pid,
-			 uint32_t tid, uint64_t start_ticks)
+void nm_lease_retry_inherited(struct nm_actuator *actuator)
 {
-	struct returning *returning = context;
-	returning->refused += return_heir(returning->actuator, terms, pid, tid, start_ticks) < 0;
-	returning->start_ticks = start_ticks;
-}
-
-int nm_lease_return_heirs(struct nm_actuator *actuator,
-			  const struct nm_ledger_entry *const *entries, size_t count,
-			  uint64_t born_since)
-{
-	struct returning returning = {.actuator = actuator};
-	struct nm_heirs_search search = {
-		.platform = actuator->platform,
-		.entries = entries,
-		.count = count,
-		.born_since = born_since,
-		.each = return_found,
-		.context = &returning,
-	};
-	int found = 1;
-	/* Threads born while we walk are met by the next round; a fork bomb is not waited for. */
-	for (int round = 0; found > 0 && returning.refused == 0 && round < 4; round++)
-		found = nm_heirs_scan(&search);
-	return found < 0 ? found : returning.refused;
-}
-
-uint64_t nm_lease_follow_exec(struct nm_actuator *actuator, const struct nm_lease *lease)
-{
-	const struct nm_ledger_entry *terms = &lease->terms;
-	struct returning returning = {.actuator = actuator};
-	struct nm_heirs_search search = {
-		.platform = actuator->platform,
-		.entries = &terms,
-		.count = 1,
-		.born_since = UINT64_MAX,
-		.each = return_found,
-		.context = &returning,
-	};
-	if (terms->tid != terms->pid)
-		(void)nm_heirs_look_at(&search, terms->pid, terms->pid);
-	return returning.start_ticks;
-}
-
-static int remember(struct nm_actuator *actuator, size_t index, uint32_t pid, uint32_t tid,
-		    uint64_t start_ticks)
-{
-	struct nm_ledger_entry terms;
-	int r = nm_lease_reserve(actuator, 1);
-	if (r == 0)
-		r = nm_ledger_entry_copy(&actuator->leases[index].terms, &terms);
-	if (r < 0)
-		return r;
-	r = nm_lease_reserve_tid(actuator, tid);
-	if (r < 0) {
-		nm_ledger_entry_clear(&terms);
-		return r;
+	for (size_t i = 0; i < actuator->count; i++) {
+		struct nm_lease *lease = &actuator->leases[i];
+		if (!lease->refused)
+			continue;
+		lease->refused =
+			!nm_lease_active_of(actuator, lease->terms.tid, lease->terms.start_ticks);
+		if (lease->refused)
+			(void)nm_lease_restore_inherited(actuator, &lease->terms, lease->terms.pid,
+							 lease->terms.tid,
+							 lease->terms.start_ticks);
 	}
-	terms.pid = pid;
-	terms.tid = tid;
-	terms.start_ticks = start_ticks;
-	terms.ended_ticks = nm_proc_ticks_now(actuator->platform);
-	if (!terms.ended_ticks)
-		terms.ended_ticks = UINT64_MAX;
-	struct nm_lease *heir = nm_lease_put(actuator, &terms);
-	heir->heir = true;
-	heir->ended_round = actuator->round;
-	return 0;
 }
 
-void nm_lease_remember_heir(struct nm_actuator *actuator, size_t index, uint32_t pid, uint32_t tid,
-			    uint64_t start_ticks)
-{
-	/* A leader's lease of before the exec: that thread is gone. */
-	struct nm_lease *earlier = nm_lease_active_of(actuator, tid, start_ticks);
-	if (earlier)
-		nm_lease_end(actuator, earlier);
-	if (remember(actuator, index, pid, tid, start_ticks) < 0)
-		actuator->missed_heirs = true;
-}
+/* ---- fork ---- */
 
 static int read_start(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint64_t *ret)
 {
@@ -127,45 +118,83 @@ static int read_start(struct nm_platform *platform, uint32_t pid, uint32_t tid, 
 	return r;
 }
 
-/* 0: it is gone, or cannot be read now; then the next round looks for it. */
+/* 0: it is gone, or cannot be read now; then the walk looks for it. */
 static uint64_t start_of(struct nm_actuator *actuator, uint32_t pid, uint32_t tid)
 {
 	uint64_t start_ticks = 0;
 	int r = read_start(actuator->platform, pid, tid, &start_ticks);
 	if (r < 0 && r != -ESRCH)
-		actuator->missed_heirs = true;
+		actuator->missed = true;
 	return start_ticks;
 }
 
-/* A child born well after its parent had its mask back is no heir: this ends the chain. */
-static bool is_parent(const struct nm_lease *lease, const struct nm_task_event *event,
-		      uint64_t start_ticks)
+/* A number that is given anew: its last owner is gone, even if that record was lost. */
+static void note_reuse(struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks)
 {
-	return lease->terms.tid == event->parent_tid &&
-	       (!start_ticks || nm_heirs_born_under(&lease->terms, start_ticks));
+	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_tid)
+		if (actuator->leases[i].terms.start_ticks != start_ticks)
+			actuator->leases[i].exited = true;
 }
 
-/* A thread or child was born of a thread that carries, or lately carried, masks of ours. */
+/* With records lost, the parent's number may have gone to another thread that no record told of. */
+static bool is_same_thread(struct nm_actuator *actuator, const struct nm_ledger_entry *terms)
+{
+	uint64_t start_ticks;
+	return !nm_lease_may_be_missed(actuator) || !terms->start_ticks ||
+	       read_start(actuator->platform, terms->pid, terms->tid, &start_ticks) < 0 ||
+	       start_ticks == terms->start_ticks;
+}
+
+/* The owner of the parent has pinned it where the lease had been: what is born then is his, too. */
+static bool is_owners_choice(struct nm_actuator *actuator, const struct nm_lease *parent,
+			     uint64_t start_ticks)
+{
+	if (!parent->settled || start_ticks <= parent->terms.ended_ticks)
+		return false;
+	nm_autobitmap current = hwloc_bitmap_alloc();
+	return current &&
+	       actuator->platform->ops->affinity_get(actuator->platform, (pid_t)parent->terms.tid,
+						     current) == 0 &&
+	       hwloc_bitmap_isequal(current, parent->terms.target);
+}
+
+/* A child born well after its parent had its affinity back inherits nothing: this ends the chain.
+ */
+static bool may_inherit(struct nm_actuator *actuator, const struct nm_lease *parent,
+			uint64_t start_ticks)
+{
+	if (parent->exited)
+		return false;
+	if (!start_ticks)
+		return true;
+	return nm_descent_born_under(&parent->terms, start_ticks) &&
+	       is_same_thread(actuator, &parent->terms) &&
+	       !is_owners_choice(actuator, parent, start_ticks);
+}
+
+/* A thread or child was born of a thread that carries, or lately carried, affinities of ours. */
 static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *event)
 {
-	if (!nm_lease_find(actuator, event->parent_tid))
+	uint32_t parent = nm_lease_first_of_tid(actuator, event->parent_tid);
+	bool known = nm_lease_first_of_tid(actuator, event->tid) != NM_LEASE_NONE;
+	if (parent == NM_LEASE_NONE && !known)
 		return;
-	uint64_t start_ticks = start_of(actuator, event->pid, event->tid);
-	/* The record comes late: the thread was met before, and has a lease of its own. */
-	if (start_ticks && nm_lease_active_of(actuator, event->tid, start_ticks))
+	uint64_t start_ticks = event->reused ? 0 : start_of(actuator, event->pid, event->tid);
+	if (known)
+		note_reuse(actuator, event->tid, start_ticks);
+	/* The record comes late: the thread was met before. */
+	if (start_ticks && nm_lease_is_settled(actuator, event->tid, start_ticks))
 		return;
-
-	/* The newest first: an exec may have put another thread under the parent's number. */
-	size_t count = actuator->count;
-	for (size_t i = count; start_ticks && i-- > 0;)
-		if (is_parent(&actuator->leases[i], event, start_ticks))
-			(void)return_heir(actuator, &actuator->leases[i].terms, event->pid,
-					  event->tid, start_ticks);
 	/* Also where it is gone by now: its own children may live. */
-	for (size_t i = 0; i < count; i++)
-		if (is_parent(&actuator->leases[i], event, start_ticks))
-			nm_lease_remember_heir(actuator, i, event->pid, event->tid, start_ticks);
+	for (int r = 0; parent != NM_LEASE_NONE && (r == 0 || r == -ESRCH);
+	     parent = actuator->leases[parent].next_of_tid)
+		if (may_inherit(actuator, &actuator->leases[parent], start_ticks))
+			r = nm_lease_restore_inherited(actuator, &actuator->leases[parent].terms,
+						       event->pid, event->tid, start_ticks);
 }
+
+/* ---- exec ---- */
 
 /*
  * In an exec by a thread that was not the leader all others end, with EXIT records, the leader too,
@@ -174,49 +203,68 @@ static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *ev
 static void follow_record(struct nm_actuator *actuator, size_t index, uint32_t pid)
 {
 	uint64_t start_ticks = start_of(actuator, pid, pid);
-	const struct nm_lease *leader = nm_lease_active_of(actuator, pid, start_ticks);
+	struct nm_lease *leader = nm_lease_active_of(actuator, pid, start_ticks);
 	if (!start_ticks || (leader && !leader->exited))
 		return;
-	(void)return_heir(actuator, &actuator->leases[index].terms, pid, pid, start_ticks);
-	nm_lease_remember_heir(actuator, index, pid, pid, start_ticks);
+	if (leader)
+		nm_lease_end(actuator, leader);
+	(void)nm_lease_restore_inherited(actuator, &actuator->leases[index].terms, pid, pid,
+					 start_ticks);
 }
 
 /* A program that starts must not size itself by our mask: the process's leases end. */
 static void on_exec(struct nm_actuator *actuator, const struct nm_task_event *event)
 {
-	size_t count = actuator->count;
-	for (size_t i = 0; i < count; i++) {
+	for (uint32_t i = nm_lease_first_of_pid(actuator, event->pid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_pid) {
 		const struct nm_lease *lease = &actuator->leases[i];
-		if (lease->terms.pid == event->pid && lease->terms.tid != event->pid &&
-		    !lease->exited)
+		if (lease->terms.tid != event->pid && !lease->exited && !lease->settled)
 			follow_record(actuator, i, event->pid);
 	}
-	for (size_t i = 0; i < count; i++) {
-		struct nm_lease *lease = &actuator->leases[i];
-		if (lease->terms.pid == event->pid && nm_lease_active(lease))
-			(void)nm_lease_give_back(actuator, lease, NM_LEASE_RETURNED);
-	}
+	for (uint32_t i = nm_lease_first_of_pid(actuator, event->pid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_pid)
+		if (nm_lease_active(&actuator->leases[i]))
+			(void)nm_lease_give_back(actuator, i, NM_LEASE_RETURNED);
 }
+
+void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index)
+{
+	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
+	const struct nm_ledger_entry terms = actuator->leases[index].terms;
+	const struct nm_ledger_entry *entry = &terms;
+	struct nm_descendant found;
+	if (terms.tid == terms.pid || nm_descent_new(actuator->platform, &entry, 1, &descent) < 0 ||
+	    nm_descent_look(descent, UINT64_MAX, terms.pid, terms.pid, &found) <= 0)
+		return;
+	/* A leader's lease of before the exec: that thread is gone. */
+	struct nm_lease *leader = nm_lease_active_of(actuator, found.tid, found.start_ticks);
+	if (leader)
+		nm_lease_end(actuator, leader);
+	(void)nm_lease_restore_inherited(actuator, &terms, found.pid, found.tid, found.start_ticks);
+}
+
+/* ---- exit ---- */
 
 static void on_thread_exit(struct nm_actuator *actuator, const struct nm_task_event *event)
 {
-	struct nm_lease *newest = nm_lease_find(actuator, event->tid);
-	if (!newest)
-		return;
-	for (size_t i = 0; i < actuator->count; i++)
-		if (actuator->leases[i].terms.tid == event->tid)
-			actuator->leases[i].exited = true;
-	if (!nm_lease_active(newest))
+	struct nm_lease *active = NULL;
+	for (uint32_t i = nm_lease_first_of_tid(actuator, event->tid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_tid) {
+		actuator->leases[i].exited = true;
+		if (!active && nm_lease_active(&actuator->leases[i]))
+			active = &actuator->leases[i];
+	}
+	if (!active)
 		return;
 	/* A leader's number may live on: as a zombie, or given to another thread by an exec. */
-	int directory = nm_mask_open(actuator->platform, newest->terms.pid, newest->terms.tid,
-				     newest->terms.start_ticks, NULL);
+	int directory = nm_mask_open(actuator->platform, active->terms.pid, active->terms.tid,
+				     active->terms.start_ticks, NULL);
 	if (directory >= 0) {
 		actuator->platform->ops->close(actuator->platform, directory);
 		return;
 	}
-	nm_lease_end(actuator, newest);
-	nm_lease_tell(actuator, newest, NM_LEASE_GONE, 0);
+	nm_lease_end(actuator, active);
+	nm_lease_tell(actuator, active, NM_LEASE_GONE, 0);
 }
 
 void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_event *event)
@@ -236,47 +284,125 @@ void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_e
 	}
 }
 
-/* ---- what the roster asks ---- */
+/* ---- what no record told of ---- */
 
-struct newcomer {
-	uint32_t pid, tid;
-	uint64_t start_ticks;
-	const struct nm_ledger_entry *terms; /* what it inherited */
-};
-
-static void note_terms(void *context, const struct nm_ledger_entry *terms, uint32_t pid,
-		       uint32_t tid, uint64_t start_ticks)
+static int open_descent(const struct nm_actuator *actuator, uint32_t pid, struct nm_descent **ret)
 {
-	struct newcomer *newcomer = context;
-	(void)pid;
-	(void)tid;
-	if (start_ticks == newcomer->start_ticks)
-		newcomer->terms = terms;
+	nm_autofree const struct nm_ledger_entry **entries =
+		calloc(actuator->count + 1, sizeof(*entries));
+	return entries ? nm_descent_new(actuator->platform, entries,
+					nm_lease_collect(actuator, pid, entries), ret)
+		       : -ENOMEM;
 }
 
-/* Records told whose heir it is; where some were lost, its mask and its descent have to. */
-static void find_terms(struct nm_actuator *actuator, struct newcomer *newcomer,
-		       hwloc_const_bitmap_t current)
+struct nm_descent *nm_lease_descent(struct nm_actuator *actuator)
 {
-	for (size_t i = 0; i < actuator->count; i++) {
+	if (!actuator->descent)
+		(void)open_descent(actuator, 0, &actuator->descent);
+	return actuator->descent;
+}
+
+struct restoring {
+	struct nm_actuator *actuator;
+	int refused;
+};
+
+static bool restore_found(void *context, const struct nm_descendant *found)
+{
+	struct restoring *restoring = context;
+	struct nm_actuator *actuator = restoring->actuator;
+	if (!found->by_exec && nm_lease_is_settled(actuator, found->tid, found->start_ticks))
+		return false;
+	int r = nm_lease_restore_inherited(actuator, found->terms, found->pid, found->tid,
+					   found->start_ticks);
+	restoring->refused += r < 0 && r != -ESRCH;
+	return true;
+}
+
+int nm_lease_search(struct nm_actuator *actuator, uint32_t pid)
+{
+	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
+	struct restoring restoring = {.actuator = actuator};
+	int r = open_descent(actuator, pid, &descent);
+	struct nm_descent_walk walk = {.descent = descent,
+				       .born_since = actuator->told_ticks,
+				       .each = restore_found,
+				       .context = &restoring,
+				       .found = 1};
+	/* Threads born while we walk are met by the next round; a fork bomb is not waited for. */
+	for (int round = 0; r == 0 && walk.found > 0 && restoring.refused == 0 && round < 4;
+	     round++) {
+		walk.found = 0;
+		r = nm_descent_walk(actuator->platform, &walk);
+		if (r == 0)
+			r = walk.error;
+	}
+	return r < 0 ? r : restoring.refused;
+}
+
+static void begin_walk(struct nm_actuator *actuator)
+{
+	actuator->missed = false;
+	actuator->walk = (struct nm_lease_walk){
+		.under_way = actuator->count > actuator->inherited,
+		.began_ticks = nm_proc_ticks_now(actuator->platform),
+	};
+}
+
+/* What was born a second before it began may not have been there to be seen. */
+static void end_walk(struct nm_actuator *actuator)
+{
+	struct nm_lease_walk *walk = &actuator->walk;
+	uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
+	walk->under_way = false;
+	if (walk->failed)
+		actuator->missed = true;
+	else if (walk->began_ticks > actuator->told_ticks + second)
+		actuator->told_ticks = walk->began_ticks - second;
+}
+
+void nm_lease_walk_on(struct nm_actuator *actuator)
+{
+	if (!actuator->walk.under_way && actuator->missed)
+		begin_walk(actuator);
+	if (!actuator->walk.under_way)
+		return;
+	struct restoring restoring = {.actuator = actuator};
+	struct nm_descent_walk walk = {.descent = nm_lease_descent(actuator),
+				       .born_since = actuator->told_ticks,
+				       .next_pid = actuator->walk.next_pid,
+				       .budget = WALK_LOOKS,
+				       .each = restore_found,
+				       .context = &restoring};
+	int r = walk.descent ? nm_descent_walk(actuator->platform, &walk) : -ENOMEM;
+	actuator->walk.failed = actuator->walk.failed || r < 0 || walk.error < 0;
+	actuator->walk.next_pid = walk.next_pid;
+	if (walk.next_pid == 0)
+		end_walk(actuator);
+}
+
+/* ---- what the roster asks ---- */
+
+/* What this very thread inherited and still carries, for all that is known. */
+static const struct nm_ledger_entry *find_terms(struct nm_actuator *actuator, uint32_t pid,
+						uint32_t tid, uint64_t start_ticks,
+						hwloc_const_bitmap_t current)
+{
+	struct nm_descendant found;
+	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_tid) {
 		const struct nm_lease *lease = &actuator->leases[i];
-		if (lease->heir && lease->terms.tid == newcomer->tid &&
-		    lease->terms.start_ticks == newcomer->start_ticks &&
+		if (lease->inherited && !lease->settled &&
+		    lease->terms.start_ticks == start_ticks &&
 		    hwloc_bitmap_isequal(current, lease->terms.target))
-			newcomer->terms = &lease->terms;
+			return &lease->terms;
 	}
-	for (size_t i = 0; actuator->missed_heirs && !newcomer->terms && i < actuator->count; i++) {
-		const struct nm_ledger_entry *terms = &actuator->leases[i].terms;
-		struct nm_heirs_search search = {
-			.platform = actuator->platform,
-			.entries = &terms,
-			.count = 1,
-			.each = note_terms,
-			.context = newcomer,
-		};
-		if (!actuator->leases[i].heir && hwloc_bitmap_isincluded(current, terms->target))
-			(void)nm_heirs_look_at(&search, newcomer->pid, newcomer->tid);
-	}
+	if (!nm_lease_may_be_missed(actuator) || nm_lease_is_settled(actuator, tid, start_ticks) ||
+	    !nm_lease_descent(actuator))
+		return NULL;
+	nm_descent_forget_processes(actuator->descent);
+	int r = nm_descent_look(actuator->descent, actuator->told_ticks, pid, tid, &found);
+	return r > 0 && found.start_ticks == start_ticks ? found.terms : NULL;
 }
 
 bool nm_actuator_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
@@ -284,17 +410,20 @@ bool nm_actuator_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t s
 			   bool *ret_unrestricted)
 {
 	struct nm_actuator *actuator = context;
-	struct newcomer newcomer = {.pid = pid, .tid = tid, .start_ticks = start_ticks};
 	const struct nm_lease *own = nm_lease_active_of(actuator, tid, start_ticks);
-	if (own && hwloc_bitmap_isincluded(current, own->terms.target))
-		newcomer.terms = &own->terms;
-	else
-		find_terms(actuator, &newcomer, current);
-	if (!newcomer.terms)
+	struct nm_ledger_entry terms;
+	if (own && hwloc_bitmap_isincluded(current, own->terms.target)) {
+		*ret_original = own->terms.original;
+		*ret_unrestricted = own->terms.unrestricted;
+		return true;
+	}
+	const struct nm_ledger_entry *found = find_terms(actuator, pid, tid, start_ticks, current);
+	if (!found)
 		return false;
-	if (!own)
-		(void)return_heir(actuator, newcomer.terms, pid, tid, start_ticks);
-	*ret_original = newcomer.terms->original;
-	*ret_unrestricted = newcomer.terms->unrestricted;
+	terms = *found; /* masks stay where they are */
+	if (nm_lease_restore_inherited(actuator, &terms, pid, tid, start_ticks) == 0)
+		return false;
+	*ret_original = terms.original;
+	*ret_unrestricted = terms.unrestricted;
 	return true;
 }

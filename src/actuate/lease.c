@@ -2,7 +2,9 @@
 #include "actuator.h"
 #include "mask.h"
 
-#define RESERVED (NM_TIDMAP_NONE - 1) /* in by_tid: no lease yet, but room for it */
+#include <unistd.h>
+
+#define RESERVED (NM_TIDMAP_NONE - 1) /* in a map: no lease yet, but room for it */
 
 void nm_lease_tell(struct nm_actuator *actuator, const struct nm_lease *lease,
 		   enum nm_lease_event_kind kind, int error)
@@ -19,19 +21,74 @@ void nm_lease_tell(struct nm_actuator *actuator, const struct nm_lease *lease,
 		actuator->on_event(actuator->context, &event);
 }
 
-struct nm_lease *nm_lease_find(const struct nm_actuator *actuator, uint32_t tid)
+uint64_t nm_lease_ticks(struct nm_actuator *actuator)
 {
-	uint32_t index = nm_tidmap_get(actuator->by_tid, tid);
-	return index < actuator->count ? &actuator->leases[index] : NULL;
+	uint64_t now_ns = actuator->platform->ops->now_ns(actuator->platform);
+	uint64_t tick_ns = NM_NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	if (!actuator->clock_ticks || now_ns - actuator->clock_ns > NM_NSEC_PER_SEC) {
+		actuator->clock_ticks = nm_proc_ticks_now(actuator->platform);
+		actuator->clock_ns = now_ns;
+	}
+	return actuator->clock_ticks
+		       ? actuator->clock_ticks + (now_ns - actuator->clock_ns) / tick_ns
+		       : UINT64_MAX;
+}
+
+/* ---- finding ---- */
+
+static uint32_t first_of(const struct nm_tidmap *map, uint32_t id)
+{
+	uint32_t index = nm_tidmap_get(map, id);
+	return index == RESERVED ? NM_LEASE_NONE : index;
+}
+
+uint32_t nm_lease_first_of_tid(const struct nm_actuator *actuator, uint32_t tid)
+{
+	return first_of(actuator->by_tid, tid);
+}
+
+uint32_t nm_lease_first_of_pid(const struct nm_actuator *actuator, uint32_t pid)
+{
+	return first_of(actuator->by_pid, pid);
 }
 
 struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t tid,
 				    uint64_t start_ticks)
 {
-	struct nm_lease *lease = nm_lease_find(actuator, tid);
-	return lease && nm_lease_active(lease) && lease->terms.start_ticks == start_ticks ? lease
-											  : NULL;
+	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_tid) {
+		struct nm_lease *lease = &actuator->leases[i];
+		if (nm_lease_active(lease) && lease->terms.start_ticks == start_ticks)
+			return lease;
+	}
+	return NULL;
 }
+
+bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks)
+{
+	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_tid) {
+		const struct nm_lease *lease = &actuator->leases[i];
+		if (lease->terms.start_ticks == start_ticks &&
+		    (lease->settled || nm_lease_active(lease)))
+			return true;
+	}
+	return false;
+}
+
+size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
+			const struct nm_ledger_entry **ret)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < actuator->count; i++) {
+		const struct nm_lease *lease = &actuator->leases[i];
+		if (!lease->inherited && (!pid || lease->terms.pid == pid))
+			ret[count++] = &lease->terms;
+	}
+	return count;
+}
+
+/* ---- keeping ---- */
 
 int nm_lease_reserve(struct nm_actuator *actuator, size_t more)
 {
@@ -44,32 +101,74 @@ int nm_lease_reserve(struct nm_actuator *actuator, size_t more)
 	return 0;
 }
 
-int nm_lease_reserve_tid(struct nm_actuator *actuator, uint32_t tid)
+static int reserve_id(struct nm_tidmap *map, uint32_t id)
 {
-	if (nm_tidmap_get(actuator->by_tid, tid) != NM_TIDMAP_NONE)
-		return 0;
-	return nm_tidmap_set(actuator->by_tid, tid, RESERVED);
+	return nm_tidmap_get(map, id) == NM_TIDMAP_NONE ? nm_tidmap_set(map, id, RESERVED) : 0;
 }
 
-void nm_lease_release_tid(struct nm_actuator *actuator, uint32_t tid)
+static void release_id(struct nm_tidmap *map, uint32_t id)
 {
-	if (nm_tidmap_get(actuator->by_tid, tid) == RESERVED)
-		nm_tidmap_remove(actuator->by_tid, tid);
+	if (nm_tidmap_get(map, id) == RESERVED)
+		nm_tidmap_remove(map, id);
+}
+
+int nm_lease_reserve_place(struct nm_actuator *actuator, uint32_t pid, uint32_t tid)
+{
+	int r = reserve_id(actuator->by_tid, tid);
+	if (r == 0)
+		r = reserve_id(actuator->by_pid, pid);
+	return r;
+}
+
+void nm_lease_release_place(struct nm_actuator *actuator, uint32_t pid, uint32_t tid)
+{
+	release_id(actuator->by_tid, tid);
+	release_id(actuator->by_pid, pid);
+}
+
+/* Its places in the maps exist: this cannot fail. */
+static void link_lease(struct nm_actuator *actuator, uint32_t index)
+{
+	struct nm_lease *lease = &actuator->leases[index];
+	lease->next_of_tid = nm_lease_first_of_tid(actuator, lease->terms.tid);
+	lease->next_of_pid = nm_lease_first_of_pid(actuator, lease->terms.pid);
+	(void)nm_tidmap_set(actuator->by_tid, lease->terms.tid, index);
+	(void)nm_tidmap_set(actuator->by_pid, lease->terms.pid, index);
+}
+
+static void forget_descent(struct nm_actuator *actuator)
+{
+	nm_descent_free(actuator->descent);
+	actuator->descent = NULL;
+}
+
+static struct nm_lease *append(struct nm_actuator *actuator, struct nm_ledger_entry *terms)
+{
+	uint32_t index = (uint32_t)actuator->count++;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller has reserved the place */
+	actuator->leases[index] = (struct nm_lease){.terms = *terms};
+	*terms = (struct nm_ledger_entry){0};
+	link_lease(actuator, index);
+	return &actuator->leases[index];
 }
 
 struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_entry *terms)
 {
 	struct nm_lease *earlier = nm_lease_active_of(actuator, terms->tid, terms->start_ticks);
-	if (earlier) { /* its heirs may still turn up; the ledger keeps both until the return */
+	if (earlier) { /* children of its time may still turn up; the ledger keeps both */
 		earlier->terms.ended_ticks = terms->given_ticks;
 		earlier->ended_round = actuator->round;
+		earlier->settled = true;
 	}
-	struct nm_lease *lease = &actuator->leases[actuator->count];
-	(void)nm_tidmap_set(actuator->by_tid, terms->tid, (uint32_t)actuator->count);
-	actuator->count++;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller has reserved the place */
-	*lease = (struct nm_lease){.terms = *terms};
-	*terms = (struct nm_ledger_entry){0};
+	forget_descent(actuator);
+	return append(actuator, terms);
+}
+
+struct nm_lease *nm_lease_put_inherited(struct nm_actuator *actuator, struct nm_ledger_entry *terms)
+{
+	struct nm_lease *lease = append(actuator, terms);
+	lease->inherited = true;
+	actuator->inherited++;
 	return lease;
 }
 
@@ -80,38 +179,111 @@ void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease)
 	uint64_t now_ticks = nm_proc_ticks_now(actuator->platform);
 	lease->terms.ended_ticks = now_ticks ? now_ticks : UINT64_MAX;
 	lease->ended_round = actuator->round;
+	forget_descent(actuator);
 	/* A line that cannot be written only makes the next start look at a mask that is not ours.
 	 */
 	(void)nm_ledger_return(actuator->ledger, lease->terms.tid, lease->terms.start_ticks,
 			       lease->terms.ended_ticks);
 }
 
-/* The thread is gone, or goes on as the leader of a new program. */
-static void bury(struct nm_actuator *actuator, struct nm_lease *lease)
+/* ---- forgetting ---- */
+
+/* As long as a walk may meet the thread, it must be known that what it carries is its owner's. */
+static bool is_past(const struct nm_actuator *actuator, const struct nm_lease *lease)
 {
-	size_t index = (size_t)(lease - actuator->leases);
-	uint32_t pid = lease->terms.pid;
-	uint64_t start_ticks = nm_lease_follow_exec(actuator, lease);
-	nm_lease_end(actuator, lease);
-	nm_lease_tell(actuator, lease, NM_LEASE_GONE, 0);
-	if (start_ticks)
-		nm_lease_remember_heir(actuator, index, pid, pid, start_ticks);
+	bool still_met = lease->inherited && nm_lease_may_be_missed(actuator) &&
+			 lease->terms.start_ticks >= actuator->told_ticks;
+	return !nm_lease_active(lease) && !still_met && !lease->refused &&
+	       actuator->round - lease->ended_round >= NM_LEASE_MEMORY_ROUNDS;
 }
 
-int nm_lease_give_back(struct nm_actuator *actuator, struct nm_lease *lease,
-		       enum nm_lease_event_kind kind)
+/* Puts those to be kept first, in their order. Returns their number. */
+static size_t part(struct nm_actuator *actuator)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < actuator->count; i++) {
+		struct nm_lease lease = actuator->leases[i];
+		if (is_past(actuator, &lease))
+			continue;
+		actuator->leases[i] = actuator->leases[kept];
+		actuator->leases[kept++] = lease;
+	}
+	return kept;
+}
+
+static void drop(struct nm_actuator *actuator, size_t kept)
+{
+	for (size_t i = kept; i < actuator->count; i++) {
+		struct nm_lease *lease = &actuator->leases[i];
+		nm_lease_release_place(actuator, lease->terms.pid, lease->terms.tid);
+		actuator->inherited -= lease->inherited;
+		nm_ledger_entry_clear(&lease->terms);
+	}
+	actuator->count = kept;
+}
+
+void nm_lease_forget_past(struct nm_actuator *actuator)
+{
+	bool any = false;
+	for (size_t i = 0; !any && i < actuator->count; i++)
+		any = is_past(actuator, &actuator->leases[i]);
+	if (!any)
+		return;
+	for (size_t i = 0; i < actuator->count; i++) {
+		(void)nm_tidmap_set(actuator->by_tid, actuator->leases[i].terms.tid, RESERVED);
+		(void)nm_tidmap_set(actuator->by_pid, actuator->leases[i].terms.pid, RESERVED);
+	}
+	size_t kept = part(actuator);
+	for (size_t i = 0; i < kept; i++)
+		link_lease(actuator, (uint32_t)i);
+	drop(actuator, kept);
+	forget_descent(actuator);
+}
+
+/* ---- giving back ---- */
+
+static bool looks_like_exec(const struct nm_actuator *actuator, const struct nm_lease *lease)
 {
 	const struct nm_ledger_entry *terms = &lease->terms;
-	int r = nm_mask_return(actuator->platform, actuator->topology, terms, terms->pid,
-			       terms->tid, terms->start_ticks);
+	nm_autobitmap leader = hwloc_bitmap_alloc();
+	return terms->tid != terms->pid && !lease->exited && leader &&
+	       actuator->platform->ops->affinity_get(actuator->platform, (pid_t)terms->pid,
+						     leader) == 0 &&
+	       hwloc_bitmap_isincluded(leader, terms->target);
+}
+
+/* The thread is gone, or goes on as the leader of a new program: that is left to a record, unless
+ * these were lost. */
+static void end_of_thread(struct nm_actuator *actuator, size_t index)
+{
+	struct nm_lease *lease = &actuator->leases[index];
+	if (!nm_lease_may_be_missed(actuator) && !lease->awaited &&
+	    looks_like_exec(actuator, lease)) {
+		lease->awaited = true;
+		return;
+	}
+	if (nm_lease_may_be_missed(actuator))
+		nm_lease_follow_exec(actuator, index);
+	lease = &actuator->leases[index];
+	nm_lease_end(actuator, lease);
+	nm_lease_tell(actuator, lease, NM_LEASE_GONE, 0);
+}
+
+int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease_event_kind kind)
+{
+	struct nm_lease *lease = &actuator->leases[index];
+	const struct nm_ledger_entry *terms = &lease->terms;
+	int r = nm_mask_restore(actuator->platform, actuator->topology, terms, terms->pid,
+				terms->tid, terms->start_ticks);
 	if (r == -ESRCH) {
-		bury(actuator, lease);
+		end_of_thread(actuator, index);
 		return 0;
 	}
 	if (r < 0) {
 		nm_lease_tell(actuator, lease, NM_LEASE_FAILED, r);
 		return r;
 	}
+	lease->settled = true;
 	nm_lease_end(actuator, lease);
 	/* After an exec by another thread, a leader that ended has no owner to have it back. */
 	if (r == 0)

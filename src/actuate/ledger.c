@@ -161,7 +161,10 @@ static char *encode(const char *text)
 	return out;
 }
 
-/* "give TID PID START GIVEN STACK DECISION SESSION UNRESTRICTED ORIGINAL TARGET =CGROUP ." */
+/*
+ * "give TID PID START GIVEN STACK DECISION SESSION UNRESTRICTED ORIGINAL TARGET =CGROUP . UID RAN
+ * ." Earlier versions wrote, and read, no further than the first dot.
+ */
 static int format_entry(const struct nm_ledger_entry *entry, char **ret)
 {
 	nm_autofree char *original = NULL;
@@ -171,12 +174,13 @@ static int format_entry(const struct nm_ledger_entry *entry, char **ret)
 	    hwloc_bitmap_list_asprintf(&target, entry->target) < 0)
 		return -ENOMEM;
 	char *line;
-	int length = asprintf(&line,
-			      "give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			      " %" PRIu64 " %" PRIu32 " %d %s %s %s .\n",
-			      entry->tid, entry->pid, entry->start_ticks, entry->given_ticks,
-			      entry->start_stack, entry->decision, entry->session,
-			      entry->unrestricted, original, target, cgroup);
+	int length =
+		asprintf(&line,
+			 "give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+			 " %" PRIu32 " %d %s %s %s . %" PRIu32 " %" PRIu64 " .\n",
+			 entry->tid, entry->pid, entry->start_ticks, entry->given_ticks,
+			 entry->start_stack, entry->decision, entry->session, entry->unrestricted,
+			 original, target, cgroup, entry->uid, entry->ran_ticks);
 	if (length < 0)
 		return -ENOMEM;
 	*ret = line;

@@ -7,6 +7,7 @@
 
 #include "ledger_file.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/tidmap.h"
 #include "numa-migrd/topology.h"
 
 void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
@@ -55,20 +56,26 @@ static char *decode(const char *text)
 static int parse_give(const char *line, struct nm_ledger_entry *ret)
 {
 	struct nm_ledger_entry entry = {0};
+	uint32_t uid;
+	uint64_t ran_ticks;
 	int unrestricted = 0;
 	nm_autofree char *original = NULL;
 	nm_autofree char *target = NULL;
 	nm_autofree char *cgroup = NULL;
-	char end;
+	char end, last;
 
 	int parsed = sscanf(line,
 			    "give %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64
-			    " %" SCNu64 " %" SCNu32 " %d %ms %ms %ms %c",
+			    " %" SCNu64 " %" SCNu32 " %d %ms %ms %ms %c %" SCNu32 " %" SCNu64 " %c",
 			    &entry.tid, &entry.pid, &entry.start_ticks, &entry.given_ticks,
 			    &entry.start_stack, &entry.decision, &entry.session, &unrestricted,
-			    &original, &target, &cgroup, &end);
-	if (parsed != 12 || end != '.' || !entry.tid || !entry.pid)
+			    &original, &target, &cgroup, &end, &uid, &ran_ticks, &last);
+	if (parsed < 12 || end != '.' || !entry.tid || !entry.pid)
 		return -EINVAL;
+	/* What was cut short may be part of a number. */
+	bool whole = parsed == 15 && last == '.';
+	entry.uid = whole ? uid : NM_LEDGER_NO_UID;
+	entry.ran_ticks = whole ? ran_ticks : 0;
 	entry.unrestricted = unrestricted;
 	entry.original = parse_mask(original);
 	entry.target = parse_mask(target);
@@ -81,17 +88,48 @@ static int parse_give(const char *line, struct nm_ledger_entry *ret)
 	return 0;
 }
 
-static void end_entries(struct nm_ledger_contents *contents, uint32_t tid, uint64_t start_ticks,
+/* The contents under way, with each number's lines from the newest to the oldest. */
+struct reading {
+	struct nm_ledger_contents *contents;
+	size_t capacity;
+	struct nm_tidmap *newest;
+	uint32_t *earlier;
+	size_t earlier_capacity;
+};
+
+static void end_entries(struct reading *reading, uint32_t tid, uint64_t start_ticks,
 			uint64_t ended_ticks)
 {
-	for (size_t i = 0; i < contents->count; i++) {
-		struct nm_ledger_entry *entry = &contents->entries[i];
-		if (entry->tid == tid && entry->start_ticks == start_ticks && !entry->ended_ticks)
-			entry->ended_ticks = ended_ticks ? ended_ticks : UINT64_MAX;
+	for (uint32_t i = nm_tidmap_get(reading->newest, tid); i != NM_TIDMAP_NONE;
+	     i = reading->earlier[i]) {
+		struct nm_ledger_entry *entry = &reading->contents->entries[i];
+		if (entry->start_ticks != start_ticks)
+			continue;
+		if (entry->ended_ticks)
+			break; /* and so have those before it */
+		entry->ended_ticks = ended_ticks ? ended_ticks : UINT64_MAX;
 	}
 }
 
-static int parse_line(const char *line, struct nm_ledger_contents *contents, size_t *capacity)
+static int add_entry(struct reading *reading, const struct nm_ledger_entry *entry)
+{
+	struct nm_ledger_contents *contents = reading->contents;
+	int r = nm_reserve((void **)&contents->entries, &reading->capacity, contents->count,
+			   sizeof(*contents->entries));
+	if (r == 0)
+		r = nm_reserve((void **)&reading->earlier, &reading->earlier_capacity,
+			       contents->count, sizeof(*reading->earlier));
+	if (r < 0)
+		return r;
+	reading->earlier[contents->count] = nm_tidmap_get(reading->newest, entry->tid);
+	r = nm_tidmap_set(reading->newest, entry->tid, (uint32_t)contents->count);
+	if (r < 0)
+		return r;
+	contents->entries[contents->count++] = *entry;
+	return 0;
+}
+
+static int parse_line(const char *line, struct reading *reading)
 {
 	uint32_t tid;
 	uint64_t start_ticks;
@@ -100,7 +138,7 @@ static int parse_line(const char *line, struct nm_ledger_contents *contents, siz
 	if (sscanf(line, "return %" SCNu32 " %" SCNu64 " %" SCNu64 " %c", &tid, &start_ticks,
 		   &ended_ticks, &end) == 4 &&
 	    end == '.') {
-		end_entries(contents, tid, start_ticks, ended_ticks);
+		end_entries(reading, tid, start_ticks, ended_ticks);
 		return 0;
 	}
 
@@ -108,14 +146,10 @@ static int parse_line(const char *line, struct nm_ledger_contents *contents, siz
 	int r = parse_give(line, &entry);
 	if (r < 0)
 		return r;
-	r = nm_reserve((void **)&contents->entries, capacity, contents->count,
-		       sizeof(*contents->entries));
-	if (r < 0) {
+	r = add_entry(reading, &entry);
+	if (r < 0)
 		nm_ledger_entry_clear(&entry);
-		return r;
-	}
-	contents->entries[contents->count++] = entry;
-	return 0;
+	return r;
 }
 
 /* 1: a ledger of this boot; 0: of another; -EBADMSG. */
@@ -126,10 +160,9 @@ static int parse_header(const char *line, const char *boot_id)
 	return strcmp(line + strlen(NM_LEDGER_HEADER), boot_id) == 0;
 }
 
-static int parse_ledger(char *text, size_t length, const char *boot_id,
-			struct nm_ledger_contents *ret)
+static int parse_lines(char *text, size_t length, const char *boot_id, struct reading *reading)
 {
-	size_t capacity = 0;
+	struct nm_ledger_contents *ret = reading->contents;
 	char *limit = text + length;
 	char *end = memchr(text, '\n', length);
 	if (!end)
@@ -144,13 +177,25 @@ static int parse_ledger(char *text, size_t length, const char *boot_id,
 			break;
 		*end = '\0';
 		number++;
-		int parsed = parse_line(line, ret, &capacity);
+		int parsed = parse_line(line, reading);
 		if (parsed == -ENOMEM)
 			r = parsed;
 		if (parsed < 0 && ret->bad_lines++ == 0)
 			ret->first_bad_line = number;
 	}
 	return r < 0 ? r : 0;
+}
+
+static int parse_ledger(char *text, size_t length, const char *boot_id,
+			struct nm_ledger_contents *ret)
+{
+	struct reading reading = {.contents = ret};
+	int r = nm_tidmap_new(&reading.newest);
+	if (r == 0)
+		r = parse_lines(text, length, boot_id, &reading);
+	nm_tidmap_free(reading.newest);
+	free(reading.earlier);
+	return r;
 }
 
 static int read_text(int directory, char **ret)

@@ -20,12 +20,31 @@ int nm_mask_open(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint6
 	return directory;
 }
 
-/* What the cpuset of the thread behind `directory` allows now. */
+/* What the cpuset of the thread behind `directory` allows now; where cpusets cannot be read (cgroup
+ * v1), what is online. */
 static int read_allowed(struct nm_platform *platform, int directory, hwloc_bitmap_t ret)
 {
 	nm_autofree char *cgroup = NULL;
 	int r = nm_proc_read_cgroup(platform, directory, &cgroup);
-	return r < 0 ? r : nm_proc_cpuset_effective(platform, cgroup, ret);
+	if (r == 0)
+		r = nm_proc_cpuset_effective(platform, cgroup, ret);
+	return r == -ENODATA ? nm_proc_read_online(platform, ret) : r;
+}
+
+/* Has the kernel given it other CPUs, since those of the lease, or of the cpuset, changed? */
+static bool was_reset(const struct nm_ledger_entry *terms, hwloc_const_bitmap_t allowed,
+		      hwloc_const_bitmap_t current)
+{
+	bool shrunk = !hwloc_bitmap_isincluded(terms->target, allowed);
+	bool changed = terms->unrestricted && !hwloc_bitmap_isequal(allowed, terms->original);
+	if (!shrunk && !changed)
+		return false;
+	if (hwloc_bitmap_isequal(current, allowed))
+		return true;
+	/* With cgroup v1, whose cpusets are not read, less may be allowed than is online. */
+	nm_autobitmap left = hwloc_bitmap_alloc();
+	return shrunk && left && hwloc_bitmap_and(left, terms->original, allowed) == 0 &&
+	       hwloc_bitmap_isequal(current, left);
 }
 
 enum nm_mask_state nm_mask_judge(struct nm_platform *platform, int directory,
@@ -38,14 +57,9 @@ enum nm_mask_state nm_mask_judge(struct nm_platform *platform, int directory,
 	if (!allowed || !left || read_allowed(platform, directory, allowed) < 0 ||
 	    hwloc_bitmap_and(left, allowed, terms->target) < 0)
 		return NM_MASK_FOREIGN;
-
-	bool emptied = hwloc_bitmap_iszero(left);
-	if (!emptied && hwloc_bitmap_isequal(current, left))
+	if (!hwloc_bitmap_iszero(left) && hwloc_bitmap_isequal(current, left))
 		return NM_MASK_OURS;
-	bool changed = terms->unrestricted && !hwloc_bitmap_isequal(allowed, terms->original);
-	if ((emptied || changed) && hwloc_bitmap_isequal(current, allowed))
-		return NM_MASK_RESET;
-	return NM_MASK_FOREIGN;
+	return was_reset(terms, allowed, current) ? NM_MASK_RESET : NM_MASK_FOREIGN;
 }
 
 /* Is `current` what setting `mask` gives the thread behind `directory`? */
@@ -74,14 +88,40 @@ static int read_origin(struct nm_platform *platform, int directory, uint32_t tid
 	return *ret ? 0 : -ESRCH; /* number 0 would be ourselves */
 }
 
+/* What to set for a thread to have this affinity, of which `unrestricted` says that nobody chose
+ * it. */
+static hwloc_const_bitmap_t settable(const struct nm_topology *topology, hwloc_const_bitmap_t mask,
+				     bool unrestricted)
+{
+	return unrestricted ? topology->possible : mask;
+}
+
+/* The affinity that a child of this task is born with. */
+static int read_inheritable(struct nm_platform *platform, uint32_t origin, hwloc_bitmap_t ret,
+			    bool *ret_unrestricted)
+{
+	nm_autobitmap allowed = hwloc_bitmap_alloc();
+	int directory = nm_proc_open_thread(platform, 0, origin);
+	if (directory < 0)
+		return directory;
+	int r = allowed ? nm_proc_read_affinity(platform, directory, ret) : -ENOMEM;
+	if (r == 0)
+		*ret_unrestricted = read_allowed(platform, directory, allowed) == 0 &&
+				    hwloc_bitmap_isincluded(allowed, ret);
+	platform->ops->close(platform, directory);
+	return r;
+}
+
 /*
  * The thread died between our check and our call, and its number may have been given to a new one:
- * that one was born with the mask of its leader or parent, which it gets back.
+ * that one was born with the affinity of its leader or parent, which is restored.
  */
-static void undo_misfire(struct nm_platform *platform, uint32_t tid, hwloc_const_bitmap_t mask)
+static void undo_misfire(struct nm_platform *platform, const struct nm_topology *topology,
+			 uint32_t tid, hwloc_const_bitmap_t mask)
 {
 	nm_autobitmap current = hwloc_bitmap_alloc();
 	nm_autobitmap inherited = hwloc_bitmap_alloc();
+	bool unrestricted;
 	uint32_t origin;
 	int directory = nm_proc_open_thread(platform, 0, tid);
 	if (directory < 0)
@@ -89,13 +129,14 @@ static void undo_misfire(struct nm_platform *platform, uint32_t tid, hwloc_const
 	if (current && inherited && read_origin(platform, directory, tid, &origin) == 0 &&
 	    platform->ops->affinity_get(platform, (pid_t)tid, current) == 0 &&
 	    is_effect_of(platform, directory, mask, current) &&
-	    platform->ops->affinity_get(platform, (pid_t)origin, inherited) == 0)
-		(void)platform->ops->affinity_set(platform, (pid_t)tid, inherited);
+	    read_inheritable(platform, origin, inherited, &unrestricted) == 0)
+		(void)platform->ops->affinity_set(platform, (pid_t)tid,
+						  settable(topology, inherited, unrestricted));
 	platform->ops->close(platform, directory);
 }
 
-int nm_mask_set(struct nm_platform *platform, int directory, uint32_t tid, uint64_t start_ticks,
-		hwloc_const_bitmap_t mask)
+int nm_mask_set(struct nm_platform *platform, const struct nm_topology *topology, int directory,
+		uint32_t tid, uint64_t start_ticks, hwloc_const_bitmap_t mask)
 {
 	nm_autobitmap seen = hwloc_bitmap_alloc();
 	if (!seen)
@@ -109,7 +150,7 @@ int nm_mask_set(struct nm_platform *platform, int directory, uint32_t tid, uint6
 	if (r == 0 && stat.start_ticks != start_ticks)
 		r = -ESRCH;
 	if (r == -ESRCH)
-		undo_misfire(platform, tid, mask);
+		undo_misfire(platform, topology, tid, mask);
 	if (r < 0)
 		return r;
 	r = platform->ops->affinity_get(platform, (pid_t)tid, seen);
@@ -123,19 +164,20 @@ static int set_original(struct nm_platform *platform, const struct nm_topology *
 			const struct nm_ledger_entry *terms, int directory, uint32_t tid,
 			uint64_t start_ticks)
 {
-	hwloc_const_bitmap_t mask = terms->unrestricted ? topology->possible : terms->original;
-	int r = nm_mask_set(platform, directory, tid, start_ticks, mask);
+	hwloc_const_bitmap_t mask = settable(topology, terms->original, terms->unrestricted);
+	int r = nm_mask_set(platform, topology, directory, tid, start_ticks, mask);
 	/* The cpuset has left the original entirely: anything in it is what the owner gets. */
 	if (r == -EINVAL)
-		r = nm_mask_set(platform, directory, tid, start_ticks, topology->possible);
+		r = nm_mask_set(platform, topology, directory, tid, start_ticks,
+				topology->possible);
 	if (r == -ESTALE)
 		return 0;
 	return r < 0 ? r : 1;
 }
 
-int nm_mask_return(struct nm_platform *platform, const struct nm_topology *topology,
-		   const struct nm_ledger_entry *terms, uint32_t pid, uint32_t tid,
-		   uint64_t start_ticks)
+int nm_mask_restore(struct nm_platform *platform, const struct nm_topology *topology,
+		    const struct nm_ledger_entry *terms, uint32_t pid, uint32_t tid,
+		    uint64_t start_ticks)
 {
 	nm_autobitmap current = hwloc_bitmap_alloc();
 	if (!current)

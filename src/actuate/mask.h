@@ -17,8 +17,9 @@ int nm_mask_open(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint6
 
 enum nm_mask_state {
 	NM_MASK_OURS,  /* the target, or what the cpuset leaves of it */
-	NM_MASK_RESET, /* all of its cpuset, which changed under the lease: the kernel's doing.
-			* Newer kernels still remember our mask then, and would bring it back */
+	NM_MASK_RESET, /* what its cpuset, or the loss of CPUs, made of it under the lease: the
+			* kernel's doing. Newer kernels still remember our mask then, and would
+			* bring it back */
 	NM_MASK_FOREIGN,
 };
 
@@ -27,20 +28,21 @@ enum nm_mask_state nm_mask_judge(struct nm_platform *platform, int directory,
 				 const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current);
 
 /*
- * Sets the mask of the thread behind `directory`, and looks again: -ESRCH when it died meanwhile (a
- * new owner of its number that was hit gets its own mask back), -ESTALE when the kernel shows
- * another mask. On any error the mask may have been set nevertheless.
+ * Sets the mask of the thread behind `directory`, and looks again: -ESRCH when it died meanwhile
+ * (the affinity of a new owner of its number that was hit is restored), -ESTALE when the kernel
+ * shows another mask. On any error the mask may have been set nevertheless.
  */
-int nm_mask_set(struct nm_platform *platform, int directory, uint32_t tid, uint64_t start_ticks,
-		hwloc_const_bitmap_t mask);
+int nm_mask_set(struct nm_platform *platform, const struct nm_topology *topology, int directory,
+		uint32_t tid, uint64_t start_ticks, hwloc_const_bitmap_t mask);
 
 /*
- * Returns the original mask to one thread that carries `terms`' target: 1 returned, 0 the mask is
- * not ours any more (left alone), -ESRCH gone, other -errno refused. Where the original was the
- * whole cpuset, all possible CPUs are set, so that the thread follows the cpuset when it widens.
+ * The only way back: restores the original affinity of one thread that carries `terms`' target: 1
+ * restored, 0 the mask is not ours any more (left alone), -ESRCH gone, other -errno refused. Where
+ * the original was the whole cpuset, all possible CPUs are set, so that the thread follows the
+ * cpuset when it widens, and nothing narrower stays in the kernel's memory. Everywhere.
  */
-int nm_mask_return(struct nm_platform *platform, const struct nm_topology *topology,
-		   const struct nm_ledger_entry *terms, uint32_t pid, uint32_t tid,
-		   uint64_t start_ticks);
+int nm_mask_restore(struct nm_platform *platform, const struct nm_topology *topology,
+		    const struct nm_ledger_entry *terms, uint32_t pid, uint32_t tid,
+		    uint64_t start_ticks);
 
 #endif

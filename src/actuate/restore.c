@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Undoing after a crash, from the ledger alone. */
 #include "actuator.h"
-#include "heirs.h"
+#include "descent.h"
 #include "mask.h"
 
 struct restore {
@@ -32,14 +32,6 @@ static bool same_thread(const struct nm_ledger_entry *a, const struct nm_ledger_
 	return a->tid == b->tid && a->start_ticks == b->start_ticks;
 }
 
-static bool is_newest(const struct nm_ledger_contents *contents, size_t index)
-{
-	for (size_t i = index + 1; i < contents->count; i++)
-		if (same_thread(&contents->entries[i], &contents->entries[index]))
-			return false;
-	return true;
-}
-
 static void count_result(struct restore *restore, const struct nm_ledger_entry *terms, uint32_t pid,
 			 uint32_t tid, enum nm_lease_event_kind kind, int r)
 {
@@ -52,47 +44,75 @@ static void count_result(struct restore *restore, const struct nm_ledger_entry *
 	tell(restore, terms, pid, tid, r < 0 ? NM_LEASE_FAILED : kind, r < 0 ? r : 0);
 }
 
-/*
- * Returns the mask of the thread whose newest line this is. It carries the newest target, or after
- * a death between that line and the act an earlier one.
- */
-static void restore_thread(struct restore *restore, const struct nm_ledger_contents *contents,
-			   size_t newest)
+/* Lines of one thread together, the newest first. */
+static int compare_lines(const void *a, const void *b)
 {
-	const struct nm_ledger_entry *terms = &contents->entries[newest];
+	const struct nm_ledger_entry *left = *(const struct nm_ledger_entry *const *)a;
+	const struct nm_ledger_entry *right = *(const struct nm_ledger_entry *const *)b;
+	if (left->tid != right->tid)
+		return left->tid < right->tid ? -1 : 1;
+	if (left->start_ticks != right->start_ticks)
+		return left->start_ticks < right->start_ticks ? -1 : 1;
+	return (left < right) -
+	       (left > right); /* pointers into the contents, which stay in place */
+}
+
+/*
+ * Restores the affinity of the thread of these lines. It carries the newest target, or after a
+ * death between that line and the act an earlier one.
+ */
+static void restore_thread(struct restore *restore, const struct nm_ledger_entry *const *lines,
+			   size_t count)
+{
+	const struct nm_ledger_entry *terms = lines[0];
 	int r = 0;
-	for (size_t i = newest + 1; r == 0 && i-- > 0;)
-		if (same_thread(&contents->entries[i], terms))
-			r = nm_mask_return(restore->platform, restore->topology,
-					   &contents->entries[i], terms->pid, terms->tid,
-					   terms->start_ticks);
+	if (terms->ended_ticks)
+		return;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = nm_mask_restore(restore->platform, restore->topology, lines[i], terms->pid,
+				    terms->tid, terms->start_ticks);
 	count_result(restore, terms, terms->pid, terms->tid, NM_LEASE_RETURNED, r);
 }
 
-static void restore_heir(void *context, const struct nm_ledger_entry *terms, uint32_t pid,
-			 uint32_t tid, uint64_t start_ticks)
+/* The lines are put in another order. */
+static void restore_threads(struct restore *restore, const struct nm_ledger_entry **lines,
+			    size_t count)
 {
-	struct restore *restore = context;
-	int r = nm_mask_return(restore->platform, restore->topology, terms, pid, tid, start_ticks);
-	if (r != 0)
-		count_result(restore, terms, pid, tid, NM_LEASE_HEIR, r);
+	qsort(lines, count, sizeof(*lines), compare_lines);
+	for (size_t first = 0, next; first < count; first = next) {
+		next = first + 1;
+		while (next < count && same_thread(lines[first], lines[next]))
+			next++;
+		restore_thread(restore, &lines[first], next - first);
+	}
 }
 
-static int restore_heirs(struct restore *restore, const struct nm_ledger_entry *const *entries,
-			 size_t count)
+static bool restore_found(void *context, const struct nm_descendant *found)
 {
-	struct nm_heirs_search search = {
-		.platform = restore->platform,
-		.entries = entries,
-		.count = count,
-		.each = restore_heir,
-		.context = restore,
-	};
-	int found = 1;
-	/* Threads born of heirs while we walk are met by the next round. */
-	for (int round = 0; found > 0 && restore->failed == 0 && round < 4; round++)
-		found = nm_heirs_scan(&search);
-	return found < 0 ? found : 0;
+	struct restore *restore = context;
+	int r = nm_mask_restore(restore->platform, restore->topology, found->terms, found->pid,
+				found->tid, found->start_ticks);
+	if (r != 0)
+		count_result(restore, found->terms, found->pid, found->tid, NM_LEASE_HEIR, r);
+	return true;
+}
+
+static int restore_inherited(struct restore *restore, const struct nm_ledger_entry *const *entries,
+			     size_t count)
+{
+	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
+	int r = nm_descent_new(restore->platform, entries, count, &descent);
+	struct nm_descent_walk walk = {
+		.descent = descent, .each = restore_found, .context = restore, .found = 1};
+	/* Threads born of those found while we walk are met by the next round. */
+	for (int round = 0; r == 0 && walk.found > 0 && restore->failed == 0 && round < 4;
+	     round++) {
+		walk.found = 0;
+		r = nm_descent_walk(restore->platform, &walk);
+		if (r == 0)
+			r = walk.error;
+	}
+	return r;
 }
 
 static int rewrite(int runtime_directory, const char *boot_id,
@@ -113,14 +133,14 @@ static int restore_contents(struct restore *restore, const struct nm_ledger_cont
 		calloc(contents->count + 1, sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
-	for (size_t i = 0; i < contents->count; i++) {
+	for (size_t i = 0; i < contents->count; i++)
 		entries[i] = &contents->entries[i];
-		if (!entries[i]->ended_ticks && is_newest(contents, i))
-			restore_thread(restore, contents, i);
-	}
-	int r = restore_heirs(restore, entries, contents->count);
+	restore_threads(restore, entries, contents->count);
+	int r = restore_inherited(restore, entries, contents->count);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < contents->count; i++)
+		entries[i] = &contents->entries[i];
 	return rewrite(runtime_directory, boot_id, entries, restore->failed ? contents->count : 0);
 }
 

@@ -43,16 +43,6 @@ static void keep_sample(void *context, const struct nm_sample *sample)
 		nm_balance_add(daemon, sample);
 }
 
-/* Of the same time: as they were read. Pointers are put in order; the records stay where they are. */
-static int compare_events(const void *a, const void *b)
-{
-	const struct nm_task_event *left = *(const struct nm_task_event *const *)a;
-	const struct nm_task_event *right = *(const struct nm_task_event *const *)b;
-	if (left->time_ns != right->time_ns)
-		return left->time_ns < right->time_ns ? -1 : 1;
-	return (left > right) - (left < right);
-}
-
 static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			   uint64_t now_ns)
 {
@@ -67,19 +57,15 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 	nm_page_stage_task_event(daemon, event);
 }
 
-/* Rings are emptied one after another, yet a thread must be known before its children. */
 static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	size_t count = daemon->nr_events;
-	nm_autofree const struct nm_task_event **order = calloc(count + 1, sizeof(*order));
+	nm_autofree struct nm_task_event **order = calloc(count + 1, sizeof(*order));
 	daemon->nr_events = 0;
-	if (!order) {
+	if (!order || nm_task_events_order(daemon->events, count, order) < 0) {
 		nm_actuator_records_lost(daemon->pipeline.actuator);
 		return;
 	}
-	for (size_t i = 0; i < count; i++)
-		order[i] = &daemon->events[i];
-	qsort(order, count, sizeof(*order), compare_events);
 	for (size_t i = 0; i < count; i++)
 		dispatch_event(daemon, order[i], now_ns);
 }

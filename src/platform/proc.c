@@ -22,16 +22,19 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 	memcpy(stat.comm, open + 1, length);
 
 	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 28 startstack, 39 processor,
-	 * 41 policy. */
-	int parsed = sscanf(close + 1,
-			    " %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32
-			    " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64
-			    " %*u %*d %*u %*u %*u %" SCNu64
-			    " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d %*u %u",
-			    &stat.state, &stat.ppid, &stat.session, &stat.flags, &stat.start_ticks,
-			    &stat.start_stack, &stat.processor, &stat.policy);
-	if (parsed != 8)
+	 * 41 policy; 14 utime, 15 stime. */
+	uint64_t user_ticks;
+	uint64_t system_ticks;
+	int parsed = sscanf(
+		close + 1,
+		" %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32 " %*u %*u %*u %*u %" SCNu64
+		" %" SCNu64 " %*d %*d %*d %*d %*d %*d %" SCNu64 " %*u %*d %*u %*u %*u %" SCNu64
+		" %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d %*u %u",
+		&stat.state, &stat.ppid, &stat.session, &stat.flags, &user_ticks, &system_ticks,
+		&stat.start_ticks, &stat.start_stack, &stat.processor, &stat.policy);
+	if (parsed != 10)
 		return -EINVAL;
+	stat.ran_ticks = user_ticks + system_ticks;
 	*ret = stat;
 	return 0;
 }
@@ -200,6 +203,29 @@ int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, h
 			return -ENODATA;
 		*slash = '\0';
 	}
+}
+
+int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret)
+{
+	return read_cpu_list(platform, "sys/devices/system/cpu/online", ret);
+}
+
+int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bitmap_t ret)
+{
+	char text[8192];
+	ssize_t length =
+		platform->ops->read_file(platform, directory, "status", text, sizeof(text));
+	if (length < 0)
+		return gone((int)length);
+	const char *value = status_value(text, "Cpus_allowed_list");
+	if (!value)
+		return length ? -ENODATA : -ESRCH;
+	value += strspn(value, " \t");
+	nm_autofree char *list = strndup(value, strcspn(value, "\n"));
+	if (!list)
+		return -ENOMEM;
+	int r = nm_list_parse(list, ret);
+	return r == -EINVAL ? -ENODATA : r;
 }
 
 uint64_t nm_proc_ticks_now(struct nm_platform *platform)

@@ -166,22 +166,39 @@ static bool is_unrestricted(struct nm_roster *roster, const struct nm_process *p
 	return hwloc_bitmap_isincluded(effective, mask);
 }
 
+/* Also the CPUs that are offline now: sched_getaffinity(2) leaves them out, and what is restored is
+ * to have them again. */
+static hwloc_bitmap_t with_offline(struct nm_roster *roster, int directory,
+				   hwloc_const_bitmap_t current)
+{
+	hwloc_bitmap_t whole = hwloc_bitmap_alloc();
+	if (!whole)
+		return NULL;
+	if (nm_proc_read_affinity(roster->platform, directory, whole) < 0 ||
+	    !hwloc_bitmap_isincluded(current, whole))
+		hwloc_bitmap_copy(whole, current);
+	return whole;
+}
+
 /* What the thread may use for all that we know: `current`, unless that is a mask of ours it
  * inherited. */
-static int take_original(struct nm_roster *roster, struct nm_roster_thread *thread,
+static int take_original(struct nm_roster *roster, struct nm_roster_thread *thread, int directory,
 			 hwloc_const_bitmap_t current)
 {
 	struct nm_member *member = &thread->member;
 	hwloc_const_bitmap_t original = current;
 	bool unrestricted;
+	bool chosen = false;
 
 	if (!roster->leases.inherited ||
 	    !roster->leases.inherited(roster->leases.context, member->pid, member->tid,
 				      member->start_ticks, current, &original, &unrestricted)) {
 		original = current;
 		unrestricted = is_unrestricted(roster, thread->process, current);
+		chosen = !unrestricted;
 	}
-	hwloc_bitmap_t copy = hwloc_bitmap_dup(original);
+	hwloc_bitmap_t copy =
+		chosen ? with_offline(roster, directory, original) : hwloc_bitmap_dup(original);
 	if (!copy)
 		return -ENOMEM;
 	hwloc_bitmap_free(thread->original);
@@ -192,7 +209,18 @@ static int take_original(struct nm_roster *roster, struct nm_roster_thread *thre
 	return 0;
 }
 
-static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread)
+/* Is it as we know it, but for what is offline? */
+static bool is_original(const struct nm_roster *roster, const struct nm_roster_thread *thread,
+			hwloc_const_bitmap_t current)
+{
+	nm_autobitmap online = hwloc_bitmap_alloc();
+	return hwloc_bitmap_isequal(current, thread->original) ||
+	       (online &&
+		hwloc_bitmap_and(online, thread->original, roster->topology->online) == 0 &&
+		hwloc_bitmap_isequal(current, online));
+}
+
+static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread, int directory)
 {
 	struct nm_platform *platform = roster->platform;
 	uint32_t tid = thread->member.tid;
@@ -206,9 +234,9 @@ static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread)
 	int r = platform->ops->affinity_get(platform, (pid_t)tid, current);
 	if (r < 0)
 		return r;
-	if (thread->original && hwloc_bitmap_isequal(current, thread->original))
+	if (thread->original && is_original(roster, thread, current))
 		return 0;
-	return take_original(roster, thread, current);
+	return take_original(roster, thread, directory, current);
 }
 
 static enum nm_standing judge_thread(const struct nm_roster *roster,
@@ -241,7 +269,7 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 		r = -ESRCH;
 	if (r == 0) {
 		thread->member.start_ticks = stat.start_ticks;
-		r = check_mask(roster, thread);
+		r = check_mask(roster, thread, directory);
 	}
 	/* The mask was read by number: it is this thread's only if the directory still answers. */
 	if (r == 0)

@@ -104,7 +104,7 @@ static inline void world_adopt(struct world *world, uint32_t tid)
 {
 	const struct fake_thread *thread = fake_get(world->fake, tid);
 	hwloc_bitmap_t original = hwloc_bitmap_alloc();
-	fake_to_bitmap(thread->mask, original);
+	fake_to_bitmap(thread->mask, original); /* also what is offline */
 	world->members[world->nr_members++] = (struct nm_member){
 		.tid = tid,
 		.pid = thread->pid,
@@ -212,9 +212,13 @@ static inline unsigned world_return(const struct world *world, uint32_t tid)
 /* The rings are emptied. */
 static inline void world_drain(struct world *world)
 {
-	for (unsigned i = 0; i < world->fake->nr_events; i++)
-		nm_actuator_task_event(world->actuator, &world->fake->events[i]);
+	struct nm_task_event *order[FAKE_EVENTS];
+	unsigned count = world->fake->nr_events;
 	world->fake->nr_events = 0;
+	if (nm_task_events_order(world->fake->events, count, order) < 0)
+		abort();
+	for (unsigned i = 0; i < count; i++)
+		nm_actuator_task_event(world->actuator, order[i]);
 }
 
 static inline void world_lose_records(struct world *world)

@@ -72,6 +72,7 @@ struct fake {
 	uint64_t all, online; /* CPUs */
 	bool remembers;	      /* the kernel keeps the user's mask (since 6.2) */
 	bool no_uptime;
+	bool no_cpusets; /* as with cgroup v1: they cannot be read, and what is online is all */
 	struct fake_thread threads[FAKE_THREADS];
 	unsigned identities;
 	struct {

@@ -148,6 +148,15 @@ static inline void fake_write_stat(const struct fake_thread *t, char *text, size
 		 t->start_stack, t->processor, t->policy);
 }
 
+static inline void fake_write_list(uint64_t cpus, char *text, size_t size)
+{
+	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
+	fake_to_bitmap(cpus, bitmap);
+	hwloc_bitmap_list_snprintf(text, size - 1, bitmap);
+	strcat(text, "\n");
+	hwloc_bitmap_free(bitmap);
+}
+
 static inline void fake_write_status(const struct fake_thread *t, char *text, size_t size)
 {
 	int length =
@@ -160,16 +169,9 @@ static inline void fake_write_status(const struct fake_thread *t, char *text, si
 	if (t->rss_kb)
 		length += snprintf(text + length, size - (size_t)length,
 				   "\nVmRSS:\t%8" PRIu64 " kB", t->rss_kb);
-	snprintf(text + length, size - (size_t)length, "\nThreads:\t1\n");
-}
-
-static inline void fake_write_list(uint64_t cpus, char *text, size_t size)
-{
-	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
-	fake_to_bitmap(cpus, bitmap);
-	hwloc_bitmap_list_snprintf(text, size - 1, bitmap);
-	strcat(text, "\n");
-	hwloc_bitmap_free(bitmap);
+	length += snprintf(text + length, size - (size_t)length,
+			   "\nThreads:\t1\nCpus_allowed_list:\t");
+	fake_write_list(t->mask, text + length, size - (size_t)length);
 }
 
 /* "proc/PID/comm" */
@@ -197,11 +199,15 @@ static inline int fake_write_root(struct fake *fake, const char *path, char *tex
 			 hundredths % 100);
 		return 0;
 	}
+	if (strcmp(path, "sys/devices/system/cpu/online") == 0) {
+		fake_write_list(fake->online, text, size);
+		return 0;
+	}
 	if (strncmp(path, prefix, strlen(prefix)) != 0)
 		return fake_write_comm(fake, path, text, size);
 	snprintf(cgroup, sizeof(cgroup), "%s", path + strlen(prefix));
 	char *end = strstr(cgroup, suffix);
-	if (!end)
+	if (!end || fake->no_cpusets)
 		return -ENOENT;
 	*end = '\0';
 	for (unsigned i = 0; i < fake->nr_cgroups; i++) {
@@ -256,7 +262,13 @@ static inline ssize_t fake_read_file(struct nm_platform *platform, int directory
 	return (ssize_t)length;
 }
 
-/* The numbers at the time of the call: what happens during the walk is not in them. */
+static inline int fake_compare_numbers(const void *a, const void *b)
+{
+	const uint32_t *left = a, *right = b;
+	return (*left > *right) - (*left < *right);
+}
+
+/* The numbers at the time of the call, in order: what happens during the walk is not in them. */
 static inline int fake_list_directory(struct nm_platform *platform, int directory, const char *path,
 				      nm_name_fn each, void *context)
 {
@@ -277,6 +289,7 @@ static inline int fake_list_directory(struct nm_platform *platform, int director
 	}
 	if (tasks && count == 0)
 		return -ENOENT;
+	qsort(numbers, count, sizeof(*numbers), fake_compare_numbers);
 	r = tasks ? 0 : each(context, "self");
 	if (!tasks && r >= 0)
 		r = each(context, "1x");

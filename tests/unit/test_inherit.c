@@ -229,7 +229,7 @@ static void test_exec_record_lost(void **state)
 	(void)state;
 	lease(101, 2);
 	fake_exec(fake, 101);
-	fake->nr_events = 0;
+	world_lose_records(world);
 	world_tick(world);
 	assert_int_equal(world_mask(world, 100), ALL);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);

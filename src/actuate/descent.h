@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which tasks inherited a narrowed affinity. FORK records tell it exactly; this is for when they
+ * may be missing: after a crash, after records were lost, and for what was born since they were
+ * last read. Two threads with the same affinity look alike, so descent is to be proved as well: an
+ * owner who pinned a neighbour to the same CPUs keeps his choice. All costs are linear in what is
+ * found: lines are indexed by process and target, and each process is read once.
+ */
+#ifndef NM_ACTUATE_DESCENT_H
+#define NM_ACTUATE_DESCENT_H
+
+#include "numa-migrd/ledger.h"
+#include "numa-migrd/platform.h"
+#include "numa-migrd/proc.h"
+
+/*
+ * Born while the target could be inherited: the affinity is copied some time before a large
+ * process's child has its start, and a child's own children may come until it was restored, too. So
+ * two seconds after the lease's end count as well.
+ */
+bool nm_descent_born_under(const struct nm_ledger_entry *terms, uint64_t start_ticks);
+
+struct nm_descent;
+
+/* Of these lines, also ended ones, whose masks and paths must outlive it. 0 or -ENOMEM. */
+int nm_descent_new(struct nm_platform *platform, const struct nm_ledger_entry *const *entries,
+		   size_t count, struct nm_descent **ret);
+void nm_descent_free(struct nm_descent *descent);
+NM_DEFINE_CLEANUP(struct nm_descent, nm_descent_free);
+
+struct nm_descendant {
+	uint32_t pid, tid;
+	uint64_t start_ticks;
+	bool by_exec; /* the leader, taken over in an exec by the leased thread */
+	const struct nm_ledger_entry *terms; /* what it inherited; the descent's */
+};
+
+/*
+ * Looks at one thread: 1 it inherited one of the targets, 0 not, gone, or not ours to look at;
+ * -ENOMEM, -EMFILE, -ENFILE, -EIO: it could not be looked at now. Its affinity must be the target,
+ * and it must be
+ *  - another thread of the leased process, born under the lease and since born_since (ticks); or
+ *  - the leader of that process, taken over in an exec by the leased thread; or
+ *  - of a process born under the lease that descends from the leased one, each parent alive; or
+ * from an orphan (whoever adopts those is its parent) of the leased process's user and of the same
+ *    session or cgroup, also born under the lease.
+ */
+int nm_descent_look(struct nm_descent *descent, uint64_t born_since, uint32_t pid, uint32_t tid,
+		    struct nm_descendant *ret);
+
+/* What is known of processes is read anew: before each walk. */
+void nm_descent_forget_processes(struct nm_descent *descent);
+
+/* Told of each one found; returns whether it was one after all. */
+typedef bool (*nm_descendant_fn)(void *context, const struct nm_descendant *found);
+
+struct nm_descent_walk {
+	struct nm_descent *descent;
+	uint64_t born_since;
+	uint32_t next_pid; /* begins with this process; afterwards: where to go on, 0: at the end */
+	size_t budget;	   /* threads looked at until it stops, after the process at hand; 0: any */
+	nm_descendant_fn each;
+	void *context;
+	size_t found;
+	int error; /* of the last one that could not be looked at; 0: none */
+};
+
+/* Looks at every thread of the machine, processes in the order of /proc. 0 or -errno. */
+int nm_descent_walk(struct nm_platform *platform, struct nm_descent_walk *walk);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What inherited affinity costs, on real threads of this machine: `--restore` of a ledger of 4,096
+ * lines beside as many threads as may be had, up to 50,000, and the handling of 2,000 forks a
+ * second beside 256 leases. Each CPU stands for a node. Needs root, as sched_setaffinity(2) of
+ * others does.
+ */
+#include <dirent.h>
+#include <hwloc.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../support/machine.h"
+#include "../unit/fixture.h"
+#include "bench.h"
+#include "numa-migrd/actuate.h"
+#include "numa-migrd/ledger.h"
+#include "numa-migrd/proc.h"
+#include "numa-migrd/sample.h"
+
+#define BOOT "bench"
+#define LINES 4096
+#define MOST_THREADS 50000
+#define THREADS_PER_PROCESS 1000
+#define MOST_PROCESSES (MOST_THREADS / THREADS_PER_PROCESS)
+#define LEASES 256
+#define FORKS_PER_S 2000
+#define FORK_SECONDS 10
+#define BATCH_MS 100
+
+static struct nm_platform *platform;
+static struct nm_topology *topology;
+
+static double wall_s(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* ---- threads ---- */
+
+static void *sleep_on(void *argument)
+{
+	for (;;)
+		pause();
+	return argument;
+}
+
+/* -1 where no more may be had. */
+static pid_t start_process(unsigned nr_threads)
+{
+	int ready[2];
+	char byte = 0;
+	if (pipe(ready) < 0)
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pthread_attr_t attributes;
+		pthread_attr_init(&attributes);
+		pthread_attr_setstacksize(&attributes, 16384);
+		for (unsigned i = 1; i < nr_threads; i++) {
+			pthread_t thread;
+			if (pthread_create(&thread, &attributes, sleep_on, NULL) != 0)
+				_exit(1);
+		}
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		sleep_on(NULL);
+	}
+	close(ready[1]);
+	bool started = pid > 0 && read(ready[0], &byte, 1) == 1;
+	close(ready[0]);
+	if (started)
+		return pid;
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return -1;
+}
+
+static void end_processes(const pid_t *pids, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		kill(pids[i], SIGKILL);
+	for (size_t i = 0; i < count; i++)
+		waitpid(pids[i], NULL, 0);
+}
+
+static unsigned read_limit(const char *path)
+{
+	unsigned limit = 0;
+	FILE *file = fopen(path, "r");
+	if (file && fscanf(file, "%u", &limit) != 1)
+		limit = 0;
+	if (file)
+		fclose(file);
+	return limit;
+}
+
+/* Some numbers are left to the rest of the machine. */
+static unsigned threads_to_be_had(void)
+{
+	unsigned numbers = read_limit("/proc/sys/kernel/pid_max");
+	unsigned threads = read_limit("/proc/sys/kernel/threads-max");
+	unsigned least = numbers < threads ? numbers : threads;
+	unsigned most = least > 6000 ? least - 6000 : 0;
+	return most < MOST_THREADS ? most : MOST_THREADS;
+}
+
+/* ---- the ledger ---- */
+
+struct lines {
+	struct nm_ledger *ledger;
+	uint32_t pid;
+	size_t count, most;
+};
+
+static void must(int r, const char *what)
+{
+	if (r >= 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, strerror(-r));
+	exit(1);
+}
+
+static void give_line(struct lines *lines, uint32_t tid)
+{
+	struct nm_proc_stat stat;
+	int directory = nm_proc_open_thread(platform, lines->pid, tid);
+	must(directory, "open");
+	must(nm_proc_read_stat(platform, directory, &stat), "stat");
+	platform->ops->close(platform, directory);
+	const struct nm_ledger_entry entry = {
+		.tid = tid,
+		.pid = lines->pid,
+		.start_ticks = stat.start_ticks,
+		.given_ticks = nm_proc_ticks_now(platform),
+		.decision = lines->count,
+		.session = stat.session,
+		.uid = getuid(),
+		.unrestricted = true,
+		.original = topology->possible,
+		.target = topology->nodes[lines->count % topology->nr_nodes].cpus,
+		.cgroup = (char *)(uintptr_t) "/",
+	};
+	must(nm_ledger_give(lines->ledger, &entry), "ledger");
+	must(platform->ops->affinity_set(platform, (pid_t)tid, entry.target), "affinity");
+	lines->count++;
+}
+
+static int give_thread(void *context, const char *name)
+{
+	struct lines *lines = context;
+	unsigned tid;
+	if (lines->count < lines->most && sscanf(name, "%u", &tid) == 1)
+		give_line(lines, tid);
+	return 0;
+}
+
+static void give_process(struct lines *lines, pid_t pid, size_t most)
+{
+	char path[64];
+	lines->pid = (uint32_t)pid;
+	lines->most = lines->count + most;
+	snprintf(path, sizeof(path), "proc/%d/task", pid);
+	must(platform->ops->list_directory(platform, NM_ROOT, path, give_thread, lines), "list");
+}
+
+static void bench_restore(int directory)
+{
+	pid_t pids[MOST_PROCESSES];
+	size_t count = 0;
+	struct nm_restoration found;
+	struct lines lines = {0};
+	while (count < threads_to_be_had() / THREADS_PER_PROCESS) {
+		pids[count] = start_process(THREADS_PER_PROCESS);
+		if (pids[count] < 0)
+			break;
+		count++;
+	}
+	must(nm_ledger_open(directory, BOOT, &lines.ledger), "ledger");
+	for (size_t i = 0; i < count; i++)
+		give_process(&lines, pids[i], (LINES - lines.count) / (count - i));
+	nm_ledger_free(lines.ledger);
+
+	double before_s = wall_s();
+	int restored = nm_restore(platform, topology, directory, BOOT, NULL, NULL, &found);
+	double took_s = wall_s() - before_s;
+	must(restored, "restore");
+	fprintf(stderr, "# %d of %zu affinities restored beside %zu threads\n", restored,
+		lines.count, count * THREADS_PER_PROCESS);
+	bench_print("restore_threads", (double)(count * THREADS_PER_PROCESS), "threads");
+	bench_print("restore_s", took_s, "s");
+	end_processes(pids, count);
+}
+
+/* ---- forks ---- */
+
+/* Forks at the given rate, children that end at once, and writes their numbers. */
+static pid_t start_forker(int out)
+{
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, SIG_IGN);
+	double begin_s = wall_s();
+	for (uint64_t done = 0;; done++) {
+		while ((double)done > (wall_s() - begin_s) * FORKS_PER_S)
+			usleep(2000);
+		pid_t child = fork();
+		if (child == 0)
+			_exit(0);
+		if (child > 0 && write(out, &child, sizeof(child)) != sizeof(child))
+			_exit(1);
+	}
+}
+
+static struct nm_task_event event_of(enum nm_task_event_kind kind, pid_t child, pid_t parent)
+{
+	return (struct nm_task_event){
+		.kind = kind,
+		.pid = (uint32_t)child,
+		.tid = (uint32_t)child,
+		.parent_pid = (uint32_t)parent,
+		.parent_tid = (uint32_t)parent,
+		.time_ns = platform->ops->now_ns(platform),
+	};
+}
+
+/* As the daemon does with the records of one drain. */
+static void hand_over(struct nm_actuator *actuator, struct nm_task_event *events, size_t count)
+{
+	struct nm_task_event **order = calloc(count + 1, sizeof(*order));
+	must(order ? nm_task_events_order(events, count, order) : -ENOMEM, "order");
+	for (size_t i = 0; i < count; i++)
+		nm_actuator_task_event(actuator, order[i]);
+	free(order);
+}
+
+static size_t read_forks(int in, pid_t parent, struct nm_task_event *events)
+{
+	static pid_t children[FORKS_PER_S];
+	ssize_t got = read(in, children, sizeof(children));
+	size_t forks = got > 0 ? (size_t)got / sizeof(children[0]) : 0;
+	for (size_t i = 0; i < forks; i++) {
+		events[2 * i] = event_of(NM_TASK_FORK, children[i], parent);
+		events[2 * i + 1] = event_of(NM_TASK_EXIT, children[i], parent);
+	}
+	return 2 * forks;
+}
+
+/* Everybody is a member, and goes on. */
+static void tend(struct nm_actuator *actuator, const struct nm_member *members, size_t count)
+{
+	const struct nm_tend_input input = {
+		.members = members, .nr_members = count, .now_ns = platform->ops->now_ns(platform)};
+	nm_actuator_tend(actuator, &input);
+}
+
+static double follow_forks(struct nm_actuator *actuator, pid_t parent, int in,
+			   const struct nm_member *members, size_t count)
+{
+	static struct nm_task_event events[2 * FORKS_PER_S];
+	double spent_ns = 0;
+	uint64_t forks = 0;
+	double begin_s = wall_s();
+	for (unsigned turn = 0; turn < FORK_SECONDS * 1000 / BATCH_MS; turn++) {
+		usleep(BATCH_MS * 1000);
+		size_t nr_events = read_forks(in, parent, events);
+		double before_ns = bench_cpu_ns();
+		hand_over(actuator, events, nr_events);
+		if (turn % (1000 / BATCH_MS) == 0)
+			tend(actuator, members, count);
+		spent_ns += bench_cpu_ns() - before_ns;
+		forks += nr_events / 2;
+	}
+	double took_s = wall_s() - begin_s;
+	fprintf(stderr, "# %.0f forks/s\n", (double)forks / took_s);
+	return spent_ns / took_s / 1e9 * 100;
+}
+
+/* A daemon takes over what stands in the ledger. */
+static void bench_forks(int directory, bool leased)
+{
+	struct nm_actuator *actuator;
+	struct lines lines = {0};
+	int forks[2];
+	pid_t sleepers = start_process(LEASES);
+	if (sleepers < 0 || pipe(forks) < 0)
+		must(-EAGAIN, "process");
+	pid_t forker = start_forker(forks[1]);
+	must(nm_ledger_open(directory, BOOT, &lines.ledger), "ledger");
+	give_process(&lines, sleepers, leased ? LEASES - 1 : LEASES);
+	if (leased)
+		give_process(&lines, forker, 1);
+	nm_ledger_free(lines.ledger);
+	must(nm_actuator_new(platform, topology, directory, BOOT, NULL, NULL, &actuator), "new");
+
+	struct nm_ledger_contents contents;
+	must(nm_ledger_read(directory, BOOT, &contents), "ledger");
+	struct nm_member *members = calloc(contents.count + 1, sizeof(*members));
+	for (size_t i = 0; members && i < contents.count; i++)
+		members[i] = (struct nm_member){.tid = contents.entries[i].tid,
+						.pid = contents.entries[i].pid,
+						.start_ticks = contents.entries[i].start_ticks};
+	double percent = follow_forks(actuator, forker, forks[0], members, contents.count);
+	bench_print(leased ? "forks_2000_by_leased_cpu_percent" : "forks_2000_cpu_percent", percent,
+		    "%");
+	must(-(int)nm_actuator_return_all(actuator), "return");
+	nm_actuator_free(actuator);
+	nm_ledger_contents_clear(&contents);
+	free(members);
+	const pid_t pids[] = {sleepers, forker};
+	end_processes(pids, 2);
+	close(forks[0]);
+	close(forks[1]);
+}
+
+int main(void)
+{
+	const struct nm_platform_options options = {.root_path = "/"};
+	char root[FIXTURE_PATH];
+	unsigned cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	if (geteuid() != 0 || cpus < 2) {
+		fprintf(stderr, "# needs root and two CPUs: skipped\n");
+		return 0;
+	}
+	topology = machine_topology(2, cpus - cpus % 2);
+	must(topology ? nm_platform_linux_new(&options, &platform) : -ENOMEM, "platform");
+	fixture_make(root, sizeof(root));
+	int directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bench_restore(directory);
+	bench_forks(directory, false);
+	bench_forks(directory, true);
+	close(directory);
+	fixture_remove(root);
+	nm_topology_free(topology);
+	nm_platform_free(platform);
+	return 0;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* Whoever set an affinity himself keeps it, also where it equals one that we gave his ancestor; and
+ * what is restored is exactly what was there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "actuate_fixture.h"
+
+#define ALL UINT64_C(0xff)
+
+static struct world *world;
+static struct fake *fake;
+
+/* A shell, 50; its job, process 100 with the threads 100 to 102; and a neighbour, 200. */
+static int set_up(void **state)
+{
+	(void)state;
+	world = world_new();
+	fake = world->fake;
+	fake_process(fake, 50, 1);
+	fake_fork(fake, 50, 100);
+	fake_clone(fake, 100, 101);
+	fake_clone(fake, 100, 102);
+	fake_fork(fake, 50, 200);
+	fake_sleep(fake, 5000);
+	fake->nr_events = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	unsigned open_fds = fake_open_fds(fake);
+	(void)state;
+	world_free(world);
+	assert_int_equal(open_fds, 0);
+	return 0;
+}
+
+static void lease(uint32_t tid, unsigned node)
+{
+	assert_true(world_lease(world, tid, node).applied);
+	fake_sleep(fake, 100);
+}
+
+/* What the roster asks when it meets the thread. */
+static bool is_taken_for_inherited(uint32_t tid)
+{
+	const struct fake_thread *thread = fake_get(fake, tid);
+	hwloc_bitmap_t current = hwloc_bitmap_alloc();
+	hwloc_const_bitmap_t original;
+	bool unrestricted;
+	fake_to_bitmap(thread->mask, current);
+	bool inherited =
+		nm_actuator_inherited(world->actuator, thread->pid, tid, thread->start_ticks,
+				      current, &original, &unrestricted);
+	hwloc_bitmap_free(current);
+	return inherited;
+}
+
+static void assert_trackless(void)
+{
+	const struct fake_thread *thread = fake_trace(fake);
+	if (thread)
+		fail_msg("thread %u has %#" PRIx64 ", not %#" PRIx64, thread->tid, thread->mask,
+			 thread->own);
+}
+
+/* ---- pins that look like leases ---- */
+
+static void a_restored_child_may_be_pinned_to_that_node(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 300), ALL);
+	fake_pin(fake, 300, world_node(1));
+	assert_false(is_taken_for_inherited(300));
+	for (int i = 0; i < 4; i++) {
+		world_tick(world);
+		assert_false(is_taken_for_inherited(300));
+		assert_int_equal(world_mask(world, 300), world_node(1));
+	}
+}
+
+/* Where a CPU has no ring, records are lost in every interval. */
+static void also_while_records_are_lost(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake_fork(fake, 101, 301);
+	world_drain(world);
+	fake_fork(fake, 101, 302);
+	world_lose_records(world);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 302), ALL);
+	fake_pin(fake, 300, world_node(1));
+	fake_pin(fake, 302, world_node(1));
+	for (int i = 0; i < 5; i++) {
+		world_lose_records(world);
+		assert_false(is_taken_for_inherited(300));
+		world_tick(world);
+		assert_int_equal(world_mask(world, 300), world_node(1));
+		assert_int_equal(world_mask(world, 302), world_node(1));
+	}
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(world_mask(world, 300), world_node(1));
+	assert_int_equal(world_mask(world, 302), world_node(1));
+	assert_trackless();
+}
+
+static void what_it_bears_then_is_its_owners(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	world_drain(world);
+	fake_pin(fake, 300, world_node(1));
+	fake_sleep(fake, 100);
+	fake_fork(fake, 300, 301);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 301), world_node(1));
+}
+
+/* The same after a lease that ended. */
+static void so_it_is_after_a_lease(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	assert_int_equal(world_return(world, 101), 0);
+	fake_pin(fake, 101, world_node(1));
+	fake_sleep(fake, 100);
+	fake_fork(fake, 101, 300);
+	fake_exec(fake, 300);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 300), world_node(1));
+	assert_int_equal(world_mask(world, 101), world_node(1));
+}
+
+static void an_exec_keeps_a_threads_own_pin(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	assert_int_equal(world_return(world, 101), 0);
+	fake_pin(fake, 101, world_node(1));
+	fake_exec(fake, 101);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 100), world_node(1));
+}
+
+/* Of the leased process's session and cgroup, left by its parent, but another user's. */
+static void another_users_orphan_keeps_its_pin(void **state)
+{
+	(void)state;
+	fake_move(fake, 100, "/job");
+	lease(101, 1);
+	struct fake_thread *orphan = fake_process(fake, 400, 1);
+	orphan->session = 50;
+	orphan->uid = 1001;
+	fake_move(fake, 400, "/job");
+	fake_pin(fake, 400, world_node(1));
+	for (int i = 0; i < 3; i++) {
+		world_lose_records(world);
+		assert_false(is_taken_for_inherited(400));
+		world_tick(world);
+		assert_int_equal(world_mask(world, 400), world_node(1));
+	}
+	world_lose_records(world);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(world_mask(world, 400), world_node(1));
+}
+
+/* The number of a child that inherited has gone to a stranger, who bears children, too. */
+static void a_reused_number_bears_no_inheritor(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake_kill(fake, 300);
+	fake_sleep(fake, 100);
+	fake_fork(fake, 50, 300);
+	fake_pin(fake, 300, world_node(1));
+	fake_fork(fake, 300, 310);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 310), world_node(1));
+	assert_int_equal(world_mask(world, 300), world_node(1));
+}
+
+/* The same where the records of its end and birth are lost. */
+static void nor_does_it_where_records_were_lost(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	world_drain(world);
+	fake_kill(fake, 300);
+	fake_sleep(fake, 100);
+	fake_fork(fake, 50, 300);
+	world_lose_records(world);
+	fake_pin(fake, 300, world_node(1));
+	fake_fork(fake, 300, 310);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 310), world_node(1));
+}
+
+/* ---- an exec that no record told of ---- */
+
+/* The leased thread ended; its leader, which another thread still knows, is pinned by its owner. */
+static void end_of_a_thread_beside_a_pinned_leader(void)
+{
+	lease(101, 1);
+	fake_pin(fake, 100, world_node(1));
+	fake_exit(fake, 101);
+	world_lose_records(world);
+	world_tick(world);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 100), world_node(1));
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+static void a_pinned_leader_did_not_exec(void **state)
+{
+	(void)state;
+	end_of_a_thread_beside_a_pinned_leader();
+}
+
+/* As without CAP_SYS_PTRACE. */
+static void hide_stacks(void)
+{
+	for (size_t i = 0; i < FAKE_THREADS; i++)
+		fake->threads[i].start_stack = 0;
+}
+
+static void nor_where_stacks_are_hidden(void **state)
+{
+	(void)state;
+	hide_stacks();
+	end_of_a_thread_beside_a_pinned_leader();
+}
+
+static void an_exec_is_seen_without_the_stack(void **state)
+{
+	(void)state;
+	hide_stacks();
+	lease(101, 1);
+	fake_exec(fake, 101);
+	fake_get(fake, 100)->start_stack = 0;
+	world_lose_records(world);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 100), ALL);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+}
+
+/* ---- identity ---- */
+
+/* The record of its birth comes after its own lease, and it cannot be read then. */
+static void an_unreadable_child_displaces_no_lease(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake_pin(fake, 110, ALL);
+	lease(110, 2);
+	fake_fail(fake, FAKE_OPEN, 1, 1, EMFILE);
+	world_drain(world);
+	assert_true(world_holds(world, 110));
+	assert_int_equal(world_return(world, 110), 0);
+	assert_int_equal(world_mask(world, 110), ALL);
+}
+
+/* ---- what is restored ---- */
+
+static void take_number(struct fake *f)
+{
+	fake_exit(f, 101);
+	fake_clone(f, 200, 101);
+}
+
+/* In a cpuset that its threads do not narrow further: they widen with it. */
+static void a_misfire_leaves_nothing_in_the_kernels_memory(void **state)
+{
+	(void)state;
+	fake_cpuset(fake, "/part", fake_cpus(0, 5));
+	fake_move(fake, 200, "/part");
+	world_adopt(world, 101);
+	fake_at(fake, FAKE_SET, 1, take_number);
+	assert_false(world_lease(world, 101, 1).applied);
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 5));
+	fake_cpuset(fake, "/part", ALL);
+	assert_trackless();
+}
+
+/* One half of a swap is refused: the other is undone, and follows its cpuset again. */
+static void an_undone_half_widens_with_its_cpuset(void **state)
+{
+	(void)state;
+	fake_cpuset(fake, "/part", fake_cpus(0, 5));
+	fake_move(fake, 100, "/part");
+	world_adopt(world, 101);
+	world_adopt(world, 102);
+	fake_fail(fake, FAKE_SET, 2, 1, EPERM);
+	assert_false(world_swap(world, 101, 1, 102, 0).applied);
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 5));
+	fake_cpuset(fake, "/part", ALL);
+	assert_trackless();
+}
+
+static void set_online(uint64_t cpus)
+{
+	fake->online = cpus;
+	fake_to_bitmap(cpus, world->topology->online);
+}
+
+/* sched_getaffinity(2) leaves out what is offline. */
+static void offline_cpus_are_restored(void **state)
+{
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(2, 7));
+	set_online(fake_cpus(0, 6));
+	lease(101, 1);
+	assert_int_equal(world_return(world, 101), 0);
+	set_online(ALL);
+	assert_int_equal(fake_get(fake, 101)->user, fake_cpus(2, 7));
+	fake_apply_cpuset(fake, fake_get(fake, 101));
+	assert_trackless();
+}
+
+/* Cpusets of version 1 cannot be read: a target of which a CPU goes offline is still ours. */
+static void a_lease_survives_hotplug_without_cpusets(void **state)
+{
+	(void)state;
+	fake->no_cpusets = true;
+	lease(101, 1);
+	set_online(ALL & ~(UINT64_C(1) << 3));
+	world_tick(world);
+	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_true(world_holds(world, 101));
+	set_online(ALL);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_trackless();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_restored_child_may_be_pinned_to_that_node),
+		TEST(also_while_records_are_lost),
+		TEST(what_it_bears_then_is_its_owners),
+		TEST(so_it_is_after_a_lease),
+		TEST(an_exec_keeps_a_threads_own_pin),
+		TEST(another_users_orphan_keeps_its_pin),
+		TEST(a_reused_number_bears_no_inheritor),
+		TEST(nor_does_it_where_records_were_lost),
+		TEST(a_pinned_leader_did_not_exec),
+		TEST(nor_where_stacks_are_hidden),
+		TEST(an_exec_is_seen_without_the_stack),
+		TEST(an_unreadable_child_displaces_no_lease),
+		TEST(a_misfire_leaves_nothing_in_the_kernels_memory),
+		TEST(an_undone_half_widens_with_its_cpuset),
+		TEST(offline_cpus_are_restored),
+		TEST(a_lease_survives_hotplug_without_cpusets),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
