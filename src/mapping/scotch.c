@@ -99,31 +99,60 @@ struct session {
 	SCOTCH_Graph graph, bound;
 	SCOTCH_Arch whole, present;
 	SCOTCH_Strat strategy;
+	unsigned begun; /* of these, in the order of init_all() */
 };
 
-/* On failure nothing is left to end: what Scotch had is a few empty structures. */
+/* Only what was begun may be ended. */
+static void end(struct session *session)
+{
+	if (session->begun > 4)
+		SCOTCH_stratExit(&session->strategy);
+	if (session->begun > 3)
+		SCOTCH_archExit(&session->present);
+	if (session->begun > 2)
+		SCOTCH_archExit(&session->whole);
+	if (session->begun > 1)
+		SCOTCH_graphExit(&session->graph);
+	if (session->begun > 0)
+		SCOTCH_contextExit(&session->context);
+	session->begun = 0;
+}
+
+static bool init_all(struct session *session)
+{
+	session->begun = 0;
+	if (SCOTCH_contextInit(&session->context))
+		return false;
+	session->begun++;
+	if (SCOTCH_graphInit(&session->graph))
+		return false;
+	session->begun++;
+	if (SCOTCH_archInit(&session->whole))
+		return false;
+	session->begun++;
+	if (SCOTCH_archInit(&session->present))
+		return false;
+	session->begun++;
+	if (SCOTCH_stratInit(&session->strategy))
+		return false;
+	session->begun++;
+	return true;
+}
+
+/* On failure nothing is left to end. */
 static int begin(struct session *session, uint32_t seed)
 {
 	/* Builds of Scotch differ in the width of its integers, under one name. */
 	if (SCOTCH_numSizeof() != (int)sizeof(SCOTCH_Num))
 		return -ENOSYS;
-	if (SCOTCH_contextInit(&session->context) || SCOTCH_graphInit(&session->graph) ||
-	    SCOTCH_archInit(&session->whole) || SCOTCH_archInit(&session->present) ||
-	    SCOTCH_stratInit(&session->strategy) || SCOTCH_contextRandomClone(&session->context) ||
-	    SCOTCH_contextThreadSpawn(&session->context, 1, NULL))
+	if (!init_all(session) || SCOTCH_contextRandomClone(&session->context) ||
+	    SCOTCH_contextThreadSpawn(&session->context, 1, NULL)) {
+		end(session);
 		return -ENOMEM;
+	}
 	SCOTCH_contextRandomSeed(&session->context, (SCOTCH_Num)(seed & INT32_MAX));
 	SCOTCH_contextRandomReset(&session->context);
 	return 0;
-}
-
-static void end(struct session *session)
-{
-	SCOTCH_stratExit(&session->strategy);
-	SCOTCH_archExit(&session->present);
-	SCOTCH_archExit(&session->whole);
-	SCOTCH_graphExit(&session->graph);
-	SCOTCH_contextExit(&session->context);
 }
 
 /* The cost of an arc that crosses a level: the mean between nodes, then as nm_mapping_distance().

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "complaints.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/topology.h"
 #include "sysfs.h"
@@ -83,18 +84,33 @@ static int configure(hwloc_topology_t hwloc, const char *xml_path)
 	return 0;
 }
 
+static int discover_xml(struct loader *loader, const char *path)
+{
+	struct nm_complaints complaints;
+	char why[NM_COMPLAINT_BYTES];
+
+	nm_complaints_begin(&complaints);
+	int r = configure(loader->hwloc, path);
+	if (r == 0 && hwloc_topology_load(loader->hwloc) < 0)
+		r = -EINVAL;
+	nm_complaints_end(&complaints, path, why);
+	if (r < 0)
+		return fail(loader, r,
+			    "%s: cannot be read as an hwloc XML topology (%s); make one with "
+			    "'lstopo FILE.xml'.",
+			    path, r == -EINVAL && why[0] ? why : strerror(-r));
+	return 0;
+}
+
 static int discover(struct loader *loader, const char *xml_path)
 {
 	if (hwloc_topology_init(&loader->hwloc) < 0)
 		return fail(loader, -ENOMEM, "Out of memory while reading the topology.");
-	int r = configure(loader->hwloc, xml_path);
+	if (xml_path)
+		return discover_xml(loader, xml_path);
+	int r = configure(loader->hwloc, NULL);
 	if (r == 0 && hwloc_topology_load(loader->hwloc) < 0)
 		r = -EINVAL;
-	if (r < 0 && xml_path)
-		return fail(loader, r,
-			    "%s: cannot be read as an hwloc XML topology (%s); make one with "
-			    "'lstopo FILE.xml'.",
-			    xml_path, strerror(-r));
 	if (r < 0)
 		return fail(loader, r,
 			    "hwloc cannot read the topology from /sys (%s); compare with the "
@@ -110,11 +126,13 @@ static int discover(struct loader *loader, const char *xml_path)
 static int discover_with_environment(struct loader *loader, const struct nm_topology_source *source)
 {
 	nm_auto(variable_restore) struct variable quiet = {0};
+	nm_auto(variable_restore) struct variable reasons = {0};
 	nm_auto(variable_restore) struct variable plugins = {0};
 	nm_auto(variable_restore) struct variable fsroot = {0};
 	bool other_root = source->root_path && strcmp(source->root_path, "/") != 0;
 
 	if (variable_set(&quiet, "HWLOC_HIDE_ERRORS", "2") < 0 ||
+	    (source->xml_path && variable_set(&reasons, "HWLOC_XML_VERBOSE", "1") < 0) ||
 	    variable_set(&plugins, "HWLOC_PLUGINS_PATH", "/dev/null") < 0 ||
 	    (other_root && variable_set(&fsroot, "HWLOC_FSROOT", source->root_path) < 0))
 		return fail(loader, -ENOMEM, "Out of memory while reading the topology.");

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Scotch may have no memory for any of its objects: what it did make is given up again. These stand
+ * before the library's own. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../support/machine.h"
+#include "numa-migrd/mapping.h"
+
+#define THREADS 8U
+#define CALLS_MOST 32U
+
+static unsigned calls, fail_at; /* 0: none */
+static bool counting;
+static int made;
+
+static void *real(const char *name)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+	assert_non_null(function);
+	return function;
+}
+
+static bool fails(void)
+{
+	return counting && ++calls == fail_at;
+}
+
+static int make(const char *name, void *object)
+{
+	int (*function)(void *);
+	if (fails())
+		return 1;
+	*(void **)&function = real(name);
+	int r = function(object);
+	made += r == 0;
+	return r;
+}
+
+static void unmake(const char *name, void *object)
+{
+	void (*function)(void *);
+	*(void **)&function = real(name);
+	made--;
+	function(object);
+}
+
+#define PAIR(what)                                                                                 \
+	int SCOTCH_##what##Init(void *object);                                                     \
+	void SCOTCH_##what##Exit(void *object);                                                    \
+	int SCOTCH_##what##Init(void *object)                                                      \
+	{                                                                                          \
+		return make("SCOTCH_" #what "Init", object);                                       \
+	}                                                                                          \
+	void SCOTCH_##what##Exit(void *object)                                                     \
+	{                                                                                          \
+		unmake("SCOTCH_" #what "Exit", object);                                            \
+	}
+
+PAIR(context)
+PAIR(graph)
+PAIR(arch)
+PAIR(strat)
+
+int SCOTCH_contextRandomClone(void *context);
+int SCOTCH_contextRandomClone(void *context)
+{
+	int (*function)(void *);
+	if (fails())
+		return 1;
+	*(void **)&function = real("SCOTCH_contextRandomClone");
+	return function(context);
+}
+
+/* Makes the graph that it binds. */
+int SCOTCH_contextBindGraph(void *context, const void *graph, void *bound);
+int SCOTCH_contextBindGraph(void *context, const void *graph, void *bound)
+{
+	int (*function)(void *, const void *, void *);
+	if (fails())
+		return 1;
+	*(void **)&function = real("SCOTCH_contextBindGraph");
+	int r = function(context, graph, bound);
+	made += r == 0;
+	return r;
+}
+
+static void whatever_fails_nothing_is_left(void **state)
+{
+	struct nm_config *config;
+	nm_auto(nm_affinity_freep) struct nm_affinity *affinity = NULL;
+	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = NULL;
+	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(2, 8);
+	hwloc_bitmap_t everywhere = hwloc_bitmap_alloc_full();
+	struct nm_mapping_thread threads[THREADS];
+	uint32_t tids[THREADS];
+	uint16_t ids[THREADS];
+	unsigned failed = 0;
+	(void)state;
+	assert_int_equal(nm_config_default(&config), 0);
+	assert_int_equal(nm_affinity_new(config, &affinity), 0);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		tids[i] = 100 + i;
+		threads[i] =
+			(struct nm_mapping_thread){.cpu = (int)i, .load = 1, .allowed = everywhere};
+		assert_int_equal(nm_affinity_join(affinity, tids[i], 0, &ids[i]), 0);
+	}
+	for (uint32_t i = 0; i < THREADS; i++)
+		for (unsigned times = 0; times < 20; times++)
+			nm_affinity_share(affinity, ids[i], ids[(i + 4) % THREADS]);
+	assert_int_equal(nm_affinity_graph(affinity, tids, THREADS, 16, &graph), 0);
+	counting = true;
+	for (fail_at = 1; fail_at < CALLS_MOST; fail_at++) {
+		struct nm_mapping *mapping = NULL;
+		calls = 0;
+		made = 0;
+		int r = nm_mapping_compute(topology, graph, threads, 0.1, 7, &mapping);
+		assert_int_equal(made, 0);
+		failed += r < 0;
+		nm_mapping_free(mapping);
+		if (calls < fail_at)
+			break;
+	}
+	counting = false;
+	assert_in_range(failed, 6, CALLS_MOST);
+	hwloc_bitmap_free(everywhere);
+	nm_config_free(config);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(whatever_fails_nothing_is_left)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

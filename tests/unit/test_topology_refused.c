@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Why hwloc refuses an XML file. By itself, as hwloc looks once in a process at whether to say so.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "numa-migrd/topology.h"
+
+#define MACHINE                                                                                    \
+	"<object type=\"Machine\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" "          \
+	"nodeset=\"0x1\" complete_nodeset=\"0x1\">"
+
+static const struct {
+	const char *text, *why;
+} refused[] = {
+	{"<topology version=\"2.0\">" MACHINE
+	 "<object type=\"Wrong\x7f\" os_index=\"0\"/></object></topology>\n",
+	 "unrecognized object type string Wrong\\x7f"},
+	{"<topology version=\"2.0\"><object type=\"Machine\"/></topology>\n", "without cpuset"},
+	{"no xml\n", "bad.xml"},
+};
+
+/* hwloc's own reason, and nothing of it on stderr, which is not a library's. */
+static void a_refused_xml_has_hwlocs_reason(void **state)
+{
+	char root[64], path[128], errors[NM_ARRAY_SIZE(refused)][256];
+	int results[NM_ARRAY_SIZE(refused)];
+	(void)state;
+	fixture_make(root, sizeof(root));
+	snprintf(path, sizeof(path), "%s/bad.xml", root);
+	int kept = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
+	assert_true(kept >= 0 && dup2(file, STDERR_FILENO) >= 0);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(refused); i++) {
+		const struct nm_topology_source source = {.xml_path = path};
+		struct nm_topology *topology = NULL;
+		fixture_file(root, "bad.xml", refused[i].text);
+		results[i] = nm_topology_load(&source, errors[i], sizeof(errors[i]), &topology);
+	}
+	off_t said = lseek(STDERR_FILENO, 0, SEEK_END);
+	assert_int_equal(dup2(kept, STDERR_FILENO), STDERR_FILENO);
+	close(kept);
+	close(file);
+	fixture_remove(root);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(refused); i++) {
+		assert_int_equal(results[i], -EINVAL);
+		if (!strstr(errors[i], refused[i].why))
+			fail_msg("\"%s\" is not in: %s", refused[i].why, errors[i]);
+		assert_non_null(strstr(errors[i], "lstopo"));
+	}
+	assert_int_equal(said, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(a_refused_xml_has_hwlocs_reason)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
