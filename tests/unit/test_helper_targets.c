@@ -10,15 +10,15 @@
 #include "numa-migrd/config.h"
 
 /* Process 100 is "a) R 1) b" of user 1000 in worker.service. What becomes of a request about it? */
-static int ask(struct helper_fixture *f, const char *targets)
+static int ask_with(struct helper_fixture *f, const char *inject, const char *targets)
 {
 	char text[512];
 	struct nm_event_fds fds;
 	const struct nm_helper_request request = helper_fixture_clear_refs();
 	snprintf(text, sizeof(text),
-		 "sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"
+		 "sampling = { inject = \"%s\"; accept_soft_dirty_risk = true; };\n"
 		 "targets = { %s };\n",
-		 targets);
+		 inject, targets);
 	fixture_file(f->root, "numa-migrd.conf", text);
 	fixture_file(f->root, "proc/100/clear_refs", "");
 	int r = nm_helper_serve(&f->context, &request, &fds);
@@ -26,6 +26,11 @@ static int ask(struct helper_fixture *f, const char *targets)
 		helper_fixture_clear(&fds);
 	assert_string_equal(fixture_read(f->root, "proc/100/clear_refs"), r == 0 ? "4" : "");
 	return r;
+}
+
+static int ask(struct helper_fixture *f, const char *targets)
+{
+	return ask_with(f, "soft_dirty", targets);
 }
 
 static void what_is_targeted_is_protected(void **state)
@@ -91,6 +96,18 @@ static void who_asks_may_try_on_itself(void **state)
 	assert_int_equal(ask(f, "include = ( { command = \"b\"; } );"), -EPERM);
 }
 
+/* Who is named is for sampling to see by other means then, and whoever asks is not tried on. */
+static void without_injection_nobody_is_protected(void **state)
+{
+	struct helper_fixture *f = *state;
+	const char *targets = "include = ( { command = \"a) R*\"; } );";
+	SKIP_UNLESS_ROOT();
+	assert_int_equal(ask_with(f, "none", targets), -EPERM);
+	assert_int_equal(ask_with(f, "numa_balancing", targets), -EPERM);
+	f->context.requester = 100;
+	assert_int_equal(ask_with(f, "none", targets), -EPERM);
+}
+
 #define TEST(function)                                                                             \
 	cmocka_unit_test_setup_teardown(function, helper_fixture_setup, helper_fixture_teardown)
 
@@ -104,6 +121,7 @@ int main(void)
 		TEST(without_a_cgroup_no_unit_matches),
 		TEST(a_threads_name_is_not_its_process),
 		TEST(who_asks_may_try_on_itself),
+		TEST(without_injection_nobody_is_protected),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
