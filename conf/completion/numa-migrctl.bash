@@ -40,7 +40,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-n | --lines | -c | --config | --seconds | --limit-mb | -o | --output) ((i++)) ;;
-		--machine | --workload | --policy | --paper | --record | --seed | --runs) ((i++)) ;;
+		--machine | --workload | --policy | --paper | --record | --seed | --runs | --wander | --snoop) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;

@@ -104,7 +104,8 @@ struct nm_sim_user {
 	char name[NM_SIM_NAME_BYTES];
 	double start_s, idle_s; /* idle: between two programs */
 	enum nm_sim_placement placement;
-	int node;			 /* DIRECT: node index; else -1 */
+	int node;	/* DIRECT: node index; ORACLE: the first of its nodes; else -1 */
+	unsigned width; /* ORACLE: over so many nodes with CPUs; 0: over all */
 	bool for_ever;			 /* begins anew after the last */
 	struct nm_sim_program *programs; /* owned */
 	size_t nr_programs;
@@ -136,12 +137,24 @@ const char *const *nm_sim_programs(void);
 struct nm_sim_options {
 	uint64_t seed;
 	double step_s;	       /* rates are constant for so long; 0: 0.1 */
-	bool numa_balancing;   /* the kernel moves pages to who touches them */
+	bool numa_balancing;   /* the kernel moves pages to who touches them, and tasks to pages */
+	/*
+	 * How often a thread is put on another CPU though its own is free: a parameter, as no
+	 * figure for real machines is known. 0: never.
+	 */
+	double wander_per_s;
+	/* That each line asked for costs on the way to every other node, and back: machines whose
+	 * caches are kept coherent without a directory. 0: none. */
+	double snoop_bytes;
+	bool shared_caches;    /* misses grow with who shares the last-level cache (physics.c) */
 	double memory_period;  /* accesses per sample; 0: 500000 */
 	double most_samples_s; /* of accesses, per thread; 0: 200, as the overhead control would
 				  have it */
 	bool unobserved;       /* nobody looks: no samples are made */
 };
+
+/* Of the rates that tables are made for, 0, 0.02 and 0.1, the middle one. */
+#define NM_SIM_WANDER_USUAL 0.02
 
 /* Sums since the start. */
 struct nm_sim_figures {
@@ -155,6 +168,7 @@ struct nm_sim_figures {
 	uint64_t users_ended; /* with the last of their programs; who repeats does not */
 	uint64_t moves;	      /* of threads to another node, by whomever */
 	uint64_t pages_moved; /* by calls of pages_move */
+	uint64_t pages_balanced; /* by kernel.numa_balancing */
 	uint64_t masks_set;
 	double most_node_use, most_link_use; /* of what it sustains, in any step */
 };

@@ -27,6 +27,8 @@ struct nm_ctl_simulate {
 	bool given; /* any of them */
 	uint64_t seed;
 	unsigned runs;
+	double wander_per_s, snoop_bytes;
+	bool shared_caches;
 };
 
 /* What the options say, the same for every command. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
+#include "numa-migrd/sim.h"
 
 /* A command is one line here: its help and its completion follow from it. */
 struct command {
@@ -72,6 +73,10 @@ static const char options_text[] =
 	"      --record=FILE     simulate: what the daemon saw and did, for a replay\n"
 	"      --seed=N          simulate: another course of chance\n"
 	"      --runs=N          simulate: so many courses, and their mean\n"
+	"      --wander=R        simulate: how often a second a thread changes its CPU by chance "
+	"(0.02)\n"
+	"      --snoop=BYTES     simulate: of coherence, a line and node; 0: a directory (0)\n"
+	"      --shared-caches   simulate: misses grow with who shares the cache\n"
 	"  -h, --help            show this text\n"
 	"      --version         show the version\n"
 	"\n"
@@ -172,6 +177,9 @@ enum {
 	OPTION_RECORD,
 	OPTION_SEED,
 	OPTION_RUNS,
+	OPTION_WANDER,
+	OPTION_SNOOP,
+	OPTION_SHARED_CACHES,
 };
 
 static bool is_set(const char *variable)
@@ -229,6 +237,18 @@ static int set_number(const char *option, const char *word, uint64_t most, uint6
 	return nm_ctl_wrong_usage(text, word);
 }
 
+static int set_amount(const char *option, const char *word, double most, double *ret)
+{
+	char text[96], *end;
+	double amount = strtod(word, &end);
+	if (end != word && *end == '\0' && amount >= 0 && amount <= most) {
+		*ret = amount;
+		return EXIT_SUCCESS;
+	}
+	(void)snprintf(text, sizeof(text), "%s is a number from 0 to %g, not", option, most);
+	return nm_ctl_wrong_usage(text, word);
+}
+
 static int set_simulate(struct nm_ctl_simulate *simulate, int option)
 {
 	uint64_t number = simulate->runs;
@@ -251,6 +271,13 @@ static int set_simulate(struct nm_ctl_simulate *simulate, int option)
 		return EXIT_SUCCESS;
 	case OPTION_SEED:
 		return set_number("--seed", optarg, INT64_MAX, &simulate->seed);
+	case OPTION_WANDER:
+		return set_amount("--wander", optarg, 10, &simulate->wander_per_s);
+	case OPTION_SNOOP:
+		return set_amount("--snoop", optarg, 64, &simulate->snoop_bytes);
+	case OPTION_SHARED_CACHES:
+		simulate->shared_caches = true;
+		return EXIT_SUCCESS;
 	case OPTION_RUNS:
 		r = set_number("--runs", optarg, 1000, &number);
 		simulate->runs = (unsigned)number;
@@ -327,6 +354,9 @@ static const struct option options[] = {
 	{"record", required_argument, NULL, OPTION_RECORD},
 	{"seed", required_argument, NULL, OPTION_SEED},
 	{"runs", required_argument, NULL, OPTION_RUNS},
+	{"wander", required_argument, NULL, OPTION_WANDER},
+	{"snoop", required_argument, NULL, OPTION_SNOOP},
+	{"shared-caches", no_argument, NULL, OPTION_SHARED_CACHES},
 	{0},
 };
 
@@ -348,10 +378,11 @@ int main(int argc, char **argv)
 {
 	/* Characters only: numbers stay as programs read them. */
 	(void)setlocale(LC_CTYPE, "");
-	struct nm_ctl ctl = {.pager = true,
-			     .simulate = {.seed = 1, .runs = 1},
-			     .style = {.color = color_by_itself(),
-				       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
+	struct nm_ctl ctl = {
+		.pager = true,
+		.simulate = {.seed = 1, .runs = 1, .wander_per_s = NM_SIM_WANDER_USUAL},
+		.style = {.color = color_by_itself(),
+			  .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
 	int r = act(&ctl, argc, argv);
 	return r == EXIT_SUCCESS ? nm_ctl_close_output() : r;
 }

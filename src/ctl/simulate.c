@@ -21,6 +21,15 @@ int nm_ctl_simulate_failed(int r)
 	return EXIT_FAILURE;
 }
 
+struct nm_sim_how nm_sim_how_of(const struct nm_ctl_simulate *asked)
+{
+	return (struct nm_sim_how){.seed = asked->seed,
+				   .runs = asked->runs,
+				   .wander_per_s = asked->wander_per_s,
+				   .snoop_bytes = asked->snoop_bytes,
+				   .shared_caches = asked->shared_caches};
+}
+
 /* ---- what is asked for ---- */
 
 static int list_machines(const char *unknown)
@@ -175,11 +184,16 @@ static int load_policy(const char *word, struct nm_sim_policy *ret, char **ret_t
 	return status == EXIT_SUCCESS && nm_sim_policy_check(ret) < 0 ? EXIT_FAILURE : status;
 }
 
-static int load_policies(const struct nm_ctl_simulate *asked, struct choice *ret)
+static int load_policies(const struct nm_ctl_simulate *asked, size_t users, struct choice *ret)
 {
 	int status = EXIT_SUCCESS;
-	for (unsigned i = 0; i < asked->nr_policies && status == EXIT_SUCCESS; i++)
+	for (unsigned i = 0; i < asked->nr_policies && status == EXIT_SUCCESS; i++) {
 		status = load_policy(asked->policies[i], &ret->policies[i], &ret->texts[i]);
+		if (status == EXIT_SUCCESS && ret->policies[i].searched &&
+		    users > NM_SIM_SEARCH_USERS)
+			status = nm_ctl_wrong_usage("there are too many users to try all for",
+						    ret->policies[i].name);
+	}
 	return status;
 }
 
@@ -340,13 +354,11 @@ static int simulate(const struct nm_ctl *ctl)
 	if (status == EXIT_SUCCESS)
 		status = check_nodes(asked->workload, machine, &workload);
 	if (status == EXIT_SUCCESS)
-		status = load_policies(asked, &choice);
+		status = load_policies(asked, workload.nr_users, &choice);
 	if (status != EXIT_SUCCESS)
 		return status;
-	struct nm_sim_case what = {.machine = machine,
-				   .workload = &workload,
-				   .seed = asked->seed,
-				   .runs = asked->runs};
+	struct nm_sim_case what = {
+		.machine = machine, .workload = &workload, .how = nm_sim_how_of(asked)};
 	return asked->record ? run_recorded(ctl, &what, &choice) : run_case(ctl, &what, &choice);
 }
 

@@ -30,7 +30,9 @@ static const struct nm_sim_policy columns[COLUMNS] = {
 };
 
 /* What no paper has; "kernel": what Debian's kernels do by themselves. */
-static const char *const beyond[] = {"kernel", "lbma", "imar2", "best", "oracle"};
+static const char *const beyond[] = {"kernel", "kernel+lbma", "kernel+imar2", "lbma",
+				     "imar2",  "best",	      "oracle"};
+enum { SHOWN = COLUMNS + NM_ARRAY_SIZE(beyond) };
 
 struct table {
 	const char *title, *machine;
@@ -65,17 +67,38 @@ static const struct table ct2 = {
 
 void nm_paper_head(const char *title)
 {
-	printf("%s\n%-28s %11s %11s %8s\n", title, "", "PUBLISHED %", "SIMULATED %", "+/-");
+	printf("%s\n%-28s %11s %11s %8s  %s\n", title, "", "PUBLISHED %", "SIMULATED %", "+/-",
+	       "PUBLISHED AND ORACLE");
 }
 
-void nm_paper_line(const struct nm_paper_line *line)
+const char *nm_paper_beyond(double published, double oracle)
+{
+	if (isnan(published) || isnan(oracle) || published >= 0)
+		return "-";
+	return published < oracle ? "beyond" : "within";
+}
+
+static void print_line(const struct nm_paper_line *line, double oracle)
 {
 	printf("%-28s ", line->label);
 	if (isnan(line->published))
 		printf("%11s ", "-");
 	else
 		printf("%+11.1f ", line->published);
-	printf("%+11.1f %8.1f\n", line->simulated, line->error);
+	printf("%+11.1f %8.1f  %s\n", line->simulated, line->error,
+	       nm_paper_beyond(line->published, oracle));
+}
+
+void nm_paper_lines(const struct nm_paper_line *lines, size_t count)
+{
+	const struct nm_paper_line *best = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (lines[i].reachable && (!best || lines[i].simulated < best->simulated))
+			best = &lines[i];
+	for (size_t i = 0; i < count; i++)
+		print_line(&lines[i], best ? best->simulated : (double)NAN);
+	if (best)
+		printf("the model's oracle: %s, %+.1f\n", best->label, best->simulated);
 	(void)fflush(stdout);
 }
 
@@ -108,49 +131,74 @@ int nm_paper_four_users(unsigned threads, double idle_s, struct nm_sim_workload 
 
 /* ---- tables ---- */
 
-static void print_row(const char *name, double published_s, double published_base_s,
-		      const struct nm_sim_outcome *outcome, const struct nm_sim_outcome *base)
+/* What a table shows of one policy. */
+struct shown {
+	char name[32];
+	double published_s; /* NAN: in no paper */
+	bool reachable;	    /* by hand or by the kernel */
+	struct nm_sim_outcome outcome;
+};
+
+static void print_row(const struct shown *shown, const struct shown *base, double oracle)
 {
-	printf("  %-14s", name);
-	if (isnan(published_s))
+	const struct nm_sim_outcome *outcome = &shown->outcome;
+	double published = nm_paper_change(shown->published_s, base->published_s);
+	printf("  %-14s", shown->name);
+	if (isnan(shown->published_s))
 		printf("%8s %7s   ", "-", "-");
 	else
-		printf("%8.0f %+6.1f%%   ", published_s,
-		       nm_paper_change(published_s, published_base_s));
-	printf("%8.0f %+6.1f%% +/- %4.1f%%   local %4.1f%%\n", outcome->slowest_user_s,
-	       nm_paper_change(outcome->slowest_user_s, base->slowest_user_s),
-	       outcome == base ? 100 * base->slowest_error_s / base->slowest_user_s
-			       : nm_paper_error(outcome->slowest_user_s, outcome->slowest_error_s,
-						base->slowest_user_s, base->slowest_error_s),
-	       100 * outcome->local_share);
+		printf("%8.0f %+6.1f%%   ", shown->published_s, published);
+	printf("%8.0f %+6.1f%% +/- %4.1f%%   local %4.1f%%   %s\n", outcome->slowest_user_s,
+	       nm_paper_change(outcome->slowest_user_s, base->outcome.slowest_user_s),
+	       shown == base ? 100 * outcome->slowest_error_s / outcome->slowest_user_s
+			     : nm_paper_error(outcome->slowest_user_s, outcome->slowest_error_s,
+					      base->outcome.slowest_user_s,
+					      base->outcome.slowest_error_s),
+	       100 * outcome->local_share, nm_paper_beyond(published, oracle));
+}
+
+static void print_rows(const struct shown *shown)
+{
+	const struct shown *best = NULL;
+	for (size_t i = 0; i < SHOWN; i++)
+		if (shown[i].reachable &&
+		    (!best || shown[i].outcome.slowest_user_s < best->outcome.slowest_user_s))
+			best = &shown[i];
+	double oracle =
+		nm_paper_change(best->outcome.slowest_user_s, shown[0].outcome.slowest_user_s);
+	for (size_t i = 0; i < SHOWN; i++)
+		print_row(&shown[i], &shown[0], oracle);
+	printf("  the model's oracle: %s, %+.1f%%\n", best->name, oracle);
 	(void)fflush(stdout);
+}
+
+static int run_policy(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
+		      const char *suffix, double published_s, struct shown *ret)
+{
+	*ret = (struct shown){.published_s = published_s,
+			      .reachable = !policy->config &&
+					   (policy->placed || policy->numa_balancing)};
+	(void)snprintf(ret->name, sizeof(ret->name), "%s%s", policy->name, suffix);
+	return nm_sim_case_run(what, policy, &ret->outcome);
 }
 
 static int run_columns(const struct table *table, unsigned row, const struct nm_sim_case *what)
 {
-	struct nm_sim_outcome outcome, base;
-	int r = nm_sim_case_run(what, &columns[0], &base);
-	for (unsigned c = 0; c < COLUMNS && r == 0; c++) {
-		const double *published_s = table->published_s[row];
-		if (c > 0)
-			r = nm_sim_case_run(what, &columns[c], &outcome);
-		if (r == 0)
-			print_row(columns[c].name, published_s[c], published_s[0],
-				  c > 0 ? &outcome : &base, &base);
-	}
+	struct shown shown[SHOWN];
+	int r = 0;
+	for (unsigned c = 0; c < COLUMNS && r == 0; c++)
+		r = run_policy(what, &columns[c], "", table->published_s[row][c], &shown[c]);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(beyond) && r == 0; i++) {
 		const struct nm_sim_policy *policy = nm_sim_policy_by_name(beyond[i]);
-		char name[32];
-		r = nm_sim_case_run(what, policy, &outcome);
-		(void)snprintf(name, sizeof(name), policy->config ? "%s (ours)" : "%s",
-			       policy->name);
-		if (r == 0)
-			print_row(name, (double)NAN, (double)NAN, &outcome, &base);
+		r = run_policy(what, policy, policy->config ? " (ours)" : "", (double)NAN,
+			       &shown[COLUMNS + i]);
 	}
+	if (r == 0)
+		print_rows(shown);
 	return r;
 }
 
-static int run_table(const struct table *table, uint64_t seed, unsigned runs)
+static int run_table(const struct table *table, const struct nm_sim_how *how)
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	int r = nm_sim_machine_by_name(table->machine, &machine);
@@ -159,7 +207,7 @@ static int run_table(const struct table *table, uint64_t seed, unsigned runs)
 	for (unsigned row = 0; row < ROWS && r == 0; row++) {
 		nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
 		const struct nm_sim_case what = {
-			.machine = machine, .workload = &workload, .seed = seed, .runs = runs};
+			.machine = machine, .workload = &workload, .how = *how};
 		printf("idle %.0f s between two programs\n", table->idle_s[row]);
 		r = nm_paper_four_users(table->threads, table->idle_s[row], &workload);
 		if (r == 0)
@@ -168,21 +216,21 @@ static int run_table(const struct table *table, uint64_t seed, unsigned runs)
 	return r;
 }
 
-static int run_ct1(uint64_t seed, unsigned runs)
+static int run_ct1(const struct nm_sim_how *how)
 {
-	return run_table(&ct1, seed, runs);
+	return run_table(&ct1, how);
 }
 
-static int run_ct2(uint64_t seed, unsigned runs)
+static int run_ct2(const struct nm_sim_how *how)
 {
-	return run_table(&ct2, seed, runs);
+	return run_table(&ct2, how);
 }
 
 int nm_ctl_simulate_paper(const struct nm_ctl *ctl, const char *name)
 {
 	static const struct {
 		const char *name;
-		int (*run)(uint64_t seed, unsigned runs);
+		int (*run)(const struct nm_sim_how *how);
 	} papers[] = {
 		{"imar2-ct1", run_ct1},
 		{"imar2-ct2", run_ct2},
@@ -191,11 +239,13 @@ int nm_ctl_simulate_paper(const struct nm_ctl *ctl, const char *name)
 		{"exclusivity", nm_paper_exclusivity},
 		{"best", nm_paper_best},
 	};
-	unsigned runs = ctl->simulate.runs > 1 ? ctl->simulate.runs : NM_PAPER_RUNS;
+	struct nm_sim_how how = nm_sim_how_of(&ctl->simulate);
+	if (how.runs <= 1)
+		how.runs = NM_PAPER_RUNS;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(papers); i++) {
 		if (strcmp(papers[i].name, name) != 0)
 			continue;
-		int r = papers[i].run(ctl->simulate.seed, runs);
+		int r = papers[i].run(&how);
 		return r < 0 ? nm_ctl_simulate_failed(r) : EXIT_SUCCESS;
 	}
 	(void)fprintf(stderr, "numa-migrctl: no such paper: %s\nThere are:\n", name);

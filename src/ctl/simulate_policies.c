@@ -21,7 +21,14 @@ static const struct nm_sim_policy policies[] = {
 	 .words = "threads bound in order, each block beside its thread",
 	 .placed = true,
 	 .placement = NM_SIM_PLACE_ORACLE},
-	{.name = "kernel", .words = "kernel.numa_balancing moves pages", .numa_balancing = true},
+	{.name = "search",
+	 .words = "the best placement by hand that trying finds, of 4 users at most",
+	 .placed = true,
+	 .placement = NM_SIM_PLACE_ORACLE,
+	 .searched = true},
+	{.name = "kernel",
+	 .words = "kernel.numa_balancing moves pages and tasks",
+	 .numa_balancing = true},
 	{.name = "lbma",
 	 .words = "LBMA, shipped rules",
 	 .config = "threads: { policy = \"lbma\"; };"},
@@ -43,6 +50,14 @@ static const struct nm_sim_policy policies[] = {
 	{.name = "best",
 	 .words = "IMAR2 for threads, exclusivity and regions for pages",
 	 .config = "threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };"},
+	{.name = "kernel+lbma",
+	 .words = "both: what Debian's kernel and the shipped LBMA do together",
+	 .numa_balancing = true,
+	 .config = "threads: { policy = \"lbma\"; };"},
+	{.name = "kernel+imar2",
+	 .words = "both, IMAR2 for threads",
+	 .numa_balancing = true,
+	 .config = "threads: { policy = \"imar2\"; };"},
 	{.name = "lbma-paper",
 	 .words = "LBMA as published",
 	 .config = "profile = \"paper\"; threads: { policy = \"lbma\"; };"},
@@ -92,6 +107,7 @@ int nm_sim_policy_check(const struct nm_sim_policy *policy)
 struct placement {
 	enum nm_sim_placement placement;
 	int node;
+	unsigned width;
 };
 
 /* The nodes with CPUs in turn: numactl refuses to run anybody on another. */
@@ -113,7 +129,7 @@ static struct placement *place(const struct nm_sim_case *what, const struct nm_s
 	struct placement *before = calloc(what->workload->nr_users + 1, sizeof(*before));
 	for (size_t u = 0; before && u < what->workload->nr_users; u++) {
 		struct nm_sim_user *user = &what->workload->users[u];
-		before[u] = (struct placement){user->placement, user->node};
+		before[u] = (struct placement){user->placement, user->node, user->width};
 		if (!policy->placed)
 			continue;
 		user->placement = policy->placement;
@@ -127,6 +143,7 @@ static void unplace(const struct nm_sim_case *what, const struct placement *befo
 	for (size_t u = 0; u < what->workload->nr_users; u++) {
 		what->workload->users[u].placement = before[u].placement;
 		what->workload->users[u].node = before[u].node;
+		what->workload->users[u].width = before[u].width;
 	}
 }
 
@@ -162,15 +179,23 @@ static double standard_error(double squares, double mean, unsigned runs)
 	return runs > 1 ? sqrt(variance / (runs - 1)) : 0;
 }
 
+struct nm_sim_options nm_sim_options_of(const struct nm_sim_how *how, unsigned run)
+{
+	return (struct nm_sim_options){.seed = how->seed + run,
+				       .wander_per_s = how->wander_per_s,
+				       .snoop_bytes = how->snoop_bytes,
+				       .shared_caches = how->shared_caches};
+}
+
 static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
 		   const struct nm_config *config, struct nm_sim_outcome *ret)
 {
 	size_t finite = count_finite(what->workload);
 	struct nm_sim_outcome sum = {.all_ended = finite > 0};
 	double computing_squares = 0, slowest_squares = 0;
-	for (unsigned i = 0; i < what->runs; i++) {
-		const struct nm_sim_options options = {.seed = what->seed + i,
-						       .numa_balancing = policy->numa_balancing};
+	for (unsigned i = 0; i < what->how.runs; i++) {
+		struct nm_sim_options options = nm_sim_options_of(&what->how, i);
+		options.numa_balancing = policy->numa_balancing;
 		struct nm_simulated run;
 		bool recorded = what->recorded && config && i == 0;
 		const struct nm_simulate_recording recording = {.fd = what->record_fd,
@@ -179,15 +204,15 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 				    recorded ? &recording : NULL, &run);
 		if (r < 0)
 			return r;
-		add_run(&run, what->runs, &sum);
+		add_run(&run, what->how.runs, &sum);
 		sum.all_ended &= run.figures.users_ended == finite;
-		computing_squares += pow(run.figures.computing_s, 2) / what->runs;
-		slowest_squares += pow(run.figures.slowest_user_s, 2) / what->runs;
+		computing_squares += pow(run.figures.computing_s, 2) / what->how.runs;
+		slowest_squares += pow(run.figures.slowest_user_s, 2) / what->how.runs;
 		if (i == 0)
 			sum.digest = run.digest;
 	}
-	sum.computing_error_s = standard_error(computing_squares, sum.computing_s, what->runs);
-	sum.slowest_error_s = standard_error(slowest_squares, sum.slowest_user_s, what->runs);
+	sum.computing_error_s = standard_error(computing_squares, sum.computing_s, what->how.runs);
+	sum.slowest_error_s = standard_error(slowest_squares, sum.slowest_user_s, what->how.runs);
 	*ret = sum;
 	return 0;
 }
@@ -202,7 +227,9 @@ int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *
 	nm_autofree struct placement *before = place(what, policy);
 	if (!before)
 		return -ENOMEM;
-	r = run_all(what, policy, config, ret);
+	r = policy->searched ? nm_sim_search(what) : 0;
+	if (r == 0)
+		r = run_all(what, policy, config, ret);
 	unplace(what, before);
 	return r;
 }

@@ -57,7 +57,7 @@ static int run_both(const struct nm_sim_machine *machine, const struct nm_sim_wo
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	static const char text[] = "threads: { policy = \"imar2\"; warmup_s = 1.0; };";
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
-	const struct nm_sim_options options = {.seed = seed};
+	const struct nm_sim_options options = {.seed = seed, .wander_per_s = NM_SIM_WANDER_USUAL};
 	int r = nm_config_parse("scale", text, strlen(text), &errors, &config);
 	if (r < 0)
 		return r;

@@ -15,6 +15,8 @@ void nm_sim_process_free(struct nm_sim_process *process)
 	free(process->home);
 	free(process->block_on);
 	free(process->on);
+	free(process->last_block);
+	free(process->last_node);
 	free(process);
 }
 NM_DEFINE_CLEANUP(struct nm_sim_process, nm_sim_process_free);
@@ -36,12 +38,14 @@ static int process_new(const struct nm_sim *sim, const struct nm_sim_program *pr
 	process->program = program;
 	process->nr_pages = pages_of(program);
 	process->tasks = calloc(threads, sizeof(*process->tasks));
-	process->mixes = calloc((size_t)threads * sim->nr_nodes, sizeof(*process->mixes));
+	process->mixes = calloc((size_t)threads * sim->nr_nodes, 3 * sizeof(*process->mixes));
 	process->home = calloc(process->nr_pages, sizeof(*process->home));
 	process->block_on = calloc((size_t)threads * sim->nr_nodes, sizeof(*process->block_on));
 	process->on = calloc(sim->nr_nodes, sizeof(*process->on));
+	process->last_block = calloc(process->nr_pages, sizeof(*process->last_block));
+	process->last_node = calloc(process->nr_pages, sizeof(*process->last_node));
 	if (!process->tasks || !process->mixes || !process->home || !process->block_on ||
-	    !process->on)
+	    !process->on || !process->last_block || !process->last_node)
 		return -ENOMEM;
 	*ret = NM_TAKE(process);
 	return 0;
@@ -53,10 +57,12 @@ static int bind_task(const struct nm_sim *sim, struct nm_sim_task *task)
 	const struct nm_sim_process *process = task->process;
 	int node = process->user->node;
 	unsigned nodes = sim->nr_run_nodes;
-	unsigned part = (unsigned)((uint64_t)task->block * nodes / process->program->threads);
+	unsigned width = process->user->width ? process->user->width : nodes;
+	unsigned part = (unsigned)((uint64_t)task->block * width / process->program->threads);
 	/* Where one's blocks do not come out even, the next user's begin at the next node. */
+	size_t first = node >= 0 ? (size_t)node : process->user_index;
 	if (process->user->placement == NM_SIM_PLACE_ORACLE && nodes > 0)
-		node = (int)sim->run_nodes[(part + process->user_index) % nodes];
+		node = (int)sim->run_nodes[(part + first) % nodes];
 	else if (process->user->placement != NM_SIM_PLACE_DIRECT)
 		return 0;
 	task->mask = hwloc_bitmap_dup(sim->machine->topology->nodes[node].cpus);
@@ -67,11 +73,16 @@ static int start_threads(struct nm_sim *sim, struct nm_sim_process *process)
 {
 	for (unsigned i = 0; i < process->program->threads; i++) {
 		struct nm_sim_task *task = &process->tasks[i];
+		double *by_node = &process->mixes[3 * (size_t)i * sim->nr_nodes];
 		*task = (struct nm_sim_task){.process = process,
 					     .tid = process->pid + i,
 					     .block = i,
 					     .duty = 1,
-					     .mix = &process->mixes[(size_t)i * sim->nr_nodes]};
+					     .misses = 1,
+					     .preferred = -1,
+					     .mix = by_node,
+					     .faults = by_node + sim->nr_nodes,
+					     .found = by_node + 2 * (size_t)sim->nr_nodes};
 		if (nm_reserve((void **)&sim->live, &sim->live_capacity, sim->nr_live,
 			       sizeof(struct nm_sim_task *)) < 0 ||
 		    bind_task(sim, task) < 0)

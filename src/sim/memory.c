@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages: where they are put, who accesses them, and the kernel's own balancing. */
+/* Pages: where they are put, and who accesses them. */
 #include <string.h>
 
 #include "model.h"
 
 #define SMALL_PAGE 4096U
-#define SCAN_MB_PER_S 256.0 /* numa_balancing_scan_size_mb in a scan period of a second */
 
 static uint64_t small_pages(const struct nm_sim_process *process)
 {
@@ -163,43 +162,18 @@ size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task)
 	return draw_between(rng, 0, process->nr_pages);
 }
 
-/* ---- kernel.numa_balancing ---- */
-
-static unsigned accessor_node(struct nm_sim *sim, const struct nm_sim_process *process, size_t page)
+/* Who touches a page next, by chance. */
+struct nm_sim_task *nm_sim_draw_accessor(struct nm_sim *sim, struct nm_sim_process *process,
+					 size_t page)
 {
 	unsigned threads = process->program->threads;
-	unsigned block = block_of(process, page);
-	const struct nm_sim_task *task = &process->tasks[block];
+	struct nm_sim_task *task = &process->tasks[block_of(process, page)];
 	const struct nm_sim_phase *phase = &process->program->phases[task->phase];
 	double chance = nm_rng_unit(&sim->rng);
 	if (chance >= 1 - phase->shared_part)
-		task = &process->tasks[nm_rng_below(&sim->rng, threads)];
-	else if (chance >= phase->private_part)
-		task = &process->tasks[nm_rng_below(&sim->rng, 2) ? next_block(task)
+		return &process->tasks[nm_rng_below(&sim->rng, threads)];
+	if (chance >= phase->private_part)
+		return &process->tasks[nm_rng_below(&sim->rng, 2) ? next_block(task)
 								  : block_before(task)];
-	return (unsigned)nm_sim_node_of(sim, task->cpu);
-}
-
-/* Two faults in a row from one node bring a page there. */
-static void scan(struct nm_sim *sim, struct nm_sim_process *process, double step_s)
-{
-	double bytes = SCAN_MB_PER_S * 1048576 * step_s;
-	size_t pages = (size_t)(bytes / (double)nm_sim_page_bytes(process)) + 1;
-	for (size_t i = 0; i < pages && i < process->nr_pages; i++) {
-		size_t page = process->scanned++ % process->nr_pages;
-		unsigned node = accessor_node(sim, process, page);
-		if (node == accessor_node(sim, process, page) && node != process->home[page] &&
-		    nm_sim_has_room(sim, node, nm_sim_page_bytes(process)))
-			nm_sim_set_home(sim, process, page, node);
-	}
-}
-
-void nm_sim_balance_memory(struct nm_sim *sim, double step_s)
-{
-	for (size_t i = 0; i < sim->nr_processes; i++) {
-		enum nm_sim_placement placement = sim->processes[i]->user->placement;
-		/* Memory with a policy of its owner's is left alone. */
-		if (placement == NM_SIM_PLACE_SYSTEM)
-			scan(sim, sim->processes[i], step_s);
-	}
+	return task;
 }

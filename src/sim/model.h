@@ -13,6 +13,8 @@
 #define NM_SIM_FIRST_ADDRESS 0x7f0000000000ULL
 #define NM_SIM_TICKS_PER_S 100.0 /* USER_HZ */
 #define NM_SIM_LINE_BYTES 64.0
+/* What the kernel copies of pages that move, by whomever: their users wait meanwhile. */
+#define NM_SIM_MOVE_BYTES_PER_S 1e9
 
 enum { NM_SIM_DUE_RUN, NM_SIM_DUE_ACCESS, NM_SIM_DUE_KINDS };
 
@@ -32,8 +34,13 @@ struct nm_sim_task {
 	double rate;	       /* of this step, in instructions per ns */
 	double did;	       /* 10^9 instructions in this step */
 	double cpu_share;      /* of its CPU, in this step */
+	double core_share;     /* of what its core executes while it has the CPU */
+	double misses;	       /* of those of its phase: what caches are shared with */
 	double latency_ns, bytes_per_ns;
 	double *mix; /* by node */
+	/* For kernel.numa_balancing, by node: hinting faults of earlier passes, and of this one. */
+	double *faults, *found;
+	int preferred; /* node, or -1 */
 	double due[NM_SIM_DUE_KINDS];
 	uint64_t run_ns, delay_ns;
 };
@@ -45,12 +52,20 @@ struct nm_sim_process {
 	size_t user_index;
 	double started_s;
 	struct nm_sim_task *tasks;
-	double *mixes; /* of all tasks */
+	double *mixes; /* of all tasks, and their faults */
 	size_t nr_pages;
 	uint8_t *home;	    /* of each page, node index */
 	uint32_t *block_on; /* pages by block and node */
 	uint64_t *on;	    /* pages by node */
-	size_t scanned;	    /* where the kernel's balancing goes on */
+	/* kernel.numa_balancing: where it goes on; who faulted last, plus 1, and where. */
+	size_t scanned;
+	uint32_t *last_block;
+	uint8_t *last_node;
+	unsigned passes;
+	double scan_due, pass_s, retry_s;
+	/* Faults since the last pass: by others than the last time and by the same; remote and
+	 * local. */
+	double faults[2], places[2];
 };
 
 struct nm_sim_user_state {
@@ -87,6 +102,7 @@ struct nm_sim {
 	unsigned *run_nodes;	      /* those with usable CPUs, ascending */
 	unsigned nr_run_nodes;
 	unsigned *crowd, *core_crowd; /* runnable threads */
+	unsigned *cache_crowd, *cache_cores; /* those, and cores, by last-level cache */
 	double *busy_s;		      /* by CPU */
 	uint64_t *node_pages;	      /* of 4 KiB in use, by node */
 	double *queue_ns;	      /* wait at each controller, then at each link */
@@ -117,6 +133,12 @@ static inline int nm_sim_node_of(const struct nm_sim *sim, int cpu)
 static inline bool nm_sim_is_awake(const struct nm_sim *sim, const struct nm_sim_task *task)
 {
 	return !task->ended && task->wake_s <= sim->now_s;
+}
+
+/* Accesses of a thread that memory serves, of a thousand instructions. */
+static inline double nm_sim_misses(const struct nm_sim_task *task)
+{
+	return task->process->program->phases[task->phase].misses_per_kilo * task->misses;
 }
 
 static inline uint64_t nm_sim_ns(double seconds)
@@ -159,6 +181,8 @@ bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, in
 void nm_sim_place(struct nm_sim *sim, struct nm_sim_task *task);
 void nm_sim_move(struct nm_sim *sim, struct nm_sim_task *task, int cpu);
 void nm_sim_schedule(struct nm_sim *sim);
+/* A CPU of the node that nobody uses and the task may, of an idle core if there is one; or -1. */
+int nm_sim_idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int node);
 
 /* ---- memory.c: where pages are ---- */
 
@@ -170,6 +194,12 @@ bool nm_sim_has_room(const struct nm_sim *sim, unsigned node, uint64_t bytes);
 void nm_sim_mix(const struct nm_sim *sim, struct nm_sim_task *task);
 /* A page that the task accesses, by chance. */
 size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task);
+/* A thread that accesses the page, by chance. */
+struct nm_sim_task *nm_sim_draw_accessor(struct nm_sim *sim, struct nm_sim_process *process,
+					 size_t page);
+
+/* ---- balancing.c: kernel.numa_balancing ---- */
+
 void nm_sim_balance_memory(struct nm_sim *sim, double step_s);
 
 /* ---- physics.c: how fast everybody is ---- */

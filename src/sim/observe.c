@@ -93,8 +93,7 @@ static int sample_access(struct nm_sim *sim, const struct nm_sim_task *task)
 
 static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
-	const struct nm_sim_phase *phase = &task->process->program->phases[task->phase];
-	double accesses = task->did * 1e9 * phase->misses_per_kilo / 1000;
+	double accesses = task->did * 1e9 * nm_sim_misses(task) / 1000;
 	double more =
 		fmin(accesses / sim->options.memory_period, sim->options.most_samples_s * step_s);
 	int r = 0;
@@ -122,7 +121,7 @@ static int sample_amounts(struct nm_sim *sim, const struct nm_sim_task *task)
 				  instructions * phase->flops * phase->vector);
 	if (r == 0)
 		r = sample_amount(sim, task, NM_EVENT_DRAM,
-				  instructions * phase->misses_per_kilo / 1000 * NM_SIM_LINE_BYTES);
+				  instructions * nm_sim_misses(task) / 1000 * NM_SIM_LINE_BYTES);
 	return r;
 }
 

@@ -7,7 +7,6 @@
 #include "files.h"
 
 #define FIRST_FD 1000
-#define MOVE_BYTES_PER_S 1e9 /* what move_pages(2) copies: its victims wait meanwhile */
 
 static struct nm_sim *sim_of(struct nm_platform *platform)
 {
@@ -264,7 +263,7 @@ static int pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
 /* All threads of the process wait for a page under way, each for its part of them. */
 static void charge(struct nm_sim_process *process, double bytes)
 {
-	double wait_s = bytes / MOVE_BYTES_PER_S / process->program->threads;
+	double wait_s = bytes / NM_SIM_MOVE_BYTES_PER_S / process->program->threads;
 	for (unsigned i = 0; i < process->program->threads; i++)
 		process->tasks[i].lost_s += wait_s;
 }

@@ -61,19 +61,36 @@ static const struct nm_sim_phase *phase_of(const struct nm_sim_task *task)
 
 /* ---- latencies ---- */
 
+/* What an access from a node waits for the slowest answer of the others' caches. */
+static double snoop_wait(const struct nm_sim *sim, unsigned here)
+{
+	const double *queue_ns = &sim->queue_ns[sim->nr_nodes];
+	double worst = 0;
+	for (unsigned other = 0; other < sim->nr_nodes && sim->options.snoop_bytes > 0; other++) {
+		const double *out = route(sim, here, other), *back = route(sim, other, here);
+		double wait = 0;
+		for (unsigned l = 0; l < sim->machine->nr_links && other != here; l++)
+			wait += (out[l] + back[l]) * queue_ns[l];
+		worst = fmax(worst, wait);
+	}
+	return worst;
+}
+
 /* Of a thread on a node to memory on another; data comes from there to here. */
 static void find_paths(struct nm_sim *sim)
 {
 	unsigned nodes = sim->nr_nodes;
-	for (unsigned here = 0; here < nodes; here++)
+	for (unsigned here = 0; here < nodes; here++) {
+		double answered = snoop_wait(sim, here);
 		for (unsigned there = 0; there < nodes; there++) {
 			double ns = sim->machine->latency_ns[here * nodes + there] +
-				    sim->queue_ns[there];
+				    sim->queue_ns[there] + answered;
 			const double *parts = route(sim, there, here);
 			for (unsigned l = 0; l < sim->machine->nr_links && here != there; l++)
 				ns += parts[l] * sim->queue_ns[nodes + l];
 			sim->path_ns[here * nodes + there] = ns;
 		}
+	}
 }
 
 static void find_rate(const struct nm_sim *sim, struct nm_sim_task *task)
@@ -84,8 +101,9 @@ static void find_rate(const struct nm_sim *sim, struct nm_sim_task *task)
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		latency += task->mix[k] * path[k];
 	task->latency_ns = latency;
-	double ns = phase->cpi / sim->machine->ghz +
-		    phase->misses_per_kilo / 1000 * latency / phase->overlap;
+	/* A core's two threads share what it executes; who waits for memory takes nothing of it. */
+	double ns = phase->cpi / sim->machine->ghz / task->core_share +
+		    nm_sim_misses(task) / 1000 * latency / phase->overlap;
 	task->rate = task->cpu_share / ns;
 }
 
@@ -96,6 +114,20 @@ static void add_flow(const struct nm_sim *sim, const struct nm_sim_task *task, d
 	double *flow = &sim->pair_flow[(size_t)nm_sim_node_of(sim, task->cpu) * sim->nr_nodes];
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		flow[k] += lines_per_ns * line_traffic() * task->mix[k];
+}
+
+/* Every line that a node asks for is looked for in the others' caches, which answer. */
+static void add_snoops(struct nm_sim *sim, unsigned here)
+{
+	double lines = 0;
+	for (unsigned k = 0; k < sim->nr_nodes; k++)
+		lines += sim->pair_flow[here * sim->nr_nodes + k] / line_traffic();
+	for (unsigned other = 0; other < sim->nr_nodes; other++) {
+		const double *out = route(sim, here, other), *back = route(sim, other, here);
+		for (unsigned l = 0; l < sim->machine->nr_links && other != here; l++)
+			sim->flow[sim->nr_nodes + l] +=
+				lines * sim->options.snoop_bytes * (out[l] + back[l]);
+	}
 }
 
 /* By pairs of nodes → by controllers and links. */
@@ -111,6 +143,8 @@ static void find_flows(struct nm_sim *sim)
 			for (unsigned l = 0; l < sim->machine->nr_links && here != there; l++)
 				sim->flow[nodes + l] += flow * parts[l];
 		}
+	for (unsigned here = 0; here < nodes && sim->options.snoop_bytes > 0; here++)
+		add_snoops(sim, here);
 }
 
 static void clear_flows(struct nm_sim *sim)
@@ -140,8 +174,7 @@ static void settle(struct nm_sim *sim)
 	for (size_t i = 0; i < sim->nr_live; i++) {
 		struct nm_sim_task *task = sim->live[i];
 		find_rate(sim, task);
-		add_flow(sim, task,
-			 task->rate * task->duty * phase_of(task)->misses_per_kilo / 1000);
+		add_flow(sim, task, task->rate * task->duty * nm_sim_misses(task) / 1000);
 	}
 	find_flows(sim);
 	for (unsigned r = 0; r < nr_resources(sim); r++)
@@ -150,15 +183,41 @@ static void settle(struct nm_sim *sim)
 
 /* ---- what is done ---- */
 
-/* A core's two threads share it; so do the threads of a CPU. */
-static double share_of_cpu(const struct nm_sim *sim, const struct nm_sim_task *task)
+static void find_share(const struct nm_sim *sim, struct nm_sim_task *task)
 {
-	if (!nm_sim_is_awake(sim, task))
-		return 0;
 	unsigned on_cpu = sim->crowd[task->cpu];
 	unsigned on_core = sim->core_crowd[sim->machine->topology->cpus[task->cpu].core];
-	double core = on_core > on_cpu ? sim->machine->smt_gain / 2 : 1;
-	return core / on_cpu;
+	task->core_share = on_core > on_cpu ? sim->machine->smt_gain / 2 : 1;
+	task->cpu_share = nm_sim_is_awake(sim, task) ? 1.0 / on_cpu : 0;
+}
+
+/* ---- caches ---- */
+
+static int cache_of(const struct nm_sim *sim, const struct nm_sim_task *task)
+{
+	int cache = sim->machine->topology->cpus[task->cpu].cache;
+	return cache < (int)sim->nr_cpus ? cache : -1;
+}
+
+/*
+ * Misses go with the root of the cache that one has (Hartstein et al., "Cache miss behavior: is it
+ * sqrt(2)?", 2006); programs' figures are for one thread a core. Twice and half are the bounds.
+ */
+static void find_misses(struct nm_sim *sim)
+{
+	if (!sim->options.shared_caches)
+		return;
+	memset(sim->cache_crowd, 0, sim->nr_cpus * sizeof(*sim->cache_crowd));
+	for (size_t i = 0; i < sim->nr_live; i++)
+		if (nm_sim_is_awake(sim, sim->live[i]) && cache_of(sim, sim->live[i]) >= 0)
+			sim->cache_crowd[cache_of(sim, sim->live[i])]++;
+	for (size_t i = 0; i < sim->nr_live; i++) {
+		int cache = cache_of(sim, sim->live[i]);
+		if (cache < 0 || sim->cache_crowd[cache] == 0 || sim->cache_cores[cache] == 0)
+			continue;
+		double share = (double)sim->cache_crowd[cache] / sim->cache_cores[cache];
+		sim->live[i]->misses = fmin(fmax(sqrt(share), 0.5), 2);
+	}
 }
 
 /* The slowest thread's work; those that have ended hold nobody up. */
@@ -186,14 +245,28 @@ static void find_done(struct nm_sim_task *task, double step_s, double barrier)
 
 static double lines_of(const struct nm_sim_task *task, double step_s)
 {
-	return task->did * phase_of(task)->misses_per_kilo / 1000 / step_s;
+	return task->did * nm_sim_misses(task) / 1000 / step_s;
+}
+
+/* Of a link that carries a node's snoops, or the answers. */
+static double snoop_excess(const struct nm_sim *sim, unsigned here)
+{
+	double worst = 1;
+	for (unsigned other = 0; other < sim->nr_nodes && sim->options.snoop_bytes > 0; other++) {
+		const double *out = route(sim, here, other), *back = route(sim, other, here);
+		for (unsigned l = 0; l < sim->machine->nr_links && other != here; l++)
+			if (out[l] + back[l] > 0)
+				worst = fmax(worst, sim->flow[sim->nr_nodes + l] /
+							    sustained(sim, sim->nr_nodes + l));
+	}
+	return worst;
 }
 
 /* How many times over the fullest part of the way is used, from a node's memory to another. */
 static double excess_between(const struct nm_sim *sim, unsigned here, unsigned there)
 {
 	const double *parts = route(sim, there, here);
-	double worst = fmax(1, sim->flow[there] / sustained(sim, there));
+	double worst = fmax(snoop_excess(sim, here), sim->flow[there] / sustained(sim, there));
 	for (unsigned l = 0; l < sim->machine->nr_links && there != here; l++)
 		if (parts[l] > 0)
 			worst = fmax(worst, sim->flow[sim->nr_nodes + l] /
@@ -260,7 +333,7 @@ static void next_phase(const struct nm_sim *sim, struct nm_sim_task *task, doubl
 
 static void account(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
-	double accesses = task->did * 1e9 * phase_of(task)->misses_per_kilo / 1000;
+	double accesses = task->did * 1e9 * nm_sim_misses(task) / 1000;
 	double ran_s = step_s / sim->crowd[task->cpu];
 	task->bytes_per_ns = lines_of(task, step_s) * line_traffic();
 	task->done += task->did;
@@ -288,9 +361,10 @@ static void find_all_done(struct nm_sim *sim, double step_s)
 void nm_sim_work(struct nm_sim *sim, double step_s)
 {
 	for (size_t i = 0; i < sim->nr_live; i++) {
-		sim->live[i]->cpu_share = share_of_cpu(sim, sim->live[i]);
+		find_share(sim, sim->live[i]);
 		nm_sim_mix(sim, sim->live[i]);
 	}
+	find_misses(sim);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		settle(sim);
 	find_all_done(sim, step_s);

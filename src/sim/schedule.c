@@ -5,12 +5,6 @@
 
 #include "model.h"
 
-/*
- * How often a thread is put elsewhere though its CPU is its own: other work (kernel threads,
- * interrupts, the ends of other programs) has it wait, and another CPU pulls it. Fitted on ct1 (the
- * paper's baseline against its LBMA at idle 0), and used everywhere.
- */
-#define WANDER_PER_S 0.1
 #define FAR_PULL                                                                                   \
 	0.5	     /* chance in a step that an idle CPU of another node takes a waiting thread   \
 		      */
@@ -82,12 +76,12 @@ void nm_sim_move(struct nm_sim *sim, struct nm_sim_task *task, int cpu)
 	}
 	if (nm_sim_node_of(sim, cpu) != nm_sim_node_of(sim, task->cpu)) {
 		sim->figures.moves++;
-		task->lost_s = COLD_S;
+		task->lost_s += COLD_S;
 	}
 	task->cpu = cpu;
 }
 
-static int idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int node)
+int nm_sim_idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int node)
 {
 	hwloc_const_bitmap_t cpus = sim->machine->topology->nodes[node].cpus;
 	int found = -1;
@@ -118,7 +112,7 @@ static int idle_anywhere(struct nm_sim *sim, const struct nm_sim_task *task)
 	unsigned first = (unsigned)nm_rng_below(&sim->rng, sim->nr_nodes);
 	int cpu = -1;
 	for (unsigned i = 0; cpu < 0 && i < sim->nr_nodes; i++)
-		cpu = idle_in(sim, task, (int)((first + i) % sim->nr_nodes));
+		cpu = nm_sim_idle_in(sim, task, (int)((first + i) % sim->nr_nodes));
 	return cpu;
 }
 
@@ -147,7 +141,7 @@ static int make_room(struct nm_sim *sim, const struct nm_sim_task *task)
 static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool some_idle)
 {
 	int home = nm_sim_node_of(sim, task->cpu);
-	int cpu = some_idle ? idle_in(sim, task, home) : -1;
+	int cpu = some_idle ? nm_sim_idle_in(sim, task, home) : -1;
 	if (cpu < 0 && some_idle && nm_rng_unit(&sim->rng) < FAR_PULL) {
 		cpu = idle_anywhere(sim, task);
 		if (cpu < 0 && task->mask)
@@ -159,17 +153,32 @@ static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool som
 		even_out(sim, task);
 }
 
-/* To any CPU that is emptier, or in another's place. */
+/* The kernel's balancing keeps tasks on their preferred node while nobody waits
+ * (migrate_degrades_locality()). */
+static bool is_kept(const struct nm_sim *sim, const struct nm_sim_task *task, int cpu)
+{
+	int here = nm_sim_node_of(sim, task->cpu);
+	return sim->options.numa_balancing && task->preferred == here &&
+	       nm_sim_node_of(sim, cpu) != here;
+}
+
+/*
+ * Though its CPU is its own a thread is put elsewhere: other work (kernel threads, interrupts, the
+ * ends of other programs) has it wait, and another CPU pulls it. To any CPU that is emptier, or in
+ * another's place.
+ */
 static void wander(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	int cpu = (int)nm_rng_below(&sim->rng, sim->nr_cpus);
 	struct nm_sim_task *other = sim->live[nm_rng_below(&sim->rng, sim->nr_live)];
 	if (nm_sim_may_run(sim, task, cpu) && sim->crowd[cpu] < sim->crowd[task->cpu]) {
-		nm_sim_move(sim, task, cpu);
+		if (!is_kept(sim, task, cpu))
+			nm_sim_move(sim, task, cpu);
 		return;
 	}
 	cpu = task->cpu;
-	if (!nm_sim_may_run(sim, task, other->cpu) || !nm_sim_may_run(sim, other, cpu))
+	if (is_kept(sim, task, other->cpu) || is_kept(sim, other, cpu) ||
+	    !nm_sim_may_run(sim, task, other->cpu) || !nm_sim_may_run(sim, other, cpu))
 		return;
 	nm_sim_move(sim, task, other->cpu);
 	nm_sim_move(sim, other, cpu);
@@ -186,7 +195,7 @@ static bool any_idle(const struct nm_sim *sim)
 void nm_sim_schedule(struct nm_sim *sim)
 {
 	bool some_idle = any_idle(sim);
-	double chance = WANDER_PER_S * sim->options.step_s;
+	double chance = sim->options.wander_per_s * sim->options.step_s;
 	for (size_t i = 0; i < sim->nr_live; i++) {
 		struct nm_sim_task *task = sim->live[i];
 		if (!nm_sim_is_awake(sim, task))

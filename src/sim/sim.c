@@ -35,6 +35,8 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->run_nodes = calloc(nodes, sizeof(*sim->run_nodes));
 	sim->crowd = calloc(sim->nr_cpus, sizeof(*sim->crowd));
 	sim->core_crowd = calloc(sim->nr_cores + 1, sizeof(*sim->core_crowd));
+	sim->cache_crowd = calloc(sim->nr_cpus, sizeof(*sim->cache_crowd));
+	sim->cache_cores = calloc(sim->nr_cpus, sizeof(*sim->cache_cores));
 	sim->busy_s = calloc(sim->nr_cpus, sizeof(*sim->busy_s));
 	sim->node_pages = calloc(nodes, sizeof(*sim->node_pages));
 	sim->queue_ns = calloc(resources, sizeof(*sim->queue_ns));
@@ -42,9 +44,10 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->pair_flow = calloc(nodes * nodes, sizeof(*sim->pair_flow));
 	sim->path_ns = calloc(nodes * nodes, sizeof(*sim->path_ns));
 	sim->excess = calloc(nodes * nodes, sizeof(*sim->excess));
-	if (!sim->users || !sim->open_cpus || !sim->near_node || !sim->run_nodes || !sim->crowd || !sim->core_crowd || !sim->busy_s ||
-	    !sim->node_pages || !sim->queue_ns || !sim->flow || !sim->pair_flow || !sim->path_ns ||
-	    !sim->excess)
+	if (!sim->users || !sim->open_cpus || !sim->near_node || !sim->run_nodes || !sim->crowd ||
+	    !sim->core_crowd || !sim->busy_s || !sim->node_pages || !sim->queue_ns || !sim->flow ||
+	    !sim->pair_flow || !sim->path_ns || !sim->excess || !sim->cache_crowd ||
+	    !sim->cache_cores)
 		return -ENOMEM;
 	return 0;
 }
@@ -64,6 +67,18 @@ static int near_node_of(const struct nm_topology *topology, unsigned cpu)
 	return 0;
 }
 
+static void count_cache_cores(struct nm_sim *sim)
+{
+	const struct nm_cpu *cpus = sim->machine->topology->cpus;
+	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++) {
+		bool first = cpus[cpu].cache >= 0 && (unsigned)cpus[cpu].cache < sim->nr_cpus;
+		for (unsigned k = 0; k < cpu && first; k++)
+			first = cpus[k].core != cpus[cpu].core;
+		if (first)
+			sim->cache_cores[cpus[cpu].cache]++;
+	}
+}
+
 static void fill_places(struct nm_sim *sim)
 {
 	const struct nm_topology *topology = sim->machine->topology;
@@ -72,6 +87,7 @@ static void fill_places(struct nm_sim *sim)
 				      hwloc_bitmap_isset(topology->online, cpu);
 		sim->near_node[cpu] = near_node_of(topology, cpu);
 	}
+	count_cache_cores(sim);
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		if (!hwloc_bitmap_iszero(topology->nodes[k].cpus))
 			sim->run_nodes[sim->nr_run_nodes++] = k;
@@ -148,6 +164,8 @@ void nm_sim_free(struct nm_sim *sim)
 	free(sim->run_nodes);
 	free(sim->crowd);
 	free(sim->core_crowd);
+	free(sim->cache_crowd);
+	free(sim->cache_cores);
 	free(sim->busy_s);
 	free(sim->node_pages);
 	free(sim->queue_ns);

@@ -11,7 +11,7 @@ static double run_once(const struct nm_sim_machine *machine, const struct nm_con
 		       uint64_t seed)
 {
 	struct nm_sim_workload workload = {.limit_s = 300};
-	const struct nm_sim_options options = {.seed = seed};
+	const struct nm_sim_options options = {.seed = seed, .wander_per_s = NM_SIM_WANDER_USUAL};
 	struct nm_simulated done;
 	for (unsigned i = 0; i < 4; i++) {
 		struct nm_sim_user *user = nm_sim_workload_add(&workload, "user");

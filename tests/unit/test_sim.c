@@ -9,6 +9,8 @@
 
 #include "sim_fixture.h"
 
+#include "../../src/sim/model.h"
+
 #define TOLERANCE 1e-9
 
 static void alike(double a, double b)
@@ -330,6 +332,197 @@ static void test_numa_balancing_brings_pages(void **state)
 	nm_sim_machine_free(machine);
 }
 
+/* ---- kernel.numa_balancing ---- */
+
+static struct nm_sim *begin_balanced(const struct nm_sim_machine *machine,
+				     const struct nm_sim_workload *workload, bool balancing)
+{
+	const struct nm_sim_options options = {.seed = 4, .numa_balancing = balancing};
+	struct nm_sim *sim = NULL;
+	assert_int_equal(nm_sim_new(machine, workload, &options, &sim), 0);
+	return sim;
+}
+
+/* What a page costs that we move, one costs that the kernel moves; and none goes in no time. */
+static void test_the_kernel_pays_for_pages(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("mesh-4x20");
+	double time_s[2];
+	for (unsigned i = 0; i < 2; i++) {
+		struct nm_sim_workload workload = {0};
+		struct nm_sim_program *program = add_program(&workload, "compute", 1);
+		program->footprint_mb = 8192;
+		program->phases[0].giga = 60;
+		program->phases[0].misses_per_kilo = 0;
+		struct nm_sim *sim = begin_balanced(machine, &workload, i == 1);
+		steps(sim, 1);
+		unsigned away = (unsigned)(nm_sim_thread(sim, 0).node + 1) % 4;
+		bind(sim, machine, nm_sim_thread(sim, 0).tid, away);
+		steps(sim, 9);
+		assert_int_equal(nm_sim_figures(sim).pages_balanced, 0);
+		steps(sim, 5);
+		assert_true(nm_sim_figures(sim).pages_balanced < 4096);
+		to_the_end(sim);
+		assert_int_equal(nm_sim_figures(sim).pages_balanced, i == 1 ? 4096 : 0);
+		time_s[i] = nm_sim_figures(sim).time_s;
+		nm_sim_free(sim);
+		nm_sim_workload_clear(&workload);
+	}
+	assert_true(fabs(time_s[1] - time_s[0] - 8192 * 1048576.0 / 1e9) < 0.5);
+	nm_sim_machine_free(machine);
+}
+
+/* Where nothing is misplaced scans come ever more seldom, and in a minute at the latest. */
+static void test_scans_back_off(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("mesh-4x20");
+	struct nm_sim_workload workload = {0};
+	add_program(&workload, "stream", 1)->phases[0].giga = 1e5;
+	struct nm_sim *sim = begin_balanced(machine, &workload, true);
+	steps(sim, 30);
+	unsigned early = sim->processes[0]->passes;
+	double first_s = sim->processes[0]->pass_s;
+	steps(sim, 3000);
+	assert_true(early >= 1);
+	assert_true(sim->processes[0]->pass_s > 10 * first_s);
+	assert_true(sim->processes[0]->pass_s <= 60);
+	assert_true(sim->processes[0]->passes < 60);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+/* Two nodes that are full, and each of two threads beside the other's memory: they change places.
+ */
+static void test_tasks_go_to_their_memory(void **state)
+{
+	(void)state;
+	for (unsigned balancing = 0; balancing < 2; balancing++) {
+		struct nm_sim_machine *machine = NULL;
+		struct nm_sim_workload workload = {0};
+		assert_int_equal(nm_sim_machine_regular(2, 2, &machine), 0);
+		for (unsigned node = 0; node < 2; node++)
+			machine->topology->nodes[node].memory_bytes = 1024 * 1048576ULL;
+		for (unsigned i = 0; i < 2; i++) {
+			struct nm_sim_program *program = add_program(&workload, "stream", 1);
+			program->footprint_mb = 1024;
+			program->phases[0].giga = 1e5;
+		}
+		struct nm_sim *sim = begin_balanced(machine, &workload, balancing);
+		steps(sim, 1);
+		int cpu = sim->live[0]->cpu;
+		sim->live[0]->cpu = sim->live[1]->cpu;
+		sim->live[1]->cpu = cpu;
+		steps(sim, 100);
+		for (size_t i = 0; i < 2; i++) {
+			struct nm_sim_thread_view view = nm_sim_thread(sim, i);
+			assert_true(view.mix[view.node] == balancing);
+		}
+		assert_int_equal(nm_sim_figures(sim).pages_balanced, 0);
+		nm_sim_free(sim);
+		nm_sim_workload_clear(&workload);
+		nm_sim_machine_free(machine);
+	}
+}
+
+/* ---- what is a parameter, and switches ---- */
+
+static struct nm_sim_figures figures_of(const struct nm_sim_options *options, const char *name,
+					unsigned threads)
+{
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	struct nm_sim *sim = NULL;
+	add_program(&workload, name, threads)->phases[0].giga = 1e5;
+	assert_int_equal(nm_sim_new(machine, &workload, options, &sim), 0);
+	steps(sim, 600);
+	struct nm_sim_figures figures = nm_sim_figures(sim);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+	return figures;
+}
+
+static void test_threads_wander_as_told(void **state)
+{
+	(void)state;
+	static const double rates[] = {0, 0.02, 0.1};
+	uint64_t moves[NM_ARRAY_SIZE(rates)];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(rates); i++)
+		moves[i] = figures_of(&(struct nm_sim_options){.seed = 2, .wander_per_s = rates[i]},
+				      "bt", 40)
+				   .moves;
+	assert_int_equal(moves[0], 0);
+	assert_true(moves[1] > 0);
+	assert_true(moves[2] > 3 * moves[1]);
+}
+
+static void test_snoops_take_bandwidth(void **state)
+{
+	(void)state;
+	struct nm_sim_options options = {.seed = 2, .wander_per_s = 0.1};
+	struct nm_sim_figures without = figures_of(&options, "stream", 40);
+	options.snoop_bytes = 8;
+	struct nm_sim_figures with = figures_of(&options, "stream", 40);
+	assert_true(with.accesses < 0.95 * without.accesses);
+	assert_true(with.most_link_use <= 1 + TOLERANCE);
+}
+
+/* One thread a core is what programs' figures are for; who has a cache alone misses less. */
+static void test_who_shares_a_cache_misses_more(void **state)
+{
+	(void)state;
+	static const unsigned threads[] = {4, 40, 80};
+	double ratio[NM_ARRAY_SIZE(threads)];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(threads); i++) {
+		double done[2];
+		for (unsigned shared = 0; shared < 2; shared++) {
+			const struct nm_sim_options options = {.seed = 2,
+							       .shared_caches = shared == 1};
+			done[shared] = figures_of(&options, "lu", threads[i]).accesses;
+		}
+		ratio[i] = done[1] / done[0];
+	}
+	assert_true(ratio[0] < 0.99);
+	alike(ratio[1], 1);
+	assert_true(ratio[2] > 1.01);
+}
+
+/* Of a core's two threads: what they execute is shared, waiting for memory is not. */
+static void test_siblings_share_what_they_execute(void **state)
+{
+	(void)state;
+	static const double misses[] = {0, 60};
+	double gain[2];
+	for (size_t m = 0; m < NM_ARRAY_SIZE(misses); m++) {
+		double done[2];
+		for (unsigned i = 0; i < 2; i++) {
+			struct nm_sim_machine *machine = machine_named("x7550-4x8");
+			struct nm_sim_workload workload = {0};
+			struct nm_sim_program *program = add_program(&workload, "table", i + 1);
+			program->phases[0].giga = 1e5;
+			program->phases[0].misses_per_kilo = misses[m];
+			workload.users[0].placement = NM_SIM_PLACE_DIRECT;
+			workload.users[0].node = 0;
+			hwloc_bitmap_only(machine->topology->nodes[0].cpus, 0);
+			hwloc_bitmap_set(machine->topology->nodes[0].cpus, 32);
+			struct nm_sim *sim = begin(machine, &workload, 1);
+			steps(sim, 50);
+			done[i] = 0;
+			for (size_t k = 0; k < nm_sim_nr_threads(sim); k++)
+				done[i] += nm_sim_thread(sim, k).done_giga;
+			nm_sim_free(sim);
+			nm_sim_workload_clear(&workload);
+			nm_sim_machine_free(machine);
+		}
+		gain[m] = done[1] / done[0];
+	}
+	alike(gain[0], 1.25);
+	assert_true(gain[1] > 1.8 && gain[1] < 2);
+}
+
 /* ---- the ops ---- */
 
 static void test_pages_move_where_they_are_sent(void **state)
@@ -397,6 +590,13 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_online),
 		cmocka_unit_test(test_first_touch_is_local),
 		cmocka_unit_test(test_numa_balancing_brings_pages),
+		cmocka_unit_test(test_the_kernel_pays_for_pages),
+		cmocka_unit_test(test_scans_back_off),
+		cmocka_unit_test(test_tasks_go_to_their_memory),
+		cmocka_unit_test(test_threads_wander_as_told),
+		cmocka_unit_test(test_snoops_take_bandwidth),
+		cmocka_unit_test(test_who_shares_a_cache_misses_more),
+		cmocka_unit_test(test_siblings_share_what_they_execute),
 		cmocka_unit_test(test_pages_move_where_they_are_sent),
 		cmocka_unit_test(test_observing_changes_nothing),
 	};
