@@ -76,7 +76,9 @@ int nm_helper_restore(const struct nm_helper_context *context);
 int nm_helper_connect(const char *socket_path);
 
 /*
- * One request and its reply, at most 5 s (-ETIMEDOUT). *ret_fds as for nm_helper_serve(), untouched where
+ * One request and its reply, at most half a second each (-ETIMEDOUT): no act of the helper waits for
+ * another process, or takes the lock of one's memory map, so that only a helper that is stopped or has no
+ * CPU is late. *ret_fds as for nm_helper_serve(), untouched where
  * the exchange itself failed, also by -EMFILE: no room for the descriptors. -EPIPE, -ECONNRESET: the helper ended, connect again; -ETIMEDOUT, -EPROTO:
  * close the connection, its replies can no longer be told apart.
  */

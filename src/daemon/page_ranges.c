@@ -26,7 +26,7 @@ static void tell_unreadable(struct nm_daemon *daemon, struct nm_page_process *pr
 		  "the pages of %s[%u] stay where they are: %s", process->comm, process->pid,
 		  error == -EFBIG ? "it has too many mappings, or more in memory than "
 				    "pages.maps_max_rss_gb"
-				  : "its mappings may not be read (CAP_SYS_PTRACE is needed)");
+				  : "its mappings may not be read (the worker needs CAP_SYS_PTRACE)");
 }
 
 static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *process)

@@ -14,7 +14,6 @@ static const struct needed {
 	const char *without;
 } needed[] = {
 	{"CAP_SYS_NICE", CAP_SYS_NICE, "no thread of another user can be moved"},
-	{"CAP_SYS_PTRACE", CAP_SYS_PTRACE, "other users' processes cannot be looked at"},
 	{"CAP_PERFMON", 38, "nothing can be sampled but by the helper"},
 };
 
@@ -54,7 +53,7 @@ void nm_check_capabilities(const char *name, const struct nm_facts *facts,
 		if (!is_held(facts, &needed[i]))
 			nm_findings_evidence(findings, "without %s %s", needed[i].name,
 					     needed[i].without);
-	nm_findings_remedy(findings, "AmbientCapabilities=CAP_SYS_NICE CAP_SYS_PTRACE CAP_PERFMON, "
+	nm_findings_remedy(findings, "AmbientCapabilities=CAP_SYS_NICE CAP_PERFMON, "
 				     "and none of them missing in CapabilityBoundingSet=");
 }
 

@@ -8,13 +8,13 @@
 
 #include "privileged.h"
 
-#define TIMEOUT_S 5
+#define TIMEOUT_US 500000
 
 int nm_helper_connect(const char *socket_path)
 {
 	nm_auto(nm_closep) int fd = -1;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	const struct timeval limit = {.tv_sec = TIMEOUT_S};
+	const struct timeval limit = {.tv_usec = TIMEOUT_US};
 
 	size_t length = strlen(socket_path);
 

@@ -34,6 +34,9 @@ static void helper_close(struct nm_linux *self)
 	self->helper = -1;
 }
 
+/* The loop waits for a late helper once in so long. */
+#define HELPER_REST_NS (60 * NM_NSEC_PER_SEC)
+
 /* A reply that is late or malformed leaves the connection out of step, so it ends there. */
 static int helper_call(struct nm_linux *self, const struct nm_helper_request *request,
 		       struct nm_event_fds *ret_fds)
@@ -42,6 +45,8 @@ static int helper_call(struct nm_linux *self, const struct nm_helper_request *re
 
 	if (connection_is_gone(r) || r == -ETIMEDOUT || r == -EPROTO)
 		helper_close(self);
+	if (r == -ETIMEDOUT)
+		self->helper_rest_ns = linux_now_ns(&self->base) + HELPER_REST_NS;
 	return r;
 }
 
@@ -56,7 +61,11 @@ static int helper_open(struct nm_linux *self)
 
 	if (self->helper >= 0)
 		return 0;
+	if (linux_now_ns(&self->base) < self->helper_rest_ns)
+		return -ETIMEDOUT;
 	int fd = nm_helper_connect(self->helper_socket);
+	if (fd == -ETIMEDOUT)
+		self->helper_rest_ns = linux_now_ns(&self->base) + HELPER_REST_NS;
 	if (fd < 0)
 		return fd;
 	self->helper = fd;

@@ -12,6 +12,7 @@ struct nm_linux {
 	struct nm_platform base;
 	int root, proc;
 	int helper;	     /* connection, or -1 */
+	uint64_t helper_rest_ns; /* it was late: it is not asked before */
 	int balancing;	     /* what we set kernel.numa_balancing to, or -1 */
 	char *helper_socket; /* NULL: acts are done in this process */
 	char *config_path, *state_path;

@@ -5,12 +5,11 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "confine.h"
 #include "numa-migrd/worker_serve.h"
 
 /* Only root and who we are may ask: systemd's socket is for the service's user alone. */
@@ -29,7 +28,7 @@ static int check_peer(int socket)
 	return peer.uid == 0 || peer.uid == geteuid() ? 0 : -EACCES;
 }
 
-static int serve(void)
+static int serve(char **argv)
 {
 	int r = check_peer(STDIN_FILENO);
 
@@ -39,8 +38,15 @@ static int serve(void)
 		      stderr);
 		return EX_USAGE;
 	}
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+	r = nm_worker_confine();
+	if (r > 0) {
+		execv(argv[0], argv);
+		r = -errno;
+	}
+	if (r < 0) {
+		fprintf(stderr, "Cannot give up capabilities: %s\n", strerror(-r));
+		return EXIT_FAILURE;
+	}
 	int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = proc_fd < 0 ? -errno : nm_worker_serve(proc_fd, STDIN_FILENO);
 	if (r < 0)
@@ -76,7 +82,7 @@ int main(int argc, char **argv)
 		return usage(stderr, EX_USAGE);
 	switch (option) {
 	case -1:
-		return serve();
+		return serve(argv);
 	case 'v':
 		puts("numa-migrd-worker " NM_VERSION);
 		return EXIT_SUCCESS;

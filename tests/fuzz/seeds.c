@@ -10,6 +10,7 @@
 #include "../unit/fixture.h"
 #include "numa-migrd/event.h"
 #include "numa-migrd/helper.h"
+#include "numa-migrd/worker.h"
 #include "numa-migrd/recording.h"
 #include "replay_seeds.h"
 #include "texts.h"
@@ -169,6 +170,30 @@ static void write_helper(const char *folder)
 		}
 }
 
+/* Two pages, and where they are to go. */
+static void write_worker(const char *folder)
+{
+	static const uint64_t addresses[] = {0x7f0000000000, 0x7f0000001000};
+	static const int32_t nodes[] = {0, 1};
+
+	for (uint32_t act = NM_WORKER_HELLO; act <= NM_WORKER_CLEAR_REFS; act++) {
+		const struct nm_worker_request request = {.version = NM_WORKER_VERSION,
+							  .act = act,
+							  .pid = 100,
+							  .count = 2,
+							  .start_ticks = 4242};
+		const uint8_t has_fd = act == NM_WORKER_READ_MAPS || act == NM_WORKER_CLEAR_REFS;
+		struct seed seed = {0};
+		add(&seed, &has_fd, 1);
+		add(&seed, &request, sizeof(request));
+		if (act == NM_WORKER_WHERE || act == NM_WORKER_MOVE)
+			add(&seed, addresses, sizeof(addresses));
+		if (act == NM_WORKER_MOVE)
+			add(&seed, nodes, sizeof(nodes));
+		write_seed(folder, "worker", act, &seed);
+	}
+}
+
 /* A method, its arguments (type and value), and what bus and polkit say. */
 static void write_bus(const char *folder)
 {
@@ -313,6 +338,7 @@ int main(int argc, char **argv)
 	write_ring(argv[1]);
 	write_spe(argv[1]);
 	write_helper(argv[1]);
+	write_worker(argv[1]);
 	write_bus(argv[1]);
 	write_recordings(argv[1]);
 	replay_seeds_write(argv[1]);

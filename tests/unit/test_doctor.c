@@ -283,7 +283,7 @@ static void ledger_is_hidden(struct nm_facts *facts)
 static void lose_capability(struct nm_facts *facts)
 {
 	add_unit(facts,
-		 "[Service]\nAmbientCapabilities=\nAmbientCapabilities=CAP_SYS_NICE CAP_PERFMON\n");
+		 "[Service]\nAmbientCapabilities=\nAmbientCapabilities=CAP_PERFMON\n");
 }
 
 static void run_without_capability(struct nm_facts *facts)
@@ -369,7 +369,7 @@ static const struct spoiled spoiled[] = {
 	{"ledger", NM_SEVERITY_PROBLEM, "--restore", ledger_is_left, false},
 	{"ledger", NM_SEVERITY_WARNING, "ledger.damaged", ledger_is_damaged, false},
 	{"ledger", NM_SEVERITY_UNSEEN, "/run/numa-migrd", ledger_is_hidden, false},
-	{"capabilities", NM_SEVERITY_PROBLEM, "CAP_SYS_PTRACE", lose_capability, false},
+	{"capabilities", NM_SEVERITY_PROBLEM, "CAP_SYS_NICE", lose_capability, false},
 	{"hardening", NM_SEVERITY_PROBLEM, "50-mine.conf", harden_too_far, false},
 	{"hardening", NM_SEVERITY_WARNING, "PrivateNetwork", loosen, false},
 	{"files", NM_SEVERITY_PROBLEM, "LimitNOFILE", few_files, false},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the units grant, and what the daemon's capabilities do not open although they might seem to.
- */
+/* What the units grant, and what the worker's capability does not open although it might seem to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +18,7 @@
 
 #define SOMEBODY 65534U
 #define DAEMON_UNIT NM_SOURCE_DIR "/systemd/numa-migrd.service"
+#define WORKER_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-worker@.service"
 #define HELPER_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-helper.service"
 #define UNIT_BYTES 16384
 
@@ -36,14 +36,14 @@ static void assert_value(const struct nm_unit *unit, const char *key, const char
 		fail_msg("%s=%s, not %s", key, found ? found : "", value);
 }
 
-static void the_daemon_gets_three_capabilities(void **state)
+static void the_daemon_gets_two_capabilities(void **state)
 {
-	static const char three[] = "CAP_SYS_NICE CAP_SYS_PTRACE CAP_PERFMON";
+	static const char two[] = "CAP_SYS_NICE CAP_PERFMON";
 	struct nm_unit unit = {0};
 	(void)state;
 	read_unit(DAEMON_UNIT, &unit);
-	assert_value(&unit, "CapabilityBoundingSet", three);
-	assert_value(&unit, "AmbientCapabilities", three);
+	assert_value(&unit, "CapabilityBoundingSet", two);
+	assert_value(&unit, "AmbientCapabilities", two);
 	assert_value(&unit, "User", "numa-migrd");
 	assert_value(&unit, "NoNewPrivileges", "yes");
 	assert_value(&unit, "RestrictRealtime", "yes");
@@ -60,7 +60,7 @@ static bool denies(const struct nm_unit *unit, const char *call)
 	return false;
 }
 
-/* With CAP_SYS_PTRACE these would reach into any process. */
+/* These reach into processes. */
 static void the_daemon_may_not_trace(void **state)
 {
 	static const char *const calls[] = {" ptrace",	   "process_vm_readv", "process_vm_writev",
@@ -71,6 +71,28 @@ static void the_daemon_may_not_trace(void **state)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(calls); i++)
 		if (!denies(&unit, calls[i]))
 			fail_msg("%s is not denied", calls[i]);
+	nm_unit_clear(&unit);
+}
+
+/* It keeps the first alone: test_worker. */
+static void the_worker_gets_ptrace_and_little_else(void **state)
+{
+	static const char two[] = "CAP_SYS_PTRACE CAP_SYS_ADMIN";
+	struct nm_unit unit = {0};
+	(void)state;
+	read_unit(WORKER_UNIT, &unit);
+	assert_value(&unit, "CapabilityBoundingSet", two);
+	assert_value(&unit, "AmbientCapabilities", two);
+	assert_value(&unit, "User", "numa-migrd");
+	assert_value(&unit, "NoNewPrivileges", "yes");
+	assert_value(&unit, "TasksMax", "1");
+	assert_value(&unit, "LimitCORE", "0");
+	assert_value(&unit, "NoExecPaths", "/");
+	assert_value(&unit, "RestrictAddressFamilies", "none");
+	for (size_t i = 0; i < unit.count; i++)
+		assert_null(strcmp(unit.settings[i].key, "SystemCallFilter") == 0
+				    ? strpbrk(unit.settings[i].value, "@~")
+				    : NULL);
 	nm_unit_clear(&unit);
 }
 
@@ -89,12 +111,12 @@ static void the_helper_gets_three_others(void **state)
 
 /* ---- what CAP_SYS_PTRACE does not open ---- */
 
-/* Another user with these two capabilities alone, as the daemon is. */
-static int become_daemon(void)
+/* Another user with this capability alone, as the worker is. */
+static int become_worker(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
-	data[0].permitted = data[0].effective = 1U << CAP_SYS_PTRACE | 1U << CAP_SYS_NICE;
+	data[0].permitted = data[0].effective = 1U << CAP_SYS_PTRACE;
 	if (prctl(PR_SET_KEEPCAPS, 1L) < 0 || setresgid(SOMEBODY, SOMEBODY, SOMEBODY) < 0 ||
 	    setresuid(SOMEBODY, SOMEBODY, SOMEBODY) < 0)
 		return -errno;
@@ -106,7 +128,7 @@ static int try_process(pid_t pid)
 {
 	static const char *const names[] = {"mem", "environ", "pagemap", "clear_refs"};
 	char path[64], text[512];
-	if (become_daemon() < 0)
+	if (become_worker() < 0)
 		return 2;
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	nm_auto(nm_closep) int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -144,8 +166,9 @@ static void memory_of_others_stays_closed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_daemon_gets_three_capabilities),
+		cmocka_unit_test(the_daemon_gets_two_capabilities),
 		cmocka_unit_test(the_daemon_may_not_trace),
+		cmocka_unit_test(the_worker_gets_ptrace_and_little_else),
 		cmocka_unit_test(the_helper_gets_three_others),
 		cmocka_unit_test(memory_of_others_stays_closed),
 	};

@@ -430,6 +430,54 @@ static void a_malformed_request_ends_it(void **state)
 	close(socket);
 }
 
+static const char *proc_text(pid_t pid, const char *name)
+{
+	static char text[32768];
+	char path[64];
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	assert_true(nm_read_text(AT_FDCWD, path, text, sizeof(text)) > 0);
+	return text;
+}
+
+static bool own_namespace(pid_t pid)
+{
+	char path[64], theirs[64] = "", ours[64] = "";
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	return readlink(path, theirs, sizeof(theirs) - 1) > 0 &&
+	       readlink("/proc/self/ns/mnt", ours, sizeof(ours) - 1) > 0 &&
+	       strcmp(ours, theirs) != 0;
+}
+
+/* Before it reads its first request: of what root has, CAP_SYS_PTRACE stays; in its own /proc no
+ * link leads anywhere, and in ours they do. */
+static void it_gives_up_all_but_ptrace(void **state)
+{
+	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
+						.act = NM_WORKER_HELLO};
+	struct nm_worker_reply reply;
+	int socket;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("needs root, to have something to give up: skipped\n");
+		skip();
+	}
+	pid_t child = start_worker(&socket);
+	assert_int_equal(send(socket, &hello, sizeof(hello), 0), sizeof(hello));
+	assert_int_equal(recv(socket, &reply, sizeof(reply), 0), sizeof(reply));
+	assert_int_equal(reply.result, 0);
+	assert_non_null(strstr(proc_text(child, "status"), "CapPrm:\t0000000000080000"));
+	assert_non_null(strstr(proc_text(child, "status"), "CapEff:\t0000000000080000"));
+	assert_non_null(strstr(proc_text(child, "status"), "NoNewPrivs:\t1"));
+	if (own_namespace(child))
+		assert_non_null(strstr(proc_text(child, "mountinfo"), "nosymfollow"));
+	else
+		print_message("a namespace cannot be had here: links were not looked at\n");
+	assert_null(strstr(proc_text(getpid(), "mountinfo"), "nosymfollow"));
+	close(socket);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* A descriptor of anything else is neither read nor written. */
 static void only_its_own_files_are_used(void **state)
 {
@@ -472,6 +520,7 @@ int main(void)
 		cmocka_unit_test(who_missed_a_deadline_rests_for_ten_minutes),
 		cmocka_unit_test(the_program_is_for_its_socket_alone),
 		cmocka_unit_test(a_malformed_request_ends_it),
+		cmocka_unit_test(it_gives_up_all_but_ptrace),
 		TEST(only_its_own_files_are_used),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

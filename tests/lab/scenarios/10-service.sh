@@ -61,6 +61,7 @@ check "and no restart" no_restarts
 
 figure lab_exposure_daemon "$(exposure numa-migrd.service)" of_10
 figure lab_exposure_helper "$(exposure numa-migrd-helper.service)" of_10
+figure lab_exposure_worker "$(exposure numa-migrd-worker@x.service)" of_10
 check "systemd-analyze security: the daemon at 1.5 or lower" \
 	awk "BEGIN { exit !($(exposure numa-migrd.service) <= 1.5) }"
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/* Messages to a worker: whatever is taken for a request is whole, and within its message. */
+#include "fuzz.h"
+#include "numa-migrd/worker.h"
+
+static void require_within(const void *message, size_t size, const struct nm_worker_order *order)
+{
+	const char *begin = message, *end = begin + size;
+	size_t count = order->request.count;
+
+	FUZZ_REQUIRE(order->request.version == NM_WORKER_VERSION);
+	if (order->addresses) {
+		FUZZ_REQUIRE(count > 0 && count <= NM_WORKER_PAGES_MOST);
+		FUZZ_REQUIRE((const char *)order->addresses >= begin &&
+			     (const char *)(order->addresses + count) <= end);
+		FUZZ_REQUIRE(order->request.pid > 0 && order->request.start_ticks > 0);
+	}
+	if (order->nodes)
+		FUZZ_REQUIRE(order->addresses && (const char *)(order->nodes + count) == end);
+	if (order->request.act == NM_WORKER_READ_MAPS)
+		FUZZ_REQUIRE(count > 0 && count <= NM_WORKER_TEXT_MOST);
+}
+
+/* A byte says whether a descriptor came along, the rest is the message. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input input = {data, size};
+	bool has_fd = fuzz_byte(&input) & 1;
+	struct nm_worker_order order;
+	uint8_t *message = malloc(input.size + 1);
+
+	FUZZ_REQUIRE(message);
+	memcpy(message, input.data, input.size);
+	if (nm_worker_parse(message, input.size, has_fd, &order) == 0)
+		require_within(message, input.size, &order);
+	free(message);
+	return 0;
+}
