@@ -72,14 +72,15 @@ void nm_actuator_retarget(struct nm_actuator *actuator, const struct nm_topology
 void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, uint64_t now_ns,
 		     struct nm_receipt *receipts);
 
-/* FORK, EXEC and EXIT of leased threads: heirs get their ancestor's original mask. Drain, in time
- * order. */
+/* FORK, EXEC and EXIT of leased threads: who inherited a narrowed affinity has the ancestor's
+ * original one restored, once; what it carries from then on is its owner's. The cost does not
+ * depend on the number of leases. Drain, as nm_task_events_order() puts them. */
 void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_event *event);
 
 /*
  * For the roster (struct nm_lease_lookup): is `current` a mask of ours, inherited or lent? Records
- * tell whose heir a thread is; only while some were lost are mask and descent asked instead, since
- * an owner may well have pinned his thread to the same CPUs.
+ * show who inherited; only while some were lost are affinity and descent asked instead, since an
+ * owner may well have pinned his thread to the same CPUs.
  */
 bool nm_actuator_inherited(void *actuator, uint32_t pid, uint32_t tid, uint64_t start_ticks,
 			   hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
@@ -89,9 +90,10 @@ bool nm_actuator_inherited(void *actuator, uint32_t pid, uint32_t tid, uint64_t 
 bool nm_actuator_holds(void *actuator, uint32_t tid, uint64_t start_ticks);
 
 /*
- * Side-band records were lost, or could not be had (no source, a CPU without a ring): heirs may
- * have been missed, so the next nm_actuator_tend() walks /proc. Before nm_roster_update() of the
- * tick in which the loss was seen.
+ * Side-band records were lost, or could not be had (no source, a CPU without a ring): tasks
+ * with inherited affinity may have been missed, so nm_actuator_tend() walks /proc, from the next
+ * time on and within a budget each time, for those born since all were known. Before
+ * nm_roster_update() of the tick in which the loss was seen.
  */
 void nm_actuator_records_lost(struct nm_actuator *actuator);
 
@@ -118,7 +120,7 @@ size_t nm_actuator_leases(const struct nm_actuator *actuator);
 
 /*
  * Gives back one thread's lease (withdrawn verdict), a process's, or all of them, the latter two
- * with a search for heirs. Returns the number of threads whose mask could not be returned.
+ * with a search for who inherited. Returns the number of threads whose mask could not be returned.
  */
 unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
 				   uint64_t start_ticks);

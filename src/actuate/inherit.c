@@ -159,12 +159,20 @@ static bool is_owners_choice(struct nm_actuator *actuator, const struct nm_lease
 	       hwloc_bitmap_isequal(current, parent->terms.target);
 }
 
+/* Of a parent that has only just been born, a fork takes no seconds. */
+static bool is_born_too_late(const struct nm_lease *parent, uint64_t start_ticks)
+{
+	uint64_t grace_ticks = (uint64_t)sysconf(_SC_CLK_TCK) / 5;
+	return parent->inherited && parent->settled && start_ticks > grace_ticks &&
+	       start_ticks - grace_ticks > parent->terms.ended_ticks;
+}
+
 /* A child born well after its parent had its affinity back inherits nothing: this ends the chain.
  */
 static bool may_inherit(struct nm_actuator *actuator, const struct nm_lease *parent,
 			uint64_t start_ticks)
 {
-	if (parent->exited)
+	if (parent->exited || is_born_too_late(parent, start_ticks))
 		return false;
 	if (!start_ticks)
 		return true;
@@ -181,7 +189,7 @@ static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *ev
 	if (parent == NM_LEASE_NONE && !known)
 		return;
 	uint64_t start_ticks = event->reused ? 0 : start_of(actuator, event->pid, event->tid);
-	if (known)
+	if (known && start_ticks)
 		note_reuse(actuator, event->tid, start_ticks);
 	/* The record comes late: the thread was met before. */
 	if (start_ticks && nm_lease_is_settled(actuator, event->tid, start_ticks))

@@ -272,6 +272,27 @@ static unsigned count_leased(void)
 	return count;
 }
 
+/* What was proposed, and refused, is held on no CPUs. */
+static void only_what_stands_counts_as_leased(void **state)
+{
+	(void)state;
+	overload(8, 0);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		world.workers[i].misses = i % 2 ? 1 : 0.00001;
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.dtas = true;
+	config()->threads.balance_idle_max = 0;
+	config()->threads.balance_persist = 5;
+	fake_fail(world.fake, FAKE_SET, 1, 1000000, EPERM);
+	live(20);
+	fake_calm(world.fake);
+	assert_true(world.daemon.tally.failed > 0);
+	assert_int_equal(world.daemon.tally.applied, 0);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		assert_int_equal(world.daemon.pipeline.balancer->known[i].leased_as,
+				 NM_DTAS_EITHER);
+}
+
 /* All of them compute from now on. */
 static void a_new_division_ends_leases_that_it_does_not_fit(void **state)
 {
@@ -308,6 +329,7 @@ int main(void)
 		TEST(a_shared_cgroup_tells_nothing),
 		TEST(dtas_is_unavailable_without_counters_and_says_so_once),
 		TEST(types_keep_to_their_cpus),
+		TEST(only_what_stands_counts_as_leased),
 		TEST(a_new_division_ends_leases_that_it_does_not_fit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

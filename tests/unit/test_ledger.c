@@ -61,6 +61,8 @@ static struct nm_ledger_entry entry_of(uint32_t tid, unsigned cpu, const char *c
 		.start_stack = UINT64_C(0x7ffd00001234),
 		.decision = UINT64_C(1) << 60,
 		.session = 77,
+		.uid = 1000 + tid,
+		.ran_ticks = 3 * tid,
 		.unrestricted = tid % 2,
 		.original = hwloc_bitmap_alloc(),
 		.target = hwloc_bitmap_alloc(),
@@ -88,6 +90,8 @@ static void assert_entry(const struct nm_ledger_entry *entry, uint32_t tid, unsi
 	assert_int_equal(entry->start_stack, wanted.start_stack);
 	assert_int_equal(entry->decision, wanted.decision);
 	assert_int_equal(entry->session, wanted.session);
+	assert_int_equal(entry->uid, wanted.uid);
+	assert_int_equal(entry->ran_ticks, wanted.ran_ticks);
 	assert_int_equal(entry->unrestricted, wanted.unrestricted);
 	assert_true(hwloc_bitmap_isequal(entry->original, wanted.original));
 	assert_true(hwloc_bitmap_isequal(entry->target, wanted.target));
@@ -124,6 +128,32 @@ static void test_round_trip(void **state)
 		assert_string_equal(contents.entries[i].cgroup, cgroups[i]);
 		assert_int_equal(contents.entries[i].ended_ticks, 0);
 	}
+}
+
+/* Earlier versions wrote neither user nor CPU time, and read a line up to the first dot. */
+static void test_earlier_versions(void **state)
+{
+	char end = 0;
+	unsigned tid;
+	(void)state;
+	open_ledger();
+	append_text("give 12 100 1012 5000 1 1 77 1 0-7 2-3 =/a .\n"
+		    "give 13 100 1013 5000 1 1 77 1 0-7 2-3 =/a . 10\n"
+		    "return 12 1012 6000 .\n");
+	give(14, 1, "/b");
+	read_ledger();
+	assert_int_equal(contents.bad_lines, 0);
+	assert_int_equal(contents.count, 3);
+	assert_int_equal(contents.entries[0].ended_ticks, 6000);
+	assert_int_equal(contents.entries[0].uid, NM_LEDGER_NO_UID);
+	assert_int_equal(contents.entries[0].ran_ticks, 0);
+	assert_int_equal(contents.entries[1].uid, NM_LEDGER_NO_UID); /* torn, and ended since */
+	assert_entry(&contents.entries[2], 14, 1);
+	const char *line = strstr(fixture_read(root, NM_LEDGER_NAME), "give 14");
+	assert_non_null(line);
+	assert_int_equal(
+		sscanf(line, "give %u %*u %*u %*u %*u %*u %*u %*d %*s %*s %*s %c", &tid, &end), 2);
+	assert_int_equal(end, '.');
 }
 
 static void test_copy(void **state)
@@ -466,6 +496,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_round_trip),
+		TEST(test_earlier_versions),
 		TEST(test_copy),
 		TEST(test_return),
 		TEST(test_return_without_time),

@@ -126,6 +126,20 @@ static void what_it_bears_then_is_its_owners(void **state)
 	assert_int_equal(world_mask(world, 301), world_node(1));
 }
 
+/* Restored, it starts a program that pins itself before its record is read. */
+static void what_it_starts_pins_itself(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	world_drain(world);
+	fake_sleep(fake, 500);
+	fake_fork(fake, 300, 301);
+	fake_pin(fake, 301, world_node(1));
+	world_tick(world);
+	assert_int_equal(world_mask(world, 301), world_node(1));
+}
+
 /* The same after a lease that ended. */
 static void so_it_is_after_a_lease(void **state)
 {
@@ -352,6 +366,7 @@ int main(void)
 		TEST(a_restored_child_may_be_pinned_to_that_node),
 		TEST(also_while_records_are_lost),
 		TEST(what_it_bears_then_is_its_owners),
+		TEST(what_it_starts_pins_itself),
 		TEST(so_it_is_after_a_lease),
 		TEST(an_exec_keeps_a_threads_own_pin),
 		TEST(another_users_orphan_keeps_its_pin),

@@ -315,6 +315,22 @@ static void test_hold(void **state)
 	assert_int_equal(member(101)->barred_until, 77);
 }
 
+/* sched_getaffinity(2) leaves out what is offline; what is restored has it again. */
+static void test_original_with_offline_cpus(void **state)
+{
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 5));
+	fake->online = fake->all & ~fake_cpus(4, 4);
+	hwloc_bitmap_clr(topology->online, 4);
+	run_all(0.5);
+	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(0, 5));
+	assert_false(member(101)->unrestricted);
+	hwloc_const_bitmap_t original = member(101)->original;
+	run_none(11);
+	run_all(0.5);
+	assert_ptr_equal(member(101)->original, original); /* nothing has changed */
+}
+
 /* What was decided about a thread does not concern another one under its number. */
 static void test_another_under_the_number(void **state)
 {
@@ -395,6 +411,7 @@ int main(void)
 		TEST(test_everywhere),
 		TEST(test_bar),
 		TEST(test_hold),
+		TEST(test_original_with_offline_cpus),
 		TEST(test_another_under_the_number),
 		TEST(test_new_topology),
 	};
