@@ -375,10 +375,67 @@ static void the_status_has_its_figures(void **state)
 	assert_int_equal(found, 4);
 }
 
+/* ---- leases that yield ---- */
+
+/* All of them are held on node 0, where they queue for two CPUs. */
+static void lease_all_here(void)
+{
+	const struct nm_member *members;
+	size_t count = nm_roster_members(world.daemon.pipeline.roster, &members);
+	struct nm_decision decisions[8] = {0};
+	struct nm_receipt receipts[8];
+	assert_int_equal(count, 8);
+	for (size_t i = 0; i < count; i++) {
+		decisions[i].nr_steps = 1;
+		decisions[i].steps[0] = (struct nm_step){
+			.tid = members[i].tid,
+			.pid = members[i].pid,
+			.start_ticks = members[i].start_ticks,
+			.pin = NM_STEP_LEASE,
+			.target = hwloc_bitmap_dup(world.daemon.pipeline.topology->nodes[0].cpus),
+			.original = members[i].original,
+			.unrestricted = members[i].unrestricted,
+		};
+	}
+	const struct nm_plan plan = {.decisions = decisions, .count = count};
+	nm_actuator_run(world.daemon.pipeline.actuator, &plan, world.fake->now_ns, receipts);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(receipts[i].applied);
+		hwloc_bitmap_free(decisions[i].steps[0].target);
+	}
+}
+
+/* Whose lease has just ended for full CPUs has its cool-down, and gets no other one at once. */
+static void who_yields_is_not_moved_in_the_same_interval(void **state)
+{
+	(void)state;
+	unsigned yielded = 0;
+	overload(8, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->threads.balance_begin = 100; /* not yet */
+	live(3);
+	lease_all_here();
+	config()->threads.balance_begin = 0;
+	config()->threads.balance_end = 0;
+	config()->threads.balance_persist = 1;
+	config()->threads.balance_idle_max = 0;
+	live_one();
+	const struct nm_member *members;
+	size_t count = nm_roster_members(world.daemon.pipeline.roster, &members);
+	for (size_t i = 0; i < count; i++) {
+		bool barred = members[i].barred_until > world.daemon.tally.intervals;
+		yielded += barred;
+		assert_false(barred && members[i].leased);
+	}
+	assert_int_equal(count_said("leased threads got their masks back"), 1);
+	assert_true(yielded > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+		TEST(who_yields_is_not_moved_in_the_same_interval),
 		TEST(an_overloaded_node_is_relieved),
 		TEST(relief_is_no_loss_of_locality),
 		TEST(a_machine_with_room_is_left_alone),
