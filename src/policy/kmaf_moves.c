@@ -12,6 +12,10 @@ static void free_plan(struct plan *plan)
 	free(plan->unit_of);
 	free(plan->demand_now);
 	free(plan->demand);
+	free(plan->usable);
+	free(plan->first_of);
+	free(plan->last_of);
+	free(plan->needed_by);
 	free(plan->left_by);
 	free(plan->claimed);
 	free(plan->moves);
@@ -27,12 +31,17 @@ static int allocate(struct plan *plan)
 	plan->unit_of = calloc(threads + 1, sizeof(int));
 	plan->demand_now = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
 	plan->demand = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
+	plan->usable = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(unsigned));
+	plan->first_of = calloc(threads + 1, sizeof(int));
+	plan->last_of = calloc(threads + 1, sizeof(int));
+	plan->needed_by = calloc(threads + 1, sizeof(int));
 	plan->left_by = calloc(cpus + 1, sizeof(int));
 	plan->claimed = calloc(cpus + 1, sizeof(bool));
 	plan->moves = calloc(threads + 1, sizeof(*plan->moves));
 	plan->units = calloc(threads + 1, sizeof(*plan->units));
 	return plan->demand_now && plan->here && plan->wanted && plan->place && plan->unit_of &&
-			       plan->demand && plan->left_by && plan->claimed && plan->moves &&
+			       plan->demand && plan->usable && plan->first_of && plan->last_of &&
+			       plan->needed_by && plan->left_by && plan->claimed && plan->moves &&
 			       plan->units
 		       ? 0
 		       : -ENOMEM;
@@ -63,8 +72,12 @@ static int begin(struct plan *plan, const struct nm_mapping *mapping)
 	}
 	for (unsigned node = 0; node < plan->snapshot->topology->nr_nodes; node++)
 		plan->demand[node] = plan->demand_now[node];
-	for (unsigned cpu = 0; cpu < plan->snapshot->topology->nr_cpus; cpu++)
+	for (unsigned cpu = 0; cpu < plan->snapshot->topology->nr_cpus; cpu++) {
+		const struct nm_snap_cpu *there = &plan->snapshot->cpus[cpu];
 		plan->left_by[cpu] = NONE;
+		if (there->usable && there->node >= 0)
+			plan->usable[there->node]++;
+	}
 	return 0;
 }
 
@@ -76,7 +89,8 @@ static struct unit *add_unit(struct plan *plan, bool swap)
 	*unit = (struct unit){.first = plan->nr_moves,
 			      .swap = swap,
 			      .needs = NONE,
-			      .group = (int)plan->nr_units - 1};
+			      .group = (int)plan->nr_units - 1,
+			      .next = NONE};
 	return unit;
 }
 
@@ -113,18 +127,63 @@ static bool may_take_place_of(const struct plan *plan, size_t thread, size_t oth
 	return hwloc_bitmap_isset(goes->allowed, (unsigned)leaves->home_cpu);
 }
 
-static void find_partner(struct plan *plan, size_t a)
+/* Threads that wait, by where they are and want to be, in their order. */
+struct queues {
+	int *first, *next; /* of each pair of nodes; behind each thread */
+};
+
+static int *queue_of(const struct plan *plan, const struct queues *queues, int here, int wanted)
 {
-	for (size_t b = a + 1; b < plan->snapshot->nr_threads; b++) {
-		if (!is_waiting(plan, b) || plan->here[b] != plan->wanted[a] ||
-		    plan->wanted[b] != plan->here[a] || !may_take_place_of(plan, a, b) ||
-		    !may_take_place_of(plan, b, a))
+	return &queues->first[(size_t)here * plan->snapshot->topology->nr_nodes + (size_t)wanted];
+}
+
+static void fill_queues(const struct plan *plan, const struct queues *queues)
+{
+	size_t nr_nodes = plan->snapshot->topology->nr_nodes;
+	for (size_t i = 0; i < nr_nodes * nr_nodes; i++)
+		queues->first[i] = NONE;
+	for (size_t i = plan->snapshot->nr_threads; i-- > 0;) {
+		if (!is_waiting(plan, i))
+			continue;
+		int *first = queue_of(plan, queues, plan->here[i], plan->wanted[i]);
+		queues->next[i] = *first;
+		*first = (int)i;
+	}
+}
+
+/* The first behind `a` that goes the other way; earlier ones have looked for a partner themselves.
+ */
+static void find_partner(struct plan *plan, const struct queues *queues, size_t a)
+{
+	int *first = queue_of(plan, queues, plan->wanted[a], plan->here[a]);
+	while (*first != NONE && (*first <= (int)a || !is_waiting(plan, (size_t)*first)))
+		*first = queues->next[*first];
+	for (int b = *first; b != NONE && plan->looks < NM_KMAF_MAX_LOOKS; b = queues->next[b]) {
+		size_t other = (size_t)b;
+		plan->looks++;
+		if (!is_waiting(plan, other) || !may_take_place_of(plan, a, other) ||
+		    !may_take_place_of(plan, other, a))
 			continue;
 		struct unit *unit = add_unit(plan, true);
-		add_move(plan, unit, a, thread_of(plan, b)->home_cpu);
-		add_move(plan, unit, b, thread_of(plan, a)->home_cpu);
+		add_move(plan, unit, a, thread_of(plan, other)->home_cpu);
+		add_move(plan, unit, other, thread_of(plan, a)->home_cpu);
 		return;
 	}
+}
+
+static int find_partners(struct plan *plan)
+{
+	size_t threads = plan->snapshot->nr_threads, nr_nodes = plan->snapshot->topology->nr_nodes;
+	nm_autofree int *first = calloc(nr_nodes * nr_nodes + 1, sizeof(*first));
+	nm_autofree int *next = calloc(threads + 1, sizeof(*next));
+	const struct queues queues = {.first = first, .next = next};
+	if (!first || !next)
+		return -ENOMEM;
+	fill_queues(plan, &queues);
+	for (size_t i = 0; i < threads; i++)
+		if (is_waiting(plan, i))
+			find_partner(plan, &queues, i);
+	return 0;
 }
 
 /* A CPU may be free only because others of the node share one for the moment. */
@@ -136,14 +195,16 @@ static bool has_room(const struct plan *plan, size_t thread)
 }
 
 /* A CPU of the node for the thread: one that is free, else one that will be; NONE. */
-static int find_cpu(const struct plan *plan, size_t thread)
+static int find_cpu(struct plan *plan, size_t thread)
 {
 	const struct nm_snapshot *snapshot = plan->snapshot;
 	hwloc_const_bitmap_t allowed = thread_of(plan, thread)->allowed;
-	int left = NONE;
-	for (int cpu = 0; cpu < (int)snapshot->topology->nr_cpus; cpu++) {
-		if (snapshot->cpus[cpu].node != plan->wanted[thread] ||
-		    !snapshot->cpus[cpu].usable || plan->claimed[cpu] ||
+	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[plan->wanted[thread]].cpus;
+	int left = NONE, cpu;
+	hwloc_bitmap_foreach_begin(cpu, cpus)
+	{
+		plan->looks++;
+		if (!snapshot->cpus[cpu].usable || plan->claimed[cpu] ||
 		    !hwloc_bitmap_isset(allowed, (unsigned)cpu))
 			continue;
 		if (nm_snapshot_is_free_for(snapshot, cpu, allowed))
@@ -151,6 +212,7 @@ static int find_cpu(const struct plan *plan, size_t thread)
 		if (left == NONE && plan->left_by[cpu] != NONE)
 			left = cpu;
 	}
+	hwloc_bitmap_foreach_end();
 	return left;
 }
 
@@ -180,9 +242,10 @@ static bool go_alone(struct plan *plan, size_t thread)
 
 /* Who may go next in a ring: it leaves a place on `node` for the last one, and goes to a node that
  * the ring has not been to, or where it began. */
-static size_t find_next(const struct plan *plan, const size_t *ring, size_t length)
+static size_t find_next(struct plan *plan, const size_t *ring, size_t length)
 {
 	int node = plan->wanted[ring[length - 1]];
+	plan->looks += plan->snapshot->nr_threads;
 	for (size_t b = 0; b < plan->snapshot->nr_threads; b++) {
 		bool passed = false;
 		if (!is_waiting(plan, b) || plan->here[b] != node ||
@@ -220,16 +283,17 @@ static int make_units(struct plan *plan)
 	bool more = true;
 	if (!ring)
 		return -ENOMEM;
-	for (size_t i = 0; i < threads; i++)
-		if (is_waiting(plan, i))
-			find_partner(plan, i);
+	int r = find_partners(plan);
+	if (r < 0)
+		return r;
 	while (more) {
 		more = false;
-		for (size_t i = 0; i < threads; i++)
+		plan->looks += threads;
+		for (size_t i = 0; i < threads && plan->looks < NM_KMAF_MAX_LOOKS; i++)
 			if (is_waiting(plan, i) && go_alone(plan, i))
 				more = true;
 	}
-	for (size_t i = 0; i < threads; i++)
+	for (size_t i = 0; i < threads && plan->looks < NM_KMAF_MAX_LOOKS; i++)
 		if (is_waiting(plan, i))
 			find_ring(plan, i, ring);
 	return 0;

@@ -7,6 +7,9 @@
 #include "numa-migrd/kmaf.h"
 
 #define NONE (-1)
+/* Threads and CPUs looked at for one mapping, beyond which the moves are those found: some 10 ms.
+ */
+#define NM_KMAF_MAX_LOOKS (4ULL << 20)
 
 /* Moves that are made together or not at all: one, two that change places, or a ring. */
 struct unit {
@@ -14,6 +17,7 @@ struct unit {
 	bool swap, dropped, needed;
 	int needs; /* the unit that makes its CPU free; NONE */
 	int group; /* of units whose threads travel together; its own number */
+	int next;  /* of the group, in order; NONE */
 };
 
 struct plan {
@@ -25,6 +29,7 @@ struct plan {
 	int *here, *wanted, *place, *unit_of;
 	/* Per node, in CPUs: of those who are there, and of those who will be. */
 	double *demand_now, *demand;
+	unsigned *usable;
 	/* Per CPU: the unit that leaves it free, and whether somebody goes there. */
 	int *left_by;
 	bool *claimed;
@@ -32,6 +37,9 @@ struct plan {
 	size_t nr_moves;
 	struct unit *units;
 	size_t nr_units;
+	/* Per group: its first and last unit, and how many of other groups need one of it. */
+	int *first_of, *last_of, *needed_by;
+	uint64_t looks;
 };
 
 /* The cost now and as planned, and the variance of the difference: sharings are counted events. */
@@ -52,10 +60,7 @@ static inline double demand_of(const struct plan *plan, size_t thread)
 
 static inline unsigned usable_cpus(const struct plan *plan, int node)
 {
-	unsigned count = 0;
-	for (unsigned cpu = 0; cpu < plan->snapshot->topology->nr_cpus; cpu++)
-		count += plan->snapshot->cpus[cpu].usable && plan->snapshot->cpus[cpu].node == node;
-	return count;
+	return plan->usable[node];
 }
 
 static inline bool is_moving(const struct plan *plan, size_t thread)

@@ -43,10 +43,8 @@ static void add_change(const struct plan *plan, uint32_t i, int group, struct ch
 static bool is_worthwhile(const struct plan *plan, int group)
 {
 	struct change change = {0};
-	for (size_t u = 0; u < plan->nr_units; u++)
-		for (size_t m = 0; plan->units[u].group == group && !plan->units[u].dropped &&
-				   m < plan->units[u].count;
-		     m++)
+	for (int u = plan->first_of[group]; u != NONE; u = plan->units[u].next)
+		for (size_t m = 0; !plan->units[u].dropped && m < plan->units[u].count; m++)
 			add_change(plan, plan->moves[plan->units[u].first + m].thread, group,
 				   &change);
 	double saved = change.stay - change.go;
@@ -74,9 +72,26 @@ static void drop(struct plan *plan, struct unit *unit)
 	}
 }
 
+/* Each group's units in their order. */
+static void list_groups(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nr_units; i++)
+		plan->first_of[i] = plan->last_of[i] = NONE;
+	for (size_t i = 0; i < plan->nr_units; i++) {
+		struct unit *unit = &plan->units[i];
+		unit->next = NONE;
+		if (plan->first_of[unit->group] == NONE)
+			plan->first_of[unit->group] = (int)i;
+		else
+			plan->units[plan->last_of[unit->group]].next = (int)i;
+		plan->last_of[unit->group] = (int)i;
+	}
+}
+
 /* Later ones first, since they may need what earlier ones leave. */
 static void drop_idle(struct plan *plan)
 {
+	list_groups(plan);
 	for (size_t i = plan->nr_units; i-- > 0;) {
 		struct unit *unit = &plan->units[i];
 		if (!unit->needed && may_stay(plan, unit) && !is_worthwhile(plan, (int)i))
@@ -88,17 +103,23 @@ static void drop_idle(struct plan *plan)
 
 /* ---- those that travel together ---- */
 
-static void join(struct plan *plan, int group, int other)
+/* While groups are joined, `first_of` leads from a group to the one that it was joined to. */
+static int whole_group(struct plan *plan, int unit)
 {
-	for (size_t u = 0; u < plan->nr_units; u++)
-		if (plan->units[u].group == other)
-			plan->units[u].group = group;
+	int group = plan->units[unit].group;
+	while (plan->first_of[group] != group) {
+		plan->first_of[group] = plan->first_of[plan->first_of[group]];
+		group = plan->first_of[group];
+	}
+	return group;
 }
 
 /* Threads that share, and are on one node before and after: none of them would go alone. */
 static void group_travellers(struct plan *plan)
 {
 	const struct nm_affinity_graph *graph = plan->graph;
+	for (size_t i = 0; i < plan->nr_units; i++)
+		plan->first_of[i] = (int)i;
 	for (size_t i = 0; i < graph->nr_threads; i++)
 		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
 			uint32_t j = graph->partner[at];
@@ -107,22 +128,20 @@ static void group_travellers(struct plan *plan)
 			    plan->units[plan->unit_of[i]].dropped ||
 			    plan->units[plan->unit_of[j]].dropped)
 				continue;
-			int group = plan->units[plan->unit_of[i]].group;
-			int other = plan->units[plan->unit_of[j]].group;
-			if (group != other)
-				join(plan, group, other);
+			int group = whole_group(plan, plan->unit_of[i]);
+			int other = whole_group(plan, plan->unit_of[j]);
+			plan->first_of[other] = group;
 		}
+	for (size_t i = 0; i < plan->nr_units; i++)
+		plan->units[i].group = whole_group(plan, (int)i);
+	list_groups(plan);
 }
 
-static bool is_needed_by_others(const struct plan *plan, int group)
+/* A unit that needs one of another group comes (1) or is dropped (-1). */
+static void count_need(struct plan *plan, const struct unit *unit, int change)
 {
-	for (size_t u = 0; u < plan->nr_units; u++) {
-		const struct unit *unit = &plan->units[u];
-		if (!unit->dropped && unit->group != group && unit->needs != NONE &&
-		    plan->units[unit->needs].group == group)
-			return true;
-	}
-	return false;
+	if (unit->needs != NONE && plan->units[unit->needs].group != unit->group)
+		plan->needed_by[plan->units[unit->needs].group] += change;
 }
 
 static void move_again(struct plan *plan, struct unit *unit)
@@ -146,24 +165,39 @@ static bool has_room_everywhere(const struct plan *plan)
 	return true;
 }
 
+static void drop_group(struct plan *plan, int group)
+{
+	for (int u = plan->first_of[group]; u != NONE; u = plan->units[u].next) {
+		drop(plan, &plan->units[u]);
+		count_need(plan, &plan->units[u], -1);
+	}
+}
+
+static void move_group_again(struct plan *plan, int group)
+{
+	for (int u = plan->first_of[group]; u != NONE; u = plan->units[u].next) {
+		move_again(plan, &plan->units[u]);
+		count_need(plan, &plan->units[u], 1);
+	}
+}
+
 /* Two pairs that change places are as far from each other as before, though each thread follows its
  * partner. */
 static void drop_idle_groups(struct plan *plan)
 {
 	group_travellers(plan);
+	for (size_t u = 0; u < plan->nr_units; u++)
+		if (!plan->units[u].dropped)
+			count_need(plan, &plan->units[u], 1);
 	for (int group = 0; group < (int)plan->nr_units; group++) {
-		if (is_needed_by_others(plan, group) || is_worthwhile(plan, group))
+		int first = plan->first_of[group];
+		/* Dropped ones are alone in their groups. */
+		if (first == NONE || plan->units[first].dropped || plan->needed_by[group] > 0 ||
+		    is_worthwhile(plan, group))
 			continue;
-		nm_autofree bool *dropped = calloc(plan->nr_units + 1, sizeof(*dropped));
-		for (size_t u = 0; dropped && u < plan->nr_units; u++) {
-			dropped[u] = plan->units[u].group == group && !plan->units[u].dropped;
-			if (dropped[u])
-				drop(plan, &plan->units[u]);
-		}
-		bool fits = has_room_everywhere(plan);
-		for (size_t u = 0; dropped && !fits && u < plan->nr_units; u++)
-			if (dropped[u])
-				move_again(plan, &plan->units[u]);
+		drop_group(plan, group);
+		if (!has_room_everywhere(plan))
+			move_group_again(plan, group);
 	}
 }
 
