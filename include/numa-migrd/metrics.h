@@ -97,10 +97,17 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
 		     const struct nm_figures **ret);
 
-/* Samples that could not be counted since the start: tid out of range, no memory, address of no
- * node. */
+/*
+ * Threads that are counted at once, some 400 bytes each on four nodes. For more of them those go
+ * that had no sample for the longest, once in an interval; where all have had one, new ones wait
+ * for the next.
+ */
+#define NM_METRICS_THREADS_MOST (1U << 17)
+
+/* Samples that could not be counted since the start: tid out of range, no memory, more threads than
+ * that, address of no node. */
 struct nm_metrics_losses {
-	uint64_t bad_tid, no_memory, no_node;
+	uint64_t bad_tid, no_memory, no_room, no_node;
 };
 struct nm_metrics_losses nm_metrics_losses(const struct nm_metrics *metrics);
 

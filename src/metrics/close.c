@@ -5,7 +5,6 @@
 
 #include "table.h"
 
-#define SILENT_INTERVALS_MAX 600U
 /* Remembered accesses below this sum have no say in anything and are dropped. */
 #define HISTORY_FLOOR 0.01
 #define CACHE_LINE 64
@@ -253,7 +252,7 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 	struct nm_entry *entry = nm_entry_at(metrics, key->index);
 	struct nm_hardware *hardware = nm_hardware_at(metrics, key->index);
 	double *history = nm_history_of(metrics, key->index);
-	bool silent = !entry->run_samples && !entry->access_new && !hardware->samples;
+	bool silent = nm_entry_is_silent(metrics, key->index);
 
 	entry->silent = silent ? entry->silent + 1 : 0;
 	if (silent && !has_history(metrics, history))
@@ -284,6 +283,7 @@ int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interva
 {
 	size_t count = 0;
 
+	metrics->made_room = false;
 	sort_keys(metrics);
 	int r = reserve_figures(metrics);
 	if (r < 0)
@@ -300,7 +300,7 @@ int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interva
 			clear_interval(metrics, key->index);
 			count++;
 		}
-		if (entry->silent >= SILENT_INTERVALS_MAX)
+		if (entry->silent >= NM_SILENT_INTERVALS_MAX)
 			nm_metrics_forget(metrics, key->tid);
 	}
 	*ret = metrics->figures;

@@ -116,8 +116,43 @@ static void give_back(struct nm_metrics *metrics, uint32_t index)
 	metrics->first_free = index;
 }
 
+/* From how many silent intervals on threads go, so that an eighth of the room is free, or all
+ * silent ones have gone. */
+static uint32_t coldness_to_go(const struct nm_metrics *metrics)
+{
+	uint32_t counts[NM_SILENT_INTERVALS_MAX + 1] = {0}, coldest = NM_SILENT_INTERVALS_MAX;
+	uint32_t gone = 0;
+
+	for (uint32_t i = 0; i < metrics->used; i++) {
+		const struct nm_entry *entry = nm_entry_at(metrics, i);
+		if (entry->tid && nm_entry_is_silent(metrics, i))
+			counts[entry->silent < coldest ? entry->silent : coldest]++;
+	}
+	while (coldest > 0 && (gone += counts[coldest]) < NM_METRICS_THREADS_MOST / 8)
+		coldest--;
+	return coldest;
+}
+
+static void make_room(struct nm_metrics *metrics)
+{
+	uint32_t coldness = coldness_to_go(metrics);
+
+	for (uint32_t i = 0; i < metrics->used; i++) {
+		const struct nm_entry *entry = nm_entry_at(metrics, i);
+		if (entry->tid && entry->silent >= coldness && nm_entry_is_silent(metrics, i))
+			nm_metrics_forget(metrics, entry->tid);
+	}
+	metrics->made_room = true;
+}
+
 static int take_free(struct nm_metrics *metrics, uint32_t *ret)
 {
+	bool full = metrics->first_free == NO_INDEX && metrics->used == NM_METRICS_THREADS_MOST;
+
+	if (full && !metrics->made_room)
+		make_room(metrics);
+	if (full && metrics->first_free == NO_INDEX)
+		return -ENOSPC;
 	if (metrics->first_free != NO_INDEX) {
 		*ret = metrics->first_free;
 		metrics->first_free = nm_entry_at(metrics, *ret)->pid;
@@ -175,6 +210,8 @@ static __attribute__((noinline)) struct nm_entry *add_entry(struct nm_metrics *m
 		return entry;
 	if (r == -ERANGE)
 		metrics->losses.bad_tid++;
+	else if (r == -ENOSPC)
+		metrics->losses.no_room++;
 	else
 		metrics->losses.no_memory++;
 	return NULL;

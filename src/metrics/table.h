@@ -13,6 +13,9 @@
  */
 #define NM_RUN_SLOTS 4
 
+/* After as many intervals without a sample a thread is forgotten. */
+#define NM_SILENT_INTERVALS_MAX 600U
+
 /*
  * One thread in one interval. The first 64 bytes serve every run sample, the counts that follow (up
  * to eight nodes in the next 64) every sample; two lines next to each other are fetched as a pair.
@@ -62,6 +65,7 @@ struct nm_metrics {
 	struct nm_entry_key *keys;
 	size_t key_count, key_capacity;
 	bool keys_unsorted;
+	bool made_room; /* in this interval */
 	struct nm_figures *figures;
 	double *accesses; /* what the figures point into, */
 	uint32_t *fresh;  /* nr_nodes each a figure */
@@ -93,6 +97,15 @@ static inline double *nm_history_of(const struct nm_metrics *metrics, uint32_t i
 static inline int nm_cpu_node(const struct nm_metrics *metrics, uint32_t cpu)
 {
 	return cpu < metrics->topology->nr_cpus ? metrics->topology->cpus[cpu].node : -1;
+}
+
+/* Has anything of it come in this interval? */
+static inline bool nm_entry_is_silent(const struct nm_metrics *metrics, uint32_t index)
+{
+	const struct nm_entry *entry = nm_entry_at(metrics, index);
+
+	return !entry->run_samples && !entry->access_new &&
+	       !nm_hardware_at(metrics, index)->samples;
 }
 
 /* The run count of the node where the thread ran most. */

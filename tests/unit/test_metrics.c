@@ -468,6 +468,47 @@ static void agrees_with_a_plain_count(void **state)
 
 /* ---- losses and the machine's changes ---- */
 
+static const struct nm_figures *figures_of(const struct fixture *f, int count, uint32_t tid)
+{
+	for (int i = 0; i < count; i++)
+		if (f->figures[i].tid == tid)
+			return &f->figures[i];
+	return NULL;
+}
+
+/* Whoever begins one thread after another does not fill our memory, nor displace who is at work. */
+static void the_coldest_make_room(void **state)
+{
+	enum { HOT = 1000, EACH = NM_METRICS_THREADS_MOST / 2 };
+	struct nm_metrics_interval interval = {.keep = 0.9};
+	struct fixture *f = *state;
+	uint32_t tid = 10 * HOT;
+
+	for (unsigned round = 0; round < 20; round++) {
+		for (uint32_t hot = 1; hot <= HOT; hot++)
+			run(f, hot, 0, 1);
+		for (unsigned i = 0; i < EACH; i++)
+			run(f, tid++, 1, 1);
+		int count = nm_metrics_close(f->metrics, &interval, &f->figures);
+		assert_in_range(count, HOT + EACH, NM_METRICS_THREADS_MOST);
+		assert_non_null(figures_of(f, count, HOT));
+		assert_non_null(figures_of(f, count, tid - 1));
+		assert_int_equal(f->figures[0].run_samples, 1);
+	}
+	assert_int_equal(nm_metrics_losses(f->metrics).no_room, 0);
+	/* More at work in one interval than are counted: those that come last are lost, until the
+	 * next. */
+	for (unsigned i = 0; i < 2 * NM_METRICS_THREADS_MOST; i++)
+		run(f, tid + i, 1, 1);
+	assert_int_equal(nm_metrics_losses(f->metrics).no_room, NM_METRICS_THREADS_MOST);
+	assert_int_equal(nm_metrics_close(f->metrics, &interval, &f->figures),
+			 NM_METRICS_THREADS_MOST);
+	run(f, 1, 0, 1);
+	assert_int_equal(nm_metrics_close(f->metrics, &interval, &f->figures), 1);
+	run(f, tid + 3 * NM_METRICS_THREADS_MOST, 0, 1);
+	assert_int_equal(nm_metrics_losses(f->metrics).no_room, NM_METRICS_THREADS_MOST);
+}
+
 static void losses_are_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -559,6 +600,7 @@ int main(void)
 		ON_FOUR_NODES(forgotten_numbers_come_back_empty),
 		ON_FOUR_NODES(a_reused_number_starts_anew),
 		ON_FOUR_NODES(agrees_with_a_plain_count),
+		ON_FOUR_NODES(the_coldest_make_room),
 		ON_FOUR_NODES(losses_are_counted),
 		ON_FOUR_NODES(retarget_starts_anew),
 		cmocka_unit_test(a_single_node_is_all_local),
