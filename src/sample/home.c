@@ -65,6 +65,11 @@ void nm_homes_age(struct nm_homes *homes)
 	homes->age++;
 }
 
+void nm_homes_renumber(struct nm_homes *homes)
+{
+	memset(homes->slots, 0, sizeof(homes->slots)); /* of no process */
+}
+
 static struct slot *slot_of(struct nm_homes *homes, uint32_t pid, uint64_t address)
 {
 	uint64_t mixed = (address >> PAGE_SHIFT ^ (uint64_t)pid << 32) * 0x9e3779b97f4a7c15ULL;

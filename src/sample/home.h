@@ -23,6 +23,9 @@ struct nm_sample_sink nm_homes_sink(struct nm_homes *homes, const struct nm_topo
  * end of each drain. */
 void nm_homes_flush(struct nm_homes *homes);
 
+/* Nodes have other numbers from now on: what was answered is asked again. */
+void nm_homes_renumber(struct nm_homes *homes);
+
 /* Answers are forgotten after some of these, since pages move. Once per interval. */
 void nm_homes_age(struct nm_homes *homes);
 

@@ -559,6 +559,8 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
 {
 	source->topology = topology;
+	if (source->homes)
+		nm_homes_renumber(source->homes);
 	if (source->choice == NM_SOURCE_NONE || source->feed.drain)
 		return 0;
 	int r = grow_rings(source, topology->nr_cpus);

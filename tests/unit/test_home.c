@@ -100,6 +100,28 @@ static void answers_are_remembered_for_a_while(void **state)
 	assert_int_equal(f->fake->questions, 3);
 }
 
+/* A node that went or came gives the others new indices. */
+static void other_numbers_are_asked_for_again(void **state)
+{
+	struct fixture *f = *state;
+	nm_auto(nm_topology_freep) struct nm_topology *other = NULL;
+
+	open_source(f);
+	struct record_ring ring = fake_ring(f->fake, 0);
+	put(f, &ring, 10, NODE(1) + 0x1000, 0);
+	assert_int_equal(drain_ring(f, &ring).of_node[2], 1);
+	other = machine_topology(f->topology->nr_nodes, f->topology->nr_cpus);
+	assert_non_null(other);
+	for (unsigned i = 0; i < other->nr_nodes; i++)
+		other->nodes[i].os_id = i + 1;
+	assert_int_equal(nm_source_retarget(f->source, other), 0);
+	ring = fake_ring(f->fake, 0);
+	put(f, &ring, 10, NODE(1) + 0x1000, 0);
+	assert_int_equal(drain_ring(f, &ring).of_node[1], 1);
+	assert_int_equal(f->fake->questions, 2);
+	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
+}
+
 /* More than wait at once, and a process that is gone. */
 static void nothing_is_held_back(void **state)
 {
@@ -195,6 +217,7 @@ int main(void)
 		WITH_FIXTURE(a_question_without_an_answer_stops_nothing),
 		WITH_FIXTURE(whoever_ends_is_not_waited_for),
 		WITH_FIXTURE(answers_are_remembered_for_a_while),
+		WITH_FIXTURE(other_numbers_are_asked_for_again),
 		WITH_FIXTURE(nothing_is_held_back),
 		cmocka_unit_test(the_kernel_answers),
 	};
