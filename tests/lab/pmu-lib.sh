@@ -134,3 +134,14 @@ moved_from_home() {
 }
 
 moves() { echo "$(count_entries KIND=migrate) migrations, $(count_entries KIND=swap) swaps, $(count_entries KIND=rollback) rollbacks"; }
+
+# ---- where time is paced ----
+
+mhz() { cat "$LAB/mhz"; }
+
+# "NS LATE_NS": the guest's clock, and what all CPUs were ahead of it.
+lateness() {
+	local ns
+	ns=$(awk '{ printf "%.0f", $1 * 1e9 }' /proc/uptime)
+	awk -v ns="$ns" '{ late += $3 } END { print ns, late + 0 }' $PMU/times
+}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory model of the lab's QEMU plugin, with this file in QEMU's place. */
 #define LAB_PLUGIN_VERSION 1
+#include "../lab/plugin/clock.c"
 #include "../lab/plugin/numalab.c"
+#include "../lab/plugin/pace.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,12 +20,43 @@ enum { LOAD, STORE };
 
 static struct numalab_shared machine;
 static qemu_plugin_mem_accessed access_memory;
+static qemu_plugin_block_executed execute_block;
 static uint64_t mapped_to; /* what the next address translates to */
 static bool is_device;
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_translated callback)
 {
 	callback(id, NULL);
+}
+
+bool lab_interpose(void)
+{
+	return true;
+}
+
+void lab_interpose_due(void)
+{
+}
+
+void lab_interpose_rest(unsigned int vcpu)
+{
+	(void)vcpu;
+}
+
+void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_changed callback)
+{
+	(void)id;
+	(void)callback;
+}
+
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block,
+					  qemu_plugin_block_executed callback,
+					  enum qemu_plugin_cb_flags flags, void *user)
+{
+	(void)block;
+	(void)flags;
+	(void)user;
+	execute_block = callback;
 }
 
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
@@ -250,6 +283,25 @@ static void test_other_memory_is_left_out(void **state)
 	assert_int_equal(machine.rings[0].head, 0);
 }
 
+/* An instruction is a cycle; the last-level cache and memory are waited for. */
+static void test_time_is_instructions_and_waiting(void **state)
+{
+	uint64_t before = lab_pace_cycles(6);
+
+	(void)state;
+	lab_pace_begin(250);
+	paced = true;
+	on_translation(0, NULL);
+	paced = false;
+	touch(6, LOAD, USER, GIB);
+	touch(7, LOAD, USER + 4096, 2 * 4096);
+	touch(6, LOAD, USER + 4096, 2 * 4096);
+	touch(6, LOAD, USER + 4096, 2 * 4096);
+	execute_block(6, (void *)7);
+	assert_int_equal(counts(6)->cycles - before, 620 + LLC_CYCLES + 7);
+	assert_int_equal(counts(6)->late_ns, 0);
+}
+
 static void test_probe_is_answered_once(void **state)
 {
 	(void)state;
@@ -268,6 +320,8 @@ static void test_install_maps_the_file(void **state)
 {
 	char path[] = "/tmp/numalab-test.XXXXXX", option[64];
 	char *arguments[] = {option}, *wrong[] = {path};
+	char mhz[] = "pace=250", none[] = "pace=0";
+	char *with_pace[] = {option, mhz}, *too_slow[] = {option, none};
 	int fd = mkstemp(path);
 
 	(void)state;
@@ -277,6 +331,11 @@ static void test_install_maps_the_file(void **state)
 	assert_int_equal(qemu_plugin_install(0, NULL, 1, wrong), -1);
 	assert_int_equal(qemu_plugin_install(0, NULL, 1, arguments), 0);
 	assert_true(shared->magic == NUMALAB_MAGIC);
+	assert_int_equal(qemu_plugin_install(0, NULL, 2, too_slow), -1);
+	assert_false(paced);
+	assert_int_equal(qemu_plugin_install(0, NULL, 2, with_pace), 0);
+	assert_true(paced);
+	paced = false;
 	munmap(shared, sizeof(*shared));
 	close(fd);
 	unlink(path);
@@ -297,6 +356,7 @@ int main(void)
 		cmocka_unit_test_setup(test_full_ring_drops_and_counts, set_up),
 		cmocka_unit_test_setup(test_nothing_before_the_machine_is_described, set_up),
 		cmocka_unit_test_setup(test_other_memory_is_left_out, set_up),
+		cmocka_unit_test_setup(test_time_is_instructions_and_waiting, set_up),
 		cmocka_unit_test_setup(test_probe_is_answered_once, set_up),
 		cmocka_unit_test_setup(test_install_maps_the_file, set_up),
 	};

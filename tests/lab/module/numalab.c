@@ -287,7 +287,24 @@ static ssize_t counters_show(struct device *device, struct device_attribute *att
 }
 static DEVICE_ATTR_RO(counters);
 
-static struct attribute *device_attributes[] = {&dev_attr_counters.attr, NULL};
+/* "CPU cycles late_ns", a line per CPU. */
+static ssize_t times_show(struct device *device, struct device_attribute *attribute, char *page)
+{
+	int cpu, at = 0;
+
+	for_each_possible_cpu(cpu) {
+		struct numalab_ring *ring = per_cpu(numalab_cpus, cpu).ring;
+
+		if (ring)
+			at += sysfs_emit_at(page, at, "%d %llu %llu\n", cpu, ring->counts.cycles,
+					    ring->counts.late_ns);
+	}
+	return at;
+}
+static DEVICE_ATTR_RO(times);
+
+static struct attribute *device_attributes[] = {&dev_attr_counters.attr, &dev_attr_times.attr,
+						NULL};
 static const struct attribute_group device_group = {.attrs = device_attributes};
 static const struct attribute_group *numalab_groups[] = {&format_group, &device_group, NULL};
 

@@ -38,6 +38,9 @@ struct numalab_counts {
 	__u64 remote;
 	__u64 stall_cycles; /* waiting for DRAM */
 	__u64 dropped;	    /* samples: the ring was full */
+	__u64 cycles;	    /* instructions and what they waited for, where time is paced; else 0 */
+	__u64 late_ns; /* of the guest: the CPU was ahead of the clock, as the host did not hold it
+			*/
 };
 
 /* Of one vCPU, by the number that the plugin knows it by. */

@@ -11,10 +11,12 @@
  * Not modelled: coherence (a store on another node invalidates nothing), write-backs, prefetching.
  */
 #include "../module/numalab.h"
+#include "pace.h"
 #include "qemu.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -66,6 +68,7 @@ static struct l1 l1s[NUMALAB_MAX_CPUS];
 static struct llc
 	llcs[NUMALAB_MAX_NODES]; /* used by several threads; a lost update is a lost line */
 static uint32_t since_record[NUMALAB_MAX_CPUS];
+static bool paced;
 
 static int find(const uint64_t *keys, uint64_t key)
 {
@@ -156,12 +159,14 @@ static void miss_l1(const struct access *access)
 
 	counts->l1_misses++;
 	if (find(set->lines, line) >= 0) {
+		lab_pace_charge(access->vcpu, LLC_CYCLES);
 		record(access, NUMALAB_LLC, LLC_CYCLES);
 		return;
 	}
 	replace(set, line);
 	latency = CYCLES_PER_DISTANCE * shared->distance[node][access->home];
 	counts->stall_cycles += latency;
+	lab_pace_charge(access->vcpu, latency);
 	if (access->home == node)
 		counts->local++;
 	else
@@ -210,11 +215,33 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t ad
 	l1->hints[index][way] = hint;
 }
 
+static void on_block(unsigned int vcpu, void *instructions)
+{
+	struct numalab_counts *counts = &shared->rings[vcpu].counts;
+
+	if (!shared->ready || vcpu >= NUMALAB_MAX_CPUS)
+		return;
+	if (!lab_pace_clock()->paced)
+		lab_clock_pace(lab_pace_clock());
+	counts->late_ns += lab_pace_block(vcpu, (uintptr_t)instructions);
+	counts->cycles = lab_pace_cycles(vcpu);
+}
+
+static void on_idle(qemu_plugin_id_t id, unsigned int vcpu)
+{
+	(void)id;
+	if (vcpu < NUMALAB_MAX_CPUS)
+		lab_interpose_rest(vcpu);
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
 
 	(void)id;
+	if (paced)
+		qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, QEMU_PLUGIN_CB_NO_REGS,
+						     (void *)count);
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
 		uintptr_t ip = qemu_plugin_insn_vaddr(instruction);
@@ -236,23 +263,56 @@ static struct numalab_shared *map_shared(const char *path)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+static bool start_pacing(qemu_plugin_id_t id, const char *mhz)
+{
+	unsigned long value = strtoul(mhz, NULL, 10);
+
+	if (value < 10 || value > 4000) {
+		fprintf(stderr, "numalab: pace: 10 to 4000 MHz, not %s\n", mhz);
+		return false;
+	}
+	lab_pace_begin((unsigned int)value);
+	if (!lab_interpose()) {
+		fprintf(stderr,
+			"numalab: pace: the plugin is not in LD_PRELOAD, or rdtsc cannot be "
+			"trapped here\n");
+		return false;
+	}
+	qemu_plugin_register_vcpu_idle_cb(id, on_idle);
+	paced = true;
+	return true;
+}
+
+/* Of "NAME=VALUE" the value, if that is its name. */
+static const char *value_of(const char *argument, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(argument, name, length) == 0 && argument[length] == '='
+		       ? argument + length + 1
+		       : NULL;
+}
+
 QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
 				    char **argv)
 {
-	static const char option[] = "shared=";
+	const char *path = argc > 0 ? value_of(argv[0], "shared") : NULL;
+	const char *mhz = argc > 1 ? value_of(argv[1], "pace") : NULL;
 
 	(void)info;
-	if (argc != 1 || strncmp(argv[0], option, strlen(option)) != 0) {
-		fprintf(stderr, "numalab: usage: -plugin file=numalab.so,shared=FILE\n");
+	if (!path || argc > 2 || (argc == 2 && !mhz)) {
+		fprintf(stderr, "numalab: usage: -plugin file=numalab.so,shared=FILE[,pace=MHZ]\n");
 		return -1;
 	}
-	shared = map_shared(argv[0] + strlen(option));
+	shared = map_shared(path);
 	if (!shared) {
 		perror("numalab: the shared file");
 		return -1;
 	}
 	memset(shared, 0, sizeof(*shared));
 	shared->magic = NUMALAB_MAGIC;
+	if (mhz && !start_pacing(id, mhz))
+		return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
 	return 0;
 }

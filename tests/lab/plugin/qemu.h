@@ -33,6 +33,13 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
 				      enum qemu_plugin_cb_flags flags,
 				      enum qemu_plugin_mem_rw which, void *user);
 
+typedef void (*qemu_plugin_block_executed)(unsigned int vcpu, void *user);
+typedef void (*qemu_plugin_vcpu_changed)(qemu_plugin_id_t id, unsigned int vcpu);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block,
+					  qemu_plugin_block_executed callback,
+					  enum qemu_plugin_cb_flags flags, void *user);
+void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_changed callback);
+
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);

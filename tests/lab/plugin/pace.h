@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holds the emulated CPUs to a number of modelled cycles a microsecond of the guest's own clock
+ * (clock.h), and hands QEMU that clock in place of the host's (interpose.c): so a second of the
+ * guest is a second of the modelled machine.
+ */
+#ifndef NUMA_MIGRD_LAB_PACE_H
+#define NUMA_MIGRD_LAB_PACE_H
+
+#include "clock.h"
+
+/* What follows is called by the CPU's own thread only. */
+
+/* So many cycles a microsecond; the clock begins. */
+void lab_pace_begin(unsigned int mhz);
+
+/* The CPU has spent them; they are told at its next block. */
+void lab_pace_charge(unsigned int vcpu, uint64_t cycles);
+
+/*
+ * A block of so many instructions begins, a cycle each. Once the clock is paced, a CPU that is
+ * ahead of the slowest waits here a while. Returns how many ns it is further ahead than it may be,
+ * beyond what it was told before: what makes a figure of the run untrue.
+ */
+uint64_t lab_pace_block(unsigned int vcpu, uint64_t instructions);
+
+uint64_t lab_pace_cycles(unsigned int vcpu);
+
+/* From any thread. */
+struct lab_clock *lab_pace_clock(void);
+uint64_t lab_pace_now_ns(void);
+uint64_t lab_pace_tsc(void);
+
+/* ---- interpose.c ---- */
+
+/* Hands QEMU the clock; false: the plugin is not in LD_PRELOAD, or the host cannot trap rdtsc. */
+bool lab_interpose(void);
+
+/* The timer that is waited for is due: wakes who waits for it, once. */
+void lab_interpose_due(void);
+
+/* The CPU whose thread this is will wait until it is woken. */
+void lab_interpose_rest(unsigned int vcpu);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* The clock of the lab's emulated machine, and how its CPUs are held to it; nothing of QEMU. */
+#include "../lab/plugin/clock.c"
+#include "../lab/plugin/pace.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { S = 1000000000 };
+
+void lab_interpose_due(void)
+{
+}
+
+static struct lab_clock wall;
+
+static int set_up(void **state)
+{
+	(void)state;
+	lab_clock_begin(&wall, 5ULL * S);
+	return 0;
+}
+
+static void test_goes_as_the_hosts_until_paced(void **state)
+{
+	(void)state;
+	lab_clock_wake(&wall, 0);
+	assert_int_equal(lab_clock_read(&wall, 5ULL * S), 5ULL * S);
+	assert_int_equal(lab_clock_read(&wall, 7ULL * S), 7ULL * S);
+}
+
+static void test_is_held_by_the_slowest_at_work(void **state)
+{
+	(void)state;
+	lab_clock_wake(&wall, 0);
+	lab_clock_wake(&wall, 3);
+	lab_clock_pace(&wall);
+	assert_int_equal(lab_clock_work(&wall, 0, 900), 5ULL * S + 900);
+	lab_clock_work(&wall, 3, 300);
+	assert_int_equal(lab_clock_read(&wall, 6ULL * S), 5ULL * S + 300);
+	lab_clock_work(&wall, 3, 1000);
+	assert_int_equal(lab_clock_read(&wall, 7ULL * S), 5ULL * S + 900);
+}
+
+/* However long the host takes, what it does not get done does not count. */
+static void test_host_does_not_show(void **state)
+{
+	(void)state;
+	lab_clock_wake(&wall, 0);
+	lab_clock_pace(&wall);
+	for (uint64_t i = 1; i <= 100; i++) {
+		lab_clock_work(&wall, 0, 1000);
+		assert_int_equal(lab_clock_read(&wall, (5 + i * i) * S), 5ULL * S + 1000 * i);
+	}
+}
+
+/* Nor is it ever faster than the host's, so that devices keep up. */
+static void test_is_no_faster_than_the_host(void **state)
+{
+	(void)state;
+	lab_clock_wake(&wall, 0);
+	lab_clock_pace(&wall);
+	lab_clock_work(&wall, 0, 9ULL * S);
+	assert_int_equal(lab_clock_read(&wall, 5ULL * S + 70), 5ULL * S + 70);
+	assert_int_equal(lab_clock_read(&wall, 5ULL * S + 60), 5ULL * S + 70);
+	assert_int_equal(lab_clock_read(&wall, 5ULL * S + 80), 5ULL * S + 80);
+}
+
+static void test_who_rests_holds_nobody(void **state)
+{
+	(void)state;
+	lab_clock_wake(&wall, 0);
+	lab_clock_wake(&wall, 1);
+	lab_clock_pace(&wall);
+	lab_clock_work(&wall, 0, 500);
+	assert_int_equal(lab_clock_read(&wall, 6ULL * S), 5ULL * S);
+	lab_clock_rest(&wall, 1);
+	assert_int_equal(lab_clock_read(&wall, 7ULL * S), 5ULL * S + 500);
+	lab_clock_wake(&wall, 1);
+	lab_clock_wake(&wall, 1);
+	lab_clock_work(&wall, 0, 500);
+	assert_int_equal(lab_clock_read(&wall, 8ULL * S), 5ULL * S + 500);
+	assert_int_equal(lab_clock_work(&wall, 1, 200), 5ULL * S + 700);
+}
+
+/* What it was ahead of the clock it has not for nothing. */
+static void test_who_was_ahead_goes_on_from_there(void **state)
+{
+	(void)state;
+	lab_clock_wake(&wall, 0);
+	lab_clock_wake(&wall, 1);
+	lab_clock_pace(&wall);
+	lab_clock_work(&wall, 0, 800);
+	lab_clock_rest(&wall, 0);
+	lab_clock_wake(&wall, 0);
+	assert_int_equal(lab_clock_work(&wall, 0, 10), 5ULL * S + 810);
+}
+
+static void test_waits_for_the_next_timer_to_be_served(void **state)
+{
+	(void)state;
+	lab_clock_pace(&wall);
+	lab_clock_expect(&wall, 5ULL * S + 400);
+	assert_int_equal(lab_clock_read(&wall, 9ULL * S), 5ULL * S + 400);
+	assert_int_equal(lab_clock_read(&wall, 10ULL * S), 5ULL * S + 400);
+	lab_clock_expect(&wall, LAB_CLOCK_NEVER);
+	assert_int_equal(lab_clock_read(&wall, 11ULL * S), 6ULL * S + 400);
+}
+
+static void test_never_backwards(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	before = lab_clock_read(&wall, 8ULL * S);
+	lab_clock_wake(&wall, 2);
+	lab_clock_pace(&wall);
+	lab_clock_expect(&wall, 1);
+	assert_int_equal(lab_clock_read(&wall, 9ULL * S), before);
+}
+
+/* ---- the CPUs ---- */
+
+static void test_cycles_are_instructions_and_charges(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	lab_pace_begin(250);
+	before = lab_pace_cycles(4);
+	lab_pace_charge(4, 620);
+	assert_int_equal(lab_pace_block(4, 5), 0);
+	assert_int_equal(lab_pace_cycles(4) - before, 625);
+}
+
+static void test_counter_runs_at_the_machines_rate(void **state)
+{
+	uint64_t ns, ticks;
+
+	(void)state;
+	lab_pace_begin(250);
+	ns = lab_pace_now_ns();
+	ticks = lab_pace_tsc();
+	assert_true(ticks >= ns / 4);
+	assert_true(ticks <= lab_pace_now_ns() / 4 + 1);
+}
+
+/* Alone it is only the host's clock that may hold it; beside one that stands still, it soon waits.
+ */
+static void test_who_is_ahead_is_held_and_told(void **state)
+{
+	uint64_t begin, late = 0;
+
+	(void)state;
+	lab_pace_begin(1000);
+	begin = pace.clock.now_ns;
+	lab_clock_wake(&pace.clock, 0);
+	lab_clock_wake(&pace.clock, 1);
+	lab_clock_pace(&pace.clock);
+	late += lab_pace_block(0, TELL_CYCLES);
+	assert_false(pace.cpus[0].held);
+	late += lab_pace_block(0, SLACK_CYCLES);
+	assert_true(pace.cpus[0].held);
+	assert_int_equal(late, 0);
+	assert_true(pace.clock.now_ns == begin);
+	late += lab_pace_block(0, 3 * SLACK_CYCLES);
+	assert_int_equal(late, TELL_CYCLES + 2 * SLACK_CYCLES);
+	late += lab_pace_block(0, 100);
+	assert_int_equal(late, TELL_CYCLES + 2 * SLACK_CYCLES + 100);
+	lab_pace_block(1, 9 * SLACK_CYCLES);
+	usleep(1000); /* the clock may go as far as the host's does */
+	lab_pace_block(0, 1);
+	assert_true(pace.clock.now_ns > begin);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_goes_as_the_hosts_until_paced, set_up),
+		cmocka_unit_test_setup(test_is_held_by_the_slowest_at_work, set_up),
+		cmocka_unit_test_setup(test_host_does_not_show, set_up),
+		cmocka_unit_test_setup(test_is_no_faster_than_the_host, set_up),
+		cmocka_unit_test_setup(test_who_rests_holds_nobody, set_up),
+		cmocka_unit_test_setup(test_who_was_ahead_goes_on_from_there, set_up),
+		cmocka_unit_test_setup(test_waits_for_the_next_timer_to_be_served, set_up),
+		cmocka_unit_test_setup(test_never_backwards, set_up),
+		cmocka_unit_test(test_cycles_are_instructions_and_charges),
+		cmocka_unit_test(test_counter_runs_at_the_machines_rate),
+		cmocka_unit_test(test_who_is_ahead_is_held_and_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
