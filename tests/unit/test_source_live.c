@@ -244,6 +244,15 @@ static void a_raised_period_is_obeyed(void **state)
 	assert_true(seen.faults < PAGES / 2);
 }
 
+/* The rings are the whole machine's: where others fill them, what we look for may be what was lost. */
+static void skip_where_records_were_lost(void)
+{
+	if (nm_source_status(live.source)->counts.lost > 0) {
+		print_message("others filled the rings before they were drained\n");
+		skip();
+	}
+}
+
 static void a_running_thread_is_seen_where_it_runs(void **state)
 {
 	struct work work = {.act = spin};
@@ -256,6 +265,7 @@ static void a_running_thread_is_seen_where_it_runs(void **state)
 	do_in_thread(&work);
 	struct seen seen = {.pid = (uint32_t)getpid(), .tid = work.tid};
 	drain(&seen);
+	skip_where_records_were_lost();
 	assert_true(seen.runs > 0);
 	assert_int_equal(seen.runs_elsewhere, 0);
 }
@@ -272,6 +282,7 @@ static void threads_are_born_named_and_end(void **state)
 		drain(&seen);
 		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	}
+	skip_where_records_were_lost();
 	assert_true(seen.threads_born > 0);
 	assert_int_equal(seen.processes_born, 0);
 	assert_int_equal(seen.named, 1);
@@ -297,6 +308,7 @@ static void processes_are_born_exec_and_end(void **state)
 	}
 	struct seen seen = {.pid = (uint32_t)getpid(), .tid = (uint32_t)child};
 	drain(&seen);
+	skip_where_records_were_lost();
 	assert_int_equal(seen.processes_born, 1);
 	assert_int_equal(seen.executed, 1);
 	assert_int_equal(seen.ended, 1);
