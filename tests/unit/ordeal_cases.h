@@ -103,6 +103,13 @@ static const struct ordeal_case {
 	 "kernel.numa_balancing is switched on, or put back",
 	 "sampling goes on without faults of our causing",
 	 {EPERM, ENOENT, ECONNREFUSED, EIO}},
+	{GATE_ASK,
+	 "ask",
+	 "numa-migrd-worker is asked about another process's memory; ETIMEDOUT: it never answers, "
+	 "since a call hangs in the kernel",
+	 "what was to be known of the pages stays unknown; a question without an answer is "
+	 "forgotten, and nothing waits for it",
+	 {EAGAIN, ENOMEM, EPERM, ESRCH, ETIMEDOUT}},
 	{GATE_OPENAT,
 	 "openat",
 	 "a file is opened: the configuration, the ledger, /sys at the start",

@@ -252,12 +252,31 @@ static inline ssize_t gated_read_file(struct nm_platform *platform, int director
 	return length;
 }
 
-/* Of pages this machine tells nothing but by samples. */
+/*
+ * A question is answered, though this machine tells of pages by samples only; or it is refused; or,
+ * where that is the error, it is never answered: the call hangs.
+ */
 static inline int gated_ask(struct nm_platform *platform, const struct nm_question *question,
 			    uint64_t *ret_ticket)
 {
-	(void)platform, (void)question, (void)ret_ticket;
+	int r = gate_meet(GATE_ASK);
+	if (r < 0 && r != -GATE_HANGS)
+		return r;
+	fake_asked.hangs = r == -GATE_HANGS;
+	return ordeal.below.ask(platform, question, ret_ticket);
+}
+
+static inline int gated_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+				    const uint64_t *addresses, int *ret)
+{
+	(void)platform, (void)pid, (void)count, (void)addresses, (void)ret;
 	return -EPERM;
+}
+
+static inline int gated_open_maps(struct nm_platform *platform, int directory, const char *name)
+{
+	(void)platform, (void)directory, (void)name;
+	return -EACCES;
 }
 
 static inline int gated_numa_balancing_set(struct nm_platform *platform, int value)
@@ -338,6 +357,7 @@ static inline void ordeal_work(struct world *world, uint32_t tid, unsigned node)
 	uint64_t clock_id = clock ? fake_id(perf, NM_EVENT_CLOCK, cpu) : 0;
 	uint64_t fault_id = fault ? fake_id(perf, NM_EVENT_FAULT_MIN, cpu) : 0;
 	struct record_ring ring = fake_ring(perf, cpu);
+	/* The first one's page has to be asked for. */
 	for (unsigned i = 0; i < ORDEAL_SAMPLES; i++) {
 		uint64_t page = (tid % 8) * 4096 + i;
 		if (clock)
@@ -345,7 +365,7 @@ static inline void ordeal_work(struct world *world, uint32_t tid, unsigned node)
 		if (fault)
 			record_fault(&ring, fault_id, thread->pid, tid, gate.now_ns,
 				     0x7f0000000000 + page * 4096,
-				     machine_address(node, page * 4096));
+				     i > 0 ? machine_address(node, page * 4096) : 0);
 	}
 	fake_publish(perf, cpu, &ring);
 }
@@ -525,6 +545,8 @@ static inline void ordeal_set_out(void)
 	ordeal.ops.read_file = gated_read_file;
 	ordeal.ops.list_directory = gated_list_directory;
 	ordeal.ops.ask = gated_ask;
+	ordeal.ops.pages_where = gated_pages_where;
+	ordeal.ops.open_maps = gated_open_maps;
 	ordeal.ops.read_some = gated_read_some;
 	ordeal.ops.read_attribute = gated_read_attribute;
 	ordeal.ops.owner = gated_owner;

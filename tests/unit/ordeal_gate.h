@@ -40,6 +40,7 @@ enum gate_op {
 	GATE_EVENT_IOCTL,
 	GATE_EVENT_READ,
 	GATE_NUMA_BALANCING_SET,
+	GATE_ASK,
 	GATE_OPENAT,
 	GATE_WRITE,
 	GATE_PREAD,
@@ -51,6 +52,7 @@ enum gate_op {
 };
 
 #define GATE_DIED 98
+#define GATE_HANGS ETIMEDOUT /* for questions: not an error, but no answer at all */
 #define GATE_LIVE (1U << 18) /* places for pointers; a power of two */
 
 static struct gate {

@@ -65,6 +65,8 @@ static inline const char *sweep_leak(void)
 		return "an event stays open";
 	if (world->perf.map_count)
 		return "a ring stays mapped";
+	if (fake_asked.open)
+		return "a question is neither answered nor forgotten";
 	if (fake_mover.alive || fake_mover.nr_waiting)
 		return "the mover stays";
 	return ordeal_fds() != sweep_usual_fds ? "a file stays open" : NULL;
