@@ -4,6 +4,7 @@
 #include "../lab/plugin/clock.c"
 #include "../lab/plugin/numalab.c"
 #include "../lab/plugin/pace.c"
+#include "../lab/plugin/queue.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,6 +123,7 @@ static int set_up(void **state)
 	memset(l1s, 0, sizeof(l1s));
 	memset(llcs, 0, sizeof(llcs));
 	memset(since_record, 0, sizeof(since_record));
+	memset(controllers, 0, sizeof(controllers));
 	is_device = false;
 	shared = &machine;
 	on_translation(0, NULL);
@@ -302,6 +304,30 @@ static void test_time_is_instructions_and_waiting(void **state)
 	assert_int_equal(counts(6)->late_ns, 0);
 }
 
+/* Only where time is paced, and only at the home that is loaded. */
+static void test_loaded_home_is_waited_for(void **state)
+{
+	uint32_t wait;
+
+	(void)state;
+	lab_pace_begin(250);
+	atomic_store(&controllers[1].load_permille, 900);
+	atomic_store(&controllers[1].window, UINT64_MAX);
+	atomic_store(&controllers[2].window, UINT64_MAX);
+	touch(2, LOAD, USER, GIB);
+	assert_int_equal(counts(2)->queue_cycles, 0);
+	assert_int_equal(newest(2)->latency, 200);
+	paced = true;
+	touch(2, LOAD, USER + 4096, GIB + 4096);
+	touch(4, LOAD, USER + 4096, 2 * GIB);
+	paced = false;
+	wait = lab_queue_wait(LAB_CONTROLLER_CYCLES, 900);
+	assert_int_equal(counts(2)->queue_cycles, wait);
+	assert_int_equal(newest(2)->latency, 200 + wait);
+	assert_int_equal(counts(2)->stall_cycles, 400 + wait);
+	assert_int_equal(newest(4)->latency, 200);
+}
+
 static void test_probe_is_answered_once(void **state)
 {
 	(void)state;
@@ -357,6 +383,7 @@ int main(void)
 		cmocka_unit_test_setup(test_nothing_before_the_machine_is_described, set_up),
 		cmocka_unit_test_setup(test_other_memory_is_left_out, set_up),
 		cmocka_unit_test_setup(test_time_is_instructions_and_waiting, set_up),
+		cmocka_unit_test_setup(test_loaded_home_is_waited_for, set_up),
 		cmocka_unit_test_setup(test_probe_is_answered_once, set_up),
 		cmocka_unit_test_setup(test_install_maps_the_file, set_up),
 	};

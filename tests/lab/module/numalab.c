@@ -287,7 +287,7 @@ static ssize_t counters_show(struct device *device, struct device_attribute *att
 }
 static DEVICE_ATTR_RO(counters);
 
-/* "CPU cycles late_ns", a line per CPU. */
+/* "CPU cycles late_ns queue_cycles", a line per CPU. */
 static ssize_t times_show(struct device *device, struct device_attribute *attribute, char *page)
 {
 	int cpu, at = 0;
@@ -296,8 +296,9 @@ static ssize_t times_show(struct device *device, struct device_attribute *attrib
 		struct numalab_ring *ring = per_cpu(numalab_cpus, cpu).ring;
 
 		if (ring)
-			at += sysfs_emit_at(page, at, "%d %llu %llu\n", cpu, ring->counts.cycles,
-					    ring->counts.late_ns);
+			at += sysfs_emit_at(page, at, "%d %llu %llu %llu\n", cpu,
+					    ring->counts.cycles, ring->counts.late_ns,
+					    ring->counts.queue_cycles);
 	}
 	return at;
 }

@@ -39,6 +39,7 @@ struct numalab_counts {
 	__u64 stall_cycles; /* waiting for DRAM */
 	__u64 dropped;	    /* samples: the ring was full */
 	__u64 cycles;	    /* instructions and what they waited for, where time is paced; else 0 */
+	__u64 queue_cycles; /* of the stalls, where time is paced: others used controller or ports too */
 	__u64 late_ns; /* of the guest: the CPU was ahead of the clock, as the host did not hold it
 			*/
 };

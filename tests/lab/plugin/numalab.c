@@ -8,11 +8,14 @@
  * nothing is modelled. The model costs no guest time: it says what a placement would cost, not how
  * long it took.
  *
+ * Where time is paced, what others ask of a controller or a port is waited for too (queue.h).
+ *
  * Not modelled: coherence (a store on another node invalidates nothing), write-backs, prefetching.
  */
 #include "../module/numalab.h"
 #include "pace.h"
 #include "qemu.h"
+#include "queue.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -69,6 +72,7 @@ static struct llc
 	llcs[NUMALAB_MAX_NODES]; /* used by several threads; a lost update is a lost line */
 static uint32_t since_record[NUMALAB_MAX_CPUS];
 static bool paced;
+static struct lab_queue controllers[NUMALAB_MAX_NODES], ports[NUMALAB_MAX_NODES];
 
 static int find(const uint64_t *keys, uint64_t key)
 {
@@ -149,6 +153,18 @@ static void record(const struct access *access, enum numalab_level level, uint32
 	ring->head++;
 }
 
+/* What a line waits at the controller of its home, and at both ports if that is elsewhere. */
+static uint32_t queue_for(unsigned int node, unsigned int home)
+{
+	uint64_t now = lab_pace_now_cycles();
+	uint32_t wait = lab_queue_serve(&controllers[home], LAB_CONTROLLER_CYCLES, now);
+
+	if (home == node)
+		return wait;
+	return wait + lab_queue_serve(&ports[home], LAB_PORT_CYCLES, now) +
+	       lab_queue_serve(&ports[node], LAB_PORT_CYCLES, now);
+}
+
 static void miss_l1(const struct access *access)
 {
 	struct numalab_counts *counts = &shared->rings[access->vcpu].counts;
@@ -165,6 +181,12 @@ static void miss_l1(const struct access *access)
 	}
 	replace(set, line);
 	latency = CYCLES_PER_DISTANCE * shared->distance[node][access->home];
+	if (paced) {
+		uint32_t wait = queue_for(node, access->home);
+
+		counts->queue_cycles += wait;
+		latency += wait;
+	}
 	counts->stall_cycles += latency;
 	lab_pace_charge(access->vcpu, latency);
 	if (access->home == node)

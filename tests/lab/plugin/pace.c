@@ -68,9 +68,19 @@ uint64_t lab_pace_now_ns(void)
 	return now;
 }
 
+static uint64_t cycles_in(uint64_t ns)
+{
+	return (uint64_t)((unsigned __int128)ns * pace.mhz / 1000);
+}
+
 uint64_t lab_pace_tsc(void)
 {
-	return (uint64_t)((unsigned __int128)lab_pace_now_ns() * pace.mhz / 1000);
+	return cycles_in(lab_pace_now_ns());
+}
+
+uint64_t lab_pace_now_cycles(void)
+{
+	return cycles_in(pace.clock.now_ns);
 }
 
 void lab_pace_charge(unsigned int vcpu, uint64_t cycles)

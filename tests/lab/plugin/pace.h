@@ -31,6 +31,9 @@ struct lab_clock *lab_pace_clock(void);
 uint64_t lab_pace_now_ns(void);
 uint64_t lab_pace_tsc(void);
 
+/* The clock in cycles, as it was last brought up to date. */
+uint64_t lab_pace_now_cycles(void);
+
 /* ---- interpose.c ---- */
 
 /* Hands QEMU the clock; false: the plugin is not in LD_PRELOAD, or the host cannot trap rdtsc. */

@@ -9,14 +9,16 @@
 
 readonly MB=16 PASSES=2
 
-# DISTANCE "LINES NS": measured over modelled. A line is five instructions and an access to memory.
+# DISTANCE "LINES NS QUEUED": measured over modelled. A line is five instructions and an access to memory.
 walk_ratio() {
-	echo "$2" | awk -v distance="$1" -v mhz="$(mhz)" '{ printf "%.3f\n", $2 * mhz / 1000 / ($1 * (20 * distance + 5)) }'
+	echo "$2" | awk -v distance="$1" -v mhz="$(mhz)" \
+		'{ printf "%.3f\n", $2 * mhz / 1000 / ($1 * (20 * distance + 5) + $3) }'
 }
 
-is_true() { awk -v ratio="$1" 'BEGIN { exit !(ratio > 0.97 && ratio < 1.03) }'; }
+# What is more are the ticks in between, whose caches are cold.
+is_true() { awk -v ratio="$1" 'BEGIN { exit !(ratio > 0.97 && ratio < 1.05) }'; }
 
-check_walk() { # NAME DISTANCE "LINES NS"
+check_walk() { # NAME DISTANCE "LINES NS QUEUED"
 	local ratio
 	ratio=$(walk_ratio "$2" "$3")
 	figure "walk_ratio_$1" "$ratio" of_modelled

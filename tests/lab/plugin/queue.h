@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What it costs that others use a controller or a link too. A queue counts the lines it serves in
+ * windows of the guest's time; its load in the last ones says what the next line waits: as with
+ * random arrivals and equal service times (M/D/1, the mean of Pollaczek and Khinchine), service *
+ * load / (2 * (1 - load)).
+ *
+ * A controller's service time is chosen so that at 90 % of its bandwidth a local access takes twice
+ * its unloaded 200 cycles: so do loaded latencies measured on servers rise. A node's port to the
+ * others carries half as much as its controller. Routes are not modelled: distances do not tell
+ * them.
+ */
+#ifndef NUMA_MIGRD_LAB_QUEUE_H
+#define NUMA_MIGRD_LAB_QUEUE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum {
+	LAB_CONTROLLER_CYCLES = 44,
+	LAB_PORT_CYCLES = 88,
+	LAB_WINDOW_CYCLES = 40000, /* several times what CPUs may be apart (pace.c) */
+	LAB_LOAD_MAX_PERMILLE = 950,
+};
+
+struct lab_queue {
+	_Atomic uint64_t window;	/* the number of the present one */
+	_Atomic uint32_t lines;		/* in it, so far */
+	_Atomic uint32_t load_permille; /* of the windows before, the last one counting half */
+};
+
+/* Cycles that a line waits at that load. */
+uint32_t lab_queue_wait(uint32_t service_cycles, uint32_t load_permille);
+
+/* A line is served at that time, in cycles since whenever. Returns what it waits. Any thread. */
+uint32_t lab_queue_serve(struct lab_queue *queue, uint32_t service_cycles, uint64_t now_cycles);
+
+#endif
