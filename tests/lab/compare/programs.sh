@@ -1,0 +1,176 @@
+# shellcheck shell=bash
+# The programs that scripts/compare runs in the emulated machine: Debian's own, their memory not bound and their threads
+# free. Of each set NAME there are
+#   count_NAME  how many users it has, each with a uid of his own
+#   setup_NAME  what is prepared before the clock starts (a function; need not be there)
+#   user_NAME   what user $1 does from start to end, a fixed amount of work: ${times} as much in the long form
+#   plans_NAME  by hand: "own" (user n with threads and memory on node n modulo 4), "interleave" (memory over all nodes)
+#   about_NAME  what it is, in a line
+# Data are in $DATA: text lines and a FASTA file, made by scripts/compare from fixed seeds, the same in every run.
+# shellcheck disable=SC2034,SC2046 # they are read by name; lists of words
+
+readonly DATA=/dev/shm/compare
+times=1
+
+# COUNT: the FASTA file so many times
+fasta() { yes "$DATA/fasta" | head -n "$1"; }
+
+quietly() { "$@" >/dev/null 2>&1; }
+
+# ---- four users, each running several programs of two threads, one after another ----
+
+about_users='four users: sort, xz, pigz, 7z, jellyfish, zstd of two threads each, one after another, each begins elsewhere'
+count_users=4
+plans_users='own interleave'
+
+work_of() { # NUMBER
+	case $(($1 % 6)) in
+	0) LC_ALL=C quietly sort --parallel=2 -S 48M -o /dev/null "$DATA/text" ;;
+	1) quietly xz -T2 -1 --block-size=512KiB -c "$DATA/short" ;;
+	2) quietly jellyfish count -m 19 -s 1M -t 2 -o /dev/null "$DATA/fasta" ;;
+	3) quietly pigz -p 2 -4 -c "$DATA/text" ;;
+	4) quietly 7z b 1 -mmt2 -md18 ;;
+	5) quietly zstd -T2 -5 -c "$DATA/text" ;;
+	esac
+}
+
+user_users() { # NUMBER
+	local step
+	for ((step = 0; step < 3 * times; step++)); do
+		work_of $((2 * $1 + step))
+	done
+}
+
+# ---- four users with one program each that lasts ----
+
+about_count='four users: one jellyfish of two threads each, whose hash table both share'
+count_count=4
+plans_count='own interleave'
+user_count() { # NUMBER
+	quietly jellyfish count -m 21 -s $((4 * times))M -t 2 -o /dev/null $(fasta $((4 * times)))
+}
+
+# ---- one process of eight threads whose leader touched the memory ----
+
+about_leader='one sort of eight threads, whose leader reads the lines'
+count_leader=1
+plans_leader='interleave own'
+user_leader() { # NUMBER
+	local step
+	for ((step = 0; step < 4 * times; step++)); do
+		LC_ALL=C quietly sort --parallel=8 -S 48M -o /dev/null "$DATA/text" "$DATA/text"
+	done
+}
+
+# ---- two processes of four threads that share all of theirs ----
+
+about_pairs='two jellyfish of four threads each, whose hash table all four share'
+count_pairs=2
+plans_pairs='halves interleave own'
+user_pairs() { # NUMBER
+	quietly jellyfish count -m 21 -s $((8 * times))M -t 4 -o /dev/null $(fasta $((6 * times)))
+}
+
+# ---- four key-value servers ----
+
+about_redis='four redis-server, each with its own redis-benchmark'
+count_redis=4
+plans_redis='own interleave'
+
+redis() { # NUMBER COMMAND…
+	redis-cli -p $((7000 + $1)) "${@:2}" >/dev/null
+}
+
+# The servers are started by their users too, and are filled before the clock starts.
+begin_redis() { # NUMBER
+	redis-server --port $((7000 + $1)) --save '' --appendonly no --daemonize no --loglevel warning >/dev/null &
+	until redis "$1" ping 2>/dev/null; do sleep 0.1; done
+	quietly redis-benchmark -p $((7000 + $1)) -t set -n 20000 -r 20000 -d 512 -c 4 -P 32
+}
+
+user_redis() { # NUMBER
+	redis-benchmark -p $((7000 + $1)) -t get,set -n $((20000 * times)) -r 20000 -d 512 -c 4 -P 16 --csv |
+		awk -F'"' '$2 ~ /GET|SET/ { print tolower($2) "_per_s", $4 }'
+}
+
+end_redis() { # NUMBER
+	redis "$1" shutdown nosave
+}
+
+# ---- a database ----
+
+about_pgbench='one postgresql, its pgbench with eight clients'
+count_pgbench=1
+plans_pgbench='own interleave'
+
+postgres_bin() { dirname "$(find /usr/lib/postgresql -name pg_ctl -path '*/bin/*')"; }
+
+begin_pgbench() { # NUMBER
+	local bin
+	bin=$(postgres_bin)
+	mkdir -p /dev/shm/pg
+	"$bin/initdb" -D /dev/shm/pg/data -A trust --no-sync >/dev/null
+	"$bin/pg_ctl" -D /dev/shm/pg/data -o '-k /dev/shm/pg -c listen_addresses= -c fsync=off -c shared_buffers=48MB' -w -t 600 start >/dev/null
+	quietly "$bin/pgbench" -h /dev/shm/pg -i -s 2 postgres
+}
+
+user_pgbench() { # NUMBER
+	"$(postgres_bin)/pgbench" -h /dev/shm/pg -S -c 8 -j 2 -t $((250 * times)) postgres |
+		awk '/^tps/ { print "per_s", $3 } /^latency average/ { print "latency_ms", $4 }'
+}
+
+end_pgbench() { # NUMBER
+	"$(postgres_bin)/pg_ctl" -D /dev/shm/pg/data -m immediate stop >/dev/null
+	rm -rf /dev/shm/pg
+}
+
+# ---- memcached under load ----
+
+about_memcached='one memcached of four threads, memcaslap with four'
+count_memcached=1
+plans_memcached='own interleave'
+
+begin_memcached() { # NUMBER
+	memcached -p 7100 -U 0 -l 127.0.0.1 -m 96 -t 4 >/dev/null 2>&1 &
+	sleep 1
+}
+
+user_memcached() { # NUMBER
+	memcaslap -s 127.0.0.1:7100 -T 4 -c 16 -x $((30000 * times)) | awk '/TPS:/ { for (i = 1; i < NF; i++) if ($i == "TPS:") print "per_s", $(i + 1) }'
+}
+
+end_memcached() { # NUMBER
+	pkill -u $((2000 + $1)) memcached
+}
+
+# ---- stressors of memory ----
+
+about_stress='stress-ng: four users, two stream and memcpy stressors each'
+count_stress=4
+plans_stress='own interleave'
+user_stress() { # NUMBER
+	quietly stress-ng --temp-path /dev/shm --vm 1 --vm-bytes 16M --vm-method inc-nybble --vm-ops $((2000 * times)) --memcpy 1 --memcpy-ops $((40 * times))
+}
+
+# ---- a build of many short processes ----
+
+about_build='make -j8: many short processes'
+count_build=1
+plans_build='own interleave'
+
+begin_build() { # NUMBER
+	mkdir -p /dev/shm/build
+	for ((i = 0; i < 16 * times; i++)); do
+		printf '#include <string.h>\nint f%d(const char *s) { return (int)strlen(s) + %d; }\n' $i $i >/dev/shm/build/f$i.c
+	done
+	# shellcheck disable=SC2016 # for make
+	printf 'OBJECTS := $(patsubst %%.c,%%.o,$(wildcard *.c))\nall: $(OBJECTS)\n%%.o: %%.c\n\tgcc -O1 -c -o $@ $<\n' >/dev/shm/build/Makefile
+}
+
+user_build() { # NUMBER
+	quietly make -s -j8 -C /dev/shm/build
+}
+
+end_build() { # NUMBER
+	rm -rf /dev/shm/build
+}

@@ -1,0 +1,105 @@
+# shellcheck shell=bash
+# Runs what scripts/compare has listed in given/list, a line "ID SET FORM MODE SEED" each, and prints a line "run {…}"
+# of each.
+# boot: paced
+# limit: 600
+# when: asked
+. "$LAB/lib.sh"
+. "$LAB/pmu-lib.sh"
+. "$LAB/compare/programs.sh"
+. "$LAB/compare/modes.sh"
+
+prepare_data() {
+	mkdir -p "$DATA"
+	numactl -i all cp "$LAB"/given/data/* "$DATA"
+	chmod -R a+rX "$DATA"
+}
+
+# As user NUMBER, begun on CPU: a function of programs.sh. All that it says are its figures.
+run_as() { # CPU NUMBER FUNCTION
+	# shellcheck disable=SC2016 # for the shell that is started
+	begin "$1" setpriv --reuid=$((2000 + $2)) --regid=$((2000 + $2)) --clear-groups \
+		"${bind[@]}" bash -c '. "$LAB/compare/programs.sh"; times=$1; "$2" "$3"' - "$times" "$3" "$2"
+}
+
+has_function() { declare -F "$1" >/dev/null; }
+
+# Each user's step, all at once.
+each_user() { # SET STEP MODE
+	local users=count_$1 number pids=()
+	has_function "$2_$1" || return 0
+	for ((number = 0; number < ${!users}; number++)); do
+		bind_user "$3" $number
+		run_as "${cpus[number]}" $number "$2_$1" >>/var/lab/own &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+}
+
+# The CPUs on which the users begin, by the seed alone.
+draw_cpus() { # SEED
+	local number
+	RANDOM=$1
+	cpus=()
+	for ((number = 0; number < 8; number++)); do
+		cpus+=($((RANDOM / 7 % 8)))
+	done
+}
+
+# "SECONDS RUN_DELAY_S LOCAL REMOTE STALLS CYCLES LATE_NS": since boot, of the whole machine.
+read_machine() {
+	local local_ remote stalls
+	read -r _ local_ remote stalls _ < <(readings)
+	awk -v now="$EPOCHREALTIME" -v l="$local_" -v r="$remote" -v s="$stalls" '
+		FILENAME ~ /schedstat/ && /^cpu/ { delay += $9 }
+		FILENAME ~ /times/ { cycles += $2; late += $3 }
+		END { printf "%s %.6f %s %s %s %.0f %.0f\n", now, delay / 1e9, l, r, s, cycles, late }' \
+		/proc/schedstat $PMU/times
+}
+
+own_figures() {
+	awk 'NF == 2 { sum[$1] += $2; n[$1]++ } END { for (name in sum) { printf "%s\"%s\":%.6g", comma, name, sum[name] / n[name]; comma = "," } }' /var/lab/own
+}
+
+report_run() { # ID SET FORM MODE SEED BEFORE AFTER AGENT_S
+	echo "$6 $7" | awk -v id="$1" -v set="$2" -v form="$3" -v mode="$4" -v seed="$5" -v mhz="$(mhz)" -v agent="$8" -v own="$(own_figures)" '{
+		s = $8 - $1; l = $10 - $3; r = $11 - $4
+		printf "run {\"id\":\"%s\",\"program\":\"%s\",\"form\":\"%s\",\"mode\":\"%s\",\"seed\":%d,\"mhz\":%d,", id, set, form, mode, seed, mhz
+		printf "\"seconds\":%.4f,\"run_delay_s\":%.4f,\"stall_cycles\":%.0f,\"cycles\":%.0f,", s, $9 - $2, $12 - $5, $13 - $6
+		printf "\"local_permille\":%d,\"late_permille\":%.1f,\"agent_cpu_s\":%.3f,\"own\":{%s}}\n", l + r ? 1000 * l / (l + r) : 0, ($14 - $7) / 1e6 / (8 * s), agent, own
+	}'
+}
+
+one_run() { # ID SET FORM MODE SEED
+	local before after agent_before agent_after
+	times=1
+	[[ $3 != long ]] || times=15
+	draw_cpus "$5"
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	begin_mode "$4" || { note "$4 does not start" && return; }
+	: >/var/lab/own
+	each_user "$2" begin "$4"
+	: >/var/lab/own
+	agent_before=$(agent_cpu_s "$4")
+	before=$(read_machine)
+	each_user "$2" user "$4"
+	after=$(read_machine)
+	agent_after=$(agent_cpu_s "$4")
+	report_run "$@" "$before" "$after" "$(awk "BEGIN { print $agent_after - $agent_before }")"
+	each_user "$2" end "$4"
+	wait_for 10 users_are_gone
+	end_mode "$4"
+}
+
+users_are_gone() { ! pgrep -u "$(seq -s, 2000 2007)" >/dev/null; }
+
+begin
+load_pmu
+export LAB
+renice -n -5 -p $$ >/dev/null # looks at the machine do not wait behind the programs
+prepare_data
+while read -r -a run <&3; do
+	one_run "${run[@]}"
+done 3<"$LAB/given/list"
+check_equal "the kernel has nothing to complain about" '' "$(kernel_trouble)"
