@@ -15,6 +15,9 @@ times=1
 # COUNT: the FASTA file so many times
 fasta() { yes "$DATA/fasta" | head -n "$1"; }
 
+# COUNT: the text so many times; sort(1) is of several threads from 131,072 lines on
+text() { yes "$DATA/text" | head -n "$1"; }
+
 quietly() { "$@" >/dev/null 2>&1; }
 
 # ---- four users, each running several programs of two threads, one after another ----
@@ -25,9 +28,9 @@ plans_users='own interleave'
 
 work_of() { # NUMBER
 	case $(($1 % 6)) in
-	0) LC_ALL=C quietly sort --parallel=2 -S 48M -o /dev/null "$DATA/text" ;;
+	0) LC_ALL=C quietly sort --parallel=2 -S 48M -o /dev/null $(text 3) ;;
 	1) quietly xz -T2 -1 --block-size=512KiB -c "$DATA/short" ;;
-	2) quietly jellyfish count -m 19 -s 1M -t 2 -o /dev/null "$DATA/fasta" ;;
+	2) quietly jellyfish count -m 19 -s 1M -t 2 --no-write "$DATA/fasta" ;;
 	3) quietly pigz -p 2 -4 -c "$DATA/text" ;;
 	4) quietly 7z b 1 -mmt2 -md18 ;;
 	5) quietly zstd -T2 -5 -c "$DATA/text" ;;
@@ -47,7 +50,7 @@ about_count='four users: one jellyfish of two threads each, whose hash table bot
 count_count=4
 plans_count='own interleave'
 user_count() { # NUMBER
-	quietly jellyfish count -m 21 -s $((4 * times))M -t 2 -o /dev/null $(fasta $((4 * times)))
+	quietly jellyfish count -m 21 -s $((4 * times))M -t 2 --no-write $(fasta $((4 * times)))
 }
 
 # ---- one process of eight threads whose leader touched the memory ----
@@ -58,7 +61,7 @@ plans_leader='interleave own'
 user_leader() { # NUMBER
 	local step
 	for ((step = 0; step < 4 * times; step++)); do
-		LC_ALL=C quietly sort --parallel=8 -S 48M -o /dev/null "$DATA/text" "$DATA/text"
+		LC_ALL=C quietly sort --parallel=8 -S 48M -o /dev/null $(text 4)
 	done
 }
 
@@ -68,7 +71,7 @@ about_pairs='two jellyfish of four threads each, whose hash table all four share
 count_pairs=2
 plans_pairs='halves interleave own'
 user_pairs() { # NUMBER
-	quietly jellyfish count -m 21 -s $((8 * times))M -t 4 -o /dev/null $(fasta $((6 * times)))
+	quietly jellyfish count -m 21 -s $((8 * times))M -t 4 --no-write $(fasta $((6 * times)))
 }
 
 # ---- four key-value servers ----

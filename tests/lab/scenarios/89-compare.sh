@@ -18,7 +18,7 @@ prepare_data() {
 # As user NUMBER, begun on CPU: a function of programs.sh. All that it says are its figures.
 run_as() { # CPU NUMBER FUNCTION
 	# shellcheck disable=SC2016 # for the shell that is started
-	begin "$1" setpriv --reuid=$((2000 + $2)) --regid=$((2000 + $2)) --clear-groups \
+	beginon "$1" setpriv --reuid=$((2000 + $2)) --regid=$((2000 + $2)) --clear-groups \
 		"${bind[@]}" bash -c '. "$LAB/compare/programs.sh"; times=$1; "$2" "$3"' - "$times" "$3" "$2"
 }
 

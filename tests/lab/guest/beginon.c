@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* begin CPU COMMAND…: runs the command, which begins on that CPU and may then go wherever this may.
+/* beginon CPU COMMAND…: runs the command, which begins on that CPU and may then go wherever this may.
  */
 #include "lab.h"
 
@@ -8,7 +8,7 @@ int main(int argc, char **argv)
 	cpu_set_t before, there;
 
 	if (argc < 3)
-		errx(64, "usage: begin CPU COMMAND…");
+		errx(64, "usage: beginon CPU COMMAND…");
 	CPU_ZERO(&there);
 	CPU_SET(lab_number(argv[1]), &there);
 	if (sched_getaffinity(0, sizeof(before), &before) < 0 ||
