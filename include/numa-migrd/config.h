@@ -219,11 +219,18 @@ void nm_config_errors_clear(struct nm_config_errors *errors);
 int nm_config_parse(const char *name, const char *text, size_t length,
 		    struct nm_config_errors *errors, struct nm_config **ret);
 
-/* Reads the file once (at most 1 MiB) and parses it. Also -errno of open/read, told in `errors`. */
+/*
+ * Reads the file once (at most 1 MiB) and parses it. Also -errno of open/read, and what
+ * nm_open_trusted() returns where it is not a plain file that only root or we can have written;
+ * reported in `errors`. The daemon and numa-migrctl doctor.
+ */
 int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret);
 /* The same with its text, which the caller frees. */
 int nm_config_load_text(const char *path, struct nm_config_errors *errors, struct nm_config **ret,
 			char **ret_text);
+/* The same of any file, whoever wrote it; for a replay, which changes nothing. */
+int nm_config_load_any_text(const char *path, struct nm_config_errors *errors,
+			    struct nm_config **ret, char **ret_text);
 
 /* The shipped values, as an empty file gives them. */
 int nm_config_default(struct nm_config **ret);

@@ -41,6 +41,17 @@ int nm_write_all(int fd, const char *text, size_t length);
 int nm_write_text(int directory, const char *path, const char *text);
 
 /*
+ * Opens for reading a file that speaks for root, or for the user `owner`: nobody else can have
+ * written it. It is judged by the descriptor, so that it cannot be exchanged between the check and
+ * the reading. Returns the descriptor; -ELOOP for a link, -EMEDIUMTYPE for what is no plain file,
+ * -EPERM where somebody else owns it or may write to it, -errno of open(2). For the configuration.
+ */
+int nm_open_trusted(const char *path, uid_t owner);
+
+/* Reads one that speaks for root or for our own user, as nm_read_all() does. */
+int nm_read_trusted(const char *path, char *buffer, size_t size);
+
+/*
  * In place of a directory of ours, for runs that have nothing to leave (simulation, replay): what
  * is created in it is memory, gone once it is closed, and nothing else is there.
  */

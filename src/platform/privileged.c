@@ -12,34 +12,15 @@
 #define CONFIG_MAX (1 << 20)
 #define CPU_MAX (1 << 16)
 
-/*
- * Only a file that nobody but root can have written speaks for root. It is opened once and judged
- * by that descriptor, so it cannot be exchanged between the check and the reading.
- */
-static int open_root_config(const char *path)
-{
-	nm_auto(nm_closep) int fd = -1;
-	struct stat status;
-
-	if (!path)
-		return -EPERM;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return -EPERM;
-	if (!S_ISREG(status.st_mode) || status.st_uid != 0 ||
-	    (status.st_mode & (S_IWGRP | S_IWOTH)))
-		return -EPERM;
-	return nm_take_fd(&fd);
-}
-
 /* What root has configured, or -EPERM where root says nothing. */
 static int read_root_config(const struct nm_helper_context *context, struct nm_config **ret)
 {
-	nm_auto(nm_closep) int fd = open_root_config(context->config_path);
+	nm_auto(nm_closep) int fd =
+		context->config_path ? nm_open_trusted(context->config_path, 0) : -EPERM;
 	struct nm_config_errors errors = {0};
 
 	if (fd < 0)
-		return fd;
+		return -EPERM;
 	nm_autofree char *text = malloc(CONFIG_MAX);
 	if (!text)
 		return -ENOMEM;

@@ -65,7 +65,7 @@ static int load_config(const struct nm_replay_request *request,
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	int r;
 	if (request->config)
-		r = nm_config_load_text(request->config, &errors, &daemon->config,
+		r = nm_config_load_any_text(request->config, &errors, &daemon->config,
 					&daemon->config_text);
 	else
 		r = nm_config_parse("the recorded configuration", start->config,

@@ -272,7 +272,7 @@ static void test_load(void **state)
 static void test_load_failures(void **state)
 {
 	load_fails("/nonesuch/conf", -ENOENT, ": cannot be read: No such file or directory");
-	load_fails(*state, -EISDIR, ": cannot be read: Is a directory");
+	load_fails(*state, -EMEDIUMTYPE, ": is not a plain file");
 	load_fails(write_conf(state, TEXT("threads: {\n n = 0; };")), -EINVAL,
 		   ":2: threads.n: found 0, allowed: a whole number from 1 to 1024");
 }
@@ -287,6 +287,65 @@ static void test_load_unreadable(void **state)
 	load_fails(path, -EACCES, ": cannot be read: Permission denied");
 	if (root)
 		assert_int_equal(seteuid(0), 0);
+}
+
+static const char others_can_write[] =
+	": others can write it, or it is another user's: it must belong to root, or to the user of "
+	"numa-migrd, and be writable by its owner only (chown root FILE; chmod go-w FILE)";
+
+static void test_load_writable_by_others(void **state)
+{
+	static const mode_t modes[] = {0666, 0664, 0646, 0620, 0602};
+	const char *path = write_conf(state, TEXT("threads: { n = 5; };\n"));
+	for (size_t i = 0; i < NM_ARRAY_SIZE(modes); i++) {
+		assert_int_equal(chmod(path, modes[i]), 0);
+		load_fails(path, -EPERM, others_can_write);
+	}
+}
+
+static void test_load_another_users(void **state)
+{
+	const char *path = write_conf(state, TEXT(""));
+	if (geteuid() != 0) {
+		print_message("needs root, to give a file away: skipped\n");
+		skip();
+	}
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	load_fails(path, -EPERM, others_can_write);
+}
+
+/* Also one to a file that would be taken. Who may write in the folder decides what it leads to. */
+static void test_load_link(void **state)
+{
+	char link[160];
+	const char *path = write_conf(state, TEXT(""));
+	(void)snprintf(link, sizeof(link), "%s/link", (const char *)*state);
+	assert_int_equal(symlink(path, link), 0);
+	load_fails(link, -ELOOP,
+		   ": is a symbolic link; put the file itself there, so that it is clear who can "
+		   "write it");
+	assert_int_equal(unlink(link), 0);
+}
+
+static void test_load_fifo(void **state)
+{
+	char fifo[160];
+	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", (const char *)*state);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	load_fails(fifo, -EMEDIUMTYPE, ": is not a plain file");
+	assert_int_equal(unlink(fifo), 0);
+}
+
+/* A replay only reads. */
+static void test_load_any(void **state)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	nm_autofree char *text = NULL;
+	const char *path = write_conf(state, TEXT("threads: { n = 5; };\n"));
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(nm_config_load_any_text(path, &errors, &config, &text), 0);
+	assert_string_equal(text, "threads: { n = 5; };\n");
 }
 
 static void test_load_size(void **state)
@@ -426,6 +485,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_load, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_load_failures, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_load_unreadable, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_load_writable_by_others, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_load_another_users, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_load_link, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_load_fifo, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_load_any, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_load_size, make_folder, remove_folder),
 		cmocka_unit_test(test_shipped_file),
 		cmocka_unit_test(test_shipped_file_uncommented),

@@ -264,6 +264,27 @@ static void a_bad_file_is_refused_by_line(void **state)
 	assert_true(tick_until_leased(100)); /* the old settings stay */
 }
 
+/* A reload takes what only root, or who runs the daemon, can have written; so does the start. */
+static void anybodys_file_is_refused_at_reload(void **state)
+{
+	char error[512] = "", path[FIXTURE_PATH], elsewhere[FIXTURE_PATH];
+	(void)state;
+	world_configure(world, WORLD_SETTINGS "general: { dry_run = true; };\n");
+	assert_int_equal(chmod(world->config, 0666), 0);
+	assert_int_equal(nm_command_reload(service, error, sizeof(error)), -EPERM);
+	assert_non_null(strstr(error, "others can write it"));
+	assert_false(facts().dry_run);
+	assert_int_equal(chmod(world->config, 0644), 0);
+
+	snprintf(path, sizeof(path), "%s", world->config);
+	snprintf(elsewhere, sizeof(elsewhere), "%.200s.else", path);
+	assert_int_equal(rename(path, elsewhere), 0);
+	assert_int_equal(symlink(elsewhere, path), 0);
+	assert_int_equal(nm_command_reload(service, error, sizeof(error)), -ELOOP);
+	assert_false(facts().dry_run);
+	assert_true(tick_until_leased(100));
+}
+
 static void a_release_is_for_life(void **state)
 {
 	(void)state;
@@ -431,6 +452,7 @@ int main(void)
 		TEST(a_configured_dry_run_is_roots_to_end),
 		TEST(a_dry_run_outlives_a_pause_but_no_reload),
 		TEST(a_bad_file_is_refused_by_line),
+		TEST(anybodys_file_is_refused_at_reload),
 		TEST(a_release_of_what_was_not_seen),
 		TEST(a_release_while_paused),
 		TEST(a_release_outlives_restart_and_pause),
