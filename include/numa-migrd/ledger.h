@@ -69,6 +69,12 @@ int nm_ledger_return(struct nm_ledger *ledger, uint32_t tid, uint64_t start_tick
 int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *const *entries,
 		      size_t count);
 
+/*
+ * No later generation (numa-migrd/generation.h) has taken over the directory since it was opened.
+ * Else each write is refused with -ECANCELED, and the file is not ours to remove.
+ */
+bool nm_ledger_is_ours(const struct nm_ledger *ledger);
+
 /* Lines written since the last compaction: the caller compacts when it exceeds twice its live
  * leases. */
 size_t nm_ledger_lines(const struct nm_ledger *ledger);

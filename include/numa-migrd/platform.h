@@ -222,6 +222,9 @@ struct nm_platform_options {
 	const char *config_path;   /* what acts in this process are held against; NULL: both refused */
 	const char *state_path;    /* their NM_HELPER_STATE_PATH; NULL: that one */
 	bool dry_run;              /* real reads, no writes */
+	/* Whose each act on the machine is: once a later generation has taken over, -ECANCELED.
+	 * NULL: nobody counts. Outlives the platform. */
+	const struct nm_generation *generation;
 };
 
 /*

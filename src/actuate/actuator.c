@@ -72,8 +72,9 @@ void nm_actuator_free(struct nm_actuator *actuator)
 		return;
 	/* A ledger without a live entry has nothing to tell the next start; who inherited and is
 	 * still to be found needs it. */
-	if (actuator->ledger && nm_actuator_leases(actuator) == 0 &&
-	    !nm_lease_may_be_missed(actuator) && count_refused(actuator) == 0)
+	if (actuator->ledger && nm_ledger_is_ours(actuator->ledger) &&
+	    nm_actuator_leases(actuator) == 0 && !nm_lease_may_be_missed(actuator) &&
+	    count_refused(actuator) == 0)
 		(void)nm_ledger_remove(actuator->runtime_directory);
 	nm_ledger_free(actuator->ledger);
 	for (size_t i = 0; i < actuator->count; i++)

@@ -234,6 +234,10 @@ static int do_pause(struct nm_control *control, sd_bus_message *call, uid_t uid,
 	if (r == -EALREADY)
 		return sd_bus_error_set(error, NM_BUS_ERROR_ALREADY_PAUSED,
 					"numa-migrd is paused already");
+	if (r == -EIO)
+		return sd_bus_error_set(error, SD_BUS_ERROR_IO_ERROR,
+					"numa-migrd is paused, but not every CPU affinity could be "
+					"restored; its journal names the threads");
 	return answer(call, r, error);
 }
 

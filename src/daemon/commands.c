@@ -9,6 +9,20 @@
 
 #include "balance.h"
 
+static void report_pause(struct nm_daemon *daemon)
+{
+	if (daemon->unrestored == 0)
+		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_NOTICE,
+			  "paused: every CPU affinity is restored, nothing is sampled until "
+			  "numa-migrctl resume");
+	else
+		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_ERR,
+			  "paused, but the CPU affinity of %u threads could not be restored: they "
+			  "stay in the ledger, and numa-migrctl resume, or a stop, tries again; "
+			  "nothing is sampled until then",
+			  daemon->unrestored);
+}
+
 int nm_command_pause(void *context)
 {
 	struct nm_daemon *daemon = context;
@@ -17,10 +31,9 @@ int nm_command_pause(void *context)
 	(void)nm_recorder_end(daemon, "numa-migrd was paused");
 	nm_pipeline_close(daemon);
 	daemon->paused = true;
-	nm_report(daemon, NM_MESSAGE_PAUSE, LOG_NOTICE,
-		  "paused: every mask is returned, nothing is sampled until numa-migrctl resume");
+	report_pause(daemon);
 	nm_control_changed(daemon->control);
-	return 0;
+	return daemon->unrestored ? -EIO : 0;
 }
 
 int nm_command_resume(void *context)
@@ -381,10 +394,14 @@ int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)
 	daemon->dry_run_asked = wanted ? NM_DRY_RUN_BEGIN : NM_DRY_RUN_END;
 	if (!daemon->paused)
 		r = rebuild(daemon);
-	nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
-		  wanted ? "dry run, as asked: every mask is returned, and from now on decisions "
-			   "are told but not carried out"
-			 : "dry run ended, as asked: decisions are carried out");
+	if (wanted)
+		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
+			  "dry run, as asked: %s, and from now on decisions are logged but not "
+			  "carried out",
+			  nm_report_restoration(daemon));
+	else
+		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
+			  "dry run ended, as asked: decisions are carried out");
 	nm_loop_arm(daemon);
 	nm_control_changed(daemon->control);
 	return r;
@@ -410,7 +427,8 @@ int nm_command_record(void *context, int fd, const struct nm_control_recording *
 		r = nm_recorder_begin(daemon, &sink, wanted->seconds);
 	if (r == 0)
 		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE,
-			  "recording, as asked: every mask is returned, and placing begins anew");
+			  "recording, as asked: %s, and placing begins anew",
+			  nm_report_restoration(daemon));
 	else if (!daemon->paused && !daemon->pipeline.platform)
 		sd_event_exit(daemon->event, r);
 	return r;

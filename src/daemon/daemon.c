@@ -28,12 +28,11 @@ static int load_config(struct nm_daemon *daemon)
 
 static int open_runtime(struct nm_daemon *daemon)
 {
-	int r = nm_runtime_open(&daemon->runtime_directory);
+	int r = nm_runtime_open(daemon);
 	if (r == -EBUSY)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "another numa-migrd is running: it holds the runtime directory "
-			  "(systemctl status "
-			  "numa-migrd)");
+			  "another numa-migrd is running: it holds the runtime directory, and "
+			  "generation in there names it (systemctl status numa-migrd)");
 	else if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "cannot use the runtime directory: %s; it must belong to the user of "
@@ -75,6 +74,19 @@ static int hold_signals(void)
 	return 0;
 }
 
+static void report_stop(struct nm_daemon *daemon)
+{
+	if (daemon->unrestored == 0)
+		nm_report(daemon, NM_MESSAGE_STOP, LOG_NOTICE,
+			  "stopped: every CPU affinity is restored");
+	else
+		nm_report(daemon, NM_MESSAGE_STOP, LOG_ERR,
+			  "stopped, but the CPU affinity of %u threads could not be restored: they "
+			  "stay in the ledger (usually /run/numa-migrd/ledger), and the next start "
+			  "or \"numa-migrd --restore\" tries again",
+			  daemon->unrestored);
+}
+
 static int run_daemon(struct nm_daemon *daemon)
 {
 	choose_seed(daemon);
@@ -99,8 +111,10 @@ static int run_daemon(struct nm_daemon *daemon)
 	(void)nm_recorder_end(daemon, "numa-migrd has stopped");
 	if (!daemon->paused)
 		nm_pipeline_close(daemon);
+	if (!nm_runtime_is_ours(daemon))
+		return -EOWNERDEAD;
 	nm_exporter_close(daemon);
-	nm_report(daemon, NM_MESSAGE_STOP, LOG_NOTICE, "stopped: every mask is returned");
+	report_stop(daemon);
 	return r;
 }
 
@@ -120,14 +134,29 @@ static void daemon_clear(struct nm_daemon *daemon)
 	free(daemon->cpu_times);
 	free(daemon->busy_share);
 	free(daemon->events);
-	if (daemon->runtime_directory >= 0)
-		close(daemon->runtime_directory);
+	nm_runtime_close(daemon, false);
 }
 
 static int give_up(struct nm_daemon *daemon, int error)
 {
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "giving up: %s", strerror(-error));
 	return EXIT_FAILURE;
+}
+
+/* --restore: 0 only where nothing is left to restore. */
+static int end_restore(struct nm_daemon *daemon, int left)
+{
+	nm_runtime_close(daemon, left == 0);
+	return left == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int end_daemon(struct nm_daemon *daemon, int r)
+{
+	bool restored = daemon->unrestored == 0;
+	if (r < 0)
+		return give_up(daemon, r);
+	nm_runtime_close(daemon, restored);
+	return restored ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int nm_daemon_run(const struct nm_options *options)
@@ -142,10 +171,8 @@ int nm_daemon_run(const struct nm_options *options)
 	/* What a crashed run left is returned whatever the configuration is like. */
 	if (!options->restore && load_config(&daemon) < 0)
 		return EX_CONFIG;
-	if (open_runtime(&daemon) < 0)
-		return EXIT_FAILURE;
+	r = open_runtime(&daemon);
 	if (options->restore)
-		return EXIT_SUCCESS;
-	r = run_daemon(&daemon);
-	return r < 0 ? give_up(&daemon, r) : EXIT_SUCCESS;
+		return end_restore(&daemon, r);
+	return r < 0 ? EXIT_FAILURE : end_daemon(&daemon, run_daemon(&daemon));
 }

@@ -12,6 +12,7 @@
 #include "numa-migrd/daemon.h"
 #include "numa-migrd/export.h"
 #include "numa-migrd/feedback.h"
+#include "numa-migrd/generation.h"
 #include "numa-migrd/journal.h"
 #include "numa-migrd/memory.h"
 #include "numa-migrd/metrics.h"
@@ -103,6 +104,8 @@ struct nm_daemon {
 	sd_event *event;
 	sd_event_source *timer, *nudge_timer, *ring_source;
 	int runtime_directory;
+	struct nm_generation *generation; /* whose it is; NULL: of nobody but us */
+	unsigned unrestored; /* CPU affinities that the last stop or pause could not restore */
 	char boot_id[64];
 	char status[192]; /* what systemd was told last */
 
@@ -311,6 +314,8 @@ void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_s
 		       const struct nm_exclusivity *pages);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
+/* Half a sentence: whether the pipeline that was closed last has restored every CPU affinity. */
+const char *nm_report_restoration(const struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 			     const struct nm_config_errors *errors);
 
@@ -343,10 +348,15 @@ void nm_loop_watch_source(struct nm_daemon *daemon);
 
 /* ---- runtime.c: the runtime directory and --restore ---- */
 
-/* Opens RUNTIME_DIRECTORY or /run/numa-migrd and locks it: -EBUSY while another daemon holds it. */
-int nm_runtime_open(int *ret);
-/* Gives back what the ledger says; used at start and by --restore. 0 or -errno; told in the
- * journal. */
+/* Opens RUNTIME_DIRECTORY or /run/numa-migrd and takes it over: -EBUSY while another daemon holds
+ * it. */
+int nm_runtime_open(struct nm_daemon *daemon);
+/* No later start has taken the runtime directory over; else nothing may be touched any more. */
+bool nm_runtime_is_ours(const struct nm_daemon *daemon);
+/* Closes it. After a stop that restored everything only what was released stays there. */
+void nm_runtime_close(struct nm_daemon *daemon, bool restored);
+/* Restores what the ledger says; used at start and by --restore. 0; 1 where something could not be
+ * restored, or is not known any more; -errno. Reported in the journal. */
 int nm_runtime_restore(struct nm_daemon *daemon);
 /* What was given back to its owner for life, over a restart; trouble is told. Needs the platform.
  */

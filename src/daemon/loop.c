@@ -24,12 +24,26 @@ static uint64_t interval_usec(const struct nm_daemon *daemon)
 	return (uint64_t)(nm_loop_interval_s(daemon) * USEC_PER_SEC);
 }
 
+/* We were taken for dead, and are not: what was ours is the later start's. */
+static bool has_been_replaced(struct nm_daemon *daemon)
+{
+	if (nm_runtime_is_ours(daemon))
+		return false;
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+		  "a later start of numa-migrd has taken over: this one changes nothing any more, "
+		  "and ends");
+	(void)sd_event_exit(daemon->event, -EOWNERDEAD);
+	return true;
+}
+
 static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
 	(void)source;
 	(void)usec;
 
+	if (has_been_replaced(daemon))
+		return 0;
 	if (!daemon->paused) {
 		if (!daemon->pipeline.source && daemon->blind_until_ns &&
 		    daemon->last_tick_ns > daemon->blind_until_ns) {
@@ -204,6 +218,6 @@ int nm_loop_run(struct nm_daemon *daemon)
 	(void)sd_notify(0, "READY=1");
 	nm_report_status(daemon);
 	r = sd_event_loop(daemon->event);
-	(void)sd_notify(0, "STOPPING=1\nSTATUS=Returning every mask.");
+	(void)sd_notify(0, "STOPPING=1\nSTATUS=Restoring CPU affinities.");
 	return r;
 }

@@ -17,6 +17,7 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.worker_socket = NM_WORKER_SOCKET_PATH,
 		.config_path = daemon->options.config_path,
 		.dry_run = nm_daemon_is_dry_run(daemon),
+		.generation = daemon->generation,
 	};
 	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.machine);
 	return r < 0 ? r : nm_recorder_open_platform(daemon);
@@ -166,9 +167,9 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 void nm_pipeline_close(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->actuator) {
+	if (pipeline->actuator && nm_runtime_is_ours(daemon)) {
 		nm_drain(daemon);
-		(void)nm_actuator_return_all(pipeline->actuator);
+		daemon->unrestored = nm_actuator_return_all(pipeline->actuator);
 		nm_runtime_remember(daemon);
 	}
 	nm_source_free(pipeline->source);

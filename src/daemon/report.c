@@ -487,12 +487,18 @@ void nm_report_summary(struct nm_daemon *daemon)
 	write_summary(daemon);
 }
 
+const char *nm_report_restoration(const struct nm_daemon *daemon)
+{
+	return daemon->unrestored ? "some CPU affinities could not be restored"
+				  : "every CPU affinity is restored";
+}
+
 static void describe_status(const struct nm_daemon *daemon, char *text, size_t size)
 {
 	char local[32];
 	if (daemon->paused) {
-		(void)snprintf(text, size,
-			       "STATUS=Paused: every mask is returned, nothing is sampled.");
+		(void)snprintf(text, size, "STATUS=Paused: %s, nothing is sampled.",
+			       nm_report_restoration(daemon));
 		return;
 	}
 	if (daemon->pipeline.topology->nr_nodes < 2) {

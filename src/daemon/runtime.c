@@ -2,11 +2,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon.h"
+#include "numa-migrd/file.h"
 #include "numa-migrd/helper.h"
 #include "numa-migrd/ledger.h"
 
@@ -36,20 +36,39 @@ static int check_directory(int fd)
 	return 0;
 }
 
-int nm_runtime_open(int *ret)
+static int take_over(int directory, struct nm_generation **ret)
 {
-	int fd = open_directory();
+	nm_auto(nm_closep) int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return proc < 0 ? -errno : nm_generation_take(directory, proc, ret);
+}
+
+int nm_runtime_open(struct nm_daemon *daemon)
+{
+	nm_auto(nm_closep) int fd = open_directory();
 	if (fd < 0)
 		return fd;
 	int r = check_directory(fd);
-	if (r == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
-		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
-	*ret = fd;
-	return 0;
+	if (r == 0)
+		r = take_over(fd, &daemon->generation);
+	if (r == 0)
+		daemon->runtime_directory = nm_take_fd(&fd);
+	return r;
+}
+
+bool nm_runtime_is_ours(const struct nm_daemon *daemon)
+{
+	return nm_generation_stands(daemon->generation);
+}
+
+void nm_runtime_close(struct nm_daemon *daemon, bool restored)
+{
+	if (restored)
+		nm_generation_remove(daemon->generation);
+	nm_generation_free(daemon->generation);
+	daemon->generation = NULL;
+	if (daemon->runtime_directory >= 0)
+		close(daemon->runtime_directory);
+	daemon->runtime_directory = -1;
 }
 
 /* What the lines told of cannot be known; most often it is one mask each. */
@@ -110,7 +129,7 @@ static int set_aside(struct nm_daemon *daemon)
 		"the ledger of the last run is not readable and was set aside as " NM_LEDGER_DAMAGED
 		" in the runtime directory: masks narrowed by that run may still stand; taskset "
 		"-acp lists them");
-	return 0;
+	return 1;
 }
 
 int nm_runtime_restore(struct nm_daemon *daemon)
@@ -118,7 +137,7 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
 	struct nm_topology_source source = {.xml_path = daemon->options.topology.xml_path};
-	struct nm_platform_options options = {.root_path = "/"};
+	struct nm_platform_options options = {.root_path = "/", .generation = daemon->generation};
 	struct nm_restoration found;
 	char error[256];
 
@@ -139,7 +158,7 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	if (r < 0)
 		return r;
 	report_restored(daemon, r, &found);
-	return 0;
+	return found.failed > 0 || found.bad_lines > 0;
 }
 
 void nm_runtime_recall(struct nm_daemon *daemon)
@@ -158,6 +177,8 @@ void nm_runtime_recall(struct nm_daemon *daemon)
 /* Told once: until it can be saved again, it holds as long as this daemon runs. */
 void nm_runtime_remember(struct nm_daemon *daemon)
 {
+	if (!nm_runtime_is_ours(daemon))
+		return;
 	int r = nm_roster_memory_save(daemon->given_back, daemon->pipeline.machine,
 				      daemon->runtime_directory, daemon->boot_id);
 	if (r < 0 && !daemon->unsaved_told)

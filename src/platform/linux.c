@@ -101,6 +101,8 @@ static int perform(struct nm_linux *self, const struct nm_helper_request *reques
 						  .root_fd = self->root,
 						  .requester = getpid()};
 
+	if (!nm_generation_stands(self->generation))
+		return -ECANCELED;
 	if (self->helper_socket)
 		return helper_ask(self, request, ret_fds);
 	return nm_helper_serve(&context, request, ret_fds);
@@ -386,6 +388,7 @@ int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_p
 		return -ENOMEM;
 	self->base.ops = options->dry_run ? &dry_run_ops : &linux_ops;
 	self->base.free = linux_free;
+	self->generation = options->generation;
 	self->root = self->proc = self->helper = self->balancing = -1;
 	int r = copy_options(self, options);
 	if (r == 0)

@@ -4,12 +4,14 @@
 #define NUMA_MIGRD_PLATFORM_LINUX_H
 
 #include "numa-migrd/ask.h"
+#include "numa-migrd/generation.h"
 #include "numa-migrd/helper.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/worker.h"
 
 struct nm_linux {
 	struct nm_platform base;
+	const struct nm_generation *generation;
 	int root, proc;
 	int helper;	     /* connection, or -1 */
 	uint64_t helper_rest_ns; /* it was late: it is not asked before */

@@ -44,6 +44,8 @@ int nm_linux_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_b
 	struct nm_linux *self = nm_linux(platform);
 	size_t size = self->mask_longs * sizeof(*self->mask);
 
+	if (!nm_generation_stands(self->generation))
+		return -ECANCELED;
 	if (hwloc_bitmap_to_ulongs(cpus, self->mask_longs, self->mask) < 0)
 		return -EINVAL;
 	return syscall(SYS_sched_setaffinity, tid, size, self->mask) < 0 ? -errno : 0;

@@ -216,6 +216,8 @@ int nm_linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
 
 	if (!told)
 		return -ENOMEM;
+	if (!nm_generation_stands(nm_linux(platform)->generation))
+		return -ECANCELED;
 	for (unsigned i = 0; i < count; i++)
 		told[i] = NM_WORKER_UNTOLD;
 	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);

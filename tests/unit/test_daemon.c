@@ -65,10 +65,11 @@ static void it_moves_a_thread_and_leaves_no_trace(void **state)
 	assert_true(world->seen_leased);
 	assert_no_trace();
 	assert_false(there_is("ledger"));
+	assert_false(there_is("generation"));
 	world_assert_said(world, "started: NUMA nodes 2, usable CPUs 4, source clock+faults");
 	world_assert_said(world, "seed 1");
 	world_assert_said(world, "\nmoved prog100[100/100] from CPU 0 (node 0) to node 1");
-	world_assert_said(world, "stopped: every mask is returned");
+	world_assert_said(world, "stopped: every CPU affinity is restored");
 }
 
 static void a_dry_run_changes_nothing(void **state)
@@ -134,12 +135,77 @@ static void a_bad_file_stops_the_start(void **state)
 
 static void only_one_runs(void **state)
 {
-	int directory;
+	struct nm_daemon other = {.runtime_directory = -1};
 	(void)state;
-	assert_int_equal(nm_runtime_open(&directory), 0);
+	assert_int_equal(nm_runtime_open(&other), 0);
 	assert_int_equal(world_run(world), EXIT_FAILURE);
 	world_assert_said(world, "another numa-migrd is running");
-	close(directory);
+	world->options.restore = true;
+	assert_int_equal(world_run(world), EXIT_FAILURE);
+	assert_true(nm_runtime_is_ours(&other));
+	nm_runtime_close(&other, true);
+}
+
+/* ---- what cannot be restored ---- */
+
+static void stop_in_vain_when_leased(struct world *w)
+{
+	stop_when_leased(w);
+	if (w->seen_leased)
+		fake_fail(w->fake, FAKE_SET, 1, 1000000, EPERM);
+}
+
+static void a_stop_in_vain_is_no_success(void **state)
+{
+	(void)state;
+	world->each_second = stop_in_vain_when_leased;
+	assert_int_equal(world_run(world), EXIT_FAILURE);
+	assert_true(world_leased(world, 100));
+	assert_true(there_is("ledger"));
+	world_assert_said(world,
+			  "stopped, but the CPU affinity of 1 threads could not be restored");
+	world_assert_not_said(world, "every CPU affinity is restored");
+
+	world->options.restore = true;
+	assert_int_equal(world_run(world), EXIT_FAILURE);
+	assert_true(there_is("ledger"));
+	world_assert_said(world, "1 refused and kept in the ledger");
+
+	fake_calm(world->fake);
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_no_trace();
+	assert_false(there_is("ledger"));
+	assert_false(there_is("generation"));
+}
+
+/* A later start takes the place of one that it took for dead: here, of one that is not. */
+static void replace_when_leased(struct world *w)
+{
+	if (!w->seen_leased && world_leased(w, 100)) {
+		char path[FIXTURE_PATH + 64];
+		w->seen_leased = true;
+		snprintf(path, sizeof(path), "%s/generation", w->root);
+		(void)unlink(path);
+		fixture_file(w->root, "generation", "numa-migrd-generation 1 2 1 1\n");
+		(void)snprintf(path, sizeof(path), "%s/ledger", w->root);
+		fixture_file(w->root, "ledger", "the later one's\n");
+	}
+	if (w->seconds > LONG)
+		raise(SIGTERM);
+}
+
+static void who_was_replaced_touches_nothing(void **state)
+{
+	(void)state;
+	world->each_second = replace_when_leased;
+	assert_int_equal(world_run(world), EXIT_FAILURE);
+	assert_true(world->seen_leased);
+	world_assert_said(world, "a later start of numa-migrd has taken over");
+	world_assert_not_said(world, "stopped: every CPU affinity is restored");
+	assert_true(world_leased(world, 100));
+	assert_string_equal(fixture_read(world->root, "ledger"), "the later one's\n");
+	assert_string_equal(fixture_read(world->root, "generation"),
+			    "numa-migrd-generation 1 2 1 1\n");
 }
 
 /* ---- reload ---- */
@@ -289,7 +355,7 @@ static void damage_in_the_ledger_is_told(void **state)
 		 second);
 	fixture_file(world->root, "ledger", damaged);
 	world->options.restore = true;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_int_equal(world_run(world), EXIT_FAILURE); /* what that line said is not known */
 	assert_no_trace();
 	world_assert_said(world, "1 of its lines cannot be read, the first is line 2");
 	world_assert_said(world, "kept as ledger.damaged");
@@ -301,7 +367,7 @@ static void what_is_no_ledger_is_set_aside(void **state)
 	(void)state;
 	fixture_file(world->root, "ledger", "rubbish\n");
 	world->options.restore = true;
-	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_int_equal(world_run(world), EXIT_FAILURE);
 	world_assert_said(world, "set aside as ledger.damaged");
 	assert_string_equal(fixture_read(world->root, "ledger.damaged"), "rubbish\n");
 	assert_false(there_is("ledger"));
@@ -319,6 +385,8 @@ int main(void)
 		TEST(tiering_shows_no_accesses),
 		TEST(a_bad_file_stops_the_start),
 		TEST(only_one_runs),
+		TEST(a_stop_in_vain_is_no_success),
+		TEST(who_was_replaced_touches_nothing),
 		TEST(a_bad_file_is_not_taken),
 		TEST(a_good_file_is_taken),
 		TEST(a_dry_run_by_reload_returns_the_masks),

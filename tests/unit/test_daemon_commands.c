@@ -151,7 +151,7 @@ static void a_pause_returns_and_does_nothing(void **state)
 	assert_int_equal(nm_command_resume(service), -EALREADY);
 	go_astray();
 	assert_true(tick_until_leased(100));
-	world_assert_said(world, "paused: every mask is returned");
+	world_assert_said(world, "paused: every CPU affinity is restored");
 	world_assert_said(world, "resumed");
 }
 

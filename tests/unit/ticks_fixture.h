@@ -18,8 +18,8 @@ static inline struct nm_daemon *service_open(struct world *world)
 	assert_int_equal(nm_roster_memory_new(&service->given_back), 0);
 	assert_int_equal(nm_config_load(world->config, &errors, &service->config), 0);
 	nm_rng_seed(&service->rng, 1);
-	assert_int_equal(nm_runtime_open(&service->runtime_directory), 0);
-	assert_int_equal(nm_runtime_restore(service), 0);
+	assert_int_equal(nm_runtime_open(service), 0);
+	assert_true(nm_runtime_restore(service) >= 0);
 	assert_int_equal(nm_pipeline_open(service), 0);
 	nm_runtime_recall(service);
 	return service;
@@ -29,7 +29,7 @@ static inline void service_close(struct nm_daemon *service)
 {
 	if (!service->paused)
 		nm_pipeline_close(service);
-	close(service->runtime_directory);
+	nm_runtime_close(service, true);
 	nm_roster_memory_free(service->given_back);
 	nm_journal_free(service->journal);
 	nm_config_free(service->config);

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose the runtime directory is: who may take it over from whom, and what becomes of who held it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "fixture.h"
+#include "numa-migrd/generation.h"
+#include "numa-migrd/ledger.h"
+#include "numa-migrd/platform.h"
+#include "numa-migrd/topology.h"
+
+#define BOOT "11111111-2222-3333-4444-555555555555"
+#define START 4242
+#define EXITING 0x404u
+#define RUNNING 0x400u
+#define NOTHING "0000000000000000"
+#define KILLED "0000000000000100"
+
+static char root[128];
+static int directory, proc;
+static struct nm_generation *first, *second;
+
+/* ---- a /proc in which we look as the test says ---- */
+
+static void write_stat(const char *path, char state, unsigned flags, unsigned start)
+{
+	char text[256];
+	snprintf(text, sizeof(text),
+		 "%d (numa-migrd) %c 1 100 100 0 -1 %u 1 2 3 4 5 6 7 8 20 0 1 0 %u 9 9 9 1 1 "
+		 "0 0 0 0 0 0 0 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		 getpid(), state, flags, start);
+	fixture_file(root, path, text);
+}
+
+static void write_thread(unsigned tid, char state, unsigned flags, const char *own,
+			 const char *shared)
+{
+	char path[128], text[256];
+	snprintf(path, sizeof(path), "proc/%d/task/%u/stat", getpid(), tid);
+	write_stat(path, state, flags, START);
+	snprintf(path, sizeof(path), "proc/%d/task/%u/status", getpid(), tid);
+	snprintf(text, sizeof(text),
+		 "Name:\tnuma-migrd\nState:\t%c\nSigQ:\t1/1\nSigPnd:\t%s\nShdPnd:\t%s\n", state,
+		 own, shared);
+	fixture_file(root, path, text);
+}
+
+static void write_process(unsigned start)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "proc/%d/stat", getpid());
+	write_stat(path, 'D', RUNNING, start);
+	write_stat("proc/self/stat", 'D', RUNNING, START);
+}
+
+static int set_up(void **state)
+{
+	char path[160];
+	(void)state;
+	fixture_make(root, sizeof(root));
+	fixture_directory(root, "run");
+	fixture_directory(root, "proc/self");
+	snprintf(path, sizeof(path), "%s/run", root);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/proc", root);
+	proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	write_process(START);
+	first = second = NULL;
+	return directory < 0 || proc < 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_generation_free(first);
+	nm_generation_free(second);
+	close(directory);
+	close(proc);
+	fixture_remove(root);
+	return 0;
+}
+
+static void assert_file(unsigned number)
+{
+	char text[128];
+	snprintf(text, sizeof(text), "numa-migrd-generation 1 %u %d %d\n", number, getpid(), START);
+	assert_string_equal(fixture_read(root, "run/generation"), text);
+}
+
+static void take_first(void)
+{
+	assert_int_equal(nm_generation_take(directory, proc, &first), 0);
+	assert_file(1);
+}
+
+static void assert_refused(void)
+{
+	assert_int_equal(nm_generation_take(directory, proc, &second), -EBUSY);
+	assert_null(second);
+	assert_true(nm_generation_stands(first));
+	assert_file(1);
+}
+
+static void assert_taken_over(void)
+{
+	assert_int_equal(nm_generation_take(directory, proc, &second), 0);
+	assert_file(2);
+	assert_false(nm_generation_stands(first));
+	assert_true(nm_generation_stands(second));
+}
+
+/* ---- who may take over ---- */
+
+static void a_holder_that_runs_is_refused(void **state)
+{
+	(void)state;
+	take_first();
+	write_thread(100, 'S', RUNNING, NOTHING, NOTHING);
+	assert_refused();
+	write_thread(100, 'D', RUNNING, NOTHING, NOTHING); /* asleep: it may wake */
+	assert_refused();
+}
+
+static void one_that_was_killed_and_sleeps_is_not(void **state)
+{
+	(void)state;
+	take_first();
+	write_thread(100, 'D', RUNNING, KILLED, KILLED);
+	write_thread(101, 'D', EXITING, NOTHING, KILLED);
+	write_thread(102, 'Z', EXITING, NOTHING, NOTHING);
+	assert_taken_over();
+}
+
+/* Signals that wait for all are dealt out to each thread when they kill; until then any may run. */
+static void a_signal_that_waits_for_all_proves_nothing(void **state)
+{
+	(void)state;
+	take_first();
+	write_thread(100, 'D', RUNNING, NOTHING, KILLED);
+	assert_refused();
+	write_thread(100, 'D', RUNNING, "0000000000004000", KILLED); /* SIGTERM */
+	assert_refused();
+}
+
+static void each_of_its_threads_counts(void **state)
+{
+	(void)state;
+	take_first();
+	write_thread(100, 'Z', EXITING, NOTHING, NOTHING);
+	write_thread(101, 'D', RUNNING, KILLED, KILLED);
+	write_thread(102, 'R', RUNNING, NOTHING, NOTHING);
+	assert_refused();
+}
+
+/* The lock says that it lives, whatever that number is in this /proc. */
+static void one_that_cannot_be_found_is_refused(void **state)
+{
+	(void)state;
+	take_first();
+	write_thread(100, 'D', RUNNING, KILLED, KILLED);
+	write_process(START + 1);
+	assert_refused();
+	char path[160];
+	snprintf(path, sizeof(path), "%s/proc/%d", root, getpid());
+	fixture_remove(path);
+	assert_refused();
+}
+
+static void one_that_ended_leaves_its_number(void **state)
+{
+	(void)state;
+	take_first();
+	nm_generation_free(first);
+	first = NULL;
+	assert_int_equal(nm_generation_take(directory, proc, &second), 0);
+	assert_file(2);
+}
+
+static void what_is_none_is_replaced(void **state)
+{
+	char path[160];
+	(void)state;
+	fixture_file(root, "run/generation", "rubbish");
+	take_first();
+	nm_generation_remove(first);
+	nm_generation_free(first);
+	first = NULL;
+	snprintf(path, sizeof(path), "%s/run/generation", root);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	take_first();
+}
+
+/* ---- real processes ---- */
+
+/* A child takes it and lives on, or ends at once. */
+static pid_t child_takes(bool live)
+{
+	int told[2];
+	char byte = 1;
+	assert_int_equal(pipe(told), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		byte = nm_generation_take(directory, real, &first) == 0;
+		if (write(told[1], &byte, 1) != 1)
+			_exit(1);
+		while (live)
+			pause();
+		_exit(0);
+	}
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_int_equal(byte, 1);
+	close(told[0]);
+	close(told[1]);
+	return child;
+}
+
+static void take_from_child(int expected)
+{
+	int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(nm_generation_take(directory, real, &second), expected);
+	close(real);
+}
+
+static void processes_hold_it_while_they_live(void **state)
+{
+	(void)state;
+	pid_t child = child_takes(true);
+	take_from_child(-EBUSY);
+	assert_int_equal(kill(child, SIGSTOP), 0); /* stopped is not over */
+	take_from_child(-EBUSY);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	take_from_child(0); /* dying, or a zombie */
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void a_zombie_holds_nothing(void **state)
+{
+	siginfo_t ended;
+	(void)state;
+	pid_t child = child_takes(false);
+	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
+	take_from_child(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void we_are_not_over(void **state)
+{
+	int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	(void)state;
+	assert_false(nm_process_is_over(real, getpid(), 0));
+	assert_false(nm_process_is_over(real, 1, 0));
+	close(real);
+}
+
+/* ---- who held it and wakes after all ---- */
+
+static struct nm_ledger_entry entry_of(uint32_t tid)
+{
+	struct nm_ledger_entry entry = {.tid = tid,
+					.pid = tid,
+					.start_ticks = 1,
+					.given_ticks = 2,
+					.original = hwloc_bitmap_alloc(),
+					.target = hwloc_bitmap_alloc(),
+					.cgroup = strdup("")};
+	hwloc_bitmap_set_range(entry.original, 0, 3);
+	hwloc_bitmap_set(entry.target, 1);
+	return entry;
+}
+
+static void it_writes_no_ledger(void **state)
+{
+	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = NULL;
+	struct nm_ledger_entry entry = entry_of(7);
+	const struct nm_ledger_entry *entries[] = {&entry};
+	(void)state;
+	take_first();
+	assert_int_equal(nm_ledger_open(directory, BOOT, &ledger), 0);
+	assert_int_equal(nm_ledger_give(ledger, &entry), 0);
+	write_thread(100, 'D', RUNNING, KILLED, KILLED);
+	assert_taken_over();
+
+	nm_autofree char *before = strdup(fixture_read(root, "run/ledger"));
+	assert_false(nm_ledger_is_ours(ledger));
+	assert_int_equal(nm_ledger_give(ledger, &entry), -ECANCELED);
+	assert_int_equal(nm_ledger_return(ledger, 7, 1, 9), -ECANCELED);
+	assert_int_equal(nm_ledger_compact(ledger, entries, 1), -ECANCELED);
+	assert_string_equal(fixture_read(root, "run/ledger"), before);
+	nm_generation_remove(first);
+	assert_file(2);
+	nm_ledger_entry_clear(&entry);
+}
+
+static void it_does_nothing_to_the_machine(void **state)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_autobitmap mask = hwloc_bitmap_alloc(), found = hwloc_bitmap_alloc();
+	(void)state;
+	take_first();
+	const struct nm_platform_options options = {.root_path = "/", .generation = first};
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(platform->ops->affinity_get(platform, getpid(), mask), 0);
+	assert_int_equal(platform->ops->affinity_set(platform, getpid(), mask), 0);
+	write_thread(100, 'D', RUNNING, KILLED, KILLED);
+	assert_taken_over();
+
+	assert_int_equal(platform->ops->affinity_set(platform, getpid(), mask), -ECANCELED);
+	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -ECANCELED);
+	assert_int_equal(platform->ops->clear_refs(platform, getpid(), 1), -ECANCELED);
+	assert_int_equal(platform->ops->affinity_get(platform, getpid(), found), 0);
+	assert_true(hwloc_bitmap_isequal(mask, found));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_holder_that_runs_is_refused),
+		TEST(one_that_was_killed_and_sleeps_is_not),
+		TEST(a_signal_that_waits_for_all_proves_nothing),
+		TEST(each_of_its_threads_counts),
+		TEST(one_that_cannot_be_found_is_refused),
+		TEST(one_that_ended_leaves_its_number),
+		TEST(what_is_none_is_replaced),
+		TEST(processes_hold_it_while_they_live),
+		TEST(a_zombie_holds_nothing),
+		TEST(we_are_not_over),
+		TEST(it_writes_no_ledger),
+		TEST(it_does_nothing_to_the_machine),
+	};
+	umask(022);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
