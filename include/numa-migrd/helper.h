@@ -52,12 +52,25 @@ struct nm_helper_context {
 	int proc_fd;             /* /proc */
 	int root_fd;             /* /; only for OPEN_EVENT */
 	pid_t requester;         /* may clear its own soft-dirty bits, target or not; 0: nobody */
+	uint64_t requester_ticks; /* its start time: the number alone may be another process's by
+				     now */
+	struct nm_helper_rate
+		*rate;	 /* how much clear_refs may still be done; NULL: as much as is asked */
+	uint64_t now_ns; /* for that */
+};
+
+/* What clear_refs has cost lately, for sampling.soft_dirty_mb_s of root's configuration. Zero at
+ * first. */
+struct nm_helper_rate {
+	double bytes; /* that may still be protected; below 0: too many were */
+	uint64_t last_ns;
 };
 
 /*
  * Validates and performs one request in this process. Returns the reply's result; a new event in
- * *ret_fds, or another descriptor as its `event` (else -1 twice). -EINVAL outside the fixed list, -EPERM where root's configuration does not allow
- * it or does not target the process, -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.ask).
+ * *ret_fds, or another descriptor as its `event` (else -1 twice). -EINVAL outside the fixed list, -EPERM
+ * where root's configuration does not allow it or does not target the process, -EAGAIN beyond its rate,
+ * -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.ask).
  */
 int nm_helper_serve(const struct nm_helper_context *context,
 		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds);

@@ -12,6 +12,9 @@ static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 			? "the root helper holds each act against /etc/numa-migrd.conf, which "
 			  "must belong to root, be writable by root only, say so, and "
 			  "name the process in its targets"
+		: error == -EAGAIN
+			? "the root helper clears no more than twice the sampling.soft_dirty_mb_s "
+			  "of /etc/numa-migrd.conf in a second"
 		: error == -EBUSY
 			? "the process itself uses soft-dirty pages; leave it out of the targets"
 		: error == -ETIMEDOUT || error == -EALREADY

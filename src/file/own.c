@@ -23,6 +23,15 @@ static int check_own(int directory, int fd)
 	return file.st_size > LIMIT_BYTES ? -EFBIG : 0;
 }
 
+/* What root creates in the service's directory is the service's: else its next start could not read
+ * it. */
+static void give_to_owner(int directory, int fd)
+{
+	struct stat parent;
+	if (geteuid() == 0 && fstat(directory, &parent) == 0 && parent.st_uid != 0)
+		(void)fchown(fd, parent.st_uid, parent.st_gid);
+}
+
 static int open_nowhere(const char *name, int flags)
 {
 	if (!(flags & O_CREAT))
@@ -43,6 +52,8 @@ int nm_open_own(int directory, const char *name, int flags)
 		close(fd);
 		return r;
 	}
+	if (flags & O_CREAT)
+		give_to_owner(directory, fd);
 	return fd;
 }
 

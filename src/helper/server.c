@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "numa-migrd/helper_server.h"
 
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "numa-migrd/file.h"
+#include "numa-migrd/proc.h"
+
+#ifndef SO_PEERPIDFD /* <asm-generic/socket.h>, since Linux 6.5 */
+#define SO_PEERPIDFD 77
+#endif
 
 struct client {
 	struct nm_helper_server *server;
 	sd_event_source *source; /* owns the connection; NULL: a free place */
 	uint64_t number;	 /* in order of arrival */
 	pid_t pid;
+	uint64_t start_ticks; /* 0: unknown, and then it is nobody */
 };
 
 struct nm_helper_server {
@@ -18,6 +29,7 @@ struct nm_helper_server {
 	sd_event_source *listener, *idle;
 	uint64_t arrivals;
 	struct client *balancing_owner; /* who changed the sysctl last */
+	struct nm_helper_rate rate; /* of all clients together: a new connection brings nothing */
 	struct client clients[NM_HELPER_CLIENTS_MAX];
 };
 
@@ -91,12 +103,23 @@ static int send_reply(int socket, int result, const struct nm_event_fds *fds)
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
 static int serve(struct client *client, int socket, const struct nm_helper_request *request)
 {
 	struct nm_helper_server *server = client->server;
 	nm_auto(close_fds) struct nm_event_fds fds = {-1, -1};
 	struct nm_helper_context acts = *server->options.acts;
-	acts.requester = client->pid;
+	acts.requester = client->start_ticks ? client->pid : 0;
+	acts.requester_ticks = client->start_ticks;
+	acts.rate = &server->rate;
+	acts.now_ns = now_ns();
 	int result = nm_helper_serve(&acts, request, &fds);
 
 	failed(server, request->act, result);
@@ -152,6 +175,35 @@ static int check_peer(const struct nm_helper_server *server, int socket, pid_t *
 	return 0;
 }
 
+static uint64_t read_start(int proc_fd, pid_t pid)
+{
+	char path[32], text[1024];
+	struct nm_proc_stat stat;
+
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	if (nm_read_text(proc_fd, path, text, sizeof(text)) < 0 ||
+	    nm_proc_parse_stat(text, &stat) < 0)
+		return 0;
+	return stat.start_ticks;
+}
+
+/*
+ * When the process that has connected started. With SO_PEERPIDFD (Linux 6.5) it is known to be the
+ * same one: it still lives after the look. Older kernels have a gap, from its connect(2) to here.
+ */
+static uint64_t start_of_peer(const struct nm_helper_server *server, int socket, pid_t pid)
+{
+	nm_auto(nm_closep) int pidfd = -1;
+	socklen_t size = sizeof(pidfd);
+	bool known = getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0;
+	uint64_t start = read_start(server->options.acts->proc_fd, pid);
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+
+	if (!known && errno != ENOPROTOOPT)
+		return 0;
+	return known && poll(&ended, 1, 0) != 0 ? 0 : start;
+}
+
 /* A free place, or the one that has been taken longest. */
 static struct client *make_place(struct nm_helper_server *server)
 {
@@ -178,6 +230,7 @@ static int adopt(struct nm_helper_server *server, sd_event *event, int socket)
 		return r;
 	struct client *client = make_place(server);
 	client->pid = pid;
+	client->start_ticks = start_of_peer(server, socket, pid);
 	r = sd_event_add_io(event, &client->source, socket, EPOLLIN, on_client, client);
 	if (r < 0)
 		return r;

@@ -99,7 +99,8 @@ static int perform(struct nm_linux *self, const struct nm_helper_request *reques
 						  .state_path = self->state_path,
 						  .proc_fd = self->proc,
 						  .root_fd = self->root,
-						  .requester = getpid()};
+						  .requester = getpid(),
+						  .requester_ticks = request->start_ticks};
 
 	if (!nm_generation_stands(self->generation))
 		return -ECANCELED;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -79,6 +80,48 @@ static int serve_open_event(const struct nm_helper_context *context,
 	return nm_event_open(context->root_fd, &event, ret);
 }
 
+#define PAGE_BYTES 4096.0
+#define LEAST_BYTES 65536.0 /* that each act is taken for */
+
+/* How large the process is, by statm (proc(5)). */
+static double resident_bytes(int proc_fd, pid_t pid)
+{
+	char path[32], text[256];
+	unsigned long long pages = 0;
+
+	snprintf(path, sizeof(path), "%d/statm", pid);
+	if (nm_read_text(proc_fd, path, text, sizeof(text)) < 0 ||
+	    sscanf(text, "%*u %llu", &pages) != 1)
+		pages = 0;
+	double bytes = (double)pages * PAGE_BYTES;
+	return bytes > LEAST_BYTES ? bytes : LEAST_BYTES;
+}
+
+/*
+ * Twice what root's configuration grants is let through, since the asker counts in intervals of its
+ * own, and a process larger than a second's worth once that is owed.
+ */
+static int require_rate(const struct nm_helper_context *context, const struct nm_config *config)
+{
+	struct nm_helper_rate *rate = context->rate;
+	double per_s = 2e6 * config->sampling.soft_dirty_mb_s;
+
+	if (!rate)
+		return 0;
+	double elapsed_s = (double)(context->now_ns - rate->last_ns) / (double)NM_NSEC_PER_SEC;
+	rate->bytes += per_s * elapsed_s;
+	if (rate->bytes > per_s)
+		rate->bytes = per_s;
+	rate->last_ns = context->now_ns;
+	return rate->bytes > 0 ? 0 : -EAGAIN;
+}
+
+static void charge(const struct nm_helper_context *context, pid_t pid)
+{
+	if (context->rate)
+		context->rate->bytes -= resident_bytes(context->proc_fd, pid);
+}
+
 static int serve_clear_refs(const struct nm_helper_context *context,
 			    const struct nm_helper_request *request,
 			    struct nm_event_fds *ret_fds)
@@ -91,11 +134,15 @@ static int serve_clear_refs(const struct nm_helper_context *context,
 	if (r < 0)
 		return r;
 	/* On itself it tries whether that has an effect here. */
-	bool own = request->pid == context->requester;
-	r = nm_open_clear_refs(context->proc_fd, request->pid, request->start_ticks,
-			       own ? NULL : config);
+	bool own = request->pid == context->requester &&
+		   request->start_ticks == context->requester_ticks;
+	r = require_rate(context, config);
+	if (r == 0)
+		r = nm_open_clear_refs(context->proc_fd, request->pid, request->start_ticks,
+				       own ? NULL : config);
 	if (r < 0)
 		return r;
+	charge(context, request->pid);
 	ret_fds->event = r;
 	return 0;
 }

@@ -96,6 +96,23 @@ static void without_room_the_old_file_stays(void **state)
 	assert_int_equal(faccessat(directory, "marks.new", F_OK, 0), -1);
 }
 
+/* After a --restore by hand the service must be able to read what it left. */
+static void what_root_creates_is_the_services(void **state)
+{
+	struct stat status;
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("needs root, to give a directory away: skipped\n");
+		skip();
+	}
+	assert_int_equal(fchown(directory, 65534, 65533), 0);
+	assert_int_equal(nm_replace_own(directory, "a", "1", 1), 0);
+	assert_int_equal(fstatat(directory, "a", &status, 0), 0);
+	assert_int_equal(status.st_uid, 65534);
+	assert_int_equal(status.st_gid, 65533);
+	assert_int_equal(status.st_mode & 07777, 0600);
+}
+
 static void what_others_may_have_written_is_not_ours(void **state)
 {
 	(void)state;
@@ -123,6 +140,7 @@ int main(void)
 		TEST(kernel_files_are_written_where_they_are),
 		TEST(a_file_is_replaced_at_once),
 		TEST(without_room_the_old_file_stays),
+		TEST(what_root_creates_is_the_services),
 		TEST(what_others_may_have_written_is_not_ours),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

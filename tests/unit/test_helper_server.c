@@ -439,6 +439,37 @@ static void a_client_may_try_on_itself(void **state)
 	stop_server(server);
 }
 
+/* It is known by when it started, as of its connection. */
+static void a_client_is_not_its_number(void **state)
+{
+	struct served *s = *state;
+	char path[64], status[64];
+
+	SKIP_UNLESS_ROOT();
+	snprintf(path, sizeof(path), "proc/%d/fd", getpid());
+	fixture_directory(s->f->root, path);
+	snprintf(path, sizeof(path), "proc/%d/clear_refs", getpid());
+	fixture_file(s->f->root, path, "");
+	snprintf(path, sizeof(path), "proc/%d/status", getpid());
+	snprintf(status, sizeof(status), "Tgid:\t%d\nUid:\t1000\t1000\t1000\t1000\n", getpid());
+	fixture_file(s->f->root, path, status);
+	snprintf(path, sizeof(path), "proc/%d/stat", getpid());
+	fixture_file(s->f->root, path, fixture_read(s->f->root, "proc/100/stat"));
+	fixture_file(s->f->root, "numa-migrd.conf",
+		     "sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"
+		     "targets = { include = ( { command = \"other\"; } ); };\n");
+	server_start(s, IDLE_US);
+	int fd = connect_to(s);
+	settle(s);
+	helper_fixture_stat(s->f, START_TICKS + 1);
+	fixture_file(s->f->root, path, fixture_read(s->f->root, "proc/100/stat"));
+	struct nm_helper_request request = helper_fixture_clear_refs();
+	request.pid = getpid();
+	request.start_ticks = START_TICKS + 1;
+	assert_int_equal(ask(s, fd, request), -EPERM);
+	close(fd);
+}
+
 static void without_helper_the_acts_fail(void **state)
 {
 	struct served *s = *state;
@@ -524,6 +555,7 @@ int main(void)
 		SERVED(a_killed_helper_is_replaced),
 		SERVED(a_withdrawn_permission_is_told),
 		SERVED(a_client_may_try_on_itself),
+		SERVED(a_client_is_not_its_number),
 		SERVED(without_helper_the_acts_fail),
 		SERVED(an_event_comes_through),
 		SERVED(a_refused_event_comes_from_the_helper),

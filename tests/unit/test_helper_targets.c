@@ -91,6 +91,7 @@ static void who_asks_may_try_on_itself(void **state)
 	struct helper_fixture *f = *state;
 	SKIP_UNLESS_ROOT();
 	f->context.requester = 100;
+	f->context.requester_ticks = START_TICKS;
 	assert_int_equal(ask(f, "include = ( { command = \"b\"; } );"), 0);
 	f->context.requester = 101;
 	assert_int_equal(ask(f, "include = ( { command = \"b\"; } );"), -EPERM);
@@ -108,6 +109,82 @@ static void without_injection_nobody_is_protected(void **state)
 	assert_int_equal(ask_with(f, "none", targets), -EPERM);
 }
 
+/* Who asked has ended, and its number is another process's. */
+static void a_number_is_not_who_asked(void **state)
+{
+	struct helper_fixture *f = *state;
+	SKIP_UNLESS_ROOT();
+	f->context.requester = 100;
+	f->context.requester_ticks = START_TICKS - 1;
+	assert_int_equal(ask(f, "include = ( { command = \"b\"; } );"), -EPERM);
+	f->context.requester_ticks = 0;
+	assert_int_equal(ask(f, "include = ( { command = \"b\"; } );"), -EPERM);
+}
+
+/* ---- how much ---- */
+
+static int ask_after(struct helper_fixture *f, uint64_t milliseconds)
+{
+	static const char config[] =
+		"sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true;"
+		" soft_dirty_mb_s = 1.0; };\n"
+		"targets = { include = ( { command = \"a) R*\"; } ); };\n";
+	const struct nm_helper_request request = helper_fixture_clear_refs();
+	struct nm_event_fds fds = {-1, -1};
+	fixture_file(f->root, "numa-migrd.conf", config);
+	f->context.now_ns += milliseconds * NM_NSEC_PER_MSEC;
+	int r = nm_helper_serve(&f->context, &request, &fds);
+	if (fds.event >= 0)
+		close(fds.event);
+	return r;
+}
+
+static void begin_rate(struct helper_fixture *f, struct nm_helper_rate *rate, const char *statm)
+{
+	f->context.rate = rate;
+	f->context.now_ns = 1000 * NM_NSEC_PER_SEC;
+	fixture_file(f->root, "proc/100/statm", statm);
+}
+
+/* Twice the megabyte of the configuration: 500 pages are 2.048 million bytes. */
+static void no_more_is_cleared_than_root_grants(void **state)
+{
+	struct helper_fixture *f = *state;
+	struct nm_helper_rate rate = {0};
+	SKIP_UNLESS_ROOT();
+	begin_rate(f, &rate, "1000 500 9 9 0 9 0\n");
+	assert_int_equal(ask_after(f, 0), 0);
+	assert_int_equal(ask_after(f, 0), -EAGAIN);
+	assert_int_equal(ask_after(f, 20), -EAGAIN);
+	assert_int_equal(ask_after(f, 10), 0);
+	assert_int_equal(ask_after(f, 900), -EAGAIN);
+	assert_int_equal(ask_after(f, 200), 0);
+}
+
+/* 4.096 billion bytes take 2,047 seconds to be paid for. */
+static void what_a_large_process_cost_is_owed(void **state)
+{
+	struct helper_fixture *f = *state;
+	struct nm_helper_rate rate = {0};
+	SKIP_UNLESS_ROOT();
+	begin_rate(f, &rate, "2000000 1000000 9 9 0 9 0\n");
+	assert_int_equal(ask_after(f, 0), 0);
+	assert_int_equal(ask_after(f, 2000000), -EAGAIN);
+	assert_int_equal(ask_after(f, 48000), 0);
+}
+
+static void small_ones_cost_as_well(void **state)
+{
+	struct helper_fixture *f = *state;
+	struct nm_helper_rate rate = {0};
+	unsigned done = 0;
+	SKIP_UNLESS_ROOT();
+	begin_rate(f, &rate, "1 0 0 0 0 0 0\n");
+	while (done < 1000 && ask_after(f, 0) == 0)
+		done++;
+	assert_int_equal(done, 31); /* of 64 KiB, in 2 MB */
+}
+
 #define TEST(function)                                                                             \
 	cmocka_unit_test_setup_teardown(function, helper_fixture_setup, helper_fixture_teardown)
 
@@ -122,6 +199,10 @@ int main(void)
 		TEST(a_threads_name_is_not_its_process),
 		TEST(who_asks_may_try_on_itself),
 		TEST(without_injection_nobody_is_protected),
+		TEST(a_number_is_not_who_asked),
+		TEST(no_more_is_cleared_than_root_grants),
+		TEST(what_a_large_process_cost_is_owed),
+		TEST(small_ones_cost_as_well),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
