@@ -87,12 +87,32 @@ static void report_stop(struct nm_daemon *daemon)
 			  daemon->unrestored);
 }
 
+/* The service's user alone: run by root, its workers are its own children, which would be confined
+ * too. */
+static void confine(struct nm_daemon *daemon)
+{
+	if (geteuid() == 0 || daemon->options.open_platform)
+		return;
+	int r = nm_confine(daemon);
+	if (r == -EOPNOTSUPP)
+		nm_report(
+			daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			"this kernel has no Landlock, or it is switched off (lsm=): the unit's own "
+			"restrictions are all that confines numa-migrd");
+	else if (r < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "cannot be confined by Landlock: %s; the unit's own restrictions are all "
+			  "that confines numa-migrd",
+			  strerror(-r));
+}
+
 static int run_daemon(struct nm_daemon *daemon)
 {
 	choose_seed(daemon);
 	daemon->next_decision = 1;
 	daemon->started_s = (uint64_t)time(NULL);
 	daemon->tally.local_share = NAN;
+	confine(daemon);
 	int r = hold_signals();
 	if (r < 0)
 		return r;

@@ -346,6 +346,15 @@ void nm_loop_arm(struct nm_daemon *daemon);
 /* Watches the source's rings (after it was reopened). */
 void nm_loop_watch_source(struct nm_daemon *daemon);
 
+/* ---- confine.c ---- */
+
+/*
+ * Confines this process, and the threads it begins from now on, by Landlock (landlock(7)) to what
+ * it reads and writes: not /proc/PID/root, cwd and exe of other processes. Once the configuration
+ * is read and the runtime directory is open. 0; -EOPNOTSUPP where the kernel has none; -errno.
+ */
+int nm_confine(const struct nm_daemon *daemon);
+
 /* ---- runtime.c: the runtime directory and --restore ---- */
 
 /* Opens RUNTIME_DIRECTORY or /run/numa-migrd and takes it over: -EBUSY while another daemon holds

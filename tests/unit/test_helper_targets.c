@@ -106,6 +106,7 @@ static void without_injection_nobody_is_protected(void **state)
 	assert_int_equal(ask_with(f, "none", targets), -EPERM);
 	assert_int_equal(ask_with(f, "numa_balancing", targets), -EPERM);
 	f->context.requester = 100;
+	f->context.requester_ticks = START_TICKS;
 	assert_int_equal(ask_with(f, "none", targets), -EPERM);
 }
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A ruleset of Landlock's (landlock(7)) around the daemon, beneath what its unit allows: even with
+ * its capabilities it can then neither open /proc/PID/root, cwd and exe of other processes nor any
+ * file but those it is for.
+ */
+#include <fcntl.h>
+#include <libgen.h>
+#include <linux/landlock.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "numa-migrd/file.h"
+
+#ifndef LANDLOCK_ACCESS_FS_REFER
+#define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
+#endif
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
+#endif
+
+#define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define WRITE                                                                                      \
+	(READ | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE |                   \
+	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_TRUNCATE)
+
+/* All that this version of Landlock can deny. */
+static uint64_t denied_by(long version)
+{
+	uint64_t first = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+	return first | (version >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0) |
+	       (version >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0);
+}
+
+struct ruleset {
+	int fd;
+	uint64_t denied;
+};
+
+/* What is not there needs no rule. */
+static int allow(const struct ruleset *ruleset, const char *path, uint64_t access)
+{
+	nm_auto(nm_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct landlock_path_beneath_attr rule = {.allowed_access = access & ruleset->denied,
+						  .parent_fd = fd};
+	if (fd < 0)
+		return errno == ENOENT || errno == EACCES ? 0 : -errno;
+	return syscall(SYS_landlock_add_rule, ruleset->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int allow_descriptor(const struct ruleset *ruleset, int directory)
+{
+	struct landlock_path_beneath_attr rule = {.allowed_access = WRITE & ruleset->denied,
+						  .parent_fd = directory};
+	return syscall(SYS_landlock_add_rule, ruleset->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
+		       ? -errno
+		       : 0;
+}
+
+/* Files that are written anew, or read anew, come and go in their folder. */
+static int allow_folder_of(const struct ruleset *ruleset, const char *file, uint64_t access)
+{
+	if (!file || !file[0])
+		return 0;
+	nm_autofree char *path = strdup(file);
+	return path ? allow(ruleset, dirname(path), access) : -ENOMEM;
+}
+
+/* The kernel's figures; users and groups, also by systemd's and sssd's; libraries that these want.
+ */
+static int allow_reading(const struct ruleset *ruleset)
+{
+	static const char *const paths[] = {"/proc", "/sys",   "/etc",	       "/usr",
+					    "/lib",  "/lib64", "/run/systemd", "/var/lib/sss"};
+	/* hwloc opens the root; so all that others may list, may be listed. */
+	int r = allow(ruleset, "/", LANDLOCK_ACCESS_FS_READ_DIR);
+	for (size_t i = 0; r == 0 && i < NM_ARRAY_SIZE(paths); i++)
+		r = allow(ruleset, paths[i], READ);
+	return r;
+}
+
+static int allow_ours(const struct ruleset *ruleset, const struct nm_daemon *daemon)
+{
+	const char *cache = getenv("CACHE_DIRECTORY");
+	int r = allow_folder_of(ruleset, daemon->options.config_path, READ);
+	if (r == 0)
+		r = allow_descriptor(ruleset, daemon->runtime_directory);
+	if (r == 0 && cache)
+		r = allow(ruleset, cache, WRITE);
+	if (r == 0)
+		r = allow_folder_of(ruleset, daemon->config->metrics.file, WRITE);
+	if (r == 0)
+		r = allow_folder_of(ruleset, daemon->config->general.record, WRITE);
+	return r;
+}
+
+int nm_confine(const struct nm_daemon *daemon)
+{
+	long version = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0,
+			       LANDLOCK_CREATE_RULESET_VERSION);
+	if (version < 0)
+		return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM ? -EOPNOTSUPP
+										: -errno;
+	const struct landlock_ruleset_attr attributes = {.handled_access_fs = denied_by(version)};
+	nm_auto(nm_closep) int fd = (int)syscall(SYS_landlock_create_ruleset, &attributes,
+						 sizeof(attributes.handled_access_fs), 0);
+	if (fd < 0)
+		return -errno;
+	const struct ruleset ruleset = {.fd = fd, .denied = attributes.handled_access_fs};
+	int r = allow_reading(&ruleset);
+	if (r == 0)
+		r = allow_ours(&ruleset, daemon);
+	if (r == 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) < 0 ||
+		       syscall(SYS_landlock_restrict_self, fd, 0) < 0))
+		r = -errno;
+	return r;
+}
