@@ -64,7 +64,7 @@ figure lab_exposure_helper "$(exposure numa-migrd-helper.service)" of_10
 figure lab_exposure_worker "$(exposure numa-migrd-worker@x.service)" of_10
 check "systemd-analyze security: the daemon at 1.0 or lower" \
 	awk "BEGIN { exit !($(exposure numa-migrd.service) <= 1.0) }"
-check "and the helper at 1.6 or lower" awk "BEGIN { exit !($(exposure numa-migrd-helper.service) <= 1.6) }"
+check "and the helper at 1.8 or lower" awk "BEGIN { exit !($(exposure numa-migrd-helper.service) <= 1.8) }"
 
 cp /var/lab/shipped.conf "$CONF"
 systemctl reset-failed numa-migrd
