@@ -21,6 +21,7 @@ enum nm_feedback_outcome {
 struct nm_feedback_judgement {
 	uint64_t decision;
 	bool undo;
+	bool gain; /* the performance rose beyond noise, and by a hundredth at least */
 	/*
 	 * What is left of the performance: P_g(τ+1)/P_g(τ), or its geometric mean over the
 	 * processes that own a thread moved by the decision; NaN where no thread was measured in
@@ -53,7 +54,7 @@ NM_DEFINE_CLEANUP(struct nm_feedback, nm_feedback_free);
  * With threads.feedback = "moved" each decision stands for itself: what befell processes whose
  * threads it did not move neither undoes nor excuses it.
  * Once in every interval, first stage after the snapshot. Returns 0 or -ENOMEM (nothing judged; the
- * moves are taken as kept).
+ * moves stay without a judgement).
  */
 int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_feedback_result *ret);
@@ -85,6 +86,7 @@ struct nm_feedback_change {
 	double before, after;
 	double figure, noise; /* after/before; |ln figure| up to `noise` is noise */
 	bool loss;	      /* less than threads.delta_g is left, beyond noise */
+	bool gain;	      /* as a judgement's */
 };
 
 /* As of the last nm_imar2_feedback(). -ENOMEM. When its pages have been moved for a while. */

@@ -44,7 +44,7 @@ struct nm_page_results {
 struct nm_page_verdict {
 	struct nm_page_decision decision;
 	struct nm_page_results results;
-	enum nm_verdict_kind kind;	  /* KEPT, ROLLED_BACK or UNPROVEN */
+	enum nm_verdict_kind kind;	  /* never CANCELLED */
 	unsigned intervals;		  /* since the decision */
 	unsigned together;		  /* decisions that share the figures below */
 	double local_before, local_after; /* of the process's accesses; NaN where unknown */
@@ -79,7 +79,7 @@ int nm_page_verifier_add(struct nm_page_verifier *verifier, const struct nm_snap
 
 /*
  * Threads of the process were moved: what is asked of it can no longer be told from what that did,
- * and stays unproven. Tick, act.
+ * and is inconclusive. Tick, act.
  */
 void nm_page_verifier_disturb(struct nm_page_verifier *verifier, uint32_t pid);
 
@@ -91,9 +91,10 @@ void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
  * Answers what can be answered: rolled back where the feedback tells of a loss, or, where P is not
  * known, the local share fell by more than threads.gate_margin (with threads.rollback). A rollback
  * is never undone, a range that was spread not for its locality, and nothing without
- * pages.rollback_pages. Unproven: nothing was moved,
- * the process is gone, or too little was seen of it for NM_VERDICT_INTERVALS. The caller clears
- * *ret. -ENOMEM (nothing answered). Tick, after nm_imar2_feedback().
+ * pages.rollback_pages. Improved where the feedback tells of a gain, or that share rose by more
+ * than the margin and its noise; neutral otherwise. Inconclusive: nothing was moved, the process is
+ * gone, or too little was seen of it for NM_VERDICT_INTERVALS. The caller clears *ret. -ENOMEM
+ * (nothing answered). Tick, after nm_imar2_feedback().
  */
 int nm_page_verifier_judge(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
 			   const struct nm_feedback *feedback, const struct nm_config *config,

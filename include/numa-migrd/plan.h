@@ -43,7 +43,7 @@ struct nm_decision {
 	enum nm_thread_policy policy; /* whose it is */
 	uint64_t interval;
 	uint64_t undoes;     /* ROLLBACK: the decision it undoes; else 0 */
-	bool by_performance; /* IMAR²'s or for balance: judged by the feedback */
+	bool by_performance; /* judged by the feedback, see nm_judged_by_performance() */
 	bool by_locality;    /* P was locality */
 	bool by_sharing;     /* kMAF's: what follows, NaN for a rollback */
 	double cost_before, cost_after; /* of sharing, over all decisions of the interval */

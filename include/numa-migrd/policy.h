@@ -82,10 +82,20 @@ struct nm_proposals {
 	uint64_t stopped_by_owner;   /* swaps between users, of the threads looked at */
 };
 
-/* Are its moves judged by the performance afterwards (feedback.h)? */
+/* Does it choose by the performance of threads, so that it waits where that cannot be judged yet?
+ */
 static inline bool nm_policy_by_performance(enum nm_thread_policy policy)
 {
 	return policy == NM_POLICY_IMAR2 || policy == NM_POLICY_BALANCE;
+}
+
+/* Are moves decided on the snapshot judged by the performance (feedback.h)? LBMA's by locality
+ * where that is all P could be: the verifier measures it of the moved threads alone. */
+static inline bool nm_judged_by_performance(enum nm_thread_policy policy,
+					    const struct nm_snapshot *snapshot)
+{
+	return nm_policy_by_performance(policy) ||
+	       (policy == NM_POLICY_LBMA && !snapshot->by_locality);
 }
 
 void nm_proposals_clear(struct nm_proposals *proposals);

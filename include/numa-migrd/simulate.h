@@ -9,7 +9,8 @@
 /* What the daemon did, and what it took. */
 struct nm_simulated {
 	struct nm_sim_figures figures;
-	uint64_t intervals, decisions, applied, kept, rolled_back, withdrawn, unproven;
+	uint64_t intervals, decisions, applied, improved, neutral, rolled_back, cancelled,
+		inconclusive;
 	double decide_s;       /* processor time of all ticks; differs from run to run */
 	double drain_s;	       /* likewise of taking in samples between them */
 	double longest_tick_s; /* likewise */

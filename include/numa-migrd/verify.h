@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receipts + later snapshots → verdicts: did the thread run where it was sent, and did its local
- * share rise. Pure; the list of open questions is a value.
+ * Receipts + later snapshots → verdicts: did the thread run where it was sent, and did its
+ * performance or, where that is not known, its locality rise. Pure; the list of open questions is a
+ * value.
  */
 #ifndef NUMA_MIGRD_VERIFY_H
 #define NUMA_MIGRD_VERIFY_H
@@ -12,12 +13,12 @@
 #include "numa-migrd/snapshot.h"
 
 enum nm_verdict_kind {
-	NM_VERDICT_KEPT, /* ran there, and nothing is undone: the shares say whether it helped */
-	NM_VERDICT_ROLLED_BACK, /* local share fell by more than the margin, or the feedback says
-				   so: to be undone */
-	NM_VERDICT_WITHDRAWN,	/* a thread was never seen on the node it was sent to: the masks are
-				   returned */
-	NM_VERDICT_UNPROVEN, /* too few accesses to tell, threads gone, or moved again meanwhile */
+	NM_VERDICT_IMPROVED,	 /* what it is judged by rose beyond noise */
+	NM_VERDICT_NEUTRAL,	 /* it neither rose nor fell; of a rollback: it arrived */
+	NM_VERDICT_ROLLED_BACK,	 /* it fell beyond the margin: the move is rolled back */
+	NM_VERDICT_CANCELLED,	 /* a thread was never seen on the node it was sent to: its CPU
+				    affinity is restored */
+	NM_VERDICT_INCONCLUSIVE, /* too few samples, threads gone, or moved again meanwhile */
 };
 
 struct nm_verdict_thread {
@@ -28,6 +29,7 @@ struct nm_verdict_thread {
 	int cpu_from, node_from, node_to;
 	double local_before,
 		local_after; /* NaN where unknown; after: share on node_to since the act */
+	double samples_before; /* access samples behind what is known of before */
 	uint64_t accesses_after, samples_after;
 	/* NaN where unknown; after: of the first interval since in which it was measured. */
 	double latency_before, latency_after, performance_before, performance_after;
@@ -43,16 +45,18 @@ struct nm_verdict {
 	enum nm_verdict_kind kind;
 	unsigned intervals;  /* waited */
 	enum nm_thread_policy policy; /* whose decision it was */
-	bool by_performance; /* IMAR²'s decision; then the feedback's figures, NaN until it judged
-			      */
+	bool by_performance;	      /* then the feedback's figures, NaN until it judged */
 	double figure, noise, losses, global_before, global_after, interval_s;
+	/* Distance-weighted, see nm_verdict_measure_locality() (verify/locality.h); a rise within
+	 * the noise is none. NaN where unknown. */
+	double locality_before, locality_after, locality_noise;
 	/*
 	 * kMAF's: what its threads share now costs so much where they were and where they are, and
 	 * the latency of the mapping's threads in this process is so many times the one before, of
 	 * which so much may be chance; NaN where unknown.
 	 */
 	bool by_sharing;
-	double cost_before, cost_after, slowdown, slowdown_noise;
+	double cost_before, cost_after, cost_noise, slowdown, slowdown_noise;
 	/* Why it was moved for balance, and what came of it: the cost of an access to each page of
 	 * the process by which the accesses of its thread fell; NaN where unknown. */
 	struct nm_balance_reason balance;
@@ -67,7 +71,7 @@ struct nm_verdicts {
 };
 void nm_verdicts_clear(struct nm_verdicts *verdicts);
 
-/* A question that could not be answered after so many intervals is closed as unproven. */
+/* A question that could not be answered after so many intervals is closed as inconclusive. */
 #define NM_VERDICT_INTERVALS 10U
 /* Then most of what the affinity matrix holds was shared since the act, with one aging for each. */
 #define NM_VERDICT_AGED_INTERVALS 4U
@@ -79,12 +83,12 @@ void nm_verifier_free(struct nm_verifier *verifier);
 NM_DEFINE_CLEANUP(struct nm_verifier, nm_verifier_free);
 
 /* Opens the question of an applied decision (of the snapshot's interval). A thread that is still
- * under question from an earlier one closes that as UNPROVEN at the next judgement. -ENOMEM. */
+ * under question from an earlier one closes that as INCONCLUSIVE at the next judgement. -ENOMEM. */
 int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision);
 
 /*
- * Takes what IMAR²'s feedback decided: its decisions are kept or rolled back by that, not by their
- * local shares, and wait for it. Before nm_verifier_judge().
+ * Takes what the feedback found: decisions by performance are judged by that and wait for it.
+ * Before nm_verifier_judge().
  */
 void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_result *result);
 
@@ -99,21 +103,26 @@ int nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affin
 /*
  * Judges what can be judged now: at the earliest one interval after the act; while a living thread
  * has fewer than threads.min_samples fresh samples, or was not seen on its node yet, it waits, at
- * most 10 intervals. A thread that ran elsewhere in two intervals and never there withdraws its
- * decision (without threads.withdraw: leaves it unproven). The loss that rolls back is the fall of
- * the local share, weighted by the accesses since, over the decision's threads beyond
- * threads.gate_margin, and only with threads.rollback; of a decision by performance, what the
- * feedback said (P known in place of fresh samples).
+ * most 10 intervals. A thread that ran elsewhere in two intervals and never there cancels its
+ * decision (without threads.withdraw: it is inconclusive).
+ *
+ * A decision by performance is judged by what the feedback found. Where that is nothing, and with
+ * any other decision (LBMA's where P is not known), the locality is compared: improved where it
+ * rose by more than threads.gate_margin and than its noise, rolled back (with threads.rollback)
+ * where it fell by more than that margin, else neutral. LBMA moves for locality alone: such
+ * a fall rolls back whatever the performance, which other moves of the interval share in. Of a move
+ * for balance, which gives up locality by intent, that is not asked.
  *
  * Of a decision by sharing (kMAF) it is the mean latency of accesses over the threads that one
  * mapping moved in one process: where data is matters there, not which share of it is local, and
- * the local share falls by intent, until pages follow. For that they are given time: kept as soon
+ * the local share falls by intent, until pages follow. For that they are given time: judged as soon
  * as accesses take no longer than before (by threads.delta_g, and beyond chance by
- * threads.gate_sigmas), undone, all together, if they still do at the end. P holds the latency and
- * figures that placement does not change, so it would tell less, and nothing where these are not
- * sampled. Where latencies are not, what the threads share after some intervals tells whether they
- * are nearer to each other than they would be where they came from. A
- * ROLLBACK decision is judged too, but never undone again. Called once per interval; the caller
+ * threads.gate_sigmas; improved where they take less by as much), rolled back, all together, if
+ * they still do at the end. P holds the latency and figures that placement does not change, so it
+ * would tell less, and nothing where these are not sampled. Where latencies are not, what the
+ * threads share after some intervals tells whether they are nearer to each other than they would be
+ * where they came from, by the same two settings. A ROLLBACK decision is only asked whether it
+ * arrived: neutral, never improved, never rolled back. Called once per interval; the caller
  * clears *ret. -ENOMEM (nothing judged). Tick, first stage after the snapshot.
  */
 int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,

@@ -148,11 +148,11 @@ const char *nm_cell_color(const struct nm_column *column, const json_t *row)
 	const char *text = json_string_value(json_object_get(row, column->key));
 	if (column->kind != NM_CELL_VERDICT || !text)
 		return "";
-	if (strcmp(text, "kept") == 0)
+	if (strcmp(text, "improved") == 0)
 		return "\033[32m";
 	if (strcmp(text, "rolled-back") == 0 || strcmp(text, "failed") == 0)
 		return "\033[31m";
-	if (strcmp(text, "withdrawn") == 0)
+	if (strcmp(text, "cancelled") == 0)
 		return "\033[33m";
 	return "";
 }

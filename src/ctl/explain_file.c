@@ -138,10 +138,9 @@ static json_t *stopped_of(const struct nm_recorded_proposals *proposals)
 static const char *verdict_name(enum nm_verdict_kind kind)
 {
 	static const char *const names[] = {
-		[NM_VERDICT_KEPT] = "kept",
-		[NM_VERDICT_ROLLED_BACK] = "rolled-back",
-		[NM_VERDICT_WITHDRAWN] = "withdrawn",
-		[NM_VERDICT_UNPROVEN] = "unproven",
+		[NM_VERDICT_IMPROVED] = "improved",	    [NM_VERDICT_NEUTRAL] = "neutral",
+		[NM_VERDICT_ROLLED_BACK] = "rolled-back",   [NM_VERDICT_CANCELLED] = "cancelled",
+		[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
 	};
 	return names[kind];
 }

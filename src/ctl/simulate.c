@@ -201,8 +201,9 @@ static int load_policies(const struct nm_ctl_simulate *asked, size_t users, stru
 
 static void print_head(void)
 {
-	printf("%-14s %9s %7s %6s %9s %7s %8s %8s %9s %6s %6s\n", "POLICY", "TIME s", "CHANGE",
-	       "ENDED", "COMPUTE s", "CHANGE", "LOCAL", "MOVES", "PAGES", "KEPT", "UNDONE");
+	printf("%-14s %9s %7s %6s %9s %7s %8s %8s %9s %8s %7s %6s\n", "POLICY", "TIME s", "CHANGE",
+	       "ENDED", "COMPUTE s", "CHANGE", "LOCAL", "MOVES", "PAGES", "IMPROVED", "NEUTRAL",
+	       "BACK");
 }
 
 /* Of what is not there, nothing. */
@@ -226,23 +227,23 @@ static void print_row(const char *name, const struct nm_sim_outcome *outcome,
 	char time[16], computing[16] = "-", changed[16];
 	if (outcome->all_ended)
 		(void)snprintf(computing, sizeof(computing), "%.1f", outcome->slowest_user_s);
-	printf("%-14s %9.1f %7s %6.0f %9s %7s %7.1f%% %8.0f %9.0f %6.0f %6.0f\n", name,
+	printf("%-14s %9.1f %7s %6.0f %9s %7s %7.1f%% %8.0f %9.0f %8.0f %7.0f %6.0f\n", name,
 	       outcome->time_s, percent(time, outcome->time_s, first->time_s),
 	       outcome->programs_ended, computing,
 	       percent(changed, computing_of(outcome), computing_of(first)),
-	       100 * outcome->local_share, outcome->moves, outcome->pages_moved, outcome->kept,
-	       outcome->rolled_back);
+	       100 * outcome->local_share, outcome->moves, outcome->pages_moved, outcome->improved,
+	       outcome->neutral, outcome->rolled_back);
 	(void)fflush(stdout);
 }
 
 static json_t *to_json(const char *name, const struct nm_sim_outcome *outcome)
 {
-	json_t *row =
-		json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "policy", name, "time_s",
-			  outcome->time_s, "programs_ended", outcome->programs_ended, "local_share",
-			  outcome->local_share, "moves", outcome->moves, "pages_moved",
-			  outcome->pages_moved, "decisions", outcome->decisions, "kept",
-			  outcome->kept, "rolled_back", outcome->rolled_back);
+	json_t *row = json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "policy",
+				name, "time_s", outcome->time_s, "programs_ended",
+				outcome->programs_ended, "local_share", outcome->local_share,
+				"moves", outcome->moves, "pages_moved", outcome->pages_moved,
+				"decisions", outcome->decisions, "improved", outcome->improved,
+				"neutral", outcome->neutral, "rolled_back", outcome->rolled_back);
 	if (row && outcome->all_ended)
 		(void)json_object_set_new(row, "computing_s", json_real(outcome->slowest_user_s));
 	return row;

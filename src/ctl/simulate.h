@@ -45,7 +45,7 @@ struct nm_sim_case {
 struct nm_sim_outcome {
 	double time_s, computing_s, computing_error_s, slowest_user_s, slowest_error_s;
 	double local_share;
-	double moves, pages_moved, decisions, kept, rolled_back, programs_ended;
+	double moves, pages_moved, decisions, improved, neutral, rolled_back, programs_ended;
 	bool all_ended;	 /* in every run, all users who do not repeat, and there are any */
 	uint64_t digest; /* of the first run */
 };

@@ -158,7 +158,8 @@ static void add_run(const struct nm_simulated *run, double runs, struct nm_sim_o
 	sum->moves += (double)figures->moves / runs;
 	sum->pages_moved += (double)figures->pages_moved / runs;
 	sum->decisions += (double)run->decisions / runs;
-	sum->kept += (double)run->kept / runs;
+	sum->improved += (double)run->improved / runs;
+	sum->neutral += (double)run->neutral / runs;
 	sum->rolled_back += (double)run->rolled_back / runs;
 	sum->programs_ended += (double)figures->programs_ended / runs;
 }

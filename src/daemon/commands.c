@@ -149,9 +149,10 @@ static void add_page_moves(const struct nm_page_stage *stage, struct nm_status_i
 	add_uint(item, "pages_failed", tally->failed);
 	add_uint(item, "pages_untried", tally->untried);
 	add_uint(item, "pages_waiting", counts.waiting);
-	add_uint(item, "page_verdicts_kept", tally->kept);
+	add_uint(item, "page_verdicts_improved", tally->improved);
+	add_uint(item, "page_verdicts_neutral", tally->neutral);
 	add_uint(item, "page_verdicts_rolled_back", tally->rolled_back);
-	add_uint(item, "page_verdicts_unproven", tally->unproven);
+	add_uint(item, "page_verdicts_inconclusive", tally->inconclusive);
 	add_uint(item, "pages_remembered", stage->nr_origins);
 	add_uint(item, "pages_forgotten", tally->forgotten);
 	add_uint(item, "page_backoffs", counts.backoffs);
@@ -233,10 +234,11 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 	add_uint(&item, "decisions", tally->decisions);
 	add_uint(&item, "moves_applied", tally->applied);
 	add_uint(&item, "moves_refused", tally->failed);
-	add_uint(&item, "verdicts_kept", tally->kept);
+	add_uint(&item, "verdicts_improved", tally->improved);
+	add_uint(&item, "verdicts_neutral", tally->neutral);
 	add_uint(&item, "verdicts_rolled_back", tally->rolled_back);
-	add_uint(&item, "verdicts_withdrawn", tally->withdrawn);
-	add_uint(&item, "verdicts_unproven", tally->unproven);
+	add_uint(&item, "verdicts_cancelled", tally->cancelled);
+	add_uint(&item, "verdicts_inconclusive", tally->inconclusive);
 	if (!daemon->paused)
 		add_running(daemon, &item);
 	return (size_t)(item - items);

@@ -35,7 +35,7 @@
 /* What happened since the start; for the status and the summaries. */
 struct nm_tally {
 	uint64_t intervals, decisions, applied, failed;
-	uint64_t kept, rolled_back, withdrawn, unproven;
+	uint64_t improved, neutral, rolled_back, cancelled, inconclusive;
 	uint64_t injected;  /* processes write-protected for sampling */
 	double local_share; /* over managed threads in the last interval; NaN: unknown */
 	double cpu_share;   /* of one CPU, own and caused */

@@ -153,19 +153,22 @@ static void put_thread_verdicts(const struct nm_tally *tally, struct nm_export *
 {
 	const enum nm_metric metric = NM_METRIC_VERDICTS;
 
-	nm_export_put(out, metric, NM_LABELS("threads", "kept"), (double)tally->kept);
+	nm_export_put(out, metric, NM_LABELS("threads", "improved"), (double)tally->improved);
+	nm_export_put(out, metric, NM_LABELS("threads", "neutral"), (double)tally->neutral);
 	nm_export_put(out, metric, NM_LABELS("threads", "rolled_back"), (double)tally->rolled_back);
-	nm_export_put(out, metric, NM_LABELS("threads", "withdrawn"), (double)tally->withdrawn);
-	nm_export_put(out, metric, NM_LABELS("threads", "unproven"), (double)tally->unproven);
+	nm_export_put(out, metric, NM_LABELS("threads", "cancelled"), (double)tally->cancelled);
+	nm_export_put(out, metric, NM_LABELS("threads", "inconclusive"),
+		      (double)tally->inconclusive);
 }
 
 static void put_page_verdicts(const struct nm_page_tally *tally, struct nm_export *out)
 {
 	const enum nm_metric metric = NM_METRIC_VERDICTS;
 
-	nm_export_put(out, metric, NM_LABELS("pages", "kept"), (double)tally->kept);
+	nm_export_put(out, metric, NM_LABELS("pages", "improved"), (double)tally->improved);
+	nm_export_put(out, metric, NM_LABELS("pages", "neutral"), (double)tally->neutral);
 	nm_export_put(out, metric, NM_LABELS("pages", "rolled_back"), (double)tally->rolled_back);
-	nm_export_put(out, metric, NM_LABELS("pages", "unproven"), (double)tally->unproven);
+	nm_export_put(out, metric, NM_LABELS("pages", "inconclusive"), (double)tally->inconclusive);
 }
 
 static void put_pages(const struct nm_page_stage *stage, struct nm_export *out)

@@ -254,7 +254,8 @@ static void bar_process(struct nm_daemon *daemon, const struct nm_page_verdict *
 
 	if (!process)
 		return;
-	if (verdict->kind == NM_VERDICT_KEPT && verdict->decision.reason != NM_PAGE_REASON_ROLLBACK)
+	if ((verdict->kind == NM_VERDICT_IMPROVED || verdict->kind == NM_VERDICT_NEUTRAL) &&
+	    verdict->decision.reason != NM_PAGE_REASON_ROLLBACK)
 		process->setbacks = 0;
 	if (verdict->kind != NM_VERDICT_ROLLED_BACK)
 		return;
@@ -268,9 +269,10 @@ static void follow_verdict(struct nm_page_stage *stage, const struct nm_page_ver
 {
 	bool undo = verdict->kind == NM_VERDICT_ROLLED_BACK;
 
-	stage->tally.kept += verdict->kind == NM_VERDICT_KEPT;
+	stage->tally.improved += verdict->kind == NM_VERDICT_IMPROVED;
+	stage->tally.neutral += verdict->kind == NM_VERDICT_NEUTRAL;
 	stage->tally.rolled_back += undo;
-	stage->tally.unproven += verdict->kind == NM_VERDICT_UNPROVEN;
+	stage->tally.inconclusive += verdict->kind == NM_VERDICT_INCONCLUSIVE;
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
 		if (stage->pasts[i].decision.id != verdict->decision.id)
 			continue;

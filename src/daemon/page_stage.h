@@ -86,7 +86,7 @@ enum nm_page_standing {
 
 struct nm_page_tally {
 	uint64_t decisions, moved, bytes, elsewhere, refused, failed, untried;
-	uint64_t kept, rolled_back, unproven;
+	uint64_t improved, neutral, rolled_back, inconclusive;
 	uint64_t forgotten; /* moved, but it is not remembered where they were */
 };
 

@@ -442,12 +442,12 @@ static void summarise_pages(struct nm_daemon *daemon)
 
 	nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
 		  "so far %" PRIu64 " pages moved (%" PRIu64 " MiB) by %" PRIu64
-		  " decisions (%" PRIu64 " kept, %" PRIu64 " rolled back, %" PRIu64
-		  " unproven); %" PRIu64 " were elsewhere, %" PRIu64 " left alone, %" PRIu64
-		  " failed, %" PRIu64 " not tried",
-		  tally->moved, tally->bytes >> 20, tally->decisions, tally->kept,
-		  tally->rolled_back, tally->unproven, tally->elsewhere, tally->refused,
-		  tally->failed, tally->untried);
+		  " decisions (%" PRIu64 " improved, %" PRIu64 " neutral, %" PRIu64
+		  " rolled back, %" PRIu64 " inconclusive); %" PRIu64 " were elsewhere, %" PRIu64
+		  " left alone, %" PRIu64 " failed, %" PRIu64 " not tried",
+		  tally->moved, tally->bytes >> 20, tally->decisions, tally->improved,
+		  tally->neutral, tally->rolled_back, tally->inconclusive, tally->elsewhere,
+		  tally->refused, tally->failed, tally->untried);
 }
 
 static void write_summary(struct nm_daemon *daemon)
@@ -463,14 +463,14 @@ static void write_summary(struct nm_daemon *daemon)
 	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
 	nm_entry_text(&entry,
 		      "%u threads of %u processes managed, %s of their sampled accesses local; so "
-		      "far %" PRIu64 " moves (%" PRIu64 " kept, %" PRIu64 " rolled back, %" PRIu64
-		      " withdrawn, %" PRIu64 " unproven), %" PRIu64 " refused, in %" PRIu64
-		      " intervals; %" PRIu64 " samples lost, %" PRIu64
+		      "far %" PRIu64 " moves (%" PRIu64 " improved, %" PRIu64 " neutral, %" PRIu64
+		      " rolled back, %" PRIu64 " cancelled, %" PRIu64 " inconclusive), %" PRIu64
+		      " refused, in %" PRIu64 " intervals; %" PRIu64 " samples lost, %" PRIu64
 		      " journal entries suppressed; own cost %.2f %% of one CPU",
 		      roster.threads_managed, roster.processes_managed, local, tally->applied,
-		      tally->kept, tally->rolled_back, tally->withdrawn, tally->unproven,
-		      tally->failed, tally->intervals, daemon->counts.lost, suppressed,
-		      tally->cpu_share * 100);
+		      tally->improved, tally->neutral, tally->rolled_back, tally->cancelled,
+		      tally->inconclusive, tally->failed, tally->intervals, daemon->counts.lost,
+		      suppressed, tally->cpu_share * 100);
 	emit(daemon, &entry);
 	if (daemon->pipeline.pages)
 		summarise_pages(daemon);

@@ -164,10 +164,11 @@ static void take_tally(const struct nm_daemon *daemon, struct nm_simulated *done
 	done->intervals = tally->intervals;
 	done->decisions = tally->decisions;
 	done->applied = tally->applied;
-	done->kept = tally->kept;
+	done->improved = tally->improved;
+	done->neutral = tally->neutral;
 	done->rolled_back = tally->rolled_back;
-	done->withdrawn = tally->withdrawn;
-	done->unproven = tally->unproven;
+	done->cancelled = tally->cancelled;
+	done->inconclusive = tally->inconclusive;
 }
 
 int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,

@@ -207,18 +207,18 @@ static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verd
 	}
 }
 
-static void withdraw(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+static void cancel(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++)
 		(void)nm_actuator_return_thread(daemon->pipeline.actuator, verdict->threads[i].tid,
 						verdict->threads[i].start_ticks);
 }
 
-/* Kept, but the thread itself is no faster: it is left alone for a while (IMAR²). */
+/* It stays, but the thread itself is no faster: it is left alone for a while (IMAR²). */
 static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
-	if (!verdict->by_performance || verdict->of == NM_DECISION_ROLLBACK)
+	if (!nm_policy_by_performance(verdict->policy) || verdict->of == NM_DECISION_ROLLBACK)
 		return;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
@@ -257,19 +257,21 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	struct nm_rollback rollback;
 	struct nm_config config;
 	switch (verdict->kind) {
-	case NM_VERDICT_KEPT:
-		daemon->tally.kept++;
+	case NM_VERDICT_IMPROVED:
+	case NM_VERDICT_NEUTRAL:
+		daemon->tally.improved += verdict->kind == NM_VERDICT_IMPROVED;
+		daemon->tally.neutral += verdict->kind == NM_VERDICT_NEUTRAL;
 		free_threads(daemon, verdict);
 		bar_if_not_faster(daemon, verdict);
 		return 0;
-	case NM_VERDICT_UNPROVEN:
-		daemon->tally.unproven++;
+	case NM_VERDICT_INCONCLUSIVE:
+		daemon->tally.inconclusive++;
 		bar_threads(daemon, verdict);
 		return 0;
-	case NM_VERDICT_WITHDRAWN:
-		daemon->tally.withdrawn++;
+	case NM_VERDICT_CANCELLED:
+		daemon->tally.cancelled++;
 		bar_threads(daemon, verdict);
-		withdraw(daemon, verdict);
+		cancel(daemon, verdict);
 		return 0;
 	case NM_VERDICT_ROLLED_BACK:
 		daemon->tally.rolled_back++;
@@ -277,7 +279,7 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		if (verdict->by_sharing)
 			bar_processes(daemon, snapshot, verdict);
 		if (was_only_bound(verdict)) {
-			withdraw(daemon, verdict);
+			cancel(daemon, verdict);
 			return 0;
 		}
 		rollback = nm_verdict_rollback(verdict);
@@ -288,17 +290,17 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	return 0;
 }
 
-/* IMAR²'s look back, which moves for balance share; sets whether this tick may propose. */
+/* The look back on the performance; sets whether this tick may propose. A policy that does not
+ * choose by performance need not wait for it. */
 static int heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 bool *ret_may_propose)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_feedback_result result = {.may_propose = true};
-	*ret_may_propose = true;
-	if (!nm_policy_by_performance(daemon->config->threads.policy))
-		return 0;
-	nm_report_locality(daemon, snapshot);
+	bool chosen_by = nm_policy_by_performance(daemon->config->threads.policy);
 	int r = 0;
+	if (chosen_by)
+		nm_report_locality(daemon, snapshot);
 	if (daemon->config->threads.policy == NM_POLICY_IMAR2)
 		r = nm_record_update(pipeline->record, snapshot, daemon->config);
 	if (r == 0)
@@ -307,7 +309,7 @@ static int heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *sna
 		return r;
 	result.interval_s = nm_loop_interval_s(daemon);
 	nm_verifier_heed(pipeline->verifier, &result);
-	*ret_may_propose = result.may_propose;
+	*ret_may_propose = result.may_propose || !chosen_by;
 	return 0;
 }
 
@@ -377,7 +379,7 @@ static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *dec
 
 /*
  * Verifier and feedback will ask later what came of it. Until the verdict its threads stay (with
- * threads.await_verdict): a further move would leave this one unproven for ever.
+ * threads.await_verdict): a further move would leave this one without a verdict for ever.
  */
 static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_decision *decision)

@@ -87,9 +87,10 @@ static void page_counters(const struct nm_page_tally *tally, const struct nm_sho
 	nm_show_u64(show, "pages_moved", tally->moved);
 	nm_show_u64(show, "pages_moved_bytes", tally->bytes);
 	nm_show_u64(show, "pages_failed", tally->failed);
-	nm_show_u64(show, "page_verdicts_kept", tally->kept);
+	nm_show_u64(show, "page_verdicts_improved", tally->improved);
+	nm_show_u64(show, "page_verdicts_neutral", tally->neutral);
 	nm_show_u64(show, "page_verdicts_rolled_back", tally->rolled_back);
-	nm_show_u64(show, "page_verdicts_unproven", tally->unproven);
+	nm_show_u64(show, "page_verdicts_inconclusive", tally->inconclusive);
 }
 
 void nm_view_counters(void *context, const struct nm_show *show)
@@ -100,10 +101,11 @@ void nm_view_counters(void *context, const struct nm_show *show)
 	nm_show_u64(show, "decisions", tally->decisions);
 	nm_show_u64(show, "moves_applied", tally->applied);
 	nm_show_u64(show, "moves_refused", tally->failed);
-	nm_show_u64(show, "verdicts_kept", tally->kept);
+	nm_show_u64(show, "verdicts_improved", tally->improved);
+	nm_show_u64(show, "verdicts_neutral", tally->neutral);
 	nm_show_u64(show, "verdicts_rolled_back", tally->rolled_back);
-	nm_show_u64(show, "verdicts_withdrawn", tally->withdrawn);
-	nm_show_u64(show, "verdicts_unproven", tally->unproven);
+	nm_show_u64(show, "verdicts_cancelled", tally->cancelled);
+	nm_show_u64(show, "verdicts_inconclusive", tally->inconclusive);
 	nm_show_u64(show, "samples", daemon->counts.samples);
 	nm_show_u64(show, "samples_lost", daemon->counts.lost);
 	if (daemon->pipeline.pages)

@@ -104,7 +104,7 @@ void nm_check_scheduler(const char *name, const struct nm_facts *facts,
 			"A scheduler of sched_ext is at work: it places threads by its own rules, "
 			"within the masks set here.");
 	nm_findings_evidence(findings, "/sys/kernel/sched_ext/root/ops: %s", facts->sched_ext);
-	nm_findings_remedy(findings, "watch the verdicts; if many are \"withdrawn\", it does not "
+	nm_findings_remedy(findings, "watch the verdicts; if many are \"cancelled\", it does not "
 				     "send threads where their masks are, and one of the two "
 				     "should go");
 }

@@ -167,7 +167,7 @@ static void say_performance(struct nm_entry *entry, const struct nm_entry_contex
 		const struct nm_step *step = &decision->steps[i];
 		char record[NM_WORD_BYTES], node[NM_WORD_BYTES];
 		say_performance_of(entry, decision, i);
-		if (!decision->balance.given)
+		if (decision->policy == NM_POLICY_IMAR2)
 			nm_entry_say(entry, ", %s on %s", nm_say_figure(step->record, record),
 				     nm_say_node(context, step->node_to, node));
 	}
@@ -325,7 +325,7 @@ static void lottery_fields(struct nm_entry *entry, const struct nm_decision *dec
 {
 	const struct nm_tickets *tickets = &decision->tickets;
 	nm_entry_field(entry, "TICKETS", "%g", tickets->total);
-	if (decision->by_performance)
+	if (decision->policy == NM_POLICY_IMAR2)
 		nm_entry_field(entry, "TICKETS_PARTS",
 			       "free_cpu=%g preferred=%g record=%g partner=%g partner_record=%g "
 			       "partner_slow=%g",

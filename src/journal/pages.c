@@ -143,10 +143,9 @@ void nm_entry_page_verdict(struct nm_entry *entry, const struct nm_entry_context
 			   const struct nm_page_verdict *verdict)
 {
 	static const char *const heads[] = {
-		[NM_VERDICT_KEPT] = "kept",
-		[NM_VERDICT_ROLLED_BACK] = "did not help and is undone",
-		[NM_VERDICT_WITHDRAWN] = "withdrawn",
-		[NM_VERDICT_UNPROVEN] = "stays unproven",
+		[NM_VERDICT_IMPROVED] = "improved",	    [NM_VERDICT_NEUTRAL] = "neutral",
+		[NM_VERDICT_ROLLED_BACK] = "rolled back",   [NM_VERDICT_CANCELLED] = "cancelled",
+		[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
 	};
 	const struct nm_page_decision *decision = &verdict->decision;
 	bool rollback = decision->reason == NM_PAGE_REASON_ROLLBACK;

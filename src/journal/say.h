@@ -37,7 +37,7 @@ const char *nm_numbered(const char *name, unsigned index, char out[static NM_NAM
 /* "migrate", "swap", "rollback". */
 const char *nm_decision_kind_name(enum nm_decision_kind kind);
 
-/* "kept", "rolled-back", "withdrawn", "unproven". */
+/* "improved", "neutral", "rolled-back", "cancelled", "inconclusive". */
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
 
 /* The kernel's words for a negative errno, never NULL. */

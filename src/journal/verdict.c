@@ -6,10 +6,9 @@
 #include "say.h"
 
 static const char *const verdict_names[] = {
-	[NM_VERDICT_KEPT] = "kept",
-	[NM_VERDICT_ROLLED_BACK] = "rolled-back",
-	[NM_VERDICT_WITHDRAWN] = "withdrawn",
-	[NM_VERDICT_UNPROVEN] = "unproven",
+	[NM_VERDICT_IMPROVED] = "improved",	    [NM_VERDICT_NEUTRAL] = "neutral",
+	[NM_VERDICT_ROLLED_BACK] = "rolled-back",   [NM_VERDICT_CANCELLED] = "cancelled",
+	[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
 };
 
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind)
@@ -18,10 +17,11 @@ const char *nm_verdict_kind_name(enum nm_verdict_kind kind)
 }
 
 static const char *const verdict_heads[] = {
-	[NM_VERDICT_KEPT] = "kept",
-	[NM_VERDICT_ROLLED_BACK] = "did not help and is undone",
-	[NM_VERDICT_WITHDRAWN] = "withdrawn, the old mask is given back",
-	[NM_VERDICT_UNPROVEN] = "stays unproven",
+	[NM_VERDICT_IMPROVED] = "improved",
+	[NM_VERDICT_NEUTRAL] = "neutral",
+	[NM_VERDICT_ROLLED_BACK] = "rolled back",
+	[NM_VERDICT_CANCELLED] = "cancelled, the CPU affinity is restored",
+	[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
 };
 
 static void say_thread(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -88,6 +88,22 @@ static void sharing_fields(struct nm_entry *entry, const struct nm_verdict *verd
 	nm_field_permille(entry, "NOISE_PERMILLE", verdict->slowdown_noise);
 	nm_field_figure(entry, "SHARING_COST_BEFORE", verdict->cost_before);
 	nm_field_figure(entry, "SHARING_COST_AFTER", verdict->cost_after);
+}
+
+/* Distance-weighted, and how much of the difference may be chance; shown where it is judged by. */
+static void say_locality(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	char before[NM_WORD_BYTES], after[NM_WORD_BYTES], noise[NM_WORD_BYTES];
+	if (!(verdict->locality_before > 0))
+		return;
+	if (!verdict->by_performance || isnan(verdict->figure) || verdict->policy == NM_POLICY_LBMA)
+		nm_entry_say(entry, "; locality %s before, %s now (%s may be chance)",
+			     nm_say_percent(verdict->locality_before, before),
+			     nm_say_percent(verdict->locality_after, after),
+			     nm_say_percent(verdict->locality_noise, noise));
+	nm_field_permille(entry, "LOCALITY_BEFORE_PERMILLE", verdict->locality_before);
+	nm_field_permille(entry, "LOCALITY_AFTER_PERMILLE", verdict->locality_after);
+	nm_field_permille(entry, "LOCALITY_NOISE_PERMILLE", verdict->locality_noise);
 }
 
 /* The fall that is still noise: the feedback compares logarithms. */
@@ -157,8 +173,8 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 		      const struct nm_verdict *verdict)
 {
 	nm_entry_begin(entry, NM_MESSAGE_VERDICT, LOG_INFO);
-	if (verdict->kind == NM_VERDICT_WITHDRAWN)
-		nm_entry_field(entry, "KIND", "withdraw");
+	if (verdict->kind == NM_VERDICT_CANCELLED)
+		nm_entry_field(entry, "KIND", "cancel");
 	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)verdict->decision);
 	nm_entry_field(entry, "DECISION_KIND", "%s", nm_decision_kind_name(verdict->of));
 	nm_entry_field(entry, "POLICY", "%s", context->policy);
@@ -181,6 +197,7 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 			say_performance(entry, &verdict->threads[i]);
 		performance_fields(entry, &verdict->threads[i], i);
 	}
+	say_locality(entry, verdict);
 	if (verdict->by_sharing) {
 		say_sharing(entry, verdict);
 		sharing_fields(entry, verdict);

@@ -24,7 +24,7 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.kind = swap ? NM_DECISION_SWAP : NM_DECISION_MIGRATE,
 		.policy = config->threads.policy,
 		.interval = snapshot->interval,
-		.by_performance = nm_policy_by_performance(config->threads.policy),
+		.by_performance = nm_judged_by_performance(config->threads.policy, snapshot),
 		.by_locality = snapshot->by_locality,
 		.by_sharing = proposal->by_sharing,
 		.cost_before = proposal->cost_before,

@@ -71,7 +71,7 @@ static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *
 		.policy = config->threads.policy,
 		.interval = snapshot->interval,
 		.undoes = rollback->decision,
-		.by_performance = nm_policy_by_performance(config->threads.policy),
+		.by_performance = nm_judged_by_performance(config->threads.policy, snapshot),
 		.by_locality = snapshot->by_locality,
 		.by_sharing = config->threads.policy == NM_POLICY_KMAF,
 		.cost_before = NAN,

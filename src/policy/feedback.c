@@ -8,6 +8,8 @@
 
 /* A change of the number of active threads beyond this share postpones the verdict. */
 #define CROWD_CHANGE 0.25
+/* What rose by less is not called a gain in a verdict, however still it was before. */
+#define GAIN_LEAST 0.01
 
 /* What a process, or all of them together, has been through. */
 struct history {
@@ -256,6 +258,11 @@ static bool is_loss(const struct nm_config *config, double change, double sigma)
 	       -change > config->threads.noise_gate * sigma;
 }
 
+static bool is_improvement(const struct nm_config *config, double change, double sigma)
+{
+	return change >= log1p(GAIN_LEAST) && is_gain(config, change, sigma);
+}
+
 /* Small losses multiply; the last one of them is what can be undone. */
 static bool is_to_be_undone(const struct nm_config *config, const struct change *change)
 {
@@ -273,6 +280,7 @@ static struct nm_feedback_judgement judgement_of(const struct nm_config *config,
 	return (struct nm_feedback_judgement){
 		.decision = decision,
 		.undo = is_to_be_undone(config, change),
+		.gain = is_improvement(config, change->log, change->sigma),
 		.figure = figure,
 		.noise = config->threads.noise_gate * change->sigma,
 		.losses = summed ? exp(change->losses) : figure,
@@ -556,6 +564,7 @@ int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_base
 		change.figure = exp(scope.log);
 		change.noise = config->threads.noise_gate * scope.sigma;
 		change.loss = is_loss(config, scope.log, scope.sigma);
+		change.gain = is_improvement(config, scope.log, scope.sigma);
 	}
 	*ret = change;
 	return 0;

@@ -56,7 +56,8 @@ static const char *const residency_words[] = {"none", "accesses", "query", "cgro
 static const char *const pin_words[] = {"lease", "nudge"};
 static const char *const decision_words[] = {"migrate", "swap", "rollback"};
 static const char *const policy_words[] = {"none", "lbma", "imar2", "kmaf", "balance"};
-static const char *const verdict_words[] = {"kept", "rolled-back", "withdrawn", "unproven"};
+static const char *const verdict_words[] = {"improved", "neutral", "rolled-back", "cancelled",
+					    "inconclusive"};
 static const char *const reason_words[] = {"pages", "region", "contention", "rollback"};
 static const char *const call_words[] = {"tick",	"drain",   "nudges",
 					 "open-source", "release", "reload"};
@@ -69,7 +70,7 @@ WORDS_OF(residency_words, NM_RESIDENCY_MAPS);
 WORDS_OF(pin_words, NM_STEP_NUDGE);
 WORDS_OF(decision_words, NM_DECISION_ROLLBACK);
 WORDS_OF(policy_words, NM_POLICY_BALANCE);
-WORDS_OF(verdict_words, NM_VERDICT_UNPROVEN);
+WORDS_OF(verdict_words, NM_VERDICT_INCONCLUSIVE);
 WORDS_OF(reason_words, NM_PAGE_REASON_ROLLBACK);
 WORDS_OF(call_words, NM_CALLS - 1);
 WORDS_OF(memory_words, NM_MEMORY_SOURCE_MAX - 1);
@@ -268,6 +269,7 @@ static const struct nm_field verdict_thread_fields[] = {
 	INT(verdict_thread_t, node_to),
 	REAL(verdict_thread_t, local_before),
 	REAL(verdict_thread_t, local_after),
+	REAL(verdict_thread_t, samples_before),
 	UINT(verdict_thread_t, accesses_after),
 	UINT(verdict_thread_t, samples_after),
 	REAL(verdict_thread_t, latency_before),
@@ -295,9 +297,13 @@ static const struct nm_field verdict_fields[] = {
 	REAL(verdict_t, global_before),
 	REAL(verdict_t, global_after),
 	REAL(verdict_t, interval_s),
+	REAL(verdict_t, locality_before),
+	REAL(verdict_t, locality_after),
+	REAL(verdict_t, locality_noise),
 	BOOL(verdict_t, by_sharing),
 	REAL(verdict_t, cost_before),
 	REAL(verdict_t, cost_after),
+	REAL(verdict_t, cost_noise),
 	REAL(verdict_t, slowdown),
 	REAL(verdict_t, slowdown_noise),
 	ONE(verdict_t, balance, balance_shape),
@@ -338,7 +344,7 @@ SHAPE(page_results_shape, page_results_t, page_results_fields);
 typedef struct nm_feedback_change change_t;
 static const struct nm_field change_fields[] = {
 	REAL(change_t, before), REAL(change_t, after), REAL(change_t, figure),
-	REAL(change_t, noise),	BOOL(change_t, loss),
+	REAL(change_t, noise),	BOOL(change_t, loss),  BOOL(change_t, gain),
 };
 SHAPE(change_shape, change_t, change_fields);
 

@@ -10,13 +10,15 @@
 static const struct {
 	const char *name, *sign;
 } states[NM_DEED_STATES] = {
-	[NM_VERDICT_KEPT] = {"kept", "<circle class=\"ink\" r=\"4.5\"/>"},
+	[NM_VERDICT_IMPROVED] = {"improved", "<circle class=\"ink\" r=\"4.5\"/>"},
+	[NM_VERDICT_NEUTRAL] = {"neutral",
+				"<path class=\"ink\" d=\"M0,-4.5 L4.5,0 L0,4.5 L-4.5,0 Z\"/>"},
 	[NM_VERDICT_ROLLED_BACK] = {"rolled back",
 				    "<path class=\"stroke\" d=\"M-4,-4 L4,4 M-4,4 L4,-4\"/>"},
-	[NM_VERDICT_WITHDRAWN] = {"withdrawn",
+	[NM_VERDICT_CANCELLED] = {"cancelled",
 				  "<rect class=\"stroke\" x=\"-3.5\" y=\"-3.5\" width=\"7\" "
 				  "height=\"7\"/>"},
-	[NM_VERDICT_UNPROVEN] = {"unproven", "<circle class=\"stroke\" r=\"3.8\"/>"},
+	[NM_VERDICT_INCONCLUSIVE] = {"inconclusive", "<circle class=\"stroke\" r=\"3.8\"/>"},
 	[NM_DEED_OPEN] = {"without a verdict yet", "<circle class=\"ink\" r=\"2\"/>"},
 	[NM_DEED_NOT_DONE] = {"not carried out", "<path class=\"stroke\" d=\"M-4,0 L4,0\"/>"},
 };

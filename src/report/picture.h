@@ -51,7 +51,7 @@ struct nm_space {
 enum nm_deed_kind { NM_DEED_MIGRATE, NM_DEED_SWAP, NM_DEED_ROLLBACK, NM_DEED_PAGES };
 
 /* Verdicts as enum nm_verdict_kind has them, and what has none. */
-enum { NM_DEED_OPEN = NM_VERDICT_UNPROVEN + 1, NM_DEED_NOT_DONE, NM_DEED_STATES };
+enum { NM_DEED_OPEN = NM_VERDICT_INCONCLUSIVE + 1, NM_DEED_NOT_DONE, NM_DEED_STATES };
 
 /* A decision. */
 struct nm_deed {

@@ -12,7 +12,7 @@ struct question {
 	size_t moving;	 /* decisions whose batches have not ended */
 	bool disturbed;	 /* threads of it were moved meanwhile */
 	struct nm_baseline *baseline;
-	double local_before;
+	double local_before, samples_before;
 	uint64_t local_after, total_after, samples_after;
 	struct nm_feedback_change performance;
 	struct nm_page_verdict *decisions;
@@ -82,22 +82,25 @@ static void add_lately(struct locality *locality, const struct nm_snap_thread *t
 /* What the process accessed in this interval, or, where that is too little, of late: a program that
  * has just turned to other memory is not to be measured by what it did before. */
 static double local_share(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			  uint32_t pid)
+			  uint32_t pid, double *ret_samples)
 {
 	struct locality now = {0}, faded = {0};
-	double samples = 0;
+	double samples = 0, faded_samples = 0;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->pid != pid || thread->home_node < 0 || !(thread->access_total > 0))
 			continue;
 		samples += (double)thread->fresh_samples;
+		faded_samples += thread->access_samples;
 		add_lately(&now, thread, snapshot->topology->nr_nodes);
 		faded.local += thread->accesses[thread->home_node];
 		faded.total += thread->access_total;
 	}
+	*ret_samples = samples;
 	if (samples >= (double)config->threads.min_samples && now.total > 0)
 		return now.local / now.total;
+	*ret_samples = faded_samples;
 	return faded.total > 0 ? faded.local / faded.total : (double)NAN;
 }
 
@@ -132,9 +135,10 @@ static int open_question(struct nm_page_verifier *verifier, const struct nm_snap
 		.pid = decision->pid,
 		.start_ticks = decision->start_ticks,
 		.opened = decision->interval,
-		.local_before = local_share(snapshot, config, decision->pid),
 		.performance = {.before = NAN, .after = NAN, .figure = NAN, .noise = NAN},
 	};
+	question.local_before =
+		local_share(snapshot, config, decision->pid, &question.samples_before);
 	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
 			   sizeof(*verifier->questions));
 	if (r == 0)
@@ -248,21 +252,49 @@ static bool has_moved(const struct question *question)
 	return false;
 }
 
+/* Where nearness is all that is known, what was spread on purpose cannot be judged. */
+static bool is_out_of_sight(const struct question *question,
+			    const struct nm_page_decision *decision,
+			    const struct nm_snapshot *snapshot)
+{
+	return decision->reason == NM_PAGE_REASON_CONTENTION &&
+	       (!isfinite(question->performance.figure) || snapshot->by_locality);
+}
+
+static double variance_of(double share, double samples)
+{
+	return share * (1 - share) / fmax(samples, 1);
+}
+
+/* A rollback brings back what was, and improves nothing. */
+static bool is_gain(const struct question *question, const struct nm_page_decision *decision,
+		    const struct nm_snapshot *snapshot, const struct nm_config *config)
+{
+	double after = share_after(question);
+	double rise = after - question->local_before;
+	if (decision->reason == NM_PAGE_REASON_ROLLBACK ||
+	    is_out_of_sight(question, decision, snapshot))
+		return false;
+	if (isfinite(question->performance.figure))
+		return question->performance.gain;
+	double noise = config->threads.gate_sigmas *
+		       sqrt(variance_of(question->local_before, question->samples_before) +
+			    variance_of(after, (double)question->samples_after));
+	return rise > config->threads.gate_margin && rise > noise;
+}
+
 static bool is_loss(const struct question *question, const struct nm_page_decision *decision,
 		    const struct nm_page_results *results, const struct nm_snapshot *snapshot,
 		    const struct nm_config *config)
 {
-	bool by_performance = isfinite(question->performance.figure);
 	if (config->pages.rollback_pages == 0)
 		return false;
 	/* What cannot go back is not said to. */
 	if (results->forgotten > 0 && results->remembered == 0)
 		return false;
-	/* Where nearness is all that is known, what was spread on purpose cannot be judged. */
-	if (decision->reason == NM_PAGE_REASON_CONTENTION &&
-	    (!by_performance || snapshot->by_locality))
+	if (is_out_of_sight(question, decision, snapshot))
 		return false;
-	if (by_performance)
+	if (isfinite(question->performance.figure))
 		return question->performance.loss;
 	return config->threads.rollback &&
 	       question->local_before - share_after(question) > config->threads.gate_margin;
@@ -275,11 +307,12 @@ static enum nm_verdict_kind kind_of(const struct question *question,
 {
 	if (verdict->results.moved == 0 || !is_told(question, config) || question->disturbed ||
 	    !is_alive(question, snapshot))
-		return NM_VERDICT_UNPROVEN;
+		return NM_VERDICT_INCONCLUSIVE;
 	if (verdict->decision.reason != NM_PAGE_REASON_ROLLBACK &&
 	    is_loss(question, &verdict->decision, &verdict->results, snapshot, config))
 		return NM_VERDICT_ROLLED_BACK;
-	return NM_VERDICT_KEPT;
+	return is_gain(question, &verdict->decision, snapshot, config) ? NM_VERDICT_IMPROVED
+								       : NM_VERDICT_NEUTRAL;
 }
 
 static bool is_ripe(const struct question *question, const struct nm_snapshot *snapshot,

@@ -10,6 +10,20 @@ struct sum {
 	struct nm_tidmap *first_of; /* place of each thread */
 };
 
+/* The partner runs on node `there`. */
+static void add_at(const struct nm_topology *topology, struct nm_sharing_place *place, int there,
+		   double weight)
+{
+	double from = 0, to = 0;
+	if (place->node_from >= 0)
+		from = nm_topology_distance(topology, place->node_from, there);
+	if (place->node_to >= 0)
+		to = nm_topology_distance(topology, place->node_to, there);
+	place->before += weight * from;
+	place->after += weight * to;
+	place->variance += weight * (from - to) * (from - to);
+}
+
 static void add_partner(struct sum *sum, uint32_t tid, uint32_t partner, uint32_t weight)
 {
 	const struct nm_topology *topology = sum->snapshot->topology;
@@ -20,15 +34,8 @@ static void add_partner(struct sum *sum, uint32_t tid, uint32_t partner, uint32_
 	int there = other ? nm_topology_node_of_cpu(topology, other->home_cpu) : -1;
 	if (there < 0)
 		return;
-	for (; at != NM_TIDMAP_NONE; at = sum->places[at].next) {
-		struct nm_sharing_place *place = &sum->places[at];
-		if (place->node_from >= 0)
-			place->before += (double)weight *
-					 nm_topology_distance(topology, place->node_from, there);
-		if (place->node_to >= 0)
-			place->after += (double)weight *
-					nm_topology_distance(topology, place->node_to, there);
-	}
+	for (; at != NM_TIDMAP_NONE; at = sum->places[at].next)
+		add_at(topology, &sum->places[at], there, weight);
 }
 
 static void add_pair(void *context, uint32_t tid_a, uint32_t tid_b, uint32_t weight)
@@ -43,6 +50,7 @@ static int index_places(struct nm_tidmap *first_of, struct nm_sharing_place *pla
 		struct nm_sharing_place *place = &places[i];
 		place->before = place->node_from < 0 ? (double)NAN : 0;
 		place->after = place->node_to < 0 ? (double)NAN : 0;
+		place->variance = 0;
 		place->next = nm_tidmap_get(first_of, place->tid);
 		int r = nm_tidmap_set(first_of, place->tid, (uint32_t)i);
 		if (r < 0)

@@ -11,11 +11,12 @@ struct nm_sharing_place {
 	/* Σ over its partners of what they share times the distance, were it there; NaN where the
 	 * node is not known. */
 	double before, after;
+	double variance; /* of the difference: sharings come by chance */
 	uint32_t next; /* of the same thread; used by the function */
 };
 
 /*
- * Sets before and after of each. Time goes with the pairs that share and with `count`, not with
+ * Sets before, after and variance of each. Time goes with the pairs that share and with `count`, not with
  * their product. -ENOMEM.
  */
 int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,

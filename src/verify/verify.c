@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "locality.h"
 #include "sharing.h"
 
 #define MAX_AWAY_INTERVALS 2
@@ -13,7 +14,7 @@ struct question {
 	uint64_t local_accesses[2];
 	double access_cost[2]; /* sum over the accesses since, in local ones */
 	bool superseded;       /* one of its threads was moved again */
-	bool heeded, undo;     /* the feedback has judged, and how */
+	bool heeded, undo, gain; /* the feedback has judged, and how */
 };
 
 struct nm_verifier {
@@ -69,6 +70,7 @@ static struct question question_of(const struct nm_decision *decision)
 			    .measured_benefit = NAN,
 			    .cost_before = NAN,
 			    .cost_after = NAN,
+			    .cost_noise = NAN,
 			    .slowdown = NAN,
 			    .slowdown_noise = NAN,
 			    .figure = NAN,
@@ -77,6 +79,9 @@ static struct question question_of(const struct nm_decision *decision)
 			    .global_before = NAN,
 			    .global_after = NAN,
 			    .interval_s = NAN,
+			    .locality_before = NAN,
+			    .locality_after = NAN,
+			    .locality_noise = NAN,
 			    .nr_threads = decision->nr_steps},
 		.interval = decision->interval,
 	};
@@ -91,6 +96,7 @@ static struct question question_of(const struct nm_decision *decision)
 			.node_from = step->node_from,
 			.node_to = step->node_to,
 			.local_before = step->local_before,
+			.samples_before = step->samples_before,
 			.local_after = NAN,
 			.latency_before = step->latency_before,
 			.latency_after = NAN,
@@ -126,6 +132,7 @@ static void heed(struct question *question, const struct nm_feedback_result *res
 			continue;
 		question->heeded = true;
 		question->undo = judgement->undo;
+		question->gain = judgement->gain;
 		question->verdict.figure = judgement->figure;
 		question->verdict.noise = judgement->noise;
 		question->verdict.losses = judgement->losses;
@@ -204,54 +211,65 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 	thread->access_cost_after = question->access_cost[index] / (double)thread->accesses_after;
 }
 
-static bool is_proof(const struct nm_verdict_thread *thread, const struct nm_config *config)
-{
-	return thread->accesses_after > 0 && thread->samples_after >= config->threads.min_samples;
-}
-
-/* How far the local share fell, over the threads that can tell; NaN where none can. */
-static double fall_of(const struct nm_verdict *verdict, const struct nm_config *config)
-{
-	double fall = 0, weight = 0;
-	for (unsigned i = 0; i < verdict->nr_threads; i++) {
-		const struct nm_verdict_thread *thread = &verdict->threads[i];
-		if (!thread->alive || !is_proof(thread, config) || isnan(thread->local_before))
-			continue;
-		fall += (double)thread->accesses_after *
-			(thread->local_before - thread->local_after);
-		weight += (double)thread->accesses_after;
-	}
-	return weight > 0 ? fall / weight : (double)NAN;
-}
-
 /* P before and after tells as much as accesses do. */
 static bool is_told(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
 		    const struct nm_config *config)
 {
-	return is_proof(thread, config) ||
+	return nm_verdict_is_sampled(thread, config) ||
 	       (verdict->by_performance && !isnan(thread->performance_after));
 }
 
-static enum nm_verdict_kind weigh_performance(const struct nm_verdict *verdict,
-					      const struct nm_config *config)
+/* LBMA, which takes no loss of locality, waits for that, too. */
+static bool is_awaited(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
+		       const struct nm_config *config)
+{
+	if (!thread->ran_on_node)
+		return true;
+	if (verdict->policy == NM_POLICY_LBMA)
+		return !nm_verdict_is_sampled(thread, config);
+	return !is_told(verdict, thread, config);
+}
+
+static bool is_any_told(const struct nm_verdict *verdict, const struct nm_config *config)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++)
 		if (verdict->threads[i].alive && is_told(verdict, &verdict->threads[i], config))
-			return NM_VERDICT_KEPT;
-	return NM_VERDICT_UNPROVEN;
+			return true;
+	return false;
 }
 
-static enum nm_verdict_kind weigh(const struct nm_verdict *verdict, const struct nm_config *config)
+static enum nm_verdict_kind weigh_locality(const struct nm_verdict *verdict,
+					   const struct nm_config *config)
 {
-	double fall = fall_of(verdict, config);
-	if (verdict->by_performance)
-		return weigh_performance(verdict, config);
-	if (isnan(fall))
-		return NM_VERDICT_UNPROVEN;
-	if (fall > config->threads.gate_margin && config->threads.rollback &&
-	    verdict->of != NM_DECISION_ROLLBACK)
+	if (verdict->balance.given || isnan(verdict->locality_before))
+		return NM_VERDICT_INCONCLUSIVE;
+	if (nm_verdict_locality_rose(verdict, config))
+		return NM_VERDICT_IMPROVED;
+	if (nm_verdict_locality_fell(verdict, config) && config->threads.rollback)
 		return NM_VERDICT_ROLLED_BACK;
-	return NM_VERDICT_KEPT;
+	return NM_VERDICT_NEUTRAL;
+}
+
+static enum nm_verdict_kind weigh_performance(const struct question *question,
+					      const struct nm_config *config)
+{
+	const struct nm_verdict *verdict = &question->verdict;
+	bool fell = verdict->policy == NM_POLICY_LBMA && nm_verdict_locality_fell(verdict, config);
+	if (fell && config->threads.rollback)
+		return NM_VERDICT_ROLLED_BACK;
+	return question->gain && !fell ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
+}
+
+static enum nm_verdict_kind weigh(const struct question *question, const struct nm_config *config)
+{
+	const struct nm_verdict *verdict = &question->verdict;
+	if (!is_any_told(verdict, config))
+		return NM_VERDICT_INCONCLUSIVE;
+	if (verdict->of == NM_DECISION_ROLLBACK)
+		return NM_VERDICT_NEUTRAL;
+	if (verdict->by_performance && !isnan(verdict->figure))
+		return weigh_performance(question, config);
+	return weigh_locality(verdict, config);
 }
 
 /* ---- by sharing ---- */
@@ -296,11 +314,14 @@ int nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affin
 		struct nm_verdict *verdict = &verifier->questions[q].verdict;
 		if (!verdict->by_sharing)
 			continue;
+		double variance = 0;
 		verdict->cost_before = verdict->cost_after = 0;
 		for (unsigned i = 0; i < verdict->nr_threads; i++, place++) {
 			verdict->cost_before += place->before / step;
 			verdict->cost_after += place->after / step;
+			variance += place->variance / step;
 		}
+		verdict->cost_noise = config->threads.gate_sigmas * sqrt(variance);
 	}
 	return 0;
 }
@@ -354,6 +375,17 @@ static bool is_slower(const struct nm_verdict *verdict, const struct nm_config *
 	       verdict->slowdown - 1 > verdict->slowdown_noise;
 }
 
+/* Accesses take less time, or, where that is not sampled, what is shared is nearer. */
+static bool is_better(const struct nm_verdict *verdict, const struct nm_config *config)
+{
+	double saved = verdict->cost_before - verdict->cost_after;
+	if (!isnan(verdict->slowdown))
+		return verdict->slowdown < config->threads.delta_g &&
+		       1 - verdict->slowdown > verdict->slowdown_noise;
+	return verdict->cost_after < config->threads.delta_g * verdict->cost_before &&
+	       saved > verdict->cost_noise;
+}
+
 /* Sets the verdict's kind where there is one by now; all of its threads are where they were sent.
  */
 static bool judge_sharing(struct nm_verdict *verdict, const struct nm_config *config, bool expired)
@@ -361,13 +393,15 @@ static bool judge_sharing(struct nm_verdict *verdict, const struct nm_config *co
 	bool measured = !isnan(verdict->slowdown);
 	bool worse =
 		measured ? is_slower(verdict, config) : verdict->cost_after > verdict->cost_before;
-	verdict->kind = NM_VERDICT_KEPT;
+	verdict->kind = NM_VERDICT_NEUTRAL;
 	if (verdict->of == NM_DECISION_ROLLBACK)
 		return true;
 	if (measured ? worse && !expired : verdict->intervals < NM_VERDICT_AGED_INTERVALS)
 		return false;
 	if (worse && config->threads.rollback)
 		verdict->kind = NM_VERDICT_ROLLED_BACK;
+	else if (is_better(verdict, config))
+		verdict->kind = NM_VERDICT_IMPROVED;
 	return true;
 }
 
@@ -395,10 +429,10 @@ static bool has_living(const struct nm_verdict *verdict)
 	return false;
 }
 
-/* IMAR² is nothing without it; balance is, in the papers. */
+/* IMAR² is nothing without it; LBMA and balance are, in the papers. */
 static bool may_be_undone(const struct nm_verdict *verdict, const struct nm_config *config)
 {
-	return !verdict->balance.given || config->threads.rollback;
+	return verdict->policy == NM_POLICY_IMAR2 || config->threads.rollback;
 }
 
 /* Sets the verdict's kind where there is one by now. */
@@ -407,7 +441,7 @@ static bool judge(struct question *question, const struct nm_config *config)
 	struct nm_verdict *verdict = &question->verdict;
 	bool expired = verdict->intervals >= NM_VERDICT_INTERVALS;
 	unsigned undecided = awaits_feedback(question);
-	verdict->kind = NM_VERDICT_UNPROVEN;
+	verdict->kind = NM_VERDICT_INCONCLUSIVE;
 	if (question->superseded || !has_living(verdict))
 		return true;
 	if (question->undo && may_be_undone(verdict, config)) {
@@ -420,16 +454,16 @@ static bool judge(struct question *question, const struct nm_config *config)
 			continue;
 		if (!thread->ran_on_node && (expired || question->away[i] >= MAX_AWAY_INTERVALS)) {
 			if (config->threads.withdraw)
-				verdict->kind = NM_VERDICT_WITHDRAWN;
+				verdict->kind = NM_VERDICT_CANCELLED;
 			return true;
 		}
-		undecided += !thread->ran_on_node || !is_told(verdict, thread, config);
+		undecided += is_awaited(verdict, thread, config);
 	}
 	if (verdict->by_sharing)
 		return has_arrived(verdict) && judge_sharing(verdict, config, expired);
 	if (undecided > 0 && !expired)
 		return false;
-	verdict->kind = weigh(verdict, config);
+	verdict->kind = weigh(question, config);
 	return true;
 }
 
@@ -451,6 +485,8 @@ static void observe(struct question *question, const struct nm_snapshot *snapsho
 	question->verdict.intervals = (unsigned)(snapshot->interval - question->interval);
 	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
 		observe_thread(snapshot, config, question, i);
+	if (!question->verdict.by_sharing)
+		nm_verdict_measure_locality(&question->verdict, snapshot->topology, config);
 	compare_with_prediction(&question->verdict);
 }
 

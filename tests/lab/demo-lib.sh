@@ -111,7 +111,7 @@ demo_settings() { # FILE OVERHEAD-PERCENT
 	SETTINGS
 }
 
-demo_table() { # BEFORE AFTER CONVERGED MOVES KEPT
+demo_table() { # BEFORE AFTER CONVERGED MOVES IMPROVED NEUTRAL
 	local threads=${#demo_node_of_tid[@]} nodes=${#demo_nodes[@]}
 	cat <<-TABLE
 
@@ -119,7 +119,7 @@ demo_table() { # BEFORE AFTER CONVERGED MOVES KEPT
 		                                            before   with numa-migrd
 		threads on the node of their memory         $(printf '%4d %%   %4d %%' "$1" "$2")
 		all of them were there after                     -   $3
-		moves (found to have helped by now)              -   $4 ($5)
+		moves (improved, neutral by now)                 -   $4 ($5, $6)
 
 	TABLE
 }

@@ -159,7 +159,7 @@ static inline int fake_pages(sd_bus_message *call, void *userdata, sd_bus_error 
 
 static inline int fake_write_decisions(sd_bus_message *reply)
 {
-	static const char *const verdicts[] = {"kept", "rolled-back", ""};
+	static const char *const verdicts[] = {"improved", "rolled-back", ""};
 	int r = 0;
 	for (uint64_t i = 0; r >= 0 && i < 3; i++)
 		r = fake_append_decision(reply, 17 + i, verdicts[i]);
@@ -190,7 +190,7 @@ static inline int fake_explain(sd_bus_message *call, void *userdata, sd_bus_erro
 		call, "a{sv}", 15, "fields", "s", "POLICY=imar2\nTID=4712\n", "decision", "t", id,
 		"time_usec", "t", FAKE_TIME, "kind", "s", "migrate", "policy", "s", "imar2",
 		"message", "s", "moved perf from node 2", "tickets", "d", 4.0, "tickets_parts", "s",
-		"4 of preferred node", "draw", "d", 3.25, "verdict", "s", "kept", "figure", "s",
+		"4 of preferred node", "draw", "d", 3.25, "verdict", "s", "improved", "figure", "s",
 		"local_share", "before", "d", 0.02, "after", "d", 0.97, "candidates_count", "t",
 		(uint64_t)9, "candidates", "aa{sv}", 2, 3, "to_node", "i", 0, "tickets", "d", 4.0,
 		"won", "b", 1, 5, "to_node", "i", 3, "to_cpu", "i", 7, "partner_tid", "u", 4721,
@@ -214,7 +214,7 @@ static inline int fake_pause(sd_bus_message *call, void *userdata, sd_bus_error 
 	(void)error;
 	int r = fake_signal(bus, "");
 	if (r >= 0)
-		r = fake_signal(bus, "kept");
+		r = fake_signal(bus, "improved");
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
 }
 

@@ -236,7 +236,7 @@ static inline void made_tell(struct made *made, uint64_t decision, const char *t
 		.kind = NM_RECORDED_ENTRY,
 		.entry = {.decision = decision,
 			  .text = made->wishes->told ? made->wishes->told : text,
-			  .fields = verdict ? "DECISION=1\nVERDICT=kept"
+			  .fields = verdict ? "DECISION=1\nVERDICT=improved"
 					    : "DECISION=1\nKIND=migrate"}};
 	made_add(made, &record);
 }
@@ -298,7 +298,7 @@ static inline void made_move_pages(struct made *made)
 	record = (struct nm_recorded){.kind = NM_RECORDED_PAGE_VERDICT,
 				      .page_verdict = {.decision = {.id = id},
 						       .results = {.moved = 500},
-						       .kind = NM_VERDICT_KEPT}};
+						       .kind = NM_VERDICT_IMPROVED}};
 	made_add(made, &record);
 }
 

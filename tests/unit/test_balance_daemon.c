@@ -24,7 +24,7 @@ static void an_overloaded_node_is_relieved(void **state)
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
 	assert_int_equal(world.daemon.tally.rolled_back, 0);
 	assert_int_equal(world.daemon.tally.failed, 0);
-	assert_int_equal(world.daemon.tally.kept, world.daemon.tally.applied);
+	assert_int_equal(world.daemon.tally.improved, world.daemon.tally.applied);
 	assert_int_equal(world.daemon.tally.applied, 4);
 }
 
@@ -38,7 +38,7 @@ static void relief_is_no_loss_of_locality(void **state)
 	settle(15);
 	live(20);
 	assert_int_equal(world.daemon.tally.rolled_back, 0);
-	assert_int_equal(world.daemon.tally.kept, 4);
+	assert_int_equal(world.daemon.tally.improved, 4);
 	assert_true(has_field(first_move(), "PERFORMANCE_OF", "locality"));
 	assert_int_equal(count_said("times the share of a CPU"), 1);
 }
@@ -256,7 +256,7 @@ static void the_prediction_is_held_against_what_was_measured(void **state)
 	assert_non_null(strstr(move->text, "it waited, with a load of "));
 	/* All of its accesses go to the pages that the prediction counts. */
 	assert_true(predicted > 0.5 * pages);
-	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(has_field(verdict, "VERDICT", "improved"));
 	assert_true(fabs(number_of(verdict, "PREDICTED_BENEFIT") - predicted) < 1e-3 * predicted);
 	assert_true(fabs(number_of(verdict, "MEASURED_BENEFIT") - predicted) < 0.1 * predicted);
 	assert_true(number_of(verdict, "ACCESS_COST_AFTER") == 1);
@@ -284,7 +284,7 @@ static void without_rollback_nothing_is_undone(void **state)
 	(void)state;
 	config()->threads.rollback = false;
 	let_performance_fall();
-	assert_true(has_field(verdict_of(first_move()), "VERDICT", "kept"));
+	assert_true(has_field(verdict_of(first_move()), "VERDICT", "neutral"));
 	assert_true(number_of(verdict_of(first_move()), "PERFORMANCE_LEFT") < 0.5);
 	assert_int_equal(world.daemon.tally.rolled_back, 0);
 }

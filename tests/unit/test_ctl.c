@@ -186,7 +186,7 @@ static void test_colours(void **state)
 	char text[16384];
 	need_bus(state);
 	(void)setenv("TERM", "xterm", 1);
-	assert_ctl("decisions --color=always", 0, "\033[32mkept\033[0m");
+	assert_ctl("decisions --color=always", 0, "\033[32mimproved\033[0m");
 	assert_ctl("decisions --color=always", 0, "\033[31mrolled-back\033[0m");
 	assert_int_equal(ctl("decisions", text, sizeof(text)), 0); /* not a terminal */
 	assert_null(strchr(text, '\033'));
@@ -316,14 +316,14 @@ static void test_follow(void **state)
 	assert_follows(from, 19, "");
 	assert_ctl("pause", 0, "");
 	assert_follows(from, 20, "");
-	assert_follows(from, 20, "kept");
+	assert_follows(from, 20, "improved");
 	end(&bus->server);
 	assert_says(from, "numa-migrd has ended: waiting for it");
 	assert_true(start_server(bus, fake_service));
 	assert_says(from, "numa-migrd is there again");
 	assert_ctl("pause", 0, "");
 	assert_follows(from, 20, "");
-	assert_follows(from, 20, "kept");
+	assert_follows(from, 20, "improved");
 	end(&bus->daemon);
 	assert_says(from, "the system bus has gone");
 	assert_int_equal(waitpid(child, &status, 0), child);

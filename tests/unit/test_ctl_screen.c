@@ -312,14 +312,14 @@ static void test_an_empty_list_says_where_to_look(void **state)
 static void test_colour_on_terminal(void **state)
 {
 	need_bus(state);
-	assert_on_terminal("decisions", "", "\033[32mkept", NULL);
-	assert_on_terminal("decisions --color=never", "", "kept", "\033[");
+	assert_on_terminal("decisions", "", "\033[32mimproved", NULL);
+	assert_on_terminal("decisions --color=never", "", "improved", "\033[");
 	(void)setenv("NO_COLOR", "1", 1);
-	assert_on_terminal("decisions", "", "kept", "\033[");
+	assert_on_terminal("decisions", "", "improved", "\033[");
 	(void)setenv("NO_COLOR", "", 1); /* as if it were not set */
-	assert_on_terminal("decisions", "", "\033[32mkept", NULL);
+	assert_on_terminal("decisions", "", "\033[32mimproved", NULL);
 	(void)setenv("TERM", "dumb", 1);
-	assert_on_terminal("decisions", "", "kept", "\033[");
+	assert_on_terminal("decisions", "", "improved", "\033[");
 }
 
 int main(void)

@@ -106,10 +106,10 @@ static void a_verdict_follows(void **state)
 	(void)state;
 	assert_true(tick_until_leased(100));
 	ticks(15);
-	assert_int_equal(status("verdicts_kept")->number, 1);
+	assert_int_equal(status("verdicts_improved")->number, 1);
 	assert_true(status("local_share")->real > 0.9);
 	assert_true(world_leased(world, 100));
-	world_assert_said(world, "kept");
+	world_assert_said(world, "improved");
 }
 
 static void a_quiet_thread_gets_its_mask_back(void **state)

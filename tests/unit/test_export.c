@@ -20,8 +20,8 @@ static void test_text(void **state)
 	struct nm_export out = {0};
 	(void)state;
 	nm_export_put(&out, NM_METRIC_PAUSED, NULL, 0);
-	nm_export_put(&out, NM_METRIC_VERDICTS, NM_LABELS("threads", "kept"), 3);
-	nm_export_put(&out, NM_METRIC_VERDICTS, NM_LABELS("pages", "kept"), 1e12);
+	nm_export_put(&out, NM_METRIC_VERDICTS, NM_LABELS("threads", "improved"), 3);
+	nm_export_put(&out, NM_METRIC_VERDICTS, NM_LABELS("pages", "improved"), 1e12);
 	nm_export_put(&out, NM_METRIC_OVERHEAD, NULL, 0.1);
 	assert_int_equal(nm_export_finish(&out), 0);
 	const char *paused = nm_metric_kind(NM_METRIC_PAUSED)->help;
@@ -34,8 +34,8 @@ static void test_text(void **state)
 		       "numa_migrd_paused 0\n"
 		       "# HELP numa_migrd_verdicts_total %s\n"
 		       "# TYPE numa_migrd_verdicts_total counter\n"
-		       "numa_migrd_verdicts_total{of=\"threads\",verdict=\"kept\"} 3\n"
-		       "numa_migrd_verdicts_total{of=\"pages\",verdict=\"kept\"} 1e+12\n"
+		       "numa_migrd_verdicts_total{of=\"threads\",verdict=\"improved\"} 3\n"
+		       "numa_migrd_verdicts_total{of=\"pages\",verdict=\"improved\"} 1e+12\n"
 		       "# HELP numa_migrd_overhead_ratio %s\n"
 		       "# TYPE numa_migrd_overhead_ratio gauge\n"
 		       "numa_migrd_overhead_ratio 0.1\n"

@@ -309,10 +309,30 @@ static void a_real_fall_is_found(void **state)
 	}
 }
 
+/* Called an improvement: beyond the noise, and by a hundredth even where there is none. */
+static void a_gain_must_exceed_the_noise(void **state)
+{
+	static const struct {
+		double gate, after;
+		bool gain;
+	} cases[] = {{2, 104, false}, {2, 140, true}, {0, 100.5, false}, {0, 102, true}};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
+		machine->config.threads.noise_gate = cases[i].gate;
+		(void)after_move(100, cases[i].after);
+		assert_int_equal(result.nr_judgements, 1);
+		assert_int_equal(result.judgements[0].gain, cases[i].gain);
+		assert_false(result.judgements[0].undo);
+		speed(2, 100);
+		(void)look();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(a_gain_must_exceed_the_noise),
 		TEST(changes_within_the_noise_are_kept),
 		TEST(few_changes_are_told_wider),
 		TEST(without_the_gate_noise_counts),

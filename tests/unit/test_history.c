@@ -81,7 +81,7 @@ static void an_empty_history_shows_nothing(void **state)
 	assert_int_equal(shown.rows, 0);
 	assert_null(nm_history_find(&history, 0));
 	assert_null(nm_history_find(&history, 1));
-	assert_null(judge(1, "kept", false));
+	assert_null(judge(1, "improved", false));
 	assert_int_equal(nm_history_last(&history, &last, &count), 0);
 	assert_int_equal(count, 0);
 	assert_int_equal(nm_last_decision_of(last, count, 5, 0), 0);
@@ -109,9 +109,9 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 	assert_null(shown_text(1, "to_cpu")); /* not known */
 	assert_null(shown_text(1, "before"));
 	assert_null(shown_text(1, "tickets")); /* that is for Explain */
-	assert_non_null(judge(1, "kept", false));
+	assert_non_null(judge(1, "improved", false));
 	list(0, 0);
-	assert_shown(1, "verdict", "kept");
+	assert_shown(1, "verdict", "improved");
 	assert_shown(1, "figure", "local_share");
 	assert_true(shown_number(1, "before") == 0.25 && shown_number(1, "after") == 0.9);
 	assert_non_null(judge(1, "rolled-back", true)); /* the last word holds */
@@ -188,7 +188,7 @@ static void the_oldest_are_forgotten(void **state)
 	assert_non_null(nm_history_find(&history, first + 100));
 	assert_non_null(nm_history_find(&history, first + all - 1));
 	assert_null(nm_history_find(&history, first + all));
-	assert_null(judge(first, "kept", false));
+	assert_null(judge(first, "improved", false));
 }
 
 /* A number may go to another thread: it is not the same one. */

@@ -41,7 +41,7 @@ static void misplaced_threads_find_their_memory(void **state)
 		      count_entries(0, NM_MESSAGE_DECISION));
 	assert_int_equal(world.daemon.tally.rolled_back, 0);
 	assert_int_equal(world.daemon.tally.failed, 0);
-	assert_int_equal(world.daemon.tally.kept, world.daemon.tally.applied);
+	assert_int_equal(world.daemon.tally.improved, world.daemon.tally.applied);
 	size_t quiet = world.nr_entries;
 	live(200);
 	assert_true(all_at_home());
@@ -69,7 +69,7 @@ static void the_journal_tells_all_of_a_move(void **state)
 	const struct nm_entry *verdict =
 		find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(move, "DECISION"));
 	assert_non_null(verdict);
-	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(has_field(verdict, "VERDICT", "improved"));
 	assert_true(number_of(verdict, "LATENCY_BEFORE_CYCLES") > 250);
 	assert_true(number_of(verdict, "LATENCY_AFTER_CYCLES") < 110);
 	assert_true(number_of(verdict, "LOCAL_SHARE_BEFORE_PERMILLE") == 0);
@@ -134,7 +134,7 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 	verdict = verdict_on(field_of(rollback, "DECISION"));
 	assert_non_null(verdict);
 	assert_true(has_field(verdict, "DECISION_KIND", "rollback"));
-	assert_true(has_field(verdict, "VERDICT", "kept") &&
+	assert_true(has_field(verdict, "VERDICT", "neutral") &&
 		    has_field(verdict, "RAN_ON_NODE", "1"));
 	assert_true(number_of(verdict, "PERFORMANCE_AFTER") >
 		    number_of(verdict, "PERFORMANCE_BEFORE"));
@@ -173,7 +173,7 @@ static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
 
 /* Its program does less than before for a reason of its own: too little to undo the move, yet the
  * thread is no faster, and is left alone. */
-static void a_kept_move_that_made_nothing_faster_cools_down(void **state)
+static void a_neutral_move_that_made_nothing_faster_cools_down(void **state)
 {
 	(void)state;
 	const struct nm_entry *move;
@@ -183,7 +183,7 @@ static void a_kept_move_that_made_nothing_faster_cools_down(void **state)
 	struct worker *worker = follow_memory(&move);
 	worker->speed = 0.95 * 100 * 100 / (180.0 * 180.0);
 	live_one();
-	assert_true(has_field(verdict_on(field_of(move, "DECISION")), "VERDICT", "kept"));
+	assert_true(has_field(verdict_on(field_of(move, "DECISION")), "VERDICT", "neutral"));
 	worker->memory = 1;
 	size_t from = world.nr_entries;
 	while (!find_entry(from, NM_MESSAGE_DECISION, "TID", "1300") && intervals < 60) {
@@ -219,7 +219,7 @@ static void one_tenants_fall_leaves_anothers_move_alone(void **state)
 	live(2);
 	const struct nm_entry *verdict = verdict_on(field_of(move, "DECISION"));
 	assert_non_null(verdict);
-	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(has_field(verdict, "VERDICT", "improved"));
 	assert_true(number_of(verdict, "PERFORMANCE_LEFT") > 1);
 	assert_true(number_of(verdict, "GLOBAL_AFTER") < number_of(verdict, "GLOBAL_BEFORE"));
 	assert_int_equal(world.daemon.tally.rolled_back, 0);
@@ -365,7 +365,7 @@ int main(void)
 		TEST(a_move_that_a_change_of_phase_made_bad_is_undone),
 		TEST(the_cooldown_outlasts_the_rollbacks_verdict),
 		TEST(one_tenants_fall_leaves_anothers_move_alone),
-		TEST(a_kept_move_that_made_nothing_faster_cools_down),
+		TEST(a_neutral_move_that_made_nothing_faster_cools_down),
 		TEST(gains_shorten_the_interval),
 		TEST(noise_moves_nothing),
 		TEST(without_counters_locality_decides_and_the_journal_says_so),

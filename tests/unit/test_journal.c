@@ -276,12 +276,20 @@ static struct nm_verdict verdict(enum nm_verdict_kind kind)
 static void test_verdicts(void **state)
 {
 	(void)state;
-	struct nm_verdict kept = verdict(NM_VERDICT_KEPT);
-	nm_entry_verdict(&entry, &context, &kept);
-	assert_string_equal(entry.text,
-			    "decision 17 kept after 1 interval: thread 1240 of process 1234 ran on "
-			    "node 2, local share 2 % before, 97 % of 300 accesses now");
-	assert_field("VERDICT", "kept");
+	struct nm_verdict better = verdict(NM_VERDICT_IMPROVED);
+	better.locality_before = 0.5;
+	better.locality_after = 0.97;
+	better.locality_noise = 0.03;
+	nm_entry_verdict(&entry, &context, &better);
+	assert_string_equal(
+		entry.text,
+		"decision 17 improved after 1 interval: thread 1240 of process 1234 ran on "
+		"node 2, local share 2 % before, 97 % of 300 accesses now; "
+		"locality 50 % before, 97 % now (3 % may be chance)");
+	assert_field("VERDICT", "improved");
+	assert_field("LOCALITY_BEFORE_PERMILLE", "500");
+	assert_field("LOCALITY_AFTER_PERMILLE", "970");
+	assert_field("LOCALITY_NOISE_PERMILLE", "30");
 	assert_field("KIND", "verdict");
 	assert_field("DECISION_KIND", "migrate");
 	assert_field("RAN_ON_NODE", "1");
@@ -291,27 +299,27 @@ static void test_verdicts(void **state)
 	struct nm_verdict back = verdict(NM_VERDICT_ROLLED_BACK);
 	back.threads[0].local_before = NAN;
 	nm_entry_verdict(&entry, &context, &back);
-	assert_says("undone");
+	assert_says("rolled back");
 	assert_says("local share \xe2\x80\x93 before");
 	assert_field("VERDICT", "rolled-back");
 	assert_null(field("LOCAL_SHARE_BEFORE_PERMILLE"));
 
-	struct nm_verdict gone = verdict(NM_VERDICT_WITHDRAWN);
+	struct nm_verdict gone = verdict(NM_VERDICT_CANCELLED);
 	gone.threads[0].ran_on_node = false;
 	gone.intervals = 3;
 	nm_entry_verdict(&entry, &context, &gone);
 	assert_says("after 3 intervals: thread 1240 of process 1234 was not seen on node 2");
-	assert_field("KIND", "withdraw");
+	assert_field("KIND", "cancel");
 	assert_field("RAN_ON_NODE", "0");
 
-	struct nm_verdict dead = verdict(NM_VERDICT_UNPROVEN);
+	struct nm_verdict dead = verdict(NM_VERDICT_INCONCLUSIVE);
 	dead.threads[0].alive = false;
 	dead.threads[1] = dead.threads[0];
 	dead.threads[1].tid = 1250;
 	dead.nr_threads = 2;
 	nm_entry_verdict(&entry, &context, &dead);
 	assert_says("thread 1240 of process 1234 has ended; thread 1250");
-	assert_field("VERDICT", "unproven");
+	assert_field("VERDICT", "inconclusive");
 	assert_field("TID_2", "1250");
 }
 
@@ -423,6 +431,7 @@ static struct nm_decision by_performance(void)
 {
 	struct nm_decision decision = migrate();
 	decision.by_performance = true;
+	decision.policy = NM_POLICY_IMAR2;
 	decision.tickets =
 		(struct nm_tickets){.total = 10, .free_cpu = 2, .preferred = 4, .record = 4};
 	decision.steps[0].performance_before = 1.5e9;

@@ -82,6 +82,7 @@ static void check_decision(enum nm_decision_kind kind, bool by_performance, int 
 				       .interval = 5,
 				       .undoes = 3,
 				       .by_performance = by_performance,
+				       .policy = by_performance ? NM_POLICY_IMAR2 : NM_POLICY_LBMA,
 				       .draw = 0.31,
 				       .gain = 0.96,
 				       .nr_steps = 2,
@@ -169,7 +170,8 @@ static void test_balance(void **state)
 static void test_verdicts(void **state)
 {
 	(void)state;
-	struct nm_verdict verdict = {.decision = 17, .by_performance = true, .nr_threads = 2};
+	struct nm_verdict verdict = {
+		.decision = 17, .by_performance = true, .locality_before = 0.5, .nr_threads = 2};
 	for (unsigned i = 0; i < 2; i++)
 		verdict.threads[i] = (struct nm_verdict_thread){
 			.tid = 5 + i, .pid = 4, .alive = true, .ran_on_node = true};
@@ -183,8 +185,8 @@ static void test_pages(void **state)
 	struct nm_page_verdict verdict = {
 		.decision = {.id = 17, .reason = NM_PAGE_REASON_ROLLBACK, .node_to = 1},
 		.results = {1, 1, 1, 20, 1, 1, 1, 1, 1, 1, 1, 1, -EPERM},
-		.kind = NM_VERDICT_KEPT,
-		.performance = {1, 1, 1, 1, false}};
+		.kind = NM_VERDICT_NEUTRAL,
+		.performance = {1, 1, 1, 1, false, false}};
 	nm_entry_page_decision(&entry, &context, &verdict.decision);
 	assert_true(check_fields() > 10);
 	nm_entry_page_verdict(&entry, &context, &verdict);

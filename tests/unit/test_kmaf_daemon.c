@@ -58,7 +58,7 @@ static void pairs_meet(void **state)
 	assert_int_equal(world.daemon.tally.rolled_back, 0);
 	assert_int_equal(world.daemon.tally.failed, 0);
 	assert_true(world.daemon.tally.applied > 0);
-	assert_int_equal(world.daemon.tally.kept, world.daemon.tally.applied);
+	assert_int_equal(world.daemon.tally.improved, world.daemon.tally.applied);
 	size_t quiet = world.nr_entries;
 	live(100);
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
@@ -96,7 +96,7 @@ static void the_journal_tells_all_of_it(void **state)
 	const struct nm_entry *verdict =
 		find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(move, "DECISION"));
 	assert_non_null(verdict);
-	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(has_field(verdict, "VERDICT", "improved"));
 	assert_true(number_of(verdict, "SLOWDOWN_PERMILLE") < 1100);
 	assert_true(number_of(verdict, "SHARING_COST_AFTER") <
 		    number_of(verdict, "SHARING_COST_BEFORE"));

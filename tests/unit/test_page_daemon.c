@@ -31,7 +31,7 @@ static void pages_go_to_their_threads(void **state)
 	assert_true(number_of(move, "EXCLUSIVITY_PERMILLE") == 1000);
 	const struct nm_entry *verdict = verdict_on(move);
 	assert_non_null(verdict);
-	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(has_field(verdict, "VERDICT", "improved"));
 	assert_true(number_of(verdict, "PAGES_MOVED") == number_of(move, "PAGES"));
 	assert_true(number_of(verdict, "LOCAL_SHARE_BEFORE_PERMILLE") == 0);
 	assert_true(number_of(verdict, "LOCAL_SHARE_AFTER_PERMILLE") == 1000);
@@ -39,7 +39,7 @@ static void pages_go_to_their_threads(void **state)
 	assert_int_equal(tally()->moved, 24);
 	assert_int_equal(tally()->bytes, 24 * 4096);
 	assert_int_equal(tally()->rolled_back, 0);
-	assert_int_equal(tally()->kept, tally()->decisions);
+	assert_int_equal(tally()->improved, tally()->decisions);
 	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
 	size_t quiet = world.nr_entries;
 	live(60);
@@ -159,12 +159,13 @@ static void failures_are_told(void **state)
 	begin();
 	fake_mover.perform = be_busy;
 	live(4);
-	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "unproven");
+	const struct nm_entry *verdict =
+		find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "inconclusive");
 	assert_non_null(verdict);
 	assert_true(has_field(verdict, "PAGES_MOVED", "0"));
 	assert_true(number_of(verdict, "PAGES_EBUSY") == 1);
 	assert_true(number_of(verdict, "PAGES") < 2 || number_of(verdict, "PAGES_REFUSED") == 1);
-	assert_true(tally()->failed > 0 && tally()->unproven > 0);
+	assert_true(tally()->failed > 0 && tally()->inconclusive > 0);
 	/* Barred for pages.cooldown_s. */
 	unsigned submitted = fake_mover.submitted;
 	live(3);
@@ -404,7 +405,7 @@ static void what_did_not_help_goes_back(void **state)
 	const struct nm_entry *verdict = verdict_on(rollback);
 	assert_non_null(verdict);
 	assert_true(has_field(verdict, "DECISION_KIND", "pages-rollback"));
-	assert_true(has_field(verdict, "VERDICT", "kept"));
+	assert_true(has_field(verdict, "VERDICT", "neutral"));
 	assert_int_equal(world.daemon.pipeline.pages->nr_pasts, 0);
 	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
 }
@@ -477,7 +478,8 @@ static void a_released_process_is_left_alone(void **state)
 	fake_mover.asleep = false;
 	live(12);
 	assert_int_equal(pages_on(2), 8);
-	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "unproven");
+	const struct nm_entry *verdict =
+		find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "inconclusive");
 	assert_non_null(verdict);
 	assert_true(number_of(verdict, "ERRNO") == ECANCELED);
 	assert_int_equal(world.daemon.pipeline.pages->nr_processes, 0);

@@ -124,6 +124,29 @@ static void a_decision_holds_all_that_acting_needs(void **state)
 	assert_string_equal(step->comm, "prog10");
 }
 
+/* LBMA's moves are judged by performance where that is counted, and by locality elsewhere. */
+static void what_it_is_judged_by_depends_on_what_is_counted(void **state)
+{
+	static const struct {
+		enum nm_thread_policy policy;
+		uint32_t kinds;
+		bool by_performance;
+	} cases[] = {{NM_POLICY_LBMA, UINT32_MAX, true},
+		     {NM_POLICY_LBMA, 1U << NM_EVENT_MEMORY, false},
+		     {NM_POLICY_IMAR2, 1U << NM_EVENT_MEMORY, true},
+		     {NM_POLICY_KMAF, UINT32_MAX, false}};
+	struct nm_proposal proposal = single(1, 6);
+	(void)state;
+	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
+		machine->config.threads.policy = cases[i].policy;
+		machine->kinds = cases[i].kinds;
+		build(&proposal, 1);
+		assert_int_equal(plan.decisions[0].by_performance, cases[i].by_performance);
+		nm_plan_clear(&plan);
+	}
+}
+
 static void a_swap_is_one_decision_of_two_steps(void **state)
 {
 	(void)state;
@@ -393,6 +416,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(no_proposals_make_an_empty_plan),
 		TEST(a_decision_holds_all_that_acting_needs),
+		TEST(what_it_is_judged_by_depends_on_what_is_counted),
 		TEST(a_swap_is_one_decision_of_two_steps),
 		TEST(targets_stay_inside_the_original_mask),
 		TEST(a_target_keeps_to_what_is_proposed),

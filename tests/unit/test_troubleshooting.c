@@ -140,8 +140,9 @@ static void every_setting_exists(void **state)
 
 static void every_verdict_is_explained(void **state)
 {
-	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_KEPT, NM_VERDICT_ROLLED_BACK,
-						     NM_VERDICT_WITHDRAWN, NM_VERDICT_UNPROVEN};
+	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_IMPROVED, NM_VERDICT_NEUTRAL,
+						     NM_VERDICT_ROLLED_BACK, NM_VERDICT_CANCELLED,
+						     NM_VERDICT_INCONCLUSIVE};
 	char row[64];
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {

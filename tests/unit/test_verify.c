@@ -32,6 +32,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* What accesses of which this share is local cost. */
+static double cost_of(double local)
+{
+	double apart = nm_topology_distance(machine->topology, 0, 1) /
+		       (double)nm_topology_distance(machine->topology, 0, 0);
+	return local + (1 - local) * apart;
+}
+
 static struct nm_step step(uint32_t index, int cpu_from, int cpu_to, double local_before)
 {
 	return (struct nm_step){.tid = 1000 + index,
@@ -42,7 +50,9 @@ static struct nm_step step(uint32_t index, int cpu_from, int cpu_to, double loca
 				.cpu_to = cpu_to,
 				.node_from = cpu_from / 2,
 				.node_to = cpu_to / 2,
-				.local_before = local_before};
+				.local_before = local_before,
+				.samples_before = 1000,
+				.access_cost_before = cost_of(local_before)};
 }
 
 /* Thread 0 was sent from CPU 0 to CPU 6 with this share of local accesses. */
@@ -122,14 +132,15 @@ static void the_interval_of_the_act_tells_nothing(void **state)
 	assert_open(1);
 }
 
-static void a_move_that_helped_is_kept(void **state)
+static void a_move_that_helped_has_improved(void **state)
 {
 	(void)state;
 	add_move(5, 0.25);
 	run(0, 6, 3, 90);
 	machine_touch(machine, 0, 0, 10);
+	machine->figures[0].access_new = 100;
 	const struct nm_verdict *verdict = judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_IMPROVED);
 	assert_int_equal(verdict->decision, 5);
 	assert_int_equal(verdict->of, NM_DECISION_MIGRATE);
 	assert_int_equal(verdict->intervals, 1);
@@ -142,7 +153,60 @@ static void a_move_that_helped_is_kept(void **state)
 	assert_int_equal(thread->node_from, 0);
 	assert_int_equal(thread->node_to, 3);
 	assert_true(thread->local_before == 0.25 && thread->local_after == 0.9);
+	assert_true(fabs(verdict->locality_before - 1 / cost_of(0.25)) < 1e-9);
+	assert_true(fabs(verdict->locality_after - 1 / cost_of(0.9)) < 1e-9);
+	assert_true(verdict->locality_noise > 0.05 && verdict->locality_noise < 0.1);
 	assert_int_equal(thread->accesses_after, 100);
+}
+
+/* All of them go where none is local, as before. */
+static void what_neither_rose_nor_fell_is_neutral(void **state)
+{
+	(void)state;
+	add_move(5, 0);
+	run(0, 6, 0, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_NEUTRAL);
+	assert_true(verdicts.items[0].threads[0].local_after == 0);
+}
+
+/* Six samples of ten are local now, where four were: chance may do as much; of thousands it does
+ * not. */
+static void a_rise_within_the_noise_is_neutral(void **state)
+{
+	static const double accesses[] = {10, 10000};
+	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_NEUTRAL, NM_VERDICT_IMPROVED};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
+		add_move(5 + i, 0.4);
+		run(0, 6, 3, accesses[i] * 0.6);
+		machine_touch(machine, 0, 0, accesses[i] * 0.4);
+		machine->figures[0].access_new = (uint32_t)accesses[i];
+		judge_next();
+		assert_verdict(kinds[i]);
+	}
+}
+
+/* Its memory is on node 2, which is nearer to node 3 than node 0 is; the share of local accesses
+ * says nothing of it. */
+static void a_nearer_node_is_an_improvement_without_local_accesses(void **state)
+{
+	unsigned *distance = machine->topology->distance;
+	(void)state;
+	distance[3 * 4 + 2] = 12;
+	distance[0 * 4 + 2] = 32;
+	struct nm_decision decision = {.id = 5,
+				       .kind = NM_DECISION_MIGRATE,
+				       .interval = machine->interval,
+				       .nr_steps = 1,
+				       .steps = {step(0, 0, 6, 0)}};
+	decision.steps[0].access_cost_before = 3.2;
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	run(0, 6, 2, 100);
+	judge_next();
+	assert_verdict(NM_VERDICT_IMPROVED);
+	assert_true(verdicts.items[0].threads[0].local_after == 0);
+	assert_true(fabs(verdicts.items[0].locality_after - 1 / 1.2) < 1e-9);
 }
 
 /* A tenth of the accesses since go to memory afar. */
@@ -163,7 +227,7 @@ static void a_prediction_is_held_against_what_was_measured(void **state)
 	double apart = nm_topology_distance(machine->topology, 3, 0) /
 		       (double)nm_topology_distance(machine->topology, 3, 3);
 	const struct nm_verdict *verdict = judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 	double cost = 0.9 + 0.1 * apart;
 	assert_true(verdict->balance.given && verdict->balance.cost_change == -800);
 	assert_true(fabs(verdict->threads[0].access_cost_after - cost) < 1e-9);
@@ -174,8 +238,8 @@ static void a_fall_beyond_the_margin_is_rolled_back(void **state)
 {
 	(void)state;
 	add_move(5, 0.5);
-	run(0, 6, 3, 44);
-	machine_touch(machine, 0, 0, 56);
+	run(0, 6, 3, 36); /* 0.61 after 0.67 */
+	machine_touch(machine, 0, 0, 64);
 	judge_next();
 	assert_verdict(NM_VERDICT_ROLLED_BACK);
 	struct nm_rollback rollback = nm_verdict_rollback(&verdicts.items[0]);
@@ -187,14 +251,14 @@ static void a_fall_beyond_the_margin_is_rolled_back(void **state)
 	assert_int_equal(rollback.threads[0].node_from, 0);
 }
 
-static void a_fall_within_the_margin_is_kept(void **state)
+static void a_fall_within_the_margin_is_neutral(void **state)
 {
 	(void)state;
 	add_move(5, 0.5);
-	run(0, 6, 3, 46);
-	machine_touch(machine, 0, 0, 54);
+	run(0, 6, 3, 42); /* 0.63 after 0.67 */
+	machine_touch(machine, 0, 0, 58);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_NEUTRAL);
 }
 
 static void without_rollback_a_fall_is_only_told(void **state)
@@ -204,7 +268,7 @@ static void without_rollback_a_fall_is_only_told(void **state)
 	add_move(5, 1);
 	run(0, 6, 0, 100);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_NEUTRAL);
 	assert_true(verdicts.items[0].threads[0].local_after == 0);
 }
 
@@ -219,7 +283,7 @@ static void a_rollback_is_never_undone(void **state)
 	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
 	run(0, 0, 3, 100);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_NEUTRAL);
 	assert_int_equal(verdicts.items[0].of, NM_DECISION_ROLLBACK);
 }
 
@@ -233,12 +297,12 @@ static void few_accesses_are_waited_for_and_added_up(void **state)
 	judge_next();
 	assert_open(1);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_IMPROVED);
 	assert_int_equal(verdicts.items[0].intervals, 3);
 	assert_int_equal(verdicts.items[0].threads[0].accesses_after, 12);
 }
 
-static void after_ten_intervals_it_stays_unproven(void **state)
+static void after_ten_intervals_it_is_inconclusive(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -248,7 +312,7 @@ static void after_ten_intervals_it_stays_unproven(void **state)
 		assert_open(1);
 	}
 	judge_next();
-	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 	assert_int_equal(verdicts.items[0].intervals, 10);
 	assert_true(isnan(verdicts.items[0].threads[0].local_after));
 }
@@ -259,10 +323,10 @@ static void an_unknown_share_before_proves_nothing(void **state)
 	add_move(5, NAN);
 	run(0, 6, 3, 100);
 	judge_next();
-	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }
 
-static void running_elsewhere_twice_withdraws(void **state)
+static void running_elsewhere_twice_cancels(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -270,11 +334,11 @@ static void running_elsewhere_twice_withdraws(void **state)
 	judge_next();
 	assert_open(1);
 	judge_next();
-	assert_verdict(NM_VERDICT_WITHDRAWN);
+	assert_verdict(NM_VERDICT_CANCELLED);
 	assert_false(verdicts.items[0].threads[0].ran_on_node);
 }
 
-static void without_withdrawal_it_stays_unproven(void **state)
+static void without_withdrawal_it_is_inconclusive(void **state)
 {
 	(void)state;
 	machine->config.threads.withdraw = false;
@@ -283,7 +347,7 @@ static void without_withdrawal_it_stays_unproven(void **state)
 		run(0, 0, 3, 100);
 		judge_next();
 	}
-	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 	assert_false(verdicts.items[0].threads[0].ran_on_node);
 }
 
@@ -295,10 +359,10 @@ static void coming_late_is_coming(void **state)
 	judge_next();
 	run(0, 7, 3, 100);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
-static void a_thread_that_never_runs_is_withdrawn_in_the_end(void **state)
+static void a_thread_that_never_runs_is_cancelled_in_the_end(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -308,7 +372,7 @@ static void a_thread_that_never_runs_is_withdrawn_in_the_end(void **state)
 		assert_open(1);
 	}
 	judge_next();
-	assert_verdict(NM_VERDICT_WITHDRAWN);
+	assert_verdict(NM_VERDICT_CANCELLED);
 }
 
 static void the_dead_prove_nothing(void **state)
@@ -318,13 +382,13 @@ static void the_dead_prove_nothing(void **state)
 	machine->members[0].start_ticks++;
 	run(0, 6, 3, 100);
 	judge_next();
-	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 	assert_false(verdicts.items[0].threads[0].alive);
 	machine->interval++;
 	const struct nm_decision decision = {.id = 6, .nr_steps = 1, .steps = {{.tid = 5}}};
 	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
 	judge();
-	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }
 
 /* After an exec the same numbers stand for another program. */
@@ -335,7 +399,7 @@ static void another_program_proves_nothing(void **state)
 	run(0, 6, 3, 100);
 	machine->members[0].adopted_ns++;
 	judge_next();
-	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 	assert_false(verdicts.items[0].threads[0].alive);
 }
 
@@ -351,9 +415,9 @@ static void a_second_move_closes_the_first_question(void **state)
 	judge_next();
 	assert_int_equal(verdicts.count, 2);
 	assert_int_equal(verdicts.items[0].decision, 5);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_UNPROVEN);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
 	assert_int_equal(verdicts.items[1].decision, 6);
-	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_IMPROVED);
 }
 
 static void other_threads_questions_stay_open(void **state)
@@ -378,7 +442,7 @@ static void a_swap_is_weighed_by_accesses(void **state)
 	run(0, 2, 1, 100);
 	run(1, 0, 1, 10);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_IMPROVED);
 	add_swap(6, 0, 1);
 	run(0, 2, 1, 10);
 	run(1, 0, 1, 100);
@@ -399,7 +463,7 @@ static void both_of_a_swap_must_arrive(void **state)
 	judge_next();
 	assert_open(1);
 	judge_next();
-	assert_verdict(NM_VERDICT_WITHDRAWN);
+	assert_verdict(NM_VERDICT_CANCELLED);
 	assert_true(verdicts.items[0].threads[0].ran_on_node);
 	assert_false(verdicts.items[0].threads[1].ran_on_node);
 }
@@ -427,7 +491,7 @@ static void a_quiet_half_leaves_the_verdict_to_the_other_in_the_end(void **state
 		assert_open(1);
 	}
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_IMPROVED);
 	assert_int_equal(verdicts.items[0].threads[0].accesses_after, 1000);
 }
 
@@ -438,16 +502,17 @@ static void memory_only_nodes_count_as_local_to_their_neighbour(void **state)
 	add_move(5, 0);
 	run(0, 6, 1, 100);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_IMPROVED);
 	assert_true(verdicts.items[0].threads[0].local_after == 1);
 }
 
 /* ---- decisions by performance ---- */
 
-static void add_by_performance(enum nm_decision_kind kind)
+static void add_by_performance(enum nm_decision_kind kind, enum nm_thread_policy policy)
 {
 	struct nm_decision decision = {.id = 5,
 				       .kind = kind,
+				       .policy = policy,
 				       .interval = machine->interval,
 				       .by_performance = true,
 				       .nr_steps = 1,
@@ -462,6 +527,7 @@ static void feedback_says(enum nm_feedback_outcome outcome)
 {
 	const struct nm_feedback_judgement judgement = {.decision = 5,
 							.undo = outcome == NM_FEEDBACK_UNDO,
+							.gain = outcome == NM_FEEDBACK_GAIN,
 							.figure = 0.7,
 							.noise = 0.1,
 							.losses = 0.6};
@@ -478,7 +544,7 @@ static void feedback_says(enum nm_feedback_outcome outcome)
 static void the_feedback_rolls_back(void **state)
 {
 	(void)state;
-	add_by_performance(NM_DECISION_MIGRATE);
+	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 70, 70, 1, 400);
 	feedback_says(NM_FEEDBACK_UNDO);
@@ -495,21 +561,60 @@ static void the_feedback_rolls_back(void **state)
 }
 
 /* Its local share fell to nothing, and that is not the question. */
-static void what_the_feedback_keeps_is_kept(void **state)
+static void what_the_feedback_calls_a_gain_has_improved(void **state)
 {
 	(void)state;
-	add_by_performance(NM_DECISION_MIGRATE);
+	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 0, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
 	feedback_says(NM_FEEDBACK_GAIN);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_IMPROVED);
+}
+
+/* IMAR² is about performance alone; LBMA is about locality, and takes no loss of it for nothing. */
+static void performance_does_not_excuse_lbma(void **state)
+{
+	static const struct {
+		enum nm_thread_policy policy;
+		enum nm_feedback_outcome outcome;
+		bool rollback;
+		enum nm_verdict_kind kind;
+	} cases[] = {{NM_POLICY_IMAR2, NM_FEEDBACK_KEEP, true, NM_VERDICT_NEUTRAL},
+		     {NM_POLICY_LBMA, NM_FEEDBACK_KEEP, true, NM_VERDICT_ROLLED_BACK},
+		     {NM_POLICY_LBMA, NM_FEEDBACK_KEEP, false, NM_VERDICT_NEUTRAL},
+		     {NM_POLICY_IMAR2, NM_FEEDBACK_GAIN, true, NM_VERDICT_IMPROVED},
+		     {NM_POLICY_LBMA, NM_FEEDBACK_GAIN, true, NM_VERDICT_ROLLED_BACK}};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
+		machine->config.threads.rollback = cases[i].rollback;
+		add_by_performance(NM_DECISION_MIGRATE, cases[i].policy);
+		run(0, 6, 0, 100);
+		machine_perform(machine, 0, 100, 100, 1, 200);
+		feedback_says(cases[i].outcome);
+		judge_next();
+		assert_verdict(cases[i].kind);
+	}
+}
+
+/* Nobody could compare the performance then and now: how near its memory is says what it can. */
+static void what_the_feedback_cannot_compare_is_judged_by_locality(void **state)
+{
+	const struct nm_feedback_judgement judgement = {.decision = 5, .figure = NAN};
+	const struct nm_feedback_result result = {
+		.outcome = NM_FEEDBACK_KEEP, .judgements = &judgement, .nr_judgements = 1};
+	(void)state;
+	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_LBMA);
+	run(0, 6, 3, 100);
+	nm_verifier_heed(verifier, &result);
+	judge_next();
+	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
 static void a_verdict_waits_for_the_feedback(void **state)
 {
 	(void)state;
-	add_by_performance(NM_DECISION_MIGRATE);
+	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
 	judge_next();
@@ -518,7 +623,7 @@ static void a_verdict_waits_for_the_feedback(void **state)
 	machine_perform(machine, 0, 999, 999, 1, 100);
 	feedback_says(NM_FEEDBACK_KEEP);
 	const struct nm_verdict *verdict = judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_NEUTRAL);
 	assert_true(verdict->threads[0].performance_after == 130);
 	assert_true(verdict->threads[0].latency_after == 200);
 }
@@ -531,18 +636,18 @@ static void an_undoing_of_others_is_none(void **state)
 							   {.decision = 5}};
 	const struct nm_feedback_result result = {
 		.outcome = NM_FEEDBACK_UNDO, .judgements = judgements, .nr_judgements = 2};
-	add_by_performance(NM_DECISION_MIGRATE);
+	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
 	nm_verifier_heed(verifier, &result);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_NEUTRAL);
 }
 
 static void a_feedback_on_others_is_no_answer(void **state)
 {
 	(void)state;
-	add_by_performance(NM_DECISION_MIGRATE);
+	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	const struct nm_feedback_judgement other = {.decision = 6, .undo = true};
 	const struct nm_feedback_result result = {
 		.outcome = NM_FEEDBACK_UNDO, .judgements = &other, .nr_judgements = 1};
@@ -555,38 +660,38 @@ static void a_feedback_on_others_is_no_answer(void **state)
 static void known_performance_is_proof_without_accesses(void **state)
 {
 	(void)state;
-	add_by_performance(NM_DECISION_MIGRATE);
+	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 0);
 	machine_perform(machine, 0, 130, 130, 1, 200);
 	feedback_says(NM_FEEDBACK_GAIN);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
 static void a_rollback_awaits_no_feedback(void **state)
 {
 	(void)state;
-	add_by_performance(NM_DECISION_ROLLBACK);
+	add_by_performance(NM_DECISION_ROLLBACK, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
 	judge_next();
-	assert_verdict(NM_VERDICT_KEPT);
+	assert_verdict(NM_VERDICT_NEUTRAL);
 }
 
 static void the_dead_are_not_rolled_back(void **state)
 {
 	(void)state;
-	add_by_performance(NM_DECISION_MIGRATE);
+	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	machine->members[0].start_ticks++;
 	feedback_says(NM_FEEDBACK_UNDO);
 	judge_next();
-	assert_verdict(NM_VERDICT_UNPROVEN);
+	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }
 
-static void a_thread_that_never_came_is_withdrawn(void **state)
+static void a_thread_that_never_came_is_cancelled(void **state)
 {
 	(void)state;
-	add_by_performance(NM_DECISION_MIGRATE);
+	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	for (int i = 0; i < 2; i++) {
 		run(0, 0, 3, 100);
 		machine_perform(machine, 0, 130, 130, 1, 200);
@@ -594,7 +699,7 @@ static void a_thread_that_never_came_is_withdrawn(void **state)
 			feedback_says(NM_FEEDBACK_KEEP);
 		judge_next();
 	}
-	assert_verdict(NM_VERDICT_WITHDRAWN);
+	assert_verdict(NM_VERDICT_CANCELLED);
 }
 
 int main(void)
@@ -603,19 +708,22 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(no_question_no_verdict),
 		TEST(the_interval_of_the_act_tells_nothing),
-		TEST(a_move_that_helped_is_kept),
+		TEST(a_move_that_helped_has_improved),
+		TEST(what_neither_rose_nor_fell_is_neutral),
+		TEST(a_rise_within_the_noise_is_neutral),
+		TEST(a_nearer_node_is_an_improvement_without_local_accesses),
 		TEST(a_prediction_is_held_against_what_was_measured),
 		TEST(a_fall_beyond_the_margin_is_rolled_back),
-		TEST(a_fall_within_the_margin_is_kept),
+		TEST(a_fall_within_the_margin_is_neutral),
 		TEST(without_rollback_a_fall_is_only_told),
 		TEST(a_rollback_is_never_undone),
 		TEST(few_accesses_are_waited_for_and_added_up),
-		TEST(after_ten_intervals_it_stays_unproven),
+		TEST(after_ten_intervals_it_is_inconclusive),
 		TEST(an_unknown_share_before_proves_nothing),
-		TEST(running_elsewhere_twice_withdraws),
-		TEST(without_withdrawal_it_stays_unproven),
+		TEST(running_elsewhere_twice_cancels),
+		TEST(without_withdrawal_it_is_inconclusive),
 		TEST(coming_late_is_coming),
-		TEST(a_thread_that_never_runs_is_withdrawn_in_the_end),
+		TEST(a_thread_that_never_runs_is_cancelled_in_the_end),
 		TEST(the_dead_prove_nothing),
 		TEST(another_program_proves_nothing),
 		TEST(a_second_move_closes_the_first_question),
@@ -626,14 +734,16 @@ int main(void)
 		TEST(a_quiet_half_leaves_the_verdict_to_the_other_in_the_end),
 		TEST(memory_only_nodes_count_as_local_to_their_neighbour),
 		TEST(the_feedback_rolls_back),
-		TEST(what_the_feedback_keeps_is_kept),
+		TEST(what_the_feedback_calls_a_gain_has_improved),
+		TEST(performance_does_not_excuse_lbma),
+		TEST(what_the_feedback_cannot_compare_is_judged_by_locality),
 		TEST(a_verdict_waits_for_the_feedback),
 		TEST(an_undoing_of_others_is_none),
 		TEST(a_feedback_on_others_is_no_answer),
 		TEST(known_performance_is_proof_without_accesses),
 		TEST(a_rollback_awaits_no_feedback),
 		TEST(the_dead_are_not_rolled_back),
-		TEST(a_thread_that_never_came_is_withdrawn),
+		TEST(a_thread_that_never_came_is_cancelled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

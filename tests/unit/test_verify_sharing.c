@@ -95,7 +95,7 @@ static void accesses_as_fast_as_before_are_enough(void **state)
 	latencies(210, NAN);
 	judge_next();
 	assert_int_equal(verdicts.count, 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 	assert_int_equal(verdicts.items[0].decision, 7);
 	assert_true(verdicts.items[0].by_sharing);
 	assert_true(verdicts.items[0].slowdown == 1.05);
@@ -115,7 +115,7 @@ static void slow_accesses_have_time_until_pages_follow(void **state)
 	}
 	latencies(180, NAN);
 	judge_next();
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 	assert_int_equal(verdicts.items[0].intervals, NM_VERDICT_INTERVALS);
 }
 
@@ -132,7 +132,7 @@ static void what_stays_slow_is_undone(void **state)
 		}
 		assert_int_equal(verdicts.count, 1);
 		assert_int_equal(verdicts.items[0].kind,
-				 rollback ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_KEPT);
+				 rollback ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_NEUTRAL);
 		nm_verdicts_clear(&verdicts);
 	}
 }
@@ -143,11 +143,26 @@ static void what_may_be_chance_is_kept(void **state)
 	add_move(7, 0, 10); /* 3 σ are as much as the whole */
 	latencies(350, NAN);
 	judge_next();
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 	machine->config.threads.gate_sigmas = 0;
 	add_move(8, 0, 10);
 	judge_next();
 	assert_int_equal(verdicts.count, 0);
+}
+
+/* Faster than threads.delta_g asks, and than chance explains. */
+static void faster_accesses_have_improved_beyond_chance(void **state)
+{
+	static const unsigned samples[] = {1000, 10};
+	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_IMPROVED, NM_VERDICT_NEUTRAL};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
+		add_move(7 + i, 0, samples[i]);
+		latencies(120, NAN);
+		judge_next();
+		assert_int_equal(verdicts.count, 1);
+		assert_int_equal(verdicts.items[0].kind, kinds[i]);
+	}
 }
 
 /* One left its memory for the other's sake: what counts is both. */
@@ -160,7 +175,7 @@ static void those_of_one_mapping_are_judged_together(void **state)
 	judge_next();
 	assert_int_equal(verdicts.count, 2);
 	for (size_t i = 0; i < 2; i++) {
-		assert_int_equal(verdicts.items[i].kind, NM_VERDICT_KEPT);
+		assert_int_equal(verdicts.items[i].kind, NM_VERDICT_NEUTRAL);
 		assert_true(verdicts.items[i].slowdown == 0.9);
 	}
 	add_move(9, 0, 1000);
@@ -185,7 +200,7 @@ static void mappings_are_judged_apart(void **state)
 	judge_next();
 	assert_int_equal(verdicts.count, 1);
 	assert_int_equal(verdicts.items[0].decision, 8);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_IMPROVED);
 }
 
 static void a_few_samples_are_no_mean(void **state)
@@ -215,7 +230,7 @@ static void without_latencies_the_sharing_tells(void **state)
 		judge_next();
 		assert_int_equal(verdicts.count, 1);
 		assert_int_equal(verdicts.items[0].kind,
-				 sharers ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_KEPT);
+				 sharers ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_IMPROVED);
 		assert_true(verdicts.items[0].cost_after == (sharers ? 50 * 20 + 10 * 10 : 100));
 		assert_true(verdicts.items[0].cost_before == (sharers ? 50 * 10 + 10 * 20 : 200));
 	}
@@ -245,7 +260,7 @@ static void who_came_from_nowhere_has_no_cost_there(void **state)
 	share(0, 1, 10);
 	judge_next();
 	assert_int_equal(verdicts.count, 1);
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_KEPT);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 	assert_true(isnan(verdicts.items[0].cost_before));
 	assert_true(verdicts.items[0].cost_after == 10 * 10);
 }
@@ -300,7 +315,23 @@ static void costs_are_the_sum_over_all_partners(void **state)
 	}
 }
 
-static void who_did_not_arrive_is_withdrawn(void **state)
+/* Hundreds of sharings are half as far as before; of two that says nothing. */
+static void nearer_sharers_have_improved_beyond_chance(void **state)
+{
+	static const unsigned sharings[] = {2, 400};
+	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_NEUTRAL, NM_VERDICT_IMPROVED};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
+		add_move(7 + i, 0, 0);
+		share(0, 1, sharings[i]);
+		for (unsigned k = 0; k < NM_VERDICT_AGED_INTERVALS; k++)
+			judge_next();
+		assert_int_equal(verdicts.count, 1);
+		assert_int_equal(verdicts.items[0].kind, kinds[i]);
+	}
+}
+
+static void who_did_not_arrive_is_cancelled(void **state)
 {
 	(void)state;
 	add_move(7, 0, 100);
@@ -309,7 +340,7 @@ static void who_did_not_arrive_is_withdrawn(void **state)
 	judge_next();
 	assert_int_equal(verdicts.count, 0);
 	judge_next();
-	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_WITHDRAWN);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_CANCELLED);
 }
 
 int main(void)
@@ -317,6 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(accesses_as_fast_as_before_are_enough),
+		TEST(faster_accesses_have_improved_beyond_chance),
 		TEST(slow_accesses_have_time_until_pages_follow),
 		TEST(what_stays_slow_is_undone),
 		TEST(what_may_be_chance_is_kept),
@@ -326,7 +358,8 @@ int main(void)
 		TEST(without_latencies_the_sharing_tells),
 		TEST(who_came_from_nowhere_has_no_cost_there),
 		TEST(costs_are_the_sum_over_all_partners),
-		TEST(who_did_not_arrive_is_withdrawn),
+		TEST(nearer_sharers_have_improved_beyond_chance),
+		TEST(who_did_not_arrive_is_cancelled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

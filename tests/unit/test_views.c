@@ -228,12 +228,12 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	(void)add_worker(1000, 0, 2);
 	(void)add_worker(1000, 2, 1);
 	live(4);
-	for (int i = 0; i < 20 && world.daemon.tally.kept == 0; i++)
+	for (int i = 0; i < 20 && world.daemon.tally.improved == 0; i++)
 		live_one();
 	show = shown_show();
 	assert_int_equal(nm_view_decisions(&world.daemon, 0, 0, &show), 0);
 	assert_int_equal(shown.rows, world.daemon.tally.decisions);
-	unsigned row = shown_row("verdict", "kept");
+	unsigned row = shown_row("verdict", "improved");
 	assert_true(row > 0);
 	const struct nm_entry *told =
 		find_entry(0, NM_MESSAGE_DECISION, "DECISION", shown_text(row, "decision"));
@@ -264,7 +264,7 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	assert_non_null(strstr(told->text, shown_text(1, "reasons")));
 	assert_non_null(strstr(shown_text(1, "reasons"), "tickets "));
 	assert_null(strstr(shown_text(1, "reasons"), "moved"));
-	assert_non_null(strstr(shown_text(1, "verdict_message"), "kept"));
+	assert_non_null(strstr(shown_text(1, "verdict_message"), "improved"));
 }
 
 static void counters_count(void **state)

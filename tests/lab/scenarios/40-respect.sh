@@ -62,7 +62,7 @@ watch_masks() {
 }
 effect "the free neighbour is moved to its memory" lease_free
 effect "and runs there" wait_for 5 workers_on 2 "${pids[free]}"
-effect "its move was seen to help" wait_for 20 has_entry VERDICT=kept "PID=${pids[free]}"
+effect "its move was seen to help" wait_for 20 has_entry VERDICT=improved "PID=${pids[free]}"
 wait_for 10 fails watch_masks
 check_equal "pinned, real-time, confined and excluded: masks unchanged throughout" '' "$changed"
 for kind in pinned realtime hands-off confined; do

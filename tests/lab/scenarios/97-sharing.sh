@@ -18,7 +18,7 @@ figure sharing_of_oracle "$(won)" share
 figure sharing_settle_s "$settle" s
 effect "pairs: threads were placed by what they share" has_entry POLICY=kmaf RESULT=applied
 note "$(field MESSAGE POLICY=kmaf RESULT=applied | head -n 1)"
-note "$(field MESSAGE POLICY=kmaf VERDICT=kept | head -n 1)"
+note "$(field MESSAGE POLICY=kmaf VERDICT=improved | head -n 1)"
 effect "pairs: sharing threads meet, for at least half of what an oracle wins" at_least "$(won)" 0.5
 if full; then
 	compare neighbours kmaf yes neighbours $THREADS 2

@@ -131,7 +131,7 @@ with_rule() { # RULE MEMORY
 	effect "$1, memory from $2: by that rule" has_entry SELECTION="$1"
 	effect "$1, memory from $2: fewer are on the fullest node" less "${fullest% *}" "${crowded% *}"
 	note "$(field MESSAGE POLICY=balance RESULT=applied | head -n 1)"
-	note "$(field MESSAGE POLICY=balance VERDICT=kept | head -n 1)"
+	note "$(field MESSAGE POLICY=balance VERDICT=improved | head -n 1)"
 	systemctl stop numa-migrd
 }
 

@@ -29,10 +29,11 @@ systemctl start numa-migrd
 converged=$(demo_converge 60)
 after=$(demo_share 20)
 moves=$(count_entries RESULT=applied)
-kept=$(count_entries VERDICT=kept)
+improved=$(count_entries VERDICT=improved)
+neutral=$(count_entries VERDICT=neutral)
 say "systemctl stop numa-migrd"
 systemctl stop numa-migrd
 kill "$follower"
 demo_stop
-demo_table "$before" "$after" "$converged" "$moves" "$kept" | sed 's/^/# /'
+demo_table "$before" "$after" "$converged" "$moves" "$improved" "$neutral" | sed 's/^/# /'
 effect "more threads are on the node of their memory than before" [ "$after" -gt "$before" ]
