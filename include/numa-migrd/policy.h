@@ -135,20 +135,23 @@ double nm_gate_surplus(const struct nm_snap_thread *thread, int node_from, int n
 		       double margin, double sigmas);
 
 /*
- * threads.overcommit = "pages" (algorithms.md section 2): where the CPU demand of the threads that prefer
- * a node exceeds its usable CPUs, or that of threads bound to some of these exceeds those, the node is filled
- * by process in descending accesses to it, within a process by thread. Sets refused[i] for each thread that finds no room on its preferred node, and clears
- * the others; `refused` has room for nr_threads. An unknown CPU share counts as a whole CPU. Returns 0 or
+ * threads.overcommit = "pages" (algorithms.md section 2): where the CPU demand of the threads that
+ * prefer a node exceeds its usable cores (a further SMT sibling adds a quarter of one, more where
+ * the machine's demand exceeds its cores), or that of threads bound to some of these exceeds those,
+ * the node is filled by process in descending accesses to it, within a process by thread. Sets
+ * refused[i] for each thread that finds no room on its preferred node, and clears the others;
+ * `refused` has room for nr_threads. An unknown CPU share counts as a whole CPU. Returns 0 or
  * -ENOMEM.
  */
 int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 
 /*
- * threads.overcommit = "pages", for leases that stand: where more threads that cannot leave (leased ones,
- * and others bound to the node) want CPUs than a leased thread's bound has on the node, these CPUs are full,
- * and others in the bound are idle, the leased threads with the fewest accesses to the node are to get their
- * masks back: half of those too many per interval. Their indices go to ret_threads (room for nr_threads).
- * Returns 0 or -ENOMEM. Tick, before the policy.
+ * threads.overcommit = "pages", for leases that stand: where more threads that cannot leave (leased
+ * ones, and others bound to the node) want CPUs than a leased thread's bound has cores on the node,
+ * counted likewise, these CPUs are full, and cores elsewhere in the bound are idle, the leased
+ * threads with the fewest accesses to the node are to get their masks back: half of those too many
+ * per interval. Their indices go to ret_threads (room for nr_threads). Returns 0 or -ENOMEM. Tick,
+ * before the policy.
  */
 int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads, size_t *ret_count);
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kmaf_plan.h"
+#include "room.h"
 
 static void free_plan(struct plan *plan)
 {
@@ -11,8 +12,8 @@ static void free_plan(struct plan *plan)
 	free(plan->place);
 	free(plan->unit_of);
 	free(plan->demand_now);
+	free(plan->capacity);
 	free(plan->demand);
-	free(plan->usable);
 	free(plan->first_of);
 	free(plan->last_of);
 	free(plan->needed_by);
@@ -31,7 +32,7 @@ static int allocate(struct plan *plan)
 	plan->unit_of = calloc(threads + 1, sizeof(int));
 	plan->demand_now = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
 	plan->demand = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
-	plan->usable = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(unsigned));
+	plan->capacity = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
 	plan->first_of = calloc(threads + 1, sizeof(int));
 	plan->last_of = calloc(threads + 1, sizeof(int));
 	plan->needed_by = calloc(threads + 1, sizeof(int));
@@ -39,8 +40,8 @@ static int allocate(struct plan *plan)
 	plan->claimed = calloc(cpus + 1, sizeof(bool));
 	plan->moves = calloc(threads + 1, sizeof(*plan->moves));
 	plan->units = calloc(threads + 1, sizeof(*plan->units));
-	return plan->demand_now && plan->here && plan->wanted && plan->place && plan->unit_of &&
-			       plan->demand && plan->usable && plan->first_of && plan->last_of &&
+	return plan->demand_now && plan->capacity && plan->here && plan->wanted && plan->place &&
+			       plan->unit_of && plan->demand && plan->first_of && plan->last_of &&
 			       plan->needed_by && plan->left_by && plan->claimed && plan->moves &&
 			       plan->units
 		       ? 0
@@ -56,9 +57,22 @@ static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping
 	return node == plan->here[i] ? NONE : node;
 }
 
+static int find_capacities(struct plan *plan)
+{
+	const struct nm_topology *topology = plan->snapshot->topology;
+	double sibling_worth = 1;
+	int r = nm_sibling_worth(plan->snapshot, &sibling_worth);
+	for (unsigned node = 0; r == 0 && node < topology->nr_nodes; node++)
+		r = nm_core_capacity(plan->snapshot, topology->nodes[node].cpus, sibling_worth,
+				     &plan->capacity[node]);
+	return r;
+}
+
 static int begin(struct plan *plan, const struct nm_mapping *mapping)
 {
 	int r = allocate(plan);
+	if (r == 0)
+		r = find_capacities(plan);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
@@ -72,12 +86,8 @@ static int begin(struct plan *plan, const struct nm_mapping *mapping)
 	}
 	for (unsigned node = 0; node < plan->snapshot->topology->nr_nodes; node++)
 		plan->demand[node] = plan->demand_now[node];
-	for (unsigned cpu = 0; cpu < plan->snapshot->topology->nr_cpus; cpu++) {
-		const struct nm_snap_cpu *there = &plan->snapshot->cpus[cpu];
+	for (unsigned cpu = 0; cpu < plan->snapshot->topology->nr_cpus; cpu++)
 		plan->left_by[cpu] = NONE;
-		if (there->usable && there->node >= 0)
-			plan->usable[there->node]++;
-	}
 	return 0;
 }
 
@@ -191,7 +201,7 @@ static bool has_room(const struct plan *plan, size_t thread)
 {
 	int node = plan->wanted[thread];
 	return plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE ||
-	       plan->demand[node] + demand_of(plan, thread) <= usable_cpus(plan, node);
+	       plan->demand[node] + demand_of(plan, thread) <= plan->capacity[node];
 }
 
 /* A CPU of the node for the thread: one that is free, else one that will be; NONE. */

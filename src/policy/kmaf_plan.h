@@ -29,7 +29,7 @@ struct plan {
 	int *here, *wanted, *place, *unit_of;
 	/* Per node, in CPUs: of those who are there, and of those who will be. */
 	double *demand_now, *demand;
-	unsigned *usable;
+	double *capacity; /* per node, in cores, see nm_core_capacity() */
 	/* Per CPU: the unit that leaves it free, and whether somebody goes there. */
 	int *left_by;
 	bool *claimed;
@@ -56,11 +56,6 @@ static inline double demand_of(const struct plan *plan, size_t thread)
 {
 	double share = thread_of(plan, thread)->run_share;
 	return share >= 0 && share < 1 ? share : 1;
-}
-
-static inline unsigned usable_cpus(const struct plan *plan, int node)
-{
-	return plan->usable[node];
 }
 
 static inline bool is_moving(const struct plan *plan, size_t thread)

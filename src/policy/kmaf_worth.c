@@ -57,7 +57,7 @@ static bool may_stay(const struct plan *plan, const struct unit *unit)
 	const struct nm_move *move = &plan->moves[unit->first];
 	double demand = plan->demand[move->node_from] + demand_of(plan, move->thread);
 	return unit->count > 1 || plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE ||
-	       demand <= usable_cpus(plan, move->node_from) ||
+	       demand <= plan->capacity[move->node_from] ||
 	       demand <= plan->demand_now[move->node_from];
 }
 
@@ -160,7 +160,7 @@ static bool has_room_everywhere(const struct plan *plan)
 	if (plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE)
 		return true;
 	for (unsigned node = 0; node < plan->snapshot->topology->nr_nodes; node++)
-		if (plan->demand[node] > fmax(usable_cpus(plan, (int)node), plan->demand_now[node]))
+		if (plan->demand[node] > fmax(plan->capacity[node], plan->demand_now[node]))
 			return false;
 	return true;
 }

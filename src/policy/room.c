@@ -1,12 +1,79 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "room.h"
 
-static void put(struct nm_rooms *rooms, hwloc_bitmap_t cpus)
+#define SIBLING_WORTH_LEAST 0.25
+
+struct capacity {
+	unsigned cores, siblings;
+};
+
+/* Of the usable CPUs in the set, NULL: of all; the first of each core counts as the core. */
+static int count_cores(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus,
+		       struct capacity *ret)
 {
-	rooms->items[rooms->count++] = (struct nm_room){
-		.cpus = cpus,
-		.capacity = hwloc_bitmap_weight(cpus),
-	};
+	const struct nm_topology *topology = snapshot->topology;
+	nm_autofree bool *seen = calloc(topology->nr_cpus + 1U, sizeof(*seen));
+	struct capacity capacity = {0};
+	if (!seen)
+		return -ENOMEM;
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
+		int core = topology->cpus[cpu].core;
+		bool known = core >= 0 && core < (int)topology->nr_cpus;
+		if (!snapshot->cpus[cpu].usable || (cpus && !hwloc_bitmap_isset(cpus, cpu)))
+			continue;
+		capacity.siblings += known && seen[core];
+		capacity.cores += !known || !seen[core];
+		if (known)
+			seen[core] = true;
+	}
+	*ret = capacity;
+	return 0;
+}
+
+/* An unknown share counts as a whole. */
+static double busy_cpus(const struct nm_snapshot *snapshot)
+{
+	double busy = 0;
+	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++)
+		if (snapshot->cpus[cpu].usable)
+			busy += snapshot->cpus[cpu].busy_share < 1 ? snapshot->cpus[cpu].busy_share
+								   : 1;
+	return busy;
+}
+
+int nm_sibling_worth(const struct nm_snapshot *snapshot, double *ret)
+{
+	struct capacity all;
+	int r = count_cores(snapshot, NULL, &all);
+	if (r < 0)
+		return r;
+	double beyond = busy_cpus(snapshot) - all.cores;
+	*ret = all.siblings > 0 ? fmin(fmax(beyond / all.siblings, SIBLING_WORTH_LEAST), 1) : 1;
+	return 0;
+}
+
+int nm_core_capacity(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus,
+		     double sibling_worth, double *ret)
+{
+	struct capacity capacity;
+	int r = count_cores(snapshot, cpus, &capacity);
+	if (r < 0)
+		return r;
+	*ret = capacity.cores + sibling_worth * capacity.siblings;
+	return 0;
+}
+
+/* Takes over the set where it returns 0. */
+static int put(struct nm_rooms *rooms, hwloc_bitmap_t cpus)
+{
+	struct nm_room *room = &rooms->items[rooms->count];
+	*room = (struct nm_room){.cpus = cpus};
+	int r = nm_core_capacity(rooms->snapshot, cpus, rooms->sibling_worth, &room->capacity);
+	if (r == 0)
+		rooms->count++;
+	return r;
 }
 
 int nm_rooms_init(struct nm_rooms *rooms, const struct nm_snapshot *snapshot, int node)
@@ -22,9 +89,13 @@ int nm_rooms_init(struct nm_rooms *rooms, const struct nm_snapshot *snapshot, in
 			return -ENOMEM;
 		}
 	}
-	rooms->count = 0;
-	put(rooms, cpus);
-	return 0;
+	*rooms = (struct nm_rooms){.snapshot = snapshot};
+	int r = nm_sibling_worth(snapshot, &rooms->sibling_worth);
+	if (r == 0)
+		r = put(rooms, cpus);
+	if (r < 0)
+		hwloc_bitmap_free(cpus);
+	return r;
 }
 
 void nm_rooms_clear(struct nm_rooms *rooms)
@@ -53,12 +124,13 @@ int nm_rooms_add(struct nm_rooms *rooms, hwloc_const_bitmap_t allowed, size_t *r
 		return -ENOMEM;
 	}
 	size_t room = find(rooms, cpus);
-	if (room == rooms->count && room < NM_ROOMS_MAX)
-		put(rooms, cpus);
-	else
+	bool fresh = room == rooms->count && room < NM_ROOMS_MAX;
+	int r = fresh ? put(rooms, cpus) : 0;
+	if (!fresh || r < 0)
 		hwloc_bitmap_free(cpus);
-	*ret = room < NM_ROOMS_MAX ? room : 0;
-	return 0;
+	if (r == 0 && room < NM_ROOMS_MAX)
+		*ret = room;
+	return r;
 }
 
 bool nm_rooms_take(struct nm_rooms *rooms, size_t room, double demand)

@@ -3,7 +3,8 @@
  * How much of a node's CPUs is still to be had for threads that may not all run on the same of
  * them. Each set of CPUs that some thread is bound to has room of its own: what its threads and
  * those bound to parts of it use together must fit into it. Exact where the sets lie in each other
- * or apart; of sets that overlap otherwise too much may be let in.
+ * or apart; of sets that overlap otherwise too much may be let in. Cores count, not hardware
+ * threads: a further thread on a busy core adds about a quarter of one.
  */
 #ifndef NM_POLICY_ROOM_H
 #define NM_POLICY_ROOM_H
@@ -16,10 +17,24 @@
 struct nm_rooms {
 	struct nm_room {
 		hwloc_bitmap_t cpus;
-		double capacity, used; /* in CPUs */
+		double capacity, used; /* in cores */
 	} items[NM_ROOMS_MAX];	       /* the first is the whole node */
 	size_t count;
+	const struct nm_snapshot *snapshot;
+	double sibling_worth;
 };
+
+/*
+ * What each further SMT sibling of a core adds to it, in cores: a quarter, as measured for most
+ * programs (Intel Technology Journal 6(1), 2002, section "Hyper-Threading performance"), while
+ * cores elsewhere are idle; as the machine's demand exceeds its cores, up to 1, since siblings have
+ * to be used then, wherever a thread runs.
+ */
+int nm_sibling_worth(const struct nm_snapshot *snapshot, double *ret);
+
+/* The cores' worth of the CPUs in the set that are usable, with that worth of siblings. */
+int nm_core_capacity(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus,
+		     double sibling_worth, double *ret);
 
 /* The usable CPUs of the node. -ENOMEM, with nothing to clear. */
 int nm_rooms_init(struct nm_rooms *rooms, const struct nm_snapshot *snapshot, int node);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Leases give way to load: a mask must not keep threads queueing while other CPUs stand idle. */
+/*
+ * Leases give way to load: a mask must not keep threads queueing, nor on the siblings of busy
+ * cores, while others stand idle.
+ */
+#include <math.h>
 #include <stdlib.h>
 
 #include "numa-migrd/policy.h"
+#include "room.h"
 
 #define FULL_SHARE 0.95	  /* busy share from which CPUs count as full */
 #define ACTIVE_SHARE 0.05 /* run share from which a thread wants a CPU */
@@ -12,6 +17,7 @@ struct crowd {
 	const struct nm_snapshot *snapshot;
 	int node;
 	hwloc_const_bitmap_t allowed; /* outer bound of all of them */
+	double sibling_worth;
 	uint32_t *members;	      /* ascending at first */
 	size_t count;
 };
@@ -90,24 +96,33 @@ static void count_held(const struct nm_snapshot *snapshot, uint32_t *held)
 /* Of the CPUs inside a crowd's bound, on its node or elsewhere. */
 struct part {
 	size_t cpus, held;
-	double idle; /* in CPUs; unknown ones count as busy */
+	double idle;	 /* in CPUs; unknown ones count as busy */
+	double capacity; /* in cores */
 };
 
-static struct part part_of(const struct crowd *crowd, const uint32_t *held, bool here)
+static int part_of(const struct crowd *crowd, const uint32_t *held, bool here, struct part *ret)
 {
 	const struct nm_snapshot *snapshot = crowd->snapshot;
+	nm_autobitmap cpus = hwloc_bitmap_alloc();
 	struct part part = {0};
+	if (!cpus)
+		return -ENOMEM;
 	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++) {
 		const struct nm_snap_cpu *state = &snapshot->cpus[cpu];
 		if (!state->usable || (state->node == crowd->node) != here ||
 		    !hwloc_bitmap_isset(crowd->allowed, cpu))
 			continue;
+		if (hwloc_bitmap_set(cpus, cpu) < 0)
+			return -ENOMEM;
 		part.cpus++;
 		part.held += held[cpu];
 		if (state->busy_share < 1)
 			part.idle += 1 - state->busy_share;
 	}
-	return part;
+	int r = nm_core_capacity(snapshot, cpus, crowd->sibling_worth, &part.capacity);
+	if (r == 0)
+		*ret = part;
+	return r;
 }
 
 static size_t least(size_t a, size_t b)
@@ -116,15 +131,24 @@ static size_t least(size_t a, size_t b)
 }
 
 /* Half of those too many, so that the next interval shows the effect, and no more than find an idle
- * CPU. */
-static size_t too_many(const struct crowd *crowd, const uint32_t *held)
+ * core. */
+static int too_many(const struct crowd *crowd, const uint32_t *held, size_t *ret)
 {
-	const struct part here = part_of(crowd, held, true);
-	if (here.held <= here.cpus || here.idle > (1 - FULL_SHARE) * (double)here.cpus)
+	struct part here, elsewhere;
+	int r = part_of(crowd, held, true, &here);
+	if (r < 0)
+		return r;
+	*ret = 0;
+	size_t fit = (size_t)here.capacity;
+	if (here.held <= fit || here.idle > (1 - FULL_SHARE) * (double)here.cpus)
 		return 0;
-	const struct part elsewhere = part_of(crowd, held, false);
-	size_t half = (here.held - here.cpus + 1) / 2;
-	return least(least(half, crowd->count), (size_t)elsewhere.idle);
+	r = part_of(crowd, held, false, &elsewhere);
+	if (r < 0)
+		return r;
+	double busy = (double)elsewhere.cpus - elsewhere.idle;
+	size_t half = (here.held - fit + 1) / 2;
+	*ret = least(least(half, crowd->count), (size_t)fmax(elsewhere.capacity - busy, 0));
+	return 0;
 }
 
 /* ---- who ---- */
@@ -148,15 +172,19 @@ static void least_first(struct crowd *crowd, size_t from)
 }
 
 /* Who goes is held here no longer, so that the next crowd need not go for the same reason. */
-static size_t yield_crowd(struct crowd *crowd, uint32_t *held, uint32_t *ret)
+static int yield_crowd(struct crowd *crowd, uint32_t *held, uint32_t *ret, size_t *ret_count)
 {
-	size_t yielding = too_many(crowd, held);
+	size_t yielding;
+	int r = too_many(crowd, held, &yielding);
+	if (r < 0)
+		return r;
 	for (size_t k = 0; k < yielding; k++) {
 		least_first(crowd, k);
 		ret[k] = crowd->members[k];
 		held[crowd->snapshot->threads[ret[k]].home_cpu]--;
 	}
-	return yielding;
+	*ret_count += yielding;
+	return 0;
 }
 
 /* The crowd that begins at this entry. */
@@ -181,16 +209,20 @@ int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_thread
 	nm_autofree uint32_t *members = calloc(snapshot->nr_threads + 1, sizeof(*members));
 	nm_autofree uint32_t *held = calloc(snapshot->topology->nr_cpus + 1U, sizeof(*held));
 	size_t yielding = 0;
+	double sibling_worth;
 	if (!entries || !members || !held)
 		return -ENOMEM;
+	int r = nm_sibling_worth(snapshot, &sibling_worth);
 	size_t count = list_leased(snapshot, entries);
 	if (count > 0)
 		count_held(snapshot, held);
-	for (size_t i = 0; i < count;) {
+	for (size_t i = 0; r == 0 && i < count;) {
 		struct crowd crowd = gather(snapshot, entries + i, count - i, members);
-		yielding += yield_crowd(&crowd, held, ret_threads + yielding);
+		crowd.sibling_worth = sibling_worth;
+		r = yield_crowd(&crowd, held, ret_threads + yielding, &yielding);
 		i += crowd.count;
 	}
-	*ret_count = yielding;
-	return 0;
+	if (r == 0)
+		*ret_count = yielding;
+	return r;
 }

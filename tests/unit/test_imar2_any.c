@@ -10,7 +10,7 @@
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/record.h"
 
-#define FINGERPRINT 0xf0b89bb8d6a543ddULL
+#define FINGERPRINT 0xcd86e16154e2c378ULL
 
 static struct machine *machine;
 static struct nm_record *record;

@@ -52,6 +52,45 @@ static void room_for_all_refuses_none(void **state)
 		assert_false(refused[i]);
 }
 
+/* Two nodes of four CPUs, two on each core; `others` CPUs are busy elsewhere. */
+static void judge_siblings(unsigned threads, unsigned others)
+{
+	machine_free(machine);
+	machine = machine_of_size(2, 4, 2, 64);
+	for (unsigned i = 0; i < threads; i++)
+		add(10, 1, 100, 1);
+	machine->busy[0] = 0;
+	for (unsigned cpu = 0; cpu < 8; cpu++)
+		machine->busy[cpu] = cpu < others ? 1 : 0;
+	judge();
+}
+
+static unsigned count_refused(unsigned threads)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < threads; i++)
+		count += refused[i];
+	return count;
+}
+
+/* Four threads on two cores run slower than on four, one of which is beside no memory of theirs. */
+static void a_sibling_is_no_core_while_cores_are_idle(void **state)
+{
+	(void)state;
+	judge_siblings(4, 2);
+	assert_int_equal(count_refused(4), 2);
+}
+
+/* Where all cores are busy, siblings are all there is, on either node. */
+static void siblings_count_when_cores_are_taken(void **state)
+{
+	(void)state;
+	judge_siblings(4, 8);
+	assert_int_equal(count_refused(4), 0);
+	judge_siblings(4, 6);
+	assert_int_equal(count_refused(4), 1);
+}
+
 static void nobody_is_nothing(void **state)
 {
 	(void)state;
@@ -237,6 +276,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(room_for_all_refuses_none),
+		TEST(a_sibling_is_no_core_while_cores_are_idle),
+		TEST(siblings_count_when_cores_are_taken),
 		TEST(nobody_is_nothing),
 		TEST(processes_with_more_accesses_come_first),
 		TEST(within_a_process_threads_with_more_accesses_come_first),

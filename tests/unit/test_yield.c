@@ -51,6 +51,24 @@ static size_t take(void)
 	return count;
 }
 
+/* Four on two cores, while two cores of the other node are idle, and while they are not. */
+static void leases_leave_siblings_while_cores_are_idle(void **state)
+{
+	(void)state;
+	machine_free(machine);
+	machine = machine_of_size(2, 4, 2, 64);
+	for (int i = 0; i < 4; i++) {
+		size_t thread = machine_thread(machine, 10, i, 0);
+		machine->figures[thread].run_share = 1;
+		machine->members[thread].leased = true;
+		machine->busy[i] = 1;
+	}
+	assert_int_equal(take(), 1);
+	for (int cpu = 4; cpu < 8; cpu++)
+		machine->busy[cpu] = 1;
+	assert_int_equal(take(), 0);
+}
+
 static void half_of_those_too_many_with_the_least_to_lose(void **state)
 {
 	(void)state;
@@ -150,6 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(leases_leave_siblings_while_cores_are_idle),
 		TEST(half_of_those_too_many_with_the_least_to_lose),
 		TEST(no_more_than_find_an_idle_cpu),
 		TEST(who_fits_stays),
