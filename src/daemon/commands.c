@@ -119,7 +119,7 @@ static void add_bool(struct nm_status_item **item, const char *name, bool flag)
 }
 
 #define ALWAYS_ITEMS 15
-#define RUNNING_ITEMS 47
+#define RUNNING_ITEMS 49
 
 static void add_pages(struct nm_memory *memory, struct nm_status_item **item)
 {
@@ -187,6 +187,16 @@ static void add_balance(const struct nm_daemon *daemon, struct nm_status_item **
 	add_text(item, "dtas", dtas_state(daemon));
 }
 
+static void add_workers(struct nm_platform *machine, struct nm_status_item **item)
+{
+	struct nm_worker_counts counts = {0};
+
+	if (machine->ops->worker_counts)
+		machine->ops->worker_counts(machine, &counts);
+	add_uint(item, "workers_given_up", counts.given_up);
+	add_uint(item, "workers_stuck", counts.stuck);
+}
+
 static void add_running(const struct nm_daemon *daemon, struct nm_status_item **item)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -198,6 +208,7 @@ static void add_running(const struct nm_daemon *daemon, struct nm_status_item **
 	add_uint(item, "leases", nm_actuator_leases(pipeline->actuator));
 	add_real(item, "local_share", daemon->tally.local_share);
 	add_real(item, "cpu_share", daemon->tally.cpu_share);
+	add_workers(pipeline->machine, item);
 	if (pipeline->memory)
 		add_pages(pipeline->memory, item);
 	if (pipeline->pages)

@@ -101,6 +101,28 @@ static void a_tick_watches_before_it_acts(void **state)
 	assert_int_equal(status("leases")->number, 1);
 }
 
+static void count_workers(struct nm_platform *platform, struct nm_worker_counts *ret)
+{
+	(void)platform;
+	*ret = (struct nm_worker_counts){.given_up = 7, .stuck = 2};
+}
+
+static void workers_that_are_stuck_are_shown(void **state)
+{
+	struct nm_platform_ops ops = *world->platform.ops;
+	const struct nm_platform_ops *before = world->platform.ops;
+	(void)state;
+	ticks(1);
+	assert_int_equal(status("workers_given_up")->number, 0);
+	ops.worker_counts = count_workers;
+	world->platform.ops = &ops;
+	unsigned long long given_up = (unsigned long long)status("workers_given_up")->number;
+	unsigned long long stuck = (unsigned long long)status("workers_stuck")->number;
+	world->platform.ops = before;
+	assert_int_equal(given_up, 7);
+	assert_int_equal(stuck, 2);
+}
+
 static void a_verdict_follows(void **state)
 {
 	(void)state;
@@ -442,6 +464,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_tick_watches_before_it_acts),
 		TEST(a_verdict_follows),
+		TEST(workers_that_are_stuck_are_shown),
 		TEST(a_quiet_thread_gets_its_mask_back),
 		TEST(a_mask_that_its_owner_changed_is_his),
 		TEST(a_pause_returns_and_does_nothing),
