@@ -36,6 +36,7 @@ struct nm_snap_thread {
 	bool everywhere;	      /* `allowed` holds every usable CPU; false: ask it */
 	bool unrestricted;
 	bool leased; /* holds a mask of ours */
+	bool forked; /* it has started a process */
 	bool only_watched; /* is never moved, nor moved back */
 	/* 3DyRM, of this interval (metrics.h); NaN where unknown. I is the O of P by the traffic.
 	 */

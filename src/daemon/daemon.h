@@ -274,8 +274,13 @@ void nm_balance_end(struct nm_daemon *daemon);
 /* Policy "auto": judges, gives homes, sends threads there and brings their memory. 0 or -ENOMEM. */
 int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		      uint64_t now_ns, uint64_t interval_ns);
-/* How long it waits for a process that has just begun. */
-double nm_placement_interval_s(const struct nm_daemon *daemon);
+/* A process begins or ends. Drain. */
+void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
+			     uint64_t now_ns);
+/* How often rings are emptied, in seconds; and whether an interval is to end after that: somebody waits
+ * for a home, or general.interval_s is over. Loop. */
+double nm_placement_beat_s(const struct nm_daemon *daemon);
+bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns);
 /* Forgets all of it: the machine or the policy is another. */
 void nm_placement_end(struct nm_daemon *daemon);
 

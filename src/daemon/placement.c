@@ -6,7 +6,9 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
-#define INTERVAL_S 0.25	  /* while somebody waits for a home; else general.interval_s */
+#define BEAT_S 0.25	  /* from one look at whether somebody waits for a home to the next */
+#define BORN_NS (NM_NSEC_PER_SEC / 2) /* what lives as long is looked at; most that begins does not */
+#define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
 #define BARRED_INTERVALS 8U
 #define BARRED_MOST 512U
@@ -46,9 +48,62 @@ static int begin(struct nm_daemon *daemon)
 	return r;
 }
 
-double nm_placement_interval_s(const struct nm_daemon *daemon)
+/* ---- when ---- */
+
+static void forget_birth(struct nm_placement *placement, uint32_t pid)
 {
-	return fmin(daemon->config->general.interval_s, INTERVAL_S);
+	for (unsigned i = 0; i < placement->nr_births; i++)
+		if (placement->births[i].pid == pid) {
+			memmove(&placement->births[i], &placement->births[i + 1],
+				(--placement->nr_births - i) * sizeof(*placement->births));
+			return;
+		}
+}
+
+void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
+			     uint64_t now_ns)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	bool begins = event->kind == NM_TASK_EXEC ||
+		      (event->kind == NM_TASK_FORK && event->pid != event->parent_pid);
+	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid;
+	if (!placement || (!begins && !ends))
+		return;
+	forget_birth(placement, event->pid);
+	if (ends)
+		return;
+	if (placement->nr_births == NM_BIRTHS_MOST)
+		forget_birth(placement, placement->births[0].pid);
+	placement->births[placement->nr_births++] =
+		(struct nm_birth){.pid = event->pid, .time_ns = now_ns};
+}
+
+double nm_placement_beat_s(const struct nm_daemon *daemon)
+{
+	return fmin(daemon->config->general.interval_s, BEAT_S);
+}
+
+static bool is_unsettled(const struct nm_placed *placed)
+{
+	return placed->memory.state == NM_BRING_WANTED ||
+	       placed->memory.state == NM_BRING_UNDER_WAY ||
+	       (placed->home < 0 && placed->reason == NM_PLACE_YOUNG);
+}
+
+bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	double since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC;
+	bool awaited = !placement || since_s + BEAT_S / 2 >= daemon->config->general.interval_s;
+	for (size_t i = 0; !awaited && i < placement->count; i++)
+		awaited = is_unsettled(&placement->items[i]);
+	/* Ascending in time. */
+	while (placement && placement->nr_births > 0 &&
+	       now_ns - placement->births[0].time_ns >= BORN_NS) {
+		awaited = true;
+		forget_birth(placement, placement->births[0].pid);
+	}
+	return awaited;
 }
 
 /* ---- the machine ---- */
@@ -189,16 +244,14 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 }
 
 /* It has settled: its memory came, and what is measured is of afterwards. */
-static bool is_due(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		   struct nm_placed *placed)
+static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
 {
-	double after_s = (double)(snapshot->interval - placed->decided) *
-			 nm_placement_interval_s(daemon);
+	double after_s = (double)(snapshot->time_ns - placed->decided_ns) / (double)NM_NSEC_PER_SEC;
 	if (placed->home < 0 || placed->judged)
 		return false;
 	if (placed->memory.state == NM_BRING_WANTED || placed->memory.state == NM_BRING_UNDER_WAY) {
 		placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
-		placed->decided = snapshot->interval;
+		placed->decided_ns = snapshot->time_ns;
 		return false;
 	}
 	return after_s >= JUDGED_AFTER_S;
@@ -206,13 +259,17 @@ static bool is_due(const struct nm_daemon *daemon, const struct nm_snapshot *sna
 
 /* ---- acting ---- */
 
-/* Would a lease be seen by the program, or inherited by what it starts? */
-static enum nm_step_pin pin_of(const struct nm_snapshot *snapshot,
+/*
+ * What has only ever run one thread may yet ask how many CPUs there are, and so may what still creates
+ * threads; what a thread starts that starts processes would inherit its lease.
+ */
+static enum nm_step_pin pin_of(const struct nm_snapshot *snapshot, const struct nm_placed *placed,
 			       const struct nm_snap_thread *thread)
 {
 	const struct nm_snap_process *process = &snapshot->processes[thread->process];
-	bool asks = thread->tid == thread->pid || process->young || process->spawning;
-	return asks ? NM_STEP_NUDGE : NM_STEP_LEASE;
+	bool sized = placed->ran_most > 1 && process->age_s >= LEASED_AFTER_S &&
+		     process->quiet_s >= LEASED_AFTER_S;
+	return sized && !thread->forked ? NM_STEP_LEASE : NM_STEP_NUDGE;
 }
 
 /* One that is only sent home on its way, and is there, needs nothing. */
@@ -236,7 +293,7 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		if (!placed || placed->home < 0 ||
 		    plan->count >= daemon->config->threads.moves_per_interval)
 			continue;
-		enum nm_step_pin pin = pin_of(snapshot, thread);
+		enum nm_step_pin pin = pin_of(snapshot, placed, thread);
 		if (!needs_step(snapshot, thread, placed->home, pin))
 			continue;
 		r = nm_plan_add_home(snapshot, daemon->config, i, placed->home, pin,
@@ -290,7 +347,7 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 {
 	placed->home = proposal->node;
 	placed->decision = daemon->next_decision++;
-	placed->decided = snapshot->interval;
+	placed->decided_ns = snapshot->time_ns;
 	placed->judged = false;
 	placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 	nm_bring_clear(&placed->memory);
@@ -353,7 +410,7 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	nm_placement_collect(daemon);
 	r = nm_placement_follow(daemon, snapshot, interval_ns);
 	for (size_t i = 0; r == 0 && i < placement->count; i++)
-		if (is_due(daemon, snapshot, &placement->items[i]))
+		if (is_due(snapshot, &placement->items[i]))
 			judge(daemon, snapshot, &placement->items[i]);
 	if (r == 0)
 		r = view_build(daemon, snapshot, &view);

@@ -273,6 +273,8 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 	}
 	for (size_t i = 0; i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
+		if (placed->ran_most < placed->running)
+			placed->ran_most = placed->running;
 		if (!sees)
 			sums[i].accesses = placed->accesses = 0;
 		if (placed->home < 0)

@@ -31,7 +31,7 @@ struct nm_placed {
 	int home; /* node index; -1: none */
 	enum nm_place_reason reason; /* why so, or why not */
 	uint64_t decision;	     /* 0: none yet */
-	uint64_t decided;	     /* interval */
+	uint64_t decided_ns;	     /* or when its memory was last on its way */
 	uint64_t barred_until;	     /* interval */
 	unsigned setbacks;	     /* placements undone one after another */
 	bool judged;
@@ -43,6 +43,7 @@ struct nm_placed {
 	bool *allowed;
 	double run_s, delay_s, demand_cpus, accesses;
 	unsigned running;
+	unsigned ran_most; /* of its threads at a time, ever */
 };
 
 /* The times of one thread, as last read. */
@@ -56,7 +57,16 @@ struct nm_placement_tally {
 	uint64_t brought_pages;
 };
 
+/* A process that began a moment ago, or another program in it. */
+struct nm_birth {
+	uint32_t pid;
+	uint64_t time_ns;
+};
+#define NM_BIRTHS_MOST 256U /* the oldest go: they are met by the next interval */
+
 struct nm_placement {
+	struct nm_birth births[NM_BIRTHS_MOST];
+	unsigned nr_births;
 	struct nm_placed *items; /* ascending pid */
 	size_t count;
 	struct nm_thread_times *times; /* ascending tid */

@@ -55,6 +55,7 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 	if (pipeline->memory)
 		nm_memory_task_event(pipeline->memory, event);
 	nm_page_stage_task_event(daemon, event);
+	nm_placement_task_event(daemon, event, now_ns);
 }
 
 static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)

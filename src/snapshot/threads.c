@@ -130,6 +130,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.everywhere = member->everywhere,
 			.unrestricted = member->unrestricted,
 			.leased = member->leased,
+			.forked = member->forked,
 			.only_watched = member->only_watched,
 			.movable = is_movable(input, member),
 		};
@@ -158,7 +159,6 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.pid = process->pid,
 		.start_ticks = process->start_ticks,
 		.uid = process->uid,
-		.start_ticks = process->start_ticks,
 		.program_ns = process->started_ns,
 		.age_s = seconds_since(input->time_ns, process->started_ns),
 		.quiet_s = seconds_since(input->time_ns, process->last_spawn_ns
