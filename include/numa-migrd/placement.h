@@ -20,6 +20,7 @@ struct nm_place_group {
 	unsigned running;   /* threads that ran for a noticeable part of the interval */
 	double age_s;	    /* since its program began */
 	double quiet_s;	    /* since it last created a thread or child */
+	double watched_s;   /* for which it has been seen running */
 	uint64_t resident_bytes;
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
@@ -51,6 +52,7 @@ enum nm_place_reason {
 	NM_PLACE_HELD,	   /* has a home */
 	NM_PLACE_BARRED,   /* it was undone, or a verdict is awaited */
 	NM_PLACE_YOUNG,	   /* it may still be sizing itself */
+	NM_PLACE_WATCHED,  /* what it is like without a home is not known yet */
 	NM_PLACE_IDLE,	   /* it runs too little */
 	NM_PLACE_NO_ROOM,  /* no node that it may use has the CPUs or the memory for it */
 	NM_PLACE_SPREAD,   /* it is better left spread over an idle machine */
@@ -71,8 +73,8 @@ struct nm_place_proposal {
 };
 
 /*
- * One answer for each group, in the order of view->groups; `ret` has room for nr_groups. Larger demands
- * choose first. A home is given where the node's load per core stays at or below 1, or below what all
+ * One answer for each group, in the order of view->groups; `ret` has room for nr_groups. Who is beside its memory
+ * stays there, then larger demands choose first. A home is given where the node's load per core stays at or below 1, or below what all
  * nodes would have if the demand were spread evenly. Returns 0 or -ENOMEM. Tick.
  */
 int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret);

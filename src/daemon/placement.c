@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": a home node for each process; one interval's work. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon.h"
@@ -10,8 +11,8 @@
 #define BORN_NS (NM_NSEC_PER_SEC / 2) /* what lives as long is looked at; most that begins does not */
 #define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
-#define BARRED_INTERVALS 8U
-#define BARRED_MOST 512U
+#define BARRED_NS (8 * NM_NSEC_PER_SEC) /* after one setback; twice as long after each further one */
+#define SETBACKS_MOST 6U
 #define KEEP_FREE 0.05 /* of a node's memory */
 #define SIBLING_ADDS 0.25 /* to what a core does */
 
@@ -125,17 +126,17 @@ static void count_cores(const struct nm_snapshot *snapshot, struct nm_place_node
 	}
 }
 
-/* Of /sys/devices/system/node/nodeN/meminfo, less what is to stay free; 0 where it does not tell. */
+/* Of /sys/devices/system/node/nodeN/meminfo, less what is to stay free; without a bound where it does not tell. */
 static uint64_t read_free(struct nm_platform *platform, const struct nm_node *node)
 {
 	char path[64], text[4096];
 	unsigned long long free_kb;
 	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node->os_id);
 	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
-		return 0;
+		return UINT64_MAX;
 	const char *line = strstr(text, "MemFree:");
 	if (!line || sscanf(line, "MemFree: %llu kB", &free_kb) != 1)
-		return 0;
+		return UINT64_MAX;
 	uint64_t kept = (uint64_t)((double)node->memory_bytes * KEEP_FREE), found = free_kb << 10;
 	return found > kept ? found - kept : 0;
 }
@@ -162,12 +163,13 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 		.running = placed->running,
 		.age_s = process->age_s,
 		.quiet_s = process->quiet_s,
+		.watched_s = placed->watched_s,
 		.resident_bytes = process->resident_bytes,
 		.ran_on = placed->ran_on,
 		.memory_on = placed->accesses > 0 ? placed->memory_on : NULL,
 		.allowed = placed->allowed,
 		.home = placed->home,
-		.barred = snapshot->interval < placed->barred_until,
+		.barred = snapshot->time_ns < placed->barred_until_ns,
 	};
 }
 
@@ -210,11 +212,10 @@ static void give_up(struct nm_daemon *daemon, struct nm_placed *placed)
 	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 }
 
-static void bar(struct nm_placed *placed, uint64_t interval)
+static void bar(struct nm_placed *placed, uint64_t now_ns)
 {
-	uint64_t intervals = BARRED_INTERVALS << (placed->setbacks < 6 ? placed->setbacks : 6);
-	placed->barred_until = interval + (intervals < BARRED_MOST ? intervals : BARRED_MOST);
-	placed->setbacks++;
+	placed->barred_until_ns = now_ns + (BARRED_NS << placed->setbacks);
+	placed->setbacks += placed->setbacks < SETBACKS_MOST;
 }
 
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -235,7 +236,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	case NM_PLACE_WORSE:
 		tally->worse++;
 		give_up(daemon, placed);
-		bar(placed, snapshot->interval);
+		bar(placed, snapshot->time_ns);
 		break;
 	case NM_PLACE_INCONCLUSIVE:
 		tally->inconclusive++;
@@ -370,7 +371,7 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		nm_report_placement_yield(daemon, &snapshot->processes[placement->items[i].process],
 					  &placement->items[i]);
 		give_up(daemon, &placement->items[i]);
-		bar(&placement->items[i], snapshot->interval);
+		bar(&placement->items[i], snapshot->time_ns);
 		view->groups[i].home = -1;
 		view->groups[i].barred = true;
 		placement->tally.yielded++;

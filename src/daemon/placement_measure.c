@@ -256,7 +256,8 @@ static bool sees_accesses(const struct nm_daemon *daemon)
 	       daemon->config->sampling.inject != NM_INJECT_NONE;
 }
 
-static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       double interval_s)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	bool sees = sees_accesses(daemon);
@@ -277,9 +278,11 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 			placed->ran_most = placed->running;
 		if (!sees)
 			sums[i].accesses = placed->accesses = 0;
-		if (placed->home < 0)
+		if (placed->home < 0) {
 			add_measure(&placed->before, placed, &sums[i], KEEP);
-		else if (!placed->judged)
+			placed->watched_s += placed->running > 0 ? interval_s : 0;
+		}
+		if (placed->home >= 0 && !placed->judged)
 			add_measure(&placed->after, placed, &sums[i], KEEP);
 	}
 	return 0;
@@ -289,12 +292,12 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			uint64_t interval_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	(void)interval_ns;
 	int r = list_processes(placement, snapshot);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < placement->count; i++)
 		clear_interval(&placement->items[i], snapshot->topology->nr_nodes);
 	r = follow_times(daemon, snapshot);
-	return r < 0 ? r : measure_all(daemon, snapshot);
+	return r < 0 ? r : measure_all(daemon, snapshot,
+					(double)interval_ns / (double)NM_NSEC_PER_SEC);
 }

@@ -32,9 +32,10 @@ struct nm_placed {
 	enum nm_place_reason reason; /* why so, or why not */
 	uint64_t decision;	     /* 0: none yet */
 	uint64_t decided_ns;	     /* or when its memory was last on its way */
-	uint64_t barred_until;	     /* interval */
+	uint64_t barred_until_ns;
 	unsigned setbacks;	     /* placements undone one after another */
 	bool judged;
+	double watched_s; /* while it ran, without a home */
 	struct nm_place_measure before, after;
 	struct nm_bring_memory memory;
 	/* Of this interval: */

@@ -7,6 +7,7 @@
 
 #define YOUNG_S 0.5	  /* what has lived as long has touched little, and most has sized itself */
 #define QUIET_S 0.25	  /* threads come one after another while a program begins */
+#define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */
 #define LEAST_DEMAND 0.1  /* CPUs */
 #define THERE 0.9	  /* share of its running that makes a node the one it runs on */
 #define GATHERED 0.8	  /* share of its memory that makes a node its memory's */
@@ -15,6 +16,7 @@
 #define KERNEL_ALLOWS 4.0 /* threads up to this part of a node's cores are not spread by the kernel:
 			   * adjust_numa_imbalance(), kernel/sched/fair.c */
 #define LOCAL 10.0
+#define NEAR 10.5 /* mean distance of one that is where it belongs */
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_THERE] = "it runs there",
@@ -25,6 +27,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_HELD] = "it has a home",
 	[NM_PLACE_BARRED] = "an earlier placement is being judged, or was rolled back",
 	[NM_PLACE_YOUNG] = "it has just begun, or still creates threads",
+	[NM_PLACE_WATCHED] = "it is watched first, so that there is something to compare with",
 	[NM_PLACE_IDLE] = "it runs too little",
 	[NM_PLACE_NO_ROOM] = "no node has the CPUs or the memory for it",
 	[NM_PLACE_SPREAD] = "the machine has idle CPUs, and its threads are better left spread",
@@ -123,6 +126,8 @@ static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason
 		*ret = NM_PLACE_BARRED;
 	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S)
 		*ret = NM_PLACE_YOUNG;
+	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
+		*ret = NM_PLACE_WATCHED;
 	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
 		*ret = NM_PLACE_IDLE;
 	else
@@ -204,13 +209,16 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 }
 
 struct rank {
+	bool well; /* its threads are beside its memory: whoever comes goes elsewhere */
 	double demand;
 	size_t group;
 };
 
-static int by_demand(const void *one, const void *other)
+static int by_rank(const void *one, const void *other)
 {
 	const struct rank *a = one, *b = other;
+	if (a->well != b->well)
+		return a->well ? -1 : 1;
 	if (a->demand != b->demand)
 		return a->demand > b->demand ? -1 : 1;
 	return (a->group > b->group) - (a->group < b->group);
@@ -224,8 +232,12 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < view->nr_groups; i++)
-		ranks[i] = (struct rank){.demand = view->groups[i].demand_cpus, .group = i};
-	qsort(ranks, view->nr_groups, sizeof(*ranks), by_demand);
+		ranks[i] = (struct rank){
+			.well = distance_now(view, &view->groups[i]) <= NEAR,
+			.demand = view->groups[i].demand_cpus,
+			.group = i,
+		};
+	qsort(ranks, view->nr_groups, sizeof(*ranks), by_rank);
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		size_t at = ranks[i].group;
 		const struct nm_place_group *group = &view->groups[at];

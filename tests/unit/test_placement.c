@@ -166,6 +166,7 @@ static void test_who_is_not_placed(void **state)
 	} cases[] = {
 		{NM_PLACE_YOUNG, (other.age_s = 0.3, other)},
 		{NM_PLACE_YOUNG, (other = group, other.quiet_s = 0.1, other)},
+		{NM_PLACE_WATCHED, (other = group, other.age_s = 60, other)},
 		{NM_PLACE_IDLE, (other = group, other.demand_cpus = 0.05, other)},
 		{NM_PLACE_BARRED, (other = group, other.barred = true, other)},
 		{NM_PLACE_HELD, (other = group, other.home = 1, other)},
