@@ -323,7 +323,8 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uin
 		daemon->tally.failed += !receipts[i].applied;
 		daemon->pipeline.placement->tally.held += receipts[i].applied;
 		if (!receipts[i].applied && receipts[i].steps[0].error == -ESTALE)
-			nm_roster_recheck(daemon->pipeline.roster, plan.decisions[i].steps[0].tid);
+			nm_roster_recheck(daemon->pipeline.roster, plan.decisions[i].steps[0].tid,
+					  plan.decisions[i].steps[0].start_ticks);
 	}
 	return 0;
 }
