@@ -11,8 +11,9 @@
 #define BORN_NS (NM_NSEC_PER_SEC / 2) /* what lives as long is looked at; most that begins does not */
 #define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
-#define BARRED_NS (8 * NM_NSEC_PER_SEC) /* after one setback; twice as long after each further one */
-#define SETBACKS_MOST 6U
+#define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
+#define SETBACKS_MOST 3U
+#define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */
 #define KEEP_FREE 0.05 /* of a node's memory */
 #define SIBLING_ADDS 0.25 /* to what a core does */
 
@@ -214,8 +215,10 @@ static void give_up(struct nm_daemon *daemon, struct nm_placed *placed)
 
 static void bar(struct nm_placed *placed, uint64_t now_ns)
 {
-	placed->barred_until_ns = now_ns + (BARRED_NS << placed->setbacks);
-	placed->setbacks += placed->setbacks < SETBACKS_MOST;
+	placed->setbacks++;
+	placed->barred_until_ns =
+		now_ns + (placed->setbacks < SETBACKS_MOST ? BARRED_NS << placed->setbacks
+							   : WATCHED_NS);
 }
 
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

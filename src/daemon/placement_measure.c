@@ -12,6 +12,8 @@
 #define READS_MOST 256U
 /* What is left of what was measured before, after an interval: some two seconds count. */
 #define KEEP 0.9
+/* A lull is no end: so much of the demand before counts still. */
+#define DEMAND_KEEP 0.8
 
 static int by_pid(const void *one, const void *other)
 {
@@ -142,7 +144,7 @@ static void add_times(struct nm_placed *placed, const struct nm_thread_times *be
 	double delay_ns = (double)(now->delay_ns - before->delay_ns);
 	placed->run_s += run_ns / (double)NM_NSEC_PER_SEC;
 	placed->delay_s += delay_ns / (double)NM_NSEC_PER_SEC;
-	placed->demand_cpus += fmin((run_ns + delay_ns) / length_ns, 1);
+	placed->wanted_cpus += fmin((run_ns + delay_ns) / length_ns, 1);
 }
 
 static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -165,7 +167,7 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			count++;
 		}
 		if (!before)
-			placed->demand_cpus += thread->run_share;
+			placed->wanted_cpus += thread->run_share;
 	}
 	free(placement->times);
 	placement->times = times;
@@ -181,7 +183,7 @@ static void clear_interval(struct nm_placed *placed, unsigned nr_nodes)
 	memset(placed->memory_on, 0, nr_nodes * sizeof(*placed->memory_on));
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placed->allowed[k] = true;
-	placed->run_s = placed->delay_s = placed->demand_cpus = placed->accesses = 0;
+	placed->run_s = placed->delay_s = placed->wanted_cpus = placed->accesses = 0;
 	placed->running = 0;
 }
 
@@ -274,6 +276,7 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 	}
 	for (size_t i = 0; i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
+		placed->demand_cpus = fmax(placed->wanted_cpus, DEMAND_KEEP * placed->demand_cpus);
 		if (placed->ran_most < placed->running)
 			placed->ran_most = placed->running;
 		if (!sees)

@@ -42,9 +42,10 @@ struct nm_placed {
 	size_t process; /* index into the snapshot's; SIZE_MAX: it did not run */
 	double *ran_on, *memory_on; /* per node; of one allocation with `allowed` */
 	bool *allowed;
-	double run_s, delay_s, demand_cpus, accesses;
+	double run_s, delay_s, wanted_cpus, accesses;
 	unsigned running;
-	unsigned ran_most; /* of its threads at a time, ever */
+	unsigned ran_most;  /* of its threads at a time, ever */
+	double demand_cpus; /* what it wanted of late */
 };
 
 /* The times of one thread, as last read. */

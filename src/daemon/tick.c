@@ -337,7 +337,8 @@ static int judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, s
 static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	size_t count;
-	if (daemon->config->threads.overcommit != NM_OVERCOMMIT_PAGES)
+	if (daemon->config->threads.overcommit != NM_OVERCOMMIT_PAGES ||
+	    daemon->config->threads.policy == NM_POLICY_AUTO) /* it gives up whole homes */
 		return 0;
 	nm_autofree uint32_t *threads = calloc(snapshot->nr_threads + 1, sizeof(*threads));
 	int r = threads ? nm_overcommit_yield(snapshot, threads, &count) : -ENOMEM;

@@ -36,9 +36,9 @@ all_home() {
 begin
 balancing 0
 programs=()
-for user in 1 2 3 4; do
+for _ in 1 2 3 4; do
 	sharers -n tenant all 2 64 &
-	programs+=($!)
+	programs+=("$!")
 done
 sleep 2
 before=$(masks_of "${programs[@]}" | sort)
@@ -49,14 +49,14 @@ seen=$SECONDS
 effect "four programs on a full machine have a node each, their memory with them" wait_for 60 all_home
 figure home_s $((SECONDS - seen)) s
 check "the journal says which home each was given" test "$(count_entries KIND=home)" -ge 4
-check "a verdict is given on each" wait_for 60 eval '(($(count_entries JUDGED_BY) >= 0)) && has_entry DECISION=1 KIND=verdict'
+check "a verdict is given on one of them at least" wait_for 30 has_entry VERDICT=inconclusive + VERDICT=improved + VERDICT=neutral
 systemctl stop numa-migrd
 check_equal "nothing is left when it stops" "$before" "$(masks_of "${programs[@]}" | sort)"
 kill "${programs[@]}"
 wait
 
 sharers -n tenant all 2 64 &
-programs=($!)
+programs=("$!")
 mark_journal
 systemctl start numa-migrd
 sleep 10
