@@ -14,6 +14,7 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/exclusivity.h"
 #include "numa-migrd/page_verify.h"
+#include "numa-migrd/placement.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/snapshot.h"
 #include "numa-migrd/verify.h"
@@ -86,6 +87,21 @@ void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_contex
 			    const struct nm_page_decision *decision);
 void nm_entry_page_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 			   const struct nm_page_verdict *verdict);
+/* A process's home, and its verdict (policy "auto"). */
+struct nm_entry_home {
+	uint64_t decision;
+	uint32_t pid;
+	const char *comm; /* escaped */
+	int node;
+	unsigned threads;
+	double demand_cpus;
+	uint64_t pages_moved;
+};
+void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_entry_home *home, const struct nm_place_proposal *proposal);
+void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
+				const struct nm_entry_home *home,
+				const struct nm_place_verdict *verdict);
 void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event);
 /* The figures of a process (kMAF, equations 1, 2 and 4), at LOG_DEBUG. */
 void nm_entry_sharing(struct nm_entry *entry, uint32_t pid, const struct nm_sharing *sharing,

@@ -97,4 +97,13 @@ int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_con
 			 const struct nm_rollback *rollback, uint64_t *next_id,
 			 struct nm_plan *plan);
 
+/*
+ * Adds a decision of one step, with this id, that sends a thread to a node whose CPUs it may use; of
+ * policy "auto", whose decision is about a group and has as many such parts as threads. -ENOENT: there
+ * is no CPU for it; -ENOMEM. Nothing is added then. Tick, plan stage.
+ */
+int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		     uint32_t thread, int node, enum nm_step_pin pin, uint64_t id,
+		     struct nm_plan *plan);
+
 #endif

@@ -65,6 +65,7 @@ struct nm_member {
 	bool only_watched; /* counts, and is never moved: pinned, or steered so */
 	bool unrestricted; /* original equalled the cpuset's effective CPUs: restore to all possible
 			      CPUs */
+	bool forked; /* it has started a process: a lease on it would be inherited */
 	uint64_t adopted_ns;
 	/* Interval numbers before which it is not moved again: cool-down, and while a move of it is
 	 * under judgement. */

@@ -36,6 +36,7 @@ struct nm_snap_thread {
 	bool everywhere;	      /* `allowed` holds every usable CPU; false: ask it */
 	bool unrestricted;
 	bool leased; /* holds a mask of ours */
+	bool forked; /* it has started a process */
 	bool only_watched; /* is never moved, nor moved back */
 	/* 3DyRM, of this interval (metrics.h); NaN where unknown. I is the O of P by the traffic.
 	 */
@@ -52,6 +53,10 @@ struct nm_snap_thread {
 struct nm_snap_process {
 	uint32_t pid, uid;
 	uint64_t start_ticks;
+	uint64_t program_ns; /* when its program began; another one: another program */
+	double age_s;	     /* since then */
+	double quiet_s; /* since it created a thread or child; its age where it never did */
+	uint64_t resident_bytes;
 	const char *comm; /* escaped; owned by the snapshot */
 	enum nm_thread_policy policy; /* that its threads are moved by: the configured one, or its own */
 	unsigned threads; /* managed ones */

@@ -7,7 +7,7 @@
 static const char *const profiles[] = {"shipped", "paper", NULL};
 static const char *const sources[] = {"auto", "pebs", "ibs", "spe", "pmu", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
-static const char *const policies[] = {"none", "lbma", "imar2", "kmaf", "balance", NULL};
+static const char *const policies[] = {"none", "lbma", "imar2", "kmaf", "balance", "auto", NULL};
 static const char *const gates[] = {"benefit", "paper", NULL};
 static const char *const pins[] = {"auto", "node", "core", "nudge", NULL};
 static const char *const lotteries[] = {"proportional", "paper", NULL};
@@ -115,7 +115,7 @@ const struct nm_setting nm_settings[] = {
 	 .power_of_two = true, .meaning = "Sample buffer of each CPU in KiB"},
 
 	CHOICE(threads, policy, policies, "lbma", NULL,
-	       "Who decides: nobody, the lottery over accesses, the one over performance that undoes what did not help, what threads share, or which node is overloaded"),
+	       "Who decides: nobody, the lottery over accesses, the one over performance that undoes what did not help, what threads share, which node is overloaded, or a home node for each process, its memory with it"),
 	CHOICE(threads, gate, gates, "benefit", "paper",
 	       "Let through only moves that bring threads nearer to their memory, or every move"),
 	REAL(threads, gate_margin, "0", "1", "0.05", NULL,

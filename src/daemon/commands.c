@@ -298,6 +298,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		/* Without memory the old record stays, and another figure starts it anew. */
 		if (other_policy) {
 			nm_balance_end(daemon);
+			nm_placement_end(daemon);
 			(void)nm_pipeline_forget_performance(daemon);
 		}
 		nm_steer_configure(daemon->pipeline.steer, config);

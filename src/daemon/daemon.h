@@ -29,6 +29,7 @@
 #include "numa-migrd/verify.h"
 #include "numa-migrd/worker.h"
 #include "page_stage.h"
+#include "placement_stage.h"
 #include "recorder.h"
 #include "views.h"
 
@@ -80,6 +81,7 @@ struct nm_pipeline {
 	struct nm_memory *memory;     /* NULL: nobody asks for it, see nm_watch_restart() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_balancer *balancer; /* NULL: nodes are not balanced, or not yet */
+	struct nm_placement *placement; /* policy "auto"; NULL: another one, or not yet */
 };
 
 /* By a command, until the next reload. */
@@ -270,6 +272,21 @@ void nm_balance_add(struct nm_daemon *daemon, const struct nm_sample *sample);
 /* Forgets all of it: the machine or the policy is another. */
 void nm_balance_end(struct nm_daemon *daemon);
 
+/* ---- placement.c: a home node for each process ---- */
+
+/* Policy "auto": judges, gives homes, sends threads there and brings their memory. 0 or -ENOMEM. */
+int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      uint64_t now_ns, uint64_t interval_ns);
+/* A process begins or ends. Drain. */
+void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
+			     uint64_t now_ns);
+/* How often rings are emptied, in seconds; and whether an interval is to end after that: somebody waits
+ * for a home, or general.interval_s is over. Loop. */
+double nm_placement_beat_s(const struct nm_daemon *daemon);
+bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns);
+/* Forgets all of it: the machine or the policy is another. */
+void nm_placement_end(struct nm_daemon *daemon);
+
 /* ---- steering.c: what control groups say of their processes ---- */
 
 int nm_steering_open(struct nm_daemon *daemon);
@@ -309,6 +326,13 @@ void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verdicts);
 void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
 void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
+void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 const struct nm_placed *placed, const struct nm_place_proposal *proposal);
+void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+				 const struct nm_placed *placed,
+				 const struct nm_place_verdict *verdict);
+void nm_report_placement_yield(struct nm_daemon *daemon, const struct nm_snap_process *process,
+			       const struct nm_placed *placed);
 void nm_report_lease(void *context, const struct nm_lease_event *event);
 void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_sharing *sharing,
 		       const struct nm_exclusivity *pages);

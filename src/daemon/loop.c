@@ -14,6 +14,8 @@ double nm_loop_interval_s(const struct nm_daemon *daemon)
 	const struct nm_config *config = daemon->config;
 	if (config->threads.policy == NM_POLICY_KMAF)
 		return fmin(config->general.interval_s, config->threads.mapping_s);
+	if (config->threads.policy == NM_POLICY_AUTO)
+		return nm_placement_beat_s(daemon);
 	if (config->threads.policy != NM_POLICY_IMAR2 || !daemon->pipeline.feedback)
 		return config->general.interval_s;
 	return nm_feedback_interval_s(daemon->pipeline.feedback, config);
@@ -36,6 +38,17 @@ static bool has_been_replaced(struct nm_daemon *daemon)
 	return true;
 }
 
+/* Policy "auto" looks often whether somebody waits, and ends an interval only then or when it is over. */
+static bool is_beat(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	if (daemon->config->threads.policy != NM_POLICY_AUTO)
+		return false;
+	nm_recorder_call(daemon, NM_CALL_DRAIN, 0, NULL);
+	nm_drain(daemon);
+	return !nm_placement_is_awaited(daemon, platform->ops->now_ns(platform));
+}
+
 static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
@@ -44,6 +57,10 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 
 	if (has_been_replaced(daemon))
 		return 0;
+	if (!daemon->paused && is_beat(daemon)) {
+		nm_loop_arm(daemon);
+		return 0;
+	}
 	if (!daemon->paused) {
 		if (!daemon->pipeline.source && daemon->blind_until_ns &&
 		    daemon->last_tick_ns > daemon->blind_until_ns) {

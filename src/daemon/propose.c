@@ -60,6 +60,7 @@ static int propose_configured(struct nm_daemon *daemon, const struct nm_snapshot
 
 	switch (daemon->config->threads.policy) {
 	case NM_POLICY_NONE:
+	case NM_POLICY_AUTO: /* decides about groups: placement.c */
 		return 0;
 	case NM_POLICY_LBMA:
 		r = nm_lbma_propose(snapshot, daemon->config, &daemon->rng, &proposals);

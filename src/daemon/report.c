@@ -402,6 +402,65 @@ void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdi
 	signal_decision(daemon, nm_history_judge(&daemon->history, verdict->decision.id, &entry));
 }
 
+static struct nm_entry_home home_of(const struct nm_snapshot *snapshot,
+				    const struct nm_placed *placed)
+{
+	return (struct nm_entry_home){
+		.decision = placed->decision,
+		.pid = placed->pid,
+		.comm = snapshot->processes[placed->process].comm,
+		.node = placed->home,
+		.threads = placed->running,
+		.demand_cpus = placed->demand_cpus,
+		.pages_moved = placed->memory.moved,
+	};
+}
+
+void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 const struct nm_placed *placed, const struct nm_place_proposal *proposal)
+{
+	struct nm_entry_context context = entry_context(daemon);
+	struct nm_entry_home home = home_of(snapshot, placed);
+	struct nm_entry entry;
+	nm_entry_placement(&entry, &context, &home, proposal);
+	emit(daemon, &entry);
+	struct nm_past *past =
+		nm_history_add(&daemon->history, placed->decision, realtime_usec(), &entry);
+	if (past) {
+		past->nr_threads = 1;
+		past->threads[0] = (struct nm_past_thread){
+			.pid = placed->pid,
+			.cpu_from = -1,
+			.cpu_to = -1,
+			.node_from = -1,
+			.node_to = os_node(daemon, placed->home),
+		};
+		memcpy(past->threads[0].comm, home.comm, sizeof(past->threads[0].comm));
+	}
+	signal_decision(daemon, past);
+}
+
+void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+				 const struct nm_placed *placed,
+				 const struct nm_place_verdict *verdict)
+{
+	struct nm_entry_context context = entry_context(daemon);
+	struct nm_entry_home home = home_of(snapshot, placed);
+	struct nm_entry entry;
+	nm_entry_placement_verdict(&entry, &context, &home, verdict);
+	emit(daemon, &entry);
+	signal_decision(daemon, nm_history_judge(&daemon->history, placed->decision, &entry));
+}
+
+void nm_report_placement_yield(struct nm_daemon *daemon, const struct nm_snap_process *process,
+			       const struct nm_placed *placed)
+{
+	nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
+		  "%s[%u] gave up its home on node %d: its threads queued there while CPUs on "
+		  "other nodes stood idle (decision %" PRIu64 ")",
+		  process->comm, placed->pid, os_node(daemon, placed->home), placed->decision);
+}
+
 /* The lease keeper's events; a thread that somebody else bound is given back here. */
 void nm_report_lease(void *context, const struct nm_lease_event *event)
 {
@@ -410,6 +469,10 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	if (event->kind == NM_LEASE_FOREIGN && daemon->pipeline.roster)
 		nm_roster_give_back(daemon->pipeline.roster, event->tid, event->start_ticks);
 	nm_entry_lease(&entry, event);
+	/* Policy "auto" sends threads home again and again; the decision tells of that. */
+	if (daemon->config->threads.policy == NM_POLICY_AUTO &&
+	    (event->kind == NM_LEASE_WIDENED || event->kind == NM_LEASE_UNSEEN))
+		entry.priority = LOG_DEBUG;
 	emit(daemon, &entry);
 }
 

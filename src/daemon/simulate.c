@@ -124,6 +124,8 @@ static int tick(struct trial *trial, struct nm_simulated *done)
 	double took_s = own_time_s() - before_s;
 	if (daemon->pipeline.pages)
 		nm_mover_work(daemon->pipeline.pages->mover);
+	if (daemon->pipeline.placement)
+		nm_mover_work(daemon->pipeline.placement->mover);
 	nm_recorder_tick(daemon);
 	done->decide_s += took_s;
 	done->longest_tick_s = fmax(done->longest_tick_s, took_s);

@@ -55,6 +55,7 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 	if (pipeline->memory)
 		nm_memory_task_event(pipeline->memory, event);
 	nm_page_stage_task_event(daemon, event);
+	nm_placement_task_event(daemon, event, now_ns);
 }
 
 static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
@@ -338,7 +339,8 @@ static int judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, s
 static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	size_t count;
-	if (daemon->config->threads.overcommit != NM_OVERCOMMIT_PAGES)
+	if (daemon->config->threads.overcommit != NM_OVERCOMMIT_PAGES ||
+	    daemon->config->threads.policy == NM_POLICY_AUTO) /* it gives up whole homes */
 		return 0;
 	nm_autofree uint32_t *threads = calloc(snapshot->nr_threads + 1, sizeof(*threads));
 	int r = threads ? nm_overcommit_yield(snapshot, threads, &count) : -ENOMEM;
@@ -554,6 +556,8 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		r = nm_propose(daemon, snapshot, &view.snapshot, may_propose, &plan);
 	if (r == 0)
 		r = act(daemon, snapshot, &plan, now_ns);
+	if (r == 0)
+		r = nm_placement_tick(daemon, snapshot, now_ns, interval_ns);
 	if (r == 0)
 		r = nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
 	nm_views_keep(daemon, NM_TAKE(snapshot), figures, nr_figures);

@@ -276,6 +276,21 @@ static void find_unit(const char *cgroup, char *ret, size_t size)
 	}
 }
 
+/* Policy "auto": its home, or why it has none. */
+static void write_placement(const struct nm_daemon *daemon, const struct nm_process *process,
+			    const struct nm_show *show)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	const struct nm_placed *placed =
+		placement ? nm_placed_find(placement, process->pid) : NULL;
+	if (!placed || placed->start_ticks != process->start_ticks)
+		return;
+	if (placed->home >= 0)
+		nm_view_node(daemon, show, "home", placed->home);
+	else
+		nm_show_text(show, "reason", nm_place_reason_text(placed->reason));
+}
+
 static void write_process(const struct nm_daemon *daemon, const struct nm_process *process,
 			  const struct sum *seen, const struct nm_show *show)
 {
@@ -291,6 +306,7 @@ static void write_process(const struct nm_daemon *daemon, const struct nm_proces
 	nm_show_text(show, "unit", unit);
 	write_standing(daemon, process, state, show);
 	nm_show_u64(show, "rss_bytes", process->rss_bytes);
+	write_placement(daemon, process, show);
 	if (seen && process->standing == NM_STANDING_MANAGED) {
 		write_sum(daemon, seen, show);
 		write_exclusivity(daemon, process->pid, show);

@@ -53,6 +53,8 @@ static const char *what_for_threads(const struct nm_config *config)
 		return "place threads that share memory near each other";
 	case NM_POLICY_BALANCE:
 		return "move threads away from overloaded nodes";
+	case NM_POLICY_AUTO:
+		return "give each process a home node, and bring its memory there";
 	default:
 		return "move no threads";
 	}

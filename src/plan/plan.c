@@ -11,6 +11,16 @@ void nm_plan_clear(struct nm_plan *plan)
 	*plan = (struct nm_plan){0};
 }
 
+int nm_plan_append(struct nm_plan *plan, const struct nm_decision *decision)
+{
+	struct nm_decision *grown = reallocarray(plan->decisions, plan->count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	plan->decisions = grown;
+	plan->decisions[plan->count++] = *decision;
+	return 0;
+}
+
 static unsigned moves_of(const struct nm_proposal *proposal)
 {
 	return proposal->kind == NM_PROPOSAL_SWAP ? 2 : 1;

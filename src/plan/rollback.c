@@ -51,16 +51,6 @@ static int build_step(const struct nm_snapshot *snapshot, const struct nm_config
 	return nm_step_build(snapshot, config, thread, &route, ret);
 }
 
-static int append(struct nm_plan *plan, const struct nm_decision *decision)
-{
-	struct nm_decision *grown = reallocarray(plan->decisions, plan->count + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	plan->decisions = grown;
-	plan->decisions[plan->count++] = *decision;
-	return 0;
-}
-
 static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    const struct nm_rollback *rollback, unsigned index, uint64_t *next_id,
 		    struct nm_plan *plan)
@@ -85,7 +75,7 @@ static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *
 	if (r < 0)
 		return r;
 	decision.nr_steps = 1;
-	r = append(plan, &decision);
+	r = nm_plan_append(plan, &decision);
 	if (r < 0)
 		return r;
 	decision.nr_steps = 0;

@@ -18,4 +18,7 @@ int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 
 void nm_decision_clear(struct nm_decision *decision);
 
+/* Puts the decision at the plan's end, which takes it over; -ENOMEM. */
+int nm_plan_append(struct nm_plan *plan, const struct nm_decision *decision);
+
 #endif

@@ -55,7 +55,7 @@ static const char *const selected_by_words[] = {"none", "rule", "leader"};
 static const char *const residency_words[] = {"none", "accesses", "query", "cgroup", "numa_maps"};
 static const char *const pin_words[] = {"lease", "nudge"};
 static const char *const decision_words[] = {"migrate", "swap", "rollback"};
-static const char *const policy_words[] = {"none", "lbma", "imar2", "kmaf", "balance"};
+static const char *const policy_words[] = {"none", "lbma", "imar2", "kmaf", "balance", "auto"};
 static const char *const verdict_words[] = {"improved", "neutral", "rolled-back", "cancelled",
 					    "inconclusive"};
 static const char *const reason_words[] = {"pages", "region", "contention", "rollback"};
@@ -69,7 +69,7 @@ WORDS_OF(selected_by_words, NM_SELECTED_BY_LEADER);
 WORDS_OF(residency_words, NM_RESIDENCY_MAPS);
 WORDS_OF(pin_words, NM_STEP_NUDGE);
 WORDS_OF(decision_words, NM_DECISION_ROLLBACK);
-WORDS_OF(policy_words, NM_POLICY_BALANCE);
+WORDS_OF(policy_words, NM_POLICY_AUTO);
 WORDS_OF(verdict_words, NM_VERDICT_INCONCLUSIVE);
 WORDS_OF(reason_words, NM_PAGE_REASON_ROLLBACK);
 WORDS_OF(call_words, NM_CALLS - 1);

@@ -11,13 +11,17 @@
 
 #define UNKNOWN_LLC_RSS_BYTES (32ULL << 20) /* twice a modest last-level cache */
 
-/* A process whose memory fits the caches gains nothing (algorithms.md section 6). */
+/*
+ * A process whose memory fits the caches gains nothing (algorithms.md section 6). Policy "auto" meets it
+ * while it is young and its memory still grows, and it is not alone in the cache.
+ */
 static uint64_t min_rss_bytes(const struct nm_roster *roster)
 {
 	if (roster->config->targets.min_rss_mb)
 		return roster->config->targets.min_rss_mb << 20;
 	uint64_t llc_bytes = roster->topology->llc_bytes;
-	return llc_bytes ? 2 * llc_bytes : UNKNOWN_LLC_RSS_BYTES;
+	uint64_t rss_bytes = llc_bytes ? 2 * llc_bytes : UNKNOWN_LLC_RSS_BYTES;
+	return roster->config->threads.policy == NM_POLICY_AUTO ? rss_bytes / 8 : rss_bytes;
 }
 
 static bool worth_it(const struct nm_roster *roster, const struct nm_process *process)

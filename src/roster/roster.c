@@ -82,6 +82,9 @@ static void on_fork(struct nm_roster *roster, const struct nm_task_event *event,
 	struct nm_process *parent = nm_roster_find_process(roster, event->parent_pid);
 	if (parent)
 		parent->last_spawn_ns = now_ns;
+	struct nm_roster_thread *by = nm_roster_find_thread(roster, event->parent_tid);
+	if (by && event->pid != event->parent_pid)
+		by->member.forked = true;
 
 	/* A number that is given anew: what we knew of its last owner goes. */
 	struct nm_roster_thread *stale = nm_roster_find_thread(roster, event->tid);

@@ -130,6 +130,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.everywhere = member->everywhere,
 			.unrestricted = member->unrestricted,
 			.leased = member->leased,
+			.forked = member->forked,
 			.only_watched = member->only_watched,
 			.movable = is_movable(input, member),
 		};
@@ -145,6 +146,11 @@ static bool is_within(uint64_t now_ns, uint64_t since_ns, double span_s)
 	return now_ns < since_ns || (double)(now_ns - since_ns) < span_s * (double)NM_NSEC_PER_SEC;
 }
 
+static double seconds_since(uint64_t now_ns, uint64_t since_ns)
+{
+	return now_ns > since_ns ? (double)(now_ns - since_ns) / (double)NM_NSEC_PER_SEC : 0;
+}
+
 static void fill_process(const struct nm_snapshot_input *input, const struct nm_process *process,
 			 struct nm_snap_process *ret)
 {
@@ -153,6 +159,12 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.pid = process->pid,
 		.start_ticks = process->start_ticks,
 		.uid = process->uid,
+		.program_ns = process->started_ns,
+		.age_s = seconds_since(input->time_ns, process->started_ns),
+		.quiet_s = seconds_since(input->time_ns, process->last_spawn_ns
+								 ? process->last_spawn_ns
+								 : process->started_ns),
+		.resident_bytes = process->rss_bytes,
 		.policy = process->steering.word == NM_STEER_POLICY ? process->steering.policy
 								    : config->threads.policy,
 		.young = is_within(input->time_ns, process->started_ns, config->threads.young_s),

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * threads.policy = "auto": a home node for each group of threads that belong together, and their memory
+ * with them. A group is a process. What is proposed and how it is judged are functions of the values
+ * below; the daemon gathers them and acts. Pure.
+ */
+#ifndef NUMA_MIGRD_PLACEMENT_H
+#define NUMA_MIGRD_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "numa-migrd/topology.h"
+
+/* One process as it is now. Arrays have topology->nr_nodes values and belong to the caller. */
+struct nm_place_group {
+	uint32_t pid;
+	double demand_cpus; /* CPUs that its threads use or wait for */
+	unsigned running;   /* threads that ran for a noticeable part of the interval */
+	double age_s;	    /* since its program began */
+	double quiet_s;	    /* since it last created a thread or child */
+	double watched_s;   /* for which it has been seen running */
+	uint64_t resident_bytes;
+	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
+	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
+	const bool *allowed;	 /* per node: may each of its threads run there? */
+	int home;		 /* node index; -1: none */
+	bool barred;		 /* not to be placed now */
+};
+
+struct nm_place_node {
+	double cores;	    /* that may be used; SMT siblings count as one */
+	double busy_cpus;   /* CPUs' worth of time that anything ran there */
+	uint64_t free_bytes; /* that may be filled */
+};
+
+struct nm_place_view {
+	const struct nm_topology *topology;
+	const struct nm_place_node *nodes; /* topology->nr_nodes */
+	const struct nm_place_group *groups;
+	size_t nr_groups;
+};
+
+/* Why a group was given its home; or why it has none, for who asks. */
+enum nm_place_reason {
+	NM_PLACE_THERE,	   /* it runs there already and is only held */
+	NM_PLACE_SINGLE,   /* one running thread: bringing it to its memory packs nothing */
+	NM_PLACE_SMALL,	   /* so few threads that the kernel would not spread them either */
+	NM_PLACE_MEMORY,   /* its memory is there */
+	NM_PLACE_SEPARATE, /* the machine is in demand: groups are kept apart */
+	NM_PLACE_HELD,	   /* has a home */
+	NM_PLACE_BARRED,   /* it was undone, or a verdict is awaited */
+	NM_PLACE_YOUNG,	   /* it may still be sizing itself */
+	NM_PLACE_WATCHED,  /* what it is like without a home is not known yet */
+	NM_PLACE_IDLE,	   /* it runs too little */
+	NM_PLACE_NO_ROOM,  /* no node that it may use has the CPUs or the memory for it */
+	NM_PLACE_SPREAD,   /* it is better left spread over an idle machine */
+	NM_PLACE_REASON_MAX,
+};
+
+/* A few words for people, "its memory is there"; static. */
+const char *nm_place_reason_text(enum nm_place_reason reason);
+
+struct nm_place_proposal {
+	size_t group;
+	int node; /* -1: it stays without a home */
+	enum nm_place_reason reason;
+	/* Mean distance (SLIT, 10 is local) from its threads to its memory: now, and at home with its
+	 * memory brought along. */
+	double distance_now, distance_home;
+	double load; /* of the node with it, per core */
+};
+
+/*
+ * One answer for each group, in the order of view->groups; `ret` has room for nr_groups. Who is beside its memory
+ * stays there, then larger demands choose first. A home is given where the node's load per core stays at or below 1, or below what all
+ * nodes would have if the demand were spread evenly. Returns 0 or -ENOMEM. Tick.
+ */
+int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret);
+
+/*
+ * Which homes are to be given up: of the nodes whose demand exceeds their cores while another has a core
+ * idle, those of the groups with the least demand until it fits. ret[i] is set for each group. Returns 0
+ * or -ENOMEM. Tick, before nm_place_propose().
+ */
+int nm_place_yield(const struct nm_place_view *view, bool *ret);
+
+/* What a group did in a span of time, for its verdict. */
+struct nm_place_measure {
+	double run_s, delay_s; /* CPU time, and time that it waited for a CPU while runnable */
+	double distance;       /* mean SLIT distance of its accesses; NaN: none were seen */
+	double accesses;       /* behind it */
+	double performance;    /* instructions per second of CPU time; NaN: not counted */
+};
+
+enum nm_place_outcome {
+	NM_PLACE_IMPROVED,
+	NM_PLACE_NEUTRAL,
+	NM_PLACE_WORSE,
+	NM_PLACE_INCONCLUSIVE,
+};
+
+struct nm_place_verdict {
+	enum nm_place_outcome outcome;
+	double change;	      /* relative, of what it was judged by: above 0 is better; NaN */
+	const char *judged_by; /* "performance", "distance of memory", "waiting for CPUs"; static */
+};
+
+/*
+ * Before and after: by performance where both have it, else by the distance of the accesses where both
+ * have enough; whatever these say, worse where the group waits clearly longer for a CPU. `drift`: the
+ * relative change that groups which were not touched saw meanwhile in the same figure (0: unknown).
+ * Tick.
+ */
+struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
+				       const struct nm_place_measure *after, double drift);
+
+#endif

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto": a home node for each process; one interval's work. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon.h"
+#include "placement_stage.h"
+
+#define BEAT_S 0.25	  /* from one look at whether somebody waits for a home to the next */
+#define BORN_NS (NM_NSEC_PER_SEC / 2) /* what lives as long is looked at; most that begins does not */
+#define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
+#define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
+#define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
+#define SETBACKS_MOST 3U
+#define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */
+#define KEEP_FREE 0.05 /* of a node's memory */
+#define SIBLING_ADDS 0.25 /* to what a core does */
+
+/* ---- life ---- */
+
+void nm_placement_end(struct nm_daemon *daemon)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	if (!placement)
+		return;
+	nm_mover_free(placement->mover);
+	for (size_t i = 0; i < placement->count; i++) {
+		nm_bring_clear(&placement->items[i].memory);
+		free(placement->items[i].ran_on);
+	}
+	free(placement->items);
+	free(placement->times);
+	free(placement);
+	daemon->pipeline.placement = NULL;
+}
+
+static int begin(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (pipeline->placement)
+		return 0;
+	pipeline->placement = calloc(1, sizeof(*pipeline->placement));
+	if (!pipeline->placement)
+		return -ENOMEM;
+	int r = (daemon->options.feed ? nm_mover_new_threadless : nm_mover_new)(
+		pipeline->machine, pipeline->topology, daemon->config, &pipeline->placement->mover);
+	if (r < 0)
+		nm_placement_end(daemon);
+	return r;
+}
+
+/* ---- when ---- */
+
+static void forget_birth(struct nm_placement *placement, uint32_t pid)
+{
+	for (unsigned i = 0; i < placement->nr_births; i++)
+		if (placement->births[i].pid == pid) {
+			memmove(&placement->births[i], &placement->births[i + 1],
+				(--placement->nr_births - i) * sizeof(*placement->births));
+			return;
+		}
+}
+
+void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
+			     uint64_t now_ns)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	bool begins = event->kind == NM_TASK_EXEC ||
+		      (event->kind == NM_TASK_FORK && event->pid != event->parent_pid);
+	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid;
+	if (!placement || (!begins && !ends))
+		return;
+	forget_birth(placement, event->pid);
+	if (ends)
+		return;
+	if (placement->nr_births == NM_BIRTHS_MOST)
+		forget_birth(placement, placement->births[0].pid);
+	placement->births[placement->nr_births++] =
+		(struct nm_birth){.pid = event->pid, .time_ns = now_ns};
+}
+
+double nm_placement_beat_s(const struct nm_daemon *daemon)
+{
+	return fmin(daemon->config->general.interval_s, BEAT_S);
+}
+
+static bool is_unsettled(const struct nm_placed *placed)
+{
+	return placed->memory.state == NM_BRING_WANTED ||
+	       placed->memory.state == NM_BRING_UNDER_WAY ||
+	       (placed->home < 0 && placed->reason == NM_PLACE_YOUNG);
+}
+
+bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	double since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC;
+	bool awaited = !placement || since_s + BEAT_S / 2 >= daemon->config->general.interval_s;
+	for (size_t i = 0; !awaited && i < placement->count; i++)
+		awaited = is_unsettled(&placement->items[i]);
+	/* Ascending in time. */
+	while (placement && placement->nr_births > 0 &&
+	       now_ns - placement->births[0].time_ns >= BORN_NS) {
+		awaited = true;
+		forget_birth(placement, placement->births[0].pid);
+	}
+	return awaited;
+}
+
+/* ---- the machine ---- */
+
+static void count_cores(const struct nm_snapshot *snapshot, struct nm_place_node *nodes)
+{
+	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++) {
+		const struct nm_snap_cpu *one = &snapshot->cpus[cpu];
+		if (!one->usable)
+			continue;
+		bool first = true;
+		for (unsigned other = 0; first && other < cpu; other++)
+			first = !snapshot->cpus[other].usable ||
+				snapshot->topology->cpus[other].core !=
+					snapshot->topology->cpus[cpu].core;
+		nodes[one->node].cores += first ? 1 : SIBLING_ADDS;
+		if (one->busy_share > 0)
+			nodes[one->node].busy_cpus += one->busy_share;
+	}
+}
+
+/* Of /sys/devices/system/node/nodeN/meminfo, less what is to stay free; without a bound where it does not tell. */
+static uint64_t read_free(struct nm_platform *platform, const struct nm_node *node)
+{
+	char path[64], text[4096];
+	unsigned long long free_kb;
+	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node->os_id);
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
+		return UINT64_MAX;
+	const char *line = strstr(text, "MemFree:");
+	if (!line || sscanf(line, "MemFree: %llu kB", &free_kb) != 1)
+		return UINT64_MAX;
+	uint64_t kept = (uint64_t)((double)node->memory_bytes * KEEP_FREE), found = free_kb << 10;
+	return found > kept ? found - kept : 0;
+}
+
+struct view {
+	struct nm_place_view place;
+	struct nm_place_node *nodes;
+	struct nm_place_group *groups;
+};
+
+static void view_clear(struct view *view)
+{
+	free(view->nodes);
+	free(view->groups);
+}
+
+static void fill_group(const struct nm_snapshot *snapshot, const struct nm_placed *placed,
+		       struct nm_place_group *ret)
+{
+	const struct nm_snap_process *process = &snapshot->processes[placed->process];
+	*ret = (struct nm_place_group){
+		.pid = placed->pid,
+		.demand_cpus = placed->demand_cpus,
+		.running = placed->running,
+		.age_s = process->age_s,
+		.quiet_s = process->quiet_s,
+		.watched_s = placed->watched_s,
+		.resident_bytes = process->resident_bytes,
+		.ran_on = placed->ran_on,
+		.memory_on = placed->accesses > 0 ? placed->memory_on : NULL,
+		.allowed = placed->allowed,
+		.home = placed->home,
+		.barred = snapshot->time_ns < placed->barred_until_ns,
+	};
+}
+
+static int view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      struct view *view)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	unsigned nr_nodes = snapshot->topology->nr_nodes;
+	view->nodes = calloc(nr_nodes, sizeof(*view->nodes));
+	view->groups = calloc(placement->count + 1, sizeof(*view->groups));
+	if (!view->nodes || !view->groups)
+		return -ENOMEM;
+	count_cores(snapshot, view->nodes);
+	for (unsigned k = 0; k < nr_nodes; k++)
+		view->nodes[k].free_bytes =
+			read_free(daemon->pipeline.platform, &snapshot->topology->nodes[k]);
+	for (size_t i = 0; i < placement->count; i++) {
+		struct nm_placed *placed = &placement->items[i];
+		for (unsigned k = 0; placed->accesses > 0 && k < nr_nodes; k++)
+			placed->memory_on[k] /= placed->accesses;
+		fill_group(snapshot, placed, &view->groups[i]);
+	}
+	view->place = (struct nm_place_view){
+		.topology = snapshot->topology,
+		.nodes = view->nodes,
+		.groups = view->groups,
+		.nr_groups = placement->count,
+	};
+	return 0;
+}
+
+/* ---- verdicts ---- */
+
+static void give_up(struct nm_daemon *daemon, struct nm_placed *placed)
+{
+	(void)nm_actuator_return_process(daemon->pipeline.actuator, placed->pid);
+	nm_mover_drop(daemon->pipeline.placement->mover, placed->pid);
+	nm_bring_clear(&placed->memory);
+	placed->home = -1;
+	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
+}
+
+static void bar(struct nm_placed *placed, uint64_t now_ns)
+{
+	placed->setbacks++;
+	placed->barred_until_ns =
+		now_ns + (placed->setbacks < SETBACKS_MOST ? BARRED_NS << placed->setbacks
+							   : WATCHED_NS);
+}
+
+static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		  struct nm_placed *placed)
+{
+	struct nm_placement_tally *tally = &daemon->pipeline.placement->tally;
+	struct nm_place_verdict verdict = nm_place_judge(&placed->before, &placed->after, 0);
+	placed->judged = true;
+	nm_report_placement_verdict(daemon, snapshot, placed, &verdict);
+	switch (verdict.outcome) {
+	case NM_PLACE_IMPROVED:
+		tally->improved++;
+		placed->setbacks = 0;
+		break;
+	case NM_PLACE_NEUTRAL:
+		tally->neutral++;
+		break;
+	case NM_PLACE_WORSE:
+		tally->worse++;
+		give_up(daemon, placed);
+		bar(placed, snapshot->time_ns);
+		break;
+	case NM_PLACE_INCONCLUSIVE:
+		tally->inconclusive++;
+		break;
+	}
+}
+
+/* It has settled: its memory came, and what is measured is of afterwards. */
+static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
+{
+	double after_s = (double)(snapshot->time_ns - placed->decided_ns) / (double)NM_NSEC_PER_SEC;
+	if (placed->home < 0 || placed->judged)
+		return false;
+	if (placed->memory.state == NM_BRING_WANTED || placed->memory.state == NM_BRING_UNDER_WAY) {
+		placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
+		placed->decided_ns = snapshot->time_ns;
+		return false;
+	}
+	return after_s >= JUDGED_AFTER_S;
+}
+
+/* ---- acting ---- */
+
+/*
+ * What has only ever run one thread may yet ask how many CPUs there are, and so may what still creates
+ * threads; what a thread starts that starts processes would inherit its lease.
+ */
+static enum nm_step_pin pin_of(const struct nm_snapshot *snapshot, const struct nm_placed *placed,
+			       const struct nm_snap_thread *thread)
+{
+	const struct nm_snap_process *process = &snapshot->processes[thread->process];
+	bool sized = placed->ran_most > 1 && process->age_s >= LEASED_AFTER_S &&
+		     process->quiet_s >= LEASED_AFTER_S;
+	return sized && !thread->forked ? NM_STEP_LEASE : NM_STEP_NUDGE;
+}
+
+/* One that is only sent home on its way, and is there, needs nothing. */
+static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+		       int home, enum nm_step_pin pin)
+{
+	if (!thread->active || thread->leased || thread->only_watched)
+		return false;
+	return pin == NM_STEP_LEASE ||
+	       nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu) != home;
+}
+
+static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			struct nm_plan *plan)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	int r = 0;
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		const struct nm_placed *placed = nm_placed_find(placement, thread->pid);
+		if (!placed || placed->home < 0 ||
+		    plan->count >= daemon->config->threads.moves_per_interval)
+			continue;
+		enum nm_step_pin pin = pin_of(snapshot, placed, thread);
+		if (!needs_step(snapshot, thread, placed->home, pin))
+			continue;
+		r = nm_plan_add_home(snapshot, daemon->config, i, placed->home, pin,
+				     placed->decision, plan);
+		if (r == -ENOMEM)
+			return r;
+	}
+	return 0;
+}
+
+static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uint64_t now_ns)
+{
+	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	int r = plan_threads(daemon, snapshot, &plan);
+	if (r < 0 || plan.count == 0)
+		return r;
+	nm_autofree struct nm_receipt *receipts = calloc(plan.count, sizeof(*receipts));
+	if (!receipts)
+		return -ENOMEM;
+	nm_actuator_run(daemon->pipeline.actuator, &plan, now_ns, receipts);
+	/* Who runs is there when the call returns, and is widened before he can ask. */
+	nm_actuator_poll_nudges(daemon->pipeline.actuator, now_ns);
+	for (size_t i = 0; i < plan.count; i++) {
+		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);
+		daemon->tally.applied += receipts[i].applied;
+		daemon->tally.failed += !receipts[i].applied;
+		daemon->pipeline.placement->tally.held += receipts[i].applied;
+		if (!receipts[i].applied && receipts[i].steps[0].error == -ESTALE)
+			nm_roster_recheck(daemon->pipeline.roster, plan.decisions[i].steps[0].tid,
+					  plan.decisions[i].steps[0].start_ticks);
+	}
+	return 0;
+}
+
+/* ---- homes ---- */
+
+static bool is_barred(struct nm_daemon *daemon)
+{
+	bool barred = nm_mover_is_barred(daemon->pipeline.placement->mover);
+	nm_recorder_mover(daemon, "mover_is_barred", barred);
+	return barred;
+}
+
+static bool kernel_brings_memory(const struct nm_daemon *daemon)
+{
+	return daemon->balancing > 0 &&
+	       daemon->config->pages.numa_balancing == NM_BALANCING_YIELD;
+}
+
+static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		  struct nm_placed *placed, const struct nm_place_proposal *proposal)
+{
+	placed->home = proposal->node;
+	placed->decision = daemon->next_decision++;
+	placed->decided_ns = snapshot->time_ns;
+	placed->judged = false;
+	placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
+	nm_bring_clear(&placed->memory);
+	if (!kernel_brings_memory(daemon) && !is_barred(daemon))
+		placed->memory.state = NM_BRING_WANTED;
+	daemon->tally.decisions++;
+	daemon->pipeline.placement->tally.placed++;
+	nm_report_placement(daemon, snapshot, placed, proposal);
+}
+
+static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       const struct view *view)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	nm_autofree bool *given_up = calloc(placement->count + 1, sizeof(*given_up));
+	int r = given_up ? nm_place_yield(&view->place, given_up) : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < placement->count; i++) {
+		if (!given_up[i])
+			continue;
+		nm_report_placement_yield(daemon, &snapshot->processes[placement->items[i].process],
+					  &placement->items[i]);
+		give_up(daemon, &placement->items[i]);
+		bar(&placement->items[i], snapshot->time_ns);
+		view->groups[i].home = -1;
+		view->groups[i].barred = true;
+		placement->tally.yielded++;
+	}
+	return r;
+}
+
+static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			const struct view *view)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	nm_autofree struct nm_place_proposal *proposals =
+		calloc(placement->count + 1, sizeof(*proposals));
+	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < placement->count; i++) {
+		struct nm_placed *placed = &placement->items[i];
+		if (placed->home < 0 || proposals[i].reason != NM_PLACE_HELD)
+			placed->reason = proposals[i].reason;
+		if (placed->home < 0 && proposals[i].node >= 0)
+			place(daemon, snapshot, placed, &proposals[i]);
+	}
+	return r;
+}
+
+int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      uint64_t now_ns, uint64_t interval_ns)
+{
+	nm_auto(view_clear) struct view view = {0};
+	if (daemon->config->threads.policy != NM_POLICY_AUTO) {
+		nm_placement_end(daemon);
+		return 0;
+	}
+	int r = begin(daemon);
+	if (r < 0)
+		return r;
+	struct nm_placement *placement = daemon->pipeline.placement;
+	nm_placement_collect(daemon);
+	r = nm_placement_follow(daemon, snapshot, interval_ns);
+	for (size_t i = 0; r == 0 && i < placement->count; i++)
+		if (is_due(snapshot, &placement->items[i]))
+			judge(daemon, snapshot, &placement->items[i]);
+	if (r == 0)
+		r = view_build(daemon, snapshot, &view);
+	if (r == 0)
+		r = yield_homes(daemon, snapshot, &view);
+	if (r == 0)
+		r = choose_homes(daemon, snapshot, &view);
+	if (r == 0)
+		r = act(daemon, snapshot, now_ns);
+	if (r == 0)
+		nm_placement_bring(daemon, now_ns);
+	return r;
+}

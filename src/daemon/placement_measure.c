@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto": which processes there are, where they ran and how long they waited. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon.h"
+#include "placement_stage.h"
+
+/* Files read in one interval, at most; the threads beyond count as never waiting. */
+#define READS_MOST 256U
+/* What is left of what was measured before, after an interval: some two seconds count. */
+#define KEEP 0.9
+/* A lull is no end: so much of the demand before counts still. */
+#define DEMAND_KEEP 0.8
+
+static int by_pid(const void *one, const void *other)
+{
+	const struct nm_placed *a = one, *b = other;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid)
+{
+	const struct nm_placed key = {.pid = pid};
+	if (placement->count == 0)
+		return NULL;
+	return bsearch(&key, placement->items, placement->count, sizeof(key), by_pid);
+}
+
+/* ---- who there is ---- */
+
+static int take_over(struct nm_placement *placement, const struct nm_snap_process *process,
+		     unsigned nr_nodes, struct nm_placed *ret)
+{
+	struct nm_placed *known = nm_placed_find(placement, process->pid);
+	if (known && known->ran_on && known->start_ticks == process->start_ticks &&
+	    known->program_ns == process->program_ns) {
+		*ret = *known;
+		known->ran_on = NULL;
+		known->memory = (struct nm_bring_memory){0};
+		return 0;
+	}
+	*ret = (struct nm_placed){
+		.pid = process->pid,
+		.start_ticks = process->start_ticks,
+		.program_ns = process->program_ns,
+		.home = -1,
+		.reason = NM_PLACE_YOUNG,
+		.before = {.distance = NAN, .performance = NAN},
+	};
+	ret->ran_on = calloc(1, nr_nodes * (2 * sizeof(double) + sizeof(bool)));
+	if (!ret->ran_on)
+		return -ENOMEM;
+	return 0;
+}
+
+static void placed_clear(struct nm_placed *placed)
+{
+	nm_bring_clear(&placed->memory);
+	free(placed->ran_on);
+	placed->ran_on = NULL;
+}
+
+/* A process without members is gone, or nobody's business any more; its leases end as any. */
+static int replace_items(struct nm_placement *placement, struct nm_placed *items, size_t count)
+{
+	for (size_t i = 0; i < placement->count; i++) {
+		if (placement->items[i].ran_on)
+			nm_mover_drop(placement->mover, placement->items[i].pid);
+		placed_clear(&placement->items[i]);
+	}
+	free(placement->items);
+	placement->items = items;
+	placement->count = count;
+	return 0;
+}
+
+static int list_processes(struct nm_placement *placement, const struct nm_snapshot *snapshot)
+{
+	unsigned nr_nodes = snapshot->topology->nr_nodes;
+	struct nm_placed *items = calloc(snapshot->nr_processes + 1, sizeof(*items));
+	size_t count = 0;
+	int r = items ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++) {
+		if (snapshot->processes[i].policy != NM_POLICY_AUTO)
+			continue;
+		r = take_over(placement, &snapshot->processes[i], nr_nodes, &items[count]);
+		items[count].process = i;
+		items[count].memory_on = items[count].ran_on + nr_nodes;
+		items[count].allowed = (bool *)(items[count].memory_on + nr_nodes);
+		count += r == 0;
+	}
+	if (r < 0) {
+		for (size_t i = 0; i < count; i++)
+			placed_clear(&items[i]);
+		free(items);
+		return r;
+	}
+	if (count > 0)
+		qsort(items, count, sizeof(*items), by_pid);
+	return replace_items(placement, items, count);
+}
+
+/* ---- how long threads ran and waited ---- */
+
+static int read_times(struct nm_platform *platform, const struct nm_snap_thread *thread,
+		      struct nm_thread_times *ret)
+{
+	char path[64], text[128];
+	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task/%" PRIu32 "/schedstat",
+		       thread->pid, thread->tid);
+	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
+	if (length < 0)
+		return (int)length;
+	if (sscanf(text, "%" SCNu64 " %" SCNu64, &ret->run_ns, &ret->delay_ns) != 2)
+		return -ENODATA;
+	ret->tid = thread->tid;
+	ret->start_ticks = thread->start_ticks;
+	ret->read_ns = platform->ops->now_ns(platform);
+	return 0;
+}
+
+static const struct nm_thread_times *times_of(const struct nm_placement *placement,
+					      const struct nm_snap_thread *thread, size_t *at)
+{
+	while (*at < placement->nr_times && placement->times[*at].tid < thread->tid)
+		(*at)++;
+	if (*at == placement->nr_times || placement->times[*at].tid != thread->tid ||
+	    placement->times[*at].start_ticks != thread->start_ticks)
+		return NULL;
+	return &placement->times[*at];
+}
+
+/* Adds what the thread ran and waited since it was read last. */
+static void add_times(struct nm_placed *placed, const struct nm_thread_times *before,
+		      const struct nm_thread_times *now)
+{
+	double length_ns = (double)(now->read_ns - before->read_ns);
+	if (now->run_ns < before->run_ns || now->delay_ns < before->delay_ns || !(length_ns > 0))
+		return;
+	double run_ns = (double)(now->run_ns - before->run_ns);
+	double delay_ns = (double)(now->delay_ns - before->delay_ns);
+	placed->run_s += run_ns / (double)NM_NSEC_PER_SEC;
+	placed->delay_s += delay_ns / (double)NM_NSEC_PER_SEC;
+	placed->wanted_cpus += fmin((run_ns + delay_ns) / length_ns, 1);
+}
+
+static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_thread_times *times = calloc(snapshot->nr_threads + 1, sizeof(*times));
+	size_t count = 0, at = 0, reads = 0;
+	if (!times)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		struct nm_placed *placed = nm_placed_find(placement, thread->pid);
+		const struct nm_thread_times *before = times_of(placement, thread, &at);
+		if (!placed || !thread->active)
+			continue;
+		if (reads++ < READS_MOST &&
+		    read_times(daemon->pipeline.platform, thread, &times[count]) == 0) {
+			if (before)
+				add_times(placed, before, &times[count]);
+			count++;
+		}
+		if (!before)
+			placed->wanted_cpus += thread->run_share;
+	}
+	free(placement->times);
+	placement->times = times;
+	placement->nr_times = count;
+	return 0;
+}
+
+/* ---- where they ran, and where their memory is ---- */
+
+static void clear_interval(struct nm_placed *placed, unsigned nr_nodes)
+{
+	memset(placed->ran_on, 0, nr_nodes * sizeof(*placed->ran_on));
+	memset(placed->memory_on, 0, nr_nodes * sizeof(*placed->memory_on));
+	for (unsigned k = 0; k < nr_nodes; k++)
+		placed->allowed[k] = true;
+	placed->run_s = placed->delay_s = placed->wanted_cpus = placed->accesses = 0;
+	placed->running = 0;
+}
+
+static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+		       struct nm_placed *placed)
+{
+	const struct nm_topology *topology = snapshot->topology;
+	int here = nm_topology_node_of_cpu(topology, thread->home_cpu);
+	for (unsigned k = 0; k < topology->nr_nodes; k++) {
+		placed->memory_on[k] += thread->accesses[k];
+		placed->accesses += thread->accesses[k];
+		placed->allowed[k] =
+			placed->allowed[k] && !thread->only_watched &&
+			(thread->everywhere ||
+			 hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed));
+	}
+	placed->running += thread->active;
+	if (here >= 0 && thread->run_share > 0)
+		placed->ran_on[here] += thread->run_share;
+}
+
+/* ---- what it is judged by ---- */
+
+/* Sums over the threads of one process, of this interval. */
+struct sums {
+	double distance, accesses, instructions, run_share;
+};
+
+static void add_to_sums(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+			struct sums *sums)
+{
+	int here = nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu);
+	for (unsigned k = 0; here >= 0 && k < snapshot->topology->nr_nodes; k++) {
+		sums->distance += thread->fresh[k] *
+				  nm_topology_distance(snapshot->topology, here, (int)k);
+		sums->accesses += thread->fresh[k];
+	}
+	if (thread->instructions > 0 && thread->run_share > 0) {
+		sums->instructions += thread->instructions;
+		sums->run_share += thread->run_share;
+	}
+}
+
+static void blend(double *mean, double old_weight, double value, double weight)
+{
+	if (!(weight > 0))
+		return;
+	*mean = isnan(*mean) || !(old_weight > 0)
+			? value
+			: (*mean * old_weight + value * weight) / (old_weight + weight);
+}
+
+static void add_measure(struct nm_place_measure *measure, const struct nm_placed *placed,
+			const struct sums *sums, double keep)
+{
+	double run_s = measure->run_s * keep, accesses = measure->accesses * keep;
+	blend(&measure->distance, accesses, sums->distance / sums->accesses, sums->accesses);
+	blend(&measure->performance, run_s, sums->instructions / sums->run_share,
+	      sums->run_share > 0 ? placed->run_s : 0);
+	measure->run_s = run_s + placed->run_s;
+	measure->delay_s = measure->delay_s * keep + placed->delay_s;
+	measure->accesses = accesses + sums->accesses;
+}
+
+/* First touches alone say that everything is local: then nothing is seen of accesses. */
+static bool sees_accesses(const struct nm_daemon *daemon)
+{
+	if (!daemon->pipeline.source)
+		return false;
+	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
+	return status->memory != NM_MEMORY_NONE || daemon->balancing > 0 ||
+	       daemon->config->sampling.inject != NM_INJECT_NONE;
+}
+
+static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       double interval_s)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	bool sees = sees_accesses(daemon);
+	nm_autofree struct sums *sums = calloc(placement->count + 1, sizeof(*sums));
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct nm_placed *placed =
+			nm_placed_find(placement, snapshot->threads[i].pid);
+		if (!placed)
+			continue;
+		add_thread(snapshot, &snapshot->threads[i], placed);
+		add_to_sums(snapshot, &snapshot->threads[i], &sums[placed - placement->items]);
+	}
+	for (size_t i = 0; i < placement->count; i++) {
+		struct nm_placed *placed = &placement->items[i];
+		placed->demand_cpus = fmax(placed->wanted_cpus, DEMAND_KEEP * placed->demand_cpus);
+		if (placed->ran_most < placed->running)
+			placed->ran_most = placed->running;
+		if (!sees)
+			sums[i].accesses = placed->accesses = 0;
+		if (placed->home < 0) {
+			add_measure(&placed->before, placed, &sums[i], KEEP);
+			placed->watched_s += placed->running > 0 ? interval_s : 0;
+		}
+		if (placed->home >= 0 && !placed->judged)
+			add_measure(&placed->after, placed, &sums[i], KEEP);
+	}
+	return 0;
+}
+
+int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			uint64_t interval_ns)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	int r = list_processes(placement, snapshot);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < placement->count; i++)
+		clear_interval(&placement->items[i], snapshot->topology->nr_nodes);
+	r = follow_times(daemon, snapshot);
+	return r < 0 ? r : measure_all(daemon, snapshot,
+					(double)interval_ns / (double)NM_NSEC_PER_SEC);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto" in the daemon: what it keeps of each process from one interval to the next. */
+#ifndef NM_DAEMON_PLACEMENT_STAGE_H
+#define NM_DAEMON_PLACEMENT_STAGE_H
+
+#include "numa-migrd/mover.h"
+#include "numa-migrd/placement.h"
+#include "numa-migrd/snapshot.h"
+
+enum nm_bring {
+	NM_BRING_NOTHING, /* its memory stays where it is */
+	NM_BRING_WANTED,  /* its mappings are not known yet */
+	NM_BRING_UNDER_WAY,
+	NM_BRING_DONE,
+};
+
+/* A process's memory on its way to its home, once. */
+struct nm_bring_memory {
+	enum nm_bring state;
+	struct nm_range *ranges; /* owned */
+	size_t nr_ranges, range; /* the one that is next */
+	uint64_t next;		 /* address in it */
+	unsigned waiting;	 /* batches that the mover has */
+	uint64_t moved, there, refused, failed; /* pages of whatever size */
+};
+
+/* A process that policy "auto" looks after. */
+struct nm_placed {
+	uint32_t pid;
+	uint64_t start_ticks, program_ns;
+	int home; /* node index; -1: none */
+	enum nm_place_reason reason; /* why so, or why not */
+	uint64_t decision;	     /* 0: none yet */
+	uint64_t decided_ns;	     /* or when its memory was last on its way */
+	uint64_t barred_until_ns;
+	unsigned setbacks;	     /* placements undone one after another */
+	bool judged;
+	double watched_s; /* while it ran, without a home */
+	struct nm_place_measure before, after;
+	struct nm_bring_memory memory;
+	/* Of this interval: */
+	size_t process; /* index into the snapshot's; SIZE_MAX: it did not run */
+	double *ran_on, *memory_on; /* per node; of one allocation with `allowed` */
+	bool *allowed;
+	double run_s, delay_s, wanted_cpus, accesses;
+	unsigned running;
+	unsigned ran_most;  /* of its threads at a time, ever */
+	double demand_cpus; /* what it wanted of late */
+};
+
+/* The times of one thread, as last read. */
+struct nm_thread_times {
+	uint32_t tid;
+	uint64_t start_ticks, run_ns, delay_ns, read_ns;
+};
+
+struct nm_placement_tally {
+	uint64_t placed, held, yielded, improved, neutral, worse, inconclusive;
+	uint64_t brought_pages;
+};
+
+/* A process that began a moment ago, or another program in it. */
+struct nm_birth {
+	uint32_t pid;
+	uint64_t time_ns;
+};
+#define NM_BIRTHS_MOST 256U /* the oldest go: they are met by the next interval */
+
+struct nm_placement {
+	struct nm_birth births[NM_BIRTHS_MOST];
+	unsigned nr_births;
+	struct nm_placed *items; /* ascending pid */
+	size_t count;
+	struct nm_thread_times *times; /* ascending tid */
+	size_t nr_times;
+	struct nm_mover *mover;
+	struct nm_placement_tally tally;
+};
+
+struct nm_daemon;
+
+/* NULL: it is not looked after. */
+struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid);
+
+/* ---- placement_measure.c ---- */
+
+/* Who is there, and what each did in this interval. -ENOMEM. */
+int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			uint64_t interval_ns);
+
+/* ---- placement_memory.c ---- */
+
+/* What the mover has done since. */
+void nm_placement_collect(struct nm_daemon *daemon);
+/* Hands the mover as much as it takes, of all processes whose memory is to come home. */
+void nm_placement_bring(struct nm_daemon *daemon, uint64_t now_ns);
+void nm_bring_clear(struct nm_bring_memory *memory);
+
+#endif

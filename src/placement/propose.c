@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Which home a group gets. */
+#include "numa-migrd/placement.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define YOUNG_S 0.5	  /* what has lived as long has touched little, and most has sized itself */
+#define QUIET_S 0.25	  /* threads come one after another while a program begins */
+#define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */
+#define LEAST_DEMAND 0.1  /* CPUs */
+#define THERE 0.9	  /* share of its running that makes a node the one it runs on */
+#define GATHERED 0.8	  /* share of its memory that makes a node its memory's */
+#define IN_DEMAND 0.75	  /* load per core of the machine from which on groups are kept apart */
+#define SLACK 0.05	  /* demand is measured: so much more than fits still fits */
+#define KERNEL_ALLOWS 4.0 /* threads up to this part of a node's cores are not spread by the kernel:
+			   * adjust_numa_imbalance(), kernel/sched/fair.c */
+#define LOCAL 10.0
+#define NEAR 10.5 /* mean distance of one that is where it belongs */
+
+static const char *const reasons[NM_PLACE_REASON_MAX] = {
+	[NM_PLACE_THERE] = "it runs there",
+	[NM_PLACE_SINGLE] = "one thread of it runs",
+	[NM_PLACE_SMALL] = "its few threads fit a part of the node",
+	[NM_PLACE_MEMORY] = "its memory is there",
+	[NM_PLACE_SEPARATE] = "the machine is in demand, and programs are kept apart",
+	[NM_PLACE_HELD] = "it has a home",
+	[NM_PLACE_BARRED] = "an earlier placement is being judged, or was rolled back",
+	[NM_PLACE_YOUNG] = "it has just begun, or still creates threads",
+	[NM_PLACE_WATCHED] = "it is watched first, so that there is something to compare with",
+	[NM_PLACE_IDLE] = "it runs too little",
+	[NM_PLACE_NO_ROOM] = "no node has the CPUs or the memory for it",
+	[NM_PLACE_SPREAD] = "the machine has idle CPUs, and its threads are better left spread",
+};
+
+const char *nm_place_reason_text(enum nm_place_reason reason)
+{
+	return reasons[reason];
+}
+
+/* What is promised and used, while groups are given their homes one after another. */
+struct plan {
+	const struct nm_place_view *view;
+	double *load;	     /* per node: CPUs in demand */
+	uint64_t *free_bytes; /* per node: not promised yet */
+	double total, cores;
+};
+
+static void plan_clear(struct plan *plan)
+{
+	free(plan->load);
+	free(plan->free_bytes);
+}
+
+static double sum(const double *values, unsigned count)
+{
+	double total = 0;
+	for (unsigned i = 0; i < count; i++)
+		total += values[i];
+	return total;
+}
+
+/* What runs there beside the groups; then the homes that stand. */
+static int plan_init(struct plan *plan, const struct nm_place_view *view)
+{
+	unsigned nr_nodes = view->topology->nr_nodes;
+	plan->view = view;
+	plan->load = calloc(nr_nodes, sizeof(*plan->load));
+	plan->free_bytes = calloc(nr_nodes, sizeof(*plan->free_bytes));
+	if (!plan->load || !plan->free_bytes)
+		return -ENOMEM;
+	for (unsigned k = 0; k < nr_nodes; k++) {
+		double others = view->nodes[k].busy_cpus;
+		for (size_t i = 0; i < view->nr_groups; i++)
+			others -= view->groups[i].ran_on[k];
+		plan->load[k] = fmax(others, 0);
+		plan->free_bytes[k] = view->nodes[k].free_bytes;
+		plan->cores += view->nodes[k].cores;
+	}
+	plan->total = sum(plan->load, nr_nodes);
+	for (size_t i = 0; i < view->nr_groups; i++) {
+		const struct nm_place_group *group = &view->groups[i];
+		plan->total += group->demand_cpus;
+		if (group->home >= 0)
+			plan->load[group->home] += group->demand_cpus;
+	}
+	return 0;
+}
+
+/* Where nothing is known of its memory, it is where its threads ran: that is who touched it. */
+static double memory_share(const struct nm_place_view *view, const struct nm_place_group *group,
+			   unsigned node)
+{
+	double ran = sum(group->ran_on, view->topology->nr_nodes);
+	if (group->memory_on)
+		return group->memory_on[node];
+	return ran > 0 ? group->ran_on[node] / ran : 0;
+}
+
+static double distance_from(const struct nm_place_view *view, const struct nm_place_group *group,
+			    unsigned from)
+{
+	double distance = 0, shares = 0;
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
+		double share = memory_share(view, group, k);
+		distance += share * nm_topology_distance(view->topology, (int)from, (int)k);
+		shares += share;
+	}
+	return shares > 0 ? distance / shares : LOCAL;
+}
+
+static double distance_now(const struct nm_place_view *view, const struct nm_place_group *group)
+{
+	unsigned nr_nodes = view->topology->nr_nodes;
+	double ran = sum(group->ran_on, nr_nodes), distance = 0;
+	for (unsigned k = 0; k < nr_nodes && ran > 0; k++)
+		distance += group->ran_on[k] / ran * distance_from(view, group, k);
+	return ran > 0 ? distance : NAN;
+}
+
+static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason *ret)
+{
+	if (group->home >= 0)
+		*ret = NM_PLACE_HELD;
+	else if (group->barred)
+		*ret = NM_PLACE_BARRED;
+	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S)
+		*ret = NM_PLACE_YOUNG;
+	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
+		*ret = NM_PLACE_WATCHED;
+	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
+		*ret = NM_PLACE_IDLE;
+	else
+		return true;
+	return false;
+}
+
+/* Its load per core stays within one, or within what an even spread of all demand would give. */
+static bool has_room(const struct plan *plan, const struct nm_place_group *group, unsigned node)
+{
+	const struct nm_place_node *at = &plan->view->nodes[node];
+	double most = fmax(1, plan->total / plan->cores) * (1 + SLACK);
+	uint64_t elsewhere = (uint64_t)((double)group->resident_bytes *
+					(1 - memory_share(plan->view, group, node)));
+	return group->allowed[node] && at->cores > 0 &&
+	       (plan->load[node] + group->demand_cpus) / at->cores <= most &&
+	       elsewhere <= plan->free_bytes[node];
+}
+
+/* May it be brought together there? The scheduler spreads for bandwidth, and is right on an idle
+ * machine. */
+static bool may_gather(const struct plan *plan, const struct nm_place_group *group, unsigned node,
+		       enum nm_place_reason *ret)
+{
+	const struct nm_place_view *view = plan->view;
+	double ran = sum(group->ran_on, view->topology->nr_nodes);
+	if (ran > 0 && group->ran_on[node] >= THERE * ran)
+		*ret = NM_PLACE_THERE;
+	else if (group->running == 1)
+		*ret = NM_PLACE_SINGLE;
+	else if (group->running * KERNEL_ALLOWS <= view->nodes[node].cores)
+		*ret = NM_PLACE_SMALL;
+	else if (group->memory_on && group->memory_on[node] >= GATHERED)
+		*ret = NM_PLACE_MEMORY;
+	else if (plan->total >= IN_DEMAND * plan->cores)
+		*ret = NM_PLACE_SEPARATE;
+	else
+		return false;
+	return true;
+}
+
+/* Lower is better: how far its memory would have to come, and how full the node gets. */
+static double cost_of(const struct plan *plan, const struct nm_place_group *group, unsigned node)
+{
+	double far = distance_from(plan->view, group, node) / LOCAL - 1;
+	return far + (plan->load[node] + group->demand_cpus) / plan->view->nodes[node].cores;
+}
+
+static void choose(struct plan *plan, const struct nm_place_group *group,
+		   struct nm_place_proposal *ret)
+{
+	double best = INFINITY;
+	ret->reason = NM_PLACE_NO_ROOM;
+	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++) {
+		enum nm_place_reason reason;
+		if (!has_room(plan, group, k))
+			continue;
+		if (!may_gather(plan, group, k, &reason)) {
+			if (ret->node < 0)
+				ret->reason = NM_PLACE_SPREAD;
+			continue;
+		}
+		double cost = cost_of(plan, group, k);
+		if (cost >= best)
+			continue;
+		best = cost;
+		ret->node = (int)k;
+		ret->reason = reason;
+	}
+	if (ret->node < 0)
+		return;
+	uint64_t elsewhere =
+		(uint64_t)((double)group->resident_bytes *
+			   (1 - memory_share(plan->view, group, (unsigned)ret->node)));
+	plan->load[ret->node] += group->demand_cpus;
+	plan->free_bytes[ret->node] -= elsewhere;
+	ret->load = plan->load[ret->node] / plan->view->nodes[ret->node].cores;
+	ret->distance_home = LOCAL;
+}
+
+struct rank {
+	bool well; /* its threads are beside its memory: whoever comes goes elsewhere */
+	double demand;
+	size_t group;
+};
+
+static int by_rank(const void *one, const void *other)
+{
+	const struct rank *a = one, *b = other;
+	if (a->well != b->well)
+		return a->well ? -1 : 1;
+	if (a->demand != b->demand)
+		return a->demand > b->demand ? -1 : 1;
+	return (a->group > b->group) - (a->group < b->group);
+}
+
+int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret)
+{
+	nm_auto(plan_clear) struct plan plan = {0};
+	nm_autofree struct rank *ranks = calloc(view->nr_groups + 1, sizeof(*ranks));
+	int r = ranks ? plan_init(&plan, view) : -ENOMEM;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < view->nr_groups; i++)
+		ranks[i] = (struct rank){
+			.well = distance_now(view, &view->groups[i]) <= NEAR,
+			.demand = view->groups[i].demand_cpus,
+			.group = i,
+		};
+	qsort(ranks, view->nr_groups, sizeof(*ranks), by_rank);
+	for (size_t i = 0; i < view->nr_groups; i++) {
+		size_t at = ranks[i].group;
+		const struct nm_place_group *group = &view->groups[at];
+		ret[at] = (struct nm_place_proposal){
+			.group = at,
+			.node = -1,
+			.distance_now = distance_now(view, group),
+			.distance_home = NAN,
+			.load = NAN,
+		};
+		if (is_eligible(group, &ret[at].reason))
+			choose(&plan, group, &ret[at]);
+	}
+	return 0;
+}

@@ -1,0 +1,65 @@
+# shellcheck shell=bash
+# Policy "auto": programs that nobody has bound, as many threads as CPUs, each get a node of their own, their
+# memory with them, with no source of samples but the page faults of the programs themselves; nothing is left
+# when the service stops, and a program on an idle machine is left alone.
+# boot: main
+# limit: 240
+. "$LAB/lib.sh"
+
+settings_auto() { # NAME: manage programs of this command name
+	cat >"$CONF" <<-SETTINGS
+		targets: { include = ( { command = "$1"; } ); };
+		sampling: { $UNCAPPED };
+		threads: { policy = "auto"; };
+	SETTINGS
+}
+
+# The node of most of a process's memory, of what numa_maps counts.
+memory_node() { # PID
+	awk '{ for (i = 1; i <= NF; i++) if ($i ~ /^N[0-9]+=/) { split(substr($i, 2), a, "="); n[a[1]] += a[2] } }
+		END { for (k in n) if (n[k] > n[best] || best == "") best = k; print best }' "/proc/$1/numa_maps"
+}
+
+# Both workers of each program are on one node, its memory too, and each node has one program.
+all_home() {
+	local pid tid node nodes=()
+	for pid in "${programs[@]}"; do
+		node=$(memory_node "$pid")
+		for tid in $(threads_of "$pid"); do
+			((tid == pid)) || [[ $(node_of "$tid") == "$node" ]] || return 1
+		done
+		nodes+=("$node")
+	done
+	[[ $(printf '%s\n' "${nodes[@]}" | sort -u | wc -l) == 4 ]]
+}
+
+begin
+balancing 0
+programs=()
+for _ in 1 2 3 4; do
+	sharers -n tenant all 2 64 &
+	programs+=("$!")
+done
+sleep 2
+before=$(masks_of "${programs[@]}" | sort)
+settings_auto tenant
+mark_journal
+systemctl start numa-migrd
+seen=$SECONDS
+effect "four programs on a full machine have a node each, their memory with them" wait_for 60 all_home
+figure home_s $((SECONDS - seen)) s
+check "the journal says which home each was given" test "$(count_entries KIND=home)" -ge 4
+check "a verdict is given on one of them at least" wait_for 30 has_entry VERDICT=inconclusive + VERDICT=improved + VERDICT=neutral
+systemctl stop numa-migrd
+check_equal "nothing is left when it stops" "$before" "$(masks_of "${programs[@]}" | sort)"
+kill "${programs[@]}"
+wait
+
+sharers -n tenant all 2 64 &
+programs=("$!")
+mark_journal
+systemctl start numa-migrd
+sleep 10
+check_equal "a program on an idle machine is not packed" 0 "$(count_entries KIND=home)"
+systemctl stop numa-migrd
+kill "${programs[@]}"

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto": which home a group is given, and what is said of it afterwards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "numa-migrd/placement.h"
+
+#define NODES 4U
+
+/* Four nodes in a ring: 10, 21, 31, 21. */
+static unsigned distances[NODES * NODES];
+static struct nm_topology topology = {.nr_nodes = NODES, .distance = distances};
+static struct nm_place_node nodes[NODES];
+static const bool anywhere[NODES] = {true, true, true, true};
+
+static int set_up(void **state)
+{
+	(void)state;
+	static const unsigned hops[NODES] = {10, 21, 31, 21};
+	for (unsigned i = 0; i < NODES; i++)
+		for (unsigned k = 0; k < NODES; k++)
+			distances[i * NODES + k] = hops[(k + NODES - i) % NODES];
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k] = (struct nm_place_node){.cores = 2, .free_bytes = 1ULL << 30};
+	return 0;
+}
+
+/* So many threads that each use a CPU, where `ran` says. */
+static struct nm_place_group group_of(unsigned threads, const double *ran)
+{
+	return (struct nm_place_group){
+		.pid = 100,
+		.demand_cpus = threads,
+		.running = threads,
+		.age_s = 1,
+		.quiet_s = 1,
+		.resident_bytes = 64ULL << 20,
+		.ran_on = ran,
+		.allowed = anywhere,
+		.home = -1,
+	};
+}
+
+/* nodes[].busy_cpus from what the groups do, and `others` on each. */
+static void propose(const struct nm_place_group *groups, size_t count, double others,
+		    struct nm_place_proposal *ret)
+{
+	for (unsigned k = 0; k < NODES; k++) {
+		nodes[k].busy_cpus = others;
+		for (size_t i = 0; i < count; i++)
+			nodes[k].busy_cpus += groups[i].ran_on[k];
+	}
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = count};
+	assert_int_equal(nm_place_propose(&view, ret), 0);
+}
+
+/* Each of four users as large as a node, mixed up: each gets a node of its own. */
+static void test_full_machine_is_separated(void **state)
+{
+	(void)state;
+	static const double ran[4][NODES] = {
+		{1, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 1, 1}, {0, 0, 1, 1}};
+	struct nm_place_group groups[4];
+	struct nm_place_proposal found[4];
+	unsigned taken = 0;
+	for (unsigned i = 0; i < 4; i++)
+		groups[i] = group_of(2, ran[i]);
+	propose(groups, 4, 0, found);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_in_range(found[i].node, 0, NODES - 1);
+		assert_int_equal(found[i].reason, NM_PLACE_SEPARATE);
+		assert_true(ran[i][found[i].node] > 0);
+		taken |= 1U << found[i].node;
+	}
+	assert_int_equal(taken, 0xf);
+}
+
+/* One program of several threads on an idle machine is left spread: it has more controllers so. */
+static void test_idle_machine_is_not_packed(void **state)
+{
+	(void)state;
+	static const double apart[NODES] = {1, 0, 1, 0}, everywhere[NODES] = {2, 2, 2, 2};
+	struct nm_place_group two = group_of(2, apart), eight = group_of(8, everywhere);
+	struct nm_place_proposal found;
+	propose(&two, 1, 0, &found);
+	assert_int_equal(found.node, -1);
+	assert_int_equal(found.reason, NM_PLACE_SPREAD);
+	propose(&eight, 1, 0, &found);
+	assert_int_equal(found.node, -1);
+	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
+}
+
+/* But to its memory, where that is on one node: the same controller serves it from there. */
+static void test_gathered_at_its_memory(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 0, 1, 0}, memory[NODES] = {0.05, 0.05, 0.05, 0.85};
+	struct nm_place_group group = group_of(2, ran);
+	struct nm_place_proposal found;
+	group.memory_on = memory;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.node, 3);
+	assert_int_equal(found.reason, NM_PLACE_MEMORY);
+	assert_true(found.distance_now > 20 && found.distance_home == 10);
+}
+
+static void test_single_thread_goes_to_its_memory(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 0, 0, 0}, memory[NODES] = {0.2, 0, 0.8, 0};
+	struct nm_place_group group = group_of(1, ran);
+	struct nm_place_proposal found;
+	group.memory_on = memory;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.node, 2);
+	group.memory_on = NULL;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.node, 0);
+	assert_int_equal(found.reason, NM_PLACE_THERE);
+}
+
+/* Nobody is sent where others leave no room, also where those are not ours. */
+static void test_full_nodes_are_left_alone(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 1, 0, 0};
+	struct nm_place_group group = group_of(2, ran);
+	struct nm_place_proposal found;
+	propose(&group, 1, 1.5, &found);
+	assert_int_equal(found.node, -1);
+	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
+}
+
+/* More demand than CPUs: three threads each on two CPUs are no worse off together than apart. */
+static void test_overloaded_evenly(void **state)
+{
+	(void)state;
+	static const double ran[4][NODES] = {
+		{.5, .5, .5, .5}, {.5, .5, .5, .5}, {.5, .5, .5, .5}, {.5, .5, .5, .5}};
+	struct nm_place_group groups[4];
+	struct nm_place_proposal found[4];
+	unsigned taken = 0;
+	for (unsigned i = 0; i < 4; i++)
+		groups[i] = group_of(3, ran[i]);
+	propose(groups, 4, 0, found);
+	for (unsigned i = 0; i < 4; i++)
+		taken |= 1U << found[i].node;
+	assert_int_equal(taken, 0xf);
+}
+
+static void test_who_is_not_placed(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {2, 0, 0, 0};
+	static const bool nowhere[NODES] = {false, false, false, false};
+	struct nm_place_group group = group_of(2, ran), other = group;
+	struct nm_place_proposal found;
+	const struct {
+		enum nm_place_reason reason;
+		struct nm_place_group group;
+	} cases[] = {
+		{NM_PLACE_YOUNG, (other.age_s = 0.3, other)},
+		{NM_PLACE_YOUNG, (other = group, other.quiet_s = 0.1, other)},
+		{NM_PLACE_WATCHED, (other = group, other.age_s = 60, other)},
+		{NM_PLACE_IDLE, (other = group, other.demand_cpus = 0.05, other)},
+		{NM_PLACE_BARRED, (other = group, other.barred = true, other)},
+		{NM_PLACE_HELD, (other = group, other.home = 1, other)},
+		{NM_PLACE_NO_ROOM, (other = group, other.allowed = nowhere, other)},
+		{NM_PLACE_NO_ROOM, (other = group, other.ran_on = (double[NODES]){1, 1, 0, 0},
+				    other.resident_bytes = 8ULL << 30, other)},
+	};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
+		propose(&cases[i].group, 1, 0, &found);
+		assert_int_equal(found.node, -1);
+		assert_int_equal(found.reason, cases[i].reason);
+		assert_true(nm_place_reason_text(found.reason)[0] != '\0');
+	}
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.node, 0);
+}
+
+/* ---- giving up ---- */
+
+static void test_yields_only_beside_idle_nodes(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {2, 0, 0, 0};
+	struct nm_place_group groups[2] = {group_of(2, ran), group_of(1, ran)};
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 2};
+	bool given_up[2];
+	groups[0].home = groups[1].home = 0;
+	assert_int_equal(nm_place_yield(&view, given_up), 0);
+	assert_false(given_up[0]);
+	assert_true(given_up[1]);
+	for (unsigned k = 1; k < NODES; k++)
+		nodes[k].busy_cpus = 2;
+	assert_int_equal(nm_place_yield(&view, given_up), 0);
+	assert_false(given_up[0] || given_up[1]);
+}
+
+/* ---- verdicts ---- */
+
+static void test_verdicts_can_fail(void **state)
+{
+	(void)state;
+	const struct nm_place_measure far = {
+		.run_s = 4, .distance = 25, .accesses = 500, .performance = NAN};
+	struct nm_place_measure near = far, waits = far, fast = far, slow = far, blind = far;
+	near.distance = 11;
+	waits.delay_s = 2;
+	fast.performance = 2e9;
+	slow.performance = 1.5e9;
+	blind.accesses = 0;
+	assert_int_equal(nm_place_judge(&far, &near, 0).outcome, NM_PLACE_IMPROVED);
+	assert_int_equal(nm_place_judge(&near, &far, 0).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&far, &far, 0).outcome, NM_PLACE_NEUTRAL);
+	assert_int_equal(nm_place_judge(&far, &blind, 0).outcome, NM_PLACE_INCONCLUSIVE);
+	assert_int_equal(nm_place_judge(&fast, &slow, 0).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&slow, &fast, 0).outcome, NM_PLACE_IMPROVED);
+	/* Nearer, and no faster: everybody else got as much faster meanwhile. */
+	assert_int_equal(nm_place_judge(&slow, &fast, 1. / 3).outcome, NM_PLACE_NEUTRAL);
+	/* Packed: local, and queueing. */
+	near.delay_s = 2;
+	assert_int_equal(nm_place_judge(&far, &near, 0).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&far, &waits, 0).outcome, NM_PLACE_WORSE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
+		cmocka_unit_test_setup(test_idle_machine_is_not_packed, set_up),
+		cmocka_unit_test_setup(test_gathered_at_its_memory, set_up),
+		cmocka_unit_test_setup(test_single_thread_goes_to_its_memory, set_up),
+		cmocka_unit_test_setup(test_full_nodes_are_left_alone, set_up),
+		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
+		cmocka_unit_test_setup(test_who_is_not_placed, set_up),
+		cmocka_unit_test_setup(test_yields_only_beside_idle_nodes, set_up),
+		cmocka_unit_test_setup(test_verdicts_can_fail, set_up),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto" through every stage of the daemon, in simulated time: processes get homes, their
+ * memory comes along, and what made them slower is undone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "page_daemon_fixture.h"
+
+/* The model's space is process 1000's. */
+static void move_of_1000(struct nm_page_batch *batch)
+{
+	if (batch->pid == 1000)
+		move_in_model(batch);
+}
+
+static void begin_auto(void)
+{
+	world.daemon.config->threads.policy = NM_POLICY_AUTO;
+	world.balancing = -1;
+	world.daemon.balancing = -1;
+	fake_mover.perform = move_of_1000;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+/* Its intervals are shorter than general.interval_s. */
+static void live_s(double seconds)
+{
+	live((unsigned)(seconds / nm_loop_interval_s(&world.daemon)));
+}
+
+static struct nm_placed *placed_of(uint32_t pid)
+{
+	struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, pid);
+	assert_non_null(placed);
+	return placed;
+}
+
+/* Four processes of two threads, each over two nodes with its memory on one. */
+static void four_mixed_up(void)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		add_worker(1000 + 100 * i, (int)(2 * i), i);
+		add_worker(1000 + 100 * i, (int)((2 * i + 3) % CPUS), i);
+	}
+}
+
+static void each_process_gets_a_node(void **state)
+{
+	(void)state;
+	unsigned homes = 0;
+	four_mixed_up();
+	begin_auto();
+	live_s(6);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct nm_placed *placed = placed_of(1000 + 100 * i);
+		assert_in_range(placed->home, 0, NODES - 1);
+		homes |= 1U << placed->home;
+		assert_int_equal(node_of(&world.workers[2 * i]), placed->home);
+		assert_int_equal(node_of(&world.workers[2 * i + 1]), placed->home);
+	}
+	assert_int_equal(homes, 0xf);
+	/* They have sized themselves: all are held. */
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 8);
+	const struct nm_entry *decision = find_entry(0, NM_MESSAGE_DECISION, "KIND", "home");
+	assert_non_null(decision);
+	assert_true(has_field(decision, "POLICY", "auto"));
+	assert_true(has_field(decision, "THREADS", "2"));
+}
+
+static void nothing_is_left_at_the_end(void **state)
+{
+	(void)state;
+	uint64_t masks[8];
+	four_mixed_up();
+	for (unsigned i = 0; i < 8; i++)
+		masks[i] = fake_get(world.fake, world.workers[i].tid)->mask;
+	begin_auto();
+	live_s(6);
+	assert_true(nm_actuator_leases(world.daemon.pipeline.actuator) > 0);
+	assert_int_equal(nm_actuator_return_all(world.daemon.pipeline.actuator), 0);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, masks[i]);
+}
+
+/* A lone thread is sent to its memory, and never narrowed for longer than it takes to get there. */
+static void one_thread_is_not_leased(void **state)
+{
+	(void)state;
+	struct worker *worker = add_worker(1000, 0, 2);
+	uint64_t mask = fake_get(world.fake, worker->tid)->mask;
+	begin_auto();
+	live_s(6);
+	assert_int_equal(node_of(worker), 2);
+	assert_int_equal(fake_get(world.fake, worker->tid)->mask, mask);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+}
+
+/* Its two threads are kept apart, having a controller each, on a machine that is otherwise idle. */
+static void an_idle_machine_is_left_alone(void **state)
+{
+	(void)state;
+	add_worker(1000, 0, 0);
+	add_worker(1000, 4, 2);
+	begin_auto();
+	live_s(6);
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_SPREAD);
+	assert_int_equal(world.daemon.tally.applied, 0);
+}
+
+/* Where its memory is there is no CPU for it. */
+static void memory_comes_along(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	for (int cpu = 2; cpu < CPUS; cpu++)
+		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
+	begin_auto();
+	live_s(5);
+	const struct nm_placed *placed = placed_of(1000);
+	assert_int_equal(placed->home, 0);
+	assert_int_equal(pages_on(0), 1024);
+	assert_int_equal(placed->memory.state, NM_BRING_DONE);
+	live_s(6);
+	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "PID", "1000");
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "VERDICT", "improved"));
+}
+
+static void the_kernels_balancing_brings_memory_itself(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	for (int cpu = 2; cpu < CPUS; cpu++)
+		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
+	begin_auto();
+	world.daemon.balancing = 1;
+	live_s(12);
+	assert_int_equal(placed_of(1000)->home, 0);
+	assert_int_equal(pages_on(0), 0);
+}
+
+/* What is slower at home than it was goes free, and is left alone for a while. */
+static void what_made_it_worse_is_undone(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	for (int cpu = 2; cpu < CPUS; cpu++)
+		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
+	begin_auto();
+	speed_after_move = 0.2;
+	const struct nm_entry *verdict = NULL;
+	for (unsigned i = 0; i < 60 && !verdict; i++) {
+		live_one();
+		verdict = find_entry(0, NM_MESSAGE_VERDICT, "PID", "1000");
+	}
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "VERDICT", "rolled-back"));
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_BARRED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_process_gets_a_node),
+		TEST(nothing_is_left_at_the_end),
+		TEST(one_thread_is_not_leased),
+		TEST(an_idle_machine_is_left_alone),
+		TEST(memory_comes_along),
+		TEST(the_kernels_balancing_brings_memory_itself),
+		TEST(what_made_it_worse_is_undone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
