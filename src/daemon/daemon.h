@@ -166,6 +166,8 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon);
 void nm_pipeline_open_source(struct nm_daemon *daemon);
 /* It should sample, and cannot; on one node there is nothing to sample. */
 bool nm_pipeline_is_blind(const struct nm_daemon *daemon);
+/* No hardware shows accesses, and nothing makes them fault again. */
+bool nm_pipeline_sees_first_touches_only(const struct nm_daemon *daemon);
 
 /* ---- machine.c: what the machine is like now ---- */
 

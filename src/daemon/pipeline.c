@@ -5,6 +5,7 @@
 
 #include "daemon.h"
 #include "numa-migrd/helper.h"
+#include "numa-migrd/numa_balancing.h"
 
 #define RETRY_BLIND_NS (60 * NM_NSEC_PER_SEC)
 
@@ -133,10 +134,21 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	nm_loop_watch_source(daemon);
 }
 
+bool nm_pipeline_sees_first_touches_only(const struct nm_daemon *daemon)
+{
+	struct nm_source *source = daemon->pipeline.source;
+	if (!source || nm_balances_nodes(daemon->balancing) ||
+	    daemon->config->sampling.inject != NM_INJECT_NONE)
+		return false;
+	const struct nm_source_status *status = nm_source_status(source);
+	return status->accesses && status->memory == NM_MEMORY_NONE;
+}
+
 bool nm_pipeline_is_blind(const struct nm_daemon *daemon)
 {
-	return !daemon->paused && !daemon->pipeline.source &&
-	       daemon->pipeline.topology->nr_nodes > 1;
+	if (daemon->paused || daemon->pipeline.topology->nr_nodes < 2)
+		return false;
+	return !daemon->pipeline.source || nm_pipeline_sees_first_touches_only(daemon);
 }
 
 int nm_pipeline_open(struct nm_daemon *daemon)

@@ -98,9 +98,6 @@ void nm_report_start(struct nm_daemon *daemon)
  * come. */
 static void report_eyes(struct nm_daemon *daemon)
 {
-	enum nm_inject inject = daemon->config->sampling.inject;
-	if (nm_balances_nodes(daemon->balancing) || inject != NM_INJECT_NONE)
-		return;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 		  "kernel.numa_balancing is %s and sampling.inject is \"none\": only first touches "
 		  "of memory are "
@@ -123,9 +120,8 @@ void nm_report_news(struct nm_daemon *daemon)
 
 void nm_report_source(struct nm_daemon *daemon)
 {
-	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
 	nm_report_news(daemon);
-	if (status->accesses && status->memory == NM_MEMORY_NONE)
+	if (nm_pipeline_sees_first_touches_only(daemon))
 		report_eyes(daemon);
 }
 
@@ -571,6 +567,12 @@ static void describe_status(const struct nm_daemon *daemon, char *text, size_t s
 	if (!daemon->pipeline.source) {
 		(void)snprintf(text, size,
 			       "STATUS=Blind: nothing can be sampled; see the journal.");
+		return;
+	}
+	if (nm_pipeline_sees_first_touches_only(daemon)) {
+		(void)snprintf(text, size,
+			       "STATUS=Blind: only the first touch of each page is seen; see the "
+			       "journal.");
 		return;
 	}
 	describe_share(local, sizeof(local), daemon->tally.local_share);

@@ -123,3 +123,39 @@ void nm_check_kubelet(const char *name, const struct nm_facts *facts, struct nm_
 	nm_findings_remedy(findings, "let its topology manager choose CPUs and memory of one node: "
 				     "topologyManagerPolicy: single-numa-node");
 }
+
+static void say_runtime(const struct nm_facts *facts, enum nm_runtime kind,
+			struct nm_findings *findings)
+{
+	const struct nm_facts_runtime *runtime = &facts->runtimes[kind];
+	if (runtime->count > 0)
+		nm_findings_evidence(findings, "%s: %u program%s, among them %s (pid %" PRIu32 ")",
+				     nm_runtime_name(kind), runtime->count,
+				     runtime->count == 1 ? "" : "s", runtime->comm, runtime->pid);
+}
+
+void nm_check_runtimes(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
+{
+	if (facts->runtimes[NM_RUNTIME_GO].count + facts->runtimes[NM_RUNTIME_JVM].count == 0) {
+		nm_findings_add(findings, name,
+				facts->unread_programs > 0 ? NM_SEVERITY_UNSEEN : NM_SEVERITY_FINE,
+				"No program is known to ask for its CPU affinity again while it "
+				"runs (Go, Java).");
+		if (facts->unread_programs > 0)
+			nm_findings_remedy(findings,
+					   "ask again with sudo: %u programs of others "
+					   "could not be looked at",
+					   facts->unread_programs);
+		return;
+	}
+	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
+			"Go and Java programs ask for their CPU affinity again while they run: as "
+			"long as a thread of theirs is leased, they may count the CPUs of one node "
+			"and use no more.");
+	say_runtime(facts, NM_RUNTIME_GO, findings);
+	say_runtime(facts, NM_RUNTIME_JVM, findings);
+	nm_findings_remedy(findings,
+			   "where that is too few: threads.pin = \"nudge\", leave them out by "
+			   "targets.exclude, or tell them their number of CPUs (GOMAXPROCS=, "
+			   "-XX:ActiveProcessorCount=)");
+}

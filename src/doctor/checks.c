@@ -30,6 +30,7 @@ static const struct nm_doctor_check checks[] = {
 	{"tuned", "the profile of tuned"},
 	{"scheduler", "a scheduler of sched_ext"},
 	{"kubelet", "containers with CPUs of their own"},
+	{"runtimes", "programs that ask how many CPUs they have while they run"},
 	{"service", "the service and its helper"},
 	{"configuration", "the configuration file"},
 	{"metrics", "the file of metrics, and whether the unit may write it"},
@@ -41,14 +42,14 @@ static const struct nm_doctor_check checks[] = {
 };
 
 static const nm_check_fn functions[] = {
-	nm_check_outlook,   nm_check_nodes,	    nm_check_homes,	   nm_check_isolated,
-	nm_check_memory,    nm_check_virtual,	    nm_check_kernel,	   nm_check_thp,
-	nm_check_cpusets,   nm_check_hardware,	    nm_check_trial,	   nm_check_privilege,
-	nm_check_lockdown,  nm_check_balancing,	    nm_check_soft_dirty,   nm_check_clock,
-	nm_check_rate,	    nm_check_watchdog,	    nm_check_movers,	   nm_check_tuned,
-	nm_check_scheduler, nm_check_kubelet,	    nm_check_service,	   nm_check_configuration,
-	nm_check_metrics,   nm_check_ledger,	    nm_check_capabilities, nm_check_hardening,
-	nm_check_files,	    nm_check_locked_memory,
+	nm_check_outlook,	nm_check_nodes,	    nm_check_homes,	    nm_check_isolated,
+	nm_check_memory,	nm_check_virtual,   nm_check_kernel,	    nm_check_thp,
+	nm_check_cpusets,	nm_check_hardware,  nm_check_trial,	    nm_check_privilege,
+	nm_check_lockdown,	nm_check_balancing, nm_check_soft_dirty,    nm_check_clock,
+	nm_check_rate,		nm_check_watchdog,  nm_check_movers,	    nm_check_tuned,
+	nm_check_scheduler,	nm_check_kubelet,   nm_check_runtimes,	    nm_check_service,
+	nm_check_configuration, nm_check_metrics,   nm_check_ledger,	    nm_check_capabilities,
+	nm_check_hardening,	nm_check_files,	    nm_check_locked_memory,
 };
 
 _Static_assert(NM_ARRAY_SIZE(functions) == NM_ARRAY_SIZE(checks), "one for each");

@@ -57,6 +57,9 @@ void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
 /* check_metrics.c */
 void nm_check_metrics(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
 
+void nm_check_runtimes(const char *name, const struct nm_facts *facts,
+		       struct nm_findings *findings);
+
 /* check_unit.c */
 void nm_check_capabilities(const char *name, const struct nm_facts *facts,
 			   struct nm_findings *findings);

@@ -8,6 +8,7 @@
 #include "numa-migrd/others.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
+#include "runtime.h"
 #include "unit.h"
 
 #define NM_WORD_SIZE 64
@@ -34,6 +35,13 @@ struct nm_facts_service {
 struct nm_facts_other {
 	uint32_t pid;
 	const struct nm_other *other;
+};
+
+/* Programs with a runtime that asks for its CPU affinity again. */
+struct nm_facts_runtime {
+	unsigned count;
+	uint32_t pid; /* of the first */
+	char comm[NM_WORD_SIZE];
 };
 
 enum nm_trial {
@@ -79,6 +87,8 @@ struct nm_facts {
 	/* others */
 	struct nm_facts_other *others;
 	size_t nr_others, others_capacity;
+	struct nm_facts_runtime runtimes[NM_RUNTIME_MAX];
+	unsigned unread_programs; /* whose files who asks may not read */
 	char tuned[NM_WORD_SIZE], sched_ext[NM_WORD_SIZE];
 	bool kubelet_pins;
 

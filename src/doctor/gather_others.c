@@ -11,6 +11,7 @@
 
 #define CGROUPS_MOST 4096U
 #define CGROUP_DEPTH 8U
+#define PROGRAMS_MOST 4096U
 
 /* ---- processes ---- */
 
@@ -18,6 +19,8 @@ struct look {
 	struct nm_platform *platform;
 	struct nm_facts *facts;
 	uid_t service; /* the user it runs as; 0 where there is none */
+	unsigned programs;
+	char *bytes; /* NM_RUNTIME_BYTES, of a program */
 };
 
 /* One of a name tells enough. */
@@ -49,6 +52,46 @@ static bool is_ours(const struct look *look, unsigned long pid)
 	       (status.uid == 0 || status.uid == look->service || status.uid == geteuid());
 }
 
+/* Of a file that may be any size. */
+static ssize_t read_beginning(struct nm_platform *platform, const char *path, char *bytes,
+			      size_t size)
+{
+	size_t length = 0;
+	ssize_t some = 1;
+	int fd = platform->ops->open_file(platform, NM_ROOT, path);
+	if (fd < 0)
+		return fd;
+	while (some > 0 && length < size) {
+		some = platform->ops->read_some(platform, fd, bytes + length, size - length);
+		if (some > 0)
+			length += (size_t)some;
+	}
+	platform->ops->close(platform, fd);
+	return some < 0 ? some : (ssize_t)length;
+}
+
+/* /proc/PID/exe and what it holds take no lock of the process's. Kernel threads have none. */
+static void look_at_program(struct look *look, uint32_t pid, const char *comm)
+{
+	char path[64];
+	struct nm_facts *facts = look->facts;
+	if (look->programs == PROGRAMS_MOST)
+		return;
+	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/exe", pid);
+	ssize_t length = read_beginning(look->platform, path, look->bytes, NM_RUNTIME_BYTES);
+	if (length == -EACCES || length == -EPERM)
+		facts->unread_programs++;
+	if (length <= 0)
+		return;
+	look->programs++;
+	struct nm_facts_runtime *runtime =
+		&facts->runtimes[nm_runtime_of_program(look->bytes, (size_t)length)];
+	if (runtime->count++ > 0)
+		return;
+	runtime->pid = pid;
+	(void)snprintf(runtime->comm, sizeof(runtime->comm), "%s", comm);
+}
+
 /* The kernel keeps 15 bytes of a name. */
 static int look_at_process(void *context, const char *name)
 {
@@ -64,6 +107,7 @@ static int look_at_process(void *context, const char *name)
 		look->facts->daemon.pid = (uint32_t)pid;
 	else if (strcmp(comm, "numa-migrd-help") == 0 && is_ours(look, pid))
 		look->facts->helper.pid = (uint32_t)pid;
+	look_at_program(look, (uint32_t)pid, comm);
 	const struct nm_other *other = nm_other_of(look->platform, (uint32_t)pid, comm);
 	return other ? keep_other(look->facts, (uint32_t)pid, other) : 0;
 }
@@ -94,8 +138,11 @@ static void look_at_sched_ext(struct nm_platform *platform, struct nm_facts *fac
 int nm_gather_others(struct nm_platform *platform, struct nm_facts *facts)
 {
 	const struct passwd *user = getpwnam(NM_FACTS_USER);
-	struct look look = {platform, facts, user ? user->pw_uid : 0};
+	nm_autofree char *bytes = malloc(NM_RUNTIME_BYTES);
+	struct look look = {platform, facts, user ? user->pw_uid : 0, 0, bytes};
 	char comm[32];
+	if (!bytes)
+		return -ENOMEM;
 	nm_gather_line(platform, "proc/1/comm", comm, sizeof(comm));
 	facts->hidden = !facts->root && !comm[0];
 	int r = platform->ops->list_directory(platform, NM_ROOT, "proc", look_at_process, &look);

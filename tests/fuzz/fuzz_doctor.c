@@ -67,7 +67,19 @@ static void close_directory(struct nm_platform *platform, int fd)
 	FUZZ_REQUIRE(fd == FUZZ_DIRECTORY && strange_of(platform)->open-- > 0);
 }
 
+/* The input's beginning is a program's, as often as is asked. */
+static ssize_t read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
+{
+	struct strange *strange = strange_of(platform);
+	size_t length = strange->input.size < size ? strange->input.size : size;
+	(void)fd;
+	memcpy(buffer, strange->input.data, length);
+	return (ssize_t)length;
+}
+
 static const struct nm_platform_ops strange_ops = {
+	.open_file = open_directory,
+	.read_some = read_some,
 	.read_file = read_file,
 	.list_directory = list_directory,
 	.open_directory = open_directory,

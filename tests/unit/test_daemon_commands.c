@@ -381,9 +381,27 @@ static void a_tick_without_a_source_moves_nothing(void **state)
 	world_assert_said(world, "nothing can be sampled, so nothing will be moved");
 	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
 	nm_pipeline_open_source(service);
+	service->balancing = 1; /* page faults are seen again and again */
 	assert_false(status("blind")->flag);
 	go_astray();
 	assert_true(tick_until_leased(100));
+}
+
+/* Page faults are all there is, and nothing has pages fault again. */
+static void first_touches_alone_are_blindness(void **state)
+{
+	(void)state;
+	service->balancing = 1;
+	assert_false(status("blind")->flag);
+	service->balancing = 0;
+	service->config->sampling.inject = NM_INJECT_NONE;
+	assert_true(status("blind")->flag);
+	nm_report_status(service);
+	assert_non_null(strstr(service->status, "Blind: only the first touch"));
+	service->balancing = 1;
+	assert_false(status("blind")->flag);
+	nm_report_status(service);
+	assert_null(strstr(service->status, "Blind"));
 }
 
 static void one_node_is_not_blindness(void **state)
@@ -481,6 +499,7 @@ int main(void)
 		TEST(a_release_outlives_restart_and_pause),
 		TEST(marks_that_cannot_be_written_are_told_once),
 		TEST(a_tick_without_a_source_moves_nothing),
+		TEST(first_touches_alone_are_blindness),
 		TEST(one_node_is_not_blindness),
 		TEST(pages_move_while_they_are_to),
 		TEST(a_pause_is_for_pages_too),

@@ -202,6 +202,16 @@ static void numad_runs(struct nm_facts *facts)
 	add_other(facts, "numad");
 }
 
+static void java_runs(struct nm_facts *facts)
+{
+	facts->runtimes[NM_RUNTIME_JVM] = (struct nm_facts_runtime){2, 88, "java"};
+}
+
+static void programs_are_hidden(struct nm_facts *facts)
+{
+	facts->unread_programs = 3;
+}
+
 static void tuned_is_active(struct nm_facts *facts)
 {
 	set_word(facts->tuned, "throughput-performance");
@@ -359,6 +369,9 @@ static const struct spoiled spoiled[] = {
 	{"tuned", NM_SEVERITY_NOTE, "throughput-performance", tuned_is_active, false},
 	{"scheduler", NM_SEVERITY_WARNING, "rusty", scheduler_is_another, false},
 	{"kubelet", NM_SEVERITY_NOTE, "single-numa-node", kubelet_pins, false},
+	{"runtimes", NM_SEVERITY_NOTE, "Java: 2 programs, among them java (pid 88)", java_runs,
+	 false},
+	{"runtimes", NM_SEVERITY_UNSEEN, "3 programs of others", programs_are_hidden, false},
 	{"configuration", NM_SEVERITY_PROBLEM, "a.conf:1: profile", bad_config, true},
 	{"configuration", NM_SEVERITY_UNSEEN, "sudo", unreadable_config, false},
 	{"configuration", NM_SEVERITY_NOTE, "no configuration yet", no_config_yet, false},
