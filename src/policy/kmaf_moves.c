@@ -210,9 +210,8 @@ static int find_cpu(struct plan *plan, size_t thread)
 	const struct nm_snapshot *snapshot = plan->snapshot;
 	hwloc_const_bitmap_t allowed = thread_of(plan, thread)->allowed;
 	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[plan->wanted[thread]].cpus;
-	int left = NONE, cpu;
-	hwloc_bitmap_foreach_begin(cpu, cpus)
-	{
+	int left = NONE;
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
 		plan->looks++;
 		if (!snapshot->cpus[cpu].usable || plan->claimed[cpu] ||
 		    !hwloc_bitmap_isset(allowed, (unsigned)cpu))
@@ -222,7 +221,6 @@ static int find_cpu(struct plan *plan, size_t thread)
 		if (left == NONE && plan->left_by[cpu] != NONE)
 			left = cpu;
 	}
-	hwloc_bitmap_foreach_end();
 	return left;
 }
 
