@@ -248,21 +248,12 @@ static void add_measure(struct nm_place_measure *measure, const struct nm_placed
 	measure->accesses = accesses + sums->accesses;
 }
 
-/* First touches alone say that everything is local: then nothing is seen of accesses. */
-static bool sees_accesses(const struct nm_daemon *daemon)
-{
-	if (!daemon->pipeline.source)
-		return false;
-	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	return status->memory != NM_MEMORY_NONE || daemon->balancing > 0 ||
-	       daemon->config->sampling.inject != NM_INJECT_NONE;
-}
-
 static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       double interval_s)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	bool sees = sees_accesses(daemon);
+	/* First touches alone say that everything is local. */
+	bool sees = daemon->pipeline.source && !nm_pipeline_sees_first_touches_only(daemon);
 	nm_autofree struct sums *sums = calloc(placement->count + 1, sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;

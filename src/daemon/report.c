@@ -466,7 +466,7 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 		nm_roster_give_back(daemon->pipeline.roster, event->tid, event->start_ticks);
 	nm_entry_lease(&entry, event);
 	/* Policy "auto" sends threads home again and again; the decision tells of that. */
-	if (daemon->config->threads.policy == NM_POLICY_AUTO &&
+	if (daemon->config && daemon->config->threads.policy == NM_POLICY_AUTO &&
 	    (event->kind == NM_LEASE_WIDENED || event->kind == NM_LEASE_UNSEEN))
 		entry.priority = LOG_DEBUG;
 	emit(daemon, &entry);
