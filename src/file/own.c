@@ -25,11 +25,16 @@ static int check_own(int directory, int fd)
 
 /* What root creates in the service's directory is the service's: else its next start could not read
  * it. */
-static void give_to_owner(int directory, int fd)
+static int give_to_owner(int directory, int fd)
 {
 	struct stat parent;
-	if (geteuid() == 0 && fstat(directory, &parent) == 0 && parent.st_uid != 0)
-		(void)fchown(fd, parent.st_uid, parent.st_gid);
+	if (geteuid() != 0)
+		return 0;
+	if (fstat(directory, &parent) < 0)
+		return -errno;
+	if (parent.st_uid != 0 && fchown(fd, parent.st_uid, parent.st_gid) < 0)
+		return -errno;
+	return 0;
 }
 
 static int open_nowhere(const char *name, int flags)
@@ -53,7 +58,11 @@ int nm_open_own(int directory, const char *name, int flags)
 		return r;
 	}
 	if (flags & O_CREAT)
-		give_to_owner(directory, fd);
+		r = give_to_owner(directory, fd);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
 	return fd;
 }
 
