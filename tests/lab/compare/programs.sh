@@ -22,18 +22,17 @@ quietly() { "$@" >/dev/null 2>&1; }
 
 # ---- four users, each running several programs of two threads, one after another ----
 
-about_users='four users: sort, xz, pigz, 7z, jellyfish, zstd of two threads each, one after another, each begins elsewhere'
+about_users='four users: sort, xz, jellyfish, pigz, zstd of two threads each, one after another, each begins elsewhere'
 count_users=4
 plans_users='own interleave'
 
 work_of() { # NUMBER
-	case $(($1 % 6)) in
+	case $(($1 % 5)) in
 	0) LC_ALL=C quietly sort --parallel=2 -S 48M -o /dev/null $(text 3) ;;
 	1) quietly xz -T2 -1 --block-size=512KiB -c "$DATA/short" ;;
 	2) quietly jellyfish count -m 19 -s 1M -t 2 --no-write "$DATA/fasta" ;;
 	3) quietly pigz -p 2 -4 -c "$DATA/text" ;;
-	4) quietly 7z b 1 -mmt2 -md18 ;;
-	5) quietly zstd -T2 -5 -c "$DATA/text" ;;
+	4) quietly zstd -T2 -5 -c "$DATA/text" ;;
 	esac
 }
 
