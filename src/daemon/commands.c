@@ -118,7 +118,7 @@ static void add_bool(struct nm_status_item **item, const char *name, bool flag)
 	*(*item)++ = (struct nm_status_item){.name = name, .type = NM_STATUS_BOOL, .flag = flag};
 }
 
-#define ALWAYS_ITEMS 15
+#define ALWAYS_ITEMS 16
 #define RUNNING_ITEMS 49
 
 static void add_pages(struct nm_memory *memory, struct nm_status_item **item)
@@ -242,6 +242,7 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 	add_uint(&item, "seed", daemon->seed);
 	add_real(&item, "interval_s", nm_loop_interval_s(daemon));
 	add_uint(&item, "intervals", tally->intervals);
+	add_uint(&item, "interval_late_max_ms", tally->late_max_usec / 1000);
 	add_uint(&item, "decisions", tally->decisions);
 	add_uint(&item, "moves_applied", tally->applied);
 	add_uint(&item, "moves_refused", tally->failed);

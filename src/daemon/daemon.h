@@ -36,6 +36,7 @@
 /* What happened since the start; for the status and the summaries. */
 struct nm_tally {
 	uint64_t intervals, decisions, applied, failed;
+	uint64_t late_max_usec; /* by how much an interval ended too late, at worst */
 	uint64_t improved, neutral, rolled_back, cancelled, inconclusive;
 	uint64_t injected;  /* processes write-protected for sampling */
 	double local_share; /* over managed threads in the last interval; NaN: unknown */

@@ -49,11 +49,20 @@ static bool is_beat(struct nm_daemon *daemon)
 	return !nm_placement_is_awaited(daemon, platform->ops->now_ns(platform));
 }
 
+static void note_lateness(struct nm_daemon *daemon, uint64_t due_usec)
+{
+	uint64_t now_usec;
+	if (sd_event_now(daemon->event, CLOCK_MONOTONIC, &now_usec) < 0 || now_usec < due_usec)
+		return;
+	if (now_usec - due_usec > daemon->tally.late_max_usec)
+		daemon->tally.late_max_usec = now_usec - due_usec;
+}
+
 static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
 	(void)source;
-	(void)usec;
+	note_lateness(daemon, usec);
 
 	if (has_been_replaced(daemon))
 		return 0;

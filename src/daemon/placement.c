@@ -224,25 +224,24 @@ static void bar(struct nm_placed *placed, uint64_t now_ns)
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		  struct nm_placed *placed)
 {
-	struct nm_placement_tally *tally = &daemon->pipeline.placement->tally;
 	struct nm_place_verdict verdict = nm_place_judge(&placed->before, &placed->after, 0);
 	placed->judged = true;
 	nm_report_placement_verdict(daemon, snapshot, placed, &verdict);
 	switch (verdict.outcome) {
 	case NM_PLACE_IMPROVED:
-		tally->improved++;
+		daemon->tally.improved++;
 		placed->setbacks = 0;
 		break;
 	case NM_PLACE_NEUTRAL:
-		tally->neutral++;
+		daemon->tally.neutral++;
 		break;
 	case NM_PLACE_WORSE:
-		tally->worse++;
+		daemon->tally.rolled_back++;
 		give_up(daemon, placed);
 		bar(placed, snapshot->time_ns);
 		break;
 	case NM_PLACE_INCONCLUSIVE:
-		tally->inconclusive++;
+		daemon->tally.inconclusive++;
 		break;
 	}
 }

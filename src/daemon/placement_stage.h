@@ -55,7 +55,7 @@ struct nm_thread_times {
 };
 
 struct nm_placement_tally {
-	uint64_t placed, held, yielded, improved, neutral, worse, inconclusive;
+	uint64_t placed, held, yielded;
 	uint64_t brought_pages;
 };
 

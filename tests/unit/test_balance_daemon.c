@@ -354,7 +354,7 @@ static void another_policy_forgets_it(void **state)
 
 static void the_status_has_its_figures(void **state)
 {
-	struct nm_status_item items[64];
+	struct nm_status_item items[72];
 	unsigned found = 0;
 	(void)state;
 	overload(6, 0);

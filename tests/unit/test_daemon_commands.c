@@ -77,7 +77,7 @@ static void go_astray(void)
 
 static const struct nm_status_item *status(const char *name)
 {
-	static struct nm_status_item items[64];
+	static struct nm_status_item items[72];
 	size_t count = nm_command_status(service, items, NM_ARRAY_SIZE(items));
 	assert_true(count > 0);
 	for (size_t i = 0; i < count; i++)
@@ -431,7 +431,7 @@ static void reload_with(const char *pages)
 /* There is room for all, and each is there once. */
 static void check_status(void)
 {
-	struct nm_status_item items[64];
+	struct nm_status_item items[72];
 	size_t count = nm_command_status(service, items, NM_ARRAY_SIZE(items));
 	assert_in_range(count, 1, NM_ARRAY_SIZE(items));
 	for (size_t i = 0; i < count; i++)
