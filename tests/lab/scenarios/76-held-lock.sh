@@ -3,6 +3,7 @@
 # beat, a stop takes seconds and restores every other program's CPU affinity, and a restart and --restore work while
 # the lock is still held.
 # boot: main
+# when: full
 # limit: 900
 . "$LAB/lib.sh"
 
