@@ -54,7 +54,13 @@ is_stuck() {
 }
 
 stops() { timeout $STOP_S systemctl stop numa-migrd; }
-start_misplaced() { start 1 membound -n lent -s 0 2 1 64; }
+# While it touches its memory and sets its own affinity nobody is to lease it: what it sets is its owner's.
+start_misplaced() {
+	systemctl stop numa-migrd
+	start 1 membound -n lent -s 0 2 1 64
+	systemctl start numa-migrd
+}
+
 all_masks() { masks_of "$lent" | cut -d' ' -f2 | sort -u; }
 
 # Whatever the daemon did not do in time must not outlive the scenario.
@@ -95,7 +101,6 @@ modprobe fuse
 balancing 0
 settings_soft_dirty "$LAX_FREE" lent holder
 sed -i 's/^targets: {/& min_cpu_percent = 0; min_rss_mb = 1;/' "$CONF"
-systemctl start numa-migrd
 while_held 1
 while_held 100
 systemctl stop numa-migrd
