@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,18 +52,26 @@ static int require_process(int proc_fd, const struct nm_worker_request *request)
 	return stat.start_ticks == request->start_ticks ? 0 : -ESRCH;
 }
 
-/* What the descriptor is of, without following the link. */
+/*
+ * What the descriptor is of, without following the link. Whoever opened it, the helper or an earlier worker,
+ * had a mount of /proc of its own, which is no part of the path that is read here.
+ */
 static int require_file(int proc_fd, int fd, const char *name)
 {
 	char path[48], link[PATH_MAX];
+	struct statfs of;
 
+	if (fstatfs(fd, &of) < 0)
+		return -errno;
+	if (of.f_type != PROC_SUPER_MAGIC)
+		return -EPERM;
 	(void)snprintf(path, sizeof(path), "%d/fd/%d", getpid(), fd);
 	ssize_t length = readlinkat(proc_fd, path, link, sizeof(link) - 1);
 	if (length < 0)
 		return -errno;
 	link[length] = '\0';
 	const char *last = strrchr(link, '/');
-	return strncmp(link, "/proc/", 6) == 0 && last && strcmp(last + 1, name) == 0 ? 0 : -EPERM;
+	return last && strcmp(last + 1, name) == 0 ? 0 : -EPERM;
 }
 
 /* ---- the acts ---- */

@@ -158,22 +158,26 @@ static void test_who_is_not_placed(void **state)
 	(void)state;
 	static const double ran[NODES] = {2, 0, 0, 0};
 	static const bool nowhere[NODES] = {false, false, false, false};
-	struct nm_place_group group = group_of(2, ran), other = group;
+	static const double apart[NODES] = {1, 1, 0, 0};
+	const struct nm_place_group group = group_of(2, ran);
 	struct nm_place_proposal found;
-	const struct {
+	struct {
 		enum nm_place_reason reason;
 		struct nm_place_group group;
 	} cases[] = {
-		{NM_PLACE_YOUNG, (other.age_s = 0.3, other)},
-		{NM_PLACE_YOUNG, (other = group, other.quiet_s = 0.1, other)},
-		{NM_PLACE_WATCHED, (other = group, other.age_s = 60, other)},
-		{NM_PLACE_IDLE, (other = group, other.demand_cpus = 0.05, other)},
-		{NM_PLACE_BARRED, (other = group, other.barred = true, other)},
-		{NM_PLACE_HELD, (other = group, other.home = 1, other)},
-		{NM_PLACE_NO_ROOM, (other = group, other.allowed = nowhere, other)},
-		{NM_PLACE_NO_ROOM, (other = group, other.ran_on = (double[NODES]){1, 1, 0, 0},
-				    other.resident_bytes = 8ULL << 30, other)},
+		{NM_PLACE_YOUNG, group},  {NM_PLACE_YOUNG, group}, {NM_PLACE_WATCHED, group},
+		{NM_PLACE_IDLE, group},	  {NM_PLACE_BARRED, group}, {NM_PLACE_HELD, group},
+		{NM_PLACE_NO_ROOM, group}, {NM_PLACE_NO_ROOM, group},
 	};
+	cases[0].group.age_s = 0.3;
+	cases[1].group.quiet_s = 0.1;
+	cases[2].group.age_s = 60;
+	cases[3].group.demand_cpus = 0.05;
+	cases[4].group.barred = true;
+	cases[5].group.home = 1;
+	cases[6].group.allowed = nowhere;
+	cases[7].group.ran_on = apart;
+	cases[7].group.resident_bytes = 8ULL << 30;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		propose(&cases[i].group, 1, 0, &found);
 		assert_int_equal(found.node, -1);
