@@ -323,7 +323,6 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uin
 		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);
 		daemon->tally.applied += receipts[i].applied;
 		daemon->tally.failed += !receipts[i].applied;
-		daemon->pipeline.placement->tally.held += receipts[i].applied;
 		if (!receipts[i].applied && receipts[i].steps[0].error == -ESTALE)
 			nm_roster_recheck(daemon->pipeline.roster, plan.decisions[i].steps[0].tid,
 					  plan.decisions[i].steps[0].start_ticks);
@@ -358,7 +357,6 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	if (!kernel_brings_memory(daemon) && !is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;
 	daemon->tally.decisions++;
-	daemon->pipeline.placement->tally.placed++;
 	nm_report_placement(daemon, snapshot, placed, proposal);
 }
 
@@ -377,7 +375,6 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		bar(&placement->items[i], snapshot->time_ns);
 		view->groups[i].home = -1;
 		view->groups[i].barred = true;
-		placement->tally.yielded++;
 	}
 	return r;
 }

@@ -64,7 +64,7 @@ static void placed_clear(struct nm_placed *placed)
 }
 
 /* A process without members is gone, or nobody's business any more; its leases end as any. */
-static int replace_items(struct nm_placement *placement, struct nm_placed *items, size_t count)
+static void replace_items(struct nm_placement *placement, struct nm_placed *items, size_t count)
 {
 	for (size_t i = 0; i < placement->count; i++) {
 		if (placement->items[i].ran_on)
@@ -74,7 +74,6 @@ static int replace_items(struct nm_placement *placement, struct nm_placed *items
 	free(placement->items);
 	placement->items = items;
 	placement->count = count;
-	return 0;
 }
 
 static int list_processes(struct nm_placement *placement, const struct nm_snapshot *snapshot)
@@ -100,7 +99,8 @@ static int list_processes(struct nm_placement *placement, const struct nm_snapsh
 	}
 	if (count > 0)
 		qsort(items, count, sizeof(*items), by_pid);
-	return replace_items(placement, items, count);
+	replace_items(placement, items, count);
+	return 0;
 }
 
 /* ---- how long threads ran and waited ---- */

@@ -50,7 +50,6 @@ void nm_placement_collect(struct nm_daemon *daemon)
 				memory->state = NM_BRING_DONE;
 		}
 		nm_recorder_batch(daemon, batch);
-		placement->tally.brought_pages += batch->moved;
 		nm_page_batch_free(batch);
 	}
 	nm_recorder_batch(daemon, NULL);

@@ -54,11 +54,6 @@ struct nm_thread_times {
 	uint64_t start_ticks, run_ns, delay_ns, read_ns;
 };
 
-struct nm_placement_tally {
-	uint64_t placed, held, yielded;
-	uint64_t brought_pages;
-};
-
 /* A process that began a moment ago, or another program in it. */
 struct nm_birth {
 	uint32_t pid;
@@ -74,7 +69,6 @@ struct nm_placement {
 	struct nm_thread_times *times; /* ascending tid */
 	size_t nr_times;
 	struct nm_mover *mover;
-	struct nm_placement_tally tally;
 };
 
 struct nm_daemon;
