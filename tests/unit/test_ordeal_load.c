@@ -97,8 +97,8 @@ static bool grow(unsigned fail_at)
 static void a_failed_growth_is_told(void **state)
 {
 	unsigned failures = 0;
-	/* What is not initialised is a number. */
-	assert_int_equal(mallopt(M_PERTURB, 0x55), 1);
+	/* What is not initialised is a number; the address sanitizer refuses this, and does it itself. */
+	(void)mallopt(M_PERTURB, 0x55);
 	write_stat(1000, 0);
 	for (unsigned fail_at = 1; fail_at <= ALLOCATIONS_MOST; fail_at++) {
 		assert_int_equal(nm_machine_read_load(&load_daemon), 0);

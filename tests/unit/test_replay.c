@@ -332,7 +332,7 @@ static void change_nodes(struct nm_recorded *entry)
 	static struct nm_figures figures[64];
 	static struct nm_recorded_thread threads[64];
 	static double accesses[2 * NODES];
-	static uint32_t fresh[2 * NODES];
+	static uint32_t fresh[2 * NODES], touched[2 * NODES];
 	if (entry->kind != wrong_kind)
 		return;
 	entry->nr_nodes = as_wider ? 2 * NODES : 1;
@@ -341,6 +341,7 @@ static void change_nodes(struct nm_recorded *entry)
 		figures[i] = entry->figures.items[i];
 		figures[i].accesses = accesses;
 		figures[i].fresh = fresh;
+		figures[i].touched = touched;
 	}
 	for (size_t i = 0; wrong_kind == NM_RECORDED_THREADS && i < entry->threads.count; i++) {
 		assert_true(i < 64);
