@@ -66,7 +66,7 @@ NM_DEFINE_CLEANUP(struct nm_mappings, nm_mappings_free);
  */
 int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budget_ns);
 
-/* Spent in reading, so far. */
+/* For how long the kernel was at it, so far: the process's lock was held for that long at most. */
 uint64_t nm_mappings_cost_ns(const struct nm_mappings *mappings);
 
 /* Memory that they take. Pure. */

@@ -153,13 +153,13 @@ struct nm_platform_ops {
 
 	/*
 	 * /proc/PID's maps or numa_maps, below a directory of a process or thread, in pieces: read_maps
-	 * gives at most `size` bytes, 0 at the end, and goes on for budget_ns at most. Closed by close.
-	 * These and the two below end at the latest after NM_WORKER_MOVE_NS: -ETIMEDOUT, -EALREADY and
+	 * gives at most `size` bytes, 0 at the end, and goes on for budget_ns at most; *ret_held_ns: how
+	 * long the kernel was at it, without the way there. Closed by close. These and the two below end at the latest after NM_WORKER_MOVE_NS: -ETIMEDOUT, -EALREADY and
 	 * -ECANCELED as in worker.h. Mover only.
 	 */
 	int (*open_maps)(struct nm_platform *platform, int directory, const char *name);
 	ssize_t (*read_maps)(struct nm_platform *platform, int directory, int fd, char *buffer,
-			     size_t size, uint64_t budget_ns);
+			     size_t size, uint64_t budget_ns, uint64_t *ret_held_ns);
 
 	/*
 	 * Asks on which node each of `count` pages of a process is (move_pages(2) without nodes): ret gets
@@ -174,10 +174,12 @@ struct nm_platform_ops {
 	 * the kernel's number given for it. statuses: the node that each is on now, or a negative errno;
 	 * what the caller wrote there stays where the kernel does not tell, as it does for pages around one
 	 * that it could not move. Returns how many it gave up on, or a negative errno; -EROFS from a dry run.
-	 * Each call drains every CPU and waits for all of them. Mover only.
+	 * Each call drains every CPU and waits for all of them; *ret_held_ns as above, also where it fails.
+	 * Mover only.
 	 */
 	int (*pages_move)(struct nm_platform *platform, pid_t pid, unsigned count,
-			  const uint64_t *addresses, const int *nodes, int *statuses);
+			  const uint64_t *addresses, const int *nodes, int *statuses,
+			  uint64_t *ret_held_ns);
 	/*
 	 * True: the mover's calls, one under way too, end with -ECANCELED from now on. NULL: none of them
 	 * takes long here. The loop, when it ends the mover, and when it begins one.

@@ -53,6 +53,7 @@ struct nm_worker_reply {
 	int32_t result; /* what the call returned, or a negative errno */
 	uint32_t bytes;
 	uint32_t zero;
+	uint64_t held_ns; /* how long the call took, without the way here and back */
 };
 
 #define NM_WORKER_REQUEST_MOST (sizeof(struct nm_worker_request) + NM_WORKER_PAGES_MOST * 12)
@@ -124,6 +125,7 @@ struct nm_worker_call {
 	int fd;			/* that goes along, or -1 */
 	void *body;
 	size_t body_size;	/* room; then how much came */
+	uint64_t held_ns;	/* that came; 0 without a reply */
 	int ret_fd;		/* that came along, or -1; the caller closes */
 };
 

@@ -10,6 +10,7 @@ struct nm_worker_outcome {
 	int result;
 	uint32_t bytes; /* of the body */
 	int fd;		/* or -1; the caller closes */
+	uint64_t held_ns; /* nm_worker_serve(): how long it took */
 };
 
 /*

@@ -33,11 +33,15 @@ static int open_runtime(struct nm_daemon *daemon)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "another numa-migrd is running: it holds the runtime directory, and "
 			  "generation in there names it (systemctl status numa-migrd)");
+	else if (r == -EPERM)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
+			  "cannot use the runtime directory: it must belong to the user of numa-migrd and "
+			  "be writable by nobody else (run by hand, numa-migrd needs to be root)");
 	else if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "cannot use the runtime directory: %s; it must belong to the user of "
-			  "numa-migrd and be "
-			  "writable by nobody else (run by hand, numa-migrd needs to be root)",
+			  "cannot use the runtime directory: %s; what was lent before stays lent until "
+			  "it can: see that directory's owner, file system and free space (usually "
+			  "/run/numa-migrd)",
 			  strerror(-r));
 	if (r < 0)
 		return r;

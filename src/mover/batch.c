@@ -70,12 +70,11 @@ static int check_process(struct nm_mover *mover)
 static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 {
 	const struct nm_platform_ops *ops = mover->platform->ops;
-	uint64_t before = ops->now_ns(mover->platform);
 	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
 	uint64_t now = ops->now_ns(mover->platform);
 
 	pthread_mutex_lock(&mover->lock);
-	nm_known_publish(&mover->known, entry, r, before, now);
+	nm_known_publish(&mover->known, entry, r, now);
 	entry->had = r != -EAGAIN;
 	pthread_mutex_unlock(&mover->lock);
 	return r == -EAGAIN ? -ESTALE : r;

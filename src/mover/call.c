@@ -92,10 +92,10 @@ static void prepare(struct nm_call *call, unsigned count)
 }
 
 /* True: it took so long that no other should follow now. */
-static bool learn(struct nm_mover *mover, enum nm_pace_class class, unsigned count, uint64_t before,
+static bool learn(struct nm_mover *mover, enum nm_pace_class class, unsigned count, uint64_t taken,
 		  struct nm_mover_counts *counts)
 {
-	uint64_t now = mover->platform->ops->now_ns(mover->platform), taken = now - before;
+	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 
 	pthread_mutex_lock(&mover->lock);
 	bool slow = nm_pace_learn(&mover->pace, class, count, taken, now);
@@ -115,17 +115,18 @@ static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned 
 	const struct nm_platform_ops *ops = mover->platform->ops;
 	struct nm_call *call = &mover->call;
 
+	uint64_t held_ns;
+
 	prepare(call, count);
-	uint64_t before = ops->now_ns(mover->platform);
 	if (!begin_call(mover))
 		return -ECANCELED;
 	int r = ops->pages_move(mover->platform, (pid_t)mover->work.tid, count, call->addresses,
-				call->nodes, call->statuses);
+				call->nodes, call->statuses, &held_ns);
 	if (!end_call(mover))
 		return -ECANCELED;
 	for (unsigned i = 0; i < count; i++)
 		call->units[i].state = call->statuses[i];
-	*ret_slow = learn(mover, class, count, before, counts);
+	*ret_slow = learn(mover, class, count, held_ns, counts);
 	return r;
 }
 

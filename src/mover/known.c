@@ -282,22 +282,26 @@ int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 	int r = entry->reading ? 0 : nm_mappings_new(platform, &entry->reading);
 	uint32_t tid;
 
+	entry->held_ns = 0;
 	if (r < 0)
 		return r;
 	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid);
 	if (directory < 0)
 		return directory;
 	r = check_size(platform, directory, limits->rss_bytes);
-	if (r == 0)
+	if (r == 0) {
+		uint64_t before_ns = nm_mappings_cost_ns(entry->reading);
 		r = nm_mappings_read(entry->reading, directory, limits->budget_ns);
+		entry->held_ns = nm_mappings_cost_ns(entry->reading) - before_ns;
+	}
 	platform->ops->close(platform, directory);
 	return r;
 }
 
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
-		      uint64_t before_ns, uint64_t now_ns)
+		      uint64_t now_ns)
 {
-	known->turn_ns = now_ns + NM_KNOWN_TURN_SHARE * (now_ns - before_ns);
+	known->turn_ns = now_ns + NM_KNOWN_TURN_SHARE * entry->held_ns;
 	if (result == -EAGAIN)
 		return;
 	uint64_t cost = entry->reading ? nm_mappings_cost_ns(entry->reading) : 0;

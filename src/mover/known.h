@@ -33,6 +33,7 @@ struct nm_known_entry {
 	uint64_t ready_ns; /* when it was whole */
 	uint64_t again_ns; /* when it is to be read again; 0: it never was read */
 	int error;	   /* of the last reading; it is not tried again before again_ns */
+	uint64_t held_ns;  /* how long the kernel was at it in the last turn */
 };
 
 struct nm_known {
@@ -90,9 +91,9 @@ struct nm_known_limits {
 int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 		  const struct nm_known_limits *limits);
 
-/* Under the lock, with the result of nm_known_read(), and when it began. */
+/* Under the lock, with the result of nm_known_read(). */
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
-		      uint64_t before_ns, uint64_t now_ns);
+		      uint64_t now_ns);
 
 /*
  * Opens /proc/PID of this very process: a descriptor to be closed, or -ESRCH. Where the first

@@ -175,7 +175,8 @@ static int open_next(struct nm_mappings *mappings, int directory)
 	return 0;
 }
 
-static int read_some(struct nm_mappings *mappings, int directory, uint64_t budget_ns)
+static int read_some(struct nm_mappings *mappings, int directory, uint64_t budget_ns,
+		     uint64_t *ret_held_ns)
 {
 	const struct nm_platform_ops *ops = mappings->platform->ops;
 	char text[READ_BYTES];
@@ -186,7 +187,7 @@ static int read_some(struct nm_mappings *mappings, int directory, uint64_t budge
 			return r;
 	}
 	ssize_t got = ops->read_maps(mappings->platform, directory, mappings->fd, text,
-				     sizeof(text), budget_ns);
+				     sizeof(text), budget_ns, ret_held_ns);
 	if (got < 0)
 		return (int)got;
 	if (got == 0)
@@ -196,13 +197,13 @@ static int read_some(struct nm_mappings *mappings, int directory, uint64_t budge
 
 int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budget_ns)
 {
-	struct nm_platform *platform = mappings->platform;
-	uint64_t before = platform->ops->now_ns(platform), spent = 0;
+	uint64_t spent = 0;
 	int r = 0;
 
 	while (r == 0 && mappings->phase != COMPLETE && spent < budget_ns) {
-		r = read_some(mappings, directory, budget_ns - spent);
-		spent = platform->ops->now_ns(platform) - before;
+		uint64_t held_ns = 0;
+		r = read_some(mappings, directory, budget_ns - spent, &held_ns);
+		spent += held_ns;
 	}
 	mappings->cost_ns += spent;
 	if (r < 0)

@@ -97,11 +97,10 @@ static void look_at_splits(struct nm_mover *mover)
 static void read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 {
 	get_busy(mover, entry);
-	uint64_t before = now_ns(mover);
 	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
 	uint64_t now = now_ns(mover);
 	pthread_mutex_lock(&mover->lock);
-	nm_known_publish(&mover->known, entry, r, before, now);
+	nm_known_publish(&mover->known, entry, r, now);
 	calm_down(mover);
 }
 

@@ -255,9 +255,11 @@ static int linux_event_read(struct nm_platform *platform, int fd, void *buffer, 
 /* ---- dry run ---- */
 
 static int dry_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-			  const uint64_t *addresses, const int *nodes, int *statuses)
+			  const uint64_t *addresses, const int *nodes, int *statuses,
+			  uint64_t *ret_held_ns)
 {
 	(void)platform, (void)pid, (void)count, (void)addresses, (void)nodes, (void)statuses;
+	*ret_held_ns = 0;
 	return -EROFS;
 }
 

@@ -48,6 +48,7 @@ static ssize_t call_read_maps(struct nm_linux *self, enum nm_worker_caller calle
 	call->request = (struct nm_worker_request){.act = NM_WORKER_READ_MAPS,
 						   .count = (uint32_t)call->body_size,
 						   .budget_ns = budget_ns};
+	call->held_ns = 0;
 	int r = nm_worker_client_call(self->workers, caller, call);
 	return r < 0 ? r : (ssize_t)call->body_size;
 }
@@ -185,12 +186,15 @@ int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *
 }
 
 ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-			   size_t size, uint64_t budget_ns)
+			   size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
 	struct nm_worker_call call = {
 		.directory = directory, .fd = fd, .body = buffer, .body_size = size};
+	ssize_t got = call_read_maps(nm_linux(platform), NM_WORKER_MOVER, &call, budget_ns);
 
-	return call_read_maps(nm_linux(platform), NM_WORKER_MOVER, &call, budget_ns);
+	if (got >= 0)
+		*ret_held_ns = call.held_ns;
+	return got;
 }
 
 int nm_linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
@@ -203,7 +207,8 @@ int nm_linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count
 }
 
 int nm_linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-			const uint64_t *addresses, const int *nodes, int *statuses)
+			const uint64_t *addresses, const int *nodes, int *statuses,
+			uint64_t *ret_held_ns)
 {
 	nm_autofree int *told = calloc(count + 1, sizeof(*told));
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_MOVE, .count = count},
@@ -214,6 +219,7 @@ int nm_linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
 				      .body = told,
 				      .body_size = count * sizeof(*told)};
 
+	*ret_held_ns = 0;
 	if (!told)
 		return -ENOMEM;
 	if (!nm_generation_stands(nm_linux(platform)->generation))
@@ -224,6 +230,7 @@ int nm_linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
 	for (unsigned i = 0; i < count; i++)
 		if (told[i] != NM_WORKER_UNTOLD)
 			statuses[i] = told[i];
+	*ret_held_ns = call.held_ns;
 	return r;
 }
 

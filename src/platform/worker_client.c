@@ -22,8 +22,9 @@
 struct caller {
 	struct nm_worker_link link;
 	int stop_fd; /* eventfd */
-	bool stopping, calling;
-	uint32_t uid; /* of whom it calls */
+	bool stopping, calling, waiting;
+	uint32_t uid;  /* of whom it calls, or waits to call */
+	uint64_t turn; /* of those that wait for one user, the lowest is first */
 };
 
 struct stuck {
@@ -44,7 +45,7 @@ struct nm_worker_client {
 	unsigned stuck_count;
 	pid_t children[CHILDREN_MOST]; /* that have been let go, and are not reaped */
 	unsigned children_count;
-	uint64_t given_up;
+	uint64_t given_up, turns;
 	bool absent_told;
 	struct nm_worker_news news[NEWS_MOST]; /* more are counted only */
 	unsigned news_count;
@@ -174,28 +175,40 @@ static unsigned others_calling(const struct nm_worker_client *client, const stru
 	return count;
 }
 
-static bool uid_is_called(const struct nm_worker_client *client, uint32_t uid)
+/* Whoever has come first is first: one that calls on and on does not keep the other waiting. */
+static bool is_its_turn(const struct nm_worker_client *client, const struct caller *caller)
 {
-	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
-		if (client->callers[i].calling && client->callers[i].uid == uid)
-			return true;
-	return false;
+	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
+		const struct caller *other = &client->callers[i];
+		if (other == caller || other->uid != caller->uid)
+			continue;
+		if (other->calling || (other->waiting && other->turn < caller->turn))
+			return false;
+	}
+	return true;
 }
 
 static int begin(struct nm_worker_client *client, struct caller *caller,
 		 const struct nm_worker_subject *subject)
 {
-	while (!caller->stopping && uid_is_called(client, subject->uid))
+	int r = 0;
+
+	caller->uid = subject->uid;
+	caller->turn = client->turns++;
+	caller->waiting = true;
+	while (!caller->stopping && !is_its_turn(client, caller))
 		pthread_cond_wait(&client->ended, &client->lock);
+	caller->waiting = false;
 	release_stuck(client);
 	if (caller->stopping)
-		return -ECANCELED;
-	if (!nm_worker_may_ask(&client->bars, subject, others_calling(client, caller),
-			       nm_worker_now_ns()))
-		return -EALREADY;
-	caller->calling = true;
-	caller->uid = subject->uid;
-	return 0;
+		r = -ECANCELED;
+	else if (!nm_worker_may_ask(&client->bars, subject, others_calling(client, caller),
+				    nm_worker_now_ns()))
+		r = -EALREADY;
+	caller->calling = r == 0;
+	if (r < 0)
+		pthread_cond_broadcast(&client->ended);
+	return r;
 }
 
 static void give_up(struct nm_worker_client *client, struct caller *caller,

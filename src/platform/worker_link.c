@@ -193,6 +193,7 @@ static int receive_reply(int socket, struct nm_worker_call *call, int *ret_resul
 	    wants_fd != (fd >= 0))
 		return -EPROTO;
 	call->body_size = reply.bytes;
+	call->held_ns = reply.held_ns;
 	call->ret_fd = nm_take_fd(&fd);
 	*ret_result = reply.result;
 	return 0;

@@ -288,11 +288,13 @@ static int move_page(struct nm_sim *sim, struct nm_sim_process *process, ssize_t
 }
 
 static int pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-		      const uint64_t *addresses, const int *nodes, int *statuses)
+		      const uint64_t *addresses, const int *nodes, int *statuses,
+		      uint64_t *ret_held_ns)
 {
 	struct nm_sim *sim = sim_of(platform);
 	struct nm_sim_process *process = process_of(sim, pid);
 	int failed = 0;
+	*ret_held_ns = 0;
 	if (!process)
 		return -ESRCH;
 	for (unsigned i = 0; i < count; i++) {
@@ -303,9 +305,10 @@ static int pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
 }
 
 static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-			 size_t size, uint64_t budget_ns)
+			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
 	(void)directory, (void)budget_ns;
+	*ret_held_ns = 0;
 	return read_some(platform, fd, buffer, size);
 }
 

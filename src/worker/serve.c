@@ -216,7 +216,8 @@ static int send_reply(int socket, const struct nm_worker_outcome *outcome, void 
 {
 	struct nm_worker_reply reply = {.version = NM_WORKER_VERSION,
 					.result = outcome->result,
-					.bytes = outcome->bytes};
+					.bytes = outcome->bytes,
+					.held_ns = outcome->held_ns};
 	union {
 		char space[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
@@ -249,7 +250,9 @@ static int serve_one(int proc_fd, int socket, void *message, void *body)
 	int r = nm_worker_parse(message, (size_t)length, fd >= 0, &order);
 	if (r < 0)
 		return r;
+	uint64_t before_ns = now_ns();
 	nm_worker_perform(proc_fd, &order, fd, body, &outcome);
+	outcome.held_ns = now_ns() - before_ns;
 	r = send_reply(socket, &outcome, body);
 	nm_closep(&outcome.fd);
 	return r < 0 ? r : 1;

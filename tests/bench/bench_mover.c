@@ -70,12 +70,13 @@ static void make_pages(void)
 static double move_bare(int to)
 {
 	double before = wall_ns();
+	uint64_t held_ns;
 
 	for (size_t i = 0; i < PAGES; i++)
 		nodes[i] = (int)topology->nodes[to].os_id;
 	for (size_t i = 0; i < PAGES; i += BARE_CALL)
 		must(platform->ops->pages_move(platform, getpid(), BARE_CALL, addresses + i,
-					       nodes + i, statuses + i),
+					       nodes + i, statuses + i, &held_ns),
 		     "move_pages");
 	return wall_ns() - before;
 }

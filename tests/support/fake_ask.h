@@ -45,6 +45,7 @@ static inline int fake_answer_numa_maps(struct nm_platform *platform,
 {
 	const struct nm_platform_ops *ops = platform->ops;
 	char path[32];
+	uint64_t held_ns;
 	ssize_t got;
 	size_t used = 0;
 
@@ -55,7 +56,7 @@ static inline int fake_answer_numa_maps(struct nm_platform *platform,
 	int fd = ops->open_maps(platform, directory, "numa_maps");
 	ret->text = calloc(1, 65536);
 	while (fd >= 0 && (got = ops->read_maps(platform, directory, fd, ret->text + used,
-						65535 - used, 1)) > 0)
+						65535 - used, 1, &held_ns)) > 0)
 		used += (size_t)got;
 	if (fd >= 0)
 		ops->close(platform, fd);

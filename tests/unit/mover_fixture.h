@@ -56,6 +56,7 @@ struct fake {
 	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
 	size_t offset[2];
 	uint64_t read_ns; /* that a read of these takes */
+	uint64_t way_ns;  /* and the way there and back */
 	unsigned reads, open_files;
 	uint64_t free_kib[FAKE_NODES], total_kib[FAKE_NODES], idle_kib[FAKE_NODES];
 	unsigned huge_blocks[FAKE_NODES], pool_pages[FAKE_NODES];
@@ -134,12 +135,14 @@ static inline int fake_open_maps(struct nm_platform *platform, int directory, co
 
 /* A little of it, as the worker does. */
 static inline ssize_t fake_read_maps(struct nm_platform *platform, int directory, int fd,
-				     char *buffer, size_t size, uint64_t budget_ns)
+				     char *buffer, size_t size, uint64_t budget_ns,
+				     uint64_t *ret_held_ns)
 {
 	struct fake *fake = fake_of(platform);
 	int which = fd - FAKE_FILE;
 
 	(void)directory, (void)budget_ns;
+	*ret_held_ns = fake->read_ns;
 	size = size < FAKE_PIECE ? size : FAKE_PIECE;
 
 	if (fd == FAKE_NO_FILE)
@@ -150,7 +153,7 @@ static inline ssize_t fake_read_maps(struct nm_platform *platform, int directory
 	memcpy(buffer, text, length);
 	fake->offset[which] += length;
 	fake->reads++;
-	fake->now_ns += fake->read_ns;
+	fake->now_ns += fake->read_ns + fake->way_ns;
 	pthread_mutex_unlock(&fake->lock);
 	return (ssize_t)length;
 }
@@ -318,7 +321,8 @@ static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *a
 }
 
 static inline int fake_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-				  const uint64_t *addresses, const int *nodes, int *statuses)
+				  const uint64_t *addresses, const int *nodes, int *statuses,
+				  uint64_t *ret_held_ns)
 {
 	struct fake *fake = fake_of(platform);
 
@@ -331,7 +335,8 @@ static inline int fake_pages_move(struct nm_platform *platform, pid_t pid, unsig
 	fake->holding = false;
 	if (count > fake->largest)
 		fake->largest = count;
-	fake->now_ns += fake->call_ns + fake->page_ns * count;
+	*ret_held_ns = fake->call_ns + fake->page_ns * count;
+	fake->now_ns += *ret_held_ns;
 	int r = fake_owner_error(fake, pid);
 	if (r == 0)
 		r = fake->call_error;

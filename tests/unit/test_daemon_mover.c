@@ -102,11 +102,12 @@ static int thread_open_maps(struct nm_platform *platform, int directory, const c
 }
 
 static ssize_t thread_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-				size_t size, uint64_t budget_ns)
+				size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
 	char text[128];
 
 	(void)platform, (void)directory, (void)budget_ns;
+	*ret_held_ns = 0;
 	if (fd == MAPS)
 		snprintf(text, sizeof(text), "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
 			 BASE, BASE + SAMPLES_S * 4096);
@@ -130,10 +131,12 @@ static int thread_pages_where(struct nm_platform *platform, pid_t pid, unsigned 
 }
 
 static int thread_pages_move(struct nm_platform *platform, pid_t pid, unsigned pages,
-			     const uint64_t *addresses, const int *nodes, int *statuses)
+			     const uint64_t *addresses, const int *nodes, int *statuses,
+			     uint64_t *ret_held_ns)
 {
 	(void)platform;
 	assert(pid == PID);
+	*ret_held_ns = 0;
 	for (unsigned i = 0; i < pages; i++) {
 		statuses[i] = nodes[i];
 		__atomic_store_n(&home[(addresses[i] - BASE) / 4096], nodes[i], __ATOMIC_RELAXED);

@@ -114,8 +114,9 @@ static void test_own_call(void **state)
 		nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 		int statuses[2] = {-77, -77};
 		assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+		uint64_t held_ns;
 		int r = platform->ops->pages_move(platform, getpid(), 2, addresses, nodes,
-						  statuses);
+						  statuses, &held_ns);
 		if (dry) {
 			assert_int_equal(r, -EROFS);
 			assert_int_equal(statuses[0], -77);

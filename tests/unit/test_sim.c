@@ -537,7 +537,9 @@ static void test_pages_move_where_they_are_sent(void **state)
 	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
 	uint64_t addresses[] = {0x7f0000000000, 0x7f0000200000, 0x1000};
 	int nodes[] = {3, 3, 3}, statuses[3], found[3];
-	assert_int_equal(platform->ops->pages_move(platform, pid, 3, addresses, nodes, statuses),
+	uint64_t held_ns;
+	assert_int_equal(platform->ops->pages_move(platform, pid, 3, addresses, nodes, statuses,
+						   &held_ns),
 			 0);
 	assert_int_equal(platform->ops->pages_where(platform, pid, 3, addresses, found), 0);
 	assert_int_equal(found[0], 3);

@@ -224,6 +224,45 @@ static void maps_are_read_to_their_end(void **state)
 	assert_int_equal(text[used - 1], '\n');
 }
 
+static void *let_go_on(void *worker)
+{
+	pause_ms(300);
+	assert_int_equal(kill(*(pid_t *)worker, SIGCONT), 0);
+	return NULL;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* Else a worker that is late would be taken for a process with much to read. */
+static void what_the_kernel_took_is_told_without_the_way(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS},
+				      .pid = (uint32_t)f->other,
+				      .fd = -1};
+	pthread_t thread;
+
+	open_client(f, LONG_NS);
+	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_LOOP, &call), 0);
+	close(call.ret_fd);
+	pid_t stopped = stop_worker();
+	assert_int_equal(pthread_create(&thread, NULL, let_go_on, &stopped), 0);
+	uint64_t before_ns = now_ns();
+	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_LOOP, &call), 0);
+	uint64_t taken_ns = now_ns() - before_ns;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	close(call.ret_fd);
+	assert_true(taken_ns >= 290 * NM_NSEC_PER_MSEC);
+	assert_true(call.held_ns > 0);
+	assert_true(call.held_ns < taken_ns - 250 * NM_NSEC_PER_MSEC);
+}
+
 /* ---- no answer ---- */
 
 static void a_missed_deadline_gives_the_worker_up(void **state)
@@ -515,6 +554,7 @@ int main(void)
 		TEST(the_kernels_answer_comes_through),
 		TEST(another_start_is_another_process),
 		TEST(maps_are_read_to_their_end),
+		TEST(what_the_kernel_took_is_told_without_the_way),
 		TEST(a_missed_deadline_gives_the_worker_up),
 		TEST(its_end_lets_others_be_asked),
 		TEST(a_stop_ends_a_call_under_way),

@@ -1,12 +1,9 @@
 # shellcheck shell=bash
 # Memory that was first touched on the wrong node, by threads that their owner has pinned to nodes: a
-# stencil whose main thread prepares everything, and,
-# with --full, the same on huge pages, one range that all read, and owners that rotate. What is left of the
-# stalls: with nobody, an oracle, the kernel's balancing, numad (--full), and with us.
-# FAILS at present: since mappings are read by a worker, pages are not moved in this slow machine (nothing is
-# refused, nothing fails, the worker is busy reading). Until that is found it is run by --full or by name.
+# stencil whose main thread prepares everything, and, with --full, the same on huge pages, one range that
+# all read, and owners that rotate. What is left of the stalls: with nobody, an oracle, the kernel's
+# balancing, numad (--full), and with us.
 # boot: instrumented
-# when: full
 # limit: 300
 # limit-full: 4500
 . "$LAB/lib.sh"

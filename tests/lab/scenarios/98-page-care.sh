@@ -1,10 +1,7 @@
 # shellcheck shell=bash
 # Moving pages with care: within a memory cpuset, not onto a node that is nearly full, while the threads
 # exit, and while a real-time task keeps a CPU to itself and each drain of the CPUs waiting.
-# Not run since mappings are read by a worker, by which pages do not move in this slow machine (96-pages):
-# by --full or by name until that is found.
 # boot: instrumented
-# when: full
 # limit: 300
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
