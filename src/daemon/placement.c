@@ -164,7 +164,7 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 		.running = placed->running,
 		.age_s = process->age_s,
 		.quiet_s = process->quiet_s,
-		.watched_s = placed->watched_s,
+		.watched_s = placed->setbacks > 0 ? INFINITY : placed->watched_s,
 		.resident_bytes = process->resident_bytes,
 		.ran_on = placed->ran_on,
 		.memory_on = placed->accesses > 0 ? placed->memory_on : NULL,
@@ -372,9 +372,13 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		nm_report_placement_yield(daemon, &snapshot->processes[placement->items[i].process],
 					  &placement->items[i]);
 		give_up(daemon, &placement->items[i]);
-		bar(&placement->items[i], snapshot->time_ns);
+		/* Its memory is there: where there is room it gets another home at once, a few times. */
+		if (placement->items[i].setbacks + 1 < SETBACKS_MOST)
+			placement->items[i].setbacks++;
+		else
+			bar(&placement->items[i], snapshot->time_ns);
 		view->groups[i].home = -1;
-		view->groups[i].barred = true;
+		view->groups[i].barred = snapshot->time_ns < placement->items[i].barred_until_ns;
 	}
 	return r;
 }

@@ -9,6 +9,12 @@
 #define QUIET_S 0.25	  /* threads come one after another while a program begins */
 #define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */
 #define LEAST_DEMAND 0.1  /* CPUs */
+#define GROWN_S 4.0	  /* who is younger may want more in a moment than it does now */
+#define BYTES_PER_S 5e8	  /* that memory is brought at, about */
+#define HURRY_S 2.0	  /* that a program lives on for, at the least; and as long as it has lived */
+#define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone */
+#define UNSETTLED_COSTS 0.1 /* likewise, for who does not yet run all the time */
+#define SETTLED 0.9	  /* of its running threads: demand that will not grow without more threads */
 #define THERE 0.9	  /* share of its running that makes a node the one it runs on */
 #define GATHERED 0.8	  /* share of its memory that makes a node its memory's */
 #define IN_DEMAND 0.75	  /* load per core of the machine from which on groups are kept apart */
@@ -60,6 +66,14 @@ static double sum(const double *values, unsigned count)
 	return total;
 }
 
+/* A program that has just begun may have one thread that waits for its data, and eight in a second. */
+static double expected_demand(const struct nm_place_group *group)
+{
+	return group->age_s < GROWN_S && group->running > 0
+		       ? fmax(group->demand_cpus, group->running)
+		       : group->demand_cpus;
+}
+
 /* What runs there beside the groups; then the homes that stand. */
 static int plan_init(struct plan *plan, const struct nm_place_view *view)
 {
@@ -80,9 +94,9 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 	plan->total = sum(plan->load, nr_nodes);
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
-		plan->total += group->demand_cpus;
+		plan->total += expected_demand(group);
 		if (group->home >= 0)
-			plan->load[group->home] += group->demand_cpus;
+			plan->load[group->home] += expected_demand(group);
 	}
 	return 0;
 }
@@ -143,7 +157,7 @@ static bool has_room(const struct plan *plan, const struct nm_place_group *group
 	uint64_t elsewhere = (uint64_t)((double)group->resident_bytes *
 					(1 - memory_share(plan->view, group, node)));
 	return group->allowed[node] && at->cores > 0 &&
-	       (plan->load[node] + group->demand_cpus) / at->cores <= most &&
+	       (plan->load[node] + expected_demand(group)) / at->cores <= most &&
 	       elsewhere <= plan->free_bytes[node];
 }
 
@@ -169,11 +183,22 @@ static bool may_gather(const struct plan *plan, const struct nm_place_group *gro
 	return true;
 }
 
-/* Lower is better: how far its memory would have to come, and how full the node gets. */
+/* Of the time that it still has, what it takes until its memory has followed it. */
+static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
+{
+	double bytes = (double)group->resident_bytes * (1 - memory_share(plan->view, group, node));
+	return fmin(bytes / BYTES_PER_S / fmax(group->age_s, HURRY_S), 1);
+}
+
+/* Lower is better: how full the node gets, and how far its memory is for how long. */
 static double cost_of(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	double far = distance_from(plan->view, group, node) / LOCAL - 1;
-	return far + (plan->load[node] + group->demand_cpus) / plan->view->nodes[node].cores;
+	double moves = 1 - memory_share(plan->view, group, node);
+	bool settled = group->age_s >= GROWN_S || group->demand_cpus >= SETTLED * group->running;
+	return far * share_away(plan, group, node) +
+	       moves * (settled ? MOVING_COSTS : UNSETTLED_COSTS) +
+	       (plan->load[node] + expected_demand(group)) / plan->view->nodes[node].cores;
 }
 
 static void choose(struct plan *plan, const struct nm_place_group *group,
@@ -202,7 +227,7 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 	uint64_t elsewhere =
 		(uint64_t)((double)group->resident_bytes *
 			   (1 - memory_share(plan->view, group, (unsigned)ret->node)));
-	plan->load[ret->node] += group->demand_cpus;
+	plan->load[ret->node] += expected_demand(group);
 	plan->free_bytes[ret->node] -= elsewhere;
 	ret->load = plan->load[ret->node] / plan->view->nodes[ret->node].cores;
 	ret->distance_home = LOCAL;

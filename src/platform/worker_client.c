@@ -60,7 +60,8 @@ static int read_process(int directory, const char *path, char *text, size_t size
 	return r == -ENOENT ? -ESRCH : r < 0 ? r : 0;
 }
 
-static int read_start(int directory, const char *path, uint64_t *ret)
+/* Its number too, where the path is of a descriptor. */
+static int read_start(int directory, const char *path, uint32_t *ret_tid, uint64_t *ret_ticks)
 {
 	struct nm_proc_stat stat;
 	char text[2048];
@@ -68,27 +69,20 @@ static int read_start(int directory, const char *path, uint64_t *ret)
 
 	if (r == 0)
 		r = nm_proc_parse_stat(text, &stat);
-	if (r == 0)
-		*ret = stat.start_ticks;
-	return r;
-}
-
-static uint32_t read_number(int directory)
-{
-	char text[2048];
-
-	return read_process(directory, "stat", text, sizeof(text)) < 0
-		       ? 0
-		       : (uint32_t)strtoul(text, NULL, 10);
+	if (r < 0)
+		return r;
+	*ret_tid = (uint32_t)strtoul(text, NULL, 10);
+	*ret_ticks = stat.start_ticks;
+	return 0;
 }
 
 /* The real user: an effective one, and the directory's owner, may be changed at will. */
 static int identify(int directory, struct nm_worker_subject *ret)
 {
-	struct nm_worker_subject subject = {.tid = read_number(directory)};
+	struct nm_worker_subject subject = {0};
 	struct nm_proc_status status;
 	char text[8192], path[32];
-	int r = read_start(directory, "stat", &subject.tid_ticks);
+	int r = read_start(directory, "stat", &subject.tid, &subject.tid_ticks);
 
 	if (r == 0)
 		r = read_process(directory, "status", text, sizeof(text));
@@ -101,7 +95,7 @@ static int identify(int directory, struct nm_worker_subject *ret)
 	subject.start_ticks = subject.tid_ticks;
 	if (subject.pid != subject.tid) {
 		(void)snprintf(path, sizeof(path), "../%u/stat", subject.pid);
-		(void)read_start(directory, path, &subject.start_ticks);
+		(void)read_start(directory, path, &subject.pid, &subject.start_ticks);
 	}
 	*ret = subject;
 	return subject.tid ? 0 : -ESRCH;

@@ -124,6 +124,32 @@ static void test_single_thread_goes_to_its_memory(void **state)
 	assert_int_equal(found.reason, NM_PLACE_THERE);
 }
 
+/* One that has just begun may want more in a moment; its little memory comes along. Who has run for long stays. */
+static void test_the_young_are_kept_apart(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {0, 0.2, 0, 0};
+	struct nm_place_group groups[3];
+	struct nm_place_proposal found[3];
+	unsigned taken = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		groups[i] = group_of(1, ran);
+		groups[i].demand_cpus = 0.2;
+	}
+	propose(groups, 3, 0, found);
+	for (unsigned i = 0; i < 3; i++)
+		taken |= 1U << found[i].node;
+	assert_int_equal(__builtin_popcount(taken), 3);
+	for (unsigned i = 0; i < 3; i++) {
+		groups[i].age_s = groups[i].watched_s = 60;
+		groups[i].resident_bytes = 100ULL << 30;
+		nodes[i].free_bytes = nodes[3].free_bytes = 1ULL << 40;
+	}
+	propose(groups, 3, 0, found);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(found[i].node, 1);
+}
+
 /* Nobody is sent where others leave no room, also where those are not ours. */
 static void test_full_nodes_are_left_alone(void **state)
 {
@@ -242,6 +268,7 @@ int main(void)
 		cmocka_unit_test_setup(test_idle_machine_is_not_packed, set_up),
 		cmocka_unit_test_setup(test_gathered_at_its_memory, set_up),
 		cmocka_unit_test_setup(test_single_thread_goes_to_its_memory, set_up),
+		cmocka_unit_test_setup(test_the_young_are_kept_apart, set_up),
 		cmocka_unit_test_setup(test_full_nodes_are_left_alone, set_up),
 		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
 		cmocka_unit_test_setup(test_who_is_not_placed, set_up),
