@@ -8,7 +8,7 @@
 #define SMALL_BYTES 4096ULL
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
 #define BATCH_STEPS 1024U
-#define WAITING_MOST 2U /* batches of one process that the mover has */
+#define WAITING_MOST 16U /* batches of one process that the mover has */
 
 void nm_bring_clear(struct nm_bring_memory *memory)
 {

@@ -160,6 +160,7 @@ static void test_reload_keeps_the_debt(void **state)
 
 	(void)state;
 	assert_int_equal(nm_config_default(&config), 0);
+	config->pages.max_mb_per_s = 256;
 	begin(&pace, 256);
 	nm_pace_spend(&pace, 1, 1 << 30);
 	nm_pace_configure(&pace, config);

@@ -103,7 +103,8 @@ static void test_drop_during_a_call(void **state)
 	nm_page_batch_free(batch);
 	/* Nothing of it is counted as waiting any more. */
 	fake_pass_ms(test->fake, test->mover, 60000);
-	assert_int_equal(nm_mover_room(test->mover, fake_now_ns(&test->fake->platform)), 8192);
+	assert_int_equal(nm_mover_room(test->mover, fake_now_ns(&test->fake->platform)),
+			 test->config->pages.max_pages_per_interval);
 }
 
 /* tear_down() ends the mover: with all that waits, and with a call under way. */
