@@ -195,6 +195,16 @@ uint64_t nm_own_cpu_ns(void);
 /* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
 void nm_drain(struct nm_daemon *daemon);
 
+/* ---- verdicts.c: what came of earlier moves ---- */
+
+/* The look back on the performance; sets whether this tick may propose. A policy that does not
+ * choose by performance need not wait for it. 0 or -errno. */
+int nm_heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		     bool *ret_may_propose);
+/* Verdicts that are due: reported, and followed: threads are left alone for a while, or may be moved
+ * again; rollbacks go into the plan. 0 or -errno. */
+int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
+
 /* ---- propose.c: which policy decides about whom ---- */
 
 /* A snapshot in which nobody moves but threads of processes with one policy. */
