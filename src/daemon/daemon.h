@@ -299,6 +299,8 @@ double nm_placement_beat_s(const struct nm_daemon *daemon);
 bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns);
 /* Forgets all of it: the machine or the policy is another. */
 void nm_placement_end(struct nm_daemon *daemon);
+/* The same policy under other rules: its mover follows them. */
+void nm_placement_configure(struct nm_daemon *daemon);
 
 /* ---- steering.c: what control groups say of their processes ---- */
 
