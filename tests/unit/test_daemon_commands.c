@@ -398,6 +398,11 @@ static void first_touches_alone_are_blindness(void **state)
 	assert_true(status("blind")->flag);
 	nm_report_status(service);
 	assert_non_null(strstr(service->status, "Blind: only the first touch"));
+	service->config->threads.policy = NM_POLICY_AUTO;
+	nm_report_status(service);
+	assert_null(strstr(service->status, "Blind"));
+	assert_non_null(strstr(service->status, "only the first touch"));
+	service->config->threads.policy = NM_POLICY_LBMA;
 	service->balancing = 1;
 	assert_false(status("blind")->flag);
 	nm_report_status(service);
