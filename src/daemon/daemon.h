@@ -381,6 +381,11 @@ void nm_command_asked(void *context, const char *method, uid_t uid);
 
 /* T: the configured one, what IMAR²'s feedback has made of it, or kMAF's shorter period. */
 double nm_loop_interval_s(const struct nm_daemon *daemon);
+/* From one look at the clock to the next: T, or shorter with policy "auto", whose intervals end early
+ * when somebody waits. */
+double nm_loop_beat_s(const struct nm_daemon *daemon);
+/* After a beat, with the rings drained: does the interval go on, since nobody waits and T is not over? */
+bool nm_loop_goes_on(struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
 /* The interval has changed, or a nudge wants looking after. */
 void nm_loop_arm(struct nm_daemon *daemon);

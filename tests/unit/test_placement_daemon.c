@@ -26,10 +26,10 @@ static void begin_auto(void)
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
 
-/* Its intervals are shorter than general.interval_s. */
+/* An interval ends with each beat. */
 static void live_s(double seconds)
 {
-	live((unsigned)(seconds / nm_loop_interval_s(&world.daemon)));
+	live((unsigned)(seconds / nm_loop_beat_s(&world.daemon)));
 }
 
 static struct nm_placed *placed_of(uint32_t pid)
@@ -84,6 +84,17 @@ static void nothing_is_left_at_the_end(void **state)
 	assert_int_equal(nm_actuator_return_all(world.daemon.pipeline.actuator), 0);
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, masks[i]);
+}
+
+/* What is told is how far decisions are apart when nobody waits. */
+static void intervals_are_told_as_configured(void **state)
+{
+	(void)state;
+	begin_auto();
+	live_s(2);
+	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_true(nm_loop_beat_s(&world.daemon) < 0.5);
+	assert_true(nm_loop_goes_on(&world.daemon));
 }
 
 /* A lone thread is sent to its memory, and never narrowed for longer than it takes to get there. */
@@ -206,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_process_gets_a_node),
 		TEST(nothing_is_left_at_the_end),
+		TEST(intervals_are_told_as_configured),
 		TEST(one_thread_is_not_leased),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
