@@ -27,9 +27,10 @@ double nm_loop_beat_s(const struct nm_daemon *daemon)
 
 bool nm_loop_goes_on(struct nm_daemon *daemon)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
+	/* Not the one that is recorded: a replay does not ask. */
+	struct nm_platform *machine = daemon->pipeline.machine;
 	return daemon->config->threads.policy == NM_POLICY_AUTO &&
-	       !nm_placement_is_awaited(daemon, platform->ops->now_ns(platform));
+	       !nm_placement_is_awaited(daemon, machine->ops->now_ns(machine));
 }
 
 static uint64_t beat_usec(const struct nm_daemon *daemon)
