@@ -12,12 +12,13 @@ set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/PackageDate.cmake)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/PackageModes.cmake)
 set(CPACK_NM_CHANGELOG ${PROJECT_SOURCE_DIR}/cmake/debian/changelog)
 
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "moves threads to their memory on NUMA machines")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "brings programs and their memory together on NUMA machines")
 set(NM_DESCRIPTION
 "On a machine with several memory nodes a thread is slowed down when its
-memory is on another node than the one it runs on. This service samples
-which thread touches which node's memory, moves threads there, checks
-that it helped, takes back what did not, and explains each move in the
+memory is on another node than the one it runs on. This service gives
+each process a home node, sends its threads there and brings its memory
+along; or, by other policies, moves threads one by one. It checks that
+this helped, rolls back what did not, and explains each step in the
 journal. Threads that their owner has pinned are left alone, and every
 CPU mask returns to what it was when the service stops.
 

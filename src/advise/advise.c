@@ -111,8 +111,9 @@ static void rule_memory_unseen(const char *name, const struct nm_advise_input *i
 			"them several nodes use."
 		      : "Its memory is not looked at, so that only its threads were judged.");
 	nm_findings_remedy(findings,
-			   "pages.policy = \"exclusivity\" in numa-migrd.conf tells ranges "
-			   "apart; with general.dry_run = true nothing is moved by it");
+			   "pages.policy = \"exclusivity\" in numa-migrd.conf, beside another "
+			   "threads.policy than \"auto\", tells ranges apart; with "
+			   "general.dry_run = true nothing is moved by it");
 }
 
 /* What is left where no rule fires. */

@@ -85,7 +85,7 @@ const struct nm_setting nm_settings[] = {
 	REAL(targets, min_cpu_percent, "0", "100000", "10", "0",
 	     "A process is worth it from this share of one CPU on, in percent, all its threads together"),
 	COUNT(targets, min_rss_mb, "0", "67108864", "0", "1",
-	      "A process is worth it from this much resident memory on, in MiB; 0 = twice the last-level cache"),
+	      "A process is worth it from this much resident memory on, in MiB; 0 = twice the last-level cache, or a quarter of it with policy = \"auto\""),
 
 	CHOICE(sampling, source, sources, "auto", NULL,
 	       "Where samples come from: the best source that counts, one by name, page faults, or nowhere"),
@@ -114,8 +114,8 @@ const struct nm_setting nm_settings[] = {
 	{FIELD(sampling, ring_kb), .type = NM_SETTING_COUNT, .shipped = "512", .low = "16", .high = "65536",
 	 .power_of_two = true, .meaning = "Sample buffer of each CPU in KiB"},
 
-	CHOICE(threads, policy, policies, "lbma", NULL,
-	       "Who decides: nobody, the lottery over accesses, the one over performance that undoes what did not help, what threads share, which node is overloaded, or a home node for each process, its memory with it"),
+	CHOICE(threads, policy, policies, "auto", "lbma",
+	       "Who decides: nobody, the lottery over accesses, the one over performance that undoes what did not help, what threads share, which node is overloaded, or (auto) a home node for each process, its memory with it"),
 	CHOICE(threads, gate, gates, "benefit", "paper",
 	       "Let through only moves that bring threads nearer to their memory, or every move"),
 	REAL(threads, gate_margin, "0", "1", "0.05", NULL,
@@ -244,7 +244,7 @@ const struct nm_setting nm_settings[] = {
 	     "Seconds after which CPUs are divided anew"),
 
 	CHOICE(pages, policy, page_policies, "none", NULL,
-	       "What is done about pages: nothing, count their accesses and tell in the status, or also move them"),
+	       "What is done about pages: nothing, count their accesses and tell in the status, or also move them, with another threads.policy than \"auto\""),
 	COUNT(pages, max_tracked, "1000", "100000000", "1000000", NULL,
 	      "Pages that accesses are counted of, at most; 64 bytes each on machines with up to five nodes"),
 	REAL(pages, factor, "1", "100", "2", NULL,

@@ -20,6 +20,7 @@ const struct nm_column nm_process_columns[NM_PROCESS_COLUMNS] = {
 	{.key = "rss_bytes", .head = "RSS", .kind = NM_CELL_BYTES},
 	{.key = "last_decision", .head = "DEC"},
 	{.key = "leases", .head = "LEASE"},
+	{.key = "home", .head = "HOME"},
 	{.key = "exclusivity", .head = "EXCL", .kind = NM_CELL_SHARE},
 	{.key = "shared_page_share", .head = "SHARED", .kind = NM_CELL_SHARE},
 	{.key = "steer", .head = "STEER", .left = true},

@@ -5,7 +5,7 @@
 
 #include "cell.h"
 
-#define NM_PROCESS_COLUMNS 18
+#define NM_PROCESS_COLUMNS 19
 #define NM_THREAD_COLUMNS 17
 #define NM_REGION_COLUMNS 7
 #define NM_DECISION_COLUMNS 11

@@ -195,6 +195,16 @@ uint64_t nm_own_cpu_ns(void);
 /* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
 void nm_drain(struct nm_daemon *daemon);
 
+/* ---- verdicts.c: what came of earlier moves ---- */
+
+/* The look back on the performance; sets whether this tick may propose. A policy that does not
+ * choose by performance need not wait for it. 0 or -errno. */
+int nm_heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		     bool *ret_may_propose);
+/* Verdicts that are due: reported, and followed: threads are left alone for a while, or may be moved
+ * again; rollbacks go into the plan. 0 or -errno. */
+int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
+
 /* ---- propose.c: which policy decides about whom ---- */
 
 /* A snapshot in which nobody moves but threads of processes with one policy. */
@@ -289,6 +299,8 @@ double nm_placement_beat_s(const struct nm_daemon *daemon);
 bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns);
 /* Forgets all of it: the machine or the policy is another. */
 void nm_placement_end(struct nm_daemon *daemon);
+/* The same policy under other rules: its mover follows them. */
+void nm_placement_configure(struct nm_daemon *daemon);
 
 /* ---- steering.c: what control groups say of their processes ---- */
 
@@ -310,7 +322,7 @@ void nm_exporter_close(struct nm_daemon *daemon);
 void nm_inject(struct nm_daemon *daemon);
 void nm_inject_configure(struct nm_daemon *daemon);
 
-/* ---- report.c: what the journal is told ---- */
+/* ---- report.c, report_status.c: what the journal and systemd are told ---- */
 
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
 	       ...) __attribute__((format(printf, 4, 5)));
@@ -341,6 +353,8 @@ void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_s
 		       const struct nm_exclusivity *pages);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
+/* CLOCK_MONOTONIC: also before there is a platform, and after. */
+uint64_t nm_report_clock_ns(void);
 /* Half a sentence: whether the pipeline that was closed last has restored every CPU affinity. */
 const char *nm_report_restoration(const struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
@@ -367,6 +381,11 @@ void nm_command_asked(void *context, const char *method, uid_t uid);
 
 /* T: the configured one, what IMAR²'s feedback has made of it, or kMAF's shorter period. */
 double nm_loop_interval_s(const struct nm_daemon *daemon);
+/* From one look at the clock to the next: T, or shorter with policy "auto", whose intervals end early
+ * when somebody waits. */
+double nm_loop_beat_s(const struct nm_daemon *daemon);
+/* After a beat, with the rings drained: does the interval go on, since nobody waits and T is not over? */
+bool nm_loop_goes_on(struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
 /* The interval has changed, or a nudge wants looking after. */
 void nm_loop_arm(struct nm_daemon *daemon);

@@ -14,16 +14,28 @@ double nm_loop_interval_s(const struct nm_daemon *daemon)
 	const struct nm_config *config = daemon->config;
 	if (config->threads.policy == NM_POLICY_KMAF)
 		return fmin(config->general.interval_s, config->threads.mapping_s);
-	if (config->threads.policy == NM_POLICY_AUTO)
-		return nm_placement_beat_s(daemon);
 	if (config->threads.policy != NM_POLICY_IMAR2 || !daemon->pipeline.feedback)
 		return config->general.interval_s;
 	return nm_feedback_interval_s(daemon->pipeline.feedback, config);
 }
 
-static uint64_t interval_usec(const struct nm_daemon *daemon)
+double nm_loop_beat_s(const struct nm_daemon *daemon)
 {
-	return (uint64_t)(nm_loop_interval_s(daemon) * USEC_PER_SEC);
+	return daemon->config->threads.policy == NM_POLICY_AUTO ? nm_placement_beat_s(daemon)
+								: nm_loop_interval_s(daemon);
+}
+
+bool nm_loop_goes_on(struct nm_daemon *daemon)
+{
+	/* Not the one that is recorded: a replay does not ask. */
+	struct nm_platform *machine = daemon->pipeline.machine;
+	return daemon->config->threads.policy == NM_POLICY_AUTO &&
+	       !nm_placement_is_awaited(daemon, machine->ops->now_ns(machine));
+}
+
+static uint64_t beat_usec(const struct nm_daemon *daemon)
+{
+	return (uint64_t)(nm_loop_beat_s(daemon) * USEC_PER_SEC);
 }
 
 /* We were taken for dead, and are not: what was ours is the later start's. */
@@ -41,12 +53,11 @@ static bool has_been_replaced(struct nm_daemon *daemon)
 /* Policy "auto" looks often whether somebody waits, and ends an interval only then or when it is over. */
 static bool is_beat(struct nm_daemon *daemon)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
 	if (daemon->config->threads.policy != NM_POLICY_AUTO)
 		return false;
 	nm_recorder_call(daemon, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(daemon);
-	return !nm_placement_is_awaited(daemon, platform->ops->now_ns(platform));
+	return nm_loop_goes_on(daemon);
 }
 
 static void note_lateness(struct nm_daemon *daemon, uint64_t due_usec)
@@ -138,7 +149,7 @@ static void arm_interval(struct nm_daemon *daemon)
 	(void)sd_event_source_get_enabled(daemon->timer, &enabled);
 	uint64_t now_usec;
 	uint64_t next_usec;
-	uint64_t period_usec = interval_usec(daemon);
+	uint64_t period_usec = beat_usec(daemon);
 	if (sd_event_now(daemon->event, CLOCK_MONOTONIC, &now_usec) < 0 ||
 	    sd_event_source_get_time(daemon->timer, &next_usec) < 0)
 		return;
@@ -180,7 +191,7 @@ static int add_sources(struct nm_daemon *daemon)
 		r = sd_event_add_signal(daemon->event, NULL, SIGHUP, on_reload, daemon);
 	if (r >= 0)
 		r = sd_event_add_time_relative(daemon->event, &daemon->timer, CLOCK_MONOTONIC,
-					       interval_usec(daemon), 1000, on_interval, daemon);
+					       beat_usec(daemon), 1000, on_interval, daemon);
 	if (r >= 0)
 		r = sd_event_add_time_relative(daemon->event, &daemon->nudge_timer, CLOCK_MONOTONIC,
 					       NUDGE_POLL_USEC, 1000, on_nudge, daemon);

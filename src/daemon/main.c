@@ -12,7 +12,7 @@
 
 static void print_help(FILE *out)
 {
-	fputs("numa-migrd - moves threads to their memory on NUMA machines\n"
+	fputs("numa-migrd - brings programs and their memory together on NUMA machines\n"
 	      "\n"
 	      "Usage: numa-migrd [OPTION]...\n"
 	      "\n"

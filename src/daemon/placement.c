@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon.h"
+#include "numa-migrd/numa_balancing.h"
 #include "placement_stage.h"
 
 #define BEAT_S 0.25	  /* from one look at whether somebody waits for a home to the next */
@@ -48,6 +49,13 @@ static int begin(struct nm_daemon *daemon)
 	if (r < 0)
 		nm_placement_end(daemon);
 	return r;
+}
+
+void nm_placement_configure(struct nm_daemon *daemon)
+{
+	if (daemon->pipeline.placement)
+		nm_mover_configure(daemon->pipeline.placement->mover, daemon->pipeline.topology,
+				   daemon->config);
 }
 
 /* ---- when ---- */
@@ -266,13 +274,14 @@ static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
  * What has only ever run one thread may yet ask how many CPUs there are, and so may what still creates
  * threads; what a thread starts that starts processes would inherit its lease.
  */
-static enum nm_step_pin pin_of(const struct nm_snapshot *snapshot, const struct nm_placed *placed,
-			       const struct nm_snap_thread *thread)
+static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_snapshot *snapshot,
+			       const struct nm_placed *placed, const struct nm_snap_thread *thread)
 {
 	const struct nm_snap_process *process = &snapshot->processes[thread->process];
 	bool sized = placed->ran_most > 1 && process->age_s >= LEASED_AFTER_S &&
 		     process->quiet_s >= LEASED_AFTER_S;
-	return sized && !thread->forked ? NM_STEP_LEASE : NM_STEP_NUDGE;
+	return sized && !thread->forked && config->threads.pin != NM_PIN_NUDGE ? NM_STEP_LEASE
+									       : NM_STEP_NUDGE;
 }
 
 /* One that is only sent home on its way, and is there, needs nothing. */
@@ -296,7 +305,7 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		if (!placed || placed->home < 0 ||
 		    plan->count >= daemon->config->threads.moves_per_interval)
 			continue;
-		enum nm_step_pin pin = pin_of(snapshot, placed, thread);
+		enum nm_step_pin pin = pin_of(daemon->config, snapshot, placed, thread);
 		if (!needs_step(snapshot, thread, placed->home, pin))
 			continue;
 		r = nm_plan_add_home(snapshot, daemon->config, i, placed->home, pin,
@@ -339,10 +348,12 @@ static bool is_barred(struct nm_daemon *daemon)
 	return barred;
 }
 
-static bool kernel_brings_memory(const struct nm_daemon *daemon)
+/* Read anew: it may have been switched since the start, also by us (sampling.inject). */
+static bool kernel_brings_memory(struct nm_daemon *daemon)
 {
-	return daemon->balancing > 0 &&
-	       daemon->config->pages.numa_balancing == NM_BALANCING_YIELD;
+	daemon->balancing = nm_machine_read_balancing(daemon);
+	return nm_balances_nodes(daemon->balancing) &&
+	       daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
 }
 
 static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the journal and systemd are told, and when. */
+/* What the journal is told, and when. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 #include <time.h>
 
 #include "daemon.h"
@@ -13,10 +12,9 @@
 #include "numa-migrd/others.h"
 
 #define RIVALS_MOST 8U /* told of at the start */
-#define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
 
 /* Also before there is a platform, and after. */
-static uint64_t journal_clock_ns(void)
+uint64_t nm_report_clock_ns(void)
 {
 	struct timespec now;
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -32,7 +30,7 @@ static uint64_t realtime_usec(void)
 
 static void emit(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
-	nm_journal_emit(daemon->journal, entry, journal_clock_ns());
+	nm_journal_emit(daemon->journal, entry, nm_report_clock_ns());
 	nm_recorder_entry(daemon, entry, realtime_usec());
 }
 
@@ -98,14 +96,19 @@ void nm_report_start(struct nm_daemon *daemon)
  * come. */
 static void report_eyes(struct nm_daemon *daemon)
 {
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+	/* Homes are given without accesses, too. */
+	bool homes = daemon->config->threads.policy == NM_POLICY_AUTO;
+	nm_report(daemon, NM_MESSAGE_PROBLEM, homes ? LOG_NOTICE : LOG_WARNING,
 		  "kernel.numa_balancing is %s and sampling.inject is \"none\": only first touches "
 		  "of memory are "
-		  "seen, so threads whose memory is already there are not moved; to see repeated "
+		  "seen, so %s; to see repeated "
 		  "accesses, set "
 		  "sampling.inject in the configuration (numa-migrd.conf(5)) or sysctl "
 		  "kernel.numa_balancing=%d",
 		  nm_balancing_off_text(daemon->balancing),
+		  homes ? "a process's memory is taken to be where its threads ran, and the "
+			  "distance to it has no part in a home's verdict"
+			: "threads whose memory is already there are not moved",
 		  nm_balancing_with(daemon->balancing, true));
 }
 
@@ -485,111 +488,4 @@ void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 {
 	for (size_t i = 0; i < errors->count; i++)
 		nm_report(daemon, message, LOG_ERR, "%s", errors->text[i]);
-}
-
-static void describe_share(char *text, size_t size, double share)
-{
-	if (isnan(share))
-		(void)snprintf(text, size, "–");
-	else
-		(void)snprintf(text, size, "%.0f %%", share * 100);
-}
-
-static void summarise_pages(struct nm_daemon *daemon)
-{
-	const struct nm_page_tally *tally = &daemon->pipeline.pages->tally;
-
-	nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
-		  "so far %" PRIu64 " pages moved (%" PRIu64 " MiB) by %" PRIu64
-		  " decisions (%" PRIu64 " improved, %" PRIu64 " neutral, %" PRIu64
-		  " rolled back, %" PRIu64 " inconclusive); %" PRIu64 " were elsewhere, %" PRIu64
-		  " left alone, %" PRIu64 " failed, %" PRIu64 " not tried",
-		  tally->moved, tally->bytes >> 20, tally->decisions, tally->improved,
-		  tally->neutral, tally->rolled_back, tally->inconclusive, tally->elsewhere,
-		  tally->refused, tally->failed, tally->untried);
-}
-
-static void write_summary(struct nm_daemon *daemon)
-{
-	struct nm_roster_counts roster = nm_roster_counts(daemon->pipeline.roster);
-	const struct nm_tally *tally = &daemon->tally;
-	uint64_t suppressed = nm_journal_suppressed(daemon->journal);
-	char local[32];
-	struct nm_entry entry;
-
-	daemon->tally.suppressed += suppressed;
-	describe_share(local, sizeof(local), tally->local_share);
-	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
-	nm_entry_text(&entry,
-		      "%u threads of %u processes managed, %s of their sampled accesses local; so "
-		      "far %" PRIu64 " moves (%" PRIu64 " improved, %" PRIu64 " neutral, %" PRIu64
-		      " rolled back, %" PRIu64 " cancelled, %" PRIu64 " inconclusive), %" PRIu64
-		      " refused, in %" PRIu64 " intervals; %" PRIu64 " samples lost, %" PRIu64
-		      " journal entries suppressed; own cost %.2f %% of one CPU",
-		      roster.threads_managed, roster.processes_managed, local, tally->applied,
-		      tally->improved, tally->neutral, tally->rolled_back, tally->cancelled,
-		      tally->inconclusive, tally->failed, tally->intervals, daemon->counts.lost,
-		      suppressed, tally->cpu_share * 100);
-	emit(daemon, &entry);
-	if (daemon->pipeline.pages)
-		summarise_pages(daemon);
-}
-
-void nm_report_summary(struct nm_daemon *daemon)
-{
-	uint64_t now_ns = journal_clock_ns();
-	if (daemon->summary_ns == 0)
-		daemon->summary_ns = now_ns;
-	if (!daemon->pipeline.source || now_ns - daemon->summary_ns < SUMMARY_NS)
-		return;
-	daemon->summary_ns = now_ns;
-	write_summary(daemon);
-}
-
-const char *nm_report_restoration(const struct nm_daemon *daemon)
-{
-	return daemon->unrestored ? "some CPU affinities could not be restored"
-				  : "every CPU affinity is restored";
-}
-
-static void describe_status(const struct nm_daemon *daemon, char *text, size_t size)
-{
-	char local[32];
-	if (daemon->paused) {
-		(void)snprintf(text, size, "STATUS=Paused: %s, nothing is sampled.",
-			       nm_report_restoration(daemon));
-		return;
-	}
-	if (daemon->pipeline.topology->nr_nodes < 2) {
-		(void)snprintf(text, size, "STATUS=One NUMA node: there is nothing to move.");
-		return;
-	}
-	if (!daemon->pipeline.source) {
-		(void)snprintf(text, size,
-			       "STATUS=Blind: nothing can be sampled; see the journal.");
-		return;
-	}
-	if (nm_pipeline_sees_first_touches_only(daemon)) {
-		(void)snprintf(text, size,
-			       "STATUS=Blind: only the first touch of each page is seen; see the "
-			       "journal.");
-		return;
-	}
-	describe_share(local, sizeof(local), daemon->tally.local_share);
-	(void)snprintf(text, size,
-		       "STATUS=%u threads managed, %s of their accesses local; %" PRIu64
-		       " moves, %zu leases.",
-		       nm_roster_counts(daemon->pipeline.roster).threads_managed, local,
-		       daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
-}
-
-/* systemd is woken only when there is something new. */
-void nm_report_status(struct nm_daemon *daemon)
-{
-	char text[sizeof(daemon->status)];
-	describe_status(daemon, text, sizeof(text));
-	if (strcmp(text, daemon->status) == 0)
-		return;
-	memcpy(daemon->status, text, sizeof(text));
-	(void)sd_notify(0, text);
 }

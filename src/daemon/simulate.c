@@ -16,7 +16,7 @@ struct trial {
 	struct nm_sim *sim;
 	struct nm_feed feed;
 	struct nm_daemon daemon;
-	double next_tick_s;
+	double next_beat_s;
 };
 
 static int open_platform(void *context, const struct nm_platform_options *options,
@@ -100,7 +100,7 @@ static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t s
 	int r = recording ? begin_recording(daemon, recording) : 0;
 	if (r == 0)
 		r = nm_pipeline_open(daemon);
-	trial->next_tick_s = nm_loop_interval_s(daemon);
+	trial->next_beat_s = nm_loop_beat_s(daemon);
 	return r;
 }
 
@@ -129,7 +129,6 @@ static int tick(struct trial *trial, struct nm_simulated *done)
 	nm_recorder_tick(daemon);
 	done->decide_s += took_s;
 	done->longest_tick_s = fmax(done->longest_tick_s, took_s);
-	trial->next_tick_s += nm_loop_interval_s(daemon);
 	return r;
 }
 
@@ -146,7 +145,11 @@ static int look(struct trial *trial, struct nm_simulated *done)
 	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	/* Steps add up to a time that is nearly that. */
-	return figures.time_s + 1e-6 < trial->next_tick_s ? 0 : tick(trial, done);
+	if (figures.time_s + 1e-6 < trial->next_beat_s)
+		return 0;
+	int r = nm_loop_goes_on(daemon) ? 0 : tick(trial, done);
+	trial->next_beat_s += nm_loop_beat_s(daemon);
+	return r;
 }
 
 static int run(struct trial *trial, bool watched, struct nm_simulated *done)

@@ -122,7 +122,7 @@ void nm_check_isolated(const char *name, const struct nm_facts *facts, struct nm
 				"No CPU is isolated: all of them are sampled, and may be sent to.");
 		return;
 	}
-	bool barred = nm_facts_moves_pages(facts) && !facts->config->pages.isolated_cpus;
+	bool barred = nm_facts_moves_memory(facts) && !facts->config->pages.isolated_cpus;
 	nm_findings_add(findings, name, barred ? NM_SEVERITY_WARNING : NM_SEVERITY_NOTE,
 			"Isolated and nohz_full CPUs, %u of them, are never sampled nor sent to%s.",
 			count, barred ? ", and no pages are moved" : "");
@@ -168,8 +168,8 @@ void nm_check_memory(const char *name, const struct nm_facts *facts, struct nm_f
 		return;
 	}
 	nm_findings_add(findings, name,
-			nm_facts_weigh(facts, nm_facts_moves_pages(facts) ? NM_SEVERITY_WARNING
-									  : NM_SEVERITY_NOTE),
+			nm_facts_weigh(facts, nm_facts_moves_memory(facts) ? NM_SEVERITY_WARNING
+									   : NM_SEVERITY_NOTE),
 			"Less than %.0f %% of the memory is free on %u of %u nodes: no pages would "
 			"be moved "
 			"there.",

@@ -42,9 +42,9 @@ static const char *obstacle(const struct nm_facts *facts)
 
 /* ---- what it would do ---- */
 
-static const char *what_for_threads(const struct nm_config *config)
+static const char *what_for_threads(const struct nm_facts *facts)
 {
-	switch (config->threads.policy) {
+	switch (facts->config->threads.policy) {
 	case NM_POLICY_LBMA:
 		return "move threads to the node of their memory";
 	case NM_POLICY_IMAR2:
@@ -54,7 +54,10 @@ static const char *what_for_threads(const struct nm_config *config)
 	case NM_POLICY_BALANCE:
 		return "move threads away from overloaded nodes";
 	case NM_POLICY_AUTO:
-		return "give each process a home node, and bring its memory there";
+		return nm_facts_moves_memory(facts)
+			       ? "give each process a home node and bring its memory there"
+			       : "give each process a home node and leave its memory to the "
+				 "kernel's balancing";
 	default:
 		return "move no threads";
 	}
@@ -71,6 +74,24 @@ static const char *what_for_pages(const struct nm_facts *facts)
 				   : "move pages to the nodes that use them";
 	return config->pages.policy == NM_PAGES_WATCH ? "watch pages and move none"
 						      : "move no pages";
+}
+
+/* Homes are given by where threads run, if need be. */
+static enum nm_severity severity_of(const struct nm_facts *facts)
+{
+	if (sees_repeated(facts))
+		return NM_SEVERITY_FINE;
+	return facts->config->threads.policy == NM_POLICY_AUTO ? NM_SEVERITY_NOTE
+							       : NM_SEVERITY_PROBLEM;
+}
+
+static const char *what_is_unseen(const struct nm_facts *facts)
+{
+	if (sees_repeated(facts))
+		return "";
+	return facts->config->threads.policy == NM_POLICY_AUTO
+		       ? "; it hardly sees accesses here, so it goes by where threads run"
+		       : "; yet it hardly sees accesses here, so little would come of it";
 }
 
 static void say_limits(const struct nm_facts *facts, struct nm_findings *findings)
@@ -102,12 +123,12 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 		return;
 	}
 	bool dry = facts->config->general.dry_run;
-	bool blind = !sees_repeated(facts);
-	nm_findings_add(findings, name, blind ? NM_SEVERITY_PROBLEM : NM_SEVERITY_FINE,
-			"numa-migrd would %s, and %s%s%s.", what_for_threads(facts->config),
-			what_for_pages(facts),
+	bool homes = facts->config->threads.policy == NM_POLICY_AUTO;
+	bool pages = !homes || facts->config->pages.policy != NM_PAGES_NONE;
+	nm_findings_add(findings, name, severity_of(facts), "numa-migrd would %s%s%s%s%s.",
+			what_for_threads(facts), pages ? ", and " : "",
+			pages ? what_for_pages(facts) : "",
 			dry ? "; as general.dry_run is on, it would only tell so" : "",
-			blind ? "; yet it hardly sees accesses here, so little would come of it"
-			      : "");
+			what_is_unseen(facts));
 	say_limits(facts, findings);
 }

@@ -251,12 +251,15 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 				is);
 		return;
 	}
+	bool homes = facts->config && facts->config->threads.policy == NM_POLICY_AUTO;
 	nm_findings_add(
-		findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
+		findings, name,
+		nm_facts_weigh(facts, homes ? NM_SEVERITY_WARNING : NM_SEVERITY_PROBLEM),
 		"kernel.numa_balancing is %s, sampling.inject \"none\", and no hardware shows "
-		"accesses: only the first touch of each page is seen, so hardly anything would be "
-		"moved.",
-		is);
+		"accesses: only the first touch of each page is seen, so %s.",
+		is,
+		homes ? "homes are given by where threads run, whatever node their memory is on"
+		      : "hardly anything would be moved");
 	say_how_to_see(facts, findings);
 }
 

@@ -99,6 +99,16 @@ static inline bool nm_facts_balances(const struct nm_facts *facts)
 	return facts->balancing.error == 0 && nm_balances_nodes(facts->balancing.value);
 }
 
+/* Policy "auto" brings processes' memory to their homes, unless the kernel does. */
+static inline bool nm_facts_moves_memory(const struct nm_facts *facts)
+{
+	const struct nm_config *config = facts->config;
+	bool homes = config && config->threads.policy == NM_POLICY_AUTO;
+	return nm_facts_moves_pages(facts) ||
+	       (homes && (!nm_facts_balances(facts) ||
+			  config->pages.numa_balancing == NM_BALANCING_WARN));
+}
+
 /* Does some hardware here sample memory accesses, as far as it is known? */
 bool nm_facts_sees_accesses(const struct nm_facts *facts);
 

@@ -225,6 +225,7 @@ static void open_scale(struct scale *scale, unsigned threads)
 	check(scale->topology && scale->busy ? 0 : -ENOMEM);
 	check(machine_physmap(scale->topology, &scale->physmap));
 	check(nm_config_default(&scale->config));
+	scale->config->threads.policy = NM_POLICY_LBMA;
 	scale->config->targets.min_rss_mb = 1;
 	scale->config->targets.min_cpu_percent = 0;
 	scale->config->threads.n = 64;

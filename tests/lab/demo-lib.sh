@@ -102,12 +102,15 @@ demo_converge() { # LIMIT
 	if ((in_a_row == 3)); then echo "$((seconds / 10)).$((seconds % 10)) s"; else echo "more than $1 s"; fi
 }
 
+# By the lottery: each program's memory is bound to its node, so that threads alone are moved, one by one, and each
+# move is to be seen.
 demo_settings() { # FILE OVERHEAD-PERCENT
 	local inject=none risk=false
 	! demo_can_inject || { inject=soft_dirty && risk=true; }
 	cat >"$1" <<-SETTINGS
 		targets: { include = ( { command = "demo*"; } ); min_rss_mb = 1; };
 		sampling: { inject = "$inject"; accept_soft_dirty_risk = $risk; overhead_percent = $2; };
+		threads: { policy = "lbma"; };
 	SETTINGS
 }
 

@@ -16,7 +16,7 @@
 #include "fake_mover.h"
 #include "whole_daemon_fixture.h"
 
-#define LIFE 40		  /* intervals */
+#define LIFE 46		  /* intervals */
 #define ORDEAL_SAMPLES 40 /* of each worker in each */
 #define TOLD_MAX 128
 #define TOLD_BYTES 160
@@ -33,7 +33,7 @@ static struct ordeal {
 	struct nm_platform_ops below, ops;
 	struct told told; /* warnings and problems, each once, without what varies */
 	bool started, stopped, exits;
-	unsigned moved, interval;
+	unsigned moved, homes, interval;
 	int balancing; /* kernel.numa_balancing */
 	struct nm_daemon *daemon;
 	sd_event_time_handler_t on_interval, on_nudge;
@@ -123,6 +123,7 @@ void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, u
 	ordeal.started = ordeal.started || entry->message == NM_MESSAGE_START;
 	ordeal.stopped = ordeal.stopped || entry->message == NM_MESSAGE_STOP;
 	ordeal.moved += entry->message == NM_MESSAGE_DECISION && entry->priority > LOG_WARNING;
+	ordeal.homes += strncmp(entry->text, "gave ", strlen("gave ")) == 0;
 	if (entry->priority > LOG_WARNING && entry->message != NM_MESSAGE_PROBLEM)
 		return;
 	told_plain(entry->text, plain);
@@ -405,14 +406,16 @@ static inline void ordeal_second(void)
 
 static inline void ordeal_configure(const char *policy, const char *inject)
 {
+	/* Policy "auto" brings memory itself. */
+	const char *pages = strcmp(policy, "auto") == 0 ? "watch" : "exclusivity";
 	char text[1024];
 	snprintf(text, sizeof(text),
 		 ORDEAL_GENERAL "sampling: { inject = \"%s\"; };\n"
 				"threads: { policy = \"%s\"; lease_expiry_s = 5; };\n"
-				"pages: { policy = \"exclusivity\"; numa_balancing = \"warn\"; "
+				"pages: { policy = \"%s\"; numa_balancing = \"warn\"; "
 				"cooldown_s = 0; max_tracked = 2000; };\n"
 				"metrics: { file = \"%s/figures.prom\"; period_s = 5; };\n",
-		 inject, policy, ordeal.world->root);
+		 inject, policy, pages, ordeal.world->root);
 	world_configure(ordeal.world, text);
 }
 
@@ -486,6 +489,9 @@ static inline void ordeal_happens(unsigned interval)
 		ordeal_reload("kmaf");
 		break;
 	case 38:
+		ordeal_reload("auto");
+		break;
+	case 44:
 		ordeal_reload("none");
 		break;
 	default:
@@ -602,7 +608,7 @@ static inline int ordeal_live(void)
 	ordeal.told.count = 0;
 	ordeal.started = ordeal.stopped = ordeal.exits = false;
 	ordeal.on_interval = ordeal.on_nudge = NULL;
-	ordeal.moved = 0;
+	ordeal.moved = ordeal.homes = 0;
 	sigset_t signals;
 	(void)sigprocmask(SIG_SETMASK, NULL, &signals);
 	gate.on = true;

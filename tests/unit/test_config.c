@@ -42,7 +42,7 @@ static void check_defaults(const struct nm_config *config)
 
 static void check_thread_defaults(const struct nm_config *config)
 {
-	assert_int_equal(config->threads.policy, NM_POLICY_LBMA);
+	assert_int_equal(config->threads.policy, NM_POLICY_AUTO);
 	assert_int_equal(config->threads.gate, NM_GATE_BENEFIT);
 	assert_true(config->threads.gate_margin == 0.05);
 	assert_int_equal(config->threads.pin, NM_PIN_AUTO);
@@ -157,6 +157,7 @@ static void test_paper_profile(void **state)
 	assert_true(paper->threads.q1_sibling == paper->threads.q1);
 	assert_int_equal(paper->targets.min_rss_mb, 1);
 	assert_true(paper->sampling.history_s == 0);
+	assert_int_equal(paper->threads.policy, NM_POLICY_LBMA); /* auto is of no paper */
 	assert_int_equal(paper->threads.gate, NM_GATE_PAPER);
 	assert_int_equal(paper->threads.pin, NM_PIN_CORE);
 	assert_int_equal(paper->threads.lottery, NM_LOTTERY_PAPER);

@@ -142,16 +142,37 @@ static void test_something_must_win(void **state)
 	(void)state;
 	const char *message = "conf:1: threads.q1: found 0, allowed: more, unless other tickets "
 			      "are: nothing could be drawn";
-	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; };", message);
-	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; lottery = \"paper\"; };", message);
+	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"lbma\"; };", message);
+	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"lbma\"; "
+	       "lottery = \"paper\"; };",
+	       message);
 	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"imar2\"; q3_better = 0; "
 	       "q3_equal = 0; q3_worse = 0; q4 = 0; };",
 	       message);
 	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"imar2\"; };");
 	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"none\"; };");
 	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"kmaf\"; };");
-	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; lottery = \"paper\"; "
+	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"auto\"; };");
+	allow("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"lbma\"; lottery = \"paper\"; "
 	      "gate = \"paper\"; };");
+}
+
+/* Policy "auto" brings memory itself. */
+static void test_one_moves_pages(void **state)
+{
+	(void)state;
+	refuse("threads: { policy = \"auto\"; };\npages: { policy = \"exclusivity\"; };",
+	       "conf:2: pages.policy: found \"exclusivity\", allowed with threads.policy = \"auto\": "
+	       "\"none\" or \"watch\", as auto brings a process's memory to its home itself; leave "
+	       "pages.policy out, or set another threads.policy beside it");
+	refuse("pages: { policy = \"exclusivity\"; };",
+	       "conf:1: pages.policy: found \"exclusivity\", allowed with threads.policy = \"auto\", "
+	       "which is the default: \"none\" or \"watch\", as auto brings a process's memory to its "
+	       "home itself; leave pages.policy out, or set another threads.policy beside it");
+	allow("threads: { policy = \"auto\"; }; pages: { policy = \"watch\"; };");
+	allow("threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };");
+	allow("threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };");
+	allow("profile = \"paper\"; pages: { policy = \"exclusivity\"; };");
 }
 
 int main(void)
@@ -168,6 +189,7 @@ int main(void)
 		cmocka_unit_test(test_records_in_order),
 		cmocka_unit_test(test_something_must_win),
 		cmocka_unit_test(test_balancing_has_bounds_in_order),
+		cmocka_unit_test(test_one_moves_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,14 @@ static void test_replay(void **state)
 	assert_on_file(options, "", EX_CONFIG, "other.conf:1");
 }
 
+/* Policy "auto" asks the clock between intervals, too. */
+static void test_replay_of_auto(void **state)
+{
+	(void)state;
+	simulate("auto");
+	assert_on_file("replay", "", 0, "the same decisions, bit for bit");
+}
+
 #define LOST "2>&1 >/dev/full; exit"
 
 /* A full disk is no success, of whatever is printed. */
@@ -297,6 +305,7 @@ int main(void)
 		WITH_SERVICE(test_options_of_record),
 		WITH_SERVICE(test_record_is_refused),
 		WITH_SERVICE(test_replay),
+		WITH_SERVICE(test_replay_of_auto),
 		WITH_SERVICE(test_output_that_is_lost),
 		WITH_SERVICE(test_pipe),
 		WITH_SERVICE(test_dump_and_explain),

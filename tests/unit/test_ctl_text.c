@@ -193,6 +193,26 @@ static void test_table(void **state)
 	json_decref(rows);
 }
 
+/* A process's home, or why it has none. */
+static void test_homes(void **state)
+{
+	char *text = NULL;
+	size_t size = 0;
+	(void)state;
+	json_t *rows = json_pack("[{sisi},{siss}]", "pid", 7, "home", 3, "pid", 8, "reason",
+				 "it runs too little");
+	FILE *out = open_memstream(&text, &size);
+	nm_table_print(out, &ascii, nm_process_columns, NM_PROCESS_COLUMNS, rows);
+	(void)fclose(out);
+	const char *home = strstr(text, "HOME");
+	assert_non_null(home);
+	const char *row = strchr(text, '\n') + 1;
+	assert_int_equal(row[home - text + 3], '3'); /* right-aligned */
+	assert_non_null(strstr(row, "it runs too little"));
+	free(text);
+	json_decref(rows);
+}
+
 static void test_lines(void **state)
 {
 	char *text = NULL;
@@ -311,6 +331,7 @@ int main(void)
 		cmocka_unit_test(test_measures),
 		cmocka_unit_test(test_long_list),
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_homes),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_topology),
 		cmocka_unit_test(test_names_of_the_bus),

@@ -398,6 +398,11 @@ static void first_touches_alone_are_blindness(void **state)
 	assert_true(status("blind")->flag);
 	nm_report_status(service);
 	assert_non_null(strstr(service->status, "Blind: only the first touch"));
+	service->config->threads.policy = NM_POLICY_AUTO;
+	nm_report_status(service);
+	assert_null(strstr(service->status, "Blind"));
+	assert_non_null(strstr(service->status, "only the first touch"));
+	service->config->threads.policy = NM_POLICY_LBMA;
 	service->balancing = 1;
 	assert_false(status("blind")->flag);
 	nm_report_status(service);
@@ -461,6 +466,31 @@ static void pages_move_while_they_are_to(void **state)
 	ticks(2);
 }
 
+static void reload_auto_with(const char *pages)
+{
+	char text[512];
+	snprintf(text, sizeof(text),
+		 WORLD_SETTINGS "threads: { policy = \"auto\"; };\npages: { %s };\n", pages);
+	world_configure(world, text);
+	assert_int_equal(nm_command_reload(service, NULL, 0), 0);
+}
+
+/* Policy "auto" has a mover of its own, for memory that is brought along. */
+static void homes_follow_a_reload(void **state)
+{
+	(void)state;
+	ticks(1);
+	reload_auto_with("");
+	ticks(1);
+	assert_int_equal(fake_mover.alive, 1);
+	assert_int_equal(fake_mover.configured, 0);
+	reload_auto_with("max_mb_per_s = 1;");
+	assert_int_equal(fake_mover.alive, 1);
+	assert_int_equal(fake_mover.configured, 1);
+	reload_with("");
+	assert_int_equal(fake_mover.alive, 0);
+}
+
 static void a_pause_is_for_pages_too(void **state)
 {
 	(void)state;
@@ -502,6 +532,7 @@ int main(void)
 		TEST(first_touches_alone_are_blindness),
 		TEST(one_node_is_not_blindness),
 		TEST(pages_move_while_they_are_to),
+		TEST(homes_follow_a_reload),
 		TEST(a_pause_is_for_pages_too),
 	};
 	umask(022);

@@ -54,6 +54,7 @@ static void isolate(struct nm_facts *facts)
 static void isolate_with_pages(struct nm_facts *facts)
 {
 	isolate(facts);
+	facts->config->threads.policy = NM_POLICY_LBMA;
 	facts->config->pages.policy = NM_PAGES_EXCLUSIVITY;
 	facts->config->pages.numa_balancing = NM_BALANCING_WARN;
 }
@@ -158,10 +159,19 @@ static void without_eyes(struct nm_facts *facts)
 {
 	without_hardware(facts);
 	facts->balancing.value = 0;
+	facts->config->threads.policy = NM_POLICY_LBMA;
+}
+
+/* Nobody else brings memory to a home. */
+static void isolate_without_balancing(struct nm_facts *facts)
+{
+	isolate(facts);
+	facts->balancing.value = 0;
 }
 
 static void pages_yield(struct nm_facts *facts)
 {
+	facts->config->threads.policy = NM_POLICY_LBMA;
 	facts->config->pages.policy = NM_PAGES_EXCLUSIVITY;
 }
 
@@ -341,6 +351,7 @@ static const struct spoiled spoiled[] = {
 	{"homes", NM_SEVERITY_PROBLEM, "zoneinfo", without_homes, true},
 	{"isolated", NM_SEVERITY_NOTE, ", 2 of them", isolate, false},
 	{"isolated", NM_SEVERITY_WARNING, "pages.isolated_cpus", isolate_with_pages, false},
+	{"isolated", NM_SEVERITY_WARNING, "pages.isolated_cpus", isolate_without_balancing, false},
 	{"memory", NM_SEVERITY_NOTE, "1 of 4 nodes", fill_node, false},
 	{"virtual", NM_SEVERITY_WARNING, "PID namespace", put_into_container, false},
 	{"virtual", NM_SEVERITY_NOTE, "hypervisor", virtualise, false},
@@ -430,7 +441,9 @@ static void a_good_machine_is_fine(void **state)
 	for (size_t i = 0; i < count; i++)
 		assert_string_equal(findings.items[i].check, checks[i].name);
 	check_others(&findings, NULL);
-	assert_true(says(find(&findings, "outlook"), "move threads to the node of their memory"));
+	assert_true(says(find(&findings, "outlook"),
+			 "would give each process a home node and leave its memory to the kernel's "
+			 "balancing."));
 	free_facts(facts);
 }
 
@@ -481,6 +494,23 @@ static void without_accesses_little_would_come_of_it(void **state)
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
 	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_PROBLEM);
 	assert_true(says(find(&findings, "outlook"), "hardly sees accesses"));
+	free_facts(facts);
+}
+
+/* A home is given by where threads run, and memory brought there. */
+static void without_accesses_there_are_homes(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	without_eyes(facts);
+	facts->config->threads.policy = NM_POLICY_AUTO;
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_WARNING);
+	assert_true(says(find(&findings, "balancing"), "by where threads run"));
+	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_NOTE);
+	assert_true(says(find(&findings, "outlook"), "bring its memory there; it hardly sees"));
 	free_facts(facts);
 }
 
@@ -645,6 +675,7 @@ int main(void)
 		cmocka_unit_test(each_fault_is_found),
 		cmocka_unit_test(every_fault_has_a_remedy),
 		cmocka_unit_test(without_accesses_little_would_come_of_it),
+		cmocka_unit_test(without_accesses_there_are_homes),
 		cmocka_unit_test(without_balancing_another_way_is_named),
 		cmocka_unit_test(tiering_shows_no_accesses),
 		cmocka_unit_test(metrics_where_the_unit_allows_it),

@@ -318,9 +318,11 @@ static void managing_it_turns_it_off(void **state)
 	fixture_file(f->root, SYSCTL, "1\n");
 	fixture_file(f->root, "numa-migrd.conf", "pages: { numa_balancing = \"manage\"; };\n");
 	assert_int_equal(serve(f, helper_fixture_balancing(0)), -EPERM);
-	fixture_file(f->root, "numa-migrd.conf", "pages: { policy = \"exclusivity\"; };\n");
+	fixture_file(f->root, "numa-migrd.conf",
+		     "threads: { policy = \"none\"; };\npages: { policy = \"exclusivity\"; };\n");
 	assert_int_equal(serve(f, helper_fixture_balancing(0)), -EPERM);
 	fixture_file(f->root, "numa-migrd.conf",
+		     "threads: { policy = \"none\"; };\n"
 		     "pages: { policy = \"exclusivity\"; numa_balancing = \"manage\"; };\n");
 	assert_int_equal(serve(f, helper_fixture_balancing(1)), -EPERM);
 	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);

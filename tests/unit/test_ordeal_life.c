@@ -29,6 +29,7 @@ static void it_is_a_whole_life(void **state)
 	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
 	assert_true(ordeal.started && ordeal.stopped);
 	assert_true(ordeal.moved >= 3);
+	assert_true(ordeal.homes >= 1);
 	assert_null(fake_trace(ordeal.world->fake));
 	assert_false(ordeal_there_is("ledger"));
 	assert_int_equal(gate.nr_live, 0);

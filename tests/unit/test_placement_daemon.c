@@ -26,10 +26,10 @@ static void begin_auto(void)
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
 
-/* Its intervals are shorter than general.interval_s. */
+/* An interval ends with each beat. */
 static void live_s(double seconds)
 {
-	live((unsigned)(seconds / nm_loop_interval_s(&world.daemon)));
+	live((unsigned)(seconds / nm_loop_beat_s(&world.daemon)));
 }
 
 static struct nm_placed *placed_of(uint32_t pid)
@@ -86,6 +86,17 @@ static void nothing_is_left_at_the_end(void **state)
 		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, masks[i]);
 }
 
+/* What is told is how far decisions are apart when nobody waits. */
+static void intervals_are_told_as_configured(void **state)
+{
+	(void)state;
+	begin_auto();
+	live_s(2);
+	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_true(nm_loop_beat_s(&world.daemon) < 0.5);
+	assert_true(nm_loop_goes_on(&world.daemon));
+}
+
 /* A lone thread is sent to its memory, and never narrowed for longer than it takes to get there. */
 static void one_thread_is_not_leased(void **state)
 {
@@ -140,10 +151,44 @@ static void the_kernels_balancing_brings_memory_itself(void **state)
 	for (int cpu = 2; cpu < CPUS; cpu++)
 		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
 	begin_auto();
-	world.daemon.balancing = 1;
+	world.balancing = 1; /* since after the start */
 	live_s(12);
 	assert_int_equal(placed_of(1000)->home, 0);
 	assert_int_equal(pages_on(0), 0);
+}
+
+/* Which moves hot pages up and cold ones down, and none between ordinary nodes. */
+static void balancing_of_tiers_brings_no_memory(void **state)
+{
+	(void)state;
+	make_space(1024, 3);
+	add_user(1000, 0, 0, 1024);
+	for (int cpu = 2; cpu < CPUS; cpu++)
+		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
+	begin_auto();
+	world.balancing = world.daemon.balancing = 2;
+	live_s(5);
+	assert_int_equal(placed_of(1000)->home, 0);
+	assert_int_equal(pages_on(0), 1024);
+}
+
+/* threads.pin = "nudge" is what keeps programs from counting the CPUs of one node. */
+static void nobody_is_leased_where_nudges_are_asked_for(void **state)
+{
+	(void)state;
+	uint64_t masks[8];
+	four_mixed_up();
+	for (unsigned i = 0; i < 8; i++)
+		masks[i] = fake_get(world.fake, world.workers[i].tid)->mask;
+	begin_auto();
+	world.daemon.config->threads.pin = NM_PIN_NUDGE;
+	live_s(6);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, masks[i]);
+		assert_int_equal(node_of(&world.workers[i]),
+				 placed_of(1000 + 100 * (i / 2))->home);
+	}
 }
 
 /* What is slower at home than it was goes free, and is left alone for a while. */
@@ -172,10 +217,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_process_gets_a_node),
 		TEST(nothing_is_left_at_the_end),
+		TEST(intervals_are_told_as_configured),
 		TEST(one_thread_is_not_leased),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
 		TEST(the_kernels_balancing_brings_memory_itself),
+		TEST(balancing_of_tiers_brings_no_memory),
+		TEST(nobody_is_leased_where_nudges_are_asked_for),
 		TEST(what_made_it_worse_is_undone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,11 +89,26 @@ static void test_no_flicker(void **state)
 static void test_too_small(void **state)
 {
 	(void)state;
+	config->threads.policy = NM_POLICY_LBMA;
 	fake_get(fake, 200)->rss_kb = 31744; /* twice the cache are 32 MiB */
 	run_all(0.5);
 	assert_managed(100, true);
 	assert_managed(200, false);
 	fake_get(fake, 200)->rss_kb = 33792;
+	run_none(10);
+	run_all(0.5);
+	assert_managed(200, true);
+}
+
+/* Policy "auto" meets them young. */
+static void test_too_small_for_a_home(void **state)
+{
+	(void)state;
+	fake_get(fake, 200)->rss_kb = 3968; /* a quarter of the cache are 4 MiB */
+	run_all(0.5);
+	assert_managed(100, true);
+	assert_managed(200, false);
+	fake_get(fake, 200)->rss_kb = 4224;
 	run_none(10);
 	run_all(0.5);
 	assert_managed(200, true);
@@ -391,6 +406,7 @@ int main(void)
 		TEST(test_idle_is_not_read),
 		TEST(test_no_flicker),
 		TEST(test_too_small),
+		TEST(test_too_small_for_a_home),
 		TEST(test_young_grows),
 		TEST(test_configured_size),
 		TEST(test_unknown_cpu_share),

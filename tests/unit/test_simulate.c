@@ -62,6 +62,7 @@ static void test_every_policy_runs(void **state)
 	static const char *const policies[] = {
 		"profile = \"paper\"; threads: { policy = \"lbma\"; };",
 		"profile = \"paper\"; threads: { policy = \"imar2\"; };",
+		"threads: { policy = \"auto\"; };",
 		"threads: { policy = \"lbma\"; };",
 		"threads: { policy = \"imar2\"; };",
 		"threads: { policy = \"kmaf\"; };",
@@ -74,6 +75,15 @@ static void test_every_policy_runs(void **state)
 		assert_true(done.intervals >= 59);
 		assert_true(done.figures.most_node_use <= 1 + 1e-9);
 	}
+}
+
+/* As in the daemon's loop, an interval ends early only while somebody waits for a home. */
+static void test_auto_does_not_hurry(void **state)
+{
+	(void)state;
+	struct nm_simulated done =
+		run("x7550-4x8", "stencil", 48, "threads: { policy = \"auto\"; };", 2);
+	assert_in_range(done.intervals, 59, 90);
 }
 
 /* Memory that one thread wrote comes to those who use it: through the mover, at simulated times. */
@@ -129,6 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody_decides_without_a_daemon),
 		cmocka_unit_test(test_every_policy_runs),
+		cmocka_unit_test(test_auto_does_not_hurry),
 		cmocka_unit_test(test_pages_come_to_their_threads),
 		cmocka_unit_test(test_twice_the_same),
 		cmocka_unit_test(test_nothing_is_left),

@@ -59,7 +59,7 @@ compare_with_others() {
 	everything
 	with_daemon bound everything
 	balancing 1
-	echo "sampling: { $UNCAPPED };" >"$CONF"
+	printf '%s\n' "sampling: { $UNCAPPED };" 'threads: { policy = "lbma"; };' >"$CONF"
 	with_daemon free both
 }
 

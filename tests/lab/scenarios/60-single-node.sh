@@ -14,5 +14,6 @@ sleep 10
 check_equal "no restart" 0 "$(systemctl show -P NRestarts numa-migrd)"
 check_equal "no failure" success "$(systemctl show -P Result numa-migrd)"
 check_equal "no move" 0 "$(count_entries KIND=migrate)"
+check_equal "and no home" 0 "$(count_entries KIND=home)"
 check "it stops" systemctl stop numa-migrd
 kill "$started"

@@ -25,4 +25,5 @@ note "$(field MESSAGE)"
 check "it says what is missing" has_entry KIND=problem
 check_equal "no restart" 0 "$(systemctl show -P NRestarts numa-migrd)"
 check_equal "no move" 0 "$(count_entries KIND=migrate)"
+check_equal "and no home" 0 "$(count_entries KIND=home)"
 check_equal "the masks are untouched" 0-7 "$(masks_of "$started" | cut -d' ' -f2 | sort -u)"

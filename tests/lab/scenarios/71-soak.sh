@@ -7,7 +7,7 @@
 # limit: 240
 . "$LAB/lib.sh"
 
-readonly POLICIES=(lbma imar2 kmaf balance)
+readonly POLICIES=(auto lbma imar2 kmaf balance)
 readonly MOVES_A_MINUTE=12 # of one thread, at most
 readonly CAP=50 # % of a CPU: the shipped 1 %, by what such a CPU shows too much (lib.sh)
 

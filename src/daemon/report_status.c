@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* How it stands: a line for systemd, and a summary for the journal every five minutes. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon.h"
+
+#define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
+
+static void describe_share(char *text, size_t size, double share)
+{
+	if (isnan(share))
+		(void)snprintf(text, size, "–");
+	else
+		(void)snprintf(text, size, "%.0f %%", share * 100);
+}
+
+static void summarise_pages(struct nm_daemon *daemon)
+{
+	const struct nm_page_tally *tally = &daemon->pipeline.pages->tally;
+
+	nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
+		  "so far %" PRIu64 " pages moved (%" PRIu64 " MiB) by %" PRIu64
+		  " decisions (%" PRIu64 " improved, %" PRIu64 " neutral, %" PRIu64
+		  " rolled back, %" PRIu64 " inconclusive); %" PRIu64 " were elsewhere, %" PRIu64
+		  " left alone, %" PRIu64 " failed, %" PRIu64 " not tried",
+		  tally->moved, tally->bytes >> 20, tally->decisions, tally->improved,
+		  tally->neutral, tally->rolled_back, tally->inconclusive, tally->elsewhere,
+		  tally->refused, tally->failed, tally->untried);
+}
+
+static void write_summary(struct nm_daemon *daemon)
+{
+	struct nm_roster_counts roster = nm_roster_counts(daemon->pipeline.roster);
+	const struct nm_tally *tally = &daemon->tally;
+	uint64_t suppressed = nm_journal_suppressed(daemon->journal);
+	char local[32];
+
+	daemon->tally.suppressed += suppressed;
+	describe_share(local, sizeof(local), tally->local_share);
+	nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
+		  "%u threads of %u processes managed, %s of their sampled accesses local; so "
+		  "far %" PRIu64 " moves (%" PRIu64 " improved, %" PRIu64 " neutral, %" PRIu64
+		  " rolled back, %" PRIu64 " cancelled, %" PRIu64 " inconclusive), %" PRIu64
+		  " refused, in %" PRIu64 " intervals; %" PRIu64 " samples lost, %" PRIu64
+		  " journal entries suppressed; own cost %.2f %% of one CPU",
+		  roster.threads_managed, roster.processes_managed, local, tally->applied,
+		  tally->improved, tally->neutral, tally->rolled_back, tally->cancelled,
+		  tally->inconclusive, tally->failed, tally->intervals, daemon->counts.lost,
+		  suppressed, tally->cpu_share * 100);
+	if (daemon->pipeline.pages)
+		summarise_pages(daemon);
+}
+
+void nm_report_summary(struct nm_daemon *daemon)
+{
+	uint64_t now_ns = nm_report_clock_ns();
+	if (daemon->summary_ns == 0)
+		daemon->summary_ns = now_ns;
+	if (!daemon->pipeline.source || now_ns - daemon->summary_ns < SUMMARY_NS)
+		return;
+	daemon->summary_ns = now_ns;
+	write_summary(daemon);
+}
+
+const char *nm_report_restoration(const struct nm_daemon *daemon)
+{
+	return daemon->unrestored ? "some CPU affinities could not be restored"
+				  : "every CPU affinity is restored";
+}
+
+/* Policy "auto" goes on without accesses. */
+static void describe_first_touches(const struct nm_daemon *daemon, char *text, size_t size)
+{
+	if (daemon->config->threads.policy == NM_POLICY_AUTO)
+		(void)snprintf(text, size,
+			       "STATUS=%u threads managed, %" PRIu64
+			       " moves, %zu leases; of accesses only the first touch of each page "
+			       "is seen.",
+			       nm_roster_counts(daemon->pipeline.roster).threads_managed,
+			       daemon->tally.applied,
+			       nm_actuator_leases(daemon->pipeline.actuator));
+	else
+		(void)snprintf(text, size,
+			       "STATUS=Blind: only the first touch of each page is seen; see the "
+			       "journal.");
+}
+
+static void describe_status(const struct nm_daemon *daemon, char *text, size_t size)
+{
+	char local[32];
+	if (daemon->paused) {
+		(void)snprintf(text, size, "STATUS=Paused: %s, nothing is sampled.",
+			       nm_report_restoration(daemon));
+		return;
+	}
+	if (daemon->pipeline.topology->nr_nodes < 2) {
+		(void)snprintf(text, size, "STATUS=One NUMA node: there is nothing to move.");
+		return;
+	}
+	if (!daemon->pipeline.source) {
+		(void)snprintf(text, size,
+			       "STATUS=Blind: nothing can be sampled; see the journal.");
+		return;
+	}
+	if (nm_pipeline_sees_first_touches_only(daemon)) {
+		describe_first_touches(daemon, text, size);
+		return;
+	}
+	describe_share(local, sizeof(local), daemon->tally.local_share);
+	(void)snprintf(text, size,
+		       "STATUS=%u threads managed, %s of their accesses local; %" PRIu64
+		       " moves, %zu leases.",
+		       nm_roster_counts(daemon->pipeline.roster).threads_managed, local,
+		       daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
+}
+
+/* systemd is woken only when there is something new. */
+void nm_report_status(struct nm_daemon *daemon)
+{
+	char text[sizeof(daemon->status)];
+	describe_status(daemon, text, sizeof(text));
+	if (strcmp(text, daemon->status) == 0)
+		return;
+	memcpy(daemon->status, text, sizeof(text));
+	(void)sd_notify(0, text);
+}

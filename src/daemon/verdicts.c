@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* What came of earlier moves, and what follows from it for threads and processes. */
+#include "daemon.h"
+
+static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		nm_roster_hold(daemon->pipeline.roster, thread->tid, thread->start_ticks, 0);
+		nm_roster_bar(daemon->pipeline.roster, thread->tid, thread->start_ticks, until);
+	}
+}
+
+/*
+ * The question is answered, so that they may be moved again; but threads that were only nudged,
+ * which the kernel was free to take back, are not sent again and again.
+ */
+static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	uint64_t now = daemon->tally.intervals;
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		uint32_t tid = verdict->threads[i].tid;
+		uint64_t start_ticks = verdict->threads[i].start_ticks;
+		nm_roster_hold(daemon->pipeline.roster, tid, start_ticks, now);
+		if (!nm_actuator_holds(daemon->pipeline.actuator, tid, start_ticks))
+			nm_roster_bar(daemon->pipeline.roster, tid, start_ticks,
+				      now + daemon->config->threads.cooldown);
+	}
+}
+
+static void cancel(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator, verdict->threads[i].tid,
+						verdict->threads[i].start_ticks);
+}
+
+/* It stays, but the thread itself is no faster: it is left alone for a while (IMAR²). */
+static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	if (!nm_policy_by_performance(verdict->policy) || verdict->of == NM_DECISION_ROLLBACK)
+		return;
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		if (thread->performance_after <= thread->performance_before)
+			nm_roster_bar(daemon->pipeline.roster, thread->tid, thread->start_ticks,
+				      until);
+	}
+}
+
+/*
+ * The next placement would bring the others to those that were moved back, or these there again. It
+ * was slower for as long as it took to see that: they are left alone for so many times as long.
+ */
+static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_verdict *verdict)
+{
+	uint64_t until =
+		daemon->tally.intervals + daemon->config->threads.cooldown * NM_VERDICT_INTERVALS;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		for (unsigned k = 0; k < verdict->nr_threads; k++)
+			if (snapshot->threads[i].pid == verdict->threads[k].pid)
+				nm_roster_bar(daemon->pipeline.roster, snapshot->threads[i].tid,
+					      snapshot->threads[i].start_ticks, until);
+}
+
+/* To where it was, since partners came (kMAF). */
+static bool was_only_bound(const struct nm_verdict *verdict)
+{
+	return verdict->nr_threads == 1 &&
+	       verdict->threads[0].node_from == verdict->threads[0].node_to;
+}
+
+static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_verdict *verdict, struct nm_plan *plan)
+{
+	struct nm_rollback rollback;
+	struct nm_config config;
+	switch (verdict->kind) {
+	case NM_VERDICT_IMPROVED:
+	case NM_VERDICT_NEUTRAL:
+		daemon->tally.improved += verdict->kind == NM_VERDICT_IMPROVED;
+		daemon->tally.neutral += verdict->kind == NM_VERDICT_NEUTRAL;
+		free_threads(daemon, verdict);
+		bar_if_not_faster(daemon, verdict);
+		return 0;
+	case NM_VERDICT_INCONCLUSIVE:
+		daemon->tally.inconclusive++;
+		bar_threads(daemon, verdict);
+		return 0;
+	case NM_VERDICT_CANCELLED:
+		daemon->tally.cancelled++;
+		bar_threads(daemon, verdict);
+		cancel(daemon, verdict);
+		return 0;
+	case NM_VERDICT_ROLLED_BACK:
+		daemon->tally.rolled_back++;
+		bar_threads(daemon, verdict);
+		if (verdict->by_sharing)
+			bar_processes(daemon, snapshot, verdict);
+		if (was_only_bound(verdict)) {
+			cancel(daemon, verdict);
+			return 0;
+		}
+		rollback = nm_verdict_rollback(verdict);
+		config = nm_config_by(daemon->config, verdict->policy);
+		return nm_plan_add_rollback(snapshot, &config, &rollback, &daemon->next_decision,
+					    plan);
+	}
+	return 0;
+}
+
+int nm_heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		     bool *ret_may_propose)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	struct nm_feedback_result result = {.may_propose = true};
+	bool chosen_by = nm_policy_by_performance(daemon->config->threads.policy);
+	int r = 0;
+	if (chosen_by)
+		nm_report_locality(daemon, snapshot);
+	if (daemon->config->threads.policy == NM_POLICY_IMAR2)
+		r = nm_record_update(pipeline->record, snapshot, daemon->config);
+	if (r == 0)
+		r = nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);
+	if (r < 0)
+		return r;
+	result.interval_s = nm_loop_interval_s(daemon);
+	nm_verifier_heed(pipeline->verifier, &result);
+	*ret_may_propose = result.may_propose || !chosen_by;
+	return 0;
+}
+
+int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
+{
+	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
+	int r = 0;
+	if (daemon->pipeline.memory)
+		r = nm_verifier_heed_sharing(daemon->pipeline.verifier,
+					     nm_memory_affinity(daemon->pipeline.memory), snapshot,
+					     daemon->config);
+	if (r == 0)
+		r = nm_verifier_judge(daemon->pipeline.verifier, snapshot, daemon->config,
+				      &verdicts);
+	if (r < 0)
+		return r;
+	nm_report_verdicts(daemon, &verdicts);
+	for (size_t i = 0; r == 0 && i < verdicts.count; i++)
+		r = follow_verdict(daemon, snapshot, &verdicts.items[i], plan);
+	return r;
+}
