@@ -136,6 +136,7 @@ struct nm_daemon {
 	uint64_t losses_told_ns;
 	bool held_back;	       /* periods are above the configured ones, and it was told */
 	uint64_t own_cpu_ns;   /* as of the last tick */
+	uint64_t last_cost_ns; /* of the last interval, ours and what samples cost others */
 	uint64_t drain_ns;     /* CPU time spent emptying rings since then */
 	uint64_t latency_seen; /* interval of the last one since the source was opened; 0: none */
 	/* What was told last of P: which kinds it lacks (0: none), and by which setting. */

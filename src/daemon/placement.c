@@ -9,6 +9,7 @@
 #include "placement_stage.h"
 
 #define BEAT_S 0.25	  /* from one look at whether somebody waits for a home to the next */
+#define BEAT_SHARE 0.02	  /* of a CPU that these may cost: on a slow or large machine they come less often */
 #define BORN_NS (NM_NSEC_PER_SEC / 2) /* what lives as long is looked at; most that begins does not */
 #define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
@@ -100,11 +101,20 @@ static bool is_unsettled(const struct nm_placed *placed)
 	       (placed->home < 0 && placed->reason == NM_PLACE_YOUNG);
 }
 
+/* What the model costs us has nothing to do with what it shows. */
+static bool is_affordable(const struct nm_daemon *daemon, double since_s)
+{
+	double cost_s = (double)daemon->last_cost_ns / (double)NM_NSEC_PER_SEC;
+	return daemon->options.feed || cost_s <= BEAT_SHARE * since_s;
+}
+
 bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	double since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC;
 	bool awaited = !placement || since_s + BEAT_S / 2 >= daemon->config->general.interval_s;
+	if (!awaited && !is_affordable(daemon, since_s))
+		return false;
 	for (size_t i = 0; !awaited && i < placement->count; i++)
 		awaited = is_unsettled(&placement->items[i]);
 	/* Ascending in time. */

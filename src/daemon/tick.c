@@ -278,8 +278,7 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
  * business. */
 static void tell_periods(struct nm_daemon *daemon, double cost_share)
 {
-	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	bool held_back = status->fault_period > daemon->config->sampling.fault_period;
+	bool held_back = nm_source_is_held_back(daemon->pipeline.source);
 	if (held_back == daemon->held_back)
 		return;
 	daemon->held_back = held_back;
@@ -335,9 +334,15 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	daemon->tally.cpu_share =
 		(double)(own_ns - daemon->own_cpu_ns + caused_ns) / (double)interval_ns;
 	daemon->tally.caused_ns += caused_ns;
+	daemon->last_cost_ns = own_ns - daemon->own_cpu_ns + caused_ns;
 	daemon->own_cpu_ns = own_ns;
 	daemon->drain_ns = 0;
 	daemon->counts = status->counts;
+	/* A home is chosen by where threads run; who touched its memory first says no more. */
+	nm_source_thin_faults(daemon->pipeline.source,
+			      daemon->config->threads.policy == NM_POLICY_AUTO &&
+				      daemon->config->pages.policy == NM_PAGES_NONE &&
+				      nm_pipeline_sees_first_touches_only(daemon));
 	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
 		tell_periods(daemon, cost_share);
 	nm_report_news(daemon);

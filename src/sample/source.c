@@ -398,7 +398,8 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->run_kind = NM_EVENT_CLOCK;
 	source->run_ns_configured = (uint64_t)(1e9 / config->sampling.clock_hz);
 	source->run_ns = source->run_ns_configured;
-	source->faults_configured = config->sampling.fault_period;
+	source->faults_asked = config->sampling.fault_period;
+	source->faults_configured = source->faults_asked;
 	source->faults = source->faults_configured;
 	source->ring_bytes = (size_t)config->sampling.ring_kb * 1024;
 	if (source->ring_bytes < page_bytes())

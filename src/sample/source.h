@@ -54,7 +54,7 @@ struct nm_source {
 	double cycles_per_ns;	     /* at the CPU's highest frequency; 0 with CLOCK */
 	uint64_t run_ns,
 		run_ns_configured; /* before rounding to a prime and conversion to cycles */
-	uint64_t faults, faults_configured;
+	uint64_t faults, faults_configured, faults_asked; /* asked: before they were thinned */
 	struct nm_event_wishes wishes;
 	char pmu[NM_PMU_TEXT];
 	uint64_t memory_period;	       /* configured; 0: what suits */

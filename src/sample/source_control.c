@@ -12,6 +12,7 @@
 #define IDLE_BELOW_SHARE 0.02
 #define IDLE_INTERVALS 3U
 #define WHOLE_SHARE 0.99
+#define THIN_FAULTS 251U /* of first touches that nobody asks for: enough to see that they come */
 
 uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind)
 {
@@ -181,6 +182,28 @@ static double without_haste(struct nm_source *source, double cost_share)
 	return cost_share;
 }
 
+static void apply_faults(struct nm_source *source)
+{
+	apply_period(source, NM_EVENT_FAULT_MIN);
+	apply_period(source, NM_EVENT_FAULT_MAJ);
+}
+
+void nm_source_thin_faults(struct nm_source *source, bool thin)
+{
+	uint64_t configured = thin && source->faults_asked < THIN_FAULTS ? THIN_FAULTS
+									 : source->faults_asked;
+
+	if (source->feed.drain || configured == source->faults_configured)
+		return;
+	source->faults = source->faults_configured = configured;
+	apply_faults(source);
+}
+
+bool nm_source_is_held_back(const struct nm_source *source)
+{
+	return source->faults > source->faults_configured;
+}
+
 bool nm_source_control_cost(struct nm_source *source, double cost_share)
 {
 	uint64_t run_before = source->run_ns;
@@ -205,10 +228,8 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 		if (source->run_kind == NM_EVENT_CYCLES)
 			apply_period(source, NM_EVENT_CYCLES);
 	}
-	if (source->faults != faults_before) {
-		apply_period(source, NM_EVENT_FAULT_MIN);
-		apply_period(source, NM_EVENT_FAULT_MAJ);
-	}
+	if (source->faults != faults_before)
+		apply_faults(source);
 	bool scaled = change_scale(source, cost_share);
 	return scaled || source->run_ns != run_before || source->faults != faults_before;
 }

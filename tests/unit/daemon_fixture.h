@@ -239,6 +239,17 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 	return false;
 }
 
+void nm_source_thin_faults(struct nm_source *source, bool thin)
+{
+	(void)source, (void)thin;
+}
+
+bool nm_source_is_held_back(const struct nm_source *source)
+{
+	(void)source;
+	return false;
+}
+
 const struct nm_source_status *nm_source_status(struct nm_source *source)
 {
 	return &source->status;
