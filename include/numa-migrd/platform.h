@@ -35,7 +35,8 @@ struct nm_owner {
 enum nm_question_kind {
 	NM_QUESTION_WHERE,     /* on which node each of some pages is */
 	NM_QUESTION_NUMA_MAPS, /* the whole text of its numa_maps */
-	NM_QUESTION_CLEAR_REFS /* that the next write to each of its pages faults (clear_refs 4) */
+	NM_QUESTION_CLEAR_REFS, /* that the next write to each of its pages faults (clear_refs 4) */
+	NM_QUESTION_RUNTIME /* which runtime it has, by its maps: `result` is an enum nm_runtime */
 };
 
 struct nm_question {

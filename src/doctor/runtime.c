@@ -6,12 +6,6 @@
 
 #define GO_BUILD_ID_NOTE 4
 
-const char *nm_runtime_name(enum nm_runtime runtime)
-{
-	static const char *const names[] = {"", "Go", "Java"};
-	return names[runtime];
-}
-
 static bool is_within(size_t at, size_t size, size_t length)
 {
 	return at <= length && size <= length - at;

@@ -3,10 +3,7 @@
 #ifndef NUMA_MIGRD_DOCTOR_RUNTIME_H
 #define NUMA_MIGRD_DOCTOR_RUNTIME_H
 
-#include "numa-migrd/base.h"
-
-/* Those that ask for their CPU affinity again while they run. */
-enum nm_runtime { NM_RUNTIME_NONE, NM_RUNTIME_GO, NM_RUNTIME_JVM, NM_RUNTIME_MAX };
+#include "numa-migrd/runtime.h"
 
 /* What is read of a file: a linker puts program headers, notes and the dynamic section's strings of
  * so small a program as java's launcher there. */
@@ -18,8 +15,5 @@ enum nm_runtime { NM_RUNTIME_NONE, NM_RUNTIME_GO, NM_RUNTIME_JVM, NM_RUNTIME_MAX
  * recognised. Anything else, also what is cut short or damaged: NONE. Gatherer of the doctor.
  */
 enum nm_runtime nm_runtime_of_program(const void *bytes, size_t length);
-
-/* "Go" or "Java". */
-const char *nm_runtime_name(enum nm_runtime runtime);
 
 #endif

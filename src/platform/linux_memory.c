@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "linux.h"
+#include "numa-migrd/runtime.h"
 #include "privileged.h"
 
 #define TEXT_MOST (1U << 20) /* of a numa_maps read whole: ten thousand mappings */
+#define MAPS_MOST (4U << 20) /* of a maps, read in pieces: forty thousand mappings */
 #define READ_BUDGET_NS (5 * NM_NSEC_PER_MSEC)
 
 /* ---- for both callers ---- */
@@ -119,6 +121,37 @@ static int answer_clear_refs(struct nm_linux *self, const struct nm_question *qu
 	return nm_worker_client_call(self->workers, NM_WORKER_LOOP, &call);
 }
 
+/* A program that has more mappings than are read here may yet have one. */
+static int search_maps(struct nm_linux *self, struct nm_worker_call *call)
+{
+	struct nm_runtime_search search = {0};
+	char text[NM_WORKER_TEXT_MOST];
+	ssize_t got = 1;
+
+	for (size_t read = 0; read < MAPS_MOST; read += (size_t)got) {
+		call->body = text;
+		call->body_size = sizeof(text);
+		got = call_read_maps(self, NM_WORKER_LOOP, call, READ_BUDGET_NS);
+		if (got < 0)
+			return (int)got;
+		nm_runtime_search(&search, text, (size_t)got);
+		if (got == 0 || search.found != NM_RUNTIME_NONE)
+			return (int)search.found;
+	}
+	return -EFBIG;
+}
+
+static int answer_runtime(struct nm_linux *self, const struct nm_question *question)
+{
+	struct nm_worker_call call = {.pid = question->pid, .start_ticks = question->start_ticks};
+	nm_auto(nm_closep) int fd = call_open_maps(self, NM_WORKER_LOOP, &call, NM_MAPS);
+
+	if (fd < 0)
+		return fd;
+	call.fd = fd;
+	return search_maps(self, &call);
+}
+
 void nm_linux_answer(void *context, const struct nm_question *question, struct nm_memory_answer *ret)
 {
 	struct nm_linux *self = context;
@@ -132,6 +165,9 @@ void nm_linux_answer(void *context, const struct nm_question *question, struct n
 		break;
 	case NM_QUESTION_CLEAR_REFS:
 		ret->result = answer_clear_refs(self, question);
+		break;
+	case NM_QUESTION_RUNTIME:
+		ret->result = answer_runtime(self, question);
 		break;
 	}
 }

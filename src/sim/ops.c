@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "numa-migrd/runtime.h"
 
 #define FIRST_FD 1000
 
@@ -343,6 +344,8 @@ static int answer(struct nm_sim *sim, const struct nm_question *question, struct
 		return answer_where(sim, question, ret);
 	if (question->kind == NM_QUESTION_NUMA_MAPS)
 		return answer_numa_maps(sim, question, ret);
+	if (question->kind == NM_QUESTION_RUNTIME)
+		return NM_RUNTIME_NONE;
 	return -EOPNOTSUPP;
 }
 

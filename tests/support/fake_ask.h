@@ -16,6 +16,7 @@
 
 static struct {
 	bool hangs;
+	int runtime; /* what every program has: an enum nm_runtime, or an error */
 	uint64_t tickets;
 	unsigned open; /* not taken or forgotten */
 	struct {
@@ -80,6 +81,8 @@ static inline int fake_ask(struct nm_platform *platform, const struct nm_questio
 		answer->result = fake_answer_where(platform, question, answer);
 	else if (question->kind == NM_QUESTION_NUMA_MAPS)
 		answer->result = fake_answer_numa_maps(platform, question, answer);
+	else if (question->kind == NM_QUESTION_RUNTIME)
+		answer->result = fake_asked.runtime;
 	else {
 		bool timed = platform->ops->now_ns;
 		uint64_t before_ns = timed ? platform->ops->now_ns(platform) : 0;

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+/* Runtimes by what a process has mapped. Pure. */
+#include "numa-migrd/runtime.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GO_HEAP_AMD64 UINT64_C(0xc000000000)
+#define GO_HEAP_ARM64 UINT64_C(0x4000000000)
+#define GO_TABLE_BYTES UINT64_C(0x20000000) /* 2^48 / 4 MiB entries of 8 bytes */
+
+struct mapping {
+	uint64_t begin, end, inode;
+	char permissions[5];
+	const char *path; /* "": none */
+};
+
+const char *nm_runtime_name(enum nm_runtime runtime)
+{
+	static const char *const names[] = {"", "Go", "Java", "unknown"};
+	return names[runtime];
+}
+
+/* proc(5), /proc/PID/maps. */
+static bool parse(const char *line, struct mapping *ret)
+{
+	int path = 0;
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*s %" SCNu64 " %n", &ret->begin, &ret->end,
+		   ret->permissions, &ret->inode, &path) != 4)
+		return false;
+	ret->path = line + path;
+	return path > 0;
+}
+
+static bool is_jvm(const struct mapping *mapping)
+{
+	const char *name = strrchr(mapping->path, '/');
+	return mapping->inode != 0 && name &&
+	       (strcmp(name, "/libjvm.so") == 0 || strcmp(name, "/libjvm.so (deleted)") == 0);
+}
+
+/*
+ * Of a table that is set aside, one page or a few are used: in the next one those at the same place,
+ * just a table's length further.
+ */
+static bool ends_table(struct nm_runtime_search *search, const struct mapping *mapping)
+{
+	bool used = strcmp(mapping->permissions, "rw-p") == 0;
+	bool unused = strcmp(mapping->permissions, "---p") == 0;
+	if (unused && mapping->begin == search->mark_end) {
+		search->unused_end = mapping->end;
+		return false;
+	}
+	if (used && search->unused_end && mapping->begin == search->unused_end &&
+	    mapping->begin - search->mark == GO_TABLE_BYTES)
+		return true;
+	search->mark = used ? mapping->begin : 0;
+	search->mark_end = used ? mapping->end : 0;
+	search->unused_end = 0;
+	return false;
+}
+
+static bool is_go(struct nm_runtime_search *search, const struct mapping *mapping)
+{
+	static const char named[] = "[anon: Go:";
+	if (strncmp(mapping->path, named, strlen(named)) == 0)
+		return true;
+	if (mapping->inode != 0 || mapping->path[0] != '\0')
+		return false;
+	return mapping->begin == GO_HEAP_AMD64 || mapping->begin == GO_HEAP_ARM64 ||
+	       ends_table(search, mapping);
+}
+
+static void take_line(struct nm_runtime_search *search)
+{
+	struct mapping mapping;
+	search->line[search->used] = '\0';
+	if (!search->too_long && parse(search->line, &mapping)) {
+		if (is_jvm(&mapping))
+			search->found = NM_RUNTIME_JVM;
+		else if (is_go(search, &mapping))
+			search->found = NM_RUNTIME_GO;
+	}
+	search->used = 0;
+	search->too_long = false;
+}
+
+void nm_runtime_search(struct nm_runtime_search *search, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length && search->found == NM_RUNTIME_NONE; i++) {
+		if (text[i] == '\n')
+			take_line(search);
+		else if (search->used + 1 < sizeof(search->line))
+			search->line[search->used++] = text[i];
+		else
+			search->too_long = true;
+	}
+}

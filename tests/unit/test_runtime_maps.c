@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Which runtime a process has, by what it maps: texts of real programs in pieces, and this very
+ * program through the worker. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/platform.h"
+#include "numa-migrd/runtime.h"
+
+#define TABLE (512UL << 20)
+#define PAGE 4096UL
+
+/* Go 1.26.8 on Linux 6.18, amd64, a kernel that has no names for memory. */
+static const char go[] =
+	"00400000-00485000 r-xp 00000000 fe:00 10103230                           /tmp/program\n"
+	"00547000-0057d000 rw-p 00000000 00:00 0 \n"
+	"41054000000-41054400000 ---p 00000000 00:00 0 \n"
+	"41054400000-41054800000 rw-p 00000000 00:00 0 \n"
+	"41054800000-41058000000 ---p 00000000 00:00 0 \n"
+	"7f9730000000-7f9732000000 rw-p 00000000 00:00 0 \n"
+	"7f9732000000-7f9742820000 ---p 00000000 00:00 0 \n"
+	"7f9742820000-7f9742821000 rw-p 00000000 00:00 0 \n"
+	"7f9742821000-7f9762820000 ---p 00000000 00:00 0 \n"
+	"7f9762820000-7f9762821000 rw-p 00000000 00:00 0 \n"
+	"7f9762821000-7f9774104000 ---p 00000000 00:00 0 \n"
+	"7ffdeefa2000-7ffdeefc3000 rw-p 00000000 00:00 0                          [stack]\n";
+
+/* Arenas of malloc(3), each of 64 MiB, and stacks of threads behind their guards. */
+static const char plain[] =
+	"559794582000-559794583000 r--p 00000000 fe:00 314792                     /usr/bin/program\n"
+	"7f0010000000-7f0010021000 rw-p 00000000 00:00 0 \n"
+	"7f0010021000-7f0014000000 ---p 00000000 00:00 0 \n"
+	"7f0014000000-7f0014021000 rw-p 00000000 00:00 0 \n"
+	"7f0014021000-7f0030000000 ---p 00000000 00:00 0 \n"
+	"7f0030000000-7f0030021000 rw-p 00000000 00:00 0 \n"
+	"7f0038000000-7f0038001000 ---p 00000000 00:00 0 \n"
+	"7f0038001000-7f0038801000 rw-p 00000000 00:00 0 \n"
+	"7f00f0000000-7f00f0002000 r-xp 00000000 fe:00 314793                     /lib/notlibjvm.so\n"
+	"7f00f1000000-7f00f1002000 r-xp 00000000 fe:00 314794                     /libjvm.so/other\n";
+
+static enum nm_runtime found_in(const char *text, size_t piece)
+{
+	struct nm_runtime_search *search = calloc(1, sizeof(*search));
+	size_t length = strlen(text);
+	assert_non_null(search);
+	for (size_t at = 0; at < length; at += piece)
+		nm_runtime_search(search, text + at, length - at < piece ? length - at : piece);
+	enum nm_runtime found = search->found;
+	free(search);
+	return found;
+}
+
+static enum nm_runtime found_with(const char *line)
+{
+	nm_autofree char *text = NULL;
+	assert_true(asprintf(&text, "%s%s\n", plain, line) > 0);
+	return found_in(text, strlen(text));
+}
+
+static void go_keeps_two_tables_alike(void **state)
+{
+	(void)state;
+	for (size_t piece = 1; piece < sizeof(go); piece++)
+		assert_int_equal(found_in(go, piece), NM_RUNTIME_GO);
+	assert_string_equal(nm_runtime_name(NM_RUNTIME_GO), "Go");
+}
+
+static void other_programs_have_none(void **state)
+{
+	(void)state;
+	for (size_t piece = 1; piece < sizeof(plain); piece += 7)
+		assert_int_equal(found_in(plain, piece), NM_RUNTIME_NONE);
+	/* One table alone, or two that are used at different places. */
+	assert_int_equal(found_with("7f9742820000-7f9742821000 rw-p 00000000 00:00 0 \n"
+				    "7f9742821000-7f9762820000 ---p 00000000 00:00 0 \n"
+				    "7f9762820000-7f9762821000 r--p 00000000 00:00 0 "),
+			 NM_RUNTIME_NONE);
+	assert_int_equal(found_with("7f9742820000-7f9742821000 rw-p 00000000 00:00 0 \n"
+				    "7f9742821000-7f9762830000 ---p 00000000 00:00 0 \n"
+				    "7f9762830000-7f9762831000 rw-p 00000000 00:00 0 "),
+			 NM_RUNTIME_NONE);
+}
+
+static void go_names_its_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(found_with("7f9742820000-7f9742821000 rw-p 00000000 00:00 0        "
+				    "[anon: Go: heap]"),
+			 NM_RUNTIME_GO);
+	assert_int_equal(found_with("7f9742820000-7f9742821000 rw-p 00000000 00:00 0        "
+				    "[anon: Gopher]"),
+			 NM_RUNTIME_NONE);
+}
+
+static void go_has_had_its_heap_at_one_place(void **state)
+{
+	(void)state;
+	assert_int_equal(found_with("c000000000-c000400000 rw-p 00000000 00:00 0 "), NM_RUNTIME_GO);
+	assert_int_equal(found_with("4000000000-4000400000 rw-p 00000000 00:00 0 "), NM_RUNTIME_GO);
+	assert_int_equal(found_with("c000000000-c000400000 rw-p 00000000 fe:00 7 /file"),
+			 NM_RUNTIME_NONE);
+}
+
+static void java_is_its_library(void **state)
+{
+	(void)state;
+	assert_int_equal(found_with("7f1b41000000-7f1b41274000 r--p 00000000 fe:00 315183           "
+				    "/usr/lib/jvm/lib/server/libjvm.so"),
+			 NM_RUNTIME_JVM);
+	assert_int_equal(found_with("7f1b41000000-7f1b41274000 r--p 00000000 fe:00 315183           "
+				    "/a b/libjvm.so (deleted)"),
+			 NM_RUNTIME_JVM);
+	assert_string_equal(nm_runtime_name(NM_RUNTIME_JVM), "Java");
+}
+
+/* A line too long for any path, rubbish, and a text that ends anywhere. */
+static void odd_lines_are_passed_over(void **state)
+{
+	(void)state;
+	nm_autofree char *line = malloc(3 * NM_RUNTIME_LINE_BYTES);
+	assert_non_null(line);
+	memset(line, 'x', 3 * NM_RUNTIME_LINE_BYTES);
+	line[3 * NM_RUNTIME_LINE_BYTES - 1] = '\0';
+	memcpy(line, "7f1b41000000-7f1b41274000 r--p 00000000 fe:00 315183 /", 54);
+	memcpy(line + 2 * NM_RUNTIME_LINE_BYTES, "/libjvm.so", sizeof("/libjvm.so"));
+	assert_int_equal(found_with(line), NM_RUNTIME_NONE);
+	assert_int_equal(found_with("\n\n-\n7f1b41000000-\nzz-zz rw-p\n/libjvm.so"), NM_RUNTIME_NONE);
+	for (size_t length = 0; length < sizeof(go); length++) {
+		nm_autofree char *cut = strndup(go, length);
+		assert_true(found_in(cut, 16) <= NM_RUNTIME_GO);
+	}
+}
+
+/* ---- as the kernel writes it ---- */
+
+static int own_runtime(void)
+{
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = NM_WORKER_BUILT};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	struct nm_memory_answer answer = {.result = -EAGAIN};
+	const struct nm_question question = {.kind = NM_QUESTION_RUNTIME, .pid = (uint32_t)getpid()};
+	uint64_t ticket = 0;
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
+	while (platform->ops->take(platform, ticket, &answer) == -EAGAIN)
+		(void)usleep(1000);
+	return answer.result;
+}
+
+static void a_file_of_that_name_is_seen(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/runtime.XXXXXX", path[64];
+	assert_int_equal(own_runtime(), NM_RUNTIME_NONE);
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/libjvm.so", folder);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0 && ftruncate(fd, PAGE) == 0);
+	void *at = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(own_runtime(), NM_RUNTIME_JVM);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(own_runtime(), NM_RUNTIME_JVM);
+	assert_int_equal(munmap(at, PAGE), 0);
+	close(fd);
+	(void)rmdir(folder);
+	assert_int_equal(own_runtime(), NM_RUNTIME_NONE);
+}
+
+/* Another program that keeps such tables is taken for Go's; a sanitizer has no such room for them. */
+static void tables_alike_are_seen(void **state)
+{
+	(void)state;
+	char *at = mmap(NULL, 2 * TABLE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED) {
+		print_message("no room for two tables: skipped\n");
+		skip();
+	}
+	assert_int_equal(mprotect(at + 5 * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(mprotect(at + TABLE + 6 * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(own_runtime(), NM_RUNTIME_NONE);
+	assert_int_equal(mprotect(at + 6 * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(mprotect(at + 5 * PAGE, PAGE, PROT_NONE), 0);
+	assert_int_equal(own_runtime(), NM_RUNTIME_GO);
+	assert_int_equal(munmap(at, 2 * TABLE), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(go_keeps_two_tables_alike),
+		cmocka_unit_test(other_programs_have_none),
+		cmocka_unit_test(go_names_its_memory),
+		cmocka_unit_test(go_has_had_its_heap_at_one_place),
+		cmocka_unit_test(java_is_its_library),
+		cmocka_unit_test(odd_lines_are_passed_over),
+		cmocka_unit_test(a_file_of_that_name_is_seen),
+		cmocka_unit_test(tables_alike_are_seen),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
