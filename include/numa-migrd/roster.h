@@ -15,6 +15,7 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/platform.h"
+#include "numa-migrd/runtime.h"
 #include "numa-migrd/steer.h"
 #include "numa-migrd/topology.h"
 
@@ -46,6 +47,8 @@ struct nm_process {
 	uint64_t started_ns;		   /* its program: CLOCK_MONOTONIC, estimated */
 	uint64_t last_spawn_ns;		   /* last new thread or child seen; 0 = none seen */
 	uint64_t last_seen_ns, checked_ns; /* 0: /proc was not read yet */
+	enum nm_runtime runtime;	   /* of its program; UNKNOWN until a second into it */
+	uint64_t runtime_ticket, runtime_asked_ns; /* the question for it; 0: none is open, never */
 	bool named; /* an include pattern names it: may be write-protected for sampling */
 	struct nm_steering steering; /* what its control groups say; also of processes not managed */
 	bool resteer;		     /* they may say something else by now */
@@ -153,6 +156,7 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
  * Takes up the threads in `figures` (ascending tid) that are not known, checks known ones again
  * when due, and updates CPU shares. Threads that vanished in between are skipped, and those beyond
  * two thousand wait for the next interval, so that no program can keep us busy with its threads.
+ * Also has the platform asked which runtime each managed program has, once, a few at a time.
  * Tick, once per interval. Returns 0 or -ENOMEM.
  */
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,

@@ -81,6 +81,16 @@ static uint64_t started_ns(struct nm_roster *roster, uint64_t start_ticks, uint6
 	return now_ns > age_ns ? now_ns - age_ns : 0;
 }
 
+/* One that has another name may be another program, whose start we have not been told. */
+static void take_name(const struct nm_roster *roster, struct nm_process *process, const char *comm)
+{
+	char name[sizeof(process->raw_comm)] = "";
+	memcpy(name, comm, strnlen(comm, sizeof(name) - 1));
+	if (memcmp(name, process->raw_comm, sizeof(name)) != 0)
+		nm_roster_forget_runtime(roster, process);
+	memcpy(process->raw_comm, name, sizeof(name));
+}
+
 static int read_process(struct nm_roster *roster, struct nm_process *process, int directory,
 			struct nm_proc_stat *stat)
 {
@@ -103,8 +113,7 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	process->rss_bytes = status.rss_bytes;
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
-	memset(process->raw_comm, 0, sizeof(process->raw_comm));
-	memcpy(process->raw_comm, stat->comm, strnlen(stat->comm, sizeof(process->raw_comm) - 1));
+	take_name(roster, process, stat->comm);
 	(void)nm_escape(process->comm, sizeof(process->comm), process->raw_comm,
 			strlen(process->raw_comm));
 	return 0;

@@ -108,6 +108,8 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event,
 	process->cpu_share = 0;
 	process->last_spawn_ns = 0;
 	process->standing = NM_STANDING_SMALL;
+	nm_roster_forget_runtime(roster, process);
+	process->runtime_asked_ns = 0;
 }
 
 /*
@@ -353,6 +355,7 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 	if (r == 0)
 		r = tend_threads(roster, figures, count, now_ns);
 	drop_silent_threads(roster, now_ns);
+	nm_roster_ask_runtimes(roster, now_ns);
 	return r;
 }
 

@@ -8,8 +8,9 @@ static void free_thread(struct nm_roster_thread *thread)
 	free(thread);
 }
 
-static void free_process(struct nm_process *process)
+static void free_process(const struct nm_roster *roster, struct nm_process *process)
 {
+	nm_roster_forget_runtime(roster, process);
 	free(process->cgroup);
 	free(process);
 }
@@ -19,7 +20,7 @@ void nm_roster_free_tables(struct nm_roster *roster)
 	for (size_t i = 0; i < roster->nr_threads; i++)
 		free_thread(roster->threads[i]);
 	for (size_t i = 0; i < roster->nr_processes; i++)
-		free_process(roster->processes[i]);
+		free_process(roster, roster->processes[i]);
 	free(roster->threads);
 	free(roster->processes);
 	nm_tidmap_free(roster->thread_of);
@@ -73,7 +74,7 @@ void nm_roster_remove_process(struct nm_roster *roster, struct nm_process *proce
 		roster->processes[index] = last;
 		(void)nm_tidmap_set(roster->process_of, last->pid, index);
 	}
-	free_process(process);
+	free_process(roster, process);
 }
 
 int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_process **ret)
@@ -92,6 +93,7 @@ int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_proc
 	}
 	process->pid = pid;
 	process->standing = NM_STANDING_SMALL;
+	process->runtime = NM_RUNTIME_UNKNOWN;
 	roster->processes[roster->nr_processes++] = process;
 	*ret = process;
 	return 0;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/fake_ask.h"
 #include "../support/machine.h"
 #include "bench.h"
 #include "numa-migrd/metrics.h"
@@ -97,6 +98,7 @@ static int fake_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitm
 }
 
 static const struct nm_platform_ops fake_ops = {
+	FAKE_ASK,
 	.now_ns = fake_now_ns,
 	.open_directory = fake_open_directory,
 	.close = fake_close,

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../support/fake_ask.h"
 #include "fake_cgroups.h"
 #include "fake_machine.h"
 
@@ -347,6 +348,7 @@ static inline struct fake *fake_new(unsigned nr_cpus)
 		.watch_remove = fake_watch_remove,
 		.affinity_get = fake_affinity_get,
 		.affinity_set = fake_affinity_set,
+		FAKE_ASK,
 	};
 	struct fake *fake = mmap(NULL, sizeof(*fake), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../support/fake_ask.h"
 #include "../../src/roster/roster_internal.h"
 #include "../support/machine.h"
 
@@ -78,6 +79,7 @@ static int says_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitm
 }
 
 static const struct nm_platform_ops ops = {
+	FAKE_ASK,
 	.now_ns = says_now_ns,
 	.open_directory = says_open_directory,
 	.close = says_close,

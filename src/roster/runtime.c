@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/* Which runtime a managed program has: asked once, a few programs at a time, and answered when it may. */
+#include "roster_internal.h"
+
+#define SETTLED_NS NM_NSEC_PER_SEC /* by then a program has mapped what it is made of */
+#define ANSWER_NS (5 * NM_NSEC_PER_SEC)
+#define AGAIN_NS (60 * NM_NSEC_PER_SEC) /* after a question without an answer */
+#define OPEN_MOST 8U /* questions at a time, and in an interval: those for pages go the same way */
+
+void nm_roster_forget_runtime(const struct nm_roster *roster, struct nm_process *process)
+{
+	if (process->runtime_ticket)
+		roster->platform->ops->forget(roster->platform, process->runtime_ticket);
+	process->runtime_ticket = 0;
+	process->runtime = NM_RUNTIME_UNKNOWN;
+}
+
+/* True: its question is still open. */
+static bool take(const struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+{
+	struct nm_platform *platform = roster->platform;
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+
+	if (!process->runtime_ticket)
+		return false;
+	int r = platform->ops->take(platform, process->runtime_ticket, &answer);
+	if (r == -EAGAIN && nm_roster_age(now_ns, process->runtime_asked_ns) < ANSWER_NS)
+		return true;
+	if (r == -EAGAIN)
+		platform->ops->forget(platform, process->runtime_ticket);
+	process->runtime_ticket = 0;
+	if (r == 0 && answer.result >= 0 && answer.result < NM_RUNTIME_UNKNOWN)
+		process->runtime = (enum nm_runtime)answer.result;
+	return false;
+}
+
+static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
+{
+	return process->runtime == NM_RUNTIME_UNKNOWN && !process->runtime_ticket &&
+	       process->standing == NM_STANDING_MANAGED &&
+	       nm_roster_age(now_ns, process->started_ns) >= SETTLED_NS &&
+	       (!process->runtime_asked_ns ||
+		nm_roster_age(now_ns, process->runtime_asked_ns) >= AGAIN_NS);
+}
+
+/* -EAGAIN: there is no room for another question, and it is asked in the next interval. */
+static int ask(const struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+{
+	const struct nm_question question = {.kind = NM_QUESTION_RUNTIME,
+					     .pid = process->pid,
+					     .start_ticks = process->start_ticks};
+	uint64_t ticket = 0;
+	int r = roster->platform->ops->ask(roster->platform, &question, &ticket);
+
+	if (r == -EAGAIN)
+		return r;
+	process->runtime_asked_ns = now_ns;
+	process->runtime_ticket = r == 0 ? ticket : 0;
+	(void)take(roster, process, now_ns);
+	return 0;
+}
+
+void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns)
+{
+	unsigned open = 0;
+
+	for (size_t i = 0; i < roster->nr_processes; i++)
+		open += take(roster, roster->processes[i], now_ns);
+	for (size_t i = 0; i < roster->nr_processes && open < OPEN_MOST; i++) {
+		if (!is_to_be_asked(roster->processes[i], now_ns))
+			continue;
+		if (ask(roster, roster->processes[i], now_ns) == -EAGAIN)
+			return;
+		open++;
+	}
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Which runtime a program has is asked once, and waits for nobody. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "roster_fixture.h"
+
+static enum nm_runtime runtime_of(uint32_t pid)
+{
+	return member(pid)->process->runtime;
+}
+
+static int begin(void **state)
+{
+	fake_asked.hangs = false;
+	fake_asked.runtime = NM_RUNTIME_GO;
+	return set_up(state);
+}
+
+/* Nothing stays open, whatever was not answered. */
+static int end(void **state)
+{
+	fake_asked.hangs = false;
+	int r = tear_down(state);
+	assert_int_equal(fake_asked.open, 0);
+	return r;
+}
+
+static void each_program_is_asked_once(void **state)
+{
+	(void)state;
+	uint64_t before = fake_asked.tickets;
+	run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_GO);
+	assert_int_equal(runtime_of(200), NM_RUNTIME_GO);
+	fake_asked.runtime = NM_RUNTIME_NONE;
+	for (unsigned i = 0; i < 100; i++)
+		run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_GO);
+	assert_int_equal(fake_asked.tickets - before, 2);
+}
+
+static void who_is_not_managed_is_not_asked(void **state)
+{
+	(void)state;
+	uint64_t before = fake_asked.tickets;
+	run_all(0.0001);
+	assert_int_equal(fake_asked.tickets, before);
+}
+
+/* The program that was there may have been a shell. */
+static void a_new_program_is_asked_when_it_has_begun(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake_asked.runtime = NM_RUNTIME_JVM;
+	fake_sleep(fake, 100);
+	fake_exec(fake, 101);
+	drain();
+	run_all(0.5);
+	uint64_t asked = fake_asked.tickets;
+	for (unsigned i = 0; runtime_of(100) == NM_RUNTIME_UNKNOWN && i < 5; i++)
+		run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_JVM);
+	assert_true(member(100)->process->runtime_asked_ns - member(100)->process->started_ns >=
+		    NM_NSEC_PER_SEC);
+	assert_true(fake_asked.tickets - asked <= 1);
+}
+
+/* The record of its start was lost; its name tells, when it is read again. */
+static void another_name_is_another_program(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake_asked.runtime = NM_RUNTIME_JVM;
+	(void)snprintf(fake_get(fake, 100)->comm, sizeof(fake_get(fake, 100)->comm), "java");
+	for (unsigned i = 0; i < 75; i++)
+		run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_JVM);
+	assert_int_equal(runtime_of(200), NM_RUNTIME_GO);
+}
+
+static void without_an_answer_it_is_unknown_and_asked_again(void **state)
+{
+	(void)state;
+	fake_asked.hangs = true;
+	for (unsigned i = 0; i < 20; i++)
+		run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_UNKNOWN);
+	assert_int_equal(fake_asked.open, 0);
+	uint64_t asked = fake_asked.tickets;
+	fake_asked.hangs = false;
+	fake_asked.runtime = -EPERM;
+	for (unsigned i = 0; i < 60; i++)
+		run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_UNKNOWN);
+	fake_asked.runtime = NM_RUNTIME_NONE;
+	for (unsigned i = 0; i < 62; i++)
+		run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_NONE);
+	assert_in_range(fake_asked.tickets - asked, 2, 4);
+}
+
+/* However many there are, eight questions at a time go the way of those for pages. */
+static void a_few_are_asked_at_a_time(void **state)
+{
+	(void)state;
+	for (uint32_t pid = 300; pid < 320; pid++)
+		fake_process(fake, pid, 1);
+	fake_sleep(fake, 60000);
+	uint64_t before = fake_asked.tickets;
+	fake_asked.hangs = true;
+	run_all(0.5);
+	assert_int_equal(fake_asked.open, 8);
+	run_all(0.5);
+	assert_int_equal(fake_asked.tickets - before, 8);
+	fake_asked.hangs = false;
+	for (unsigned i = 0; i < 8; i++)
+		run_all(0.5);
+	for (uint32_t pid = 308; pid < 320; pid++)
+		assert_int_equal(runtime_of(pid), NM_RUNTIME_GO);
+}
+
+static void who_is_gone_leaves_no_question(void **state)
+{
+	(void)state;
+	fake_asked.hangs = true;
+	run_all(0.5);
+	assert_int_equal(fake_asked.open, 2);
+	fake_exit(fake, 200);
+	fake_exec(fake, 100);
+	drain();
+	fake_asked.hangs = false;
+	run_none(70);
+	assert_int_equal(fake_asked.open, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_program_is_asked_once),
+		TEST(who_is_not_managed_is_not_asked),
+		TEST(a_new_program_is_asked_when_it_has_begun),
+		TEST(another_name_is_another_program),
+		TEST(without_an_answer_it_is_unknown_and_asked_again),
+		TEST(a_few_are_asked_at_a_time),
+		TEST(who_is_gone_leaves_no_question),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
