@@ -96,6 +96,8 @@ struct nm_entry_home {
 	unsigned threads;
 	double demand_cpus;
 	uint64_t pages_moved;
+	enum nm_runtime runtime; /* its program's */
+	bool nudged; /* its threads are not leased for that */
 };
 void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *context,
 			const struct nm_entry_home *home, const struct nm_place_proposal *proposal);

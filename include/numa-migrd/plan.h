@@ -19,6 +19,7 @@ struct nm_step {
 	uint32_t tid, pid;
 	uint64_t start_ticks, adopted_ns;
 	enum nm_step_pin pin;
+	enum nm_runtime runtime; /* its program's: why it is nudged, with threads.pin = "auto" */
 	int cpu_from, cpu_to, node_from, node_to;
 	hwloc_bitmap_t target; /* mask to set: inside the original; owned by the plan */
 	hwloc_const_bitmap_t
@@ -67,7 +68,9 @@ void nm_plan_clear(struct nm_plan *plan);
 
 /*
  * Turns proposals into decisions, in their order, within threads.moves_per_interval (a swap counts
- * two). Pin per threads.pin: "auto" leases, but nudges threads of young or spawning processes.
+ * two). Pin per threads.pin: "auto" leases, but nudges threads of young or spawning processes, and of
+ * those whose runtime may count its CPUs again; who is to be held where he is and may only be nudged
+ * is left out.
  * Decision ids count up from *next_id, which is advanced. Returns 0 or -ENOMEM (nothing planned).
  * Tick, plan stage.
  */

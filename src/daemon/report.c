@@ -421,6 +421,9 @@ void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry_home home = home_of(snapshot, placed);
 	struct nm_entry entry;
+	home.runtime = snapshot->processes[placed->process].runtime;
+	home.nudged = daemon->config->threads.pin == NM_PIN_AUTO &&
+		      nm_runtime_counts_again(home.runtime);
 	nm_entry_placement(&entry, &context, &home, proposal);
 	emit(daemon, &entry);
 	struct nm_past *past =

@@ -149,13 +149,13 @@ void nm_check_runtimes(const char *name, const struct nm_facts *facts, struct nm
 		return;
 	}
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-			"Go and Java programs ask for their CPU affinity again while they run: as "
-			"long as a thread of theirs is leased, they may count the CPUs of one node "
-			"and use no more.");
+			"Go and Java programs ask for their CPU affinity again while they run: their "
+			"threads are nudged and not leased, unless threads.pin says otherwise. With "
+			"a lease they may count the CPUs of one node and use no more.");
 	say_runtime(facts, NM_RUNTIME_GO, findings);
 	say_runtime(facts, NM_RUNTIME_JVM, findings);
 	nm_findings_remedy(findings,
-			   "where that is too few: threads.pin = \"nudge\", leave them out by "
-			   "targets.exclude, or tell them their number of CPUs (GOMAXPROCS=, "
+			   "leave threads.pin at \"auto\" (numa-migrd(8) says which are "
+			   "recognised), leave them out by targets.exclude, or tell them their number of CPUs (GOMAXPROCS=, "
 			   "-XX:ActiveProcessorCount=)");
 }

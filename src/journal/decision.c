@@ -225,8 +225,11 @@ static const char *pin_name(const struct nm_step *step)
 
 static void say_pin(struct nm_entry *entry, const struct nm_decision *decision)
 {
-	nm_entry_say(entry, "; %s (decision %lu)", pin_name(&decision->steps[0]),
-		     (unsigned long)decision->id);
+	const struct nm_step *step = &decision->steps[0];
+	nm_entry_say(entry, "; %s", pin_name(step));
+	if (step->pin == NM_STEP_NUDGE)
+		nm_say_runtime(entry, step->runtime);
+	nm_entry_say(entry, " (decision %lu)", (unsigned long)decision->id);
 }
 
 /* What follows from a refusal; the check or call that refused has been named. */
@@ -309,6 +312,9 @@ static void step_fields(struct nm_entry *entry, const struct nm_entry_context *c
 		nm_entry_field(entry, nm_numbered("ACCESSES", index, name), "%.0f",
 			       step->samples_before);
 	nm_entry_field(entry, nm_numbered("PIN", index, name), "%s", pin_name(step));
+	if (step->runtime != NM_RUNTIME_NONE)
+		nm_entry_field(entry, nm_numbered("RUNTIME", index, name), "%s",
+			       nm_runtime_name(step->runtime));
 }
 
 static void performance_fields(struct nm_entry *entry, const struct nm_step *step, unsigned index)

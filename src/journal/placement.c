@@ -24,6 +24,8 @@ void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *c
 	nm_entry_field(entry, "KIND", "home");
 	subject(entry, context, home);
 	nm_entry_field(entry, "THREADS", "%u", home->threads);
+	if (home->runtime != NM_RUNTIME_NONE)
+		nm_entry_field(entry, "RUNTIME", "%s", nm_runtime_name(home->runtime));
 	nm_entry_field(entry, "REASON", "%s", nm_place_reason_text(proposal->reason));
 	nm_field_figure(entry, "DISTANCE", proposal->distance_now);
 	nm_field_figure(entry, "DISTANCE_PREDICTED", proposal->distance_home);
@@ -36,6 +38,10 @@ void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *c
 	if (isfinite(proposal->distance_now))
 		nm_entry_say(entry, ", distance to memory %.1f, predicted %.1f",
 			     proposal->distance_now, proposal->distance_home);
+	if (home->nudged) {
+		nm_entry_say(entry, "; threads are nudged");
+		nm_say_runtime(entry, home->runtime);
+	}
 	nm_entry_say(entry, " (decision %lu)", (unsigned long)home->decision);
 }
 

@@ -40,6 +40,9 @@ const char *nm_decision_kind_name(enum nm_decision_kind kind);
 /* "improved", "neutral", "rolled-back", "cancelled", "inconclusive". */
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
 
+/* Why a thread is nudged: ", as Go counts its CPUs again while it runs"; nothing of NONE. */
+void nm_say_runtime(struct nm_entry *entry, enum nm_runtime runtime);
+
 /* The kernel's words for a negative errno, never NULL. */
 const char *nm_say_error(int error);
 

@@ -26,6 +26,15 @@ static unsigned moves_of(const struct nm_proposal *proposal)
 	return proposal->kind == NM_PROPOSAL_SWAP ? 2 : 1;
 }
 
+/* One that is where it is to be is held there, or there is nothing to do. */
+static bool is_idle(const struct nm_decision *decision)
+{
+	const struct nm_step *step = &decision->steps[0];
+	return decision->nr_steps == 1 && step->pin == NM_STEP_NUDGE &&
+	       step->node_from == step->node_to && step->cpu_from == step->cpu_to;
+}
+
+/* -EALREADY: it would change nothing. */
 static int decide(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_proposal *proposal, struct nm_decision *ret)
 {
@@ -64,6 +73,8 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 		decision.steps[i].shared = proposal->shared[i];
 		decision.nr_steps++;
 	}
+	if (is_idle(&decision))
+		return -EALREADY;
 	*ret = decision;
 	decision.nr_steps = 0;
 	return 0;
@@ -83,10 +94,9 @@ static int fill_plan(const struct nm_snapshot *snapshot, const struct nm_config 
 			continue;
 		}
 		int r = decide(snapshot, config, proposal, &plan->decisions[plan->count]);
-		if (r == -ENOENT) {
-			plan->stopped_by_mask++;
+		plan->stopped_by_mask += r == -ENOENT;
+		if (r == -ENOENT || r == -EALREADY)
 			continue;
-		}
 		if (r < 0)
 			return r;
 		plan->decisions[plan->count++].id = id++;

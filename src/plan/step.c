@@ -18,8 +18,11 @@ static enum nm_step_pin pin_of(const struct nm_config *config,
 	case NM_PIN_AUTO:
 		break;
 	}
-	/* Newcomers would inherit a lease, and a program that sizes itself would see it. */
-	return process->young || process->spawning ? NM_STEP_NUDGE : NM_STEP_LEASE;
+	/* Newcomers would inherit a lease, and a program that sizes itself would see it, be it when
+	 * it begins or as long as it runs. */
+	return process->young || process->spawning || nm_runtime_counts_again(process->runtime)
+		       ? NM_STEP_NUDGE
+		       : NM_STEP_LEASE;
 }
 
 static int build_target(const struct nm_snapshot *snapshot, const struct nm_config *config,
@@ -72,6 +75,7 @@ int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.start_ticks = thread->start_ticks,
 		.adopted_ns = thread->adopted_ns,
 		.pin = pin_of(config, process),
+		.runtime = process->runtime,
 		.cpu_from = route->cpu_from,
 		.cpu_to = route->cpu_to,
 		.node_from = route->node_from,

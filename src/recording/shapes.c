@@ -54,6 +54,7 @@ static const char *const selection_words[] = {
 static const char *const selected_by_words[] = {"none", "rule", "leader"};
 static const char *const residency_words[] = {"none", "accesses", "query", "cgroup", "numa_maps"};
 static const char *const pin_words[] = {"lease", "nudge"};
+static const char *const runtime_words[] = {"none", "go", "java", "unknown"};
 static const char *const decision_words[] = {"migrate", "swap", "rollback"};
 static const char *const policy_words[] = {"none", "lbma", "imar2", "kmaf", "balance", "auto"};
 static const char *const verdict_words[] = {"improved", "neutral", "rolled-back", "cancelled",
@@ -68,6 +69,7 @@ WORDS_OF(selection_words, NM_SELECTION_MOST_BENEFIT_PLUS);
 WORDS_OF(selected_by_words, NM_SELECTED_BY_LEADER);
 WORDS_OF(residency_words, NM_RESIDENCY_MAPS);
 WORDS_OF(pin_words, NM_STEP_NUDGE);
+WORDS_OF(runtime_words, NM_RUNTIME_UNKNOWN);
 WORDS_OF(decision_words, NM_DECISION_ROLLBACK);
 WORDS_OF(policy_words, NM_POLICY_AUTO);
 WORDS_OF(verdict_words, NM_VERDICT_INCONCLUSIVE);
@@ -198,6 +200,7 @@ static const struct nm_field step_fields[] = {
 	UINT(step_t, start_ticks),
 	UINT(step_t, adopted_ns),
 	ENUM(step_t, pin, pin_words),
+	ENUM(step_t, runtime, runtime_words),
 	INT(step_t, cpu_from),
 	INT(step_t, cpu_to),
 	INT(step_t, node_from),

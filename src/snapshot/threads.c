@@ -171,6 +171,7 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.spawning =
 			process->last_spawn_ns != 0 &&
 			is_within(input->time_ns, process->last_spawn_ns, config->threads.quiet_s),
+		.runtime = process->runtime,
 	};
 }
 

@@ -136,6 +136,18 @@ static void test_pinned_to_one_cpu(void **state)
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_says("to CPU 1 (node 2)");
 	assert_says("; nudge (decision 17)");
+	assert_null(field("RUNTIME"));
+	decision.steps[0].runtime = NM_RUNTIME_GO;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("; nudge, as Go counts its CPUs again while it runs (decision 17)");
+	assert_field("RUNTIME", "Go");
+	decision.steps[0].runtime = NM_RUNTIME_UNKNOWN;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("; nudge, as its runtime is not known yet (decision 17)");
+	decision.steps[0].pin = NM_STEP_LEASE;
+	nm_entry_decision(&entry, &context, &decision, &receipt);
+	assert_says("; lease (decision 17)");
+	decision.steps[0].runtime = NM_RUNTIME_NONE;
 	hwloc_bitmap_set(decision.steps[0].target, 2);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_says("to node 2:");

@@ -110,6 +110,52 @@ static void one_thread_is_not_leased(void **state)
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
 }
 
+static void live_with(enum nm_runtime runtime, enum nm_pin pin)
+{
+	fake_asked.runtime = (int)runtime;
+	add_worker(1000, 0, 2);
+	add_worker(1000, 1, 2);
+	begin_auto();
+	world.daemon.config->threads.pin = pin;
+	live_s(6);
+	fake_asked.runtime = NM_RUNTIME_NONE;
+}
+
+/* What counts its CPUs again goes home as the others do, and its masks are as wide as they were. */
+static void who_counts_again_is_not_leased(void **state)
+{
+	(void)state;
+	live_with(NM_RUNTIME_JVM, NM_PIN_AUTO);
+	assert_int_equal(placed_of(1000)->home, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(node_of(&world.workers[i]), 2);
+		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, (1U << CPUS) - 1);
+	}
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	const struct nm_entry *decision = find_entry(0, NM_MESSAGE_DECISION, "KIND", "home");
+	assert_non_null(decision);
+	assert_true(has_field(decision, "RUNTIME", "Java"));
+	assert_non_null(strstr(decision->text,
+			       "; threads are nudged, as Java counts its CPUs again while it runs"));
+}
+
+/* Nobody could be asked: it might. */
+static void who_is_not_known_is_not_leased(void **state)
+{
+	(void)state;
+	live_with((enum nm_runtime)-EPERM, NM_PIN_AUTO);
+	assert_int_equal(node_of(&world.workers[0]), 2);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+}
+
+/* Who has set threads.pin has decided, also here. */
+static void the_setting_has_the_last_word(void **state)
+{
+	(void)state;
+	live_with(NM_RUNTIME_JVM, NM_PIN_NODE);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 2);
+}
+
 /* Its two threads are kept apart, having a controller each, on a machine that is otherwise idle. */
 static void an_idle_machine_is_left_alone(void **state)
 {
@@ -219,6 +265,9 @@ int main(void)
 		TEST(nothing_is_left_at_the_end),
 		TEST(intervals_are_told_as_configured),
 		TEST(one_thread_is_not_leased),
+		TEST(who_counts_again_is_not_leased),
+		TEST(who_is_not_known_is_not_leased),
+		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
 		TEST(the_kernels_balancing_brings_memory_itself),

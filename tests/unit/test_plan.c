@@ -236,6 +236,42 @@ static void newcomers_and_parents_are_nudged(void **state)
 	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_LEASE);
 }
 
+/* Go and Java count their CPUs again while they run, and so may what is not known yet. */
+static void who_counts_again_is_nudged(void **state)
+{
+	(void)state;
+	struct nm_process *process = machine_process(machine, 10);
+	static const enum nm_thread_policy policies[] = {NM_POLICY_LBMA, NM_POLICY_IMAR2,
+							 NM_POLICY_KMAF, NM_POLICY_BALANCE};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(policies); i++) {
+		machine->config.threads.policy = policies[i];
+		for (int runtime = 0; runtime < NM_RUNTIME_MAX; runtime++) {
+			process->runtime = (enum nm_runtime)runtime;
+			assert_int_equal(pin_under(NM_PIN_AUTO),
+					 runtime ? NM_STEP_NUDGE : NM_STEP_LEASE);
+			assert_int_equal(plan.decisions[0].policy, policies[i]);
+			assert_int_equal(plan.decisions[0].steps[0].runtime, runtime);
+			assert_int_equal(pin_under(NM_PIN_NODE), NM_STEP_LEASE);
+			assert_int_equal(pin_under(NM_PIN_CORE), NM_STEP_LEASE);
+			assert_int_equal(pin_under(NM_PIN_NUDGE), NM_STEP_NUDGE);
+		}
+	}
+}
+
+/* It could only be held, and may not be: kMAF would bind it to the node where it is. */
+static void who_is_there_and_only_nudged_is_left_out(void **state)
+{
+	(void)state;
+	struct nm_proposal proposal = single(0, 0);
+	machine_process(machine, 10)->runtime = NM_RUNTIME_GO;
+	build(&proposal, 1);
+	assert_int_equal(plan.count, 0);
+	assert_int_equal(plan.stopped_by_mask, 0);
+	machine_process(machine, 10)->runtime = NM_RUNTIME_NONE;
+	build(&proposal, 1);
+	assert_int_equal(plan.count, 1);
+}
+
 static void the_pin_setting_forces_one_way(void **state)
 {
 	(void)state;
@@ -423,6 +459,8 @@ int main(void)
 		TEST(a_swap_needs_both_masks),
 		TEST(the_papers_way_pins_to_the_cpu),
 		TEST(newcomers_and_parents_are_nudged),
+		TEST(who_counts_again_is_nudged),
+		TEST(who_is_there_and_only_nudged_is_left_out),
 		TEST(the_pin_setting_forces_one_way),
 		TEST(the_budget_counts_threads),
 		TEST(a_rollback_leases_back_to_the_source_node),
