@@ -106,6 +106,8 @@ static void the_helper_gets_three_others(void **state)
 	assert_value(&unit, "NoNewPrivileges", "yes");
 	assert_value(&unit, "PrivateNetwork", "yes");
 	assert_value(&unit, "MemoryMax", "32M");
+	assert_value(&unit, "ProtectKernelTunables", "yes");
+	assert_value(&unit, "ReadWritePaths", "-/proc/sys/kernel/numa_balancing");
 	nm_unit_clear(&unit);
 }
 
