@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: bus
 /*
  * Calls with any arguments at the bus object, over a socket pair. The other end is the caller, the
  * bus that says who that is, and polkit: it answers, answers nonsense, or keeps silent. Nothing is

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: configuration
 /* The configuration's text: a whole configuration, or an error for everything that is wrong. */
 #include "fuzz.h"
 #include "numa-migrd/config.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: impostor, proc-sys
 /*
  * A machine on which each file and directory says the next piece of the input, looked at by
  * `doctor`: whatever it finds is told in clean text.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: names, terminals
 /* Foreign text on its way to the journal, the bus, a terminal and Prometheus. */
 #include "../../src/ctl/text.h"
 #include "fuzz.h"

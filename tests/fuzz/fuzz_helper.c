@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: helper-socket
 /*
  * Requests to the root helper, over a /proc of our own with one process that targets name: whatever
  * is asked, clear_refs is written only for that process and the sysctl is 0 or 1. Also the state

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: ledger
 /* What we find in our own runtime directory after a death: the ledger, and what was given back. */
 #include "folder.h"
 #include "numa-migrd/ledger.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: proc-sys
 /* What /sys and /proc say of the machine: CPU, nodes, memory, zones, and the terms of a PMU. */
 #include "../../src/mover/room.h"
 #include "../../src/mover/split.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: many-mappings, proc-sys
 /* /proc/PID/maps and numa_maps by lines and in pieces; memory.numa_stat. */
 #include "../support/machine.h"
 #include "fuzz.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: stat-fields, proc-sys
 /* /proc/PID/stat, status, cgroup, /proc/stat, uptime, and lists of CPUs. */
 #include "fuzz.h"
 #include "numa-migrd/proc.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: recordings
 /* Recordings: whole files, and what is behind right checksums. */
 #include <sys/mman.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: recordings
 /*
  * Recordings, replayed: whatever they hold, the daemon's own stages take it, and what is written is
  * fit for a terminal. The first byte: by which configuration.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: rings
 /* Records of a perf ring, beginning anywhere in it, so that they wrap. */
 #include "fuzz.h"
 #include "numa-migrd/sample.h"

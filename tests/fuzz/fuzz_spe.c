@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: rings
 /* Packets of SPE by themselves, and pieces of an AUX area that a ring's records tell of. */
 #include "../../src/sample/spe_read.h"
 #include "fuzz.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: many-groups, attributes
 /*
  * Attributes of control groups, whose they are and what inotify tells, over a life of looks,
  * changes and forgetting. The input is the machine's answers.

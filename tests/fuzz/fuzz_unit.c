@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: units
 /* The text of systemd units, as `doctor` reads it, and processes' names against targets. */
 #include "../../src/doctor/unit.h"
 #include "fuzz.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: worker-socket
 /* Messages to a worker: whatever is taken for a request is whole, and within its message. */
 #include "fuzz.h"
 #include "numa-migrd/worker.h"

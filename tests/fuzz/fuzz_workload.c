@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// SECURITY: workloads
 /* Workloads for the simulator: one that is taken is simulated for a moment, if it is small. */
 #include "fuzz.h"
 #include "numa-migrd/sim.h"

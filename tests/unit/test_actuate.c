@@ -163,6 +163,7 @@ static void test_refuse_identity(void **state)
 	assert_int_equal(ledger_entries(false), 0);
 }
 
+/* SECURITY: cap-nice */
 static void test_refuse_unfit(void **state)
 {
 	static const unsigned policies[] = {SCHED_FIFO, SCHED_RR, SCHED_DEADLINE};
@@ -252,6 +253,7 @@ static void test_refuse_without_ledger(void **state)
 }
 
 /* What cannot be written down is not done. */
+/* SECURITY: full-disk */
 static void test_refuse_full_disk(void **state)
 {
 	struct rlimit old;
@@ -406,6 +408,7 @@ static void pin_101(struct fake *f)
 }
 
 /* Somebody sets a mask right after ours: it is theirs. */
+/* SECURITY: pin-meanwhile */
 static void test_race_mask(void **state)
 {
 	(void)state;
@@ -420,6 +423,7 @@ static void test_race_mask(void **state)
 }
 
 /* What was set since it was looked at, while the ledger was written: ours is not set at all. */
+/* SECURITY: pin-meanwhile */
 static void test_race_mask_before(void **state)
 {
 	(void)state;
@@ -461,6 +465,7 @@ static void reuse_as_process(struct fake *f)
 }
 
 /* The thread dies between check and act, and its number goes to a new one, which is hit. */
+/* SECURITY: reuse */
 static void test_reused_number(void **state)
 {
 	(void)state;

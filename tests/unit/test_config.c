@@ -486,6 +486,7 @@ static void test_too_many_errors(void **state)
 	assert_string_equal(errors.text[100], "conf: and 900 more errors");
 }
 
+/* SECURITY: configuration */
 static void test_hostile_text_is_escaped(void **state)
 {
 	(void)state;

@@ -293,6 +293,7 @@ static const char others_can_write[] =
 	": others can write it, or it is another user's: it must belong to root, or to the user of "
 	"numa-migrd, and be writable by its owner only (chown root FILE; chmod go-w FILE)";
 
+/* SECURITY: administrator, configuration */
 static void test_load_writable_by_others(void **state)
 {
 	static const mode_t modes[] = {0666, 0664, 0646, 0620, 0602};
@@ -303,6 +304,7 @@ static void test_load_writable_by_others(void **state)
 	}
 }
 
+/* SECURITY: administrator, configuration */
 static void test_load_another_users(void **state)
 {
 	const char *path = write_conf(state, TEXT(""));
@@ -315,6 +317,7 @@ static void test_load_another_users(void **state)
 }
 
 /* Also one to a file that would be taken. Who may write in the folder decides what it leads to. */
+/* SECURITY: configuration */
 static void test_load_link(void **state)
 {
 	char link[160];
@@ -416,6 +419,7 @@ static void test_shipped_file_uncommented(void **state)
 }
 
 /* Whatever is done to the file: accepted whole, or refused with at least one message. */
+/* SECURITY: configuration */
 static void test_mutations(void **state)
 {
 	static const char letters[] = "{}()[];:=,.\"\\/*#@+-0x9eL \n\x80\xc3";

@@ -104,6 +104,7 @@ static int try_roots(void)
 	return 0;
 }
 
+/* SECURITY: confined */
 static void the_root_of_others_stays_closed(void **state)
 {
 	(void)state;
@@ -136,6 +137,7 @@ static int try_elsewhere(void)
 	return 0;
 }
 
+/* SECURITY: confined */
 static void other_files_stay_closed(void **state)
 {
 	(void)state;
@@ -166,6 +168,7 @@ static int try_own(void)
 	return 0;
 }
 
+/* SECURITY: confined */
 static void what_it_is_for_stays_open(void **state)
 {
 	(void)state;

@@ -184,6 +184,7 @@ static void test_daemon_refuses_others(void **state)
 	assert_call("Resume", NULL, "org.numamigrd1.Error.AlreadyRunning"); /* nothing happened */
 }
 
+/* SECURITY: user */
 static void test_shipped_policy(void **state)
 {
 	need_bus(state);

@@ -17,6 +17,7 @@ static const struct {
 	{"Decisions", "tu"}, {"Explain", "t"},	    {"ListThreads", "u"},
 };
 
+/* SECURITY: group, user */
 static void lists_are_for_the_group(void **state)
 {
 	need_root_and_bus(state);
@@ -146,6 +147,7 @@ static uint32_t caller_as_told(sd_bus *bus)
 	return uid;
 }
 
+/* SECURITY: group, cap-perfmon */
 static void addresses_are_decided_by_the_callers_uid(void **state)
 {
 	need_root_and_bus(state);
@@ -221,6 +223,7 @@ static pid_t start_listener(bool of_group, unsigned decisions, int ready)
 	_exit(heard.changes == 2 && heard.decisions == decisions ? 0 : 1);
 }
 
+/* SECURITY: user */
 static void signals_reach_those_they_are_for(void **state)
 {
 	struct heard heard = {0};

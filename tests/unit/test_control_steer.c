@@ -10,6 +10,7 @@
 
 #define OF_ONE_MOST 8
 
+/* SECURITY: polkit */
 static void polkit_may_allow(void **state)
 {
 	need_root_and_bus(state);
@@ -32,6 +33,7 @@ static void polkit_may_allow(void **state)
 	assert_int_equal(shared->asked, 5);
 }
 
+/* SECURITY: polkit */
 static void polkit_may_refuse(void **state)
 {
 	need_root_and_bus(state);
@@ -110,6 +112,7 @@ static pid_t start_patient(void)
 	_exit(1);
 }
 
+/* SECURITY: bus */
 static void a_silent_polkit_holds_nobody_else(void **state)
 {
 	need_root_and_bus(state);
@@ -126,6 +129,7 @@ static void a_silent_polkit_holds_nobody_else(void **state)
 	assert_call("Pause", "", 0, "");
 }
 
+/* SECURITY: bus */
 static void one_user_asks_only_so_often(void **state)
 {
 	need_root_and_bus(state);

@@ -255,6 +255,7 @@ static void assert_not_paged(const char *pager)
 
 /* Whoever may run it by sudo(8), with his environment, cannot run what he likes: by $PAGER, by a
  * program of the pager's name. */
+/* SECURITY: environment */
 static void test_elevated_pager_is_the_systems(void **state)
 {
 	static const char *const callers[] = {"SUDO_UID", "PKEXEC_UID", "DOAS_USER"};

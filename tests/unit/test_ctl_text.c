@@ -30,6 +30,7 @@ static void assert_fit(const char *text, size_t width, const struct nm_style *st
 	assert_int_equal(nm_text_width(out), columns);
 }
 
+/* SECURITY: terminals */
 static void test_fit(void **state)
 {
 	(void)state;

@@ -194,6 +194,7 @@ static void replace_when_leased(struct world *w)
 		raise(SIGTERM);
 }
 
+/* SECURITY: generations */
 static void who_was_replaced_touches_nothing(void **state)
 {
 	(void)state;

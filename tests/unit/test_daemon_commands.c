@@ -241,6 +241,7 @@ static void a_dry_run_can_be_asked_for(void **state)
 }
 
 /* Who may steer begins one, and ends what was begun so; what the file says is root's. */
+/* SECURITY: polkit */
 static void a_configured_dry_run_is_roots_to_end(void **state)
 {
 	(void)state;
@@ -287,6 +288,7 @@ static void a_bad_file_is_refused_by_line(void **state)
 }
 
 /* A reload takes what only root, or who runs the daemon, can have written; so does the start. */
+/* SECURITY: administrator, configuration */
 static void anybodys_file_is_refused_at_reload(void **state)
 {
 	char error[512] = "", path[FIXTURE_PATH], elsewhere[FIXTURE_PATH];

@@ -65,6 +65,7 @@ static void a_whole_ledger_has_no_damage(void **state)
 	assert_int_equal(faccessat(world->directory, NM_LEDGER_DAMAGED, F_OK, 0), -1);
 }
 
+/* SECURITY: ledger */
 static void what_is_readable_is_returned_and_the_rest_told(void **state)
 {
 	struct nm_restoration found;

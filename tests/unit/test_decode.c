@@ -258,6 +258,7 @@ static void expect_corrupt(uint32_t type, size_t size)
 	free(ring.bytes);
 }
 
+/* SECURITY: rings */
 static void impossible_sizes(void **state)
 {
 	(void)state;

@@ -56,6 +56,7 @@ static void tell_fork(uint32_t parent, uint32_t child)
 }
 
 /* Children of children, all gone when the records are read, and their numbers given anew. */
+/* SECURITY: forks */
 static void forks_cost_what_they_are(void **state)
 {
 	(void)state;
@@ -83,6 +84,7 @@ static void strangers_cost_nothing(void **state)
 }
 
 /* A chain of processes, and threads that carry the target without having inherited it. */
+/* SECURITY: forks */
 static void lines_do_not_multiply_the_search(void **state)
 {
 	unsigned calls[2];

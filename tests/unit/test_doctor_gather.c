@@ -102,6 +102,7 @@ static void settings_are_read(void **state)
 }
 
 /* A name is anybody's to choose. */
+/* SECURITY: impostor */
 static void a_stranger_of_that_name_is_not_the_service(void **state)
 {
 	struct tree *tree = *state;

@@ -61,6 +61,7 @@ static void test_unavailable(void **state)
 	nm_export_clear(&out);
 }
 
+/* SECURITY: labels */
 static void test_hostile_label(void **state)
 {
 	struct nm_export out = {0};

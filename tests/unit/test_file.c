@@ -79,6 +79,7 @@ static void a_file_is_replaced_at_once(void **state)
 	assert_int_equal(faccessat(directory, "marks.new", F_OK, 0), -1);
 }
 
+/* SECURITY: full-disk */
 static void without_room_the_old_file_stays(void **state)
 {
 	struct rlimit old;
@@ -113,6 +114,7 @@ static void what_root_creates_is_the_services(void **state)
 	assert_int_equal(status.st_mode & 07777, 0600);
 }
 
+/* SECURITY: new-files */
 static void what_others_may_have_written_is_not_ours(void **state)
 {
 	(void)state;

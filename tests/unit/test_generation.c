@@ -119,6 +119,7 @@ static void assert_taken_over(void)
 
 /* ---- who may take over ---- */
 
+/* SECURITY: generations */
 static void a_holder_that_runs_is_refused(void **state)
 {
 	(void)state;
@@ -140,6 +141,7 @@ static void one_that_was_killed_and_sleeps_is_not(void **state)
 }
 
 /* Signals that wait for all are dealt out to each thread when they kill; until then any may run. */
+/* SECURITY: generations */
 static void a_signal_that_waits_for_all_proves_nothing(void **state)
 {
 	(void)state;
@@ -150,6 +152,7 @@ static void a_signal_that_waits_for_all_proves_nothing(void **state)
 	assert_refused();
 }
 
+/* SECURITY: generations */
 static void each_of_its_threads_counts(void **state)
 {
 	(void)state;
@@ -277,6 +280,7 @@ static struct nm_ledger_entry entry_of(uint32_t tid)
 	return entry;
 }
 
+/* SECURITY: generations */
 static void it_writes_no_ledger(void **state)
 {
 	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = NULL;
@@ -300,6 +304,7 @@ static void it_writes_no_ledger(void **state)
 	nm_ledger_entry_clear(&entry);
 }
 
+/* SECURITY: generations */
 static void it_does_nothing_to_the_machine(void **state)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;

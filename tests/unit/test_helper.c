@@ -43,6 +43,7 @@ static const char *saved(const struct helper_fixture *f)
 
 /* ---- requests ---- */
 
+/* SECURITY: service, helper-socket */
 static void malformed_requests_are_refused(void **state)
 {
 	struct nm_helper_request request = helper_fixture_clear_refs();
@@ -58,6 +59,7 @@ static void malformed_requests_are_refused(void **state)
 	assert_int_equal(serve(*state, request), -EINVAL);
 }
 
+/* SECURITY: service, open-event */
 static void only_the_fixed_list_opens(void **state)
 {
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_KIND_MAX, 1);
@@ -75,6 +77,7 @@ static void only_the_fixed_list_opens(void **state)
 	assert_int_equal(serve(*state, request), -EINVAL);
 }
 
+/* SECURITY: open-event */
 static void hardware_events_are_of_this_machine(void **state)
 {
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1009);
@@ -97,6 +100,7 @@ static void hardware_events_are_of_this_machine(void **state)
 }
 
 /* Which other PMU may be opened is not for the daemon to say. */
+/* SECURITY: open-event */
 static void a_named_pmu_is_roots_choice(void **state)
 {
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1);
@@ -149,6 +153,7 @@ static void assert_both_refused(struct helper_fixture *f)
 	assert_string_equal(saved(f), "");
 }
 
+/* SECURITY: helper-socket */
 static void without_configuration_nothing_is_allowed(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -171,6 +176,7 @@ static void defaults_and_errors_allow_nothing(void **state)
 	assert_both_refused(f);
 }
 
+/* SECURITY: balancing */
 static void each_act_has_its_own_word(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -184,6 +190,7 @@ static void each_act_has_its_own_word(void **state)
 	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
 }
 
+/* SECURITY: administrator */
 static void others_configuration_is_refused(void **state)
 {
 	static const mode_t writable[] = {0664, 0646, 0666};
@@ -202,6 +209,7 @@ static void others_configuration_is_refused(void **state)
 	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
 }
 
+/* SECURITY: administrator */
 static void only_a_plain_file_speaks(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -237,6 +245,7 @@ static void clear_refs_writes_four(void **state)
 	assert_string_equal(clear_refs(*state), "4");
 }
 
+/* SECURITY: clear-refs */
 static void another_process_is_left_alone(void **state)
 {
 	struct nm_helper_request request = helper_fixture_clear_refs();
@@ -263,6 +272,7 @@ static void strange_stat_is_refused(void **state)
 	assert_string_equal(clear_refs(f), "");
 }
 
+/* SECURITY: clear-refs */
 static void soft_dirty_users_are_left_alone(void **state)
 {
 	static const char *const files[] = {"/proc/100/pagemap", "/proc/100/clear_refs",
@@ -386,6 +396,7 @@ static void what_is_set_already_stays(void **state)
 	assert_string_equal(sysctl(f), "1\n");
 }
 
+/* SECURITY: balancing */
 static void somebody_elses_value_stays(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -398,6 +409,7 @@ static void somebody_elses_value_stays(void **state)
 	assert_string_equal(saved(f), "");
 }
 
+/* SECURITY: balancing */
 static void a_left_over_state_is_restored(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -491,6 +503,7 @@ static void replies_are_passed_on(void **state)
 	assert_int_equal(fd.event, -1);
 }
 
+/* SECURITY: helper-answers */
 static void malformed_replies_are_refused(void **state)
 {
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
@@ -508,6 +521,7 @@ static void malformed_replies_are_refused(void **state)
 	assert_int_equal(fd.event, -2);
 }
 
+/* SECURITY: helper-answers */
 static void a_missing_descriptor_is_noticed(void **state)
 {
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_CLOCK, 10000000);

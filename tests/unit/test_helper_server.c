@@ -211,6 +211,7 @@ static void unread_replies_end_the_connection(void **state)
 	close(other);
 }
 
+/* SECURITY: balancing */
 static void the_sysctl_returns_with_its_client(void **state)
 {
 	struct served *s = *state;
@@ -287,6 +288,7 @@ static void the_oldest_of_too_many_goes(void **state)
 		close(fds[i]);
 }
 
+/* SECURITY: helper-socket, open-event */
 static void strangers_are_turned_away(void **state)
 {
 	struct served *s = *state;
@@ -310,6 +312,7 @@ static void strangers_are_turned_away(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* SECURITY: helper-itself */
 static void nobody_there_ends_the_loop(void **state)
 {
 	struct served *s = *state;
@@ -440,6 +443,7 @@ static void a_client_may_try_on_itself(void **state)
 }
 
 /* It is known by when it started, as of its connection. */
+/* SECURITY: clear-refs */
 static void a_client_is_not_its_number(void **state)
 {
 	struct served *s = *state;

@@ -43,6 +43,7 @@ static void what_is_targeted_is_protected(void **state)
 	assert_int_equal(ask(*state, "include = ( { command = \"b\"; }, { unit = \"w*\"; } );"), 0);
 }
 
+/* SECURITY: clear-refs */
 static void what_is_not_is_refused(void **state)
 {
 	SKIP_UNLESS_ROOT();
@@ -52,6 +53,7 @@ static void what_is_not_is_refused(void **state)
 			 -EPERM);
 }
 
+/* SECURITY: clear-refs */
 static void exclusion_wins(void **state)
 {
 	SKIP_UNLESS_ROOT();
@@ -61,6 +63,7 @@ static void exclusion_wins(void **state)
 }
 
 /* As with the daemon: a pattern that names nobody in particular names nobody to be written to. */
+/* SECURITY: clear-refs */
 static void everybody_is_no_name(void **state)
 {
 	SKIP_UNLESS_ROOT();
@@ -78,6 +81,7 @@ static void without_a_cgroup_no_unit_matches(void **state)
 }
 
 /* Its clear_refs would be the whole process's. */
+/* SECURITY: clear-refs */
 static void a_threads_name_is_not_its_process(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -86,6 +90,7 @@ static void a_threads_name_is_not_its_process(void **state)
 	assert_int_equal(ask(f, "include = ( { command = \"a) R*\"; } );"), -EPERM);
 }
 
+/* SECURITY: helper-socket */
 static void who_asks_may_try_on_itself(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -98,6 +103,7 @@ static void who_asks_may_try_on_itself(void **state)
 }
 
 /* Who is named is for sampling to see by other means then, and whoever asks is not tried on. */
+/* SECURITY: clear-refs */
 static void without_injection_nobody_is_protected(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -111,6 +117,7 @@ static void without_injection_nobody_is_protected(void **state)
 }
 
 /* Who asked has ended, and its number is another process's. */
+/* SECURITY: clear-refs */
 static void a_number_is_not_who_asked(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -148,6 +155,7 @@ static void begin_rate(struct helper_fixture *f, struct nm_helper_rate *rate, co
 }
 
 /* Twice the megabyte of the configuration: 500 pages are 2.048 million bytes. */
+/* SECURITY: clear-refs */
 static void no_more_is_cleared_than_root_grants(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -163,6 +171,7 @@ static void no_more_is_cleared_than_root_grants(void **state)
 }
 
 /* 4.096 billion bytes take 2,047 seconds to be paid for. */
+/* SECURITY: clear-refs */
 static void what_a_large_process_cost_is_owed(void **state)
 {
 	struct helper_fixture *f = *state;

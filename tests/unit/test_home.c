@@ -140,6 +140,7 @@ static void nothing_is_held_back(void **state)
 }
 
 /* Nobody waits for an answer that never comes: after two intervals the samples go on without. */
+/* SECURITY: held-lock */
 static void a_question_without_an_answer_stops_nothing(void **state)
 {
 	struct fixture *f = *state;

@@ -169,6 +169,7 @@ static void replace(struct fake *fake)
 	fake_pin(fake, VICTIM, fake_cpus(1, 2));
 }
 
+/* SECURITY: reuse */
 static void a_reused_number_is_another_thread(void **state)
 {
 	(void)state;
@@ -182,6 +183,7 @@ static void replace_unpinned(struct fake *fake)
 	fake_process(fake, VICTIM, 1);
 }
 
+/* SECURITY: reuse */
 static void an_ordinary_successor_keeps_its_mask(void **state)
 {
 	(void)state;
@@ -193,6 +195,7 @@ static void vanish(struct fake *fake)
 	fake_kill(fake, VICTIM);
 }
 
+/* SECURITY: end-anytime */
 static void a_thread_may_end_at_any_time(void **state)
 {
 	(void)state;
@@ -204,6 +207,7 @@ static void become_another(struct fake *fake)
 	fake_exec(fake, VICTIM);
 }
 
+/* SECURITY: end-anytime */
 static void a_process_may_exec_at_any_time(void **state)
 {
 	(void)state;
@@ -219,6 +223,7 @@ static void multiply(struct fake *fake)
 }
 
 /* Children born at the worst moment inherit what is lent, and give it back. */
+/* SECURITY: forks */
 static void a_process_may_multiply_at_any_time(void **state)
 {
 	(void)state;
@@ -230,6 +235,7 @@ static void pin_itself(struct fake *fake)
 	fake_pin(fake, VICTIM, fake_cpus(0, 0));
 }
 
+/* SECURITY: pin-meanwhile */
 static void what_it_sets_itself_stays(void **state)
 {
 	(void)state;
@@ -242,6 +248,7 @@ static void lose_its_group(struct fake *fake)
 	fake_move(fake, VICTIM, "/user.slice/x (deleted)");
 }
 
+/* SECURITY: groups-vanish */
 static void a_control_group_may_vanish_at_any_time(void **state)
 {
 	(void)state;
@@ -254,6 +261,7 @@ static void shrink_its_cpuset(struct fake *fake)
 	fake_move(fake, VICTIM, "/small");
 }
 
+/* SECURITY: groups-vanish */
 static void a_cpuset_may_shrink_at_any_time(void **state)
 {
 	(void)state;
@@ -270,6 +278,7 @@ static void stop(struct fake *fake)
 }
 
 /* It never arrives, whatever its mask: that is seen and taken back, or stays lent until the end. */
+/* SECURITY: stuck */
 static void a_stuck_thread_gets_its_mask_back(void **state)
 {
 	(void)state;
@@ -283,6 +292,7 @@ static void turn_realtime(struct fake *fake)
 		victim->policy = 1; /* SCHED_FIFO */
 }
 
+/* SECURITY: end-anytime */
 static void it_may_turn_realtime_at_any_time(void **state)
 {
 	(void)state;
@@ -298,6 +308,7 @@ static void pin_each_second(struct world *w)
 }
 
 /* The daemon does not wrestle for a mask. */
+/* SECURITY: managed */
 static void a_mask_that_changes_all_the_time_is_left_alone(void **state)
 {
 	(void)state;
@@ -318,6 +329,7 @@ static void be_replaced_each_second(struct world *w)
 	tell_events(w);
 }
 
+/* SECURITY: reuse */
 static void a_number_that_is_reused_all_the_time_is_nobody(void **state)
 {
 	(void)state;
@@ -338,6 +350,7 @@ static void breed(struct world *w)
 	tell_events(w);
 }
 
+/* SECURITY: forks */
 static void a_fork_storm_leaves_no_trace(void **state)
 {
 	(void)state;
@@ -388,6 +401,7 @@ static void assert_clean_views(void)
 	}
 }
 
+/* SECURITY: managed, names */
 static void a_name_is_only_a_name(void **state)
 {
 	static const char *const names[] = {"x\nMESSAGE=forged", ") R 1 MESSAGE=forged",
@@ -409,6 +423,7 @@ static void a_name_is_only_a_name(void **state)
 }
 
 /* end() takes the log away, so it is looked at in a run of its own. */
+/* SECURITY: names */
 static void the_journal_stays_clean(void **state)
 {
 	(void)state;

@@ -343,6 +343,7 @@ static void test_orphans_of_subreaper(void **state)
 }
 
 /* A daemon that left session and parent, adopted by the init of its container. */
+/* SECURITY: container */
 static void test_setsid_in_container(void **state)
 {
 	(void)state;
@@ -378,6 +379,7 @@ static void test_orphans_of_the_dead(void **state)
 }
 
 /* As on a machine with a CPU whose ring was refused. */
+/* SECURITY: forks */
 static void test_records_always_lost(void **state)
 {
 	(void)state;

@@ -360,6 +360,7 @@ static void test_leases(void **state)
 	}
 }
 
+/* SECURITY: names */
 static void test_hostile_command_name(void **state)
 {
 	(void)state;

@@ -68,6 +68,7 @@ static void beyond_the_limit(struct nm_journal *journal)
 	emit_ten_at(journal, NM_MESSAGE_DECISION, LOG_DEBUG, start);
 }
 
+/* SECURITY: journal-flood */
 static void test_rate_limit(void **state)
 {
 	(void)state;

@@ -262,6 +262,7 @@ static void test_exit_record_lost(void **state)
 }
 
 /* A refusal is told, kept, and tried again. */
+/* SECURITY: stuck */
 static void test_return_refused(void **state)
 {
 	(void)state;

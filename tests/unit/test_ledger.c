@@ -227,6 +227,7 @@ static void test_torn_tail(void **state)
 }
 
 /* Every prefix of a ledger reads as the acts whose lines are whole. */
+/* SECURITY: ledger */
 static void test_torn_anywhere(void **state)
 {
 	char path[256];
@@ -394,6 +395,7 @@ static void test_link(void **state)
 	assert_string_equal(fixture_read(root, "elsewhere"), "");
 }
 
+/* SECURITY: runtime-directory */
 static void test_second_name(void **state)
 {
 	(void)state;
@@ -416,6 +418,7 @@ static void test_written_by_others(void **state)
 	assert_refused();
 }
 
+/* SECURITY: runtime-directory */
 static void test_fifo(void **state)
 {
 	(void)state;
@@ -452,6 +455,7 @@ static void test_mode(void **state)
 }
 
 /* A line that does not fit whole is not there at all, and the next one that fits is. */
+/* SECURITY: full-disk */
 static void test_full_disk(void **state)
 {
 	struct rlimit limit;

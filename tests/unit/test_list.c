@@ -44,6 +44,7 @@ static void lists_of_the_kernel_are_taken(void **state)
 }
 
 /* The endless and the huge ones made hwloc's reader take hundreds of megabytes. */
+/* SECURITY: proc-sys */
 static void other_lists_are_refused(void **state)
 {
 	static const char *const texts[] = {
@@ -64,6 +65,7 @@ static void maps_of_the_kernel_are_taken(void **state)
 }
 
 /* hwloc's reader ends the program at the first of these. */
+/* SECURITY: proc-sys */
 static void other_maps_are_refused(void **state)
 {
 	static const char *const texts[] = {"N,144", "",  "\n",	 ",",	"0,",

@@ -296,6 +296,7 @@ static void test_ranges_of_kinds(void **state)
 }
 
 /* A name as long as names may be, and longer, must not be read as something else. */
+/* SECURITY: many-mappings */
 static void test_overlong_lines(void **state)
 {
 	struct test *test = *state;
@@ -335,6 +336,7 @@ static void test_process_gone(void **state)
 }
 
 /* A file that goes on and on. */
+/* SECURITY: many-mappings */
 static void test_too_many(void **state)
 {
 	struct test *test = *state;

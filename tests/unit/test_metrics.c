@@ -477,6 +477,7 @@ static const struct nm_figures *figures_of(const struct fixture *f, int count, u
 }
 
 /* Whoever begins one thread after another does not fill our memory, nor displace who is at work. */
+/* SECURITY: many-threads */
 static void the_coldest_make_room(void **state)
 {
 	enum { HOT = 1000, EACH = NM_METRICS_THREADS_MOST / 2 };

@@ -101,6 +101,7 @@ static void learn_the_length(void)
 	calls_in_a_restoration = gate.all;
 }
 
+/* SECURITY: killed */
 static void killed_anywhere_no_mask_is_left(void **state)
 {
 	(void)state;

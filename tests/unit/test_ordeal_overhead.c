@@ -79,6 +79,7 @@ static void storm(void)
 		ordeal_worker_is_now_at(i, !ordeal.world->workers[i].memory_node);
 }
 
+/* SECURITY: managed */
 static void the_cost_settles_at_the_cap(void **state)
 {
 	double sum = 0;

@@ -87,6 +87,7 @@ static void a_restored_child_may_be_pinned_to_that_node(void **state)
 }
 
 /* Where a CPU has no ring, records are lost in every interval. */
+/* SECURITY: others-pins */
 static void also_while_records_are_lost(void **state)
 {
 	(void)state;
@@ -167,6 +168,7 @@ static void an_exec_keeps_a_threads_own_pin(void **state)
 }
 
 /* Of the leased process's session and cgroup, left by its parent, but another user's. */
+/* SECURITY: others-pins */
 static void another_users_orphan_keeps_its_pin(void **state)
 {
 	(void)state;
@@ -189,6 +191,7 @@ static void another_users_orphan_keeps_its_pin(void **state)
 }
 
 /* The number of a child that inherited has gone to a stranger, who bears children, too. */
+/* SECURITY: others-pins */
 static void a_reused_number_bears_no_inheritor(void **state)
 {
 	(void)state;

@@ -230,6 +230,7 @@ static void grow(void)
 	}
 }
 
+/* SECURITY: many-pages */
 static void test_grows_to_the_bound(void **state)
 {
 	struct nm_pages_counts counts = nm_pages_counts(pages);

@@ -159,6 +159,7 @@ static void a_swap_is_one_decision_of_two_steps(void **state)
 	assert_target(&plan.decisions[0].steps[1], "0-1");
 }
 
+/* SECURITY: cap-nice */
 static void targets_stay_inside_the_original_mask(void **state)
 {
 	(void)state;
@@ -281,6 +282,7 @@ static void the_pin_setting_forces_one_way(void **state)
 	assert_int_equal(pin_under(NM_PIN_CORE), NM_STEP_LEASE);
 }
 
+/* SECURITY: journal-flood */
 static void the_budget_counts_threads(void **state)
 {
 	(void)state;

@@ -36,6 +36,7 @@ static void assert_value(const struct nm_unit *unit, const char *key, const char
 		fail_msg("%s=%s, not %s", key, found ? found : "", value);
 }
 
+/* SECURITY: cap-nice */
 static void the_daemon_gets_two_capabilities(void **state)
 {
 	static const char two[] = "CAP_SYS_NICE CAP_PERFMON";
@@ -75,6 +76,7 @@ static void the_daemon_may_not_trace(void **state)
 }
 
 /* It keeps the first alone: test_worker. */
+/* SECURITY: cap-ptrace */
 static void the_worker_gets_ptrace_and_little_else(void **state)
 {
 	static const char two[] = "CAP_SYS_PTRACE CAP_SYS_ADMIN";
@@ -96,6 +98,7 @@ static void the_worker_gets_ptrace_and_little_else(void **state)
 	nm_unit_clear(&unit);
 }
 
+/* SECURITY: helper-itself */
 static void the_helper_gets_three_others(void **state)
 {
 	struct nm_unit unit = {0};
@@ -106,9 +109,31 @@ static void the_helper_gets_three_others(void **state)
 	assert_value(&unit, "NoNewPrivileges", "yes");
 	assert_value(&unit, "PrivateNetwork", "yes");
 	assert_value(&unit, "MemoryMax", "32M");
-	assert_value(&unit, "ProtectKernelTunables", "yes");
-	assert_value(&unit, "ReadWritePaths", "-/proc/sys/kernel/numa_balancing");
+	assert_value(&unit, "ProtectHome", "yes");
 	nm_unit_clear(&unit);
+}
+
+/* What is written is in directories of their own; of /proc/sys, one file by the helper. */
+/* SECURITY: no-more */
+static void no_unit_writes_or_gets_more(void **state)
+{
+	static const char *const paths[] = {DAEMON_UNIT, WORKER_UNIT, HELPER_UNIT};
+	static const char *const keys[][2] = {
+		{"NoNewPrivileges", "yes"},	   {"ProtectSystem", "strict"},
+		{"PrivateNetwork", "yes"},	   {"PrivateTmp", "yes"},
+		{"ProtectKernelTunables", "yes"}, {"ProtectControlGroups", "yes"}};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(paths); i++) {
+		struct nm_unit unit = {0};
+		read_unit(paths[i], &unit);
+		for (size_t k = 0; k < NM_ARRAY_SIZE(keys); k++)
+			assert_value(&unit, keys[k][0], keys[k][1]);
+		assert_non_null(nm_unit_value(&unit, "CapabilityBoundingSet"));
+		const char *writable = nm_unit_value(&unit, "ReadWritePaths");
+		assert_string_equal(writable ? writable : "",
+				    i == 2 ? "-/proc/sys/kernel/numa_balancing" : "");
+		nm_unit_clear(&unit);
+	}
 }
 
 /* ---- what CAP_SYS_PTRACE does not open ---- */
@@ -145,6 +170,7 @@ static int try_process(pid_t pid)
 	       openat(directory, "environ", O_RDONLY | O_CLOEXEC) >= 0;
 }
 
+/* SECURITY: service, cap-ptrace */
 static void memory_of_others_stays_closed(void **state)
 {
 	int status;
@@ -172,6 +198,7 @@ int main(void)
 		cmocka_unit_test(the_daemon_may_not_trace),
 		cmocka_unit_test(the_worker_gets_ptrace_and_little_else),
 		cmocka_unit_test(the_helper_gets_three_others),
+		cmocka_unit_test(no_unit_writes_or_gets_more),
 		cmocka_unit_test(memory_of_others_stays_closed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -547,6 +547,7 @@ static void test_other_files_are_refused(void **state)
 }
 
 /* Right checksums around anything: what gets past them must not get further. */
+/* SECURITY: recordings */
 static void test_crafted_records_end_in_an_error(void **state)
 {
 	(void)state;
@@ -598,6 +599,7 @@ static void read_altered(struct nm_rng *rng, const struct nm_bytes *block, FILE 
 }
 
 /* Whole records with some bytes changed, behind checksums that are right. */
+/* SECURITY: recordings */
 static void test_altered_records_do_no_harm(void **state)
 {
 	(void)state;

@@ -355,6 +355,7 @@ static void change_nodes(struct nm_recorded *entry)
 }
 
 /* Else arrays would be read beyond their ends. */
+/* SECURITY: recordings */
 static void test_the_machine_has_as_many_nodes_as_it_has(void **state)
 {
 	static const enum nm_recorded_kind kinds[] = {NM_RECORDED_FIGURES, NM_RECORDED_THREADS};
@@ -395,6 +396,7 @@ static void assert_clean(const char *said)
 }
 
 /* Whoever replays a stranger's recording sees text, and nothing that his terminal would obey. */
+/* SECURITY: recordings */
 static void test_terminals_are_safe(void **state)
 {
 	(void)state;

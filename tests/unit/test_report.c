@@ -134,6 +134,7 @@ static char *skeleton_of(const struct made_wishes *wishes, const char *name)
 	return text;
 }
 
+/* SECURITY: recordings */
 static void test_names_change_nothing_but_text(void **state)
 {
 	(void)state;

@@ -337,6 +337,7 @@ static void test_pinned_with_pages(void **state)
 
 /* ---- masks ---- */
 
+/* SECURITY: container */
 static void test_unrestricted_in_cpuset(void **state)
 {
 	(void)state;

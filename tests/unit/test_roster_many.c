@@ -101,6 +101,7 @@ static unsigned interval(struct nm_roster *roster)
 	return looks;
 }
 
+/* SECURITY: managed, many-threads */
 static void all_have_their_turn(void **state)
 {
 	struct nm_platform platform = {.ops = &ops};

@@ -178,6 +178,7 @@ static void test_only(void **state)
 }
 
 /* Whoever owns a directory keeps processes out of something; only root brings them in. */
+/* SECURITY: user, attributes */
 static void test_others_bring_nobody_in(void **state)
 {
 	static const char *const words[] = {"observe", "on", "lbma", "rubbish", "of\x1b[1m"};

@@ -45,6 +45,7 @@ static void our_own_directory_is_taken(void **state)
 	assert_int_equal(try_open(), 0);
 }
 
+/* SECURITY: runtime-directory */
 static void one_that_others_may_write_is_refused(void **state)
 {
 	static const mode_t modes[] = {0770, 0720, 0707, 0702, 01777};
@@ -55,6 +56,7 @@ static void one_that_others_may_write_is_refused(void **state)
 	}
 }
 
+/* SECURITY: runtime-directory */
 static void a_link_is_refused(void **state)
 {
 	char link[FIXTURE_PATH];
@@ -76,6 +78,7 @@ static void a_file_is_refused(void **state)
 }
 
 /* In a process that is not root, as the service is not. */
+/* SECURITY: runtime-directory */
 static void somebody_elses_is_refused(void **state)
 {
 	int status;
@@ -129,12 +132,14 @@ static void with_link(const char *name)
 	world_free(world);
 }
 
+/* SECURITY: ledger */
 static void a_link_in_the_ledgers_place_is_set_aside(void **state)
 {
 	(void)state;
 	with_link("ledger");
 }
 
+/* SECURITY: new-files */
 static void links_in_the_place_of_new_files_are_replaced(void **state)
 {
 	(void)state;

@@ -57,6 +57,7 @@ static void test_what_it_says(void **state)
 #define PROGRAM(settings)                                                                          \
 	"users = ( { programs = ( { like = \"sp\"; threads = 1;\n" settings " } ); } );"
 
+/* SECURITY: workloads */
 static void test_what_is_wrong_is_told(void **state)
 {
 	(void)state;

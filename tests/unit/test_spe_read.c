@@ -325,6 +325,7 @@ static void recorded_packets_as_a_piece(void **state)
 	assert_int_equal(f->seen[0].tid, 11);
 }
 
+/* SECURITY: rings */
 static void impossible_records_end_the_pass(void **state)
 {
 	struct fixture *f = *state;

@@ -174,6 +174,7 @@ static void test_off_wins(void **state)
 	assert_told(NM_STEER_UNDER_OFF, "/a.slice/b.service", "on");
 }
 
+/* SECURITY: user, attributes */
 static void test_only_root_asks(void **state)
 {
 	(void)state;
@@ -197,6 +198,7 @@ static void test_only_root_asks(void **state)
 }
 
 /* Who is not root is not heard twice, however often he changes it. */
+/* SECURITY: many-groups */
 static void test_others_fill_no_journal(void **state)
 {
 	char word[16];
@@ -213,6 +215,7 @@ static void test_others_fill_no_journal(void **state)
 	assert_int_equal(nr_gone, 19); /* nothing to tell of any */
 }
 
+/* SECURITY: attributes */
 static void test_unknown_word_is_observed(void **state)
 {
 	(void)state;
@@ -258,6 +261,7 @@ static void test_ignored(void **state)
 }
 
 /* In another cgroup namespace's tree. */
+/* SECURITY: container */
 static void test_outside(void **state)
 {
 	(void)state;
@@ -335,6 +339,7 @@ static void test_change_at_the_first_look(void **state)
 }
 
 /* Whoever gets the directory must not inherit what root said of another's. */
+/* SECURITY: attributes */
 static void test_change_of_owner(void **state)
 {
 	(void)state;
@@ -347,6 +352,7 @@ static void test_change_of_owner(void **state)
 }
 
 /* A service that is started again: the attribute is gone with the old directory. */
+/* SECURITY: groups-vanish */
 static void test_made_anew(void **state)
 {
 	(void)state;
@@ -446,6 +452,7 @@ static void test_no_more_watches(void **state)
 }
 
 /* Somebody who makes groups without end: the first are remembered, the others read each time. */
+/* SECURITY: many-groups */
 static void test_too_many(void **state)
 {
 	char path[96];

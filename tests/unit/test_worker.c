@@ -265,6 +265,7 @@ static void what_the_kernel_took_is_told_without_the_way(void **state)
 
 /* ---- no answer ---- */
 
+/* SECURITY: held-lock */
 static void a_missed_deadline_gives_the_worker_up(void **state)
 {
 	struct fixture *f = *state;
@@ -383,6 +384,7 @@ static bool may_ask(const struct nm_worker_bars *bars, uint32_t pid, uint32_t ui
 	return nm_worker_may_ask(bars, &who, 0, now_ns);
 }
 
+/* SECURITY: held-lock */
 static void at_most_one_is_stuck_for_each_user_and_eight_in_all(void **state)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
@@ -459,6 +461,7 @@ static pid_t start_worker(int *ret_socket)
 }
 
 /* What is no request ends the connection, and the worker with it. */
+/* SECURITY: worker-socket */
 static void a_malformed_request_ends_it(void **state)
 {
 	int socket, status;
@@ -493,6 +496,7 @@ static bool own_namespace(pid_t pid)
 
 /* Before it reads its first request: of what root has, CAP_SYS_PTRACE stays; in its own /proc no
  * link leads anywhere, and in ours they do. */
+/* SECURITY: cap-ptrace */
 static void it_gives_up_all_but_ptrace(void **state)
 {
 	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
@@ -522,6 +526,7 @@ static void it_gives_up_all_but_ptrace(void **state)
 }
 
 /* A descriptor of anything else is neither read nor written. */
+/* SECURITY: worker-socket, cap-ptrace */
 static void only_its_own_files_are_used(void **state)
 {
 	static const uint32_t acts[] = {NM_WORKER_READ_MAPS, NM_WORKER_CLEAR_REFS};

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # The package's life: install, start, reload with a good and with a bad file, stop, purge.
+# SECURITY: no-more
 # boot: main
 # limit: 240
 . "$LAB/lib.sh"

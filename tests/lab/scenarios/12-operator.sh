@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Who may see and who may steer, the full screen in a terminal of 80 by 24, the metrics, and the attribute of a
 # control group, through real D-Bus, polkit, systemd and journald.
+# SECURITY: group
 # boot: main
 # limit: 600
 . "$LAB/lib.sh"

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Short-lived threads and processes by the thousand, with hostile names, for a minute: no error, no
 # growth; and one hostile name that lives long enough to be moved and told of.
+# SECURITY: names, forks
 # boot: main
 # limit: 300
 . "$LAB/lib.sh"

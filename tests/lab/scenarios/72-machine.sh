@@ -2,6 +2,7 @@
 # The machine changes under the running daemon: the kernel lets no one open events any more, CPUs and memory go and
 # come back, a cpuset shrinks, the clock is set, somebody else profiles, journald and the bus are restarted, and
 # /run is full. It goes on each time, and in the end every mask is its owner's.
+# SECURITY: full-disk, read-only
 # boot: main
 # limit: 480
 . "$LAB/lib.sh"

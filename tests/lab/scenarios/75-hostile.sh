@@ -3,6 +3,7 @@
 # set their own masks without end, frozen, stopped and uninterruptible ones, one in namespaces of its own, numbers
 # that are used again within a second, control groups that come and go. The daemon stays, within bounds, and every
 # mask is its owner's in the end.
+# SECURITY: container, reuse, stuck, many-mappings, many-threads
 # boot: main
 # limit: 560
 . "$LAB/lib.sh"
