@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// SECURITY: many-mappings, proc-sys
+// SECURITY: many-mappings, runtimes, proc-sys
 /* /proc/PID/maps and numa_maps by lines and in pieces; memory.numa_stat. */
 #include "../support/machine.h"
 #include "fuzz.h"
 #include "numa-migrd/mappings.h"
 #include "numa-migrd/residency.h"
+#include "numa-migrd/runtime.h"
 
 #define NODES 4U
 #define BUDGET_NS 1000U
@@ -56,6 +57,18 @@ static void read_all(const char *text, size_t size, size_t piece)
 		look(mappings);
 }
 
+/* The same whole and in pieces. */
+static void search_runtime(const char *text, size_t size, size_t piece)
+{
+	struct nm_runtime_search whole = {0}, pieces = {0};
+
+	nm_runtime_search(&whole, text, size);
+	for (size_t at = 0; at < size; at += piece + 1)
+		nm_runtime_search(&pieces, text + at, size - at <= piece ? size - at : piece + 1);
+	FUZZ_REQUIRE(whole.found <= NM_RUNTIME_JVM);
+	FUZZ_REQUIRE(whole.found == pieces.found);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input input = {data, size};
@@ -66,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_REQUIRE(topology);
 	parse_lines(text, topology);
 	read_all(text, input.size, piece);
+	search_runtime(text, strlen(text), piece);
 	free(text);
 	nm_topology_free(topology);
 	return 0;

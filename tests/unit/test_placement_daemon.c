@@ -140,6 +140,7 @@ static void who_counts_again_is_not_leased(void **state)
 }
 
 /* Nobody could be asked: it might. */
+/* SECURITY: runtimes */
 static void who_is_not_known_is_not_leased(void **state)
 {
 	(void)state;

@@ -83,6 +83,24 @@ static void another_name_is_another_program(void **state)
 	assert_int_equal(runtime_of(200), NM_RUNTIME_GO);
 }
 
+/* It may call itself something else all the time. */
+/* SECURITY: runtimes */
+static void other_names_are_heeded_once_a_minute(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	uint64_t before = fake_asked.tickets;
+	for (unsigned i = 0; i < 300; i++) {
+		struct fake_thread *thread = fake_get(fake, 100);
+		const struct nm_task_event renamed = {
+			.kind = NM_TASK_COMM, .pid = 100, .tid = 100};
+		(void)snprintf(thread->comm, sizeof(thread->comm), "name%u", i);
+		nm_roster_task_event(roster, &renamed, fake->now_ns);
+		run_all(0.5);
+	}
+	assert_in_range(fake_asked.tickets - before, 2, 5);
+}
+
 static void without_an_answer_it_is_unknown_and_asked_again(void **state)
 {
 	(void)state;
@@ -105,6 +123,7 @@ static void without_an_answer_it_is_unknown_and_asked_again(void **state)
 }
 
 /* However many there are, eight questions at a time go the way of those for pages. */
+/* SECURITY: runtimes */
 static void a_few_are_asked_at_a_time(void **state)
 {
 	(void)state;
@@ -147,6 +166,7 @@ int main(void)
 		TEST(who_is_not_managed_is_not_asked),
 		TEST(a_new_program_is_asked_when_it_has_begun),
 		TEST(another_name_is_another_program),
+		TEST(other_names_are_heeded_once_a_minute),
 		TEST(without_an_answer_it_is_unknown_and_asked_again),
 		TEST(a_few_are_asked_at_a_time),
 		TEST(who_is_gone_leaves_no_question),

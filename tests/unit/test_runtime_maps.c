@@ -123,6 +123,7 @@ static void java_is_its_library(void **state)
 }
 
 /* A line too long for any path, rubbish, and a text that ends anywhere. */
+/* SECURITY: runtimes */
 static void odd_lines_are_passed_over(void **state)
 {
 	(void)state;
@@ -157,6 +158,7 @@ static int own_runtime(void)
 	return answer.result;
 }
 
+/* SECURITY: runtimes */
 static void a_file_of_that_name_is_seen(void **state)
 {
 	(void)state;
