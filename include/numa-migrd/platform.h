@@ -142,7 +142,7 @@ struct nm_platform_ops {
 	 * Hands over a question about another process's memory, which may take long or get no answer. The
 	 * ticket is never 0. -EAGAIN: as many wait as may; -ENOMEM; -EROFS from a dry run (CLEAR_REFS);
 	 * CLEAR_REFS: -ESRCH for a reused pid; -EBUSY: the process itself holds a pagemap or clear_refs
-	 * descriptor, so it uses soft-dirty; -EPERM. Sample stage, balance, injection.
+	 * descriptor, so it uses soft-dirty; -EPERM. Sample stage, balance, injection, roster.
 	 */
 	int (*ask)(struct nm_platform *platform, const struct nm_question *question,
 		   uint64_t *ret_ticket);
