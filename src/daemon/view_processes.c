@@ -306,6 +306,8 @@ static void write_process(const struct nm_daemon *daemon, const struct nm_proces
 	nm_show_text(show, "unit", unit);
 	write_standing(daemon, process, state, show);
 	nm_show_u64(show, "rss_bytes", process->rss_bytes);
+	if (process->standing == NM_STANDING_MANAGED && process->runtime != NM_RUNTIME_NONE)
+		nm_show_text(show, "runtime", nm_runtime_name(process->runtime));
 	write_placement(daemon, process, show);
 	if (seen && process->standing == NM_STANDING_MANAGED) {
 		write_sum(daemon, seen, show);

@@ -190,6 +190,22 @@ static void who_is_given_back_is_shown_as_that(void **state)
 	assert_int_equal(nm_view_threads(&world.daemon, 1000, &show), -ESRCH);
 }
 
+/* Why it is nudged and not leased, where it is. */
+static void the_runtime_is_shown(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 0);
+	fake_asked.runtime = NM_RUNTIME_GO;
+	live(4);
+	fake_asked.runtime = NM_RUNTIME_NONE;
+	(void)add_worker(2000, 2, 1);
+	live(4);
+	ask_processes();
+	assert_int_equal(shown.rows, 2);
+	assert_shown(1, "runtime", "Go");
+	assert_null(shown_text(2, "runtime"));
+}
+
 static void what_control_groups_say_is_shown(void **state)
 {
 	(void)state;
@@ -417,6 +433,7 @@ int main(void)
 		TEST_OF(threads_have_their_figures),
 		TEST_OF(processes_add_their_threads_up),
 		TEST_OF(who_is_given_back_is_shown_as_that),
+		TEST_OF(the_runtime_is_shown),
 		TEST_OF(what_control_groups_say_is_shown),
 		TEST_OF(a_decision_is_remembered_with_its_verdict),
 		TEST_OF(counters_count),
