@@ -48,6 +48,7 @@ struct nm_page_batch {
 	uint32_t pid;
 	uint64_t start_ticks; /* field 22 of stat: guards against a reused pid */
 	bool rollback;
+	bool bulk; /* of all of a process's memory, that is brought along once: by longer calls */
 	size_t count;
 	struct nm_page_step *steps; /* owned */
 	/* Set by the worker: */

@@ -23,10 +23,10 @@ enum nm_runtime {
 /* "Go" or "Java", "unknown"; "" of NONE. */
 const char *nm_runtime_name(enum nm_runtime runtime);
 
-/* May it count its CPUs again? What is not known may. */
+/* Does it count its CPUs again? What is not known is taken for what most are; its leases end when it is. */
 static inline bool nm_runtime_counts_again(enum nm_runtime runtime)
 {
-	return runtime != NM_RUNTIME_NONE;
+	return runtime == NM_RUNTIME_GO || runtime == NM_RUNTIME_JVM;
 }
 
 /* Longer than any line but of a path with hundreds of newlines in it: such a line is passed over. */

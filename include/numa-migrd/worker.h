@@ -79,7 +79,7 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
  * else the worker is given up. A worker that is just started may take longer for its first word. */
 #define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
 #define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
-#define NM_WORKER_HELLO_NS (10 * NM_NSEC_PER_SEC)
+#define NM_WORKER_HELLO_NS (60 * NM_NSEC_PER_SEC) /* it asks of nobody yet, and holds up nobody else */
 /* Given up and not ended yet, in all; of one user there is one at most. */
 #define NM_WORKER_STUCK_MOST 8U
 /* Who missed a deadline is not asked for so long. */

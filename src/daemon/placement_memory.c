@@ -105,6 +105,7 @@ static struct nm_page_batch *make_batch(struct nm_placed *placed, size_t room)
 	batch->decision = placed->decision;
 	batch->pid = placed->pid;
 	batch->start_ticks = placed->start_ticks;
+	batch->bulk = true;
 	batch->steps = calloc(most + 1, sizeof(*batch->steps));
 	while (batch->steps && batch->count < most &&
 	       next_step(&placed->memory, placed->home, &batch->steps[batch->count]))

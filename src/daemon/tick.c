@@ -181,6 +181,20 @@ static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *s
 
 /* ---- policy and plan ---- */
 
+/* It was leased before it was known what it is. */
+static void free_who_counts_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	if (daemon->config->threads.pin != NM_PIN_AUTO)
+		return;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (thread->leased &&
+		    nm_runtime_counts_again(snapshot->processes[thread->process].runtime))
+			(void)nm_actuator_return_thread(daemon->pipeline.actuator, thread->tid,
+							thread->start_ticks);
+	}
+}
+
 /* Leased threads that queue on a full node while others stand idle get their masks back. */
 static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
@@ -393,6 +407,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	tally_locality(daemon, snapshot);
 	nm_exporter_note(daemon, snapshot);
 	nm_recorder_interval(daemon, snapshot, interval_ns);
+	free_who_counts_again(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)
 		r = nm_heed_feedback(daemon, snapshot, &may_propose);

@@ -210,9 +210,7 @@ const char *nm_decision_kind_name(enum nm_decision_kind kind)
 
 void nm_say_runtime(struct nm_entry *entry, enum nm_runtime runtime)
 {
-	if (runtime == NM_RUNTIME_UNKNOWN)
-		nm_entry_say(entry, ", as its runtime is not known yet");
-	else if (runtime != NM_RUNTIME_NONE)
+	if (nm_runtime_counts_again(runtime))
 		nm_entry_say(entry, ", as %s counts its CPUs again while it runs",
 			     nm_runtime_name(runtime));
 }

@@ -266,7 +266,7 @@ static int go_on(struct nm_mover *mover)
 	pthread_mutex_lock(&mover->lock);
 	enum nm_pace_class class =
 		work->loose_count ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
-	unsigned pages = nm_pace_pages(&mover->pace, class);
+	unsigned pages = nm_pace_pages(&mover->pace, class, work->batch->bulk);
 	uint64_t bytes = nm_pace_bytes(&mover->pace);
 	pthread_mutex_unlock(&mover->lock);
 	int r = work->loose_count ? nm_loose_move(mover, &counts, pages)

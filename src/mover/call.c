@@ -98,7 +98,8 @@ static bool learn(struct nm_mover *mover, enum nm_pace_class class, unsigned cou
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 
 	pthread_mutex_lock(&mover->lock);
-	bool slow = nm_pace_learn(&mover->pace, class, count, taken, now);
+	bool slow = nm_pace_learn(&mover->pace, class, mover->work.batch->bulk, count,
+				   taken, now);
 	pthread_mutex_unlock(&mover->lock);
 	counts->calls++;
 	counts->call_ns += taken;

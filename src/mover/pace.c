@@ -8,6 +8,9 @@
 #define SLOWEST 8 /* limits, beyond which it does not matter how long a call took */
 /* Calls of so many pages tell, beside the first, whether it is the pages that make them slow. */
 #define SLOW_CHUNK 64U
+/* Each call drains every CPU, however few pages it moves; a second is what a worker may take at ease. */
+#define BULK_CHUNK 256U
+#define BULK_LIMIT_NS NM_NSEC_PER_SEC
 #define TARGET 0.25 /* of the limit: what a call is to take */
 #define MEMORY 0.9  /* what a call counts beside the next one */
 #define SPREAD 0.02 /* of lengths, from which on calls tell what a page costs */
@@ -67,13 +70,16 @@ uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns)
 	return wait;
 }
 
-unsigned nm_pace_pages(const struct nm_pace *pace, enum nm_pace_class class)
+unsigned nm_pace_pages(const struct nm_pace *pace, enum nm_pace_class class, bool bulk)
 {
+	unsigned chunk = pace->cost[class].chunk;
 	uint64_t left = pace->pages_per_interval > pace->window_pages
 				? pace->pages_per_interval - pace->window_pages
 				: 1;
 
-	return left < pace->cost[class].chunk ? (unsigned)left : pace->cost[class].chunk;
+	if (bulk && class == NM_PACE_SMALL && chunk < BULK_CHUNK)
+		chunk = BULK_CHUNK;
+	return left < chunk ? (unsigned)left : chunk;
 }
 
 uint64_t nm_pace_bytes(const struct nm_pace *pace)
@@ -165,11 +171,11 @@ static void take_pause(struct nm_pace *pace, bool slow, uint64_t now_ns)
 	pace->resume_ns = now_ns + pace->pause_ns;
 }
 
-bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, unsigned pages, uint64_t ns,
-		   uint64_t now_ns)
+bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, unsigned pages,
+		   uint64_t ns, uint64_t now_ns)
 {
 	struct nm_cost *cost = &pace->cost[class];
-	bool slow = ns > pace->limit_ns;
+	bool slow = ns > (bulk && pace->limit_ns < BULK_LIMIT_NS ? BULK_LIMIT_NS : pace->limit_ns);
 	/* A call that waited for another CPU says little about pages. */
 	double most = (double)pace->limit_ns * SLOWEST, count = pages;
 	double taken = (double)ns < most ? (double)ns : most;

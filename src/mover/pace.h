@@ -38,8 +38,11 @@ void nm_pace_configure(struct nm_pace *pace, const struct nm_config *config);
 /* Time until the next call may be; 0: now. */
 uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns);
 
-/* How many pages the next call may take, and up to how many bytes (beyond: one page alone). */
-unsigned nm_pace_pages(const struct nm_pace *pace, enum nm_pace_class class);
+/*
+ * How many pages the next call may take, and up to how many bytes (beyond: one page alone). bulk: of a
+ * process that is brought home as a whole, which many short calls would only make longer.
+ */
+unsigned nm_pace_pages(const struct nm_pace *pace, enum nm_pace_class class, bool bulk);
 uint64_t nm_pace_bytes(const struct nm_pace *pace);
 
 /* What may still be moved in the interval that now is in. */
@@ -50,7 +53,7 @@ uint64_t nm_pace_room_bytes(struct nm_pace *pace, uint64_t now_ns);
 void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes);
 
 /* A call with so many pages took so long, until now. True: too long, a pause begins. */
-bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, unsigned pages, uint64_t ns,
-		   uint64_t now_ns);
+bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, unsigned pages,
+		   uint64_t ns, uint64_t now_ns);
 
 #endif

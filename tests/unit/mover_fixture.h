@@ -519,6 +519,7 @@ static inline int set_up(void **state)
 	test->topology = machine_topology(FAKE_NODES, 8);
 	if (!test->topology || nm_config_default(&test->config) < 0)
 		return -1;
+	test->config->pages.maps_budget_ms = 5; /* what the times of tests go by */
 	*state = test;
 	return 0;
 }

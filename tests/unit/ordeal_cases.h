@@ -108,7 +108,7 @@ static const struct ordeal_case {
 	 "numa-migrd-worker is asked about another process's memory; ETIMEDOUT: it never answers, "
 	 "since a call hangs in the kernel",
 	 "what was to be known of the pages stays unknown, and a program whose runtime is not "
-	 "known is nudged and not leased; a question without an answer is forgotten, and nothing "
+	 "known is leased as most are; a question without an answer is forgotten, and nothing "
 	 "waits for it",
 	 {EAGAIN, ENOMEM, EPERM, ESRCH, ETIMEDOUT}},
 	{GATE_OPENAT,

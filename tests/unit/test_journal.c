@@ -143,7 +143,7 @@ static void test_pinned_to_one_cpu(void **state)
 	assert_field("RUNTIME", "Go");
 	decision.steps[0].runtime = NM_RUNTIME_UNKNOWN;
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_says("; nudge, as its runtime is not known yet (decision 17)");
+	assert_says("; nudge (decision 17)");
 	decision.steps[0].pin = NM_STEP_LEASE;
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_says("; lease (decision 17)");

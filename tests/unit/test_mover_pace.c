@@ -30,9 +30,9 @@ static uint64_t settle(struct nm_pace *pace, uint64_t fixed_ns, uint64_t page_ns
 	uint64_t taken = 0;
 
 	for (unsigned i = 0; i < 60; i++) {
-		unsigned pages = nm_pace_pages(pace, NM_PACE_SMALL);
+		unsigned pages = nm_pace_pages(pace, NM_PACE_SMALL, false);
 		taken = fixed_ns + page_ns * pages;
-		(void)nm_pace_learn(pace, NM_PACE_SMALL, pages, taken, 0);
+		(void)nm_pace_learn(pace, NM_PACE_SMALL, false, pages, taken, 0);
 	}
 	return taken;
 }
@@ -53,6 +53,23 @@ static void test_calls_take_a_quarter(void **state)
 	}
 }
 
+/* On a slow machine too: calls of a page each would never end. */
+static void test_whole_processes_in_long_calls(void **state)
+{
+	struct nm_pace pace;
+
+	(void)state;
+	begin(&pace, 1000000);
+	for (unsigned i = 0; i < 20; i++) {
+		unsigned pages = nm_pace_pages(&pace, NM_PACE_SMALL, true);
+		assert_in_range(pages, 256, 4096);
+		assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, true, pages, pages * 1000 * US, 0));
+	}
+	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL, false) < 16);
+	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, true, 256, 1001000 * US, 0));
+	assert_true(nm_pace_wait_ns(&pace, 0) > 0);
+}
+
 static void test_chunk_has_bounds(void **state)
 {
 	struct nm_pace pace;
@@ -60,11 +77,11 @@ static void test_chunk_has_bounds(void **state)
 	(void)state;
 	begin(&pace, 1000000);
 	settle(&pace, 0, 1);
-	assert_int_equal(nm_pace_pages(&pace, NM_PACE_SMALL), NM_PACE_PAGES_MOST);
+	assert_int_equal(nm_pace_pages(&pace, NM_PACE_SMALL, false), NM_PACE_PAGES_MOST);
 	settle(&pace, 0, 50 * MS);
 	/* No fewer: it may be the call and not the pages. */
-	assert_int_equal(nm_pace_pages(&pace, NM_PACE_SMALL), 64);
-	assert_int_equal(nm_pace_pages(&pace, NM_PACE_HUGE), 1); /* learnt apart */
+	assert_int_equal(nm_pace_pages(&pace, NM_PACE_SMALL, false), 64);
+	assert_int_equal(nm_pace_pages(&pace, NM_PACE_HUGE, false), 1); /* learnt apart */
 }
 
 /* Calls that are over the limit whatever they carry, as where every CPU is kept busy: they carry
@@ -76,7 +93,7 @@ static void test_slow_calls_carry_much(void **state)
 	(void)state;
 	begin(&pace, 1000000);
 	settle(&pace, 30 * MS, 2 * US);
-	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL), 300, 4096);
+	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), 300, 4096);
 }
 
 /* Where each call waits for another CPU, fewer pages would only make more of them. */
@@ -87,7 +104,7 @@ static void test_fixed_cost_does_not_shrink_calls(void **state)
 	(void)state;
 	begin(&pace, 1000000);
 	settle(&pace, 5 * MS, 2 * US);
-	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL), 200, 4096);
+	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), 200, 4096);
 }
 
 /* One outlier of half a second does not shrink calls for long. */
@@ -98,11 +115,11 @@ static void test_outlier(void **state)
 	(void)state;
 	begin(&pace, 1000000);
 	settle(&pace, 10 * US, 2 * US);
-	unsigned before = nm_pace_pages(&pace, NM_PACE_SMALL);
-	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, before, 500 * MS, 0));
-	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL) > before / 3);
+	unsigned before = nm_pace_pages(&pace, NM_PACE_SMALL, false);
+	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, before, 500 * MS, 0));
+	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL, false) > before / 3);
 	settle(&pace, 10 * US, 2 * US);
-	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL), before * 8 / 10, before * 12 / 10);
+	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), before * 8 / 10, before * 12 / 10);
 }
 
 static void test_pauses_double(void **state)
@@ -112,23 +129,23 @@ static void test_pauses_double(void **state)
 
 	(void)state;
 	begin(&pace, 1000000);
-	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, 1, 10 * MS, now));
+	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, 10 * MS, now));
 	assert_int_equal(nm_pace_wait_ns(&pace, now), 0);
 	for (unsigned i = 0; i < 20; i++) {
-		assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, 1, 10 * MS + 1, now));
+		assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, 10 * MS + 1, now));
 		assert_int_equal(nm_pace_wait_ns(&pace, now), pause);
 		assert_int_equal(nm_pace_wait_ns(&pace, now + pause - 1), 1);
 		assert_int_equal(nm_pace_wait_ns(&pace, now + pause), 0);
 		now += pause;
 		pause = pause * 2 < 10000 * MS ? pause * 2 : 10000 * MS;
 	}
-	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, 1, MS, now));
+	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, MS, now));
 	assert_int_equal(nm_pace_wait_ns(&pace, now), 0);
-	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, 1, 11 * MS, now));
+	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, 11 * MS, now));
 	assert_int_equal(nm_pace_wait_ns(&pace, now), 10000 * MS); /* halved once, doubled once */
 	for (unsigned i = 0; i < 20; i++)
-		(void)nm_pace_learn(&pace, NM_PACE_SMALL, 1, MS, now);
-	(void)nm_pace_learn(&pace, NM_PACE_SMALL, 1, 11 * MS, now + 100000 * MS);
+		(void)nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, MS, now);
+	(void)nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, 11 * MS, now + 100000 * MS);
 	assert_int_equal(nm_pace_wait_ns(&pace, now + 100000 * MS), 100 * MS);
 }
 
@@ -233,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls_take_a_quarter),
 		cmocka_unit_test(test_chunk_has_bounds),
+		cmocka_unit_test(test_whole_processes_in_long_calls),
 		cmocka_unit_test(test_slow_calls_carry_much),
 		cmocka_unit_test(test_fixed_cost_does_not_shrink_calls),
 		cmocka_unit_test(test_outlier),

@@ -139,14 +139,20 @@ static void who_counts_again_is_not_leased(void **state)
 			       "; threads are nudged, as Java counts its CPUs again while it runs"));
 }
 
-/* Nobody could be asked: it might. */
+/* Nobody could be asked: most do not. Once it is known to, its masks are as wide as they were. */
 /* SECURITY: runtimes */
-static void who_is_not_known_is_not_leased(void **state)
+static void who_turns_out_to_count_again_is_freed(void **state)
 {
 	(void)state;
 	live_with((enum nm_runtime)-EPERM, NM_PIN_AUTO);
 	assert_int_equal(node_of(&world.workers[0]), 2);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 2);
+	fake_asked.runtime = NM_RUNTIME_GO;
+	live_s(62);
+	fake_asked.runtime = NM_RUNTIME_NONE;
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, (1U << CPUS) - 1);
 }
 
 /* Who has set threads.pin has decided, also here. */
@@ -267,7 +273,7 @@ int main(void)
 		TEST(intervals_are_told_as_configured),
 		TEST(one_thread_is_not_leased),
 		TEST(who_counts_again_is_not_leased),
-		TEST(who_is_not_known_is_not_leased),
+		TEST(who_turns_out_to_count_again_is_freed),
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),

@@ -3,7 +3,9 @@
 # stencil whose main thread prepares everything, and, with --full, the same on huge pages, one range that
 # all read, and owners that rotate. What is left of the stalls: with nobody, an oracle, the kernel's
 # balancing, numad (--full), and with us.
+# Beside other boots on two cores a worker takes longer to start here than this lasts: it is run by --full or by name.
 # boot: instrumented
+# when: full
 # limit: 300
 # limit-full: 4500
 . "$LAB/lib.sh"

@@ -1,7 +1,9 @@
 # shellcheck shell=bash
 # Moving pages with care: within a memory cpuset, not onto a node that is nearly full, while the threads
 # exit, and while a real-time task keeps a CPU to itself and each drain of the CPUs waiting.
+# As 96-pages: by --full or by name.
 # boot: instrumented
+# when: full
 # limit: 300
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
