@@ -155,8 +155,9 @@ struct nm_platform_ops {
 	/*
 	 * /proc/PID's maps or numa_maps, below a directory of a process or thread, in pieces: read_maps
 	 * gives at most `size` bytes, 0 at the end, and goes on for budget_ns at most; *ret_held_ns: how
-	 * long the kernel was at it, without the way there. Closed by close. These and the two below end at the latest after NM_WORKER_MOVE_NS: -ETIMEDOUT, -EALREADY and
-	 * -ECANCELED as in worker.h. Mover only.
+	 * long the kernel was at it, without the way there. Closed by close. These and the two below
+	 * end at the latest after NM_WORKER_MOVE_NS: -ETIMEDOUT, -EALREADY and -ECANCELED as in
+	 * worker.h. Mover only.
 	 */
 	int (*open_maps)(struct nm_platform *platform, int directory, const char *name);
 	ssize_t (*read_maps)(struct nm_platform *platform, int directory, int fd, char *buffer,

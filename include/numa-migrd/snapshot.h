@@ -64,7 +64,7 @@ struct nm_snap_process {
 	double performance; /* mean P over its measured threads; NaN without */
 	bool young;	    /* younger than threads.young_s: a lease would be seen by its sizing */
 	bool spawning;	    /* created a thread or child within threads.quiet_s */
-	enum nm_runtime runtime; /* not NONE: it may count its CPUs again, and would see a lease */
+	enum nm_runtime runtime; /* one that is known to count its CPUs again would see a lease */
 };
 
 struct nm_snap_cpu {
@@ -137,5 +137,18 @@ bool nm_snapshot_prefers(const struct nm_snapshot *snapshot, const struct nm_sna
  */
 bool nm_snapshot_is_free_for(const struct nm_snapshot *snapshot, int cpu,
 			     hwloc_const_bitmap_t allowed);
+
+/*
+ * What each further SMT sibling of a core adds to it, in cores: a quarter, as measured for most
+ * programs (Intel Technology Journal 6(1), 2002, section "Hyper-Threading performance"), while
+ * cores elsewhere are idle; as the machine's demand exceeds its cores, up to 1, since siblings have
+ * to be used then, wherever a thread runs. 0 or -ENOMEM. Tick.
+ */
+int nm_sibling_worth(const struct nm_snapshot *snapshot, double *ret);
+
+/* The cores' worth of the CPUs in the set that are usable, with that worth of siblings. 0 or
+ * -ENOMEM. Tick. */
+int nm_core_capacity(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus,
+		     double sibling_worth, double *ret);
 
 #endif

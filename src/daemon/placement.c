@@ -17,7 +17,6 @@
 #define SETBACKS_MOST 3U
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */
 #define KEEP_FREE 0.05 /* of a node's memory */
-#define SIBLING_ADDS 0.25 /* to what a core does */
 
 /* ---- life ---- */
 
@@ -128,23 +127,6 @@ bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
 
 /* ---- the machine ---- */
 
-static void count_cores(const struct nm_snapshot *snapshot, struct nm_place_node *nodes)
-{
-	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++) {
-		const struct nm_snap_cpu *one = &snapshot->cpus[cpu];
-		if (!one->usable)
-			continue;
-		bool first = true;
-		for (unsigned other = 0; first && other < cpu; other++)
-			first = !snapshot->cpus[other].usable ||
-				snapshot->topology->cpus[other].core !=
-					snapshot->topology->cpus[cpu].core;
-		nodes[one->node].cores += first ? 1 : SIBLING_ADDS;
-		if (one->busy_share > 0)
-			nodes[one->node].busy_cpus += one->busy_share;
-	}
-}
-
 /* Of /sys/devices/system/node/nodeN/meminfo, less what is to stay free; without a bound where it does not tell. */
 static uint64_t read_free(struct nm_platform *platform, const struct nm_node *node)
 {
@@ -158,6 +140,25 @@ static uint64_t read_free(struct nm_platform *platform, const struct nm_node *no
 		return UINT64_MAX;
 	uint64_t kept = (uint64_t)((double)node->memory_bytes * KEEP_FREE), found = free_kb << 10;
 	return found > kept ? found - kept : 0;
+}
+
+static int fill_nodes(const struct nm_snapshot *snapshot, struct nm_platform *platform,
+		      struct nm_place_node *nodes)
+{
+	const struct nm_topology *topology = snapshot->topology;
+	double sibling_worth;
+	int r = nm_sibling_worth(snapshot, &sibling_worth);
+	for (unsigned k = 0; r == 0 && k < topology->nr_nodes; k++) {
+		r = nm_core_capacity(snapshot, topology->nodes[k].cpus, sibling_worth,
+				     &nodes[k].cores);
+		nodes[k].free_bytes = read_free(platform, &topology->nodes[k]);
+	}
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
+		const struct nm_snap_cpu *one = &snapshot->cpus[cpu];
+		if (one->usable && one->busy_share > 0)
+			nodes[one->node].busy_cpus += one->busy_share;
+	}
+	return r;
 }
 
 struct view {
@@ -201,10 +202,9 @@ static int view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	view->groups = calloc(placement->count + 1, sizeof(*view->groups));
 	if (!view->nodes || !view->groups)
 		return -ENOMEM;
-	count_cores(snapshot, view->nodes);
-	for (unsigned k = 0; k < nr_nodes; k++)
-		view->nodes[k].free_bytes =
-			read_free(daemon->pipeline.platform, &snapshot->topology->nodes[k]);
+	int r = fill_nodes(snapshot, daemon->pipeline.platform, view->nodes);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
 		for (unsigned k = 0; placed->accesses > 0 && k < nr_nodes; k++)
@@ -231,12 +231,15 @@ static void give_up(struct nm_daemon *daemon, struct nm_placed *placed)
 	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 }
 
-static void bar(struct nm_placed *placed, uint64_t now_ns)
+static void bar(struct nm_placed *placed, uint64_t for_ns, uint64_t now_ns)
 {
 	placed->setbacks++;
-	placed->barred_until_ns =
-		now_ns + (placed->setbacks < SETBACKS_MOST ? BARRED_NS << placed->setbacks
-							   : WATCHED_NS);
+	placed->barred_until_ns = now_ns + for_ns;
+}
+
+static uint64_t barred_ns(unsigned setbacks)
+{
+	return setbacks < SETBACKS_MOST ? BARRED_NS << setbacks : WATCHED_NS;
 }
 
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -256,7 +259,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	case NM_PLACE_WORSE:
 		daemon->tally.rolled_back++;
 		give_up(daemon, placed);
-		bar(placed, snapshot->time_ns);
+		bar(placed, barred_ns(placed->setbacks + 1), snapshot->time_ns);
 		break;
 	case NM_PLACE_INCONCLUSIVE:
 		daemon->tally.inconclusive++;
@@ -396,11 +399,10 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		nm_report_placement_yield(daemon, &snapshot->processes[placement->items[i].process],
 					  &placement->items[i]);
 		give_up(daemon, &placement->items[i]);
-		/* Its memory is there: where there is room it gets another home at once, a few times. */
-		if (placement->items[i].setbacks + 1 < SETBACKS_MOST)
-			placement->items[i].setbacks++;
-		else
-			bar(&placement->items[i], snapshot->time_ns);
+		/* Where there is room it gets another home at once, a few times. */
+		bar(&placement->items[i],
+		    placement->items[i].setbacks + 1 < SETBACKS_MOST ? 0 : WATCHED_NS,
+		    snapshot->time_ns);
 		view->groups[i].home = -1;
 		view->groups[i].barred = snapshot->time_ns < placement->items[i].barred_until_ns;
 	}

@@ -115,7 +115,6 @@ static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned 
 {
 	const struct nm_platform_ops *ops = mover->platform->ops;
 	struct nm_call *call = &mover->call;
-
 	uint64_t held_ns;
 
 	prepare(call, count);

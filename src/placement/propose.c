@@ -111,6 +111,12 @@ static double memory_share(const struct nm_place_view *view, const struct nm_pla
 	return ran > 0 ? group->ran_on[node] / ran : 0;
 }
 
+static double bytes_elsewhere(const struct plan *plan, const struct nm_place_group *group,
+			      unsigned node)
+{
+	return (double)group->resident_bytes * (1 - memory_share(plan->view, group, node));
+}
+
 static double distance_from(const struct nm_place_view *view, const struct nm_place_group *group,
 			    unsigned from)
 {
@@ -154,11 +160,9 @@ static bool has_room(const struct plan *plan, const struct nm_place_group *group
 {
 	const struct nm_place_node *at = &plan->view->nodes[node];
 	double most = fmax(1, plan->total / plan->cores) * (1 + SLACK);
-	uint64_t elsewhere = (uint64_t)((double)group->resident_bytes *
-					(1 - memory_share(plan->view, group, node)));
 	return group->allowed[node] && at->cores > 0 &&
 	       (plan->load[node] + expected_demand(group)) / at->cores <= most &&
-	       elsewhere <= plan->free_bytes[node];
+	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
 }
 
 /* May it be brought together there? The scheduler spreads for bandwidth, and is right on an idle
@@ -186,7 +190,7 @@ static bool may_gather(const struct plan *plan, const struct nm_place_group *gro
 /* Of the time that it still has, what it takes until its memory has followed it. */
 static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
-	double bytes = (double)group->resident_bytes * (1 - memory_share(plan->view, group, node));
+	double bytes = bytes_elsewhere(plan, group, node);
 	return fmin(bytes / BYTES_PER_S / fmax(group->age_s, HURRY_S), 1);
 }
 
@@ -224,9 +228,7 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 	}
 	if (ret->node < 0)
 		return;
-	uint64_t elsewhere =
-		(uint64_t)((double)group->resident_bytes *
-			   (1 - memory_share(plan->view, group, (unsigned)ret->node)));
+	uint64_t elsewhere = (uint64_t)bytes_elsewhere(plan, group, (unsigned)ret->node);
 	plan->load[ret->node] += expected_demand(group);
 	plan->free_bytes[ret->node] -= elsewhere;
 	ret->load = plan->load[ret->node] / plan->view->nodes[ret->node].cores;

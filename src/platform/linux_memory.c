@@ -50,7 +50,6 @@ static ssize_t call_read_maps(struct nm_linux *self, enum nm_worker_caller calle
 	call->request = (struct nm_worker_request){.act = NM_WORKER_READ_MAPS,
 						   .count = (uint32_t)call->body_size,
 						   .budget_ns = budget_ns};
-	call->held_ns = 0;
 	int r = nm_worker_client_call(self->workers, caller, call);
 	return r < 0 ? r : (ssize_t)call->body_size;
 }

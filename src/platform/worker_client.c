@@ -286,6 +286,7 @@ int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller
 	int r = find_subject(client, call, &subject);
 
 	call->ret_fd = -1;
+	call->held_ns = 0;
 	if (r == 0)
 		r = have_worker(client, caller);
 	if (r < 0)

@@ -24,18 +24,6 @@ struct nm_rooms {
 	double sibling_worth;
 };
 
-/*
- * What each further SMT sibling of a core adds to it, in cores: a quarter, as measured for most
- * programs (Intel Technology Journal 6(1), 2002, section "Hyper-Threading performance"), while
- * cores elsewhere are idle; as the machine's demand exceeds its cores, up to 1, since siblings have
- * to be used then, wherever a thread runs.
- */
-int nm_sibling_worth(const struct nm_snapshot *snapshot, double *ret);
-
-/* The cores' worth of the CPUs in the set that are usable, with that worth of siblings. */
-int nm_core_capacity(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus,
-		     double sibling_worth, double *ret);
-
 /* The usable CPUs of the node. -ENOMEM, with nothing to clear. */
 int nm_rooms_init(struct nm_rooms *rooms, const struct nm_snapshot *snapshot, int node);
 void nm_rooms_clear(struct nm_rooms *rooms);

@@ -176,15 +176,21 @@ static void an_idle_machine_is_left_alone(void **state)
 	assert_int_equal(world.daemon.tally.applied, 0);
 }
 
-/* Where its memory is there is no CPU for it. */
-static void memory_comes_along(void **state)
+/* One thread whose memory is on node 3; every other CPU but its node's second is in use. */
+static void begin_beside_its_full_memory(void)
 {
-	(void)state;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
 	for (int cpu = 2; cpu < CPUS; cpu++)
 		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
 	begin_auto();
+}
+
+/* Where its memory is there is no CPU for it. */
+static void memory_comes_along(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
 	live_s(5);
 	const struct nm_placed *placed = placed_of(1000);
 	assert_int_equal(placed->home, 0);
@@ -199,11 +205,7 @@ static void memory_comes_along(void **state)
 static void the_kernels_balancing_brings_memory_itself(void **state)
 {
 	(void)state;
-	make_space(1024, 3);
-	add_user(1000, 0, 0, 1024);
-	for (int cpu = 2; cpu < CPUS; cpu++)
-		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
-	begin_auto();
+	begin_beside_its_full_memory();
 	world.balancing = 1; /* since after the start */
 	live_s(12);
 	assert_int_equal(placed_of(1000)->home, 0);
@@ -214,11 +216,7 @@ static void the_kernels_balancing_brings_memory_itself(void **state)
 static void balancing_of_tiers_brings_no_memory(void **state)
 {
 	(void)state;
-	make_space(1024, 3);
-	add_user(1000, 0, 0, 1024);
-	for (int cpu = 2; cpu < CPUS; cpu++)
-		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
-	begin_auto();
+	begin_beside_its_full_memory();
 	world.balancing = world.daemon.balancing = 2;
 	live_s(5);
 	assert_int_equal(placed_of(1000)->home, 0);
@@ -248,11 +246,7 @@ static void nobody_is_leased_where_nudges_are_asked_for(void **state)
 static void what_made_it_worse_is_undone(void **state)
 {
 	(void)state;
-	make_space(1024, 3);
-	add_user(1000, 0, 0, 1024);
-	for (int cpu = 2; cpu < CPUS; cpu++)
-		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
-	begin_auto();
+	begin_beside_its_full_memory();
 	speed_after_move = 0.2;
 	const struct nm_entry *verdict = NULL;
 	for (unsigned i = 0; i < 60 && !verdict; i++) {
