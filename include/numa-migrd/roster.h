@@ -47,7 +47,8 @@ struct nm_process {
 	uint64_t started_ns;		   /* its program: CLOCK_MONOTONIC, estimated */
 	uint64_t last_spawn_ns;		   /* last new thread or child seen; 0 = none seen */
 	uint64_t last_seen_ns, checked_ns; /* 0: /proc was not read yet */
-	enum nm_runtime runtime;	   /* of its program; UNKNOWN until a second into it */
+	enum nm_runtime runtime;	   /* of its program */
+	bool runtime_doubted;		   /* it has another name by now */
 	uint64_t runtime_ticket, runtime_asked_ns; /* the question for it; 0: none is open, never */
 	bool named; /* an include pattern names it: may be write-protected for sampling */
 	struct nm_steering steering; /* what its control groups say; also of processes not managed */

@@ -16,17 +16,26 @@ enum nm_runtime {
 	NM_RUNTIME_NONE,
 	NM_RUNTIME_GO,
 	NM_RUNTIME_JVM,
-	NM_RUNTIME_UNKNOWN, /* not asked yet, or not answered */
+	NM_RUNTIME_UNKNOWN, /* it was asked, and there was no answer */
+	NM_RUNTIME_AWAITED, /* not asked yet, or not answered yet */
 	NM_RUNTIME_MAX
 };
 
-/* "Go" or "Java", "unknown"; "" of NONE. */
+/* "Go" or "Java", "unknown", "awaited"; "" of NONE. */
 const char *nm_runtime_name(enum nm_runtime runtime);
 
-/* Does it count its CPUs again? What is not known is taken for what most are; its leases end when it is. */
 static inline bool nm_runtime_counts_again(enum nm_runtime runtime)
 {
 	return runtime == NM_RUNTIME_GO || runtime == NM_RUNTIME_JVM;
+}
+
+/*
+ * May a lease be seen by it? As long as an answer may come, it is waited for; what cannot be known
+ * is taken for what most are, and its leases end should it be known later.
+ */
+static inline bool nm_runtime_may_count_again(enum nm_runtime runtime)
+{
+	return nm_runtime_counts_again(runtime) || runtime == NM_RUNTIME_AWAITED;
 }
 
 /* Longer than any line but of a path with hundreds of newlines in it: such a line is passed over. */

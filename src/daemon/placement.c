@@ -285,8 +285,8 @@ static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
 
 /*
  * What has only ever run one thread may yet ask how many CPUs there are, and so may what still creates
- * threads, and what has a runtime that asks again and again (unless threads.pin says otherwise); what a
- * thread starts that starts processes would inherit its lease.
+ * threads, and what has, or may have, a runtime that asks again and again (unless threads.pin says
+ * otherwise); what a thread starts that starts processes would inherit its lease.
  */
 static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_snapshot *snapshot,
 			       const struct nm_placed *placed, const struct nm_snap_thread *thread)
@@ -295,7 +295,7 @@ static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_s
 	bool sized = placed->ran_most > 1 && process->age_s >= LEASED_AFTER_S &&
 		     process->quiet_s >= LEASED_AFTER_S;
 	bool would_see = config->threads.pin == NM_PIN_AUTO &&
-			 nm_runtime_counts_again(process->runtime);
+			 nm_runtime_may_count_again(process->runtime);
 	bool nudged = config->threads.pin == NM_PIN_NUDGE || would_see || thread->forked;
 	return sized && !nudged ? NM_STEP_LEASE : NM_STEP_NUDGE;
 }

@@ -213,6 +213,8 @@ void nm_say_runtime(struct nm_entry *entry, enum nm_runtime runtime)
 	if (nm_runtime_counts_again(runtime))
 		nm_entry_say(entry, ", as %s counts its CPUs again while it runs",
 			     nm_runtime_name(runtime));
+	else if (runtime == NM_RUNTIME_AWAITED)
+		nm_entry_say(entry, ", as it is not known yet whether it counts its CPUs again");
 }
 
 const char *nm_say_error(int error)

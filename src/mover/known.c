@@ -301,7 +301,9 @@ int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
 		      uint64_t now_ns)
 {
-	known->turn_ns = now_ns + NM_KNOWN_TURN_SHARE * entry->held_ns;
+	bool refused = result == -EAGAIN && entry->held_ns == 0;
+	known->turn_ns =
+		now_ns + (refused ? NM_KNOWN_REFUSED_NS : NM_KNOWN_TURN_SHARE * entry->held_ns);
 	if (result == -EAGAIN)
 		return;
 	uint64_t cost = entry->reading ? nm_mappings_cost_ns(entry->reading) : 0;

@@ -20,7 +20,7 @@ static enum nm_step_pin pin_of(const struct nm_config *config,
 	}
 	/* Newcomers would inherit a lease, and a program that sizes itself would see it, be it when
 	 * it begins or as long as it runs. */
-	return process->young || process->spawning || nm_runtime_counts_again(process->runtime)
+	return process->young || process->spawning || nm_runtime_may_count_again(process->runtime)
 		       ? NM_STEP_NUDGE
 		       : NM_STEP_LEASE;
 }

@@ -18,7 +18,7 @@ struct mapping {
 
 const char *nm_runtime_name(enum nm_runtime runtime)
 {
-	static const char *const names[] = {"", "Go", "Java", "unknown"};
+	static const char *const names[] = {"", "Go", "Java", "unknown", "awaited"};
 	return names[runtime];
 }
 

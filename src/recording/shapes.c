@@ -54,7 +54,8 @@ static const char *const selection_words[] = {
 static const char *const selected_by_words[] = {"none", "rule", "leader"};
 static const char *const residency_words[] = {"none", "accesses", "query", "cgroup", "numa_maps"};
 static const char *const pin_words[] = {"lease", "nudge"};
-static const char *const runtime_words[] = {"none", "go", "java", "unknown"};
+static const char *const runtime_words[] = {"none", "go", "java", "unknown",
+					    "awaited"};
 static const char *const decision_words[] = {"migrate", "swap", "rollback"};
 static const char *const policy_words[] = {"none", "lbma", "imar2", "kmaf", "balance", "auto"};
 static const char *const verdict_words[] = {"improved", "neutral", "rolled-back", "cancelled",
@@ -69,7 +70,7 @@ WORDS_OF(selection_words, NM_SELECTION_MOST_BENEFIT_PLUS);
 WORDS_OF(selected_by_words, NM_SELECTED_BY_LEADER);
 WORDS_OF(residency_words, NM_RESIDENCY_MAPS);
 WORDS_OF(pin_words, NM_STEP_NUDGE);
-WORDS_OF(runtime_words, NM_RUNTIME_UNKNOWN);
+WORDS_OF(runtime_words, NM_RUNTIME_AWAITED);
 WORDS_OF(decision_words, NM_DECISION_ROLLBACK);
 WORDS_OF(policy_words, NM_POLICY_AUTO);
 WORDS_OF(verdict_words, NM_VERDICT_INCONCLUSIVE);

@@ -87,7 +87,7 @@ static void take_name(const struct nm_roster *roster, struct nm_process *process
 	char name[sizeof(process->raw_comm)] = "";
 	memcpy(name, comm, strnlen(comm, sizeof(name) - 1));
 	if (memcmp(name, process->raw_comm, sizeof(name)) != 0)
-		nm_roster_forget_runtime(roster, process);
+		nm_roster_doubt_runtime(roster, process);
 	memcpy(process->raw_comm, name, sizeof(name));
 }
 

@@ -66,6 +66,9 @@ void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns);
 /* It is another program from now on, or gone. */
 void nm_roster_forget_runtime(const struct nm_roster *roster, struct nm_process *process);
 
+/* It may be another program by now: what counts its CPUs again is taken to, until it is asked anew. */
+void nm_roster_doubt_runtime(const struct nm_roster *roster, struct nm_process *process);
+
 /* ---- the two tables ---- */
 
 /* NULL: not known. The roster owns what these return, until it is removed. */

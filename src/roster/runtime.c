@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Which runtime a managed program has: asked once, a few programs at a time, and answered when it may. */
+/* Which runtime a managed program has: asked once, a few programs at a time, answered when it may. */
 #include "roster_internal.h"
 
-#define SETTLED_NS NM_NSEC_PER_SEC /* by then a program has mapped what it is made of */
+#define SETTLED_NS (NM_NSEC_PER_SEC / 2) /* by then a program has mapped what it is made of */
 #define ANSWER_NS (5 * NM_NSEC_PER_SEC)
 #define AGAIN_NS (60 * NM_NSEC_PER_SEC) /* after a question without an answer */
 #define OPEN_MOST 8U /* questions at a time, and in an interval: those for pages go the same way */
@@ -12,7 +12,26 @@ void nm_roster_forget_runtime(const struct nm_roster *roster, struct nm_process 
 	if (process->runtime_ticket)
 		roster->platform->ops->forget(roster->platform, process->runtime_ticket);
 	process->runtime_ticket = 0;
-	process->runtime = NM_RUNTIME_UNKNOWN;
+	process->runtime = NM_RUNTIME_AWAITED;
+}
+
+void nm_roster_doubt_runtime(const struct nm_roster *roster, struct nm_process *process)
+{
+	enum nm_runtime known = process->runtime;
+
+	nm_roster_forget_runtime(roster, process);
+	process->runtime_doubted = true;
+	if (nm_runtime_counts_again(known))
+		process->runtime = known;
+}
+
+static void set_runtime(struct nm_process *process, const struct nm_memory_answer *answer)
+{
+	process->runtime_doubted = false;
+	if (answer && answer->result >= 0 && answer->result < NM_RUNTIME_UNKNOWN)
+		process->runtime = (enum nm_runtime)answer->result;
+	else if (process->runtime == NM_RUNTIME_AWAITED)
+		process->runtime = NM_RUNTIME_UNKNOWN;
 }
 
 /* True: its question is still open. */
@@ -29,14 +48,14 @@ static bool take(const struct nm_roster *roster, struct nm_process *process, uin
 	if (r == -EAGAIN)
 		platform->ops->forget(platform, process->runtime_ticket);
 	process->runtime_ticket = 0;
-	if (r == 0 && answer.result >= 0 && answer.result < NM_RUNTIME_UNKNOWN)
-		process->runtime = (enum nm_runtime)answer.result;
+	set_runtime(process, r == 0 ? &answer : NULL);
 	return false;
 }
 
 static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 {
-	return process->runtime == NM_RUNTIME_UNKNOWN && !process->runtime_ticket &&
+	bool known = process->runtime < NM_RUNTIME_UNKNOWN && !process->runtime_doubted;
+	return !known && !process->runtime_ticket &&
 	       process->standing == NM_STANDING_MANAGED &&
 	       nm_roster_age(now_ns, process->started_ns) >= SETTLED_NS &&
 	       (!process->runtime_asked_ns ||
@@ -56,6 +75,8 @@ static int ask(const struct nm_roster *roster, struct nm_process *process, uint6
 		return r;
 	process->runtime_asked_ns = now_ns;
 	process->runtime_ticket = r == 0 ? ticket : 0;
+	if (r < 0)
+		set_runtime(process, NULL);
 	(void)take(roster, process, now_ns);
 	return 0;
 }

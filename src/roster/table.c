@@ -93,7 +93,7 @@ int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_proc
 	}
 	process->pid = pid;
 	process->standing = NM_STANDING_SMALL;
-	process->runtime = NM_RUNTIME_UNKNOWN;
+	process->runtime = NM_RUNTIME_AWAITED;
 	roster->processes[roster->nr_processes++] = process;
 	*ret = process;
 	return 0;

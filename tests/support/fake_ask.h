@@ -16,12 +16,13 @@
 
 static struct {
 	bool hangs;
+	bool late; /* answers are there at the second look only */
 	int runtime; /* what every program has: an enum nm_runtime, or an error */
 	uint64_t tickets;
 	unsigned open; /* not taken or forgotten */
 	struct {
 		uint64_t ticket; /* 0: free */
-		bool hangs;
+		bool hangs, late;
 		struct nm_memory_answer answer;
 	} places[FAKE_ASKED_MOST];
 } fake_asked __attribute__((unused));
@@ -75,6 +76,7 @@ static inline int fake_ask(struct nm_platform *platform, const struct nm_questio
 		return -EAGAIN;
 	struct nm_memory_answer *answer = &fake_asked.places[i].answer;
 	fake_asked.places[i].hangs = fake_asked.hangs;
+	fake_asked.places[i].late = fake_asked.late;
 	if (fake_asked.hangs)
 		answer->result = 0;
 	else if (question->kind == NM_QUESTION_WHERE)
@@ -102,7 +104,9 @@ static inline int fake_take(struct nm_platform *platform, uint64_t ticket,
 	for (unsigned i = 0; i < FAKE_ASKED_MOST; i++) {
 		if (ticket == 0 || fake_asked.places[i].ticket != ticket)
 			continue;
-		if (fake_asked.places[i].hangs)
+		bool late = fake_asked.places[i].late;
+		fake_asked.places[i].late = false;
+		if (fake_asked.places[i].hangs || late)
 			return -EAGAIN;
 		*ret = fake_asked.places[i].answer;
 		fake_asked.places[i].answer = (struct nm_memory_answer){0};
@@ -118,7 +122,7 @@ static inline void fake_forget(struct nm_platform *platform, uint64_t ticket)
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer unwanted = {0};
 	for (unsigned i = 0; i < FAKE_ASKED_MOST; i++)
 		if (ticket && fake_asked.places[i].ticket == ticket)
-			fake_asked.places[i].hangs = false;
+			fake_asked.places[i].hangs = fake_asked.places[i].late = false;
 	(void)fake_take(platform, ticket, &unwanted);
 }
 

@@ -1,108 +1,195 @@
 /* SPDX-License-Identifier: MIT */
-/* Which errors each call may plausibly return, and what it is for: the rows of docs/failures.md. */
+/*
+ * Which errors each call may plausibly return, what it is for, and what may become of the daemon
+ * then: what is found is held against that, and is the rows of docs/failures.md.
+ */
 #ifndef NM_TEST_ORDEAL_CASES_H
 #define NM_TEST_ORDEAL_CASES_H
 
 #include "ordeal_gate.h"
 
 #define CASE_ERRORS 9
+#define CASE_WORDS 17
+
+/* Besides going on, which it may always. */
+#define MAY_NOT_START 1U
+#define MAY_END 2U
+/* Where each such call fails, an administrator hears of it. */
+#define IS_TOLD 4U
+
+/* What may be said of it: how it begins. */
+#define OF_MASKS                                                                                   \
+	"did not move ", "thread N of process N could not get its own mask back: it stays in",     \
+		"paused, but the CPU affinity of N threads could not be restored: they stay in",   \
+		"stopped, but the CPU affinity of N threads could not be restored: they stay in"
+#define OF_SAMPLING "Sampling of ", "nothing can be sampled, so nothing will be moved: Sampling "
+#define OF_LEDGER                                                                                  \
+	"cannot open the ledger in the runtime directory: E",                                      \
+		"cannot replay the ledger in the runtime directory: E",                            \
+		"cannot use the runtime directory: E", "the file given-back in the runtime ",      \
+		"giving up: E"
+#define OF_FIGURES                                                                                 \
+	"metrics.file …/figures.prom cannot be written: E",                                        \
+		"metrics.file …/figures.prom is written again"
+#define OF_CONFIG "…/numa-migrd.conf"
+#define CUT_SHORT "this interval was cut short: E"
 
 static const struct ordeal_case {
 	enum gate_op op;
 	const char *name, *what;
 	const char *then;	     /* what the daemon does about it */
+	const char *waits;	     /* why the loop does not wait for it for long */
 	int errors[CASE_ERRORS + 1]; /* ends with 0 */
+	unsigned ends;
+	const char *says[CASE_WORDS]; /* ends with NULL */
 } ordeal_cases[] = {
 	{GATE_OPEN_DIRECTORY,
 	 "open_directory",
 	 "the directory of a process or thread below /proc, or of a control group, is opened",
 	 "the thread or process is left alone in this interval, and looked at again in the next; "
 	 "what may be an heir of a lease is looked for until it could be read",
-	 {ENOENT, ESRCH, EACCES, EMFILE, ENFILE, ENOMEM}},
+	 "the entry is found under RCU and short locks of the kernel; no lock of the "
+	 "process on its memory map is taken",
+	 {ENOENT, ESRCH, EACCES, EMFILE, ENFILE, ENOMEM},
+	 MAY_END,
+	 {OF_MASKS, CUT_SHORT}},
 	{GATE_READ_FILE,
 	 "read_file",
 	 "a file below /proc or /sys is read: stat, status, cgroup, cpuset, load, boot id, sysctls",
 	 "as for open_directory; without the load no CPU counts as free; without a boot id it does "
 	 "not start",
-	 {ENOENT, ESRCH, EACCES, EIO, EMFILE, EFBIG, ENOMEM}},
+	 "what is read takes no lock on a memory map: stat, status, cgroup, cpuset, "
+	 "schedstat and comm, and not maps, numa_maps, cmdline or environ, which do",
+	 {ENOENT, ESRCH, EACCES, EIO, EMFILE, EFBIG, ENOMEM},
+	 MAY_NOT_START | MAY_END | IS_TOLD,
+	 {OF_MASKS, CUT_SHORT, "cannot replay the ledger in the runtime directory: E", "kernel.numa_balancing is not offered by this kernel"}},
 	{GATE_LIST_DIRECTORY,
 	 "list_directory",
 	 "/proc or a process's task directory is listed",
 	 "what could not be listed is listed again in the next interval; heirs are looked for "
 	 "until it could",
-	 {ENOENT, ESRCH, EACCES, EMFILE, ENOMEM}},
+	 "numbers are listed under RCU, and no process is asked",
+	 {ENOENT, ESRCH, EACCES, EMFILE, ENOMEM},
+	 0,
+	 {OF_MASKS}},
 	{GATE_READ_SOME,
 	 "read_some",
 	 "what inotify tells of control groups is read",
 	 "control groups are read anew",
-	 {EAGAIN, EINVAL, EIO}},
+	 "the descriptor does not block",
+	 {EAGAIN, EINVAL, EIO},
+	 0,
+	 {NULL}},
 	{GATE_READ_ATTRIBUTE,
 	 "read_attribute",
 	 "the attribute user.numa-migrd of a control group is read",
 	 "the control group counts as one that says nothing",
-	 {ENODATA, EOPNOTSUPP, ERANGE, EACCES, ENOENT, EIO}},
+	 "the file system of control groups is in memory, behind locks of its own that "
+	 "no ordinary user holds",
+	 {ENODATA, EOPNOTSUPP, ERANGE, EACCES, ENOENT, EIO},
+	 0,
+	 {"control group /"}},
 	{GATE_OWNER,
 	 "owner",
 	 "it is asked whose a control group is",
 	 "the attribute does not count",
-	 {ENOENT, EIO}},
+	 "as for read_attribute",
+	 {ENOENT, EIO},
+	 0,
+	 {NULL}},
 	{GATE_WATCH_OPEN,
 	 "watch_open",
 	 "inotify is opened",
 	 "control groups are read every ten seconds",
-	 {EMFILE, ENFILE, ENOMEM}},
+	 "it only takes memory",
+	 {EMFILE, ENFILE, ENOMEM},
+	 IS_TOLD,
+	 {"control group / cannot be watched"}},
 	{GATE_WATCH_ADD,
 	 "watch_add",
 	 "a control group is watched",
 	 "this control group is read every ten seconds",
-	 {ENOSPC, ENOENT, ENOMEM}},
+	 "as for read_attribute",
+	 {ENOSPC, ENOENT, ENOMEM},
+	 IS_TOLD,
+	 {"control group /"}},
 	{GATE_AFFINITY_GET,
 	 "affinity_get",
 	 "a thread's mask is read",
 	 "the thread is left alone, and looked at again",
-	 {ESRCH, EPERM, EINVAL}},
+	 "it takes the lock of a run queue, which the kernel holds for microseconds",
+	 {ESRCH, EPERM, EINVAL},
+	 MAY_END,
+	 {OF_MASKS}},
 	{GATE_AFFINITY_SET,
 	 "affinity_set",
 	 "a thread's mask is set or given back",
 	 "the move counts as refused; what could not be given back stays in the ledger, and is "
 	 "tried again",
-	 {ESRCH, EPERM, EINVAL, ENOMEM}},
+	 "it waits until the thread has left its CPU, for which the kernel has a thread "
+	 "above all others; no sleep of the thread itself delays it",
+	 {ESRCH, EPERM, EINVAL, ENOMEM},
+	 MAY_END,
+	 {OF_MASKS}},
 	{GATE_EVENT_OPEN,
 	 "event_open",
 	 "an event of the software is opened on a CPU",
 	 "sampling goes on without this event or this CPU, or by another source; without any "
 	 "nothing is moved, and it is tried every minute",
-	 {EACCES, EPERM, ENOENT, ENODEV, EBUSY, EMFILE, ENOMEM, ENOSPC, ECONNREFUSED}},
+	 "events are of CPUs and not of threads, so that it waits for an answer of that "
+	 "CPU and for no process",
+	 {EACCES, EPERM, ENOENT, ENODEV, EBUSY, EMFILE, ENOMEM, ENOSPC, ECONNREFUSED},
+	 IS_TOLD,
+	 {OF_SAMPLING}},
 	{GATE_HARDWARE_LIST,
 	 "hardware_list",
 	 "the events of the hardware are listed",
 	 "sampling goes on without events of the hardware",
-	 {ENOENT, ENODEV, EINVAL, EACCES, ENOMEM}},
+	 "these are small files of /sys that the kernel makes of its memory",
+	 {ENOENT, ENODEV, EINVAL, EACCES, ENOMEM},
+	 0,
+	 {OF_SAMPLING}},
 	{GATE_HARDWARE_OPEN,
 	 "hardware_open",
 	 "an event of the hardware is opened on a CPU",
 	 "sampling goes on without this event",
-	 {EACCES, ENOENT, ENODEV, EBUSY, EOPNOTSUPP, EMFILE, EINVAL}},
+	 "as for event_open",
+	 {EACCES, ENOENT, ENODEV, EBUSY, EOPNOTSUPP, EMFILE, EINVAL},
+	 0,
+	 {OF_SAMPLING}},
 	{GATE_EVENT_MAP,
 	 "event_map",
 	 "a ring is mapped",
 	 "a smaller ring is tried, then sampling goes on without this CPU",
-	 {EPERM, ENOMEM, EINVAL, ENODEV}},
+	 "it takes the lock on our own memory map only, which the loop alone takes",
+	 {EPERM, ENOMEM, EINVAL, ENODEV},
+	 IS_TOLD,
+	 {OF_SAMPLING}},
 	{GATE_EVENT_IOCTL,
 	 "event_ioctl",
 	 "an event is switched on or off, slowed down, or told to use another's ring",
 	 "sampling goes on without this event or this CPU, or at the old rate",
-	 {ENODEV, EINVAL, EIO}},
+	 "it waits for an answer of that CPU",
+	 {ENODEV, EINVAL, EIO},
+	 IS_TOLD,
+	 {OF_SAMPLING}},
 	{GATE_EVENT_READ,
 	 "event_read",
 	 "it is read whether an event counts",
 	 "the event counts as one that does not count, and is closed",
-	 {EIO, ENODEV}},
+	 "as for event_ioctl",
+	 {EIO, ENODEV},
+	 0,
+	 {OF_SAMPLING}},
 	{GATE_NUMA_BALANCING_SET,
 	 "numa_balancing_set",
 	 "kernel.numa_balancing is switched on, or put back",
 	 "sampling goes on without faults of our causing",
-	 {EPERM, ENOENT, ECONNREFUSED, EIO}},
+	 "it waits until all CPUs have seen that the kernel has changed its code: "
+	 "milliseconds",
+	 {EPERM, ENOENT, ECONNREFUSED, EIO},
+	 IS_TOLD,
+	 {"switching kernel.numa_balancing on is refused: E", "kernel.numa_balancing is on and moves the same pages"}},
 	{GATE_ASK,
 	 "ask",
 	 "numa-migrd-worker is asked about another process's memory; ETIMEDOUT: it never answers, "
@@ -110,43 +197,70 @@ static const struct ordeal_case {
 	 "what was to be known of the pages stays unknown, and a program whose runtime is not "
 	 "known is leased as most are; a question without an answer is forgotten, and nothing "
 	 "waits for it",
-	 {EAGAIN, ENOMEM, EPERM, ESRCH, ETIMEDOUT}},
+	 "the call may hang, and does so in the worker: the question is only handed over",
+	 {EAGAIN, ENOMEM, EPERM, ESRCH, ETIMEDOUT},
+	 0,
+	 {NULL}},
 	{GATE_OPENAT,
 	 "openat",
 	 "a file is opened: the configuration, the ledger, /sys at the start",
 	 "without a configuration or a ledger it does not start; a reload that cannot be read "
 	 "leaves the old configuration",
-	 {ENOENT, EACCES, EMFILE, ENOSPC, EROFS, EIO}},
+	 "on /etc, /run and /sys nothing but the disk is waited for; a configuration or "
+	 "metrics.file on a network file system that does not answer is waited for, and "
+	 "is root's choice",
+	 {ENOENT, EACCES, EMFILE, ENOSPC, EROFS, EIO},
+	 MAY_NOT_START | IS_TOLD,
+	 {OF_LEDGER, OF_FIGURES, OF_CONFIG, "neither /sys/devices/system/node/node*/memory* nor /proc/zoneinfo"}},
 	{GATE_WRITE,
 	 "write",
 	 "the ledger, what was given back, or the figures are written",
 	 "a lease that cannot be written down is not given; figures are written again later",
-	 {ENOSPC, EDQUOT, EIO}},
+	 "as for openat",
+	 {ENOSPC, EDQUOT, EIO},
+	 MAY_NOT_START | IS_TOLD,
+	 {OF_LEDGER, OF_FIGURES, "did not move "}},
 	{GATE_PREAD,
 	 "pread",
 	 "the ledger's first line is read, and its last byte",
 	 "the ledger is not trusted: it does not start, or does not go on after a pause",
-	 {EIO}},
+	 "as for openat",
+	 {EIO},
+	 MAY_NOT_START | IS_TOLD,
+	 {OF_LEDGER}},
 	{GATE_FTRUNCATE,
 	 "ftruncate",
 	 "an old ledger is emptied, or a torn line cut",
 	 "it does not start, or does not go on after a pause",
-	 {EIO, EROFS}},
+	 "as for openat",
+	 {EIO, EROFS},
+	 MAY_NOT_START | IS_TOLD,
+	 {OF_LEDGER}},
 	{GATE_RENAMEAT,
 	 "renameat",
 	 "a file written anew takes the old one's place",
 	 "the old file stays, and it is tried again",
-	 {ENOSPC, EIO, EROFS, EACCES}},
+	 "as for openat",
+	 {ENOSPC, EIO, EROFS, EACCES},
+	 MAY_NOT_START | IS_TOLD,
+	 {OF_LEDGER, OF_FIGURES}},
 	{GATE_UNLINKAT,
 	 "unlinkat",
 	 "a file is removed",
 	 "the file stays; a ledger that stays has nothing to tell",
-	 {EACCES, EROFS, EIO}},
+	 "as for openat",
+	 {EACCES, EROFS, EIO},
+	 MAY_NOT_START | IS_TOLD,
+	 {OF_LEDGER, OF_FIGURES}},
 	{GATE_MEMORY,
 	 "memory",
 	 "memory is asked for",
 	 "the interval is cut short and the next one starts anew; at the start it ends",
-	 {ENOMEM}},
+	 "the kernel may have to free some first; the unit's MemoryMax bounds what is "
+	 "asked for",
+	 {ENOMEM},
+	 MAY_NOT_START | MAY_END | IS_TOLD,
+	 {OF_MASKS, OF_LEDGER, OF_FIGURES, OF_CONFIG, CUT_SHORT, "cannot read the topology: ", OF_SAMPLING}},
 };
 
 #define ORDEAL_CASES (sizeof(ordeal_cases) / sizeof(*ordeal_cases))

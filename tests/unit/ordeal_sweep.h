@@ -108,6 +108,34 @@ static inline const char *sweep_judge(int status)
 	return sweep_mend();
 }
 
+/* It is said in these words only, which is part of what is expected. */
+static inline bool sweep_may_say(const struct ordeal_case *of, const char *text)
+{
+	for (unsigned i = 0; of->says[i]; i++)
+		if (strncmp(text, of->says[i], strlen(of->says[i])) == 0)
+			return true;
+	return false;
+}
+
+/* What of this life is not as it should be by the table of cases; NULL: nothing. */
+static inline const char *sweep_unexpected(const struct ordeal_case *of, int status)
+{
+	unsigned ends = status == EXIT_SUCCESS ? 0 : ordeal.started ? MAY_END : MAY_NOT_START;
+	bool told = false;
+	if (ends & ~of->ends)
+		return ends == MAY_END ? "it is not to end" : "it is to start";
+	for (unsigned i = 0; i < ordeal.told.count; i++) {
+		if (told_has(&sweep->usual, ordeal.told.text[i]))
+			continue;
+		told = true;
+		if (!sweep_may_say(of, ordeal.told.text[i]))
+			return ordeal.told.text[i];
+	}
+	return of->ends & IS_TOLD && gate.lasting && gate.fail_at == 1 && !told
+		       ? "nobody hears of it"
+		       : NULL;
+}
+
 static inline const char *sweep_end_of(int status)
 {
 	if (status == EXIT_SUCCESS)
@@ -153,8 +181,11 @@ static inline void sweep_life(const struct ordeal_case *of, int error, bool last
 	gate.error = error;
 	gate.lasting = lasting;
 	int status = ordeal_live();
+	gate.fail_at = call;
 	sweep_count(outcome, status);
-	const char *wrong = sweep_judge(status);
+	const char *wrong = sweep_unexpected(of, status);
+	if (!wrong)
+		wrong = sweep_judge(status);
 	gate.fail_at = call;
 	if (wrong)
 		sweep_complain(outcome, of, wrong);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <ctype.h>
 
 #include "ordeal_sweep.h"
 
@@ -40,26 +41,23 @@ static void nothing_is_lost_or_left(void **state)
 /* ---- the document ---- */
 
 static const char title[] =
-	"# When calls fail\n\n"
-	"What becomes of numa-migrd(8) when a call to the machine fails. This is not a plan but "
-	"what was found:\n"
+	"# When calls fail, or hang\n\n"
+	"What becomes of numa-migrd(8) when a call to the machine fails.\n"
 	"`tests/unit/test_ordeal_calls.c` lets each call of a whole life of the daemon fail on a "
-	"made-up machine, "
-	"by each error\nthat is plausible, once, and in other lives from some call on for good. "
-	"The life has moves "
-	"under leases, a fork and an exec\nbelow one, steering by attribute, a pause, reloads to "
-	"each policy, an "
-	"owner who pins a thread, and a release. After each\nno memory, file, event or mapping was "
-	"lost; every mask "
-	"was its owner's again, or in the ledger, and then `--restore` gave\nit back; and a daemon "
-	"that ended had "
-	"said why. The words of the journal are cut short, with N for numbers and E for\nthe "
-	"error. What takes another process's lock on its memory map is asked of "
-	"numa-migrd-worker(8); there a call\ncan also hang, and no answer comes. Calls that the "
-	"mover's thread makes (move_pages(2), mappings) are in the tests of the mover.\n\n"
+	"made-up machine, by each error\nthat is plausible, once, and in other lives from some call "
+	"on for good. The life has moves under leases, a fork and an exec\nbelow one, steering by "
+	"attribute, a pause, reloads to each policy, an owner who pins a thread, and a release.\n\n"
+	"What *should* happen stands in `tests/unit/ordeal_cases.h`: how the daemon may end, in "
+	"which words it may speak of it,\nand whether it must. Each life is held against that; and "
+	"after each no memory, file, event or mapping is lost; every\nmask is its owner's again, or "
+	"in the ledger, and then `--restore` gives it back; and a daemon that ends has said why.\n"
+	"The tables have what was found, the words of the journal cut short, with N for numbers and "
+	"E for the error.\n\n"
+	"What takes another process's lock on its memory map is asked of numa-migrd-worker(8); "
+	"there a call can also hang, and no\nanswer comes. The mover's thread asks it likewise: "
+	"its calls are at the end.\n\n"
 	"\"Goes on\" alone: the failure is nothing that an administrator could do anything about, "
-	"and it is not "
-	"told.\n";
+	"and it is not told.\n";
 
 /* The text of a row but for its errors. */
 static void row_begin(char *ret, size_t size, const struct ordeal_case *of, const char *found)
@@ -102,9 +100,12 @@ static void print_case(size_t i)
 {
 	static struct told outcomes;
 	const struct ordeal_case *of = &ordeal_cases[i];
-	printf("\n## %s\n\nWhere %s.\nThen %s.\n\n| operation | outcome | errors "
-	       "|\n|---|---|---|\n",
-	       of->name, of->what, of->then);
+	printf("\n## %s\n\nWhere %s.\nThen %s.\nMay it hang? %c%s.\n", of->name, of->what,
+	       of->then, toupper(of->waits[0]), of->waits + 1);
+	printf("Expected: it goes on%s%s%s.\n\n", of->ends & MAY_END ? ", or ends" : "",
+	       of->ends & MAY_NOT_START ? ", or does not start" : "",
+	       of->ends & IS_TOLD ? "; where each such call fails, it says so" : "");
+	printf("| operation | outcome | errors |\n|---|---|---|\n");
 	for (unsigned n = 0, count = outcomes_of(i, &outcomes); n < count; n++)
 		print_row(i, outcomes.text[n]);
 }

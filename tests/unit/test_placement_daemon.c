@@ -139,6 +139,25 @@ static void who_counts_again_is_not_leased(void **state)
 			       "; threads are nudged, as Java counts its CPUs again while it runs"));
 }
 
+/* Nor is it in the interval in which it is asked: the answer takes a while. */
+/* SECURITY: runtimes */
+static void nor_is_it_while_the_answer_is_awaited(void **state)
+{
+	(void)state;
+	fake_asked.late = true;
+	fake_asked.runtime = NM_RUNTIME_GO;
+	add_worker(1000, 0, 2);
+	add_worker(1000, 1, 2);
+	begin_auto();
+	for (unsigned i = 0; i < 30; i++) {
+		live_one();
+		assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	}
+	assert_int_equal(node_of(&world.workers[0]), 2);
+	fake_asked.late = false;
+	fake_asked.runtime = NM_RUNTIME_NONE;
+}
+
 /* Nobody could be asked: most do not. Once it is known to, its masks are as wide as they were. */
 /* SECURITY: runtimes */
 static void who_turns_out_to_count_again_is_freed(void **state)
@@ -267,6 +286,7 @@ int main(void)
 		TEST(intervals_are_told_as_configured),
 		TEST(one_thread_is_not_leased),
 		TEST(who_counts_again_is_not_leased),
+		TEST(nor_is_it_while_the_answer_is_awaited),
 		TEST(who_turns_out_to_count_again_is_freed),
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),

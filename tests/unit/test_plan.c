@@ -237,7 +237,7 @@ static void newcomers_and_parents_are_nudged(void **state)
 	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_LEASE);
 }
 
-/* Go and Java count their CPUs again while they run. */
+/* Go and Java count their CPUs again while they run; and who is not known yet might. */
 static void who_counts_again_is_nudged(void **state)
 {
 	(void)state;
@@ -249,9 +249,9 @@ static void who_counts_again_is_nudged(void **state)
 		for (int runtime = 0; runtime < NM_RUNTIME_MAX; runtime++) {
 			process->runtime = (enum nm_runtime)runtime;
 			assert_int_equal(pin_under(NM_PIN_AUTO),
-					 runtime == NM_RUNTIME_GO || runtime == NM_RUNTIME_JVM
-						 ? NM_STEP_NUDGE
-						 : NM_STEP_LEASE);
+					 runtime == NM_RUNTIME_NONE || runtime == NM_RUNTIME_UNKNOWN
+						 ? NM_STEP_LEASE
+						 : NM_STEP_NUDGE);
 			assert_int_equal(plan.decisions[0].policy, policies[i]);
 			assert_int_equal(plan.decisions[0].steps[0].runtime, runtime);
 			assert_int_equal(pin_under(NM_PIN_NODE), NM_STEP_LEASE);

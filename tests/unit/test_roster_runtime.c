@@ -63,9 +63,9 @@ static void a_new_program_is_asked_when_it_has_begun(void **state)
 	uint64_t asked = fake_asked.tickets;
 	fake->now_ns -= 700 * NM_NSEC_PER_MSEC; /* the interval ends 300 after it */
 	run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_UNKNOWN);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
 	assert_int_equal(fake_asked.tickets, asked);
-	for (unsigned i = 0; runtime_of(100) == NM_RUNTIME_UNKNOWN && i < 5; i++)
+	for (unsigned i = 0; runtime_of(100) == NM_RUNTIME_AWAITED && i < 5; i++)
 		run_all(0.5);
 	assert_int_equal(runtime_of(100), NM_RUNTIME_JVM);
 	assert_int_equal(fake_asked.tickets - asked, 1);
@@ -84,7 +84,7 @@ static void another_name_is_another_program(void **state)
 	assert_int_equal(runtime_of(200), NM_RUNTIME_GO);
 }
 
-/* It may call itself something else all the time. */
+/* It may call itself something else all the time, and is taken for what it was until it is asked. */
 /* SECURITY: runtimes */
 static void other_names_are_heeded_once_a_minute(void **state)
 {
@@ -98,6 +98,7 @@ static void other_names_are_heeded_once_a_minute(void **state)
 		(void)snprintf(thread->comm, sizeof(thread->comm), "name%u", i);
 		nm_roster_task_event(roster, &renamed, fake->now_ns);
 		run_all(0.5);
+		assert_int_equal(runtime_of(100), NM_RUNTIME_GO);
 	}
 	assert_in_range(fake_asked.tickets - before, 2, 5);
 }
@@ -106,6 +107,8 @@ static void without_an_answer_it_is_unknown_and_asked_again(void **state)
 {
 	(void)state;
 	fake_asked.hangs = true;
+	run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
 	for (unsigned i = 0; i < 20; i++)
 		run_all(0.5);
 	assert_int_equal(runtime_of(100), NM_RUNTIME_UNKNOWN);

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each call of the mover fails, or hangs in the worker, which then gives -ETIMEDOUT: once, for each
+ * call of a batch's life in turn, and from some call on for good. What becomes of the batch is held
+ * against what should, and is what docs/failures.md says:
+ *
+ *     test_mover_failing --print >> docs/failures.md
+ */
+#include "mover_fixture.h"
+
+#define PAGES 500U /* several calls */
+#define ROUNDS 400U
+#define ROUND_MS 50U
+#define LEAST_CALLS 40U /* that are made to fail in turn, or as many as there are */
+#define ERRORS 9U
+
+enum call { OPEN_DIRECTORY, OPEN_MAPS, READ_MAPS, PAGES_WHERE, PAGES_MOVE, CALLS };
+
+enum outcome { ALL_MOVED, SOME_MOVED, NONE_MOVED, WAITS, OUTCOMES };
+
+static const char *const outcomes[] = {
+	[ALL_MOVED] = "every page is moved, though later",
+	[SOME_MOVED] = "the batch comes back with what was moved, and the error",
+	[NONE_MOVED] = "the batch comes back with nothing moved, and the error",
+	[WAITS] = "the batch comes back to be tried again, its mappings being unknown",
+};
+
+#define MAY(outcome) (1U << (outcome))
+#define MAY_NOT_MOVE (MAY(ALL_MOVED) | MAY(NONE_MOVED) | MAY(WAITS))
+
+static const struct expectation {
+	const char *name, *what;
+	unsigned once, lasting; /* MAY() */
+	int errors[ERRORS + 1]; /* ends with 0 */
+} expectations[] = {
+	[OPEN_DIRECTORY] = {"open_directory (mover)",
+			    "the directory of the process whose pages are to move is opened",
+			    MAY_NOT_MOVE | MAY(SOME_MOVED),
+			    MAY_NOT_MOVE | MAY(SOME_MOVED),
+			    {ENOENT, EACCES, EMFILE, ENOMEM}},
+	[OPEN_MAPS] = {"open_maps (mover)",
+		       "its maps or numa_maps are opened, by the worker",
+		       MAY_NOT_MOVE,
+		       MAY(NONE_MOVED) | MAY(WAITS),
+		       {ENOENT, EACCES, EPERM, EMFILE, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY,
+			ECANCELED}},
+	[READ_MAPS] = {"read_maps (mover)",
+		       "a piece of them is read, by the worker",
+		       MAY_NOT_MOVE,
+		       MAY(NONE_MOVED) | MAY(WAITS),
+		       {ESRCH, EIO, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
+	[PAGES_WHERE] = {"pages_where (mover)",
+			 "move_pages(2) is asked where pages are, by the worker",
+			 MAY_NOT_MOVE | MAY(SOME_MOVED),
+			 MAY(NONE_MOVED) | MAY(WAITS),
+			 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
+	[PAGES_MOVE] = {"pages_move (mover)",
+			"move_pages(2) is to move them, by the worker",
+			MAY_NOT_MOVE | MAY(SOME_MOVED),
+			MAY(NONE_MOVED) | MAY(WAITS),
+			{ESRCH, EPERM, ENODEV, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
+};
+
+/* ---- a mover whose calls fail ---- */
+
+static struct failing {
+	const struct nm_platform_ops *below;
+	unsigned calls[CALLS];
+	enum call call;
+	unsigned fail_at; /* 0: none */
+	int error;
+	bool lasting;
+} failing;
+
+static int meet(enum call call)
+{
+	unsigned number = ++failing.calls[call];
+	if (call != failing.call || failing.fail_at == 0 || number < failing.fail_at ||
+	    (number > failing.fail_at && !failing.lasting))
+		return 0;
+	return -failing.error;
+}
+
+static int open_directory(struct nm_platform *platform, int directory, const char *path)
+{
+	int r = meet(OPEN_DIRECTORY);
+	return r < 0 ? r : failing.below->open_directory(platform, directory, path);
+}
+
+static int open_maps(struct nm_platform *platform, int directory, const char *name)
+{
+	int r = meet(OPEN_MAPS);
+	return r < 0 ? r : failing.below->open_maps(platform, directory, name);
+}
+
+static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
+			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
+{
+	int r = meet(READ_MAPS);
+	return r < 0 ? r
+		     : failing.below->read_maps(platform, directory, fd, buffer, size, budget_ns,
+						ret_held_ns);
+}
+
+static int pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
+		       const uint64_t *addresses, int *ret)
+{
+	int r = meet(PAGES_WHERE);
+	return r < 0 ? r : failing.below->pages_where(platform, pid, count, addresses, ret);
+}
+
+static int pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
+		      const uint64_t *addresses, const int *nodes, int *statuses,
+		      uint64_t *ret_held_ns)
+{
+	int r = meet(PAGES_MOVE);
+	*ret_held_ns = 0;
+	return r < 0 ? r
+		     : failing.below->pages_move(platform, pid, count, addresses, nodes, statuses,
+						 ret_held_ns);
+}
+
+static void wrap(struct test *test, struct nm_platform_ops *ops)
+{
+	failing.below = test->fake->platform.ops;
+	*ops = *failing.below;
+	ops->open_directory = open_directory;
+	ops->open_maps = open_maps;
+	ops->read_maps = read_maps;
+	ops->pages_where = pages_where;
+	ops->pages_move = pages_move;
+	test->fake->platform.ops = ops;
+}
+
+/* ---- lives ---- */
+
+static struct nm_page_batch *wait_for(struct test *test)
+{
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		nm_mover_work(test->mover);
+		struct nm_page_batch *done = nm_mover_collect(test->mover);
+		if (done)
+			return done;
+		test->fake->now_ns += ROUND_MS * NM_NSEC_PER_MSEC;
+	}
+	return NULL;
+}
+
+static enum outcome outcome_of(const struct nm_page_batch *batch)
+{
+	unsigned moved = 0;
+	for (size_t i = 0; i < batch->count; i++)
+		moved += batch->steps[i].fate == NM_PAGE_FATE_MOVED;
+	if (moved == batch->count)
+		return ALL_MOVED;
+	if (batch->error == -ESTALE && moved == 0)
+		return WAITS;
+	return moved ? SOME_MOVED : NONE_MOVED;
+}
+
+/* The pages are where the batch says that they are, and who was dropped is told so by an error. */
+static void assert_true_to_the_machine(const struct test *test, const struct nm_page_batch *batch)
+{
+	bool failed = batch->error < 0;
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct nm_page_step *step = &batch->steps[i];
+		int on = test->fake->node[(step->address - FAKE_BASE) / FAKE_SMALL];
+		if (step->fate == NM_PAGE_FATE_MOVED)
+			assert_int_equal(on, 1);
+		failed = failed || step->fate != NM_PAGE_FATE_UNTRIED;
+	}
+	assert_true(failed);
+}
+
+/* As the daemon does, what is to be tried again is: for so long. */
+static enum outcome live(void)
+{
+	struct nm_platform_ops ops;
+	void *state = NULL;
+	assert_int_equal(set_up(&state), 0);
+	struct test *test = state;
+	wrap(test, &ops);
+	memset(failing.calls, 0, sizeof(failing.calls));
+	assert_int_equal(nm_mover_new_threadless(&test->fake->platform, test->topology,
+						 test->config, &test->mover),
+			 0);
+	enum outcome outcome = WAITS;
+	for (unsigned tries = 0; tries < 20 && outcome == WAITS; tries++) {
+		assert_int_equal(nm_mover_submit(test->mover, fake_batch(PAGES)), 0);
+		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = wait_for(test);
+		assert_non_null(batch);
+		assert_true_to_the_machine(test, batch);
+		outcome = outcome_of(batch);
+		test->fake->now_ns += NM_NSEC_PER_SEC;
+	}
+	assert_int_equal(tear_down(&state), 0);
+	return outcome;
+}
+
+static unsigned found[CALLS][ERRORS]; /* MAY() of what was */
+
+static void try_call(enum call call, unsigned k, bool lasting, unsigned fail_at)
+{
+	const struct expectation *expected = &expectations[call];
+	failing.call = call;
+	failing.fail_at = fail_at;
+	failing.error = expected->errors[k];
+	failing.lasting = lasting;
+	enum outcome outcome = live();
+	found[call][k] |= MAY(outcome);
+	if (!((lasting && fail_at == 1 ? expected->lasting : expected->once | expected->lasting |
+									 MAY(SOME_MOVED)) &
+	      MAY(outcome)))
+		fail_msg("%s, call %u%s, %s: %s", expected->name, fail_at,
+			 lasting ? " from then on" : "", strerrorname_np(failing.error),
+			 outcomes[outcome]);
+}
+
+static void try_all(void)
+{
+	unsigned calls[CALLS];
+	failing.fail_at = 0;
+	assert_int_equal(live(), ALL_MOVED);
+	memcpy(calls, failing.calls, sizeof(calls));
+	for (enum call call = 0; call < CALLS; call++) {
+		assert_true(calls[call] > 0 && calls[call] < LEAST_CALLS);
+		for (unsigned k = 0; expectations[call].errors[k]; k++)
+			for (unsigned at = 1; at <= calls[call]; at++) {
+				try_call(call, k, false, at);
+				try_call(call, k, true, at);
+			}
+	}
+}
+
+static void what_fails_is_told_and_nothing_else_is_said(void **state)
+{
+	(void)state;
+	try_all();
+}
+
+/* ---- the document ---- */
+
+static void print_outcome(FILE *out, enum call call, enum outcome outcome)
+{
+	const struct expectation *expected = &expectations[call];
+	const char *between = " ";
+	unsigned any = 0;
+	for (unsigned k = 0; expected->errors[k]; k++)
+		any |= found[call][k] & MAY(outcome);
+	if (!any)
+		return;
+	fprintf(out, "| %s | %s |", expected->name, outcomes[outcome]);
+	for (unsigned k = 0; expected->errors[k]; k++) {
+		if (!(found[call][k] & MAY(outcome)))
+			continue;
+		fprintf(out, "%s%s", between, strerrorname_np(expected->errors[k]));
+		between = ", ";
+	}
+	fprintf(out, " |\n");
+}
+
+static void print_document(FILE *out)
+{
+	fprintf(out, "\n## The mover's calls\n\nETIMEDOUT: the call hangs in the worker, and is given up "
+	       "after its deadline; EALREADY: this process, or as many\nof its user's as may, hang "
+	       "already; ECANCELED: the daemon stops. Expected: a call that fails once costs time, "
+	       "or this batch;\nwhere it fails for good no page is said to have moved, and the loop "
+	       "waits for none of it.\n");
+	for (enum call call = 0; call < CALLS; call++) {
+		fprintf(out, "\nWhere %s:\n\n| operation | outcome | errors |\n|---|---|---|\n",
+		       expectations[call].what);
+		for (enum outcome outcome = 0; outcome < OUTCOMES; outcome++)
+			print_outcome(out, call, outcome);
+	}
+}
+
+static void what_becomes_of_it_is_documented(void **state)
+{
+	static char document[1 << 18];
+	char *found_now = NULL;
+	size_t size;
+	(void)state;
+	FILE *out = open_memstream(&found_now, &size);
+	assert_non_null(out);
+	print_document(out);
+	assert_int_equal(fclose(out), 0);
+	FILE *file = fopen(NM_SOURCE_DIR "/docs/failures.md", "r");
+	assert_non_null(file);
+	document[fread(document, 1, sizeof(document) - 1, file)] = '\0';
+	fclose(file);
+	assert_non_null(strstr(document, found_now));
+	free(found_now);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_fails_is_told_and_nothing_else_is_said),
+		cmocka_unit_test(what_becomes_of_it_is_documented),
+	};
+	if (argc > 1 && strcmp(argv[1], "--print") == 0) {
+		try_all();
+		print_document(stdout);
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
