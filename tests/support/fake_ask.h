@@ -16,13 +16,14 @@
 
 static struct {
 	bool hangs;
-	bool late; /* answers are there at the second look only */
+	unsigned late; /* so many looks find no answer yet */
 	int runtime; /* what every program has: an enum nm_runtime, or an error */
 	uint64_t tickets;
 	unsigned open; /* not taken or forgotten */
 	struct {
 		uint64_t ticket; /* 0: free */
-		bool hangs, late;
+		bool hangs;
+		unsigned late;
 		struct nm_memory_answer answer;
 	} places[FAKE_ASKED_MOST];
 } fake_asked __attribute__((unused));
@@ -104,9 +105,11 @@ static inline int fake_take(struct nm_platform *platform, uint64_t ticket,
 	for (unsigned i = 0; i < FAKE_ASKED_MOST; i++) {
 		if (ticket == 0 || fake_asked.places[i].ticket != ticket)
 			continue;
-		bool late = fake_asked.places[i].late;
-		fake_asked.places[i].late = false;
-		if (fake_asked.places[i].hangs || late)
+		if (fake_asked.places[i].late > 0) {
+			fake_asked.places[i].late--;
+			return -EAGAIN;
+		}
+		if (fake_asked.places[i].hangs)
 			return -EAGAIN;
 		*ret = fake_asked.places[i].answer;
 		fake_asked.places[i].answer = (struct nm_memory_answer){0};
@@ -121,8 +124,10 @@ static inline void fake_forget(struct nm_platform *platform, uint64_t ticket)
 {
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer unwanted = {0};
 	for (unsigned i = 0; i < FAKE_ASKED_MOST; i++)
-		if (ticket && fake_asked.places[i].ticket == ticket)
-			fake_asked.places[i].hangs = fake_asked.places[i].late = false;
+		if (ticket && fake_asked.places[i].ticket == ticket) {
+			fake_asked.places[i].hangs = false;
+			fake_asked.places[i].late = 0;
+		}
 	(void)fake_take(platform, ticket, &unwanted);
 }
 

@@ -139,12 +139,12 @@ static void who_counts_again_is_not_leased(void **state)
 			       "; threads are nudged, as Java counts its CPUs again while it runs"));
 }
 
-/* Nor is it in the interval in which it is asked: the answer takes a while. */
+/* Nor is it until the answer is there, which takes a while. */
 /* SECURITY: runtimes */
 static void nor_is_it_while_the_answer_is_awaited(void **state)
 {
 	(void)state;
-	fake_asked.late = true;
+	fake_asked.late = 8;
 	fake_asked.runtime = NM_RUNTIME_GO;
 	add_worker(1000, 0, 2);
 	add_worker(1000, 1, 2);
@@ -154,7 +154,7 @@ static void nor_is_it_while_the_answer_is_awaited(void **state)
 		assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
 	}
 	assert_int_equal(node_of(&world.workers[0]), 2);
-	fake_asked.late = false;
+	fake_asked.late = 0;
 	fake_asked.runtime = NM_RUNTIME_NONE;
 }
 
