@@ -143,7 +143,7 @@ static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit, struct nm_mov
 	step->found_on = nm_node_index(&mover->rules, unit->was);
 	if (unit->was < 0)
 		nm_step_failed(step, counts, unit->was);
-	else if (!nm_step_is_where_seen(step, unit, step->found_on))
+	else if (!nm_step_is_where_seen(&mover->rules, step, unit, step->found_on))
 		nm_step_elsewhere(step, counts);
 	else if (!nm_mover_take_room(mover, step->to, step->bytes, unit->pool))
 		nm_step_refused(step, counts, &counts->full);

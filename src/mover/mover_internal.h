@@ -21,6 +21,7 @@ struct nm_mover_rules {
 	struct nm_known_limits maps;
 	unsigned nr_nodes;
 	unsigned *node_ids;    /* the kernel's numbers, by index */
+	int16_t *stand_ins;    /* the node whose CPUs it is beside, likewise */
 	struct nm_room *rooms; /* likewise */
 };
 
@@ -124,9 +125,10 @@ uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_wo
 			  struct nm_unit *ret_unit);
 /* Of the kernel's number of a node, or of a negative errno; -1: none that we know. */
 int16_t nm_node_index(const struct nm_mover_rules *rules, int node);
-/* The page is where the step says, and not where it is to go. */
-bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
-			   int16_t found_on);
+/* The page is where the step says, and not where it is to go: that is also, where the step does not
+ * say, memory without CPUs beside its target. */
+bool nm_step_is_where_seen(const struct nm_mover_rules *rules, const struct nm_page_step *step,
+			   const struct nm_unit *unit, int16_t found_on);
 void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_refused(struct nm_page_step *step, struct nm_mover_counts *counts, uint64_t *why);
 void nm_step_elsewhere(struct nm_page_step *step, struct nm_mover_counts *counts);

@@ -15,10 +15,13 @@ static int copy_nodes(struct nm_mover_rules *rules, const struct nm_topology *to
 {
 	rules->node_ids = calloc(topology->nr_nodes + 1, sizeof(*rules->node_ids));
 	rules->rooms = calloc(topology->nr_nodes + 1, sizeof(*rules->rooms));
-	if (!rules->node_ids || !rules->rooms)
+	rules->stand_ins = calloc(topology->nr_nodes + 1, sizeof(*rules->stand_ins));
+	if (!rules->node_ids || !rules->rooms || !rules->stand_ins)
 		return -ENOMEM;
-	for (unsigned i = 0; i < topology->nr_nodes; i++)
+	for (unsigned i = 0; i < topology->nr_nodes; i++) {
 		rules->node_ids[i] = topology->nodes[i].os_id;
+		rules->stand_ins[i] = (int16_t)topology->nodes[i].nearest_with_cpus;
+	}
 	rules->nr_nodes = topology->nr_nodes;
 	return 0;
 }
@@ -42,6 +45,7 @@ int nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topolo
 void nm_rules_clear(struct nm_mover_rules *rules)
 {
 	free(rules->node_ids);
+	free(rules->stand_ins);
 	free(rules->rooms);
 	*rules = (struct nm_mover_rules){0};
 }

@@ -42,9 +42,11 @@ int16_t nm_node_index(const struct nm_mover_rules *rules, int node)
 	return -1;
 }
 
-bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
-			   int16_t found_on)
+bool nm_step_is_where_seen(const struct nm_mover_rules *rules, const struct nm_page_step *step,
+			   const struct nm_unit *unit, int16_t found_on)
 {
+	if (step->from < 0 && found_on >= 0)
+		return rules->stand_ins[found_on] != step->to;
 	return (step->from < 0 || step->from == found_on) && unit->was != unit->to;
 }
 
