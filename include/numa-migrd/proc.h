@@ -56,8 +56,12 @@ int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc
  * -ESRCH. */
 int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret);
 
-/* cpuset.cpus.effective of the cgroup or its nearest ancestor that has one. -ENODATA. */
-int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret);
+/*
+ * cpuset.cpus.effective of the cgroup or its nearest ancestor that has one; *ret_root, unless NULL:
+ * that is the root. -ENODATA, -ENOMEM.
+ */
+int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret,
+			     bool *ret_root);
 
 /* What the thread's affinity holds, also CPUs that are offline, which sched_getaffinity(2) leaves
  * out (Cpus_allowed_list of proc_pid_status(5)). -ESRCH, -ENODATA, -ENOMEM. */

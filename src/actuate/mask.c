@@ -27,7 +27,7 @@ static int read_allowed(struct nm_platform *platform, int directory, hwloc_bitma
 	nm_autofree char *cgroup = NULL;
 	int r = nm_proc_read_cgroup(platform, directory, &cgroup);
 	if (r == 0)
-		r = nm_proc_cpuset_effective(platform, cgroup, ret);
+		r = nm_proc_cpuset_effective(platform, cgroup, ret, NULL);
 	return r == -ENODATA ? nm_proc_read_online(platform, ret) : r;
 }
 

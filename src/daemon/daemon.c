@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "numa-migrd/ledger.h"
+
 static int load_config(struct nm_daemon *daemon)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
@@ -80,7 +82,12 @@ static int hold_signals(void)
 
 static void report_stop(struct nm_daemon *daemon)
 {
-	if (daemon->unrestored == 0)
+	if (daemon->unrestored == 0 && daemon->ledger_was_damaged)
+		nm_report(daemon, NM_MESSAGE_STOP, LOG_WARNING,
+			  "stopped: every CPU affinity that the ledger tells of is restored; of what "
+			  "was damaged in it at the start nothing is known, see " NM_LEDGER_DAMAGED
+			  " in the runtime directory");
+	else if (daemon->unrestored == 0)
 		nm_report(daemon, NM_MESSAGE_STOP, LOG_NOTICE,
 			  "stopped: every CPU affinity is restored");
 	else
@@ -135,6 +142,8 @@ static int run_daemon(struct nm_daemon *daemon)
 	(void)nm_recorder_end(daemon, "numa-migrd has stopped");
 	if (!daemon->paused)
 		nm_pipeline_close(daemon);
+	else if (daemon->unrestored > 0 && nm_runtime_restore(daemon) == 0)
+		daemon->unrestored = 0;
 	if (!nm_runtime_is_ours(daemon))
 		return -EOWNERDEAD;
 	nm_exporter_close(daemon);

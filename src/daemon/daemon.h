@@ -109,6 +109,7 @@ struct nm_daemon {
 	int runtime_directory;
 	struct nm_generation *generation; /* whose it is; NULL: of nobody but us */
 	unsigned unrestored; /* CPU affinities that the last stop or pause could not restore */
+	bool ledger_was_damaged; /* at the start: what some of it said is not known */
 	char boot_id[64];
 	char status[192]; /* what systemd was told last */
 

@@ -129,6 +129,7 @@ static int set_aside(struct nm_daemon *daemon)
 		"the ledger of the last run is not readable and was set aside as " NM_LEDGER_DAMAGED
 		" in the runtime directory: masks narrowed by that run may still stand; taskset "
 		"-acp lists them");
+	daemon->ledger_was_damaged = true;
 	return 1;
 }
 
@@ -158,6 +159,7 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	if (r < 0)
 		return r;
 	report_restored(daemon, r, &found);
+	daemon->ledger_was_damaged |= found.bad_lines > 0;
 	return found.failed > 0 || found.bad_lines > 0;
 }
 

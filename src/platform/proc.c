@@ -183,7 +183,8 @@ static int read_cpu_list(struct nm_platform *platform, const char *path, hwloc_b
 	return r == -EINVAL ? -ENODATA : r;
 }
 
-int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret)
+int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret,
+			     bool *ret_root)
 {
 	nm_autofree char *level = strdup(cgroup);
 	if (!level)
@@ -191,13 +192,17 @@ int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, h
 
 	for (;;) {
 		nm_autofree char *path = NULL;
-		if (asprintf(&path, "sys/fs/cgroup%s/cpuset.cpus.effective",
-			     strcmp(level, "/") == 0 ? "" : level) < 0) {
+		bool root = !*level || strcmp(level, "/") == 0;
+		if (asprintf(&path, "sys/fs/cgroup%s/cpuset.cpus.effective", root ? "" : level) <
+		    0) {
 			path = NULL;
 			return -ENOMEM;
 		}
-		if (read_cpu_list(platform, path, ret) == 0)
+		if (read_cpu_list(platform, path, ret) == 0) {
+			if (ret_root)
+				*ret_root = root;
 			return 0;
+		}
 		char *slash = strrchr(level, '/');
 		if (!slash || !*level)
 			return -ENODATA;

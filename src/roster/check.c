@@ -166,17 +166,22 @@ static bool leaves_a_choice(const struct nm_topology *topology, hwloc_const_bitm
 	return nodes > 1;
 }
 
-/* Equal to all that its cpuset offers: nobody has narrowed it. */
+/*
+ * Equal to all that its cpuset offers: nobody has narrowed it. In the root cpuset who was never
+ * narrowed may also use what is offline (`whole`); who chose just what is online may not.
+ */
 static bool is_unrestricted(struct nm_roster *roster, const struct nm_process *process,
-			    hwloc_const_bitmap_t mask)
+			    hwloc_const_bitmap_t mask, hwloc_const_bitmap_t whole)
 {
 	nm_autobitmap effective = hwloc_bitmap_alloc();
+	bool root = false;
 	if (!effective)
 		return false;
-	if (!process->cgroup ||
-	    nm_proc_cpuset_effective(roster->platform, process->cgroup, effective) < 0)
+	if (!process->cgroup || nm_proc_cpuset_effective(roster->platform, process->cgroup,
+							 effective, &root) < 0)
 		hwloc_bitmap_copy(effective, roster->topology->online);
-	return hwloc_bitmap_isincluded(effective, mask);
+	return hwloc_bitmap_isincluded(effective, mask) &&
+	       (!root || hwloc_bitmap_isincluded(roster->topology->possible, whole));
 }
 
 /* Also the CPUs that are offline now: sched_getaffinity(2) leaves them out, and what is restored is
@@ -199,19 +204,19 @@ static int take_original(struct nm_roster *roster, struct nm_roster_thread *thre
 			 hwloc_const_bitmap_t current)
 {
 	struct nm_member *member = &thread->member;
+	nm_autobitmap whole = with_offline(roster, directory, current);
 	hwloc_const_bitmap_t original = current;
 	bool unrestricted;
-	bool chosen = false;
 
+	if (!whole)
+		return -ENOMEM;
 	if (!roster->leases.inherited ||
 	    !roster->leases.inherited(roster->leases.context, member->pid, member->tid,
 				      member->start_ticks, current, &original, &unrestricted)) {
-		original = current;
-		unrestricted = is_unrestricted(roster, thread->process, current);
-		chosen = !unrestricted;
+		unrestricted = is_unrestricted(roster, thread->process, current, whole);
+		original = unrestricted ? current : whole;
 	}
-	hwloc_bitmap_t copy =
-		chosen ? with_offline(roster, directory, original) : hwloc_bitmap_dup(original);
+	hwloc_bitmap_t copy = hwloc_bitmap_dup(original);
 	if (!copy)
 		return -ENOMEM;
 	hwloc_bitmap_free(thread->original);

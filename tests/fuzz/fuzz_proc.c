@@ -42,8 +42,8 @@ static void read_files(const char *text, size_t size)
 	(void)nm_proc_read_status(&fuzz.platform, FUZZ_DIRECTORY, &status);
 	(void)nm_proc_ticks_now(&fuzz.platform);
 	if (nm_proc_read_cgroup(&fuzz.platform, FUZZ_DIRECTORY, &cgroup) == 0)
-		(void)nm_proc_cpuset_effective(&fuzz.platform, cgroup, cpus);
-	(void)nm_proc_cpuset_effective(&fuzz.platform, "/a.slice/b.service", cpus);
+		(void)nm_proc_cpuset_effective(&fuzz.platform, cgroup, cpus, NULL);
+	(void)nm_proc_cpuset_effective(&fuzz.platform, "/a.slice/b.service", cpus, NULL);
 	hwloc_bitmap_free(cpus);
 	FUZZ_REQUIRE(fuzz.open == 0);
 }

@@ -374,6 +374,16 @@ static void what_is_no_ledger_is_set_aside(void **state)
 	assert_false(there_is("ledger"));
 }
 
+static void nor_is_it_forgotten_at_the_stop(void **state)
+{
+	(void)state;
+	fixture_file(world->root, "ledger", "rubbish\n");
+	world->each_second = stop_when_leased;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	world_assert_said(world, "of what was damaged in it at the start nothing is known");
+	world_assert_not_said(world, "stopped: every CPU affinity is restored");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -396,6 +406,7 @@ int main(void)
 		TEST(a_start_returns_it_as_well),
 		TEST(damage_in_the_ledger_is_told),
 		TEST(what_is_no_ledger_is_set_aside),
+		TEST(nor_is_it_forgotten_at_the_stop),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);

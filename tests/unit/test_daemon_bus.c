@@ -322,6 +322,19 @@ static void a_pause_ends_a_recording(void **state)
 	assert_int_equal(stop_service(), 0);
 }
 
+/* What a pause could not restore, the stop does. */
+static void a_stop_after_a_pause_in_vain_restores(void **state)
+{
+	need_service(state);
+	assert_true(wait_for_lease());
+	fake_fail(world->fake, FAKE_SET, 1, 1000000, EPERM);
+	assert_string_not_equal(call("Pause", "", 0), "");
+	fake_calm(world->fake);
+	assert_non_null(fake_trace(world->fake));
+	assert_int_equal(stop_service(), 0);
+	assert_null(fake_trace(world->fake));
+}
+
 static void names_are_hashed_where_asked(void **state)
 {
 	static char bytes[1 << 20], said[4096];
@@ -347,6 +360,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_client_steers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_client_records, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_pause_ends_a_recording, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_stop_after_a_pause_in_vain_restores, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(names_are_hashed_where_asked, set_up, tear_down),
 	};
 	umask(022);

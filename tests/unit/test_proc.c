@@ -152,16 +152,16 @@ static void test_effective_cpus(void **state)
 	(void)state;
 	fake_cpuset(fake, "/a", 0x0f);
 	fake_cpuset(fake, "/a/b/c", 0x03);
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b/c", cpus), 0);
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b/c", cpus, NULL), 0);
 	assert_int_equal(fake_from_bitmap(cpus), 0x03);
 	/* The nearest ancestor that has one speaks. */
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b/d/e", cpus), 0);
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b/d/e", cpus, NULL), 0);
 	assert_int_equal(fake_from_bitmap(cpus), 0x0f);
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/", cpus), 0);
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/", cpus, NULL), 0);
 	assert_int_equal(fake_from_bitmap(cpus), 0xff);
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "", cpus), 0);
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "", cpus, NULL), 0);
 	fake_fail(fake, FAKE_READ, 1, 9, ENOENT);
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b", cpus), -ENODATA);
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b", cpus, NULL), -ENODATA);
 	hwloc_bitmap_free(cpus);
 	nm_platform_free(&fake->platform);
 }

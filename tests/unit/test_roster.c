@@ -351,6 +351,20 @@ static void test_unrestricted_in_cpuset(void **state)
 	assert_true(member(200)->unrestricted);
 }
 
+/* Who was pinned to all that is online stays so when more is; who was never pinned may use that. */
+static void test_all_that_is_online_is_a_choice(void **state)
+{
+	(void)state;
+	uint64_t online = fake->online & ~(UINT64_C(1) << 7);
+	fake_pin(fake, 102, online);
+	fake->online = online;
+	fake_to_bitmap(online, topology->online);
+	run_all(0.5);
+	assert_true(member(101)->unrestricted);
+	assert_false(member(102)->unrestricted);
+	assert_int_equal(fake_from_bitmap(member(102)->original), online);
+}
+
 static void test_inherited(void **state)
 {
 	(void)state;
@@ -424,6 +438,7 @@ int main(void)
 		TEST(test_pinned),
 		TEST(test_pinned_with_pages),
 		TEST(test_unrestricted_in_cpuset),
+		TEST(test_all_that_is_online_is_a_choice),
 		TEST(test_inherited),
 		TEST(test_leased),
 		TEST(test_recheck),
