@@ -8,7 +8,7 @@
 
 #include "ordeal_gate.h"
 
-#define CASE_ERRORS 9
+#define CASE_ERRORS 10
 #define CASE_WORDS 17
 
 /* Besides going on, which it may always. */
@@ -137,8 +137,10 @@ static const struct ordeal_case {
 	 "sampling goes on without this event or this CPU, or by another source; without any "
 	 "nothing is moved, and it is tried every minute",
 	 "events are of CPUs and not of threads, so that it waits for an answer of that "
-	 "CPU and for no process",
-	 {EACCES, EPERM, ENOENT, ENODEV, EBUSY, EMFILE, ENOMEM, ENOSPC, ECONNREFUSED},
+	 "CPU and for no process; where the helper opens it, for half a second at most, "
+	 "and then for a minute not at all",
+	 {EACCES, EPERM, ENOENT, ENODEV, EBUSY, EMFILE, ENOMEM, ENOSPC, ECONNREFUSED,
+	  ETIMEDOUT},
 	 IS_TOLD,
 	 {OF_SAMPLING}},
 	{GATE_HARDWARE_LIST,
@@ -154,7 +156,7 @@ static const struct ordeal_case {
 	 "an event of the hardware is opened on a CPU",
 	 "sampling goes on without this event",
 	 "as for event_open",
-	 {EACCES, ENOENT, ENODEV, EBUSY, EOPNOTSUPP, EMFILE, EINVAL},
+	 {EACCES, ENOENT, ENODEV, EBUSY, EOPNOTSUPP, EMFILE, EINVAL, ETIMEDOUT},
 	 0,
 	 {OF_SAMPLING}},
 	{GATE_EVENT_MAP,
@@ -185,9 +187,10 @@ static const struct ordeal_case {
 	 "numa_balancing_set",
 	 "kernel.numa_balancing is switched on, or put back",
 	 "sampling goes on without faults of our causing",
-	 "it waits until all CPUs have seen that the kernel has changed its code: "
-	 "milliseconds",
-	 {EPERM, ENOENT, ECONNREFUSED, EIO},
+	 "it waits until all CPUs have seen that the kernel has changed its code, which "
+	 "takes milliseconds; where the helper does it, for half a second at most, and "
+	 "then for a minute not at all",
+	 {EPERM, ENOENT, ECONNREFUSED, EIO, ETIMEDOUT},
 	 IS_TOLD,
 	 {"switching kernel.numa_balancing on is refused: E", "kernel.numa_balancing is on and moves the same pages"}},
 	{GATE_ASK,
@@ -197,7 +200,9 @@ static const struct ordeal_case {
 	 "what was to be known of the pages stays unknown, and a program whose runtime is not "
 	 "known is leased as most are; a question without an answer is forgotten, and nothing "
 	 "waits for it",
-	 "the call may hang, and does so in the worker: the question is only handed over",
+	 "the call may hang, and does so in the worker: the question is only handed "
+	 "over; where the helper is to write-protect memory, it is waited for as with "
+	 "event_open",
 	 {EAGAIN, ENOMEM, EPERM, ESRCH, ETIMEDOUT},
 	 0,
 	 {NULL}},

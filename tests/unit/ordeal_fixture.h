@@ -33,6 +33,7 @@ static struct ordeal {
 	struct nm_platform_ops below, ops;
 	struct told told; /* warnings and problems, each once, without what varies */
 	bool started, stopped, exits;
+	bool refused; /* to resume, which whoever asked was told */
 	unsigned moved, homes, interval;
 	int balancing; /* kernel.numa_balancing */
 	struct nm_daemon *daemon;
@@ -466,7 +467,7 @@ static inline void ordeal_happens(unsigned interval)
 		(void)nm_command_pause(ordeal.daemon);
 		break;
 	case 19:
-		(void)nm_command_resume(ordeal.daemon);
+		ordeal.refused = nm_command_resume(ordeal.daemon) < 0;
 		break;
 	case 23:
 		(void)nm_command_release(ordeal.daemon, 101);
@@ -606,7 +607,7 @@ static inline void ordeal_anew(void)
 static inline int ordeal_live(void)
 {
 	ordeal.told.count = 0;
-	ordeal.started = ordeal.stopped = ordeal.exits = false;
+	ordeal.started = ordeal.stopped = ordeal.exits = ordeal.refused = false;
 	ordeal.on_interval = ordeal.on_nudge = NULL;
 	ordeal.moved = ordeal.homes = 0;
 	sigset_t signals;

@@ -136,6 +136,18 @@ static inline const char *sweep_unexpected(const struct ordeal_case *of, int sta
 		       : NULL;
 }
 
+/* No failure ends it before it is stopped, and one alone does not keep it from moving without a word. */
+static inline const char *sweep_halt(void)
+{
+	if (!ordeal.started)
+		return NULL;
+	if (ordeal.exits)
+		return "it did not live to its end";
+	if (gate.lasting || ordeal.refused || sweep_said_why())
+		return NULL;
+	return ordeal.moved == 0 || ordeal.homes == 0 ? "it moves nothing any more" : NULL;
+}
+
 static inline const char *sweep_end_of(int status)
 {
 	if (status == EXIT_SUCCESS)
@@ -184,6 +196,8 @@ static inline void sweep_life(const struct ordeal_case *of, int error, bool last
 	gate.fail_at = call;
 	sweep_count(outcome, status);
 	const char *wrong = sweep_unexpected(of, status);
+	if (!wrong)
+		wrong = sweep_halt();
 	if (!wrong)
 		wrong = sweep_judge(status);
 	gate.fail_at = call;
