@@ -184,12 +184,12 @@ struct nm_config {
 		uint64_t regions;         /* 256; 1–100000 ranges of a process, at most */
 		enum nm_page_balancing numa_balancing; /* yield: what to do while the kernel moves pages too */
 		uint64_t rollback_pages;  /* 262144; 0–100000000: moved pages of which the old place is remembered (paper: 0 = never undone) */
-		uint64_t max_mb_per_s;    /* 256; 1–1000000: MiB moved per second */
-		uint64_t max_pages_per_interval;/* 8192; 1–10000000: moved in one interval, a huge page is one */
+		uint64_t max_mb_per_s;    /* 1024; 1–1000000: MiB moved per second */
+		uint64_t max_pages_per_interval;/* 65536; 1–10000000: moved in one interval, a huge page is one */
 		double keep_free;         /* 0.05; 0–1: share of each node's memory that moves leave free */
 		bool move_bound;          /* false: memory with a policy of its owner's stays */
 		bool move_shared;         /* false: mapped files and shared memory stay */
-		double maps_budget_ms;    /* 5; 0.1–1000: reading of a process's mappings at a stretch */
+		double maps_budget_ms;    /* 100; 0.1–1000: reading of a process's mappings at a stretch */
 		uint64_t maps_max_rss_gb; /* 256; 0–1000000: GiB in memory, above which mappings are not read; 0 = no limit */
 		double call_limit_ms;     /* 10; 0.1–1000: a longer call makes the mover pause */
 		bool isolated_cpus;       /* false: no pages move on machines with isolated or nohz_full CPUs */

@@ -293,7 +293,7 @@ const struct nm_setting nm_settings[] = {
 	     "Move memory whose owner has said where it belongs, by numactl(8) or mbind(2)"),
 	BOOL(pages, move_shared, "false", NULL,
 	     "Move pages of files and shared memory too, where no other process maps them"),
-	REAL(pages, maps_budget_ms, "0.1", "1000", "20", NULL,
+	REAL(pages, maps_budget_ms, "0.1", "1000", "100", NULL,
 	     "Milliseconds for which a process's mappings are read at a stretch"),
 	COUNT(pages, maps_max_rss_gb, "0", "1000000", "256", NULL,
 	      "GiB in memory up to which a process's mappings are read; pages of a larger one stay; 0 = no limit"),

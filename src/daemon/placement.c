@@ -127,32 +127,14 @@ bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
 
 /* ---- the machine ---- */
 
-/* Of /sys/devices/system/node/nodeN/meminfo, less what is to stay free; without a bound where it does not tell. */
-static uint64_t read_free(struct nm_platform *platform, const struct nm_node *node)
-{
-	char path[64], text[4096];
-	unsigned long long free_kb;
-	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node->os_id);
-	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
-		return UINT64_MAX;
-	const char *line = strstr(text, "MemFree:");
-	if (!line || sscanf(line, "MemFree: %llu kB", &free_kb) != 1)
-		return UINT64_MAX;
-	uint64_t kept = (uint64_t)((double)node->memory_bytes * KEEP_FREE), found = free_kb << 10;
-	return found > kept ? found - kept : 0;
-}
-
-static int fill_nodes(const struct nm_snapshot *snapshot, struct nm_platform *platform,
-		      struct nm_place_node *nodes)
+static int fill_nodes(const struct nm_snapshot *snapshot, struct nm_place_node *nodes)
 {
 	const struct nm_topology *topology = snapshot->topology;
 	double sibling_worth;
 	int r = nm_sibling_worth(snapshot, &sibling_worth);
-	for (unsigned k = 0; r == 0 && k < topology->nr_nodes; k++) {
+	for (unsigned k = 0; r == 0 && k < topology->nr_nodes; k++)
 		r = nm_core_capacity(snapshot, topology->nodes[k].cpus, sibling_worth,
 				     &nodes[k].cores);
-		nodes[k].free_bytes = read_free(platform, &topology->nodes[k]);
-	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		const struct nm_snap_cpu *one = &snapshot->cpus[cpu];
 		if (one->usable && one->busy_share > 0)
@@ -202,7 +184,7 @@ static int view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	view->groups = calloc(placement->count + 1, sizeof(*view->groups));
 	if (!view->nodes || !view->groups)
 		return -ENOMEM;
-	int r = fill_nodes(snapshot, daemon->pipeline.platform, view->nodes);
+	int r = fill_nodes(snapshot, view->nodes);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < placement->count; i++) {
@@ -409,12 +391,40 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	return r;
 }
 
+/* Of /sys/devices/system/node/nodeN/meminfo, less what is to stay free; without a bound where it does not tell. */
+static uint64_t read_free(struct nm_platform *platform, const struct nm_node *node)
+{
+	char path[64], text[4096];
+	unsigned long long free_kb;
+	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node->os_id);
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
+		return UINT64_MAX;
+	const char *line = strstr(text, "MemFree:");
+	if (!line || sscanf(line, "MemFree: %llu kB", &free_kb) != 1)
+		return UINT64_MAX;
+	uint64_t kept = (uint64_t)((double)node->memory_bytes * KEEP_FREE), found = free_kb << 10;
+	return found > kept ? found - kept : 0;
+}
+
+/* Each file takes a while: it is read only where somebody may be given a home. */
+static void fill_free(struct nm_daemon *daemon, const struct view *view)
+{
+	const struct nm_topology *topology = view->place.topology;
+	bool anybody = false;
+	for (size_t i = 0; i < view->place.nr_groups; i++)
+		anybody |= view->groups[i].home < 0 && view->groups[i].running > 0;
+	for (unsigned k = 0; anybody && k < topology->nr_nodes; k++)
+		view->nodes[k].free_bytes =
+			read_free(daemon->pipeline.platform, &topology->nodes[k]);
+}
+
 static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			const struct view *view)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	nm_autofree struct nm_place_proposal *proposals =
 		calloc(placement->count + 1, sizeof(*proposals));
+	fill_free(daemon, view);
 	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];

@@ -8,6 +8,7 @@
 #define SMALL_BYTES 4096ULL
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
 #define BATCH_STEPS 1024U
+#define AGAIN_MOST 3U
 #define WAITING_MOST 16U /* batches of one process that the mover has */
 
 void nm_bring_clear(struct nm_bring_memory *memory)
@@ -18,12 +19,19 @@ void nm_bring_clear(struct nm_bring_memory *memory)
 
 /* ---- what became of it ---- */
 
+/* Its mappings were not known any more: they are looked at again, from the first. */
+static void start_again(struct nm_bring_memory *memory)
+{
+	free(NM_TAKE(memory->ranges));
+	memory->nr_ranges = memory->range = 0;
+	memory->state = memory->again++ < AGAIN_MOST ? NM_BRING_WANTED : NM_BRING_DONE;
+}
+
 static void count_step(struct nm_bring_memory *memory, const struct nm_page_step *step)
 {
 	switch (step->fate) {
 	case NM_PAGE_FATE_MOVED:
-		memory->moved++;
-		break;
+		break; /* by pages: see below */
 	case NM_PAGE_FATE_ELSEWHERE:
 		memory->there++;
 		break;
@@ -44,9 +52,12 @@ void nm_placement_collect(struct nm_daemon *daemon)
 		if (placed && placed->decision == batch->decision) {
 			struct nm_bring_memory *memory = &placed->memory;
 			memory->waiting -= memory->waiting > 0;
+			memory->moved += batch->moved;
 			for (size_t i = 0; i < batch->count; i++)
 				count_step(memory, &batch->steps[i]);
-			if (batch->error < 0 && batch->error != -ESTALE)
+			if (batch->error == -ESTALE)
+				start_again(memory);
+			else if (batch->error < 0)
 				memory->state = NM_BRING_DONE;
 		}
 		nm_recorder_batch(daemon, batch);

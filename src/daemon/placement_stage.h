@@ -21,7 +21,9 @@ struct nm_bring_memory {
 	size_t nr_ranges, range; /* the one that is next */
 	uint64_t next;		 /* address in it */
 	unsigned waiting;	 /* batches that the mover has */
-	uint64_t moved, there, refused, failed; /* pages of whatever size */
+	unsigned again;		 /* times that it began anew */
+	uint64_t moved;		 /* pages */
+	uint64_t there, refused, failed; /* steps of which none was moved */
 };
 
 /* A process that policy "auto" looks after. */

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "bulk.h"
 #include "call.h"
 #include "loose.h"
 #include "numa-migrd/proc.h"
@@ -264,13 +265,15 @@ static int go_on(struct nm_mover *mover)
 	size_t from = work->next;
 
 	pthread_mutex_lock(&mover->lock);
+	bool small = work->batch->bulk || work->loose_count > 0;
 	enum nm_pace_class class =
-		work->loose_count ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
+		small ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
 	unsigned pages = nm_pace_pages(&mover->pace, class, work->batch->bulk);
 	uint64_t bytes = nm_pace_bytes(&mover->pace);
 	pthread_mutex_unlock(&mover->lock);
-	int r = work->loose_count ? nm_loose_move(mover, &counts, pages)
-				  : move_pages(mover, &counts, pages, bytes);
+	int r = work->batch->bulk   ? nm_bulk_move(mover, &counts, pages)
+		: work->loose_count ? nm_loose_move(mover, &counts, pages)
+				    : move_pages(mover, &counts, pages, bytes);
 	add_counts(mover, &counts, from);
 	return r;
 }

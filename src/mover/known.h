@@ -20,7 +20,7 @@
 /* After so long where somebody asked for a mapping that was not in it. */
 #define NM_KNOWN_SOON_NS NM_NSEC_PER_SEC
 /* From one turn of reading to the next, of what the one took. */
-#define NM_KNOWN_TURN_SHARE 10U
+#define NM_KNOWN_TURN_SHARE 3U
 /* And where the kernel, or no worker, was to be had for it just then. */
 #define NM_KNOWN_REFUSED_NS (100 * NM_NSEC_PER_MSEC)
 

@@ -41,6 +41,7 @@ struct nm_work {
 	struct nm_page_batch *batch; /* NULL: none */
 	bool dropped;		     /* under the lock */
 	size_t next;
+	uint64_t bulk_offset; /* within that step, of a bulk batch */
 	struct nm_known_entry *known; /* kept from being given away; under the lock */
 	hwloc_bitmap_t mems;	      /* that the process's cpuset allows; the kernel's numbers */
 	bool has_mems;

@@ -38,7 +38,7 @@ static void take_batch(struct nm_mover *mover)
 	memmove(mover->queue, mover->queue + 1, --mover->queue_count * sizeof(*mover->queue));
 	mover->work.known = NULL;
 	mover->work.dropped = mover->work.has_mems = false;
-	mover->work.next = mover->work.loose_count = 0;
+	mover->work.next = mover->work.bulk_offset = mover->work.loose_count = 0;
 	mover->work.loose_capacity = 0;
 }
 

@@ -101,7 +101,7 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_int_equal(config->pages.rollback_pages, 262144);
 	assert_int_equal(config->pages.max_mb_per_s, 1024);
 	assert_int_equal(config->pages.max_pages_per_interval, 65536);
-	assert_true(config->pages.keep_free == 0.05 && config->pages.maps_budget_ms == 20);
+	assert_true(config->pages.keep_free == 0.05 && config->pages.maps_budget_ms == 100);
 	assert_int_equal(config->pages.maps_max_rss_gb, 256);
 	assert_true(config->pages.call_limit_ms == 10);
 	assert_false(config->pages.move_bound || config->pages.move_shared);

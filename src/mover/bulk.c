@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "bulk.h"
+
+#include "call.h"
+
+static uint64_t page_bytes(const struct nm_unit *unit, const struct nm_page_step *step)
+{
+	return unit->pool ? step->bytes : NM_SMALL_PAGE;
+}
+
+/* Advances to where the call has no more room, or the step ends. */
+static void add_pages(struct nm_work *work, struct nm_call *call, const struct nm_unit *first)
+{
+	const struct nm_page_step *step = &work->batch->steps[work->next];
+
+	while (work->bulk_offset < step->bytes && call->count < NM_PACE_PAGES_MOST) {
+		struct nm_unit *unit = &call->units[call->count++];
+		*unit = *first;
+		unit->address = step->address + work->bulk_offset;
+		work->bulk_offset += page_bytes(first, step);
+	}
+	if (work->bulk_offset < step->bytes)
+		return;
+	work->next++;
+	work->bulk_offset = 0;
+}
+
+static void collect(struct nm_mover *mover, struct nm_mover_counts *counts)
+{
+	struct nm_work *work = &mover->work;
+	struct nm_call *call = &mover->call;
+
+	call->count = 0;
+	while (work->next < work->batch->count && call->count < NM_PACE_PAGES_MOST) {
+		struct nm_page_step *step = &work->batch->steps[work->next];
+		struct nm_unit unit;
+		uint64_t *why = nm_step_refusal(&mover->rules, work, step, counts, &unit);
+		if (why) {
+			nm_step_refused(step, counts, why);
+			work->next++;
+			work->bulk_offset = 0;
+			continue;
+		}
+		unit.step = work->next;
+		add_pages(work, call, &unit);
+	}
+}
+
+/* Leaves those that are to go, `most` of them; what lies behind the last is for the next call. */
+static int find(struct nm_mover *mover, unsigned most)
+{
+	struct nm_work *work = &mover->work;
+	struct nm_call *call = &mover->call;
+	unsigned kept = 0;
+	int r = nm_call_where(mover, 0);
+
+	for (unsigned i = 0; r == 0 && i < call->count; i++) {
+		struct nm_unit unit = call->units[i];
+		struct nm_page_step *step = &work->batch->steps[unit.step];
+		unit.was = call->statuses[i];
+		int16_t found_on = nm_node_index(&mover->rules, unit.was);
+		if (found_on >= 0)
+			step->found_on = found_on;
+		if (unit.was < 0 || !nm_step_is_where_seen(&mover->rules, step, &unit, found_on))
+			continue;
+		if (kept == most) {
+			work->next = unit.step;
+			work->bulk_offset = unit.address - step->address;
+			break;
+		}
+		if (nm_mover_take_room(mover, step->to, page_bytes(&unit, step), unit.pool))
+			call->units[kept++] = unit;
+		else
+			step->error = -ENOSPC;
+	}
+	call->count = r == 0 ? kept : 0;
+	return r;
+}
+
+static void spend(struct nm_mover *mover)
+{
+	const struct nm_call *call = &mover->call;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < call->count; i++)
+		bytes += page_bytes(&call->units[i],
+				    &mover->work.batch->steps[call->units[i].step]);
+	pthread_mutex_lock(&mover->lock);
+	nm_pace_spend(&mover->pace, call->count, bytes);
+	pthread_mutex_unlock(&mover->lock);
+}
+
+static void settle(struct nm_mover *mover, struct nm_mover_counts *counts)
+{
+	const struct nm_call *call = &mover->call;
+
+	for (unsigned i = 0; i < call->count; i++) {
+		const struct nm_unit *unit = &call->units[i];
+		struct nm_page_step *step = &mover->work.batch->steps[unit->step];
+		if (unit->state != unit->to) {
+			step->error = unit->state;
+			continue;
+		}
+		step->fate = NM_PAGE_FATE_MOVED;
+		counts->moved++;
+		counts->bytes += page_bytes(unit, step);
+	}
+}
+
+/* Those that are through: nothing of them is left to be looked at. */
+static void end_steps(struct nm_mover *mover, struct nm_mover_counts *counts, size_t from)
+{
+	for (size_t i = from; i < mover->work.next; i++) {
+		struct nm_page_step *step = &mover->work.batch->steps[i];
+		int error = step->error;
+		step->error = 0;
+		if (step->fate != NM_PAGE_FATE_UNTRIED)
+			continue;
+		if (error == -ENOSPC)
+			nm_step_refused(step, counts, &counts->full);
+		else if (error || step->found_on < 0)
+			nm_step_failed(step, counts, error ? error : -ENOENT);
+		else
+			nm_step_elsewhere(step, counts);
+	}
+}
+
+int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
+{
+	size_t from = mover->work.next;
+
+	collect(mover, counts);
+	int r = mover->call.count ? find(mover, pages) : 0;
+	if (r == 0 && mover->call.count > 0) {
+		spend(mover);
+		r = nm_call_move(mover, NM_PACE_SMALL, counts);
+		if (r == 0)
+			settle(mover, counts);
+	}
+	if (r == 0)
+		end_steps(mover, counts, from);
+	return r;
+}
