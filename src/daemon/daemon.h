@@ -111,7 +111,8 @@ struct nm_daemon {
 	unsigned unrestored; /* CPU affinities that the last stop or pause could not restore */
 	bool ledger_was_damaged; /* at the start: what some of it said is not known */
 	char boot_id[64];
-	char status[192]; /* what systemd was told last */
+	char status[192]; /* what systemd was told last, and when */
+	uint64_t status_ns;
 
 	enum nm_dry_run_asked dry_run_asked;
 

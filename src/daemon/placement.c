@@ -9,7 +9,10 @@
 #include "placement_stage.h"
 
 #define BEAT_S 0.25	  /* from one look at whether somebody waits for a home to the next */
-#define BEAT_SHARE 0.02	  /* of a CPU that these may cost: on a slow or large machine they come less often */
+/* Looks cost sampling.overhead_percent at most in the long run: so much of a CPU may be saved up for
+ * when programs begin, and on a slow or large machine intervals become up to so many times longer. */
+#define SAVED_MOST_S 1.0
+#define STRETCH_MOST 4
 #define BORN_NS (NM_NSEC_PER_SEC / 2) /* what lives as long is looked at; most that begins does not */
 #define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
@@ -48,6 +51,8 @@ static int begin(struct nm_daemon *daemon)
 		pipeline->machine, pipeline->topology, daemon->config, &pipeline->placement->mover);
 	if (r < 0)
 		nm_placement_end(daemon);
+	else
+		pipeline->placement->saved_s = SAVED_MOST_S;
 	return r;
 }
 
@@ -88,9 +93,20 @@ void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_even
 		(struct nm_birth){.pid = event->pid, .time_ns = now_ns};
 }
 
+/* What may be spent by then; what the model costs us has nothing to do with what it shows. */
+static double budget_s(const struct nm_daemon *daemon, double since_s)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	double share = daemon->config->sampling.overhead_percent / 100;
+	if (!placement || daemon->options.feed)
+		return SAVED_MOST_S;
+	return fmin(placement->saved_s + share * since_s, SAVED_MOST_S);
+}
+
 double nm_placement_beat_s(const struct nm_daemon *daemon)
 {
-	return fmin(daemon->config->general.interval_s, BEAT_S);
+	double interval_s = daemon->config->general.interval_s;
+	return budget_s(daemon, 0) > 0 ? fmin(interval_s, BEAT_S) : interval_s;
 }
 
 static bool is_unsettled(const struct nm_placed *placed)
@@ -100,19 +116,13 @@ static bool is_unsettled(const struct nm_placed *placed)
 	       (placed->home < 0 && placed->reason == NM_PLACE_YOUNG);
 }
 
-/* What the model costs us has nothing to do with what it shows. */
-static bool is_affordable(const struct nm_daemon *daemon, double since_s)
-{
-	double cost_s = (double)daemon->last_cost_ns / (double)NM_NSEC_PER_SEC;
-	return daemon->options.feed || cost_s <= BEAT_SHARE * since_s;
-}
-
 bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	double since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC;
-	bool awaited = !placement || since_s + BEAT_S / 2 >= daemon->config->general.interval_s;
-	if (!awaited && !is_affordable(daemon, since_s))
+	double interval_s = daemon->config->general.interval_s;
+	bool awaited = !placement || since_s + BEAT_S / 2 >= interval_s;
+	if (budget_s(daemon, since_s) <= 0 && since_s + BEAT_S / 2 < STRETCH_MOST * interval_s)
 		return false;
 	for (size_t i = 0; !awaited && i < placement->count; i++)
 		awaited = is_unsettled(&placement->items[i]);
@@ -448,6 +458,8 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	if (r < 0)
 		return r;
 	struct nm_placement *placement = daemon->pipeline.placement;
+	placement->saved_s = budget_s(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) -
+			     (double)daemon->last_cost_ns / (double)NM_NSEC_PER_SEC;
 	nm_placement_collect(daemon);
 	r = nm_placement_follow(daemon, snapshot, interval_ns);
 	for (size_t i = 0; r == 0 && i < placement->count; i++)

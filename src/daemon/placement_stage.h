@@ -71,6 +71,7 @@ struct nm_placement {
 	struct nm_thread_times *times; /* ascending tid */
 	size_t nr_times;
 	struct nm_mover *mover;
+	double saved_s; /* of a CPU, that looks may still cost */
 };
 
 struct nm_daemon;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How it stands: a line for systemd, and a summary for the journal every five minutes. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "daemon.h"
 
 #define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
+#define STATUS_NS (10 * NM_NSEC_PER_SEC)
 
 static void describe_share(char *text, size_t size, double share)
 {
@@ -118,13 +120,23 @@ static void describe_status(const struct nm_daemon *daemon, char *text, size_t s
 		       daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
 }
 
-/* systemd is woken only when there is something new. */
+/* "STATUS=12 threads managed…" and the like: other words are another state. */
+static bool are_numbers(const char *status)
+{
+	return isdigit((unsigned char)status[strcspn(status, "=") + 1]);
+}
+
+/* systemd is woken only when there is something new, and for numbers alone not often. */
 void nm_report_status(struct nm_daemon *daemon)
 {
 	char text[sizeof(daemon->status)];
+	uint64_t now_ns = nm_report_clock_ns();
 	describe_status(daemon, text, sizeof(text));
-	if (strcmp(text, daemon->status) == 0)
+	if (strcmp(text, daemon->status) == 0 ||
+	    (are_numbers(text) && are_numbers(daemon->status) &&
+	     now_ns - daemon->status_ns < STATUS_NS))
 		return;
+	daemon->status_ns = now_ns;
 	memcpy(daemon->status, text, sizeof(text));
 	(void)sd_notify(0, text);
 }

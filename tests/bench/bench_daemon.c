@@ -10,7 +10,9 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -27,6 +29,7 @@
 #define MEASURE_S 20
 #define IDLE_S 10
 #define RESTING_PER_S 250.0
+#define SPAWNS_PER_S 2000
 
 /* ---- the crowd ---- */
 
@@ -62,6 +65,27 @@ static pid_t start_crowd(void)
 	}
 	for (;;)
 		pause();
+}
+
+/* Forks, execs and ends, as a build does: so many a second, as far as the machine gets. */
+static pid_t start_spawner(volatile uint64_t *done)
+{
+	char *const arguments[] = {"true", NULL};
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)signal(SIGCHLD, SIG_IGN);
+	struct timespec next;
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (;; ++*done) {
+		pid_t child;
+		next.tv_nsec += 1000000000L / SPAWNS_PER_S;
+		next.tv_sec += next.tv_nsec / 1000000000L;
+		next.tv_nsec %= 1000000000L;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+		(void)posix_spawn(&child, "/bin/true", NULL, NULL, arguments, NULL);
+	}
 }
 
 /* ---- two nodes that are not there ---- */
@@ -149,18 +173,14 @@ static double status_number(pid_t pid, const char *name)
 	return value;
 }
 
+/* Of all its threads. */
 static double cpu_seconds(pid_t pid)
 {
-	char path[64];
-	uint64_t ns = 0;
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
-	FILE *file = fopen(path, "r");
-	if (!file)
+	clockid_t clock;
+	struct timespec spent;
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &spent) < 0)
 		return -1;
-	if (fscanf(file, "%" SCNu64, &ns) != 1)
-		ns = 0;
-	fclose(file);
-	return (double)ns / 1e9;
+	return (double)spent.tv_sec + (double)spent.tv_nsec / 1e9;
 }
 
 /* Local timer interrupts of all CPUs so far (/proc/interrupts, line LOC; x86), or -1. */
@@ -243,6 +263,31 @@ static int measure(pid_t daemon)
 	return 0;
 }
 
+/* Neither a helper nor a worker runs here: nobody that short-lived is asked about. */
+static int measure_forks(pid_t daemon)
+{
+	volatile uint64_t *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (done == MAP_FAILED)
+		return 1;
+	pid_t spawner = start_spawner(done);
+	sleep(SETTLE_S);
+	double cpu_before = cpu_seconds(daemon), rss_before = status_number(daemon, "VmRSS");
+	uint64_t done_before = *done;
+	sleep(MEASURE_S);
+	double spent_s = cpu_seconds(daemon) - cpu_before;
+	double per_s = (double)(*done - done_before) / MEASURE_S;
+	kill(spawner, SIGKILL);
+	waitpid(spawner, NULL, 0);
+	fprintf(stderr, "bench_daemon: %.0f forks and execs a second\n", per_s);
+	bench_print("forks_2000_daemon_cpu_percent", spent_s / MEASURE_S * 100 * SPAWNS_PER_S / per_s,
+		    "%");
+	bench_print("forks_2000_daemon_growth_kb", status_number(daemon, "VmRSS") - rss_before,
+		    "KiB");
+	munmap((void *)(uintptr_t)done, sizeof(*done));
+	return 0;
+}
+
 static int measure_all(struct made_up *machine, long nr_cpus)
 {
 	int status = measure_idle(start_daemon, machine, nr_cpus);
@@ -250,6 +295,8 @@ static int measure_all(struct made_up *machine, long nr_cpus)
 	pid_t daemon = start_daemon(machine);
 	if (status == 0)
 		status = measure(daemon);
+	if (status == 0)
+		status = measure_forks(daemon);
 	kill(daemon, SIGTERM);
 	waitpid(daemon, NULL, 0);
 	kill(crowd, SIGKILL);

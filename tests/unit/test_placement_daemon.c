@@ -97,6 +97,23 @@ static void intervals_are_told_as_configured(void **state)
 	assert_true(nm_loop_goes_on(&world.daemon));
 }
 
+/* Looks that have cost too much come less often, and come. */
+static void looks_are_paid_for(void **state)
+{
+	(void)state;
+	begin_auto();
+	live_s(2);
+	world.daemon.pipeline.placement->saved_s = -10;
+	assert_true(nm_loop_beat_s(&world.daemon) == 1);
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
+	assert_true(nm_loop_goes_on(&world.daemon));
+	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
+	assert_false(nm_loop_goes_on(&world.daemon));
+	world.daemon.pipeline.placement->saved_s = 0;
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
+	assert_false(nm_loop_goes_on(&world.daemon));
+}
+
 /* A lone thread is sent to its memory, and never narrowed for longer than it takes to get there. */
 static void one_thread_is_not_leased(void **state)
 {
@@ -284,6 +301,7 @@ int main(void)
 		TEST(each_process_gets_a_node),
 		TEST(nothing_is_left_at_the_end),
 		TEST(intervals_are_told_as_configured),
+		TEST(looks_are_paid_for),
 		TEST(one_thread_is_not_leased),
 		TEST(who_counts_again_is_not_leased),
 		TEST(nor_is_it_while_the_answer_is_awaited),
