@@ -33,6 +33,8 @@ struct nm_mapped {
 	bool file;	/* but for huge pages without a name */
 	bool huge;	/* pages of the pool of huge pages */
 	bool empty;	/* no page was in it */
+	int only_on;	/* the kernel's number of the node that all of its pages were on; -1: of none */
+	uint64_t resident; /* pages that were in it */
 };
 
 /*
@@ -48,8 +50,8 @@ static inline bool nm_mapped_is_bound(const struct nm_mapped *mapped)
  * is empty. -EINVAL. Pure. */
 int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret);
 
-/* One line of numa_maps likewise: start, policy, page_bytes, huge, and what it tells of shared and
- * file. -EINVAL. Pure. */
+/* One line of numa_maps likewise: start, policy, page_bytes, huge, what was resident, and what it
+ * tells of shared and file. -EINVAL. Pure. */
 int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret);
 
 struct nm_mappings;

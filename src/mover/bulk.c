@@ -25,6 +25,19 @@ static void add_pages(struct nm_work *work, struct nm_call *call, const struct n
 	work->bulk_offset = 0;
 }
 
+/* All that was in its mapping is on the node that it is to go to, or has been seen by now. */
+static bool is_nothing_left(const struct nm_work *work, const struct nm_mapped *mapped, int to)
+{
+	return mapped->only_on == to ||
+	       (mapped->start == work->bulk_mapping && work->bulk_seen >= mapped->resident);
+}
+
+static const struct nm_mapped *mapping_of(const struct nm_work *work,
+					  const struct nm_page_step *step)
+{
+	return nm_mappings_find(work->known->ready, step->address, step->bytes);
+}
+
 static void collect(struct nm_mover *mover, struct nm_mover_counts *counts)
 {
 	struct nm_work *work = &mover->work;
@@ -37,6 +50,11 @@ static void collect(struct nm_mover *mover, struct nm_mover_counts *counts)
 		uint64_t *why = nm_step_refusal(&mover->rules, work, step, counts, &unit);
 		if (why) {
 			nm_step_refused(step, counts, why);
+		} else if (is_nothing_left(work, mapping_of(work, step), unit.to)) {
+			nm_step_elsewhere(step, counts);
+			why = &counts->elsewhere;
+		}
+		if (why) {
 			work->next++;
 			work->bulk_offset = 0;
 			continue;
@@ -44,6 +62,17 @@ static void collect(struct nm_mover *mover, struct nm_mover_counts *counts)
 		unit.step = work->next;
 		add_pages(work, call, &unit);
 	}
+}
+
+/* One more page of the step's mapping has been seen. */
+static void note_seen(struct nm_work *work, const struct nm_page_step *step)
+{
+	const struct nm_mapped *mapped = mapping_of(work, step);
+
+	if (mapped->start != work->bulk_mapping)
+		work->bulk_seen = 0;
+	work->bulk_mapping = mapped->start;
+	work->bulk_seen++;
 }
 
 /* Leaves those that are to go, `most` of them; what lies behind the last is for the next call. */
@@ -59,15 +88,19 @@ static int find(struct nm_mover *mover, unsigned most)
 		struct nm_page_step *step = &work->batch->steps[unit.step];
 		unit.was = call->statuses[i];
 		int16_t found_on = nm_node_index(&mover->rules, unit.was);
-		if (found_on >= 0)
-			step->found_on = found_on;
-		if (unit.was < 0 || !nm_step_is_where_seen(&mover->rules, step, &unit, found_on))
-			continue;
-		if (kept == most) {
+		bool is_to_go = unit.was >= 0 && nm_step_is_where_seen(&mover->rules, step, &unit,
+								       found_on);
+		if (is_to_go && kept == most) {
 			work->next = unit.step;
 			work->bulk_offset = unit.address - step->address;
 			break;
 		}
+		if (found_on >= 0)
+			step->found_on = found_on;
+		if (unit.was >= 0)
+			note_seen(work, step);
+		if (!is_to_go)
+			continue;
 		if (nm_mover_take_room(mover, step->to, page_bytes(&unit, step), unit.pool))
 			call->units[kept++] = unit;
 		else

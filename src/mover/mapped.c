@@ -2,6 +2,7 @@
 /* Lines of /proc/PID/maps and numa_maps → struct nm_mapped. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,11 +101,31 @@ static bool begins(const char *word, const char *start)
 	return strncmp(word, start, strlen(start)) == 0;
 }
 
+/* "N3=12": so many pages on that node. */
+static bool is_of_node(const char *word, unsigned *ret_node, uint64_t *ret_pages)
+{
+	int length = 0;
+
+	return sscanf(word, "N%u=%" SCNu64 "%n", ret_node, ret_pages, &length) == 2 &&
+	       isdigit((unsigned char)word[1]) && ends_word(word[length]);
+}
+
+static void take_node(struct nm_mapped *mapped, unsigned node, uint64_t pages)
+{
+	if (pages == 0 || node > INT_MAX || pages > UINT64_MAX - mapped->resident)
+		return;
+	mapped->only_on = mapped->resident == 0 ? (int)node : -1;
+	mapped->resident += pages;
+}
+
 static void take_word(struct nm_mapped *mapped, const char *word)
 {
 	uint64_t value;
+	unsigned node;
 
-	if (begins(word, "file="))
+	if (is_of_node(word, &node, &value))
+		take_node(mapped, node, value);
+	else if (begins(word, "file="))
 		mapped->file = true;
 	else if (is_word(word, "huge"))
 		mapped->huge = true;
@@ -120,7 +141,7 @@ static void take_word(struct nm_mapped *mapped, const char *word)
  * space in a file's name is written as \040, so it cannot look like a word. */
 int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret)
 {
-	struct nm_mapped mapped = {.empty = true};
+	struct nm_mapped mapped = {.empty = true, .only_on = -1};
 	bool anonymous_huge = false;
 
 	const char *word = parse_address(line, ' ', &mapped.start);

@@ -108,6 +108,8 @@ static void add_policy(struct nm_mappings *mappings)
 	mapped->file = told.file || (mapped->file && !told.huge);
 	mapped->huge = told.huge;
 	mapped->empty = told.empty;
+	mapped->only_on = told.only_on;
+	mapped->resident = told.resident;
 }
 
 static int end_line(struct nm_mappings *mappings)

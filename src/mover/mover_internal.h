@@ -41,7 +41,8 @@ struct nm_work {
 	struct nm_page_batch *batch; /* NULL: none */
 	bool dropped;		     /* under the lock */
 	size_t next;
-	uint64_t bulk_offset; /* within that step, of a bulk batch */
+	/* Of a bulk batch: where in that step; the mapping last looked at, and its pages seen so far. */
+	uint64_t bulk_offset, bulk_mapping, bulk_seen;
 	struct nm_known_entry *known; /* kept from being given away; under the lock */
 	hwloc_bitmap_t mems;	      /* that the process's cpuset allows; the kernel's numbers */
 	bool has_mems;

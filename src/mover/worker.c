@@ -39,6 +39,7 @@ static void take_batch(struct nm_mover *mover)
 	mover->work.known = NULL;
 	mover->work.dropped = mover->work.has_mems = false;
 	mover->work.next = mover->work.bulk_offset = mover->work.loose_count = 0;
+	mover->work.bulk_mapping = mover->work.bulk_seen = 0;
 	mover->work.loose_capacity = 0;
 }
 

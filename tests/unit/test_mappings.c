@@ -460,9 +460,27 @@ static void test_own_pages(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void what_is_resident_and_where(void **state)
+{
+	struct nm_mapped mapped;
+	(void)state;
+	assert_int_equal(
+		nm_mapped_parse_policy("10 default anon=7 N0=3 N2=4 kernelpagesize_kB=4", &mapped),
+		0);
+	assert_int_equal(mapped.resident, 7);
+	assert_int_equal(mapped.only_on, -1);
+	assert_int_equal(nm_mapped_parse_policy("10 default anon=4 N2=4 N3=0", &mapped), 0);
+	assert_int_equal(mapped.resident, 4);
+	assert_int_equal(mapped.only_on, 2);
+	assert_int_equal(nm_mapped_parse_policy("10 default file=/N1=9 N=3 N1 Nx=2", &mapped), 0);
+	assert_int_equal(mapped.resident, 0);
+	assert_int_equal(mapped.only_on, -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_resident_and_where),
 		cmocka_unit_test(test_extents),
 		cmocka_unit_test(test_odd_extents),
 		cmocka_unit_test(test_policies),

@@ -4,6 +4,13 @@
 
 #define BLOCKS (FAKE_PAGES / FAKE_PER_HUGE)
 
+/* What the kernel says of the only mapping. */
+static void say_resident(const struct test *test, const char *of_nodes)
+{
+	snprintf(test->fake->numa_maps, FAKE_TEXT,
+		 "%" PRIx64 " default anon=9 dirty=9 %s kernelpagesize_kB=4\n", FAKE_BASE, of_nodes);
+}
+
 static struct nm_page_batch *bulk_batch(size_t blocks)
 {
 	struct nm_page_batch *batch = fake_batch(blocks);
@@ -31,6 +38,7 @@ static void test_few_calls_for_many_steps(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch(BLOCKS);
 
+	say_resident(test, "N0=4096 N2=4096");
 	test->config->pages.max_pages_per_interval = 1U << 20;
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		test->fake->node[page] = page % 32 == 0 ? 2 : -ENOENT;
@@ -47,6 +55,7 @@ static void test_huge_pages_go_whole(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch(2);
 
+	say_resident(test, "N0=4096 N2=4096");
 	test->fake->whole[0] = true;
 	RUN(test, batch);
 	assert_int_equal(pages_on(test, 1), 2 * FAKE_PER_HUGE);
@@ -58,6 +67,7 @@ static void test_each_step_has_its_fate(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch(5);
 
+	say_resident(test, "N0=4096 N2=4096");
 	for (size_t page = 0; page < FAKE_PER_HUGE; page++) {
 		test->fake->node[page] = 1;				/* there already */
 		test->fake->node[FAKE_PER_HUGE + page] = -ENOENT;	/* never touched */
@@ -82,6 +92,7 @@ static void test_a_node_nearly_full(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch(2);
 
+	say_resident(test, "N0=4096 N2=4096");
 	test->config->pages.keep_free = 0;
 	test->fake->free_kib[1] = 4 * 100;
 	RUN(test, batch);
@@ -96,12 +107,43 @@ static void test_a_step_in_several_calls(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch(3);
 
+	say_resident(test, "N0=4096 N2=4096");
 	RUN(test, batch);
 	assert_int_equal(batch->moved, 3 * FAKE_PER_HUGE);
 	assert_int_equal(pages_on(test, 1), 3 * FAKE_PER_HUGE);
 	assert_true(test->fake->calls > 1 && test->fake->largest >= 256);
 	assert_int_equal(nm_mover_counts(test->mover).moved, 3 * FAKE_PER_HUGE);
 	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
+}
+
+/* A mapping all of whose pages are there needs no question. */
+static void test_what_is_there_is_not_asked_for(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch(BLOCKS);
+
+	test->fake->where_error = -EPERM; /* would end the batch */
+	say_resident(test, "N1=8192");
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_all(batch, NM_PAGE_FATE_ELSEWHERE);
+	assert_int_equal(test->fake->calls, 0);
+}
+
+/* Of a large mapping that is nearly empty no more is looked at than it takes to find its pages. */
+static void test_no_longer_than_there_are_pages(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch(BLOCKS);
+
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		test->fake->node[page] = page < 5 ? 2 : -ENOENT;
+	say_resident(test, "N0=1 N2=4");
+	RUN(test, batch);
+	assert_int_equal(batch->moved, 5);
+	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_MOVED);
+	assert_int_equal(batch->steps[7].fate, NM_PAGE_FATE_FAILED); /* of the first question */
+	assert_int_equal(batch->steps[8].fate, NM_PAGE_FATE_ELSEWHERE); /* of none */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -112,6 +154,8 @@ int main(void)
 		TEST(test_few_calls_for_many_steps), TEST(test_huge_pages_go_whole),
 		TEST(test_each_step_has_its_fate),   TEST(test_a_node_nearly_full),
 		TEST(test_a_step_in_several_calls),
+		TEST(test_what_is_there_is_not_asked_for),
+		TEST(test_no_longer_than_there_are_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
