@@ -80,6 +80,7 @@ void nm_actuator_free(struct nm_actuator *actuator)
 	for (size_t i = 0; i < actuator->count; i++)
 		nm_ledger_entry_clear(&actuator->leases[i].terms);
 	free(actuator->leases);
+	nm_descent_walk_clear(&actuator->walk.course);
 	nm_descent_free(actuator->descent);
 	nm_tidmap_free(actuator->by_tid);
 	nm_tidmap_free(actuator->by_pid);
@@ -338,7 +339,7 @@ unsigned nm_actuator_return_all(struct nm_actuator *actuator)
 		failed = refused;
 	if (failed == 0) {
 		actuator->missed = false;
-		actuator->walk.under_way = false;
+		nm_lease_walk_stop(actuator);
 	}
 	return failed;
 }

@@ -39,9 +39,9 @@ struct nm_lease {
 /* A look at every thread of the machine, in as many intervals as it takes. */
 struct nm_lease_walk {
 	bool under_way;
-	bool failed;	   /* something could not be read */
-	uint32_t next_pid; /* where it goes on */
+	bool failed; /* something could not be read */
 	uint64_t began_ticks;
+	struct nm_descent_walk course;
 };
 
 struct nm_actuator {
@@ -63,6 +63,10 @@ struct nm_actuator {
 	uint64_t told_ticks, tended_ticks;
 	bool missed; /* side-band records were lost since the last walk began */
 	struct nm_lease_walk walk;
+	/* What the roster's looks have cost since the last walk went on; what they read of
+	 * processes holds for as long. */
+	uint64_t look_steps;
+	bool has_looked;
 	uint64_t clock_ns, clock_ticks; /* the same moment, for nm_lease_ticks() */
 };
 
@@ -146,6 +150,7 @@ int nm_lease_search(struct nm_actuator *actuator, uint32_t pid);
 /* Goes on with the walk, for as much as one interval may take; begins one where records were lost.
  */
 void nm_lease_walk_on(struct nm_actuator *actuator);
+void nm_lease_walk_stop(struct nm_actuator *actuator);
 
 /* The search's view of the leases; NULL: no memory. Owned by the actuator, until one is put or
  * ends. */

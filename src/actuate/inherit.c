@@ -5,7 +5,8 @@
 #include "actuator.h"
 #include "mask.h"
 
-#define WALK_LOOKS 8192U /* at threads, in one interval: some 10 ms */
+#define WALK_STEPS 524288U /* of nm_descent_steps(), in one interval: some 10 ms */
+#define LOOK_STEPS (WALK_STEPS / 2) /* of these at most for what the roster asks */
 
 /* ---- restoring and remembering ---- */
 
@@ -348,6 +349,12 @@ int nm_lease_search(struct nm_actuator *actuator, uint32_t pid)
 	return r < 0 ? r : restoring.refused;
 }
 
+void nm_lease_walk_stop(struct nm_actuator *actuator)
+{
+	actuator->walk.under_way = false;
+	nm_descent_walk_clear(&actuator->walk.course);
+}
+
 static void begin_walk(struct nm_actuator *actuator)
 {
 	actuator->missed = false;
@@ -360,43 +367,68 @@ static void begin_walk(struct nm_actuator *actuator)
 /* What was born a second before it began may not have been there to be seen. */
 static void end_walk(struct nm_actuator *actuator)
 {
-	struct nm_lease_walk *walk = &actuator->walk;
+	const struct nm_lease_walk *walk = &actuator->walk;
 	uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
-	walk->under_way = false;
 	if (walk->failed)
 		actuator->missed = true;
 	else if (walk->began_ticks > actuator->told_ticks + second)
 		actuator->told_ticks = walk->began_ticks - second;
+	nm_lease_walk_stop(actuator);
+}
+
+/* For what the roster has left of the interval's budget. */
+static void take_turn(struct nm_actuator *actuator, struct nm_descent_walk *course)
+{
+	struct restoring restoring = {.actuator = actuator};
+	course->descent = nm_lease_descent(actuator);
+	course->born_since = actuator->told_ticks;
+	course->budget = actuator->look_steps < LOOK_STEPS ? WALK_STEPS - actuator->look_steps
+							   : WALK_STEPS - LOOK_STEPS;
+	course->each = restore_found;
+	course->context = &restoring;
+	course->error = 0;
+	int r = course->descent ? nm_descent_walk(actuator->platform, course) : -ENOMEM;
+	actuator->walk.failed = actuator->walk.failed || r < 0 || course->error < 0;
 }
 
 void nm_lease_walk_on(struct nm_actuator *actuator)
 {
-	if (!actuator->walk.under_way && actuator->missed)
+	struct nm_lease_walk *walk = &actuator->walk;
+	if (!walk->under_way && actuator->missed)
 		begin_walk(actuator);
-	if (!actuator->walk.under_way)
-		return;
-	struct restoring restoring = {.actuator = actuator};
-	struct nm_descent_walk walk = {.descent = nm_lease_descent(actuator),
-				       .born_since = actuator->told_ticks,
-				       .next_pid = actuator->walk.next_pid,
-				       .budget = WALK_LOOKS,
-				       .each = restore_found,
-				       .context = &restoring};
-	int r = walk.descent ? nm_descent_walk(actuator->platform, &walk) : -ENOMEM;
-	actuator->walk.failed = actuator->walk.failed || r < 0 || walk.error < 0;
-	actuator->walk.next_pid = walk.next_pid;
-	if (walk.next_pid == 0)
-		end_walk(actuator);
+	if (walk->under_way) {
+		take_turn(actuator, &walk->course);
+		if (walk->course.next_pid == 0)
+			end_walk(actuator);
+	}
+	actuator->look_steps = 0;
+	actuator->has_looked = false;
 }
 
 /* ---- what the roster asks ---- */
+
+/* Who may not be looked at any more in this interval is met by the walk. */
+static const struct nm_ledger_entry *look(struct nm_actuator *actuator, uint32_t pid, uint32_t tid,
+					  uint64_t start_ticks)
+{
+	struct nm_descendant found;
+	struct nm_descent *descent = nm_lease_descent(actuator);
+	if (!descent || actuator->look_steps >= LOOK_STEPS)
+		return NULL;
+	if (!actuator->has_looked)
+		nm_descent_forget_processes(descent);
+	actuator->has_looked = true;
+	uint64_t before = nm_descent_steps(descent);
+	int r = nm_descent_look(descent, actuator->told_ticks, pid, tid, &found);
+	actuator->look_steps += nm_descent_steps(descent) - before;
+	return r > 0 && found.start_ticks == start_ticks ? found.terms : NULL;
+}
 
 /* What this very thread inherited and still carries, for all that is known. */
 static const struct nm_ledger_entry *find_terms(struct nm_actuator *actuator, uint32_t pid,
 						uint32_t tid, uint64_t start_ticks,
 						hwloc_const_bitmap_t current)
 {
-	struct nm_descendant found;
 	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
 	     i = actuator->leases[i].next_of_tid) {
 		const struct nm_lease *lease = &actuator->leases[i];
@@ -405,12 +437,9 @@ static const struct nm_ledger_entry *find_terms(struct nm_actuator *actuator, ui
 		    hwloc_bitmap_isequal(current, lease->terms.target))
 			return &lease->terms;
 	}
-	if (!nm_lease_may_be_missed(actuator) || nm_lease_is_settled(actuator, tid, start_ticks) ||
-	    !nm_lease_descent(actuator))
+	if (!nm_lease_may_be_missed(actuator) || nm_lease_is_settled(actuator, tid, start_ticks))
 		return NULL;
-	nm_descent_forget_processes(actuator->descent);
-	int r = nm_descent_look(actuator->descent, actuator->told_ticks, pid, tid, &found);
-	return r > 0 && found.start_ticks == start_ticks ? found.terms : NULL;
+	return look(actuator, pid, tid, start_ticks);
 }
 
 bool nm_actuator_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
