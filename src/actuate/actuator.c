@@ -209,7 +209,8 @@ static void compact_ledger(struct nm_actuator *actuator)
 	if (!entries)
 		return;
 	/* A refusal leaves the longer file, which says the same. */
-	(void)nm_ledger_compact(actuator->ledger, entries, nm_lease_collect(actuator, 0, entries));
+	(void)nm_ledger_compact(actuator->ledger, entries,
+				nm_lease_collect_lines(actuator, entries));
 	free(entries);
 }
 

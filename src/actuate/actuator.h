@@ -17,11 +17,11 @@
 struct nm_lease {
 	struct nm_ledger_entry terms;
 	enum nm_step_pin pin;
-	bool inherited; /* never in the ledger, as its ancestor is; one for each thread and target
-			 */
+	bool inherited; /* one for each thread and target; its ancestor's line stands for it */
 	bool settled;	/* restored, or changed by its owner: what the thread carries now is his own
 			 */
 	bool refused;	/* inherited, and could not be restored: to be tried again */
+	bool written;	/* then it has a line of its own, which outlives its ancestor's */
 	bool exited;	/* its thread ended, by an EXIT record: it did not exec */
 	bool awaited;	/* it is gone, and its leader looks as if it had called exec: a record will
 			   tell */
@@ -72,7 +72,7 @@ struct nm_actuator {
 
 static inline bool nm_lease_active(const struct nm_lease *lease)
 {
-	return lease->terms.ended_ticks == 0;
+	return !lease->inherited && lease->terms.ended_ticks == 0;
 }
 
 /* May there be tasks with inherited affinity that no record told of? */
@@ -100,9 +100,12 @@ struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t
 /* Is it known that what this very thread carries is its lease, or its owner's choice? */
 bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks);
 
-/* The leases of a process (0: of all), also past ones. ret: room for actuator->count. */
+/* The leases of a process (0: of all), also past ones; or all that is to stand in the ledger. ret:
+ * room for actuator->count. */
 size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
 			const struct nm_ledger_entry **ret);
+size_t nm_lease_collect_lines(const struct nm_actuator *actuator,
+			      const struct nm_ledger_entry **ret);
 
 /* Makes room so that `more` puts cannot fail; nm_lease_reserve_place() for one of them, of this
  * thread, which nm_lease_release_place() gives up where it was not used. */
@@ -113,7 +116,7 @@ void nm_lease_release_place(struct nm_actuator *actuator, uint32_t pid, uint32_t
 /* Takes over `terms`; the thread's earlier lease, if one is active, ends with it. Cannot fail. */
 struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_entry *terms);
 
-/* The same for inherited affinity, which has ended: no lease ends with it. */
+/* The same for inherited affinity: no lease ends with it. */
 struct nm_lease *nm_lease_put_inherited(struct nm_actuator *actuator,
 					struct nm_ledger_entry *terms);
 

@@ -42,6 +42,27 @@ static struct nm_lease *add_inherited(struct nm_actuator *actuator,
 	return NULL;
 }
 
+/* It goes on carrying the target, maybe for longer than its ancestor is remembered. */
+static void note_refusal(struct nm_actuator *actuator, struct nm_lease *lease)
+{
+	lease->refused = true;
+	lease->terms.ended_ticks = 0;
+	if (!lease->written) /* what cannot be written now may be in the next round */
+		lease->written = nm_ledger_give(actuator->ledger, &lease->terms) == 0;
+}
+
+/* A lease that the thread has by now ends all of its lines with its own. */
+static void note_end(struct nm_actuator *actuator, struct nm_lease *lease)
+{
+	const struct nm_ledger_entry *terms = &lease->terms;
+	lease->refused = false;
+	lease->terms.ended_ticks = nm_lease_ticks(actuator);
+	if (lease->written && !nm_lease_active_of(actuator, terms->tid, terms->start_ticks))
+		(void)nm_ledger_return(actuator->ledger, terms->tid, terms->start_ticks,
+				       terms->ended_ticks);
+	lease->written = false;
+}
+
 /* Its own children may carry the target, too, or an exec may give it to its leader. Those for whom
  * there is no room are looked for in /proc. */
 static void remember(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
@@ -56,9 +77,11 @@ static void remember(struct nm_actuator *actuator, const struct nm_ledger_entry 
 	}
 	lease->exited = false;
 	lease->settled = r >= 0;
-	lease->refused = r < 0 && r != -ESRCH;
 	lease->ended_round = actuator->round;
-	lease->terms.ended_ticks = nm_lease_ticks(actuator);
+	if (r < 0 && r != -ESRCH)
+		note_refusal(actuator, lease);
+	else
+		note_end(actuator, lease);
 }
 
 static void tell_inherited(const struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
@@ -95,9 +118,9 @@ void nm_lease_retry_inherited(struct nm_actuator *actuator)
 		struct nm_lease *lease = &actuator->leases[i];
 		if (!lease->refused)
 			continue;
-		lease->refused =
-			!nm_lease_active_of(actuator, lease->terms.tid, lease->terms.start_ticks);
-		if (lease->refused)
+		if (nm_lease_active_of(actuator, lease->terms.tid, lease->terms.start_ticks))
+			note_end(actuator, lease);
+		else
 			(void)nm_lease_restore_inherited(actuator, &lease->terms, lease->terms.pid,
 							 lease->terms.tid,
 							 lease->terms.start_ticks);

@@ -88,6 +88,18 @@ size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
 	return count;
 }
 
+size_t nm_lease_collect_lines(const struct nm_actuator *actuator,
+			      const struct nm_ledger_entry **ret)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < actuator->count; i++) {
+		const struct nm_lease *lease = &actuator->leases[i];
+		if (!lease->inherited || lease->written)
+			ret[count++] = &lease->terms;
+	}
+	return count;
+}
+
 /* ---- keeping ---- */
 
 int nm_lease_reserve(struct nm_actuator *actuator, size_t more)
