@@ -41,10 +41,13 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	actuator->runtime_directory = runtime_directory;
 	actuator->on_event = on_event;
 	actuator->context = context;
+	actuator->turn_steps = NM_LEASE_TURN_STEPS;
 
 	int r = nm_tidmap_new(&actuator->by_tid);
 	if (r == 0)
 		r = nm_tidmap_new(&actuator->by_pid);
+	if (r == 0)
+		r = nm_settled_new(&actuator->settled);
 	if (r < 0)
 		return r;
 	if (runtime_directory >= 0 || runtime_directory == NM_NOWHERE) {
@@ -82,6 +85,8 @@ void nm_actuator_free(struct nm_actuator *actuator)
 	free(actuator->leases);
 	nm_descent_walk_clear(&actuator->walk.course);
 	nm_descent_free(actuator->descent);
+	nm_settled_free(actuator->settled);
+	nm_shares_clear(&actuator->inherited_shares);
 	nm_tidmap_free(actuator->by_tid);
 	nm_tidmap_free(actuator->by_pid);
 	free(actuator);
@@ -334,7 +339,9 @@ unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
 
 unsigned nm_actuator_return_all(struct nm_actuator *actuator)
 {
+	actuator->ends = true;
 	unsigned failed = return_leases(actuator, 0);
+	actuator->ends = false;
 	unsigned refused = count_refused(actuator);
 	if (failed < refused)
 		failed = refused;

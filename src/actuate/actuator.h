@@ -7,6 +7,7 @@
 #include "numa-migrd/actuate.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/tidmap.h"
+#include "settled.h"
 
 /*
  * One affinity that we narrowed, or that was inherited from one. After it ended
@@ -33,7 +34,13 @@ struct nm_lease {
 
 #define NM_LEASE_NONE NM_TIDMAP_NONE
 #define NM_LEASE_MEMORY_ROUNDS 2
-#define NM_LEASE_MOST_INHERITED 8192U /* of them; those beyond are looked for in /proc */
+#define NM_LEASE_MOST_ROUNDS 64 /* however long a walk takes */
+/* Tasks with inherited affinity that are remembered as leases are, and how many of one user's; of
+ * those beyond it is only known that they are settled, and their children are looked for in /proc.
+ */
+#define NM_LEASE_MOST_INHERITED 8192U
+#define NM_LEASE_SHARE_INHERITED (NM_LEASE_MOST_INHERITED / 4 * 3)
+#define NM_LEASE_TURN_STEPS 524288U /* of nm_descent_steps(), in one interval: some 10 ms */
 #define NM_NUDGE_NS (200 * NM_NSEC_PER_MSEC)
 
 /* A look at every thread of the machine, in as many intervals as it takes. */
@@ -54,6 +61,8 @@ struct nm_actuator {
 	struct nm_lease *leases;
 	size_t count, capacity;
 	size_t inherited;		   /* how many of them are */
+	struct nm_shares inherited_shares;
+	struct nm_settled *settled;	   /* beside those */
 	struct nm_tidmap *by_tid, *by_pid; /* to the index of the newest */
 	struct nm_descent *descent; /* of all that are not inherited; NULL: to be made anew */
 
@@ -62,7 +71,9 @@ struct nm_actuator {
 	 */
 	uint64_t told_ticks, tended_ticks;
 	bool missed; /* side-band records were lost since the last walk began */
+	bool ends;   /* all is returned, and nothing will be looked for any more */
 	struct nm_lease_walk walk;
+	uint64_t turn_steps; /* NM_LEASE_TURN_STEPS */
 	/* What the roster's looks have cost since the last walk went on; what they read of
 	 * processes holds for as long. */
 	uint64_t look_steps;
@@ -132,8 +143,9 @@ int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease
 
 /* ---- inherited affinity ---- */
 
-/* Restores what a thread inherited under `terms`, and remembers it. Returns as nm_mask_restore().
- */
+/* Restores what a thread inherited under `terms`, and remembers it. Returns as nm_mask_restore(),
+ * or -ENOSPC: it could not be remembered, so that what it carried afterwards could not be told from
+ * what it inherited; it is looked for again. */
 int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
 			       uint32_t pid, uint32_t tid, uint64_t start_ticks);
 

@@ -21,6 +21,9 @@
  */
 bool nm_descent_born_under(const struct nm_ledger_entry *terms, uint64_t start_ticks);
 
+/* Until when that is; UINT64_MAX: it stands. */
+uint64_t nm_descent_last_birth(const struct nm_ledger_entry *terms);
+
 struct nm_descent;
 
 /* Of these lines, also ended ones, whose masks and paths must outlive it. 0 or -ENOMEM. */

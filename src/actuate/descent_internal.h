@@ -93,10 +93,8 @@ struct nm_descent {
 };
 
 #define NM_NO_TARGET UINT32_MAX
-#define NM_STEPS_CALL 64U /* what one call to the machine costs; what is looked at in memory: 1 */
-
-/* Until when children may have inherited the target. */
-uint64_t nm_descent_last_birth(const struct nm_ledger_entry *terms);
+#define NM_STEPS_CALL                                                                              \
+	UINT64_C(64) /* what one call to the machine costs; what is looked at in memory: 1 */
 
 /* The one with these ids and this cgroup; NULL: there are no lines of it. */
 struct nm_group *nm_descent_group(struct nm_descent *descent, enum nm_grouping_kind kind,

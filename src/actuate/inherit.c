@@ -5,9 +5,6 @@
 #include "actuator.h"
 #include "mask.h"
 
-#define WALK_STEPS 524288U /* of nm_descent_steps(), in one interval: some 10 ms */
-#define LOOK_STEPS (WALK_STEPS / 2) /* of these at most for what the roster asks */
-
 /* ---- restoring and remembering ---- */
 
 static struct nm_lease *find_inherited(const struct nm_actuator *actuator,
@@ -24,13 +21,11 @@ static struct nm_lease *find_inherited(const struct nm_actuator *actuator,
 	return NULL;
 }
 
-static struct nm_lease *add_inherited(struct nm_actuator *actuator,
-				      const struct nm_ledger_entry *terms, uint32_t pid,
-				      uint32_t tid, uint64_t start_ticks)
+static struct nm_lease *put_copy(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+				 uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
 	struct nm_ledger_entry copy;
-	if (actuator->inherited >= NM_LEASE_MOST_INHERITED || nm_lease_reserve(actuator, 1) < 0 ||
-	    nm_ledger_entry_copy(terms, &copy) < 0)
+	if (nm_lease_reserve(actuator, 1) < 0 || nm_ledger_entry_copy(terms, &copy) < 0)
 		return NULL;
 	copy.pid = pid;
 	copy.tid = tid;
@@ -40,6 +35,21 @@ static struct nm_lease *add_inherited(struct nm_actuator *actuator,
 	nm_lease_release_place(actuator, pid, tid);
 	nm_ledger_entry_clear(&copy);
 	return NULL;
+}
+
+/* One user's forks leave room for others'. */
+static struct nm_lease *add_inherited(struct nm_actuator *actuator,
+				      const struct nm_ledger_entry *terms, uint32_t pid,
+				      uint32_t tid, uint64_t start_ticks)
+{
+	struct nm_shares *shares = &actuator->inherited_shares;
+	if (actuator->inherited >= NM_LEASE_MOST_INHERITED ||
+	    nm_shares_take(shares, terms->uid, NM_LEASE_SHARE_INHERITED) < 0)
+		return NULL;
+	struct nm_lease *lease = put_copy(actuator, terms, pid, tid, start_ticks);
+	if (!lease)
+		nm_shares_release(shares, terms->uid);
+	return lease;
 }
 
 /* It goes on carrying the target, maybe for longer than its ancestor is remembered. */
@@ -63,18 +73,8 @@ static void note_end(struct nm_actuator *actuator, struct nm_lease *lease)
 	lease->written = false;
 }
 
-/* Its own children may carry the target, too, or an exec may give it to its leader. Those for whom
- * there is no room are looked for in /proc. */
-static void remember(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
-		     uint32_t pid, uint32_t tid, uint64_t start_ticks, int r)
+static void note_result(struct nm_actuator *actuator, struct nm_lease *lease, int r)
 {
-	struct nm_lease *lease = find_inherited(actuator, terms, tid, start_ticks);
-	if (!lease)
-		lease = add_inherited(actuator, terms, pid, tid, start_ticks);
-	if (!lease) {
-		actuator->missed = true;
-		return;
-	}
 	lease->exited = false;
 	lease->settled = r >= 0;
 	lease->ended_round = actuator->round;
@@ -100,15 +100,48 @@ static void tell_inherited(const struct nm_actuator *actuator, const struct nm_l
 	actuator->on_event(actuator->context, &event);
 }
 
+static int restore_now(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+		       uint32_t pid, uint32_t tid, uint64_t start_ticks)
+{
+	int r = start_ticks ? nm_mask_restore(actuator->platform, actuator->topology, terms, pid,
+					      tid, start_ticks)
+			    : -ESRCH;
+	tell_inherited(actuator, terms, pid, tid, start_ticks, r);
+	return r;
+}
+
+/* Its children are looked for in /proc, and so is it where it is refused. */
+static int restore_without_lease(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+				 uint32_t pid, uint32_t tid, uint64_t start_ticks)
+{
+	actuator->missed = true;
+	int noted = start_ticks ? nm_settled_add(actuator->settled, terms->uid, tid, start_ticks,
+						 actuator->round)
+				: 0;
+	if (noted < 0 && !actuator->ends) {
+		actuator->walk.failed = true;
+		return -ENOSPC;
+	}
+	int r = restore_now(actuator, terms, pid, tid, start_ticks);
+	if (r < 0)
+		nm_settled_remove(actuator->settled, tid, start_ticks);
+	actuator->walk.failed = actuator->walk.failed || (r < 0 && r != -ESRCH);
+	return r;
+}
+
+/* It is remembered first: its own children may carry the target, too, or an exec may give it to its
+ * leader, and what it carries afterwards is its owner's. */
 int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
 			       uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
 	const struct nm_ledger_entry copy = *terms; /* the table may move */
-	int r = start_ticks ? nm_mask_restore(actuator->platform, actuator->topology, &copy, pid,
-					      tid, start_ticks)
-			    : -ESRCH;
-	tell_inherited(actuator, &copy, pid, tid, start_ticks, r);
-	remember(actuator, &copy, pid, tid, start_ticks, r);
+	struct nm_lease *lease = find_inherited(actuator, &copy, tid, start_ticks);
+	if (!lease)
+		lease = add_inherited(actuator, &copy, pid, tid, start_ticks);
+	if (!lease)
+		return restore_without_lease(actuator, &copy, pid, tid, start_ticks);
+	int r = restore_now(actuator, &copy, pid, tid, start_ticks);
+	note_result(actuator, lease, r);
 	return r;
 }
 
@@ -399,14 +432,20 @@ static void end_walk(struct nm_actuator *actuator)
 	nm_lease_walk_stop(actuator);
 }
 
-/* For what the roster has left of the interval's budget. */
+/* Has the roster asked for half of the interval's budget? */
+static bool is_asked_out(const struct nm_actuator *actuator)
+{
+	return actuator->look_steps >= actuator->turn_steps / 2;
+}
+
+/* For what the roster has left of it. */
 static void take_turn(struct nm_actuator *actuator, struct nm_descent_walk *course)
 {
 	struct restoring restoring = {.actuator = actuator};
 	course->descent = nm_lease_descent(actuator);
 	course->born_since = actuator->told_ticks;
-	course->budget = actuator->look_steps < LOOK_STEPS ? WALK_STEPS - actuator->look_steps
-							   : WALK_STEPS - LOOK_STEPS;
+	course->budget = actuator->turn_steps -
+			 (is_asked_out(actuator) ? actuator->turn_steps / 2 : actuator->look_steps);
 	course->each = restore_found;
 	course->context = &restoring;
 	course->error = 0;
@@ -436,7 +475,7 @@ static const struct nm_ledger_entry *look(struct nm_actuator *actuator, uint32_t
 {
 	struct nm_descendant found;
 	struct nm_descent *descent = nm_lease_descent(actuator);
-	if (!descent || actuator->look_steps >= LOOK_STEPS)
+	if (!descent || is_asked_out(actuator))
 		return NULL;
 	if (!actuator->has_looked)
 		nm_descent_forget_processes(descent);

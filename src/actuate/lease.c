@@ -73,7 +73,7 @@ bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint6
 		    (lease->settled || nm_lease_active(lease)))
 			return true;
 	}
-	return false;
+	return nm_settled_has(actuator->settled, tid, start_ticks);
 }
 
 size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
@@ -228,15 +228,25 @@ static void drop(struct nm_actuator *actuator, size_t kept)
 	for (size_t i = kept; i < actuator->count; i++) {
 		struct nm_lease *lease = &actuator->leases[i];
 		nm_lease_release_place(actuator, lease->terms.pid, lease->terms.tid);
+		if (lease->inherited)
+			nm_shares_release(&actuator->inherited_shares, lease->terms.uid);
 		actuator->inherited -= lease->inherited;
 		nm_ledger_entry_clear(&lease->terms);
 	}
 	actuator->count = kept;
 }
 
+static void forget_settled(struct nm_actuator *actuator)
+{
+	nm_settled_forget(actuator->settled, actuator->platform,
+			  actuator->round - NM_LEASE_MEMORY_ROUNDS + 1,
+			  nm_lease_may_be_missed(actuator) ? actuator->told_ticks : UINT64_MAX);
+}
+
 void nm_lease_forget_past(struct nm_actuator *actuator)
 {
 	bool any = false;
+	forget_settled(actuator);
 	for (size_t i = 0; !any && i < actuator->count; i++)
 		any = is_past(actuator, &actuator->leases[i]);
 	if (!any)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/actuate/descent.h"
+#include "../../src/actuate/actuator.h"
 #include "actuate_fixture.h"
 
 #define ALL UINT64_C(0xff)
@@ -210,6 +210,7 @@ static uint64_t steps_beside(uint32_t families, uint32_t threads)
 }
 
 /* What one more thread costs depends neither on who else is leased nor on how deep it is. */
+/* SECURITY: forks */
 static void a_thread_costs_the_same_beside_any_leases(void **state)
 {
 	(void)state;
@@ -347,6 +348,62 @@ static void more_children_than_are_remembered(void **state)
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
 }
 
+/* SECURITY: forks */
+static void what_is_remembered_is_bounded(void **state)
+{
+	const struct nm_actuator *actuator = world->actuator;
+	(void)state;
+	lease(101, 1);
+	for (uint32_t i = 0; i < 100000; i++)
+		tell_fork(101, 10000 + i);
+	assert_int_equal(actuator->inherited, NM_LEASE_SHARE_INHERITED);
+	assert_true(actuator->capacity <= 2 * NM_LEASE_SHARE_INHERITED);
+	for (int i = 0; i < 4; i++)
+		world_tick(world);
+	assert_int_equal(actuator->inherited, 0);
+	assert_int_equal(actuator->inherited_shares.count, 0);
+	tell_fork(101, 10000);
+	assert_int_equal(actuator->inherited, 1);
+}
+
+/* No more of the user's are remembered, in whatever way. */
+static void crowd(void)
+{
+	struct nm_actuator *actuator = world->actuator;
+	lease(101, 1);
+	for (uint32_t i = 0; i < 10000; i++)
+		tell_fork(101, 10000 + i);
+	while (nm_settled_add(actuator->settled, 1000, 100000 + (uint32_t)actuator->settled->count,
+			      UINT32_MAX, actuator->round) == 0)
+		;
+	fake_fork(fake, 101, 300);
+	world_drain(world);
+}
+
+/* Who could not be remembered is not restored before he can be: his later choice is his. */
+static void restored_once_there_is_room(void **state)
+{
+	(void)state;
+	crowd();
+	assert_int_equal(world_mask(world, 300), world_node(1));
+	assert_int_equal(world_told(world, NM_LEASE_FAILED, 300), 0);
+	for (int i = 0; i < 3; i++)
+		world_tick(world);
+	assert_int_equal(world_mask(world, 300), ALL);
+	fake_pin(fake, 300, world_node(1));
+	for (int i = 0; i < 5; i++)
+		world_tick(world);
+	assert_int_equal(world_mask(world, 300), world_node(1));
+}
+
+static void a_stop_needs_no_room(void **state)
+{
+	(void)state;
+	crowd();
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(world_mask(world, 300), ALL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -363,6 +420,9 @@ int main(void)
 		TEST(proc_is_walked_once_an_interval),
 		TEST(records_of_one_moment_keep_their_order),
 		TEST(more_children_than_are_remembered),
+		TEST(what_is_remembered_is_bounded),
+		TEST(restored_once_there_is_room),
+		TEST(a_stop_needs_no_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
