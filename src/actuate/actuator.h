@@ -46,7 +46,8 @@ struct nm_lease {
 /* A look at every thread of the machine, in as many intervals as it takes. */
 struct nm_lease_walk {
 	bool under_way;
-	bool failed; /* something could not be read */
+	bool unread; /* something could not be read */
+	bool failed; /* somebody is to be restored yet */
 	uint64_t began_ticks;
 	struct nm_descent_walk course;
 };

@@ -425,7 +425,7 @@ static void end_walk(struct nm_actuator *actuator)
 {
 	const struct nm_lease_walk *walk = &actuator->walk;
 	uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
-	if (walk->failed)
+	if (walk->failed || walk->unread)
 		actuator->missed = true;
 	else if (walk->began_ticks > actuator->told_ticks + second)
 		actuator->told_ticks = walk->began_ticks - second;
@@ -450,7 +450,7 @@ static void take_turn(struct nm_actuator *actuator, struct nm_descent_walk *cour
 	course->context = &restoring;
 	course->error = 0;
 	int r = course->descent ? nm_descent_walk(actuator->platform, course) : -ENOMEM;
-	actuator->walk.failed = actuator->walk.failed || r < 0 || course->error < 0;
+	actuator->walk.unread = actuator->walk.unread || r < 0 || course->error < 0;
 }
 
 void nm_lease_walk_on(struct nm_actuator *actuator)

@@ -200,13 +200,25 @@ void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease)
 
 /* ---- forgetting ---- */
 
-/* As long as a walk may meet the thread, it must be known that what it carries is its owner's. */
+/* As long as a walk may meet the thread, it must be known that what it carries is its owner's; and
+ * as long as one may meet a child, under what terms it was born. Leases, of which there may be any
+ * number, do not wait for ever, nor for what cannot be read. */
+static bool is_still_met(const struct nm_actuator *actuator, const struct nm_lease *lease)
+{
+	if (!nm_lease_may_be_missed(actuator))
+		return false;
+	if (lease->inherited)
+		return lease->terms.start_ticks >= actuator->told_ticks;
+	return !actuator->walk.unread &&
+	       actuator->round - lease->ended_round < NM_LEASE_MOST_ROUNDS &&
+	       nm_descent_last_birth(&lease->terms) >= actuator->told_ticks;
+}
+
 static bool is_past(const struct nm_actuator *actuator, const struct nm_lease *lease)
 {
-	bool still_met = lease->inherited && nm_lease_may_be_missed(actuator) &&
-			 lease->terms.start_ticks >= actuator->told_ticks;
-	return !nm_lease_active(lease) && !still_met && !lease->refused &&
-	       actuator->round - lease->ended_round >= NM_LEASE_MEMORY_ROUNDS;
+	return !nm_lease_active(lease) && !lease->refused &&
+	       actuator->round - lease->ended_round >= NM_LEASE_MEMORY_ROUNDS &&
+	       !is_still_met(actuator, lease);
 }
 
 /* Puts those to be kept first, in their order. Returns their number. */

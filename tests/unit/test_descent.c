@@ -404,6 +404,26 @@ static void a_stop_needs_no_room(void **state)
 	assert_int_equal(world_mask(world, 300), ALL);
 }
 
+/* A lease that ended is known for as long as a walk takes to meet those born under it. */
+static void a_long_walk_meets_all(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	for (uint32_t i = 0; i < 60; i++)
+		fake_fork(fake, 101, 300 + i);
+	assert_int_equal(world_return(world, 101), 0);
+	world_lose_records(world);
+	world->actuator->turn_steps = 5000;
+	for (int i = 0; i < 20; i++)
+		world_tick(world);
+	for (uint32_t i = 0; i < 60; i++)
+		assert_int_equal(world_mask(world, 300 + i), ALL);
+	assert_false(nm_lease_may_be_missed(world->actuator));
+	for (int i = 0; i < 3; i++)
+		world_tick(world);
+	assert_int_equal(world->actuator->count, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -423,6 +443,7 @@ int main(void)
 		TEST(what_is_remembered_is_bounded),
 		TEST(restored_once_there_is_room),
 		TEST(a_stop_needs_no_room),
+		TEST(a_long_walk_meets_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
