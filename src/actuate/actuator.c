@@ -41,10 +41,13 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	actuator->runtime_directory = runtime_directory;
 	actuator->on_event = on_event;
 	actuator->context = context;
+	actuator->turn_steps = NM_LEASE_TURN_STEPS;
 
 	int r = nm_tidmap_new(&actuator->by_tid);
 	if (r == 0)
 		r = nm_tidmap_new(&actuator->by_pid);
+	if (r == 0)
+		r = nm_settled_new(&actuator->settled);
 	if (r < 0)
 		return r;
 	if (runtime_directory >= 0 || runtime_directory == NM_NOWHERE) {
@@ -80,7 +83,10 @@ void nm_actuator_free(struct nm_actuator *actuator)
 	for (size_t i = 0; i < actuator->count; i++)
 		nm_ledger_entry_clear(&actuator->leases[i].terms);
 	free(actuator->leases);
+	nm_descent_walk_clear(&actuator->walk.course);
 	nm_descent_free(actuator->descent);
+	nm_settled_free(actuator->settled);
+	nm_shares_clear(&actuator->inherited_shares);
 	nm_tidmap_free(actuator->by_tid);
 	nm_tidmap_free(actuator->by_pid);
 	free(actuator);
@@ -208,7 +214,8 @@ static void compact_ledger(struct nm_actuator *actuator)
 	if (!entries)
 		return;
 	/* A refusal leaves the longer file, which says the same. */
-	(void)nm_ledger_compact(actuator->ledger, entries, nm_lease_collect(actuator, 0, entries));
+	(void)nm_ledger_compact(actuator->ledger, entries,
+				nm_lease_collect_lines(actuator, entries));
 	free(entries);
 }
 
@@ -332,13 +339,15 @@ unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
 
 unsigned nm_actuator_return_all(struct nm_actuator *actuator)
 {
+	actuator->ends = true;
 	unsigned failed = return_leases(actuator, 0);
+	actuator->ends = false;
 	unsigned refused = count_refused(actuator);
 	if (failed < refused)
 		failed = refused;
 	if (failed == 0) {
 		actuator->missed = false;
-		actuator->walk.under_way = false;
+		nm_lease_walk_stop(actuator);
 	}
 	return failed;
 }

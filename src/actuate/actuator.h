@@ -7,6 +7,7 @@
 #include "numa-migrd/actuate.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/tidmap.h"
+#include "settled.h"
 
 /*
  * One affinity that we narrowed, or that was inherited from one. After it ended
@@ -17,11 +18,11 @@
 struct nm_lease {
 	struct nm_ledger_entry terms;
 	enum nm_step_pin pin;
-	bool inherited; /* never in the ledger, as its ancestor is; one for each thread and target
-			 */
+	bool inherited; /* one for each thread and target; its ancestor's line stands for it */
 	bool settled;	/* restored, or changed by its owner: what the thread carries now is his own
 			 */
 	bool refused;	/* inherited, and could not be restored: to be tried again */
+	bool written;	/* then it has a line of its own, which outlives its ancestor's */
 	bool exited;	/* its thread ended, by an EXIT record: it did not exec */
 	bool awaited;	/* it is gone, and its leader looks as if it had called exec: a record will
 			   tell */
@@ -33,15 +34,22 @@ struct nm_lease {
 
 #define NM_LEASE_NONE NM_TIDMAP_NONE
 #define NM_LEASE_MEMORY_ROUNDS 2
-#define NM_LEASE_MOST_INHERITED 8192U /* of them; those beyond are looked for in /proc */
+#define NM_LEASE_MOST_ROUNDS 64 /* however long a walk takes */
+/* Tasks with inherited affinity that are remembered as leases are, and how many of one user's; of
+ * those beyond it is only known that they are settled, and their children are looked for in /proc.
+ */
+#define NM_LEASE_MOST_INHERITED 8192U
+#define NM_LEASE_SHARE_INHERITED (NM_LEASE_MOST_INHERITED / 4 * 3)
+#define NM_LEASE_TURN_STEPS 524288U /* of nm_descent_steps(), in one interval: some 10 ms */
 #define NM_NUDGE_NS (200 * NM_NSEC_PER_MSEC)
 
 /* A look at every thread of the machine, in as many intervals as it takes. */
 struct nm_lease_walk {
 	bool under_way;
-	bool failed;	   /* something could not be read */
-	uint32_t next_pid; /* where it goes on */
+	bool unread; /* something could not be read */
+	bool failed; /* somebody is to be restored yet */
 	uint64_t began_ticks;
+	struct nm_descent_walk course;
 };
 
 struct nm_actuator {
@@ -54,6 +62,8 @@ struct nm_actuator {
 	struct nm_lease *leases;
 	size_t count, capacity;
 	size_t inherited;		   /* how many of them are */
+	struct nm_shares inherited_shares;
+	struct nm_settled *settled;	   /* beside those */
 	struct nm_tidmap *by_tid, *by_pid; /* to the index of the newest */
 	struct nm_descent *descent; /* of all that are not inherited; NULL: to be made anew */
 
@@ -62,13 +72,19 @@ struct nm_actuator {
 	 */
 	uint64_t told_ticks, tended_ticks;
 	bool missed; /* side-band records were lost since the last walk began */
+	bool ends;   /* all is returned, and nothing will be looked for any more */
 	struct nm_lease_walk walk;
+	uint64_t turn_steps; /* NM_LEASE_TURN_STEPS */
+	/* What the roster's looks have cost since the last walk went on; what they read of
+	 * processes holds for as long. */
+	uint64_t look_steps;
+	bool has_looked;
 	uint64_t clock_ns, clock_ticks; /* the same moment, for nm_lease_ticks() */
 };
 
 static inline bool nm_lease_active(const struct nm_lease *lease)
 {
-	return lease->terms.ended_ticks == 0;
+	return !lease->inherited && lease->terms.ended_ticks == 0;
 }
 
 /* May there be tasks with inherited affinity that no record told of? */
@@ -96,9 +112,12 @@ struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t
 /* Is it known that what this very thread carries is its lease, or its owner's choice? */
 bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks);
 
-/* The leases of a process (0: of all), also past ones. ret: room for actuator->count. */
+/* The leases of a process (0: of all), also past ones; or all that is to stand in the ledger. ret:
+ * room for actuator->count. */
 size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
 			const struct nm_ledger_entry **ret);
+size_t nm_lease_collect_lines(const struct nm_actuator *actuator,
+			      const struct nm_ledger_entry **ret);
 
 /* Makes room so that `more` puts cannot fail; nm_lease_reserve_place() for one of them, of this
  * thread, which nm_lease_release_place() gives up where it was not used. */
@@ -109,7 +128,7 @@ void nm_lease_release_place(struct nm_actuator *actuator, uint32_t pid, uint32_t
 /* Takes over `terms`; the thread's earlier lease, if one is active, ends with it. Cannot fail. */
 struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_entry *terms);
 
-/* The same for inherited affinity, which has ended: no lease ends with it. */
+/* The same for inherited affinity: no lease ends with it. */
 struct nm_lease *nm_lease_put_inherited(struct nm_actuator *actuator,
 					struct nm_ledger_entry *terms);
 
@@ -125,8 +144,9 @@ int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease
 
 /* ---- inherited affinity ---- */
 
-/* Restores what a thread inherited under `terms`, and remembers it. Returns as nm_mask_restore().
- */
+/* Restores what a thread inherited under `terms`, and remembers it. Returns as nm_mask_restore(),
+ * or -ENOSPC: it could not be remembered, so that what it carried afterwards could not be told from
+ * what it inherited; it is looked for again. */
 int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
 			       uint32_t pid, uint32_t tid, uint64_t start_ticks);
 
@@ -146,6 +166,7 @@ int nm_lease_search(struct nm_actuator *actuator, uint32_t pid);
 /* Goes on with the walk, for as much as one interval may take; begins one where records were lost.
  */
 void nm_lease_walk_on(struct nm_actuator *actuator);
+void nm_lease_walk_stop(struct nm_actuator *actuator);
 
 /* The search's view of the leases; NULL: no memory. Owned by the actuator, until one is put or
  * ends. */

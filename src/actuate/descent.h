@@ -4,7 +4,8 @@
  * may be missing: after a crash, after records were lost, and for what was born since they were
  * last read. Two threads with the same affinity look alike, so descent is to be proved as well: an
  * owner who pinned a neighbour to the same CPUs keeps his choice. All costs are linear in what is
- * found: lines are indexed by process and target, and each process is read once.
+ * found: lines are indexed by process, session and cgroup, each process is read once, and its
+ * ancestors and company are looked at once for all of its threads.
  */
 #ifndef NM_ACTUATE_DESCENT_H
 #define NM_ACTUATE_DESCENT_H
@@ -19,6 +20,9 @@
  * two seconds after the lease's end count as well.
  */
 bool nm_descent_born_under(const struct nm_ledger_entry *terms, uint64_t start_ticks);
+
+/* Until when that is; UINT64_MAX: it stands. */
+uint64_t nm_descent_last_birth(const struct nm_ledger_entry *terms);
 
 struct nm_descent;
 
@@ -48,22 +52,38 @@ struct nm_descendant {
 int nm_descent_look(struct nm_descent *descent, uint64_t born_since, uint32_t pid, uint32_t tid,
 		    struct nm_descendant *ret);
 
-/* What is known of processes is read anew: before each walk. */
+/* What is known of processes is read anew: before each walk, and where time has passed. */
 void nm_descent_forget_processes(struct nm_descent *descent);
+
+/* What it has cost so far: each thing looked at in memory is a step, a call to the machine 64. Some
+ * 20 ns each. */
+uint64_t nm_descent_steps(const struct nm_descent *descent);
 
 /* Told of each one found; returns whether it was one after all. */
 typedef bool (*nm_descendant_fn)(void *context, const struct nm_descendant *found);
 
+/* The threads of the process at hand. */
+struct nm_descent_tasks {
+	uint32_t pid;
+	uint32_t *tids;
+	size_t count, capacity, next;
+};
+
 struct nm_descent_walk {
 	struct nm_descent *descent;
 	uint64_t born_since;
-	uint32_t next_pid; /* begins with this process; afterwards: where to go on, 0: at the end */
-	size_t budget;	   /* threads looked at until it stops, after the process at hand; 0: any */
+	uint32_t next_pid; /* goes on with this process, after `tasks`; afterwards 0: at the end */
+	uint64_t budget;   /* steps after which it stops, also within a process; 0: any */
 	nm_descendant_fn each;
 	void *context;
 	size_t found;
 	int error; /* of the last one that could not be looked at; 0: none */
+	struct nm_descent_tasks tasks; /* of the walk, until it is at the end or cleared */
+	uint64_t began_steps;
 };
+
+/* Ends a walk that stopped on its way. */
+void nm_descent_walk_clear(struct nm_descent_walk *walk);
 
 /* Looks at every thread of the machine, processes in the order of /proc. 0 or -errno. */
 int nm_descent_walk(struct nm_platform *platform, struct nm_descent_walk *walk);

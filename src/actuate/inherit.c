@@ -5,8 +5,6 @@
 #include "actuator.h"
 #include "mask.h"
 
-#define WALK_LOOKS 8192U /* at threads, in one interval: some 10 ms */
-
 /* ---- restoring and remembering ---- */
 
 static struct nm_lease *find_inherited(const struct nm_actuator *actuator,
@@ -23,13 +21,11 @@ static struct nm_lease *find_inherited(const struct nm_actuator *actuator,
 	return NULL;
 }
 
-static struct nm_lease *add_inherited(struct nm_actuator *actuator,
-				      const struct nm_ledger_entry *terms, uint32_t pid,
-				      uint32_t tid, uint64_t start_ticks)
+static struct nm_lease *put_copy(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+				 uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
 	struct nm_ledger_entry copy;
-	if (actuator->inherited >= NM_LEASE_MOST_INHERITED || nm_lease_reserve(actuator, 1) < 0 ||
-	    nm_ledger_entry_copy(terms, &copy) < 0)
+	if (nm_lease_reserve(actuator, 1) < 0 || nm_ledger_entry_copy(terms, &copy) < 0)
 		return NULL;
 	copy.pid = pid;
 	copy.tid = tid;
@@ -41,23 +37,51 @@ static struct nm_lease *add_inherited(struct nm_actuator *actuator,
 	return NULL;
 }
 
-/* Its own children may carry the target, too, or an exec may give it to its leader. Those for whom
- * there is no room are looked for in /proc. */
-static void remember(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
-		     uint32_t pid, uint32_t tid, uint64_t start_ticks, int r)
+/* One user's forks leave room for others'. */
+static struct nm_lease *add_inherited(struct nm_actuator *actuator,
+				      const struct nm_ledger_entry *terms, uint32_t pid,
+				      uint32_t tid, uint64_t start_ticks)
 {
-	struct nm_lease *lease = find_inherited(actuator, terms, tid, start_ticks);
+	struct nm_shares *shares = &actuator->inherited_shares;
+	if (actuator->inherited >= NM_LEASE_MOST_INHERITED ||
+	    nm_shares_take(shares, terms->uid, NM_LEASE_SHARE_INHERITED) < 0)
+		return NULL;
+	struct nm_lease *lease = put_copy(actuator, terms, pid, tid, start_ticks);
 	if (!lease)
-		lease = add_inherited(actuator, terms, pid, tid, start_ticks);
-	if (!lease) {
-		actuator->missed = true;
-		return;
-	}
+		nm_shares_release(shares, terms->uid);
+	return lease;
+}
+
+/* It goes on carrying the target, maybe for longer than its ancestor is remembered. */
+static void note_refusal(struct nm_actuator *actuator, struct nm_lease *lease)
+{
+	lease->refused = true;
+	lease->terms.ended_ticks = 0;
+	if (!lease->written) /* what cannot be written now may be in the next round */
+		lease->written = nm_ledger_give(actuator->ledger, &lease->terms) == 0;
+}
+
+/* A lease that the thread has by now ends all of its lines with its own. */
+static void note_end(struct nm_actuator *actuator, struct nm_lease *lease)
+{
+	const struct nm_ledger_entry *terms = &lease->terms;
+	lease->refused = false;
+	lease->terms.ended_ticks = nm_lease_ticks(actuator);
+	if (lease->written && !nm_lease_active_of(actuator, terms->tid, terms->start_ticks))
+		(void)nm_ledger_return(actuator->ledger, terms->tid, terms->start_ticks,
+				       terms->ended_ticks);
+	lease->written = false;
+}
+
+static void note_result(struct nm_actuator *actuator, struct nm_lease *lease, int r)
+{
 	lease->exited = false;
 	lease->settled = r >= 0;
-	lease->refused = r < 0 && r != -ESRCH;
 	lease->ended_round = actuator->round;
-	lease->terms.ended_ticks = nm_lease_ticks(actuator);
+	if (r < 0 && r != -ESRCH)
+		note_refusal(actuator, lease);
+	else
+		note_end(actuator, lease);
 }
 
 static void tell_inherited(const struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
@@ -76,15 +100,48 @@ static void tell_inherited(const struct nm_actuator *actuator, const struct nm_l
 	actuator->on_event(actuator->context, &event);
 }
 
+static int restore_now(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+		       uint32_t pid, uint32_t tid, uint64_t start_ticks)
+{
+	int r = start_ticks ? nm_mask_restore(actuator->platform, actuator->topology, terms, pid,
+					      tid, start_ticks)
+			    : -ESRCH;
+	tell_inherited(actuator, terms, pid, tid, start_ticks, r);
+	return r;
+}
+
+/* Its children are looked for in /proc, and so is it where it is refused. */
+static int restore_without_lease(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+				 uint32_t pid, uint32_t tid, uint64_t start_ticks)
+{
+	actuator->missed = true;
+	int noted = start_ticks ? nm_settled_add(actuator->settled, terms->uid, tid, start_ticks,
+						 actuator->round)
+				: 0;
+	if (noted < 0 && !actuator->ends) {
+		actuator->walk.failed = true;
+		return -ENOSPC;
+	}
+	int r = restore_now(actuator, terms, pid, tid, start_ticks);
+	if (r < 0)
+		nm_settled_remove(actuator->settled, tid, start_ticks);
+	actuator->walk.failed = actuator->walk.failed || (r < 0 && r != -ESRCH);
+	return r;
+}
+
+/* It is remembered first: its own children may carry the target, too, or an exec may give it to its
+ * leader, and what it carries afterwards is its owner's. */
 int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
 			       uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
 	const struct nm_ledger_entry copy = *terms; /* the table may move */
-	int r = start_ticks ? nm_mask_restore(actuator->platform, actuator->topology, &copy, pid,
-					      tid, start_ticks)
-			    : -ESRCH;
-	tell_inherited(actuator, &copy, pid, tid, start_ticks, r);
-	remember(actuator, &copy, pid, tid, start_ticks, r);
+	struct nm_lease *lease = find_inherited(actuator, &copy, tid, start_ticks);
+	if (!lease)
+		lease = add_inherited(actuator, &copy, pid, tid, start_ticks);
+	if (!lease)
+		return restore_without_lease(actuator, &copy, pid, tid, start_ticks);
+	int r = restore_now(actuator, &copy, pid, tid, start_ticks);
+	note_result(actuator, lease, r);
 	return r;
 }
 
@@ -94,9 +151,9 @@ void nm_lease_retry_inherited(struct nm_actuator *actuator)
 		struct nm_lease *lease = &actuator->leases[i];
 		if (!lease->refused)
 			continue;
-		lease->refused =
-			!nm_lease_active_of(actuator, lease->terms.tid, lease->terms.start_ticks);
-		if (lease->refused)
+		if (nm_lease_active_of(actuator, lease->terms.tid, lease->terms.start_ticks))
+			note_end(actuator, lease);
+		else
 			(void)nm_lease_restore_inherited(actuator, &lease->terms, lease->terms.pid,
 							 lease->terms.tid,
 							 lease->terms.start_ticks);
@@ -348,6 +405,12 @@ int nm_lease_search(struct nm_actuator *actuator, uint32_t pid)
 	return r < 0 ? r : restoring.refused;
 }
 
+void nm_lease_walk_stop(struct nm_actuator *actuator)
+{
+	actuator->walk.under_way = false;
+	nm_descent_walk_clear(&actuator->walk.course);
+}
+
 static void begin_walk(struct nm_actuator *actuator)
 {
 	actuator->missed = false;
@@ -360,43 +423,74 @@ static void begin_walk(struct nm_actuator *actuator)
 /* What was born a second before it began may not have been there to be seen. */
 static void end_walk(struct nm_actuator *actuator)
 {
-	struct nm_lease_walk *walk = &actuator->walk;
+	const struct nm_lease_walk *walk = &actuator->walk;
 	uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
-	walk->under_way = false;
-	if (walk->failed)
+	if (walk->failed || walk->unread)
 		actuator->missed = true;
 	else if (walk->began_ticks > actuator->told_ticks + second)
 		actuator->told_ticks = walk->began_ticks - second;
+	nm_lease_walk_stop(actuator);
+}
+
+/* Has the roster asked for half of the interval's budget? */
+static bool is_asked_out(const struct nm_actuator *actuator)
+{
+	return actuator->look_steps >= actuator->turn_steps / 2;
+}
+
+/* For what the roster has left of it. */
+static void take_turn(struct nm_actuator *actuator, struct nm_descent_walk *course)
+{
+	struct restoring restoring = {.actuator = actuator};
+	course->descent = nm_lease_descent(actuator);
+	course->born_since = actuator->told_ticks;
+	course->budget = actuator->turn_steps -
+			 (is_asked_out(actuator) ? actuator->turn_steps / 2 : actuator->look_steps);
+	course->each = restore_found;
+	course->context = &restoring;
+	course->error = 0;
+	int r = course->descent ? nm_descent_walk(actuator->platform, course) : -ENOMEM;
+	actuator->walk.unread = actuator->walk.unread || r < 0 || course->error < 0;
 }
 
 void nm_lease_walk_on(struct nm_actuator *actuator)
 {
-	if (!actuator->walk.under_way && actuator->missed)
+	struct nm_lease_walk *walk = &actuator->walk;
+	if (!walk->under_way && actuator->missed)
 		begin_walk(actuator);
-	if (!actuator->walk.under_way)
-		return;
-	struct restoring restoring = {.actuator = actuator};
-	struct nm_descent_walk walk = {.descent = nm_lease_descent(actuator),
-				       .born_since = actuator->told_ticks,
-				       .next_pid = actuator->walk.next_pid,
-				       .budget = WALK_LOOKS,
-				       .each = restore_found,
-				       .context = &restoring};
-	int r = walk.descent ? nm_descent_walk(actuator->platform, &walk) : -ENOMEM;
-	actuator->walk.failed = actuator->walk.failed || r < 0 || walk.error < 0;
-	actuator->walk.next_pid = walk.next_pid;
-	if (walk.next_pid == 0)
-		end_walk(actuator);
+	if (walk->under_way) {
+		take_turn(actuator, &walk->course);
+		if (walk->course.next_pid == 0)
+			end_walk(actuator);
+	}
+	actuator->look_steps = 0;
+	actuator->has_looked = false;
 }
 
 /* ---- what the roster asks ---- */
+
+/* Who may not be looked at any more in this interval is met by the walk. */
+static const struct nm_ledger_entry *look(struct nm_actuator *actuator, uint32_t pid, uint32_t tid,
+					  uint64_t start_ticks)
+{
+	struct nm_descendant found;
+	struct nm_descent *descent = nm_lease_descent(actuator);
+	if (!descent || is_asked_out(actuator))
+		return NULL;
+	if (!actuator->has_looked)
+		nm_descent_forget_processes(descent);
+	actuator->has_looked = true;
+	uint64_t before = nm_descent_steps(descent);
+	int r = nm_descent_look(descent, actuator->told_ticks, pid, tid, &found);
+	actuator->look_steps += nm_descent_steps(descent) - before;
+	return r > 0 && found.start_ticks == start_ticks ? found.terms : NULL;
+}
 
 /* What this very thread inherited and still carries, for all that is known. */
 static const struct nm_ledger_entry *find_terms(struct nm_actuator *actuator, uint32_t pid,
 						uint32_t tid, uint64_t start_ticks,
 						hwloc_const_bitmap_t current)
 {
-	struct nm_descendant found;
 	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
 	     i = actuator->leases[i].next_of_tid) {
 		const struct nm_lease *lease = &actuator->leases[i];
@@ -405,12 +499,9 @@ static const struct nm_ledger_entry *find_terms(struct nm_actuator *actuator, ui
 		    hwloc_bitmap_isequal(current, lease->terms.target))
 			return &lease->terms;
 	}
-	if (!nm_lease_may_be_missed(actuator) || nm_lease_is_settled(actuator, tid, start_ticks) ||
-	    !nm_lease_descent(actuator))
+	if (!nm_lease_may_be_missed(actuator) || nm_lease_is_settled(actuator, tid, start_ticks))
 		return NULL;
-	nm_descent_forget_processes(actuator->descent);
-	int r = nm_descent_look(actuator->descent, actuator->told_ticks, pid, tid, &found);
-	return r > 0 && found.start_ticks == start_ticks ? found.terms : NULL;
+	return look(actuator, pid, tid, start_ticks);
 }
 
 bool nm_actuator_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,

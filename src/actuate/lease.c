@@ -73,7 +73,7 @@ bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint6
 		    (lease->settled || nm_lease_active(lease)))
 			return true;
 	}
-	return false;
+	return nm_settled_has(actuator->settled, tid, start_ticks);
 }
 
 size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
@@ -83,6 +83,18 @@ size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
 	for (size_t i = 0; i < actuator->count; i++) {
 		const struct nm_lease *lease = &actuator->leases[i];
 		if (!lease->inherited && (!pid || lease->terms.pid == pid))
+			ret[count++] = &lease->terms;
+	}
+	return count;
+}
+
+size_t nm_lease_collect_lines(const struct nm_actuator *actuator,
+			      const struct nm_ledger_entry **ret)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < actuator->count; i++) {
+		const struct nm_lease *lease = &actuator->leases[i];
+		if (!lease->inherited || lease->written)
 			ret[count++] = &lease->terms;
 	}
 	return count;
@@ -188,13 +200,25 @@ void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease)
 
 /* ---- forgetting ---- */
 
-/* As long as a walk may meet the thread, it must be known that what it carries is its owner's. */
+/* As long as a walk may meet the thread, it must be known that what it carries is its owner's; and
+ * as long as one may meet a child, under what terms it was born. Leases, of which there may be any
+ * number, do not wait for ever, nor for what cannot be read. */
+static bool is_still_met(const struct nm_actuator *actuator, const struct nm_lease *lease)
+{
+	if (!nm_lease_may_be_missed(actuator))
+		return false;
+	if (lease->inherited)
+		return lease->terms.start_ticks >= actuator->told_ticks;
+	return !actuator->walk.unread &&
+	       actuator->round - lease->ended_round < NM_LEASE_MOST_ROUNDS &&
+	       nm_descent_last_birth(&lease->terms) >= actuator->told_ticks;
+}
+
 static bool is_past(const struct nm_actuator *actuator, const struct nm_lease *lease)
 {
-	bool still_met = lease->inherited && nm_lease_may_be_missed(actuator) &&
-			 lease->terms.start_ticks >= actuator->told_ticks;
-	return !nm_lease_active(lease) && !still_met && !lease->refused &&
-	       actuator->round - lease->ended_round >= NM_LEASE_MEMORY_ROUNDS;
+	return !nm_lease_active(lease) && !lease->refused &&
+	       actuator->round - lease->ended_round >= NM_LEASE_MEMORY_ROUNDS &&
+	       !is_still_met(actuator, lease);
 }
 
 /* Puts those to be kept first, in their order. Returns their number. */
@@ -216,15 +240,25 @@ static void drop(struct nm_actuator *actuator, size_t kept)
 	for (size_t i = kept; i < actuator->count; i++) {
 		struct nm_lease *lease = &actuator->leases[i];
 		nm_lease_release_place(actuator, lease->terms.pid, lease->terms.tid);
+		if (lease->inherited)
+			nm_shares_release(&actuator->inherited_shares, lease->terms.uid);
 		actuator->inherited -= lease->inherited;
 		nm_ledger_entry_clear(&lease->terms);
 	}
 	actuator->count = kept;
 }
 
+static void forget_settled(struct nm_actuator *actuator)
+{
+	nm_settled_forget(actuator->settled, actuator->platform,
+			  actuator->round - NM_LEASE_MEMORY_ROUNDS + 1,
+			  nm_lease_may_be_missed(actuator) ? actuator->told_ticks : UINT64_MAX);
+}
+
 void nm_lease_forget_past(struct nm_actuator *actuator)
 {
 	bool any = false;
+	forget_settled(actuator);
 	for (size_t i = 0; !any && i < actuator->count; i++)
 		any = is_past(actuator, &actuator->leases[i]);
 	if (!any)

@@ -20,9 +20,7 @@ int nm_mask_open(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint6
 	return directory;
 }
 
-/* What the cpuset of the thread behind `directory` allows now; where cpusets cannot be read (cgroup
- * v1), what is online. */
-static int read_allowed(struct nm_platform *platform, int directory, hwloc_bitmap_t ret)
+int nm_mask_read_allowed(struct nm_platform *platform, int directory, hwloc_bitmap_t ret)
 {
 	nm_autofree char *cgroup = NULL;
 	int r = nm_proc_read_cgroup(platform, directory, &cgroup);
@@ -54,7 +52,7 @@ enum nm_mask_state nm_mask_judge(struct nm_platform *platform, int directory,
 		return NM_MASK_OURS;
 	nm_autobitmap allowed = hwloc_bitmap_alloc();
 	nm_autobitmap left = hwloc_bitmap_alloc();
-	if (!allowed || !left || read_allowed(platform, directory, allowed) < 0 ||
+	if (!allowed || !left || nm_mask_read_allowed(platform, directory, allowed) < 0 ||
 	    hwloc_bitmap_and(left, allowed, terms->target) < 0)
 		return NM_MASK_FOREIGN;
 	if (!hwloc_bitmap_iszero(left) && hwloc_bitmap_isequal(current, left))
@@ -69,7 +67,7 @@ static bool is_effect_of(struct nm_platform *platform, int directory, hwloc_cons
 	if (hwloc_bitmap_isequal(current, mask))
 		return true;
 	nm_autobitmap allowed = hwloc_bitmap_alloc();
-	return allowed && read_allowed(platform, directory, allowed) == 0 &&
+	return allowed && nm_mask_read_allowed(platform, directory, allowed) == 0 &&
 	       hwloc_bitmap_and(allowed, allowed, mask) == 0 &&
 	       hwloc_bitmap_isequal(current, allowed);
 }
@@ -106,7 +104,7 @@ static int read_inheritable(struct nm_platform *platform, uint32_t origin, hwloc
 		return directory;
 	int r = allowed ? nm_proc_read_affinity(platform, directory, ret) : -ENOMEM;
 	if (r == 0)
-		*ret_unrestricted = read_allowed(platform, directory, allowed) == 0 &&
+		*ret_unrestricted = nm_mask_read_allowed(platform, directory, allowed) == 0 &&
 				    hwloc_bitmap_isincluded(allowed, ret);
 	platform->ops->close(platform, directory);
 	return r;

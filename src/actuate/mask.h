@@ -35,6 +35,10 @@ enum nm_mask_state nm_mask_judge(struct nm_platform *platform, int directory,
 int nm_mask_set(struct nm_platform *platform, const struct nm_topology *topology, int directory,
 		uint32_t tid, uint64_t start_ticks, hwloc_const_bitmap_t mask);
 
+/* What the cpuset of the thread behind `directory` allows now; where cpusets cannot be read (cgroup
+ * v1), what is online. 0 or -errno. */
+int nm_mask_read_allowed(struct nm_platform *platform, int directory, hwloc_bitmap_t ret);
+
 /*
  * The only way back: restores the original affinity of one thread that carries `terms`' target: 1
  * restored, 0 the mask is not ours any more (left alone), -ESRCH gone, other -errno refused. Where

@@ -101,11 +101,12 @@ static int restore_inherited(struct restore *restore, const struct nm_ledger_ent
 			     size_t count)
 {
 	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
+	const unsigned failed = restore->failed;
 	int r = nm_descent_new(restore->platform, entries, count, &descent);
 	struct nm_descent_walk walk = {
 		.descent = descent, .each = restore_found, .context = restore, .found = 1};
 	/* Threads born of those found while we walk are met by the next round. */
-	for (int round = 0; r == 0 && walk.found > 0 && restore->failed == 0 && round < 4;
+	for (int round = 0; r == 0 && walk.found > 0 && restore->failed == failed && round < 4;
 	     round++) {
 		walk.found = 0;
 		r = nm_descent_walk(restore->platform, &walk);

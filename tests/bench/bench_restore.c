@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What inherited affinity costs, on real threads of this machine: `--restore` of a ledger of 4,096
- * lines beside as many threads as may be had, up to 50,000, and the handling of 2,000 forks a
- * second beside 256 leases. Each CPU stands for a node. Needs root, as sched_setaffinity(2) of
- * others does.
+ * lines beside as many threads as may be had, up to 50,000, with 256 more lines of as many processes
+ * and, deep below, 4,000 threads that their owner has pinned to a target; and the handling of 2,000
+ * forks a second beside 256 leases. Each CPU stands for a node. Needs root, as sched_setaffinity(2)
+ * of others does.
  */
 #include <dirent.h>
 #include <hwloc.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -28,6 +30,10 @@
 #define MOST_THREADS 50000
 #define THREADS_PER_PROCESS 1000
 #define MOST_PROCESSES (MOST_THREADS / THREADS_PER_PROCESS)
+#define FAMILIES 256 /* leased processes of one thread, beside the others */
+#define CHAIN 64
+#define PINNED_THREADS 4000
+#define SPARE_THREADS 6000 /* for these, and for the rest of the machine */
 #define LEASES 256
 #define FORKS_PER_S 2000
 #define FORK_SECONDS 10
@@ -52,7 +58,42 @@ static void *sleep_on(void *argument)
 	return argument;
 }
 
-/* -1 where no more may be had. */
+/* Threads of its own, and an end to them with the parent. */
+static void be_process(unsigned nr_threads, int ready)
+{
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 16384);
+	for (unsigned i = 1; i < nr_threads; i++) {
+		pthread_t thread;
+		if (pthread_create(&thread, &attributes, sleep_on, NULL) != 0)
+			_exit(1);
+	}
+	if (write(ready, "", 1) != 1)
+		_exit(1);
+	sleep_on(NULL);
+}
+
+/* Pinned by itself, this many generations down. */
+static void be_chain(unsigned depth, int ready)
+{
+	for (unsigned i = 1; i < depth; i++) {
+		pid_t pid = fork();
+		if (pid != 0)
+			sleep_on(NULL);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
+	cpu_set_t node;
+	CPU_ZERO(&node);
+	for (int cpu = hwloc_bitmap_first(topology->nodes[1].cpus); cpu >= 0;
+	     cpu = hwloc_bitmap_next(topology->nodes[1].cpus, cpu))
+		CPU_SET((unsigned)cpu, &node);
+	if (sched_setaffinity(0, sizeof(node), &node) < 0)
+		_exit(1);
+	be_process(PINNED_THREADS, ready);
+}
+
+/* A process of this many threads, or a chain of processes (0). -1 where no more may be had. */
 static pid_t start_process(unsigned nr_threads)
 {
 	int ready[2];
@@ -62,17 +103,9 @@ static pid_t start_process(unsigned nr_threads)
 	pid_t pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pthread_attr_t attributes;
-		pthread_attr_init(&attributes);
-		pthread_attr_setstacksize(&attributes, 16384);
-		for (unsigned i = 1; i < nr_threads; i++) {
-			pthread_t thread;
-			if (pthread_create(&thread, &attributes, sleep_on, NULL) != 0)
-				_exit(1);
-		}
-		if (write(ready[1], "", 1) != 1)
-			_exit(1);
-		sleep_on(NULL);
+		if (nr_threads == 0)
+			be_chain(CHAIN, ready[1]);
+		be_process(nr_threads, ready[1]);
 	}
 	close(ready[1]);
 	bool started = pid > 0 && read(ready[0], &byte, 1) == 1;
@@ -109,7 +142,7 @@ static unsigned threads_to_be_had(void)
 	unsigned numbers = read_limit("/proc/sys/kernel/pid_max");
 	unsigned threads = read_limit("/proc/sys/kernel/threads-max");
 	unsigned least = numbers < threads ? numbers : threads;
-	unsigned most = least > 6000 ? least - 6000 : 0;
+	unsigned most = least > SPARE_THREADS ? least - SPARE_THREADS : 0;
 	return most < MOST_THREADS ? most : MOST_THREADS;
 }
 
@@ -172,22 +205,36 @@ static void give_process(struct lines *lines, pid_t pid, size_t most)
 	must(platform->ops->list_directory(platform, NM_ROOT, path, give_thread, lines), "list");
 }
 
+/* Fewer where no more may be had. */
+static size_t start_processes(size_t count, unsigned nr_threads, pid_t *ret)
+{
+	size_t started = 0;
+	while (started < count) {
+		ret[started] = start_process(nr_threads);
+		if (ret[started] < 0)
+			break;
+		started++;
+	}
+	return started;
+}
+
 static void bench_restore(int directory)
 {
-	pid_t pids[MOST_PROCESSES];
-	size_t count = 0;
+	pid_t pids[MOST_PROCESSES], families[FAMILIES];
 	struct nm_restoration found;
 	struct lines lines = {0};
-	while (count < threads_to_be_had() / THREADS_PER_PROCESS) {
-		pids[count] = start_process(THREADS_PER_PROCESS);
-		if (pids[count] < 0)
-			break;
-		count++;
-	}
+	size_t count = start_processes(threads_to_be_had() / THREADS_PER_PROCESS,
+				       THREADS_PER_PROCESS, pids);
+	size_t nr_families = start_processes(FAMILIES, 1, families);
 	must(nm_ledger_open(directory, BOOT, &lines.ledger), "ledger");
 	for (size_t i = 0; i < count; i++)
 		give_process(&lines, pids[i], (LINES - lines.count) / (count - i));
+	for (size_t i = 0; i < nr_families; i++)
+		give_process(&lines, families[i], 1);
 	nm_ledger_free(lines.ledger);
+	usleep(100000); /* what is born now is born under the leases */
+	pid_t chain = start_process(0);
+	must(chain < 0 ? -EAGAIN : 0, "chain");
 
 	double before_s = wall_s();
 	int restored = nm_restore(platform, topology, directory, BOOT, NULL, NULL, &found);
@@ -197,6 +244,8 @@ static void bench_restore(int directory)
 		lines.count, count * THREADS_PER_PROCESS);
 	bench_print("restore_threads", (double)(count * THREADS_PER_PROCESS), "threads");
 	bench_print("restore_s", took_s, "s");
+	end_processes(&chain, 1);
+	end_processes(families, nr_families);
 	end_processes(pids, count);
 }
 

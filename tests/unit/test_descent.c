@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/actuate/descent.h"
+#include "../../src/actuate/actuator.h"
 #include "actuate_fixture.h"
 
 #define ALL UINT64_C(0xff)
@@ -147,18 +147,158 @@ static void a_walk_goes_on_where_it_stopped(void **state)
 	assert_int_equal(contents.count, 1);
 	const struct nm_ledger_entry *entry = &contents.entries[0];
 	assert_int_equal(nm_descent_new(&fake->platform, &entry, 1, &descent), 0);
-	struct nm_descent_walk walk = {.descent = descent, .budget = 4, .each = count_found};
+	struct nm_descent_walk walk = {.descent = descent, .budget = 4000, .each = count_found};
 	unsigned turns = 0;
 	walked = 0;
 	do {
 		unsigned before = walked;
 		assert_int_equal(nm_descent_walk(&fake->platform, &walk), 0);
-		assert_true(walked - before <= 4);
+		assert_true(walked - before <= 5);
 		turns++;
 	} while (walk.next_pid);
 	assert_int_equal(walked, 30);
-	assert_true(turns >= 30 / 4);
+	assert_true(turns >= 30 / 5);
 	nm_ledger_contents_clear(&contents);
+}
+
+/* ---- whoever is no inheritor ---- */
+
+#define MOST_FAMILIES 256
+
+/* Leases of as many processes of the same user and session, all gone by now. */
+static struct nm_descent *leases_of_others(struct nm_ledger_entry *lines, uint32_t count)
+{
+	const struct nm_ledger_entry *entries[MOST_FAMILIES];
+	struct nm_descent *descent = NULL;
+	for (uint32_t i = 0; i < count; i++) {
+		lines[i] = (struct nm_ledger_entry){
+			.tid = 5000 + i,
+			.pid = 5000 + i,
+			.start_ticks = 100,
+			.given_ticks = fake_ticks(fake) - 100,
+			.session = 50,
+			.uid = 1000,
+			.original = world->topology->possible,
+			.target = world->topology->nodes[1].cpus,
+			.cgroup = (char *)(uintptr_t) "/elsewhere",
+		};
+		entries[i] = &lines[i];
+	}
+	assert_int_equal(nm_descent_new(&fake->platform, entries, count, &descent), 0);
+	return descent;
+}
+
+/* Process 364, 66 generations below the first, with one more thread than this, all pinned. */
+static void pin_below(uint32_t nr_threads)
+{
+	for (uint32_t pid = 300; pid < 365; pid++)
+		fake_fork(fake, pid == 300 ? 50 : pid - 1, pid);
+	fake_pin(fake, 364, world_node(1));
+	for (uint32_t i = 0; i < nr_threads; i++)
+		fake_clone(fake, 364, 400 + i);
+}
+
+/* Steps for all threads of process 364. */
+static uint64_t steps_beside(uint32_t families, uint32_t threads)
+{
+	struct nm_ledger_entry lines[MOST_FAMILIES];
+	nm_auto(nm_descent_freep) struct nm_descent *descent = leases_of_others(lines, families);
+	struct nm_descendant found;
+	for (uint32_t i = 0; i < threads; i++)
+		assert_int_equal(nm_descent_look(descent, 0, 364, 400 + i, &found), 0);
+	return nm_descent_steps(descent);
+}
+
+/* What one more thread costs depends neither on who else is leased nor on how deep it is. */
+/* SECURITY: forks */
+static void a_thread_costs_the_same_beside_any_leases(void **state)
+{
+	(void)state;
+	pin_below(40);
+	uint64_t beside_few = steps_beside(128, 40) - steps_beside(128, 20);
+	uint64_t beside_many = steps_beside(256, 40) - steps_beside(256, 20);
+	assert_int_equal(beside_few, beside_many);
+	assert_true(beside_few < 20 * 64 * 10);
+	/* What is looked at once, for the process: all links, and one family of the session. */
+	assert_true(steps_beside(256, 1) < 2 * 66 * 10 * 64);
+	assert_true(steps_beside(256, 1) - steps_beside(128, 1) < 66 * 10);
+}
+
+/* A process of many threads is left in its midst, and nobody is looked at twice. */
+static void a_walk_stops_inside_a_process(void **state)
+{
+	struct nm_ledger_entry lines[MOST_FAMILIES];
+	(void)state;
+	for (uint32_t i = 0; i < 60; i++)
+		fake_clone(fake, 100, 400 + i);
+	nm_auto(nm_descent_freep) struct nm_descent *descent = leases_of_others(lines, 1);
+	struct nm_descent_walk walk = {.descent = descent, .budget = 640, .each = count_found};
+	unsigned before = fake->calls[FAKE_GET];
+	unsigned turns = 0;
+	do {
+		unsigned got = fake->calls[FAKE_GET];
+		assert_int_equal(nm_descent_walk(&fake->platform, &walk), 0);
+		assert_true(fake->calls[FAKE_GET] - got <= 10);
+		turns++;
+	} while (walk.next_pid);
+	assert_true(turns >= 6);
+	assert_int_equal(fake->calls[FAKE_GET] - before, 2 + 3 + 60);
+}
+
+/* What the roster asks of a thread. */
+static bool ask(uint32_t tid)
+{
+	const struct fake_thread *thread = fake_get(fake, tid);
+	hwloc_bitmap_t current = hwloc_bitmap_alloc();
+	hwloc_const_bitmap_t original;
+	bool unrestricted;
+	fake_to_bitmap(thread->mask, current);
+	bool inherited =
+		nm_actuator_inherited(world->actuator, thread->pid, tid, thread->start_ticks,
+				      current, &original, &unrestricted);
+	hwloc_bitmap_free(current);
+	return inherited;
+}
+
+/* While records are missed, ancestors are read once in an interval, not for each question. */
+static void questions_read_ancestors_once(void **state)
+{
+	(void)state;
+	pin_below(40);
+	lease(101, 1);
+	world_lose_records(world);
+	for (uint32_t i = 0; i < 40; i++) {
+		unsigned before = fake->calls[FAKE_OPEN];
+		assert_false(ask(400 + i));
+		assert_true(i == 0 || fake->calls[FAKE_OPEN] - before <= 1);
+	}
+	world_tick(world);
+	world_lose_records(world);
+	unsigned before = fake->calls[FAKE_OPEN];
+	assert_false(ask(400));
+	assert_true(fake->calls[FAKE_OPEN] - before <= 1); /* born before the walk */
+}
+
+/* They have a budget; who came too late for it is met by the walk, and asked about again. */
+static void questions_have_a_budget(void **state)
+{
+	(void)state;
+	pin_below(1);
+	lease(101, 1);
+	fake_fork(fake, 101, 501);
+	world_lose_records(world);
+	unsigned before = fake->calls[FAKE_OPS];
+	for (uint32_t i = 0; i < 20000; i++)
+		assert_false(ask(400));
+	assert_true(fake->calls[FAKE_OPS] - before < 10000);
+	assert_false(ask(501));
+	assert_int_equal(world_mask(world, 501), world_node(1));
+	world_tick(world);
+	assert_int_equal(world_mask(world, 501), ALL);
+	fake_fork(fake, 101, 502);
+	world_lose_records(world);
+	assert_true(ask(502));
+	assert_int_equal(world_mask(world, 502), ALL);
 }
 
 /* Where a CPU has no ring: one look at every process in an interval, whatever is found. */
@@ -208,6 +348,82 @@ static void more_children_than_are_remembered(void **state)
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
 }
 
+/* SECURITY: forks */
+static void what_is_remembered_is_bounded(void **state)
+{
+	const struct nm_actuator *actuator = world->actuator;
+	(void)state;
+	lease(101, 1);
+	for (uint32_t i = 0; i < 100000; i++)
+		tell_fork(101, 10000 + i);
+	assert_int_equal(actuator->inherited, NM_LEASE_SHARE_INHERITED);
+	assert_true(actuator->capacity <= 2 * NM_LEASE_SHARE_INHERITED);
+	for (int i = 0; i < 4; i++)
+		world_tick(world);
+	assert_int_equal(actuator->inherited, 0);
+	assert_int_equal(actuator->inherited_shares.count, 0);
+	tell_fork(101, 10000);
+	assert_int_equal(actuator->inherited, 1);
+}
+
+/* No more of the user's are remembered, in whatever way. */
+static void crowd(void)
+{
+	struct nm_actuator *actuator = world->actuator;
+	lease(101, 1);
+	for (uint32_t i = 0; i < 10000; i++)
+		tell_fork(101, 10000 + i);
+	while (nm_settled_add(actuator->settled, 1000, 100000 + (uint32_t)actuator->settled->count,
+			      UINT32_MAX, actuator->round) == 0)
+		;
+	fake_fork(fake, 101, 300);
+	world_drain(world);
+}
+
+/* Who could not be remembered is not restored before he can be: his later choice is his. */
+static void restored_once_there_is_room(void **state)
+{
+	(void)state;
+	crowd();
+	assert_int_equal(world_mask(world, 300), world_node(1));
+	assert_int_equal(world_told(world, NM_LEASE_FAILED, 300), 0);
+	for (int i = 0; i < 3; i++)
+		world_tick(world);
+	assert_int_equal(world_mask(world, 300), ALL);
+	fake_pin(fake, 300, world_node(1));
+	for (int i = 0; i < 5; i++)
+		world_tick(world);
+	assert_int_equal(world_mask(world, 300), world_node(1));
+}
+
+static void a_stop_needs_no_room(void **state)
+{
+	(void)state;
+	crowd();
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(world_mask(world, 300), ALL);
+}
+
+/* A lease that ended is known for as long as a walk takes to meet those born under it. */
+static void a_long_walk_meets_all(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	for (uint32_t i = 0; i < 60; i++)
+		fake_fork(fake, 101, 300 + i);
+	assert_int_equal(world_return(world, 101), 0);
+	world_lose_records(world);
+	world->actuator->turn_steps = 5000;
+	for (int i = 0; i < 20; i++)
+		world_tick(world);
+	for (uint32_t i = 0; i < 60; i++)
+		assert_int_equal(world_mask(world, 300 + i), ALL);
+	assert_false(nm_lease_may_be_missed(world->actuator));
+	for (int i = 0; i < 3; i++)
+		world_tick(world);
+	assert_int_equal(world->actuator->count, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -217,9 +433,17 @@ int main(void)
 		TEST(strangers_cost_nothing),
 		TEST(lines_do_not_multiply_the_search),
 		TEST(a_walk_goes_on_where_it_stopped),
+		TEST(a_thread_costs_the_same_beside_any_leases),
+		TEST(a_walk_stops_inside_a_process),
+		TEST(questions_read_ancestors_once),
+		TEST(questions_have_a_budget),
 		TEST(proc_is_walked_once_an_interval),
 		TEST(records_of_one_moment_keep_their_order),
 		TEST(more_children_than_are_remembered),
+		TEST(what_is_remembered_is_bounded),
+		TEST(restored_once_there_is_room),
+		TEST(a_stop_needs_no_room),
+		TEST(a_long_walk_meets_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -458,6 +458,73 @@ static void test_stop_refused_heir(void **state)
 	world_start(world);
 }
 
+/* Rounds later its ancestor's lease, which ended, is forgotten, and the ledger written anew. */
+static void refuse_for_long(void)
+{
+	lease(101, 1);
+	fake_clone(fake, 101, 110);
+	fake_fail(fake, FAKE_SET, 1, 1000000, EPERM);
+	world_drain(world);
+	fake_calm(fake);
+	assert_int_equal(world_return(world, 101), 0);
+	fake_fail(fake, FAKE_SET, 1, 1000000, EPERM);
+	for (int i = 0; i < 5; i++)
+		world_tick(world);
+	fake_calm(fake);
+	world_adopt(world, 102);
+	for (int i = 0; i < 200; i++) {
+		world_lease(world, 102, (unsigned)i % 4);
+		(void)world_return(world, 102);
+	}
+	fake_fail(fake, FAKE_SET, 1, 1000000, EPERM);
+	for (int i = 0; i < 5; i++)
+		world_tick(world);
+	fake_calm(fake);
+	assert_int_equal(world_mask(world, 110), world_node(1));
+}
+
+static int restore_after_death(unsigned *ret_failed)
+{
+	struct nm_restoration found = {0};
+	int r = nm_restore(&fake->platform, world->topology, world->directory, WORLD_BOOT, NULL,
+			   NULL, &found);
+	*ret_failed = found.failed;
+	return r;
+}
+
+static void test_refused_heir_outlives_its_ancestors_line(void **state)
+{
+	unsigned failed;
+	(void)state;
+	refuse_for_long();
+	fake_fail(fake, FAKE_SET, 1, 1000000, EPERM);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 1);
+	fake_calm(fake);
+	nm_actuator_free(world->actuator);
+	assert_int_equal(restore_after_death(&failed), 1);
+	assert_int_equal(failed, 0);
+	assert_int_equal(world_mask(world, 110), ALL);
+	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), -1);
+	world_start(world);
+}
+
+/* Once restored, it has no line any more: what it carries is its owner's. */
+static void test_refused_heir_restored_later(void **state)
+{
+	unsigned failed;
+	(void)state;
+	refuse_for_long();
+	lease(102, 3); /* so that the ledger stays */
+	world_tick(world);
+	assert_int_equal(world_mask(world, 110), ALL);
+	fake_pin(fake, 110, world_node(1));
+	nm_actuator_free(world->actuator);
+	assert_int_equal(restore_after_death(&failed), 1);
+	assert_int_equal(world_mask(world, 110), world_node(1));
+	assert_int_equal(world_mask(world, 102), ALL);
+	world_start(world);
+}
+
 static void test_release_finds_heirs(void **state)
 {
 	(void)state;
@@ -565,6 +632,8 @@ int main(void)
 		TEST(test_stop_finds_the_youngest),
 		TEST(test_stop_races_with_birth),
 		TEST(test_stop_refused_heir),
+		TEST(test_refused_heir_outlives_its_ancestors_line),
+		TEST(test_refused_heir_restored_later),
 		TEST(test_release_finds_heirs),
 		TEST(test_ask_for_own_lease),
 		TEST(test_ask_for_heir),

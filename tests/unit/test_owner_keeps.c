@@ -141,6 +141,54 @@ static void what_it_starts_pins_itself(void **state)
 	assert_int_equal(world_mask(world, 301), world_node(1));
 }
 
+static void tell_births(uint32_t parent, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nm_task_event event = {.kind = NM_TASK_FORK,
+						    .pid = first + i,
+						    .tid = first + i,
+						    .parent_pid = parent,
+						    .parent_tid = parent,
+						    .time_ns = fake->now_ns};
+		nm_actuator_task_event(world->actuator, &event);
+	}
+}
+
+/* Its siblings, gone by now, are more than are remembered. */
+/* SECURITY: forks */
+static void also_among_more_than_are_remembered(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	tell_births(101, 10000, 10000);
+	fake_fork(fake, 101, 300);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 300), ALL);
+	fake_pin(fake, 300, world_node(1));
+	for (int i = 0; i < 5; i++) {
+		world_tick(world);
+		assert_false(is_taken_for_inherited(300));
+		assert_int_equal(world_mask(world, 300), world_node(1));
+	}
+}
+
+/* One user's children leave room for another's: whose parent is gone is known by records, without
+ * a walk. */
+/* SECURITY: forks */
+static void one_users_forks_leave_room_for_others(void **state)
+{
+	(void)state;
+	fake_get(fake, 200)->uid = 1001;
+	lease(101, 1);
+	lease(200, 2);
+	tell_births(101, 10000, 10000);
+	fake_fork(fake, 200, 300);
+	fake_fork(fake, 300, 301);
+	fake_kill(fake, 300);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 301), ALL);
+}
+
 /* The same after a lease that ended. */
 static void so_it_is_after_a_lease(void **state)
 {
@@ -370,6 +418,8 @@ int main(void)
 		TEST(also_while_records_are_lost),
 		TEST(what_it_bears_then_is_its_owners),
 		TEST(what_it_starts_pins_itself),
+		TEST(also_among_more_than_are_remembered),
+		TEST(one_users_forks_leave_room_for_others),
 		TEST(so_it_is_after_a_lease),
 		TEST(an_exec_keeps_a_threads_own_pin),
 		TEST(another_users_orphan_keeps_its_pin),

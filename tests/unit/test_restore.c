@@ -373,6 +373,23 @@ static void test_refused(void **state)
 	assert_no_trace("at the second try", 0);
 }
 
+/* The first lease's thread is refused: who inherited the second one's affinity has his back. */
+static void test_one_refusal_is_nobody_elses(void **state)
+{
+	unsigned failed = 0;
+	(void)state;
+	assert_true(die_at(lease_two, 10000));
+	fake_sleep(fake, 50);
+	fake_fork(fake, 250, 300);
+	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
+	assert_int_equal(restore(&failed), 2);
+	assert_int_equal(failed, 1);
+	assert_int_equal(world_told(world, NM_LEASE_FAILED, 101), 1);
+	assert_int_equal(world_mask(world, 300), fake->all);
+	assert_int_equal(restore(&failed), 1);
+	assert_no_trace("at the second try", 0);
+}
+
 static void test_unreadable_proc(void **state)
 {
 	unsigned failed = 0;
@@ -591,6 +608,7 @@ int main(void)
 		TEST(test_returned_before),
 		TEST(test_cpuset_widens_afterwards),
 		TEST(test_refused),
+		TEST(test_one_refusal_is_nobody_elses),
 		TEST(test_unreadable_proc),
 		TEST(test_other_boot),
 		TEST(test_not_a_ledger),

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "settled.h"
+
+#include "numa-migrd/topology.h"
+
+/* ---- shares ---- */
+
+struct nm_share {
+	uint32_t uid, count;
+};
+
+/* Users with something are few: one for each leased process at most. */
+static struct nm_share *find_share(const struct nm_shares *shares, uint32_t uid)
+{
+	for (size_t i = 0; i < shares->count; i++)
+		if (shares->shares[i].uid == uid)
+			return &shares->shares[i];
+	return NULL;
+}
+
+int nm_shares_take(struct nm_shares *shares, uint32_t uid, uint32_t most)
+{
+	struct nm_share *share = find_share(shares, uid);
+	if (!share) {
+		int r = nm_reserve((void **)&shares->shares, &shares->capacity, shares->count,
+				   sizeof(*shares->shares));
+		if (r < 0)
+			return r;
+		share = &shares->shares[shares->count++];
+		*share = (struct nm_share){.uid = uid};
+	}
+	if (share->count >= most)
+		return -ENOSPC;
+	share->count++;
+	return 0;
+}
+
+void nm_shares_release(struct nm_shares *shares, uint32_t uid)
+{
+	struct nm_share *share = find_share(shares, uid);
+	if (share && --share->count == 0)
+		*share = shares->shares[--shares->count];
+}
+
+void nm_shares_clear(struct nm_shares *shares)
+{
+	free(shares->shares);
+	*shares = (struct nm_shares){0};
+}
+
+/* ---- threads ---- */
+
+int nm_settled_new(struct nm_settled **ret)
+{
+	struct nm_settled *settled = calloc(1, sizeof(*settled));
+	int r = settled ? nm_tidmap_new(&settled->by_tid) : -ENOMEM;
+	if (r < 0) {
+		free(settled);
+		return r;
+	}
+	*ret = settled;
+	return 0;
+}
+
+void nm_settled_free(struct nm_settled *settled)
+{
+	if (!settled)
+		return;
+	free(settled->threads);
+	nm_shares_clear(&settled->shares);
+	nm_tidmap_free(settled->by_tid);
+	free(settled);
+}
+
+static void remove_at(struct nm_settled *settled, uint32_t index)
+{
+	struct nm_settled_thread *thread = &settled->threads[index];
+	nm_shares_release(&settled->shares, thread->uid);
+	nm_tidmap_remove(settled->by_tid, thread->tid);
+	*thread = settled->threads[--settled->count];
+	if (index < settled->count) /* its number is in the map: this cannot fail */
+		(void)nm_tidmap_set(settled->by_tid, thread->tid, index);
+}
+
+static int append(struct nm_settled *settled, const struct nm_settled_thread *thread)
+{
+	int r = nm_reserve((void **)&settled->threads, &settled->capacity, settled->count,
+			   sizeof(*settled->threads));
+	if (r == 0)
+		r = nm_tidmap_set(settled->by_tid, thread->tid, (uint32_t)settled->count);
+	if (r == 0)
+		settled->threads[settled->count++] = *thread;
+	return r;
+}
+
+int nm_settled_add(struct nm_settled *settled, uint32_t uid, uint32_t tid, uint64_t start_ticks,
+		   uint64_t round)
+{
+	const struct nm_settled_thread thread = {
+		.tid = tid,
+		.uid = uid,
+		.start_ticks = start_ticks & ((UINT64_C(1) << 48) - 1),
+		.round = round & UINT16_MAX,
+	};
+	uint32_t earlier = nm_tidmap_get(settled->by_tid, tid);
+	if (earlier != NM_TIDMAP_NONE)
+		remove_at(settled, earlier);
+	int r = settled->count < NM_SETTLED_MOST
+			? nm_shares_take(&settled->shares, uid, NM_SETTLED_SHARE)
+			: -ENOSPC;
+	settled->crowded = settled->crowded || r < 0;
+	if (r < 0)
+		return r;
+	r = append(settled, &thread);
+	if (r < 0)
+		nm_shares_release(&settled->shares, uid);
+	return r;
+}
+
+bool nm_settled_has(const struct nm_settled *settled, uint32_t tid, uint64_t start_ticks)
+{
+	uint32_t index = nm_tidmap_get(settled->by_tid, tid);
+	return index != NM_TIDMAP_NONE && settled->threads[index].start_ticks == start_ticks;
+}
+
+void nm_settled_remove(struct nm_settled *settled, uint32_t tid, uint64_t start_ticks)
+{
+	if (nm_settled_has(settled, tid, start_ticks))
+		remove_at(settled, nm_tidmap_get(settled->by_tid, tid));
+}
+
+static bool has_ended(struct nm_platform *platform, uint32_t tid)
+{
+	nm_autobitmap current = hwloc_bitmap_alloc();
+	return current && platform->ops->affinity_get(platform, (pid_t)tid, current) == -ESRCH;
+}
+
+void nm_settled_forget(struct nm_settled *settled, struct nm_platform *platform, uint64_t round,
+		       uint64_t since_ticks)
+{
+	for (uint32_t i = (uint32_t)settled->count; i-- > 0;) {
+		const struct nm_settled_thread *thread = &settled->threads[i];
+		bool old = (int16_t)(uint16_t)(round - thread->round) > 0;
+		if ((old && thread->start_ticks < since_ticks) ||
+		    (settled->crowded && has_ended(platform, thread->tid)))
+			remove_at(settled, i);
+	}
+	settled->crowded = false;
+}

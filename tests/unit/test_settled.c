@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is known to be restored: bounded, shared out among users, and forgotten in time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../../src/actuate/settled.h"
+#include "fake_platform.h"
+
+#define ROUND 70000 /* more than the 16 bits that are kept of it */
+
+static struct nm_settled *settled;
+static struct fake *fake;
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake = fake_new(8);
+	return nm_settled_new(&settled);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_settled_free(settled);
+	nm_platform_free(&fake->platform);
+	return 0;
+}
+
+/* Of one user, from this number on. Returns how many were noted. */
+static unsigned fill(uint32_t uid, uint32_t first, uint32_t count)
+{
+	unsigned noted = 0;
+	for (uint32_t i = 0; i < count; i++)
+		noted += nm_settled_add(settled, uid, first + i, 5000 + i, ROUND) == 0;
+	return noted;
+}
+
+/* SECURITY: forks */
+static void a_thread_costs_16_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(sizeof(struct nm_settled_thread), 16);
+	assert_int_equal(fill(1000, 1, 1000000), NM_SETTLED_SHARE);
+	assert_true(settled->capacity <= NM_SETTLED_MOST);
+}
+
+/* SECURITY: forks */
+static void each_user_has_a_share(void **state)
+{
+	(void)state;
+	assert_int_equal(fill(1000, 1, 100000), NM_SETTLED_SHARE);
+	assert_int_equal(fill(1001, 200000, 100000), NM_SETTLED_SHARE);
+	assert_int_equal(fill(1002, 400000, 10), 10);
+	assert_int_equal(fill(1003, 600000, 100000), NM_SETTLED_SHARE);
+	assert_int_equal(fill(1004, 800000, 100000), NM_SETTLED_SHARE - 10);
+	assert_int_equal(settled->count, NM_SETTLED_MOST);
+	assert_true(nm_settled_has(settled, 400009, 5009));
+}
+
+static void a_number_stands_for_its_last_thread(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_settled_add(settled, 1000, 7, 5000, ROUND), 0);
+	assert_int_equal(nm_settled_add(settled, 1001, 7, 6000, ROUND), 0);
+	assert_false(nm_settled_has(settled, 7, 5000));
+	assert_true(nm_settled_has(settled, 7, 6000));
+	assert_int_equal(settled->count, 1);
+	assert_int_equal(settled->shares.count, 1);
+	nm_settled_remove(settled, 7, 5000);
+	assert_true(nm_settled_has(settled, 7, 6000));
+	nm_settled_remove(settled, 7, 6000);
+	assert_false(nm_settled_has(settled, 7, 6000));
+	assert_int_equal(settled->shares.count, 0);
+}
+
+static void the_old_are_forgotten(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(nm_settled_add(settled, 1000, 100 + i, 5000 + 100 * i, ROUND + i),
+				 0);
+	nm_settled_forget(settled, &fake->platform, ROUND + 6, 5400);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(nm_settled_has(settled, 100 + i, 5000 + 100 * i), i >= 4);
+	nm_settled_forget(settled, &fake->platform, ROUND + 6, UINT64_MAX);
+	assert_int_equal(settled->count, 4);
+}
+
+/* Where it is crowded, they make room. */
+static void the_dead_make_room(void **state)
+{
+	(void)state;
+	fake_process(fake, 300, 1);
+	assert_int_equal(fill(1000, 300, NM_SETTLED_SHARE + 1), NM_SETTLED_SHARE);
+	nm_settled_forget(settled, &fake->platform, ROUND, 0);
+	assert_int_equal(settled->count, 1);
+	assert_true(nm_settled_has(settled, 300, 5000));
+	assert_int_equal(fill(1000, 20000, 10), 10);
+	nm_settled_forget(settled, &fake->platform, ROUND, 0);
+	assert_int_equal(settled->count, 11);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_thread_costs_16_bytes),
+		TEST(each_user_has_a_share),
+		TEST(a_number_stands_for_its_last_thread),
+		TEST(the_old_are_forgotten),
+		TEST(the_dead_make_room),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
