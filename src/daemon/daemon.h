@@ -138,7 +138,6 @@ struct nm_daemon {
 	uint64_t losses_told_ns;
 	bool held_back;	       /* periods are above the configured ones, and it was told */
 	uint64_t own_cpu_ns;   /* as of the last tick */
-	uint64_t last_cost_ns; /* of the last interval, ours and what samples cost others */
 	uint64_t drain_ns;     /* CPU time spent emptying rings since then */
 	uint64_t latency_seen; /* interval of the last one since the source was opened; 0: none */
 	/* What was told last of P: which kinds it lacks (0: none), and by which setting. */
@@ -195,6 +194,7 @@ int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size
 int nm_tick(struct nm_daemon *daemon);
 /* The processor time of this process, in ns. */
 uint64_t nm_own_cpu_ns(void);
+uint64_t nm_loop_cpu_ns(void); /* of the thread that calls it */
 /* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
 void nm_drain(struct nm_daemon *daemon);
 

@@ -103,6 +103,17 @@ static double budget_s(const struct nm_daemon *daemon, double since_s)
 	return fmin(placement->saved_s + share * since_s, SAVED_MOST_S);
 }
 
+/* The loop's own time: what the mover takes brings memory home, and is limited elsewhere. */
+static void pay(struct nm_daemon *daemon, uint64_t interval_ns)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	uint64_t spent_ns = nm_loop_cpu_ns();
+	uint64_t cost_ns = placement->spent_ns ? spent_ns - placement->spent_ns : 0;
+	placement->saved_s = budget_s(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) -
+			     (double)cost_ns / (double)NM_NSEC_PER_SEC;
+	placement->spent_ns = spent_ns;
+}
+
 double nm_placement_beat_s(const struct nm_daemon *daemon)
 {
 	double interval_s = daemon->config->general.interval_s;
@@ -458,8 +469,7 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	if (r < 0)
 		return r;
 	struct nm_placement *placement = daemon->pipeline.placement;
-	placement->saved_s = budget_s(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) -
-			     (double)daemon->last_cost_ns / (double)NM_NSEC_PER_SEC;
+	pay(daemon, interval_ns);
 	nm_placement_collect(daemon);
 	r = nm_placement_follow(daemon, snapshot, interval_ns);
 	for (size_t i = 0; r == 0 && i < placement->count; i++)

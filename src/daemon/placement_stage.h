@@ -71,7 +71,8 @@ struct nm_placement {
 	struct nm_thread_times *times; /* ascending tid */
 	size_t nr_times;
 	struct nm_mover *mover;
-	double saved_s; /* of a CPU, that looks may still cost */
+	double saved_s;	   /* of a CPU, that looks may still cost */
+	uint64_t spent_ns; /* CPU time of the loop as of the last look */
 };
 
 struct nm_daemon;

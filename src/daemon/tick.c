@@ -82,12 +82,22 @@ static void look_for_losses(struct nm_daemon *daemon)
 	daemon->lost_seen = status->counts.lost;
 }
 
-uint64_t nm_own_cpu_ns(void)
+static uint64_t cpu_ns(clockid_t clock)
 {
 	struct timespec used;
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) < 0)
+	if (clock_gettime(clock, &used) < 0)
 		return 0;
 	return (uint64_t)used.tv_sec * NM_NSEC_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
+uint64_t nm_own_cpu_ns(void)
+{
+	return cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+uint64_t nm_loop_cpu_ns(void)
+{
+	return cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void nm_drain(struct nm_daemon *daemon)
@@ -97,12 +107,12 @@ void nm_drain(struct nm_daemon *daemon)
 		nm_actuator_records_lost(pipeline->actuator);
 		return;
 	}
-	uint64_t before_ns = nm_own_cpu_ns();
+	uint64_t before_ns = nm_loop_cpu_ns();
 	struct nm_sample_sink sink = {
 		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
 	(void)nm_source_drain(pipeline->source, &sink);
 	nm_recorder_drained(daemon);
-	daemon->drain_ns += nm_own_cpu_ns() - before_ns;
+	daemon->drain_ns += nm_loop_cpu_ns() - before_ns;
 	look_for_losses(daemon);
 	/* What follows from forks does not become less when less is sampled. */
 	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
@@ -348,7 +358,6 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	daemon->tally.cpu_share =
 		(double)(own_ns - daemon->own_cpu_ns + caused_ns) / (double)interval_ns;
 	daemon->tally.caused_ns += caused_ns;
-	daemon->last_cost_ns = own_ns - daemon->own_cpu_ns + caused_ns;
 	daemon->own_cpu_ns = own_ns;
 	daemon->drain_ns = 0;
 	daemon->counts = status->counts;

@@ -364,9 +364,10 @@ int __wrap_nanosleep(const struct timespec *length, struct timespec *left);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 {
-	if (clock == CLOCK_PROCESS_CPUTIME_ID)
+	bool cpu = clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
+	if (cpu)
 		gate.cpu_ns += gate.cpu_step_ns;
-	uint64_t ns = clock == CLOCK_PROCESS_CPUTIME_ID ? gate.cpu_ns : gate.now_ns;
+	uint64_t ns = cpu ? gate.cpu_ns : gate.now_ns;
 	if (clock == CLOCK_REALTIME)
 		ns += (uint64_t)gate.wall_step_ns;
 	ret->tv_sec = (time_t)(ns / 1000000000);
