@@ -104,8 +104,8 @@ static void confine(struct nm_daemon *daemon)
 {
 	if (geteuid() == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "run by root, numa-migrd is not confined by Landlock: only its unit, which has "
-			  "a user of its own, confines it");
+			  "run by root, numa-migrd is not confined by Landlock: only its unit, "
+			  "which has a user of its own, confines it");
 	if (geteuid() == 0 || daemon->options.open_platform)
 		return;
 	int r = nm_confine(daemon);

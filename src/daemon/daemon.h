@@ -169,8 +169,8 @@ void nm_pipeline_close(struct nm_daemon *daemon);
 int nm_pipeline_forget_performance(struct nm_daemon *daemon);
 /* (Re)opens the source of the current configuration; tells what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
-/* It should see which memory is accessed, and does not: one of the two below. What the policy makes of
- * it is another question; on one node there is nothing to see. */
+/* It should see which memory is accessed, and does not: one of the two below. What the policy makes
+ * of it is another question; on one node there is nothing to see. */
 bool nm_pipeline_is_blind(const struct nm_daemon *daemon);
 /* There is no source, or one that counts who runs alone. */
 bool nm_pipeline_sees_no_accesses(const struct nm_daemon *daemon);
@@ -339,8 +339,8 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 const char *nm_report_source_name(const struct nm_daemon *daemon);
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
-/* That first touches alone are seen, or no longer: once each, and anew for each source. After a tick, and
- * where source and injection have been configured, in this order. */
+/* That first touches alone are seen, or no longer: once each, and anew for each source. After a
+ * tick, and where source and injection have been configured, in this order. */
 void nm_report_eyes(struct nm_daemon *daemon);
 /* The end of the sentence that injection is refused. */
 const char *nm_report_consequence(struct nm_daemon *daemon);

@@ -86,13 +86,13 @@ static const char *what_is_seen(const struct nm_daemon *daemon)
 static void describe_blindness(const struct nm_daemon *daemon, char *text, size_t size)
 {
 	if (daemon->config->threads.policy == NM_POLICY_AUTO && daemon->pipeline.source)
-		(void)snprintf(text, size,
-			       "STATUS=Blind: %s, so homes are given by where threads run; %u threads "
-			       "managed, %" PRIu64 " moves, %zu leases.",
-			       what_is_seen(daemon),
-			       nm_roster_counts(daemon->pipeline.roster).threads_managed,
-			       daemon->tally.applied,
-			       nm_actuator_leases(daemon->pipeline.actuator));
+		(void)snprintf(
+			text, size,
+			"STATUS=Blind: %s, so homes are given by where threads run; %u threads "
+			"managed, %" PRIu64 " moves, %zu leases.",
+			what_is_seen(daemon),
+			nm_roster_counts(daemon->pipeline.roster).threads_managed,
+			daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
 	else
 		(void)snprintf(text, size, "STATUS=Blind: %s; see the journal.",
 			       what_is_seen(daemon));

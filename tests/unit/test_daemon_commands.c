@@ -397,8 +397,8 @@ static void assert_line(bool blind, const char *part)
 	assert_non_null(strstr(service->status, part));
 }
 
-/* Page faults are all there is, and nothing has pages fault again; the flag and the line mean the same
- * whatever the policy makes of it. */
+/* Page faults are all there is, and nothing has pages fault again; the flag and the line mean the
+ * same whatever the policy makes of it. */
 static void first_touches_alone_are_blindness(void **state)
 {
 	(void)state;

@@ -407,8 +407,8 @@ static void a_node_in_demand_takes_nobody(void **state)
 	assert_int_equal(moves_to(cpus), 1);
 }
 
-/* Four threads on each of two nodes of eight CPUs, which share with those on the other; how many go to
- * the first. */
+/* Four threads on each of two nodes of eight CPUs, which share with those on the other; how many go
+ * to the first. */
 static size_t gather_eight(unsigned smt)
 {
 	static int cpus[] = {0, 2, 4, 6, 1, 3, 5, 7};
@@ -482,7 +482,8 @@ static void the_paper_follows_every_mapping(void **state)
 
 enum { CROWD = 3000, CROWD_CPUS = 512 };
 
-/* As many of either of two users, each on a node, who want to the other and may not change places. */
+/* As many of either of two users, each on a node, who want to the other and may not change places.
+ */
 static void crowd(int *cpus)
 {
 	renew_of_size(2, CROWD_CPUS, 1, 2 * CROWD);
@@ -501,7 +502,8 @@ static uint64_t looks_for(int *cpus)
 	struct nm_affinity_graph graph = {.nr_threads = machine->count, .first = first};
 	struct nm_mapping mapping = {.nr_threads = machine->count, .cpu = cpus, .worth = true};
 	nm_proposals_clear(&proposals);
-	assert_int_equal(nm_kmaf_moves(snapshot, &machine->config, &graph, &mapping, &proposals), 0);
+	assert_int_equal(nm_kmaf_moves(snapshot, &machine->config, &graph, &mapping, &proposals),
+			 0);
 	return proposals.looks;
 }
 

@@ -49,7 +49,8 @@ static bool denies(const struct nm_unit *unit, const char *call)
 {
 	for (size_t i = 0; i < unit->count; i++)
 		if (strcmp(unit->settings[i].key, "SystemCallFilter") == 0 &&
-		    unit->settings[i].value[0] == '~' && has_word(unit->settings[i].value + 1, call))
+		    unit->settings[i].value[0] == '~' &&
+		    has_word(unit->settings[i].value + 1, call))
 			return true;
 	return false;
 }
@@ -98,9 +99,10 @@ static void the_daemon_runs_nothing_else_and_leaves_no_image(void **state)
 	(void)state;
 	read_unit(DAEMON_UNIT, &unit);
 	assert_value(&unit, "NoExecPaths", "/");
-	assert_value(&unit, "ExecPaths",
-		     "/usr/sbin/numa-migrd /usr/bin/kill -/bin/kill /usr/lib -/usr/lib32 -/usr/lib64 "
-		     "-/lib -/lib64");
+	assert_value(
+		&unit, "ExecPaths",
+		"/usr/sbin/numa-migrd /usr/bin/kill -/bin/kill /usr/lib -/usr/lib32 -/usr/lib64 "
+		"-/lib -/lib64");
 	assert_value(&unit, "MemoryDenyWriteExecute", "yes");
 	assert_value(&unit, "MemoryMax", "2G");
 	assert_value(&unit, "LimitCORE", "0");
@@ -171,11 +173,14 @@ static void the_helper_gets_three_others(void **state)
 static void no_unit_writes_or_gets_more(void **state)
 {
 	static const char *const paths[] = {DAEMON_UNIT, WORKER_UNIT, HELPER_UNIT};
-	static const char *const keys[][2] = {
-		{"NoNewPrivileges", "yes"},	   {"ProtectSystem", "strict"},
-		{"PrivateNetwork", "yes"},	   {"PrivateTmp", "yes"},
-		{"ProtectKernelTunables", "yes"}, {"ProtectControlGroups", "yes"},
-		{"NoExecPaths", "/"},		   {"LimitCORE", "0"}};
+	static const char *const keys[][2] = {{"NoNewPrivileges", "yes"},
+					      {"ProtectSystem", "strict"},
+					      {"PrivateNetwork", "yes"},
+					      {"PrivateTmp", "yes"},
+					      {"ProtectKernelTunables", "yes"},
+					      {"ProtectControlGroups", "yes"},
+					      {"NoExecPaths", "/"},
+					      {"LimitCORE", "0"}};
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(paths); i++) {
 		struct nm_unit unit = {0};

@@ -535,7 +535,8 @@ static void it_gives_up_all_but_ptrace(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* Without CAP_SYS_ADMIN, as on kernels before 5.14: it serves, and its links are said to be open. */
+/* Without CAP_SYS_ADMIN, as on kernels before 5.14: it serves, and its links are said to be open.
+ */
 /* SECURITY: cap-ptrace */
 static void links_that_stay_open_are_told(void **state)
 {
