@@ -10,6 +10,10 @@
 #include "numa-migrd/mapping.h"
 #include "numa-migrd/policy.h"
 
+/* Threads and CPUs looked at for one mapping, beyond which the moves are those found: some 10 ms.
+ * What has begun for one thread is done: see nm_proposals.looks. */
+#define NM_KMAF_MAX_LOOKS (4ULL << 20)
+
 /*
  * Maps the snapshot's threads, of which `graph` has one vertex each in the same order, and makes
  * moves of the mapping where it is worth it. Threads that may not be moved now stand where they

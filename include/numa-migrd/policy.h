@@ -80,6 +80,7 @@ struct nm_proposals {
 	uint64_t candidates;         /* that stood in the lottery */
 	uint64_t stopped_by_gate;    /* threads looked at whose every destination the gate refused */
 	uint64_t stopped_by_owner;   /* swaps between users, of the threads looked at */
+	uint64_t looks;		     /* at threads and CPUs for one another, by kMAF: bounded */
 };
 
 /* Does it choose by the performance of threads, so that it waits where that cannot be judged yet?

@@ -14,7 +14,8 @@
 
 enum nm_verdict_kind {
 	NM_VERDICT_IMPROVED,	 /* what it is judged by rose beyond noise */
-	NM_VERDICT_NEUTRAL,	 /* it neither rose nor fell; of a rollback: it arrived */
+	NM_VERDICT_NEUTRAL,	 /* it neither rose nor fell, or fell and threads.rollback
+				    is false; of a rollback: it arrived */
 	NM_VERDICT_ROLLED_BACK,	 /* it fell beyond the margin: the move is rolled back */
 	NM_VERDICT_CANCELLED,	 /* a thread was never seen on the node it was sent to: its CPU
 				    affinity is restored */

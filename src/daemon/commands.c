@@ -307,8 +307,9 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		nm_roster_resteer(daemon->pipeline.roster, "/");
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		(void)nm_watch_configure(daemon);
-		nm_inject_configure(daemon);
 		nm_pipeline_open_source(daemon);
+		nm_inject_configure(daemon);
+		nm_report_eyes(daemon);
 	}
 	nm_config_free(old);
 	nm_loop_arm(daemon);

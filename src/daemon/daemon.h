@@ -147,6 +147,7 @@ struct nm_daemon {
 	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
 	bool balancing_switched; /* by us, see sampling.inject */
 	int balancing;		 /* kernel.numa_balancing as last read; -1: this kernel has none */
+	bool first_touches_told; /* that nothing else is seen */
 	uint64_t blind_until_ns; /* when to try the source again */
 	uint64_t summary_ns;	 /* when the last summary was written */
 	struct nm_tally tally;
@@ -167,8 +168,11 @@ void nm_pipeline_close(struct nm_daemon *daemon);
 int nm_pipeline_forget_performance(struct nm_daemon *daemon);
 /* (Re)opens the source of the current configuration; tells what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
-/* It should sample, and cannot; on one node there is nothing to sample. */
+/* It should see which memory is accessed, and does not: one of the two below. What the policy makes
+ * of it is another question; on one node there is nothing to see. */
 bool nm_pipeline_is_blind(const struct nm_daemon *daemon);
+/* There is no source, or one that counts who runs alone. */
+bool nm_pipeline_sees_no_accesses(const struct nm_daemon *daemon);
 /* No hardware shows accesses, and nothing makes them fault again. */
 bool nm_pipeline_sees_first_touches_only(const struct nm_daemon *daemon);
 
@@ -180,6 +184,8 @@ int nm_machine_read_load(struct nm_daemon *daemon);
 /* CPUs that came or went are seen at once, nodes and blocks of memory within ten seconds. */
 void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns);
 int nm_machine_read_balancing(struct nm_daemon *daemon);
+/* Root may switch it at any time: seen within ten intervals. */
+void nm_machine_follow_balancing(struct nm_daemon *daemon);
 /* physmap is NULL where nothing tells which node an address is on. */
 int nm_machine_load_topology(const struct nm_topology_source *source,
 			     struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
@@ -333,6 +339,11 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 const char *nm_report_source_name(const struct nm_daemon *daemon);
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
+/* That first touches alone are seen, or no longer: once each, and anew for each source. After a
+ * tick, and where source and injection have been configured, in this order. */
+void nm_report_eyes(struct nm_daemon *daemon);
+/* The end of the sentence that injection is refused. */
+const char *nm_report_consequence(struct nm_daemon *daemon);
 void nm_report_news(struct nm_daemon *daemon); /* problems of the source since the last call */
 /* Tells once that P falls back to locality and why, and again when that changes. */
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);

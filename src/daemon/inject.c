@@ -24,8 +24,8 @@ static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 			? "is numa-migrd-helper.socket running? systemctl status "
 			  "numa-migrd-helper.socket"
 			: "see systemctl status numa-migrd-helper";
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s is refused: %s; %s", what,
-		  strerror(-error), remedy);
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s is refused: %s; %s%s", what,
+		  strerror(-error), remedy, nm_report_consequence(daemon));
 }
 
 /* Tried once per configuration, on a page of our own. */
@@ -39,7 +39,8 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 			  "accepts the "
 			  "write to clear_refs and protects nothing (CONFIG_MEM_SOFT_DIRTY is not "
 			  "set); use "
-			  "\"numa_balancing\" or \"none\"");
+			  "\"numa_balancing\" or \"none\"%s",
+			  nm_report_consequence(daemon));
 	else if (r < 0)
 		tell_refusal(daemon, "write-protecting pages (sampling.inject = \"soft_dirty\")",
 			     r);

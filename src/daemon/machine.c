@@ -10,6 +10,7 @@
 #define STAT_BYTES (1U << 20)
 #define STAT_BYTES_MOST (16U << 20)
 #define MEMORY_LOOK_NS (10 * NM_NSEC_PER_SEC)
+#define BALANCING_LOOK_INTERVALS 10
 
 int nm_machine_open_platform(const struct nm_daemon *daemon,
 			     const struct nm_platform_options *options, struct nm_platform **ret)
@@ -40,6 +41,16 @@ int nm_machine_read_balancing(struct nm_daemon *daemon)
 	    sscanf(text, "%d", &value) != 1)
 		return -1;
 	return value;
+}
+
+/* Where it cannot be read for once, it is as it was. */
+void nm_machine_follow_balancing(struct nm_daemon *daemon)
+{
+	if (daemon->tally.intervals % BALANCING_LOOK_INTERVALS != 0)
+		return;
+	int value = nm_machine_read_balancing(daemon);
+	if (value >= 0)
+		daemon->balancing = value;
 }
 
 static int make_room(struct nm_daemon *daemon, unsigned nr_cpus)

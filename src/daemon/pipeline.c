@@ -134,21 +134,33 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	nm_loop_watch_source(daemon);
 }
 
+/* Pages fault again and again: the kernel sees to it, or we do. */
+static bool has_repeated_faults(const struct nm_daemon *daemon)
+{
+	return nm_balances_nodes(daemon->balancing) ||
+	       (daemon->config->sampling.inject != NM_INJECT_NONE && !daemon->inject_dead);
+}
+
 bool nm_pipeline_sees_first_touches_only(const struct nm_daemon *daemon)
 {
 	struct nm_source *source = daemon->pipeline.source;
-	if (!source || nm_balances_nodes(daemon->balancing) ||
-	    daemon->config->sampling.inject != NM_INJECT_NONE)
+	if (!source || has_repeated_faults(daemon))
 		return false;
 	const struct nm_source_status *status = nm_source_status(source);
 	return status->accesses && status->memory == NM_MEMORY_NONE;
+}
+
+bool nm_pipeline_sees_no_accesses(const struct nm_daemon *daemon)
+{
+	struct nm_source *source = daemon->pipeline.source;
+	return !source || !nm_source_status(source)->accesses;
 }
 
 bool nm_pipeline_is_blind(const struct nm_daemon *daemon)
 {
 	if (daemon->paused || daemon->pipeline.topology->nr_nodes < 2)
 		return false;
-	return !daemon->pipeline.source || nm_pipeline_sees_first_touches_only(daemon);
+	return nm_pipeline_sees_no_accesses(daemon) || nm_pipeline_sees_first_touches_only(daemon);
 }
 
 int nm_pipeline_open(struct nm_daemon *daemon)
@@ -165,8 +177,9 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	daemon->blind_until_ns = 0;
 	nm_recorder_topology(daemon);
 	daemon->balancing = nm_machine_read_balancing(daemon);
-	nm_inject_configure(daemon);
 	nm_pipeline_open_source(daemon);
+	nm_inject_configure(daemon);
+	nm_report_eyes(daemon);
 	daemon->last_tick_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
 	daemon->memory_mark = (struct nm_memory_mark){0}; /* it has just been loaded */
 	nm_machine_follow_topology(daemon, daemon->last_tick_ns);

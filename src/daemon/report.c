@@ -94,22 +94,47 @@ void nm_report_start(struct nm_daemon *daemon)
 
 /* With no PMU here, what feeds us are page faults: say where they come from, or that none will
  * come. */
-static void report_eyes(struct nm_daemon *daemon)
+static void report_first_touches(struct nm_daemon *daemon)
 {
 	/* Homes are given without accesses, too. */
 	bool homes = daemon->config->threads.policy == NM_POLICY_AUTO;
+	enum nm_inject inject = daemon->config->sampling.inject;
+	bool refused = inject != NM_INJECT_NONE; /* or there would be more than first touches */
 	nm_report(daemon, NM_MESSAGE_PROBLEM, homes ? LOG_NOTICE : LOG_WARNING,
-		  "kernel.numa_balancing is %s and sampling.inject is \"none\": only first touches "
+		  "kernel.numa_balancing is %s and sampling.inject %s \"%s\"%s: only first touches "
 		  "of memory are "
 		  "seen, so %s; to see repeated "
-		  "accesses, set "
-		  "sampling.inject in the configuration (numa-migrd.conf(5)) or sysctl "
+		  "accesses, %s sysctl "
 		  "kernel.numa_balancing=%d",
-		  nm_balancing_off_text(daemon->balancing),
+		  nm_balancing_off_text(daemon->balancing), refused ? "=" : "is",
+		  nm_inject_name(inject), refused ? " is of no use" : "",
 		  homes ? "a process's memory is taken to be where its threads ran, and the "
 			  "distance to it has no part in a home's verdict"
 			: "threads whose memory is already there are not moved",
+		  refused ? "mend what was reported of it and reload, or"
+			  : "set sampling.inject in the configuration (numa-migrd.conf(5)) or",
 		  nm_balancing_with(daemon->balancing, true));
+}
+
+const char *nm_report_consequence(struct nm_daemon *daemon)
+{
+	if (!nm_pipeline_sees_first_touches_only(daemon))
+		return "";
+	daemon->first_touches_told = true;
+	return "; until then only first touches of memory are seen";
+}
+
+void nm_report_eyes(struct nm_daemon *daemon)
+{
+	bool first_touches = nm_pipeline_sees_first_touches_only(daemon);
+	if (first_touches == daemon->first_touches_told)
+		return;
+	daemon->first_touches_told = first_touches;
+	if (first_touches)
+		report_first_touches(daemon);
+	else if (!nm_pipeline_is_blind(daemon))
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "repeated accesses are seen, and no longer first touches of memory only");
 }
 
 void nm_report_news(struct nm_daemon *daemon)
@@ -124,8 +149,7 @@ void nm_report_news(struct nm_daemon *daemon)
 void nm_report_source(struct nm_daemon *daemon)
 {
 	nm_report_news(daemon);
-	if (nm_pipeline_sees_first_touches_only(daemon))
-		report_eyes(daemon);
+	daemon->first_touches_told = false;
 }
 
 /* "floating-point operations and memory traffic" */

@@ -74,21 +74,28 @@ const char *nm_report_restoration(const struct nm_daemon *daemon)
 				  : "every CPU affinity is restored";
 }
 
-/* Policy "auto" goes on without accesses. */
-static void describe_first_touches(const struct nm_daemon *daemon, char *text, size_t size)
+static const char *what_is_seen(const struct nm_daemon *daemon)
 {
-	if (daemon->config->threads.policy == NM_POLICY_AUTO)
-		(void)snprintf(text, size,
-			       "STATUS=%u threads managed, %" PRIu64
-			       " moves, %zu leases; of accesses only the first touch of each page "
-			       "is seen.",
-			       nm_roster_counts(daemon->pipeline.roster).threads_managed,
-			       daemon->tally.applied,
-			       nm_actuator_leases(daemon->pipeline.actuator));
+	if (!daemon->pipeline.source)
+		return "nothing can be sampled";
+	return nm_pipeline_sees_no_accesses(daemon) ? "no memory access is sampled"
+						    : "only the first touch of each page is seen";
+}
+
+/* Policy "auto" goes on without accesses, while it knows who runs. */
+static void describe_blindness(const struct nm_daemon *daemon, char *text, size_t size)
+{
+	if (daemon->config->threads.policy == NM_POLICY_AUTO && daemon->pipeline.source)
+		(void)snprintf(
+			text, size,
+			"STATUS=Blind: %s, so homes are given by where threads run; %u threads "
+			"managed, %" PRIu64 " moves, %zu leases.",
+			what_is_seen(daemon),
+			nm_roster_counts(daemon->pipeline.roster).threads_managed,
+			daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
 	else
-		(void)snprintf(text, size,
-			       "STATUS=Blind: only the first touch of each page is seen; see the "
-			       "journal.");
+		(void)snprintf(text, size, "STATUS=Blind: %s; see the journal.",
+			       what_is_seen(daemon));
 }
 
 static void describe_status(const struct nm_daemon *daemon, char *text, size_t size)
@@ -103,13 +110,8 @@ static void describe_status(const struct nm_daemon *daemon, char *text, size_t s
 		(void)snprintf(text, size, "STATUS=One NUMA node: there is nothing to move.");
 		return;
 	}
-	if (!daemon->pipeline.source) {
-		(void)snprintf(text, size,
-			       "STATUS=Blind: nothing can be sampled; see the journal.");
-		return;
-	}
-	if (nm_pipeline_sees_first_touches_only(daemon)) {
-		describe_first_touches(daemon, text, size);
+	if (nm_pipeline_is_blind(daemon)) {
+		describe_blindness(daemon, text, size);
 		return;
 	}
 	describe_share(local, sizeof(local), daemon->tally.local_share);

@@ -458,6 +458,7 @@ int nm_tick(struct nm_daemon *daemon)
 	nm_machine_follow_topology(daemon, now_ns);
 	if (pipeline->topology->nr_nodes < 2)
 		return 0;
+	nm_machine_follow_balancing(daemon);
 	int r = nm_machine_read_load(daemon);
 	if (r < 0)
 		return r;
@@ -479,6 +480,7 @@ int nm_tick(struct nm_daemon *daemon)
 	if (pipeline->source)
 		nm_source_follow_load(pipeline->source, daemon->busy_share, daemon->nr_cpus);
 	control_cost(daemon, interval_ns);
+	nm_report_eyes(daemon);
 	nm_report_workers(daemon);
 	return r;
 }

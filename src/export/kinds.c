@@ -25,7 +25,7 @@ static const struct nm_metric_kind kinds[NM_METRIC_MAX] = {
 	[NM_METRIC_DRY_RUN] = GAUGE("dry_run",
 		"1 where nothing is changed, only decided."),
 	[NM_METRIC_BLIND] = GAUGE("blind",
-		"1 while nothing can be sampled, or only the first touch of each page; the journal says why."),
+		"1 while nothing can be sampled, no memory access or only the first touch of each page; the journal says why."),
 	[NM_METRIC_INTERVAL] = GAUGE("interval_seconds",
 		"From one decision to the next."),
 	[NM_METRIC_INTERVALS] = COUNTER("intervals",

@@ -361,6 +361,7 @@ static int write_out(const struct plan *plan, struct nm_proposals *ret)
 {
 	struct worth worth = nm_kmaf_weigh(plan);
 	struct nm_proposals proposals = {.candidates = plan->nr_units,
+					 .looks = plan->looks,
 					 .threads_considered = plan->snapshot->nr_threads};
 	proposals.items =
 		calloc(plan->nr_moves + plan->snapshot->nr_threads + 1, sizeof(*proposals.items));

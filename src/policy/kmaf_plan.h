@@ -7,10 +7,6 @@
 #include "numa-migrd/kmaf.h"
 
 #define NONE (-1)
-/* Threads and CPUs looked at for one mapping, beyond which the moves are those found: some 10 ms.
- */
-#define NM_KMAF_MAX_LOOKS (4ULL << 20)
-
 /* Moves that are made together or not at all: one, two that change places, or a ring. */
 struct unit {
 	size_t first, count; /* of the moves */

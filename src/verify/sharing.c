@@ -72,3 +72,71 @@ int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapsho
 	nm_affinity_each(affinity, add_pair, &sum);
 	return 0;
 }
+
+/* ---- what accesses take ---- */
+
+struct latency_sums {
+	double before, after, variance;
+};
+
+/* A mean over n samples is taken to be off by one in √n: latencies spread about as wide as they are
+ * long. */
+static void add_latencies(const struct nm_verdict *verdict, struct latency_sums *sums)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		if (!thread->alive || isnan(thread->latency_before) ||
+		    isnan(thread->latency_after) || !(thread->latency_samples_before > 0))
+			continue;
+		double weight = thread->latency_samples_after;
+		double after = weight * thread->latency_after;
+		sums->before += weight * thread->latency_before;
+		sums->after += after;
+		sums->variance += after * after * (1 / thread->latency_samples_before + 1 / weight);
+	}
+}
+
+/* Of the same mapping and process: these threads were moved for each other's sake. */
+static int compare_sakes(const struct nm_verdict *a, const struct nm_verdict *b)
+{
+	uint32_t pid_a = a->threads[0].pid, pid_b = b->threads[0].pid;
+	if (a->intervals != b->intervals)
+		return a->intervals > b->intervals ? -1 : 1;
+	if (pid_a != pid_b)
+		return pid_a < pid_b ? -1 : 1;
+	return (a->of > b->of) - (a->of < b->of);
+}
+
+/* Among themselves as they were decided, so that sums are the same on any machine. */
+static int by_sake(const void *one, const void *other)
+{
+	const struct nm_verdict *const *a = one, *const *b = other;
+	int sake = compare_sakes(*a, *b);
+	return sake ? sake : ((*a)->decision > (*b)->decision) - ((*a)->decision < (*b)->decision);
+}
+
+static void weigh_together(struct nm_verdict **verdicts, size_t count,
+			   const struct nm_config *config)
+{
+	struct latency_sums sums = {0};
+	for (size_t i = 0; i < count; i++)
+		add_latencies(verdicts[i], &sums);
+	for (size_t i = 0; i < count && sums.before > 0; i++) {
+		verdicts[i]->slowdown = sums.after / sums.before;
+		verdicts[i]->slowdown_noise =
+			config->threads.gate_sigmas * sqrt(sums.variance) / sums.before;
+	}
+}
+
+void nm_sharing_weigh_latencies(struct nm_verdict **verdicts, size_t count,
+				const struct nm_config *config)
+{
+	size_t next;
+	qsort(verdicts, count, sizeof(struct nm_verdict *), by_sake);
+	for (size_t first = 0; first < count; first = next) {
+		next = first + 1;
+		while (next < count && compare_sakes(verdicts[first], verdicts[next]) == 0)
+			next++;
+		weigh_together(verdicts + first, next - first, config);
+	}
+}

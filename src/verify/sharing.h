@@ -22,4 +22,11 @@ struct nm_sharing_place {
 int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
 		     struct nm_sharing_place *places, size_t count);
 
+/*
+ * Sets slowdown and its noise where latencies were sampled: one for all moves of a mapping and
+ * process (those of as many intervals). Each is looked at once; they come back in another order.
+ */
+void nm_sharing_weigh_latencies(struct nm_verdict **verdicts, size_t count,
+				const struct nm_config *config);
+
 #endif

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "locality.h"
+#include "numa-migrd/tidmap.h"
 #include "sharing.h"
 
 #define MAX_AWAY_INTERVALS 2
@@ -20,6 +21,7 @@ struct question {
 struct nm_verifier {
 	struct question *questions; /* in order of the decisions */
 	size_t count, capacity;
+	struct nm_tidmap *last; /* of each thread asked about: the latest question */
 };
 
 void nm_verdicts_clear(struct nm_verdicts *verdicts)
@@ -30,17 +32,18 @@ void nm_verdicts_clear(struct nm_verdicts *verdicts)
 
 int nm_verifier_new(struct nm_verifier **ret)
 {
-	struct nm_verifier *verifier = calloc(1, sizeof(*verifier));
-	if (!verifier)
-		return -ENOMEM;
-	*ret = verifier;
-	return 0;
+	nm_auto(nm_verifier_freep) struct nm_verifier *verifier = calloc(1, sizeof(*verifier));
+	int r = verifier ? nm_tidmap_new(&verifier->last) : -ENOMEM;
+	if (r == 0)
+		*ret = NM_TAKE(verifier);
+	return r;
 }
 
 void nm_verifier_free(struct nm_verifier *verifier)
 {
 	if (!verifier)
 		return;
+	nm_tidmap_free(verifier->last);
 	free(verifier->questions);
 	free(verifier);
 }
@@ -50,12 +53,38 @@ size_t nm_verifier_open(const struct nm_verifier *verifier)
 	return verifier->count;
 }
 
-static bool is_about(const struct question *question, const struct nm_step *step)
+static bool is_about(const struct question *question, uint32_t tid)
 {
 	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
-		if (question->verdict.threads[i].tid == step->tid)
+		if (question->verdict.threads[i].tid == tid)
 			return true;
 	return false;
+}
+
+/* The next question is about this thread; those before the last one have been superseded by it. */
+static int supersede(struct nm_verifier *verifier, uint32_t tid)
+{
+	uint32_t last = nm_tidmap_get(verifier->last, tid);
+	int r = nm_tidmap_set(verifier->last, tid, (uint32_t)verifier->count);
+	/* One that could not be added may have left its number. */
+	if (last < verifier->count && is_about(&verifier->questions[last], tid))
+		verifier->questions[last].superseded = true;
+	return r;
+}
+
+/* The question has another place now, or none: NM_TIDMAP_NONE. */
+static void put_at(struct nm_verifier *verifier, const struct question *question, uint32_t from,
+		   uint32_t to)
+{
+	for (unsigned i = 0; i < question->verdict.nr_threads; i++) {
+		uint32_t tid = question->verdict.threads[i].tid;
+		if (nm_tidmap_get(verifier->last, tid) != from)
+			continue;
+		if (to == NM_TIDMAP_NONE)
+			nm_tidmap_remove(verifier->last, tid);
+		else
+			(void)nm_tidmap_set(verifier->last, tid, to); /* it is there already */
+	}
 }
 
 static struct question question_of(const struct nm_decision *decision)
@@ -116,36 +145,39 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *deci
 			   sizeof(*verifier->questions));
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < verifier->count; i++)
-		for (unsigned j = 0; j < decision->nr_steps; j++)
-			if (is_about(&verifier->questions[i], &decision->steps[j]))
-				verifier->questions[i].superseded = true;
+	for (unsigned i = 0; r == 0 && i < decision->nr_steps; i++)
+		r = supersede(verifier, decision->steps[i].tid);
+	if (r < 0)
+		return r;
 	verifier->questions[verifier->count++] = question_of(decision);
 	return 0;
 }
 
-static void heed(struct question *question, const struct nm_feedback_result *result)
+static void heed(struct question *question, const struct nm_feedback_result *result,
+		 const struct nm_feedback_judgement *judgement)
 {
-	for (size_t i = 0; i < result->nr_judgements; i++) {
-		const struct nm_feedback_judgement *judgement = &result->judgements[i];
-		if (judgement->decision != question->verdict.decision)
-			continue;
-		question->heeded = true;
-		question->undo = judgement->undo;
-		question->gain = judgement->gain;
-		question->verdict.figure = judgement->figure;
-		question->verdict.noise = judgement->noise;
-		question->verdict.losses = judgement->losses;
-		question->verdict.global_before = result->before;
-		question->verdict.global_after = result->after;
-		question->verdict.interval_s = result->interval_s;
-	}
+	question->heeded = true;
+	question->undo = judgement->undo;
+	question->gain = judgement->gain;
+	question->verdict.figure = judgement->figure;
+	question->verdict.noise = judgement->noise;
+	question->verdict.losses = judgement->losses;
+	question->verdict.global_before = result->before;
+	question->verdict.global_after = result->after;
+	question->verdict.interval_s = result->interval_s;
 }
 
+/* Both are in the order of the decisions. */
 void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_result *result)
 {
-	for (size_t i = 0; i < verifier->count; i++)
-		heed(&verifier->questions[i], result);
+	size_t q = 0;
+	for (size_t i = 0; i < result->nr_judgements; i++) {
+		uint64_t decision = result->judgements[i].decision;
+		while (q < verifier->count && verifier->questions[q].verdict.decision < decision)
+			q++;
+		if (q < verifier->count && verifier->questions[q].verdict.decision == decision)
+			heed(&verifier->questions[q], result, &result->judgements[i]);
+	}
 }
 
 static void observe_performance(const struct nm_snap_thread *seen, struct nm_verdict_thread *thread)
@@ -326,47 +358,18 @@ int nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affin
 	return 0;
 }
 
-struct latency_sums {
-	double before, after, variance;
-};
-
-/* A mean over n samples is taken to be off by one in √n: latencies spread about as wide as they are
- * long. */
-static void add_latencies(const struct nm_verdict *verdict, struct latency_sums *sums)
+/* Those that belong together are judged by what is known of all of them. */
+static int weigh_latencies(struct nm_verifier *verifier, const struct nm_config *config)
 {
-	for (unsigned i = 0; i < verdict->nr_threads; i++) {
-		const struct nm_verdict_thread *thread = &verdict->threads[i];
-		if (!thread->alive || isnan(thread->latency_before) ||
-		    isnan(thread->latency_after) || !(thread->latency_samples_before > 0))
-			continue;
-		double weight = thread->latency_samples_after;
-		double after = weight * thread->latency_after;
-		sums->before += weight * thread->latency_before;
-		sums->after += after;
-		sums->variance += after * after * (1 / thread->latency_samples_before + 1 / weight);
-	}
-}
-
-/* Of the same mapping and process: these threads were moved for each other's sake. */
-static bool belongs_to(const struct question *a, const struct question *b)
-{
-	return a->verdict.by_sharing && a->interval == b->interval &&
-	       a->verdict.of == b->verdict.of &&
-	       a->verdict.threads[0].pid == b->verdict.threads[0].pid;
-}
-
-static void weigh_latencies(const struct nm_verifier *verifier, const struct nm_config *config,
-			    struct question *question)
-{
-	struct latency_sums sums = {0};
+	size_t count = 0;
+	nm_autofree struct nm_verdict **verdicts = calloc(verifier->count + 1, sizeof(*verdicts));
+	if (!verdicts)
+		return -ENOMEM;
 	for (size_t i = 0; i < verifier->count; i++)
-		if (belongs_to(&verifier->questions[i], question))
-			add_latencies(&verifier->questions[i].verdict, &sums);
-	if (!(sums.before > 0))
-		return;
-	question->verdict.slowdown = sums.after / sums.before;
-	question->verdict.slowdown_noise =
-		config->threads.gate_sigmas * sqrt(sums.variance) / sums.before;
+		if (verifier->questions[i].verdict.by_sharing)
+			verdicts[count++] = &verifier->questions[i].verdict;
+	nm_sharing_weigh_latencies(verdicts, count, config);
+	return 0;
 }
 
 static bool is_slower(const struct nm_verdict *verdict, const struct nm_config *config)
@@ -490,35 +493,32 @@ static void observe(struct question *question, const struct nm_snapshot *snapsho
 	compare_with_prediction(&question->verdict);
 }
 
-/* Those that belong together are judged by what is known of all of them. */
-static void observe_all(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
-			const struct nm_config *config)
-{
-	for (size_t i = 0; i < verifier->count; i++)
-		observe(&verifier->questions[i], snapshot, config);
-	for (size_t i = 0; i < verifier->count; i++)
-		if (verifier->questions[i].verdict.by_sharing)
-			weigh_latencies(verifier, config, &verifier->questions[i]);
-}
-
 int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_verdicts *ret)
 {
-	struct nm_verdicts verdicts = {
+	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {
 		.items = calloc(verifier->count + 1, sizeof(*verdicts.items))};
 	size_t open = 0;
 	if (!verdicts.items)
 		return -ENOMEM;
-	observe_all(verifier, snapshot, config);
+	for (size_t i = 0; i < verifier->count; i++)
+		observe(&verifier->questions[i], snapshot, config);
+	int r = weigh_latencies(verifier, config);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < verifier->count; i++) {
 		struct question *question = &verifier->questions[i];
-		if (snapshot->interval > question->interval && judge(question, config))
+		if (snapshot->interval > question->interval && judge(question, config)) {
+			put_at(verifier, question, (uint32_t)i, NM_TIDMAP_NONE);
 			verdicts.items[verdicts.count++] = question->verdict;
-		else
+		} else {
+			put_at(verifier, question, (uint32_t)i, (uint32_t)open);
 			verifier->questions[open++] = *question;
+		}
 	}
 	verifier->count = open;
 	*ret = verdicts;
+	verdicts = (struct nm_verdicts){0};
 	return 0;
 }
 

@@ -27,13 +27,24 @@ static bool has_namespace(void)
 	return access("/proc/stat", F_OK) < 0 && errno == ENOENT;
 }
 
-static bool close_links(void)
+/* What came of it is seen by nm_worker_links_are_closed(): executed anew, it cannot do it again. */
+static void close_links(void)
 {
 	struct mount_attr attributes = {.attr_set = NOSYMFOLLOW};
 
-	return has_namespace() &&
-	       syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &attributes, sizeof(attributes)) ==
-		       0;
+	if (has_namespace())
+		(void)syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &attributes,
+			      sizeof(attributes));
+}
+
+bool nm_worker_links_are_closed(void)
+{
+	int fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ELOOP;
+	close(fd);
+	return false;
 }
 
 /* The unit's filter has no capset(2): what is not in the ambient set any more goes with execve(2). */
@@ -58,7 +69,7 @@ static int keep_ptrace(void)
 
 int nm_worker_confine(void)
 {
-	(void)close_links();
+	close_links();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    setrlimit(RLIMIT_CORE, &(struct rlimit){0}) < 0)
 		return -errno;

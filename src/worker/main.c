@@ -47,6 +47,11 @@ static int serve(char **argv)
 		fprintf(stderr, "Cannot give up capabilities: %s\n", strerror(-r));
 		return EXIT_FAILURE;
 	}
+	if (!nm_worker_links_are_closed())
+		fputs("Links below /proc can be followed from here (to close them takes Linux 5.14 "
+		      "and CAP_SYS_ADMIN): taken over, this worker could open other users' "
+		      "files.\n",
+		      stderr);
 	int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = proc_fd < 0 ? -errno : nm_worker_serve(proc_fd, STDIN_FILENO);
 	if (r < 0)

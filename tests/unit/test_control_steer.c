@@ -33,6 +33,18 @@ static void polkit_may_allow(void **state)
 	assert_int_equal(shared->asked, 5);
 }
 
+/* A reload reads root's file again, and who asks for it cannot say another one. */
+/* SECURITY: polkit */
+static void a_reload_takes_no_argument(void **state)
+{
+	need_root_and_bus(state);
+	assert_true(nobody_gets(false, false, "Reload", "u", SD_BUS_ERROR_INVALID_ARGS));
+	assert_int_equal(shared->asked, 0);
+	assert_true(
+		nobody_gets(false, false, "Reload", "", "org.numamigrd1.Error.BadConfiguration"));
+	assert_int_equal(shared->asked, 1);
+}
+
 /* SECURITY: polkit */
 static void polkit_may_refuse(void **state)
 {
@@ -147,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(polkit_may_allow, allowing),
+		TEST(a_reload_takes_no_argument, allowing),
 		TEST(polkit_may_refuse, allowing),
 		TEST(root_needs_no_polkit, allowing),
 		TEST(a_refused_reload_says_where, allowing),

@@ -122,6 +122,18 @@ static void tiering_shows_no_accesses(void **state)
 	world_assert_not_said(world, "its hinting faults show");
 }
 
+/* SECURITY: confined */
+static void root_is_told_that_nothing_confines_it(void **state)
+{
+	(void)state;
+	world->each_second = interrupt_at_once;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	if (geteuid() == 0)
+		world_assert_said(world, "run by root, numa-migrd is not confined");
+	else
+		world_assert_not_said(world, "numa-migrd is not confined");
+}
+
 static void a_bad_file_stops_the_start(void **state)
 {
 	char place[FIXTURE_PATH + 64];
@@ -394,6 +406,7 @@ int main(void)
 		TEST(interrupting_ends_it_too),
 		TEST(who_else_moves_threads_is_told),
 		TEST(tiering_shows_no_accesses),
+		TEST(root_is_told_that_nothing_confines_it),
 		TEST(a_bad_file_stops_the_start),
 		TEST(only_one_runs),
 		TEST(a_stop_in_vain_is_no_success),

@@ -389,26 +389,63 @@ static void a_tick_without_a_source_moves_nothing(void **state)
 	assert_true(tick_until_leased(100));
 }
 
-/* Page faults are all there is, and nothing has pages fault again. */
+static void assert_line(bool blind, const char *part)
+{
+	nm_report_status(service);
+	assert_true(status("blind")->flag == blind);
+	assert_true((strstr(service->status, "Blind: ") != NULL) == blind);
+	assert_non_null(strstr(service->status, part));
+}
+
+/* Page faults are all there is, and nothing has pages fault again; the flag and the line mean the
+ * same whatever the policy makes of it. */
 static void first_touches_alone_are_blindness(void **state)
 {
 	(void)state;
-	service->balancing = 1;
-	assert_false(status("blind")->flag);
-	service->balancing = 0;
 	service->config->sampling.inject = NM_INJECT_NONE;
-	assert_true(status("blind")->flag);
-	nm_report_status(service);
-	assert_non_null(strstr(service->status, "Blind: only the first touch"));
-	service->config->threads.policy = NM_POLICY_AUTO;
-	nm_report_status(service);
-	assert_null(strstr(service->status, "Blind"));
-	assert_non_null(strstr(service->status, "only the first touch"));
-	service->config->threads.policy = NM_POLICY_LBMA;
 	service->balancing = 1;
-	assert_false(status("blind")->flag);
-	nm_report_status(service);
-	assert_null(strstr(service->status, "Blind"));
+	assert_line(false, "threads managed");
+	service->balancing = 0;
+	assert_line(true, "only the first touch");
+	service->config->threads.policy = NM_POLICY_AUTO;
+	assert_line(true, "only the first touch");
+	assert_non_null(strstr(service->status, "threads managed"));
+	service->balancing = 1;
+	assert_line(false, "threads managed");
+}
+
+/* The clock says who runs, and nothing what is accessed. */
+static void no_accesses_at_all_are_blindness(void **state)
+{
+	(void)state;
+	service->balancing = 1;
+	world->perf.open_error[NM_EVENT_FAULT_MIN] = -EACCES;
+	world->perf.open_error[NM_EVENT_FAULT_MAJ] = -EACCES;
+	nm_pipeline_open_source(service);
+	assert_string_equal(nm_source_status(service->pipeline.source)->name, "runs-only");
+	assert_line(true, "no memory access is sampled");
+	service->config->threads.policy = NM_POLICY_AUTO;
+	assert_line(true, "threads managed");
+	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
+	nm_pipeline_open_source(service);
+	assert_line(false, "threads managed");
+}
+
+/* Without pages to move nothing else reads the sysctl. */
+static void a_switch_of_the_sysctl_is_seen(void **state)
+{
+	(void)state;
+	world->balancing = "1\n";
+	ticks(15);
+	assert_line(false, "threads managed");
+	world->balancing = "0\n";
+	ticks(15);
+	assert_line(true, "only the first touch");
+	world_assert_said(world, "kernel.numa_balancing is 0 and sampling.inject is \"none\"");
+	world->balancing = "1\n";
+	ticks(15);
+	assert_line(false, "threads managed");
+	world_assert_said(world, "repeated accesses are seen");
 }
 
 static void one_node_is_not_blindness(void **state)
@@ -532,6 +569,8 @@ int main(void)
 		TEST(marks_that_cannot_be_written_are_told_once),
 		TEST(a_tick_without_a_source_moves_nothing),
 		TEST(first_touches_alone_are_blindness),
+		TEST(no_accesses_at_all_are_blindness),
+		TEST(a_switch_of_the_sysctl_is_seen),
 		TEST(one_node_is_not_blindness),
 		TEST(pages_move_while_they_are_to),
 		TEST(homes_follow_a_reload),

@@ -140,6 +140,41 @@ static void a_process_that_is_too_large_is_told_of(void **state)
 	world_assert_said(world, "a target is too large to be write-protected within 100 ms");
 }
 
+/* What is configured and refused shows nothing. */
+static void a_refused_injection_is_blindness(void **state)
+{
+	(void)state;
+	reload(SOFT_DIRTY);
+	assert_false(nm_pipeline_is_blind(service));
+	probe_error = -EPERM;
+	reload(SOFT_DIRTY);
+	assert_true(nm_pipeline_is_blind(service));
+	assert_non_null(strstr(service->status, "Blind: only the first touch"));
+	world_assert_said(world, "until then only first touches of memory are seen");
+	balancing_error = -EPERM;
+	reload(BALANCING);
+	assert_true(nm_pipeline_is_blind(service));
+	balancing_error = 0;
+	reload(BALANCING);
+	assert_false(nm_pipeline_is_blind(service));
+}
+
+/* The helper's configuration may change, and it may end, at any time. */
+static void an_injection_that_ends_is_told(void **state)
+{
+	(void)state;
+	reload(BALANCING);
+	assert_int_equal(nm_tick(service), 0);
+	assert_false(nm_pipeline_is_blind(service));
+	balancing_error = -EPERM;
+	assert_int_equal(nm_tick(service), 0);
+	assert_true(nm_pipeline_is_blind(service));
+	world_assert_said(world, "until then only first touches of memory are seen");
+	nm_pipeline_open_source(service);
+	assert_int_equal(nm_tick(service), 0);
+	world_assert_said(world, "sampling.inject = \"numa_balancing\" is of no use: only first touches");
+}
+
 static void balancing_that_cannot_be_switched_is_told(void **state)
 {
 	(void)state;
@@ -164,6 +199,8 @@ int main(void)
 		TEST(a_kernel_that_protects_nothing_is_told),
 		TEST(a_process_that_is_refused_is_told),
 		TEST(a_process_that_is_too_large_is_told_of),
+		TEST(a_refused_injection_is_blindness),
+		TEST(an_injection_that_ends_is_told),
 		TEST(balancing_that_cannot_be_switched_is_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

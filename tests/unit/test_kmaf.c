@@ -14,15 +14,20 @@ static struct nm_affinity *affinity;
 static struct nm_proposals proposals;
 static uint32_t seed;
 
-static void renew(unsigned nodes, unsigned cpus_per_node)
+static void renew_of_size(unsigned nodes, unsigned cpus_per_node, unsigned smt, size_t threads)
 {
 	if (machine)
 		machine_free(machine);
-	machine = machine_new(nodes, cpus_per_node);
+	machine = machine_of_size(nodes, cpus_per_node, smt, threads);
 	machine->config.threads.policy = NM_POLICY_KMAF;
 	nm_affinity_free(affinity);
 	affinity = NULL;
 	assert_int_equal(nm_affinity_new(&machine->config, &affinity), 0);
+}
+
+static void renew(unsigned nodes, unsigned cpus_per_node)
+{
+	renew_of_size(nodes, cpus_per_node, 1, 64);
 }
 
 /* Two nodes of two CPUs. */
@@ -402,6 +407,28 @@ static void a_node_in_demand_takes_nobody(void **state)
 	assert_int_equal(moves_to(cpus), 1);
 }
 
+/* Four threads on each of two nodes of eight CPUs, which share with those on the other; how many go
+ * to the first. */
+static size_t gather_eight(unsigned smt)
+{
+	static int cpus[] = {0, 2, 4, 6, 1, 3, 5, 7};
+	renew_of_size(2, 8, smt, 64);
+	for (int i = 0; i < 8; i++)
+		machine_thread(machine, 10, 2 * i, -1);
+	for (size_t i = 0; i < 4; i++)
+		for (size_t j = 4; j < 8; j++)
+			share(i, j, 30);
+	return moves_to(cpus);
+}
+
+/* On four cores of two a fifth thread still gains; eight would take turns. */
+static void cores_are_room_and_not_their_threads(void **state)
+{
+	(void)state;
+	assert_int_equal(gather_eight(1), 4);
+	assert_int_equal(gather_eight(2), 1);
+}
+
 static void a_cpu_with_another_thread_is_not_left_free(void **state)
 {
 	(void)state;
@@ -450,6 +477,46 @@ static void the_paper_follows_every_mapping(void **state)
 }
 
 /* ---- any machine ---- */
+
+/* ---- what it costs ---- */
+
+enum { CROWD = 3000, CROWD_CPUS = 512 };
+
+/* As many of either of two users, each on a node, who want to the other and may not change places.
+ */
+static void crowd(int *cpus)
+{
+	renew_of_size(2, CROWD_CPUS, 1, 2 * CROWD);
+	for (int i = 0; i < 2 * CROWD; i++) {
+		int cpu = i % CROWD_CPUS + (i < CROWD ? 0 : CROWD_CPUS);
+		machine_thread(machine, i < CROWD ? 10 : 11, cpu, -1);
+		cpus[i] = (cpu + CROWD_CPUS) % (2 * CROWD_CPUS);
+	}
+	machine_process(machine, 11)->uid = 1001;
+}
+
+static uint64_t looks_for(int *cpus)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	nm_autofree uint32_t *first = calloc(machine->count + 1, sizeof(*first));
+	struct nm_affinity_graph graph = {.nr_threads = machine->count, .first = first};
+	struct nm_mapping mapping = {.nr_threads = machine->count, .cpu = cpus, .worth = true};
+	nm_proposals_clear(&proposals);
+	assert_int_equal(nm_kmaf_moves(snapshot, &machine->config, &graph, &mapping, &proposals),
+			 0);
+	return proposals.looks;
+}
+
+/* Beyond the bound by what one thread costs at most: each search looks whether it is reached. */
+static void looks_are_bounded(void **state)
+{
+	static int cpus[2 * CROWD];
+	(void)state;
+	crowd(cpus);
+	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * CROWD);
+	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * CROWD);
+}
 
 static unsigned pick(struct nm_rng *rng, unsigned below)
 {
@@ -565,6 +632,8 @@ int main(void)
 		TEST(room_is_made_for_who_gains),
 		TEST(a_full_node_takes_nobody),
 		TEST(a_node_in_demand_takes_nobody),
+		TEST(cores_are_room_and_not_their_threads),
+		TEST(looks_are_bounded),
 		TEST(a_cpu_with_another_thread_is_not_left_free),
 		TEST(a_cpu_that_others_use_too_is_not_left_free),
 		TEST(a_mapping_that_is_not_worth_it_moves_nobody),

@@ -352,6 +352,28 @@ static void a_rollback_leases_back_to_the_source_node(void **state)
 	assert_target(&decision->steps[0], "6-7");
 }
 
+/* It is nowhere, so nothing is near or far from there: distances begin at node 0. */
+static void a_sleeping_threads_rollback_has_no_cost_before(void **state)
+{
+	(void)state;
+	struct nm_rollback rollback = of(1000, 6);
+	unsigned *distance = machine->topology->distance, before_it[5 * 4];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(before_it); i++)
+		before_it[i] = 10;
+	machine_run_on(machine, 0, -1);
+	machine_touch(machine, 0, 1, 100);
+	take();
+	machine->topology->distance = before_it + 4;
+	undo(&rollback);
+	machine->topology->distance = distance;
+	assert_int_equal(plan.count, 1);
+	const struct nm_step *step = &plan.decisions[0].steps[0];
+	assert_int_equal(step->cpu_from, -1);
+	assert_int_equal(step->node_from, -1);
+	assert_int_equal(step->node_to, 3);
+	assert_true(isnan(step->access_cost_before));
+}
+
 static void a_rollback_comes_on_top_of_the_budget(void **state)
 {
 	(void)state;
@@ -468,6 +490,7 @@ int main(void)
 		TEST(the_pin_setting_forces_one_way),
 		TEST(the_budget_counts_threads),
 		TEST(a_rollback_leases_back_to_the_source_node),
+		TEST(a_sleeping_threads_rollback_has_no_cost_before),
 		TEST(a_rollback_comes_on_top_of_the_budget),
 		TEST(one_that_is_only_watched_does_not_go_back),
 		TEST(the_two_of_a_swap_go_back_each_by_itself),

@@ -36,6 +36,31 @@ static void assert_value(const struct nm_unit *unit, const char *key, const char
 		fail_msg("%s=%s, not %s", key, found ? found : "", value);
 }
 
+static bool has_word(const char *words, const char *word)
+{
+	size_t length = strlen(word);
+	for (const char *at = strstr(words, word); at; at = strstr(at + 1, word))
+		if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+			return true;
+	return false;
+}
+
+static bool denies(const struct nm_unit *unit, const char *call)
+{
+	for (size_t i = 0; i < unit->count; i++)
+		if (strcmp(unit->settings[i].key, "SystemCallFilter") == 0 &&
+		    unit->settings[i].value[0] == '~' &&
+		    has_word(unit->settings[i].value + 1, call))
+			return true;
+	return false;
+}
+
+static void assert_denies(const struct nm_unit *unit, const char *call)
+{
+	if (!denies(unit, call))
+		fail_msg("%s is not denied", call);
+}
+
 /* SECURITY: cap-nice */
 static void the_daemon_gets_two_capabilities(void **state)
 {
@@ -49,29 +74,52 @@ static void the_daemon_gets_two_capabilities(void **state)
 	assert_value(&unit, "NoNewPrivileges", "yes");
 	assert_value(&unit, "RestrictRealtime", "yes");
 	assert_value(&unit, "RestrictAddressFamilies", "AF_UNIX");
+	assert_denies(&unit, "@resources");
 	nm_unit_clear(&unit);
-}
-
-static bool denies(const struct nm_unit *unit, const char *call)
-{
-	for (size_t i = 0; i < unit->count; i++)
-		if (strcmp(unit->settings[i].key, "SystemCallFilter") == 0 &&
-		    unit->settings[i].value[0] == '~' && strstr(unit->settings[i].value, call))
-			return true;
-	return false;
 }
 
 /* These reach into processes. */
 static void the_daemon_may_not_trace(void **state)
 {
-	static const char *const calls[] = {" ptrace",	   "process_vm_readv", "process_vm_writev",
+	static const char *const calls[] = {"ptrace",	   "process_vm_readv", "process_vm_writev",
 					    "pidfd_getfd", "process_madvise",  "@privileged"};
 	struct nm_unit unit = {0};
 	(void)state;
 	read_unit(DAEMON_UNIT, &unit);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(calls); i++)
-		if (!denies(&unit, calls[i]))
-			fail_msg("%s is not denied", calls[i]);
+		assert_denies(&unit, calls[i]);
+	nm_unit_clear(&unit);
+}
+
+/* What a daemon that was taken over would go on with. */
+/* SECURITY: no-more */
+static void the_daemon_runs_nothing_else_and_leaves_no_image(void **state)
+{
+	struct nm_unit unit = {0};
+	(void)state;
+	read_unit(DAEMON_UNIT, &unit);
+	assert_value(&unit, "NoExecPaths", "/");
+	assert_value(
+		&unit, "ExecPaths",
+		"/usr/sbin/numa-migrd /usr/bin/kill -/bin/kill /usr/lib -/usr/lib32 -/usr/lib64 "
+		"-/lib -/lib64");
+	assert_value(&unit, "MemoryDenyWriteExecute", "yes");
+	assert_value(&unit, "MemoryMax", "2G");
+	assert_value(&unit, "LimitCORE", "0");
+	assert_denies(&unit, "@aio");
+	assert_denies(&unit, "userfaultfd");
+	nm_unit_clear(&unit);
+}
+
+/* Until the next start, or --restore, has read it. */
+static void the_ledger_outlives_a_stop_in_vain(void **state)
+{
+	struct nm_unit unit = {0};
+	(void)state;
+	read_unit(DAEMON_UNIT, &unit);
+	assert_value(&unit, "RuntimeDirectory", "numa-migrd");
+	assert_value(&unit, "RuntimeDirectoryMode", "0700");
+	assert_value(&unit, "RuntimeDirectoryPreserve", "yes");
 	nm_unit_clear(&unit);
 }
 
@@ -110,6 +158,13 @@ static void the_helper_gets_three_others(void **state)
 	assert_value(&unit, "PrivateNetwork", "yes");
 	assert_value(&unit, "MemoryMax", "32M");
 	assert_value(&unit, "ProtectHome", "yes");
+	assert_value(&unit, "RestrictNamespaces", "yes");
+	assert_value(&unit, "LimitCORE", "0");
+	assert_denies(&unit, "@mount");
+	for (size_t i = 0; i < unit.count; i++)
+		if (strcmp(unit.settings[i].key, "SystemCallFilter") == 0)
+			assert_false(has_word(unit.settings[i].value, "ptrace") ||
+				     has_word(unit.settings[i].value, "@debug"));
 	nm_unit_clear(&unit);
 }
 
@@ -118,10 +173,14 @@ static void the_helper_gets_three_others(void **state)
 static void no_unit_writes_or_gets_more(void **state)
 {
 	static const char *const paths[] = {DAEMON_UNIT, WORKER_UNIT, HELPER_UNIT};
-	static const char *const keys[][2] = {
-		{"NoNewPrivileges", "yes"},	   {"ProtectSystem", "strict"},
-		{"PrivateNetwork", "yes"},	   {"PrivateTmp", "yes"},
-		{"ProtectKernelTunables", "yes"}, {"ProtectControlGroups", "yes"}};
+	static const char *const keys[][2] = {{"NoNewPrivileges", "yes"},
+					      {"ProtectSystem", "strict"},
+					      {"PrivateNetwork", "yes"},
+					      {"PrivateTmp", "yes"},
+					      {"ProtectKernelTunables", "yes"},
+					      {"ProtectControlGroups", "yes"},
+					      {"NoExecPaths", "/"},
+					      {"LimitCORE", "0"}};
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(paths); i++) {
 		struct nm_unit unit = {0};
@@ -129,6 +188,7 @@ static void no_unit_writes_or_gets_more(void **state)
 		for (size_t k = 0; k < NM_ARRAY_SIZE(keys); k++)
 			assert_value(&unit, keys[k][0], keys[k][1]);
 		assert_non_null(nm_unit_value(&unit, "CapabilityBoundingSet"));
+		assert_non_null(nm_unit_value(&unit, "MemoryMax"));
 		const char *writable = nm_unit_value(&unit, "ReadWritePaths");
 		assert_string_equal(writable ? writable : "",
 				    i == 2 ? "-/proc/sys/kernel/numa_balancing" : "");
@@ -196,6 +256,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_daemon_gets_two_capabilities),
 		cmocka_unit_test(the_daemon_may_not_trace),
+		cmocka_unit_test(the_daemon_runs_nothing_else_and_leaves_no_image),
+		cmocka_unit_test(the_ledger_outlives_a_stop_in_vain),
 		cmocka_unit_test(the_worker_gets_ptrace_and_little_else),
 		cmocka_unit_test(the_helper_gets_three_others),
 		cmocka_unit_test(no_unit_writes_or_gets_more),

@@ -108,11 +108,50 @@ static void assert_open(size_t open)
 	assert_int_equal(nm_verifier_open(verifier), open);
 }
 
+static void assert_verdict_of(uint64_t id, enum nm_verdict_kind kind, size_t open)
+{
+	assert_int_equal(verdicts.count, 1);
+	assert_int_equal(verdicts.items[0].decision, id);
+	assert_int_equal(verdicts.items[0].kind, kind);
+	assert_int_equal(nm_verifier_open(verifier), open);
+}
+
 static void assert_verdict(enum nm_verdict_kind kind)
 {
 	assert_int_equal(verdicts.count, 1);
 	assert_int_equal(verdicts.items[0].kind, kind);
 	assert_int_equal(nm_verifier_open(verifier), 0);
+}
+
+static void add_one(uint64_t id, unsigned thread)
+{
+	const struct nm_decision decision = {.id = id,
+					     .kind = NM_DECISION_MIGRATE,
+					     .interval = machine->interval,
+					     .nr_steps = 1,
+					     .steps = {step(thread, 0, 6, 0)}};
+	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+}
+
+/* Answers make others' places move up; each is still the one that a further move closes. */
+static void a_further_move_closes_the_right_one(void **state)
+{
+	(void)state;
+	machine_thread(machine, 10, 4, -1);
+	add_one(5, 0);
+	add_one(6, 1);
+	add_one(7, 2);
+	run(0, 6, 3, 100);
+	for (size_t i = 1; i < 3; i++)
+		run(i, 6, 3, 0); /* they have arrived, and touch nothing */
+	judge_next();
+	assert_verdict_of(5, NM_VERDICT_IMPROVED, 2);
+	add_one(8, 2);
+	judge_next();
+	assert_verdict_of(7, NM_VERDICT_INCONCLUSIVE, 2);
+	add_one(9, 1);
+	judge_next();
+	assert_verdict_of(6, NM_VERDICT_INCONCLUSIVE, 2);
 }
 
 static void no_question_no_verdict(void **state)
@@ -707,6 +746,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(no_question_no_verdict),
+		TEST(a_further_move_closes_the_right_one),
 		TEST(the_interval_of_the_act_tells_nothing),
 		TEST(a_move_that_helped_has_improved),
 		TEST(what_neither_rose_nor_fell_is_neutral),

@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -443,7 +445,8 @@ static void the_program_is_for_its_socket_alone(void **state)
 	assert_int_equal(run(""), EX_USAGE);
 }
 
-static pid_t start_worker(int *ret_socket)
+/* -1: with all that we have. */
+static pid_t start_worker_without(int capability, int *ret_socket)
 {
 	int ends[2];
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -452,12 +455,19 @@ static pid_t start_worker(int *ret_socket)
 		if (dup2(ends[1], STDIN_FILENO) < 0)
 			_exit(99);
 		alarm(60);
+		if (capability >= 0)
+			(void)prctl(PR_CAPBSET_DROP, capability);
 		execl(NM_WORKER_BUILT, NM_WORKER_BUILT, NULL);
 		_exit(98);
 	}
 	close(ends[1]);
 	*ret_socket = ends[0];
 	return child;
+}
+
+static pid_t start_worker(int *ret_socket)
+{
+	return start_worker_without(-1, ret_socket);
 }
 
 /* What is no request ends the connection, and the worker with it. */
@@ -525,30 +535,61 @@ static void it_gives_up_all_but_ptrace(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+/* Without CAP_SYS_ADMIN, as on kernels before 5.14: it serves, and its links are said to be open.
+ */
+/* SECURITY: cap-ptrace */
+static void links_that_stay_open_are_told(void **state)
+{
+	char told[512] = "";
+	int ends[2], socket;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+	assert_true(kept >= 0 && dup2(ends[1], STDERR_FILENO) >= 0);
+	pid_t child = start_worker_without(CAP_SYS_ADMIN, &socket);
+	assert_true(dup2(kept, STDERR_FILENO) >= 0);
+	close(kept);
+	close(ends[1]);
+	close(socket);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_true(read(ends[0], told, sizeof(told) - 1) > 0);
+	assert_non_null(strstr(told, "can be followed"));
+	close(ends[0]);
+}
+
 /* A descriptor of anything else is neither read nor written. */
 /* SECURITY: worker-socket, cap-ptrace */
 static void only_its_own_files_are_used(void **state)
 {
-	static const uint32_t acts[] = {NM_WORKER_READ_MAPS, NM_WORKER_CLEAR_REFS};
+	static const uint32_t acts[] = {NM_WORKER_READ_MAPS, NM_WORKER_READ_MAPS,
+					NM_WORKER_CLEAR_REFS};
+	static const char *const names[] = {"maps", "numa_maps", "clear_refs"};
 	struct fixture *f = *state;
-	char path[] = "/tmp/nm-clear_refs-XXXXXX", text[64];
-	int file = mkstemp(path), memory = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	char folder[] = "/tmp/nm-test-XXXXXX", path[64], text[64];
 
-	assert_true(file >= 0 && memory >= 0);
+	assert_non_null(mkdtemp(folder));
+	int memory = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	assert_true(memory >= 0);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(acts); i++) {
 		struct nm_worker_order order = {
 			.request = {.version = NM_WORKER_VERSION, .act = acts[i], .count = 16}};
 		struct nm_worker_outcome outcome;
+		/* Of the right name, and not the kernel's. */
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		assert_true(file >= 0);
 		nm_worker_perform(f->proc_fd, &order, file, text, &outcome);
 		assert_int_equal(outcome.result, -EPERM);
+		assert_int_equal(lseek(file, 0, SEEK_END), 0);
+		close(file);
+		unlink(path);
 		nm_worker_perform(f->proc_fd, &order, memory, text, &outcome);
 		assert_int_equal(outcome.result, -EPERM);
 		assert_int_equal(outcome.bytes, 0);
 	}
-	assert_int_equal(lseek(file, 0, SEEK_END), 0);
-	close(file);
 	close(memory);
-	unlink(path);
+	rmdir(folder);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -570,6 +611,7 @@ int main(void)
 		cmocka_unit_test(the_program_is_for_its_socket_alone),
 		cmocka_unit_test(a_malformed_request_ends_it),
 		cmocka_unit_test(it_gives_up_all_but_ptrace),
+		cmocka_unit_test(links_that_stay_open_are_told),
 		TEST(only_its_own_files_are_used),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

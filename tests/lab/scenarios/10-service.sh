@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # The package's life: install, start, reload with a good and with a bad file, stop, purge.
-# SECURITY: no-more
+# SECURITY: no-more, cap-ptrace
 # boot: main
-# limit: 240
+# limit: 300
 . "$LAB/lib.sh"
 
 main_pid_kept() { [[ $(daemon_pid) == "$pid" ]] && is_active; }
@@ -22,6 +22,21 @@ balancing_is() { [[ $(cat /proc/sys/kernel/numa_balancing) == "$1" ]]; }
 in_helper() { # COMMAND…: where /proc/sys is as the helper sees it
 	nsenter -t "$(systemctl show -P MainPID numa-migrd-helper.service)" -m "$@"
 }
+
+# That of one that runs; none: nothing, and 1.
+worker_pid() {
+	local unit
+	unit=$(systemctl list-units --plain --no-legend --state=running 'numa-migrd-worker@*.service' |
+		awk 'NR == 1 { print $1 }')
+	[[ $unit ]] && systemctl show -P MainPID "$unit" | grep -vx 0
+}
+
+# Its own mount of /proc; systemd may have put it over the machine's.
+worker_closed_links() {
+	awk '$5 == "/proc" { last = $6 } END { exit !(last ~ /nosymfollow/) }' "/proc/$(worker_pid)/mountinfo"
+}
+
+worker_traces_alone() { grep -q '^CapPrm:[[:space:]]*0000000000080000$' "/proc/$(worker_pid)/status"; }
 
 # What the package left behind, its runtime and state included.
 leftovers() {
@@ -48,6 +63,12 @@ for name in SOURCE SEED NODES CPUS; do
 done
 check_equal "it saw the nodes" 4 "$(field NODES KIND=start)"
 check "numa-migrctl status" numa-migrctl status
+
+start 2 membound 0 2 64
+check "a worker runs as a unit of its own" wait_for 60 worker_pid
+check "it follows no link of /proc" wait_for 10 worker_closed_links
+check "and has CAP_SYS_PTRACE alone" wait_for 10 worker_traces_alone
+kill "$started"
 
 echo 'threads: { n = 3; };' >"$CONF"
 check "a good file is taken at reload" systemctl reload numa-migrd
