@@ -65,6 +65,7 @@ static inline void nm_memory_answer_clear(struct nm_memory_answer *answer)
 
 struct nm_worker_news;
 struct nm_worker_counts;
+struct nm_worker_memory;
 
 struct nm_platform_ops {
 	/* CLOCK_MONOTONIC in ns. Tick, at the start of an interval: stages get time as an argument. */
@@ -229,6 +230,7 @@ struct nm_platform_options {
 	/* Whose each act on the machine is: once a later generation has taken over, -ECANCELED.
 	 * NULL: nobody counts. Outlives the platform. */
 	const struct nm_generation *generation;
+	struct nm_worker_memory *unanswered; /* worker.h; NULL: it begins anew. Outlives the platform. */
 };
 
 /*

@@ -24,7 +24,9 @@
 #include <cmocka.h>
 
 #include "../../src/platform/worker_bars.h"
+#include "fixture.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/proc.h"
 #include "numa-migrd/worker_serve.h"
 
 #define SHORT_NS (200 * NM_NSEC_PER_MSEC)
@@ -32,6 +34,7 @@
 
 struct fixture {
 	struct nm_worker_client *client;
+	struct nm_worker_memory *memory; /* NULL: each client has one of its own */
 	int proc_fd;
 	pid_t other; /* a process of our own user, which sleeps */
 	char *page;  /* of ours, and of its */
@@ -46,8 +49,13 @@ static void open_client(struct fixture *f, uint64_t deadline_ns)
 {
 	const uint64_t deadlines[] = {deadline_ns, deadline_ns};
 	const struct nm_worker_options options = {
-		.program = NM_WORKER_BUILT, .deadline_ns = deadlines, .proc_fd = f->proc_fd};
+		.program = NM_WORKER_BUILT,
+		.deadline_ns = deadlines,
+		.proc_fd = f->proc_fd,
+		.memory = f->memory,
+	};
 
+	nm_worker_client_free(f->client);
 	assert_int_equal(nm_worker_client_new(&options, &f->client), 0);
 }
 
@@ -71,6 +79,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	nm_worker_client_free(f->client);
+	nm_worker_memory_free(f->memory);
 	kill(f->other, SIGKILL);
 	waitpid(f->other, NULL, 0);
 	munmap(f->page, 4096);
@@ -151,14 +160,19 @@ static void await_stuck(struct fixture *f, unsigned wanted)
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, wanted);
 }
 
-static void require_answers(struct fixture *f)
+static void require_answers_of(struct fixture *f, pid_t pid)
 {
-	int r = where(f, NM_WORKER_LOOP, getpid(), NULL);
+	int r = where(f, NM_WORKER_LOOP, pid, NULL);
 
 	if (r != -ENOSYS && r != -EPERM)
 		return;
 	print_message("this kernel answers no move_pages: skipped\n");
 	skip();
+}
+
+static void require_answers(struct fixture *f)
+{
+	require_answers_of(f, getpid());
 }
 
 /* ---- answers ---- */
@@ -304,7 +318,6 @@ static void its_end_lets_others_be_asked(void **state)
 	await_stuck(f, 0);
 	for (unsigned i = 0; i < 20000 && find_worker("T", NULL); i++)
 		pause_ms(1);
-	nm_worker_client_free(f->client);
 	open_client(f, LONG_NS);
 	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
@@ -335,6 +348,182 @@ static void a_stop_ends_a_call_under_way(void **state)
 	nm_worker_client_stop(f->client, NM_WORKER_MOVER, false);
 	assert_int_not_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -ECANCELED);
 	assert_int_equal(kill(stopped, SIGCONT), 0);
+}
+
+/* Whether it is stuck is not known: it is no other's turn before it has answered, and nobody rests. */
+/* SECURITY: held-lock */
+static void a_cancelled_call_counts_until_it_is_answered(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t thread;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
+	pid_t stopped = stop_worker();
+	assert_int_equal(pthread_create(&thread, NULL, call_mover, f), 0);
+	pause_ms(50);
+	nm_worker_client_stop(f->client, NM_WORKER_MOVER, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
+	assert_int_equal(kill(stopped, SIGCONT), 0);
+	await_stuck(f, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
+}
+
+/* ---- what outlives a client ---- */
+
+#define BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
+
+static char root[FIXTURE_PATH];
+static int directory;
+
+static int set_up_memory(void **state)
+{
+	int r = set_up(state);
+
+	fixture_make(root, sizeof(root));
+	directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct fixture *f = *state;
+	return r < 0 || directory < 0 ? -1 : nm_worker_memory_new(&f->memory);
+}
+
+static int tear_down_memory(void **state)
+{
+	close(directory);
+	fixture_remove(root);
+	return tear_down(state);
+}
+
+/* We have not answered a worker, which is stuck now. */
+static pid_t miss(struct fixture *f)
+{
+	open_client(f, SHORT_NS);
+	require_answers(f);
+	pid_t stopped = stop_worker();
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ETIMEDOUT);
+	return stopped;
+}
+
+static int load(struct fixture *f, const char *boot_id)
+{
+	nm_worker_client_free(f->client);
+	f->client = NULL;
+	nm_worker_memory_free(f->memory);
+	assert_int_equal(nm_worker_memory_new(&f->memory), 0);
+	int r = nm_worker_memory_load(f->memory, directory, boot_id);
+	open_client(f, LONG_NS);
+	return r;
+}
+
+static int restart(struct fixture *f)
+{
+	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
+	return load(f, BOOT);
+}
+
+/* SECURITY: held-lock */
+static void a_new_client_forgets_nobody(void **state)
+{
+	struct fixture *f = *state;
+	pid_t stopped = miss(f);
+
+	open_client(f, LONG_NS);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
+	assert_int_equal(kill(stopped, SIGCONT), 0);
+	await_stuck(f, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
+	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), -EALREADY);
+}
+
+/* SECURITY: held-lock */
+static void a_restart_forgets_nobody(void **state)
+{
+	struct fixture *f = *state;
+	pid_t stopped = miss(f);
+
+	assert_int_equal(restart(f), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
+	assert_int_equal(restart(f), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_int_equal(kill(stopped, SIGKILL), 0);
+	await_stuck(f, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
+	assert_int_equal(restart(f), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
+}
+
+static void another_boot_has_other_processes(void **state)
+{
+	struct fixture *f = *state;
+	pid_t stopped = miss(f);
+
+	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
+	assert_int_equal(load(f, "another"), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
+	assert_int_equal(kill(stopped, SIGKILL), 0);
+}
+
+static void where_all_answer_there_is_no_file(void **state)
+{
+	struct fixture *f = *state;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	assert_int_equal(restart(f), 0);
+	assert_int_equal(faccessat(directory, NM_WORKER_MEMORY_NAME, F_OK, 0), -1);
+}
+
+static void what_cannot_be_written_is_tried_again(void **state)
+{
+	static const char *const in_the_way[] = {NM_WORKER_MEMORY_NAME ".new/in-the-way",
+						 NM_WORKER_MEMORY_NAME ".new"};
+	struct fixture *f = *state;
+	pid_t stopped = miss(f);
+
+	fixture_directory(root, in_the_way[0]);
+	assert_true(nm_worker_memory_save(f->memory, directory, BOOT) < 0);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(in_the_way); i++)
+		assert_int_equal(unlinkat(directory, in_the_way[i], AT_REMOVEDIR), 0);
+	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
+	assert_non_null(strstr(fixture_read(root, NM_WORKER_MEMORY_NAME), "\nprocess "));
+	assert_int_equal(kill(stopped, SIGKILL), 0);
+}
+
+/* A rest that is longer than any is none of ours. */
+static void damaged_lines_are_skipped(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t until_ns = now_ns() + NM_WORKER_REST_NS / 2;
+	struct nm_proc_stat stat;
+	char text[2048];
+
+	assert_true(nm_read_text(AT_FDCWD, "/proc/self/stat", text, sizeof(text)) > 0);
+	assert_int_equal(nm_proc_parse_stat(text, &stat), 0);
+	(void)snprintf(text, sizeof(text),
+		       "numa-migrd-unanswered 1 " BOOT "\nprocess\nworker %d 1 4294967296\n"
+		       "process %d 1 18446744073709551615\nthread 1 1 1\nworker %d 1 0\n"
+		       "process %d %llu %llu\n",
+		       getpid(), f->other, getpid(), getpid(),
+		       (unsigned long long)stat.start_ticks,
+		       (unsigned long long)until_ns);
+	fixture_file(root, NM_WORKER_MEMORY_NAME, text);
+	assert_int_equal(load(f, BOOT), -EBADMSG);
+	require_answers_of(f, f->other);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
+	fixture_file(root, NM_WORKER_MEMORY_NAME, "rubbish");
+	assert_int_equal(load(f, BOOT), -EBADMSG);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
 static void workers_end_with_their_client(void **state)
@@ -392,9 +581,8 @@ static void at_most_one_is_stuck_for_each_user_and_eight_in_all(void **state)
 
 	(void)state;
 	for (uint32_t uid = 1; uid <= NM_WORKER_STUCK_MOST; uid++) {
-		const struct nm_worker_subject who = subject(100 + uid, uid);
 		assert_true(may_ask(bars, 200 + uid, uid, late));
-		nm_worker_missed(bars, &who, 0);
+		nm_worker_stuck(bars, uid);
 		assert_false(may_ask(bars, 200 + uid, uid, late));
 		assert_int_equal(may_ask(bars, 300, 99, late), uid < NM_WORKER_STUCK_MOST);
 	}
@@ -411,8 +599,7 @@ static void who_missed_a_deadline_rests_for_ten_minutes(void **state)
 	struct nm_worker_subject who = subject(100, 1);
 
 	(void)state;
-	nm_worker_missed(bars, &who, 5);
-	nm_worker_released(bars, 1);
+	nm_worker_missed(bars, 100, 7, NM_WORKER_REST_NS + 5);
 	assert_true(may_ask(bars, 101, 1, 6));
 	assert_false(may_ask(bars, 100, 1, 6));
 	assert_false(may_ask(bars, 100, 1, NM_WORKER_REST_NS + 4));
@@ -512,7 +699,7 @@ static void it_gives_up_all_but_ptrace(void **state)
 	pid_t child = start_worker(&socket);
 	assert_int_equal(send(socket, &hello, sizeof(hello), 0), sizeof(hello));
 	assert_int_equal(recv(socket, &reply, sizeof(reply), 0), sizeof(reply));
-	assert_int_equal(reply.result, 0);
+	assert_int_equal(reply.result, child);
 	assert_non_null(strstr(proc_text(child, "status"), "CapPrm:\t0000000000080000"));
 	assert_non_null(strstr(proc_text(child, "status"), "CapEff:\t0000000000080000"));
 	assert_non_null(strstr(proc_text(child, "status"), "NoNewPrivs:\t1"));
@@ -552,6 +739,8 @@ static void only_its_own_files_are_used(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define WITH_MEMORY(name)                                                                          \
+	cmocka_unit_test_setup_teardown(name, set_up_memory, tear_down_memory)
 
 int main(void)
 {
@@ -563,6 +752,13 @@ int main(void)
 		TEST(a_missed_deadline_gives_the_worker_up),
 		TEST(its_end_lets_others_be_asked),
 		TEST(a_stop_ends_a_call_under_way),
+		TEST(a_cancelled_call_counts_until_it_is_answered),
+		WITH_MEMORY(a_new_client_forgets_nobody),
+		WITH_MEMORY(a_restart_forgets_nobody),
+		WITH_MEMORY(another_boot_has_other_processes),
+		WITH_MEMORY(where_all_answer_there_is_no_file),
+		WITH_MEMORY(what_cannot_be_written_is_tried_again),
+		WITH_MEMORY(damaged_lines_are_skipped),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),
 		cmocka_unit_test(at_most_one_is_stuck_for_each_user_and_eight_in_all),
