@@ -166,23 +166,25 @@ struct nm_platform_ops {
 
 	/*
 	 * Asks on which node each of `count` pages of a process is (move_pages(2) without nodes): ret gets
-	 * the kernel's node number, or a negative errno for a page that is nowhere. In batches: the process
-	 * is looked up and locked for each call. Mover only.
+	 * the kernel's node number, or a negative errno for a page that is nowhere. The process is that of
+	 * a thread that has not exited, by its number and its own start time (0: whoever has the
+	 * number): -ESRCH where another has it by the time of the call. In batches: it is looked up and locked for each call.
+	 * Mover only.
 	 */
-	int (*pages_where)(struct nm_platform *platform, pid_t pid, unsigned count,
-			   const uint64_t *addresses, int *ret);
+	int (*pages_where)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			   unsigned count, const uint64_t *addresses, int *ret);
 
 	/*
-	 * Moves pages of a process that no other maps (move_pages(2), MPOL_MF_MOVE), each to the node of
+	 * Moves pages of such a process that no other maps (move_pages(2), MPOL_MF_MOVE), each to the node of
 	 * the kernel's number given for it. statuses: the node that each is on now, or a negative errno;
 	 * what the caller wrote there stays where the kernel does not tell, as it does for pages around one
 	 * that it could not move. Returns how many it gave up on, or a negative errno; -EROFS from a dry run.
 	 * Each call drains every CPU and waits for all of them; *ret_held_ns as above, also where it fails.
 	 * Mover only.
 	 */
-	int (*pages_move)(struct nm_platform *platform, pid_t pid, unsigned count,
-			  const uint64_t *addresses, const int *nodes, int *statuses,
-			  uint64_t *ret_held_ns);
+	int (*pages_move)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			  unsigned count, const uint64_t *addresses, const int *nodes,
+			  int *statuses, uint64_t *ret_held_ns);
 	/*
 	 * True: the mover's calls, one under way too, end with -ECANCELED from now on. NULL: none of them
 	 * takes long here. The loop, when it ends the mover, and when it begins one.

@@ -232,22 +232,25 @@ ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, 
 	return got;
 }
 
-int nm_linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-			 const uint64_t *addresses, int *ret)
+int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 unsigned count, const uint64_t *addresses, int *ret)
 {
-	const struct nm_question question = {
-		.pid = (uint32_t)pid, .count = count, .addresses = addresses};
+	const struct nm_question question = {.pid = (uint32_t)tid,
+					     .start_ticks = start_ticks,
+					     .count = count,
+					     .addresses = addresses};
 
 	return call_where(nm_linux(platform), NM_WORKER_MOVER, &question, ret);
 }
 
-int nm_linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-			const uint64_t *addresses, const int *nodes, int *statuses,
+int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 			uint64_t *ret_held_ns)
 {
 	nm_autofree int *told = calloc(count + 1, sizeof(*told));
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_MOVE, .count = count},
-				      .pid = (uint32_t)pid,
+				      .pid = (uint32_t)tid,
+				      .start_ticks = start_ticks,
 				      .addresses = addresses,
 				      .nodes = nodes,
 				      .fd = -1,
