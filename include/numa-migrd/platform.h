@@ -42,10 +42,12 @@ enum nm_question_kind {
 struct nm_question {
 	enum nm_question_kind kind;
 	uint32_t pid;
-	uint64_t start_ticks; /* field 22 of its stat; 0 (WHERE): whoever has the number */
+	uint64_t start_ticks; /* field 22 of its stat; 0 (WHERE): whoever has the number now */
 	unsigned count;	      /* WHERE: pages */
 	const uint64_t *addresses;
-	int fd; /* the platform's own use */
+	/* The platform's own use. */
+	uint32_t uid; /* real */
+	int fd;
 };
 
 /* -ESRCH: it is gone; -EFBIG: more text than is read; -ETIMEDOUT, -EALREADY: see worker.h; -errno. */
@@ -141,8 +143,8 @@ struct nm_platform_ops {
 
 	/*
 	 * Hands over a question about another process's memory, which may take long or get no answer. The
-	 * ticket is never 0. -EAGAIN: as many wait as may; -ENOMEM; -EROFS from a dry run (CLEAR_REFS);
-	 * CLEAR_REFS: -ESRCH for a reused pid; -EBUSY: the process itself holds a pagemap or clear_refs
+	 * ticket is never 0. -ESRCH: it is gone, or another has its number; -EAGAIN: as many wait as may;
+	 * -ENOMEM; -errno of looking at it; -EROFS from a dry run (CLEAR_REFS); CLEAR_REFS: -EBUSY: the process itself holds a pagemap or clear_refs
 	 * descriptor, so it uses soft-dirty; -EPERM. Sample stage, balance, injection, roster.
 	 */
 	int (*ask)(struct nm_platform *platform, const struct nm_question *question,

@@ -75,7 +75,7 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 
 /* ---- the daemon's end ---- */
 
-/* A question to the loop's worker is answered within this time, a call of the mover's within that;
+/* A call of the loop's worker is answered within this time, one of the mover's within that;
  * else the worker is given up. A worker that is just started may take longer for its first word. */
 #define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
 #define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
@@ -130,6 +130,10 @@ struct nm_worker_options {
 int nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret);
 void nm_worker_client_free(struct nm_worker_client *client);
 NM_DEFINE_CLEANUP(struct nm_worker_client, nm_worker_client_free);
+
+/* Has a worker for the next call, which may take NM_WORKER_HELLO_NS. As of a call: -ECANCELED, -errno of
+ * reaching one. */
+int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller caller);
 
 /* What is sent and where the answer goes. */
 struct nm_worker_call {

@@ -4,14 +4,9 @@
 #define NUMA_MIGRD_PLATFORM_WORKER_BARS_H
 
 #include "numa-migrd/worker.h"
+#include "worker_subject.h"
 
 #define NM_WORKER_MISSED_MOST 1024U
-
-/* Whose memory map it is. */
-struct nm_worker_subject {
-	uint32_t tid, pid, uid; /* uid: real */
-	uint64_t tid_ticks, start_ticks;
-};
 
 struct nm_worker_bars {
 	unsigned stuck_count;

@@ -4,14 +4,12 @@
  * mover's. The lock is held for moments, never over a call. Of one user's processes only one is asked
  * at a time, so that only one can hold a worker.
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "numa-migrd/proc.h"
 #include "worker_memory.h"
 
 #define NEWS_MOST 16U
@@ -39,70 +37,12 @@ struct nm_worker_client {
 	unsigned news_count;
 };
 
-/* ---- whose memory it is ---- */
-
-static int read_process(int directory, const char *path, char *text, size_t size)
-{
-	int r = nm_read_text(directory, path, text, size);
-
-	return r == -ENOENT ? -ESRCH : r < 0 ? r : 0;
-}
-
-/* Its number too, where the path is of a descriptor. */
-static int read_start(int directory, const char *path, uint32_t *ret_tid, uint64_t *ret_ticks)
-{
-	struct nm_proc_stat stat;
-	char text[2048];
-	int r = read_process(directory, path, text, sizeof(text));
-
-	if (r == 0)
-		r = nm_proc_parse_stat(text, &stat);
-	if (r < 0)
-		return r;
-	*ret_tid = (uint32_t)strtoul(text, NULL, 10);
-	*ret_ticks = stat.start_ticks;
-	return 0;
-}
-
-/* The real user: an effective one, and the directory's owner, may be changed at will. */
-static int identify(int directory, struct nm_worker_subject *ret)
-{
-	struct nm_worker_subject subject = {0};
-	struct nm_proc_status status;
-	char text[8192], path[32];
-	int r = read_start(directory, "stat", &subject.tid, &subject.tid_ticks);
-
-	if (r == 0)
-		r = read_process(directory, "status", text, sizeof(text));
-	if (r == 0)
-		r = nm_proc_parse_status(text, &status);
-	if (r < 0)
-		return r;
-	subject.pid = status.tgid;
-	subject.uid = status.uid;
-	subject.start_ticks = subject.tid_ticks;
-	if (subject.pid != subject.tid) {
-		(void)snprintf(path, sizeof(path), "../%u/stat", subject.pid);
-		(void)read_start(directory, path, &subject.pid, &subject.start_ticks);
-	}
-	*ret = subject;
-	return subject.tid ? 0 : -ESRCH;
-}
-
 static int find_subject(const struct nm_worker_client *client, const struct nm_worker_call *call,
 			struct nm_worker_subject *ret)
 {
-	nm_auto(nm_closep) int directory = -1;
-	char name[16];
-
 	if (call->pid == 0)
-		return identify(call->directory, ret);
-	(void)snprintf(name, sizeof(name), "%u", call->pid);
-	directory = openat(client->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	int r = identify(directory, ret);
-	return r == 0 && call->start_ticks && call->start_ticks != ret->tid_ticks ? -ESRCH : r;
+		return nm_worker_subject_at(call->directory, ret);
+	return nm_worker_subject_of(client->proc_fd, call->pid, call->start_ticks, ret);
 }
 
 /* ---- under the lock ---- */
@@ -182,7 +122,7 @@ static int greet(const struct nm_worker_client *client, struct nm_worker_link *l
 	if (r < 0 || result < 0)
 		return r < 0 ? r : result;
 	(void)snprintf(path, sizeof(path), "%d/stat", result);
-	(void)read_start(client->proc_fd, path, &link->pid, &link->start_ticks);
+	(void)nm_worker_read_start(client->proc_fd, path, &link->pid, &link->start_ticks);
 	return 0;
 }
 
@@ -199,6 +139,11 @@ static int have_worker(struct nm_worker_client *client, struct caller *caller)
 		nm_worker_memory_let_go(client->memory, &caller->link);
 	tell_absence(client, r);
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
+}
+
+int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller which)
+{
+	return have_worker(client, &client->callers[which]);
 }
 
 int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller which,

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
@@ -26,6 +27,7 @@
 #include "../../src/platform/worker_bars.h"
 #include "fixture.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
 #include "numa-migrd/worker_serve.h"
 
@@ -407,6 +409,17 @@ static pid_t miss(struct fixture *f)
 	return stopped;
 }
 
+static uint64_t start_of(pid_t pid)
+{
+	struct nm_proc_stat stat;
+	char path[32], text[2048];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	assert_true(nm_read_text(AT_FDCWD, path, text, sizeof(text)) > 0);
+	assert_int_equal(nm_proc_parse_stat(text, &stat), 0);
+	return stat.start_ticks;
+}
+
 static int load(struct fixture *f, const char *boot_id)
 {
 	nm_worker_client_free(f->client);
@@ -503,17 +516,14 @@ static void damaged_lines_are_skipped(void **state)
 {
 	struct fixture *f = *state;
 	const uint64_t until_ns = now_ns() + NM_WORKER_REST_NS / 2;
-	struct nm_proc_stat stat;
-	char text[2048];
+	char text[512];
 
-	assert_true(nm_read_text(AT_FDCWD, "/proc/self/stat", text, sizeof(text)) > 0);
-	assert_int_equal(nm_proc_parse_stat(text, &stat), 0);
 	(void)snprintf(text, sizeof(text),
 		       "numa-migrd-unanswered 1 " BOOT "\nprocess\nworker %d 1 4294967296\n"
 		       "process %d 1 18446744073709551615\nthread 1 1 1\nworker %d 1 0\n"
 		       "process %d %llu %llu\n",
 		       getpid(), f->other, getpid(), getpid(),
-		       (unsigned long long)stat.start_ticks,
+		       (unsigned long long)start_of(getpid()),
 		       (unsigned long long)until_ns);
 	fixture_file(root, NM_WORKER_MEMORY_NAME, text);
 	assert_int_equal(load(f, BOOT), -EBADMSG);
@@ -557,6 +567,71 @@ static void without_a_worker_nothing_is_asked(void **state)
 	assert_int_equal(news.pid, 0);
 	assert_int_equal(news.error, -ENOENT);
 	assert_false(nm_worker_client_news(f->client, &news));
+}
+
+/* ---- whose number it is ---- */
+
+static void write_process(pid_t pid, uint64_t start_ticks)
+{
+	char path[64], text[512];
+
+	(void)snprintf(path, sizeof(path), "proc/%d/stat", pid);
+	(void)snprintf(text, sizeof(text),
+		       "%d (x) S 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %llu 4096 25 "
+		       "18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
+		       pid, (unsigned long long)start_ticks);
+	fixture_file(root, path, text);
+	(void)snprintf(path, sizeof(path), "proc/%d/status", pid);
+	(void)snprintf(text, sizeof(text), "Name:\tx\nTgid:\t%d\nUid:\t7\t7\t7\t7\n", pid);
+	fixture_file(root, path, text);
+}
+
+/* Says its first word once there is a file "go". */
+static void write_slow_worker(char *path, size_t size)
+{
+	char text[1024];
+
+	(void)snprintf(text, sizeof(text),
+		       "#!/bin/sh\nuntil [ -e %s/go ]; do sleep 0.01; done\nexec %s\n", root,
+		       NM_WORKER_BUILT);
+	fixture_file(root, "worker", text);
+	(void)snprintf(path, size, "%s/worker", root);
+	assert_int_equal(chmod(path, 0700), 0);
+}
+
+static int await_answer(struct nm_platform *platform, uint64_t ticket)
+{
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+	int r;
+
+	while ((r = platform->ops->take(platform, ticket, &answer)) == -EAGAIN)
+		pause_ms(1);
+	return r < 0 ? r : answer.result;
+}
+
+/* Also where the asker did not know its start: it is whose it was when it was asked for. */
+static void another_start_since_the_question_is_another_process(void **state)
+{
+	struct fixture *f = *state;
+	char program[FIXTURE_PATH + 16];
+	const uint64_t address = (uintptr_t)f->page;
+	const struct nm_question question = {.kind = NM_QUESTION_WHERE,
+					     .pid = (uint32_t)f->other,
+					     .count = 1,
+					     .addresses = &address};
+	const struct nm_platform_options options = {.root_path = root, .worker_program = program};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	uint64_t ticket = 0, ticks = start_of(f->other);
+
+	write_slow_worker(program, sizeof(program));
+	write_process(f->other, ticks - 1);
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
+	write_process(f->other, ticks);
+	fixture_file(root, "go", "");
+	assert_int_equal(await_answer(platform, ticket), -ESRCH);
+	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
+	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
 }
 
 /* ---- who may be asked ---- */
@@ -759,6 +834,7 @@ int main(void)
 		WITH_MEMORY(where_all_answer_there_is_no_file),
 		WITH_MEMORY(what_cannot_be_written_is_tried_again),
 		WITH_MEMORY(damaged_lines_are_skipped),
+		WITH_MEMORY(another_start_since_the_question_is_another_process),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),
 		cmocka_unit_test(at_most_one_is_stuck_for_each_user_and_eight_in_all),
