@@ -144,8 +144,9 @@ struct nm_platform_ops {
 	/*
 	 * Hands over a question about another process's memory, which may take long or get no answer. The
 	 * ticket is never 0. -ESRCH: it is gone, or another has its number; -EAGAIN: as many wait as may;
-	 * -ENOMEM; -errno of looking at it; -EROFS from a dry run (CLEAR_REFS); CLEAR_REFS: -EBUSY: the process itself holds a pagemap or clear_refs
-	 * descriptor, so it uses soft-dirty; -EPERM. Sample stage, balance, injection, roster.
+	 * -ENOMEM; -errno of looking at it. CLEAR_REFS: -EROFS from a dry run; -EBUSY: the process itself
+	 * holds a pagemap or clear_refs descriptor, so it uses soft-dirty; -EFBIG: it has too many open
+	 * files for that to be known; -EPERM. Sample stage, balance, injection, roster.
 	 */
 	int (*ask)(struct nm_platform *platform, const struct nm_question *question,
 		   uint64_t *ret_ticket);
