@@ -1,181 +1,18 @@
 // SPDX-License-Identifier: MIT
-/*
- * numa-migrd-worker as it was built beside the test, and the daemon's end of it. A worker whose
- * answer never comes is one that was stopped (SIGSTOP): to hold the lock of a memory map takes a
- * file system of one's own (tests/lab).
- */
-#include <dirent.h>
-#include <fcntl.h>
+/* A worker's answers, and what follows where there is none; who may be asked; the program. */
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../../src/platform/worker_bars.h"
-#include "fixture.h"
-#include "numa-migrd/file.h"
-#include "numa-migrd/platform.h"
-#include "numa-migrd/proc.h"
 #include "numa-migrd/worker_serve.h"
-
-#define SHORT_NS (200 * NM_NSEC_PER_MSEC)
-#define LONG_NS (20 * NM_NSEC_PER_SEC)
-
-struct fixture {
-	struct nm_worker_client *client;
-	struct nm_worker_memory *memory; /* NULL: each client has one of its own */
-	int proc_fd;
-	pid_t other; /* a process of our own user, which sleeps */
-	char *page;  /* of ours, and of its */
-};
-
-static void pause_ms(unsigned ms)
-{
-	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
-}
-
-static void open_client(struct fixture *f, uint64_t deadline_ns)
-{
-	const uint64_t deadlines[] = {deadline_ns, deadline_ns};
-	const struct nm_worker_options options = {
-		.program = NM_WORKER_BUILT,
-		.deadline_ns = deadlines,
-		.proc_fd = f->proc_fd,
-		.memory = f->memory,
-	};
-
-	nm_worker_client_free(f->client);
-	assert_int_equal(nm_worker_client_new(&options, &f->client), 0);
-}
-
-static int set_up(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	f->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	f->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	f->page[0] = 1;
-	f->other = fork();
-	if (f->other == 0)
-		for (;;)
-			pause();
-	*state = f;
-	return f->proc_fd >= 0 && f->other > 0 ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *f = *state;
-
-	nm_worker_client_free(f->client);
-	nm_worker_memory_free(f->memory);
-	kill(f->other, SIGKILL);
-	waitpid(f->other, NULL, 0);
-	munmap(f->page, 4096);
-	close(f->proc_fd);
-	free(f);
-	return 0;
-}
-
-static int where(struct fixture *f, enum nm_worker_caller caller, pid_t pid, int *ret_node)
-{
-	const uint64_t address = (uintptr_t)f->page;
-	int node = -1;
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = 1},
-				      .pid = (uint32_t)pid,
-				      .addresses = &address,
-				      .fd = -1,
-				      .body = &node,
-				      .body_size = sizeof(node)};
-	int r = nm_worker_client_call(f->client, caller, &call);
-
-	if (ret_node)
-		*ret_node = node;
-	return r;
-}
-
-/* Our children of that name; the last of them that is in none of these states. */
-static pid_t find_worker(const char *not_in, unsigned *ret_count)
-{
-	DIR *proc = opendir("/proc");
-	const struct dirent *entry;
-	pid_t found = 0;
-	unsigned count = 0;
-
-	assert_non_null(proc);
-	while ((entry = readdir(proc))) {
-		char path[300], text[512], state = 0;
-		int parent = 0;
-		(void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		if (nm_read_text(AT_FDCWD, path, text, sizeof(text)) <= 0 ||
-		    !strstr(text, "(numa-migrd-work)") ||
-		    sscanf(strrchr(text, ')') + 1, " %c %d", &state, &parent) != 2 ||
-		    parent != getpid() || state == 'Z')
-			continue;
-		count++;
-		if (!strchr(not_in, state))
-			found = (pid_t)strtol(entry->d_name, NULL, 10);
-	}
-	closedir(proc);
-	if (ret_count)
-		*ret_count = count;
-	return found;
-}
-
-static unsigned workers(void)
-{
-	unsigned count;
-
-	(void)find_worker("", &count);
-	return count;
-}
-
-/* Its next answer never comes. */
-static pid_t stop_worker(void)
-{
-	pid_t worker = find_worker("T", NULL);
-
-	assert_true(worker > 0);
-	assert_int_equal(kill(worker, SIGSTOP), 0);
-	while (find_worker("T", NULL) == worker)
-		pause_ms(1);
-	return worker;
-}
-
-static void await_stuck(struct fixture *f, unsigned wanted)
-{
-	for (unsigned i = 0; i < 20000 && nm_worker_client_counts(f->client).stuck != wanted; i++)
-		pause_ms(1);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, wanted);
-}
-
-static void require_answers_of(struct fixture *f, pid_t pid)
-{
-	int r = where(f, NM_WORKER_LOOP, pid, NULL);
-
-	if (r != -ENOSYS && r != -EPERM)
-		return;
-	print_message("this kernel answers no move_pages: skipped\n");
-	skip();
-}
-
-static void require_answers(struct fixture *f)
-{
-	require_answers_of(f, getpid());
-}
+#include "worker_fixture.h"
 
 /* ---- answers ---- */
 
@@ -245,14 +82,6 @@ static void *let_go_on(void *worker)
 	pause_ms(300);
 	assert_int_equal(kill(*(pid_t *)worker, SIGCONT), 0);
 	return NULL;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
 /* Else a worker that is late would be taken for a process with much to read. */
@@ -375,167 +204,6 @@ static void a_cancelled_call_counts_until_it_is_answered(void **state)
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
-/* ---- what outlives a client ---- */
-
-#define BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
-
-static char root[FIXTURE_PATH];
-static int directory;
-
-static int set_up_memory(void **state)
-{
-	int r = set_up(state);
-
-	fixture_make(root, sizeof(root));
-	directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct fixture *f = *state;
-	return r < 0 || directory < 0 ? -1 : nm_worker_memory_new(&f->memory);
-}
-
-static int tear_down_memory(void **state)
-{
-	close(directory);
-	fixture_remove(root);
-	return tear_down(state);
-}
-
-/* We have not answered a worker, which is stuck now. */
-static pid_t miss(struct fixture *f)
-{
-	open_client(f, SHORT_NS);
-	require_answers(f);
-	pid_t stopped = stop_worker();
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ETIMEDOUT);
-	return stopped;
-}
-
-static uint64_t start_of(pid_t pid)
-{
-	struct nm_proc_stat stat;
-	char path[32], text[2048];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	assert_true(nm_read_text(AT_FDCWD, path, text, sizeof(text)) > 0);
-	assert_int_equal(nm_proc_parse_stat(text, &stat), 0);
-	return stat.start_ticks;
-}
-
-static int load(struct fixture *f, const char *boot_id)
-{
-	nm_worker_client_free(f->client);
-	f->client = NULL;
-	nm_worker_memory_free(f->memory);
-	assert_int_equal(nm_worker_memory_new(&f->memory), 0);
-	int r = nm_worker_memory_load(f->memory, directory, boot_id);
-	open_client(f, LONG_NS);
-	return r;
-}
-
-static int restart(struct fixture *f)
-{
-	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
-	return load(f, BOOT);
-}
-
-/* SECURITY: held-lock */
-static void a_new_client_forgets_nobody(void **state)
-{
-	struct fixture *f = *state;
-	pid_t stopped = miss(f);
-
-	open_client(f, LONG_NS);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
-	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
-	assert_int_equal(kill(stopped, SIGCONT), 0);
-	await_stuck(f, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
-	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), -EALREADY);
-}
-
-/* SECURITY: held-lock */
-static void a_restart_forgets_nobody(void **state)
-{
-	struct fixture *f = *state;
-	pid_t stopped = miss(f);
-
-	assert_int_equal(restart(f), 0);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
-	assert_int_equal(restart(f), 0);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
-	assert_int_equal(kill(stopped, SIGKILL), 0);
-	await_stuck(f, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
-	assert_int_equal(restart(f), 0);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
-}
-
-static void another_boot_has_other_processes(void **state)
-{
-	struct fixture *f = *state;
-	pid_t stopped = miss(f);
-
-	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
-	assert_int_equal(load(f, "another"), 0);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
-	assert_int_equal(kill(stopped, SIGKILL), 0);
-}
-
-static void where_all_answer_there_is_no_file(void **state)
-{
-	struct fixture *f = *state;
-
-	open_client(f, LONG_NS);
-	require_answers(f);
-	assert_int_equal(restart(f), 0);
-	assert_int_equal(faccessat(directory, NM_WORKER_MEMORY_NAME, F_OK, 0), -1);
-}
-
-static void what_cannot_be_written_is_tried_again(void **state)
-{
-	static const char *const in_the_way[] = {NM_WORKER_MEMORY_NAME ".new/in-the-way",
-						 NM_WORKER_MEMORY_NAME ".new"};
-	struct fixture *f = *state;
-	pid_t stopped = miss(f);
-
-	fixture_directory(root, in_the_way[0]);
-	assert_true(nm_worker_memory_save(f->memory, directory, BOOT) < 0);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(in_the_way); i++)
-		assert_int_equal(unlinkat(directory, in_the_way[i], AT_REMOVEDIR), 0);
-	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
-	assert_non_null(strstr(fixture_read(root, NM_WORKER_MEMORY_NAME), "\nprocess "));
-	assert_int_equal(kill(stopped, SIGKILL), 0);
-}
-
-/* A rest that is longer than any is none of ours. */
-static void damaged_lines_are_skipped(void **state)
-{
-	struct fixture *f = *state;
-	const uint64_t until_ns = now_ns() + NM_WORKER_REST_NS / 2;
-	char text[512];
-
-	(void)snprintf(text, sizeof(text),
-		       "numa-migrd-unanswered 1 " BOOT "\nprocess\nworker %d 1 4294967296\n"
-		       "process %d 1 18446744073709551615\nthread 1 1 1\nworker %d 1 0\n"
-		       "process %d %llu %llu\n",
-		       getpid(), f->other, getpid(), getpid(),
-		       (unsigned long long)start_of(getpid()),
-		       (unsigned long long)until_ns);
-	fixture_file(root, NM_WORKER_MEMORY_NAME, text);
-	assert_int_equal(load(f, BOOT), -EBADMSG);
-	require_answers_of(f, f->other);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
-	fixture_file(root, NM_WORKER_MEMORY_NAME, "rubbish");
-	assert_int_equal(load(f, BOOT), -EBADMSG);
-	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
-}
-
 static void workers_end_with_their_client(void **state)
 {
 	struct fixture *f = *state;
@@ -567,71 +235,6 @@ static void without_a_worker_nothing_is_asked(void **state)
 	assert_int_equal(news.pid, 0);
 	assert_int_equal(news.error, -ENOENT);
 	assert_false(nm_worker_client_news(f->client, &news));
-}
-
-/* ---- whose number it is ---- */
-
-static void write_process(pid_t pid, uint64_t start_ticks)
-{
-	char path[64], text[512];
-
-	(void)snprintf(path, sizeof(path), "proc/%d/stat", pid);
-	(void)snprintf(text, sizeof(text),
-		       "%d (x) S 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %llu 4096 25 "
-		       "18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
-		       pid, (unsigned long long)start_ticks);
-	fixture_file(root, path, text);
-	(void)snprintf(path, sizeof(path), "proc/%d/status", pid);
-	(void)snprintf(text, sizeof(text), "Name:\tx\nTgid:\t%d\nUid:\t7\t7\t7\t7\n", pid);
-	fixture_file(root, path, text);
-}
-
-/* Says its first word once there is a file "go". */
-static void write_slow_worker(char *path, size_t size)
-{
-	char text[1024];
-
-	(void)snprintf(text, sizeof(text),
-		       "#!/bin/sh\nuntil [ -e %s/go ]; do sleep 0.01; done\nexec %s\n", root,
-		       NM_WORKER_BUILT);
-	fixture_file(root, "worker", text);
-	(void)snprintf(path, size, "%s/worker", root);
-	assert_int_equal(chmod(path, 0700), 0);
-}
-
-static int await_answer(struct nm_platform *platform, uint64_t ticket)
-{
-	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	int r;
-
-	while ((r = platform->ops->take(platform, ticket, &answer)) == -EAGAIN)
-		pause_ms(1);
-	return r < 0 ? r : answer.result;
-}
-
-/* Also where the asker did not know its start: it is whose it was when it was asked for. */
-static void another_start_since_the_question_is_another_process(void **state)
-{
-	struct fixture *f = *state;
-	char program[FIXTURE_PATH + 16];
-	const uint64_t address = (uintptr_t)f->page;
-	const struct nm_question question = {.kind = NM_QUESTION_WHERE,
-					     .pid = (uint32_t)f->other,
-					     .count = 1,
-					     .addresses = &address};
-	const struct nm_platform_options options = {.root_path = root, .worker_program = program};
-	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	uint64_t ticket = 0, ticks = start_of(f->other);
-
-	write_slow_worker(program, sizeof(program));
-	write_process(f->other, ticks - 1);
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
-	write_process(f->other, ticks);
-	fixture_file(root, "go", "");
-	assert_int_equal(await_answer(platform, ticket), -ESRCH);
-	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
-	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
 }
 
 /* ---- who may be asked ---- */
@@ -814,8 +417,6 @@ static void only_its_own_files_are_used(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define WITH_MEMORY(name)                                                                          \
-	cmocka_unit_test_setup_teardown(name, set_up_memory, tear_down_memory)
 
 int main(void)
 {
@@ -828,13 +429,6 @@ int main(void)
 		TEST(its_end_lets_others_be_asked),
 		TEST(a_stop_ends_a_call_under_way),
 		TEST(a_cancelled_call_counts_until_it_is_answered),
-		WITH_MEMORY(a_new_client_forgets_nobody),
-		WITH_MEMORY(a_restart_forgets_nobody),
-		WITH_MEMORY(another_boot_has_other_processes),
-		WITH_MEMORY(where_all_answer_there_is_no_file),
-		WITH_MEMORY(what_cannot_be_written_is_tried_again),
-		WITH_MEMORY(damaged_lines_are_skipped),
-		WITH_MEMORY(another_start_since_the_question_is_another_process),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),
 		cmocka_unit_test(at_most_one_is_stuck_for_each_user_and_eight_in_all),
