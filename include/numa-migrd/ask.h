@@ -10,6 +10,18 @@
 
 #define NM_QUESTIONS_MOST 256U /* waiting, under way, or answered and not taken */
 
+/*
+ * An answer of several calls begins none after so long.
+ *
+ * The thread is everybody's: after an answer, its user's next questions come behind others' for nine
+ * times as long as it took, so that he has a tenth of the time while others wait. Where it took
+ * longer than usual they are not asked at all so long (-EALREADY), as others would have to wait for
+ * the next one's end.
+ */
+#define NM_ANSWER_NS (2 * NM_NSEC_PER_SEC)
+#define NM_ANSWER_REST_SHARE 9U
+#define NM_ANSWER_USUAL_NS (100 * NM_NSEC_PER_MSEC)
+
 /* Fills in *ret but for took_ns; may wait, though not for ever. */
 typedef void (*nm_memory_answer_fn)(void *context, const struct nm_question *question,
 			     struct nm_memory_answer *ret);
@@ -26,5 +38,12 @@ NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
 int nm_asker_ask(struct nm_asker *asker, const struct nm_question *question, uint64_t *ret_ticket);
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);
 void nm_asker_forget(struct nm_asker *asker, uint64_t ticket);
+
+/* Once in an answer, on the thread: what it took until now, for a worker to start, is at nobody's
+ * expense. */
+void nm_asker_starts(struct nm_asker *asker);
+/* Before each call of an answer, on the thread: 0; -ETIMEDOUT: it has had its time; -ECANCELED:
+ * nobody wants it any more. */
+int nm_asker_goes_on(struct nm_asker *asker);
 
 #endif

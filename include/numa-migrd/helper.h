@@ -70,7 +70,7 @@ struct nm_helper_rate {
  * Validates and performs one request in this process. Returns the reply's result; a new event in
  * *ret_fds, or another descriptor as its `event` (else -1 twice). -EINVAL outside the fixed list, -EPERM
  * where root's configuration does not allow it or does not target the process, -EAGAIN beyond its rate,
- * -ESRCH for a pid that is no longer that process, -EBUSY (nm_platform_ops.ask).
+ * -ESRCH for a pid that is no longer that process, -EBUSY, -EFBIG (nm_platform_ops.ask).
  */
 int nm_helper_serve(const struct nm_helper_context *context,
 		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds);

@@ -42,10 +42,12 @@ enum nm_question_kind {
 struct nm_question {
 	enum nm_question_kind kind;
 	uint32_t pid;
-	uint64_t start_ticks; /* field 22 of its stat; 0 (WHERE): whoever has the number */
+	uint64_t start_ticks; /* field 22 of its stat; 0 (WHERE): whoever has the number now */
 	unsigned count;	      /* WHERE: pages */
 	const uint64_t *addresses;
-	int fd; /* the platform's own use */
+	/* The platform's own use. */
+	uint32_t uid; /* real */
+	int fd;
 };
 
 /* -ESRCH: it is gone; -EFBIG: more text than is read; -ETIMEDOUT, -EALREADY: see worker.h; -errno. */
@@ -65,6 +67,7 @@ static inline void nm_memory_answer_clear(struct nm_memory_answer *answer)
 
 struct nm_worker_news;
 struct nm_worker_counts;
+struct nm_worker_memory;
 
 struct nm_platform_ops {
 	/* CLOCK_MONOTONIC in ns. Tick, at the start of an interval: stages get time as an argument. */
@@ -140,9 +143,10 @@ struct nm_platform_ops {
 
 	/*
 	 * Hands over a question about another process's memory, which may take long or get no answer. The
-	 * ticket is never 0. -EAGAIN: as many wait as may; -ENOMEM; -EROFS from a dry run (CLEAR_REFS);
-	 * CLEAR_REFS: -ESRCH for a reused pid; -EBUSY: the process itself holds a pagemap or clear_refs
-	 * descriptor, so it uses soft-dirty; -EPERM. Sample stage, balance, injection, roster.
+	 * ticket is never 0. -ESRCH: it is gone, or another has its number; -EAGAIN: as many wait as may;
+	 * -ENOMEM; -errno of looking at it. CLEAR_REFS: -EROFS from a dry run; -EBUSY: the process itself
+	 * holds a pagemap or clear_refs descriptor, so it uses soft-dirty; -EFBIG: it has too many open
+	 * files for that to be known; -EPERM. Sample stage, balance, injection, roster.
 	 */
 	int (*ask)(struct nm_platform *platform, const struct nm_question *question,
 		   uint64_t *ret_ticket);
@@ -165,23 +169,25 @@ struct nm_platform_ops {
 
 	/*
 	 * Asks on which node each of `count` pages of a process is (move_pages(2) without nodes): ret gets
-	 * the kernel's node number, or a negative errno for a page that is nowhere. In batches: the process
-	 * is looked up and locked for each call. Mover only.
+	 * the kernel's node number, or a negative errno for a page that is nowhere. The process is that of
+	 * a thread that has not exited, by its number and its own start time (0: whoever has the
+	 * number): -ESRCH where another has it by the time of the call. In batches: it is looked up and locked for each call.
+	 * Mover only.
 	 */
-	int (*pages_where)(struct nm_platform *platform, pid_t pid, unsigned count,
-			   const uint64_t *addresses, int *ret);
+	int (*pages_where)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			   unsigned count, const uint64_t *addresses, int *ret);
 
 	/*
-	 * Moves pages of a process that no other maps (move_pages(2), MPOL_MF_MOVE), each to the node of
+	 * Moves pages of such a process that no other maps (move_pages(2), MPOL_MF_MOVE), each to the node of
 	 * the kernel's number given for it. statuses: the node that each is on now, or a negative errno;
 	 * what the caller wrote there stays where the kernel does not tell, as it does for pages around one
 	 * that it could not move. Returns how many it gave up on, or a negative errno; -EROFS from a dry run.
 	 * Each call drains every CPU and waits for all of them; *ret_held_ns as above, also where it fails.
 	 * Mover only.
 	 */
-	int (*pages_move)(struct nm_platform *platform, pid_t pid, unsigned count,
-			  const uint64_t *addresses, const int *nodes, int *statuses,
-			  uint64_t *ret_held_ns);
+	int (*pages_move)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			  unsigned count, const uint64_t *addresses, const int *nodes,
+			  int *statuses, uint64_t *ret_held_ns);
 	/*
 	 * True: the mover's calls, one under way too, end with -ECANCELED from now on. NULL: none of them
 	 * takes long here. The loop, when it ends the mover, and when it begins one.
@@ -229,6 +235,7 @@ struct nm_platform_options {
 	/* Whose each act on the machine is: once a later generation has taken over, -ECANCELED.
 	 * NULL: nobody counts. Outlives the platform. */
 	const struct nm_generation *generation;
+	struct nm_worker_memory *unanswered; /* worker.h; NULL: it begins anew. Outlives the platform. */
 };
 
 /*

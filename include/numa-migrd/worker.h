@@ -25,7 +25,7 @@
 #define NM_WORKER_UNTOLD INT32_MIN /* status of a page of which the kernel told nothing */
 
 enum nm_worker_act {
-	NM_WORKER_HELLO = 1,
+	NM_WORKER_HELLO = 1,  /* result: its pid */
 	NM_WORKER_WHERE,      /* addresses → statuses (move_pages(2) without nodes) */
 	NM_WORKER_MOVE,	      /* addresses, nodes → statuses (move_pages(2), MPOL_MF_MOVE) */
 	NM_WORKER_OPEN_MAPS,  /* file → its descriptor, by SCM_RIGHTS */
@@ -75,7 +75,7 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 
 /* ---- the daemon's end ---- */
 
-/* A question to the loop's worker is answered within this time, a call of the mover's within that;
+/* A call of the loop's worker is answered within this time, one of the mover's within that;
  * else the worker is given up. A worker that is just started may take longer for its first word. */
 #define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
 #define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
@@ -100,6 +100,22 @@ struct nm_worker_counts {
 	unsigned stuck; /* of these: now */
 };
 
+/*
+ * What outlives a client: processes that rest, and workers that were given up and have not ended.
+ * Owned by the daemon; under a lock of its own.
+ */
+#define NM_WORKER_MEMORY_NAME "unanswered" /* its file in the runtime directory */
+struct nm_worker_memory;
+int nm_worker_memory_new(struct nm_worker_memory **ret);
+void nm_worker_memory_free(struct nm_worker_memory *memory);
+NM_DEFINE_CLEANUP(struct nm_worker_memory, nm_worker_memory_free);
+/* Takes up what an earlier run of this boot has saved. 0 also without a file; -EBADMSG where lines
+ * were damaged and skipped; -errno. Daemon, start. */
+int nm_worker_memory_load(struct nm_worker_memory *memory, int directory, const char *boot_id);
+/* Saves what has changed since it was saved last; the file is replaced at once. 0 or -errno, and
+ * then the next call tries again. Daemon, after each tick, and at its end. */
+int nm_worker_memory_save(struct nm_worker_memory *memory, int directory, const char *boot_id);
+
 struct nm_worker_client;
 
 struct nm_worker_options {
@@ -107,12 +123,17 @@ struct nm_worker_options {
 	const char *program;	 /* started where nobody listens there; NULL: as installed */
 	const uint64_t *deadline_ns; /* by nm_worker_caller; NULL: as above. Tests */
 	int proc_fd;		     /* /proc; must stay open as long as the client */
+	struct nm_worker_memory *memory; /* outlives the client; NULL: one of its own */
 };
 
 /* The caller frees, once nobody is in a call. Copies the options. -ENOMEM, -errno. */
 int nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret);
 void nm_worker_client_free(struct nm_worker_client *client);
 NM_DEFINE_CLEANUP(struct nm_worker_client, nm_worker_client_free);
+
+/* Has a worker for the next call, which may take NM_WORKER_HELLO_NS. As of a call: -ECANCELED, -errno of
+ * reaching one. */
+int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller caller);
 
 /* What is sent and where the answer goes. */
 struct nm_worker_call {

@@ -135,6 +135,7 @@ static int run_daemon(struct nm_daemon *daemon)
 	if (r < 0)
 		return r;
 	nm_recorder_by_config(daemon);
+	nm_runtime_recall_unanswered(daemon);
 	r = nm_pipeline_open(daemon);
 	if (r < 0)
 		return r;
@@ -165,6 +166,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	sd_event_unref(daemon->event);
 	nm_history_clear(&daemon->history);
 	nm_roster_memory_free(daemon->given_back);
+	nm_worker_memory_free(daemon->unanswered);
 	nm_journal_free(daemon->journal);
 	nm_config_free(daemon->config);
 	free(daemon->config_text);
@@ -203,6 +205,8 @@ int nm_daemon_run(const struct nm_options *options)
 	if (nm_journal_new(&daemon.journal) < 0)
 		return EXIT_FAILURE; /* with nowhere to say why */
 	int r = nm_roster_memory_new(&daemon.given_back);
+	if (r == 0)
+		r = nm_worker_memory_new(&daemon.unanswered);
 	if (r < 0)
 		return give_up(&daemon, r);
 	/* What a crashed run left is returned whatever the configuration is like. */

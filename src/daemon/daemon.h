@@ -99,7 +99,8 @@ struct nm_daemon {
 	struct nm_views views; /* of the pipeline's last interval */
 	struct nm_history history;
 	struct nm_roster_memory *given_back;
-	bool unsaved_told; /* that what was given back could not be saved */
+	struct nm_worker_memory *unanswered; /* NULL: on no machine of this kind */
+	bool unsaved_told, unanswered_told; /* that these could not be saved */
 	struct nm_recorder *recorder; /* NULL: nothing is recorded */
 	char *config_text;	      /* that the configuration was read from */
 	struct nm_journal *journal;
@@ -422,7 +423,8 @@ int nm_confine(const struct nm_daemon *daemon);
 int nm_runtime_open(struct nm_daemon *daemon);
 /* No later start has taken the runtime directory over; else nothing may be touched any more. */
 bool nm_runtime_is_ours(const struct nm_daemon *daemon);
-/* Closes it. After a stop that restored everything only what was released stays there. */
+/* Closes it. After a stop that restored everything only what was released, and who did not
+ * answer, stays there. */
 void nm_runtime_close(struct nm_daemon *daemon, bool restored);
 /* Restores what the ledger says; used at start and by --restore. 0; 1 where something could not be
  * restored, or is not known any more; -errno. Reported in the journal. */
@@ -431,5 +433,8 @@ int nm_runtime_restore(struct nm_daemon *daemon);
  */
 void nm_runtime_recall(struct nm_daemon *daemon);
 void nm_runtime_remember(struct nm_daemon *daemon);
+/* Likewise who does not answer workers. */
+void nm_runtime_recall_unanswered(struct nm_daemon *daemon);
+void nm_runtime_remember_unanswered(struct nm_daemon *daemon);
 
 #endif

@@ -17,9 +17,12 @@ static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 			  "of /etc/numa-migrd.conf in a second"
 		: error == -EBUSY
 			? "the process itself uses soft-dirty pages; leave it out of the targets"
+		: error == -EFBIG
+			? "the process has too many open files to know whether it uses soft-dirty "
+			  "pages; leave it out of the targets"
 		: error == -ETIMEDOUT || error == -EALREADY
 			? "the lock of its memory map was held for too long; it is left alone for ten "
-			  "minutes"
+			  "minutes, or its user's for a while"
 		: error == -ENOENT || error == -ECONNREFUSED || error == -EACCES
 			? "is numa-migrd-helper.socket running? systemctl status "
 			  "numa-migrd-helper.socket"

@@ -94,6 +94,7 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 				  "this interval was cut short: %s; the next one starts anew",
 				  strerror(-r));
 		nm_runtime_remember(daemon);
+		nm_runtime_remember_unanswered(daemon);
 		nm_report_summary(daemon);
 		nm_recorder_tick(daemon);
 	}

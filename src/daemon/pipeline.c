@@ -19,6 +19,7 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.config_path = daemon->options.config_path,
 		.dry_run = nm_daemon_is_dry_run(daemon),
 		.generation = daemon->generation,
+		.unanswered = daemon->unanswered,
 	};
 	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.machine);
 	return r < 0 ? r : nm_recorder_open_platform(daemon);
@@ -220,4 +221,5 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 		nm_platform_free(pipeline->platform);
 	nm_platform_free(pipeline->machine);
 	*pipeline = (struct nm_pipeline){0};
+	nm_runtime_remember_unanswered(daemon); /* calls have been cancelled */
 }

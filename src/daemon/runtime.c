@@ -191,3 +191,31 @@ void nm_runtime_remember(struct nm_daemon *daemon)
 			  strerror(-r));
 	daemon->unsaved_told = r < 0;
 }
+
+void nm_runtime_recall_unanswered(struct nm_daemon *daemon)
+{
+	int r = nm_worker_memory_load(daemon->unanswered, daemon->runtime_directory,
+				      daemon->boot_id);
+	if (r < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "the file " NM_WORKER_MEMORY_NAME
+			  " in the runtime directory could not be read as a whole: %s; processes "
+			  "that did not answer before the restart may be asked again",
+			  strerror(-r));
+}
+
+/* Told once, likewise. */
+void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
+{
+	if (!daemon->unanswered || !nm_runtime_is_ours(daemon))
+		return;
+	int r = nm_worker_memory_save(daemon->unanswered, daemon->runtime_directory,
+				      daemon->boot_id);
+	if (r < 0 && !daemon->unanswered_told)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "the file " NM_WORKER_MEMORY_NAME
+			  " in the runtime directory cannot be written: %s; who does not answer "
+			  "now may be asked again after a restart",
+			  strerror(-r));
+	daemon->unanswered_told = r < 0;
+}

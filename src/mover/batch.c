@@ -49,7 +49,7 @@ static int read_mems(struct nm_mover *mover, int directory)
 	return r;
 }
 
-/* Its cpuset is read once for a batch; a number comes to mean another process not so soon. */
+/* Its cpuset is read once for a batch; that the number still means it, each call makes sure. */
 static int check_process(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
@@ -58,7 +58,7 @@ static int check_process(struct nm_mover *mover)
 	if (work->has_mems && now - work->checked_ns < CHECK_NS)
 		return 0;
 	int directory = nm_known_open(mover->platform, work->batch->pid, work->batch->start_ticks,
-				      &work->tid);
+				      &work->tid, &work->tid_ticks);
 	if (directory < 0)
 		return directory;
 	int r = read_mems(mover, directory);

@@ -72,8 +72,9 @@ static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset)
 		call->addresses[i] = call->units[i].address + offset;
 	if (!begin_call(mover))
 		return -ECANCELED;
-	int r = mover->platform->ops->pages_where(mover->platform, (pid_t)mover->work.tid, count,
-						  call->addresses, call->statuses);
+	int r = mover->platform->ops->pages_where(mover->platform, (pid_t)mover->work.tid,
+						  mover->work.tid_ticks, count, call->addresses,
+						  call->statuses);
 	return end_call(mover) ? r : -ECANCELED;
 }
 
@@ -120,8 +121,8 @@ static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned 
 	prepare(call, count);
 	if (!begin_call(mover))
 		return -ECANCELED;
-	int r = ops->pages_move(mover->platform, (pid_t)mover->work.tid, count, call->addresses,
-				call->nodes, call->statuses, &held_ns);
+	int r = ops->pages_move(mover->platform, (pid_t)mover->work.tid, mover->work.tid_ticks,
+				count, call->addresses, call->nodes, call->statuses, &held_ns);
 	if (!end_call(mover))
 		return -ECANCELED;
 	for (unsigned i = 0; i < count; i++)

@@ -203,6 +203,7 @@ struct search {
 	struct nm_platform *platform;
 	int process, thread; /* directories */
 	uint32_t tid;
+	uint64_t start_ticks;
 };
 
 static bool has_exited(const struct nm_proc_stat *stat)
@@ -229,23 +230,27 @@ static int try_thread(void *context, const char *name)
 	}
 	search->thread = directory;
 	search->tid = tid;
+	search->start_ticks = stat.start_ticks;
 	return -ECANCELED;
 }
 
 /* Of a process whose first thread has exited, in place of its directory. */
-static int open_survivor(struct nm_platform *platform, int directory, uint32_t *ret_tid)
+static int open_survivor(struct nm_platform *platform, int directory, uint32_t *ret_tid,
+			 uint64_t *ret_ticks)
 {
 	struct search search = {.platform = platform, .process = directory, .thread = -ESRCH};
 
 	(void)platform->ops->list_directory(platform, directory, "task", try_thread, &search);
 	platform->ops->close(platform, directory);
-	if (search.thread >= 0)
-		*ret_tid = search.tid;
+	if (search.thread < 0)
+		return search.thread;
+	*ret_tid = search.tid;
+	*ret_ticks = search.start_ticks;
 	return search.thread;
 }
 
 int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
-		  uint32_t *ret_tid)
+		  uint32_t *ret_tid, uint64_t *ret_ticks)
 {
 	struct nm_proc_stat stat;
 	int directory = nm_proc_open_thread(platform, 0, pid);
@@ -260,8 +265,9 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 		return r;
 	}
 	if (has_exited(&stat))
-		return open_survivor(platform, directory, ret_tid);
+		return open_survivor(platform, directory, ret_tid, ret_ticks);
 	*ret_tid = pid;
+	*ret_ticks = start_ticks;
 	return directory;
 }
 
@@ -281,11 +287,12 @@ int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 {
 	int r = entry->reading ? 0 : nm_mappings_new(platform, &entry->reading);
 	uint32_t tid;
+	uint64_t tid_ticks;
 
 	entry->held_ns = 0;
 	if (r < 0)
 		return r;
-	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid);
+	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid, &tid_ticks);
 	if (directory < 0)
 		return directory;
 	r = check_size(platform, directory, limits->rss_bytes);

@@ -100,9 +100,10 @@ void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int 
 /*
  * Opens /proc/PID of this very process: a descriptor to be closed, or -ESRCH. Where the first
  * thread has exited before the others, it is /proc/PID/task/TID of one of these: a thread that has
- * exited has no memory any more that could be seen or moved by its number.
+ * exited has no memory any more that could be seen or moved by its number. Which thread it is, and
+ * that one's own start.
  */
 int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
-		  uint32_t *ret_tid);
+		  uint32_t *ret_tid, uint64_t *ret_ticks);
 
 #endif

@@ -47,6 +47,7 @@ struct nm_work {
 	hwloc_bitmap_t mems;	      /* that the process's cpuset allows; the kernel's numbers */
 	bool has_mems;
 	uint32_t tid; /* a thread of the process that has not exited: the first, if it has not */
+	uint64_t tid_ticks; /* its own start */
 	uint64_t checked_ns;		  /* when it was this very process */
 	size_t loose[NM_PACE_PAGES_MOST]; /* steps whose small pages are still to go, one by one */
 	size_t loose_count;

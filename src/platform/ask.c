@@ -8,6 +8,8 @@
 
 #include "numa-migrd/file.h"
 
+#define RESTING_MOST 64U /* users; who is through soonest gives way */
+
 enum state { FREE, WAITING, UNDER_WAY, FORGOTTEN, ANSWERED };
 
 struct entry {
@@ -16,6 +18,13 @@ struct entry {
 	struct nm_question question;
 	uint64_t *addresses; /* the question's */
 	struct nm_memory_answer answer;
+};
+
+/* Whose questions come last, for a while. */
+struct resting {
+	uint32_t uid;
+	uint64_t until_ns;
+	bool barred; /* they are not asked at all */
 };
 
 struct nm_asker {
@@ -27,6 +36,9 @@ struct nm_asker {
 	pthread_cond_t wake;
 	uint64_t tickets;
 	struct entry entries[NM_QUESTIONS_MOST];
+	const struct entry *under_way; /* and since when */
+	uint64_t since_ns;
+	struct resting resting[RESTING_MOST];
 };
 
 static uint64_t now_ns(void)
@@ -55,17 +67,56 @@ static struct entry *find(struct nm_asker *asker, uint64_t ticket)
 	return NULL;
 }
 
-/* The one that has waited longest, or NULL. */
-static struct entry *next(struct nm_asker *asker)
+/* His rest, or NULL. */
+static const struct resting *rest_of(const struct nm_asker *asker, uint32_t uid, uint64_t now)
+{
+	for (unsigned i = 0; i < RESTING_MOST; i++)
+		if (asker->resting[i].uid == uid && now < asker->resting[i].until_ns)
+			return &asker->resting[i];
+	return NULL;
+}
+
+static void begin_rest(struct nm_asker *asker, uint32_t uid, uint64_t took_ns)
+{
+	struct resting *place = &asker->resting[0];
+
+	for (unsigned i = 1; i < RESTING_MOST && place->uid != uid; i++)
+		if (asker->resting[i].uid == uid || asker->resting[i].until_ns < place->until_ns)
+			place = &asker->resting[i];
+	*place = (struct resting){.uid = uid,
+				  .until_ns = now_ns() + NM_ANSWER_REST_SHARE * took_ns,
+				  .barred = took_ns > NM_ANSWER_USUAL_NS};
+}
+
+/* Whoever rests comes behind, and else who has waited longest is first. */
+static bool is_before(const struct nm_asker *asker, const struct entry *a, const struct entry *b,
+		      uint64_t now)
+{
+	const struct resting *one = rest_of(asker, a->question.uid, now);
+	const struct resting *other = rest_of(asker, b->question.uid, now);
+	uint64_t one_ns = one ? one->until_ns : 0;
+	uint64_t other_ns = other ? other->until_ns : 0;
+
+	return one_ns != other_ns ? one_ns < other_ns : a->ticket < b->ticket;
+}
+
+/* NULL: none waits. */
+static struct entry *next(struct nm_asker *asker, uint64_t now)
 {
 	struct entry *first = NULL;
 
 	for (unsigned i = 0; i < NM_QUESTIONS_MOST; i++) {
 		struct entry *entry = &asker->entries[i];
-		if (entry->state == WAITING && (!first || entry->ticket < first->ticket))
+		if (entry->state == WAITING && (!first || is_before(asker, entry, first, now)))
 			first = entry;
 	}
 	return first;
+}
+
+static void refuse(struct entry *entry)
+{
+	entry->answer.result = -EALREADY;
+	entry->state = ANSWERED;
 }
 
 /* Lets go of the lock meanwhile: a place that is under way stays where it is. */
@@ -74,11 +125,14 @@ static void answer_one(struct nm_asker *asker, struct entry *entry)
 	struct nm_memory_answer answer = {0};
 
 	entry->state = UNDER_WAY;
+	asker->under_way = entry;
+	asker->since_ns = now_ns();
 	pthread_mutex_unlock(&asker->lock);
-	uint64_t before_ns = now_ns();
 	asker->answer(asker->context, &entry->question, &answer);
-	answer.took_ns = now_ns() - before_ns;
 	pthread_mutex_lock(&asker->lock);
+	answer.took_ns = now_ns() - asker->since_ns;
+	begin_rest(asker, entry->question.uid, answer.took_ns);
+	asker->under_way = NULL;
 	entry->answer = answer;
 	if (entry->state == FORGOTTEN)
 		empty(entry);
@@ -94,11 +148,16 @@ static void *run(void *argument)
 
 	pthread_mutex_lock(&asker->lock);
 	while (!asker->stopping) {
-		struct entry *entry = next(asker);
-		if (entry)
-			answer_one(asker, entry);
-		else
+		uint64_t now = now_ns();
+		struct entry *entry = next(asker, now);
+		const struct resting *rest =
+			entry ? rest_of(asker, entry->question.uid, now) : NULL;
+		if (!entry)
 			pthread_cond_wait(&asker->wake, &asker->lock);
+		else if (rest && rest->barred)
+			refuse(entry);
+		else
+			answer_one(asker, entry);
 	}
 	pthread_mutex_unlock(&asker->lock);
 	return NULL;
@@ -197,6 +256,24 @@ void nm_asker_forget(struct nm_asker *asker, uint64_t ticket)
 	else if (entry && entry->state != FORGOTTEN)
 		empty(entry);
 	pthread_mutex_unlock(&asker->lock);
+}
+
+void nm_asker_starts(struct nm_asker *asker)
+{
+	pthread_mutex_lock(&asker->lock);
+	asker->since_ns = now_ns();
+	pthread_mutex_unlock(&asker->lock);
+}
+
+int nm_asker_goes_on(struct nm_asker *asker)
+{
+	pthread_mutex_lock(&asker->lock);
+	bool wanted = asker->under_way->state == UNDER_WAY;
+	uint64_t since_ns = asker->since_ns;
+	pthread_mutex_unlock(&asker->lock);
+	if (!wanted)
+		return -ECANCELED;
+	return now_ns() - since_ns < NM_ANSWER_NS ? 0 : -ETIMEDOUT;
 }
 
 /* ---- life ---- */

@@ -61,7 +61,7 @@ static bool is_soft_dirty_file(const char *link)
 }
 
 /* A process that holds one of these files uses soft-dirty bits itself; clearing would make it miss
- * writes. */
+ * writes. One with more open files than are looked at may be such a process: nobody waits for it. */
 static int require_no_soft_dirty_user(int process)
 {
 	nm_auto(closedirp) DIR *directory = NULL;
@@ -76,7 +76,9 @@ static int require_no_soft_dirty_user(int process)
 		close(fd);
 		return -ENOMEM;
 	}
-	while ((errno = 0, entry = readdir(directory))) {
+	for (unsigned seen = 0; (errno = 0, entry = readdir(directory)); seen++) {
+		if (seen == NM_CLEAR_REFS_FILES_MOST)
+			return -EFBIG;
 		if (entry->d_name[0] == '.')
 			continue;
 		ssize_t length = readlinkat(fd, entry->d_name, link, sizeof(link) - 1);

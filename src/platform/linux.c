@@ -254,11 +254,11 @@ static int linux_event_read(struct nm_platform *platform, int fd, void *buffer, 
 
 /* ---- dry run ---- */
 
-static int dry_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-			  const uint64_t *addresses, const int *nodes, int *statuses,
-			  uint64_t *ret_held_ns)
+static int dry_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			  unsigned count, const uint64_t *addresses, const int *nodes,
+			  int *statuses, uint64_t *ret_held_ns)
 {
-	(void)platform, (void)pid, (void)count, (void)addresses, (void)nodes, (void)statuses;
+	(void)platform, (void)tid, (void)start_ticks, (void)count, (void)addresses, (void)nodes, (void)statuses;
 	*ret_held_ns = 0;
 	return -EROFS;
 }
@@ -377,6 +377,7 @@ static int open_workers(struct nm_linux *self, const struct nm_platform_options 
 {
 	const struct nm_worker_options workers = {.socket_path = options->worker_socket,
 						  .program = options->worker_program,
+						  .memory = options->unanswered,
 						  .proc_fd = self->proc};
 	int r = nm_worker_client_new(&workers, &self->workers);
 

@@ -48,10 +48,10 @@ void nm_linux_forget(struct nm_platform *platform, uint64_t ticket);
 int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name);
 ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
 			   size_t size, uint64_t budget_ns, uint64_t *ret_held_ns);
-int nm_linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-			 const uint64_t *addresses, int *ret);
-int nm_linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-			const uint64_t *addresses, const int *nodes, int *statuses,
+int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 unsigned count, const uint64_t *addresses, int *ret);
+int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 			uint64_t *ret_held_ns);
 void nm_linux_pages_stop(struct nm_platform *platform, bool stop);
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);

@@ -7,6 +7,7 @@
 #include "linux.h"
 #include "numa-migrd/runtime.h"
 #include "privileged.h"
+#include "worker_subject.h"
 
 #define TEXT_MOST (1U << 20) /* of a numa_maps read whole: ten thousand mappings */
 #define MAPS_MOST (4U << 20) /* of a maps, read in pieces: forty thousand mappings */
@@ -72,8 +73,9 @@ static int answer_where(struct nm_linux *self, const struct nm_question *questio
 static int read_whole(struct nm_linux *self, struct nm_worker_call *call, char *text, size_t size)
 {
 	size_t used = 0;
+	int r;
 
-	for (;;) {
+	while ((r = nm_asker_goes_on(self->asker)) == 0) {
 		call->body = text + used;
 		call->body_size = size - 1 - used;
 		if (call->body_size == 0)
@@ -86,6 +88,7 @@ static int read_whole(struct nm_linux *self, struct nm_worker_call *call, char *
 		if (got == 0)
 			return (int)used;
 	}
+	return r;
 }
 
 static int answer_numa_maps(struct nm_linux *self, const struct nm_question *question,
@@ -128,6 +131,9 @@ static int search_maps(struct nm_linux *self, struct nm_worker_call *call)
 	ssize_t got = 1;
 
 	for (size_t read = 0; read < MAPS_MOST; read += (size_t)got) {
+		int r = nm_asker_goes_on(self->asker);
+		if (r < 0)
+			return r;
 		call->body = text;
 		call->body_size = sizeof(text);
 		got = call_read_maps(self, NM_WORKER_LOOP, call, READ_BUDGET_NS);
@@ -155,6 +161,10 @@ void nm_linux_answer(void *context, const struct nm_question *question, struct n
 {
 	struct nm_linux *self = context;
 
+	ret->result = nm_worker_client_ready(self->workers, NM_WORKER_LOOP);
+	nm_asker_starts(self->asker);
+	if (ret->result < 0)
+		return;
 	switch (question->kind) {
 	case NM_QUESTION_WHERE:
 		ret->result = answer_where(self, question, ret);
@@ -178,9 +188,15 @@ int nm_linux_ask(struct nm_platform *platform, const struct nm_question *questio
 {
 	struct nm_linux *self = nm_linux(platform);
 	struct nm_question own = *question;
+	struct nm_worker_subject subject;
 
 	if (question->count > NM_WORKER_PAGES_MOST)
 		return -EINVAL;
+	int r = nm_worker_subject_of(self->proc, question->pid, question->start_ticks, &subject);
+	if (r < 0)
+		return r;
+	own.uid = subject.uid;
+	own.start_ticks = subject.tid_ticks;
 	own.fd = -1;
 	if (question->kind == NM_QUESTION_CLEAR_REFS)
 		own.fd = nm_linux_open_clear_refs(self, (pid_t)question->pid,
@@ -232,22 +248,25 @@ ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, 
 	return got;
 }
 
-int nm_linux_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-			 const uint64_t *addresses, int *ret)
+int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 unsigned count, const uint64_t *addresses, int *ret)
 {
-	const struct nm_question question = {
-		.pid = (uint32_t)pid, .count = count, .addresses = addresses};
+	const struct nm_question question = {.pid = (uint32_t)tid,
+					     .start_ticks = start_ticks,
+					     .count = count,
+					     .addresses = addresses};
 
 	return call_where(nm_linux(platform), NM_WORKER_MOVER, &question, ret);
 }
 
-int nm_linux_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-			const uint64_t *addresses, const int *nodes, int *statuses,
+int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 			uint64_t *ret_held_ns)
 {
 	nm_autofree int *told = calloc(count + 1, sizeof(*told));
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_MOVE, .count = count},
-				      .pid = (uint32_t)pid,
+				      .pid = (uint32_t)tid,
+				      .start_ticks = start_ticks,
 				      .addresses = addresses,
 				      .nodes = nodes,
 				      .fd = -1,

@@ -29,6 +29,9 @@ static inline struct nm_event_fds nm_take_event(struct nm_event_fds *fds)
  */
 int nm_event_open(int root, const struct nm_event_request *request, struct nm_event_fds *ret);
 
+/* To look at more open files would take the helper longer than it is waited for. */
+#define NM_CLEAR_REFS_FILES_MOST 32768U
+
 /*
  * Opens a process's clear_refs for writing, below an open /proc, after all that is asked of it: which
  * takes no lock of the process's. The descriptor, for the caller to close. -EPERM for a process that

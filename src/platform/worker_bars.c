@@ -30,16 +30,20 @@ bool nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker
 	       !is_stuck(bars, subject->uid) && !rests(bars, subject, now_ns);
 }
 
-void nm_worker_missed(struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
-		      uint64_t now_ns)
+void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_ticks,
+		      uint64_t until_ns)
 {
 	size_t place = bars->missed_count++ % NM_WORKER_MISSED_MOST;
 
-	bars->missed[place].pid = subject->pid;
-	bars->missed[place].start_ticks = subject->start_ticks;
-	bars->missed[place].until_ns = now_ns + NM_WORKER_REST_NS;
+	bars->missed[place].pid = pid;
+	bars->missed[place].start_ticks = start_ticks;
+	bars->missed[place].until_ns = until_ns;
+}
+
+void nm_worker_stuck(struct nm_worker_bars *bars, uint32_t uid)
+{
 	if (bars->stuck_count < NM_WORKER_STUCK_MOST)
-		bars->stuck_uids[bars->stuck_count++] = subject->uid;
+		bars->stuck_uids[bars->stuck_count++] = uid;
 }
 
 void nm_worker_released(struct nm_worker_bars *bars, uint32_t uid)

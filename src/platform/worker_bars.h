@@ -4,14 +4,9 @@
 #define NUMA_MIGRD_PLATFORM_WORKER_BARS_H
 
 #include "numa-migrd/worker.h"
+#include "worker_subject.h"
 
 #define NM_WORKER_MISSED_MOST 1024U
-
-/* Whose memory map it is. */
-struct nm_worker_subject {
-	uint32_t tid, pid, uid; /* uid: real */
-	uint64_t tid_ticks, start_ticks;
-};
 
 struct nm_worker_bars {
 	unsigned stuck_count;
@@ -26,9 +21,11 @@ struct nm_worker_bars {
 /* `others`: calls under way that may get stuck too. */
 bool nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
 		       unsigned others, uint64_t now_ns);
-/* It missed its deadline, and the worker that asked it is stuck. Only where it might be asked. */
-void nm_worker_missed(struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
-		      uint64_t now_ns);
+/* It missed its deadline: it is not asked until then. */
+void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_ticks,
+		      uint64_t until_ns);
+/* A worker that has asked one of this user's has not answered. Only where it might be asked. */
+void nm_worker_stuck(struct nm_worker_bars *bars, uint32_t uid);
 /* A stuck worker that had asked one of this user's has ended. */
 void nm_worker_released(struct nm_worker_bars *bars, uint32_t uid);
 

@@ -4,20 +4,15 @@
  * mover's. The lock is held for moments, never over a call. Of one user's processes only one is asked
  * at a time, so that only one can hold a worker.
  */
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 
-#include "numa-migrd/proc.h"
-#include "worker_bars.h"
-#include "worker_link.h"
+#include "worker_memory.h"
 
 #define NEWS_MOST 16U
-#define CHILDREN_MOST 64U
 
 struct caller {
 	struct nm_worker_link link;
@@ -27,94 +22,27 @@ struct caller {
 	uint64_t turn; /* of those that wait for one user, the lowest is first */
 };
 
-struct stuck {
-	struct nm_worker_link link;
-	uint32_t uid;
-};
-
 struct nm_worker_client {
 	char *socket_path, *program;
 	uint64_t deadline_ns[NM_WORKER_CALLERS];
 	int proc_fd;
+	struct nm_worker_memory *memory, *own_memory;
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* a call has */
 	struct caller callers[NM_WORKER_CALLERS];
-	struct nm_worker_bars bars;
-	struct stuck stuck[NM_WORKER_STUCK_MOST];
-	unsigned stuck_count;
-	pid_t children[CHILDREN_MOST]; /* that have been let go, and are not reaped */
-	unsigned children_count;
-	uint64_t given_up, turns;
+	uint64_t turns;
 	bool absent_told;
 	struct nm_worker_news news[NEWS_MOST]; /* more are counted only */
 	unsigned news_count;
 };
 
-/* ---- whose memory it is ---- */
-
-static int read_process(int directory, const char *path, char *text, size_t size)
-{
-	int r = nm_read_text(directory, path, text, size);
-
-	return r == -ENOENT ? -ESRCH : r < 0 ? r : 0;
-}
-
-/* Its number too, where the path is of a descriptor. */
-static int read_start(int directory, const char *path, uint32_t *ret_tid, uint64_t *ret_ticks)
-{
-	struct nm_proc_stat stat;
-	char text[2048];
-	int r = read_process(directory, path, text, sizeof(text));
-
-	if (r == 0)
-		r = nm_proc_parse_stat(text, &stat);
-	if (r < 0)
-		return r;
-	*ret_tid = (uint32_t)strtoul(text, NULL, 10);
-	*ret_ticks = stat.start_ticks;
-	return 0;
-}
-
-/* The real user: an effective one, and the directory's owner, may be changed at will. */
-static int identify(int directory, struct nm_worker_subject *ret)
-{
-	struct nm_worker_subject subject = {0};
-	struct nm_proc_status status;
-	char text[8192], path[32];
-	int r = read_start(directory, "stat", &subject.tid, &subject.tid_ticks);
-
-	if (r == 0)
-		r = read_process(directory, "status", text, sizeof(text));
-	if (r == 0)
-		r = nm_proc_parse_status(text, &status);
-	if (r < 0)
-		return r;
-	subject.pid = status.tgid;
-	subject.uid = status.uid;
-	subject.start_ticks = subject.tid_ticks;
-	if (subject.pid != subject.tid) {
-		(void)snprintf(path, sizeof(path), "../%u/stat", subject.pid);
-		(void)read_start(directory, path, &subject.pid, &subject.start_ticks);
-	}
-	*ret = subject;
-	return subject.tid ? 0 : -ESRCH;
-}
-
 static int find_subject(const struct nm_worker_client *client, const struct nm_worker_call *call,
 			struct nm_worker_subject *ret)
 {
-	nm_auto(nm_closep) int directory = -1;
-	char name[16];
-
 	if (call->pid == 0)
-		return identify(call->directory, ret);
-	(void)snprintf(name, sizeof(name), "%u", call->pid);
-	directory = openat(client->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	int r = identify(directory, ret);
-	return r == 0 && call->start_ticks && call->start_ticks != ret->tid_ticks ? -ESRCH : r;
+		return nm_worker_subject_at(call->directory, ret);
+	return nm_worker_subject_of(client->proc_fd, call->pid, call->start_ticks, ret);
 }
 
 /* ---- under the lock ---- */
@@ -123,50 +51,6 @@ static void add_news(struct nm_worker_client *client, const struct nm_worker_new
 {
 	if (client->news_count < NEWS_MOST)
 		client->news[client->news_count++] = *news;
-}
-
-/* Our own, that have ended. */
-static void reap(struct nm_worker_client *client)
-{
-	for (unsigned i = 0; i < client->children_count;)
-		if (waitpid(client->children[i], NULL, WNOHANG) != 0)
-			client->children[i] = client->children[--client->children_count];
-		else
-			i++;
-}
-
-static void let_go(struct nm_worker_client *client, struct nm_worker_link *link)
-{
-	nm_worker_link_close(link);
-	if (link->child > 0 && client->children_count < CHILDREN_MOST)
-		client->children[client->children_count++] = link->child;
-	*link = NM_WORKER_LINK_NONE;
-	reap(client);
-}
-
-static void release_stuck(struct nm_worker_client *client)
-{
-	for (unsigned i = 0; i < client->stuck_count;) {
-		struct stuck *stuck = &client->stuck[i];
-		if (!nm_worker_link_stirs(&stuck->link)) {
-			i++;
-			continue;
-		}
-		nm_worker_released(&client->bars, stuck->uid);
-		let_go(client, &stuck->link);
-		*stuck = client->stuck[--client->stuck_count];
-	}
-	if (client->children_count > 0)
-		reap(client);
-}
-
-static unsigned others_calling(const struct nm_worker_client *client, const struct caller *caller)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
-		count += &client->callers[i] != caller && client->callers[i].calling;
-	return count;
 }
 
 /* Whoever has come first is first: one that calls on and on does not keep the other waiting. */
@@ -185,49 +69,29 @@ static bool is_its_turn(const struct nm_worker_client *client, const struct call
 static int begin(struct nm_worker_client *client, struct caller *caller,
 		 const struct nm_worker_subject *subject)
 {
-	int r = 0;
-
 	caller->uid = subject->uid;
 	caller->turn = client->turns++;
 	caller->waiting = true;
 	while (!caller->stopping && !is_its_turn(client, caller))
 		pthread_cond_wait(&client->ended, &client->lock);
 	caller->waiting = false;
-	release_stuck(client);
-	if (caller->stopping)
-		r = -ECANCELED;
-	else if (!nm_worker_may_ask(&client->bars, subject, others_calling(client, caller),
-				    nm_worker_now_ns()))
-		r = -EALREADY;
+	int r = caller->stopping ? -ECANCELED : nm_worker_memory_begin(client->memory, subject);
 	caller->calling = r == 0;
 	if (r < 0)
 		pthread_cond_broadcast(&client->ended);
 	return r;
 }
 
-static void give_up(struct nm_worker_client *client, struct caller *caller,
-		    const struct nm_worker_subject *subject, enum nm_worker_act act)
-{
-	const struct nm_worker_news news = {
-		.pid = subject->pid, .uid = subject->uid, .act = act, .error = -ETIMEDOUT};
-
-	nm_worker_missed(&client->bars, subject, nm_worker_now_ns());
-	client->stuck[client->stuck_count++] =
-		(struct stuck){.link = caller->link, .uid = subject->uid};
-	caller->link = NM_WORKER_LINK_NONE;
-	client->given_up++;
-	add_news(client, &news);
-}
-
-/* One that was stopped in a call is of no more use: its answer would be taken for the next one's. */
 static void end(struct nm_worker_client *client, struct caller *caller,
 		const struct nm_worker_subject *subject, enum nm_worker_act act, int r)
 {
+	const struct nm_worker_news news = {
+		.pid = subject->pid, .uid = subject->uid, .act = act, .error = r};
+
 	caller->calling = false;
+	nm_worker_memory_end(client->memory, subject, &caller->link, r);
 	if (r == -ETIMEDOUT)
-		give_up(client, caller, subject, act);
-	else if (r < 0)
-		let_go(client, &caller->link);
+		add_news(client, &news);
 	pthread_cond_broadcast(&client->ended);
 }
 
@@ -244,17 +108,22 @@ static void tell_absence(struct nm_worker_client *client, int error)
 
 /* ---- a call: without the lock ---- */
 
-static int greet(const struct nm_worker_link *link, int stop_fd)
+static int greet(const struct nm_worker_client *client, struct nm_worker_link *link, int stop_fd)
 {
 	struct nm_worker_call hello = {
 		.request = {.version = NM_WORKER_VERSION, .act = NM_WORKER_HELLO},
 		.fd = -1,
 		.ret_fd = -1};
+	char path[32];
 	int result = 0;
 	int r = nm_worker_link_call(link, &hello, stop_fd, nm_worker_now_ns() + NM_WORKER_HELLO_NS,
 				    &result);
 
-	return r < 0 ? r : result;
+	if (r < 0 || result < 0)
+		return r < 0 ? r : result;
+	(void)snprintf(path, sizeof(path), "%d/stat", result);
+	(void)nm_worker_read_start(client->proc_fd, path, &link->pid, &link->start_ticks);
+	return 0;
 }
 
 /* Its first word is waited for longer, and at nobody's expense. */
@@ -262,19 +131,19 @@ static int have_worker(struct nm_worker_client *client, struct caller *caller)
 {
 	if (caller->link.fd >= 0 && !nm_worker_link_stirs(&caller->link))
 		return 0;
-	pthread_mutex_lock(&client->lock);
-	let_go(client, &caller->link);
-	pthread_mutex_unlock(&client->lock);
+	nm_worker_memory_let_go(client->memory, &caller->link);
 	int r = nm_worker_link_open(client->socket_path, client->program, &caller->link);
 	if (r == 0)
-		r = greet(&caller->link, caller->stop_fd);
-	if (r < 0) {
-		pthread_mutex_lock(&client->lock);
-		let_go(client, &caller->link);
-		pthread_mutex_unlock(&client->lock);
-	}
+		r = greet(client, &caller->link, caller->stop_fd);
+	if (r < 0)
+		nm_worker_memory_let_go(client->memory, &caller->link);
 	tell_absence(client, r);
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
+}
+
+int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller which)
+{
+	return have_worker(client, &client->callers[which]);
 }
 
 int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller which,
@@ -339,12 +208,7 @@ bool nm_worker_client_news(struct nm_worker_client *client, struct nm_worker_new
 
 struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client)
 {
-	pthread_mutex_lock(&client->lock);
-	release_stuck(client);
-	struct nm_worker_counts counts = {.given_up = client->given_up,
-					  .stuck = client->stuck_count};
-	pthread_mutex_unlock(&client->lock);
-	return counts;
+	return nm_worker_memory_counts(client->memory);
 }
 
 /* ---- life ---- */
@@ -354,7 +218,11 @@ static int fill_in(struct nm_worker_client *client, const struct nm_worker_optio
 	static const uint64_t deadlines[] = {[NM_WORKER_LOOP] = NM_WORKER_QUERY_NS,
 					     [NM_WORKER_MOVER] = NM_WORKER_MOVE_NS};
 	const uint64_t *deadline = options->deadline_ns ? options->deadline_ns : deadlines;
+	int r = options->memory ? 0 : nm_worker_memory_new(&client->own_memory);
 
+	if (r < 0)
+		return r;
+	client->memory = options->memory ? options->memory : client->own_memory;
 	client->proc_fd = options->proc_fd;
 	client->socket_path = options->socket_path ? strdup(options->socket_path) : NULL;
 	client->program = options->program ? strdup(options->program) : NULL;
@@ -389,17 +257,16 @@ int nm_worker_client_new(const struct nm_worker_options *options, struct nm_work
 	return 0;
 }
 
-/* Workers end with their sockets, the stuck ones when they can. */
 void nm_worker_client_free(struct nm_worker_client *client)
 {
 	if (!client)
 		return;
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
-		let_go(client, &client->callers[i].link);
+		if (client->memory)
+			nm_worker_memory_let_go(client->memory, &client->callers[i].link);
 		nm_closep(&client->callers[i].stop_fd);
 	}
-	for (unsigned i = 0; i < client->stuck_count; i++)
-		let_go(client, &client->stuck[i].link);
+	nm_worker_memory_free(client->own_memory);
 	pthread_cond_destroy(&client->ended);
 	pthread_mutex_destroy(&client->lock);
 	free(client->socket_path);

@@ -79,7 +79,7 @@ static int start_program(const char *program, struct nm_worker_link *ret)
 {
 	char path[PATH_MAX];
 	int ends[2];
-	struct nm_worker_link started;
+	struct nm_worker_link started = NM_WORKER_LINK_NONE;
 
 	if (!program)
 		program = built_program(path, sizeof(path));

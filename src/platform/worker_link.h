@@ -9,6 +9,8 @@
 struct nm_worker_link {
 	int fd;	     /* nonblocking; -1: none */
 	pid_t child; /* that we started ourselves; 0: somebody else did */
+	uint32_t pid; /* its own, once it has said its first word; 0: not known */
+	uint64_t start_ticks;
 };
 
 #define NM_WORKER_LINK_NONE ((struct nm_worker_link){.fd = -1})

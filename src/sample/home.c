@@ -36,6 +36,7 @@ struct nm_homes {
 	struct parked parked[PROCESSES_MAX]; /* in the order in which they were asked about */
 	unsigned parked_count;
 	struct slot slots[SLOTS];
+	bool has_slots[SLOTS]; /* by pid, modulo: some process of that kind may have */
 };
 
 struct nm_homes *nm_homes_new(struct nm_platform *platform)
@@ -109,12 +110,18 @@ static void on_sample(void *context, const struct nm_sample *sample)
 	homes->waiting[homes->waiting_count++] = *sample;
 }
 
-static void release_waiting(struct nm_homes *homes, uint32_t tid)
+/* One thread; or a whole process, where its first thread ends. */
+static bool is_of(const struct nm_sample *sample, const struct nm_task_event *ended)
+{
+	return ended->tid == ended->pid ? sample->pid == ended->pid : sample->tid == ended->tid;
+}
+
+static void release_waiting(struct nm_homes *homes, const struct nm_task_event *ended)
 {
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < homes->waiting_count; i++)
-		if (homes->waiting[i].tid == tid)
+		if (is_of(&homes->waiting[i], ended))
 			pass_on(homes, &homes->waiting[i]);
 		else
 			homes->waiting[kept++] = homes->waiting[i];
@@ -122,13 +129,13 @@ static void release_waiting(struct nm_homes *homes, uint32_t tid)
 }
 
 /* Whoever ends is forgotten: what he did goes before. */
-static void release_thread(struct nm_homes *homes, uint32_t tid)
+static void release(struct nm_homes *homes, const struct nm_task_event *ended)
 {
-	release_waiting(homes, tid);
+	release_waiting(homes, ended);
 	for (unsigned i = 0; i < homes->parked_count; i++) {
 		struct parked *parked = &homes->parked[i];
 		for (unsigned k = 0; k < parked->count; k++) {
-			if (parked->samples[k].tid != tid)
+			if (parked->samples[k].tid == 0 || !is_of(&parked->samples[k], ended))
 				continue;
 			pass_on(homes, &parked->samples[k]);
 			parked->samples[k].tid = 0;
@@ -136,12 +143,28 @@ static void release_thread(struct nm_homes *homes, uint32_t tid)
 	}
 }
 
+/* The number is another process's from now on, or its memory is another. */
+static void forget_process(struct nm_homes *homes, uint32_t pid)
+{
+	if (!homes->has_slots[pid % SLOTS])
+		return;
+	homes->has_slots[pid % SLOTS] = false;
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (homes->slots[i].pid == pid)
+			homes->slots[i] = (struct slot){0};
+		else if (homes->slots[i].pid && homes->slots[i].pid % SLOTS == pid % SLOTS)
+			homes->has_slots[pid % SLOTS] = true;
+}
+
 static void on_task(void *context, const struct nm_task_event *event)
 {
 	struct nm_homes *homes = context;
+	bool ended = event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC;
 
-	if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
-		release_thread(homes, event->tid);
+	if (ended)
+		release(homes, event);
+	if (ended && event->tid == event->pid)
+		forget_process(homes, event->pid);
 	homes->inner.on_task(homes->inner.context, event);
 }
 
@@ -173,6 +196,7 @@ static void learn(struct nm_homes *homes, struct nm_sample *sample, int number)
 			      .pid = sample->pid,
 			      .home = sample->home,
 			      .age = homes->age};
+	homes->has_slots[sample->pid % SLOTS] = true;
 }
 
 static void pass_on_parked(struct nm_homes *homes, struct parked *parked, const int *nodes)

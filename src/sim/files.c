@@ -123,7 +123,7 @@ static void write_stat(const struct nm_sim_task *task, struct nm_sim_text *text)
 	    "0 0 "
 	    "0\n",
 	    task->tid, process->program->name, task->ended ? 'Z' : 'R', process->pid, process->pid,
-	    (uint64_t)((NM_SIM_BOOT_S + process->started_s) * NM_SIM_TICKS_PER_S), task->cpu);
+	    nm_sim_start_ticks(process), task->cpu);
 }
 
 /* Users are numbered from 1000 on. */

@@ -11,6 +11,11 @@ struct nm_sim_text {
 	size_t size, length;
 };
 
+static inline uint64_t nm_sim_start_ticks(const struct nm_sim_process *process)
+{
+	return (uint64_t)((NM_SIM_BOOT_S + process->started_s) * NM_SIM_TICKS_PER_S);
+}
+
 /* -ENOENT: no such file here. */
 int nm_sim_write_root(const struct nm_sim *sim, const char *path, struct nm_sim_text *text);
 int nm_sim_write_thread(const struct nm_sim *sim, const struct nm_sim_task *task, const char *name,

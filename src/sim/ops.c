@@ -247,11 +247,16 @@ static int kernel_node(const struct nm_sim *sim, unsigned index)
 	return (int)sim->machine->topology->nodes[index].os_id;
 }
 
-static int pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-		       const uint64_t *addresses, int *ret)
+/* Threads start with their process. */
+static struct nm_sim_process *process_at(const struct nm_sim *sim, pid_t tid, uint64_t start_ticks)
 {
-	struct nm_sim *sim = sim_of(platform);
-	const struct nm_sim_process *process = process_of(sim, pid);
+	struct nm_sim_process *process = process_of(sim, tid);
+	return process && nm_sim_start_ticks(process) == start_ticks ? process : NULL;
+}
+
+static int where(const struct nm_sim *sim, const struct nm_sim_process *process, unsigned count,
+		 const uint64_t *addresses, int *ret)
+{
 	if (!process)
 		return -ESRCH;
 	for (unsigned i = 0; i < count; i++) {
@@ -259,6 +264,13 @@ static int pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
 		ret[i] = page < 0 ? (int)page : kernel_node(sim, process->home[page]);
 	}
 	return 0;
+}
+
+static int pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		       unsigned count, const uint64_t *addresses, int *ret)
+{
+	struct nm_sim *sim = sim_of(platform);
+	return where(sim, process_at(sim, tid, start_ticks), count, addresses, ret);
 }
 
 /* All threads of the process wait for a page under way, each for its part of them. */
@@ -288,12 +300,12 @@ static int move_page(struct nm_sim *sim, struct nm_sim_process *process, ssize_t
 	return node;
 }
 
-static int pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-		      const uint64_t *addresses, const int *nodes, int *statuses,
+static int pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		      unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 		      uint64_t *ret_held_ns)
 {
 	struct nm_sim *sim = sim_of(platform);
-	struct nm_sim_process *process = process_of(sim, pid);
+	struct nm_sim_process *process = process_at(sim, tid, start_ticks);
 	int failed = 0;
 	*ret_held_ns = 0;
 	if (!process)
@@ -315,12 +327,12 @@ static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, ch
 
 /* ---- questions: answered at once ---- */
 
-static int answer_where(struct nm_sim *sim, const struct nm_question *question,
+static int answer_where(const struct nm_sim *sim, const struct nm_question *question,
 			struct nm_memory_answer *ret)
 {
 	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
-	int r = nodes ? pages_where(&sim->platform, (pid_t)question->pid, question->count,
-				    question->addresses, nodes)
+	int r = nodes ? where(sim, process_of(sim, (pid_t)question->pid), question->count,
+			      question->addresses, nodes)
 		      : -ENOMEM;
 	if (r < 0)
 		return r;

@@ -172,6 +172,7 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 		ret->result = clear_refs(proc_fd, fd);
 		break;
 	default: /* NM_WORKER_HELLO */
+		ret->result = getpid();
 		break;
 	}
 }

@@ -75,7 +75,7 @@ static double move_bare(int to)
 	for (size_t i = 0; i < PAGES; i++)
 		nodes[i] = (int)topology->nodes[to].os_id;
 	for (size_t i = 0; i < PAGES; i += BARE_CALL)
-		must(platform->ops->pages_move(platform, getpid(), BARE_CALL, addresses + i,
+		must(platform->ops->pages_move(platform, getpid(), 0, BARE_CALL, addresses + i,
 					       nodes + i, statuses + i, &held_ns),
 		     "move_pages");
 	return wall_ns() - before;
@@ -86,7 +86,7 @@ static double ask_where(void)
 	double before = wall_ns();
 
 	for (size_t i = 0; i < PAGES; i += BARE_CALL)
-		must(platform->ops->pages_where(platform, getpid(), BARE_CALL, addresses + i,
+		must(platform->ops->pages_where(platform, getpid(), 0, BARE_CALL, addresses + i,
 						statuses + i),
 		     "move_pages");
 	return wall_ns() - before;

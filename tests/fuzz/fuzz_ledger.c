@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: ledger
-/* What we find in our own runtime directory after a death: the ledger, and what was given back. */
+/* What we find in our own runtime directory after a death: the ledger, what was given back, and who did
+ * not answer. */
 #include "folder.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/roster.h"
+#include "numa-migrd/worker.h"
 
 #define BOOT "0b5d2a86-8bd1-4a7e-9d6c-5a4e8f6d3c11"
 
@@ -49,12 +51,26 @@ static void read_given_back(struct fuzz_input *input)
 	free(stat);
 }
 
+static void read_unanswered(const struct fuzz_input *input)
+{
+	nm_auto(nm_worker_memory_freep) struct nm_worker_memory *memory = NULL;
+
+	folder_write(NM_WORKER_MEMORY_NAME, input->data, input->size);
+	FUZZ_REQUIRE(nm_worker_memory_new(&memory) == 0);
+	int r = nm_worker_memory_load(memory, folder(), BOOT);
+	FUZZ_REQUIRE(r == 0 || r == -EBADMSG || r == -EFBIG);
+	(void)nm_worker_memory_save(memory, folder(), BOOT);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input input = {data, size};
 
-	if (fuzz_byte(&input) & 1)
+	uint8_t file = fuzz_byte(&input) & 3;
+	if (file & 1)
 		read_given_back(&input);
+	else if (file)
+		read_unanswered(&input);
 	else
 		read_ledger(&input);
 	return 0;

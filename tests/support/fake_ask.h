@@ -33,8 +33,8 @@ static inline int fake_answer_where(struct nm_platform *platform,
 				    struct nm_memory_answer *ret)
 {
 	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
-	int r = platform->ops->pages_where(platform, (pid_t)question->pid, question->count,
-					   question->addresses, nodes);
+	int r = platform->ops->pages_where(platform, (pid_t)question->pid, question->start_ticks,
+					   question->count, question->addresses, nodes);
 	if (r < 0)
 		return r;
 	ret->nodes = NM_TAKE(nodes);

@@ -316,12 +316,12 @@ static inline int fake_hardware_open(struct nm_platform *platform,
 	return 0;
 }
 
-static inline int fake_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-				   const uint64_t *addresses, int *ret)
+static inline int fake_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				   unsigned count, const uint64_t *addresses, int *ret)
 {
 	struct fake_perf *fake = fake_perf(platform);
 
-	(void)pid;
+	(void)tid, (void)start_ticks;
 	fake->questions++;
 	for (unsigned i = 0; i < count; i++)
 		ret[i] = addresses[i] >> 40 ? -ENOENT : (int)(addresses[i] >> 32);

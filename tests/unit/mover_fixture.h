@@ -36,6 +36,7 @@
 #define FAKE_FILE 2000
 #define FAKE_NO_FILE 2009 /* empty */
 #define FAKE_NODES 4U
+#define FAKE_LATER_TICKS 5U /* that the other thread has started after the first */
 #define FAKE_TEXT 65536U
 #define FAKE_PIECE 256U /* of maps and numa_maps in one call */
 
@@ -196,6 +197,11 @@ static inline int fake_write_machine(struct fake *fake, const char *path, char *
 	return length;
 }
 
+static inline uint64_t fake_start(const struct fake *fake, bool thread)
+{
+	return fake->start_ticks + (thread ? FAKE_LATER_TICKS : 0);
+}
+
 static inline int fake_write_process(struct fake *fake, int directory, const char *path, char *text,
 				     size_t size)
 {
@@ -207,7 +213,7 @@ static inline int fake_write_process(struct fake *fake, int directory, const cha
 		return snprintf(text, size,
 				"%u (a) b) %c 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
 				" 4096 25 18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
-				fake->pid, state, fake->start_ticks);
+				fake->pid, state, fake_start(fake, directory == FAKE_THREAD));
 	if (strcmp(path, "status") == 0)
 		return snprintf(text, size,
 				"Name:\tx\nTgid:\t%u\nUid:\t7\t7\t7\t7\nVmRSS:\t%" PRIu64
@@ -235,20 +241,22 @@ static inline size_t fake_index(uint64_t address)
 }
 
 /* Whose pages can be seen and moved by that number. */
-static inline int fake_owner_error(const struct fake *fake, pid_t pid)
+static inline int fake_owner_error(const struct fake *fake, pid_t tid, uint64_t start_ticks)
 {
-	if (fake->thread && (uint32_t)pid == fake->pid)
+	if (fake->thread && (uint32_t)tid == fake->pid)
 		return -EINVAL;
-	return (uint32_t)pid == (fake->thread ? fake->thread : fake->pid) ? 0 : -ESRCH;
+	if (start_ticks != fake_start(fake, fake->thread))
+		return -ESRCH;
+	return (uint32_t)tid == (fake->thread ? fake->thread : fake->pid) ? 0 : -ESRCH;
 }
 
-static inline int fake_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-				   const uint64_t *addresses, int *ret)
+static inline int fake_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				   unsigned count, const uint64_t *addresses, int *ret)
 {
 	struct fake *fake = fake_of(platform);
 
 	pthread_mutex_lock(&fake->lock);
-	int r = fake_owner_error(fake, pid);
+	int r = fake_owner_error(fake, tid, start_ticks);
 	if (r == 0)
 		r = fake->where_error;
 	for (unsigned i = 0; i < count && r == 0; i++) {
@@ -320,9 +328,9 @@ static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *a
 	return 0;
 }
 
-static inline int fake_pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-				  const uint64_t *addresses, const int *nodes, int *statuses,
-				  uint64_t *ret_held_ns)
+static inline int fake_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				  unsigned count, const uint64_t *addresses, const int *nodes,
+				  int *statuses, uint64_t *ret_held_ns)
 {
 	struct fake *fake = fake_of(platform);
 
@@ -337,7 +345,7 @@ static inline int fake_pages_move(struct nm_platform *platform, pid_t pid, unsig
 		fake->largest = count;
 	*ret_held_ns = fake->call_ns + fake->page_ns * count;
 	fake->now_ns += *ret_held_ns;
-	int r = fake_owner_error(fake, pid);
+	int r = fake_owner_error(fake, tid, start_ticks);
 	if (r == 0)
 		r = fake->call_error;
 	if (r == 0)

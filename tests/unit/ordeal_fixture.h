@@ -268,10 +268,10 @@ static inline int gated_ask(struct nm_platform *platform, const struct nm_questi
 	return ordeal.below.ask(platform, question, ret_ticket);
 }
 
-static inline int gated_pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-				    const uint64_t *addresses, int *ret)
+static inline int gated_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				    unsigned count, const uint64_t *addresses, int *ret)
 {
-	(void)platform, (void)pid, (void)count, (void)addresses, (void)ret;
+	(void)platform, (void)tid, (void)start_ticks, (void)count, (void)addresses, (void)ret;
 	return -EPERM;
 }
 

@@ -77,10 +77,10 @@ static struct {
 	pid_t pid;
 } asked;
 
-static int where_in_space(struct nm_platform *platform, pid_t pid, unsigned count,
-			  const uint64_t *addresses, int *ret)
+static int where_in_space(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
+			  unsigned count, const uint64_t *addresses, int *ret)
 {
-	(void)platform;
+	(void)platform, (void)start_ticks;
 	asked.calls++;
 	asked.pid = pid;
 	if (count > asked.most)

@@ -369,6 +369,43 @@ static void marks_that_cannot_be_written_are_told_once(void **state)
 	assert_null(strstr(first + 1, "cannot be written"));
 }
 
+static void who_does_not_answer_is_told_once_where_it_cannot_be_read(void **state)
+{
+	(void)state;
+	close_daemon();
+	fixture_file(world->root, "unanswered", "rubbish\n");
+	open_daemon();
+	world_assert_said(world,
+			  "unanswered in the runtime directory could not be read as a whole");
+	assert_true(tick_until_leased(100));
+}
+
+static struct nm_worker_memory *handed[2];
+static unsigned handed_count;
+
+static int note_platform(void *context, const struct nm_platform_options *options,
+			 struct nm_platform **ret)
+{
+	if (handed_count < NM_ARRAY_SIZE(handed))
+		handed[handed_count++] = options->unanswered;
+	return world->options.open_platform(context, options, ret);
+}
+
+/* The clients come and go with the platform. */
+static void a_pause_hands_the_next_client_what_the_last_had(void **state)
+{
+	(void)state;
+	handed_count = 0;
+	service->options.open_platform = note_platform;
+	for (unsigned i = 0; i < NM_ARRAY_SIZE(handed); i++) {
+		assert_int_equal(nm_command_pause(service), 0);
+		assert_int_equal(nm_command_resume(service), 0);
+	}
+	assert_int_equal(handed_count, NM_ARRAY_SIZE(handed));
+	assert_ptr_equal(handed[0], service->unanswered);
+	assert_ptr_equal(handed[1], service->unanswered);
+}
+
 static void a_tick_without_a_source_moves_nothing(void **state)
 {
 	(void)state;
@@ -567,6 +604,8 @@ int main(void)
 		TEST(a_release_while_paused),
 		TEST(a_release_outlives_restart_and_pause),
 		TEST(marks_that_cannot_be_written_are_told_once),
+		TEST(who_does_not_answer_is_told_once_where_it_cannot_be_read),
+		TEST(a_pause_hands_the_next_client_what_the_last_had),
 		TEST(a_tick_without_a_source_moves_nothing),
 		TEST(first_touches_alone_are_blindness),
 		TEST(no_accesses_at_all_are_blindness),

@@ -120,21 +120,21 @@ static ssize_t thread_read_maps(struct nm_platform *platform, int directory, int
 	return (ssize_t)length;
 }
 
-static int thread_pages_where(struct nm_platform *platform, pid_t pid, unsigned pages,
-			      const uint64_t *addresses, int *ret)
+static int thread_pages_where(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
+			      unsigned pages, const uint64_t *addresses, int *ret)
 {
-	(void)platform;
+	(void)platform, (void)start_ticks;
 	assert(pid == PID);
 	for (unsigned i = 0; i < pages; i++)
 		ret[i] = __atomic_load_n(&home[(addresses[i] - BASE) / 4096], __ATOMIC_RELAXED);
 	return 0;
 }
 
-static int thread_pages_move(struct nm_platform *platform, pid_t pid, unsigned pages,
-			     const uint64_t *addresses, const int *nodes, int *statuses,
-			     uint64_t *ret_held_ns)
+static int thread_pages_move(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
+			     unsigned pages, const uint64_t *addresses, const int *nodes,
+			     int *statuses, uint64_t *ret_held_ns)
 {
-	(void)platform;
+	(void)platform, (void)start_ticks;
 	assert(pid == PID);
 	*ret_held_ns = 0;
 	for (unsigned i = 0; i < pages; i++) {

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "../../src/platform/privileged.h"
 #include "helper_fixture.h"
 
 static int serve(struct helper_fixture *f, struct nm_helper_request request)
@@ -290,6 +291,22 @@ static void soft_dirty_users_are_left_alone(void **state)
 	assert_string_equal(clear_refs(f), "");
 	helper_fixture_link(f, "8", "/tmp/pagemap.txt");
 	assert_int_equal(serve(f, helper_fixture_clear_refs()), 0);
+}
+
+/* Else the helper would be waited for in vain, and then not asked for anybody. */
+/* SECURITY: clear-refs */
+static void who_has_too_many_files_is_left_alone(void **state)
+{
+	struct helper_fixture *f = *state;
+	char name[16];
+
+	SKIP_UNLESS_ROOT();
+	for (unsigned i = 2; i <= NM_CLEAR_REFS_FILES_MOST; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		helper_fixture_link(f, name, "/dev/null");
+	}
+	assert_int_equal(serve(f, helper_fixture_clear_refs()), -EFBIG);
+	assert_string_equal(clear_refs(f), "");
 }
 
 /* ---- kernel.numa_balancing ---- */
@@ -590,6 +607,7 @@ int main(void)
 		SOFT_DIRTY(another_process_is_left_alone),
 		SOFT_DIRTY(strange_stat_is_refused),
 		SOFT_DIRTY(soft_dirty_users_are_left_alone),
+		SOFT_DIRTY(who_has_too_many_files_is_left_alone),
 		BALANCING(balancing_is_set_and_restored),
 		BALANCING(managing_it_turns_it_off),
 		BALANCING(the_first_value_comes_back),

@@ -416,6 +416,29 @@ static void a_withdrawn_permission_is_told(void **state)
 	stop_server(second);
 }
 
+static unsigned connections(int listening)
+{
+	unsigned count = 0;
+
+	for (int fd; (fd = accept(listening, NULL, NULL)) >= 0; close(fd))
+		count++;
+	return count;
+}
+
+/* Its deadline ends the call, and for a while nobody waits for it again. */
+static void a_helper_that_never_answers_rests(void **state)
+{
+	struct served *s = *state;
+	struct nm_platform *platform = platform_of(s);
+
+	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -ETIMEDOUT);
+	assert_int_equal(connections(s->listen_fd), 1);
+	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -ETIMEDOUT);
+	assert_int_equal(helper_fixture_ask(platform, 100), -ETIMEDOUT);
+	assert_int_equal(connections(s->listen_fd), 0);
+	nm_platform_free(platform);
+}
+
 /* Who asks is told by the kernel: a client may try on itself, and on nobody else out of the
  * targets. */
 static void a_client_may_try_on_itself(void **state)
@@ -558,6 +581,7 @@ int main(void)
 		SERVED(nobody_there_ends_the_loop),
 		SERVED(a_killed_helper_is_replaced),
 		SERVED(a_withdrawn_permission_is_told),
+		SERVED(a_helper_that_never_answers_rests),
 		SERVED(a_client_may_try_on_itself),
 		SERVED(a_client_is_not_its_number),
 		SERVED(without_helper_the_acts_fail),

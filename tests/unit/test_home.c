@@ -37,6 +37,12 @@ static void put(struct fixture *f, struct record_ring *ring, uint32_t pid, uint6
 	record_fault(ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), pid, pid, 1, address, physical);
 }
 
+static void put_of(struct fixture *f, struct record_ring *ring, uint32_t pid, uint32_t tid,
+		   uint64_t address)
+{
+	record_fault(ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), pid, tid, 1, address, 0);
+}
+
 static struct homes_seen drain_ring(struct fixture *f, const struct record_ring *ring)
 {
 	struct homes_seen seen = {0};
@@ -183,6 +189,46 @@ static void whoever_ends_is_not_waited_for(void **state)
 	fake_asked.hangs = false;
 }
 
+/* Where its pages were, that says nothing of who has the number next, or of the next program. */
+static void a_number_is_asked_for_anew_after_its_end(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	for (unsigned round = 0; round < 4; round++) {
+		struct record_ring ring = fake_ring(f->fake, 0);
+		if (round == 1)
+			record_fork_exit(&ring, false, (const uint32_t[]){10, 1, 10, 1}, 2);
+		if (round == 2)
+			record_comm(&ring, true, 10, 10, "next", 2);
+		if (round == 3) /* a thread alone */
+			record_fork_exit(&ring, false, (const uint32_t[]){10, 1, 12, 1}, 2);
+		put(f, &ring, 10, NODE(1) + 0x1000, 0);
+		put(f, &ring, 10 + 4096, NODE(1) + 0x1000, 0);
+		assert_int_equal(drain_ring(f, &ring).of_node[2], 2);
+	}
+	assert_int_equal(f->fake->questions, 4);
+}
+
+/* An answer about its successor is not taken for one of its own. */
+static void a_process_ends_with_all_that_is_asked(void **state)
+{
+	struct fixture *f = *state;
+
+	open_source(f);
+	fake_asked.hangs = true;
+	struct record_ring ring = fake_ring(f->fake, 0);
+	put(f, &ring, 10, NODE(1) + 0x1000, 0);
+	put_of(f, &ring, 10, 12, NODE(1) + 0x2000);
+	put_of(f, &ring, 11, 13, NODE(1) + 0x3000);
+	assert_int_equal(drain_ring(f, &ring).samples, 0);
+	record_comm(&ring, true, 10, 10, "next", 2);
+	struct homes_seen seen = drain_ring(f, &ring);
+	assert_int_equal(seen.samples, 2);
+	assert_int_equal(seen.of_node[0], 2);
+	fake_asked.hangs = false;
+}
+
 /* The real question, about a page of our own. */
 static void the_kernel_answers(void **state)
 {
@@ -199,7 +245,7 @@ static void the_kernel_answers(void **state)
 	pages[0] = 1;
 	const uint64_t addresses[2] = {(uintptr_t)pages, (uintptr_t)pages + size};
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	int r = platform->ops->pages_where(platform, getpid(), 2, addresses, nodes);
+	int r = platform->ops->pages_where(platform, getpid(), 0, 2, addresses, nodes);
 	munmap(pages, 2 * size);
 	if (r == -ENOSYS || r == -EPERM) {
 		print_message("this kernel answers no move_pages: skipped\n");
@@ -217,6 +263,8 @@ int main(void)
 		WITH_FIXTURE(one_question_for_each_process),
 		WITH_FIXTURE(a_question_without_an_answer_stops_nothing),
 		WITH_FIXTURE(whoever_ends_is_not_waited_for),
+		WITH_FIXTURE(a_number_is_asked_for_anew_after_its_end),
+		WITH_FIXTURE(a_process_ends_with_all_that_is_asked),
 		WITH_FIXTURE(answers_are_remembered_for_a_while),
 		WITH_FIXTURE(other_numbers_are_asked_for_again),
 		WITH_FIXTURE(nothing_is_held_back),

@@ -128,6 +128,24 @@ static void test_process_ends_midway(void **state)
 	nm_page_batch_free(batch);
 }
 
+/* Within the same moment, for which no other look is due: the call itself sees it. */
+static void test_number_is_anothers_midway(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(400);
+
+	start(test);
+	fake_hold(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_await_call(test->fake);
+	FAKE_SET(test->fake, start_ticks, FAKE_TICKS + 1);
+	fake_release(test->fake);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_int_equal(batch->error, -ESRCH);
+	assert_all(batch, NM_PAGE_FATE_UNTRIED);
+	nm_page_batch_free(batch);
+}
+
 /* Its first thread has exited before the others: its number stands for no memory any more. */
 static void test_first_thread_gone(void **state)
 {
@@ -548,6 +566,7 @@ int main(void)
 		TEST(test_other_process),
 		TEST(test_process_gone),
 		TEST(test_process_ends_midway),
+		TEST(test_number_is_anothers_midway),
 		TEST(test_first_thread_gone),
 		TEST(test_call_refused),
 		TEST(test_errors_of_pages),

@@ -102,22 +102,24 @@ static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, ch
 						ret_held_ns);
 }
 
-static int pages_where(struct nm_platform *platform, pid_t pid, unsigned count,
-		       const uint64_t *addresses, int *ret)
+static int pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		       unsigned count, const uint64_t *addresses, int *ret)
 {
 	int r = meet(PAGES_WHERE);
-	return r < 0 ? r : failing.below->pages_where(platform, pid, count, addresses, ret);
+	return r < 0 ? r
+		     : failing.below->pages_where(platform, tid, start_ticks, count, addresses,
+						  ret);
 }
 
-static int pages_move(struct nm_platform *platform, pid_t pid, unsigned count,
-		      const uint64_t *addresses, const int *nodes, int *statuses,
+static int pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		      unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 		      uint64_t *ret_held_ns)
 {
 	int r = meet(PAGES_MOVE);
 	*ret_held_ns = 0;
 	return r < 0 ? r
-		     : failing.below->pages_move(platform, pid, count, addresses, nodes, statuses,
-						 ret_held_ns);
+		     : failing.below->pages_move(platform, tid, start_ticks, count, addresses, nodes,
+						 statuses, ret_held_ns);
 }
 
 static void wrap(struct test *test, struct nm_platform_ops *ops)

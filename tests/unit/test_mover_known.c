@@ -199,10 +199,13 @@ static void test_all_threads_gone(void **state)
 {
 	struct test *test = *state;
 	uint32_t tid = 7;
+	uint64_t ticks = 8;
 
 	test->fake->thread = FAKE_PID;
-	assert_int_equal(nm_known_open(&test->fake->platform, FAKE_PID, FAKE_TICKS, &tid), -ESRCH);
+	assert_int_equal(nm_known_open(&test->fake->platform, FAKE_PID, FAKE_TICKS, &tid, &ticks),
+			 -ESRCH);
 	assert_int_equal(tid, 7);
+	assert_int_equal(ticks, 8);
 	assert_int_equal(test->fake->open_files, 0);
 }
 

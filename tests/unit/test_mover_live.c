@@ -73,8 +73,8 @@ static void test_own_pages(void **state)
 	assert_true(memory != MAP_FAILED);
 	madvise(memory, count * 4096, MADV_NOHUGEPAGE);
 	memset(memory, 1, (count - 1) * 4096);
-	if (platform->ops->pages_where(platform, getpid(), 1, &(uint64_t){(uintptr_t)memory},
-				       &home) < 0 ||
+	if (platform->ops->pages_where(platform, getpid(), own_start_ticks(platform), 1,
+				       &(uint64_t){(uintptr_t)memory}, &home) < 0 ||
 	    home < 0 || access("/proc/self/numa_maps", R_OK) < 0) {
 		print_message("this kernel moves no pages: skipped\n");
 		munmap(memory, count * 4096);
@@ -115,7 +115,8 @@ static void test_own_call(void **state)
 		int statuses[2] = {-77, -77};
 		assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 		uint64_t held_ns;
-		int r = platform->ops->pages_move(platform, getpid(), 2, addresses, nodes,
+		uint64_t ticks = own_start_ticks(platform);
+		int r = platform->ops->pages_move(platform, getpid(), ticks, 2, addresses, nodes,
 						  statuses, &held_ns);
 		if (dry) {
 			assert_int_equal(r, -EROFS);
@@ -175,6 +176,7 @@ static void test_first_thread_gone(void **state)
 	uint64_t address = (uintptr_t)&options;
 	int on_node = 0, where = 0, r = -EAGAIN;
 	uint32_t tid = 0;
+	uint64_t tid_ticks = 0;
 
 	(void)state;
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
@@ -182,13 +184,16 @@ static void test_first_thread_gone(void **state)
 	pid_t pid = make_headless();
 	assert_true(pid > 0);
 	uint64_t ticks = await_exit_of_first(platform, pid);
-	int directory = nm_known_open(platform, (uint32_t)pid, ticks, &tid);
+	int directory = nm_known_open(platform, (uint32_t)pid, ticks, &tid, &tid_ticks);
 	assert_true(directory >= 0 && tid != (uint32_t)pid);
 	assert_int_equal(nm_mappings_new(platform, &mappings), 0);
 	while (has_policies && r == -EAGAIN)
 		r = nm_mappings_read(mappings, directory, NM_NSEC_PER_SEC);
 	platform->ops->close(platform, directory);
-	where = platform->ops->pages_where(platform, (pid_t)tid, 1, &address, &on_node);
+	where = platform->ops->pages_where(platform, (pid_t)tid, tid_ticks, 1, &address, &on_node);
+	assert_int_equal(platform->ops->pages_where(platform, (pid_t)tid, tid_ticks + 1, 1,
+						    &address, &on_node),
+			 -ESRCH);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	if (!has_policies || where == -ENOSYS) {

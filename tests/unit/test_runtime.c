@@ -146,6 +146,7 @@ static void links_in_the_place_of_new_files_are_replaced(void **state)
 	with_link("ledger.new");
 	with_link("given-back");
 	with_link("given-back.new");
+	with_link("unanswered");
 	with_link("ledger.damaged");
 }
 

@@ -10,6 +10,7 @@
 #include "sim_fixture.h"
 
 #include "../../src/sim/model.h"
+#include "numa-migrd/proc.h"
 
 #define TOLERANCE 1e-9
 
@@ -525,6 +526,13 @@ static void test_siblings_share_what_they_execute(void **state)
 
 /* ---- the ops ---- */
 
+static uint64_t start_of(struct nm_platform *platform, pid_t pid)
+{
+	struct nm_proc_stat stat;
+	assert_int_equal(nm_proc_stat_of(platform, (uint32_t)pid, &stat), 0);
+	return stat.start_ticks;
+}
+
 static void test_pages_move_where_they_are_sent(void **state)
 {
 	(void)state;
@@ -538,15 +546,19 @@ static void test_pages_move_where_they_are_sent(void **state)
 	uint64_t addresses[] = {0x7f0000000000, 0x7f0000200000, 0x1000};
 	int nodes[] = {3, 3, 3}, statuses[3], found[3];
 	uint64_t held_ns;
-	assert_int_equal(platform->ops->pages_move(platform, pid, 3, addresses, nodes, statuses,
-						   &held_ns),
+	const uint64_t ticks = start_of(platform, pid);
+	assert_int_equal(platform->ops->pages_move(platform, pid, ticks, 3, addresses, nodes,
+						   statuses, &held_ns),
 			 0);
-	assert_int_equal(platform->ops->pages_where(platform, pid, 3, addresses, found), 0);
+	assert_int_equal(platform->ops->pages_where(platform, pid, ticks, 3, addresses, found), 0);
 	assert_int_equal(found[0], 3);
 	assert_int_equal(found[1], 3);
 	assert_int_equal(found[2], -EFAULT);
 	assert_int_equal(statuses[2], -EFAULT);
-	assert_int_equal(platform->ops->pages_where(platform, 77, 1, addresses, found), -ESRCH);
+	assert_int_equal(platform->ops->pages_where(platform, 77, ticks, 1, addresses, found),
+			 -ESRCH);
+	assert_int_equal(platform->ops->pages_where(platform, pid, ticks + 1, 1, addresses, found),
+			 -ESRCH);
 	nm_sim_free(sim);
 	nm_sim_workload_clear(&workload);
 	nm_sim_machine_free(machine);

@@ -1,167 +1,20 @@
 // SPDX-License-Identifier: MIT
-/*
- * numa-migrd-worker as it was built beside the test, and the daemon's end of it. A worker whose
- * answer never comes is one that was stopped (SIGSTOP): to hold the lock of a memory map takes a
- * file system of one's own (tests/lab).
- */
-#include <dirent.h>
-#include <fcntl.h>
+/* A worker's answers, and what follows where there is none; who may be asked; the program. */
 #include <linux/capability.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../../src/platform/worker_bars.h"
-#include "numa-migrd/file.h"
 #include "numa-migrd/worker_serve.h"
-
-#define SHORT_NS (200 * NM_NSEC_PER_MSEC)
-#define LONG_NS (20 * NM_NSEC_PER_SEC)
-
-struct fixture {
-	struct nm_worker_client *client;
-	int proc_fd;
-	pid_t other; /* a process of our own user, which sleeps */
-	char *page;  /* of ours, and of its */
-};
-
-static void pause_ms(unsigned ms)
-{
-	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
-}
-
-static void open_client(struct fixture *f, uint64_t deadline_ns)
-{
-	const uint64_t deadlines[] = {deadline_ns, deadline_ns};
-	const struct nm_worker_options options = {
-		.program = NM_WORKER_BUILT, .deadline_ns = deadlines, .proc_fd = f->proc_fd};
-
-	assert_int_equal(nm_worker_client_new(&options, &f->client), 0);
-}
-
-static int set_up(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	f->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	f->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	f->page[0] = 1;
-	f->other = fork();
-	if (f->other == 0)
-		for (;;)
-			pause();
-	*state = f;
-	return f->proc_fd >= 0 && f->other > 0 ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *f = *state;
-
-	nm_worker_client_free(f->client);
-	kill(f->other, SIGKILL);
-	waitpid(f->other, NULL, 0);
-	munmap(f->page, 4096);
-	close(f->proc_fd);
-	free(f);
-	return 0;
-}
-
-static int where(struct fixture *f, enum nm_worker_caller caller, pid_t pid, int *ret_node)
-{
-	const uint64_t address = (uintptr_t)f->page;
-	int node = -1;
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = 1},
-				      .pid = (uint32_t)pid,
-				      .addresses = &address,
-				      .fd = -1,
-				      .body = &node,
-				      .body_size = sizeof(node)};
-	int r = nm_worker_client_call(f->client, caller, &call);
-
-	if (ret_node)
-		*ret_node = node;
-	return r;
-}
-
-/* Our children of that name; the last of them that is in none of these states. */
-static pid_t find_worker(const char *not_in, unsigned *ret_count)
-{
-	DIR *proc = opendir("/proc");
-	const struct dirent *entry;
-	pid_t found = 0;
-	unsigned count = 0;
-
-	assert_non_null(proc);
-	while ((entry = readdir(proc))) {
-		char path[300], text[512], state = 0;
-		int parent = 0;
-		(void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		if (nm_read_text(AT_FDCWD, path, text, sizeof(text)) <= 0 ||
-		    !strstr(text, "(numa-migrd-work)") ||
-		    sscanf(strrchr(text, ')') + 1, " %c %d", &state, &parent) != 2 ||
-		    parent != getpid() || state == 'Z')
-			continue;
-		count++;
-		if (!strchr(not_in, state))
-			found = (pid_t)strtol(entry->d_name, NULL, 10);
-	}
-	closedir(proc);
-	if (ret_count)
-		*ret_count = count;
-	return found;
-}
-
-static unsigned workers(void)
-{
-	unsigned count;
-
-	(void)find_worker("", &count);
-	return count;
-}
-
-/* Its next answer never comes. */
-static pid_t stop_worker(void)
-{
-	pid_t worker = find_worker("T", NULL);
-
-	assert_true(worker > 0);
-	assert_int_equal(kill(worker, SIGSTOP), 0);
-	while (find_worker("T", NULL) == worker)
-		pause_ms(1);
-	return worker;
-}
-
-static void await_stuck(struct fixture *f, unsigned wanted)
-{
-	for (unsigned i = 0; i < 20000 && nm_worker_client_counts(f->client).stuck != wanted; i++)
-		pause_ms(1);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, wanted);
-}
-
-static void require_answers(struct fixture *f)
-{
-	int r = where(f, NM_WORKER_LOOP, getpid(), NULL);
-
-	if (r != -ENOSYS && r != -EPERM)
-		return;
-	print_message("this kernel answers no move_pages: skipped\n");
-	skip();
-}
+#include "worker_fixture.h"
 
 /* ---- answers ---- */
 
@@ -233,14 +86,6 @@ static void *let_go_on(void *worker)
 	return NULL;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 /* Else a worker that is late would be taken for a process with much to read. */
 static void what_the_kernel_took_is_told_without_the_way(void **state)
 {
@@ -306,7 +151,6 @@ static void its_end_lets_others_be_asked(void **state)
 	await_stuck(f, 0);
 	for (unsigned i = 0; i < 20000 && find_worker("T", NULL); i++)
 		pause_ms(1);
-	nm_worker_client_free(f->client);
 	open_client(f, LONG_NS);
 	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
@@ -337,6 +181,29 @@ static void a_stop_ends_a_call_under_way(void **state)
 	nm_worker_client_stop(f->client, NM_WORKER_MOVER, false);
 	assert_int_not_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -ECANCELED);
 	assert_int_equal(kill(stopped, SIGCONT), 0);
+}
+
+/* Whether it is stuck is not known: it is no other's turn before it has answered, and nobody rests. */
+/* SECURITY: held-lock */
+static void a_cancelled_call_counts_until_it_is_answered(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t thread;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
+	pid_t stopped = stop_worker();
+	assert_int_equal(pthread_create(&thread, NULL, call_mover, f), 0);
+	pause_ms(50);
+	nm_worker_client_stop(f->client, NM_WORKER_MOVER, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
+	assert_int_equal(kill(stopped, SIGCONT), 0);
+	await_stuck(f, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
 static void workers_end_with_their_client(void **state)
@@ -394,9 +261,8 @@ static void at_most_one_is_stuck_for_each_user_and_eight_in_all(void **state)
 
 	(void)state;
 	for (uint32_t uid = 1; uid <= NM_WORKER_STUCK_MOST; uid++) {
-		const struct nm_worker_subject who = subject(100 + uid, uid);
 		assert_true(may_ask(bars, 200 + uid, uid, late));
-		nm_worker_missed(bars, &who, 0);
+		nm_worker_stuck(bars, uid);
 		assert_false(may_ask(bars, 200 + uid, uid, late));
 		assert_int_equal(may_ask(bars, 300, 99, late), uid < NM_WORKER_STUCK_MOST);
 	}
@@ -413,8 +279,7 @@ static void who_missed_a_deadline_rests_for_ten_minutes(void **state)
 	struct nm_worker_subject who = subject(100, 1);
 
 	(void)state;
-	nm_worker_missed(bars, &who, 5);
-	nm_worker_released(bars, 1);
+	nm_worker_missed(bars, 100, 7, NM_WORKER_REST_NS + 5);
 	assert_true(may_ask(bars, 101, 1, 6));
 	assert_false(may_ask(bars, 100, 1, 6));
 	assert_false(may_ask(bars, 100, 1, NM_WORKER_REST_NS + 4));
@@ -522,7 +387,7 @@ static void it_gives_up_all_but_ptrace(void **state)
 	pid_t child = start_worker(&socket);
 	assert_int_equal(send(socket, &hello, sizeof(hello), 0), sizeof(hello));
 	assert_int_equal(recv(socket, &reply, sizeof(reply), 0), sizeof(reply));
-	assert_int_equal(reply.result, 0);
+	assert_int_equal(reply.result, child);
 	assert_non_null(strstr(proc_text(child, "status"), "CapPrm:\t0000000000080000"));
 	assert_non_null(strstr(proc_text(child, "status"), "CapEff:\t0000000000080000"));
 	assert_non_null(strstr(proc_text(child, "status"), "NoNewPrivs:\t1"));
@@ -604,6 +469,7 @@ int main(void)
 		TEST(a_missed_deadline_gives_the_worker_up),
 		TEST(its_end_lets_others_be_asked),
 		TEST(a_stop_ends_a_call_under_way),
+		TEST(a_cancelled_call_counts_until_it_is_answered),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),
 		cmocka_unit_test(at_most_one_is_stuck_for_each_user_and_eight_in_all),

@@ -16,10 +16,12 @@ static inline struct nm_daemon *service_open(struct world *world)
 	service->runtime_directory = -1;
 	assert_int_equal(nm_journal_new(&service->journal), 0);
 	assert_int_equal(nm_roster_memory_new(&service->given_back), 0);
+	assert_int_equal(nm_worker_memory_new(&service->unanswered), 0);
 	assert_int_equal(nm_config_load(world->config, &errors, &service->config), 0);
 	nm_rng_seed(&service->rng, 1);
 	assert_int_equal(nm_runtime_open(service), 0);
 	assert_true(nm_runtime_restore(service) >= 0);
+	nm_runtime_recall_unanswered(service);
 	assert_int_equal(nm_pipeline_open(service), 0);
 	nm_runtime_recall(service);
 	return service;
@@ -31,6 +33,7 @@ static inline void service_close(struct nm_daemon *service)
 		nm_pipeline_close(service);
 	nm_runtime_close(service, true);
 	nm_roster_memory_free(service->given_back);
+	nm_worker_memory_free(service->unanswered);
 	nm_journal_free(service->journal);
 	nm_config_free(service->config);
 	free(service->config_text);

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Outlives clients, which are made anew at each pause, dry run or recording, and by its file the
+ * daemon: else whoever holds his lock would get another worker each time.
+ */
+#include "worker_memory.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "numa-migrd/proc.h"
+
+#define CHILDREN_MOST 64U
+#define HEADER "numa-migrd-unanswered 1 " /* and the boot id */
+#define HEADER_BYTES 128
+#define LINE_BYTES 80 /* "process", three numbers */
+#define FILE_BYTES (HEADER_BYTES + (NM_WORKER_MISSED_MOST + NM_WORKER_STUCK_MOST) * LINE_BYTES)
+
+struct stuck {
+	struct nm_worker_link link; /* of an earlier run: fd is a pidfd */
+	uint32_t uid;
+};
+
+struct nm_worker_memory {
+	pthread_mutex_t lock;
+	struct nm_worker_bars bars;
+	struct stuck stuck[NM_WORKER_STUCK_MOST];
+	unsigned stuck_count;
+	unsigned calling;	       /* calls under way */
+	pid_t children[CHILDREN_MOST]; /* that have been let go, and are not reaped */
+	unsigned children_count;
+	uint64_t given_up;
+	bool changed; /* since it was saved */
+};
+
+/* ---- under the lock ---- */
+
+static void reap(struct nm_worker_memory *memory)
+{
+	for (unsigned i = 0; i < memory->children_count;)
+		if (waitpid(memory->children[i], NULL, WNOHANG) != 0)
+			memory->children[i] = memory->children[--memory->children_count];
+		else
+			i++;
+}
+
+static void let_go(struct nm_worker_memory *memory, struct nm_worker_link *link)
+{
+	nm_worker_link_close(link);
+	if (link->child > 0 && memory->children_count < CHILDREN_MOST)
+		memory->children[memory->children_count++] = link->child;
+	*link = NM_WORKER_LINK_NONE;
+	reap(memory);
+}
+
+static void release_stuck(struct nm_worker_memory *memory)
+{
+	for (unsigned i = 0; i < memory->stuck_count;) {
+		struct stuck *stuck = &memory->stuck[i];
+		if (!nm_worker_link_stirs(&stuck->link)) {
+			i++;
+			continue;
+		}
+		nm_worker_released(&memory->bars, stuck->uid);
+		let_go(memory, &stuck->link);
+		*stuck = memory->stuck[--memory->stuck_count];
+		memory->changed = true;
+	}
+	if (memory->children_count > 0)
+		reap(memory);
+}
+
+static void keep(struct nm_worker_memory *memory, uint32_t uid, struct nm_worker_link *link)
+{
+	nm_worker_stuck(&memory->bars, uid);
+	memory->stuck[memory->stuck_count++] = (struct stuck){.link = *link, .uid = uid};
+	*link = NM_WORKER_LINK_NONE;
+	memory->changed = true;
+}
+
+static void give_up(struct nm_worker_memory *memory, const struct nm_worker_subject *subject,
+		    struct nm_worker_link *link)
+{
+	nm_worker_missed(&memory->bars, subject->pid, subject->start_ticks,
+			 nm_worker_now_ns() + NM_WORKER_REST_NS);
+	memory->given_up++;
+	keep(memory, subject->uid, link);
+}
+
+/* ---- the client's ---- */
+
+int nm_worker_memory_begin(struct nm_worker_memory *memory, const struct nm_worker_subject *subject)
+{
+	pthread_mutex_lock(&memory->lock);
+	release_stuck(memory);
+	bool may = nm_worker_may_ask(&memory->bars, subject, memory->calling, nm_worker_now_ns());
+	memory->calling += may;
+	pthread_mutex_unlock(&memory->lock);
+	return may ? 0 : -EALREADY;
+}
+
+/* Without its answer a link is of no more use: that would be taken for the next call's. */
+void nm_worker_memory_end(struct nm_worker_memory *memory, const struct nm_worker_subject *subject,
+			  struct nm_worker_link *link, int result)
+{
+	pthread_mutex_lock(&memory->lock);
+	memory->calling--;
+	if (result == -ETIMEDOUT)
+		give_up(memory, subject, link);
+	else if (result == -ECANCELED)
+		keep(memory, subject->uid, link);
+	else if (result < 0)
+		let_go(memory, link);
+	pthread_mutex_unlock(&memory->lock);
+}
+
+void nm_worker_memory_let_go(struct nm_worker_memory *memory, struct nm_worker_link *link)
+{
+	pthread_mutex_lock(&memory->lock);
+	let_go(memory, link);
+	pthread_mutex_unlock(&memory->lock);
+}
+
+struct nm_worker_counts nm_worker_memory_counts(struct nm_worker_memory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	release_stuck(memory);
+	struct nm_worker_counts counts = {.given_up = memory->given_up,
+					  .stuck = memory->stuck_count};
+	pthread_mutex_unlock(&memory->lock);
+	return counts;
+}
+
+/* ---- the file: written ---- */
+
+static size_t write_missed(const struct nm_worker_bars *bars, uint64_t now_ns, char *out)
+{
+	size_t known = bars->missed_count < NM_WORKER_MISSED_MOST ? bars->missed_count
+								  : NM_WORKER_MISSED_MOST;
+	size_t length = 0;
+
+	for (size_t i = 0; i < known; i++)
+		if (now_ns < bars->missed[i].until_ns)
+			length += (size_t)snprintf(out + length, LINE_BYTES,
+						   "process %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
+						   bars->missed[i].pid, bars->missed[i].start_ticks,
+						   bars->missed[i].until_ns);
+	return length;
+}
+
+/* One whose number is not known cannot be found again. */
+static size_t write_stuck(const struct nm_worker_memory *memory, char *out)
+{
+	size_t length = 0;
+
+	for (unsigned i = 0; i < memory->stuck_count; i++)
+		if (memory->stuck[i].link.pid > 0)
+			length += (size_t)snprintf(out + length, LINE_BYTES,
+						   "worker %" PRIu32 " %" PRIu64 " %" PRIu32 "\n",
+						   memory->stuck[i].link.pid,
+						   memory->stuck[i].link.start_ticks,
+						   memory->stuck[i].uid);
+	return length;
+}
+
+static size_t write_all(struct nm_worker_memory *memory, const char *boot_id, char *out)
+{
+	size_t length = (size_t)snprintf(out, HEADER_BYTES, HEADER "%.64s\n", boot_id);
+
+	pthread_mutex_lock(&memory->lock);
+	length += write_missed(&memory->bars, nm_worker_now_ns(), out + length);
+	length += write_stuck(memory, out + length);
+	memory->changed = false;
+	pthread_mutex_unlock(&memory->lock);
+	return length;
+}
+
+static bool has_changed(struct nm_worker_memory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	release_stuck(memory);
+	bool changed = memory->changed;
+	pthread_mutex_unlock(&memory->lock);
+	return changed;
+}
+
+static void mark_changed(struct nm_worker_memory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	memory->changed = true;
+	pthread_mutex_unlock(&memory->lock);
+}
+
+int nm_worker_memory_save(struct nm_worker_memory *memory, int directory, const char *boot_id)
+{
+	if (!has_changed(memory))
+		return 0;
+	nm_autofree char *text = malloc(FILE_BYTES);
+	if (!text)
+		return -ENOMEM;
+	size_t length = write_all(memory, boot_id, text);
+	int r = nm_replace_own(directory, NM_WORKER_MEMORY_NAME, text, length);
+	if (r < 0)
+		mark_changed(memory);
+	return r;
+}
+
+/* ---- the file: read ---- */
+
+struct line {
+	char kind[8];
+	uint32_t id;
+	uint64_t start_ticks, last; /* until when, or whose */
+};
+
+static int take_process(struct nm_worker_memory *memory, const struct line *line)
+{
+	uint64_t now_ns = nm_worker_now_ns();
+
+	if (line->last > now_ns + NM_WORKER_REST_NS)
+		return -EBADMSG;
+	if (line->last > now_ns)
+		nm_worker_missed(&memory->bars, line->id, line->start_ticks, line->last);
+	return 0;
+}
+
+/* A descriptor that becomes readable when that very process ends; -ESRCH: it has. */
+static int watch_process(uint32_t pid, uint64_t start_ticks)
+{
+	nm_auto(nm_closep) int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	char path[32], text[2048];
+	struct nm_proc_stat stat;
+
+	if (fd < 0)
+		return -errno;
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	int r = nm_read_text(AT_FDCWD, path, text, sizeof(text));
+	if (r >= 0)
+		r = nm_proc_parse_stat(text, &stat);
+	if (r >= 0 && stat.start_ticks != start_ticks)
+		r = -ESRCH;
+	return r < 0 ? r : nm_take_fd(&fd);
+}
+
+static int take_worker(struct nm_worker_memory *memory, const struct line *line)
+{
+	if (line->last > UINT32_MAX || line->id > INT32_MAX)
+		return -EBADMSG;
+	if (memory->stuck_count == NM_WORKER_STUCK_MOST)
+		return 0;
+	int fd = watch_process(line->id, line->start_ticks);
+	if (fd < 0)
+		return 0;
+	struct nm_worker_link link = {.fd = fd, .pid = line->id, .start_ticks = line->start_ticks};
+	keep(memory, (uint32_t)line->last, &link);
+	return 0;
+}
+
+static int take_line(struct nm_worker_memory *memory, const char *text)
+{
+	struct line line;
+	char end;
+
+	if (sscanf(text, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 "%c", line.kind, &line.id,
+		   &line.start_ticks, &line.last, &end) != 4 ||
+	    !line.id)
+		return -EBADMSG;
+	if (strcmp(line.kind, "process") == 0)
+		return take_process(memory, &line);
+	return strcmp(line.kind, "worker") == 0 ? take_worker(memory, &line) : -EBADMSG;
+}
+
+/* -EBADMSG where lines were skipped. */
+static int take_text(struct nm_worker_memory *memory, char *text, const char *boot_id)
+{
+	char *rest = NULL;
+	char *line = strtok_r(text, "\n", &rest);
+	int result = 0;
+
+	if (!line || strncmp(line, HEADER, strlen(HEADER)) != 0)
+		return -EBADMSG;
+	if (strcmp(line + strlen(HEADER), boot_id) != 0)
+		return 0;
+	while ((line = strtok_r(NULL, "\n", &rest))) {
+		int r = take_line(memory, line);
+		result = r < 0 ? r : result;
+	}
+	return result;
+}
+
+int nm_worker_memory_load(struct nm_worker_memory *memory, int directory, const char *boot_id)
+{
+	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_WORKER_MEMORY_NAME, O_RDONLY);
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	nm_autofree char *text = malloc(FILE_BYTES);
+	int r = text ? nm_read_all(fd, text, FILE_BYTES) : -ENOMEM;
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&memory->lock);
+	r = take_text(memory, text, boot_id);
+	pthread_mutex_unlock(&memory->lock);
+	return r;
+}
+
+/* ---- life ---- */
+
+int nm_worker_memory_new(struct nm_worker_memory **ret)
+{
+	struct nm_worker_memory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory)
+		return -ENOMEM;
+	pthread_mutex_init(&memory->lock, NULL);
+	*ret = memory;
+	return 0;
+}
+
+/* Workers end with their sockets, the stuck ones when they can. */
+void nm_worker_memory_free(struct nm_worker_memory *memory)
+{
+	if (!memory)
+		return;
+	for (unsigned i = 0; i < memory->stuck_count; i++)
+		let_go(memory, &memory->stuck[i].link);
+	pthread_mutex_destroy(&memory->lock);
+	free(memory);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What a client does with what outlives it (worker.h). Under a lock held for moments. */
+#ifndef NUMA_MIGRD_PLATFORM_WORKER_MEMORY_H
+#define NUMA_MIGRD_PLATFORM_WORKER_MEMORY_H
+
+#include "worker_bars.h"
+#include "worker_link.h"
+
+/* A call about this process begins: 0; -EALREADY: it may not be asked. */
+int nm_worker_memory_begin(struct nm_worker_memory *memory,
+			   const struct nm_worker_subject *subject);
+/*
+ * It has ended so. -ETIMEDOUT: its process rests, and the worker is kept as stuck; -ECANCELED: the
+ * worker is kept until it answers; another error: it is let go. *link is NM_WORKER_LINK_NONE then.
+ */
+void nm_worker_memory_end(struct nm_worker_memory *memory, const struct nm_worker_subject *subject,
+			  struct nm_worker_link *link, int result);
+/* Closes it; a child of ours is reaped once it has ended. */
+void nm_worker_memory_let_go(struct nm_worker_memory *memory, struct nm_worker_link *link);
+/* Those that have answered since, or ended, are let go before. */
+struct nm_worker_counts nm_worker_memory_counts(struct nm_worker_memory *memory);
+
+#endif

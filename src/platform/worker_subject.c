@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "worker_subject.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "numa-migrd/file.h"
+#include "numa-migrd/proc.h"
+
+static int read_process(int directory, const char *path, char *text, size_t size)
+{
+	int r = nm_read_text(directory, path, text, size);
+
+	return r == -ENOENT ? -ESRCH : r < 0 ? r : 0;
+}
+
+int nm_worker_read_start(int directory, const char *path, uint32_t *ret_tid, uint64_t *ret_ticks)
+{
+	struct nm_proc_stat stat;
+	char text[2048];
+	int r = read_process(directory, path, text, sizeof(text));
+
+	if (r == 0)
+		r = nm_proc_parse_stat(text, &stat);
+	if (r < 0)
+		return r;
+	*ret_tid = (uint32_t)strtoul(text, NULL, 10);
+	*ret_ticks = stat.start_ticks;
+	return 0;
+}
+
+/* The real user: an effective one, and the directory's owner, may be changed at will. */
+int nm_worker_subject_at(int directory, struct nm_worker_subject *ret)
+{
+	struct nm_worker_subject subject = {0};
+	struct nm_proc_status status;
+	char text[8192], path[32];
+	int r = nm_worker_read_start(directory, "stat", &subject.tid, &subject.tid_ticks);
+
+	if (r == 0)
+		r = read_process(directory, "status", text, sizeof(text));
+	if (r == 0)
+		r = nm_proc_parse_status(text, &status);
+	if (r < 0)
+		return r;
+	subject.pid = status.tgid;
+	subject.uid = status.uid;
+	subject.start_ticks = subject.tid_ticks;
+	if (subject.pid != subject.tid) {
+		(void)snprintf(path, sizeof(path), "../%u/stat", subject.pid);
+		(void)nm_worker_read_start(directory, path, &subject.pid, &subject.start_ticks);
+	}
+	*ret = subject;
+	return subject.tid ? 0 : -ESRCH;
+}
+
+int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks,
+			 struct nm_worker_subject *ret)
+{
+	nm_auto(nm_closep) int directory = -1;
+	struct nm_worker_subject subject;
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "%u", tid);
+	directory = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	int r = nm_worker_subject_at(directory, &subject);
+	if (r == 0 && start_ticks && start_ticks != subject.tid_ticks)
+		r = -ESRCH;
+	if (r == 0)
+		*ret = subject;
+	return r;
+}

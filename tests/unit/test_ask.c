@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/* The thread that waits for answers: in which order, and how long. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/ask.h"
+
+#define SLOW_NS (NM_ANSWER_USUAL_NS + NM_ANSWER_USUAL_NS / 2)
+#define QUICK_NS (NM_ANSWER_USUAL_NS / 5)
+#define USERS 100U /* a question's pid is its user's, times so much, and its number */
+
+static struct {
+	struct nm_asker *asker;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool held;	   /* answers wait to begin */
+	bool endless;	   /* an answer is of calls without end */
+	uint64_t takes_ns; /* an answer of user 1 */
+	uint32_t answered[32]; /* in this order */
+	unsigned count;
+	unsigned begun;
+	int ended; /* how the last one of calls without end did */
+} f = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void sleep_ns(uint64_t ns)
+{
+	nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / NM_NSEC_PER_SEC),
+				     .tv_nsec = (long)(ns % NM_NSEC_PER_SEC)},
+		  NULL);
+}
+
+static int make_calls(void)
+{
+	int r;
+
+	while ((r = nm_asker_goes_on(f.asker)) == 0)
+		sleep_ns(NM_NSEC_PER_MSEC);
+	return r;
+}
+
+static void answer(void *context, const struct nm_question *question, struct nm_memory_answer *ret)
+{
+	(void)context;
+	pthread_mutex_lock(&f.lock);
+	f.begun++;
+	pthread_cond_broadcast(&f.changed);
+	while (f.held)
+		pthread_cond_wait(&f.changed, &f.lock);
+	f.answered[f.count++ % NM_ARRAY_SIZE(f.answered)] = question->pid;
+	bool endless = f.endless;
+	pthread_mutex_unlock(&f.lock);
+	nm_asker_starts(f.asker);
+	sleep_ns(question->uid == 1 ? f.takes_ns : 0);
+	ret->result = endless ? make_calls() : 0;
+	pthread_mutex_lock(&f.lock);
+	f.ended = endless ? ret->result : f.ended;
+	pthread_mutex_unlock(&f.lock);
+}
+
+static void hold(bool held)
+{
+	pthread_mutex_lock(&f.lock);
+	f.held = held;
+	pthread_cond_broadcast(&f.changed);
+	pthread_mutex_unlock(&f.lock);
+}
+
+static void set_endless(bool endless)
+{
+	pthread_mutex_lock(&f.lock);
+	f.endless = endless;
+	pthread_mutex_unlock(&f.lock);
+}
+
+static void await_begun(unsigned count)
+{
+	pthread_mutex_lock(&f.lock);
+	while (f.begun < count)
+		pthread_cond_wait(&f.changed, &f.lock);
+	pthread_mutex_unlock(&f.lock);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	f.count = f.begun = 0;
+	f.takes_ns = 0;
+	f.held = f.endless = false;
+	memset(f.answered, 0, sizeof(f.answered));
+	return nm_asker_new(answer, NULL, &f.asker);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	hold(false);
+	nm_asker_free(f.asker);
+	return 0;
+}
+
+static uint64_t ask(uint32_t uid, uint32_t number)
+{
+	const struct nm_question question = {.kind = NM_QUESTION_RUNTIME,
+					     .pid = uid * USERS + number,
+					     .uid = uid,
+					     .fd = -1};
+	uint64_t ticket = 0;
+
+	assert_int_equal(nm_asker_ask(f.asker, &question, &ticket), 0);
+	return ticket;
+}
+
+static int await(uint64_t ticket)
+{
+	struct nm_memory_answer got = {0};
+	int r;
+
+	while ((r = nm_asker_take(f.asker, ticket, &got)) == -EAGAIN)
+		sleep_ns(NM_NSEC_PER_MSEC);
+	assert_int_equal(r, 0);
+	return got.result;
+}
+
+/* While the first is held, the others are asked: in which order, that is no matter of luck. */
+static void ask_behind(uint32_t first, const uint32_t *uids, uint64_t *tickets, unsigned count)
+{
+	hold(true);
+	uint64_t ticket = ask(first, 0);
+	await_begun(1);
+	for (unsigned i = 0; i < count; i++)
+		tickets[i] = ask(uids[i], i + 1);
+	hold(false);
+	(void)await(ticket);
+}
+
+static void who_waited_longest_is_first(void **state)
+{
+	uint64_t tickets[3];
+
+	(void)state;
+	ask_behind(9, (const uint32_t[]){3, 1, 2}, tickets, 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(await(tickets[i]), 0);
+	assert_int_equal(f.answered[1], 301);
+	assert_int_equal(f.answered[2], 102);
+	assert_int_equal(f.answered[3], 203);
+}
+
+/* SECURITY: held-lock */
+static void whose_answers_take_time_come_behind_others(void **state)
+{
+	uint64_t tickets[4];
+
+	(void)state;
+	f.takes_ns = QUICK_NS;
+	ask_behind(1, (const uint32_t[]){1, 1, 2, 3}, tickets, 4);
+	for (unsigned i = 0; i < 4; i++) /* on a slow machine they took long */
+		assert_true(await(tickets[i]) == 0 || i < 2);
+	assert_int_equal(f.answered[0], 100);
+	assert_int_equal(f.answered[1], 203);
+	assert_int_equal(f.answered[2], 304);
+}
+
+/* Nobody else waits, but somebody may come. */
+/* SECURITY: held-lock */
+static void whose_answers_take_long_are_not_asked_for_a_while(void **state)
+{
+	uint64_t tickets[2];
+
+	(void)state;
+	f.takes_ns = SLOW_NS;
+	ask_behind(1, (const uint32_t[]){1, 2}, tickets, 2);
+	assert_int_equal(await(tickets[0]), -EALREADY);
+	assert_int_equal(await(tickets[1]), 0);
+	assert_int_equal(f.answered[1], 202);
+	assert_int_equal(await(ask(1, 7)), -EALREADY);
+	int r = -EALREADY;
+	for (unsigned i = 0; i < 2000 && r == -EALREADY; i++) {
+		sleep_ns(10 * NM_NSEC_PER_MSEC);
+		r = await(ask(1, 8));
+	}
+	assert_int_equal(r, 0);
+}
+
+/* A worker that starts keeps everybody waiting, and is nobody's. */
+static void what_came_before_is_nobodys(void **state)
+{
+	(void)state;
+	hold(true);
+	uint64_t ticket = ask(1, 0);
+	await_begun(1);
+	sleep_ns(SLOW_NS);
+	hold(false);
+	assert_int_equal(await(ticket), 0);
+	assert_int_equal(await(ask(1, 1)), 0);
+}
+
+/* SECURITY: held-lock */
+static void an_answer_of_many_calls_ends(void **state)
+{
+	(void)state;
+	set_endless(true);
+	assert_int_equal(await(ask(2, 0)), -ETIMEDOUT);
+}
+
+static void what_nobody_wants_ends_at_its_next_call(void **state)
+{
+	(void)state;
+	set_endless(true);
+	uint64_t ticket = ask(2, 0);
+	await_begun(1);
+	set_endless(false);
+	nm_asker_forget(f.asker, ticket);
+	assert_int_equal(await(ask(3, 0)), 0);
+	assert_int_equal(f.ended, -ECANCELED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_waited_longest_is_first),
+		TEST(whose_answers_take_time_come_behind_others),
+		TEST(whose_answers_take_long_are_not_asked_for_a_while),
+		TEST(what_came_before_is_nobodys),
+		TEST(an_answer_of_many_calls_ends),
+		TEST(what_nobody_wants_ends_at_its_next_call),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+/* Who did not answer a worker holds for the next client, and over a restart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/stat.h>
+
+#include "fixture.h"
+#include "numa-migrd/platform.h"
+#include "numa-migrd/proc.h"
+#include "worker_fixture.h"
+
+#define BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"
+
+static char root[FIXTURE_PATH];
+static int directory;
+
+static int set_up_memory(void **state)
+{
+	int r = set_up(state);
+
+	fixture_make(root, sizeof(root));
+	directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct fixture *f = *state;
+	return r < 0 || directory < 0 ? -1 : nm_worker_memory_new(&f->memory);
+}
+
+static int tear_down_memory(void **state)
+{
+	close(directory);
+	fixture_remove(root);
+	return tear_down(state);
+}
+
+/* We have not answered a worker, which is stuck now. */
+static pid_t miss(struct fixture *f)
+{
+	open_client(f, SHORT_NS);
+	require_answers(f);
+	pid_t stopped = stop_worker();
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -ETIMEDOUT);
+	return stopped;
+}
+
+static uint64_t start_of(pid_t pid)
+{
+	struct nm_proc_stat stat;
+	char path[32], text[2048];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	assert_true(nm_read_text(AT_FDCWD, path, text, sizeof(text)) > 0);
+	assert_int_equal(nm_proc_parse_stat(text, &stat), 0);
+	return stat.start_ticks;
+}
+
+static int load(struct fixture *f, const char *boot_id)
+{
+	nm_worker_client_free(f->client);
+	f->client = NULL;
+	nm_worker_memory_free(f->memory);
+	assert_int_equal(nm_worker_memory_new(&f->memory), 0);
+	int r = nm_worker_memory_load(f->memory, directory, boot_id);
+	open_client(f, LONG_NS);
+	return r;
+}
+
+static int restart(struct fixture *f)
+{
+	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
+	return load(f, BOOT);
+}
+
+/* SECURITY: held-lock */
+static void a_new_client_forgets_nobody(void **state)
+{
+	struct fixture *f = *state;
+	pid_t stopped = miss(f);
+
+	open_client(f, LONG_NS);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
+	assert_int_equal(kill(stopped, SIGCONT), 0);
+	await_stuck(f, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
+	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), -EALREADY);
+}
+
+/* SECURITY: held-lock */
+static void a_restart_forgets_nobody(void **state)
+{
+	struct fixture *f = *state;
+	pid_t stopped = miss(f);
+
+	assert_int_equal(restart(f), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
+	assert_int_equal(restart(f), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_int_equal(kill(stopped, SIGKILL), 0);
+	await_stuck(f, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
+	assert_int_equal(restart(f), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
+}
+
+static void another_boot_has_other_processes(void **state)
+{
+	struct fixture *f = *state;
+	pid_t stopped = miss(f);
+
+	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
+	assert_int_equal(load(f, "another"), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
+	assert_int_equal(kill(stopped, SIGKILL), 0);
+}
+
+static void where_all_answer_there_is_no_file(void **state)
+{
+	struct fixture *f = *state;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	assert_int_equal(restart(f), 0);
+	assert_int_equal(faccessat(directory, NM_WORKER_MEMORY_NAME, F_OK, 0), -1);
+}
+
+static void what_cannot_be_written_is_tried_again(void **state)
+{
+	static const char *const in_the_way[] = {NM_WORKER_MEMORY_NAME ".new/in-the-way",
+						 NM_WORKER_MEMORY_NAME ".new"};
+	struct fixture *f = *state;
+	pid_t stopped = miss(f);
+
+	fixture_directory(root, in_the_way[0]);
+	assert_true(nm_worker_memory_save(f->memory, directory, BOOT) < 0);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(in_the_way); i++)
+		assert_int_equal(unlinkat(directory, in_the_way[i], AT_REMOVEDIR), 0);
+	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
+	assert_non_null(strstr(fixture_read(root, NM_WORKER_MEMORY_NAME), "\nprocess "));
+	assert_int_equal(kill(stopped, SIGKILL), 0);
+}
+
+/* A rest that is longer than any is none of ours. */
+static void damaged_lines_are_skipped(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t until_ns = now_ns() + NM_WORKER_REST_NS / 2;
+	char text[512];
+
+	(void)snprintf(text, sizeof(text),
+		       "numa-migrd-unanswered 1 " BOOT "\nprocess\nworker %d 1 4294967296\n"
+		       "process %d 1 18446744073709551615\nthread 1 1 1\nworker %d 1 0\n"
+		       "process %d %llu %llu\n",
+		       getpid(), f->other, getpid(), getpid(),
+		       (unsigned long long)start_of(getpid()),
+		       (unsigned long long)until_ns);
+	fixture_file(root, NM_WORKER_MEMORY_NAME, text);
+	assert_int_equal(load(f, BOOT), -EBADMSG);
+	require_answers_of(f, f->other);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
+	fixture_file(root, NM_WORKER_MEMORY_NAME, "rubbish");
+	assert_int_equal(load(f, BOOT), -EBADMSG);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
+}
+
+/* ---- whose number it is ---- */
+
+static void write_process(pid_t pid, uint64_t start_ticks)
+{
+	char path[64], text[512];
+
+	(void)snprintf(path, sizeof(path), "proc/%d/stat", pid);
+	(void)snprintf(text, sizeof(text),
+		       "%d (x) S 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %llu 4096 25 "
+		       "18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
+		       pid, (unsigned long long)start_ticks);
+	fixture_file(root, path, text);
+	(void)snprintf(path, sizeof(path), "proc/%d/status", pid);
+	(void)snprintf(text, sizeof(text), "Name:\tx\nTgid:\t%d\nUid:\t7\t7\t7\t7\n", pid);
+	fixture_file(root, path, text);
+}
+
+/* Says its first word once there is a file "go". */
+static void write_slow_worker(char *path, size_t size)
+{
+	char text[1024];
+
+	(void)snprintf(text, sizeof(text),
+		       "#!/bin/sh\nuntil [ -e %s/go ]; do sleep 0.01; done\nexec %s\n", root,
+		       NM_WORKER_BUILT);
+	fixture_file(root, "worker", text);
+	(void)snprintf(path, size, "%s/worker", root);
+	assert_int_equal(chmod(path, 0700), 0);
+}
+
+static int await_answer(struct nm_platform *platform, uint64_t ticket)
+{
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+	int r;
+
+	while ((r = platform->ops->take(platform, ticket, &answer)) == -EAGAIN)
+		pause_ms(1);
+	return r < 0 ? r : answer.result;
+}
+
+/* Also where the asker did not know its start: it is whose it was when it was asked for. */
+static void another_start_since_the_question_is_another_process(void **state)
+{
+	struct fixture *f = *state;
+	char program[FIXTURE_PATH + 16];
+	const uint64_t address = (uintptr_t)f->page;
+	const struct nm_question question = {.kind = NM_QUESTION_WHERE,
+					     .pid = (uint32_t)f->other,
+					     .count = 1,
+					     .addresses = &address};
+	const struct nm_platform_options options = {.root_path = root, .worker_program = program};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	uint64_t ticket = 0, ticks = start_of(f->other);
+
+	write_slow_worker(program, sizeof(program));
+	write_process(f->other, ticks - 1);
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
+	write_process(f->other, ticks);
+	fixture_file(root, "go", "");
+	assert_int_equal(await_answer(platform, ticket), -ESRCH);
+	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
+	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_memory, tear_down_memory)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_new_client_forgets_nobody),
+		TEST(a_restart_forgets_nobody),
+		TEST(another_boot_has_other_processes),
+		TEST(where_all_answer_there_is_no_file),
+		TEST(what_cannot_be_written_is_tried_again),
+		TEST(damaged_lines_are_skipped),
+		TEST(another_start_since_the_question_is_another_process),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * numa-migrd-worker as it was built beside the test, and the daemon's end of it. A worker whose
+ * answer never comes is one that was stopped (SIGSTOP): to hold the lock of a memory map takes a
+ * file system of one's own (tests/lab). Include after cmocka.h.
+ */
+#ifndef NM_TEST_WORKER_FIXTURE_H
+#define NM_TEST_WORKER_FIXTURE_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "numa-migrd/file.h"
+#include "numa-migrd/worker.h"
+
+#define SHORT_NS (200 * NM_NSEC_PER_MSEC)
+#define LONG_NS (20 * NM_NSEC_PER_SEC)
+
+struct fixture {
+	struct nm_worker_client *client;
+	struct nm_worker_memory *memory; /* NULL: each client has one of its own */
+	int proc_fd;
+	pid_t other; /* a process of our own user, which sleeps */
+	char *page;  /* of ours, and of its */
+};
+
+static inline void pause_ms(unsigned ms)
+{
+	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+}
+
+static inline void open_client(struct fixture *f, uint64_t deadline_ns)
+{
+	const uint64_t deadlines[] = {deadline_ns, deadline_ns};
+	const struct nm_worker_options options = {
+		.program = NM_WORKER_BUILT,
+		.deadline_ns = deadlines,
+		.proc_fd = f->proc_fd,
+		.memory = f->memory,
+	};
+
+	nm_worker_client_free(f->client);
+	assert_int_equal(nm_worker_client_new(&options, &f->client), 0);
+}
+
+static inline int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	f->page[0] = 1;
+	f->other = fork();
+	if (f->other == 0)
+		for (;;)
+			pause();
+	*state = f;
+	return f->proc_fd >= 0 && f->other > 0 ? 0 : -1;
+}
+
+static inline int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	nm_worker_client_free(f->client);
+	nm_worker_memory_free(f->memory);
+	kill(f->other, SIGKILL);
+	waitpid(f->other, NULL, 0);
+	munmap(f->page, 4096);
+	close(f->proc_fd);
+	free(f);
+	return 0;
+}
+
+static inline int where(struct fixture *f, enum nm_worker_caller caller, pid_t pid, int *ret_node)
+{
+	const uint64_t address = (uintptr_t)f->page;
+	int node = -1;
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = 1},
+				      .pid = (uint32_t)pid,
+				      .addresses = &address,
+				      .fd = -1,
+				      .body = &node,
+				      .body_size = sizeof(node)};
+	int r = nm_worker_client_call(f->client, caller, &call);
+
+	if (ret_node)
+		*ret_node = node;
+	return r;
+}
+
+/* Our children of that name; the last of them that is in none of these states. */
+static inline pid_t find_worker(const char *not_in, unsigned *ret_count)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	pid_t found = 0;
+	unsigned count = 0;
+
+	assert_non_null(proc);
+	while ((entry = readdir(proc))) {
+		char path[300], text[512], state = 0;
+		int parent = 0;
+		(void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		if (nm_read_text(AT_FDCWD, path, text, sizeof(text)) <= 0 ||
+		    !strstr(text, "(numa-migrd-work)") ||
+		    sscanf(strrchr(text, ')') + 1, " %c %d", &state, &parent) != 2 ||
+		    parent != getpid() || state == 'Z')
+			continue;
+		count++;
+		if (!strchr(not_in, state))
+			found = (pid_t)strtol(entry->d_name, NULL, 10);
+	}
+	closedir(proc);
+	if (ret_count)
+		*ret_count = count;
+	return found;
+}
+
+static inline unsigned workers(void)
+{
+	unsigned count;
+
+	(void)find_worker("", &count);
+	return count;
+}
+
+/* Its next answer never comes. */
+static inline pid_t stop_worker(void)
+{
+	pid_t worker = find_worker("T", NULL);
+
+	assert_true(worker > 0);
+	assert_int_equal(kill(worker, SIGSTOP), 0);
+	while (find_worker("T", NULL) == worker)
+		pause_ms(1);
+	return worker;
+}
+
+static inline void await_stuck(struct fixture *f, unsigned wanted)
+{
+	for (unsigned i = 0; i < 20000 && nm_worker_client_counts(f->client).stuck != wanted; i++)
+		pause_ms(1);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, wanted);
+}
+
+static inline void require_answers_of(struct fixture *f, pid_t pid)
+{
+	int r = where(f, NM_WORKER_LOOP, pid, NULL);
+
+	if (r != -ENOSYS && r != -EPERM)
+		return;
+	print_message("this kernel answers no move_pages: skipped\n");
+	skip();
+}
+
+static inline void require_answers(struct fixture *f)
+{
+	require_answers_of(f, getpid());
+}
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+#endif
