@@ -222,6 +222,20 @@ static void begin_beside_its_full_memory(void)
 	begin_auto();
 }
 
+/* Two hardware threads of one core are not room for two threads while there are idle cores. */
+static void siblings_are_no_cores(void **state)
+{
+	(void)state;
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		world.daemon.pipeline.topology->cpus[cpu].core = (int)cpu / 2;
+	add_worker(1000, 0, 2);
+	add_worker(1000, 1, 2);
+	begin_auto();
+	live_s(6);
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_NO_ROOM);
+}
+
 /* Where its memory is there is no CPU for it. */
 static void memory_comes_along(void **state)
 {
@@ -303,6 +317,7 @@ int main(void)
 		TEST(intervals_are_told_as_configured),
 		TEST(looks_are_paid_for),
 		TEST(one_thread_is_not_leased),
+		TEST(siblings_are_no_cores),
 		TEST(who_counts_again_is_not_leased),
 		TEST(nor_is_it_while_the_answer_is_awaited),
 		TEST(who_turns_out_to_count_again_is_freed),
