@@ -9,7 +9,7 @@
 #include "ordeal_gate.h"
 
 #define CASE_ERRORS 10
-#define CASE_WORDS 17
+#define CASE_WORDS 18
 
 /* Besides going on, which it may always. */
 #define MAY_NOT_START 1U
@@ -27,7 +27,7 @@
 	"cannot open the ledger in the runtime directory: E",                                      \
 		"cannot replay the ledger in the runtime directory: E",                            \
 		"cannot use the runtime directory: E", "the file given-back in the runtime ",      \
-		"giving up: E"
+		"the file unanswered in the runtime ", "giving up: E"
 #define OF_FIGURES                                                                                 \
 	"metrics.file …/figures.prom cannot be written: E",                                        \
 		"metrics.file …/figures.prom is written again"
