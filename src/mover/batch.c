@@ -198,16 +198,14 @@ static void settle(struct nm_mover *mover, struct nm_mover_counts *counts, bool 
 	}
 }
 
-static void spend(struct nm_mover *mover)
+static uint64_t bytes_of_call(const struct nm_mover *mover)
 {
 	const struct nm_call *call = &mover->call;
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < call->count; i++)
 		bytes += mover->work.batch->steps[call->units[i].step].bytes;
-	pthread_mutex_lock(&mover->lock);
-	nm_pace_spend(&mover->pace, call->count, bytes);
-	pthread_mutex_unlock(&mover->lock);
+	return bytes;
 }
 
 static int move_pages(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
@@ -220,7 +218,7 @@ static int move_pages(struct nm_mover *mover, struct nm_mover_counts *counts, un
 	int r = find_places(mover, counts, huge);
 	if (r < 0 || mover->call.count == 0)
 		return r;
-	spend(mover);
+	nm_call_spend(mover, bytes_of_call(mover));
 	r = nm_call_move(mover, class, counts);
 	if (r == 0)
 		settle(mover, counts, huge);

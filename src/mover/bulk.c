@@ -26,16 +26,27 @@ static void add_pages(struct nm_work *work, struct nm_call *call, const struct n
 }
 
 /* All that was in its mapping is on the node that it is to go to, or has been seen by now. */
-static bool is_nothing_left(const struct nm_work *work, const struct nm_mapped *mapped, int to)
+static bool is_nothing_left(const struct nm_work *work, const struct nm_unit *unit)
 {
-	return mapped->only_on == to ||
+	const struct nm_mapped *mapped = unit->mapped;
+
+	return mapped->only_on == unit->to ||
 	       (mapped->start == work->bulk_mapping && work->bulk_seen >= mapped->resident);
 }
 
-static const struct nm_mapped *mapping_of(const struct nm_work *work,
-					  const struct nm_page_step *step)
+/* False: none of its pages is, and the step is settled. */
+static bool is_to_be_looked_at(struct nm_mover *mover, struct nm_page_step *step,
+			       struct nm_mover_counts *counts, struct nm_unit *ret_unit)
 {
-	return nm_mappings_find(work->known->ready, step->address, step->bytes);
+	uint64_t *why = nm_step_refusal(&mover->rules, &mover->work, step, counts, ret_unit);
+
+	if (why)
+		nm_step_refused(step, counts, why);
+	else if (is_nothing_left(&mover->work, ret_unit))
+		nm_step_elsewhere(step, counts);
+	else
+		return true;
+	return false;
 }
 
 static void collect(struct nm_mover *mover, struct nm_mover_counts *counts)
@@ -47,14 +58,7 @@ static void collect(struct nm_mover *mover, struct nm_mover_counts *counts)
 	while (work->next < work->batch->count && call->count < NM_PACE_PAGES_MOST) {
 		struct nm_page_step *step = &work->batch->steps[work->next];
 		struct nm_unit unit;
-		uint64_t *why = nm_step_refusal(&mover->rules, work, step, counts, &unit);
-		if (why) {
-			nm_step_refused(step, counts, why);
-		} else if (is_nothing_left(work, mapping_of(work, step), unit.to)) {
-			nm_step_elsewhere(step, counts);
-			why = &counts->elsewhere;
-		}
-		if (why) {
+		if (!is_to_be_looked_at(mover, step, counts, &unit)) {
 			work->next++;
 			work->bulk_offset = 0;
 			continue;
@@ -64,11 +68,9 @@ static void collect(struct nm_mover *mover, struct nm_mover_counts *counts)
 	}
 }
 
-/* One more page of the step's mapping has been seen. */
-static void note_seen(struct nm_work *work, const struct nm_page_step *step)
+/* One more page of this mapping has been seen. */
+static void note_seen(struct nm_work *work, const struct nm_mapped *mapped)
 {
-	const struct nm_mapped *mapped = mapping_of(work, step);
-
 	if (mapped->start != work->bulk_mapping)
 		work->bulk_seen = 0;
 	work->bulk_mapping = mapped->start;
@@ -98,7 +100,7 @@ static int find(struct nm_mover *mover, unsigned most)
 		if (found_on >= 0)
 			step->found_on = found_on;
 		if (unit.was >= 0)
-			note_seen(work, step);
+			note_seen(work, unit.mapped);
 		if (!is_to_go)
 			continue;
 		if (nm_mover_take_room(mover, step->to, page_bytes(&unit, step), unit.pool))
@@ -110,7 +112,7 @@ static int find(struct nm_mover *mover, unsigned most)
 	return r;
 }
 
-static void spend(struct nm_mover *mover)
+static uint64_t bytes_of_call(const struct nm_mover *mover)
 {
 	const struct nm_call *call = &mover->call;
 	uint64_t bytes = 0;
@@ -118,9 +120,7 @@ static void spend(struct nm_mover *mover)
 	for (unsigned i = 0; i < call->count; i++)
 		bytes += page_bytes(&call->units[i],
 				    &mover->work.batch->steps[call->units[i].step]);
-	pthread_mutex_lock(&mover->lock);
-	nm_pace_spend(&mover->pace, call->count, bytes);
-	pthread_mutex_unlock(&mover->lock);
+	return bytes;
 }
 
 static void settle(struct nm_mover *mover, struct nm_mover_counts *counts)
@@ -140,24 +140,6 @@ static void settle(struct nm_mover *mover, struct nm_mover_counts *counts)
 	}
 }
 
-/* Those that are through: nothing of them is left to be looked at. */
-static void end_steps(struct nm_mover *mover, struct nm_mover_counts *counts, size_t from)
-{
-	for (size_t i = from; i < mover->work.next; i++) {
-		struct nm_page_step *step = &mover->work.batch->steps[i];
-		int error = step->error;
-		step->error = 0;
-		if (step->fate != NM_PAGE_FATE_UNTRIED)
-			continue;
-		if (error == -ENOSPC)
-			nm_step_refused(step, counts, &counts->full);
-		else if (error || step->found_on < 0)
-			nm_step_failed(step, counts, error ? error : -ENOENT);
-		else
-			nm_step_elsewhere(step, counts);
-	}
-}
-
 int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
 {
 	size_t from = mover->work.next;
@@ -165,12 +147,13 @@ int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigne
 	collect(mover, counts);
 	int r = mover->call.count ? find(mover, pages) : 0;
 	if (r == 0 && mover->call.count > 0) {
-		spend(mover);
+		nm_call_spend(mover, bytes_of_call(mover));
 		r = nm_call_move(mover, NM_PACE_SMALL, counts);
 		if (r == 0)
 			settle(mover, counts);
 	}
-	if (r == 0)
-		end_steps(mover, counts, from);
+	/* Nothing of those that it has passed is left to be looked at. */
+	for (size_t i = from; r == 0 && i < mover->work.next; i++)
+		nm_step_end(&mover->work.batch->steps[i], counts);
 	return r;
 }

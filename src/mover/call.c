@@ -83,6 +83,13 @@ int nm_call_where(struct nm_mover *mover, uint64_t offset)
 	return mover->call.count ? ask_where(mover, mover->call.count, offset) : 0;
 }
 
+void nm_call_spend(struct nm_mover *mover, uint64_t bytes)
+{
+	pthread_mutex_lock(&mover->lock);
+	nm_pace_spend(&mover->pace, mover->call.count, bytes);
+	pthread_mutex_unlock(&mover->lock);
+}
+
 static void prepare(struct nm_call *call, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {

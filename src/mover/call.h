@@ -8,6 +8,9 @@
 /* Asks where the pages at unit.address + offset are; into mover->call.statuses. -errno. */
 int nm_call_where(struct nm_mover *mover, uint64_t offset);
 
+/* What the next call moves counts against the limits on pages and bytes. */
+void nm_call_spend(struct nm_mover *mover, uint64_t bytes);
+
 /*
  * Moves the units, once more those that the kernel gave up on; afterwards unit.state is unit.to, or
  * the negative errno of a page that did not move. Their order changes. -errno ends the batch, and

@@ -131,33 +131,6 @@ static void settle(struct nm_mover *mover, struct nm_page_step *step,
 	}
 }
 
-static void spend(struct nm_mover *mover)
-{
-	unsigned count = mover->call.count;
-
-	pthread_mutex_lock(&mover->lock);
-	nm_pace_spend(&mover->pace, count, (uint64_t)count * NM_SMALL_PAGE);
-	pthread_mutex_unlock(&mover->lock);
-}
-
-static void end_step(struct nm_work *work, struct nm_page_step *step,
-		     struct nm_mover_counts *counts)
-{
-	int error = step->error;
-
-	take_off(work);
-	if (step->fate == NM_PAGE_FATE_MOVED)
-		step->error = 0;
-	else if (error == -ENOSPC)
-		nm_step_refused(step, counts, &counts->full);
-	else if (error || step->found_on < 0)
-		nm_step_failed(step, counts, error ? error : -ENOENT);
-	else
-		nm_step_elsewhere(step, counts);
-	if (step->fate == NM_PAGE_FATE_REFUSED)
-		step->error = 0;
-}
-
 int nm_loose_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
 {
 	struct nm_work *work = &mover->work;
@@ -167,12 +140,14 @@ int nm_loose_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsign
 	collect(mover, step, index, pages);
 	int r = find(mover, step);
 	if (r == 0 && mover->call.count > 0) {
-		spend(mover);
+		nm_call_spend(mover, (uint64_t)mover->call.count * NM_SMALL_PAGE);
 		r = nm_call_move(mover, NM_PACE_SMALL, counts);
 		if (r == 0)
 			settle(mover, step, counts);
 	}
-	if (r == 0 && work->loose_offset >= step->bytes)
-		end_step(work, step, counts);
+	if (r == 0 && work->loose_offset >= step->bytes) {
+		take_off(work);
+		nm_step_end(step, counts);
+	}
 	return r;
 }

@@ -28,6 +28,7 @@ struct nm_mover_rules {
 /* One page of a call. */
 struct nm_unit {
 	uint64_t address;
+	const struct nm_mapped *mapped; /* that it is in; not known of loose ones */
 	size_t step;
 	int to;	   /* the kernel's number */
 	int was;   /* where it was found, likewise, or a negative errno */
@@ -136,6 +137,8 @@ void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_refused(struct nm_page_step *step, struct nm_mover_counts *counts, uint64_t *why);
 void nm_step_elsewhere(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_failed(struct nm_page_step *step, struct nm_mover_counts *counts, int error);
+/* All of its small pages have been looked at: its fate, unless it has one, by what was found of them. */
+void nm_step_end(struct nm_page_step *step, struct nm_mover_counts *counts);
 
 /* room.c's, as the mover's own. */
 static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes,

@@ -30,6 +30,7 @@ uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_wo
 	*ret_unit = (struct nm_unit){.address = step->address,
 				     .to = (int)rules->node_ids[step->to],
 				     .state = NM_UNIT_UNTOLD,
+				     .mapped = mapped,
 				     .pool = mapped->huge};
 	return NULL;
 }
@@ -81,4 +82,19 @@ void nm_step_failed(struct nm_page_step *step, struct nm_mover_counts *counts, i
 	counts->denied += error == -EACCES;
 	counts->no_memory += error == -ENOMEM;
 	counts->fault += error == -EFAULT;
+}
+
+void nm_step_end(struct nm_page_step *step, struct nm_mover_counts *counts)
+{
+	int error = step->error;
+
+	step->error = 0;
+	if (step->fate != NM_PAGE_FATE_UNTRIED)
+		return;
+	if (error == -ENOSPC)
+		nm_step_refused(step, counts, &counts->full);
+	else if (error || step->found_on < 0)
+		nm_step_failed(step, counts, error ? error : -ENOENT);
+	else
+		nm_step_elsewhere(step, counts);
 }
