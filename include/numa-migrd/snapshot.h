@@ -64,7 +64,7 @@ struct nm_snap_process {
 	double performance; /* mean P over its measured threads; NaN without */
 	bool young;	    /* younger than threads.young_s: a lease would be seen by its sizing */
 	bool spawning;	    /* created a thread or child within threads.quiet_s */
-	enum nm_runtime runtime; /* one that is known to count its CPUs again would see a lease */
+	enum nm_runtime runtime; /* one that may count its CPUs again would see a lease */
 };
 
 struct nm_snap_cpu {

@@ -129,20 +129,18 @@ void nm_settled_remove(struct nm_settled *settled, uint32_t tid, uint64_t start_
 		remove_at(settled, nm_tidmap_get(settled->by_tid, tid));
 }
 
-static bool has_ended(struct nm_platform *platform, uint32_t tid)
-{
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	return current && platform->ops->affinity_get(platform, (pid_t)tid, current) == -ESRCH;
-}
-
 void nm_settled_forget(struct nm_settled *settled, struct nm_platform *platform, uint64_t round,
 		       uint64_t since_ticks)
 {
+	nm_autobitmap unused = settled->crowded ? hwloc_bitmap_alloc() : NULL;
 	for (uint32_t i = (uint32_t)settled->count; i-- > 0;) {
 		const struct nm_settled_thread *thread = &settled->threads[i];
 		bool old = (int16_t)(uint16_t)(round - thread->round) > 0;
-		if ((old && thread->start_ticks < since_ticks) ||
-		    (settled->crowded && has_ended(platform, thread->tid)))
+		bool forgotten = old && thread->start_ticks < since_ticks;
+		bool ended = !forgotten && unused &&
+			     platform->ops->affinity_get(platform, (pid_t)thread->tid, unused) ==
+				     -ESRCH;
+		if (forgotten || ended)
 			remove_at(settled, i);
 	}
 	settled->crowded = false;

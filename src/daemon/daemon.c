@@ -102,11 +102,13 @@ static void report_stop(struct nm_daemon *daemon)
  * too. */
 static void confine(struct nm_daemon *daemon)
 {
-	if (geteuid() == 0)
+	if (geteuid() == 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "run by root, numa-migrd is not confined by Landlock: only its unit, "
 			  "which has a user of its own, confines it");
-	if (geteuid() == 0 || daemon->options.open_platform)
+		return;
+	}
+	if (daemon->options.open_platform)
 		return;
 	int r = nm_confine(daemon);
 	if (r == -EOPNOTSUPP)

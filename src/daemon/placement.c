@@ -47,12 +47,12 @@ static int begin(struct nm_daemon *daemon)
 	pipeline->placement = calloc(1, sizeof(*pipeline->placement));
 	if (!pipeline->placement)
 		return -ENOMEM;
+	pipeline->placement->saved_s = SAVED_MOST_S;
+	pipeline->placement->spent_ns = nm_loop_cpu_ns();
 	int r = (daemon->options.feed ? nm_mover_new_threadless : nm_mover_new)(
 		pipeline->machine, pipeline->topology, daemon->config, &pipeline->placement->mover);
 	if (r < 0)
 		nm_placement_end(daemon);
-	else
-		pipeline->placement->saved_s = SAVED_MOST_S;
 	return r;
 }
 
@@ -108,9 +108,9 @@ static void pay(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	uint64_t spent_ns = nm_loop_cpu_ns();
-	uint64_t cost_ns = placement->spent_ns ? spent_ns - placement->spent_ns : 0;
-	placement->saved_s = budget_s(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) -
-			     (double)cost_ns / (double)NM_NSEC_PER_SEC;
+	double cost_s = (double)(spent_ns - placement->spent_ns) / (double)NM_NSEC_PER_SEC;
+	placement->saved_s =
+		budget_s(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) - cost_s;
 	placement->spent_ns = spent_ns;
 }
 
@@ -234,15 +234,13 @@ static void give_up(struct nm_daemon *daemon, struct nm_placed *placed)
 	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 }
 
-static void bar(struct nm_placed *placed, uint64_t for_ns, uint64_t now_ns)
+/* For first_ns, doubled by each setback, as long as these are few. */
+static void bar(struct nm_placed *placed, uint64_t first_ns, uint64_t now_ns)
 {
 	placed->setbacks++;
-	placed->barred_until_ns = now_ns + for_ns;
-}
-
-static uint64_t barred_ns(unsigned setbacks)
-{
-	return setbacks < SETBACKS_MOST ? BARRED_NS << setbacks : WATCHED_NS;
+	placed->barred_until_ns =
+		now_ns + (placed->setbacks < SETBACKS_MOST ? first_ns << placed->setbacks
+							   : WATCHED_NS);
 }
 
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -262,7 +260,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	case NM_PLACE_WORSE:
 		daemon->tally.rolled_back++;
 		give_up(daemon, placed);
-		bar(placed, barred_ns(placed->setbacks + 1), snapshot->time_ns);
+		bar(placed, BARRED_NS, snapshot->time_ns);
 		break;
 	case NM_PLACE_INCONCLUSIVE:
 		daemon->tally.inconclusive++;
@@ -403,9 +401,7 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 					  &placement->items[i]);
 		give_up(daemon, &placement->items[i]);
 		/* Where there is room it gets another home at once, a few times. */
-		bar(&placement->items[i],
-		    placement->items[i].setbacks + 1 < SETBACKS_MOST ? 0 : WATCHED_NS,
-		    snapshot->time_ns);
+		bar(&placement->items[i], 0, snapshot->time_ns);
 		view->groups[i].home = -1;
 		view->groups[i].barred = snapshot->time_ns < placement->items[i].barred_until_ns;
 	}

@@ -27,23 +27,6 @@ static void start_again(struct nm_bring_memory *memory)
 	memory->state = memory->again++ < AGAIN_MOST ? NM_BRING_WANTED : NM_BRING_DONE;
 }
 
-static void count_step(struct nm_bring_memory *memory, const struct nm_page_step *step)
-{
-	switch (step->fate) {
-	case NM_PAGE_FATE_MOVED:
-		break; /* by pages: see below */
-	case NM_PAGE_FATE_ELSEWHERE:
-		memory->there++;
-		break;
-	case NM_PAGE_FATE_REFUSED:
-		memory->refused++;
-		break;
-	default:
-		memory->failed++;
-		break;
-	}
-}
-
 void nm_placement_collect(struct nm_daemon *daemon)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -53,8 +36,6 @@ void nm_placement_collect(struct nm_daemon *daemon)
 			struct nm_bring_memory *memory = &placed->memory;
 			memory->waiting -= memory->waiting > 0;
 			memory->moved += batch->moved;
-			for (size_t i = 0; i < batch->count; i++)
-				count_step(memory, &batch->steps[i]);
 			if (batch->error == -ESTALE)
 				start_again(memory);
 			else if (batch->error < 0)

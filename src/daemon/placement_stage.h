@@ -23,7 +23,6 @@ struct nm_bring_memory {
 	unsigned waiting;	 /* batches that the mover has */
 	unsigned again;		 /* times that it began anew */
 	uint64_t moved;		 /* pages */
-	uint64_t there, refused, failed; /* steps of which none was moved */
 };
 
 /* A process that policy "auto" looks after. */

@@ -163,59 +163,59 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	return found.failed > 0 || found.bad_lines > 0;
 }
 
+static void tell_unread(struct nm_daemon *daemon, const char *name, int r, const char *so)
+{
+	if (r < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "the file %s in the runtime directory could not be read as a whole: %s; %s",
+			  name, strerror(-r), so);
+}
+
+/* Told once: until it can be saved again, it holds as long as this daemon runs. */
+static void tell_unsaved(struct nm_daemon *daemon, const char *name, int r, const char *so,
+			 bool *told)
+{
+	if (r < 0 && !*told)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "the file %s in the runtime directory cannot be written: %s; %s", name,
+			  strerror(-r), so);
+	*told = r < 0;
+}
+
 void nm_runtime_recall(struct nm_daemon *daemon)
 {
 	int r = nm_roster_memory_load(daemon->given_back, daemon->pipeline.platform,
 				      daemon->runtime_directory, daemon->boot_id);
-	if (r < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "the file " NM_ROSTER_MEMORY_NAME
-			  " in the runtime directory could not be read as a whole: %s; processes "
-			  "released before the restart, and threads whose masks others had "
-			  "changed, may be managed again",
-			  strerror(-r));
+	tell_unread(daemon, NM_ROSTER_MEMORY_NAME, r,
+		    "processes released before the restart, and threads whose masks others had "
+		    "changed, may be managed again");
 }
 
-/* Told once: until it can be saved again, it holds as long as this daemon runs. */
 void nm_runtime_remember(struct nm_daemon *daemon)
 {
 	if (!nm_runtime_is_ours(daemon))
 		return;
 	int r = nm_roster_memory_save(daemon->given_back, daemon->pipeline.machine,
 				      daemon->runtime_directory, daemon->boot_id);
-	if (r < 0 && !daemon->unsaved_told)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "the file " NM_ROSTER_MEMORY_NAME
-			  " in the runtime directory cannot be written: %s; what is released now "
-			  "holds until a restart",
-			  strerror(-r));
-	daemon->unsaved_told = r < 0;
+	tell_unsaved(daemon, NM_ROSTER_MEMORY_NAME, r,
+		     "what is released now holds until a restart", &daemon->unsaved_told);
 }
 
 void nm_runtime_recall_unanswered(struct nm_daemon *daemon)
 {
 	int r = nm_worker_memory_load(daemon->unanswered, daemon->runtime_directory,
 				      daemon->boot_id);
-	if (r < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "the file " NM_WORKER_MEMORY_NAME
-			  " in the runtime directory could not be read as a whole: %s; processes "
-			  "that did not answer before the restart may be asked again",
-			  strerror(-r));
+	tell_unread(daemon, NM_WORKER_MEMORY_NAME, r,
+		    "processes that did not answer before the restart may be asked again");
 }
 
-/* Told once, likewise. */
 void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
 {
 	if (!daemon->unanswered || !nm_runtime_is_ours(daemon))
 		return;
 	int r = nm_worker_memory_save(daemon->unanswered, daemon->runtime_directory,
 				      daemon->boot_id);
-	if (r < 0 && !daemon->unanswered_told)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "the file " NM_WORKER_MEMORY_NAME
-			  " in the runtime directory cannot be written: %s; who does not answer "
-			  "now may be asked again after a restart",
-			  strerror(-r));
-	daemon->unanswered_told = r < 0;
+	tell_unsaved(daemon, NM_WORKER_MEMORY_NAME, r,
+		     "who does not answer now may be asked again after a restart",
+		     &daemon->unanswered_told);
 }

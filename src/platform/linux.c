@@ -258,7 +258,8 @@ static int dry_pages_move(struct nm_platform *platform, pid_t tid, uint64_t star
 			  unsigned count, const uint64_t *addresses, const int *nodes,
 			  int *statuses, uint64_t *ret_held_ns)
 {
-	(void)platform, (void)tid, (void)start_ticks, (void)count, (void)addresses, (void)nodes, (void)statuses;
+	(void)platform, (void)tid, (void)start_ticks, (void)count;
+	(void)addresses, (void)nodes, (void)statuses;
 	*ret_held_ns = 0;
 	return -EROFS;
 }

@@ -74,10 +74,11 @@ static int ask(const struct nm_roster *roster, struct nm_process *process, uint6
 	if (r == -EAGAIN)
 		return r;
 	process->runtime_asked_ns = now_ns;
-	process->runtime_ticket = r == 0 ? ticket : 0;
+	process->runtime_ticket = ticket;
 	if (r < 0)
 		set_runtime(process, NULL);
-	(void)take(roster, process, now_ns);
+	else
+		(void)take(roster, process, now_ns);
 	return 0;
 }
 

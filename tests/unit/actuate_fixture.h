@@ -250,4 +250,19 @@ static inline void world_tick(struct world *world)
 	nm_actuator_tend(world->actuator, &input);
 }
 
+/* What the roster asks when it meets a thread: is its affinity an inherited one? */
+static inline bool world_asked_of(struct world *world, uint32_t tid)
+{
+	const struct fake_thread *thread = fake_get(world->fake, tid);
+	hwloc_bitmap_t current = hwloc_bitmap_alloc();
+	hwloc_const_bitmap_t original;
+	bool unrestricted;
+	fake_to_bitmap(thread->mask, current);
+	bool inherited =
+		nm_actuator_inherited(world->actuator, thread->pid, tid, thread->start_ticks,
+				      current, &original, &unrestricted);
+	hwloc_bitmap_free(current);
+	return inherited;
+}
+
 #endif

@@ -579,4 +579,16 @@ static inline void assert_all(const struct nm_page_batch *batch, enum nm_page_fa
 		assert_int_equal(batch->steps[i].fate, fate);
 }
 
+/* A large batch, whose first call has begun and waits within. */
+static inline struct nm_page_batch *begin_held(struct test *test)
+{
+	struct nm_page_batch *batch = fake_batch(400);
+
+	start(test);
+	fake_hold(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_await_call(test->fake);
+	return batch;
+}
+
 #endif

@@ -245,21 +245,6 @@ static void a_walk_stops_inside_a_process(void **state)
 	assert_int_equal(fake->calls[FAKE_GET] - before, 2 + 3 + 60);
 }
 
-/* What the roster asks of a thread. */
-static bool ask(uint32_t tid)
-{
-	const struct fake_thread *thread = fake_get(fake, tid);
-	hwloc_bitmap_t current = hwloc_bitmap_alloc();
-	hwloc_const_bitmap_t original;
-	bool unrestricted;
-	fake_to_bitmap(thread->mask, current);
-	bool inherited =
-		nm_actuator_inherited(world->actuator, thread->pid, tid, thread->start_ticks,
-				      current, &original, &unrestricted);
-	hwloc_bitmap_free(current);
-	return inherited;
-}
-
 /* While records are missed, ancestors are read once in an interval, not for each question. */
 static void questions_read_ancestors_once(void **state)
 {
@@ -269,13 +254,13 @@ static void questions_read_ancestors_once(void **state)
 	world_lose_records(world);
 	for (uint32_t i = 0; i < 40; i++) {
 		unsigned before = fake->calls[FAKE_OPEN];
-		assert_false(ask(400 + i));
+		assert_false(world_asked_of(world, 400 + i));
 		assert_true(i == 0 || fake->calls[FAKE_OPEN] - before <= 1);
 	}
 	world_tick(world);
 	world_lose_records(world);
 	unsigned before = fake->calls[FAKE_OPEN];
-	assert_false(ask(400));
+	assert_false(world_asked_of(world, 400));
 	assert_true(fake->calls[FAKE_OPEN] - before <= 1); /* born before the walk */
 }
 
@@ -289,15 +274,15 @@ static void questions_have_a_budget(void **state)
 	world_lose_records(world);
 	unsigned before = fake->calls[FAKE_OPS];
 	for (uint32_t i = 0; i < 20000; i++)
-		assert_false(ask(400));
+		assert_false(world_asked_of(world, 400));
 	assert_true(fake->calls[FAKE_OPS] - before < 10000);
-	assert_false(ask(501));
+	assert_false(world_asked_of(world, 501));
 	assert_int_equal(world_mask(world, 501), world_node(1));
 	world_tick(world);
 	assert_int_equal(world_mask(world, 501), ALL);
 	fake_fork(fake, 101, 502);
 	world_lose_records(world);
-	assert_true(ask(502));
+	assert_true(world_asked_of(world, 502));
 	assert_int_equal(world_mask(world, 502), ALL);
 }
 

@@ -111,16 +111,9 @@ static void test_process_gone(void **state)
 	assert_all(batch, NM_PAGE_FATE_UNTRIED);
 }
 
-static void test_process_ends_midway(void **state)
+/* The call that waits, and all behind it, is about nobody any more. */
+static void assert_nobody_is_moved(struct test *test, struct nm_page_batch *batch)
 {
-	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(400);
-
-	start(test);
-	fake_hold(test->fake);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_await_call(test->fake);
-	FAKE_SET(test->fake, pid, 0);
 	fake_release(test->fake);
 	assert_ptr_equal(fake_collect(test->mover), batch);
 	assert_int_equal(batch->error, -ESRCH);
@@ -128,22 +121,23 @@ static void test_process_ends_midway(void **state)
 	nm_page_batch_free(batch);
 }
 
+static void test_process_ends_midway(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = begin_held(test);
+
+	FAKE_SET(test->fake, pid, 0);
+	assert_nobody_is_moved(test, batch);
+}
+
 /* Within the same moment, for which no other look is due: the call itself sees it. */
 static void test_number_is_anothers_midway(void **state)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(400);
+	struct nm_page_batch *batch = begin_held(test);
 
-	start(test);
-	fake_hold(test->fake);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_await_call(test->fake);
 	FAKE_SET(test->fake, start_ticks, FAKE_TICKS + 1);
-	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->mover), batch);
-	assert_int_equal(batch->error, -ESRCH);
-	assert_all(batch, NM_PAGE_FATE_UNTRIED);
-	nm_page_batch_free(batch);
+	assert_nobody_is_moved(test, batch);
 }
 
 /* Its first thread has exited before the others: its number stands for no memory any more. */

@@ -193,12 +193,8 @@ static void test_number_given_away(void **state)
 static void test_reload_during_a_call(void **state)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch = fake_batch(400);
+	struct nm_page_batch *batch = begin_held(test);
 
-	start(test);
-	fake_hold(test->fake);
-	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_await_call(test->fake);
 	test->topology->cpus[2].nohz_full = true; /* from now on nothing may move */
 	nm_mover_configure(test->mover, test->topology, test->config);
 	assert_true(nm_mover_is_barred(test->mover));

@@ -45,21 +45,6 @@ static void lease(uint32_t tid, unsigned node)
 	fake_sleep(fake, 100);
 }
 
-/* What the roster asks when it meets the thread. */
-static bool is_taken_for_inherited(uint32_t tid)
-{
-	const struct fake_thread *thread = fake_get(fake, tid);
-	hwloc_bitmap_t current = hwloc_bitmap_alloc();
-	hwloc_const_bitmap_t original;
-	bool unrestricted;
-	fake_to_bitmap(thread->mask, current);
-	bool inherited =
-		nm_actuator_inherited(world->actuator, thread->pid, tid, thread->start_ticks,
-				      current, &original, &unrestricted);
-	hwloc_bitmap_free(current);
-	return inherited;
-}
-
 static void assert_trackless(void)
 {
 	const struct fake_thread *thread = fake_trace(fake);
@@ -78,10 +63,10 @@ static void a_restored_child_may_be_pinned_to_that_node(void **state)
 	world_drain(world);
 	assert_int_equal(world_mask(world, 300), ALL);
 	fake_pin(fake, 300, world_node(1));
-	assert_false(is_taken_for_inherited(300));
+	assert_false(world_asked_of(world, 300));
 	for (int i = 0; i < 4; i++) {
 		world_tick(world);
-		assert_false(is_taken_for_inherited(300));
+		assert_false(world_asked_of(world, 300));
 		assert_int_equal(world_mask(world, 300), world_node(1));
 	}
 }
@@ -103,7 +88,7 @@ static void also_while_records_are_lost(void **state)
 	fake_pin(fake, 302, world_node(1));
 	for (int i = 0; i < 5; i++) {
 		world_lose_records(world);
-		assert_false(is_taken_for_inherited(300));
+		assert_false(world_asked_of(world, 300));
 		world_tick(world);
 		assert_int_equal(world_mask(world, 300), world_node(1));
 		assert_int_equal(world_mask(world, 302), world_node(1));
@@ -167,7 +152,7 @@ static void also_among_more_than_are_remembered(void **state)
 	fake_pin(fake, 300, world_node(1));
 	for (int i = 0; i < 5; i++) {
 		world_tick(world);
-		assert_false(is_taken_for_inherited(300));
+		assert_false(world_asked_of(world, 300));
 		assert_int_equal(world_mask(world, 300), world_node(1));
 	}
 }
@@ -229,7 +214,7 @@ static void another_users_orphan_keeps_its_pin(void **state)
 	fake_pin(fake, 400, world_node(1));
 	for (int i = 0; i < 3; i++) {
 		world_lose_records(world);
-		assert_false(is_taken_for_inherited(400));
+		assert_false(world_asked_of(world, 400));
 		world_tick(world);
 		assert_int_equal(world_mask(world, 400), world_node(1));
 	}
