@@ -48,7 +48,9 @@ struct nm_page_batch {
 	uint32_t pid;
 	uint64_t start_ticks; /* field 22 of stat: guards against a reused pid */
 	bool rollback;
-	bool bulk; /* of all of a process's memory, that is brought along once: by longer calls */
+	/* All of the process's memory that may be moved goes to that node, by longer calls; no steps. */
+	bool bulk;
+	int16_t to;
 	size_t count;
 	struct nm_page_step *steps; /* owned */
 	/* Set by the worker: */
@@ -68,6 +70,10 @@ struct nm_page_batch {
 	struct nm_page_loose *loose;
 	size_t nr_loose;
 	uint64_t loose_lost;
+	/* The worker's own, of a bulk batch: what lies below has been dealt with; it rests until then,
+	 * having done so so often. */
+	uint64_t next, again_ns;
+	unsigned rests;
 };
 
 void nm_page_batch_free(struct nm_page_batch *batch);
@@ -93,7 +99,7 @@ struct nm_mover;
 
 /*
  * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file,
- * list_directory, close, pages_where and pages_move are called from it, beside the tick. The
+ * list_directory, close, pages_where, pages_find and pages_move are called from it, beside the tick. The
  * platform must outlive it (see nm_mover_free()); what it needs of the topology and the
  * configuration it copies. -ENOMEM, -EAGAIN. Daemon, start.
  */
@@ -108,7 +114,7 @@ int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topolo
 /* Does what may be done by now, by the platform's clock. Only without a thread. */
 void nm_mover_work(struct nm_mover *mover);
 /*
- * Stops after the call under way; what is queued is dropped. A call of pages_where or pages_move is
+ * Stops after the call under way; what is queued is dropped. A call of these three is
  * waited for no longer than a second: when it comes back, the worker frees what is left, and leaves
  * the platform alone, which may be freed by then unless these two look at it after their system
  * call. Daemon, stop and reload.

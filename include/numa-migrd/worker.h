@@ -31,18 +31,19 @@ enum nm_worker_act {
 	NM_WORKER_OPEN_MAPS,  /* file → its descriptor, by SCM_RIGHTS */
 	NM_WORKER_READ_MAPS,  /* that descriptor, most bytes, time → text; empty at its end */
 	NM_WORKER_CLEAR_REFS, /* a descriptor of clear_refs, open for writing */
+	NM_WORKER_FIND,	      /* ranges, time → struct nm_worker_found */
 };
 
 enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
 
-/* Behind it `count` addresses of 8 bytes (WHERE, MOVE), and as many nodes of 4 bytes (MOVE). */
+/* Behind it `count` addresses of 8 bytes (WHERE, MOVE), and as many nodes of 4 bytes (MOVE); or ranges (FIND). */
 struct nm_worker_request {
 	uint32_t version;
 	uint32_t act;
 	int32_t pid;	/* of a thread that has not exited */
-	uint32_t count; /* pages; READ_MAPS: bytes at most */
+	uint32_t count; /* pages; FIND: ranges; READ_MAPS: bytes at most */
 	uint64_t start_ticks; /* of that thread: -ESRCH where another has the number */
-	uint64_t budget_ns;   /* READ_MAPS: it reads no further piece after this time */
+	uint64_t budget_ns;   /* READ_MAPS, FIND: it reads no further piece after this time */
 	uint32_t file;	      /* OPEN_MAPS: enum nm_maps_file */
 	uint32_t zero;
 };
@@ -56,15 +57,33 @@ struct nm_worker_reply {
 	uint64_t held_ns; /* how long the call took, without the way here and back */
 };
 
+/* Whole pages of one size, that pages are to be found in; they ascend. */
+#define NM_WORKER_RANGES_MOST 256U
+#define NM_WORKER_PAGE_BYTES_MOST ((uint64_t)16 << 30)
+struct nm_worker_range {
+	uint64_t start, end, page_bytes;
+};
+
+/* The answer to FIND: pages that are in memory, ascending, and on which node each is or a negative errno. */
+struct nm_worker_found {
+	uint64_t next; /* all below has been looked at */
+	uint32_t count, zero;
+	uint64_t addresses[NM_WORKER_PAGES_MOST];
+	int32_t nodes[NM_WORKER_PAGES_MOST];
+};
+
 #define NM_WORKER_REQUEST_MOST (sizeof(struct nm_worker_request) + NM_WORKER_PAGES_MOST * 12)
-#define NM_WORKER_BODY_MOST NM_WORKER_TEXT_MOST
+#define NM_WORKER_BODY_MOST sizeof(struct nm_worker_found)
 _Static_assert(NM_WORKER_PAGES_MOST * 4 <= NM_WORKER_BODY_MOST, "statuses fit");
+_Static_assert(NM_WORKER_TEXT_MOST <= NM_WORKER_BODY_MOST, "text fits");
+_Static_assert(NM_WORKER_RANGES_MOST * sizeof(struct nm_worker_range) <= NM_WORKER_PAGES_MOST * 12, "ranges fit");
 
 /* A request as it was understood; the arrays are within the message. */
 struct nm_worker_order {
 	struct nm_worker_request request;
 	const uint64_t *addresses;
 	const int32_t *nodes;
+	const struct nm_worker_range *ranges;
 };
 
 /*
@@ -143,6 +162,7 @@ struct nm_worker_call {
 	uint64_t start_ticks;	/* that it must have; 0: whoever has the number */
 	const uint64_t *addresses;
 	const int *nodes;
+	const struct nm_worker_range *ranges;
 	int fd;			/* that goes along, or -1 */
 	void *body;
 	size_t body_size;	/* room; then how much came */

@@ -29,10 +29,8 @@ void nm_placement_end(struct nm_daemon *daemon)
 	if (!placement)
 		return;
 	nm_mover_free(placement->mover);
-	for (size_t i = 0; i < placement->count; i++) {
-		nm_bring_clear(&placement->items[i].memory);
+	for (size_t i = 0; i < placement->count; i++)
 		free(placement->items[i].ran_on);
-	}
 	free(placement->items);
 	free(placement->times);
 	free(placement);
@@ -123,7 +121,6 @@ double nm_placement_beat_s(const struct nm_daemon *daemon)
 static bool is_unsettled(const struct nm_placed *placed)
 {
 	return placed->memory.state == NM_BRING_WANTED ||
-	       placed->memory.state == NM_BRING_UNDER_WAY ||
 	       (placed->home < 0 && placed->reason == NM_PLACE_YOUNG);
 }
 
@@ -229,7 +226,7 @@ static void give_up(struct nm_daemon *daemon, struct nm_placed *placed)
 {
 	(void)nm_actuator_return_process(daemon->pipeline.actuator, placed->pid);
 	nm_mover_drop(daemon->pipeline.placement->mover, placed->pid);
-	nm_bring_clear(&placed->memory);
+	placed->memory = (struct nm_bring_memory){0};
 	placed->home = -1;
 	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 }
@@ -381,7 +378,7 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	placed->decided_ns = snapshot->time_ns;
 	placed->judged = false;
 	placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
-	nm_bring_clear(&placed->memory);
+	placed->memory = (struct nm_bring_memory){0};
 	if (!kernel_brings_memory(daemon) && !is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;
 	daemon->tally.decisions++;
@@ -480,6 +477,6 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	if (r == 0)
 		r = act(daemon, snapshot, now_ns);
 	if (r == 0)
-		nm_placement_bring(daemon, now_ns);
+		nm_placement_bring(daemon);
 	return r;
 }

@@ -58,7 +58,6 @@ static int take_over(struct nm_placement *placement, const struct nm_snap_proces
 
 static void placed_clear(struct nm_placed *placed)
 {
-	nm_bring_clear(&placed->memory);
 	free(placed->ran_on);
 	placed->ran_on = NULL;
 }

@@ -9,20 +9,15 @@
 
 enum nm_bring {
 	NM_BRING_NOTHING, /* its memory stays where it is */
-	NM_BRING_WANTED,  /* its mappings are not known yet */
-	NM_BRING_UNDER_WAY,
+	NM_BRING_WANTED,  /* to be handed to the mover */
+	NM_BRING_UNDER_WAY, /* the mover has it */
 	NM_BRING_DONE,
 };
 
 /* A process's memory on its way to its home, once. */
 struct nm_bring_memory {
 	enum nm_bring state;
-	struct nm_range *ranges; /* owned */
-	size_t nr_ranges, range; /* the one that is next */
-	uint64_t next;		 /* address in it */
-	unsigned waiting;	 /* batches that the mover has */
-	unsigned again;		 /* times that it began anew */
-	uint64_t moved;		 /* pages */
+	uint64_t moved; /* pages */
 };
 
 /* A process that policy "auto" looks after. */
@@ -89,8 +84,7 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 /* What the mover has done since. */
 void nm_placement_collect(struct nm_daemon *daemon);
-/* Hands the mover as much as it takes, of all processes whose memory is to come home. */
-void nm_placement_bring(struct nm_daemon *daemon, uint64_t now_ns);
-void nm_bring_clear(struct nm_bring_memory *memory);
+/* Hands the mover as many as it takes of the processes whose memory is to come home. */
+void nm_placement_bring(struct nm_daemon *daemon);
 
 #endif

@@ -144,7 +144,7 @@ static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit, struct nm_mov
 	step->found_on = nm_node_index(&mover->rules, unit->was);
 	if (unit->was < 0)
 		nm_step_failed(step, counts, unit->was);
-	else if (!nm_step_is_where_seen(&mover->rules, step, unit, step->found_on))
+	else if (!nm_step_is_where_seen(step, unit, step->found_on))
 		nm_step_elsewhere(step, counts);
 	else if (!nm_mover_take_room(mover, step->to, step->bytes, unit->pool))
 		nm_step_refused(step, counts, &counts->full);
@@ -269,18 +269,25 @@ static int go_on(struct nm_mover *mover)
 	unsigned pages = nm_pace_pages(&mover->pace, class, work->batch->bulk);
 	uint64_t bytes = nm_pace_bytes(&mover->pace);
 	pthread_mutex_unlock(&mover->lock);
-	int r = work->batch->bulk   ? nm_bulk_move(mover, &counts, pages)
+	int r = work->batch->bulk   ? nm_bulk_move(mover, &counts, pages, bytes)
 		: work->loose_count ? nm_loose_move(mover, &counts, pages)
 				    : move_pages(mover, &counts, pages, bytes);
 	add_counts(mover, &counts, from);
 	return r;
 }
 
+static bool is_done(const struct nm_work *work)
+{
+	if (work->batch->bulk)
+		return work->batch->next == NM_BULK_END;
+	return work->next == work->batch->count && work->loose_count == 0;
+}
+
 int nm_batch_step(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 
-	if (work->next == work->batch->count && work->loose_count == 0)
+	if (is_done(work))
 		return 0;
 	int r = check_process(mover);
 	if (r == 0)
@@ -289,5 +296,5 @@ int nm_batch_step(struct nm_mover *mover)
 		r = go_on(mover);
 	if (r < 0)
 		return r == -EACCES ? -EPERM : r == -EAGAIN ? -ESTALE : r;
-	return work->next < work->batch->count || work->loose_count > 0 ? -EAGAIN : 0;
+	return is_done(work) ? 0 : -EAGAIN;
 }

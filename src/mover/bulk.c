@@ -3,157 +3,175 @@
 
 #include "call.h"
 
-static uint64_t page_bytes(const struct nm_unit *unit, const struct nm_page_step *step)
+/* ---- what is looked at ---- */
+
+static uint64_t page_bytes(const struct nm_mapped *mapped)
 {
-	return unit->pool ? step->bytes : NM_SMALL_PAGE;
+	return mapped->huge ? mapped->page_bytes : NM_SMALL_PAGE;
 }
 
-/* Advances to where the call has no more room, or the step ends. */
-static void add_pages(struct nm_work *work, struct nm_call *call, const struct nm_unit *first)
+static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_mapped *mapped)
 {
-	const struct nm_page_step *step = &work->batch->steps[work->next];
+	struct nm_mover_counts counts;
+	uint64_t bytes = page_bytes(mapped);
 
-	while (work->bulk_offset < step->bytes && call->count < NM_PACE_PAGES_MOST) {
-		struct nm_unit *unit = &call->units[call->count++];
-		*unit = *first;
-		unit->address = step->address + work->bulk_offset;
-		work->bulk_offset += page_bytes(first, step);
+	if (mapped->empty || nm_mapped_refusal(&mover->rules, mapped, &counts) ||
+	    mapped->only_on == (int)mover->rules.node_ids[mover->work.batch->to])
+		return false;
+	return bytes >= NM_SMALL_PAGE && mapped->start % bytes == 0 && mapped->end % bytes == 0;
+}
+
+/* Once for a batch: what stays where it is, whatever is found of it. */
+static void count_those_left(struct nm_mover *mover, struct nm_mover_counts *counts)
+{
+	const struct nm_mapped *items;
+	size_t count = nm_mappings_all(mover->work.known->ready, &items);
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t *why = nm_mapped_refusal(&mover->rules, &items[i], counts);
+		if (items[i].resident == 0 || is_to_be_looked_at(mover, &items[i]))
+			continue;
+		*(why ? &counts->refused : &counts->elsewhere) += items[i].resident;
+		if (why)
+			*why += items[i].resident;
 	}
-	if (work->bulk_offset < step->bytes)
-		return;
-	work->next++;
-	work->bulk_offset = 0;
 }
 
-/* All that was in its mapping is on the node that it is to go to, or has been seen by now. */
-static bool is_nothing_left(const struct nm_work *work, const struct nm_unit *unit)
+/* From batch->next on. */
+static unsigned choose_ranges(const struct nm_mover *mover, struct nm_worker_range *ranges)
 {
-	const struct nm_mapped *mapped = unit->mapped;
+	const struct nm_mapped *items;
+	size_t nr = nm_mappings_all(mover->work.known->ready, &items);
+	uint64_t next = mover->work.batch->next;
+	unsigned count = 0;
 
-	return mapped->only_on == unit->to ||
-	       (mapped->start == work->bulk_mapping && work->bulk_seen >= mapped->resident);
+	for (size_t i = 0; i < nr && count < NM_WORKER_RANGES_MOST; i++) {
+		if (items[i].end <= next || !is_to_be_looked_at(mover, &items[i]))
+			continue;
+		uint64_t bytes = page_bytes(&items[i]);
+		uint64_t start = items[i].start > next ? items[i].start : next - next % bytes;
+		ranges[count++] = (struct nm_worker_range){start, items[i].end, bytes};
+	}
+	return count;
 }
 
-/* False: none of its pages is, and the step is settled. */
-static bool is_to_be_looked_at(struct nm_mover *mover, struct nm_page_step *step,
-			       struct nm_mover_counts *counts, struct nm_unit *ret_unit)
+/* Into work.found, where nothing is left of what was found before. */
+static int find(struct nm_mover *mover)
 {
-	uint64_t *why = nm_step_refusal(&mover->rules, &mover->work, step, counts, ret_unit);
+	struct nm_worker_range ranges[NM_WORKER_RANGES_MOST];
+	struct nm_work *work = &mover->work;
+	unsigned count = choose_ranges(mover, ranges);
 
-	if (why)
-		nm_step_refused(step, counts, why);
-	else if (is_nothing_left(&mover->work, ret_unit))
-		nm_step_elsewhere(step, counts);
+	work->found.count = work->found_next = 0;
+	work->found.next = NM_BULK_END;
+	return count ? nm_call_find(mover, count, ranges) : 0;
+}
+
+/* ---- what goes ---- */
+
+/* Settles what is not to be moved; true: it is. */
+static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit,
+		     struct nm_mover_counts *counts)
+{
+	const struct nm_mover_rules *rules = &mover->rules;
+	int16_t found_on = nm_node_index(rules, unit->was), to = mover->work.batch->to;
+
+	if (unit->was < 0)
+		nm_count_failure(counts, unit->was);
+	else if (unit->was == unit->to || (found_on >= 0 && rules->stand_ins[found_on] == to))
+		counts->elsewhere++;
+	else if (!nm_mover_take_room(mover, to, page_bytes(unit->mapped), unit->pool))
+		counts->refused++, counts->full++;
 	else
 		return true;
 	return false;
 }
 
-static void collect(struct nm_mover *mover, struct nm_mover_counts *counts)
+/* Of those found, up to so many pages and bytes (beyond: one page alone). Returns the bytes. */
+static uint64_t collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
+			uint64_t bytes)
 {
 	struct nm_work *work = &mover->work;
 	struct nm_call *call = &mover->call;
+	uint64_t taken = 0;
 
-	call->count = 0;
-	while (work->next < work->batch->count && call->count < NM_PACE_PAGES_MOST) {
-		struct nm_page_step *step = &work->batch->steps[work->next];
-		struct nm_unit unit;
-		if (!is_to_be_looked_at(mover, step, counts, &unit)) {
-			work->next++;
-			work->bulk_offset = 0;
-			continue;
-		}
-		unit.step = work->next;
-		add_pages(work, call, &unit);
-	}
-}
-
-/* One more page of this mapping has been seen. */
-static void note_seen(struct nm_work *work, const struct nm_mapped *mapped)
-{
-	if (mapped->start != work->bulk_mapping)
-		work->bulk_seen = 0;
-	work->bulk_mapping = mapped->start;
-	work->bulk_seen++;
-}
-
-/* Leaves those that are to go, `most` of them; what lies behind the last is for the next call. */
-static int find(struct nm_mover *mover, unsigned most)
-{
-	struct nm_work *work = &mover->work;
-	struct nm_call *call = &mover->call;
-	unsigned kept = 0;
-	int r = nm_call_where(mover, 0);
-
-	for (unsigned i = 0; r == 0 && i < call->count; i++) {
-		struct nm_unit unit = call->units[i];
-		struct nm_page_step *step = &work->batch->steps[unit.step];
-		unit.was = call->statuses[i];
-		int16_t found_on = nm_node_index(&mover->rules, unit.was);
-		bool is_to_go = unit.was >= 0 && nm_step_is_where_seen(&mover->rules, step, &unit,
-								       found_on);
-		if (is_to_go && kept == most) {
-			work->next = unit.step;
-			work->bulk_offset = unit.address - step->address;
+	for (call->count = 0; work->found_next < work->found.count && call->count < pages;
+	     work->found_next++) {
+		uint64_t address = work->found.addresses[work->found_next];
+		const struct nm_mapped *mapped =
+			nm_mappings_find(work->known->ready, address, NM_SMALL_PAGE);
+		if (!mapped || !is_to_be_looked_at(mover, mapped))
+			continue; /* another mapping by now */
+		if (taken > 0 && taken + page_bytes(mapped) > bytes)
 			break;
-		}
-		if (found_on >= 0)
-			step->found_on = found_on;
-		if (unit.was >= 0)
-			note_seen(work, unit.mapped);
-		if (!is_to_go)
+		const struct nm_unit unit = {.address = address,
+					     .mapped = mapped,
+					     .to = (int)mover->rules.node_ids[work->batch->to],
+					     .was = work->found.nodes[work->found_next],
+					     .state = NM_UNIT_UNTOLD,
+					     .pool = mapped->huge};
+		if (!is_to_go(mover, &unit, counts))
 			continue;
-		if (nm_mover_take_room(mover, step->to, page_bytes(&unit, step), unit.pool))
-			call->units[kept++] = unit;
-		else
-			step->error = -ENOSPC;
+		call->units[call->count++] = unit;
+		taken += page_bytes(mapped);
 	}
-	call->count = r == 0 ? kept : 0;
+	return taken;
+}
+
+static void settle(const struct nm_call *call, struct nm_mover_counts *counts)
+{
+	for (unsigned i = 0; i < call->count; i++) {
+		const struct nm_unit *unit = &call->units[i];
+		if (unit->state != unit->to) {
+			nm_count_failure(counts, unit->state);
+			continue;
+		}
+		counts->moved++;
+		counts->bytes += page_bytes(unit->mapped);
+	}
+}
+
+static int move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
+		uint64_t bytes)
+{
+	uint64_t taken = collect(mover, counts, pages, bytes);
+
+	if (mover->call.count == 0)
+		return 0;
+	nm_call_spend(mover, taken);
+	int r = nm_call_move(mover, NM_PACE_SMALL, counts);
+	if (r == 0)
+		settle(&mover->call, counts);
 	return r;
 }
 
-static uint64_t bytes_of_call(const struct nm_mover *mover)
-{
-	const struct nm_call *call = &mover->call;
-	uint64_t bytes = 0;
+/* ---- a turn ---- */
 
-	for (unsigned i = 0; i < call->count; i++)
-		bytes += page_bytes(&call->units[i],
-				    &mover->work.batch->steps[call->units[i].step]);
-	return bytes;
+static bool is_allowed(const struct nm_mover *mover)
+{
+	int to = mover->work.batch->to;
+
+	return to >= 0 && (unsigned)to < mover->rules.nr_nodes &&
+	       hwloc_bitmap_isset(mover->work.mems, mover->rules.node_ids[to]);
 }
 
-static void settle(struct nm_mover *mover, struct nm_mover_counts *counts)
+int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
+		 uint64_t bytes)
 {
-	const struct nm_call *call = &mover->call;
+	struct nm_work *work = &mover->work;
+	int r = 0;
 
-	for (unsigned i = 0; i < call->count; i++) {
-		const struct nm_unit *unit = &call->units[i];
-		struct nm_page_step *step = &mover->work.batch->steps[unit->step];
-		if (unit->state != unit->to) {
-			step->error = unit->state;
-			continue;
-		}
-		step->fate = NM_PAGE_FATE_MOVED;
-		counts->moved++;
-		counts->bytes += page_bytes(unit, step);
-	}
-}
-
-int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
-{
-	size_t from = mover->work.next;
-
-	collect(mover, counts);
-	int r = mover->call.count ? find(mover, pages) : 0;
-	if (r == 0 && mover->call.count > 0) {
-		nm_call_spend(mover, bytes_of_call(mover));
-		r = nm_call_move(mover, NM_PACE_SMALL, counts);
-		if (r == 0)
-			settle(mover, counts);
-	}
-	/* Nothing of those that it has passed is left to be looked at. */
-	for (size_t i = from; r == 0 && i < mover->work.next; i++)
-		nm_step_end(&mover->work.batch->steps[i], counts);
+	if (!is_allowed(mover))
+		return -EPERM;
+	if (work->batch->next == 0)
+		count_those_left(mover, counts);
+	if (work->found_next == work->found.count)
+		r = find(mover);
+	if (r == 0)
+		r = move(mover, counts, pages, bytes);
+	if (r == 0)
+		work->batch->next = work->found_next < work->found.count
+					    ? work->found.addresses[work->found_next]
+					    : work->found.next;
 	return r;
 }

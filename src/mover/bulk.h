@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* A batch of all of a process's memory: small pages of many steps go in one call. */
+/* A batch of all of a process's memory. */
 #ifndef NM_MOVER_BULK_H
 #define NM_MOVER_BULK_H
 
 #include "mover_internal.h"
 
+#define NM_BULK_END UINT64_MAX /* batch->next: all has been looked at */
+
 /*
- * Looks where the next pages of the batch are, as many as one question may have, and moves up to
- * `pages` of them. A huge page goes with the first of its small pages that does. A step MOVED is
- * one of which anything has; which of its pages did is not written down. -errno ends the batch.
+ * Finds the next pages that are in memory, where none is left of those found before, and moves up to
+ * so many of them, and bytes (beyond: one page alone). A huge page goes with the first of its small pages
+ * that does. -errno ends the batch; -EPERM: its cpuset does not allow the node.
  */
-int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages);
+int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
+		 uint64_t bytes);
 
 #endif

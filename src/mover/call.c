@@ -83,6 +83,16 @@ int nm_call_where(struct nm_mover *mover, uint64_t offset)
 	return mover->call.count ? ask_where(mover, mover->call.count, offset) : 0;
 }
 
+int nm_call_find(struct nm_mover *mover, unsigned count, const struct nm_worker_range *ranges)
+{
+	if (!begin_call(mover))
+		return -ECANCELED;
+	int r = mover->platform->ops->pages_find(mover->platform, (pid_t)mover->work.tid,
+						 mover->work.tid_ticks, count, ranges,
+						 mover->rules.maps.budget_ns, &mover->work.found);
+	return end_call(mover) ? r : -ECANCELED;
+}
+
 void nm_call_spend(struct nm_mover *mover, uint64_t bytes)
 {
 	pthread_mutex_lock(&mover->lock);

@@ -8,6 +8,9 @@
 /* Asks where the pages at unit.address + offset are; into mover->call.statuses. -errno. */
 int nm_call_where(struct nm_mover *mover, uint64_t offset);
 
+/* Finds pages in these ranges; into work.found. -errno. */
+int nm_call_find(struct nm_mover *mover, unsigned count, const struct nm_worker_range *ranges);
+
 /* What the next call moves counts against the limits on pages and bytes. */
 void nm_call_spend(struct nm_mover *mover, uint64_t bytes);
 

@@ -100,7 +100,7 @@ static int find(struct nm_mover *mover, struct nm_page_step *step)
 		int16_t found_on = nm_node_index(&mover->rules, unit.was);
 		if (step->found_on < 0)
 			step->found_on = found_on;
-		if (unit.was < 0 || !nm_step_is_where_seen(&mover->rules, step, &unit, found_on))
+		if (unit.was < 0 || !nm_step_is_where_seen(step, &unit, found_on))
 			continue;
 		if (!nm_mover_take_room(mover, step->to, NM_SMALL_PAGE, false)) {
 			step->error = -ENOSPC;

@@ -7,6 +7,7 @@
 
 #include "known.h"
 #include "numa-migrd/mover.h"
+#include "numa-migrd/worker.h"
 #include "pace.h"
 #include "room.h"
 
@@ -28,7 +29,7 @@ struct nm_mover_rules {
 /* One page of a call. */
 struct nm_unit {
 	uint64_t address;
-	const struct nm_mapped *mapped; /* that it is in; not known of loose ones */
+	const struct nm_mapped *mapped; /* that it is in; of a bulk batch */
 	size_t step;
 	int to;	   /* the kernel's number */
 	int was;   /* where it was found, likewise, or a negative errno */
@@ -42,8 +43,9 @@ struct nm_work {
 	struct nm_page_batch *batch; /* NULL: none */
 	bool dropped;		     /* under the lock */
 	size_t next;
-	/* Of a bulk batch: where in that step; the mapping last looked at, and its pages seen so far. */
-	uint64_t bulk_offset, bulk_mapping, bulk_seen;
+	/* Of a bulk batch: what was found last, and how many of these have been dealt with. */
+	struct nm_worker_found found;
+	unsigned found_next;
 	struct nm_known_entry *known; /* kept from being given away; under the lock */
 	hwloc_bitmap_t mems;	      /* that the process's cpuset allows; the kernel's numbers */
 	bool has_mems;
@@ -127,16 +129,20 @@ int nm_batch_step(struct nm_mover *mover);
 uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_work *work,
 			  const struct nm_page_step *step, struct nm_mover_counts *counts,
 			  struct nm_unit *ret_unit);
+/* Likewise, whatever page of the mapping it is about. */
+uint64_t *nm_mapped_refusal(const struct nm_mover_rules *rules, const struct nm_mapped *mapped,
+			    struct nm_mover_counts *counts);
 /* Of the kernel's number of a node, or of a negative errno; -1: none that we know. */
 int16_t nm_node_index(const struct nm_mover_rules *rules, int node);
-/* The page is where the step says, and not where it is to go: that is also, where the step does not
- * say, memory without CPUs beside its target. */
-bool nm_step_is_where_seen(const struct nm_mover_rules *rules, const struct nm_page_step *step,
-			   const struct nm_unit *unit, int16_t found_on);
+/* The page is where the step says, and not where it is to go. */
+bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
+			   int16_t found_on);
 void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_refused(struct nm_page_step *step, struct nm_mover_counts *counts, uint64_t *why);
 void nm_step_elsewhere(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_failed(struct nm_page_step *step, struct nm_mover_counts *counts, int error);
+/* Of one page, by the kernel: a negative errno. */
+void nm_count_failure(struct nm_mover_counts *counts, int error);
 /* All of its small pages have been looked at: its fate, unless it has one, by what was found of them. */
 void nm_step_end(struct nm_page_step *step, struct nm_mover_counts *counts);
 

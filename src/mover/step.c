@@ -11,6 +11,16 @@ static bool has_shape(const struct nm_page_step *step, const struct nm_mapped *m
 	return step->address % step->bytes == 0;
 }
 
+uint64_t *nm_mapped_refusal(const struct nm_mover_rules *rules, const struct nm_mapped *mapped,
+			    struct nm_mover_counts *counts)
+{
+	if (mapped->policy == NM_MEMORY_UNKNOWN)
+		return &counts->unknown;
+	if (nm_mapped_is_bound(mapped) && !rules->move_bound)
+		return &counts->bound;
+	return (mapped->shared || mapped->file) && !rules->move_shared ? &counts->shared : NULL;
+}
+
 uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_work *work,
 			  const struct nm_page_step *step, struct nm_mover_counts *counts,
 			  struct nm_unit *ret_unit)
@@ -21,16 +31,14 @@ uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_wo
 		return &counts->outside;
 	const struct nm_mapped *mapped =
 		nm_mappings_find(work->known->ready, step->address, step->bytes);
-	if (!mapped || mapped->policy == NM_MEMORY_UNKNOWN || !has_shape(step, mapped))
+	if (!mapped || !has_shape(step, mapped))
 		return &counts->unknown;
-	if (nm_mapped_is_bound(mapped) && !rules->move_bound)
-		return &counts->bound;
-	if ((mapped->shared || mapped->file) && !rules->move_shared)
-		return &counts->shared;
+	uint64_t *why = nm_mapped_refusal(rules, mapped, counts);
+	if (why)
+		return why;
 	*ret_unit = (struct nm_unit){.address = step->address,
 				     .to = (int)rules->node_ids[step->to],
 				     .state = NM_UNIT_UNTOLD,
-				     .mapped = mapped,
 				     .pool = mapped->huge};
 	return NULL;
 }
@@ -43,11 +51,9 @@ int16_t nm_node_index(const struct nm_mover_rules *rules, int node)
 	return -1;
 }
 
-bool nm_step_is_where_seen(const struct nm_mover_rules *rules, const struct nm_page_step *step,
-			   const struct nm_unit *unit, int16_t found_on)
+bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
+			   int16_t found_on)
 {
-	if (step->from < 0 && found_on >= 0)
-		return rules->stand_ins[found_on] != step->to;
 	return (step->from < 0 || step->from == found_on) && unit->was != unit->to;
 }
 
@@ -76,6 +82,11 @@ void nm_step_failed(struct nm_page_step *step, struct nm_mover_counts *counts, i
 {
 	step->fate = NM_PAGE_FATE_FAILED;
 	step->error = error;
+	nm_count_failure(counts, error);
+}
+
+void nm_count_failure(struct nm_mover_counts *counts, int error)
+{
 	counts->failed++;
 	counts->busy += error == -EBUSY;
 	counts->gone += error == -ENOENT;

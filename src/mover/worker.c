@@ -30,17 +30,32 @@ static void sleep_for(struct nm_mover *mover, uint64_t ns)
 
 /* ---- batches: under the lock ---- */
 
-static void take_batch(struct nm_mover *mover)
+/* The first whose time has come; where there is none, *wait_ns is until then, if that is less. */
+static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 {
-	if (mover->work.batch || mover->queue_count == 0)
+	struct nm_work *work = &mover->work;
+	size_t i = 0;
+
+	for (; !work->batch && i < mover->queue_count && mover->queue[i]->again_ns > now; i++)
+		if (mover->queue[i]->again_ns - now < *wait_ns)
+			*wait_ns = mover->queue[i]->again_ns - now;
+	if (work->batch || i == mover->queue_count)
 		return;
-	mover->work.batch = mover->queue[0];
-	memmove(mover->queue, mover->queue + 1, --mover->queue_count * sizeof(*mover->queue));
-	mover->work.known = NULL;
-	mover->work.dropped = mover->work.has_mems = false;
-	mover->work.next = mover->work.bulk_offset = mover->work.loose_count = 0;
-	mover->work.bulk_mapping = mover->work.bulk_seen = 0;
-	mover->work.loose_capacity = 0;
+	work->batch = mover->queue[i];
+	memmove(mover->queue + i, mover->queue + i + 1,
+		(--mover->queue_count - i) * sizeof(*mover->queue));
+	work->known = NULL;
+	work->dropped = work->has_mems = false;
+	work->next = work->loose_count = work->loose_capacity = 0;
+	work->found.count = work->found_next = 0;
+}
+
+/* It goes on when its time comes again, behind those that wait by then. */
+static void put_back(struct nm_mover *mover, uint64_t again_ns)
+{
+	mover->work.batch->again_ns = again_ns;
+	mover->queue[mover->queue_count++] = mover->work.batch;
+	mover->work.batch = NULL;
 }
 
 static void finish_batch(struct nm_mover *mover, int error)
@@ -73,14 +88,27 @@ static void calm_down(struct nm_mover *mover)
 	nm_mover_adopt(mover);
 }
 
+/* Until its mappings may be known: twice as long each time. */
+static uint64_t rest_ns(unsigned rests)
+{
+	uint64_t ns = NM_KNOWN_REFUSED_NS << (rests < 8 ? rests : 8);
+
+	return ns < LONGEST_SLEEP_NS ? ns : LONGEST_SLEEP_NS;
+}
+
 static void go_on(struct nm_mover *mover)
 {
 	get_busy(mover, NULL);
 	int r = nm_batch_step(mover);
 	pthread_mutex_lock(&mover->lock);
 	calm_down(mover);
-	if (r != -EAGAIN)
+	struct nm_page_batch *batch = mover->work.batch;
+	if (batch->bulk && r == -ESTALE && !mover->work.dropped)
+		put_back(mover, now_ns(mover) + rest_ns(batch->rests++));
+	else if (r != -EAGAIN)
 		finish_batch(mover, r);
+	else if (batch->bulk && mover->queue_count > 0 && !mover->work.dropped)
+		put_back(mover, 0);
 }
 
 static void look_at_splits(struct nm_mover *mover)
@@ -127,18 +155,19 @@ bool nm_mover_turn(struct nm_mover *mover, uint64_t *ret_wait_ns)
 {
 	uint64_t now = now_ns(mover), wait_ns = LONGEST_SLEEP_NS;
 
-	take_batch(mover);
+	take_batch(mover, now, &wait_ns);
 	if (mover->work.batch && mover->work.dropped) {
 		finish_batch(mover, -ECANCELED);
 		return true;
 	}
 	if (mover->work.batch) {
-		wait_ns = nm_pace_wait_ns(&mover->pace, now);
-		if (wait_ns == 0) {
+		uint64_t pace_ns = nm_pace_wait_ns(&mover->pace, now);
+		if (pace_ns == 0) {
 			go_on(mover);
 			look_at_splits(mover);
 			return true;
 		}
+		wait_ns = pace_ns < wait_ns ? pace_ns : wait_ns;
 	}
 	if (read_a_turn(mover, now, &wait_ns))
 		return true;

@@ -50,6 +50,9 @@ ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, 
 			   size_t size, uint64_t budget_ns, uint64_t *ret_held_ns);
 int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			 unsigned count, const uint64_t *addresses, int *ret);
+int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
+			struct nm_worker_found *ret);
 int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 			uint64_t *ret_held_ns);

@@ -259,6 +259,26 @@ int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start
 	return call_where(nm_linux(platform), NM_WORKER_MOVER, &question, ret);
 }
 
+int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
+			struct nm_worker_found *ret)
+{
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
+						  .count = nr_ranges,
+						  .budget_ns = budget_ns},
+				      .pid = (uint32_t)tid,
+				      .start_ticks = start_ticks,
+				      .ranges = ranges,
+				      .fd = -1,
+				      .body = ret,
+				      .body_size = sizeof(*ret)};
+
+	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
+	if (r == 0 && (call.body_size != sizeof(*ret) || ret->count > NM_WORKER_PAGES_MOST))
+		return -EPROTO;
+	return r;
+}
+
 int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 			uint64_t *ret_held_ns)

@@ -144,12 +144,14 @@ static int send_request(int socket, const struct nm_worker_call *call)
 		char space[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control = {0};
-	struct iovec parts[3] = {
+	size_t count = call->request.count;
+	struct iovec parts[] = {
 		{(void *)&call->request, sizeof(call->request)},
-		{(void *)call->addresses, call->addresses ? 8 * (size_t)call->request.count : 0},
-		{(void *)call->nodes, call->nodes ? 4 * (size_t)call->request.count : 0},
+		{(void *)call->addresses, call->addresses ? count * sizeof(*call->addresses) : 0},
+		{(void *)call->nodes, call->nodes ? count * sizeof(*call->nodes) : 0},
+		{(void *)call->ranges, call->ranges ? count * sizeof(*call->ranges) : 0},
 	};
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = NM_ARRAY_SIZE(parts)};
 
 	if (call->fd >= 0)
 		attach(&message, &control, sizeof(control), call->fd);

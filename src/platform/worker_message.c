@@ -17,18 +17,22 @@ static bool takes_descriptor(uint32_t act)
 /* Bytes of the whole message; 0: more than may be asked for. */
 static size_t length_of(const struct nm_worker_request *request)
 {
-	size_t each = request->act == NM_WORKER_MOVE ? 12 : 8;
+	bool finds = request->act == NM_WORKER_FIND;
+	size_t most = finds ? NM_WORKER_RANGES_MOST : NM_WORKER_PAGES_MOST;
+	size_t each = finds			       ? sizeof(struct nm_worker_range)
+		      : request->act == NM_WORKER_MOVE ? 12
+						       : 8;
 
-	if (!is_about_pages(request->act))
+	if (!finds && !is_about_pages(request->act))
 		return sizeof(*request);
-	if (request->count == 0 || request->count > NM_WORKER_PAGES_MOST)
+	if (request->count == 0 || request->count > most)
 		return 0;
 	return sizeof(*request) + request->count * each;
 }
 
 static bool is_well_formed(const struct nm_worker_request *request)
 {
-	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_CLEAR_REFS)
+	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_FIND)
 		return false;
 	if (request->act == NM_WORKER_HELLO)
 		return true;
@@ -37,6 +41,22 @@ static bool is_well_formed(const struct nm_worker_request *request)
 	if (request->act == NM_WORKER_CLEAR_REFS)
 		return true;
 	return request->pid > 0 && request->start_ticks > 0 && request->file <= NM_NUMA_MAPS;
+}
+
+static bool are_ranges(const struct nm_worker_range *ranges, uint32_t count)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nm_worker_range *range = &ranges[i];
+		uint64_t page = range->page_bytes;
+		if (range->start < last || range->end <= range->start || range->end > INT64_MAX ||
+		    page < 4096 || page > NM_WORKER_PAGE_BYTES_MOST ||
+		    range->start % page != 0 || range->end % page != 0)
+			return false;
+		last = range->end;
+	}
+	return true;
 }
 
 int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_worker_order *ret)
@@ -53,6 +73,10 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 		return -EINVAL;
 	if (is_about_pages(order.request.act))
 		order.addresses = (const uint64_t *)((const char *)message + sizeof(order.request));
+	if (order.request.act == NM_WORKER_FIND)
+		order.ranges = (const struct nm_worker_range *)((const char *)message + sizeof(order.request));
+	if (order.ranges && !are_ranges(order.ranges, order.request.count))
+		return -EINVAL;
 	if (order.request.act == NM_WORKER_MOVE)
 		order.nodes = (const int32_t *)(order.addresses + order.request.count);
 	*ret = order;

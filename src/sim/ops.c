@@ -6,6 +6,7 @@
 
 #include "files.h"
 #include "numa-migrd/runtime.h"
+#include "numa-migrd/worker.h"
 
 #define FIRST_FD 1000
 
@@ -273,6 +274,26 @@ static int pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_t
 	return where(sim, process_at(sim, tid, start_ticks), count, addresses, ret);
 }
 
+static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		      unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
+		      struct nm_worker_found *ret)
+{
+	struct nm_sim *sim = sim_of(platform);
+	const struct nm_sim_process *process = process_at(sim, tid, start_ticks);
+	(void)budget_ns;
+	ret->count = 0;
+	for (unsigned i = 0; i < nr_ranges; i++)
+		for (ret->next = ranges[i].start; ret->next < ranges[i].end;
+		     ret->next += ranges[i].page_bytes) {
+			if (process && page_at(process, ret->next) < 0)
+				continue;
+			if (ret->count == NM_WORKER_PAGES_MOST)
+				return where(sim, process, ret->count, ret->addresses, ret->nodes);
+			ret->addresses[ret->count++] = ret->next;
+		}
+	return where(sim, process, ret->count, ret->addresses, ret->nodes);
+}
+
 /* All threads of the process wait for a page under way, each for its part of them. */
 static void charge(struct nm_sim_process *process, double bytes)
 {
@@ -432,6 +453,7 @@ const struct nm_platform_ops nm_sim_ops = {
 	.open_maps = open_file,
 	.read_maps = read_maps,
 	.pages_where = pages_where,
+	.pages_find = pages_find,
 	.pages_move = pages_move,
 	.clear_refs = clear_refs,
 	.numa_balancing_set = numa_balancing_set,

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "find.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
 
@@ -146,7 +147,7 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 {
 	const struct nm_worker_request *request = &order->request;
 	bool names_process = request->act == NM_WORKER_WHERE || request->act == NM_WORKER_MOVE ||
-			     request->act == NM_WORKER_OPEN_MAPS;
+			     request->act == NM_WORKER_OPEN_MAPS || request->act == NM_WORKER_FIND;
 
 	*ret = (struct nm_worker_outcome){.fd = -1};
 	ret->result = names_process ? require_process(proc_fd, request) : 0;
@@ -170,6 +171,10 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 		break;
 	case NM_WORKER_CLEAR_REFS:
 		ret->result = clear_refs(proc_fd, fd);
+		break;
+	case NM_WORKER_FIND:
+		ret->result = nm_worker_find(proc_fd, order, body);
+		ret->bytes = ret->result < 0 ? 0 : sizeof(struct nm_worker_found);
 		break;
 	default: /* NM_WORKER_HELLO */
 		ret->result = getpid();
@@ -262,7 +267,7 @@ static int serve_one(int proc_fd, int socket, void *message, void *body)
 int nm_worker_serve(int proc_fd, int socket)
 {
 	nm_autofree void *message = malloc(NM_WORKER_REQUEST_MOST);
-	nm_autofree void *body = malloc(NM_WORKER_BODY_MOST);
+	nm_autofree void *body = calloc(1, NM_WORKER_BODY_MOST);
 	int r = message && body ? 1 : -ENOMEM;
 
 	while (r > 0)

@@ -18,6 +18,15 @@ static void require_within(const void *message, size_t size, const struct nm_wor
 	}
 	if (order->nodes)
 		FUZZ_REQUIRE(order->addresses && (const char *)(order->nodes + count) == end);
+	if (order->ranges) {
+		FUZZ_REQUIRE(count > 0 && count <= NM_WORKER_RANGES_MOST && !order->addresses);
+		FUZZ_REQUIRE((const char *)order->ranges >= begin &&
+			     (const char *)(order->ranges + count) == end);
+		FUZZ_REQUIRE(order->request.pid > 0 && order->request.start_ticks > 0);
+	}
+	for (size_t i = 0; order->ranges && i < count; i++)
+		FUZZ_REQUIRE(order->ranges[i].start < order->ranges[i].end &&
+			     order->ranges[i].page_bytes > 0);
 	if (order->request.act == NM_WORKER_READ_MAPS)
 		FUZZ_REQUIRE(count > 0 && count <= NM_WORKER_TEXT_MOST);
 }

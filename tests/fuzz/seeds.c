@@ -175,8 +175,10 @@ static void write_worker(const char *folder)
 {
 	static const uint64_t addresses[] = {0x7f0000000000, 0x7f0000001000};
 	static const int32_t nodes[] = {0, 1};
+	static const struct nm_worker_range ranges[] = {{0x7f0000000000, 0x7f0000004000, 0x1000},
+							{0x7f0000200000, 0x7f0000600000, 0x200000}};
 
-	for (uint32_t act = NM_WORKER_HELLO; act <= NM_WORKER_CLEAR_REFS; act++) {
+	for (uint32_t act = NM_WORKER_HELLO; act <= NM_WORKER_FIND; act++) {
 		const struct nm_worker_request request = {.version = NM_WORKER_VERSION,
 							  .act = act,
 							  .pid = 100,
@@ -190,6 +192,8 @@ static void write_worker(const char *folder)
 			add(&seed, addresses, sizeof(addresses));
 		if (act == NM_WORKER_MOVE)
 			add(&seed, nodes, sizeof(nodes));
+		if (act == NM_WORKER_FIND)
+			add(&seed, ranges, sizeof(ranges));
 		write_seed(folder, "worker", act, &seed);
 	}
 }

@@ -93,7 +93,7 @@ int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 	(void)mover;
 	if (fake_mover.full || fake_mover.nr_waiting == FAKE_MOVER_BATCHES)
 		return -EAGAIN;
-	assert_true(batch->count > 0 && batch->start_ticks > 0);
+	assert_true((batch->bulk || batch->count > 0) && batch->start_ticks > 0);
 	for (size_t i = 0; i < batch->count; i++)
 		assert_true(batch->steps[i].address % batch->steps[i].bytes == 0);
 	fake_mover.submitted++;

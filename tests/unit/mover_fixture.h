@@ -23,6 +23,7 @@
 
 #include "../support/machine.h"
 #include "numa-migrd/mover.h"
+#include "numa-migrd/worker.h"
 
 #define FAKE_PID 42U
 #define FAKE_TICKS 777U
@@ -64,7 +65,8 @@ struct fake {
 	uint64_t splits;
 	uint64_t call_ns; /* that a move takes, and each page of it */
 	uint64_t page_ns;
-	int call_error, where_error;
+	int call_error, where_error, maps_error;
+	unsigned finds, found_most;
 	unsigned calls, largest, hold_calls; /* hold: calls wait until it is less than they are */
 	bool holding;
 };
@@ -128,6 +130,8 @@ static inline int fake_open_maps(struct nm_platform *platform, int directory, co
 	int r = !known || fake->pid == 0 ? -ENOENT : FAKE_FILE + which;
 	if (fake->thread && directory == FAKE_DIRECTORY)
 		r = FAKE_NO_FILE;
+	if (fake->maps_error)
+		r = fake->maps_error;
 	fake->offset[which] = 0;
 	fake->open_files += r >= 0;
 	pthread_mutex_unlock(&fake->lock);
@@ -267,6 +271,37 @@ static inline int fake_pages_where(struct nm_platform *platform, pid_t tid, uint
 	return r;
 }
 
+/* False: no more are found at once. */
+static inline bool fake_find_in(const struct fake *fake, const struct nm_worker_range *range,
+				struct nm_worker_found *ret)
+{
+	for (ret->next = range->start; ret->next < range->end; ret->next += range->page_bytes) {
+		size_t page = fake_index(ret->next);
+		if (page >= FAKE_PAGES || fake->node[page] < 0)
+			continue;
+		if (ret->count == fake->found_most)
+			return false;
+		ret->addresses[ret->count++] = ret->next;
+	}
+	return true;
+}
+
+static inline int fake_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				  unsigned nr_ranges, const struct nm_worker_range *ranges,
+				  uint64_t budget_ns, struct nm_worker_found *ret)
+{
+	struct fake *fake = fake_of(platform);
+
+	(void)budget_ns;
+	pthread_mutex_lock(&fake->lock);
+	fake->finds++;
+	ret->count = 0;
+	for (unsigned i = 0; i < nr_ranges && fake_find_in(fake, &ranges[i], ret); i++)
+		;
+	pthread_mutex_unlock(&fake->lock);
+	return fake_pages_where(platform, tid, start_ticks, ret->count, ret->addresses, ret->nodes);
+}
+
 /* All of a transparent huge page goes with any part of it. */
 static inline void fake_migrate(struct fake *fake, size_t page, int node)
 {
@@ -377,6 +412,7 @@ static inline struct fake *fake_new(void)
 		.read_file = fake_read_file,
 		.close = fake_close,
 		.pages_where = fake_pages_where,
+		.pages_find = fake_pages_find,
 		.pages_move = fake_pages_move,
 	};
 	struct fake *fake = calloc(1, sizeof(*fake));
@@ -390,6 +426,7 @@ static inline struct fake *fake_new(void)
 	fake->start_ticks = FAKE_TICKS;
 	fake->now_ns = 1000 * NM_NSEC_PER_SEC;
 	fake->mems = "0-3";
+	fake->found_most = NM_WORKER_PAGES_MOST;
 	for (unsigned i = 0; i < FAKE_NODES; i++) {
 		fake->total_kib[i] = 1 << 20;
 		fake->free_kib[i] = 1 << 19;

@@ -26,12 +26,18 @@ static void move_page(struct nm_page_step *step)
 	step->fate = NM_PAGE_FATE_MOVED;
 }
 
-static void move_in_model(struct nm_page_batch *batch)
+static inline void set_speeds(double speed)
+{
+	for (size_t i = 0; i < world.nr_workers; i++)
+		world.workers[i].speed = speed;
+}
+
+static inline void move_in_model(struct nm_page_batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++)
 		move_page(&batch->steps[i]);
-	for (size_t i = 0; i < world.nr_workers && speed_after_move > 0; i++)
-		world.workers[i].speed = batch->rollback ? 1 : speed_after_move;
+	if (speed_after_move > 0)
+		set_speeds(batch->rollback ? 1 : speed_after_move);
 }
 
 /* A process of which every thread accesses some of the pages; they are all on `node`. */

@@ -66,26 +66,6 @@ static void test_elsewhere(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).elsewhere, 3);
 }
 
-/* Memory without CPUs that is beside the target is as near: a process is brought none of it. */
-static void test_beside_the_target(void **state)
-{
-	struct test *test = *state;
-	BATCH(3);
-
-	test->topology->nodes[3].nearest_with_cpus = 1;
-	test->fake->node[0] = 3;
-	batch_new->steps[0].from = -1;
-	test->fake->node[1] = 2;
-	batch_new->steps[1].from = -1;
-	test->fake->node[2] = 3;
-	batch_new->steps[2].from = 3; /* somebody wants just this one */
-	RUN(test, batch);
-	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_ELSEWHERE);
-	assert_int_equal(test->fake->node[0], 3);
-	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_MOVED);
-	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_MOVED);
-}
-
 /* ---- the process ---- */
 
 static void test_other_process(void **state)
@@ -556,7 +536,6 @@ int main(void)
 		TEST(test_moves),
 		TEST(test_sparse_nodes),
 		TEST(test_elsewhere),
-		TEST(test_beside_the_target),
 		TEST(test_other_process),
 		TEST(test_process_gone),
 		TEST(test_process_ends_midway),

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A process's memory that is brought along as a whole: small pages of many steps in a call. */
+/* A process's memory that is brought along as a whole. */
 #include "mover_fixture.h"
 
-#define BLOCKS (FAKE_PAGES / FAKE_PER_HUGE)
-
-/* What the kernel says of the only mapping. */
-static void say_resident(const struct test *test, const char *of_nodes)
+static struct nm_page_batch *bulk_batch(void)
 {
-	snprintf(test->fake->numa_maps, FAKE_TEXT,
-		 "%" PRIx64 " default anon=9 dirty=9 %s kernelpagesize_kB=4\n", FAKE_BASE, of_nodes);
-}
-
-static struct nm_page_batch *bulk_batch(size_t blocks)
-{
-	struct nm_page_batch *batch = fake_batch(blocks);
+	struct nm_page_batch *batch = fake_batch(0);
 
 	batch->bulk = true;
-	for (size_t i = 0; i < blocks; i++) {
-		make_huge(&batch->steps[i], i);
-		batch->steps[i].from = -1;
-	}
+	batch->to = 1;
 	return batch;
 }
 
@@ -32,118 +20,251 @@ static unsigned pages_on(const struct test *test, int node)
 	return count;
 }
 
-/* Two questions and as many calls as its pages need, however few of them each step has. */
-static void test_few_calls_for_many_steps(void **state)
+/* Limits on pages and bytes are for other tests. */
+static void allow_all(const struct test *test)
+{
+	test->config->pages.max_pages_per_interval = 1U << 20;
+	test->config->pages.max_mb_per_s = 1U << 20;
+}
+
+/* Two searches, and as many calls as its pages need, however far apart they are. */
+static void test_few_calls_where_pages_are_few(void **state)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch(BLOCKS);
+	struct nm_page_batch *batch_new = bulk_batch();
 
-	say_resident(test, "N0=4096 N2=4096");
-	test->config->pages.max_pages_per_interval = 1U << 20;
+	allow_all(test);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		test->fake->node[page] = page % 32 == 0 ? 2 : -ENOENT;
 	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->moved, FAKE_PAGES / 32);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES / 32);
 	assert_int_equal(pages_on(test, 2), 0);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-	assert_int_equal(batch->moved, FAKE_PAGES / 32);
-	assert_in_range(test->fake->calls, 1, 2);
+	assert_int_equal(test->fake->finds, 1);
+	assert_int_equal(test->fake->calls, 1);
+}
+
+static void test_all_of_a_large_one(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	allow_all(test);
+	RUN(test, batch);
+	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
+	assert_int_equal(batch->moved, FAKE_PAGES);
+	assert_true(test->fake->calls > 1 && test->fake->largest >= 256);
+	assert_int_equal(nm_mover_counts(test->mover).moved, FAKE_PAGES);
+	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
 }
 
 static void test_huge_pages_go_whole(void **state)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch(2);
+	struct nm_page_batch *batch_new = bulk_batch();
 
-	say_resident(test, "N0=4096 N2=4096");
-	test->fake->whole[0] = true;
+	allow_all(test);
+	test->fake->whole[0] = test->fake->whole[3] = true;
 	RUN(test, batch);
-	assert_int_equal(pages_on(test, 1), 2 * FAKE_PER_HUGE);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
+	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 }
 
-static void test_each_step_has_its_fate(void **state)
+static void test_each_page_is_counted(void **state)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch(5);
+	struct nm_page_batch *batch_new = bulk_batch();
+	struct nm_mover_counts counts;
 
-	say_resident(test, "N0=4096 N2=4096");
+	allow_all(test);
 	for (size_t page = 0; page < FAKE_PER_HUGE; page++) {
-		test->fake->node[page] = 1;				/* there already */
-		test->fake->node[FAKE_PER_HUGE + page] = -ENOENT;	/* never touched */
+		test->fake->node[page] = 1;		      /* there already */
+		test->fake->node[FAKE_PER_HUGE + page] = -ENOENT; /* never touched */
 		test->fake->add_error[3 * FAKE_PER_HUGE + page] = -EACCES; /* others map it too */
 	}
-	test->fake->node[2 * FAKE_PER_HUGE] = 1; /* but for the first */
-	batch_new->steps[4].to = 99;		 /* no such node */
 	RUN(test, batch);
-	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_ELSEWHERE);
-	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_FAILED);
-	assert_int_equal(batch->steps[1].error, -ENOENT);
-	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_MOVED);
-	assert_int_equal(batch->steps[3].fate, NM_PAGE_FATE_FAILED);
-	assert_int_equal(batch->steps[3].error, -EACCES);
-	assert_int_equal(batch->steps[4].fate, NM_PAGE_FATE_REFUSED);
-	assert_int_equal(batch->moved, FAKE_PER_HUGE - 1);
+	counts = nm_mover_counts(test->mover);
+	assert_int_equal(batch->moved, FAKE_PAGES - 3 * FAKE_PER_HUGE);
+	assert_int_equal(counts.moved, FAKE_PAGES - 3 * FAKE_PER_HUGE);
+	assert_int_equal(counts.elsewhere, FAKE_PER_HUGE);
+	assert_int_equal(counts.failed, FAKE_PER_HUGE);
+	assert_int_equal(counts.denied, FAKE_PER_HUGE);
+}
+
+/* Memory without CPUs that is beside the target is as near. */
+static void test_beside_the_target(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	allow_all(test);
+	test->topology->nodes[3].nearest_with_cpus = 1;
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		test->fake->node[page] = page % 2 ? 3 : 2;
+	RUN(test, batch);
+	assert_int_equal(pages_on(test, 3), FAKE_PAGES / 2);
+	assert_int_equal(pages_on(test, 1), FAKE_PAGES / 2);
+	assert_int_equal(nm_mover_counts(test->mover).elsewhere, FAKE_PAGES / 2);
+}
+
+/* Each page once, also where no more are found at a time than a call does not take. */
+static void test_what_was_found_is_gone_through(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	allow_all(test);
+	test->fake->found_most = 1000;
+	RUN(test, batch);
+	assert_int_equal(batch->moved, FAKE_PAGES);
+	assert_int_equal(test->fake->finds, FAKE_PAGES / 1000 + 1);
+	assert_true(test->fake->largest <= 1000);
 }
 
 /* A node that is full takes what it can: the rest is told as refused. */
 static void test_a_node_nearly_full(void **state)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch(2);
+	struct nm_page_batch *batch_new = bulk_batch();
 
-	say_resident(test, "N0=4096 N2=4096");
+	allow_all(test);
 	test->config->pages.keep_free = 0;
 	test->fake->free_kib[1] = 4 * 100;
 	RUN(test, batch);
 	assert_int_equal(pages_on(test, 1), 100);
-	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_MOVED);
-	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_REFUSED);
+	assert_int_equal(nm_mover_counts(test->mover).full, FAKE_PAGES - 100);
 }
 
-/* Small pages of a step go in several calls, and each once. */
-static void test_a_step_in_several_calls(void **state)
+static void test_where_it_may_not_be(void **state)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch(3);
+	struct nm_page_batch *batch_new = bulk_batch();
 
-	say_resident(test, "N0=4096 N2=4096");
+	test->fake->mems = "0,2-3";
 	RUN(test, batch);
-	assert_int_equal(batch->moved, 3 * FAKE_PER_HUGE);
-	assert_int_equal(pages_on(test, 1), 3 * FAKE_PER_HUGE);
-	assert_true(test->fake->calls > 1 && test->fake->largest >= 256);
-	assert_int_equal(nm_mover_counts(test->mover).moved, 3 * FAKE_PER_HUGE);
-	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
+	assert_int_equal(batch->error, -EPERM);
+	assert_int_equal(pages_on(test, 1), 0);
 }
 
-/* A mapping all of whose pages are there needs no question. */
-static void test_what_is_there_is_not_asked_for(void **state)
+static void test_no_such_node(void **state)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch(BLOCKS);
+	struct nm_page_batch *batch_new = bulk_batch();
 
-	test->fake->where_error = -EPERM; /* would end the batch */
-	say_resident(test, "N1=8192");
+	batch_new->to = 99;
 	RUN(test, batch);
+	assert_int_equal(batch->error, -EPERM);
+	assert_int_equal(test->fake->finds, 0);
+}
+
+/* What the kernel says of the only mapping. */
+static void say(const struct test *test, const char *words)
+{
+	snprintf(test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " %s kernelpagesize_kB=4\n", FAKE_BASE,
+		 words);
+}
+
+/* Neither what is there, nor what its owner has placed or shares, is so much as looked at. */
+static void assert_left(struct test *test, const char *words, size_t offset)
+{
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	say(test, words);
+	RUN(test, batch);
+	const struct nm_mover_counts counts = nm_mover_counts(test->mover);
 	assert_int_equal(batch->error, 0);
-	assert_all(batch, NM_PAGE_FATE_ELSEWHERE);
-	assert_int_equal(test->fake->calls, 0);
+	assert_int_equal(test->fake->finds, 0);
+	assert_int_equal(*(const uint64_t *)((const char *)&counts + offset), 8192);
 }
 
-/* Of a large mapping that is nearly empty no more is looked at than it takes to find its pages. */
-static void test_no_longer_than_there_are_pages(void **state)
+static void test_there_already(void **state)
+{
+	assert_left(*state, "default anon=8192 N1=8192", offsetof(struct nm_mover_counts, elsewhere));
+}
+
+static void test_bound(void **state)
+{
+	assert_left(*state, "bind:0 anon=8192 N0=8192", offsetof(struct nm_mover_counts, bound));
+}
+
+static void test_shared(void **state)
+{
+	assert_left(*state, "default anon=8192 mapmax=2 N0=8192",
+		    offsetof(struct nm_mover_counts, shared));
+}
+
+/* Others do not wait until a large one is done. */
+static void test_processes_take_turns(void **state)
 {
 	struct test *test = *state;
-	struct nm_page_batch *batch_new = bulk_batch(BLOCKS);
+	struct nm_page_batch *first = bulk_batch(), *second = fake_batch(1);
 
-	for (size_t page = 0; page < FAKE_PAGES; page++)
-		test->fake->node[page] = page < 5 ? 2 : -ENOENT;
-	say_resident(test, "N0=1 N2=4");
+	test->config->pages.max_mb_per_s = 1U << 20;
+	test->config->pages.max_pages_per_interval = 2000;
+	start(test);
+	fake_hold(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, first), 0);
+	fake_await_call(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, second), 0);
+	fake_release(test->fake);
+	assert_ptr_equal(fake_collect(test->mover), second);
+	assert_true(pages_on(test, 1) < FAKE_PAGES);
+	for (struct nm_page_batch *done; !(done = nm_mover_collect(test->mover));) {
+		fake_pass_ms(test->fake, test->mover, 500);
+		fake_pause_ms(1);
+	}
+	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
+	nm_page_batch_free(first);
+	nm_page_batch_free(second);
+}
+
+/* It waits for its mappings by itself, where these take several turns. */
+static void test_it_waits_for_its_mappings(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = bulk_batch();
+
+	allow_all(test);
+	test->fake->maps_error = -EAGAIN;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		fake_pass_ms(test->fake, test->mover, 100);
+		fake_pause_ms(1);
+		assert_null(nm_mover_collect(test->mover));
+	}
+	FAKE_SET(test->fake, maps_error, 0);
+	for (struct nm_page_batch *done = NULL; !done; done = nm_mover_collect(test->mover)) {
+		fake_pass_ms(test->fake, test->mover, 500);
+		fake_pause_ms(1);
+	}
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->moved, FAKE_PAGES);
+	nm_page_batch_free(batch);
+}
+
+static void test_one_that_waits_is_dropped(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = bulk_batch();
+
+	test->fake->maps_error = -EAGAIN;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	nm_mover_drop(test->mover, FAKE_PID);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_int_equal(batch->error, -ECANCELED);
+	nm_page_batch_free(batch);
+}
+
+static void test_it_ends_with_its_process(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	test->fake->where_error = -ESRCH;
 	RUN(test, batch);
-	assert_int_equal(batch->moved, 5);
-	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_MOVED);
-	assert_int_equal(batch->steps[7].fate, NM_PAGE_FATE_FAILED); /* of the first question */
-	assert_int_equal(batch->steps[8].fate, NM_PAGE_FATE_ELSEWHERE); /* of none */
+	assert_int_equal(batch->error, -ESRCH);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -151,11 +272,22 @@ static void test_no_longer_than_there_are_pages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_few_calls_for_many_steps), TEST(test_huge_pages_go_whole),
-		TEST(test_each_step_has_its_fate),   TEST(test_a_node_nearly_full),
-		TEST(test_a_step_in_several_calls),
-		TEST(test_what_is_there_is_not_asked_for),
-		TEST(test_no_longer_than_there_are_pages),
+		TEST(test_few_calls_where_pages_are_few),
+		TEST(test_all_of_a_large_one),
+		TEST(test_huge_pages_go_whole),
+		TEST(test_each_page_is_counted),
+		TEST(test_beside_the_target),
+		TEST(test_what_was_found_is_gone_through),
+		TEST(test_a_node_nearly_full),
+		TEST(test_where_it_may_not_be),
+		TEST(test_no_such_node),
+		TEST(test_there_already),
+		TEST(test_bound),
+		TEST(test_shared),
+		TEST(test_processes_take_turns),
+		TEST(test_it_waits_for_its_mappings),
+		TEST(test_one_that_waits_is_dropped),
+		TEST(test_it_ends_with_its_process),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

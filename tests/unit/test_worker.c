@@ -34,6 +34,94 @@ static void the_kernels_answer_comes_through(void **state)
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
 }
 
+static int find(struct fixture *f, const struct nm_worker_range *ranges, uint32_t count,
+		struct nm_worker_found *ret)
+{
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
+						  .count = count,
+						  .budget_ns = LONG_NS},
+				      .pid = (uint32_t)getpid(),
+				      .ranges = ranges,
+				      .fd = -1,
+				      .body = ret,
+				      .body_size = sizeof(*ret)};
+
+	return nm_worker_client_call(f->client, NM_WORKER_MOVER, &call);
+}
+
+/* Of a large mapping those few pages that have been touched, and where each is. */
+static void pages_in_memory_are_found(void **state)
+{
+	struct fixture *f = *state;
+	const size_t size = (size_t)64 << 20, touched[] = {0, 4096, 17 << 20, size - 4096};
+	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(madvise(memory, size, MADV_NOHUGEPAGE), 0);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(touched); i++)
+		memory[touched[i]] = 1;
+	const uint64_t start = (uintptr_t)memory;
+	const struct nm_worker_range ranges[] = {{start, start + 8192, 4096},
+						 {start + 8192, start + size, 4096}};
+	open_client(f, LONG_NS);
+	assert_int_equal(find(f, ranges, 2, found), 0);
+	assert_int_equal(found->count, NM_ARRAY_SIZE(touched));
+	assert_int_equal(found->next, start + size);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(touched); i++) {
+		assert_int_equal(found->addresses[i], start + touched[i]);
+		assert_true(found->nodes[i] >= 0);
+	}
+	munmap(memory, size);
+}
+
+/* What has no room is found by the next search, from where this one ended. */
+static void a_search_is_gone_on_with(void **state)
+{
+	struct fixture *f = *state;
+	const size_t pages = NM_WORKER_PAGES_MOST + 10;
+	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
+	char *memory = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memset(memory, 1, pages * 4096);
+	struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + pages * 4096, 4096};
+	open_client(f, LONG_NS);
+	assert_int_equal(find(f, &range, 1, found), 0);
+	assert_int_equal(found->count, NM_WORKER_PAGES_MOST);
+	assert_int_equal(found->next, range.start + (uint64_t)NM_WORKER_PAGES_MOST * 4096);
+	range.start = found->next;
+	assert_int_equal(find(f, &range, 1, found), 0);
+	assert_int_equal(found->count, 10);
+	assert_int_equal(found->next, range.end);
+	munmap(memory, pages * 4096);
+}
+
+/* The worker takes them for no request, and hangs up. */
+static void only_ranges_of_whole_pages_are_searched(void **state)
+{
+	struct fixture *f = *state;
+	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
+	static const struct nm_worker_range bad[][2] = {
+		{{0, 0, 4096}, {4096, 8192, 4096}},		       /* empty */
+		{{4096, 8192, 4096}, {4096, 12288, 4096}},	       /* not ascending */
+		{{0, 4096, 4095}, {4096, 8192, 4096}},		       /* no size of pages */
+		{{0, 4096, 0}, {4096, 8192, 4096}},		       /* none */
+		{{4096, 2 << 20, 2 << 20}, {2 << 20, 4 << 20, 4096}}, /* not at one */
+		{{0, 4097, 4096}, {8192, 12288, 4096}},		       /* part of one */
+		{{0, 4096, 4096}, {4096, UINT64_MAX - 4095, 4096}},    /* of the kernel */
+	};
+
+	open_client(f, LONG_NS);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
+		assert_true(find(f, bad[i], 2, found) < 0);
+	const struct nm_worker_range good = {4096, 8192, 4096};
+	assert_int_equal(find(f, &good, 1, found), 0);
+	assert_int_equal(found->count, 0);
+}
+
 static void another_start_is_another_process(void **state)
 {
 	struct fixture *f = *state;
@@ -464,6 +552,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_kernels_answer_comes_through),
 		TEST(another_start_is_another_process),
+		TEST(pages_in_memory_are_found),
+		TEST(a_search_is_gone_on_with),
+		TEST(only_ranges_of_whole_pages_are_searched),
 		TEST(maps_are_read_to_their_end),
 		TEST(what_the_kernel_took_is_told_without_the_way),
 		TEST(a_missed_deadline_gives_the_worker_up),
