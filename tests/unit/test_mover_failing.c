@@ -14,7 +14,7 @@
 #define CALLS_MOST 40U /* of a kind in one life: each is made to fail in turn */
 #define ERRORS 9U
 
-enum call { OPEN_DIRECTORY, OPEN_MAPS, READ_MAPS, PAGES_WHERE, PAGES_MOVE, CALLS };
+enum call { OPEN_DIRECTORY, OPEN_MAPS, READ_MAPS, PAGES_WHERE, PAGES_FIND, PAGES_MOVE, CALLS };
 
 enum outcome { ALL_MOVED, SOME_MOVED, NONE_MOVED, WAITS, OUTCOMES };
 
@@ -22,7 +22,7 @@ static const char *const outcomes[] = {
 	[ALL_MOVED] = "every page is moved, though later",
 	[SOME_MOVED] = "the batch comes back with what was moved, and the error",
 	[NONE_MOVED] = "the batch comes back with nothing moved, and the error",
-	[WAITS] = "the batch comes back to be tried again, its mappings being unknown",
+	[WAITS] = "the batch waits, or comes back, to be tried again",
 };
 
 #define MAY(outcome) (1U << (outcome))
@@ -54,6 +54,11 @@ static const struct expectation {
 			 MAY_NOT_MOVE | MAY(SOME_MOVED),
 			 MAY(NONE_MOVED) | MAY(WAITS),
 			 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
+	[PAGES_FIND] = {"pages_find (mover)",
+			"pages of a process as a whole are looked for in its pagemap, by the worker",
+			MAY_NOT_MOVE | MAY(SOME_MOVED),
+			MAY(NONE_MOVED) | MAY(WAITS),
+			{ESRCH, EPERM, EACCES, EMFILE, EIO, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
 	[PAGES_MOVE] = {"pages_move (mover)",
 			"move_pages(2) is to move them, by the worker",
 			MAY_NOT_MOVE | MAY(SOME_MOVED),
@@ -70,6 +75,7 @@ static struct failing {
 	unsigned fail_at; /* 0: none */
 	int error;
 	bool lasting;
+	bool bulk; /* the batch is of the whole process */
 } failing;
 
 static int meet(enum call call)
@@ -111,6 +117,16 @@ static int pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_t
 						  ret);
 }
 
+static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		      unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
+		      struct nm_worker_found *ret)
+{
+	int r = meet(PAGES_FIND);
+	return r < 0 ? r
+		     : failing.below->pages_find(platform, tid, start_ticks, nr_ranges, ranges,
+						 budget_ns, ret);
+}
+
 static int pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 		      unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 		      uint64_t *ret_held_ns)
@@ -130,11 +146,28 @@ static void wrap(struct test *test, struct nm_platform_ops *ops)
 	ops->open_maps = open_maps;
 	ops->read_maps = read_maps;
 	ops->pages_where = pages_where;
+	ops->pages_find = pages_find;
 	ops->pages_move = pages_move;
 	test->fake->platform.ops = ops;
 }
 
 /* ---- lives ---- */
+
+static struct nm_page_batch *make_batch(void)
+{
+	struct nm_page_batch *batch = fake_batch(failing.bulk ? 0 : PAGES);
+	batch->bulk = failing.bulk;
+	batch->to = 1;
+	return batch;
+}
+
+static unsigned pages_on_target(const struct test *test)
+{
+	unsigned count = 0;
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		count += test->fake->node[page] == 1;
+	return count;
+}
 
 static struct nm_page_batch *wait_for(struct test *test)
 {
@@ -150,10 +183,10 @@ static struct nm_page_batch *wait_for(struct test *test)
 
 static enum outcome outcome_of(const struct nm_page_batch *batch)
 {
-	unsigned moved = 0;
+	unsigned moved = failing.bulk ? (unsigned)batch->moved : 0;
 	for (size_t i = 0; i < batch->count; i++)
 		moved += batch->steps[i].fate == NM_PAGE_FATE_MOVED;
-	if (moved == batch->count)
+	if (moved == PAGES)
 		return ALL_MOVED;
 	if (batch->error == -ESTALE && moved == 0)
 		return WAITS;
@@ -163,7 +196,9 @@ static enum outcome outcome_of(const struct nm_page_batch *batch)
 /* The pages are where the batch says that they are, and who was dropped is told so by an error. */
 static void assert_true_to_the_machine(const struct test *test, const struct nm_page_batch *batch)
 {
-	bool failed = batch->error < 0;
+	bool failed = batch->error < 0 || failing.bulk;
+	if (failing.bulk)
+		assert_int_equal(batch->moved, pages_on_target(test));
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
 		int on = test->fake->node[(step->address - FAKE_BASE) / FAKE_SMALL];
@@ -181,6 +216,9 @@ static enum outcome live(void)
 	void *state = NULL;
 	assert_int_equal(set_up(&state), 0);
 	struct test *test = state;
+	for (size_t page = PAGES; page < FAKE_PAGES; page++)
+		test->fake->node[page] = -ENOENT;
+	test->fake->found_most = PAGES / 3; /* several searches */
 	wrap(test, &ops);
 	memset(failing.calls, 0, sizeof(failing.calls));
 	assert_int_equal(nm_mover_new_threadless(&test->fake->platform, test->topology,
@@ -188,9 +226,11 @@ static enum outcome live(void)
 			 0);
 	enum outcome outcome = WAITS;
 	for (unsigned tries = 0; tries < 20 && outcome == WAITS; tries++) {
-		assert_int_equal(nm_mover_submit(test->mover, fake_batch(PAGES)), 0);
+		assert_int_equal(nm_mover_submit(test->mover, make_batch()), 0);
 		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = wait_for(test);
-		assert_non_null(batch);
+		assert_true(batch || failing.bulk);
+		if (!batch) /* it waits by itself */
+			break;
 		assert_true_to_the_machine(test, batch);
 		outcome = outcome_of(batch);
 		test->fake->now_ns += NM_NSEC_PER_SEC;
@@ -219,25 +259,34 @@ static void try_call(enum call call, unsigned k, bool lasting, unsigned fail_at)
 	enum outcome outcome = live();
 	found[call][k] |= MAY(outcome);
 	if (!(allowed(expected, lasting, fail_at) & MAY(outcome)))
-		fail_msg("%s, call %u%s, %s: %s", expected->name, fail_at,
+		fail_msg("%s%s, call %u%s, %s: %s", expected->name,
+			 failing.bulk ? " of a whole process" : "", fail_at,
 			 lasting ? " from then on" : "", strerrorname_np(failing.error),
 			 outcomes[outcome]);
 }
 
-static void try_all(void)
+static void try_each(bool bulk)
 {
 	unsigned calls[CALLS];
 	failing.fail_at = 0;
+	failing.bulk = bulk;
 	assert_int_equal(live(), ALL_MOVED);
 	memcpy(calls, failing.calls, sizeof(calls));
 	for (enum call call = 0; call < CALLS; call++) {
-		assert_true(calls[call] > 0 && calls[call] < CALLS_MOST);
+		bool never = call == (bulk ? PAGES_WHERE : PAGES_FIND);
+		assert_true(never ? calls[call] == 0 : calls[call] > 0 && calls[call] < CALLS_MOST);
 		for (unsigned k = 0; expectations[call].errors[k]; k++)
 			for (unsigned at = 1; at <= calls[call]; at++) {
 				try_call(call, k, false, at);
 				try_call(call, k, true, at);
 			}
 	}
+}
+
+static void try_all(void)
+{
+	try_each(false);
+	try_each(true);
 }
 
 static void what_fails_is_told_and_nothing_else_is_said(void **state)
