@@ -30,6 +30,7 @@ struct nm_mapped {
 	uint64_t page_bytes; /* of the kernel's pages; transparent huge pages do not show here */
 	uint8_t policy; /* enum nm_memory_policy; without its own, the thread's that was asked */
 	bool shared;	/* mapped so that others can see it, or a page is mapped elsewhere */
+	bool common;	/* the former */
 	bool file;	/* but for huge pages without a name */
 	bool huge;	/* pages of the pool of huge pages */
 	bool empty;	/* no page was in it */
@@ -54,6 +55,10 @@ int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret);
  * tells of shared and file. -EINVAL. Pure. */
 int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret);
 
+/* Adds to each of the kernel's first nodes the pages that such a line tells of on it. Pure. */
+#define NM_MAPPINGS_NODES 64U
+void nm_mapped_add_nodes(const char *line, uint64_t pages[NM_MAPPINGS_NODES]);
+
 struct nm_mappings;
 
 /* Nothing read yet. -ENOMEM. Mover. */
@@ -76,6 +81,9 @@ size_t nm_mappings_bytes(const struct nm_mappings *mappings);
 
 /* After nm_mappings_read() returned 0: ascending and apart. Valid as long as the mappings. Pure. */
 size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mapped **ret);
+
+/* Pages of those mappings that nobody shares, by the kernel's numbers of nodes. Pure. */
+const uint64_t *nm_mappings_nodes(const struct nm_mappings *mappings);
 
 /* The one that holds all of [address, address + bytes), or NULL. Pure. */
 const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uint64_t address,

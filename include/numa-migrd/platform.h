@@ -5,7 +5,7 @@
  * none logs, none retries but for EINTR.
  *
  * The mover's thread calls now_ns, open_directory, list_directory, read_file, close, open_maps, read_maps,
- * pages_where, pages_find and pages_move beside the loop's: these may share no state that changes, but under a lock
+ * pages_where, pages_find, pages_migrate and pages_move beside the loop's: these may share no state that changes, but under a lock
  * that is held for moments. All others are the loop's, and none of these waits for another process: what
  * takes the lock of its memory map is asked for (ask, take).
  */
@@ -180,14 +180,22 @@ struct nm_platform_ops {
 			   unsigned count, const uint64_t *addresses, int *ret);
 
 	/*
-	 * Finds pages of such a process that are in memory, by its pagemap (proc(5)): of ranges that ascend and are
-	 * whole pages of `page_bytes`, NM_WORKER_RANGES_MOST at most, one after the other until NM_WORKER_PAGES_MOST
-	 * are found or budget_ns are over; and on which node each is, as pages_where does. 0, or a
-	 * negative errno. Mover only.
+	 * Finds pages of such a process that are in memory, and on which node each is, as pages_where does: in
+	 * ranges that ascend and are whole pages of `page_bytes`, NM_WORKER_RANGES_MOST at most, one after
+	 * the other until NM_WORKER_PAGES_MOST are found or budget_ns are over. 0, or a negative errno. Mover only.
 	 */
 	int (*pages_find)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			  unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
 			  struct nm_worker_found *ret);
+
+	/*
+	 * Moves all pages of such a process that no other maps from these nodes (a bit for each of the kernel's
+	 * first NM_WORKER_NODES_MOST numbers) to that one, whatever the policy of their mappings
+	 * (migrate_pages(2)). Returns how many stayed, or a negative errno; -EROFS from a dry run. The same of
+	 * *ret_held_ns as of pages_move. Mover only.
+	 */
+	int (*pages_migrate)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			     uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns);
 
 	/*
 	 * Moves pages of such a process that no other maps (move_pages(2), MPOL_MF_MOVE), each to the node of

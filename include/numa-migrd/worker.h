@@ -17,7 +17,7 @@
 
 #include "numa-migrd/base.h"
 
-#define NM_WORKER_VERSION 1U
+#define NM_WORKER_VERSION 2U
 #define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"
 #define NM_WORKER_PROGRAM "/usr/libexec/numa-migrd/numa-migrd-worker"
 #define NM_WORKER_PAGES_MOST 4096U
@@ -32,6 +32,7 @@ enum nm_worker_act {
 	NM_WORKER_READ_MAPS,  /* that descriptor, most bytes, time → text; empty at its end */
 	NM_WORKER_CLEAR_REFS, /* a descriptor of clear_refs, open for writing */
 	NM_WORKER_FIND,	      /* ranges, time → struct nm_worker_found */
+	NM_WORKER_MIGRATE,    /* nodes, node → how many pages stayed (migrate_pages(2)) */
 };
 
 enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
@@ -45,8 +46,11 @@ struct nm_worker_request {
 	uint64_t start_ticks; /* of that thread: -ESRCH where another has the number */
 	uint64_t budget_ns;   /* READ_MAPS, FIND: it reads no further piece after this time */
 	uint32_t file;	      /* OPEN_MAPS: enum nm_maps_file */
-	uint32_t zero;
+	/* MIGRATE, in the kernel's numbers: */
+	uint32_t to_node;
+	uint64_t from_nodes; /* a bit for each */
 };
+#define NM_WORKER_NODES_MOST 64U
 
 /* Behind it `bytes` of statuses or text. */
 struct nm_worker_reply {

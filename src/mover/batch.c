@@ -218,7 +218,7 @@ static int move_pages(struct nm_mover *mover, struct nm_mover_counts *counts, un
 	int r = find_places(mover, counts, huge);
 	if (r < 0 || mover->call.count == 0)
 		return r;
-	nm_call_spend(mover, bytes_of_call(mover));
+	nm_call_spend(mover, mover->call.count, bytes_of_call(mover));
 	r = nm_call_move(mover, class, counts);
 	if (r == 0)
 		settle(mover, counts, huge);

@@ -3,6 +3,72 @@
 
 #include "call.h"
 
+#define WHOLE_BYTES ((uint64_t)32 << 20) /* a worker's deadline is seconds away, also on a slow machine */
+
+/* ---- all at once ---- */
+
+static bool is_to_stay(const struct nm_mover_rules *rules, const struct nm_mapped *mapped)
+{
+	if (mapped->resident == 0)
+		return false;
+	return mapped->huge || (nm_mapped_is_bound(mapped) && !rules->move_bound) ||
+	       (mapped->common && !rules->move_shared);
+}
+
+static bool is_there(const struct nm_mover *mover, unsigned node)
+{
+	int16_t to = mover->work.batch->to, index = nm_node_index(&mover->rules, (int)node);
+
+	return index == to || (index >= 0 && mover->rules.stand_ins[index] == to);
+}
+
+/* How many pages are elsewhere; the nodes that they are on. */
+static uint64_t count_elsewhere(const struct nm_mover *mover, uint64_t *ret_nodes)
+{
+	const uint64_t *on_nodes = nm_mappings_nodes(mover->work.known->ready);
+	uint64_t pages = 0;
+
+	*ret_nodes = 0;
+	for (unsigned node = 0; node < NM_MAPPINGS_NODES; node++) {
+		if (on_nodes[node] == 0 || is_there(mover, node))
+			continue;
+		pages += on_nodes[node];
+		*ret_nodes |= UINT64_C(1) << node;
+	}
+	return pages;
+}
+
+/*
+ * Where nothing of a small process is to stay, the kernel finds its pages in its page tables, however far
+ * apart they are. 0: it did; 1: they are to be searched for; or -errno.
+ */
+static int move_at_once(struct nm_mover *mover, struct nm_mover_counts *counts)
+{
+	struct nm_page_batch *batch = mover->work.batch;
+	unsigned to = mover->rules.node_ids[batch->to];
+	const struct nm_mapped *items;
+	uint64_t from;
+	size_t count = nm_mappings_all(mover->work.known->ready, &items);
+	uint64_t pages = count_elsewhere(mover, &from), bytes = pages * NM_SMALL_PAGE;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_to_stay(&mover->rules, &items[i]))
+			return 1;
+	if (bytes > WHOLE_BYTES || to >= NM_WORKER_NODES_MOST ||
+	    (pages > 0 && !nm_mover_take_room(mover, batch->to, bytes, false)))
+		return 1;
+	nm_call_spend(mover, pages, bytes);
+	int stayed = pages > 0 ? nm_call_migrate(mover, from, to, counts) : 0;
+	if (stayed < 0)
+		return stayed;
+	uint64_t failed = (uint64_t)stayed < pages ? (uint64_t)stayed : pages;
+	counts->moved += pages - failed;
+	counts->bytes += (pages - failed) * NM_SMALL_PAGE;
+	counts->failed += failed;
+	batch->next = NM_BULK_END;
+	return 0;
+}
+
 /* ---- what is looked at ---- */
 
 static uint64_t page_bytes(const struct nm_mapped *mapped)
@@ -73,14 +139,11 @@ static int find(struct nm_mover *mover)
 static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit,
 		     struct nm_mover_counts *counts)
 {
-	const struct nm_mover_rules *rules = &mover->rules;
-	int16_t found_on = nm_node_index(rules, unit->was), to = mover->work.batch->to;
-
 	if (unit->was < 0)
 		nm_count_failure(counts, unit->was);
-	else if (unit->was == unit->to || (found_on >= 0 && rules->stand_ins[found_on] == to))
+	else if (is_there(mover, (unsigned)unit->was))
 		counts->elsewhere++;
-	else if (!nm_mover_take_room(mover, to, page_bytes(unit->mapped), unit->pool))
+	else if (!nm_mover_take_room(mover, mover->work.batch->to, page_bytes(unit->mapped), unit->pool))
 		counts->refused++, counts->full++;
 	else
 		return true;
@@ -138,7 +201,7 @@ static int move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned
 
 	if (mover->call.count == 0)
 		return 0;
-	nm_call_spend(mover, taken);
+	nm_call_spend(mover, mover->call.count, taken);
 	int r = nm_call_move(mover, NM_PACE_SMALL, counts);
 	if (r == 0)
 		settle(&mover->call, counts);
@@ -163,8 +226,13 @@ int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigne
 
 	if (!is_allowed(mover))
 		return -EPERM;
-	if (work->batch->next == 0)
+	if (work->batch->next == 0) {
+		r = move_at_once(mover, counts);
+		if (r <= 0)
+			return r;
+		r = 0;
 		count_those_left(mover, counts);
+	}
 	if (work->found_next == work->found.count)
 		r = find(mover);
 	if (r == 0)

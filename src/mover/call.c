@@ -93,11 +93,35 @@ int nm_call_find(struct nm_mover *mover, unsigned count, const struct nm_worker_
 	return end_call(mover) ? r : -ECANCELED;
 }
 
-void nm_call_spend(struct nm_mover *mover, uint64_t bytes)
+void nm_call_spend(struct nm_mover *mover, uint64_t pages, uint64_t bytes)
 {
 	pthread_mutex_lock(&mover->lock);
-	nm_pace_spend(&mover->pace, mover->call.count, bytes);
+	nm_pace_spend(&mover->pace, pages, bytes);
 	pthread_mutex_unlock(&mover->lock);
+}
+
+static void count_call(struct nm_mover_counts *counts, uint64_t taken_ns)
+{
+	counts->calls++;
+	counts->call_ns += taken_ns;
+	if (taken_ns > counts->call_longest_ns)
+		counts->call_longest_ns = taken_ns;
+}
+
+int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_node,
+		    struct nm_mover_counts *counts)
+{
+	uint64_t held_ns;
+
+	if (!begin_call(mover))
+		return -ECANCELED;
+	int r = mover->platform->ops->pages_migrate(mover->platform, (pid_t)mover->work.tid,
+						    mover->work.tid_ticks, from_nodes, to_node,
+						    &held_ns);
+	if (!end_call(mover))
+		return -ECANCELED;
+	count_call(counts, held_ns);
+	return r;
 }
 
 static void prepare(struct nm_call *call, unsigned count)
@@ -119,11 +143,8 @@ static bool learn(struct nm_mover *mover, enum nm_pace_class class, unsigned cou
 	bool slow = nm_pace_learn(&mover->pace, class, mover->work.batch->bulk, count,
 				   taken, now);
 	pthread_mutex_unlock(&mover->lock);
-	counts->calls++;
-	counts->call_ns += taken;
+	count_call(counts, taken);
 	counts->backoffs += slow;
-	if (taken > counts->call_longest_ns)
-		counts->call_longest_ns = taken;
 	return slow;
 }
 

@@ -11,8 +11,13 @@ int nm_call_where(struct nm_mover *mover, uint64_t offset);
 /* Finds pages in these ranges; into work.found. -errno. */
 int nm_call_find(struct nm_mover *mover, unsigned count, const struct nm_worker_range *ranges);
 
+/* Moves all that is on some nodes (a bit for each) and that no other process maps. How many pages stayed, or
+ * -errno. */
+int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_node,
+		    struct nm_mover_counts *counts);
+
 /* What the next call moves counts against the limits on pages and bytes. */
-void nm_call_spend(struct nm_mover *mover, uint64_t bytes);
+void nm_call_spend(struct nm_mover *mover, uint64_t pages, uint64_t bytes);
 
 /*
  * Moves the units, once more those that the kernel gave up on; afterwards unit.state is unit.to, or

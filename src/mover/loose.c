@@ -140,7 +140,7 @@ int nm_loose_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsign
 	collect(mover, step, index, pages);
 	int r = find(mover, step);
 	if (r == 0 && mover->call.count > 0) {
-		nm_call_spend(mover, (uint64_t)mover->call.count * NM_SMALL_PAGE);
+		nm_call_spend(mover, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
 		r = nm_call_move(mover, NM_PACE_SMALL, counts);
 		if (r == 0)
 			settle(mover, step, counts);

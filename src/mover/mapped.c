@@ -40,7 +40,7 @@ int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret)
 		return -EINVAL;
 	if (sscanf(rest, "%4s %*x %*x:%*x %" SCNu64, mode, &inode) != 2 || strlen(mode) != 4)
 		return -EINVAL;
-	mapped.shared = mode[3] != 'p';
+	mapped.shared = mapped.common = mode[3] != 'p';
 	mapped.file = inode != 0;
 	*ret = mapped;
 	return 0;
@@ -157,4 +157,17 @@ int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret)
 		mapped.file = false;
 	*ret = mapped;
 	return 0;
+}
+
+void nm_mapped_add_nodes(const char *line, uint64_t pages[NM_MAPPINGS_NODES])
+{
+	uint64_t count;
+	unsigned node;
+
+	for (const char *word = strchr(line, ' '); word; word = strchr(word, ' ')) {
+		word += strspn(word, " ");
+		if (is_of_node(word, &node, &count) && node < NM_MAPPINGS_NODES &&
+		    count <= UINT64_MAX - pages[node])
+			pages[node] += count;
+	}
 }

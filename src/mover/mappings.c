@@ -17,6 +17,7 @@ struct nm_mappings {
 	uint64_t cost_ns;
 	struct nm_mapped *items;
 	size_t count, capacity;
+	uint64_t on_nodes[NM_MAPPINGS_NODES]; /* pages of those that nobody shares */
 	size_t next; /* the first that a line of numa_maps may still be about */
 	size_t used;
 	bool overlong; /* of the line being put together, the end is lost */
@@ -110,6 +111,8 @@ static void add_policy(struct nm_mappings *mappings)
 	mapped->empty = told.empty;
 	mapped->only_on = told.only_on;
 	mapped->resident = told.resident;
+	if (!mapped->shared)
+		nm_mapped_add_nodes(mappings->line, mappings->on_nodes);
 }
 
 static int end_line(struct nm_mappings *mappings)
@@ -229,6 +232,11 @@ size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mappe
 {
 	*ret = mappings->items;
 	return mappings->count;
+}
+
+const uint64_t *nm_mappings_nodes(const struct nm_mappings *mappings)
+{
+	return mappings->on_nodes;
 }
 
 const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uint64_t address,

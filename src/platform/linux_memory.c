@@ -279,6 +279,24 @@ int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_
 	return r;
 }
 
+int nm_linux_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			   uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
+{
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_MIGRATE,
+						  .from_nodes = from_nodes,
+						  .to_node = to_node},
+				      .pid = (uint32_t)tid,
+				      .start_ticks = start_ticks,
+				      .fd = -1};
+
+	*ret_held_ns = 0;
+	if (!nm_generation_stands(nm_linux(platform)->generation))
+		return -ECANCELED;
+	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
+	*ret_held_ns = call.held_ns;
+	return r;
+}
+
 int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 			uint64_t *ret_held_ns)

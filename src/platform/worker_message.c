@@ -32,7 +32,7 @@ static size_t length_of(const struct nm_worker_request *request)
 
 static bool is_well_formed(const struct nm_worker_request *request)
 {
-	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_FIND)
+	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_MIGRATE)
 		return false;
 	if (request->act == NM_WORKER_HELLO)
 		return true;
@@ -40,6 +40,8 @@ static bool is_well_formed(const struct nm_worker_request *request)
 		return request->count > 0 && request->count <= NM_WORKER_TEXT_MOST;
 	if (request->act == NM_WORKER_CLEAR_REFS)
 		return true;
+	if (request->act == NM_WORKER_MIGRATE && request->to_node >= NM_WORKER_NODES_MOST)
+		return false;
 	return request->pid > 0 && request->start_ticks > 0 && request->file <= NM_NUMA_MAPS;
 }
 

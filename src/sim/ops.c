@@ -338,6 +338,21 @@ static int pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ti
 	return failed;
 }
 
+static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
+{
+	struct nm_sim *sim = sim_of(platform);
+	struct nm_sim_process *process = process_at(sim, tid, start_ticks);
+	int stayed = 0;
+	*ret_held_ns = 0;
+	if (!process)
+		return -ESRCH;
+	for (size_t page = 0; page < process->nr_pages; page++)
+		if (from_nodes >> kernel_node(sim, process->home[page]) & 1)
+			stayed += move_page(sim, process, (ssize_t)page, (int)to_node) < 0;
+	return stayed;
+}
+
 static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
 			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
@@ -454,6 +469,7 @@ const struct nm_platform_ops nm_sim_ops = {
 	.read_maps = read_maps,
 	.pages_where = pages_where,
 	.pages_find = pages_find,
+	.pages_migrate = pages_migrate,
 	.pages_move = pages_move,
 	.clear_refs = clear_refs,
 	.numa_balancing_set = numa_balancing_set,

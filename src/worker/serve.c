@@ -94,6 +94,14 @@ static int move(const struct nm_worker_order *order, int *statuses)
 	return r < 0 ? -errno : (int)r;
 }
 
+static int migrate(const struct nm_worker_request *request)
+{
+	const unsigned long from = request->from_nodes, to = 1UL << request->to_node;
+	long r = syscall(SYS_migrate_pages, request->pid, NM_WORKER_NODES_MOST + 1, &from, &to);
+
+	return r < 0 ? -errno : (int)(r < INT_MAX ? r : INT_MAX);
+}
+
 static int open_maps(int proc_fd, const struct nm_worker_request *request, int *ret)
 {
 	char path[32];
@@ -147,7 +155,8 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 {
 	const struct nm_worker_request *request = &order->request;
 	bool names_process = request->act == NM_WORKER_WHERE || request->act == NM_WORKER_MOVE ||
-			     request->act == NM_WORKER_OPEN_MAPS || request->act == NM_WORKER_FIND;
+			     request->act == NM_WORKER_OPEN_MAPS ||
+			     request->act == NM_WORKER_FIND || request->act == NM_WORKER_MIGRATE;
 
 	*ret = (struct nm_worker_outcome){.fd = -1};
 	ret->result = names_process ? require_process(proc_fd, request) : 0;
@@ -173,8 +182,11 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 		ret->result = clear_refs(proc_fd, fd);
 		break;
 	case NM_WORKER_FIND:
-		ret->result = nm_worker_find(proc_fd, order, body);
+		ret->result = nm_worker_find(order, body);
 		ret->bytes = ret->result < 0 ? 0 : sizeof(struct nm_worker_found);
+		break;
+	case NM_WORKER_MIGRATE:
+		ret->result = migrate(request);
 		break;
 	default: /* NM_WORKER_HELLO */
 		ret->result = getpid();

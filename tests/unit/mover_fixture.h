@@ -66,7 +66,7 @@ struct fake {
 	uint64_t call_ns; /* that a move takes, and each page of it */
 	uint64_t page_ns;
 	int call_error, where_error, maps_error;
-	unsigned finds, found_most;
+	unsigned finds, found_most, migrates;
 	unsigned calls, largest, hold_calls; /* hold: calls wait until it is less than they are */
 	bool holding;
 };
@@ -302,6 +302,28 @@ static inline int fake_pages_find(struct nm_platform *platform, pid_t tid, uint6
 	return fake_pages_where(platform, tid, start_ticks, ret->count, ret->addresses, ret->nodes);
 }
 
+static inline int fake_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				     uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
+{
+	struct fake *fake = fake_of(platform);
+
+	pthread_mutex_lock(&fake->lock);
+	int stayed = 0, r = fake_owner_error(fake, tid, start_ticks);
+	fake->migrates++;
+	*ret_held_ns = fake->call_ns;
+	r = r == 0 ? fake->call_error : r;
+	for (size_t page = 0; r == 0 && page < FAKE_PAGES; page++) {
+		if (fake->node[page] < 0 || !(from_nodes >> fake->node[page] & 1))
+			continue;
+		if (fake->add_error[page])
+			stayed++;
+		else
+			fake->node[page] = (int)to_node;
+	}
+	pthread_mutex_unlock(&fake->lock);
+	return r < 0 ? r : stayed;
+}
+
 /* All of a transparent huge page goes with any part of it. */
 static inline void fake_migrate(struct fake *fake, size_t page, int node)
 {
@@ -413,6 +435,7 @@ static inline struct fake *fake_new(void)
 		.close = fake_close,
 		.pages_where = fake_pages_where,
 		.pages_find = fake_pages_find,
+		.pages_migrate = fake_pages_migrate,
 		.pages_move = fake_pages_move,
 	};
 	struct fake *fake = calloc(1, sizeof(*fake));

@@ -11,6 +11,21 @@ static struct nm_page_batch *bulk_batch(void)
 	return batch;
 }
 
+/* What the kernel says of the only mapping. */
+static void say(const struct test *test, const char *words)
+{
+	snprintf(test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " %s kernelpagesize_kB=4\n", FAKE_BASE,
+		 words);
+}
+
+/* Limits on pages and bytes are for other tests; it is too large to be moved at once. */
+static void begin_large(const struct test *test)
+{
+	test->config->pages.max_pages_per_interval = 1U << 20;
+	test->config->pages.max_mb_per_s = 1U << 20;
+	say(test, "default anon=9000 N0=9000");
+}
+
 static unsigned pages_on(const struct test *test, int node)
 {
 	unsigned count = 0;
@@ -20,20 +35,13 @@ static unsigned pages_on(const struct test *test, int node)
 	return count;
 }
 
-/* Limits on pages and bytes are for other tests. */
-static void allow_all(const struct test *test)
-{
-	test->config->pages.max_pages_per_interval = 1U << 20;
-	test->config->pages.max_mb_per_s = 1U << 20;
-}
-
 /* Two searches, and as many calls as its pages need, however far apart they are. */
 static void test_few_calls_where_pages_are_few(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
-	allow_all(test);
+	begin_large(test);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		test->fake->node[page] = page % 32 == 0 ? 2 : -ENOENT;
 	RUN(test, batch);
@@ -50,7 +58,7 @@ static void test_all_of_a_large_one(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
-	allow_all(test);
+	begin_large(test);
 	RUN(test, batch);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 	assert_int_equal(batch->moved, FAKE_PAGES);
@@ -64,7 +72,7 @@ static void test_huge_pages_go_whole(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
-	allow_all(test);
+	begin_large(test);
 	test->fake->whole[0] = test->fake->whole[3] = true;
 	RUN(test, batch);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
@@ -76,7 +84,7 @@ static void test_each_page_is_counted(void **state)
 	struct nm_page_batch *batch_new = bulk_batch();
 	struct nm_mover_counts counts;
 
-	allow_all(test);
+	begin_large(test);
 	for (size_t page = 0; page < FAKE_PER_HUGE; page++) {
 		test->fake->node[page] = 1;		      /* there already */
 		test->fake->node[FAKE_PER_HUGE + page] = -ENOENT; /* never touched */
@@ -97,7 +105,7 @@ static void test_beside_the_target(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
-	allow_all(test);
+	begin_large(test);
 	test->topology->nodes[3].nearest_with_cpus = 1;
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		test->fake->node[page] = page % 2 ? 3 : 2;
@@ -113,7 +121,7 @@ static void test_what_was_found_is_gone_through(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
-	allow_all(test);
+	begin_large(test);
 	test->fake->found_most = 1000;
 	RUN(test, batch);
 	assert_int_equal(batch->moved, FAKE_PAGES);
@@ -127,7 +135,7 @@ static void test_a_node_nearly_full(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
-	allow_all(test);
+	begin_large(test);
 	test->config->pages.keep_free = 0;
 	test->fake->free_kib[1] = 4 * 100;
 	RUN(test, batch);
@@ -140,6 +148,7 @@ static void test_where_it_may_not_be(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
+	begin_large(test);
 	test->fake->mems = "0,2-3";
 	RUN(test, batch);
 	assert_int_equal(batch->error, -EPERM);
@@ -151,47 +160,127 @@ static void test_no_such_node(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
+	begin_large(test);
 	batch_new->to = 99;
 	RUN(test, batch);
 	assert_int_equal(batch->error, -EPERM);
 	assert_int_equal(test->fake->finds, 0);
 }
 
-/* What the kernel says of the only mapping. */
-static void say(const struct test *test, const char *words)
-{
-	snprintf(test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " %s kernelpagesize_kB=4\n", FAKE_BASE,
-		 words);
-}
-
 /* Neither what is there, nor what its owner has placed or shares, is so much as looked at. */
-static void assert_left(struct test *test, const char *words, size_t offset)
+static void assert_left(struct test *test, const char *words)
 {
 	struct nm_page_batch *batch_new = bulk_batch();
 
 	say(test, words);
 	RUN(test, batch);
-	const struct nm_mover_counts counts = nm_mover_counts(test->mover);
 	assert_int_equal(batch->error, 0);
-	assert_int_equal(test->fake->finds, 0);
-	assert_int_equal(*(const uint64_t *)((const char *)&counts + offset), 8192);
+	assert_int_equal(batch->moved, 0);
+	assert_int_equal(test->fake->finds + test->fake->migrates, 0);
 }
 
 static void test_there_already(void **state)
 {
-	assert_left(*state, "default anon=8192 N1=8192", offsetof(struct nm_mover_counts, elsewhere));
+	assert_left(*state, "default anon=8192 N1=8192");
 }
 
 static void test_bound(void **state)
 {
-	assert_left(*state, "bind:0 anon=8192 N0=8192", offsetof(struct nm_mover_counts, bound));
+	const struct test *test = *state;
+
+	assert_left(*state, "bind:0 anon=8192 N0=8192");
+	assert_int_equal(nm_mover_counts(test->mover).bound, 8192);
 }
 
 static void test_shared(void **state)
 {
-	assert_left(*state, "default anon=8192 mapmax=2 N0=8192",
-		    offsetof(struct nm_mover_counts, shared));
+	assert_left(*state, "default anon=8192 mapmax=2 N0=8192");
 }
+
+/* ---- at once ---- */
+
+static void test_a_small_one_goes_at_once(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		test->fake->node[page] = page < 9 ? 0 : page < 16 ? 2 : page < 20 ? 1 : -ENOENT;
+	test->fake->add_error[3] = -EBUSY;
+	say(test, "default anon=20 N0=9 N1=4 N2=7");
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(test->fake->migrates, 1);
+	assert_int_equal(test->fake->finds + test->fake->calls, 0);
+	assert_int_equal(batch->moved, 15);
+	assert_int_equal(pages_on(test, 1), 19);
+	assert_int_equal(nm_mover_counts(test->mover).failed, 1);
+	assert_int_equal(batch->calls, 1);
+}
+
+static void test_a_small_one_that_is_there(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	test->topology->nodes[3].nearest_with_cpus = 1;
+	say(test, "default anon=9 N1=4 N3=5");
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(test->fake->migrates + test->fake->finds, 0);
+	assert_int_equal(batch->moved, 0);
+}
+
+/* One mapping that is to stay is enough, and then each page's own is looked at. */
+static void assert_searched(struct test *test, const char *mode, const char *words)
+{
+	struct nm_page_batch *batch_new = bulk_batch();
+	const uint64_t middle = FAKE_BASE + 100 * FAKE_SMALL;
+
+	snprintf(test->fake->maps, FAKE_TEXT,
+		 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n%" PRIx64 "-%" PRIx64
+		 " %s 00000000 00:00 0 \n",
+		 FAKE_BASE, middle, middle, FAKE_BASE + 120 * FAKE_SMALL, mode);
+	snprintf(test->fake->numa_maps, FAKE_TEXT,
+		 "%" PRIx64 " default anon=100 N0=100 kernelpagesize_kB=4\n%" PRIx64
+		 " %s kernelpagesize_kB=4\n",
+		 FAKE_BASE, middle, words);
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(test->fake->migrates, 0);
+	assert_int_equal(batch->moved, 100);
+	assert_int_equal(pages_on(test, 1), 100);
+}
+
+static void test_beside_bound_memory(void **state)
+{
+	assert_searched(*state, "rw-p", "bind:0 anon=20 N0=20");
+}
+
+static void test_beside_shared_memory(void **state)
+{
+	assert_searched(*state, "rw-s", "default file=/x dirty=20 N0=20");
+}
+
+static void test_beside_the_pool(void **state)
+{
+	assert_searched(*state, "rw-p", "default huge anon=20 N0=20");
+}
+
+static void test_a_small_one_without_room(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	test->config->pages.keep_free = 0;
+	test->fake->free_kib[1] = 4 * 5;
+	say(test, "default anon=9 N0=9");
+	RUN(test, batch);
+	assert_int_equal(test->fake->migrates, 0);
+	assert_int_equal(pages_on(test, 1), 5);
+}
+
+/* ---- turns ---- */
 
 /* Others do not wait until a large one is done. */
 static void test_processes_take_turns(void **state)
@@ -199,7 +288,7 @@ static void test_processes_take_turns(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *first = bulk_batch(), *second = fake_batch(1);
 
-	test->config->pages.max_mb_per_s = 1U << 20;
+	begin_large(test);
 	test->config->pages.max_pages_per_interval = 2000;
 	start(test);
 	fake_hold(test->fake);
@@ -224,7 +313,7 @@ static void test_it_waits_for_its_mappings(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
 
-	allow_all(test);
+	begin_large(test);
 	test->fake->maps_error = -EAGAIN;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
@@ -262,6 +351,7 @@ static void test_it_ends_with_its_process(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
+	begin_large(test);
 	test->fake->where_error = -ESRCH;
 	RUN(test, batch);
 	assert_int_equal(batch->error, -ESRCH);
@@ -284,6 +374,12 @@ int main(void)
 		TEST(test_there_already),
 		TEST(test_bound),
 		TEST(test_shared),
+		TEST(test_a_small_one_goes_at_once),
+		TEST(test_a_small_one_that_is_there),
+		TEST(test_beside_bound_memory),
+		TEST(test_beside_shared_memory),
+		TEST(test_beside_the_pool),
+		TEST(test_a_small_one_without_room),
 		TEST(test_processes_take_turns),
 		TEST(test_it_waits_for_its_mappings),
 		TEST(test_one_that_waits_is_dropped),

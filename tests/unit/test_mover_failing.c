@@ -14,7 +14,7 @@
 #define CALLS_MOST 40U /* of a kind in one life: each is made to fail in turn */
 #define ERRORS 9U
 
-enum call { OPEN_DIRECTORY, OPEN_MAPS, READ_MAPS, PAGES_WHERE, PAGES_FIND, PAGES_MOVE, CALLS };
+enum call { OPEN_DIRECTORY, OPEN_MAPS, READ_MAPS, PAGES_WHERE, PAGES_FIND, PAGES_MIGRATE, PAGES_MOVE, CALLS };
 
 enum outcome { ALL_MOVED, SOME_MOVED, NONE_MOVED, WAITS, OUTCOMES };
 
@@ -55,10 +55,15 @@ static const struct expectation {
 			 MAY(NONE_MOVED) | MAY(WAITS),
 			 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
 	[PAGES_FIND] = {"pages_find (mover)",
-			"pages of a process as a whole are looked for in its pagemap, by the worker",
+			"the pages of a large process as a whole are looked for, by the worker",
 			MAY_NOT_MOVE | MAY(SOME_MOVED),
 			MAY(NONE_MOVED) | MAY(WAITS),
 			{ESRCH, EPERM, EACCES, EMFILE, EIO, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
+	[PAGES_MIGRATE] = {"pages_migrate (mover)",
+			   "migrate_pages(2) is to move a small process as a whole, by the worker",
+			   MAY_NOT_MOVE,
+			   MAY(NONE_MOVED) | MAY(WAITS),
+			   {ESRCH, EPERM, EINVAL, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
 	[PAGES_MOVE] = {"pages_move (mover)",
 			"move_pages(2) is to move them, by the worker",
 			MAY_NOT_MOVE | MAY(SOME_MOVED),
@@ -75,7 +80,7 @@ static struct failing {
 	unsigned fail_at; /* 0: none */
 	int error;
 	bool lasting;
-	bool bulk; /* the batch is of the whole process */
+	enum batch_kind { STEPS, LARGE, SMALL, KINDS } kind; /* of batch: of pages; of whole processes */
 } failing;
 
 static int meet(enum call call)
@@ -127,6 +132,16 @@ static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ti
 						 budget_ns, ret);
 }
 
+static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
+{
+	int r = meet(PAGES_MIGRATE);
+	*ret_held_ns = 0;
+	return r < 0 ? r
+		     : failing.below->pages_migrate(platform, tid, start_ticks, from_nodes, to_node,
+						    ret_held_ns);
+}
+
 static int pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 		      unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 		      uint64_t *ret_held_ns)
@@ -147,6 +162,7 @@ static void wrap(struct test *test, struct nm_platform_ops *ops)
 	ops->read_maps = read_maps;
 	ops->pages_where = pages_where;
 	ops->pages_find = pages_find;
+	ops->pages_migrate = pages_migrate;
 	ops->pages_move = pages_move;
 	test->fake->platform.ops = ops;
 }
@@ -155,8 +171,8 @@ static void wrap(struct test *test, struct nm_platform_ops *ops)
 
 static struct nm_page_batch *make_batch(void)
 {
-	struct nm_page_batch *batch = fake_batch(failing.bulk ? 0 : PAGES);
-	batch->bulk = failing.bulk;
+	struct nm_page_batch *batch = fake_batch(failing.kind ? 0 : PAGES);
+	batch->bulk = failing.kind != STEPS;
 	batch->to = 1;
 	return batch;
 }
@@ -183,7 +199,7 @@ static struct nm_page_batch *wait_for(struct test *test)
 
 static enum outcome outcome_of(const struct nm_page_batch *batch)
 {
-	unsigned moved = failing.bulk ? (unsigned)batch->moved : 0;
+	unsigned moved = failing.kind ? (unsigned)batch->moved : 0;
 	for (size_t i = 0; i < batch->count; i++)
 		moved += batch->steps[i].fate == NM_PAGE_FATE_MOVED;
 	if (moved == PAGES)
@@ -196,8 +212,8 @@ static enum outcome outcome_of(const struct nm_page_batch *batch)
 /* The pages are where the batch says that they are, and who was dropped is told so by an error. */
 static void assert_true_to_the_machine(const struct test *test, const struct nm_page_batch *batch)
 {
-	bool failed = batch->error < 0 || failing.bulk;
-	if (failing.bulk)
+	bool failed = batch->error < 0 || failing.kind != STEPS;
+	if (failing.kind)
 		assert_int_equal(batch->moved, pages_on_target(test));
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
@@ -219,6 +235,9 @@ static enum outcome live(void)
 	for (size_t page = PAGES; page < FAKE_PAGES; page++)
 		test->fake->node[page] = -ENOENT;
 	test->fake->found_most = PAGES / 3; /* several searches */
+	snprintf(test->fake->numa_maps, FAKE_TEXT,
+		 "%" PRIx64 " default anon=500 N0=%u kernelpagesize_kB=4\n", FAKE_BASE,
+		 failing.kind == SMALL ? PAGES : 1U << 20);
 	wrap(test, &ops);
 	memset(failing.calls, 0, sizeof(failing.calls));
 	assert_int_equal(nm_mover_new_threadless(&test->fake->platform, test->topology,
@@ -228,7 +247,7 @@ static enum outcome live(void)
 	for (unsigned tries = 0; tries < 20 && outcome == WAITS; tries++) {
 		assert_int_equal(nm_mover_submit(test->mover, make_batch()), 0);
 		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = wait_for(test);
-		assert_true(batch || failing.bulk);
+		assert_true(batch || failing.kind);
 		if (!batch) /* it waits by itself */
 			break;
 		assert_true_to_the_machine(test, batch);
@@ -260,21 +279,31 @@ static void try_call(enum call call, unsigned k, bool lasting, unsigned fail_at)
 	found[call][k] |= MAY(outcome);
 	if (!(allowed(expected, lasting, fail_at) & MAY(outcome)))
 		fail_msg("%s%s, call %u%s, %s: %s", expected->name,
-			 failing.bulk ? " of a whole process" : "", fail_at,
+			 failing.kind ? " of a whole process" : "", fail_at,
 			 lasting ? " from then on" : "", strerrorname_np(failing.error),
 			 outcomes[outcome]);
 }
 
-static void try_each(bool bulk)
+/* Which calls a kind of batch takes. */
+static bool is_used(enum batch_kind kind, enum call call)
+{
+	if (call == PAGES_FIND)
+		return kind == LARGE;
+	if (call == PAGES_MIGRATE)
+		return kind == SMALL;
+	return (call != PAGES_WHERE || kind == STEPS) && (call != PAGES_MOVE || kind != SMALL);
+}
+
+static void try_each(enum batch_kind kind)
 {
 	unsigned calls[CALLS];
 	failing.fail_at = 0;
-	failing.bulk = bulk;
+	failing.kind = kind;
 	assert_int_equal(live(), ALL_MOVED);
 	memcpy(calls, failing.calls, sizeof(calls));
 	for (enum call call = 0; call < CALLS; call++) {
-		bool never = call == (bulk ? PAGES_WHERE : PAGES_FIND);
-		assert_true(never ? calls[call] == 0 : calls[call] > 0 && calls[call] < CALLS_MOST);
+		assert_int_equal(calls[call] > 0, is_used(kind, call));
+		assert_true(calls[call] < CALLS_MOST);
 		for (unsigned k = 0; expectations[call].errors[k]; k++)
 			for (unsigned at = 1; at <= calls[call]; at++) {
 				try_call(call, k, false, at);
@@ -285,8 +314,8 @@ static void try_each(bool bulk)
 
 static void try_all(void)
 {
-	try_each(false);
-	try_each(true);
+	for (enum batch_kind kind = STEPS; kind < KINDS; kind++)
+		try_each(kind);
 }
 
 static void what_fails_is_told_and_nothing_else_is_said(void **state)
