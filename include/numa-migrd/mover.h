@@ -99,7 +99,7 @@ struct nm_mover;
 
 /*
  * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file,
- * list_directory, close, pages_where, pages_find and pages_move are called from it, beside the tick. The
+ * list_directory, close, pages_where, pages_find, pages_migrate and pages_move are called from it, beside the tick. The
  * platform must outlive it (see nm_mover_free()); what it needs of the topology and the
  * configuration it copies. -ENOMEM, -EAGAIN. Daemon, start.
  */
@@ -114,9 +114,9 @@ int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topolo
 /* Does what may be done by now, by the platform's clock. Only without a thread. */
 void nm_mover_work(struct nm_mover *mover);
 /*
- * Stops after the call under way; what is queued is dropped. A call of these three is
- * waited for no longer than a second: when it comes back, the worker frees what is left, and leaves
- * the platform alone, which may be freed by then unless these two look at it after their system
+ * Stops after the call under way; what is queued is dropped. A call of pages_where, find, migrate or
+ * move is waited for no longer than a second: when it comes back, the worker frees what is left, and
+ * leaves the platform alone, which may be freed by then unless these look at it after their system
  * call. Daemon, stop and reload.
  */
 void nm_mover_free(struct nm_mover *mover);
