@@ -103,6 +103,8 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 #define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
 #define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
 #define NM_WORKER_HELLO_NS (60 * NM_NSEC_PER_SEC) /* it asks of nobody yet, and holds up nobody else */
+/* So many of these pass as long as it is at work rather than waiting for somebody's lock. */
+#define NM_WORKER_DEADLINES_MOST 12U
 /* Given up and not ended yet, in all; of one user there is one at most. */
 #define NM_WORKER_STUCK_MOST 8U
 /* Who missed a deadline is not asked for so long. */
@@ -175,7 +177,7 @@ struct nm_worker_call {
 };
 
 /*
- * Has a worker do it, and waits for it no longer than the caller's deadline. Returns the reply's
+ * Has a worker do it, and waits for it until the caller's deadline, or longer while it is at work. Returns the reply's
  * result. -ETIMEDOUT: the deadline was missed, and the worker is given up; -EALREADY: it is not
  * asked, since one of its user's is stuck, or as many as may, or since it missed a deadline lately;
  * -ECANCELED: nm_worker_client_stop(); -ESRCH: it is gone; -errno of reaching a worker. One thread

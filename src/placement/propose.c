@@ -13,8 +13,7 @@
 #define BYTES_PER_S 5e8	  /* that memory is brought at, about */
 #define HURRY_S 2.0	  /* that a program lives on for, at the least; and as long as it has lived */
 #define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone */
-#define UNSETTLED_COSTS 0.1 /* likewise, for who does not yet run all the time */
-#define SETTLED 0.9	  /* of its running threads: demand that will not grow without more threads */
+#define YOUNG_COSTS 0.1	  /* likewise, for who has touched little, and may yet want more than now */
 #define THERE 0.9	  /* share of its running that makes a node the one it runs on */
 #define GATHERED 0.8	  /* share of its memory that makes a node its memory's */
 #define IN_DEMAND 0.75	  /* load per core of the machine from which on groups are kept apart */
@@ -199,9 +198,8 @@ static double cost_of(const struct plan *plan, const struct nm_place_group *grou
 {
 	double far = distance_from(plan->view, group, node) / LOCAL - 1;
 	double moves = 1 - memory_share(plan->view, group, node);
-	bool settled = group->age_s >= GROWN_S || group->demand_cpus >= SETTLED * group->running;
 	return far * share_away(plan, group, node) +
-	       moves * (settled ? MOVING_COSTS : UNSETTLED_COSTS) +
+	       moves * (group->age_s < GROWN_S ? YOUNG_COSTS : MOVING_COSTS) +
 	       (plan->load[node] + expected_demand(group)) / plan->view->nodes[node].cores;
 }
 

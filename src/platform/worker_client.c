@@ -146,6 +146,21 @@ int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_calle
 	return have_worker(client, &client->callers[which]);
 }
 
+/* On a slow or busy machine what is asked takes its time: only who stands still misses his deadline at once. */
+static int exchange(const struct nm_worker_client *client, const struct caller *caller,
+		    struct nm_worker_call *call, uint64_t deadline_ns, int *ret_result)
+{
+	int r = nm_worker_link_call(&caller->link, call, caller->stop_fd,
+				    nm_worker_now_ns() + deadline_ns, ret_result);
+
+	for (unsigned i = 1; r == -ETIMEDOUT && i < NM_WORKER_DEADLINES_MOST &&
+			     nm_worker_link_is_at_work(&caller->link, client->proc_fd);
+	     i++)
+		r = nm_worker_link_wait(&caller->link, call, caller->stop_fd,
+					nm_worker_now_ns() + deadline_ns, ret_result);
+	return r;
+}
+
 int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller which,
 			  struct nm_worker_call *call)
 {
@@ -168,8 +183,7 @@ int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller
 	pthread_mutex_unlock(&client->lock);
 	if (r < 0)
 		return r;
-	r = nm_worker_link_call(&caller->link, call, caller->stop_fd,
-				nm_worker_now_ns() + client->deadline_ns[which], &result);
+	r = exchange(client, caller, call, client->deadline_ns[which], &result);
 	pthread_mutex_lock(&client->lock);
 	end(client, caller, &subject, (enum nm_worker_act)call->request.act, r);
 	pthread_mutex_unlock(&client->lock);

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "numa-migrd/proc.h"
+
 extern char **environ;
 
 uint64_t nm_worker_now_ns(void)
@@ -224,6 +226,14 @@ static int await(int socket, int stop_fd, uint64_t deadline_ns)
 	}
 }
 
+int nm_worker_link_wait(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
+			uint64_t deadline_ns, int *ret_result)
+{
+	int r = await(link->fd, stop_fd, deadline_ns);
+
+	return r < 0 ? r : receive_reply(link->fd, call, ret_result);
+}
+
 int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
 			uint64_t deadline_ns, int *ret_result)
 {
@@ -231,6 +241,16 @@ int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call
 
 	if (r < 0)
 		return r == -EAGAIN ? -EPROTO : r == -EPIPE ? -ECONNRESET : r;
-	r = await(link->fd, stop_fd, deadline_ns);
-	return r < 0 ? r : receive_reply(link->fd, call, ret_result);
+	return nm_worker_link_wait(link, call, stop_fd, deadline_ns, ret_result);
+}
+
+bool nm_worker_link_is_at_work(const struct nm_worker_link *link, int proc_fd)
+{
+	struct nm_proc_stat stat;
+	char path[32], text[2048];
+
+	(void)snprintf(path, sizeof(path), "%u/stat", link->pid);
+	return link->pid > 0 && nm_read_text(proc_fd, path, text, sizeof(text)) > 0 &&
+	       nm_proc_parse_stat(text, &stat) == 0 && stat.start_ticks == link->start_ticks &&
+	       stat.state == 'R';
 }

@@ -76,6 +76,32 @@ static void pages_in_memory_are_found(void **state)
 	munmap(memory, size);
 }
 
+/* It reads a table of pages that is not there for half a second: five deadlines. */
+static void who_is_at_work_has_time(void **state)
+{
+	struct fixture *f = *state;
+	const size_t size = (size_t)1 << 40;
+	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
+	char *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	const struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + size, 4096};
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
+						  .count = 1,
+						  .budget_ns = 500 * NM_NSEC_PER_MSEC},
+				      .pid = (uint32_t)getpid(),
+				      .ranges = &range,
+				      .fd = -1,
+				      .body = found,
+				      .body_size = sizeof(*found)};
+	open_client(f, 100 * NM_NSEC_PER_MSEC);
+	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_MOVER, &call), 0);
+	assert_true(call.held_ns >= 500 * NM_NSEC_PER_MSEC);
+	assert_int_equal(found->count, 0);
+	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
+	munmap(memory, size);
+}
+
 /* What has no room is found by the next search, from where this one ended. */
 static void a_search_is_gone_on_with(void **state)
 {
@@ -553,6 +579,7 @@ int main(void)
 		TEST(the_kernels_answer_comes_through),
 		TEST(another_start_is_another_process),
 		TEST(pages_in_memory_are_found),
+		TEST(who_is_at_work_has_time),
 		TEST(a_search_is_gone_on_with),
 		TEST(only_ranges_of_whole_pages_are_searched),
 		TEST(maps_are_read_to_their_end),
