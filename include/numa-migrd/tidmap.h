@@ -16,7 +16,8 @@
 #define NM_TIDMAP_NONE UINT32_MAX
 
 struct nm_tidmap {
-	uint32_t *leaves[NM_TIDMAP_LEAVES]; /* each entry is value + 1; 0 = absent */
+	uint32_t **leaves; /* each entry is value + 1; 0 = absent */
+	uint32_t nr_leaves; /* as many as the ids seen took: most machines' are below 2^15 */
 };
 
 int nm_tidmap_new(struct nm_tidmap **ret);
@@ -27,7 +28,7 @@ NM_DEFINE_CLEANUP(struct nm_tidmap, nm_tidmap_free);
 static inline uint32_t nm_tidmap_get(const struct nm_tidmap *map, uint32_t tid)
 {
 	uint32_t leaf = tid >> NM_TIDMAP_LEAF_BITS;
-	if (leaf >= NM_TIDMAP_LEAVES || !map->leaves[leaf])
+	if (leaf >= map->nr_leaves || !map->leaves[leaf])
 		return NM_TIDMAP_NONE;
 	return map->leaves[leaf][tid & ((1U << NM_TIDMAP_LEAF_BITS) - 1)] - 1U;
 }

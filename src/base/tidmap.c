@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "numa-migrd/tidmap.h"
 
+#include <string.h>
+
 #define LEAF_SIZE (1U << NM_TIDMAP_LEAF_BITS)
 #define USED LEAF_SIZE /* behind the ids: how many of them are set */
 
@@ -18,9 +20,26 @@ void nm_tidmap_free(struct nm_tidmap *map)
 {
 	if (!map)
 		return;
-	for (size_t i = 0; i < NM_TIDMAP_LEAVES; i++)
+	for (size_t i = 0; i < map->nr_leaves; i++)
 		free(map->leaves[i]);
+	free(map->leaves);
 	free(map);
+}
+
+/* To a power of two of leaves, at least 32. */
+static int grow(struct nm_tidmap *map, uint32_t leaf)
+{
+	uint32_t wanted = map->nr_leaves ? map->nr_leaves : 32;
+
+	while (wanted <= leaf)
+		wanted *= 2;
+	uint32_t **leaves = reallocarray(map->leaves, wanted, sizeof(*leaves));
+	if (!leaves)
+		return -ENOMEM;
+	memset(leaves + map->nr_leaves, 0, (wanted - map->nr_leaves) * sizeof(*leaves));
+	map->leaves = leaves;
+	map->nr_leaves = wanted;
+	return 0;
 }
 
 int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value)
@@ -29,6 +48,8 @@ int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value)
 
 	if (leaf >= NM_TIDMAP_LEAVES)
 		return -ERANGE;
+	if (leaf >= map->nr_leaves && grow(map, leaf) < 0)
+		return -ENOMEM;
 	if (!map->leaves[leaf])
 		map->leaves[leaf] = calloc(LEAF_SIZE + 1, sizeof(*map->leaves[leaf]));
 	if (!map->leaves[leaf])
@@ -43,7 +64,7 @@ void nm_tidmap_remove(struct nm_tidmap *map, uint32_t tid)
 {
 	uint32_t leaf = tid >> NM_TIDMAP_LEAF_BITS;
 
-	if (leaf >= NM_TIDMAP_LEAVES || !map->leaves[leaf])
+	if (leaf >= map->nr_leaves || !map->leaves[leaf])
 		return;
 	uint32_t *slot = &map->leaves[leaf][tid & (LEAF_SIZE - 1)];
 	map->leaves[leaf][USED] -= *slot != 0;

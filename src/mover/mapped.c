@@ -27,21 +27,28 @@ static const char *parse_address(const char *text, char end, uint64_t *ret)
 	return after + 1;
 }
 
+static const char *next_word(const char *word)
+{
+	word = strchr(word, ' ');
+	return word ? word + strspn(word, " ") : NULL;
+}
+
 /* "start-end perms offset device inode  path" */
 int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret)
 {
 	struct nm_mapped mapped = {0};
-	char mode[5];
-	uint64_t inode;
 
-	const char *rest = parse_address(line, '-', &mapped.start);
-	rest = rest ? parse_address(rest, ' ', &mapped.end) : NULL;
-	if (!rest || mapped.end <= mapped.start)
+	const char *mode = parse_address(line, '-', &mapped.start);
+	mode = mode ? parse_address(mode, ' ', &mapped.end) : NULL;
+	if (!mode || mapped.end <= mapped.start || strcspn(mode, " ") != 4)
 		return -EINVAL;
-	if (sscanf(rest, "%4s %*x %*x:%*x %" SCNu64, mode, &inode) != 2 || strlen(mode) != 4)
+	const char *word = mode;
+	for (unsigned i = 0; word && i < 3; i++)
+		word = next_word(word);
+	if (!word || !isdigit((unsigned char)*word))
 		return -EINVAL;
 	mapped.shared = mapped.common = mode[3] != 'p';
-	mapped.file = inode != 0;
+	mapped.file = strtoull(word, NULL, 10) != 0;
 	*ret = mapped;
 	return 0;
 }
@@ -104,15 +111,22 @@ static bool begins(const char *word, const char *start)
 /* "N3=12": so many pages on that node. */
 static bool is_of_node(const char *word, unsigned *ret_node, uint64_t *ret_pages)
 {
-	int length = 0;
+	char *after;
 
-	return sscanf(word, "N%u=%" SCNu64 "%n", ret_node, ret_pages, &length) == 2 &&
-	       isdigit((unsigned char)word[1]) && ends_word(word[length]);
+	if (word[0] != 'N' || !isdigit((unsigned char)word[1]))
+		return false;
+	errno = 0;
+	unsigned long node = strtoul(word + 1, &after, 10);
+	if (*after != '=' || !isdigit((unsigned char)after[1]) || node > INT_MAX)
+		return false;
+	*ret_node = (unsigned)node;
+	*ret_pages = strtoull(after + 1, &after, 10);
+	return errno == 0 && ends_word(*after);
 }
 
 static void take_node(struct nm_mapped *mapped, unsigned node, uint64_t pages)
 {
-	if (pages == 0 || node > INT_MAX || pages > UINT64_MAX - mapped->resident)
+	if (pages == 0 || pages > UINT64_MAX - mapped->resident)
 		return;
 	mapped->only_on = mapped->resident == 0 ? (int)node : -1;
 	mapped->resident += pages;
@@ -148,8 +162,7 @@ int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret)
 	if (!word || ends_word(*word))
 		return -EINVAL;
 	mapped.policy = (uint8_t)parse_policy(word);
-	for (word = strchr(word, ' '); word; word = strchr(word, ' ')) {
-		word += strspn(word, " ");
+	while ((word = next_word(word))) {
 		anonymous_huge |= begins(word, "file=/anon_hugepage");
 		take_word(&mapped, word);
 	}
@@ -164,10 +177,8 @@ void nm_mapped_add_nodes(const char *line, uint64_t pages[NM_MAPPINGS_NODES])
 	uint64_t count;
 	unsigned node;
 
-	for (const char *word = strchr(line, ' '); word; word = strchr(word, ' ')) {
-		word += strspn(word, " ");
+	for (const char *word = next_word(line); word; word = next_word(word))
 		if (is_of_node(word, &node, &count) && node < NM_MAPPINGS_NODES &&
 		    count <= UINT64_MAX - pages[node])
 			pages[node] += count;
-	}
 }

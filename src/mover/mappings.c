@@ -129,18 +129,29 @@ static int end_line(struct nm_mappings *mappings)
 	return r;
 }
 
+/* Part of a line. */
+static void add_text(struct nm_mappings *mappings, const char *text, size_t length)
+{
+	size_t room = LINE_BYTES - 1 - mappings->used;
+	char *at = mappings->line + mappings->used;
+
+	mappings->overlong |= length > room;
+	length = length < room ? length : room;
+	memcpy(at, text, length);
+	mappings->used += length;
+	for (; (at = memchr(at, '\0', (size_t)(mappings->line + mappings->used - at)));)
+		*at = ' ';
+}
+
 static int take_piece(struct nm_mappings *mappings, const char *piece, size_t length)
 {
-	for (size_t i = 0; i < length; i++) {
-		if (piece[i] == '\n') {
-			int r = end_line(mappings);
-			if (r < 0)
-				return r;
-		} else if (mappings->used < LINE_BYTES - 1) {
-			mappings->line[mappings->used++] = piece[i] ? piece[i] : ' ';
-		} else {
-			mappings->overlong = true;
-		}
+	for (const char *end = piece + length; piece < end;) {
+		const char *newline = memchr(piece, '\n', (size_t)(end - piece));
+		add_text(mappings, piece, (size_t)((newline ? newline : end) - piece));
+		int r = newline ? end_line(mappings) : 0;
+		if (r < 0)
+			return r;
+		piece = newline ? newline + 1 : end;
 	}
 	return 0;
 }

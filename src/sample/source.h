@@ -40,6 +40,14 @@ struct nm_ring {
 	struct nm_spe_ring *spe; /* beside all that, where accesses come from SPE */
 };
 
+/* The periods that the status tells, and what they were made from. */
+struct nm_source_told {
+	enum nm_event_kind run_kind;
+	uint64_t run_ns, faults;
+	double cycles_per_ns;
+	uint64_t clock_period, fault_period;
+};
+
 struct nm_source {
 	struct nm_feed feed; /* drain: in place of all that follows */
 	struct nm_platform *platform;
@@ -70,6 +78,7 @@ struct nm_source {
 	struct nm_ring_counts counts;
 	struct nm_problems problems;
 	struct nm_source_status status;
+	struct nm_source_told told;
 };
 
 /* The period to give an event of that kind now. Not for SIDEBAND and hardware events. */

@@ -85,16 +85,35 @@ static void write_name(struct nm_source_status *status)
 			 status->has_flops ? "+flops" : "", status->has_dram ? "+dram" : "");
 }
 
+/* They are primes, which take long to find. */
+static void find_periods(struct nm_source *source)
+{
+	struct nm_source_told *told = &source->told;
+
+	if (told->run_kind == source->run_kind && told->run_ns == source->run_ns &&
+	    told->faults == source->faults && told->cycles_per_ns == source->cycles_per_ns)
+		return;
+	*told = (struct nm_source_told){
+		.run_kind = source->run_kind,
+		.run_ns = source->run_ns,
+		.faults = source->faults,
+		.cycles_per_ns = source->cycles_per_ns,
+		.clock_period = nm_source_period(source, source->run_kind),
+		.fault_period = nm_source_period(source, NM_EVENT_FAULT_MIN),
+	};
+}
+
 const struct nm_source_status *nm_source_status(struct nm_source *source)
 {
 	struct nm_source_status *status = &source->status;
 
 	if (source->feed.drain)
 		return source->feed.status;
+	find_periods(source);
 	*status = (struct nm_source_status){
 		.has_cycles = source->run_kind == NM_EVENT_CYCLES,
-		.clock_period = nm_source_period(source, source->run_kind),
-		.fault_period = nm_source_period(source, NM_EVENT_FAULT_MIN),
+		.clock_period = source->told.clock_period,
+		.fault_period = source->told.fault_period,
 		.counts = source->counts,
 		.problems = source->problems.items,
 		.problem_count = source->problems.count,

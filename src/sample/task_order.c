@@ -16,9 +16,19 @@ static int compare_events(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+static size_t count_forks(struct nm_task_event **events, size_t count)
+{
+	size_t forks = 0;
+	for (size_t i = 0; i < count; i++)
+		forks += events[i]->kind == NM_TASK_FORK;
+	return forks;
+}
+
 static int mark_reused(struct nm_task_event **events, size_t count)
 {
 	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = NULL;
+	if (count_forks(events, count) < 2)
+		return 0;
 	int r = nm_tidmap_new(&later);
 	for (size_t i = count; r == 0 && i-- > 0;) {
 		if (events[i]->kind != NM_TASK_FORK)
