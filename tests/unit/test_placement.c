@@ -124,6 +124,22 @@ static void test_single_thread_goes_to_its_memory(void **state)
 	assert_int_equal(found.reason, NM_PLACE_THERE);
 }
 
+/* Also those whose one thread runs all the time: what it prepares is for others, which are to come. */
+static void test_one_thread_may_be_the_first(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {0, 0, 0, 1};
+	struct nm_place_group groups[2] = {group_of(1, ran), group_of(1, ran)};
+	struct nm_place_proposal found[2];
+	propose(groups, 2, 0, found);
+	assert_int_equal(found[0].node, 3);
+	assert_in_range(found[1].node, 0, 2);
+	groups[0].age_s = groups[1].age_s = 60;
+	groups[0].watched_s = groups[1].watched_s = 60;
+	propose(groups, 2, 0, found);
+	assert_int_equal(found[1].node, 3);
+}
+
 /* One that has just begun may want more in a moment; its little memory comes along. Who has run for long stays. */
 static void test_the_young_are_kept_apart(void **state)
 {
@@ -269,6 +285,7 @@ int main(void)
 		cmocka_unit_test_setup(test_gathered_at_its_memory, set_up),
 		cmocka_unit_test_setup(test_single_thread_goes_to_its_memory, set_up),
 		cmocka_unit_test_setup(test_the_young_are_kept_apart, set_up),
+		cmocka_unit_test_setup(test_one_thread_may_be_the_first, set_up),
 		cmocka_unit_test_setup(test_full_nodes_are_left_alone, set_up),
 		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
 		cmocka_unit_test_setup(test_who_is_not_placed, set_up),
