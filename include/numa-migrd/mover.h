@@ -70,10 +70,10 @@ struct nm_page_batch {
 	struct nm_page_loose *loose;
 	size_t nr_loose;
 	uint64_t loose_lost;
-	/* The worker's own, of a bulk batch: what lies below has been dealt with; it rests until then,
-	 * having done so so often. */
+	/* The worker's own, of a bulk batch: what lies below has been dealt with; it rests until then; so
+	 * often its mappings could not be read. */
 	uint64_t next, again_ns;
-	unsigned rests;
+	unsigned refused;
 };
 
 void nm_page_batch_free(struct nm_page_batch *batch);

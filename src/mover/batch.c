@@ -74,6 +74,7 @@ static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
 	uint64_t now = ops->now_ns(mover->platform);
 
+	mover->work.held_ns = entry->held_ns;
 	pthread_mutex_lock(&mover->lock);
 	nm_known_publish(&mover->known, entry, r, now);
 	entry->had = r != -EAGAIN;
@@ -287,6 +288,7 @@ int nm_batch_step(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 
+	work->held_ns = 0;
 	if (is_done(work))
 		return 0;
 	int r = check_process(mover);

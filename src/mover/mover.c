@@ -197,7 +197,7 @@ static void prepare(struct nm_page_batch *batch)
 	batch->moved = batch->calls = batch->call_ns = batch->loose_lost = 0;
 	free(NM_TAKE(batch->loose));
 	batch->nr_loose = 0;
-	batch->next = batch->again_ns = batch->rests = 0;
+	batch->next = batch->again_ns = batch->refused = 0;
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->steps[i].fate = NM_PAGE_FATE_UNTRIED;
 		batch->steps[i].found_on = -1;

@@ -52,6 +52,7 @@ struct nm_work {
 	uint32_t tid; /* a thread of the process that has not exited: the first, if it has not */
 	uint64_t tid_ticks; /* its own start */
 	uint64_t checked_ns;		  /* when it was this very process */
+	uint64_t held_ns; /* that its mappings were being read, in this step */
 	size_t loose[NM_PACE_PAGES_MOST]; /* steps whose small pages are still to go, one by one */
 	size_t loose_count;
 	uint64_t loose_offset; /* within the last of them */

@@ -88,11 +88,16 @@ static void calm_down(struct nm_mover *mover)
 	nm_mover_adopt(mover);
 }
 
-/* Until its mappings may be known: twice as long each time. */
-static uint64_t rest_ns(unsigned rests)
+/* Until its mappings may be known: as long as it took to come so far, or twice as long each time that they could not
+ * be read. */
+static uint64_t rest_ns(struct nm_mover *mover)
 {
-	uint64_t ns = NM_KNOWN_REFUSED_NS << (rests < 8 ? rests : 8);
+	unsigned refused = mover->work.batch->refused;
+	uint64_t ns = NM_KNOWN_REFUSED_NS << (refused < 8 ? refused : 8);
 
+	if (mover->work.held_ns > 0)
+		return mover->work.held_ns;
+	mover->work.batch->refused++;
 	return ns < LONGEST_SLEEP_NS ? ns : LONGEST_SLEEP_NS;
 }
 
@@ -104,7 +109,7 @@ static void go_on(struct nm_mover *mover)
 	calm_down(mover);
 	struct nm_page_batch *batch = mover->work.batch;
 	if (batch->bulk && r == -ESTALE && !mover->work.dropped)
-		put_back(mover, now_ns(mover) + rest_ns(batch->rests++));
+		put_back(mover, now_ns(mover) + rest_ns(mover));
 	else if (r != -EAGAIN)
 		finish_batch(mover, r);
 	else if (batch->bulk && mover->queue_count > 0 && !mover->work.dropped)

@@ -332,6 +332,29 @@ static void test_it_waits_for_its_mappings(void **state)
 	nm_page_batch_free(batch);
 }
 
+/* A turn of reading is followed by a rest that is as long, however many turns there are. */
+static void test_long_mappings_take_twice_their_time(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = bulk_batch(), *done;
+	uint64_t begun_ns = test->fake->now_ns;
+
+	test->fake->read_ns = 20 * NM_NSEC_PER_MSEC; /* longer than pages.maps_budget_ms */
+	assert_int_equal(nm_mover_new_threadless(&test->fake->platform, test->topology, test->config,
+						 &test->mover),
+			 0);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	while (!(done = nm_mover_collect(test->mover))) {
+		nm_mover_work(test->mover);
+		test->fake->now_ns += NM_NSEC_PER_MSEC;
+	}
+	assert_ptr_equal(done, batch);
+	assert_int_equal(batch->moved, 9);
+	assert_true(test->fake->reads >= 4);
+	assert_true(test->fake->now_ns - begun_ns <= test->fake->reads * 45 * NM_NSEC_PER_MSEC);
+	nm_page_batch_free(batch);
+}
+
 static void test_one_that_waits_is_dropped(void **state)
 {
 	struct test *test = *state;
@@ -382,6 +405,7 @@ int main(void)
 		TEST(test_a_small_one_without_room),
 		TEST(test_processes_take_turns),
 		TEST(test_it_waits_for_its_mappings),
+		TEST(test_long_mappings_take_twice_their_time),
 		TEST(test_one_that_waits_is_dropped),
 		TEST(test_it_ends_with_its_process),
 	};
