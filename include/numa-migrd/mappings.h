@@ -82,6 +82,9 @@ size_t nm_mappings_bytes(const struct nm_mappings *mappings);
 /* After nm_mappings_read() returned 0: ascending and apart. Valid as long as the mappings. Pure. */
 size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mapped **ret);
 
+/* A mapping has begun since the others were read: it is not among them. Pure. */
+bool nm_mappings_have_grown(const struct nm_mappings *mappings);
+
 /* Pages of those mappings that nobody shares, by the kernel's numbers of nodes. Pure. */
 const uint64_t *nm_mappings_nodes(const struct nm_mappings *mappings);
 

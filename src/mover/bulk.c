@@ -9,6 +9,8 @@
 
 static bool is_to_stay(const struct nm_mover_rules *rules, const struct nm_mapped *mapped)
 {
+	if (mapped->policy == NM_MEMORY_UNKNOWN) /* of the kernel's own page numa_maps tells nothing */
+		return mapped->start <= INT64_MAX;
 	if (mapped->resident == 0)
 		return false;
 	return mapped->huge || (nm_mapped_is_bound(mapped) && !rules->move_bound) ||
@@ -54,7 +56,7 @@ static int move_at_once(struct nm_mover *mover, struct nm_mover_counts *counts)
 	for (size_t i = 0; i < count; i++)
 		if (is_to_stay(&mover->rules, &items[i]))
 			return 1;
-	if (bytes > WHOLE_BYTES || to >= NM_WORKER_NODES_MOST ||
+	if (nm_mappings_have_grown(mover->work.known->ready) || bytes > WHOLE_BYTES || to >= NM_WORKER_NODES_MOST ||
 	    (pages > 0 && !nm_mover_take_room(mover, batch->to, bytes, false)))
 		return 1;
 	nm_call_spend(mover, pages, bytes);

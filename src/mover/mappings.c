@@ -18,6 +18,7 @@ struct nm_mappings {
 	struct nm_mapped *items;
 	size_t count, capacity;
 	uint64_t on_nodes[NM_MAPPINGS_NODES]; /* pages of those that nobody shares */
+	bool grown;
 	size_t next; /* the first that a line of numa_maps may still be about */
 	size_t used;
 	bool overlong; /* of the line being put together, the end is lost */
@@ -101,8 +102,10 @@ static void add_policy(struct nm_mappings *mappings)
 	if (nm_mapped_parse_policy(mappings->line, &told) < 0)
 		return;
 	struct nm_mapped *mapped = extent_at(mappings, told.start);
-	if (!mapped)
+	if (!mapped) {
+		mappings->grown = true;
 		return;
+	}
 	mapped->policy = mappings->overlong ? NM_MEMORY_OTHER : told.policy;
 	mapped->page_bytes = told.page_bytes ? told.page_bytes : SMALL_PAGE;
 	mapped->shared |= told.shared;
@@ -243,6 +246,11 @@ size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mappe
 {
 	*ret = mappings->items;
 	return mappings->count;
+}
+
+bool nm_mappings_have_grown(const struct nm_mappings *mappings)
+{
+	return mappings->grown;
 }
 
 const uint64_t *nm_mappings_nodes(const struct nm_mappings *mappings)

@@ -204,6 +204,8 @@ static void test_a_small_one_goes_at_once(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
+	snprintf(test->fake->maps + strlen(test->fake->maps), FAKE_TEXT / 2,
+		 "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n");
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		test->fake->node[page] = page < 9 ? 0 : page < 16 ? 2 : page < 20 ? 1 : -ENOENT;
 	test->fake->add_error[3] = -EBUSY;
@@ -239,17 +241,36 @@ static void assert_searched(struct test *test, const char *mode, const char *wor
 
 	snprintf(test->fake->maps, FAKE_TEXT,
 		 "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n%" PRIx64 "-%" PRIx64
-		 " %s 00000000 00:00 0 \n",
+		 " %s 00000000 00:00 0 \nffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0\n",
 		 FAKE_BASE, middle, middle, FAKE_BASE + 120 * FAKE_SMALL, mode);
 	snprintf(test->fake->numa_maps, FAKE_TEXT,
 		 "%" PRIx64 " default anon=100 N0=100 kernelpagesize_kB=4\n%" PRIx64
 		 " %s kernelpagesize_kB=4\n",
-		 FAKE_BASE, middle, words);
+		 FAKE_BASE, words ? middle : middle + FAKE_SMALL, words ? words : "default");
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(test->fake->migrates, 0);
 	assert_int_equal(batch->moved, 100);
 	assert_int_equal(pages_on(test, 1), 100);
+}
+
+/* It was put together, or cut, since its place was read. */
+static void test_beside_what_is_not_known(void **state)
+{
+	assert_searched(*state, "rw-p", NULL);
+}
+
+static void test_beside_what_came_meanwhile(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	say(test, "default anon=9 N0=9");
+	snprintf(test->fake->numa_maps + strlen(test->fake->numa_maps), FAKE_TEXT / 2,
+		 "%" PRIx64 " bind:0 anon=9 N0=9 kernelpagesize_kB=4\n",
+		 FAKE_BASE + 2 * FAKE_PAGES * FAKE_SMALL);
+	RUN(test, batch);
+	assert_int_equal(test->fake->migrates, 0);
 }
 
 static void test_beside_bound_memory(void **state)
@@ -399,6 +420,8 @@ int main(void)
 		TEST(test_shared),
 		TEST(test_a_small_one_goes_at_once),
 		TEST(test_a_small_one_that_is_there),
+		TEST(test_beside_what_is_not_known),
+		TEST(test_beside_what_came_meanwhile),
 		TEST(test_beside_bound_memory),
 		TEST(test_beside_shared_memory),
 		TEST(test_beside_the_pool),
