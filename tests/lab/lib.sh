@@ -181,7 +181,11 @@ masks_of() { # PID…
 }
 
 node_of() { # TID: the node it last ran on (two CPUs a node)
-	sed 's/.*) //' "/proc/$1/stat" | awk '{ print int($37 / 2) }'
+	local stat='' fields
+	IFS= read -r -d '' stat <"/proc/$1/stat"
+	[[ $stat ]] || return
+	read -ra fields <<<"${stat##*) }"
+	echo $((fields[36] / 2))
 }
 
 # Every thread that has used the CPU for a second or more (not the leader that waits) is on the node.
@@ -209,14 +213,28 @@ workers_masked() { # MASK PID…: and so do the masks say
 
 leased() { workers_masked 4-5 "$1"; } # PID
 
+declare -A at_home=() # in how many looks one after the other, by process
+readonly HOME_LOOKS=12
+
+# Each of them is leased; or it has been at its memory for some seconds without: the kernel has taken it there by
+# itself, and there is nothing to lend.
+leased_or_home() { # PID…
+	local pid all=0
+	for pid; do
+		! leased "$pid" || continue
+		if workers_on 2 "$pid"; then at_home[$pid]=$((${at_home[$pid]:-0} + 1)); else at_home[$pid]=0; fi
+		((at_home[$pid] >= HOME_LOOKS)) || all=1
+	done
+	return "$all"
+}
+
 # A COMMAND that starts a misplaced program and sets `started` to its id, until its threads are leased on node 2,
-# where their memory is. The kernel may take them there by itself: then there is nothing to lend, and the next one
-# is started.
+# where their memory is. If the kernel takes them there, the next one is started.
 lend() { # COMMAND…
 	local attempt
 	for attempt in 1 2 3; do
 		"$@"
-		wait_for 40 leased "$started" && return
+		wait_for 40 leased_or_home "$started" && leased "$started" && return
 		note "attempt $attempt: not leased: $*" >&2
 	done
 	return 1

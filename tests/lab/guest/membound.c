@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * membound [-H] [-n NAME] [-s START] NODE THREADS MB: THREADS threads write for ever to memory
- * bound to NODE, MB each. -H: memory on which the kernel's balancing takes hinting faults; -n: the
- * command name; -s: begin on the CPUs of node START. Prints the ids of the threads before they
- * write.
+ * membound [-FH] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB: THREADS threads write for ever
+ * to memory bound to NODE, MB each. -F: in folios as large as the kernel has them; -H: memory on
+ * which the kernel's balancing takes hinting faults; -n: the command name; -s: begin on the CPUs of
+ * node START. Prints the ids of the threads before they write.
  */
 #include "lab.h"
 
@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 
 struct options {
-	bool hinted;
+	bool folios, hinted;
 	const char *start;
 	unsigned long pause_ms;
 	unsigned long node;
@@ -24,6 +24,8 @@ static void *run(void *argument)
 	const struct options *options = argument;
 	unsigned char *memory = lab_map_on_node(options->length, options->node, options->hinted);
 
+	if (options->folios)
+		madvise(memory, options->length, MADV_HUGEPAGE);
 	lab_touch(memory, options->length);
 	if (options->start)
 		lab_start_on_node(lab_number(options->start));
@@ -42,8 +44,11 @@ static struct options parse(int argc, char **argv)
 	struct options options = {0};
 	int option;
 
-	while ((option = getopt(argc, argv, "Hn:p:s:")) != -1)
+	while ((option = getopt(argc, argv, "FHn:p:s:")) != -1)
 		switch (option) {
+		case 'F':
+			options.folios = true;
+			break;
 		case 'H':
 			options.hinted = true;
 			break;
@@ -60,7 +65,8 @@ static struct options parse(int argc, char **argv)
 			exit(64);
 		}
 	if (argc - optind != 3)
-		errx(64, "usage: membound [-H] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB");
+		errx(64,
+		     "usage: membound [-FH] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB");
 	options.node = lab_number(argv[optind]);
 	options.threads = lab_number(argv[optind + 1]);
 	options.length = lab_number(argv[optind + 2]) << 20;

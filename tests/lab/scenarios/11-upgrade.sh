@@ -16,7 +16,7 @@ earlier_package() {
 	dpkg-deb -R "$PACKAGE" "$tree"
 	sed -i 's/^Version: .*/Version: 0.0.1/' "$tree/DEBIAN/control"
 	echo '# As an earlier version had it.' >>"$tree$CONF"
-	dpkg-deb -b "$tree" "$tree.deb" >&2
+	dpkg-deb -Znone -b "$tree" "$tree.deb" >&2
 	echo "$tree.deb"
 }
 

@@ -144,7 +144,7 @@ opts_in() {
 	check_equal "attribute: a unit that begins with off is left alone" 0 "$(count_entries "PID=$opted" KIND=migrate)"
 	for attempt in 1 2 3; do
 		tell on
-		wait_for 30 leased "$opted" && break
+		wait_for 30 leased_or_home "$opted" && leased "$opted" && break
 		start_opted off
 	done
 	effect "attribute: on" leased "$opted"

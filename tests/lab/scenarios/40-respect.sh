@@ -23,7 +23,7 @@ start_free() {
 lease_free() {
 	local attempt
 	for attempt in 1 2 3; do
-		wait_for 45 watch_masks && return
+		wait_for 45 watch_or_home && watch_masks && return
 		note "attempt $attempt: threads, masks $(masks_of "${pids[free]}" | paste -sd,); nodes $(nodes_of "${pids[free]}")"
 		((attempt == 3)) && return 1
 		kill "${pids[free]}"
@@ -60,6 +60,7 @@ watch_masks() {
 	[[ $(others_masks) == "$before" ]] || changed=$(others_masks)
 	workers_masked 4-5 "${pids[free]}"
 }
+watch_or_home() { watch_masks || leased_or_home "${pids[free]}"; }
 effect "the free neighbour is moved to its memory" lease_free
 effect "and runs there" wait_for 5 workers_on 2 "${pids[free]}"
 effect "its move was seen to help" wait_for 20 has_entry VERDICT=improved "PID=${pids[free]}"

@@ -69,7 +69,7 @@ round() { # NAME
 	local attempt
 	start_families
 	for attempt in 1 2 3 4 5 6 7 8; do
-		wait_for 20 both_leased && break
+		wait_for 20 leased_or_home "$bearer" "$executor" && both_leased && break
 		note "$1: attempt $attempt: not both"
 		((attempt == 8)) && break
 		unless_leased_anew bearer

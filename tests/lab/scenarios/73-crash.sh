@@ -17,6 +17,7 @@ ended() { [[ $(systemctl show -P ActiveState numa-migrd) == failed ]]; }
 balancing_is() { [[ $(cat /proc/sys/kernel/numa_balancing) == "$1" ]]; }
 all_masks() { masks_of "$worker" | cut -d' ' -f2 | sort -u; }
 narrowed() { [[ $(all_masks) != 0-7 ]]; }
+narrowed_or_home() { narrowed || leased_or_home "$worker"; }
 pause_up_to() { sleep "$(awk -v r=$RANDOM -v most="$1" 'BEGIN { print most * r / 32768 }')"; } # SECONDS
 
 settings() { # ROUND: by soft-dirty, or by a sysctl that it has to give back
@@ -34,7 +35,7 @@ a_kill() { # ROUND
 	start 2 membound -H -n crashing -s 0 2 2 32
 	worker=$started
 	systemctl start numa-migrd || complain "$1" "it does not start"
-	if (($1 % 2)); then wait_for 12 narrowed; fi
+	if (($1 % 2)); then wait_for 12 narrowed_or_home; fi
 	pause_up_to $((2 - $1 % 2))
 	if narrowed; then lent=$((lent + 1)); fi
 	kill -9 "$(daemon_pid)"

@@ -16,13 +16,21 @@ move_home() {
 		grind -n phases -s 1 -a 2 0 1 16 &
 		wait_for_programs 1
 		release_programs
-		wait_for 40 has_entry KIND=migrate
+		left=0
+		wait_for 40 migrated_or_left
 		has_entry KIND=migrate NODE_TO=0 && return
 		note "attempt $attempt: $(field MESSAGE KIND=migrate | head -n 1)"
 		((attempt == 3)) && return 1
 		systemctl stop numa-migrd
 		stop_programs
 	done
+}
+
+# Not on the node that it began on for some looks: it will not be moved any more.
+migrated_or_left() {
+	! has_entry KIND=migrate || return 0
+	if workers_on 1 "${leaders[@]}"; then left=0; else left=$((left + 1)); fi
+	((left >= HOME_LOOKS))
 }
 
 begin_pmu

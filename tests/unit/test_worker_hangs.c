@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/* Each call of a worker hangs, or its worker ends in the middle of it; of the loop's and of the mover's. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "worker_fixture.h"
+
+static const struct {
+	enum nm_worker_act act;
+	bool sends_fd;
+} calls[] = {
+	{NM_WORKER_WHERE, false},    {NM_WORKER_MOVE, false},	   {NM_WORKER_OPEN_MAPS, false},
+	{NM_WORKER_READ_MAPS, true}, {NM_WORKER_CLEAR_REFS, true},
+};
+
+/* All but the greeting, which is asked of nobody. */
+_Static_assert(NM_ARRAY_SIZE(calls) == NM_WORKER_CLEAR_REFS - NM_WORKER_HELLO, "each act is here");
+
+/* Of the other process. */
+static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which)
+{
+	static char text[NM_WORKER_TEXT_MOST];
+	const uint64_t address = (uintptr_t)f->page;
+	const int node = 0;
+	bool pages = calls[which].act <= NM_WORKER_MOVE;
+	nm_auto(nm_closep) int fd = openat(f->proc_fd, "self/stat", O_RDONLY | O_CLOEXEC);
+	struct nm_worker_call call = {
+		.request = {.act = calls[which].act, .count = pages ? 1 : sizeof(text)},
+		.pid = (uint32_t)f->other,
+		.addresses = pages ? &address : NULL,
+		.nodes = calls[which].act == NM_WORKER_MOVE ? &node : NULL,
+		.fd = calls[which].sends_fd ? fd : -1,
+		.body = text,
+		.body_size = sizeof(text),
+		.ret_fd = -1,
+	};
+	int r = nm_worker_client_call(f->client, caller, &call);
+
+	if (call.ret_fd >= 0)
+		close(call.ret_fd);
+	return r;
+}
+
+/* By a client that knows nothing of the calls before; its worker does not get to the next one. */
+static pid_t begin_anew(struct fixture *f, enum nm_worker_caller caller, uint64_t deadline_ns)
+{
+	open_client(f, deadline_ns);
+	assert_int_equal(nm_worker_client_ready(f->client, caller), 0);
+	return stop_worker();
+}
+
+static void await_no_worker(void)
+{
+	for (unsigned i = 0; i < 20000 && workers() > 0; i++)
+		pause_ms(1);
+	assert_int_equal(workers(), 0);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+static void hang(struct fixture *f, enum nm_worker_caller caller, size_t which)
+{
+	enum nm_worker_caller other = caller == NM_WORKER_LOOP ? NM_WORKER_MOVER : NM_WORKER_LOOP;
+	struct nm_worker_news news = {0};
+	pid_t stopped = begin_anew(f, caller, SHORT_NS);
+
+	assert_int_equal(do_call(f, caller, which), -ETIMEDOUT);
+	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_true(nm_worker_client_news(f->client, &news));
+	assert_int_equal(news.act, calls[which].act);
+	assert_int_equal(news.pid, f->other);
+	assert_false(nm_worker_client_news(f->client, &news));
+	/* Whatever is asked next of this process, by whomever, is not waited for. */
+	for (size_t next = 0; next < NM_ARRAY_SIZE(calls); next++) {
+		assert_int_equal(do_call(f, caller, next), -EALREADY);
+		assert_int_equal(do_call(f, other, next), -EALREADY);
+	}
+	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
+	assert_int_equal(kill(stopped, SIGKILL), 0);
+	await_stuck(f, 0);
+}
+
+/* SECURITY: held-lock */
+static void whichever_call_hangs_its_caller_goes_on(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t which = 0; which < NM_ARRAY_SIZE(calls); which++) {
+		hang(f, NM_WORKER_LOOP, which);
+		hang(f, NM_WORKER_MOVER, which);
+	}
+}
+
+/* ---- ended ---- */
+
+static void *end_soon(void *worker)
+{
+	pause_ms(20);
+	assert_int_equal(kill(*(pid_t *)worker, SIGKILL), 0);
+	return NULL;
+}
+
+/* It cannot be told from a worker that was ended: nobody rests for it, and the next call has another one. */
+static void whichever_call_its_worker_does_not_survive_fails_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t which = 0; which < NM_ARRAY_SIZE(calls); which++) {
+		pthread_t thread;
+		pid_t stopped = begin_anew(f, NM_WORKER_MOVER, LONG_NS);
+		assert_int_equal(pthread_create(&thread, NULL, end_soon, &stopped), 0);
+		assert_int_equal(do_call(f, NM_WORKER_MOVER, which), -ECONNRESET);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
+		assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_MOVER), 0);
+		assert_int_not_equal(do_call(f, NM_WORKER_MOVER, which), -EALREADY);
+		nm_worker_client_free(f->client);
+		f->client = NULL;
+		await_no_worker();
+	}
+}
+
+/* ---- the greeting ---- */
+
+static void *be_ready(void *client)
+{
+	return (void *)(intptr_t)nm_worker_client_ready(client, NM_WORKER_MOVER);
+}
+
+/* A program that never says a word has no deadline to speak of, and ends with its daemon. */
+static void a_stop_ends_a_greeting_under_way(void **state)
+{
+	struct fixture *f = *state;
+	char program[] = "/tmp/nm-test-XXXXXX";
+	static const char mute[] = "#!/bin/sh\nexec sleep 30\n";
+	const struct nm_worker_options options = {.program = program, .proc_fd = f->proc_fd};
+	pthread_t thread;
+	void *result = NULL;
+
+	int file = mkostemp(program, O_CLOEXEC);
+	assert_true(file >= 0);
+	assert_int_equal(write(file, mute, sizeof(mute) - 1), sizeof(mute) - 1);
+	assert_int_equal(fchmod(file, 0700), 0);
+	close(file);
+	assert_int_equal(nm_worker_client_new(&options, &f->client), 0);
+	assert_int_equal(pthread_create(&thread, NULL, be_ready, f->client), 0);
+	pause_ms(50);
+	nm_worker_client_stop(f->client, NM_WORKER_MOVER, true);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_int_equal((intptr_t)result, -ECANCELED);
+	unlink(program);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(whichever_call_hangs_its_caller_goes_on),
+		TEST(whichever_call_its_worker_does_not_survive_fails_alone),
+		TEST(a_stop_ends_a_greeting_under_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
