@@ -69,6 +69,16 @@ wait_for() { # SECONDS COMMAND…
 	done
 }
 
+# Looks for so long, and as often as it can, without waiting for anything.
+look_for() { # SECONDS COMMAND…
+	local end=$((SECONDS + $1))
+	shift
+	while ((SECONDS < end)); do
+		"$@"
+		sleep 0.5
+	done
+}
+
 # Starts a guest program in the background, sets `started` to its id, and waits for the lines in which
 # its threads say that their memory is there and their start is made.
 start() { # LINES COMMAND…
