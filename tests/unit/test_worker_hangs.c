@@ -16,28 +16,31 @@ static const struct {
 	bool sends_fd;
 } calls[] = {
 	{NM_WORKER_WHERE, false},    {NM_WORKER_MOVE, false},	   {NM_WORKER_OPEN_MAPS, false},
-	{NM_WORKER_READ_MAPS, true}, {NM_WORKER_CLEAR_REFS, true},
+	{NM_WORKER_READ_MAPS, true}, {NM_WORKER_CLEAR_REFS, true}, {NM_WORKER_FIND, false},
+	{NM_WORKER_MIGRATE, false},
 };
 
 /* All but the greeting, which is asked of nobody. */
-_Static_assert(NM_ARRAY_SIZE(calls) == NM_WORKER_CLEAR_REFS - NM_WORKER_HELLO, "each act is here");
+_Static_assert(NM_ARRAY_SIZE(calls) == NM_WORKER_MIGRATE - NM_WORKER_HELLO, "each act is here");
 
 /* Of the other process. */
 static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which)
 {
-	static char text[NM_WORKER_TEXT_MOST];
+	static char body[NM_WORKER_BODY_MOST];
 	const uint64_t address = (uintptr_t)f->page;
 	const int node = 0;
-	bool pages = calls[which].act <= NM_WORKER_MOVE;
+	const struct nm_worker_range range = {address, address + 4096, 4096};
+	bool pages = calls[which].act <= NM_WORKER_MOVE, finds = calls[which].act == NM_WORKER_FIND;
 	nm_auto(nm_closep) int fd = openat(f->proc_fd, "self/stat", O_RDONLY | O_CLOEXEC);
 	struct nm_worker_call call = {
-		.request = {.act = calls[which].act, .count = pages ? 1 : sizeof(text)},
+		.request = {.act = calls[which].act, .count = pages || finds ? 1 : NM_WORKER_TEXT_MOST},
 		.pid = (uint32_t)f->other,
 		.addresses = pages ? &address : NULL,
 		.nodes = calls[which].act == NM_WORKER_MOVE ? &node : NULL,
+		.ranges = finds ? &range : NULL,
 		.fd = calls[which].sends_fd ? fd : -1,
-		.body = text,
-		.body_size = sizeof(text),
+		.body = body,
+		.body_size = sizeof(body),
 		.ret_fd = -1,
 	};
 	int r = nm_worker_client_call(f->client, caller, &call);
