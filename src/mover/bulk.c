@@ -56,7 +56,8 @@ static int move_at_once(struct nm_mover *mover, struct nm_mover_counts *counts)
 	for (size_t i = 0; i < count; i++)
 		if (is_to_stay(&mover->rules, &items[i]))
 			return 1;
-	if (nm_mappings_have_grown(mover->work.known->ready) || bytes > WHOLE_BYTES || to >= NM_WORKER_NODES_MOST ||
+	if (mover->call.now_ns > mover->work.known->ready_ns + NM_KNOWN_AGE_NS ||
+	    nm_mappings_have_grown(mover->work.known->ready) || bytes > WHOLE_BYTES || to >= NM_WORKER_NODES_MOST ||
 	    (pages > 0 && !nm_mover_take_room(mover, batch->to, bytes, false)))
 		return 1;
 	nm_call_spend(mover, pages, bytes);

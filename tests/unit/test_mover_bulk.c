@@ -75,6 +75,7 @@ static void test_huge_pages_go_whole(void **state)
 	begin_large(test);
 	test->fake->whole[0] = test->fake->whole[3] = true;
 	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 }
 
@@ -110,6 +111,7 @@ static void test_beside_the_target(void **state)
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		test->fake->node[page] = page % 2 ? 3 : 2;
 	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
 	assert_int_equal(pages_on(test, 3), FAKE_PAGES / 2);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES / 2);
 	assert_int_equal(nm_mover_counts(test->mover).elsewhere, FAKE_PAGES / 2);
@@ -139,6 +141,7 @@ static void test_a_node_nearly_full(void **state)
 	test->config->pages.keep_free = 0;
 	test->fake->free_kib[1] = 4 * 100;
 	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
 	assert_int_equal(pages_on(test, 1), 100);
 	assert_int_equal(nm_mover_counts(test->mover).full, FAKE_PAGES - 100);
 }
@@ -270,6 +273,7 @@ static void test_beside_what_came_meanwhile(void **state)
 		 "%" PRIx64 " bind:0 anon=9 N0=9 kernelpagesize_kB=4\n",
 		 FAKE_BASE + 2 * FAKE_PAGES * FAKE_SMALL);
 	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
 	assert_int_equal(test->fake->migrates, 0);
 }
 
@@ -288,6 +292,27 @@ static void test_beside_the_pool(void **state)
 	assert_searched(*state, "rw-p", "default huge anon=20 N0=20");
 }
 
+/* What its owner has bound since is not known. */
+static void test_what_was_read_long_ago(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = bulk_batch();
+	struct nm_range *ranges = NULL;
+	size_t count;
+
+	say(test, "default anon=9 N0=9");
+	start(test);
+	while (nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count) == -EAGAIN)
+		fake_pause_ms(1);
+	free(ranges);
+	fake_pass_ms(test->fake, test->mover, 6000);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_int_equal(test->fake->migrates, 0);
+	assert_true(test->fake->finds > 0);
+	nm_page_batch_free(batch);
+}
+
 static void test_a_small_one_without_room(void **state)
 {
 	struct test *test = *state;
@@ -297,6 +322,7 @@ static void test_a_small_one_without_room(void **state)
 	test->fake->free_kib[1] = 4 * 5;
 	say(test, "default anon=9 N0=9");
 	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
 	assert_int_equal(test->fake->migrates, 0);
 	assert_int_equal(pages_on(test, 1), 5);
 }
@@ -425,6 +451,7 @@ int main(void)
 		TEST(test_beside_bound_memory),
 		TEST(test_beside_shared_memory),
 		TEST(test_beside_the_pool),
+		TEST(test_what_was_read_long_ago),
 		TEST(test_a_small_one_without_room),
 		TEST(test_processes_take_turns),
 		TEST(test_it_waits_for_its_mappings),
