@@ -2,7 +2,7 @@
 # From an earlier package to this one and back: what runs runs on, what is stopped stays stopped, a changed
 # configuration is kept and an unchanged one follows the package, and no mask is lost on the way.
 # boot: main
-# limit: 500
+# limit: 800
 . "$LAB/lib.sh"
 
 # The earlier package: one that was given (tests/lab/run --earlier), or this one under a lower number and with
