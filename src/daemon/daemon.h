@@ -146,6 +146,7 @@ struct nm_daemon {
 	enum nm_performance performance_told;
 	struct nm_injector injector;
 	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
+	int balancing_error;	 /* of the last attempt to switch kernel.numa_balancing on; told when it changes */
 	bool balancing_switched; /* by us, see sampling.inject */
 	int balancing;		 /* kernel.numa_balancing as last read; -1: this kernel has none */
 	bool first_touches_told; /* that nothing else is seen */

@@ -5,6 +5,12 @@
 
 #include "daemon.h"
 
+static void tell(struct nm_daemon *daemon, const char *what, int error, const char *remedy)
+{
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s is refused: %s; %s%s", what,
+		  strerror(-error), remedy, nm_report_consequence(daemon));
+}
+
 static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 {
 	const char *remedy =
@@ -27,8 +33,7 @@ static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 			? "is numa-migrd-helper.socket running? systemctl status "
 			  "numa-migrd-helper.socket"
 			: "see systemctl status numa-migrd-helper";
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s is refused: %s; %s%s", what,
-		  strerror(-error), remedy, nm_report_consequence(daemon));
+	tell(daemon, what, error, remedy);
 }
 
 /* Tried once per configuration, on a page of our own. */
@@ -49,14 +54,22 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 			     r);
 }
 
+/* A helper that is only slow, as it is started for this, is asked again by nm_inject(). */
 static void switch_balancing(struct nm_daemon *daemon, int value)
 {
+	static const char what[] = "switching kernel.numa_balancing on";
 	struct nm_platform *platform = daemon->pipeline.machine;
+	int before = daemon->balancing_error;
 	int r = platform->ops->numa_balancing_set(platform, value);
-	if (value < 0 || r >= 0)
+	daemon->balancing_error = r < 0 ? r : 0;
+	if (value < 0 || r >= 0 || r == before)
 		return;
-	daemon->inject_dead = true;
-	tell_refusal(daemon, "switching kernel.numa_balancing on", r);
+	daemon->inject_dead = r != -ETIMEDOUT;
+	if (daemon->inject_dead)
+		tell_refusal(daemon, what, r);
+	else
+		tell(daemon, what, r,
+		     "numa-migrd-helper was too slow, and is asked again in a minute");
 }
 
 void nm_inject_configure(struct nm_daemon *daemon)
@@ -65,6 +78,7 @@ void nm_inject_configure(struct nm_daemon *daemon)
 
 	nm_injector_clear(&daemon->injector, daemon->pipeline.machine);
 	daemon->inject_dead = false;
+	daemon->balancing_error = 0;
 	if (inject == NM_INJECT_NUMA_BALANCING)
 		switch_balancing(daemon, 1);
 	else if (daemon->balancing_switched)

@@ -106,6 +106,21 @@ static void each_refusal_has_its_remedy(void **state)
 	}
 }
 
+/* It is started for the question, and others may keep it from a CPU meanwhile. */
+static void a_slow_helper_is_asked_again(void **state)
+{
+	(void)state;
+	balancing_error = -ETIMEDOUT;
+	reload("sampling: { inject = \"numa_balancing\"; };");
+	assert_false(service->inject_dead);
+	world_assert_said(world, "is asked again in a minute");
+	assert_int_equal(nm_tick(service), 0);
+	assert_int_equal(balancing, -1);
+	balancing_error = 0;
+	assert_int_equal(nm_tick(service), 0);
+	assert_int_equal(balancing, 1);
+}
+
 static void a_kernel_that_protects_nothing_is_told(void **state)
 {
 	(void)state;
@@ -197,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_refusal_has_its_remedy),
 		TEST(a_kernel_that_protects_nothing_is_told),
+		TEST(a_slow_helper_is_asked_again),
 		TEST(a_process_that_is_refused_is_told),
 		TEST(a_process_that_is_too_large_is_told_of),
 		TEST(a_refused_injection_is_blindness),

@@ -2,7 +2,7 @@
 # The package's life: install, start, reload with a good and with a bad file, stop, purge.
 # SECURITY: no-more, cap-ptrace
 # boot: main
-# limit: 300
+# limit: 600
 . "$LAB/lib.sh"
 
 main_pid_kept() { [[ $(daemon_pid) == "$pid" ]] && is_active; }
@@ -78,7 +78,7 @@ check "it is the same process" main_pid_kept
 balancing 0
 echo 'sampling: { inject = "numa_balancing"; };' >"$CONF"
 check "a file that asks for balancing is taken" systemctl reload numa-migrd
-check "the helper may write kernel.numa_balancing" wait_for 15 balancing_is 1
+check "the helper may write kernel.numa_balancing" wait_for 150 balancing_is 1
 check "and nothing else below /proc/sys" fails in_helper sh -c ': >>/proc/sys/kernel/core_pattern'
 echo 'threads: { n = "many"; };' >"$CONF"
 check "a bad file makes systemctl reload fail" fails systemctl reload numa-migrd
