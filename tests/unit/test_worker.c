@@ -213,8 +213,8 @@ static void what_the_kernel_took_is_told_without_the_way(void **state)
 	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_LOOP, &call), 0);
 	close(call.ret_fd);
 	pid_t stopped = stop_worker();
-	assert_int_equal(pthread_create(&thread, NULL, let_go_on, &stopped), 0);
 	uint64_t before_ns = now_ns();
+	assert_int_equal(pthread_create(&thread, NULL, let_go_on, &stopped), 0);
 	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_LOOP, &call), 0);
 	uint64_t taken_ns = now_ns() - before_ns;
 	assert_int_equal(pthread_join(thread, NULL), 0);
