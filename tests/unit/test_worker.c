@@ -330,11 +330,7 @@ static void workers_end_with_their_client(void **state)
 	assert_int_equal(workers(), 2);
 	nm_worker_client_free(f->client);
 	f->client = NULL;
-	for (unsigned i = 0; i < 20000 && workers() > 0; i++)
-		pause_ms(1);
-	assert_int_equal(workers(), 0);
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
+	await_no_worker();
 }
 
 static void without_a_worker_nothing_is_asked(void **state)

@@ -58,15 +58,6 @@ static pid_t begin_anew(struct fixture *f, enum nm_worker_caller caller, uint64_
 	return stop_worker();
 }
 
-static void await_no_worker(void)
-{
-	for (unsigned i = 0; i < 20000 && workers() > 0; i++)
-		pause_ms(1);
-	assert_int_equal(workers(), 0);
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
-}
-
 static void hang(struct fixture *f, enum nm_worker_caller caller, size_t which)
 {
 	enum nm_worker_caller other = caller == NM_WORKER_LOOP ? NM_WORKER_MOVER : NM_WORKER_LOOP;

@@ -65,20 +65,6 @@ static inline int set_up(void **state)
 	return f->proc_fd >= 0 && f->other > 0 ? 0 : -1;
 }
 
-static inline int tear_down(void **state)
-{
-	struct fixture *f = *state;
-
-	nm_worker_client_free(f->client);
-	nm_worker_memory_free(f->memory);
-	kill(f->other, SIGKILL);
-	waitpid(f->other, NULL, 0);
-	munmap(f->page, 4096);
-	close(f->proc_fd);
-	free(f);
-	return 0;
-}
-
 static inline int where(struct fixture *f, enum nm_worker_caller caller, pid_t pid, int *ret_node)
 {
 	const uint64_t address = (uintptr_t)f->page;
@@ -130,6 +116,31 @@ static inline unsigned workers(void)
 
 	(void)find_worker("", &count);
 	return count;
+}
+
+/* They end by themselves, which takes its time on a busy machine. */
+static inline void await_no_worker(void)
+{
+	for (unsigned i = 0; i < 20000 && workers() > 0; i++)
+		pause_ms(1);
+	assert_int_equal(workers(), 0);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+static inline int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	nm_worker_client_free(f->client);
+	nm_worker_memory_free(f->memory);
+	await_no_worker();
+	kill(f->other, SIGKILL);
+	waitpid(f->other, NULL, 0);
+	munmap(f->page, 4096);
+	close(f->proc_fd);
+	free(f);
+	return 0;
 }
 
 /* Its next answer never comes. */
