@@ -369,8 +369,6 @@ void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_s
 		       const struct nm_exclusivity *pages);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
-/* CLOCK_MONOTONIC: also before there is a platform, and after. */
-uint64_t nm_report_clock_ns(void);
 /* Half a sentence: whether the pipeline that was closed last has restored every CPU affinity. */
 const char *nm_report_restoration(const struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,

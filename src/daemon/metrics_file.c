@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "balance.h"
+#include "numa-migrd/clock.h"
 #include "numa-migrd/file.h"
 
 #define NSEC ((double)NM_NSEC_PER_SEC)
@@ -343,14 +344,12 @@ void nm_exporter_tick(struct nm_daemon *daemon)
 {
 	struct nm_exporter *exporter = &daemon->exporter;
 	const char *wanted = daemon->config->metrics.file;
-	struct timespec now;
 
 	if (strcmp(exporter->path, wanted) != 0) {
 		remove_file(exporter);
 		memcpy(exporter->path, wanted, sizeof(exporter->path));
 	}
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	uint64_t now_ns = (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	uint64_t now_ns = nm_clock_ns();
 	if (!exporter->path[0] || !is_time(daemon, now_ns))
 		return;
 	exporter->written_ns = now_ns;

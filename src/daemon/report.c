@@ -8,18 +8,11 @@
 #include <time.h>
 
 #include "daemon.h"
+#include "numa-migrd/clock.h"
 #include "numa-migrd/numa_balancing.h"
 #include "numa-migrd/others.h"
 
 #define RIVALS_MOST 8U /* told of at the start */
-
-/* Also before there is a platform, and after. */
-uint64_t nm_report_clock_ns(void)
-{
-	struct timespec now;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t realtime_usec(void)
 {
@@ -30,7 +23,7 @@ static uint64_t realtime_usec(void)
 
 static void emit(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
-	nm_journal_emit(daemon->journal, entry, nm_report_clock_ns());
+	nm_journal_emit(daemon->journal, entry, nm_clock_ns());
 	nm_recorder_entry(daemon, entry, realtime_usec());
 }
 

@@ -8,6 +8,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "daemon.h"
+#include "numa-migrd/clock.h"
 
 #define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
 #define STATUS_NS (10 * NM_NSEC_PER_SEC)
@@ -59,7 +60,7 @@ static void write_summary(struct nm_daemon *daemon)
 
 void nm_report_summary(struct nm_daemon *daemon)
 {
-	uint64_t now_ns = nm_report_clock_ns();
+	uint64_t now_ns = nm_clock_ns();
 	if (daemon->summary_ns == 0)
 		daemon->summary_ns = now_ns;
 	if (!daemon->pipeline.source || now_ns - daemon->summary_ns < SUMMARY_NS)
@@ -132,7 +133,7 @@ static bool are_numbers(const char *status)
 void nm_report_status(struct nm_daemon *daemon)
 {
 	char text[sizeof(daemon->status)];
-	uint64_t now_ns = nm_report_clock_ns();
+	uint64_t now_ns = nm_clock_ns();
 	describe_status(daemon, text, sizeof(text));
 	if (strcmp(text, daemon->status) == 0 ||
 	    (are_numbers(text) && are_numbers(daemon->status) &&

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "numa-migrd/clock.h"
 #include "numa-migrd/helper_server.h"
 
 #include <poll.h>
@@ -6,7 +7,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "numa-migrd/file.h"
@@ -103,14 +103,6 @@ static int send_reply(int socket, int result, const struct nm_event_fds *fds)
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 static int serve(struct client *client, int socket, const struct nm_helper_request *request)
 {
 	struct nm_helper_server *server = client->server;
@@ -119,7 +111,7 @@ static int serve(struct client *client, int socket, const struct nm_helper_reque
 	acts.requester = client->start_ticks ? client->pid : 0;
 	acts.requester_ticks = client->start_ticks;
 	acts.rate = &server->rate;
-	acts.now_ns = now_ns();
+	acts.now_ns = nm_clock_ns();
 	int result = nm_helper_serve(&acts, request, &fds);
 
 	failed(server, request->act, result);

@@ -3,6 +3,7 @@
 
 #include "call.h"
 
+_Static_assert(NM_MAPPINGS_NODES <= NM_WORKER_NODES_MOST, "a bit for each");
 #define WHOLE_BYTES ((uint64_t)32 << 20) /* a worker's deadline is seconds away, also on a slow machine */
 
 /* ---- all at once ---- */
@@ -79,12 +80,12 @@ static uint64_t page_bytes(const struct nm_mapped *mapped)
 	return mapped->huge ? mapped->page_bytes : NM_SMALL_PAGE;
 }
 
-static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_mapped *mapped)
+static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_mapped *mapped,
+			       struct nm_mover_counts *counts)
 {
-	struct nm_mover_counts counts;
 	uint64_t bytes = page_bytes(mapped);
 
-	if (mapped->empty || nm_mapped_refusal(&mover->rules, mapped, &counts) ||
+	if (mapped->empty || nm_mapped_refusal(&mover->rules, mapped, counts) ||
 	    mapped->only_on == (int)mover->rules.node_ids[mover->work.batch->to])
 		return false;
 	return bytes >= NM_SMALL_PAGE && mapped->start % bytes == 0 && mapped->end % bytes == 0;
@@ -97,9 +98,9 @@ static void count_those_left(struct nm_mover *mover, struct nm_mover_counts *cou
 	size_t count = nm_mappings_all(mover->work.known->ready, &items);
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t *why = nm_mapped_refusal(&mover->rules, &items[i], counts);
-		if (items[i].resident == 0 || is_to_be_looked_at(mover, &items[i]))
+		if (items[i].resident == 0 || is_to_be_looked_at(mover, &items[i], counts))
 			continue;
+		uint64_t *why = nm_mapped_refusal(&mover->rules, &items[i], counts);
 		*(why ? &counts->refused : &counts->elsewhere) += items[i].resident;
 		if (why)
 			*why += items[i].resident;
@@ -107,7 +108,8 @@ static void count_those_left(struct nm_mover *mover, struct nm_mover_counts *cou
 }
 
 /* From batch->next on. */
-static unsigned choose_ranges(const struct nm_mover *mover, struct nm_worker_range *ranges)
+static unsigned choose_ranges(const struct nm_mover *mover, struct nm_mover_counts *counts,
+			      struct nm_worker_range *ranges)
 {
 	const struct nm_mapped *items;
 	size_t nr = nm_mappings_all(mover->work.known->ready, &items);
@@ -115,7 +117,7 @@ static unsigned choose_ranges(const struct nm_mover *mover, struct nm_worker_ran
 	unsigned count = 0;
 
 	for (size_t i = 0; i < nr && count < NM_WORKER_RANGES_MOST; i++) {
-		if (items[i].end <= next || !is_to_be_looked_at(mover, &items[i]))
+		if (items[i].end <= next || !is_to_be_looked_at(mover, &items[i], counts))
 			continue;
 		uint64_t bytes = page_bytes(&items[i]);
 		uint64_t start = items[i].start > next ? items[i].start : next - next % bytes;
@@ -125,11 +127,11 @@ static unsigned choose_ranges(const struct nm_mover *mover, struct nm_worker_ran
 }
 
 /* Into work.found, where nothing is left of what was found before. */
-static int find(struct nm_mover *mover)
+static int find(struct nm_mover *mover, struct nm_mover_counts *counts)
 {
 	struct nm_worker_range ranges[NM_WORKER_RANGES_MOST];
 	struct nm_work *work = &mover->work;
-	unsigned count = choose_ranges(mover, ranges);
+	unsigned count = choose_ranges(mover, counts, ranges);
 
 	work->found.count = work->found_next = 0;
 	work->found.next = NM_BULK_END;
@@ -166,7 +168,7 @@ static uint64_t collect(struct nm_mover *mover, struct nm_mover_counts *counts, 
 		uint64_t address = work->found.addresses[work->found_next];
 		const struct nm_mapped *mapped =
 			nm_mappings_find(work->known->ready, address, NM_SMALL_PAGE);
-		if (!mapped || !is_to_be_looked_at(mover, mapped))
+		if (!mapped || !is_to_be_looked_at(mover, mapped, counts))
 			continue; /* another mapping by now */
 		if (taken > 0 && taken + page_bytes(mapped) > bytes)
 			break;
@@ -225,24 +227,22 @@ int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigne
 		 uint64_t bytes)
 {
 	struct nm_work *work = &mover->work;
-	int r = 0;
+	bool first = work->batch->next == 0;
 
 	if (!is_allowed(mover))
 		return -EPERM;
-	if (work->batch->next == 0) {
-		r = move_at_once(mover, counts);
-		if (r <= 0)
-			return r;
-		r = 0;
-		count_those_left(mover, counts);
-	}
-	if (work->found_next == work->found.count)
-		r = find(mover);
+	int r = first ? move_at_once(mover, counts) : 1;
+	if (r <= 0)
+		return r;
+	r = work->found_next == work->found.count ? find(mover, counts) : 0;
 	if (r == 0)
 		r = move(mover, counts, pages, bytes);
-	if (r == 0)
-		work->batch->next = work->found_next < work->found.count
-					    ? work->found.addresses[work->found_next]
-					    : work->found.next;
-	return r;
+	if (r < 0)
+		return r;
+	if (first)
+		count_those_left(mover, counts);
+	work->batch->next = work->found_next < work->found.count
+				    ? work->found.addresses[work->found_next]
+				    : work->found.next;
+	return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "numa-migrd/clock.h"
 #include "numa-migrd/file.h"
 
 #define RESTING_MOST 64U /* users; who is through soonest gives way */
@@ -40,14 +41,6 @@ struct nm_asker {
 	uint64_t since_ns;
 	struct resting resting[RESTING_MOST];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
 
 /* ---- under the lock ---- */
 
@@ -84,7 +77,7 @@ static void begin_rest(struct nm_asker *asker, uint32_t uid, uint64_t took_ns)
 		if (asker->resting[i].uid == uid || asker->resting[i].until_ns < place->until_ns)
 			place = &asker->resting[i];
 	*place = (struct resting){.uid = uid,
-				  .until_ns = now_ns() + NM_ANSWER_REST_SHARE * took_ns,
+				  .until_ns = nm_clock_ns() + NM_ANSWER_REST_SHARE * took_ns,
 				  .barred = took_ns > NM_ANSWER_USUAL_NS};
 }
 
@@ -126,11 +119,11 @@ static void answer_one(struct nm_asker *asker, struct entry *entry)
 
 	entry->state = UNDER_WAY;
 	asker->under_way = entry;
-	asker->since_ns = now_ns();
+	asker->since_ns = nm_clock_ns();
 	pthread_mutex_unlock(&asker->lock);
 	asker->answer(asker->context, &entry->question, &answer);
 	pthread_mutex_lock(&asker->lock);
-	answer.took_ns = now_ns() - asker->since_ns;
+	answer.took_ns = nm_clock_ns() - asker->since_ns;
 	begin_rest(asker, entry->question.uid, answer.took_ns);
 	asker->under_way = NULL;
 	entry->answer = answer;
@@ -148,7 +141,7 @@ static void *run(void *argument)
 
 	pthread_mutex_lock(&asker->lock);
 	while (!asker->stopping) {
-		uint64_t now = now_ns();
+		uint64_t now = nm_clock_ns();
 		struct entry *entry = next(asker, now);
 		const struct resting *rest =
 			entry ? rest_of(asker, entry->question.uid, now) : NULL;
@@ -261,7 +254,7 @@ void nm_asker_forget(struct nm_asker *asker, uint64_t ticket)
 void nm_asker_starts(struct nm_asker *asker)
 {
 	pthread_mutex_lock(&asker->lock);
-	asker->since_ns = now_ns();
+	asker->since_ns = nm_clock_ns();
 	pthread_mutex_unlock(&asker->lock);
 }
 
@@ -273,7 +266,7 @@ int nm_asker_goes_on(struct nm_asker *asker)
 	pthread_mutex_unlock(&asker->lock);
 	if (!wanted)
 		return -ECANCELED;
-	return now_ns() - since_ns < NM_ANSWER_NS ? 0 : -ETIMEDOUT;
+	return nm_clock_ns() - since_ns < NM_ANSWER_NS ? 0 : -ETIMEDOUT;
 }
 
 /* ---- life ---- */

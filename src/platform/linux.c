@@ -11,14 +11,12 @@
 
 #include "pmu.h"
 #include "privileged.h"
+#include "numa-migrd/clock.h"
 
 static uint64_t linux_now_ns(struct nm_platform *platform)
 {
-	struct timespec now;
-
 	(void)platform;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	return nm_clock_ns();
 }
 
 /* ---- privileged acts ---- */

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 
 #include "worker_memory.h"
+#include "numa-migrd/clock.h"
 
 #define NEWS_MOST 16U
 
@@ -116,7 +117,7 @@ static int greet(const struct nm_worker_client *client, struct nm_worker_link *l
 		.ret_fd = -1};
 	char path[32];
 	int result = 0;
-	int r = nm_worker_link_call(link, &hello, stop_fd, nm_worker_now_ns() + NM_WORKER_HELLO_NS,
+	int r = nm_worker_link_call(link, &hello, stop_fd, nm_clock_ns() + NM_WORKER_HELLO_NS,
 				    &result);
 
 	if (r < 0 || result < 0)
@@ -151,13 +152,13 @@ static int exchange(const struct nm_worker_client *client, const struct caller *
 		    struct nm_worker_call *call, uint64_t deadline_ns, int *ret_result)
 {
 	int r = nm_worker_link_call(&caller->link, call, caller->stop_fd,
-				    nm_worker_now_ns() + deadline_ns, ret_result);
+				    nm_clock_ns() + deadline_ns, ret_result);
 
 	for (unsigned i = 1; r == -ETIMEDOUT && i < NM_WORKER_DEADLINES_MOST &&
 			     nm_worker_link_is_at_work(&caller->link, client->proc_fd);
 	     i++)
 		r = nm_worker_link_wait(&caller->link, call, caller->stop_fd,
-					nm_worker_now_ns() + deadline_ns, ret_result);
+					nm_clock_ns() + deadline_ns, ret_result);
 	return r;
 }
 

@@ -14,17 +14,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "numa-migrd/clock.h"
 #include "numa-migrd/proc.h"
 
 extern char **environ;
-
-uint64_t nm_worker_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
 
 /* ---- to have a worker ---- */
 
@@ -210,7 +203,7 @@ static int await(int socket, int stop_fd, uint64_t deadline_ns)
 				 {.fd = stop_fd, .events = POLLIN}};
 
 	for (;;) {
-		uint64_t now = nm_worker_now_ns();
+		uint64_t now = nm_clock_ns();
 		uint64_t left = now < deadline_ns ? deadline_ns - now : 0;
 		const struct timespec wait = {.tv_sec = (time_t)(left / NM_NSEC_PER_SEC),
 					      .tv_nsec = (long)(left % NM_NSEC_PER_SEC)};

@@ -40,6 +40,4 @@ bool nm_worker_link_is_at_work(const struct nm_worker_link *link, int proc_fd);
 /* Something came, or its end: whoever did not answer in time does so now, or has ended. */
 bool nm_worker_link_stirs(const struct nm_worker_link *link);
 
-uint64_t nm_worker_now_ns(void);
-
 #endif

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "numa-migrd/clock.h"
 #include "numa-migrd/proc.h"
 
 #define CHILDREN_MOST 64U
@@ -87,7 +88,7 @@ static void give_up(struct nm_worker_memory *memory, const struct nm_worker_subj
 		    struct nm_worker_link *link)
 {
 	nm_worker_missed(&memory->bars, subject->pid, subject->start_ticks,
-			 nm_worker_now_ns() + NM_WORKER_REST_NS);
+			 nm_clock_ns() + NM_WORKER_REST_NS);
 	memory->given_up++;
 	keep(memory, subject->uid, link);
 }
@@ -98,7 +99,7 @@ int nm_worker_memory_begin(struct nm_worker_memory *memory, const struct nm_work
 {
 	pthread_mutex_lock(&memory->lock);
 	release_stuck(memory);
-	bool may = nm_worker_may_ask(&memory->bars, subject, memory->calling, nm_worker_now_ns());
+	bool may = nm_worker_may_ask(&memory->bars, subject, memory->calling, nm_clock_ns());
 	memory->calling += may;
 	pthread_mutex_unlock(&memory->lock);
 	return may ? 0 : -EALREADY;
@@ -173,7 +174,7 @@ static size_t write_all(struct nm_worker_memory *memory, const char *boot_id, ch
 	size_t length = (size_t)snprintf(out, HEADER_BYTES, HEADER "%.64s\n", boot_id);
 
 	pthread_mutex_lock(&memory->lock);
-	length += write_missed(&memory->bars, nm_worker_now_ns(), out + length);
+	length += write_missed(&memory->bars, nm_clock_ns(), out + length);
 	length += write_stuck(memory, out + length);
 	memory->changed = false;
 	pthread_mutex_unlock(&memory->lock);
@@ -220,7 +221,7 @@ struct line {
 
 static int take_process(struct nm_worker_memory *memory, const struct line *line)
 {
-	uint64_t now_ns = nm_worker_now_ns();
+	uint64_t now_ns = nm_clock_ns();
 
 	if (line->last > now_ns + NM_WORKER_REST_NS)
 		return -EBADMSG;

@@ -8,7 +8,7 @@ static bool is_prime(uint64_t n)
 	if (n < 4)
 		return n > 1;
 	if (n % 2 == 0 || n % 3 == 0)
-		return n == 3;
+		return false;
 	for (uint64_t divisor = 5; divisor * divisor <= n; divisor += 6)
 		if (n % divisor == 0 || n % (divisor + 2) == 0)
 			return false;

@@ -281,11 +281,13 @@ static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ti
 	struct nm_sim *sim = sim_of(platform);
 	const struct nm_sim_process *process = process_at(sim, tid, start_ticks);
 	(void)budget_ns;
+	if (!process)
+		return -ESRCH;
 	ret->count = 0;
 	for (unsigned i = 0; i < nr_ranges; i++)
 		for (ret->next = ranges[i].start; ret->next < ranges[i].end;
 		     ret->next += ranges[i].page_bytes) {
-			if (process && page_at(process, ret->next) < 0)
+			if (page_at(process, ret->next) < 0)
 				continue;
 			if (ret->count == NM_WORKER_PAGES_MOST)
 				return where(sim, process, ret->count, ret->addresses, ret->nodes);

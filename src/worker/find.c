@@ -2,10 +2,10 @@
 /* move_pages(2) without nodes, asked of every page: /proc/PID/pagemap would tell sooner which are there, but only to
  * the process's owner. */
 #include "find.h"
+#include "numa-migrd/clock.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PIECE 2048U /* pages that are asked for at once */
@@ -15,14 +15,6 @@ struct search {
 	uint64_t until_ns;
 	struct nm_worker_found *found;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
 
 static int ask(const struct search *search, uint64_t count, uint64_t page_bytes, int *nodes)
 {
@@ -55,7 +47,7 @@ static int search_range(struct search *search, const struct nm_worker_range *ran
 			found->addresses[found->count] = found->next;
 			found->nodes[found->count++] = nodes[i];
 		}
-		if (now_ns() >= search->until_ns)
+		if (nm_clock_ns() >= search->until_ns)
 			return 0;
 	}
 	return 1;
@@ -64,7 +56,7 @@ static int search_range(struct search *search, const struct nm_worker_range *ran
 int nm_worker_find(const struct nm_worker_order *order, struct nm_worker_found *ret)
 {
 	struct search search = {.request = &order->request,
-				.until_ns = now_ns() + order->request.budget_ns,
+				.until_ns = nm_clock_ns() + order->request.budget_ns,
 				.found = ret};
 	int r = 1;
 

@@ -3,6 +3,7 @@
  * Everything here that can wait for ever is a system call about another process's memory map; the
  * client gives such a worker up, and the socket's end ends it once it is free again.
  */
+#include "numa-migrd/clock.h"
 #include "numa-migrd/worker_serve.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "find.h"
@@ -28,14 +28,6 @@
 #define NUMA_MAPS_PIECE 256U
 
 _Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as they are");
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
 
 /* ---- whose it is ---- */
 
@@ -118,7 +110,7 @@ static int open_maps(int proc_fd, const struct nm_worker_request *request, int *
 /* In pieces, as long as there is time and room for another. */
 static int read_pieces(const struct nm_worker_request *request, int fd, size_t piece, char *text)
 {
-	uint64_t until_ns = now_ns() + request->budget_ns;
+	uint64_t until_ns = nm_clock_ns() + request->budget_ns;
 	size_t used = 0;
 
 	do {
@@ -129,7 +121,7 @@ static int read_pieces(const struct nm_worker_request *request, int fd, size_t p
 		if (got <= 0)
 			break;
 		used += (size_t)got;
-	} while (used + piece <= request->count && now_ns() < until_ns);
+	} while (used + piece <= request->count && nm_clock_ns() < until_ns);
 	return (int)used;
 }
 
@@ -268,9 +260,9 @@ static int serve_one(int proc_fd, int socket, void *message, void *body)
 	int r = nm_worker_parse(message, (size_t)length, fd >= 0, &order);
 	if (r < 0)
 		return r;
-	uint64_t before_ns = now_ns();
+	uint64_t before_ns = nm_clock_ns();
 	nm_worker_perform(proc_fd, &order, fd, body, &outcome);
-	outcome.held_ns = now_ns() - before_ns;
+	outcome.held_ns = nm_clock_ns() - before_ns;
 	r = send_reply(socket, &outcome, body);
 	nm_closep(&outcome.fd);
 	return r < 0 ? r : 1;

@@ -354,7 +354,7 @@ static void test_processes_take_turns(void **state)
 	nm_page_batch_free(second);
 }
 
-/* It waits for its mappings by itself, where these take several turns. */
+/* It waits for its mappings in the mover, where these take several turns. */
 static void test_it_waits_for_its_mappings(void **state)
 {
 	struct test *test = *state;

@@ -248,7 +248,7 @@ static enum outcome live(void)
 		assert_int_equal(nm_mover_submit(test->mover, make_batch()), 0);
 		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = wait_for(test);
 		assert_true(batch || failing.kind);
-		if (!batch) /* it waits by itself */
+		if (!batch) /* it waits in the mover */
 			break;
 		assert_true_to_the_machine(test, batch);
 		outcome = outcome_of(batch);
