@@ -4,7 +4,6 @@
 # when the service stops, and a program on an idle machine is left alone.
 # boot: main
 # limit: 240
-# when: asked
 . "$LAB/lib.sh"
 
 settings_auto() { # NAME: manage programs of this command name

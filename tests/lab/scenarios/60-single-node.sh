@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # A machine with one node: nothing to do, said once, and no crash.
 # boot: single
+# when: full
 # limit: 150
 . "$LAB/lib.sh"
 

@@ -2,6 +2,7 @@
 # Four processes of two threads, each begun two hops from its memory and then free to go. What is left of
 # the stalls: without anybody, with the kernel's balancing (--full), with IMAR², and bound by hand.
 # boot: instrumented
+# when: full
 # limit: 400
 # limit-full: 2400
 . "$LAB/lib.sh"
