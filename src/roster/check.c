@@ -143,10 +143,9 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (r < 0)
 		return r;
 
-	/* An exec since then starts it anew: a program sizes itself when it begins. */
-	uint64_t born_ns = started_ns(roster, process->start_ticks, now_ns);
-	if (process->started_ns < born_ns)
-		process->started_ns = born_ns;
+	/* Estimated once, since each estimate is another one; only an exec, of which it is told, is another start. */
+	if (!process->started_ns)
+		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
 	process->standing = judge_process(roster, process, stat.flags);
 	if (process->standing == NM_STANDING_EXCLUDED && nm_steer_asks(&process->steering))

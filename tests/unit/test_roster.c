@@ -45,6 +45,19 @@ static void test_age(void **state)
 	assert_true(started_ns >= 999 * SECOND && started_ns <= 1001 * SECOND);
 }
 
+/* A start that moved with every look, by what is lost in rounding, would be another program's each time. */
+static void test_a_start_stays(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	uint64_t started_ns = member(100)->process->started_ns;
+	for (unsigned look = 1; look <= 3; look++) {
+		fake_sleep(fake, 11000 + 3 * look);
+		run_all(0.5);
+		assert_int_equal(member(100)->process->started_ns, started_ns);
+	}
+}
+
 static void test_too_idle(void **state)
 {
 	(void)state;
@@ -417,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_adoption),
 		TEST(test_age),
+		TEST(test_a_start_stays),
 		TEST(test_too_idle),
 		TEST(test_idle_is_not_read),
 		TEST(test_no_flicker),
