@@ -37,7 +37,7 @@ begin
 balancing 0
 programs=()
 for _ in 1 2 3 4; do
-	sharers -n tenant all 2 64 &
+	sharers -n tenant all 2 4 &
 	programs+=("$!")
 done
 sleep 2
@@ -55,7 +55,7 @@ check_equal "nothing is left when it stops" "$before" "$(masks_of "${programs[@]
 kill "${programs[@]}"
 wait
 
-sharers -n tenant all 2 64 &
+sharers -n tenant all 2 4 &
 programs=("$!")
 mark_journal
 systemctl start numa-migrd
