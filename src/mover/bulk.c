@@ -5,6 +5,7 @@
 
 _Static_assert(NM_MAPPINGS_NODES <= NM_WORKER_NODES_MOST, "a bit for each");
 #define WHOLE_BYTES ((uint64_t)32 << 20) /* a worker's deadline is seconds away, also on a slow machine */
+#define FEW 32 /* the kernel walks through all page tables for each node: not for less than one page of so many */
 
 /* ---- all at once ---- */
 
@@ -25,15 +26,17 @@ static bool is_there(const struct nm_mover *mover, unsigned node)
 	return index == to || (index >= 0 && mover->rules.stand_ins[index] == to);
 }
 
-/* How many pages are elsewhere; the nodes that they are on. */
+/* How many pages are to come, and the nodes that they are on: not those that have few of them. */
 static uint64_t count_elsewhere(const struct nm_mover *mover, uint64_t *ret_nodes)
 {
 	const uint64_t *on_nodes = nm_mappings_nodes(mover->work.known->ready);
-	uint64_t pages = 0;
+	uint64_t all = 0, pages = 0;
 
 	*ret_nodes = 0;
+	for (unsigned node = 0; node < NM_MAPPINGS_NODES; node++)
+		all += on_nodes[node];
 	for (unsigned node = 0; node < NM_MAPPINGS_NODES; node++) {
-		if (on_nodes[node] == 0 || is_there(mover, node))
+		if (on_nodes[node] == 0 || on_nodes[node] * FEW < all || is_there(mover, node))
 			continue;
 		pages += on_nodes[node];
 		*ret_nodes |= UINT64_C(1) << node;

@@ -236,6 +236,23 @@ static void test_a_small_one_that_is_there(void **state)
 	assert_int_equal(batch->moved, 0);
 }
 
+/* For each node that it takes from the kernel goes through all of the page tables. */
+static void test_a_few_are_left_where_they_are(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		test->fake->node[page] = page < 390 ? 0 : page < 400 ? 2 : -ENOENT;
+	say(test, "default anon=400 N0=390 N2=10");
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(test->fake->migrates, 1);
+	assert_int_equal(batch->moved, 390);
+	assert_int_equal(pages_on(test, 2), 10);
+	assert_int_equal(nm_mover_counts(test->mover).failed, 0);
+}
+
 /* One mapping that is to stay is enough, and then each page's own is looked at. */
 static void assert_searched(struct test *test, const char *mode, const char *words)
 {
@@ -446,6 +463,7 @@ int main(void)
 		TEST(test_shared),
 		TEST(test_a_small_one_goes_at_once),
 		TEST(test_a_small_one_that_is_there),
+		TEST(test_a_few_are_left_where_they_are),
 		TEST(test_beside_what_is_not_known),
 		TEST(test_beside_what_came_meanwhile),
 		TEST(test_beside_bound_memory),
