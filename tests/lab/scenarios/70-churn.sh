@@ -8,7 +8,7 @@
 
 readonly HOSTILE=$'x) R 1\n\e[31m\xff'
 
-seconds=25
+seconds=12
 full && seconds=60
 
 fds() { find "/proc/$pid/fd" -mindepth 1 | wc -l; }

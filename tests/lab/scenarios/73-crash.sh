@@ -10,7 +10,7 @@
 readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/no-restart.conf
 RANDOM=20261122
 
-kills=6
+kills=4
 full && kills=50
 
 ended() { [[ $(systemctl show -P ActiveState numa-migrd) == failed ]]; }
