@@ -85,6 +85,8 @@ int nm_ctl_recording_read(const char *file, const struct nm_recording *recording
 /* A decision of it with the names of org.numamigrd1(5), and what stopped others. Exit status, told.
  */
 int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret);
+/* What the daemon does with the process of this number, or why nothing. Exit status, told. */
+int nm_ctl_explain_process(const struct nm_ctl *ctl, const char *word);
 
 /* ---- words ---- */
 

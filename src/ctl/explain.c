@@ -167,6 +167,9 @@ int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)
 	nm_auto(json_decrefp) json_t *decision = NULL;
 	struct nm_pager pager;
 	uint64_t id;
+	if (strcmp(words[0], "process") == 0)
+		return words[1] ? nm_ctl_explain_process(ctl, words[1])
+				: nm_ctl_wrong_usage("explain process needs a process id", NULL);
 	if (!nm_ctl_number(words[0], 0, UINT64_MAX, &id))
 		return nm_ctl_wrong_usage("not the number of a decision", words[0]);
 	int r = words[1] ? nm_ctl_find_decision(words[1], id, &decision)

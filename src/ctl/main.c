@@ -30,7 +30,7 @@ static const struct command commands[] = {
 	{"topology", NULL, NULL, "nodes, CPUs and distances; without numa-migrd", nm_ctl_topology},
 	{"decisions", NULL, NULL, "the last decisions and their verdicts", nm_ctl_decisions},
 	{"explain", "ID [FILE]", "the number of a decision",
-	 "why a decision was made, and what came of it", nm_ctl_explain},
+	 "why a decision was made, and what came of it; \"explain process PID\": why a process is where it is", nm_ctl_explain},
 	{"record", "FILE", "a file to be made", "what is seen, decided and done, for a replay",
 	 nm_ctl_record},
 	{"replay", "FILE", "a recording", "the decisions of a recording once more", nm_ctl_replay},

@@ -47,6 +47,8 @@ static void test_usage(void **state)
 	assert_ctl("threads x", EX_USAGE, "not a process id: x");
 	assert_ctl("pages", EX_USAGE, "pages needs a process id");
 	assert_ctl("explain", EX_USAGE, "explain needs the number of a decision");
+	assert_ctl("explain process", EX_USAGE, "explain process needs a process id");
+	assert_ctl("explain process 1x", EX_USAGE, "not a process id: 1x");
 	assert_ctl("explain 1x", EX_USAGE, "not the number of a decision: 1x");
 	assert_ctl("explain 99999999999999999999", EX_USAGE, "not the number of a decision");
 	assert_ctl("dry-run", EX_USAGE, "dry-run needs on or off");
@@ -178,6 +180,10 @@ static void test_tables(void **state)
 		   "    2.5     3    7     4721   no\n");
 	assert_ctl("explain 17", 0, "\n  POLICY=imar2\n  TID=4712\n");
 	assert_ctl("explain 17 --json", 0, "\"fields\": \"POLICY=imar2\\nTID=4712\\n\"");
+	assert_ctl("explain process 4711", 0, "comm: perf\n");
+	assert_ctl("explain process 4711", 0, "\ndecisions:\n");
+	assert_ctl("explain process 4711", 0, "   18  Nov 14 22:13:20  migrate");
+	assert_ctl("explain process 815", 0, "state: observed\n");
 	assert_ctl("status", 0, "local_share: 0.75\n");
 }
 
@@ -218,6 +224,8 @@ static void test_refusals(void **state)
 	assert_ctl("release 14", NOT_ALLOWED, "only an administrator may steer numa-migrd");
 	assert_ctl("pages 13", NOT_ALLOWED, "only root and the group numa-migrd may read this");
 	assert_ctl("explain 4", 1, "decision 4 is not known");
+	assert_ctl("explain process 42", 1, "process 42 has not been looked at");
+	assert_ctl("explain process 4711 x", EX_USAGE, "one argument too many: x");
 	assert_ctl("resume", 1, "numa-migrd is not paused");
 	assert_ctl("dry-run on", 0, "");
 	assert_ctl("dry-run off --json", 0, "{\"version\": 1, \"result\": \"dry-run off\"}\n");

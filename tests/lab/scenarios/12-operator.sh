@@ -74,6 +74,7 @@ lists() {
 	check "the decision is listed" grep -q "\"decision\": *$decision\b" <<<"$(numa-migrctl --json decisions)"
 	check "and explained" numa-migrctl --no-pager explain "$decision"
 	check_equal "one that was never made is not" 1 "$(status_of numa-migrctl --no-pager explain 999999)"
+	check "a process is explained" grep -q 'state: *managed' <<<"$(numa-migrctl --no-pager explain process "$opted")"
 	check "processes" grep -q opted <<<"$(numa-migrctl --no-pager processes)"
 	check "pages" numa-migrctl --no-pager pages "$opted"
 	check "doctor" grep -q '"version": *1' <<<"$(numa-migrctl --json doctor)"

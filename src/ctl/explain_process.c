@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* One process: what is done with it or why nothing is, and the decisions about it that are remembered. */
+#include <inttypes.h>
+
+#include "cell.h"
+#include "ctl.h"
+#include "rows.h"
+
+/* The one of that process; NULL: none. Borrowed. */
+static json_t *row_of(const json_t *rows, uint32_t pid)
+{
+	size_t index;
+	json_t *row;
+	json_array_foreach(rows, index, row)
+	{
+		if (json_integer_value(json_object_get(row, "pid")) == pid)
+			return row;
+	}
+	return NULL;
+}
+
+/* Those about other processes go. */
+static void keep_those_of(json_t *decisions, uint32_t pid)
+{
+	for (size_t i = json_array_size(decisions); i-- > 0;) {
+		const json_t *row = json_array_get(decisions, i);
+		if (json_integer_value(json_object_get(row, "pid")) != pid &&
+		    json_integer_value(json_object_get(row, "partner_pid")) != pid)
+			(void)json_array_remove(decisions, i);
+	}
+}
+
+static int show(const struct nm_ctl *ctl, const json_t *process, const json_t *decisions)
+{
+	struct nm_pager pager;
+	if (ctl->json) {
+		nm_auto(json_decrefp) json_t *document =
+			json_pack("{sisOsO}", "version", NM_CTL_JSON_VERSION, "process", process,
+				  "decisions", decisions);
+		return nm_ctl_print_json(ctl, document);
+	}
+	nm_pager_open(ctl, &pager);
+	nm_ctl_print_lines(pager.out, &ctl->style, process);
+	(void)fputs("\ndecisions:\n", pager.out);
+	nm_table_print(pager.out, &ctl->style, nm_decision_columns, NM_DECISION_COLUMNS, decisions);
+	nm_table_explain_empty(pager.out, decisions);
+	return nm_pager_close(&pager);
+}
+
+int nm_ctl_explain_process(const struct nm_ctl *ctl, const char *word)
+{
+	nm_auto(json_decrefp) json_t *processes = NULL;
+	nm_auto(json_decrefp) json_t *decisions = NULL;
+	uint32_t pid;
+	int r = nm_ctl_pid(word, &pid);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_ask_once("ListProcesses", NM_RIGHT_READ, &processes, "");
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_ask_once("Decisions", NM_RIGHT_READ, &decisions, "tu", (uint64_t)0, UINT32_MAX);
+	if (r != EXIT_SUCCESS)
+		return r;
+	const json_t *process = row_of(processes, pid);
+	if (!process) {
+		(void)fprintf(stderr,
+			      "numa-migrctl: process %" PRIu32 " has not been looked at: it has not run for as much of a CPU as targets.min_cpu_percent says, or is gone\n",
+			      pid);
+		return EXIT_FAILURE;
+	}
+	keep_those_of(decisions, pid);
+	return show(ctl, process, decisions);
+}
