@@ -30,8 +30,10 @@ static unsigned pages_on(const struct test *test, int node)
 {
 	unsigned count = 0;
 
+	pthread_mutex_lock(&test->fake->lock);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		count += test->fake->node[page] == node;
+	pthread_mutex_unlock(&test->fake->lock);
 	return count;
 }
 
@@ -309,7 +311,7 @@ static void test_beside_the_pool(void **state)
 	assert_searched(*state, "rw-p", "default huge anon=20 N0=20");
 }
 
-/* What its owner has bound since is not known. */
+/* What its owner has bound since is not known. They take so long to read that they are not read again yet. */
 static void test_what_was_read_long_ago(void **state)
 {
 	struct test *test = *state;
@@ -318,9 +320,12 @@ static void test_what_was_read_long_ago(void **state)
 	size_t count;
 
 	say(test, "default anon=9 N0=9");
+	test->fake->read_ns = 20 * NM_NSEC_PER_MSEC;
 	start(test);
-	while (nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count) == -EAGAIN)
+	while (nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count) == -EAGAIN) {
+		fake_pass_ms(test->fake, test->mover, 100);
 		fake_pause_ms(1);
+	}
 	free(ranges);
 	fake_pass_ms(test->fake, test->mover, 6000);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
