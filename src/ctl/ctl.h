@@ -154,6 +154,9 @@ int nm_ctl_print_json(const struct nm_ctl *ctl, const json_t *document);
 
 /* Prints {"version": 1, name: value}; takes the value over. Exit status. */
 int nm_ctl_print_document(const struct nm_ctl *ctl, const char *name, json_t *value);
+/* The same of two, which stay the caller's. */
+int nm_ctl_print_pair(const struct nm_ctl *ctl, const char *name, const json_t *value,
+		      const char *second_name, const json_t *second_value);
 
 /* "name: value" a line, names right-aligned; arrays in one line, objects left out. */
 void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *object);

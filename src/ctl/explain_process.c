@@ -33,12 +33,8 @@ static void keep_those_of(json_t *decisions, uint32_t pid)
 static int show(const struct nm_ctl *ctl, const json_t *process, const json_t *decisions)
 {
 	struct nm_pager pager;
-	if (ctl->json) {
-		nm_auto(json_decrefp) json_t *document =
-			json_pack("{sisOsO}", "version", NM_CTL_JSON_VERSION, "process", process,
-				  "decisions", decisions);
-		return nm_ctl_print_json(ctl, document);
-	}
+	if (ctl->json)
+		return nm_ctl_print_pair(ctl, "process", process, "decisions", decisions);
 	nm_pager_open(ctl, &pager);
 	nm_ctl_print_lines(pager.out, &ctl->style, process);
 	(void)fputs("\ndecisions:\n", pager.out);
@@ -56,13 +52,15 @@ int nm_ctl_explain_process(const struct nm_ctl *ctl, const char *word)
 	if (r == EXIT_SUCCESS)
 		r = nm_ctl_ask_once("ListProcesses", NM_RIGHT_READ, &processes, "");
 	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask_once("Decisions", NM_RIGHT_READ, &decisions, "tu", (uint64_t)0, UINT32_MAX);
+		r = nm_ctl_ask_once("Decisions", NM_RIGHT_READ, &decisions, "tu", (uint64_t)0,
+				    UINT32_MAX);
 	if (r != EXIT_SUCCESS)
 		return r;
 	const json_t *process = row_of(processes, pid);
 	if (!process) {
 		(void)fprintf(stderr,
-			      "numa-migrctl: process %" PRIu32 " has not been looked at: it has not run for as much of a CPU as targets.min_cpu_percent says, or is gone\n",
+			      "numa-migrctl: process %" PRIu32 " has not been looked at: it has not "
+			      "run for as much of a CPU as targets.min_cpu_percent says, or is gone\n",
 			      pid);
 		return EXIT_FAILURE;
 	}

@@ -113,12 +113,8 @@ int nm_ctl_threads(const struct nm_ctl *ctl, char *const *words)
 static int show_pages(const struct nm_ctl *ctl, const json_t *summary, const json_t *regions)
 {
 	struct nm_pager pager;
-	if (ctl->json) {
-		nm_auto(json_decrefp) json_t *document =
-			json_pack("{sisOsO}", "version", NM_CTL_JSON_VERSION, "pages", summary,
-				  "regions", regions);
-		return nm_ctl_print_json(ctl, document);
-	}
+	if (ctl->json)
+		return nm_ctl_print_pair(ctl, "pages", summary, "regions", regions);
 	nm_pager_open(ctl, &pager);
 	if (json_object_size(summary) == 0)
 		(void)fputs("its pages are not looked at: see pages.policy in numa-migrd.conf(5)\n",

@@ -96,6 +96,7 @@ static void test_documents(void **state)
 	assert_size("--json decisions -n 2", "decisions", 2);
 	assert_size("--json decisions --lines=0", "decisions", 0);
 	assert_size("--json pages 4711", "regions", 2);
+	assert_size("--json explain process 815", "decisions", 0);
 	assert_size("--json top", "nodes", 2);
 	assert_size("--json top", "threads", 3);
 }

@@ -168,7 +168,8 @@ static bool is_mapped(const char *maps, uintptr_t address)
 	uintptr_t start;
 	uintptr_t end;
 
-	for (const char *line = maps; line && sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2;) {
+	for (const char *line = maps;
+	     line && sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2;) {
 		if (start <= address && address < end)
 			return true;
 		line = strchr(line, '\n');
@@ -227,10 +228,10 @@ static void what_the_kernel_took_is_told_without_the_way(void **state)
 	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_LOOP, &call), 0);
 	close(call.ret_fd);
 	pid_t stopped = stop_worker();
-	uint64_t before_ns = now_ns();
+	uint64_t before_ns = nm_clock_ns();
 	assert_int_equal(pthread_create(&thread, NULL, let_go_on, &stopped), 0);
 	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_LOOP, &call), 0);
-	uint64_t taken_ns = now_ns() - before_ns;
+	uint64_t taken_ns = nm_clock_ns() - before_ns;
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	close(call.ret_fd);
 	assert_true(taken_ns >= 290 * NM_NSEC_PER_MSEC);

@@ -151,7 +151,7 @@ static void what_cannot_be_written_is_tried_again(void **state)
 static void damaged_lines_are_skipped(void **state)
 {
 	struct fixture *f = *state;
-	const uint64_t until_ns = now_ns() + NM_WORKER_REST_NS / 2;
+	const uint64_t until_ns = nm_clock_ns() + NM_WORKER_REST_NS / 2;
 	char text[512];
 
 	(void)snprintf(text, sizeof(text),

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "numa-migrd/clock.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/worker.h"
 
@@ -175,14 +176,6 @@ static inline void require_answers_of(struct fixture *f, pid_t pid)
 static inline void require_answers(struct fixture *f)
 {
 	require_answers_of(f, getpid());
-}
-
-static inline uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
 #endif
