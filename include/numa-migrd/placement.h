@@ -35,11 +35,17 @@ struct nm_place_node {
 	uint64_t free_bytes; /* that may be filled */
 };
 
+/* What moves of pages of 4 KiB have taken on this machine; {0}: none were made yet. */
+struct nm_place_cost {
+	double pages, ns;
+};
+
 struct nm_place_view {
 	const struct nm_topology *topology;
 	const struct nm_place_node *nodes; /* topology->nr_nodes */
 	const struct nm_place_group *groups;
 	size_t nr_groups;
+	struct nm_place_cost cost;
 };
 
 /* Why a group was given its home; or why it has none, for who asks. */
@@ -70,6 +76,10 @@ struct nm_place_proposal {
 	 * memory brought along. */
 	double distance_now, distance_home;
 	double load; /* of the node with it, per core */
+	/* What of its memory is on other nodes than that, and the mean distance from there to all of it as it
+	 * lies now; 0, NaN: without a node, or nothing is known. */
+	uint64_t bytes_away;
+	double distance_away;
 };
 
 /*
@@ -85,6 +95,21 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
  * or -ENOMEM. Tick, before nm_place_propose().
  */
 int nm_place_yield(const struct nm_place_view *view, bool *ret);
+
+/*
+ * Memory follows its threads once its being away has cost as much as moving it does: whoever ends soon was
+ * not worth it, whoever lives on has lost no more than twice what the best choice would have cost (the
+ * rule for renting or buying skis).
+ */
+
+/* CPUs' worth of time that a group of that demand waits longer for memory at that mean distance (SLIT, 10 is
+ * local) than it would if all were local. Tick. */
+double nm_place_lost_cpus(double demand_cpus, double distance);
+
+/* Seconds that moving so much takes, by what is known so far. Tick. */
+double nm_place_move_s(const struct nm_place_cost *cost, double bytes);
+/* So many pages have moved in so long; none of them: a call that was for nothing has its cost, too. Tick. */
+void nm_place_learn_cost(struct nm_place_cost *cost, uint64_t pages, uint64_t ns);
 
 /* What a group did in a span of time, for its verdict. */
 struct nm_place_measure {

@@ -20,6 +20,7 @@
 #define SETBACKS_MOST 3U
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */
 #define KEEP_FREE 0.05 /* of a node's memory */
+#define WHOLE_LIFE_S 4.0 /* who is met younger has run since its beginning as it does */
 
 /* ---- life ---- */
 
@@ -118,9 +119,9 @@ double nm_placement_beat_s(const struct nm_daemon *daemon)
 	return budget_s(daemon, 0) > 0 ? fmin(interval_s, BEAT_S) : interval_s;
 }
 
-static bool is_unsettled(const struct nm_placed *placed)
+static bool is_unsettled(const struct nm_placed *placed, bool mover_idle)
 {
-	return placed->memory.state == NM_BRING_WANTED ||
+	return (mover_idle && placed->memory.state == NM_BRING_WANTED) ||
 	       (placed->home < 0 && placed->reason == NM_PLACE_YOUNG);
 }
 
@@ -132,8 +133,9 @@ bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
 	bool awaited = !placement || since_s + BEAT_S / 2 >= interval_s;
 	if (budget_s(daemon, since_s) <= 0 && since_s + BEAT_S / 2 < STRETCH_MOST * interval_s)
 		return false;
+	bool idle = placement && nm_mover_counts(placement->mover).waiting == 0;
 	for (size_t i = 0; !awaited && i < placement->count; i++)
-		awaited = is_unsettled(&placement->items[i]);
+		awaited = is_unsettled(&placement->items[i], idle);
 	/* Ascending in time. */
 	while (placement && placement->nr_births > 0 &&
 	       now_ns - placement->births[0].time_ns >= BORN_NS) {
@@ -216,6 +218,7 @@ static int view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 		.nodes = view->nodes,
 		.groups = view->groups,
 		.nr_groups = placement->count,
+		.cost = placement->page_cost,
 	};
 	return 0;
 }
@@ -228,6 +231,7 @@ static void give_up(struct nm_daemon *daemon, struct nm_placed *placed)
 	nm_mover_drop(daemon->pipeline.placement->mover, placed->pid);
 	placed->memory = (struct nm_bring_memory){0};
 	placed->home = -1;
+	placed->lost_s = 0;
 	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 }
 
@@ -378,7 +382,11 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	placed->decided_ns = snapshot->time_ns;
 	placed->judged = false;
 	placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
-	placed->memory = (struct nm_bring_memory){0};
+	placed->memory = (struct nm_bring_memory){
+		.away_bytes = proposal->bytes_away,
+		.away_distance = proposal->distance_away,
+		.lost_s = placed->lost_s,
+	};
 	if (!kernel_brings_memory(daemon) && !is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;
 	daemon->tally.decisions++;
@@ -432,8 +440,18 @@ static void fill_free(struct nm_daemon *daemon, const struct view *view)
 			read_free(daemon->pipeline.platform, &topology->nodes[k]);
 }
 
+/* What it has lost while it had no home; of who has just begun, since then. */
+static void add_loss(const struct nm_snapshot *snapshot, struct nm_placed *placed,
+		     double distance, double interval_s)
+{
+	double age_s = snapshot->processes[placed->process].age_s;
+	if (placed->watched_s <= interval_s && age_s < WHOLE_LIFE_S)
+		interval_s = fmax(age_s, interval_s);
+	placed->lost_s += interval_s * nm_place_lost_cpus(placed->demand_cpus, distance);
+}
+
 static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			const struct view *view)
+			const struct view *view, double interval_s)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	nm_autofree struct nm_place_proposal *proposals =
@@ -442,6 +460,8 @@ static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
+		if (placed->home < 0)
+			add_loss(snapshot, placed, proposals[i].distance_now, interval_s);
 		if (placed->home < 0 || proposals[i].reason != NM_PLACE_HELD)
 			placed->reason = proposals[i].reason;
 		if (placed->home < 0 && proposals[i].node >= 0)
@@ -473,10 +493,11 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	if (r == 0)
 		r = yield_homes(daemon, snapshot, &view);
 	if (r == 0)
-		r = choose_homes(daemon, snapshot, &view);
+		r = choose_homes(daemon, snapshot, &view,
+				 (double)interval_ns / (double)NM_NSEC_PER_SEC);
 	if (r == 0)
 		r = act(daemon, snapshot, now_ns);
 	if (r == 0)
-		nm_placement_bring(daemon);
+		nm_placement_bring(daemon, interval_ns);
 	return r;
 }

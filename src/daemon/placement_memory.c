@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": a process's memory follows its threads to their home, once, by the mover. */
+/* Policy "auto": a process's memory follows its threads to their home, once, by the mover, when it is worth that. */
+#include <math.h>
+
 #include "daemon.h"
 #include "placement_stage.h"
+
+#define AHEAD_S 0.25 /* of work handed to the mover: what waits here goes by the latest figures */
 
 void nm_placement_collect(struct nm_daemon *daemon)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	for (struct nm_page_batch *batch; (batch = nm_mover_collect(placement->mover));) {
 		struct nm_placed *placed = nm_placed_find(placement, batch->pid);
+		if (batch->calls > 0)
+			nm_place_learn_cost(&placement->page_cost, batch->moved, batch->call_ns);
 		if (placed && placed->decision == batch->decision)
 			placed->memory = (struct nm_bring_memory){.state = NM_BRING_DONE,
 								  .moved = batch->moved};
@@ -35,10 +41,65 @@ static void bring(struct nm_daemon *daemon, struct nm_placed *placed)
 		placed->memory.state = r == 0 ? NM_BRING_UNDER_WAY : NM_BRING_DONE;
 }
 
-void nm_placement_bring(struct nm_daemon *daemon)
+static double cost_s(const struct nm_placement *placement, const struct nm_placed *placed)
+{
+	return nm_place_move_s(&placement->page_cost, (double)placed->memory.away_bytes);
+}
+
+/* By what it has lost, for each second that moving it takes: the first. NULL: none is to be brought now. */
+static struct nm_placed *most_urgent(const struct nm_placement *placement)
+{
+	struct nm_placed *first = NULL;
+	double most = 0;
+	for (size_t i = 0; i < placement->count; i++) {
+		struct nm_placed *placed = &placement->items[i];
+		double worth = placed->memory.lost_s / fmax(cost_s(placement, placed), 1e-9);
+		if (placed->memory.state != NM_BRING_WANTED || worth < most)
+			continue;
+		most = worth;
+		first = placed;
+	}
+	return first;
+}
+
+static double under_way_s(const struct nm_placement *placement)
+{
+	double sum = 0;
+	for (size_t i = 0; i < placement->count; i++)
+		if (placement->items[i].memory.state == NM_BRING_UNDER_WAY)
+			sum += cost_s(placement, &placement->items[i]);
+	return sum;
+}
+
+/* What its being away costs grows, and what moving it costs is known better. */
+static void consider(const struct nm_placement *placement, struct nm_placed *placed, double interval_s)
+{
+	struct nm_bring_memory *memory = &placed->memory;
+	if (memory->state != NM_BRING_WANTED && memory->state != NM_BRING_LATER)
+		return;
+	memory->lost_s +=
+		interval_s * nm_place_lost_cpus(placed->demand_cpus, memory->away_distance);
+	bool worthwhile = memory->lost_s >= cost_s(placement, placed);
+	if (worthwhile && memory->state == NM_BRING_LATER)
+		placed->judged = false; /* anew, by what it is like with its memory */
+	memory->state = worthwhile ? NM_BRING_WANTED : NM_BRING_LATER;
+}
+
+void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placed *next;
 	for (size_t i = 0; i < placement->count; i++)
-		if (placement->items[i].memory.state == NM_BRING_WANTED)
-			bring(daemon, &placement->items[i]);
+		consider(placement, &placement->items[i],
+			 (double)interval_ns / (double)NM_NSEC_PER_SEC);
+	while ((next = most_urgent(placement))) {
+		double ahead_s = under_way_s(placement);
+		/* The first tells what the others will take. */
+		bool guess = placement->page_cost.ns == 0;
+		if (ahead_s > 0 && (guess || ahead_s + cost_s(placement, next) > AHEAD_S))
+			return;
+		bring(daemon, next);
+		if (next->memory.state == NM_BRING_WANTED)
+			return; /* the mover takes no more */
+	}
 }

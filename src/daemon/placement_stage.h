@@ -10,6 +10,7 @@
 enum nm_bring {
 	NM_BRING_NOTHING, /* its memory stays where it is */
 	NM_BRING_WANTED,  /* to be handed to the mover */
+	NM_BRING_LATER,	  /* likewise, once its being away has cost as much as moving it */
 	NM_BRING_UNDER_WAY, /* the mover has it */
 	NM_BRING_DONE,
 };
@@ -18,6 +19,9 @@ enum nm_bring {
 struct nm_bring_memory {
 	enum nm_bring state;
 	uint64_t moved; /* pages */
+	uint64_t away_bytes;  /* as the home was chosen */
+	double away_distance; /* likewise: from home to its memory */
+	double lost_s;	      /* CPU time, of waiting for what is away */
 };
 
 /* A process that policy "auto" looks after. */
@@ -32,6 +36,7 @@ struct nm_placed {
 	unsigned setbacks;	     /* placements undone one after another */
 	bool judged;
 	double watched_s; /* while it ran, without a home */
+	double lost_s;	  /* CPU time meanwhile, of waiting for memory on other nodes */
 	struct nm_place_measure before, after;
 	struct nm_bring_memory memory;
 	/* Of this interval: */
@@ -65,6 +70,8 @@ struct nm_placement {
 	struct nm_thread_times *times; /* ascending tid */
 	size_t nr_times;
 	struct nm_mover *mover;
+	struct nm_place_cost page_cost;
+	double bringing_s; /* that what the mover has will take */
 	double saved_s;	   /* of a CPU, that looks may still cost */
 	uint64_t spent_ns; /* CPU time of the loop as of the last look */
 };
@@ -84,7 +91,7 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 /* What the mover has done since. */
 void nm_placement_collect(struct nm_daemon *daemon);
-/* Hands the mover as many as it takes of the processes whose memory is to come home. */
-void nm_placement_bring(struct nm_daemon *daemon);
+/* Hands the mover the memory that is worth being brought home, what has cost most for each byte first. */
+void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns);
 
 #endif

@@ -10,7 +10,6 @@
 #define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */
 #define LEAST_DEMAND 0.1  /* CPUs */
 #define GROWN_S 4.0	  /* who is younger may want more in a moment than it does now */
-#define BYTES_PER_S 5e8	  /* that memory is brought at, about */
 #define HURRY_S 2.0	  /* that a program lives on for, at the least; and as long as it has lived */
 #define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone */
 #define YOUNG_COSTS 0.1	  /* likewise, for who has touched little, and may yet want more than now */
@@ -190,7 +189,7 @@ static bool may_gather(const struct plan *plan, const struct nm_place_group *gro
 static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	double bytes = bytes_elsewhere(plan, group, node);
-	return fmin(bytes / BYTES_PER_S / fmax(group->age_s, HURRY_S), 1);
+	return fmin(nm_place_move_s(&plan->view->cost, bytes) / fmax(group->age_s, HURRY_S), 1);
 }
 
 /* Lower is better: how full the node gets, and how far its memory is for how long. */
@@ -231,6 +230,8 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 	plan->free_bytes[ret->node] -= elsewhere;
 	ret->load = plan->load[ret->node] / plan->view->nodes[ret->node].cores;
 	ret->distance_home = LOCAL;
+	ret->bytes_away = elsewhere;
+	ret->distance_away = distance_from(plan->view, group, (unsigned)ret->node);
 }
 
 struct rank {
@@ -272,6 +273,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 			.distance_now = distance_now(view, group),
 			.distance_home = NAN,
 			.load = NAN,
+			.distance_away = NAN,
 		};
 		if (is_eligible(group, &ret[at].reason))
 			choose(&plan, group, &ret[at]);

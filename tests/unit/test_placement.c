@@ -252,6 +252,31 @@ static void test_yields_only_beside_idle_nodes(void **state)
 
 /* ---- verdicts ---- */
 
+/* Local memory costs nothing; a move's cost is guessed first, and then known. */
+static void test_what_memory_away_costs(void **state)
+{
+	(void)state;
+	struct nm_place_cost cost = {0};
+	assert_true(nm_place_lost_cpus(2, 10) == 0);
+	assert_true(nm_place_lost_cpus(2, NAN) == 0);
+	assert_true(nm_place_lost_cpus(0, 31) == 0);
+	assert_true(nm_place_lost_cpus(2, 31) > nm_place_lost_cpus(2, 21));
+	assert_true(nm_place_lost_cpus(2, 21) > nm_place_lost_cpus(1, 21));
+	assert_true(nm_place_lost_cpus(1, 255) < 1);
+	double guess = nm_place_move_s(&cost, 1 << 20);
+	assert_true(guess > 0 && guess < 0.1);
+	nm_place_learn_cost(&cost, 4096, 4096 * 1000000ULL);
+	assert_true(nm_place_move_s(&cost, 1 << 20) > 50 * guess);
+	/* What was learned long ago is forgotten. */
+	for (unsigned i = 0; i < 20; i++)
+		nm_place_learn_cost(&cost, 65536, 65536 * 5000ULL);
+	assert_true(nm_place_move_s(&cost, 1 << 20) < 2 * guess);
+	/* Calls that move nothing cost, too. */
+	double before = nm_place_move_s(&cost, 4096);
+	nm_place_learn_cost(&cost, 0, 1000000000);
+	assert_true(nm_place_move_s(&cost, 4096) > before);
+}
+
 static void test_verdicts_can_fail(void **state)
 {
 	(void)state;
@@ -290,6 +315,7 @@ int main(void)
 		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
 		cmocka_unit_test_setup(test_who_is_not_placed, set_up),
 		cmocka_unit_test_setup(test_yields_only_beside_idle_nodes, set_up),
+		cmocka_unit_test_setup(test_what_memory_away_costs, set_up),
 		cmocka_unit_test_setup(test_verdicts_can_fail, set_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,13 @@ static void move_of_1000(struct nm_page_batch *batch)
 		set_speeds(speed_after_move);
 }
 
+static void slow_move_of_1000(struct nm_page_batch *batch)
+{
+	move_of_1000(batch);
+	batch->calls = 1;
+	batch->call_ns = batch->moved * 1000000;
+}
+
 static void begin_auto(void)
 {
 	world.daemon.config->threads.policy = NM_POLICY_AUTO;
@@ -221,7 +228,8 @@ static void an_idle_machine_is_left_alone(void **state)
 static void begin_beside_its_full_memory(void)
 {
 	make_space(1024, 3);
-	add_user(1000, 0, 0, 1024);
+	struct worker *user = add_user(1000, 0, 0, 1024);
+	fake_get(world.fake, user->tid)->rss_kb = 4096;
 	for (int cpu = 2; cpu < CPUS; cpu++)
 		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
 	begin_auto();
@@ -255,6 +263,39 @@ static void memory_comes_along(void **state)
 	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "PID", "1000");
 	assert_non_null(verdict);
 	assert_true(has_field(verdict, "VERDICT", "improved"));
+}
+
+/* Where a page takes long to move, memory follows once its being away has cost as much. */
+static void memory_comes_when_it_is_worth_it(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
+	live_one();
+	/* 1024 pages take 2 s by that; what a thread loses at 21 is 0.35 of a CPU. */
+	world.daemon.pipeline.placement->page_cost =
+		(struct nm_place_cost){.pages = 1e6, .ns = 2e12};
+	live_s(4);
+	const struct nm_placed *placed = placed_of(1000);
+	assert_int_equal(placed->home, 0);
+	assert_int_equal(placed->memory.state, NM_BRING_LATER);
+	assert_int_equal(pages_on(0), 0);
+	live_s(8);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_int_equal(pages_on(0), 1024);
+}
+
+/* What moves take is known from those that were made. */
+static void what_moves_cost_is_learned(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
+	fake_mover.perform = slow_move_of_1000;
+	live_s(5);
+	assert_int_equal(pages_on(0), 1024);
+	/* 1 ms a page */
+	const struct nm_place_cost *cost = &world.daemon.pipeline.placement->page_cost;
+	assert_true(cost->pages >= 1024);
+	assert_true(nm_place_move_s(cost, 4096) > 5e-4);
 }
 
 static void the_kernels_balancing_brings_memory_itself(void **state)
@@ -329,6 +370,8 @@ int main(void)
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
+		TEST(memory_comes_when_it_is_worth_it),
+		TEST(what_moves_cost_is_learned),
 		TEST(the_kernels_balancing_brings_memory_itself),
 		TEST(balancing_of_tiers_brings_no_memory),
 		TEST(nobody_is_leased_where_nudges_are_asked_for),
