@@ -96,6 +96,7 @@ struct nm_entry_home {
 	unsigned threads;
 	double demand_cpus;
 	uint64_t pages_moved;
+	double move_s; /* that moving what is elsewhere would take; NaN: it stays there */
 	enum nm_runtime runtime; /* its program's */
 	bool nudged; /* its threads are not leased for that */
 };

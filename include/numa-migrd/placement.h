@@ -21,6 +21,7 @@ struct nm_place_group {
 	double age_s;	    /* since its program began */
 	double quiet_s;	    /* since it last created a thread or child */
 	double watched_s;   /* for which it has been seen running */
+	double lost_s;	    /* CPU time that it has waited, so far, for memory being on other nodes */
 	uint64_t resident_bytes;
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
@@ -61,6 +62,8 @@ enum nm_place_reason {
 	NM_PLACE_WATCHED,  /* what it is like without a home is not known yet */
 	NM_PLACE_IDLE,	   /* it runs too little */
 	NM_PLACE_NO_ROOM,  /* no node that it may use has the CPUs or the memory for it */
+	NM_PLACE_NEAR,	   /* it is beside its memory, and so young that it need not be held yet */
+	NM_PLACE_TOO_LATE, /* for as long as it may live, its memory would be hardly nearer */
 	NM_PLACE_SPREAD,   /* it is better left spread over an idle machine */
 	NM_PLACE_REASON_MAX,
 };

@@ -121,8 +121,10 @@ double nm_placement_beat_s(const struct nm_daemon *daemon)
 
 static bool is_unsettled(const struct nm_placed *placed, bool mover_idle)
 {
-	return (mover_idle && placed->memory.state == NM_BRING_WANTED) ||
-	       (placed->home < 0 && placed->reason == NM_PLACE_YOUNG);
+	if (placed->home >= 0)
+		return mover_idle && placed->memory.state == NM_BRING_WANTED;
+	return placed->reason == NM_PLACE_YOUNG ||
+	       (placed->reason == NM_PLACE_TOO_LATE && placed->watched_s < WHOLE_LIFE_S);
 }
 
 bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
@@ -186,6 +188,7 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 		.age_s = process->age_s,
 		.quiet_s = process->quiet_s,
 		.watched_s = placed->setbacks > 0 ? INFINITY : placed->watched_s,
+		.lost_s = placed->lost_s,
 		.resident_bytes = process->resident_bytes,
 		.ran_on = placed->ran_on,
 		.memory_on = placed->accesses > 0 ? placed->memory_on : NULL,

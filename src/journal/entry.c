@@ -123,6 +123,14 @@ void nm_entry_field(struct nm_entry *entry, const char *name, const char *format
 	va_end(arguments);
 }
 
+void nm_say_size(struct nm_entry *entry, uint64_t bytes)
+{
+	if (bytes >= 10 << 20)
+		nm_entry_say(entry, "%lu MiB", (unsigned long)(bytes >> 20));
+	else
+		nm_entry_say(entry, "%lu KiB", (unsigned long)(bytes >> 10));
+}
+
 const char *nm_say_percent(double share, char out[static NM_WORD_BYTES])
 {
 	if (isfinite(share))

@@ -13,14 +13,6 @@ static const char *const reason_names[] = {
 
 /* ---- the decision ---- */
 
-static void say_size(struct nm_entry *entry, uint64_t bytes)
-{
-	if (bytes >= 10 << 20)
-		nm_entry_say(entry, "%lu MiB", (unsigned long)(bytes >> 20));
-	else
-		nm_entry_say(entry, "%lu KiB", (unsigned long)(bytes >> 10));
-}
-
 static void say_node_or_several(struct nm_entry *entry, const struct nm_entry_context *context,
 				int node)
 {
@@ -76,7 +68,7 @@ void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_contex
 	nm_entry_field(entry, "RESULT", "%s", context->dry_run ? "dry-run" : "asked");
 	nm_entry_say(entry, "%s %lu page%s (", context->dry_run ? "would move" : "moving",
 		     (unsigned long)decision->pages, decision->pages == 1 ? "" : "s");
-	say_size(entry, decision->bytes);
+	nm_say_size(entry, decision->bytes);
 	nm_entry_say(entry, ") of %s[%u] from ", decision->comm, decision->pid);
 	say_node_or_several(entry, context, decision->node_from);
 	nm_entry_say(entry, " to ");

@@ -29,6 +29,8 @@ void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *c
 	nm_entry_field(entry, "REASON", "%s", nm_place_reason_text(proposal->reason));
 	nm_field_figure(entry, "DISTANCE", proposal->distance_now);
 	nm_field_figure(entry, "DISTANCE_PREDICTED", proposal->distance_home);
+	nm_entry_field(entry, "BYTES_AWAY", "%lu", (unsigned long)proposal->bytes_away);
+	nm_field_figure(entry, "MOVE_S", home->move_s);
 	nm_entry_say(entry, "%s %s[%u] a home on %s",
 		     context->dry_run ? "would give" : "gave", home->comm, home->pid,
 		     nm_say_node(context, home->node, node));
@@ -38,6 +40,11 @@ void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *c
 	if (isfinite(proposal->distance_now))
 		nm_entry_say(entry, ", distance to memory %.1f, predicted %.1f",
 			     proposal->distance_now, proposal->distance_home);
+	if (proposal->bytes_away > 0 && home->move_s > 0) {
+		nm_entry_say(entry, "; ");
+		nm_say_size(entry, proposal->bytes_away);
+		nm_entry_say(entry, " elsewhere, %.0f ms to move", home->move_s * 1e3);
+	}
 	if (home->nudged) {
 		nm_entry_say(entry, "; threads are nudged");
 		nm_say_runtime(entry, home->runtime);

@@ -13,6 +13,9 @@
 void nm_entry_say(struct nm_entry *entry, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* "12 MiB", "512 KiB". */
+void nm_say_size(struct nm_entry *entry, uint64_t bytes);
+
 /* "98 %", or "–" for NaN, in `out`. */
 const char *nm_say_percent(double share, char out[static NM_WORD_BYTES]);
 

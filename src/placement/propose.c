@@ -10,7 +10,8 @@
 #define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */
 #define LEAST_DEMAND 0.1  /* CPUs */
 #define GROWN_S 4.0	  /* who is younger may want more in a moment than it does now */
-#define HURRY_S 2.0	  /* that a program lives on for, at the least; and as long as it has lived */
+#define SOON 0.5	  /* of the time that it has: memory that follows within it is as good as there */
+#define NEARER 0.9	  /* of the distance to memory: else for memory that takes longer */
 #define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone */
 #define YOUNG_COSTS 0.1	  /* likewise, for who has touched little, and may yet want more than now */
 #define THERE 0.9	  /* share of its running that makes a node the one it runs on */
@@ -34,6 +35,8 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_WATCHED] = "it is watched first, so that there is something to compare with",
 	[NM_PLACE_IDLE] = "it runs too little",
 	[NM_PLACE_NO_ROOM] = "no node has the CPUs or the memory for it",
+	[NM_PLACE_NEAR] = "it has just begun, and is near its memory",
+	[NM_PLACE_TOO_LATE] = "its memory would take too long to follow",
 	[NM_PLACE_SPREAD] = "the machine has idle CPUs, and its threads are better left spread",
 };
 
@@ -70,6 +73,23 @@ static double expected_demand(const struct nm_place_group *group)
 	return group->age_s < GROWN_S && group->running > 0
 		       ? fmax(group->demand_cpus, group->running)
 		       : group->demand_cpus;
+}
+
+static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason *ret)
+{
+	if (group->home >= 0)
+		*ret = NM_PLACE_HELD;
+	else if (group->barred)
+		*ret = NM_PLACE_BARRED;
+	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S)
+		*ret = NM_PLACE_YOUNG;
+	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
+		*ret = NM_PLACE_WATCHED;
+	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
+		*ret = NM_PLACE_IDLE;
+	else
+		return true;
+	return false;
 }
 
 /* What runs there beside the groups; then the homes that stand. */
@@ -136,23 +156,6 @@ static double distance_now(const struct nm_place_view *view, const struct nm_pla
 	return ran > 0 ? distance : NAN;
 }
 
-static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason *ret)
-{
-	if (group->home >= 0)
-		*ret = NM_PLACE_HELD;
-	else if (group->barred)
-		*ret = NM_PLACE_BARRED;
-	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S)
-		*ret = NM_PLACE_YOUNG;
-	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
-		*ret = NM_PLACE_WATCHED;
-	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
-		*ret = NM_PLACE_IDLE;
-	else
-		return true;
-	return false;
-}
-
 /* Its load per core stays within one, or within what an even spread of all demand would give. */
 static bool has_room(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
@@ -185,21 +188,49 @@ static bool may_gather(const struct plan *plan, const struct nm_place_group *gro
 	return true;
 }
 
-/* Of the time that it still has, what it takes until its memory has followed it. */
+/* Of the time that it still has, which is as long as it has lived, what it takes until its memory has followed. */
 static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
-	double bytes = bytes_elsewhere(plan, group, node);
-	return fmin(nm_place_move_s(&plan->view->cost, bytes) / fmax(group->age_s, HURRY_S), 1);
+	double move_s = nm_place_move_s(&plan->view->cost, bytes_elsewhere(plan, group, node));
+	double loses = nm_place_lost_cpus(group->demand_cpus, distance_from(plan->view, group, node));
+	double waits_s = fmax(move_s - group->lost_s, 0);
+	if (!(move_s > 0))
+		return 0;
+	return fmin((move_s + waits_s / loses) / fmax(group->age_s, YOUNG_S), 1);
+}
+
+/* At the mean over that time. */
+static double expected_distance(const struct plan *plan, const struct nm_place_group *group,
+				unsigned node)
+{
+	double away = share_away(plan, group, node);
+	return away * distance_from(plan->view, group, node) + (1 - away) * LOCAL;
 }
 
 /* Lower is better: how full the node gets, and how far its memory is for how long. */
 static double cost_of(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
-	double far = distance_from(plan->view, group, node) / LOCAL - 1;
+	double far = expected_distance(plan, group, node) / LOCAL - 1;
 	double moves = 1 - memory_share(plan->view, group, node);
-	return far * share_away(plan, group, node) +
-	       moves * (group->age_s < GROWN_S ? YOUNG_COSTS : MOVING_COSTS) +
+	return far + moves * (group->age_s < GROWN_S ? YOUNG_COSTS : MOVING_COSTS) +
 	       (plan->load[node] + expected_demand(group)) / plan->view->nodes[node].cores;
+}
+
+/* Threads that are sent away from memory that cannot follow in time are worse off than before; and the
+ * scheduler leaves most where they are anyway, so that there is no hurry to hold them. */
+static bool is_worth_it(const struct plan *plan, const struct nm_place_group *group,
+			struct nm_place_proposal *ret)
+{
+	unsigned node = (unsigned)ret->node;
+	if (ret->reason == NM_PLACE_THERE) {
+		ret->reason = group->age_s < GROWN_S ? NM_PLACE_NEAR : NM_PLACE_THERE;
+		return ret->reason == NM_PLACE_THERE;
+	}
+	if (share_away(plan, group, node) <= SOON ||
+	    expected_distance(plan, group, node) < NEARER * ret->distance_now)
+		return true;
+	ret->reason = NM_PLACE_TOO_LATE;
+	return false;
 }
 
 static void choose(struct plan *plan, const struct nm_place_group *group,
@@ -225,8 +256,14 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 	}
 	if (ret->node < 0)
 		return;
+	bool worth = is_worth_it(plan, group, ret);
+	if (worth || ret->reason == NM_PLACE_NEAR)
+		plan->load[ret->node] += expected_demand(group);
+	if (!worth) {
+		ret->node = -1;
+		return;
+	}
 	uint64_t elsewhere = (uint64_t)bytes_elsewhere(plan, group, (unsigned)ret->node);
-	plan->load[ret->node] += expected_demand(group);
 	plan->free_bytes[ret->node] -= elsewhere;
 	ret->load = plan->load[ret->node] / plan->view->nodes[ret->node].cores;
 	ret->distance_home = LOCAL;

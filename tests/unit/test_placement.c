@@ -120,6 +120,10 @@ static void test_single_thread_goes_to_its_memory(void **state)
 	assert_int_equal(found.node, 2);
 	group.memory_on = NULL;
 	propose(&group, 1, 0, &found);
+	assert_int_equal(found.node, -1);
+	assert_int_equal(found.reason, NM_PLACE_NEAR);
+	group.age_s = group.watched_s = 60;
+	propose(&group, 1, 0, &found);
 	assert_int_equal(found.node, 0);
 	assert_int_equal(found.reason, NM_PLACE_THERE);
 }
@@ -132,7 +136,8 @@ static void test_one_thread_may_be_the_first(void **state)
 	struct nm_place_group groups[2] = {group_of(1, ran), group_of(1, ran)};
 	struct nm_place_proposal found[2];
 	propose(groups, 2, 0, found);
-	assert_int_equal(found[0].node, 3);
+	assert_int_equal(found[0].node, -1);
+	assert_int_equal(found[0].reason, NM_PLACE_NEAR);
 	assert_in_range(found[1].node, 0, 2);
 	groups[0].age_s = groups[1].age_s = 60;
 	groups[0].watched_s = groups[1].watched_s = 60;
@@ -151,10 +156,11 @@ static void test_the_young_are_kept_apart(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		groups[i] = group_of(1, ran);
 		groups[i].demand_cpus = 0.2;
+		groups[i].resident_bytes = 4 << 20;
 	}
 	propose(groups, 3, 0, found);
 	for (unsigned i = 0; i < 3; i++)
-		taken |= 1U << found[i].node;
+		taken |= 1U << (found[i].node < 0 ? 1 : found[i].node);
 	assert_int_equal(__builtin_popcount(taken), 3);
 	for (unsigned i = 0; i < 3; i++) {
 		groups[i].age_s = groups[i].watched_s = 60;
@@ -226,8 +232,38 @@ static void test_who_is_not_placed(void **state)
 		assert_int_equal(found.reason, cases[i].reason);
 		assert_true(nm_place_reason_text(found.reason)[0] != '\0');
 	}
-	propose(&group, 1, 0, &found);
+	struct nm_place_group old = group;
+	old.age_s = old.watched_s = 60;
+	propose(&old, 1, 0, &found);
 	assert_int_equal(found.node, 0);
+}
+
+/* Where pages take long to move, who has just begun stays with its memory; who lives on gets a home in the end. */
+static void test_memory_that_comes_too_late(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 1, 0, 0}, there[NODES] = {0, 0, 1, 1};
+	struct nm_place_group groups[4] = {group_of(2, ran), group_of(2, ran), group_of(2, there),
+					   group_of(2, there)};
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 4,
+		.cost = {.pages = 1e6, .ns = 1e11}}; /* 1.6 s for 64 MiB */
+	struct nm_place_proposal found[4];
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k].busy_cpus = 2;
+	assert_int_equal(nm_place_propose(&view, found), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(found[i].node, -1);
+		assert_int_equal(found[i].reason, NM_PLACE_TOO_LATE);
+		groups[i].age_s = groups[i].watched_s = groups[i].lost_s = 20;
+	}
+	assert_int_equal(nm_place_propose(&view, found), 0);
+	unsigned taken = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		assert_in_range(found[i].node, 0, NODES - 1);
+		taken |= 1U << found[i].node;
+	}
+	assert_int_equal(taken, 0xf);
 }
 
 /* ---- giving up ---- */
@@ -315,6 +351,7 @@ int main(void)
 		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
 		cmocka_unit_test_setup(test_who_is_not_placed, set_up),
 		cmocka_unit_test_setup(test_yields_only_beside_idle_nodes, set_up),
+		cmocka_unit_test_setup(test_memory_that_comes_too_late, set_up),
 		cmocka_unit_test_setup(test_what_memory_away_costs, set_up),
 		cmocka_unit_test_setup(test_verdicts_can_fail, set_up),
 	};
