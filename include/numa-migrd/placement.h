@@ -25,6 +25,7 @@ struct nm_place_group {
 	uint64_t resident_bytes;
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
+	const double *has_run_on; /* likewise CPU time since it was first seen; NULL: what it ran now */
 	const bool *allowed;	 /* per node: may each of its threads run there? */
 	int home;		 /* node index; -1: none */
 	bool barred;		 /* not to be placed now */

@@ -192,6 +192,7 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 		.resident_bytes = process->resident_bytes,
 		.ran_on = placed->ran_on,
 		.memory_on = placed->accesses > 0 ? placed->memory_on : NULL,
+		.has_run_on = placed->has_run_on,
 		.allowed = placed->allowed,
 		.home = placed->home,
 		.barred = snapshot->time_ns < placed->barred_until_ns,

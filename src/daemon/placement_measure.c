@@ -50,7 +50,7 @@ static int take_over(struct nm_placement *placement, const struct nm_snap_proces
 		.reason = NM_PLACE_YOUNG,
 		.before = {.distance = NAN, .performance = NAN},
 	};
-	ret->ran_on = calloc(1, nr_nodes * (2 * sizeof(double) + sizeof(bool)));
+	ret->ran_on = calloc(1, nr_nodes * (3 * sizeof(double) + sizeof(bool)));
 	if (!ret->ran_on)
 		return -ENOMEM;
 	return 0;
@@ -87,7 +87,8 @@ static int list_processes(struct nm_placement *placement, const struct nm_snapsh
 		r = take_over(placement, &snapshot->processes[i], nr_nodes, &items[count]);
 		items[count].process = i;
 		items[count].memory_on = items[count].ran_on + nr_nodes;
-		items[count].allowed = (bool *)(items[count].memory_on + nr_nodes);
+		items[count].has_run_on = items[count].memory_on + nr_nodes;
+		items[count].allowed = (bool *)(items[count].has_run_on + nr_nodes);
 		count += r == 0;
 	}
 	if (r < 0) {
@@ -267,6 +268,8 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 	for (size_t i = 0; i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
 		placed->demand_cpus = fmax(placed->wanted_cpus, DEMAND_KEEP * placed->demand_cpus);
+		for (unsigned k = 0; k < snapshot->topology->nr_nodes; k++)
+			placed->has_run_on[k] += placed->ran_on[k] * interval_s;
 		if (placed->ran_most < placed->running)
 			placed->ran_most = placed->running;
 		if (!sees)

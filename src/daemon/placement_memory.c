@@ -7,6 +7,18 @@
 
 #define AHEAD_S 0.25 /* of work handed to the mover: what waits here goes by the latest figures */
 
+/* It is as if the process had run there from its beginning. */
+static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
+		   const struct nm_page_batch *batch)
+{
+	placed->memory = (struct nm_bring_memory){.state = NM_BRING_DONE, .moved = batch->moved};
+	for (unsigned k = 0; batch->error == 0 && k < daemon->pipeline.topology->nr_nodes; k++)
+		if ((int)k != placed->home) {
+			placed->has_run_on[placed->home] += placed->has_run_on[k];
+			placed->has_run_on[k] = 0;
+		}
+}
+
 void nm_placement_collect(struct nm_daemon *daemon)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -15,8 +27,7 @@ void nm_placement_collect(struct nm_daemon *daemon)
 		if (batch->calls > 0)
 			nm_place_learn_cost(&placement->page_cost, batch->moved, batch->call_ns);
 		if (placed && placed->decision == batch->decision)
-			placed->memory = (struct nm_bring_memory){.state = NM_BRING_DONE,
-								  .moved = batch->moved};
+			settle(daemon, placed, batch);
 		nm_recorder_batch(daemon, batch);
 		nm_page_batch_free(batch);
 	}

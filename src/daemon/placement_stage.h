@@ -41,8 +41,8 @@ struct nm_placed {
 	struct nm_bring_memory memory;
 	/* Of this interval: */
 	size_t process; /* index into the snapshot's; SIZE_MAX: it did not run */
-	double *ran_on, *memory_on; /* per node; of one allocation with `allowed` */
-	bool *allowed;
+	double *ran_on, *memory_on, *has_run_on; /* per node; the last since it was met. One allocation */
+	bool *allowed;				 /* of the same */
 	double run_s, delay_s, wanted_cpus, accesses;
 	unsigned running;
 	unsigned ran_most;  /* of its threads at a time, ever */

@@ -119,14 +119,15 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 	return 0;
 }
 
-/* Where nothing is known of its memory, it is where its threads ran: that is who touched it. */
+/* Where nothing is known of its memory, it is where its threads have run: that is who touched it. */
 static double memory_share(const struct nm_place_view *view, const struct nm_place_group *group,
 			   unsigned node)
 {
-	double ran = sum(group->ran_on, view->topology->nr_nodes);
+	const double *ran_on = group->has_run_on ? group->has_run_on : group->ran_on;
+	double ran = sum(ran_on, view->topology->nr_nodes);
 	if (group->memory_on)
 		return group->memory_on[node];
-	return ran > 0 ? group->ran_on[node] / ran : 0;
+	return ran > 0 ? ran_on[node] / ran : 0;
 }
 
 static double bytes_elsewhere(const struct plan *plan, const struct nm_place_group *group,
@@ -222,7 +223,7 @@ static bool is_worth_it(const struct plan *plan, const struct nm_place_group *gr
 			struct nm_place_proposal *ret)
 {
 	unsigned node = (unsigned)ret->node;
-	if (ret->reason == NM_PLACE_THERE) {
+	if (ret->reason == NM_PLACE_THERE && ret->distance_now <= NEAR) {
 		ret->reason = group->age_s < GROWN_S ? NM_PLACE_NEAR : NM_PLACE_THERE;
 		return ret->reason == NM_PLACE_THERE;
 	}

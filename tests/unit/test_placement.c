@@ -128,6 +128,20 @@ static void test_single_thread_goes_to_its_memory(void **state)
 	assert_int_equal(found.reason, NM_PLACE_THERE);
 }
 
+/* Without samples: who runs here now, and ran there for long, has its memory there. */
+static void test_memory_is_where_it_has_run(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 0, 0, 0}, has_run[NODES] = {0.1, 0, 10, 0};
+	struct nm_place_group group = group_of(1, ran);
+	struct nm_place_proposal found;
+	group.has_run_on = has_run;
+	group.age_s = group.watched_s = 10;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.node, 2);
+	assert_true(found.distance_now > 30);
+}
+
 /* Also those whose one thread runs all the time: what it prepares is for others, which are to come. */
 static void test_one_thread_may_be_the_first(void **state)
 {
@@ -346,6 +360,7 @@ int main(void)
 		cmocka_unit_test_setup(test_gathered_at_its_memory, set_up),
 		cmocka_unit_test_setup(test_single_thread_goes_to_its_memory, set_up),
 		cmocka_unit_test_setup(test_the_young_are_kept_apart, set_up),
+		cmocka_unit_test_setup(test_memory_is_where_it_has_run, set_up),
 		cmocka_unit_test_setup(test_one_thread_may_be_the_first, set_up),
 		cmocka_unit_test_setup(test_full_nodes_are_left_alone, set_up),
 		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
