@@ -48,6 +48,7 @@ struct nm_place_view {
 	const struct nm_place_group *groups;
 	size_t nr_groups;
 	struct nm_place_cost cost;
+	bool memory_stays; /* nothing moves it, neither we nor the kernel */
 };
 
 /* Why a group was given its home; or why it has none, for who asks. */
@@ -64,7 +65,7 @@ enum nm_place_reason {
 	NM_PLACE_IDLE,	   /* it runs too little */
 	NM_PLACE_NO_ROOM,  /* no node that it may use has the CPUs or the memory for it */
 	NM_PLACE_NEAR,	   /* it is beside its memory, and so young that it need not be held yet */
-	NM_PLACE_TOO_LATE, /* for as long as it may live, its memory would be hardly nearer */
+	NM_PLACE_TOO_DEAR, /* moving its memory costs more than its being away has cost so far */
 	NM_PLACE_SPREAD,   /* it is better left spread over an idle machine */
 	NM_PLACE_REASON_MAX,
 };
@@ -86,6 +87,9 @@ struct nm_place_proposal {
 	double distance_away;
 };
 
+/* Mean distance (SLIT, 10 is local) from where a group's threads run to its memory; NaN: it did not run. Tick. */
+double nm_place_distance(const struct nm_place_view *view, const struct nm_place_group *group);
+
 /*
  * One answer for each group, in the order of view->groups; `ret` has room for nr_groups. Who is beside its memory
  * stays there, then larger demands choose first. A home is given where the node's load per core stays at or below 1, or below what all
@@ -101,7 +105,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 int nm_place_yield(const struct nm_place_view *view, bool *ret);
 
 /*
- * Memory follows its threads once its being away has cost as much as moving it does: whoever ends soon was
+ * A group goes home, and its memory with it, once its being away has cost as much as moving it does: whoever ends soon was
  * not worth it, whoever lives on has lost no more than twice what the best choice would have cost (the
  * rule for renting or buying skis).
  */

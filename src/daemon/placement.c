@@ -124,7 +124,7 @@ static bool is_unsettled(const struct nm_placed *placed, bool mover_idle)
 	if (placed->home >= 0)
 		return mover_idle && placed->memory.state == NM_BRING_WANTED;
 	return placed->reason == NM_PLACE_YOUNG ||
-	       (placed->reason == NM_PLACE_TOO_LATE && placed->watched_s < WHOLE_LIFE_S);
+	       (placed->reason == NM_PLACE_TOO_DEAR && placed->watched_s < WHOLE_LIFE_S);
 }
 
 bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
@@ -199,8 +199,17 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 	};
 }
 
+/* What it has lost while it had no home; of who has just begun, since then. */
+static void add_loss(const struct nm_place_group *group, struct nm_placed *placed, double distance,
+		     double interval_s)
+{
+	if (placed->watched_s <= interval_s && group->age_s < WHOLE_LIFE_S)
+		interval_s = fmax(group->age_s, interval_s);
+	placed->lost_s += interval_s * nm_place_lost_cpus(group->demand_cpus, distance);
+}
+
 static int view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		      struct view *view)
+		      double interval_s, struct view *view)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
@@ -224,6 +233,13 @@ static int view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 		.nr_groups = placement->count,
 		.cost = placement->page_cost,
 	};
+	for (size_t i = 0; i < placement->count; i++) {
+		if (placement->items[i].home >= 0)
+			continue;
+		add_loss(&view->groups[i], &placement->items[i],
+			 nm_place_distance(&view->place, &view->groups[i]), interval_s);
+		view->groups[i].lost_s = placement->items[i].lost_s;
+	}
 	return 0;
 }
 
@@ -409,7 +425,7 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		nm_report_placement_yield(daemon, &snapshot->processes[placement->items[i].process],
 					  &placement->items[i]);
 		give_up(daemon, &placement->items[i]);
-		/* Where there is room it gets another home at once, a few times. */
+		/* Not barred for this, a few times. */
 		bar(&placement->items[i], 0, snapshot->time_ns);
 		view->groups[i].home = -1;
 		view->groups[i].barred = snapshot->time_ns < placement->items[i].barred_until_ns;
@@ -433,39 +449,28 @@ static uint64_t read_free(struct nm_platform *platform, const struct nm_node *no
 }
 
 /* Each file takes a while: it is read only where somebody may be given a home. */
-static void fill_free(struct nm_daemon *daemon, const struct view *view)
+static void fill_memory(struct nm_daemon *daemon, struct view *view)
 {
 	const struct nm_topology *topology = view->place.topology;
 	bool anybody = false;
 	for (size_t i = 0; i < view->place.nr_groups; i++)
 		anybody |= view->groups[i].home < 0 && view->groups[i].running > 0;
+	view->place.memory_stays = anybody && !kernel_brings_memory(daemon) && is_barred(daemon);
 	for (unsigned k = 0; anybody && k < topology->nr_nodes; k++)
 		view->nodes[k].free_bytes =
 			read_free(daemon->pipeline.platform, &topology->nodes[k]);
 }
 
-/* What it has lost while it had no home; of who has just begun, since then. */
-static void add_loss(const struct nm_snapshot *snapshot, struct nm_placed *placed,
-		     double distance, double interval_s)
-{
-	double age_s = snapshot->processes[placed->process].age_s;
-	if (placed->watched_s <= interval_s && age_s < WHOLE_LIFE_S)
-		interval_s = fmax(age_s, interval_s);
-	placed->lost_s += interval_s * nm_place_lost_cpus(placed->demand_cpus, distance);
-}
-
 static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			const struct view *view, double interval_s)
+			struct view *view)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	nm_autofree struct nm_place_proposal *proposals =
 		calloc(placement->count + 1, sizeof(*proposals));
-	fill_free(daemon, view);
+	fill_memory(daemon, view);
 	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
-		if (placed->home < 0)
-			add_loss(snapshot, placed, proposals[i].distance_now, interval_s);
 		if (placed->home < 0 || proposals[i].reason != NM_PLACE_HELD)
 			placed->reason = proposals[i].reason;
 		if (placed->home < 0 && proposals[i].node >= 0)
@@ -493,12 +498,12 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 		if (is_due(snapshot, &placement->items[i]))
 			judge(daemon, snapshot, &placement->items[i]);
 	if (r == 0)
-		r = view_build(daemon, snapshot, &view);
+		r = view_build(daemon, snapshot, (double)interval_ns / (double)NM_NSEC_PER_SEC,
+			       &view);
 	if (r == 0)
 		r = yield_homes(daemon, snapshot, &view);
 	if (r == 0)
-		r = choose_homes(daemon, snapshot, &view,
-				 (double)interval_ns / (double)NM_NSEC_PER_SEC);
+		r = choose_homes(daemon, snapshot, &view);
 	if (r == 0)
 		r = act(daemon, snapshot, now_ns);
 	if (r == 0)

@@ -10,8 +10,6 @@
 #define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */
 #define LEAST_DEMAND 0.1  /* CPUs */
 #define GROWN_S 4.0	  /* who is younger may want more in a moment than it does now */
-#define SOON 0.5	  /* of the time that it has: memory that follows within it is as good as there */
-#define NEARER 0.9	  /* of the distance to memory: else for memory that takes longer */
 #define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone */
 #define YOUNG_COSTS 0.1	  /* likewise, for who has touched little, and may yet want more than now */
 #define THERE 0.9	  /* share of its running that makes a node the one it runs on */
@@ -36,7 +34,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_IDLE] = "it runs too little",
 	[NM_PLACE_NO_ROOM] = "no node has the CPUs or the memory for it",
 	[NM_PLACE_NEAR] = "it has just begun, and is near its memory",
-	[NM_PLACE_TOO_LATE] = "its memory would take too long to follow",
+	[NM_PLACE_TOO_DEAR] = "moving its memory would cost more than its being away has cost so far",
 	[NM_PLACE_SPREAD] = "the machine has idle CPUs, and its threads are better left spread",
 };
 
@@ -148,7 +146,7 @@ static double distance_from(const struct nm_place_view *view, const struct nm_pl
 	return shares > 0 ? distance / shares : LOCAL;
 }
 
-static double distance_now(const struct nm_place_view *view, const struct nm_place_group *group)
+double nm_place_distance(const struct nm_place_view *view, const struct nm_place_group *group)
 {
 	unsigned nr_nodes = view->topology->nr_nodes;
 	double ran = sum(group->ran_on, nr_nodes), distance = 0;
@@ -189,15 +187,17 @@ static bool may_gather(const struct plan *plan, const struct nm_place_group *gro
 	return true;
 }
 
+static double move_s(const struct plan *plan, const struct nm_place_group *group, unsigned node)
+{
+	return nm_place_move_s(&plan->view->cost, bytes_elsewhere(plan, group, node));
+}
+
 /* Of the time that it still has, which is as long as it has lived, what it takes until its memory has followed. */
 static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
-	double move_s = nm_place_move_s(&plan->view->cost, bytes_elsewhere(plan, group, node));
-	double loses = nm_place_lost_cpus(group->demand_cpus, distance_from(plan->view, group, node));
-	double waits_s = fmax(move_s - group->lost_s, 0);
-	if (!(move_s > 0))
-		return 0;
-	return fmin((move_s + waits_s / loses) / fmax(group->age_s, YOUNG_S), 1);
+	if (plan->view->memory_stays)
+		return 1;
+	return fmin(move_s(plan, group, node) / fmax(group->age_s, YOUNG_S), 1);
 }
 
 /* At the mean over that time. */
@@ -217,8 +217,8 @@ static double cost_of(const struct plan *plan, const struct nm_place_group *grou
 	       (plan->load[node] + expected_demand(group)) / plan->view->nodes[node].cores;
 }
 
-/* Threads that are sent away from memory that cannot follow in time are worse off than before; and the
- * scheduler leaves most where they are anyway, so that there is no hurry to hold them. */
+/* Once memory being elsewhere has cost as much as moving it does. The scheduler leaves most threads where they
+ * are, so that there is no hurry to hold those that are beside it. */
 static bool is_worth_it(const struct plan *plan, const struct nm_place_group *group,
 			struct nm_place_proposal *ret)
 {
@@ -227,11 +227,11 @@ static bool is_worth_it(const struct plan *plan, const struct nm_place_group *gr
 		ret->reason = group->age_s < GROWN_S ? NM_PLACE_NEAR : NM_PLACE_THERE;
 		return ret->reason == NM_PLACE_THERE;
 	}
-	if (share_away(plan, group, node) <= SOON ||
-	    expected_distance(plan, group, node) < NEARER * ret->distance_now)
-		return true;
-	ret->reason = NM_PLACE_TOO_LATE;
-	return false;
+	bool worth = plan->view->memory_stays
+			     ? distance_from(plan->view, group, node) < ret->distance_now
+			     : group->lost_s >= move_s(plan, group, node);
+	ret->reason = worth ? ret->reason : NM_PLACE_TOO_DEAR;
+	return worth;
 }
 
 static void choose(struct plan *plan, const struct nm_place_group *group,
@@ -297,7 +297,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 		return r;
 	for (size_t i = 0; i < view->nr_groups; i++)
 		ranks[i] = (struct rank){
-			.well = distance_now(view, &view->groups[i]) <= NEAR,
+			.well = nm_place_distance(view, &view->groups[i]) <= NEAR,
 			.demand = view->groups[i].demand_cpus,
 			.group = i,
 		};
@@ -308,7 +308,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 		ret[at] = (struct nm_place_proposal){
 			.group = at,
 			.node = -1,
-			.distance_now = distance_now(view, group),
+			.distance_now = nm_place_distance(view, group),
 			.distance_home = NAN,
 			.load = NAN,
 			.distance_away = NAN,

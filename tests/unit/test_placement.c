@@ -38,6 +38,7 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 		.running = threads,
 		.age_s = 1,
 		.quiet_s = 1,
+		.lost_s = 0.35,
 		.resident_bytes = 64ULL << 20,
 		.ran_on = ran,
 		.allowed = anywhere,
@@ -253,7 +254,7 @@ static void test_who_is_not_placed(void **state)
 }
 
 /* Where pages take long to move, who has just begun stays with its memory; who lives on gets a home in the end. */
-static void test_memory_that_comes_too_late(void **state)
+static void test_memory_that_is_too_dear(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {1, 1, 0, 0}, there[NODES] = {0, 0, 1, 1};
@@ -268,7 +269,7 @@ static void test_memory_that_comes_too_late(void **state)
 	assert_int_equal(nm_place_propose(&view, found), 0);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(found[i].node, -1);
-		assert_int_equal(found[i].reason, NM_PLACE_TOO_LATE);
+		assert_int_equal(found[i].reason, NM_PLACE_TOO_DEAR);
 		groups[i].age_s = groups[i].watched_s = groups[i].lost_s = 20;
 	}
 	assert_int_equal(nm_place_propose(&view, found), 0);
@@ -278,6 +279,31 @@ static void test_memory_that_comes_too_late(void **state)
 		taken |= 1U << found[i].node;
 	}
 	assert_int_equal(taken, 0xf);
+}
+
+/* Where nothing moves memory, a home is for who gets nearer to it. */
+static void test_memory_that_stays(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 0, 0, 1}, memory[NODES] = {0, 0.25, 0.5, 0.25},
+			    apart[NODES] = {0.5, 0, 0, 0.5};
+	struct nm_place_group group = group_of(2, ran);
+	const struct nm_place_view view = {.topology = &topology, .nodes = nodes, .groups = &group,
+					   .nr_groups = 1, .memory_stays = true};
+	struct nm_place_proposal found;
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k].busy_cpus = 2;
+	nodes[0].busy_cpus = nodes[3].busy_cpus = 3;
+	nodes[1].busy_cpus = nodes[2].busy_cpus = 0;
+	group.memory_on = memory;
+	assert_int_equal(nm_place_propose(&view, &found), 0);
+	assert_int_equal(found.node, 2);
+	nodes[0].busy_cpus = nodes[3].busy_cpus = 1;
+	nodes[1].busy_cpus = nodes[2].busy_cpus = 2;
+	group.memory_on = apart;
+	assert_int_equal(nm_place_propose(&view, &found), 0);
+	assert_int_equal(found.node, -1);
+	assert_int_equal(found.reason, NM_PLACE_TOO_DEAR);
 }
 
 /* ---- giving up ---- */
@@ -366,7 +392,8 @@ int main(void)
 		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
 		cmocka_unit_test_setup(test_who_is_not_placed, set_up),
 		cmocka_unit_test_setup(test_yields_only_beside_idle_nodes, set_up),
-		cmocka_unit_test_setup(test_memory_that_comes_too_late, set_up),
+		cmocka_unit_test_setup(test_memory_that_is_too_dear, set_up),
+		cmocka_unit_test_setup(test_memory_that_stays, set_up),
 		cmocka_unit_test_setup(test_what_memory_away_costs, set_up),
 		cmocka_unit_test_setup(test_verdicts_can_fail, set_up),
 	};

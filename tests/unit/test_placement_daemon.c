@@ -265,8 +265,8 @@ static void memory_comes_along(void **state)
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 }
 
-/* Where a page takes long to move, memory follows once its being away has cost as much. */
-static void memory_comes_when_it_is_worth_it(void **state)
+/* Where a page takes long to move, there is no home before its memory's being away has cost as much. */
+static void no_home_for_what_is_too_dear_to_move(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
@@ -275,9 +275,28 @@ static void memory_comes_when_it_is_worth_it(void **state)
 	world.daemon.pipeline.placement->page_cost =
 		(struct nm_place_cost){.pages = 1e6, .ns = 2e12};
 	live_s(4);
-	const struct nm_placed *placed = placed_of(1000);
-	assert_int_equal(placed->home, 0);
-	assert_int_equal(placed->memory.state, NM_BRING_LATER);
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_TOO_DEAR);
+	live_s(8);
+	assert_int_equal(placed_of(1000)->home, 0);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_int_equal(pages_on(0), 1024);
+}
+
+/* Those before it have shown that moves take longer than was thought. */
+static void memory_that_turns_out_dear_comes_later(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
+	fake_mover.full = true;
+	for (unsigned i = 0; i < 20 && (i < 2 || placed_of(1000)->home < 0); i++)
+		live_one();
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_WANTED);
+	fake_mover.full = false;
+	world.daemon.pipeline.placement->page_cost =
+		(struct nm_place_cost){.pages = 1e6, .ns = 2e12};
+	live_one();
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_LATER);
 	assert_int_equal(pages_on(0), 0);
 	live_s(8);
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
@@ -370,7 +389,8 @@ int main(void)
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
-		TEST(memory_comes_when_it_is_worth_it),
+		TEST(no_home_for_what_is_too_dear_to_move),
+		TEST(memory_that_turns_out_dear_comes_later),
 		TEST(what_moves_cost_is_learned),
 		TEST(the_kernels_balancing_brings_memory_itself),
 		TEST(balancing_of_tiers_brings_no_memory),
