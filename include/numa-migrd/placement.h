@@ -114,7 +114,7 @@ int nm_place_yield(const struct nm_place_view *view, bool *ret);
  * local) than it would if all were local. Tick. */
 double nm_place_lost_cpus(double demand_cpus, double distance);
 
-/* Seconds that moving so much takes, by what is known so far. Tick. */
+/* Seconds of CPU time that moving so much costs, by what is known so far: of who moves it, and of its group. Tick. */
 double nm_place_move_s(const struct nm_place_cost *cost, double bytes);
 /* So many pages have moved in so long; none of them: a call that was for nothing has its cost, too. Tick. */
 void nm_place_learn_cost(struct nm_place_cost *cost, uint64_t pages, uint64_t ns);

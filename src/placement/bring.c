@@ -4,7 +4,8 @@
 
 #define LOCAL 10.0
 #define PAGE_BYTES 4096.0
-#define STALLED 0.5	/* of the time of a group whose memory is near: what it waits for it; a guess */
+#define STALLED 0.25	/* of the time of a group whose memory is near: what it waits for it; a guess */
+#define BOTH 2.0	/* while pages move, who moves them works, and who wants them waits */
 #define BELIEVED 256.0	/* pages that the first guess of their cost weighs as much as */
 #define BELIEVED_NS 5e3 /* for each: some 0.8 GB/s, as migrate_pages(2) was measured to reach: Goglin and
 			 * Furmento, "Enabling High-Performance Memory Migration for Multithreaded
@@ -20,7 +21,7 @@ double nm_place_lost_cpus(double demand_cpus, double distance)
 double nm_place_move_s(const struct nm_place_cost *cost, double bytes)
 {
 	double page_ns = (BELIEVED * BELIEVED_NS + cost->ns) / (BELIEVED + cost->pages);
-	return bytes / PAGE_BYTES * page_ns / 1e9;
+	return BOTH * bytes / PAGE_BYTES * page_ns / 1e9;
 }
 
 void nm_place_learn_cost(struct nm_place_cost *cost, uint64_t pages, uint64_t ns)
