@@ -5,6 +5,7 @@
 #include "../lab/plugin/numalab.c"
 #include "../lab/plugin/pace.c"
 #include "../lab/plugin/queue.c"
+#include "../lab/plugin/stream.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,6 +123,7 @@ static int set_up(void **state)
 	memset(&machine, 0, sizeof(machine));
 	memset(l1s, 0, sizeof(l1s));
 	memset(llcs, 0, sizeof(llcs));
+	memset(streams_of, 0, sizeof(streams_of));
 	memset(since_record, 0, sizeof(since_record));
 	memset(controllers, 0, sizeof(controllers));
 	is_device = false;
@@ -232,6 +234,32 @@ static void test_lines_are_replaced(void **state)
 	touch(0, LOAD, USER, 0);
 	assert_int_equal(counts(0)->l1_misses, WAYS + 2);
 	assert_int_equal(newest(0)->level, NUMALAB_LLC);
+}
+
+static uint64_t cycles_of_page(uint64_t page, uint64_t step)
+{
+	uint64_t before = counts(0)->stall_cycles;
+
+	for (uint64_t line = 0; line < 64; line++)
+		touch(0, LOAD, USER + page * 4096 + line * step % 64 * 64,
+		      page * 4096 + line * step % 64 * 64);
+	return counts(0)->stall_cycles - before;
+}
+
+/* Of each page two lines are waited for, then ten at a time are on their way; out of order each by itself. */
+static void test_lines_in_a_row_are_fetched_ahead(void **state)
+{
+	(void)state;
+	assert_int_equal(cycles_of_page(0, 1), 2 * 200 + 62 * 20);
+	assert_int_equal(cycles_of_page(1, 1), 2 * 200 + 62 * 20);
+	assert_int_equal(cycles_of_page(2, 17), 64 * 200);
+	/* A page is copied: two streams at a time. */
+	uint64_t before = counts(0)->stall_cycles;
+	for (uint64_t line = 0; line < 64; line++) {
+		touch(0, LOAD, KERNEL + line * 64, 3 * 4096 + line * 64);
+		touch(0, STORE, KERNEL + 4096 + line * 64, GIB + line * 64);
+	}
+	assert_int_equal(counts(0)->stall_cycles - before, 2 * (200 + 420) + 62 * (20 + 42));
 }
 
 static void test_stores_carry_no_latency(void **state)
@@ -377,6 +405,7 @@ int main(void)
 		cmocka_unit_test_setup(test_processes_do_not_share_lines_by_address, set_up),
 		cmocka_unit_test_setup(test_line_outlives_the_kernel, set_up),
 		cmocka_unit_test_setup(test_lines_are_replaced, set_up),
+		cmocka_unit_test_setup(test_lines_in_a_row_are_fetched_ahead, set_up),
 		cmocka_unit_test_setup(test_stores_carry_no_latency, set_up),
 		cmocka_unit_test_setup(test_every_nth_miss_is_recorded, set_up),
 		cmocka_unit_test_setup(test_full_ring_drops_and_counts, set_up),

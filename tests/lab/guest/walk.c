@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * walk CPU NODE MB PASSES: reads memory of NODE line by line from that CPU, so many times. Prints
- * how many lines it read, how many nanoseconds of the guest's clock that took, and how many cycles
- * the CPU waited in queues meanwhile. Each line is five instructions and one access to memory.
+ * walk CPU NODE MB PASSES STEP: reads memory of NODE from that CPU, so many times, each line once, in steps
+ * of so many lines, an odd number: 1 is one after another. MB is a power of two. Prints how many lines it
+ * read, how many nanoseconds of the guest's clock that took, and how many cycles the CPU waited in queues
+ * meanwhile. Each line is six instructions and one access to memory.
  */
 #include "lab.h"
 
@@ -18,18 +19,18 @@ static void bind_to(unsigned long cpu)
 		err(1, "CPU %lu", cpu);
 }
 
-static void walk(const unsigned char *memory, size_t length)
+static void walk(const unsigned char *memory, size_t length, size_t step)
 {
-	const unsigned char *end = memory + length;
-	unsigned long sum = 0, byte;
+	unsigned long sum = 0, byte, at = 0, left = length / LINE;
 
-	__asm__ volatile("1: movzbl (%[at]), %k[byte]\n\t"
+	__asm__ volatile("1: movzbl (%[memory], %[at]), %k[byte]\n\t"
 			 "lea (%[sum], %[byte]), %[sum]\n\t"
-			 "add %[line], %[at]\n\t"
-			 "cmp %[end], %[at]\n\t"
-			 "jne 1b"
-			 : [at] "+r"(memory), [sum] "+r"(sum), [byte] "=&r"(byte)
-			 : [end] "r"(end), [line] "i"(LINE)
+			 "add %[step], %[at]\n\t"
+			 "and %[mask], %[at]\n\t"
+			 "dec %[left]\n\t"
+			 "jnz 1b"
+			 : [at] "+r"(at), [sum] "+r"(sum), [byte] "=&r"(byte), [left] "+r"(left)
+			 : [memory] "r"(memory), [step] "r"(step * LINE), [mask] "r"(length - 1)
 			 : "cc", "memory");
 }
 
@@ -61,21 +62,22 @@ int main(int argc, char **argv)
 	unsigned long cpu, node, passes;
 	unsigned char *memory;
 	uint64_t start, queued;
-	size_t length;
+	size_t length, step;
 
-	if (argc != 5)
-		errx(64, "usage: walk CPU NODE MB PASSES");
+	if (argc != 6)
+		errx(64, "usage: walk CPU NODE MB PASSES STEP");
 	cpu = lab_number(argv[1]);
 	node = lab_number(argv[2]);
 	length = lab_number(argv[3]) << 20;
 	passes = lab_number(argv[4]);
+	step = lab_number(argv[5]);
 	memory = lab_map_on_node(length, node, false);
 	lab_touch(memory, length);
 	bind_to(cpu);
 	queued = queued_cycles(cpu);
 	start = now_ns();
 	for (unsigned long i = 0; i < passes; i++)
-		walk(memory, length);
+		walk(memory, length, step);
 	start = now_ns() - start;
 	printf("%lu %lu %lu\n", length / LINE * passes, start, queued_cycles(cpu) - queued);
 }

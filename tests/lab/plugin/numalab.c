@@ -8,14 +8,17 @@
  * nothing is modelled. The model costs no guest time: it says what a placement would cost, not how
  * long it took.
  *
- * Where time is paced, what others ask of a controller or a port is waited for too (queue.h).
+ * Where time is paced, what others ask of a controller or a port is waited for too (queue.h). Lines in a
+ * row are fetched ahead (stream.h).
  *
- * Not modelled: coherence (a store on another node invalidates nothing), write-backs, prefetching.
+ * Not modelled: coherence (a store on another node invalidates nothing), write-backs, and misses that
+ * are under way at a time otherwise.
  */
 #include "../module/numalab.h"
 #include "pace.h"
 #include "qemu.h"
 #include "queue.h"
+#include "stream.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -70,6 +73,7 @@ static struct numalab_shared *shared;
 static struct l1 l1s[NUMALAB_MAX_CPUS];
 static struct llc
 	llcs[NUMALAB_MAX_NODES]; /* used by several threads; a lost update is a lost line */
+static struct lab_streams streams_of[NUMALAB_MAX_CPUS];
 static uint32_t since_record[NUMALAB_MAX_CPUS];
 static bool paced;
 static struct lab_queue controllers[NUMALAB_MAX_NODES], ports[NUMALAB_MAX_NODES];
@@ -171,6 +175,7 @@ static void miss_l1(const struct access *access)
 	unsigned int node = shared->node_of_vcpu[access->vcpu];
 	uint64_t line = (access->physical >> LINE_SHIFT) + 1;
 	struct set *set = &llcs[node].sets[line % LLC_SETS];
+	bool ahead = lab_stream_follow(&streams_of[access->vcpu], line - 1);
 	uint32_t latency;
 
 	counts->l1_misses++;
@@ -181,6 +186,8 @@ static void miss_l1(const struct access *access)
 	}
 	replace(set, line);
 	latency = CYCLES_PER_DISTANCE * shared->distance[node][access->home];
+	if (ahead)
+		latency /= LAB_STREAM_AT_ONCE;
 	if (paced) {
 		uint32_t wait = queue_for(node, access->home);
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What processors fetch before it is asked for: the lines of a page that are read or written one after
+ * another. After two in a row the next ones are on their way, so many at a time that a line takes a tenth
+ * of its latency, as a core with ten line fill buffers (Intel's Haswell to Skylake: Optimization Reference
+ * Manual, section on the memory subsystem) cannot get more; what it waits in queues, it waits. Without
+ * this a copied page would cost ten times what it does, and nobody could afford to move any.
+ */
+#ifndef NUMA_MIGRD_LAB_STREAM_H
+#define NUMA_MIGRD_LAB_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	LAB_STREAMS = 16, /* that a CPU follows at a time */
+	LAB_STREAM_PAGE = 64, /* lines; streams end with their page */
+	LAB_STREAM_AT_ONCE = 10,
+};
+
+struct lab_streams {
+	uint64_t next[LAB_STREAMS]; /* the line that would go on; 0: none */
+	bool known[LAB_STREAMS];    /* two were in a row */
+	unsigned int oldest;
+};
+
+/* A CPU's L1 misses that line, by its number. True: it is on its way already. */
+bool lab_stream_follow(struct lab_streams *streams, uint64_t line);
+
+#endif
