@@ -20,7 +20,9 @@
 #define SETBACKS_MOST 3U
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */
 #define KEEP_FREE 0.05 /* of a node's memory */
-#define WHOLE_LIFE_S 4.0 /* who is met younger has run since its beginning as it does */
+#define PAST_S 60.0 /* who is met has run so far as it does, and this is what of that counts */
+#define HURRY_S 4.0 /* for which it is looked at between intervals whether a home is worth it by now */
+#define KNOWN_S 2.0 /* after which an older one has shown where its memory is */
 
 /* ---- life ---- */
 
@@ -124,7 +126,7 @@ static bool is_unsettled(const struct nm_placed *placed, bool mover_idle)
 	if (placed->home >= 0)
 		return mover_idle && placed->memory.state == NM_BRING_WANTED;
 	return placed->reason == NM_PLACE_YOUNG ||
-	       (placed->reason == NM_PLACE_TOO_DEAR && placed->watched_s < WHOLE_LIFE_S);
+	       (placed->reason == NM_PLACE_TOO_DEAR && placed->watched_s < HURRY_S);
 }
 
 bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
@@ -199,12 +201,15 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 	};
 }
 
-/* What it has lost while it had no home; of who has just begun, since then. */
+/* What it has lost while it had no home, also before it was met: who has lived for long goes on for long. */
 static void add_loss(const struct nm_place_group *group, struct nm_placed *placed, double distance,
 		     double interval_s)
 {
-	if (placed->watched_s <= interval_s && group->age_s < WHOLE_LIFE_S)
-		interval_s = fmax(group->age_s, interval_s);
+	double before_s = placed->watched_s - interval_s;
+	bool met = group->age_s < HURRY_S ? before_s <= 0
+					  : before_s < KNOWN_S && placed->watched_s >= KNOWN_S;
+	if (met)
+		interval_s = fmax(fmin(group->age_s, PAST_S), interval_s);
 	placed->lost_s += interval_s * nm_place_lost_cpus(group->demand_cpus, distance);
 }
 

@@ -71,7 +71,6 @@ struct nm_placement {
 	size_t nr_times;
 	struct nm_mover *mover;
 	struct nm_place_cost page_cost;
-	double bringing_s; /* that what the mover has will take */
 	double saved_s;	   /* of a CPU, that looks may still cost */
 	uint64_t spent_ns; /* CPU time of the loop as of the last look */
 };

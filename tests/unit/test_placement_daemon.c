@@ -271,13 +271,13 @@ static void no_home_for_what_is_too_dear_to_move(void **state)
 	(void)state;
 	begin_beside_its_full_memory();
 	live_one();
-	/* 1024 pages cost 2 s by that; what a thread loses at 21 is 0.22 of a CPU. */
+	/* 1024 pages cost 16 s by that; a thread at 20 has lost 12 s in a minute. */
 	world.daemon.pipeline.placement->page_cost =
-		(struct nm_place_cost){.pages = 1e6, .ns = 1e12};
+		(struct nm_place_cost){.pages = 1e6, .ns = 8e12};
 	live_s(4);
 	assert_int_equal(placed_of(1000)->home, -1);
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_TOO_DEAR);
-	live_s(8);
+	live_s(30);
 	assert_int_equal(placed_of(1000)->home, 0);
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
 	assert_int_equal(pages_on(0), 1024);
@@ -294,11 +294,11 @@ static void memory_that_turns_out_dear_comes_later(void **state)
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_WANTED);
 	fake_mover.full = false;
 	world.daemon.pipeline.placement->page_cost =
-		(struct nm_place_cost){.pages = 1e6, .ns = 1e12};
+		(struct nm_place_cost){.pages = 1e6, .ns = 8e12};
 	live_one();
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_LATER);
 	assert_int_equal(pages_on(0), 0);
-	live_s(8);
+	live_s(30);
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
 	assert_int_equal(pages_on(0), 1024);
 }

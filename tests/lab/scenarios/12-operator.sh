@@ -57,10 +57,10 @@ who_may() {
 		check "polkit refuses a pause to $user" wait_for 30 may_not_pause "$user"
 	done
 	check "nothing was paused" fails paused
-	check "steerer may pause" as steerer numa-migrctl pause
+	check "steerer may pause" wait_for 30 as steerer numa-migrctl pause
 	check "it is paused" paused
 	check "and the thread has its own mask" wait_for 5 own_mask
-	check "and resume" as steerer numa-migrctl resume
+	check "and resume" wait_for 30 as steerer numa-migrctl resume
 	check_equal "but not reload" 77 "$(status_of as steerer numa-migrctl reload)"
 	check "root may reload" numa-migrctl reload
 	check "the interface tells of itself" busctl --no-pager introspect org.numamigrd1 /org/numamigrd1
