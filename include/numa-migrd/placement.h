@@ -105,9 +105,9 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 int nm_place_yield(const struct nm_place_view *view, bool *ret);
 
 /*
- * A group goes home, and its memory with it, once its being away has cost as much as moving it does: whoever ends soon was
- * not worth it, whoever lives on has lost no more than twice what the best choice would have cost (the
- * rule for renting or buying skis).
+ * A group goes home, and its memory with it, once its being away has cost as much as moving it does:
+ * whoever ends soon was not worth it, whoever lives on has lost no more than twice what the best choice
+ * would have cost (the rule for renting or buying skis).
  */
 
 /* CPUs' worth of time that a group of that demand waits longer for memory at that mean distance (SLIT, 10 is

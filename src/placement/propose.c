@@ -192,7 +192,7 @@ static double move_s(const struct plan *plan, const struct nm_place_group *group
 	return nm_place_move_s(&plan->view->cost, bytes_elsewhere(plan, group, node));
 }
 
-/* Of the time that it still has, which is as long as it has lived, what it takes until its memory has followed. */
+/* Of the time that it still has, which is as long as it has lived: until its memory has followed. */
 static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	if (plan->view->memory_stays)
@@ -217,8 +217,8 @@ static double cost_of(const struct plan *plan, const struct nm_place_group *grou
 	       (plan->load[node] + expected_demand(group)) / plan->view->nodes[node].cores;
 }
 
-/* Once memory being elsewhere has cost as much as moving it does. The scheduler leaves most threads where they
- * are, so that there is no hurry to hold those that are beside it. */
+/* Once its memory's being elsewhere has cost as much as moving it does. The scheduler leaves most
+ * threads where they are, so that there is no hurry to hold those that are beside it. */
 static bool is_worth_it(const struct plan *plan, const struct nm_place_group *group,
 			struct nm_place_proposal *ret)
 {
