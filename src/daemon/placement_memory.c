@@ -57,14 +57,21 @@ static double cost_s(const struct nm_placement *placement, const struct nm_place
 	return nm_place_move_s(&placement->page_cost, (double)placed->memory.away_bytes);
 }
 
-/* By what it has lost, for each second that moving it takes: the first. NULL: none is to be brought now. */
+static bool is_guess(const struct nm_placement *placement)
+{
+	return placement->page_cost.ns == 0;
+}
+
+/* By what it has lost, for each second that moving it takes: the first. As long as that is a guess, the one that
+ * is moved soonest: it tells what the others take. NULL: none is to be brought now. */
 static struct nm_placed *most_urgent(const struct nm_placement *placement)
 {
 	struct nm_placed *first = NULL;
 	double most = 0;
 	for (size_t i = 0; i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
-		double worth = placed->memory.lost_s / fmax(cost_s(placement, placed), 1e-9);
+		double worth = (is_guess(placement) ? 1 : placed->memory.lost_s) /
+			       fmax(cost_s(placement, placed), 1e-9);
 		if (placed->memory.state != NM_BRING_WANTED || worth < most)
 			continue;
 		most = worth;
@@ -105,9 +112,8 @@ void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns)
 			 (double)interval_ns / (double)NM_NSEC_PER_SEC);
 	while ((next = most_urgent(placement))) {
 		double ahead_s = under_way_s(placement);
-		/* The first tells what the others will take. */
-		bool guess = placement->page_cost.ns == 0;
-		if (ahead_s > 0 && (guess || ahead_s + cost_s(placement, next) > AHEAD_S))
+		if (ahead_s > 0 &&
+		    (is_guess(placement) || ahead_s + cost_s(placement, next) > AHEAD_S))
 			return;
 		bring(daemon, next);
 		if (next->memory.state == NM_BRING_WANTED)

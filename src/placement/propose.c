@@ -8,7 +8,7 @@
 #define YOUNG_S 0.5	  /* what has lived as long has touched little, and most has sized itself */
 #define QUIET_S 0.25	  /* threads come one after another while a program begins */
 #define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */
-#define LEAST_DEMAND 0.1  /* CPUs */
+#define LEAST_DEMAND 0.25 /* CPUs: what wants less has little to gain, whatever it costs to see to it */
 #define GROWN_S 4.0	  /* who is younger may want more in a moment than it does now */
 #define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone */
 #define YOUNG_COSTS 0.1	  /* likewise, for who has touched little, and may yet want more than now */

@@ -170,7 +170,7 @@ static void test_the_young_are_kept_apart(void **state)
 	unsigned taken = 0;
 	for (unsigned i = 0; i < 3; i++) {
 		groups[i] = group_of(1, ran);
-		groups[i].demand_cpus = 0.2;
+		groups[i].demand_cpus = 0.3;
 		groups[i].resident_bytes = 4 << 20;
 	}
 	propose(groups, 3, 0, found);
