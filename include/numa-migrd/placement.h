@@ -106,8 +106,8 @@ int nm_place_yield(const struct nm_place_view *view, bool *ret);
 
 /*
  * A group goes home, and its memory with it, once its being away has cost as much as moving it does:
- * whoever ends soon was not worth it, whoever lives on has lost no more than twice what the best choice
- * would have cost (the rule for renting or buying skis).
+ * moving whoever ends soon would not have paid, and whoever lives on has lost at most twice what the
+ * best decision would have cost (the rule for renting or buying skis).
  */
 
 /* CPUs' worth of time that a group of that demand waits longer for memory at that mean distance (SLIT, 10 is

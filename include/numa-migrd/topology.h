@@ -16,6 +16,8 @@
 
 #include "numa-migrd/base.h"
 
+#define NM_DISTANCE_LOCAL 10U /* SLIT: from a node to its own memory */
+
 /* A CPU bitmap that is freed when the variable leaves its scope. */
 static inline void nm_bitmap_freep(hwloc_bitmap_t *bitmap)
 {

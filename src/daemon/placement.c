@@ -21,7 +21,7 @@
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */
 #define KEEP_FREE 0.05 /* of a node's memory */
 #define PAST_S 60.0 /* who is met has run so far as it does, and this is what of that counts */
-#define HURRY_S 4.0 /* for which it is looked at between intervals whether a home is worth it by now */
+#define HURRY_S 4.0 /* so long it is looked at between intervals, too, for whether a home pays by now */
 #define KNOWN_S 2.0 /* after which an older one has shown where its memory is */
 
 /* ---- life ---- */
@@ -190,7 +190,6 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 		.age_s = process->age_s,
 		.quiet_s = process->quiet_s,
 		.watched_s = placed->setbacks > 0 ? INFINITY : placed->watched_s,
-		.lost_s = placed->lost_s,
 		.resident_bytes = process->resident_bytes,
 		.ran_on = placed->ran_on,
 		.memory_on = placed->accesses > 0 ? placed->memory_on : NULL,
@@ -410,7 +409,6 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	placed->memory = (struct nm_bring_memory){
 		.away_bytes = proposal->bytes_away,
 		.away_distance = proposal->distance_away,
-		.lost_s = placed->lost_s,
 	};
 	if (!kernel_brings_memory(daemon) && !is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;

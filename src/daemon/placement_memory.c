@@ -70,7 +70,7 @@ static struct nm_placed *most_urgent(const struct nm_placement *placement)
 	double most = 0;
 	for (size_t i = 0; i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
-		double worth = (is_guess(placement) ? 1 : placed->memory.lost_s) /
+		double worth = (is_guess(placement) ? 1 : placed->lost_s) /
 			       fmax(cost_s(placement, placed), 1e-9);
 		if (placed->memory.state != NM_BRING_WANTED || worth < most)
 			continue;
@@ -95,9 +95,9 @@ static void consider(const struct nm_placement *placement, struct nm_placed *pla
 	struct nm_bring_memory *memory = &placed->memory;
 	if (memory->state != NM_BRING_WANTED && memory->state != NM_BRING_LATER)
 		return;
-	memory->lost_s +=
+	placed->lost_s +=
 		interval_s * nm_place_lost_cpus(placed->demand_cpus, memory->away_distance);
-	bool worthwhile = memory->lost_s >= cost_s(placement, placed);
+	bool worthwhile = placed->lost_s >= cost_s(placement, placed);
 	if (worthwhile && memory->state == NM_BRING_LATER)
 		placed->judged = false; /* anew, by what it is like with its memory */
 	memory->state = worthwhile ? NM_BRING_WANTED : NM_BRING_LATER;

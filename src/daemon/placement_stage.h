@@ -21,7 +21,6 @@ struct nm_bring_memory {
 	uint64_t moved; /* pages */
 	uint64_t away_bytes;  /* as the home was chosen */
 	double away_distance; /* likewise: from home to its memory */
-	double lost_s;	      /* CPU time, of waiting for what is away */
 };
 
 /* A process that policy "auto" looks after. */
@@ -36,7 +35,7 @@ struct nm_placed {
 	unsigned setbacks;	     /* placements undone one after another */
 	bool judged;
 	double watched_s; /* while it ran, without a home */
-	double lost_s;	  /* CPU time meanwhile, of waiting for memory on other nodes */
+	double lost_s;	  /* CPU time, of waiting for memory on other nodes, until that has come home */
 	struct nm_place_measure before, after;
 	struct nm_bring_memory memory;
 	/* Of this interval: */

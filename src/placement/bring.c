@@ -2,7 +2,6 @@
 /* When a group's memory follows its threads. */
 #include "numa-migrd/placement.h"
 
-#define LOCAL 10.0
 #define PAGE_BYTES 4096.0
 #define STALLED 0.25	/* of the time of a group whose memory is near: what it waits for it; a guess */
 #define BOTH 2.0	/* while pages move, who moves them works, and who wants them waits */
@@ -14,7 +13,7 @@
 
 double nm_place_lost_cpus(double demand_cpus, double distance)
 {
-	double longer = STALLED * (distance / LOCAL - 1);
+	double longer = STALLED * (distance / NM_DISTANCE_LOCAL - 1);
 	return longer > 0 ? demand_cpus * longer / (1 + longer) : 0;
 }
 

@@ -18,7 +18,6 @@
 #define SLACK 0.05	  /* demand is measured: so much more than fits still fits */
 #define KERNEL_ALLOWS 4.0 /* threads up to this part of a node's cores are not spread by the kernel:
 			   * adjust_numa_imbalance(), kernel/sched/fair.c */
-#define LOCAL 10.0
 #define NEAR 10.5 /* mean distance of one that is where it belongs */
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
@@ -71,23 +70,6 @@ static double expected_demand(const struct nm_place_group *group)
 	return group->age_s < GROWN_S && group->running > 0
 		       ? fmax(group->demand_cpus, group->running)
 		       : group->demand_cpus;
-}
-
-static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason *ret)
-{
-	if (group->home >= 0)
-		*ret = NM_PLACE_HELD;
-	else if (group->barred)
-		*ret = NM_PLACE_BARRED;
-	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S)
-		*ret = NM_PLACE_YOUNG;
-	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
-		*ret = NM_PLACE_WATCHED;
-	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
-		*ret = NM_PLACE_IDLE;
-	else
-		return true;
-	return false;
 }
 
 /* What runs there beside the groups; then the homes that stand. */
@@ -143,7 +125,7 @@ static double distance_from(const struct nm_place_view *view, const struct nm_pl
 		distance += share * nm_topology_distance(view->topology, (int)from, (int)k);
 		shares += share;
 	}
-	return shares > 0 ? distance / shares : LOCAL;
+	return shares > 0 ? distance / shares : NM_DISTANCE_LOCAL;
 }
 
 double nm_place_distance(const struct nm_place_view *view, const struct nm_place_group *group)
@@ -153,6 +135,23 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 	for (unsigned k = 0; k < nr_nodes && ran > 0; k++)
 		distance += group->ran_on[k] / ran * distance_from(view, group, k);
 	return ran > 0 ? distance : NAN;
+}
+
+static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason *ret)
+{
+	if (group->home >= 0)
+		*ret = NM_PLACE_HELD;
+	else if (group->barred)
+		*ret = NM_PLACE_BARRED;
+	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S)
+		*ret = NM_PLACE_YOUNG;
+	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
+		*ret = NM_PLACE_WATCHED;
+	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
+		*ret = NM_PLACE_IDLE;
+	else
+		return true;
+	return false;
 }
 
 /* Its load per core stays within one, or within what an even spread of all demand would give. */
@@ -205,13 +204,13 @@ static double expected_distance(const struct plan *plan, const struct nm_place_g
 				unsigned node)
 {
 	double away = share_away(plan, group, node);
-	return away * distance_from(plan->view, group, node) + (1 - away) * LOCAL;
+	return away * distance_from(plan->view, group, node) + (1 - away) * NM_DISTANCE_LOCAL;
 }
 
 /* Lower is better: how full the node gets, and how far its memory is for how long. */
 static double cost_of(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
-	double far = expected_distance(plan, group, node) / LOCAL - 1;
+	double far = expected_distance(plan, group, node) / NM_DISTANCE_LOCAL - 1;
 	double moves = 1 - memory_share(plan->view, group, node);
 	return far + moves * (group->age_s < GROWN_S ? YOUNG_COSTS : MOVING_COSTS) +
 	       (plan->load[node] + expected_demand(group)) / plan->view->nodes[node].cores;
@@ -267,7 +266,7 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 	uint64_t elsewhere = (uint64_t)bytes_elsewhere(plan, group, (unsigned)ret->node);
 	plan->free_bytes[ret->node] -= elsewhere;
 	ret->load = plan->load[ret->node] / plan->view->nodes[ret->node].cores;
-	ret->distance_home = LOCAL;
+	ret->distance_home = NM_DISTANCE_LOCAL;
 	ret->bytes_away = elsewhere;
 	ret->distance_away = distance_from(plan->view, group, (unsigned)ret->node);
 }
@@ -295,24 +294,25 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 	int r = ranks ? plan_init(&plan, view) : -ENOMEM;
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < view->nr_groups; i++)
-		ranks[i] = (struct rank){
-			.well = nm_place_distance(view, &view->groups[i]) <= NEAR,
-			.demand = view->groups[i].demand_cpus,
-			.group = i,
-		};
-	qsort(ranks, view->nr_groups, sizeof(*ranks), by_rank);
 	for (size_t i = 0; i < view->nr_groups; i++) {
-		size_t at = ranks[i].group;
-		const struct nm_place_group *group = &view->groups[at];
-		ret[at] = (struct nm_place_proposal){
-			.group = at,
+		ret[i] = (struct nm_place_proposal){
+			.group = i,
 			.node = -1,
-			.distance_now = nm_place_distance(view, group),
+			.distance_now = nm_place_distance(view, &view->groups[i]),
 			.distance_home = NAN,
 			.load = NAN,
 			.distance_away = NAN,
 		};
+		ranks[i] = (struct rank){
+			.well = ret[i].distance_now <= NEAR,
+			.demand = view->groups[i].demand_cpus,
+			.group = i,
+		};
+	}
+	qsort(ranks, view->nr_groups, sizeof(*ranks), by_rank);
+	for (size_t i = 0; i < view->nr_groups; i++) {
+		size_t at = ranks[i].group;
+		const struct nm_place_group *group = &view->groups[at];
 		if (is_eligible(group, &ret[at].reason))
 			choose(&plan, group, &ret[at]);
 	}

@@ -10,7 +10,6 @@
 #include "numa-migrd/topology.h"
 #include "sysfs.h"
 
-#define DISTANCE_LOCAL 10U
 #define DISTANCE_REMOTE 20U
 
 struct loader {
@@ -326,7 +325,7 @@ static void fill_distances(struct loader *loader)
 	unsigned n = topology->nr_nodes, matrices = 1;
 
 	for (unsigned i = 0; i < n * n; i++)
-		topology->distance[i] = i % (n + 1) == 0 ? DISTANCE_LOCAL : DISTANCE_REMOTE;
+		topology->distance[i] = i % (n + 1) == 0 ? NM_DISTANCE_LOCAL : DISTANCE_REMOTE;
 	if (hwloc_distances_get_by_type(loader->hwloc, HWLOC_OBJ_NUMANODE, &matrices, &told,
 					HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) < 0 ||
 	    !told)

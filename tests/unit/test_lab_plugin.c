@@ -246,7 +246,7 @@ static uint64_t cycles_of_page(uint64_t page, uint64_t step)
 	return counts(0)->stall_cycles - before;
 }
 
-/* Of each page two lines are waited for, then ten at a time are on their way; out of order each by itself. */
+/* Two lines of each page cost their full latency, the rest a tenth; out of order, every line costs all of it. */
 static void test_lines_in_a_row_are_fetched_ahead(void **state)
 {
 	(void)state;
