@@ -56,7 +56,10 @@ static void *run(void *arguments)
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
+		uint64_t began_ms = lab_now_ms();
+
 		lab_touch(memory, length);
+		lab_rest(began_ms);
 		serve(atomic_exchange(&request, 0));
 	}
 	return NULL;

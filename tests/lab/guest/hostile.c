@@ -62,9 +62,13 @@ static void mappings(unsigned long count)
 		if (mprotect(memory + i * LAB_PAGE, LAB_PAGE, PROT_READ) < 0)
 			err(1, "mapping %lu", i);
 	say(count, "mappings");
-	for (;;)
+	for (;;) {
+		uint64_t began_ms = lab_now_ms();
+
 		for (unsigned long i = 1; i < count; i += 2)
 			lab_touch(memory + i * LAB_PAGE, LAB_PAGE);
+		lab_rest(began_ms);
+	}
 }
 
 static void *change_mask(void *unused)
@@ -104,8 +108,12 @@ static void *work_until_told(void *megabytes)
 	unsigned char *memory = lab_map_on_node(length, FAR_NODE, false);
 
 	lab_start_on_node(0);
-	while (!told)
+	while (!told) {
+		uint64_t began_ms = lab_now_ms();
+
 		lab_touch(memory, length);
+		lab_rest(began_ms);
+	}
 	if (vfork() == 0)
 		for (;;)
 			pause();

@@ -156,4 +156,13 @@ static inline uint64_t lab_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/*
+ * Rests for four times as long as it has worked: busy enough to be placed, and the host, which has a few
+ * CPUs for the eight of the guest, is not kept busy by what only waits to be moved.
+ */
+static inline void lab_rest(uint64_t began_ms)
+{
+	usleep((useconds_t)(4000 * (lab_now_ms() - began_ms + 1)));
+}
+
 #endif

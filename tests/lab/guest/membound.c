@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * membound [-FH] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB: THREADS threads write for ever
- * to memory bound to NODE, MB each. -F: in folios as large as the kernel has them; -H: memory on
- * which the kernel's balancing takes hinting faults; -n: the command name; -s: begin on the CPUs of
- * node START. Prints the ids of the threads before they write.
+ * to memory bound to NODE, MB each, a fifth of the time, or with rests of PAUSE_MS. -F: in folios as
+ * large as the kernel has them; -H: memory on which the kernel's balancing takes hinting faults;
+ * -n: the command name; -s: begin on the CPUs of node START. Prints the ids of the threads before
+ * they write.
  */
 #include "lab.h"
 
@@ -32,9 +33,13 @@ static void *run(void *argument)
 	printf("%d\n", gettid());
 	fflush(stdout);
 	for (;;) {
+		uint64_t began_ms = lab_now_ms();
+
 		lab_touch(memory, options->length);
 		if (options->pause_ms)
 			usleep((useconds_t)(options->pause_ms * 1000));
+		else
+			lab_rest(began_ms);
 	}
 	return NULL;
 }

@@ -135,7 +135,7 @@ systemctl start numa-migrd
 who_may
 over_the_bus
 hashed
-check "the journal tells of the recordings" has_entry KIND=record
+check "the journal tells of the recordings" wait_for 5 has_entry KIND=record
 systemctl stop numa-migrd
 check "every mask is as it was" wait_for 5 own_mask
 looked_at

@@ -60,6 +60,8 @@ programs=("$!")
 mark_journal
 systemctl start numa-migrd
 sleep 10
-check_equal "a program on an idle machine is not packed" 0 "$(count_entries KIND=home)"
+journalctl --sync
+# The kernel may have packed it.
+check_equal "a program on an idle machine is not packed" '' "$(field MESSAGE KIND=home | grep -v 'it runs there')"
 systemctl stop numa-migrd
 kill "${programs[@]}"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Whatever ends the daemon, every mask becomes what it was: of leased threads, of threads and children
 # born from them, also while the daemon was deaf or dead, and of a leased thread that called exec.
-# boot: main
+# boot: trouble
 # limit: 700
 . "$LAB/lib.sh"
 

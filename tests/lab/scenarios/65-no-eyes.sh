@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # No way to see accesses: balancing off, no injection, no helper and so, at perf_event_paranoid 3, no
 # events. It says so with the remedy, neither crashes nor restarts, and touches nothing.
-# boot: main
+# boot: trouble
 # limit: 150
 . "$LAB/lib.sh"
 

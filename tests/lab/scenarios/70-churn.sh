@@ -2,7 +2,7 @@
 # Short-lived threads and processes by the thousand, with hostile names, for a minute: no error, no
 # growth; and one hostile name that lives long enough to be moved and told of.
 # SECURITY: names, forks
-# boot: main
+# boot: trouble
 # limit: 300
 . "$LAB/lib.sh"
 

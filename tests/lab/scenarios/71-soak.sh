@@ -2,7 +2,7 @@
 # Endurance: churn by the thousand, policies that change by reload, pause and resume, and owners that rotate,
 # for as many minutes as scripts/soak was given (one otherwise): nothing grows, nobody is moved back and
 # forth, the daemon stays below its cap, and the kernel has nothing to say.
-# boot: main
+# boot: trouble
 # when: asked
 # limit: 240
 . "$LAB/lib.sh"

@@ -3,7 +3,7 @@
 # come back, a cpuset shrinks, the clock is set, somebody else profiles, journald and the bus are restarted, and
 # /run is full. It goes on each time, and in the end every mask is its owner's.
 # SECURITY: full-disk, read-only
-# boot: main
+# boot: trouble
 # limit: 480
 . "$LAB/lib.sh"
 

@@ -2,7 +2,7 @@
 # Killed at any moment, by turns right after it has lent masks and as soon as it runs: each time every mask is its
 # owner's afterwards, kernel.numa_balancing is as it was, and nothing is left in /run.
 # SECURITY: killed
-# boot: main
+# boot: trouble
 # limit: 300
 # limit-full: 1500
 . "$LAB/lib.sh"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The machine sleeps for some seconds: the daemon goes on where it was, and what it lent is still known. Not every
 # emulator wakes up again: asked for only.
-# boot: main
+# boot: trouble
 # when: asked
 # limit: 180
 . "$LAB/lib.sh"

@@ -4,7 +4,7 @@
 # that are used again within a second, control groups that come and go. The daemon stays, within bounds, and every
 # mask is its owner's in the end.
 # SECURITY: container, reuse, stuck, many-mappings, many-threads
-# boot: main
+# boot: trouble
 # limit: 560
 . "$LAB/lib.sh"
 

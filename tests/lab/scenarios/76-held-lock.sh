@@ -2,7 +2,7 @@
 # An ordinary user's processes hold their own mmap_lock for a minute, one and then a hundred: intervals keep their
 # beat, a stop takes seconds and restores every other program's CPU affinity, and a restart and --restore work while
 # the lock is still held.
-# boot: main
+# boot: trouble
 # when: full
 # limit: 900
 . "$LAB/lib.sh"
