@@ -321,6 +321,20 @@ static void test_ourselves(void **state)
 	assert_managed(100, true);
 }
 
+/* What systemd starts for us has its unit before it has its name. */
+static void test_ourselves_by_unit(void **state)
+{
+	(void)state;
+	snprintf(fake_get(fake, 100)->comm, 16, "(d-worker)");
+	snprintf(fake_get(fake, 100)->cgroup, sizeof(fake_get(fake, 100)->cgroup),
+		 "/system.slice/system-numa\\x2dmigrd.slice/numa-migrd-worker@7.service");
+	snprintf(fake_get(fake, 200)->cgroup, sizeof(fake_get(fake, 200)->cgroup),
+		 "/system.slice/numa-migrd-helper.service");
+	run_all(0.5);
+	assert_managed(100, false);
+	assert_managed(200, false);
+}
+
 static void test_pinned(void **state)
 {
 	(void)state;
@@ -449,6 +463,7 @@ int main(void)
 		TEST(test_kernel_threads),
 		TEST(test_realtime_threads),
 		TEST(test_ourselves),
+		TEST(test_ourselves_by_unit),
 		TEST(test_pinned),
 		TEST(test_pinned_with_pages),
 		TEST(test_unrestricted_in_cpuset),
