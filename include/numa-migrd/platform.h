@@ -209,6 +209,12 @@ struct nm_platform_ops {
 			  unsigned count, const uint64_t *addresses, const int *nodes,
 			  int *statuses, uint64_t *ret_held_ns);
 	/*
+	 * Has what these calls take started, so that the first of them does not wait for it. Takes up to
+	 * NM_WORKER_HELLO_NS; 0, -ECANCELED or another negative errno, and the first call tries again. NULL:
+	 * nothing is to be started here. Mover only.
+	 */
+	int (*pages_prepare)(struct nm_platform *platform);
+	/*
 	 * True: the mover's calls, one under way too, end with -ECANCELED from now on. NULL: none of them
 	 * takes long here. The loop, when it ends the mover, and when it begins one.
 	 */

@@ -64,6 +64,16 @@ static bool end_call(struct nm_mover *mover)
 	return !abandoned;
 }
 
+void nm_call_prepare(struct nm_mover *mover)
+{
+	const struct nm_platform_ops *ops = mover->platform->ops;
+
+	if (!ops->pages_prepare || !begin_call(mover))
+		return;
+	(void)ops->pages_prepare(mover->platform);
+	(void)end_call(mover);
+}
+
 static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset)
 {
 	struct nm_call *call = &mover->call;

@@ -5,6 +5,9 @@
 
 #include "mover_internal.h"
 
+/* Has started what calls take, before anybody waits for one. */
+void nm_call_prepare(struct nm_mover *mover);
+
 /* Asks where the pages at unit.address + offset are; into mover->call.statuses. -errno. */
 int nm_call_where(struct nm_mover *mover, uint64_t offset);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "call.h"
 #include "loose.h"
 #include "mover_internal.h"
 #include "split.h"
@@ -185,6 +186,7 @@ void *nm_mover_run(void *argument)
 	struct nm_mover *mover = argument;
 	uint64_t wait_ns;
 
+	nm_call_prepare(mover);
 	pthread_mutex_lock(&mover->lock);
 	while (!mover->stopping)
 		if (!nm_mover_turn(mover, &wait_ns))

@@ -311,6 +311,7 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 	.take = nm_linux_take, .forget = nm_linux_forget, .open_maps = nm_linux_open_maps,        \
 	.read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,                     \
 	.pages_find = nm_linux_pages_find,                                                         \
+	.pages_prepare = nm_linux_pages_prepare,                                                   \
 	.pages_stop = nm_linux_pages_stop, .worker_news = nm_linux_worker_news,                   \
 	.worker_counts = nm_linux_worker_counts
 

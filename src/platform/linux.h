@@ -58,6 +58,7 @@ int nm_linux_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t sta
 int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 			uint64_t *ret_held_ns);
+int nm_linux_pages_prepare(struct nm_platform *platform);
 void nm_linux_pages_stop(struct nm_platform *platform, bool stop);
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);
 void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_counts *ret);

@@ -326,6 +326,11 @@ int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_
 	return r;
 }
 
+int nm_linux_pages_prepare(struct nm_platform *platform)
+{
+	return nm_worker_client_ready(nm_linux(platform)->workers, NM_WORKER_MOVER);
+}
+
 void nm_linux_pages_stop(struct nm_platform *platform, bool stop)
 {
 	nm_worker_client_stop(nm_linux(platform)->workers, NM_WORKER_MOVER, stop);

@@ -67,6 +67,7 @@ struct fake {
 	uint64_t page_ns;
 	int call_error, where_error, maps_error;
 	unsigned finds, found_most, migrates;
+	unsigned prepared;
 	unsigned calls, largest, hold_calls; /* hold: calls wait until it is less than they are */
 	bool holding;
 };
@@ -411,6 +412,17 @@ static inline int fake_pages_move(struct nm_platform *platform, pid_t tid, uint6
 	return r;
 }
 
+static inline int fake_pages_prepare(struct nm_platform *platform)
+{
+	struct fake *fake = fake_of(platform);
+
+	pthread_mutex_lock(&fake->lock);
+	fake->prepared++;
+	pthread_cond_broadcast(&fake->changed);
+	pthread_mutex_unlock(&fake->lock);
+	return -ENOTCONN;
+}
+
 static inline void fake_free(struct nm_platform *platform)
 {
 	struct fake *fake = fake_of(platform);
@@ -437,6 +449,7 @@ static inline struct fake *fake_new(void)
 		.pages_find = fake_pages_find,
 		.pages_migrate = fake_pages_migrate,
 		.pages_move = fake_pages_move,
+		.pages_prepare = fake_pages_prepare,
 	};
 	struct fake *fake = calloc(1, sizeof(*fake));
 

@@ -51,6 +51,22 @@ static void test_uncollected_are_bounded(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 }
 
+/* A worker takes its time to start: it is there before anybody waits for it, and what it says then is asked again. */
+static void test_prepared_once_at_the_start(void **state)
+{
+	struct test *test = *state;
+	BATCH(3);
+
+	start(test);
+	pthread_mutex_lock(&test->fake->lock);
+	while (test->fake->prepared == 0)
+		pthread_cond_wait(&test->fake->changed, &test->fake->lock);
+	pthread_mutex_unlock(&test->fake->lock);
+	RUN(test, batch);
+	assert_all(batch, NM_PAGE_FATE_MOVED);
+	assert_int_equal(test->fake->prepared, 1);
+}
+
 static void test_drop_what_waits(void **state)
 {
 	struct test *test = *state;
@@ -553,6 +569,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_queue_full),
 		TEST(test_uncollected_are_bounded),
+		TEST(test_prepared_once_at_the_start),
 		TEST(test_drop_what_waits),
 		TEST(test_drop_during_a_call),
 		TEST(test_stop_with_work_left),
