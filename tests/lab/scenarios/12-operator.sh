@@ -131,7 +131,7 @@ opts_out() {
 	# To look takes its time, too: an interval may have ended before the attribute was set, one after.
 	check "attribute: which took an interval at most" [ $(($(intervals) - before)) -le 3 ]
 	journalctl --sync
-	figure lab_attribute_off_s "$(ours -o short-unix KIND=lease | awk -v s="$since" '{ printf "%.2f\n", $1 - s; exit }')" s
+	figure attribute_off_s "$(ours -o short-unix KIND=lease | awk -v s="$since" '{ printf "%.2f\n", $1 - s; exit }')" s
 	mark_journal
 	sleep 10
 	check_equal "attribute: and nothing was decided since" 0 "$(count_entries "PID=$opted" KIND=migrate)"
