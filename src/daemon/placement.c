@@ -16,6 +16,7 @@
 #define BORN_NS (NM_NSEC_PER_SEC / 2) /* what lives as long is looked at; most that begins does not */
 #define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
+#define FOLLOWS_S 8.0 /* where its memory is elsewhere yet: the kernel brings it as it scans, or it waits its turn */
 #define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 #define SETBACKS_MOST 3U
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */
@@ -268,10 +269,28 @@ static void bar(struct nm_placed *placed, uint64_t first_ns, uint64_t now_ns)
 							   : WATCHED_NS);
 }
 
+static double decided_before_s(const struct nm_snapshot *snapshot, const struct nm_placed *placed)
+{
+	return (double)(snapshot->time_ns - placed->decided_ns) / (double)NM_NSEC_PER_SEC;
+}
+
+/* Its memory has yet to follow: only of its waiting for CPUs can be told. */
+static bool is_early(const struct nm_snapshot *snapshot, const struct nm_placed *placed)
+{
+	return placed->memory.state != NM_BRING_DONE && placed->memory.away_bytes > 0 &&
+	       decided_before_s(snapshot, placed) < FOLLOWS_S;
+}
+
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		  struct nm_placed *placed)
 {
-	struct nm_place_verdict verdict = nm_place_judge(&placed->before, &placed->after, 0);
+	struct nm_place_measure after = placed->after;
+	bool early = is_early(snapshot, placed);
+	if (early)
+		after.distance = after.performance = NAN;
+	struct nm_place_verdict verdict = nm_place_judge(&placed->before, &after, 0);
+	if (early && verdict.outcome != NM_PLACE_WORSE)
+		return;
 	placed->judged = true;
 	nm_report_placement_verdict(daemon, snapshot, placed, &verdict);
 	switch (verdict.outcome) {
@@ -296,7 +315,6 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 /* It has settled: its memory came, and what is measured is of afterwards. */
 static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
 {
-	double after_s = (double)(snapshot->time_ns - placed->decided_ns) / (double)NM_NSEC_PER_SEC;
 	if (placed->home < 0 || placed->judged)
 		return false;
 	if (placed->memory.state == NM_BRING_WANTED || placed->memory.state == NM_BRING_UNDER_WAY) {
@@ -304,7 +322,7 @@ static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
 		placed->decided_ns = snapshot->time_ns;
 		return false;
 	}
-	return after_s >= JUDGED_AFTER_S;
+	return decided_before_s(snapshot, placed) >= JUDGED_AFTER_S;
 }
 
 /* ---- acting ---- */

@@ -329,8 +329,13 @@ static void the_kernels_balancing_brings_memory_itself(void **state)
 	(void)state;
 	begin_beside_its_full_memory();
 	world.balancing = 1; /* since after the start */
-	live_s(12);
+	for (unsigned i = 0; i < 40 && (i < 2 || placed_of(1000)->home < 0); i++)
+		live_one();
 	assert_int_equal(placed_of(1000)->home, 0);
+	live_s(6);
+	assert_false(placed_of(1000)->judged); /* that takes it some time */
+	live_s(4);
+	assert_true(placed_of(1000)->judged);
 	assert_int_equal(pages_on(0), 0);
 }
 
