@@ -209,9 +209,9 @@ struct nm_platform_ops {
 			  unsigned count, const uint64_t *addresses, const int *nodes,
 			  int *statuses, uint64_t *ret_held_ns);
 	/*
-	 * Has what these calls take started, so that the first of them does not wait for it. Takes up to
-	 * NM_WORKER_HELLO_NS; 0, -ECANCELED or another negative errno, and the first call tries again. NULL:
-	 * nothing is to be started here. Mover only.
+	 * Has what these calls take started, so that the first of them does not wait for it. Takes
+	 * up to NM_WORKER_HELLO_NS; 0, -ECANCELED or another negative errno, and the first call
+	 * tries again. NULL: nothing is to be started here. Mover only.
 	 */
 	int (*pages_prepare)(struct nm_platform *platform);
 	/*

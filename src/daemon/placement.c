@@ -16,7 +16,7 @@
 #define BORN_NS (NM_NSEC_PER_SEC / 2) /* what lives as long is looked at; most that begins does not */
 #define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
-#define FOLLOWS_S 8.0 /* where its memory is elsewhere yet: the kernel brings it as it scans, or it waits its turn */
+#define FOLLOWS_S 8.0 /* of memory elsewhere: the kernel brings it as it scans, or it waits */
 #define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 #define SETBACKS_MOST 3U
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */

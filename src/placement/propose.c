@@ -216,8 +216,8 @@ static double cost_of(const struct plan *plan, const struct nm_place_group *grou
 	       (plan->load[node] + expected_demand(group)) / plan->view->nodes[node].cores;
 }
 
-/* Threads that run apart are brought together at once, where that takes them no further from their memory: what they
- * touch from then on is there. */
+/* Threads that run apart are brought together at once, where that takes them no further from their
+ * memory: what they touch from then on is there. */
 static bool only_gathers(const struct plan *plan, const struct nm_place_group *group,
 			 const struct nm_place_proposal *to)
 {
@@ -225,8 +225,8 @@ static bool only_gathers(const struct plan *plan, const struct nm_place_group *g
 	       distance_from(plan->view, group, (unsigned)to->node) <= to->distance_now;
 }
 
-/* Else once its memory's being elsewhere has cost as much as moving it does. The scheduler leaves most
- * threads where they are, so that there is no hurry to hold those that are beside it. */
+/* Else once its memory's being elsewhere has cost as much as moving it does. The scheduler leaves
+ * most threads where they are, so that there is no hurry to hold those that are beside it. */
 static bool is_worth_it(const struct plan *plan, const struct nm_place_group *group,
 			struct nm_place_proposal *ret)
 {

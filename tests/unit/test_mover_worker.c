@@ -51,7 +51,7 @@ static void test_uncollected_are_bounded(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 }
 
-/* A worker takes its time to start: it is there before anybody waits for it, and what it says then is asked again. */
+/* A worker takes its time to start: it is there before anybody waits for it. */
 static void test_prepared_once_at_the_start(void **state)
 {
 	struct test *test = *state;

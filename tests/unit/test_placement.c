@@ -253,8 +253,8 @@ static void test_who_is_not_placed(void **state)
 	assert_int_equal(found.node, 0);
 }
 
-/* Where pages take long to move, who has just begun is brought together beside its memory, or stays with it; who lives
- * on gets a home in the end. */
+/* Where pages take long to move, who has just begun is brought together beside its memory, or stays
+ * with it; who lives on gets a home in the end. */
 static void test_memory_that_is_too_dear(void **state)
 {
 	(void)state;

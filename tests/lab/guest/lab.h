@@ -157,8 +157,8 @@ static inline uint64_t lab_now_ms(void)
 }
 
 /*
- * Rests for four times as long as it has worked: busy enough to be placed, and the host, which has a few
- * CPUs for the eight of the guest, is not kept busy by what only waits to be moved.
+ * Rests for four times as long as it has worked: busy enough to be placed, and the host, which has
+ * few CPUs for the eight of the guest, is not kept busy by what only waits to be moved.
  */
 static inline void lab_rest(uint64_t began_ms)
 {

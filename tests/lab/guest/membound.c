@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * membound [-FH] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB: THREADS threads write for ever
- * to memory bound to NODE, MB each, a fifth of the time, or with rests of PAUSE_MS. -F: in folios as
- * large as the kernel has them; -H: memory on which the kernel's balancing takes hinting faults;
+ * to memory bound to NODE, MB each, a fifth of the time, or with rests of PAUSE_MS. -F: in folios
+ * as large as the kernel has them; -H: memory on which the kernel's balancing takes hinting faults;
  * -n: the command name; -s: begin on the CPUs of node START. Prints the ids of the threads before
  * they write.
  */
