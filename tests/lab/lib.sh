@@ -179,11 +179,13 @@ threads_of() { # PID…
 	done
 }
 
+# Read at once: by lines bash goes back and forth in it, and what the thread does changes where they are.
 mask_of() { # TID
-	local name value
-	while read -r name value; do
-		[[ $name != Cpus_allowed_list: ]] || echo "$value"
-	done <"/proc/$1/status"
+	local lines line
+	mapfile -t lines <"/proc/$1/status"
+	for line in "${lines[@]}"; do
+		[[ $line != Cpus_allowed_list:* ]] || echo "${line##*[[:space:]]}"
+	done
 }
 
 # "TID mask" of every thread of these processes.
