@@ -269,7 +269,7 @@ static void bar(struct nm_placed *placed, uint64_t first_ns, uint64_t now_ns)
 							   : WATCHED_NS);
 }
 
-static double decided_before_s(const struct nm_snapshot *snapshot, const struct nm_placed *placed)
+static double since_decision_s(const struct nm_snapshot *snapshot, const struct nm_placed *placed)
 {
 	return (double)(snapshot->time_ns - placed->decided_ns) / (double)NM_NSEC_PER_SEC;
 }
@@ -278,7 +278,7 @@ static double decided_before_s(const struct nm_snapshot *snapshot, const struct 
 static bool is_early(const struct nm_snapshot *snapshot, const struct nm_placed *placed)
 {
 	return placed->memory.state != NM_BRING_DONE && placed->memory.away_bytes > 0 &&
-	       decided_before_s(snapshot, placed) < FOLLOWS_S;
+	       since_decision_s(snapshot, placed) < FOLLOWS_S;
 }
 
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -322,7 +322,7 @@ static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
 		placed->decided_ns = snapshot->time_ns;
 		return false;
 	}
-	return decided_before_s(snapshot, placed) >= JUDGED_AFTER_S;
+	return since_decision_s(snapshot, placed) >= JUDGED_AFTER_S;
 }
 
 /* ---- acting ---- */

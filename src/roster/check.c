@@ -52,14 +52,14 @@ static bool is_included(const struct nm_config *config, const struct nm_process 
 }
 
 /* systemd's process that becomes a worker has no name of ours yet, and looks busy. */
-static bool is_ours(const struct nm_roster *roster, const struct nm_process *process)
+static bool is_ours(uint32_t own_pid, const struct nm_process *process)
 {
 	static const char *const units[] = {"/numa-migrd-worker@", "/numa-migrd-helper.service"};
 	const char *unit = process->cgroup ? strrchr(process->cgroup, '/') : NULL;
 	for (size_t i = 0; unit && i < NM_ARRAY_SIZE(units); i++)
 		if (strncmp(unit, units[i], strlen(units[i])) == 0)
 			return true;
-	return process->pid == roster->own_pid ||
+	return process->pid == own_pid ||
 	       strncmp(process->raw_comm, "numa-migrd", strlen("numa-migrd")) == 0;
 }
 
@@ -73,7 +73,7 @@ static enum nm_standing judge_process(const struct nm_roster *roster,
 		return NM_STANDING_RELEASED;
 	if (flags & NM_PROC_KTHREAD)
 		return NM_STANDING_KERNEL;
-	if (is_ours(roster, process))
+	if (is_ours(roster->own_pid, process))
 		return NM_STANDING_SELF;
 	if (process->steering.word == NM_STEER_OFF)
 		return NM_STANDING_OFF;

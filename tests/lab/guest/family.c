@@ -56,10 +56,7 @@ static void *run(void *arguments)
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
-		uint64_t began_ms = lab_now_ms();
-
-		lab_touch(memory, length);
-		lab_rest(began_ms);
+		lab_touch_and_rest(memory, length);
 		serve(atomic_exchange(&request, 0));
 	}
 	return NULL;

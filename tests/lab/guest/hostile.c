@@ -108,12 +108,8 @@ static void *work_until_told(void *megabytes)
 	unsigned char *memory = lab_map_on_node(length, FAR_NODE, false);
 
 	lab_start_on_node(0);
-	while (!told) {
-		uint64_t began_ms = lab_now_ms();
-
-		lab_touch(memory, length);
-		lab_rest(began_ms);
-	}
+	while (!told)
+		lab_touch_and_rest(memory, length);
 	if (vfork() == 0)
 		for (;;)
 			pause();

@@ -165,4 +165,12 @@ static inline void lab_rest(uint64_t began_ms)
 	usleep((useconds_t)(4000 * (lab_now_ms() - began_ms + 1)));
 }
 
+static inline void lab_touch_and_rest(unsigned char *memory, size_t length)
+{
+	uint64_t began_ms = lab_now_ms();
+
+	lab_touch(memory, length);
+	lab_rest(began_ms);
+}
+
 #endif
