@@ -396,7 +396,8 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->choice = config->sampling.source;
 	source->cap_share = config->sampling.overhead_percent / 100.0;
 	source->run_kind = NM_EVENT_CLOCK;
-	source->run_ns_configured = (uint64_t)(1e9 / config->sampling.clock_hz);
+	source->run_ns_asked = (uint64_t)(1e9 / config->sampling.clock_hz);
+	source->run_ns_configured = source->run_ns_asked;
 	source->run_ns = source->run_ns_configured;
 	source->faults_asked = config->sampling.fault_period;
 	source->faults_configured = source->faults_asked;

@@ -60,9 +60,9 @@ struct nm_source {
 	size_t ring_bytes;
 	enum nm_event_kind run_kind; /* CYCLES or CLOCK */
 	double cycles_per_ns;	     /* at the CPU's highest frequency; 0 with CLOCK */
-	uint64_t run_ns,
-		run_ns_configured; /* before rounding to a prime and conversion to cycles */
-	uint64_t faults, faults_configured, faults_asked; /* asked: before they were thinned */
+	/* Before rounding to a prime and conversion to cycles; asked: before they were thinned. */
+	uint64_t run_ns, run_ns_configured, run_ns_asked;
+	uint64_t faults, faults_configured, faults_asked;
 	struct nm_event_wishes wishes;
 	char pmu[NM_PMU_TEXT];
 	uint64_t memory_period;	       /* configured; 0: what suits */

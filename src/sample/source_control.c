@@ -13,6 +13,7 @@
 #define IDLE_INTERVALS 3U
 #define WHOLE_SHARE 0.99
 #define THIN_FAULTS 251U /* of first touches that nobody asks for: enough to see that they come */
+#define THIN_RUN_NS (40 * NM_NSEC_PER_MSEC) /* who runs on which node takes few samples to tell */
 
 uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind)
 {
@@ -182,21 +183,36 @@ static double without_haste(struct nm_source *source, double cost_share)
 	return cost_share;
 }
 
+static void apply_run(struct nm_source *source)
+{
+	apply_period(source, NM_EVENT_CLOCK);
+	if (source->run_kind == NM_EVENT_CYCLES)
+		apply_period(source, NM_EVENT_CYCLES);
+}
+
 static void apply_faults(struct nm_source *source)
 {
 	apply_period(source, NM_EVENT_FAULT_MIN);
 	apply_period(source, NM_EVENT_FAULT_MAJ);
 }
 
-void nm_source_thin_faults(struct nm_source *source, bool thin)
+static uint64_t at_least(uint64_t period, uint64_t least)
 {
-	uint64_t configured = thin && source->faults_asked < THIN_FAULTS ? THIN_FAULTS
-									 : source->faults_asked;
+	return period < least ? least : period;
+}
 
-	if (source->feed.drain || configured == source->faults_configured)
+void nm_source_thin(struct nm_source *source, bool thin)
+{
+	uint64_t faults = at_least(source->faults_asked, thin ? THIN_FAULTS : 1);
+	uint64_t run_ns = at_least(source->run_ns_asked, thin ? THIN_RUN_NS : 1);
+
+	if (source->feed.drain ||
+	    (faults == source->faults_configured && run_ns == source->run_ns_configured))
 		return;
-	source->faults = source->faults_configured = configured;
+	source->faults = source->faults_configured = faults;
+	source->run_ns = source->run_ns_configured = run_ns;
 	apply_faults(source);
+	apply_run(source);
 }
 
 bool nm_source_is_held_back(const struct nm_source *source)
@@ -223,11 +239,8 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 					cost_share, source->cap_share);
 	source->faults = nm_period_next(faults_before, source->faults_configured,
 					NM_FAULT_PERIOD_MAX, cost_share, source->cap_share);
-	if (source->run_ns != run_before) {
-		apply_period(source, NM_EVENT_CLOCK);
-		if (source->run_kind == NM_EVENT_CYCLES)
-			apply_period(source, NM_EVENT_CYCLES);
-	}
+	if (source->run_ns != run_before)
+		apply_run(source);
 	if (source->faults != faults_before)
 		apply_faults(source);
 	bool scaled = change_scale(source, cost_share);

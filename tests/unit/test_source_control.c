@@ -161,22 +161,25 @@ static void cost_raises_and_lowers_periods(void **state)
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 0)->period, 1);
 }
 
-/* First touches that nobody asks for cost next to nothing, and that is not called being held back. */
-static void useless_faults_are_thinned(void **state)
+/* Samples that nobody asks for cost next to nothing, and that is not called being held back. */
+static void useless_samples_are_thinned(void **state)
 {
 	struct fixture *f = *state;
 
 	open_source(f);
-	nm_source_thin_faults(f->source, true);
+	nm_source_thin(f->source, true);
+	assert_in_range(fake_get(f->fake, NM_EVENT_CLOCK, 1)->period, 40000000, 41000000);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->period, 251);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MAJ, 1)->period, 251);
 	assert_false(nm_source_is_held_back(f->source));
 	for (unsigned i = 0; i < 20; i++)
 		(void)nm_source_control_cost(f->source, 0.001);
 	assert_int_equal(nm_source_status(f->source)->fault_period, 251);
+	assert_in_range(nm_source_status(f->source)->clock_period, 40000000, 41000000);
 	assert_true(nm_source_control_cost(f->source, 0.02));
 	assert_true(nm_source_is_held_back(f->source));
-	nm_source_thin_faults(f->source, false);
+	nm_source_thin(f->source, false);
+	assert_int_equal(fake_get(f->fake, NM_EVENT_CLOCK, 1)->period, CLOCK_PERIOD);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->period, 1);
 	assert_false(nm_source_is_held_back(f->source));
 }
@@ -268,7 +271,7 @@ int main(void)
 		WITH_FIXTURE(idle_cpus_stop_ticking),
 		WITH_FIXTURE(a_short_calm_stops_nothing),
 		WITH_FIXTURE(cost_raises_and_lowers_periods),
-		WITH_FIXTURE(useless_faults_are_thinned),
+		WITH_FIXTURE(useless_samples_are_thinned),
 		WITH_FIXTURE(cycles_periods_follow_too),
 		WITH_FIXTURE(losses_count_as_cost),
 		WITH_FIXTURE(suppressed_samples_count_as_cost),
