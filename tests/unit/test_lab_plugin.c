@@ -6,6 +6,7 @@
 #include "../lab/plugin/pace.c"
 #include "../lab/plugin/queue.c"
 #include "../lab/plugin/stream.c"
+#include "../lab/plugin/strings.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +24,11 @@ enum { LOAD, STORE };
 static struct numalab_shared machine;
 static qemu_plugin_mem_accessed access_memory;
 static qemu_plugin_block_executed execute_block;
+static void *block_user;
 static uint64_t mapped_to; /* what the next address translates to */
 static bool is_device;
+static const unsigned char *code = (const unsigned char *)"\x90"; /* of the only instruction of the block */
+static size_t code_size = 1;
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_translated callback)
 {
@@ -57,7 +61,7 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block,
 {
 	(void)block;
 	(void)flags;
-	(void)user;
+	block_user = user;
 	execute_block = callback;
 }
 
@@ -84,6 +88,18 @@ struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *bl
 	(void)block;
 	(void)index;
 	return NULL;
+}
+
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction)
+{
+	(void)instruction;
+	return code_size;
+}
+
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction)
+{
+	(void)instruction;
+	return code;
 }
 
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction)
@@ -260,6 +276,11 @@ static void test_lines_in_a_row_are_fetched_ahead(void **state)
 		touch(0, STORE, KERNEL + 4096 + line * 64, GIB + line * 64);
 	}
 	assert_int_equal(counts(0)->stall_cycles - before, 2 * (200 + 420) + 62 * (20 + 42));
+	/* From the node's cache likewise. */
+	uint64_t cycles = lab_pace_cycles(1);
+	for (uint64_t line = 0; line < 64; line++)
+		touch(1, LOAD, USER + line * 64, line * 64);
+	assert_int_equal(lab_pace_cycles(1) - cycles, 2 * LLC_CYCLES + 62 * (LLC_CYCLES / 10));
 }
 
 static void test_stores_carry_no_latency(void **state)
@@ -330,6 +351,39 @@ static void test_time_is_instructions_and_waiting(void **state)
 	execute_block(6, (void *)7);
 	assert_int_equal(counts(6)->cycles - before, 620 + LLC_CYCLES + 7);
 	assert_int_equal(counts(6)->late_ns, 0);
+}
+
+static uint64_t cycles_of_steps(const char *bytes, size_t size, unsigned int steps)
+{
+	uint64_t before = lab_pace_cycles(5);
+
+	code = (const unsigned char *)bytes;
+	code_size = size;
+	paced = true;
+	on_translation(0, NULL);
+	paced = false;
+	for (unsigned int step = 0; step < steps; step++)
+		execute_block(5, block_user);
+	code = (const unsigned char *)"\x90";
+	code_size = 1;
+	return lab_pace_cycles(5) - before;
+}
+
+/* A page is cleared and copied as fast by the byte as by the word; what only looks like that is an instruction. */
+static void test_strings_go_by_their_bytes(void **state)
+{
+	(void)state;
+	lab_pace_begin(250);
+	assert_int_equal(cycles_of_steps("\xf3\xaa", 2, 4096), 256);	     /* rep stosb */
+	assert_int_equal(cycles_of_steps("\xf3\x48\xab", 3, 512), 256);    /* rep stosq */
+	assert_int_equal(cycles_of_steps("\xf3\x48\xa5", 3, 512), 256);    /* rep movsq */
+	assert_int_equal(cycles_of_steps("\xf3\xa4", 2, 4096), 256);	     /* rep movsb */
+	assert_int_equal(cycles_of_steps("\xf3\xab", 2, 1024), 256);	     /* rep stosl */
+	assert_int_equal(cycles_of_steps("\x66\xf3\xab", 3, 2048), 256);   /* rep stosw */
+	assert_int_equal(cycles_of_steps("\xaa", 1, 100), 100);	     /* stosb */
+	assert_int_equal(cycles_of_steps("\xf3\x90", 2, 100), 100);	     /* pause */
+	assert_int_equal(cycles_of_steps("\xf3\xa6", 2, 100), 100);	     /* repe cmpsb */
+	assert_int_equal(cycles_of_steps("\xf3\x0f\xb8\xc0", 4, 100), 100); /* popcnt */
 }
 
 /* Only where time is paced, and only at the home that is loaded. */
@@ -412,6 +466,7 @@ int main(void)
 		cmocka_unit_test_setup(test_nothing_before_the_machine_is_described, set_up),
 		cmocka_unit_test_setup(test_other_memory_is_left_out, set_up),
 		cmocka_unit_test_setup(test_time_is_instructions_and_waiting, set_up),
+		cmocka_unit_test_setup(test_strings_go_by_their_bytes, set_up),
 		cmocka_unit_test_setup(test_loaded_home_is_waited_for, set_up),
 		cmocka_unit_test_setup(test_probe_is_answered_once, set_up),
 		cmocka_unit_test_setup(test_install_maps_the_file, set_up),

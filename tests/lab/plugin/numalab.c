@@ -9,7 +9,8 @@
  * long it took.
  *
  * Where time is paced, what others ask of a controller or a port is waited for too (queue.h). Lines in a
- * row are fetched ahead (stream.h).
+ * row are fetched ahead (stream.h). Repeated string instructions go by the bytes that they fill or copy
+ * (strings.h).
  *
  * Not modelled: coherence (a store on another node invalidates nothing), write-backs, and misses that
  * are under way at a time otherwise.
@@ -19,6 +20,7 @@
 #include "qemu.h"
 #include "queue.h"
 #include "stream.h"
+#include "strings.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,6 +77,7 @@ static struct llc
 	llcs[NUMALAB_MAX_NODES]; /* used by several threads; a lost update is a lost line */
 static struct lab_streams streams_of[NUMALAB_MAX_CPUS];
 static uint32_t since_record[NUMALAB_MAX_CPUS];
+static unsigned int string_bytes[NUMALAB_MAX_CPUS]; /* less than a cycle's */
 static bool paced;
 static struct lab_queue controllers[NUMALAB_MAX_NODES], ports[NUMALAB_MAX_NODES];
 
@@ -180,8 +183,9 @@ static void miss_l1(const struct access *access)
 
 	counts->l1_misses++;
 	if (find(set->lines, line) >= 0) {
-		lab_pace_charge(access->vcpu, LLC_CYCLES);
-		record(access, NUMALAB_LLC, LLC_CYCLES);
+		latency = ahead ? LLC_CYCLES / LAB_STREAM_AT_ONCE : LLC_CYCLES;
+		lab_pace_charge(access->vcpu, latency);
+		record(access, NUMALAB_LLC, latency);
 		return;
 	}
 	replace(set, line);
@@ -244,16 +248,26 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t ad
 	l1->hints[index][way] = hint;
 }
 
-static void on_block(unsigned int vcpu, void *instructions)
+static void spend(unsigned int vcpu, uint64_t cycles)
 {
 	struct numalab_counts *counts = &shared->rings[vcpu].counts;
 
-	if (!shared->ready || vcpu >= NUMALAB_MAX_CPUS)
-		return;
 	if (!lab_pace_clock()->paced)
 		lab_clock_pace(lab_pace_clock());
-	counts->late_ns += lab_pace_block(vcpu, (uintptr_t)instructions);
+	counts->late_ns += lab_pace_block(vcpu, cycles);
 	counts->cycles = lab_pace_cycles(vcpu);
+}
+
+static void on_block(unsigned int vcpu, void *instructions)
+{
+	if (shared->ready && vcpu < NUMALAB_MAX_CPUS)
+		spend(vcpu, (uintptr_t)instructions);
+}
+
+static void on_string(unsigned int vcpu, void *bytes)
+{
+	if (shared->ready && vcpu < NUMALAB_MAX_CPUS)
+		spend(vcpu, lab_string_cycles(&string_bytes[vcpu], (unsigned int)(uintptr_t)bytes));
 }
 
 static void on_idle(qemu_plugin_id_t id, unsigned int vcpu)
@@ -263,12 +277,23 @@ static void on_idle(qemu_plugin_id_t id, unsigned int vcpu)
 		lab_interpose_rest(vcpu);
 }
 
+/* QEMU runs each step of a repeated instruction as a block of its own, but the first. */
+static unsigned int string_step(const struct qemu_plugin_insn *instruction)
+{
+	return lab_string_bytes(qemu_plugin_insn_data(instruction),
+				qemu_plugin_insn_size(instruction));
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
+	unsigned int bytes = count == 1 ? string_step(qemu_plugin_tb_get_insn(block, 0)) : 0;
 
 	(void)id;
-	if (paced)
+	if (paced && bytes > 0)
+		qemu_plugin_register_vcpu_tb_exec_cb(block, on_string, QEMU_PLUGIN_CB_NO_REGS,
+						     (void *)(uintptr_t)bytes);
+	else if (paced)
 		qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, QEMU_PLUGIN_CB_NO_REGS,
 						     (void *)count);
 	for (size_t i = 0; i < count; i++) {

@@ -42,6 +42,8 @@ void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_cha
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction); /* as it is encoded */
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
 
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
