@@ -214,11 +214,11 @@ void nm_source_follow_load(struct nm_source *source, const double *busy_share, u
  */
 bool nm_source_control_cost(struct nm_source *source, double cost_share);
 
-/*
- * While `thin`, only what tells who runs on which node is looked at: running threads 25 times a
- * second, and every 251st page fault. Tick.
- */
-void nm_source_thin(struct nm_source *source, bool thin);
+/* Who runs on which node takes few samples to tell: while `thin`, 25 a second of a CPU at most. Tick. */
+void nm_source_thin_runs(struct nm_source *source, bool thin);
+
+/* Page faults that tell nobody anything: while `thin`, only every 251st is looked at. Tick. */
+void nm_source_thin_faults(struct nm_source *source, bool thin);
 
 /* Whether nm_source_control_cost() has made periods longer than they are to be. Tick. */
 bool nm_source_is_held_back(const struct nm_source *source);

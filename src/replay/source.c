@@ -112,7 +112,12 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 	return false;
 }
 
-void nm_source_thin(struct nm_source *source, bool thin)
+void nm_source_thin_runs(struct nm_source *source, bool thin)
+{
+	(void)source, (void)thin;
+}
+
+void nm_source_thin_faults(struct nm_source *source, bool thin)
 {
 	(void)source, (void)thin;
 }

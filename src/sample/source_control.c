@@ -201,18 +201,24 @@ static uint64_t at_least(uint64_t period, uint64_t least)
 	return period < least ? least : period;
 }
 
-void nm_source_thin(struct nm_source *source, bool thin)
+void nm_source_thin_runs(struct nm_source *source, bool thin)
 {
-	uint64_t faults = at_least(source->faults_asked, thin ? THIN_FAULTS : 1);
-	uint64_t run_ns = at_least(source->run_ns_asked, thin ? THIN_RUN_NS : 1);
+	uint64_t configured = at_least(source->run_ns_asked, thin ? THIN_RUN_NS : 1);
 
-	if (source->feed.drain ||
-	    (faults == source->faults_configured && run_ns == source->run_ns_configured))
+	if (source->feed.drain || configured == source->run_ns_configured)
 		return;
-	source->faults = source->faults_configured = faults;
-	source->run_ns = source->run_ns_configured = run_ns;
-	apply_faults(source);
+	source->run_ns = source->run_ns_configured = configured;
 	apply_run(source);
+}
+
+void nm_source_thin_faults(struct nm_source *source, bool thin)
+{
+	uint64_t configured = at_least(source->faults_asked, thin ? THIN_FAULTS : 1);
+
+	if (source->feed.drain || configured == source->faults_configured)
+		return;
+	source->faults = source->faults_configured = configured;
+	apply_faults(source);
 }
 
 bool nm_source_is_held_back(const struct nm_source *source)

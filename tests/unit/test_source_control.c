@@ -167,7 +167,8 @@ static void useless_samples_are_thinned(void **state)
 	struct fixture *f = *state;
 
 	open_source(f);
-	nm_source_thin(f->source, true);
+	nm_source_thin_runs(f->source, true);
+	nm_source_thin_faults(f->source, true);
 	assert_in_range(fake_get(f->fake, NM_EVENT_CLOCK, 1)->period, 40000000, 41000000);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->period, 251);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MAJ, 1)->period, 251);
@@ -178,7 +179,8 @@ static void useless_samples_are_thinned(void **state)
 	assert_in_range(nm_source_status(f->source)->clock_period, 40000000, 41000000);
 	assert_true(nm_source_control_cost(f->source, 0.02));
 	assert_true(nm_source_is_held_back(f->source));
-	nm_source_thin(f->source, false);
+	nm_source_thin_faults(f->source, false);
+	nm_source_thin_runs(f->source, false);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_CLOCK, 1)->period, CLOCK_PERIOD);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->period, 1);
 	assert_false(nm_source_is_held_back(f->source));
