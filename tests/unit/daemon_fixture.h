@@ -148,6 +148,7 @@ struct nm_source {
 	struct nm_source_status status;
 	struct nm_sample *samples;
 	size_t count, capacity;
+	bool runs_thinned, faults_thinned;
 };
 
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
@@ -241,12 +242,12 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 
 void nm_source_thin_runs(struct nm_source *source, bool thin)
 {
-	(void)source, (void)thin;
+	source->runs_thinned = thin;
 }
 
 void nm_source_thin_faults(struct nm_source *source, bool thin)
 {
-	(void)source, (void)thin;
+	source->faults_thinned = thin;
 }
 
 bool nm_source_is_held_back(const struct nm_source *source)

@@ -98,6 +98,29 @@ static void nothing_is_left_at_the_end(void **state)
 		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, masks[i]);
 }
 
+/* Who runs where takes few samples to tell, and first touches tell nothing; others want them all. */
+static void little_is_asked_of_samples(void **state)
+{
+	(void)state;
+	struct nm_source *source = world.daemon.pipeline.source;
+	source->status.memory = NM_MEMORY_NONE; /* page faults */
+	begin_auto();
+	live_s(1);
+	assert_true(source->runs_thinned);
+	assert_true(source->faults_thinned);
+	world.balancing = world.daemon.balancing = 1; /* the kernel makes pages fault again */
+	live_s(1);
+	assert_true(source->runs_thinned);
+	assert_false(source->faults_thinned);
+	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
+	live_s(1);
+	assert_false(source->runs_thinned);
+	world.daemon.config->pages.policy = NM_PAGES_NONE;
+	world.daemon.config->threads.policy = NM_POLICY_LBMA;
+	live(1);
+	assert_false(source->runs_thinned);
+}
+
 /* What is told is how far decisions are apart when nobody waits. */
 static void intervals_are_told_as_configured(void **state)
 {
@@ -391,6 +414,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_process_gets_a_node),
 		TEST(nothing_is_left_at_the_end),
+		TEST(little_is_asked_of_samples),
 		TEST(intervals_are_told_as_configured),
 		TEST(looks_are_paid_for),
 		TEST(one_thread_is_not_leased),
