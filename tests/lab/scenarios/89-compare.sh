@@ -70,10 +70,10 @@ report_run() { # ID SET FORM MODE SEED BEFORE AFTER AGENT_S
 	}'
 }
 
-# What the service said of this run, where that is asked for.
-show_journal() { # ID SINCE
+# What the service said of this run, where that is asked for: in the seconds of when programs began and were done.
+show_journal() { # ID BEFORE AFTER
 	[[ -e $LAB/given/journal ]] || return 0
-	echo "journal # $1"
+	echo "journal # $1: from ${2%% *} to ${3%% *}"
 	journalctl -q -b -u numa-migrd -o short-unix --since "@${2%%.*}" | sed 's/^/journal /'
 }
 
@@ -94,7 +94,7 @@ one_run() { # ID SET FORM MODE SEED
 	after=$(read_machine)
 	agent_after=$(agent_cpu_s "$4")
 	report_run "$@" "$before" "$after" "$(awk "BEGIN { print $agent_after - $agent_before }")"
-	show_journal "$1" "$before"
+	show_journal "$1" "$before" "$after"
 	each_user "$2" end "$4"
 	wait_for 10 users_are_gone
 	end_mode "$4"
