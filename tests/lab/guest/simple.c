@@ -3,13 +3,13 @@
  * simple: the floor that a placement policy is compared with. Half a second after a process is
  * first seen, if it has run for a tenth of that, its threads are bound to the node with the fewest
  * such processes, and its memory is moved there, once. Nothing else, for ever; kernel threads, and
- * what runs when it starts, are left alone.
+ * what runs when it starts, are left alone, and are not read again.
  */
 #include "lab.h"
 
 #include <dirent.h>
 
-enum { NODES = 4, PROCESSES = 4096, LOOK_MS = 100, AGE_MS = 500, SHARE = 10, NOWHERE = -1 };
+enum { NODES = 4, PROCESSES = 4096, LOOK_MS = 200, AGE_MS = 500, SHARE = 10, NOWHERE = -1 };
 
 static struct process {
 	pid_t pid;
@@ -88,27 +88,50 @@ static void move(struct process *process)
 	syscall(SYS_migrate_pages, process->pid, NODES + 1UL, &from, &to);
 }
 
-static void consider(pid_t pid, uint64_t now_ms, bool settled)
+/* /proc lists them in ascending order, as they are kept: the next is mostly the one after the last. */
+static struct process *find(pid_t pid)
+{
+	static size_t last;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = (last + 1 + i) % count;
+
+		if (processes[at].pid == pid) {
+			last = at;
+			return &processes[at];
+		}
+	}
+	return NULL;
+}
+
+static struct process *meet(pid_t pid, uint64_t now_ms, bool settled)
 {
 	uint64_t cpu_ms = cpu_ms_of(pid);
-	struct process *at = processes;
 
-	if (cpu_ms == UINT64_MAX)
+	if (count == PROCESSES)
+		return NULL;
+	processes[count] = (struct process){.pid = pid,
+					    .seen_ms = now_ms,
+					    .cpu_ms = cpu_ms,
+					    .node = NOWHERE,
+					    .settled = settled || cpu_ms == UINT64_MAX};
+	return &processes[count++];
+}
+
+static void consider(pid_t pid, uint64_t now_ms, bool settled)
+{
+	struct process *at = find(pid);
+	uint64_t cpu_ms;
+
+	if (!at)
+		at = meet(pid, now_ms, settled);
+	if (!at)
 		return;
-	while (at < processes + count && at->pid != pid)
-		at++;
-	if (at == processes + PROCESSES)
-		return;
-	if (at == processes + count) {
-		*at = (struct process){.pid = pid,
-				       .seen_ms = now_ms,
-				       .cpu_ms = cpu_ms,
-				       .node = NOWHERE,
-				       .settled = settled};
-		count++;
-	}
 	at->present = true;
 	if (at->settled || now_ms - at->seen_ms < AGE_MS)
+		return;
+	cpu_ms = cpu_ms_of(pid);
+	if (cpu_ms == UINT64_MAX)
 		return;
 	if ((cpu_ms - at->cpu_ms) * SHARE < now_ms - at->seen_ms) {
 		at->seen_ms = now_ms; /* it may begin later */
