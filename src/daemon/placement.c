@@ -13,7 +13,8 @@
  * when programs begin, and on a slow or large machine intervals become up to so many times longer. */
 #define SAVED_MOST_S 1.0
 #define STRETCH_MOST 4
-#define BORN_NS (NM_NSEC_PER_SEC / 2) /* what lives as long is looked at; most that begins does not */
+#define BORN_NS (NM_NSEC_PER_SEC / 10) /* what lives as long is looked at; most that begins does not */
+#define GREW_NS (NM_NSEC_PER_SEC / 20) /* so long after it has got a thread: others follow */
 #define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
 #define FOLLOWS_S 8.0 /* of memory elsewhere: the kernel brings it as it scans, or it waits */
@@ -77,6 +78,14 @@ static void forget_birth(struct nm_placement *placement, uint32_t pid)
 		}
 }
 
+/* A new thread starts wherever a CPU is idle, also where its process has a home. */
+static void note_growth(struct nm_placement *placement, uint32_t pid, uint64_t now_ns)
+{
+	struct nm_placed *placed = nm_placed_find(placement, pid);
+	if (placed && placed->home >= 0 && placed->grew_ns == 0)
+		placed->grew_ns = now_ns;
+}
+
 void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns)
 {
@@ -84,6 +93,8 @@ void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_even
 	bool begins = event->kind == NM_TASK_EXEC ||
 		      (event->kind == NM_TASK_FORK && event->pid != event->parent_pid);
 	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid;
+	if (placement && event->kind == NM_TASK_FORK && event->pid == event->parent_pid)
+		note_growth(placement, event->pid, now_ns);
 	if (!placement || (!begins && !ends))
 		return;
 	forget_birth(placement, event->pid);
@@ -119,13 +130,18 @@ static void pay(struct nm_daemon *daemon, uint64_t interval_ns)
 double nm_placement_beat_s(const struct nm_daemon *daemon)
 {
 	double interval_s = daemon->config->general.interval_s;
-	return budget_s(daemon, 0) > 0 ? fmin(interval_s, BEAT_S) : interval_s;
+	bool somebody_begins = daemon->pipeline.placement &&
+			       daemon->pipeline.placement->nr_births > 0;
+	if (budget_s(daemon, 0) <= 0)
+		return interval_s;
+	return fmin(interval_s, somebody_begins ? BEAT_S / 5 : BEAT_S);
 }
 
-static bool is_unsettled(const struct nm_placed *placed, bool mover_idle)
+static bool is_unsettled(const struct nm_placed *placed, bool mover_idle, uint64_t now_ns)
 {
 	if (placed->home >= 0)
-		return mover_idle && placed->memory.state == NM_BRING_WANTED;
+		return (mover_idle && placed->memory.state == NM_BRING_WANTED) ||
+		       (placed->grew_ns > 0 && now_ns - placed->grew_ns >= GREW_NS);
 	return placed->reason == NM_PLACE_YOUNG ||
 	       (placed->reason == NM_PLACE_TOO_DEAR && placed->watched_s < HURRY_S);
 }
@@ -140,7 +156,7 @@ bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
 		return false;
 	bool idle = placement && nm_mover_counts(placement->mover).waiting == 0;
 	for (size_t i = 0; !awaited && i < placement->count; i++)
-		awaited = is_unsettled(&placement->items[i], idle);
+		awaited = is_unsettled(&placement->items[i], idle, now_ns);
 	/* Ascending in time. */
 	while (placement && placement->nr_births > 0 &&
 	       now_ns - placement->births[0].time_ns >= BORN_NS) {

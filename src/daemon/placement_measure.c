@@ -185,6 +185,7 @@ static void clear_interval(struct nm_placed *placed, unsigned nr_nodes)
 		placed->allowed[k] = true;
 	placed->run_s = placed->delay_s = placed->wanted_cpus = placed->accesses = 0;
 	placed->running = 0;
+	placed->grew_ns = 0;
 }
 
 static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,

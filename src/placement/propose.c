@@ -5,8 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define YOUNG_S 0.5	  /* what has lived as long has touched little, and most has sized itself */
-#define QUIET_S 0.25	  /* threads come one after another while a program begins */
+#define YOUNG_S 0.1	  /* what has lived as long has touched little, and will live on: most do not */
+#define QUIET_S 0.05	  /* threads come one after another while a program begins */
+#define LEAST_LIFE_S 0.5  /* that is expected of who has just begun */
 #define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */
 #define LEAST_DEMAND 0.25 /* CPUs: what wants less has little to gain, whatever it costs to see to it */
 #define GROWN_S 4.0	  /* who is younger may want more in a moment than it does now */
@@ -196,7 +197,7 @@ static double share_away(const struct plan *plan, const struct nm_place_group *g
 {
 	if (plan->view->memory_stays)
 		return 1;
-	return fmin(move_s(plan, group, node) / fmax(group->age_s, YOUNG_S), 1);
+	return fmin(move_s(plan, group, node) / fmax(group->age_s, LEAST_LIFE_S), 1);
 }
 
 /* At the mean over that time. */

@@ -232,8 +232,8 @@ static void test_who_is_not_placed(void **state)
 		{NM_PLACE_IDLE, group},	  {NM_PLACE_BARRED, group}, {NM_PLACE_HELD, group},
 		{NM_PLACE_NO_ROOM, group}, {NM_PLACE_NO_ROOM, group},
 	};
-	cases[0].group.age_s = 0.3;
-	cases[1].group.quiet_s = 0.1;
+	cases[0].group.age_s = 0.05;
+	cases[1].group.quiet_s = 0.02;
 	cases[2].group.age_s = 60;
 	cases[3].group.demand_cpus = 0.05;
 	cases[4].group.barred = true;
