@@ -9,6 +9,7 @@
 #include "placement_stage.h"
 
 #define BEAT_S 0.25	  /* from one look at whether somebody waits for a home to the next */
+#define FIRST_BEAT_S 0.05 /* likewise while somebody begins */
 /* Looks cost sampling.overhead_percent at most in the long run: so much of a CPU may be saved up for
  * when programs begin, and on a slow or large machine intervals become up to so many times longer. */
 #define SAVED_MOST_S 1.0
@@ -127,14 +128,24 @@ static void pay(struct nm_daemon *daemon, uint64_t interval_ns)
 	placement->spent_ns = spent_ns;
 }
 
+static bool somebody_begins(const struct nm_placement *placement)
+{
+	bool begins = placement->nr_births > 0;
+	for (size_t i = 0; !begins && i < placement->count; i++) {
+		const struct nm_placed *placed = &placement->items[i];
+		begins = placed->grew_ns > 0 ||
+			 (placed->home < 0 && placed->reason == NM_PLACE_YOUNG);
+	}
+	return begins;
+}
+
 double nm_placement_beat_s(const struct nm_daemon *daemon)
 {
+	const struct nm_placement *placement = daemon->pipeline.placement;
 	double interval_s = daemon->config->general.interval_s;
-	bool somebody_begins = daemon->pipeline.placement &&
-			       daemon->pipeline.placement->nr_births > 0;
 	if (budget_s(daemon, 0) <= 0)
 		return interval_s;
-	return fmin(interval_s, somebody_begins ? BEAT_S / 5 : BEAT_S);
+	return fmin(interval_s, placement && somebody_begins(placement) ? FIRST_BEAT_S : BEAT_S);
 }
 
 static bool is_unsettled(const struct nm_placed *placed, bool mover_idle, uint64_t now_ns)
