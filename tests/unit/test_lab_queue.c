@@ -19,12 +19,12 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Pollaczek and Khinchine for equal service times, to a cycle. */
+/* Pollaczek and Khinchine, (1 + 1.2) / 2, to a cycle. */
 static void test_curve_is_its_formula(void **state)
 {
 	(void)state;
 	for (uint32_t load = 0; load <= LAB_LOAD_MAX_PERMILLE; load++) {
-		double rho = load / 1000.0, wait = LAB_CONTROLLER_CYCLES * rho / (2 * (1 - rho));
+		double rho = load / 1000.0, wait = 1.1 * LAB_CONTROLLER_CYCLES * rho / (1 - rho);
 
 		assert_true(fabs(lab_queue_wait(LAB_CONTROLLER_CYCLES, load) - wait) <= 1);
 	}
@@ -33,11 +33,13 @@ static void test_curve_is_its_formula(void **state)
 			 lab_queue_wait(LAB_CONTROLLER_CYCLES, LAB_LOAD_MAX_PERMILLE));
 }
 
-/* What the service time was chosen by: twice the unloaded 200 cycles at 90 %. */
-static void test_latency_doubles_at_nine_tenths(void **state)
+/* Of 200 unloaded cycles, and of the server that queue.h names: 1.2, 1.66 and 3.3 times as long. */
+static void test_loaded_latency_is_as_measured(void **state)
 {
 	(void)state;
-	assert_in_range(lab_queue_wait(LAB_CONTROLLER_CYCLES, 900), 190, 210);
+	assert_in_range(lab_queue_wait(LAB_CONTROLLER_CYCLES, 450), 0.05 * 200, 0.25 * 200);
+	assert_in_range(lab_queue_wait(LAB_CONTROLLER_CYCLES, 870), 0.6 * 200, 0.8 * 200);
+	assert_in_range(lab_queue_wait(LAB_CONTROLLER_CYCLES, 1000), 2 * 200, 2.4 * 200);
 }
 
 /* A line every `gap` cycles, for so many windows; returns what the last one waits. */
@@ -75,6 +77,26 @@ static void test_more_load_never_waits_less(void **state)
 	assert_true(before > 200);
 }
 
+/* CPUs that wait for each line before they ask for the next find the rate at which these are served: with
+ * two, 24 + w = c and w = 22 * 40 / (c - 40). */
+static void test_streams_settle(void **state)
+{
+	uint64_t now[2] = {0, 12}, lines = 0, from = 100ULL * LAB_WINDOW_CYCLES;
+
+	(void)state;
+	while (now[0] < 2 * from || now[1] < 2 * from) {
+		uint64_t *next = now[0] <= now[1] ? &now[0] : &now[1];
+		uint32_t wait = lab_queue_serve(&queue, LAB_CONTROLLER_CYCLES, *next);
+
+		if (*next >= from) {
+			assert_in_range(wait, 33, 43);
+			lines++;
+		}
+		*next += 24 + wait;
+	}
+	assert_in_range(2 * from / lines, 60, 65);
+}
+
 static void test_load_is_forgotten(void **state)
 {
 	(void)state;
@@ -88,9 +110,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_curve_is_its_formula, set_up),
-		cmocka_unit_test_setup(test_latency_doubles_at_nine_tenths, set_up),
+		cmocka_unit_test_setup(test_loaded_latency_is_as_measured, set_up),
 		cmocka_unit_test_setup(test_load_is_what_is_served, set_up),
 		cmocka_unit_test_setup(test_more_load_never_waits_less, set_up),
+		cmocka_unit_test_setup(test_streams_settle, set_up),
 		cmocka_unit_test_setup(test_load_is_forgotten, set_up),
 	};
 

@@ -6,7 +6,7 @@ uint32_t lab_queue_wait(uint32_t service_cycles, uint32_t load_permille)
 	uint32_t load =
 		load_permille < LAB_LOAD_MAX_PERMILLE ? load_permille : LAB_LOAD_MAX_PERMILLE;
 
-	return service_cycles * load / (2 * (1000 - load));
+	return 11 * service_cycles * load / (10 * (1000 - load));
 }
 
 /* One thread alone closes a window; lines that others serve meanwhile fall into either. */
