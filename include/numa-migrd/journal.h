@@ -95,6 +95,7 @@ struct nm_entry_home {
 	int node;
 	unsigned threads;
 	double demand_cpus;
+	double age_s; /* of its program */
 	uint64_t pages_moved;
 	double move_s; /* that moving what is elsewhere would take; NaN: it stays there */
 	enum nm_runtime runtime; /* its program's */

@@ -6,6 +6,7 @@
 #include "placement_stage.h"
 
 #define AHEAD_S 0.25 /* of work handed to the mover: what waits here goes by the latest figures */
+#define GUESSED_S 0.05 /* likewise while these are a guess */
 
 /* It is as if the process had run there from its beginning. */
 static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
@@ -112,8 +113,8 @@ void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns)
 			 (double)interval_ns / (double)NM_NSEC_PER_SEC);
 	while ((next = most_urgent(placement))) {
 		double ahead_s = under_way_s(placement);
-		if (ahead_s > 0 &&
-		    (is_guess(placement) || ahead_s + cost_s(placement, next) > AHEAD_S))
+		if (ahead_s > 0 && ahead_s + cost_s(placement, next) >
+					   (is_guess(placement) ? GUESSED_S : AHEAD_S))
 			return;
 		bring(daemon, next);
 		if (next->memory.state == NM_BRING_WANTED)

@@ -439,6 +439,7 @@ void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	struct nm_entry_home home = home_of(snapshot, placed);
 	struct nm_entry entry;
 	home.runtime = snapshot->processes[placed->process].runtime;
+	home.age_s = snapshot->processes[placed->process].age_s;
 	home.move_s = placed->memory.state == NM_BRING_NOTHING
 			      ? NAN
 			      : nm_place_move_s(&daemon->pipeline.placement->page_cost,

@@ -31,12 +31,14 @@ void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *c
 	nm_field_figure(entry, "DISTANCE_PREDICTED", proposal->distance_home);
 	nm_entry_field(entry, "BYTES_AWAY", "%lu", (unsigned long)proposal->bytes_away);
 	nm_field_figure(entry, "MOVE_S", home->move_s);
+	nm_field_figure(entry, "AGE_S", home->age_s);
 	nm_entry_say(entry, "%s %s[%u] a home on %s",
 		     context->dry_run ? "would give" : "gave", home->comm, home->pid,
 		     nm_say_node(context, home->node, node));
 	entry->reason = strlen(entry->text);
-	nm_entry_say(entry, ": %s; %u threads on %.1f CPUs", nm_place_reason_text(proposal->reason),
-		     home->threads, home->demand_cpus);
+	nm_entry_say(entry, ": %s; %.1f s old, %u threads on %.1f CPUs",
+		     nm_place_reason_text(proposal->reason), home->age_s, home->threads,
+		     home->demand_cpus);
 	if (isfinite(proposal->distance_now))
 		nm_entry_say(entry, ", distance to memory %.1f, predicted %.1f",
 			     proposal->distance_now, proposal->distance_home);
