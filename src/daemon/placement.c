@@ -11,9 +11,10 @@
 #define BEAT_S 0.25	  /* from one look at whether somebody waits for a home to the next */
 #define FIRST_BEAT_S 0.05 /* likewise while somebody begins */
 /* Looks cost sampling.overhead_percent at most in the long run: so much of a CPU may be saved up for
- * when programs begin, and on a slow or large machine intervals become up to so many times longer. */
+ * when programs begin, and on a slow, large or idle machine intervals become up to so many times longer. */
 #define SAVED_MOST_S 1.0
 #define STRETCH_MOST 4
+#define IDLE_CPUS 0.2 /* where less runs, nobody wants a home, and looks come as seldom */
 #define BORN_NS (NM_NSEC_PER_SEC / 10) /* what lives as long is looked at; most that begins does not */
 #define GREW_NS (NM_NSEC_PER_SEC / 20) /* so long after it has got a thread: others follow */
 #define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
@@ -157,13 +158,27 @@ static bool is_unsettled(const struct nm_placed *placed, bool mover_idle, uint64
 	       (placed->reason == NM_PLACE_TOO_DEAR && placed->watched_s < HURRY_S);
 }
 
+/* Nobody has begun or run since the last look who would be given a home; faults count as if they had run. */
+static bool is_machine_idle(const struct nm_daemon *daemon, double since_s)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	const struct nm_source_status *status =
+		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
+	if (!status || !status->runs || !placement || placement->nr_births > 0)
+		return false;
+	double ran_s = (double)(status->counts.samples - daemon->counts.samples) *
+		       status->run_sample_ns / (double)NM_NSEC_PER_SEC;
+	return ran_s < IDLE_CPUS * since_s;
+}
+
 bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	double since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC;
 	double interval_s = daemon->config->general.interval_s;
 	bool awaited = !placement || since_s + BEAT_S / 2 >= interval_s;
-	if (budget_s(daemon, since_s) <= 0 && since_s + BEAT_S / 2 < STRETCH_MOST * interval_s)
+	bool in_time = since_s + BEAT_S / 2 < STRETCH_MOST * interval_s;
+	if (in_time && (budget_s(daemon, since_s) <= 0 || is_machine_idle(daemon, since_s)))
 		return false;
 	bool idle = placement && nm_mover_counts(placement->mover).waiting == 0;
 	for (size_t i = 0; !awaited && i < placement->count; i++)

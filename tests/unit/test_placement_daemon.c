@@ -132,12 +132,35 @@ static void intervals_are_told_as_configured(void **state)
 	assert_true(nm_loop_goes_on(&world.daemon));
 }
 
+/* Where nobody runs or begins there is nothing to look at, for a while. */
+static void idle_machines_are_looked_at_seldom(void **state)
+{
+	(void)state;
+	struct nm_source *source = world.daemon.pipeline.source;
+	struct nm_task_event fork = {
+		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1000, .parent_pid = 1, .parent_tid = 1};
+	source->status.run_sample_ns = 4e7;
+	begin_auto();
+	live_s(2);
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
+	assert_true(nm_loop_goes_on(&world.daemon));
+	source->status.counts.samples += 6;
+	assert_false(nm_loop_goes_on(&world.daemon));
+	source->status.counts.samples -= 6;
+	nm_placement_task_event(&world.daemon, &fork, world.daemon.last_tick_ns);
+	assert_false(nm_loop_goes_on(&world.daemon));
+	assert_true(nm_loop_goes_on(&world.daemon)); /* its birth is seen to */
+	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
+	assert_false(nm_loop_goes_on(&world.daemon));
+}
+
 /* Looks that have cost too much come less often, and come. */
 static void looks_are_paid_for(void **state)
 {
 	(void)state;
 	begin_auto();
 	live_s(2);
+	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
 	world.daemon.pipeline.placement->saved_s = -10;
 	assert_true(nm_loop_beat_s(&world.daemon) == 1);
 	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
@@ -416,6 +439,7 @@ int main(void)
 		TEST(nothing_is_left_at_the_end),
 		TEST(little_is_asked_of_samples),
 		TEST(intervals_are_told_as_configured),
+		TEST(idle_machines_are_looked_at_seldom),
 		TEST(looks_are_paid_for),
 		TEST(one_thread_is_not_leased),
 		TEST(siblings_are_no_cores),
