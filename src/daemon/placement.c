@@ -16,8 +16,9 @@
 #define STRETCH_MOST 4
 #define IDLE_CPUS 0.2 /* where less runs, nobody wants a home, and looks come as seldom */
 #define BORN_NS (NM_NSEC_PER_SEC / 10) /* what lives as long is looked at; most that begins does not */
+#define STRAYS_NS (2 * NM_NSEC_PER_SEC) /* so long after it got its home it is looked after, until it is there */
 #define GREW_NS (NM_NSEC_PER_SEC / 20) /* so long after it has got a thread: others follow */
-#define LEASED_AFTER_S 1.0 /* without a new thread: it has sized itself */
+#define LEASED_AFTER_S 0.5 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
 #define FOLLOWS_S 8.0 /* of memory elsewhere: the kernel brings it as it scans, or it waits */
 #define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
@@ -149,11 +150,18 @@ double nm_placement_beat_s(const struct nm_daemon *daemon)
 	return fmin(interval_s, placement && somebody_begins(placement) ? FIRST_BEAT_S : BEAT_S);
 }
 
+/* Who was sent home has been taken away again: it is sent home again, and held there once it has sized itself. */
+static bool has_strayed(const struct nm_placed *placed, uint64_t now_ns)
+{
+	return now_ns - placed->placed_ns < STRAYS_NS && placed->running > 0 && !placed->is_home;
+}
+
 static bool is_unsettled(const struct nm_placed *placed, bool mover_idle, uint64_t now_ns)
 {
 	if (placed->home >= 0)
 		return (mover_idle && placed->memory.state == NM_BRING_WANTED) ||
-		       (placed->grew_ns > 0 && now_ns - placed->grew_ns >= GREW_NS);
+		       (placed->grew_ns > 0 && now_ns - placed->grew_ns >= GREW_NS) ||
+		       has_strayed(placed, now_ns);
 	return placed->reason == NM_PLACE_YOUNG ||
 	       (placed->reason == NM_PLACE_TOO_DEAR && placed->watched_s < HURRY_S);
 }
@@ -463,7 +471,8 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 {
 	placed->home = proposal->node;
 	placed->decision = daemon->next_decision++;
-	placed->decided_ns = snapshot->time_ns;
+	placed->decided_ns = placed->placed_ns = snapshot->time_ns;
+	placed->is_home = false;
 	placed->judged = false;
 	placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 	placed->memory = (struct nm_bring_memory){

@@ -14,6 +14,7 @@
 #define KEEP 0.9
 /* A lull is no end: so much of the demand before counts still. */
 #define DEMAND_KEEP 0.8
+#define AT_HOME 0.9 /* share of its running */
 
 static int by_pid(const void *one, const void *other)
 {
@@ -206,6 +207,15 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		placed->ran_on[here] += thread->run_share;
 }
 
+/* But for what a thread on its way has run elsewhere. */
+static bool ran_at_home(const struct nm_placed *placed, unsigned nr_nodes)
+{
+	double ran = 0;
+	for (unsigned k = 0; k < nr_nodes; k++)
+		ran += placed->ran_on[k];
+	return placed->home >= 0 && placed->ran_on[placed->home] >= AT_HOME * ran;
+}
+
 /* ---- what it is judged by ---- */
 
 /* Sums over the threads of one process, of this interval. */
@@ -271,6 +281,7 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 		placed->demand_cpus = fmax(placed->wanted_cpus, DEMAND_KEEP * placed->demand_cpus);
 		for (unsigned k = 0; k < snapshot->topology->nr_nodes; k++)
 			placed->has_run_on[k] += placed->ran_on[k] * interval_s;
+		placed->is_home = ran_at_home(placed, snapshot->topology->nr_nodes);
 		if (placed->ran_most < placed->running)
 			placed->ran_most = placed->running;
 		if (!sees)

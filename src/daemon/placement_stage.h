@@ -34,6 +34,8 @@ struct nm_placed {
 	uint64_t barred_until_ns;
 	unsigned setbacks;	     /* placements undone one after another */
 	bool judged;
+	uint64_t placed_ns; /* when it got its home */
+	bool is_home;	    /* its threads ran there and nowhere else in the last interval */
 	uint64_t grew_ns; /* it got a thread, and has not been looked at since; 0: it has */
 	double watched_s; /* while it ran, without a home */
 	double lost_s;	  /* CPU time, of waiting for memory on other nodes, until that has come home */

@@ -17,6 +17,7 @@
 #define GATHERED 0.8	  /* share of its memory that makes a node its memory's */
 #define IN_DEMAND 0.75	  /* load per core of the machine from which on groups are kept apart */
 #define SLACK 0.05	  /* demand is measured: so much more than fits still fits */
+#define SLACK_CPUS 0.5	  /* or as much of a small node: what runs now and then has other nodes to go to */
 #define KERNEL_ALLOWS 4.0 /* threads up to this part of a node's cores are not spread by the kernel:
 			   * adjust_numa_imbalance(), kernel/sched/fair.c */
 #define NEAR 10.5 /* mean distance of one that is where it belongs */
@@ -73,6 +74,30 @@ static double expected_demand(const struct nm_place_group *group)
 		       : group->demand_cpus;
 }
 
+static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason *ret)
+{
+	if (group->home >= 0)
+		*ret = NM_PLACE_HELD;
+	else if (group->barred)
+		*ret = NM_PLACE_BARRED;
+	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S)
+		*ret = NM_PLACE_YOUNG;
+	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
+		*ret = NM_PLACE_WATCHED;
+	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
+		*ret = NM_PLACE_IDLE;
+	else
+		return true;
+	return false;
+}
+
+/* It is not to be placed now, and goes on where it is. */
+static void stays(struct plan *plan, const struct nm_place_group *group)
+{
+	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++)
+		plan->load[k] += group->ran_on[k];
+}
+
 /* What runs there beside the groups; then the homes that stand. */
 static int plan_init(struct plan *plan, const struct nm_place_view *view)
 {
@@ -93,9 +118,12 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 	plan->total = sum(plan->load, nr_nodes);
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
+		enum nm_place_reason reason;
 		plan->total += expected_demand(group);
 		if (group->home >= 0)
 			plan->load[group->home] += expected_demand(group);
+		else if (!is_eligible(group, &reason))
+			stays(plan, group);
 	}
 	return 0;
 }
@@ -138,30 +166,13 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 	return ran > 0 ? distance : NAN;
 }
 
-static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason *ret)
-{
-	if (group->home >= 0)
-		*ret = NM_PLACE_HELD;
-	else if (group->barred)
-		*ret = NM_PLACE_BARRED;
-	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S)
-		*ret = NM_PLACE_YOUNG;
-	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
-		*ret = NM_PLACE_WATCHED;
-	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
-		*ret = NM_PLACE_IDLE;
-	else
-		return true;
-	return false;
-}
-
 /* Its load per core stays within one, or within what an even spread of all demand would give. */
 static bool has_room(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	const struct nm_place_node *at = &plan->view->nodes[node];
-	double most = fmax(1, plan->total / plan->cores) * (1 + SLACK);
+	double most = fmax(1, plan->total / plan->cores) * at->cores;
 	return group->allowed[node] && at->cores > 0 &&
-	       (plan->load[node] + expected_demand(group)) / at->cores <= most &&
+	       plan->load[node] + expected_demand(group) <= most + fmax(SLACK * most, SLACK_CPUS) &&
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
 }
 
