@@ -199,6 +199,42 @@ static void test_full_nodes_are_left_alone(void **state)
 	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
 }
 
+/* What runs there now and then has other nodes to go to: it keeps nobody from a small node. */
+static void test_a_little_beside_keeps_nobody_away(void **state)
+{
+	(void)state;
+	static const double ran[5][NODES] = {
+		{1, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 1, 1}, {0, 0, 1, 1}, {0, 0, 0, 0.4}};
+	struct nm_place_group groups[5];
+	struct nm_place_proposal found[5];
+	unsigned taken = 0;
+	for (unsigned i = 0; i < 5; i++)
+		groups[i] = group_of(2, ran[i]);
+	groups[4].demand_cpus = 0.2;
+	groups[4].running = 0;
+	propose(groups, 5, 0, found);
+	assert_int_equal(found[4].reason, NM_PLACE_IDLE);
+	for (unsigned i = 0; i < 4; i++)
+		taken |= found[i].node < 0 ? 0 : 1U << found[i].node;
+	assert_int_equal(taken, 0xf);
+}
+
+/* Who is not to be placed yet goes on where it runs, and is no less there for that. */
+static void test_the_young_count_where_they_run(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 1, 0, 0}, there[NODES] = {2, 0, 0, 0};
+	struct nm_place_group groups[2] = {group_of(2, ran), group_of(2, there)};
+	struct nm_place_proposal found[2];
+	propose(groups, 1, 0, found);
+	assert_int_equal(found[0].node, -1); /* the machine is idle */
+	groups[1].quiet_s = 0;
+	nodes[2].cores = nodes[3].cores = 0;
+	propose(groups, 2, 0, found);
+	assert_int_equal(found[1].reason, NM_PLACE_YOUNG);
+	assert_int_equal(found[0].node, 1);
+}
+
 /* More demand than CPUs: three threads each on two CPUs are no worse off together than apart. */
 static void test_overloaded_evenly(void **state)
 {
@@ -393,6 +429,8 @@ int main(void)
 		cmocka_unit_test_setup(test_memory_is_where_it_has_run, set_up),
 		cmocka_unit_test_setup(test_one_thread_may_be_the_first, set_up),
 		cmocka_unit_test_setup(test_full_nodes_are_left_alone, set_up),
+		cmocka_unit_test_setup(test_a_little_beside_keeps_nobody_away, set_up),
+		cmocka_unit_test_setup(test_the_young_count_where_they_run, set_up),
 		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
 		cmocka_unit_test_setup(test_who_is_not_placed, set_up),
 		cmocka_unit_test_setup(test_yields_only_beside_idle_nodes, set_up),

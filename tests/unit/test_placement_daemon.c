@@ -132,6 +132,44 @@ static void intervals_are_told_as_configured(void **state)
 	assert_true(nm_loop_goes_on(&world.daemon));
 }
 
+/* Who was just sent home, and is taken away again, does not wait for the end of the interval. */
+static void who_strays_is_looked_after(void **state)
+{
+	(void)state;
+	four_mixed_up();
+	begin_auto();
+	live_s(3);
+	struct nm_placement *placement = world.daemon.pipeline.placement;
+	uint64_t soon_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC / 4;
+	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
+	world.fake->now_ns = soon_ns;
+	for (size_t i = 0; i < placement->count; i++) {
+		assert_true(placement->items[i].is_home);
+		placement->items[i].placed_ns = soon_ns - NM_NSEC_PER_SEC;
+	}
+	assert_true(nm_loop_goes_on(&world.daemon));
+	placement->items[0].is_home = false;
+	assert_false(nm_loop_goes_on(&world.daemon));
+	placement->items[0].placed_ns = 0; /* a thread that is away for ever is no reason to hurry */
+	assert_true(nm_loop_goes_on(&world.daemon));
+}
+
+/* A thread that is new in a process that has a home starts wherever a CPU is idle. */
+static void who_comes_later_is_sent_home_soon(void **state)
+{
+	(void)state;
+	struct nm_task_event fork = {
+		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1999, .parent_pid = 1000, .parent_tid = 1000};
+	four_mixed_up();
+	begin_auto();
+	live_s(6);
+	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC / 4;
+	assert_true(nm_loop_goes_on(&world.daemon));
+	nm_placement_task_event(&world.daemon, &fork, world.daemon.last_tick_ns);
+	assert_false(nm_loop_goes_on(&world.daemon));
+}
+
 /* Where nobody runs or begins there is nothing to look at, for a while. */
 static void idle_machines_are_looked_at_seldom(void **state)
 {
@@ -439,6 +477,8 @@ int main(void)
 		TEST(nothing_is_left_at_the_end),
 		TEST(little_is_asked_of_samples),
 		TEST(intervals_are_told_as_configured),
+		TEST(who_strays_is_looked_after),
+		TEST(who_comes_later_is_sent_home_soon),
 		TEST(idle_machines_are_looked_at_seldom),
 		TEST(looks_are_paid_for),
 		TEST(one_thread_is_not_leased),
