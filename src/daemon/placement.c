@@ -9,7 +9,7 @@
 #include "placement_stage.h"
 
 #define BEAT_S 0.25	  /* from one look at whether somebody waits for a home to the next */
-#define FIRST_BEAT_S 0.05 /* likewise while somebody begins */
+#define FIRST_BEAT_S 0.1 /* likewise while somebody begins */
 /* Looks cost sampling.overhead_percent at most in the long run: so much of a CPU may be saved up for
  * when programs begin, and on a slow, large or idle machine intervals become up to so many times longer. */
 #define SAVED_MOST_S 1.0
