@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define YOUNG_S 0.1	  /* what has lived as long has touched little, and will live on: most do not */
+#define YOUNG_S 0.1	  /* what is gone sooner is not worth a look; what is not has touched little */
 #define QUIET_S 0.05	  /* threads come one after another while a program begins */
 #define LEAST_LIFE_S 0.5  /* that is expected of who has just begun */
 #define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */

@@ -81,6 +81,8 @@ static void each_process_gets_a_node(void **state)
 	assert_non_null(decision);
 	assert_true(has_field(decision, "POLICY", "auto"));
 	assert_true(has_field(decision, "THREADS", "2"));
+	assert_non_null(field_of(decision, "AGE_S"));
+	assert_non_null(strstr(decision->text, " s old, 2 threads on "));
 }
 
 static void nothing_is_left_at_the_end(void **state)
