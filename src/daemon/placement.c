@@ -162,8 +162,10 @@ static bool is_unsettled(const struct nm_placed *placed, bool mover_idle, uint64
 		return (mover_idle && placed->memory.state == NM_BRING_WANTED) ||
 		       (placed->grew_ns > 0 && now_ns - placed->grew_ns >= GREW_NS) ||
 		       has_strayed(placed, now_ns);
+	bool may_change = placed->reason == NM_PLACE_TOO_DEAR || placed->reason == NM_PLACE_NO_ROOM ||
+			  placed->reason == NM_PLACE_NEAR;
 	return placed->reason == NM_PLACE_YOUNG ||
-	       (placed->reason == NM_PLACE_TOO_DEAR && placed->watched_s < HURRY_S);
+	       (may_change && placed->running > 0 && placed->watched_s < HURRY_S);
 }
 
 /* Nobody has begun or run since the last look who would be given a home; faults count as if they had run. */

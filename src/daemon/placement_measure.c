@@ -148,7 +148,17 @@ static void add_times(struct nm_placed *placed, const struct nm_thread_times *be
 	placed->wanted_cpus += fmin((run_ns + delay_ns) / length_ns, 1);
 }
 
-static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+/* Of one that is read for the first time; it may have begun in the middle of the interval. */
+static double first_wanted(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+			   const struct nm_thread_times *times, double interval_s)
+{
+	double age_s = snapshot->processes[thread->process].age_s;
+	double wanted_s = (double)(times->run_ns + times->delay_ns) / (double)NM_NSEC_PER_SEC;
+	return age_s > 0 && age_s < interval_s ? fmin(wanted_s / age_s, 1) : thread->run_share;
+}
+
+static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			double interval_s)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_thread_times *times = calloc(snapshot->nr_threads + 1, sizeof(*times));
@@ -161,14 +171,15 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		const struct nm_thread_times *before = times_of(placement, thread, &at);
 		if (!placed || !thread->active)
 			continue;
-		if (reads++ < READS_MOST &&
-		    read_times(daemon->pipeline.platform, thread, &times[count]) == 0) {
-			if (before)
-				add_times(placed, before, &times[count]);
-			count++;
-		}
+		bool read = reads++ < READS_MOST && read_times(daemon->pipeline.platform, thread,
+							       &times[count]) == 0;
+		if (read && before)
+			add_times(placed, before, &times[count]);
 		if (!before)
-			placed->wanted_cpus += thread->run_share;
+			placed->wanted_cpus += read ? first_wanted(snapshot, thread, &times[count],
+								   interval_s)
+						    : thread->run_share;
+		count += read;
 	}
 	free(placement->times);
 	placement->times = times;
@@ -305,7 +316,7 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		return r;
 	for (size_t i = 0; i < placement->count; i++)
 		clear_interval(&placement->items[i], snapshot->topology->nr_nodes);
-	r = follow_times(daemon, snapshot);
-	return r < 0 ? r : measure_all(daemon, snapshot,
-					(double)interval_ns / (double)NM_NSEC_PER_SEC);
+	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
+	r = follow_times(daemon, snapshot, interval_s);
+	return r < 0 ? r : measure_all(daemon, snapshot, interval_s);
 }

@@ -172,6 +172,50 @@ static void who_comes_later_is_sent_home_soon(void **state)
 	assert_false(nm_loop_goes_on(&world.daemon));
 }
 
+/* Young ones for which there was no room or no need change within a moment; old ones wait for the interval. */
+static void who_may_soon_get_a_home_is_looked_at(void **state)
+{
+	(void)state;
+	static const enum nm_place_reason passing[] = {NM_PLACE_NO_ROOM, NM_PLACE_NEAR,
+						       NM_PLACE_TOO_DEAR};
+	add_worker(1000, 0, 0);
+	begin_auto();
+	live_s(1);
+	struct nm_placed *placed = placed_of(1000);
+	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC / 4;
+	placed->home = -1;
+	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++) {
+		placed->reason = passing[i];
+		placed->running = 1;
+		placed->watched_s = 1;
+		assert_false(nm_loop_goes_on(&world.daemon));
+		placed->running = 0;
+		assert_true(nm_loop_goes_on(&world.daemon));
+		placed->running = 1;
+		placed->watched_s = 10;
+		assert_true(nm_loop_goes_on(&world.daemon));
+	}
+	placed->watched_s = 1;
+	placed->reason = NM_PLACE_SPREAD;
+	assert_true(nm_loop_goes_on(&world.daemon));
+}
+
+/* Of the interval in which it begins it has only run a part, which is no sign that it wants little. */
+static void who_begins_wants_what_it_has_wanted_since(void **state)
+{
+	(void)state;
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		add_worker(2000 + 100U * (uint32_t)cpu, cpu, 0);
+	begin_auto();
+	live_s(1);
+	struct worker *first = add_worker(1000, 0, 0), *second = add_worker(1000, 0, 0);
+	fake_get(world.fake, first->tid)->start_ticks = world.fake->now_ns / 10000000 + 5;
+	fake_get(world.fake, second->tid)->start_ticks = world.fake->now_ns / 10000000 + 5;
+	live_one();
+	assert_true(placed_of(1000)->demand_cpus > 1.5);
+}
+
 /* Where nobody runs or begins there is nothing to look at, for a while. */
 static void idle_machines_are_looked_at_seldom(void **state)
 {
@@ -481,6 +525,8 @@ int main(void)
 		TEST(intervals_are_told_as_configured),
 		TEST(who_strays_is_looked_after),
 		TEST(who_comes_later_is_sent_home_soon),
+		TEST(who_may_soon_get_a_home_is_looked_at),
+		TEST(who_begins_wants_what_it_has_wanted_since),
 		TEST(idle_machines_are_looked_at_seldom),
 		TEST(looks_are_paid_for),
 		TEST(one_thread_is_not_leased),
