@@ -26,6 +26,7 @@
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */
 #define KEEP_FREE 0.05 /* of a node's memory */
 #define PAST_S 60.0 /* who is met has run so far as it does, and this is what of that counts */
+#define BESIDE_S 0.25 /* of what runs beside the processes: where a thread was is known to some ten milliseconds only */
 #define HURRY_S 4.0 /* so long it is looked at between intervals, too, for whether a home pays by now */
 #define KNOWN_S 2.0 /* after which an older one has shown where its memory is */
 
@@ -41,6 +42,7 @@ void nm_placement_end(struct nm_daemon *daemon)
 		free(placement->items[i].ran_on);
 	free(placement->items);
 	free(placement->times);
+	free(placement->beside_cpus);
 	free(placement);
 	daemon->pipeline.placement = NULL;
 }
@@ -220,6 +222,29 @@ static int fill_nodes(const struct nm_snapshot *snapshot, struct nm_place_node *
 	return r;
 }
 
+/* A moment of theirs that was taken for somebody else's is no reason to keep anybody away. */
+static int smooth_nodes(struct nm_placement *placement, double interval_s, struct nm_place_node *nodes,
+			unsigned nr_nodes)
+{
+	if (placement->nr_nodes != nr_nodes) {
+		double *fresh = calloc(nr_nodes, sizeof(*fresh));
+		if (!fresh)
+			return -ENOMEM;
+		free(placement->beside_cpus);
+		placement->beside_cpus = fresh;
+		placement->nr_nodes = nr_nodes;
+	}
+	for (unsigned k = 0; k < nr_nodes; k++) {
+		double *beside = &placement->beside_cpus[k], ran = 0;
+		for (size_t i = 0; i < placement->count; i++)
+			ran += placement->items[i].ran_on[k];
+		*beside += (fmax(nodes[k].busy_cpus - ran, 0) - *beside) * interval_s /
+			   (interval_s + BESIDE_S);
+		nodes[k].busy_cpus = ran + *beside;
+	}
+	return 0;
+}
+
 struct view {
 	struct nm_place_view place;
 	struct nm_place_node *nodes;
@@ -275,6 +300,8 @@ static int view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	if (!view->nodes || !view->groups)
 		return -ENOMEM;
 	int r = fill_nodes(snapshot, view->nodes);
+	if (r == 0)
+		r = smooth_nodes(daemon->pipeline.placement, interval_s, view->nodes, nr_nodes);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < placement->count; i++) {

@@ -134,31 +134,32 @@ static const struct nm_thread_times *times_of(const struct nm_placement *placeme
 	return &placement->times[*at];
 }
 
-/* Adds what the thread ran and waited since it was read last. */
-static void add_times(struct nm_placed *placed, const struct nm_thread_times *before,
-		      const struct nm_thread_times *now)
+/* What a thread did since it was read last, or since it began if that was in this interval. */
+struct use {
+	double run_s, delay_s, length_s;
+};
+
+static bool find_use(const struct nm_thread_times *before, const struct nm_thread_times *now,
+		     double age_s, double interval_s, struct use *ret)
 {
-	double length_ns = (double)(now->read_ns - before->read_ns);
-	if (now->run_ns < before->run_ns || now->delay_ns < before->delay_ns || !(length_ns > 0))
-		return;
-	double run_ns = (double)(now->run_ns - before->run_ns);
-	double delay_ns = (double)(now->delay_ns - before->delay_ns);
-	placed->run_s += run_ns / (double)NM_NSEC_PER_SEC;
-	placed->delay_s += delay_ns / (double)NM_NSEC_PER_SEC;
-	placed->wanted_cpus += fmin((run_ns + delay_ns) / length_ns, 1);
+	const struct nm_thread_times none = {0};
+	double length_s = before ? (double)(now->read_ns - before->read_ns) / (double)NM_NSEC_PER_SEC
+				 : age_s;
+	if (!before && age_s > interval_s)
+		return false;
+	if (!before)
+		before = &none;
+	if (now->run_ns < before->run_ns || now->delay_ns < before->delay_ns || !(length_s > 0))
+		return false;
+	ret->run_s = (double)(now->run_ns - before->run_ns) / (double)NM_NSEC_PER_SEC;
+	ret->delay_s = (double)(now->delay_ns - before->delay_ns) / (double)NM_NSEC_PER_SEC;
+	ret->length_s = length_s;
+	return true;
 }
 
-/* Of one that is read for the first time; it may have begun in the middle of the interval. */
-static double first_wanted(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
-			   const struct nm_thread_times *times, double interval_s)
-{
-	double age_s = snapshot->processes[thread->process].age_s;
-	double wanted_s = (double)(times->run_ns + times->delay_ns) / (double)NM_NSEC_PER_SEC;
-	return age_s > 0 && age_s < interval_s ? fmin(wanted_s / age_s, 1) : thread->run_share;
-}
-
+/* CPUs that each thread was on: ret_ran. By samples, which are few, where nobody tells its times. */
 static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			double interval_s)
+			double interval_s, double *ret_ran)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_thread_times *times = calloc(snapshot->nr_threads + 1, sizeof(*times));
@@ -169,16 +170,22 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct nm_placed *placed = nm_placed_find(placement, thread->pid);
 		const struct nm_thread_times *before = times_of(placement, thread, &at);
+		struct use use;
+		ret_ran[i] = thread->run_share;
 		if (!placed || !thread->active)
 			continue;
 		bool read = reads++ < READS_MOST && read_times(daemon->pipeline.platform, thread,
 							       &times[count]) == 0;
-		if (read && before)
-			add_times(placed, before, &times[count]);
-		if (!before)
-			placed->wanted_cpus += read ? first_wanted(snapshot, thread, &times[count],
-								   interval_s)
-						    : thread->run_share;
+		if (!read || !find_use(before, &times[count],
+				       snapshot->processes[thread->process].age_s, interval_s,
+				       &use)) {
+			placed->wanted_cpus += thread->run_share;
+		} else {
+			placed->run_s += use.run_s;
+			placed->delay_s += use.delay_s;
+			placed->wanted_cpus += fmin((use.run_s + use.delay_s) / use.length_s, 1);
+			ret_ran[i] = fmin(use.run_s / fmax(use.length_s, interval_s), 1);
+		}
 		count += read;
 	}
 	free(placement->times);
@@ -201,7 +208,7 @@ static void clear_interval(struct nm_placed *placed, unsigned nr_nodes)
 }
 
 static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
-		       struct nm_placed *placed)
+		       double ran, struct nm_placed *placed)
 {
 	const struct nm_topology *topology = snapshot->topology;
 	int here = nm_topology_node_of_cpu(topology, thread->home_cpu);
@@ -214,8 +221,8 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 			 hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed));
 	}
 	placed->running += thread->active;
-	if (here >= 0 && thread->run_share > 0)
-		placed->ran_on[here] += thread->run_share;
+	if (here >= 0 && ran > 0)
+		placed->ran_on[here] += ran;
 }
 
 /* But for what a thread on its way has run elsewhere. */
@@ -271,7 +278,7 @@ static void add_measure(struct nm_place_measure *measure, const struct nm_placed
 }
 
 static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		       double interval_s)
+		       double interval_s, const double *ran)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	/* First touches alone say that everything is local. */
@@ -284,7 +291,7 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 			nm_placed_find(placement, snapshot->threads[i].pid);
 		if (!placed)
 			continue;
-		add_thread(snapshot, &snapshot->threads[i], placed);
+		add_thread(snapshot, &snapshot->threads[i], ran[i], placed);
 		add_to_sums(snapshot, &snapshot->threads[i], &sums[placed - placement->items]);
 	}
 	for (size_t i = 0; i < placement->count; i++) {
@@ -317,6 +324,7 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	for (size_t i = 0; i < placement->count; i++)
 		clear_interval(&placement->items[i], snapshot->topology->nr_nodes);
 	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
-	r = follow_times(daemon, snapshot, interval_s);
-	return r < 0 ? r : measure_all(daemon, snapshot, interval_s);
+	nm_autofree double *ran = calloc(snapshot->nr_threads + 1, sizeof(*ran));
+	r = ran ? follow_times(daemon, snapshot, interval_s, ran) : -ENOMEM;
+	return r < 0 ? r : measure_all(daemon, snapshot, interval_s, ran);
 }

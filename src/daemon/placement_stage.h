@@ -73,6 +73,8 @@ struct nm_placement {
 	size_t nr_times;
 	struct nm_mover *mover;
 	struct nm_place_cost page_cost;
+	double *beside_cpus; /* per node: what runs there besides the processes, of late */
+	unsigned nr_nodes;   /* of it */
 	double saved_s;	   /* of a CPU, that looks may still cost */
 	uint64_t spent_ns; /* CPU time of the loop as of the last look */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto" through every stage of the daemon, in simulated time: processes get homes, their
  * memory comes along, and what made them slower is undone. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -214,6 +215,42 @@ static void who_begins_wants_what_it_has_wanted_since(void **state)
 	fake_get(world.fake, second->tid)->start_ticks = world.fake->now_ns / 10000000 + 5;
 	live_one();
 	assert_true(placed_of(1000)->demand_cpus > 1.5);
+}
+
+/* Samples are some ten milliseconds apart, and an interval may be a hundred: the kernel's count is exact. */
+static void how_much_ran_is_told_by_the_kernel(void **state)
+{
+	(void)state;
+	struct worker *worker = add_worker(1000, 0, 0);
+	begin_auto();
+	live_s(1);
+	worker->run_ns -= (uint64_t)(0.4e9 * nm_loop_beat_s(&world.daemon));
+	live_one();
+	assert_true(fabs(placed_of(1000)->ran_on[0] - 0.6) < 0.01);
+}
+
+static void run_beside_s(double seconds)
+{
+	for (double until = seconds; until > 0; until -= nm_loop_beat_s(&world.daemon)) {
+		for (int cpu = 2; cpu < 4; cpu++) /* of node 1 */
+			world.busy_ticks[cpu] += (uint64_t)(1000 * nm_loop_beat_s(&world.daemon));
+		live_one();
+	}
+}
+
+/* What runs on a node for a moment besides the processes takes no room of it; what stays does. */
+static void a_moment_takes_no_room(void **state)
+{
+	(void)state;
+	add_worker(1000, 0, 0);
+	begin_auto();
+	live_s(1);
+	const double *beside = world.daemon.pipeline.placement->beside_cpus;
+	assert_true(beside[1] < 0.1);
+	run_beside_s(0.05);
+	assert_true(beside[1] > 0.1 && beside[1] < 1.2);
+	run_beside_s(2);
+	assert_true(beside[1] > 1.8);
 }
 
 /* Where nobody runs or begins there is nothing to look at, for a while. */
@@ -527,6 +564,8 @@ int main(void)
 		TEST(who_comes_later_is_sent_home_soon),
 		TEST(who_may_soon_get_a_home_is_looked_at),
 		TEST(who_begins_wants_what_it_has_wanted_since),
+		TEST(how_much_ran_is_told_by_the_kernel),
+		TEST(a_moment_takes_no_room),
 		TEST(idle_machines_are_looked_at_seldom),
 		TEST(looks_are_paid_for),
 		TEST(one_thread_is_not_leased),
