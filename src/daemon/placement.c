@@ -16,6 +16,7 @@
 #define STRETCH_MOST 4
 #define IDLE_CPUS 0.2 /* where less runs, nobody wants a home, and looks come as seldom */
 #define BORN_NS (NM_NSEC_PER_SEC / 10) /* what lives as long is looked at; most that begins does not */
+#define AGAIN_NS (NM_NSEC_PER_SEC / 4) /* later again, once, if it has not been seen to run */
 #define STRAYS_NS (2 * NM_NSEC_PER_SEC) /* so long after it got its home it is looked after, until it is there */
 #define GREW_NS (NM_NSEC_PER_SEC / 20) /* so long after it has got a thread: others follow */
 #define LEASED_AFTER_S 0.5 /* without a new thread: it has sized itself */
@@ -83,6 +84,32 @@ static void forget_birth(struct nm_placement *placement, uint32_t pid)
 		}
 }
 
+static void note_birth(struct nm_placement *placement, struct nm_birth birth)
+{
+	if (placement->nr_births == NM_BIRTHS_MOST)
+		forget_birth(placement, placement->births[0].pid);
+	placement->births[placement->nr_births++] = birth;
+}
+
+/* True: one is to be looked at now. It is again if it was not met the first time: few samples were taken by then. */
+static bool take_due_births(struct nm_placement *placement, uint64_t now_ns)
+{
+	bool any = false;
+	for (unsigned i = placement->nr_births; i-- > 0;) {
+		struct nm_birth birth = placement->births[i];
+		if (now_ns < birth.due_ns)
+			continue;
+		bool met = nm_placed_find(placement, birth.pid);
+		any |= !birth.again || !met;
+		forget_birth(placement, birth.pid);
+		if (!birth.again && !met)
+			note_birth(placement, (struct nm_birth){.pid = birth.pid,
+								.due_ns = now_ns + AGAIN_NS,
+								.again = true});
+	}
+	return any;
+}
+
 /* A new thread starts wherever a CPU is idle, also where its process has a home. */
 static void note_growth(struct nm_placement *placement, uint32_t pid, uint64_t now_ns)
 {
@@ -103,12 +130,8 @@ void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_even
 	if (!placement || (!begins && !ends))
 		return;
 	forget_birth(placement, event->pid);
-	if (ends)
-		return;
-	if (placement->nr_births == NM_BIRTHS_MOST)
-		forget_birth(placement, placement->births[0].pid);
-	placement->births[placement->nr_births++] =
-		(struct nm_birth){.pid = event->pid, .time_ns = now_ns};
+	if (begins)
+		note_birth(placement, (struct nm_birth){.pid = event->pid, .due_ns = now_ns + BORN_NS});
 }
 
 /* What may be spent by then; what the model costs us has nothing to do with what it shows. */
@@ -132,9 +155,17 @@ static void pay(struct nm_daemon *daemon, uint64_t interval_ns)
 	placement->spent_ns = spent_ns;
 }
 
+static bool is_somebody_born(const struct nm_placement *placement)
+{
+	bool born = false;
+	for (unsigned i = 0; !born && i < placement->nr_births; i++)
+		born = !placement->births[i].again;
+	return born;
+}
+
 static bool somebody_begins(const struct nm_placement *placement)
 {
-	bool begins = placement->nr_births > 0;
+	bool begins = is_somebody_born(placement);
 	for (size_t i = 0; !begins && i < placement->count; i++) {
 		const struct nm_placed *placed = &placement->items[i];
 		begins = placed->grew_ns > 0 ||
@@ -165,7 +196,7 @@ static bool is_unsettled(const struct nm_placed *placed, bool mover_idle, uint64
 		       (placed->grew_ns > 0 && now_ns - placed->grew_ns >= GREW_NS) ||
 		       has_strayed(placed, now_ns);
 	bool may_change = placed->reason == NM_PLACE_TOO_DEAR || placed->reason == NM_PLACE_NO_ROOM ||
-			  placed->reason == NM_PLACE_NEAR;
+			  placed->reason == NM_PLACE_NEAR || placed->reason == NM_PLACE_IDLE;
 	return placed->reason == NM_PLACE_YOUNG ||
 	       (may_change && placed->running > 0 && placed->watched_s < HURRY_S);
 }
@@ -176,7 +207,7 @@ static bool is_machine_idle(const struct nm_daemon *daemon, double since_s)
 	const struct nm_placement *placement = daemon->pipeline.placement;
 	const struct nm_source_status *status =
 		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
-	if (!status || !status->runs || !placement || placement->nr_births > 0)
+	if (!status || !status->runs || !placement || is_somebody_born(placement))
 		return false;
 	double ran_s = (double)(status->counts.samples - daemon->counts.samples) *
 		       status->run_sample_ns / (double)NM_NSEC_PER_SEC;
@@ -195,12 +226,8 @@ bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
 	bool idle = placement && nm_mover_counts(placement->mover).waiting == 0;
 	for (size_t i = 0; !awaited && i < placement->count; i++)
 		awaited = is_unsettled(&placement->items[i], idle, now_ns);
-	/* Ascending in time. */
-	while (placement && placement->nr_births > 0 &&
-	       now_ns - placement->births[0].time_ns >= BORN_NS) {
+	if (placement && take_due_births(placement, now_ns))
 		awaited = true;
-		forget_birth(placement, placement->births[0].pid);
-	}
 	return awaited;
 }
 

@@ -60,12 +60,13 @@ struct nm_thread_times {
 /* A process that began a moment ago, or another program in it. */
 struct nm_birth {
 	uint32_t pid;
-	uint64_t time_ns;
+	uint64_t due_ns; /* when it is looked at */
+	bool again;	 /* it was before, and had not been seen to run yet */
 };
 #define NM_BIRTHS_MOST 256U /* the oldest go: they are met by the next interval */
 
 struct nm_placement {
-	struct nm_birth births[NM_BIRTHS_MOST];
+	struct nm_birth births[NM_BIRTHS_MOST]; /* in the order in which they were noted */
 	unsigned nr_births;
 	struct nm_placed *items; /* ascending pid */
 	size_t count;

@@ -178,7 +178,7 @@ static void who_may_soon_get_a_home_is_looked_at(void **state)
 {
 	(void)state;
 	static const enum nm_place_reason passing[] = {NM_PLACE_NO_ROOM, NM_PLACE_NEAR,
-						       NM_PLACE_TOO_DEAR};
+						       NM_PLACE_TOO_DEAR, NM_PLACE_IDLE};
 	add_worker(1000, 0, 0);
 	begin_auto();
 	live_s(1);
@@ -199,6 +199,36 @@ static void who_may_soon_get_a_home_is_looked_at(void **state)
 	}
 	placed->watched_s = 1;
 	placed->reason = NM_PLACE_SPREAD;
+	assert_true(nm_loop_goes_on(&world.daemon));
+}
+
+/* Who had no sample a tenth of a second after he began is looked for once more, and then when the interval ends. */
+static void who_is_not_met_is_looked_for_again(void **state)
+{
+	(void)state;
+	struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = 1999, .tid = 1999};
+	add_worker(1000, 0, 0);
+	begin_auto();
+	live_s(1);
+	placed_of(1000)->watched_s = 10;
+	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
+	uint64_t now_ns = world.daemon.last_tick_ns;
+	nm_placement_task_event(&world.daemon, &exec, now_ns);
+	const unsigned awaited_ms[] = {100, 400}, not_ms[] = {50, 150, 300, 450, 800};
+	for (unsigned ms = 50, awaited = 0, not = 0; ms <= 800; ms += 50) {
+		world.fake->now_ns = now_ns + ms * (NM_NSEC_PER_SEC / 1000);
+		if (not < 5 && not_ms[not] == ms && ++not)
+			assert_true(nm_loop_goes_on(&world.daemon));
+		if (awaited < 2 && awaited_ms[awaited] == ms && ++awaited)
+			assert_false(nm_loop_goes_on(&world.daemon));
+	}
+	/* One that was met is not. */
+	exec.pid = exec.tid = 1000;
+	now_ns = world.fake->now_ns = world.daemon.last_tick_ns;
+	nm_placement_task_event(&world.daemon, &exec, now_ns);
+	world.fake->now_ns = now_ns + NM_NSEC_PER_SEC / 10;
+	assert_false(nm_loop_goes_on(&world.daemon));
+	world.fake->now_ns = now_ns + NM_NSEC_PER_SEC / 2;
 	assert_true(nm_loop_goes_on(&world.daemon));
 }
 
@@ -563,6 +593,7 @@ int main(void)
 		TEST(who_strays_is_looked_after),
 		TEST(who_comes_later_is_sent_home_soon),
 		TEST(who_may_soon_get_a_home_is_looked_at),
+		TEST(who_is_not_met_is_looked_for_again),
 		TEST(who_begins_wants_what_it_has_wanted_since),
 		TEST(how_much_ran_is_told_by_the_kernel),
 		TEST(a_moment_takes_no_room),
