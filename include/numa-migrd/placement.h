@@ -65,7 +65,7 @@ enum nm_place_reason {
 	NM_PLACE_IDLE,	   /* it runs too little */
 	NM_PLACE_NO_ROOM,  /* no node that it may use has the CPUs or the memory for it */
 	NM_PLACE_NEAR,	   /* it is beside its memory, and so young that it need not be held yet */
-	NM_PLACE_TOO_DEAR, /* moving its memory costs more than its being away has cost so far */
+	NM_PLACE_TOO_DEAR, /* moving its memory costs more than its being away is expected to */
 	NM_PLACE_SPREAD,   /* it is better left spread over an idle machine */
 	NM_PLACE_REASON_MAX,
 };
@@ -105,10 +105,12 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 int nm_place_yield(const struct nm_place_view *view, bool *ret);
 
 /*
- * A group goes home, and its memory with it, once its being away has cost as much as moving it does:
- * moving whoever ends soon would not have paid, and whoever lives on has lost at most twice what the
- * best decision would have cost (the rule for renting or buying skis).
+ * A group goes home, and its memory with it, once its being away is expected to cost as much from then on as moving
+ * it does. It has cost something so far, and most that has gone on for a while goes on for longer.
  */
+
+/* What is still to come, at the mean, of what has been so much so far: a process's life, or what it loses in it. Tick. */
+double nm_place_to_come(double so_far);
 
 /* CPUs' worth of time that a group of that demand waits longer for memory at that mean distance (SLIT, 10 is
  * local) than it would if all were local. Tick. */

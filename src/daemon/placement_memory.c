@@ -5,7 +5,7 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
-#define AHEAD_S 0.25 /* of work handed to the mover: what waits here goes by the latest figures */
+#define AHEAD_S 0.25 /* of work handed to the mover beside what it is at: what waits here goes by the latest figures */
 #define GUESSED_S 0.05 /* likewise while these are a guess */
 
 /* It is as if the process had run there from its beginning. */
@@ -81,12 +81,16 @@ static struct nm_placed *most_urgent(const struct nm_placement *placement)
 	return first;
 }
 
-static double under_way_s(const struct nm_placement *placement)
+static double under_way_s(const struct nm_placement *placement, unsigned *ret_count)
 {
 	double sum = 0;
-	for (size_t i = 0; i < placement->count; i++)
-		if (placement->items[i].memory.state == NM_BRING_UNDER_WAY)
-			sum += cost_s(placement, &placement->items[i]);
+	*ret_count = 0;
+	for (size_t i = 0; i < placement->count; i++) {
+		if (placement->items[i].memory.state != NM_BRING_UNDER_WAY)
+			continue;
+		sum += cost_s(placement, &placement->items[i]);
+		(*ret_count)++;
+	}
 	return sum;
 }
 
@@ -98,7 +102,7 @@ static void consider(const struct nm_placement *placement, struct nm_placed *pla
 		return;
 	placed->lost_s +=
 		interval_s * nm_place_lost_cpus(placed->demand_cpus, memory->away_distance);
-	bool worthwhile = placed->lost_s >= cost_s(placement, placed);
+	bool worthwhile = nm_place_to_come(placed->lost_s) >= cost_s(placement, placed);
 	if (worthwhile && memory->state == NM_BRING_LATER)
 		placed->judged = false; /* anew, by what it is like with its memory */
 	memory->state = worthwhile ? NM_BRING_WANTED : NM_BRING_LATER;
@@ -112,9 +116,10 @@ void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns)
 		consider(placement, &placement->items[i],
 			 (double)interval_ns / (double)NM_NSEC_PER_SEC);
 	while ((next = most_urgent(placement))) {
-		double ahead_s = under_way_s(placement);
-		if (ahead_s > 0 && ahead_s + cost_s(placement, next) >
-					   (is_guess(placement) ? GUESSED_S : AHEAD_S))
+		unsigned nr_ahead;
+		double ahead_s = under_way_s(placement, &nr_ahead) + cost_s(placement, next);
+		if (is_guess(placement) ? nr_ahead > 0 && ahead_s > GUESSED_S
+					: nr_ahead > 1 && ahead_s > AHEAD_S)
 			return;
 		bring(daemon, next);
 		if (next->memory.state == NM_BRING_WANTED)

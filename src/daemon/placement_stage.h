@@ -10,7 +10,7 @@
 enum nm_bring {
 	NM_BRING_NOTHING, /* its memory stays where it is */
 	NM_BRING_WANTED,  /* to be handed to the mover */
-	NM_BRING_LATER,	  /* likewise, once its being away has cost as much as moving it */
+	NM_BRING_LATER,	  /* likewise, once its being away is to cost as much as moving it */
 	NM_BRING_UNDER_WAY, /* the mover has it */
 	NM_BRING_DONE,
 };

@@ -35,7 +35,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_IDLE] = "it runs too little",
 	[NM_PLACE_NO_ROOM] = "no node has the CPUs or the memory for it",
 	[NM_PLACE_NEAR] = "it has just begun, and is near its memory",
-	[NM_PLACE_TOO_DEAR] = "moving its memory would cost more than its being away has cost so far",
+	[NM_PLACE_TOO_DEAR] = "moving its memory would cost more than its being away is expected to",
 	[NM_PLACE_SPREAD] = "the machine has idle CPUs, and its threads are better left spread",
 };
 
@@ -203,12 +203,12 @@ static double move_s(const struct plan *plan, const struct nm_place_group *group
 	return nm_place_move_s(&plan->view->cost, bytes_elsewhere(plan, group, node));
 }
 
-/* Of the time that it still has, which is as long as it has lived: until its memory has followed. */
+/* Of the time that it still has: until its memory has followed. */
 static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	if (plan->view->memory_stays)
 		return 1;
-	return fmin(move_s(plan, group, node) / fmax(group->age_s, LEAST_LIFE_S), 1);
+	return fmin(move_s(plan, group, node) / fmax(nm_place_to_come(group->age_s), LEAST_LIFE_S), 1);
 }
 
 /* At the mean over that time. */
@@ -237,7 +237,7 @@ static bool only_gathers(const struct plan *plan, const struct nm_place_group *g
 	       distance_from(plan->view, group, (unsigned)to->node) <= to->distance_now;
 }
 
-/* Else once its memory's being elsewhere has cost as much as moving it does. The scheduler leaves
+/* Else once its memory's being elsewhere may be expected to cost as much as moving it does. The scheduler leaves
  * most threads where they are, so that there is no hurry to hold those that are beside it. */
 static bool is_worth_it(const struct plan *plan, const struct nm_place_group *group,
 			struct nm_place_proposal *ret)
@@ -249,7 +249,7 @@ static bool is_worth_it(const struct plan *plan, const struct nm_place_group *gr
 	}
 	bool worth = plan->view->memory_stays
 			     ? distance_from(plan->view, group, node) < ret->distance_now
-			     : group->lost_s >= move_s(plan, group, node) ||
+			     : nm_place_to_come(group->lost_s) >= move_s(plan, group, node) ||
 				       only_gathers(plan, group, ret);
 	ret->reason = worth ? ret->reason : NM_PLACE_TOO_DEAR;
 	return worth;

@@ -336,6 +336,34 @@ static void one_thread_is_not_leased(void **state)
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
 }
 
+/* For half a second it may yet look how many CPUs there are, and create threads that go by that. */
+static void nobody_is_leased_at_once(void **state)
+{
+	(void)state;
+	const struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = 1999, .tid = 1999};
+	begin_auto();
+	live_s(1);
+	uint64_t born_ns = world.fake->now_ns;
+	for (unsigned i = 0; i < 2; i++) {
+		struct worker *worker = add_worker(1000, (int)(4 * i), 2);
+		fake_get(world.fake, worker->tid)->start_ticks = born_ns / 10000000;
+	}
+	for (unsigned i = 0; i < 6; i++) /* the machine is in demand */
+		add_worker(2000 + 100 * i, (int)(1 + i + (i >= 3)), i / 2);
+	for (bool had_home = false; world.fake->now_ns < born_ns + NM_NSEC_PER_SEC;) {
+		/* Somebody else begins: looks come often. */
+		nm_placement_task_event(&world.daemon, &exec, world.fake->now_ns);
+		live_one();
+		const struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, 1000);
+		bool leased = fake_get(world.fake, world.workers[0].tid)->mask != (1U << CPUS) - 1;
+		had_home |= placed && placed->home >= 0;
+		if (world.fake->now_ns < born_ns + NM_NSEC_PER_SEC / 2)
+			assert_false(leased);
+		else if (world.fake->now_ns > born_ns + NM_NSEC_PER_SEC * 9 / 10)
+			assert_true(had_home && leased);
+	}
+}
+
 static void live_with(enum nm_runtime runtime, enum nm_pin pin)
 {
 	fake_asked.runtime = (int)runtime;
@@ -462,11 +490,11 @@ static void memory_comes_along(void **state)
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 }
 
-/* 1024 pages cost 16 s by that; a thread at 20 has lost 12 s in a minute. */
+/* 1024 pages cost 48 s by that; a thread at 20 has lost 12 s in a minute, and three times that is to come. */
 static void make_pages_dear(void)
 {
 	world.daemon.pipeline.placement->page_cost =
-		(struct nm_place_cost){.pages = 1e6, .ns = 8e12};
+		(struct nm_place_cost){.pages = 1e6, .ns = 24e12};
 }
 
 static void assert_memory_comes_in_the_end(void)
@@ -477,7 +505,7 @@ static void assert_memory_comes_in_the_end(void)
 	assert_int_equal(pages_on(0), 1024);
 }
 
-/* Where a page takes long to move, there is no home before its memory's being away has cost as much. */
+/* Where a page takes long to move, there is no home before its memory's being away is to cost as much. */
 static void no_home_for_what_is_too_dear_to_move(void **state)
 {
 	(void)state;
@@ -519,6 +547,40 @@ static void what_moves_cost_is_learned(void **state)
 	const struct nm_place_cost *cost = &world.daemon.pipeline.placement->page_cost;
 	assert_true(cost->pages >= 1024);
 	assert_true(nm_place_move_s(cost, 4096) > 5e-4);
+}
+
+/* How many of four, whose memory waits, are handed to the mover together; cost: so far of its calls. */
+static unsigned handed_over(uint64_t away_bytes, struct nm_place_cost cost)
+{
+	struct nm_placement *placement = world.daemon.pipeline.placement;
+	unsigned before = fake_mover.submitted;
+	assert_int_equal(placement->count, 4);
+	placement->page_cost = cost;
+	for (size_t i = 0; i < placement->count; i++) {
+		placement->items[i].lost_s = 1e6;
+		placement->items[i].memory = (struct nm_bring_memory){
+			.state = NM_BRING_WANTED, .away_bytes = away_bytes, .away_distance = 20};
+	}
+	nm_placement_bring(&world.daemon, NM_NSEC_PER_SEC / 10);
+	return fake_mover.submitted - before;
+}
+
+/* The mover has something to go on with; more waits here, where it may yet turn out to be too dear. */
+static void the_mover_is_handed_little_ahead(void **state)
+{
+	(void)state;
+	const struct nm_place_cost unknown = {0}, known = {.pages = 1e9, .ns = 5e12};
+	four_mixed_up();
+	begin_auto();
+	live_s(6);
+	fake_mover.asleep = true;
+	assert_int_equal(handed_over(100 << 20, unknown), 1);
+	assert_int_equal(handed_over(8 << 20, unknown), 2);
+	assert_int_equal(handed_over(1 << 20, unknown), 4);
+	assert_int_equal(handed_over(1 << 30, known), 2);
+	assert_int_equal(handed_over(40 << 20, known), 2);
+	assert_int_equal(handed_over(20 << 20, known), 4);
+	fake_mover.asleep = false;
 }
 
 static void the_kernels_balancing_brings_memory_itself(void **state)
@@ -600,6 +662,7 @@ int main(void)
 		TEST(idle_machines_are_looked_at_seldom),
 		TEST(looks_are_paid_for),
 		TEST(one_thread_is_not_leased),
+		TEST(nobody_is_leased_at_once),
 		TEST(siblings_are_no_cores),
 		TEST(who_counts_again_is_not_leased),
 		TEST(nor_is_it_while_the_answer_is_awaited),
@@ -610,6 +673,7 @@ int main(void)
 		TEST(no_home_for_what_is_too_dear_to_move),
 		TEST(memory_that_turns_out_dear_comes_later),
 		TEST(what_moves_cost_is_learned),
+		TEST(the_mover_is_handed_little_ahead),
 		TEST(the_kernels_balancing_brings_memory_itself),
 		TEST(balancing_of_tiers_brings_no_memory),
 		TEST(nobody_is_leased_where_nudges_are_asked_for),
