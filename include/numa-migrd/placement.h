@@ -29,6 +29,7 @@ struct nm_place_group {
 	const bool *allowed;	 /* per node: may each of its threads run there? */
 	int home;		 /* node index; -1: none */
 	bool barred;		 /* not to be placed now */
+	bool awaits_count;	 /* where its memory is will be known in a moment */
 };
 
 struct nm_place_node {

@@ -39,8 +39,10 @@ void nm_placement_end(struct nm_daemon *daemon)
 	if (!placement)
 		return;
 	nm_mover_free(placement->mover);
-	for (size_t i = 0; i < placement->count; i++)
+	for (size_t i = 0; i < placement->count; i++) {
+		nm_placement_forget_count(daemon, &placement->items[i]);
 		free(placement->items[i].ran_on);
+	}
 	free(placement->items);
 	free(placement->times);
 	free(placement->beside_cpus);
@@ -302,6 +304,7 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 		.allowed = placed->allowed,
 		.home = placed->home,
 		.barred = snapshot->time_ns < placed->barred_until_ns,
+		.awaits_count = nm_placement_awaits_count(placed, snapshot->time_ns),
 	};
 }
 
@@ -622,6 +625,8 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	pay(daemon, interval_ns);
 	nm_placement_collect(daemon);
 	r = nm_placement_follow(daemon, snapshot, interval_ns);
+	if (r == 0)
+		nm_placement_count(daemon, snapshot);
 	for (size_t i = 0; r == 0 && i < placement->count; i++)
 		if (is_due(snapshot, &placement->items[i]))
 			judge(daemon, snapshot, &placement->items[i]);

@@ -41,6 +41,7 @@ static int take_over(struct nm_placement *placement, const struct nm_snap_proces
 		*ret = *known;
 		known->ran_on = NULL;
 		known->memory = (struct nm_bring_memory){0};
+		known->count = (struct nm_place_count){0};
 		return 0;
 	}
 	*ret = (struct nm_placed){
@@ -64,11 +65,13 @@ static void placed_clear(struct nm_placed *placed)
 }
 
 /* A process without members is gone, or nobody's business any more; its leases end as any. */
-static void replace_items(struct nm_placement *placement, struct nm_placed *items, size_t count)
+static void replace_items(struct nm_daemon *daemon, struct nm_placed *items, size_t count)
 {
+	struct nm_placement *placement = daemon->pipeline.placement;
 	for (size_t i = 0; i < placement->count; i++) {
 		if (placement->items[i].ran_on)
 			nm_mover_drop(placement->mover, placement->items[i].pid);
+		nm_placement_forget_count(daemon, &placement->items[i]);
 		placed_clear(&placement->items[i]);
 	}
 	free(placement->items);
@@ -76,8 +79,9 @@ static void replace_items(struct nm_placement *placement, struct nm_placed *item
 	placement->count = count;
 }
 
-static int list_processes(struct nm_placement *placement, const struct nm_snapshot *snapshot)
+static int list_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
+	struct nm_placement *placement = daemon->pipeline.placement;
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	struct nm_placed *items = calloc(snapshot->nr_processes + 1, sizeof(*items));
 	size_t count = 0;
@@ -100,7 +104,7 @@ static int list_processes(struct nm_placement *placement, const struct nm_snapsh
 	}
 	if (count > 0)
 		qsort(items, count, sizeof(*items), by_pid);
-	replace_items(placement, items, count);
+	replace_items(daemon, items, count);
 	return 0;
 }
 
@@ -318,7 +322,7 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			uint64_t interval_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	int r = list_processes(placement, snapshot);
+	int r = list_processes(daemon, snapshot);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < placement->count; i++)

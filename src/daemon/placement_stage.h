@@ -23,6 +23,13 @@ struct nm_bring_memory {
 	double away_distance; /* likewise: from home to its memory */
 };
 
+/* What is asked of where its memory is. */
+struct nm_place_count {
+	uint64_t ticket; /* 0: nothing is under way */
+	uint64_t asked_ns;
+	uint64_t resident_bytes; /* when it was asked last; 0: never */
+};
+
 /* A process that policy "auto" looks after. */
 struct nm_placed {
 	uint32_t pid;
@@ -41,6 +48,7 @@ struct nm_placed {
 	double lost_s;	  /* CPU time, of waiting for memory on other nodes, until that has come home */
 	struct nm_place_measure before, after;
 	struct nm_bring_memory memory;
+	struct nm_place_count count;
 	/* Of this interval: */
 	size_t process; /* index into the snapshot's; SIZE_MAX: it did not run */
 	double *ran_on, *memory_on, *has_run_on; /* per node; the last since it was met. One allocation */
@@ -90,6 +98,15 @@ struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t 
 /* Who is there, and what each did in this interval. -ENOMEM. */
 int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			uint64_t interval_ns);
+
+/* ---- placement_pages.c ---- */
+
+/* Takes what was told of where memory is, and asks of those who have no home. */
+void nm_placement_count(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+/* Its home waits for the answer, which is a matter of moments. */
+bool nm_placement_awaits_count(const struct nm_placed *placed, uint64_t now_ns);
+/* Nobody will take the answer. */
+void nm_placement_forget_count(struct nm_daemon *daemon, struct nm_placed *placed);
 
 /* ---- placement_memory.c ---- */
 

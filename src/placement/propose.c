@@ -30,7 +30,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_SEPARATE] = "the machine is in demand, and programs are kept apart",
 	[NM_PLACE_HELD] = "it has a home",
 	[NM_PLACE_BARRED] = "an earlier placement is being judged, or was rolled back",
-	[NM_PLACE_YOUNG] = "it has just begun, or still creates threads",
+	[NM_PLACE_YOUNG] = "it has just begun, still creates threads, or is being asked where its memory is",
 	[NM_PLACE_WATCHED] = "it is watched first, so that there is something to compare with",
 	[NM_PLACE_IDLE] = "it runs too little",
 	[NM_PLACE_NO_ROOM] = "no node has the CPUs or the memory for it",
@@ -80,7 +80,7 @@ static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason
 		*ret = NM_PLACE_HELD;
 	else if (group->barred)
 		*ret = NM_PLACE_BARRED;
-	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S)
+	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S || group->awaits_count)
 		*ret = NM_PLACE_YOUNG;
 	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
 		*ret = NM_PLACE_WATCHED;

@@ -490,6 +490,38 @@ static void memory_comes_along(void **state)
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 }
 
+/* One whose first thread touched all before the others ran has nothing where these run. */
+static void memory_is_counted_before_a_home_is_chosen(void **state)
+{
+	(void)state;
+	make_space(1024, 1);
+	fake_asked.numa_maps = "7f0000000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n";
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no access tells */
+	for (unsigned i = 0; i < 2; i++)
+		fake_get(world.fake, add_worker(1000, (int)(2 * i), 1)->tid)->rss_kb = 4096;
+	for (unsigned i = 0; i < 4; i++) /* the machine is in demand, and nodes 0 and 1 have room */
+		add_worker(2000 + 100 * i, (int)(4 + i), 2 + i / 2);
+	begin_auto();
+	live_s(6);
+	fake_asked.numa_maps = NULL;
+	assert_int_equal(placed_of(1000)->home, 1);
+}
+
+/* Whoever does not answer is placed by where he runs. */
+static void who_never_answers_is_placed(void **state)
+{
+	(void)state;
+	four_mixed_up();
+	for (unsigned i = 0; i < world.nr_workers; i++)
+		fake_get(world.fake, world.workers[i].tid)->rss_kb = 4096;
+	fake_asked.hangs = true;
+	begin_auto();
+	live_s(6);
+	fake_asked.hangs = false;
+	for (unsigned i = 0; i < 4; i++)
+		assert_in_range(placed_of(1000 + 100 * i)->home, 0, NODES - 1);
+}
+
 /* 1024 pages cost 48 s by that; a thread at 20 has lost 12 s in a minute, and three times that is to come. */
 static void make_pages_dear(void)
 {
@@ -670,6 +702,8 @@ int main(void)
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
+		TEST(memory_is_counted_before_a_home_is_chosen),
+		TEST(who_never_answers_is_placed),
 		TEST(no_home_for_what_is_too_dear_to_move),
 		TEST(memory_that_turns_out_dear_comes_later),
 		TEST(what_moves_cost_is_learned),
