@@ -18,6 +18,7 @@ static bool may_be_asked(const struct nm_daemon *daemon, const struct nm_placed 
 {
 	uint64_t most_bytes = daemon->config->threads.residency_maps_mb << 20;
 	return placed->home < 0 && placed->running > 0 && !placed->count.ticket &&
+	       !(placed->accesses > 0) && /* these tell */
 	       resident_bytes <= most_bytes &&
 	       (double)resident_bytes > GREW_BY * (double)placed->count.resident_bytes;
 }
