@@ -62,7 +62,8 @@ static void read_count(const struct nm_topology *topology, char *text, struct nm
 {
 	nm_autofree double *pages = calloc(topology->nr_nodes, sizeof(*pages));
 	for (char *rest = text, *line; pages && (line = strsep(&rest, "\n"));)
-		(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
+		if (strstr(line, " anon=")) /* what others map, too, was there before, and stays */
+			(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
 	if (pages)
 		believe(placed, pages, topology->nr_nodes);
 }

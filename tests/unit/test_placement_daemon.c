@@ -495,7 +495,8 @@ static void memory_is_counted_before_a_home_is_chosen(void **state)
 {
 	(void)state;
 	make_space(1024, 1);
-	fake_asked.numa_maps = "7f0000000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n";
+	fake_asked.numa_maps = "7f0000000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n"
+			       "7f8000000000 default file=/usr/lib/libc.so mapped=4096 N0=4096 kernelpagesize_kB=4\n";
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no access tells */
 	for (unsigned i = 0; i < 2; i++)
 		fake_get(world.fake, add_worker(1000, (int)(2 * i), 1)->tid)->rss_kb = 4096;
