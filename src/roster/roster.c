@@ -194,7 +194,10 @@ static bool enough_cpu_to_look(const struct nm_roster *roster, const struct nm_p
 	       process->cpu_share >= roster->config->targets.min_cpu_percent / 200;
 }
 
-/* A small process is looked at in every interval while it is new: that is when memory grows. */
+/*
+ * A small process is looked at in every interval while it is new: that is when memory grows. Others are when
+ * they are twice as old as they were.
+ */
 static bool is_due(const struct nm_roster *roster, const struct nm_process *process,
 		   uint64_t now_ns)
 {
@@ -206,7 +209,9 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 		return false;
 	if (!process->checked_ns)
 		return enough_cpu_to_look(roster, process);
-	return growing || nm_roster_age(now_ns, process->checked_ns) > NM_ROSTER_CHECK_NS;
+	uint64_t since_ns = nm_roster_age(now_ns, process->checked_ns);
+	return growing || since_ns > NM_ROSTER_CHECK_NS ||
+	       since_ns >= nm_roster_age(process->checked_ns, process->started_ns);
 }
 
 /* Looks at a process when it is due, and drops it when it is gone. */

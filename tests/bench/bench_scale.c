@@ -4,14 +4,17 @@
  * 100,000 threads in processes of twenty: samples into metrics, the interval's close, the roster
  * (which adopts them, so many in an interval: its files of /proc are made up), the snapshot, LBMA,
  * the plan and the verdicts. What grows how: tick_growth_exponent is k of "time goes with threads
- * to the power of k" from the smallest to the largest. And the table of pages, of a million
- * entries, under ten million distinct pages.
+ * to the power of k" from the smallest to the largest. Then the same threads under policy "auto":
+ * auto_tick_ms_* is an interval's snapshot and decision once everybody is known; nothing is leased,
+ * as there is no ledger, and no page moved. And the table of pages, of a million entries, under ten
+ * million distinct pages.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/daemon/daemon.h"
 #include "../support/fake_ask.h"
 #include "../support/machine.h"
 #include "bench.h"
@@ -80,6 +83,8 @@ static ssize_t fake_read_file(struct nm_platform *platform, int directory, const
 		return snprintf(buffer, size, "0::/\n");
 	if (strstr(path, "cpuset.cpus.effective"))
 		return snprintf(buffer, size, "0-%d\n", CPUS - 1);
+	if (strstr(path, "/schedstat"))
+		return snprintf(buffer, size, "5000000000 1000 100\n");
 	return strcmp(path, "proc/uptime") == 0 ? snprintf(buffer, size, "1000.00 1.00\n")
 						: -ENOENT;
 }
@@ -118,6 +123,7 @@ struct scale {
 	struct nm_roster_memory *memory;
 	struct nm_roster *roster;
 	struct nm_verifier *verifier;
+	struct nm_daemon *daemon; /* only for policy "auto" */
 	double *busy;
 	unsigned threads;
 	uint64_t interval, next_id;
@@ -178,6 +184,14 @@ static double lap(double *mark)
 	return ms;
 }
 
+static void place(struct scale *scale, const struct nm_snapshot *snapshot, double ms[STAGES],
+		  double *mark)
+{
+	check(nm_placement_tick(scale->daemon, snapshot, snapshot->time_ns, NM_NSEC_PER_SEC));
+	ms[POLICY] = lap(mark);
+	ms[PLAN] = ms[VERIFY] = 0;
+}
+
 static void decide(struct scale *scale, const struct nm_snapshot *snapshot, double ms[STAGES],
 		   double *mark)
 {
@@ -213,7 +227,7 @@ static void live_one(struct scale *scale, double ms[STAGES])
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot =
 		build_snapshot(scale, figures, (size_t)count);
 	ms[SNAPSHOT] = lap(&mark);
-	decide(scale, snapshot, ms, &mark);
+	(scale->daemon ? place : decide)(scale, snapshot, ms, &mark);
 }
 
 /* ---- a number of threads ---- */
@@ -306,6 +320,53 @@ static double measure(unsigned threads)
 	return sum;
 }
 
+/* ---- policy "auto" ---- */
+
+static void open_daemon(struct scale *scale)
+{
+	struct nm_daemon *daemon = calloc(1, sizeof(*daemon));
+	check(daemon ? 0 : -ENOMEM);
+	scale->config->threads.policy = NM_POLICY_AUTO;
+	daemon->config = scale->config;
+	daemon->options.feed = &(struct nm_feed){0}; /* no worker is needed */
+	daemon->busy_share = scale->busy;
+	daemon->nr_cpus = CPUS;
+	daemon->next_decision = 1;
+	daemon->balancing = -1;
+	daemon->pipeline.platform = daemon->pipeline.machine = &scale->platform;
+	daemon->pipeline.topology = scale->topology;
+	daemon->pipeline.roster = scale->roster;
+	check(nm_journal_new(&daemon->journal));
+	check(nm_actuator_new(&scale->platform, scale->topology, -1, "", NULL, NULL,
+			      &daemon->pipeline.actuator));
+	scale->daemon = daemon;
+}
+
+static void close_daemon(struct nm_daemon *daemon)
+{
+	nm_placement_end(daemon);
+	nm_actuator_free(daemon->pipeline.actuator);
+	nm_journal_free(daemon->journal);
+	free(daemon);
+}
+
+static void measure_auto(const char *name, unsigned threads)
+{
+	struct scale scale;
+	double took_ms[REPEATS];
+	open_scale(&scale, threads);
+	open_daemon(&scale);
+	(void)adopt(&scale);
+	for (unsigned i = 0; i < REPEATS; i++) {
+		double ms[STAGES];
+		live_one(&scale, ms);
+		took_ms[i] = ms[SNAPSHOT] + ms[POLICY];
+	}
+	bench_print(name, bench_median(took_ms, REPEATS), "ms");
+	close_daemon(scale.daemon);
+	close_scale(&scale);
+}
+
 /* ---- pages ---- */
 
 #define PAGES 1000000U
@@ -349,6 +410,8 @@ int main(void)
 	(void)measure(10000);
 	double large = measure(100000);
 	bench_print("tick_growth_exponent", log(large / small) / log(100), "exponent");
+	measure_auto("auto_tick_ms_10k", 10000);
+	measure_auto("auto_tick_ms_100k", 100000);
 	measure_pages();
 	return EXIT_SUCCESS;
 }

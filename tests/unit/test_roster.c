@@ -139,6 +139,19 @@ static void test_young_grows(void **state)
 	assert_managed(300, true);
 }
 
+/* What is managed grows, too: how much memory it has is read again whenever it has become twice as old. */
+static void test_memory_of_the_young_is_known(void **state)
+{
+	(void)state;
+	fake_process(fake, 300, 1)->rss_kb = 65536;
+	run_all(0.5);
+	assert_managed(300, true);
+	fake_get(fake, 300)->rss_kb = 1048576;
+	run_all(0.5);
+	run_all(0.5);
+	assert_int_equal(member(300)->process->rss_bytes, 1048576ULL << 10);
+}
+
 static void test_configured_size(void **state)
 {
 	(void)state;
@@ -451,6 +464,7 @@ int main(void)
 		TEST(test_too_small),
 		TEST(test_too_small_for_a_home),
 		TEST(test_young_grows),
+		TEST(test_memory_of_the_young_is_known),
 		TEST(test_configured_size),
 		TEST(test_unknown_cpu_share),
 		TEST(test_vanished),
