@@ -68,7 +68,7 @@ static const char options_text[] =
 	"      --machine=M       simulate: ring-4x10, another name, or a file of hwloc's XML\n"
 	"      --workload=FILE   simulate: who runs what\n"
 	"      --policy=P        simulate: none, imar2, another name, or a file; may be repeated\n"
-	"      --paper=NAME      simulate: imar2-ct1, imar2-ct2, kmaf, kmlb, exclusivity, best\n"
+	"      --paper=NAME      simulate: imar2-ct1, imar2-ct2, kmaf, kmlb, exclusivity, auto\n"
 	"      --scale           simulate: a table from 100 to 100000 threads\n"
 	"      --record=FILE     simulate: what the daemon saw and did, for a replay\n"
 	"      --seed=N          simulate: another course of chance\n"

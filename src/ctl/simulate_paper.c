@@ -237,7 +237,7 @@ int nm_ctl_simulate_paper(const struct nm_ctl *ctl, const char *name)
 		{"kmaf", nm_paper_kmaf},
 		{"kmlb", nm_paper_kmlb},
 		{"exclusivity", nm_paper_exclusivity},
-		{"best", nm_paper_best},
+		{"auto", nm_paper_auto},
 	};
 	struct nm_sim_how how = nm_sim_how_of(&ctl->simulate);
 	if (how.runs <= 1)

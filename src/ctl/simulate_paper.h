@@ -37,6 +37,6 @@ int nm_paper_kmaf(const struct nm_sim_how *how);
 int nm_paper_kmlb(const struct nm_sim_how *how);
 int nm_paper_exclusivity(const struct nm_sim_how *how);
 /* The combination of them all against each one's own, where that was published. */
-int nm_paper_best(const struct nm_sim_how *how);
+int nm_paper_auto(const struct nm_sim_how *how);
 
 #endif
