@@ -35,7 +35,7 @@ struct nm_page_step {
 	int error;	  /* negative errno of FAILED */
 };
 
-/* Small pages in a row that were moved, of what had been asked for as a huge page. */
+/* Small pages in a row that were moved: of what had been asked for as a huge page, or of all of a process. */
 struct nm_page_loose {
 	uint64_t address;	/* of the first; of 4 KiB each */
 	uint32_t pages;		/* 1–512 */
@@ -51,6 +51,9 @@ struct nm_page_batch {
 	/* All of the process's memory that may be moved goes to that node, by longer calls; no steps. */
 	bool bulk;
 	int16_t to;
+	/* Of a bulk batch, instead: these go back, each to the node that it was on. Owned. */
+	struct nm_page_loose *back;
+	size_t nr_back;
 	size_t count;
 	struct nm_page_step *steps; /* owned */
 	/* Set by the worker: */
@@ -63,9 +66,10 @@ struct nm_page_batch {
 	int error;
 	uint64_t moved, call_ns, calls;
 	/*
-	 * Which small pages of the steps marked `loose` were moved, and from where, also of a batch
-	 * that ended early; each page once. It may lack some that went along with a huge page which
-	 * the kernel then split. NULL: none. Owned. loose_lost: those lacking for want of memory.
+	 * Which small pages of the steps marked `loose`, or of a bulk batch, were moved, and from where, also of
+	 * a batch that ended early; each page once. It may lack some that went along with a huge page which
+	 * the kernel then split, and lacks what the kernel moved all at once (migrate_pages(2)). NULL: none.
+	 * Owned. loose_lost: those lacking for want of memory, or beyond 65,536 runs.
 	 */
 	struct nm_page_loose *loose;
 	size_t nr_loose;
@@ -74,6 +78,7 @@ struct nm_page_batch {
 	 * often its mappings could not be read. */
 	uint64_t next, again_ns;
 	unsigned refused;
+	size_t loose_capacity;
 };
 
 void nm_page_batch_free(struct nm_page_batch *batch);

@@ -41,6 +41,7 @@ void nm_placement_end(struct nm_daemon *daemon)
 	nm_mover_free(placement->mover);
 	for (size_t i = 0; i < placement->count; i++) {
 		nm_placement_forget_count(daemon, &placement->items[i]);
+		nm_placement_forget_memory(&placement->items[i]);
 		free(placement->items[i].ran_on);
 	}
 	free(placement->items);
@@ -359,11 +360,13 @@ static int view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 
 /* ---- verdicts ---- */
 
-static void give_up(struct nm_daemon *daemon, struct nm_placed *placed)
+static void give_up(struct nm_daemon *daemon, struct nm_placed *placed, bool memory_goes_back)
 {
 	(void)nm_actuator_return_process(daemon->pipeline.actuator, placed->pid);
 	nm_mover_drop(daemon->pipeline.placement->mover, placed->pid);
-	placed->memory = (struct nm_bring_memory){0};
+	if (memory_goes_back)
+		nm_placement_send_back(daemon, placed);
+	nm_placement_forget_memory(placed);
 	placed->home = -1;
 	placed->lost_s = 0;
 	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
@@ -412,7 +415,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		break;
 	case NM_PLACE_WORSE:
 		daemon->tally.rolled_back++;
-		give_up(daemon, placed);
+		give_up(daemon, placed, true);
 		bar(placed, BARRED_NS, snapshot->time_ns);
 		break;
 	case NM_PLACE_INCONCLUSIVE:
@@ -534,6 +537,7 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	placed->is_home = false;
 	placed->judged = false;
 	placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
+	nm_placement_forget_memory(placed);
 	placed->memory = (struct nm_bring_memory){
 		.away_bytes = proposal->bytes_away,
 		.away_distance = proposal->distance_away,
@@ -555,7 +559,7 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 			continue;
 		nm_report_placement_yield(daemon, &snapshot->processes[placement->items[i].process],
 					  &placement->items[i]);
-		give_up(daemon, &placement->items[i]);
+		give_up(daemon, &placement->items[i], false);
 		/* Not barred for this, a few times. */
 		bar(&placement->items[i], 0, snapshot->time_ns);
 		view->groups[i].home = -1;

@@ -60,6 +60,7 @@ static int take_over(struct nm_placement *placement, const struct nm_snap_proces
 
 static void placed_clear(struct nm_placed *placed)
 {
+	nm_placement_forget_memory(placed);
 	free(placed->ran_on);
 	placed->ran_on = NULL;
 }

@@ -8,11 +8,77 @@
 #define AHEAD_S 0.25 /* of work handed to the mover beside what it is at: what waits here goes by the latest figures */
 #define GUESSED_S 0.05 /* likewise while these are a guess */
 
-/* It is as if the process had run there from its beginning. */
-static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
-		   const struct nm_page_batch *batch)
+void nm_placement_forget_memory(struct nm_placed *placed)
 {
-	placed->memory = (struct nm_bring_memory){.state = NM_BRING_DONE, .moved = batch->moved};
+	free(placed->memory.was);
+	placed->memory = (struct nm_bring_memory){0};
+}
+
+static int submit(struct nm_daemon *daemon, const struct nm_placed *placed, struct nm_page_batch *batch)
+{
+	batch->pid = placed->pid;
+	batch->start_ticks = placed->start_ticks;
+	batch->bulk = true;
+	int r = nm_mover_submit(daemon->pipeline.placement->mover, batch);
+	nm_recorder_mover(daemon, "mover_submit", r);
+	return r;
+}
+
+/* ---- back ---- */
+
+/* What was moved is what is known of where its memory is. */
+static void believe(struct nm_placed *placed, const struct nm_page_loose *was, size_t nr_was,
+		    unsigned nr_nodes)
+{
+	double ran = 0, pages = 0;
+	for (size_t i = 0; i < nr_was; i++)
+		pages += was[i].pages;
+	for (unsigned k = 0; k < nr_nodes; k++) {
+		ran += placed->has_run_on[k];
+		placed->has_run_on[k] = 0;
+	}
+	for (size_t i = 0; i < nr_was; i++)
+		if (was[i].was_on >= 0 && (unsigned)was[i].was_on < nr_nodes)
+			placed->has_run_on[was[i].was_on] += ran * was[i].pages / pages;
+	placed->count.resident_bytes = 0; /* it is asked about again */
+}
+
+static void go_back(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t decision,
+		    struct nm_page_loose *was, size_t nr_was)
+{
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = calloc(1, sizeof(*batch));
+	if (!batch || nr_was == 0) {
+		free(was);
+		return;
+	}
+	believe(placed, was, nr_was, daemon->pipeline.topology->nr_nodes);
+	batch->decision = decision;
+	batch->rollback = true;
+	batch->to = -1;
+	batch->back = was;
+	batch->nr_back = nr_was;
+	if (submit(daemon, placed, batch) == 0)
+		(void)NM_TAKE(batch);
+}
+
+void nm_placement_send_back(struct nm_daemon *daemon, struct nm_placed *placed)
+{
+	placed->undone = placed->decision;
+	go_back(daemon, placed, placed->decision, NM_TAKE(placed->memory.was), placed->memory.nr_was);
+}
+
+/* ---- home ---- */
+
+/* It is as if the process had run there from its beginning. */
+static void settle(const struct nm_daemon *daemon, struct nm_placed *placed, struct nm_page_batch *batch)
+{
+	nm_placement_forget_memory(placed);
+	placed->memory = (struct nm_bring_memory){
+		.state = NM_BRING_DONE,
+		.moved = batch->moved,
+		.was = NM_TAKE(batch->loose),
+		.nr_was = batch->nr_loose,
+	};
 	for (unsigned k = 0; batch->error == 0 && k < daemon->pipeline.topology->nr_nodes; k++)
 		if ((int)k != placed->home) {
 			placed->has_run_on[placed->home] += placed->has_run_on[k];
@@ -20,16 +86,26 @@ static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
 		}
 }
 
+static void take_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placed *placed = nm_placed_find(placement, batch->pid);
+	if (batch->calls > 0)
+		nm_place_learn_cost(&placement->page_cost, batch->moved, batch->call_ns);
+	nm_recorder_batch(daemon, batch);
+	if (!placed || batch->rollback)
+		return;
+	if (placed->home >= 0 && placed->decision == batch->decision)
+		settle(daemon, placed, batch);
+	else if (placed->undone == batch->decision)
+		go_back(daemon, placed, batch->decision, NM_TAKE(batch->loose), batch->nr_loose);
+}
+
 void nm_placement_collect(struct nm_daemon *daemon)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	for (struct nm_page_batch *batch; (batch = nm_mover_collect(placement->mover));) {
-		struct nm_placed *placed = nm_placed_find(placement, batch->pid);
-		if (batch->calls > 0)
-			nm_place_learn_cost(&placement->page_cost, batch->moved, batch->call_ns);
-		if (placed && placed->decision == batch->decision)
-			settle(daemon, placed, batch);
-		nm_recorder_batch(daemon, batch);
+		take_batch(daemon, batch);
 		nm_page_batch_free(batch);
 	}
 	nm_recorder_batch(daemon, NULL);
@@ -41,12 +117,8 @@ static void bring(struct nm_daemon *daemon, struct nm_placed *placed)
 	if (!batch)
 		return;
 	batch->decision = placed->decision;
-	batch->pid = placed->pid;
-	batch->start_ticks = placed->start_ticks;
-	batch->bulk = true;
 	batch->to = (int16_t)placed->home;
-	int r = nm_mover_submit(daemon->pipeline.placement->mover, batch);
-	nm_recorder_mover(daemon, "mover_submit", r);
+	int r = submit(daemon, placed, batch);
 	if (r == 0)
 		(void)NM_TAKE(batch);
 	if (r != -EAGAIN)

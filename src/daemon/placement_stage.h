@@ -21,6 +21,8 @@ struct nm_bring_memory {
 	uint64_t moved; /* pages */
 	uint64_t away_bytes;  /* as the home was chosen */
 	double away_distance; /* likewise: from home to its memory */
+	struct nm_page_loose *was; /* where what moved was before, to go back there; owned */
+	size_t nr_was;
 };
 
 /* What is asked of where its memory is. */
@@ -37,6 +39,7 @@ struct nm_placed {
 	int home; /* node index; -1: none */
 	enum nm_place_reason reason; /* why so, or why not */
 	uint64_t decision;	     /* 0: none yet */
+	uint64_t undone;	     /* the last one that was rolled back; 0: none */
 	uint64_t decided_ns;	     /* or when its memory was last on its way */
 	uint64_t barred_until_ns;
 	unsigned setbacks;	     /* placements undone one after another */
@@ -112,6 +115,11 @@ void nm_placement_forget_count(struct nm_daemon *daemon, struct nm_placed *place
 
 /* What the mover has done since. */
 void nm_placement_collect(struct nm_daemon *daemon);
+/* It was worse with its home: its memory goes back to where it was, as far as that is known, and likewise
+ * what the mover has still to tell of. */
+void nm_placement_send_back(struct nm_daemon *daemon, struct nm_placed *placed);
+/* What is under way of it, stays so. */
+void nm_placement_forget_memory(struct nm_placed *placed);
 /* Hands the mover the memory that is worth being brought home, what has cost most for each byte first. */
 void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns);
 

@@ -5,6 +5,8 @@
 
 _Static_assert(NM_MAPPINGS_NODES <= NM_WORKER_NODES_MOST, "a bit for each");
 #define WHOLE_BYTES ((uint64_t)32 << 20) /* a worker's deadline is seconds away, also on a slow machine */
+#define RUN_PAGES 512U
+#define RUNS_MOST 65536U /* 1.5 MiB: so much is remembered of where a process's pages were */
 #define FEW 32 /* the kernel walks through all page tables for each node: not for less than one page of so many */
 
 /* ---- all at once ---- */
@@ -189,8 +191,34 @@ static uint64_t collect(struct nm_mover *mover, struct nm_mover_counts *counts, 
 	return taken;
 }
 
-static void settle(const struct nm_call *call, struct nm_mover_counts *counts)
+static bool continues(const struct nm_page_loose *run, uint64_t address, int16_t was_on)
 {
+	return run->was_on == was_on && run->pages < RUN_PAGES &&
+	       run->address + (uint64_t)run->pages * NM_SMALL_PAGE == address;
+}
+
+static void remember(struct nm_page_batch *batch, uint64_t address, int16_t was_on)
+{
+	struct nm_page_loose *last = batch->nr_loose > 0 ? &batch->loose[batch->nr_loose - 1] : NULL;
+
+	if (last && continues(last, address, was_on)) {
+		last->pages++;
+		return;
+	}
+	if (batch->nr_loose == RUNS_MOST || nm_reserve((void **)&batch->loose, &batch->loose_capacity,
+						       batch->nr_loose, sizeof(*batch->loose)) < 0) {
+		batch->loose_lost++;
+		return;
+	}
+	batch->loose[batch->nr_loose++] = (struct nm_page_loose){
+		.address = address, .pages = 1, .was_on = was_on, .now_on = batch->to};
+}
+
+static void settle(struct nm_mover *mover, struct nm_mover_counts *counts)
+{
+	const struct nm_call *call = &mover->call;
+	struct nm_page_batch *batch = mover->work.batch;
+
 	for (unsigned i = 0; i < call->count; i++) {
 		const struct nm_unit *unit = &call->units[i];
 		if (unit->state != unit->to) {
@@ -198,7 +226,9 @@ static void settle(const struct nm_call *call, struct nm_mover_counts *counts)
 			continue;
 		}
 		counts->moved++;
-		counts->bytes += page_bytes(unit->mapped);
+		counts->bytes += unit->mapped ? page_bytes(unit->mapped) : NM_SMALL_PAGE;
+		if (batch->nr_back == 0)
+			remember(batch, unit->address, nm_node_index(&mover->rules, unit->was));
 	}
 }
 
@@ -212,19 +242,66 @@ static int move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned
 	nm_call_spend(mover, mover->call.count, taken);
 	int r = nm_call_move(mover, NM_PACE_SMALL, counts);
 	if (r == 0)
-		settle(&mover->call, counts);
+		settle(mover, counts);
+	return r;
+}
+
+/* ---- back to where they were ---- */
+
+static bool is_allowed(const struct nm_mover *mover, int to)
+{
+	return to >= 0 && (unsigned)to < mover->rules.nr_nodes &&
+	       hwloc_bitmap_isset(mover->work.mems, mover->rules.node_ids[to]);
+}
+
+static void add_back(struct nm_mover *mover, const struct nm_page_loose *run, uint64_t page,
+		     struct nm_mover_counts *counts)
+{
+	struct nm_call *call = &mover->call;
+	bool allowed = is_allowed(mover, run->was_on);
+
+	if (!allowed || !nm_mover_take_room(mover, run->was_on, NM_SMALL_PAGE, false)) {
+		counts->refused++;
+		(*(allowed ? &counts->full : &counts->outside))++;
+		return;
+	}
+	call->units[call->count++] = (struct nm_unit){.address = run->address + page * NM_SMALL_PAGE,
+						      .to = (int)mover->rules.node_ids[run->was_on],
+						      .was = (int)mover->rules.node_ids[run->now_on],
+						      .state = NM_UNIT_UNTOLD};
+}
+
+/* batch->next counts the pages that have been dealt with. */
+static void collect_back(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
+{
+	struct nm_page_batch *batch = mover->work.batch;
+	uint64_t page = batch->next;
+
+	mover->call.count = 0;
+	for (size_t i = 0; i < batch->nr_back; i++) {
+		const struct nm_page_loose *run = &batch->back[i];
+		for (; page < run->pages && mover->call.count < pages; page++, batch->next++)
+			add_back(mover, run, page, counts);
+		if (page < run->pages)
+			return;
+		page -= run->pages;
+	}
+	batch->next = NM_BULK_END;
+}
+
+static int move_back(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
+{
+	collect_back(mover, counts, pages);
+	if (mover->call.count == 0)
+		return 0;
+	nm_call_spend(mover, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
+	int r = nm_call_move(mover, NM_PACE_SMALL, counts);
+	if (r == 0)
+		settle(mover, counts);
 	return r;
 }
 
 /* ---- a turn ---- */
-
-static bool is_allowed(const struct nm_mover *mover)
-{
-	int to = mover->work.batch->to;
-
-	return to >= 0 && (unsigned)to < mover->rules.nr_nodes &&
-	       hwloc_bitmap_isset(mover->work.mems, mover->rules.node_ids[to]);
-}
 
 int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
 		 uint64_t bytes)
@@ -232,7 +309,9 @@ int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigne
 	struct nm_work *work = &mover->work;
 	bool first = work->batch->next == 0;
 
-	if (!is_allowed(mover))
+	if (work->batch->nr_back > 0)
+		return move_back(mover, counts, pages);
+	if (!is_allowed(mover, work->batch->to))
 		return -EPERM;
 	int r = first ? move_at_once(mover, counts) : 1;
 	if (r <= 0)

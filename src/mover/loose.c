@@ -25,7 +25,7 @@ static void add_run(struct nm_work *work, const struct nm_page_step *step, size_
 {
 	struct nm_page_batch *batch = work->batch;
 
-	if (nm_reserve((void **)&batch->loose, &work->loose_capacity, batch->nr_loose,
+	if (nm_reserve((void **)&batch->loose, &batch->loose_capacity, batch->nr_loose,
 		       sizeof(*batch->loose)) < 0) {
 		batch->loose_lost += pages;
 		return;

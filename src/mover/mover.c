@@ -17,6 +17,7 @@ void nm_page_batch_free(struct nm_page_batch *batch)
 		return;
 	free(batch->steps);
 	free(batch->loose);
+	free(batch->back);
 	free(batch);
 }
 
@@ -196,7 +197,7 @@ static void prepare(struct nm_page_batch *batch)
 	batch->error = 0;
 	batch->moved = batch->calls = batch->call_ns = batch->loose_lost = 0;
 	free(NM_TAKE(batch->loose));
-	batch->nr_loose = 0;
+	batch->nr_loose = batch->loose_capacity = 0;
 	batch->next = batch->again_ns = batch->refused = 0;
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->steps[i].fate = NM_PAGE_FATE_UNTRIED;

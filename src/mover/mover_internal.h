@@ -58,7 +58,6 @@ struct nm_work {
 	uint64_t loose_offset; /* within the last of them */
 	/* Of the small pages of the last of them that moved: where they were; NM_LOOSE_STAYS. */
 	int16_t loose_was[NM_HUGE_PAGE / NM_SMALL_PAGE];
-	size_t loose_capacity; /* of the batch's list */
 };
 #define NM_LOOSE_STAYS (-2)
 

@@ -47,6 +47,7 @@ void nm_page_batch_free(struct nm_page_batch *batch)
 		return;
 	free(batch->steps);
 	free(batch->loose);
+	free(batch->back);
 	free(batch);
 }
 
