@@ -14,6 +14,10 @@
  * when programs begin, and on a slow, large or idle machine intervals become up to so many times longer. */
 #define SAVED_MOST_S 1.0
 #define STRETCH_MOST 4
+/* Who begins is looked at all the same, until so much has been borrowed; and where all have their homes, looks then come
+ * more seldom still. */
+#define BORROWED_MOST_S 3.0
+#define STRETCH_SETTLED 16
 #define IDLE_CPUS 0.2 /* where less runs, nobody wants a home, and looks come as seldom */
 #define BORN_NS (NM_NSEC_PER_SEC / 10) /* what lives as long is looked at; most that begins does not */
 #define AGAIN_NS (NM_NSEC_PER_SEC / 4) /* later again, once, if it has not been seen to run */
@@ -153,8 +157,8 @@ static void pay(struct nm_daemon *daemon, uint64_t interval_ns)
 	struct nm_placement *placement = daemon->pipeline.placement;
 	uint64_t spent_ns = nm_loop_cpu_ns();
 	double cost_s = (double)(spent_ns - placement->spent_ns) / (double)NM_NSEC_PER_SEC;
-	placement->saved_s =
-		budget_s(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) - cost_s;
+	double left_s = budget_s(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) - cost_s;
+	placement->saved_s = fmax(left_s, -2 * BORROWED_MOST_S);
 	placement->spent_ns = spent_ns;
 }
 
@@ -181,9 +185,11 @@ double nm_placement_beat_s(const struct nm_daemon *daemon)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
 	double interval_s = daemon->config->general.interval_s;
-	if (budget_s(daemon, 0) <= 0)
-		return interval_s;
-	return fmin(interval_s, placement && somebody_begins(placement) ? FIRST_BEAT_S : BEAT_S);
+	bool begins = placement && somebody_begins(placement);
+	double budget = budget_s(daemon, 0);
+	if (budget <= 0)
+		return fmin(interval_s, begins && budget > -BORROWED_MOST_S ? BEAT_S : interval_s);
+	return fmin(interval_s, begins ? FIRST_BEAT_S : BEAT_S);
 }
 
 /* Who was sent home has been taken away again: it is sent home again, and held there once it has sized itself. */
@@ -217,18 +223,41 @@ static bool is_machine_idle(const struct nm_daemon *daemon, double since_s)
 	return ran_s < IDLE_CPUS * since_s;
 }
 
+static bool is_anybody_unsettled(const struct nm_placement *placement, uint64_t now_ns)
+{
+	bool idle = nm_mover_counts(placement->mover).waiting == 0, any = false;
+	for (size_t i = 0; !any && i < placement->count; i++)
+		any = is_unsettled(&placement->items[i], idle, now_ns);
+	return any;
+}
+
+/* While nothing may be spent: for who begins, or after a multiple of the interval. */
+static bool is_awaited_in_debt(const struct nm_daemon *daemon, double since_s, uint64_t now_ns)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	double intervals = (since_s + BEAT_S / 2) / daemon->config->general.interval_s;
+	bool lent = budget_s(daemon, since_s) > -BORROWED_MOST_S;
+	if (!placement || intervals >= STRETCH_SETTLED)
+		return true;
+	if (lent && take_due_births(placement, now_ns))
+		return true;
+	for (size_t i = 0; lent && i < placement->count; i++)
+		if (placement->items[i].home < 0 && placement->items[i].reason == NM_PLACE_YOUNG)
+			return true;
+	return intervals >= STRETCH_MOST && is_anybody_unsettled(placement, now_ns);
+}
+
 bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	double since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC;
 	double interval_s = daemon->config->general.interval_s;
-	bool awaited = !placement || since_s + BEAT_S / 2 >= interval_s;
-	bool in_time = since_s + BEAT_S / 2 < STRETCH_MOST * interval_s;
-	if (in_time && (budget_s(daemon, since_s) <= 0 || is_machine_idle(daemon, since_s)))
+	if (budget_s(daemon, since_s) <= 0)
+		return is_awaited_in_debt(daemon, since_s, now_ns);
+	if (since_s + BEAT_S / 2 < STRETCH_MOST * interval_s && is_machine_idle(daemon, since_s))
 		return false;
-	bool idle = placement && nm_mover_counts(placement->mover).waiting == 0;
-	for (size_t i = 0; !awaited && i < placement->count; i++)
-		awaited = is_unsettled(&placement->items[i], idle, now_ns);
+	bool awaited = !placement || since_s + BEAT_S / 2 >= interval_s ||
+		       is_anybody_unsettled(placement, now_ns);
 	if (placement && take_due_births(placement, now_ns))
 		awaited = true;
 	return awaited;

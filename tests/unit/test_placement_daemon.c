@@ -305,21 +305,48 @@ static void idle_machines_are_looked_at_seldom(void **state)
 	assert_false(nm_loop_goes_on(&world.daemon));
 }
 
-/* Looks that have cost too much come less often, and come. */
+/* Looks that have cost too much come less often, and come: soon only for who begins, as long as little is owed. */
 static void looks_are_paid_for(void **state)
 {
 	(void)state;
+	const struct nm_task_event fork = {
+		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1000, .parent_pid = 1, .parent_tid = 1};
 	begin_auto();
 	live_s(2);
 	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
 	world.daemon.pipeline.placement->saved_s = -10;
 	assert_true(nm_loop_beat_s(&world.daemon) == 1);
-	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
-	assert_true(nm_loop_goes_on(&world.daemon));
 	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
+	assert_true(nm_loop_goes_on(&world.daemon));
+	world.fake->now_ns = world.daemon.last_tick_ns + 16 * NM_NSEC_PER_SEC;
+	assert_false(nm_loop_goes_on(&world.daemon));
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
+	nm_placement_task_event(&world.daemon, &fork, world.daemon.last_tick_ns);
+	assert_true(nm_loop_goes_on(&world.daemon));
+	world.daemon.pipeline.placement->saved_s = -1;
+	assert_true(nm_loop_beat_s(&world.daemon) < 0.5);
 	assert_false(nm_loop_goes_on(&world.daemon));
 	world.daemon.pipeline.placement->saved_s = 0;
+	world.daemon.pipeline.placement->nr_births = 0;
 	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
+	assert_false(nm_loop_goes_on(&world.daemon));
+}
+
+/* Who has no home yet does not wait as long as those who have. */
+static void who_is_unsettled_is_looked_at_sooner(void **state)
+{
+	(void)state;
+	add_worker(1000, 0, 2);
+	begin_auto();
+	live_s(1);
+	placed_of(1000)->home = -1;
+	placed_of(1000)->reason = NM_PLACE_NO_ROOM;
+	placed_of(1000)->watched_s = 1;
+	placed_of(1000)->running = 1;
+	world.daemon.pipeline.placement->saved_s = -10;
+	world.fake->now_ns = world.daemon.last_tick_ns + 2 * NM_NSEC_PER_SEC;
+	assert_true(nm_loop_goes_on(&world.daemon));
+	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
 	assert_false(nm_loop_goes_on(&world.daemon));
 }
 
@@ -694,6 +721,7 @@ int main(void)
 		TEST(a_moment_takes_no_room),
 		TEST(idle_machines_are_looked_at_seldom),
 		TEST(looks_are_paid_for),
+		TEST(who_is_unsettled_is_looked_at_sooner),
 		TEST(one_thread_is_not_leased),
 		TEST(nobody_is_leased_at_once),
 		TEST(siblings_are_no_cores),
