@@ -25,6 +25,7 @@
 #define GREW_NS (NM_NSEC_PER_SEC / 20) /* so long after it has got a thread: others follow */
 #define LEASED_AFTER_S 0.5 /* without a new thread: it has sized itself */
 #define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
+#define COMPARED_NS (4 * NM_NSEC_PER_SEC) /* of age at least: how a program begins says little of how it goes on */
 #define FOLLOWS_S 8.0 /* of memory elsewhere: the kernel brings it as it scans, or it waits */
 #define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 #define SETBACKS_MOST 3U
@@ -425,11 +426,13 @@ static bool is_early(const struct nm_snapshot *snapshot, const struct nm_placed 
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		  struct nm_placed *placed)
 {
-	struct nm_place_measure after = placed->after;
+	struct nm_place_measure before = placed->before, after = placed->after;
 	bool early = is_early(snapshot, placed);
+	if (placed->placed_ns - placed->program_ns < COMPARED_NS)
+		before.distance = before.performance = NAN;
 	if (early)
 		after.distance = after.performance = NAN;
-	struct nm_place_verdict verdict = nm_place_judge(&placed->before, &after, 0);
+	struct nm_place_verdict verdict = nm_place_judge(&before, &after, 0);
 	if (early && verdict.outcome != NM_PLACE_WORSE)
 		return;
 	placed->judged = true;

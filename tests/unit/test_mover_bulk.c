@@ -69,6 +69,53 @@ static void test_all_of_a_large_one(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
 }
 
+/* Each to the node that it was on, however these lay beside each other. */
+static void test_back_to_where_they_were(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch(), *returned_new = bulk_batch();
+	unsigned pages = 0;
+
+	begin_large(test);
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		test->fake->node[page] = page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0;
+	RUN(test, batch);
+	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
+	for (size_t i = 0; i < batch->nr_loose; i++)
+		pages += batch->loose[i].pages;
+	assert_int_equal(pages, batch->moved);
+	assert_int_equal(batch->loose_lost, 0);
+	returned_new->to = -1;
+	returned_new->rollback = true;
+	returned_new->nr_back = batch->nr_loose;
+	returned_new->back = NM_TAKE(batch->loose);
+	RUN(test, returned);
+	assert_int_equal(returned->error, 0);
+	assert_int_equal(returned->moved, pages);
+	assert_int_equal(returned->nr_loose, 0);
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		assert_int_equal(test->fake->node[page], page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0);
+}
+
+/* A node that its cpuset has lost since gets nothing. */
+static void test_not_back_to_where_they_may_not_be(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	begin_large(test);
+	batch_new->to = -1;
+	batch_new->nr_back = 2;
+	batch_new->back = calloc(2, sizeof(*batch_new->back));
+	batch_new->back[0] = (struct nm_page_loose){FAKE_BASE, 3, 7, 0};
+	batch_new->back[1] = (struct nm_page_loose){FAKE_BASE + 3 * 4096, 2, 2, 0};
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->moved, 2);
+	assert_int_equal(pages_on(test, 2), 2);
+	assert_int_equal(nm_mover_counts(test->mover).outside, 3);
+}
+
 static void test_huge_pages_go_whole(void **state)
 {
 	struct test *test = *state;
@@ -456,6 +503,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_few_calls_where_pages_are_few),
 		TEST(test_all_of_a_large_one),
+		TEST(test_back_to_where_they_were),
+		TEST(test_not_back_to_where_they_may_not_be),
 		TEST(test_huge_pages_go_whole),
 		TEST(test_each_page_is_counted),
 		TEST(test_beside_the_target),

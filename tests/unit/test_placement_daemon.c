@@ -705,6 +705,68 @@ static void what_made_it_worse_is_undone(void **state)
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_BARRED);
 }
 
+/* Two runs of pages that were on node 3. */
+static void move_and_tell(struct nm_page_batch *batch)
+{
+	move_of_1000(batch);
+	if (batch->pid != 1000)
+		return;
+	batch->nr_loose = 2;
+	batch->loose = calloc(batch->nr_loose, sizeof(*batch->loose));
+	for (unsigned i = 0; i < 2; i++)
+		batch->loose[i] = (struct nm_page_loose){.address = world.space.start + i * 512 * 4096,
+							 .pages = 512,
+							 .was_on = 3,
+							 .now_on = batch->to};
+}
+
+static unsigned sent_back; /* pages */
+
+static void go_back_or_move(struct nm_page_batch *batch)
+{
+	if (batch->nr_back == 0) {
+		move_and_tell(batch);
+		return;
+	}
+	assert_true(batch->bulk && batch->rollback);
+	assert_int_equal(batch->pid, 1000);
+	for (size_t i = 0; i < batch->nr_back; i++) {
+		assert_int_equal(batch->back[i].was_on, 3);
+		sent_back += batch->back[i].pages;
+	}
+	batch->moved = sent_back;
+	memset(world.space.home, 3, world.space.count);
+}
+
+static void memory_goes_back_with_what_is_undone(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
+	fake_mover.perform = go_back_or_move;
+	speed_after_move = 0.2;
+	sent_back = 0;
+	for (unsigned i = 0; i < 60 && sent_back == 0; i++)
+		live_one();
+	assert_int_equal(sent_back, 1024);
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_int_equal(pages_on(3), 1024);
+}
+
+/* How a program begins says nothing of what a home does to it. */
+static void beginnings_are_compared_with_nothing(void **state)
+{
+	(void)state;
+	const struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = 1000, .tid = 1000};
+	begin_beside_its_full_memory();
+	speed_after_move = 0.2;
+	live_s(1);
+	nm_roster_task_event(world.daemon.pipeline.roster, &exec, world.fake->now_ns);
+	live_s(12);
+	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "PID", "1000");
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "VERDICT", "inconclusive"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -741,6 +803,8 @@ int main(void)
 		TEST(balancing_of_tiers_brings_no_memory),
 		TEST(nobody_is_leased_where_nudges_are_asked_for),
 		TEST(what_made_it_worse_is_undone),
+		TEST(memory_goes_back_with_what_is_undone),
+		TEST(beginnings_are_compared_with_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
