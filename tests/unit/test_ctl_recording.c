@@ -253,8 +253,11 @@ static void test_damage(void **state)
 	(void)snprintf(words, sizeof(words), "explain %llu", (unsigned long long)first_decision());
 	assert_on_file(words, "", 0, "were not written to their end, and are cut off");
 	assert_on_file("replay", "", 0, "cut off");
-	int fd = open(file, O_WRONLY);
-	assert_int_equal(pwrite(fd, "x", 1, about.st_size / 2), 1);
+	char byte;
+	int fd = open(file, O_RDWR);
+	assert_int_equal(pread(fd, &byte, 1, about.st_size / 2), 1);
+	byte ^= 0x55;
+	assert_int_equal(pwrite(fd, &byte, 1, about.st_size / 2), 1);
 	assert_on_file("replay", "", 1, file);
 	assert_int_equal(pwrite(fd, "\2", 1, 8), 1);
 	assert_on_file("dump", "", 1, file);
