@@ -348,6 +348,11 @@ static void who_is_unsettled_is_looked_at_sooner(void **state)
 	assert_true(nm_loop_goes_on(&world.daemon));
 	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
 	assert_false(nm_loop_goes_on(&world.daemon));
+	placed_of(1000)->reason = NM_PLACE_YOUNG;
+	world.daemon.pipeline.placement->saved_s = -1;
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC / 4;
+	assert_true(nm_loop_beat_s(&world.daemon) < 0.5);
+	assert_false(nm_loop_goes_on(&world.daemon));
 }
 
 /* A lone thread is sent to its memory, and never narrowed for longer than it takes to get there. */
