@@ -134,6 +134,7 @@ struct nm_daemon {
 
 	struct nm_task_event *events; /* side-band records of one drain, as they were read */
 	size_t nr_events, events_capacity;
+	uint64_t newest_ns; /* of the records of one drain, by perf's clock */
 	struct nm_ring_counts counts; /* as of the last tick */
 	uint64_t lost_seen;	      /* records, as of the last drain */
 	uint64_t losses_told_ns;

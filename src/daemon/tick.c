@@ -17,9 +17,16 @@ static uint64_t samples_taken(const struct nm_ring_counts *counts)
 
 /* ---- sample ---- */
 
+static void note_time(struct nm_daemon *daemon, uint64_t time_ns)
+{
+	if (time_ns > daemon->newest_ns)
+		daemon->newest_ns = time_ns;
+}
+
 static void keep_event(void *context, const struct nm_task_event *event)
 {
 	struct nm_daemon *daemon = context;
+	note_time(daemon, event->time_ns);
 	/* Out of memory: like a record that the kernel lost. */
 	if (nm_reserve((void **)&daemon->events, &daemon->events_capacity, daemon->nr_events,
 		       sizeof(*daemon->events)) < 0) {
@@ -32,6 +39,7 @@ static void keep_event(void *context, const struct nm_task_event *event)
 static void keep_sample(void *context, const struct nm_sample *sample)
 {
 	struct nm_daemon *daemon = context;
+	note_time(daemon, sample->time_ns);
 	nm_metrics_add(daemon->pipeline.metrics, sample);
 	if (daemon->recorder)
 		nm_recorder_sample(daemon, sample);
@@ -58,6 +66,15 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 	nm_placement_task_event(daemon, event, now_ns);
 }
 
+/* When it happened, by the loop's clock. perf's is another, so that only the time between two records
+ * is known: the newest counts as of now, which makes none older than it is. */
+static uint64_t happened_ns(const struct nm_daemon *daemon, const struct nm_task_event *event,
+			    uint64_t now_ns)
+{
+	uint64_t age_ns = daemon->newest_ns - event->time_ns;
+	return age_ns < now_ns ? now_ns - age_ns : now_ns;
+}
+
 static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	size_t count = daemon->nr_events;
@@ -68,7 +85,7 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
-		dispatch_event(daemon, order[i], now_ns);
+		dispatch_event(daemon, order[i], happened_ns(daemon, order[i], now_ns));
 }
 
 /* Forks may be among what was lost, or happen on a CPU that has no ring: heirs of leases are then
@@ -108,6 +125,7 @@ void nm_drain(struct nm_daemon *daemon)
 		return;
 	}
 	uint64_t before_ns = nm_loop_cpu_ns();
+	daemon->newest_ns = 0;
 	struct nm_sample_sink sink = {
 		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
 	(void)nm_source_drain(pipeline->source, &sink);

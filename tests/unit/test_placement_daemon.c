@@ -232,6 +232,24 @@ static void who_is_not_met_is_looked_for_again(void **state)
 	assert_true(nm_loop_goes_on(&world.daemon));
 }
 
+/* Rings are read some time after what they tell of: the newest record says how long before it the others were. */
+static void births_have_their_own_time(void **state)
+{
+	(void)state;
+	add_worker(1000, 0, 0);
+	begin_auto();
+	live_s(1);
+	uint64_t now_ns = world.fake->now_ns;
+	fake_tell(world.fake, NM_TASK_EXEC, 1999, 1999, 0, 0);
+	fake_tell(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
+	world.fake->events[1].time_ns += NM_NSEC_PER_SEC / 5;
+	nm_drain(&world.daemon);
+	const struct nm_placement *placement = world.daemon.pipeline.placement;
+	assert_int_equal(placement->nr_births, 1);
+	assert_int_equal(placement->births[0].pid, 1999);
+	assert_int_equal(placement->births[0].due_ns, now_ns - NM_NSEC_PER_SEC / 10);
+}
+
 /* Of the interval in which it begins it has only run a part, which is no sign that it wants little. */
 static void who_begins_wants_what_it_has_wanted_since(void **state)
 {
@@ -783,6 +801,7 @@ int main(void)
 		TEST(who_comes_later_is_sent_home_soon),
 		TEST(who_may_soon_get_a_home_is_looked_at),
 		TEST(who_is_not_met_is_looked_for_again),
+		TEST(births_have_their_own_time),
 		TEST(who_begins_wants_what_it_has_wanted_since),
 		TEST(how_much_ran_is_told_by_the_kernel),
 		TEST(a_moment_takes_no_room),
