@@ -30,7 +30,7 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 
 _numa_migrctl_wants_file() { # PROGRAM COMMAND PREVIOUS
 	case $3 in
-	-c | --config | -o | --output | --workload | --record | --machine) return 0 ;;
+	-o | --output | --workload | --record | --machine) return 0 ;;
 	esac
 	[[ -n $2 && $(_numa_migrctl_argument "$1" "$2") == FILE ]]
 }
@@ -39,7 +39,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --lines | -c | --config | --seconds | --limit-mb | -o | --output) ((i++)) ;;
+		-n | --lines | --seconds | --limit-mb | -o | --output) ((i++)) ;;
 		--machine | --workload | --policy | --paper | --record | --seed | --runs | --wander | --snoop) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color

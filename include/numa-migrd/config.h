@@ -229,9 +229,6 @@ int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_
 /* The same with its text, which the caller frees. */
 int nm_config_load_text(const char *path, struct nm_config_errors *errors, struct nm_config **ret,
 			char **ret_text);
-/* The same of any file, whoever wrote it; for a replay, which changes nothing. */
-int nm_config_load_any_text(const char *path, struct nm_config_errors *errors,
-			    struct nm_config **ret, char **ret_text);
 
 /* The shipped values, as an empty file gives them. */
 int nm_config_default(struct nm_config **ret);

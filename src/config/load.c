@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <fcntl.h>
 #include <string.h>
 
 #include "numa-migrd/file.h"
@@ -30,15 +29,14 @@ static void report_unread(struct nm_report *report, int error)
 	}
 }
 
-static int load(const char *path, bool anybodys, struct nm_config_errors *errors,
-		struct nm_config **ret, char **ret_text)
+int nm_config_load_text(const char *path, struct nm_config_errors *errors, struct nm_config **ret,
+			char **ret_text)
 {
 	struct nm_report report = {.file = path, .errors = errors};
 	nm_autofree char *text = malloc(MAX_BYTES + 1);
 	if (!text)
 		return -ENOMEM;
-	int length = anybodys ? nm_read_text(AT_FDCWD, path, text, MAX_BYTES + 1)
-			      : nm_read_trusted(path, text, MAX_BYTES + 1);
+	int length = nm_read_trusted(path, text, MAX_BYTES + 1);
 	if (length < 0) {
 		report_unread(&report, length);
 		return report.out_of_memory ? -ENOMEM : length;
@@ -47,18 +45,6 @@ static int load(const char *path, bool anybodys, struct nm_config_errors *errors
 	if (r == 0)
 		*ret_text = NM_TAKE(text);
 	return r;
-}
-
-int nm_config_load_text(const char *path, struct nm_config_errors *errors, struct nm_config **ret,
-			char **ret_text)
-{
-	return load(path, false, errors, ret, ret_text);
-}
-
-int nm_config_load_any_text(const char *path, struct nm_config_errors *errors,
-			    struct nm_config **ret, char **ret_text)
-{
-	return load(path, true, errors, ret, ret_text);
 }
 
 int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret)

@@ -40,8 +40,6 @@ struct nm_ctl {
 	bool lines_given;
 	uint64_t seconds, limit_mb; /* record; 0: not given */
 	bool figures, hash;	    /* record */
-	bool all;		    /* replay */
-	const char *config;	    /* replay; NULL: the recorded one */
 	const char *output;	    /* report; NULL: not given */
 	struct nm_style style;
 	struct nm_ctl_simulate simulate;

@@ -55,8 +55,6 @@ static const char options_text[] =
 	"Options:\n"
 	"  -f, --follow          decisions: go on with those to come\n"
 	"  -n, --lines N         decisions: so many of the last ones\n"
-	"  -c, --config FILE     replay: by this configuration, compared with the recorded one\n"
-	"      --all             replay: every difference\n"
 	"      --seconds N       record: so long, and not until interrupted\n"
 	"      --limit-mb N      record: so many MiB at most, 1024 by itself\n"
 	"      --figures         record: figures of each interval in the place of samples\n"
@@ -81,7 +79,7 @@ static const char options_text[] =
 	"      --version         show the version\n"
 	"\n"
 	"Exit status: 0 done, 1 refused or failed, 64 wrong usage, 69 numa-migrd is not running,\n"
-	"77 not allowed, 78 the configuration for replay has errors.\n";
+	"77 not allowed, 78 the recorded configuration is not valid in this version.\n";
 
 static int help(void)
 {
@@ -125,8 +123,6 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 	if ((ctl->seconds || ctl->limit_mb || ctl->figures || ctl->hash) &&
 	    command->run != nm_ctl_record)
 		return "--seconds, --limit-mb, --figures and --hash go with record, not with";
-	if ((ctl->config || ctl->all) && command->run != nm_ctl_replay)
-		return "-c and --all go with replay, not with";
 	if (ctl->output && command->run != nm_ctl_report)
 		return "-o goes with report, not with";
 	if (ctl->json && (command->run == nm_ctl_record || command->run == nm_ctl_replay ||
@@ -162,7 +158,6 @@ static int run(const struct nm_ctl *ctl, char *const *words)
 enum {
 	OPTION_JSON = 256,
 	OPTION_NO_PAGER,
-	OPTION_ALL,
 	OPTION_SECONDS,
 	OPTION_LIMIT,
 	OPTION_FIGURES,
@@ -293,14 +288,8 @@ static int set_option(struct nm_ctl *ctl, int option)
 	if (option >= OPTION_MACHINE)
 		return set_simulate(&ctl->simulate, option);
 	switch (option) {
-	case 'c':
-		ctl->config = optarg;
-		return EXIT_SUCCESS;
 	case 'o':
 		ctl->output = optarg;
-		return EXIT_SUCCESS;
-	case OPTION_ALL:
-		ctl->all = true;
 		return EXIT_SUCCESS;
 	case OPTION_SECONDS:
 		return set_number("--seconds", optarg, 1000000, &ctl->seconds);
@@ -334,8 +323,6 @@ static int set_option(struct nm_ctl *ctl, int option)
 static const struct option options[] = {
 	{"follow", no_argument, NULL, 'f'},
 	{"lines", required_argument, NULL, 'n'},
-	{"config", required_argument, NULL, 'c'},
-	{"all", no_argument, NULL, OPTION_ALL},
 	{"seconds", required_argument, NULL, OPTION_SECONDS},
 	{"limit-mb", required_argument, NULL, OPTION_LIMIT},
 	{"figures", no_argument, NULL, OPTION_FIGURES},
@@ -364,7 +351,7 @@ static int act(struct nm_ctl *ctl, int argc, char **argv)
 {
 	int option, r = EXIT_SUCCESS;
 	while (r == EXIT_SUCCESS &&
-	       (option = getopt_long(argc, argv, "c:fn:o:h", options, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "fn:o:h", options, NULL)) != -1) {
 		if (option == 'h')
 			return help();
 		if (option == OPTION_VERSION)

@@ -108,22 +108,11 @@ static int find_replay(char *ret, size_t size)
 
 int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words)
 {
+	(void)ctl;
 	char path[8192];
-	char *arguments[8];
-	size_t count = 0;
 	if (find_replay(path, sizeof(path)) < 0)
 		return fail("numa-migrd-replay", "is not where it is installed with numa-migrctl");
-	arguments[count++] = path;
-	if (ctl->all)
-		arguments[count++] = "--all";
-	if (ctl->config) {
-		arguments[count++] = "-c";
-		arguments[count++] = (char *)ctl->config;
-	}
-	arguments[count++] = "--";
-	arguments[count++] = words[0];
-	arguments[count] = NULL;
-	(void)execv(path, arguments);
+	(void)execl(path, path, "--", words[0], (char *)NULL);
 	return fail(path, strerror(errno));
 }
 

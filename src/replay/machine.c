@@ -39,16 +39,11 @@ static int player_open(struct nm_platform *platform, const char *operation, int 
 {
 	struct nm_player *player = nm_player_of(platform);
 	char *whole = nm_paths_join(&player->paths, directory, path);
-	int fd = UNKNOWN;
 	if (!whole)
-		return fd;
-	if (player->guess) {
-		fd = nm_guess_open(player->guess, operation, whole);
-	} else {
-		const struct nm_recorded_answer *answer =
-			nm_player_answer(player, operation, directory, whole);
-		fd = answer ? (int)answer->result : UNKNOWN;
-	}
+		return UNKNOWN;
+	const struct nm_recorded_answer *answer =
+		nm_player_answer(player, operation, directory, whole);
+	int fd = answer ? (int)answer->result : UNKNOWN;
 	int r = nm_paths_set(&player->paths, fd, whole);
 	return r < 0 ? r : fd;
 }
@@ -107,16 +102,8 @@ static int player_list_directory(struct nm_platform *platform, int directory, co
 	return r < 0 ? r : 0;
 }
 
-/* By another configuration the last piece is all that is known of a file, and then comes its end.
- */
 static ssize_t player_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
 {
-	struct nm_player *player = nm_player_of(platform);
-	if (player->guess && player->read_to_end == fd) {
-		player->read_to_end = 0;
-		return 0;
-	}
-	player->read_to_end = fd;
 	return copy_bytes(ask_below(platform, "read_some", fd, ""), buffer, size);
 }
 
@@ -178,11 +165,7 @@ static int player_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bi
 
 static int player_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
 {
-	struct nm_player *player = nm_player_of(platform);
-	if (player->guess) {
-		nm_guess_set_mask(player->guess, tid, cpus);
-		return 0;
-	}
+	(void)cpus;
 	const struct nm_recorded_answer *answer = ask(platform, "affinity_set", tid, "");
 	return answer ? (int)answer->result : UNKNOWN;
 }

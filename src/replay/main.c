@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrd-replay: what numa-migrctl replay runs. */
-#include <getopt.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "replay.h"
 
@@ -15,20 +15,7 @@ static int close_output(int status)
 
 static int parse(int argc, char **argv, struct nm_replay_request *ret)
 {
-	static const struct option longs[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"all", no_argument, NULL, 'a'},
-		{0},
-	};
-	for (int c; (c = getopt_long(argc, argv, "c:", longs, NULL)) != -1;) {
-		if (c == 'c')
-			ret->config = optarg;
-		else if (c == 'a')
-			ret->all = true;
-		else
-			return EX_USAGE;
-	}
-	if (optind + 1 != argc)
+	if (getopt(argc, argv, "") != -1 || optind + 1 != argc)
 		return EX_USAGE;
 	ret->file = argv[optind];
 	return EXIT_SUCCESS;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of the mover and its thread: what it said. By another configuration every page moves at
- * once. */
+/* In place of the mover and its thread: the answers that it gave. */
 #include <string.h>
 
 #include "numa-migrd/batch.h"
@@ -14,10 +13,10 @@ struct nm_mover {
 	size_t nr_waiting;
 };
 
-/* Where it is bound; NULL otherwise, or at the end. */
+/* NULL: the replay is over. */
 static const struct nm_recorded_answer *said(struct nm_mover *mover, const char *function)
 {
-	return mover->player->guess ? NULL : nm_player_answer(mover->player, function, 0, "");
+	return nm_player_answer(mover->player, function, 0, "");
 }
 
 void nm_page_batch_free(struct nm_page_batch *batch)
@@ -89,25 +88,10 @@ static struct nm_page_batch *take(struct nm_mover *mover, size_t index)
 	return batch;
 }
 
-static struct nm_page_batch *move_all(struct nm_mover *mover)
-{
-	if (mover->nr_waiting == 0)
-		return NULL;
-	struct nm_page_batch *batch = take(mover, 0);
-	for (size_t i = 0; i < batch->count; i++) {
-		batch->steps[i].fate = NM_PAGE_FATE_MOVED;
-		batch->steps[i].found_on = batch->steps[i].from;
-	}
-	batch->moved = batch->count;
-	return batch;
-}
-
 struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
 {
 	uint64_t decision;
 	size_t i = 0;
-	if (mover->player->guess)
-		return move_all(mover);
 	const struct nm_recorded_answer *answer = said(mover, "mover_collect");
 	if (!answer || answer->result == 0)
 		return NULL;
@@ -133,14 +117,14 @@ size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
 {
 	(void)now_ns;
 	const struct nm_recorded_answer *answer = said(mover, "mover_room");
-	return answer ? (size_t)answer->result : 8192;
+	return answer ? (size_t)answer->result : 0;
 }
 
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 {
 	(void)now_ns;
 	const struct nm_recorded_answer *answer = said(mover, "mover_room_bytes");
-	return answer ? (uint64_t)answer->result : 256ULL << 20;
+	return answer ? (uint64_t)answer->result : 0;
 }
 
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,

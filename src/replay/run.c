@@ -63,13 +63,8 @@ static int load_config(const struct nm_replay_request *request,
 		       const struct nm_recorded_start *start, struct nm_daemon *daemon)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
-	int r;
-	if (request->config)
-		r = nm_config_load_any_text(request->config, &errors, &daemon->config,
-					&daemon->config_text);
-	else
-		r = nm_config_parse("the recorded configuration", start->config,
-				    strlen(start->config), &errors, &daemon->config);
+	int r = nm_config_parse("the recorded configuration", start->config, strlen(start->config),
+				&errors, &daemon->config);
 	if (r < 0)
 		return tell_config_errors(request, &errors, r);
 	tame(daemon->config, start->dry_run);
@@ -117,9 +112,6 @@ static void reload(struct nm_daemon *daemon, struct nm_player *player,
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	struct nm_config *config;
-	/* By another configuration there is none to go back to. */
-	if (player->guess)
-		return;
 	nm_autofree char *text = strdup(step->text);
 	int r = text ? nm_config_parse("the configuration reloaded", text, strlen(text), &errors,
 				       &config)
@@ -163,26 +155,13 @@ static void run_call(struct nm_daemon *daemon, struct nm_player *player,
 		nm_player_stop(player, "out of memory");
 }
 
-/* What is in the way of a guess is what only the recorded configuration asked for. */
-static void advance(struct nm_player *player)
-{
-	uint64_t interval;
-	if (player->guess && nm_guess_advance(player->guess, &player->recorded, &interval) < 0)
-		nm_player_stop(player, "damaged");
-}
-
 static void run_calls(struct nm_daemon *daemon, struct nm_player *player)
 {
-	const struct nm_recorded *next;
-	while ((next = nm_player_peek(player))) {
-		/* By another configuration something may be left that nobody asked for. */
-		enum nm_recorded_kind kind = player->guess ? next->kind : NM_RECORDED_CALL;
-		const struct nm_recorded *record = nm_player_take(player, kind, "the next call");
-		if (record && record->kind != NM_RECORDED_CALL)
-			continue;
+	while (nm_player_peek(player)) {
+		const struct nm_recorded *record =
+			nm_player_take(player, NM_RECORDED_CALL, "the next call");
 		if (!record)
 			return;
-		advance(player);
 		struct nm_recorded_step step = record->step;
 		run_call(daemon, player, &step);
 	}
@@ -213,26 +192,14 @@ static int open_player(const struct nm_replay_request *request, struct nm_player
 	nm_recording_only(player->topologies, 1U << NM_RECORDED_TOPOLOGY);
 	nm_recording_only(player->figures, 1U << NM_RECORDED_FIGURES);
 	nm_player_machine(player);
-	player->bound = !request->config;
 	return EXIT_SUCCESS;
 }
 
-static int open_guess(const struct nm_replay_request *request, struct nm_player *player)
-{
-	nm_recording_only(player->stream, 1U << NM_RECORDED_CALL | 1U << NM_RECORDED_SOURCE |
-						  1U << NM_RECORDED_SAMPLES);
-	int r = nm_guess_new(open(request->file, O_RDONLY | O_CLOEXEC), &player->guess);
-	if (r < 0)
-		return fail(request, strerror(-r));
-	advance(player);
-	return EXIT_SUCCESS;
-}
-
-static int tell_bound(const struct nm_replay_request *request, const struct nm_player *player)
+static int report_result(const struct nm_replay_request *request, const struct nm_player *player)
 {
 	(void)fprintf(request->out,
-		      "%" PRIu64 " intervals, %" PRIu64 " samples, %zu threads sent\n",
-		      player->intervals, player->samples, player->replayed.count);
+		      "%" PRIu64 " intervals, %" PRIu64 " samples, %" PRIu64 " threads sent\n",
+		      player->intervals, player->samples, player->sent);
 	if (player->trouble[0])
 		return fail(request, player->trouble);
 	if (player->checked == 0)
@@ -244,17 +211,10 @@ static int tell_bound(const struct nm_replay_request *request, const struct nm_p
 	return EXIT_SUCCESS;
 }
 
-static int tell(const struct nm_replay_request *request, struct nm_player *player)
+static int report(const struct nm_replay_request *request, struct nm_player *player)
 {
 	uint64_t torn = nm_recording_torn(player->stream);
-	int status = EXIT_SUCCESS;
-	if (player->bound)
-		status = tell_bound(request, player);
-	else if (player->trouble[0])
-		status = fail(request, player->trouble);
-	else
-		(void)nm_replay_compare(&player->recorded, &player->replayed, player->intervals,
-					request->all, request->out);
+	int status = report_result(request, player);
 	if (torn)
 		(void)fprintf(request->err,
 			      "numa-migrctl: %s: its last %" PRIu64
@@ -319,14 +279,12 @@ static int replay(const struct nm_replay_request *request, struct nm_player *pla
 	if (nm_journal_new(&daemon.journal) < 0 || nm_roster_memory_new(&daemon.given_back) < 0)
 		return fail(request, "out of memory");
 	int status = prepare(request, &daemon, player, &given_back, &samples);
-	if (status == EXIT_SUCCESS && request->config)
-		status = open_guess(request, player);
-	int r = status == EXIT_SUCCESS ? run_daemon(&daemon, player, samples, given_back) : 0;
 	if (status != EXIT_SUCCESS)
 		return status;
+	int r = run_daemon(&daemon, player, samples, given_back);
 	if (r < 0 && !player->trouble[0])
 		return fail(request, strerror(-r));
-	return tell(request, player);
+	return report(request, player);
 }
 
 int nm_replay_run(const struct nm_replay_request *request)

@@ -2,7 +2,7 @@
 // SECURITY: recordings
 /*
  * Recordings, replayed: whatever they hold, the daemon's own stages take it, and what is written is
- * fit for a terminal. The first byte: by which configuration.
+ * fit for a terminal.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -13,11 +13,6 @@
 #include "fuzz.h"
 
 #define PATH_BYTES 32
-
-static const char other_config[] =
-	"targets = { min_cpu_percent = 0.0; min_rss_mb = 1; };"
-	"threads = { policy = \"balance\"; warmup_s = 0.0; young_s = 0.0; quiet_s = 0.0; };"
-	"pages = { policy = \"exclusivity\"; };";
 
 static int file_of(const void *bytes, size_t size, char ret_path[PATH_BYTES])
 {
@@ -52,21 +47,17 @@ static void require_clean(const char *text, size_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input input = {data, size};
-	char file[PATH_BYTES], config[PATH_BYTES], *said = NULL;
+	char file[PATH_BYTES], *said = NULL;
 	size_t length = 0;
-	bool other = fuzz_byte(&input) & 1;
 
 	int fd = recording_of(&input, file);
-	int config_fd = file_of(other_config, sizeof(other_config) - 1, config);
 	FILE *out = open_memstream(&said, &length);
 	FUZZ_REQUIRE(out);
-	const struct nm_replay_request request = {
-		.file = file, .config = other ? config : NULL, .all = true, .out = out, .err = out};
+	const struct nm_replay_request request = {.file = file, .out = out, .err = out};
 	(void)nm_replay_run(&request);
 	FUZZ_REQUIRE(fclose(out) == 0 && length > 0);
 	require_clean(said, length);
 	free(said);
-	close(config_fd);
 	close(fd);
 	return 0;
 }

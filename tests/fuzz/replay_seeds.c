@@ -13,7 +13,6 @@
 
 #define NODES 2U
 #define CPUS 4U
-#define WAYS 2U /* the recorded configuration, or another */
 
 static const char workload_text[] = "users = ( { threads = 3; programs = ( \"lu\" ); }, { threads "
 				    "= 2; programs = ( \"sp\" ); } );"
@@ -24,15 +23,14 @@ static const char workload_text[] = "users = ( { threads = 3; programs = ( \"lu\
 
 static const struct {
 	const char *config;
-	bool figures, endless;
+	bool figures;
 } kinds[] = {
-	{EAGER "threads = { policy = \"lbma\"; n = 4; gate = \"paper\"; " AT_ONCE "};", false,
-	 false},
-	{EAGER "threads = { policy = \"imar2\"; " AT_ONCE "};", true, false},
+	{EAGER "threads = { policy = \"lbma\"; n = 4; gate = \"paper\"; " AT_ONCE "};", false},
+	{EAGER "threads = { policy = \"imar2\"; " AT_ONCE "};", true},
 	{EAGER "threads = { policy = \"kmaf\"; " AT_ONCE
 	       "}; pages = { policy = \"exclusivity\"; };",
-	 false, false},
-	{EAGER "threads = { policy = \"balance\"; " AT_ONCE "};", true, true},
+	 false},
+	{EAGER "threads = { policy = \"balance\"; " AT_ONCE "};", true},
 };
 
 static void require(bool condition, const char *what)
@@ -67,36 +65,6 @@ static void simulate(int fd, const char *text, bool figures)
 	nm_config_free(config);
 }
 
-/* A file whose last piece is not its end: an answer that is used again must not be read for ever.
- */
-static int without_ends(int fd)
-{
-	static const char piece[] = "7f0000000000 default anon=1 N0=1\n";
-	const struct nm_recording_options options = {.samples = true};
-	struct nm_recorder_writer *writer;
-	struct nm_recording *recording;
-	struct nm_recorded record;
-	char error[256];
-	int changed = memfd_create("seed", MFD_CLOEXEC);
-
-	require(nm_recording_open(dup(fd), error, sizeof(error), &recording) == 0, "reading");
-	require(nm_recording_create(dup(changed), &options, &writer) == 0, "writing");
-	while (nm_recording_next(recording, &record) > 0) {
-		struct nm_recorded_answer *answer = &record.answer;
-		if (record.kind == NM_RECORDED_ANSWER && answer->result == 0 &&
-		    strcmp(answer->operation, "read_some") == 0) {
-			answer->bytes = (const uint8_t *)piece;
-			answer->length = sizeof(piece) - 1;
-			answer->result = sizeof(piece) - 1;
-		}
-		require(nm_recording_add(writer, &record, record.nr_nodes) == 0, "writing");
-	}
-	nm_recording_close(writer);
-	nm_recording_free(recording);
-	close(fd);
-	return changed;
-}
-
 /* What is in all blocks of a file, one behind the other. */
 static void unpack_all(int fd, struct nm_bytes *ret)
 {
@@ -120,16 +88,12 @@ static void unpack_all(int fd, struct nm_bytes *ret)
 void replay_seeds_write(const char *folder)
 {
 	fixture_directory(folder, "replay");
-	for (unsigned i = 0; i < WAYS * NM_ARRAY_SIZE(kinds); i++) {
+	for (unsigned i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
 		char path[FIXTURE_PATH];
 		struct nm_bytes seed = {0};
-		uint8_t way = i % WAYS;
 		int fd = memfd_create("seed", MFD_CLOEXEC);
 
-		simulate(fd, kinds[i / WAYS].config, kinds[i / WAYS].figures);
-		if (kinds[i / WAYS].endless)
-			fd = without_ends(fd);
-		nm_put_bytes(&seed, &way, 1);
+		simulate(fd, kinds[i].config, kinds[i].figures);
 		unpack_all(fd, &seed);
 		close(fd);
 		snprintf(path, sizeof(path), "%s/replay/%u", folder, i);

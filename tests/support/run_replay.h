@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 
 /* What it says (both streams) in *ret; its exit status. */
-static inline int run_replay(const char *options, const char *file, char *ret, size_t size)
+static inline int run_replay(const char *file, char *ret, size_t size)
 {
 	char command[1024];
 	(void)snprintf(command, sizeof(command),
-		       NM_BINARY_DIR "/src/replay/numa-migrd-replay %s %s 2>&1", options, file);
+		       NM_BINARY_DIR "/src/replay/numa-migrd-replay %s 2>&1", file);
 	FILE *pipe = popen(command, "re"); /* NOLINT(cert-env33-c): our own program */
 	assert_non_null(pipe);
 	size_t length = fread(ret, 1, size - 1, pipe);
@@ -26,7 +26,7 @@ static inline int run_replay(const char *options, const char *file, char *ret, s
 static inline void assert_replays(const char *file)
 {
 	char said[8192];
-	int status = run_replay("", file, said, sizeof(said));
+	int status = run_replay(file, said, sizeof(said));
 	if (status != 0 || !strstr(said, "the same decisions, bit for bit"))
 		fail_msg("%d: %s", status, said);
 }

@@ -339,18 +339,6 @@ static void test_load_fifo(void **state)
 	assert_int_equal(unlink(fifo), 0);
 }
 
-/* A replay only reads. */
-static void test_load_any(void **state)
-{
-	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
-	nm_auto(nm_config_freep) struct nm_config *config = NULL;
-	nm_autofree char *text = NULL;
-	const char *path = write_conf(state, TEXT("threads: { n = 5; };\n"));
-	assert_int_equal(chmod(path, 0666), 0);
-	assert_int_equal(nm_config_load_any_text(path, &errors, &config, &text), 0);
-	assert_string_equal(text, "threads: { n = 5; };\n");
-}
-
 static void test_load_size(void **state)
 {
 	const size_t limit = (size_t)1 << 20;
@@ -495,7 +483,6 @@ int main(void)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_load_link, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_load_fifo, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_load_any, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_load_size, make_folder, remove_folder),
 		cmocka_unit_test(test_shipped_file),
 		cmocka_unit_test(test_shipped_file_uncommented),

@@ -71,7 +71,6 @@ static void test_words(void **state)
 	assert_ctl("dump a b", EX_USAGE, "one argument too many: b");
 	assert_ctl("explain 1 a b", EX_USAGE, "one argument too many: b");
 	assert_ctl("dump --hash a", EX_USAGE, "go with record, not with: dump");
-	assert_ctl("record --all a", EX_USAGE, "-c and --all go with replay, not with: record");
 	assert_ctl("record --seconds=0 a", EX_USAGE,
 		   "--seconds is a whole number from 1 to 1000000, not: 0");
 	assert_ctl("status --record=a", EX_USAGE, "these options go with simulate, not with");
@@ -128,19 +127,9 @@ static uint64_t first_decision(void)
 
 static void test_replay(void **state)
 {
-	char options[256], text[1 << 14];
 	(void)state;
 	simulate("lbma");
 	assert_on_file("replay", "", 0, "the same decisions, bit for bit");
-	fixture_file(root, "other.conf", "threads: { policy = \"none\"; };\n");
-	(void)snprintf(options, sizeof(options), "replay -c %s/other.conf", root);
-	assert_on_file(options, "", 0, "replayed: 0 threads sent");
-	(void)snprintf(options, sizeof(options), "replay --all --config=%s/other.conf %s", root,
-		       file);
-	assert_int_equal(ctl(options, text, sizeof(text)), 0);
-	fixture_file(root, "other.conf", "threads: { polixy = 1; };\n");
-	(void)snprintf(options, sizeof(options), "replay -c %s/other.conf", root);
-	assert_on_file(options, "", EX_CONFIG, "other.conf:1");
 }
 
 /* Policy "auto" asks the clock between intervals, too. */
@@ -161,9 +150,6 @@ static void test_output_that_is_lost(void **state)
 	simulate("lbma");
 	assert_on_file("replay", LOST, 1, "standard output: No space left");
 	assert_on_file("dump", LOST, 1, "standard output: No space left");
-	fixture_file(root, "other.conf", "threads: { policy = \"none\"; };\n");
-	(void)snprintf(words, sizeof(words), "replay -c %s/other.conf", root);
-	assert_on_file(words, LOST, 1, "standard output: No space left");
 	(void)snprintf(words, sizeof(words),
 		       "simulate --machine=ring-4x10 --workload=%s/workload --policy=none " LOST,
 		       root);

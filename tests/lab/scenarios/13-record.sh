@@ -85,16 +85,6 @@ replays_for_others() {
 	return "$r"
 }
 
-by_another_configuration() {
-	local other=/var/lab/other.conf said
-	echo 'threads: { policy = "none"; };' >"$other"
-	said=$(numa-migrctl replay -c "$other" "$FILE")
-	note "${said//$'\n'/; }"
-	check "by policy none nobody is sent" grep -q 'replayed: 0 threads sent' <<<"$said"
-	echo 'threads: { polixy = 1; };' >"$other"
-	check_equal "a bad one is refused" 78 "$(status_of numa-migrctl replay -c "$other" "$FILE")"
-}
-
 torn() {
 	cp "$FILE" "$FILE.torn"
 	truncate -s -5 "$FILE.torn"
@@ -139,7 +129,6 @@ check "the journal tells of the recordings" wait_for 5 has_entry KIND=record
 systemctl stop numa-migrd
 check "every mask is as it was" wait_for 5 own_mask
 looked_at
-by_another_configuration
 torn
 from_the_start
 kill -9 "$recorded"
