@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* move_pages(2) without nodes, asked of every page: /proc/PID/pagemap would tell sooner which are there, but only to
- * the process's owner. */
+/* Asks for the node of every page. /proc/PID/pagemap would show faster which pages are in memory, but only
+ * the owner of the process may read it. */
 #include "find.h"
 #include "numa-migrd/clock.h"
-
-#include <errno.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "numa-migrd/numa_calls.h"
 
 #define PIECE 2048U /* pages that are asked for at once */
 
@@ -22,9 +19,7 @@ static int ask(const struct search *search, uint64_t count, uint64_t page_bytes,
 
 	for (uint64_t i = 0; i < count; i++)
 		addresses[i] = search->found->next + i * page_bytes;
-	long r = syscall(SYS_move_pages, search->request->pid, (unsigned long)count, addresses, NULL,
-			 nodes, 0);
-	return r < 0 ? -errno : 0;
+	return nm_numa_where(search->request->pid, (uint32_t)count, addresses, nodes);
 }
 
 /* 1: the range has been looked at; 0: there is no more room, or time; at least a piece of it was. */

@@ -10,24 +10,21 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <linux/mempolicy.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "find.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/numa_calls.h"
 #include "numa-migrd/proc.h"
 
 /* For each read the kernel takes the lock, and fills in as many lines as fit: of numa_maps three or
  * so, as each may be a walk of gigabytes. */
 #define MAPS_PIECE 4096U
 #define NUMA_MAPS_PIECE 256U
-
-_Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as they are");
 
 /* ---- whose it is ---- */
 
@@ -71,27 +68,18 @@ static int require_file(int proc_fd, int fd, const char *name)
 
 static int where(const struct nm_worker_order *order, int *statuses)
 {
-	long r = syscall(SYS_move_pages, order->request.pid, (unsigned long)order->request.count,
-			 order->addresses, NULL, statuses, 0);
+	const struct nm_worker_request *request = &order->request;
 
-	return r < 0 ? -errno : 0;
+	return nm_numa_where(request->pid, request->count, order->addresses, statuses);
 }
 
 static int move(const struct nm_worker_order *order, int *statuses)
 {
-	for (uint32_t i = 0; i < order->request.count; i++)
+	const struct nm_worker_request *request = &order->request;
+
+	for (uint32_t i = 0; i < request->count; i++)
 		statuses[i] = NM_WORKER_UNTOLD;
-	long r = syscall(SYS_move_pages, order->request.pid, (unsigned long)order->request.count,
-			 order->addresses, order->nodes, statuses, MPOL_MF_MOVE);
-	return r < 0 ? -errno : (int)r;
-}
-
-static int migrate(const struct nm_worker_request *request)
-{
-	const unsigned long from = request->from_nodes, to = 1UL << request->to_node;
-	long r = syscall(SYS_migrate_pages, request->pid, NM_WORKER_NODES_MOST + 1, &from, &to);
-
-	return r < 0 ? -errno : (int)(r < INT_MAX ? r : INT_MAX);
+	return nm_numa_move(request->pid, request->count, order->addresses, order->nodes, statuses);
 }
 
 static int open_maps(int proc_fd, const struct nm_worker_request *request, int *ret)
@@ -178,7 +166,7 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 		ret->bytes = ret->result < 0 ? 0 : sizeof(struct nm_worker_found);
 		break;
 	case NM_WORKER_MIGRATE:
-		ret->result = migrate(request);
+		ret->result = nm_numa_migrate(request->pid, request->from_nodes, request->to_node);
 		break;
 	default: /* NM_WORKER_HELLO */
 		ret->result = getpid();

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Of libnuma only functions are used that depend on nothing its constructor has found out: the
+ * worker's sandbox hides /proc/self/status and refuses get_mempolicy(2), so the library takes the
+ * kernel's node masks for shorter than they are. Hence migrate_pages(), which takes the size of the
+ * masks, and not numa_migrate_pages(); and masks in memory of our own, as numa_bitmask_alloc() ends
+ * the program if there is none.
+ *
+ * numa_available() is not asked: a kernel without NUMA answers each call with ENOSYS.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <numa.h>
+#include <numaif.h>
+
+#include "numa-migrd/numa_calls.h"
+
+#define MASK_NODES 64U
+
+_Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as they are");
+_Static_assert(sizeof(uint64_t) == sizeof(unsigned long), "a node mask is one word");
+
+/*
+ * libnuma calls these two on errors. Its own print to standard error, which is the journal, and end
+ * the program if numa_exit_on_error or numa_exit_on_warn is set. The calls below return their
+ * errors, and what the constructor could not read is not needed.
+ */
+void numa_error(char *where)
+{
+	(void)where;
+}
+
+void numa_warn(int number, char *format, ...)
+{
+	(void)number, (void)format;
+}
+
+static void **pages(const uint64_t *addresses)
+{
+	return (void **)(uintptr_t)addresses;
+}
+
+int nm_numa_where(pid_t pid, uint32_t count, const uint64_t *addresses, int *ret_statuses)
+{
+	int r = numa_move_pages(pid, count, pages(addresses), NULL, ret_statuses, 0);
+
+	return r < 0 ? -errno : 0;
+}
+
+int nm_numa_move(pid_t pid, uint32_t count, const uint64_t *addresses, const int *nodes,
+		 int *ret_statuses)
+{
+	int r = numa_move_pages(pid, count, pages(addresses), nodes, ret_statuses, MPOL_MF_MOVE);
+
+	return r < 0 ? -errno : r;
+}
+
+int nm_numa_migrate(pid_t pid, uint64_t from_nodes, unsigned to_node)
+{
+	unsigned long from_word = from_nodes;
+	unsigned long to_word = 0;
+	struct bitmask from = {.size = MASK_NODES, .maskp = &from_word};
+	struct bitmask to = {.size = MASK_NODES, .maskp = &to_word};
+
+	numa_bitmask_setbit(&to, to_node);
+	/* The kernel counts one bit more than it reads. */
+	long r = migrate_pages(pid, MASK_NODES + 1, from.maskp, to.maskp);
+	return r < 0 ? -errno : (int)(r < INT_MAX ? r : INT_MAX);
+}
