@@ -38,6 +38,11 @@ worker_closed_links() {
 
 worker_traces_alone() { grep -q '^CapPrm:[[:space:]]*0000000000080000$' "/proc/$(worker_pid)/status"; }
 
+worker_has() { grep -q "$2" "/proc/$(worker_pid)/$1"; } # FILE PATTERN
+
+# systemd reports a process that a filter killed, and the kernel's audit each call that it killed for.
+no_filter_kills() { ! journalctl -q | grep -E 'status=31/SYS|type=1326'; }
+
 # What the package left behind, its runtime and state included.
 leftovers() {
 	find / -xdev \( -path /lab -o -path /var/lab -o -path /proc -o -path /sys \) -prune \
@@ -68,6 +73,8 @@ start 2 membound 0 2 64
 check "a worker runs as a unit of its own" wait_for 60 worker_pid
 check "it follows no link of /proc" wait_for 10 worker_closed_links
 check "and has CAP_SYS_PTRACE alone" wait_for 10 worker_traces_alone
+check "libnuma is loaded under the unit's filter" worker_has maps /libnuma
+check "which is in force" worker_has status '^Seccomp:[[:space:]]*2$'
 kill "$started"
 
 echo 'threads: { n = 3; };' >"$CONF"
@@ -93,6 +100,10 @@ check_equal "in good order" success "$(systemctl show -P Result numa-migrd)"
 check "a bad file at start: exit 78" refuses_to_start
 sleep 3
 check "and no restart" no_restarts
+
+journalctl --sync
+check_equal "no worker printed anything" '' "$(journalctl -q -o cat -t numa-migrd-worker)"
+check "and no filter killed a process" no_filter_kills
 
 figure lab_exposure_daemon "$(exposure numa-migrd.service)" of_10
 figure lab_exposure_helper "$(exposure numa-migrd-helper.service)" of_10

@@ -33,6 +33,9 @@ all_home() {
 	[[ $(printf '%s\n' "${nodes[@]}" | sort -u | wc -l) == 4 ]]
 }
 
+# A verdict on a home counts the pages that were brought along.
+has_moved_pages() { field PAGES POLICY=auto | grep -q '[1-9]'; }
+
 begin
 balancing 0
 programs=()
@@ -50,6 +53,8 @@ effect "four programs on a full machine have a node each, their memory with them
 figure home_s $((SECONDS - seen)) s
 check "the journal says which home each was given" test "$(count_entries KIND=home)" -ge 4
 check "a verdict is given on one of them at least" wait_for 30 has_entry VERDICT=inconclusive + VERDICT=improved + VERDICT=neutral
+effect "workers move pages under their unit's filter" wait_for 30 has_moved_pages
+check_equal "and printed nothing" '' "$(journalctl -q -o cat --since="$mark" -t numa-migrd-worker)"
 systemctl stop numa-migrd
 check_equal "nothing is left when it stops" "$before" "$(masks_of "${programs[@]}" | sort)"
 kill "${programs[@]}"
