@@ -75,6 +75,7 @@ foreach(page IN LISTS pages)
 endforeach()
 nm_install_compressed(${PROJECT_SOURCE_DIR}/cmake/debian/changelog changelog ${CMAKE_INSTALL_DOCDIR})
 file(GLOB guides CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+list(REMOVE_ITEM guides ${PROJECT_SOURCE_DIR}/docs/simulation.md) # results for developers
 install(FILES ${guides} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(FILES cmake/debian/copyright README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

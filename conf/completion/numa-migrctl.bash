@@ -40,7 +40,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-n | --lines | --seconds | --limit-mb | -o | --output) ((i++)) ;;
-		--machine | --workload | --policy | --paper | --record | --seed | --runs | --wander | --snoop) ((i++)) ;;
+		--machine | --workload | --policy | --record | --seed | --runs | --wander | --snoop) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -55,8 +55,6 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		mapfile -t COMPREPLY < <(compgen -f -- "$word") # not among words of -W: names are not run
 		compopt -o filenames 2>/dev/null || true
 		return
-	elif [[ $3 == --paper ]]; then
-		words='imar2-ct1 imar2-ct2 kmaf kmlb exclusivity best'
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then

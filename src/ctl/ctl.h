@@ -20,10 +20,9 @@
 
 /* What the options of "simulate" say. */
 struct nm_ctl_simulate {
-	const char *machine, *workload, *paper, *record; /* NULL: not given */
+	const char *machine, *workload, *record; /* NULL: not given */
 	const char *policies[NM_CTL_POLICIES_MOST];
 	unsigned nr_policies;
-	bool scale;
 	bool given; /* any of them */
 	uint64_t seed;
 	unsigned runs;

@@ -66,8 +66,6 @@ static const char options_text[] =
 	"      --machine=M       simulate: ring-4x10, another name, or a file of hwloc's XML\n"
 	"      --workload=FILE   simulate: who runs what\n"
 	"      --policy=P        simulate: none, imar2, another name, or a file; may be repeated\n"
-	"      --paper=NAME      simulate: imar2-ct1, imar2-ct2, kmaf, kmlb, exclusivity, auto\n"
-	"      --scale           simulate: a table from 100 to 100000 threads\n"
 	"      --record=FILE     simulate: what the daemon saw and did, for a replay\n"
 	"      --seed=N          simulate: another course of chance\n"
 	"      --runs=N          simulate: so many courses, and their mean\n"
@@ -167,8 +165,6 @@ enum {
 	OPTION_MACHINE,
 	OPTION_WORKLOAD,
 	OPTION_POLICY,
-	OPTION_PAPER,
-	OPTION_SCALE,
 	OPTION_RECORD,
 	OPTION_SEED,
 	OPTION_RUNS,
@@ -258,9 +254,6 @@ static int set_simulate(struct nm_ctl_simulate *simulate, int option)
 		return EXIT_SUCCESS;
 	case OPTION_POLICY:
 		return add_policy(simulate, optarg);
-	case OPTION_PAPER:
-		simulate->paper = optarg;
-		return EXIT_SUCCESS;
 	case OPTION_RECORD:
 		simulate->record = optarg;
 		return EXIT_SUCCESS;
@@ -270,15 +263,12 @@ static int set_simulate(struct nm_ctl_simulate *simulate, int option)
 		return set_amount("--wander", optarg, 10, &simulate->wander_per_s);
 	case OPTION_SNOOP:
 		return set_amount("--snoop", optarg, 64, &simulate->snoop_bytes);
-	case OPTION_SHARED_CACHES:
-		simulate->shared_caches = true;
-		return EXIT_SUCCESS;
 	case OPTION_RUNS:
 		r = set_number("--runs", optarg, 1000, &number);
 		simulate->runs = (unsigned)number;
 		return r;
 	default:
-		simulate->scale = true;
+		simulate->shared_caches = true;
 		return EXIT_SUCCESS;
 	}
 }
@@ -336,8 +326,6 @@ static const struct option options[] = {
 	{"machine", required_argument, NULL, OPTION_MACHINE},
 	{"workload", required_argument, NULL, OPTION_WORKLOAD},
 	{"policy", required_argument, NULL, OPTION_POLICY},
-	{"paper", required_argument, NULL, OPTION_PAPER},
-	{"scale", no_argument, NULL, OPTION_SCALE},
 	{"record", required_argument, NULL, OPTION_RECORD},
 	{"seed", required_argument, NULL, OPTION_SEED},
 	{"runs", required_argument, NULL, OPTION_RUNS},

@@ -15,19 +15,10 @@
 #define FILE_BYTES (1U << 20)
 #define POLICY_FILE_BYTES (1U << 16)
 
-int nm_ctl_simulate_failed(int r)
+static int simulation_failed(int r)
 {
 	(void)fprintf(stderr, "numa-migrctl: the simulation ended early: %s\n", strerror(-r));
 	return EXIT_FAILURE;
-}
-
-struct nm_sim_how nm_sim_how_of(const struct nm_ctl_simulate *asked)
-{
-	return (struct nm_sim_how){.seed = asked->seed,
-				   .runs = asked->runs,
-				   .wander_per_s = asked->wander_per_s,
-				   .snoop_bytes = asked->snoop_bytes,
-				   .shared_caches = asked->shared_caches};
 }
 
 /* ---- what is asked for ---- */
@@ -90,7 +81,7 @@ static int read_machine(const char *path, struct nm_sim_machine **ret)
 	if (r == 0)
 		return EXIT_SUCCESS;
 	nm_topology_free(topology);
-	return nm_ctl_simulate_failed(r);
+	return simulation_failed(r);
 }
 
 static int load_machine(const char *word, struct nm_sim_machine **ret)
@@ -99,7 +90,7 @@ static int load_machine(const char *word, struct nm_sim_machine **ret)
 	if (r == 0)
 		return EXIT_SUCCESS;
 	if (r != -ENOENT)
-		return nm_ctl_simulate_failed(r);
+		return simulation_failed(r);
 	return is_path(word) ? read_machine(word, ret) : list_machines(word);
 }
 
@@ -184,16 +175,11 @@ static int load_policy(const char *word, struct nm_sim_policy *ret, char **ret_t
 	return status == EXIT_SUCCESS && nm_sim_policy_check(ret) < 0 ? EXIT_FAILURE : status;
 }
 
-static int load_policies(const struct nm_ctl_simulate *asked, size_t users, struct choice *ret)
+static int load_policies(const struct nm_ctl_simulate *asked, struct choice *ret)
 {
 	int status = EXIT_SUCCESS;
-	for (unsigned i = 0; i < asked->nr_policies && status == EXIT_SUCCESS; i++) {
+	for (unsigned i = 0; i < asked->nr_policies && status == EXIT_SUCCESS; i++)
 		status = load_policy(asked->policies[i], &ret->policies[i], &ret->texts[i]);
-		if (status == EXIT_SUCCESS && ret->policies[i].searched &&
-		    users > NM_SIM_SEARCH_USERS)
-			status = nm_ctl_wrong_usage("there are too many users to try all for",
-						    ret->policies[i].name);
-	}
 	return status;
 }
 
@@ -256,9 +242,8 @@ static int tell(const struct nm_ctl *ctl, const char *name, const struct nm_sim_
 		print_row(name, outcome, first);
 		return EXIT_SUCCESS;
 	}
-	return json_array_append_new(rows, to_json(name, outcome)) < 0
-		       ? nm_ctl_simulate_failed(-ENOMEM)
-		       : EXIT_SUCCESS;
+	return json_array_append_new(rows, to_json(name, outcome)) < 0 ? simulation_failed(-ENOMEM)
+								       : EXIT_SUCCESS;
 }
 
 /* ---- the command ---- */
@@ -274,7 +259,7 @@ static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what
 		struct nm_sim_outcome outcome;
 		int r = nm_sim_case_run(what, policy, &outcome);
 		if (r < 0)
-			return nm_ctl_simulate_failed(r);
+			return simulation_failed(r);
 		if (i == 0)
 			first = outcome;
 		int status = tell(ctl, policy->name, &outcome, &first, rows);
@@ -355,45 +340,27 @@ static int simulate(const struct nm_ctl *ctl)
 	if (status == EXIT_SUCCESS)
 		status = check_nodes(asked->workload, machine, &workload);
 	if (status == EXIT_SUCCESS)
-		status = load_policies(asked, workload.nr_users, &choice);
+		status = load_policies(asked, &choice);
 	if (status != EXIT_SUCCESS)
 		return status;
-	struct nm_sim_case what = {
-		.machine = machine, .workload = &workload, .how = nm_sim_how_of(asked)};
+	struct nm_sim_case what = {.machine = machine,
+				   .workload = &workload,
+				   .how = {.seed = asked->seed,
+					   .runs = asked->runs,
+					   .wander_per_s = asked->wander_per_s,
+					   .snoop_bytes = asked->snoop_bytes,
+					   .shared_caches = asked->shared_caches}};
 	return asked->record ? run_recorded(ctl, &what, &choice) : run_case(ctl, &what, &choice);
-}
-
-/* Options that would be passed over, in words; NULL: there are none. */
-static const char *in_vain(const struct nm_ctl *ctl)
-{
-	const struct nm_ctl_simulate *asked = &ctl->simulate;
-	bool own = asked->machine || asked->workload || asked->nr_policies > 0 || asked->record;
-	if (!asked->paper && !asked->scale)
-		return asked->record && asked->nr_policies != 1 ? "--record goes with one --policy"
-								: NULL;
-	if (asked->paper && asked->scale)
-		return "either --paper or --scale";
-	if (own)
-		return "--machine, --workload, --policy and --record do not go with --paper and "
-		       "--scale, which have their own";
-	if (asked->scale && asked->runs > 1)
-		return "--runs does not go with --scale";
-	return ctl->json ? "--json does not go with --paper and --scale, which print tables" : NULL;
 }
 
 int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words)
 {
+	const struct nm_ctl_simulate *asked = &ctl->simulate;
 	(void)words;
-	const char *vain = in_vain(ctl);
-	if (vain)
-		return nm_ctl_wrong_usage(vain, NULL);
-	if (ctl->simulate.paper)
-		return nm_ctl_simulate_paper(ctl, ctl->simulate.paper);
-	if (ctl->simulate.scale)
-		return nm_ctl_simulate_scale(ctl);
-	if (!ctl->simulate.machine || !ctl->simulate.workload || ctl->simulate.nr_policies == 0)
-		return nm_ctl_wrong_usage("simulate needs --machine, --workload and --policy, or "
-					  "--paper, or --scale",
+	if (!asked->machine || !asked->workload || asked->nr_policies == 0)
+		return nm_ctl_wrong_usage("simulate needs --machine, --workload and --policy",
 					  NULL);
+	if (asked->record && asked->nr_policies != 1)
+		return nm_ctl_wrong_usage("--record goes with one --policy", NULL);
 	return simulate(ctl);
 }

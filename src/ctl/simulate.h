@@ -13,7 +13,6 @@ struct nm_sim_policy {
 	enum nm_sim_placement placement;
 	bool numa_balancing;
 	const char *config; /* of the daemon; NULL: there is none */
-	bool searched;	    /* the placement is: nm_sim_search() */
 };
 
 /* One after another; NULL: no more. */
@@ -29,7 +28,6 @@ struct nm_sim_how {
 };
 
 struct nm_sim_options nm_sim_options_of(const struct nm_sim_how *how, unsigned run);
-struct nm_sim_how nm_sim_how_of(const struct nm_ctl_simulate *asked);
 
 /* What is simulated. */
 struct nm_sim_case {
@@ -41,13 +39,12 @@ struct nm_sim_case {
 	int record_fd;
 };
 
-/* Means over the runs, and standard errors of the times computed. */
+/* Means over the runs. */
 struct nm_sim_outcome {
-	double time_s, computing_s, computing_error_s, slowest_user_s, slowest_error_s;
+	double time_s, computing_s, slowest_user_s;
 	double local_share;
 	double moves, pages_moved, decisions, improved, neutral, rolled_back, programs_ended;
-	bool all_ended;	 /* in every run, all users who do not repeat, and there are any */
-	uint64_t digest; /* of the first run */
+	bool all_ended; /* in every run, all users who do not repeat, and there are any */
 };
 
 /* Whether the daemon would take its configuration; where not, -EINVAL, told on stderr. */
@@ -56,17 +53,5 @@ int nm_sim_policy_check(const struct nm_sim_policy *policy);
 /* -EINVAL: the configuration, told on stderr; else as nm_simulate(). */
 int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
 		    struct nm_sim_outcome *ret);
-
-/*
- * Gives the users of the workload the best placement that trying finds, from two beginnings and
- * user after user, by the first run's time. -E2BIG: more than so many users; else as nm_simulate().
- */
-#define NM_SIM_SEARCH_USERS 4U
-int nm_sim_search(const struct nm_sim_case *what);
-
-/* The tables; exit status. */
-int nm_ctl_simulate_paper(const struct nm_ctl *ctl, const char *name);
-int nm_ctl_simulate_scale(const struct nm_ctl *ctl);
-int nm_ctl_simulate_failed(int r);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Policies by name, and runs of a workload under one. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,11 +20,6 @@ static const struct nm_sim_policy policies[] = {
 	 .words = "threads bound in order, each block beside its thread",
 	 .placed = true,
 	 .placement = NM_SIM_PLACE_ORACLE},
-	{.name = "search",
-	 .words = "the best placement by hand that trying finds, of 4 users at most",
-	 .placed = true,
-	 .placement = NM_SIM_PLACE_ORACLE,
-	 .searched = true},
 	{.name = "kernel",
 	 .words = "kernel.numa_balancing moves pages and tasks",
 	 .numa_balancing = true},
@@ -180,13 +174,6 @@ static size_t count_finite(const struct nm_sim_workload *workload)
 	return count;
 }
 
-/* Of a mean, by the mean of the squares. */
-static double standard_error(double squares, double mean, unsigned runs)
-{
-	double variance = fmax(squares - mean * mean, 0);
-	return runs > 1 ? sqrt(variance / (runs - 1)) : 0;
-}
-
 struct nm_sim_options nm_sim_options_of(const struct nm_sim_how *how, unsigned run)
 {
 	return (struct nm_sim_options){.seed = how->seed + run,
@@ -200,7 +187,6 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 {
 	size_t finite = count_finite(what->workload);
 	struct nm_sim_outcome sum = {.all_ended = finite > 0};
-	double computing_squares = 0, slowest_squares = 0;
 	for (unsigned i = 0; i < what->how.runs; i++) {
 		struct nm_sim_options options = nm_sim_options_of(&what->how, i);
 		options.numa_balancing = policy->numa_balancing;
@@ -214,13 +200,7 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 			return r;
 		add_run(&run, what->how.runs, &sum);
 		sum.all_ended &= run.figures.users_ended == finite;
-		computing_squares += pow(run.figures.computing_s, 2) / what->how.runs;
-		slowest_squares += pow(run.figures.slowest_user_s, 2) / what->how.runs;
-		if (i == 0)
-			sum.digest = run.digest;
 	}
-	sum.computing_error_s = standard_error(computing_squares, sum.computing_s, what->how.runs);
-	sum.slowest_error_s = standard_error(slowest_squares, sum.slowest_user_s, what->how.runs);
 	*ret = sum;
 	return 0;
 }
@@ -235,9 +215,7 @@ int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *
 	nm_autofree struct placement *before = place(what, policy);
 	if (!before)
 		return -ENOMEM;
-	r = policy->searched ? nm_sim_search(what) : 0;
-	if (r == 0)
-		r = run_all(what, policy, config, ret);
+	r = run_all(what, policy, config, ret);
 	unplace(what, before);
 	return r;
 }

@@ -69,13 +69,7 @@ static void assert_simulate(const char *arguments, int status, const char *says)
 static void test_options_that_do_not_go_together(void **state)
 {
 	(void)state;
-	assert_simulate("simulate", EX_USAGE, "needs --machine, --workload and --policy, or");
-	assert_simulate("simulate --paper=kmaf --machine=x", EX_USAGE, "do not go with --paper");
-	assert_simulate("simulate --scale --policy=x", EX_USAGE, "do not go with --paper");
-	assert_simulate("simulate --scale --runs=2", EX_USAGE, "--runs does not go with --scale");
-	assert_simulate("simulate --scale --json", EX_USAGE, "--json does not go");
-	assert_simulate("simulate --scale --paper=kmaf", EX_USAGE, "either --paper or --scale");
-	assert_simulate("simulate --paper=nope", EX_USAGE, "  imar2-ct1\n");
+	assert_simulate("simulate", EX_USAGE, "needs --machine, --workload and --policy");
 	assert_simulate("simulate --seed=x", EX_USAGE, "--seed is a whole number from 1 to");
 	assert_simulate("simulate --wander=x", EX_USAGE, "--wander is a number from 0 to 10, not");
 	assert_simulate("simulate --wander=-1", EX_USAGE, "--wander is a number from 0 to 10");
@@ -110,34 +104,6 @@ static void test_files_need_no_dot_in_their_name(void **state)
 	assert_simulate("simulate --machine=mine --workload=@/ends --policy=none", 1,
 			"numa-migrctl: mine: cannot be read as an hwloc XML topology");
 	assert_int_equal(chdir(here), 0);
-}
-
-/* By hand nothing is better than what trying finds, and it is not tried for ever. */
-static void test_search(void **state)
-{
-	char words[1024], text[8192];
-	double times[3];
-	(void)state;
-	fixture_file(root, "two",
-		     "users = ( { programs = ( { like = \"stream\"; threads = 4; phases = ( { giga "
-		     "= 20; } ); } ); },"
-		     " { programs = ( { like = \"stencil\"; threads = 8; phases = ( { giga = 20; } "
-		     "); } ); } );\n");
-	fixture_file(root, "five",
-		     "users = ( { " PROGRAM " }, { " PROGRAM " }, { " PROGRAM " }, { " PROGRAM
-		     " }, { " PROGRAM " } );\n");
-	(void)in_folder("simulate --json --machine=ring-4x10 --workload=@/two --policy=direct "
-			"--policy=oracle --policy=search",
-			words, sizeof(words));
-	assert_int_equal(ctl(words, text, sizeof(text)), 0);
-	json_t *document = json_loads(text, 0, NULL);
-	json_t *rows = json_object_get(document, "simulated");
-	for (size_t i = 0; i < NM_ARRAY_SIZE(times); i++)
-		times[i] = json_real_value(json_object_get(json_array_get(rows, i), "computing_s"));
-	json_decref(document);
-	assert_true(times[2] > 0 && times[2] <= times[0] && times[2] <= times[1]);
-	assert_simulate("simulate --machine=ring-4x10 --workload=@/five --policy=search", EX_USAGE,
-			"too many users to try all for");
 }
 
 /* Nodes of memory alone: numactl would not run anybody there, and neither does the model. */
@@ -286,7 +252,6 @@ int main(void)
 		WITH_FILES(test_options_that_do_not_go_together),
 		WITH_FILES(test_all_policies_are_read_first),
 		WITH_FILES(test_files_need_no_dot_in_their_name),
-		WITH_FILES(test_search),
 		WITH_FILES(test_nobody_is_bound_to_memory),
 		WITH_FILES(test_what_is_wrong_is_told_with_its_file),
 		WITH_FILES(test_recording_is_left_by_what_succeeds),

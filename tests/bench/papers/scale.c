@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "simulate.h"
+#include "papers.h"
 
 #define PROCESS_THREADS 50U
 #define SIMULATED_S 12.0
@@ -134,13 +134,13 @@ static int run_table(const struct size *sizes, size_t count, uint64_t seed)
 	return 0;
 }
 
-int nm_ctl_simulate_scale(const struct nm_ctl *ctl)
+int papers_scale(uint64_t seed)
 {
 	for (size_t i = 0; i < NM_ARRAY_SIZE(tables); i++) {
 		printf("%s%s\n", i > 0 ? "\n" : "", tables[i].title);
-		int r = run_table(tables[i].sizes, tables[i].count, ctl->simulate.seed);
+		int r = run_table(tables[i].sizes, tables[i].count, seed);
 		if (r < 0)
-			return nm_ctl_simulate_failed(r);
+			return r;
 	}
-	return EXIT_SUCCESS;
+	return 0;
 }

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nm_papers [-r RUNS] [-s SEED] [-w WANDER] TABLE: a table of a paper, as published and as the
+ * model has it. Not installed; docs/simulation.md has the results. Nothing is fitted to them.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "papers.h"
+
+/* Seconds over all runs. */
+struct mean {
+	double value, error;
+};
+
+/* Change against the first row in percent. */
+struct line {
+	double simulated, error;
+	double least, most; /* over the workloads */
+};
+
+static double change(double now, double before)
+{
+	return before > 0 ? 100 * (now / before - 1) : (double)NAN;
+}
+
+/* Pinned by hand, or by the kernel: the best of these is the model's oracle. */
+static bool is_reachable(const struct papers_row *row)
+{
+	const struct nm_sim_policy *policy = &row->policy;
+	return !policy->config && (policy->placed || policy->numa_balancing || row->searched);
+}
+
+static double published(const struct papers_table *table, size_t row)
+{
+	const double *values = table->published;
+	if (values[0] > 0)
+		return values[row] > 0 ? change(values[row], values[0]) : (double)NAN;
+	return values[row] != 0 || row == 0 ? values[row] : (double)NAN;
+}
+
+/* ---- runs ---- */
+
+static int run_once(const struct papers_table *table, unsigned index, const struct papers_row *row,
+		    const struct nm_sim_machine *machine, const struct nm_sim_how *how, double *ret)
+{
+	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
+	const struct nm_sim_case what = {.machine = machine, .workload = &workload, .how = *how};
+	struct nm_sim_outcome outcome;
+	int r = table->fill(table, index, &workload);
+	if (r == 0 && row->searched)
+		r = papers_search(&what);
+	if (r == 0)
+		r = nm_sim_case_run(&what, &row->policy, &outcome);
+	if (r == 0)
+		*ret = table->slowest ? outcome.slowest_user_s : outcome.computing_s;
+	return r;
+}
+
+static int run_all(const struct papers_table *table, unsigned index, const struct papers_row *row,
+		   const struct nm_sim_machine *machine, const struct nm_sim_how *how,
+		   struct mean *ret)
+{
+	double squares = 0, sum = 0;
+	for (unsigned i = 0; i < how->runs; i++) {
+		struct nm_sim_how once = *how;
+		double time_s = 0;
+		once.seed += i;
+		once.runs = 1;
+		int r = run_once(table, index, row, machine, &once, &time_s);
+		if (r < 0)
+			return r;
+		sum += time_s / how->runs;
+		squares += time_s * time_s / how->runs;
+	}
+	*ret = (struct mean){.value = sum};
+	if (how->runs > 1)
+		ret->error = sqrt(fmax(squares - sum * sum, 0) / (how->runs - 1));
+	return 0;
+}
+
+/* Adds one workload of the table to its lines, and to the oracle's, which is the best of each. */
+static int add_workload(const struct papers_table *table, unsigned index,
+			const struct nm_sim_machine *machine, const struct nm_sim_how *how,
+			struct line *lines, double *oracle)
+{
+	struct mean base = {0}, now;
+	double best = INFINITY;
+	for (size_t i = 0; i < table->nr_rows; i++) {
+		int r = run_all(table, index, &table->rows[i], machine, how, &now);
+		if (r < 0)
+			return r;
+		if (i == 0)
+			base = now;
+		double percent = change(now.value, base.value);
+		double before_error = i > 0 ? now.value / base.value * base.error : 0;
+		lines[i].simulated += percent / table->workloads;
+		lines[i].error = 100 * hypot(now.error, before_error) / base.value;
+		lines[i].least = fmin(lines[i].least, percent);
+		lines[i].most = fmax(lines[i].most, percent);
+		if (is_reachable(&table->rows[i]))
+			best = fmin(best, percent);
+	}
+	*oracle += best / table->workloads;
+	return 0;
+}
+
+/* ---- output ---- */
+
+static const char *beyond(double published_percent, double oracle)
+{
+	if (isnan(published_percent) || published_percent >= 0)
+		return "-";
+	return published_percent < oracle ? "beyond" : "within";
+}
+
+static void print_line(const struct papers_table *table, size_t row, const struct line *line,
+		       double oracle)
+{
+	double percent = published(table, row);
+	double error = table->workloads > 1 ? (line->most - line->least) / 2 : line->error;
+	printf("%-28s ", table->rows[row].policy.name);
+	if (isnan(percent))
+		printf("%11s ", "-");
+	else
+		printf("%+11.1f ", percent);
+	printf("%+11.1f %8.1f  %s\n", line->simulated, error, beyond(percent, oracle));
+}
+
+static int run_table(const struct papers_table *table, const struct nm_sim_how *how)
+{
+	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
+	struct line lines[PAPERS_ROWS_MOST];
+	double oracle = 0;
+	int r = nm_sim_machine_by_name(table->machine, &machine);
+	for (size_t i = 0; i < table->nr_rows; i++)
+		lines[i] = (struct line){.least = INFINITY, .most = -INFINITY};
+	for (unsigned i = 0; i < table->workloads && r == 0; i++)
+		r = add_workload(table, i, machine, how, lines, &oracle);
+	if (r < 0)
+		return r;
+	printf("%s: change of the time of %s\n%-28s %11s %11s %8s  %s\n", table->title,
+	       table->slowest ? "the slowest user" : "all programs", "", "PUBLISHED %",
+	       "SIMULATED %", table->workloads > 1 ? "RANGE/2" : "+/-", "PUBLISHED AND ORACLE");
+	for (size_t i = 0; i < table->nr_rows; i++)
+		print_line(table, i, &lines[i], oracle);
+	printf("the model's oracle: %+.1f\n", oracle);
+	(void)fflush(stdout);
+	return 0;
+}
+
+static int run_name(const char *name, const struct nm_sim_how *how)
+{
+	int r = -ENOENT;
+	if (strcmp(name, "scale") == 0)
+		return papers_scale(how->seed);
+	for (size_t i = 0; i < papers_table_count; i++) {
+		if (strcmp(papers_tables[i].name, name) != 0)
+			continue;
+		r = run_table(&papers_tables[i], how);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+static int usage(void)
+{
+	(void)fputs("usage: nm_papers [-r RUNS] [-s SEED] [-w WANDER] TABLE\nTables: scale", stderr);
+	for (size_t i = 0; i < papers_table_count; i++)
+		if (i == 0 || strcmp(papers_tables[i].name, papers_tables[i - 1].name) != 0)
+			(void)fprintf(stderr, " %s", papers_tables[i].name);
+	(void)fputc('\n', stderr);
+	return EX_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct nm_sim_how how = {.seed = 1, .runs = 5, .wander_per_s = NM_SIM_WANDER_USUAL};
+	for (int c; (c = getopt(argc, argv, "r:s:w:")) != -1;) {
+		if (c == 'r')
+			how.runs = (unsigned)strtoul(optarg, NULL, 10);
+		else if (c == 's')
+			how.seed = strtoull(optarg, NULL, 10);
+		else if (c == 'w')
+			how.wander_per_s = strtod(optarg, NULL);
+		else
+			return usage();
+	}
+	if (optind + 1 != argc || how.runs == 0)
+		return usage();
+	int r = run_name(argv[optind], &how);
+	if (r == -ENOENT)
+		return usage();
+	if (r < 0)
+		(void)fprintf(stderr, "nm_papers: %s\n", strerror(-r));
+	return r < 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* The best placement by hand that trying finds: from which node on, and over how many. */
+#include <math.h>
+
+#include "papers.h"
+
+#define ROUNDS 3
+
+struct place {
+	unsigned first, width;
+};
+
+static void put(const struct nm_sim_case *what, const struct place *places)
+{
+	for (size_t u = 0; u < what->workload->nr_users; u++) {
+		struct nm_sim_user *user = &what->workload->users[u];
+		user->placement = NM_SIM_PLACE_ORACLE;
+		user->node = (int)places[u].first;
+		user->width = places[u].width;
+	}
+}
+
+/* The time of the slowest user in the first run. */
+static int measure(const struct nm_sim_case *what, const struct place *places, double *ret)
+{
+	const struct nm_sim_options options = nm_sim_options_of(&what->how, 0);
+	struct nm_simulated run;
+	put(what, places);
+	int r = nm_simulate(what->machine, what->workload, &options, NULL, NULL, &run);
+	if (r == 0)
+		*ret = run.figures.slowest_user_s;
+	return r;
+}
+
+/* Tries every place of one user while the others stay. */
+static int improve(const struct nm_sim_case *what, struct place *places, size_t user, double *best)
+{
+	unsigned nodes = what->machine->topology->nr_nodes;
+	struct place found = places[user];
+	for (unsigned width = 1; width <= nodes; width *= 2)
+		for (unsigned first = 0; first < nodes; first++) {
+			double time_s;
+			places[user] = (struct place){first, width};
+			int r = measure(what, places, &time_s);
+			if (r < 0)
+				return r;
+			if (time_s >= *best)
+				continue;
+			*best = time_s;
+			found = places[user];
+		}
+	places[user] = found;
+	return 0;
+}
+
+/* From users apart or spread out, user after user until nothing improves. */
+static int climb(const struct nm_sim_case *what, unsigned width, struct place *places, double *ret)
+{
+	size_t users = what->workload->nr_users;
+	double before = INFINITY;
+	for (size_t u = 0; u < users; u++)
+		places[u] =
+			(struct place){(unsigned)u % what->machine->topology->nr_nodes, width};
+	int r = measure(what, places, ret);
+	for (unsigned round = 0; r == 0 && round < ROUNDS && *ret < before; round++) {
+		before = *ret;
+		for (size_t u = 0; r == 0 && u < users; u++)
+			r = improve(what, places, u, ret);
+	}
+	return r;
+}
+
+int papers_search(const struct nm_sim_case *what)
+{
+	struct place apart[PAPERS_USERS_MOST], spread[PAPERS_USERS_MOST];
+	double apart_s = INFINITY, spread_s = INFINITY;
+	if (what->workload->nr_users > PAPERS_USERS_MOST)
+		return -E2BIG;
+	int r = climb(what, 1, apart, &apart_s);
+	if (r == 0)
+		r = climb(what, what->machine->topology->nr_nodes, spread, &spread_s);
+	put(what, apart_s < spread_s ? apart : spread);
+	return r;
+}
