@@ -39,7 +39,9 @@ struct nm_figures {
 	const uint32_t *fresh;
 	const uint32_t *touched; /* memory samples of this interval by home node, of any level */
 	uint32_t latency_samples;
-	double latency;	     /* L: mean of the accesses whose latency was measured, core cycles */
+	double latency; /* L: mean of the accesses whose latency was measured, core cycles */
+	/* The same in the window, of the time since the thread has run on home_node. */
+	double recent_latency_samples, recent_latency;
 	double instructions; /* O_R: retired, per second */
 	double operations;   /* O_F: O_R and floating-point operations, per second */
 	/*

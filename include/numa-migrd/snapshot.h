@@ -42,6 +42,7 @@ struct nm_snap_thread {
 	 */
 	double latency, instructions, operations, intensity;
 	uint32_t latency_samples;
+	double recent_latency_samples, recent_latency; /* of the window (metrics.h) */
 	double performance; /* P; NaN unless measured */
 	double relative; /* P̂: P by the mean over its process; NaN where that is 0 or unknown */
 	bool active;	 /* ran at least threads.min_run of the interval */

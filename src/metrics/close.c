@@ -5,8 +5,8 @@
 
 #include "table.h"
 
-/* Remembered accesses below this sum have no say in anything and are dropped. */
-#define HISTORY_FLOOR 0.01
+/* Remembered accesses and latencies below this sum count for nothing and are dropped. */
+#define WINDOW_FLOOR 0.01
 #define CACHE_LINE 64
 
 /* ---- ascending tid order ---- */
@@ -136,25 +136,30 @@ static uint32_t take_fresh(const struct nm_metrics *metrics, const struct nm_ent
 
 /* Adds the interval's counts to the window and copies it to `accesses`; returns the sum. */
 static double take_accesses(const struct nm_metrics *metrics, const struct nm_figures *figures,
-			    double *history, double *accesses)
+			    struct nm_window *window, double *accesses)
 {
 	double total = 0.0;
 
 	for (unsigned k = 0; k < metrics->nr_nodes; k++) {
-		history[k] += (double)figures->fresh[k];
-		accesses[k] = metrics->physmap ? history[k] : NAN;
+		window->accesses[k] += (double)figures->fresh[k];
+		accesses[k] = metrics->physmap ? window->accesses[k] : NAN;
 		total += accesses[k];
 	}
-	history[metrics->nr_nodes] += figures->access_new;
+	window->access_samples += figures->access_new;
 	return total;
 }
 
-static void decay(const struct nm_metrics *metrics, double *history, double total, double keep)
+static void decay(const struct nm_metrics *metrics, struct nm_window *window, double total,
+		  double keep)
 {
-	double factor = total * keep < HISTORY_FLOOR ? 0.0 : keep;
+	double factor = total * keep < WINDOW_FLOOR ? 0.0 : keep;
 
-	for (unsigned k = 0; k <= metrics->nr_nodes; k++)
-		history[k] *= factor;
+	for (unsigned k = 0; k < metrics->nr_nodes; k++)
+		window->accesses[k] *= factor;
+	window->access_samples *= factor;
+	factor = window->latency_samples * keep < WINDOW_FLOOR ? 0.0 : keep;
+	window->latency_sum *= factor;
+	window->latency_samples *= factor;
 }
 
 /* ---- how fast it was ---- */
@@ -176,16 +181,32 @@ static double traffic_floor(const struct nm_metrics *metrics,
 	return (double)interval->min_samples * (double)bytes;
 }
 
+/* The interval's latencies join those of the window, if the thread still runs on the same node. */
+static void set_latency(const struct nm_hardware *hardware, struct nm_window *window,
+			struct nm_figures *figures)
+{
+	figures->latency = figures->recent_latency = NAN;
+	figures->latency_samples = hardware->latency_samples;
+	if (hardware->latency_samples)
+		figures->latency =
+			(double)hardware->latency_sum / (double)hardware->latency_samples;
+	if (figures->home_node >= 0 && figures->home_node != window->latency_node) {
+		window->latency_sum = window->latency_samples = 0;
+		window->latency_node = figures->home_node;
+	}
+	window->latency_sum += (double)hardware->latency_sum;
+	window->latency_samples += (double)hardware->latency_samples;
+	figures->recent_latency_samples = window->latency_samples;
+	if (window->latency_samples > 0)
+		figures->recent_latency = window->latency_sum / window->latency_samples;
+}
+
 static void set_performance(const struct nm_metrics *metrics, const struct nm_hardware *hardware,
 			    const struct nm_metrics_interval *interval, struct nm_figures *figures)
 {
 	double length_s = (double)interval->length_ns / (double)NM_NSEC_PER_SEC;
 
-	figures->latency = figures->instructions = figures->operations = figures->traffic = NAN;
-	figures->latency_samples = hardware->latency_samples;
-	if (hardware->latency_samples)
-		figures->latency =
-			(double)hardware->latency_sum / (double)hardware->latency_samples;
+	figures->instructions = figures->operations = figures->traffic = NAN;
 	if (!(length_s > 0))
 		return;
 	if (is_sampled(interval, NM_EVENT_INSTRUCTIONS))
@@ -199,10 +220,10 @@ static void set_performance(const struct nm_metrics *metrics, const struct nm_ha
 
 /* ---- closing ---- */
 
-static bool has_history(const struct nm_metrics *metrics, const double *history)
+static bool has_accesses(const struct nm_metrics *metrics, const struct nm_window *window)
 {
 	for (unsigned k = 0; k < metrics->nr_nodes; k++)
-		if (history[k] > 0.0)
+		if (window->accesses[k] > 0.0)
 			return true;
 	return false;
 }
@@ -251,11 +272,11 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 	uint32_t *touched = metrics->touched + first;
 	struct nm_entry *entry = nm_entry_at(metrics, key->index);
 	struct nm_hardware *hardware = nm_hardware_at(metrics, key->index);
-	double *history = nm_history_of(metrics, key->index);
+	struct nm_window *window = nm_window_at(metrics, key->index);
 	bool silent = nm_entry_is_silent(metrics, key->index);
 
 	entry->silent = silent ? entry->silent + 1 : 0;
-	if (silent && !has_history(metrics, history))
+	if (silent && !has_accesses(metrics, window))
 		return false;
 	*figures = (struct nm_figures){
 		.pid = entry->pid,
@@ -271,8 +292,8 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 	double factor = taken_per_seen(interval, figures);
 	make_up_for_losses(metrics, factor, fresh, hardware);
 	figures->run_share = run_share(entry, interval, factor);
-	figures->access_total = take_accesses(metrics, figures, history, accesses);
-	figures->access_samples = history[metrics->nr_nodes];
+	figures->access_total = take_accesses(metrics, figures, window, accesses);
+	figures->access_samples = window->access_samples;
 	if (figures->home_node >= 0 && figures->access_total > 0.0)
 		figures->local_share = accesses[figures->home_node] / figures->access_total;
 	return true;
@@ -293,10 +314,11 @@ int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interva
 		struct nm_entry *entry = nm_entry_at(metrics, key->index);
 		struct nm_figures *figures = &metrics->figures[count];
 		if (close_entry(metrics, interval, key, figures, count * metrics->nr_nodes)) {
-			set_performance(metrics, nm_hardware_at(metrics, key->index), interval,
-					figures);
-			decay(metrics, nm_history_of(metrics, key->index), figures->access_total,
-			      interval->keep);
+			struct nm_window *window = nm_window_at(metrics, key->index);
+			struct nm_hardware *hardware = nm_hardware_at(metrics, key->index);
+			set_latency(hardware, window, figures);
+			set_performance(metrics, hardware, interval, figures);
+			decay(metrics, window, figures->access_total, interval->keep);
 			clear_interval(metrics, key->index);
 			count++;
 		}

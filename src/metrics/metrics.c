@@ -29,6 +29,7 @@ int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *
 	metrics->nr_nodes = topology->nr_nodes;
 	metrics->stride = stride_for(sizeof(struct nm_entry), topology->nr_nodes);
 	metrics->hardware_stride = stride_for(sizeof(struct nm_hardware), topology->nr_nodes);
+	metrics->window_stride = sizeof(struct nm_window) + topology->nr_nodes * sizeof(double);
 	metrics->first_free = NO_INDEX;
 	int r = nm_tidmap_new(&metrics->index_of);
 	if (r < 0)
@@ -44,7 +45,7 @@ void nm_metrics_free(struct nm_metrics *metrics)
 	nm_tidmap_free(metrics->index_of);
 	free(metrics->entries);
 	free(metrics->hardware);
-	free(metrics->history);
+	free(metrics->windows);
 	free(metrics->keys);
 	free(metrics->figures);
 	free(metrics->accesses);
@@ -74,12 +75,11 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 static int grow(struct nm_metrics *metrics)
 {
 	uint32_t capacity = metrics->capacity ? metrics->capacity * 2 : CAPACITY_MIN;
-	double *history = reallocarray(metrics->history, (size_t)capacity * (metrics->nr_nodes + 1),
-				       sizeof(*history));
+	uint8_t *windows = reallocarray(metrics->windows, capacity, metrics->window_stride);
 
-	if (!history)
+	if (!windows)
 		return -ENOMEM;
-	metrics->history = history;
+	metrics->windows = windows;
 	uint8_t *hardware = reallocarray(metrics->hardware, capacity, metrics->hardware_stride);
 	if (!hardware)
 		return -ENOMEM;
@@ -104,7 +104,7 @@ static void clear_entry(struct nm_metrics *metrics, uint32_t index, uint32_t pid
 	entry->pid = pid;
 	entry->tid = tid;
 	memset(nm_hardware_at(metrics, index), 0, metrics->hardware_stride);
-	memset(nm_history_of(metrics, index), 0, (metrics->nr_nodes + 1) * sizeof(double));
+	memset(nm_window_at(metrics, index), 0, metrics->window_stride);
 }
 
 static void give_back(struct nm_metrics *metrics, uint32_t index)

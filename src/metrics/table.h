@@ -45,6 +45,18 @@ struct nm_hardware {
 			    */
 };
 
+/*
+ * What a thread keeps from one interval to the next, decayed by struct nm_metrics_interval.keep.
+ * A latency depends on the node that the thread runs on: the window of latencies starts anew when
+ * that changes.
+ */
+struct nm_window {
+	double latency_sum, latency_samples;
+	int latency_node; /* where the thread ran then */
+	double access_samples;
+	double accesses[]; /* nr_nodes */
+};
+
 /* Sorts by tid; an entry may have been given away since, then its key is stale. */
 struct nm_entry_key {
 	uint32_t tid, index;
@@ -60,8 +72,8 @@ struct nm_metrics {
 	uint8_t *hardware; /* capacity × hardware_stride bytes */
 	size_t hardware_stride;
 	uint32_t used, capacity, first_free;
-	double *history; /* capacity × (nr_nodes + 1): accesses of earlier intervals, then samples;
-			    decayed */
+	uint8_t *windows; /* capacity × window_stride bytes */
+	size_t window_stride;
 	struct nm_entry_key *keys;
 	size_t key_count, key_capacity;
 	bool keys_unsorted;
@@ -89,9 +101,10 @@ static inline struct nm_hardware *nm_hardware_at(const struct nm_metrics *metric
 					      (size_t)index * metrics->hardware_stride);
 }
 
-static inline double *nm_history_of(const struct nm_metrics *metrics, uint32_t index)
+static inline struct nm_window *nm_window_at(const struct nm_metrics *metrics, uint32_t index)
 {
-	return metrics->history + (size_t)index * (metrics->nr_nodes + 1);
+	return (struct nm_window *)(void *)(metrics->windows +
+					    (size_t)index * metrics->window_stride);
 }
 
 static inline int nm_cpu_node(const struct nm_metrics *metrics, uint32_t cpu)

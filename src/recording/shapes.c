@@ -456,6 +456,8 @@ static const struct nm_field figures_fields[] = {
 	BY_NODE(figures_t, touched, uint32_t, UINTS),
 	UINT(figures_t, latency_samples),
 	REAL(figures_t, latency),
+	REAL(figures_t, recent_latency_samples),
+	REAL(figures_t, recent_latency),
 	REAL(figures_t, instructions),
 	REAL(figures_t, operations),
 	REAL(figures_t, traffic),

@@ -41,14 +41,22 @@ static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_
 	return input->kinds & ~BIT(MEMORY);
 }
 
-/* The paper prints P := L (equation 5), but P is to grow. */
-static double performance_of(const struct nm_snap_thread *thread, enum nm_performance performance)
+/* This interval's latency if it has enough samples, so that P follows the program at once. */
+static double latency_of(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
-	switch (performance) {
+	return thread->latency_samples >= config->threads.min_samples ? thread->latency
+								      : thread->recent_latency;
+}
+
+/* The paper prints P := L (equation 5), but P is to grow. */
+static double performance_of(const struct nm_config *config, const struct nm_snap_thread *thread)
+{
+	double latency = latency_of(config, thread);
+	switch (config->threads.performance) {
 	case NM_PERFORMANCE_PRODUCT:
-		return thread->operations * thread->intensity / thread->latency;
+		return thread->operations * thread->intensity / latency;
 	case NM_PERFORMANCE_PRODUCT_INSTRUCTIONS:
-		return thread->instructions * thread->intensity / thread->latency;
+		return thread->instructions * thread->intensity / latency;
 	case NM_PERFORMANCE_OPERATIONS:
 		return thread->operations;
 	case NM_PERFORMANCE_INSTRUCTIONS:
@@ -56,7 +64,7 @@ static double performance_of(const struct nm_snap_thread *thread, enum nm_perfor
 	case NM_PERFORMANCE_INTENSITY:
 		return thread->intensity;
 	case NM_PERFORMANCE_LATENCY:
-		return 1 / thread->latency;
+		return 1 / latency;
 	}
 	return NAN;
 }
@@ -66,7 +74,7 @@ static bool has_evidence(const struct nm_config *config, const struct nm_snap_th
 			 bool by_latency)
 {
 	if (by_latency)
-		return thread->latency_samples >= config->threads.min_samples;
+		return thread->recent_latency_samples >= (double)config->threads.min_samples;
 	return thread->access_samples >= (double)config->threads.min_samples;
 }
 
@@ -119,8 +127,7 @@ static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread
 		    bool by_locality, bool by_latency)
 {
 	const struct nm_config *config = input->config;
-	double performance = by_locality ? stand_in(input, thread)
-					 : performance_of(thread, config->threads.performance);
+	double performance = by_locality ? stand_in(input, thread) : performance_of(config, thread);
 	thread->measured = has_run(config, thread) && isfinite(performance) &&
 			   has_evidence(config, thread, by_latency);
 	if (thread->measured)

@@ -62,6 +62,8 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	thread->active = figures->run_share >= input->config->threads.min_run;
 	thread->latency = figures->latency;
 	thread->latency_samples = figures->latency_samples;
+	thread->recent_latency = figures->recent_latency;
+	thread->recent_latency_samples = figures->recent_latency_samples;
 	thread->instructions = figures->instructions;
 	thread->operations = figures->operations;
 	thread->intensity = nm_snapshot_operations(input->config, figures) / figures->traffic;
@@ -118,6 +120,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.home_node = -1,
 			.local_share = NAN,
 			.latency = NAN,
+			.recent_latency = NAN,
 			.instructions = NAN,
 			.operations = NAN,
 			.intensity = NAN,

@@ -147,6 +147,7 @@ static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, in
 	m->figures[i] = (struct nm_figures){.pid = pid,
 					    .tid = tid,
 					    .latency = NAN,
+					    .recent_latency = NAN,
 					    .instructions = NAN,
 					    .operations = NAN,
 					    .traffic = NAN,
@@ -175,6 +176,8 @@ static inline void machine_perform(struct machine *m, size_t i, double instructi
 	m->figures[i].traffic = traffic;
 	m->figures[i].latency = latency;
 	m->figures[i].latency_samples = isnan(latency) ? 0 : 100;
+	m->figures[i].recent_latency = latency;
+	m->figures[i].recent_latency_samples = m->figures[i].latency_samples;
 }
 
 /* The thread may run on these CPUs only. */

@@ -224,7 +224,7 @@ static void only_threads_measured_twice_count(void **state)
 	(void)state;
 	look();
 	move(7, 10);
-	machine->figures[1].latency_samples = 1;
+	machine->figures[1].recent_latency_samples = 1;
 	speed(0, 100);
 	assert_int_equal(look(), NM_FEEDBACK_KEEP);
 	assert_true(result.figure == 1);
@@ -244,7 +244,7 @@ static void no_common_thread_is_kept(void **state)
 	look();
 	move(7, 20);
 	for (size_t i = 0; i < 3; i++)
-		machine->figures[i].latency_samples = 1;
+		machine->figures[i].recent_latency_samples = 1;
 	assert_int_equal(look(), NM_FEEDBACK_KEEP);
 	assert_true(isnan(result.figure) && isnan(result.before) && isnan(result.after));
 	assert_true(result.may_propose);
@@ -278,8 +278,10 @@ static void another_figure_cannot_be_compared(void **state)
 	look();
 	move(8, 20);
 	machine->kinds = 0;
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++) {
 		machine->figures[i].latency_samples = 0;
+		machine->figures[i].recent_latency_samples = 0;
+	}
 	assert_int_equal(look(), NM_FEEDBACK_KEEP);
 	assert_true(isnan(result.figure));
 }

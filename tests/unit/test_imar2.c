@@ -205,9 +205,9 @@ static void invalid_and_barred_threads_are_left_alone(void **state)
 {
 	(void)state;
 	thread(10, 0, 1, 1);
-	machine->figures[0].latency_samples = 9;
+	machine->figures[0].recent_latency_samples = 9;
 	assert_none();
-	machine->figures[0].latency_samples = 10;
+	machine->figures[0].recent_latency_samples = 10;
 	machine->members[0].barred_until = machine->interval + 1;
 	assert_none();
 	machine->members[0].barred_until = machine->interval;
@@ -223,9 +223,9 @@ static void an_invalid_sibling_does_not_make_others_slow(void **state)
 	machine->config.threads.remote_below = 0;
 	thread(10, 0, 1, 1);
 	thread(10, 1, 1, 1000);
-	machine->figures[1].latency_samples = 1;
+	machine->figures[1].recent_latency_samples = 1;
 	assert_none();
-	machine->figures[1].latency_samples = 100;
+	machine->figures[1].recent_latency_samples = 100;
 	only_thread(0);
 }
 
@@ -484,7 +484,7 @@ static void a_cached_partner_is_no_gamble(void **state)
 	a_pair(1, -1);
 	machine->config.threads.gate = NM_GATE_BENEFIT;
 	only_thread(0);
-	machine->figures[1].latency_samples = 9;
+	machine->figures[1].recent_latency_samples = 9;
 	assert_none();
 }
 

@@ -64,7 +64,7 @@ static void shuffle_performance(struct machine *m, struct nm_rng *dice)
 		double traffic = 1e6 * (1 + nm_rng_unit(dice));
 		machine_perform(m, i, instructions, operations, traffic, 50 + below(dice, 400));
 		if (below(dice, 10) == 0)
-			m->figures[i].latency_samples = 3;
+			m->figures[i].recent_latency_samples = 3;
 	}
 }
 

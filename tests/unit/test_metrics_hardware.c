@@ -193,6 +193,44 @@ static void latency_is_the_mean_of_what_was_measured(void **state)
 	assert_int_equal(figures->latency_samples, 2);
 }
 
+static const struct nm_figures *close_after(unsigned cpu, unsigned latencies, uint32_t cycles)
+{
+	const struct nm_figures *figures;
+	struct nm_sample made = sample(NM_EVENT_CLOCK);
+	made.cpu = cpu;
+	nm_metrics_add(metrics, &made);
+	for (unsigned i = 0; i < latencies; i++)
+		access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_DRAM, cycles);
+	assert_int_equal(nm_metrics_close(metrics, &interval, &figures), 1);
+	return figures;
+}
+
+static void latencies_are_counted_over_the_window_of_accesses(void **state)
+{
+	(void)state;
+	interval.keep = 0.5;
+	close_after(1, 4, 200);
+	const struct nm_figures *figures = close_after(1, 4, 500);
+	assert_int_equal(figures->latency_samples, 4);
+	assert_true(figures->latency == 500);
+	assert_true(figures->recent_latency_samples == 6);
+	assert_true(figures->recent_latency == 400);
+	figures = close_after(1, 0, 0);
+	assert_true(isnan(figures->latency) && figures->recent_latency == 400);
+	assert_true(figures->recent_latency_samples == 3);
+}
+
+/* CPU 1 is on node 0 and CPU 5 on node 2. */
+static void latencies_of_another_node_do_not_count(void **state)
+{
+	(void)state;
+	interval.keep = 0.5;
+	close_after(1, 4, 200);
+	const struct nm_figures *figures = close_after(5, 2, 600);
+	assert_int_equal(figures->home_node, 2);
+	assert_true(figures->recent_latency_samples == 2 && figures->recent_latency == 600);
+}
+
 static void latency_needs_no_address(void **state)
 {
 	(void)state;
@@ -339,6 +377,8 @@ int main(void)
 		TEST(operations_need_both_counts),
 		TEST(counts_are_of_one_interval),
 		TEST(latency_is_the_mean_of_what_was_measured),
+		TEST(latencies_are_counted_over_the_window_of_accesses),
+		TEST(latencies_of_another_node_do_not_count),
 		TEST(latency_needs_no_address),
 		TEST(where_levels_are_told_dram_counts),
 		TEST(where_no_level_is_told_all_count),

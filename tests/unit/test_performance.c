@@ -134,6 +134,7 @@ static void without_latencies_there_is_no_l(void **state)
 	(void)state;
 	machine->figures[0].latency = NAN;
 	machine->figures[0].latency_samples = 0;
+	machine->figures[0].recent_latency_samples = 0;
 	take(0);
 	assert_true(snapshot->by_locality);
 	machine->config.threads.performance = NM_PERFORMANCE_OPERATIONS;
@@ -150,6 +151,7 @@ static void an_interval_without_latencies_is_no_news(void **state)
 	machine->had_latencies = true;
 	machine->figures[0].latency = NAN;
 	machine->figures[0].latency_samples = 0;
+	machine->figures[0].recent_latency_samples = 0;
 	assert_false(take(0)->measured);
 	assert_false(snapshot->has_latencies || snapshot->by_locality);
 	machine->kinds &= ~(1U << NM_EVENT_FLOPS);
@@ -166,17 +168,31 @@ static void intensity_takes_the_operations_there_are(void **state)
 	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 2);
 }
 
+/* Few samples an interval are enough if the window has min_samples of them. */
+static void few_latencies_an_interval_are_enough(void **state)
+{
+	(void)state;
+	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
+	machine->figures[0].latency = 500;
+	machine->figures[0].latency_samples = 9;
+	machine->figures[0].recent_latency = 400;
+	machine->figures[0].recent_latency_samples = 10;
+	assert_true(take(0)->measured && take(0)->performance == 1.0 / 400);
+	machine->figures[0].latency_samples = 10;
+	assert_true(take(0)->performance == 1.0 / 500);
+}
+
 static void measured_needs_run_time_and_samples(void **state)
 {
 	(void)state;
 	machine->figures[0].run_share = 0.1;
-	machine->figures[0].latency_samples = 10;
+	machine->figures[0].recent_latency_samples = 10;
 	assert_true(take(0)->measured && take(0)->active);
-	machine->figures[0].latency_samples = 9;
+	machine->figures[0].recent_latency_samples = 9;
 	assert_false(take(0)->measured);
 	assert_true(isnan(take(0)->performance) && isnan(take(0)->relative));
 	assert_true(take(0)->active);
-	machine->figures[0].latency_samples = 10;
+	machine->figures[0].recent_latency_samples = 10;
 	machine->figures[0].run_share = 0.099;
 	assert_false(take(0)->measured || take(0)->active);
 	machine->figures[0].run_share = NAN;
@@ -223,7 +239,7 @@ static void relative_is_by_the_mean_of_the_process(void **state)
 	machine_perform(machine, 1, 300, 300, 1, 20);
 	machine_perform(machine, 2, 1e9, 1e9, 1, 20);
 	machine_perform(machine, 3, 7, 7, 1, 20);
-	machine->figures[2].latency_samples = 1;
+	machine->figures[2].recent_latency_samples = 1;
 	assert_true(take(0)->relative == 0.5);
 	assert_true(snapshot->threads[1].relative == 1.5);
 	assert_true(isnan(snapshot->threads[2].relative));
@@ -264,6 +280,7 @@ int main(void)
 		TEST(without_latencies_there_is_no_l),
 		TEST(an_interval_without_latencies_is_no_news),
 		TEST(intensity_takes_the_operations_there_are),
+		TEST(few_latencies_an_interval_are_enough),
 		TEST(measured_needs_run_time_and_samples),
 		TEST(locality_needs_accesses),
 		TEST(a_cached_thread_is_measured),
