@@ -22,7 +22,7 @@ struct nm_place_group {
 	double quiet_s;	    /* since it last created a thread or child */
 	double watched_s;   /* for which it has been seen running */
 	double lost_s;	    /* CPU time that it has waited, so far, for memory being on other nodes */
-	uint64_t resident_bytes;
+	uint64_t anon_bytes;
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
 	const double *has_run_on; /* likewise CPU time since it was first seen; NULL: what it ran now */

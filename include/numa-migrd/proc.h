@@ -31,6 +31,7 @@ struct nm_proc_status {
 	uint32_t tgid, uid; /* real uid: whose process it is */
 	uint32_t ns_pid;    /* its number in its own pid namespace; 1: that one's init */
 	uint64_t rss_bytes; /* VmRSS; 0 for kernel threads */
+	uint64_t anon_bytes; /* RssAnon: of it, what is neither file nor shared memory */
 };
 
 /* Parses /proc/PID/status. -EINVAL. Pure. */

@@ -42,7 +42,7 @@ struct nm_process {
 	char comm[NM_COMM_BYTES]; /* escaped */
 	char *cgroup;		  /* path in the unified hierarchy, raw; NULL where unknown */
 	char raw_comm[16];
-	uint64_t rss_bytes;
+	uint64_t rss_bytes, anon_bytes;	   /* as struct nm_proc_status has them */
 	double cpu_share;		   /* decayed, of one CPU, over its threads */
 	uint64_t started_ns;		   /* its program: CLOCK_MONOTONIC, estimated */
 	uint64_t last_spawn_ns;		   /* last new thread or child seen; 0 = none seen */

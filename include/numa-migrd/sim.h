@@ -113,6 +113,8 @@ struct nm_sim_user {
 
 struct nm_sim_workload {
 	double limit_s;		   /* ends then whatever still runs */
+	/* Clean page cache fills each node when it begins, and what programs leave free later. */
+	bool full_page_cache;
 	struct nm_sim_user *users; /* owned */
 	size_t nr_users;
 };

@@ -57,7 +57,7 @@ struct nm_snap_process {
 	uint64_t program_ns; /* when its program began; another one: another program */
 	double age_s;	     /* since then */
 	double quiet_s; /* since it created a thread or child; its age where it never did */
-	uint64_t resident_bytes;
+	uint64_t anon_bytes; /* its size: what could follow it to another node */
 	const char *comm; /* escaped; owned by the snapshot */
 	enum nm_thread_policy policy; /* that its threads are moved by: the configured one, or its own */
 	unsigned threads; /* managed ones */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon.h"
+#include "numa-migrd/node_memory.h"
 #include "numa-migrd/numa_balancing.h"
 #include "placement_stage.h"
 
@@ -29,8 +30,9 @@
 #define FOLLOWS_S 8.0 /* of memory elsewhere: the kernel brings it as it scans, or it waits */
 #define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 #define SETBACKS_MOST 3U
-#define WATCHED_NS (600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched */
-#define KEEP_FREE 0.05 /* of a node's memory */
+#define WATCHED_NS                                                                                 \
+	(600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched              \
+				 */
 #define PAST_S 60.0 /* who is met has run so far as it does, and this is what of that counts */
 #define BESIDE_S 0.25 /* of what runs beside the processes: where a thread was is known to some ten milliseconds only */
 #define HURRY_S 4.0 /* so long it is looked at between intervals, too, for whether a home pays by now */
@@ -328,7 +330,7 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 		.age_s = process->age_s,
 		.quiet_s = process->quiet_s,
 		.watched_s = placed->setbacks > 0 ? INFINITY : placed->watched_s,
-		.resident_bytes = process->resident_bytes,
+		.anon_bytes = process->anon_bytes,
 		.ran_on = placed->ran_on,
 		.memory_on = placed->accesses > 0 ? placed->memory_on : NULL,
 		.has_run_on = placed->has_run_on,
@@ -600,19 +602,13 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	return r;
 }
 
-/* Of /sys/devices/system/node/nodeN/meminfo, less what is to stay free; without a bound where it does not tell. */
-static uint64_t read_free(struct nm_platform *platform, const struct nm_node *node)
+/* No bound if the kernel does not report it. */
+static uint64_t available_on(struct nm_daemon *daemon, const struct nm_node *node)
 {
-	char path[64], text[4096];
-	unsigned long long free_kb;
-	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node->os_id);
-	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
-		return UINT64_MAX;
-	const char *line = strstr(text, "MemFree:");
-	if (!line || sscanf(line, "MemFree: %llu kB", &free_kb) != 1)
-		return UINT64_MAX;
-	uint64_t kept = (uint64_t)((double)node->memory_bytes * KEEP_FREE), found = free_kb << 10;
-	return found > kept ? found - kept : 0;
+	uint64_t bytes;
+	int r = nm_node_available_read(daemon->pipeline.platform, node->os_id,
+				       daemon->config->pages.keep_free, &bytes);
+	return r < 0 ? UINT64_MAX : bytes;
 }
 
 /* Each file takes a while: it is read only where somebody may be given a home. */
@@ -624,8 +620,7 @@ static void fill_memory(struct nm_daemon *daemon, struct view *view)
 		anybody |= view->groups[i].home < 0 && view->groups[i].running > 0;
 	view->place.memory_stays = anybody && !kernel_brings_memory(daemon) && is_barred(daemon);
 	for (unsigned k = 0; anybody && k < topology->nr_nodes; k++)
-		view->nodes[k].free_bytes =
-			read_free(daemon->pipeline.platform, &topology->nodes[k]);
+		view->nodes[k].free_bytes = available_on(daemon, &topology->nodes[k]);
 }
 
 static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

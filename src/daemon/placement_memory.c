@@ -40,7 +40,7 @@ static void believe(struct nm_placed *placed, const struct nm_page_loose *was, s
 	for (size_t i = 0; i < nr_was; i++)
 		if (was[i].was_on >= 0 && (unsigned)was[i].was_on < nr_nodes)
 			placed->has_run_on[was[i].was_on] += ran * was[i].pages / pages;
-	placed->count.resident_bytes = 0; /* it is asked about again */
+	placed->count.anon_bytes = 0; /* it is asked about again */
 }
 
 static void go_back(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t decision,

@@ -14,16 +14,16 @@
 #define AWAITED_NS (NM_NSEC_PER_SEC / 2) /* then a home goes by where it ran, whoever does not answer */
 
 static bool may_be_asked(const struct nm_daemon *daemon, const struct nm_placed *placed,
-			 uint64_t resident_bytes)
+			 uint64_t anon_bytes)
 {
 	uint64_t most_bytes = daemon->config->threads.residency_maps_mb << 20;
 	return placed->home < 0 && placed->running > 0 && !placed->count.ticket &&
 	       !(placed->accesses > 0) && /* these tell */
-	       resident_bytes <= most_bytes &&
-	       (double)resident_bytes > GREW_BY * (double)placed->count.resident_bytes;
+	       anon_bytes <= most_bytes &&
+	       (double)anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
 }
 
-static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t resident_bytes,
+static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t anon_bytes,
 		uint64_t now_ns)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
@@ -32,7 +32,7 @@ static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t res
 		.pid = placed->pid,
 		.start_ticks = placed->start_ticks,
 	};
-	placed->count.resident_bytes = resident_bytes; /* also of who cannot be asked */
+	placed->count.anon_bytes = anon_bytes; /* also of who cannot be asked */
 	placed->count.asked_ns = now_ns;
 	if (platform->ops->ask(platform, &question, &placed->count.ticket) < 0)
 		placed->count.ticket = 0;
@@ -90,10 +90,10 @@ void nm_placement_count(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	struct nm_placement *placement = daemon->pipeline.placement;
 	for (size_t i = 0; i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
-		uint64_t resident_bytes = snapshot->processes[placed->process].resident_bytes;
+		uint64_t anon_bytes = snapshot->processes[placed->process].anon_bytes;
 		if (placed->count.ticket)
 			take(daemon, placed);
-		if (may_be_asked(daemon, placed, resident_bytes))
-			ask(daemon, placed, resident_bytes, snapshot->time_ns);
+		if (may_be_asked(daemon, placed, anon_bytes))
+			ask(daemon, placed, anon_bytes, snapshot->time_ns);
 	}
 }

@@ -29,7 +29,7 @@ struct nm_bring_memory {
 struct nm_place_count {
 	uint64_t ticket; /* 0: nothing is under way */
 	uint64_t asked_ns;
-	uint64_t resident_bytes; /* when it was asked last; 0: never */
+	uint64_t anon_bytes; /* when it was asked last; 0: never */
 };
 
 /* A process that policy "auto" looks after. */

@@ -7,6 +7,7 @@
 
 #include "daemon.h"
 #include "numa-migrd/escape.h"
+#include "numa-migrd/node_memory.h"
 
 /* ---- the interval that is shown ---- */
 
@@ -145,26 +146,11 @@ static double access_share(const struct nm_daemon *daemon, unsigned node)
 	return served && total > 0 ? served[node] / total : (double)NAN;
 }
 
-/* "Node 0 MemFree:   123 kB" */
-static int read_free(const struct nm_daemon *daemon, unsigned os_id, uint64_t *ret_bytes)
-{
-	struct nm_platform *platform = daemon->pipeline.machine;
-	char path[64], text[4096];
-	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", os_id);
-	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
-		return -ENODATA;
-	const char *line = strstr(text, "MemFree:");
-	if (!line)
-		return -ENODATA;
-	*ret_bytes = strtoull(line + strlen("MemFree:"), NULL, 10) << 10;
-	return 0;
-}
-
 static void write_node(const struct nm_daemon *daemon, unsigned index, const struct nm_show *show)
 {
 	const struct nm_node *node = &daemon->pipeline.topology->nodes[index];
 	char cpus[512];
-	uint64_t free_bytes;
+	struct nm_node_memory memory;
 	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
 	nm_show_u32(show, "node", node->os_id);
 	nm_show_text(show, "cpus", cpus);
@@ -172,8 +158,8 @@ static void write_node(const struct nm_daemon *daemon, unsigned index, const str
 	nm_show_u32(show, "threads", threads_on(daemon->views.snapshot, index));
 	nm_show_real(show, "access_share", access_share(daemon, index));
 	nm_show_u64(show, "memory_bytes", node->memory_bytes);
-	if (read_free(daemon, node->os_id, &free_bytes) == 0)
-		nm_show_u64(show, "memory_free_bytes", free_bytes);
+	if (nm_node_memory_read(daemon->pipeline.machine, node->os_id, &memory) == 0)
+		nm_show_u64(show, "memory_free_bytes", memory.free_bytes);
 }
 
 int nm_view_nodes(void *context, const struct nm_show *show)

@@ -3,48 +3,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "numa-migrd/node_memory.h"
 
 #define KIB 1024U
 #define BASE_PAGE 4096U
 #define HUGE_ORDER 9U
 #define ORDERS_MOST 32U
-#define MEMINFO_BYTES 4096U
 #define BUDDYINFO_BYTES 16384U
-
-/* "Node 3 MemFree:   123 kB" */
-static bool meminfo_value(const char *text, const char *name, uint64_t *ret)
-{
-	for (const char *line = text; line && *line;) {
-		char field[64];
-		uint64_t kib;
-		if (sscanf(line, "Node %*u %63[^:\n]: %" SCNu64, field, &kib) == 2 &&
-		    strcmp(field, name) == 0) {
-			*ret = kib * KIB;
-			return true;
-		}
-		line = strchr(line, '\n');
-		line = line ? line + 1 : NULL;
-	}
-	return false;
-}
-
-int nm_node_memory_parse(const char *text, struct nm_node_memory *ret)
-{
-	struct nm_node_memory memory = {0};
-	uint64_t inactive = 0, dirty = 0, writeback = 0;
-
-	if (!meminfo_value(text, "MemTotal", &memory.total) ||
-	    !meminfo_value(text, "MemFree", &memory.free))
-		return -EINVAL;
-	(void)meminfo_value(text, "Inactive(file)", &inactive);
-	(void)meminfo_value(text, "Dirty", &dirty);
-	(void)meminfo_value(text, "Writeback", &writeback);
-	if (inactive > dirty + writeback)
-		memory.idle_files = inactive - dirty - writeback;
-	*ret = memory;
-	return 0;
-}
 
 /* Counts of free blocks by order: "Node 0, zone   Normal    12     3 …" */
 static uint64_t huge_free_of_zone(const char *counts)
@@ -89,22 +57,6 @@ static bool is_due(uint64_t now_ns, uint64_t *read_ns)
 	return true;
 }
 
-static void read_memory(struct nm_platform *platform, struct nm_room *room, unsigned node,
-			double keep_free)
-{
-	char path[64], text[MEMINFO_BYTES];
-	struct nm_node_memory memory;
-
-	room->memory = 0;
-	snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node);
-	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0 ||
-	    nm_node_memory_parse(text, &memory) < 0)
-		return;
-	uint64_t kept = (uint64_t)((double)memory.total * keep_free);
-	if (memory.free + memory.idle_files > kept)
-		room->memory = memory.free + memory.idle_files - kept;
-}
-
 static void read_huge(struct nm_platform *platform, struct nm_room *room, unsigned node)
 {
 	char text[BUDDYINFO_BYTES];
@@ -147,8 +99,9 @@ bool nm_room_take(struct nm_platform *platform, struct nm_room *room, unsigned n
 			read_pool(platform, room, node, page.bytes);
 		return take(&room->pool, page.bytes);
 	}
-	if (is_due(page.now_ns, &room->memory_ns))
-		read_memory(platform, room, node, keep_free);
+	if (is_due(page.now_ns, &room->memory_ns) &&
+	    nm_node_available_read(platform, node, keep_free, &room->memory) < 0)
+		room->memory = 0;
 	if (page.bytes <= BASE_PAGE)
 		return take(&room->memory, page.bytes);
 	if (is_due(page.now_ns, &room->huge_ns))

@@ -9,13 +9,6 @@
 	(100 * NM_NSEC_PER_MSEC) /* what was read holds so long, less what we took                 \
 				  */
 
-struct nm_node_memory {
-	uint64_t total, free, idle_files; /* bytes; files: not used lately, and written */
-};
-
-/* Parses /sys/devices/system/node/nodeN/meminfo. -EINVAL. Pure. */
-int nm_node_memory_parse(const char *text, struct nm_node_memory *ret);
-
 /* Bytes of a node that are free in blocks of 2 MiB at least, from /proc/buddyinfo. Pure. */
 uint64_t nm_huge_free_parse(const char *text, unsigned node);
 

@@ -142,7 +142,7 @@ static double memory_share(const struct nm_place_view *view, const struct nm_pla
 static double bytes_elsewhere(const struct plan *plan, const struct nm_place_group *group,
 			      unsigned node)
 {
-	return (double)group->resident_bytes * (1 - memory_share(plan->view, group, node));
+	return (double)group->anon_bytes * (1 - memory_share(plan->view, group, node));
 }
 
 static double distance_from(const struct nm_place_view *view, const struct nm_place_group *group,

@@ -53,6 +53,14 @@ static const char *status_value(const char *text, const char *name)
 	return NULL;
 }
 
+static uint64_t status_bytes(const char *text, const char *name, uint64_t otherwise)
+{
+	const char *value = status_value(text, name);
+	uint64_t kib;
+
+	return value && sscanf(value, "%" SCNu64, &kib) == 1 ? kib * 1024 : otherwise;
+}
+
 /* NSpid tells the number in each namespace, the innermost last. */
 static uint32_t innermost_pid(const char *text)
 {
@@ -69,15 +77,13 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 	struct nm_proc_status status = {0};
 	const char *tgid = status_value(text, "Tgid");
 	const char *uid = status_value(text, "Uid");
-	const char *rss = status_value(text, "VmRSS");
 
 	if (!tgid || sscanf(tgid, "%" SCNu32, &status.tgid) != 1)
 		return -EINVAL;
 	if (!uid || sscanf(uid, "%" SCNu32, &status.uid) != 1)
 		return -EINVAL;
-	uint64_t rss_kb;
-	if (rss && sscanf(rss, "%" SCNu64, &rss_kb) == 1)
-		status.rss_bytes = rss_kb * 1024;
+	status.rss_bytes = status_bytes(text, "VmRSS", 0);
+	status.anon_bytes = status_bytes(text, "RssAnon", status.rss_bytes);
 	status.ns_pid = innermost_pid(text);
 	*ret = status;
 	return 0;

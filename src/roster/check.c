@@ -122,6 +122,7 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	process->start_ticks = stat->start_ticks;
 	process->uid = status.uid;
 	process->rss_bytes = status.rss_bytes;
+	process->anon_bytes = status.anon_bytes;
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
 	take_name(roster, process, stat->comm);

@@ -49,7 +49,7 @@ static void fault(struct nm_sim *sim, struct nm_sim_process *process, size_t pag
 	process->places[process->home[page] == node]++;
 	task->lost_s += FAULT_S;
 	if (is_misplaced(process, task, page, node) &&
-	    nm_sim_has_room(sim, (unsigned)node, bytes)) {
+	    nm_sim_free_bytes(sim, (unsigned)node) >= bytes) {
 		nm_sim_set_home(sim, process, page, (unsigned)node);
 		task->lost_s += (double)bytes / NM_SIM_MOVE_BYTES_PER_S;
 		sim->figures.pages_balanced++;

@@ -46,19 +46,12 @@ static int write_online(const struct nm_sim *sim, struct nm_sim_text *text)
 	return 0;
 }
 
-static uint64_t free_kb(const struct nm_sim *sim, unsigned node)
-{
-	uint64_t total_kb = sim->machine->topology->nodes[node].memory_bytes / 1024;
-	uint64_t used_kb = sim->node_pages[node] * SMALL_KB;
-	return total_kb > used_kb ? total_kb - used_kb : 0;
-}
-
 /* Nothing is fragmented: all that is free is free in blocks of 2 MiB, order 9. */
 static void write_buddyinfo(const struct nm_sim *sim, struct nm_sim_text *text)
 {
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		put(text, "Node %u, zone   Normal 0 0 0 0 0 0 0 0 0 %" PRIu64 " 0\n",
-		    sim->machine->topology->nodes[k].os_id, free_kb(sim, k) / 2048);
+		    sim->machine->topology->nodes[k].os_id, nm_sim_free_bytes(sim, k) >> 21);
 }
 
 static int write_meminfo(const struct nm_sim *sim, unsigned os_id, struct nm_sim_text *text)
@@ -67,8 +60,11 @@ static int write_meminfo(const struct nm_sim *sim, unsigned os_id, struct nm_sim
 	if (node < 0)
 		return -ENOENT;
 	uint64_t total_kb = sim->machine->topology->nodes[node].memory_bytes / 1024;
-	put(text, "Node %u MemTotal: %" PRIu64 " kB\nNode %u MemFree: %" PRIu64 " kB\n", os_id,
-	    total_kb, os_id, free_kb(sim, (unsigned)node));
+	put(text,
+	    "Node %u MemTotal: %" PRIu64 " kB\nNode %u MemFree: %" PRIu64
+	    " kB\nNode %u Inactive(file): %" PRIu64 " kB\n",
+	    os_id, total_kb, os_id, nm_sim_free_bytes(sim, (unsigned)node) / 1024, os_id,
+	    sim->cache_bytes[node] / 1024);
 	return 0;
 }
 
@@ -133,9 +129,9 @@ static void write_status(const struct nm_sim *sim, const struct nm_sim_task *tas
 	unsigned uid = 1000 + (unsigned)task->process->user_index;
 	put(text,
 	    "Name:\tx\nTgid:\t%u\nPid:\t%u\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%u\nVmRSS:\t%" PRIu64
-	    " kB\nMems_allowed_list:\t",
+	    " kB\nRssAnon:\t%" PRIu64 " kB\nMems_allowed_list:\t",
 	    task->process->pid, task->tid, uid, uid, uid, uid, task->tid,
-	    resident_kb(task->process));
+	    resident_kb(task->process), resident_kb(task->process));
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		put(text, "%s%u", k ? "," : "", sim->machine->topology->nodes[k].os_id);
 	put(text, "\n");

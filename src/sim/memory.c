@@ -11,10 +11,33 @@ static uint64_t small_pages(const struct nm_sim_process *process)
 	return nm_sim_page_bytes(process) / SMALL_PAGE;
 }
 
-bool nm_sim_has_room(const struct nm_sim *sim, unsigned node, uint64_t bytes)
+/* What the kernel keeps free on a node whose memory the page cache has filled. */
+#define KEPT_FREE_BYTES (UINT64_C(64) << 20)
+
+uint64_t nm_sim_free_bytes(const struct nm_sim *sim, unsigned node)
 {
-	return sim->node_pages[node] * SMALL_PAGE + bytes <=
-	       sim->machine->topology->nodes[node].memory_bytes;
+	uint64_t used = sim->node_pages[node] * SMALL_PAGE + sim->cache_bytes[node];
+	uint64_t total = sim->machine->topology->nodes[node].memory_bytes;
+	return total > used ? total - used : 0;
+}
+
+bool nm_sim_make_room(struct nm_sim *sim, unsigned node, uint64_t bytes)
+{
+	uint64_t free_bytes = nm_sim_free_bytes(sim, node);
+	if (free_bytes >= bytes)
+		return true;
+	if (free_bytes + sim->cache_bytes[node] < bytes)
+		return false;
+	sim->cache_bytes[node] -= bytes - free_bytes;
+	return true;
+}
+
+void nm_sim_settle_cache(struct nm_sim *sim)
+{
+	for (unsigned k = 0; k < sim->nr_nodes && sim->workload->full_page_cache; k++) {
+		uint64_t rest = nm_sim_free_bytes(sim, k) + sim->cache_bytes[k];
+		sim->cache_bytes[k] = rest > KEPT_FREE_BYTES ? rest - KEPT_FREE_BYTES : 0;
+	}
 }
 
 /* The last of them whose block begins no later. */
@@ -49,21 +72,27 @@ void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t 
 	put(sim, process, page, node);
 }
 
-/* A full node's pages go to the nearest that has room, and where none has, there all the same. */
-static unsigned with_room(const struct nm_sim *sim, unsigned wanted, uint64_t bytes)
+/*
+ * A first touch does not wait for page cache to make way as long as a node has free memory: it
+ * takes the nearest such node. If none has any, cache of the wanted node makes way; without cache,
+ * the page goes there all the same.
+ */
+static unsigned with_room(struct nm_sim *sim, unsigned wanted, uint64_t bytes)
 {
 	unsigned best = wanted;
 	unsigned best_distance = UINT32_MAX;
-	if (nm_sim_has_room(sim, wanted, bytes))
+	if (nm_sim_free_bytes(sim, wanted) >= bytes)
 		return wanted;
 	for (unsigned k = 0; k < sim->nr_nodes; k++) {
 		unsigned distance =
 			nm_topology_distance(sim->machine->topology, (int)wanted, (int)k);
-		if (distance < best_distance && nm_sim_has_room(sim, k, bytes)) {
+		if (distance < best_distance && nm_sim_free_bytes(sim, k) >= bytes) {
 			best = k;
 			best_distance = distance;
 		}
 	}
+	if (best == wanted)
+		(void)nm_sim_make_room(sim, wanted, bytes);
 	return best;
 }
 

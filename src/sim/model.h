@@ -104,7 +104,8 @@ struct nm_sim {
 	unsigned *crowd, *core_crowd; /* runnable threads */
 	unsigned *cache_crowd, *cache_cores; /* those, and cores, by last-level cache */
 	double *busy_s;		      /* by CPU */
-	uint64_t *node_pages;	      /* of 4 KiB in use, by node */
+	uint64_t *node_pages;	      /* of 4 KiB that processes use, by node */
+	uint64_t *cache_bytes;	      /* of clean page cache, by node */
 	double *queue_ns;	      /* wait at each controller, then at each link */
 	double *flow, *pair_flow, *path_ns, *excess;
 	struct nm_sample *samples;
@@ -190,7 +191,11 @@ void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process);
 void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process);
 void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t page,
 		     unsigned node);
-bool nm_sim_has_room(const struct nm_sim *sim, unsigned node, uint64_t bytes);
+uint64_t nm_sim_free_bytes(const struct nm_sim *sim, unsigned node);
+/* Page cache makes way for a page that is migrated to the node. False: it is full without any. */
+bool nm_sim_make_room(struct nm_sim *sim, unsigned node, uint64_t bytes);
+/* What kswapd does: cache fills what is free but for a little, or makes way for that. */
+void nm_sim_settle_cache(struct nm_sim *sim);
 void nm_sim_mix(const struct nm_sim *sim, struct nm_sim_task *task);
 /* A page that the task accesses, by chance. */
 size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task);

@@ -313,7 +313,7 @@ static int move_page(struct nm_sim *sim, struct nm_sim_process *process, ssize_t
 		return -ENODEV;
 	if (process->home[page] == to)
 		return node;
-	if (!nm_sim_has_room(sim, (unsigned)to, nm_sim_page_bytes(process)))
+	if (!nm_sim_make_room(sim, (unsigned)to, nm_sim_page_bytes(process)))
 		return -ENOMEM;
 	nm_sim_set_home(sim, process, (size_t)page, (unsigned)to);
 	charge(process, (double)nm_sim_page_bytes(process));

@@ -39,6 +39,7 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->cache_cores = calloc(sim->nr_cpus, sizeof(*sim->cache_cores));
 	sim->busy_s = calloc(sim->nr_cpus, sizeof(*sim->busy_s));
 	sim->node_pages = calloc(nodes, sizeof(*sim->node_pages));
+	sim->cache_bytes = calloc(nodes, sizeof(*sim->cache_bytes));
 	sim->queue_ns = calloc(resources, sizeof(*sim->queue_ns));
 	sim->flow = calloc(resources, sizeof(*sim->flow));
 	sim->pair_flow = calloc(nodes * nodes, sizeof(*sim->pair_flow));
@@ -47,7 +48,7 @@ static int alloc_parts(struct nm_sim *sim)
 	if (!sim->users || !sim->open_cpus || !sim->near_node || !sim->run_nodes || !sim->crowd ||
 	    !sim->core_crowd || !sim->busy_s || !sim->node_pages || !sim->queue_ns || !sim->flow ||
 	    !sim->pair_flow || !sim->path_ns || !sim->excess || !sim->cache_crowd ||
-	    !sim->cache_cores)
+	    !sim->cache_bytes || !sim->cache_cores)
 		return -ENOMEM;
 	return 0;
 }
@@ -105,6 +106,7 @@ static void begin(struct nm_sim *sim)
 		sim->users[u].due_s = sim->workload->users[u].start_s;
 		sim->users[u].done = sim->workload->users[u].nr_programs == 0;
 	}
+	nm_sim_settle_cache(sim);
 	sim->status = (struct nm_source_status){.runs = true,
 						.accesses = true,
 						.memory = NM_MEMORY_PEBS,
@@ -168,6 +170,7 @@ void nm_sim_free(struct nm_sim *sim)
 	free(sim->cache_cores);
 	free(sim->busy_s);
 	free(sim->node_pages);
+	free(sim->cache_bytes);
 	free(sim->queue_ns);
 	free(sim->flow);
 	free(sim->pair_flow);
@@ -194,6 +197,7 @@ int nm_sim_step(struct nm_sim *sim)
 		nm_sim_balance_memory(sim, step_s);
 	sim->now_s += step_s;
 	nm_sim_end_programs(sim);
+	nm_sim_settle_cache(sim);
 	return r;
 }
 

@@ -249,6 +249,14 @@ static int unknown_program(const struct reader *reader, const config_setting_t *
 	return wrong(reader, setting, reason);
 }
 
+static int take_bool(const struct reader *reader, const config_setting_t *value, bool *ret)
+{
+	if (config_setting_type(value) != CONFIG_TYPE_BOOL)
+		return wrong(reader, value, "true or false is allowed");
+	*ret = config_setting_get_bool(value) != 0;
+	return 0;
+}
+
 static bool is_known(const char *name)
 {
 	for (const char *const *known = nm_sim_programs(); *known; known++)
@@ -310,12 +318,8 @@ static int read_user_setting(const struct reader *reader, const config_setting_t
 		return 0;
 	if (is_named(value, "name"))
 		return take_name(reader, value, user->name);
-	if (is_named(value, "repeat")) {
-		if (config_setting_type(value) != CONFIG_TYPE_BOOL)
-			return wrong(reader, value, "true or false is allowed");
-		user->for_ever = config_setting_get_bool(value) != 0;
-		return 0;
-	}
+	if (is_named(value, "repeat"))
+		return take_bool(reader, value, &user->for_ever);
 	if (!is_named(value, "placement"))
 		return unknown(reader, value, "user", user_numbers, NM_ARRAY_SIZE(user_numbers),
 			       others);
@@ -364,13 +368,17 @@ static int read_root(const struct reader *reader, const config_setting_t *root,
 {
 	static const struct number limit = {"limit_s", offsetof(struct nm_sim_workload, limit_s), 1,
 					    1e7, false};
-	static const char *const others[] = {"users", NULL};
+	static const char *const others[] = {"users", "full_page_cache", NULL};
 	const config_setting_t *users = config_setting_get_member(root, "users");
 	int r = 0;
 	for (int i = 0; i < config_setting_length(root) && r == 0; i++) {
 		const config_setting_t *value = config_setting_get_elem(root, (unsigned)i);
 		if (is_named(value, "users"))
 			continue;
+		if (is_named(value, "full_page_cache")) {
+			r = take_bool(reader, value, &workload->full_page_cache);
+			continue;
+		}
 		r = try_numbers(reader, &limit, 1, value, workload);
 		r = r == 0 ? unknown(reader, value, "workload", &limit, 1, others) : r < 0 ? r : 0;
 	}

@@ -167,7 +167,7 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.quiet_s = seconds_since(input->time_ns, process->last_spawn_ns
 								 ? process->last_spawn_ns
 								 : process->started_ns),
-		.resident_bytes = process->rss_bytes,
+		.anon_bytes = process->anon_bytes,
 		.policy = process->steering.word == NM_STEER_POLICY ? process->steering.policy
 								    : config->threads.policy,
 		.young = is_within(input->time_ns, process->started_ns, config->threads.young_s),

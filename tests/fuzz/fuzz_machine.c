@@ -8,6 +8,7 @@
 #include "../support/machine.h"
 #include "folder.h"
 #include "numa-migrd/event_table.h"
+#include "numa-migrd/node_memory.h"
 
 #define NODES 4U
 #define PMU "sys/bus/event_source/devices/cpu"

@@ -36,6 +36,7 @@ struct fake_thread {
 	char state;
 	uint32_t pid, tid, ppid, session, uid, flags, ns_pid;
 	uint64_t start_ticks, start_stack, rss_kb;
+	uint64_t shared_kb; /* of rss_kb, what is not anonymous */
 	unsigned policy;
 	int processor;
 	bool stuck;	/* stays on its CPU whatever the mask */
@@ -70,6 +71,7 @@ struct fake {
 	struct nm_platform platform;
 	uint64_t now_ns;
 	uint64_t all, online; /* CPUs */
+	uint64_t free_kb, cached_kb; /* of each node; free_kb 0: not reported */
 	bool remembers;	      /* the kernel keeps the user's mask (since 6.2) */
 	bool no_uptime;
 	bool no_cpusets; /* as with cgroup v1: they cannot be read, and what is online is all */

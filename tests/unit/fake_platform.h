@@ -169,7 +169,8 @@ static inline void fake_write_status(const struct fake_thread *t, char *text, si
 		length += snprintf(text + length, size - (size_t)length, "\t%u", t->ns_pid);
 	if (t->rss_kb)
 		length += snprintf(text + length, size - (size_t)length,
-				   "\nVmRSS:\t%8" PRIu64 " kB", t->rss_kb);
+				   "\nVmRSS:\t%8" PRIu64 " kB\nRssAnon:\t%8" PRIu64 " kB",
+				   t->rss_kb, t->rss_kb - t->shared_kb);
 	length += snprintf(text + length, size - (size_t)length,
 			   "\nThreads:\t1\nCpus_allowed_list:\t");
 	fake_write_list(t->mask, text + length, size - (size_t)length);
@@ -202,6 +203,13 @@ static inline int fake_write_root(struct fake *fake, const char *path, char *tex
 	}
 	if (strcmp(path, "sys/devices/system/cpu/online") == 0) {
 		fake_write_list(fake->online, text, size);
+		return 0;
+	}
+	if (fake->free_kb && strstr(path, "/meminfo")) {
+		snprintf(text, size,
+			 "Node 0 MemTotal: 8388608 kB\nNode 0 MemFree: %" PRIu64
+			 " kB\nNode 0 Inactive(file): %" PRIu64 " kB\n",
+			 fake->free_kb, fake->cached_kb);
 		return 0;
 	}
 	if (strncmp(path, prefix, strlen(prefix)) != 0)

@@ -186,33 +186,6 @@ static void test_reload_keeps_the_debt(void **state)
 
 /* ---- room ---- */
 
-static void test_node_memory(void **state)
-{
-	static const char text[] = "\nNode 1 MemTotal:       12937420 kB\n"
-				   "Node 1 MemFree:         1000 kB\n"
-				   "Node 1 Inactive:        9999 kB\n"
-				   "Node 1 Inactive(anon):  9999 kB\n"
-				   "Node 1 Inactive(file):   266 kB\n"
-				   "Node 1 Dirty:               16 kB\n"
-				   "Node 1 Writeback:           50 kB\n"
-				   "Node 1 WritebackTmp:        9999 kB\n";
-	struct nm_node_memory memory;
-
-	(void)state;
-	assert_int_equal(nm_node_memory_parse(text, &memory), 0);
-	assert_int_equal(memory.total, 12937420ULL * 1024);
-	assert_int_equal(memory.free, 1000 * 1024);
-	assert_int_equal(memory.idle_files, 200 * 1024);
-	assert_int_equal(nm_node_memory_parse("Node 1 MemTotal: 5 kB\nNode 1 MemFree: 3 kB\n"
-					      "Node 1 Inactive(file): 1 kB\nNode 1 Dirty: 2 kB\n",
-					      &memory),
-			 0);
-	assert_int_equal(memory.idle_files, 0);
-	assert_int_equal(nm_node_memory_parse("", &memory), -EINVAL);
-	assert_int_equal(nm_node_memory_parse("Node 1 MemTotal: 5 kB\n", &memory), -EINVAL);
-	assert_int_equal(nm_node_memory_parse("MemTotal: 5 kB\nMemFree: 5 kB\n", &memory), -EINVAL);
-}
-
 static void test_huge_free(void **state)
 {
 	static const char text[] = "Node 0, zone      DMA      0      0      0      0      0      "
@@ -257,7 +230,6 @@ int main(void)
 		cmocka_unit_test(test_pauses_double),
 		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_reload_keeps_the_debt),
-		cmocka_unit_test(test_node_memory),
 		cmocka_unit_test(test_huge_free),
 		cmocka_unit_test(test_splits),
 	};

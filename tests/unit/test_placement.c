@@ -39,7 +39,7 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 		.age_s = 1,
 		.quiet_s = 1,
 		.lost_s = 0.35,
-		.resident_bytes = 64ULL << 20,
+		.anon_bytes = 64ULL << 20,
 		.ran_on = ran,
 		.allowed = anywhere,
 		.home = -1,
@@ -171,7 +171,7 @@ static void test_the_young_are_kept_apart(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		groups[i] = group_of(1, ran);
 		groups[i].demand_cpus = 0.3;
-		groups[i].resident_bytes = 4 << 20;
+		groups[i].anon_bytes = 4 << 20;
 	}
 	propose(groups, 3, 0, found);
 	for (unsigned i = 0; i < 3; i++)
@@ -179,7 +179,7 @@ static void test_the_young_are_kept_apart(void **state)
 	assert_int_equal(__builtin_popcount(taken), 3);
 	for (unsigned i = 0; i < 3; i++) {
 		groups[i].age_s = groups[i].watched_s = 60;
-		groups[i].resident_bytes = 100ULL << 30;
+		groups[i].anon_bytes = 100ULL << 30;
 		nodes[i].free_bytes = nodes[3].free_bytes = 1ULL << 40;
 	}
 	propose(groups, 3, 0, found);
@@ -276,7 +276,7 @@ static void test_who_is_not_placed(void **state)
 	cases[5].group.home = 1;
 	cases[6].group.allowed = nowhere;
 	cases[7].group.ran_on = apart;
-	cases[7].group.resident_bytes = 8ULL << 30;
+	cases[7].group.anon_bytes = 8ULL << 30;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
 		propose(&cases[i].group, 1, 0, &found);
 		assert_int_equal(found.node, -1);

@@ -540,6 +540,36 @@ static void memory_comes_along(void **state)
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 }
 
+/* On a server that has been up for days nearly all memory that programs leave holds clean files. */
+static void page_cache_is_available(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
+	world.fake->free_kb = 1024;
+	live_s(5);
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_NO_ROOM);
+	world.fake->cached_kb = 4 << 20;
+	live_s(5);
+	assert_int_equal(placed_of(1000)->home, 0);
+	assert_int_equal(pages_on(0), 1024);
+}
+
+/* Shared memory does not follow a process, so that it needs no room for it. */
+static void only_anonymous_memory_needs_room(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
+	struct fake_thread *user = fake_get(world.fake, 1000);
+	user->rss_kb = 8 << 20;
+	world.fake->free_kb = 1 << 20;
+	live_s(5);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_NO_ROOM);
+	user->shared_kb = user->rss_kb - 4096;
+	live_s(15);
+	assert_int_equal(placed_of(1000)->home, 0);
+}
+
 /* One whose first thread touched all before the others ran has nothing where these run. */
 static void memory_is_counted_before_a_home_is_chosen(void **state)
 {
@@ -817,6 +847,8 @@ int main(void)
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
+		TEST(page_cache_is_available),
+		TEST(only_anonymous_memory_needs_room),
 		TEST(memory_is_counted_before_a_home_is_chosen),
 		TEST(who_never_answers_is_placed),
 		TEST(no_home_for_what_is_too_dear_to_move),

@@ -88,13 +88,15 @@ static void test_status(void **state)
 {
 	struct nm_proc_status status;
 	(void)state;
-	assert_int_equal(nm_proc_parse_status("Name:\tTgid:\\n7\nTgid:\t12\nUid:\t5\t6\t7\t8\n"
-					      "VmRSS:\t  2048 kB\nNSpid:\t12\t3\t1\n",
-					      &status),
-			 0);
+	assert_int_equal(
+		nm_proc_parse_status("Name:\tTgid:\\n7\nTgid:\t12\nUid:\t5\t6\t7\t8\n"
+				     "VmRSS:\t  2048 kB\nRssAnon:\t 1024 kB\nNSpid:\t12\t3\t1\n",
+				     &status),
+		0);
 	assert_int_equal(status.tgid, 12);
 	assert_int_equal(status.uid, 5);
 	assert_int_equal(status.rss_bytes, 2048 * 1024);
+	assert_int_equal(status.anon_bytes, 1024 * 1024);
 	assert_int_equal(status.ns_pid, 1);
 }
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "sim_fixture.h"
 
@@ -565,6 +567,50 @@ static void test_pages_move_where_they_are_sent(void **state)
 }
 
 /* Looking changes nothing of what happens, and the same seed gives the same. */
+static uint64_t meminfo_kib(struct nm_platform *platform, unsigned node, const char *field)
+{
+	char path[64], text[4096];
+	uint64_t kib = 0;
+	snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node);
+	assert_true(platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) > 0);
+	const char *at = strstr(text, field);
+	assert_non_null(at);
+	assert_int_equal(sscanf(at + strlen(field), ": %" SCNu64, &kib), 1);
+	return kib;
+}
+
+/* First touches go where memory is free; migrated pages take the place of page cache. */
+static void test_page_cache_spreads_first_touches_and_makes_way(void **state)
+{
+	enum { PAGES = 64 }; /* of 2 MiB: twice what a full node has free */
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {.full_page_cache = true};
+	(void)add_program(&workload, "stream", 2);
+	struct nm_sim *sim = begin(machine, &workload, 1);
+	struct nm_platform *platform = nm_sim_platform(sim);
+	assert_in_range(meminfo_kib(platform, 3, "MemFree"), 1, 65536);
+	steps(sim, 1);
+	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
+	uint64_t addresses[PAGES], held_ns, ticks = start_of(platform, pid);
+	int nodes[PAGES], found[PAGES], statuses[PAGES];
+	for (unsigned i = 0; i < PAGES; i++) {
+		addresses[i] = 0x7f0000000000 + i * 0x200000ULL;
+		nodes[i] = 3;
+	}
+	assert_int_equal(platform->ops->pages_where(platform, pid, ticks, PAGES, addresses, found),
+			 0);
+	assert_int_not_equal(found[0], found[PAGES - 1]);
+	uint64_t cached = meminfo_kib(platform, 3, "Inactive(file)");
+	assert_int_equal(platform->ops->pages_move(platform, pid, ticks, PAGES, addresses, nodes,
+						   statuses, &held_ns),
+			 0);
+	assert_true(meminfo_kib(platform, 3, "Inactive(file)") < cached);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
 static void test_observing_changes_nothing(void **state)
 {
 	(void)state;
@@ -612,6 +658,7 @@ int main(void)
 		cmocka_unit_test(test_who_shares_a_cache_misses_more),
 		cmocka_unit_test(test_siblings_share_what_they_execute),
 		cmocka_unit_test(test_pages_move_where_they_are_sent),
+		cmocka_unit_test(test_page_cache_spreads_first_touches_and_makes_way),
 		cmocka_unit_test(test_observing_changes_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

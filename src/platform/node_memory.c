@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "numa-migrd/node_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIB 1024U
+#define MEMINFO_BYTES 4096U
+#define SCALE_UNIT 10000.0 /* of watermark_scale_factor */
+
+/* "Node 3 MemFree:   123 kB" */
+static bool meminfo_value(const char *text, const char *name, uint64_t *ret)
+{
+	for (const char *line = text; line && *line;) {
+		char field[64];
+		uint64_t kib;
+		if (sscanf(line, "Node %*u %63[^:\n]: %" SCNu64, field, &kib) == 2 &&
+		    strcmp(field, name) == 0) {
+			*ret = kib * KIB;
+			return true;
+		}
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	return false;
+}
+
+int nm_node_memory_parse(const char *text, struct nm_node_memory *ret)
+{
+	struct nm_node_memory memory = {0};
+	uint64_t inactive = 0, dirty = 0, writeback = 0;
+
+	if (!meminfo_value(text, "MemTotal", &memory.total_bytes) ||
+	    !meminfo_value(text, "MemFree", &memory.free_bytes))
+		return -EINVAL;
+	(void)meminfo_value(text, "Inactive(file)", &inactive);
+	(void)meminfo_value(text, "Dirty", &dirty);
+	(void)meminfo_value(text, "Writeback", &writeback);
+	if (inactive > dirty + writeback)
+		memory.clean_bytes = inactive - dirty - writeback;
+	*ret = memory;
+	return 0;
+}
+
+int nm_node_memory_read(struct nm_platform *platform, unsigned os_id, struct nm_node_memory *ret)
+{
+	char path[64], text[MEMINFO_BYTES];
+
+	snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", os_id);
+	int r = (int)platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
+	return r <= 0 ? (r < 0 ? r : -EINVAL) : nm_node_memory_parse(text, ret);
+}
+
+static uint64_t read_number(struct nm_platform *platform, const char *path)
+{
+	char text[32];
+
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
+		return 0;
+	return strtoull(text, NULL, 10);
+}
+
+struct nm_watermarks nm_watermarks_read(struct nm_platform *platform)
+{
+	return (struct nm_watermarks){
+		.min_free_bytes = read_number(platform, "proc/sys/vm/min_free_kbytes") * KIB,
+		.scale = (double)read_number(platform, "proc/sys/vm/watermark_scale_factor") /
+			 SCALE_UNIT,
+	};
+}
+
+uint64_t nm_node_memory_available(const struct nm_node_memory *memory,
+				  const struct nm_watermarks *watermarks, double keep_free)
+{
+	double total = (double)memory->total_bytes;
+	/* The high watermark is two such steps above the lowest one. */
+	double kept = (double)watermarks->min_free_bytes + 2 * watermarks->scale * total +
+		      keep_free * total;
+	double there = (double)memory->free_bytes + (double)memory->clean_bytes;
+
+	return there > kept ? (uint64_t)(there - kept) : 0;
+}
+
+int nm_node_available_read(struct nm_platform *platform, unsigned os_id, double keep_free,
+			   uint64_t *ret_bytes)
+{
+	struct nm_node_memory memory;
+	int r = nm_node_memory_read(platform, os_id, &memory);
+
+	if (r < 0)
+		return r;
+	struct nm_watermarks watermarks = nm_watermarks_read(platform);
+	*ret_bytes = nm_node_memory_available(&memory, &watermarks, keep_free);
+	return 0;
+}

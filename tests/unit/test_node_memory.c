@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* What a node has left for pages that are migrated there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "numa-migrd/node_memory.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static void test_node_memory(void **state)
+{
+	static const char text[] = "\nNode 1 MemTotal:       12937420 kB\n"
+				   "Node 1 MemFree:         1000 kB\n"
+				   "Node 1 Inactive:        9999 kB\n"
+				   "Node 1 Inactive(anon):  9999 kB\n"
+				   "Node 1 Inactive(file):   266 kB\n"
+				   "Node 1 Dirty:               16 kB\n"
+				   "Node 1 Writeback:           50 kB\n"
+				   "Node 1 WritebackTmp:        9999 kB\n";
+	struct nm_node_memory memory;
+
+	(void)state;
+	assert_int_equal(nm_node_memory_parse(text, &memory), 0);
+	assert_int_equal(memory.total_bytes, 12937420ULL * 1024);
+	assert_int_equal(memory.free_bytes, 1000 * 1024);
+	assert_int_equal(memory.clean_bytes, 200 * 1024);
+	assert_int_equal(nm_node_memory_parse("Node 1 MemTotal: 5 kB\nNode 1 MemFree: 3 kB\n"
+					      "Node 1 Inactive(file): 1 kB\nNode 1 Dirty: 2 kB\n",
+					      &memory),
+			 0);
+	assert_int_equal(memory.clean_bytes, 0);
+	assert_int_equal(nm_node_memory_parse("", &memory), -EINVAL);
+	assert_int_equal(nm_node_memory_parse("Node 1 MemTotal: 5 kB\n", &memory), -EINVAL);
+	assert_int_equal(nm_node_memory_parse("MemTotal: 5 kB\nMemFree: 5 kB\n", &memory), -EINVAL);
+}
+
+static void clean_cache_counts_and_watermarks_do_not(void **state)
+{
+	const struct nm_node_memory memory = {
+		.total_bytes = 1000 * MIB, .free_bytes = 30 * MIB, .clean_bytes = 600 * MIB};
+	const struct nm_watermarks none = {0}, usual = {.min_free_bytes = 11 * MIB, .scale = 0.002};
+
+	(void)state;
+	assert_int_equal(nm_node_memory_available(&memory, &none, 0), 630 * MIB);
+	assert_int_equal(nm_node_memory_available(&memory, &usual, 0), 615 * MIB);
+	assert_int_equal(nm_node_memory_available(&memory, &usual, 0.5), 115 * MIB);
+	assert_int_equal(nm_node_memory_available(&memory, &usual, 1), 0);
+}
+
+/* ---- read ---- */
+
+static ssize_t read_file(struct nm_platform *platform, int directory, const char *path, char *text,
+			 size_t size)
+{
+	(void)platform;
+	if (directory != NM_ROOT)
+		return -EBADF;
+	if (strcmp(path, "proc/sys/vm/min_free_kbytes") == 0)
+		return snprintf(text, size, "1024\n");
+	if (strcmp(path, "proc/sys/vm/watermark_scale_factor") == 0)
+		return snprintf(text, size, "1000\n");
+	if (strcmp(path, "sys/devices/system/node/node3/meminfo") == 0)
+		return snprintf(text, size, "Node 3 MemTotal: 10240 kB\nNode 3 MemFree: 8192 kB\n");
+	return -ENOENT;
+}
+
+static void files_are_read(void **state)
+{
+	const struct nm_platform_ops ops = {.read_file = read_file};
+	struct nm_platform platform = {.ops = &ops};
+	uint64_t bytes = 7;
+
+	(void)state;
+	assert_int_equal(nm_node_available_read(&platform, 2, 0, &bytes), -ENOENT);
+	assert_int_equal(bytes, 7);
+	/* 8 MiB free, less 1 MiB and twice a tenth of 10 MiB. */
+	assert_int_equal(nm_node_available_read(&platform, 3, 0, &bytes), 0);
+	assert_int_equal(bytes, 5 * MIB);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_node_memory),
+		cmocka_unit_test(clean_cache_counts_and_watermarks_do_not),
+		cmocka_unit_test(files_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
