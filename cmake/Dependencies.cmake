@@ -22,12 +22,12 @@ pkg_check_modules(NCURSES REQUIRED IMPORTED_TARGET ncursesw)
 # trees of unequal distances and is repeatable. It has no pkg-config file in Debian.
 find_library(NM_SCOTCH_LIBRARY scotch REQUIRED)
 find_path(NM_SCOTCH_INCLUDE scotch.h PATH_SUFFIXES scotch REQUIRED)
+# libpfm4 (4.13 or later): encodes the hardware events of the event tables, which name them as it does, at run time.
+# It reports no exact version and has no pkg-config file in Debian.
+find_library(NM_PFM_LIBRARY pfm REQUIRED)
+find_path(NM_PFM_INCLUDE perfmon/pfmlib_perf_event.h REQUIRED)
 # cmocka: unit tests.
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 # libxml2: reads the pages of numa-migrctl report in the tests, to prove that they are well-formed. The programs do
 # not link it.
 pkg_check_modules(LIBXML2 IMPORTED_TARGET libxml-2.0)
-# libpfm4: the names of hardware events, to prove the words of the event tables in the tests. The programs do
-# not link it: the words are the truth, and the root helper stays small. It has no pkg-config file in Debian.
-find_library(NM_PFM_LIBRARY pfm)
-find_path(NM_PFM_INCLUDE perfmon/pfmlib_perf_event.h)

@@ -69,6 +69,8 @@ struct nm_event_word {
 	enum nm_event_kind kind;
 	unsigned index; /* among those of its kind */
 	char name[64];	/* for people */
+	const char *remark; /* static text: why libpfm4 has not encoded it; NULL: nothing to say */
+	bool unencoded;	    /* so it cannot be opened: the next two lines mean nothing */
 	uint32_t type;
 	uint64_t config, config1, config2;
 	uint64_t period;	  /* said by sampling.pmu, 0: not said */

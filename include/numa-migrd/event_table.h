@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which hardware events each microarchitecture has for what numa-migrd wants to know: plain data,
- * part of platform/, because the root helper builds event attributes itself. The words are the
- * truth; the names are libpfm4's, and a test holds one to the other (sampling.md, section 1).
+ * The hardware events of each microarchitecture by libpfm4's names, and their encoding; part of
+ * platform/, because the root helper encodes events itself.
  */
 #ifndef NUMA_MIGRD_EVENT_TABLE_H
 #define NUMA_MIGRD_EVENT_TABLE_H
@@ -15,20 +14,20 @@
 
 struct nm_event_row {
 	enum nm_event_kind kind;
-	uint32_t type;	  /* perf_event_attr.type */
-	const char *name; /* as libpfm4 spells it, without PMU, ldlat and precise */
-	uint64_t config, config1;
-	uint16_t unit;	    /* operations, bytes or instructions of one count; 0: no amount */
-	bool raw;	    /* libpfm4 4.13 does not know it, or encodes it wrongly */
-	bool has_threshold; /* config1 is the lowest latency that is sampled, in cycles */
+	const char *name;   /* as libpfm4 spells it, without the PMU and ldlat */
+	uint16_t unit;	    /* operations, bytes or instructions per count; 0: no amount */
+	bool has_threshold; /* samples loads from a latency on, in cycles */
 	bool precise;	    /* PEBS: wants precise_ip */
-	bool remote;	    /* counts what other nodes' memory served */
+	bool remote;	    /* counts lines served by other nodes' memory */
+	const char *raw;    /* why the next two hold the encoding; NULL: libpfm4 encodes the row */
+	uint32_t type;	    /* perf_event_attr.type and config */
+	uint64_t config;
 };
 
 struct nm_event_table {
 	const char *name;     /* for --pmu */
 	const char *machines; /* in words */
-	const char *pfm[2];   /* libpfm4's names of the PMU; NULL: none */
+	const char *pfm[2];   /* libpfm4's names of the PMU; the first encodes the rows */
 	const struct nm_event_row *rows;
 	size_t count;
 };
@@ -41,6 +40,17 @@ struct nm_cpu_identity {
 
 extern const struct nm_event_table nm_event_tables[];
 extern const size_t nm_event_table_count;
+
+/*
+ * Encodes a row as an event of its table: by libpfm4, or by the row's own value; a row with a
+ * threshold samples loads of at least load_latency cycles. Fills name, type, config and config1 of
+ * *ret, remark if there is one, and the row's properties. Returns 0, or -ENOPKG if libpfm4 does not
+ * encode it: the word then says so (unencoded). The first call initialises libpfm4, which takes one
+ * to two milliseconds, reads /sys and /proc, and sees an environment of our own. Thread-safe.
+ * Called by nm_event_list_read() and for --list-events.
+ */
+int nm_event_row_encode(const struct nm_event_table *table, const struct nm_event_row *row,
+			unsigned load_latency, struct nm_event_word *ret);
 
 /*
  * Finds the first CPU's identity in the text of /proc/cpuinfo. Returns 0, or -ENODATA where a line

@@ -8,7 +8,7 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/platform.h"
 
-/* Prints an entry of the event table, or -ENOENT with the names there are. Pure but for `out`. */
+/* Prints an entry of the event table as libpfm4 encodes it, or the known names (-ENOENT). */
 int nm_list_events_table(FILE *out, const char *name);
 
 /* Prints each source of this machine with its events, and what the kernel says to each. Main. */

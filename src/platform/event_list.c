@@ -15,6 +15,14 @@
 #define SPE_PMUS_MAX 4U
 #define SPE_LATENCY_MAX 4095U
 
+struct builder {
+	int root;
+	const struct nm_event_wishes *wishes;
+	enum nm_event_kind kind; /* whose rows are encoded; NM_EVENT_KIND_MAX: all */
+	const struct nm_event_table *table;
+	struct nm_event_list list;
+};
+
 /* The first CPU's lines; the whole file is large, and slow to make, where there are many. */
 static const struct nm_event_table *own_table(int root)
 {
@@ -36,8 +44,10 @@ static const char *core_pmu(int root)
 	return nm_pmu_has(root, "cpu_core", "type") ? "cpu_core" : NULL;
 }
 
-static void add(struct nm_event_list *list, struct nm_event_word word)
+static void add(struct builder *builder, struct nm_event_word word)
 {
+	struct nm_event_list *list = &builder->list;
+
 	if (list->count == NM_EVENT_LIST_MAX)
 		return;
 	for (unsigned i = 0; i < list->count; i++)
@@ -47,58 +57,51 @@ static void add(struct nm_event_list *list, struct nm_event_word word)
 	list->words[list->count++] = word;
 }
 
-static void add_row(struct nm_event_list *list, const struct nm_event_row *row,
-		    const struct nm_event_wishes *wishes, bool aux_leader)
+/* A row that is not encoded has its place too, or an index would mean another event. */
+static void add_row(struct builder *builder, const struct nm_event_row *row, bool aux_leader)
 {
-	struct nm_event_word word = {
-		.kind = row->kind,
-		.type = row->type,
-		.config = row->config,
-		.config1 = row->has_threshold ? wishes->load_latency : row->config1,
-		.unit = row->unit,
-		.precise = row->precise,
-		.aux_leader = row->has_threshold && aux_leader,
-		.user_only = true,
-		.remote = row->remote,
-	};
+	struct nm_event_word word = {.kind = row->kind, .unencoded = true};
 
-	snprintf(word.name, sizeof(word.name), "%s", row->name);
-	add(list, word);
+	if (builder->kind == row->kind || builder->kind == NM_EVENT_KIND_MAX)
+		(void)nm_event_row_encode(builder->table, row, builder->wishes->load_latency,
+					  &word);
+	word.aux_leader = row->has_threshold && aux_leader;
+	add(builder, word);
 }
 
 /* On a CPU that the table does not know, the kernel may still know its PEBS events. */
-static void add_named(struct nm_event_list *list, int root, enum nm_event_kind kind,
-		      const char *text, bool aux_leader)
+static void add_named(struct builder *builder, enum nm_event_kind kind, const char *text,
+		      bool aux_leader)
 {
 	struct nm_event_word word = {
 		.kind = kind, .precise = true, .aux_leader = aux_leader, .user_only = true};
 
-	if (nm_pmu_parse(root, text, &word) == 0)
-		add(list, word);
+	if (nm_pmu_parse(builder->root, text, &word) == 0)
+		add(builder, word);
 }
 
-static void add_pebs(struct nm_event_list *list, int root, const struct nm_event_table *table,
-		     const struct nm_event_wishes *wishes)
+static void add_pebs(struct builder *builder)
 {
-	const char *pmu = core_pmu(root);
+	const struct nm_event_table *table = builder->table;
+	const char *pmu = core_pmu(builder->root);
 	char text[NM_PMU_TEXT];
 	unsigned rows = 0;
 
 	if (!pmu)
 		return;
-	bool aux_leader = nm_pmu_has(root, pmu, "events/mem-loads-aux");
+	bool aux_leader = nm_pmu_has(builder->root, pmu, "events/mem-loads-aux");
 	for (size_t i = 0; i < table->count; i++) {
 		if (!table->rows[i].precise)
 			continue;
-		add_row(list, &table->rows[i], wishes, aux_leader);
+		add_row(builder, &table->rows[i], aux_leader);
 		rows++;
 	}
 	if (rows > 0)
 		return;
-	snprintf(text, sizeof(text), "%s/mem-loads,ldlat=%u/", pmu, wishes->load_latency);
-	add_named(list, root, NM_EVENT_MEMORY, text, aux_leader);
+	snprintf(text, sizeof(text), "%s/mem-loads,ldlat=%u/", pmu, builder->wishes->load_latency);
+	add_named(builder, NM_EVENT_MEMORY, text, aux_leader);
 	snprintf(text, sizeof(text), "%s/mem-stores/", pmu);
-	add_named(list, root, NM_EVENT_STORE, text, false);
+	add_named(builder, NM_EVENT_STORE, text, false);
 }
 
 /*
@@ -106,9 +109,10 @@ static void add_pebs(struct nm_event_list *list, int root, const struct nm_event
  * given to the hardware where it takes one (Zen 5), or stands for "misses of the third level" (Zen
  * 4). The software filter lets us leave the kernel out.
  */
-static void add_ibs(struct nm_event_list *list, int root, const struct nm_event_wishes *wishes)
+static void add_ibs(struct builder *builder)
 {
-	unsigned latency = wishes->load_latency;
+	int root = builder->root;
+	unsigned latency = builder->wishes->load_latency;
 	bool high = latency >= IBS_LATENCY_MIN;
 	struct nm_event_word word = {.kind = NM_EVENT_MEMORY,
 				     .period_multiple = IBS_PERIOD_MULTIPLE,
@@ -125,7 +129,7 @@ static void add_ibs(struct nm_event_list *list, int root, const struct nm_event_
 		 nm_pmu_has(root, "ibs_op", "format/cnt_ctl") ? "cnt_ctl=1" : "config=0", threshold,
 		 word.user_only ? ",swfilt=1" : "");
 	if (nm_pmu_parse(root, text, &word) == 0)
-		add(list, word);
+		add(builder, word);
 }
 
 static unsigned spe_latency(const struct nm_event_wishes *wishes)
@@ -138,7 +142,7 @@ static unsigned spe_latency(const struct nm_event_wishes *wishes)
  * list of what it has; without one for loads and stores, others are dropped when decoded. Jitter
  * keeps the period from beating with loops.
  */
-static void add_spe(struct nm_event_list *list, int root, const struct nm_event_wishes *wishes)
+static void add_spe(struct builder *builder)
 {
 	static const char *const terms[] = {"ts_enable",   "pa_enable",	   "jitter",
 					    "load_filter", "store_filter", "min_latency"};
@@ -152,57 +156,72 @@ static void add_spe(struct nm_event_list *list, int root, const struct nm_event_
 		for (size_t i = 0; i < NM_ARRAY_SIZE(terms); i++) {
 			snprintf(file, sizeof(file), "format/%s", terms[i]);
 			bool latency = i == NM_ARRAY_SIZE(terms) - 1;
-			if (nm_pmu_has(root, name, file))
+			if (nm_pmu_has(builder->root, name, file))
 				length += snprintf(text + length, sizeof(text) - (size_t)length,
 						   "%s=%u,", terms[i],
-						   latency ? spe_latency(wishes) : 1);
+						   latency ? spe_latency(builder->wishes) : 1);
 		}
 		length -= text[length - 1] == ',';
 		snprintf(text + length, sizeof(text) - (size_t)length, "/");
-		if (nm_pmu_parse(root, text, &word) == 0)
-			add(list, word);
+		if (nm_pmu_parse(builder->root, text, &word) == 0)
+			add(builder, word);
 	}
 }
 
-static int add_memory(struct nm_event_list *list, int root, const struct nm_event_table *table,
-		      const struct nm_event_wishes *wishes)
+static int add_pmu(struct builder *builder, const char *text)
 {
 	struct nm_event_word word = {.kind = NM_EVENT_MEMORY};
+	int r = text ? nm_pmu_parse(builder->root, text, &word) : -EINVAL;
 
-	switch (wishes->source) {
+	if (r == 0)
+		add(builder, word);
+	return r;
+}
+
+static int add_memory(struct builder *builder)
+{
+	switch (builder->wishes->source) {
 	case NM_MEMORY_PEBS:
-		add_pebs(list, root, table, wishes);
+		add_pebs(builder);
 		return 0;
 	case NM_MEMORY_IBS:
-		add_ibs(list, root, wishes);
+		add_ibs(builder);
 		return 0;
 	case NM_MEMORY_SPE:
-		add_spe(list, root, wishes);
+		add_spe(builder);
 		return 0;
-	case NM_MEMORY_PMU: {
-		int r = wishes->pmu ? nm_pmu_parse(root, wishes->pmu, &word) : -EINVAL;
-		if (r == 0)
-			add(list, word);
-		return r;
-	}
+	case NM_MEMORY_PMU:
+		return add_pmu(builder, builder->wishes->pmu);
 	default:
 		return 0;
 	}
 }
 
-int nm_event_list_read(int root, const struct nm_event_wishes *wishes, struct nm_event_list *ret)
+/* The kernel's own constants count without a PMU that we know. */
+static bool is_offered(const struct nm_event_row *row, bool has_core)
+{
+	return has_core || (row->raw && row->type == PERF_TYPE_HARDWARE);
+}
+
+int nm_event_list_read(int root, const struct nm_event_wishes *wishes, enum nm_event_kind kind,
+		       struct nm_event_list *ret)
 {
 	const struct nm_event_table *table = own_table(root);
-	struct nm_event_list list = {.table = table->name};
-	int r = add_memory(&list, root, table, wishes);
+	struct builder builder = {
+		.root = root,
+		.wishes = wishes,
+		.kind = kind,
+		.table = table,
+		.list = {.table = table->name},
+	};
+	int r = add_memory(&builder);
 
 	if (r < 0)
 		return r;
 	bool has_core = core_pmu(root) != NULL;
 	for (size_t i = 0; i < table->count; i++)
-		if (!table->rows[i].precise &&
-		    (has_core || table->rows[i].type == PERF_TYPE_HARDWARE))
-			add_row(&list, &table->rows[i], wishes, false);
-	*ret = list;
+		if (!table->rows[i].precise && is_offered(&table->rows[i], has_core))
+			add_row(&builder, &table->rows[i], false);
+	*ret = builder.list;
 	return 0;
 }

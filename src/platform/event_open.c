@@ -47,7 +47,7 @@ static int open_word(const struct nm_event_word *word, const struct nm_event_req
 {
 	nm_auto(nm_event_close) struct nm_event_fds fds = {-1, -1};
 	struct perf_event_attr attr;
-	int r = nm_event_word_attr(word, request->period, &attr);
+	int r = word->unencoded ? -ENOPKG : nm_event_word_attr(word, request->period, &attr);
 
 	if (r < 0)
 		return r;
@@ -66,7 +66,7 @@ static int open_word(const struct nm_event_word *word, const struct nm_event_req
 static int open_hardware(int root, const struct nm_event_request *request, struct nm_event_fds *ret)
 {
 	struct nm_event_list list;
-	int r = nm_event_list_read(root, &request->wishes, &list);
+	int r = nm_event_list_read(root, &request->wishes, request->kind, &list);
 
 	if (r < 0)
 		return r;

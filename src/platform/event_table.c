@@ -1,172 +1,153 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The words, row by row. Where libpfm4 4.13 lacks a PMU (EMR, GNR, Zen 5, hybrid clients) or gets a
- * word wrong (PEBS stores of SPR), the row says raw and the word is the one of the kernel's own
- * tables.
- */
+/* The rows. A row with a value of its own has it from the kernel's tables, and the reason. */
 #include "numa-migrd/event_table.h"
 
 #include "numa-migrd/base.h"
 
 #define LINE_BYTES 64
 
-#define ROW(k, n, c) .kind = (k), .type = PERF_TYPE_RAW, .name = (n), .config = (c)
-#define INSTRUCTIONS(n)                                                                            \
+/* 4.13.0 is the oldest libpfm4 that counts: Debian 12 has it. */
+#define NO_PMU "libpfm4 4.13.0 has no PMU of this CPU"
+#define NO_EVENT "libpfm4 has no such event of this CPU"
+#define WRONG "libpfm4 encodes 0x3cd, which is not this event"
+#define KERNELS "the kernel's own constant: libpfm4 would first read the id of every tracepoint"
+
+#define RAW(why, c) .raw = (why), .type = PERF_TYPE_RAW, .config = (c)
+#define INSTRUCTIONS(n, ...)                                                                       \
 	{                                                                                          \
-		ROW(NM_EVENT_INSTRUCTIONS, n, 0xc0), .unit = 1                                     \
+		.kind = NM_EVENT_INSTRUCTIONS, .name = (n), .unit = 1, __VA_ARGS__                 \
 	}
-#define LOADS(n)                                                                                   \
+#define LOADS(n, ...)                                                                              \
 	{                                                                                          \
-		ROW(NM_EVENT_MEMORY, n, 0x1cd), .config1 = 30, .has_threshold = true,              \
-						.precise = true                                    \
+		.kind = NM_EVENT_MEMORY, .name = (n), .has_threshold = true, .precise = true,      \
+		__VA_ARGS__                                                                        \
 	}
-#define STORES(n, c)                                                                               \
+#define STORES(n, ...)                                                                             \
 	{                                                                                          \
-		ROW(NM_EVENT_STORE, n, c), .precise = true                                         \
+		.kind = NM_EVENT_STORE, .name = (n), .precise = true, __VA_ARGS__                  \
 	}
-#define FLOPS(n, c, width)                                                                         \
+#define FLOPS(n, width, ...)                                                                       \
 	{                                                                                          \
-		ROW(NM_EVENT_FLOPS, n, c), .unit = (width)                                         \
+		.kind = NM_EVENT_FLOPS, .name = (n), .unit = (width), __VA_ARGS__                  \
 	}
-#define DRAM(n, c, c1, far)                                                                        \
+#define DRAM(n, ...)                                                                               \
 	{                                                                                          \
-		ROW(NM_EVENT_DRAM, n, c), .config1 = (c1), .unit = LINE_BYTES, .remote = (far)     \
+		.kind = NM_EVENT_DRAM, .name = (n), .unit = LINE_BYTES, __VA_ARGS__                \
 	}
+#define REMOTE .remote = true
 
 #define LOADS_ABOVE LOADS("MEM_TRANS_RETIRED:LATENCY_ABOVE_THRESHOLD")
 #define LOADS_LATENCY LOADS("MEM_TRANS_RETIRED:LOAD_LATENCY")
-#define STORES_PRECISE STORES("MEM_TRANS_RETIRED:PRECISE_STORE", 0x2cd)
-#define STORES_UOPS STORES("MEM_UOPS_RETIRED:ALL_STORES", 0x82d0)
-#define STORES_ALL STORES("MEM_INST_RETIRED:ALL_STORES", 0x82d0)
-/* libpfm4 says 0x3cd. */
-#define STORES_SAMPLE                                                                              \
-	{                                                                                          \
-		ROW(NM_EVENT_STORE, "MEM_TRANS_RETIRED:STORE_SAMPLE", 0x2cd), .raw = true,         \
-									      .precise = true      \
-	}
+#define STORES_PRECISE STORES("MEM_TRANS_RETIRED:PRECISE_STORE")
+#define STORES_UOPS STORES("MEM_UOPS_RETIRED:ALL_STORES")
+#define STORES_ALL STORES("MEM_INST_RETIRED:ALL_STORES")
+#define STORES_SAMPLE STORES("MEM_TRANS_RETIRED:STORE_SAMPLE", RAW(WRONG, 0x2cd))
 #define INTEL_INSTRUCTIONS INSTRUCTIONS("INST_RETIRED:ANY_P")
-#define LLC_MISS DRAM("LONGEST_LAT_CACHE:MISS", 0x412e, 0, false)
+#define LLC_MISS DRAM("LONGEST_LAT_CACHE:MISS")
+#define OFFCORE(local, far)                                                                        \
+	DRAM("OFFCORE_RESPONSE_0:" local ":SNP_ANY"),                                              \
+		DRAM("OFFCORE_RESPONSE_0:" far ":SNP_ANY", REMOTE)
+#define OCR DRAM("OCR:READS_TO_CORE_LOCAL_DRAM"), DRAM("OCR:READS_TO_CORE_REMOTE_DRAM", REMOTE)
 
-#define OFFCORE(umasks, c1, far) DRAM("OFFCORE_RESPONSE_0:" umasks, 0x1b7, c1, far)
-
-/* Executed operations: what is repeated after a cache miss counts twice. */
+/* Executed operations: one that is repeated after a cache miss counts twice. */
 #define FLOPS_EXECUTED                                                                             \
-	FLOPS("FP_COMP_OPS_EXE:SSE_SCALAR_DOUBLE", 0x8010, 1),                                     \
-		FLOPS("FP_COMP_OPS_EXE:SSE_FP_SCALAR_SINGLE", 0x2010, 1),                          \
-		FLOPS("FP_COMP_OPS_EXE:SSE_FP_PACKED_DOUBLE", 0x1010, 2),                          \
-		FLOPS("FP_COMP_OPS_EXE:SSE_PACKED_SINGLE", 0x4010, 4),                             \
-		FLOPS("SIMD_FP_256:PACKED_DOUBLE", 0x211, 4),                                      \
-		FLOPS("SIMD_FP_256:PACKED_SINGLE", 0x111, 8)
+	FLOPS("FP_COMP_OPS_EXE:SSE_SCALAR_DOUBLE", 1),                                             \
+		FLOPS("FP_COMP_OPS_EXE:SSE_FP_SCALAR_SINGLE", 1),                                  \
+		FLOPS("FP_COMP_OPS_EXE:SSE_FP_PACKED_DOUBLE", 2),                                  \
+		FLOPS("FP_COMP_OPS_EXE:SSE_PACKED_SINGLE", 4),                                     \
+		FLOPS("SIMD_FP_256:PACKED_DOUBLE", 4), FLOPS("SIMD_FP_256:PACKED_SINGLE", 8)
 
-/* A fused multiply-add counts twice by itself. */
-#define FP(umasks, c, width) FLOPS("FP_ARITH_INST_RETIRED:" umasks, c, width)
+/* The hardware counts a fused multiply-add twice. */
+#define FP(umasks, ...) FLOPS("FP_ARITH_INST_RETIRED:" umasks, __VA_ARGS__)
 #define FLOPS_256                                                                                  \
-	FP("SCALAR_SINGLE:SCALAR_DOUBLE", 0x3c7, 1), FP("128B_PACKED_DOUBLE", 0x4c7, 2),           \
-		FP("128B_PACKED_SINGLE:256B_PACKED_DOUBLE", 0x18c7, 4),                            \
-		FP("256B_PACKED_SINGLE", 0x20c7, 8)
+	FP("SCALAR_SINGLE:SCALAR_DOUBLE", 1), FP("128B_PACKED_DOUBLE", 2),                         \
+		FP("128B_PACKED_SINGLE:256B_PACKED_DOUBLE", 4), FP("256B_PACKED_SINGLE", 8)
 #define FLOPS_512                                                                                  \
-	FP("SCALAR_SINGLE:SCALAR_DOUBLE", 0x3c7, 1), FP("128B_PACKED_DOUBLE", 0x4c7, 2),           \
-		FP("128B_PACKED_SINGLE:256B_PACKED_DOUBLE", 0x18c7, 4),                            \
-		FP("256B_PACKED_SINGLE:512B_PACKED_DOUBLE", 0x60c7, 8),                            \
-		FP("512B_PACKED_SINGLE", 0x80c7, 16)
+	FP("SCALAR_SINGLE:SCALAR_DOUBLE", 1), FP("128B_PACKED_DOUBLE", 2),                         \
+		FP("128B_PACKED_SINGLE:256B_PACKED_DOUBLE", 4),                                    \
+		FP("256B_PACKED_SINGLE:512B_PACKED_DOUBLE", 8), FP("512B_PACKED_SINGLE", 16)
 #define FLOPS_NAMED                                                                                \
-	FP("SCALAR", 0x3c7, 1), FP("128B_PACKED_DOUBLE", 0x4c7, 2), FP("4_FLOPS", 0x18c7, 4),      \
-		FP("8_FLOPS", 0x60c7, 8), FP("512B_PACKED_SINGLE", 0x80c7, 16)
+	FP("SCALAR", 1), FP("128B_PACKED_DOUBLE", 2), FP("4_FLOPS", 4), FP("8_FLOPS", 8),          \
+		FP("512B_PACKED_SINGLE", 16)
 
 /* clang-format off */
 static const struct nm_event_row snb[] = {
-	LOADS_ABOVE, STORES_PRECISE, INTEL_INSTRUCTIONS, FLOPS_EXECUTED,
-	DRAM("LLC_MISSES", 0x412e, 0, false)};
+	LOADS_ABOVE, STORES_PRECISE, INTEL_INSTRUCTIONS, FLOPS_EXECUTED, DRAM("LLC_MISSES")};
 static const struct nm_event_row ivb[] = {
 	LOADS_ABOVE, STORES_PRECISE, INTEL_INSTRUCTIONS, FLOPS_EXECUTED, LLC_MISS};
 static const struct nm_event_row snb_ep[] = {
 	LOADS_ABOVE, STORES_PRECISE, INTEL_INSTRUCTIONS, FLOPS_EXECUTED,
-	OFFCORE("ANY_DATA:LLC_MISS_LOCAL:SNP_ANY", 0x3f80400091, false),
-	OFFCORE("ANY_DATA:LLC_MISS_REMOTE:SNP_ANY", 0x3fff800091, true)};
+	OFFCORE("ANY_DATA:LLC_MISS_LOCAL", "ANY_DATA:LLC_MISS_REMOTE")};
 /* Haswell has no event that counts floating-point operations alone. */
 static const struct nm_event_row hsw[] = {LOADS_ABOVE, STORES_UOPS, INTEL_INSTRUCTIONS, LLC_MISS};
 static const struct nm_event_row hsw_ep[] = {
 	LOADS_ABOVE, STORES_UOPS, INTEL_INSTRUCTIONS,
-	OFFCORE("ANY_DATA:L3_MISS_LOCAL:SNP_ANY", 0x3f80400091, false),
-	OFFCORE("ANY_DATA:L3_MISS_REMOTE:SNP_ANY", 0x3fb8000091, true)};
+	OFFCORE("ANY_DATA:L3_MISS_LOCAL", "ANY_DATA:L3_MISS_REMOTE")};
 static const struct nm_event_row bdw[] = {
 	LOADS_ABOVE, STORES_UOPS, INTEL_INSTRUCTIONS, FLOPS_256, LLC_MISS};
 static const struct nm_event_row bdw_ep[] = {
 	LOADS_ABOVE, STORES_UOPS, INTEL_INSTRUCTIONS, FLOPS_256,
-	OFFCORE("ANY_DATA:L3_MISS_LOCAL:SNP_ANY", 0x3f84000091, false),
-	OFFCORE("ANY_DATA:L3_MISS_REMOTE:SNP_ANY", 0x3fb8000091, true)};
+	OFFCORE("ANY_DATA:L3_MISS_LOCAL", "ANY_DATA:L3_MISS_REMOTE")};
 static const struct nm_event_row skl[] = {
 	LOADS_ABOVE, STORES_ALL, INTEL_INSTRUCTIONS, FLOPS_256, LLC_MISS};
 static const struct nm_event_row skx[] = {
 	LOADS_ABOVE, STORES_ALL, INTEL_INSTRUCTIONS, FLOPS_512,
-	OFFCORE("ANY_DATA_RD:L3_MISS_LOCAL:SNP_ANY", 0x3f84000491, false),
-	OFFCORE("ANY_DATA_RD:L3_MISS_REMOTE_HOP1_DRAM:SNP_ANY", 0x3f90000491, true)};
+	OFFCORE("ANY_DATA_RD:L3_MISS_LOCAL", "ANY_DATA_RD:L3_MISS_REMOTE_HOP1_DRAM")};
 static const struct nm_event_row icl[] = {
 	LOADS_LATENCY, STORES_ALL, INTEL_INSTRUCTIONS, FLOPS_NAMED, LLC_MISS};
 static const struct nm_event_row icx[] = {
-	LOADS_LATENCY, STORES_ALL, INTEL_INSTRUCTIONS, FLOPS_NAMED,
-	DRAM("OCR:READS_TO_CORE_LOCAL_DRAM", 0x1b7, 0x104000477, false),
-	DRAM("OCR:READS_TO_CORE_REMOTE_DRAM", 0x1b7, 0x730000477, true)};
-/* The performance cores of hybrid clients; libpfm4 4.13 has no such PMU. */
-static const struct nm_event_row adl[] = {
-	{ROW(NM_EVENT_MEMORY, "MEM_TRANS_RETIRED:LOAD_LATENCY", 0x1cd), .config1 = 30, .raw = true,
-	 .has_threshold = true, .precise = true},
-	STORES_SAMPLE,
-	{ROW(NM_EVENT_INSTRUCTIONS, "INST_RETIRED:ANY_P", 0xc0), .unit = 1, .raw = true},
-	{ROW(NM_EVENT_FLOPS, "FP_ARITH_INST_RETIRED:SCALAR", 0x3c7), .unit = 1, .raw = true},
-	{ROW(NM_EVENT_FLOPS, "FP_ARITH_INST_RETIRED:128B_PACKED_DOUBLE", 0x4c7), .unit = 2, .raw = true},
-	{ROW(NM_EVENT_FLOPS, "FP_ARITH_INST_RETIRED:4_FLOPS", 0x18c7), .unit = 4, .raw = true},
-	{ROW(NM_EVENT_FLOPS, "FP_ARITH_INST_RETIRED:256B_PACKED_SINGLE", 0x20c7), .unit = 8, .raw = true},
-	{ROW(NM_EVENT_DRAM, "LONGEST_LAT_CACHE:MISS", 0x412e), .unit = LINE_BYTES, .raw = true}};
+	LOADS_LATENCY, STORES_ALL, INTEL_INSTRUCTIONS, FLOPS_NAMED, OCR};
 static const struct nm_event_row spr[] = {
-	LOADS_LATENCY, STORES_SAMPLE, INTEL_INSTRUCTIONS, FLOPS_NAMED,
-	DRAM("OCR:READS_TO_CORE_LOCAL_DRAM", 0x12a, 0x104004477, false),
-	DRAM("OCR:READS_TO_CORE_REMOTE_DRAM", 0x12a, 0x730004477, true)};
+	LOADS_LATENCY, STORES_SAMPLE, INTEL_INSTRUCTIONS, FLOPS_NAMED, OCR};
+/* The performance cores of hybrid clients. */
+static const struct nm_event_row adl[] = {
+	LOADS("MEM_TRANS_RETIRED:LOAD_LATENCY", RAW(NO_PMU, 0x1cd)),
+	STORES("MEM_TRANS_RETIRED:STORE_SAMPLE", RAW(NO_PMU, 0x2cd)),
+	INSTRUCTIONS("INST_RETIRED:ANY_P", RAW(NO_PMU, 0xc0)),
+	FP("SCALAR", 1, RAW(NO_PMU, 0x3c7)), FP("128B_PACKED_DOUBLE", 2, RAW(NO_PMU, 0x4c7)),
+	FP("4_FLOPS", 4, RAW(NO_PMU, 0x18c7)), FP("256B_PACKED_SINGLE", 8, RAW(NO_PMU, 0x20c7)),
+	DRAM("LONGEST_LAT_CACHE:MISS", RAW(NO_PMU, 0x412e))};
 
 /* AMD samples memory accesses by IBS, which is a PMU of its own. Its events count operations, fused
  * multiply-adds twice. */
 #define AMD_INSTRUCTIONS INSTRUCTIONS("RETIRED_INSTRUCTIONS")
-#define ZEN2_FILLS(m, b, far) DRAM("DATA_CACHE_REFILLS_FROM_SYSTEM:LS_MABRESP_" m, (b) | 0x43, 0, far), \
-	DRAM("HARDWARE_PREFETCH_DATA_CACHE_FILLS:LS_MABRESP_" m, (b) | 0x5a, 0, far)
+#define ZEN2_FILLS(from, ...) \
+	DRAM("DATA_CACHE_REFILLS_FROM_SYSTEM:LS_MABRESP_" from, __VA_ARGS__), \
+	DRAM("HARDWARE_PREFETCH_DATA_CACHE_FILLS:LS_MABRESP_" from, __VA_ARGS__)
+#define FILLS "ANY_DATA_CACHE_FILLS_FROM_SYSTEM:"
 
 static const struct nm_event_row zen1[] = {
 	AMD_INSTRUCTIONS,
 	FLOPS("RETIRED_SSE_AVX_OPERATIONS:DP_MULT_ADD_FLOPS:DP_DIV_FLOPS:DP_MULT_FLOPS:DP_ADD_SUB_FLOPS"
-	      ":SP_MULT_ADD_FLOPS:SP_DIV_FLOPS:SP_MULT_FLOPS:SP_ADD_SUB_FLOPS", 0xff03, 1),
-	{ROW(NM_EVENT_DRAM, "data cache fills from local DRAM", 0x843), .unit = LINE_BYTES, .raw = true},
-	{ROW(NM_EVENT_DRAM, "data cache fills from remote DRAM", 0x4043), .unit = LINE_BYTES, .raw = true,
-	 .remote = true}};
+	      ":SP_MULT_ADD_FLOPS:SP_DIV_FLOPS:SP_MULT_FLOPS:SP_ADD_SUB_FLOPS", 1),
+	DRAM("data cache fills from local DRAM", RAW(NO_EVENT, 0x843)),
+	DRAM("data cache fills from remote DRAM", RAW(NO_EVENT, 0x4043), REMOTE)};
 static const struct nm_event_row zen2[] = {
-	AMD_INSTRUCTIONS, FLOPS("RETIRED_SSE_AVX_FLOPS:ANY", 0xf03, 1),
-	ZEN2_FILLS("LCL_DRAM", 0x800, false), ZEN2_FILLS("RMT_DRAM", 0x4000, true)};
+	AMD_INSTRUCTIONS, FLOPS("RETIRED_SSE_AVX_FLOPS:ANY", 1),
+	ZEN2_FILLS("LCL_DRAM"), ZEN2_FILLS("RMT_DRAM", REMOTE)};
 static const struct nm_event_row zen3[] = {
-	AMD_INSTRUCTIONS, FLOPS("RETIRED_SSE_AVX_FLOPS:ANY", 0xf03, 1),
-	DRAM("ANY_DATA_CACHE_FILLS_FROM_SYSTEM:MEM_IO_LCL", 0x844, 0, false),
-	DRAM("ANY_DATA_CACHE_FILLS_FROM_SYSTEM:MEM_IO_RMT", 0x4044, 0, true)};
+	AMD_INSTRUCTIONS, FLOPS("RETIRED_SSE_AVX_FLOPS:ANY", 1),
+	DRAM(FILLS "MEM_IO_LCL"), DRAM(FILLS "MEM_IO_RMT", REMOTE)};
 static const struct nm_event_row zen4[] = {
-	AMD_INSTRUCTIONS, FLOPS("RETIRED_SSE_AVX_FLOPS:ANY", 0x1f03, 1),
-	DRAM("ANY_DATA_CACHE_FILLS_FROM_SYSTEM:DRAM_IO_NEAR", 0x844, 0, false),
-	DRAM("ANY_DATA_CACHE_FILLS_FROM_SYSTEM:DRAM_IO_FAR", 0x4044, 0, true)};
-/* libpfm4 4.13 ends at Zen 4. */
+	AMD_INSTRUCTIONS, FLOPS("RETIRED_SSE_AVX_FLOPS:ANY", 1),
+	DRAM(FILLS "DRAM_IO_NEAR"), DRAM(FILLS "DRAM_IO_FAR", REMOTE)};
 static const struct nm_event_row zen5[] = {
-	{ROW(NM_EVENT_INSTRUCTIONS, "RETIRED_INSTRUCTIONS", 0xc0), .unit = 1, .raw = true},
-	{ROW(NM_EVENT_FLOPS, "RETIRED_SSE_AVX_FLOPS:ANY", 0xf03), .unit = 1, .raw = true},
-	{ROW(NM_EVENT_DRAM, "ANY_DATA_CACHE_FILLS_FROM_SYSTEM:DRAM_IO_NEAR", 0x844), .unit = LINE_BYTES,
-	 .raw = true},
-	{ROW(NM_EVENT_DRAM, "ANY_DATA_CACHE_FILLS_FROM_SYSTEM:DRAM_IO_FAR", 0x4044), .unit = LINE_BYTES,
-	 .raw = true, .remote = true}};
+	INSTRUCTIONS("RETIRED_INSTRUCTIONS", RAW(NO_PMU, 0xc0)),
+	FLOPS("RETIRED_SSE_AVX_FLOPS:ANY", 1, RAW(NO_PMU, 0xf03)),
+	DRAM(FILLS "DRAM_IO_NEAR", RAW(NO_PMU, 0x844)),
+	DRAM(FILLS "DRAM_IO_FAR", RAW(NO_PMU, 0x4044), REMOTE)};
 
-/* What the kernel offers under names of its own on any CPU; memory samples then come from sysfs. */
+/* The kernel's generic events, on any CPU; memory samples then come from sysfs. */
 static const struct nm_event_row generic[] = {
-	{.kind = NM_EVENT_INSTRUCTIONS, .type = PERF_TYPE_HARDWARE, .name = "PERF_COUNT_HW_INSTRUCTIONS",
-	 .config = PERF_COUNT_HW_INSTRUCTIONS, .unit = 1},
-	{.kind = NM_EVENT_DRAM, .type = PERF_TYPE_HARDWARE, .name = "PERF_COUNT_HW_CACHE_MISSES",
-	 .config = PERF_COUNT_HW_CACHE_MISSES, .unit = LINE_BYTES}};
+	INSTRUCTIONS("PERF_COUNT_HW_INSTRUCTIONS", .raw = KERNELS, .type = PERF_TYPE_HARDWARE,
+		     .config = PERF_COUNT_HW_INSTRUCTIONS),
+	DRAM("PERF_COUNT_HW_CACHE_MISSES", .raw = KERNELS, .type = PERF_TYPE_HARDWARE,
+	     .config = PERF_COUNT_HW_CACHE_MISSES)};
 
 #define TABLE(r, words, ...) {#r, words, {__VA_ARGS__}, r, NM_ARRAY_SIZE(r)}
 #define TABLE_AS(n, r, words, ...) {n, words, {__VA_ARGS__}, r, NM_ARRAY_SIZE(r)}
 const struct nm_event_table nm_event_tables[] = {
-	TABLE(generic, "any other CPU", "perf"),
+	TABLE(generic, "any other CPU", NULL),
 	TABLE(snb, "Intel Sandy Bridge", "snb"),
 	TABLE(snb_ep, "Intel Sandy Bridge-EP", "snb_ep"),
 	TABLE(ivb, "Intel Ivy Bridge", "ivb"),
@@ -179,15 +160,15 @@ const struct nm_event_table nm_event_tables[] = {
 	TABLE(skx, "Intel Skylake-SP, Cascade Lake, Cooper Lake", "skx", "clx"),
 	TABLE(icl, "Intel Ice Lake to Rocket Lake", "icl"),
 	TABLE(icx, "Intel Ice Lake-SP", "icx"),
-	TABLE(adl, "Intel Alder Lake to Meteor Lake, performance cores"),
+	TABLE(adl, "Intel Alder Lake to Meteor Lake, performance cores", "adl_glc"),
 	TABLE(spr, "Intel Sapphire Rapids", "spr"),
-	TABLE_AS("emr", spr, "Intel Emerald Rapids", "spr"),
-	TABLE_AS("gnr", spr, "Intel Granite Rapids", "spr"),
+	TABLE_AS("emr", spr, "Intel Emerald Rapids", "spr", "emr"),
+	TABLE_AS("gnr", spr, "Intel Granite Rapids", "spr", "gnr"),
 	TABLE(zen1, "AMD Zen, Zen+, Hygon", "amd64_fam17h_zen1"),
 	TABLE(zen2, "AMD Zen 2", "amd64_fam17h_zen2"),
 	TABLE(zen3, "AMD Zen 3", "amd64_fam19h_zen3"),
 	TABLE(zen4, "AMD Zen 4", "amd64_fam19h_zen4"),
-	TABLE(zen5, "AMD Zen 5"),
+	TABLE(zen5, "AMD Zen 5", "amd64_fam1ah_zen5"),
 };
 /* clang-format on */
 

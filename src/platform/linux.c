@@ -150,7 +150,7 @@ static int linux_numa_balancing_set(struct nm_platform *platform, int value)
 static int linux_hardware_list(struct nm_platform *platform, const struct nm_event_wishes *wishes,
 			       struct nm_event_list *ret)
 {
-	return nm_event_list_read(nm_linux(platform)->root, wishes, ret);
+	return nm_event_list_read(nm_linux(platform)->root, wishes, NM_EVENT_KIND_MAX, ret);
 }
 
 static int linux_hardware_open(struct nm_platform *platform, const struct nm_event_request *event,

@@ -18,10 +18,13 @@ int nm_pmu_parse(int root, const char *text, struct nm_event_word *word);
 
 /*
  * The hardware events of this machine for what is wanted: from the table by the CPU's identity, and
- * from sysfs. A source that the machine does not have gives no MEMORY event. Returns 0, or for
- * NM_MEMORY_PMU what nm_pmu_parse() said. Called for each opening, by the daemon's platform and by
- * the helper alike, so both mean the same by an index.
+ * from sysfs. A source that the machine does not have gives no MEMORY event. The table's rows of
+ * other kinds than `kind` stay unencoded, which saves time for a single opening;
+ * NM_EVENT_KIND_MAX: all are encoded. Returns 0, or for NM_MEMORY_PMU what nm_pmu_parse() said.
+ * Called for each opening, by the daemon's platform and by the helper alike, so both mean the same
+ * by an index.
  */
-int nm_event_list_read(int root, const struct nm_event_wishes *wishes, struct nm_event_list *ret);
+int nm_event_list_read(int root, const struct nm_event_wishes *wishes, enum nm_event_kind kind,
+		       struct nm_event_list *ret);
 
 #endif

@@ -8,15 +8,23 @@
 #include "numa-migrd/event_table.h"
 #include "problem.h"
 
-static void print_word(FILE *out, const char *kind, uint64_t config, uint64_t config1,
-		       unsigned unit, const char *name)
-{
-	char each[32] = "-";
+#define LOAD_LATENCY 30U /* sampling.load_latency's default */
 
-	if (unit)
-		snprintf(each, sizeof(each), "%u", unit);
-	fprintf(out, "  %-12s %#-12" PRIx64 " %#-14" PRIx64 " %4s  %s\n", kind, config, config1,
+static void print_word(FILE *out, const struct nm_event_word *word, const char *name)
+{
+	char config[24] = "-", config1[24] = "-", each[16] = "-";
+
+	if (!word->unencoded) {
+		snprintf(config, sizeof(config), "%#" PRIx64, word->config);
+		snprintf(config1, sizeof(config1), "%#" PRIx64, word->config1);
+	}
+	if (word->unit)
+		snprintf(each, sizeof(each), "%u", word->unit);
+	fprintf(out, "  %-12s %-12s %-14s %4s  %s\n", nm_event_name(word->kind), config, config1,
 		each, name);
+	if (word->remark)
+		fprintf(out, "  %-12s %s: %s\n", "",
+			word->unencoded ? "libpfm4 does not encode it" : "raw value", word->remark);
 }
 
 static void print_heading(FILE *out)
@@ -26,13 +34,19 @@ static void print_heading(FILE *out)
 
 static void print_table(FILE *out, const struct nm_event_table *table)
 {
+	size_t raw = 0, unencoded = 0;
+
 	fprintf(out, "%s: %s\n", table->name, table->machines);
 	print_heading(out);
 	for (size_t i = 0; i < table->count; i++) {
 		const struct nm_event_row *row = &table->rows[i];
-		print_word(out, nm_event_name(row->kind), row->config, row->config1, row->unit,
-			   row->name);
+		struct nm_event_word word;
+		unencoded += nm_event_row_encode(table, row, LOAD_LATENCY, &word) < 0;
+		raw += row->raw != NULL;
+		print_word(out, &word, row->name);
 	}
+	fprintf(out, "Encoded by libpfm4: %zu; by raw value: %zu; not encoded: %zu.\n",
+		table->count - raw - unencoded, raw, unencoded);
 }
 
 int nm_list_events_table(FILE *out, const char *name)
@@ -88,8 +102,7 @@ static void print_source(FILE *out, struct nm_platform *platform,
 		if (access != (wishes->source != NM_MEMORY_NONE))
 			continue;
 		int r = try_word(platform, wishes, word);
-		print_word(out, nm_event_name(word->kind), word->config, word->config1, word->unit,
-			   word->name);
+		print_word(out, word, word->name);
 		fprintf(out, "  %-12s type %u%s%s: ", "", word->type,
 			word->aux_leader ? ", after event 0x8203" : "",
 			word->precise ? ", precise" : "");

@@ -31,6 +31,9 @@ static const struct remedy remedies[] = {
 	{NM_STEP_OPEN, -EINVAL,
 	 "the kernel does not understand the request; Linux 6.1 or newer is needed."},
 	{NM_STEP_OPEN, -ENOMEM, "the kernel has no memory left for it; lower sampling.ring_kb."},
+	{NM_STEP_OPEN, -ENOPKG,
+	 "the installed libpfm4 does not encode the event (numa-migrd --list-events shows it); "
+	 "install version 4.13 or newer."},
 	{NM_STEP_OPEN, -ECONNREFUSED,
 	 "the helper does not answer; see systemctl status numa-migrd-helper.socket."},
 	{NM_STEP_OPEN, -ETIMEDOUT,

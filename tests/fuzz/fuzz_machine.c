@@ -79,7 +79,7 @@ static void list_events(struct fuzz_input *input)
 	wishes.source = (enum nm_memory_source)(fuzz_byte(input) % NM_MEMORY_SOURCE_MAX);
 	wishes.pmu = wishes.source == NM_MEMORY_PMU ? "cpu/loads/" : NULL;
 	folder_write("proc/cpuinfo", input->data, input->size);
-	if (nm_event_list_read(folder(), &wishes, &list) == 0)
+	if (nm_event_list_read(folder(), &wishes, NM_EVENT_KIND_MAX, &list) == 0)
 		FUZZ_REQUIRE(list.count <= NM_EVENT_LIST_MAX);
 }
 

@@ -72,7 +72,7 @@ static void numalab(struct machine_files *f)
 static int read_list(struct machine_files *f, enum nm_memory_source source)
 {
 	f->wishes.source = source;
-	return nm_event_list_read(f->fd, &f->wishes, &f->list);
+	return nm_event_list_read(f->fd, &f->wishes, NM_EVENT_KIND_MAX, &f->list);
 }
 
 static unsigned count(const struct machine_files *f, enum nm_event_kind kind)
@@ -205,6 +205,25 @@ static void pebs_of_skylake(void **state)
 	assert_true(f->list.words[0].precise && !f->list.words[0].aux_leader);
 	assert_int_equal(read_list(f, NM_MEMORY_NONE), 0);
 	assert_int_equal(f->list.count, 8);
+}
+
+static void one_kind_alone_is_encoded(void **state)
+{
+	struct machine_files *f = *state;
+
+	cpu(f, "GenuineIntel", 6, 85);
+	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
+	const struct nm_event_list all = f->list;
+	assert_int_equal(nm_event_list_read(f->fd, &f->wishes, NM_EVENT_FLOPS, &f->list), 0);
+	assert_int_equal(f->list.count, all.count);
+	for (unsigned i = 0; i < all.count; i++) {
+		const struct nm_event_word *word = &f->list.words[i];
+		assert_int_equal(word->kind, all.words[i].kind);
+		assert_int_equal(word->index, all.words[i].index);
+		assert_int_equal(word->unencoded, word->kind != NM_EVENT_FLOPS);
+		assert_false(all.words[i].unencoded);
+	}
+	assert_int_equal(f->list.words[3].config, all.words[3].config);
 }
 
 static void sapphire_rapids_has_a_leader(void **state)
@@ -416,6 +435,7 @@ int main(void)
 		TEST(nothing_but_software),
 		TEST(a_cpu_without_a_pmu),
 		TEST(pebs_of_skylake),
+		TEST(one_kind_alone_is_encoded),
 		TEST(sapphire_rapids_has_a_leader),
 		TEST(an_unknown_cpu_by_the_kernels_names),
 		TEST(ibs_by_what_the_kernel_offers),

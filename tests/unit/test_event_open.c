@@ -183,6 +183,20 @@ static void loads_follow_their_leader(void **state)
 	assert_int_equal(open_files(getpid()), before);
 }
 
+/* libpfm4 takes thresholds of 16 bits. */
+static void what_libpfm4_does_not_encode_is_not_opened(void **state)
+{
+	const struct nm_event_request request = {
+		.kind = NM_EVENT_MEMORY,
+		.period = 1009,
+		.wishes = {.source = NM_MEMORY_PEBS, .load_latency = 0x10000}};
+	struct helper_fixture *f = *state;
+	struct nm_event_fds fds = {-1, -1};
+
+	assert_int_equal(nm_event_open(f->context.root_fd, &request, &fds), -ENOPKG);
+	assert_int_equal(kernel.count, 0);
+}
+
 static void precision_falls_to_what_there_is(void **state)
 {
 	for (int most = 3; most >= 1; most--) {
@@ -419,6 +433,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(loads_follow_their_leader),
+		TEST(what_libpfm4_does_not_encode_is_not_opened),
 		TEST(precision_falls_to_what_there_is),
 		TEST(no_precision_is_no_event),
 		TEST(a_refused_leader_ends_it),

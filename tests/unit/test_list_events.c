@@ -59,6 +59,8 @@ static void an_entry_by_name(void **state)
 	assert_true(says(p, "Intel Sapphire Rapids"));
 	assert_true(says(p, "OCR:READS_TO_CORE_REMOTE_DRAM"));
 	assert_true(says(p, "0x730004477"));
+	assert_true(says(p, "raw value: libpfm4 encodes 0x3cd"));
+	assert_true(says(p, "Encoded by libpfm4: 9; by raw value: 1; not encoded: 0."));
 }
 
 static void an_unknown_name_shows_the_known(void **state)
@@ -80,6 +82,10 @@ static void what_is_here(void **state)
 		(struct nm_event_word){.kind = NM_EVENT_MEMORY, .name = "LOADS", .precise = true};
 	pebs->words[pebs->count++] =
 		(struct nm_event_word){.kind = NM_EVENT_STORE, .name = "STORES"};
+	pebs->words[pebs->count++] = (struct nm_event_word){.kind = NM_EVENT_STORE,
+							    .name = "LATER",
+							    .unencoded = true,
+							    .remark = "event not found"};
 	p->fake->open_error[NM_EVENT_STORE] = -EACCES;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
 	assert_true(says(p, "entry skx"));
@@ -87,6 +93,7 @@ static void what_is_here(void **state)
 	assert_true(says(p, "pebs: is there"));
 	assert_true(says(p, "opens on CPU 0"));
 	assert_true(says(p, "Permission denied: it takes CAP_PERFMON"));
+	assert_true(says(p, "libpfm4 does not encode it: event not found"));
 	assert_true(says(p, "the first of these that counts"));
 	assert_true(says(p, "ibs: is not there"));
 	assert_true(says(p, "spe: is not there: the kernel has no PMU arm_spe_0"));

@@ -188,6 +188,17 @@ static void a_misspelt_pmu_is_told(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
 }
 
+static void an_older_libpfm4_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	f->fake->open_error[NM_EVENT_MEMORY] = -ENOPKG;
+	open_source(f);
+	assert_true(told(f, -ENOPKG, NM_EVENT_MEMORY, 1, "libpfm4"));
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
+}
+
 /* Another program has the counters: page faults stand in, until it gives them back. */
 static void what_is_held_by_another_waits(void **state)
 {
@@ -656,6 +667,7 @@ int main(void)
 		WITH_FIXTURE(software_only_if_asked),
 		WITH_FIXTURE(what_was_asked_for_is_missed),
 		WITH_FIXTURE(a_misspelt_pmu_is_told),
+		WITH_FIXTURE(an_older_libpfm4_is_told),
 		WITH_FIXTURE(what_is_held_by_another_waits),
 		WITH_FIXTURE(what_counts_goes_before_what_is_held),
 		WITH_FIXTURE(a_stand_in_may_be_refused),

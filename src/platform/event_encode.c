@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Event names → perf_event_attr's words, by libpfm4 (pfm_get_os_event_encoding(3)). */
+#include "numa-migrd/event_table.h"
+
+#include <errno.h>
+/* libpfm4 brings a copy of the kernel's header under another guard: one of the two is enough. */
+#define __PERFMON_PERF_EVENT_H__
+#include <perfmon/pfmlib_perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <threads.h>
+#include <unistd.h>
+
+#define NAME_BYTES 320
+
+/*
+ * libpfm4 is configured by environment variables alone; pfm_initialize(3) reads them and keeps
+ * pointers to some. For that call it gets an environment of its own: variables that this process
+ * has inherited have no effect, and its own environment does not change. A thread that calls
+ * getenv(3) meanwhile finds nothing there, but no freed memory as after setenv(3). PMUs that
+ * libpfm4 does not detect must encode too, as we choose the table and --list-events prints any.
+ * Without its PMUs perf and perf_raw it does not read the id of every tracepoint (20 to 50 ms).
+ */
+static void initialize(void)
+{
+	static char inactive[] = "LIBPFM_ENCODE_INACTIVE=1",
+		    disabled[] = "LIBPFM_DISABLED_PMUS=perf";
+	static char *own[] = {inactive, disabled, NULL};
+	char **inherited = environ;
+
+	__atomic_store_n(&environ, own, __ATOMIC_SEQ_CST);
+	(void)pfm_initialize(); /* what failed, each encoding reports again */
+	__atomic_store_n(&environ, inherited, __ATOMIC_SEQ_CST);
+}
+
+/* Returns PFM_SUCCESS, or libpfm4's error. */
+static int encode(const char *name, struct nm_event_word *word)
+{
+	static once_flag once = ONCE_FLAG_INIT;
+	struct perf_event_attr attr = {.size = sizeof(attr)};
+	pfm_perf_encode_arg_t argument = {.attr = &attr, .size = sizeof(argument)};
+
+	call_once(&once, initialize);
+	int r = pfm_get_os_event_encoding(name, PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument);
+	if (r != PFM_SUCCESS)
+		return r;
+	word->type = attr.type;
+	word->config = attr.config;
+	word->config1 = attr.config1;
+	return PFM_SUCCESS;
+}
+
+static int encode_row(const char *pmu, const struct nm_event_row *row, unsigned load_latency,
+		      struct nm_event_word *word)
+{
+	char name[NAME_BYTES], threshold[24] = "";
+
+	if (row->has_threshold)
+		snprintf(threshold, sizeof(threshold), ":ldlat=%u", load_latency);
+	snprintf(name, sizeof(name), "%s::%s%s", pmu, row->name, threshold);
+	return encode(name, word);
+}
+
+int nm_event_row_encode(const struct nm_event_table *table, const struct nm_event_row *row,
+			unsigned load_latency, struct nm_event_word *ret)
+{
+	struct nm_event_word word = {
+		.kind = row->kind,
+		.remark = row->raw,
+		.type = row->type,
+		.config = row->config,
+		.config1 = row->has_threshold ? load_latency : 0,
+		.period_multiple = 1,
+		.unit = row->unit,
+		.precise = row->precise,
+		.user_only = true,
+		.remote = row->remote,
+	};
+	int error = row->raw ? PFM_SUCCESS : encode_row(table->pfm[0], row, load_latency, &word);
+
+	snprintf(word.name, sizeof(word.name), "%s", row->name);
+	word.unencoded = error != PFM_SUCCESS;
+	if (word.unencoded)
+		word.remark = pfm_strerror(error);
+	*ret = word;
+	return word.unencoded ? -ENOPKG : 0;
+}
