@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrd(8) explains every field that an entry can have. */
+/* numa-migrd-journal(7) explains every field that an entry can have. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "numa-migrd/journal.h"
 
-#define PAGE NM_SOURCE_DIR "/man/numa-migrd.8"
+#define PAGE NM_SOURCE_DIR "/man/numa-migrd-journal.7"
 
 static struct nm_node nodes[] = {{.os_id = 2}, {.os_id = 7}};
 static const struct nm_topology topology = {.nr_nodes = 2, .nodes = nodes};
