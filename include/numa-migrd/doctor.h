@@ -28,8 +28,10 @@ struct nm_doctor_options {
 	 * daemon runs, which may want the same counters.
 	 */
 	bool try_out;
-	const char *running_source; /* what the running daemon samples by its own word; NULL: not
-				       known */
+	const char *running_source; /* what the running daemon reports to sample; NULL: not known */
+	/* Of its last interval: threads whose performance was measured, and with too few samples.
+	 */
+	uint64_t threads_measured, threads_undersampled;
 };
 
 /*

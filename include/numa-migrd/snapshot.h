@@ -47,6 +47,7 @@ struct nm_snap_thread {
 	double relative; /* P̂: P by the mean over its process; NaN where that is 0 or unknown */
 	bool active;	 /* ran at least threads.min_run of the interval */
 	bool measured;	 /* active, enough samples, P known: counts in means, records and P_g */
+	bool undersampled; /* active, with fewer samples than P needs (threads.min_samples) */
 	bool valid; /* active, enough accesses, has a home: may stand in the lottery and in means */
 	bool movable; /* past warm-up, neither barred nor held */
 };
@@ -86,6 +87,7 @@ struct nm_snapshot {
 	struct nm_snap_thread *threads; /* ascending tid */
 	size_t nr_threads;
 	size_t active, measured; /* of the threads */
+	size_t undersampled;	 /* active ones with fewer samples than P needs */
 	double performance;	 /* P_g: the sum of P over measured threads */
 	/* What threads.performance needs is not sampled: P is the distance of local memory by the
 	 * mean distance of the accesses; with policy "balance", times the thread's share of a CPU. */

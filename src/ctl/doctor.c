@@ -9,10 +9,19 @@
 
 #define PATIENCE_US (2ULL * 1000 * 1000)
 
-/* By the daemon's own word, which everyone may ask for; NULL where it does not run or answer. */
-static char *running_source(void)
+static uint64_t number_of(const json_t *status, const char *name)
+{
+	return (uint64_t)json_integer_value(json_object_get(status, name));
+}
+
+/*
+ * Asks the daemon what it samples, which anyone may. Returns the source, allocated and also in
+ * *options; NULL if the daemon does not run or does not answer.
+ */
+static char *ask_daemon(struct nm_doctor_options *options)
 {
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	nm_auto(json_decrefp) json_t *status = NULL;
 	char *source = NULL;
 
 	if (sd_bus_open_system(&bus) < 0 || sd_bus_set_method_call_timeout(bus, PATIENCE_US) < 0)
@@ -20,15 +29,19 @@ static char *running_source(void)
 	if (sd_bus_get_property_string(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Source",
 				       NULL, &source) < 0)
 		return NULL;
+	options->running_source = source;
+	if (nm_ctl_ask(bus, "Status", &status, "") == EXIT_SUCCESS) {
+		options->threads_measured = number_of(status, "threads_measured");
+		options->threads_undersampled = number_of(status, "threads_undersampled");
+	}
 	return source;
 }
 
 int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-	nm_autofree char *source = running_source();
-	const struct nm_doctor_options options = {
-		.root_path = "/", .try_out = true, .running_source = source};
+	struct nm_doctor_options options = {.root_path = "/", .try_out = true};
+	nm_autofree char *source = ask_daemon(&options);
 	(void)words;
 	int r = nm_doctor_run(&options, &findings);
 

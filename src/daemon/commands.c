@@ -119,7 +119,7 @@ static void add_bool(struct nm_status_item **item, const char *name, bool flag)
 }
 
 #define ALWAYS_ITEMS 16
-#define RUNNING_ITEMS 49
+#define RUNNING_ITEMS 52
 
 static void add_pages(struct nm_memory *memory, struct nm_status_item **item)
 {
@@ -197,6 +197,15 @@ static void add_workers(struct nm_platform *machine, struct nm_status_item **ite
 	add_uint(item, "workers_stuck", counts.stuck);
 }
 
+/* Of the last interval: a policy that goes by performance moves only threads that are measured. */
+static void add_threads(const struct nm_daemon *daemon, struct nm_status_item **item)
+{
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+
+	add_uint(item, "threads_measured", snapshot ? snapshot->measured : 0);
+	add_uint(item, "threads_undersampled", snapshot ? snapshot->undersampled : 0);
+}
+
 static void add_running(const struct nm_daemon *daemon, struct nm_status_item **item)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -205,6 +214,7 @@ static void add_running(const struct nm_daemon *daemon, struct nm_status_item **
 	add_uint(item, "nodes", pipeline->topology->nr_nodes);
 	add_uint(item, "processes_managed", roster.processes_managed);
 	add_uint(item, "threads_managed", roster.threads_managed);
+	add_threads(daemon, item);
 	add_uint(item, "leases", nm_actuator_leases(pipeline->actuator));
 	add_real(item, "local_share", daemon->tally.local_share);
 	add_real(item, "cpu_share", daemon->tally.cpu_share);

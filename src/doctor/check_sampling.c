@@ -109,9 +109,36 @@ static void say_refused(const char *name, const struct nm_facts *facts,
 		nm_findings_remedy(findings, "%s", facts->trial_text);
 }
 
+/* Policies that go by performance move only threads that are measured. */
+static bool too_few_samples(const struct nm_facts *facts)
+{
+	bool by_performance = facts->config && (facts->config->threads.policy == NM_POLICY_IMAR2 ||
+						facts->config->threads.policy == NM_POLICY_BALANCE);
+
+	return by_performance && facts->threads_undersampled > facts->threads_measured;
+}
+
+static void report_too_few_samples(const char *name, const struct nm_facts *facts,
+				   struct nm_findings *findings)
+{
+	nm_findings_add(findings, name, NM_SEVERITY_WARNING,
+			"numa-migrd samples %s, but too little to measure most threads.",
+			facts->running_source);
+	nm_findings_evidence(findings,
+			     "active threads in the last interval: %" PRIu64 " measured, %" PRIu64
+			     " with fewer samples than threads.min_samples",
+			     facts->threads_measured, facts->threads_undersampled);
+	nm_findings_remedy(findings, "lower sampling.memory_period, or raise "
+				     "sampling.overhead_percent");
+}
+
 static void say_daemon_runs(const char *name, const struct nm_facts *facts,
 			    struct nm_findings *findings)
 {
+	if (facts->running_source[0] && too_few_samples(facts)) {
+		report_too_few_samples(name, facts, findings);
+		return;
+	}
 	if (facts->running_source[0]) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
 				"numa-migrd runs and samples: %s.", facts->running_source);

@@ -83,6 +83,7 @@ struct nm_facts {
 	char problems[NM_FACTS_PROBLEMS][320];
 	size_t nr_problems;
 	char running_source[NM_WORD_SIZE]; /* escaped */
+	uint64_t threads_measured, threads_undersampled;
 
 	/* others */
 	struct nm_facts_other *others;

@@ -155,6 +155,8 @@ void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_opt
 	read_frequency(platform, facts);
 	facts->soft_dirty =
 		options->try_out ? try_soft_dirty() : (struct nm_reading){.error = -ENODATA};
+	facts->threads_measured = options->threads_measured;
+	facts->threads_undersampled = options->threads_undersampled;
 	if (options->running_source)
 		(void)nm_escape(facts->running_source, sizeof(facts->running_source),
 				options->running_source, strlen(options->running_source));

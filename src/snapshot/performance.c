@@ -128,8 +128,9 @@ static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread
 {
 	const struct nm_config *config = input->config;
 	double performance = by_locality ? stand_in(input, thread) : performance_of(config, thread);
-	thread->measured = has_run(config, thread) && isfinite(performance) &&
-			   has_evidence(config, thread, by_latency);
+	bool enough = has_evidence(config, thread, by_latency);
+	thread->undersampled = thread->active && !enough;
+	thread->measured = has_run(config, thread) && isfinite(performance) && enough;
 	if (thread->measured)
 		thread->performance = performance;
 }
@@ -138,6 +139,7 @@ static void add_to_sums(struct nm_snapshot *view, const struct nm_snap_thread *t
 {
 	struct nm_snap_process *process = &view->processes[thread->process];
 	view->active += thread->active;
+	view->undersampled += thread->undersampled;
 	if (!thread->measured)
 		return;
 	view->measured++;

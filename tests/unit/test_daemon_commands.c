@@ -92,6 +92,8 @@ static void a_tick_watches_before_it_acts(void **state)
 	ticks(3); /* the warm-up */
 	assert_int_equal(status("decisions")->number, 0);
 	assert_int_equal(status("threads_managed")->number, 2);
+	assert_int_equal(status("threads_measured")->number, 2);
+	assert_non_null(status("threads_undersampled"));
 	assert_int_equal(status("intervals")->number, 3);
 	assert_true(fabs(status("local_share")->real - 0.5) < 0.01);
 	assert_true(tick_until_leased(100));

@@ -133,6 +133,15 @@ static void daemon_runs(struct nm_facts *facts)
 	facts->trial = NM_TRIAL_DAEMON_RUNS;
 }
 
+static void daemon_sees_too_little(struct nm_facts *facts)
+{
+	daemon_runs(facts);
+	set_word(facts->running_source, "clock+ibs");
+	facts->config->threads.policy = NM_POLICY_IMAR2;
+	facts->threads_measured = 3;
+	facts->threads_undersampled = 4;
+}
+
 static void strict_without_helper(struct nm_facts *facts)
 {
 	facts->paranoid.value = 3;
@@ -365,6 +374,7 @@ static const struct spoiled spoiled[] = {
 	{"trial", NM_SEVERITY_PROBLEM, "Do this.", nothing_opens, true},
 	{"trial", NM_SEVERITY_UNSEEN, "sudo", an_ordinary_user_asks, false},
 	{"trial", NM_SEVERITY_UNSEEN, "numa-migrctl status", daemon_runs, false},
+	{"trial", NM_SEVERITY_WARNING, "memory_period", daemon_sees_too_little, false},
 	{"privilege", NM_SEVERITY_PROBLEM, "numa-migrd-helper.socket", strict_without_helper, true},
 	{"privilege", NM_SEVERITY_PROBLEM, "CONFIG_PERF_EVENTS", without_perf, true},
 	{"privilege", NM_SEVERITY_UNSEEN, "sudo", paranoid_unseen, false},

@@ -190,6 +190,7 @@ static void measured_needs_run_time_and_samples(void **state)
 	assert_true(take(0)->measured && take(0)->active);
 	machine->figures[0].recent_latency_samples = 9;
 	assert_false(take(0)->measured);
+	assert_int_equal(snapshot->undersampled, 1);
 	assert_true(isnan(take(0)->performance) && isnan(take(0)->relative));
 	assert_true(take(0)->active);
 	machine->figures[0].recent_latency_samples = 10;
