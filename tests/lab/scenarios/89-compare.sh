@@ -74,16 +74,29 @@ report_run() { # ID SET FORM MODE SEED BEFORE AFTER AGENT_S
 show_journal() { # ID BEFORE AFTER
 	[[ -e $LAB/given/journal ]] || return 0
 	echo "journal # $1: from ${2%% *} to ${3%% *}"
-	journalctl -q -b -u numa-migrd -o short-unix --since "@${2%%.*}" | sed 's/^/journal /'
+	{ journalctl -q -b -u numa-migrd -o short-unix --since "@${2%%.*}" && numa-migrctl status; } 2>&1 | sed 's/^/journal /'
+}
+
+# As on a server that has been up for days: each node reads a file of holes that is larger than its memory.
+fill_page_cache() {
+	local node pids=()
+	truncate -s 1100M /var/lab/holes{0..3}
+	for node in 0 1 2 3; do
+		numactl -N $node -m $node cat /var/lab/holes$node >/dev/null &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	note "MiB free on each node: $(awk '$3 == "MemFree:" { printf "%d ", $4 / 1024 }' /sys/devices/system/node/node[0-3]/meminfo)"
 }
 
 one_run() { # ID SET FORM MODE SEED
 	local before after agent_before agent_after
 	times=1
-	[[ $3 != long ]] || times=15
+	[[ $3 != long* ]] || times=15
 	draw_cpus "$5"
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
+	[[ $3 != *+cache ]] || fill_page_cache
 	begin_mode "$4" || { note "$4 does not start" && return; }
 	: >/var/lab/own
 	each_user "$2" begin "$4"
