@@ -13,11 +13,31 @@
 
 #include "numa-migrd/topology.h"
 
+/* Why a group was given its home; or why it has none, for who asks. */
+enum nm_place_reason {
+	NM_PLACE_THERE,	   /* it runs there already and is only held */
+	NM_PLACE_SINGLE,   /* one running thread: bringing it to its memory packs nothing */
+	NM_PLACE_SMALL,	   /* so few threads that the kernel would not spread them either */
+	NM_PLACE_MEMORY,   /* its memory is there */
+	NM_PLACE_SEPARATE, /* the machine is in demand: groups are kept apart */
+	NM_PLACE_HELD,	   /* has a home */
+	NM_PLACE_BARRED,   /* it was undone, or a verdict is awaited */
+	NM_PLACE_YOUNG,	   /* it may still be sizing itself */
+	NM_PLACE_WATCHED,  /* what it is like without a home is not known yet */
+	NM_PLACE_IDLE,	   /* it runs too little */
+	NM_PLACE_NO_ROOM,  /* no node that it may use has the CPUs or the memory for it */
+	NM_PLACE_NEAR,	   /* it is beside its memory, and so young that it need not be held yet */
+	NM_PLACE_TOO_DEAR, /* moving its memory costs more than its being away is expected to */
+	NM_PLACE_SPREAD,   /* it is better left spread over an idle machine */
+	NM_PLACE_REASON_MAX,
+};
+
 /* One process as it is now. Arrays have topology->nr_nodes values and belong to the caller. */
 struct nm_place_group {
 	uint32_t pid;
 	double demand_cpus; /* CPUs that its threads use or wait for */
 	unsigned running;   /* threads that ran for a noticeable part of the interval */
+	unsigned ran_most;  /* the largest number of them that ever ran in one interval */
 	double age_s;	    /* since its program began */
 	double quiet_s;	    /* since it last created a thread or child */
 	double watched_s;   /* for which it has been seen running */
@@ -28,6 +48,8 @@ struct nm_place_group {
 	const double *has_run_on; /* likewise CPU time since it was first seen; NULL: what it ran now */
 	const bool *allowed;	 /* per node: may each of its threads run there? */
 	int home;		 /* node index; -1: none */
+	enum nm_place_reason home_reason; /* why it was given that home */
+	unsigned home_ran_most;		  /* ran_most when it was */
 	bool barred;		 /* not to be placed now */
 	bool awaits_count;	 /* where its memory is will be known in a moment */
 };
@@ -50,25 +72,6 @@ struct nm_place_view {
 	size_t nr_groups;
 	struct nm_place_cost cost;
 	bool memory_stays; /* nothing moves it, neither we nor the kernel */
-};
-
-/* Why a group was given its home; or why it has none, for who asks. */
-enum nm_place_reason {
-	NM_PLACE_THERE,	   /* it runs there already and is only held */
-	NM_PLACE_SINGLE,   /* one running thread: bringing it to its memory packs nothing */
-	NM_PLACE_SMALL,	   /* so few threads that the kernel would not spread them either */
-	NM_PLACE_MEMORY,   /* its memory is there */
-	NM_PLACE_SEPARATE, /* the machine is in demand: groups are kept apart */
-	NM_PLACE_HELD,	   /* has a home */
-	NM_PLACE_BARRED,   /* it was undone, or a verdict is awaited */
-	NM_PLACE_YOUNG,	   /* it may still be sizing itself */
-	NM_PLACE_WATCHED,  /* what it is like without a home is not known yet */
-	NM_PLACE_IDLE,	   /* it runs too little */
-	NM_PLACE_NO_ROOM,  /* no node that it may use has the CPUs or the memory for it */
-	NM_PLACE_NEAR,	   /* it is beside its memory, and so young that it need not be held yet */
-	NM_PLACE_TOO_DEAR, /* moving its memory costs more than its being away is expected to */
-	NM_PLACE_SPREAD,   /* it is better left spread over an idle machine */
-	NM_PLACE_REASON_MAX,
 };
 
 /* A few words for people, "its memory is there"; static. */
@@ -99,8 +102,16 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret);
 
 /*
- * Which homes are to be given up: of the nodes whose demand exceeds their cores while another has a core
- * idle, those of the groups with the least demand until it fits. ret[i] is set for each group. Returns 0
+ * Which homes have lost the reason for which they were given: that few threads ran, or that they ran
+ * there. ret[i] is the reason for which a home stands from now on, or NM_PLACE_SPREAD if none is left.
+ * Returns 0 or -ENOMEM. Tick, before nm_place_yield().
+ */
+int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *ret);
+
+/*
+ * Which homes are to be given up: of the nodes whose demand, and what others run there, exceed their
+ * cores while another node has a core idle: first groups that do not fit on their own, then those with
+ * the least demand, until the rest fits. ret[i] is set for each group. Returns 0
  * or -ENOMEM. Tick, before nm_place_propose().
  */
 int nm_place_yield(const struct nm_place_view *view, bool *ret);

@@ -363,8 +363,9 @@ void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *sna
 void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 				 const struct nm_placed *placed,
 				 const struct nm_place_verdict *verdict);
-void nm_report_placement_yield(struct nm_daemon *daemon, const struct nm_snap_process *process,
-			       const struct nm_placed *placed);
+/* It has no home any more, and no verdict says why. */
+void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
+			     const struct nm_placed *placed, const char *why);
 void nm_report_lease(void *context, const struct nm_lease_event *event);
 void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_sharing *sharing,
 		       const struct nm_exclusivity *pages);

@@ -327,6 +327,7 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 		.pid = placed->pid,
 		.demand_cpus = placed->demand_cpus,
 		.running = placed->running,
+		.ran_most = placed->ran_most,
 		.age_s = process->age_s,
 		.quiet_s = process->quiet_s,
 		.watched_s = placed->setbacks > 0 ? INFINITY : placed->watched_s,
@@ -336,6 +337,8 @@ static void fill_group(const struct nm_snapshot *snapshot, const struct nm_place
 		.has_run_on = placed->has_run_on,
 		.allowed = placed->allowed,
 		.home = placed->home,
+		.home_reason = placed->reason,
+		.home_ran_most = placed->home_ran_most,
 		.barred = snapshot->time_ns < placed->barred_until_ns,
 		.awaits_count = nm_placement_awaits_count(placed, snapshot->time_ns),
 	};
@@ -566,6 +569,7 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		  struct nm_placed *placed, const struct nm_place_proposal *proposal)
 {
 	placed->home = proposal->node;
+	placed->home_ran_most = placed->ran_most;
 	placed->decision = daemon->next_decision++;
 	placed->decided_ns = placed->placed_ns = snapshot->time_ns;
 	placed->is_home = false;
@@ -582,6 +586,28 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	nm_report_placement(daemon, snapshot, placed, proposal);
 }
 
+/* A home that was given for few threads is none for many. It is no setback, and bars nothing. */
+static int expire_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			const struct view *view)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	nm_autofree enum nm_place_reason *reasons = calloc(placement->count + 1, sizeof(*reasons));
+	int r = reasons ? nm_place_outgrown(&view->place, reasons) : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < placement->count; i++) {
+		struct nm_placed *placed = &placement->items[i];
+		if (placed->home < 0)
+			continue;
+		placed->reason = reasons[i];
+		if (reasons[i] != NM_PLACE_SPREAD)
+			continue;
+		nm_report_placement_end(daemon, &snapshot->processes[placed->process], placed,
+					"it runs more threads than when it was placed");
+		give_up(daemon, placed, false);
+		view->groups[i].home = -1;
+	}
+	return r;
+}
+
 static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       const struct view *view)
 {
@@ -591,13 +617,13 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	for (size_t i = 0; r == 0 && i < placement->count; i++) {
 		if (!given_up[i])
 			continue;
-		nm_report_placement_yield(daemon, &snapshot->processes[placement->items[i].process],
-					  &placement->items[i]);
+		nm_report_placement_end(daemon, &snapshot->processes[placement->items[i].process],
+					&placement->items[i], "run queue full, other nodes idle");
 		give_up(daemon, &placement->items[i], false);
-		/* Not barred for this, a few times. */
-		bar(&placement->items[i], 0, snapshot->time_ns);
+		/* No setback: its node filled up, for which it is not to blame. */
+		placement->items[i].barred_until_ns = snapshot->time_ns + BARRED_NS;
 		view->groups[i].home = -1;
-		view->groups[i].barred = snapshot->time_ns < placement->items[i].barred_until_ns;
+		view->groups[i].barred = true;
 	}
 	return r;
 }
@@ -664,6 +690,8 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	if (r == 0)
 		r = view_build(daemon, snapshot, (double)interval_ns / (double)NM_NSEC_PER_SEC,
 			       &view);
+	if (r == 0)
+		r = expire_homes(daemon, snapshot, &view);
 	if (r == 0)
 		r = yield_homes(daemon, snapshot, &view);
 	if (r == 0)

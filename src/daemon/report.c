@@ -476,13 +476,12 @@ void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snaps
 	signal_decision(daemon, nm_history_judge(&daemon->history, placed->decision, &entry));
 }
 
-void nm_report_placement_yield(struct nm_daemon *daemon, const struct nm_snap_process *process,
-			       const struct nm_placed *placed)
+void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
+			     const struct nm_placed *placed, const char *why)
 {
-	nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
-		  "%s[%u] gave up its home on node %d: its threads queued there while CPUs on "
-		  "other nodes stood idle (decision %" PRIu64 ")",
-		  process->comm, placed->pid, os_node(daemon, placed->home), placed->decision);
+	nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO, "Unplaced %s[%u] from node %d: %s [#%" PRIu64 "]",
+		  process->comm, placed->pid, os_node(daemon, placed->home), why,
+		  placed->decision);
 }
 
 /* The lease keeper's events; a thread that somebody else bound is given back here. */

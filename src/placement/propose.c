@@ -176,18 +176,21 @@ static bool has_room(const struct plan *plan, const struct nm_place_group *group
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
 }
 
-/* May it be brought together there? The scheduler spreads for bandwidth, and is right on an idle
- * machine. */
-static bool may_gather(const struct plan *plan, const struct nm_place_group *group, unsigned node,
-		       enum nm_place_reason *ret)
+/* A program that has run more threads than now will run as many again. */
+static unsigned threads_of(const struct nm_place_group *group)
+{
+	return group->running > group->ran_most ? group->running : group->ran_most;
+}
+
+/* Is there a reason to pack it on the node? The scheduler spreads for bandwidth, and is right on an
+ * idle machine. */
+static bool may_pack(const struct plan *plan, const struct nm_place_group *group, unsigned node,
+		     enum nm_place_reason *ret)
 {
 	const struct nm_place_view *view = plan->view;
-	double ran = sum(group->ran_on, view->topology->nr_nodes);
-	if (ran > 0 && group->ran_on[node] >= THERE * ran)
-		*ret = NM_PLACE_THERE;
-	else if (group->running == 1)
+	if (threads_of(group) <= 1)
 		*ret = NM_PLACE_SINGLE;
-	else if (group->running * KERNEL_ALLOWS <= view->nodes[node].cores)
+	else if (threads_of(group) * KERNEL_ALLOWS <= view->nodes[node].cores)
 		*ret = NM_PLACE_SMALL;
 	else if (group->memory_on && group->memory_on[node] >= GATHERED)
 		*ret = NM_PLACE_MEMORY;
@@ -195,6 +198,18 @@ static bool may_gather(const struct plan *plan, const struct nm_place_group *gro
 		*ret = NM_PLACE_SEPARATE;
 	else
 		return false;
+	return true;
+}
+
+/* May it be brought together there? */
+static bool may_gather(const struct plan *plan, const struct nm_place_group *group, unsigned node,
+		       enum nm_place_reason *ret)
+{
+	double ran = sum(group->ran_on, plan->view->topology->nr_nodes);
+	if (!(ran > 0 && group->ran_on[node] >= THERE * ran &&
+	      threads_of(group) <= plan->view->nodes[node].cores))
+		return may_pack(plan, group, node, ret);
+	*ret = NM_PLACE_THERE;
 	return true;
 }
 
@@ -276,11 +291,11 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 		ret->node = (int)k;
 		ret->reason = reason;
 	}
-	if (ret->node < 0)
-		return;
-	bool worth = is_worth_it(plan, group, ret);
+	bool worth = ret->node >= 0 && is_worth_it(plan, group, ret);
 	if (worth || ret->reason == NM_PLACE_NEAR)
 		plan->load[ret->node] += expected_demand(group);
+	else
+		stays(plan, group);
 	if (!worth) {
 		ret->node = -1;
 		return;
@@ -339,4 +354,27 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 			choose(&plan, group, &ret[at]);
 	}
 	return 0;
+}
+
+/* ---- homes whose reason has gone ---- */
+
+static bool goes_with_growth(enum nm_place_reason reason)
+{
+	return reason == NM_PLACE_THERE || reason == NM_PLACE_SINGLE || reason == NM_PLACE_SMALL;
+}
+
+int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *ret)
+{
+	nm_auto(plan_clear) struct plan plan = {0};
+	int r = plan_init(&plan, view);
+	for (size_t i = 0; r == 0 && i < view->nr_groups; i++) {
+		const struct nm_place_group *group = &view->groups[i];
+		ret[i] = group->home_reason;
+		if (group->home < 0 || !goes_with_growth(group->home_reason) ||
+		    group->running <= group->home_ran_most)
+			continue;
+		if (!may_pack(&plan, group, (unsigned)group->home, &ret[i]))
+			ret[i] = NM_PLACE_SPREAD;
+	}
+	return r;
 }

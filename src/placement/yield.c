@@ -18,19 +18,41 @@ static bool has_idle_node(const struct nm_place_view *view, const double *demand
 	return false;
 }
 
-/* Of the groups at home there and not given up yet, the one with the least demand; nr_groups: none. */
-static size_t smallest_at(const struct nm_place_view *view, unsigned node, const bool *given_up)
+/* CPUs in demand on each node: what its homes want, and what others run there besides. */
+static void fill_demand(const struct nm_place_view *view, double *demand)
 {
-	size_t smallest = view->nr_groups;
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
+		double others = view->nodes[k].busy_cpus, wanted = 0;
+		for (size_t i = 0; i < view->nr_groups; i++) {
+			if (view->groups[i].home != (int)k)
+				continue;
+			others -= view->groups[i].ran_on[k];
+			wanted += view->groups[i].demand_cpus;
+		}
+		demand[k] = wanted + (others > 0 ? others : 0);
+	}
+}
+
+/* A group that does not fit the node on its own goes first, then the one with the least demand. */
+static bool goes_before(const struct nm_place_group *a, const struct nm_place_group *b, double most)
+{
+	bool a_alone = a->demand_cpus > most, b_alone = b->demand_cpus > most;
+	return a_alone != b_alone ? a_alone : a->demand_cpus < b->demand_cpus;
+}
+
+/* Of the groups at home there that have not been chosen yet; nr_groups: none. */
+static size_t next_at(const struct nm_place_view *view, unsigned node, const bool *given_up)
+{
+	double most = TOO_FULL * view->nodes[node].cores;
+	size_t next = view->nr_groups;
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
 		if (group->home != (int)node || given_up[i])
 			continue;
-		if (smallest == view->nr_groups ||
-		    group->demand_cpus < view->groups[smallest].demand_cpus)
-			smallest = i;
+		if (next == view->nr_groups || goes_before(group, &view->groups[next], most))
+			next = i;
 	}
-	return smallest;
+	return next;
 }
 
 int nm_place_yield(const struct nm_place_view *view, bool *ret)
@@ -39,14 +61,12 @@ int nm_place_yield(const struct nm_place_view *view, bool *ret)
 	nm_autofree double *demand = calloc(nr_nodes, sizeof(*demand));
 	if (!demand)
 		return -ENOMEM;
-	for (size_t i = 0; i < view->nr_groups; i++) {
+	fill_demand(view, demand);
+	for (size_t i = 0; i < view->nr_groups; i++)
 		ret[i] = false;
-		if (view->groups[i].home >= 0)
-			demand[view->groups[i].home] += view->groups[i].demand_cpus;
-	}
 	for (unsigned k = 0; k < nr_nodes; k++) {
 		while (demand[k] > TOO_FULL * view->nodes[k].cores && has_idle_node(view, demand)) {
-			size_t group = smallest_at(view, k, ret);
+			size_t group = next_at(view, k, ret);
 			if (group == view->nr_groups)
 				break;
 			ret[group] = true;

@@ -36,6 +36,7 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 		.pid = 100,
 		.demand_cpus = threads,
 		.running = threads,
+		.ran_most = threads,
 		.age_s = 1,
 		.quiet_s = 1,
 		.lost_s = 0.35,
@@ -346,7 +347,67 @@ static void test_memory_that_stays(void **state)
 	assert_int_equal(found.reason, NM_PLACE_TOO_DEAR);
 }
 
+/* Whoever is not placed goes on running where it is, so that others do not take its place. */
+static void test_declined_groups_count(void **state)
+{
+	(void)state;
+	static const double everywhere[NODES] = {2, 2, 2, 2}, apart[NODES] = {1, 1, 0, 0};
+	struct nm_place_group groups[2] = {group_of(8, everywhere), group_of(2, apart)};
+	struct nm_place_proposal found[2];
+	propose(groups, 2, 0, found);
+	assert_int_equal(found[0].reason, NM_PLACE_NO_ROOM);
+	assert_int_equal(found[1].reason, NM_PLACE_NO_ROOM);
+}
+
 /* ---- giving up ---- */
+
+/* A home for one thread is not one for eight on an idle machine; one that was outgrown by none stays. */
+static void test_a_home_ends_with_its_reason(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {2, 0, 0, 0};
+	static const enum nm_place_reason given[] = {NM_PLACE_SINGLE, NM_PLACE_THERE, NM_PLACE_SMALL,
+						     NM_PLACE_MEMORY, NM_PLACE_SEPARATE};
+	struct nm_place_group groups[5];
+	enum nm_place_reason reasons[5];
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 5};
+	for (unsigned i = 0; i < 5; i++) {
+		groups[i] = group_of(1, ran);
+		groups[i].home = 0;
+		groups[i].home_reason = given[i];
+		groups[i].home_ran_most = 1;
+		groups[i].age_s = 60;
+		groups[i].demand_cpus = 0.5;
+	}
+	assert_int_equal(nm_place_outgrown(&view, reasons), 0);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(reasons[i], given[i]);
+	for (unsigned i = 0; i < 5; i++)
+		groups[i].running = groups[i].ran_most = 8;
+	assert_int_equal(nm_place_outgrown(&view, reasons), 0);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(reasons[i], i < 3 ? NM_PLACE_SPREAD : given[i]);
+	/* On a machine in demand it is kept apart from others instead. */
+	for (unsigned i = 0; i < 5; i++)
+		groups[i].demand_cpus = 1.5;
+	assert_int_equal(nm_place_outgrown(&view, reasons), 0);
+	assert_int_equal(reasons[0], NM_PLACE_SEPARATE);
+}
+
+/* A program that once ran eight threads and now runs one is no program of one thread. */
+static void test_a_serial_phase_is_no_single_thread(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 0, 0, 0};
+	struct nm_place_group group = group_of(1, ran);
+	struct nm_place_proposal found;
+	group.age_s = group.watched_s = 60;
+	group.ran_most = 8;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.node, -1);
+	assert_int_equal(found.reason, NM_PLACE_SPREAD);
+}
 
 static void test_yields_only_beside_idle_nodes(void **state)
 {
@@ -364,6 +425,41 @@ static void test_yields_only_beside_idle_nodes(void **state)
 		nodes[k].busy_cpus = 2;
 	assert_int_equal(nm_place_yield(&view, given_up), 0);
 	assert_false(given_up[0] || given_up[1]);
+}
+
+/* Eight threads that their owner has pinned beside a home of two: no demand of a home, but a full node. */
+static void test_yields_to_what_others_run_there(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {0.4, 0, 0, 0};
+	struct nm_place_group group = group_of(2, ran);
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+	bool given_up;
+	group.home = 0;
+	nodes[0].busy_cpus = 2;
+	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	assert_true(given_up);
+	/* They are its own threads. */
+	static const double own[NODES] = {2, 0, 0, 0};
+	group.ran_on = own;
+	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	assert_false(given_up);
+}
+
+/* The one that grew goes, not its neighbour that fits. */
+static void test_who_does_not_fit_goes_first(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 0, 0, 0};
+	struct nm_place_group groups[2] = {group_of(1, ran), group_of(6, ran)};
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 2};
+	bool given_up[2];
+	groups[0].home = groups[1].home = 0;
+	assert_int_equal(nm_place_yield(&view, given_up), 0);
+	assert_false(given_up[0]);
+	assert_true(given_up[1]);
 }
 
 /* ---- verdicts ---- */
@@ -422,6 +518,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
+		cmocka_unit_test_setup(test_declined_groups_count, set_up),
+		cmocka_unit_test_setup(test_yields_to_what_others_run_there, set_up),
+		cmocka_unit_test_setup(test_who_does_not_fit_goes_first, set_up),
+		cmocka_unit_test_setup(test_a_home_ends_with_its_reason, set_up),
+		cmocka_unit_test_setup(test_a_serial_phase_is_no_single_thread, set_up),
 		cmocka_unit_test_setup(test_idle_machine_is_not_packed, set_up),
 		cmocka_unit_test_setup(test_gathered_at_its_memory, set_up),
 		cmocka_unit_test_setup(test_single_thread_goes_to_its_memory, set_up),

@@ -510,6 +510,25 @@ static void begin_beside_its_full_memory(void)
 	begin_auto();
 }
 
+/* It loads its data with one thread, is given a home for that, and then computes on the whole machine. */
+static void a_serial_start_binds_nobody(void **state)
+{
+	(void)state;
+	add_worker(1000, 0, 0);
+	begin_auto();
+	live_s(8);
+	assert_int_equal(placed_of(1000)->home, 0);
+	for (int cpu = 1; cpu < CPUS; cpu++)
+		add_worker(1000, cpu, 0);
+	live_s(2);
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	for (int cpu = 1; cpu < CPUS; cpu++)
+		assert_int_equal(fake_get(world.fake, world.workers[cpu].tid)->mask,
+				 world.fake->all);
+	assert_int_equal(placed_of(1000)->setbacks, 0);
+}
+
 /* Two hardware threads of one core are not room for two threads while there are idle cores. */
 static void siblings_are_no_cores(void **state)
 {
@@ -847,6 +866,7 @@ int main(void)
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
+		TEST(a_serial_start_binds_nobody),
 		TEST(page_cache_is_available),
 		TEST(only_anonymous_memory_needs_room),
 		TEST(memory_is_counted_before_a_home_is_chosen),
