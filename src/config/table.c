@@ -165,7 +165,7 @@ const struct nm_setting nm_settings[] = {
 	REAL(threads, quiet_s, "0", "3600", "3", NULL,
 	     "Seconds without a new thread or child before a lease, with pin = \"auto\""),
 	BOOL(threads, cross_owner_swap, "false", "true",
-	     "Let threads of different users change places"),
+	     "Let threads of different users change places also if one of them loses"),
 	BOOL(threads, rollback, "true", "false",
 	     "Undo a move after which the share of local accesses fell, with policy = \"kmaf\" accesses took longer, or with \"balance\" the performance fell"),
 	CHOICE(threads, performance, performances, "product", NULL,

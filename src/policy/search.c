@@ -236,6 +236,14 @@ static bool is_candidate(struct view *view, size_t at, const struct nm_search_pa
 	return passes_gate(view, view->surplus + search->surplus[at]);
 }
 
+/* No user pays for another: threads of two users change places if each of them gains. */
+static bool may_cross_owners(const struct view *view, size_t at)
+{
+	const struct nm_search *search = view->search;
+	return search->rules.cross_owner_swap ||
+	       (search->rules.gated && view->surplus > 0 && search->surplus[at] > 0);
+}
+
 /* Interchanges with the home threads of one CPU γ' that θ may run on. */
 static int add_swaps_with(struct view *view, int cpu)
 {
@@ -250,7 +258,7 @@ static int add_swaps_with(struct view *view, int cpu)
 		if (!is_candidate(view, row + i, partner) ||
 		    !(partner->everywhere || hwloc_bitmap_isset(partner->allowed, here)))
 			continue;
-		if (partner->uid != uid && !search->rules.cross_owner_swap) {
+		if (partner->uid != uid && !may_cross_owners(view, row + i)) {
 			search->stopped_by_owner++;
 			continue;
 		}

@@ -10,7 +10,7 @@
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/record.h"
 
-#define FINGERPRINT 0xcd86e16154e2c378ULL
+#define FINGERPRINT 0xffc64ab30e820ae6ULL
 
 static struct machine *machine;
 static struct nm_record *record;
