@@ -74,8 +74,9 @@ foreach(page IN LISTS pages)
 	nm_install_compressed(${page} ${name} ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 nm_install_compressed(${PROJECT_SOURCE_DIR}/cmake/debian/changelog changelog ${CMAKE_INSTALL_DOCDIR})
+# These are for maintainers.
 file(GLOB guides CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
-list(REMOVE_ITEM guides ${PROJECT_SOURCE_DIR}/docs/simulation.md) # results for developers
+list(FILTER guides EXCLUDE REGEX "/(comparison|failures|simulation)\\.md$")
 install(FILES ${guides} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(FILES cmake/debian/copyright README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
