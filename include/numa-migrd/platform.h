@@ -86,8 +86,8 @@ struct nm_platform_ops {
 	int (*list_directory)(struct nm_platform *platform, int directory, const char *path,
 			      nm_name_fn each, void *context);
 	/*
-	 * A file that is long to read, in pieces: read_some is one read(2) of at most `size` bytes, 0 at the
-	 * end. Closed by close. Doctor; steering has its watch.
+	 * A file that is long to read, in pieces: read_some is one read(2) of at most `size` bytes,
+	 * 0 at the end. Closed by close. Doctor.
 	 */
 	int (*open_file)(struct nm_platform *platform, int directory, const char *path);
 	ssize_t (*read_some)(struct nm_platform *platform, int fd, char *buffer, size_t size);
@@ -101,15 +101,6 @@ struct nm_platform_ops {
 	ssize_t (*read_attribute)(struct nm_platform *platform, int directory, const char *name,
 				  void *buffer, size_t size);
 	int (*owner)(struct nm_platform *platform, int directory, struct nm_owner *ret);
-	/*
-	 * inotify(7): a descriptor that tells of open directories put under watch when their attributes
-	 * change or directories go from them. What it tells is read by read_some, as struct inotify_event;
-	 * -EAGAIN: nothing now. watch_add returns the number by which it is told, the same for the same
-	 * directory; -ENOSPC: fs.inotify.max_user_watches. Closed by close. Steering.
-	 */
-	int (*watch_open)(struct nm_platform *platform);
-	int (*watch_add)(struct nm_platform *platform, int watch, int directory);
-	void (*watch_remove)(struct nm_platform *platform, int watch, int descriptor);
 
 	/* sched_getaffinity(2), sched_setaffinity(2) on one thread; -EROFS from a dry run. Actuate only. */
 	int (*affinity_get)(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret);

@@ -32,7 +32,7 @@ enum nm_standing {
 	NM_STANDING_PINNED,	/* its mask leaves no choice of node */
 	NM_STANDING_FOREIGN,	/* somebody else changed a mask that we had set: theirs again */
 	NM_STANDING_RELEASED,	/* by `numa-migrctl release` */
-	NM_STANDING_OFF,	/* a control group of it says so (steer.h) */
+	NM_STANDING_OFF,	/* an attribute of its cgroups is "off" (steer.h) */
 };
 
 struct nm_process {
@@ -51,8 +51,7 @@ struct nm_process {
 	bool runtime_doubted;		   /* it has another name by now */
 	uint64_t runtime_ticket, runtime_asked_ns; /* the question for it; 0: none is open, never */
 	bool named; /* an include pattern names it: may be write-protected for sampling */
-	struct nm_steering steering; /* what its control groups say; also of processes not managed */
-	bool resteer;		     /* they may say something else by now */
+	struct nm_steering steering; /* by its cgroups */
 	enum nm_standing standing;
 	unsigned nr_threads; /* of it that the roster knows */
 };
@@ -66,7 +65,7 @@ struct nm_member {
 					  leased): the outer bound */
 	bool everywhere; /* original holds every usable CPU: nobody need ask it; false: ask */
 	bool leased;	 /* holds a mask of ours */
-	bool only_watched; /* counts, and is never moved: pinned, or steered so */
+	bool only_watched; /* measured and never moved: pinned, or "observe" */
 	bool unrestricted; /* original equalled the cpuset's effective CPUs: restore to all possible
 			      CPUs */
 	bool forked; /* it has started a process: a lease on it would be inherited */
@@ -141,13 +140,9 @@ void nm_roster_set_self(struct nm_roster *roster, uint32_t pid);
 void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *topology,
 			 const struct nm_config *config);
 
-/* Whose word steers processes from the next update on (NULL, as at first: nobody's). It must outlive
- * the roster. Daemon, start and resume. */
+/* Reads the attributes of cgroups from the next update on (NULL, as at first: no attributes).
+ * `steer` must outlive the roster. Daemon, start and resume. */
 void nm_roster_steer(struct nm_roster *roster, struct nm_steer *steer);
-
-/* Processes in this control group and below are judged anew at the next update, whether they run or
- * sleep. Steering, for each change. */
-void nm_roster_resteer(struct nm_roster *roster, const char *directory);
 
 /* Keeps identities current from the side-band records. Drain, every record. */
 void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,
@@ -157,15 +152,18 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
  * Takes up the threads in `figures` (ascending tid) that are not known, checks known ones again
  * when due, and updates CPU shares. Threads that vanished in between are skipped, and those beyond
  * two thousand wait for the next interval, so that no program can keep us busy with its threads.
- * Also has the platform asked which runtime each managed program has, once, a few at a time.
- * Tick, once per interval. Returns 0 or -ENOMEM.
+ * What is known of a managed process, attributes of its cgroups included, gets at most ten seconds
+ * old, or one interval if that is longer, also while it sleeps. Also has the platform asked which
+ * runtime each managed program has, once, a few at a time. Tick, once per interval. Returns 0 or
+ * -ENOMEM.
  */
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns);
 
-/* The managed threads in ascending tid order; those of processes that are steered to stay are barred for
- * ever, and so are, where pages are looked at (pages.policy), pinned ones. A lease on one that is steered
- * to stay ends: that once it is not among them. Valid until the next call on the roster. */
+/* The managed threads in ascending tid order. Those of observed processes are barred for ever, and
+ * so are pinned ones, which are included if pages.policy is not "none". An observed thread that
+ * still holds a lease is left out once, which ends the lease. Valid until the next call on the
+ * roster. */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
 /* The following name a thread by number and start time (field 22 of stat): whoever else has its number

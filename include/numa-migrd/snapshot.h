@@ -60,7 +60,6 @@ struct nm_snap_process {
 	double quiet_s; /* since it created a thread or child; its age where it never did */
 	uint64_t anon_bytes; /* its size: what could follow it to another node */
 	const char *comm; /* escaped; owned by the snapshot */
-	enum nm_thread_policy policy; /* that its threads are moved by: the configured one, or its own */
 	unsigned threads; /* managed ones */
 	unsigned measured;
 	double performance; /* mean P over its measured threads; NaN without */

@@ -81,7 +81,7 @@ const struct nm_setting nm_settings[] = {
 	TARGETS(include, "Manage what matches one of these; without any, every process that is worth it"),
 	TARGETS(exclude, "Never touch what matches one of these, whatever include says"),
 	CHOICE(targets, attribute, attributes, "obey", NULL,
-	       "What a control group's attribute user.numa-migrd (off, observe, on, a policy) counts for: nothing, in its place, or only what it names is managed"),
+	       "Effect of the cgroup attribute user.numa-migrd (off, observe, on): none, as it says, or as it says and nothing else is managed"),
 	REAL(targets, min_cpu_percent, "0", "100000", "10", "0",
 	     "A process is worth it from this share of one CPU on, in percent, all its threads together"),
 	COUNT(targets, min_rss_mb, "0", "67108864", "0", "1",

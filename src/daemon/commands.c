@@ -314,7 +314,6 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		}
 		nm_placement_configure(daemon);
 		nm_steer_configure(daemon->pipeline.steer, config);
-		nm_roster_resteer(daemon->pipeline.roster, "/");
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		(void)nm_watch_configure(daemon);
 		nm_pipeline_open_source(daemon);

@@ -217,31 +217,10 @@ int nm_heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
  * again; rollbacks go into the plan. 0 or -errno. */
 int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
-/* ---- propose.c: which policy decides about whom ---- */
+/* ---- propose.c: the configured policy ---- */
 
-/* A snapshot in which nobody moves but threads of processes with one policy. */
-struct nm_view {
-	struct nm_snapshot snapshot;
-	struct nm_snap_thread *threads; /* its own, where somebody has another policy */
-};
-int nm_view(const struct nm_snapshot *snapshot, enum nm_thread_policy policy, struct nm_view *ret);
-void nm_view_clear(struct nm_view *view);
-
-/* The configuration with another policy; shares all that the configuration owns. */
-static inline struct nm_config nm_config_by(const struct nm_config *config,
-					    enum nm_thread_policy policy)
-{
-	struct nm_config other = *config;
-	other.threads.policy = policy;
-	return other;
-}
-
-/*
- * What the configured policy, where it may, and those that control groups have chosen propose, planned:
- * by turns, so that two do not send threads to the same CPUs. 0 or -ENOMEM.
- */
-int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-	       const struct nm_snapshot *configured, bool may_propose, struct nm_plan *plan);
+/* Plans what the configured policy proposes. 0 or -ENOMEM. */
+int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
 /* ---- watch.c: pages, and who shares them ---- */
 
@@ -314,7 +293,7 @@ void nm_placement_end(struct nm_daemon *daemon);
 /* The same policy under other rules: its mover follows them. */
 void nm_placement_configure(struct nm_daemon *daemon);
 
-/* ---- steering.c: what control groups say of their processes ---- */
+/* ---- steering.c: attributes of cgroups ---- */
 
 int nm_steering_open(struct nm_daemon *daemon);
 

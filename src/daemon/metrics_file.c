@@ -237,16 +237,6 @@ static void put_costs(const struct nm_daemon *daemon, struct nm_export *out)
 	put(out, NM_METRIC_SUPPRESSED, (double)tally->suppressed);
 }
 
-static void put_steering(const struct nm_daemon *daemon, struct nm_export *out)
-{
-	struct nm_steer_counts counts = nm_steer_counts(daemon->pipeline.steer);
-
-	put_of(out, NM_METRIC_STEER_DIRECTORIES, "known", counts.directories);
-	put_of(out, NM_METRIC_STEER_DIRECTORIES, "watched", counts.watched);
-	put(out, NM_METRIC_STEER_CHANGES, (double)counts.changes);
-	put(out, NM_METRIC_STEER_TROUBLES, (double)counts.troubles);
-}
-
 int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret)
 {
 	nm_auto(nm_export_clear) struct nm_export out = {0};
@@ -261,7 +251,8 @@ int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret)
 	put_acts(daemon, &out);
 	put_costs(daemon, &out);
 	if (!daemon->paused)
-		put_steering(daemon, &out);
+		put(&out, NM_METRIC_STEER_CONFLICTS,
+		    (double)nm_steer_conflicts(daemon->pipeline.steer));
 	int r = nm_export_finish(&out);
 	if (r < 0)
 		return r;

@@ -88,8 +88,6 @@ static int list_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	size_t count = 0;
 	int r = items ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++) {
-		if (snapshot->processes[i].policy != NM_POLICY_AUTO)
-			continue;
 		r = take_over(placement, &snapshot->processes[i], nr_nodes, &items[count]);
 		items[count].process = i;
 		items[count].memory_on = items[count].ran_on + nr_nodes;

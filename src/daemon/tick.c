@@ -411,7 +411,6 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
-	nm_auto(nm_view_clear) struct nm_view view = {0};
 	bool may_propose;
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
@@ -442,12 +441,10 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r == 0)
 		r = nm_judge(daemon, snapshot, &plan);
 	if (r == 0)
-		r = nm_view(snapshot, daemon->config->threads.policy, &view);
-	if (r == 0)
-		r = nm_balance_look(daemon, &view.snapshot, figures, nr_figures);
+		r = nm_balance_look(daemon, snapshot, figures, nr_figures);
 	/* A tick that rolls back proposes nothing: its effect is to be seen first. */
-	if (r == 0 && plan.count == 0)
-		r = nm_propose(daemon, snapshot, &view.snapshot, may_propose, &plan);
+	if (r == 0 && plan.count == 0 && may_propose)
+		r = nm_propose(daemon, snapshot, &plan);
 	if (r == 0)
 		r = act(daemon, snapshot, &plan, now_ns);
 	if (r == 0)
@@ -485,9 +482,7 @@ int nm_tick(struct nm_daemon *daemon)
 	int count = close_interval(daemon, interval_ns, &figures);
 	if (count < 0)
 		return count;
-	nm_steer_drain(pipeline->steer);
 	r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
-	nm_steer_tend(pipeline->steer, now_ns);
 	nm_watch_follow(daemon);
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);

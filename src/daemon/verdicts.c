@@ -105,7 +105,8 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			return 0;
 		}
 		rollback = nm_verdict_rollback(verdict);
-		config = nm_config_by(daemon->config, verdict->policy);
+		config = *daemon->config; /* a reload may have chosen another policy since */
+		config.threads.policy = verdict->policy;
 		return nm_plan_add_rollback(snapshot, &config, &rollback, &daemon->next_decision,
 					    plan);
 	}

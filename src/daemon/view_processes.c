@@ -226,12 +226,10 @@ static const char *refusal(const struct nm_daemon *daemon, const struct nm_proce
 
 static bool is_moved(const struct nm_config *config, const struct nm_process *process)
 {
-	const struct nm_steering *steering = &process->steering;
-	bool threads =
-		!nm_steer_holds_threads(steering) &&
-		(steering->word == NM_STEER_POLICY || config->threads.policy != NM_POLICY_NONE);
-	return threads ||
-	       (!nm_steer_holds_pages(steering) && config->pages.policy == NM_PAGES_EXCLUSIVITY);
+	bool moves = config->threads.policy != NM_POLICY_NONE ||
+		     config->pages.policy == NM_PAGES_EXCLUSIVITY;
+
+	return moves && !nm_steer_holds(&process->steering);
 }
 
 /* NULL: it is none of ours, and not shown. */
@@ -256,7 +254,7 @@ static void write_standing(const struct nm_daemon *daemon, const struct nm_proce
 	nm_show_text(show, "state", state);
 	if (strcmp(state, "refused") == 0 && reason)
 		nm_show_text(show, "reason", reason);
-	nm_show_text(show, "steer", nm_steer_name(&process->steering));
+	nm_show_text(show, "steer", nm_steer_name(process->steering.value));
 }
 
 /* The innermost service or scope: the last word before slices and sub-groups say less. */

@@ -84,12 +84,8 @@ static const struct nm_metric_kind kinds[NM_METRIC_MAX] = {
 		"Every how many page faults one is sampled; above sampling.fault_period while sampling is held back."),
 	[NM_METRIC_SUPPRESSED] = COUNTER("journal_suppressed",
 		"Journal entries left out by journal.rate_per_s, as of the last summary."),
-	[NM_METRIC_STEER_DIRECTORIES] = GAUGE("steering_directories",
-		"Directories of control groups whose attribute is known, and those of them under watch.", "state"),
-	[NM_METRIC_STEER_CHANGES] = COUNTER("steering_changes",
-		"Changes of these attributes that were seen."),
-	[NM_METRIC_STEER_TROUBLES] = COUNTER("steering_conflicts",
-		"Attributes that could not be followed; the journal says which and why."),
+	[NM_METRIC_STEER_CONFLICTS] = COUNTER("steering_conflicts",
+		"Attributes of cgroups that could not be followed; the journal says which and why."),
 };
 /* clang-format on */
 

@@ -299,21 +299,17 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 #define NM_LINUX_READS                                                                             \
 	.now_ns = linux_now_ns, .open_directory = nm_linux_open_directory,                         \
 	.read_file = nm_linux_read_file, .list_directory = nm_linux_list_directory,                \
-	.open_file = nm_linux_open_file, .read_some = nm_linux_read_some,                            \
-	.close = nm_linux_close, .read_attribute = nm_linux_read_attribute,                        \
-	.owner = nm_linux_owner, .watch_open = nm_linux_watch_open,                                \
-	.watch_add = nm_linux_watch_add, .watch_remove = nm_linux_watch_remove,                    \
-	.affinity_get = nm_linux_affinity_get,                                                     \
-	.event_open = linux_event_open, .hardware_list = linux_hardware_list,                      \
-	.hardware_open = linux_hardware_open, .event_map = linux_event_map,                        \
-	.event_unmap = linux_event_unmap, .aux_map = linux_aux_map, .aux_unmap = linux_aux_unmap,  \
-	.event_ioctl = linux_event_ioctl, .event_read = linux_event_read,                          \
-	.take = nm_linux_take, .forget = nm_linux_forget, .open_maps = nm_linux_open_maps,        \
-	.read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,                     \
-	.pages_find = nm_linux_pages_find,                                                         \
-	.pages_prepare = nm_linux_pages_prepare,                                                   \
-	.pages_stop = nm_linux_pages_stop, .worker_news = nm_linux_worker_news,                   \
-	.worker_counts = nm_linux_worker_counts
+	.open_file = nm_linux_open_file, .read_some = nm_linux_read_some, .close = nm_linux_close, \
+	.read_attribute = nm_linux_read_attribute, .owner = nm_linux_owner,                        \
+	.affinity_get = nm_linux_affinity_get, .event_open = linux_event_open,                     \
+	.hardware_list = linux_hardware_list, .hardware_open = linux_hardware_open,                \
+	.event_map = linux_event_map, .event_unmap = linux_event_unmap, .aux_map = linux_aux_map,  \
+	.aux_unmap = linux_aux_unmap, .event_ioctl = linux_event_ioctl,                            \
+	.event_read = linux_event_read, .take = nm_linux_take, .forget = nm_linux_forget,          \
+	.open_maps = nm_linux_open_maps, .read_maps = nm_linux_read_maps,                          \
+	.pages_where = nm_linux_pages_where, .pages_find = nm_linux_pages_find,                    \
+	.pages_prepare = nm_linux_pages_prepare, .pages_stop = nm_linux_pages_stop,                \
+	.worker_news = nm_linux_worker_news, .worker_counts = nm_linux_worker_counts
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,

@@ -68,13 +68,10 @@ void nm_linux_answer(void *context, const struct nm_question *question, struct n
 /* linux.c: clear_refs of a process, open for writing, as the privileged act has it. */
 int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks);
 
-/* nm_platform_ops, linux_watch.c */
+/* nm_platform_ops, linux_attribute.c */
 ssize_t nm_linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
 				void *buffer, size_t size);
 int nm_linux_owner(struct nm_platform *platform, int directory, struct nm_owner *ret);
-int nm_linux_watch_open(struct nm_platform *platform);
-int nm_linux_watch_add(struct nm_platform *platform, int watch, int directory);
-void nm_linux_watch_remove(struct nm_platform *platform, int watch, int descriptor);
 
 /* nm_platform_ops, linux_affinity.c */
 int nm_linux_mask_init(struct nm_linux *self);

@@ -153,31 +153,6 @@ static int tap_owner(struct nm_platform *platform, int directory, struct nm_owne
 	return r;
 }
 
-static int tap_watch_open(struct nm_platform *platform)
-{
-	struct tap *tap = tap_of(platform);
-	int fd = tap->machine->ops->watch_open(tap->machine);
-	tell(tap, "watch_open", 0, "inotify", fd, NULL, 0);
-	char *name = strdup("inotify");
-	if (name)
-		(void)nm_paths_set(&tap->paths, fd, name);
-	return fd;
-}
-
-static int tap_watch_add(struct nm_platform *platform, int watch, int directory)
-{
-	struct tap *tap = tap_of(platform);
-	int r = tap->machine->ops->watch_add(tap->machine, watch, directory);
-	tell_below(tap, "watch_add", directory, "", r, NULL);
-	return r;
-}
-
-static void tap_watch_remove(struct nm_platform *platform, int watch, int descriptor)
-{
-	struct tap *tap = tap_of(platform);
-	tap->machine->ops->watch_remove(tap->machine, watch, descriptor);
-}
-
 static void tell_mask(struct tap *tap, const char *operation, pid_t tid, int result,
 		      hwloc_const_bitmap_t cpus)
 {
@@ -277,9 +252,6 @@ static const struct nm_platform_ops tap_ops = {
 	.close = tap_close,
 	.read_attribute = tap_read_attribute,
 	.owner = tap_owner,
-	.watch_open = tap_watch_open,
-	.watch_add = tap_watch_add,
-	.watch_remove = tap_watch_remove,
 	.affinity_get = tap_affinity_get,
 	.affinity_set = tap_affinity_set,
 	.ask = tap_ask,

@@ -131,27 +131,6 @@ static int player_owner(struct nm_platform *platform, int directory, struct nm_o
 	return 0;
 }
 
-static int player_watch_open(struct nm_platform *platform)
-{
-	struct nm_player *player = nm_player_of(platform);
-	const struct nm_recorded_answer *answer = ask(platform, "watch_open", 0, "inotify");
-	int fd = answer ? (int)answer->result : UNKNOWN;
-	char *name = fd < 0 ? NULL : strdup("inotify");
-	return name && nm_paths_set(&player->paths, fd, name) < 0 ? -ENOMEM : fd;
-}
-
-static int player_watch_add(struct nm_platform *platform, int watch, int directory)
-{
-	(void)watch;
-	const struct nm_recorded_answer *answer = ask_below(platform, "watch_add", directory, "");
-	return answer ? (int)answer->result : UNKNOWN;
-}
-
-static void player_watch_remove(struct nm_platform *platform, int watch, int descriptor)
-{
-	(void)platform, (void)watch, (void)descriptor;
-}
-
 static int player_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
 {
 	const struct nm_recorded_answer *answer = ask(platform, "affinity_get", tid, "");
@@ -214,9 +193,6 @@ static const struct nm_platform_ops strict_ops = {
 	.close = player_close,
 	.read_attribute = player_read_attribute,
 	.owner = player_owner,
-	.watch_open = player_watch_open,
-	.watch_add = player_watch_add,
-	.watch_remove = player_watch_remove,
 	.affinity_get = player_affinity_get,
 	.affinity_set = player_affinity_set,
 	.ask = player_ask,

@@ -24,16 +24,23 @@ static uint64_t min_rss_bytes(const struct nm_roster *roster)
 	return roster->config->threads.policy == NM_POLICY_AUTO ? rss_bytes / 8 : rss_bytes;
 }
 
-static bool worth_it(const struct nm_roster *roster, const struct nm_process *process)
+/* A managed process stays so down to half the threshold, so that it does not flicker, and while it
+ * sleeps. */
+static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_process *process,
+			   uint64_t now_ns)
 {
-	/* Once managed, a process keeps its place down to half the threshold: it must not flicker.
-	 */
-	double least = roster->config->targets.min_cpu_percent / 100;
-	if (process->standing == NM_STANDING_MANAGED)
-		least /= 2;
-	if (!isnan(process->cpu_share) && process->cpu_share < least)
-		return false;
-	return process->rss_bytes >= min_rss_bytes(roster);
+	bool managed = process->standing == NM_STANDING_MANAGED;
+	double least = roster->config->targets.min_cpu_percent / (managed ? 200 : 100);
+
+	return isnan(process->cpu_share) || process->cpu_share >= least ||
+	       (managed && process->last_seen_ns != now_ns);
+}
+
+static bool is_eligible(const struct nm_roster *roster, const struct nm_process *process,
+			uint64_t now_ns)
+{
+	return has_enough_cpu(roster, process, now_ns) &&
+	       process->rss_bytes >= min_rss_bytes(roster);
 }
 
 static bool matches(const struct nm_target_list *list, const struct nm_process *process, bool named)
@@ -64,7 +71,8 @@ static bool is_ours(uint32_t own_pid, const struct nm_process *process)
 }
 
 static enum nm_standing judge_process(const struct nm_roster *roster,
-				      const struct nm_process *process, uint32_t flags)
+				      const struct nm_process *process, uint32_t flags,
+				      bool eligible)
 {
 	const struct nm_config *config = roster->config;
 
@@ -75,13 +83,13 @@ static enum nm_standing judge_process(const struct nm_roster *roster,
 		return NM_STANDING_KERNEL;
 	if (is_ours(roster->own_pid, process))
 		return NM_STANDING_SELF;
-	if (process->steering.word == NM_STEER_OFF)
+	if (process->steering.value == NM_STEER_OFF)
 		return NM_STANDING_OFF;
 	if (matches(&config->targets.exclude, process, false))
 		return NM_STANDING_EXCLUDED;
 	if (!nm_steer_asks(&process->steering) && !is_included(config, process))
 		return NM_STANDING_NOT_TARGET;
-	return worth_it(roster, process) ? NM_STANDING_MANAGED : NM_STANDING_SMALL;
+	return eligible ? NM_STANDING_MANAGED : NM_STANDING_SMALL;
 }
 
 static uint64_t started_ns(struct nm_roster *roster, uint64_t start_ticks, uint64_t now_ns)
@@ -131,15 +139,15 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	return 0;
 }
 
-/* -errno: what was said before stays. */
-static int ask_steering(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+/* Small processes are left alone whatever the attributes are. -errno: the last known value stays.
+ */
+static int read_steering(struct nm_roster *roster, struct nm_process *process, bool eligible,
+			 uint64_t now_ns)
 {
-	if (!roster->steer)
-		return 0;
-	int r = nm_steer_look(roster->steer, process->cgroup, now_ns, &process->steering);
-	if (r == 0)
-		process->resteer = false;
-	return r;
+	if (roster->steer && eligible)
+		return nm_steer_look(roster->steer, process->cgroup, now_ns, &process->steering);
+	process->steering = (struct nm_steering){0};
+	return 0;
 }
 
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
@@ -150,8 +158,10 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 		return directory;
 	int r = read_process(roster, process, directory, &stat);
 	roster->platform->ops->close(roster->platform, directory);
-	if (r == 0)
-		r = ask_steering(roster, process, now_ns);
+	if (r < 0)
+		return r;
+	bool eligible = is_eligible(roster, process, now_ns);
+	r = read_steering(roster, process, eligible, now_ns);
 	if (r < 0)
 		return r;
 
@@ -159,7 +169,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (!process->started_ns)
 		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
-	process->standing = judge_process(roster, process, stat.flags);
+	process->standing = judge_process(roster, process, stat.flags, eligible);
 	if (process->standing == NM_STANDING_EXCLUDED && nm_steer_asks(&process->steering))
 		nm_steer_note_excluded(roster->steer, process->cgroup);
 	process->named = matches(&roster->config->targets.include, process, true);

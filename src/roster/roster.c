@@ -66,15 +66,6 @@ void nm_roster_steer(struct nm_roster *roster, struct nm_steer *steer)
 	roster->steer = steer;
 }
 
-void nm_roster_resteer(struct nm_roster *roster, const char *directory)
-{
-	for (size_t i = 0; i < roster->nr_processes; i++) {
-		struct nm_process *process = roster->processes[i];
-		if (process->cgroup && nm_steer_is_below(process->cgroup, directory))
-			process->resteer = true;
-	}
-}
-
 /* ---- events ---- */
 
 static void on_fork(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)
@@ -194,24 +185,32 @@ static bool enough_cpu_to_look(const struct nm_roster *roster, const struct nm_p
 	       process->cpu_share >= roster->config->targets.min_cpu_percent / 200;
 }
 
+/* Would what is known of the process get too old in an interval as long as the last one? */
+static bool is_outdated(const struct nm_roster *roster, const struct nm_process *process,
+			uint64_t now_ns)
+{
+	uint64_t interval_ns = nm_roster_age(now_ns, roster->updated_ns);
+
+	return nm_roster_age(now_ns, process->checked_ns) + interval_ns > NM_ROSTER_CHECK_NS;
+}
+
 /*
- * A small process is looked at in every interval while it is new: that is when memory grows. Others are when
- * they are twice as old as they were.
+ * A small process is checked in every interval while it is new, when its memory grows; other
+ * running processes when their age has doubled. A managed process that sleeps may hold leases.
  */
 static bool is_due(const struct nm_roster *roster, const struct nm_process *process,
 		   uint64_t now_ns)
 {
 	bool growing = process->standing == NM_STANDING_SMALL &&
 		       nm_roster_age(now_ns, process->started_ns) < NM_ROSTER_CHECK_NS;
-	if (process->resteer)
-		return true;
 	if (process->last_seen_ns != now_ns)
-		return false;
+		return process->standing == NM_STANDING_MANAGED &&
+		       is_outdated(roster, process, now_ns);
 	if (!process->checked_ns)
 		return enough_cpu_to_look(roster, process);
-	uint64_t since_ns = nm_roster_age(now_ns, process->checked_ns);
-	return growing || since_ns > NM_ROSTER_CHECK_NS ||
-	       since_ns >= nm_roster_age(process->checked_ns, process->started_ns);
+	return growing || is_outdated(roster, process, now_ns) ||
+	       nm_roster_age(now_ns, process->checked_ns) >=
+		       nm_roster_age(process->checked_ns, process->started_ns);
 }
 
 /* Looks at a process when it is due, and drops it when it is gone. */
@@ -361,26 +360,27 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 		r = tend_threads(roster, figures, count, now_ns);
 	drop_silent_threads(roster, now_ns);
 	nm_roster_ask_runtimes(roster, now_ns);
+	roster->updated_ns = now_ns;
 	return r;
 }
 
-static bool is_steered_to_stay(const struct nm_roster_thread *thread)
+static bool is_observed(const struct nm_roster_thread *thread)
 {
 	return thread->standing == NM_STANDING_MANAGED &&
-	       nm_steer_holds_threads(&thread->process->steering);
+	       nm_steer_holds(&thread->process->steering);
 }
 
 /* Memory follows a thread also where its owner has put it: it is looked at, and never moved. */
 static bool is_only_watched(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	return is_steered_to_stay(thread) || (thread->standing == NM_STANDING_PINNED &&
-					      roster->config->pages.policy != NM_PAGES_NONE);
+	return is_observed(thread) || (thread->standing == NM_STANDING_PINNED &&
+				       roster->config->pages.policy != NM_PAGES_NONE);
 }
 
 /* Who is no member gets its own mask back (actuate). */
 static bool is_member(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	if (is_steered_to_stay(thread) && is_leased(roster, thread))
+	if (is_observed(thread) && is_leased(roster, thread))
 		return false;
 	return thread->standing == NM_STANDING_MANAGED || is_only_watched(roster, thread);
 }
@@ -479,7 +479,7 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 	for (size_t i = 0; i < roster->nr_processes; i++) {
 		const struct nm_process *process = roster->processes[i];
 		if (process->standing != NM_STANDING_MANAGED || !process->named ||
-		    nm_steer_holds_pages(&process->steering))
+		    nm_steer_holds(&process->steering))
 			continue;
 		if (nm_reserve((void **)&roster->targets, &roster->targets_capacity, count,
 			       sizeof(*roster->targets)) < 0)
@@ -522,7 +522,7 @@ struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster)
 		const struct nm_process *process = roster->processes[i];
 		bool managed = process->standing == NM_STANDING_MANAGED;
 		counts.processes_managed += managed;
-		counts.processes_observed += managed && process->steering.word == NM_STEER_OBSERVE;
+		counts.processes_observed += managed && process->steering.value == NM_STEER_OBSERVE;
 		counts.processes_off += process->standing == NM_STANDING_OFF;
 	}
 	for (size_t i = 0; i < roster->nr_threads; i++)

@@ -25,13 +25,14 @@ struct nm_roster {
 	const struct nm_config *config;
 	struct nm_lease_lookup leases;
 	struct nm_roster_memory *memory;
-	struct nm_steer *steer; /* NULL: nobody steers */
+	struct nm_steer *steer; /* NULL: no attributes */
 	uint32_t own_pid;
 
 	struct nm_roster_thread **threads; /* ascending tid, unless `unordered` */
 	size_t nr_threads, threads_capacity;
 	bool unordered;
 	struct nm_tidmap *thread_of;
+	uint64_t updated_ns; /* when nm_roster_update() was called last */
 	uint32_t waiting; /* the first thread that has to be looked at in the next interval; 0: none */
 	struct nm_process **processes;
 	size_t nr_processes, processes_capacity;

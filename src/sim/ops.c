@@ -176,23 +176,6 @@ static int owner(struct nm_platform *platform, int directory, struct nm_owner *r
 	return 0;
 }
 
-static int watch_open(struct nm_platform *platform)
-{
-	(void)platform;
-	return -EOPNOTSUPP;
-}
-
-static int watch_add(struct nm_platform *platform, int watch, int directory)
-{
-	(void)platform, (void)watch, (void)directory;
-	return -EOPNOTSUPP;
-}
-
-static void watch_remove(struct nm_platform *platform, int watch, int descriptor)
-{
-	(void)platform, (void)watch, (void)descriptor;
-}
-
 /* ---- masks ---- */
 
 static int affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
@@ -459,9 +442,6 @@ const struct nm_platform_ops nm_sim_ops = {
 	.close = close_handle,
 	.read_attribute = read_attribute,
 	.owner = owner,
-	.watch_open = watch_open,
-	.watch_add = watch_add,
-	.watch_remove = watch_remove,
 	.affinity_get = affinity_get,
 	.affinity_set = affinity_set,
 	.ask = ask,

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: many-groups, attributes
-/*
- * Attributes of control groups, whose they are and what inotify tells, over a life of looks,
- * changes and forgetting. The input is the machine's answers.
- */
-#include <sys/inotify.h>
-
+/* Attributes and owners of cgroups, over a life of look-ups. The input is the machine's answers. */
 #include "fuzz.h"
 #include "numa-migrd/steer.h"
-
-#define WATCH 1002
-#define GROUPS 8U
 
 struct life {
 	struct nm_platform platform;
 	struct fuzz_input input;
 	unsigned open;
-	bool told_now; /* inotify has told once in this drain */
 };
 
 static struct life *life_of(struct nm_platform *platform)
@@ -79,91 +70,34 @@ static int owner(struct nm_platform *platform, int directory, struct nm_owner *r
 	return byte & 4 ? -EIO : 0;
 }
 
-static int watch_open(struct nm_platform *platform)
-{
-	return fuzz_byte(&life_of(platform)->input) & 1 ? -EMFILE : WATCH;
-}
-
-static int watch_add(struct nm_platform *platform, int watch, int directory)
-{
-	uint8_t byte = fuzz_byte(&life_of(platform)->input);
-
-	(void)directory;
-	FUZZ_REQUIRE(watch == WATCH);
-	return byte & 0x80 ? -ENOSPC : byte % (int)GROUPS;
-}
-
-static void watch_remove(struct nm_platform *platform, int watch, int descriptor)
-{
-	(void)platform;
-	FUZZ_REQUIRE(watch == WATCH && descriptor >= 0);
-}
-
-/* One event with a name of up to 15 bytes, as the kernel would write it. */
-static ssize_t read_event(struct nm_platform *platform, int fd, char *buffer, size_t size)
-{
-	static const uint32_t masks[] = {
-		IN_ATTRIB,  IN_ATTRIB | IN_ISDIR, IN_DELETE | IN_ISDIR, IN_DELETE_SELF,
-		IN_IGNORED, IN_Q_OVERFLOW,	  IN_UNMOUNT,		IN_DELETE};
-	struct life *life = life_of(platform);
-	struct inotify_event event = {0};
-
-	FUZZ_REQUIRE(fd == WATCH && size >= sizeof(event) + 16);
-	if (life->told_now || life->input.size == 0)
-		return -EAGAIN;
-	life->told_now = true;
-	event.wd = (int)(fuzz_byte(&life->input) % (GROUPS + 1)) - 1;
-	event.mask = masks[fuzz_byte(&life->input) % NM_ARRAY_SIZE(masks)];
-	size_t length = fuzz_byte(&life->input) % 16;
-	event.len = length ? 16 : 0;
-	memcpy(buffer, &event, sizeof(event));
-	memset(buffer + sizeof(event), 0, 16);
-	for (size_t i = 0; i < length; i++)
-		buffer[sizeof(event) + i] = (char)fuzz_byte(&life->input);
-	return (ssize_t)(sizeof(event) + event.len);
-}
-
 static const struct nm_platform_ops life_ops = {
 	.open_directory = open_directory,
 	.read_file = read_file,
 	.close = close_directory,
 	.read_attribute = read_attribute,
 	.owner = owner,
-	.watch_open = watch_open,
-	.watch_add = watch_add,
-	.watch_remove = watch_remove,
-	.read_some = read_event,
 };
 
-static void tell(void *context, const struct nm_steer_news *news)
+static void on_report(void *context, const struct nm_steer_report *report)
 {
 	(void)context;
-	FUZZ_REQUIRE(!strpbrk(news->directory, "\n\033") && !strpbrk(news->said, "\n\033"));
-}
-
-static void changed(void *context, const char *directory, const struct nm_steering *said)
-{
-	(void)context;
-	FUZZ_REQUIRE(directory[0] == '/' && (!said || nm_steer_name(said)));
+	FUZZ_REQUIRE(!strpbrk(report->cgroup, "\n\033") && !strpbrk(report->value, "\n\033"));
 }
 
 static void live(struct nm_steer *steer, struct life *life)
 {
-	for (uint64_t now_ns = 1; life->input.size > 0; now_ns += 50 * NM_NSEC_PER_SEC) {
+	for (uint64_t now_ns = 1; life->input.size > 0;) {
 		struct nm_steering found = {0};
 		uint8_t what = fuzz_byte(&life->input);
 		char *path = what & 4 ? fuzz_piece(&life->input) : strdup("/a.slice/b/c");
 
 		FUZZ_REQUIRE(path);
-		life->told_now = false;
 		if (nm_steer_look(steer, path, now_ns, &found) == 0)
-			FUZZ_REQUIRE(nm_steer_name(&found));
-		if (what & 1)
-			nm_steer_drain(steer);
-		if (what & 2)
-			nm_steer_tend(steer, now_ns);
+			FUZZ_REQUIRE(found.value <= NM_STEER_ON);
 		if (what & 8)
 			nm_steer_note_excluded(steer, path);
+		if (what & 1)
+			now_ns += 50 * NM_NSEC_PER_SEC;
 		free(path);
 	}
 	FUZZ_REQUIRE(life->open == 0);
@@ -171,16 +105,15 @@ static void live(struct nm_steer *steer, struct life *life)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct nm_steer_ops ops = {.tell = tell, .changed = changed};
 	struct life life = {.platform = {.ops = &life_ops}, .input = {data, size}};
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	nm_auto(nm_steer_freep) struct nm_steer *steer = NULL;
-	struct nm_steering said;
+	enum nm_steer_value value;
 
-	if (nm_steer_parse((const char *)data, size, &said) == 0)
-		FUZZ_REQUIRE(nm_steer_name(&said)[0]);
+	if (nm_steer_parse((const char *)data, size, &value) == 0)
+		FUZZ_REQUIRE(nm_steer_name(value)[0]);
 	FUZZ_REQUIRE(nm_config_default(&config) == 0);
-	FUZZ_REQUIRE(nm_steer_new(&life.platform, config, &ops, &steer) == 0);
+	FUZZ_REQUIRE(nm_steer_new(&life.platform, config, on_report, NULL, &steer) == 0);
 	live(steer, &life);
 	return 0;
 }

@@ -53,7 +53,6 @@ struct fake_group {
 	char path[96], said[96];
 	bool says, others_write, gone;
 	uint32_t uid;
-	int descriptor; /* of its watch; 0: none */
 };
 
 struct fake;
@@ -85,12 +84,6 @@ struct fake {
 	struct fake_group groups[FAKE_GROUPS];
 	unsigned nr_groups;
 	unsigned attribute_reads;
-	fake_fn after_attribute_read; /* once */
-	int descriptors;	      /* given out */
-	int watch_refused;	      /* an errno: there is no inotify */
-	bool watches_full;
-	char watch_bytes[16384]; /* events not read yet */
-	size_t watch_length;
 	unsigned open[FAKE_FDS]; /* identities; 0: free */
 	unsigned calls[FAKE_OPS + 1];
 	struct fake_hook hooks[FAKE_HOOKS];

@@ -125,8 +125,6 @@ static inline void fake_close(struct nm_platform *platform, int fd)
 {
 	struct fake *fake = fake_of(platform);
 	(void)fake_enter(fake, FAKE_CLOSE);
-	if (fd == FAKE_WATCH_FD)
-		return;
 	assert(fd >= FAKE_FD_BASE && fd < FAKE_FD_BASE + FAKE_FDS && fake->open[fd - FAKE_FD_BASE]);
 	fake->open[fd - FAKE_FD_BASE] = 0;
 }
@@ -348,12 +346,8 @@ static inline struct fake *fake_new(unsigned nr_cpus)
 		.read_file = fake_read_file,
 		.list_directory = fake_list_directory,
 		.close = fake_close,
-		.read_some = fake_watch_read,
 		.read_attribute = fake_read_attribute,
 		.owner = fake_owner,
-		.watch_open = fake_watch_open,
-		.watch_add = fake_watch_add,
-		.watch_remove = fake_watch_remove,
 		.affinity_get = fake_affinity_get,
 		.affinity_set = fake_affinity_set,
 		FAKE_ASK,

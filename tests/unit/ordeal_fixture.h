@@ -143,14 +143,10 @@ void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, u
 GATED(int, list_directory, GATE_LIST_DIRECTORY,
       (struct nm_platform * p, int fd, const char *path, nm_name_fn each, void *context), p, fd,
       path, each, context)
-GATED(ssize_t, read_some, GATE_READ_SOME,
-      (struct nm_platform * p, int fd, char *buffer, size_t size), p, fd, buffer, size)
 GATED(ssize_t, read_attribute, GATE_READ_ATTRIBUTE,
       (struct nm_platform * p, int fd, const char *name, void *buffer, size_t size), p, fd, name,
       buffer, size)
 GATED(int, owner, GATE_OWNER, (struct nm_platform * p, int fd, struct nm_owner *ret), p, fd, ret)
-GATED(int, watch_open, GATE_WATCH_OPEN, (struct nm_platform * p), p)
-GATED(int, watch_add, GATE_WATCH_ADD, (struct nm_platform * p, int watch, int fd), p, watch, fd)
 GATED(int, event_open, GATE_EVENT_OPEN,
       (struct nm_platform * p, enum nm_event_kind kind, int cpu, uint64_t period), p, kind, cpu,
       period)
@@ -450,9 +446,6 @@ static inline void ordeal_happens(unsigned interval)
 		if (ordeal_lives(104))
 			(void)fake_fork(fake, 104, 1004);
 		break;
-	case 10:
-		fake_say(fake, "/a.slice", NULL);
-		break;
 	case 12:
 		ordeal_worker_is_now_at(1, 1);
 		if (ordeal_lives(103))
@@ -554,11 +547,8 @@ static inline void ordeal_set_out(void)
 	ordeal.ops.ask = gated_ask;
 	ordeal.ops.pages_where = gated_pages_where;
 	ordeal.ops.open_maps = gated_open_maps;
-	ordeal.ops.read_some = gated_read_some;
 	ordeal.ops.read_attribute = gated_read_attribute;
 	ordeal.ops.owner = gated_owner;
-	ordeal.ops.watch_open = gated_watch_open;
-	ordeal.ops.watch_add = gated_watch_add;
 	ordeal.ops.affinity_get = gated_affinity_get;
 	ordeal.ops.affinity_set = gated_affinity_set;
 	ordeal.ops.event_open = gated_event_open;

@@ -42,9 +42,6 @@ static bool die_at(unsigned call, bool torn, bool restoring)
 	assert_true(WIFEXITED(status));
 	struct fake *fake = ordeal.world->fake;
 	memset(fake->open, 0, sizeof(fake->open));
-	fake->watch_length = 0;
-	for (unsigned i = 0; i < fake->nr_groups; i++)
-		fake->groups[i].descriptor = 0;
 	gate.now_ns = fake->now_ns;
 	return WEXITSTATUS(status) == GATE_DIED;
 }

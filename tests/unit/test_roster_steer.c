@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is managed by the word of a control group. */
+/* Attributes of cgroups: which processes are managed, and how soon a change counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,22 +11,15 @@
 static struct nm_steer *steer;
 static unsigned nr_excluded;
 
-static void keep_news(void *context, const struct nm_steer_news *news)
+static void keep_report(void *context, const struct nm_steer_report *report)
 {
 	(void)context;
-	nr_excluded += news->trouble == NM_STEER_EXCLUDED;
-}
-
-static void pass_on(void *context, const char *directory, const struct nm_steering *said)
-{
-	(void)context, (void)said;
-	nm_roster_resteer(roster, directory);
+	nr_excluded += report->conflict == NM_STEER_EXCLUDED;
 }
 
 /* Process 100 in a service of a slice, 200 elsewhere. */
 static int set_up_steered(void **state)
 {
-	static const struct nm_steer_ops ops = {.tell = keep_news, .changed = pass_on};
 	(void)set_up(state);
 	nr_excluded = 0;
 	fake_group(fake, "/");
@@ -34,7 +27,7 @@ static int set_up_steered(void **state)
 	fake_group(fake, "/a.slice/x.service");
 	fake_move(fake, 100, "/a.slice/x.service");
 	fake_move(fake, 200, "/other");
-	assert_int_equal(nm_steer_new(&fake->platform, config, &ops, &steer), 0);
+	assert_int_equal(nm_steer_new(&fake->platform, config, keep_report, NULL, &steer), 0);
 	nm_roster_steer(roster, steer);
 	return 0;
 }
@@ -53,37 +46,89 @@ static void reconfigure(void)
 
 static void interval(void)
 {
-	nm_steer_drain(steer);
 	run_all(0.5);
 }
 
-/* Within one interval, whatever was said when. */
+/* In which a change of an attribute counts at the latest. */
+static void ten_seconds(void)
+{
+	for (unsigned i = 0; i < 10; i++)
+		interval();
+}
+
 static void test_off_and_back(void **state)
 {
 	(void)state;
 	interval();
 	assert_managed(101, true);
 	fake_say(fake, "/a.slice", "off");
-	interval();
+	ten_seconds();
 	assert_managed(101, false);
 	assert_managed(200, true);
 	assert_int_equal(nm_roster_counts(roster).processes_off, 1);
 	assert_int_equal(nm_roster_counts(roster).threads_known, 1);
 	fake_say(fake, "/a.slice", NULL);
-	interval();
+	ten_seconds();
 	assert_managed(101, true);
 }
 
-/* Also a process that sleeps: its threads may hold leases. */
+/* Also of a process that sleeps, since its threads may hold leases. */
 static void test_off_asleep(void **state)
 {
 	(void)state;
 	interval();
 	fake_say(fake, "/a.slice/x.service", "off");
-	nm_steer_drain(steer);
-	run_none(1);
+	run_none(10);
 	assert_managed(101, false);
 	assert_managed(200, true);
+}
+
+/* Sleep alone ends nothing: the process keeps its leases. */
+static void test_asleep(void **state)
+{
+	(void)state;
+	interval();
+	run_none(30);
+	assert_managed(101, true);
+	assert_managed(200, true);
+}
+
+/* Sleepers and all, each directory is read once in ten seconds. */
+static void test_reads_in_ten_seconds(void **state)
+{
+	(void)state;
+	fake_group(fake, "/other");
+	interval();
+	assert_int_equal(fake->attribute_reads, 4);
+	run_none(40);
+	assert_in_range(fake->attribute_reads, 4 + 4 * 4, 4 + 5 * 4);
+}
+
+/* Where intervals are longer the attribute is read in each. */
+static void test_long_intervals(void **state)
+{
+	(void)state;
+	interval();
+	for (unsigned i = 0; i < 4; i++) {
+		fake_say(fake, "/a.slice", i % 2 ? NULL : "off");
+		fake_sleep(fake, 7000);
+		interval();
+		assert_managed(101, i % 2);
+	}
+}
+
+/* What is too small to be managed is not worth reading. */
+static void test_small_ones_are_not_read(void **state)
+{
+	(void)state;
+	fake_say(fake, "/a.slice", "off");
+	run_all(0.01);
+	run_all(0.01);
+	assert_int_equal(fake->attribute_reads, 0);
+	fake_get(fake, 100)->rss_kb = 1024;
+	fake_get(fake, 200)->rss_kb = 1024;
+	ten_seconds();
+	assert_int_equal(fake->attribute_reads, 0);
 }
 
 static void test_observe(void **state)
@@ -91,14 +136,14 @@ static void test_observe(void **state)
 	(void)state;
 	interval();
 	fake_say(fake, "/a.slice", "observe");
-	interval();
+	ten_seconds();
 	assert_managed(101, true);
 	assert_true(member(101)->only_watched);
 	assert_true(member(101)->barred_until == UINT64_MAX);
 	assert_false(member(200)->only_watched);
 	assert_int_equal(nm_roster_counts(roster).processes_observed, 1);
 	fake_say(fake, "/a.slice", "on");
-	interval();
+	ten_seconds();
 	assert_false(member(101)->only_watched);
 	assert_true(member(101)->barred_until == 0);
 }
@@ -110,21 +155,12 @@ static void test_observe_ends_leases(void **state)
 	interval();
 	leased_tid = 101;
 	fake_say(fake, "/a.slice", "observe");
-	interval();
+	ten_seconds();
 	assert_managed(101, false);
 	assert_managed(102, true);
 	leased_tid = 0;
 	interval();
 	assert_managed(101, true);
-}
-
-static void test_policy_none(void **state)
-{
-	(void)state;
-	fake_say(fake, "/a.slice", "none");
-	interval();
-	assert_true(member(101)->only_watched);
-	assert_int_equal(nm_roster_counts(roster).processes_observed, 0);
 }
 
 static void include(const char *command)
@@ -144,7 +180,7 @@ static void test_on_includes(void **state)
 	interval();
 	assert_managed(101, false);
 	fake_say(fake, "/a.slice", "on");
-	interval();
+	ten_seconds();
 	assert_managed(101, true);
 	assert_managed(200, true);
 }
@@ -171,8 +207,8 @@ static void test_only(void **state)
 	interval();
 	assert_managed(101, false);
 	assert_managed(200, false);
-	fake_say(fake, "/a.slice", "lbma");
-	interval();
+	fake_say(fake, "/a.slice", "on");
+	ten_seconds();
 	assert_managed(101, true);
 	assert_managed(200, false);
 }
@@ -196,12 +232,12 @@ static void test_others_bring_nobody_in(void **state)
 			interval();
 			assert_managed(101, false);
 			assert_int_equal(nm_roster_counts(roster).processes_observed, 0);
-			/* What root asks for, they can still turn into looking on. */
+			/* What root asks for, they can still restrict to observing. */
 			fake_say(fake, "/a.slice", "on");
-			interval();
+			ten_seconds();
 			assert_managed(101, true);
 			assert_true(member(101)->only_watched ==
-				    (i != 1 && i != 2)); /* their "on" and policies are nothing */
+				    (i != 1)); /* their "on" is ignored */
 		}
 	}
 }
@@ -216,7 +252,7 @@ static void test_a_word_goes_with_its_owner(void **state)
 	interval();
 	assert_managed(101, true);
 	fake_own_group(fake, "/a.slice/x.service", 1000);
-	interval();
+	ten_seconds();
 	assert_managed(101, false);
 }
 
@@ -236,7 +272,7 @@ static void test_on_but_small(void **state)
 	(void)state;
 	fake_get(fake, 100)->rss_kb = 1024;
 	fake_say(fake, "/a.slice", "on");
-	interval();
+	ten_seconds();
 	assert_managed(101, false);
 }
 
@@ -249,7 +285,7 @@ static void test_no_injection(void **state)
 	interval();
 	assert_int_equal(nm_roster_inject_targets(roster, &targets), 2);
 	fake_say(fake, "/a.slice", "observe");
-	interval();
+	ten_seconds();
 	assert_int_equal(nm_roster_inject_targets(roster, &targets), 1);
 	assert_int_equal(targets[0].pid, 200);
 }
@@ -260,11 +296,43 @@ static void test_moved(void **state)
 	(void)state;
 	fake_group(fake, "/off");
 	fake_say(fake, "/off", "off");
-	interval();
+	ten_seconds();
 	fake_move(fake, 100, "/off");
 	run_none(10);
 	interval();
 	assert_managed(101, false);
+}
+
+/*
+ * One user's hundred busy processes, each in a deep cgroup of its own: a tick reads a share of
+ * them, and a change elsewhere counts within ten seconds all the same.
+ */
+/* SECURITY: many-groups */
+static void test_one_users_cgroups(void **state)
+{
+	char path[128];
+	(void)state;
+	fake_own_group(fake, "/a.slice", 1000);
+	for (unsigned i = 0; i < 100; i++) {
+		fake_process(fake, 1000 + i, 1);
+		(void)snprintf(path, sizeof(path), "/a.slice/%u", i);
+		fake_group(fake, path);
+		(void)snprintf(path, sizeof(path), "/a.slice/%u/x", i);
+		fake_group(fake, path);
+		fake_move(fake, 1000 + i, path);
+	}
+	fake_group(fake, "/other");
+	for (unsigned i = 0; i < 40; i++) {
+		unsigned before = fake->attribute_reads;
+		if (i % 10 == 0)
+			fake_say(fake, "/other", i % 20 ? NULL : "off");
+		interval();
+		assert_true(fake->attribute_reads - before <= 1 + 64 + 3);
+		if (i % 10 == 9)
+			assert_managed(200, i % 20 != 9);
+	}
+	assert_managed(1000, true);
+	assert_managed(1099, true);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_steered, tear_down_steered)
@@ -274,9 +342,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_off_and_back),
 		TEST(test_off_asleep),
+		TEST(test_asleep),
+		TEST(test_reads_in_ten_seconds),
+		TEST(test_long_intervals),
+		TEST(test_small_ones_are_not_read),
+		TEST(test_one_users_cgroups),
 		TEST(test_observe),
 		TEST(test_observe_ends_leases),
-		TEST(test_policy_none),
 		TEST(test_on_includes),
 		TEST(test_exclude_wins),
 		TEST(test_only),

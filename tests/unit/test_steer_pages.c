@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The word of control groups, and pages: which of its words leave them where they are. */
+/* Attributes of cgroups, and pages: which values leave them where they are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,16 +43,6 @@ static void pages_of_off_are_not_looked_at(void **state)
 	assert_int_equal(nm_pages_counts(nm_memory_pages(world.daemon.pipeline.memory)).tracked, 0);
 }
 
-/* Only its threads are left where they are. */
-static void no_policy_of_threads_lets_pages_go(void **state)
-{
-	(void)state;
-	begin_in_group("none");
-	world.daemon.config->threads.policy = NM_POLICY_LBMA;
-	live_until_on(0, PAGES, 40);
-	assert_null(find_entry(0, NM_MESSAGE_DECISION, "PID", "1000"));
-}
-
 /* What waits in the mover's queue when it is said goes no more. */
 static void what_waits_is_dropped(void **state)
 {
@@ -63,7 +53,7 @@ static void what_waits_is_dropped(void **state)
 		live_one();
 	assert_true(fake_mover.nr_waiting > 0);
 	fake_say(world.fake, "/a.slice", "observe");
-	live(2);
+	live(10);
 	fake_mover.asleep = false;
 	live(20);
 	assert_int_equal(pages_on(2), PAGES);
@@ -74,7 +64,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(observed_pages_stay_and_are_counted),
 		TEST(pages_of_off_are_not_looked_at),
-		TEST(no_policy_of_threads_lets_pages_go),
 		TEST(what_waits_is_dropped),
 	};
 

@@ -206,7 +206,7 @@ static void the_runtime_is_shown(void **state)
 	assert_null(shown_text(2, "runtime"));
 }
 
-static void what_control_groups_say_is_shown(void **state)
+static void attributes_of_cgroups_are_shown(void **state)
 {
 	(void)state;
 	(void)add_worker(1000, 0, 0);
@@ -227,13 +227,6 @@ static void what_control_groups_say_is_shown(void **state)
 	assert_shown(2, "state", "refused");
 	assert_shown(2, "reason", "off");
 	assert_shown(2, "steer", "off");
-	fake_say(world.fake, "/a.slice", "lbma");
-	fake_say(world.fake, "/b.slice", "none");
-	live(4);
-	ask_processes();
-	assert_shown(1, "state", "managed");
-	assert_shown(1, "steer", "lbma");
-	assert_shown(2, "state", "observed");
 }
 
 /* ---- decisions ---- */
@@ -434,7 +427,7 @@ int main(void)
 		TEST_OF(processes_add_their_threads_up),
 		TEST_OF(who_is_given_back_is_shown_as_that),
 		TEST_OF(the_runtime_is_shown),
-		TEST_OF(what_control_groups_say_is_shown),
+		TEST_OF(attributes_of_cgroups_are_shown),
 		TEST_OF(a_decision_is_remembered_with_its_verdict),
 		TEST_OF(counters_count),
 		TEST_OF(pages_are_summed_up),

@@ -161,12 +161,6 @@ static inline void world_close(struct nm_platform *platform, int fd)
 		perf_close(&world->perf.platform, fd);
 }
 
-static inline ssize_t world_read_some(struct nm_platform *platform, int fd, char *buffer,
-				      size_t size)
-{
-	return fake_watch_read(&world_of(platform)->fake->platform, fd, buffer, size);
-}
-
 static inline ssize_t world_read_attribute(struct nm_platform *platform, int directory,
 					   const char *name, void *buffer, size_t size)
 {
@@ -177,21 +171,6 @@ static inline ssize_t world_read_attribute(struct nm_platform *platform, int dir
 static inline int world_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
 {
 	return fake_owner(&world_of(platform)->fake->platform, directory, ret);
-}
-
-static inline int world_watch_open(struct nm_platform *platform)
-{
-	return fake_watch_open(&world_of(platform)->fake->platform);
-}
-
-static inline int world_watch_add(struct nm_platform *platform, int watch, int directory)
-{
-	return fake_watch_add(&world_of(platform)->fake->platform, watch, directory);
-}
-
-static inline void world_watch_remove(struct nm_platform *platform, int watch, int descriptor)
-{
-	fake_watch_remove(&world_of(platform)->fake->platform, watch, descriptor);
 }
 
 static inline int world_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
@@ -295,12 +274,8 @@ static inline struct world *world_new(void)
 		.read_file = world_read_file,
 		.list_directory = world_list_directory,
 		.close = world_close,
-		.read_some = world_read_some,
 		.read_attribute = world_read_attribute,
 		.owner = world_owner,
-		.watch_open = world_watch_open,
-		.watch_add = world_watch_add,
-		.watch_remove = world_watch_remove,
 		.affinity_get = world_affinity_get,
 		.affinity_set = world_affinity_set,
 		.event_open = world_event_open,
