@@ -580,7 +580,9 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		.away_bytes = proposal->bytes_away,
 		.away_distance = proposal->distance_away,
 	};
-	if (!kernel_brings_memory(daemon) && !is_barred(daemon))
+	/* Once, also beside automatic NUMA balancing: its scans take seconds, and reclaim no page
+	 * cache. */
+	if (!is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;
 	daemon->tally.decisions++;
 	nm_report_placement(daemon, snapshot, placed, proposal);
@@ -644,7 +646,7 @@ static void fill_memory(struct nm_daemon *daemon, struct view *view)
 	bool anybody = false;
 	for (size_t i = 0; i < view->place.nr_groups; i++)
 		anybody |= view->groups[i].home < 0 && view->groups[i].running > 0;
-	view->place.memory_stays = anybody && !kernel_brings_memory(daemon) && is_barred(daemon);
+	view->place.memory_stays = anybody && is_barred(daemon) && !kernel_brings_memory(daemon);
 	for (unsigned k = 0; anybody && k < topology->nr_nodes; k++)
 		view->nodes[k].free_bytes = available_on(daemon, &topology->nodes[k]);
 }
