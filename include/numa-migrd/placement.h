@@ -139,6 +139,16 @@ struct nm_place_measure {
 	double distance;       /* mean SLIT distance of its accesses; NaN: none were seen */
 	double accesses;       /* behind it */
 	double performance;    /* instructions per second of CPU time; NaN: not counted */
+	double distance_variance, performance_variance; /* between intervals */
+};
+
+/* What a verdict has to allow for. */
+struct nm_place_context {
+	/* Relative changes that processes saw meanwhile which were not touched; 0: none is known.
+	 */
+	double performance_drift, distance_drift;
+	double waiting_drift; /* likewise, of seconds of waiting for a CPU per second of CPU time */
+	bool cpus_idle;	      /* on other nodes that it may use: it need not have waited */
 };
 
 enum nm_place_outcome {
@@ -155,12 +165,13 @@ struct nm_place_verdict {
 };
 
 /*
- * Before and after: by performance where both have it, else by the distance of the accesses where both
- * have enough; whatever these say, worse where the group waits clearly longer for a CPU. `drift`: the
- * relative change that groups which were not touched saw meanwhile in the same figure (0: unknown).
- * Tick.
+ * Compares by performance if both have it, else by the distance of the accesses if both have enough
+ * of them. A change counts if it exceeds 5 % and twice the standard deviation between intervals
+ * before. Whatever these say, it is worse if the group waits a fifth longer for a CPU than before,
+ * and than others do, while CPUs elsewhere are idle. Tick.
  */
 struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
-				       const struct nm_place_measure *after, double drift);
+				       const struct nm_place_measure *after,
+				       const struct nm_place_context *context);
 
 #endif

@@ -36,6 +36,7 @@
 #define PAST_S 60.0 /* who is met has run so far as it does, and this is what of that counts */
 #define BESIDE_S 0.25 /* of what runs beside the processes: where a thread was is known to some ten milliseconds only */
 #define HURRY_S 4.0 /* so long it is looked at between intervals, too, for whether a home pays by now */
+#define IDLE_CORES 0.9 /* of a node: a thread could run there at once */
 #define KNOWN_S 2.0 /* after which an older one has shown where its memory is */
 
 /* ---- life ---- */
@@ -67,6 +68,7 @@ static int begin(struct nm_daemon *daemon)
 	if (!pipeline->placement)
 		return -ENOMEM;
 	pipeline->placement->saved_s = SAVED_MOST_S;
+	pipeline->placement->trend = (struct nm_place_trend){.performance = 1, .distance = 1};
 	pipeline->placement->spent_ns = nm_loop_cpu_ns();
 	int r = (daemon->options.feed ? nm_mover_new_threadless : nm_mover_new)(
 		pipeline->machine, pipeline->topology, daemon->config, &pipeline->placement->mover);
@@ -428,16 +430,39 @@ static bool is_early(const struct nm_snapshot *snapshot, const struct nm_placed 
 	       since_decision_s(snapshot, placed) < FOLLOWS_S;
 }
 
+static bool has_idle_cpus(const struct nm_placed *placed, const struct nm_place_view *view)
+{
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
+		if ((int)k != placed->home && placed->allowed[k] &&
+		    view->nodes[k].cores - view->nodes[k].busy_cpus >= IDLE_CORES)
+			return true;
+	return false;
+}
+
+static struct nm_place_context context_of(const struct nm_daemon *daemon,
+					  const struct nm_placed *placed,
+					  const struct nm_place_view *view)
+{
+	const struct nm_place_trend *now = &daemon->pipeline.placement->trend;
+	return (struct nm_place_context){
+		.performance_drift = now->performance / placed->trend.performance - 1,
+		.distance_drift = placed->trend.distance / now->distance - 1,
+		.waiting_drift = now->waiting - placed->trend.waiting,
+		.cpus_idle = has_idle_cpus(placed, view),
+	};
+}
+
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		  struct nm_placed *placed)
+		  const struct nm_place_view *view, struct nm_placed *placed)
 {
 	struct nm_place_measure before = placed->before, after = placed->after;
 	bool early = is_early(snapshot, placed);
 	if (placed->placed_ns - placed->program_ns < COMPARED_NS)
-		before.distance = before.performance = NAN;
+		before.distance = before.performance = before.run_s = NAN;
 	if (early)
 		after.distance = after.performance = NAN;
-	struct nm_place_verdict verdict = nm_place_judge(&before, &after, 0);
+	struct nm_place_context context = context_of(daemon, placed, view);
+	struct nm_place_verdict verdict = nm_place_judge(&before, &after, &context);
 	if (early && verdict.outcome != NM_PLACE_WORSE)
 		return;
 	placed->judged = true;
@@ -472,6 +497,19 @@ static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
 		return false;
 	}
 	return since_decision_s(snapshot, placed) >= JUDGED_AFTER_S;
+}
+
+static void judge_due(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      const struct view *view)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	for (size_t i = 0; i < placement->count; i++) {
+		struct nm_placed *placed = &placement->items[i];
+		if (!is_due(snapshot, placed))
+			continue;
+		judge(daemon, snapshot, &view->place, placed);
+		fill_group(snapshot, placed, &view->groups[i]);
+	}
 }
 
 /* ---- acting ---- */
@@ -574,6 +612,7 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	placed->decided_ns = placed->placed_ns = snapshot->time_ns;
 	placed->is_home = false;
 	placed->judged = false;
+	placed->trend = daemon->pipeline.placement->trend;
 	placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 	nm_placement_forget_memory(placed);
 	placed->memory = (struct nm_bring_memory){
@@ -680,18 +719,16 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	int r = begin(daemon);
 	if (r < 0)
 		return r;
-	struct nm_placement *placement = daemon->pipeline.placement;
 	pay(daemon, interval_ns);
 	nm_placement_collect(daemon);
 	r = nm_placement_follow(daemon, snapshot, interval_ns);
 	if (r == 0)
 		nm_placement_count(daemon, snapshot);
-	for (size_t i = 0; r == 0 && i < placement->count; i++)
-		if (is_due(snapshot, &placement->items[i]))
-			judge(daemon, snapshot, &placement->items[i]);
 	if (r == 0)
 		r = view_build(daemon, snapshot, (double)interval_ns / (double)NM_NSEC_PER_SEC,
 			       &view);
+	if (r == 0)
+		judge_due(daemon, snapshot, &view);
 	if (r == 0)
 		r = expire_homes(daemon, snapshot, &view);
 	if (r == 0)

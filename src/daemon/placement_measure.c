@@ -51,6 +51,7 @@ static int take_over(struct nm_placement *placement, const struct nm_snap_proces
 		.home = -1,
 		.reason = NM_PLACE_YOUNG,
 		.before = {.distance = NAN, .performance = NAN},
+		.recent = {.distance = NAN, .performance = NAN},
 	};
 	ret->ran_on = calloc(1, nr_nodes * (3 * sizeof(double) + sizeof(bool)));
 	if (!ret->ran_on)
@@ -259,25 +260,86 @@ static void add_to_sums(const struct nm_snapshot *snapshot, const struct nm_snap
 	}
 }
 
-static void blend(double *mean, double old_weight, double value, double weight)
+static void blend(double *mean, double *variance, double old_weight, double value, double weight)
 {
 	if (!(weight > 0))
 		return;
-	*mean = isnan(*mean) || !(old_weight > 0)
-			? value
-			: (*mean * old_weight + value * weight) / (old_weight + weight);
+	if (isnan(*mean) || !(old_weight > 0)) {
+		*mean = value;
+		*variance = 0;
+		return;
+	}
+	double part = weight / (old_weight + weight), difference = value - *mean;
+	*mean += part * difference;
+	*variance = (1 - part) * (*variance + part * difference * difference);
 }
 
 static void add_measure(struct nm_place_measure *measure, const struct nm_placed *placed,
 			const struct sums *sums, double keep)
 {
 	double run_s = measure->run_s * keep, accesses = measure->accesses * keep;
-	blend(&measure->distance, accesses, sums->distance / sums->accesses, sums->accesses);
-	blend(&measure->performance, run_s, sums->instructions / sums->run_share,
-	      sums->run_share > 0 ? placed->run_s : 0);
+	blend(&measure->distance, &measure->distance_variance, accesses,
+	      sums->distance / sums->accesses, sums->accesses);
+	blend(&measure->performance, &measure->performance_variance, run_s,
+	      sums->instructions / sums->run_share, sums->run_share > 0 ? placed->run_s : 0);
 	measure->run_s = run_s + placed->run_s;
 	measure->delay_s = measure->delay_s * keep + placed->delay_s;
 	measure->accesses = accesses + sums->accesses;
+}
+
+/* ---- what others saw meanwhile ---- */
+
+#define TREND_MOST 64U /* processes that the medians are taken over */
+
+struct changes {
+	double performance[TREND_MOST], distance[TREND_MOST], waiting[TREND_MOST];
+	size_t nr_performance, nr_distance, nr_waiting;
+};
+
+static int by_value(const void *one, const void *other)
+{
+	const double *a = one, *b = other;
+	return (*a > *b) - (*a < *b);
+}
+
+static double median(double *values, size_t count, double otherwise)
+{
+	if (count == 0)
+		return otherwise;
+	qsort(values, count, sizeof(*values), by_value);
+	return values[count / 2];
+}
+
+static void note(double *values, size_t *count, double value)
+{
+	if (isfinite(value) && *count < TREND_MOST)
+		values[(*count)++] = value;
+}
+
+/* A home where a process ran already changes nothing for it. */
+static bool is_untouched(const struct nm_placed *placed)
+{
+	return placed->home < 0 || placed->judged || placed->reason == NM_PLACE_THERE;
+}
+
+static void note_change(struct changes *changes, const struct nm_place_measure *before,
+			const struct nm_place_measure *now)
+{
+	if (before->performance > 0)
+		note(changes->performance, &changes->nr_performance,
+		     now->performance / before->performance);
+	if (before->distance > 0)
+		note(changes->distance, &changes->nr_distance, now->distance / before->distance);
+	if (before->run_s > 0 && now->run_s > 0)
+		note(changes->waiting, &changes->nr_waiting,
+		     now->delay_s / now->run_s - before->delay_s / before->run_s);
+}
+
+static void follow_trend(struct changes *changes, struct nm_place_trend *trend)
+{
+	trend->performance *= median(changes->performance, changes->nr_performance, 1);
+	trend->distance *= median(changes->distance, changes->nr_distance, 1);
+	trend->waiting += median(changes->waiting, changes->nr_waiting, 0);
 }
 
 static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -287,6 +349,7 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 	/* First touches alone say that everything is local. */
 	bool sees = daemon->pipeline.source && !nm_pipeline_sees_first_touches_only(daemon);
 	nm_autofree struct sums *sums = calloc(placement->count + 1, sizeof(*sums));
+	struct changes changes = {0};
 	if (!sums)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -307,6 +370,10 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 			placed->ran_most = placed->running;
 		if (!sees)
 			sums[i].accesses = placed->accesses = 0;
+		struct nm_place_measure earlier = placed->recent;
+		add_measure(&placed->recent, placed, &sums[i], KEEP);
+		if (is_untouched(placed))
+			note_change(&changes, &earlier, &placed->recent);
 		if (placed->home < 0) {
 			add_measure(&placed->before, placed, &sums[i], KEEP);
 			placed->watched_s += placed->running > 0 ? interval_s : 0;
@@ -314,6 +381,7 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 		if (placed->home >= 0 && !placed->judged)
 			add_measure(&placed->after, placed, &sums[i], KEEP);
 	}
+	follow_trend(&changes, &placement->trend);
 	return 0;
 }
 

@@ -32,6 +32,14 @@ struct nm_place_count {
 	uint64_t anon_bytes; /* when it was asked last; 0: never */
 };
 
+/*
+ * How processes that were not touched have fared since the start: products of the median changes
+ * from one interval to the next, and for waiting their sum.
+ */
+struct nm_place_trend {
+	double performance, distance, waiting;
+};
+
 /* A process that policy "auto" looks after. */
 struct nm_placed {
 	uint32_t pid;
@@ -50,6 +58,8 @@ struct nm_placed {
 	double watched_s; /* while it ran, without a home */
 	double lost_s;	  /* CPU time, of waiting for memory on other nodes, until that has come home */
 	struct nm_place_measure before, after;
+	struct nm_place_measure recent; /* with or without a home */
+	struct nm_place_trend trend;	/* when it got its home */
 	struct nm_bring_memory memory;
 	struct nm_place_count count;
 	/* Of this interval: */
@@ -86,6 +96,7 @@ struct nm_placement {
 	size_t nr_times;
 	struct nm_mover *mover;
 	struct nm_place_cost page_cost;
+	struct nm_place_trend trend;
 	double *beside_cpus; /* per node: what runs there besides the processes, of late */
 	unsigned nr_nodes;   /* of it */
 	double saved_s;	   /* of a CPU, that looks may still cost */

@@ -4,10 +4,12 @@
 
 #include <math.h>
 
-#define CLEARLY 0.05	   /* relative change that is told from nothing */
+#define CLEARLY 0.05	   /* relative change that counts, at least */
 #define LEAST_ACCESSES 30  /* for a mean distance that tells something */
 #define LEAST_RUN_S 0.2	   /* CPU time behind a figure per CPU time */
-#define WAITS_LONGER 0.2   /* seconds of waiting more for each second of CPU time */
+#define WAITS_LONGER 1.2   /* times as long as before */
+#define WAITS_LEAST 0.05   /* seconds for each second of CPU time: less is nothing */
+#define NOISE_SIGMAS 2
 
 static bool is_by_performance(const struct nm_place_measure *before,
 			      const struct nm_place_measure *after)
@@ -28,33 +30,52 @@ static double delay(const struct nm_place_measure *measure)
 	return measure->run_s >= LEAST_RUN_S ? measure->delay_s / measure->run_s : NAN;
 }
 
-static enum nm_place_outcome outcome_of(double change)
+/* Relative to the mean. */
+static double noise(double mean, double variance)
 {
+	return mean > 0 && variance > 0 ? sqrt(variance) / mean : 0;
+}
+
+static enum nm_place_outcome outcome_of(double change, double noise)
+{
+	double clearly = fmax(CLEARLY, NOISE_SIGMAS * noise);
 	if (isnan(change))
 		return NM_PLACE_INCONCLUSIVE;
-	if (change > CLEARLY)
+	if (change > clearly)
 		return NM_PLACE_IMPROVED;
-	return change < -CLEARLY ? NM_PLACE_WORSE : NM_PLACE_NEUTRAL;
+	return change < -clearly ? NM_PLACE_WORSE : NM_PLACE_NEUTRAL;
+}
+
+static bool waits_longer(const struct nm_place_measure *before,
+			 const struct nm_place_measure *after,
+			 const struct nm_place_context *context)
+{
+	double expected = delay(before) + fmax(context->waiting_drift, 0);
+	return context->cpus_idle && delay(after) > WAITS_LONGER * expected + WAITS_LEAST;
 }
 
 struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
-				       const struct nm_place_measure *after, double drift)
+				       const struct nm_place_measure *after,
+				       const struct nm_place_context *context)
 {
 	struct nm_place_verdict verdict = {.change = NAN, .judged_by = "nothing that was seen"};
-	double waits = delay(after) - delay(before);
-	if (waits > WAITS_LONGER) {
+	double deviation = 0;
+	if (waits_longer(before, after, context)) {
 		verdict.outcome = NM_PLACE_WORSE;
-		verdict.change = -waits;
+		verdict.change = delay(before) - delay(after);
 		verdict.judged_by = "waiting for CPUs";
 		return verdict;
 	}
 	if (is_by_performance(before, after)) {
-		verdict.change = after->performance / before->performance - 1 - drift;
+		verdict.change =
+			after->performance / before->performance - 1 - context->performance_drift;
 		verdict.judged_by = "performance";
+		deviation = noise(before->performance, before->performance_variance);
 	} else if (is_by_distance(before, after)) {
-		verdict.change = before->distance / after->distance - 1 - drift;
+		verdict.change = before->distance / after->distance - 1 - context->distance_drift;
 		verdict.judged_by = "distance of memory";
+		deviation = noise(before->distance, before->distance_variance);
 	}
-	verdict.outcome = outcome_of(verdict.change);
+	verdict.outcome = outcome_of(verdict.change, deviation);
 	return verdict;
 }

@@ -497,21 +497,57 @@ static void test_verdicts_can_fail(void **state)
 	struct nm_place_measure near = far, waits = far, fast = far, slow = far, blind = far;
 	near.distance = 11;
 	waits.delay_s = 2;
+	const struct nm_place_context calm = {.cpus_idle = true},
+				      faster = {.performance_drift = 1. / 3};
 	fast.performance = 2e9;
 	slow.performance = 1.5e9;
 	blind.accesses = 0;
-	assert_int_equal(nm_place_judge(&far, &near, 0).outcome, NM_PLACE_IMPROVED);
-	assert_int_equal(nm_place_judge(&near, &far, 0).outcome, NM_PLACE_WORSE);
-	assert_int_equal(nm_place_judge(&far, &far, 0).outcome, NM_PLACE_NEUTRAL);
-	assert_int_equal(nm_place_judge(&far, &blind, 0).outcome, NM_PLACE_INCONCLUSIVE);
-	assert_int_equal(nm_place_judge(&fast, &slow, 0).outcome, NM_PLACE_WORSE);
-	assert_int_equal(nm_place_judge(&slow, &fast, 0).outcome, NM_PLACE_IMPROVED);
+	assert_int_equal(nm_place_judge(&far, &near, &calm).outcome, NM_PLACE_IMPROVED);
+	assert_int_equal(nm_place_judge(&near, &far, &calm).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&far, &far, &calm).outcome, NM_PLACE_NEUTRAL);
+	assert_int_equal(nm_place_judge(&far, &blind, &calm).outcome, NM_PLACE_INCONCLUSIVE);
+	assert_int_equal(nm_place_judge(&fast, &slow, &calm).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&slow, &fast, &calm).outcome, NM_PLACE_IMPROVED);
 	/* Nearer, and no faster: everybody else got as much faster meanwhile. */
-	assert_int_equal(nm_place_judge(&slow, &fast, 1. / 3).outcome, NM_PLACE_NEUTRAL);
+	assert_int_equal(nm_place_judge(&slow, &fast, &faster).outcome, NM_PLACE_NEUTRAL);
 	/* Packed: local, and queueing. */
 	near.delay_s = 2;
-	assert_int_equal(nm_place_judge(&far, &near, 0).outcome, NM_PLACE_WORSE);
-	assert_int_equal(nm_place_judge(&far, &waits, 0).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&far, &near, &calm).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&far, &waits, &calm).outcome, NM_PLACE_WORSE);
+}
+
+/* A machine that got busier makes everybody wait: no reason to end a home. */
+static void test_waiting_is_relative(void **state)
+{
+	(void)state;
+	struct nm_place_context context = {.cpus_idle = true};
+	struct nm_place_measure before = {
+		.run_s = 4, .delay_s = 40, .distance = NAN, .performance = NAN};
+	struct nm_place_measure after = before;
+	after.delay_s = 46; /* 1.5 s more for each second, at fourteen threads a CPU */
+	assert_int_equal(nm_place_judge(&before, &after, &context).outcome, NM_PLACE_INCONCLUSIVE);
+	before.delay_s = 4;
+	after.delay_s = 8;
+	assert_int_equal(nm_place_judge(&before, &after, &context).outcome, NM_PLACE_WORSE);
+	context.waiting_drift = 1; /* others do, too */
+	assert_int_equal(nm_place_judge(&before, &after, &context).outcome, NM_PLACE_INCONCLUSIVE);
+	context = (struct nm_place_context){.cpus_idle = false};
+	assert_int_equal(nm_place_judge(&before, &after, &context).outcome, NM_PLACE_INCONCLUSIVE);
+}
+
+/* What changes by a tenth from one interval to the next has not become worse by a tenth. */
+static void test_noise_is_no_change(void **state)
+{
+	(void)state;
+	const struct nm_place_context calm = {.cpus_idle = true};
+	struct nm_place_measure before = {.run_s = 4, .distance = NAN, .performance = 1e9};
+	struct nm_place_measure after = before;
+	after.performance = 0.9e9;
+	assert_int_equal(nm_place_judge(&before, &after, &calm).outcome, NM_PLACE_WORSE);
+	before.performance_variance = 1e16;
+	assert_int_equal(nm_place_judge(&before, &after, &calm).outcome, NM_PLACE_NEUTRAL);
+	after.performance = 0.7e9;
+	assert_int_equal(nm_place_judge(&before, &after, &calm).outcome, NM_PLACE_WORSE);
 }
 
 int main(void)
@@ -539,6 +575,8 @@ int main(void)
 		cmocka_unit_test_setup(test_memory_that_stays, set_up),
 		cmocka_unit_test_setup(test_what_memory_away_costs, set_up),
 		cmocka_unit_test_setup(test_verdicts_can_fail, set_up),
+		cmocka_unit_test_setup(test_waiting_is_relative, set_up),
+		cmocka_unit_test_setup(test_noise_is_no_change, set_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -559,6 +559,22 @@ static void memory_comes_along(void **state)
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 }
 
+/* A neighbour that makes everybody slower costs nobody a home. */
+static void what_slows_everybody_is_no_verdict(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
+	for (unsigned i = 0; i < 60 && (i < 2 || placed_of(1000)->home < 0); i++)
+		live_one();
+	assert_int_equal(placed_of(1000)->home, 0);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		world.workers[i].speed *= 0.4;
+	live_s(8);
+	assert_true(placed_of(1000)->judged);
+	assert_int_equal(placed_of(1000)->home, 0);
+	assert_int_equal(placed_of(1000)->setbacks, 0);
+}
+
 /* On a server that has been up for days nearly all memory that programs leave holds clean files. */
 static void page_cache_is_available(void **state)
 {
@@ -867,6 +883,7 @@ int main(void)
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
+		TEST(what_slows_everybody_is_no_verdict),
 		TEST(a_serial_start_binds_nobody),
 		TEST(page_cache_is_available),
 		TEST(only_anonymous_memory_needs_room),
