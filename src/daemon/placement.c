@@ -535,7 +535,7 @@ static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_s
 static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 		       int home, enum nm_step_pin pin)
 {
-	if (!thread->active || thread->leased || thread->only_watched)
+	if (!(thread->run_share > 0) || thread->leased || thread->only_watched)
 		return false;
 	return pin == NM_STEP_LEASE ||
 	       nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu) != home;

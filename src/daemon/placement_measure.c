@@ -8,7 +8,7 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
-/* Files read in one interval, at most; the threads beyond count as never waiting. */
+/* Files read in one interval, at most. Threads beyond that are read in the next ones. */
 #define READS_MOST 256U
 /* What is left of what was measured before, after an interval: some two seconds count. */
 #define KEEP 0.9
@@ -161,25 +161,50 @@ static bool find_use(const struct nm_thread_times *before, const struct nm_threa
 	return true;
 }
 
-/* CPUs that each thread was on: ret_ran. By samples, which are few, where nobody tells its times. */
+/* The sampled threads whose times are read now: in turns, from where the last interval ended. */
+static void choose_reads(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			 bool *reads)
+{
+	size_t count = snapshot->nr_threads, first = 0, chosen = 0;
+	while (first < count && snapshot->threads[first].tid < placement->next_read_tid)
+		first++;
+	for (size_t k = 0; k < count && chosen < READS_MOST; k++) {
+		size_t i = (first + k) % count;
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (!(thread->run_share > 0) || !nm_placed_find(placement, thread->pid))
+			continue;
+		reads[i] = true;
+		placement->next_read_tid = thread->tid + 1;
+		chosen++;
+	}
+}
+
+/*
+ * CPUs that each thread was on: ret_ran. By samples, which are few, for threads whose times were
+ * not read; these are compared with their last reading when their turn comes.
+ */
 static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			double interval_s, double *ret_ran)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
+	nm_autofree bool *reads = calloc(snapshot->nr_threads + 1, sizeof(*reads));
 	struct nm_thread_times *times = calloc(snapshot->nr_threads + 1, sizeof(*times));
-	size_t count = 0, at = 0, reads = 0;
-	if (!times)
+	size_t count = 0, at = 0;
+	if (!times || !reads) {
+		free(times);
 		return -ENOMEM;
+	}
+	choose_reads(placement, snapshot, reads);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct nm_placed *placed = nm_placed_find(placement, thread->pid);
 		const struct nm_thread_times *before = times_of(placement, thread, &at);
 		struct use use;
 		ret_ran[i] = thread->run_share;
-		if (!placed || !thread->active)
+		if (!placed || !(thread->run_share > 0))
 			continue;
-		bool read = reads++ < READS_MOST && read_times(daemon->pipeline.platform, thread,
-							       &times[count]) == 0;
+		bool read = reads[i] &&
+			    read_times(daemon->pipeline.platform, thread, &times[count]) == 0;
 		if (!read || !find_use(before, &times[count],
 				       snapshot->processes[thread->process].age_s, interval_s,
 				       &use)) {
@@ -190,7 +215,9 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			placed->wanted_cpus += fmin((use.run_s + use.delay_s) / use.length_s, 1);
 			ret_ran[i] = fmin(use.run_s / fmax(use.length_s, interval_s), 1);
 		}
-		count += read;
+		if (!read && before)
+			times[count] = *before;
+		count += read || before;
 	}
 	free(placement->times);
 	placement->times = times;
@@ -366,6 +393,9 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 		for (unsigned k = 0; k < snapshot->topology->nr_nodes; k++)
 			placed->has_run_on[k] += placed->ran_on[k] * interval_s;
 		placed->is_home = ran_at_home(placed, snapshot->topology->nr_nodes);
+		/* Many light threads count as the CPUs that they want. */
+		if (placed->running < round(placed->wanted_cpus))
+			placed->running = (unsigned)round(placed->wanted_cpus);
 		if (placed->ran_most < placed->running)
 			placed->ran_most = placed->running;
 		if (!sees)

@@ -94,6 +94,7 @@ struct nm_placement {
 	size_t count;
 	struct nm_thread_times *times; /* ascending tid */
 	size_t nr_times;
+	uint32_t next_read_tid; /* where reading goes on in the next interval */
 	struct nm_mover *mover;
 	struct nm_place_cost page_cost;
 	struct nm_place_trend trend;

@@ -529,6 +529,20 @@ static void a_serial_start_binds_nobody(void **state)
 	assert_int_equal(placed_of(1000)->setbacks, 0);
 }
 
+/* Two threads share each CPU and are below min_run: together they want the whole machine. */
+static void light_threads_count(void **state)
+{
+	(void)state;
+	for (int i = 0; i < WORKERS_MAX; i++)
+		add_worker(1000, i % CPUS, 0);
+	begin_auto();
+	world.daemon.config->threads.min_run = 0.6;
+	live_s(3);
+	assert_true(placed_of(1000)->demand_cpus >= CPUS * 0.9);
+	assert_true(placed_of(1000)->running >= CPUS);
+	assert_true(placed_of(1000)->run_s > 0);
+}
+
 /* Two hardware threads of one core are not room for two threads while there are idle cores. */
 static void siblings_are_no_cores(void **state)
 {
@@ -883,6 +897,7 @@ int main(void)
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
+		TEST(light_threads_count),
 		TEST(what_slows_everybody_is_no_verdict),
 		TEST(a_serial_start_binds_nobody),
 		TEST(page_cache_is_available),
