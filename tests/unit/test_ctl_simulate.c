@@ -172,7 +172,7 @@ static void test_recording_that_is_cut(void **state)
 	(void)snprintf(path, sizeof(path), "%s/r", root);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	little = before;
-	little.rlim_cur = 1024;
+	little.rlim_cur = 128;
 	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
 	(void)in_folder(RING "--policy=imar2 --record=@/r", words, sizeof(words));
