@@ -505,7 +505,7 @@ static void judge_due(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	struct nm_placement *placement = daemon->pipeline.placement;
 	for (size_t i = 0; i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
-		if (!is_due(snapshot, placed))
+		if (nm_daemon_is_dry_run(daemon) || !is_due(snapshot, placed))
 			continue;
 		judge(daemon, snapshot, &view->place, placed);
 		fill_group(snapshot, placed, &view->groups[i]);
@@ -566,6 +566,9 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uint64_t now_ns)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	/* A dry run reports homes; that no thread goes there is neither tried nor judged. */
+	if (nm_daemon_is_dry_run(daemon))
+		return 0;
 	int r = plan_threads(daemon, snapshot, &plan);
 	if (r < 0 || plan.count == 0)
 		return r;
@@ -621,7 +624,7 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	};
 	/* Once, also beside automatic NUMA balancing: its scans take seconds, and reclaim no page
 	 * cache. */
-	if (!is_barred(daemon))
+	if (!nm_daemon_is_dry_run(daemon) && !is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;
 	daemon->tally.decisions++;
 	nm_report_placement(daemon, snapshot, placed, proposal);

@@ -543,6 +543,23 @@ static void light_threads_count(void **state)
 	assert_true(placed_of(1000)->run_s > 0);
 }
 
+/* It reports homes, and neither refusals nor verdicts on what never happened. */
+static void a_dry_run_only_reports_homes(void **state)
+{
+	(void)state;
+	four_mixed_up();
+	world.daemon.options.dry_run = true;
+	begin_auto();
+	live_s(12);
+	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
+	const struct nm_entry *decision = find_entry(0, NM_MESSAGE_DECISION, "KIND", "home");
+	assert_non_null(decision);
+	assert_true(has_field(decision, "DRY_RUN", "1"));
+	assert_null(find_entry(0, NM_MESSAGE_VERDICT, "PID", "1000"));
+	assert_int_equal(world.daemon.tally.applied + world.daemon.tally.failed, 0);
+	assert_int_equal(fake_mover.submitted, 0);
+}
+
 /* Two hardware threads of one core are not room for two threads while there are idle cores. */
 static void siblings_are_no_cores(void **state)
 {
@@ -897,6 +914,7 @@ int main(void)
 		TEST(the_setting_has_the_last_word),
 		TEST(an_idle_machine_is_left_alone),
 		TEST(memory_comes_along),
+		TEST(a_dry_run_only_reports_homes),
 		TEST(light_threads_count),
 		TEST(what_slows_everybody_is_no_verdict),
 		TEST(a_serial_start_binds_nobody),
