@@ -119,7 +119,7 @@ static void add_bool(struct nm_status_item **item, const char *name, bool flag)
 }
 
 #define ALWAYS_ITEMS 16
-#define RUNNING_ITEMS 52
+#define RUNNING_ITEMS 54
 
 static void add_pages(struct nm_memory *memory, struct nm_status_item **item)
 {
@@ -206,6 +206,16 @@ static void add_threads(const struct nm_daemon *daemon, struct nm_status_item **
 	add_uint(item, "threads_undersampled", snapshot ? snapshot->undersampled : 0);
 }
 
+static void add_homes(const struct nm_placement *placement, struct nm_status_item **item)
+{
+	uint64_t homes = 0;
+
+	for (size_t i = 0; i < placement->count; i++)
+		homes += placement->items[i].home >= 0;
+	add_uint(item, "processes_placed", homes);
+	add_uint(item, "pages_moved_home", placement->pages_moved);
+}
+
 static void add_running(const struct nm_daemon *daemon, struct nm_status_item **item)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -219,6 +229,8 @@ static void add_running(const struct nm_daemon *daemon, struct nm_status_item **
 	add_real(item, "local_share", daemon->tally.local_share);
 	add_real(item, "cpu_share", daemon->tally.cpu_share);
 	add_workers(pipeline->machine, item);
+	if (pipeline->placement)
+		add_homes(pipeline->placement, item);
 	if (pipeline->memory)
 		add_pages(pipeline->memory, item);
 	if (pipeline->pages)

@@ -97,6 +97,7 @@ struct nm_placement {
 	uint32_t next_read_tid; /* where reading goes on in the next interval */
 	struct nm_mover *mover;
 	struct nm_place_cost page_cost;
+	uint64_t pages_moved; /* to homes, since the start */
 	struct nm_place_trend trend;
 	double *beside_cpus; /* per node: what runs there besides the processes, of late */
 	unsigned nr_nodes;   /* of it */

@@ -45,6 +45,17 @@ static void live_s(double seconds)
 	live((unsigned)(seconds / nm_loop_beat_s(&world.daemon)));
 }
 
+static uint64_t status_number(const char *name)
+{
+	struct nm_status_item items[128];
+	size_t count = nm_command_status(&world.daemon, items, 128);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(items[i].name, name) == 0)
+			return items[i].number;
+	fail_msg("no %s in status", name);
+	return 0;
+}
+
 static struct nm_placed *placed_of(uint32_t pid)
 {
 	struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, pid);
@@ -584,6 +595,8 @@ static void memory_comes_along(void **state)
 	assert_int_equal(placed->home, 0);
 	assert_int_equal(pages_on(0), 1024);
 	assert_int_equal(placed->memory.state, NM_BRING_DONE);
+	assert_int_equal(status_number("pages_moved_home"), 1024);
+	assert_true(status_number("processes_placed") >= 1);
 	live_s(6);
 	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "PID", "1000");
 	assert_non_null(verdict);
