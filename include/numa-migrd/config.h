@@ -19,10 +19,12 @@ enum nm_source_choice {
 	NM_SOURCE_IBS,
 	NM_SOURCE_SPE,
 	NM_SOURCE_PMU,
+	NM_SOURCE_EVENT,
 	NM_SOURCE_FAULTS,
 	NM_SOURCE_NONE
 };
 #define NM_CONFIG_PMU_BYTES 128
+#define NM_CONFIG_EVENT_BYTES 128
 #define NM_CONFIG_PATH_BYTES 256
 #define NM_CONFIG_ANY_GAIN (-1000000000000.0) /* threads.balance_min_gain: no limit */
 enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
@@ -89,6 +91,8 @@ struct nm_config {
 	struct {
 		enum nm_source_choice source; /* auto */
 		char pmu[NM_CONFIG_PMU_BYTES]; /* "": none; else "name/term=value,…/", taken first by auto */
+		char event[NM_CONFIG_EVENT_BYTES]; /* "": none; else as libpfm4 spells it, second to pmu */
+		unsigned event_line;          /* of the file; 0: none is named */
 		uint64_t load_latency;        /* 30; 3–65535 cycles: quicker loads are not sampled */
 		uint64_t memory_period;       /* 0 = as suits the source; up to 10^9: every n-th access */
 		enum nm_inject inject;        /* none */
@@ -237,6 +241,9 @@ NM_DEFINE_CLEANUP(struct nm_config, nm_config_free);
 
 /* Writes every setting with its default and a line of meaning, as conf/numa-migrd.conf ships them. */
 int nm_config_write_defaults(FILE *out);
+
+/* Is it spelled as an event of libpfm4 can be, within its bounds? Parser and event encoder. Pure. */
+bool nm_config_is_event(const char *text);
 
 /* Names as the file spells them, for the journal ("lbma", "benefit", "auto", …). */
 const char *nm_pin_name(enum nm_pin pin);

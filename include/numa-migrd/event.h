@@ -43,11 +43,12 @@ int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_at
 /* ---- hardware events: MEMORY to DRAM, which differ from machine to machine ---- */
 
 enum nm_memory_source {
-	NM_MEMORY_NONE, /* page faults stand in */
-	NM_MEMORY_PEBS, /* precise events of the core's own PMU */
-	NM_MEMORY_IBS,	/* AMD's instruction-based sampling */
-	NM_MEMORY_PMU,	/* the one that sampling.pmu names */
-	NM_MEMORY_SPE,	/* Arm's statistical profiling: records in an AUX area of its own */
+	NM_MEMORY_NONE,	 /* page faults stand in */
+	NM_MEMORY_PEBS,	 /* precise events of the core's own PMU */
+	NM_MEMORY_IBS,	 /* AMD's instruction-based sampling */
+	NM_MEMORY_PMU,	 /* the one that sampling.pmu names */
+	NM_MEMORY_SPE,	 /* Arm's statistical profiling: records in an AUX area of its own */
+	NM_MEMORY_EVENT, /* the event of the core's own PMU that sampling.event names */
 	NM_MEMORY_SOURCE_MAX,
 };
 
@@ -62,6 +63,7 @@ struct nm_event_wishes {
 	enum nm_memory_source source; /* of MEMORY and STORE */
 	unsigned load_latency; /* cycles; quicker loads are not sampled, where that can be had */
 	const char *pmu;       /* for NM_MEMORY_PMU: "name/term=value,…/" */
+	const char *event;     /* for NM_MEMORY_EVENT: as libpfm4 spells it */
 };
 
 /* One hardware event of this machine, ready to be opened. */

@@ -53,6 +53,18 @@ int nm_event_row_encode(const struct nm_event_table *table, const struct nm_even
 			unsigned load_latency, struct nm_event_word *ret);
 
 /*
+ * Encodes the event of sampling.event, which samples memory accesses in user mode by one of the
+ * table's PMUs: NAME:UMASK:…, or PMU::NAME:UMASK:…. Returns 0, or -ENOPKG with *ret as above.
+ * Called by nm_event_list_read().
+ */
+int nm_event_named_encode(const struct nm_event_table *table, const char *name,
+			  struct nm_event_word *ret);
+
+/* Why this machine's CPU, below an open root directory, has no such event; NULL: it has. For
+ * --check-config. Static text. */
+const char *nm_event_named_check(int root, const char *name);
+
+/*
  * Finds the first CPU's identity in the text of /proc/cpuinfo. Returns 0, or -ENODATA where a line
  * is missing (other architectures than x86 spell theirs differently). Pure.
  */

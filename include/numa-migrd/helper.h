@@ -36,7 +36,8 @@ struct nm_helper_request {
 	int32_t pid;
 	int32_t value;
 	uint64_t start_ticks;
-	/* of hardware events; what sampling.pmu names is read from root's configuration, not from here */
+	/* of hardware events; what sampling.pmu and sampling.event name is read from root's
+	 * configuration, not from here */
 	uint32_t index, source, load_latency;
 };
 

@@ -5,7 +5,8 @@
 
 /* Each in the order of its enum in config.h. */
 static const char *const profiles[] = {"shipped", "paper", NULL};
-static const char *const sources[] = {"auto", "pebs", "ibs", "spe", "pmu", "faults", "none", NULL};
+static const char *const sources[] = {"auto",  "pebs",	 "ibs",	 "spe", "pmu",
+				      "event", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
 static const char *const policies[] = {"none", "lbma", "imar2", "kmaf", "balance", "auto", NULL};
 static const char *const gates[] = {"benefit", "paper", NULL};
@@ -91,6 +92,8 @@ const struct nm_setting nm_settings[] = {
 	       "Where samples come from: the best source that counts, one by name, page faults, or nowhere"),
 	{FIELD(sampling, pmu), .type = NM_SETTING_PMU, .shipped = "",
 	 .meaning = "Another PMU that samples memory accesses, as perf(1) would spell the event"},
+	{FIELD(sampling, event), .type = NM_SETTING_EVENT, .shipped = "",
+	 .meaning = "Event of this CPU by which memory accesses are sampled, as libpfm4 spells it"},
 	COUNT(sampling, load_latency, "3", "65535", "30", NULL,
 	      "Cycles from which on a load is sampled, where the hardware can tell"),
 	COUNT(sampling, memory_period, "0", "1000000000", "0", NULL,

@@ -47,6 +47,11 @@ static void check_source(const struct company *company)
 		nm_report_error(company->report, LINE(company, "sampling.source"),
 				"sampling.source: found \"pmu\", allowed: only with sampling.pmu "
 				"set to the one that is meant");
+	if (config->sampling.source == NM_SOURCE_EVENT && config->sampling.event[0] == '\0')
+		nm_report_error(
+			company->report, LINE(company, "sampling.source"),
+			"sampling.source: found \"event\", allowed: only with sampling.event "
+			"set to the one that is meant");
 }
 
 /* Whoever sets T and gets another would not know why; the default keeps within the bounds. */

@@ -65,7 +65,10 @@ static void on_failure(void *context, uint32_t act, int error)
 		return;
 	failures->told[failures->count].act = act;
 	failures->told[failures->count++].error = error;
-	fprintf(stderr, SD_NOTICE "%s: %s (told once)\n", act_name(act), strerror(-error));
+	fprintf(stderr, SD_NOTICE "%s: %s (logged once)\n", act_name(act),
+		error == -ENOPKG ? "not an event that libpfm4 encodes here: see numa-migrd "
+				   "--check-config"
+				 : strerror(-error));
 }
 
 static uid_t permitted_uid(void)

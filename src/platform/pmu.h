@@ -20,7 +20,8 @@ int nm_pmu_parse(int root, const char *text, struct nm_event_word *word);
  * The hardware events of this machine for what is wanted: from the table by the CPU's identity, and
  * from sysfs. A source that the machine does not have gives no MEMORY event. The table's rows of
  * other kinds than `kind` stay unencoded, which saves time for a single opening;
- * NM_EVENT_KIND_MAX: all are encoded. Returns 0, or for NM_MEMORY_PMU what nm_pmu_parse() said.
+ * NM_EVENT_KIND_MAX: all are encoded. Returns 0, or for NM_MEMORY_PMU what nm_pmu_parse() said, or
+ * for NM_MEMORY_EVENT -ENOENT (the cores have no PMU) or -ENOPKG (nm_event_named_encode()).
  * Called for each opening, by the daemon's platform and by the helper alike, so both mean the same
  * by an index.
  */

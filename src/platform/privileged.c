@@ -55,7 +55,25 @@ static bool is_well_formed(const struct nm_helper_request *request)
 	       request->load_latency <= NM_LOAD_LATENCY_MAX;
 }
 
-/* The PMU that sampling.pmu names is root's choice, whoever asks. */
+/* What sampling.pmu and sampling.event name is root's choice, whoever asks. */
+static int read_named(const struct nm_helper_context *context, struct nm_event_wishes *wishes,
+		      struct nm_config **ret)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+
+	if (wishes->source != NM_MEMORY_PMU && wishes->source != NM_MEMORY_EVENT)
+		return 0;
+	int r = read_root_config(context, &config);
+	if (r < 0)
+		return r;
+	wishes->pmu = config->sampling.pmu;
+	wishes->event = config->sampling.event;
+	if (!(wishes->source == NM_MEMORY_PMU ? wishes->pmu : wishes->event)[0])
+		return -EPERM;
+	*ret = NM_TAKE(config);
+	return 0;
+}
+
 static int serve_open_event(const struct nm_helper_context *context,
 			    const struct nm_helper_request *request, struct nm_event_fds *ret)
 {
@@ -71,13 +89,8 @@ static int serve_open_event(const struct nm_helper_context *context,
 		.wishes = {.source = (enum nm_memory_source)request->source,
 			   .load_latency = request->load_latency},
 	};
-	if (event.wishes.source == NM_MEMORY_PMU) {
-		int r = read_root_config(context, &config);
-		if (r < 0 || !config->sampling.pmu[0])
-			return r < 0 ? r : -EPERM;
-		event.wishes.pmu = config->sampling.pmu;
-	}
-	return nm_event_open(context->root_fd, &event, ret);
+	int r = read_named(context, &event.wishes, &config);
+	return r < 0 ? r : nm_event_open(context->root_fd, &event, ret);
 }
 
 #define PAGE_BYTES 4096.0

@@ -63,6 +63,21 @@ int nm_list_events_table(FILE *out, const char *name)
 	return -ENOENT;
 }
 
+int nm_list_events_check(FILE *out, int root, const char *path, const struct nm_config *config)
+{
+	const char *event = config->sampling.event;
+	const char *why = event[0] ? nm_event_named_check(root, event) : NULL;
+
+	if (!why)
+		return 0;
+	fprintf(out,
+		"%s:%u: sampling.event: found \"%s\", allowed: an event of this CPU as libpfm4 "
+		"spells "
+		"it (%s); leave it out, or take one that numa-migrd.conf(5) shows how to find\n",
+		path, config->sampling.event_line, event, why);
+	return -EINVAL;
+}
+
 /* ---- this machine ---- */
 
 /* Opens one event on the first CPU and closes it again. */
@@ -121,6 +136,8 @@ static const char *why_not(enum nm_memory_source source)
 		return "is not there: the kernel has no PMU ibs_op";
 	case NM_MEMORY_SPE:
 		return "is not there: the kernel has no PMU arm_spe_0";
+	case NM_MEMORY_EVENT:
+		return "is not there: the kernel has no PMU of the cores (cpu, cpu_core)";
 	default:
 		return "is not there";
 	}
@@ -128,9 +145,11 @@ static const char *why_not(enum nm_memory_source source)
 
 static const char *verdict(enum nm_memory_source source, int r, const struct nm_event_list *list)
 {
-	if (r == -ENOENT)
+	if (r == -ENOPKG)
+		return "is no event of this CPU: numa-migrd --check-config gives the reason";
+	if (r == -ENOENT && source == NM_MEMORY_PMU)
 		return "there is no such PMU in /sys/bus/event_source/devices";
-	if (r < 0)
+	if (r < 0 && source == NM_MEMORY_PMU)
 		return "a term is not one of its formats, or its value does not fit";
 	return list->count > 0 && list->words[0].kind == NM_EVENT_MEMORY ? "is there"
 									 : why_not(source);
@@ -139,20 +158,25 @@ static const char *verdict(enum nm_memory_source source, int r, const struct nm_
 static void list_source(FILE *out, struct nm_platform *platform, const struct nm_config *config,
 			enum nm_memory_source source)
 {
-	const struct nm_event_wishes wishes = {.source = source,
-					       .load_latency =
-						       (unsigned)config->sampling.load_latency,
-					       .pmu = config->sampling.pmu};
+	const struct nm_event_wishes wishes = {
+		.source = source,
+		.load_latency = (unsigned)config->sampling.load_latency,
+		.pmu = config->sampling.pmu,
+		.event = config->sampling.event,
+	};
+	const char *name = nm_memory_source_name(source),
+		   *named = source == NM_MEMORY_PMU	? config->sampling.pmu
+			    : source == NM_MEMORY_EVENT ? config->sampling.event
+							: NULL;
 	struct nm_event_list list = {0};
 
-	if (source == NM_MEMORY_PMU && !config->sampling.pmu[0]) {
-		fprintf(out, "\npmu: sampling.pmu names none\n");
+	if (named && !*named) {
+		fprintf(out, "\n%s: sampling.%s names none\n", name, name);
 		return;
 	}
 	int r = platform->ops->hardware_list(platform, &wishes, &list);
-	fprintf(out, "\n%s%s%s: %s\n", nm_memory_source_name(source),
-		source == NM_MEMORY_PMU ? " " : "",
-		source == NM_MEMORY_PMU ? config->sampling.pmu : "", verdict(source, r, &list));
+	fprintf(out, "\n%s%s%s: %s\n", name, named ? " " : "", named ? named : "",
+		verdict(source, r, &list));
 	print_source(out, platform, &wishes, &list);
 }
 
@@ -183,6 +207,7 @@ void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct n
 	fprintf(out, "This CPU has the entry %s (%s).\n", table->name, table->machines);
 	fprintf(out, "%s", what_is_tried(config));
 	list_source(out, platform, config, NM_MEMORY_PMU);
+	list_source(out, platform, config, NM_MEMORY_EVENT);
 	list_source(out, platform, config, NM_MEMORY_PEBS);
 	list_source(out, platform, config, NM_MEMORY_IBS);
 	list_source(out, platform, config, NM_MEMORY_SPE);

@@ -57,6 +57,12 @@ static const struct remedy remedies[] = {
 	 "sampling.pmu is not understood here (numa-migrd --list-events), or the kernel refuses "
 	 "the "
 	 "event; page faults stand in."},
+	{NM_STEP_EVENT, -ENOPKG,
+	 "sampling.event is no event of this CPU (numa-migrd --check-config gives the reason); "
+	 "another source or page faults stand in."},
+	{NM_STEP_EVENT, -EINVAL,
+	 "the kernel samples no accesses by sampling.event; another source or page faults stand "
+	 "in."},
 	{NM_STEP_COUNTER, -EBUSY,
 	 "the counter does not count (another profiler may hold it); the figure is unavailable."},
 	{NM_STEP_STARVED, -EBUSY,

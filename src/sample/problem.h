@@ -17,6 +17,7 @@ enum nm_problem_step {
 	NM_STEP_SOURCE,	 /* the same, or refused: a source of memory accesses */
 	NM_STEP_COUNTER, /* the same: one of the amounts */
 	NM_STEP_STARVED, /* it counted, and does no more */
+	NM_STEP_EVENT,	 /* as NM_STEP_SOURCE: the source that sampling.event names */
 };
 
 struct nm_problem_cause {

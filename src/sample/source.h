@@ -64,7 +64,7 @@ struct nm_source {
 	uint64_t run_ns, run_ns_configured, run_ns_asked;
 	uint64_t faults, faults_configured, faults_asked;
 	struct nm_event_wishes wishes;
-	char pmu[NM_PMU_TEXT];
+	char pmu[NM_PMU_TEXT], event[NM_CONFIG_EVENT_BYTES];
 	uint64_t memory_period;	       /* configured; 0: what suits */
 	uint64_t hardware_scale;       /* by which all periods of hardware events are raised */
 	struct nm_event_list hardware; /* what is opened on each CPU: it counted in the trial, */

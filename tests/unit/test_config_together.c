@@ -73,6 +73,10 @@ static void test_pmu_must_be_named(void **state)
 	       "conf:2: sampling.source: found \"pmu\", allowed: only with sampling.pmu set to the "
 	       "one that is meant");
 	allow("sampling: { source = \"pmu\"; pmu = \"x/period=9/\"; };");
+	refuse("sampling:\n{ source = \"event\"; pmu = \"x/period=9/\"; };",
+	       "conf:2: sampling.source: found \"event\", allowed: only with sampling.event set to "
+	       "the one that is meant");
+	allow("sampling: { source = \"event\"; event = \"A:B\"; };");
 }
 
 static void test_interval_bounds(void **state)

@@ -162,7 +162,7 @@ static void failures_are_told_once(void **state)
 	assert_int_equal(said("Clearing soft-dirty bits: "), 1);
 	assert_int_equal(said("Unknown act: "), 1);
 	assert_int_equal(said("Connection: "), 1);
-	assert_int_equal(said("(told once)"), 3);
+	assert_int_equal(said("(logged once)"), 3);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
