@@ -11,7 +11,7 @@ static void rule_memory_unseen(const char *name, const struct nm_advise_input *i
 			       struct nm_findings *findings);
 
 static const struct nm_advise_rule rules[] = {
-	{"enough-seen", "whether enough was seen to tell"},
+	{"enough-seen", "whether there were enough samples"},
 	{"bound-away", "threads that are bound to another node than their memory's"},
 	{"fits-a-node", "a program that would fit on one node and runs on several"},
 	{"first-touch", "memory that one node first touched for all"},
