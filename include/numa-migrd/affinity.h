@@ -32,7 +32,11 @@ struct nm_affinity_counts {
 	uint64_t lost; /* sharings of new pairs for which there was no room */
 };
 
-/* Reads pages.sharing_step and sharing_window_s. -ENOMEM. Daemon, start. */
+/* What one sharing adds to the weight of a pair; above 1, so that ageing by a quarter loses little
+ * to rounding. */
+#define NM_SHARING_STEP 16U
+
+/* Reads pages.sharing_window_s. -ENOMEM. Daemon, start. */
 int nm_affinity_new(const struct nm_config *config, struct nm_affinity **ret);
 void nm_affinity_free(struct nm_affinity *affinity);
 NM_DEFINE_CLEANUP(struct nm_affinity, nm_affinity_free);

@@ -11,6 +11,8 @@
 #include "numa-migrd/selection.h"
 #include "numa-migrd/topology.h"
 
+#define NM_WAIT_SHARE 0.1 /* of the interval, from which on a thread waits for a CPU */
+
 /* Loads are in CPUs: 1 is a thread that ran or waited all the time. First guesses in brackets. */
 struct nm_balance_rules {
 	enum nm_selection selection;
@@ -28,7 +30,6 @@ struct nm_balance_rules {
 			      old one (paper: 0) */
 	double min_gain;   /* [0] pages; see selection.h (paper: −∞) */
 	size_t max_moves;  /* [64] of a round */
-	double wait_share; /* [0.1] of T, from which on a thread waits */
 	double idle_max; /* [0.05] load below which a CPU takes threads of either type (paper: 0) */
 };
 
@@ -89,7 +90,7 @@ void nm_balance_result_clear(struct nm_balance_result *result);
 double nm_balance_load(uint64_t run_ns, uint64_t delay_ns, uint64_t length_ns);
 
 /* Did it wait for a CPU: for at least `share` of T? */
-bool nm_balance_waits(uint64_t delay_ns, uint64_t length_ns, double share);
+bool nm_balance_waits(uint64_t delay_ns, uint64_t length_ns);
 
 /* The gap of this interval into the hysteresis; true: balancing is on. Once per interval. */
 bool nm_balance_update(struct nm_balance_state *state, const struct nm_balance_rules *rules,

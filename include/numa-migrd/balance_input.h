@@ -11,7 +11,7 @@
 
 /*
  * The threads that may have waited in this interval: those at home on CPUs that were busy for all
- * but wait_share of it, those on the fullest CPUs first, at most `most`; none at all while the
+ * but NM_WAIT_SHARE of it, those on the fullest CPUs first, at most `most`; none at all while the
  * nodes cannot be further apart than rules->end, however long anybody waited. So nothing is read
  * on a machine that is not overloaded. Indices into ret_threads (room for `most`), their number
  * into *ret_count. 0 or -ENOMEM. Tick, when the snapshot is there.
@@ -34,7 +34,6 @@ struct nm_balance_facts {
 	const enum nm_dtas_type *types;	    /* per thread; NULL: EITHER */
 	const enum nm_dtas_type *cpu_types; /* nm_dtas_split(), for as long as `input`; NULL */
 	double min_run; /* threads.min_run: a leader that ran or waited for less is quiet */
-	double wait_share;
 };
 
 struct nm_balance_gathered {

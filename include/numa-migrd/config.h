@@ -46,8 +46,6 @@ enum nm_feedback_kind { NM_FEEDBACK_MOVED, NM_FEEDBACK_GLOBAL };
 enum nm_gate { NM_GATE_BENEFIT, NM_GATE_PAPER };
 enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
-enum nm_preferred_ties { NM_TIES_ONE, NM_TIES_ALL };
-enum nm_overcommit { NM_OVERCOMMIT_PAGES, NM_OVERCOMMIT_IGNORE };
 enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH, NM_PAGES_EXCLUSIVITY };
 enum nm_page_balancing { NM_BALANCING_YIELD, NM_BALANCING_WARN, NM_BALANCING_MANAGE };
 /* What the attribute user.numa-migrd of a control group counts for (steer.h). */
@@ -96,10 +94,8 @@ struct nm_config {
 		uint64_t load_latency;        /* 30; 3–65535 cycles: quicker loads are not sampled */
 		uint64_t memory_period;       /* 0 = as suits the source; up to 10^9: every n-th access */
 		enum nm_inject inject;        /* none */
-		bool accept_soft_dirty_risk;  /* false; inject = "soft_dirty" needs it and a named target */
-		double clock_hz;              /* 100; 10–1000: run samples per second and busy CPU */
-		uint64_t fault_period;        /* 1; 1–1000000: every n-th page fault */
-		bool weigh_pages;             /* true: a fault counts for each 4 KiB of its page (paper: false) */
+		bool accept_soft_dirty_risk;  /* false; inject = "soft_dirty" needs it and a named
+						 target */
 		double history_s;             /* 10; half-life of the access counts (paper: 0 = this interval only) */
 		double soft_dirty_mb_s;       /* 256; 1–100000: memory write-protected per second, all targets */
 		double overhead_percent;      /* 1.0; 0.1–100: of one CPU, above it periods are raised */
@@ -112,10 +108,7 @@ struct nm_config {
 		double gate_sigmas;       /* 3; 0–10: standard deviations by which a gain must exceed chance (paper: 0) */
 		enum nm_pin pin;          /* auto (paper: core) */
 		enum nm_lottery lottery;  /* proportional (paper: paper) */
-		enum nm_preferred_ties preferred_ties; /* one (paper: all) */
-		enum nm_overcommit overcommit; /* pages (paper: ignore): a full preferred node takes no more threads */
-		uint64_t n;               /* threads considered and moves made per interval; paper: 1 */
-		bool skip_stuck;          /* true: who has no candidate is not among the n (paper: false) */
+		uint64_t n; /* threads considered and moves made per interval; paper: 1 */
 		double q1_sibling;        /* 1: for a free CPU with a busy SMT sibling (paper: q1); 0–1000 */
 		double q1, q2;            /* 2, 4: tickets for a free CPU and for the preferred node; 0–1000 */
 		double free_max;          /* 0.05; busy share below which a CPU is free, by itself or out of its node's (paper: 0) */
@@ -125,8 +118,6 @@ struct nm_config {
 		double warmup_s;          /* after adoption, before any act (paper: 0) */
 		uint64_t cooldown;        /* 8 intervals after a move that did not help (paper: 0) */
 		uint64_t moves_per_interval; /* 64; cap over all policies */
-		bool await_verdict;       /* true: no second move before the first is judged (paper: false) */
-		bool withdraw;            /* true: masks of threads that never arrived return (paper: false) */
 		double lease_expiry_s;    /* 30: a quiet thread's mask returns after this long; 0 = never (paper) */
 		double young_s;           /* 3: processes younger than this are nudged, not leased */
 		double quiet_s;           /* 3: no new thread or child for so long before a lease */
@@ -141,14 +132,12 @@ struct nm_config {
 		double record_band;       /* 0.05: records so near to now are equal (paper: 0) */
 		uint64_t record_age;      /* 60 intervals; 0 = for ever (paper) */
 		enum nm_feedback_kind feedback; /* moved (paper: global) */
-		double delta_g;           /* 0.9; what is left of the performance when a move is undone; 0–1 */
-		bool sum_losses;          /* true: small losses multiply (paper: false) */
-		uint64_t postpone;        /* 2 times at most, where the crowd changed (paper: 0) */
+		double delta_g; /* 0.9; what is left of the performance when a move is undone; 0–1
+				 */
 		double noise_gate;        /* 3 times its recent spread is noise (paper: 0 = no gate) */
 		double t_min_s, t_max_s;  /* 1, 4: bounds of the interval T */
 		/* Mapping by sharing (kMAF): */
-		double mapping_s;         /* 1; 0.1–60: from one mapping to the next (paper: 0.1) */
-		uint64_t mapping_partners; /* 16; 1–1024: strongest partners of a thread that are mapped (paper: 1024) */
+		double mapping_s; /* 1; 0.1–60: from one mapping to the next (paper: 0.1) */
 		double mapping_gain;      /* 0.1; 0–1: share of the cost that a mapping must save (paper: 0 = always apply) */
 		/* policy = "balance" only (balance.h, dtas.h); loads are in CPUs per CPU: */
 		enum nm_selection selection; /* exclusivity: which waiting thread goes */
@@ -156,36 +145,32 @@ struct nm_config {
 		uint64_t balance_persist; /* 2 intervals above balance_begin (paper: 1) */
 		double balance_overload;  /* 1: load from which on a node's own CPUs do not suffice (paper: 0) */
 		double balance_relief;    /* 0.1: by which the new CPU must be emptier than the old one (paper: 0) */
-		double balance_min_gain;  /* 0 pages; NM_CONFIG_ANY_GAIN (paper) also where pages are not known */
-		double wait_share;        /* 0.1 of the interval, from which on a thread waits */
-		double balance_idle_max;  /* 0.05: load below which a CPU takes threads of either type (paper: 0) */
-		uint64_t balance_reads;   /* 512 schedstat files per interval at most */
+		double balance_min_gain; /* 0 pages; NM_CONFIG_ANY_GAIN (paper) also where pages are
+					    not known */
+		double balance_idle_max; /* 0.05: load below which a CPU takes threads of either
+					    type (paper: 0) */
 		double residency_s;       /* 30: so often a process's pages are counted; 0 = accesses must do */
 		uint64_t residency_maps_mb; /* 64 MiB resident, up to which numa_maps is read */
 		bool dtas;                /* false: CPUs are split between memory-bound and other threads */
-		double dtas_memory, dtas_compute; /* 5, 3 misses in 1000 instructions: from, below */
-		uint64_t dtas_persist;    /* 2 running intervals */
-		double dtas_split_s;      /* 10 */
+		double dtas_memory,
+			dtas_compute; /* 5, 3 misses in 1000 instructions: from, below */
 	} threads;
 	struct {
 		enum nm_page_policy policy; /* none */
 		uint64_t max_tracked;     /* 1000000; 1000–100000000 pages with counts */
 		double factor;            /* 2; 1–100: by which the most accesses must exceed the second most */
 		uint64_t min_accesses;    /* 4; 0–255: seen of a page before it may move (paper: 0) */
-		double cooldown_s;        /* 10; 0–3600: a moved or refused page stays so long (paper: 0) */
-		uint64_t ping_pong;       /* 2; 0–4: times back and forth, then left alone; 0 = never (paper) */
+		double cooldown_s; /* 10; 0–3600: a moved or refused page stays so long (paper: 0)
+				    */
 		double decay_s;           /* 10; 0–3600: counts halve so often; 0 = on a move only (paper) */
-		uint64_t sharing_window_s; /* 10; 1–120: accesses further apart do not share (paper: 120) */
-		bool sharing_repeat;      /* false: repeated accesses of one thread share again */
-		uint64_t sharing_step;    /* 16; 1–1000: what one sharing adds to the matrix (paper: 1) */
+		uint64_t sharing_window_s; /* 10; 1–120: accesses further apart do not share (paper:
+					      120) */
 		uint64_t region_samples;  /* 16; 1–1000000: accesses that a decision on a range needs */
-		double region_exclusivity; /* 0.8; 0–1: share of one node from which on a range moves */
-		uint64_t region_split_samples; /* 8; 1–1000000: of each half, to split a range */
-		double region_merge;      /* 0.1; 0–1: exclusivities so near are alike */
-		double interleave_band;   /* 0.1; 0–1: above 1/nodes, up to which everyone uses a range */
+		double region_exclusivity; /* 0.8; 0–1: share of one node from which on a range
+					      moves */
 		double imbalance;         /* 0.35; 0–100: relative deviation of the nodes' loads, to interleave */
-		double contention_share;  /* 0.7; 0–1: of the machine's accesses, from which on a node is too busy */
-		uint64_t regions;         /* 256; 1–100000 ranges of a process, at most */
+		double contention_share;  /* 0.7; 0–1: of the machine's accesses, from which on a
+					     node is too busy */
 		enum nm_page_balancing numa_balancing; /* yield: what to do while the kernel moves pages too */
 		uint64_t rollback_pages;  /* 262144; 0–100000000: moved pages of which the old place is remembered (paper: 0 = never undone) */
 		uint64_t max_mb_per_s;    /* 1024; 1–1000000: MiB moved per second */

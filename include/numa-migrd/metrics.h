@@ -31,7 +31,7 @@ struct nm_figures {
 	 * nr_nodes values each, valid until the next nm_metrics_* call: accesses of the window, and
 	 * of this interval alone, which a verdict rests on. A page fault counts once for each 4 KiB
 	 * of its page, as in the kernel's own NUMA statistics: one sample stands for all of a huge
-	 * page (unless sampling.weigh_pages is off). A thread with memory samples of the hardware
+	 * page. A thread with memory samples of the hardware
 	 * in the interval is counted by them alone, and where they tell the level, by those that
 	 * DRAM served.
 	 */
@@ -76,9 +76,6 @@ int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *
 		   struct nm_metrics **ret);
 void nm_metrics_free(struct nm_metrics *metrics);
 NM_DEFINE_CLEANUP(struct nm_metrics, nm_metrics_free);
-
-/* sampling.weigh_pages, for the faults from now on; true at first. Start and reload. */
-void nm_metrics_weigh_pages(struct nm_metrics *metrics, bool weigh);
 
 /* A sink's on_sample (context: struct nm_metrics *). The hot path: one table look-up per sample. */
 void nm_metrics_add(void *metrics, const struct nm_sample *sample);

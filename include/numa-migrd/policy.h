@@ -136,7 +136,7 @@ double nm_gate_surplus(const struct nm_snap_thread *thread, int node_from, int n
 		       double margin, double sigmas);
 
 /*
- * threads.overcommit = "pages" (algorithms.md section 2): where the CPU demand of the threads that
+ * Nodes in demand (algorithms.md section 2): where the CPU demand of the threads that
  * prefer a node exceeds its usable cores (a further SMT sibling adds a quarter of one, more where
  * the machine's demand exceeds its cores), or that of threads bound to some of these exceeds those,
  * the node is filled by process in descending accesses to it, within a process by thread. Sets
@@ -147,7 +147,7 @@ double nm_gate_surplus(const struct nm_snap_thread *thread, int node_from, int n
 int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 
 /*
- * threads.overcommit = "pages", for leases that stand: where more threads that cannot leave (leased
+ * Nodes in demand, for leases that stand: where more threads that cannot leave (leased
  * ones, and others bound to the node) want CPUs than a leased thread's bound has cores on the node,
  * counted likewise, these CPUs are full, and cores elsewhere in the bound are idle, the leased
  * threads with the fewest accesses to the node are to get their masks back: half of those too many

@@ -128,11 +128,6 @@ NM_DEFINE_CLEANUP(struct nm_snapshot, nm_snapshot_free);
 /* The thread with this id, or NULL. */
 const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapshot, uint32_t tid);
 
-/* Does the thread prefer this node, under the tie rule? (algorithms.md section 2, "Preferred node,
- * ties") */
-bool nm_snapshot_prefers(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
-			 int node, enum nm_preferred_ties ties);
-
 /*
  * May a thread with this mask take the CPU as a free one? One that is free by its node's idle time
  * needs a CPU's worth of it among the CPUs that the mask allows. (numa-migrd.conf(5), free_max)

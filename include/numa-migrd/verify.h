@@ -105,7 +105,7 @@ int nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affin
  * Judges what can be judged now: at the earliest one interval after the act; while a living thread
  * has fewer than threads.min_samples fresh samples, or was not seen on its node yet, it waits, at
  * most 10 intervals. A thread that ran elsewhere in two intervals and never there cancels its
- * decision (without threads.withdraw: it is inconclusive).
+ * decision.
  *
  * A decision by performance is judged by what the feedback found. Where that is nothing, and with
  * any other decision (LBMA's where P is not known), the locality is compared: improved where it

@@ -43,7 +43,6 @@ static struct nm_balance_rules rules_of(const struct nm_config *config)
 		.relief = config->threads.balance_relief,
 		.min_gain = min_gain <= NM_CONFIG_ANY_GAIN ? -INFINITY : min_gain,
 		.max_moves = config->threads.moves_per_interval,
-		.wait_share = config->threads.wait_share,
 		.idle_max = config->threads.balance_idle_max,
 	};
 }
@@ -114,7 +113,6 @@ static int run_round(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 		.types = balancer->split ? evidence->types : NULL,
 		.cpu_types = balancer->split ? balancer->cpu_types : NULL,
 		.min_run = config->threads.min_run,
-		.wait_share = config->threads.wait_share,
 	};
 	struct nm_balance_result result = {0};
 	int r = nm_balance_gather(&facts, &gathered);

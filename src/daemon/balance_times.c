@@ -5,6 +5,8 @@
 
 #include "balance.h"
 
+#define READS_MOST 512U /* in one interval */
+
 int nm_balance_follow_threads(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
 {
 	struct nm_known_thread *known = calloc(snapshot->nr_threads + 1, sizeof(*known));
@@ -91,7 +93,7 @@ int nm_balance_read_times(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			  const struct nm_balance_rules *rules, struct nm_balance_times *ret_times,
 			  size_t *ret_suspects)
 {
-	size_t most = daemon->config->threads.balance_reads, count;
+	size_t most = READS_MOST, count;
 	if (most > snapshot->nr_threads)
 		most = snapshot->nr_threads;
 	nm_autofree uint32_t *suspects = calloc(most + 1, sizeof(*suspects));

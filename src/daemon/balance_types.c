@@ -5,6 +5,8 @@
 #include "balance.h"
 
 enum { TYPES = NM_DTAS_MEMORY + 1 };
+#define PERSIST 2U			/* intervals in a row until a thread is of the other type */
+#define SPLIT_NS (10 * NM_NSEC_PER_SEC) /* after which CPUs are divided again */
 #define LINE_BYTES 64 /* what a miss brings in */
 
 static void forget_split(struct nm_balancer *balancer)
@@ -37,7 +39,7 @@ static void classify(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 	const struct nm_config *config = daemon->config;
 	const struct nm_dtas_rules rules = {.memory_from = config->threads.dtas_memory,
 					    .compute_below = config->threads.dtas_compute,
-					    .persist = (unsigned)config->threads.dtas_persist};
+					    .persist = PERSIST};
 	struct nm_known_thread *known = daemon->pipeline.balancer->known;
 	size_t at = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -156,7 +158,6 @@ int nm_balance_follow_types(struct nm_daemon *daemon, const struct nm_snapshot *
 			    const struct nm_figures *figures, size_t nr_figures)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	double period_ns = daemon->config->threads.dtas_split_s * (double)NM_NSEC_PER_SEC;
 	bool available = daemon->config->threads.dtas && is_sampled(daemon);
 	if (daemon->config->threads.dtas)
 		tell_availability(daemon, available);
@@ -165,7 +166,7 @@ int nm_balance_follow_types(struct nm_daemon *daemon, const struct nm_snapshot *
 		return 0;
 	}
 	classify(daemon, snapshot, figures, nr_figures);
-	if (balancer->split && (double)(snapshot->time_ns - balancer->split_ns) < period_ns)
+	if (balancer->split && snapshot->time_ns - balancer->split_ns < SPLIT_NS)
 		return 0;
 	return split(daemon, snapshot);
 }

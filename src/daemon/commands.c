@@ -314,7 +314,6 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		(void)rebuild(daemon);
 	} else if (!daemon->paused) {
 		nm_drain(daemon);
-		nm_metrics_weigh_pages(daemon->pipeline.metrics, config->sampling.weigh_pages);
 		if (config->threads.policy == NM_POLICY_NONE ||
 		    config->threads.pin != old->threads.pin)
 			return_leases(daemon);

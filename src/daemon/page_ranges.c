@@ -12,6 +12,7 @@
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
 #define MAP_INTERVALS 10 /* between two readings of a process's mappings */
 #define RETRY_COOLDOWNS 6
+#define REGIONS_MOST 256U /* of a process */
 #define RETRY_SEEN 8 /* accesses since it was placed, that tell of a range that it is not there */
 #define THERE_SHARE 0.9 /* of what was seen of a range where it belongs: nothing is to be done */
 
@@ -43,9 +44,8 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 	tell_unreadable(daemon, process, r);
 	if (r < 0)
 		return;
-	if (!process->regions &&
-	    nm_regions_new(daemon->pipeline.topology->nr_nodes, daemon->config->pages.regions,
-			   &process->regions) < 0)
+	if (!process->regions && nm_regions_new(daemon->pipeline.topology->nr_nodes, REGIONS_MOST,
+						&process->regions) < 0)
 		return;
 	if (nm_regions_set_ranges(process->regions, ranges, count) == 0)
 		process->mapped = now;
@@ -123,8 +123,8 @@ static bool is_there(const struct nm_daemon *daemon, const struct sight *sight, 
 	if (sight->known == 0)
 		return false;
 	if (target == NM_REGION_EVERYWHERE)
-		return sight->most <= known / daemon->pipeline.topology->nr_nodes +
-					      known * daemon->config->pages.interleave_band;
+		return sight->most <=
+		       known / daemon->pipeline.topology->nr_nodes + known * NM_REGION_EVEN_BAND;
 	return sight->there >= THERE_SHARE * known;
 }
 

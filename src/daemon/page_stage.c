@@ -384,7 +384,7 @@ static void hold_those_judged(struct nm_daemon *daemon)
 	for (size_t i = 0; i < stage->nr_processes; i++)
 		stage->processes[i].waits =
 			daemon->tally.intervals < stage->processes[i].until ||
-			(daemon->config->threads.await_verdict &&
+			(daemon->config->profile != NM_PROFILE_PAPER &&
 			 nm_page_verifier_awaits(stage->verifier, stage->processes[i].pid,
 						 stage->processes[i].start_ticks,
 						 daemon->tally.intervals));

@@ -37,7 +37,7 @@ struct nm_page_process {
 	uint64_t start_ticks;
 	uint16_t owner; /* in the table of pages: another after an exec */
 	bool held;	/* its threads are not placed yet */
-	bool waits;	/* for a verdict (threads.await_verdict), or for what is to be undone */
+	bool waits;	/* for a verdict, or for what is to be undone */
 	uint64_t until; /* interval before which its pages stay: its threads moved, or pages back */
 	unsigned setbacks; /* decisions undone since one was kept */
 	unsigned nr_threads, nr_sent; /* of them, to other nodes in this interval */

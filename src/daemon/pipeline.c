@@ -51,7 +51,6 @@ static int open_stages(struct nm_daemon *daemon)
 	int r = nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics);
 	if (r < 0)
 		return r;
-	nm_metrics_weigh_pages(pipeline->metrics, daemon->config->sampling.weigh_pages);
 	r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime_directory,
 			    daemon->boot_id, nm_report_lease, daemon, &pipeline->actuator);
 	if (r < 0) {

@@ -4,6 +4,7 @@
 #include "numa-migrd/kmaf.h"
 
 /* How often the figures of each process are published, at level "debug". */
+#define PARTNERS_MOST 16U /* of a thread that count when it is placed, the strongest first */
 #define PUBLISH_NS (10 * NM_NSEC_PER_SEC)
 
 /* Ticks come a little early or late: the one nearest to the period's end is meant. */
@@ -22,8 +23,7 @@ static int make_graph(const struct nm_daemon *daemon, const struct nm_snapshot *
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		tids[i] = snapshot->threads[i].tid;
 	return nm_affinity_graph(nm_memory_affinity(daemon->pipeline.memory), tids,
-				 snapshot->nr_threads,
-				 (unsigned)daemon->config->threads.mapping_partners, ret);
+				 snapshot->nr_threads, PARTNERS_MOST, ret);
 }
 
 /* ---- what the mapping means for pages ---- */

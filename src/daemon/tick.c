@@ -227,7 +227,7 @@ static void free_who_counts_again(struct nm_daemon *daemon, const struct nm_snap
 static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	size_t count;
-	if (daemon->config->threads.overcommit != NM_OVERCOMMIT_PAGES ||
+	if (daemon->config->profile == NM_PROFILE_PAPER ||
 	    daemon->config->threads.policy == NM_POLICY_AUTO) /* it gives up whole homes */
 		return 0;
 	nm_autofree uint32_t *threads = calloc(snapshot->nr_threads + 1, sizeof(*threads));
@@ -268,15 +268,16 @@ static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *dec
 }
 
 /*
- * Verifier and feedback will ask later what came of it. Until the verdict its threads stay (with
- * threads.await_verdict): a further move would leave this one without a verdict for ever.
+ * Verifier and feedback will ask later what came of it. Until the verdict its threads stay, except
+ * by the papers: a further move would leave this one without a verdict for ever.
  */
 static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_decision *decision)
 {
 	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
+	bool stay = daemon->config->profile != NM_PROFILE_PAPER;
 	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
-	for (unsigned i = 0; daemon->config->threads.await_verdict && i < decision->nr_steps; i++)
+	for (unsigned i = 0; stay && i < decision->nr_steps; i++)
 		nm_roster_hold(daemon->pipeline.roster, decision->steps[i].tid,
 			       decision->steps[i].start_ticks, until);
 	int r = nm_verifier_add(daemon->pipeline.verifier, decision);

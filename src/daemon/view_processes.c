@@ -399,7 +399,7 @@ static const char *kind_of(const struct nm_daemon *daemon, const struct nm_regio
 	double even = 1.0 / daemon->pipeline.topology->nr_nodes;
 	if (region->exclusivity >= config->pages.region_exclusivity)
 		return "exclusive";
-	return region->exclusivity <= even + config->pages.interleave_band ? "shared" : "mixed";
+	return region->exclusivity <= even + NM_REGION_EVEN_BAND ? "shared" : "mixed";
 }
 
 static void write_region(const struct nm_daemon *daemon, const struct nm_region *region,

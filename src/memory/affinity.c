@@ -40,7 +40,6 @@ void nm_affinity_free(struct nm_affinity *affinity)
 
 void nm_affinity_configure(struct nm_affinity *affinity, const struct nm_config *config)
 {
-	affinity->step = (uint32_t)config->pages.sharing_step;
 	affinity->window_s = (uint32_t)config->pages.sharing_window_s;
 }
 
@@ -169,8 +168,8 @@ void nm_affinity_share(struct nm_affinity *affinity, uint16_t a, uint16_t b)
 		pair->ids = ids_of(a, b);
 		affinity->used++;
 	}
-	if (pair->weight <= UINT32_MAX - affinity->step)
-		pair->weight += affinity->step;
+	if (pair->weight <= UINT32_MAX - NM_SHARING_STEP)
+		pair->weight += NM_SHARING_STEP;
 }
 
 static size_t wanted_slots(const struct nm_affinity *affinity)
@@ -194,8 +193,8 @@ int nm_affinity_age(struct nm_affinity *affinity)
 		if (!nm_pair_lives(affinity, pair))
 			continue;
 		pair.weight -= pair.weight >> 2;
-		/* What cannot decay and is less than a quarter of one sharing only takes room. */
-		if (pair.weight < 4 && pair.weight < affinity->step / 4)
+		/* Below 4 it cannot decay; it only takes room. */
+		if (pair.weight < 4)
 			continue;
 		*cell(pairs, slots, pair.ids) = pair;
 		used++;

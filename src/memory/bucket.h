@@ -57,8 +57,8 @@ struct nm_page_rules {
 		needed[256]; /* by the second most accesses: more than so many make the page move */
 	uint32_t min_accesses;
 	uint16_t cooldown_s, decay_s;
-	uint8_t window_s, reversals_max;
-	bool decays, repeat;
+	uint8_t window_s;
+	bool decays;
 };
 
 struct nm_pages {

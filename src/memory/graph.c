@@ -267,7 +267,7 @@ int nm_affinity_sharing(const struct nm_affinity *affinity, const uint32_t *tids
 		uint32_t a = vertex_of[nm_pair_low(pair)], b = vertex_of[nm_pair_high(pair)];
 		if (a == NOBODY || b == NOBODY)
 			continue;
-		double sharings = (double)pair.weight / affinity->step;
+		double sharings = (double)pair.weight / NM_SHARING_STEP;
 		sums[a] += sharings;
 		sums[b] += sharings;
 		squares += 2 * sharings * sharings;

@@ -4,6 +4,10 @@
 
 #include "bucket.h"
 
+/* A page is left alone once it went back and forth twice. Back and forth once is one turn back at
+ * its end, the second time two more. */
+#define REVERSALS_MOST 3U
+
 static uint16_t whole_seconds(double seconds)
 {
 	return (uint16_t)ceil(seconds);
@@ -19,10 +23,6 @@ void nm_rule_set(struct nm_page_rules *rules, const struct nm_config *config)
 	rules->decays = config->pages.decay_s > 0;
 	rules->decay_s = rules->decays ? whole_seconds(config->pages.decay_s) : UINT16_MAX;
 	rules->window_s = (uint8_t)config->pages.sharing_window_s;
-	/* Back and forth once is one turn back at its end, each further time two more. */
-	rules->reversals_max =
-		(uint8_t)(config->pages.ping_pong ? 2 * config->pages.ping_pong - 1 : 0);
-	rules->repeat = config->pages.sharing_repeat;
 }
 
 static bool may_move(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
@@ -70,8 +70,7 @@ static void count_turning_back(struct nm_pages *pages, struct nm_slot slot)
 	if ((*state & NM_STATE_REVERSALS) != NM_STATE_REVERSALS)
 		*state = (uint8_t)(*state + NM_STATE_REVERSAL);
 	unsigned reversals = (unsigned)(*state & NM_STATE_REVERSALS) / NM_STATE_REVERSAL;
-	if (pages->rules.reversals_max == 0 || reversals < pages->rules.reversals_max ||
-	    *state & NM_STATE_ALONE)
+	if (reversals < REVERSALS_MOST || *state & NM_STATE_ALONE)
 		return;
 	*state |= NM_STATE_ALONE;
 	pages->counts.ping_pong++;

@@ -192,8 +192,7 @@ static void forget_old_threads(const struct nm_pages *pages, struct nm_slot slot
 }
 
 /* Section 3.2: the thread becomes the sub-block's latest; returns whom it shares with. */
-static uint16_t note_thread(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s,
-			    const struct nm_page_touch *touch)
+static uint16_t note_thread(struct nm_slot slot, uint32_t now_s, const struct nm_page_touch *touch)
 {
 	unsigned block =
 		(unsigned)(touch->page.address / NM_PAGE_SUBBLOCK_BYTES) % NM_PAGE_SUBBLOCKS;
@@ -202,7 +201,7 @@ static uint16_t note_thread(const struct nm_pages *pages, struct nm_slot slot, u
 
 	slot.bucket->stamp[slot.way][block] = (uint8_t)now_s;
 	if (latest == touch->thread)
-		return pages->rules.repeat ? thread[1] : 0;
+		return 0;
 	thread[1] = latest;
 	thread[0] = touch->thread;
 	return latest;
@@ -296,7 +295,7 @@ static uint16_t visit_part(struct nm_pages *pages, uint32_t now_s,
 	if (!slot.bucket)
 		return 0;
 	slot.bucket->seen[slot.way] = (uint16_t)now_s;
-	return note_thread(pages, slot, now_s, touch);
+	return note_thread(slot, now_s, touch);
 }
 
 static struct nm_page_finding visit_page(struct nm_pages *pages, uint32_t now_s,
@@ -315,7 +314,7 @@ static struct nm_page_finding visit_page(struct nm_pages *pages, uint32_t now_s,
 	count_access(pages, slot, now_s, touch);
 	slot.bucket->seen[slot.way] = (uint16_t)now_s;
 	if (touch->page.size == NM_PAGE_4K && touch->thread)
-		finding.partner = note_thread(pages, slot, now_s, touch);
+		finding.partner = note_thread(slot, now_s, touch);
 	finding.target = (int16_t)nm_rule_target(pages, slot, now_s);
 	if (finding.target >= 0)
 		slot.bucket->state[slot.way] |= NM_STATE_PENDING;

@@ -28,7 +28,7 @@ struct nm_affinity {
 	size_t vertex_capacity, vertex_count, live;
 	uint16_t first_free, last_free; /* ended ones, in the order of their ends; 0: none */
 	struct nm_tidmap *id_of;
-	uint32_t step, window_s, agings;
+	uint32_t window_s, agings;
 	uint64_t lost;
 };
 

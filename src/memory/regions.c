@@ -5,6 +5,11 @@
 #include "numa-migrd/regions.h"
 
 /* Accesses by node that are of the whole region, not known of which half; and of each half. */
+/* In each half of a range that is to be split. */
+#define SPLIT_SAMPLES 8
+/* Neighbouring ranges of a node are one if their exclusivity differs by no more. */
+#define MERGE_BAND 0.1
+
 enum { WHOLE, LEFT, RIGHT, PARTS };
 
 struct bounds {
@@ -371,10 +376,9 @@ static bool should_split(const struct nm_regions *regions, size_t index,
 		tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
 	struct tally right =
 		tally_of(counts_of(regions, &regions->list, index, RIGHT), regions->nr_nodes);
-	double least = (double)config->pages.region_split_samples;
 
-	return can_split(&regions->list.items[index]) && left.samples >= least &&
-	       right.samples >= least &&
+	return can_split(&regions->list.items[index]) && left.samples >= SPLIT_SAMPLES &&
+	       right.samples >= SPLIT_SAMPLES &&
 	       (left.node != right.node ||
 		!is_one_nodes(tally_of_region(regions, &regions->list, index), config));
 }
@@ -412,7 +416,7 @@ static bool should_merge(const struct nm_regions *regions, const struct list *li
 		return true;
 	/* Else they would be split again. */
 	return a.node == b.node && is_one_nodes(a, config) && is_one_nodes(b, config) &&
-	       fabs(exclusivity_of(a) - exclusivity_of(b)) <= config->pages.region_merge;
+	       fabs(exclusivity_of(a) - exclusivity_of(b)) <= MERGE_BAND;
 }
 
 /* Both become one, whose halves are yet to be told apart. */
@@ -510,7 +514,7 @@ int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double i
 		return NM_REGION_NOWHERE;
 	if (region->exclusivity >= config->pages.region_exclusivity)
 		return region->node;
-	double even = 1.0 / nr_nodes, band = config->pages.interleave_band;
+	double even = 1.0 / nr_nodes, band = NM_REGION_EVEN_BAND;
 	/* Half as many accesses look less even by chance. Not a number: no spreading on what is not
 	 * known. */
 	if (region->whole && region->exclusivity <= even + band &&

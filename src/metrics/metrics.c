@@ -63,7 +63,6 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 	if (r < 0)
 		return r;
 	fresh->losses = metrics->losses;
-	fresh->ignore_page_size = metrics->ignore_page_size;
 	struct nm_metrics old = *metrics;
 	*metrics = *fresh;
 	*fresh = old;
@@ -317,18 +316,13 @@ static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *s
 		entry->counts[node] += count;
 }
 
-void nm_metrics_weigh_pages(struct nm_metrics *metrics, bool weigh)
-{
-	metrics->ignore_page_size = !weigh;
-}
-
 /* Pages of 4 KiB that the fault stands for; at most 1 GiB, the largest page there is. */
-static inline uint32_t fault_weight(const struct nm_metrics *metrics, uint64_t page_bytes)
+static inline uint32_t fault_weight(uint64_t page_bytes)
 {
 	enum { BASE_SHIFT = 12, MOST = 1 << 18 };
 	uint64_t pages = page_bytes >> BASE_SHIFT;
 
-	if (pages == 0 || metrics->ignore_page_size)
+	if (pages == 0)
 		return 1;
 	return pages < MOST ? (uint32_t)pages : MOST;
 }
@@ -353,8 +347,7 @@ static inline void add_access(struct nm_metrics *metrics, const struct nm_sample
 	if (!entry)
 		return;
 	entry->access_new++;
-	entry->counts[metrics->nr_nodes + (unsigned)node] +=
-		fault_weight(metrics, sample->page_bytes);
+	entry->counts[metrics->nr_nodes + (unsigned)node] += fault_weight(sample->page_bytes);
 }
 
 /* Where the thread's figures of the hardware go; NULL: not countable. */

@@ -85,7 +85,6 @@ struct nm_metrics {
 	size_t figure_capacity;
 	uint64_t dram_sample_bytes; /* the least that one sample of DRAM traffic stood for; 0: none
 				       seen */
-	bool ignore_page_size;
 	uint32_t carry; /* of weights, in 1/256 */
 	struct nm_metrics_losses losses;
 };

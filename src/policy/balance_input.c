@@ -4,17 +4,17 @@
 #include "numa-migrd/balance_input.h"
 
 /* Busy for so much of the interval that threads may have waited; unknown: they may not. */
-static bool is_saturated(const struct nm_snap_cpu *cpu, double wait_share)
+static bool is_saturated(const struct nm_snap_cpu *cpu)
 {
-	return cpu->usable && cpu->busy_share >= 1 - wait_share;
+	return cpu->usable && cpu->busy_share >= 1 - NM_WAIT_SHARE;
 }
 
 /* ---- whom to read ---- */
 
 /* What the CPU can have been asked for at most: its threads may all have waited all the time. */
-static double most_load(const struct nm_snap_cpu *cpu, double wait_share)
+static double most_load(const struct nm_snap_cpu *cpu)
 {
-	if (!is_saturated(cpu, wait_share))
+	if (!is_saturated(cpu))
 		return isnan(cpu->busy_share) ? 0 : cpu->busy_share;
 	return cpu->homes > 1 ? cpu->homes : 1;
 }
@@ -36,7 +36,7 @@ static double widest_gap(const struct span *spans, unsigned nr_nodes)
 	return most - least;
 }
 
-static int find_gap(const struct nm_snapshot *snapshot, double wait_share, double *ret)
+static int find_gap(const struct nm_snapshot *snapshot, double *ret)
 {
 	const struct nm_topology *topology = snapshot->topology;
 	nm_autofree struct span *spans = calloc(topology->nr_nodes + 1U, sizeof(*spans));
@@ -46,7 +46,7 @@ static int find_gap(const struct nm_snapshot *snapshot, double wait_share, doubl
 		const struct nm_snap_cpu *cpu = &snapshot->cpus[i];
 		if (!cpu->usable || cpu->node < 0)
 			continue;
-		spans[cpu->node].most += most_load(cpu, wait_share);
+		spans[cpu->node].most += most_load(cpu);
 		spans[cpu->node].least += isnan(cpu->busy_share) ? 0 : cpu->busy_share;
 		spans[cpu->node].cpus++;
 	}
@@ -68,8 +68,8 @@ static int by_homes(const void *left, const void *right)
 }
 
 /* A thread alone on its CPU is listed too: what is not managed may have kept it waiting. */
-static int list_queues(const struct nm_snapshot *snapshot, double wait_share, size_t most,
-		       uint32_t *ret_threads, size_t *ret_count)
+static int list_queues(const struct nm_snapshot *snapshot, size_t most, uint32_t *ret_threads,
+		       size_t *ret_count)
 {
 	unsigned nr_cpus = snapshot->topology->nr_cpus;
 	nm_autofree struct queue *queues = calloc(nr_cpus + 1U, sizeof(*queues));
@@ -77,7 +77,7 @@ static int list_queues(const struct nm_snapshot *snapshot, double wait_share, si
 	if (!queues)
 		return -ENOMEM;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
-		if (is_saturated(&snapshot->cpus[cpu], wait_share))
+		if (is_saturated(&snapshot->cpus[cpu]))
 			queues[nr_queues++] =
 				(struct queue){.cpu = cpu, .homes = snapshot->cpus[cpu].homes};
 	qsort(queues, nr_queues, sizeof(*queues), by_homes);
@@ -94,11 +94,11 @@ int nm_balance_suspects(const struct nm_snapshot *snapshot, const struct nm_bala
 			size_t most, uint32_t *ret_threads, size_t *ret_count)
 {
 	double gap;
-	int r = find_gap(snapshot, rules->wait_share, &gap);
+	int r = find_gap(snapshot, &gap);
 	if (r < 0)
 		return r;
 	if (gap > rules->end)
-		return list_queues(snapshot, rules->wait_share, most, ret_threads, ret_count);
+		return list_queues(snapshot, most, ret_threads, ret_count);
 	*ret_count = 0;
 	return 0;
 }
@@ -140,7 +140,7 @@ static double load_of(const struct nm_balance_facts *facts, size_t i)
 		return 0;
 	if (times && times->length_ns > 0)
 		return nm_balance_load(times->run_ns, times->delay_ns, times->length_ns);
-	if (is_saturated(&facts->snapshot->cpus[thread->home_cpu], facts->wait_share))
+	if (is_saturated(&facts->snapshot->cpus[thread->home_cpu]))
 		return NAN;
 	return thread->run_share;
 }
@@ -149,8 +149,7 @@ static bool waits(const struct nm_balance_facts *facts, size_t i)
 {
 	if (!facts->times || facts->times[i].length_ns == 0)
 		return false;
-	return nm_balance_waits(facts->times[i].delay_ns, facts->times[i].length_ns,
-				facts->wait_share);
+	return nm_balance_waits(facts->times[i].delay_ns, facts->times[i].length_ns);
 }
 
 static void take_thread(const struct nm_balance_facts *facts, size_t i,

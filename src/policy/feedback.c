@@ -8,6 +8,7 @@
 
 /* A change of the number of active threads beyond this share postpones the verdict. */
 #define CROWD_CHANGE 0.25
+#define POSTPONED_MOST 2U /* judgements in a row, while the number of threads changes */
 /* What rose by less is not called a gain in a verdict, however still it was before. */
 #define GAIN_LEAST 0.01
 
@@ -268,7 +269,7 @@ static bool is_to_be_undone(const struct nm_config *config, const struct change 
 {
 	if (is_loss(config, change->log, change->sigma))
 		return true;
-	return config->threads.sum_losses && change->log < 0 &&
+	return config->profile != NM_PROFILE_PAPER && change->log < 0 &&
 	       is_loss(config, change->losses, change->losses_sigma);
 }
 
@@ -276,7 +277,7 @@ static struct nm_feedback_judgement judgement_of(const struct nm_config *config,
 						 const struct change *change, uint64_t decision)
 {
 	double figure = exp(change->log);
-	bool summed = config->threads.sum_losses && !isnan(figure);
+	bool summed = config->profile != NM_PROFILE_PAPER && !isnan(figure);
 	return (struct nm_feedback_judgement){
 		.decision = decision,
 		.undo = is_to_be_undone(config, change),
@@ -364,7 +365,8 @@ static int judge(struct nm_feedback *feedback, const struct nm_snapshot *snapsho
 		 const struct nm_config *config, const struct nm_readings *now,
 		 struct nm_feedback_result *result)
 {
-	if (feedback->postponed >= config->threads.postpone || !crowd_changed(feedback, snapshot))
+	if (config->profile == NM_PROFILE_PAPER || feedback->postponed >= POSTPONED_MOST ||
+	    !crowd_changed(feedback, snapshot))
 		return judge_moves(feedback, config, now, result);
 	feedback->postponed++;
 	result->outcome = NM_FEEDBACK_POSTPONED;

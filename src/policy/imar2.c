@@ -90,10 +90,7 @@ static void rank_all(const struct judge *judge, struct ranking *list)
 
 static double q2_of(const struct judge *judge, uint32_t thread, int node)
 {
-	return nm_snapshot_prefers(judge->snapshot, &judge->snapshot->threads[thread], node,
-				   judge->config->threads.preferred_ties)
-		       ? judge->config->threads.q2
-		       : 0;
+	return judge->snapshot->threads[thread].preferred == node ? judge->config->threads.q2 : 0;
 }
 
 static double record_of(const struct judge *judge, uint32_t thread, int node)

@@ -200,7 +200,7 @@ static int find_partners(struct plan *plan)
 static bool has_room(const struct plan *plan, size_t thread)
 {
 	int node = plan->wanted[thread];
-	return plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE ||
+	return plan->config->profile == NM_PROFILE_PAPER ||
 	       plan->demand[node] + demand_of(plan, thread) <= plan->capacity[node];
 }
 
@@ -315,8 +315,7 @@ static double shared_there(const struct plan *plan, uint32_t thread)
 	double shared = 0;
 	for (uint32_t at = graph->first[thread]; at < graph->first[thread + 1]; at++)
 		if (plan->place[graph->partner[at]] == plan->place[thread])
-			shared += (double)graph->weight[at] /
-				  (double)plan->config->pages.sharing_step;
+			shared += (double)graph->weight[at] / NM_SHARING_STEP;
 	return shared;
 }
 

@@ -9,7 +9,7 @@ static double cost_of(const struct plan *plan, uint32_t at, int node_a, int node
 {
 	if (node_a < 0 || node_b < 0)
 		return 0;
-	return (double)plan->graph->weight[at] / (double)plan->config->pages.sharing_step *
+	return (double)plan->graph->weight[at] / NM_SHARING_STEP *
 	       nm_topology_distance(plan->snapshot->topology, node_a, node_b);
 }
 
@@ -56,7 +56,7 @@ static bool may_stay(const struct plan *plan, const struct unit *unit)
 {
 	const struct nm_move *move = &plan->moves[unit->first];
 	double demand = plan->demand[move->node_from] + demand_of(plan, move->thread);
-	return unit->count > 1 || plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE ||
+	return unit->count > 1 || plan->config->profile == NM_PROFILE_PAPER ||
 	       demand <= plan->capacity[move->node_from] ||
 	       demand <= plan->demand_now[move->node_from];
 }
@@ -157,7 +157,7 @@ static void move_again(struct plan *plan, struct unit *unit)
 
 static bool has_room_everywhere(const struct plan *plan)
 {
-	if (plan->config->threads.overcommit == NM_OVERCOMMIT_IGNORE)
+	if (plan->config->profile == NM_PROFILE_PAPER)
 		return true;
 	for (unsigned node = 0; node < plan->snapshot->topology->nr_nodes; node++)
 		if (plan->demand[node] > fmax(plan->capacity[node], plan->demand_now[node]))
@@ -212,8 +212,7 @@ struct worth nm_kmaf_weigh(const struct plan *plan)
 				continue;
 			double before = cost_of(plan, at, plan->here[i], plan->here[j]);
 			double after = cost_of(plan, at, plan->place[i], plan->place[j]);
-			double sharings = (double)graph->weight[at] /
-					  (double)plan->config->pages.sharing_step;
+			double sharings = (double)graph->weight[at] / NM_SHARING_STEP;
 			worth.before += before;
 			worth.after += after;
 			if (sharings > 0)

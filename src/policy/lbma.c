@@ -39,10 +39,7 @@ static size_t list_eligible(const struct nm_snapshot *snapshot, bool any_thread,
 static double q2_of(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    size_t thread, int node)
 {
-	return nm_snapshot_prefers(snapshot, &snapshot->threads[thread], node,
-				   config->threads.preferred_ties)
-		       ? config->threads.q2
-		       : 0;
+	return snapshot->threads[thread].preferred == node ? config->threads.q2 : 0;
 }
 
 static void grant(const struct nm_snapshot *snapshot, const struct nm_config *config, double *going,

@@ -11,9 +11,9 @@ double nm_balance_load(uint64_t run_ns, uint64_t delay_ns, uint64_t length_ns)
 	return load < 1 ? load : 1;
 }
 
-bool nm_balance_waits(uint64_t delay_ns, uint64_t length_ns, double share)
+bool nm_balance_waits(uint64_t delay_ns, uint64_t length_ns)
 {
-	return delay_ns > 0 && (double)delay_ns >= share * (double)length_ns;
+	return delay_ns > 0 && (double)delay_ns >= NM_WAIT_SHARE * (double)length_ns;
 }
 
 double nm_loads_of_thread(const struct nm_balance_thread *thread)

@@ -30,9 +30,9 @@ struct nm_search_rules nm_search_rules_of(const struct nm_config *config,
 		.merged = merged,
 		/* A share of no tickets is no chance: only the paper's lottery lets Q = 0 win. */
 		.zero_wins = !gated && !merged,
-		.any_thread = !config->threads.skip_stuck,
+		.any_thread = config->profile == NM_PROFILE_PAPER,
 		.cross_owner_swap = config->threads.cross_owner_swap,
-		.fill_nodes = config->threads.overcommit == NM_OVERCOMMIT_PAGES,
+		.fill_nodes = config->profile != NM_PROFILE_PAPER,
 		.q1 = config->threads.q1,
 		.q1_sibling_busy = config->threads.q1_sibling,
 		/* Which of the two would be the faster there, locality cannot tell; IMAR²'s P can.

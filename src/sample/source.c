@@ -13,6 +13,7 @@
 
 #define WAKE_FRACTION 4 /* the reader is woken at a quarter of a ring */
 #define WEIGHT_ONE 256.0
+#define RUN_NS (10 * NM_NSEC_PER_MSEC) /* between samples of what runs on a CPU */
 
 static size_t page_bytes(void)
 {
@@ -396,10 +397,10 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->choice = config->sampling.source;
 	source->cap_share = config->sampling.overhead_percent / 100.0;
 	source->run_kind = NM_EVENT_CLOCK;
-	source->run_ns_asked = (uint64_t)(1e9 / config->sampling.clock_hz);
+	source->run_ns_asked = RUN_NS;
 	source->run_ns_configured = source->run_ns_asked;
 	source->run_ns = source->run_ns_configured;
-	source->faults_asked = config->sampling.fault_period;
+	source->faults_asked = 1;
 	source->faults_configured = source->faults_asked;
 	source->faults = source->faults_configured;
 	source->ring_bytes = (size_t)config->sampling.ring_kb * 1024;

@@ -77,14 +77,3 @@ const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapsh
 		return NULL;
 	return &snapshot->threads[low];
 }
-
-bool nm_snapshot_prefers(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
-			 int node, enum nm_preferred_ties ties)
-{
-	if (thread->preferred < 0 || node < 0 || node >= (int)snapshot->topology->nr_nodes)
-		return false;
-	if (ties == NM_TIES_ONE)
-		return node == thread->preferred;
-	/* The preferred node is one of the largest: whatever reaches it is another. */
-	return thread->accesses[node] >= thread->accesses[thread->preferred];
-}

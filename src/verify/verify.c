@@ -330,7 +330,7 @@ static void list_places(const struct nm_verifier *verifier, struct nm_sharing_pl
 int nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
 			     const struct nm_snapshot *snapshot, const struct nm_config *config)
 {
-	double step = (double)config->pages.sharing_step;
+	double step = NM_SHARING_STEP;
 	size_t count = count_by_sharing(verifier);
 	if (count == 0)
 		return 0;
@@ -456,8 +456,7 @@ static bool judge(struct question *question, const struct nm_config *config)
 		if (!thread->alive)
 			continue;
 		if (!thread->ran_on_node && (expired || question->away[i] >= MAX_AWAY_INTERVALS)) {
-			if (config->threads.withdraw)
-				verdict->kind = NM_VERDICT_CANCELLED;
+			verdict->kind = NM_VERDICT_CANCELLED;
 			return true;
 		}
 		undecided += is_awaited(verdict, thread, config);

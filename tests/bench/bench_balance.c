@@ -93,8 +93,7 @@ static double measure_gathering(size_t *ret_suspects)
 	struct machine *m = draw_snapshot();
 	struct nm_snapshot *snapshot = machine_snapshot(m);
 	const struct nm_balance_rules rules = crowd_rules(NM_SELECTION_MOST_BENEFIT);
-	const struct nm_balance_facts facts = {
-		.snapshot = snapshot, .min_run = 0.1, .wait_share = rules.wait_share};
+	const struct nm_balance_facts facts = {.snapshot = snapshot, .min_run = 0.1};
 	double us[REPEATS];
 	for (unsigned i = 0; i < REPEATS; i++) {
 		struct nm_balance_gathered gathered;

@@ -16,8 +16,7 @@ static inline void shuffle_rules(struct nm_config *config, struct nm_rng *dice)
 		machine_paper(config);
 	config->threads.gate = below(dice, 2) ? NM_GATE_PAPER : NM_GATE_BENEFIT;
 	config->threads.lottery = below(dice, 2) ? NM_LOTTERY_PAPER : NM_LOTTERY_PROPORTIONAL;
-	config->threads.preferred_ties = below(dice, 2) ? NM_TIES_ALL : NM_TIES_ONE;
-	config->threads.overcommit = below(dice, 2) ? NM_OVERCOMMIT_IGNORE : NM_OVERCOMMIT_PAGES;
+	config->profile = below(dice, 2) ? NM_PROFILE_PAPER : NM_PROFILE_SHIPPED;
 	config->threads.cross_owner_swap = below(dice, 2);
 	config->threads.n = below(dice, 12);
 }

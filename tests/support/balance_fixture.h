@@ -32,7 +32,6 @@ static inline struct nm_balance_rules crowd_rules(enum nm_selection selection)
 					 .overload = 1,
 					 .min_gain = 0,
 					 .max_moves = 64,
-					 .wait_share = 0.1,
 					 .idle_max = 0.05};
 }
 

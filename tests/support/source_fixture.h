@@ -31,8 +31,6 @@ static inline int set_up(void **state)
 	assert_non_null(f->topology);
 	f->fake->platform.ops = &fake_perf_ops;
 	f->config.sampling.source = NM_SOURCE_AUTO;
-	f->config.sampling.clock_hz = 100;
-	f->config.sampling.fault_period = 1;
 	f->config.sampling.overhead_percent = 1.0;
 	f->page = (size_t)sysconf(_SC_PAGESIZE);
 	f->config.sampling.ring_kb = 16 * f->page / 1024;

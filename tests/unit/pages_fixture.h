@@ -39,7 +39,6 @@ static int set_up_pages(void **state)
 	config->pages.max_tracked = 4096;
 	config->pages.min_accesses = 0;
 	config->pages.cooldown_s = 0;
-	config->pages.ping_pong = 0;
 	config->pages.decay_s = 0;
 	now_s = 1000;
 	renew_pages(4);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/memory/pairs.h"
 #include "numa-migrd/affinity.h"
 
 static struct nm_config *config;
@@ -18,7 +19,6 @@ static int set_up(void **state)
 	(void)state;
 	if (nm_config_default(&config) < 0)
 		return -1;
-	config->pages.sharing_step = 1;
 	return nm_affinity_new(config, &affinity);
 }
 
@@ -51,10 +51,10 @@ static void test_a_sharing_counts_for_both(void **state)
 {
 	(void)state;
 	share(100, 103, 2);
-	assert_int_equal(nm_affinity_between(affinity, 100, 103), 2);
-	assert_int_equal(nm_affinity_between(affinity, 103, 100), 2);
+	assert_int_equal(nm_affinity_between(affinity, 100, 103), 2 * NM_SHARING_STEP);
+	assert_int_equal(nm_affinity_between(affinity, 103, 100), 2 * NM_SHARING_STEP);
 	share(103, 100, 1);
-	assert_int_equal(nm_affinity_between(affinity, 100, 103), 3);
+	assert_int_equal(nm_affinity_between(affinity, 100, 103), 3 * NM_SHARING_STEP);
 	assert_int_equal(nm_affinity_between(affinity, 100, 100), 0);
 	assert_int_equal(nm_affinity_between(affinity, 100, 999), 0);
 	share(100, 100, 5);
@@ -75,39 +75,28 @@ static void test_joining_twice_is_once(void **state)
 	assert_int_equal(nm_affinity_counts(affinity).threads, 2);
 }
 
-/* M − (M >> 2): 100, 75, 57, …; 1 to 3 stay for ever, which is why a sharing is worth more. */
+/* M − (M >> 2), and gone below 4. */
 static void test_aging(void **state)
 {
+	static const uint32_t expected[] = {12, 9, 7, 6, 5, 4, 0};
 	(void)state;
-	share(1, 2, 100);
-	share(1, 3, 3);
-	assert_int_equal(nm_affinity_age(affinity), 0);
-	assert_int_equal(nm_affinity_between(affinity, 1, 2), 75);
-	assert_int_equal(nm_affinity_age(affinity), 0);
-	assert_int_equal(nm_affinity_between(affinity, 1, 2), 57);
-	assert_int_equal(nm_affinity_between(affinity, 1, 3), 3);
-}
-
-static void test_a_larger_step_is_forgotten(void **state)
-{
-	(void)state;
-	config->pages.sharing_step = 16;
-	nm_affinity_configure(affinity, config);
 	share(1, 2, 1);
 	assert_int_equal(nm_affinity_between(affinity, 1, 2), 16);
-	for (unsigned i = 0; i < 7; i++) /* 12, 9, 7, 6, 5, 4, 3 */
+	for (size_t i = 0; i < NM_ARRAY_SIZE(expected); i++) {
 		assert_int_equal(nm_affinity_age(affinity), 0);
-	assert_int_equal(nm_affinity_between(affinity, 1, 2), 0);
+		assert_int_equal(nm_affinity_between(affinity, 1, 2), expected[i]);
+	}
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 0);
 }
 
 static void test_counts_do_not_overflow(void **state)
 {
 	(void)state;
-	config->pages.sharing_step = 1U << 31;
-	nm_affinity_configure(affinity, config);
+	share(1, 2, 1);
+	for (size_t i = 0; i < affinity->slots; i++)
+		affinity->pairs[i].weight = UINT32_MAX - NM_SHARING_STEP;
 	share(1, 2, 3);
-	assert_true(nm_affinity_between(affinity, 1, 2) == 1U << 31);
+	assert_int_equal(nm_affinity_between(affinity, 1, 2), UINT32_MAX);
 }
 
 static void test_leaving_clears_row_and_column(void **state)
@@ -183,7 +172,7 @@ static void test_room_for_pairs_grows_with_aging(void **state)
 			share(a, b, 4);
 	assert_int_equal(nm_affinity_counts(affinity).lost, lost);
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 19900);
-	assert_int_equal(nm_affinity_between(affinity, 2, 1), 7);
+	assert_int_equal(nm_affinity_between(affinity, 2, 1), 7 * NM_SHARING_STEP);
 }
 
 /* ---- equations 1 and 2 ---- */
@@ -224,17 +213,6 @@ static void test_disjoint_pairs(void **state)
 	assert_near(sharing_of(4).heterogeneity_others, 2.0 / 9);
 }
 
-static void test_sharing_is_in_sharings(void **state)
-{
-	(void)state;
-	config->pages.sharing_step = 16;
-	nm_affinity_configure(affinity, config);
-	share(1, 2, 1);
-	share(3, 4, 1);
-	assert_near(sharing_of(4).amount, 0.25);
-	assert_near(sharing_of(4).heterogeneity, 0.1875);
-}
-
 static void test_one_thread_shares_nothing(void **state)
 {
 	(void)state;
@@ -265,7 +243,8 @@ static void test_graph(void **state)
 	share(20, 40, 5);
 	share(20, 99, 7);
 	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = graph_of(tids, 4, 16);
-	const uint32_t first[] = {0, 1, 3, 3, 4}, partner[] = {1, 0, 3, 1}, weight[] = {3, 3, 5, 5};
+	const uint32_t first[] = {0, 1, 3, 3, 4}, partner[] = {1, 0, 3, 1},
+		       weight[] = {48, 48, 80, 80};
 	assert_memory_equal(graph->first, first, sizeof(first));
 	assert_memory_equal(graph->partner, partner, sizeof(partner));
 	assert_memory_equal(graph->weight, weight, sizeof(weight));
@@ -308,7 +287,6 @@ int main(void)
 		TEST(test_a_sharing_counts_for_both),
 		TEST(test_joining_twice_is_once),
 		TEST(test_aging),
-		TEST(test_a_larger_step_is_forgotten),
 		TEST(test_counts_do_not_overflow),
 		TEST(test_leaving_clears_row_and_column),
 		TEST(test_an_id_rests),
@@ -317,7 +295,6 @@ int main(void)
 		TEST(test_room_for_pairs_grows_with_aging),
 		TEST(test_uniform_sharing),
 		TEST(test_disjoint_pairs),
-		TEST(test_sharing_is_in_sharings),
 		TEST(test_one_thread_shares_nothing),
 		TEST(test_graph),
 		TEST(test_strongest_partners),

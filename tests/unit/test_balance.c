@@ -58,10 +58,8 @@ static void test_load_is_what_was_asked_for(void **state)
 static void test_waiting_begins_at_the_share(void **state)
 {
 	(void)state;
-	assert_true(nm_balance_waits(100, 1000, 0.1));
-	assert_false(nm_balance_waits(99, 1000, 0.1));
-	assert_false(nm_balance_waits(0, 1000, 0));
-	assert_true(nm_balance_waits(1, 1000, 0));
+	assert_true(nm_balance_waits(100, 1000));
+	assert_false(nm_balance_waits(99, 1000));
 }
 
 /* ---- hysteresis ---- */

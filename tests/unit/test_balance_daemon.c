@@ -153,21 +153,6 @@ static void moves_keep_within_the_budget(void **state)
 	assert_int_equal(longest_queue(), 1);
 }
 
-static void reads_keep_within_the_budget(void **state)
-{
-	(void)state;
-	overload(8, 0);
-	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.balance_reads = 3;
-	live(1);
-	for (uint64_t i = 0; i < 4; i++) {
-		uint64_t before = world.daemon.pipeline.balancer->tally.reads;
-		live_one();
-		assert_true(world.daemon.pipeline.balancer->tally.reads <= before + 3);
-	}
-	assert_true(world.daemon.pipeline.balancer->tally.reads > 0);
-}
-
 static void a_lease_ends_with_the_daemon(void **state)
 {
 	(void)state;
@@ -445,7 +430,6 @@ int main(void)
 		TEST(a_gap_below_the_threshold_does_not_begin_it),
 		TEST(the_owners_masks_are_the_bound),
 		TEST(moves_keep_within_the_budget),
-		TEST(reads_keep_within_the_budget),
 		TEST(a_lease_ends_with_the_daemon),
 		TEST(without_schedstat_it_says_so_and_moves_nothing),
 		TEST(who_can_join_its_leader_goes),

@@ -25,9 +25,8 @@ static int begin(void **state)
 	(void)state;
 	machine = machine_new(2, 2);
 	memset(times, 0, sizeof(times));
-	facts = (struct nm_balance_facts){.times = times, .min_run = 0.1, .wait_share = 0.1};
-	rules = (struct nm_balance_rules){
-		.begin = 0.5, .end = 0.25, .persist = 1, .wait_share = 0.1, .max_moves = 64};
+	facts = (struct nm_balance_facts){.times = times, .min_run = 0.1};
+	rules = (struct nm_balance_rules){.begin = 0.5, .end = 0.25, .persist = 1, .max_moves = 64};
 	return 0;
 }
 

@@ -30,8 +30,6 @@ static void check_defaults(const struct nm_config *config)
 	assert_int_equal(config->sampling.source, NM_SOURCE_AUTO);
 	assert_int_equal(config->sampling.inject, NM_INJECT_NONE);
 	assert_false(config->sampling.accept_soft_dirty_risk);
-	assert_true(config->sampling.clock_hz == 100);
-	assert_int_equal(config->sampling.fault_period, 1);
 	assert_true(config->sampling.history_s == 10);
 	assert_true(config->sampling.soft_dirty_mb_s == 256);
 	assert_true(config->sampling.overhead_percent == 1.0);
@@ -47,8 +45,6 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_true(config->threads.gate_margin == 0.05);
 	assert_int_equal(config->threads.pin, NM_PIN_AUTO);
 	assert_int_equal(config->threads.lottery, NM_LOTTERY_PROPORTIONAL);
-	assert_int_equal(config->threads.preferred_ties, NM_TIES_ONE);
-	assert_int_equal(config->threads.overcommit, NM_OVERCOMMIT_PAGES);
 	assert_int_equal(config->threads.n, 8);
 	assert_true(config->threads.q1 == 2 && config->threads.q2 == 4);
 	assert_true(config->threads.free_max == 0.05);
@@ -59,8 +55,6 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_int_equal(config->threads.cooldown, 8);
 	assert_int_equal(config->threads.moves_per_interval, 64);
 	assert_true(config->threads.lease_expiry_s == 30);
-	assert_true(config->sampling.weigh_pages && config->threads.skip_stuck);
-	assert_true(config->threads.await_verdict && config->threads.withdraw);
 	assert_true(config->threads.q1_sibling == 1);
 	assert_true(config->threads.young_s == 3);
 	assert_true(config->threads.quiet_s == 3);
@@ -74,8 +68,6 @@ static void check_thread_defaults(const struct nm_config *config)
 	assert_true(config->threads.record_band == 0.05);
 	assert_int_equal(config->threads.record_age, 60);
 	assert_int_equal(config->threads.feedback, NM_FEEDBACK_MOVED);
-	assert_true(config->threads.sum_losses);
-	assert_int_equal(config->threads.postpone, 2);
 	assert_true(config->threads.noise_gate == 3);
 	assert_true(config->threads.t_min_s == 1 && config->threads.t_max_s == 4);
 }
@@ -87,16 +79,11 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_true(config->pages.factor == 2);
 	assert_int_equal(config->pages.min_accesses, 4);
 	assert_true(config->pages.cooldown_s == 10 && config->pages.decay_s == 10);
-	assert_int_equal(config->pages.ping_pong, 2);
 	assert_int_equal(config->pages.sharing_window_s, 10);
-	assert_false(config->pages.sharing_repeat);
-	assert_int_equal(config->pages.sharing_step, 16);
 	assert_int_equal(config->pages.region_samples, 16);
-	assert_int_equal(config->pages.region_split_samples, 8);
-	assert_true(config->pages.region_exclusivity == 0.8 && config->pages.region_merge == 0.1);
-	assert_true(config->pages.interleave_band == 0.1 && config->pages.imbalance == 0.35);
+	assert_true(config->pages.region_exclusivity == 0.8);
+	assert_true(config->pages.imbalance == 0.35);
 	assert_true(config->pages.contention_share == 0.7);
-	assert_int_equal(config->pages.regions, 256);
 	assert_int_equal(config->pages.numa_balancing, NM_BALANCING_YIELD);
 	assert_int_equal(config->pages.rollback_pages, 262144);
 	assert_int_equal(config->pages.max_mb_per_s, 1024);
@@ -107,7 +94,6 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_false(config->pages.move_bound || config->pages.move_shared);
 	assert_false(config->pages.isolated_cpus);
 	assert_true(config->threads.mapping_s == 1);
-	assert_int_equal(config->threads.mapping_partners, 16);
 	assert_true(config->threads.mapping_gain == 0.1);
 }
 
@@ -118,15 +104,12 @@ static void check_balance_defaults(const struct nm_config *config)
 	assert_int_equal(config->threads.balance_persist, 2);
 	assert_true(config->threads.balance_overload == 1);
 	assert_true(config->threads.balance_relief == 0.1);
-	assert_true(config->threads.balance_min_gain == 0 && config->threads.wait_share == 0.1);
+	assert_true(config->threads.balance_min_gain == 0);
 	assert_true(config->threads.balance_idle_max == 0.05);
-	assert_int_equal(config->threads.balance_reads, 512);
 	assert_true(config->threads.residency_s == 30);
 	assert_int_equal(config->threads.residency_maps_mb, 64);
 	assert_false(config->threads.dtas);
 	assert_true(config->threads.dtas_memory == 5 && config->threads.dtas_compute == 3);
-	assert_int_equal(config->threads.dtas_persist, 2);
-	assert_true(config->threads.dtas_split_s == 10);
 }
 
 static void test_defaults(void **state)
@@ -150,9 +133,6 @@ static void test_paper_profile(void **state)
 	(void)state;
 	assert_int_equal(paper->profile, NM_PROFILE_PAPER);
 	assert_true(paper->targets.min_cpu_percent == 0);
-	assert_false(paper->sampling.weigh_pages);
-	assert_false(paper->threads.skip_stuck || paper->threads.await_verdict);
-	assert_false(paper->threads.withdraw);
 	assert_true(paper->threads.lease_expiry_s == 0);
 	assert_true(paper->threads.q1_sibling == paper->threads.q1);
 	assert_int_equal(paper->targets.min_rss_mb, 1);
@@ -161,8 +141,6 @@ static void test_paper_profile(void **state)
 	assert_int_equal(paper->threads.gate, NM_GATE_PAPER);
 	assert_int_equal(paper->threads.pin, NM_PIN_CORE);
 	assert_int_equal(paper->threads.lottery, NM_LOTTERY_PAPER);
-	assert_int_equal(paper->threads.preferred_ties, NM_TIES_ALL);
-	assert_int_equal(paper->threads.overcommit, NM_OVERCOMMIT_IGNORE);
 	assert_int_equal(paper->threads.n, 1);
 	assert_true(paper->threads.free_max == 0);
 	assert_true(paper->threads.min_run == 0);
@@ -174,8 +152,6 @@ static void test_paper_profile(void **state)
 	assert_true(paper->threads.remote_below == 0 && paper->threads.record_band == 0);
 	assert_int_equal(paper->threads.record_age, 0);
 	assert_int_equal(paper->threads.feedback, NM_FEEDBACK_GLOBAL);
-	assert_false(paper->threads.sum_losses);
-	assert_int_equal(paper->threads.postpone, 0);
 	assert_true(paper->threads.noise_gate == 0);
 	assert_true(paper->threads.delta_r == 0.8 && paper->threads.delta_g == 0.9);
 	assert_true(paper->threads.q3_better == 4 && paper->threads.q3_equal == 2 &&
@@ -186,7 +162,6 @@ static void test_paper_profile(void **state)
 	assert_true(paper->pages.factor == 2 && paper->pages.min_accesses == 0);
 	assert_true(paper->pages.cooldown_s == 0 && paper->pages.decay_s == 0);
 	assert_int_equal(paper->pages.rollback_pages, 0);
-	assert_true(paper->pages.ping_pong == 0 && paper->pages.sharing_step == 1);
 	assert_int_equal(paper->pages.sharing_window_s, 120);
 	assert_true(paper->threads.mapping_s == 0.1);
 	assert_true(paper->threads.mapping_gain == 0);
@@ -399,19 +374,19 @@ static void test_every_setting(void **state)
 /* Setting one must change its own field only: offsets in the table are right. */
 static void test_every_setting_lands_in_its_field(void **state)
 {
-	nm_auto(nm_config_freep) struct nm_config *config =
-		accept("general: { interval_s = 2; seed = 42; dry_run = true; };\n"
-		       "sampling: { source = \"none\"; clock_hz = 99.5; ring_kb = 1024; };\n"
-		       "threads: { policy = \"none\"; n = 17; q1 = 1.5; q2 = 3; cooldown = 9;\n"
-		       "           moves_per_interval = 5; cross_owner_swap = true; };\n"
-		       "journal: { level = \"error\"; rate_per_s = 7; };\n");
+	nm_auto(nm_config_freep) struct nm_config *config = accept(
+		"general: { interval_s = 2; seed = 42; dry_run = true; };\n"
+		"sampling: { source = \"none\"; overhead_percent = 99.5; ring_kb = 1024; };\n"
+		"threads: { policy = \"none\"; n = 17; q1 = 1.5; q2 = 3; cooldown = 9;\n"
+		"           moves_per_interval = 5; cross_owner_swap = true; };\n"
+		"journal: { level = \"error\"; rate_per_s = 7; };\n");
 
 	(void)state;
 	assert_true(config->general.interval_s == 2);
 	assert_int_equal(config->general.seed, 42);
 	assert_true(config->general.dry_run);
 	assert_int_equal(config->sampling.source, NM_SOURCE_NONE);
-	assert_true(config->sampling.clock_hz == 99.5);
+	assert_true(config->sampling.overhead_percent == 99.5);
 	assert_int_equal(config->sampling.ring_kb, 1024);
 	assert_int_equal(config->threads.policy, NM_POLICY_NONE);
 	assert_int_equal(config->threads.n, 17);
@@ -475,6 +450,8 @@ static void test_unknown_names(void **state)
 	       "conf:1: interval_s: unknown setting; the nearest known one is general.interval_s");
 	refuse("threads: { Pin = \"auto\"; };",
 	       "conf:1: threads.Pin: unknown setting; the nearest known one is threads.pin");
+	refuse("threads: {\n skip_stuck = true; };",
+	       "conf:2: threads.skip_stuck: removed, it follows \"profile\"; delete the line");
 	refuse("general: { rollback = true; };", "conf:1: general.rollback: unknown setting; the "
 						 "nearest known one is threads.rollback");
 	refuse("prof1le = \"paper\";",

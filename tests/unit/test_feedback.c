@@ -21,7 +21,7 @@ static int set_up(void **state)
 	machine = machine_new(4, 2);
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	machine->config.threads.noise_gate = 0;
-	machine->config.threads.sum_losses = false;
+	machine->config.profile = NM_PROFILE_PAPER;
 	for (int i = 0; i < 3; i++) {
 		machine_thread(machine, i < 2 ? 10 : 20, i, 1);
 		machine_perform(machine, (size_t)i, 100, 100, 1, 20);
@@ -299,6 +299,7 @@ static void add_threads(unsigned count)
 static void a_changed_crowd_postpones_twice(void **state)
 {
 	(void)state;
+	machine->config.profile = NM_PROFILE_SHIPPED;
 	look();
 	move(7, 20);
 	speed(2, 50);
@@ -318,6 +319,7 @@ static void a_changed_crowd_postpones_twice(void **state)
 static void a_quarter_is_not_yet_too_much(void **state)
 {
 	(void)state;
+	machine->config.profile = NM_PROFILE_SHIPPED;
 	add_threads(1);
 	look();
 	move(7, 20);
@@ -339,7 +341,6 @@ static void a_quarter_is_not_yet_too_much(void **state)
 static void the_paper_never_postpones(void **state)
 {
 	(void)state;
-	machine->config.threads.postpone = 0;
 	look();
 	move(7, 20);
 	add_threads(9);
@@ -351,7 +352,7 @@ static void the_paper_never_postpones(void **state)
 static void small_losses_multiply(void **state)
 {
 	(void)state;
-	machine->config.threads.sum_losses = true;
+	machine->config.profile = NM_PROFILE_SHIPPED;
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
 	assert_true(near(result.losses, 0.96));
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
@@ -365,7 +366,7 @@ static void small_losses_multiply(void **state)
 static void a_gain_forgives_losses(void **state)
 {
 	(void)state;
-	machine->config.threads.sum_losses = true;
+	machine->config.profile = NM_PROFILE_SHIPPED;
 	after_move(100, 92);
 	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
 	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
@@ -423,7 +424,7 @@ static void one_tenants_gain_excuses_nobody(void **state)
 static void small_losses_are_each_tenants_own(void **state)
 {
 	(void)state;
-	machine->config.threads.sum_losses = true;
+	machine->config.profile = NM_PROFILE_SHIPPED;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(after_two_moves(92, 100), NM_FEEDBACK_KEEP);
 	assert_int_equal(after_two_moves(80, 99), NM_FEEDBACK_UNDO);
@@ -436,7 +437,7 @@ static void small_losses_are_each_tenants_own(void **state)
 static void an_idle_tenants_losses_are_remembered(void **state)
 {
 	(void)state;
-	machine->config.threads.sum_losses = true;
+	machine->config.profile = NM_PROFILE_SHIPPED;
 	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
 	machine->figures[2].run_share = 0;
 	look();

@@ -22,7 +22,7 @@ static int set_up(void **state)
 	machine = machine_new(4, 2);
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	machine->config.threads.noise_gate = 2;
-	machine->config.threads.sum_losses = false;
+	machine->config.profile = NM_PROFILE_PAPER;
 	for (int i = 0; i < 3; i++) {
 		machine_thread(machine, i < 2 ? 10 : 20, i, 1);
 		machine_perform(machine, (size_t)i, 100, 100, 1, 20);
@@ -188,7 +188,7 @@ static void global_noise_is_of_the_sum(void **state)
 static void noise_does_not_add_up_to_losses(void **state)
 {
 	(void)state;
-	machine->config.threads.sum_losses = true;
+	machine->config.profile = NM_PROFILE_SHIPPED;
 	tremble(1.04, 40);
 	for (int i = 0; i < 4; i++) {
 		tremble(1.04, 8);
@@ -272,7 +272,7 @@ static void noise_neither_accelerates_nor_rolls_back(void **state)
 	static const char *const names[] = {"white noise", "random walk", "bursts"};
 	(void)state;
 	machine->config.threads.noise_gate = 3;
-	machine->config.threads.sum_losses = true;
+	machine->config.profile = NM_PROFILE_SHIPPED;
 	for (int kind = 0; kind < KINDS; kind++)
 		for (size_t i = 0; i < NM_ARRAY_SIZE(sigmas); i++) {
 			struct tally tally = live_many(kind, sigmas[i], 1);

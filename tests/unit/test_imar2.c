@@ -197,7 +197,7 @@ static void a_thread_without_a_candidate_does_not_count(void **state)
 	machine_allow(machine, 0, "0-1");
 	only_thread(1);
 	assert_int_equal(proposals.threads_considered, 1);
-	machine->config.threads.skip_stuck = false;
+	machine->config.profile = NM_PROFILE_PAPER;
 	assert_none();
 }
 
@@ -356,7 +356,7 @@ static void a_pair(int memory, int partner_memory)
 {
 	machine->config.threads.gate = NM_GATE_PAPER;
 	machine->config.threads.remote_below = 1.1;
-	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	machine->config.profile = NM_PROFILE_PAPER;
 	thread(10, 0, memory, 1);
 	thread(20, 2, partner_memory, 1);
 	thread(20, 3, 1, 1);

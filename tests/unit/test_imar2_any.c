@@ -10,7 +10,7 @@
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/record.h"
 
-#define FINGERPRINT 0xffc64ab30e820ae6ULL
+#define FINGERPRINT 0x0a4c49d42b7eb65eULL
 
 static struct machine *machine;
 static struct nm_record *record;

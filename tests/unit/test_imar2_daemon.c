@@ -351,7 +351,7 @@ static void the_paper_waits_for_no_verdict(void **state)
 	live(60);
 	assert_int_equal(moved_twice_running(), 0);
 	assert_true(count_entries(0, NM_MESSAGE_DECISION) > 20);
-	config->threads.await_verdict = false;
+	config->profile = NM_PROFILE_PAPER;
 	live(60);
 	assert_true(moved_twice_running() > 0);
 }

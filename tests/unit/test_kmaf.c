@@ -374,7 +374,7 @@ static void room_is_made_for_who_gains(void **state)
 	machine_thread(machine, 10, 3, -1);
 	share(0, 2, 20);
 	assert_int_equal(moves_to(cpus), 2);
-	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	machine->config.profile = NM_PROFILE_PAPER;
 	assert_int_equal(moves_to(cpus), 2);
 	cpus[0] = 0;
 	assert_int_equal(moves_to(cpus), 0);
@@ -403,7 +403,7 @@ static void a_node_in_demand_takes_nobody(void **state)
 	machine_thread(machine, 10, 2, -1);
 	share(0, 1, 20);
 	assert_int_equal(moves_to(cpus), 0);
-	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	machine->config.profile = NM_PROFILE_PAPER;
 	assert_int_equal(moves_to(cpus), 1);
 }
 
@@ -435,7 +435,7 @@ static void a_cpu_with_another_thread_is_not_left_free(void **state)
 	int cpus[] = {2, 4, 3, 5, 2};
 	make_chain();
 	machine_thread(machine, 10, 2, -1);
-	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	machine->config.profile = NM_PROFILE_PAPER;
 	assert_int_equal(moves_to(cpus), 1);
 	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
 }
@@ -514,7 +514,7 @@ static void looks_are_bounded(void **state)
 	(void)state;
 	crowd(cpus);
 	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * CROWD);
-	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	machine->config.profile = NM_PROFILE_PAPER;
 	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * CROWD);
 }
 

@@ -333,7 +333,7 @@ static void two_that_prefer_one_node_do_not_change_places(void **state)
 	(void)state;
 	pair(1, 1);
 	machine_touch(machine, 0, 1, 900);
-	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	machine->config.profile = NM_PROFILE_PAPER;
 	assert_still();
 	machine->config.threads.gate = NM_GATE_PAPER;
 	propose();
@@ -405,18 +405,6 @@ static void in_the_papers_way_a_thread_without_candidates_uses_up_its_turn(void 
 	assert_in_range(idle, 5, 45);
 }
 
-static void equal_nodes_are_all_preferred_in_the_papers_way(void **state)
-{
-	(void)state;
-	machine_thread(machine, 10, 0, 1);
-	machine_touch(machine, 0, 2, 100);
-	fill_cpus(0, 3);
-	fill_cpus(6, 7);
-	assert_true(propose()->tickets.total == 2);
-	machine->config.threads.preferred_ties = NM_TIES_ALL;
-	assert_true(propose()->tickets.total == 6);
-}
-
 static void a_memory_only_node_draws_to_its_neighbour(void **state)
 {
 	(void)state;
@@ -442,7 +430,7 @@ static void a_full_preferred_node_takes_no_more(void **state)
 	propose();
 	assert_int_equal(proposals.count, 1);
 	assert_int_equal(proposals.items[0].moves[0].thread, 1);
-	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	machine->config.profile = NM_PROFILE_PAPER;
 	machine_allow(machine, 1, "4-7");
 	propose();
 	assert_int_equal(proposals.count, 1);
@@ -462,7 +450,7 @@ static void a_refused_thread_is_no_partner_either(void **state)
 	machine->config.threads.gate_sigmas = 0;
 	propose();
 	assert_int_equal(proposals.count, 0);
-	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
+	machine->config.profile = NM_PROFILE_PAPER;
 	propose();
 	assert_int_equal(proposals.count, 1);
 }
@@ -481,26 +469,26 @@ static void n_bounds_threads_and_winners(void **state)
 }
 
 /*
- * 2,100 threads at home on each of two CPUs, and on each one stray of another user, which makes
- * every pair across them worth a look and none a candidate.
+ * 3,000 threads at home on each of two CPUs, and on the second one a stray of another user, which
+ * makes every pair across them worth a look and none a candidate.
  */
 static void a_hopeless_search_is_given_up(void **state)
 {
 	(void)state;
 	machine_free(machine);
-	machine = machine_of_size(2, 1, 1, 5000);
-	machine->config.threads.overcommit = NM_OVERCOMMIT_IGNORE;
-	for (int i = 0; i < 4200; i++)
+	machine = machine_of_size(2, 1, 1, 6001);
+	machine->config.threads.min_run = 0;
+	for (int i = 0; i < 6000; i++)
 		machine_thread(machine, 10, i % 2, i % 2);
-	for (int i = 0; i < 2; i++) {
-		size_t stray = machine_thread(machine, 20, i, -1);
-		machine_touch(machine, stray, !i, 1e6);
-		machine_allow(machine, stray, i ? "1" : "0");
-	}
+	size_t stray = machine_thread(machine, 20, 1, 0);
+	machine_touch(machine, stray, 0, 1e6);
 	machine_process(machine, 20)->uid = 1001;
+	for (size_t i = 0; i <= stray; i++)
+		machine->figures[i].run_share = 1e-6;
+	fill_cpus(0, 1);
 	propose();
 	assert_int_equal(proposals.count, 0);
-	assert_in_range(proposals.stopped_by_gate, 1000, 4000);
+	assert_in_range(proposals.stopped_by_gate, 1000, 5000);
 }
 
 int main(void)
@@ -533,7 +521,6 @@ int main(void)
 		TEST(unknown_figures_move_nothing),
 		TEST(a_thread_without_home_stays_out),
 		TEST(in_the_papers_way_a_thread_without_candidates_uses_up_its_turn),
-		TEST(equal_nodes_are_all_preferred_in_the_papers_way),
 		TEST(a_memory_only_node_draws_to_its_neighbour),
 		TEST(a_full_preferred_node_takes_no_more),
 		TEST(a_refused_thread_is_no_partner_either),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/memory/pairs.h"
 #include "../support/machine.h"
 #include "numa-migrd/mapping.h"
 #include "numa-migrd/rng.h"
@@ -28,7 +29,6 @@ static int set_up(void **state)
 	everywhere = hwloc_bitmap_alloc_full();
 	if (nm_config_default(&config) < 0)
 		return -1;
-	config->pages.sharing_step = 1;
 	for (uint32_t i = 0; i < THREADS_MOST; i++)
 		tids[i] = 100 + i;
 	return nm_affinity_new(config, &affinity);
@@ -123,7 +123,8 @@ static void test_pairs_started_apart(void **state)
 	assert_int_equal(node_of(1), node_of(3));
 	assert_int_not_equal(node_of(0), node_of(1));
 	assert_int_equal(most_on_one_cpu(4), 1);
-	assert_true(mapping->cost_now == 400 && mapping->cost_new == 100);
+	assert_true(mapping->cost_now == 400 * NM_SHARING_STEP &&
+		    mapping->cost_new == 100 * NM_SHARING_STEP);
 	assert_true(mapping->worth);
 	assert_int_equal(mapping->staying, 2);
 	assert_int_equal(mapping->repaired, 0);
@@ -220,7 +221,7 @@ static void check_chain(const unsigned order[4])
 	for (unsigned i = 1; i < 4; i++)
 		share(order[i - 1], order[i], 9);
 	map(4);
-	assert_true(mapping->cost_new == 3 * 9 * 20);
+	assert_true(mapping->cost_new == 3 * 9 * 20 * NM_SHARING_STEP);
 	assert_int_equal(most_on_one_cpu(4), 1);
 }
 
@@ -262,7 +263,7 @@ static void test_siblings(void **state)
 	map(4);
 	assert_int_equal(mapping->cpu[0] % 2, mapping->cpu[1] % 2);
 	assert_int_equal(mapping->cpu[2] % 2, mapping->cpu[3] % 2);
-	assert_true(mapping->cost_new == 20);
+	assert_true(mapping->cost_new == 20 * NM_SHARING_STEP);
 }
 
 static void check_repeatable(void)
@@ -524,19 +525,20 @@ static void test_unknown_places_and_loads(void **state)
 	threads[0].load = threads[2].load = (double)NAN;
 	map(4);
 	assert_int_equal(node_of(0), node_of(2));
-	assert_true(mapping->cost_now == 200 && mapping->cost_new == 50); /* of 1 and 3 alone */
+	assert_true(mapping->cost_now == 200 * NM_SHARING_STEP &&
+		    mapping->cost_new == 50 * NM_SHARING_STEP); /* of 1 and 3 alone */
 }
 
 static void test_large_weights(void **state)
 {
 	(void)state;
-	config->pages.sharing_step = UINT32_MAX / 2;
-	nm_affinity_configure(affinity, config);
 	machine(2, 8, 8);
 	for (size_t i = 0; i < 8; i++)
 		for (size_t j = 0; j < i; j++)
 			if (i % 2 == j % 2)
-				share(i, j, 2);
+				share(i, j, 1);
+	for (size_t i = 0; i < affinity->slots; i++)
+		affinity->pairs[i].weight = UINT32_MAX - 1;
 	map(8);
 	assert_true(mapping->worth);
 	for (size_t i = 2; i < 8; i++)

@@ -28,7 +28,6 @@ static int set_up(void **state)
 		return -1;
 	config->pages.min_accesses = 0;
 	config->pages.cooldown_s = 0;
-	config->pages.sharing_step = 1;
 	now_s = 100;
 	return nm_memory_new(topology, physmap, config, key, &memory);
 }
@@ -223,7 +222,7 @@ static void test_a_number_given_anew(void **state)
 	access_memory(10, 10, 0, ADDRESS);
 	access_memory(10, 12, 0, ADDRESS);
 	nm_memory_flush(memory);
-	assert_int_equal(nm_affinity_between(affinity, 10, 12), 1);
+	assert_int_equal(nm_affinity_between(affinity, 10, 12), NM_SHARING_STEP);
 	follow(after, 3);
 	assert_int_equal(nm_affinity_between(affinity, 10, 12), 0);
 	assert_int_equal(process_of(10)->nr_threads, 2);
@@ -240,11 +239,11 @@ static void test_time(void **state)
 	now_s -= 5;
 	access_memory(10, 12, 0, ADDRESS);
 	nm_memory_flush(memory);
-	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), 1);
+	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
 	now_s += 5 + 11;
 	access_memory(10, 10, 0, ADDRESS);
 	nm_memory_flush(memory);
-	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), 1);
+	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
 }
 
 static void test_sharing(void **state)
@@ -255,7 +254,7 @@ static void test_sharing(void **state)
 	access_memory(10, 12, 0, ADDRESS + 8);
 	access_memory(11, 11, 0, ADDRESS + 16); /* another address space */
 	nm_memory_flush(memory);
-	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), 1);
+	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
 	assert_int_equal(nm_affinity_counts(nm_memory_affinity(memory)).pairs, 1);
 }
 

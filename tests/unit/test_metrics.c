@@ -313,27 +313,6 @@ static void a_huge_page_counts_for_its_size(void **state)
 	assert_int_equal(f->figures[0].fresh[2], 1 << 18);
 }
 
-/* As the paper counts, to whom a fault is a fault; also on another machine. */
-static void a_huge_page_may_count_as_one(void **state)
-{
-	struct fixture *f = *state;
-	struct nm_sample sample = {.kind = NM_EVENT_FAULT_MIN,
-				   .pid = 100,
-				   .tid = 7,
-				   .physical_address = machine_address(2, 0x200000),
-				   .page_bytes = 2 << 20};
-
-	nm_metrics_weigh_pages(f->metrics, false);
-	assert_int_equal(nm_metrics_retarget(f->metrics, f->topology, f->physmap), 0);
-	nm_metrics_add(f->metrics, &sample);
-	assert_int_equal(close_with(f, 0), 1);
-	assert_int_equal(f->figures[0].fresh[2], 1);
-	nm_metrics_weigh_pages(f->metrics, true);
-	nm_metrics_add(f->metrics, &sample);
-	assert_int_equal(close_with(f, 0), 1);
-	assert_int_equal(f->figures[0].fresh[2], 512);
-}
-
 static void history_decays(void **state)
 {
 	struct fixture *f = *state;
@@ -592,7 +571,6 @@ int main(void)
 		ON_FOUR_NODES(ran_without_accesses),
 		ON_FOUR_NODES(without_physmap),
 		ON_FOUR_NODES(a_huge_page_counts_for_its_size),
-		ON_FOUR_NODES(a_huge_page_may_count_as_one),
 		ON_FOUR_NODES(history_decays),
 		ON_FOUR_NODES(history_ends),
 		ON_FOUR_NODES(paper_keeps_nothing),

@@ -111,13 +111,14 @@ static void setbacks_grow(void **state)
 {
 	(void)state;
 	uint64_t undone_at[3] = {0}, asked_at[3] = {0};
-	make_space(16, 2);
+	make_space(48, 2);
 	add_user(1000, 0, 0, 16);
 	world.daemon.config->pages.cooldown_s = 8;
-	world.daemon.config->pages.ping_pong = 0;
 	begin();
 	speed_after_move = 0.05;
 	for (unsigned round = 0; round < 3; round++) {
+		world.workers[0].from = 16 * round;
+		world.workers[0].to = 16 * round + 16;
 		unsigned submitted = fake_mover.submitted;
 		for (int i = 0; i < 200 && fake_mover.submitted == submitted; i++)
 			live_one();

@@ -153,8 +153,6 @@ static void test_ping_pong(void **state)
 	uint64_t address = PAGE(1);
 
 	(void)state;
-	config->pages.ping_pong = 2;
-	nm_pages_configure(pages, config);
 	from_node(address, 0);
 	for (unsigned move = 0; move < 4; move++) {
 		assert_false(look(address).left_alone);
@@ -171,22 +169,10 @@ static void test_ping_pong(void **state)
 static void test_wandering_is_no_ping_pong(void **state)
 {
 	(void)state;
-	config->pages.ping_pong = 1;
-	nm_pages_configure(pages, config);
 	from_node(PAGE(1), 0);
 	for (unsigned move = 1; move < 30; move++)
 		settle(PAGE(1), NM_PAGE_MOVED, move % 4);
 	assert_false(look(PAGE(1)).left_alone);
-}
-
-static void test_paper_never_leaves_alone(void **state)
-{
-	(void)state;
-	from_node(PAGE(1), 0);
-	for (unsigned move = 0; move < 50; move++)
-		settle(PAGE(1), NM_PAGE_MOVED, move % 2 == 0);
-	assert_false(look(PAGE(1)).left_alone);
-	assert_int_equal(nm_pages_counts(pages).ping_pong, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pages, tear_down_pages)
@@ -207,7 +193,6 @@ int main(void)
 		TEST(test_cooldown_over_the_turn),
 		TEST(test_ping_pong),
 		TEST(test_wandering_is_no_ping_pong),
-		TEST(test_paper_never_leaves_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,17 +124,6 @@ static void test_sharing(void **state)
 	assert_int_equal(by_thread(PAGE(1), 2), 1);
 }
 
-static void test_sharing_repeat(void **state)
-{
-	(void)state;
-	config->pages.sharing_repeat = true;
-	nm_pages_configure(pages, config);
-	by_thread(PAGE(1), 1);
-	assert_int_equal(by_thread(PAGE(1), 1), 0);
-	assert_int_equal(by_thread(PAGE(1), 3), 1);
-	assert_int_equal(by_thread(PAGE(1), 3), 1);
-}
-
 static void test_subblocks_are_apart(void **state)
 {
 	(void)state;
@@ -492,7 +481,6 @@ int main(void)
 		TEST(test_strange_accesses_are_ignored),
 		TEST(test_batches_are_as_single_accesses),
 		TEST(test_sharing),
-		TEST(test_sharing_repeat),
 		TEST(test_subblocks_are_apart),
 		TEST(test_sharing_window),
 		TEST(test_sharing_window_over_the_turn),

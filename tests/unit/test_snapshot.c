@@ -174,7 +174,6 @@ static void unavailable_accesses_prefer_nothing(void **state)
 	assert_true(isnan(thread->access_total));
 	assert_true(thread->accesses[3] == 0);
 	assert_false(thread->valid);
-	assert_false(nm_snapshot_prefers(snapshot, thread, 0, NM_TIES_ALL));
 }
 
 static void a_cpu_that_is_gone_is_no_home(void **state)
@@ -217,15 +216,7 @@ static void ties_go_to_the_node_it_is_on(void **state)
 	machine_thread(machine, 10, 4, 0);
 	machine_touch(machine, 0, 2, 100);
 	machine_touch(machine, 0, 3, 100);
-	const struct nm_snap_thread *thread = take(0);
-	assert_int_equal(thread->preferred, 2);
-	assert_false(nm_snapshot_prefers(snapshot, thread, 0, NM_TIES_ONE));
-	assert_true(nm_snapshot_prefers(snapshot, thread, 2, NM_TIES_ONE));
-	assert_true(nm_snapshot_prefers(snapshot, thread, 0, NM_TIES_ALL));
-	assert_true(nm_snapshot_prefers(snapshot, thread, 3, NM_TIES_ALL));
-	assert_false(nm_snapshot_prefers(snapshot, thread, 1, NM_TIES_ALL));
-	assert_false(nm_snapshot_prefers(snapshot, thread, -1, NM_TIES_ALL));
-	assert_false(nm_snapshot_prefers(snapshot, thread, 4, NM_TIES_ALL));
+	assert_int_equal(take(0)->preferred, 2);
 }
 
 static void then_to_the_nearest_then_to_the_lowest(void **state)

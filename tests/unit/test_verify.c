@@ -377,19 +377,6 @@ static void running_elsewhere_twice_cancels(void **state)
 	assert_false(verdicts.items[0].threads[0].ran_on_node);
 }
 
-static void without_withdrawal_it_is_inconclusive(void **state)
-{
-	(void)state;
-	machine->config.threads.withdraw = false;
-	add_move(5, 0.5);
-	for (int i = 0; i < 2; i++) {
-		run(0, 0, 3, 100);
-		judge_next();
-	}
-	assert_verdict(NM_VERDICT_INCONCLUSIVE);
-	assert_false(verdicts.items[0].threads[0].ran_on_node);
-}
-
 static void coming_late_is_coming(void **state)
 {
 	(void)state;
@@ -761,7 +748,6 @@ int main(void)
 		TEST(after_ten_intervals_it_is_inconclusive),
 		TEST(an_unknown_share_before_proves_nothing),
 		TEST(running_elsewhere_twice_cancels),
-		TEST(without_withdrawal_it_is_inconclusive),
 		TEST(coming_late_is_coming),
 		TEST(a_thread_that_never_runs_is_cancelled_in_the_end),
 		TEST(the_dead_prove_nothing),

@@ -276,7 +276,7 @@ static double cost_on(const struct nm_snapshot *snapshot, uint32_t tid, int node
 			cost += (double)nm_affinity_between(affinity, tid, other->tid) *
 				nm_topology_distance(snapshot->topology, node, there);
 	}
-	return cost / (double)machine->config.pages.sharing_step;
+	return cost / NM_SHARING_STEP;
 }
 
 /* Of any pairs, several decisions about the same threads, some of which sleep. */
