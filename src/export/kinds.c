@@ -81,11 +81,7 @@ static const struct nm_metric_kind kinds[NM_METRIC_MAX] = {
 	[NM_METRIC_LOST] = COUNTER("samples_lost",
 		"Records that the kernel dropped because a ring was full."),
 	[NM_METRIC_FAULT_PERIOD] = GAUGE("fault_period",
-<<<<<<< HEAD
-		"Sampling period in page faults; larger than sampling.fault_period while sampling is reduced."),
-=======
-		"Every how many page faults one is sampled; above 1 while sampling is held back."),
->>>>>>> 8a882fa (Remove settings with one sensible value)
+		"Sampling period in page faults; larger than 1 while sampling is reduced."),
 	[NM_METRIC_SUPPRESSED] = COUNTER("journal_suppressed",
 		"Journal entries suppressed by journal.rate_per_s, as of the last summary."),
 	[NM_METRIC_STEER_CONFLICTS] = COUNTER("steering_conflicts",
