@@ -151,7 +151,7 @@ opts_in() {
 	effect "attribute: on" leased "$opted"
 }
 
-not_roots() { [[ $(field MESSAGE KIND=problem) == *"may only say off or observe"* ]]; }
+not_roots() { [[ $(field MESSAGE KIND=problem) == *"only say off or observe"* ]]; }
 
 others_directory() {
 	mark_journal
