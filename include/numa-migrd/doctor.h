@@ -10,6 +10,8 @@
 
 #include "numa-migrd/findings.h"
 
+struct sd_bus;
+
 /* One thing that is looked at; each gives one finding, in the order of the table. */
 struct nm_doctor_check {
 	const char *name;  /* the findings' `check` */
@@ -32,6 +34,11 @@ struct nm_doctor_options {
 	/* Of its last interval: threads whose performance was measured, and with too few samples.
 	 */
 	uint64_t threads_measured, threads_undersampled;
+	uint64_t workers_stuck, workers_given_up; /* likewise: now, and since its start */
+	/* The system bus, by which systemd is asked about the unit; NULL: it was not reached, and
+	 * bus_error says why (-errno; 0: it was not tried). */
+	struct sd_bus *bus;
+	int bus_error;
 };
 
 /*

@@ -15,17 +15,14 @@ static uint64_t number_of(const json_t *status, const char *name)
 }
 
 /*
- * Asks the daemon what it samples, which anyone may. Returns the source, allocated and also in
- * *options; NULL if the daemon does not run or does not answer.
+ * Asks the daemon what it reports, which anyone may. Returns the source that it samples, allocated
+ * and also in *options; NULL if the daemon does not run or does not answer.
  */
-static char *ask_daemon(struct nm_doctor_options *options)
+static char *ask_daemon(sd_bus *bus, struct nm_doctor_options *options)
 {
-	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
 	nm_auto(json_decrefp) json_t *status = NULL;
 	char *source = NULL;
 
-	if (sd_bus_open_system(&bus) < 0 || sd_bus_set_method_call_timeout(bus, PATIENCE_US) < 0)
-		return NULL;
 	if (sd_bus_get_property_string(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Source",
 				       NULL, &source) < 0)
 		return NULL;
@@ -33,6 +30,8 @@ static char *ask_daemon(struct nm_doctor_options *options)
 	if (nm_ctl_ask(bus, "Status", &status, "") == EXIT_SUCCESS) {
 		options->threads_measured = number_of(status, "threads_measured");
 		options->threads_undersampled = number_of(status, "threads_undersampled");
+		options->workers_stuck = number_of(status, "workers_stuck");
+		options->workers_given_up = number_of(status, "workers_given_up");
 	}
 	return source;
 }
@@ -40,9 +39,18 @@ static char *ask_daemon(struct nm_doctor_options *options)
 int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
 	struct nm_doctor_options options = {.root_path = "/", .try_out = true};
-	nm_autofree char *source = ask_daemon(&options);
+	nm_autofree char *source = NULL;
 	(void)words;
+
+	options.bus_error = sd_bus_open_system(&bus);
+	if (options.bus_error >= 0)
+		options.bus_error = sd_bus_set_method_call_timeout(bus, PATIENCE_US);
+	if (options.bus_error >= 0) {
+		options.bus = bus;
+		source = ask_daemon(bus, &options);
+	}
 	int r = nm_doctor_run(&options, &findings);
 
 	if (r < 0) {

@@ -19,9 +19,7 @@ static bool may_sample(const struct nm_facts *facts)
 
 static bool sees_repeated(const struct nm_facts *facts)
 {
-	bool injects = facts->config && facts->config->sampling.inject != NM_INJECT_NONE;
-
-	return nm_facts_balances(facts) || injects || nm_facts_sees_accesses(facts);
+	return nm_facts_balances(facts) || nm_facts_injects(facts) || nm_facts_sees_accesses(facts);
 }
 
 /* Half a sentence; NULL: nothing. */
@@ -108,8 +106,6 @@ static void say_limits(const struct nm_facts *facts, struct nm_findings *finding
 				     "are, in place of the performance");
 	if (!facts->has_counters && facts->config->threads.dtas)
 		nm_findings_evidence(findings, "threads.dtas has no cache misses to go by");
-	if (!facts->has_schedstat && policy == NM_POLICY_BALANCE)
-		nm_findings_evidence(findings, "it cannot see which threads wait for a CPU");
 }
 
 void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings)

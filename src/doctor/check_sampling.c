@@ -6,8 +6,6 @@
 #include "checks.h"
 
 #define PARANOID_MOST 2 /* from 3 on, Debian's kernels refuse CAP_PERFMON */
-#define RATE_SHIPPED 100000
-#define RATE_LEAST 10000
 
 /* "pebs, ibs" */
 static void list_sources(const struct nm_facts *facts, char *text, size_t size)
@@ -197,7 +195,13 @@ void nm_check_privilege(const char *name, const struct nm_facts *facts,
 {
 	const struct nm_reading *paranoid = &facts->paranoid;
 
-	if (paranoid->error == -ENOENT) {
+	if (strcmp(facts->lockdown, "confidentiality") == 0) {
+		nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
+				"The kernel is locked down for confidentiality and permits no "
+				"sampling.");
+		nm_findings_evidence(findings, "/sys/kernel/security/lockdown");
+		nm_findings_remedy(findings, "boot with lockdown=integrity, or without");
+	} else if (paranoid->error == -ENOENT) {
 		nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
 				"This kernel has no perf events, so nothing can be sampled.");
 		nm_findings_evidence(findings, "no /proc/sys/kernel/perf_event_paranoid");
@@ -217,28 +221,16 @@ void nm_check_privilege(const char *name, const struct nm_facts *facts,
 	}
 }
 
-void nm_check_lockdown(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
-{
-	if (strcmp(facts->lockdown, "confidentiality") == 0) {
-		nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
-				"The kernel is locked down for confidentiality: it lets nobody "
-				"sample.");
-		nm_findings_evidence(findings, "/sys/kernel/security/lockdown");
-		nm_findings_remedy(findings, "boot with lockdown=integrity, or without");
-		return;
-	}
-	nm_findings_add(findings, name, NM_SEVERITY_FINE,
-			"The kernel is not locked down so far that it would forbid sampling.");
-	if (facts->lockdown[0])
-		nm_findings_evidence(findings, "/sys/kernel/security/lockdown: %s",
-				     facts->lockdown);
-}
-
 /* ---- how accesses are seen ---- */
 
-static bool injects(const struct nm_facts *facts)
+static void report_dead_soft_dirty(const char *name, struct nm_findings *findings)
 {
-	return facts->config && facts->config->sampling.inject != NM_INJECT_NONE;
+	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
+			"Soft-dirty tracking has no effect here, so sampling.inject = "
+			"\"soft_dirty\" shows no accesses.");
+	nm_findings_evidence(findings, "a page of our own was write-protected, and did not fault");
+	nm_findings_remedy(findings, "boot a kernel with CONFIG_MEM_SOFT_DIRTY, or use "
+				     "sampling.inject = \"numa_balancing\"");
 }
 
 static void say_how_to_see(const struct nm_facts *facts, struct nm_findings *findings)
@@ -264,7 +256,7 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 	const char *is =
 		nm_balancing_off_text(facts->balancing.error ? -1 : facts->balancing.value);
 
-	if (injects(facts)) {
+	if (nm_facts_injects(facts)) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
 				"kernel.numa_balancing is %s; numa-migrd makes accesses visible "
 				"itself (sampling.inject = \"%s\").",
@@ -313,7 +305,9 @@ static void say_balancing_on(const char *name, const struct nm_facts *facts,
 void nm_check_balancing(const char *name, const struct nm_facts *facts,
 			struct nm_findings *findings)
 {
-	if (facts->balancing.error && facts->balancing.error != -ENOENT) {
+	if (nm_facts_injects_in_vain(facts)) {
+		report_dead_soft_dirty(name, findings);
+	} else if (facts->balancing.error && facts->balancing.error != -ENOENT) {
 		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
 				"Whether the kernel balances by itself is not seen.");
 		nm_facts_say_unseen(facts, findings, "/proc/sys/kernel/numa_balancing",
@@ -323,107 +317,4 @@ void nm_check_balancing(const char *name, const struct nm_facts *facts,
 	} else {
 		say_balancing_on(name, facts, findings);
 	}
-}
-
-void nm_check_soft_dirty(const char *name, const struct nm_facts *facts,
-			 struct nm_findings *findings)
-{
-	bool wanted = facts->config && facts->config->sampling.inject == NM_INJECT_SOFT_DIRTY;
-
-	if (facts->soft_dirty.error) {
-		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"Whether soft-dirty tracking works was not seen.");
-		nm_findings_evidence(findings, "/proc/self/clear_refs: %s",
-				     facts->soft_dirty.error == -ENODATA
-					     ? "not tried"
-					     : strerrordesc_np(-facts->soft_dirty.error));
-		return;
-	}
-	if (facts->soft_dirty.value) {
-		nm_findings_add(
-			findings, name, NM_SEVERITY_FINE,
-			"Soft-dirty tracking works: sampling.inject = \"soft_dirty\" would.");
-		nm_findings_evidence(findings,
-				     "a page of our own was write-protected, and faulted");
-		return;
-	}
-	nm_findings_add(
-		findings, name, wanted ? NM_SEVERITY_PROBLEM : NM_SEVERITY_NOTE,
-		"Soft-dirty tracking has no effect here, so sampling.inject = \"soft_dirty\" "
-		"%s.",
-		wanted ? "does nothing" : "would do nothing");
-	nm_findings_evidence(findings, "a page of our own was write-protected, and did not fault");
-	nm_findings_remedy(findings, "boot a kernel with CONFIG_MEM_SOFT_DIRTY, or use "
-				     "sampling.inject = \"numa_balancing\"");
-}
-
-/* ---- at what cost ---- */
-
-void nm_check_clock(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
-{
-	static const char *const slow[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies"};
-	const char *clock = facts->clocksource[0] ? facts->clocksource : "unknown";
-	bool cycles = facts->trial == NM_TRIAL_DONE
-			      ? facts->tried.has_cycles
-			      : facts->has_counters && !facts->top_frequency_khz.error;
-	bool is_slow = false;
-
-	for (size_t i = 0; i < NM_ARRAY_SIZE(slow); i++)
-		is_slow |= strcmp(clock, slow[i]) == 0;
-	nm_findings_add(findings, name,
-			is_slow ? nm_facts_weigh(facts, NM_SEVERITY_WARNING) : NM_SEVERITY_FINE,
-			"Samples are taken by %s and carry times of clock source %s%s.",
-			cycles ? "the CPU's cycles" : "the kernel's clock", clock,
-			is_slow ? ", which is slow to read: each sample costs more" : "");
-	nm_findings_evidence(findings, "current_clocksource of /sys/devices/system/clocksource");
-	if (is_slow)
-		nm_findings_remedy(
-			findings, "see in the kernel's log why it left the TSC (\"clocksource:\"); "
-				  "often a firmware fault");
-}
-
-void nm_check_rate(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
-{
-	const struct nm_reading *rate = &facts->sample_rate;
-
-	if (rate->error) {
-		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"How many samples the kernel allows is not seen.");
-		nm_facts_say_unseen(facts, findings, "/proc/sys/kernel/perf_event_max_sample_rate",
-				    rate->error);
-		return;
-	}
-	enum nm_severity severity = rate->value < RATE_LEAST	 ? NM_SEVERITY_WARNING
-				    : rate->value < RATE_SHIPPED ? NM_SEVERITY_NOTE
-								 : NM_SEVERITY_FINE;
-	nm_findings_add(findings, name, nm_facts_weigh(facts, severity),
-			"The kernel allows %" PRId64 " samples per second and CPU%s.", rate->value,
-			severity == NM_SEVERITY_FINE
-				? ""
-				: ": it has lowered that, as taking samples took long");
-	nm_findings_evidence(findings, "kernel.perf_event_max_sample_rate");
-	if (!facts->cpu_time_percent.error)
-		nm_findings_evidence(findings, "kernel.perf_cpu_time_max_percent is %" PRId64,
-				     facts->cpu_time_percent.value);
-	if (severity == NM_SEVERITY_WARNING)
-		nm_findings_remedy(findings, "find out what made it slow (often a virtual machine "
-					     "that was stopped), then sysctl "
-					     "kernel.perf_event_max_sample_rate=100000");
-}
-
-void nm_check_watchdog(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
-{
-	bool takes = facts->nmi_watchdog.error == 0 && facts->nmi_watchdog.value > 0;
-
-	if (!takes || !facts->has_counters) {
-		nm_findings_add(findings, name, NM_SEVERITY_FINE,
-				"The NMI watchdog takes no counter from numa-migrd.");
-		return;
-	}
-	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-			"The NMI watchdog holds one counter of each CPU.");
-	nm_findings_evidence(findings, "kernel.nmi_watchdog is %" PRId64,
-			     facts->nmi_watchdog.value);
-	nm_findings_remedy(findings, "only where counters do not suffice (see \"trial\"): sysctl "
-				     "kernel.nmi_watchdog=0");
 }

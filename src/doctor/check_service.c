@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <string.h>
 
 #include "checks.h"
@@ -8,32 +9,92 @@
 #define FDS_BESIDES 256
 #define RING_PAGE_KB 4
 
-void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
+/* ---- the service ---- */
+
+static bool is_running(const struct nm_facts *facts)
 {
-	if (facts->daemon.pid) {
-		nm_findings_add(findings, name, NM_SEVERITY_FINE,
-				"numa-migrd runs (pid %" PRIu32 ").", facts->daemon.pid);
-	} else if (facts->running_source[0]) {
-		nm_findings_add(findings, name, NM_SEVERITY_FINE,
-				"numa-migrd runs: it answers on the system bus.");
-	} else if (facts->hidden) {
-		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"Whether numa-migrd runs is not shown to this user.");
-		nm_findings_remedy(findings, "systemctl status numa-migrd");
-	} else if (facts->has_unit) {
-		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-				"numa-migrd is installed and does not run.");
-		nm_findings_remedy(findings, "systemctl enable --now numa-migrd");
-		nm_findings_remedy(findings, "to look at first what it would do: general.dry_run = "
-					     "true in the configuration");
-	} else {
-		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-				"numa-migrd does not run, and its unit is not installed.");
+	return facts->daemon.pid || facts->running_source[0] ||
+	       strcmp(facts->unit.active, "active") == 0;
+}
+
+static void report_running(const char *name, const struct nm_facts *facts,
+			   struct nm_findings *findings)
+{
+	nm_findings_add(findings, name, NM_SEVERITY_FINE, "numa-migrd is running.");
+	if (facts->daemon.pid)
+		nm_findings_evidence(findings, "pid %" PRIu32, facts->daemon.pid);
+}
+
+static void report_left_ledger(const char *name, struct nm_findings *findings)
+{
+	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
+			"numa-migrd ended without restoring all CPU affinities.");
+	nm_findings_evidence(findings, "/run/numa-migrd/ledger exists, and numa-migrd does not "
+				       "run");
+	nm_findings_remedy(findings, "numa-migrd --restore, as root");
+}
+
+static void report_broken_unit(const char *name, const struct nm_facts *facts,
+			       struct nm_findings *findings)
+{
+	bool failed = strcmp(facts->unit.active, "failed") == 0;
+
+	if (failed) {
+		nm_findings_add(findings, name, NM_SEVERITY_PROBLEM, "numa-migrd has failed.");
+		nm_findings_remedy(findings, "see why: journalctl -u numa-migrd");
+		return;
+	}
+	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
+			"systemd has not loaded the unit of numa-migrd: %s.", facts->unit.load);
+	nm_findings_remedy(findings, "systemctl status numa-migrd shows what is wrong with it");
+}
+
+static void report_stopped(const char *name, const struct nm_facts *facts,
+			   struct nm_findings *findings)
+{
+	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
+			facts->unit.exists ? "numa-migrd is installed and does not run."
+					   : "numa-migrd does not run, and has no unit.");
+	if (!facts->unit.exists) {
 		nm_findings_remedy(findings, "install the package, or run numa-migrd --dry-run as "
 					     "root in a terminal");
+		return;
 	}
+	nm_findings_remedy(findings, "systemctl enable --now numa-migrd");
+	nm_findings_remedy(findings, "to see first what it would do, set general.dry_run = true "
+				     "in the configuration");
+}
+
+static void report_unknown(const char *name, const struct nm_facts *facts,
+			   struct nm_findings *findings)
+{
+	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+			facts->hidden ? "This user cannot see whether numa-migrd runs."
+				      : "numa-migrd does not run. Its unit is not known.");
+	nm_findings_remedy(findings, "systemctl status numa-migrd");
+}
+
+void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
+{
+	const struct nm_facts_unit *unit = &facts->unit;
+	bool broken = unit->exists &&
+		      (strcmp(unit->load, "loaded") != 0 || strcmp(unit->active, "failed") == 0);
+
+	if (is_running(facts))
+		report_running(name, facts, findings);
+	else if (facts->ledger.value == 1)
+		report_left_ledger(name, findings);
+	else if (unit->error)
+		report_unknown(name, facts, findings);
+	else if (broken)
+		report_broken_unit(name, facts, findings);
+	else
+		report_stopped(name, facts, findings);
+	if (unit->error)
+		nm_findings_evidence(findings, "systemd did not answer on the system bus: %s",
+				     strerrordesc_np(-unit->error));
 	if (facts->helper.pid)
-		nm_findings_evidence(findings, "its helper runs (pid %" PRIu32 ")",
+		nm_findings_evidence(findings, "the helper runs (pid %" PRIu32 ")",
 				     facts->helper.pid);
 }
 
@@ -98,70 +159,77 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 		nm_findings_remedy(findings, "set threads.policy or pages.policy");
 }
 
-void nm_check_ledger(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
-{
-	int error = facts->ledger.error;
+/* ---- capabilities and limits ---- */
 
-	if (error && error != -ENOENT) {
-		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"What an earlier run has left is not seen.");
-		nm_facts_say_unseen(facts, findings, "/run/numa-migrd", error);
-	} else if (facts->ledger.value == 1 && !facts->daemon.pid) {
-		nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
-				"An earlier run has ended without giving all CPU masks back.");
-		nm_findings_evidence(findings,
-				     "/run/numa-migrd/ledger is there, numa-migrd is not");
-		nm_findings_remedy(findings, "numa-migrd --restore, as root");
-	} else if (facts->damaged.value == 1) {
-		nm_findings_add(
-			findings, name, NM_SEVERITY_WARNING,
-			"A ledger of an earlier run could not be read whole: some masks may "
-			"still be narrowed.");
-		nm_findings_evidence(findings, "/run/numa-migrd/ledger.damaged");
-		nm_findings_remedy(findings,
-				   "compare the threads in it with taskset -acp PID, widen "
-				   "by taskset -acp CPUS PID, and remove the file");
-	} else {
-		nm_findings_add(findings, name, NM_SEVERITY_FINE,
-				"No earlier run has left anything.");
-	}
+/* Of the running process, else of the unit. */
+static struct nm_reading choose(const struct nm_facts *facts, const struct nm_reading *running,
+				const struct nm_reading *unit)
+{
+	if (facts->daemon.pid && running->error == 0)
+		return *running;
+	if (facts->unit.exists)
+		return *unit;
+	return (struct nm_reading){.error = -ENODATA};
 }
 
-/* ---- limits ---- */
+static const struct capability {
+	const char *name;
+	unsigned bit;
+	const char *without;
+} required[] = {
+	{"CAP_SYS_NICE", CAP_SYS_NICE, "threads of other users cannot be moved"},
+	{"CAP_PERFMON", 38, "only the helper can sample"},
+};
+
+static bool is_held(const struct nm_reading *held, const struct capability *capability)
+{
+	return (uint64_t)held->value >> capability->bit & 1;
+}
+
+void nm_check_capabilities(const char *name, const struct nm_facts *facts,
+			   struct nm_findings *findings)
+{
+	struct nm_reading held =
+		choose(facts, &facts->daemon.capabilities, &facts->unit.capabilities);
+	unsigned lacking = 0;
+
+	if (held.error) {
+		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+				"The capabilities of the service are not known.");
+		return;
+	}
+	for (size_t i = 0; i < NM_ARRAY_SIZE(required); i++)
+		lacking += !is_held(&held, &required[i]);
+	if (lacking == 0) {
+		nm_findings_add(findings, name, NM_SEVERITY_FINE,
+				"The service has the capabilities it needs.");
+		return;
+	}
+	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
+			"The service lacks capabilities.");
+	for (size_t i = 0; i < NM_ARRAY_SIZE(required); i++)
+		if (!is_held(&held, &required[i]))
+			nm_findings_evidence(findings, "without %s %s", required[i].name,
+					     required[i].without);
+	nm_findings_remedy(findings, "AmbientCapabilities=CAP_SYS_NICE CAP_PERFMON, and both in "
+				     "CapabilityBoundingSet=");
+}
 
 static int64_t cpus_of(const struct nm_facts *facts)
 {
 	return facts->topology ? hwloc_bitmap_weight(facts->topology->usable) : 1;
 }
 
-/* Of the process that runs, else as its unit says; INT64_MAX: none. */
-static struct nm_reading limit(const struct nm_facts *facts, const struct nm_reading *running,
-			       const char *key)
-{
-	const char *text = nm_unit_value(&facts->unit, key);
-	char *end;
-
-	if (facts->daemon.pid && running->error == 0)
-		return *running;
-	if (!text)
-		return (struct nm_reading){.error = -ENODATA};
-	if (strcmp(text, "infinity") == 0)
-		return (struct nm_reading){.value = INT64_MAX};
-	const char *hard = strrchr(text, ':'); /* "soft:hard" */
-	int64_t value = strtoll(hard ? hard + 1 : text, &end, 10);
-	return (struct nm_reading){.error = *end ? -EINVAL : 0, .value = value};
-}
-
 void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
-	struct nm_reading files = limit(facts, &facts->daemon.files, "LimitNOFILE");
+	struct nm_reading files = choose(facts, &facts->daemon.files, &facts->unit.files);
 	int64_t needed = cpus_of(facts) * FDS_PER_CPU + FDS_BESIDES;
 
 	if (files.error) {
-		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-				"No limit of open files is set for numa-migrd: up to %" PRId64
-				" are needed here.",
-				needed);
+		nm_findings_add(
+			findings, name, NM_SEVERITY_UNSEEN,
+			"The limit of open files is not known; numa-migrd needs up to %" PRId64 ".",
+			needed);
 		return;
 	}
 	if (!facts->nr_open.error && files.value > facts->nr_open.value)
@@ -179,7 +247,7 @@ void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_fi
 void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
 			    struct nm_findings *findings)
 {
-	struct nm_reading locked = limit(facts, &facts->daemon.locked, "LimitMEMLOCK");
+	struct nm_reading locked = choose(facts, &facts->daemon.locked, &facts->unit.locked);
 	int64_t ring_kb = facts->config ? (int64_t)facts->config->sampling.ring_kb : 512;
 	bool unlimited = locked.error == 0 && locked.value == INT64_MAX;
 	bool fits = !facts->mlock_kb.error && ring_kb + RING_PAGE_KB <= facts->mlock_kb.value;

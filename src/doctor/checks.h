@@ -12,13 +12,7 @@ typedef void (*nm_check_fn)(const char *name, const struct nm_facts *facts,
 
 /* check_machine.c */
 void nm_check_nodes(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_homes(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_isolated(const char *name, const struct nm_facts *facts,
-		       struct nm_findings *findings);
-void nm_check_memory(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
 void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_kernel(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_thp(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
 void nm_check_cpusets(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
 
 /* check_sampling.c */
@@ -27,44 +21,24 @@ void nm_check_hardware(const char *name, const struct nm_facts *facts,
 void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
 void nm_check_privilege(const char *name, const struct nm_facts *facts,
 			struct nm_findings *findings);
-void nm_check_lockdown(const char *name, const struct nm_facts *facts,
-		       struct nm_findings *findings);
 void nm_check_balancing(const char *name, const struct nm_facts *facts,
 			struct nm_findings *findings);
-void nm_check_soft_dirty(const char *name, const struct nm_facts *facts,
-			 struct nm_findings *findings);
-void nm_check_clock(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_rate(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_watchdog(const char *name, const struct nm_facts *facts,
-		       struct nm_findings *findings);
-
-/* check_others.c */
-void nm_check_movers(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_tuned(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_scheduler(const char *name, const struct nm_facts *facts,
-			struct nm_findings *findings);
-void nm_check_kubelet(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
 
 /* check_service.c */
 void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
 void nm_check_configuration(const char *name, const struct nm_facts *facts,
 			    struct nm_findings *findings);
-void nm_check_ledger(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+void nm_check_capabilities(const char *name, const struct nm_facts *facts,
+			   struct nm_findings *findings);
 void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
 void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
 			    struct nm_findings *findings);
 
-/* check_metrics.c */
-void nm_check_metrics(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-
+/* check_processes.c */
 void nm_check_runtimes(const char *name, const struct nm_facts *facts,
 		       struct nm_findings *findings);
-
-/* check_unit.c */
-void nm_check_capabilities(const char *name, const struct nm_facts *facts,
-			   struct nm_findings *findings);
-void nm_check_hardening(const char *name, const struct nm_facts *facts,
-			struct nm_findings *findings);
+void nm_check_unanswered(const char *name, const struct nm_facts *facts,
+			 struct nm_findings *findings);
 
 /* check_outlook.c */
 void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
@@ -97,6 +71,19 @@ static inline bool nm_facts_moves_pages(const struct nm_facts *facts)
 static inline bool nm_facts_balances(const struct nm_facts *facts)
 {
 	return facts->balancing.error == 0 && nm_balances_nodes(facts->balancing.value);
+}
+
+/* Some kernels accept the write to clear_refs and do nothing. */
+static inline bool nm_facts_injects_in_vain(const struct nm_facts *facts)
+{
+	return facts->config && facts->config->sampling.inject == NM_INJECT_SOFT_DIRTY &&
+	       facts->soft_dirty.error == 0 && !facts->soft_dirty.value;
+}
+
+static inline bool nm_facts_injects(const struct nm_facts *facts)
+{
+	return facts->config && facts->config->sampling.inject != NM_INJECT_NONE &&
+	       !nm_facts_injects_in_vain(facts);
 }
 
 /* Policy "auto" brings processes' memory to their homes, unless the kernel does. */

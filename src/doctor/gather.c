@@ -73,9 +73,8 @@ int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *fa
 	facts->root = geteuid() == 0;
 	r = nm_gather_machine(platform, options->root_path, facts);
 	if (r == 0)
-		r = nm_gather_others(platform, facts);
-	if (r == 0)
-		r = nm_gather_unit(platform, facts);
+		r = nm_gather_processes(platform, facts);
+	nm_gather_unit(options, facts);
 	if (r == 0)
 		r = nm_gather_service(platform, options, facts);
 	if (r < 0)
@@ -90,8 +89,5 @@ void nm_facts_clear(struct nm_facts *facts)
 	nm_topology_free(facts->topology);
 	nm_config_free(facts->config);
 	nm_config_errors_clear(&facts->config_errors);
-	nm_unit_clear(&facts->unit);
-	free(facts->free_bytes);
-	free(facts->others);
 	*facts = (struct nm_facts){0};
 }

@@ -13,9 +13,9 @@ int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *fa
 
 /* Its parts, in this order: later ones look at what earlier ones found. */
 int nm_gather_machine(struct nm_platform *platform, const char *root_path, struct nm_facts *facts);
-int nm_gather_others(struct nm_platform *platform, struct nm_facts *facts);
+int nm_gather_processes(struct nm_platform *platform, struct nm_facts *facts);
 void nm_gather_cgroups(struct nm_platform *platform, struct nm_facts *facts);
-int nm_gather_unit(struct nm_platform *platform, struct nm_facts *facts);
+void nm_gather_unit(const struct nm_doctor_options *options, struct nm_facts *facts);
 int nm_gather_service(struct nm_platform *platform, const struct nm_doctor_options *options,
 		      struct nm_facts *facts);
 void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,

@@ -17,23 +17,8 @@
 static void read_settings(struct nm_platform *platform, struct nm_facts *facts)
 {
 	facts->paranoid = nm_gather_number(platform, "proc/sys/kernel/perf_event_paranoid");
-	facts->sample_rate =
-		nm_gather_number(platform, "proc/sys/kernel/perf_event_max_sample_rate");
-	facts->cpu_time_percent =
-		nm_gather_number(platform, "proc/sys/kernel/perf_cpu_time_max_percent");
 	facts->mlock_kb = nm_gather_number(platform, "proc/sys/kernel/perf_event_mlock_kb");
-	facts->nmi_watchdog = nm_gather_number(platform, "proc/sys/kernel/nmi_watchdog");
 	facts->balancing = nm_gather_number(platform, "proc/sys/kernel/numa_balancing");
-}
-
-static void read_frequency(struct nm_platform *platform, struct nm_facts *facts)
-{
-	char path[96];
-	int cpu = facts->topology ? hwloc_bitmap_first(facts->topology->usable) : 0;
-
-	(void)snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq",
-		       cpu < 0 ? 0 : cpu);
-	facts->top_frequency_khz = nm_gather_number(platform, path);
 }
 
 /* ---- what the machine has ---- */
@@ -154,11 +139,12 @@ void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_opt
 	const struct nm_config *config = facts->config;
 
 	read_settings(platform, facts);
-	read_frequency(platform, facts);
 	facts->soft_dirty =
 		options->try_out ? try_soft_dirty() : (struct nm_reading){.error = -ENODATA};
 	facts->threads_measured = options->threads_measured;
 	facts->threads_undersampled = options->threads_undersampled;
+	facts->workers_stuck = options->workers_stuck;
+	facts->workers_given_up = options->workers_given_up;
 	if (options->running_source)
 		(void)nm_escape(facts->running_source, sizeof(facts->running_source),
 				options->running_source, strlen(options->running_source));

@@ -36,29 +36,11 @@ static void read_process(struct nm_platform *platform, struct nm_facts_service *
 	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
 		text[0] = '\0';
 	service->capabilities = number_after(text, "\nCapEff:", 16);
-	service->no_new_privileges = number_after(text, "\nNoNewPrivs:", 10);
-	service->seccomp = number_after(text, "\nSeccomp:", 10);
 	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/limits", service->pid);
 	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) <= 0)
 		text[0] = '\0';
 	service->files = number_after(text, "Max open files", 10);
 	service->locked = number_after(text, "Max locked memory", 10);
-}
-
-/* The directory that a file is to be in: the daemon does not make it. */
-static struct nm_reading look_for_directory(struct nm_platform *platform, const char *file)
-{
-	nm_autofree char *path = strdup(file);
-	char *slash = path ? strrchr(path, '/') : NULL;
-
-	if (!slash)
-		return (struct nm_reading){.error = -ENOENT};
-	slash[1] = '\0';
-	int fd = platform->ops->open_directory(platform, NM_ROOT, path + strspn(path, "/"));
-	if (fd < 0)
-		return (struct nm_reading){.error = fd};
-	platform->ops->close(platform, fd);
-	return (struct nm_reading){.value = 1};
 }
 
 /* With the path as an administrator would type it: below another root it is only for tests. */
@@ -70,7 +52,7 @@ static int read_config(const struct nm_doctor_options *options, struct nm_facts 
 	(void)snprintf(facts->config_path, sizeof(facts->config_path), "%s%s", root, path);
 	facts->config_error =
 		nm_config_load(facts->config_path, &facts->config_errors, &facts->config);
-	bool before_installing = facts->config_error == -ENOENT && !facts->has_unit;
+	bool before_installing = facts->config_error == -ENOENT && !facts->unit.exists;
 	if (before_installing || facts->config_error == -EACCES)
 		return nm_config_default(&facts->config);
 	return facts->config_error == -ENOMEM ? -ENOMEM : 0;
@@ -86,10 +68,5 @@ int nm_gather_service(struct nm_platform *platform, const struct nm_doctor_optio
 	facts->helper_socket =
 		nm_gather_name(platform, "run", strrchr(NM_HELPER_SOCKET_PATH, '/') + 1);
 	facts->ledger = nm_gather_name(platform, "run/numa-migrd", NM_LEDGER_NAME);
-	facts->damaged = nm_gather_name(platform, "run/numa-migrd", NM_LEDGER_DAMAGED);
-	int r = read_config(options, facts);
-	if (r == 0 && facts->config && facts->config->metrics.file[0])
-		facts->metrics_directory =
-			look_for_directory(platform, facts->config->metrics.file);
-	return r;
+	return read_config(options, facts);
 }

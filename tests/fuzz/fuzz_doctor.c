@@ -103,20 +103,16 @@ static void gather(struct nm_platform *platform, struct nm_facts *facts)
 	static const struct nm_doctor_options options = {.root_path = "/nonexistent"};
 
 	facts->topology = machine_topology(NODES, NODES);
-	facts->free_bytes = calloc(NODES, sizeof(*facts->free_bytes));
-	FUZZ_REQUIRE(facts->topology && facts->free_bytes);
-	FUZZ_REQUIRE(nm_gather_others(platform, facts) == 0);
-	FUZZ_REQUIRE(nm_gather_unit(platform, facts) == 0);
+	FUZZ_REQUIRE(facts->topology);
+	FUZZ_REQUIRE(nm_gather_processes(platform, facts) == 0);
+	nm_gather_unit(&options, facts);
 	FUZZ_REQUIRE(nm_gather_service(platform, &options, facts) == 0);
 	nm_gather_cgroups(platform, facts);
 	facts->paranoid = nm_gather_number(platform, "a");
-	facts->sample_rate = nm_gather_number(platform, "b");
+	facts->mlock_kb = nm_gather_number(platform, "b");
 	facts->balancing = nm_gather_number(platform, "c");
 	facts->nr_open = nm_gather_number(platform, "d");
-	nm_gather_line(platform, "e", facts->kernel, sizeof(facts->kernel));
-	nm_gather_choice(platform, "f", facts->thp, sizeof(facts->thp));
-	nm_gather_choice(platform, "g", facts->lockdown, sizeof(facts->lockdown));
-	nm_gather_line(platform, "h", facts->clocksource, sizeof(facts->clocksource));
+	nm_gather_choice(platform, "e", facts->lockdown, sizeof(facts->lockdown));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The [Service] section of units. */
+/* What the doctor reads of the service's unit, from a systemd of our own on a bus of our own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,103 +7,232 @@
 
 #include <cmocka.h>
 
-#include "../../src/doctor/unit.h"
+#include <sys/mman.h>
 
-static void only_the_service_counts(void **state)
+#include "../../src/doctor/gather.h"
+#include "bus_fixture.h"
+
+#define UNIT_PATH "/org/freedesktop/systemd1/unit/numa_2dmigrd_2eservice"
+#define PATIENCE_US (200ULL * 1000)
+
+/* What systemd says, in memory that the server shares. */
+static struct said {
+	bool silent, odd; /* no answers; values of other types */
+	char load[64], active[64];
+	uint64_t ambient, bounding, files, locked;
+} * said;
+
+static int on_load_unit(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	nm_auto(nm_unit_clear) struct nm_unit unit = {0};
+	const char *name;
 
-	(void)state;
-	assert_int_equal(nm_unit_read(&unit, "A=0\n[Unit]\nA=1\n[Service]\n# A=2\n;A=3\n  A = 4 \n"
-					     "no assignment\n[Install]\nA=5\n"),
-			 0);
-	assert_int_equal(unit.count, 1);
-	assert_string_equal(nm_unit_value(&unit, "A"), "4");
-	assert_null(nm_unit_value(&unit, "B"));
+	(void)userdata, (void)error;
+	if (said->silent)
+		return 1;
+	int r = sd_bus_message_read(call, "s", &name);
+	if (r < 0)
+		return r;
+	return sd_bus_reply_method_return(
+		call, "o", strcmp(name, "numa-migrd.service") == 0 ? UNIT_PATH : "/other");
 }
 
-static void the_last_one_wins(void **state)
+static int word(sd_bus *bus, const char *path, const char *interface, const char *property,
+		sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
-	nm_auto(nm_unit_clear) struct nm_unit unit = {0};
-
-	(void)state;
-	assert_int_equal(nm_unit_read(&unit, "[Service]\nA=1\nA=2"), 0);
-	assert_int_equal(nm_unit_read(&unit, "[Service]\nA=3\n"), 0);
-	/* A file's section ends with it. */
-	assert_int_equal(nm_unit_read(&unit, "A=4\n"), 0);
-	assert_string_equal(nm_unit_value(&unit, "A"), "3");
+	(void)bus, (void)path, (void)interface, (void)userdata, (void)error;
+	return sd_bus_message_append(
+		reply, "s", strcmp(property, "LoadState") == 0 ? said->load : said->active);
 }
 
-static void words_add_up_until_reset(void **state)
+static uint64_t value_of(const char *property)
 {
-	nm_auto(nm_unit_clear) struct nm_unit unit = {0};
-
-	(void)state;
-	assert_int_equal(nm_unit_read(&unit, "[Service]\nC=CAP_A CAP_B\nC=CAP_LONG\n"), 0);
-	assert_true(nm_unit_has_word(&unit, "C", "CAP_A"));
-	assert_true(nm_unit_has_word(&unit, "C", "CAP_B"));
-	assert_true(nm_unit_has_word(&unit, "C", "CAP_LONG"));
-	assert_false(nm_unit_has_word(&unit, "C", "CAP"));
-	assert_false(nm_unit_has_word(&unit, "C", "LONG"));
-	assert_false(nm_unit_has_word(&unit, "D", "CAP_A"));
-	assert_int_equal(nm_unit_read(&unit, "[Service]\nC=\nC=CAP_D\n"), 0);
-	assert_true(nm_unit_has_word(&unit, "C", "CAP_D"));
-	assert_false(nm_unit_has_word(&unit, "C", "CAP_A"));
+	if (strcmp(property, "AmbientCapabilities") == 0)
+		return said->ambient;
+	if (strcmp(property, "CapabilityBoundingSet") == 0)
+		return said->bounding;
+	return strcmp(property, "LimitNOFILE") == 0 ? said->files : said->locked;
 }
 
-static void long_lines_are_joined(void **state)
+static int number(sd_bus *bus, const char *path, const char *interface, const char *property,
+		  sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
-	nm_auto(nm_unit_clear) struct nm_unit unit = {0};
-
-	(void)state;
-	assert_int_equal(nm_unit_read(&unit, "[Service]\nC=CAP_A \\\n  CAP_B\nD=1\n"), 0);
-	assert_true(nm_unit_has_word(&unit, "C", "CAP_B"));
-	assert_string_equal(nm_unit_value(&unit, "D"), "1");
+	(void)bus, (void)path, (void)interface, (void)userdata;
+	if (said->odd)
+		return sd_bus_error_set(error, SD_BUS_ERROR_UNKNOWN_PROPERTY, "no");
+	return sd_bus_message_append(reply, "t", value_of(property));
 }
 
-static void switches_have_many_names(void **state)
-{
-	(void)state;
-	assert_int_equal(nm_unit_boolean("yes"), 1);
-	assert_int_equal(nm_unit_boolean("TRUE"), 1);
-	assert_int_equal(nm_unit_boolean("on"), 1);
-	assert_int_equal(nm_unit_boolean("0"), 0);
-	assert_int_equal(nm_unit_boolean("off"), 0);
-	assert_int_equal(nm_unit_boolean("strict"), -EINVAL);
-	assert_int_equal(nm_unit_boolean(""), -EINVAL);
-	assert_int_equal(nm_unit_boolean(NULL), -EINVAL);
-}
+static const sd_bus_vtable manager[] = {
+	SD_BUS_VTABLE_START(0),
+	SD_BUS_METHOD("LoadUnit", "s", "o", on_load_unit, SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_VTABLE_END,
+};
 
-static void odd_texts_are_survived(void **state)
-{
-	static const char *const texts[] = {"",
-					    "\n",
-					    "[",
-					    "[Service]",
-					    "[Service]\n=",
-					    "=\n",
-					    "\\\n\\",
-					    "[Service]\n=a\n",
-					    "[Service]\nA"};
+static const sd_bus_vtable unit[] = {
+	SD_BUS_VTABLE_START(0),
+	SD_BUS_PROPERTY("LoadState", "s", word, 0, 0),
+	SD_BUS_PROPERTY("ActiveState", "s", word, 0, 0),
+	SD_BUS_VTABLE_END,
+};
 
-	(void)state;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++) {
-		nm_auto(nm_unit_clear) struct nm_unit unit = {0};
-		assert_int_equal(nm_unit_read(&unit, texts[i]), 0);
-		assert_null(nm_unit_value(&unit, "A"));
+static const sd_bus_vtable service[] = {
+	SD_BUS_VTABLE_START(0),
+	SD_BUS_PROPERTY("AmbientCapabilities", "t", number, 0, 0),
+	SD_BUS_PROPERTY("CapabilityBoundingSet", "t", number, 0, 0),
+	SD_BUS_PROPERTY("LimitNOFILE", "t", number, 0, 0),
+	SD_BUS_PROPERTY("LimitMEMLOCK", "t", number, 0, 0),
+	SD_BUS_VTABLE_END,
+};
+
+static void serve_systemd(int ready)
+{
+	sd_bus *bus = NULL;
+	int r = sd_bus_open_system(&bus);
+
+	if (r >= 0)
+		r = sd_bus_add_object_vtable(bus, NULL, "/org/freedesktop/systemd1",
+					     "org.freedesktop.systemd1.Manager", manager, NULL);
+	if (r >= 0)
+		r = sd_bus_add_object_vtable(bus, NULL, UNIT_PATH, "org.freedesktop.systemd1.Unit",
+					     unit, NULL);
+	if (r >= 0)
+		r = sd_bus_add_object_vtable(bus, NULL, UNIT_PATH,
+					     "org.freedesktop.systemd1.Service", service, NULL);
+	if (r >= 0)
+		r = sd_bus_request_name(bus, "org.freedesktop.systemd1", 0);
+	r = r < 0 ? r : 0;
+	if (write(ready, &r, sizeof(r)) != sizeof(r) || r < 0)
+		_exit(1);
+	for (;;) {
+		r = sd_bus_process(bus, NULL);
+		if (r == 0)
+			r = sd_bus_wait(bus, UINT64_MAX);
+		if (r < 0)
+			_exit(0);
 	}
 }
+
+static int set_up(void **state)
+{
+	*said = (struct said){.load = "loaded",
+			      .active = "inactive",
+			      .ambient = 1ULL << 23 | 1ULL << 38,
+			      .bounding = UINT64_MAX,
+			      .files = 524288,
+			      .locked = UINT64_MAX};
+	return setup(state, open_policy, serve_systemd);
+}
+
+static int set_up_without(void **state)
+{
+	return setup(state, open_policy, NULL);
+}
+
+static struct nm_facts_unit look(void **state)
+{
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	struct nm_doctor_options options = {.root_path = "/"};
+	struct nm_facts facts = {0};
+
+	need_bus(state);
+	assert_true(sd_bus_open_system(&bus) >= 0);
+	assert_true(sd_bus_set_method_call_timeout(bus, PATIENCE_US) >= 0);
+	options.bus = bus;
+	nm_gather_unit(&options, &facts);
+	return facts.unit;
+}
+
+static void its_properties_are_read(void **state)
+{
+	struct nm_facts_unit found = look(state);
+
+	assert_int_equal(found.error, 0);
+	assert_true(found.exists);
+	assert_string_equal(found.load, "loaded");
+	assert_string_equal(found.active, "inactive");
+	assert_int_equal(found.capabilities.value, 1LL << 23 | 1LL << 38);
+	assert_int_equal(found.files.value, 524288);
+	assert_int_equal(found.locked.error, 0);
+	assert_int_equal(found.locked.value, INT64_MAX);
+}
+
+static void only_permitted_capabilities_count(void **state)
+{
+	said->bounding = 1ULL << 38;
+	assert_int_equal(look(state).capabilities.value, 1LL << 38);
+}
+
+static void a_unit_that_is_not_there(void **state)
+{
+	(void)snprintf(said->load, sizeof(said->load), "not-found");
+	struct nm_facts_unit found = look(state);
+	assert_int_equal(found.error, 0);
+	assert_false(found.exists);
+}
+
+/* SECURITY: units */
+static void words_are_escaped(void **state)
+{
+	(void)snprintf(said->load, sizeof(said->load), "a\x1b[31m");
+	assert_string_equal(look(state).load, "a\\x1b[31m");
+}
+
+/* SECURITY: units */
+static void a_property_may_be_missing(void **state)
+{
+	said->odd = true;
+	struct nm_facts_unit found = look(state);
+	assert_int_equal(found.error, 0);
+	assert_true(found.exists);
+	assert_true(found.capabilities.error < 0);
+	assert_true(found.files.error < 0);
+	assert_true(found.locked.error < 0);
+}
+
+/* SECURITY: units */
+static void a_silent_systemd_is_given_up(void **state)
+{
+	said->silent = true;
+	struct nm_facts_unit found = look(state);
+	assert_int_equal(found.error, -ETIMEDOUT);
+	assert_false(found.exists);
+}
+
+static void without_systemd_that_is_known(void **state)
+{
+	struct nm_facts_unit found = look(state);
+	assert_true(found.error < 0);
+	assert_false(found.exists);
+}
+
+static void without_a_bus_that_is_known(void **state)
+{
+	const struct nm_doctor_options options = {.bus_error = -ENOENT};
+	struct nm_facts facts = {0};
+
+	(void)state;
+	nm_gather_unit(&options, &facts);
+	assert_int_equal(facts.unit.error, -ENOENT);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_service_counts),
-		cmocka_unit_test(the_last_one_wins),
-		cmocka_unit_test(words_add_up_until_reset),
-		cmocka_unit_test(long_lines_are_joined),
-		cmocka_unit_test(switches_have_many_names),
-		cmocka_unit_test(odd_texts_are_survived),
+		TEST(its_properties_are_read),
+		TEST(only_permitted_capabilities_count),
+		TEST(a_unit_that_is_not_there),
+		TEST(words_are_escaped),
+		TEST(a_property_may_be_missing),
+		TEST(a_silent_systemd_is_given_up),
+		cmocka_unit_test_setup_teardown(without_systemd_that_is_known, set_up_without,
+						teardown),
+		cmocka_unit_test(without_a_bus_that_is_known),
 	};
 
+	said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (said == MAP_FAILED)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../../src/doctor/unit.h"
+#include "../support/unit_file.h"
 #include "fixture.h"
 #include "numa-migrd/file.h"
 
@@ -20,18 +20,10 @@
 #define DAEMON_UNIT NM_SOURCE_DIR "/systemd/numa-migrd.service"
 #define WORKER_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-worker@.service"
 #define HELPER_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-helper.service"
-#define UNIT_BYTES 16384
 
-static void read_unit(const char *path, struct nm_unit *unit)
+static void assert_value(const struct unit_file *unit, const char *key, const char *value)
 {
-	static char text[UNIT_BYTES];
-	assert_true(nm_read_text(AT_FDCWD, path, text, sizeof(text)) > 0);
-	assert_int_equal(nm_unit_read(unit, text), 0);
-}
-
-static void assert_value(const struct nm_unit *unit, const char *key, const char *value)
-{
-	const char *found = nm_unit_value(unit, key);
+	const char *found = unit_value(unit, key);
 	if (!found || strcmp(found, value) != 0)
 		fail_msg("%s=%s, not %s", key, found ? found : "", value);
 }
@@ -45,7 +37,7 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-static bool denies(const struct nm_unit *unit, const char *call)
+static bool denies(const struct unit_file *unit, const char *call)
 {
 	for (size_t i = 0; i < unit->count; i++)
 		if (strcmp(unit->settings[i].key, "SystemCallFilter") == 0 &&
@@ -55,7 +47,7 @@ static bool denies(const struct nm_unit *unit, const char *call)
 	return false;
 }
 
-static void assert_denies(const struct nm_unit *unit, const char *call)
+static void assert_denies(const struct unit_file *unit, const char *call)
 {
 	if (!denies(unit, call))
 		fail_msg("%s is not denied", call);
@@ -65,9 +57,9 @@ static void assert_denies(const struct nm_unit *unit, const char *call)
 static void the_daemon_gets_two_capabilities(void **state)
 {
 	static const char two[] = "CAP_SYS_NICE CAP_PERFMON";
-	struct nm_unit unit = {0};
+	struct unit_file unit = {0};
 	(void)state;
-	read_unit(DAEMON_UNIT, &unit);
+	unit_read(DAEMON_UNIT, &unit);
 	assert_value(&unit, "CapabilityBoundingSet", two);
 	assert_value(&unit, "AmbientCapabilities", two);
 	assert_value(&unit, "User", "numa-migrd");
@@ -75,7 +67,6 @@ static void the_daemon_gets_two_capabilities(void **state)
 	assert_value(&unit, "RestrictRealtime", "yes");
 	assert_value(&unit, "RestrictAddressFamilies", "AF_UNIX");
 	assert_denies(&unit, "@resources");
-	nm_unit_clear(&unit);
 }
 
 /* These reach into processes. */
@@ -83,21 +74,20 @@ static void the_daemon_may_not_trace(void **state)
 {
 	static const char *const calls[] = {"ptrace",	   "process_vm_readv", "process_vm_writev",
 					    "pidfd_getfd", "process_madvise",  "@privileged"};
-	struct nm_unit unit = {0};
+	struct unit_file unit = {0};
 	(void)state;
-	read_unit(DAEMON_UNIT, &unit);
+	unit_read(DAEMON_UNIT, &unit);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(calls); i++)
 		assert_denies(&unit, calls[i]);
-	nm_unit_clear(&unit);
 }
 
 /* What a daemon that was taken over would go on with. */
 /* SECURITY: no-more */
 static void the_daemon_runs_nothing_else_and_leaves_no_image(void **state)
 {
-	struct nm_unit unit = {0};
+	struct unit_file unit = {0};
 	(void)state;
-	read_unit(DAEMON_UNIT, &unit);
+	unit_read(DAEMON_UNIT, &unit);
 	assert_value(&unit, "NoExecPaths", "/");
 	assert_value(
 		&unit, "ExecPaths",
@@ -108,19 +98,17 @@ static void the_daemon_runs_nothing_else_and_leaves_no_image(void **state)
 	assert_value(&unit, "LimitCORE", "0");
 	assert_denies(&unit, "@aio");
 	assert_denies(&unit, "userfaultfd");
-	nm_unit_clear(&unit);
 }
 
 /* Until the next start, or --restore, has read it. */
 static void the_ledger_outlives_a_stop_in_vain(void **state)
 {
-	struct nm_unit unit = {0};
+	struct unit_file unit = {0};
 	(void)state;
-	read_unit(DAEMON_UNIT, &unit);
+	unit_read(DAEMON_UNIT, &unit);
 	assert_value(&unit, "RuntimeDirectory", "numa-migrd");
 	assert_value(&unit, "RuntimeDirectoryMode", "0700");
 	assert_value(&unit, "RuntimeDirectoryPreserve", "yes");
-	nm_unit_clear(&unit);
 }
 
 /* It keeps the first alone: test_worker. */
@@ -128,9 +116,9 @@ static void the_ledger_outlives_a_stop_in_vain(void **state)
 static void the_worker_gets_ptrace_and_little_else(void **state)
 {
 	static const char two[] = "CAP_SYS_PTRACE CAP_SYS_ADMIN";
-	struct nm_unit unit = {0};
+	struct unit_file unit = {0};
 	(void)state;
-	read_unit(WORKER_UNIT, &unit);
+	unit_read(WORKER_UNIT, &unit);
 	assert_value(&unit, "CapabilityBoundingSet", two);
 	assert_value(&unit, "AmbientCapabilities", two);
 	assert_value(&unit, "User", "numa-migrd");
@@ -143,15 +131,14 @@ static void the_worker_gets_ptrace_and_little_else(void **state)
 		assert_null(strcmp(unit.settings[i].key, "SystemCallFilter") == 0
 				    ? strpbrk(unit.settings[i].value, "@~")
 				    : NULL);
-	nm_unit_clear(&unit);
 }
 
 /* SECURITY: helper-itself */
 static void the_helper_gets_three_others(void **state)
 {
-	struct nm_unit unit = {0};
+	struct unit_file unit = {0};
 	(void)state;
-	read_unit(HELPER_UNIT, &unit);
+	unit_read(HELPER_UNIT, &unit);
 	assert_value(&unit, "CapabilityBoundingSet",
 		     "CAP_SYS_ADMIN CAP_DAC_OVERRIDE CAP_SYS_PTRACE");
 	assert_value(&unit, "NoNewPrivileges", "yes");
@@ -165,7 +152,6 @@ static void the_helper_gets_three_others(void **state)
 		if (strcmp(unit.settings[i].key, "SystemCallFilter") == 0)
 			assert_false(has_word(unit.settings[i].value, "ptrace") ||
 				     has_word(unit.settings[i].value, "@debug"));
-	nm_unit_clear(&unit);
 }
 
 /* What is written is in directories of their own; of /proc/sys, one file by the helper. */
@@ -183,16 +169,15 @@ static void no_unit_writes_or_gets_more(void **state)
 					      {"LimitCORE", "0"}};
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(paths); i++) {
-		struct nm_unit unit = {0};
-		read_unit(paths[i], &unit);
+		struct unit_file unit = {0};
+		unit_read(paths[i], &unit);
 		for (size_t k = 0; k < NM_ARRAY_SIZE(keys); k++)
 			assert_value(&unit, keys[k][0], keys[k][1]);
-		assert_non_null(nm_unit_value(&unit, "CapabilityBoundingSet"));
-		assert_non_null(nm_unit_value(&unit, "MemoryMax"));
-		const char *writable = nm_unit_value(&unit, "ReadWritePaths");
+		assert_non_null(unit_value(&unit, "CapabilityBoundingSet"));
+		assert_non_null(unit_value(&unit, "MemoryMax"));
+		const char *writable = unit_value(&unit, "ReadWritePaths");
 		assert_string_equal(writable ? writable : "",
 				    i == 2 ? "-/proc/sys/kernel/numa_balancing" : "");
-		nm_unit_clear(&unit);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who else runs here: our own service, programs that place threads or memory, and cpusets. */
+/* Processes: the service's own, and programs with a runtime; and cpusets. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -22,26 +22,6 @@ struct look {
 	unsigned programs;
 	char *bytes; /* NM_RUNTIME_BYTES, of a program */
 };
-
-/* One of a name tells enough. */
-static bool is_kept(const struct nm_facts *facts, const struct nm_other *other)
-{
-	for (size_t i = 0; i < facts->nr_others; i++)
-		if (facts->others[i].other == other)
-			return true;
-	return false;
-}
-
-static int keep_other(struct nm_facts *facts, uint32_t pid, const struct nm_other *other)
-{
-	if (is_kept(facts, other))
-		return 0;
-	if (nm_reserve((void **)&facts->others, &facts->others_capacity, facts->nr_others,
-		       sizeof(*facts->others)) < 0)
-		return -ENOMEM;
-	facts->others[facts->nr_others++] = (struct nm_facts_other){.pid = pid, .other = other};
-	return 0;
-}
 
 /* Anyone may call a program so; of others than the service's user, root and who asks it is none. */
 static bool is_ours(const struct look *look, unsigned long pid)
@@ -108,34 +88,10 @@ static int look_at_process(void *context, const char *name)
 	else if (strcmp(comm, "numa-migrd-help") == 0 && is_ours(look, pid))
 		look->facts->helper.pid = (uint32_t)pid;
 	look_at_program(look, (uint32_t)pid, comm);
-	const struct nm_other *other = nm_other_of(look->platform, (uint32_t)pid, comm);
-	return other ? keep_other(look->facts, (uint32_t)pid, other) : 0;
+	return 0;
 }
 
-/* What a static CPU manager has noted of itself: containers that it pins. */
-static bool kubelet_pins(struct nm_platform *platform)
-{
-	char text[8192];
-	ssize_t length = platform->ops->read_file(
-		platform, NM_ROOT, "var/lib/kubelet/cpu_manager_state", text, sizeof(text));
-
-	return length > 0 && strstr(text, "\"policyName\":\"static\"") != NULL;
-}
-
-static void look_at_sched_ext(struct nm_platform *platform, struct nm_facts *facts)
-{
-	char state[NM_WORD_SIZE];
-
-	nm_gather_line(platform, "sys/kernel/sched_ext/state", state, sizeof(state));
-	if (strcmp(state, "enabled") != 0)
-		return;
-	nm_gather_line(platform, "sys/kernel/sched_ext/root/ops", facts->sched_ext,
-		       sizeof(facts->sched_ext));
-	if (!facts->sched_ext[0])
-		(void)snprintf(facts->sched_ext, sizeof(facts->sched_ext), "unknown");
-}
-
-int nm_gather_others(struct nm_platform *platform, struct nm_facts *facts)
+int nm_gather_processes(struct nm_platform *platform, struct nm_facts *facts)
 {
 	const struct passwd *user = getpwnam(NM_FACTS_USER);
 	nm_autofree char *bytes = malloc(NM_RUNTIME_BYTES);
@@ -145,14 +101,7 @@ int nm_gather_others(struct nm_platform *platform, struct nm_facts *facts)
 		return -ENOMEM;
 	nm_gather_line(platform, "proc/1/comm", comm, sizeof(comm));
 	facts->hidden = !facts->root && !comm[0];
-	int r = platform->ops->list_directory(platform, NM_ROOT, "proc", look_at_process, &look);
-
-	if (r < 0)
-		return r;
-	nm_gather_line(platform, "etc/tuned/active_profile", facts->tuned, sizeof(facts->tuned));
-	look_at_sched_ext(platform, facts);
-	facts->kubelet_pins = kubelet_pins(platform);
-	return 0;
+	return platform->ops->list_directory(platform, NM_ROOT, "proc", look_at_process, &look);
 }
 
 /* ---- cpusets ---- */
