@@ -12,6 +12,7 @@
 
 #include "../../src/daemon/daemon.h"
 #include "fixture.h"
+#include "numa-migrd/event_table.h"
 #include "numa-migrd/file.h"
 
 enum { NO_LANDLOCK = 100, NOT_CONFINED };
@@ -151,6 +152,16 @@ static int replace_in_runtime(void)
 	       unlinkat(daemon_of_test.runtime_directory, "ledger", 0) == 0;
 }
 
+/* The first call initialises libpfm4, which reads /sys and /proc. */
+static bool encodes_events(void)
+{
+	const struct nm_event_table *table = nm_event_table_find("skx");
+	struct nm_event_word word;
+
+	return access("/proc/sys/kernel/perf_event_paranoid", F_OK) < 0 ||
+	       nm_event_row_encode(table, &table->rows[0], 30, &word) == 0;
+}
+
 static int try_own(void)
 {
 	if (try_other("stat", O_RDONLY) < 0 || try_other("status", O_RDONLY) < 0 ||
@@ -165,7 +176,7 @@ static int try_own(void)
 	if (try_open(root, "metrics/numa.prom.new", O_WRONLY | O_CREAT) < 0 ||
 	    try_open(root, "cache/new", O_WRONLY | O_CREAT | O_TRUNC) < 0)
 		return 4;
-	return 0;
+	return encodes_events() ? 0 : 5;
 }
 
 /* SECURITY: confined */
