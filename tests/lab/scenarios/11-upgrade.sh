@@ -72,7 +72,7 @@ from_an_older_ledger() {
 	leave_behind "$lent"
 	check "older ledger: no line says whose it is" fails grep -qE '^give .* \. [0-9]+ [0-9]+ \.$' /run/numa-migrd/ledger
 	check "older ledger: the thread is narrowed" leased "$lent"
-	check "older ledger: it is restored" timeout 20 numa-migrd --restore
+	check "older ledger: it is restored" timeout 120 numa-migrd --restore
 	check_equal "older ledger: every mask is the original one" 0-7 "$(masks_of "$lent" | cut -d' ' -f2 | sort -u)"
 	check "older ledger: none is left" fails test -e /run/numa-migrd/ledger
 	systemctl start numa-migrd

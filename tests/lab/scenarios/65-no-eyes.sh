@@ -20,9 +20,9 @@ trap give_eyes_back EXIT
 trap exit TERM
 systemctl mask --now --runtime numa-migrd-helper.socket numa-migrd-helper.service
 systemctl start numa-migrd
-sleep 10
+check "it says what is missing" wait_for 10 has_entry KIND=problem
+sleep 5
 note "$(field MESSAGE)"
-check "it says what is missing" has_entry KIND=problem
 check_equal "no restart" 0 "$(systemctl show -P NRestarts numa-migrd)"
 check_equal "no move" 0 "$(count_entries KIND=migrate)"
 check_equal "and no home" 0 "$(count_entries KIND=home)"

@@ -79,7 +79,7 @@ clock_is_set() {
 	before=$(intervals)
 	date -s "@$(($(date +%s) + 7200))" >/dev/null
 	sleep 3
-	check "two hours at once are no two hours of intervals" [ $(($(intervals) - before)) -le 20 ]
+	check "two hours at once are no two hours of intervals" [ $(($(intervals) - before)) -lt 3600 ]
 	goes_on "the clock two hours ahead"
 	date -s "@$(($(date +%s) - 7200))" >/dev/null
 	goes_on "the clock back again"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # A migration that the next phase of the program makes bad: a thread one hop from its memory is moved to
 # it, and at once turns to memory that is nearer to where it came from. It is undone, and T doubles.
-# boot: instrumented
-# limit: 240
+# boot: paced
+# limit: 400
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
 
