@@ -189,9 +189,21 @@ static int read_cpu_list(struct nm_platform *platform, const char *path, hwloc_b
 	return r == -EINVAL ? -ENODATA : r;
 }
 
+/* Of a path like "/a/b". */
+static unsigned count_levels(const char *cgroup)
+{
+	unsigned levels = 0;
+
+	for (; *cgroup; cgroup++)
+		levels += cgroup[0] == '/' && cgroup[1] != '\0';
+	return levels;
+}
+
 int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret,
 			     bool *ret_root)
 {
+	if (count_levels(cgroup) > NM_PROC_CGROUP_LEVELS)
+		return -ENODATA;
 	nm_autofree char *level = strdup(cgroup);
 	if (!level)
 		return -ENOMEM;

@@ -168,6 +168,25 @@ static void test_effective_cpus(void **state)
 	nm_platform_free(&fake->platform);
 }
 
+/* Any user of systemd can nest cgroups by the thousand: those are not climbed. */
+static void test_effective_cpus_of_deep_cgroups(void **state)
+{
+	struct fake *fake = fake_new(8);
+	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+	char path[4000] = "";
+	(void)state;
+	for (unsigned i = 0; i < 32; i++)
+		strcat(path, "/x");
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, path, cpus, NULL), 0);
+	assert_int_equal(fake->calls[FAKE_READ], 33);
+	for (unsigned i = 32; i < 1900; i++)
+		strcat(path, "/x");
+	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, path, cpus, NULL), -ENODATA);
+	assert_int_equal(fake->calls[FAKE_READ], 33);
+	hwloc_bitmap_free(cpus);
+	nm_platform_free(&fake->platform);
+}
+
 static void test_gone(void **state)
 {
 	struct fake *fake = fake_new(8);
@@ -257,12 +276,19 @@ static void test_clock_and_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stat),	       cmocka_unit_test(test_stat_hostile_names),
-		cmocka_unit_test(test_stat_long_name), cmocka_unit_test(test_stat_truncated),
-		cmocka_unit_test(test_status),	       cmocka_unit_test(test_status_incomplete),
-		cmocka_unit_test(test_cgroup),	       cmocka_unit_test(test_cpu_times),
-		cmocka_unit_test(test_effective_cpus), cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_self),	       cmocka_unit_test(test_clock_and_start),
+		cmocka_unit_test(test_stat),
+		cmocka_unit_test(test_stat_hostile_names),
+		cmocka_unit_test(test_stat_long_name),
+		cmocka_unit_test(test_stat_truncated),
+		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_status_incomplete),
+		cmocka_unit_test(test_cgroup),
+		cmocka_unit_test(test_cpu_times),
+		cmocka_unit_test(test_effective_cpus),
+		cmocka_unit_test(test_effective_cpus_of_deep_cgroups),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_clock_and_start),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
