@@ -7,6 +7,7 @@
 #define NUMA_MIGRD_BASE_H
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +45,22 @@ static inline void nm_freep(void *pointer)
 #define NM_ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define NM_CONTAINER_OF(member_pointer, type, member)                                              \
 	((type *)(void *)((char *)(member_pointer)-offsetof(type, member)))
+
+/* References to an object besides its first owner's; starts as {0}. From any thread. */
+struct nm_references {
+	atomic_uint more;
+};
+
+static inline void nm_references_add(struct nm_references *references)
+{
+	atomic_fetch_add(&references->more, 1);
+}
+
+/* Drops one of them. True: it was the last, and the caller frees the object. */
+static inline bool nm_references_drop(struct nm_references *references)
+{
+	return atomic_fetch_sub(&references->more, 1) == 0;
+}
 
 /*
  * Makes room for one more element in a growing array: doubles *capacity when `used` has reached it.

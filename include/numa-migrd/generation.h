@@ -42,7 +42,11 @@ bool nm_generation_stands(const struct nm_generation *generation);
 /* Removes the file, unless it is a later generation's: there is nothing left for the next one. */
 void nm_generation_remove(const struct nm_generation *generation);
 
-/* Gives the lock up, where it has one; the file stays, and its number is counted on. */
+/* A further reference; NULL stays NULL. Each is dropped by nm_generation_free(). From any thread.
+ */
+struct nm_generation *nm_generation_ref(struct nm_generation *generation);
+/* With the last reference it gives up its lock, if it has one. The file stays, and the next
+ * generation continues its number. */
 void nm_generation_free(struct nm_generation *generation);
 NM_DEFINE_CLEANUP(struct nm_generation, nm_generation_free);
 

@@ -104,9 +104,9 @@ struct nm_mover;
 
 /*
  * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file,
- * list_directory, close, pages_where, pages_find, pages_migrate and pages_move are called from it, beside the tick. The
- * platform must outlive it (see nm_mover_free()); what it needs of the topology and the
- * configuration it copies. -ENOMEM, -EAGAIN. Daemon, start.
+ * list_directory, close, pages_where, pages_find, pages_migrate and pages_move are called from it,
+ * beside the tick. The mover keeps a reference to the platform, and copies what it needs of the
+ * topology and the configuration. -ENOMEM, -EAGAIN. Daemon, start.
  */
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret);
@@ -119,10 +119,9 @@ int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topolo
 /* Does what may be done by now, by the platform's clock. Only without a thread. */
 void nm_mover_work(struct nm_mover *mover);
 /*
- * Stops after the call under way; what is queued is dropped. A call of pages_where, find, migrate or
- * move is waited for no longer than a second: when it comes back, the worker frees what is left, and
- * leaves the platform alone, which may be freed by then unless these look at it after their system
- * call. Daemon, stop and reload.
+ * Stops after the call under way, and drops what is queued. It waits for that call for a second at
+ * most. If the call takes longer, the thread frees the mover and its reference to the platform once
+ * the call has returned. Daemon, stop and reload.
  */
 void nm_mover_free(struct nm_mover *mover);
 NM_DEFINE_CLEANUP(struct nm_mover, nm_mover_free);

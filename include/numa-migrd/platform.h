@@ -238,7 +238,12 @@ struct nm_platform_ops {
 
 struct nm_platform {
 	const struct nm_platform_ops *ops;
+	/* The owner gives it up: ends what the owner began. NULL: there is nothing to end. */
+	void (*close)(struct nm_platform *platform);
+	/* After that, when nobody refers to it any more. On whichever thread drops the last
+	 * reference. */
 	void (*free)(struct nm_platform *platform);
+	struct nm_references references;
 };
 
 struct nm_platform_options {
@@ -249,10 +254,11 @@ struct nm_platform_options {
 	const char *config_path;   /* what acts in this process are held against; NULL: both refused */
 	const char *state_path;    /* their NM_HELPER_STATE_PATH; NULL: that one */
 	bool dry_run;              /* real reads, no writes */
-	/* Whose each act on the machine is: once a later generation has taken over, -ECANCELED.
-	 * NULL: nobody counts. Outlives the platform. */
-	const struct nm_generation *generation;
-	struct nm_worker_memory *unanswered; /* worker.h; NULL: it begins anew. Outlives the platform. */
+	/* The generation that each act on the machine belongs to: once a later one has taken over,
+	 * -ECANCELED. NULL: none. The platform keeps a reference. */
+	struct nm_generation *generation;
+	struct nm_worker_memory
+		*unanswered; /* worker.h; NULL: a new one. The platform keeps a reference. */
 };
 
 /*
@@ -260,10 +266,24 @@ struct nm_platform_options {
  * Errors: -ENOMEM, -errno of opening the root or its proc/.
  */
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret);
+/* A further reference, for a thread that may still be in a call when the owner frees the platform.
+ * The mover. */
+static inline struct nm_platform *nm_platform_ref(struct nm_platform *platform)
+{
+	nm_references_add(&platform->references);
+	return platform;
+}
+static inline void nm_platform_unref(struct nm_platform *platform)
+{
+	if (platform && nm_references_drop(&platform->references))
+		platform->free(platform);
+}
+/* The owner's: closes the platform, and drops its reference. */
 static inline void nm_platform_free(struct nm_platform *platform)
 {
-	if (platform)
-		platform->free(platform);
+	if (platform && platform->close)
+		platform->close(platform);
+	nm_platform_unref(platform);
 }
 NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
 

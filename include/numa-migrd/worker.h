@@ -132,6 +132,8 @@ struct nm_worker_counts {
 #define NM_WORKER_MEMORY_NAME "unanswered" /* its file in the runtime directory */
 struct nm_worker_memory;
 int nm_worker_memory_new(struct nm_worker_memory **ret);
+/* A further reference. Each is dropped by nm_worker_memory_free(). From any thread. */
+struct nm_worker_memory *nm_worker_memory_ref(struct nm_worker_memory *memory);
 void nm_worker_memory_free(struct nm_worker_memory *memory);
 NM_DEFINE_CLEANUP(struct nm_worker_memory, nm_worker_memory_free);
 /* Takes up what an earlier run of this boot has saved. 0 also without a file; -EBADMSG where lines
@@ -148,7 +150,7 @@ struct nm_worker_options {
 	const char *program;	 /* started where nobody listens there; NULL: as installed */
 	const uint64_t *deadline_ns; /* by nm_worker_caller; NULL: as above. Tests */
 	int proc_fd;		     /* /proc; must stay open as long as the client */
-	struct nm_worker_memory *memory; /* outlives the client; NULL: one of its own */
+	struct nm_worker_memory *memory; /* the client keeps a reference; NULL: one of its own */
 };
 
 /* The caller frees, once nobody is in a call. Copies the options. -ENOMEM, -errno. */
@@ -181,7 +183,7 @@ struct nm_worker_call {
  * result. -ETIMEDOUT: the deadline was missed, and the worker is given up; -EALREADY: it is not
  * asked, since one of its user's is stuck, or as many as may, or since it missed a deadline lately;
  * -ECANCELED: nm_worker_client_stop(); -ESRCH: it is gone; -errno of reaching a worker. One thread
- * for each caller.
+ * for each caller: -EALREADY if another one is still in a call, which a mover may have left behind.
  */
 int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller caller,
 			  struct nm_worker_call *call);

@@ -44,34 +44,21 @@ static void reverse(struct nm_unit *units, unsigned count)
 	}
 }
 
-/* False: there is to be none any more. */
-static bool begin_call(struct nm_mover *mover)
+/* Whether a call may begin: none does once the mover is to end. */
+static bool may_call(struct nm_mover *mover)
 {
 	pthread_mutex_lock(&mover->lock);
-	mover->calling = !mover->stopping;
-	bool calling = mover->calling;
+	bool may = !mover->stopping;
 	pthread_mutex_unlock(&mover->lock);
-	return calling;
-}
-
-/* False: the platform may be gone. */
-static bool end_call(struct nm_mover *mover)
-{
-	pthread_mutex_lock(&mover->lock);
-	mover->calling = false;
-	bool abandoned = mover->abandoned;
-	pthread_mutex_unlock(&mover->lock);
-	return !abandoned;
+	return may;
 }
 
 void nm_call_prepare(struct nm_mover *mover)
 {
 	const struct nm_platform_ops *ops = mover->platform->ops;
 
-	if (!ops->pages_prepare || !begin_call(mover))
-		return;
-	(void)ops->pages_prepare(mover->platform);
-	(void)end_call(mover);
+	if (ops->pages_prepare && may_call(mover))
+		(void)ops->pages_prepare(mover->platform);
 }
 
 static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset)
@@ -80,12 +67,11 @@ static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset)
 
 	for (unsigned i = 0; i < count; i++)
 		call->addresses[i] = call->units[i].address + offset;
-	if (!begin_call(mover))
+	if (!may_call(mover))
 		return -ECANCELED;
-	int r = mover->platform->ops->pages_where(mover->platform, (pid_t)mover->work.tid,
-						  mover->work.tid_ticks, count, call->addresses,
-						  call->statuses);
-	return end_call(mover) ? r : -ECANCELED;
+	return mover->platform->ops->pages_where(mover->platform, (pid_t)mover->work.tid,
+						 mover->work.tid_ticks, count, call->addresses,
+						 call->statuses);
 }
 
 int nm_call_where(struct nm_mover *mover, uint64_t offset)
@@ -95,12 +81,11 @@ int nm_call_where(struct nm_mover *mover, uint64_t offset)
 
 int nm_call_find(struct nm_mover *mover, unsigned count, const struct nm_worker_range *ranges)
 {
-	if (!begin_call(mover))
+	if (!may_call(mover))
 		return -ECANCELED;
-	int r = mover->platform->ops->pages_find(mover->platform, (pid_t)mover->work.tid,
-						 mover->work.tid_ticks, count, ranges,
-						 mover->rules.maps.budget_ns, &mover->work.found);
-	return end_call(mover) ? r : -ECANCELED;
+	return mover->platform->ops->pages_find(mover->platform, (pid_t)mover->work.tid,
+						mover->work.tid_ticks, count, ranges,
+						mover->rules.maps.budget_ns, &mover->work.found);
 }
 
 void nm_call_spend(struct nm_mover *mover, uint64_t pages, uint64_t bytes)
@@ -123,13 +108,11 @@ int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_nod
 {
 	uint64_t held_ns;
 
-	if (!begin_call(mover))
+	if (!may_call(mover))
 		return -ECANCELED;
 	int r = mover->platform->ops->pages_migrate(mover->platform, (pid_t)mover->work.tid,
 						    mover->work.tid_ticks, from_nodes, to_node,
 						    &held_ns);
-	if (!end_call(mover))
-		return -ECANCELED;
 	count_call(counts, held_ns);
 	return r;
 }
@@ -167,12 +150,10 @@ static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned 
 	uint64_t held_ns;
 
 	prepare(call, count);
-	if (!begin_call(mover))
+	if (!may_call(mover))
 		return -ECANCELED;
 	int r = ops->pages_move(mover->platform, (pid_t)mover->work.tid, mover->work.tid_ticks,
 				count, call->addresses, call->nodes, call->statuses, &held_ns);
-	if (!end_call(mover))
-		return -ECANCELED;
 	for (unsigned i = 0; i < count; i++)
 		call->units[i].state = call->statuses[i];
 	*ret_slow = learn(mover, class, count, held_ns, counts);

@@ -49,6 +49,8 @@ static void init_lock(struct nm_mover *mover)
 
 void nm_mover_destroy(struct nm_mover *mover)
 {
+	struct nm_platform *platform = mover->platform;
+
 	for (size_t i = 0; i < mover->queue_count; i++)
 		nm_page_batch_free(mover->queue[i]);
 	for (size_t i = 0; i < mover->done_count; i++)
@@ -62,6 +64,7 @@ void nm_mover_destroy(struct nm_mover *mover)
 	nm_rules_clear(&mover->rules);
 	nm_rules_clear(&mover->next);
 	free(mover);
+	nm_platform_unref(platform);
 }
 
 /* Nobody is kept waiting by a call. */
@@ -79,7 +82,7 @@ static int create(struct nm_platform *platform, const struct nm_topology *topolo
 	if (!mover)
 		return -ENOMEM;
 	mover->threadless = mover->ended = threadless;
-	mover->platform = platform;
+	mover->platform = nm_platform_ref(platform);
 	stop_calls(platform, false);
 	init_lock(mover);
 	mover->work.mems = hwloc_bitmap_alloc();
@@ -122,7 +125,7 @@ void nm_mover_work(struct nm_mover *mover)
 	pthread_mutex_unlock(&mover->lock);
 }
 
-/* False: it is in a call that does not come back. Under the lock. */
+/* False: it is in a call that does not return. Under the lock. */
 static bool await_end(struct nm_mover *mover)
 {
 	struct timespec until;
@@ -132,17 +135,7 @@ static bool await_end(struct nm_mover *mover)
 	until.tv_sec += STOP_S;
 	while (!mover->ended && r == 0)
 		r = pthread_cond_timedwait(&mover->turned, &mover->lock, &until);
-	while (!mover->ended && !mover->calling)
-		pthread_cond_wait(&mover->turned, &mover->lock);
 	return mover->ended;
-}
-
-/* What it has open is closed now: when it comes back, the platform may be gone. */
-static void abandon(struct nm_mover *mover)
-{
-	nm_known_clear(&mover->known);
-	mover->abandoned = true;
-	pthread_detach(mover->thread);
 }
 
 void nm_mover_free(struct nm_mover *mover)
@@ -154,13 +147,16 @@ void nm_mover_free(struct nm_mover *mover)
 	mover->stopping = true;
 	pthread_cond_signal(&mover->wake);
 	bool ended = await_end(mover);
-	if (!ended)
-		abandon(mover);
+	mover->abandoned = !ended;
+	pthread_t thread = mover->thread;
+	bool threadless = mover->threadless;
 	pthread_mutex_unlock(&mover->lock);
-	if (!ended)
+	if (!ended) {
+		pthread_detach(thread);
 		return;
-	if (!mover->threadless)
-		pthread_join(mover->thread, NULL);
+	}
+	if (!threadless)
+		pthread_join(thread, NULL);
 	nm_mover_destroy(mover);
 }
 

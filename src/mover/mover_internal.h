@@ -71,7 +71,7 @@ struct nm_call {
 };
 
 struct nm_mover {
-	struct nm_platform *platform;
+	struct nm_platform *platform; /* a reference */
 	pthread_t thread;
 	bool threadless; /* nm_mover_work() does its work; no lock is contended */
 
@@ -80,8 +80,7 @@ struct nm_mover {
 	pthread_cond_t wake, turned; /* for the worker; for nm_mover_free(), when it has ended */
 	bool stopping, ended;
 	bool busy;	/* it has let go of the lock */
-	bool calling;	/* and is where it may stay for long */
-	bool abandoned; /* while it was there: on its return it is alone, without a platform */
+	bool abandoned; /* nm_mover_free() has returned: the thread frees the mover when it ends */
 	bool has_next;
 	struct nm_mover_rules next; /* adopted when it is not busy */
 	struct nm_page_batch *queue[NM_MOVER_BATCHES_MOST], *done[NM_MOVER_BATCHES_MOST];

@@ -333,18 +333,30 @@ static const struct nm_platform_ops dry_run_ops = {
 
 /* ---- life ---- */
 
+static void stop_workers(struct nm_linux *self)
+{
+	for (unsigned i = 0; self->workers && i < NM_WORKER_CALLERS; i++)
+		nm_worker_client_stop(self->workers, (enum nm_worker_caller)i, true);
+}
+
 /* With a helper, closing the connection is what makes it put the sysctl back. */
-static void linux_free(struct nm_platform *platform)
+static void linux_close(struct nm_platform *platform)
 {
 	struct nm_linux *self = nm_linux(platform);
 
 	if (!self->helper_socket && self->balancing >= 0)
 		(void)linux_numa_balancing_set(platform, -1);
-	if (self->workers)
-		nm_worker_client_stop(self->workers, NM_WORKER_LOOP, true);
-	nm_asker_free(self->asker);
+	stop_workers(self);
+	nm_asker_free(NM_TAKE(self->asker));
+	helper_close(self);
+}
+
+static void linux_free(struct nm_platform *platform)
+{
+	struct nm_linux *self = nm_linux(platform);
+
 	nm_worker_client_free(self->workers);
-	nm_closep(&self->helper);
+	nm_generation_free(self->generation);
 	nm_closep(&self->proc);
 	nm_closep(&self->root);
 	free(self->helper_socket);
@@ -398,8 +410,9 @@ int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_p
 	if (!self)
 		return -ENOMEM;
 	self->base.ops = options->dry_run ? &dry_run_ops : &linux_ops;
+	self->base.close = linux_close;
 	self->base.free = linux_free;
-	self->generation = options->generation;
+	self->generation = nm_generation_ref(options->generation);
 	self->root = self->proc = self->helper = self->balancing = -1;
 	int r = copy_options(self, options);
 	if (r == 0)
@@ -409,7 +422,7 @@ int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_p
 	if (r == 0)
 		r = open_workers(self, options);
 	if (r < 0) {
-		linux_free(&self->base);
+		nm_platform_free(&self->base);
 		return r;
 	}
 	*ret = &self->base;

@@ -11,7 +11,7 @@
 
 struct nm_linux {
 	struct nm_platform base;
-	const struct nm_generation *generation;
+	struct nm_generation *generation; /* a reference */
 	int root, proc;
 	int helper;	     /* connection, or -1 */
 	uint64_t helper_rest_ns; /* it was late: it is not asked before */

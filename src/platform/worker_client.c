@@ -19,6 +19,8 @@ struct caller {
 	struct nm_worker_link link;
 	int stop_fd; /* eventfd */
 	bool stopping, calling, waiting;
+	bool inside;		 /* a thread is in a function of this caller */
+	uint64_t stops, entered; /* how often it was stopped; likewise when that thread came in */
 	uint32_t uid;  /* of whom it calls, or waits to call */
 	uint64_t turn; /* of those that wait for one user, the lowest is first */
 };
@@ -27,7 +29,7 @@ struct nm_worker_client {
 	char *socket_path, *program;
 	uint64_t deadline_ns[NM_WORKER_CALLERS];
 	int proc_fd;
-	struct nm_worker_memory *memory, *own_memory;
+	struct nm_worker_memory *memory; /* a reference */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* a call has */
@@ -67,16 +69,22 @@ static bool is_its_turn(const struct nm_worker_client *client, const struct call
 	return true;
 }
 
+/* Also if calls are allowed again by now: a mover that was stopped does not go on. */
+static bool is_cancelled(const struct caller *caller)
+{
+	return caller->stopping || caller->stops != caller->entered;
+}
+
 static int begin(struct nm_worker_client *client, struct caller *caller,
 		 const struct nm_worker_subject *subject)
 {
 	caller->uid = subject->uid;
 	caller->turn = client->turns++;
 	caller->waiting = true;
-	while (!caller->stopping && !is_its_turn(client, caller))
+	while (!is_cancelled(caller) && !is_its_turn(client, caller))
 		pthread_cond_wait(&client->ended, &client->lock);
 	caller->waiting = false;
-	int r = caller->stopping ? -ECANCELED : nm_worker_memory_begin(client->memory, subject);
+	int r = is_cancelled(caller) ? -ECANCELED : nm_worker_memory_begin(client->memory, subject);
 	caller->calling = r == 0;
 	if (r < 0)
 		pthread_cond_broadcast(&client->ended);
@@ -142,9 +150,35 @@ static int have_worker(struct nm_worker_client *client, struct caller *caller)
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
 }
 
+/* -EALREADY: an earlier mover's thread has not returned from its call. */
+static int enter(struct nm_worker_client *client, struct caller *caller)
+{
+	pthread_mutex_lock(&client->lock);
+	int r = caller->inside ? -EALREADY : 0;
+	if (r == 0)
+		caller->entered = caller->stops;
+	caller->inside = true;
+	pthread_mutex_unlock(&client->lock);
+	return r;
+}
+
+static void leave(struct nm_worker_client *client, struct caller *caller)
+{
+	pthread_mutex_lock(&client->lock);
+	caller->inside = false;
+	pthread_mutex_unlock(&client->lock);
+}
+
 int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller which)
 {
-	return have_worker(client, &client->callers[which]);
+	struct caller *caller = &client->callers[which];
+	int r = enter(client, caller);
+
+	if (r < 0)
+		return r;
+	r = have_worker(client, caller);
+	leave(client, caller);
+	return r;
 }
 
 /* On a slow or busy machine what is asked takes its time: only who stands still misses his deadline at once. */
@@ -162,33 +196,45 @@ static int exchange(const struct nm_worker_client *client, const struct caller *
 	return r;
 }
 
-int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller which,
-			  struct nm_worker_call *call)
+static int call_about(struct nm_worker_client *client, enum nm_worker_caller which,
+		      const struct nm_worker_subject *subject, struct nm_worker_call *call)
 {
 	struct caller *caller = &client->callers[which];
-	struct nm_worker_subject subject = {0};
 	int result = 0;
-	int r = find_subject(client, call, &subject);
+	int r = have_worker(client, caller);
 
-	call->ret_fd = -1;
-	call->held_ns = 0;
-	if (r == 0)
-		r = have_worker(client, caller);
 	if (r < 0)
 		return r;
 	call->request.version = NM_WORKER_VERSION;
-	call->request.pid = (int32_t)subject.tid;
-	call->request.start_ticks = subject.tid_ticks;
+	call->request.pid = (int32_t)subject->tid;
+	call->request.start_ticks = subject->tid_ticks;
 	pthread_mutex_lock(&client->lock);
-	r = begin(client, caller, &subject);
+	r = begin(client, caller, subject);
 	pthread_mutex_unlock(&client->lock);
 	if (r < 0)
 		return r;
 	r = exchange(client, caller, call, client->deadline_ns[which], &result);
 	pthread_mutex_lock(&client->lock);
-	end(client, caller, &subject, (enum nm_worker_act)call->request.act, r);
+	end(client, caller, subject, (enum nm_worker_act)call->request.act, r);
 	pthread_mutex_unlock(&client->lock);
 	return r < 0 ? r : result;
+}
+
+int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller which,
+			  struct nm_worker_call *call)
+{
+	struct nm_worker_subject subject = {0};
+
+	call->ret_fd = -1;
+	call->held_ns = 0;
+	int r = enter(client, &client->callers[which]);
+	if (r < 0)
+		return r;
+	r = find_subject(client, call, &subject);
+	if (r == 0)
+		r = call_about(client, which, &subject, call);
+	leave(client, &client->callers[which]);
+	return r;
 }
 
 void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_caller which, bool stop)
@@ -201,6 +247,7 @@ void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_calle
 		(void)!write(caller->stop_fd, &count, sizeof(count));
 	else if (!stop && caller->stopping)
 		(void)!read(caller->stop_fd, &count, sizeof(count));
+	caller->stops += stop;
 	caller->stopping = stop;
 	pthread_cond_broadcast(&client->ended);
 	pthread_mutex_unlock(&client->lock);
@@ -233,11 +280,12 @@ static int fill_in(struct nm_worker_client *client, const struct nm_worker_optio
 	static const uint64_t deadlines[] = {[NM_WORKER_LOOP] = NM_WORKER_QUERY_NS,
 					     [NM_WORKER_MOVER] = NM_WORKER_MOVE_NS};
 	const uint64_t *deadline = options->deadline_ns ? options->deadline_ns : deadlines;
-	int r = options->memory ? 0 : nm_worker_memory_new(&client->own_memory);
+	int r = options->memory ? 0 : nm_worker_memory_new(&client->memory);
 
 	if (r < 0)
 		return r;
-	client->memory = options->memory ? options->memory : client->own_memory;
+	if (options->memory)
+		client->memory = nm_worker_memory_ref(options->memory);
 	client->proc_fd = options->proc_fd;
 	client->socket_path = options->socket_path ? strdup(options->socket_path) : NULL;
 	client->program = options->program ? strdup(options->program) : NULL;
@@ -281,7 +329,7 @@ void nm_worker_client_free(struct nm_worker_client *client)
 			nm_worker_memory_let_go(client->memory, &client->callers[i].link);
 		nm_closep(&client->callers[i].stop_fd);
 	}
-	nm_worker_memory_free(client->own_memory);
+	nm_worker_memory_free(client->memory);
 	pthread_cond_destroy(&client->ended);
 	pthread_mutex_destroy(&client->lock);
 	free(client->socket_path);

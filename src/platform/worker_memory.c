@@ -28,6 +28,7 @@ struct stuck {
 };
 
 struct nm_worker_memory {
+	struct nm_references references;
 	pthread_mutex_t lock;
 	struct nm_worker_bars bars;
 	struct stuck stuck[NM_WORKER_STUCK_MOST];
@@ -322,10 +323,16 @@ int nm_worker_memory_new(struct nm_worker_memory **ret)
 	return 0;
 }
 
+struct nm_worker_memory *nm_worker_memory_ref(struct nm_worker_memory *memory)
+{
+	nm_references_add(&memory->references);
+	return memory;
+}
+
 /* Workers end with their sockets, the stuck ones when they can. */
 void nm_worker_memory_free(struct nm_worker_memory *memory)
 {
-	if (!memory)
+	if (!memory || !nm_references_drop(&memory->references))
 		return;
 	for (unsigned i = 0; i < memory->stuck_count; i++)
 		let_go(memory, &memory->stuck[i].link);

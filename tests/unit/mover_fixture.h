@@ -69,7 +69,9 @@ struct fake {
 	unsigned finds, found_most, migrates;
 	unsigned prepared;
 	unsigned calls, largest, hold_calls; /* hold: calls wait until it is less than they are */
+	bool hold_reads;		     /* reads of mappings wait while this is set */
 	bool holding;
+	atomic_bool *freed; /* set when the platform is freed; NULL: nobody looks */
 };
 
 static inline struct fake *fake_of(struct nm_platform *platform)
@@ -139,6 +141,16 @@ static inline int fake_open_maps(struct nm_platform *platform, int directory, co
 	return r;
 }
 
+/* Under the lock. */
+static inline void fake_wait_held(struct fake *fake, const bool *hold)
+{
+	fake->holding = *hold;
+	pthread_cond_broadcast(&fake->changed);
+	while (*hold)
+		pthread_cond_wait(&fake->changed, &fake->lock);
+	fake->holding = false;
+}
+
 /* A little of it, as the worker does. */
 static inline ssize_t fake_read_maps(struct nm_platform *platform, int directory, int fd,
 				     char *buffer, size_t size, uint64_t budget_ns,
@@ -154,6 +166,7 @@ static inline ssize_t fake_read_maps(struct nm_platform *platform, int directory
 	if (fd == FAKE_NO_FILE)
 		return 0;
 	pthread_mutex_lock(&fake->lock);
+	fake_wait_held(fake, &fake->hold_reads);
 	const char *text = (which ? fake->numa_maps : fake->maps) + fake->offset[which];
 	size_t length = strnlen(text, size);
 	memcpy(buffer, text, length);
@@ -426,10 +439,13 @@ static inline int fake_pages_prepare(struct nm_platform *platform)
 static inline void fake_free(struct nm_platform *platform)
 {
 	struct fake *fake = fake_of(platform);
+	atomic_bool *freed = fake->freed;
 
 	pthread_mutex_destroy(&fake->lock);
 	pthread_cond_destroy(&fake->changed);
 	free(fake);
+	if (freed)
+		*freed = true;
 }
 
 /* ---- what a test does ---- */
@@ -579,6 +595,7 @@ static inline void fake_release(struct fake *fake)
 {
 	pthread_mutex_lock(&fake->lock);
 	fake->hold_calls = 0;
+	fake->hold_reads = false;
 	pthread_cond_broadcast(&fake->changed);
 	pthread_mutex_unlock(&fake->lock);
 }
@@ -610,8 +627,9 @@ static inline int tear_down(void **state)
 	struct test *test = *state;
 
 	nm_mover_free(test->mover);
-	int left_open = (int)test->fake->open_files;
-	nm_platform_free(&test->fake->platform);
+	int left_open = test->fake ? (int)test->fake->open_files : 0;
+	if (test->fake)
+		nm_platform_free(&test->fake->platform);
 	nm_topology_free(test->topology);
 	nm_config_free(test->config);
 	free(test);

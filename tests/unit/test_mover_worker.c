@@ -146,17 +146,36 @@ static unsigned open_files(struct fake *fake)
 	return count;
 }
 
-static bool is_calling(struct fake *fake)
+/* The mover and its platform are given up while a call does not return: the platform is freed when
+ * it has. */
+static void assert_outlives_a_call(struct test *test)
 {
-	pthread_mutex_lock(&fake->lock);
-	bool holding = fake->holding;
-	pthread_mutex_unlock(&fake->lock);
-	return holding;
+	struct fake *fake = NM_TAKE(test->fake);
+	atomic_bool freed = false;
+
+	fake->freed = &freed;
+	fake_await_call(fake);
+	nm_mover_free(NM_TAKE(test->mover));
+	nm_platform_free(&fake->platform);
+	assert_false(freed);
+	fake_release(fake);
+	for (unsigned i = 0; i < 20000 && !freed; i++)
+		fake_pause_ms(1);
+	assert_true(freed);
 }
 
-/* A call that does not come back while mappings are half read: the mover is left
- * to itself, and the platform alone. */
-static void test_stop_behind_a_call(void **state)
+static void test_stop_behind_a_move(void **state)
+{
+	struct test *test = *state;
+
+	start(test);
+	fake_hold(test->fake);
+	assert_int_equal(nm_mover_submit(test->mover, fake_batch(100)), 0);
+	assert_outlives_a_call(test);
+}
+
+/* Mappings are half read, and a move does not return. */
+static void test_stop_behind_a_move_with_an_open_file(void **state)
 {
 	struct test *test = *state;
 	struct nm_range *ranges;
@@ -173,16 +192,17 @@ static void test_stop_behind_a_call(void **state)
 	struct nm_page_batch *batch = fake_batch(100);
 	batch->steps[0].from = -1;
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_await_call(test->fake);
-	assert_int_equal(open_files(test->fake), 1);
-	nm_mover_free(NM_TAKE(test->mover));
-	assert_true(is_calling(test->fake));
-	assert_int_equal(open_files(test->fake), 0);
-	test->fake->platform.ops = NULL;
-	fake_release(test->fake);
-	while (is_calling(test->fake))
-		fake_pause_ms(1);
-	fake_pause_ms(20);
+	assert_outlives_a_call(test);
+}
+
+static void test_stop_behind_a_read(void **state)
+{
+	struct test *test = *state;
+
+	test->fake->hold_reads = true;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, fake_batch(1)), 0);
+	assert_outlives_a_call(test);
 }
 
 /* The process ends while its batch waits for its time, and another has its number. */
@@ -573,7 +593,9 @@ int main(void)
 		TEST(test_drop_what_waits),
 		TEST(test_drop_during_a_call),
 		TEST(test_stop_with_work_left),
-		TEST(test_stop_behind_a_call),
+		TEST(test_stop_behind_a_move),
+		TEST(test_stop_behind_a_move_with_an_open_file),
+		TEST(test_stop_behind_a_read),
 		TEST(test_number_given_away),
 		TEST(test_reload_during_a_call),
 		TEST(test_reload_of_nodes),

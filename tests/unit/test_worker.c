@@ -335,6 +335,60 @@ static void a_cancelled_call_counts_until_it_is_answered(void **state)
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
+static void *call_loop(void *argument)
+{
+	struct fixture *f = argument;
+	return (void *)(intptr_t)where(f, NM_WORKER_LOOP, getpid(), NULL);
+}
+
+/* The thread of a mover that was given up is still in its call when the next mover makes one. */
+static void a_second_thread_of_a_caller_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t thread;
+	void *result = NULL;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), 0);
+	pid_t stopped = stop_worker();
+	assert_int_equal(pthread_create(&thread, NULL, call_mover, f), 0);
+	pause_ms(50);
+	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -EALREADY);
+	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_MOVER), -EALREADY);
+	assert_int_equal(kill(stopped, SIGCONT), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_int_equal((intptr_t)result, 0);
+	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
+}
+
+/* A call that waits for its turn when its mover is stopped does not go on because another mover
+ * begins. */
+static void a_stopped_call_stays_cancelled(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t loop, mover;
+	void *result = NULL;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_LOOP), 0);
+	pid_t stopped = stop_worker();
+	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_MOVER), 0);
+	assert_int_equal(pthread_create(&loop, NULL, call_loop, f), 0);
+	pause_ms(50);
+	assert_int_equal(pthread_create(&mover, NULL, call_mover, f), 0);
+	pause_ms(50);
+	nm_worker_client_stop(f->client, NM_WORKER_MOVER, true);
+	nm_worker_client_stop(f->client, NM_WORKER_MOVER, false);
+	pause_ms(50);
+	assert_int_equal(kill(stopped, SIGCONT), 0);
+	assert_int_equal(pthread_join(loop, NULL), 0);
+	assert_int_equal(pthread_join(mover, &result), 0);
+	assert_int_equal((intptr_t)result, -ECANCELED);
+	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
+}
+
 static void workers_end_with_their_client(void **state)
 {
 	struct fixture *f = *state;
@@ -599,6 +653,8 @@ int main(void)
 		TEST(its_end_lets_others_be_asked),
 		TEST(a_stop_ends_a_call_under_way),
 		TEST(a_cancelled_call_counts_until_it_is_answered),
+		TEST(a_second_thread_of_a_caller_is_refused),
+		TEST(a_stopped_call_stays_cancelled),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),
 		cmocka_unit_test(at_most_one_is_stuck_for_each_user_and_eight_in_all),

@@ -237,6 +237,33 @@ static void another_start_since_the_question_is_another_process(void **state)
 	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
 }
 
+/* What a thread does that is left in a call when the owner gives up the platform and all that it
+ * was opened with. */
+static void a_platform_serves_its_last_reference(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_memory *memory;
+	struct nm_platform *platform;
+	const uint64_t address = (uintptr_t)f->page;
+	int node = -1;
+
+	assert_int_equal(nm_worker_memory_new(&memory), 0);
+	const struct nm_platform_options options = {
+		.root_path = "/", .worker_program = NM_WORKER_BUILT, .unanswered = memory};
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(platform->ops->pages_prepare(platform), 0);
+	assert_int_equal(workers(), 1);
+	assert_ptr_equal(nm_platform_ref(platform), platform);
+	nm_platform_free(platform);
+	nm_worker_memory_free(memory);
+	assert_int_equal(workers(), 1);
+	assert_int_equal(platform->ops->pages_where(platform, f->other, start_of(f->other), 1,
+						    &address, &node),
+			 -ECANCELED);
+	nm_platform_unref(platform);
+	await_no_worker();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_memory, tear_down_memory)
 
 int main(void)
@@ -249,6 +276,7 @@ int main(void)
 		TEST(what_cannot_be_written_is_tried_again),
 		TEST(damaged_lines_are_skipped),
 		TEST(another_start_since_the_question_is_another_process),
+		TEST(a_platform_serves_its_last_reference),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
