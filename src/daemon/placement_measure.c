@@ -32,18 +32,23 @@ struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t 
 
 /* ---- who there is ---- */
 
-static int take_over(struct nm_placement *placement, const struct nm_snap_process *process,
-		     unsigned nr_nodes, struct nm_placed *ret)
+/* The same process with the same program, listed in the interval before. NULL: there is none. */
+static struct nm_placed *find_before(const struct nm_placement *placement,
+				     const struct nm_snap_process *process)
 {
-	struct nm_placed *known = nm_placed_find(placement, process->pid);
-	if (known && known->ran_on && known->start_ticks == process->start_ticks &&
-	    known->program_ns == process->program_ns) {
-		*ret = *known;
-		known->ran_on = NULL;
-		known->memory = (struct nm_bring_memory){0};
-		known->count = (struct nm_place_count){0};
-		return 0;
-	}
+	struct nm_placed *before = nm_placed_find(placement, process->pid);
+	bool same = before && before->start_ticks == process->start_ticks &&
+		    before->program_ns == process->program_ns;
+	return same ? before : NULL;
+}
+
+/* -ENOMEM. */
+static int begin_item(const struct nm_snap_process *process, unsigned nr_nodes,
+		      struct nm_placed *ret)
+{
+	double *arrays = calloc(1, nr_nodes * (3 * sizeof(double) + sizeof(bool)));
+	if (!arrays)
+		return -ENOMEM;
 	*ret = (struct nm_placed){
 		.pid = process->pid,
 		.start_ticks = process->start_ticks,
@@ -52,10 +57,11 @@ static int take_over(struct nm_placement *placement, const struct nm_snap_proces
 		.reason = NM_PLACE_YOUNG,
 		.before = {.distance = NAN, .performance = NAN},
 		.recent = {.distance = NAN, .performance = NAN},
+		.ran_on = arrays,
+		.memory_on = arrays + nr_nodes,
+		.has_run_on = arrays + 2 * (size_t)nr_nodes,
+		.allowed = (bool *)(arrays + 3 * (size_t)nr_nodes),
 	};
-	ret->ran_on = calloc(1, nr_nodes * (3 * sizeof(double) + sizeof(bool)));
-	if (!ret->ran_on)
-		return -ENOMEM;
 	return 0;
 }
 
@@ -64,6 +70,14 @@ static void placed_clear(struct nm_placed *placed)
 	nm_placement_forget_memory(placed);
 	free(placed->ran_on);
 	placed->ran_on = NULL;
+}
+
+/* Two lists have an entry with the same arrays: this one gives them up. */
+static void disown(struct nm_placed *placed)
+{
+	placed->ran_on = NULL;
+	placed->memory = (struct nm_bring_memory){0};
+	placed->count = (struct nm_place_count){0};
 }
 
 /* A process without members is gone, or nobody's business any more; its leases end as any. */
@@ -81,20 +95,38 @@ static void replace_items(struct nm_daemon *daemon, struct nm_placed *items, siz
 	placement->count = count;
 }
 
+/* The items of the interval before stay as they are: what the new ones have of them is shared.
+ * -ENOMEM. */
+static int build_items(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
+		       struct nm_placed *items, size_t *ret_count)
+{
+	size_t count = 0;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++) {
+		const struct nm_snap_process *process = &snapshot->processes[i];
+		const struct nm_placed *before = find_before(placement, process);
+		if (before)
+			items[count] = *before;
+		else
+			r = begin_item(process, snapshot->topology->nr_nodes, &items[count]);
+		items[count].process = i;
+		count += r == 0;
+	}
+	*ret_count = count;
+	return r;
+}
+
 static int list_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	struct nm_placed *items = calloc(snapshot->nr_processes + 1, sizeof(*items));
 	size_t count = 0;
-	int r = items ? 0 : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++) {
-		r = take_over(placement, &snapshot->processes[i], nr_nodes, &items[count]);
-		items[count].process = i;
-		items[count].memory_on = items[count].ran_on + nr_nodes;
-		items[count].has_run_on = items[count].memory_on + nr_nodes;
-		items[count].allowed = (bool *)(items[count].has_run_on + nr_nodes);
-		count += r == 0;
+	int r = items ? build_items(placement, snapshot, items, &count) : -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		struct nm_placed *before =
+			find_before(placement, &snapshot->processes[items[i].process]);
+		if (before)
+			disown(r < 0 ? &items[i] : before);
 	}
 	if (r < 0) {
 		for (size_t i = 0; i < count; i++)

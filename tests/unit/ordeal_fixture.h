@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole daemon through a life of forty intervals, as fast as it can: start, moves, a fork under
- * a lease, a pause, reloads to other policies, an owner who pins, a release, the end. The machine
- * is that of whole_daemon_fixture.h behind the gate of ordeal_gate.h; sd-event's loop, the
- * journal's sink and the mover are ours. The same calls come in the same order in each life.
- * Include cmocka.h first.
+ * The whole daemon through a life of 46 intervals, as fast as it can: start, moves, a fork under
+ * a lease, a pause, reloads to other policies, an owner who pins, a release, the end. In another
+ * life policy "auto" runs from start to end. The machine is that of whole_daemon_fixture.h behind
+ * the gate of ordeal_gate.h; sd-event's loop, the journal's sink and the mover are ours. The same
+ * calls come in the same order in each life. Include cmocka.h first.
  */
 #ifndef NM_TEST_ORDEAL_FIXTURE_H
 #define NM_TEST_ORDEAL_FIXTURE_H
@@ -13,6 +13,7 @@
 
 #include "ordeal_gate.h"
 /* The mover's own thread would make each life another one. */
+#include "../../src/daemon/placement_stage.h"
 #include "fake_mover.h"
 #include "whole_daemon_fixture.h"
 
@@ -41,6 +42,7 @@ static struct ordeal {
 	sd_event_signal_handler_t on_reload;
 	unsigned short_life;   /* intervals, where it is not LIFE */
 	void (*in_each)(void); /* more that happens in each interval */
+	const char *only;      /* the policy of the whole life; NULL: one after another */
 } ordeal;
 
 /* ---- the journal's sink ---- */
@@ -418,8 +420,14 @@ static inline void ordeal_configure(const char *policy, const char *inject)
 
 static inline void ordeal_reload(const char *policy)
 {
-	ordeal_configure(policy, "none");
+	ordeal_configure(ordeal.only ? ordeal.only : policy, "none");
 	(void)ordeal.on_reload(NULL, NULL, ordeal.daemon);
+}
+
+/* The process that 104 has forked works from now on. */
+static inline void ordeal_child_works(void)
+{
+	ordeal.world->workers[0].tid = 1004;
 }
 
 static inline void ordeal_worker_is_now_at(unsigned i, unsigned node)
@@ -482,6 +490,9 @@ static inline void ordeal_happens(unsigned interval)
 	case 35:
 		ordeal_reload("kmaf");
 		break;
+	case 36:
+		ordeal_child_works();
+		break;
 	case 38:
 		ordeal_reload("auto");
 		break;
@@ -491,6 +502,19 @@ static inline void ordeal_happens(unsigned interval)
 	default:
 		break;
 	}
+}
+
+/* Policy "auto" has the arrays of each of its processes, also after an interval that was cut short.
+ */
+static inline void ordeal_require_arrays(void)
+{
+	const struct nm_placement *placement = ordeal.daemon->pipeline.placement;
+	for (size_t i = 0; placement && i < placement->count; i++)
+		if (!placement->items[i].ran_on) {
+			fprintf(stderr, "interval %u: process %u has no arrays\n", ordeal.interval,
+				placement->items[i].pid);
+			abort();
+		}
 }
 
 int __wrap_sd_event_loop(sd_event *event)
@@ -507,6 +531,7 @@ int __wrap_sd_event_loop(sd_event *event)
 		if (ordeal.exits)
 			break;
 		(void)ordeal.on_interval(NULL, 0, ordeal.daemon);
+		ordeal_require_arrays();
 		for (unsigned nudge = 0; nudge < 3 && !ordeal.exits; nudge++) {
 			gate.now_ns += 20 * NM_NSEC_PER_MSEC;
 			(void)ordeal.on_nudge(NULL, 0, ordeal.daemon);
@@ -580,8 +605,10 @@ static inline void ordeal_anew(void)
 	memcpy(world->fake, ordeal.pristine, sizeof(*world->fake));
 	memset(world->busy, 0, sizeof(world->busy));
 	memset(world->idle, 0, sizeof(world->idle));
-	for (unsigned i = 0; i < WORKERS; i++)
+	for (unsigned i = 0; i < WORKERS; i++) {
+		world->workers[i].tid = 100 + i;
 		ordeal_worker_is_now_at(i, i % 2 == 0 ? 1 : 0);
+	}
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		snprintf(path, sizeof(path), "%s/%s", world->root, files[i]);
 		(void)unlink(path);
@@ -590,7 +617,7 @@ static inline void ordeal_anew(void)
 	ordeal.balancing = 0;
 	memset(&gate, 0, offsetof(struct gate, live));
 	gate.now_ns = world->fake->now_ns;
-	ordeal_configure("lbma", "numa_balancing");
+	ordeal_configure(ordeal.only ? ordeal.only : "lbma", "numa_balancing");
 }
 
 /* The daemon from start to end, or with options.restore; returns its exit status. */

@@ -2,6 +2,7 @@
 /*
  * One life after another, in each of which another call fails; what came of it must be in order
  * each time, and is added up for each operation and error. Each such pair has a process of its own.
+ * There are two lives: one policy after another, and policy "auto" from start to end.
  * Include cmocka.h first.
  */
 #ifndef NM_TEST_ORDEAL_SWEEP_H
@@ -11,13 +12,13 @@
 #include "ordeal_fixture.h"
 
 /*
- * So many calls of each operation and error are tried, from the first to the last at equal
- * distances, and of those that fail for good. NM_ORDEAL=3 tries three times as many, NM_ORDEAL=all
- * each one.
+ * So many calls of each operation and error are tried in each of the two lives, from the first to
+ * the last at equal distances, and of those that fail for good. NM_ORDEAL=5 tries five times as
+ * many, NM_ORDEAL=all each one.
  */
-#define SWEEP_CALLS 12U
-#define SWEEP_MEMORY 150U
-#define SWEEP_LASTING 4U
+#define SWEEP_CALLS 8U
+#define SWEEP_MEMORY 100U
+#define SWEEP_LASTING 3U
 #define SWEEP_COMPLAINTS 5U
 
 /* Of one operation and error. */
@@ -26,14 +27,22 @@ struct outcome {
 	struct told found; /* what became of the daemon, and what it said of it */
 };
 
+/* A life without failures. */
+struct sweep_life {
+	const char *policy; /* as ordeal.only */
+	struct told usual;  /* what it logs */
+	unsigned calls[GATE_OPS];
+};
+
+#define SWEEP_LIVES 2U
 struct sweep {
 	struct outcome of[ORDEAL_CASES][CASE_ERRORS];
-	struct told usual; /* in a life without failures */
-	unsigned calls[GATE_OPS];
+	struct sweep_life lives[SWEEP_LIVES];
 	unsigned failed; /* pairs */
 };
 
 static struct sweep *sweep; /* shared with the children */
+static const struct sweep_life *sweep_usual; /* of the life that is lived */
 static unsigned sweep_usual_fds;
 
 static inline void sweep_begin(void)
@@ -42,10 +51,15 @@ static inline void sweep_begin(void)
 		     0);
 	assert_true(sweep != MAP_FAILED);
 	ordeal_set_out();
-	ordeal_anew();
-	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
-	sweep->usual = ordeal.told;
-	memcpy(sweep->calls, gate.calls, sizeof(gate.calls));
+	sweep->lives[1].policy = "auto";
+	for (unsigned i = 0; i < SWEEP_LIVES; i++) {
+		struct sweep_life *life = &sweep->lives[i];
+		ordeal.only = life->policy;
+		ordeal_anew();
+		assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+		life->usual = ordeal.told;
+		memcpy(life->calls, gate.calls, sizeof(gate.calls));
+	}
 }
 
 static inline void sweep_end(void)
@@ -75,7 +89,7 @@ static inline const char *sweep_leak(void)
 static inline bool sweep_said_why(void)
 {
 	for (unsigned i = 0; i < ordeal.told.count; i++)
-		if (!told_has(&sweep->usual, ordeal.told.text[i]))
+		if (!told_has(&sweep_usual->usual, ordeal.told.text[i]))
 			return true;
 	return false;
 }
@@ -125,7 +139,7 @@ static inline const char *sweep_unexpected(const struct ordeal_case *of, int sta
 	if (ends & ~of->ends)
 		return ends == MAY_END ? "it is not to end" : "it is to start";
 	for (unsigned i = 0; i < ordeal.told.count; i++) {
-		if (told_has(&sweep->usual, ordeal.told.text[i]))
+		if (told_has(&sweep_usual->usual, ordeal.told.text[i]))
 			continue;
 		told = true;
 		if (!sweep_may_say(of, ordeal.told.text[i]))
@@ -161,7 +175,7 @@ static inline void sweep_count(struct outcome *outcome, int status)
 	bool silent = true;
 	outcome->lives++;
 	for (unsigned i = 0; i < ordeal.told.count; i++) {
-		if (told_has(&sweep->usual, ordeal.told.text[i]))
+		if (told_has(&sweep_usual->usual, ordeal.told.text[i]))
 			continue;
 		silent = false;
 		snprintf(line, sizeof(line), "%s: %s", sweep_end_of(status), ordeal.told.text[i]);
@@ -175,7 +189,8 @@ static inline void sweep_complain(struct outcome *outcome, const struct ordeal_c
 				  const char *wrong)
 {
 	if (outcome->complaints++ < SWEEP_COMPLAINTS)
-		fprintf(stderr, "%s, call %u, %s%s: %s\n", of->name, gate.fail_at,
+		fprintf(stderr, "%s, %s, call %u, %s%s: %s\n",
+			ordeal.only ? ordeal.only : "all policies", of->name, gate.fail_at,
 			strerrorname_np(gate.error), gate.lasting ? " from then on" : "", wrong);
 	memset(gate.live, 0, sizeof(gate.live));
 	gate.nr_live = 0;
@@ -184,8 +199,8 @@ static inline void sweep_complain(struct outcome *outcome, const struct ordeal_c
 	sweep_usual_fds = ordeal_fds();
 }
 
-static inline void sweep_life(const struct ordeal_case *of, int error, bool lasting, unsigned call,
-			      struct outcome *outcome)
+static inline void sweep_try(const struct ordeal_case *of, int error, bool lasting, unsigned call,
+			     struct outcome *outcome)
 {
 	ordeal_anew();
 	gate.fail_op = of->op;
@@ -217,18 +232,22 @@ static inline unsigned sweep_most(unsigned few, unsigned calls)
 static inline void sweep_spread(const struct ordeal_case *of, int error, bool lasting,
 				struct outcome *ret)
 {
-	unsigned calls = sweep->calls[of->op];
+	unsigned calls = sweep_usual->calls[of->op];
 	unsigned few = of->op == GATE_MEMORY ? SWEEP_MEMORY : SWEEP_CALLS;
 	unsigned most = sweep_most(lasting ? SWEEP_LASTING : few, calls);
 	for (unsigned i = 0; i < most; i++)
-		sweep_life(of, error, lasting, 1 + i * calls / most, ret);
+		sweep_try(of, error, lasting, 1 + i * calls / most, ret);
 }
 
 static inline void sweep_lives(const struct ordeal_case *of, int error, struct outcome *ret)
 {
 	sweep_usual_fds = ordeal_fds();
-	sweep_spread(of, error, false, ret);
-	sweep_spread(of, error, true, ret);
+	for (unsigned i = 0; i < SWEEP_LIVES; i++) {
+		sweep_usual = &sweep->lives[i];
+		ordeal.only = sweep_usual->policy;
+		sweep_spread(of, error, false, ret);
+		sweep_spread(of, error, true, ret);
+	}
 }
 
 /* All lives of one operation and error. */

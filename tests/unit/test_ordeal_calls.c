@@ -3,7 +3,7 @@
  * Every call of a whole life fails, with each error that is plausible, once and for good. Nothing
  * is lost or left behind, and what becomes of the daemon is what docs/failures.md says:
  *
- *     NM_ORDEAL=3 test_ordeal_calls --print > docs/failures.md
+ *     NM_ORDEAL=5 test_ordeal_calls --print > docs/failures.md
  *
  * An operation's name as argument tries only that one.
  */
@@ -46,14 +46,15 @@ static const char title[] =
 	"`tests/unit/test_ordeal_calls.c` lets each call of a whole life of the daemon fail on a "
 	"made-up machine, by each error\nthat is plausible, once, and in other lives from some call "
 	"on for good. The life has moves under leases, a fork and an exec\nbelow one, steering by "
-	"attribute, a pause, reloads to each policy, an owner who pins a thread, and a release.\n\n"
+	"attribute, a pause, reloads to each policy, an owner who pins a thread, and a release. It is "
+	"run\nwith one policy after another, and with policy `auto` from start to end.\n\n"
 	"What *should* happen stands in `tests/unit/ordeal_cases.h`: how the daemon may end, in "
 	"which words it may speak of it,\nand whether it must. Each life is held against that; and "
 	"after each no memory, file, event or mapping is lost; every\nmask is its owner's again, or "
 	"in the ledger, and then `--restore` gives it back; and a daemon that ends has said why.\n"
 	"The tables have what was found, the words of the journal cut short, with N for numbers and "
-	"E for the error: with\n`NM_ORDEAL=3`, which tries 36 calls of each kind, spread over the "
-	"life, and 450 for memory; `NM_ORDEAL=all` tries each.\n\n"
+	"E for the error: with\n`NM_ORDEAL=5`, which tries 40 calls of each kind, spread over each "
+	"of the two lives, and 500 for memory; `NM_ORDEAL=all` tries each.\n\n"
 	"What takes another process's lock on its memory map is asked of numa-migrd-worker(8); "
 	"there a call can also hang, and no\nanswer comes. The mover's thread asks it likewise: "
 	"its calls are at the end.\n\n"

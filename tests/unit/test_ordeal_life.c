@@ -38,6 +38,22 @@ static void it_is_a_whole_life(void **state)
 			fail_msg("operation %u is never called", op);
 }
 
+/* Homes are given and judged, memory is brought along, and all of it is left at the end. */
+static void policy_auto_lives_it_whole(void **state)
+{
+	(void)state;
+	ordeal.only = "auto";
+	ordeal_anew();
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	ordeal.only = NULL;
+	assert_true(ordeal.started && ordeal.stopped);
+	assert_true(ordeal.homes >= 3);
+	assert_true(fake_mover.submitted >= 3);
+	assert_null(fake_trace(ordeal.world->fake));
+	assert_false(ordeal_there_is("ledger"));
+	assert_int_equal(gate.nr_live, 0);
+}
+
 static void it_is_the_same_each_time(void **state)
 {
 	unsigned calls[GATE_OPS];
@@ -53,6 +69,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_is_a_whole_life, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(policy_auto_lives_it_whole, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_is_the_same_each_time, set_up, tear_down),
 	};
 	umask(022);

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Policy "auto" while memory is short: a process begins to run beside others that have homes, and
+ * each allocation of these intervals fails, one in each life. The others keep their homes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "ordeal_fixture.h"
+
+#define BEGINS 36U /* the interval in which the process begins to run */
+#define LISTED 38U /* and by which it is listed */
+
+static unsigned before_calls, after_calls; /* allocations before these intervals, and with them */
+static uint64_t homes_before,
+	homes_after; /* of the processes 101 to 164, a bit for each that has one: 100 has ended */
+
+static bool is_meant(const struct nm_placed *placed)
+{
+	return placed->home >= 0 && placed->pid > 100 && placed->pid <= 164;
+}
+
+static uint64_t homes(void)
+{
+	const struct nm_placement *placement = ordeal.daemon->pipeline.placement;
+	uint64_t found = 0;
+	for (size_t i = 0; placement && i < placement->count; i++)
+		if (is_meant(&placement->items[i]))
+			found |= UINT64_C(1) << (placement->items[i].pid - 101);
+	return found;
+}
+
+static void look(void)
+{
+	if (ordeal.interval == BEGINS) {
+		before_calls = gate.calls[GATE_MEMORY];
+		homes_before = homes();
+	} else if (ordeal.interval == LISTED + 1) {
+		after_calls = gate.calls[GATE_MEMORY];
+		homes_after = homes();
+	}
+	ordeal_happens(ordeal.interval);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	ordeal_set_out();
+	ordeal.only = "auto";
+	ordeal.in_each = look;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ordeal.only = NULL;
+	ordeal.in_each = NULL;
+	ordeal_end();
+	return 0;
+}
+
+static void live_without(unsigned call)
+{
+	ordeal_anew();
+	gate.fail_op = GATE_MEMORY;
+	gate.fail_at = call;
+	gate.error = ENOMEM;
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	assert_true(call == 0 || gate.failed == 1);
+	assert_true(homes_before != 0);
+	assert_int_equal(homes_after, homes_before);
+	assert_null(fake_trace(ordeal.world->fake));
+	assert_false(ordeal_there_is("ledger"));
+	assert_int_equal(gate.nr_live, 0);
+}
+
+static void others_keep_their_homes(void **state)
+{
+	(void)state;
+	live_without(0);
+	unsigned first = before_calls + 1, last = after_calls;
+	assert_true(last > first);
+	for (unsigned call = first; call <= last; call++)
+		live_without(call);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(others_keep_their_homes, set_up, tear_down),
+	};
+	umask(022);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
