@@ -270,6 +270,15 @@ static bool is_worth_it(const struct plan *plan, const struct nm_place_group *gr
 	return worth;
 }
 
+/* The scheduler moves such a group to the CPUs that others leave idle once they have homes. */
+static bool may_go_anywhere(const struct plan *plan, const struct nm_place_group *group)
+{
+	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++)
+		if (plan->view->nodes[k].cores > 0 && !group->allowed[k])
+			return false;
+	return true;
+}
+
 static void choose(struct plan *plan, const struct nm_place_group *group,
 		   struct nm_place_proposal *ret)
 {
@@ -294,7 +303,7 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 	bool worth = ret->node >= 0 && is_worth_it(plan, group, ret);
 	if (worth || ret->reason == NM_PLACE_NEAR)
 		plan->load[ret->node] += expected_demand(group);
-	else
+	else if (ret->reason == NM_PLACE_SPREAD || !may_go_anywhere(plan, group))
 		stays(plan, group);
 	if (!worth) {
 		ret->node = -1;

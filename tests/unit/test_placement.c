@@ -347,16 +347,40 @@ static void test_memory_that_stays(void **state)
 	assert_int_equal(found.reason, NM_PLACE_TOO_DEAR);
 }
 
-/* Whoever is not placed goes on running where it is, so that others do not take its place. */
+/* A group that is better left spread goes on running where it is: there is no room for another. */
 static void test_declined_groups_count(void **state)
 {
 	(void)state;
-	static const double everywhere[NODES] = {2, 2, 2, 2}, apart[NODES] = {1, 1, 0, 0};
-	struct nm_place_group groups[2] = {group_of(8, everywhere), group_of(2, apart)};
+	static const double apart[NODES] = {1, 0, 1, 0}, other[NODES] = {0, 1, 0, 1};
+	static const double memory[NODES] = {0.9, 0.1, 0, 0};
+	struct nm_place_group groups[2] = {group_of(2, apart), group_of(2, other)};
 	struct nm_place_proposal found[2];
+	groups[1].memory_on = memory;
 	propose(groups, 2, 0, found);
-	assert_int_equal(found[0].reason, NM_PLACE_NO_ROOM);
-	assert_int_equal(found[1].reason, NM_PLACE_NO_ROOM);
+	assert_int_equal(found[0].reason, NM_PLACE_SPREAD);
+	assert_int_equal(found[1].node, -1);
+}
+
+/* On a machine in full use, one that is too dear to move keeps nobody from a home: it will run
+ * elsewhere. */
+static void test_the_dear_keep_nobody_away(void **state)
+{
+	(void)state;
+	static const double ran[4][NODES] = {
+		{1, 1, 0, 0}, {1, 1, 0, 0}, {0, 0, 1, 1}, {0, 0, 1, 1}};
+	struct nm_place_group groups[4];
+	struct nm_place_proposal found[4];
+	unsigned placed = 0;
+	for (unsigned i = 0; i < 4; i++)
+		groups[i] = group_of(2, ran[i]);
+	groups[0].anon_bytes = 900ULL << 20;
+	groups[0].lost_s = 0;
+	static const double far[NODES] = {0, 0, 0, 1};
+	groups[0].memory_on = far;
+	propose(groups, 4, 0, found);
+	for (unsigned i = 1; i < 4; i++)
+		placed += found[i].node >= 0;
+	assert_int_equal(placed, 3);
 }
 
 /* ---- giving up ---- */
@@ -555,6 +579,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),
+		cmocka_unit_test_setup(test_the_dear_keep_nobody_away, set_up),
 		cmocka_unit_test_setup(test_yields_to_what_others_run_there, set_up),
 		cmocka_unit_test_setup(test_who_does_not_fit_goes_first, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_with_its_reason, set_up),
