@@ -232,8 +232,6 @@ bool nm_config_is_event(const char *text);
 
 /* Names as the file spells them, for the journal ("lbma", "benefit", "auto", …). */
 const char *nm_pin_name(enum nm_pin pin);
-/* The policy of that name; -EINVAL. */
-int nm_policy_by_name(const char *name, enum nm_thread_policy *ret);
 const char *nm_policy_name(enum nm_thread_policy policy);
 const char *nm_page_policy_name(enum nm_page_policy policy);
 const char *nm_gate_name(enum nm_gate gate);

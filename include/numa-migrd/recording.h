@@ -285,6 +285,5 @@ int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded
 		     unsigned nr_nodes);
 /* What was added is in the file; at the end of a tick. */
 int nm_recording_flush(struct nm_recorder_writer *writer);
-uint64_t nm_recording_bytes(const struct nm_recorder_writer *writer);
 
 #endif

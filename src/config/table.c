@@ -328,17 +328,6 @@ const char *nm_policy_name(enum nm_thread_policy policy)
 	return policies[policy];
 }
 
-int nm_policy_by_name(const char *name, enum nm_thread_policy *ret)
-{
-	for (unsigned i = 0; policies[i]; i++) {
-		if (strcmp(policies[i], name) != 0)
-			continue;
-		*ret = (enum nm_thread_policy)i;
-		return 0;
-	}
-	return -EINVAL;
-}
-
 const char *nm_page_policy_name(enum nm_page_policy policy)
 {
 	return page_policies[policy];

@@ -172,11 +172,6 @@ int nm_recording_flush(struct nm_recorder_writer *writer)
 	return writer->error;
 }
 
-uint64_t nm_recording_bytes(const struct nm_recorder_writer *writer)
-{
-	return writer->written;
-}
-
 void nm_recording_close(struct nm_recorder_writer *writer)
 {
 	if (!writer)
