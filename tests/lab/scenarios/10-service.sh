@@ -17,6 +17,8 @@ exposure() { # UNIT: the score of systemd-analyze security
 	systemd-analyze security --no-pager "$1" | sed -n 's/.*exposure level for.*: \([0-9.]*\) .*/\1/p'
 }
 
+ALL_ENCODED='Encoded by libpfm4: 10; by raw value: 0; not encoded: 0.'
+
 balancing_is() { [[ $(cat /proc/sys/kernel/numa_balancing) == "$1" ]]; }
 
 in_helper() { # COMMAND…: where /proc/sys is as the helper sees it
@@ -42,6 +44,20 @@ worker_has() { grep -q "$2" "/proc/$(worker_pid)/$1"; } # FILE PATTERN
 
 # systemd reports a process that a filter killed, and the kernel's audit each call that it killed for.
 no_filter_kills() { ! journalctl -q | grep -E 'status=31/SYS|type=1326'; }
+
+# What `numa-migrd --list-events --pmu` prints of a CPU in the sandbox of a unit: this machine has no PMU to list.
+encoded_in() { # UNIT
+	sed -E -e '/^(Type|ExecReload|ExecStopPost|Restart|RuntimeDirectory.*|CacheDirectory.*|WatchdogSec)=/d' \
+		-e 's|^ExecStart=.*|ExecStart=/usr/sbin/numa-migrd --list-events --pmu skx|' \
+		-e 's|^ExecPaths=|&/usr/sbin/numa-migrd |' \
+		"$(systemctl show -P FragmentPath "$1")" >/run/systemd/system/encoded.service
+	systemctl daemon-reload
+	systemctl start --wait encoded
+	journalctl --sync
+	journalctl -q -o cat -u encoded | grep '^Encoded by libpfm4'
+	rm /run/systemd/system/encoded.service
+	systemctl daemon-reload
+}
 
 # What the package left behind, its runtime and state included.
 leftovers() {
@@ -76,6 +92,9 @@ check "and has CAP_SYS_PTRACE alone" wait_for 10 worker_traces_alone
 check "libnuma is loaded under the unit's filter" worker_has maps /libnuma
 check "which is in force" worker_has status '^Seccomp:[[:space:]]*2$'
 kill "$started"
+
+check_equal "libpfm4 encodes events under the daemon's unit" "$ALL_ENCODED" "$(encoded_in numa-migrd.service | tail -n 1)"
+check_equal "and under the helper's" "$ALL_ENCODED" "$(encoded_in numa-migrd-helper.service | tail -n 1)"
 
 echo 'threads: { n = 3; };' >"$CONF"
 check "a good file is taken at reload" systemctl reload numa-migrd
