@@ -9,6 +9,7 @@
  */
 #define pr_fmt(fmt) "numalab: " fmt
 
+#include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/io.h>
 #include <linux/kprobes.h>
@@ -25,6 +26,8 @@
 #include "numalab.h"
 
 #define DEFAULT_PERIOD 997 /* some 5,000 samples a second of a memory-bound CPU */
+#define ATTACH_MS 10
+#define ATTACH_TRIES 3000
 #define DRAIN_NS (4 * NSEC_PER_MSEC)
 #define DRAIN_MAX 1024 /* records at once: about 5 ms of an emulated CPU with interrupts off */
 #define UNSUPPORTED_SAMPLES                                                                        \
@@ -323,6 +326,28 @@ static struct pmu numalab_pmu = {
 
 /* ---- finding out about each other ---- */
 
+/*
+ * Asks the plugin to instrument the code that the guest runs, which it does not do before: booting
+ * would take twice as long. Waits until it does.
+ */
+static int attach_plugin(void)
+{
+	int tries;
+
+	if (shared->magic != NUMALAB_MAGIC) {
+		pr_err("no plugin\n");
+		return -ENODEV;
+	}
+	WRITE_ONCE(shared->attached, 1);
+	for (tries = 0; tries < ATTACH_TRIES; tries++) {
+		if (READ_ONCE(shared->instrumented))
+			return 0;
+		msleep(ATTACH_MS);
+	}
+	pr_err("the plugin does not answer\n");
+	return -ETIMEDOUT;
+}
+
 /* Reads there and waits for the plugin's answer, which is given before the read ends. */
 static int probe_address(void *address)
 {
@@ -410,10 +435,6 @@ static int describe_machine(void)
 {
 	int node, other, error;
 
-	if (shared->magic != NUMALAB_MAGIC) {
-		pr_err("no plugin\n");
-		return -ENODEV;
-	}
 	for_each_node_state(node, N_MEMORY) {
 		if (node >= NUMALAB_MAX_NODES)
 			return -E2BIG;
@@ -485,6 +506,8 @@ static int numalab_probe(struct pci_dev *device, const struct pci_device_id *id)
 	if (IS_ERR(shared))
 		return PTR_ERR(shared);
 	error = find_kernel_parts();
+	if (!error)
+		error = attach_plugin();
 	if (!error)
 		error = describe_machine();
 	if (error)

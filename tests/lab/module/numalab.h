@@ -72,8 +72,10 @@ struct numalab_probe {
 };
 
 struct numalab_shared {
-	__u64 magic; /* set by the plugin */
-	__u32 ready; /* set by the guest: what follows is valid */
+	__u64 magic;	    /* set by the plugin */
+	__u32 attached;	    /* set by the guest: code is to be instrumented from here on */
+	__u32 instrumented; /* set by the plugin: it is */
+	__u32 ready;	    /* set by the guest: what follows is valid */
 	__u32 nodes;
 	__u32 node_of_vcpu[NUMALAB_MAX_CPUS];
 	__u32 distance[NUMALAB_MAX_NODES][NUMALAB_MAX_NODES];

@@ -11,19 +11,15 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 enum {
 	NS_PER_S = 1000000000,
@@ -40,9 +36,6 @@ typedef int (*broadcast_function)(pthread_cond_t *);
 static bool interposed;
 static int due_event = -1;
 static atomic_bool waits_for_timer;
-static struct {
-	uintptr_t first, end;
-} qemu_text;
 static pthread_cond_t *_Atomic rests_on[NUMALAB_MAX_CPUS];
 
 static _Thread_local unsigned int own_vcpu = UINT_MAX;
@@ -59,12 +52,6 @@ QEMU_EXPORT int clock_gettime(clockid_t which, struct timespec *ret)
 	now = lab_pace_now_ns();
 	*ret = (struct timespec){(time_t)(now / NS_PER_S), (long)(now % NS_PER_S)};
 	return 0;
-}
-
-/* The host's; but not by the counter that is trapped here. */
-QEMU_EXPORT int gettimeofday(struct timeval *restrict ret, void *restrict zone)
-{
-	return (int)syscall(SYS_gettimeofday, ret, zone);
 }
 
 /* ---- timers ---- */
@@ -198,74 +185,36 @@ QEMU_EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
 
 /* ---- the time stamp counter ---- */
 
-static uint64_t read_really(unsigned int *ret_cpu)
+static int64_t read_guest_counter(void)
 {
-	uint64_t ret;
-
-	prctl(PR_SET_TSC, PR_TSC_ENABLE);
-	ret = __rdtscp(ret_cpu);
-	prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
-	return ret;
+	return (int64_t)lab_pace_tsc();
 }
 
-/* Length of the instruction, if it is rdtsc or rdtscp; else 0. */
-static size_t length_of(uintptr_t ip)
+/* The function of QEMU's of that name becomes a jump to another one. */
+static bool replace(const char *name, int64_t (*function)(void))
 {
-	static const unsigned char rdtsc[] = {0x0f, 0x31}, rdtscp[] = {0x0f, 0x01, 0xf9};
+	enum { ADDRESS_AT = 2 };
+	unsigned char jump[] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, /* movabs $FUNCTION, %rax */
+				0xff, 0xe0};			    /* jmp *%rax */
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first;
+	void *at = dlsym(RTLD_DEFAULT, name);
 
-	if (memcmp((const void *)ip, rdtsc, sizeof(rdtsc)) == 0)
-		return sizeof(rdtsc);
-	return memcmp((const void *)ip, rdtscp, sizeof(rdtscp)) == 0 ? sizeof(rdtscp) : 0;
-}
-
-/* In QEMU's own code it is the guest's; in a library or the vdso the host's. */
-static void on_trap(int number, siginfo_t *info, void *context)
-{
-	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-	uintptr_t ip = (uintptr_t)registers[REG_RIP];
-	size_t length = info->si_code == SI_KERNEL ? length_of(ip) : 0;
-	unsigned int cpu = 0;
-	uint64_t value;
-
-	if (length == 0) {
-		signal(number, SIG_DFL); /* and so it fails anew on return */
-		return;
-	}
-	if (ip >= qemu_text.first && ip < qemu_text.end)
-		value = lab_pace_tsc();
-	else
-		value = read_really(&cpu);
-	registers[REG_RAX] = (greg_t)(value & UINT32_MAX);
-	registers[REG_RDX] = (greg_t)(value >> 32);
-	if (length == 3)
-		registers[REG_RCX] = (greg_t)cpu;
-	registers[REG_RIP] += (greg_t)length;
-}
-
-/* The program itself comes first. */
-static int note_text(struct dl_phdr_info *object, size_t size, void *unused)
-{
-	(void)size;
-	(void)unused;
-	for (int i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_LOAD && object->dlpi_phdr[i].p_flags & PF_X) {
-			qemu_text.first = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
-			qemu_text.end = qemu_text.first + object->dlpi_phdr[i].p_memsz;
-		}
-	return 1;
+	if (!at)
+		return false;
+	memcpy(jump + ADDRESS_AT, &function, sizeof(function));
+	first = (uintptr_t)at / page * page;
+	if (mprotect((void *)first, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC) < 0)
+		return false;
+	memcpy(at, jump, sizeof(jump));
+	return mprotect((void *)first, 2 * page, PROT_READ | PROT_EXEC) == 0;
 }
 
 bool lab_interpose(void)
 {
-	struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-
 	if (dlsym(RTLD_DEFAULT, "ppoll") != (void *)ppoll)
 		return false;
 	due_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (due_event < 0)
-		return false;
-	dl_iterate_phdr(note_text, NULL);
-	if (sigaction(SIGSEGV, &trap, NULL) < 0 || prctl(PR_SET_TSC, PR_TSC_SIGSEGV) < 0)
+	if (due_event < 0 || !replace("cpu_get_ticks", read_guest_counter))
 		return false;
 	interposed = true;
 	return true;

@@ -5,8 +5,8 @@
  * by the distance of its home node. It counts, and records every n-th L1 miss, in memory shared
  * with the guest
  * (../module/numalab.h), whose kernel module first tells it the shape of the machine. Until then
- * nothing is modelled. The model costs no guest time: it says what a placement would cost, not how
- * long it took.
+ * nothing is instrumented. The model costs no guest time: it says what a placement would cost, not
+ * how long it took.
  *
  * Where time is paced, what others ask of a controller or a port is waited for too (queue.h). Lines in a
  * row are fetched ahead (stream.h). Repeated string instructions go by the bytes that they fill or copy
@@ -284,7 +284,7 @@ static unsigned int string_step(const struct qemu_plugin_insn *instruction)
 				qemu_plugin_insn_size(instruction));
 }
 
-static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
+static void instrument(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
 	unsigned int bytes = count == 1 ? string_step(qemu_plugin_tb_get_insn(block, 0)) : 0;
@@ -303,6 +303,24 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 		qemu_plugin_register_vcpu_mem_cb(instruction, on_access, QEMU_PLUGIN_CB_NO_REGS,
 						 QEMU_PLUGIN_MEM_RW, (void *)ip);
 	}
+}
+
+static void start_instruments(qemu_plugin_id_t id)
+{
+	if (paced)
+		qemu_plugin_register_vcpu_idle_cb(id, on_idle);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, instrument);
+	__atomic_store_n(&shared->instrumented, 1, __ATOMIC_RELEASE);
+}
+
+/* Until the module attaches, code is translated as it is. */
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
+{
+	static atomic_flag asked = ATOMIC_FLAG_INIT;
+
+	(void)block;
+	if (shared->attached && !atomic_flag_test_and_set(&asked))
+		qemu_plugin_reset(id, start_instruments);
 }
 
 static struct numalab_shared *map_shared(const char *path)
@@ -328,8 +346,8 @@ static bool start_pacing(qemu_plugin_id_t id, const char *mhz)
 	lab_pace_begin((unsigned int)value);
 	if (!lab_interpose()) {
 		fprintf(stderr,
-			"numalab: pace: the plugin is not in LD_PRELOAD, or rdtsc cannot be "
-			"trapped here\n");
+			"numalab: pace: the plugin is not in LD_PRELOAD, or this QEMU's counter "
+			"cannot be replaced\n");
 		return false;
 	}
 	qemu_plugin_register_vcpu_idle_cb(id, on_idle);

@@ -28,7 +28,7 @@ static struct {
 	} cpus[NUMALAB_MAX_CPUS];
 } pace;
 
-/* By the system call: the C library reads the counter that is trapped here. */
+/* By the system call: the C library's function is replaced by interpose.c. */
 static uint64_t host_now_ns(void)
 {
 	struct timespec now;

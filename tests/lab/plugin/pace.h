@@ -36,7 +36,8 @@ uint64_t lab_pace_now_cycles(void);
 
 /* ---- interpose.c ---- */
 
-/* Hands QEMU the clock; false: the plugin is not in LD_PRELOAD, or the host cannot trap rdtsc. */
+/* Hands QEMU the clock; false: the plugin is not in LD_PRELOAD, or this QEMU's counter cannot be
+ * replaced. */
 bool lab_interpose(void);
 
 /* The timer that is waited for is due: wakes who waits for it, once. */

@@ -23,9 +23,13 @@ struct qemu_plugin_hwaddr;
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_RW = 3 };
 
+typedef void (*qemu_plugin_simple)(qemu_plugin_id_t id);
 typedef void (*qemu_plugin_tb_translated)(qemu_plugin_id_t id, struct qemu_plugin_tb *block);
 typedef void (*qemu_plugin_mem_accessed)(unsigned int vcpu, qemu_plugin_meminfo_t info,
 					 uint64_t address, void *user);
+
+/* Drops every callback and all translated code, then calls back. */
+void qemu_plugin_reset(qemu_plugin_id_t id, qemu_plugin_simple callback);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_translated callback);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
