@@ -169,7 +169,8 @@ static const struct ordeal_case {
 	 {EPERM, ENOENT, ECONNREFUSED, EIO, ETIMEDOUT},
 	 IS_TOLD,
 	 {"switching kernel.numa_balancing on is refused: E",
-	  "kernel.numa_balancing is on and moves the same pages"}},
+	  "kernel.numa_balancing is on and moves the same pages",
+	  "repeated accesses are seen, and no longer first touches of memory only"}},
 	{GATE_ASK,
 	 "ask",
 	 "numa-migrd-worker is asked about another process's memory; ETIMEDOUT: it never answers, "
