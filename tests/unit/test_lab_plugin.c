@@ -49,6 +49,11 @@ void lab_interpose_rest(unsigned int vcpu)
 	(void)vcpu;
 }
 
+void qemu_plugin_reset(qemu_plugin_id_t id, qemu_plugin_simple callback)
+{
+	callback(id);
+}
+
 void qemu_plugin_register_vcpu_idle_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_changed callback)
 {
 	(void)id;
@@ -144,7 +149,7 @@ static int set_up(void **state)
 	memset(controllers, 0, sizeof(controllers));
 	is_device = false;
 	shared = &machine;
-	on_translation(0, NULL);
+	instrument(0, NULL);
 	machine.nodes = 4;
 	for (unsigned int node = 0; node < 4; node++) {
 		machine.node_of_vcpu[2 * node] = machine.node_of_vcpu[2 * node + 1] = node;
@@ -178,6 +183,20 @@ static const struct numalab_record *newest(unsigned int cpu)
 {
 	assert_true(machine.rings[cpu].head > 0);
 	return &machine.rings[cpu].records[(machine.rings[cpu].head - 1) % NUMALAB_RING];
+}
+
+/* Until the guest's module attaches, code runs as it is; then it is translated anew, once. */
+static void test_instruments_start_when_attached(void **state)
+{
+	(void)state;
+	on_translation(0, NULL);
+	assert_int_equal(machine.instrumented, 0);
+	machine.attached = 1;
+	on_translation(0, NULL);
+	assert_int_equal(machine.instrumented, 1);
+	machine.instrumented = 0;
+	on_translation(0, NULL);
+	assert_int_equal(machine.instrumented, 0);
 }
 
 static void test_costs_by_distance(void **state)
@@ -342,7 +361,7 @@ static void test_time_is_instructions_and_waiting(void **state)
 	(void)state;
 	lab_pace_begin(250);
 	paced = true;
-	on_translation(0, NULL);
+	instrument(0, NULL);
 	paced = false;
 	touch(6, LOAD, USER, GIB);
 	touch(7, LOAD, USER + 4096, 2 * 4096);
@@ -360,7 +379,7 @@ static uint64_t cycles_of_steps(const char *bytes, size_t size, unsigned int ste
 	code = (const unsigned char *)bytes;
 	code_size = size;
 	paced = true;
-	on_translation(0, NULL);
+	instrument(0, NULL);
 	paced = false;
 	for (unsigned int step = 0; step < steps; step++)
 		execute_block(5, block_user);
@@ -453,6 +472,7 @@ static void test_install_maps_the_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_instruments_start_when_attached, set_up),
 		cmocka_unit_test_setup(test_costs_by_distance, set_up),
 		cmocka_unit_test_setup(test_second_access_hits, set_up),
 		cmocka_unit_test_setup(test_cpus_of_a_node_share_its_cache, set_up),
