@@ -347,7 +347,9 @@ static void linux_close(struct nm_platform *platform)
 	if (!self->helper_socket && self->balancing >= 0)
 		(void)linux_numa_balancing_set(platform, -1);
 	stop_workers(self);
-	nm_asker_free(NM_TAKE(self->asker));
+	/* Its thread uses the pointer until it has ended. */
+	nm_asker_free(self->asker);
+	self->asker = NULL;
 	helper_close(self);
 }
 
