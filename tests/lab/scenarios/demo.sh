@@ -114,7 +114,7 @@ show() { numa-migrctl --no-pager "$@" 2>&1 | sed 's/^/#   /'; } # COMMAND…
 show_lottery() {
 	journalctl -q --since="$mark" -t numa-migrd -n 1 -o verbose \
 		--output-fields=POLICY,DECISION,PERFORMANCE,TICKETS,TICKETS_PARTS,DRAW,SEED,NODE_FROM,NODE_TO KIND=migrate |
-		sed -n 's/^    \([A-Z].*\)/#   \1/p'
+		sed -n 's/^    \([A-Z].*\)/#   \1/p' | sort
 }
 
 papers_policies() {
@@ -138,8 +138,9 @@ papers_policies() {
 	show threads
 	wait_for 40 has_everything
 	say "now $(local_now) of the accesses to memory are local"
-	say "the last lottery:"
+	say "the fields of the last lottery:"
 	show_lottery
+	say "numa-migrctl threads:"
 	show threads
 	stop_service
 	stop_programs
