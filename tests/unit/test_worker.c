@@ -335,6 +335,9 @@ static void a_cancelled_call_counts_until_it_is_answered(void **state)
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
+/* In which a thread that was created has begun its call, also on a machine that is busy. */
+#define LONG_PAUSE_MS 1000
+
 static void *call_loop(void *argument)
 {
 	struct fixture *f = argument;
@@ -353,7 +356,7 @@ static void a_second_thread_of_a_caller_is_refused(void **state)
 	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), 0);
 	pid_t stopped = stop_worker();
 	assert_int_equal(pthread_create(&thread, NULL, call_mover, f), 0);
-	pause_ms(50);
+	pause_ms(LONG_PAUSE_MS);
 	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -EALREADY);
 	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_MOVER), -EALREADY);
 	assert_int_equal(kill(stopped, SIGCONT), 0);
@@ -376,12 +379,12 @@ static void a_stopped_call_stays_cancelled(void **state)
 	pid_t stopped = stop_worker();
 	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_MOVER), 0);
 	assert_int_equal(pthread_create(&loop, NULL, call_loop, f), 0);
-	pause_ms(50);
+	pause_ms(LONG_PAUSE_MS);
 	assert_int_equal(pthread_create(&mover, NULL, call_mover, f), 0);
-	pause_ms(50);
+	pause_ms(LONG_PAUSE_MS);
 	nm_worker_client_stop(f->client, NM_WORKER_MOVER, true);
 	nm_worker_client_stop(f->client, NM_WORKER_MOVER, false);
-	pause_ms(50);
+	pause_ms(LONG_PAUSE_MS);
 	assert_int_equal(kill(stopped, SIGCONT), 0);
 	assert_int_equal(pthread_join(loop, NULL), 0);
 	assert_int_equal(pthread_join(mover, &result), 0);
