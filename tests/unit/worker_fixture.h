@@ -34,7 +34,9 @@ struct fixture {
 
 static inline void pause_ms(unsigned ms)
 {
-	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+	const struct timespec span = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+
+	(void)nanosleep(&span, NULL);
 }
 
 static inline void open_client(struct fixture *f, uint64_t deadline_ns)
