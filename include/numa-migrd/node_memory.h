@@ -37,8 +37,10 @@ struct nm_watermarks nm_watermarks_read(struct nm_platform *platform);
 uint64_t nm_node_memory_available(const struct nm_node_memory *memory,
 				  const struct nm_watermarks *watermarks, double keep_free);
 
-/* The same, read now. Placement and mover. -EINVAL, -errno. */
-int nm_node_available_read(struct nm_platform *platform, unsigned os_id, double keep_free,
+/* The same of the node with the kernel's number os_id, read now. Placement and mover. -EINVAL,
+ * -errno. */
+int nm_node_available_read(struct nm_platform *platform, unsigned os_id,
+			   const struct nm_watermarks *watermarks, double keep_free,
 			   uint64_t *ret_bytes);
 
 #endif

@@ -673,10 +673,11 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 }
 
 /* No bound if the kernel does not report it. */
-static uint64_t available_on(struct nm_daemon *daemon, const struct nm_node *node)
+static uint64_t available_on(struct nm_daemon *daemon, const struct nm_node *node,
+			     const struct nm_watermarks *watermarks)
 {
 	uint64_t bytes;
-	int r = nm_node_available_read(daemon->pipeline.platform, node->os_id,
+	int r = nm_node_available_read(daemon->pipeline.platform, node->os_id, watermarks,
 				       daemon->config->pages.keep_free, &bytes);
 	return r < 0 ? UINT64_MAX : bytes;
 }
@@ -689,8 +690,11 @@ static void fill_memory(struct nm_daemon *daemon, struct view *view)
 	for (size_t i = 0; i < view->place.nr_groups; i++)
 		anybody |= view->groups[i].home < 0 && view->groups[i].running > 0;
 	view->place.memory_stays = anybody && is_barred(daemon) && !kernel_brings_memory(daemon);
-	for (unsigned k = 0; anybody && k < topology->nr_nodes; k++)
-		view->nodes[k].free_bytes = available_on(daemon, &topology->nodes[k]);
+	if (!anybody)
+		return;
+	struct nm_watermarks watermarks = nm_watermarks_read(daemon->pipeline.platform);
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		view->nodes[k].free_bytes = available_on(daemon, &topology->nodes[k], &watermarks);
 }
 
 static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

@@ -99,9 +99,12 @@ bool nm_room_take(struct nm_platform *platform, struct nm_room *room, unsigned n
 			read_pool(platform, room, node, page.bytes);
 		return take(&room->pool, page.bytes);
 	}
-	if (is_due(page.now_ns, &room->memory_ns) &&
-	    nm_node_available_read(platform, node, keep_free, &room->memory) < 0)
-		room->memory = 0;
+	if (is_due(page.now_ns, &room->memory_ns)) {
+		struct nm_watermarks watermarks = nm_watermarks_read(platform);
+		if (nm_node_available_read(platform, node, &watermarks, keep_free, &room->memory) <
+		    0)
+			room->memory = 0;
+	}
 	if (page.bytes <= BASE_PAGE)
 		return take(&room->memory, page.bytes);
 	if (is_due(page.now_ns, &room->huge_ns))

@@ -84,7 +84,8 @@ uint64_t nm_node_memory_available(const struct nm_node_memory *memory,
 	return there > kept ? (uint64_t)(there - kept) : 0;
 }
 
-int nm_node_available_read(struct nm_platform *platform, unsigned os_id, double keep_free,
+int nm_node_available_read(struct nm_platform *platform, unsigned os_id,
+			   const struct nm_watermarks *watermarks, double keep_free,
 			   uint64_t *ret_bytes)
 {
 	struct nm_node_memory memory;
@@ -92,7 +93,6 @@ int nm_node_available_read(struct nm_platform *platform, unsigned os_id, double 
 
 	if (r < 0)
 		return r;
-	struct nm_watermarks watermarks = nm_watermarks_read(platform);
-	*ret_bytes = nm_node_memory_available(&memory, &watermarks, keep_free);
+	*ret_bytes = nm_node_memory_available(&memory, watermarks, keep_free);
 	return 0;
 }

@@ -75,13 +75,14 @@ static void files_are_read(void **state)
 {
 	const struct nm_platform_ops ops = {.read_file = read_file};
 	struct nm_platform platform = {.ops = &ops};
+	struct nm_watermarks watermarks = nm_watermarks_read(&platform);
 	uint64_t bytes = 7;
 
 	(void)state;
-	assert_int_equal(nm_node_available_read(&platform, 2, 0, &bytes), -ENOENT);
+	assert_int_equal(nm_node_available_read(&platform, 2, &watermarks, 0, &bytes), -ENOENT);
 	assert_int_equal(bytes, 7);
 	/* 8 MiB free, less 1 MiB and twice a tenth of 10 MiB. */
-	assert_int_equal(nm_node_available_read(&platform, 3, 0, &bytes), 0);
+	assert_int_equal(nm_node_available_read(&platform, 3, &watermarks, 0, &bytes), 0);
 	assert_int_equal(bytes, 5 * MIB);
 }
 
