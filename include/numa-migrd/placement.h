@@ -116,6 +116,10 @@ int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *re
  */
 int nm_place_yield(const struct nm_place_view *view, bool *ret);
 
+/* Does a node other than its home, that the group may use, have an idle core? Tick. */
+bool nm_place_could_run_elsewhere(const struct nm_place_view *view,
+				  const struct nm_place_group *group);
+
 /*
  * A group goes home, and its memory with it, once its being away is expected to cost as much from then on as moving
  * it does. It has cost something so far, and most that has gone on for a while goes on for longer.

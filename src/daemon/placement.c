@@ -30,13 +30,12 @@
 #define FOLLOWS_S 8.0 /* of memory elsewhere: the kernel brings it as it scans, or it waits */
 #define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 #define SETBACKS_MOST 3U
-#define WATCHED_NS                                                                                 \
-	(600 * NM_NSEC_PER_SEC) /* after so many one after another it is only watched              \
-				 */
+/* After so many setbacks one after another a process is only watched. */
+#define WATCHED_NS (600 * NM_NSEC_PER_SEC)
 #define PAST_S 60.0 /* who is met has run so far as it does, and this is what of that counts */
 #define BESIDE_S 0.25 /* of what runs beside the processes: where a thread was is known to some ten milliseconds only */
-#define HURRY_S 4.0 /* so long it is looked at between intervals, too, for whether a home pays by now */
-#define IDLE_CORES 0.9 /* of a node: a thread could run there at once */
+#define HURRY_S                                                                                    \
+	4.0 /* so long it is looked at between intervals, too, for whether a home pays by now */
 #define KNOWN_S 2.0 /* after which an older one has shown where its memory is */
 
 /* ---- life ---- */
@@ -430,30 +429,23 @@ static bool is_early(const struct nm_snapshot *snapshot, const struct nm_placed 
 	       since_decision_s(snapshot, placed) < FOLLOWS_S;
 }
 
-static bool has_idle_cpus(const struct nm_placed *placed, const struct nm_place_view *view)
-{
-	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
-		if ((int)k != placed->home && placed->allowed[k] &&
-		    view->nodes[k].cores - view->nodes[k].busy_cpus >= IDLE_CORES)
-			return true;
-	return false;
-}
-
 static struct nm_place_context context_of(const struct nm_daemon *daemon,
 					  const struct nm_placed *placed,
-					  const struct nm_place_view *view)
+					  const struct nm_place_view *view,
+					  const struct nm_place_group *group)
 {
 	const struct nm_place_trend *now = &daemon->pipeline.placement->trend;
 	return (struct nm_place_context){
 		.performance_drift = now->performance / placed->trend.performance - 1,
 		.distance_drift = placed->trend.distance / now->distance - 1,
 		.waiting_drift = now->waiting - placed->trend.waiting,
-		.cpus_idle = has_idle_cpus(placed, view),
+		.cpus_idle = nm_place_could_run_elsewhere(view, group),
 	};
 }
 
 static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		  const struct nm_place_view *view, struct nm_placed *placed)
+		  const struct nm_place_view *view, const struct nm_place_group *group,
+		  struct nm_placed *placed)
 {
 	struct nm_place_measure before = placed->before, after = placed->after;
 	bool early = is_early(snapshot, placed);
@@ -461,7 +453,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		before.distance = before.performance = before.run_s = NAN;
 	if (early)
 		after.distance = after.performance = NAN;
-	struct nm_place_context context = context_of(daemon, placed, view);
+	struct nm_place_context context = context_of(daemon, placed, view, group);
 	struct nm_place_verdict verdict = nm_place_judge(&before, &after, &context);
 	if (early && verdict.outcome != NM_PLACE_WORSE)
 		return;
@@ -507,7 +499,7 @@ static void judge_due(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 		struct nm_placed *placed = &placement->items[i];
 		if (nm_daemon_is_dry_run(daemon) || !is_due(snapshot, placed))
 			continue;
-		judge(daemon, snapshot, &view->place, placed);
+		judge(daemon, snapshot, &view->place, &view->groups[i], placed);
 		fill_group(snapshot, placed, &view->groups[i]);
 	}
 }

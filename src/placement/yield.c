@@ -7,14 +7,26 @@
 #define TOO_FULL 1.1   /* demand per core: what queues for longer than a moment */
 #define IDLE_CORES 0.9 /* of a node: somebody could run there at once */
 
+static bool has_idle_core(const struct nm_place_node *node, double demand)
+{
+	double used = demand > node->busy_cpus ? demand : node->busy_cpus;
+	return node->cores - used >= IDLE_CORES;
+}
+
 static bool has_idle_node(const struct nm_place_view *view, const double *demand)
 {
-	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
-		const struct nm_place_node *node = &view->nodes[k];
-		double used = demand[k] > node->busy_cpus ? demand[k] : node->busy_cpus;
-		if (node->cores - used >= IDLE_CORES)
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
+		if (has_idle_core(&view->nodes[k], demand[k]))
 			return true;
-	}
+	return false;
+}
+
+bool nm_place_could_run_elsewhere(const struct nm_place_view *view,
+				  const struct nm_place_group *group)
+{
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
+		if ((int)k != group->home && group->allowed[k] && has_idle_core(&view->nodes[k], 0))
+			return true;
 	return false;
 }
 
