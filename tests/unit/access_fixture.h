@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "../support/serve_bus.h"
 #include "bus_fixture.h"
 
 #define NOBODY 65534
@@ -86,19 +87,7 @@ static inline void serve_polkit(int ready)
 		r = sd_bus_add_object_vtable(bus, NULL, "/org/freedesktop/PolicyKit1/Authority",
 					     "org.freedesktop.PolicyKit1.Authority", authority,
 					     NULL);
-	if (r >= 0)
-		r = sd_bus_request_name(bus, "org.freedesktop.PolicyKit1", 0);
-	if (r >= 0)
-		r = 0;
-	if (write(ready, &r, sizeof(r)) != sizeof(r) || r < 0)
-		_exit(1);
-	for (;;) {
-		r = sd_bus_process(bus, NULL);
-		if (r == 0)
-			r = sd_bus_wait(bus, UINT64_MAX);
-		if (r < 0)
-			_exit(0);
-	}
+	serve_bus(bus, r, "org.freedesktop.PolicyKit1", ready);
 }
 
 /* ---- the daemon's side ---- */

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "../../src/doctor/gather.h"
+#include "../support/serve_bus.h"
 #include "bus_fixture.h"
 
 #define UNIT_PATH "/org/freedesktop/systemd1/unit/numa_2dmigrd_2eservice"
@@ -98,18 +99,7 @@ static void serve_systemd(int ready)
 	if (r >= 0)
 		r = sd_bus_add_object_vtable(bus, NULL, UNIT_PATH,
 					     "org.freedesktop.systemd1.Service", service, NULL);
-	if (r >= 0)
-		r = sd_bus_request_name(bus, "org.freedesktop.systemd1", 0);
-	r = r < 0 ? r : 0;
-	if (write(ready, &r, sizeof(r)) != sizeof(r) || r < 0)
-		_exit(1);
-	for (;;) {
-		r = sd_bus_process(bus, NULL);
-		if (r == 0)
-			r = sd_bus_wait(bus, UINT64_MAX);
-		if (r < 0)
-			_exit(0);
-	}
+	serve_bus(bus, r, "org.freedesktop.systemd1", ready);
 }
 
 static int set_up(void **state)
