@@ -110,6 +110,45 @@ struct nm_daemon;
 /* NULL: it is not looked after. */
 struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid);
 
+#define NM_HURRY_S 4.0 /* so long it is looked at between intervals, too, for whether a home pays by now */
+#define NM_SAVED_MOST_S 1.0
+#define NM_BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
+
+/* ---- placement_when.c ---- */
+
+/* What an interval's examinations cost comes off what is saved up. */
+void nm_placement_pay(struct nm_daemon *daemon, uint64_t interval_ns);
+
+/* ---- placement_view.c ---- */
+
+/* What decisions see; its arrays are its own. */
+struct nm_placement_view {
+	struct nm_place_view place;
+	struct nm_place_node *nodes;
+	struct nm_place_group *groups;
+};
+/* -ENOMEM; the caller clears it also then. */
+int nm_placement_view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			    double interval_s, struct nm_placement_view *view);
+void nm_placement_view_clear(struct nm_placement_view *view);
+void nm_placement_fill_group(const struct nm_snapshot *snapshot, const struct nm_placed *placed,
+			     struct nm_place_group *ret);
+
+/* ---- placement_verdicts.c ---- */
+
+/* Verdicts that are due: reported, and followed. */
+void nm_placement_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			const struct nm_placement_view *view);
+/* It has no home any more. */
+void nm_placement_give_up(struct nm_daemon *daemon, struct nm_placed *placed,
+			  bool memory_goes_back);
+
+/* ---- placement_act.c ---- */
+
+/* Sends threads home. -ENOMEM. */
+int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		     uint64_t now_ns);
+
 /* ---- placement_measure.c ---- */
 
 /* Who is there, and what each did in this interval. -ENOMEM. */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto": threads on their way home. */
+#include "daemon.h"
+#include "placement_stage.h"
+
+#define LEASED_AFTER_S 0.5 /* without a new thread: it has sized itself */
+
+/*
+ * What has only ever run one thread may yet ask how many CPUs there are, and so may what still creates
+ * threads, and what has, or may have, a runtime that asks again and again (unless threads.pin says
+ * otherwise); what a thread starts that starts processes would inherit its lease.
+ */
+static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_snapshot *snapshot,
+			       const struct nm_placed *placed, const struct nm_snap_thread *thread)
+{
+	const struct nm_snap_process *process = &snapshot->processes[thread->process];
+	bool sized = placed->ran_most > 1 && process->age_s >= LEASED_AFTER_S &&
+		     process->quiet_s >= LEASED_AFTER_S;
+	bool would_see = config->threads.pin == NM_PIN_AUTO &&
+			 nm_runtime_may_count_again(process->runtime);
+	bool nudged = config->threads.pin == NM_PIN_NUDGE || would_see || thread->forked;
+	return sized && !nudged ? NM_STEP_LEASE : NM_STEP_NUDGE;
+}
+
+/* One that is only sent home on its way, and is there, needs nothing. */
+static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+		       int home, enum nm_step_pin pin)
+{
+	if (!(thread->run_share > 0) || thread->leased || thread->only_watched)
+		return false;
+	return pin == NM_STEP_LEASE ||
+	       nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu) != home;
+}
+
+static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			struct nm_plan *plan)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	int r = 0;
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		const struct nm_placed *placed = nm_placed_find(placement, thread->pid);
+		if (!placed || placed->home < 0 ||
+		    plan->count >= daemon->config->threads.moves_per_interval)
+			continue;
+		enum nm_step_pin pin = pin_of(daemon->config, snapshot, placed, thread);
+		if (!needs_step(snapshot, thread, placed->home, pin))
+			continue;
+		r = nm_plan_add_home(snapshot, daemon->config, i, placed->home, pin,
+				     placed->decision, plan);
+		if (r == -ENOMEM)
+			return r;
+	}
+	return 0;
+}
+
+int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uint64_t now_ns)
+{
+	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	/* A dry run reports homes; that no thread goes there is neither tried nor judged. */
+	if (nm_daemon_is_dry_run(daemon))
+		return 0;
+	int r = plan_threads(daemon, snapshot, &plan);
+	if (r < 0 || plan.count == 0)
+		return r;
+	nm_autofree struct nm_receipt *receipts = calloc(plan.count, sizeof(*receipts));
+	if (!receipts)
+		return -ENOMEM;
+	nm_actuator_run(daemon->pipeline.actuator, &plan, now_ns, receipts);
+	/* Who runs is there when the call returns, and is widened before he can ask. */
+	nm_actuator_poll_nudges(daemon->pipeline.actuator, now_ns);
+	for (size_t i = 0; i < plan.count; i++) {
+		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);
+		daemon->tally.applied += receipts[i].applied;
+		daemon->tally.failed += !receipts[i].applied;
+		if (!receipts[i].applied && receipts[i].steps[0].error == -ESTALE)
+			nm_roster_recheck(daemon->pipeline.roster, plan.decisions[i].steps[0].tid,
+					  plan.decisions[i].steps[0].start_ticks);
+	}
+	return 0;
+}
