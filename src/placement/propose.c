@@ -23,20 +23,20 @@
 #define NEAR 10.5 /* mean distance of one that is where it belongs */
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
-	[NM_PLACE_THERE] = "it runs there",
-	[NM_PLACE_SINGLE] = "one thread of it runs",
-	[NM_PLACE_SMALL] = "its few threads fit a part of the node",
+	[NM_PLACE_THERE] = "already runs there",
+	[NM_PLACE_SINGLE] = "one running thread",
+	[NM_PLACE_SMALL] = "few threads",
 	[NM_PLACE_MEMORY] = "its memory is there",
-	[NM_PLACE_SEPARATE] = "the machine is in demand, and programs are kept apart",
-	[NM_PLACE_HELD] = "it has a home",
-	[NM_PLACE_BARRED] = "an earlier placement is being judged, or was rolled back",
-	[NM_PLACE_YOUNG] = "it has just begun, still creates threads, or is being asked where its memory is",
-	[NM_PLACE_WATCHED] = "it is watched first, so that there is something to compare with",
-	[NM_PLACE_IDLE] = "it runs too little",
-	[NM_PLACE_NO_ROOM] = "no node has the CPUs or the memory for it",
-	[NM_PLACE_NEAR] = "it has just begun, and is near its memory",
-	[NM_PLACE_TOO_DEAR] = "moving its memory would cost more than its being away is expected to",
-	[NM_PLACE_SPREAD] = "the machine has idle CPUs, and its threads are better left spread",
+	[NM_PLACE_SEPARATE] = "machine busy",
+	[NM_PLACE_HELD] = "placed",
+	[NM_PLACE_BARRED] = "awaits a verdict, or was rolled back",
+	[NM_PLACE_YOUNG] = "just started, or creating threads",
+	[NM_PLACE_WATCHED] = "measured before it is placed",
+	[NM_PLACE_IDLE] = "little CPU use",
+	[NM_PLACE_NO_ROOM] = "no node has enough idle CPUs and free memory",
+	[NM_PLACE_NEAR] = "just started, near its memory",
+	[NM_PLACE_TOO_DEAR] = "migration costs more than it gains",
+	[NM_PLACE_SPREAD] = "idle CPUs, faster spread",
 };
 
 const char *nm_place_reason_text(enum nm_place_reason reason)
