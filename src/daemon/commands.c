@@ -97,68 +97,76 @@ int nm_command_release(void *context, uint32_t pid)
 
 /* ---- status ---- */
 
-static void add_text(struct nm_status_item **item, const char *name, const char *text)
+/* Room for so many; what does not fit is left out. */
+struct status {
+	struct nm_status_item *items;
+	size_t count, room;
+};
+
+static void add(struct status *status, struct nm_status_item item)
 {
-	*(*item)++ = (struct nm_status_item){.name = name, .type = NM_STATUS_TEXT, .text = text};
+	if (status->count < status->room)
+		status->items[status->count++] = item;
 }
 
-static void add_uint(struct nm_status_item **item, const char *name, uint64_t number)
+static void add_text(struct status *status, const char *name, const char *text)
 {
-	*(*item)++ =
-		(struct nm_status_item){.name = name, .type = NM_STATUS_UINT, .number = number};
+	add(status, (struct nm_status_item){.name = name, .type = NM_STATUS_TEXT, .text = text});
 }
 
-static void add_real(struct nm_status_item **item, const char *name, double real)
+static void add_uint(struct status *status, const char *name, uint64_t number)
 {
-	*(*item)++ = (struct nm_status_item){.name = name, .type = NM_STATUS_REAL, .real = real};
+	add(status, (struct nm_status_item){.name = name, .type = NM_STATUS_UINT, .number = number});
 }
 
-static void add_bool(struct nm_status_item **item, const char *name, bool flag)
+static void add_real(struct status *status, const char *name, double real)
 {
-	*(*item)++ = (struct nm_status_item){.name = name, .type = NM_STATUS_BOOL, .flag = flag};
+	add(status, (struct nm_status_item){.name = name, .type = NM_STATUS_REAL, .real = real});
 }
 
-#define ALWAYS_ITEMS 16
-#define RUNNING_ITEMS 54
+static void add_bool(struct status *status, const char *name, bool flag)
+{
+	add(status, (struct nm_status_item){.name = name, .type = NM_STATUS_BOOL, .flag = flag});
+}
 
-static void add_pages(struct nm_memory *memory, struct nm_status_item **item)
+static void add_pages(struct nm_memory *memory, struct status *status)
 {
 	struct nm_pages_counts counts = nm_pages_counts(nm_memory_pages(memory));
 	struct nm_exclusivity sums = nm_memory_exclusivity(memory);
 
-	add_uint(item, "pages_tracked", counts.tracked);
-	add_uint(item, "pages_evicted", counts.evicted);
-	add_uint(item, "pages_ping_pong", counts.ping_pong);
-	add_uint(item, "pages_table_bytes", counts.bytes);
-	add_real(item, "page_exclusivity", nm_exclusivity_average(&sums));
-	add_uint(item, "sharing_threads", nm_affinity_counts(nm_memory_affinity(memory)).threads);
-	add_uint(item, "sharing_pairs", nm_affinity_counts(nm_memory_affinity(memory)).pairs);
+	add_uint(status, "pages_tracked", counts.tracked);
+	add_uint(status, "pages_evicted", counts.evicted);
+	add_uint(status, "pages_ping_pong", counts.ping_pong);
+	add_uint(status, "pages_table_bytes", counts.bytes);
+	add_real(status, "page_exclusivity", nm_exclusivity_average(&sums));
+	add_uint(status, "sharing_threads", nm_affinity_counts(nm_memory_affinity(memory)).threads);
+	add_uint(status, "sharing_pairs", nm_affinity_counts(nm_memory_affinity(memory)).pairs);
 }
 
-static void add_page_moves(const struct nm_page_stage *stage, struct nm_status_item **item)
+static void add_page_moves(const struct nm_page_stage *stage, struct status *status)
 {
 	const struct nm_page_tally *tally = &stage->tally;
 	struct nm_mover_counts counts = nm_mover_counts(stage->mover);
 
-	add_text(item, "pages_standing", nm_page_standing_name(stage->standing));
-	add_uint(item, "page_decisions", tally->decisions);
-	add_uint(item, "pages_moved", tally->moved);
-	add_uint(item, "pages_moved_bytes", tally->bytes);
-	add_uint(item, "pages_elsewhere", tally->elsewhere);
-	add_uint(item, "pages_refused", tally->refused);
-	add_uint(item, "pages_failed", tally->failed);
-	add_uint(item, "pages_untried", tally->untried);
-	add_uint(item, "pages_waiting", counts.waiting);
-	add_uint(item, "page_verdicts_improved", tally->improved);
-	add_uint(item, "page_verdicts_neutral", tally->neutral);
-	add_uint(item, "page_verdicts_rolled_back", tally->rolled_back);
-	add_uint(item, "page_verdicts_inconclusive", tally->inconclusive);
-	add_uint(item, "pages_remembered", stage->nr_origins);
-	add_uint(item, "pages_forgotten", tally->forgotten);
-	add_uint(item, "page_backoffs", counts.backoffs);
-	add_uint(item, "page_splits", counts.splits);
-	add_uint(item, "page_call_longest_ns", counts.call_longest_ns);
-	add_real(item, "memory_imbalance", stage->contention.imbalance);
+	add_text(status, "pages_standing", nm_page_standing_name(stage->standing));
+	add_uint(status, "page_decisions", tally->decisions);
+	add_uint(status, "pages_moved", tally->moved);
+	add_uint(status, "pages_moved_bytes", tally->bytes);
+	add_uint(status, "pages_elsewhere", tally->elsewhere);
+	add_uint(status, "pages_refused", tally->refused);
+	add_uint(status, "pages_failed", tally->failed);
+	add_uint(status, "pages_untried", tally->untried);
+	add_uint(status, "pages_waiting", counts.waiting);
+	add_uint(status, "page_verdicts_improved", tally->improved);
+	add_uint(status, "page_verdicts_neutral", tally->neutral);
+	add_uint(status, "page_verdicts_rolled_back", tally->rolled_back);
+	add_uint(status, "page_verdicts_inconclusive", tally->inconclusive);
+	add_uint(status, "pages_remembered", stage->nr_origins);
+	add_uint(status, "pages_forgotten", tally->forgotten);
+	add_uint(status, "page_backoffs", counts.backoffs);
+	add_uint(status, "page_splits", counts.splits);
+	add_uint(status, "page_call_longest_ns", counts.call_longest_ns);
+	add_real(status, "memory_imbalance", stage->contention.imbalance);
 }
 
 static const char *dtas_state(const struct nm_daemon *daemon)
@@ -171,111 +179,109 @@ static const char *dtas_state(const struct nm_daemon *daemon)
 	return balancer->split ? "on" : "undecided";
 }
 
-static void add_balance(const struct nm_daemon *daemon, struct nm_status_item **item)
+static void add_balance(const struct nm_daemon *daemon, struct status *status)
 {
 	const struct nm_balancer *balancer = daemon->pipeline.balancer;
 
-	add_text(item, "selection", nm_selection_name(daemon->config->threads.selection));
-	add_bool(item, "balancing", balancer->result.active);
-	add_real(item, "load_gap", balancer->result.gap);
-	add_uint(item, "threads_waiting", balancer->result.waiting);
-	add_uint(item, "schedstat_reads", balancer->tally.reads);
-	add_uint(item, "residency_counts", balancer->tally.pages_counted);
-	add_uint(item, "stopped_by_gain", balancer->tally.stopped_by_gain);
-	add_uint(item, "stopped_by_leader", balancer->tally.stopped_by_leader);
-	add_uint(item, "stopped_by_unknown_pages", balancer->tally.unknown);
-	add_text(item, "dtas", dtas_state(daemon));
+	add_text(status, "selection", nm_selection_name(daemon->config->threads.selection));
+	add_bool(status, "balancing", balancer->result.active);
+	add_real(status, "load_gap", balancer->result.gap);
+	add_uint(status, "threads_waiting", balancer->result.waiting);
+	add_uint(status, "schedstat_reads", balancer->tally.reads);
+	add_uint(status, "residency_counts", balancer->tally.pages_counted);
+	add_uint(status, "stopped_by_gain", balancer->tally.stopped_by_gain);
+	add_uint(status, "stopped_by_leader", balancer->tally.stopped_by_leader);
+	add_uint(status, "stopped_by_unknown_pages", balancer->tally.unknown);
+	add_text(status, "dtas", dtas_state(daemon));
 }
 
-static void add_workers(struct nm_platform *machine, struct nm_status_item **item)
+static void add_workers(struct nm_platform *machine, struct status *status)
 {
 	struct nm_worker_counts counts = {0};
 
 	if (machine->ops->worker_counts)
 		machine->ops->worker_counts(machine, &counts);
-	add_uint(item, "workers_given_up", counts.given_up);
-	add_uint(item, "workers_stuck", counts.stuck);
+	add_uint(status, "workers_given_up", counts.given_up);
+	add_uint(status, "workers_stuck", counts.stuck);
 }
 
 /* Of the last interval: a policy that goes by performance moves only threads that are measured. */
-static void add_threads(const struct nm_daemon *daemon, struct nm_status_item **item)
+static void add_threads(const struct nm_daemon *daemon, struct status *status)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
 
-	add_uint(item, "threads_measured", snapshot ? snapshot->measured : 0);
-	add_uint(item, "threads_undersampled", snapshot ? snapshot->undersampled : 0);
+	add_uint(status, "threads_measured", snapshot ? snapshot->measured : 0);
+	add_uint(status, "threads_undersampled", snapshot ? snapshot->undersampled : 0);
 }
 
-static void add_homes(const struct nm_placement *placement, struct nm_status_item **item)
+static void add_homes(const struct nm_placement *placement, struct status *status)
 {
 	uint64_t homes = 0;
 
 	for (size_t i = 0; i < placement->count; i++)
 		homes += placement->items[i].home >= 0;
-	add_uint(item, "processes_placed", homes);
-	add_uint(item, "pages_moved_home", placement->pages_moved);
+	add_uint(status, "processes_placed", homes);
+	add_uint(status, "pages_moved_home", placement->pages_moved);
 }
 
-static void add_running(const struct nm_daemon *daemon, struct nm_status_item **item)
+static void add_running(const struct nm_daemon *daemon, struct status *status)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_roster_counts roster = nm_roster_counts(pipeline->roster);
 
-	add_uint(item, "nodes", pipeline->topology->nr_nodes);
-	add_uint(item, "processes_managed", roster.processes_managed);
-	add_uint(item, "threads_managed", roster.threads_managed);
-	add_threads(daemon, item);
-	add_uint(item, "leases", nm_actuator_leases(pipeline->actuator));
-	add_real(item, "local_share", daemon->tally.local_share);
-	add_real(item, "cpu_share", daemon->tally.cpu_share);
-	add_workers(pipeline->machine, item);
+	add_uint(status, "nodes", pipeline->topology->nr_nodes);
+	add_uint(status, "processes_managed", roster.processes_managed);
+	add_uint(status, "threads_managed", roster.threads_managed);
+	add_threads(daemon, status);
+	add_uint(status, "leases", nm_actuator_leases(pipeline->actuator));
+	add_real(status, "local_share", daemon->tally.local_share);
+	add_real(status, "cpu_share", daemon->tally.cpu_share);
+	add_workers(pipeline->machine, status);
 	if (pipeline->placement)
-		add_homes(pipeline->placement, item);
+		add_homes(pipeline->placement, status);
 	if (pipeline->memory)
-		add_pages(pipeline->memory, item);
+		add_pages(pipeline->memory, status);
 	if (pipeline->pages)
-		add_page_moves(pipeline->pages, item);
+		add_page_moves(pipeline->pages, status);
 	if (pipeline->balancer)
-		add_balance(daemon, item);
+		add_balance(daemon, status);
 	if (!pipeline->source)
 		return;
 	const struct nm_source_status *source = nm_source_status(pipeline->source);
-	add_bool(item, "samples_runs", source->runs);
-	add_bool(item, "samples_accesses", source->accesses);
-	add_real(item, "run_sample_ns", source->run_sample_ns);
-	add_uint(item, "fault_period", source->fault_period);
-	add_uint(item, "samples", source->counts.samples);
-	add_uint(item, "samples_lost", source->counts.lost);
+	add_bool(status, "samples_runs", source->runs);
+	add_bool(status, "samples_accesses", source->accesses);
+	add_real(status, "run_sample_ns", source->run_sample_ns);
+	add_uint(status, "fault_period", source->fault_period);
+	add_uint(status, "samples", source->counts.samples);
+	add_uint(status, "samples_lost", source->counts.lost);
 }
 
 size_t nm_command_status(void *context, struct nm_status_item *items, size_t room)
 {
 	const struct nm_daemon *daemon = context;
 	const struct nm_tally *tally = &daemon->tally;
-	struct nm_status_item *item = items;
+	struct status status = {.items = items, .room = room};
 
-	if (room < ALWAYS_ITEMS + RUNNING_ITEMS)
-		return 0;
-	add_text(&item, "version", NM_VERSION);
-	add_text(&item, "policy", nm_policy_name(daemon->config->threads.policy));
-	add_bool(&item, "paused", daemon->paused);
-	add_bool(&item, "dry_run", nm_daemon_is_dry_run(daemon));
-	add_bool(&item, "blind", nm_pipeline_is_blind(daemon));
-	add_uint(&item, "seed", daemon->seed);
-	add_real(&item, "interval_s", nm_loop_interval_s(daemon));
-	add_uint(&item, "intervals", tally->intervals);
-	add_uint(&item, "interval_late_max_ms", tally->late_max_usec / 1000);
-	add_uint(&item, "decisions", tally->decisions);
-	add_uint(&item, "moves_applied", tally->applied);
-	add_uint(&item, "moves_refused", tally->failed);
-	add_uint(&item, "verdicts_improved", tally->improved);
-	add_uint(&item, "verdicts_neutral", tally->neutral);
-	add_uint(&item, "verdicts_rolled_back", tally->rolled_back);
-	add_uint(&item, "verdicts_cancelled", tally->cancelled);
-	add_uint(&item, "verdicts_inconclusive", tally->inconclusive);
+	add_text(&status, "version", NM_VERSION);
+	add_text(&status, "policy", nm_policy_name(daemon->config->threads.policy));
+	add_bool(&status, "paused", daemon->paused);
+	add_bool(&status, "dry_run", nm_daemon_is_dry_run(daemon));
+	add_bool(&status, "blind", nm_pipeline_is_blind(daemon));
+	add_uint(&status, "seed", daemon->seed);
+	add_real(&status, "interval_s", nm_loop_interval_s(daemon));
+	add_uint(&status, "intervals", tally->intervals);
+	add_uint(&status, "interval_late_max_ms", tally->late_max_usec / 1000);
+	add_uint(&status, "decisions", tally->decisions);
+	add_uint(&status, "moves_applied", tally->applied);
+	add_uint(&status, "moves_refused", tally->failed);
+	add_uint(&status, "verdicts_improved", tally->improved);
+	add_uint(&status, "verdicts_neutral", tally->neutral);
+	add_uint(&status, "verdicts_rolled_back", tally->rolled_back);
+	add_uint(&status, "verdicts_cancelled", tally->cancelled);
+	add_uint(&status, "verdicts_inconclusive", tally->inconclusive);
 	if (!daemon->paused)
-		add_running(daemon, &item);
-	return (size_t)(item - items);
+		add_running(daemon, &status);
+	return status.count;
 }
 
 /* ---- reload ---- */
