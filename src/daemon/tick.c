@@ -473,8 +473,10 @@ int nm_tick(struct nm_daemon *daemon)
 	daemon->last_tick_ns = now_ns;
 	daemon->tally.intervals++;
 	nm_machine_follow_topology(daemon, now_ns);
-	if (pipeline->topology->nr_nodes < 2)
+	if (pipeline->topology->nr_nodes < 2) {
+		tend_leases(daemon, NULL, 0, now_ns); /* of before: none is worth its place now */
 		return 0;
+	}
 	nm_machine_follow_balancing(daemon);
 	int r = nm_machine_read_load(daemon);
 	if (r < 0)

@@ -125,6 +125,37 @@ static void workers_that_are_stuck_are_shown(void **state)
 	assert_int_equal(stuck, 2);
 }
 
+/* Its other nodes went while threads had leases. */
+static void one_node_ends_leases(void **state)
+{
+	struct nm_topology *topology = service->pipeline.topology;
+	unsigned nr_nodes = topology->nr_nodes;
+	(void)state;
+	assert_true(tick_until_leased(100));
+	topology->nr_nodes = 1;
+	fake_sleep(world->fake, 60000);
+	ticks(1);
+	topology->nr_nodes = nr_nodes;
+	assert_int_equal(status("leases")->number, 0);
+}
+
+/* However little room there is: what fits is written, and nothing behind it. */
+static void a_status_keeps_to_its_room(void **state)
+{
+	struct nm_status_item items[128];
+	(void)state;
+	ticks(2);
+	size_t all = nm_command_status(service, items, 128);
+	assert_in_range(all, 30, 127);
+	for (size_t room = 0; room <= 128; room++) {
+		for (size_t i = 0; i < 128; i++)
+			items[i].name = NULL;
+		assert_int_equal(nm_command_status(service, items, room), room < all ? room : all);
+		for (size_t i = 0; i < 128; i++)
+			assert_int_equal(items[i].name != NULL, i < room && i < all);
+	}
+}
+
 static void a_verdict_follows(void **state)
 {
 	(void)state;
@@ -589,6 +620,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_tick_watches_before_it_acts),
+		TEST(one_node_ends_leases),
+		TEST(a_status_keeps_to_its_room),
 		TEST(a_verdict_follows),
 		TEST(workers_that_are_stuck_are_shown),
 		TEST(a_quiet_thread_gets_its_mask_back),
