@@ -381,6 +381,9 @@ double nm_loop_interval_s(const struct nm_daemon *daemon);
 double nm_loop_beat_s(const struct nm_daemon *daemon);
 /* After a beat, with the rings drained: does the interval go on, since nobody waits and T is not over? */
 bool nm_loop_goes_on(struct nm_daemon *daemon);
+/* What the timer does: ends the interval unless it goes on, and keeps status and metrics.file current
+ * either way. */
+void nm_loop_beat(struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
 /* The interval has changed, or a nudge wants looking after. */
 void nm_loop_arm(struct nm_daemon *daemon);

@@ -69,38 +69,41 @@ static void note_lateness(struct nm_daemon *daemon, uint64_t due_usec)
 		daemon->tally.late_max_usec = now_usec - due_usec;
 }
 
+static void end_interval(struct nm_daemon *daemon)
+{
+	if (!daemon->pipeline.source && daemon->blind_until_ns &&
+	    daemon->last_tick_ns > daemon->blind_until_ns) {
+		nm_recorder_call(daemon, NM_CALL_OPEN_SOURCE, 0, NULL);
+		nm_pipeline_open_source(daemon);
+	}
+	nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
+	int r = nm_tick(daemon);
+	if (r < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "this interval was cut short: %s; the next one starts anew",
+			  strerror(-r));
+	nm_runtime_remember(daemon);
+	nm_runtime_remember_unanswered(daemon);
+	nm_report_summary(daemon);
+	nm_recorder_tick(daemon);
+}
+
+void nm_loop_beat(struct nm_daemon *daemon)
+{
+	if (!daemon->paused && !is_beat(daemon))
+		end_interval(daemon);
+	nm_report_status(daemon);
+	nm_exporter_tick(daemon);
+	nm_loop_arm(daemon);
+}
+
 static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
 	(void)source;
 	note_lateness(daemon, usec);
-
-	if (has_been_replaced(daemon))
-		return 0;
-	if (!daemon->paused && is_beat(daemon)) {
-		nm_loop_arm(daemon);
-		return 0;
-	}
-	if (!daemon->paused) {
-		if (!daemon->pipeline.source && daemon->blind_until_ns &&
-		    daemon->last_tick_ns > daemon->blind_until_ns) {
-			nm_recorder_call(daemon, NM_CALL_OPEN_SOURCE, 0, NULL);
-			nm_pipeline_open_source(daemon);
-		}
-		nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
-		int r = nm_tick(daemon);
-		if (r < 0)
-			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-				  "this interval was cut short: %s; the next one starts anew",
-				  strerror(-r));
-		nm_runtime_remember(daemon);
-		nm_runtime_remember_unanswered(daemon);
-		nm_report_summary(daemon);
-		nm_recorder_tick(daemon);
-	}
-	nm_report_status(daemon);
-	nm_exporter_tick(daemon);
-	nm_loop_arm(daemon);
+	if (!has_been_replaced(daemon))
+		nm_loop_beat(daemon);
 	return 0;
 }
 

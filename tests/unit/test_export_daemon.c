@@ -56,6 +56,22 @@ static double value_of(const char *text, const char *series)
 	return at ? strtod(at + strlen(start), NULL) : (double)NAN;
 }
 
+/* Policy "auto" makes intervals longer while nobody waits. */
+static void figures_are_written_while_an_interval_goes_on(void **state)
+{
+	(void)state;
+	begin();
+	config()->threads.policy = NM_POLICY_AUTO;
+	live(40);
+	const char *path = use_file("x.prom");
+	uint64_t intervals = world.daemon.tally.intervals;
+	assert_true(nm_loop_goes_on(&world.daemon));
+	nm_loop_beat(&world.daemon);
+	assert_int_equal(world.daemon.tally.intervals, intervals);
+	nm_autofree char *text = written(path);
+	assert_true(value_of(text, "numa_migrd_intervals_total") == (double)intervals);
+}
+
 static void figures_are_what_they_are(void **state)
 {
 	struct nm_tally *tally = &world.daemon.tally;
@@ -186,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(figures_are_what_they_are),     TEST(everyone_may_read_it),
+		TEST(figures_are_written_while_an_interval_goes_on),     TEST(everyone_may_read_it),
 		TEST(trouble_is_told_once),	     TEST(another_file_takes_its_place),
 		TEST(it_is_written_when_it_is_time), TEST(promtool_has_nothing_against_it),
 	};
