@@ -57,16 +57,6 @@ int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc
  * -ESRCH. */
 int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret);
 
-#define NM_PROC_CGROUP_LEVELS 32U
-
-/*
- * cpuset.cpus.effective of the cgroup or its nearest ancestor that has one; *ret_root, unless NULL:
- * that is the root. -ENODATA, also for a cgroup more than NM_PROC_CGROUP_LEVELS deep, of which
- * nothing is read; -ENOMEM.
- */
-int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret,
-			     bool *ret_root);
-
 /* What the thread's affinity holds, also CPUs that are offline, which sched_getaffinity(2) leaves
  * out (Cpus_allowed_list of proc_pid_status(5)). -ESRCH, -ENODATA, -ENOMEM. */
 int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bitmap_t ret);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "actuator.h"
-#include "mask.h"
 
 /* A step under way: what is needed to undo it. */
 struct attempt {
@@ -45,12 +44,12 @@ static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *at
 	const struct nm_step *step = attempt->step;
 	const struct nm_lease *lease = nm_lease_active_of(actuator, step->tid, step->start_ticks);
 	if (lease)
-		return nm_mask_judge(actuator->platform, attempt->directory, &lease->terms,
+		return nm_mask_judge(&actuator->masks, attempt->directory, &lease->terms,
 				     attempt->before) == NM_MASK_OURS;
 	/* What is offline is in the original, and not in what sched_getaffinity(2) returns. */
 	nm_autobitmap online = hwloc_bitmap_alloc();
 	return online &&
-	       hwloc_bitmap_and(online, step->original, actuator->topology->online) == 0 &&
+	       hwloc_bitmap_and(online, step->original, actuator->masks.topology->online) == 0 &&
 	       (hwloc_bitmap_isequal(attempt->before, step->original) ||
 		hwloc_bitmap_isequal(attempt->before, online));
 }
@@ -158,7 +157,7 @@ static int perform(struct nm_actuator *actuator, struct attempt *attempt)
 	if (r < 0)
 		return r;
 	attempt->receipt->tried = true;
-	r = nm_mask_set(actuator->platform, actuator->topology, attempt->directory, step->tid,
+	r = nm_mask_set(&actuator->masks, attempt->directory, step->tid,
 			step->start_ticks, step->target);
 	if (r < 0)
 		return refuse(attempt, r, "sched_setaffinity");
@@ -179,9 +178,10 @@ static int step_back(struct nm_actuator *actuator, struct attempt *attempt,
 	if (!current)
 		return -ENOMEM;
 	int r = platform->ops->affinity_get(platform, (pid_t)step->tid, current);
-	if (r == 0 && nm_mask_judge(platform, attempt->directory, &attempt->terms, current) !=
-			      NM_MASK_FOREIGN)
-		r = nm_mask_set(platform, actuator->topology, attempt->directory, step->tid,
+	if (r == 0)
+		r = nm_mask_judge(&actuator->masks, attempt->directory, &attempt->terms, current);
+	if (r >= 0 && r != NM_MASK_FOREIGN)
+		r = nm_mask_set(&actuator->masks, attempt->directory, step->tid,
 				step->start_ticks, earlier->target);
 	return r;
 }
@@ -191,7 +191,7 @@ static int put_back(struct nm_actuator *actuator, struct attempt *attempt)
 	const struct nm_step *step = attempt->step;
 	const struct nm_lease *lease = nm_lease_active_of(actuator, step->tid, step->start_ticks);
 	int r = lease ? step_back(actuator, attempt, &lease->terms)
-		      : nm_mask_restore(actuator->platform, actuator->topology, &attempt->terms,
+		      : nm_mask_restore(&actuator->masks, &attempt->terms,
 					step->pid, step->tid, step->start_ticks);
 	return r > 0 || r == -ESRCH || r == -ESTALE ? 0 : r;
 }
@@ -258,6 +258,7 @@ void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, u
 		     struct nm_receipt *receipts)
 {
 	int reserved = nm_lease_reserve(actuator, plan->count * 2);
+	nm_cgroups_begin(actuator->masks.cgroups, now_ns);
 
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct nm_decision *decision = &plan->decisions[i];

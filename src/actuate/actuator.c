@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "mask.h"
 #include "numa-migrd/file.h"
 
 /*
@@ -37,13 +36,16 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	if (!actuator)
 		return -ENOMEM;
 	actuator->platform = platform;
-	actuator->topology = topology;
+	actuator->masks.platform = platform;
+	actuator->masks.topology = topology;
 	actuator->runtime_directory = runtime_directory;
 	actuator->on_event = on_event;
 	actuator->context = context;
 	actuator->turn_steps = NM_LEASE_TURN_STEPS;
 
-	int r = nm_tidmap_new(&actuator->by_tid);
+	int r = nm_cgroups_new(platform, &actuator->masks.cgroups);
+	if (r == 0)
+		r = nm_tidmap_new(&actuator->by_tid);
 	if (r == 0)
 		r = nm_tidmap_new(&actuator->by_pid);
 	if (r == 0)
@@ -86,6 +88,7 @@ void nm_actuator_free(struct nm_actuator *actuator)
 	nm_descent_walk_clear(&actuator->walk.course);
 	nm_descent_free(actuator->descent);
 	nm_settled_free(actuator->settled);
+	nm_cgroups_free(actuator->masks.cgroups);
 	nm_shares_clear(&actuator->inherited_shares);
 	nm_tidmap_free(actuator->by_tid);
 	nm_tidmap_free(actuator->by_pid);
@@ -95,7 +98,7 @@ void nm_actuator_free(struct nm_actuator *actuator)
 void nm_actuator_retarget(struct nm_actuator *actuator, const struct nm_topology *topology)
 {
 	/* Node indices may have changed: leases stay, by their masks. */
-	actuator->topology = topology;
+	actuator->masks.topology = topology;
 }
 
 /* ---- looking after leases ---- */
@@ -137,7 +140,7 @@ static double accesses_beside(const struct nm_topology *topology, const struct n
 static bool speaks_against(const struct nm_actuator *actuator, const struct nm_lease *lease,
 			   const struct nm_figures *figures)
 {
-	const struct nm_topology *topology = actuator->topology;
+	const struct nm_topology *topology = actuator->masks.topology;
 	int held = nm_topology_node_of_cpu(topology, hwloc_bitmap_first(lease->terms.target));
 	if (held < 0 || !figures->accesses || figures->access_samples < EVIDENCE_SAMPLES)
 		return false;
@@ -183,7 +186,7 @@ static bool carries_target(struct nm_actuator *actuator, const struct nm_lease *
 	int directory = nm_mask_open(platform, terms->pid, terms->tid, terms->start_ticks, NULL);
 	if (directory < 0)
 		return false;
-	enum nm_mask_state state = nm_mask_judge(platform, directory, terms, current);
+	int state = nm_mask_judge(&actuator->masks, directory, terms, current);
 	platform->ops->close(platform, directory);
 	return state == NM_MASK_OURS;
 }
@@ -244,6 +247,7 @@ static void note_told(struct nm_actuator *actuator)
 void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_tend_input *input)
 {
 	actuator->round++;
+	nm_cgroups_begin(actuator->masks.cgroups, input->now_ns);
 	renew(actuator, input);
 	nm_lease_retry_inherited(actuator);
 	nm_lease_walk_on(actuator);
@@ -271,6 +275,7 @@ static bool seen_on_node(struct nm_actuator *actuator, const struct nm_lease *le
 
 void nm_actuator_poll_nudges(struct nm_actuator *actuator, uint64_t now_ns)
 {
+	nm_cgroups_begin(actuator->masks.cgroups, now_ns);
 	for (size_t i = 0; i < actuator->count; i++) {
 		struct nm_lease *lease = &actuator->leases[i];
 		if (!nm_lease_active(lease) || lease->pin != NM_STEP_NUDGE)
@@ -319,6 +324,7 @@ static unsigned return_leases(struct nm_actuator *actuator, uint32_t pid)
 {
 	unsigned failed = 0;
 	bool missed = nm_lease_may_be_missed(actuator);
+	nm_cgroups_forget(actuator->masks.cgroups);
 	actuator->missed = true;
 	for (size_t i = 0; i < actuator->count; i++) {
 		const struct nm_lease *lease = &actuator->leases[i];

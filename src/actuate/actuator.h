@@ -4,6 +4,7 @@
 #define NM_ACTUATE_ACTUATOR_H
 
 #include "descent.h"
+#include "mask.h"
 #include "numa-migrd/actuate.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/tidmap.h"
@@ -54,7 +55,7 @@ struct nm_lease_walk {
 
 struct nm_actuator {
 	struct nm_platform *platform;
-	const struct nm_topology *topology;
+	struct nm_masks masks; /* of the same platform */
 	int runtime_directory;
 	struct nm_ledger *ledger; /* NULL: nothing may be changed */
 	nm_lease_event_fn on_event;

@@ -47,10 +47,12 @@ static bool may_be_ours(struct nm_descent *descent, hwloc_const_bitmap_t current
 static hwloc_const_bitmap_t allowed_to(struct nm_descent *descent, struct nm_candidate *candidate)
 {
 	if (!candidate->knows_allowed) {
-		descent->steps += 8 * NM_STEPS_CALL;
-		if (nm_mask_read_allowed(candidate->platform, candidate->directory,
-					 descent->allowed) < 0)
+		uint64_t before = nm_cgroups_calls(descent->masks.cgroups);
+		if (nm_mask_read_allowed(&descent->masks, candidate->directory, descent->allowed) <
+		    0)
 			hwloc_bitmap_zero(descent->allowed);
+		descent->steps +=
+			(nm_cgroups_calls(descent->masks.cgroups) - before + 1) * NM_STEPS_CALL;
 	}
 	candidate->knows_allowed = true;
 	return descent->allowed;

@@ -216,8 +216,10 @@ int nm_descent_new(struct nm_platform *platform, const struct nm_ledger_entry *c
 	nm_auto(nm_descent_freep) struct nm_descent *descent = calloc(1, sizeof(*descent));
 	if (!descent)
 		return -ENOMEM;
-	descent->platform = platform;
-	int r = make_room(descent, count);
+	descent->platform = descent->masks.platform = platform;
+	int r = nm_cgroups_new(platform, &descent->masks.cgroups);
+	if (r == 0)
+		r = make_room(descent, count);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < count; i++)
@@ -238,6 +240,7 @@ void nm_descent_forget_processes(struct nm_descent *descent)
 	for (size_t i = 0; i < descent->nr_processes; i++)
 		nm_tidmap_remove(descent->process_of, descent->processes[i].pid);
 	descent->nr_processes = 0;
+	nm_cgroups_forget(descent->masks.cgroups);
 	descent->lineage.pid = 0;
 }
 
@@ -260,6 +263,7 @@ void nm_descent_free(struct nm_descent *descent)
 	hwloc_bitmap_free(descent->seen);
 	hwloc_bitmap_free(descent->allowed);
 	hwloc_bitmap_free(descent->left);
+	nm_cgroups_free(descent->masks.cgroups);
 	nm_tidmap_free(descent->line_of);
 	nm_tidmap_free(descent->process_of);
 	free(descent);

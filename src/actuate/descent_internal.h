@@ -5,6 +5,7 @@
 #define NM_ACTUATE_DESCENT_INTERNAL_H
 
 #include "descent.h"
+#include "mask.h"
 #include "numa-migrd/tidmap.h"
 
 /* ---- the index ---- */
@@ -72,6 +73,7 @@ struct nm_best_offer {
 
 struct nm_descent {
 	struct nm_platform *platform;
+	struct nm_masks masks;
 	struct nm_ledger_entry *lines; /* masks and paths are not ours */
 	uint32_t *line_before;	       /* the next line of the same number */
 	size_t nr_lines;

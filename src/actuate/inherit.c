@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "actuator.h"
-#include "mask.h"
 
 /* ---- restoring and remembering ---- */
 
@@ -103,7 +102,7 @@ static void tell_inherited(const struct nm_actuator *actuator, const struct nm_l
 static int restore_now(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
 		       uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
-	int r = start_ticks ? nm_mask_restore(actuator->platform, actuator->topology, terms, pid,
+	int r = start_ticks ? nm_mask_restore(&actuator->masks, terms, pid,
 					      tid, start_ticks)
 			    : -ESRCH;
 	tell_inherited(actuator, terms, pid, tid, start_ticks, r);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "actuator.h"
-#include "mask.h"
 
 #include <unistd.h>
 
@@ -307,7 +306,7 @@ int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease
 {
 	struct nm_lease *lease = &actuator->leases[index];
 	const struct nm_ledger_entry *terms = &lease->terms;
-	int r = nm_mask_restore(actuator->platform, actuator->topology, terms, terms->pid,
+	int r = nm_mask_restore(&actuator->masks, terms, terms->pid,
 				terms->tid, terms->start_ticks);
 	if (r == -ESRCH) {
 		end_of_thread(actuator, index);

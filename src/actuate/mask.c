@@ -20,13 +20,11 @@ int nm_mask_open(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint6
 	return directory;
 }
 
-int nm_mask_read_allowed(struct nm_platform *platform, int directory, hwloc_bitmap_t ret)
+int nm_mask_read_allowed(const struct nm_masks *masks, int directory, hwloc_bitmap_t ret)
 {
-	nm_autofree char *cgroup = NULL;
-	int r = nm_proc_read_cgroup(platform, directory, &cgroup);
-	if (r == 0)
-		r = nm_proc_cpuset_effective(platform, cgroup, ret, NULL);
-	return r == -ENODATA ? nm_proc_read_online(platform, ret) : r;
+	int r = nm_cgroups_cpus_of(masks->cgroups, directory, ret, NULL);
+
+	return r == -ENODATA ? nm_proc_read_online(masks->platform, ret) : r;
 }
 
 /* Has the kernel given it other CPUs, since those of the lease, or of the cpuset, changed? */
@@ -45,29 +43,43 @@ static bool was_reset(const struct nm_ledger_entry *terms, hwloc_const_bitmap_t 
 	       hwloc_bitmap_isequal(current, left);
 }
 
-enum nm_mask_state nm_mask_judge(struct nm_platform *platform, int directory,
-				 const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current)
+/* By what its cpuset allows; -errno. */
+static int judge_cut(const struct nm_masks *masks, int directory,
+		     const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current)
 {
-	if (hwloc_bitmap_isequal(current, terms->target))
-		return NM_MASK_OURS;
 	nm_autobitmap allowed = hwloc_bitmap_alloc();
 	nm_autobitmap left = hwloc_bitmap_alloc();
-	if (!allowed || !left || nm_mask_read_allowed(platform, directory, allowed) < 0 ||
-	    hwloc_bitmap_and(left, allowed, terms->target) < 0)
-		return NM_MASK_FOREIGN;
+	int r = allowed && left ? nm_mask_read_allowed(masks, directory, allowed) : -ENOMEM;
+	if (r < 0)
+		return r;
+	if (hwloc_bitmap_and(left, allowed, terms->target) < 0)
+		return -ENOMEM;
 	if (!hwloc_bitmap_iszero(left) && hwloc_bitmap_isequal(current, left))
 		return NM_MASK_OURS;
 	return was_reset(terms, allowed, current) ? NM_MASK_RESET : NM_MASK_FOREIGN;
 }
 
+/* The cpuset may be another one since it was read in this tick. */
+int nm_mask_judge(const struct nm_masks *masks, int directory, const struct nm_ledger_entry *terms,
+		  hwloc_const_bitmap_t current)
+{
+	if (hwloc_bitmap_isequal(current, terms->target))
+		return NM_MASK_OURS;
+	int state = judge_cut(masks, directory, terms, current);
+	if (state != NM_MASK_FOREIGN)
+		return state;
+	nm_cgroups_forget(masks->cgroups);
+	return judge_cut(masks, directory, terms, current);
+}
+
 /* Is `current` what setting `mask` gives the thread behind `directory`? */
-static bool is_effect_of(struct nm_platform *platform, int directory, hwloc_const_bitmap_t mask,
+static bool is_effect_of(const struct nm_masks *masks, int directory, hwloc_const_bitmap_t mask,
 			 hwloc_const_bitmap_t current)
 {
 	if (hwloc_bitmap_isequal(current, mask))
 		return true;
 	nm_autobitmap allowed = hwloc_bitmap_alloc();
-	return allowed && nm_mask_read_allowed(platform, directory, allowed) == 0 &&
+	return allowed && nm_mask_read_allowed(masks, directory, allowed) == 0 &&
 	       hwloc_bitmap_and(allowed, allowed, mask) == 0 &&
 	       hwloc_bitmap_isequal(current, allowed);
 }
@@ -88,23 +100,24 @@ static int read_origin(struct nm_platform *platform, int directory, uint32_t tid
 
 /* What to set for a thread to have this affinity, of which `unrestricted` says that nobody chose
  * it. */
-static hwloc_const_bitmap_t settable(const struct nm_topology *topology, hwloc_const_bitmap_t mask,
+static hwloc_const_bitmap_t settable(const struct nm_masks *masks, hwloc_const_bitmap_t mask,
 				     bool unrestricted)
 {
-	return unrestricted ? topology->possible : mask;
+	return unrestricted ? masks->topology->possible : mask;
 }
 
 /* The affinity that a child of this task is born with. */
-static int read_inheritable(struct nm_platform *platform, uint32_t origin, hwloc_bitmap_t ret,
+static int read_inheritable(const struct nm_masks *masks, uint32_t origin, hwloc_bitmap_t ret,
 			    bool *ret_unrestricted)
 {
+	struct nm_platform *platform = masks->platform;
 	nm_autobitmap allowed = hwloc_bitmap_alloc();
 	int directory = nm_proc_open_thread(platform, 0, origin);
 	if (directory < 0)
 		return directory;
 	int r = allowed ? nm_proc_read_affinity(platform, directory, ret) : -ENOMEM;
 	if (r == 0)
-		*ret_unrestricted = nm_mask_read_allowed(platform, directory, allowed) == 0 &&
+		*ret_unrestricted = nm_mask_read_allowed(masks, directory, allowed) == 0 &&
 				    hwloc_bitmap_isincluded(allowed, ret);
 	platform->ops->close(platform, directory);
 	return r;
@@ -114,9 +127,9 @@ static int read_inheritable(struct nm_platform *platform, uint32_t origin, hwloc
  * The thread died between our check and our call, and its number may have been given to a new one:
  * that one was born with the affinity of its leader or parent, which is restored.
  */
-static void undo_misfire(struct nm_platform *platform, const struct nm_topology *topology,
-			 uint32_t tid, hwloc_const_bitmap_t mask)
+static void undo_misfire(const struct nm_masks *masks, uint32_t tid, hwloc_const_bitmap_t mask)
 {
+	struct nm_platform *platform = masks->platform;
 	nm_autobitmap current = hwloc_bitmap_alloc();
 	nm_autobitmap inherited = hwloc_bitmap_alloc();
 	bool unrestricted;
@@ -126,16 +139,17 @@ static void undo_misfire(struct nm_platform *platform, const struct nm_topology 
 		return;
 	if (current && inherited && read_origin(platform, directory, tid, &origin) == 0 &&
 	    platform->ops->affinity_get(platform, (pid_t)tid, current) == 0 &&
-	    is_effect_of(platform, directory, mask, current) &&
-	    read_inheritable(platform, origin, inherited, &unrestricted) == 0)
+	    is_effect_of(masks, directory, mask, current) &&
+	    read_inheritable(masks, origin, inherited, &unrestricted) == 0)
 		(void)platform->ops->affinity_set(platform, (pid_t)tid,
-						  settable(topology, inherited, unrestricted));
+						  settable(masks, inherited, unrestricted));
 	platform->ops->close(platform, directory);
 }
 
-int nm_mask_set(struct nm_platform *platform, const struct nm_topology *topology, int directory,
-		uint32_t tid, uint64_t start_ticks, hwloc_const_bitmap_t mask)
+int nm_mask_set(const struct nm_masks *masks, int directory, uint32_t tid, uint64_t start_ticks,
+		hwloc_const_bitmap_t mask)
 {
+	struct nm_platform *platform = masks->platform;
 	nm_autobitmap seen = hwloc_bitmap_alloc();
 	if (!seen)
 		return -ENOMEM;
@@ -148,7 +162,7 @@ int nm_mask_set(struct nm_platform *platform, const struct nm_topology *topology
 	if (r == 0 && stat.start_ticks != start_ticks)
 		r = -ESRCH;
 	if (r == -ESRCH)
-		undo_misfire(platform, topology, tid, mask);
+		undo_misfire(masks, tid, mask);
 	if (r < 0)
 		return r;
 	r = platform->ops->affinity_get(platform, (pid_t)tid, seen);
@@ -158,25 +172,24 @@ int nm_mask_set(struct nm_platform *platform, const struct nm_topology *topology
 }
 
 /* 1: set; 0: somebody set another one behind ours, and that is theirs. */
-static int set_original(struct nm_platform *platform, const struct nm_topology *topology,
-			const struct nm_ledger_entry *terms, int directory, uint32_t tid,
-			uint64_t start_ticks)
+static int set_original(const struct nm_masks *masks, const struct nm_ledger_entry *terms,
+			int directory, uint32_t tid, uint64_t start_ticks)
 {
-	hwloc_const_bitmap_t mask = settable(topology, terms->original, terms->unrestricted);
-	int r = nm_mask_set(platform, topology, directory, tid, start_ticks, mask);
+	hwloc_const_bitmap_t mask = settable(masks, terms->original, terms->unrestricted);
+	int r = nm_mask_set(masks, directory, tid, start_ticks, mask);
 	/* The cpuset has left the original entirely: anything in it is what the owner gets. */
 	if (r == -EINVAL)
-		r = nm_mask_set(platform, topology, directory, tid, start_ticks,
-				topology->possible);
+		r = nm_mask_set(masks, directory, tid, start_ticks,
+				masks->topology->possible);
 	if (r == -ESTALE)
 		return 0;
 	return r < 0 ? r : 1;
 }
 
-int nm_mask_restore(struct nm_platform *platform, const struct nm_topology *topology,
-		    const struct nm_ledger_entry *terms, uint32_t pid, uint32_t tid,
-		    uint64_t start_ticks)
+int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
+		    uint32_t tid, uint64_t start_ticks)
 {
+	struct nm_platform *platform = masks->platform;
 	nm_autobitmap current = hwloc_bitmap_alloc();
 	if (!current)
 		return -ENOMEM;
@@ -185,8 +198,11 @@ int nm_mask_restore(struct nm_platform *platform, const struct nm_topology *topo
 		return directory;
 
 	int r = platform->ops->affinity_get(platform, (pid_t)tid, current);
-	if (r == 0 && nm_mask_judge(platform, directory, terms, current) != NM_MASK_FOREIGN)
-		r = set_original(platform, topology, terms, directory, tid, start_ticks);
+	int state = r == 0 ? nm_mask_judge(masks, directory, terms, current) : r;
+	if (state >= 0 && state != NM_MASK_FOREIGN)
+		r = set_original(masks, terms, directory, tid, start_ticks);
+	else
+		r = state < 0 ? state : 0;
 	platform->ops->close(platform, directory);
 	return r;
 }

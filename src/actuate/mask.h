@@ -3,10 +3,18 @@
 #ifndef NM_ACTUATE_MASK_H
 #define NM_ACTUATE_MASK_H
 
+#include "numa-migrd/cgroups.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
 #include "numa-migrd/topology.h"
+
+/* What masks are held against, and set on. */
+struct nm_masks {
+	struct nm_platform *platform;
+	const struct nm_topology *topology;
+	struct nm_cgroups *cgroups;
+};
 
 /*
  * Opens the thread's /proc directory if it is still the one that started at start_ticks. Returns
@@ -23,8 +31,9 @@ enum nm_mask_state {
 	NM_MASK_FOREIGN,
 };
 
-/* Whose mask is `current`, seen on the thread behind `directory` that carries these terms? */
-enum nm_mask_state nm_mask_judge(struct nm_platform *platform, int directory,
+/* Whose mask is `current`, seen on the thread behind `directory` that carries these terms? An enum
+ * nm_mask_state, or -errno: it cannot be read now. */
+int nm_mask_judge(const struct nm_masks *masks, int directory,
 				 const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current);
 
 /*
@@ -32,12 +41,12 @@ enum nm_mask_state nm_mask_judge(struct nm_platform *platform, int directory,
  * (the affinity of a new owner of its number that was hit is restored), -ESTALE when the kernel
  * shows another mask. On any error the mask may have been set nevertheless.
  */
-int nm_mask_set(struct nm_platform *platform, const struct nm_topology *topology, int directory,
-		uint32_t tid, uint64_t start_ticks, hwloc_const_bitmap_t mask);
+int nm_mask_set(const struct nm_masks *masks, int directory, uint32_t tid, uint64_t start_ticks,
+		hwloc_const_bitmap_t mask);
 
 /* What the cpuset of the thread behind `directory` allows now; where cpusets cannot be read (cgroup
  * v1), what is online. 0 or -errno. */
-int nm_mask_read_allowed(struct nm_platform *platform, int directory, hwloc_bitmap_t ret);
+int nm_mask_read_allowed(const struct nm_masks *masks, int directory, hwloc_bitmap_t ret);
 
 /*
  * The only way back: restores the original affinity of one thread that carries `terms`' target: 1
@@ -45,8 +54,7 @@ int nm_mask_read_allowed(struct nm_platform *platform, int directory, hwloc_bitm
  * the original was the whole cpuset, all possible CPUs are set, so that the thread follows the
  * cpuset when it widens, and nothing narrower stays in the kernel's memory. Everywhere.
  */
-int nm_mask_restore(struct nm_platform *platform, const struct nm_topology *topology,
-		    const struct nm_ledger_entry *terms, uint32_t pid, uint32_t tid,
-		    uint64_t start_ticks);
+int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
+		    uint32_t tid, uint64_t start_ticks);
 
 #endif

@@ -5,8 +5,7 @@
 #include "mask.h"
 
 struct restore {
-	struct nm_platform *platform;
-	const struct nm_topology *topology;
+	struct nm_masks masks;
 	nm_lease_event_fn on_event;
 	void *context;
 	int returned;
@@ -69,8 +68,7 @@ static void restore_thread(struct restore *restore, const struct nm_ledger_entry
 	if (terms->ended_ticks)
 		return;
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = nm_mask_restore(restore->platform, restore->topology, lines[i], terms->pid,
-				    terms->tid, terms->start_ticks);
+		r = nm_mask_restore(&restore->masks, lines[i], terms->pid, terms->tid, terms->start_ticks);
 	count_result(restore, terms, terms->pid, terms->tid, NM_LEASE_RETURNED, r);
 }
 
@@ -90,8 +88,7 @@ static void restore_threads(struct restore *restore, const struct nm_ledger_entr
 static bool restore_found(void *context, const struct nm_descendant *found)
 {
 	struct restore *restore = context;
-	int r = nm_mask_restore(restore->platform, restore->topology, found->terms, found->pid,
-				found->tid, found->start_ticks);
+	int r = nm_mask_restore(&restore->masks, found->terms, found->pid, found->tid, found->start_ticks);
 	if (r != 0)
 		count_result(restore, found->terms, found->pid, found->tid, NM_LEASE_HEIR, r);
 	return true;
@@ -102,14 +99,14 @@ static int restore_inherited(struct restore *restore, const struct nm_ledger_ent
 {
 	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
 	const unsigned failed = restore->failed;
-	int r = nm_descent_new(restore->platform, entries, count, &descent);
+	int r = nm_descent_new(restore->masks.platform, entries, count, &descent);
 	struct nm_descent_walk walk = {
 		.descent = descent, .each = restore_found, .context = restore, .found = 1};
 	/* Threads born of those found while we walk are met by the next round. */
 	for (int round = 0; r == 0 && walk.found > 0 && restore->failed == failed && round < 4;
 	     round++) {
 		walk.found = 0;
-		r = nm_descent_walk(restore->platform, &walk);
+		r = nm_descent_walk(restore->masks.platform, &walk);
 		if (r == 0)
 			r = walk.error;
 	}
@@ -154,9 +151,14 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 	if (r < 0)
 		return r;
 
+	nm_auto(nm_cgroups_freep) struct nm_cgroups *cgroups = NULL;
+	r = nm_cgroups_new(platform, &cgroups);
+	if (r < 0) {
+		nm_ledger_contents_clear(&contents);
+		return r;
+	}
 	struct restore restore = {
-		.platform = platform,
-		.topology = topology,
+		.masks = {.platform = platform, .topology = topology, .cgroups = cgroups},
 		.on_event = on_event,
 		.context = context,
 	};

@@ -189,45 +189,6 @@ static int read_cpu_list(struct nm_platform *platform, const char *path, hwloc_b
 	return r == -EINVAL ? -ENODATA : r;
 }
 
-/* Of a path like "/a/b". */
-static unsigned count_levels(const char *cgroup)
-{
-	unsigned levels = 0;
-
-	for (; *cgroup; cgroup++)
-		levels += cgroup[0] == '/' && cgroup[1] != '\0';
-	return levels;
-}
-
-int nm_proc_cpuset_effective(struct nm_platform *platform, const char *cgroup, hwloc_bitmap_t ret,
-			     bool *ret_root)
-{
-	if (count_levels(cgroup) > NM_PROC_CGROUP_LEVELS)
-		return -ENODATA;
-	nm_autofree char *level = strdup(cgroup);
-	if (!level)
-		return -ENOMEM;
-
-	for (;;) {
-		nm_autofree char *path = NULL;
-		bool root = !*level || strcmp(level, "/") == 0;
-		if (asprintf(&path, "sys/fs/cgroup%s/cpuset.cpus.effective", root ? "" : level) <
-		    0) {
-			path = NULL;
-			return -ENOMEM;
-		}
-		if (read_cpu_list(platform, path, ret) == 0) {
-			if (ret_root)
-				*ret_root = root;
-			return 0;
-		}
-		char *slash = strrchr(level, '/');
-		if (!slash || !*level)
-			return -ENODATA;
-		*slash = '\0';
-	}
-}
-
 int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret)
 {
 	return read_cpu_list(platform, "sys/devices/system/cpu/online", ret);

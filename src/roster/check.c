@@ -198,8 +198,8 @@ static bool is_unrestricted(struct nm_roster *roster, const struct nm_process *p
 	bool root = false;
 	if (!effective)
 		return false;
-	if (!process->cgroup || nm_proc_cpuset_effective(roster->platform, process->cgroup,
-							 effective, &root) < 0)
+	if (!process->cgroup ||
+	    nm_cgroups_cpus(roster->cgroups, process->cgroup, effective, &root) < 0)
 		hwloc_bitmap_copy(effective, roster->topology->online);
 	return hwloc_bitmap_isincluded(effective, mask) &&
 	       (!root || hwloc_bitmap_isincluded(roster->topology->possible, whole));
@@ -303,6 +303,7 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 	if (directory < 0)
 		return directory;
 
+	nm_cgroups_begin(roster->cgroups, now_ns);
 	int r = nm_proc_read_stat(platform, directory, &stat);
 	if (r == 0 && thread->member.start_ticks && thread->member.start_ticks != stat.start_ticks)
 		r = -ESRCH;

@@ -24,6 +24,8 @@ int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topolo
 	int r = nm_tidmap_new(&roster->thread_of);
 	if (r == 0)
 		r = nm_tidmap_new(&roster->process_of);
+	if (r == 0)
+		r = nm_cgroups_new(platform, &roster->cgroups);
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(roster);
@@ -35,6 +37,7 @@ void nm_roster_free(struct nm_roster *roster)
 	if (!roster)
 		return;
 	nm_roster_free_tables(roster);
+	nm_cgroups_free(roster->cgroups);
 	free(roster->members);
 	free(roster->targets);
 	free(roster);

@@ -3,6 +3,7 @@
 #ifndef NM_ROSTER_INTERNAL_H
 #define NM_ROSTER_INTERNAL_H
 
+#include "numa-migrd/cgroups.h"
 #include "numa-migrd/roster.h"
 #include "numa-migrd/tidmap.h"
 
@@ -26,6 +27,7 @@ struct nm_roster {
 	struct nm_lease_lookup leases;
 	struct nm_roster_memory *memory;
 	struct nm_steer *steer; /* NULL: no attributes */
+	struct nm_cgroups *cgroups;
 	uint32_t own_pid;
 
 	struct nm_roster_thread **threads; /* ascending tid, unless `unordered` */

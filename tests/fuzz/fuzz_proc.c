@@ -2,6 +2,7 @@
 // SECURITY: stat-fields, proc-sys
 /* /proc/PID/stat, status, cgroup, /proc/stat, uptime, and lists of CPUs. */
 #include "fuzz.h"
+#include "numa-migrd/cgroups.h"
 #include "numa-migrd/proc.h"
 
 #define CPUS 64U
@@ -37,13 +38,20 @@ static void read_files(const char *text, size_t size)
 	struct nm_proc_status status;
 	struct nm_proc_stat stat;
 	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+	struct nm_cgroups *cgroups;
+	double limit;
 
+	FUZZ_REQUIRE(nm_cgroups_new(&fuzz.platform, &cgroups) == 0);
 	(void)nm_proc_read_stat(&fuzz.platform, FUZZ_DIRECTORY, &stat);
 	(void)nm_proc_read_status(&fuzz.platform, FUZZ_DIRECTORY, &status);
 	(void)nm_proc_ticks_now(&fuzz.platform);
 	if (nm_proc_read_cgroup(&fuzz.platform, FUZZ_DIRECTORY, &cgroup) == 0)
-		(void)nm_proc_cpuset_effective(&fuzz.platform, cgroup, cpus, NULL);
-	(void)nm_proc_cpuset_effective(&fuzz.platform, "/a.slice/b.service", cpus, NULL);
+		(void)nm_cgroups_cpus(cgroups, cgroup, cpus, NULL);
+	(void)nm_cgroups_cpus(cgroups, "/a.slice/b.service", cpus, NULL);
+	(void)nm_cgroups_cpus_of(cgroups, FUZZ_DIRECTORY, cpus, NULL);
+	if (nm_cgroups_cpu_limit(cgroups, "/a.slice/b.service", &limit) == 0)
+		FUZZ_REQUIRE(limit >= 0);
+	nm_cgroups_free(cgroups);
 	hwloc_bitmap_free(cpus);
 	FUZZ_REQUIRE(fuzz.open == 0);
 }

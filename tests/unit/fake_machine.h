@@ -18,7 +18,7 @@
 #include "numa-migrd/sample.h"
 
 #define FAKE_THREADS 160
-#define FAKE_CGROUPS 16
+#define FAKE_CGROUPS 48
 #define FAKE_GROUPS 320
 #define FAKE_FDS 64
 #define FAKE_HOOKS 16
@@ -81,6 +81,11 @@ struct fake {
 		uint64_t cpus;
 	} cgroups[FAKE_CGROUPS];
 	unsigned nr_cgroups;
+	bool names_cpusets; /* /proc/TID/cpuset exists (CONFIG_PROC_PID_CPUSET) */
+	struct {
+		char path[96], text[32]; /* of cpu.max */
+	} limits[FAKE_CGROUPS];
+	unsigned nr_limits;
 	struct fake_group groups[FAKE_GROUPS];
 	unsigned nr_groups;
 	unsigned attribute_reads;

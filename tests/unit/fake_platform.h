@@ -188,6 +188,35 @@ static inline int fake_write_comm(struct fake *fake, const char *path, char *tex
 	return 0;
 }
 
+/* "/a/b/cpu.max" */
+static inline int fake_write_limit(struct fake *fake, char *path, char *text, size_t size)
+{
+	*strstr(path, "/cpu.max") = '\0';
+	for (unsigned i = 0; i < fake->nr_limits; i++) {
+		if (strcmp(fake->limits[i].path, path) != 0)
+			continue;
+		snprintf(text, size, "%s\n", fake->limits[i].text);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* The cgroup whose cpuset counts for the thread. */
+static inline void fake_write_cpuset(const struct fake *fake, const struct fake_thread *thread,
+				     char *text, size_t size)
+{
+	size_t longest = 0;
+	for (unsigned i = 0; i < fake->nr_cgroups; i++) {
+		size_t length = strlen(fake->cgroups[i].path);
+		if (length > longest &&
+		    strncmp(thread->cgroup, fake->cgroups[i].path, length) == 0 &&
+		    strchr("/", thread->cgroup[length]))
+			longest = length;
+	}
+	snprintf(text, size, "%.*s\n", longest ? (int)longest : 1,
+		 longest ? thread->cgroup : "/");
+}
+
 static inline int fake_write_root(struct fake *fake, const char *path, char *text, size_t size)
 {
 	static const char prefix[] = "sys/fs/cgroup";
@@ -213,6 +242,8 @@ static inline int fake_write_root(struct fake *fake, const char *path, char *tex
 	if (strncmp(path, prefix, strlen(prefix)) != 0)
 		return fake_write_comm(fake, path, text, size);
 	snprintf(cgroup, sizeof(cgroup), "%s", path + strlen(prefix));
+	if (strstr(cgroup, "/cpu.max"))
+		return fake_write_limit(fake, cgroup, text, size);
 	char *end = strstr(cgroup, suffix);
 	if (!end || fake->no_cpusets)
 		return -ENOENT;
@@ -245,6 +276,8 @@ static inline int fake_write_thread(struct fake *fake, int fd, const char *path,
 		fake_write_status(thread, text, size);
 	else if (strcmp(path, "cgroup") == 0)
 		snprintf(text, size, "1:name=other:/x\n0::%s\n", thread->cgroup);
+	else if (strcmp(path, "cpuset") == 0 && fake->names_cpusets)
+		fake_write_cpuset(fake, thread, text, size);
 	else
 		return -ENOENT;
 	return 0;

@@ -147,46 +147,6 @@ static void test_cpu_times(void **state)
 	assert_int_equal(nm_proc_parse_cpu_times("intr 5\n", times, 3), -EINVAL);
 }
 
-static void test_effective_cpus(void **state)
-{
-	struct fake *fake = fake_new(8);
-	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-	(void)state;
-	fake_cpuset(fake, "/a", 0x0f);
-	fake_cpuset(fake, "/a/b/c", 0x03);
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b/c", cpus, NULL), 0);
-	assert_int_equal(fake_from_bitmap(cpus), 0x03);
-	/* The nearest ancestor that has one speaks. */
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b/d/e", cpus, NULL), 0);
-	assert_int_equal(fake_from_bitmap(cpus), 0x0f);
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/", cpus, NULL), 0);
-	assert_int_equal(fake_from_bitmap(cpus), 0xff);
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "", cpus, NULL), 0);
-	fake_fail(fake, FAKE_READ, 1, 9, ENOENT);
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, "/a/b", cpus, NULL), -ENODATA);
-	hwloc_bitmap_free(cpus);
-	nm_platform_free(&fake->platform);
-}
-
-/* Any user of systemd can nest cgroups by the thousand: those are not climbed. */
-static void test_effective_cpus_of_deep_cgroups(void **state)
-{
-	struct fake *fake = fake_new(8);
-	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-	char path[4000] = "";
-	(void)state;
-	for (unsigned i = 0; i < 32; i++)
-		strcat(path, "/x");
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, path, cpus, NULL), 0);
-	assert_int_equal(fake->calls[FAKE_READ], 33);
-	for (unsigned i = 32; i < 1900; i++)
-		strcat(path, "/x");
-	assert_int_equal(nm_proc_cpuset_effective(&fake->platform, path, cpus, NULL), -ENODATA);
-	assert_int_equal(fake->calls[FAKE_READ], 33);
-	hwloc_bitmap_free(cpus);
-	nm_platform_free(&fake->platform);
-}
-
 static void test_gone(void **state)
 {
 	struct fake *fake = fake_new(8);
@@ -284,8 +244,6 @@ int main(void)
 		cmocka_unit_test(test_status_incomplete),
 		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_cpu_times),
-		cmocka_unit_test(test_effective_cpus),
-		cmocka_unit_test(test_effective_cpus_of_deep_cgroups),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_self),
 		cmocka_unit_test(test_clock_and_start),

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "numa-migrd/cgroups.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <search.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "numa-migrd/proc.h"
+#include "numa-migrd/topology.h"
+
+#define BASE "sys/fs/cgroup"
+#define MOST_VALUES 1024U /* kept at once */
+#define LIST_BYTES 16384  /* a list of every other of 4,096 CPUs takes 10 KiB */
+
+enum file { CPUS, CPU_LIMIT };
+
+static const char *const names[] = {
+	[CPUS] = "cpuset.cpus.effective",
+	[CPU_LIMIT] = "cpu.max",
+};
+
+/* What one file says, together with those above it. */
+struct value {
+	char *path; /* of the cgroup; "": the root */
+	enum file file;
+	bool exists;	     /* else neither does any file of the name below it */
+	bool is_root;	     /* `cpus` are the root's */
+	hwloc_bitmap_t cpus; /* NULL: not known */
+	double limit;
+};
+
+struct nm_cgroups {
+	struct nm_platform *platform;
+	uint64_t tick_ns;
+	uint64_t calls;
+	void *values; /* tsearch(3) */
+	size_t nr_values;
+};
+
+/* ---- values ---- */
+
+static int compare_values(const void *a, const void *b)
+{
+	const struct value *left = a;
+	const struct value *right = b;
+
+	if (left->file != right->file)
+		return left->file < right->file ? -1 : 1;
+	return strcmp(left->path, right->path);
+}
+
+static void free_value(void *item)
+{
+	struct value *value = item;
+
+	hwloc_bitmap_free(value->cpus);
+	free(value->path);
+	free(value);
+}
+
+static const struct value *find_value(const struct nm_cgroups *cgroups, enum file file, char *path)
+{
+	const struct value wanted = {.path = path, .file = file};
+	void *const *found = tfind(&wanted, &cgroups->values, compare_values);
+
+	return found ? *found : NULL;
+}
+
+/* What holds where the file does not exist. */
+static struct value *inherit(enum file file, const char *path, const struct value *above)
+{
+	struct value *value = calloc(1, sizeof(*value));
+
+	if (!value)
+		return NULL;
+	value->file = file;
+	value->path = strdup(path);
+	value->cpus = above && above->cpus ? hwloc_bitmap_dup(above->cpus) : NULL;
+	value->is_root = above && above->is_root;
+	value->limit = above ? above->limit : (double)INFINITY;
+	if (!value->path || (above && above->cpus && !value->cpus)) {
+		free_value(value);
+		return NULL;
+	}
+	return value;
+}
+
+static int take_cpus(struct value *value, const char *text)
+{
+	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+	int r = cpus ? nm_list_parse(text, cpus) : -ENOMEM;
+
+	if (r < 0) {
+		hwloc_bitmap_free(cpus);
+		return r;
+	}
+	hwloc_bitmap_free(value->cpus);
+	value->cpus = cpus;
+	value->is_root = !value->path[0];
+	return 0;
+}
+
+/* "max 100000" or "150000 100000", in microseconds. */
+static int take_limit(struct value *value, const char *text)
+{
+	uint64_t quota;
+	uint64_t period;
+
+	if (strncmp(text, "max ", 4) == 0)
+		return 0;
+	if (sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) != 2 || period == 0)
+		return -EINVAL;
+	value->limit = fmin(value->limit, (double)quota / (double)period);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static bool is_passing(ssize_t error)
+{
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EIO;
+}
+
+static int read_value(struct nm_cgroups *cgroups, struct value *value)
+{
+	nm_autofree char *path = NULL;
+	char text[LIST_BYTES];
+
+	if (asprintf(&path, BASE "%s/%s", value->path, names[value->file]) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	cgroups->calls++;
+	ssize_t length = cgroups->platform->ops->read_file(cgroups->platform, NM_ROOT, path, text,
+							   sizeof(text));
+	if (is_passing(length))
+		return (int)length;
+	value->exists = length >= 0;
+	if (length < 0)
+		return 0;
+	int r = value->file == CPUS ? take_cpus(value, text) : take_limit(value, text);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int find_or_read(struct nm_cgroups *cgroups, enum file file, char *path,
+			const struct value *above, const struct value **ret)
+{
+	*ret = find_value(cgroups, file, path);
+	if (*ret)
+		return 0;
+	struct value *value = inherit(file, path, above);
+	int r = value ? read_value(cgroups, value) : -ENOMEM;
+	if (r == 0 && !tsearch(value, &cgroups->values, compare_values))
+		r = -ENOMEM;
+	if (r < 0) {
+		if (value)
+			free_value(value);
+		return r;
+	}
+	cgroups->nr_values++;
+	*ret = value;
+	return 0;
+}
+
+/* Is it a path like "/a/b", within our namespace and not too deep? */
+static bool is_readable(const char *cgroup)
+{
+	unsigned levels = 0;
+
+	if (cgroup[0] && (cgroup[0] != '/' || strncmp(cgroup, "/..", 3) == 0))
+		return false;
+	for (const char *at = cgroup; *at; at++)
+		levels += at[0] == '/' && at[1] != '\0';
+	return levels <= NM_CGROUPS_LEVELS;
+}
+
+/* A controller that a cgroup lacks is not to be had below it either. But the root never has a cpu.max. */
+static bool may_go_on_below(const struct value *value)
+{
+	return value->exists || (value->file == CPU_LIMIT && !value->path[0]);
+}
+
+static int walk_down(struct nm_cgroups *cgroups, enum file file, char *path,
+		     const struct value **ret)
+{
+	char root[] = "";
+	const struct value *value = NULL;
+	int r = find_or_read(cgroups, file, root, NULL, &value);
+
+	for (char *end = path; r == 0 && may_go_on_below(value) && end[0] && end[1];) {
+		end += strcspn(end + 1, "/") + 1;
+		char next = *end;
+		*end = '\0';
+		r = find_or_read(cgroups, file, path, value, &value);
+		*end = next;
+	}
+	if (r == 0)
+		*ret = value;
+	return r;
+}
+
+static int look_up(struct nm_cgroups *cgroups, enum file file, const char *cgroup,
+		   const struct value **ret)
+{
+	if (!is_readable(cgroup))
+		return -ENODATA;
+	nm_autofree char *path = strdup(cgroup);
+	if (!path)
+		return -ENOMEM;
+	if (cgroups->nr_values > MOST_VALUES)
+		nm_cgroups_forget(cgroups);
+	return walk_down(cgroups, file, path, ret);
+}
+
+static int give_cpus(const struct value *value, hwloc_bitmap_t ret, bool *ret_root)
+{
+	if (!value->cpus)
+		return -ENODATA;
+	if (hwloc_bitmap_copy(ret, value->cpus) < 0)
+		return -ENOMEM;
+	if (ret_root)
+		*ret_root = value->is_root;
+	return 0;
+}
+
+int nm_cgroups_cpus(struct nm_cgroups *cgroups, const char *cgroup, hwloc_bitmap_t ret,
+		    bool *ret_root)
+{
+	const struct value *value;
+	int r = look_up(cgroups, CPUS, cgroup, &value);
+
+	return r < 0 ? r : give_cpus(value, ret, ret_root);
+}
+
+int nm_cgroups_cpu_limit(struct nm_cgroups *cgroups, const char *cgroup, double *ret_cpus)
+{
+	const struct value *value;
+	int r = look_up(cgroups, CPU_LIMIT, cgroup, &value);
+
+	if (r == 0)
+		*ret_cpus = value->limit;
+	return r;
+}
+
+/* ---- of a thread ---- */
+
+/* 1: the kernel names the cgroup whose cpuset counts, and it can be read; 0: not so; -errno. */
+static int read_named(struct nm_cgroups *cgroups, int directory, const struct value **ret)
+{
+	const struct value *above;
+	char root[] = "";
+	char text[8192];
+	char *path = text;
+
+	cgroups->calls++;
+	ssize_t length = cgroups->platform->ops->read_file(cgroups->platform, directory, "cpuset",
+							   text, sizeof(text));
+	if (length < 0)
+		return length == -ESRCH || is_passing(length) ? (int)length : 0;
+	text[strcspn(text, "\n")] = '\0';
+	if (strcmp(text, "/") == 0)
+		path++;
+	else if (text[0] != '/' || !is_readable(text))
+		return 0;
+	int r = find_or_read(cgroups, CPUS, root, NULL, &above);
+	if (r == 0)
+		r = find_or_read(cgroups, CPUS, path, above, ret);
+	return r < 0 ? r : (*ret)->exists && (*ret)->cpus;
+}
+
+int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret,
+		       bool *ret_root)
+{
+	nm_autofree char *cgroup = NULL;
+	const struct value *value;
+
+	if (cgroups->nr_values > MOST_VALUES)
+		nm_cgroups_forget(cgroups);
+	int r = read_named(cgroups, directory, &value);
+	if (r < 0)
+		return r;
+	if (r > 0)
+		return give_cpus(value, ret, ret_root);
+	cgroups->calls++;
+	r = nm_proc_read_cgroup(cgroups->platform, directory, &cgroup);
+	if (r < 0) /* a path that is too long is an unknown one */
+		return r == -ESRCH || is_passing(r) ? r : -ENODATA;
+	return nm_cgroups_cpus(cgroups, cgroup, ret, ret_root);
+}
+
+/* ---- life ---- */
+
+int nm_cgroups_new(struct nm_platform *platform, struct nm_cgroups **ret)
+{
+	struct nm_cgroups *cgroups = calloc(1, sizeof(*cgroups));
+
+	if (!cgroups)
+		return -ENOMEM;
+	cgroups->platform = platform;
+	*ret = cgroups;
+	return 0;
+}
+
+void nm_cgroups_free(struct nm_cgroups *cgroups)
+{
+	if (cgroups)
+		nm_cgroups_forget(cgroups);
+	free(cgroups);
+}
+
+void nm_cgroups_forget(struct nm_cgroups *cgroups)
+{
+	tdestroy(cgroups->values, free_value);
+	cgroups->values = NULL;
+	cgroups->nr_values = 0;
+}
+
+void nm_cgroups_begin(struct nm_cgroups *cgroups, uint64_t now_ns)
+{
+	if (cgroups->tick_ns != now_ns)
+		nm_cgroups_forget(cgroups);
+	cgroups->tick_ns = now_ns;
+}
+
+uint64_t nm_cgroups_calls(const struct nm_cgroups *cgroups)
+{
+	return cgroups->calls;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* What cgroups allow: bounded at any depth, and read once in a tick. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "fake_platform.h"
+#include "numa-migrd/cgroups.h"
+#include "numa-migrd/proc.h"
+
+static struct fake *fake;
+static struct nm_cgroups *cgroups;
+static hwloc_bitmap_t cpus;
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake = fake_new(8);
+	cpus = hwloc_bitmap_alloc();
+	return nm_cgroups_new(&fake->platform, &cgroups);
+}
+
+static int tear_down(void **state)
+{
+	unsigned open_fds = fake_open_fds(fake);
+	(void)state;
+	nm_cgroups_free(cgroups);
+	hwloc_bitmap_free(cpus);
+	nm_platform_free(&fake->platform);
+	assert_int_equal(open_fds, 0);
+	return 0;
+}
+
+static void assert_cpus(const char *cgroup, uint64_t wanted, bool wanted_root)
+{
+	bool root = !wanted_root;
+	assert_int_equal(nm_cgroups_cpus(cgroups, cgroup, cpus, &root), 0);
+	assert_int_equal(fake_from_bitmap(cpus), wanted);
+	assert_int_equal(root, wanted_root);
+}
+
+static unsigned reads(void)
+{
+	return fake->calls[FAKE_READ];
+}
+
+static char *deep_path(unsigned levels)
+{
+	static char path[8000];
+	path[0] = '\0';
+	for (unsigned i = 0; i < levels; i++)
+		strcat(path, "/x");
+	return path;
+}
+
+static void test_nearest_ancestor_with_a_cpuset(void **state)
+{
+	(void)state;
+	fake_cpuset(fake, "/a", 0x0f);
+	fake_cpuset(fake, "/a/b", 0x03);
+	assert_cpus("/a/b", 0x03, false);
+	assert_cpus("/a/b/c/d", 0x03, false);
+	assert_cpus("/a/d/e", 0x0f, false);
+	assert_cpus("/d", 0xff, true);
+	assert_cpus("/", 0xff, true);
+	assert_cpus("", 0xff, true);
+}
+
+static void test_unknown(void **state)
+{
+	bool root = true;
+	(void)state;
+	/* Outside of our namespace. */
+	assert_int_equal(nm_cgroups_cpus(cgroups, "/../a", cpus, &root), -ENODATA);
+	assert_int_equal(nm_cgroups_cpus(cgroups, "a", cpus, &root), -ENODATA);
+	assert_int_equal(reads(), 0);
+	fake->no_cpusets = true;
+	assert_int_equal(nm_cgroups_cpus(cgroups, "/a/b", cpus, &root), -ENODATA);
+	assert_int_equal(reads(), 1);
+	assert_true(root);
+}
+
+/* What fails for want of something is an error, and asked for again. */
+static void test_passing_error(void **state)
+{
+	(void)state;
+	fake_cpuset(fake, "/a", 0x0f);
+	fake_fail(fake, FAKE_READ, 2, 1, EMFILE);
+	assert_int_equal(nm_cgroups_cpus(cgroups, "/a", cpus, NULL), -EMFILE);
+	assert_cpus("/a", 0x0f, false);
+}
+
+/* Any user of systemd can nest cgroups by the thousand. */
+static void test_depth(void **state)
+{
+	/* SECURITY: many-groups */
+	(void)state;
+	assert_cpus(deep_path(32), 0xff, true);
+	assert_int_equal(reads(), 2);
+	assert_int_equal(nm_cgroups_cpus(cgroups, deep_path(33), cpus, NULL), -ENODATA);
+	assert_int_equal(nm_cgroups_cpus(cgroups, deep_path(1900), cpus, NULL), -ENODATA);
+	assert_int_equal(reads(), 2);
+	for (unsigned levels = 1; levels <= 40; levels++)
+		fake_cpuset(fake, deep_path(levels), 0xff);
+	nm_cgroups_forget(cgroups);
+	assert_cpus(deep_path(32), 0xff, false);
+	assert_int_equal(reads(), 2 + 33);
+	assert_int_equal(nm_cgroups_calls(cgroups), reads());
+}
+
+static void test_read_once_in_a_tick(void **state)
+{
+	(void)state;
+	fake_cpuset(fake, "/a", 0x0f);
+	nm_cgroups_begin(cgroups, 1000);
+	for (unsigned i = 0; i < 100; i++) {
+		nm_cgroups_begin(cgroups, 1000);
+		assert_cpus("/a/b", 0x0f, false);
+	}
+	assert_int_equal(reads(), 3);
+	fake_cpuset(fake, "/a", 0x03);
+	assert_cpus("/a/b", 0x0f, false);
+	nm_cgroups_begin(cgroups, 2000);
+	assert_cpus("/a/b", 0x03, false);
+}
+
+/* A user's cgroups by the thousand: each costs its own reads, and memory is bounded. */
+static void test_many_siblings(void **state)
+{
+	/* SECURITY: many-groups */
+	char path[64];
+	(void)state;
+	fake_cpuset(fake, "/a", 0x0f);
+	for (unsigned i = 0; i < 10000; i++) {
+		snprintf(path, sizeof(path), "/a/%u/b/c/d", i);
+		assert_cpus(path, 0x0f, false);
+	}
+	assert_in_range(reads(), 10000, 10100);
+}
+
+static void assert_cpus_of(uint32_t tid, uint64_t wanted)
+{
+	int directory = nm_proc_open_thread(&fake->platform, 0, tid);
+	assert_true(directory >= 0);
+	assert_int_equal(nm_cgroups_cpus_of(cgroups, directory, cpus, NULL), 0);
+	assert_int_equal(fake_from_bitmap(cpus), wanted);
+	fake->platform.ops->close(&fake->platform, directory);
+}
+
+/* The kernel names the cgroup that counts: three reads at any depth, then one. */
+static void test_named_by_the_kernel(void **state)
+{
+	(void)state;
+	fake_process(fake, 100, 1);
+	fake_cpuset(fake, "/a", 0x0f);
+	fake_move(fake, 100, "/a/b/c/d/e/f/g/h");
+	fake->names_cpusets = true;
+	assert_cpus_of(100, 0x0f);
+	assert_int_equal(reads(), 3);
+	assert_cpus_of(100, 0x0f);
+	assert_int_equal(reads(), 4);
+	fake_move(fake, 100, "/other");
+	assert_cpus_of(100, 0xff);
+	fake->names_cpusets = false;
+	fake_move(fake, 100, "/a/b");
+	assert_cpus_of(100, 0x0f);
+}
+
+static void test_thread_that_ended(void **state)
+{
+	(void)state;
+	fake_process(fake, 100, 1);
+	int directory = nm_proc_open_thread(&fake->platform, 0, 100);
+	fake_kill(fake, 100);
+	assert_int_equal(nm_cgroups_cpus_of(cgroups, directory, cpus, NULL), -ESRCH);
+	fake->platform.ops->close(&fake->platform, directory);
+}
+
+static void limit(const char *path, const char *text)
+{
+	unsigned i = fake->nr_limits++;
+	snprintf(fake->limits[i].path, sizeof(fake->limits[i].path), "%s", path);
+	snprintf(fake->limits[i].text, sizeof(fake->limits[i].text), "%s", text);
+}
+
+static double limit_of(const char *path)
+{
+	double found = -1;
+	assert_int_equal(nm_cgroups_cpu_limit(cgroups, path, &found), 0);
+	return found;
+}
+
+static void test_cpu_limit(void **state)
+{
+	double untouched = -1;
+	(void)state;
+	limit("/a", "150000 100000");
+	limit("/a/b", "max 100000");
+	limit("/a/b/c", "400000 100000");
+	limit("/a/b/d", "10000 100000");
+	limit("/bad", "many");
+	assert_true(limit_of("/a") == 1.5);
+	/* The least of a cgroup's and its ancestors'. */
+	assert_true(limit_of("/a/b/c") == 1.5);
+	assert_true(limit_of("/a/b/d/e") == 0.1);
+	assert_true(isinf(limit_of("/")));
+	assert_true(isinf(limit_of("/none/at/all")));
+	assert_true(isinf(limit_of("/bad")));
+	assert_int_equal(nm_cgroups_cpu_limit(cgroups, deep_path(33), &untouched), -ENODATA);
+	assert_true(untouched == -1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_nearest_ancestor_with_a_cpuset),
+		TEST(test_unknown),
+		TEST(test_passing_error),
+		TEST(test_depth),
+		TEST(test_read_once_in_a_tick),
+		TEST(test_many_siblings),
+		TEST(test_named_by_the_kernel),
+		TEST(test_thread_that_ended),
+		TEST(test_cpu_limit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
