@@ -15,7 +15,7 @@ _numa_migrctl_numbers() {
 # Only those may read it whom the daemon lets; for others every process will do.
 _numa_migrctl_pids() { # PROGRAM
 	local pids
-	pids=$("$1" --no-pager --color=never processes 2>/dev/null | _numa_migrctl_numbers)
+	pids=$("$1" --color=never processes 2>/dev/null | _numa_migrctl_numbers)
 	[[ -n $pids ]] || pids=$(cd /proc && printf '%s\n' [0-9]*)
 	printf '%s\n' "$pids"
 }

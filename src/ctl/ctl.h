@@ -33,7 +33,6 @@ struct nm_ctl_simulate {
 /* What the options say, the same for every command. */
 struct nm_ctl {
 	bool json;
-	bool pager;
 	bool follow;	/* -f */
 	uint32_t lines; /* -n */
 	bool lines_given;
@@ -132,28 +131,17 @@ int nm_value_read(sd_bus_message *message, json_t **ret);
 
 /* ---- output ---- */
 
-struct nm_pager {
-	FILE *out; /* standard output, or the way to the pager */
-	pid_t child;
-};
-
-/* Output of more than a screen goes through $PAGER (less(1)), where it goes to a terminal at all.
- */
-void nm_pager_open(const struct nm_ctl *ctl, struct nm_pager *ret);
-/* Exit status: 1, told, where the output could not be written. */
-int nm_pager_close(struct nm_pager *pager);
-
 /* Exit status: 1, told, where not all could be written on standard output. */
 int nm_ctl_close_output(void);
 
 /* Prints a document on standard output; NULL: no memory. Exit status. */
-int nm_ctl_print_json(const struct nm_ctl *ctl, const json_t *document);
+int nm_ctl_print_json(const json_t *document);
 
 /* Prints {"version": 1, name: value}; takes the value over. Exit status. */
-int nm_ctl_print_document(const struct nm_ctl *ctl, const char *name, json_t *value);
+int nm_ctl_print_document(const char *name, json_t *value);
 /* The same of two, which stay the caller's. */
-int nm_ctl_print_pair(const struct nm_ctl *ctl, const char *name, const json_t *value,
-		      const char *second_name, const json_t *second_value);
+int nm_ctl_print_pair(const char *name, const json_t *value, const char *second_name,
+		      const json_t *second_value);
 
 /* "name: value" a line, names right-aligned; arrays in one line, objects left out. */
 void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *object);

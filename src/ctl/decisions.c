@@ -40,13 +40,11 @@ static int ask(sd_bus *bus, uint32_t lines, json_t **ret)
 
 static int show_last(const struct nm_ctl *ctl, json_t **rows)
 {
-	struct nm_pager pager;
 	if (ctl->json)
-		return nm_ctl_print_document(ctl, "decisions", NM_TAKE(*rows));
-	nm_pager_open(ctl, &pager);
-	nm_table_print(pager.out, &ctl->style, nm_decision_columns, NM_DECISION_COLUMNS, *rows);
-	nm_table_explain_empty(pager.out, *rows);
-	return nm_pager_close(&pager);
+		return nm_ctl_print_document("decisions", NM_TAKE(*rows));
+	nm_table_print(stdout, &ctl->style, nm_decision_columns, NM_DECISION_COLUMNS, *rows);
+	nm_table_explain_empty(stdout, *rows);
+	return nm_ctl_close_output();
 }
 
 /* ---- -f ---- */

@@ -165,7 +165,6 @@ static void print_decision(FILE *out, const struct nm_style *style, const json_t
 int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(json_decrefp) json_t *decision = NULL;
-	struct nm_pager pager;
 	uint64_t id;
 	if (strcmp(words[0], "process") == 0)
 		return words[1] ? nm_ctl_explain_process(ctl, words[1])
@@ -177,8 +176,7 @@ int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)
 	if (r != EXIT_SUCCESS)
 		return r;
 	if (ctl->json)
-		return nm_ctl_print_document(ctl, "decision", NM_TAKE(decision));
-	nm_pager_open(ctl, &pager);
-	print_decision(pager.out, &ctl->style, decision);
-	return nm_pager_close(&pager);
+		return nm_ctl_print_document("decision", NM_TAKE(decision));
+	print_decision(stdout, &ctl->style, decision);
+	return nm_ctl_close_output();
 }

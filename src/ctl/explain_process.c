@@ -32,15 +32,13 @@ static void keep_those_of(json_t *decisions, uint32_t pid)
 
 static int show(const struct nm_ctl *ctl, const json_t *process, const json_t *decisions)
 {
-	struct nm_pager pager;
 	if (ctl->json)
-		return nm_ctl_print_pair(ctl, "process", process, "decisions", decisions);
-	nm_pager_open(ctl, &pager);
-	nm_ctl_print_lines(pager.out, &ctl->style, process);
-	(void)fputs("\ndecisions:\n", pager.out);
-	nm_table_print(pager.out, &ctl->style, nm_decision_columns, NM_DECISION_COLUMNS, decisions);
-	nm_table_explain_empty(pager.out, decisions);
-	return nm_pager_close(&pager);
+		return nm_ctl_print_pair("process", process, "decisions", decisions);
+	nm_ctl_print_lines(stdout, &ctl->style, process);
+	(void)fputs("\ndecisions:\n", stdout);
+	nm_table_print(stdout, &ctl->style, nm_decision_columns, NM_DECISION_COLUMNS, decisions);
+	nm_table_explain_empty(stdout, decisions);
+	return nm_ctl_close_output();
 }
 
 int nm_ctl_explain_process(const struct nm_ctl *ctl, const char *word)

@@ -202,13 +202,11 @@ int nm_ctl_show_findings(const struct nm_ctl *ctl, const struct nm_findings *fin
 			 size_t leading)
 {
 	size_t width = terminal_width();
-	struct nm_pager pager;
 
 	if (ctl->json) {
 		nm_auto(json_decrefp) json_t *document = nm_ctl_findings_document(findings);
-		return nm_ctl_print_json(ctl, document);
+		return nm_ctl_print_json(document);
 	}
-	nm_pager_open(ctl, &pager);
-	nm_ctl_write_findings(pager.out, &ctl->style, findings, leading, width);
-	return nm_pager_close(&pager);
+	nm_ctl_write_findings(stdout, &ctl->style, findings, leading, width);
+	return nm_ctl_close_output();
 }

@@ -19,7 +19,7 @@ void nm_ctl_write_findings(FILE *out, const struct nm_style *style,
 /* {"version": 1, "findings": [...], "counts": {...}}; NULL without memory. */
 json_t *nm_ctl_findings_document(const struct nm_findings *findings);
 
-/* One or the other, through the pager, with the terminal's width. Exit status: 1 where they cannot
+/* One or the other, with the terminal's width. Exit status: 1 where they cannot
  * be written. */
 int nm_ctl_show_findings(const struct nm_ctl *ctl, const struct nm_findings *findings,
 			 size_t leading);

@@ -64,28 +64,24 @@ const struct nm_column nm_region_columns[NM_REGION_COLUMNS] = {
 int nm_ctl_status(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(json_decrefp) json_t *status = NULL;
-	struct nm_pager pager;
 	(void)words;
 	int r = nm_ctl_ask_once("Status", NM_RIGHT_READ, &status, "");
 	if (r != EXIT_SUCCESS)
 		return r;
 	if (ctl->json)
-		return nm_ctl_print_document(ctl, "status", NM_TAKE(status));
-	nm_pager_open(ctl, &pager);
-	nm_ctl_print_lines(pager.out, &ctl->style, status);
-	return nm_pager_close(&pager);
+		return nm_ctl_print_document("status", NM_TAKE(status));
+	nm_ctl_print_lines(stdout, &ctl->style, status);
+	return nm_ctl_close_output();
 }
 
 static int show_rows(const struct nm_ctl *ctl, const char *name, json_t **rows,
 		     const struct nm_column *columns, size_t count)
 {
-	struct nm_pager pager;
 	if (ctl->json)
-		return nm_ctl_print_document(ctl, name, NM_TAKE(*rows));
-	nm_pager_open(ctl, &pager);
-	nm_table_print(pager.out, &ctl->style, columns, count, *rows);
-	nm_table_explain_empty(pager.out, *rows);
-	return nm_pager_close(&pager);
+		return nm_ctl_print_document(name, NM_TAKE(*rows));
+	nm_table_print(stdout, &ctl->style, columns, count, *rows);
+	nm_table_explain_empty(stdout, *rows);
+	return nm_ctl_close_output();
 }
 
 int nm_ctl_processes(const struct nm_ctl *ctl, char *const *words)
@@ -112,20 +108,18 @@ int nm_ctl_threads(const struct nm_ctl *ctl, char *const *words)
 
 static int show_pages(const struct nm_ctl *ctl, const json_t *summary, const json_t *regions)
 {
-	struct nm_pager pager;
 	if (ctl->json)
-		return nm_ctl_print_pair(ctl, "pages", summary, "regions", regions);
-	nm_pager_open(ctl, &pager);
+		return nm_ctl_print_pair("pages", summary, "regions", regions);
 	if (json_object_size(summary) == 0)
 		(void)fputs("its pages are not looked at: see pages.policy in numa-migrd.conf(5)\n",
-			    pager.out);
-	nm_ctl_print_lines(pager.out, &ctl->style, summary);
+			    stdout);
+	nm_ctl_print_lines(stdout, &ctl->style, summary);
 	if (json_array_size(regions) > 0) {
-		(void)fputc('\n', pager.out);
-		nm_table_print(pager.out, &ctl->style, nm_region_columns, NM_REGION_COLUMNS,
+		(void)fputc('\n', stdout);
+		nm_table_print(stdout, &ctl->style, nm_region_columns, NM_REGION_COLUMNS,
 			       regions);
 	}
-	return nm_pager_close(&pager);
+	return nm_ctl_close_output();
 }
 
 int nm_ctl_pages(const struct nm_ctl *ctl, char *const *words)

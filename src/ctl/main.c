@@ -61,7 +61,6 @@ static const char options_text[] =
 	"      --hash            record: no names and no addresses, to be shown to others\n"
 	"  -o, --output FILE     report: the page to be written\n"
 	"      --json            machine-readable output\n"
-	"      --no-pager        no pager for long output\n"
 	"      --color=WHEN      auto (on a terminal), always or never\n"
 	"      --machine=M       simulate: ring-4x10, another name, or a file of hwloc's XML\n"
 	"      --workload=FILE   simulate: who runs what\n"
@@ -155,7 +154,6 @@ static int run(const struct nm_ctl *ctl, char *const *words)
 
 enum {
 	OPTION_JSON = 256,
-	OPTION_NO_PAGER,
 	OPTION_SECONDS,
 	OPTION_LIMIT,
 	OPTION_FIGURES,
@@ -299,9 +297,6 @@ static int set_option(struct nm_ctl *ctl, int option)
 	case OPTION_JSON:
 		ctl->json = true;
 		return EXIT_SUCCESS;
-	case OPTION_NO_PAGER:
-		ctl->pager = false;
-		return EXIT_SUCCESS;
 	case OPTION_COLOR:
 		return set_color(ctl, optarg);
 	default: /* getopt_long(3) has told */
@@ -319,7 +314,6 @@ static const struct option options[] = {
 	{"hash", no_argument, NULL, OPTION_HASH},
 	{"output", required_argument, NULL, 'o'},
 	{"json", no_argument, NULL, OPTION_JSON},
-	{"no-pager", no_argument, NULL, OPTION_NO_PAGER},
 	{"color", required_argument, NULL, OPTION_COLOR},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPTION_VERSION},
@@ -354,7 +348,6 @@ int main(int argc, char **argv)
 	/* Characters only: numbers stay as programs read them. */
 	(void)setlocale(LC_CTYPE, "");
 	struct nm_ctl ctl = {
-		.pager = true,
 		.simulate = {.seed = 1, .runs = 1, .wander_per_s = NM_SIM_WANDER_USUAL},
 		.style = {.color = color_by_itself(),
 			  .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};

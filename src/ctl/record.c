@@ -145,13 +145,12 @@ int nm_ctl_recording_read(const char *file, const struct nm_recording *recording
 int nm_ctl_dump(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
-	struct nm_pager pager;
+	(void)ctl;
 	int status = nm_ctl_open_recording(words[0], &recording);
 	if (status != EXIT_SUCCESS)
 		return status;
-	nm_pager_open(ctl, &pager);
-	int r = nm_recording_dump(recording, pager.out);
-	status = nm_pager_close(&pager);
+	int r = nm_recording_dump(recording, stdout);
+	status = nm_ctl_close_output();
 	if (r == -EIO)
 		return status;
 	r = nm_ctl_recording_read(words[0], recording, r);

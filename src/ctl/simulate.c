@@ -286,7 +286,7 @@ static int run_case(const struct nm_ctl *ctl, const struct nm_sim_case *what,
 	json_t *rows = json_array();
 	int status = run_policies(ctl, what, choice, rows);
 	if (status == EXIT_SUCCESS && ctl->json)
-		return nm_ctl_print_document(ctl, "simulated", rows);
+		return nm_ctl_print_document("simulated", rows);
 	json_decref(rows);
 	return status;
 }

@@ -7,11 +7,10 @@
 /* People see that it worked by the silence, as with kill(1); programs get a document. */
 static int done(const struct nm_ctl *ctl, const char *result)
 {
-	struct nm_pager pager = {.out = stdout, .child = -1};
 	if (ctl->json)
 		(void)printf("{\"version\": %d, \"result\": \"%s\"}\n", NM_CTL_JSON_VERSION,
 			     result);
-	return nm_pager_close(&pager);
+	return nm_ctl_close_output();
 }
 
 static int simple(const struct nm_ctl *ctl, const char *method, const char *result)

@@ -268,7 +268,7 @@ static int show_json(struct top *top)
 	nm_auto(json_decrefp) json_t *document = json_pack(
 		"{sisOsOsOsO}", "version", NM_CTL_JSON_VERSION, "status", model->status, "nodes",
 		model->nodes, "processes", model->processes, "threads", model->threads);
-	return nm_ctl_print_json(top->ctl, document);
+	return nm_ctl_print_json(document);
 }
 
 static int complain(const char *text)

@@ -87,13 +87,11 @@ static void print_left_out(FILE *out, const struct nm_topology *topology)
 static int print_topology(const struct nm_ctl *ctl, const struct nm_topology *topology)
 {
 	nm_auto(json_decrefp) json_t *nodes = nodes_of(topology);
-	struct nm_pager pager;
-	nm_pager_open(ctl, &pager);
-	nm_table_print(pager.out, &ctl->style, columns, NM_ARRAY_SIZE(columns), nodes);
-	print_left_out(pager.out, topology);
+	nm_table_print(stdout, &ctl->style, columns, NM_ARRAY_SIZE(columns), nodes);
+	print_left_out(stdout, topology);
 	if (topology->nr_nodes == 1)
-		(void)fputs("\none node: there is nothing for numa-migrd to do\n", pager.out);
-	return nm_pager_close(&pager);
+		(void)fputs("\none node: there is nothing for numa-migrd to do\n", stdout);
+	return nm_ctl_close_output();
 }
 
 int nm_ctl_show_topology(const struct nm_ctl *ctl, const struct nm_topology *topology)
@@ -103,7 +101,7 @@ int nm_ctl_show_topology(const struct nm_ctl *ctl, const struct nm_topology *top
 	nm_auto(json_decrefp) json_t *document =
 		json_pack("{sisoso}", "version", NM_CTL_JSON_VERSION, "nodes", nodes_of(topology),
 			  "cpus", cpus_of(topology));
-	return nm_ctl_print_json(ctl, document);
+	return nm_ctl_print_json(document);
 }
 
 int nm_ctl_topology(const struct nm_ctl *ctl, char *const *words)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl on a terminal: the full screen, the pager, colours. The terminal is a
+/* numa-migrctl on a terminal: the full screen, lists, colours. The terminal is a
  * pseudo-terminal of 80×24. */
 #include <fcntl.h>
 #include <poll.h>
@@ -33,8 +33,6 @@ static int with_service(void **state)
 	(void)setenv("LC_ALL", "C.UTF-8", 1);
 	(void)setenv("TERM", "xterm", 1);
 	(void)unsetenv("NO_COLOR");
-	(void)unsetenv("PAGER");
-	(void)unsetenv("LESS");
 	return setup(state, open_policy, fake_service);
 }
 
@@ -214,11 +212,8 @@ static void test_a_person_is_asked(void **state)
 
 /* ---- lists on a terminal ---- */
 
-static void assert_on_terminal(const char *words, const char *pager, const char *says,
-			       const char *says_not)
+static void assert_on_terminal(const char *words, const char *says, const char *says_not)
 {
-	if (pager)
-		(void)setenv("PAGER", pager, 1);
 	struct terminal *terminal = open_terminal(words);
 	assert_int_equal(close_terminal(terminal), 0);
 	if (!strstr(terminal->text, says) || (says_not && strstr(terminal->text, says_not)))
@@ -226,76 +221,18 @@ static void assert_on_terminal(const char *words, const char *pager, const char 
 	free(terminal);
 }
 
-static void test_pager(void **state)
-{
-	need_bus(state);
-	assert_on_terminal("processes", "sed s/postgres/PAGED/", "PAGED", "postgres");
-	assert_on_terminal("processes --json", "sed s/postgres/PAGED/", "PAGED", "postgres");
-	assert_on_terminal("processes --no-pager", "sed s/postgres/PAGED/", "postgres", "PAGED");
-	assert_on_terminal("processes", "", "postgres", NULL);
-	assert_on_terminal("processes", "cat", "postgres", NULL);
-	assert_on_terminal("processes", "/nonexistent/pager", "postgres", NULL);
-	assert_on_terminal("processes", "head -n 1", "COMMAND", "postgres"); /* left early */
-	assert_on_terminal("processes", "true", "", "postgres");
-	assert_on_terminal("processes", "echo $LESS:$LESSSECURE", "FRSX:1", NULL);
-}
-
-/* The system's pager may wait for a key where the list is longer than the screen. */
-static void assert_not_paged(const char *pager)
-{
-	if (pager)
-		(void)setenv("PAGER", pager, 1);
-	struct terminal *terminal = open_terminal("processes");
-	assert_int_equal(write(terminal->fd, "q", 1), 1);
-	assert_int_equal(close_terminal(terminal), 0);
-	if (!strstr(terminal->text, "COMMAND") || strstr(terminal->text, "PAGED"))
-		fail_msg("\"%s\"", terminal->text);
-	free(terminal);
-}
-
-/* Whoever may run it by sudo(8), with his environment, cannot run what he likes: by $PAGER, by a
- * program of the pager's name. */
-/* SECURITY: environment */
-static void test_elevated_pager_is_the_systems(void **state)
-{
-	static const char *const callers[] = {"SUDO_UID", "PKEXEC_UID", "DOAS_USER"};
-	const char *usual = getenv("PATH");
-	char root[64], script[160], path[4096], kept[4096];
-	need_bus(state);
-	(void)snprintf(kept, sizeof(kept), "%s", usual ? usual : "/usr/bin:/bin");
-	fixture_make(root, sizeof(root));
-	fixture_file(root, "less", "#!/bin/sh\nexec sed s/COMMAND/PAGED/\n");
-	(void)snprintf(script, sizeof(script), "%s/less", root);
-	assert_int_equal(chmod(script, 0755), 0);
-	(void)snprintf(path, sizeof(path), "%s:%s", root, kept);
-	(void)setenv("PATH", path, 1);
-	for (size_t i = 0; i < sizeof(callers) / sizeof(*callers); i++) {
-		(void)setenv(callers[i], "4242", 1);
-		assert_not_paged("sed s/COMMAND/PAGED/");
-		(void)unsetenv("PAGER");
-		assert_not_paged(NULL);
-		(void)unsetenv(callers[i]);
-		assert_on_terminal("processes", NULL, "PAGED", "COMMAND");
-	}
-	(void)setenv("PATH", kept, 1);
-	fixture_remove(root);
-}
-
 /* What they find is up to this machine, and so is doctor's exit status. */
 static void test_findings_on_terminal(void **state)
 {
 	need_bus(state);
-	assert_on_terminal("advise 4711", "sed s/^/PAGED/", "PAGED", "\nnote");
-	assert_on_terminal("advise 4711 --json", "sed s/^/PAGED/", "PAGED{", "\n{");
-	(void)setenv("PAGER", "sed s/locked-memory/PAGED/", 1);
+	assert_on_terminal("advise 4711", "note", NULL);
 	struct terminal *terminal = open_terminal("doctor");
 	assert_true(close_terminal(terminal) <= 1);
-	assert_non_null(strstr(terminal->text, "\033[1mPAGED:\033[0m"));
-	assert_null(strstr(terminal->text, "locked-memory"));
+	assert_non_null(strstr(terminal->text, "\033[1mlocked-memory:\033[0m"));
 	free(terminal);
 	terminal = open_terminal("doctor --color=never");
 	assert_true(close_terminal(terminal) <= 1);
-	assert_non_null(strstr(terminal->text, " PAGED: "));
+	assert_non_null(strstr(terminal->text, " locked-memory: "));
 	assert_null(strstr(terminal->text, "\033["));
 	free(terminal);
 }
@@ -304,8 +241,8 @@ static void test_an_empty_list_says_where_to_look(void **state)
 {
 	char text[1024];
 	need_bus(state);
-	assert_on_terminal("threads 99", "", "numa-migrctl doctor", NULL);
-	assert_on_terminal("threads", "", "4712", "numa-migrctl doctor");
+	assert_on_terminal("threads 99", "numa-migrctl doctor", NULL);
+	assert_on_terminal("threads", "4712", "numa-migrctl doctor");
 	assert_int_equal(ctl("threads 99", text, sizeof(text)), 0); /* not a terminal */
 	assert_null(strstr(text, "doctor"));
 }
@@ -313,14 +250,14 @@ static void test_an_empty_list_says_where_to_look(void **state)
 static void test_colour_on_terminal(void **state)
 {
 	need_bus(state);
-	assert_on_terminal("decisions", "", "\033[32mimproved", NULL);
-	assert_on_terminal("decisions --color=never", "", "improved", "\033[");
+	assert_on_terminal("decisions", "\033[32mimproved", NULL);
+	assert_on_terminal("decisions --color=never", "improved", "\033[");
 	(void)setenv("NO_COLOR", "1", 1);
-	assert_on_terminal("decisions", "", "improved", "\033[");
+	assert_on_terminal("decisions", "improved", "\033[");
 	(void)setenv("NO_COLOR", "", 1); /* as if it were not set */
-	assert_on_terminal("decisions", "", "\033[32mimproved", NULL);
+	assert_on_terminal("decisions", "\033[32mimproved", NULL);
 	(void)setenv("TERM", "dumb", 1);
-	assert_on_terminal("decisions", "", "improved", "\033[");
+	assert_on_terminal("decisions", "improved", "\033[");
 }
 
 int main(void)
@@ -334,9 +271,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_without_bus, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_strange_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_a_person_is_asked, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_pager, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_elevated_pager_is_the_systems, with_service,
-						teardown),
 		cmocka_unit_test_setup_teardown(test_findings_on_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_an_empty_list_says_where_to_look, with_service,
 						teardown),

@@ -49,8 +49,8 @@ who_may() {
 	for user in passerby looker steerer; do
 		check "$user sees the status" as "$user" numa-migrctl status
 	done
-	check_equal "passerby does not see the threads" 77 "$(status_of as passerby numa-migrctl --no-pager threads)"
-	check "looker sees the threads" as looker numa-migrctl --no-pager threads
+	check_equal "passerby does not see the threads" 77 "$(status_of as passerby numa-migrctl threads)"
+	check "looker sees the threads" as looker numa-migrctl threads
 	for user in passerby looker; do
 		check "polkit refuses a pause to $user" wait_for 30 may_not_pause "$user"
 	done
@@ -70,11 +70,11 @@ lists() {
 	local decision
 	decision=$(field DECISION KIND=migrate | head -n 1)
 	check "the decision is listed" grep -q "\"decision\": *$decision\b" <<<"$(numa-migrctl --json decisions)"
-	check "and explained" numa-migrctl --no-pager explain "$decision"
-	check_equal "one that was never made is not" 1 "$(status_of numa-migrctl --no-pager explain 999999)"
-	check "a process is explained" grep -q 'state: *managed' <<<"$(numa-migrctl --no-pager explain process "$opted")"
-	check "processes" grep -q opted <<<"$(numa-migrctl --no-pager processes)"
-	check "pages" numa-migrctl --no-pager pages "$opted"
+	check "and explained" numa-migrctl explain "$decision"
+	check_equal "one that was never made is not" 1 "$(status_of numa-migrctl explain 999999)"
+	check "a process is explained" grep -q 'state: *managed' <<<"$(numa-migrctl explain process "$opted")"
+	check "processes" grep -q opted <<<"$(numa-migrctl processes)"
+	check "pages" numa-migrctl pages "$opted"
 	check "doctor" grep -q '"version": *1' <<<"$(numa-migrctl --json doctor)"
 	check "doctor: the service runs" grep -q 'numa-migrd is running' <<<"$(numa-migrctl doctor)"
 	check "advise" grep -q '"version": *1' <<<"$(numa-migrctl --json advise "$opted")"
@@ -183,6 +183,6 @@ doctor=$(as passerby numa-migrctl doctor || true)
 check "doctor: systemd knows the unit, as any user sees" grep -q 'numa-migrd is installed and does not run' <<<"$doctor"
 check "doctor: the unit has the capabilities" grep -q 'has the capabilities it needs' <<<"$doctor"
 check "doctor: the unit's limit of open files" grep -qE 'may have [0-9]+ files open' <<<"$doctor"
-check "topology works without it" numa-migrctl --no-pager topology
+check "topology works without it" numa-migrctl topology
 systemctl stop opted
 remove_users

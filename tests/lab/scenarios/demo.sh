@@ -108,7 +108,7 @@ local_now() {
 	echo "$(($(local_permille "$before" "$(readings)") / 10)) %"
 }
 
-show() { numa-migrctl --no-pager "$@" 2>&1 | sed 's/^/#   /'; } # COMMAND…
+show() { numa-migrctl "$@" 2>&1 | sed 's/^/#   /'; } # COMMAND…
 
 # The figures of the lottery, which are fields of its entry.
 show_lottery() {
