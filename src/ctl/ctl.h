@@ -51,7 +51,6 @@ int nm_ctl_top(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_threads(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_processes(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_pages(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_topology(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_decisions(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_pause(const struct nm_ctl *ctl, char *const *words);
@@ -66,10 +65,6 @@ int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_dump(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_report(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words);
-
-/* The same of any machine. */
-struct nm_topology;
-int nm_ctl_show_topology(const struct nm_ctl *ctl, const struct nm_topology *topology);
 
 /* ---- recordings ---- */
 

@@ -27,7 +27,6 @@ static const struct command commands[] = {
 	{"processes", NULL, NULL, "the processes managed, and those left alone", nm_ctl_processes},
 	{"pages", "PID", "a process id", "where a process's memory is, and which node's it is",
 	 nm_ctl_pages},
-	{"topology", NULL, NULL, "nodes, CPUs and distances; without numa-migrd", nm_ctl_topology},
 	{"decisions", NULL, NULL, "the last decisions and their verdicts", nm_ctl_decisions},
 	{"explain", "ID [FILE]", "the number of a decision",
 	 "why a decision was made, and what came of it; \"explain process PID\": why a process is where it is", nm_ctl_explain},

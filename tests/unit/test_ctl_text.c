@@ -13,7 +13,6 @@
 #include "../../src/ctl/cell.h"
 #include "../../src/ctl/ctl.h"
 #include "../../src/ctl/rows.h"
-#include "../support/machine.h"
 #include "numa-migrd/file.h"
 
 static const struct nm_style utf8 = {.utf8 = true};
@@ -256,54 +255,6 @@ static void test_names_of_the_bus(void **state)
 	assert_documented(page, nm_decision_columns, NM_DECISION_COLUMNS);
 }
 
-/* ---- a machine with nodes ---- */
-
-static void show(const struct nm_ctl *ctl, const struct nm_topology *topology, char *text,
-		 size_t size)
-{
-	FILE *shown = tmpfile();
-	int terminal = dup(STDOUT_FILENO);
-	assert_non_null(shown);
-	(void)fflush(stdout);
-	assert_true(dup2(fileno(shown), STDOUT_FILENO) >= 0);
-	int status = nm_ctl_show_topology(ctl, topology);
-	(void)dup2(terminal, STDOUT_FILENO);
-	close(terminal);
-	assert_int_equal(status, 0);
-	rewind(shown);
-	text[fread(text, 1, size - 1, shown)] = '\0';
-	(void)fclose(shown);
-}
-
-static void test_topology(void **state)
-{
-	struct nm_ctl ctl = {0};
-	char text[16384];
-	(void)state;
-	struct nm_topology *topology = machine_topology(4, 8);
-	assert_non_null(topology);
-	topology->nodes[3].os_id = 8; /* the kernel's numbers have holes */
-	topology->distance[1] = 31;
-	hwloc_bitmap_clr(topology->usable, 5);
-	topology->cpus[5].isolated = true;
-	show(&ctl, topology, text, sizeof(text));
-	assert_string_equal(text, "NODE  MEMORY  CPUS  DISTANCES\n"
-				  "   0    4.0G  0-1   10 31 20 20\n"
-				  "   1    4.0G  2-3   20 10 20 20\n"
-				  "   2    4.0G  4-5   20 20 10 20\n"
-				  "   8    4.0G  6-7   20 20 20 10\n"
-				  "\nisolated or nohz_full, never used: 5\n");
-	ctl.json = true;
-	show(&ctl, topology, text, sizeof(text));
-	json_t *document = json_loads(text, 0, NULL);
-	const json_t *cpu = json_array_get(json_object_get(document, "cpus"), 7);
-	assert_int_equal(json_integer_value(json_object_get(cpu, "node")), 8);
-	cpu = json_array_get(json_object_get(document, "cpus"), 5);
-	assert_true(json_is_true(json_object_get(cpu, "isolated")));
-	json_decref(document);
-	nm_topology_free(topology);
-}
-
 /* ---- words ---- */
 
 static void test_numbers(void **state)
@@ -334,7 +285,6 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_homes),
 		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_topology),
 		cmocka_unit_test(test_names_of_the_bus),
 		cmocka_unit_test(test_numbers),
 	};
