@@ -118,7 +118,4 @@ NM_DEFINE_CLEANUP(struct nm_control, nm_control_free);
 /* Facts may have changed: whoever watches Paused and DryRun is told if so. NULL is fine, as below. */
 void nm_control_changed(struct nm_control *control);
 
-/* The signal Decision, with the dictionary that `write` writes. Dropped where nobody takes signals any more. */
-void nm_control_decision(struct nm_control *control, nm_show_fn write, void *context);
-
 #endif

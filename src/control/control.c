@@ -5,8 +5,6 @@
 
 #define RETRY_FIRST_USEC UINT64_C(1000000)
 #define RETRY_MOST_USEC UINT64_C(60000000)
-/* A bus that takes nothing: signals are not worth the memory to keep them. */
-#define QUEUED_SIGNALS_MOST 1024U
 
 /* ---- the connection ---- */
 
@@ -161,23 +159,4 @@ void nm_control_changed(struct nm_control *control)
 	if (control->bus)
 		(void)sd_bus_emit_properties_changed(control->bus, NM_BUS_PATH, NM_BUS_INTERFACE,
 						     "Paused", "DryRun", (char *)NULL);
-}
-
-void nm_control_decision(struct nm_control *control, nm_show_fn write, void *context)
-{
-	struct nm_answer signal = {0};
-	struct nm_show show = nm_answer_show(&signal);
-	uint64_t queued = 0;
-	if (!control || !control->bus || sd_bus_is_ready(control->bus) <= 0 ||
-	    sd_bus_get_n_queued_write(control->bus, &queued) < 0 || queued > QUEUED_SIGNALS_MOST)
-		return;
-	signal.r = sd_bus_message_new_signal(control->bus, &signal.message, NM_BUS_PATH,
-					     NM_BUS_INTERFACE, "Decision");
-	show.open(show.context);
-	if (signal.r >= 0)
-		write(context, &show);
-	show.close(show.context);
-	if (signal.r >= 0)
-		(void)sd_bus_send(control->bus, signal.message, NULL);
-	sd_bus_message_unref(signal.message);
 }

@@ -503,6 +503,5 @@ const sd_bus_vtable nm_manager_vtable[] = {
 		SD_BUS_NO_RESULT, on_record, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("StopRecording", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT,
 				on_stop_recording, SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_SIGNAL_WITH_ARGS("Decision", SD_BUS_ARGS("a{sv}", decision), 0),
 	SD_BUS_VTABLE_END,
 };

@@ -33,7 +33,6 @@ struct nm_ctl_simulate {
 /* What the options say, the same for every command. */
 struct nm_ctl {
 	bool json;
-	bool follow;	/* -f */
 	uint32_t lines; /* -n */
 	bool lines_given;
 	uint64_t seconds, limit_mb; /* record; 0: not given */

@@ -52,7 +52,6 @@ static const struct command commands[] = {
 static const char options_text[] =
 	"\n"
 	"Options:\n"
-	"  -f, --follow          decisions: go on with those to come\n"
 	"  -n, --lines N         decisions: so many of the last ones\n"
 	"      --seconds N       record: so long, and not until interrupted\n"
 	"      --limit-mb N      record: so many MiB at most, 1024 by itself\n"
@@ -114,8 +113,8 @@ static size_t arguments_of(const struct command *command)
 /* Options that the command has no use for, in words; NULL: none is given. */
 static const char *foreign_options(const struct nm_ctl *ctl, const struct command *command)
 {
-	if ((ctl->follow || ctl->lines_given) && command->run != nm_ctl_decisions)
-		return "-f and -n go with decisions, not with";
+	if (ctl->lines_given && command->run != nm_ctl_decisions)
+		return "-n goes with decisions, not with";
 	if ((ctl->seconds || ctl->limit_mb || ctl->figures || ctl->hash) &&
 	    command->run != nm_ctl_record)
 		return "--seconds, --limit-mb, --figures and --hash go with record, not with";
@@ -288,9 +287,6 @@ static int set_option(struct nm_ctl *ctl, int option)
 	case OPTION_HASH:
 		ctl->hash = true;
 		return EXIT_SUCCESS;
-	case 'f':
-		ctl->follow = true;
-		return EXIT_SUCCESS;
 	case 'n':
 		return set_lines(ctl, optarg);
 	case OPTION_JSON:
@@ -305,7 +301,6 @@ static int set_option(struct nm_ctl *ctl, int option)
 }
 
 static const struct option options[] = {
-	{"follow", no_argument, NULL, 'f'},
 	{"lines", required_argument, NULL, 'n'},
 	{"seconds", required_argument, NULL, OPTION_SECONDS},
 	{"limit-mb", required_argument, NULL, OPTION_LIMIT},
@@ -332,7 +327,7 @@ static int act(struct nm_ctl *ctl, int argc, char **argv)
 {
 	int option, r = EXIT_SUCCESS;
 	while (r == EXIT_SUCCESS &&
-	       (option = getopt_long(argc, argv, "fn:o:h", options, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "n:o:h", options, NULL)) != -1) {
 		if (option == 'h')
 			return help();
 		if (option == OPTION_VERSION)

@@ -178,9 +178,8 @@ static void write_partner(const struct nm_past_thread *thread, const struct nm_s
 	nm_show_text(show, "partner_comm", thread->comm);
 }
 
-void nm_past_write(void *context, const struct nm_show *show)
+static void write_past(const struct nm_past *past, const struct nm_show *show)
 {
-	const struct nm_past *past = context;
 	nm_show_u64(show, "decision", past->id);
 	nm_show_u64(show, "time_usec", past->time_usec);
 	write_text(show, "kind", past->kind);
@@ -231,7 +230,7 @@ static void write_candidates(const struct nm_past *past, const struct nm_show *s
 
 void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 {
-	nm_past_write((void *)past, show);
+	write_past(past, show);
 	if (isfinite(past->tickets)) {
 		nm_show_real(show, "tickets", past->tickets);
 		write_text(show, "tickets_parts", past->tickets_parts);
@@ -261,7 +260,7 @@ void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t 
 		if (!past)
 			continue;
 		show->open(show->context);
-		nm_past_write(past, show);
+		write_past(past, show);
 		show->close(show->context);
 	}
 }

@@ -57,8 +57,7 @@ struct nm_past *nm_history_judge(struct nm_history *history, uint64_t id,
 void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t most,
 		     const struct nm_show *show);
 
-/* One decision (a struct nm_past) into an open dictionary; the latter adds its reasons. */
-void nm_past_write(void *context, const struct nm_show *show);
+/* One decision with its reasons, into an open dictionary. */
 void nm_past_explain(const struct nm_past *past, const struct nm_show *show);
 
 /* The last decision about each thread, for many look-ups. */

@@ -300,13 +300,6 @@ static struct nm_entry_context entry_context(const struct nm_daemon *daemon)
 	};
 }
 
-/* Whatever the journal's level and rate. */
-static void signal_decision(struct nm_daemon *daemon, struct nm_past *past)
-{
-	if (past)
-		nm_control_decision(daemon->control, nm_past_write, past);
-}
-
 static int os_node(const struct nm_daemon *daemon, int node)
 {
 	const struct nm_topology *topology = daemon->pipeline.topology;
@@ -358,7 +351,6 @@ void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 						      realtime_usec(), &entry);
 		if (past)
 			remember_threads(daemon, &plan->decisions[i], past);
-		signal_decision(daemon, past);
 	}
 }
 
@@ -371,8 +363,7 @@ void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verd
 		context.policy = nm_policy_name(verdicts->items[i].policy);
 		nm_entry_verdict(&entry, &context, &verdicts->items[i]);
 		emit(daemon, &entry);
-		signal_decision(daemon, nm_history_judge(&daemon->history,
-							 verdicts->items[i].decision, &entry));
+		(void)nm_history_judge(&daemon->history, verdicts->items[i].decision, &entry);
 	}
 }
 
@@ -405,7 +396,6 @@ void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_deci
 		nm_history_add(&daemon->history, decision->id, realtime_usec(), &entry);
 	if (past)
 		remember_pages(daemon, decision, past);
-	signal_decision(daemon, past);
 }
 
 void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
@@ -415,7 +405,7 @@ void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdi
 	nm_recorder_page_verdict(daemon, verdict);
 	nm_entry_page_verdict(&entry, &context, verdict);
 	emit(daemon, &entry);
-	signal_decision(daemon, nm_history_judge(&daemon->history, verdict->decision.id, &entry));
+	(void)nm_history_judge(&daemon->history, verdict->decision.id, &entry);
 }
 
 static struct nm_entry_home home_of(const struct nm_snapshot *snapshot,
@@ -461,7 +451,6 @@ void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *sna
 		};
 		memcpy(past->threads[0].comm, home.comm, sizeof(past->threads[0].comm));
 	}
-	signal_decision(daemon, past);
 }
 
 void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -473,7 +462,7 @@ void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snaps
 	struct nm_entry entry;
 	nm_entry_placement_verdict(&entry, &context, &home, verdict);
 	emit(daemon, &entry);
-	signal_decision(daemon, nm_history_judge(&daemon->history, placed->decision, &entry));
+	(void)nm_history_judge(&daemon->history, placed->decision, &entry);
 }
 
 void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_process *process,

@@ -197,25 +197,11 @@ static inline int fake_explain(sd_bus_message *call, void *userdata, sd_bus_erro
 		"tickets", "d", 2.5, "won", "b", 0);
 }
 
-/* Tells of a new decision twice, as the daemon does: when it is made and when it is judged. */
-static inline int fake_signal(sd_bus *bus, const char *verdict)
-{
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
-	int r = sd_bus_message_new_signal(bus, &signal, NM_BUS_PATH, NM_BUS_INTERFACE, "Decision");
-	if (r >= 0)
-		r = fake_append_decision(signal, 20, verdict);
-	return r < 0 ? r : sd_bus_send(bus, signal, NULL);
-}
-
 static inline int fake_pause(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	sd_bus *bus = sd_bus_message_get_bus(call);
 	(void)userdata;
 	(void)error;
-	int r = fake_signal(bus, "");
-	if (r >= 0)
-		r = fake_signal(bus, "improved");
-	return r < 0 ? r : sd_bus_reply_method_return(call, "");
+	return sd_bus_reply_method_return(call, "");
 }
 
 static inline int fake_resume(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -314,7 +300,6 @@ static inline const sd_bus_vtable *fake_vtable(void)
 		SD_BUS_METHOD("Record", "httbb", "", fake_record, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("StopRecording", "", "", fake_stop_recording,
 			      SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_SIGNAL("Decision", "a{sv}", 0),
 		SD_BUS_VTABLE_END,
 	};
 	return vtable;

@@ -105,22 +105,12 @@ static inline size_t give_status(void *context, struct nm_status_item *items, si
 	return 1;
 }
 
-static inline void write_decision(void *context, const struct nm_show *show)
-{
-	(void)context;
-	nm_show_u64(show, "decision", 17);
-	nm_show_i32(show, "from_cpu", -5);
-	nm_show_real(show, "before", NAN);
-	nm_show_text(show, "comm", "\xe2\x80\xa6");
-}
-
 static inline int do_pause(void *context)
 {
 	struct daemon *daemon = context;
 	daemon->paused = true;
 	nm_control_changed(daemon->control);
 	nm_control_changed(daemon->control); /* it has not, since: no further signal */
-	nm_control_decision(daemon->control, write_decision, NULL);
 	return 0;
 }
 

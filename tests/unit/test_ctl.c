@@ -54,8 +54,7 @@ static void test_usage(void **state)
 	assert_ctl("dry-run", EX_USAGE, "dry-run needs on or off");
 	assert_ctl("dry-run maybe", EX_USAGE, "dry-run is on or off, not: maybe");
 	assert_ctl("release -1", EX_USAGE, "--help");
-	assert_ctl("status -f", EX_USAGE, "-f and -n go with decisions, not with: status");
-	assert_ctl("topology -n 3", EX_USAGE, "-f and -n go with decisions");
+	assert_ctl("status -n 3", EX_USAGE, "-n goes with decisions, not with: status");
 	assert_ctl("decisions -n", EX_USAGE, "--help");
 	assert_ctl("decisions -n -3", EX_USAGE, "not a number of lines: -3");
 	assert_ctl("--color=red status", EX_USAGE, "--color is auto, always or never, not: red");
@@ -134,27 +133,6 @@ static void test_last_decisions(void **state)
 	assert_int_equal(json_integer_value(json_object_get(row, "decision")), 19);
 	json_decref(found);
 }
-
-static void test_topology_needs_no_bus(void **state)
-{
-	(void)state;
-	(void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
-	json_t *found = document("topology --json");
-	size_t nodes = json_array_size(json_object_get(found, "nodes")), index;
-	json_t *node;
-	assert_true(nodes > 0);
-	assert_true(json_array_size(json_object_get(found, "cpus")) > 0);
-	json_array_foreach(json_object_get(found, "nodes"), index, node)
-	{
-		const json_t *distances = json_object_get(node, "distances");
-		assert_int_equal(json_array_size(distances), nodes);
-		assert_int_equal(json_integer_value(json_array_get(distances, index)), 10);
-	}
-	json_decref(found);
-	assert_ctl("topology", 0, "NODE  MEMORY  CPUS");
-}
-
-/* ---- text ---- */
 
 static void test_tables(void **state)
 {
@@ -241,7 +219,6 @@ static void test_nobody_there(void **state)
 	need_bus(state);
 	assert_ctl("status", UNAVAILABLE, "numa-migrd is not running");
 	assert_ctl("top", UNAVAILABLE, "numa-migrd is not running");
-	assert_ctl("decisions -f", UNAVAILABLE, "numa-migrd is not running");
 	assert_ctl("pause", UNAVAILABLE, "numa-migrd is not running");
 	(void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
 	assert_ctl("status", UNAVAILABLE, "the system bus is not running");
@@ -269,77 +246,6 @@ static void test_full_disk(void **state)
 	assert_ctl("release 4711 --json >/dev/full", 1, "");
 }
 
-/* ---- -f ---- */
-
-/* Both streams in one, as on a terminal. */
-static pid_t start_follower(FILE **ret)
-{
-	char path[1024];
-	int ends[2];
-	ctl_path(path, sizeof(path));
-	assert_int_equal(pipe(ends), 0);
-	pid_t child = fork();
-	if (child == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)dup2(ends[1], STDOUT_FILENO);
-		(void)dup2(ends[1], STDERR_FILENO);
-		(void)execl(path, path, "--json", "decisions", "-f", "-n", "1", (char *)NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	*ret = fdopen(ends[0], "r");
-	assert_non_null(*ret);
-	return child;
-}
-
-static void assert_says(FILE *from, const char *text)
-{
-	char line[4096];
-	if (!fgets(line, sizeof(line), from))
-		line[0] = '\0';
-	if (!strstr(line, text))
-		fail_msg("\"%s\", not \"%s\"", line, text);
-}
-
-static void assert_follows(FILE *from, uint64_t id, const char *verdict)
-{
-	char line[4096];
-	assert_non_null(fgets(line, sizeof(line), from));
-	json_t *found = json_loads(line, 0, NULL);
-	const json_t *decision = json_object_get(found, "decision");
-	assert_int_equal(json_integer_value(json_object_get(found, "version")), 1);
-	assert_int_equal(json_integer_value(json_object_get(decision, "decision")), id);
-	assert_string_equal(json_string_value(json_object_get(decision, "verdict")), verdict);
-	json_decref(found);
-}
-
-/* The last one, and then each as it is made and as it is judged; also of a daemon that comes later.
- */
-static void test_follow(void **state)
-{
-	struct bus *bus = *state;
-	FILE *from;
-	int status;
-	need_bus(state);
-	pid_t child = start_follower(&from);
-	assert_follows(from, 19, "");
-	assert_ctl("pause", 0, "");
-	assert_follows(from, 20, "");
-	assert_follows(from, 20, "improved");
-	end(&bus->server);
-	assert_says(from, "numa-migrd has ended: waiting for it");
-	assert_true(start_server(bus, fake_service));
-	assert_says(from, "numa-migrd is there again");
-	assert_ctl("pause", 0, "");
-	assert_follows(from, 20, "");
-	assert_follows(from, 20, "improved");
-	end(&bus->daemon);
-	assert_says(from, "the system bus has gone");
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(WEXITSTATUS(status), UNAVAILABLE);
-	(void)fclose(from);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,7 +253,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_documents, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_status_document, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_last_decisions, with_service, teardown),
-		cmocka_unit_test(test_topology_needs_no_bus),
 		cmocka_unit_test_setup_teardown(test_tables, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_colours, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_plain_locale, with_service, teardown),
@@ -356,7 +261,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_old_daemon, with_old_service, teardown),
 		cmocka_unit_test_setup_teardown(test_top_needs_a_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_full_disk, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_follow, with_service, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
