@@ -76,7 +76,6 @@ struct nm_config {
 		bool dry_run;      /* false */
 		char record[NM_CONFIG_PATH_BYTES]; /* "": nothing; else an absolute path */
 		uint64_t record_mb;		   /* 1024; 1–1000000 */
-		bool record_samples;		   /* true; false: figures of each interval */
 		bool record_hashed;		   /* false; true: no names, no addresses */
 	} general;
 	struct {

@@ -54,7 +54,7 @@ struct nm_control_facts {
 /* What a recording should be like; 0: without limit. */
 struct nm_control_recording {
 	uint64_t limit_bytes, seconds;
-	bool samples, hashed;
+	bool hashed;
 };
 
 /* A writer of one dictionary, or of several. */

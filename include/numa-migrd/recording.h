@@ -48,7 +48,6 @@ enum nm_recorded_kind {
 	NM_RECORDED_ANSWER,  /* of the machine to one operation of struct nm_platform_ops */
 	NM_RECORDED_SOURCE,  /* what is sampled */
 	NM_RECORDED_SAMPLES, /* of one emptying of the rings, with task events */
-	NM_RECORDED_FIGURES, /* of all threads, as metrics closed the interval */
 	NM_RECORDED_KINDS
 };
 
@@ -60,7 +59,6 @@ struct nm_recorded_start {
 	uint64_t next_decision;
 	uint64_t intervals; /* before the first one here */
 	uint32_t pid;	    /* of the daemon, which does not manage itself */
-	bool samples;	    /* false: figures of each interval in their place */
 	bool hashed, dry_run;
 	char source[64];		  /* name of what is sampled, "none" */
 	const char *config_name, *config; /* the file's, and its text */
@@ -195,10 +193,6 @@ struct nm_recorded {
 		struct nm_recorded_answer answer;
 		struct nm_recorded_source source;
 		struct nm_recorded_samples samples;
-		struct {
-			const struct nm_figures *items;
-			size_t count;
-		} figures;
 	};
 };
 
@@ -258,7 +252,6 @@ struct nm_recorder_writer;
 
 struct nm_recording_options {
 	uint64_t limit_bytes; /* 0: no limit; nothing is written beyond it */
-	bool samples;	      /* false: figures of each interval in their place */
 	/*
 	 * Names are hashed, and addresses by page; settings, sentences and what the machine said
 	 * are left out, so that it cannot be replayed. The key is drawn by the caller, and

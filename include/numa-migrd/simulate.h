@@ -22,7 +22,6 @@ struct nm_simulated {
 struct nm_simulate_recording {
 	int fd;		    /* an empty file, open for writing; the caller's */
 	const char *config; /* the text of the daemon's configuration */
-	bool figures;	    /* of each interval, in the place of samples */
 };
 
 /*

@@ -72,8 +72,6 @@ const struct nm_setting nm_settings[] = {
 	 .meaning = "File to be created at the start for a recording of what is seen, decided and done; none: nothing is recorded"},
 	COUNT(general, record_mb, "1", "1000000", "1024", NULL,
 	      "MiB after which a recording ends"),
-	BOOL(general, record_samples, "true", NULL,
-	     "Record each sample, so that everything can be replayed; otherwise what each interval makes of them"),
 	BOOL(general, record_hashed, "false", NULL,
 	     "Record hashes in the place of names and addresses, and no settings: to be shown to others, not for a replay"),
 

@@ -354,14 +354,13 @@ static int do_record(struct nm_control *control, sd_bus_message *call, uid_t uid
 		     sd_bus_error *error)
 {
 	struct nm_control_recording wanted = {0};
-	int borrowed, samples, hashed;
+	int borrowed, hashed;
 	if (uid != 0)
 		return only_root(call, error);
-	int r = sd_bus_message_read(call, "httbb", &borrowed, &wanted.limit_bytes, &wanted.seconds,
-				    &samples, &hashed);
+	int r = sd_bus_message_read(call, "httb", &borrowed, &wanted.limit_bytes, &wanted.seconds,
+				    &hashed);
 	if (r < 0)
 		return r;
-	wanted.samples = samples;
 	wanted.hashed = hashed;
 	int fd = fcntl(borrowed, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
@@ -499,7 +498,7 @@ const sd_bus_vtable nm_manager_vtable[] = {
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS(
 		"Record",
-		SD_BUS_ARGS("h", file, "t", limit_bytes, "t", seconds, "b", samples, "b", hashed),
+		SD_BUS_ARGS("h", file, "t", limit_bytes, "t", seconds, "b", hashed),
 		SD_BUS_NO_RESULT, on_record, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("StopRecording", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT,
 				on_stop_recording, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -55,7 +55,6 @@ static const char options_text[] =
 	"  -n, --lines N         decisions: so many of the last ones\n"
 	"      --seconds N       record: so long, and not until interrupted\n"
 	"      --limit-mb N      record: so many MiB at most, 1024 by itself\n"
-	"      --figures         record: figures of each interval in the place of samples\n"
 	"      --hash            record: no names and no addresses, to be shown to others\n"
 	"  -o, --output FILE     report: the page to be written\n"
 	"      --json            machine-readable output\n"
@@ -115,9 +114,8 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 {
 	if (ctl->lines_given && command->run != nm_ctl_decisions)
 		return "-n goes with decisions, not with";
-	if ((ctl->seconds || ctl->limit_mb || ctl->figures || ctl->hash) &&
-	    command->run != nm_ctl_record)
-		return "--seconds, --limit-mb, --figures and --hash go with record, not with";
+	if ((ctl->seconds || ctl->limit_mb || ctl->hash) && command->run != nm_ctl_record)
+		return "--seconds, --limit-mb and --hash go with record, not with";
 	if (ctl->output && command->run != nm_ctl_report)
 		return "-o goes with report, not with";
 	if (ctl->json && (command->run == nm_ctl_record || command->run == nm_ctl_replay ||
@@ -154,7 +152,6 @@ enum {
 	OPTION_JSON = 256,
 	OPTION_SECONDS,
 	OPTION_LIMIT,
-	OPTION_FIGURES,
 	OPTION_HASH,
 	OPTION_COLOR,
 	OPTION_VERSION,
@@ -281,9 +278,6 @@ static int set_option(struct nm_ctl *ctl, int option)
 		return set_number("--seconds", optarg, 1000000, &ctl->seconds);
 	case OPTION_LIMIT:
 		return set_number("--limit-mb", optarg, 1000000, &ctl->limit_mb);
-	case OPTION_FIGURES:
-		ctl->figures = true;
-		return EXIT_SUCCESS;
 	case OPTION_HASH:
 		ctl->hash = true;
 		return EXIT_SUCCESS;
@@ -304,7 +298,6 @@ static const struct option options[] = {
 	{"lines", required_argument, NULL, 'n'},
 	{"seconds", required_argument, NULL, OPTION_SECONDS},
 	{"limit-mb", required_argument, NULL, OPTION_LIMIT},
-	{"figures", no_argument, NULL, OPTION_FIGURES},
 	{"hash", no_argument, NULL, OPTION_HASH},
 	{"output", required_argument, NULL, 'o'},
 	{"json", no_argument, NULL, OPTION_JSON},

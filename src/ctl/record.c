@@ -53,8 +53,8 @@ static int begin(const struct nm_ctl *ctl, int fd)
 	nm_auto(json_decrefp) json_t *nothing = NULL;
 	uint64_t limit_mb = ctl->limit_mb ? ctl->limit_mb : LIMIT_MB;
 	uint64_t seconds = ctl->seconds ? ctl->seconds + GRACE_S : 0;
-	return nm_ctl_ask_once("Record", NM_RIGHT_STEER, &nothing, "httbb", fd, limit_mb << 20,
-			       seconds, !ctl->figures, ctl->hash);
+	return nm_ctl_ask_once("Record", NM_RIGHT_STEER, &nothing, "httb", fd, limit_mb << 20,
+			       seconds, ctl->hash);
 }
 
 int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)

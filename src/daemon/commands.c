@@ -456,7 +456,6 @@ int nm_command_record(void *context, int fd, const struct nm_control_recording *
 {
 	struct nm_daemon *daemon = context;
 	struct nm_recording_options options = {.limit_bytes = wanted->limit_bytes,
-					       .samples = wanted->samples,
 					       .hashed = wanted->hashed};
 	struct nm_record_sink sink;
 	/* First, as a file that is refused stays as it was. */

@@ -98,7 +98,6 @@ int nm_recorder_file(int fd, const struct nm_recording_options *options, struct 
 		.flush = flush_file,
 		.free = close_file,
 		.inputs = true,
-		.samples = options->samples,
 	};
 	return 0;
 }
@@ -138,7 +137,6 @@ static void add_start(struct nm_daemon *daemon)
 					       .seed = daemon->seed,
 					       .next_decision = daemon->next_decision,
 					       .intervals = daemon->tally.intervals,
-					       .samples = daemon->recorder->sink.samples,
 					       .dry_run = nm_daemon_is_dry_run(daemon),
 					       .config_name = daemon->options.config_path,
 					       .config = daemon->config_text,
@@ -225,7 +223,6 @@ static int open_configured(const struct nm_config *config, struct nm_record_sink
 {
 	struct nm_recording_options options = {
 		.limit_bytes = config->general.record_mb << 20,
-		.samples = config->general.record_samples,
 		.hashed = config->general.record_hashed,
 	};
 	int fd = open(config->general.record, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -315,7 +312,7 @@ static uint32_t home_of(const struct nm_daemon *daemon, const struct nm_sample *
 void nm_recorder_sample(struct nm_daemon *daemon, const struct nm_sample *sample)
 {
 	struct nm_recorder *recorder = daemon->recorder;
-	if (!wants_inputs(daemon) || !recorder->sink.samples || recorder->error < 0)
+	if (!wants_inputs(daemon) || recorder->error < 0)
 		return;
 	recorder->error = nm_reserve((void **)&recorder->samples, &recorder->room_samples,
 				     recorder->nr_samples, sizeof(*recorder->samples));
@@ -354,19 +351,6 @@ void nm_recorder_source(struct nm_daemon *daemon, const double *taken_per_seen, 
 	if (source)
 		record.source.status = *nm_source_status(source);
 	add(daemon, &record);
-}
-
-int nm_recorder_figures(struct nm_daemon *daemon, const struct nm_figures **figures, int count)
-{
-	const struct nm_record_sink *sink = daemon->recorder ? &daemon->recorder->sink : NULL;
-	if (!sink || sink->samples || count < 0)
-		return count;
-	if (sink->give_figures)
-		return sink->give_figures(sink->context, figures);
-	struct nm_recorded record = {.kind = NM_RECORDED_FIGURES,
-				     .figures = {.items = *figures, .count = (size_t)count}};
-	add(daemon, &record);
-	return count;
 }
 
 static void add_answer(struct nm_daemon *daemon, const char *function, int64_t handle,

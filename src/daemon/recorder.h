@@ -21,12 +21,9 @@ struct nm_record_sink {
 	int (*add)(void *context, const struct nm_recorded *record, unsigned nr_nodes);
 	int (*flush)(void *context); /* NULL: not needed */
 	void (*free)(void *context); /* NULL: likewise */
-	/* In a replay: what answers in the place of the machine, and the figures of an interval
-	 * (their number or -errno), where these were recorded. NULL otherwise. */
+	/* In a replay: what answers in the place of the machine. NULL otherwise. */
 	int (*open_platform)(void *context, struct nm_platform **ret);
-	int (*give_figures)(void *context, const struct nm_figures **ret);
-	bool inputs;  /* what goes in is wanted too */
-	bool samples; /* as samples; false: as figures */
+	bool inputs; /* what goes in is wanted too */
 };
 
 struct nm_recorder;
@@ -69,8 +66,6 @@ void nm_recorder_sample(struct nm_daemon *daemon, const struct nm_sample *sample
 /* The rings were emptied; task events are in their order. */
 void nm_recorder_drained(struct nm_daemon *daemon);
 void nm_recorder_source(struct nm_daemon *daemon, const double *taken_per_seen, unsigned nr_cpus);
-/* Their number, which with the figures may be another one in a replay. */
-int nm_recorder_figures(struct nm_daemon *daemon, const struct nm_figures **figures, int count);
 void nm_recorder_interval(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  uint64_t length_ns);
 void nm_recorder_proposals(struct nm_daemon *daemon, const struct nm_proposals *proposals,

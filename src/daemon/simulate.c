@@ -67,7 +67,7 @@ static uint64_t clear_and_measure(struct trial *trial)
 /* As one of a daemon that has just started. */
 static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_recording *recording)
 {
-	const struct nm_recording_options options = {.samples = !recording->figures};
+	const struct nm_recording_options options = {0};
 	struct nm_record_sink sink;
 	daemon->config_text = strdup(recording->config);
 	if (!daemon->config_text)

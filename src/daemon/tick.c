@@ -180,8 +180,7 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 			nm_source_taken_per_seen(daemon->pipeline.source, &interval.nr_cpus);
 	if (daemon->pipeline.source)
 		nm_recorder_source(daemon, interval.taken_per_seen, interval.nr_cpus);
-	int count = nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
-	return nm_recorder_figures(daemon, ret, count);
+	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
 }
 
 /* Long enough that no lull makes P another figure, and short enough for a source gone dumb. */

@@ -22,7 +22,6 @@ const char *nm_recorded_kind_name(enum nm_recorded_kind kind)
 		[NM_RECORDED_ANSWER] = "answer",
 		[NM_RECORDED_SOURCE] = "source",
 		[NM_RECORDED_SAMPLES] = "samples",
-		[NM_RECORDED_FIGURES] = "figures",
 	};
 	return kind < NM_RECORDED_KINDS && names[kind] ? names[kind] : "unknown";
 }

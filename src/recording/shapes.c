@@ -82,7 +82,7 @@ typedef struct nm_recorded_start start_t;
 static const struct nm_field start_fields[] = {
 	CHARS(start_t, version), UINT(start_t, time_s),	       UINT(start_t, monotonic_ns),
 	UINT(start_t, seed),	 UINT(start_t, next_decision), UINT(start_t, intervals),
-	UINT(start_t, pid),	 BOOL(start_t, samples),       BOOL(start_t, hashed),
+	UINT(start_t, pid),	 BOOL(start_t, hashed),
 	BOOL(start_t, dry_run),	 CHARS(start_t, source),       TEXT(start_t, config_name),
 	TEXT(start_t, config),	 UINT(start_t, config_length),
 };
@@ -438,32 +438,6 @@ static const struct nm_field source_fields[] = {
 };
 SHAPE(source_shape, source_t, source_fields);
 
-typedef struct nm_figures figures_t;
-static const struct nm_field figures_fields[] = {
-	UINT(figures_t, pid),
-	UINT(figures_t, tid),
-	UINT(figures_t, run_samples),
-	REAL(figures_t, run_share),
-	INT(figures_t, home_cpu),
-	INT(figures_t, home_node),
-	REAL(figures_t, home_node_share),
-	REAL(figures_t, access_total),
-	REAL(figures_t, access_samples),
-	UINT(figures_t, access_new),
-	REAL(figures_t, local_share),
-	BY_NODE(figures_t, accesses, double, REALS),
-	BY_NODE(figures_t, fresh, uint32_t, UINTS),
-	BY_NODE(figures_t, touched, uint32_t, UINTS),
-	UINT(figures_t, latency_samples),
-	REAL(figures_t, latency),
-	REAL(figures_t, recent_latency_samples),
-	REAL(figures_t, recent_latency),
-	REAL(figures_t, instructions),
-	REAL(figures_t, operations),
-	REAL(figures_t, traffic),
-};
-SHAPE(figures_shape, figures_t, figures_fields);
-
 /* ---- the machine ---- */
 
 static const struct nm_field cpu_fields[] = {
@@ -527,7 +501,6 @@ typedef struct nm_recorded recorded_t;
 LIST(threads, thread_shape);
 LIST(processes, process_shape);
 LIST(sharing, pair_shape);
-LIST(figures, figures_shape);
 
 static const struct nm_field end_fields[] = {
 	{.name = "reason", .size = sizeof(const char *), .kind = NM_FIELD_TEXT}};
@@ -558,7 +531,6 @@ static const struct {
 	OF(NM_RECORDED_CALL, step, call_shape),
 	OF(NM_RECORDED_ANSWER, answer, answer_shape),
 	OF(NM_RECORDED_SOURCE, source, source_shape),
-	OF(NM_RECORDED_FIGURES, figures, figures_items),
 };
 
 const struct nm_shape *nm_shape_of(enum nm_recorded_kind kind)

@@ -20,12 +20,12 @@ void nm_player_stop(struct nm_player *player, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Entries of the journal have the time of day in them; topologies and figures have readers of
- * their own. */
+/* Entries of the journal have the time of day in them; topologies have a reader of their
+ * own. */
 static bool is_passed_over(const struct nm_recorded *record)
 {
 	return record->kind == NM_RECORDED_ENTRY || record->kind == NM_RECORDED_END ||
-	       record->kind == NM_RECORDED_TOPOLOGY || record->kind == NM_RECORDED_FIGURES;
+	       record->kind == NM_RECORDED_TOPOLOGY;
 }
 
 const struct nm_recorded *nm_player_peek(struct nm_player *player)
@@ -175,22 +175,6 @@ static int on_record(void *context, const struct nm_recorded *record, unsigned n
 	return check(player, record, nr_nodes);
 }
 
-/* They are used until the next interval's: so by a reader of their own. */
-static int give_figures(void *context, const struct nm_figures **ret)
-{
-	struct nm_player *player = context;
-	struct nm_recorded record;
-	int r = nm_recording_next(player->figures, &record);
-	if (r <= 0) {
-		nm_player_stop(player, "%s", r < 0 ? nm_recording_error(player->figures) : "");
-		return r < 0 ? r : -ENODATA;
-	}
-	if (!is_of_machine(player, &record, player->daemon->pipeline.topology->nr_nodes))
-		return -EBADMSG;
-	*ret = record.figures.items;
-	return (int)record.figures.count;
-}
-
 static int give_platform(void *context, struct nm_platform **ret)
 {
 	struct nm_player *player = context;
@@ -198,14 +182,12 @@ static int give_platform(void *context, struct nm_platform **ret)
 	return 0;
 }
 
-struct nm_record_sink nm_player_sink(struct nm_player *player, bool samples)
+struct nm_record_sink nm_player_sink(struct nm_player *player)
 {
 	return (struct nm_record_sink){
 		.context = player,
 		.add = on_record,
 		.open_platform = give_platform,
-		.give_figures = give_figures,
-		.samples = samples,
 	};
 }
 
@@ -214,5 +196,4 @@ void nm_player_clear(struct nm_player *player)
 	nm_recording_free(player->stream);
 	nm_paths_clear(&player->paths);
 	nm_recording_free(player->topologies);
-	nm_recording_free(player->figures);
 }

@@ -19,7 +19,7 @@ struct nm_player {
 	bool has_next;
 	bool over; /* the recording has ended, or the replay differs from it */
 	struct nm_paths paths;
-	struct nm_recording *topologies, *figures; /* the same file, for these alone */
+	struct nm_recording *topologies; /* the same file, for these alone */
 	uint64_t interval, intervals, samples, sent, checked;
 	char trouble[1024]; /* the first difference, or what is wrong with the file; "": none */
 };
@@ -46,7 +46,7 @@ void nm_player_stop(struct nm_player *player, const char *format, ...)
 /* The answer to this operation; NULL: there is none. */
 const struct nm_recorded_answer *nm_player_answer(struct nm_player *player, const char *operation,
 						  int64_t handle, const char *path);
-struct nm_record_sink nm_player_sink(struct nm_player *player, bool samples);
+struct nm_record_sink nm_player_sink(struct nm_player *player);
 void nm_player_clear(struct nm_player *player);
 
 /* ---- machine.c ---- */

@@ -185,12 +185,9 @@ static int open_player(const struct nm_replay_request *request, struct nm_player
 	int status = open_recording(request, &player->stream);
 	if (status == EXIT_SUCCESS)
 		status = open_recording(request, &player->topologies);
-	if (status == EXIT_SUCCESS)
-		status = open_recording(request, &player->figures);
 	if (status != EXIT_SUCCESS)
 		return status;
 	nm_recording_only(player->topologies, 1U << NM_RECORDED_TOPOLOGY);
-	nm_recording_only(player->figures, 1U << NM_RECORDED_FIGURES);
 	nm_player_machine(player);
 	return EXIT_SUCCESS;
 }
@@ -223,10 +220,9 @@ static int report(const struct nm_replay_request *request, struct nm_player *pla
 	return status;
 }
 
-static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, bool samples,
-		      char *given_back)
+static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, char *given_back)
 {
-	struct nm_record_sink sink = nm_player_sink(player, samples);
+	struct nm_record_sink sink = nm_player_sink(player);
 	int r = nm_recorder_attach(daemon, &sink);
 	if (r == 0)
 		r = nm_pipeline_open(daemon);
@@ -242,7 +238,7 @@ static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, bool s
 }
 
 static int prepare(const struct nm_replay_request *request, struct nm_daemon *daemon,
-		   struct nm_player *player, char **ret_given_back, bool *ret_samples)
+		   struct nm_player *player, char **ret_given_back)
 {
 	const struct nm_recorded *record =
 		nm_player_take(player, NM_RECORDED_START, "its beginning");
@@ -252,7 +248,6 @@ static int prepare(const struct nm_replay_request *request, struct nm_daemon *da
 		return record ? EX_CONFIG
 			      : fail(request, player->trouble[0] ? player->trouble : "it is empty");
 	adopt_start(daemon, &record->start);
-	*ret_samples = record->start.samples;
 	record = nm_player_peek(player);
 	const struct nm_recorded_answer *given_back =
 		record && record->kind == NM_RECORDED_ANSWER
@@ -274,14 +269,13 @@ static int replay(const struct nm_replay_request *request, struct nm_player *pla
 		.runtime_directory = NM_NOWHERE,
 	};
 	nm_autofree char *given_back = NULL;
-	bool samples = false;
 	player->daemon = &daemon;
 	if (nm_journal_new(&daemon.journal) < 0 || nm_roster_memory_new(&daemon.given_back) < 0)
 		return fail(request, "out of memory");
-	int status = prepare(request, &daemon, player, &given_back, &samples);
+	int status = prepare(request, &daemon, player, &given_back);
 	if (status != EXIT_SUCCESS)
 		return status;
-	int r = run_daemon(&daemon, player, samples, given_back);
+	int r = run_daemon(&daemon, player, given_back);
 	if (r < 0 && !player->trouble[0])
 		return fail(request, strerror(-r));
 	return report(request, player);

@@ -35,7 +35,7 @@ static void put_start(const struct nm_picture *picture, FILE *out)
 		nm_html_say(out, "%s", picture->source);
 	else
 		nm_html_say(out, "%.*s", (int)sizeof(start->source), start->source);
-	nm_html(out, "%s</dd>\n", start->samples ? "" : "; figures of each interval were kept");
+	nm_html(out, "</dd>\n");
 	if (start->hashed)
 		nm_html(out, "<dt>Names</dt><dd>hashed, and addresses too</dd>\n");
 	if (start->dry_run)

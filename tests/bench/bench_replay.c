@@ -52,7 +52,7 @@ static struct nm_sample draw(struct nm_rng *rng, uint64_t time_ns)
 
 static void write_recording(int fd)
 {
-	const struct nm_recording_options options = {.samples = true};
+	const struct nm_recording_options options = {0};
 	static struct nm_sample samples[BATCH];
 	struct nm_recorder_writer *writer;
 	struct nm_rng rng;

@@ -21,16 +21,12 @@ static const char workload_text[] = "users = ( { threads = 3; programs = ( \"lu\
 #define EAGER "targets = { min_cpu_percent = 0.0; min_rss_mb = 1; };"
 #define AT_ONCE "home_share = 0.0; warmup_s = 0.0; young_s = 0.0; quiet_s = 0.0; "
 
-static const struct {
-	const char *config;
-	bool figures;
-} kinds[] = {
-	{EAGER "threads = { policy = \"lbma\"; n = 4; gate = \"paper\"; " AT_ONCE "};", false},
-	{EAGER "threads = { policy = \"imar2\"; " AT_ONCE "};", true},
-	{EAGER "threads = { policy = \"kmaf\"; " AT_ONCE
+static const char *const kinds[] = {
+	EAGER "threads = { policy = \"lbma\"; n = 4; gate = \"paper\"; " AT_ONCE "};",
+	EAGER "threads = { policy = \"imar2\"; " AT_ONCE "};",
+	EAGER "threads = { policy = \"kmaf\"; " AT_ONCE
 	       "}; pages = { policy = \"exclusivity\"; };",
-	 false},
-	{EAGER "threads = { policy = \"balance\"; " AT_ONCE "};", true},
+	EAGER "threads = { policy = \"balance\"; " AT_ONCE "};",
 };
 
 static void require(bool condition, const char *what)
@@ -41,13 +37,12 @@ static void require(bool condition, const char *what)
 	abort();
 }
 
-static void simulate(int fd, const char *text, bool figures)
+static void simulate(int fd, const char *text)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	const struct nm_sim_options options = {.seed = 3};
-	const struct nm_simulate_recording recording = {
-		.fd = fd, .config = text, .figures = figures};
+	const struct nm_simulate_recording recording = {.fd = fd, .config = text};
 	struct nm_sim_workload workload;
 	struct nm_config *config;
 	struct nm_simulated done;
@@ -93,7 +88,7 @@ void replay_seeds_write(const char *folder)
 		struct nm_bytes seed = {0};
 		int fd = memfd_create("seed", MFD_CLOEXEC);
 
-		simulate(fd, kinds[i].config, kinds[i].figures);
+		simulate(fd, kinds[i]);
 		unpack_all(fd, &seed);
 		close(fd);
 		snprintf(path, sizeof(path), "%s/replay/%u", folder, i);

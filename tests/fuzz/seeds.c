@@ -275,7 +275,7 @@ static const struct nm_recorded records[] = {
 /* Returns the size of the file, or of those of its records whose bit is in `kinds`. */
 static size_t record_some(uint32_t kinds, bool with_topology, uint8_t *ret, size_t size)
 {
-	const struct nm_recording_options options = {.samples = true};
+	const struct nm_recording_options options = {0};
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(NODES, 4);
 	const struct nm_recorded machine = {.kind = NM_RECORDED_TOPOLOGY, .topology = topology};
 	struct nm_recorder_writer *writer;

@@ -258,15 +258,15 @@ static inline int fake_write_recording(int fd, const char *words)
 /* Of 13 MiB it is forbidden. */
 static inline int fake_record(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	int fd, samples, hashed;
+	int fd, hashed;
 	uint64_t limit, seconds;
 	char words[128];
 	(void)userdata;
-	int r = sd_bus_message_read(call, "httbb", &fd, &limit, &seconds, &samples, &hashed);
+	int r = sd_bus_message_read(call, "httb", &fd, &limit, &seconds, &hashed);
 	if (r >= 0 && limit == 13U << 20)
 		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Record is for root");
-	(void)snprintf(words, sizeof(words), "limit=%llu seconds=%llu samples=%d hashed=%d",
-		       (unsigned long long)limit, (unsigned long long)seconds, samples, hashed);
+	(void)snprintf(words, sizeof(words), "limit=%llu seconds=%llu hashed=%d",
+		       (unsigned long long)limit, (unsigned long long)seconds, hashed);
 	if (r >= 0)
 		r = fake_write_recording(dup(fd), words);
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
@@ -297,7 +297,7 @@ static inline const sd_bus_vtable *fake_vtable(void)
 		SD_BUS_METHOD("Release", "u", "", fake_release, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("Reload", "", "", fake_reload, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("SetDryRun", "b", "", fake_set_dry_run, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Record", "httbb", "", fake_record, SD_BUS_VTABLE_UNPRIVILEGED),
+		SD_BUS_METHOD("Record", "httb", "", fake_record, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("StopRecording", "", "", fake_stop_recording,
 			      SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_VTABLE_END,

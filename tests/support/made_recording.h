@@ -106,7 +106,6 @@ static inline void made_start(struct made *made)
 				     .start = {.version = "0.1.0",
 					       .time_s = 1763800000,
 					       .seed = 7,
-					       .samples = true,
 					       .source = "cycles, PEBS",
 					       .config_name = "/etc/numa-migrd.conf",
 					       .config = config,
@@ -321,7 +320,7 @@ static inline void made_live(struct made *made, unsigned number)
 static inline int made_recording(int fd, const struct made_wishes *wishes)
 {
 	const struct nm_recording_options options = {
-		.samples = true, .hashed = wishes->hashed, .key = {1, 2}};
+		.hashed = wishes->hashed, .key = {1, 2}};
 	struct made made = {.wishes = wishes, .next_decision = 1};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	int r = copy < 0 ? -errno : nm_recording_create(copy, &options, &made.writer);

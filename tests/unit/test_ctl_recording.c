@@ -87,15 +87,15 @@ static void test_record(void **state)
 	assert_on_file("record --seconds 1", "", 0, " bytes");
 	assert_int_equal(stat(file, &about), 0);
 	assert_int_equal(about.st_mode & 0777, 0600);
-	assert_on_file("dump", "", 0, "limit=1073741824 seconds=61 samples=1 hashed=0");
+	assert_on_file("dump", "", 0, "limit=1073741824 seconds=61 hashed=0");
 	assert_on_file("record --seconds 1", "", 1, "is there already, and a recording is never");
 }
 
 static void test_options_of_record(void **state)
 {
 	need_bus(state);
-	assert_on_file("record --seconds 1 --limit-mb=3 --figures --hash", "", 0, "");
-	assert_on_file("dump", "", 0, "limit=3145728 seconds=61 samples=0 hashed=1");
+	assert_on_file("record --seconds 1 --limit-mb=3 --hash", "", 0, "");
+	assert_on_file("dump", "", 0, "limit=3145728 seconds=61 hashed=1");
 }
 
 /* What could not be recorded leaves no file. */
@@ -260,7 +260,7 @@ static void keep_the_beginning(void)
 	char error[256];
 	struct nm_recorded record;
 	struct nm_recorder_writer *writer;
-	const struct nm_recording_options options = {.samples = true};
+	const struct nm_recording_options options = {0};
 	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
 	assert_int_equal(nm_recording_open(open(file, O_RDONLY), error, sizeof(error), &recording),
 			 0);

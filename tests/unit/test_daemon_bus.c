@@ -246,7 +246,7 @@ static const char *ask_to_record(int fd, bool hash)
 	static char name[128];
 	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	int r = sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Record",
-				   &error, NULL, "httbb", fd, (uint64_t)0, (uint64_t)0, true, hash);
+				   &error, NULL, "httb", fd, (uint64_t)0, (uint64_t)0, hash);
 	(void)snprintf(name, sizeof(name), "%s", r >= 0 ? "" : error.name);
 	return name;
 }

@@ -88,16 +88,6 @@ static void a_life_is_recorded(void **state)
 	assert_replays(path);
 }
 
-static void figures_do(void **state)
-{
-	char end[128] = "";
-	(void)state;
-	run("record_samples = false;", stop_when_leased);
-	assert_true(count(NM_RECORDED_FIGURES, end, sizeof(end)) > 0);
-	assert_int_equal(count(NM_RECORDED_DECISION, end, sizeof(end)), 1);
-	assert_replays(path);
-}
-
 static void names_may_be_hashed(void **state)
 {
 	char end[128] = "", said[4096];
@@ -136,7 +126,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_life_is_recorded, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(figures_do, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_may_be_hashed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_file_is_never_written_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(its_size_has_a_limit, set_up, tear_down),

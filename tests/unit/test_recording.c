@@ -73,7 +73,6 @@ static const struct nm_task_event events[] = {
 	{.kind = NM_TASK_EXEC, .pid = 8, .tid = 8},
 };
 static const double by_node[NODES] = {1, 0.1, NAN};
-static const uint32_t counts_by_node[NODES] = {1, 0, UINT32_MAX};
 static const uint64_t pages_by_node[NODES] = {1, 0, UINT64_MAX};
 
 static struct nm_recorded start_record(void)
@@ -85,7 +84,6 @@ static struct nm_recorded start_record(void)
 					      .monotonic_ns = 1234567890123,
 					      .seed = UINT64_MAX,
 					      .next_decision = 17,
-					      .samples = true,
 					      .source = "cycles+pebs",
 					      .config_name = "a.conf",
 					      .config = text,
@@ -153,21 +151,11 @@ static void add_about_processes(struct nm_recorder_writer *writer)
 		.exclusivity = {.pages = 4, .histogram = {1, 2}},
 		.pages = pages_by_node};
 	static const struct nm_recorded_pair pair = {.a = 9, .b = 10, .weight = 16};
-	static const struct nm_figures figures = {.tid = 9,
-						  .pid = 7,
-						  .home_node = -1,
-						  .accesses = by_node,
-						  .fresh = counts_by_node,
-						  .touched = counts_by_node,
-						  .traffic = 0.1};
 	struct nm_recorded record = {.kind = NM_RECORDED_PROCESSES,
 				     .processes = {.items = &process, .count = 1}};
 	add(writer, &record);
 	record = (struct nm_recorded){.kind = NM_RECORDED_SHARING,
 				      .sharing = {.items = &pair, .count = 1}};
-	add(writer, &record);
-	record = (struct nm_recorded){.kind = NM_RECORDED_FIGURES,
-				      .figures = {.items = &figures, .count = 1}};
 	add(writer, &record);
 }
 
@@ -262,7 +250,7 @@ static void write_all_kinds(int fd, const struct nm_recording_options *options)
 	hwloc_bitmap_free(mask);
 }
 
-static const struct nm_recording_options usual = {.samples = true};
+static const struct nm_recording_options usual = {0};
 
 /* ---- round trips ---- */
 
@@ -289,7 +277,7 @@ static void test_every_kind_comes_back(void **state)
 		seen |= 1U << record.kind;
 		assert_int_equal(nm_recording_add(writer, &record, record.nr_nodes), 0);
 		/* Blocks end where they did. */
-		if (record.kind == NM_RECORDED_INTERVAL || record.kind == NM_RECORDED_FIGURES)
+		if (record.kind == NM_RECORDED_INTERVAL || record.kind == NM_RECORDED_SHARING)
 			assert_int_equal(nm_recording_flush(writer), 0);
 	}
 	assert_string_equal(nm_recording_error(recording), "");
@@ -627,7 +615,7 @@ static void test_altered_records_do_no_harm(void **state)
 /* ---- hashed ---- */
 
 static const struct nm_recording_options hashed = {
-	.samples = true, .hashed = true, .key = {0x0706050403020100, 0x0f0e0d0c0b0a0908}};
+	.hashed = true, .key = {0x0706050403020100, 0x0f0e0d0c0b0a0908}};
 
 /* As its authors print them for this key (SipHash: a fast short-input PRF, appendix A, and their
  * reference code). */

@@ -47,9 +47,9 @@ static void configure(const char *text)
 }
 
 /* The pipeline is opened anew, by the daemon's own way. */
-static void begin(const char *config, bool samples)
+static void begin(const char *config)
 {
-	const struct nm_recording_options options = {.samples = samples};
+	const struct nm_recording_options options = {0};
 	struct nm_record_sink sink;
 	struct nm_daemon *daemon = &world.daemon;
 	daemon->options.config_path = "test";
@@ -91,10 +91,10 @@ static void crowd(void)
 		add_worker(200, 7 - (int)i, i % NODES);
 }
 
-static void record(const char *config, bool samples, unsigned intervals)
+static void record(const char *config, unsigned intervals)
 {
 	crowd();
-	begin(config, samples);
+	begin(config);
 	live(intervals);
 	end();
 }
@@ -105,29 +105,22 @@ static void record(const char *config, bool samples, unsigned intervals)
 static void test_lbma(void **state)
 {
 	(void)state;
-	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", true, 40);
+	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", 40);
 	assert_same(3);
 }
 
 static void test_imar2(void **state)
 {
 	(void)state;
-	record(TARGETS "threads = { policy = \"imar2\"; " RULES "};", true, 60);
+	record(TARGETS "threads = { policy = \"imar2\"; " RULES "};", 60);
 	assert_same(3);
 }
 
 static void test_papers_own_rules(void **state)
 {
 	(void)state;
-	record("profile = \"paper\"; threads = { policy = \"lbma\"; n = 4; };", true, 40);
+	record("profile = \"paper\"; threads = { policy = \"lbma\"; n = 4; };", 40);
 	assert_same(20);
-}
-
-static void test_figures_in_the_place_of_samples(void **state)
-{
-	(void)state;
-	record(TARGETS "threads = { policy = \"imar2\"; " RULES "};", false, 60);
-	assert_same(3);
 }
 
 /* Processes of one thread each, by turns on the CPUs of node 0. */
@@ -140,8 +133,7 @@ static void test_balance(void **state)
 	fake_sleep(world.fake, 60000);
 	begin(TARGETS "threads = { policy = \"balance\"; selection = \"first_fit\"; "
 		      "balance_min_gain = -1e12; "
-		      "residency_s = 0; };",
-	      true);
+		      "residency_s = 0; };");
 	live(40);
 	end();
 	assert_same(1);
@@ -157,7 +149,7 @@ static void test_kmaf(void **state)
 			0x7f0000000000 + (i << 20);
 	}
 	fake_sleep(world.fake, 60000);
-	begin(TARGETS "threads = { policy = \"kmaf\"; };", true);
+	begin(TARGETS "threads = { policy = \"kmaf\"; };");
 	live(40);
 	end();
 	assert_same(1);
@@ -175,8 +167,7 @@ static void test_pages(void **state)
 		world.workers[i].to = 128 * i + 128;
 	}
 	begin(TARGETS "threads = { policy = \"imar2\"; " RULES
-		      "}; pages = { policy = \"exclusivity\"; };",
-	      true);
+		      "}; pages = { policy = \"exclusivity\"; };");
 	live(60);
 	end();
 	assert_same(0);
@@ -191,7 +182,7 @@ static void test_what_happens_in_between(void **state)
 	static const char other[] = TARGETS "threads = { policy = \"lbma\"; n = 2; " RULES "};";
 	struct nm_config *config;
 	crowd();
-	begin(TARGETS "threads = { policy = \"imar2\"; " RULES "};", true);
+	begin(TARGETS "threads = { policy = \"imar2\"; " RULES "};");
 	live(15);
 	assert_int_equal(nm_command_release(&world.daemon, 200), 0);
 	live(5);
@@ -208,7 +199,7 @@ static void test_released_before_it_was_sampled(void **state)
 	(void)state;
 	crowd();
 	(void)fake_process(world.fake, 300, 1);
-	begin(TARGETS "threads = { policy = \"imar2\"; " RULES "};", true);
+	begin(TARGETS "threads = { policy = \"imar2\"; " RULES "};");
 	live(2);
 	assert_int_equal(nm_command_release(&world.daemon, 299), -ESRCH);
 	assert_int_equal(nm_command_release(&world.daemon, 300), 0);
@@ -222,7 +213,7 @@ static void test_released_before_it_was_sampled(void **state)
 /* Copies the recording; `change` may alter what is read. */
 static void rewrite(void (*change)(struct nm_recorded *record))
 {
-	const struct nm_recording_options options = {.samples = true};
+	const struct nm_recording_options options = {0};
 	char error[256];
 	struct nm_recorder_writer *writer;
 	struct nm_recording *recording;
@@ -257,7 +248,7 @@ static void test_differences_are_told(void **state)
 {
 	(void)state;
 	char said[8192];
-	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", true, 40);
+	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", 40);
 	rewrite(change_decision);
 	assert_int_equal(run_replay(file_name, said, sizeof(said)), 1);
 	assert_non_null(strstr(said, "not the same"));
@@ -289,8 +280,7 @@ static void test_nonsense_is_survived(void **state)
 	char said[8192];
 	nm_rng_seed(&chance, 9);
 	record(TARGETS "threads = { policy = \"imar2\"; " RULES
-		       "}; pages = { policy = \"exclusivity\"; };",
-	       true, 10);
+		       "}; pages = { policy = \"exclusivity\"; };", 10);
 	for (unsigned round = 0; round < 12; round++) {
 		rewrite(change_some);
 		assert_in_range(run_replay(file_name, said, sizeof(said)), 0, 1);
@@ -299,47 +289,31 @@ static void test_nonsense_is_survived(void **state)
 }
 
 static bool as_wider; /* how change_nodes() turns the recording into one of another machine */
-static enum nm_recorded_kind wrong_kind;
 
 /* Arrays by node of another length than the machine has nodes. */
 static void change_nodes(struct nm_recorded *entry)
 {
-	static struct nm_figures figures[64];
 	static struct nm_recorded_thread threads[64];
 	static double accesses[2 * NODES];
-	static uint32_t fresh[2 * NODES], touched[2 * NODES];
-	if (entry->kind != wrong_kind)
+	if (entry->kind != NM_RECORDED_THREADS)
 		return;
 	entry->nr_nodes = as_wider ? 2 * NODES : 1;
-	for (size_t i = 0; wrong_kind == NM_RECORDED_FIGURES && i < entry->figures.count; i++) {
-		assert_true(i < 64);
-		figures[i] = entry->figures.items[i];
-		figures[i].accesses = accesses;
-		figures[i].fresh = fresh;
-		figures[i].touched = touched;
-	}
-	for (size_t i = 0; wrong_kind == NM_RECORDED_THREADS && i < entry->threads.count; i++) {
+	for (size_t i = 0; i < entry->threads.count; i++) {
 		assert_true(i < 64);
 		threads[i] = entry->threads.items[i];
 		threads[i].accesses = accesses;
 	}
-	if (wrong_kind == NM_RECORDED_FIGURES)
-		entry->figures.items = figures;
-	else
-		entry->threads.items = threads;
+	entry->threads.items = threads;
 }
 
 /* Else arrays would be read beyond their ends. */
 /* SECURITY: recordings */
 static void test_the_machine_has_as_many_nodes_as_it_has(void **state)
 {
-	static const enum nm_recorded_kind kinds[] = {NM_RECORDED_FIGURES, NM_RECORDED_THREADS};
 	char said[8192];
-	for (unsigned i = 0; i < 4; i++) {
-		wrong_kind = kinds[i / 2];
-		as_wider = i % 2;
-		record(TARGETS "threads = { policy = \"lbma\"; " RULES "};",
-		       wrong_kind != NM_RECORDED_FIGURES, 10);
+	for (unsigned i = 0; i < 2; i++) {
+		as_wider = i;
+		record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", 10);
 		rewrite(change_nodes);
 		assert_int_equal(run_replay(file_name, said, sizeof(said)), 1);
 		if (!strstr(said, as_wider ? "is of 8 nodes, and the machine has 4"
@@ -380,7 +354,7 @@ static void test_terminals_are_safe(void **state)
 {
 	(void)state;
 	char said[8192];
-	record(TARGETS "threads = { policy = \"lbma\"; n = 4; " RULES "};", true, 40);
+	record(TARGETS "threads = { policy = \"lbma\"; n = 4; " RULES "};", 40);
 	rewrite(change_names);
 	assert_int_equal(run_replay(file_name, said, sizeof(said)), 1);
 	assert_non_null(strstr(said, "\\x1b[31m"));
@@ -395,10 +369,10 @@ static void test_terminals_are_safe(void **state)
 static void test_hashed_is_not_replayed(void **state)
 {
 	(void)state;
-	const struct nm_recording_options options = {.samples = true, .hashed = true};
+	const struct nm_recording_options options = {.hashed = true};
 	struct nm_record_sink sink;
 	char said[8192];
-	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", true, 2);
+	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", 2);
 	(void)unlink(file_name);
 	assert_int_equal(
 		nm_recorder_file(open(file_name, O_RDWR | O_CREAT | O_EXCL, 0600), &options, &sink),
@@ -414,7 +388,7 @@ static void test_cut_off_anywhere(void **state)
 {
 	(void)state;
 	char said[8192];
-	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", true, 12);
+	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", 12);
 	int fd = open(file_name, O_RDWR);
 	off_t size = lseek(fd, 0, SEEK_END);
 	for (off_t length = size - 1; length > 0; length -= 1 + size / 40) {
@@ -436,7 +410,6 @@ int main(void)
 		TEST(test_lbma),
 		TEST(test_imar2),
 		TEST(test_papers_own_rules),
-		TEST(test_figures_in_the_place_of_samples),
 		TEST(test_balance),
 		TEST(test_kmaf),
 		TEST(test_pages),

@@ -304,7 +304,7 @@ static void test_hashed(void **state)
 static void test_file_without_records(void **state)
 {
 	(void)state;
-	const struct nm_recording_options options = {.samples = true};
+	const struct nm_recording_options options = {0};
 	struct nm_recorder_writer *writer;
 	int fd = memory_file();
 	assert_int_equal(nm_recording_create(dup(fd), &options, &writer), 0);
@@ -444,7 +444,7 @@ static void add_any_deeds(struct nm_recorder_writer *writer, struct nm_rng *rng)
 
 static void write_anything(int fd, uint64_t seed)
 {
-	const struct nm_recording_options options = {.samples = true};
+	const struct nm_recording_options options = {0};
 	struct nm_recorder_writer *writer;
 	struct nm_rng rng;
 	nm_rng_seed(&rng, seed);
