@@ -74,9 +74,6 @@ struct nm_config {
 		double interval_s; /* T, 0.1–60, default 1.0 */
 		uint64_t seed;     /* 0 (default) = from the kernel's random numbers, told in the journal */
 		bool dry_run;      /* false */
-		char record[NM_CONFIG_PATH_BYTES]; /* "": nothing; else an absolute path */
-		uint64_t record_mb;		   /* 1024; 1–1000000 */
-		bool record_hashed;		   /* false; true: no names, no addresses */
 	} general;
 	struct {
 		struct nm_target_list include; /* empty (default) = every process that is worth it */

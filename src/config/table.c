@@ -68,12 +68,6 @@ const struct nm_setting nm_settings[] = {
 	      "Seed of every random draw; 0 takes one from the kernel and tells it in the journal"),
 	BOOL(general, dry_run, "false", NULL,
 	     "Sample, decide and explain, but change nothing"),
-	{FIELD(general, record), .type = NM_SETTING_PATH, .shipped = "",
-	 .meaning = "File to be created at the start for a recording of what is seen, decided and done; none: nothing is recorded"},
-	COUNT(general, record_mb, "1", "1000000", "1024", NULL,
-	      "MiB after which a recording ends"),
-	BOOL(general, record_hashed, "false", NULL,
-	     "Record hashes in the place of names and addresses, and no settings: to be shown to others, not for a replay"),
 
 	TARGETS(include, "Manage what matches one of these; without any, every process that is worth it"),
 	TARGETS(exclude, "Never touch what matches one of these, whatever include says"),

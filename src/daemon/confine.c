@@ -94,8 +94,6 @@ static int allow_ours(const struct ruleset *ruleset, const struct nm_daemon *dae
 		r = allow(ruleset, cache, WRITE);
 	if (r == 0)
 		r = allow_folder_of(ruleset, daemon->config->metrics.file, WRITE);
-	if (r == 0)
-		r = allow_folder_of(ruleset, daemon->config->general.record, WRITE);
 	return r;
 }
 

@@ -136,7 +136,6 @@ static int run_daemon(struct nm_daemon *daemon)
 	r = sd_event_default(&daemon->event);
 	if (r < 0)
 		return r;
-	nm_recorder_by_config(daemon);
 	nm_runtime_recall_unanswered(daemon);
 	r = nm_pipeline_open(daemon);
 	if (r < 0)

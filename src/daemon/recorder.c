@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -219,17 +218,6 @@ void nm_recorder_tick(struct nm_daemon *daemon)
 		(void)nm_recorder_end(daemon, "its time is over");
 }
 
-static int open_configured(const struct nm_config *config, struct nm_record_sink *ret)
-{
-	struct nm_recording_options options = {
-		.limit_bytes = config->general.record_mb << 20,
-		.hashed = config->general.record_hashed,
-	};
-	int fd = open(config->general.record, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		      0600);
-	return fd < 0 ? -errno : nm_recorder_file(fd, &options, ret);
-}
-
 int nm_recorder_start(struct nm_daemon *daemon, const struct nm_record_sink *sink)
 {
 	int r = nm_recorder_attach(daemon, sink);
@@ -238,24 +226,6 @@ int nm_recorder_start(struct nm_daemon *daemon, const struct nm_record_sink *sin
 	add_start(daemon);
 	add_given_back(daemon);
 	return 0;
-}
-
-void nm_recorder_by_config(struct nm_daemon *daemon)
-{
-	struct nm_record_sink sink = {0};
-	const char *path = daemon->config->general.record;
-	if (path[0] == '\0')
-		return;
-	int r = open_configured(daemon->config, &sink);
-	if (r == 0)
-		r = nm_recorder_start(daemon, &sink);
-	if (r < 0) {
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "nothing is recorded: general.record = \"%s\": %s%s", path, strerror(-r),
-			  r == -EEXIST ? " (a recording is never written over)" : "");
-		return;
-	}
-	nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE, "recording into %s", path);
 }
 
 /* ---- inputs ---- */

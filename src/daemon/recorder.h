@@ -45,8 +45,6 @@ int nm_recorder_attach(struct nm_daemon *daemon, const struct nm_record_sink *si
 int nm_recorder_start(struct nm_daemon *daemon, const struct nm_record_sink *sink);
 /* -ENOENT: there is none. The pipeline stays as it is. */
 int nm_recorder_end(struct nm_daemon *daemon, const char *reason);
-/* general.record, where it is set: at start. Trouble is told. */
-void nm_recorder_by_config(struct nm_daemon *daemon);
 /* Ends it when its time is over or the file takes no more; after each tick. */
 void nm_recorder_tick(struct nm_daemon *daemon);
 

@@ -44,7 +44,6 @@ static int give_topology(void *context, struct nm_topology **ret)
 static void tame(struct nm_config *config, bool dry_run)
 {
 	config->general.dry_run = dry_run;
-	config->general.record[0] = '\0';
 	config->metrics.file[0] = '\0';
 	config->sampling.inject = NM_INJECT_NONE;
 }

@@ -5,7 +5,7 @@
 # limit: 600
 . "$LAB/lib.sh"
 
-readonly FILE=/var/lab/recording HASHED=/var/lab/hashed CONFIGURED=/run/numa-migrd/recording
+readonly FILE=/var/lab/recording HASHED=/var/lab/hashed
 
 as() { runuser -u "$1" -- "${@:2}"; } # USER COMMAND…
 
@@ -100,22 +100,6 @@ hashed() {
 	check_equal "it is not for a replay" 1 "$(status_of numa-migrctl replay "$HASHED")"
 }
 
-# ---- general.record ----
-
-from_the_start() {
-	settings_soft_dirty "$LAX_FREE" recorded
-	echo "general: { record = \"$CONFIGURED\"; };" >>"$CONF"
-	rm -f "$CONFIGURED"
-	systemctl start numa-migrd
-	sleep 10
-	cp "$CONFIGURED" "$FILE.start"
-	check "a daemon that runs: what there is can be replayed" replays "$FILE.start"
-	systemctl kill --kill-who=main -s KILL numa-migrd
-	sleep 2
-	systemctl stop numa-migrd
-	rm -f "$FILE.start" "$CONFIGURED"
-}
-
 begin
 recorder=''
 balancing 0
@@ -130,6 +114,5 @@ systemctl stop numa-migrd
 check "every mask is as it was" wait_for 5 own_mask
 looked_at
 torn
-from_the_start
 kill -9 "$recorded"
 rm -f "$FILE" "$HASHED"
