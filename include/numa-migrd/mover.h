@@ -64,7 +64,7 @@ struct nm_page_batch {
 	 * memory than pages.maps_max_rss_gb; -EROFS dry run.
 	 */
 	int error;
-	uint64_t moved, call_ns, calls;
+	uint64_t moved, bytes, call_ns, calls;
 	/*
 	 * Which small pages of the steps marked `loose`, or of a bulk batch, were moved, and from where, also of
 	 * a batch that ended early; each page once. It may lack some that went along with a huge page which

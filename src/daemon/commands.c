@@ -214,14 +214,17 @@ static void add_threads(const struct nm_daemon *daemon, struct status *status)
 	add_uint(status, "threads_undersampled", snapshot ? snapshot->undersampled : 0);
 }
 
-static void add_homes(const struct nm_placement *placement, struct status *status)
+static void add_homes(const struct nm_daemon *daemon, struct status *status)
 {
-	uint64_t homes = 0;
+	const struct nm_home_tally *homes = &daemon->tally.homes;
 
-	for (size_t i = 0; i < placement->count; i++)
-		homes += placement->items[i].home >= 0;
-	add_uint(status, "processes_placed", homes);
-	add_uint(status, "pages_moved_home", placement->pages_moved);
+	add_uint(status, "processes_placed", nm_placement_homes(daemon));
+	add_uint(status, "homes_granted", homes->granted);
+	add_uint(status, "homes_expired", homes->expired);
+	add_uint(status, "homes_yielded", homes->yielded);
+	add_uint(status, "homes_rolled_back", homes->rolled_back);
+	add_uint(status, "pages_moved_home", homes->pages);
+	add_uint(status, "bytes_moved_home", homes->bytes);
 }
 
 static void add_running(const struct nm_daemon *daemon, struct status *status)
@@ -238,7 +241,7 @@ static void add_running(const struct nm_daemon *daemon, struct status *status)
 	add_real(status, "cpu_share", daemon->tally.cpu_share);
 	add_workers(pipeline->machine, status);
 	if (pipeline->placement)
-		add_homes(pipeline->placement, status);
+		add_homes(daemon, status);
 	if (pipeline->memory)
 		add_pages(pipeline->memory, status);
 	if (pipeline->pages)

@@ -34,6 +34,12 @@
 #include "views.h"
 
 /* What happened since the start; for the status and the summaries. */
+/* What became of homes that policy "auto" gave, and what was moved to them. */
+struct nm_home_tally {
+	uint64_t granted, expired, yielded, rolled_back;
+	uint64_t pages, bytes;
+};
+
 struct nm_tally {
 	uint64_t intervals, decisions, applied, failed;
 	uint64_t late_max_usec; /* by how much an interval ended too late, at worst */
@@ -42,6 +48,7 @@ struct nm_tally {
 	double local_share; /* over managed threads in the last interval; NaN: unknown */
 	double cpu_share;   /* of one CPU, own and caused */
 	uint64_t caused_ns; /* what taking samples cost the programs */
+	struct nm_home_tally homes;
 	uint64_t suppressed; /* journal entries, as of the last summary */
 };
 

@@ -98,6 +98,8 @@ static void put_managed(const struct nm_daemon *daemon, struct nm_export *out)
 	put_of(out, NM_METRIC_PROCESSES, "off", roster.processes_off);
 	put(out, NM_METRIC_THREADS, roster.threads_managed);
 	put(out, NM_METRIC_LEASES, (double)nm_actuator_leases(pipeline->actuator));
+	if (pipeline->placement)
+		put(out, NM_METRIC_PLACED, (double)nm_placement_homes(daemon));
 	put(out, NM_METRIC_LOCAL, daemon->tally.local_share);
 	if (daemon->exporter.nr_nodes > 0)
 		put(out, NM_METRIC_LATENCY, daemon->exporter.latency);
@@ -188,6 +190,16 @@ static void put_pages(const struct nm_page_stage *stage, struct nm_export *out)
 	put(out, NM_METRIC_PAGE_BACKOFFS, (double)mover.backoffs);
 }
 
+static void put_homes(const struct nm_home_tally *homes, struct nm_export *out)
+{
+	put_of(out, NM_METRIC_HOMES, "granted", (double)homes->granted);
+	put_of(out, NM_METRIC_HOMES, "expired", (double)homes->expired);
+	put_of(out, NM_METRIC_HOMES, "yielded", (double)homes->yielded);
+	put_of(out, NM_METRIC_HOMES, "rolled_back", (double)homes->rolled_back);
+	put(out, NM_METRIC_HOME_PAGES, (double)homes->pages);
+	put(out, NM_METRIC_HOME_BYTES, (double)homes->bytes);
+}
+
 static void put_acts(const struct nm_daemon *daemon, struct nm_export *out)
 {
 	const struct nm_tally *tally = &daemon->tally;
@@ -203,6 +215,7 @@ static void put_acts(const struct nm_daemon *daemon, struct nm_export *out)
 		put_page_verdicts(&stage->tally, out);
 	if (stage)
 		put_pages(stage, out);
+	put_homes(&tally->homes, out);
 }
 
 /* ---- what it costs ---- */

@@ -90,6 +90,7 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	if (!nm_daemon_is_dry_run(daemon) && !is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;
 	daemon->tally.decisions++;
+	daemon->tally.homes.granted++;
 	nm_report_placement(daemon, snapshot, placed, proposal);
 }
 
@@ -109,6 +110,7 @@ static int expire_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			continue;
 		nm_report_placement_end(daemon, &snapshot->processes[placed->process], placed,
 					"it runs more threads than when it was placed");
+		daemon->tally.homes.expired++;
 		nm_placement_give_up(daemon, placed, false);
 		view->groups[i].home = -1;
 	}
@@ -126,6 +128,7 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 			continue;
 		nm_report_placement_end(daemon, &snapshot->processes[placement->items[i].process],
 					&placement->items[i], "run queue full, other nodes idle");
+		daemon->tally.homes.yielded++;
 		nm_placement_give_up(daemon, &placement->items[i], false);
 		/* No setback: its node filled up, for which it is not to blame. */
 		placement->items[i].barred_until_ns = snapshot->time_ns + NM_BARRED_NS;

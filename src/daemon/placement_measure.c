@@ -30,6 +30,15 @@ struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t 
 	return bsearch(&key, placement->items, placement->count, sizeof(key), by_pid);
 }
 
+size_t nm_placement_homes(const struct nm_daemon *daemon)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	size_t count = 0;
+	for (size_t i = 0; placement && i < placement->count; i++)
+		count += placement->items[i].home >= 0;
+	return count;
+}
+
 /* ---- who there is ---- */
 
 /* The same process with the same program, listed in the interval before. NULL: there is none. */

@@ -93,8 +93,10 @@ static void take_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 	if (batch->calls > 0)
 		nm_place_learn_cost(&placement->page_cost, batch->moved, batch->call_ns);
 	nm_recorder_batch(daemon, batch);
-	if (!batch->rollback)
-		placement->pages_moved += batch->moved;
+	if (!batch->rollback) {
+		daemon->tally.homes.pages += batch->moved;
+		daemon->tally.homes.bytes += batch->bytes;
+	}
 	if (!placed || batch->rollback)
 		return;
 	if (placed->home >= 0 && placed->decision == batch->decision)

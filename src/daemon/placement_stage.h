@@ -97,7 +97,6 @@ struct nm_placement {
 	uint32_t next_read_tid; /* where reading goes on in the next interval */
 	struct nm_mover *mover;
 	struct nm_place_cost page_cost;
-	uint64_t pages_moved; /* to homes, since the start */
 	struct nm_place_trend trend;
 	double *beside_cpus; /* per node: what runs there besides the processes, of late */
 	unsigned nr_nodes;   /* of it */
@@ -107,6 +106,8 @@ struct nm_placement {
 
 struct nm_daemon;
 
+/* Processes that have a home now. */
+size_t nm_placement_homes(const struct nm_daemon *daemon);
 /* NULL: it is not looked after. */
 struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid);
 

@@ -85,6 +85,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		break;
 	case NM_PLACE_WORSE:
 		daemon->tally.rolled_back++;
+		daemon->tally.homes.rolled_back++;
 		nm_placement_give_up(daemon, placed, true);
 		bar(placed, NM_BARRED_NS, snapshot->time_ns);
 		break;

@@ -35,6 +35,18 @@ static void summarise_pages(struct nm_daemon *daemon)
 		  tally->refused, tally->failed, tally->untried);
 }
 
+static void summarise_homes(struct nm_daemon *daemon)
+{
+	const struct nm_home_tally *homes = &daemon->tally.homes;
+
+	nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
+		  "%zu processes have a home; so far %" PRIu64 " homes granted, %" PRIu64
+		  " expired, %" PRIu64 " yielded, %" PRIu64 " rolled back; %" PRIu64
+		  " pages moved to them (%" PRIu64 " MiB)",
+		  nm_placement_homes(daemon), homes->granted, homes->expired, homes->yielded,
+		  homes->rolled_back, homes->pages, homes->bytes >> 20);
+}
+
 static void write_summary(struct nm_daemon *daemon)
 {
 	struct nm_roster_counts roster = nm_roster_counts(daemon->pipeline.roster);
@@ -54,6 +66,8 @@ static void write_summary(struct nm_daemon *daemon)
 		  tally->improved, tally->neutral, tally->rolled_back, tally->cancelled,
 		  tally->inconclusive, tally->failed, tally->intervals, daemon->counts.lost,
 		  suppressed, tally->cpu_share * 100);
+	if (daemon->pipeline.placement)
+		summarise_homes(daemon);
 	if (daemon->pipeline.pages)
 		summarise_pages(daemon);
 }

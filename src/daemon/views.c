@@ -94,6 +94,16 @@ static void page_counters(const struct nm_page_tally *tally, const struct nm_sho
 	nm_show_u64(show, "page_verdicts_inconclusive", tally->inconclusive);
 }
 
+static void home_counters(const struct nm_home_tally *homes, const struct nm_show *show)
+{
+	nm_show_u64(show, "homes_granted", homes->granted);
+	nm_show_u64(show, "homes_expired", homes->expired);
+	nm_show_u64(show, "homes_yielded", homes->yielded);
+	nm_show_u64(show, "homes_rolled_back", homes->rolled_back);
+	nm_show_u64(show, "pages_moved_home", homes->pages);
+	nm_show_u64(show, "bytes_moved_home", homes->bytes);
+}
+
 void nm_view_counters(void *context, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
@@ -109,6 +119,8 @@ void nm_view_counters(void *context, const struct nm_show *show)
 	nm_show_u64(show, "verdicts_inconclusive", tally->inconclusive);
 	nm_show_u64(show, "samples", daemon->counts.samples);
 	nm_show_u64(show, "samples_lost", daemon->counts.lost);
+	if (daemon->pipeline.placement)
+		home_counters(&tally->homes, show);
 	if (daemon->pipeline.pages)
 		page_counters(&daemon->pipeline.pages->tally, show);
 }

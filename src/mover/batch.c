@@ -234,6 +234,7 @@ static void add_counts(struct nm_mover *mover, const struct nm_mover_counts *mor
 	struct nm_page_batch *batch = mover->work.batch;
 
 	batch->moved += more->moved;
+	batch->bytes += more->bytes;
 	batch->calls += more->calls;
 	batch->call_ns += more->call_ns;
 	pthread_mutex_lock(&mover->lock);

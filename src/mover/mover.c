@@ -191,7 +191,7 @@ static size_t batches(const struct nm_mover *mover)
 static void prepare(struct nm_page_batch *batch)
 {
 	batch->error = 0;
-	batch->moved = batch->calls = batch->call_ns = batch->loose_lost = 0;
+	batch->moved = batch->bytes = batch->calls = batch->call_ns = batch->loose_lost = 0;
 	free(NM_TAKE(batch->loose));
 	batch->nr_loose = batch->loose_capacity = 0;
 	batch->next = batch->again_ns = batch->refused = 0;

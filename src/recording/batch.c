@@ -36,6 +36,7 @@ int nm_batch_put(const struct nm_page_batch *batch, uint8_t **ret, size_t *ret_s
 	nm_put_uint(&bytes, batch->decision);
 	nm_put_int(&bytes, batch->error);
 	nm_put_uint(&bytes, batch->moved);
+	nm_put_uint(&bytes, batch->bytes);
 	nm_put_uint(&bytes, batch->call_ns);
 	nm_put_uint(&bytes, batch->calls);
 	nm_put_uint(&bytes, batch->loose_lost);
@@ -96,6 +97,7 @@ int nm_batch_get(const uint8_t *bytes, size_t size, struct nm_page_batch *batch)
 	uint64_t decision = nm_get_uint(&cursor);
 	batch->error = (int)nm_get_int(&cursor);
 	batch->moved = nm_get_uint(&cursor);
+	batch->bytes = nm_get_uint(&cursor);
 	batch->call_ns = nm_get_uint(&cursor);
 	batch->calls = nm_get_uint(&cursor);
 	batch->loose_lost = nm_get_uint(&cursor);

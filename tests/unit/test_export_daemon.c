@@ -65,11 +65,19 @@ static void figures_are_written_while_an_interval_goes_on(void **state)
 	live(40);
 	const char *path = use_file("x.prom");
 	uint64_t intervals = world.daemon.tally.intervals;
+	world.daemon.tally.homes = (struct nm_home_tally){7, 1, 2, 3, 40, 163840};
 	assert_true(nm_loop_goes_on(&world.daemon));
 	nm_loop_beat(&world.daemon);
 	assert_int_equal(world.daemon.tally.intervals, intervals);
 	nm_autofree char *text = written(path);
 	assert_true(value_of(text, "numa_migrd_intervals_total") == (double)intervals);
+	assert_true(value_of(text, "numa_migrd_homes_total{event=\"granted\"}") == 7);
+	assert_true(value_of(text, "numa_migrd_homes_total{event=\"expired\"}") == 1);
+	assert_true(value_of(text, "numa_migrd_homes_total{event=\"yielded\"}") == 2);
+	assert_true(value_of(text, "numa_migrd_homes_total{event=\"rolled_back\"}") == 3);
+	assert_true(value_of(text, "numa_migrd_home_pages_total") == 40);
+	assert_true(value_of(text, "numa_migrd_home_moved_bytes_total") == 163840);
+	assert_true(value_of(text, "numa_migrd_placed_processes") >= 0);
 }
 
 static void figures_are_what_they_are(void **state)

@@ -64,6 +64,7 @@ static void test_all_of_a_large_one(void **state)
 	RUN(test, batch);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 	assert_int_equal(batch->moved, FAKE_PAGES);
+	assert_int_equal(batch->bytes, (uint64_t)FAKE_PAGES * 4096);
 	assert_true(test->fake->calls > 1 && test->fake->largest >= 256);
 	assert_int_equal(nm_mover_counts(test->mover).moved, FAKE_PAGES);
 	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);

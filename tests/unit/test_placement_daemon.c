@@ -17,6 +17,7 @@ static void move_of_1000(struct nm_page_batch *batch)
 	if (batch->pid != 1000)
 		return;
 	batch->moved = world.space.count - pages_on((unsigned)batch->to);
+	batch->bytes = batch->moved * 4096;
 	memset(world.space.home, batch->to, world.space.count);
 	if (speed_after_move > 0)
 		set_speeds(speed_after_move);
@@ -596,7 +597,10 @@ static void memory_comes_along(void **state)
 	assert_int_equal(pages_on(0), 1024);
 	assert_int_equal(placed->memory.state, NM_BRING_DONE);
 	assert_int_equal(status_number("pages_moved_home"), 1024);
+	assert_int_equal(status_number("bytes_moved_home"), 1024 * 4096);
 	assert_true(status_number("processes_placed") >= 1);
+	assert_true(status_number("homes_granted") >= status_number("processes_placed"));
+	assert_int_equal(status_number("homes_rolled_back"), 0);
 	live_s(6);
 	const struct nm_entry *verdict = find_entry(0, NM_MESSAGE_VERDICT, "PID", "1000");
 	assert_non_null(verdict);

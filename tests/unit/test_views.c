@@ -288,6 +288,26 @@ static void counters_count(void **state)
 	assert_shown(1, "intervals", "12");
 	assert_true(shown_number(1, "decisions") >= 1);
 	assert_null(shown_text(1, "pages_moved")); /* pages are not moved */
+	assert_null(shown_text(1, "homes_granted")); /* that is policy "auto" */
+}
+
+static void homes_are_counted(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 2);
+	world.daemon.config->threads.policy = NM_POLICY_AUTO;
+	live(4);
+	world.daemon.tally.homes = (struct nm_home_tally){7, 1, 2, 3, 40, 163840};
+	show = shown_show();
+	show.open(show.context);
+	nm_view_counters(&world.daemon, &show);
+	show.close(show.context);
+	assert_shown(1, "homes_granted", "7");
+	assert_shown(1, "homes_expired", "1");
+	assert_shown(1, "homes_yielded", "2");
+	assert_shown(1, "homes_rolled_back", "3");
+	assert_shown(1, "pages_moved_home", "40");
+	assert_shown(1, "bytes_moved_home", "163840");
 }
 
 /* ---- pages ---- */
@@ -430,6 +450,7 @@ int main(void)
 		TEST_OF(attributes_of_cgroups_are_shown),
 		TEST_OF(a_decision_is_remembered_with_its_verdict),
 		TEST_OF(counters_count),
+		TEST_OF(homes_are_counted),
 		TEST_OF(pages_are_summed_up),
 		TEST_OF(addresses_are_for_root_and_their_owner),
 		cmocka_unit_test(every_name_is_documented),
