@@ -61,7 +61,8 @@ struct nm_page_batch {
 	 * Of the batch as a whole, which ended there: -ESRCH the process is gone or another;
 	 * -ESTALE its mappings are not known yet, but are being read: try again; -ECANCELED
 	 * dropped; -EPERM we may not; -EFBIG it has too many mappings, or more in
-	 * memory than pages.maps_max_rss_gb; -EROFS dry run.
+	 * memory than pages.maps_max_rss_gb; -ENOSPC a bulk batch's node lacks memory and reclaims
+	 * what programs use: later; -EROFS dry run.
 	 */
 	int error;
 	uint64_t moved, bytes, call_ns, calls;

@@ -43,4 +43,44 @@ int nm_node_available_read(struct nm_platform *platform, unsigned os_id,
 			   const struct nm_watermarks *watermarks, double keep_free,
 			   uint64_t *ret_bytes);
 
+/* ---- reclaim ---- */
+
+/* A counter of /proc/vmstat, whose text begins with another line. False: it has none of that name. Pure. */
+bool nm_vmstat_value(const char *text, const char *name, uint64_t *ret);
+/* The text of /proc/vmstat as it is now; "" if it cannot be read. */
+#define NM_VMSTAT_BYTES 16384U
+void nm_vmstat_read(struct nm_platform *platform, char text[NM_VMSTAT_BYTES]);
+
+/* Counters of the machine since it was booted; 0 without such a counter. */
+struct nm_reclaim {
+	uint64_t direct_scanned, direct_reclaimed; /* pages: by programs that needed memory at once */
+	uint64_t background_scanned;		   /* by kswapd */
+	uint64_t swapped_out;
+};
+struct nm_reclaim nm_reclaim_parse(const char *vmstat);
+
+/*
+ * Whether programs lost memory that they use, from one reading to the next: pages were swapped out
+ * while the machine was short of memory (a cgroup at its own limit swaps, too), or direct reclaim
+ * scanned pages and got less than 40 % of them, which vmpressure calls medium (mm/vmpressure.c).
+ * Direct reclaim of clean page cache, which migration itself causes, gets nearly all. Pure.
+ */
+bool nm_reclaim_hurts(const struct nm_reclaim *before, const struct nm_reclaim *now);
+
+/* One reader's view of that; {0} at first. */
+struct nm_reclaim_watch {
+	struct nm_reclaim last;
+	uint64_t read_ns, hurt_ns; /* 0: never */
+};
+#define NM_RECLAIM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* read again after that time */
+#define NM_RECLAIM_QUIET_NS NM_NSEC_PER_SEC	      /* over after that time without another sign */
+
+/*
+ * True: reclaim hurt programs within the last second, and the node with the kernel's number os_id
+ * has less free memory than its high watermark, below which it is reclaimed. Nothing should be moved
+ * there. The kernel counts reclaim by machine (by node only since Linux 7.0). Placement and mover.
+ */
+bool nm_node_is_reclaimed(struct nm_platform *platform, struct nm_reclaim_watch *watch,
+			  unsigned os_id, uint64_t now_ns);
+
 #endif

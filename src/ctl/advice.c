@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "numa-migrd/node_memory.h"
 #include "numa-migrd/proc.h"
 
 #define PAGE_SUMMARY 0
@@ -259,23 +260,15 @@ void nm_advice_look(struct nm_advice *advice, struct nm_platform *platform,
 
 /* ---- the kernel's balancing ---- */
 
-static bool counter_after(const char *text, const char *name, uint64_t *ret)
-{
-	const char *found = strstr(text, name);
-
-	return found && sscanf(found + strlen(name), " %" SCNu64, ret) == 1;
-}
-
 struct nm_hinting nm_hinting_read(struct nm_platform *platform)
 {
 	struct nm_hinting hinting = {0};
-	char text[16384];
+	char text[NM_VMSTAT_BYTES];
 
-	if (platform->ops->read_file(platform, NM_ROOT, "proc/vmstat", text, sizeof(text)) <= 0)
-		return hinting;
-	hinting.known = counter_after(text, "\nnuma_hint_faults ", &hinting.faults) &&
-			counter_after(text, "\nnuma_hint_faults_local ", &hinting.local) &&
-			counter_after(text, "\nnuma_pages_migrated ", &hinting.migrated);
+	nm_vmstat_read(platform, text);
+	hinting.known = nm_vmstat_value(text, "numa_hint_faults", &hinting.faults) &&
+			nm_vmstat_value(text, "numa_hint_faults_local", &hinting.local) &&
+			nm_vmstat_value(text, "numa_pages_migrated", &hinting.migrated);
 	return hinting;
 }
 

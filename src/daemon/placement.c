@@ -139,11 +139,14 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 }
 
 /* No bound if the kernel does not report it. */
-static uint64_t available_on(struct nm_daemon *daemon, const struct nm_node *node,
+static uint64_t available_on(struct nm_daemon *daemon, unsigned node,
 			     const struct nm_watermarks *watermarks)
 {
 	uint64_t bytes;
-	int r = nm_node_available_read(daemon->pipeline.platform, node->os_id, watermarks,
+	if (nm_placement_is_reclaimed(daemon, node))
+		return 0;
+	int r = nm_node_available_read(daemon->pipeline.platform,
+				       daemon->pipeline.topology->nodes[node].os_id, watermarks,
 				       daemon->config->pages.keep_free, &bytes);
 	return r < 0 ? UINT64_MAX : bytes;
 }
@@ -160,7 +163,7 @@ static void fill_memory(struct nm_daemon *daemon, struct nm_placement_view *view
 		return;
 	struct nm_watermarks watermarks = nm_watermarks_read(daemon->pipeline.platform);
 	for (unsigned k = 0; k < topology->nr_nodes; k++)
-		view->nodes[k].free_bytes = available_on(daemon, &topology->nodes[k], &watermarks);
+		view->nodes[k].free_bytes = available_on(daemon, k, &watermarks);
 }
 
 static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

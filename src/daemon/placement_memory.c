@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": a process's memory follows its threads to their home, once, by the mover, when it is worth that. */
 #include <math.h>
+#include <string.h>
 
 #include "daemon.h"
 #include "placement_stage.h"
@@ -69,16 +70,30 @@ void nm_placement_send_back(struct nm_daemon *daemon, struct nm_placed *placed)
 
 /* ---- home ---- */
 
-/* It is as if the process had run there from its beginning. */
-static void settle(const struct nm_daemon *daemon, struct nm_placed *placed, struct nm_page_batch *batch)
+/* Behind what is known of earlier batches. Out of memory: what is not known does not go back. */
+static void remember_origins(struct nm_bring_memory *memory, const struct nm_page_batch *batch)
 {
-	nm_placement_forget_memory(placed);
-	placed->memory = (struct nm_bring_memory){
-		.state = NM_BRING_DONE,
-		.moved = batch->moved,
-		.was = NM_TAKE(batch->loose),
-		.nr_was = batch->nr_loose,
-	};
+	size_t count = memory->nr_was + batch->nr_loose;
+	struct nm_page_loose *was = reallocarray(memory->was, count + 1, sizeof(*was));
+	if (!was)
+		return;
+	if (batch->nr_loose > 0)
+		memcpy(was + memory->nr_was, batch->loose, batch->nr_loose * sizeof(*was));
+	memory->was = was;
+	memory->nr_was = count;
+}
+
+/* It is as if the process had run there from its beginning. What was broken off goes on later. */
+static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
+		   const struct nm_page_batch *batch)
+{
+	struct nm_bring_memory *memory = &placed->memory;
+	remember_origins(memory, batch);
+	memory->moved += batch->moved;
+	memory->state = batch->error == -ENOSPC ? NM_BRING_LATER : NM_BRING_DONE;
+	if (memory->state == NM_BRING_LATER)
+		memory->away_bytes -= batch->bytes < memory->away_bytes ? batch->bytes
+									: memory->away_bytes;
 	for (unsigned k = 0; batch->error == 0 && k < daemon->pipeline.topology->nr_nodes; k++)
 		if ((int)k != placed->home) {
 			placed->has_run_on[placed->home] += placed->has_run_on[k];
@@ -170,27 +185,59 @@ static double under_way_s(const struct nm_placement *placement, unsigned *ret_co
 	return sum;
 }
 
+static bool is_to_come(const struct nm_placed *placed)
+{
+	return placed->memory.state == NM_BRING_WANTED || placed->memory.state == NM_BRING_LATER;
+}
+
+bool nm_placement_is_reclaimed(struct nm_daemon *daemon, unsigned node)
+{
+	return nm_node_is_reclaimed(daemon->pipeline.platform,
+				    &daemon->pipeline.placement->reclaim,
+				    daemon->pipeline.topology->nodes[node].os_id,
+				    daemon->last_tick_ns);
+}
+
 /* What its being away costs grows, and what moving it costs is known better. */
-static void consider(const struct nm_placement *placement, struct nm_placed *placed, double interval_s)
+static void consider(const struct nm_placement *placement, struct nm_placed *placed,
+		     double interval_s, const bool *reclaimed)
 {
 	struct nm_bring_memory *memory = &placed->memory;
-	if (memory->state != NM_BRING_WANTED && memory->state != NM_BRING_LATER)
+	if (!is_to_come(placed))
 		return;
 	placed->lost_s +=
 		interval_s * nm_place_lost_cpus(placed->demand_cpus, memory->away_distance);
-	bool worthwhile = nm_place_to_come(placed->lost_s) >= cost_s(placement, placed);
+	bool worthwhile = nm_place_to_come(placed->lost_s) >= cost_s(placement, placed) &&
+			  !reclaimed[placed->home];
 	if (worthwhile && memory->state == NM_BRING_LATER)
 		placed->judged = false; /* anew, by what it is like with its memory */
 	memory->state = worthwhile ? NM_BRING_WANTED : NM_BRING_LATER;
+}
+
+/* -ENOMEM: nothing is handed over now. */
+static int consider_all(struct nm_daemon *daemon, double interval_s)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	bool any = false;
+	for (size_t i = 0; i < placement->count && !any; i++)
+		any = is_to_come(&placement->items[i]);
+	nm_autofree bool *reclaimed = calloc(nr_nodes, sizeof(*reclaimed));
+	if (!reclaimed)
+		return -ENOMEM;
+	for (unsigned k = 0; any && k < nr_nodes; k++)
+		reclaimed[k] = nm_placement_is_reclaimed(daemon, k);
+	for (size_t i = 0; any && i < placement->count; i++)
+		consider(placement, &placement->items[i], interval_s, reclaimed);
+	return 0;
 }
 
 void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_placed *next;
-	for (size_t i = 0; i < placement->count; i++)
-		consider(placement, &placement->items[i],
-			 (double)interval_ns / (double)NM_NSEC_PER_SEC);
+	if (consider_all(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) < 0)
+		return;
 	while ((next = most_urgent(placement))) {
 		unsigned nr_ahead;
 		double ahead_s = under_way_s(placement, &nr_ahead) + cost_s(placement, next);

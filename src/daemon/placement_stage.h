@@ -4,6 +4,7 @@
 #define NM_DAEMON_PLACEMENT_STAGE_H
 
 #include "numa-migrd/mover.h"
+#include "numa-migrd/node_memory.h"
 #include "numa-migrd/placement.h"
 #include "numa-migrd/snapshot.h"
 
@@ -97,6 +98,7 @@ struct nm_placement {
 	uint32_t next_read_tid; /* where reading goes on in the next interval */
 	struct nm_mover *mover;
 	struct nm_place_cost page_cost;
+	struct nm_reclaim_watch reclaim;
 	struct nm_place_trend trend;
 	double *beside_cpus; /* per node: what runs there besides the processes, of late */
 	unsigned nr_nodes;   /* of it */
@@ -174,6 +176,8 @@ void nm_placement_collect(struct nm_daemon *daemon);
 void nm_placement_send_back(struct nm_daemon *daemon, struct nm_placed *placed);
 /* What is under way of it, stays so. */
 void nm_placement_forget_memory(struct nm_placed *placed);
+/* Memory that is reclaimed there would hurt who uses it: nothing is to be moved to the node now. */
+bool nm_placement_is_reclaimed(struct nm_daemon *daemon, unsigned node);
 /* Hands the mover the memory that is worth being brought home, what has cost most for each byte first. */
 void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns);
 

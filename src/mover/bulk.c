@@ -313,6 +313,9 @@ int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigne
 		return move_back(mover, counts, pages);
 	if (!is_allowed(mover, work->batch->to))
 		return -EPERM;
+	if (nm_node_is_reclaimed(mover->platform, &mover->reclaim,
+				 mover->rules.node_ids[work->batch->to], mover->call.now_ns))
+		return -ENOSPC;
 	int r = first ? move_at_once(mover, counts) : 1;
 	if (r <= 0)
 		return r;

@@ -95,7 +95,8 @@ struct nm_mover {
 	struct nm_mover_rules rules;
 	struct nm_work work;
 
-	struct nm_call call; /* the worker's */
+	struct nm_call call; /* the worker's, as is the next */
+	struct nm_reclaim_watch reclaim;
 };
 
 /* -ENOMEM: without nodes. To be cleared in any case. */
@@ -152,8 +153,8 @@ static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint
 	const struct nm_room_page page = {
 		.now_ns = mover->call.now_ns, .bytes = bytes, .pool = pool};
 
-	return nm_room_take(mover->platform, &mover->rules.rooms[node], mover->rules.node_ids[node],
-			    mover->rules.keep_free, page);
+	return nm_room_take(mover->platform, &mover->reclaim, &mover->rules.rooms[node],
+			    mover->rules.node_ids[node], mover->rules.keep_free, page);
 }
 
 #endif

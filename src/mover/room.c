@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "numa-migrd/node_memory.h"
-
 #define KIB 1024U
 #define BASE_PAGE 4096U
 #define HUGE_ORDER 9U
@@ -89,8 +87,8 @@ static bool take(uint64_t *room, uint64_t bytes)
 }
 
 /* The pool's pages are taken from the node's memory already, whether in use or not. */
-bool nm_room_take(struct nm_platform *platform, struct nm_room *room, unsigned node,
-		  double keep_free, struct nm_room_page page)
+bool nm_room_take(struct nm_platform *platform, struct nm_reclaim_watch *watch,
+		  struct nm_room *room, unsigned node, double keep_free, struct nm_room_page page)
 {
 	if (page.pool) {
 		if (room->pool_page_bytes != page.bytes)
@@ -101,8 +99,9 @@ bool nm_room_take(struct nm_platform *platform, struct nm_room *room, unsigned n
 	}
 	if (is_due(page.now_ns, &room->memory_ns)) {
 		struct nm_watermarks watermarks = nm_watermarks_read(platform);
-		if (nm_node_available_read(platform, node, &watermarks, keep_free, &room->memory) <
-		    0)
+		if (nm_node_is_reclaimed(platform, watch, node, page.now_ns) ||
+		    nm_node_available_read(platform, node, &watermarks, keep_free,
+					   &room->memory) < 0)
 			room->memory = 0;
 	}
 	if (page.bytes <= BASE_PAGE)

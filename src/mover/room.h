@@ -3,7 +3,7 @@
 #ifndef NM_MOVER_ROOM_H
 #define NM_MOVER_ROOM_H
 
-#include "numa-migrd/platform.h"
+#include "numa-migrd/node_memory.h"
 
 #define NM_ROOM_AGE_NS                                                                             \
 	(100 * NM_NSEC_PER_MSEC) /* what was read holds so long, less what we took                 \
@@ -27,9 +27,9 @@ struct nm_room_page {
 
 /*
  * Takes room for a page on the node of that (kernel's) number. keep_free: share of the node that
- * stays free. False: there is none, or it is not known. Mover.
+ * stays free. False: there is none, it is not known, or memory is being reclaimed there. Mover.
  */
-bool nm_room_take(struct nm_platform *platform, struct nm_room *room, unsigned node,
-		  double keep_free, struct nm_room_page page);
+bool nm_room_take(struct nm_platform *platform, struct nm_reclaim_watch *watch,
+		  struct nm_room *room, unsigned node, double keep_free, struct nm_room_page page);
 
 #endif

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "split.h"
 
-#include <string.h>
-
-#define VMSTAT_BYTES 16384U
-
-uint64_t nm_splits_parse(const char *vmstat)
-{
-	static const char name[] = "\nthp_migration_split ";
-	const char *line = strstr(vmstat, name);
-
-	return line ? strtoull(line + strlen(name), NULL, 10) : 0;
-}
+#include "numa-migrd/node_memory.h"
 
 static uint64_t read_splits(struct nm_mover *mover)
 {
-	char text[VMSTAT_BYTES];
-	ssize_t length = mover->platform->ops->read_file(mover->platform, NM_ROOT, "proc/vmstat",
-							 text, sizeof(text));
+	char text[NM_VMSTAT_BYTES];
+	uint64_t splits = 0;
 
-	return length > 0 ? nm_splits_parse(text) : 0;
+	nm_vmstat_read(mover->platform, text);
+	(void)nm_vmstat_value(text, "thp_migration_split", &splits);
+	return splits;
 }
 
 void nm_splits_begin(struct nm_mover *mover)

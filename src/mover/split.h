@@ -5,9 +5,6 @@
 
 #include "mover_internal.h"
 
-/* thp_migration_split of /proc/vmstat; 0 where there is none. Pure. */
-uint64_t nm_splits_parse(const char *vmstat);
-
 /* Remembers where the machine's count begins. */
 void nm_splits_begin(struct nm_mover *mover);
 

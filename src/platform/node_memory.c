@@ -9,6 +9,7 @@
 
 #define KIB 1024U
 #define MEMINFO_BYTES 4096U
+#define LEAST_RECLAIMED 0.4 /* of what direct reclaim scans */
 #define SCALE_UNIT 10000.0 /* of watermark_scale_factor */
 
 /* "Node 3 MemFree:   123 kB" */
@@ -72,13 +73,18 @@ struct nm_watermarks nm_watermarks_read(struct nm_platform *platform)
 	};
 }
 
+/* Two such steps above the lowest one. */
+static double high_watermark(const struct nm_node_memory *memory,
+			     const struct nm_watermarks *watermarks)
+{
+	return (double)watermarks->min_free_bytes +
+	       2 * watermarks->scale * (double)memory->total_bytes;
+}
+
 uint64_t nm_node_memory_available(const struct nm_node_memory *memory,
 				  const struct nm_watermarks *watermarks, double keep_free)
 {
-	double total = (double)memory->total_bytes;
-	/* The high watermark is two such steps above the lowest one. */
-	double kept = (double)watermarks->min_free_bytes + 2 * watermarks->scale * total +
-		      keep_free * total;
+	double kept = high_watermark(memory, watermarks) + keep_free * (double)memory->total_bytes;
 	double there = (double)memory->free_bytes + (double)memory->clean_bytes;
 
 	return there > kept ? (uint64_t)(there - kept) : 0;
@@ -95,4 +101,71 @@ int nm_node_available_read(struct nm_platform *platform, unsigned os_id,
 		return r;
 	*ret_bytes = nm_node_memory_available(&memory, watermarks, keep_free);
 	return 0;
+}
+
+/* ---- reclaim ---- */
+
+bool nm_vmstat_value(const char *text, const char *name, uint64_t *ret)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = text; (at = strstr(at, name)); at += length)
+		if (at > text && at[-1] == '\n' && at[length] == ' ')
+			return sscanf(at + length, "%" SCNu64, ret) == 1;
+	return false;
+}
+
+void nm_vmstat_read(struct nm_platform *platform, char text[NM_VMSTAT_BYTES])
+{
+	if (platform->ops->read_file(platform, NM_ROOT, "proc/vmstat", text, NM_VMSTAT_BYTES) < 0)
+		text[0] = '\0';
+}
+
+struct nm_reclaim nm_reclaim_parse(const char *vmstat)
+{
+	struct nm_reclaim reclaim = {0};
+
+	(void)nm_vmstat_value(vmstat, "pgscan_direct", &reclaim.direct_scanned);
+	(void)nm_vmstat_value(vmstat, "pgsteal_direct", &reclaim.direct_reclaimed);
+	(void)nm_vmstat_value(vmstat, "pgscan_kswapd", &reclaim.background_scanned);
+	(void)nm_vmstat_value(vmstat, "pswpout", &reclaim.swapped_out);
+	return reclaim;
+}
+
+bool nm_reclaim_hurts(const struct nm_reclaim *before, const struct nm_reclaim *now)
+{
+	uint64_t scanned = now->direct_scanned - before->direct_scanned;
+	uint64_t reclaimed = now->direct_reclaimed - before->direct_reclaimed;
+	bool is_short = scanned > 0 || now->background_scanned != before->background_scanned;
+
+	return (is_short && now->swapped_out != before->swapped_out) ||
+	       (double)reclaimed < LEAST_RECLAIMED * (double)scanned;
+}
+
+static void watch_reclaim(struct nm_platform *platform, struct nm_reclaim_watch *watch,
+			  uint64_t now_ns)
+{
+	char text[NM_VMSTAT_BYTES];
+
+	if (watch->read_ns && now_ns - watch->read_ns < NM_RECLAIM_AGE_NS)
+		return;
+	nm_vmstat_read(platform, text);
+	struct nm_reclaim now = nm_reclaim_parse(text);
+	if (watch->read_ns && nm_reclaim_hurts(&watch->last, &now))
+		watch->hurt_ns = now_ns;
+	watch->read_ns = now_ns;
+	watch->last = now;
+}
+
+bool nm_node_is_reclaimed(struct nm_platform *platform, struct nm_reclaim_watch *watch,
+			  unsigned os_id, uint64_t now_ns)
+{
+	struct nm_node_memory memory;
+
+	watch_reclaim(platform, watch, now_ns);
+	if (!watch->hurt_ns || now_ns - watch->hurt_ns >= NM_RECLAIM_QUIET_NS ||
+	    nm_node_memory_read(platform, os_id, &memory) < 0)
+		return false;
+	struct nm_watermarks watermarks = nm_watermarks_read(platform);
+	return (double)memory.free_bytes < high_watermark(&memory, &watermarks);
 }

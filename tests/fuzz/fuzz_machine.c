@@ -2,7 +2,6 @@
 // SECURITY: proc-sys
 /* What /sys and /proc say of the machine: CPU, nodes, memory, zones, and the terms of a PMU. */
 #include "../../src/mover/room.h"
-#include "../../src/mover/split.h"
 #include "../../src/platform/pmu.h"
 #include "../../src/topology/sysfs.h"
 #include "../support/machine.h"
@@ -22,7 +21,7 @@ static void parse_texts(const char *text)
 		FUZZ_REQUIRE(nm_event_table_for(&identity));
 	(void)nm_node_memory_parse(text, &memory);
 	(void)nm_huge_free_parse(text, 1);
-	(void)nm_splits_parse(text);
+	(void)nm_reclaim_parse(text);
 }
 
 static void parse_zones(struct fuzz_input *input)

@@ -56,6 +56,7 @@ static struct world {
 	bool silent;   /* no schedstat */
 	bool homes;    /* samples tell the node of their memory, not its physical address */
 	uint64_t busy_ticks[CPUS], all_ticks;
+	uint64_t swapped_out; /* pages so far; 0: no counters of that, and no watermarks */
 	char root[128];
 	struct nm_entry entries[ENTRIES_MAX];
 	size_t nr_entries;
@@ -402,6 +403,11 @@ static inline ssize_t read_with_load(struct nm_platform *platform, int directory
 	size_t used = 0;
 	if (world.balancing >= 0 && strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
 		return snprintf(buffer, size, "%d\n", world.balancing);
+	if (world.swapped_out && strcmp(path, "proc/vmstat") == 0)
+		return snprintf(buffer, size, "nr_free 1\npgscan_kswapd %" PRIu64 "\npswpout %" PRIu64 "\n",
+				world.swapped_out, world.swapped_out);
+	if (world.swapped_out && strcmp(path, "proc/sys/vm/min_free_kbytes") == 0)
+		return snprintf(buffer, size, "2048\n");
 	if (directory == NM_ROOT && strstr(path, "/schedstat"))
 		return read_schedstat(path, buffer, size);
 	if (directory != NM_ROOT || strcmp(path, "proc/stat") != 0)

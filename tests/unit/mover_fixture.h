@@ -23,6 +23,7 @@
 
 #include "../support/machine.h"
 #include "numa-migrd/mover.h"
+#include "numa-migrd/node_memory.h"
 #include "numa-migrd/worker.h"
 
 #define FAKE_PID 42U
@@ -63,6 +64,8 @@ struct fake {
 	uint64_t free_kib[FAKE_NODES], total_kib[FAKE_NODES], idle_kib[FAKE_NODES];
 	unsigned huge_blocks[FAKE_NODES], pool_pages[FAKE_NODES];
 	uint64_t splits;
+	uint64_t min_free_kib;
+	unsigned swaps_from; /* from that call on pages are swapped out in each; 0: never */
 	uint64_t call_ns; /* that a move takes, and each page of it */
 	uint64_t page_ns;
 	int call_error, where_error, maps_error;
@@ -204,8 +207,14 @@ static inline int fake_write_machine(struct fake *fake, const char *path, char *
 	    length)
 		return snprintf(text, size, "%u\n", fake->pool_pages[node]);
 	if (strcmp(path, "proc/vmstat") == 0)
-		return snprintf(text, size, "nr_free 1\nthp_migration_split %" PRIu64 "\nx 2\n",
-				fake->splits);
+		return snprintf(text, size,
+				"nr_free 1\nthp_migration_split %" PRIu64
+				"\npgscan_kswapd %u\npswpout %u\n",
+				fake->splits, fake->calls,
+				fake->swaps_from && fake->calls >= fake->swaps_from ? fake->calls
+										    : 0);
+	if (strcmp(path, "proc/sys/vm/min_free_kbytes") == 0)
+		return snprintf(text, size, "%" PRIu64 "\n", fake->min_free_kib);
 	if (strcmp(path, "proc/buddyinfo") != 0)
 		return -ENOENT;
 	for (node = 0; node < FAKE_NODES; node++)

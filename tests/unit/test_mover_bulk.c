@@ -70,6 +70,40 @@ static void test_all_of_a_large_one(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
 }
 
+/* Node 1 holds page cache; that programs lose memory for ours ends it, between two calls. */
+static void test_not_where_programs_are_swapped_out(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	begin_large(test);
+	test->fake->min_free_kib = 4096;
+	test->fake->free_kib[1] = 2048;
+	test->fake->idle_kib[1] = 1U << 20;
+	test->fake->call_ns = NM_RECLAIM_AGE_NS;
+	test->fake->swaps_from = 3;
+	RUN(test, batch);
+	assert_int_equal(batch->error, -ENOSPC);
+	assert_int_equal(test->fake->calls, 3);
+	assert_in_range(batch->moved, 1, FAKE_PAGES - 1);
+	assert_int_equal(pages_on(test, 1), batch->moved);
+}
+
+/* The node has free memory: whoever is swapped out, is so elsewhere. */
+static void test_swapping_elsewhere_is_no_reason(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	begin_large(test);
+	test->fake->min_free_kib = 4096;
+	test->fake->call_ns = NM_RECLAIM_AGE_NS;
+	test->fake->swaps_from = 3;
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
+}
+
 /* Each to the node that it was on, however these lay beside each other. */
 static void test_back_to_where_they_were(void **state)
 {
@@ -504,6 +538,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_few_calls_where_pages_are_few),
 		TEST(test_all_of_a_large_one),
+		TEST(test_not_where_programs_are_swapped_out),
+		TEST(test_swapping_elsewhere_is_no_reason),
 		TEST(test_back_to_where_they_were),
 		TEST(test_not_back_to_where_they_may_not_be),
 		TEST(test_huge_pages_go_whole),

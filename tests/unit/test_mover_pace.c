@@ -9,7 +9,6 @@
 
 #include "../../src/mover/pace.h"
 #include "../../src/mover/room.h"
-#include "../../src/mover/split.h"
 
 #define MS NM_NSEC_PER_MSEC
 #define US 1000ULL
@@ -210,14 +209,6 @@ static void test_huge_free(void **state)
 	assert_int_equal(nm_huge_free_parse("Node 0, zone", 0), 0);
 }
 
-static void test_splits(void **state)
-{
-	(void)state;
-	assert_int_equal(nm_splits_parse("a 1\nthp_migration_split 12\nb 3\n"), 12);
-	assert_int_equal(nm_splits_parse("a 1\nxthp_migration_split 12\n"), 0);
-	assert_int_equal(nm_splits_parse(""), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,7 +222,6 @@ int main(void)
 		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_reload_keeps_the_debt),
 		cmocka_unit_test(test_huge_free),
-		cmocka_unit_test(test_splits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

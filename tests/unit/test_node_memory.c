@@ -54,7 +54,49 @@ static void clean_cache_counts_and_watermarks_do_not(void **state)
 	assert_int_equal(nm_node_memory_available(&memory, &usual, 1), 0);
 }
 
+static void counters_are_found_by_their_names(void **state)
+{
+	static const char text[] = "nr_free_pages 5\npgscan_direct_throttle 7\npgscan_direct 12\n"
+				   "xpswpout 3\npswpout 99\nlast";
+	uint64_t value = 1;
+
+	(void)state;
+	assert_true(nm_vmstat_value(text, "pgscan_direct", &value));
+	assert_int_equal(value, 12);
+	assert_true(nm_vmstat_value(text, "pswpout", &value));
+	assert_int_equal(value, 99);
+	assert_false(nm_vmstat_value(text, "pgsteal_direct", &value));
+	assert_false(nm_vmstat_value(text, "last", &value));
+	assert_false(nm_vmstat_value("", "last", &value));
+	assert_int_equal(nm_reclaim_parse(text).direct_scanned, 12);
+	assert_int_equal(nm_reclaim_parse(text).direct_reclaimed, 0);
+}
+
+static bool hurts(uint64_t scanned, uint64_t reclaimed, uint64_t background, uint64_t swapped)
+{
+	const struct nm_reclaim before = {1000, 1000, 1000, 1000};
+	const struct nm_reclaim now = {1000 + scanned, 1000 + reclaimed, 1000 + background,
+				       1000 + swapped};
+
+	return nm_reclaim_hurts(&before, &now);
+}
+
+static void reclaim_of_clean_cache_hurts_nobody(void **state)
+{
+	(void)state;
+	assert_false(hurts(0, 0, 0, 0));
+	assert_false(hurts(0, 0, 5000, 0));
+	assert_false(hurts(100, 90, 5000, 0));
+	assert_true(hurts(100, 30, 0, 0));
+	assert_true(hurts(0, 0, 10, 1));
+	assert_true(hurts(10, 10, 0, 1));
+	/* A cgroup that swaps at its own limit says nothing of the machine. */
+	assert_false(hurts(0, 0, 0, 500));
+}
+
 /* ---- read ---- */
+
+static unsigned swapped_out, vmstat_reads;
 
 static ssize_t read_file(struct nm_platform *platform, int directory, const char *path, char *text,
 			 size_t size)
@@ -66,6 +108,11 @@ static ssize_t read_file(struct nm_platform *platform, int directory, const char
 		return snprintf(text, size, "1024\n");
 	if (strcmp(path, "proc/sys/vm/watermark_scale_factor") == 0)
 		return snprintf(text, size, "1000\n");
+	if (strcmp(path, "proc/vmstat") == 0 && ++vmstat_reads)
+		return snprintf(text, size, "nr_free_pages 1\npgscan_kswapd %u\npswpout %u\n",
+				swapped_out, swapped_out);
+	if (strcmp(path, "sys/devices/system/node/node2/meminfo") == 0)
+		return snprintf(text, size, "Node 2 MemTotal: 10240 kB\nNode 2 MemFree: 2048 kB\n");
 	if (strcmp(path, "sys/devices/system/node/node3/meminfo") == 0)
 		return snprintf(text, size, "Node 3 MemTotal: 10240 kB\nNode 3 MemFree: 8192 kB\n");
 	return -ENOENT;
@@ -79,11 +126,33 @@ static void files_are_read(void **state)
 	uint64_t bytes = 7;
 
 	(void)state;
-	assert_int_equal(nm_node_available_read(&platform, 2, &watermarks, 0, &bytes), -ENOENT);
+	assert_int_equal(nm_node_available_read(&platform, 1, &watermarks, 0, &bytes), -ENOENT);
 	assert_int_equal(bytes, 7);
 	/* 8 MiB free, less 1 MiB and twice a tenth of 10 MiB. */
 	assert_int_equal(nm_node_available_read(&platform, 3, &watermarks, 0, &bytes), 0);
 	assert_int_equal(bytes, 5 * MIB);
+}
+
+/* Node 2 has less free than its high watermark, 3 MiB; node 3 has more. */
+static void swapping_is_seen_until_it_stops(void **state)
+{
+	const struct nm_platform_ops ops = {.read_file = read_file};
+	struct nm_platform platform = {.ops = &ops};
+	struct nm_reclaim_watch watch = {0};
+	uint64_t now = 5 * NM_NSEC_PER_SEC;
+
+	(void)state;
+	swapped_out = 7;
+	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now));
+	swapped_out = 8;
+	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now + NM_RECLAIM_AGE_NS / 2));
+	assert_int_equal(vmstat_reads, 1);
+	now += NM_RECLAIM_AGE_NS;
+	assert_true(nm_node_is_reclaimed(&platform, &watch, 2, now));
+	assert_false(nm_node_is_reclaimed(&platform, &watch, 3, now));
+	assert_int_equal(vmstat_reads, 2);
+	assert_true(nm_node_is_reclaimed(&platform, &watch, 2, now + NM_RECLAIM_QUIET_NS - 1));
+	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now + NM_RECLAIM_QUIET_NS));
 }
 
 int main(void)
@@ -91,7 +160,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_node_memory),
 		cmocka_unit_test(clean_cache_counts_and_watermarks_do_not),
+		cmocka_unit_test(counters_are_found_by_their_names),
+		cmocka_unit_test(reclaim_of_clean_cache_hurts_nobody),
 		cmocka_unit_test(files_are_read),
+		cmocka_unit_test(swapping_is_seen_until_it_stops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

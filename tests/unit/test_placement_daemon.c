@@ -638,6 +638,66 @@ static void page_cache_is_available(void **state)
 	assert_int_equal(pages_on(0), 1024);
 }
 
+static void live_swapping_s(double seconds)
+{
+	for (double until = seconds; until > 0; until -= nm_loop_beat_s(&world.daemon)) {
+		world.swapped_out++;
+		live_one();
+	}
+}
+
+/* The room that page cache leaves is none while programs are swapped out for it. */
+static void nothing_comes_where_programs_are_swapped_out(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
+	world.fake->free_kb = 1024;
+	world.fake->cached_kb = 4 << 20;
+	live_swapping_s(5);
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_NO_ROOM);
+	assert_int_equal(fake_mover.submitted, 0);
+	live_s(5);
+	assert_int_equal(placed_of(1000)->home, 0);
+	assert_int_equal(pages_on(0), 1024);
+}
+
+static void half_of_1000_and_no_more(struct nm_page_batch *batch)
+{
+	if (batch->pid != 1000)
+		return;
+	world.swapped_out++;
+	batch->error = -ENOSPC;
+	batch->moved = 512;
+	batch->bytes = 512 * 4096;
+	memset(world.space.home, batch->to, 512);
+	batch->loose = calloc(1, sizeof(*batch->loose));
+	batch->loose[0] = (struct nm_page_loose){START, 512, 3, 0};
+	batch->nr_loose = 1;
+}
+
+/* What was broken off for that goes on when it is over, and not before. */
+static void what_was_broken_off_goes_on_later(void **state)
+{
+	(void)state;
+	begin_beside_its_full_memory();
+	world.fake->free_kb = 1024;
+	world.fake->cached_kb = 4 << 20;
+	fake_mover.perform = half_of_1000_and_no_more;
+	for (unsigned i = 0; i < 60 && pages_on(0) == 0; i++)
+		live_one();
+	assert_int_equal(pages_on(0), 512);
+	fake_mover.perform = move_of_1000;
+	live_swapping_s(3);
+	assert_int_equal(pages_on(0), 512);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_LATER);
+	live_s(3);
+	assert_int_equal(pages_on(0), 1024);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_int_equal(placed_of(1000)->memory.moved, 1024);
+	assert_int_equal(placed_of(1000)->memory.nr_was, 1);
+}
+
 /* Shared memory does not follow a process, so that it needs no room for it. */
 static void only_anonymous_memory_needs_room(void **state)
 {
@@ -936,6 +996,8 @@ int main(void)
 		TEST(what_slows_everybody_is_no_verdict),
 		TEST(a_serial_start_binds_nobody),
 		TEST(page_cache_is_available),
+		TEST(nothing_comes_where_programs_are_swapped_out),
+		TEST(what_was_broken_off_goes_on_later),
 		TEST(only_anonymous_memory_needs_room),
 		TEST(memory_is_counted_before_a_home_is_chosen),
 		TEST(who_never_answers_is_placed),
