@@ -50,6 +50,8 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 		r = nm_tidmap_new(&actuator->by_pid);
 	if (r == 0)
 		r = nm_settled_new(&actuator->settled);
+	if (r == 0)
+		r = nm_descent_new(&actuator->masks, &actuator->descent);
 	if (r < 0)
 		return r;
 	if (runtime_directory >= 0 || runtime_directory == NM_NOWHERE) {
@@ -248,6 +250,7 @@ void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_tend_input *
 {
 	actuator->round++;
 	nm_cgroups_begin(actuator->masks.cgroups, input->now_ns);
+	nm_descent_forget_processes(actuator->descent);
 	renew(actuator, input);
 	nm_lease_retry_inherited(actuator);
 	nm_lease_walk_on(actuator);
@@ -316,37 +319,39 @@ unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
 	       0;
 }
 
-/*
- * pid 0: every process. Who inherited is looked for afterwards: until then more may be born. No
- * record will tell what an exec, or a birth, has just made of a leased thread.
- */
-static unsigned return_leases(struct nm_actuator *actuator, uint32_t pid)
+/* No record will tell what an exec, or a birth, has just made of a leased thread. */
+unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
+{
+	unsigned failed = 0;
+	actuator->missed = true;
+	for (uint32_t i = nm_lease_first_of_pid(actuator, pid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_pid)
+		if (nm_lease_active(&actuator->leases[i]))
+			failed += nm_lease_give_back(actuator, i, NM_LEASE_RETURNED) < 0;
+	return failed;
+}
+
+/* Who inherited is looked for afterwards: until then more may be born. */
+static unsigned return_leases(struct nm_actuator *actuator)
 {
 	unsigned failed = 0;
 	bool missed = nm_lease_may_be_missed(actuator);
-	nm_cgroups_forget(actuator->masks.cgroups);
+	nm_descent_forget_processes(actuator->descent);
 	actuator->missed = true;
-	for (size_t i = 0; i < actuator->count; i++) {
-		const struct nm_lease *lease = &actuator->leases[i];
-		if (nm_lease_active(lease) && (!pid || lease->terms.pid == pid))
+	for (size_t i = 0; i < actuator->count; i++)
+		if (nm_lease_active(&actuator->leases[i]))
 			failed += nm_lease_give_back(actuator, i, NM_LEASE_RETURNED) < 0;
-	}
 	nm_lease_retry_inherited(actuator);
-	int r = nm_lease_search(actuator, pid);
+	int r = nm_lease_search(actuator);
 	if (r == 0)
 		actuator->missed = missed;
 	return failed + (r < 0 ? 1U : (unsigned)r);
 }
 
-unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
-{
-	return return_leases(actuator, pid);
-}
-
 unsigned nm_actuator_return_all(struct nm_actuator *actuator)
 {
 	actuator->ends = true;
-	unsigned failed = return_leases(actuator, 0);
+	unsigned failed = return_leases(actuator);
 	actuator->ends = false;
 	unsigned refused = count_refused(actuator);
 	if (failed < refused)

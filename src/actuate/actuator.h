@@ -66,7 +66,8 @@ struct nm_actuator {
 	struct nm_shares inherited_shares;
 	struct nm_settled *settled;	   /* beside those */
 	struct nm_tidmap *by_tid, *by_pid; /* to the index of the newest */
-	struct nm_descent *descent; /* of all that are not inherited; NULL: to be made anew */
+	struct nm_descent *descent;
+	bool descent_is_current; /* it has the lines of all that are not inherited */
 
 	uint64_t round; /* of nm_actuator_tend() */
 	/* Every thread born before told_ticks has been told of by a FORK record, or was looked at.
@@ -113,10 +114,8 @@ struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t
 /* Is it known that what this very thread carries is its lease, or its owner's choice? */
 bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks);
 
-/* The leases of a process (0: of all), also past ones; or all that is to stand in the ledger. ret:
- * room for actuator->count. */
-size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
-			const struct nm_ledger_entry **ret);
+/* All leases, also past ones; or all that is to stand in the ledger. ret: room for actuator->count. */
+size_t nm_lease_collect(const struct nm_actuator *actuator, const struct nm_ledger_entry **ret);
 size_t nm_lease_collect_lines(const struct nm_actuator *actuator,
 			      const struct nm_ledger_entry **ret);
 
@@ -160,9 +159,9 @@ void nm_lease_retry_inherited(struct nm_actuator *actuator);
  */
 void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index);
 
-/* Looks for missed ones of the process (0: of all) at every thread of the machine, at once. Returns
- * the number of refusals, or -errno. */
-int nm_lease_search(struct nm_actuator *actuator, uint32_t pid);
+/* Looks for missed ones at every thread of the machine, at once. Returns the number of refusals, or
+ * -errno. */
+int nm_lease_search(struct nm_actuator *actuator);
 
 /* Goes on with the walk, for as much as one interval may take; begins one where records were lost.
  */

@@ -3,10 +3,100 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "descent_internal.h"
-#include "mask.h"
+
+/* FNV-1a: a collision of the same user's cgroups proves no less than their session. */
+uint64_t nm_descent_cgroup(const char *path)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	if (!path || !path[0] || strcmp(path, "/") == 0)
+		return 0;
+	for (; *path; path++)
+		hash = (hash ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
+}
+
+/* ---- life ---- */
+
+int nm_descent_new(const struct nm_masks *masks, struct nm_descent **ret)
+{
+	nm_auto(nm_descent_freep) struct nm_descent *descent = calloc(1, sizeof(*descent));
+	if (!descent)
+		return -ENOMEM;
+	descent->masks = masks;
+	descent->platform = masks->platform;
+	descent->seen = hwloc_bitmap_alloc();
+	descent->allowed = hwloc_bitmap_alloc();
+	descent->left = hwloc_bitmap_alloc();
+	if (!descent->seen || !descent->allowed || !descent->left)
+		return -ENOMEM;
+	int r = nm_tidmap_new(&descent->process_of);
+	if (r < 0)
+		return r;
+	*ret = NM_TAKE(descent);
+	return 0;
+}
+
+static void forget_lines(struct nm_descent *descent)
+{
+	free(descent->lines);
+	free(descent->kin);
+	free(descent->targets);
+	descent->lines = NULL;
+	descent->kin = NULL;
+	descent->targets = NULL;
+	descent->nr_lines = descent->nr_kin = descent->nr_targets = 0;
+	descent->has_seen = false;
+	descent->offers.pid = 0;
+}
+
+int nm_descent_set_lines(struct nm_descent *descent, const struct nm_ledger_entry *const *entries,
+			 size_t count)
+{
+	forget_lines(descent);
+	descent->lines = calloc(count + 1, sizeof(*descent->lines));
+	descent->kin = calloc(count * NM_KIN_KINDS + 1, sizeof(*descent->kin));
+	descent->targets = calloc(count + 1, sizeof(*descent->targets));
+	if (!descent->lines || !descent->kin || !descent->targets) {
+		forget_lines(descent);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++)
+		descent->lines[i] = *entries[i];
+	descent->nr_lines = count;
+	nm_kinship_index(descent);
+	return 0;
+}
+
+void nm_descent_forget_processes(struct nm_descent *descent)
+{
+	for (size_t i = 0; i < descent->nr_processes; i++)
+		nm_tidmap_remove(descent->process_of, descent->processes[i].pid);
+	descent->nr_processes = 0;
+	descent->offers.pid = 0;
+	nm_cgroups_forget(descent->masks->cgroups);
+}
+
+void nm_descent_free(struct nm_descent *descent)
+{
+	if (!descent)
+		return;
+	forget_lines(descent);
+	free(descent->processes);
+	free(descent->offers.terms);
+	hwloc_bitmap_free(descent->seen);
+	hwloc_bitmap_free(descent->allowed);
+	hwloc_bitmap_free(descent->left);
+	nm_tidmap_free(descent->process_of);
+	free(descent);
+}
+
+uint64_t nm_descent_steps(const struct nm_descent *descent)
+{
+	return descent->steps;
+}
 
 /* ---- affinities ---- */
 
@@ -46,19 +136,19 @@ static bool may_be_ours(struct nm_descent *descent, hwloc_const_bitmap_t current
 /* What its cpuset allows, read once; nothing where that cannot be known. */
 static hwloc_const_bitmap_t allowed_to(struct nm_descent *descent, struct nm_candidate *candidate)
 {
-	if (!candidate->knows_allowed) {
-		uint64_t before = nm_cgroups_calls(descent->masks.cgroups);
-		if (nm_mask_read_allowed(&descent->masks, candidate->directory, descent->allowed) <
-		    0)
-			hwloc_bitmap_zero(descent->allowed);
-		descent->steps +=
-			(nm_cgroups_calls(descent->masks.cgroups) - before + 1) * NM_STEPS_CALL;
-	}
+	if (candidate->knows_allowed)
+		return descent->allowed;
+	uint64_t before = nm_cgroups_calls(descent->masks->cgroups);
+	if (nm_mask_read_allowed(descent->masks, candidate->directory, descent->allowed) < 0)
+		hwloc_bitmap_zero(descent->allowed);
+	descent->steps +=
+		(nm_cgroups_calls(descent->masks->cgroups) - before + 1) * NM_STEPS_CALL;
 	candidate->knows_allowed = true;
 	return descent->allowed;
 }
 
-bool nm_descent_carries(struct nm_descent *descent, struct nm_candidate *candidate, uint32_t target)
+/* Is its affinity this target, or what a cpuset leaves of it? */
+static bool carries(struct nm_descent *descent, struct nm_candidate *candidate, uint32_t target)
 {
 	hwloc_const_bitmap_t mask = descent->targets[target];
 	descent->steps++;
@@ -79,32 +169,64 @@ static int if_passing(int error)
 											 : 0;
 }
 
-static bool has_own_line(struct nm_descent *descent, const struct nm_candidate *candidate)
+/* By one target that it carries. */
+static int explain_target(struct nm_descent *descent, const struct nm_candidate *candidate,
+			  bool born_since, uint32_t target, struct nm_descendant *ret)
 {
-	for (uint32_t i = nm_tidmap_get(descent->line_of, candidate->tid); i != NM_TIDMAP_NONE;
-	     i = descent->line_before[i], descent->steps++)
-		if (descent->lines[i].start_ticks == candidate->stat.start_ticks)
-			return true;
-	return false;
+	int r = born_since ? nm_kinship_by_birth(descent, candidate, target, &ret->terms) : 0;
+	if (r < 0 || ret->terms)
+		return r;
+	ret->terms = nm_kinship_by_exec(descent, candidate, target);
+	ret->by_exec = ret->terms != NULL;
+	return 0;
 }
 
-static int explain(struct nm_descent *descent, uint64_t born_since, struct nm_candidate *candidate,
+/* What it carries is a target, or what its cpuset has left of one. */
+static int explain(struct nm_descent *descent, struct nm_candidate *candidate, bool born_since,
 		   struct nm_descendant *ret)
 {
+	int r = 0;
+	if (candidate->target != NM_NO_TARGET)
+		r = explain_target(descent, candidate, born_since, candidate->target, ret);
+	for (uint32_t i = 0; r == 0 && !ret->terms && i < descent->nr_targets; i++)
+		if (i != candidate->target && carries(descent, candidate, i))
+			r = explain_target(descent, candidate, born_since, i, ret);
+	return r < 0 ? r : ret->terms != NULL;
+}
+
+/* Its caller closes the directory, unless it fails. Threads of the kernel are not ours. */
+static int open_candidate(struct nm_descent *descent, struct nm_candidate *candidate)
+{
+	struct nm_platform *platform = descent->platform;
 	descent->steps += 3 * NM_STEPS_CALL;
-	int r = nm_proc_read_stat(descent->platform, candidate->directory, &candidate->stat);
-	if (r < 0 || candidate->stat.flags & NM_PROC_KTHREAD)
+	candidate->directory = nm_proc_open_thread(platform, candidate->pid, candidate->tid);
+	if (candidate->directory < 0)
+		return candidate->directory;
+	int r = nm_proc_read_stat(platform, candidate->directory, &candidate->stat);
+	if (r == 0 && candidate->stat.flags & NM_PROC_KTHREAD)
+		r = -ESRCH;
+	if (r < 0)
+		platform->ops->close(platform, candidate->directory);
+	return r;
+}
+
+/* As nm_descent_look() does, of one whose affinity may be ours. */
+static int look_closer(struct nm_descent *descent, uint64_t born_since,
+		       struct nm_candidate *candidate, struct nm_descendant *ret)
+{
+	int r = open_candidate(descent, candidate);
+	if (r < 0)
 		return r;
-	*ret = (struct nm_descendant){.pid = candidate->pid,
-				      .tid = candidate->tid,
-				      .start_ticks = candidate->stat.start_ticks};
-	if (candidate->stat.start_ticks >= born_since && !has_own_line(descent, candidate))
-		r = nm_descent_by_birth(descent, candidate, &ret->terms);
-	if (r < 0 || ret->terms)
-		return r < 0 ? r : 1;
-	ret->terms = nm_descent_by_exec(descent, candidate);
-	ret->by_exec = ret->terms != NULL;
-	return ret->by_exec;
+	uint64_t start_ticks = candidate->stat.start_ticks;
+	struct nm_descendant found = {
+		.pid = candidate->pid, .tid = candidate->tid, .start_ticks = start_ticks};
+	bool may_be_born = start_ticks >= born_since &&
+			   !nm_kinship_has_line(descent, candidate->tid, start_ticks);
+	r = explain(descent, candidate, may_be_born, &found);
+	descent->platform->ops->close(descent->platform, candidate->directory);
+	if (r > 0)
+		*ret = found;
+	return r;
 }
 
 int nm_descent_look(struct nm_descent *descent, uint64_t born_since, uint32_t pid, uint32_t tid,
@@ -116,20 +238,36 @@ int nm_descent_look(struct nm_descent *descent, uint64_t born_since, uint32_t pi
 	int r = current ? platform->ops->affinity_get(platform, (pid_t)tid, current) : -ENOMEM;
 	if (r < 0 || !may_be_ours(descent, current))
 		return if_passing(r);
-	struct nm_candidate candidate = {.platform = platform,
-					 .pid = pid,
-					 .tid = tid,
-					 .current = current,
-					 .target = descent->seen_target,
-					 .directory = nm_proc_open_thread(platform, pid, tid)};
-	if (candidate.directory < 0)
-		return if_passing(candidate.directory);
-	struct nm_descendant found;
-	r = explain(descent, born_since, &candidate, &found);
-	platform->ops->close(platform, candidate.directory);
-	if (r > 0)
-		*ret = found;
+	struct nm_candidate candidate = {
+		.pid = pid, .tid = tid, .current = current, .target = descent->seen_target};
+	r = look_closer(descent, born_since, &candidate, ret);
 	return r > 0 ? r : if_passing(r);
+}
+
+int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_entry *terms,
+			   struct nm_descendant *ret)
+{
+	struct nm_platform *platform = descent->platform;
+	nm_autobitmap current = hwloc_bitmap_alloc();
+	struct nm_candidate leader = {.pid = terms->pid, .tid = terms->pid, .current = current};
+	int r = current ? platform->ops->affinity_get(platform, (pid_t)leader.tid, current)
+			: -ENOMEM;
+	if (r < 0 || !hwloc_bitmap_isincluded(current, terms->target))
+		return if_passing(r);
+	r = open_candidate(descent, &leader);
+	if (r < 0)
+		return if_passing(r);
+	bool took_over = nm_kinship_took_over(descent, terms, &leader) &&
+			 nm_mask_judge(descent->masks, leader.directory, terms, current) ==
+				 NM_MASK_OURS;
+	platform->ops->close(platform, leader.directory);
+	if (took_over)
+		*ret = (struct nm_descendant){.pid = leader.pid,
+					      .tid = leader.tid,
+					      .start_ticks = leader.stat.start_ticks,
+					      .by_exec = true,
+					      .terms = terms};
+	return took_over;
 }
 
 /* ---- every thread ---- */

@@ -3,13 +3,13 @@
  * Which tasks inherited a narrowed affinity. FORK records tell it exactly; this is for when they
  * may be missing: after a crash, after records were lost, and for what was born since they were
  * last read. Two threads with the same affinity look alike, so descent is to be proved as well: an
- * owner who pinned a neighbour to the same CPUs keeps his choice. All costs are linear in what is
- * found: lines are indexed by process, session and cgroup, each process is read once, and its
- * ancestors and company are looked at once for all of its threads.
+ * owner who pinned a neighbour to the same CPUs keeps his choice. One walk of /proc, within a budget,
+ * serves all lines: each thread and each process is read once.
  */
 #ifndef NM_ACTUATE_DESCENT_H
 #define NM_ACTUATE_DESCENT_H
 
+#include "mask.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
@@ -26,11 +26,17 @@ uint64_t nm_descent_last_birth(const struct nm_ledger_entry *terms);
 
 struct nm_descent;
 
-/* Of these lines, also ended ones, whose masks and paths must outlive it. 0 or -ENOMEM. */
-int nm_descent_new(struct nm_platform *platform, const struct nm_ledger_entry *const *entries,
-		   size_t count, struct nm_descent **ret);
+/* Of no lines yet. `masks` must outlive it. 0 or -ENOMEM. */
+int nm_descent_new(const struct nm_masks *masks, struct nm_descent **ret);
 void nm_descent_free(struct nm_descent *descent);
 NM_DEFINE_CLEANUP(struct nm_descent, nm_descent_free);
+
+/*
+ * Of these lines from now on, also ended ones, whose masks and paths must outlive their use. 0, or
+ * -ENOMEM: of none.
+ */
+int nm_descent_set_lines(struct nm_descent *descent, const struct nm_ledger_entry *const *entries,
+			 size_t count);
 
 struct nm_descendant {
 	uint32_t pid, tid;
@@ -52,8 +58,15 @@ struct nm_descendant {
 int nm_descent_look(struct nm_descent *descent, uint64_t born_since, uint32_t pid, uint32_t tid,
 		    struct nm_descendant *ret);
 
+/* Looks whether the leader took over in an exec by the thread of this one line. As nm_descent_look(). */
+int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_entry *terms,
+			   struct nm_descendant *ret);
+
 /* What is known of processes is read anew: before each walk, and where time has passed. */
 void nm_descent_forget_processes(struct nm_descent *descent);
+
+/* For company: 0 for the root group, which holds unrelated processes, and for an unknown one. */
+uint64_t nm_descent_cgroup(const char *path);
 
 /* What it has cost so far: each thing looked at in memory is a step, a call to the machine 64. Some
  * 20 ns each. */

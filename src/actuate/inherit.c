@@ -293,12 +293,10 @@ static void on_exec(struct nm_actuator *actuator, const struct nm_task_event *ev
 
 void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index)
 {
-	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
 	const struct nm_ledger_entry terms = actuator->leases[index].terms;
-	const struct nm_ledger_entry *entry = &terms;
 	struct nm_descendant found;
-	if (terms.tid == terms.pid || nm_descent_new(actuator->platform, &entry, 1, &descent) < 0 ||
-	    nm_descent_look(descent, UINT64_MAX, terms.pid, terms.pid, &found) <= 0)
+	if (terms.tid == terms.pid ||
+	    nm_descent_follow_exec(actuator->descent, &terms, &found) <= 0)
 		return;
 	/* A leader's lease of before the exec: that thread is gone. */
 	struct nm_lease *leader = nm_lease_active_of(actuator, found.tid, found.start_ticks);
@@ -350,20 +348,16 @@ void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_e
 
 /* ---- what no record told of ---- */
 
-static int open_descent(const struct nm_actuator *actuator, uint32_t pid, struct nm_descent **ret)
-{
-	nm_autofree const struct nm_ledger_entry **entries =
-		calloc(actuator->count + 1, sizeof(*entries));
-	return entries ? nm_descent_new(actuator->platform, entries,
-					nm_lease_collect(actuator, pid, entries), ret)
-		       : -ENOMEM;
-}
-
 struct nm_descent *nm_lease_descent(struct nm_actuator *actuator)
 {
-	if (!actuator->descent)
-		(void)open_descent(actuator, 0, &actuator->descent);
-	return actuator->descent;
+	if (actuator->descent_is_current)
+		return actuator->descent;
+	nm_autofree const struct nm_ledger_entry **entries =
+		calloc(actuator->count + 1, sizeof(*entries));
+	actuator->descent_is_current =
+		entries && nm_descent_set_lines(actuator->descent, entries,
+						nm_lease_collect(actuator, entries)) == 0;
+	return actuator->descent_is_current ? actuator->descent : NULL;
 }
 
 struct restoring {
@@ -383,16 +377,15 @@ static bool restore_found(void *context, const struct nm_descendant *found)
 	return true;
 }
 
-int nm_lease_search(struct nm_actuator *actuator, uint32_t pid)
+int nm_lease_search(struct nm_actuator *actuator)
 {
-	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
 	struct restoring restoring = {.actuator = actuator};
-	int r = open_descent(actuator, pid, &descent);
-	struct nm_descent_walk walk = {.descent = descent,
+	struct nm_descent_walk walk = {.descent = nm_lease_descent(actuator),
 				       .born_since = actuator->told_ticks,
 				       .each = restore_found,
 				       .context = &restoring,
 				       .found = 1};
+	int r = walk.descent ? 0 : -ENOMEM;
 	/* Threads born while we walk are met by the next round; a fork bomb is not waited for. */
 	for (int round = 0; r == 0 && walk.found > 0 && restoring.refused == 0 && round < 4;
 	     round++) {

@@ -1,39 +1,168 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of descent: what proves that a thread's affinity is an inherited one. What a process's
- * ancestors and company say is put together once, for all of its threads. */
+/*
+ * The rules of descent: what proves that a thread's affinity is an inherited one. Lines are found by
+ * process, session or cgroup, and within these by target and time, so that what a thread is held against
+ * does not grow with what others lease; each process is read once.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "descent_internal.h"
-#include "mask.h"
 
 #define MOST_ANCESTORS 64
+#define GRACE_S 2
 
-/* ---- processes ---- */
-
-/* The root group holds unrelated processes: it says nothing about descent. */
-static bool is_telling(const char *cgroup)
+static uint64_t grace_ticks(void)
 {
-	return cgroup && cgroup[0] && strcmp(cgroup, "/") != 0;
+	return GRACE_S * (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-static void find_lines(struct nm_descent *descent, struct nm_descent_process *process, char *cgroup)
+uint64_t nm_descent_last_birth(const struct nm_ledger_entry *terms)
 {
-	struct nm_ledger_entry key = {
-		.pid = process->pid, .session = process->session, .cgroup = cgroup};
-	const uint32_t uids[] = {process->uid, NM_LEDGER_NO_UID};
-	process->own = nm_descent_group(descent, NM_BY_PID, &key);
-	for (int any = 0; any < 2; any++) {
-		key.uid = uids[any];
-		if (process->session)
-			process->company[NM_SESSION + any] =
-				nm_descent_group(descent, NM_BY_SESSION, &key);
-		if (is_telling(cgroup))
-			process->company[NM_CGROUP + any] =
-				nm_descent_group(descent, NM_BY_CGROUP, &key);
+	if (!terms->ended_ticks || terms->ended_ticks > UINT64_MAX - grace_ticks())
+		return UINT64_MAX;
+	return terms->ended_ticks + grace_ticks();
+}
+
+bool nm_descent_born_under(const struct nm_ledger_entry *terms, uint64_t start_ticks)
+{
+	return start_ticks >= terms->given_ticks && start_ticks <= nm_descent_last_birth(terms);
+}
+
+/* ---- lines ---- */
+
+static int compare_numbers(uint64_t left, uint64_t right)
+{
+	return (left > right) - (left < right);
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct nm_ledger_entry *left = a;
+	const struct nm_ledger_entry *right = b;
+	int order = compare_numbers(left->tid, right->tid);
+	return order ? order : compare_numbers(left->start_ticks, right->start_ticks);
+}
+
+static int compare_keys(const struct nm_kin_key *left, const struct nm_kin_key *right)
+{
+	int order = compare_numbers(left->by, right->by);
+	if (order == 0)
+		order = compare_numbers(left->id, right->id);
+	if (order == 0)
+		order = compare_numbers(left->uid, right->uid);
+	return order ? order : compare_numbers(left->target, right->target);
+}
+
+static int compare_kin(const void *a, const void *b)
+{
+	const struct nm_kin *left = a;
+	const struct nm_kin *right = b;
+	int order = compare_keys(&left->key, &right->key);
+	return order ? order : compare_numbers(left->terms->given_ticks, right->terms->given_ticks);
+}
+
+static int compare_targets(const void *a, const void *b)
+{
+	return hwloc_bitmap_compare(*(hwloc_const_bitmap_t const *)a,
+				    *(hwloc_const_bitmap_t const *)b);
+}
+
+static void list_targets(struct nm_descent *descent)
+{
+	hwloc_const_bitmap_t *targets = descent->targets;
+	size_t count = 0;
+	for (size_t i = 0; i < descent->nr_lines; i++)
+		targets[i] = descent->lines[i].target;
+	qsort(targets, descent->nr_lines, sizeof(*targets), compare_targets);
+	for (size_t i = 0; i < descent->nr_lines; i++)
+		if (count == 0 || !hwloc_bitmap_isequal(targets[i], targets[count - 1]))
+			targets[count++] = targets[i];
+	descent->nr_targets = count;
+}
+
+static uint32_t index_of_target(const struct nm_descent *descent, hwloc_const_bitmap_t target)
+{
+	const hwloc_const_bitmap_t *found = bsearch(&target, descent->targets, descent->nr_targets,
+						    sizeof(*descent->targets), compare_targets);
+	return (uint32_t)(found - descent->targets);
+}
+
+static void add_kin(struct nm_descent *descent, const struct nm_ledger_entry *terms,
+		    enum nm_kin_by by, uint64_t id, uint32_t target)
+{
+	if (id)
+		descent->kin[descent->nr_kin++] = (struct nm_kin){
+			.key = {.by = by,
+				.uid = by == NM_KIN_PROCESS ? 0 : terms->uid,
+				.id = id,
+				.target = target},
+			.terms = terms,
+		};
+}
+
+void nm_kinship_index(struct nm_descent *descent)
+{
+	qsort(descent->lines, descent->nr_lines, sizeof(*descent->lines), compare_threads);
+	list_targets(descent);
+	descent->nr_kin = 0;
+	for (size_t i = 0; i < descent->nr_lines; i++) {
+		const struct nm_ledger_entry *terms = &descent->lines[i];
+		uint32_t target = index_of_target(descent, terms->target);
+		add_kin(descent, terms, NM_KIN_PROCESS, terms->pid, target);
+		add_kin(descent, terms, NM_KIN_SESSION, terms->session, target);
+		add_kin(descent, terms, NM_KIN_CGROUP, nm_descent_cgroup(terms->cgroup), target);
+	}
+	qsort(descent->kin, descent->nr_kin, sizeof(*descent->kin), compare_kin);
+	for (size_t i = 0; i < descent->nr_kin; i++) {
+		struct nm_kin *kin = &descent->kin[i];
+		const struct nm_kin *before = i ? kin - 1 : NULL;
+		bool same = before && compare_keys(&before->key, &kin->key) == 0;
+		kin->furthest = same && nm_descent_last_birth(before->furthest) >
+						nm_descent_last_birth(kin->terms)
+					? before->furthest
+					: kin->terms;
 	}
 }
+
+bool nm_kinship_has_line(const struct nm_descent *descent, uint32_t tid, uint64_t start_ticks)
+{
+	const struct nm_ledger_entry key = {.tid = tid, .start_ticks = start_ticks};
+	return bsearch(&key, descent->lines, descent->nr_lines, sizeof(*descent->lines),
+		       compare_threads) != NULL;
+}
+
+/* How many lines come before the first one of this key that was given later. */
+static size_t count_until(struct nm_descent *descent, const struct nm_kin_key *key,
+			  uint64_t until_ticks)
+{
+	size_t low = 0;
+	size_t high = descent->nr_kin;
+	descent->steps += NM_STEPS_LOOKUP;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct nm_kin *kin = &descent->kin[middle];
+		int order = compare_keys(&kin->key, key);
+		if (order < 0 || (order == 0 && kin->terms->given_ticks <= until_ticks))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Of the lines of this key that were given by then, the one that goes furthest; or NULL. */
+static const struct nm_ledger_entry *find_terms(struct nm_descent *descent,
+						const struct nm_kin_key *key, uint64_t until_ticks)
+{
+	size_t count = count_until(descent, key, until_ticks);
+	const struct nm_kin *kin = count ? &descent->kin[count - 1] : NULL;
+	return kin && compare_keys(&kin->key, key) == 0 ? kin->furthest : NULL;
+}
+
+/* ---- processes ---- */
 
 static int fill_process(struct nm_descent *descent, struct nm_descent_process *process)
 {
@@ -41,7 +170,7 @@ static int fill_process(struct nm_descent *descent, struct nm_descent_process *p
 	nm_autofree char *cgroup = NULL;
 	struct nm_proc_stat stat;
 	struct nm_proc_status status;
-	descent->steps += 8 * NM_STEPS_CALL;
+	descent->steps += 5 * NM_STEPS_CALL;
 	int directory = nm_proc_open_thread(platform, process->pid, process->pid);
 	if (directory < 0)
 		return directory;
@@ -57,8 +186,8 @@ static int fill_process(struct nm_descent *descent, struct nm_descent_process *p
 	process->session = stat.session;
 	process->start_ticks = stat.start_ticks;
 	process->uid = status.uid;
+	process->cgroup = nm_descent_cgroup(cgroup);
 	process->adopts = status.ns_pid == 1 || strcmp(stat.comm, "systemd") == 0;
-	find_lines(descent, process, cgroup);
 	return 0;
 }
 
@@ -137,7 +266,7 @@ static int climb(struct nm_descent *descent, uint32_t pid, struct chain *ret)
 	return 0;
 }
 
-/* ---- what a process's descent offers ---- */
+/* ---- birth ---- */
 
 /* The leased process itself, not a later one under its number: it is older than its threads. */
 static bool is_leased_process(const struct nm_ledger_entry *terms,
@@ -146,228 +275,130 @@ static bool is_leased_process(const struct nm_ledger_entry *terms,
 	return process->pid == terms->pid && process->start_ticks <= terms->start_ticks;
 }
 
-/* Earlier offers come before later ones of the same target, as far as they go. */
-static int offer(struct nm_descent *descent, uint32_t target, const struct nm_ledger_entry *terms)
+/* Earlier offers come before later ones, as far as they go. */
+static int offer(struct nm_descent *descent, const struct nm_ledger_entry *terms)
 {
-	struct nm_lineage *lineage = &descent->lineage;
-	struct nm_best_offer *best = &descent->best[target];
-	uint64_t until_ticks = nm_descent_last_birth(terms);
-	if (best->visit == descent->visits && best->until_ticks >= until_ticks)
+	struct nm_offers *offers = &descent->offers;
+	if (offers->count > 0 && nm_descent_last_birth(offers->terms[offers->count - 1]) >=
+					 nm_descent_last_birth(terms))
 		return 0;
-	int r = nm_reserve((void **)&lineage->offers, &lineage->capacity, lineage->count,
-			   sizeof(*lineage->offers));
-	if (r < 0)
-		return r;
-	lineage->offers[lineage->count++] = (struct nm_offer){
-		.target = target, .until_ticks = until_ticks, .terms = terms};
-	*best = (struct nm_best_offer){.visit = descent->visits, .until_ticks = until_ticks};
-	return 0;
+	int r = nm_reserve((void **)&offers->terms, &offers->capacity, offers->count,
+			   sizeof(*offers->terms));
+	if (r == 0)
+		offers->terms[offers->count++] = terms;
+	return r;
 }
 
 /* By the process at this place of the chain, under whose leases those below it were born. */
 static int offer_of_ancestor(struct nm_descent *descent, const struct chain *chain, size_t place)
 {
 	const struct nm_descent_process *process = link_of(descent, chain, place);
-	uint64_t first_ticks = link_of(descent, chain, place - 1)->start_ticks;
-	int r = 0;
-	for (size_t i = 0; process->own && r == 0 && i < process->own->count; i++) {
-		const struct nm_family *family = &process->own->families[i];
-		const struct nm_ledger_entry *terms =
-			nm_descent_latest(descent, family, first_ticks);
-		if (terms && is_leased_process(terms, process))
-			r = offer(descent, family->target, terms);
-	}
-	return r;
+	const struct nm_kin_key key = {
+		.by = NM_KIN_PROCESS, .id = process->pid, .target = descent->offers.target};
+	const struct nm_ledger_entry *terms =
+		find_terms(descent, &key, link_of(descent, chain, place - 1)->start_ticks);
+	return terms && is_leased_process(terms, process) ? offer(descent, terms) : 0;
 }
 
 /*
- * By a family that is of the chain's company from this place on: an orphan is of it, was born
- * under the lease, and so were its ancestors up to one that was adopted by somebody older.
+ * By lines of the same company as the chain from this place on: an orphan is of it, was born under
+ * the lease, and so were its ancestors up to one that was adopted by somebody older.
  */
-static int offer_of_family(struct nm_descent *descent, const struct chain *chain, size_t place,
-			   const struct nm_family *family)
+static int offer_of_company(struct nm_descent *descent, const struct chain *chain, size_t place,
+			    const struct nm_kin_key *key)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < chain->nr_adoptions; i++) {
 		size_t adopter = chain->adoptions[i];
-		descent->steps++;
 		if (adopter <= place)
 			continue;
-		const struct nm_ledger_entry *terms = nm_descent_latest(
-			descent, family, link_of(descent, chain, adopter - 1)->start_ticks);
+		const struct nm_ledger_entry *terms =
+			find_terms(descent, key, link_of(descent, chain, adopter - 1)->start_ticks);
 		if (terms && (adopter == chain->length ||
 			      terms->given_ticks > link_of(descent, chain, adopter)->start_ticks))
-			r = offer(descent, family->target, terms);
+			r = offer(descent, terms);
 	}
 	return r;
 }
 
-static int offer_of_company(struct nm_descent *descent, const struct chain *chain, size_t place,
-			    struct nm_group *group)
-{
-	int r = 0;
-	descent->steps++;
-	if (!group || group->visit == descent->visits)
-		return 0;
-	group->visit = descent->visits;
-	for (size_t i = 0; r == 0 && i < group->count; i++)
-		r = offer_of_family(descent, chain, place, &group->families[i]);
-	return r;
-}
-
-/* Another user's process proves nothing by its company. */
+/* Another user's process proves nothing by its company; nor is the same one asked for again. */
 static int offer_of_companies(struct nm_descent *descent, const struct chain *chain, size_t place)
 {
 	const struct nm_descent_process *process = link_of(descent, chain, place);
-	bool same_user = process->uid == link_of(descent, chain, 0)->uid;
+	const struct nm_descent_process *below =
+		place ? link_of(descent, chain, place - 1) : &(struct nm_descent_process){0};
+	struct nm_kin_key key = {.uid = process->uid, .target = descent->offers.target};
 	int r = 0;
-	for (int i = 0; r == 0 && i < NM_COMPANIES; i++)
-		if (same_user || i == NM_SESSION_OF_ANY || i == NM_CGROUP_OF_ANY)
-			r = offer_of_company(descent, chain, place, process->company[i]);
+	if (process->uid != link_of(descent, chain, 0)->uid)
+		return 0;
+	key.by = NM_KIN_SESSION;
+	key.id = process->session;
+	if (key.id && (key.id != below->session || key.uid != below->uid))
+		r = offer_of_company(descent, chain, place, &key);
+	key.by = NM_KIN_CGROUP;
+	key.id = process->cgroup;
+	if (r == 0 && key.id && (key.id != below->cgroup || key.uid != below->uid))
+		r = offer_of_company(descent, chain, place, &key);
 	return r;
 }
 
-static int compare_offers(const void *a, const void *b)
+/* The nearest ancestor first, and orphans' kin last. */
+static int make_offers(struct nm_descent *descent, uint32_t pid, uint32_t target)
 {
-	const struct nm_offer *left = a;
-	const struct nm_offer *right = b;
-	if (left->target != right->target)
-		return left->target < right->target ? -1 : 1;
-	return (left->until_ticks > right->until_ticks) - (left->until_ticks < right->until_ticks);
-}
-
-/* Once for all threads of a process; the nearest ancestor first, and orphans' kin last. */
-static int make_lineage(struct nm_descent *descent, uint32_t pid)
-{
-	struct nm_lineage *lineage = &descent->lineage;
+	struct nm_offers *offers = &descent->offers;
 	struct chain chain;
-	if (lineage->pid == pid)
+	if (offers->pid == pid && offers->target == target)
 		return 0;
-	lineage->pid = 0;
-	lineage->count = 0;
-	descent->visits++;
+	offers->pid = 0;
+	offers->target = target;
+	offers->count = 0;
 	int r = climb(descent, pid, &chain);
 	for (size_t place = 1; r == 0 && place < chain.length; place++)
 		r = offer_of_ancestor(descent, &chain, place);
 	for (size_t place = 0; r == 0 && place < chain.length; place++)
 		r = offer_of_companies(descent, &chain, place);
-	if (r < 0)
-		return r;
-	if (lineage->count > 0)
-		qsort(lineage->offers, lineage->count, sizeof(*lineage->offers), compare_offers);
-	lineage->pid = pid;
-	lineage->lives = chain.length > 0;
-	if (lineage->lives)
-		lineage->process = *link_of(descent, &chain, 0);
-	return 0;
+	if (r == 0)
+		offers->pid = pid;
+	return r;
 }
 
-/* ---- birth ---- */
-
-/* The first offer, in their order, that is of this target and goes until then, or of a later one.
- */
-static size_t find_offer(struct nm_descent *descent, uint32_t target, uint64_t ticks)
+/* Another thread of the leased process; -ENOMEM. */
+static int find_beside(struct nm_descent *descent, const struct nm_candidate *candidate,
+		       uint32_t target, const struct nm_ledger_entry **ret)
 {
-	const struct nm_lineage *lineage = &descent->lineage;
-	const struct nm_offer key = {.target = target, .until_ticks = ticks};
-	size_t low = 0;
-	size_t high = lineage->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		descent->steps++;
-		if (compare_offers(&lineage->offers[middle], &key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static const struct nm_ledger_entry *offered(struct nm_descent *descent,
-					     const struct nm_candidate *candidate, uint32_t target)
-{
-	const struct nm_lineage *lineage = &descent->lineage;
-	size_t i = find_offer(descent, target, candidate->stat.start_ticks);
-	return i < lineage->count && lineage->offers[i].target == target ? lineage->offers[i].terms
-									 : NULL;
-}
-
-/* Another thread of the leased process. */
-static const struct nm_ledger_entry *born_beside(struct nm_descent *descent,
-						 const struct nm_candidate *candidate,
-						 const struct nm_family *family)
-{
+	const struct nm_kin_key key = {
+		.by = NM_KIN_PROCESS, .id = candidate->pid, .target = target};
 	uint64_t start_ticks = candidate->stat.start_ticks;
-	const struct nm_ledger_entry *terms = nm_descent_latest(descent, family, start_ticks);
-	return terms && is_leased_process(terms, &descent->lineage.process) &&
-			       nm_descent_last_birth(terms) >= start_ticks
-		       ? terms
-		       : NULL;
-}
-
-static const struct nm_group *group_beside(const struct nm_descent *descent,
-					   const struct nm_candidate *candidate)
-{
-	const struct nm_lineage *lineage = &descent->lineage;
-	return lineage->lives && candidate->tid != candidate->pid ? lineage->process.own : NULL;
-}
-
-static const struct nm_ledger_entry *born_with_target(struct nm_descent *descent,
-						      const struct nm_candidate *candidate)
-{
-	const struct nm_group *group = group_beside(descent, candidate);
-	const struct nm_family *family =
-		group ? nm_descent_family(descent, group, candidate->target) : NULL;
-	const struct nm_ledger_entry *terms =
-		family ? born_beside(descent, candidate, family) : NULL;
-	return terms ? terms : offered(descent, candidate, candidate->target);
-}
-
-/* Its cpuset may have left it a part of a target. */
-static const struct nm_ledger_entry *born_with_part(struct nm_descent *descent,
-						    struct nm_candidate *candidate)
-{
-	const struct nm_lineage *lineage = &descent->lineage;
-	const struct nm_group *group = group_beside(descent, candidate);
-	for (size_t i = 0; group && i < group->count; i++) {
-		const struct nm_ledger_entry *terms =
-			born_beside(descent, candidate, &group->families[i]);
-		if (terms && nm_descent_carries(descent, candidate, group->families[i].target))
-			return terms;
-	}
-	for (size_t i = 0; i < lineage->count;) {
-		uint32_t target = lineage->offers[i].target;
-		const struct nm_ledger_entry *terms = offered(descent, candidate, target);
-		if (terms && nm_descent_carries(descent, candidate, target))
-			return terms;
-		i = find_offer(descent, target + 1, 0);
-	}
-	return NULL;
-}
-
-int nm_descent_by_birth(struct nm_descent *descent, struct nm_candidate *candidate,
-			const struct nm_ledger_entry **ret)
-{
-	const struct nm_ledger_entry *terms = NULL;
-	int r = make_lineage(descent, candidate->pid);
-	if (r < 0)
-		return r;
-	if (candidate->target != NM_NO_TARGET)
-		terms = born_with_target(descent, candidate);
-	*ret = terms ? terms : born_with_part(descent, candidate);
+	if (candidate->tid == candidate->pid)
+		return 0;
+	const struct nm_ledger_entry *terms = find_terms(descent, &key, start_ticks);
+	if (!terms || nm_descent_last_birth(terms) < start_ticks)
+		return 0;
+	int index = find_process(descent, candidate->pid);
+	if (index < 0)
+		return index;
+	const struct nm_descent_process *process = &descent->processes[index];
+	if (!process->gone && is_leased_process(terms, process))
+		*ret = terms;
 	return 0;
+}
+
+int nm_kinship_by_birth(struct nm_descent *descent, const struct nm_candidate *candidate,
+			uint32_t target, const struct nm_ledger_entry **ret)
+{
+	const struct nm_offers *offers = &descent->offers;
+	*ret = NULL;
+	int r = find_beside(descent, candidate, target, ret);
+	if (r < 0 || *ret)
+		return r;
+	r = make_offers(descent, candidate->pid, target);
+	for (size_t i = 0; r == 0 && !*ret && i < offers->count; i++)
+		if (nm_descent_last_birth(offers->terms[i]) >= candidate->stat.start_ticks)
+			*ret = offers->terms[i];
+	return r;
 }
 
 /* ---- exec ---- */
-
-static bool thread_lives(struct nm_platform *platform, const struct nm_ledger_entry *terms)
-{
-	int directory = nm_mask_open(platform, terms->pid, terms->tid, terms->start_ticks, NULL);
-	if (directory < 0)
-		return false;
-	platform->ops->close(platform, directory);
-	return true;
-}
 
 struct sibling_search {
 	struct nm_descent *descent;
@@ -383,7 +414,7 @@ static int look_at_sibling(void *context, const char *name)
 	uint32_t tid;
 	if (sscanf(name, "%" SCNu32, &tid) != 1 || tid == search->pid)
 		return 0;
-	search->descent->steps += 4 * NM_STEPS_CALL;
+	search->descent->steps += 3 * NM_STEPS_CALL;
 	int directory = nm_proc_open_thread(platform, search->pid, tid);
 	if (directory < 0)
 		return 0;
@@ -394,21 +425,28 @@ static int look_at_sibling(void *context, const char *name)
 	return 0;
 }
 
-/* The start of the oldest thread beside the leader; UINT64_MAX: there is none. */
+/* The start of the oldest thread beside the leader, looked for once; UINT64_MAX: there is none. */
 static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
 {
 	struct sibling_search search = {
 		.descent = descent, .pid = pid, .oldest_ticks = UINT64_MAX};
+	int index = find_process(descent, pid);
 	char path[64];
-	snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", pid);
-	(void)descent->platform->ops->list_directory(descent->platform, NM_ROOT, path,
-						     look_at_sibling, &search);
-	return search.oldest_ticks;
+	if (index < 0) /* then nothing is proved */
+		return 0;
+	struct nm_descent_process *process = &descent->processes[index];
+	if (!process->oldest_sibling_ticks) {
+		snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", pid);
+		(void)descent->platform->ops->list_directory(descent->platform, NM_ROOT, path,
+							     look_at_sibling, &search);
+		process->oldest_sibling_ticks = search.oldest_ticks;
+	}
+	return process->oldest_sibling_ticks;
 }
 
 /*
  * The leader has the same start after an exec by another thread, but is that thread: it has run for
- * at least as long.
+ * at least as long. It may be older than the lease.
  */
 static bool may_have_taken_over(const struct nm_ledger_entry *terms,
 				const struct nm_candidate *leader)
@@ -419,40 +457,31 @@ static bool may_have_taken_over(const struct nm_ledger_entry *terms,
 }
 
 /*
- * Where the stack's place is not shown (ptrace(2)), the leased thread must be gone and no thread
- * left that is older than the lease, as an exec ends all others; whoever cannot be told from a
- * leader that was pinned keeps his choice. *oldest_ticks: of its siblings, 0 until it is asked for.
+ * Where the stack's place is not shown (ptrace(2)), no thread may be left that is older than the
+ * lease, as an exec ends all others; whoever cannot be told from a leader that was pinned keeps his
+ * choice.
  */
-static bool took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-		      const struct nm_candidate *leader, uint64_t *oldest_ticks)
+bool nm_kinship_took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
+			  const struct nm_candidate *leader)
 {
 	if (!may_have_taken_over(terms, leader))
 		return false;
 	if (terms->start_stack && leader->stat.start_stack)
 		return terms->start_stack != leader->stat.start_stack;
-	descent->steps += 4 * NM_STEPS_CALL;
-	if (thread_lives(descent->platform, terms))
-		return false;
-	if (!*oldest_ticks)
-		*oldest_ticks = oldest_sibling(descent, terms->pid);
-	return *oldest_ticks > terms->given_ticks;
+	return oldest_sibling(descent, terms->pid) > terms->given_ticks;
 }
 
-const struct nm_ledger_entry *nm_descent_by_exec(struct nm_descent *descent,
-						 struct nm_candidate *candidate)
+const struct nm_ledger_entry *nm_kinship_by_exec(struct nm_descent *descent,
+						 const struct nm_candidate *candidate,
+						 uint32_t target)
 {
-	const struct nm_ledger_entry key = {.pid = candidate->pid};
-	uint64_t oldest_ticks = 0;
+	const struct nm_kin_key key = {
+		.by = NM_KIN_PROCESS, .id = candidate->pid, .target = target};
 	if (candidate->tid != candidate->pid)
 		return NULL;
-	const struct nm_group *group = nm_descent_group(descent, NM_BY_PID, &key);
-	for (size_t i = 0; group && i < group->count; i++) {
-		const struct nm_family *family = &group->families[i];
-		if (!nm_descent_carries(descent, candidate, family->target))
-			continue;
-		for (size_t line = family->count; line-- > 0; descent->steps++)
-			if (took_over(descent, family->lines[line], candidate, &oldest_ticks))
-				return family->lines[line];
-	}
+	for (size_t i = count_until(descent, &key, UINT64_MAX);
+	     i > 0 && compare_keys(&descent->kin[i - 1].key, &key) == 0; i--, descent->steps++)
+		if (nm_kinship_took_over(descent, descent->kin[i - 1].terms, candidate))
+			return descent->kin[i - 1].terms;
 	return NULL;
 }

@@ -75,13 +75,12 @@ bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint6
 	return nm_settled_has(actuator->settled, tid, start_ticks);
 }
 
-size_t nm_lease_collect(const struct nm_actuator *actuator, uint32_t pid,
-			const struct nm_ledger_entry **ret)
+size_t nm_lease_collect(const struct nm_actuator *actuator, const struct nm_ledger_entry **ret)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < actuator->count; i++) {
 		const struct nm_lease *lease = &actuator->leases[i];
-		if (!lease->inherited && (!pid || lease->terms.pid == pid))
+		if (!lease->inherited)
 			ret[count++] = &lease->terms;
 	}
 	return count;
@@ -147,12 +146,6 @@ static void link_lease(struct nm_actuator *actuator, uint32_t index)
 	(void)nm_tidmap_set(actuator->by_pid, lease->terms.pid, index);
 }
 
-static void forget_descent(struct nm_actuator *actuator)
-{
-	nm_descent_free(actuator->descent);
-	actuator->descent = NULL;
-}
-
 static struct nm_lease *append(struct nm_actuator *actuator, struct nm_ledger_entry *terms)
 {
 	uint32_t index = (uint32_t)actuator->count++;
@@ -171,7 +164,7 @@ struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_ent
 		earlier->ended_round = actuator->round;
 		earlier->settled = true;
 	}
-	forget_descent(actuator);
+	actuator->descent_is_current = false;
 	return append(actuator, terms);
 }
 
@@ -190,7 +183,7 @@ void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease)
 	uint64_t now_ticks = nm_proc_ticks_now(actuator->platform);
 	lease->terms.ended_ticks = now_ticks ? now_ticks : UINT64_MAX;
 	lease->ended_round = actuator->round;
-	forget_descent(actuator);
+	actuator->descent_is_current = false;
 	/* A line that cannot be written only makes the next start look at a mask that is not ours.
 	 */
 	(void)nm_ledger_return(actuator->ledger, lease->terms.tid, lease->terms.start_ticks,
@@ -270,7 +263,7 @@ void nm_lease_forget_past(struct nm_actuator *actuator)
 	for (size_t i = 0; i < kept; i++)
 		link_lease(actuator, (uint32_t)i);
 	drop(actuator, kept);
-	forget_descent(actuator);
+	actuator->descent_is_current = false;
 }
 
 /* ---- giving back ---- */

@@ -99,7 +99,9 @@ static int restore_inherited(struct restore *restore, const struct nm_ledger_ent
 {
 	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
 	const unsigned failed = restore->failed;
-	int r = nm_descent_new(restore->masks.platform, entries, count, &descent);
+	int r = nm_descent_new(&restore->masks, &descent);
+	if (r == 0)
+		r = nm_descent_set_lines(descent, entries, count);
 	struct nm_descent_walk walk = {
 		.descent = descent, .each = restore_found, .context = restore, .found = 1};
 	/* Threads born of those found while we walk are met by the next round. */

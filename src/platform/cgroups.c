@@ -246,7 +246,8 @@ int nm_cgroups_cpu_limit(struct nm_cgroups *cgroups, const char *cgroup, double 
 
 /* ---- of a thread ---- */
 
-/* 1: the kernel names the cgroup whose cpuset counts, and it can be read; 0: not so; -errno. */
+/* 1: the kernel names the cgroup whose cpuset counts, and it can be read; 0: not so; -ENODATA: it is too
+ * deep; -errno. */
 static int read_named(struct nm_cgroups *cgroups, int directory, const struct value **ret)
 {
 	const struct value *above;
@@ -262,8 +263,8 @@ static int read_named(struct nm_cgroups *cgroups, int directory, const struct va
 	text[strcspn(text, "\n")] = '\0';
 	if (strcmp(text, "/") == 0)
 		path++;
-	else if (text[0] != '/' || !is_readable(text))
-		return 0;
+	else if (!is_readable(text))
+		return -ENODATA;
 	int r = find_or_read(cgroups, CPUS, root, NULL, &above);
 	if (r == 0)
 		r = find_or_read(cgroups, CPUS, path, above, ret);

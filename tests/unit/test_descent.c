@@ -13,6 +13,7 @@
 
 static struct world *world;
 static struct fake *fake;
+static struct nm_masks masks;
 
 /* A shell, 50, and its job, process 100 with the threads 100 to 102. */
 static int set_up(void **state)
@@ -20,6 +21,7 @@ static int set_up(void **state)
 	(void)state;
 	world = world_new();
 	fake = world->fake;
+	masks = world->actuator->masks;
 	fake_process(fake, 50, 1);
 	fake_fork(fake, 50, 100);
 	fake_clone(fake, 100, 101);
@@ -42,6 +44,18 @@ static void lease(uint32_t tid, unsigned node)
 {
 	assert_true(world_lease(world, tid, node).applied);
 	fake_sleep(fake, 100);
+}
+
+static struct nm_descent *descent_of(const struct nm_ledger_entry *lines, size_t count)
+{
+	const struct nm_ledger_entry **entries = calloc(count + 1, sizeof(*entries));
+	struct nm_descent *descent = NULL;
+	for (size_t i = 0; i < count; i++)
+		entries[i] = &lines[i];
+	assert_int_equal(nm_descent_new(&masks, &descent), 0);
+	assert_int_equal(nm_descent_set_lines(descent, entries, count), 0);
+	free(entries);
+	return descent;
 }
 
 static void tell_fork(uint32_t parent, uint32_t child)
@@ -89,7 +103,6 @@ static void lines_do_not_multiply_the_search(void **state)
 {
 	unsigned calls[2];
 	struct nm_ledger_entry *lines = calloc(256, sizeof(*lines));
-	const struct nm_ledger_entry *entries[256];
 	(void)state;
 	for (uint32_t pid = 300; pid < 320; pid++)
 		fake_fork(fake, pid == 300 ? 50 : pid - 1, pid);
@@ -109,12 +122,10 @@ static void lines_do_not_multiply_the_search(void **state)
 			.target = world->topology->nodes[1].cpus,
 			.cgroup = (char *)(uintptr_t) "/elsewhere",
 		};
-		entries[i] = &lines[i];
 	}
 	for (int many = 0; many < 2; many++) {
-		nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
-		assert_int_equal(nm_descent_new(&fake->platform, entries, many ? 256 : 1, &descent),
-				 0);
+		nm_auto(nm_descent_freep) struct nm_descent *descent =
+			descent_of(lines, many ? 256 : 1);
 		struct nm_descent_walk walk = {.descent = descent};
 		unsigned before = fake->calls[FAKE_OPS];
 		assert_int_equal(nm_descent_walk(&fake->platform, &walk), 0);
@@ -137,7 +148,6 @@ static bool count_found(void *context, const struct nm_descendant *found)
 /* With a budget it takes several turns, and leaves nobody out. */
 static void a_walk_goes_on_where_it_stopped(void **state)
 {
-	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
 	(void)state;
 	lease(101, 1);
 	for (uint32_t i = 0; i < 30; i++)
@@ -145,9 +155,8 @@ static void a_walk_goes_on_where_it_stopped(void **state)
 	struct nm_ledger_contents contents;
 	assert_int_equal(nm_ledger_read(world->directory, WORLD_BOOT, &contents), 0);
 	assert_int_equal(contents.count, 1);
-	const struct nm_ledger_entry *entry = &contents.entries[0];
-	assert_int_equal(nm_descent_new(&fake->platform, &entry, 1, &descent), 0);
-	struct nm_descent_walk walk = {.descent = descent, .budget = 4000, .each = count_found};
+	nm_auto(nm_descent_freep) struct nm_descent *descent = descent_of(contents.entries, 1);
+	struct nm_descent_walk walk = {.descent = descent, .budget = 3000, .each = count_found};
 	unsigned turns = 0;
 	walked = 0;
 	do {
@@ -168,9 +177,7 @@ static void a_walk_goes_on_where_it_stopped(void **state)
 /* Leases of as many processes of the same user and session, all gone by now. */
 static struct nm_descent *leases_of_others(struct nm_ledger_entry *lines, uint32_t count)
 {
-	const struct nm_ledger_entry *entries[MOST_FAMILIES];
-	struct nm_descent *descent = NULL;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++)
 		lines[i] = (struct nm_ledger_entry){
 			.tid = 5000 + i,
 			.pid = 5000 + i,
@@ -182,10 +189,7 @@ static struct nm_descent *leases_of_others(struct nm_ledger_entry *lines, uint32
 			.target = world->topology->nodes[1].cpus,
 			.cgroup = (char *)(uintptr_t) "/elsewhere",
 		};
-		entries[i] = &lines[i];
-	}
-	assert_int_equal(nm_descent_new(&fake->platform, entries, count, &descent), 0);
-	return descent;
+	return descent_of(lines, count);
 }
 
 /* Process 364, 66 generations below the first, with one more thread than this, all pinned. */
@@ -243,6 +247,98 @@ static void a_walk_stops_inside_a_process(void **state)
 	} while (walk.next_pid);
 	assert_true(turns >= 6);
 	assert_int_equal(fake->calls[FAKE_GET] - before, 2 + 3 + 60);
+}
+
+/* ---- calls against siblings, depth and groups ---- */
+
+/* Leased threads, without an end that a record told of, beside a leader that carries their target. */
+static unsigned calls_of_vanished(uint32_t vanished, uint32_t siblings)
+{
+	(void)tear_down(NULL);
+	(void)set_up(NULL);
+	for (uint32_t i = 0; i < vanished; i++) {
+		fake_clone(fake, 100, 300 + i);
+		lease(300 + i, 1);
+	}
+	for (uint32_t i = 0; i < siblings; i++)
+		fake_clone(fake, 100, 400 + i);
+	for (size_t i = 0; i < FAKE_THREADS; i++)
+		fake->threads[i].start_stack = 0;
+	fake_pin(fake, 100, world_node(1));
+	fake_sleep(fake, 5000);
+	for (uint32_t i = 0; i < vanished; i++)
+		fake_exit(fake, 300 + i);
+	fake->nr_events = 0;
+	unsigned before = fake->calls[FAKE_OPS];
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_int_equal(world_mask(world, 100), world_node(1));
+	return fake->calls[FAKE_OPS] - before;
+}
+
+/* SECURITY: forks */
+static void siblings_are_listed_once(void **state)
+{
+	(void)state;
+	unsigned few = calls_of_vanished(10, 20);
+	unsigned more_siblings = calls_of_vanished(10, 60) - few;
+	unsigned more_vanished = calls_of_vanished(50, 20) - few;
+	assert_true(more_siblings <= 40 * 12);
+	assert_true(more_vanished <= 40 * 20);
+	assert_true(calls_of_vanished(50, 60) <= few + more_siblings + more_vanished + 20);
+}
+
+/* Homes that are given up in one interval: one walk for all of them. */
+/* SECURITY: forks */
+static void processes_given_back_share_a_walk(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++) {
+		fake_fork(fake, 50, 300 + i);
+		world_adopt(world, 300 + i);
+		assert_true(world_lease(world, 300 + i, 1).applied);
+	}
+	fake_sleep(fake, 100);
+	fake_fork(fake, 319, 400);
+	fake->nr_events = 0;
+	unsigned before = fake->calls[FAKE_LIST];
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(nm_actuator_return_process(world->actuator, 300 + i), 0);
+	assert_int_equal(fake->calls[FAKE_LIST], before);
+	world_tick(world);
+	assert_int_equal(world_mask(world, 400), ALL);
+	assert_true(fake->calls[FAKE_LIST] - before <= 1 + 3 + 21);
+}
+
+/* Processes of one thread that carry a part of a target, each in a cgroup of this depth. */
+static double calls_per_thread(unsigned levels)
+{
+	struct nm_ledger_entry lines[1];
+	char path[96];
+	(void)tear_down(NULL);
+	(void)set_up(NULL);
+	nm_auto(nm_descent_freep) struct nm_descent *descent = leases_of_others(lines, 1);
+	for (uint32_t i = 0; i < 100; i++) {
+		int length = snprintf(path, sizeof(path), "/%u", i);
+		for (unsigned level = 1; level < levels; level++)
+			length += snprintf(path + length, sizeof(path) - (size_t)length, "/x");
+		fake_fork(fake, 50, 300 + i);
+		fake_pin(fake, 300 + i, 4);
+		fake_move(fake, 300 + i, path);
+	}
+	fake->names_cpusets = true;
+	struct nm_descent_walk walk = {.descent = descent, .each = count_found};
+	unsigned before = fake->calls[FAKE_OPS];
+	assert_int_equal(nm_descent_walk(&fake->platform, &walk), 0);
+	return (fake->calls[FAKE_OPS] - before) / 105.0;
+}
+
+/* SECURITY: forks, many-groups */
+static void a_walk_takes_twelve_calls_a_thread_at_any_depth(void **state)
+{
+	(void)state;
+	for (unsigned levels = 1; levels <= 40; levels += 13)
+		assert_true(calls_per_thread(levels) <= 12);
 }
 
 /* While records are missed, ancestors are read once in an interval, not for each question. */
@@ -420,6 +516,9 @@ int main(void)
 		TEST(a_walk_goes_on_where_it_stopped),
 		TEST(a_thread_costs_the_same_beside_any_leases),
 		TEST(a_walk_stops_inside_a_process),
+		TEST(siblings_are_listed_once),
+		TEST(processes_given_back_share_a_walk),
+		TEST(a_walk_takes_twelve_calls_a_thread_at_any_depth),
 		TEST(questions_read_ancestors_once),
 		TEST(questions_have_a_budget),
 		TEST(proc_is_walked_once_an_interval),

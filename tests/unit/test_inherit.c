@@ -532,6 +532,7 @@ static void test_release_finds_heirs(void **state)
 	fake_fork(fake, 101, 300);
 	fake->nr_events = 0;
 	assert_int_equal(nm_actuator_return_process(world->actuator, 100), 0);
+	world_tick(world);
 	assert_int_equal(world_mask(world, 300), ALL);
 }
 
