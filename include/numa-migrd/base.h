@@ -46,6 +46,12 @@ static inline void nm_freep(void *pointer)
 #define NM_CONTAINER_OF(member_pointer, type, member)                                              \
 	((type *)(void *)((char *)(member_pointer)-offsetof(type, member)))
 
+/* The ending of a regular noun: "" of one thing, else "s". For messages. */
+static inline const char *nm_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* References to an object besides its first owner's; starts as {0}. From any thread. */
 struct nm_references {
 	atomic_uint more;

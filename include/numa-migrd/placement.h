@@ -162,10 +162,17 @@ enum nm_place_outcome {
 	NM_PLACE_INCONCLUSIVE,
 };
 
+enum nm_place_judged_by {
+	NM_PLACE_BY_NOTHING,
+	NM_PLACE_BY_PERFORMANCE,
+	NM_PLACE_BY_DISTANCE,
+	NM_PLACE_BY_DELAY, /* `change` is in seconds of waiting per second of CPU time */
+};
+
 struct nm_place_verdict {
 	enum nm_place_outcome outcome;
-	double change;	      /* relative, of what it was judged by: above 0 is better; NaN */
-	const char *judged_by; /* "performance", "distance of memory", "waiting for CPUs"; static */
+	double change; /* relative, of what it was judged by: above 0 is better; NaN */
+	enum nm_place_judged_by judged_by;
 };
 
 /*

@@ -25,6 +25,7 @@ enum nm_verdict_kind {
 struct nm_verdict_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks, adopted_ns;
+	char comm[NM_COMM_BYTES];
 	bool alive;	  /* and still managed, as the same program */
 	bool ran_on_node; /* most of its run samples of an interval since were on node_to */
 	int cpu_from, node_from, node_to;
@@ -45,6 +46,7 @@ struct nm_verdict {
 	enum nm_decision_kind of;
 	enum nm_verdict_kind kind;
 	unsigned intervals;  /* waited */
+	bool superseded;     /* one of its threads was moved again meanwhile */
 	enum nm_thread_policy policy; /* whose decision it was */
 	bool by_performance;	      /* then the feedback's figures, NaN until it judged */
 	double figure, noise, losses, global_before, global_after, interval_s;

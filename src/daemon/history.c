@@ -201,12 +201,18 @@ static void write_past(const struct nm_past *past, const struct nm_show *show)
 	nm_show_real(show, "after", past->after);
 }
 
-/* The message from there on where it says why, without what parts it from what was done. */
-static const char *reasons_of(const struct nm_past *past)
+/* The part of the message after what was done, without the decision's number. */
+static void write_reasons(const struct nm_past *past, const struct nm_show *show)
 {
-	if (!past->message || past->reason == 0 || past->reason >= strlen(past->message))
-		return "";
-	return past->message + past->reason + strspn(past->message + past->reason, ":; ");
+	size_t length = past->message ? strlen(past->message) : 0;
+	nm_autofree char *reasons = NULL;
+	if (past->reason > 0 && past->reason < length)
+		reasons = strdup(past->message + past->reason +
+				 strspn(past->message + past->reason, ": "));
+	char *number = reasons ? strstr(reasons, " [#") : NULL;
+	if (number)
+		*number = '\0';
+	write_text(show, "reasons", reasons ? reasons : "");
 }
 
 /* The first is what was done. */
@@ -238,7 +244,7 @@ void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 	nm_show_real(show, "draw", past->draw);
 	if (past->nr_rivals > 0)
 		write_candidates(past, show);
-	write_text(show, "reasons", reasons_of(past));
+	write_reasons(past, show);
 	write_text(show, "fields", past->fields);
 	write_text(show, "verdict_message", past->verdict_message);
 }

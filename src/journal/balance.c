@@ -16,50 +16,12 @@ static double benefit(const struct nm_balance_reason *reason)
 	return -reason->cost_change;
 }
 
-static void say_choice(struct nm_entry *entry, const struct nm_balance_reason *reason)
-{
-	const char *rule = nm_selection_name(reason->selection);
-	char metric[NM_WORD_BYTES];
-	if (reason->by == NM_SELECTED_BY_LEADER)
-		nm_entry_say(entry,
-			     "; \"%s\" took it, as its process's first thread, or while that rests "
-			     "most of its memory, is there",
-			     rule);
-	else if (isnan(reason->metric))
-		nm_entry_say(entry, "; \"%s\" took it", rule);
-	else
-		nm_entry_say(entry, "; \"%s\" took it by %s", rule,
-			     nm_say_figure(reason->metric, metric));
-}
-
-static void say_pages(struct nm_entry *entry, const struct nm_balance_reason *reason,
-		      const char *there, const char *here)
-{
-	char gain[NM_WORD_BYTES], error[NM_WORD_BYTES], all[NM_WORD_BYTES], saved[NM_WORD_BYTES];
-	if (isnan(reason->gain)) {
-		nm_entry_say(entry, "; where its process's pages are is not known");
-		return;
-	}
-	nm_entry_say(
-		entry,
-		"; of %s pages of its process %s (\xc2\xb1 %s) more are on %s than on %s, as %s "
-		"told %.0f s ago; one access to each is to cost %s local ones less",
-		nm_say_figure(reason->resident, all), nm_say_figure(reason->gain, gain),
-		nm_say_figure(reason->gain_error, error), there, here, sources[reason->source],
-		reason->age_s, nm_say_figure(benefit(reason), saved));
-}
-
-void nm_say_balance(struct nm_entry *entry, const struct nm_entry_context *context,
-		    const struct nm_decision *decision)
+void nm_say_balance(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	const struct nm_balance_reason *reason = &decision->balance;
-	const struct nm_step *step = &decision->steps[0];
-	char there[NM_WORD_BYTES], here[NM_WORD_BYTES];
-	nm_entry_say(entry, ": it waited, with a load of %.2f on its CPU and %.2f on CPU %d",
-		     reason->load_from, reason->load_to, step->cpu_to);
-	say_choice(entry, reason);
-	say_pages(entry, reason, nm_say_node(context, step->node_to, there),
-		  nm_say_node(context, step->node_from, here));
+	nm_entry_detail(entry, "load %.2f " NM_ARROW " %.2f", reason->load_from, reason->load_to);
+	nm_entry_detail(entry, "selected by %s%s", nm_selection_name(reason->selection),
+			reason->by == NM_SELECTED_BY_LEADER ? " (leader)" : "");
 }
 
 static void prediction_fields(struct nm_entry *entry, const struct nm_balance_reason *reason)
@@ -90,16 +52,10 @@ void nm_balance_fields(struct nm_entry *entry, const struct nm_decision *decisio
 
 void nm_say_balance_verdict(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
-	const struct nm_verdict_thread *thread = &verdict->threads[0];
-	char before[NM_WORD_BYTES], after[NM_WORD_BYTES], told[NM_WORD_BYTES],
-		measured[NM_WORD_BYTES];
-	nm_entry_say(entry,
-		     "; an access cost %s local ones before, %s now: over its process's pages a "
-		     "benefit of %s, where %s was predicted",
-		     nm_say_figure(thread->access_cost_before, before),
-		     nm_say_figure(thread->access_cost_after, after),
+	char measured[NM_WORD_BYTES], predicted[NM_WORD_BYTES];
+	nm_entry_say(entry, ", benefit %s (predicted %s)",
 		     nm_say_figure(verdict->measured_benefit, measured),
-		     nm_say_figure(benefit(&verdict->balance), told));
+		     nm_say_figure(benefit(&verdict->balance), predicted));
 }
 
 void nm_balance_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict)

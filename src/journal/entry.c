@@ -11,7 +11,7 @@
 
 struct message {
 	const char *id;	  /* made by systemd-id128(1) for this project */
-	const char *kind; /* KIND, where the entry's builder says nothing more exact */
+	const char *kind; /* KIND, unless the entry's builder sets a more exact one */
 };
 
 static const struct message messages[NM_MESSAGE_MAX] = {
@@ -52,7 +52,7 @@ static void cut(char *buffer, size_t size)
 	memcpy(buffer + at, ELLIPSIS, sizeof(ELLIPSIS));
 }
 
-/* Foreign text comes escaped; this is the second lock: an entry is one line, come what may. */
+/* Text of other programs comes escaped; an entry stays one line even if a caller forgets to. */
 static void keep_one_line(char *text)
 {
 	for (; *text; text++)
@@ -101,6 +101,53 @@ void nm_entry_say(struct nm_entry *entry, const char *format, ...)
 	va_end(arguments);
 }
 
+void nm_entry_because(struct nm_entry *entry)
+{
+	entry->reason = strlen(entry->text);
+}
+
+void nm_entry_detail(struct nm_entry *entry, const char *format, ...)
+{
+	va_list arguments;
+	nm_entry_say(entry, strlen(entry->text) == entry->reason ? ": " : "; ");
+	va_start(arguments, format);
+	append(entry->text, sizeof(entry->text), strlen(entry->text), format, arguments);
+	va_end(arguments);
+}
+
+void nm_say_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid)
+{
+	if (tid > 0)
+		nm_entry_say(entry, "%s[%u/%u]", comm, pid, tid);
+	else
+		nm_entry_say(entry, "%s[%u]", comm, pid);
+}
+
+void nm_say_decision(struct nm_entry *entry, uint64_t decision)
+{
+	nm_entry_say(entry, " [#%lu]", (unsigned long)decision);
+}
+
+const char *nm_verdict_kind_name(enum nm_verdict_kind kind)
+{
+	static const char *const names[] = {
+		[NM_VERDICT_IMPROVED] = "improved",	    [NM_VERDICT_NEUTRAL] = "neutral",
+		[NM_VERDICT_ROLLED_BACK] = "rolled-back",   [NM_VERDICT_CANCELLED] = "cancelled",
+		[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
+	};
+	return names[kind];
+}
+
+void nm_entry_begin_verdict(struct nm_entry *entry, uint64_t decision, enum nm_verdict_kind kind)
+{
+	const char *name = nm_verdict_kind_name(kind);
+	nm_entry_begin(entry, NM_MESSAGE_VERDICT, LOG_INFO);
+	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)decision);
+	nm_entry_field(entry, "VERDICT", "%s", name);
+	nm_entry_say(entry, "#%lu %s: ", (unsigned long)decision,
+		     kind == NM_VERDICT_ROLLED_BACK ? "rolled back" : name);
+}
+
 /* The place of the field: the one that has the name, else a new one; NULL when all are taken. */
 static char *field_slot(struct nm_entry *entry, const char *name)
 {
@@ -125,7 +172,7 @@ void nm_entry_field(struct nm_entry *entry, const char *name, const char *format
 
 void nm_say_size(struct nm_entry *entry, uint64_t bytes)
 {
-	if (bytes >= 10 << 20)
+	if (bytes >= 1 << 20)
 		nm_entry_say(entry, "%lu MiB", (unsigned long)(bytes >> 20));
 	else
 		nm_entry_say(entry, "%lu KiB", (unsigned long)(bytes >> 10));
@@ -135,6 +182,15 @@ const char *nm_say_percent(double share, char out[static NM_WORD_BYTES])
 {
 	if (isfinite(share))
 		(void)snprintf(out, NM_WORD_BYTES, "%.0f %%", share * 100);
+	else
+		(void)snprintf(out, NM_WORD_BYTES, NM_DASH);
+	return out;
+}
+
+const char *nm_say_change(double change, char out[static NM_WORD_BYTES])
+{
+	if (isfinite(change))
+		(void)snprintf(out, NM_WORD_BYTES, "%+.0f %%", change * 100);
 	else
 		(void)snprintf(out, NM_WORD_BYTES, NM_DASH);
 	return out;
@@ -214,15 +270,6 @@ const char *nm_decision_kind_name(enum nm_decision_kind kind)
 		return "rollback";
 	}
 	return "none";
-}
-
-void nm_say_runtime(struct nm_entry *entry, enum nm_runtime runtime)
-{
-	if (nm_runtime_counts_again(runtime))
-		nm_entry_say(entry, ", as %s counts its CPUs again while it runs",
-			     nm_runtime_name(runtime));
-	else if (runtime == NM_RUNTIME_AWAITED)
-		nm_entry_say(entry, ", as it is not known yet whether it counts its CPUs again");
 }
 
 const char *nm_say_error(int error)

@@ -5,7 +5,8 @@
 
 #include "numa-migrd/journal.h"
 
-#define NM_DASH "\xe2\x80\x93" /* "–": a figure that is unavailable */
+#define NM_DASH "\xe2\x80\x93"  /* "–": a value that is unavailable */
+#define NM_ARROW "\xe2\x86\x92" /* "→" between before and after */
 #define NM_WORD_BYTES 24
 #define NM_NAME_BYTES 48
 
@@ -13,8 +14,27 @@
 void nm_entry_say(struct nm_entry *entry, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Ends what was done: what nm_entry_detail() appends from here on is why. */
+void nm_entry_because(struct nm_entry *entry);
+
+/* Appends a detail after ": " (the first) or "; ". */
+void nm_entry_detail(struct nm_entry *entry, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The subject of decisions and verdicts: "lu[4711]"; of a thread, "perf[1234/1240]" (tid above 0). */
+void nm_say_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid);
+
+/* " [#17]": ends a decision. */
+void nm_say_decision(struct nm_entry *entry, uint64_t decision);
+
+/* "#17 rolled back: ", with the fields that all verdicts have. */
+void nm_entry_begin_verdict(struct nm_entry *entry, uint64_t decision, enum nm_verdict_kind kind);
+
 /* "12 MiB", "512 KiB". */
 void nm_say_size(struct nm_entry *entry, uint64_t bytes);
+
+/* "+31 %" of a relative change of 0.31, or "–" for NaN. */
+const char *nm_say_change(double change, char out[static NM_WORD_BYTES]);
 
 /* "98 %", or "–" for NaN, in `out`. */
 const char *nm_say_percent(double share, char out[static NM_WORD_BYTES]);
@@ -26,7 +46,7 @@ const char *nm_say_figure(double figure, char out[static NM_WORD_BYTES]);
 const char *nm_say_node(const struct nm_entry_context *context, int node,
 			char out[static NM_WORD_BYTES]);
 
-/* Fields that are left out where there is no value: a node or CPU below 0, a share that is NaN. */
+/* Fields that are left out if there is no value: a node or CPU below 0, a share that is NaN. */
 void nm_field_node(struct nm_entry *entry, const struct nm_entry_context *context, const char *name,
 		   int node);
 void nm_field_cpu(struct nm_entry *entry, const char *name, int cpu);
@@ -42,9 +62,6 @@ const char *nm_decision_kind_name(enum nm_decision_kind kind);
 
 /* "improved", "neutral", "rolled-back", "cancelled", "inconclusive". */
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
-
-/* Why a thread is nudged: ", as Go counts its CPUs again while it runs"; nothing of NONE. */
-void nm_say_runtime(struct nm_entry *entry, enum nm_runtime runtime);
 
 /* The kernel's words for a negative errno, never NULL. */
 const char *nm_say_error(int error);

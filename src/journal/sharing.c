@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the threads of a process share, and how far its pages belong to one node each. */
+/* Communication between the threads of a process, and exclusivity of its pages. */
 #include <math.h>
 
 #include "say.h"
@@ -27,17 +27,15 @@ static void add_fields(struct nm_entry *entry, uint32_t pid, const struct nm_sha
 void nm_entry_sharing(struct nm_entry *entry, uint32_t pid, const struct nm_sharing *sharing,
 		      const struct nm_exclusivity *pages)
 {
-	char amount[NM_WORD_BYTES], others[NM_WORD_BYTES], uneven[NM_WORD_BYTES],
-		uneven_others[NM_WORD_BYTES], exclusivity[NM_WORD_BYTES];
+	char amount[NM_WORD_BYTES], uneven[NM_WORD_BYTES], exclusivity[NM_WORD_BYTES];
 	nm_entry_begin(entry, NM_MESSAGE_SUMMARY, LOG_DEBUG);
 	add_fields(entry, pid, sharing, pages);
 	nm_entry_say(entry,
-		     "process %u: %zu threads, sharing amount %s (%s without the diagonal), "
-		     "heterogeneity %s (%s); exclusivity %s over %lu pages",
-		     pid, sharing->nr_threads, nm_say_figure(sharing->amount, amount),
-		     nm_say_figure(amount_of_others(sharing), others),
+		     "PID %u: %zu thread%s, communication %s (heterogeneity %s), exclusivity %s of "
+		     "%lu page%s",
+		     pid, sharing->nr_threads, nm_plural(sharing->nr_threads),
+		     nm_say_figure(sharing->amount, amount),
 		     nm_say_figure(sharing->heterogeneity, uneven),
-		     nm_say_figure(sharing->heterogeneity_others, uneven_others),
 		     nm_say_percent(nm_exclusivity_average(pages), exclusivity),
-		     (unsigned long)pages->pages);
+		     (unsigned long)pages->pages, nm_plural(pages->pages));
 }

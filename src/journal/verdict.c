@@ -1,60 +1,90 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdio.h>
 
 #include "balance.h"
 #include "say.h"
 
-static const char *const verdict_names[] = {
-	[NM_VERDICT_IMPROVED] = "improved",	    [NM_VERDICT_NEUTRAL] = "neutral",
-	[NM_VERDICT_ROLLED_BACK] = "rolled-back",   [NM_VERDICT_CANCELLED] = "cancelled",
-	[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
-};
-
-const char *nm_verdict_kind_name(enum nm_verdict_kind kind)
+/* The thread, if it ended or was never seen on its new node: then there is nothing to compare. */
+static const struct nm_verdict_thread *absent_thread(const struct nm_verdict *verdict)
 {
-	return verdict_names[kind];
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		if (!verdict->threads[i].alive || !verdict->threads[i].ran_on_node)
+			return &verdict->threads[i];
+	return NULL;
 }
 
-static const char *const verdict_heads[] = {
-	[NM_VERDICT_IMPROVED] = "improved",
-	[NM_VERDICT_NEUTRAL] = "neutral",
-	[NM_VERDICT_ROLLED_BACK] = "rolled back",
-	[NM_VERDICT_CANCELLED] = "cancelled, the CPU affinity is restored",
-	[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
-};
-
-static void say_thread(struct nm_entry *entry, const struct nm_entry_context *context,
-		       const struct nm_verdict_thread *thread)
+static void say_absence(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_verdict_thread *thread)
 {
-	char node[NM_WORD_BYTES], before[NM_WORD_BYTES], after[NM_WORD_BYTES];
-	nm_say_node(context, thread->node_to, node);
-	nm_entry_say(entry, "thread %u of process %u ", thread->tid, thread->pid);
-	if (!thread->alive) {
-		nm_entry_say(entry, "has ended");
-		return;
-	}
-	if (!thread->ran_on_node) {
-		nm_entry_say(entry, "was not seen on %s", node);
-		return;
-	}
-	nm_entry_say(entry, "ran on %s, local share %s before, %s of %lu accesses now", node,
-		     nm_say_percent(thread->local_before, before),
-		     nm_say_percent(thread->local_after, after),
-		     (unsigned long)thread->samples_after);
+	char node[NM_WORD_BYTES];
+	nm_say_subject(entry, thread->comm, thread->pid, thread->tid);
+	if (!thread->alive)
+		nm_entry_say(entry, " ended");
+	else
+		nm_entry_say(entry, " not seen on %s", nm_say_node(context, thread->node_to, node));
 }
 
-static void say_performance(struct nm_entry *entry, const struct nm_verdict_thread *thread)
+static void say_threads(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
-	char before[NM_WORD_BYTES], after[NM_WORD_BYTES];
-	nm_entry_say(entry, ", performance %s before, %s now",
-		     nm_say_figure(thread->performance_before, before),
-		     nm_say_figure(thread->performance_after, after));
-	if (isnan(thread->latency_before) && isnan(thread->latency_after))
-		return;
-	nm_entry_say(entry, ", latency %s cycles before, %s now",
-		     nm_say_figure(thread->latency_before, before),
-		     nm_say_figure(thread->latency_after, after));
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		nm_entry_say(entry, "%s", i > 0 ? " and " : "");
+		nm_say_subject(entry, thread->comm, thread->pid, thread->tid);
+	}
+}
+
+static void say_shares(struct nm_entry *entry, const char *of, double before, double after)
+{
+	char from[NM_WORD_BYTES], to[NM_WORD_BYTES];
+	nm_entry_say(entry, " %s %s " NM_ARROW " %s", of, nm_say_percent(before, from),
+		     nm_say_percent(after, to));
+}
+
+static void say_sharing(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	char change[NM_WORD_BYTES], before[NM_WORD_BYTES], after[NM_WORD_BYTES];
+	if (isfinite(verdict->slowdown))
+		nm_entry_say(entry, " memory latency %s",
+			     nm_say_change(verdict->slowdown - 1, change));
+	else
+		nm_entry_say(entry, " communication cost %s " NM_ARROW " %s",
+			     nm_say_figure(verdict->cost_before, before),
+			     nm_say_figure(verdict->cost_after, after));
+}
+
+/* The measure by which it was judged; others are in the fields. */
+static void say_measure(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_verdict *verdict)
+{
+	const struct nm_verdict_thread *thread = &verdict->threads[0];
+	bool performed = verdict->by_performance && isfinite(verdict->figure);
+	char word[NM_WORD_BYTES];
+	if (verdict->superseded)
+		nm_entry_say(entry, " moved again");
+	else if (verdict->of == NM_DECISION_ROLLBACK)
+		nm_entry_say(entry, " is back on %s", nm_say_node(context, thread->node_to, word));
+	else if (verdict->by_sharing)
+		say_sharing(entry, verdict);
+	else if (performed && verdict->policy != NM_POLICY_LBMA)
+		nm_entry_say(entry, " performance %s", nm_say_change(verdict->figure - 1, word));
+	else if (verdict->locality_before > 0)
+		say_shares(entry, "locality", verdict->locality_before, verdict->locality_after);
+	else
+		say_shares(entry, "local accesses", thread->local_before, thread->local_after);
+	if (verdict->balance.given)
+		nm_say_balance_verdict(entry, verdict);
+}
+
+static void say_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_verdict *verdict)
+{
+	const struct nm_verdict_thread *absent = absent_thread(verdict);
+	if (absent) {
+		say_absence(entry, context, absent);
+	} else {
+		say_threads(entry, verdict);
+		say_measure(entry, context, verdict);
+	}
 }
 
 static void latency_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread,
@@ -67,21 +97,6 @@ static void latency_fields(struct nm_entry *entry, const struct nm_verdict_threa
 			thread->latency_after);
 }
 
-/* By which of the two it was judged is said first. */
-static void say_sharing(struct nm_entry *entry, const struct nm_verdict *verdict)
-{
-	char left[NM_WORD_BYTES], chance[NM_WORD_BYTES];
-	if (!isnan(verdict->slowdown))
-		nm_entry_say(entry,
-			     "; accesses of what was moved with it take %s of the time before (%s "
-			     "may be chance)",
-			     nm_say_percent(verdict->slowdown, left),
-			     nm_say_percent(verdict->slowdown_noise, chance));
-	nm_entry_say(entry, "; what they share now costs %.4g here", verdict->cost_after);
-	if (!isnan(verdict->cost_before))
-		nm_entry_say(entry, ", %.4g where they were", verdict->cost_before);
-}
-
 static void sharing_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	nm_field_permille(entry, "SLOWDOWN_PERMILLE", verdict->slowdown);
@@ -90,17 +105,10 @@ static void sharing_fields(struct nm_entry *entry, const struct nm_verdict *verd
 	nm_field_figure(entry, "SHARING_COST_AFTER", verdict->cost_after);
 }
 
-/* Distance-weighted, and how much of the difference may be chance; shown where it is judged by. */
-static void say_locality(struct nm_entry *entry, const struct nm_verdict *verdict)
+static void locality_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
-	char before[NM_WORD_BYTES], after[NM_WORD_BYTES], noise[NM_WORD_BYTES];
 	if (!(verdict->locality_before > 0))
 		return;
-	if (!verdict->by_performance || isnan(verdict->figure) || verdict->policy == NM_POLICY_LBMA)
-		nm_entry_say(entry, "; locality %s before, %s now (%s may be chance)",
-			     nm_say_percent(verdict->locality_before, before),
-			     nm_say_percent(verdict->locality_after, after),
-			     nm_say_percent(verdict->locality_noise, noise));
 	nm_field_permille(entry, "LOCALITY_BEFORE_PERMILLE", verdict->locality_before);
 	nm_field_permille(entry, "LOCALITY_AFTER_PERMILLE", verdict->locality_after);
 	nm_field_permille(entry, "LOCALITY_NOISE_PERMILLE", verdict->locality_noise);
@@ -110,23 +118,6 @@ static void say_locality(struct nm_entry *entry, const struct nm_verdict *verdic
 static double noise_share(const struct nm_verdict *verdict)
 {
 	return 1 - exp(-verdict->noise);
-}
-
-/* What the feedback compared, and what the interval is now. */
-static void say_feedback(struct nm_entry *entry, const struct nm_verdict *verdict)
-{
-	char left[NM_WORD_BYTES], before[NM_WORD_BYTES], after[NM_WORD_BYTES];
-	if (isnan(verdict->interval_s))
-		return;
-	nm_entry_say(entry, "; %s of the performance left", nm_say_percent(verdict->figure, left));
-	if (verdict->losses < verdict->figure)
-		nm_entry_say(entry, ", %s with the losses kept before",
-			     nm_say_percent(verdict->losses, left));
-	if (verdict->noise > 0)
-		nm_entry_say(entry, ", %s is noise", nm_say_percent(noise_share(verdict), left));
-	nm_entry_say(entry, " (all: %s before, %s now), T is %.3g s",
-		     nm_say_figure(verdict->global_before, before),
-		     nm_say_figure(verdict->global_after, after), verdict->interval_s);
 }
 
 static void performance_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread,
@@ -156,6 +147,7 @@ static void thread_fields(struct nm_entry *entry, const struct nm_entry_context 
 	char name[NM_NAME_BYTES];
 	nm_entry_field(entry, nm_numbered("PID", index, name), "%u", thread->pid);
 	nm_entry_field(entry, nm_numbered("TID", index, name), "%u", thread->tid);
+	nm_entry_field(entry, nm_numbered("COMM", index, name), "%s", thread->comm);
 	nm_field_cpu(entry, nm_numbered("CPU_FROM", index, name), thread->cpu_from);
 	nm_field_node(entry, context, nm_numbered("NODE_FROM", index, name), thread->node_from);
 	nm_field_node(entry, context, nm_numbered("NODE_TO", index, name), thread->node_to);
@@ -172,44 +164,27 @@ static void thread_fields(struct nm_entry *entry, const struct nm_entry_context 
 void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 		      const struct nm_verdict *verdict)
 {
-	nm_entry_begin(entry, NM_MESSAGE_VERDICT, LOG_INFO);
+	nm_entry_begin_verdict(entry, verdict->decision, verdict->kind);
 	if (verdict->kind == NM_VERDICT_CANCELLED)
 		nm_entry_field(entry, "KIND", "cancel");
-	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)verdict->decision);
 	nm_entry_field(entry, "DECISION_KIND", "%s", nm_decision_kind_name(verdict->of));
 	nm_entry_field(entry, "POLICY", "%s", context->policy);
-	nm_entry_field(entry, "VERDICT", "%s", verdict_names[verdict->kind]);
 	nm_entry_field(entry, "INTERVALS", "%u", verdict->intervals);
-	nm_entry_say(entry,
-		     "decision %lu %s after %u interval%s: ", (unsigned long)verdict->decision,
-		     verdict_heads[verdict->kind], verdict->intervals,
-		     verdict->intervals == 1 ? "" : "s");
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
-		if (i > 0)
-			nm_entry_say(entry, "; ");
-		say_thread(entry, context, &verdict->threads[i]);
 		thread_fields(entry, context, &verdict->threads[i], i);
 		if (verdict->by_sharing)
 			latency_fields(entry, &verdict->threads[i], i);
-		if (!verdict->by_performance)
-			continue;
-		if (verdict->threads[i].alive)
-			say_performance(entry, &verdict->threads[i]);
-		performance_fields(entry, &verdict->threads[i], i);
+		if (verdict->by_performance)
+			performance_fields(entry, &verdict->threads[i], i);
 	}
-	say_locality(entry, verdict);
-	if (verdict->by_sharing) {
-		say_sharing(entry, verdict);
+	locality_fields(entry, verdict);
+	if (verdict->by_sharing)
 		sharing_fields(entry, verdict);
-	}
-	if (verdict->balance.given) {
-		nm_say_balance_verdict(entry, verdict);
+	if (verdict->balance.given)
 		nm_balance_verdict_fields(entry, verdict);
-	}
-	if (verdict->by_performance) {
-		say_feedback(entry, verdict);
+	if (verdict->by_performance)
 		feedback_fields(entry, verdict);
-	}
+	say_verdict(entry, context, verdict);
 }
 
 struct lease_words {
@@ -218,22 +193,14 @@ struct lease_words {
 };
 
 static const struct lease_words lease_words[] = {
-	[NM_LEASE_EXPIRED] = {"expired", "went quiet: its own mask is back", LOG_INFO},
-	[NM_LEASE_FOREIGN] = {"foreign",
-			      "got another mask from somebody else: it is theirs again and will "
-			      "not be moved",
-			      LOG_NOTICE},
-	[NM_LEASE_WIDENED] = {"widened", "arrived on its node: its own mask is back", LOG_INFO},
-	[NM_LEASE_UNSEEN] = {"unseen", "was not seen on its node in time: its own mask is back",
-			     LOG_INFO},
-	[NM_LEASE_HEIR] = {"heir", "was born with a mask of ours: it got its ancestor's own mask",
-			   LOG_INFO},
-	[NM_LEASE_GONE] = {"gone", "ended: its lease ends with it", LOG_DEBUG},
-	[NM_LEASE_FAILED] = {"failed",
-			     "could not get its own mask back: it stays in the ledger and is "
-			     "tried again",
-			     LOG_WARNING},
-	[NM_LEASE_RETURNED] = {"returned", "got its own mask back", LOG_INFO},
+	[NM_LEASE_EXPIRED] = {"expired", "restored: idle", LOG_INFO},
+	[NM_LEASE_FOREIGN] = {"external", "changed externally; no longer managed", LOG_NOTICE},
+	[NM_LEASE_WIDENED] = {"arrived", "restored: arrived on its node", LOG_INFO},
+	[NM_LEASE_UNSEEN] = {"unseen", "restored: not seen on its node in time", LOG_INFO},
+	[NM_LEASE_HEIR] = {"inherited", "restored: inherited from a leased thread", LOG_INFO},
+	[NM_LEASE_GONE] = {"gone", "no longer leased: thread ended", LOG_DEBUG},
+	[NM_LEASE_FAILED] = {"failed", "not restored, will be tried again", LOG_WARNING},
+	[NM_LEASE_RETURNED] = {"restored", "restored", LOG_INFO},
 };
 
 void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event)
@@ -245,8 +212,7 @@ void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event)
 	nm_entry_field(entry, "PID", "%u", event->pid);
 	nm_entry_field(entry, "TID", "%u", event->tid);
 	nm_field_errno(entry, event->error);
-	nm_entry_say(entry, "thread %u of process %u %s", event->tid, event->pid, words->text);
+	nm_entry_say(entry, "Affinity of %u/%u %s", event->pid, event->tid, words->text);
 	if (event->error < 0)
 		nm_entry_say(entry, ": %s", nm_say_error(event->error));
-	nm_entry_say(entry, " (decision %lu)", (unsigned long)event->decision);
 }

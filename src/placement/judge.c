@@ -58,22 +58,22 @@ struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 				       const struct nm_place_measure *after,
 				       const struct nm_place_context *context)
 {
-	struct nm_place_verdict verdict = {.change = NAN, .judged_by = "nothing that was seen"};
+	struct nm_place_verdict verdict = {.change = NAN, .judged_by = NM_PLACE_BY_NOTHING};
 	double deviation = 0;
 	if (waits_longer(before, after, context)) {
 		verdict.outcome = NM_PLACE_WORSE;
 		verdict.change = delay(before) - delay(after);
-		verdict.judged_by = "waiting for CPUs";
+		verdict.judged_by = NM_PLACE_BY_DELAY;
 		return verdict;
 	}
 	if (is_by_performance(before, after)) {
 		verdict.change =
 			after->performance / before->performance - 1 - context->performance_drift;
-		verdict.judged_by = "performance";
+		verdict.judged_by = NM_PLACE_BY_PERFORMANCE;
 		deviation = noise(before->performance, before->performance_variance);
 	} else if (is_by_distance(before, after)) {
 		verdict.change = before->distance / after->distance - 1 - context->distance_drift;
-		verdict.judged_by = "distance of memory";
+		verdict.judged_by = NM_PLACE_BY_DISTANCE;
 		deviation = noise(before->distance, before->distance_variance);
 	}
 	verdict.outcome = outcome_of(verdict.change, deviation);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <string.h>
 
 #include "locality.h"
 #include "numa-migrd/tidmap.h"
@@ -14,7 +15,6 @@ struct question {
 	unsigned away[2];	   /* intervals in which the thread ran on another node only */
 	uint64_t local_accesses[2];
 	double access_cost[2]; /* sum over the accesses since, in local ones */
-	bool superseded;       /* one of its threads was moved again */
 	bool heeded, undo, gain; /* the feedback has judged, and how */
 };
 
@@ -68,7 +68,7 @@ static int supersede(struct nm_verifier *verifier, uint32_t tid)
 	int r = nm_tidmap_set(verifier->last, tid, (uint32_t)verifier->count);
 	/* One that could not be added may have left its number. */
 	if (last < verifier->count && is_about(&verifier->questions[last], tid))
-		verifier->questions[last].superseded = true;
+		verifier->questions[last].verdict.superseded = true;
 	return r;
 }
 
@@ -135,6 +135,7 @@ static struct question question_of(const struct nm_decision *decision)
 			.access_cost_after = NAN,
 			.performance_after = NAN,
 		};
+		memcpy(question.verdict.threads[i].comm, step->comm, sizeof(step->comm));
 	}
 	return question;
 }
@@ -445,7 +446,7 @@ static bool judge(struct question *question, const struct nm_config *config)
 	bool expired = verdict->intervals >= NM_VERDICT_INTERVALS;
 	unsigned undecided = awaits_feedback(question);
 	verdict->kind = NM_VERDICT_INCONCLUSIVE;
-	if (question->superseded || !has_living(verdict))
+	if (verdict->superseded || !has_living(verdict))
 		return true;
 	if (question->undo && may_be_undone(verdict, config)) {
 		verdict->kind = NM_VERDICT_ROLLED_BACK;

@@ -19,7 +19,7 @@
 
 /* What may be said of it: how it begins. */
 #define OF_MASKS                                                                                   \
-	"did not move ", "thread N of process N could not get its own mask back: it stays in",     \
+	"Could not move ", "Affinity of N/N not restored, will be tried again",     \
 		"paused, but the CPU affinity of N threads could not be restored: they stay in",   \
 		"stopped, but the CPU affinity of N threads could not be restored: they stay in"
 #define OF_SAMPLING "Sampling of ", "nothing can be sampled, so nothing will be moved: Sampling "

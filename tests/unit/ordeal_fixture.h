@@ -126,7 +126,7 @@ void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, u
 	ordeal.started = ordeal.started || entry->message == NM_MESSAGE_START;
 	ordeal.stopped = ordeal.stopped || entry->message == NM_MESSAGE_STOP;
 	ordeal.moved += entry->message == NM_MESSAGE_DECISION && entry->priority > LOG_WARNING;
-	ordeal.homes += strncmp(entry->text, "gave ", strlen("gave ")) == 0;
+	ordeal.homes += strncmp(entry->text, "Placed ", strlen("Placed ")) == 0;
 	if (entry->priority > LOG_WARNING && entry->message != NM_MESSAGE_PROBLEM)
 		return;
 	told_plain(entry->text, plain);

@@ -80,8 +80,7 @@ static void those_who_queue_have_a_performance(void **state)
 	const struct nm_entry *move = first_move();
 	assert_true(number_of(move, "PERFORMANCE") > 0);
 	assert_true(number_of(move, "PERFORMANCE") < 0.5);
-	assert_non_null(
-		strstr(move->text, "; performance (its locality by its share of a CPU) 0."));
+	assert_true(has_field(move, "PERFORMANCE_OF", "locality"));
 	const struct nm_entry *verdict = verdict_of(move);
 	assert_true(number_of(verdict, "PERFORMANCE_AFTER") >
 		    number_of(verdict, "PERFORMANCE_BEFORE"));
@@ -193,9 +192,7 @@ static void who_can_join_its_leader_goes(void **state)
 	const struct nm_entry *joined = find_entry(0, NM_MESSAGE_DECISION, "SELECTED_BY", "leader");
 	assert_non_null(joined);
 	assert_true(has_field(joined, "NODE_TO", "1") && has_field(joined, "PID", "1000"));
-	assert_non_null(strstr(
-		joined->text,
-		"as its process's first thread, or while that rests most of its memory, is there"));
+	assert_non_null(strstr(joined->text, "; selected by exclusivity (leader) [#"));
 	/* The first threads stay, and who is with his own. */
 	assert_int_equal(node_of(&world.workers[0]), 1);
 	assert_int_equal(node_of(&world.workers[4]), 0);
@@ -237,15 +234,14 @@ static void the_prediction_is_held_against_what_was_measured(void **state)
 	assert_true(number_of(move, "LOAD_FROM") > 2.5 && number_of(move, "LOAD_TO") < 0.1);
 	assert_true(number_of(move, "LOAD_GAP") > 2.5);
 	assert_null(field_of(move, "TICKETS"));
-	assert_null(strstr(move->text, "tickets"));
-	assert_non_null(strstr(move->text, "it waited, with a load of "));
+	assert_non_null(strstr(move->text, ": load "));
 	/* All of its accesses go to the pages that the prediction counts. */
 	assert_true(predicted > 0.5 * pages);
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 	assert_true(fabs(number_of(verdict, "PREDICTED_BENEFIT") - predicted) < 1e-3 * predicted);
 	assert_true(fabs(number_of(verdict, "MEASURED_BENEFIT") - predicted) < 0.1 * predicted);
 	assert_true(number_of(verdict, "ACCESS_COST_AFTER") == 1);
-	assert_non_null(strstr(verdict->text, "was predicted"));
+	assert_non_null(strstr(verdict->text, " (predicted "));
 }
 
 /* The program that was moved first does next to nothing from then on. */

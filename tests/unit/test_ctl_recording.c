@@ -199,13 +199,13 @@ static void test_explanation_of_the_verdict(void **state)
 		     "users = ({ programs = ({ like = \"stream\"; threads = 8; touch = "
 		     "\"master\"; phases = ({ giga = 8; }); }); });\n");
 	simulate("imar2");
-	assert_on_file("dump", "| grep 'its lease ends with it' | head -n 1", 0, "its lease ends");
+	assert_on_file("dump", "| grep 'no longer leased' | head -n 1", 0, "no longer leased: thread ended");
 	for (unsigned id = 1; id <= 4; id++) {
 		(void)snprintf(words, sizeof(words), "explain %u %s", id, file);
 		assert_int_equal(ctl(words, text, sizeof(text)), 0);
-		(void)snprintf(verdict, sizeof(verdict), "because: decision %u ", id);
+		(void)snprintf(verdict, sizeof(verdict), "because: #%u ", id);
 		judged += strstr(text, verdict) != NULL;
-		assert_null(strstr(text, "because: thread"));
+		assert_null(strstr(text, "because: Affinity"));
 	}
 	assert_true(judged > 0);
 }

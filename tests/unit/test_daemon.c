@@ -68,7 +68,7 @@ static void it_moves_a_thread_and_leaves_no_trace(void **state)
 	assert_false(there_is("generation"));
 	world_assert_said(world, "started: NUMA nodes 2, usable CPUs 4, source clock+faults");
 	world_assert_said(world, "seed 1");
-	world_assert_said(world, "\nmoved prog100[100/100] from CPU 0 (node 0) to node 1");
+	world_assert_said(world, "\nMoved prog100[100/100] from CPU 0 (node 0) to node 1");
 	world_assert_said(world, "stopped: every CPU affinity is restored");
 }
 
@@ -81,7 +81,7 @@ static void a_dry_run_changes_nothing(void **state)
 	assert_true(world->seconds > LONG);
 	assert_int_equal(world->fake->calls[FAKE_SET], 0);
 	world_assert_said(world, "dry run: nothing is changed");
-	world_assert_said(world, "\nwould move prog100[100/100]");
+	world_assert_said(world, "\nWould move prog100[100/100]");
 }
 
 static void interrupt_at_once(struct world *w)

@@ -17,7 +17,7 @@
 #define PID 100U
 #define BASE UINT64_C(0x7f0000000000) /* of the pages that the world's workers touch */
 #define LONG 600		      /* seconds without an outcome */
-#define VERDICT "of 80 pages of prog100[100] 80 moved"
+#define VERDICT "80 of 80 pages migrated"
 
 /* By the thread: as in mover_fixture.h, numbers that stand for what is open. */
 enum { DIRECTORY = 3000, MAPS, NUMA_MAPS };

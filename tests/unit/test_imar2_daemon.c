@@ -65,7 +65,7 @@ static void the_journal_tells_all_of_a_move(void **state)
 	assert_true(number_of(move, "RELATIVE_PERMILLE") > 0);
 	assert_true(number_of(move, "LATENCY_CYCLES") > 250);
 	assert_null(field_of(move, "RECORD"));
-	assert_non_null(strstr(move->text, "; performance "));
+	assert_non_null(strstr(move->text, ": performance "));
 	const struct nm_entry *verdict =
 		find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(move, "DECISION"));
 	assert_non_null(verdict);
@@ -266,7 +266,7 @@ static void without_counters_locality_decides_and_the_journal_says_so(void **sta
 	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "RESULT", "applied");
 	assert_non_null(move);
 	assert_true(has_field(move, "PERFORMANCE_OF", "locality"));
-	assert_non_null(strstr(move->text, "; performance (its locality) 0.5, "));
+	assert_true(has_field(move, "PERFORMANCE", "0.5"));
 	status->has_flops = true;
 	live(5);
 	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 2);

@@ -156,7 +156,7 @@ static void full_entry(void)
 static int journald_child(void)
 {
 	static const char *const expected[] = {
-		"MESSAGE=thread 1240 of process 1234 went quiet",
+		"MESSAGE=Affinity of 1234/1240 restored: idle",
 		"\nPRIORITY=6\n",
 		"\nSYSLOG_IDENTIFIER=numa-migrd\n",
 		"\nDECISION=17\n",

@@ -518,7 +518,7 @@ static void a_dry_run_tells_what_it_would_do(void **state)
 	live(9);
 	const struct nm_entry *entry = find_entry(0, NM_MESSAGE_PAGES, "RESULT", "dry-run");
 	assert_non_null(entry);
-	assert_non_null(strstr(entry->text, "would move"));
+	assert_non_null(strstr(entry->text, "Would migrate "));
 	assert_int_equal(count_entries(0, NM_MESSAGE_VERDICT), 0);
 	double told = 0;
 	for (size_t i = 0; i < world.nr_entries; i++)

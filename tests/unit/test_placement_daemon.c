@@ -95,7 +95,8 @@ static void each_process_gets_a_node(void **state)
 	assert_true(has_field(decision, "POLICY", "auto"));
 	assert_true(has_field(decision, "THREADS", "2"));
 	assert_non_null(field_of(decision, "AGE_S"));
-	assert_non_null(strstr(decision->text, " s old, 2 threads on "));
+	assert_true(has_field(decision, "PIN", "lease"));
+	assert_non_null(strstr(decision->text, "; 2 threads, "));
 }
 
 static void nothing_is_left_at_the_end(void **state)
@@ -451,8 +452,7 @@ static void who_counts_again_is_not_leased(void **state)
 	const struct nm_entry *decision = find_entry(0, NM_MESSAGE_DECISION, "KIND", "home");
 	assert_non_null(decision);
 	assert_true(has_field(decision, "RUNTIME", "Java"));
-	assert_non_null(strstr(decision->text,
-			       "; threads are nudged, as Java counts its CPUs again while it runs"));
+	assert_true(has_field(decision, "PIN", "nudge"));
 }
 
 /* Nor is it until the answer is there, which takes a while. */

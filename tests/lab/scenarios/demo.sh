@@ -96,10 +96,10 @@ release_unpinned() {
 	done
 }
 
-has_everything() { has_said 'rolled back' && has_said 'of pinned' && has_said ' improved'; }
+has_everything() { has_said ' rolled back: ' && has_said ' of pinned[' && has_said ' improved: '; }
 
 # Requests for pages whose owner has bound them are not shown: none of them is moved.
-without_bound_pages() { sed -u -E '/(moving|of) [0-9]+ pages? .*(tenant|phases)/d'; }
+without_bound_pages() { sed -u -E '/[0-9]+ pages?.*(tenant|phases)|(tenant|phases).*[0-9]+ pages?/d'; }
 
 local_now() {
 	local before
