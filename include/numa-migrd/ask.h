@@ -8,15 +8,13 @@
 
 #include "numa-migrd/platform.h"
 
-#define NM_QUESTIONS_MOST 256U /* waiting, under way, or answered and not taken */
-
 /*
  * An answer of several calls begins none after so long.
  *
- * The thread is everybody's: after an answer, its user's next questions come behind others' for nine
- * times as long as it took, so that he has a tenth of the time while others wait. Where it took
- * longer than usual they are not asked at all so long (-EALREADY), as others would have to wait for
- * the next one's end.
+ * The thread is everybody's: after an answer, its tenant's next questions come behind others' for
+ * nine times as long as it took, so that he has a tenth of the time while others wait; likewise all
+ * of its domain's behind those of other domains. Where it took longer than usual the tenant's are not
+ * asked at all so long (-EALREADY), as others would have to wait for the next one's end.
  */
 #define NM_ANSWER_NS (2 * NM_NSEC_PER_SEC)
 #define NM_ANSWER_REST_SHARE 9U
@@ -34,7 +32,8 @@ int nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **re
 void nm_asker_free(struct nm_asker *asker);
 NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
 
-/* As nm_platform_ops has them. A question's descriptor is taken over, also on failure. */
+/* As nm_platform_ops has them. A question's descriptor is taken over, also on failure. -EAGAIN: NM_SHARE_QUERIES
+ * has no room for its tenant. */
 int nm_asker_ask(struct nm_asker *asker, const struct nm_question *question, uint64_t *ret_ticket);
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);
 void nm_asker_forget(struct nm_asker *asker, uint64_t ticket);

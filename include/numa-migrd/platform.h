@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/tenant.h"
 #include "numa-migrd/event.h"
 
 struct nm_platform;
@@ -46,7 +47,7 @@ struct nm_question {
 	unsigned count;	      /* WHERE: pages */
 	const uint64_t *addresses;
 	/* The platform's own use. */
-	uint32_t uid; /* real */
+	struct nm_tenant tenant;
 	int fd;
 };
 
@@ -200,8 +201,9 @@ struct nm_platform_ops {
 			  unsigned count, const uint64_t *addresses, const int *nodes,
 			  int *statuses, uint64_t *ret_held_ns);
 	/*
-	 * Has what these calls take started, so that the first of them does not wait for it. Takes
-	 * up to NM_WORKER_HELLO_NS; 0, -ECANCELED or another negative errno, and the first call
+	 * Begins a round of these calls, which has one deadline (nm_worker_client_ready()), and has what
+	 * they take started, so that the first of them does not wait for it. Takes up to
+	 * NM_WORKER_HELLO_NS; 0, -ECANCELED or another negative errno, and the first call
 	 * tries again. NULL: nothing is to be started here. Mover only.
 	 */
 	int (*pages_prepare)(struct nm_platform *platform);

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/tenant.h"
 
 #define NM_WORKER_VERSION 2U
 #define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"
@@ -103,10 +104,8 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 #define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
 #define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
 #define NM_WORKER_HELLO_NS (60 * NM_NSEC_PER_SEC) /* it asks of nobody yet, and holds up nobody else */
-/* So many of these pass as long as it is at work rather than waiting for somebody's lock. */
-#define NM_WORKER_DEADLINES_MOST 12U
-/* Given up and not ended yet, in all; of one user there is one at most. */
-#define NM_WORKER_STUCK_MOST 8U
+/* A caller's round of calls, which nm_worker_client_ready() begins, ends after as many deadlines. */
+#define NM_WORKER_ROUND_CALLS 2U
 /* Who missed a deadline is not asked for so long. */
 #define NM_WORKER_REST_NS (600 * NM_NSEC_PER_SEC)
 
@@ -158,8 +157,8 @@ int nm_worker_client_new(const struct nm_worker_options *options, struct nm_work
 void nm_worker_client_free(struct nm_worker_client *client);
 NM_DEFINE_CLEANUP(struct nm_worker_client, nm_worker_client_free);
 
-/* Has a worker for the next call, which may take NM_WORKER_HELLO_NS. As of a call: -ECANCELED, -errno of
- * reaching one. */
+/* Begins a round of calls, and has a worker for it, which may take NM_WORKER_HELLO_NS. As of a call:
+ * -ECANCELED, -errno of reaching one. Without a round each call has its deadline alone. */
 int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller caller);
 
 /* What is sent and where the answer goes. */
@@ -179,10 +178,11 @@ struct nm_worker_call {
 };
 
 /*
- * Has a worker do it, and waits for it until the caller's deadline, or longer while it is at work. Returns the reply's
- * result. -ETIMEDOUT: the deadline was missed, and the worker is given up; -EALREADY: it is not
- * asked, since one of its user's is stuck, or as many as may, or since it missed a deadline lately;
- * -ECANCELED: nm_worker_client_stop(); -ESRCH: it is gone; -errno of reaching a worker. One thread
+ * Has a worker do it, and waits for it until the caller's deadline or the end of its round. Returns
+ * the reply's result. -ETIMEDOUT: the deadline was missed, and the worker is given up; -EINPROGRESS:
+ * the worker is still at work, or was not asked since the round has ended or since one is still at
+ * work for this tenant: try again later; -EALREADY: it is not asked, since its tenant has its share of
+ * stuck workers, or since it missed a deadline lately; -ECANCELED: nm_worker_client_stop(); -ESRCH: it is gone; -errno of reaching a worker. One thread
  * for each caller: -EALREADY if another one is still in a call, which a mover may have left behind.
  */
 int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller caller,

@@ -298,6 +298,6 @@ int nm_batch_step(struct nm_mover *mover)
 	if (r == 0)
 		r = go_on(mover);
 	if (r < 0)
-		return r == -EACCES ? -EPERM : r == -EAGAIN ? -ESTALE : r;
+		return r == -EACCES ? -EPERM : r == -EAGAIN || r == -EINPROGRESS ? -ESTALE : r;
 	return is_done(work) ? 0 : -EAGAIN;
 }

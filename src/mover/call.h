@@ -5,7 +5,7 @@
 
 #include "mover_internal.h"
 
-/* Has started what calls take, before anybody waits for one. */
+/* A round of calls begins: has started what they take, before anybody waits for one. */
 void nm_call_prepare(struct nm_mover *mover);
 
 /* Asks where the pages at unit.address + offset are; into mover->call.statuses. -errno. */

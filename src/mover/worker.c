@@ -105,6 +105,7 @@ static uint64_t rest_ns(struct nm_mover *mover)
 static void go_on(struct nm_mover *mover)
 {
 	get_busy(mover, NULL);
+	nm_call_prepare(mover);
 	int r = nm_batch_step(mover);
 	pthread_mutex_lock(&mover->lock);
 	calm_down(mover);
@@ -132,6 +133,7 @@ static void look_at_splits(struct nm_mover *mover)
 static void read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 {
 	get_busy(mover, entry);
+	nm_call_prepare(mover);
 	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
 	uint64_t now = now_ns(mover);
 	pthread_mutex_lock(&mover->lock);

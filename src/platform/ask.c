@@ -9,7 +9,8 @@
 #include "numa-migrd/clock.h"
 #include "numa-migrd/file.h"
 
-#define RESTING_MOST 64U /* users; who is through soonest gives way */
+#define RESTING_MOST 128U /* tenants and domains; who is through soonest gives way */
+#define ANY_UID UINT32_MAX /* no user has it (chown(2)): a whole domain */
 
 enum state { FREE, WAITING, UNDER_WAY, FORGOTTEN, ANSWERED };
 
@@ -23,7 +24,7 @@ struct entry {
 
 /* Whose questions come last, for a while. */
 struct resting {
-	uint32_t uid;
+	struct nm_tenant tenant;
 	uint64_t until_ns;
 	bool barred; /* they are not asked at all */
 };
@@ -36,7 +37,7 @@ struct nm_asker {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	uint64_t tickets;
-	struct entry entries[NM_QUESTIONS_MOST];
+	struct entry entries[NM_QUERIES_MOST];
 	const struct entry *under_way; /* and since when */
 	uint64_t since_ns;
 	struct resting resting[RESTING_MOST];
@@ -54,43 +55,60 @@ static void empty(struct entry *entry)
 
 static struct entry *find(struct nm_asker *asker, uint64_t ticket)
 {
-	for (unsigned i = 0; i < NM_QUESTIONS_MOST; i++)
+	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		if (asker->entries[i].ticket == ticket)
 			return &asker->entries[i];
 	return NULL;
 }
 
-/* His rest, or NULL. */
-static const struct resting *rest_of(const struct nm_asker *asker, uint32_t uid, uint64_t now)
+static struct nm_tenant domain_of(const struct entry *entry)
+{
+	return (struct nm_tenant){.domain = entry->question.tenant.domain, .uid = ANY_UID};
+}
+
+/* Its rest, or NULL. */
+static const struct resting *rest_of(const struct nm_asker *asker, const struct nm_tenant *tenant,
+				     uint64_t now)
 {
 	for (unsigned i = 0; i < RESTING_MOST; i++)
-		if (asker->resting[i].uid == uid && now < asker->resting[i].until_ns)
+		if (now < asker->resting[i].until_ns &&
+		    nm_tenant_same(&asker->resting[i].tenant, tenant))
 			return &asker->resting[i];
 	return NULL;
 }
 
-static void begin_rest(struct nm_asker *asker, uint32_t uid, uint64_t took_ns)
+static void begin_rest(struct nm_asker *asker, const struct nm_tenant *tenant, uint64_t took_ns)
 {
 	struct resting *place = &asker->resting[0];
 
-	for (unsigned i = 1; i < RESTING_MOST && place->uid != uid; i++)
-		if (asker->resting[i].uid == uid || asker->resting[i].until_ns < place->until_ns)
+	for (unsigned i = 1; i < RESTING_MOST && !nm_tenant_same(&place->tenant, tenant); i++)
+		if (nm_tenant_same(&asker->resting[i].tenant, tenant) ||
+		    asker->resting[i].until_ns < place->until_ns)
 			place = &asker->resting[i];
-	*place = (struct resting){.uid = uid,
+	*place = (struct resting){.tenant = *tenant,
 				  .until_ns = nm_clock_ns() + NM_ANSWER_REST_SHARE * took_ns,
 				  .barred = took_ns > NM_ANSWER_USUAL_NS};
 }
 
-/* Whoever rests comes behind, and else who has waited longest is first. */
+static uint64_t rests_until(const struct nm_asker *asker, struct nm_tenant tenant, uint64_t now)
+{
+	const struct resting *rest = rest_of(asker, &tenant, now);
+
+	return rest ? rest->until_ns : 0;
+}
+
+/* Whoever rests comes behind, whole domains first, and else who has waited longest is first. */
 static bool is_before(const struct nm_asker *asker, const struct entry *a, const struct entry *b,
 		      uint64_t now)
 {
-	const struct resting *one = rest_of(asker, a->question.uid, now);
-	const struct resting *other = rest_of(asker, b->question.uid, now);
-	uint64_t one_ns = one ? one->until_ns : 0;
-	uint64_t other_ns = other ? other->until_ns : 0;
+	uint64_t one = rests_until(asker, domain_of(a), now);
+	uint64_t other = rests_until(asker, domain_of(b), now);
 
-	return one_ns != other_ns ? one_ns < other_ns : a->ticket < b->ticket;
+	if (one != other)
+		return one < other;
+	one = rests_until(asker, a->question.tenant, now);
+	other = rests_until(asker, b->question.tenant, now);
+	return one != other ? one < other : a->ticket < b->ticket;
 }
 
 /* NULL: none waits. */
@@ -98,7 +116,7 @@ static struct entry *next(struct nm_asker *asker, uint64_t now)
 {
 	struct entry *first = NULL;
 
-	for (unsigned i = 0; i < NM_QUESTIONS_MOST; i++) {
+	for (unsigned i = 0; i < NM_QUERIES_MOST; i++) {
 		struct entry *entry = &asker->entries[i];
 		if (entry->state == WAITING && (!first || is_before(asker, entry, first, now)))
 			first = entry;
@@ -124,7 +142,9 @@ static void answer_one(struct nm_asker *asker, struct entry *entry)
 	asker->answer(asker->context, &entry->question, &answer);
 	pthread_mutex_lock(&asker->lock);
 	answer.took_ns = nm_clock_ns() - asker->since_ns;
-	begin_rest(asker, entry->question.uid, answer.took_ns);
+	const struct nm_tenant domain = domain_of(entry);
+	begin_rest(asker, &entry->question.tenant, answer.took_ns);
+	begin_rest(asker, &domain, answer.took_ns);
 	asker->under_way = NULL;
 	entry->answer = answer;
 	if (entry->state == FORGOTTEN)
@@ -144,7 +164,7 @@ static void *run(void *argument)
 		uint64_t now = nm_clock_ns();
 		struct entry *entry = next(asker, now);
 		const struct resting *rest =
-			entry ? rest_of(asker, entry->question.uid, now) : NULL;
+			entry ? rest_of(asker, &entry->question.tenant, now) : NULL;
 		if (!entry)
 			pthread_cond_wait(&asker->wake, &asker->lock);
 		else if (rest && rest->barred)
@@ -189,9 +209,19 @@ static int copy(const struct nm_question *question, struct entry *ret)
 	return 0;
 }
 
+static bool has_room(const struct nm_asker *asker, const struct nm_tenant *tenant)
+{
+	struct nm_usage usage = {0};
+
+	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
+		if (asker->entries[i].state != FREE)
+			nm_usage_add(&usage, tenant, &asker->entries[i].question.tenant, 1);
+	return nm_share_has_room(NM_SHARE_QUERIES, &usage);
+}
+
 static int put(struct nm_asker *asker, struct entry *wanted)
 {
-	struct entry *place = find(asker, 0);
+	struct entry *place = has_room(asker, &wanted->question.tenant) ? find(asker, 0) : NULL;
 	int r = place ? start(asker) : -EAGAIN;
 
 	if (r < 0)
@@ -279,7 +309,7 @@ int nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **re
 		return -ENOMEM;
 	asker->answer = answer;
 	asker->context = context;
-	for (unsigned i = 0; i < NM_QUESTIONS_MOST; i++)
+	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		asker->entries[i].question.fd = -1;
 	pthread_mutex_init(&asker->lock, NULL);
 	pthread_cond_init(&asker->wake, NULL);
@@ -297,7 +327,7 @@ void nm_asker_free(struct nm_asker *asker)
 	pthread_mutex_unlock(&asker->lock);
 	if (asker->started)
 		pthread_join(asker->thread, NULL);
-	for (unsigned i = 0; i < NM_QUESTIONS_MOST; i++)
+	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		empty(&asker->entries[i]);
 	pthread_cond_destroy(&asker->wake);
 	pthread_mutex_destroy(&asker->lock);

@@ -195,7 +195,7 @@ int nm_linux_ask(struct nm_platform *platform, const struct nm_question *questio
 	int r = nm_worker_subject_of(self->proc, question->pid, question->start_ticks, &subject);
 	if (r < 0)
 		return r;
-	own.uid = subject.uid;
+	own.tenant = subject.tenant;
 	own.start_ticks = subject.tid_ticks;
 	own.fd = -1;
 	if (question->kind == NM_QUESTION_CLEAR_REFS)

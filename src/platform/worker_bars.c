@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker_bars.h"
 
-static bool is_stuck(const struct nm_worker_bars *bars, uint32_t uid)
-{
-	for (unsigned i = 0; i < bars->stuck_count; i++)
-		if (bars->stuck_uids[i] == uid)
-			return true;
-	return false;
-}
+#include <errno.h>
 
 static bool rests(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
 		  uint64_t now_ns)
@@ -23,11 +17,26 @@ static bool rests(const struct nm_worker_bars *bars, const struct nm_worker_subj
 	return false;
 }
 
-bool nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
-		       unsigned others, uint64_t now_ns)
+static bool is_at_work_for(const struct nm_worker_bars *bars, const struct nm_tenant *tenant)
 {
-	return bars->stuck_count + others < NM_WORKER_STUCK_MOST &&
-	       !is_stuck(bars, subject->uid) && !rests(bars, subject, now_ns);
+	for (unsigned i = 0; i < bars->stuck_count; i++)
+		if (bars->stuck[i].at_work && nm_tenant_same(&bars->stuck[i].tenant, tenant))
+			return true;
+	return false;
+}
+
+int nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
+		      unsigned others, uint64_t now_ns)
+{
+	struct nm_usage usage = {.all = others};
+
+	if (rests(bars, subject, now_ns))
+		return -EALREADY;
+	for (unsigned i = 0; i < bars->stuck_count; i++)
+		nm_usage_add(&usage, &subject->tenant, &bars->stuck[i].tenant, 1);
+	if (nm_share_has_room(NM_SHARE_STUCK_WORKERS, &usage))
+		return 0;
+	return is_at_work_for(bars, &subject->tenant) ? -EINPROGRESS : -EALREADY;
 }
 
 void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_ticks,
@@ -40,18 +49,13 @@ void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_
 	bars->missed[place].until_ns = until_ns;
 }
 
-void nm_worker_stuck(struct nm_worker_bars *bars, uint32_t uid)
+void nm_worker_stuck(struct nm_worker_bars *bars, const struct nm_tenant *tenant, bool at_work)
 {
-	if (bars->stuck_count < NM_WORKER_STUCK_MOST)
-		bars->stuck_uids[bars->stuck_count++] = uid;
+	bars->stuck[bars->stuck_count++] =
+		(struct nm_worker_stuck){.tenant = *tenant, .at_work = at_work};
 }
 
-void nm_worker_released(struct nm_worker_bars *bars, uint32_t uid)
+void nm_worker_released(struct nm_worker_bars *bars, unsigned index)
 {
-	for (unsigned i = 0; i < bars->stuck_count; i++) {
-		if (bars->stuck_uids[i] != uid)
-			continue;
-		bars->stuck_uids[i] = bars->stuck_uids[--bars->stuck_count];
-		return;
-	}
+	bars->stuck[index] = bars->stuck[--bars->stuck_count];
 }

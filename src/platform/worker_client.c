@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Two callers, each with a worker and one call at a time: the loop's thread of questions, and the
- * mover's. The lock is held for moments, never over a call. Of one user's processes only one is asked
- * at a time, so that only one can hold a worker.
+ * mover's. The lock is held for moments, never over a call, and neither caller waits for the other.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -18,11 +17,10 @@
 struct caller {
 	struct nm_worker_link link;
 	int stop_fd; /* eventfd */
-	bool stopping, calling, waiting;
+	bool stopping;
 	bool inside;		 /* a thread is in a function of this caller */
 	uint64_t stops, entered; /* how often it was stopped; likewise when that thread came in */
-	uint32_t uid;  /* of whom it calls, or waits to call */
-	uint64_t turn; /* of those that wait for one user, the lowest is first */
+	uint64_t until_ns; /* of its round; 0: none has begun */
 };
 
 struct nm_worker_client {
@@ -32,9 +30,7 @@ struct nm_worker_client {
 	struct nm_worker_memory *memory; /* a reference */
 
 	pthread_mutex_t lock;
-	pthread_cond_t ended; /* a call has */
 	struct caller callers[NM_WORKER_CALLERS];
-	uint64_t turns;
 	bool absent_told;
 	struct nm_worker_news news[NEWS_MOST]; /* more are counted only */
 	unsigned news_count;
@@ -56,52 +52,31 @@ static void add_news(struct nm_worker_client *client, const struct nm_worker_new
 		client->news[client->news_count++] = *news;
 }
 
-/* Whoever has come first is first: one that calls on and on does not keep the other waiting. */
-static bool is_its_turn(const struct nm_worker_client *client, const struct caller *caller)
-{
-	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
-		const struct caller *other = &client->callers[i];
-		if (other == caller || other->uid != caller->uid)
-			continue;
-		if (other->calling || (other->waiting && other->turn < caller->turn))
-			return false;
-	}
-	return true;
-}
-
 /* Also if calls are allowed again by now: a mover that was stopped does not go on. */
 static bool is_cancelled(const struct caller *caller)
 {
 	return caller->stopping || caller->stops != caller->entered;
 }
 
-static int begin(struct nm_worker_client *client, struct caller *caller,
+static int begin(struct nm_worker_client *client, const struct caller *caller,
 		 const struct nm_worker_subject *subject)
 {
-	caller->uid = subject->uid;
-	caller->turn = client->turns++;
-	caller->waiting = true;
-	while (!is_cancelled(caller) && !is_its_turn(client, caller))
-		pthread_cond_wait(&client->ended, &client->lock);
-	caller->waiting = false;
-	int r = is_cancelled(caller) ? -ECANCELED : nm_worker_memory_begin(client->memory, subject);
-	caller->calling = r == 0;
-	if (r < 0)
-		pthread_cond_broadcast(&client->ended);
-	return r;
+	if (is_cancelled(caller))
+		return -ECANCELED;
+	if (caller->until_ns && nm_clock_ns() >= caller->until_ns)
+		return -EINPROGRESS;
+	return nm_worker_memory_begin(client->memory, subject);
 }
 
 static void end(struct nm_worker_client *client, struct caller *caller,
 		const struct nm_worker_subject *subject, enum nm_worker_act act, int r)
 {
 	const struct nm_worker_news news = {
-		.pid = subject->pid, .uid = subject->uid, .act = act, .error = r};
+		.pid = subject->pid, .uid = subject->tenant.uid, .act = act, .error = r};
 
-	caller->calling = false;
 	nm_worker_memory_end(client->memory, subject, &caller->link, r);
 	if (r == -ETIMEDOUT)
 		add_news(client, &news);
-	pthread_cond_broadcast(&client->ended);
 }
 
 static void tell_absence(struct nm_worker_client *client, int error)
@@ -177,22 +152,22 @@ int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_calle
 	if (r < 0)
 		return r;
 	r = have_worker(client, caller);
+	caller->until_ns = nm_clock_ns() + NM_WORKER_ROUND_CALLS * client->deadline_ns[which];
 	leave(client, caller);
 	return r;
 }
 
-/* On a slow or busy machine what is asked takes its time: only who stands still misses his deadline at once. */
+/* A worker that is at work, or had less than its deadline since the round ends, has missed nothing. */
 static int exchange(const struct nm_worker_client *client, const struct caller *caller,
 		    struct nm_worker_call *call, uint64_t deadline_ns, int *ret_result)
 {
+	uint64_t until_ns = nm_clock_ns() + deadline_ns;
+	bool cut = caller->until_ns && caller->until_ns < until_ns;
 	int r = nm_worker_link_call(&caller->link, call, caller->stop_fd,
-				    nm_clock_ns() + deadline_ns, ret_result);
+				    cut ? caller->until_ns : until_ns, ret_result);
 
-	for (unsigned i = 1; r == -ETIMEDOUT && i < NM_WORKER_DEADLINES_MOST &&
-			     nm_worker_link_is_at_work(&caller->link, client->proc_fd);
-	     i++)
-		r = nm_worker_link_wait(&caller->link, call, caller->stop_fd,
-					nm_clock_ns() + deadline_ns, ret_result);
+	if (r == -ETIMEDOUT && (cut || nm_worker_link_is_at_work(&caller->link, client->proc_fd)))
+		return -EINPROGRESS;
 	return r;
 }
 
@@ -249,7 +224,6 @@ void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_calle
 		(void)!read(caller->stop_fd, &count, sizeof(count));
 	caller->stops += stop;
 	caller->stopping = stop;
-	pthread_cond_broadcast(&client->ended);
 	pthread_mutex_unlock(&client->lock);
 }
 
@@ -310,7 +284,6 @@ int nm_worker_client_new(const struct nm_worker_options *options, struct nm_work
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
 		client->callers[i] = (struct caller){.link = NM_WORKER_LINK_NONE, .stop_fd = -1};
 	pthread_mutex_init(&client->lock, NULL);
-	pthread_cond_init(&client->ended, NULL);
 	int r = fill_in(client, options);
 	if (r < 0) {
 		nm_worker_client_free(client);
@@ -330,7 +303,6 @@ void nm_worker_client_free(struct nm_worker_client *client)
 		nm_closep(&client->callers[i].stop_fd);
 	}
 	nm_worker_memory_free(client->memory);
-	pthread_cond_destroy(&client->ended);
 	pthread_mutex_destroy(&client->lock);
 	free(client->socket_path);
 	free(client->program);

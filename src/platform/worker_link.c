@@ -219,14 +219,6 @@ static int await(int socket, int stop_fd, uint64_t deadline_ns)
 	}
 }
 
-int nm_worker_link_wait(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
-			uint64_t deadline_ns, int *ret_result)
-{
-	int r = await(link->fd, stop_fd, deadline_ns);
-
-	return r < 0 ? r : receive_reply(link->fd, call, ret_result);
-}
-
 int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
 			uint64_t deadline_ns, int *ret_result)
 {
@@ -234,7 +226,8 @@ int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call
 
 	if (r < 0)
 		return r == -EAGAIN ? -EPROTO : r == -EPIPE ? -ECONNRESET : r;
-	return nm_worker_link_wait(link, call, stop_fd, deadline_ns, ret_result);
+	r = await(link->fd, stop_fd, deadline_ns);
+	return r < 0 ? r : receive_reply(link->fd, call, ret_result);
 }
 
 bool nm_worker_link_is_at_work(const struct nm_worker_link *link, int proc_fd)

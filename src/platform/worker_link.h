@@ -30,10 +30,6 @@ void nm_worker_link_close(struct nm_worker_link *link);
 int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
 			uint64_t deadline_ns, int *ret_result);
 
-/* Waits on for the reply of a call that ended with -ETIMEDOUT; likewise. */
-int nm_worker_link_wait(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
-			uint64_t deadline_ns, int *ret_result);
-
 /* It is on a CPU or wants one: what it was asked takes long, and nobody holds it up. */
 bool nm_worker_link_is_at_work(const struct nm_worker_link *link, int proc_fd);
 

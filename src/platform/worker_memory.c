@@ -17,22 +17,16 @@
 #include "numa-migrd/proc.h"
 
 #define CHILDREN_MOST 64U
-#define HEADER "numa-migrd-unanswered 1 " /* and the boot id */
+#define HEADER "numa-migrd-unanswered 2 " /* and the boot id */
 #define HEADER_BYTES 128
-#define LINE_BYTES 80 /* "process", three numbers */
-#define FILE_BYTES (HEADER_BYTES + (NM_WORKER_MISSED_MOST + NM_WORKER_STUCK_MOST) * LINE_BYTES)
-
-struct stuck {
-	struct nm_worker_link link; /* of an earlier run: fd is a pidfd */
-	uint32_t uid;
-};
+#define LINE_BYTES 96 /* a word and four numbers */
+#define FILE_BYTES (HEADER_BYTES + (NM_WORKER_MISSED_MOST + NM_STUCK_WORKERS_MOST) * LINE_BYTES)
 
 struct nm_worker_memory {
 	struct nm_references references;
 	pthread_mutex_t lock;
 	struct nm_worker_bars bars;
-	struct stuck stuck[NM_WORKER_STUCK_MOST];
-	unsigned stuck_count;
+	struct nm_worker_link stuck[NM_STUCK_WORKERS_MOST]; /* as in bars; of an earlier run: fd is a pidfd */
 	unsigned calling;	       /* calls under way */
 	pid_t children[CHILDREN_MOST]; /* that have been let go, and are not reaped */
 	unsigned children_count;
@@ -62,25 +56,25 @@ static void let_go(struct nm_worker_memory *memory, struct nm_worker_link *link)
 
 static void release_stuck(struct nm_worker_memory *memory)
 {
-	for (unsigned i = 0; i < memory->stuck_count;) {
-		struct stuck *stuck = &memory->stuck[i];
-		if (!nm_worker_link_stirs(&stuck->link)) {
+	for (unsigned i = 0; i < memory->bars.stuck_count;) {
+		if (!nm_worker_link_stirs(&memory->stuck[i])) {
 			i++;
 			continue;
 		}
-		nm_worker_released(&memory->bars, stuck->uid);
-		let_go(memory, &stuck->link);
-		*stuck = memory->stuck[--memory->stuck_count];
+		let_go(memory, &memory->stuck[i]);
+		nm_worker_released(&memory->bars, i);
+		memory->stuck[i] = memory->stuck[memory->bars.stuck_count];
 		memory->changed = true;
 	}
 	if (memory->children_count > 0)
 		reap(memory);
 }
 
-static void keep(struct nm_worker_memory *memory, uint32_t uid, struct nm_worker_link *link)
+static void keep(struct nm_worker_memory *memory, const struct nm_tenant *tenant, bool at_work,
+		 struct nm_worker_link *link)
 {
-	nm_worker_stuck(&memory->bars, uid);
-	memory->stuck[memory->stuck_count++] = (struct stuck){.link = *link, .uid = uid};
+	memory->stuck[memory->bars.stuck_count] = *link;
+	nm_worker_stuck(&memory->bars, tenant, at_work);
 	*link = NM_WORKER_LINK_NONE;
 	memory->changed = true;
 }
@@ -91,7 +85,7 @@ static void give_up(struct nm_worker_memory *memory, const struct nm_worker_subj
 	nm_worker_missed(&memory->bars, subject->pid, subject->start_ticks,
 			 nm_clock_ns() + NM_WORKER_REST_NS);
 	memory->given_up++;
-	keep(memory, subject->uid, link);
+	keep(memory, &subject->tenant, false, link);
 }
 
 /* ---- the client's ---- */
@@ -100,10 +94,10 @@ int nm_worker_memory_begin(struct nm_worker_memory *memory, const struct nm_work
 {
 	pthread_mutex_lock(&memory->lock);
 	release_stuck(memory);
-	bool may = nm_worker_may_ask(&memory->bars, subject, memory->calling, nm_clock_ns());
-	memory->calling += may;
+	int r = nm_worker_may_ask(&memory->bars, subject, memory->calling, nm_clock_ns());
+	memory->calling += r == 0;
 	pthread_mutex_unlock(&memory->lock);
-	return may ? 0 : -EALREADY;
+	return r;
 }
 
 /* Without its answer a link is of no more use: that would be taken for the next call's. */
@@ -114,8 +108,8 @@ void nm_worker_memory_end(struct nm_worker_memory *memory, const struct nm_worke
 	memory->calling--;
 	if (result == -ETIMEDOUT)
 		give_up(memory, subject, link);
-	else if (result == -ECANCELED)
-		keep(memory, subject->uid, link);
+	else if (result == -ECANCELED || result == -EINPROGRESS)
+		keep(memory, &subject->tenant, result == -EINPROGRESS, link);
 	else if (result < 0)
 		let_go(memory, link);
 	pthread_mutex_unlock(&memory->lock);
@@ -133,7 +127,7 @@ struct nm_worker_counts nm_worker_memory_counts(struct nm_worker_memory *memory)
 	pthread_mutex_lock(&memory->lock);
 	release_stuck(memory);
 	struct nm_worker_counts counts = {.given_up = memory->given_up,
-					  .stuck = memory->stuck_count};
+					  .stuck = memory->bars.stuck_count};
 	pthread_mutex_unlock(&memory->lock);
 	return counts;
 }
@@ -149,7 +143,7 @@ static size_t write_missed(const struct nm_worker_bars *bars, uint64_t now_ns, c
 	for (size_t i = 0; i < known; i++)
 		if (now_ns < bars->missed[i].until_ns)
 			length += (size_t)snprintf(out + length, LINE_BYTES,
-						   "process %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
+						   "process %" PRIu32 " %" PRIu64 " %" PRIu64 " 0\n",
 						   bars->missed[i].pid, bars->missed[i].start_ticks,
 						   bars->missed[i].until_ns);
 	return length;
@@ -160,13 +154,14 @@ static size_t write_stuck(const struct nm_worker_memory *memory, char *out)
 {
 	size_t length = 0;
 
-	for (unsigned i = 0; i < memory->stuck_count; i++)
-		if (memory->stuck[i].link.pid > 0)
-			length += (size_t)snprintf(out + length, LINE_BYTES,
-						   "worker %" PRIu32 " %" PRIu64 " %" PRIu32 "\n",
-						   memory->stuck[i].link.pid,
-						   memory->stuck[i].link.start_ticks,
-						   memory->stuck[i].uid);
+	for (unsigned i = 0; i < memory->bars.stuck_count; i++)
+		if (memory->stuck[i].pid > 0)
+			length += (size_t)snprintf(
+				out + length, LINE_BYTES,
+				"worker %" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+				memory->stuck[i].pid, memory->stuck[i].start_ticks,
+				memory->bars.stuck[i].tenant.uid,
+				memory->bars.stuck[i].tenant.domain);
 	return length;
 }
 
@@ -218,6 +213,7 @@ struct line {
 	char kind[8];
 	uint32_t id;
 	uint64_t start_ticks, last; /* until when, or whose */
+	uint64_t domain;
 };
 
 static int take_process(struct nm_worker_memory *memory, const struct line *line)
@@ -252,13 +248,14 @@ static int take_worker(struct nm_worker_memory *memory, const struct line *line)
 {
 	if (line->last > UINT32_MAX || line->id > INT32_MAX)
 		return -EBADMSG;
-	if (memory->stuck_count == NM_WORKER_STUCK_MOST)
+	if (memory->bars.stuck_count == NM_STUCK_WORKERS_MOST)
 		return 0;
 	int fd = watch_process(line->id, line->start_ticks);
 	if (fd < 0)
 		return 0;
 	struct nm_worker_link link = {.fd = fd, .pid = line->id, .start_ticks = line->start_ticks};
-	keep(memory, (uint32_t)line->last, &link);
+	const struct nm_tenant tenant = {.domain = line->domain, .uid = (uint32_t)line->last};
+	keep(memory, &tenant, false, &link);
 	return 0;
 }
 
@@ -267,8 +264,8 @@ static int take_line(struct nm_worker_memory *memory, const char *text)
 	struct line line;
 	char end;
 
-	if (sscanf(text, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 "%c", line.kind, &line.id,
-		   &line.start_ticks, &line.last, &end) != 4 ||
+	if (sscanf(text, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%c", line.kind,
+		   &line.id, &line.start_ticks, &line.last, &line.domain, &end) != 5 ||
 	    !line.id)
 		return -EBADMSG;
 	if (strcmp(line.kind, "process") == 0)
@@ -334,8 +331,8 @@ void nm_worker_memory_free(struct nm_worker_memory *memory)
 {
 	if (!memory || !nm_references_drop(&memory->references))
 		return;
-	for (unsigned i = 0; i < memory->stuck_count; i++)
-		let_go(memory, &memory->stuck[i].link);
+	for (unsigned i = 0; i < memory->bars.stuck_count; i++)
+		let_go(memory, &memory->stuck[i]);
 	pthread_mutex_destroy(&memory->lock);
 	free(memory);
 }

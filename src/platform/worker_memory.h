@@ -6,12 +6,12 @@
 #include "worker_bars.h"
 #include "worker_link.h"
 
-/* A call about this process begins: 0; -EALREADY: it may not be asked. */
+/* A call about this process begins: 0; -EALREADY, -EINPROGRESS: it may not, as nm_worker_may_ask(). */
 int nm_worker_memory_begin(struct nm_worker_memory *memory,
 			   const struct nm_worker_subject *subject);
 /*
- * It has ended so. -ETIMEDOUT: its process rests, and the worker is kept as stuck; -ECANCELED: the
- * worker is kept until it answers; another error: it is let go. *link is NM_WORKER_LINK_NONE then.
+ * It has ended so. -ETIMEDOUT: its process rests, and the worker is kept as stuck; -ECANCELED,
+ * -EINPROGRESS: the worker is kept until it answers; another error: it is let go. *link is NM_WORKER_LINK_NONE then.
  */
 void nm_worker_memory_end(struct nm_worker_memory *memory, const struct nm_worker_subject *subject,
 			  struct nm_worker_link *link, int result);

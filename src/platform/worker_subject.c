@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "worker_subject.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,22 +32,46 @@ int nm_worker_read_start(int directory, const char *path, uint32_t *ret_tid, uin
 	return 0;
 }
 
+/* Its first kilobyte has all that is needed; a process in many groups has a long one. */
+static int read_status(int directory, struct nm_proc_status *ret)
+{
+	char text[1024];
+	int r = read_process(directory, "status", text, sizeof(text));
+
+	if (r == -EFBIG)
+		text[sizeof(text) - 1] = '\0';
+	else if (r < 0)
+		return r;
+	return nm_proc_parse_status(text, ret);
+}
+
 /* The real user: an effective one, and the directory's owner, may be changed at will. */
+static struct nm_tenant tenant_at(int directory, uint32_t uid)
+{
+	char text[8192];
+	const char *path;
+	size_t length;
+
+	if (nm_read_text(directory, "cgroup", text, sizeof(text)) < 0 ||
+	    nm_proc_parse_cgroup(text, &path, &length) < 0)
+		return nm_tenant_of(uid, NULL);
+	text[path - text + (ptrdiff_t)length] = '\0';
+	return nm_tenant_of(uid, path);
+}
+
 int nm_worker_subject_at(int directory, struct nm_worker_subject *ret)
 {
 	struct nm_worker_subject subject = {0};
 	struct nm_proc_status status;
-	char text[8192], path[32];
+	char path[32];
 	int r = nm_worker_read_start(directory, "stat", &subject.tid, &subject.tid_ticks);
 
 	if (r == 0)
-		r = read_process(directory, "status", text, sizeof(text));
-	if (r == 0)
-		r = nm_proc_parse_status(text, &status);
+		r = read_status(directory, &status);
 	if (r < 0)
 		return r;
 	subject.pid = status.tgid;
-	subject.uid = status.uid;
+	subject.tenant = tenant_at(directory, status.uid);
 	subject.start_ticks = subject.tid_ticks;
 	if (subject.pid != subject.tid) {
 		(void)snprintf(path, sizeof(path), "../%u/stat", subject.pid);

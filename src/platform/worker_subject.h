@@ -5,9 +5,12 @@
 
 #include <stdint.h>
 
+#include "numa-migrd/tenant.h"
+
 struct nm_worker_subject {
-	uint32_t tid, pid, uid; /* uid: real */
+	uint32_t tid, pid;
 	uint64_t tid_ticks, start_ticks;
+	struct nm_tenant tenant;
 };
 
 /* Below a directory of a thread or process. -ESRCH: it is gone; -errno. */

@@ -16,7 +16,7 @@ struct tap {
 	struct {
 		uint64_t ticket; /* 0: free */
 		uint32_t pid;
-	} asked[NM_QUESTIONS_MOST];
+	} asked[NM_QUERIES_MOST];
 };
 
 static struct tap *tap_of(struct nm_platform *platform)
@@ -182,7 +182,7 @@ static int tap_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const
 static uint32_t trade_ticket(struct tap *tap, uint64_t ticket, uint64_t new_ticket,
 			     uint32_t new_pid)
 {
-	for (unsigned i = 0; i < NM_QUESTIONS_MOST; i++) {
+	for (unsigned i = 0; i < NM_QUERIES_MOST; i++) {
 		if (tap->asked[i].ticket != ticket)
 			continue;
 		uint32_t pid = tap->asked[i].pid;

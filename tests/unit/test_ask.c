@@ -58,7 +58,7 @@ static void answer(void *context, const struct nm_question *question, struct nm_
 	bool endless = f.endless;
 	pthread_mutex_unlock(&f.lock);
 	nm_asker_starts(f.asker);
-	sleep_ns(question->uid == 1 ? f.takes_ns : 0);
+	sleep_ns(question->tenant.uid == 1 ? f.takes_ns : 0);
 	ret->result = endless ? make_calls() : 0;
 	pthread_mutex_lock(&f.lock);
 	f.ended = endless ? ret->result : f.ended;
@@ -106,16 +106,27 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static uint64_t ask(uint32_t uid, uint32_t number)
+static int try_to_ask(struct nm_tenant tenant, uint32_t number, uint64_t *ret_ticket)
 {
 	const struct nm_question question = {.kind = NM_QUESTION_RUNTIME,
-					     .pid = uid * USERS + number,
-					     .uid = uid,
+					     .pid = tenant.uid * USERS + number,
+					     .tenant = tenant,
 					     .fd = -1};
+
+	return nm_asker_ask(f.asker, &question, ret_ticket);
+}
+
+static uint64_t ask_of(struct nm_tenant tenant, uint32_t number)
+{
 	uint64_t ticket = 0;
 
-	assert_int_equal(nm_asker_ask(f.asker, &question, &ticket), 0);
+	assert_int_equal(try_to_ask(tenant, number, &ticket), 0);
 	return ticket;
+}
+
+static uint64_t ask(uint32_t uid, uint32_t number)
+{
+	return ask_of(nm_tenant_of(uid, NULL), number);
 }
 
 static int await(uint64_t ticket)
@@ -190,6 +201,41 @@ static void whose_answers_take_long_are_not_asked_for_a_while(void **state)
 	assert_int_equal(r, 0);
 }
 
+/* User 1 of a container takes time, and its other users wait behind those of other domains. */
+/* SECURITY: shares */
+static void whose_domain_takes_time_comes_behind_others(void **state)
+{
+	const struct nm_tenant slow = nm_tenant_of(1, "/docker/1f");
+	uint64_t tickets[3];
+
+	(void)state;
+	f.takes_ns = QUICK_NS;
+	hold(true);
+	tickets[0] = ask_of(slow, 0);
+	await_begun(1);
+	tickets[1] = ask_of(nm_tenant_of(2, "/docker/1f"), 1);
+	tickets[2] = ask_of(nm_tenant_of(2, "/docker/2f"), 2);
+	hold(false);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(await(tickets[i]), 0);
+	assert_int_equal(f.answered[1], 202);
+	assert_int_equal(f.answered[2], 201);
+}
+
+/* SECURITY: shares */
+static void nobody_asks_so_much_that_others_cannot(void **state)
+{
+	uint64_t ticket = 0;
+	unsigned count = 0;
+
+	(void)state;
+	hold(true);
+	while (count <= NM_QUERIES_MOST && try_to_ask(nm_tenant_of(1, NULL), count, &ticket) == 0)
+		count++;
+	assert_in_range(count, 1, NM_QUERIES_MOST / 2);
+	(void)ask(2, 0);
+}
+
 /* A worker that starts keeps everybody waiting, and is nobody's. */
 static void what_came_before_is_nobodys(void **state)
 {
@@ -231,6 +277,8 @@ int main(void)
 		TEST(who_waited_longest_is_first),
 		TEST(whose_answers_take_time_come_behind_others),
 		TEST(whose_answers_take_long_are_not_asked_for_a_while),
+		TEST(whose_domain_takes_time_comes_behind_others),
+		TEST(nobody_asks_so_much_that_others_cannot),
 		TEST(what_came_before_is_nobodys),
 		TEST(an_answer_of_many_calls_ends),
 		TEST(what_nobody_wants_ends_at_its_next_call),

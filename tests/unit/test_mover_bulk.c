@@ -483,6 +483,36 @@ static void test_it_waits_for_its_mappings(void **state)
 	nm_page_batch_free(batch);
 }
 
+/* Its worker is still at work after a round: others go on, and it does once the worker has ended. */
+/* SECURITY: held-lock */
+static void test_others_go_on_while_a_worker_is_at_work(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *busy = bulk_batch(), *other = bulk_batch();
+
+	begin_large(test);
+	test->fake->where_error = -EINPROGRESS;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, busy), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		fake_pass_ms(test->fake, test->mover, 100);
+		fake_pause_ms(1);
+		assert_null(nm_mover_collect(test->mover));
+	}
+	other->pid = FAKE_PID + 1; /* which there is not */
+	assert_int_equal(nm_mover_submit(test->mover, other), 0);
+	assert_ptr_equal(fake_collect(test->mover), other);
+	assert_int_equal(other->error, -ESRCH);
+	FAKE_SET(test->fake, where_error, 0);
+	for (struct nm_page_batch *done = NULL; !done; done = nm_mover_collect(test->mover)) {
+		fake_pass_ms(test->fake, test->mover, 500);
+		fake_pause_ms(1);
+	}
+	assert_int_equal(busy->error, 0);
+	nm_page_batch_free(busy);
+	nm_page_batch_free(other);
+}
+
 /* A turn of reading is followed by a rest that is as long, however many turns there are. */
 static void test_long_mappings_take_twice_their_time(void **state)
 {
@@ -564,6 +594,7 @@ int main(void)
 		TEST(test_a_small_one_without_room),
 		TEST(test_processes_take_turns),
 		TEST(test_it_waits_for_its_mappings),
+		TEST(test_others_go_on_while_a_worker_is_at_work),
 		TEST(test_long_mappings_take_twice_their_time),
 		TEST(test_one_that_waits_is_dropped),
 		TEST(test_it_ends_with_its_process),

@@ -51,8 +51,8 @@ static void test_uncollected_are_bounded(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 }
 
-/* A worker takes its time to start: it is there before anybody waits for it. */
-static void test_prepared_once_at_the_start(void **state)
+/* A worker takes its time to start: it is there before anybody waits for it. Each turn is a round. */
+static void test_prepared_before_each_round(void **state)
 {
 	struct test *test = *state;
 	BATCH(3);
@@ -64,7 +64,7 @@ static void test_prepared_once_at_the_start(void **state)
 	pthread_mutex_unlock(&test->fake->lock);
 	RUN(test, batch);
 	assert_all(batch, NM_PAGE_FATE_MOVED);
-	assert_int_equal(test->fake->prepared, 1);
+	assert_in_range(test->fake->prepared, 2, 10);
 }
 
 static void test_drop_what_waits(void **state)
@@ -589,7 +589,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_queue_full),
 		TEST(test_uncollected_are_bounded),
-		TEST(test_prepared_once_at_the_start),
+		TEST(test_prepared_before_each_round),
 		TEST(test_drop_what_waits),
 		TEST(test_drop_during_a_call),
 		TEST(test_stop_with_work_left),

@@ -78,7 +78,8 @@ static void pages_in_memory_are_found(void **state)
 }
 
 /* It asks for pages that are not there for longer than its deadline. */
-static void who_is_at_work_has_time(void **state)
+/* SECURITY: held-lock */
+static void who_is_at_work_is_not_waited_for(void **state)
 {
 	struct fixture *f = *state;
 	const size_t size = (size_t)1 << 40;
@@ -96,10 +97,12 @@ static void who_is_at_work_has_time(void **state)
 				      .body = found,
 				      .body_size = sizeof(*found)};
 	open_client(f, 400 * NM_NSEC_PER_MSEC);
-	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_MOVER, &call), 0);
-	assert_true(call.held_ns >= 500 * NM_NSEC_PER_MSEC);
-	assert_int_equal(found->count, 0);
+	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_MOVER, &call), -EINPROGRESS);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EINPROGRESS);
+	await_stuck(f, 0);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 	munmap(memory, size);
 }
 
@@ -338,12 +341,6 @@ static void a_cancelled_call_counts_until_it_is_answered(void **state)
 /* In which a thread that was created has begun its call, also on a machine that is busy. */
 #define LONG_PAUSE_MS 1000
 
-static void *call_loop(void *argument)
-{
-	struct fixture *f = argument;
-	return (void *)(intptr_t)where(f, NM_WORKER_LOOP, getpid(), NULL);
-}
-
 /* The thread of a mover that was given up is still in its call when the next mover makes one. */
 static void a_second_thread_of_a_caller_is_refused(void **state)
 {
@@ -365,31 +362,49 @@ static void a_second_thread_of_a_caller_is_refused(void **state)
 	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
 }
 
-/* A call that waits for its turn when its mover is stopped does not go on because another mover
- * begins. */
-static void a_stopped_call_stays_cancelled(void **state)
+/* Also for processes of one user: a query does not wait until the mover's call has had its time. */
+/* SECURITY: held-lock */
+static void neither_caller_waits_for_the_other(void **state)
 {
 	struct fixture *f = *state;
-	pthread_t loop, mover;
+	pthread_t mover;
 	void *result = NULL;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_LOOP), 0);
-	pid_t stopped = stop_worker();
+	nm_worker_client_free(NM_TAKE(f->client));
+	await_no_worker();
+	open_client(f, LONG_NS);
 	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_MOVER), 0);
-	assert_int_equal(pthread_create(&loop, NULL, call_loop, f), 0);
-	pause_ms(LONG_PAUSE_MS);
+	pid_t stopped = stop_worker();
 	assert_int_equal(pthread_create(&mover, NULL, call_mover, f), 0);
 	pause_ms(LONG_PAUSE_MS);
-	nm_worker_client_stop(f->client, NM_WORKER_MOVER, true);
-	nm_worker_client_stop(f->client, NM_WORKER_MOVER, false);
-	pause_ms(LONG_PAUSE_MS);
+	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
+	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
 	assert_int_equal(kill(stopped, SIGCONT), 0);
-	assert_int_equal(pthread_join(loop, NULL), 0);
 	assert_int_equal(pthread_join(mover, &result), 0);
-	assert_int_equal((intptr_t)result, -ECANCELED);
-	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
+	assert_int_equal((intptr_t)result, 0);
+}
+
+/* Two deadlines, however many calls: then the caller is free for another process. */
+/* SECURITY: held-lock */
+static void a_round_of_calls_has_one_deadline(void **state)
+{
+	struct fixture *f = *state;
+	int r = 0;
+
+	open_client(f, SHORT_NS);
+	require_answers(f);
+	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_LOOP), 0);
+	pause_ms((unsigned)(NM_WORKER_ROUND_CALLS * SHORT_NS / NM_NSEC_PER_MSEC) + 1);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EINPROGRESS);
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0); /* it was not asked */
+	for (unsigned i = 0; i < 100 && r != -EINPROGRESS; i++) {
+		r = nm_worker_client_ready(f->client, NM_WORKER_LOOP);
+		if (r == 0 && where(f, NM_WORKER_LOOP, getpid(), NULL) == 0)
+			return;
+	}
+	fail_msg("no call succeeds in a new round");
 }
 
 static void workers_end_with_their_client(void **state)
@@ -425,14 +440,23 @@ static void without_a_worker_nothing_is_asked(void **state)
 
 static struct nm_worker_subject subject(uint32_t pid, uint32_t uid)
 {
-	return (struct nm_worker_subject){
-		.tid = pid, .pid = pid, .uid = uid, .start_ticks = 7, .tid_ticks = 7};
+	return (struct nm_worker_subject){.tid = pid,
+					  .pid = pid,
+					  .tenant = nm_tenant_of(uid, NULL),
+					  .start_ticks = 7,
+					  .tid_ticks = 7};
 }
 
 static bool may_ask(const struct nm_worker_bars *bars, uint32_t pid, uint32_t uid, uint64_t now_ns)
 {
 	const struct nm_worker_subject who = subject(pid, uid);
-	return nm_worker_may_ask(bars, &who, 0, now_ns);
+	return nm_worker_may_ask(bars, &who, 0, now_ns) == 0;
+}
+
+static void get_stuck(struct nm_worker_bars *bars, uint32_t uid, const char *cgroup)
+{
+	const struct nm_tenant tenant = nm_tenant_of(uid, cgroup);
+	nm_worker_stuck(bars, &tenant, false);
 }
 
 /* SECURITY: held-lock */
@@ -442,17 +466,36 @@ static void at_most_one_is_stuck_for_each_user_and_eight_in_all(void **state)
 	const uint64_t late = 2 * NM_WORKER_REST_NS;
 
 	(void)state;
-	for (uint32_t uid = 1; uid <= NM_WORKER_STUCK_MOST; uid++) {
+	for (uint32_t uid = 1; uid <= NM_STUCK_WORKERS_MOST; uid++) {
 		assert_true(may_ask(bars, 200 + uid, uid, late));
-		nm_worker_stuck(bars, uid);
+		get_stuck(bars, uid, NULL);
 		assert_false(may_ask(bars, 200 + uid, uid, late));
-		assert_int_equal(may_ask(bars, 300, 99, late), uid < NM_WORKER_STUCK_MOST);
+		assert_int_equal(may_ask(bars, 300, 99, late), uid < NM_STUCK_WORKERS_MOST);
 	}
-	nm_worker_released(bars, 3);
+	nm_worker_released(bars, 2);
 	assert_true(may_ask(bars, 203, 3, late) && may_ask(bars, 300, 99, late));
 	assert_false(may_ask(bars, 204, 4, late));
 	const struct nm_worker_subject who = subject(300, 99);
-	assert_false(nm_worker_may_ask(bars, &who, 1, late)); /* the other caller's may get stuck */
+	/* the other caller's may get stuck */
+	assert_int_equal(nm_worker_may_ask(bars, &who, 1, late), -EALREADY);
+}
+
+/* Root of one container is not root of the next one, and a container has any number of users. */
+/* SECURITY: shares, held-lock */
+static void a_container_holds_half_of_the_workers_at_most(void **state)
+{
+	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
+	struct nm_worker_subject who = subject(100, 0);
+
+	(void)state;
+	who.tenant = nm_tenant_of(0, "/docker/1f");
+	get_stuck(bars, 0, "/docker/1f");
+	assert_int_equal(nm_worker_may_ask(bars, &who, 0, 0), -EALREADY);
+	for (who.tenant.uid = 1; nm_worker_may_ask(bars, &who, 0, 0) == 0; who.tenant.uid++)
+		nm_worker_stuck(bars, &who.tenant, false);
+	assert_int_equal(bars->stuck_count, NM_STUCK_WORKERS_MOST / 2);
+	who.tenant = nm_tenant_of(0, "/docker/2f");
+	assert_int_equal(nm_worker_may_ask(bars, &who, 0, 0), 0);
 }
 
 static void who_missed_a_deadline_rests_for_ten_minutes(void **state)
@@ -467,7 +510,7 @@ static void who_missed_a_deadline_rests_for_ten_minutes(void **state)
 	assert_false(may_ask(bars, 100, 1, NM_WORKER_REST_NS + 4));
 	assert_true(may_ask(bars, 100, 1, NM_WORKER_REST_NS + 5));
 	who.start_ticks++; /* another process by now */
-	assert_true(nm_worker_may_ask(bars, &who, 0, 6));
+	assert_int_equal(nm_worker_may_ask(bars, &who, 0, 6), 0);
 }
 
 /* ---- the program ---- */
@@ -647,7 +690,7 @@ int main(void)
 		TEST(the_kernels_answer_comes_through),
 		TEST(another_start_is_another_process),
 		TEST(pages_in_memory_are_found),
-		TEST(who_is_at_work_has_time),
+		TEST(who_is_at_work_is_not_waited_for),
 		TEST(a_search_is_gone_on_with),
 		TEST(only_ranges_of_whole_pages_are_searched),
 		TEST(maps_are_read_to_their_end),
@@ -657,10 +700,12 @@ int main(void)
 		TEST(a_stop_ends_a_call_under_way),
 		TEST(a_cancelled_call_counts_until_it_is_answered),
 		TEST(a_second_thread_of_a_caller_is_refused),
-		TEST(a_stopped_call_stays_cancelled),
+		TEST(neither_caller_waits_for_the_other),
+		TEST(a_round_of_calls_has_one_deadline),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),
 		cmocka_unit_test(at_most_one_is_stuck_for_each_user_and_eight_in_all),
+		cmocka_unit_test(a_container_holds_half_of_the_workers_at_most),
 		cmocka_unit_test(who_missed_a_deadline_rests_for_ten_minutes),
 		cmocka_unit_test(the_program_is_for_its_socket_alone),
 		cmocka_unit_test(a_malformed_request_ends_it),
