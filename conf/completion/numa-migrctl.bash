@@ -40,7 +40,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-n | --lines | --seconds | --limit-mb | -o | --output) ((i++)) ;;
-		--machine | --workload | --policy | --record | --seed | --runs | --wander | --snoop) ((i++)) ;;
+		--machine | --workload | --policy | --record | --seed | --runs | --wander) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;

@@ -69,13 +69,13 @@ enum nm_sim_touch {
 };
 enum nm_sim_placement {
 	NM_SIM_PLACE_SYSTEM, /* first touch; threads wherever the scheduler puts them */
-	NM_SIM_PLACE_DIRECT, /* numactl --cpunodebind --preferred: one node for threads and memory
+	NM_SIM_PLACE_DIRECT, /* numactl --cpunodebind --membind: one node for threads and memory
 			      */
 	NM_SIM_PLACE_INTERLEAVE, /* numactl --interleave=all */
 	NM_SIM_PLACE_ORACLE, /* each thread bound to a node, blocks in a row on nodes in a row */
 };
 
-/* What each thread of a program does for a while. */
+/* What threads of a program do for a while. */
 struct nm_sim_phase {
 	double giga;   /* 10^9 instructions that each thread executes */
 	double cpi;    /* cycles per instruction while no memory is waited for */
@@ -85,8 +85,13 @@ struct nm_sim_phase {
 	double overlap;		/* of them under way at once */
 	double private_part, neighbour_part,
 		shared_part; /* of accesses: own block, two next ones, any */
-	double idle_s;	     /* after it, each thread sleeps */
+	double idle_s;	     /* after it, each thread sleeps so long on average, up to twice that */
 	double period_giga;  /* between two barriers; 0: none */
+	/* The first threads of the program execute it, others wait or do not exist yet. 0: all */
+	unsigned threads;
+	double touched; /* share of the memory that is written when it begins; 0: all. Never less
+			 * than before. Threads wait for one another before a phase in which this or
+			 * `threads` differs. */
 };
 
 struct nm_sim_program {
@@ -103,6 +108,8 @@ struct nm_sim_program {
 struct nm_sim_user {
 	char name[NM_SIM_NAME_BYTES];
 	double start_s, idle_s; /* idle: between two programs */
+	double spread_s;	/* begins up to so much later, by chance: users with one start_s
+				 * and spread_s arrive as in a Poisson process */
 	enum nm_sim_placement placement;
 	int node;	/* DIRECT: node index; ORACLE: the first of its nodes; else -1 */
 	unsigned width; /* ORACLE: over so many nodes with CPUs; 0: over all */
@@ -145,14 +152,16 @@ struct nm_sim_options {
 	 * figure for real machines is known. 0: never.
 	 */
 	double wander_per_s;
-	/* That each line asked for costs on the way to every other node, and back: machines whose
-	 * caches are kept coherent without a directory. 0: none. */
-	double snoop_bytes;
-	bool shared_caches;    /* misses grow with who shares the last-level cache (physics.c) */
 	double memory_period;  /* accesses per sample; 0: 500000 */
 	double most_samples_s; /* of accesses, per thread; 0: 200, as the overhead control would
 				  have it */
 	bool unobserved;       /* nobody looks: no samples are made */
+	bool no_pmu;	       /* samples tell only which thread runs where */
+	double run_sample_s;   /* CPU time for each of those; 0: 0.01 */
+	uint32_t unmovable_pid; /* its masks and pages cannot be changed; 0: none */
+	/* Work of this process from then on is summed up; 0: none. */
+	uint32_t watched_pid;
+	double watched_from_s;
 };
 
 /* Of the rates that tables are made for, 0, 0.02 and 0.1, the middle one. */
@@ -162,7 +171,8 @@ struct nm_sim_options {
 struct nm_sim_figures {
 	double time_s;
 	double thread_s;       /* CPU time of all threads */
-	double computing_s;    /* summed over programs that ended: from begin to end */
+	/* Summed over programs that ended, from begin to end; users who repeat do not count. */
+	double computing_s;
 	double slowest_user_s; /* that sum, of the user of whom it is largest; not of those who
 				  repeat */
 	double accesses, local_accesses, bytes;
@@ -172,6 +182,7 @@ struct nm_sim_figures {
 	uint64_t pages_moved; /* by calls of pages_move */
 	uint64_t pages_balanced; /* by kernel.numa_balancing */
 	uint64_t masks_set;
+	double watched_giga; /* 10^9 instructions of the process that is watched */
 	double most_node_use, most_link_use; /* of what it sustains, in any step */
 };
 

@@ -4,7 +4,17 @@
 #define NUMA_MIGRD_SIMULATE_H
 
 #include "numa-migrd/config.h"
+#include "numa-migrd/placement.h"
 #include "numa-migrd/sim.h"
+
+/* The last verdict of policy "auto" on a home. */
+struct nm_simulated_verdict {
+	uint64_t decision;
+	uint32_t pid;
+	double time_s; /* of the model */
+	enum nm_place_outcome outcome;
+};
+#define NM_SIMULATED_VERDICTS_MOST 64U
 
 /* What the daemon did, and what it took. */
 struct nm_simulated {
@@ -15,6 +25,9 @@ struct nm_simulated {
 	double drain_s;	       /* likewise of taking in samples between them */
 	double longest_tick_s; /* likewise */
 	uint64_t daemon_bytes; /* of memory that it held at the end */
+	/* In the order of their decisions; later ones are left out. */
+	struct nm_simulated_verdict verdicts[NM_SIMULATED_VERDICTS_MOST];
+	size_t nr_verdicts;
 	uint64_t digest;       /* of every mask and page set, in order: equal for equal decisions */
 };
 

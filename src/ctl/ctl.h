@@ -26,8 +26,7 @@ struct nm_ctl_simulate {
 	bool given; /* any of them */
 	uint64_t seed;
 	unsigned runs;
-	double wander_per_s, snoop_bytes;
-	bool shared_caches;
+	double wander_per_s;
 };
 
 /* What the options say, the same for every command. */

@@ -67,8 +67,6 @@ static const char options_text[] =
 	"      --runs=N          simulate: so many courses, and their mean\n"
 	"      --wander=R        simulate: how often a second a thread changes its CPU by chance "
 	"(0.02)\n"
-	"      --snoop=BYTES     simulate: of coherence, a line and node; 0: a directory (0)\n"
-	"      --shared-caches   simulate: misses grow with who shares the cache\n"
 	"  -h, --help            show this text\n"
 	"      --version         show the version\n"
 	"\n"
@@ -162,8 +160,6 @@ enum {
 	OPTION_SEED,
 	OPTION_RUNS,
 	OPTION_WANDER,
-	OPTION_SNOOP,
-	OPTION_SHARED_CACHES,
 };
 
 static bool is_set(const char *variable)
@@ -254,15 +250,10 @@ static int set_simulate(struct nm_ctl_simulate *simulate, int option)
 		return set_number("--seed", optarg, INT64_MAX, &simulate->seed);
 	case OPTION_WANDER:
 		return set_amount("--wander", optarg, 10, &simulate->wander_per_s);
-	case OPTION_SNOOP:
-		return set_amount("--snoop", optarg, 64, &simulate->snoop_bytes);
-	case OPTION_RUNS:
+	default:
 		r = set_number("--runs", optarg, 1000, &number);
 		simulate->runs = (unsigned)number;
 		return r;
-	default:
-		simulate->shared_caches = true;
-		return EXIT_SUCCESS;
 	}
 }
 
@@ -311,8 +302,6 @@ static const struct option options[] = {
 	{"seed", required_argument, NULL, OPTION_SEED},
 	{"runs", required_argument, NULL, OPTION_RUNS},
 	{"wander", required_argument, NULL, OPTION_WANDER},
-	{"snoop", required_argument, NULL, OPTION_SNOOP},
-	{"shared-caches", no_argument, NULL, OPTION_SHARED_CACHES},
 	{0},
 };
 

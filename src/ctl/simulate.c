@@ -345,11 +345,9 @@ static int simulate(const struct nm_ctl *ctl)
 		return status;
 	struct nm_sim_case what = {.machine = machine,
 				   .workload = &workload,
-				   .how = {.seed = asked->seed,
-					   .runs = asked->runs,
-					   .wander_per_s = asked->wander_per_s,
-					   .snoop_bytes = asked->snoop_bytes,
-					   .shared_caches = asked->shared_caches}};
+				   .how = {.runs = asked->runs,
+					   .options = {.seed = asked->seed,
+						       .wander_per_s = asked->wander_per_s}}};
 	return asked->record ? run_recorded(ctl, &what, &choice) : run_case(ctl, &what, &choice);
 }
 

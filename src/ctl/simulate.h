@@ -21,10 +21,8 @@ const struct nm_sim_policy *nm_sim_policy_by_name(const char *name);
 
 /* How the model runs; runs differ by the seed. */
 struct nm_sim_how {
-	uint64_t seed;
 	unsigned runs;
-	double wander_per_s, snoop_bytes; /* sim.h */
-	bool shared_caches;
+	struct nm_sim_options options; /* the first run's */
 };
 
 struct nm_sim_options nm_sim_options_of(const struct nm_sim_how *how, unsigned run);
@@ -45,6 +43,7 @@ struct nm_sim_outcome {
 	double local_share;
 	double moves, pages_moved, decisions, improved, neutral, rolled_back, programs_ended;
 	bool all_ended; /* in every run, all users who do not repeat, and there are any */
+	struct nm_simulated last; /* the last run */
 };
 
 /* Whether the daemon would take its configuration; where not, -EINVAL, told on stderr. */

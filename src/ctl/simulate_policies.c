@@ -131,7 +131,7 @@ static struct placement *place(const struct nm_sim_case *what, const struct nm_s
 	for (size_t u = 0; before && u < what->workload->nr_users; u++) {
 		struct nm_sim_user *user = &what->workload->users[u];
 		before[u] = (struct placement){user->placement, user->node, user->width};
-		if (!policy->placed)
+		if (!policy->placed || user->placement != NM_SIM_PLACE_SYSTEM)
 			continue;
 		user->placement = policy->placement;
 		user->node = policy->placement == NM_SIM_PLACE_DIRECT ? node_in_turn(topology, u) : -1;
@@ -176,10 +176,9 @@ static size_t count_finite(const struct nm_sim_workload *workload)
 
 struct nm_sim_options nm_sim_options_of(const struct nm_sim_how *how, unsigned run)
 {
-	return (struct nm_sim_options){.seed = how->seed + run,
-				       .wander_per_s = how->wander_per_s,
-				       .snoop_bytes = how->snoop_bytes,
-				       .shared_caches = how->shared_caches};
+	struct nm_sim_options options = how->options;
+	options.seed += run;
+	return options;
 }
 
 static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
@@ -200,6 +199,7 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 			return r;
 		add_run(&run, what->how.runs, &sum);
 		sum.all_ended &= run.figures.users_ended == finite;
+		sum.last = run;
 	}
 	*ret = sum;
 	return 0;

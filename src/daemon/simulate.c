@@ -12,6 +12,8 @@
 #include "daemon.h"
 #include "numa-migrd/file.h"
 
+#define THIN_RUN_SAMPLE_S 0.04 /* nm_source_thin_runs() */
+
 struct trial {
 	struct nm_sim *sim;
 	struct nm_feed feed;
@@ -132,6 +134,51 @@ static int tick(struct trial *trial, struct nm_simulated *done)
 	return r;
 }
 
+static bool outcome_of(const char *verdict, enum nm_place_outcome *ret)
+{
+	static const char *const names[] = {
+		[NM_PLACE_IMPROVED] = "improved",
+		[NM_PLACE_NEUTRAL] = "neutral",
+		[NM_PLACE_WORSE] = "rolled-back",
+		[NM_PLACE_INCONCLUSIVE] = "inconclusive",
+	};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
+		if (strcmp(verdict, names[i]) == 0) {
+			*ret = (enum nm_place_outcome)i;
+			return true;
+		}
+	return false;
+}
+
+static struct nm_simulated_verdict *verdict_on(struct nm_simulated *done, uint64_t decision)
+{
+	for (size_t i = 0; i < done->nr_verdicts; i++)
+		if (done->verdicts[i].decision == decision)
+			return &done->verdicts[i];
+	if (done->nr_verdicts == NM_ARRAY_SIZE(done->verdicts))
+		return NULL;
+	done->verdicts[done->nr_verdicts] = (struct nm_simulated_verdict){.decision = decision,
+									  .time_s = -1};
+	return &done->verdicts[done->nr_verdicts++];
+}
+
+static void take_verdicts(const struct nm_daemon *daemon, double now_s, struct nm_simulated *done)
+{
+	for (uint64_t id = daemon->history.first; id < daemon->history.next; id++) {
+		const struct nm_past *past = nm_history_find(&daemon->history, id);
+		enum nm_place_outcome outcome;
+		if (!past || !past->verdict || !past->kind || strcmp(past->kind, "home") != 0 ||
+		    !outcome_of(past->verdict, &outcome))
+			continue;
+		struct nm_simulated_verdict *verdict = verdict_on(done, id);
+		if (!verdict || (verdict->time_s >= 0 && verdict->outcome == outcome))
+			continue;
+		verdict->pid = past->threads[0].pid;
+		verdict->time_s = now_s;
+		verdict->outcome = outcome;
+	}
+}
+
 /* As the loop would: rings are emptied and nudges looked after between ticks. */
 static int look(struct trial *trial, struct nm_simulated *done)
 {
@@ -148,6 +195,7 @@ static int look(struct trial *trial, struct nm_simulated *done)
 	if (figures.time_s + 1e-6 < trial->next_beat_s)
 		return 0;
 	int r = nm_loop_goes_on(daemon) ? 0 : tick(trial, done);
+	take_verdicts(daemon, figures.time_s, done);
 	trial->next_beat_s += nm_loop_beat_s(daemon);
 	return r;
 }
@@ -184,6 +232,8 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	struct nm_sim_options asked = *options;
 	struct nm_simulated done = {0};
 	asked.unobserved = !config;
+	if (config && config->threads.policy == NM_POLICY_AUTO && !(asked.run_sample_s > 0))
+		asked.run_sample_s = THIN_RUN_SAMPLE_S;
 	int r = nm_sim_new(machine, workload, &asked, &trial.sim);
 	if (r < 0)
 		return r;

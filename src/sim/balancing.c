@@ -42,7 +42,7 @@ static void fault(struct nm_sim *sim, struct nm_sim_process *process, size_t pag
 {
 	struct nm_sim_task *task = nm_sim_draw_accessor(sim, process, page);
 	uint64_t bytes = nm_sim_page_bytes(process);
-	if (!nm_sim_is_awake(sim, task))
+	if (process->home[page] == NM_SIM_UNTOUCHED || !nm_sim_is_awake(sim, task))
 		return;
 	int node = nm_sim_node_of(sim, task->cpu);
 	process->faults[process->last_block[page] == task->block + 1]++;

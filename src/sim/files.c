@@ -107,7 +107,7 @@ int nm_sim_write_root(const struct nm_sim *sim, const char *path, struct nm_sim_
 
 static uint64_t resident_kb(const struct nm_sim_process *process)
 {
-	return (uint64_t)process->nr_pages * process->program->page_kb;
+	return (uint64_t)process->nr_touched * process->program->page_kb;
 }
 
 static void write_stat(const struct nm_sim_task *task, struct nm_sim_text *text)
@@ -157,7 +157,7 @@ static const char *policy_of(const struct nm_sim_process *process)
 	case NM_SIM_PLACE_INTERLEAVE:
 		return "interleave:all";
 	case NM_SIM_PLACE_DIRECT:
-		return "prefer:0";
+		return "bind:0";
 	case NM_SIM_PLACE_SYSTEM:
 	case NM_SIM_PLACE_ORACLE:
 		break;
@@ -170,7 +170,7 @@ static void write_numa_maps(const struct nm_sim *sim, const struct nm_sim_proces
 {
 	uint64_t small = nm_sim_page_bytes(process) / (SMALL_KB * UINT64_C(1024));
 	put(text, "%llx %s anon=%" PRIu64 " dirty=%" PRIu64, NM_SIM_FIRST_ADDRESS,
-	    policy_of(process), process->nr_pages * small, process->nr_pages * small);
+	    policy_of(process), process->nr_touched * small, process->nr_touched * small);
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		if (process->on[k])
 			put(text, " N%u=%" PRIu64, sim->machine->topology->nodes[k].os_id,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Users begin programs, programs run threads, and all end. */
+#include <math.h>
 #include <string.h>
 
 #include "model.h"
@@ -39,7 +40,7 @@ static int process_new(const struct nm_sim *sim, const struct nm_sim_program *pr
 	process->nr_pages = pages_of(program);
 	process->tasks = calloc(threads, sizeof(*process->tasks));
 	process->mixes = calloc((size_t)threads * sim->nr_nodes, 3 * sizeof(*process->mixes));
-	process->home = calloc(process->nr_pages, sizeof(*process->home));
+	process->home = malloc(process->nr_pages * sizeof(*process->home));
 	process->block_on = calloc((size_t)threads * sim->nr_nodes, sizeof(*process->block_on));
 	process->on = calloc(sim->nr_nodes, sizeof(*process->on));
 	process->last_block = calloc(process->nr_pages, sizeof(*process->last_block));
@@ -47,6 +48,7 @@ static int process_new(const struct nm_sim *sim, const struct nm_sim_program *pr
 	if (!process->tasks || !process->mixes || !process->home || !process->block_on ||
 	    !process->on || !process->last_block || !process->last_node)
 		return -ENOMEM;
+	memset(process->home, NM_SIM_UNTOUCHED, process->nr_pages * sizeof(*process->home));
 	*ret = NM_TAKE(process);
 	return 0;
 }
@@ -69,30 +71,92 @@ static int bind_task(const struct nm_sim *sim, struct nm_sim_task *task)
 	return task->mask ? 0 : -ENOMEM;
 }
 
-static int start_threads(struct nm_sim *sim, struct nm_sim_process *process)
+static void prepare_threads(const struct nm_sim *sim, struct nm_sim_process *process)
 {
 	for (unsigned i = 0; i < process->program->threads; i++) {
-		struct nm_sim_task *task = &process->tasks[i];
 		double *by_node = &process->mixes[3 * (size_t)i * sim->nr_nodes];
-		*task = (struct nm_sim_task){.process = process,
+		process->tasks[i] =
+			(struct nm_sim_task){.process = process,
 					     .tid = process->pid + i,
 					     .block = i,
+					     .ended = true,
 					     .duty = 1,
-					     .misses = 1,
 					     .preferred = -1,
 					     .mix = by_node,
 					     .faults = by_node + sim->nr_nodes,
 					     .found = by_node + 2 * (size_t)sim->nr_nodes};
-		if (nm_reserve((void **)&sim->live, &sim->live_capacity, sim->nr_live,
-			       sizeof(struct nm_sim_task *)) < 0 ||
-		    bind_task(sim, task) < 0)
-			return -ENOMEM;
-		nm_sim_place(sim, task);
-		sim->live[sim->nr_live++] = task;
-		if (nm_sim_note_event(sim, NM_TASK_FORK, task) < 0)
-			return -ENOMEM;
 	}
-	return 0;
+}
+
+static void insert_live(struct nm_sim *sim, struct nm_sim_task *task)
+{
+	size_t at = sim->nr_live++;
+	for (; at > 0 && sim->live[at - 1]->tid > task->tid; at--)
+		sim->live[at] = sim->live[at - 1];
+	sim->live[at] = task;
+}
+
+static int start_thread(struct nm_sim *sim, struct nm_sim_task *task)
+{
+	if (nm_reserve((void **)&sim->live, &sim->live_capacity, sim->nr_live,
+		       sizeof(struct nm_sim_task *)) < 0 ||
+	    bind_task(sim, task) < 0)
+		return -ENOMEM;
+	task->ended = false;
+	task->lost_s = 0;
+	nm_sim_place(sim, task);
+	insert_live(sim, task);
+	return nm_sim_note_event(sim, NM_TASK_FORK, task);
+}
+
+/* All threads of the team go on from one count, when the last of them has slept. */
+static void wake_team(struct nm_sim_process *process, size_t phase)
+{
+	double most_total = 0, wake_s = 0;
+	for (unsigned i = 0; i < process->program->threads; i++) {
+		most_total = fmax(most_total, process->tasks[i].total);
+		wake_s = fmax(wake_s, process->tasks[i].wake_s);
+	}
+	for (unsigned i = 0; i < process->program->threads; i++) {
+		struct nm_sim_task *task = &process->tasks[i];
+		task->phase = phase;
+		task->waits = i >= nm_sim_team(process, phase);
+		task->total = most_total;
+		task->wake_s = wake_s;
+	}
+}
+
+/* Begins a phase once no thread executes one any more. */
+static int begin_phase(struct nm_sim *sim, struct nm_sim_process *process, size_t phase)
+{
+	double touched = process->program->phases[phase].touched;
+	int r = 0;
+	wake_team(process, phase);
+	nm_sim_count_crowd(sim);
+	for (unsigned i = 0; i < nm_sim_team(process, phase) && r == 0; i++)
+		if (process->tasks[i].ended)
+			r = start_thread(sim, &process->tasks[i]);
+	if (r == 0)
+		nm_sim_touch_pages(sim, process, touched > 0 ? touched : 1);
+	return r;
+}
+
+static bool is_between_phases(const struct nm_sim_process *process)
+{
+	for (unsigned i = 0; i < process->program->threads; i++)
+		if (!process->tasks[i].ended && !process->tasks[i].waits)
+			return false;
+	return true;
+}
+
+static int go_on(struct nm_sim *sim)
+{
+	int r = 0;
+	for (size_t i = 0; i < sim->nr_processes && r == 0; i++)
+		if (is_between_phases(sim->processes[i]))
+			r = begin_phase(sim, sim->processes[i],
+					sim->processes[i]->tasks[0].phase + 1);
+	return r;
 }
 
 static int start_program(struct nm_sim *sim, size_t user)
@@ -113,14 +177,15 @@ static int start_program(struct nm_sim *sim, size_t user)
 	sim->next_pid += process->program->threads;
 	sim->processes[sim->nr_processes++] = process;
 	state->running = process;
-	int r = start_threads(sim, process);
-	if (r == 0)
-		nm_sim_touch_pages(sim, process);
-	return r;
+	prepare_threads(sim, process);
+	return begin_phase(sim, process, 0);
 }
 
 int nm_sim_begin_programs(struct nm_sim *sim)
 {
+	int began = go_on(sim);
+	if (began < 0)
+		return began;
 	for (size_t u = 0; u < sim->workload->nr_users; u++) {
 		struct nm_sim_user_state *state = &sim->users[u];
 		if (state->done || state->running || state->due_s > sim->now_s)
@@ -155,7 +220,8 @@ static void end_program(struct nm_sim *sim, struct nm_sim_process *process)
 	if (++state->next == process->user->nr_programs && process->user->for_ever)
 		state->next = 0;
 	state->done = state->next == process->user->nr_programs;
-	sim->figures.computing_s += took_s;
+	if (!process->user->for_ever)
+		sim->figures.computing_s += took_s;
 	sim->figures.programs_ended++;
 	sim->figures.users_ended += state->done;
 	if (!process->user->for_ever && state->computing_s > sim->figures.slowest_user_s)
@@ -165,12 +231,10 @@ static void end_program(struct nm_sim *sim, struct nm_sim_process *process)
 	nm_sim_process_free(process);
 }
 
+/* The first thread executes each phase; those that take no part in the last one end with it. */
 static bool all_ended(const struct nm_sim_process *process)
 {
-	for (unsigned i = 0; i < process->program->threads; i++)
-		if (!process->tasks[i].ended)
-			return false;
-	return true;
+	return process->tasks[0].ended && is_between_phases(process);
 }
 
 void nm_sim_end_programs(struct nm_sim *sim)

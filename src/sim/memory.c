@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pages: where they are put, and who accesses them. */
+#include <math.h>
 #include <string.h>
 
 #include "model.h"
@@ -106,26 +107,56 @@ static unsigned wanted_node(const struct nm_sim *sim, const struct nm_sim_proces
 	case NM_SIM_PLACE_INTERLEAVE:
 		return (unsigned)(page % sim->nr_nodes);
 	case NM_SIM_PLACE_SYSTEM:
-		if (process->program->touch == NM_SIM_TOUCH_MASTER)
-			toucher = 0;
-		break;
 	case NM_SIM_PLACE_ORACLE:
 		break;
 	}
+	bool by_first = process->user->placement == NM_SIM_PLACE_SYSTEM &&
+			process->program->touch == NM_SIM_TOUCH_MASTER;
+	if (by_first || process->tasks[toucher].ended || process->tasks[toucher].waits)
+		toucher = 0;
 	return (unsigned)nm_sim_node_of(sim, process->tasks[toucher].cpu);
 }
 
-void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process)
+/* Memory that is bound to its node waits for page cache to make way. */
+static unsigned node_for(struct nm_sim *sim, const struct nm_sim_process *process, size_t page)
 {
-	for (size_t page = 0; page < process->nr_pages; page++)
-		put(sim, process, page,
-		    with_room(sim, wanted_node(sim, process, page), nm_sim_page_bytes(process)));
+	unsigned wanted = wanted_node(sim, process, page);
+	uint64_t bytes = nm_sim_page_bytes(process);
+	if (process->user->placement != NM_SIM_PLACE_SYSTEM && nm_sim_make_room(sim, wanted, bytes))
+		return wanted;
+	return with_room(sim, wanted, bytes);
+}
+
+static size_t block_pages(const struct nm_sim_process *process, unsigned block)
+{
+	return nm_sim_block_begin(process, block + 1) - nm_sim_block_begin(process, block);
+}
+
+/* At least one, so that a thread always has a page to access. */
+static size_t touched_of(const struct nm_sim_process *process, unsigned block, double share)
+{
+	return share > 0 ? (size_t)fmax(1, ceil(share * (double)block_pages(process, block))) : 0;
+}
+
+void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process, double share)
+{
+	share = fmax(share, process->touched);
+	for (unsigned block = 0; block < process->program->threads; block++) {
+		size_t begin = nm_sim_block_begin(process, block);
+		size_t end = begin + touched_of(process, block, share);
+		begin += touched_of(process, block, process->touched);
+		process->nr_touched += end - begin;
+		for (size_t page = begin; page < end; page++)
+			put(sim, process, page, node_for(sim, process, page));
+	}
+	process->touched = share;
 }
 
 void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process)
 {
 	for (size_t page = 0; page < process->nr_pages; page++)
-		take(sim, process, page);
+		if (process->home[page] != NM_SIM_UNTOUCHED)
+			take(sim, process, page);
 }
 
 /* ---- who accesses what ---- */
@@ -134,8 +165,7 @@ static void add_block(const struct nm_sim *sim, const struct nm_sim_task *task, 
 		      double part)
 {
 	const struct nm_sim_process *process = task->process;
-	double pages = (double)(nm_sim_block_begin(process, block + 1) -
-				nm_sim_block_begin(process, block));
+	double pages = (double)touched_of(process, block, process->touched);
 	const uint32_t *on = &process->block_on[(size_t)block * sim->nr_nodes];
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		task->mix[k] += part * on[k] / pages;
@@ -164,7 +194,7 @@ void nm_sim_mix(const struct nm_sim *sim, struct nm_sim_task *task)
 	}
 	for (unsigned k = 0; phase->shared_part > 0 && k < sim->nr_nodes; k++)
 		task->mix[k] +=
-			phase->shared_part * (double)process->on[k] / (double)process->nr_pages;
+			phase->shared_part * (double)process->on[k] / (double)process->nr_touched;
 }
 
 static size_t draw_between(struct nm_rng *rng, size_t begin, size_t end)
@@ -174,8 +204,9 @@ static size_t draw_between(struct nm_rng *rng, size_t begin, size_t end)
 
 static size_t draw_of_block(struct nm_rng *rng, const struct nm_sim_task *task, unsigned block)
 {
-	return draw_between(rng, nm_sim_block_begin(task->process, block),
-			    nm_sim_block_begin(task->process, block + 1));
+	const struct nm_sim_process *process = task->process;
+	size_t begin = nm_sim_block_begin(process, block);
+	return draw_between(rng, begin, begin + touched_of(process, block, process->touched));
 }
 
 size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task)
@@ -188,19 +219,22 @@ size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task)
 	if (chance < phase->private_part + phase->neighbour_part)
 		return draw_of_block(rng, task,
 				     nm_rng_below(rng, 2) ? next_block(task) : block_before(task));
-	return draw_between(rng, 0, process->nr_pages);
+	size_t page = draw_between(rng, 0, process->nr_pages);
+	if (process->home[page] != NM_SIM_UNTOUCHED)
+		return page;
+	return draw_of_block(rng, task, block_of(process, page));
 }
 
 /* Who touches a page next, by chance. */
 struct nm_sim_task *nm_sim_draw_accessor(struct nm_sim *sim, struct nm_sim_process *process,
 					 size_t page)
 {
-	unsigned threads = process->program->threads;
 	struct nm_sim_task *task = &process->tasks[block_of(process, page)];
+	unsigned team = nm_sim_team(process, task->phase);
 	const struct nm_sim_phase *phase = &process->program->phases[task->phase];
 	double chance = nm_rng_unit(&sim->rng);
 	if (chance >= 1 - phase->shared_part)
-		return &process->tasks[nm_rng_below(&sim->rng, threads)];
+		return &process->tasks[nm_rng_below(&sim->rng, team)];
 	if (chance >= phase->private_part)
 		return &process->tasks[nm_rng_below(&sim->rng, 2) ? next_block(task)
 								  : block_before(task)];

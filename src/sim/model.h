@@ -11,6 +11,7 @@
 #define NM_SIM_FIRST_PID 3000000U
 #define NM_SIM_LAST_PID 4194303U
 #define NM_SIM_FIRST_ADDRESS 0x7f0000000000ULL
+#define NM_SIM_UNTOUCHED UINT8_MAX
 #define NM_SIM_TICKS_PER_S 100.0 /* USER_HZ */
 #define NM_SIM_LINE_BYTES 64.0
 /* What the kernel copies of pages that move, by whomever: their users wait meanwhile. */
@@ -26,7 +27,8 @@ struct nm_sim_task {
 	unsigned block; /* of the process's pages that is its own */
 	int cpu;
 	hwloc_bitmap_t mask; /* NULL: every CPU */
-	bool ended;
+	bool ended;	     /* or has not begun yet */
+	bool waits;	     /* for the other threads of the phase, or takes no part in it */
 	size_t phase;
 	double done, total;    /* 10^9 instructions: in this phase, and all that barriers count */
 	double wake_s, lost_s; /* asleep until then; to be made up for after a move */
@@ -35,14 +37,13 @@ struct nm_sim_task {
 	double did;	       /* 10^9 instructions in this step */
 	double cpu_share;      /* of its CPU, in this step */
 	double core_share;     /* of what its core executes while it has the CPU */
-	double misses;	       /* of those of its phase: what caches are shared with */
 	double latency_ns, bytes_per_ns;
 	double *mix; /* by node */
 	/* For kernel.numa_balancing, by node: hinting faults of earlier passes, and of this one. */
 	double *faults, *found;
 	int preferred; /* node, or -1 */
 	double due[NM_SIM_DUE_KINDS];
-	uint64_t run_ns, delay_ns;
+	uint64_t run_ns, delay_ns, seen_ns; /* seen: of run_ns, by samples */
 };
 
 struct nm_sim_process {
@@ -53,8 +54,9 @@ struct nm_sim_process {
 	double started_s;
 	struct nm_sim_task *tasks;
 	double *mixes; /* of all tasks, and their faults */
-	size_t nr_pages;
-	uint8_t *home;	    /* of each page, node index */
+	size_t nr_pages, nr_touched;
+	double touched;	    /* share of each block */
+	uint8_t *home;	    /* of each page, node index, or NM_SIM_UNTOUCHED */
 	uint32_t *block_on; /* pages by block and node */
 	uint64_t *on;	    /* pages by node */
 	/* kernel.numa_balancing: where it goes on; who faulted last, plus 1, and where. */
@@ -102,7 +104,6 @@ struct nm_sim {
 	unsigned *run_nodes;	      /* those with usable CPUs, ascending */
 	unsigned nr_run_nodes;
 	unsigned *crowd, *core_crowd; /* runnable threads */
-	unsigned *cache_crowd, *cache_cores; /* those, and cores, by last-level cache */
 	double *busy_s;		      /* by CPU */
 	uint64_t *node_pages;	      /* of 4 KiB that processes use, by node */
 	uint64_t *cache_bytes;	      /* of clean page cache, by node */
@@ -133,13 +134,12 @@ static inline int nm_sim_node_of(const struct nm_sim *sim, int cpu)
 
 static inline bool nm_sim_is_awake(const struct nm_sim *sim, const struct nm_sim_task *task)
 {
-	return !task->ended && task->wake_s <= sim->now_s;
+	return !task->ended && !task->waits && task->wake_s <= sim->now_s;
 }
 
-/* Accesses of a thread that memory serves, of a thousand instructions. */
-static inline double nm_sim_misses(const struct nm_sim_task *task)
+static inline const struct nm_sim_phase *nm_sim_phase_of(const struct nm_sim_task *task)
 {
-	return task->process->program->phases[task->phase].misses_per_kilo * task->misses;
+	return &task->process->program->phases[task->phase];
 }
 
 static inline uint64_t nm_sim_ns(double seconds)
@@ -160,6 +160,13 @@ static inline size_t nm_sim_block_begin(const struct nm_sim_process *process, un
 static inline uint64_t nm_sim_page_bytes(const struct nm_sim_process *process)
 {
 	return (uint64_t)process->program->page_kb * 1024;
+}
+
+/* Threads that execute a phase: the first ones. */
+static inline unsigned nm_sim_team(const struct nm_sim_process *process, size_t phase)
+{
+	unsigned team = process->program->phases[phase].threads, all = process->program->threads;
+	return team > 0 && team < all ? team : all;
 }
 
 /* machine.c; -ENOMEM. */
@@ -187,7 +194,8 @@ int nm_sim_idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int
 
 /* ---- memory.c: where pages are ---- */
 
-void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process);
+/* Threads write the pages up to this share of each block. */
+void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process, double share);
 void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process);
 void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t page,
 		     unsigned node);

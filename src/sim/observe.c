@@ -5,7 +5,6 @@
 
 #include "model.h"
 
-#define RUN_SAMPLE_S 0.02 /* CPU time per sample of who runs where */
 #define NOISE 0.2	  /* of a single latency, to both sides */
 #define SMALL_PAGE 4096U
 
@@ -52,13 +51,14 @@ static struct nm_sample sample_of(const struct nm_sim *sim, const struct nm_sim_
 				  .time_ns = nm_sim_now_ns(sim)};
 }
 
-static int sample_run(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
+static int sample_run(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	struct nm_sample sample = sample_of(sim, task);
-	double ran_s = step_s / sim->crowd[task->cpu];
+	double ran_s = (double)(task->run_ns - task->seen_ns) / 1e9;
+	task->seen_ns = task->run_ns;
 	sample.kind = NM_EVENT_CLOCK;
 	int r = 0;
-	for (unsigned n = due(task, NM_SIM_DUE_RUN, ran_s / RUN_SAMPLE_S); n > 0 && r == 0; n--)
+	for (unsigned n = due(task, NM_SIM_DUE_RUN, ran_s / sim->options.run_sample_s); n > 0 && r == 0; n--)
 		r = keep(sim, &sample);
 	return r;
 }
@@ -93,7 +93,7 @@ static int sample_access(struct nm_sim *sim, const struct nm_sim_task *task)
 
 static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
-	double accesses = task->did * 1e9 * nm_sim_misses(task) / 1000;
+	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;
 	double more =
 		fmin(accesses / sim->options.memory_period, sim->options.most_samples_s * step_s);
 	int r = 0;
@@ -121,7 +121,7 @@ static int sample_amounts(struct nm_sim *sim, const struct nm_sim_task *task)
 				  instructions * phase->flops * phase->vector);
 	if (r == 0)
 		r = sample_amount(sim, task, NM_EVENT_DRAM,
-				  instructions * nm_sim_misses(task) / 1000 * NM_SIM_LINE_BYTES);
+				  instructions * nm_sim_phase_of(task)->misses_per_kilo / 1000 * NM_SIM_LINE_BYTES);
 	return r;
 }
 
@@ -132,10 +132,10 @@ int nm_sim_observe(struct nm_sim *sim)
 		struct nm_sim_task *task = sim->live[i];
 		if (!nm_sim_is_awake(sim, task))
 			continue;
-		r = sample_run(sim, task, sim->options.step_s);
-		if (r == 0)
+		r = sample_run(sim, task);
+		if (r == 0 && !sim->options.no_pmu)
 			r = sample_accesses(sim, task, sim->options.step_s);
-		if (r == 0)
+		if (r == 0 && !sim->options.no_pmu)
 			r = sample_amounts(sim, task);
 	}
 	return r;

@@ -196,6 +196,8 @@ static int affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bit
 	struct nm_sim_task *task = nm_sim_find_task(sim, (uint32_t)tid);
 	if (!task || task->ended)
 		return -ESRCH;
+	if (task->process->pid == sim->options.unmovable_pid)
+		return -EPERM;
 	if (!hwloc_bitmap_intersects(cpus, sim->machine->topology->online))
 		return -EINVAL;
 	if (!task->mask)
@@ -217,7 +219,9 @@ static ssize_t page_at(const struct nm_sim_process *process, uint64_t address)
 	if (address < NM_SIM_FIRST_ADDRESS)
 		return -EFAULT;
 	uint64_t page = (address - NM_SIM_FIRST_ADDRESS) / nm_sim_page_bytes(process);
-	return page < process->nr_pages ? (ssize_t)page : -EFAULT;
+	if (page >= process->nr_pages)
+		return -EFAULT;
+	return process->home[page] == NM_SIM_UNTOUCHED ? -ENOENT : (ssize_t)page;
 }
 
 static struct nm_sim_process *process_of(const struct nm_sim *sim, pid_t tid)
@@ -282,8 +286,9 @@ static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ti
 /* All threads of the process wait for a page under way, each for its part of them. */
 static void charge(struct nm_sim_process *process, double bytes)
 {
-	double wait_s = bytes / NM_SIM_MOVE_BYTES_PER_S / process->program->threads;
-	for (unsigned i = 0; i < process->program->threads; i++)
+	unsigned team = nm_sim_team(process, process->tasks[0].phase);
+	double wait_s = bytes / NM_SIM_MOVE_BYTES_PER_S / team;
+	for (unsigned i = 0; i < team; i++)
 		process->tasks[i].lost_s += wait_s;
 }
 
@@ -292,6 +297,8 @@ static int move_page(struct nm_sim *sim, struct nm_sim_process *process, ssize_t
 	int to = nm_topology_node_index(sim->machine->topology, (unsigned)node);
 	if (page < 0)
 		return (int)page;
+	if (process->pid == sim->options.unmovable_pid)
+		return -EPERM;
 	if (to < 0)
 		return -ENODEV;
 	if (process->home[page] == to)
@@ -333,7 +340,8 @@ static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start
 	if (!process)
 		return -ESRCH;
 	for (size_t page = 0; page < process->nr_pages; page++)
-		if (from_nodes >> kernel_node(sim, process->home[page]) & 1)
+		if (process->home[page] != NM_SIM_UNTOUCHED &&
+		    from_nodes >> kernel_node(sim, process->home[page]) & 1)
 			stayed += move_page(sim, process, (ssize_t)page, (int)to_node) < 0;
 	return stayed;
 }

@@ -54,37 +54,16 @@ static double line_traffic(void)
 	return NM_SIM_LINE_BYTES * (1 + WRITE_BACK);
 }
 
-static const struct nm_sim_phase *phase_of(const struct nm_sim_task *task)
-{
-	return &task->process->program->phases[task->phase];
-}
-
 /* ---- latencies ---- */
-
-/* What an access from a node waits for the slowest answer of the others' caches. */
-static double snoop_wait(const struct nm_sim *sim, unsigned here)
-{
-	const double *queue_ns = &sim->queue_ns[sim->nr_nodes];
-	double worst = 0;
-	for (unsigned other = 0; other < sim->nr_nodes && sim->options.snoop_bytes > 0; other++) {
-		const double *out = route(sim, here, other), *back = route(sim, other, here);
-		double wait = 0;
-		for (unsigned l = 0; l < sim->machine->nr_links && other != here; l++)
-			wait += (out[l] + back[l]) * queue_ns[l];
-		worst = fmax(worst, wait);
-	}
-	return worst;
-}
 
 /* Of a thread on a node to memory on another; data comes from there to here. */
 static void find_paths(struct nm_sim *sim)
 {
 	unsigned nodes = sim->nr_nodes;
 	for (unsigned here = 0; here < nodes; here++) {
-		double answered = snoop_wait(sim, here);
 		for (unsigned there = 0; there < nodes; there++) {
 			double ns = sim->machine->latency_ns[here * nodes + there] +
-				    sim->queue_ns[there] + answered;
+				    sim->queue_ns[there];
 			const double *parts = route(sim, there, here);
 			for (unsigned l = 0; l < sim->machine->nr_links && here != there; l++)
 				ns += parts[l] * sim->queue_ns[nodes + l];
@@ -95,7 +74,7 @@ static void find_paths(struct nm_sim *sim)
 
 static void find_rate(const struct nm_sim *sim, struct nm_sim_task *task)
 {
-	const struct nm_sim_phase *phase = phase_of(task);
+	const struct nm_sim_phase *phase = nm_sim_phase_of(task);
 	const double *path = &sim->path_ns[(size_t)nm_sim_node_of(sim, task->cpu) * sim->nr_nodes];
 	double latency = 0;
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
@@ -103,7 +82,7 @@ static void find_rate(const struct nm_sim *sim, struct nm_sim_task *task)
 	task->latency_ns = latency;
 	/* A core's two threads share what it executes; who waits for memory takes nothing of it. */
 	double ns = phase->cpi / sim->machine->ghz / task->core_share +
-		    nm_sim_misses(task) / 1000 * latency / phase->overlap;
+		    nm_sim_phase_of(task)->misses_per_kilo / 1000 * latency / phase->overlap;
 	task->rate = task->cpu_share / ns;
 }
 
@@ -114,20 +93,6 @@ static void add_flow(const struct nm_sim *sim, const struct nm_sim_task *task, d
 	double *flow = &sim->pair_flow[(size_t)nm_sim_node_of(sim, task->cpu) * sim->nr_nodes];
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		flow[k] += lines_per_ns * line_traffic() * task->mix[k];
-}
-
-/* Every line that a node asks for is looked for in the others' caches, which answer. */
-static void add_snoops(struct nm_sim *sim, unsigned here)
-{
-	double lines = 0;
-	for (unsigned k = 0; k < sim->nr_nodes; k++)
-		lines += sim->pair_flow[here * sim->nr_nodes + k] / line_traffic();
-	for (unsigned other = 0; other < sim->nr_nodes; other++) {
-		const double *out = route(sim, here, other), *back = route(sim, other, here);
-		for (unsigned l = 0; l < sim->machine->nr_links && other != here; l++)
-			sim->flow[sim->nr_nodes + l] +=
-				lines * sim->options.snoop_bytes * (out[l] + back[l]);
-	}
 }
 
 /* By pairs of nodes → by controllers and links. */
@@ -143,8 +108,6 @@ static void find_flows(struct nm_sim *sim)
 			for (unsigned l = 0; l < sim->machine->nr_links && here != there; l++)
 				sim->flow[nodes + l] += flow * parts[l];
 		}
-	for (unsigned here = 0; here < nodes && sim->options.snoop_bytes > 0; here++)
-		add_snoops(sim, here);
 }
 
 static void clear_flows(struct nm_sim *sim)
@@ -174,7 +137,7 @@ static void settle(struct nm_sim *sim)
 	for (size_t i = 0; i < sim->nr_live; i++) {
 		struct nm_sim_task *task = sim->live[i];
 		find_rate(sim, task);
-		add_flow(sim, task, task->rate * task->duty * nm_sim_misses(task) / 1000);
+		add_flow(sim, task, task->rate * task->duty * nm_sim_phase_of(task)->misses_per_kilo / 1000);
 	}
 	find_flows(sim);
 	for (unsigned r = 0; r < nr_resources(sim); r++)
@@ -191,48 +154,19 @@ static void find_share(const struct nm_sim *sim, struct nm_sim_task *task)
 	task->cpu_share = nm_sim_is_awake(sim, task) ? 1.0 / on_cpu : 0;
 }
 
-/* ---- caches ---- */
-
-static int cache_of(const struct nm_sim *sim, const struct nm_sim_task *task)
-{
-	int cache = sim->machine->topology->cpus[task->cpu].cache;
-	return cache < (int)sim->nr_cpus ? cache : -1;
-}
-
-/*
- * Misses go with the root of the cache that one has (Hartstein et al., "Cache miss behavior: is it
- * sqrt(2)?", 2006); programs' figures are for one thread a core. Twice and half are the bounds.
- */
-static void find_misses(struct nm_sim *sim)
-{
-	if (!sim->options.shared_caches)
-		return;
-	memset(sim->cache_crowd, 0, sim->nr_cpus * sizeof(*sim->cache_crowd));
-	for (size_t i = 0; i < sim->nr_live; i++)
-		if (nm_sim_is_awake(sim, sim->live[i]) && cache_of(sim, sim->live[i]) >= 0)
-			sim->cache_crowd[cache_of(sim, sim->live[i])]++;
-	for (size_t i = 0; i < sim->nr_live; i++) {
-		int cache = cache_of(sim, sim->live[i]);
-		if (cache < 0 || sim->cache_crowd[cache] == 0 || sim->cache_cores[cache] == 0)
-			continue;
-		double share = (double)sim->cache_crowd[cache] / sim->cache_cores[cache];
-		sim->live[i]->misses = fmin(fmax(sqrt(share), 0.5), 2);
-	}
-}
-
-/* The slowest thread's work; those that have ended hold nobody up. */
+/* The slowest thread's work; those that have ended or wait hold nobody up. */
 static double slowest(const struct nm_sim_process *process)
 {
 	double least = INFINITY;
 	for (unsigned i = 0; i < process->program->threads; i++)
-		if (!process->tasks[i].ended)
+		if (!process->tasks[i].ended && !process->tasks[i].waits)
 			least = fmin(least, process->tasks[i].total);
 	return least;
 }
 
 static void find_done(struct nm_sim_task *task, double step_s, double barrier)
 {
-	const struct nm_sim_phase *phase = phase_of(task);
+	const struct nm_sim_phase *phase = nm_sim_phase_of(task);
 	double lost = fmin(task->lost_s, step_s);
 	double could = task->rate * (step_s - lost); /* 10^9 a second is one a nanosecond */
 	double most = phase->giga - task->done;
@@ -245,28 +179,14 @@ static void find_done(struct nm_sim_task *task, double step_s, double barrier)
 
 static double lines_of(const struct nm_sim_task *task, double step_s)
 {
-	return task->did * nm_sim_misses(task) / 1000 / step_s;
-}
-
-/* Of a link that carries a node's snoops, or the answers. */
-static double snoop_excess(const struct nm_sim *sim, unsigned here)
-{
-	double worst = 1;
-	for (unsigned other = 0; other < sim->nr_nodes && sim->options.snoop_bytes > 0; other++) {
-		const double *out = route(sim, here, other), *back = route(sim, other, here);
-		for (unsigned l = 0; l < sim->machine->nr_links && other != here; l++)
-			if (out[l] + back[l] > 0)
-				worst = fmax(worst, sim->flow[sim->nr_nodes + l] /
-							    sustained(sim, sim->nr_nodes + l));
-	}
-	return worst;
+	return task->did * nm_sim_phase_of(task)->misses_per_kilo / 1000 / step_s;
 }
 
 /* How many times over the fullest part of the way is used, from a node's memory to another. */
 static double excess_between(const struct nm_sim *sim, unsigned here, unsigned there)
 {
 	const double *parts = route(sim, there, here);
-	double worst = fmax(snoop_excess(sim, here), sim->flow[there] / sustained(sim, there));
+	double worst = fmax(1, sim->flow[there] / sustained(sim, there));
 	for (unsigned l = 0; l < sim->machine->nr_links && there != here; l++)
 		if (parts[l] > 0)
 			worst = fmax(worst, sim->flow[sim->nr_nodes + l] /
@@ -317,31 +237,46 @@ static void note_use(struct nm_sim *sim, double step_s)
 
 /* ---- what it means for the thread ---- */
 
-static void next_phase(const struct nm_sim *sim, struct nm_sim_task *task, double step_s)
+/* Threads meet before a phase that others execute, or for which more memory is written. */
+static bool meets_before(const struct nm_sim_process *process, size_t phase)
 {
-	const struct nm_sim_phase *phase = phase_of(task);
+	const struct nm_sim_phase *phases = process->program->phases;
+	return nm_sim_team(process, phase) != nm_sim_team(process, phase - 1) ||
+	       (phases[phase].touched > 0 ? phases[phase].touched : 1) > process->touched;
+}
+
+static void next_phase(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
+{
+	const struct nm_sim_phase *phase = nm_sim_phase_of(task);
 	if (task->done < phase->giga * (1 - 1e-12))
 		return;
 	task->done = 0;
 	if (phase->idle_s > 0)
-		task->wake_s = sim->now_s + step_s + phase->idle_s;
+		task->wake_s = sim->now_s + step_s + 2 * nm_rng_unit(&sim->rng) * phase->idle_s;
 	if (task->phase + 1 == task->process->program->nr_phases)
 		task->ended = true;
+	else if (meets_before(task->process, task->phase + 1))
+		task->waits = true;
 	else
 		task->phase++;
 }
 
 static void account(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
-	double accesses = task->did * 1e9 * nm_sim_misses(task) / 1000;
-	double ran_s = step_s / sim->crowd[task->cpu];
+	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;
+	/* Who waits at a barrier spins; who is done sleeps for the rest. */
+	double part = nm_sim_phase_of(task)->period_giga > 0 ? 1 : task->duty;
+	double ran_s = part * step_s / sim->crowd[task->cpu];
 	task->bytes_per_ns = lines_of(task, step_s) * line_traffic();
 	task->done += task->did;
 	task->total += task->did;
 	task->run_ns += nm_sim_ns(ran_s);
-	task->delay_ns += nm_sim_ns(step_s - ran_s);
+	task->delay_ns += nm_sim_ns(part * step_s - ran_s);
 	sim->busy_s[task->cpu] += ran_s;
 	sim->figures.thread_s += ran_s;
+	if (task->process->pid == sim->options.watched_pid &&
+	    sim->now_s >= sim->options.watched_from_s)
+		sim->figures.watched_giga += task->did;
 	sim->figures.accesses += accesses;
 	sim->figures.local_accesses += accesses * task->mix[nm_sim_node_of(sim, task->cpu)];
 	sim->figures.bytes += accesses * line_traffic();
@@ -353,7 +288,7 @@ static void find_all_done(struct nm_sim *sim, double step_s)
 		struct nm_sim_process *process = sim->processes[p];
 		double barrier = slowest(process);
 		for (unsigned i = 0; i < process->program->threads; i++)
-			if (!process->tasks[i].ended)
+			if (!process->tasks[i].ended && !process->tasks[i].waits)
 				find_done(&process->tasks[i], step_s, barrier);
 	}
 }
@@ -364,7 +299,6 @@ void nm_sim_work(struct nm_sim *sim, double step_s)
 		find_share(sim, sim->live[i]);
 		nm_sim_mix(sim, sim->live[i]);
 	}
-	find_misses(sim);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		settle(sim);
 	find_all_done(sim, step_s);
@@ -379,7 +313,8 @@ void nm_sim_go_on(struct nm_sim *sim, double step_s)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < sim->nr_live; i++) {
-		next_phase(sim, sim->live[i], step_s);
+		if (!sim->live[i]->waits)
+			next_phase(sim, sim->live[i], step_s);
 		if (!sim->live[i]->ended)
 			sim->live[kept++] = sim->live[i];
 	}

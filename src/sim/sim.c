@@ -10,6 +10,7 @@
 
 #define STEP_S 0.1
 #define MEMORY_PERIOD 500000.0
+#define RUN_SAMPLE_S 0.01
 #define MOST_SAMPLES_S 200.0
 
 static void leave_alone(struct nm_platform *platform)
@@ -35,8 +36,6 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->run_nodes = calloc(nodes, sizeof(*sim->run_nodes));
 	sim->crowd = calloc(sim->nr_cpus, sizeof(*sim->crowd));
 	sim->core_crowd = calloc(sim->nr_cores + 1, sizeof(*sim->core_crowd));
-	sim->cache_crowd = calloc(sim->nr_cpus, sizeof(*sim->cache_crowd));
-	sim->cache_cores = calloc(sim->nr_cpus, sizeof(*sim->cache_cores));
 	sim->busy_s = calloc(sim->nr_cpus, sizeof(*sim->busy_s));
 	sim->node_pages = calloc(nodes, sizeof(*sim->node_pages));
 	sim->cache_bytes = calloc(nodes, sizeof(*sim->cache_bytes));
@@ -47,8 +46,7 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->excess = calloc(nodes * nodes, sizeof(*sim->excess));
 	if (!sim->users || !sim->open_cpus || !sim->near_node || !sim->run_nodes || !sim->crowd ||
 	    !sim->core_crowd || !sim->busy_s || !sim->node_pages || !sim->queue_ns || !sim->flow ||
-	    !sim->pair_flow || !sim->path_ns || !sim->excess || !sim->cache_crowd ||
-	    !sim->cache_bytes || !sim->cache_cores)
+	    !sim->pair_flow || !sim->path_ns || !sim->excess || !sim->cache_bytes)
 		return -ENOMEM;
 	return 0;
 }
@@ -68,18 +66,6 @@ static int near_node_of(const struct nm_topology *topology, unsigned cpu)
 	return 0;
 }
 
-static void count_cache_cores(struct nm_sim *sim)
-{
-	const struct nm_cpu *cpus = sim->machine->topology->cpus;
-	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++) {
-		bool first = cpus[cpu].cache >= 0 && (unsigned)cpus[cpu].cache < sim->nr_cpus;
-		for (unsigned k = 0; k < cpu && first; k++)
-			first = cpus[k].core != cpus[cpu].core;
-		if (first)
-			sim->cache_cores[cpus[cpu].cache]++;
-	}
-}
-
 static void fill_places(struct nm_sim *sim)
 {
 	const struct nm_topology *topology = sim->machine->topology;
@@ -88,7 +74,6 @@ static void fill_places(struct nm_sim *sim)
 				      hwloc_bitmap_isset(topology->online, cpu);
 		sim->near_node[cpu] = near_node_of(topology, cpu);
 	}
-	count_cache_cores(sim);
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		if (!hwloc_bitmap_iszero(topology->nodes[k].cpus))
 			sim->run_nodes[sim->nr_run_nodes++] = k;
@@ -98,23 +83,26 @@ static void begin(struct nm_sim *sim)
 {
 	nm_rng_seed(&sim->rng, sim->options.seed);
 	nm_rng_seed(&sim->sampler, ~sim->options.seed);
+	bool pmu = !sim->options.no_pmu;
 	fill_places(sim);
 	sim->next_pid = NM_SIM_FIRST_PID;
 	sim->digest = 0xcbf29ce484222325ULL;
 	sim->platform = (struct nm_platform){.ops = &nm_sim_ops, .free = leave_alone};
 	for (size_t u = 0; u < sim->workload->nr_users; u++) {
-		sim->users[u].due_s = sim->workload->users[u].start_s;
+		const struct nm_sim_user *user = &sim->workload->users[u];
+		double late_s = user->spread_s > 0 ? nm_rng_unit(&sim->rng) * user->spread_s : 0;
+		sim->users[u].due_s = user->start_s + late_s;
 		sim->users[u].done = sim->workload->users[u].nr_programs == 0;
 	}
 	nm_sim_settle_cache(sim);
 	sim->status = (struct nm_source_status){.runs = true,
-						.accesses = true,
-						.memory = NM_MEMORY_PEBS,
-						.has_instructions = true,
-						.has_flops = true,
-						.has_dram = true,
+						.accesses = pmu,
+						.memory = pmu ? NM_MEMORY_PEBS : NM_MEMORY_NONE,
+						.has_instructions = pmu,
+						.has_flops = pmu,
+						.has_dram = pmu,
 						.cpus_open = sim->nr_cpus,
-						.run_sample_ns = 2e7};
+						.run_sample_ns = sim->options.run_sample_s * 1e9};
 	(void)snprintf(sim->status.name, sizeof(sim->status.name), "model");
 }
 
@@ -138,6 +126,8 @@ int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workloa
 		sim->options.memory_period = MEMORY_PERIOD;
 	if (!(sim->options.most_samples_s > 0))
 		sim->options.most_samples_s = MOST_SAMPLES_S;
+	if (!(sim->options.run_sample_s > 0))
+		sim->options.run_sample_s = RUN_SAMPLE_S;
 	sim->nr_nodes = machine->topology->nr_nodes;
 	sim->nr_cpus = machine->topology->nr_cpus;
 	sim->nr_cores = count_cores(machine->topology);
@@ -166,8 +156,6 @@ void nm_sim_free(struct nm_sim *sim)
 	free(sim->run_nodes);
 	free(sim->crowd);
 	free(sim->core_crowd);
-	free(sim->cache_crowd);
-	free(sim->cache_cores);
 	free(sim->busy_s);
 	free(sim->node_pages);
 	free(sim->cache_bytes);

@@ -38,6 +38,8 @@ static const struct number phase_numbers[] = {
 	{"shared", offsetof(struct nm_sim_phase, shared_part), 0, 1, false},
 	{"idle_s", offsetof(struct nm_sim_phase, idle_s), 0, 1e6, false},
 	{"barrier_giga", offsetof(struct nm_sim_phase, period_giga), 0, 1e9, false},
+	{"threads", offsetof(struct nm_sim_phase, threads), 0, 1000000, true},
+	{"touched", offsetof(struct nm_sim_phase, touched), 0, 1, false},
 };
 static const struct number program_numbers[] = {
 	{"threads", offsetof(struct nm_sim_program, threads), 1, 1000000, true},
@@ -47,6 +49,7 @@ static const struct number program_numbers[] = {
 static const struct number threads_of_user[] = {{"threads", 0, 1, 1000000, true}};
 static const struct number user_numbers[] = {
 	{"start_s", offsetof(struct nm_sim_user, start_s), 0, 1e6, false},
+	{"spread_s", offsetof(struct nm_sim_user, spread_s), 0, 1e6, false},
 	{"idle_s", offsetof(struct nm_sim_user, idle_s), 0, 1e6, false},
 	{"node", offsetof(struct nm_sim_user, node), 0, 254, true},
 };

@@ -74,7 +74,6 @@ static void test_options_that_do_not_go_together(void **state)
 	assert_simulate("simulate --wander=x", EX_USAGE, "--wander is a number from 0 to 10, not");
 	assert_simulate("simulate --wander=-1", EX_USAGE, "--wander is a number from 0 to 10");
 	assert_simulate("simulate --wander=nan", EX_USAGE, "--wander is a number from 0 to 10");
-	assert_simulate("simulate --snoop=65", EX_USAGE, "--snoop is a number from 0 to 64, not");
 	assert_simulate("simulate --runs=0", EX_USAGE, "--runs is a whole number from 1 to 1000");
 	assert_simulate(RING "--policy=lbma --policy=imar2 --record=@/r", EX_USAGE,
 			"--record goes with one --policy");

@@ -68,7 +68,7 @@ static int run_all(const struct papers_table *table, unsigned index, const struc
 	for (unsigned i = 0; i < how->runs; i++) {
 		struct nm_sim_how once = *how;
 		double time_s = 0;
-		once.seed += i;
+		once.options.seed += i;
 		once.runs = 1;
 		int r = run_once(table, index, row, machine, &once, &time_s);
 		if (r < 0)
@@ -156,7 +156,7 @@ static int run_name(const char *name, const struct nm_sim_how *how)
 {
 	int r = -ENOENT;
 	if (strcmp(name, "scale") == 0)
-		return papers_scale(how->seed);
+		return papers_scale(how->options.seed);
 	for (size_t i = 0; i < papers_table_count; i++) {
 		if (strcmp(papers_tables[i].name, name) != 0)
 			continue;
@@ -179,14 +179,15 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-	struct nm_sim_how how = {.seed = 1, .runs = 5, .wander_per_s = NM_SIM_WANDER_USUAL};
+	struct nm_sim_how how = {
+		.runs = 5, .options = {.seed = 1, .wander_per_s = NM_SIM_WANDER_USUAL}};
 	for (int c; (c = getopt(argc, argv, "r:s:w:")) != -1;) {
 		if (c == 'r')
 			how.runs = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 's')
-			how.seed = strtoull(optarg, NULL, 10);
+			how.options.seed = strtoull(optarg, NULL, 10);
 		else if (c == 'w')
-			how.wander_per_s = strtod(optarg, NULL);
+			how.options.wander_per_s = strtod(optarg, NULL);
 		else
 			return usage();
 	}
