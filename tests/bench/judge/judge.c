@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO…]: how often policy "auto" is as good as the better
+ * of doing nothing and the kernel, and whether its verdicts are right, in the model. Prints
+ * `name value unit` lines; -v prints every row and every lost run on standard error. Not installed.
+ */
+#include "judge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+
+#define WON_WITHIN 1.01	 /* of the better one's time */
+#define JUDGED_OVER_S 2.0 /* before a verdict */
+#define COUNTS 0.05	 /* a change that improved or rolled back has, and neutral has not */
+#define TOLERANCE 0.025	 /* to both sides of that */
+#define ORACLE_GAINS 0.01 /* of the time, or there is nothing to have a share of */
+
+static const double wanders[] = {0, 0.02, 0.1};
+#define NR_WANDERS NM_ARRAY_SIZE(wanders)
+
+#define AUTO "threads: { policy = \"auto\"; };"
+
+enum { BASELINE, KERNEL, A_NODE_EACH, IN_ORDER, FIRST_AUTO };
+static const struct row {
+	struct nm_sim_policy policy;
+	bool no_pmu;
+} rows[] = {
+	[BASELINE] = {{.name = "baseline"}},
+	[KERNEL] = {{.name = "kernel", .numa_balancing = true}},
+	[A_NODE_EACH] = {{.name = "node-each", .placed = true, .placement = NM_SIM_PLACE_DIRECT}},
+	[IN_ORDER] = {{.name = "in-order", .placed = true, .placement = NM_SIM_PLACE_ORACLE}},
+	[FIRST_AUTO] = {{.name = "auto", .config = AUTO}},
+	{{.name = "auto+kernel", .config = AUTO, .numa_balancing = true}},
+	{{.name = "auto-no-pmu", .config = AUTO}, .no_pmu = true},
+	{{.name = "auto+kernel-no-pmu", .config = AUTO, .numa_balancing = true}, .no_pmu = true},
+};
+#define NR_ROWS NM_ARRAY_SIZE(rows)
+
+struct count {
+	unsigned of, all;
+};
+
+struct tally {
+	struct count won, right;
+	struct count inconclusive[2]; /* with and without a PMU */
+	double gained[NR_ROWS];	      /* seconds, summed over runs with an oracle */
+	double oracle_gained;
+	double change[NR_ROWS][NR_WANDERS]; /* mean, relative to the baseline */
+	struct count row_won[NR_ROWS][NR_WANDERS];
+};
+
+struct judge {
+	const struct judge_scenario *scenario;
+	const struct nm_sim_machine *machine;
+	unsigned seeds;
+	uint64_t first_seed;
+	bool verbose;
+};
+
+static void add_count(struct count *to, struct count from)
+{
+	to->of += from.of;
+	to->all += from.all;
+}
+
+static double share(struct count count)
+{
+	return count.all ? (double)count.of / count.all : (double)NAN;
+}
+
+/* ---- runs ---- */
+
+/* With limit_s above 0 it ends then. */
+static int run(const struct judge *judge, const struct row *row,
+	       const struct nm_sim_options *options, double limit_s, struct nm_sim_outcome *ret)
+{
+	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
+	struct nm_sim_case what = {.machine = judge->machine,
+				   .workload = &workload,
+				   .how = {.runs = 1, .options = *options}};
+	struct nm_rng rng;
+	nm_rng_seed(&rng, options->seed);
+	what.how.options.no_pmu = row->no_pmu;
+	workload.full_page_cache = judge->scenario->full_page_cache;
+	int r = judge->scenario->fill(judge->machine, &rng, &workload);
+	if (limit_s > 0)
+		workload.limit_s = limit_s;
+	return r < 0 ? r : nm_sim_case_run(&what, &row->policy, ret);
+}
+
+/* Seconds of all programs that end. */
+static int time_of(const struct judge *judge, size_t row, const struct nm_sim_options *options,
+		   struct nm_sim_outcome *outcome, double *ret)
+{
+	if ((row == A_NODE_EACH && !judge->scenario->a_node_each) ||
+	    (row == IN_ORDER && !judge->scenario->in_order)) {
+		*ret = INFINITY;
+		return 0;
+	}
+	int r = run(judge, &rows[row], options, 0, outcome);
+	if (r == 0 && !outcome->all_ended)
+		r = -ETIME;
+	*ret = outcome->computing_s;
+	return r;
+}
+
+/* ---- verdicts ---- */
+
+/* What the process does before the verdict, with its home or, of the same course, without it. */
+static int work_of(const struct judge *judge, size_t row, struct nm_sim_options options,
+		   const struct nm_simulated_verdict *verdict, bool with, double *ret)
+{
+	struct nm_sim_outcome outcome;
+	options.watched_pid = verdict->pid;
+	options.watched_from_s = verdict->time_s - JUDGED_OVER_S;
+	options.unmovable_pid = with ? 0 : verdict->pid;
+	int r = run(judge, &rows[row], &options, verdict->time_s, &outcome);
+	*ret = outcome.last.figures.watched_giga;
+	return r;
+}
+
+static bool is_right(enum nm_place_outcome outcome, double change)
+{
+	if (outcome == NM_PLACE_IMPROVED)
+		return change > COUNTS - TOLERANCE;
+	if (outcome == NM_PLACE_WORSE)
+		return change < -COUNTS + TOLERANCE;
+	return fabs(change) < COUNTS + TOLERANCE;
+}
+
+static int check_verdict(const struct judge *judge, size_t row,
+			 const struct nm_sim_options *options,
+			 const struct nm_simulated_verdict *verdict, struct tally *tally)
+{
+	static const char *const names[] = {"improved", "neutral", "rolled-back"};
+	double with = 0, without = 0;
+	int r = work_of(judge, row, *options, verdict, true, &with);
+	if (r == 0)
+		r = work_of(judge, row, *options, verdict, false, &without);
+	if (r < 0 || !(without > 0))
+		return r;
+	double change = with / without - 1;
+	bool right = is_right(verdict->outcome, change);
+	add_count(&tally->right, (struct count){right, 1});
+	if (judge->verbose && !right)
+		(void)fprintf(stderr, "wrong %s %s wander %g seed %lu: pid %u at %.1f s %s, is %+.1f %%\n",
+			      judge->scenario->name, rows[row].policy.name, options->wander_per_s,
+			      (unsigned long)options->seed, verdict->pid, verdict->time_s,
+			      names[verdict->outcome], 100 * change);
+	return 0;
+}
+
+/* All are counted, and one that concludes something is checked. */
+static int check_verdicts(const struct judge *judge, size_t row,
+			  const struct nm_sim_options *options, const struct nm_simulated *done,
+			  struct tally *tally)
+{
+	const struct nm_simulated_verdict *drawn = NULL;
+	struct nm_rng rng;
+	nm_rng_seed(&rng, options->seed + row);
+	unsigned concluded = 0;
+	for (size_t i = 0; i < done->nr_verdicts; i++) {
+		bool none = done->verdicts[i].outcome == NM_PLACE_INCONCLUSIVE;
+		add_count(&tally->inconclusive[rows[row].no_pmu], (struct count){none, 1});
+		if (!none && nm_rng_below(&rng, ++concluded) == 0)
+			drawn = &done->verdicts[i];
+	}
+	return drawn ? check_verdict(judge, row, options, drawn, tally) : 0;
+}
+
+/* ---- one seed at one rate ---- */
+
+static void compare(const struct judge *judge, const struct nm_sim_options *options, size_t wander,
+		    const double times[NR_ROWS], struct tally *tally)
+{
+	double better = fmin(times[BASELINE], times[KERNEL]);
+	double oracle = fmin(times[A_NODE_EACH], times[IN_ORDER]);
+	bool gains = oracle < (1 - ORACLE_GAINS) * times[BASELINE];
+	tally->oracle_gained += gains ? times[BASELINE] - oracle : 0;
+	for (size_t row = 0; row < NR_ROWS; row++) {
+		bool won = times[row] <= WON_WITHIN * better;
+		tally->change[row][wander] += (times[row] / times[BASELINE] - 1) / judge->seeds;
+		tally->gained[row] += gains ? times[BASELINE] - times[row] : 0;
+		add_count(&tally->row_won[row][wander], (struct count){won, 1});
+		if (row < FIRST_AUTO)
+			continue;
+		add_count(&tally->won, (struct count){won, 1});
+		if (judge->verbose && !won)
+			(void)fprintf(stderr, "lost %s %s wander %g seed %lu: %.2f s, baseline %.2f, kernel %.2f\n",
+				      judge->scenario->name, rows[row].policy.name,
+				      options->wander_per_s, (unsigned long)options->seed,
+				      times[row], times[BASELINE], times[KERNEL]);
+	}
+}
+
+static int run_pair(const struct judge *judge, uint64_t seed, size_t wander, struct tally *tally)
+{
+	const struct nm_sim_options options = {.seed = seed, .wander_per_s = wanders[wander]};
+	double times[NR_ROWS];
+	for (size_t row = 0; row < NR_ROWS; row++) {
+		struct nm_sim_outcome outcome = {0};
+		int r = time_of(judge, row, &options, &outcome, &times[row]);
+		if (r == 0 && row >= FIRST_AUTO)
+			r = check_verdicts(judge, row, &options, &outcome.last, tally);
+		if (r < 0)
+			return r;
+	}
+	compare(judge, &options, wander, times, tally);
+	return 0;
+}
+
+/* ---- output ---- */
+
+static void print_share(const char *name, const char *of, double value)
+{
+	if (!isnan(value))
+		printf("%s%s%s %.3f share\n", name, *of ? "_" : "", of, value);
+}
+
+static void print_tally(const char *of, const struct tally *tally)
+{
+	print_share("win_rate", of, share(tally->won));
+	print_share("verdict_right", of, share(tally->right));
+	print_share("verdict_inconclusive", of, share(tally->inconclusive[0]));
+	print_share("verdict_inconclusive_no_pmu", of, share(tally->inconclusive[1]));
+	if (tally->oracle_gained > 0)
+		print_share("auto_of_oracle", of,
+			    tally->gained[FIRST_AUTO] / tally->oracle_gained);
+	(void)fflush(stdout);
+}
+
+static void print_rows(const struct judge_scenario *scenario, const struct tally *tally)
+{
+	(void)fprintf(stderr, "%-10s %-20s change and win rate at wander", scenario->name, "");
+	for (size_t w = 0; w < NR_WANDERS; w++)
+		(void)fprintf(stderr, " %g", wanders[w]);
+	for (size_t row = 1; row < NR_ROWS; row++) {
+		if (isinf(tally->change[row][0]))
+			continue;
+		(void)fprintf(stderr, "\n%-10s %-20s", scenario->name, rows[row].policy.name);
+		for (size_t w = 0; w < NR_WANDERS; w++)
+			(void)fprintf(stderr, " %+6.1f%% %4.2f", 100 * tally->change[row][w],
+				      share(tally->row_won[row][w]));
+	}
+	(void)fputc('\n', stderr);
+}
+
+static void add_tally(struct tally *sum, const struct tally *tally)
+{
+	add_count(&sum->won, tally->won);
+	add_count(&sum->right, tally->right);
+	add_count(&sum->inconclusive[0], tally->inconclusive[0]);
+	add_count(&sum->inconclusive[1], tally->inconclusive[1]);
+}
+
+static int run_scenario(struct judge *judge, const struct judge_scenario *scenario,
+			struct tally *sum)
+{
+	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
+	struct tally tally = {0};
+	int r = nm_sim_machine_by_name(scenario->machine, &machine);
+	judge->scenario = scenario;
+	judge->machine = machine;
+	for (size_t wander = 0; wander < NR_WANDERS; wander++)
+		for (unsigned i = 0; i < judge->seeds && r == 0; i++)
+			r = run_pair(judge, judge->first_seed + i, wander, &tally);
+	if (r < 0)
+		return r;
+	print_tally(scenario->name, &tally);
+	if (judge->verbose)
+		print_rows(scenario, &tally);
+	add_tally(sum, &tally);
+	return 0;
+}
+
+static int usage(void)
+{
+	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO...]\nScenarios:\n", stderr);
+	for (size_t i = 0; i < judge_scenario_count; i++)
+		(void)fprintf(stderr, "  %-10s %s\n", judge_scenarios[i].name,
+			      judge_scenarios[i].words);
+	return EX_USAGE;
+}
+
+static const struct judge_scenario *find(const char *name)
+{
+	for (size_t i = 0; i < judge_scenario_count; i++)
+		if (strcmp(judge_scenarios[i].name, name) == 0)
+			return &judge_scenarios[i];
+	return NULL;
+}
+
+static int run_asked(struct judge *judge, char *const *names, struct tally *sum)
+{
+	int r = 0;
+	for (size_t i = 0; !*names && i < judge_scenario_count && r == 0; i++)
+		r = run_scenario(judge, &judge_scenarios[i], sum);
+	for (; *names && r == 0; names++)
+		r = run_scenario(judge, find(*names), sum);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct judge judge = {.seeds = 20, .first_seed = 1};
+	struct tally sum = {0};
+	for (int c; (c = getopt(argc, argv, "n:s:v")) != -1;) {
+		if (c == 'n')
+			judge.seeds = (unsigned)strtoul(optarg, NULL, 10);
+		else if (c == 's')
+			judge.first_seed = strtoull(optarg, NULL, 10);
+		else if (c == 'v')
+			judge.verbose = true;
+		else
+			return usage();
+	}
+	for (int i = optind; i < argc; i++)
+		if (!find(argv[i]))
+			return usage();
+	if (judge.seeds == 0)
+		return usage();
+	int r = run_asked(&judge, argv + optind, &sum);
+	if (r < 0) {
+		(void)fprintf(stderr, "nm_judge: %s\n", strerror(-r));
+		return 1;
+	}
+	print_tally("", &sum);
+	return 0;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* What a server runs, in short; sizes and times differ by seed. */
+#include "judge.h"
+
+#include <math.h>
+
+
+/* Programs that wait for memory to different degrees, and one that does not. */
+static const char *const some[] = {"sp", "bt", "cg", "ua", "lu", "stream", "table", "compute"};
+
+static double between(struct nm_rng *rng, double least, double most)
+{
+	return least + nm_rng_unit(rng) * (most - least);
+}
+
+static const char *any(struct nm_rng *rng)
+{
+	return some[nm_rng_below(rng, NM_ARRAY_SIZE(some))];
+}
+
+/* Instructions of so many seconds with all memory near and nobody else there. */
+static double giga_of(const struct nm_sim_machine *machine, const struct nm_sim_phase *phase,
+		      double seconds)
+{
+	double ns = phase->cpi / machine->ghz +
+		    phase->misses_per_kilo / 1000 * machine->latency_ns[0] / phase->overlap;
+	return seconds / ns;
+}
+
+/* A program of one phase; memory in MB. */
+static struct nm_sim_program *add(const struct nm_sim_machine *machine, struct nm_sim_user *user,
+				  const char *name, unsigned threads, double seconds, double mb)
+{
+	struct nm_sim_program *program = user ? nm_sim_user_add(user, name, threads) : NULL;
+	if (!program)
+		return NULL;
+	program->footprint_mb = mb;
+	program->phases[0].giga = giga_of(machine, &program->phases[0], seconds);
+	program->phases[0].period_giga =
+		program->phases[0].period_giga > 0 ? program->phases[0].giga / 40 : 0;
+	return program;
+}
+
+/* Gives the program so many phases like its first one. */
+static int set_phases(struct nm_sim_program *program, size_t count)
+{
+	struct nm_sim_phase *phases = reallocarray(program->phases, count, sizeof(*phases));
+	if (!phases)
+		return -ENOMEM;
+	program->phases = phases;
+	program->nr_phases = count;
+	for (size_t i = 1; i < count; i++)
+		phases[i] = phases[0];
+	return 0;
+}
+
+/* The first thread alone executes the phase, for so long, and uses all memory. */
+static void make_serial(const struct nm_sim_machine *machine, struct nm_sim_phase *phase,
+			double seconds, double touched)
+{
+	phase->threads = 1;
+	phase->touched = touched;
+	phase->period_giga = 0;
+	phase->private_part = phase->neighbour_part = 0;
+	phase->shared_part = 1;
+	phase->giga = giga_of(machine, phase, seconds);
+}
+
+/* ---- scenarios ---- */
+
+static int fill_in_sequence(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			    unsigned threads, unsigned programs, double least_s, double most_s,
+			    struct nm_sim_workload *ret)
+{
+	for (unsigned u = 0; u < 4; u++) {
+		struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
+		if (user)
+			user->spread_s = 2;
+		for (unsigned i = 0; i < programs; i++)
+			if (!add(machine, user, any(rng), threads, between(rng, least_s, most_s),
+				 between(rng, 200, 1000)))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
+static int fill_users(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		      struct nm_sim_workload *ret)
+{
+	return fill_in_sequence(machine, rng, 6, 2, 8, 16, ret);
+}
+
+static int fill_brief(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		      struct nm_sim_workload *ret)
+{
+	return fill_in_sequence(machine, rng, 4, 5, 2, 5, ret);
+}
+
+static int fill_crowded(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			struct nm_sim_workload *ret)
+{
+	return fill_in_sequence(machine, rng, 12, 2, 5, 10, ret);
+}
+
+static int fill_cache(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		      struct nm_sim_workload *ret)
+{
+	return fill_in_sequence(machine, rng, 6, 1, 15, 25, ret);
+}
+
+static int fill_arrivals(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			 struct nm_sim_workload *ret)
+{
+	for (unsigned u = 0; u < 20; u++) {
+		struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
+		unsigned threads = 1U << nm_rng_below(rng, 4);
+		if (!add(machine, user, any(rng), threads, between(rng, 3, 15),
+			 between(rng, 20, 200) * threads))
+			return -ENOMEM;
+		user->spread_s = 30;
+	}
+	return 0;
+}
+
+/* Loads data with one thread, then computes with one thread for each CPU of a node. */
+static int fill_serial(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		       struct nm_sim_workload *ret)
+{
+	struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
+	struct nm_sim_program *program =
+		add(machine, user, any(rng), 8, between(rng, 8, 15), between(rng, 400, 1600));
+	if (!program || set_phases(program, 2) < 0)
+		return -ENOMEM;
+	make_serial(machine, &program->phases[0], between(rng, 4, 8), between(rng, 0.1, 0.6));
+	return 0;
+}
+
+/* Gets more threads and memory, rests, and goes on; others run beside it. */
+static int fill_growth(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		       struct nm_sim_workload *ret)
+{
+	for (unsigned u = 0; u < 3; u++) {
+		struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
+		struct nm_sim_program *program =
+			add(machine, user, any(rng), 8, between(rng, 4, 6), between(rng, 400, 1600));
+		if (!program || set_phases(program, 4) < 0)
+			return -ENOMEM;
+		user->spread_s = 5;
+		program->phases[0].threads = 2;
+		program->phases[0].touched = 0.2;
+		program->phases[1].threads = 4;
+		program->phases[1].touched = 0.5;
+		program->phases[1].idle_s = between(rng, 1, 3);
+	}
+	return 0;
+}
+
+/* Servers whose many threads sleep most of the time, and programs that compute. */
+static int fill_servers(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			struct nm_sim_workload *ret)
+{
+	for (unsigned u = 0; u < 4; u++) {
+		struct nm_sim_user *user = nm_sim_workload_add(ret, "server");
+		struct nm_sim_program *program =
+			add(machine, user, "table", 48, 0.05, between(rng, 400, 1600));
+		if (!program || set_phases(program, 25) < 0)
+			return -ENOMEM;
+		for (size_t i = 0; i < program->nr_phases; i++)
+			program->phases[i].idle_s = 0.95;
+	}
+	for (unsigned u = 0; u < 2; u++)
+		if (!add(machine, nm_sim_workload_add(ret, "user"), any(rng), 6,
+			 between(rng, 10, 20), between(rng, 200, 1000)))
+			return -ENOMEM;
+	return 0;
+}
+
+/* A tenant that its owner has bound fills a node. */
+static int fill_neighbour(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			  struct nm_sim_workload *ret)
+{
+	struct nm_sim_user *noisy = nm_sim_workload_add(ret, "noisy");
+	unsigned threads = 4 + (unsigned)nm_rng_below(rng, 5);
+	if (!add(machine, noisy, "compute", threads, between(rng, 2, 6), 64))
+		return -ENOMEM;
+	noisy->placement = NM_SIM_PLACE_DIRECT;
+	noisy->node = (int)nm_rng_below(rng, machine->topology->nr_nodes);
+	noisy->start_s = between(rng, 0, 10);
+	noisy->idle_s = between(rng, 0, 6);
+	noisy->for_ever = true;
+	for (unsigned u = 0; u < 3; u++)
+		if (!add(machine, nm_sim_workload_add(ret, "user"), any(rng), 5,
+			 between(rng, 15, 25), between(rng, 200, 1000)))
+			return -ENOMEM;
+	ret->limit_s = 200;
+	return 0;
+}
+
+static int fill_large(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		      struct nm_sim_workload *ret)
+{
+	unsigned threads = 10 + (unsigned)nm_rng_below(rng, 15);
+	struct nm_sim_program *program = add(machine, nm_sim_workload_add(ret, "user"), any(rng),
+					     threads, between(rng, 15, 25), between(rng, 1000, 4000));
+	if (!program)
+		return -ENOMEM;
+	program->touch = nm_rng_below(rng, 2) ? NM_SIM_TOUCH_MASTER : NM_SIM_TOUCH_OWN;
+	return 0;
+}
+
+/* Each program needs all that one memory controller sustains; most of the machine is idle. */
+static int fill_bandwidth(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			  struct nm_sim_workload *ret)
+{
+	static const char *const streaming[] = {"stream", "sp", "cg", "stencil"};
+	for (unsigned u = 0; u < 2; u++)
+		if (!add(machine, nm_sim_workload_add(ret, "user"),
+			 streaming[nm_rng_below(rng, NM_ARRAY_SIZE(streaming))], 8,
+			 between(rng, 5, 10), between(rng, 400, 1600)))
+			return -ENOMEM;
+	return 0;
+}
+
+static int fill_singles(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			struct nm_sim_workload *ret)
+{
+	for (unsigned u = 0; u < 24; u++) {
+		struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
+		if (!add(machine, user, any(rng), 1, between(rng, 8, 16), between(rng, 50, 400)))
+			return -ENOMEM;
+		user->spread_s = 10;
+	}
+	return 0;
+}
+
+/* Processes whose threads share all memory, which the first one has written. */
+static int fill_shared(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		       struct nm_sim_workload *ret)
+{
+	for (unsigned u = 0; u < 3; u++) {
+		struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
+		if (!add(machine, user, "table", 4 + (unsigned)nm_rng_below(rng, 3),
+			 between(rng, 10, 20), between(rng, 200, 1000)))
+			return -ENOMEM;
+		user->spread_s = 5;
+	}
+	return 0;
+}
+
+#define SERVER .machine = "o6320-4x8"
+#define NODE_EACH .a_node_each = true
+#define IN_ORDER .in_order = true
+
+const struct judge_scenario judge_scenarios[] = {
+	{"users", "four users, two programs of 8 to 16 s each", SERVER, NODE_EACH,
+	 .fill = fill_users},
+	{"brief", "four users, five programs of 2 to 5 s each", SERVER, NODE_EACH,
+	 .fill = fill_brief},
+	{"cache", "four users, the page cache full", SERVER, NODE_EACH, .full_page_cache = true,
+	 .fill = fill_cache},
+	{"crowded", "four users, three threads for two CPUs", SERVER, NODE_EACH,
+	 .fill = fill_crowded},
+	{"arrivals", "twenty programs of 1 to 8 threads in half a minute", SERVER,
+	 .fill = fill_arrivals},
+	{"serial", "loads with one thread, computes with eight, alone", SERVER, NODE_EACH, IN_ORDER,
+	 .fill = fill_serial},
+	{"growth", "three programs whose threads and memory grow", SERVER, NODE_EACH,
+	 .fill = fill_growth},
+	{"servers", "many mostly idle threads beside programs that compute", SERVER,
+	 .fill = fill_servers},
+	{"neighbour", "one node filled by a tenant bound to it, on and off", SERVER,
+	 .fill = fill_neighbour},
+	{"large", "one program of more threads than a node has CPUs", SERVER, IN_ORDER,
+	 .fill = fill_large},
+	{"bandwidth", "two programs that each fill a memory controller", .machine = "ring-4x10",
+	 IN_ORDER, .fill = fill_bandwidth},
+	{"singles", "twenty-four programs of one thread", SERVER, .fill = fill_singles},
+	{"shared", "three programs whose threads share all memory", SERVER, NODE_EACH,
+	 .fill = fill_shared},
+};
+const size_t judge_scenario_count = NM_ARRAY_SIZE(judge_scenarios);
