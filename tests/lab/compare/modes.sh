@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # read by scenarios/89-compare.sh
 # Who places, for scripts/compare: begin_mode before the programs come, end_mode when they are gone. A MODE is
-#   nobody, again (the same once more), kernel, numad, simple, simple+kernel
+#   baseline, again (the same once more), kernel, numad, simple, simple+kernel
 #   SETTINGS, SETTINGS+kernel, SETTINGS+pmu, SETTINGS+kernel+pmu  the service with settings/SETTINGS.conf
 #   hand:PLAN     the users bound by numactl(8): see programs.sh
 
@@ -32,7 +32,7 @@ begin_mode() { # MODE
 	systemctl stop numa-migrd
 	if [[ $1 == kernel ]] || has_part "$1" kernel; then balancing 1; else balancing 0; fi
 	case $1 in
-	nobody | again | kernel | hand:*) ;;
+	baseline | again | kernel | hand:*) ;;
 	numad*) numad -i 15 ;;
 	simple*)
 		simple &
@@ -57,7 +57,7 @@ bind_user() { # MODE NUMBER
 agent_cpu_s() { # MODE
 	local pid=$agent
 	case $1 in
-	nobody | again | kernel | hand:*) echo 0 && return ;;
+	baseline | again | kernel | hand:*) echo 0 && return ;;
 	numad*) pid=$(pidof numad) ;;
 	simple*) ;;
 	*) pid=$(daemon_pid) ;;

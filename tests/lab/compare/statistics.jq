@@ -1,4 +1,4 @@
-# Raw results of scripts/compare, one a line, into rows: medians; and of times over those of "nobody", paired by seed, the
+# Raw results of scripts/compare, one a line, into rows: medians; and of times over those of "baseline", paired by seed, the
 # interval between order statistics that holds the median with at least 95 % whatever the distribution (from six pairs
 # on). Arguments: judge, keys (of the service's rows), names.
 def median: sort | if length == 0 then null elif length % 2 == 1 then .[length / 2 | floor] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
@@ -17,6 +17,6 @@ def best: [.[] | select(.mode | startswith("hand:"))] | if length == 0 then empt
 map(select(.id == "\(.program)/\(.form)/\(.mode)/\(.seed)/\($judge)\($keys[.mode | split("+")[0]] // "")")) | map(select(.program as $p | $names | index($p)))
 | (map(select(.late_permille > 20)) | length) as $late | map(select(.late_permille <= 20))
 | {judge: $judge, thrown_away_late: $late, tables: (group_by([.program, .form]) | map(
-	(map(select(.mode == "nobody")) | map({key: (.seed | tostring), value: .seconds}) | from_entries) as $base
+	(map(select(.mode == "baseline")) | map({key: (.seed | tostring), value: .seconds}) | from_entries) as $base
 	| {program: .[0].program, form: .[0].form, mhz: .[0].mhz,
 	   rows: (group_by(.mode) | map(row($base)) | . + [best] | sort_by(.ratio // 9))}))}
