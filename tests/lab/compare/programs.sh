@@ -43,6 +43,30 @@ user_users() { # NUMBER
 	done
 }
 
+# ---- four users, each running two programs that end after two to five seconds ----
+
+about_brief='four users: sort, xz, zstd, jellyfish of two threads each, two in sequence, which end after two to five seconds'
+count_brief=4
+plans_brief='own'
+
+brief_work_of() { # NUMBER; sets `name`
+	case $(($1 % 4)) in
+	0) name='sort' && LC_ALL=C quietly sort --parallel=2 -S 48M -o /dev/null $(text 4) ;;
+	1) name=xz && quietly xz -T2 -3 --block-size=1MiB -c "$DATA/text" ;;
+	2) name=zstd && quietly zstd -T2 -8 -c $(text 4) ;;
+	3) name=jellyfish && quietly jellyfish count -m 19 -s 4M -t 2 --no-write $(fasta 4) ;;
+	esac
+}
+
+user_brief() { # NUMBER
+	local step name begun_us
+	for ((step = 0; step < 2 * times; step++)); do
+		begun_us=${EPOCHREALTIME/./}
+		brief_work_of $(($1 + step))
+		echo "${name}_ms" $(((${EPOCHREALTIME/./} - begun_us) / 1000))
+	done
+}
+
 # ---- four users with one program each that lasts ----
 
 about_count='four users: one jellyfish of two threads each, whose hash table both share'
