@@ -77,16 +77,48 @@ show_journal() { # ID BEFORE AFTER
 	{ journalctl -q -b -u numa-migrd -o short-unix --since "@${2%%.*}" && numa-migrctl status; } 2>&1 | sed 's/^/journal /'
 }
 
-# As on a server that has been up for days: each node reads a file of holes that is larger than its memory.
-fill_page_cache() {
-	local node pids=()
-	truncate -s 1100M /var/lab/holes{0..3}
-	for node in 0 1 2 3; do
-		numactl -N $node -m $node cat /var/lab/holes$node >/dev/null &
+# Of each node "NODE FREE HIGH", in MiB: its free memory, and the watermark up to which the kernel reclaims. Without
+# ZONE_DMA, which is kept for devices.
+free_and_high() {
+	awk '/^Node/ { node = $2 + 0; dma = $4 == "DMA" } dma { next } $1 == "pages" && $2 == "free" { free[node] += $3 } $1 == "high" { high[node] += $2 }
+		END { for (node in free) printf "%d %d %d\n", node, free[node] / 256, high[node] / 256 }' /proc/zoneinfo
+}
+
+# Reads as much as is free on each node from the disk without content; no part twice, as cached parts are not read. The
+# cache of a disk lasts as long as the disk is open.
+void_mib=0
+fill_nodes() {
+	local node free high pids=()
+	while read -r node free high; do
+		((free > high)) || continue
+		numactl -N "$node" -m "$node" readahead /dev/vdb $void_mib $((free - high)) &
 		pids+=($!)
-	done
+		void_mib=$((void_mib + free - high))
+	done < <(free_and_high)
 	wait "${pids[@]}"
-	note "MiB free on each node: $(awk '$3 == "MemFree:" { printf "%d ", $4 / 1024 }' /sys/devices/system/node/node[0-3]/meminfo)"
+}
+
+are_full() { free_and_high | awk -v spare=16 '$2 > $3 + spare { spared = 1 } END { exit spared }'; }
+
+# As on a server that has been up for days: free memory is page cache, clean and inactive. False if some stays free.
+# Most of it is read before the instruments start, in seconds; between runs, as much as the last one has left free.
+fill_page_cache() {
+	for _ in 1 2 3; do
+		are_full || fill_nodes
+	done
+	note "MiB of each node: free (and high watermark):$(free_and_high | sort | awk '{ printf " %d (%d)", $2, $3 }'), $(awk '
+		$3 ~ /^((Ina|A)ctive\(file\)|Dirty):/ { sum[$3] = sum[$3] " " int($4 / 1024) } END { for (name in sum) printf "%s%s, ", name, sum[name] }' \
+		/sys/devices/system/node/node[0-3]/meminfo)"
+	are_full
+}
+
+prepare_page_cache() { # FORM
+	if [[ $1 == *+cache ]]; then
+		fill_page_cache
+	else
+		sync
+		echo 3 >/proc/sys/vm/drop_caches
+	fi
 }
 
 one_run() { # ID SET FORM MODE SEED
@@ -94,9 +126,7 @@ one_run() { # ID SET FORM MODE SEED
 	times=1
 	[[ $3 != long* ]] || times=15
 	draw_cpus "$5"
-	sync
-	echo 3 >/proc/sys/vm/drop_caches
-	[[ $3 != *+cache ]] || fill_page_cache
+	prepare_page_cache "$3" || { note "not run, as the page cache is not full: $1" && return; }
 	begin_mode "$4" || { note "$4 does not start" && return; }
 	: >/var/lab/own
 	each_user "$2" begin "$4"
@@ -116,10 +146,12 @@ one_run() { # ID SET FORM MODE SEED
 users_are_gone() { ! pgrep -u "$(seq -s, 2000 2007)" >/dev/null; }
 
 begin
+prepare_data
+exec 4</dev/vdb
+! grep -qF '+cache ' "$LAB/given/list" || fill_page_cache
 load_pmu
 export LAB
 renice -n -5 -p $$ >/dev/null # looks at the machine do not wait behind the programs
-prepare_data
 while read -r -a run <&3; do
 	one_run "${run[@]}"
 done 3<"$LAB/given/list"
