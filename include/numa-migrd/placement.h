@@ -13,6 +13,10 @@
 
 #include "numa-migrd/topology.h"
 
+#define NM_PLACE_MIN_AGE_S 0.25 /* what ends sooner is not worth a look */
+#define NM_PLACE_YOUNG_S 4.0	 /* how it begins, so long, says little of how it goes on */
+#define NM_PLACE_WATCHED_S (NM_PLACE_YOUNG_S / 2) /* what a process is compared with or known by */
+
 /* Why a group was given its home; or why it has none, for who asks. */
 enum nm_place_reason {
 	NM_PLACE_THERE,	   /* it runs there already and is only held */
@@ -39,7 +43,6 @@ struct nm_place_group {
 	unsigned running;   /* threads that ran for a noticeable part of the interval */
 	unsigned ran_most;  /* the largest number of them that ever ran in one interval */
 	double age_s;	    /* since its program began */
-	double quiet_s;	    /* since it last created a thread or child */
 	double watched_s;   /* for which it has been seen running */
 	double lost_s;	    /* CPU time that it has waited, so far, for memory being on other nodes */
 	uint64_t anon_bytes;

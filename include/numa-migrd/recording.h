@@ -122,6 +122,7 @@ enum nm_recorded_call {
 	NM_CALL_TICK,
 	NM_CALL_DRAIN, /* rings between ticks */
 	NM_CALL_NUDGES,
+	NM_CALL_EXAMINE,     /* number: how many processes at most */
 	NM_CALL_OPEN_SOURCE, /* blind for a minute */
 	NM_CALL_RELEASE,     /* number: pid */
 	NM_CALL_RELOAD,	     /* text: the configuration */

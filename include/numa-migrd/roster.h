@@ -166,6 +166,15 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
  * roster. */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
+/*
+ * The same for one process between intervals: reads what /proc says of it, takes up the threads in
+ * `figures`, which are its own in ascending tid order, and gives those that are members; `ret` has
+ * room for `count` of them. Other processes are neither read nor changed. -ESRCH: it is gone; other
+ * -errno. Examination of a young process.
+ */
+int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+		   uint64_t now_ns, struct nm_member *ret, size_t *ret_count);
+
 /* The following name a thread by number and start time (field 22 of stat): whoever else has its number
  * by now is not meant. */
 

@@ -287,14 +287,18 @@ void nm_balance_end(struct nm_daemon *daemon);
 
 /* Policy "auto": judges, gives homes, sends threads there and brings their memory. 0 or -ENOMEM. */
 int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		      uint64_t now_ns, uint64_t interval_ns);
+		      uint64_t interval_ns);
 /* A process begins or ends. Drain. */
 void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);
-/* How often rings are emptied, in seconds; and whether an interval is to end after that: somebody waits
- * for a home, or general.interval_s is over. Loop. */
+/* How often rings are emptied, in seconds; and whether an interval is to end after that. Loop. */
 double nm_placement_beat_s(const struct nm_daemon *daemon);
-bool nm_placement_is_awaited(struct nm_daemon *daemon, uint64_t now_ns);
+bool nm_placement_is_awaited(const struct nm_daemon *daemon, uint64_t now_ns);
+/* How many processes nm_placement_examine() may examine now; -1: it need not be called. Loop. */
+int nm_placement_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns);
+/* Examines the processes that are due between intervals, `most` of them, and hands memory to the
+ * mover. */
+void nm_placement_examine(struct nm_daemon *daemon, unsigned most);
 /* Forgets all of it: the machine or the policy is another. */
 void nm_placement_end(struct nm_daemon *daemon);
 /* The same policy under other rules: its mover follows them. */
@@ -386,8 +390,10 @@ double nm_loop_interval_s(const struct nm_daemon *daemon);
 /* From one look at the clock to the next: T, or shorter with policy "auto", whose intervals end early
  * when somebody waits. */
 double nm_loop_beat_s(const struct nm_daemon *daemon);
-/* After a beat, with the rings drained: does the interval go on, since nobody waits and T is not over? */
-bool nm_loop_goes_on(struct nm_daemon *daemon);
+/* After a beat, with the rings drained: examines processes that are due. */
+void nm_loop_examine(struct nm_daemon *daemon);
+/* After that: does the interval go on? */
+bool nm_loop_goes_on(const struct nm_daemon *daemon);
 /* What the timer does: ends the interval unless it goes on, and keeps status and metrics.file current
  * either way. */
 void nm_loop_beat(struct nm_daemon *daemon);

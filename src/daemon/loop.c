@@ -25,7 +25,19 @@ double nm_loop_beat_s(const struct nm_daemon *daemon)
 								: nm_loop_interval_s(daemon);
 }
 
-bool nm_loop_goes_on(struct nm_daemon *daemon)
+void nm_loop_examine(struct nm_daemon *daemon)
+{
+	struct nm_platform *machine = daemon->pipeline.machine;
+	int room = daemon->config->threads.policy == NM_POLICY_AUTO
+			   ? nm_placement_room_to_examine(daemon, machine->ops->now_ns(machine))
+			   : -1;
+	if (room < 0)
+		return;
+	nm_recorder_call(daemon, NM_CALL_EXAMINE, (uint64_t)room, NULL);
+	nm_placement_examine(daemon, (unsigned)room);
+}
+
+bool nm_loop_goes_on(const struct nm_daemon *daemon)
 {
 	/* Not the one that is recorded: a replay does not ask. */
 	struct nm_platform *machine = daemon->pipeline.machine;
@@ -50,13 +62,14 @@ static bool has_been_replaced(struct nm_daemon *daemon)
 	return true;
 }
 
-/* Policy "auto" looks often whether somebody waits, and ends an interval only then or when it is over. */
+/* Policy "auto" looks more often whether processes begin; the interval goes on meanwhile. */
 static bool is_beat(struct nm_daemon *daemon)
 {
 	if (daemon->config->threads.policy != NM_POLICY_AUTO)
 		return false;
 	nm_recorder_call(daemon, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(daemon);
+	nm_loop_examine(daemon);
 	return nm_loop_goes_on(daemon);
 }
 

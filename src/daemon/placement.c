@@ -22,6 +22,7 @@ void nm_placement_end(struct nm_daemon *daemon)
 	}
 	free(placement->items);
 	free(placement->times);
+	free(placement->nodes);
 	free(placement->beside_cpus);
 	free(placement);
 	daemon->pipeline.placement = NULL;
@@ -96,12 +97,12 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 
 /* A home that was given for few threads is none for many. It is no setback, and bars nothing. */
 static int expire_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			const struct nm_placement_view *view)
+			const struct nm_placement_view *view, size_t first, size_t end)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	nm_autofree enum nm_place_reason *reasons = calloc(placement->count + 1, sizeof(*reasons));
 	int r = reasons ? nm_place_outgrown(&view->place, reasons) : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < placement->count; i++) {
+	for (size_t i = first; r == 0 && i < end; i++) {
 		struct nm_placed *placed = &placement->items[i];
 		if (placed->home < 0)
 			continue;
@@ -152,11 +153,12 @@ static uint64_t available_on(struct nm_daemon *daemon, unsigned node,
 }
 
 /* Each file takes a while: it is read only where somebody may be given a home. */
-static void fill_memory(struct nm_daemon *daemon, struct nm_placement_view *view)
+static void fill_memory(struct nm_daemon *daemon, struct nm_placement_view *view, size_t first,
+			size_t end)
 {
 	const struct nm_topology *topology = view->place.topology;
 	bool anybody = false;
-	for (size_t i = 0; i < view->place.nr_groups; i++)
+	for (size_t i = first; i < end; i++)
 		anybody |= view->groups[i].home < 0 && view->groups[i].running > 0;
 	view->place.memory_stays = anybody && is_barred(daemon) && !kernel_brings_memory(daemon);
 	if (!anybody)
@@ -167,14 +169,14 @@ static void fill_memory(struct nm_daemon *daemon, struct nm_placement_view *view
 }
 
 static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			struct nm_placement_view *view)
+			struct nm_placement_view *view, size_t first, size_t end)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	nm_autofree struct nm_place_proposal *proposals =
 		calloc(placement->count + 1, sizeof(*proposals));
-	fill_memory(daemon, view);
+	fill_memory(daemon, view, first, end);
 	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < placement->count; i++) {
+	for (size_t i = first; r == 0 && i < end; i++) {
 		struct nm_placed *placed = &placement->items[i];
 		if (placed->home < 0 || proposals[i].reason != NM_PLACE_HELD)
 			placed->reason = proposals[i].reason;
@@ -184,10 +186,40 @@ static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return r;
 }
 
-int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		      uint64_t now_ns, uint64_t interval_ns)
+int nm_placement_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	const struct nm_placed *placed = nm_placed_find(placement, snapshot->processes[0].pid);
+	size_t first = (size_t)(placed - placement->items);
+	int r = nm_placement_view_build(daemon, snapshot->time_ns, &view);
+	if (r == 0)
+		r = expire_homes(daemon, snapshot, &view, first, first + 1);
+	if (r == 0)
+		r = choose_homes(daemon, snapshot, &view, first, first + 1);
+	return r < 0 ? r : nm_placement_act(daemon, snapshot);
+}
+
+static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
+	size_t count = daemon->pipeline.placement->count;
+	int r = nm_placement_view_build(daemon, snapshot->time_ns, &view);
+	if (r < 0)
+		return r;
+	nm_placement_judge(daemon, snapshot, &view);
+	r = expire_homes(daemon, snapshot, &view, 0, count);
+	if (r == 0)
+		r = yield_homes(daemon, snapshot, &view);
+	if (r == 0)
+		r = choose_homes(daemon, snapshot, &view, 0, count);
+	return r < 0 ? r : nm_placement_act(daemon, snapshot);
+}
+
+int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      uint64_t interval_ns)
+{
+	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
 	if (daemon->config->threads.policy != NM_POLICY_AUTO) {
 		nm_placement_end(daemon);
 		return 0;
@@ -199,20 +231,11 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	nm_placement_collect(daemon);
 	r = nm_placement_follow(daemon, snapshot, interval_ns);
 	if (r == 0)
-		nm_placement_count(daemon, snapshot);
-	if (r == 0)
-		r = nm_placement_view_build(daemon, snapshot, (double)interval_ns / (double)NM_NSEC_PER_SEC,
-			       &view);
-	if (r == 0)
-		nm_placement_judge(daemon, snapshot, &view);
-	if (r == 0)
-		r = expire_homes(daemon, snapshot, &view);
-	if (r == 0)
-		r = yield_homes(daemon, snapshot, &view);
-	if (r == 0)
-		r = choose_homes(daemon, snapshot, &view);
-	if (r == 0)
-		r = nm_placement_act(daemon, snapshot, now_ns);
+		r = nm_placement_follow_nodes(daemon->pipeline.placement, snapshot, interval_s);
+	if (r < 0)
+		return r;
+	nm_placement_count(daemon, snapshot);
+	r = decide(daemon, snapshot);
 	if (r == 0)
 		nm_placement_bring(daemon, interval_ns);
 	return r;

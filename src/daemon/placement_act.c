@@ -54,7 +54,7 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return 0;
 }
 
-int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uint64_t now_ns)
+int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	/* A dry run reports homes; that no thread goes there is neither tried nor judged. */
@@ -66,9 +66,9 @@ int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 	nm_autofree struct nm_receipt *receipts = calloc(plan.count, sizeof(*receipts));
 	if (!receipts)
 		return -ENOMEM;
-	nm_actuator_run(daemon->pipeline.actuator, &plan, now_ns, receipts);
+	nm_actuator_run(daemon->pipeline.actuator, &plan, snapshot->time_ns, receipts);
 	/* Who runs is there when the call returns, and is widened before he can ask. */
-	nm_actuator_poll_nudges(daemon->pipeline.actuator, now_ns);
+	nm_actuator_poll_nudges(daemon->pipeline.actuator, snapshot->time_ns);
 	for (size_t i = 0; i < plan.count; i++) {
 		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);
 		daemon->tally.applied += receipts[i].applied;

@@ -10,10 +10,6 @@
 
 /* Files read in one interval, at most. Threads beyond that are read in the next ones. */
 #define READS_MOST 256U
-/* What is left of what was measured before, after an interval: some two seconds count. */
-#define KEEP 0.9
-/* A lull is no end: so much of the demand before counts still. */
-#define DEMAND_KEEP 0.8
 #define AT_HOME 0.9 /* share of its running */
 
 static int by_pid(const void *one, const void *other)
@@ -104,6 +100,14 @@ static void replace_items(struct nm_daemon *daemon, struct nm_placed *items, siz
 	placement->count = count;
 }
 
+static void take_process(const struct nm_snapshot *snapshot, size_t process,
+			 struct nm_placed *placed)
+{
+	const struct nm_snap_process *one = &snapshot->processes[process];
+	placed->process = process;
+	placed->anon_bytes = one->anon_bytes;
+}
+
 /* The items of the interval before stay as they are: what the new ones have of them is shared.
  * -ENOMEM. */
 static int build_items(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
@@ -118,7 +122,7 @@ static int build_items(const struct nm_placement *placement, const struct nm_sna
 			items[count] = *before;
 		else
 			r = begin_item(process, snapshot->topology->nr_nodes, &items[count]);
-		items[count].process = i;
+		take_process(snapshot, i, &items[count]);
 		count += r == 0;
 	}
 	*ret_count = count;
@@ -151,19 +155,17 @@ static int list_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 
 /* ---- how long threads ran and waited ---- */
 
-static int read_times(struct nm_platform *platform, const struct nm_snap_thread *thread,
-		      struct nm_thread_times *ret)
+int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+			    struct nm_thread_times *ret)
 {
 	char path[64], text[128];
-	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task/%" PRIu32 "/schedstat",
-		       thread->pid, thread->tid);
+	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task/%" PRIu32 "/schedstat", pid, tid);
 	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
 	if (length < 0)
 		return (int)length;
 	if (sscanf(text, "%" SCNu64 " %" SCNu64, &ret->run_ns, &ret->delay_ns) != 2)
 		return -ENODATA;
-	ret->tid = thread->tid;
-	ret->start_ticks = thread->start_ticks;
+	ret->tid = tid;
 	ret->read_ns = platform->ops->now_ns(platform);
 	return 0;
 }
@@ -244,8 +246,10 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		ret_ran[i] = thread->run_share;
 		if (!placed || !(thread->run_share > 0))
 			continue;
-		bool read = reads[i] &&
-			    read_times(daemon->pipeline.platform, thread, &times[count]) == 0;
+		bool read = reads[i] && nm_placement_read_times(daemon->pipeline.platform,
+								thread->pid, thread->tid,
+								&times[count]) == 0;
+		times[count].start_ticks = thread->start_ticks;
 		if (!read || !find_use(before, &times[count],
 				       snapshot->processes[thread->process].age_s, interval_s,
 				       &use)) {
@@ -276,7 +280,6 @@ static void clear_interval(struct nm_placed *placed, unsigned nr_nodes)
 		placed->allowed[k] = true;
 	placed->run_s = placed->delay_s = placed->wanted_cpus = placed->accesses = 0;
 	placed->running = 0;
-	placed->grew_ns = 0;
 }
 
 static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
@@ -304,6 +307,28 @@ static bool ran_at_home(const struct nm_placed *placed, unsigned nr_nodes)
 	for (unsigned k = 0; k < nr_nodes; k++)
 		ran += placed->ran_on[k];
 	return placed->home >= 0 && placed->ran_on[placed->home] >= AT_HOME * ran;
+}
+
+/* since_s: for how long it has done what it did now. A lull is no end: demand before still counts. */
+static void settle(struct nm_placed *placed, const struct nm_snapshot *snapshot, double since_s)
+{
+	unsigned nr_nodes = snapshot->topology->nr_nodes;
+	double keep = exp(-since_s / NM_PLACE_YOUNG_S);
+	placed->demand_cpus = fmax(placed->wanted_cpus, keep * placed->demand_cpus);
+	for (unsigned k = 0; k < nr_nodes; k++)
+		placed->has_run_on[k] += placed->ran_on[k] * since_s;
+	placed->is_home = ran_at_home(placed, nr_nodes);
+	/* Many light threads count as the CPUs that they want. */
+	if (placed->running < round(placed->wanted_cpus))
+		placed->running = (unsigned)round(placed->wanted_cpus);
+	if (placed->ran_most < placed->running)
+		placed->ran_most = placed->running;
+	for (unsigned k = 0; placed->accesses > 0 && k < nr_nodes; k++)
+		placed->memory_on[k] /= placed->accesses;
+	if (placed->home < 0 && placed->running > 0)
+		placed->watched_s += since_s;
+	placed->measured_ns = snapshot->time_ns;
+	nm_placement_add_loss(snapshot->topology, placed, snapshot->time_ns, since_s);
 }
 
 /* ---- what it is judged by ---- */
@@ -410,6 +435,13 @@ static void follow_trend(struct changes *changes, struct nm_place_trend *trend)
 	trend->waiting += median(changes->waiting, changes->nr_waiting, 0);
 }
 
+/* It may have been examined in the interval. */
+static double since_measured_s(const struct nm_placed *placed, uint64_t now_ns, double interval_s)
+{
+	double since_s = (double)(now_ns - placed->measured_ns) / (double)NM_NSEC_PER_SEC;
+	return placed->measured_ns ? fmin(since_s, interval_s) : interval_s;
+}
+
 static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       double interval_s, const double *ran)
 {
@@ -418,6 +450,8 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 	bool sees = daemon->pipeline.source && !nm_pipeline_sees_first_touches_only(daemon);
 	nm_autofree struct sums *sums = calloc(placement->count + 1, sizeof(*sums));
 	struct changes changes = {0};
+	/* What was measured before counts for as long as a process is watched. */
+	double keep = exp(-interval_s / NM_PLACE_WATCHED_S);
 	if (!sums)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -430,27 +464,17 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 	}
 	for (size_t i = 0; i < placement->count; i++) {
 		struct nm_placed *placed = &placement->items[i];
-		placed->demand_cpus = fmax(placed->wanted_cpus, DEMAND_KEEP * placed->demand_cpus);
-		for (unsigned k = 0; k < snapshot->topology->nr_nodes; k++)
-			placed->has_run_on[k] += placed->ran_on[k] * interval_s;
-		placed->is_home = ran_at_home(placed, snapshot->topology->nr_nodes);
-		/* Many light threads count as the CPUs that they want. */
-		if (placed->running < round(placed->wanted_cpus))
-			placed->running = (unsigned)round(placed->wanted_cpus);
-		if (placed->ran_most < placed->running)
-			placed->ran_most = placed->running;
 		if (!sees)
 			sums[i].accesses = placed->accesses = 0;
+		settle(placed, snapshot, since_measured_s(placed, snapshot->time_ns, interval_s));
 		struct nm_place_measure earlier = placed->recent;
-		add_measure(&placed->recent, placed, &sums[i], KEEP);
+		add_measure(&placed->recent, placed, &sums[i], keep);
 		if (is_untouched(placed))
 			note_change(&changes, &earlier, &placed->recent);
-		if (placed->home < 0) {
-			add_measure(&placed->before, placed, &sums[i], KEEP);
-			placed->watched_s += placed->running > 0 ? interval_s : 0;
-		}
+		if (placed->home < 0)
+			add_measure(&placed->before, placed, &sums[i], keep);
 		if (placed->home >= 0 && !placed->judged)
-			add_measure(&placed->after, placed, &sums[i], KEEP);
+			add_measure(&placed->after, placed, &sums[i], keep);
 	}
 	follow_trend(&changes, &placement->trend);
 	return 0;
@@ -469,4 +493,59 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	nm_autofree double *ran = calloc(snapshot->nr_threads + 1, sizeof(*ran));
 	r = ran ? follow_times(daemon, snapshot, interval_s, ran) : -ENOMEM;
 	return r < 0 ? r : measure_all(daemon, snapshot, interval_s, ran);
+}
+
+/* ---- one process between intervals ---- */
+
+/* -ENOMEM. */
+static int meet(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+		struct nm_placed **ret)
+{
+	const struct nm_snap_process *process = &snapshot->processes[0];
+	struct nm_placed item, *known = find_before(placement, process);
+	if (known) {
+		*ret = known;
+		return 0;
+	}
+	if (nm_placed_find(placement, process->pid)) /* the next interval replaces it */
+		return -ESTALE;
+	struct nm_placed *items =
+		reallocarray(placement->items, placement->count + 1, sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	placement->items = items;
+	int r = begin_item(process, snapshot->topology->nr_nodes, &item);
+	if (r < 0)
+		return r;
+	size_t at = 0;
+	while (at < placement->count && items[at].pid < item.pid)
+		at++;
+	memmove(&items[at + 1], &items[at], (placement->count++ - at) * sizeof(*items));
+	items[at] = item;
+	*ret = &items[at];
+	return 0;
+}
+
+int nm_placement_follow_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			    const double *wanted_cpus)
+{
+	unsigned nr_nodes = snapshot->topology->nr_nodes;
+	double age_s = snapshot->processes[0].age_s;
+	struct nm_placed *placed;
+	int r = meet(placement, snapshot, &placed);
+	if (r < 0)
+		return r;
+	take_process(snapshot, 0, placed);
+	for (unsigned k = 0; k < nr_nodes; k++)
+		placement->nodes[k].busy_cpus -= placed->ran_on[k];
+	clear_interval(placed, nr_nodes);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		add_thread(snapshot, thread, thread->run_share, placed);
+		placed->wanted_cpus += wanted_cpus[i];
+	}
+	for (unsigned k = 0; k < nr_nodes; k++)
+		placement->nodes[k].busy_cpus += placed->ran_on[k];
+	settle(placed, snapshot, since_measured_s(placed, snapshot->time_ns, age_s));
+	return 0;
 }

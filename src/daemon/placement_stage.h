@@ -55,7 +55,6 @@ struct nm_placed {
 	bool judged;
 	uint64_t placed_ns; /* when it got its home */
 	bool is_home;	    /* its threads ran there and nowhere else in the last interval */
-	uint64_t grew_ns; /* it got a thread, and has not been looked at since; 0: it has */
 	double watched_s; /* while it ran, without a home */
 	double lost_s;	  /* CPU time, of waiting for memory on other nodes, until that has come home */
 	struct nm_place_measure before, after;
@@ -63,8 +62,10 @@ struct nm_placed {
 	struct nm_place_trend trend;	/* when it got its home */
 	struct nm_bring_memory memory;
 	struct nm_place_count count;
+	uint64_t anon_bytes;
+	uint64_t measured_ns; /* in an interval, or examined; 0: not yet */
 	/* Of this interval: */
-	size_t process; /* index into the snapshot's; SIZE_MAX: it did not run */
+	size_t process; /* index into the snapshot's */
 	double *ran_on, *memory_on, *has_run_on; /* per node; the last since it was met. One allocation */
 	bool *allowed;				 /* of the same */
 	double run_s, delay_s, wanted_cpus, accesses;
@@ -80,17 +81,17 @@ struct nm_thread_times {
 	uint64_t start_ticks, run_ns, delay_ns, read_ns;
 };
 
-/* A process that began a moment ago, or another program in it. */
-struct nm_birth {
+/* A process that is examined between intervals: it began a moment ago, or has grown since. */
+struct nm_examination {
 	uint32_t pid;
-	uint64_t due_ns; /* when it is looked at */
-	bool again;	 /* it was before, and had not been seen to run yet */
+	uint64_t since_ns, due_ns; /* when it began or grew; when it is examined next */
 };
-#define NM_BIRTHS_MOST 256U /* the oldest go: they are met by the next interval */
+#define NM_EXAMINED_AT_ONCE 64U
+#define NM_EXAMINATIONS_MOST 256U /* further ones are not noted: the next interval has them */
 
 struct nm_placement {
-	struct nm_birth births[NM_BIRTHS_MOST]; /* in the order in which they were noted */
-	unsigned nr_births;
+	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no order */
+	unsigned nr_due;
 	struct nm_placed *items; /* ascending pid */
 	size_t count;
 	struct nm_thread_times *times; /* ascending tid */
@@ -100,10 +101,11 @@ struct nm_placement {
 	struct nm_place_cost page_cost;
 	struct nm_reclaim_watch reclaim;
 	struct nm_place_trend trend;
+	struct nm_place_node *nodes; /* as of the last interval */
 	double *beside_cpus; /* per node: what runs there besides the processes, of late */
-	unsigned nr_nodes;   /* of it */
-	double saved_s;	   /* of a CPU, that looks may still cost */
-	uint64_t spent_ns; /* CPU time of the loop as of the last look */
+	unsigned nr_nodes;   /* of both */
+	double saved_s;	   /* CPU time that examinations may still cost; below 0: owed */
+	uint64_t spent_ns; /* CPU time of the loop as of the last interval */
 };
 
 struct nm_daemon;
@@ -113,13 +115,18 @@ size_t nm_placement_homes(const struct nm_daemon *daemon);
 /* NULL: it is not looked after. */
 struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid);
 
-#define NM_HURRY_S 4.0 /* so long it is looked at between intervals, too, for whether a home pays by now */
 #define NM_SAVED_MOST_S 1.0
 #define NM_BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 
 /* ---- placement_when.c ---- */
 
-/* What an interval's examinations cost comes off what is saved up. */
+/* Has the process that began or grew at since_ns examined then, unless it is to be sooner. */
+void nm_placement_examine_at(struct nm_placement *placement, uint32_t pid, uint64_t since_ns,
+			     uint64_t due_ns);
+/* The next one that is due by then, which is no longer noted. False: there is none. */
+bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
+			   struct nm_examination *ret);
+/* What an interval cost comes off what is saved up. */
 void nm_placement_pay(struct nm_daemon *daemon, uint64_t interval_ns);
 
 /* ---- placement_view.c ---- */
@@ -130,12 +137,18 @@ struct nm_placement_view {
 	struct nm_place_node *nodes;
 	struct nm_place_group *groups;
 };
-/* -ENOMEM; the caller clears it also then. */
-int nm_placement_view_build(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			    double interval_s, struct nm_placement_view *view);
+/* The nodes' loads in this interval. -ENOMEM. */
+int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			      double interval_s);
+/* Of all processes, as last measured. -ENOMEM; the caller clears it also then. */
+int nm_placement_view_build(const struct nm_daemon *daemon, uint64_t now_ns,
+			    struct nm_placement_view *view);
 void nm_placement_view_clear(struct nm_placement_view *view);
-void nm_placement_fill_group(const struct nm_snapshot *snapshot, const struct nm_placed *placed,
+void nm_placement_fill_group(const struct nm_placed *placed, uint64_t now_ns,
 			     struct nm_place_group *ret);
+/* So much longer without a home. */
+void nm_placement_add_loss(const struct nm_topology *topology, struct nm_placed *placed,
+			   uint64_t now_ns, double since_s);
 
 /* ---- placement_verdicts.c ---- */
 
@@ -148,15 +161,27 @@ void nm_placement_give_up(struct nm_daemon *daemon, struct nm_placed *placed,
 
 /* ---- placement_act.c ---- */
 
-/* Sends threads home. -ENOMEM. */
-int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		     uint64_t now_ns);
+/* Sends the snapshot's threads home. -ENOMEM. */
+int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+
+/* ---- placement.c ---- */
+
+/* Whether the one process of a snapshot of its own keeps its home or is given one, and its threads'
+ * way there. -ENOMEM. */
+int nm_placement_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 
 /* ---- placement_measure.c ---- */
 
 /* Who is there, and what each did in this interval. -ENOMEM. */
 int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			uint64_t interval_ns);
+/* The same for the one process of a snapshot of its own, whose threads want so much of a CPU
+ * each. -ENOMEM. */
+int nm_placement_follow_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			    const double *wanted_cpus);
+/* -errno. */
+int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+			    struct nm_thread_times *ret);
 
 /* ---- placement_pages.c ---- */
 

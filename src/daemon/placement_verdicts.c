@@ -5,9 +5,7 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
-#define JUDGED_AFTER_S 2.0 /* of memory at home and threads running there */
-#define COMPARED_NS (4 * NM_NSEC_PER_SEC) /* of age at least: how a program begins says little of how it goes on */
-#define FOLLOWS_S 8.0 /* of memory elsewhere: the kernel brings it as it scans, or it waits */
+#define FOLLOWS_S (2 * NM_PLACE_YOUNG_S) /* of memory elsewhere: the kernel brings it as it scans, or it waits */
 #define SETBACKS_MOST 3U
 /* After so many setbacks one after another a process is only watched. */
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC)
@@ -65,7 +63,9 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 {
 	struct nm_place_measure before = placed->before, after = placed->after;
 	bool early = is_early(snapshot, placed);
-	if (placed->placed_ns - placed->program_ns < COMPARED_NS)
+	/* How a program begins says little of how it goes on. */
+	if ((double)(placed->placed_ns - placed->program_ns) <
+	    NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
 		before.distance = before.performance = before.run_s = NAN;
 	if (early)
 		after.distance = after.performance = NAN;
@@ -105,7 +105,7 @@ static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
 		placed->decided_ns = snapshot->time_ns;
 		return false;
 	}
-	return since_decision_s(snapshot, placed) >= JUDGED_AFTER_S;
+	return since_decision_s(snapshot, placed) >= NM_PLACE_WATCHED_S;
 }
 
 void nm_placement_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -117,6 +117,6 @@ void nm_placement_judge(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		if (nm_daemon_is_dry_run(daemon) || !is_due(snapshot, placed))
 			continue;
 		judge(daemon, snapshot, &view->place, &view->groups[i], placed);
-		nm_placement_fill_group(snapshot, placed, &view->groups[i]);
+		nm_placement_fill_group(placed, snapshot->time_ns, &view->groups[i]);
 	}
 }

@@ -194,6 +194,11 @@ static int look(struct trial *trial, struct nm_simulated *done)
 	/* Steps add up to a time that is nearly that. */
 	if (figures.time_s + 1e-6 < trial->next_beat_s)
 		return 0;
+	before_s = own_time_s();
+	nm_loop_examine(daemon);
+	done->decide_s += own_time_s() - before_s;
+	if (daemon->pipeline.placement)
+		nm_mover_work(daemon->pipeline.placement->mover);
 	int r = nm_loop_goes_on(daemon) ? 0 : tick(trial, done);
 	take_verdicts(daemon, figures.time_s, done);
 	trial->next_beat_s += nm_loop_beat_s(daemon);

@@ -448,7 +448,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r == 0)
 		r = act(daemon, snapshot, &plan, now_ns);
 	if (r == 0)
-		r = nm_placement_tick(daemon, snapshot, now_ns, interval_ns);
+		r = nm_placement_tick(daemon, snapshot, interval_ns);
 	if (r == 0)
 		r = nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
 	nm_views_keep(daemon, NM_TAKE(snapshot), figures, nr_figures);

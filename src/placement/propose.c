@@ -5,19 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define YOUNG_S 0.1	  /* what is gone sooner is not worth a look; what is not has touched little */
-#define QUIET_S 0.05	  /* threads come one after another while a program begins */
-#define LEAST_LIFE_S 0.5  /* that is expected of who has just begun */
-#define WATCHED_S 2.0	  /* who has lived longer than this is watched first; there is no hurry */
 #define LEAST_DEMAND 0.25 /* CPUs: what wants less has little to gain, whatever it costs to see to it */
-#define GROWN_S 4.0	  /* who is younger may want more in a moment than it does now */
-#define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone */
-#define YOUNG_COSTS 0.1	  /* likewise, for who has touched little, and may yet want more than now */
+#define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone; less while young */
+#define HALF_CPU 0.5	  /* demand is measured, and that of threads is in whole CPUs */
 #define THERE 0.9	  /* share of its running that makes a node the one it runs on */
 #define GATHERED 0.8	  /* share of its memory that makes a node its memory's */
 #define IN_DEMAND 0.75	  /* load per core of the machine from which on groups are kept apart */
-#define SLACK 0.05	  /* demand is measured: so much more than fits still fits */
-#define SLACK_CPUS 0.5	  /* or as much of a small node: what runs now and then has other nodes to go to */
 #define KERNEL_ALLOWS 4.0 /* threads up to this part of a node's cores are not spread by the kernel:
 			   * adjust_numa_imbalance(), kernel/sched/fair.c */
 #define NEAR 10.5 /* mean distance of one that is where it belongs */
@@ -69,7 +62,7 @@ static double sum(const double *values, unsigned count)
 /* A program that has just begun may have one thread that waits for its data, and eight in a second. */
 static double expected_demand(const struct nm_place_group *group)
 {
-	return group->age_s < GROWN_S && group->running > 0
+	return group->age_s < NM_PLACE_YOUNG_S && group->running > 0
 		       ? fmax(group->demand_cpus, group->running)
 		       : group->demand_cpus;
 }
@@ -80,9 +73,9 @@ static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason
 		*ret = NM_PLACE_HELD;
 	else if (group->barred)
 		*ret = NM_PLACE_BARRED;
-	else if (group->age_s < YOUNG_S || group->quiet_s < QUIET_S || group->awaits_count)
+	else if (group->age_s < NM_PLACE_MIN_AGE_S || group->awaits_count)
 		*ret = NM_PLACE_YOUNG;
-	else if (group->age_s > 2 * WATCHED_S && group->watched_s < WATCHED_S)
+	else if (group->age_s > NM_PLACE_YOUNG_S && group->watched_s < NM_PLACE_WATCHED_S)
 		*ret = NM_PLACE_WATCHED;
 	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
 		*ret = NM_PLACE_IDLE;
@@ -172,7 +165,7 @@ static bool has_room(const struct plan *plan, const struct nm_place_group *group
 	const struct nm_place_node *at = &plan->view->nodes[node];
 	double most = fmax(1, plan->total / plan->cores) * at->cores;
 	return group->allowed[node] && at->cores > 0 &&
-	       plan->load[node] + expected_demand(group) <= most + fmax(SLACK * most, SLACK_CPUS) &&
+	       plan->load[node] + expected_demand(group) <= most + HALF_CPU &&
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
 }
 
@@ -223,7 +216,7 @@ static double share_away(const struct plan *plan, const struct nm_place_group *g
 {
 	if (plan->view->memory_stays)
 		return 1;
-	return fmin(move_s(plan, group, node) / fmax(nm_place_to_come(group->age_s), LEAST_LIFE_S), 1);
+	return fmin(move_s(plan, group, node) / nm_place_to_come(group->age_s), 1);
 }
 
 /* At the mean over that time. */
@@ -239,7 +232,7 @@ static double cost_of(const struct plan *plan, const struct nm_place_group *grou
 {
 	double far = expected_distance(plan, group, node) / NM_DISTANCE_LOCAL - 1;
 	double moves = 1 - memory_share(plan->view, group, node);
-	return far + moves * (group->age_s < GROWN_S ? YOUNG_COSTS : MOVING_COSTS) +
+	return far + moves * MOVING_COSTS * fmin(group->age_s / NM_PLACE_YOUNG_S, 1) +
 	       (plan->load[node] + expected_demand(group)) / plan->view->nodes[node].cores;
 }
 
@@ -259,7 +252,7 @@ static bool is_worth_it(const struct plan *plan, const struct nm_place_group *gr
 {
 	unsigned node = (unsigned)ret->node;
 	if (ret->reason == NM_PLACE_THERE && ret->distance_now <= NEAR) {
-		ret->reason = group->age_s < GROWN_S ? NM_PLACE_NEAR : NM_PLACE_THERE;
+		ret->reason = group->age_s < NM_PLACE_YOUNG_S ? NM_PLACE_NEAR : NM_PLACE_THERE;
 		return ret->reason == NM_PLACE_THERE;
 	}
 	bool worth = plan->view->memory_stays

@@ -61,7 +61,7 @@ static const char *const policy_words[] = {"none", "lbma", "imar2", "kmaf", "bal
 static const char *const verdict_words[] = {"improved", "neutral", "rolled-back", "cancelled",
 					    "inconclusive"};
 static const char *const reason_words[] = {"pages", "region", "contention", "rollback"};
-static const char *const call_words[] = {"tick",	"drain",   "nudges",
+static const char *const call_words[] = {"tick",	"drain",   "nudges", "examine",
 					 "open-source", "release", "reload"};
 static const char *const memory_words[] = {"none", "pebs", "ibs", "pmu", "spe", "event"};
 #define WORDS_OF(words, last)                                                                      \

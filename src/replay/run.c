@@ -138,6 +138,9 @@ static void run_call(struct nm_daemon *daemon, struct nm_player *player,
 	case NM_CALL_NUDGES:
 		nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 		break;
+	case NM_CALL_EXAMINE:
+		nm_placement_examine(daemon, (unsigned)step->number);
+		break;
 	case NM_CALL_OPEN_SOURCE:
 		nm_pipeline_open_source(daemon);
 		break;

@@ -388,27 +388,76 @@ static bool is_member(const struct nm_roster *roster, const struct nm_roster_thr
 	return thread->standing == NM_STANDING_MANAGED || is_only_watched(roster, thread);
 }
 
+static struct nm_member member_of(const struct nm_roster *roster, struct nm_roster_thread *thread)
+{
+	thread->member.leased = is_leased(roster, thread);
+	thread->member.only_watched = is_only_watched(roster, thread);
+	struct nm_member member = thread->member;
+	if (member.only_watched)
+		member.barred_until = UINT64_MAX;
+	return member;
+}
+
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 {
 	size_t count = 0;
 	order_threads(roster);
 	for (size_t i = 0; i < roster->nr_threads; i++) {
-		struct nm_roster_thread *thread = roster->threads[i];
-		if (!is_member(roster, thread))
+		if (!is_member(roster, roster->threads[i]))
 			continue;
 		/* Out of memory: the rest has to wait for an interval in which there is some. */
 		if (nm_reserve((void **)&roster->members, &roster->members_capacity, count,
 			       sizeof(*roster->members)) < 0)
 			break;
-		thread->member.leased = is_leased(roster, thread);
-		thread->member.only_watched = is_only_watched(roster, thread);
-		roster->members[count] = thread->member;
-		if (thread->member.only_watched)
-			roster->members[count].barred_until = UINT64_MAX;
-		count++;
+		roster->members[count++] = member_of(roster, roster->threads[i]);
 	}
 	*ret = roster->members;
 	return count;
+}
+
+/* ---- one process between intervals ---- */
+
+static int meet_process(struct nm_roster *roster, uint32_t pid, double share, uint64_t now_ns,
+			struct nm_process **ret)
+{
+	struct nm_process *process = nm_roster_find_process(roster, pid);
+	int r = process ? 0 : nm_roster_add_process(roster, pid, &process);
+	if (r < 0)
+		return r;
+	process->last_seen_ns = now_ns;
+	if (isnan(process->cpu_share) || process->cpu_share < share)
+		process->cpu_share = share;
+	r = nm_roster_check_process(roster, process, now_ns);
+	if (r == -ESRCH) {
+		roster->counts.vanished++;
+		nm_roster_remove_process(roster, process);
+		return r;
+	}
+	if (r == 0 && process->standing != NM_STANDING_MANAGED)
+		nm_roster_remove_threads_of(roster, process);
+	*ret = process;
+	return r;
+}
+
+int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+		   uint64_t now_ns, struct nm_member *ret, size_t *ret_count)
+{
+	struct nm_process *process;
+	struct looks looks = {0};
+	double share = 0;
+	size_t met = 0;
+	for (size_t i = 0; i < count; i++)
+		share += figures[i].run_share;
+	int r = count > 0 ? meet_process(roster, figures[0].pid, share, now_ns, &process) : -ESRCH;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = tend_thread(roster, &figures[i], &looks, now_ns);
+		struct nm_roster_thread *thread = nm_roster_find_thread(roster, figures[i].tid);
+		if (thread && thread->process == process && is_member(roster, thread))
+			ret[met++] = member_of(roster, thread);
+	}
+	if (r == 0)
+		*ret_count = met;
+	return r;
 }
 
 /* ---- what other stages tell us ---- */

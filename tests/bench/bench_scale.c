@@ -187,7 +187,7 @@ static double lap(double *mark)
 static void place(struct scale *scale, const struct nm_snapshot *snapshot, double ms[STAGES],
 		  double *mark)
 {
-	check(nm_placement_tick(scale->daemon, snapshot, snapshot->time_ns, NM_NSEC_PER_SEC));
+	check(nm_placement_tick(scale->daemon, snapshot, NM_NSEC_PER_SEC));
 	ms[POLICY] = lap(mark);
 	ms[PLAN] = ms[VERIFY] = 0;
 }

@@ -38,7 +38,6 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 		.running = threads,
 		.ran_most = threads,
 		.age_s = 1,
-		.quiet_s = 1,
 		.lost_s = 0.35,
 		.anon_bytes = 64ULL << 20,
 		.ran_on = ran,
@@ -229,7 +228,7 @@ static void test_the_young_count_where_they_run(void **state)
 	struct nm_place_proposal found[2];
 	propose(groups, 1, 0, found);
 	assert_int_equal(found[0].node, -1); /* the machine is idle */
-	groups[1].quiet_s = 0;
+	groups[1].age_s = 0.2;
 	nodes[2].cores = nodes[3].cores = 0;
 	propose(groups, 2, 0, found);
 	assert_int_equal(found[1].reason, NM_PLACE_YOUNG);
@@ -270,7 +269,7 @@ static void test_who_is_not_placed(void **state)
 		{NM_PLACE_NO_ROOM, group}, {NM_PLACE_NO_ROOM, group},
 	};
 	cases[0].group.age_s = 0.05;
-	cases[1].group.quiet_s = 0.02;
+	cases[1].group.awaits_count = true;
 	cases[2].group.age_s = 60;
 	cases[3].group.demand_cpus = 0.05;
 	cases[4].group.barred = true;

@@ -20,7 +20,7 @@ static void move_of_1000(struct nm_page_batch *batch)
 	batch->bytes = batch->moved * 4096;
 	memset(world.space.home, batch->to, world.space.count);
 	if (speed_after_move > 0)
-		set_speeds(speed_after_move);
+		world.workers[0].speed = speed_after_move;
 }
 
 static void slow_move_of_1000(struct nm_page_batch *batch)
@@ -148,121 +148,6 @@ static void intervals_are_told_as_configured(void **state)
 	assert_true(nm_loop_goes_on(&world.daemon));
 }
 
-/* Who was just sent home, and is taken away again, does not wait for the end of the interval. */
-static void who_strays_is_looked_after(void **state)
-{
-	(void)state;
-	four_mixed_up();
-	begin_auto();
-	live_s(3);
-	struct nm_placement *placement = world.daemon.pipeline.placement;
-	uint64_t soon_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC / 4;
-	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
-	world.fake->now_ns = soon_ns;
-	for (size_t i = 0; i < placement->count; i++) {
-		assert_true(placement->items[i].is_home);
-		placement->items[i].placed_ns = soon_ns - NM_NSEC_PER_SEC;
-	}
-	assert_true(nm_loop_goes_on(&world.daemon));
-	placement->items[0].is_home = false;
-	assert_false(nm_loop_goes_on(&world.daemon));
-	placement->items[0].placed_ns = 0; /* a thread that is away for ever is no reason to hurry */
-	assert_true(nm_loop_goes_on(&world.daemon));
-}
-
-/* A thread that is new in a process that has a home starts wherever a CPU is idle. */
-static void who_comes_later_is_sent_home_soon(void **state)
-{
-	(void)state;
-	struct nm_task_event fork = {
-		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1999, .parent_pid = 1000, .parent_tid = 1000};
-	four_mixed_up();
-	begin_auto();
-	live_s(6);
-	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
-	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC / 4;
-	assert_true(nm_loop_goes_on(&world.daemon));
-	nm_placement_task_event(&world.daemon, &fork, world.daemon.last_tick_ns);
-	assert_false(nm_loop_goes_on(&world.daemon));
-}
-
-/* Young ones for which there was no room or no need change within a moment; old ones wait for the interval. */
-static void who_may_soon_get_a_home_is_looked_at(void **state)
-{
-	(void)state;
-	static const enum nm_place_reason passing[] = {NM_PLACE_NO_ROOM, NM_PLACE_NEAR,
-						       NM_PLACE_TOO_DEAR, NM_PLACE_IDLE};
-	add_worker(1000, 0, 0);
-	begin_auto();
-	live_s(1);
-	struct nm_placed *placed = placed_of(1000);
-	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
-	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC / 4;
-	placed->home = -1;
-	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++) {
-		placed->reason = passing[i];
-		placed->running = 1;
-		placed->watched_s = 1;
-		assert_false(nm_loop_goes_on(&world.daemon));
-		placed->running = 0;
-		assert_true(nm_loop_goes_on(&world.daemon));
-		placed->running = 1;
-		placed->watched_s = 10;
-		assert_true(nm_loop_goes_on(&world.daemon));
-	}
-	placed->watched_s = 1;
-	placed->reason = NM_PLACE_SPREAD;
-	assert_true(nm_loop_goes_on(&world.daemon));
-}
-
-/* Who had no sample a tenth of a second after he began is looked for once more, and then when the interval ends. */
-static void who_is_not_met_is_looked_for_again(void **state)
-{
-	(void)state;
-	struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = 1999, .tid = 1999};
-	add_worker(1000, 0, 0);
-	begin_auto();
-	live_s(1);
-	placed_of(1000)->watched_s = 10;
-	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
-	uint64_t now_ns = world.daemon.last_tick_ns;
-	nm_placement_task_event(&world.daemon, &exec, now_ns);
-	const unsigned awaited_ms[] = {100, 400}, not_ms[] = {50, 150, 300, 450, 800};
-	for (unsigned ms = 50, awaited = 0, not = 0; ms <= 800; ms += 50) {
-		world.fake->now_ns = now_ns + ms * (NM_NSEC_PER_SEC / 1000);
-		if (not < 5 && not_ms[not] == ms && ++not)
-			assert_true(nm_loop_goes_on(&world.daemon));
-		if (awaited < 2 && awaited_ms[awaited] == ms && ++awaited)
-			assert_false(nm_loop_goes_on(&world.daemon));
-	}
-	/* One that was met is not. */
-	exec.pid = exec.tid = 1000;
-	now_ns = world.fake->now_ns = world.daemon.last_tick_ns;
-	nm_placement_task_event(&world.daemon, &exec, now_ns);
-	world.fake->now_ns = now_ns + NM_NSEC_PER_SEC / 10;
-	assert_false(nm_loop_goes_on(&world.daemon));
-	world.fake->now_ns = now_ns + NM_NSEC_PER_SEC / 2;
-	assert_true(nm_loop_goes_on(&world.daemon));
-}
-
-/* Rings are read some time after what they tell of: the newest record says how long before it the others were. */
-static void births_have_their_own_time(void **state)
-{
-	(void)state;
-	add_worker(1000, 0, 0);
-	begin_auto();
-	live_s(1);
-	uint64_t now_ns = world.fake->now_ns;
-	fake_tell(world.fake, NM_TASK_EXEC, 1999, 1999, 0, 0);
-	fake_tell(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
-	world.fake->events[1].time_ns += NM_NSEC_PER_SEC / 5;
-	nm_drain(&world.daemon);
-	const struct nm_placement *placement = world.daemon.pipeline.placement;
-	assert_int_equal(placement->nr_births, 1);
-	assert_int_equal(placement->births[0].pid, 1999);
-	assert_int_equal(placement->births[0].due_ns, now_ns - NM_NSEC_PER_SEC / 10);
-}
-
 /* Of the interval in which it begins it has only run a part, which is no sign that it wants little. */
 static void who_begins_wants_what_it_has_wanted_since(void **state)
 {
@@ -312,78 +197,6 @@ static void a_moment_takes_no_room(void **state)
 	assert_true(beside[1] > 0.1 && beside[1] < 1.2);
 	run_beside_s(2);
 	assert_true(beside[1] > 1.8);
-}
-
-/* Where nobody runs or begins there is nothing to look at, for a while. */
-static void idle_machines_are_looked_at_seldom(void **state)
-{
-	(void)state;
-	struct nm_source *source = world.daemon.pipeline.source;
-	struct nm_task_event fork = {
-		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1000, .parent_pid = 1, .parent_tid = 1};
-	source->status.run_sample_ns = 4e7;
-	begin_auto();
-	live_s(2);
-	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
-	assert_true(nm_loop_goes_on(&world.daemon));
-	source->status.counts.samples += 6;
-	assert_false(nm_loop_goes_on(&world.daemon));
-	source->status.counts.samples -= 6;
-	nm_placement_task_event(&world.daemon, &fork, world.daemon.last_tick_ns);
-	assert_false(nm_loop_goes_on(&world.daemon));
-	assert_true(nm_loop_goes_on(&world.daemon)); /* its birth is seen to */
-	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
-	assert_false(nm_loop_goes_on(&world.daemon));
-}
-
-/* Looks that have cost too much come less often, and come: soon only for who begins, as long as little is owed. */
-static void looks_are_paid_for(void **state)
-{
-	(void)state;
-	const struct nm_task_event fork = {
-		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1000, .parent_pid = 1, .parent_tid = 1};
-	begin_auto();
-	live_s(2);
-	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
-	world.daemon.pipeline.placement->saved_s = -10;
-	assert_true(nm_loop_beat_s(&world.daemon) == 1);
-	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
-	assert_true(nm_loop_goes_on(&world.daemon));
-	world.fake->now_ns = world.daemon.last_tick_ns + 16 * NM_NSEC_PER_SEC;
-	assert_false(nm_loop_goes_on(&world.daemon));
-	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
-	nm_placement_task_event(&world.daemon, &fork, world.daemon.last_tick_ns);
-	assert_true(nm_loop_goes_on(&world.daemon));
-	world.daemon.pipeline.placement->saved_s = -1;
-	assert_true(nm_loop_beat_s(&world.daemon) < 0.5);
-	assert_false(nm_loop_goes_on(&world.daemon));
-	world.daemon.pipeline.placement->saved_s = 0;
-	world.daemon.pipeline.placement->nr_births = 0;
-	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
-	assert_false(nm_loop_goes_on(&world.daemon));
-}
-
-/* Who has no home yet does not wait as long as those who have. */
-static void who_is_unsettled_is_looked_at_sooner(void **state)
-{
-	(void)state;
-	add_worker(1000, 0, 2);
-	begin_auto();
-	live_s(1);
-	placed_of(1000)->home = -1;
-	placed_of(1000)->reason = NM_PLACE_NO_ROOM;
-	placed_of(1000)->watched_s = 1;
-	placed_of(1000)->running = 1;
-	world.daemon.pipeline.placement->saved_s = -10;
-	world.fake->now_ns = world.daemon.last_tick_ns + 2 * NM_NSEC_PER_SEC;
-	assert_true(nm_loop_goes_on(&world.daemon));
-	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
-	assert_false(nm_loop_goes_on(&world.daemon));
-	placed_of(1000)->reason = NM_PLACE_YOUNG;
-	world.daemon.pipeline.placement->saved_s = -1;
-	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC / 4;
-	assert_true(nm_loop_beat_s(&world.daemon) < 0.5);
-	assert_false(nm_loop_goes_on(&world.daemon));
 }
 
 /* A lone thread is sent to its memory, and never narrowed for longer than it takes to get there. */
@@ -971,17 +784,9 @@ int main(void)
 		TEST(nothing_is_left_at_the_end),
 		TEST(little_is_asked_of_samples),
 		TEST(intervals_are_told_as_configured),
-		TEST(who_strays_is_looked_after),
-		TEST(who_comes_later_is_sent_home_soon),
-		TEST(who_may_soon_get_a_home_is_looked_at),
-		TEST(who_is_not_met_is_looked_for_again),
-		TEST(births_have_their_own_time),
 		TEST(who_begins_wants_what_it_has_wanted_since),
 		TEST(how_much_ran_is_told_by_the_kernel),
 		TEST(a_moment_takes_no_room),
-		TEST(idle_machines_are_looked_at_seldom),
-		TEST(looks_are_paid_for),
-		TEST(who_is_unsettled_is_looked_at_sooner),
 		TEST(one_thread_is_not_leased),
 		TEST(nobody_is_leased_at_once),
 		TEST(siblings_are_no_cores),

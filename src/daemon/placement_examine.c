@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Policy "auto": one process is examined between intervals, at the cost of one process: what /proc says
+ * of its threads takes the place of samples, and a snapshot of it alone that of the machine's.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "numa-migrd/proc.h"
+#include "placement_stage.h"
+
+#define THREADS_MOST 64U /* what has more is left to the next interval, and to samples */
+
+struct examined {
+	uint32_t pid, tids[THREADS_MOST];
+	size_t nr_tids;
+	struct nm_figures figures[THREADS_MOST];
+	double wanted_cpus[THREADS_MOST]; /* of each thread with figures */
+	size_t count;
+};
+
+static int note_tid(void *context, const char *name)
+{
+	struct examined *one = context;
+	if (one->nr_tids == THREADS_MOST)
+		return -E2BIG;
+	one->tids[one->nr_tids++] = (uint32_t)strtoul(name, NULL, 10);
+	return 0;
+}
+
+static int by_tid(const void *one, const void *other)
+{
+	const uint32_t *a = one, *b = other;
+	return (*a > *b) - (*a < *b);
+}
+
+static int list_threads(struct nm_platform *platform, struct examined *one)
+{
+	char path[32];
+	(void)snprintf(path, sizeof(path), "proc/%u/task", one->pid);
+	int r = platform->ops->list_directory(platform, NM_ROOT, path, note_tid, one);
+	qsort(one->tids, one->nr_tids, sizeof(*one->tids), by_tid);
+	return r == -ENOENT ? -ESRCH : r;
+}
+
+static int read_stat(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+		     struct nm_proc_stat *ret)
+{
+	int directory = nm_proc_open_thread(platform, pid, tid);
+	if (directory < 0)
+		return directory;
+	int r = nm_proc_read_stat(platform, directory, ret);
+	platform->ops->close(platform, directory);
+	return r;
+}
+
+/* What a thread has done since it began. */
+static int read_thread(const struct nm_daemon *daemon, struct examined *one, uint32_t tid,
+		       uint64_t now_ticks)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_thread_times times;
+	struct nm_proc_stat stat;
+	int r = read_stat(platform, one->pid, tid, &stat);
+	if (r == 0)
+		r = nm_placement_read_times(platform, one->pid, tid, &times);
+	if (r < 0)
+		return r;
+	double ticks = now_ticks > stat.start_ticks ? (double)(now_ticks - stat.start_ticks) : 1;
+	double age_ns = ticks * (double)NM_NSEC_PER_SEC / (double)sysconf(_SC_CLK_TCK);
+	one->wanted_cpus[one->count] =
+		fmin((double)(times.run_ns + times.delay_ns) / age_ns, 1);
+	one->figures[one->count++] = (struct nm_figures){
+		.pid = one->pid,
+		.tid = tid,
+		.run_samples = 1,
+		.run_share = fmin((double)times.run_ns / age_ns, 1),
+		.home_cpu = stat.processor,
+		.home_node =
+			nm_topology_node_of_cpu(daemon->pipeline.topology, stat.processor),
+		.home_node_share = 1,
+		.access_total = NAN,
+		.local_share = NAN,
+		.latency = NAN,
+		.recent_latency = NAN,
+		.instructions = NAN,
+		.operations = NAN,
+		.traffic = NAN,
+	};
+	return 0;
+}
+
+static int read_threads(const struct nm_daemon *daemon, struct examined *one)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	int r = list_threads(platform, one);
+	uint64_t now_ticks = r < 0 ? 0 : nm_proc_ticks_now(platform);
+	for (size_t i = 0; r == 0 && i < one->nr_tids; i++)
+		(void)read_thread(daemon, one, one->tids[i], now_ticks); /* one that has ended */
+	return r == 0 && one->count == 0 ? -ESRCH : r;
+}
+
+static int snapshot_of(struct nm_daemon *daemon, const struct examined *one, uint64_t now_ns,
+		       struct nm_snapshot **ret)
+{
+	struct nm_member members[THREADS_MOST];
+	struct nm_snapshot_input input = {
+		.interval = daemon->tally.intervals,
+		.time_ns = now_ns,
+		.topology = daemon->pipeline.topology,
+		.config = daemon->config,
+		.figures = one->figures,
+		.nr_figures = one->count,
+		.members = members,
+		.busy_share = daemon->busy_share,
+	};
+	int r = nm_roster_meet(daemon->pipeline.roster, one->figures, one->count, now_ns, members,
+			       &input.nr_members);
+	return r < 0 ? r : nm_snapshot_build(&input, ret);
+}
+
+/* What it is going to be shows by and by: it is examined at twice the age, while it is young. */
+static void come_again(struct nm_placement *placement, const struct nm_examination *one,
+		       uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns - one->since_ns;
+	if ((double)age_ns < NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
+		nm_placement_examine_at(placement, one->pid, one->since_ns, now_ns + age_ns);
+}
+
+/* Members' figures are in the same order as members, but for threads that are none. */
+static void match_wanted(const struct nm_snapshot *snapshot, struct examined *one)
+{
+	for (size_t i = 0, k = 0; i < snapshot->nr_threads; i++) {
+		while (one->figures[k].tid != snapshot->threads[i].tid)
+			k++;
+		one->wanted_cpus[i] = one->wanted_cpus[k];
+	}
+}
+
+/* What it does now. -ESRCH: it has ended. *ret stays as it is if it is not ours to place. */
+static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
+		   struct nm_snapshot **ret)
+{
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
+	struct examined one = {.pid = pid};
+	int r = read_threads(daemon, &one);
+	if (r == 0)
+		r = snapshot_of(daemon, &one, now_ns, &snapshot);
+	if (r < 0 || snapshot->nr_processes == 0)
+		return r;
+	match_wanted(snapshot, &one);
+	r = nm_placement_follow_one(daemon->pipeline.placement, snapshot, one.wanted_cpus);
+	if (r == 0)
+		*ret = NM_TAKE(snapshot);
+	return r;
+}
+
+/* All that are due, before any of them is decided about: programs often begin together. What is beyond
+ * `most`, and what fails, is left to the next interval. */
+static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned most,
+			  struct nm_snapshot **ret)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_examination one;
+	size_t count = 0;
+	for (unsigned done = 0; nm_placement_next_due(placement, now_ns, &one); done++) {
+		if (done >= most || done >= NM_EXAMINED_AT_ONCE)
+			continue;
+		if (measure(daemon, one.pid, now_ns, &ret[count]) != -ESRCH)
+			come_again(placement, &one, now_ns);
+		count += ret[count] != NULL;
+	}
+	return count;
+}
+
+void nm_placement_examine(struct nm_daemon *daemon, unsigned most)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_snapshot *snapshots[NM_EXAMINED_AT_ONCE] = {NULL};
+	if (!placement || placement->nr_nodes != daemon->pipeline.topology->nr_nodes)
+		return;
+	uint64_t now_ns = platform->ops->now_ns(platform);
+	nm_placement_collect(daemon);
+	size_t count = measure_due(daemon, now_ns, most, snapshots);
+	for (size_t i = 0; i < count; i++) {
+		(void)nm_placement_decide(daemon, snapshots[i]);
+		nm_snapshot_free(snapshots[i]);
+	}
+	nm_placement_bring(daemon, 0);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto": processes that began a moment ago are examined one by one, between intervals. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "page_daemon_fixture.h"
+
+static void begin_auto(void)
+{
+	world.daemon.config->threads.policy = NM_POLICY_AUTO;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+	live_one();
+	live_one();
+}
+
+static struct nm_placed *placed_of(uint32_t pid)
+{
+	return nm_placed_find(world.daemon.pipeline.placement, pid);
+}
+
+/* A quarter of a second as the loop spends it: no interval ends. */
+static void beat(void)
+{
+	double seconds = nm_loop_beat_s(&world.daemon);
+	spread_out();
+	for (size_t i = 0; i < world.nr_workers; i++)
+		work(&world.workers[i], seconds);
+	fake_sleep(world.fake, (unsigned)(seconds * 1000));
+	nm_drain(&world.daemon);
+	nm_loop_examine(&world.daemon);
+}
+
+static void tell(enum nm_task_event_kind kind, uint32_t pid)
+{
+	const struct nm_task_event event = {.kind = kind,
+					    .pid = pid,
+					    .tid = pid,
+					    .parent_pid = 1,
+					    .parent_tid = 1};
+	nm_placement_task_event(&world.daemon, &event, world.fake->now_ns);
+}
+
+static struct worker *add_young(uint32_t pid, int cpu, unsigned memory)
+{
+	struct worker *worker = add_worker(pid, cpu, memory);
+	fake_get(world.fake, worker->tid)->start_ticks = world.fake->now_ns / 10000000;
+	return worker;
+}
+
+/* Four of two threads, each on two nodes, so that the machine is full: all begin now. */
+static void begin_young_ones(void)
+{
+	begin_auto();
+	for (unsigned i = 0; i < 4; i++) {
+		add_young(1000 + 100 * i, (int)i, node_of_cpu((int)i));
+		add_young(1000 + 100 * i, (int)i + 4, node_of_cpu((int)i));
+		tell(NM_TASK_EXEC, 1000 + 100 * i);
+	}
+}
+
+/* It need not wait for the interval to end, and is only sent there: it may still size itself. */
+static void the_young_are_brought_together(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	uint64_t intervals = world.daemon.tally.intervals;
+	beat();
+	beat();
+	unsigned homes = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		const struct nm_placed *placed = placed_of(1000 + 100 * i);
+		assert_non_null(placed);
+		assert_in_range(placed->home, 0, NODES - 1);
+		homes |= 1U << placed->home;
+		assert_int_equal(node_of(&world.workers[2 * i]), placed->home);
+		assert_int_equal(node_of(&world.workers[2 * i + 1]), placed->home);
+	}
+	assert_int_equal(homes, 0xf);
+	assert_int_equal(world.daemon.tally.intervals, intervals);
+}
+
+/* Calls to the machine for one that stays where it is do not depend on how many others there are. */
+static unsigned calls_of_one(unsigned others)
+{
+	for (unsigned i = 0; i < others; i++)
+		add_worker(3000 + 100 * i, (int)(i % 6) + 2, node_of_cpu((int)(i % 6) + 2));
+	begin_auto();
+	add_young(1000, 0, 0);
+	tell(NM_TASK_EXEC, 1000);
+	unsigned before = world.fake->calls[FAKE_OPS];
+	beat();
+	assert_non_null(placed_of(1000));
+	return world.fake->calls[FAKE_OPS] - before;
+}
+
+static void examining_one_costs_as_much_as_one(void **state)
+{
+	unsigned alone = calls_of_one(0);
+	assert_int_equal(world_close(state), 0);
+	assert_int_equal(world_open(state), 0);
+	unsigned beside_many = calls_of_one(12);
+	assert_in_range(alone, 1, 60);
+	assert_true(beside_many <= alone);
+}
+
+/* What ends sooner is never examined, and leaves nothing that is owed. */
+static void what_ends_at_once_costs_nothing(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	for (unsigned i = 0; i < 4; i++)
+		tell(NM_TASK_EXIT, 1000 + 100 * i);
+	fake_sleep(world.fake, 100);
+	unsigned before = world.fake->calls[FAKE_OPS];
+	for (uint32_t pid = 5000; pid < 7000; pid++) {
+		tell(NM_TASK_FORK, pid);
+		tell(NM_TASK_EXEC, pid);
+		tell(NM_TASK_EXIT, pid);
+	}
+	fake_sleep(world.fake, 400);
+	nm_loop_examine(&world.daemon);
+	assert_int_equal(world.fake->calls[FAKE_OPS], before);
+	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
+}
+
+/* More at once than may be examined: the rest is left to the next interval, which comes in time. */
+static void a_storm_delays_nobody(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	for (uint32_t pid = 5000; pid < 7000; pid++)
+		tell(NM_TASK_FORK, pid);
+	unsigned before = world.fake->calls[FAKE_LIST];
+	beat();
+	assert_true(world.fake->calls[FAKE_LIST] - before <= NM_EXAMINED_AT_ONCE);
+	assert_int_equal(world.daemon.pipeline.placement->nr_due, 4);
+	assert_true(placed_of(1000)->home >= 0);
+	/* Nothing is owed that intervals would wait for. */
+	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
+	assert_false(nm_loop_goes_on(&world.daemon));
+}
+
+/* However much was spent, intervals come again after a while, and what is owed is limited. */
+static void debts_end(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	struct nm_placement *placement = world.daemon.pipeline.placement;
+	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
+	placement->saved_s = -1000;
+	beat();
+	assert_null(placed_of(1000)); /* not examined */
+	world.fake->now_ns = world.daemon.last_tick_ns + 15 * NM_NSEC_PER_SEC;
+	assert_true(nm_loop_goes_on(&world.daemon));
+	world.fake->now_ns = world.daemon.last_tick_ns + 16 * NM_NSEC_PER_SEC;
+	assert_false(nm_loop_goes_on(&world.daemon));
+	live_one();
+	assert_true(placement->saved_s > -1);
+}
+
+/* At twice the age each time, while it is young; one that is another user's or none of ours, too. */
+static void examinations_become_rare(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	unsigned lists = 0;
+	for (unsigned i = 0; i < 40; i++) {
+		unsigned before = world.fake->calls[FAKE_LIST];
+		beat();
+		lists += world.fake->calls[FAKE_LIST] - before;
+	}
+	assert_in_range(lists, 4 * 4, 4 * 6);
+	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
+}
+
+/* A thread that is new in a process that has a home starts wherever a CPU is idle. */
+static void who_grows_is_examined(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	for (unsigned i = 0; i < 24; i++)
+		beat();
+	const struct nm_task_event fork = {
+		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1999, .parent_pid = 1000, .parent_tid = 1000};
+	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
+	nm_placement_task_event(&world.daemon, &fork, world.fake->now_ns);
+	assert_int_equal(world.daemon.pipeline.placement->nr_due, 1);
+}
+
+/* Rings are read some time after what they tell of: the newest record says how long before it the others were. */
+static void births_have_their_own_time(void **state)
+{
+	(void)state;
+	begin_auto();
+	uint64_t now_ns = world.fake->now_ns;
+	fake_tell(world.fake, NM_TASK_EXEC, 1999, 1999, 0, 0);
+	fake_tell(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
+	world.fake->events[1].time_ns += NM_NSEC_PER_SEC / 5;
+	nm_drain(&world.daemon);
+	const struct nm_placement *placement = world.daemon.pipeline.placement;
+	assert_int_equal(placement->nr_due, 1);
+	assert_int_equal(placement->due[0].pid, 1999);
+	assert_int_equal(placement->due[0].since_ns, now_ns - NM_NSEC_PER_SEC / 5);
+}
+
+/* Where nobody runs or begins there is nothing to look at, for a while. */
+static void idle_machines_are_looked_at_seldom(void **state)
+{
+	(void)state;
+	struct nm_source *source = world.daemon.pipeline.source;
+	source->status.run_sample_ns = 4e7;
+	begin_auto();
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
+	assert_true(nm_loop_goes_on(&world.daemon));
+	source->status.counts.samples += 6;
+	assert_false(nm_loop_goes_on(&world.daemon));
+	source->status.counts.samples -= 6;
+	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
+	assert_false(nm_loop_goes_on(&world.daemon));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_young_are_brought_together),
+		TEST(examining_one_costs_as_much_as_one),
+		TEST(what_ends_at_once_costs_nothing),
+		TEST(a_storm_delays_nobody),
+		TEST(debts_end),
+		TEST(examinations_become_rare),
+		TEST(who_grows_is_examined),
+		TEST(births_have_their_own_time),
+		TEST(idle_machines_are_looked_at_seldom),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
