@@ -9,6 +9,7 @@
 
 #include "numa-migrd/config.h"
 #include "numa-migrd/platform.h"
+#include "numa-migrd/tenant.h"
 #include "numa-migrd/regions.h"
 #include "numa-migrd/topology.h"
 
@@ -47,6 +48,7 @@ struct nm_page_batch {
 	uint64_t decision;
 	uint32_t pid;
 	uint64_t start_ticks; /* field 22 of stat: guards against a reused pid */
+	struct nm_tenant tenant;
 	bool rollback;
 	/* All of the process's memory that may be moved goes to that node, by longer calls; no steps. */
 	bool bulk;
@@ -140,8 +142,8 @@ void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topolo
 bool nm_mover_is_barred(struct nm_mover *mover);
 
 /*
- * Takes the batch over (allocated, as are its steps). -EAGAIN: as much waits as may; -EPERM:
- * nm_mover_is_barred(). Then the caller keeps it. Tick, never waits for a call.
+ * Takes the batch over (allocated, as are its steps). -EAGAIN: NM_SHARE_BATCHES has no room for its
+ * tenant (a rollback may use all of it); -EPERM: nm_mover_is_barred(). Then the caller keeps it. Tick, never waits for a call.
  */
 int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch);
 

@@ -17,6 +17,7 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/runtime.h"
 #include "numa-migrd/steer.h"
+#include "numa-migrd/tenant.h"
 #include "numa-migrd/topology.h"
 
 #define NM_COMM_BYTES 72 /* 16 raw bytes, each escaped to at most 4, and a NUL */
@@ -39,6 +40,7 @@ struct nm_process {
 	uint32_t pid;
 	uint64_t start_ticks; /* field 22 of stat */
 	uint32_t uid;
+	struct nm_tenant tenant;
 	char comm[NM_COMM_BYTES]; /* escaped */
 	char *cgroup;		  /* path in the unified hierarchy, raw; NULL where unknown */
 	char raw_comm[16];
@@ -50,6 +52,7 @@ struct nm_process {
 	enum nm_runtime runtime;	   /* of its program */
 	bool runtime_doubted;		   /* it has another name by now */
 	uint64_t runtime_ticket, runtime_asked_ns; /* the question for it; 0: none is open, never */
+	unsigned runtime_unanswered; /* questions for it in a row that were not answered in time */
 	bool named; /* an include pattern names it: may be write-protected for sampling */
 	struct nm_steering steering; /* by its cgroups */
 	enum nm_standing standing;
@@ -201,6 +204,9 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 /* All processes that are known, in no order: for showing. Valid until the next call on the roster. */
 size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *const **ret);
 /* The thread's standing, for showing: why it is not managed. -ESRCH: not known. */
+/* Whose share its work is charged to; of one that is not known, of root outside any cgroup. */
+struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid);
+
 int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid, enum nm_standing *ret);
 
 struct nm_roster_counts {

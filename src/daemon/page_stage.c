@@ -360,6 +360,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 		r < 0 ? NULL : batch_of(decision, steps, count);
 	if (!batch)
 		return -ENOMEM;
+	batch->tenant = nm_roster_tenant(daemon->pipeline.roster, batch->pid);
 	r = nm_mover_submit(stage->mover, batch);
 	nm_recorder_mover(daemon, "mover_submit", r);
 	if (r < 0)

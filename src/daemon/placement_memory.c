@@ -15,11 +15,17 @@ void nm_placement_forget_memory(struct nm_placed *placed)
 	placed->memory = (struct nm_bring_memory){0};
 }
 
+static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct nm_placed *placed)
+{
+	return nm_roster_tenant(daemon->pipeline.roster, placed->pid);
+}
+
 static int submit(struct nm_daemon *daemon, const struct nm_placed *placed, struct nm_page_batch *batch)
 {
 	batch->pid = placed->pid;
 	batch->start_ticks = placed->start_ticks;
 	batch->bulk = true;
+	batch->tenant = tenant_of(daemon, placed);
 	int r = nm_mover_submit(daemon->pipeline.placement->mover, batch);
 	nm_recorder_mover(daemon, "mover_submit", r);
 	return r;
@@ -70,9 +76,25 @@ void nm_placement_send_back(struct nm_daemon *daemon, struct nm_placed *placed)
 
 /* ---- home ---- */
 
-/* Behind what is known of earlier batches. Out of memory: what is not known does not go back. */
-static void remember_origins(struct nm_bring_memory *memory, const struct nm_page_batch *batch)
+static bool has_room_for_origins(const struct nm_daemon *daemon, const struct nm_placed *placed)
 {
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	const struct nm_tenant tenant = tenant_of(daemon, placed);
+	struct nm_usage usage = {0};
+	for (size_t i = 0; i < placement->count; i++) {
+		const struct nm_tenant holder = tenant_of(daemon, &placement->items[i]);
+		nm_usage_add(&usage, &tenant, &holder, placement->items[i].memory.nr_was);
+	}
+	return nm_share_has_room(NM_SHARE_ORIGINS, &usage);
+}
+
+/* Behind what is known of earlier batches. Out of memory: what is not known does not go back. */
+static void remember_origins(const struct nm_daemon *daemon, struct nm_placed *placed,
+			     const struct nm_page_batch *batch)
+{
+	struct nm_bring_memory *memory = &placed->memory;
+	if (!has_room_for_origins(daemon, placed))
+		return;
 	size_t count = memory->nr_was + batch->nr_loose;
 	struct nm_page_loose *was = reallocarray(memory->was, count + 1, sizeof(*was));
 	if (!was)
@@ -88,7 +110,7 @@ static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
 		   const struct nm_page_batch *batch)
 {
 	struct nm_bring_memory *memory = &placed->memory;
-	remember_origins(memory, batch);
+	remember_origins(daemon, placed, batch);
 	memory->moved += batch->moved;
 	memory->state = batch->error == -ENOSPC ? NM_BRING_LATER : NM_BRING_DONE;
 	if (memory->state == NM_BRING_LATER)
@@ -164,7 +186,7 @@ static struct nm_placed *most_urgent(const struct nm_placement *placement)
 		struct nm_placed *placed = &placement->items[i];
 		double worth = (is_guess(placement) ? 1 : placed->lost_s) /
 			       fmax(cost_s(placement, placed), 1e-9);
-		if (placed->memory.state != NM_BRING_WANTED || worth < most)
+		if (placed->memory.state != NM_BRING_WANTED || placed->memory.waits || worth < most)
 			continue;
 		most = worth;
 		first = placed;
@@ -172,12 +194,14 @@ static struct nm_placed *most_urgent(const struct nm_placement *placement)
 	return first;
 }
 
-static double under_way_s(const struct nm_placement *placement, unsigned *ret_count)
+static double under_way_s(const struct nm_daemon *daemon, uint64_t domain, unsigned *ret_count)
 {
+	const struct nm_placement *placement = daemon->pipeline.placement;
 	double sum = 0;
 	*ret_count = 0;
 	for (size_t i = 0; i < placement->count; i++) {
-		if (placement->items[i].memory.state != NM_BRING_UNDER_WAY)
+		if (placement->items[i].memory.state != NM_BRING_UNDER_WAY ||
+		    tenant_of(daemon, &placement->items[i]).domain != domain)
 			continue;
 		sum += cost_s(placement, &placement->items[i]);
 		(*ret_count)++;
@@ -220,8 +244,10 @@ static int consider_all(struct nm_daemon *daemon, double interval_s)
 	struct nm_placement *placement = daemon->pipeline.placement;
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
 	bool any = false;
-	for (size_t i = 0; i < placement->count && !any; i++)
-		any = is_to_come(&placement->items[i]);
+	for (size_t i = 0; i < placement->count; i++) {
+		placement->items[i].memory.waits = false;
+		any |= is_to_come(&placement->items[i]);
+	}
 	nm_autofree bool *reclaimed = calloc(nr_nodes, sizeof(*reclaimed));
 	if (!reclaimed)
 		return -ENOMEM;
@@ -232,6 +258,25 @@ static int consider_all(struct nm_daemon *daemon, double interval_s)
 	return 0;
 }
 
+static void let_domain_wait(struct nm_daemon *daemon, uint64_t domain)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	for (size_t i = 0; i < placement->count; i++)
+		if (tenant_of(daemon, &placement->items[i]).domain == domain)
+			placement->items[i].memory.waits = true;
+}
+
+/* What is under way is of the same domain: the mover takes those of several by turns. */
+static bool is_enough_under_way(const struct nm_daemon *daemon, const struct nm_placed *next,
+				uint64_t domain)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	unsigned nr_ahead;
+	double ahead_s = under_way_s(daemon, domain, &nr_ahead) + cost_s(placement, next);
+	return is_guess(placement) ? nr_ahead > 0 && ahead_s > GUESSED_S
+				   : nr_ahead > 1 && ahead_s > AHEAD_S;
+}
+
 void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -239,13 +284,10 @@ void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns)
 	if (consider_all(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) < 0)
 		return;
 	while ((next = most_urgent(placement))) {
-		unsigned nr_ahead;
-		double ahead_s = under_way_s(placement, &nr_ahead) + cost_s(placement, next);
-		if (is_guess(placement) ? nr_ahead > 0 && ahead_s > GUESSED_S
-					: nr_ahead > 1 && ahead_s > AHEAD_S)
-			return;
-		bring(daemon, next);
+		uint64_t domain = tenant_of(daemon, next).domain;
+		if (!is_enough_under_way(daemon, next, domain))
+			bring(daemon, next);
 		if (next->memory.state == NM_BRING_WANTED)
-			return; /* the mover takes no more */
+			let_domain_wait(daemon, domain);
 	}
 }

@@ -24,6 +24,7 @@ struct nm_bring_memory {
 	double away_distance; /* likewise: from home to its memory */
 	struct nm_page_loose *was; /* where what moved was before, to go back there; owned */
 	size_t nr_was;
+	bool waits; /* in this interval: for others of its domain */
 };
 
 /* What is asked of where its memory is. */

@@ -183,9 +183,23 @@ static void drop_all(struct nm_mover *mover)
 	mover->work.dropped = true;
 }
 
-static size_t batches(const struct nm_mover *mover)
+static void count_batches(struct nm_page_batch *const *batches, size_t count,
+			  const struct nm_tenant *tenant, struct nm_usage *usage)
 {
-	return mover->queue_count + mover->done_count + (mover->work.batch != NULL);
+	for (size_t i = 0; i < count; i++)
+		nm_usage_add(usage, tenant, &batches[i]->tenant, 1);
+}
+
+/* Waiting, under way, and not collected. */
+static bool has_room(const struct nm_mover *mover, const struct nm_page_batch *batch)
+{
+	struct nm_usage usage = {0};
+
+	count_batches(mover->queue, mover->queue_count, &batch->tenant, &usage);
+	count_batches(mover->done, mover->done_count, &batch->tenant, &usage);
+	count_batches(&mover->work.batch, mover->work.batch != NULL, &batch->tenant, &usage);
+	return batch->rollback ? usage.all < NM_BATCHES_MOST
+			       : nm_share_has_room(NM_SHARE_BATCHES, &usage);
 }
 
 static void prepare(struct nm_page_batch *batch)
@@ -252,7 +266,7 @@ static int enqueue(struct nm_mover *mover, struct nm_page_batch *batch)
 {
 	if (latest(mover)->barred)
 		return -EPERM;
-	if (batches(mover) >= NM_MOVER_BATCHES_MOST)
+	if (!has_room(mover, batch))
 		return -EAGAIN;
 	prepare(batch);
 	mover->queue[mover->queue_count++] = batch;

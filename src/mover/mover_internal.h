@@ -11,7 +11,6 @@
 #include "pace.h"
 #include "room.h"
 
-#define NM_MOVER_BATCHES_MOST 64U /* waiting, under way, and not collected */
 #define NM_SMALL_PAGE 4096U
 #define NM_HUGE_PAGE ((uint64_t)2 << 20)
 
@@ -83,7 +82,7 @@ struct nm_mover {
 	bool abandoned; /* nm_mover_free() has returned: the thread frees the mover when it ends */
 	bool has_next;
 	struct nm_mover_rules next; /* adopted when it is not busy */
-	struct nm_page_batch *queue[NM_MOVER_BATCHES_MOST], *done[NM_MOVER_BATCHES_MOST];
+	struct nm_page_batch *queue[NM_BATCHES_MOST], *done[NM_BATCHES_MOST];
 	size_t queue_count, done_count;
 	uint64_t queued_pages, queued_bytes; /* not tried yet, of the one under way too */
 	struct nm_pace pace;

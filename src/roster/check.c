@@ -133,6 +133,7 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	process->anon_bytes = status.anon_bytes;
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
+	process->tenant = nm_tenant_of(process->uid, process->cgroup);
 	take_name(roster, process, stat->comm);
 	(void)nm_escape(process->comm, sizeof(process->comm), process->raw_comm,
 			strlen(process->raw_comm));

@@ -10,11 +10,11 @@
 #include "numa-migrd/proc.h"
 #include "roster_internal.h"
 
-/* Beyond so many, those that ended go, or else the oldest thread: what was released by hand is the last to go. */
-#define MOST 4096U
-#define HEADER "numa-migrd-given-back 1 " /* and the boot id */
+/* Beyond a share, those that ended go, or else the oldest thread of the tenant. Of a full list the oldest thread goes:
+ * what was released by hand is the last to go. */
+#define HEADER "numa-migrd-given-back 2 " /* and the boot id */
 #define HEADER_BYTES 128
-#define LINE_BYTES 64 /* "process", two numbers */
+#define LINE_BYTES 96 /* "process", four numbers */
 /* How many more than were alive at the last look are kept without a look. */
 #define SLACK 64
 
@@ -22,6 +22,7 @@ struct given {
 	uint32_t id; /* tid of a FOREIGN thread, pid of a RELEASED process */
 	uint64_t start_ticks;
 	enum nm_standing standing;
+	struct nm_tenant tenant;
 };
 
 struct nm_roster_memory {
@@ -79,57 +80,82 @@ static void drop_gone(struct nm_roster_memory *memory, struct nm_platform *platf
 	memory->count = memory->alive = kept;
 }
 
-static size_t least_needed(const struct nm_roster_memory *memory)
+static bool has_room(const struct nm_roster_memory *memory, const struct nm_tenant *tenant)
 {
+	struct nm_usage usage = {0};
 	for (size_t i = 0; i < memory->count; i++)
-		if (memory->items[i].standing == NM_STANDING_FOREIGN)
-			return i;
-	return 0;
+		nm_usage_add(&usage, tenant, &memory->items[i].tenant, 1);
+	return nm_share_has_room(NM_SHARE_RELEASED, &usage);
 }
 
-/* All are looked at once in SLACK times: nobody can keep us busy with threads that live on. */
-static void make_room(struct nm_roster_memory *memory, struct nm_platform *platform)
+/* Its domain's oldest thread; of a full list anybody's; -1: there is room. */
+static ptrdiff_t least_needed(const struct nm_roster_memory *memory, const struct nm_tenant *tenant)
+{
+	ptrdiff_t any = -1;
+	for (size_t i = 0; i < memory->count; i++) {
+		if (memory->items[i].standing != NM_STANDING_FOREIGN)
+			continue;
+		if (memory->items[i].tenant.domain == tenant->domain)
+			return (ptrdiff_t)i;
+		any = any < 0 ? (ptrdiff_t)i : any;
+	}
+	if (memory->count < NM_RELEASED_MOST)
+		return -1;
+	return any < 0 ? 0 : any;
+}
+
+/* Where few have ended, all are looked at once in SLACK times: nobody can keep us busy with threads that live on. */
+static void make_room(struct nm_roster_memory *memory, struct nm_platform *platform,
+		      const struct nm_tenant *tenant)
 {
 	if (memory->kept_off == 0) {
+		size_t before = memory->count;
 		drop_gone(memory, platform);
-		memory->kept_off = SLACK;
+		memory->kept_off = before - memory->count < SLACK ? SLACK : 0;
 	}
-	if (memory->count < MOST)
+	if (has_room(memory, tenant))
 		return;
-	memory->kept_off--;
-	size_t index = least_needed(memory);
+	memory->kept_off -= memory->kept_off > 0;
+	ptrdiff_t index = least_needed(memory, tenant);
+	if (index < 0)
+		return;
 	memory->count--;
 	memmove(memory->items + index, memory->items + index + 1,
-		(memory->count - index) * sizeof(*memory->items));
+		(memory->count - (size_t)index) * sizeof(*memory->items));
 }
 
 int nm_roster_remember(struct nm_roster_memory *memory, struct nm_platform *platform, uint32_t id,
-		       uint64_t start_ticks, enum nm_standing standing)
+		       uint64_t start_ticks, enum nm_standing standing,
+		       const struct nm_tenant *tenant)
 {
 	if (nm_roster_remembers(memory, id, start_ticks, standing))
 		return 0;
-	if (memory->count == MOST)
-		make_room(memory, platform);
+	if (!has_room(memory, tenant))
+		make_room(memory, platform, tenant);
 	int r = nm_reserve((void **)&memory->items, &memory->capacity, memory->count,
 			   sizeof(*memory->items));
 	if (r < 0)
 		return r;
-	memory->items[memory->count++] =
-		(struct given){.id = id, .start_ticks = start_ticks, .standing = standing};
+	memory->items[memory->count++] = (struct given){
+		.id = id, .start_ticks = start_ticks, .standing = standing, .tenant = *tenant};
 	memory->changed = true;
 	return 0;
 }
 
-static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_start_ticks)
+static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_start_ticks,
+		      struct nm_tenant *ret_tenant)
 {
 	struct nm_proc_stat stat;
 	struct nm_proc_status status = {0}; /* read or not used, which the analyzer cannot tell */
+	nm_autofree char *cgroup = NULL;
 	int directory = nm_proc_open_thread(platform, 0, pid);
 	if (directory < 0)
 		return directory;
 	int r = nm_proc_read_stat(platform, directory, &stat);
 	if (r == 0)
 		r = nm_proc_read_status(platform, directory, &status);
+	if (r == 0)
+		(void)nm_proc_read_cgroup(platform, directory, &cgroup); /* which may not be known */
 	platform->ops->close(platform, directory);
 	if (r < 0)
 		return r;
@@ -137,6 +163,7 @@ static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_
 	if (status.tgid != pid)
 		return -ESRCH;
 	*ret_start_ticks = stat.start_ticks;
+	*ret_tenant = nm_tenant_of(status.uid, cgroup);
 	return 0;
 }
 
@@ -144,18 +171,20 @@ int nm_roster_memory_release(struct nm_roster_memory *memory, struct nm_platform
 			     uint32_t pid)
 {
 	uint64_t start_ticks;
-	int r = read_birth(platform, pid, &start_ticks);
+	struct nm_tenant tenant;
+	int r = read_birth(platform, pid, &start_ticks, &tenant);
 	return r < 0 ? r : nm_roster_remember(memory, platform, pid, start_ticks,
-						 NM_STANDING_RELEASED);
+						 NM_STANDING_RELEASED, &tenant);
 }
 
 /* ---- the file ---- */
 
 static size_t write_line(char *out, const struct given *given)
 {
-	return (size_t)snprintf(out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 "\n",
+	return (size_t)snprintf(out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
 				given->standing == NM_STANDING_RELEASED ? "process" : "thread",
-				given->id, given->start_ticks);
+				given->id, given->start_ticks, given->tenant.uid,
+				given->tenant.domain);
 }
 
 int nm_roster_memory_save(struct nm_roster_memory *memory, struct nm_platform *platform,
@@ -181,8 +210,8 @@ static int parse_line(const char *line, struct given *ret)
 	char kind[8];
 	char end;
 	struct given given = {0};
-	if (sscanf(line, "%7s %" SCNu32 " %" SCNu64 "%c", kind, &given.id, &given.start_ticks,
-		   &end) != 3 ||
+	if (sscanf(line, "%7s %" SCNu32 " %" SCNu64 " %" SCNu32 " %" SCNu64 "%c", kind, &given.id,
+		   &given.start_ticks, &given.tenant.uid, &given.tenant.domain, &end) != 5 ||
 	    !given.id)
 		return -EBADMSG;
 	if (strcmp(kind, "process") == 0)
@@ -205,7 +234,7 @@ static int parse_lines(struct nm_roster_memory *memory, struct nm_platform *plat
 		int r = parse_line(line, &given);
 		if (r == 0)
 			r = nm_roster_remember(memory, platform, given.id, given.start_ticks,
-					       given.standing);
+					       given.standing, &given.tenant);
 		if (r == -ENOMEM)
 			return r;
 		result = r < 0 ? r : result;
@@ -237,7 +266,7 @@ int nm_roster_memory_take(struct nm_roster_memory *memory, struct nm_platform *p
 int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id)
 {
-	const size_t size = HEADER_BYTES + MOST * LINE_BYTES;
+	const size_t size = HEADER_BYTES + NM_RELEASED_MOST * LINE_BYTES;
 	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_ROSTER_MEMORY_NAME, O_RDONLY);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;

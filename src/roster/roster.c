@@ -500,7 +500,7 @@ void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_
 	thread->standing = NM_STANDING_FOREIGN;
 	/* Out of memory: the standing holds for as long as this roster knows the thread. */
 	(void)nm_roster_remember(roster->memory, roster->platform, tid, start_ticks,
-				 NM_STANDING_FOREIGN);
+				 NM_STANDING_FOREIGN, &thread->process->tenant);
 }
 
 int nm_roster_release(struct nm_roster *roster, uint32_t pid)
@@ -515,7 +515,7 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 	process->standing = NM_STANDING_RELEASED;
 	nm_roster_remove_threads_of(roster, process);
 	return nm_roster_remember(roster->memory, roster->platform, pid, process->start_ticks,
-				  NM_STANDING_RELEASED);
+				  NM_STANDING_RELEASED, &process->tenant);
 }
 
 static int compare_targets(const void *a, const void *b)
@@ -554,6 +554,12 @@ size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *co
 {
 	*ret = roster->processes;
 	return roster->nr_processes;
+}
+
+struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid)
+{
+	const struct nm_process *process = nm_roster_find_process(roster, pid);
+	return process ? process->tenant : nm_tenant_of(0, NULL);
 }
 
 int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid, enum nm_standing *ret)

@@ -98,6 +98,7 @@ void nm_roster_free_tables(struct nm_roster *roster);
 bool nm_roster_remembers(const struct nm_roster_memory *memory, uint32_t id, uint64_t start_ticks,
 			 enum nm_standing standing);
 int nm_roster_remember(struct nm_roster_memory *memory, struct nm_platform *platform, uint32_t id,
-		       uint64_t start_ticks, enum nm_standing standing);
+		       uint64_t start_ticks, enum nm_standing standing,
+		       const struct nm_tenant *tenant);
 
 #endif

@@ -4,14 +4,15 @@
 
 #define SETTLED_NS (NM_NSEC_PER_SEC / 2) /* by then a program has mapped what it is made of */
 #define ANSWER_NS (5 * NM_NSEC_PER_SEC)
-#define AGAIN_NS (60 * NM_NSEC_PER_SEC) /* after a question without an answer */
-#define OPEN_MOST 8U /* questions at a time, and in an interval: those for pages go the same way */
+#define AGAIN_NS (60 * NM_NSEC_PER_SEC) /* after an answer that told nothing */
+#define SOON_NS NM_NSEC_PER_SEC /* after the first question without an answer, and twice as long after each further one */
 
 void nm_roster_forget_runtime(const struct nm_roster *roster, struct nm_process *process)
 {
 	if (process->runtime_ticket)
 		roster->platform->ops->forget(roster->platform, process->runtime_ticket);
 	process->runtime_ticket = 0;
+	process->runtime_unanswered = 0;
 	process->runtime = NM_RUNTIME_AWAITED;
 }
 
@@ -25,13 +26,33 @@ void nm_roster_doubt_runtime(const struct nm_roster *roster, struct nm_process *
 		process->runtime = known;
 }
 
-static void set_runtime(struct nm_process *process, const struct nm_memory_answer *answer)
+/* Nobody had the time for it: it is asked again soon. Any other error would be the same again. */
+static bool is_unanswered(int result)
 {
+	return result == -EAGAIN || result == -ETIMEDOUT || result == -EALREADY ||
+	       result == -EINPROGRESS || result == -ECANCELED;
+}
+
+/* Without an answer it stays AWAITED, and gets no lease, which it might see. */
+static void set_runtime(struct nm_process *process, int result)
+{
+	if (is_unanswered(result)) {
+		process->runtime_unanswered++;
+		return;
+	}
+	process->runtime_unanswered = 0;
 	process->runtime_doubted = false;
-	if (answer && answer->result >= 0 && answer->result < NM_RUNTIME_UNKNOWN)
-		process->runtime = (enum nm_runtime)answer->result;
+	if (result >= 0 && result < NM_RUNTIME_UNKNOWN)
+		process->runtime = (enum nm_runtime)result;
 	else if (process->runtime == NM_RUNTIME_AWAITED)
 		process->runtime = NM_RUNTIME_UNKNOWN;
+}
+
+static uint64_t again_ns(const struct nm_process *process)
+{
+	unsigned unanswered = process->runtime_unanswered;
+
+	return unanswered > 0 && unanswered <= 6 ? SOON_NS << (unanswered - 1) : AGAIN_NS;
 }
 
 /* True: its question is still open. */
@@ -48,7 +69,7 @@ static bool take(const struct nm_roster *roster, struct nm_process *process, uin
 	if (r == -EAGAIN)
 		platform->ops->forget(platform, process->runtime_ticket);
 	process->runtime_ticket = 0;
-	set_runtime(process, r == 0 ? &answer : NULL);
+	set_runtime(process, r == 0 ? answer.result : r);
 	return false;
 }
 
@@ -59,7 +80,7 @@ static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 	       process->standing == NM_STANDING_MANAGED &&
 	       nm_roster_age(now_ns, process->started_ns) >= SETTLED_NS &&
 	       (!process->runtime_asked_ns ||
-		nm_roster_age(now_ns, process->runtime_asked_ns) >= AGAIN_NS);
+		nm_roster_age(now_ns, process->runtime_asked_ns) >= again_ns(process));
 }
 
 /* -EAGAIN: there is no room for another question, and it is asked in the next interval. */
@@ -76,23 +97,33 @@ static int ask(const struct nm_roster *roster, struct nm_process *process, uint6
 	process->runtime_asked_ns = now_ns;
 	process->runtime_ticket = ticket;
 	if (r < 0)
-		set_runtime(process, NULL);
+		set_runtime(process, r);
 	else
 		(void)take(roster, process, now_ns);
 	return 0;
 }
 
+static bool has_room(const struct nm_tenant *asked, unsigned count, const struct nm_tenant *tenant)
+{
+	struct nm_usage usage = {0};
+
+	for (unsigned i = 0; i < count; i++)
+		nm_usage_add(&usage, tenant, &asked[i], 1);
+	return nm_share_has_room(NM_SHARE_RUNTIME_QUERIES, &usage);
+}
+
 void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns)
 {
-	unsigned open = 0;
+	struct nm_tenant asked[NM_RUNTIME_QUERIES_MOST]; /* at a time, and in an interval */
+	unsigned count = 0;
 
 	for (size_t i = 0; i < roster->nr_processes; i++)
-		open += take(roster, roster->processes[i], now_ns);
-	for (size_t i = 0; i < roster->nr_processes && open < OPEN_MOST; i++) {
-		if (!is_to_be_asked(roster->processes[i], now_ns))
-			continue;
-		if (ask(roster, roster->processes[i], now_ns) == -EAGAIN)
-			return;
-		open++;
+		if (take(roster, roster->processes[i], now_ns) && count < NM_RUNTIME_QUERIES_MOST)
+			asked[count++] = roster->processes[i]->tenant;
+	for (size_t i = 0; i < roster->nr_processes && count < NM_RUNTIME_QUERIES_MOST; i++) {
+		struct nm_process *process = roster->processes[i];
+		if (is_to_be_asked(process, now_ns) && has_room(asked, count, &process->tenant) &&
+		    ask(roster, process, now_ns) != -EAGAIN)
+			asked[count++] = process->tenant;
 	}
 }

@@ -33,6 +33,31 @@ static void test_queue_full(void **state)
 	nm_page_batch_free(run(test, extra));
 }
 
+/* One user has many processes: another one's batches are taken at once, and so is what goes back. */
+/* SECURITY: shares */
+static void test_nobody_fills_the_queue(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = fake_batch(2);
+	size_t taken = 0;
+
+	start(test);
+	fake_hold(test->fake);
+	while (nm_mover_submit(test->mover, batch) == 0) {
+		taken++;
+		batch = fake_batch(2);
+	}
+	assert_in_range(taken, 2, NM_BATCHES_MOST / 2);
+	batch->rollback = true;
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	batch = fake_batch(2);
+	batch->tenant = nm_tenant_of(1, "/docker/1f");
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	fake_release(test->fake);
+	for (size_t i = 0; i < taken + 2; i++)
+		nm_page_batch_free(fake_collect(test->mover));
+}
+
 /* Finished batches that nobody collects count too: memory is bounded. */
 static void test_uncollected_are_bounded(void **state)
 {
@@ -588,6 +613,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_queue_full),
+		TEST(test_nobody_fills_the_queue),
 		TEST(test_uncollected_are_bounded),
 		TEST(test_prepared_before_each_round),
 		TEST(test_drop_what_waits),

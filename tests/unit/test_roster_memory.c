@@ -135,8 +135,8 @@ static void damaged_lines_are_skipped_and_told(void **state)
 	char text[512];
 	(void)state;
 	snprintf(text, sizeof(text),
-		 "numa-migrd-given-back 1 " BOOT "\nprocess\nthread 101 1 1\nowner 102 1\n"
-		 "process %u %llu\n",
+		 "numa-migrd-given-back 2 " BOOT "\nprocess\nthread 101 1 0 0 1\nowner 102 1 0 0\n"
+		 "process %u %llu 0 0\n",
 		 200, (unsigned long long)fake_get(fake, 200)->start_ticks);
 	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
 	assert_int_equal(load(BOOT), -EBADMSG);
@@ -234,6 +234,38 @@ static void the_living_outlast_the_dead(void **state)
 	assert_managed(102, true);
 }
 
+static int open_nothing(struct nm_platform *platform, int below, const char *path)
+{
+	(void)platform, (void)below, (void)path;
+	return -EMFILE;
+}
+
+/* Another container's threads, which live on and all pin themselves, take the place of none of ours. */
+/* SECURITY: shares */
+static void other_domains_take_nobodys_place(void **state)
+{
+	const size_t size = 6000 * 64;
+	nm_autofree char *text = malloc(size);
+	size_t length = (size_t)snprintf(text, size, "numa-migrd-given-back 2 " BOOT "\n");
+
+	(void)state;
+	assert_non_null(text);
+	length += (size_t)snprintf(text + length, size - length, "thread 101 %llu 1 7\n",
+				   (unsigned long long)start_of(101));
+	for (unsigned i = 0; i < 5000; i++)
+		length += (size_t)snprintf(text + length, size - length, "thread %u 1 0 8\n", 1000 + i);
+	assert_true(length < size);
+	const struct nm_platform_ops *ops = fake->platform.ops;
+	struct nm_platform_ops blind = *ops; /* whoever cannot be read is taken for alive */
+	blind.open_directory = open_nothing;
+	fake->platform.ops = &blind;
+	assert_int_equal(nm_roster_memory_take(memory, &fake->platform, text, BOOT), 0);
+	fake->platform.ops = ops;
+	run_all(1);
+	assert_managed(101, false);
+	assert_managed(100, true);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
 int main(void)
@@ -252,6 +284,7 @@ int main(void)
 		TEST(what_could_not_be_saved_is_tried_again),
 		TEST(the_dead_do_not_pile_up),
 		TEST(the_living_outlast_the_dead),
+		TEST(other_domains_take_nobodys_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

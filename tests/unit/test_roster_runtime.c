@@ -103,7 +103,9 @@ static void other_names_are_heeded_once_a_minute(void **state)
 	assert_in_range(fake_asked.tickets - before, 2, 5);
 }
 
-static void without_an_answer_it_is_unknown_and_asked_again(void **state)
+/* Until then it gets no lease: it may be a program that counts its CPUs again. */
+/* SECURITY: shares */
+static void without_an_answer_in_time_it_is_asked_again_soon(void **state)
 {
 	(void)state;
 	fake_asked.hangs = true;
@@ -111,11 +113,31 @@ static void without_an_answer_it_is_unknown_and_asked_again(void **state)
 	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
 	for (unsigned i = 0; i < 20; i++)
 		run_all(0.5);
-	assert_int_equal(runtime_of(100), NM_RUNTIME_UNKNOWN);
-	assert_int_equal(fake_asked.open, 0);
-	uint64_t asked = fake_asked.tickets;
+	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
+	assert_true(nm_runtime_may_count_again(runtime_of(100)));
+	for (unsigned i = 0; i < 300; i++) /* less and less often, then once a minute */
+		run_all(0.5);
+	uint64_t late = fake_asked.tickets;
+	for (unsigned i = 0; i < 120; i++)
+		run_all(0.5);
+	assert_in_range(fake_asked.tickets - late, 1, 6);
 	fake_asked.hangs = false;
+	fake_asked.runtime = -EALREADY;
+	for (unsigned i = 0; i < 70; i++)
+		run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
+	fake_asked.runtime = NM_RUNTIME_GO;
+	for (unsigned i = 0; i < 70; i++)
+		run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_GO);
+}
+
+static void what_cannot_be_told_is_unknown_and_asked_again(void **state)
+{
+	(void)state;
 	fake_asked.runtime = -EPERM;
+	run_all(0.5);
+	uint64_t asked = fake_asked.tickets;
 	for (unsigned i = 0; i < 60; i++)
 		run_all(0.5);
 	assert_int_equal(runtime_of(100), NM_RUNTIME_UNKNOWN);
@@ -126,8 +148,8 @@ static void without_an_answer_it_is_unknown_and_asked_again(void **state)
 	assert_in_range(fake_asked.tickets - asked, 2, 4);
 }
 
-/* However many there are, eight questions at a time go the way of those for pages. */
-/* SECURITY: runtimes */
+/* However many there are, of eight questions at a time one user has three. */
+/* SECURITY: runtimes, shares */
 static void a_few_are_asked_at_a_time(void **state)
 {
 	(void)state;
@@ -137,11 +159,17 @@ static void a_few_are_asked_at_a_time(void **state)
 	uint64_t before = fake_asked.tickets;
 	fake_asked.hangs = true;
 	run_all(0.5);
-	assert_int_equal(fake_asked.open, 8);
+	assert_int_equal(fake_asked.open, 3);
 	run_all(0.5);
-	assert_int_equal(fake_asked.tickets - before, 8);
+	assert_int_equal(fake_asked.tickets - before, 3);
+	for (uint32_t pid = 318; pid < 320; pid++)
+		snprintf(fake_get(fake, pid)->cgroup, sizeof(fake_get(fake, pid)->cgroup),
+			 "/docker/1f");
+	for (unsigned i = 0; i < 25; i++)
+		run_all(0.5);
+	assert_in_range(fake_asked.open, 4, 5);
 	fake_asked.hangs = false;
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 250; i++)
 		run_all(0.5);
 	for (uint32_t pid = 308; pid < 320; pid++)
 		assert_int_equal(runtime_of(pid), NM_RUNTIME_GO);
@@ -179,7 +207,8 @@ int main(void)
 		TEST(a_new_program_is_asked_when_it_has_begun),
 		TEST(another_name_is_another_program),
 		TEST(other_names_are_heeded_once_a_minute),
-		TEST(without_an_answer_it_is_unknown_and_asked_again),
+		TEST(without_an_answer_in_time_it_is_asked_again_soon),
+		TEST(what_cannot_be_told_is_unknown_and_asked_again),
 		TEST(a_few_are_asked_at_a_time),
 		TEST(who_is_gone_leaves_no_question),
 		TEST(nor_does_the_roster),
