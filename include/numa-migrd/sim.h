@@ -147,6 +147,7 @@ struct nm_sim_options {
 	uint64_t seed;
 	double step_s;	       /* rates are constant for so long; 0: 0.1 */
 	bool numa_balancing;   /* the kernel moves pages to who touches them, and tasks to pages */
+	bool cache_aware;      /* the kernel gathers threads under a last-level cache (gather.c) */
 	/*
 	 * How often a thread is put on another CPU though its own is free: a parameter, as no
 	 * figure for real machines is known. 0: never.

@@ -11,7 +11,7 @@ struct nm_sim_policy {
 	const char *name, *words;
 	bool placed; /* by numactl or the oracle: `placement` */
 	enum nm_sim_placement placement;
-	bool numa_balancing;
+	bool numa_balancing, cache_aware;
 	const char *config; /* of the daemon; NULL: there is none */
 };
 

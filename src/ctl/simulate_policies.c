@@ -23,6 +23,13 @@ static const struct nm_sim_policy policies[] = {
 	{.name = "kernel",
 	 .words = "kernel.numa_balancing moves pages and tasks",
 	 .numa_balancing = true},
+	{.name = "cache-aware",
+	 .words = "the kernel gathers threads under a cache",
+	 .cache_aware = true},
+	{.name = "cache-aware+auto",
+	 .words = "both",
+	 .cache_aware = true,
+	 .config = "threads: { policy = \"auto\"; };"},
 	{.name = "lbma",
 	 .words = "LBMA, shipped rules",
 	 .config = "threads: { policy = \"lbma\"; };"},
@@ -189,6 +196,7 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 	for (unsigned i = 0; i < what->how.runs; i++) {
 		struct nm_sim_options options = nm_sim_options_of(&what->how, i);
 		options.numa_balancing = policy->numa_balancing;
+		options.cache_aware |= policy->cache_aware;
 		struct nm_simulated run;
 		bool recorded = what->recorded && config && i == 0;
 		const struct nm_simulate_recording recording = {.fd = what->record_fd,

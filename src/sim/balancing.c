@@ -38,18 +38,21 @@ static bool is_misplaced(const struct nm_sim_process *process, const struct nm_s
 	return process->last_node[page] == node;
 }
 
-static void fault(struct nm_sim *sim, struct nm_sim_process *process, size_t page)
+static int fault(struct nm_sim *sim, struct nm_sim_process *process, size_t page)
 {
 	struct nm_sim_task *task = nm_sim_draw_accessor(sim, process, page);
 	uint64_t bytes = nm_sim_page_bytes(process);
 	if (process->home[page] == NM_SIM_UNTOUCHED || !nm_sim_is_awake(sim, task))
-		return;
+		return 0;
 	int node = nm_sim_node_of(sim, task->cpu);
+	int r = nm_sim_sample_fault(sim, task, page);
+	if (r < 0)
+		return r;
 	process->faults[process->last_block[page] == task->block + 1]++;
 	process->places[process->home[page] == node]++;
 	task->lost_s += FAULT_S;
 	if (is_misplaced(process, task, page, node) &&
-	    nm_sim_free_bytes(sim, (unsigned)node) >= bytes) {
+	    nm_sim_may_balance_to(sim, (unsigned)node, bytes)) {
 		nm_sim_set_home(sim, process, page, (unsigned)node);
 		task->lost_s += (double)bytes / NM_SIM_MOVE_BYTES_PER_S;
 		sim->figures.pages_balanced++;
@@ -57,6 +60,7 @@ static void fault(struct nm_sim *sim, struct nm_sim_process *process, size_t pag
 	process->last_block[page] = task->block + 1;
 	process->last_node[page] = (uint8_t)node;
 	task->found[process->home[page]]++;
+	return 0;
 }
 
 /* ---- scans ---- */
@@ -135,18 +139,20 @@ static void end_pass(struct nm_sim *sim, struct nm_sim_process *process)
 		process->tasks[i].preferred = preferred_of(sim, &process->tasks[i]);
 }
 
-static void scan(struct nm_sim *sim, struct nm_sim_process *process, double step_s)
+static int scan(struct nm_sim *sim, struct nm_sim_process *process, double step_s)
 {
 	if (!(process->pass_s > 0))
 		process->pass_s = shortest_pass(process);
 	process->scan_due += (double)process->nr_pages * step_s / process->pass_s;
-	for (; process->scan_due >= 1; process->scan_due--) {
-		fault(sim, process, process->scanned);
+	int r = 0;
+	for (; process->scan_due >= 1 && r == 0; process->scan_due--) {
+		r = fault(sim, process, process->scanned);
 		if (++process->scanned < process->nr_pages)
 			continue;
 		process->scanned = 0;
 		end_pass(sim, process);
 	}
+	return r;
 }
 
 /* ---- tasks ---- */
@@ -250,16 +256,18 @@ static void migrate_tasks(struct nm_sim *sim, struct nm_sim_process *process)
 	process->retry_s = sim->now_s + RETRY_S;
 }
 
-void nm_sim_balance_memory(struct nm_sim *sim, double step_s)
+int nm_sim_balance_memory(struct nm_sim *sim, double step_s)
 {
-	for (size_t i = 0; i < sim->nr_processes; i++) {
+	int r = 0;
+	for (size_t i = 0; i < sim->nr_processes && r == 0; i++) {
 		struct nm_sim_process *process = sim->processes[i];
 		/* Memory with a policy of its owner's is left alone. */
 		if (process->user->placement != NM_SIM_PLACE_SYSTEM ||
 		    sim->now_s < process->started_s + SCAN_DELAY_S)
 			continue;
-		scan(sim, process, step_s);
+		r = scan(sim, process, step_s);
 		if (sim->now_s >= process->retry_s)
 			migrate_tasks(sim, process);
 	}
+	return r;
 }

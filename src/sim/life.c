@@ -37,6 +37,7 @@ static int process_new(const struct nm_sim *sim, const struct nm_sim_program *pr
 	if (!process)
 		return -ENOMEM;
 	process->program = program;
+	process->cache = -1;
 	process->nr_pages = pages_of(program);
 	process->tasks = calloc(threads, sizeof(*process->tasks));
 	process->mixes = calloc((size_t)threads * sim->nr_nodes, 3 * sizeof(*process->mixes));

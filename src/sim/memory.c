@@ -33,11 +33,19 @@ bool nm_sim_make_room(struct nm_sim *sim, unsigned node, uint64_t bytes)
 	return true;
 }
 
-void nm_sim_settle_cache(struct nm_sim *sim)
+bool nm_sim_may_balance_to(const struct nm_sim *sim, unsigned node, uint64_t bytes)
+{
+	return nm_sim_free_bytes(sim, node) >= bytes + KEPT_FREE_BYTES;
+}
+
+void nm_sim_settle_cache(struct nm_sim *sim, uint64_t most_bytes)
 {
 	for (unsigned k = 0; k < sim->nr_nodes && sim->workload->full_page_cache; k++) {
 		uint64_t rest = nm_sim_free_bytes(sim, k) + sim->cache_bytes[k];
-		sim->cache_bytes[k] = rest > KEPT_FREE_BYTES ? rest - KEPT_FREE_BYTES : 0;
+		uint64_t wanted = rest > KEPT_FREE_BYTES ? rest - KEPT_FREE_BYTES : 0;
+		if (wanted > sim->cache_bytes[k] && wanted - sim->cache_bytes[k] > most_bytes)
+			wanted = sim->cache_bytes[k] + most_bytes;
+		sim->cache_bytes[k] = wanted;
 	}
 }
 

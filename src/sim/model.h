@@ -65,6 +65,7 @@ struct nm_sim_process {
 	uint8_t *last_node;
 	unsigned passes;
 	double scan_due, pass_s, retry_s;
+	int cache; /* preferred by cache-aware scheduling, or -1 */
 	/* Faults since the last pass: by others than the last time and by the same; remote and
 	 * local. */
 	double faults[2], places[2];
@@ -202,8 +203,11 @@ void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t 
 uint64_t nm_sim_free_bytes(const struct nm_sim *sim, unsigned node);
 /* Page cache makes way for a page that is migrated to the node. False: it is full without any. */
 bool nm_sim_make_room(struct nm_sim *sim, unsigned node, uint64_t bytes);
-/* What kswapd does: cache fills what is free but for a little, or makes way for that. */
-void nm_sim_settle_cache(struct nm_sim *sim);
+/* kernel.numa_balancing leaves the high watermark free, and reclaims nothing. */
+bool nm_sim_may_balance_to(const struct nm_sim *sim, unsigned node, uint64_t bytes);
+/* Cache makes way for the little that is kept free, at once (kswapd), or fills what is free beyond
+ * it by as many bytes at most. */
+void nm_sim_settle_cache(struct nm_sim *sim, uint64_t most_bytes);
 void nm_sim_mix(const struct nm_sim *sim, struct nm_sim_task *task);
 /* A page that the task accesses, by chance. */
 size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task);
@@ -211,9 +215,16 @@ size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task);
 struct nm_sim_task *nm_sim_draw_accessor(struct nm_sim *sim, struct nm_sim_process *process,
 					 size_t page);
 
+/* ---- gather.c: cache-aware scheduling ---- */
+
+void nm_sim_gather(struct nm_sim *sim);
+/* It runs under the cache that its process prefers. */
+bool nm_sim_is_gathered(const struct nm_sim *sim, const struct nm_sim_task *task);
+
 /* ---- balancing.c: kernel.numa_balancing ---- */
 
-void nm_sim_balance_memory(struct nm_sim *sim, double step_s);
+/* -ENOMEM. */
+int nm_sim_balance_memory(struct nm_sim *sim, double step_s);
 
 /* ---- physics.c: how fast everybody is ---- */
 
@@ -225,6 +236,8 @@ void nm_sim_go_on(struct nm_sim *sim, double step_s);
 /* ---- observe.c: what counters see ---- */
 
 int nm_sim_observe(struct nm_sim *sim);
+/* Without a PMU, faults of kernel.numa_balancing are all that is seen of accesses. -ENOMEM. */
+int nm_sim_sample_fault(struct nm_sim *sim, const struct nm_sim_task *task, size_t page);
 int nm_sim_note_event(struct nm_sim *sim, enum nm_task_event_kind kind,
 		      const struct nm_sim_task *task);
 

@@ -91,6 +91,19 @@ static int sample_access(struct nm_sim *sim, const struct nm_sim_task *task)
 	return keep(sim, &sample);
 }
 
+int nm_sim_sample_fault(struct nm_sim *sim, const struct nm_sim_task *task, size_t page)
+{
+	const struct nm_sim_process *process = task->process;
+	struct nm_sample sample = sample_of(sim, task);
+	if (sim->options.unobserved || !sim->options.no_pmu)
+		return 0;
+	sample.kind = NM_EVENT_FAULT_MIN;
+	sample.address = address_of(sim, process, page);
+	sample.home = process->home[page] + 1U;
+	sample.page_bytes = nm_sim_page_bytes(process);
+	return keep(sim, &sample);
+}
+
 static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
 	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;

@@ -154,12 +154,13 @@ static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool som
 }
 
 /* The kernel's balancing keeps tasks on their preferred node while nobody waits
- * (migrate_degrades_locality()). */
+ * (migrate_degrades_locality()), and its cache-aware scheduling under their preferred cache. */
 static bool is_kept(const struct nm_sim *sim, const struct nm_sim_task *task, int cpu)
 {
 	int here = nm_sim_node_of(sim, task->cpu);
-	return sim->options.numa_balancing && task->preferred == here &&
-	       nm_sim_node_of(sim, cpu) != here;
+	bool keeps = (sim->options.numa_balancing && task->preferred == here) ||
+		     nm_sim_is_gathered(sim, task);
+	return keeps && nm_sim_node_of(sim, cpu) != here;
 }
 
 /*

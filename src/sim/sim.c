@@ -11,6 +11,7 @@
 #define STEP_S 0.1
 #define MEMORY_PERIOD 500000.0
 #define RUN_SAMPLE_S 0.01
+#define CACHE_FILL_BYTES_PER_S 1e8 /* on each node: what a busy server reads; a guess */
 #define MOST_SAMPLES_S 200.0
 
 static void leave_alone(struct nm_platform *platform)
@@ -94,9 +95,9 @@ static void begin(struct nm_sim *sim)
 		sim->users[u].due_s = user->start_s + late_s;
 		sim->users[u].done = sim->workload->users[u].nr_programs == 0;
 	}
-	nm_sim_settle_cache(sim);
+	nm_sim_settle_cache(sim, UINT64_MAX);
 	sim->status = (struct nm_source_status){.runs = true,
-						.accesses = pmu,
+						.accesses = true, /* page faults are */
 						.memory = pmu ? NM_MEMORY_PEBS : NM_MEMORY_NONE,
 						.has_instructions = pmu,
 						.has_flops = pmu,
@@ -178,14 +179,15 @@ int nm_sim_step(struct nm_sim *sim)
 	if (r < 0)
 		return r;
 	nm_sim_schedule(sim);
+	nm_sim_gather(sim);
 	nm_sim_work(sim, step_s);
 	r = sim->options.unobserved ? 0 : nm_sim_observe(sim);
 	nm_sim_go_on(sim, step_s);
-	if (sim->options.numa_balancing)
-		nm_sim_balance_memory(sim, step_s);
+	if (r == 0 && sim->options.numa_balancing)
+		r = nm_sim_balance_memory(sim, step_s);
 	sim->now_s += step_s;
 	nm_sim_end_programs(sim);
-	nm_sim_settle_cache(sim);
+	nm_sim_settle_cache(sim, (uint64_t)(CACHE_FILL_BYTES_PER_S * step_s));
 	return r;
 }
 

@@ -6,7 +6,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "numa-migrd/proc.h"
 #include "numa-migrd/sim.h"
+
+#define SIM_TOLERANCE 1e-9
+
+static inline void alike(double a, double b)
+{
+	assert_true(fabs(a - b) <= SIM_TOLERANCE * fmax(fabs(a), fabs(b)));
+}
 
 static inline struct nm_sim_machine *machine_named(const char *name)
 {
@@ -55,6 +63,13 @@ static inline void bind(struct nm_sim *sim, const struct nm_sim_machine *machine
 	assert_int_equal(platform->ops->affinity_set(platform, (pid_t)tid,
 						     machine->topology->nodes[node].cpus),
 			 0);
+}
+
+static inline uint64_t start_of(struct nm_platform *platform, pid_t pid)
+{
+	struct nm_proc_stat stat;
+	assert_int_equal(nm_proc_stat_of(platform, (uint32_t)pid, &stat), 0);
+	return stat.start_ticks;
 }
 
 #endif

@@ -12,14 +12,6 @@
 #include "sim_fixture.h"
 
 #include "../../src/sim/model.h"
-#include "numa-migrd/proc.h"
-
-#define TOLERANCE 1e-9
-
-static void alike(double a, double b)
-{
-	assert_true(fabs(a - b) <= TOLERANCE * fmax(fabs(a), fabs(b)));
-}
 
 /* ---- machines ---- */
 
@@ -74,8 +66,8 @@ static void test_bandwidth_is_never_exceeded(void **state)
 			steps(sim, 100);
 			struct nm_sim_figures figures = nm_sim_figures(sim);
 			assert_true(figures.accesses > 0);
-			assert_true(figures.most_node_use <= 1 + TOLERANCE);
-			assert_true(figures.most_link_use <= 1 + TOLERANCE);
+			assert_true(figures.most_node_use <= 1 + SIM_TOLERANCE);
+			assert_true(figures.most_link_use <= 1 + SIM_TOLERANCE);
 			nm_sim_free(sim);
 			nm_sim_workload_clear(&workload);
 			nm_sim_machine_free(machine);
@@ -497,13 +489,6 @@ static void test_siblings_share_what_they_execute(void **state)
 
 /* ---- the ops ---- */
 
-static uint64_t start_of(struct nm_platform *platform, pid_t pid)
-{
-	struct nm_proc_stat stat;
-	assert_int_equal(nm_proc_stat_of(platform, (uint32_t)pid, &stat), 0);
-	return stat.start_ticks;
-}
-
 static void test_pages_move_where_they_are_sent(void **state)
 {
 	(void)state;
@@ -580,136 +565,6 @@ static void test_page_cache_spreads_first_touches_and_makes_way(void **state)
 	nm_sim_machine_free(machine);
 }
 
-static struct nm_sim_program *add_phases(struct nm_sim_workload *workload, unsigned threads,
-					 size_t count)
-{
-	struct nm_sim_program *program = add_program(workload, "stream", threads);
-	struct nm_sim_phase *phases = calloc(count, sizeof(*phases));
-	assert_non_null(phases);
-	for (size_t i = 0; i < count; i++)
-		phases[i] = program->phases[0];
-	free(program->phases);
-	program->phases = phases;
-	program->nr_phases = count;
-	return program;
-}
-
-static uint64_t resident_kib(struct nm_platform *platform, pid_t pid)
-{
-	char path[64], text[1024];
-	uint64_t kib = 0;
-	(void)snprintf(path, sizeof(path), "proc/%d", pid);
-	int directory = platform->ops->open_directory(platform, NM_ROOT, path);
-	assert_true(directory >= 0);
-	assert_true(platform->ops->read_file(platform, directory, "status", text, sizeof(text)) > 0);
-	platform->ops->close(platform, directory);
-	assert_int_equal(sscanf(strstr(text, "RssAnon:"), "RssAnon: %" SCNu64, &kib), 1);
-	return kib;
-}
-
-/* One thread loads a quarter of the data; the others begin after it and write the rest. */
-static void test_phases_begin_together(void **state)
-{
-	(void)state;
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	struct nm_sim_program *program = add_phases(&workload, 8, 3);
-	program->footprint_mb = 640;
-	program->phases[0].threads = 1;
-	program->phases[0].touched = 0.25;
-	program->phases[0].giga = program->phases[1].giga = program->phases[2].giga = 2;
-	program->phases[2].threads = 2;
-	struct nm_sim *sim = begin(machine, &workload, 1);
-	struct nm_platform *platform = nm_sim_platform(sim);
-	steps(sim, 1);
-	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
-	assert_int_equal(nm_sim_nr_threads(sim), 1);
-	assert_int_equal(resident_kib(platform, pid), 160 * 1024);
-	while (nm_sim_nr_threads(sim) == 1)
-		steps(sim, 1);
-	alike(nm_sim_thread(sim, 1).done_giga - nm_sim_thread(sim, 0).done_giga, 0);
-	assert_int_equal(nm_sim_nr_threads(sim), 8);
-	assert_int_equal(resident_kib(platform, pid), 640 * 1024);
-	while (nm_sim_thread(sim, 0).done_giga < 4.1)
-		steps(sim, 1);
-	double done = nm_sim_thread(sim, 7).done_giga;
-	steps(sim, 2);
-	alike(nm_sim_thread(sim, 7).done_giga, done);
-	to_the_end(sim);
-	assert_int_equal(nm_sim_figures(sim).programs_ended, 1);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
-
-static void test_sleepers_use_little_time(void **state)
-{
-	(void)state;
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	struct nm_sim_program *program = add_phases(&workload, 30, 20);
-	for (size_t i = 0; i < program->nr_phases; i++) {
-		program->phases[i].giga = 0.05;
-		program->phases[i].idle_s = 1;
-	}
-	struct nm_sim *sim = begin(machine, &workload, 1);
-	to_the_end(sim);
-	struct nm_sim_figures figures = nm_sim_figures(sim);
-	assert_true(figures.time_s > 15 && figures.time_s < 40);
-	assert_true(figures.thread_s < 0.1 * 30 * figures.time_s);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
-
-/* With one seed at one time, whatever is done to the threads; with another at another. */
-static void test_users_arrive_by_chance(void **state)
-{
-	(void)state;
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	double first_s[3];
-	(void)add_program(&workload, "ep", 1);
-	workload.users[0].start_s = 2;
-	workload.users[0].spread_s = 20;
-	for (unsigned i = 0; i < 3; i++) {
-		struct nm_sim *sim = begin(machine, &workload, 1 + i / 2);
-		while (nm_sim_nr_threads(sim) == 0)
-			steps(sim, 1);
-		first_s[i] = nm_sim_figures(sim).time_s;
-		assert_true(first_s[i] >= 2 && first_s[i] <= 22.2);
-		nm_sim_free(sim);
-	}
-	alike(first_s[0], first_s[1]);
-	assert_true(fabs(first_s[0] - first_s[2]) > 0.05);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
-
-static void test_unmovable_processes_refuse(void **state)
-{
-	(void)state;
-	struct nm_sim_machine *machine = machine_named("ring-4x10");
-	struct nm_sim_workload workload = {0};
-	(void)add_program(&workload, "stream", 1);
-	const struct nm_sim_options options = {.seed = 1, .unmovable_pid = 3000000};
-	struct nm_sim *sim = NULL;
-	assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
-	steps(sim, 1);
-	struct nm_platform *platform = nm_sim_platform(sim);
-	uint64_t pages, held_ns, ticks = start_of(platform, 3000000);
-	assert_int_equal(platform->ops->affinity_set(platform, 3000000,
-						     machine->topology->nodes[1].cpus),
-			 -EPERM);
-	pages = (uint64_t)platform->ops->pages_migrate(platform, 3000000, ticks, 0xf, 1, &held_ns) +
-		(uint64_t)platform->ops->pages_migrate(platform, 3000000, ticks, 0xf, 2, &held_ns);
-	assert_true(pages > 0);
-	assert_int_equal(nm_sim_figures(sim).pages_moved, 0);
-	nm_sim_free(sim);
-	nm_sim_workload_clear(&workload);
-	nm_sim_machine_free(machine);
-}
-
 static void test_observing_changes_nothing(void **state)
 {
 	(void)state;
@@ -756,10 +611,6 @@ int main(void)
 		cmocka_unit_test(test_siblings_share_what_they_execute),
 		cmocka_unit_test(test_pages_move_where_they_are_sent),
 		cmocka_unit_test(test_page_cache_spreads_first_touches_and_makes_way),
-		cmocka_unit_test(test_phases_begin_together),
-		cmocka_unit_test(test_sleepers_use_little_time),
-		cmocka_unit_test(test_users_arrive_by_chance),
-		cmocka_unit_test(test_unmovable_processes_refuse),
 		cmocka_unit_test(test_observing_changes_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

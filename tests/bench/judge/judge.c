@@ -85,6 +85,7 @@ static int run(const struct judge *judge, const struct row *row,
 	struct nm_rng rng;
 	nm_rng_seed(&rng, options->seed);
 	what.how.options.no_pmu = row->no_pmu;
+	what.how.options.cache_aware = judge->scenario->cache_aware;
 	workload.full_page_cache = judge->scenario->full_page_cache;
 	int r = judge->scenario->fill(judge->machine, &rng, &workload);
 	if (limit_s > 0)

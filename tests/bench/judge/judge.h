@@ -8,7 +8,7 @@
 
 struct judge_scenario {
 	const char *name, *words, *machine;
-	bool full_page_cache;
+	bool full_page_cache, cache_aware;
 	/* What the oracle may do; the better one counts. Neither: there is no oracle. */
 	bool a_node_each, in_order;
 	/* Adds users; programs and times are drawn from the generator. -ENOMEM. */

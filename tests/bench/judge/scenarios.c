@@ -90,6 +90,12 @@ static int fill_users(const struct nm_sim_machine *machine, struct nm_rng *rng,
 	return fill_in_sequence(machine, rng, 6, 2, 8, 16, ret);
 }
 
+static int fill_gathered(const struct nm_sim_machine *machine, struct nm_rng *rng,
+			 struct nm_sim_workload *ret)
+{
+	return fill_in_sequence(machine, rng, 4, 2, 8, 16, ret);
+}
+
 static int fill_brief(const struct nm_sim_machine *machine, struct nm_rng *rng,
 		      struct nm_sim_workload *ret)
 {
@@ -258,6 +264,8 @@ const struct judge_scenario judge_scenarios[] = {
 	 .fill = fill_brief},
 	{"cache", "four users, the page cache full", SERVER, NODE_EACH, .full_page_cache = true,
 	 .fill = fill_cache},
+	{"gathered", "as users, half of the machine, and the kernel gathers by cache", SERVER,
+	 NODE_EACH, .cache_aware = true, .fill = fill_gathered},
 	{"crowded", "four users, three threads for two CPUs", SERVER, NODE_EACH,
 	 .fill = fill_crowded},
 	{"arrivals", "twenty programs of 1 to 8 threads in half a minute", SERVER,

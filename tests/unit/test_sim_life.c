@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* The model's programs and kernel: phases, arrivals, page cache, gathering, and what is sampled. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "sim_fixture.h"
+
+static void ignore_sample(void *context, const struct nm_sample *sample)
+{
+	(void)context, (void)sample;
+}
+
+static void ignore_task(void *context, const struct nm_task_event *event)
+{
+	(void)context, (void)event;
+}
+
+static struct nm_sim_program *add_phases(struct nm_sim_workload *workload, unsigned threads,
+					 size_t count)
+{
+	struct nm_sim_program *program = add_program(workload, "stream", threads);
+	struct nm_sim_phase *phases = calloc(count, sizeof(*phases));
+	assert_non_null(phases);
+	for (size_t i = 0; i < count; i++)
+		phases[i] = program->phases[0];
+	free(program->phases);
+	program->phases = phases;
+	program->nr_phases = count;
+	return program;
+}
+
+static uint64_t resident_kib(struct nm_platform *platform, pid_t pid)
+{
+	char path[64], text[1024];
+	uint64_t kib = 0;
+	(void)snprintf(path, sizeof(path), "proc/%d", pid);
+	int directory = platform->ops->open_directory(platform, NM_ROOT, path);
+	assert_true(directory >= 0);
+	assert_true(platform->ops->read_file(platform, directory, "status", text, sizeof(text)) > 0);
+	platform->ops->close(platform, directory);
+	assert_int_equal(sscanf(strstr(text, "RssAnon:"), "RssAnon: %" SCNu64, &kib), 1);
+	return kib;
+}
+
+/* One thread loads a quarter of the data; the others begin after it and write the rest. */
+static void test_phases_begin_together(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	struct nm_sim_program *program = add_phases(&workload, 8, 3);
+	program->footprint_mb = 640;
+	program->phases[0].threads = 1;
+	program->phases[0].touched = 0.25;
+	program->phases[0].giga = program->phases[1].giga = program->phases[2].giga = 2;
+	program->phases[2].threads = 2;
+	struct nm_sim *sim = begin(machine, &workload, 1);
+	struct nm_platform *platform = nm_sim_platform(sim);
+	steps(sim, 1);
+	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
+	assert_int_equal(nm_sim_nr_threads(sim), 1);
+	assert_int_equal(resident_kib(platform, pid), 160 * 1024);
+	while (nm_sim_nr_threads(sim) == 1)
+		steps(sim, 1);
+	alike(nm_sim_thread(sim, 1).done_giga - nm_sim_thread(sim, 0).done_giga, 0);
+	assert_int_equal(nm_sim_nr_threads(sim), 8);
+	assert_int_equal(resident_kib(platform, pid), 640 * 1024);
+	while (nm_sim_thread(sim, 0).done_giga < 4.1)
+		steps(sim, 1);
+	double done = nm_sim_thread(sim, 7).done_giga;
+	steps(sim, 2);
+	alike(nm_sim_thread(sim, 7).done_giga, done);
+	to_the_end(sim);
+	assert_int_equal(nm_sim_figures(sim).programs_ended, 1);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+static void test_sleepers_use_little_time(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	struct nm_sim_program *program = add_phases(&workload, 30, 20);
+	for (size_t i = 0; i < program->nr_phases; i++) {
+		program->phases[i].giga = 0.05;
+		program->phases[i].idle_s = 1;
+	}
+	struct nm_sim *sim = begin(machine, &workload, 1);
+	to_the_end(sim);
+	struct nm_sim_figures figures = nm_sim_figures(sim);
+	assert_true(figures.time_s > 15 && figures.time_s < 40);
+	assert_true(figures.thread_s < 0.1 * 30 * figures.time_s);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+/* With one seed at one time, whatever is done to the threads; with another at another. */
+static void test_users_arrive_by_chance(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	double first_s[3];
+	(void)add_program(&workload, "ep", 1);
+	workload.users[0].start_s = 2;
+	workload.users[0].spread_s = 20;
+	for (unsigned i = 0; i < 3; i++) {
+		struct nm_sim *sim = begin(machine, &workload, 1 + i / 2);
+		while (nm_sim_nr_threads(sim) == 0)
+			steps(sim, 1);
+		first_s[i] = nm_sim_figures(sim).time_s;
+		assert_true(first_s[i] >= 2 && first_s[i] <= 22.2);
+		nm_sim_free(sim);
+	}
+	alike(first_s[0], first_s[1]);
+	assert_true(fabs(first_s[0] - first_s[2]) > 0.05);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+/* Under one cache, if it has a core for each thread. */
+static void test_cache_aware_kernels_gather(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	for (unsigned threads = 4; threads <= 12; threads += 8) {
+		struct nm_sim_workload workload = {0};
+		(void)add_program(&workload, "stream", threads);
+		const struct nm_sim_options options = {.seed = 3, .cache_aware = true};
+		struct nm_sim *sim = NULL;
+		unsigned elsewhere = 0;
+		assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
+		steps(sim, 20);
+		for (size_t i = 1; i < nm_sim_nr_threads(sim); i++)
+			elsewhere += nm_sim_thread(sim, i).node != nm_sim_thread(sim, 0).node;
+		assert_true((elsewhere == 0) == (threads == 4));
+		nm_sim_free(sim);
+		nm_sim_workload_clear(&workload);
+	}
+	nm_sim_machine_free(machine);
+}
+
+/* Nothing goes there by itself while its cache fills it: automatic NUMA balancing reclaims none. */
+static void test_a_full_cache_stops_numa_balancing(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	uint64_t balanced[2];
+	for (unsigned full = 0; full < 2; full++) {
+		struct nm_sim_workload workload = {.full_page_cache = full == 1};
+		struct nm_sim_program *program = add_program(&workload, "stream", 4);
+		program->touch = NM_SIM_TOUCH_MASTER;
+		const struct nm_sim_options options = {.seed = 1, .numa_balancing = true};
+		struct nm_sim *sim = NULL;
+		assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
+		steps(sim, 100);
+		balanced[full] = nm_sim_figures(sim).pages_balanced;
+		nm_sim_free(sim);
+		nm_sim_workload_clear(&workload);
+	}
+	assert_true(balanced[0] > 100);
+	assert_int_equal(balanced[1], 0);
+	nm_sim_machine_free(machine);
+}
+
+/* Memory that is bound displaces page cache; what no node has room for falls back. */
+static void test_bound_memory_displaces_page_cache(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {.full_page_cache = true};
+	(void)add_program(&workload, "stream", 2);
+	workload.users[0].placement = NM_SIM_PLACE_DIRECT;
+	workload.users[0].node = 2;
+	struct nm_sim *sim = begin(machine, &workload, 1);
+	steps(sim, 1);
+	alike(nm_sim_thread(sim, 0).mix[2], 1);
+	alike(nm_sim_thread(sim, 1).mix[2], 1);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+/* Without a PMU only runs are sampled, and what automatic NUMA balancing has fault. */
+static void test_without_a_pmu_faults_are_seen(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	uint64_t samples[2];
+	for (unsigned balancing = 0; balancing < 2; balancing++) {
+		struct nm_sim_workload workload = {0};
+		(void)add_program(&workload, "stream", 1);
+		const struct nm_sim_options options = {
+			.seed = 1, .numa_balancing = balancing == 1, .no_pmu = true};
+		struct nm_sim *sim = NULL;
+		struct nm_sample_sink sink = {.on_sample = ignore_sample, .on_task = ignore_task};
+		assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
+		steps(sim, 50);
+		(void)nm_sim_feed(sim).drain(nm_sim_feed(sim).context, &sink);
+		samples[balancing] = nm_sim_figures(sim).samples;
+		nm_sim_free(sim);
+		nm_sim_workload_clear(&workload);
+	}
+	assert_in_range(samples[0], 498, 501);
+	assert_true(samples[1] > samples[0] + 100);
+	nm_sim_machine_free(machine);
+}
+
+static void test_unmovable_processes_refuse(void **state)
+{
+	(void)state;
+	struct nm_sim_machine *machine = machine_named("ring-4x10");
+	struct nm_sim_workload workload = {0};
+	(void)add_program(&workload, "stream", 1);
+	const struct nm_sim_options options = {.seed = 1, .unmovable_pid = 3000000};
+	struct nm_sim *sim = NULL;
+	assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
+	steps(sim, 1);
+	struct nm_platform *platform = nm_sim_platform(sim);
+	uint64_t pages, held_ns, ticks = start_of(platform, 3000000);
+	assert_int_equal(platform->ops->affinity_set(platform, 3000000,
+						     machine->topology->nodes[1].cpus),
+			 -EPERM);
+	pages = (uint64_t)platform->ops->pages_migrate(platform, 3000000, ticks, 0xf, 1, &held_ns) +
+		(uint64_t)platform->ops->pages_migrate(platform, 3000000, ticks, 0xf, 2, &held_ns);
+	assert_true(pages > 0);
+	assert_int_equal(nm_sim_figures(sim).pages_moved, 0);
+	nm_sim_free(sim);
+	nm_sim_workload_clear(&workload);
+	nm_sim_machine_free(machine);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_phases_begin_together),
+		cmocka_unit_test(test_sleepers_use_little_time),
+		cmocka_unit_test(test_users_arrive_by_chance),
+		cmocka_unit_test(test_cache_aware_kernels_gather),
+		cmocka_unit_test(test_a_full_cache_stops_numa_balancing),
+		cmocka_unit_test(test_bound_memory_displaces_page_cache),
+		cmocka_unit_test(test_without_a_pmu_faults_are_seen),
+		cmocka_unit_test(test_unmovable_processes_refuse),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
