@@ -37,6 +37,7 @@ enum nm_question_kind {
 	NM_QUESTION_WHERE,     /* on which node each of some pages is */
 	NM_QUESTION_NUMA_MAPS, /* the whole text of its numa_maps */
 	NM_QUESTION_CLEAR_REFS, /* that the next write to each of its pages faults (clear_refs 4) */
+	NM_QUESTION_PAGES,	/* on which node each of 512 pages of its own memory is that are found */
 	NM_QUESTION_RUNTIME /* which runtime it has, by its maps: `result` is an enum nm_runtime */
 };
 
@@ -54,7 +55,8 @@ struct nm_question {
 /* -ESRCH: it is gone; -EFBIG: more text than is read; -ETIMEDOUT, -EALREADY: see worker.h; -errno. */
 struct nm_memory_answer {
 	int result;
-	int *nodes;	/* WHERE: the kernel's numbers, or a negative errno for a page that is nowhere */
+	int *nodes;	/* WHERE: the kernel's numbers, or a negative errno for a page that is nowhere;
+			 * PAGES: of those in memory */
 	unsigned count; /* of them */
 	char *text;	/* NUMA_MAPS */
 	uint64_t took_ns;

@@ -51,7 +51,7 @@ static struct nm_placed *find_before(const struct nm_placement *placement,
 static int begin_item(const struct nm_snap_process *process, unsigned nr_nodes,
 		      struct nm_placed *ret)
 {
-	double *arrays = calloc(1, nr_nodes * (3 * sizeof(double) + sizeof(bool)));
+	double *arrays = calloc(1, nr_nodes * (4 * sizeof(double) + sizeof(bool)));
 	if (!arrays)
 		return -ENOMEM;
 	*ret = (struct nm_placed){
@@ -65,7 +65,8 @@ static int begin_item(const struct nm_snap_process *process, unsigned nr_nodes,
 		.ran_on = arrays,
 		.memory_on = arrays + nr_nodes,
 		.has_run_on = arrays + 2 * (size_t)nr_nodes,
-		.allowed = (bool *)(arrays + 3 * (size_t)nr_nodes),
+		.located_on = arrays + 3 * (size_t)nr_nodes,
+		.allowed = (bool *)(arrays + 4 * (size_t)nr_nodes),
 	};
 	return 0;
 }

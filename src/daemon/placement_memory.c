@@ -37,16 +37,12 @@ static int submit(struct nm_daemon *daemon, const struct nm_placed *placed, stru
 static void believe(struct nm_placed *placed, const struct nm_page_loose *was, size_t nr_was,
 		    unsigned nr_nodes)
 {
-	double ran = 0, pages = 0;
-	for (size_t i = 0; i < nr_was; i++)
-		pages += was[i].pages;
-	for (unsigned k = 0; k < nr_nodes; k++) {
-		ran += placed->has_run_on[k];
-		placed->has_run_on[k] = 0;
-	}
-	for (size_t i = 0; i < nr_was; i++)
+	nm_autofree double *pages = calloc(nr_nodes, sizeof(*pages));
+	for (size_t i = 0; pages && i < nr_was; i++)
 		if (was[i].was_on >= 0 && (unsigned)was[i].was_on < nr_nodes)
-			placed->has_run_on[was[i].was_on] += ran * was[i].pages / pages;
+			pages[was[i].was_on] += was[i].pages;
+	if (pages)
+		nm_placement_locate(placed, pages, nr_nodes);
 	placed->count.anon_bytes = 0; /* it is asked about again */
 }
 
@@ -105,7 +101,7 @@ static void remember_origins(const struct nm_daemon *daemon, struct nm_placed *p
 	memory->nr_was = count;
 }
 
-/* It is as if the process had run there from its beginning. What was broken off goes on later. */
+/* All of it is there now. What was broken off goes on later. */
 static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
 		   const struct nm_page_batch *batch)
 {
@@ -117,10 +113,8 @@ static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
 		memory->away_bytes -= batch->bytes < memory->away_bytes ? batch->bytes
 									: memory->away_bytes;
 	for (unsigned k = 0; batch->error == 0 && k < daemon->pipeline.topology->nr_nodes; k++)
-		if ((int)k != placed->home) {
-			placed->has_run_on[placed->home] += placed->has_run_on[k];
-			placed->has_run_on[k] = 0;
-		}
+		placed->located_on[k] = (int)k == placed->home;
+	placed->located |= batch->error == 0;
 }
 
 static void take_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)

@@ -11,29 +11,30 @@
 
 #define PAGE_BYTES 4096.0
 #define GREW_BY 1.5 /* what has become so much larger is asked about again */
+#define FEWEST 64U /* pages that tell something */
 #define AWAITED_NS (NM_NSEC_PER_SEC / 2) /* then a home goes by where it ran, whoever does not answer */
 
-static bool may_be_asked(const struct nm_daemon *daemon, const struct nm_placed *placed,
-			 uint64_t anon_bytes)
+static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
 {
-	uint64_t most_bytes = daemon->config->threads.residency_maps_mb << 20;
 	return placed->home < 0 && placed->running > 0 && !placed->count.ticket &&
 	       !(placed->accesses > 0) && /* these tell */
-	       anon_bytes <= most_bytes &&
 	       (double)anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
 }
 
+/* For numa_maps the kernel walks all pages: of a large process some are asked for. */
 static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t anon_bytes,
 		uint64_t now_ns)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
+	bool pages = anon_bytes > daemon->config->threads.residency_maps_mb << 20;
 	const struct nm_question question = {
-		.kind = NM_QUESTION_NUMA_MAPS,
+		.kind = pages ? NM_QUESTION_PAGES : NM_QUESTION_NUMA_MAPS,
 		.pid = placed->pid,
 		.start_ticks = placed->start_ticks,
 	};
 	placed->count.anon_bytes = anon_bytes; /* also of who cannot be asked */
 	placed->count.asked_ns = now_ns;
+	placed->count.pages = pages;
 	if (platform->ops->ask(platform, &question, &placed->count.ticket) < 0)
 		placed->count.ticket = 0;
 }
@@ -46,38 +47,81 @@ void nm_placement_forget_count(struct nm_daemon *daemon, struct nm_placed *place
 	placed->count.ticket = 0;
 }
 
-/* It is as if each node's part of its running had been what it has of the memory. */
-static void believe(struct nm_placed *placed, const double *pages, unsigned nr_nodes)
+void nm_placement_locate(struct nm_placed *placed, const double *pages, unsigned nr_nodes)
 {
-	double ran = 0, all = 0;
-	for (unsigned k = 0; k < nr_nodes; k++) {
-		ran += placed->has_run_on[k];
+	double all = 0;
+	for (unsigned k = 0; k < nr_nodes; k++)
 		all += pages[k];
-	}
+	placed->located = all > 0;
 	for (unsigned k = 0; k < nr_nodes && all > 0; k++)
-		placed->has_run_on[k] = ran * pages[k] / all;
+		placed->located_on[k] = pages[k] / all;
 }
 
-static void read_count(const struct nm_topology *topology, char *text, struct nm_placed *placed)
+uint64_t nm_placement_bytes(const struct nm_placed *placed)
 {
-	nm_autofree double *pages = calloc(topology->nr_nodes, sizeof(*pages));
-	for (char *rest = text, *line; pages && (line = strsep(&rest, "\n"));)
+	return placed->anon_bytes + placed->count.huge_bytes;
+}
+
+const double *nm_placement_shares(const struct nm_placed *placed)
+{
+	if (placed->accesses > 0)
+		return placed->memory_on;
+	return placed->located ? placed->located_on : NULL;
+}
+
+/* RssAnon does not count huge pages of the pool, which stay where they are as long as others' pools
+ * are used up. */
+static void read_line(const struct nm_topology *topology, const char *line, double *pages,
+		      struct nm_placed *placed)
+{
+	double before = 0, after = 0;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		before += pages[k];
+	(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		after += pages[k];
+	if (strstr(line, " huge "))
+		placed->count.huge_bytes += (uint64_t)((after - before) * PAGE_BYTES);
+}
+
+static void read_maps(const struct nm_topology *topology, char *text, double *pages,
+		      struct nm_placed *placed)
+{
+	placed->count.huge_bytes = 0;
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
 		if (strstr(line, " anon=")) /* what others map, too, was there before, and stays */
-			(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
-	if (pages)
-		believe(placed, pages, topology->nr_nodes);
+			read_line(topology, line, pages, placed);
+}
+
+static void count_nodes(const struct nm_topology *topology, const struct nm_memory_answer *answer,
+			double *pages)
+{
+	for (unsigned i = 0; i < answer->count && answer->count >= FEWEST; i++) {
+		int node = answer->nodes[i] < 0
+				   ? -1
+				   : nm_topology_node_index(topology, (unsigned)answer->nodes[i]);
+		if (node >= 0)
+			pages[node]++;
+	}
 }
 
 static void take(struct nm_daemon *daemon, struct nm_placed *placed)
 {
+	const struct nm_topology *topology = daemon->pipeline.topology;
 	struct nm_platform *platform = daemon->pipeline.platform;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
 	int r = platform->ops->take(platform, placed->count.ticket, &answer);
 	if (r == -EAGAIN)
 		return;
 	placed->count.ticket = 0;
-	if (r == 0 && answer.result >= 0 && answer.text && placed->home < 0)
-		read_count(daemon->pipeline.topology, answer.text, placed);
+	nm_autofree double *pages = calloc(topology->nr_nodes, sizeof(*pages));
+	if (r < 0 || answer.result < 0 || placed->home >= 0 || !pages)
+		return;
+	if (answer.text && !placed->count.pages)
+		read_maps(topology, answer.text, pages, placed);
+	if (placed->count.pages)
+		count_nodes(topology, &answer, pages);
+	nm_placement_locate(placed, pages, topology->nr_nodes);
 }
 
 bool nm_placement_awaits_count(const struct nm_placed *placed, uint64_t now_ns)
@@ -93,7 +137,7 @@ void nm_placement_count(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		uint64_t anon_bytes = snapshot->processes[placed->process].anon_bytes;
 		if (placed->count.ticket)
 			take(daemon, placed);
-		if (may_be_asked(daemon, placed, anon_bytes))
+		if (may_be_asked(placed, anon_bytes))
 			ask(daemon, placed, anon_bytes, snapshot->time_ns);
 	}
 }

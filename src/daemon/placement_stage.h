@@ -32,6 +32,8 @@ struct nm_place_count {
 	uint64_t ticket; /* 0: nothing is under way */
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* when it was asked last; 0: never */
+	uint64_t huge_bytes; /* that it has besides of the pool of huge pages */
+	bool pages;	     /* some pages were asked for, not all of numa_maps */
 };
 
 /*
@@ -67,8 +69,11 @@ struct nm_placed {
 	uint64_t measured_ns; /* in an interval, or examined; 0: not yet */
 	/* Of this interval: */
 	size_t process; /* index into the snapshot's */
-	double *ran_on, *memory_on, *has_run_on; /* per node; the last since it was met. One allocation */
-	bool *allowed;				 /* of the same */
+	/* Per node, of one allocation; has_run_on since it was met, located_on: shares of its memory as
+	 * the kernel told, or as it was moved. */
+	double *ran_on, *memory_on, *has_run_on, *located_on;
+	bool *allowed; /* of the same */
+	bool located;  /* located_on is known */
 	double run_s, delay_s, wanted_cpus, accesses;
 	unsigned running;
 	unsigned ran_most;  /* of its threads at a time, ever */
@@ -190,6 +195,11 @@ int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t
 void nm_placement_count(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 /* Its home waits for the answer, which is a matter of moments. */
 bool nm_placement_awaits_count(const struct nm_placed *placed, uint64_t now_ns);
+/* What is known of where its memory is, by so many pages on each node; none: nothing. */
+void nm_placement_locate(struct nm_placed *placed, const double *pages, unsigned nr_nodes);
+/* How much memory it has, and on which node each share of it is; NULL: not known. */
+uint64_t nm_placement_bytes(const struct nm_placed *placed);
+const double *nm_placement_shares(const struct nm_placed *placed);
 /* Nobody will take the answer. */
 void nm_placement_forget_count(struct nm_daemon *daemon, struct nm_placed *placed);
 

@@ -6,11 +6,13 @@
 
 #include "linux.h"
 #include "numa-migrd/runtime.h"
+#include "private_pages.h"
 #include "privileged.h"
 #include "worker_subject.h"
 
 #define TEXT_MOST (1U << 20) /* of a numa_maps read whole: ten thousand mappings */
 #define MAPS_MOST (4U << 20) /* of a maps, read in pieces: forty thousand mappings */
+#define PAGES_SAMPLED 512U
 #define READ_BUDGET_NS (5 * NM_NSEC_PER_MSEC)
 
 /* ---- for both callers ---- */
@@ -113,6 +115,53 @@ static int answer_numa_maps(struct nm_linux *self, const struct nm_question *que
 	return 0;
 }
 
+/* Looks at so many pages; those that are in memory go into *ret, 512 at most. */
+static int sample_pages(struct nm_linux *self, const struct nm_question *question, char *maps,
+			size_t length, unsigned count, struct nm_memory_answer *ret)
+{
+	nm_autofree uint64_t *addresses = calloc(count, sizeof(*addresses));
+	nm_autofree int *nodes = calloc(count, sizeof(*nodes));
+	struct nm_question where = *question;
+	unsigned found = 0;
+
+	if (!addresses || !nodes)
+		return -ENOMEM;
+	where.count = nm_private_pages_choose(maps, length, count, addresses);
+	where.addresses = addresses;
+	int r = call_where(self, NM_WORKER_LOOP, &where, nodes);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < where.count && found < PAGES_SAMPLED; i++)
+		if (nodes[i] >= 0)
+			nodes[found++] = nodes[i];
+	free(ret->nodes);
+	ret->nodes = NM_TAKE(nodes);
+	ret->count = found;
+	return 0;
+}
+
+/* Where little of its address space is in memory, more of it is looked at. */
+static int answer_pages(struct nm_linux *self, const struct nm_question *question,
+			struct nm_memory_answer *ret)
+{
+	struct nm_worker_call call = {.pid = question->pid, .start_ticks = question->start_ticks};
+	nm_autofree char *maps = malloc(MAPS_MOST);
+	nm_auto(nm_closep) int fd = -1;
+
+	if (!maps)
+		return -ENOMEM;
+	fd = call_open_maps(self, NM_WORKER_LOOP, &call, NM_MAPS);
+	if (fd < 0)
+		return fd;
+	call.fd = fd;
+	int used = read_whole(self, &call, maps, MAPS_MOST);
+	int r = used < 0 ? used
+			 : sample_pages(self, question, maps, (size_t)used, PAGES_SAMPLED, ret);
+	if (r == 0 && ret->count < PAGES_SAMPLED / 4)
+		r = sample_pages(self, question, maps, (size_t)used, NM_WORKER_PAGES_MOST, ret);
+	return r;
+}
+
 static int answer_clear_refs(struct nm_linux *self, const struct nm_question *question)
 {
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_CLEAR_REFS},
@@ -171,6 +220,9 @@ void nm_linux_answer(void *context, const struct nm_question *question, struct n
 		break;
 	case NM_QUESTION_NUMA_MAPS:
 		ret->result = answer_numa_maps(self, question, ret);
+		break;
+	case NM_QUESTION_PAGES:
+		ret->result = answer_pages(self, question, ret);
 		break;
 	case NM_QUESTION_CLEAR_REFS:
 		ret->result = answer_clear_refs(self, question);

@@ -9,6 +9,7 @@
 #include "numa-migrd/worker.h"
 
 #define FIRST_FD 1000
+#define SAMPLED_PAGES 512U
 
 static struct nm_sim *sim_of(struct nm_platform *platform)
 {
@@ -379,12 +380,30 @@ static int answer_numa_maps(const struct nm_sim *sim, const struct nm_question *
 		       : -ESRCH;
 }
 
+/* Each so many-th page. */
+static int answer_pages(const struct nm_sim *sim, const struct nm_question *question,
+			struct nm_memory_answer *ret)
+{
+	const struct nm_sim_process *process = process_of(sim, (pid_t)question->pid);
+	if (!process)
+		return -ESRCH;
+	size_t step = process->nr_pages / SAMPLED_PAGES + 1;
+	ret->nodes = calloc(SAMPLED_PAGES, sizeof(*ret->nodes));
+	if (!ret->nodes)
+		return -ENOMEM;
+	for (size_t page = 0; page < process->nr_pages; page += step)
+		ret->nodes[ret->count++] = (int)kernel_node(sim, process->home[page]);
+	return 0;
+}
+
 static int answer(struct nm_sim *sim, const struct nm_question *question, struct nm_memory_answer *ret)
 {
 	if (question->kind == NM_QUESTION_WHERE)
 		return answer_where(sim, question, ret);
 	if (question->kind == NM_QUESTION_NUMA_MAPS)
 		return answer_numa_maps(sim, question, ret);
+	if (question->kind == NM_QUESTION_PAGES)
+		return answer_pages(sim, question, ret);
 	if (question->kind == NM_QUESTION_RUNTIME)
 		return NM_RUNTIME_NONE;
 	return -EOPNOTSUPP;

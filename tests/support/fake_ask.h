@@ -18,6 +18,8 @@ static struct {
 	bool hangs;
 	unsigned late; /* so many looks find no answer yet */
 	const char *numa_maps; /* everybody's; NULL: as the machine has it, or none */
+	const int *pages; /* everybody's, on these nodes; NULL: nobody tells */
+	unsigned nr_pages, pages_asked;
 	int runtime; /* what every program has: an enum nm_runtime, or an error */
 	uint64_t tickets;
 	unsigned open; /* not taken or forgotten */
@@ -75,6 +77,19 @@ static inline int fake_answer_numa_maps(struct nm_platform *platform,
 	return fd < 0 ? fd : 0;
 }
 
+static inline int fake_answer_pages(struct nm_memory_answer *ret)
+{
+	fake_asked.pages_asked++;
+	if (!fake_asked.pages)
+		return -EPERM;
+	ret->nodes = calloc(fake_asked.nr_pages + 1, sizeof(*ret->nodes));
+	if (!ret->nodes)
+		return -ENOMEM;
+	memcpy(ret->nodes, fake_asked.pages, fake_asked.nr_pages * sizeof(*ret->nodes));
+	ret->count = fake_asked.nr_pages;
+	return 0;
+}
+
 static inline int fake_ask(struct nm_platform *platform, const struct nm_question *question,
 			   uint64_t *ret_ticket)
 {
@@ -92,6 +107,8 @@ static inline int fake_ask(struct nm_platform *platform, const struct nm_questio
 		answer->result = fake_answer_where(platform, question, answer);
 	else if (question->kind == NM_QUESTION_NUMA_MAPS)
 		answer->result = fake_answer_numa_maps(platform, question, answer);
+	else if (question->kind == NM_QUESTION_PAGES)
+		answer->result = fake_answer_pages(answer);
 	else if (question->kind == NM_QUESTION_RUNTIME)
 		answer->result = fake_asked.runtime;
 	else {

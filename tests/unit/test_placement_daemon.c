@@ -544,6 +544,96 @@ static void memory_is_counted_before_a_home_is_chosen(void **state)
 	assert_int_equal(placed_of(1000)->home, 1);
 }
 
+/* A large process whose two threads run on nodes 0 and 1 of an idle machine. */
+static void begin_large(uint64_t rss_kb)
+{
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no access tells */
+	make_space(1024, 3);
+	fake_get(world.fake, add_user(1000, 0, 0, 1024)->tid)->rss_kb = rss_kb;
+	add_user(1000, 2, 0, 1024);
+	begin_auto();
+}
+
+static const int sampled[512] = {[0 ... 99] = 0, [100 ... 511] = 3};
+
+/* Its pages are asked for once, and are what is known of where its memory is. */
+static void pages_of_a_large_process_are_asked_for(void **state)
+{
+	(void)state;
+	fake_asked.pages = sampled;
+	fake_asked.nr_pages = 512;
+	fake_asked.pages_asked = 0;
+	begin_large(UINT64_C(200) << 10);
+	live_s(1);
+	const double *shares = nm_placement_shares(placed_of(1000));
+	assert_non_null(shares);
+	assert_true(fabs(shares[3] - 412.0 / 512) < 1e-9);
+	live_s(20);
+	assert_int_equal(fake_asked.pages_asked, 1);
+	assert_int_equal(placed_of(1000)->home, 3);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_MEMORY);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_true(nm_placement_shares(placed_of(1000))[3] == 1);
+	fake_asked.pages = NULL;
+}
+
+/* A few pages that are found of a large address space are no estimate. */
+static void few_pages_tell_nothing(void **state)
+{
+	(void)state;
+	fake_asked.pages = sampled;
+	fake_asked.nr_pages = 63;
+	begin_large(UINT64_C(200) << 10);
+	live_s(1);
+	assert_null(nm_placement_shares(placed_of(1000)));
+	fake_asked.pages = NULL;
+}
+
+/* All CPUs are wanted, so that it is given a node. */
+static void place_unknown(uint64_t rss_kb)
+{
+	fake_asked.pages = NULL;
+	begin_large(rss_kb);
+	for (int cpu = 2; cpu < CPUS; cpu++)
+		add_worker(1000 + 100U * (uint32_t)cpu, cpu, node_of_cpu(cpu));
+	live_s(30);
+	assert_true(placed_of(1000)->home >= 0);
+}
+
+static void what_is_assumed_of_small_ones_is_moved(void **state)
+{
+	(void)state;
+	place_unknown(UINT64_C(40) << 10);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+}
+
+static void not_much_is_moved_on_an_assumption(void **state)
+{
+	(void)state;
+	place_unknown(UINT64_C(40) << 20);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_NOTHING);
+	assert_int_equal(placed_of(1000)->memory.moved, 0);
+}
+
+/* RssAnon lacks them, and so much would not fit anywhere else. */
+static void huge_pages_of_the_pool_keep_a_process(void **state)
+{
+	(void)state;
+	fake_asked.numa_maps =
+		"7f0000000000 default anon=1024 dirty=1024 N0=1024 kernelpagesize_kB=4\n"
+		"7f4000000000 default file=/anon_hugepage\\040(deleted) huge anon=512 dirty=512 N1=512 "
+		"kernelpagesize_kB=2048\n";
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
+	fake_get(world.fake, add_worker(1000, 0, 1)->tid)->rss_kb = 4096;
+	begin_auto();
+	live_s(1);
+	assert_true(nm_placement_shares(placed_of(1000))[1] > 0.99);
+	assert_int_equal(nm_placement_bytes(placed_of(1000)), (UINT64_C(1) << 30) + (4 << 20));
+	live_s(6);
+	fake_asked.numa_maps = NULL;
+	assert_int_equal(placed_of(1000)->home, 1);
+}
+
 /* Whoever does not answer is placed by where he runs. */
 static void who_never_answers_is_placed(void **state)
 {
@@ -805,6 +895,11 @@ int main(void)
 		TEST(what_was_broken_off_goes_on_later),
 		TEST(only_anonymous_memory_needs_room),
 		TEST(memory_is_counted_before_a_home_is_chosen),
+		TEST(pages_of_a_large_process_are_asked_for),
+		TEST(few_pages_tell_nothing),
+		TEST(what_is_assumed_of_small_ones_is_moved),
+		TEST(not_much_is_moved_on_an_assumption),
+		TEST(huge_pages_of_the_pool_keep_a_process),
 		TEST(who_never_answers_is_placed),
 		TEST(no_home_for_what_is_too_dear_to_move),
 		TEST(memory_that_turns_out_dear_comes_later),

@@ -237,6 +237,27 @@ static void another_start_since_the_question_is_another_process(void **state)
 	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
 }
 
+/* Of the pages of its own memory those that it has touched. */
+static void pages_of_a_process_are_found(void **state)
+{
+	struct fixture *f = *state;
+	const struct nm_question question = {.kind = NM_QUESTION_PAGES, .pid = (uint32_t)f->other};
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = NM_WORKER_BUILT};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+	uint64_t ticket = 0;
+
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
+	while (platform->ops->take(platform, ticket, &answer) == -EAGAIN)
+		pause_ms(1);
+	assert_int_equal(answer.result, 0);
+	assert_in_range(answer.count, 1, 512);
+	for (unsigned i = 0; i < answer.count; i++)
+		assert_true(answer.nodes[i] >= 0);
+}
+
 /* What a thread does that is left in a call when the owner gives up the platform and all that it
  * was opened with. */
 static void a_platform_serves_its_last_reference(void **state)
@@ -276,6 +297,7 @@ int main(void)
 		TEST(what_cannot_be_written_is_tried_again),
 		TEST(damaged_lines_are_skipped),
 		TEST(another_start_since_the_question_is_another_process),
+		TEST(pages_of_a_process_are_found),
 		TEST(a_platform_serves_its_last_reference),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Which pages are asked for to learn where a process's memory is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/platform/private_pages.h"
+
+#define PAGE UINT64_C(4096)
+
+static unsigned choose(const char *maps, unsigned count, uint64_t *ret)
+{
+	char text[4096];
+
+	(void)snprintf(text, sizeof(text), "%s", maps);
+	return nm_private_pages_choose(text, strlen(text), count, ret);
+}
+
+static void its_own_memory_is_asked_for(void **state)
+{
+	static const char maps[] =
+		"00400000-00500000 r-xp 00000000 08:01 42 /bin/program\n"
+		"00600000-00700000 rw-p 00000000 08:01 42 /bin/program\n"
+		"01000000-01100000 rw-p 00000000 00:00 0 [heap]\n"
+		"7f0000000000-7f0000100000 rw-s 00000000 00:01 43 /dev/shm/x\n"
+		"7f1000000000-7f1000100000 rw-p 00000000 00:00 0\n"
+		"7f2000000000-7f2000100000 ---p 00000000 00:00 0\n"
+		"7f3000000000-7f3000200000 rw-p 00000000 00:0f 44 /anon_hugepage (deleted)\n"
+		"no mapping at all\n"
+		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]";
+	uint64_t addresses[512];
+	unsigned heap = 0, anonymous = 0, huge = 0;
+
+	(void)state;
+	assert_int_equal(choose(maps, 512, addresses), 512);
+	for (unsigned i = 0; i < 512; i++) {
+		assert_int_equal(addresses[i] % PAGE, 0);
+		assert_true(i == 0 || addresses[i] > addresses[i - 1]);
+		heap += addresses[i] - 0x1000000 < 0x100000;
+		anonymous += addresses[i] - 0x7f1000000000 < 0x100000;
+		huge += addresses[i] - 0x7f3000000000 < 0x200000;
+	}
+	assert_int_equal(heap, 128);
+	assert_int_equal(anonymous, 128);
+	assert_int_equal(huge, 256);
+}
+
+static void each_page_is_asked_for_once(void **state)
+{
+	static const char maps[] = "1000-4000 rw-p 0 00:00 0\n8000-9000 rw-p 0 00:00 0\n";
+	uint64_t addresses[512];
+
+	(void)state;
+	assert_int_equal(choose(maps, 512, addresses), 4);
+	assert_int_equal(addresses[0], 0x1000);
+	assert_int_equal(addresses[2], 0x3000);
+	assert_int_equal(addresses[3], 0x8000);
+	assert_int_equal(choose("", 512, addresses), 0);
+	assert_int_equal(choose("1000-2000 r--p 0 00:00 0\n", 512, addresses), 0);
+	assert_int_equal(choose("2000-1000 rw-p 0 00:00 0\n", 512, addresses), 0);
+}
+
+/* Mappings of any size, also of all that there are addresses for. */
+static void any_size_will_do(void **state)
+{
+	uint64_t addresses[512];
+
+	(void)state;
+	assert_int_equal(choose("1000-7ffffffff000 rw-p 0 00:00 0\n", 512, addresses), 512);
+	assert_true(addresses[511] < UINT64_C(0x7ffffffff000));
+	assert_true(addresses[511] > UINT64_C(0x7f0000000000));
+	assert_int_equal(choose("0-fffffffffffff000 rw-p 0 00:00 0\n", 512, addresses), 512);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(its_own_memory_is_asked_for),
+		cmocka_unit_test(each_page_is_asked_for_once),
+		cmocka_unit_test(any_size_will_do),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
