@@ -46,10 +46,10 @@ static inline void nm_freep(void *pointer)
 #define NM_CONTAINER_OF(member_pointer, type, member)                                              \
 	((type *)(void *)((char *)(member_pointer)-offsetof(type, member)))
 
-/* The ending of a regular noun: "" of one thing, else "s". For messages. */
-static inline const char *nm_plural(uint64_t count)
+/* The word or ending for this number of things: nm_plural(n, "y", "ies"). For messages. */
+static inline const char *nm_plural(uint64_t count, const char *one, const char *several)
 {
-	return count == 1 ? "" : "s";
+	return count == 1 ? one : several;
 }
 
 /* References to an object besides its first owner's; starts as {0}. From any thread. */

@@ -90,14 +90,10 @@ static void tell_change(struct nm_daemon *daemon, bool was_active)
 		return;
 	if (result->active)
 		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
-			  "balancing between nodes begins: the fullest one's load is %.2f per CPU "
-			  "above "
-			  "the emptiest one's",
-			  result->gap);
+			  "Balancing nodes: loads differ by %.2f per CPU", result->gap);
 	else
 		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
-			  "balancing between nodes ended: their loads are %.2f per CPU apart",
-			  result->gap);
+			  "Balancing ended: loads differ by %.2f per CPU", result->gap);
 }
 
 static int run_round(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

@@ -67,10 +67,9 @@ static void tell_silence(struct nm_daemon *daemon)
 	if (balancer->silence_told)
 		return;
 	balancer->silence_told = true;
-	nm_report(
-		daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-		"/proc/PID/task/TID/schedstat does not tell how long threads wait for a CPU: with "
-		"threads.policy = \"balance\" nothing will be moved");
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+		  "No run queue delay in /proc/PID/task/TID/schedstat: policy \"balance\" moves "
+		  "nothing");
 }
 
 static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uint32_t i,

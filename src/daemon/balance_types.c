@@ -147,11 +147,11 @@ static void tell_availability(struct nm_daemon *daemon, bool available)
 	balancer->dtas_told = !available;
 	if (available)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			  "all that threads.dtas needs is sampled");
+			  "All events that threads.dtas needs are sampled");
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "threads.dtas needs hardware samples of instructions and of memory "
-			  "traffic, which there are none of here: it stays off");
+			  "threads.dtas is off: it needs hardware samples of instructions and of "
+			  "memory traffic");
 }
 
 int nm_balance_follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

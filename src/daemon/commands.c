@@ -13,14 +13,12 @@ static void report_pause(struct nm_daemon *daemon)
 {
 	if (daemon->unrestored == 0)
 		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_NOTICE,
-			  "paused: every CPU affinity is restored, nothing is sampled until "
-			  "numa-migrctl resume");
+			  "Paused: all affinities restored, sampling stopped until numa-migrctl "
+			  "resume");
 	else
 		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_ERR,
-			  "paused, but the CPU affinity of %u threads could not be restored: they "
-			  "stay in the ledger, and numa-migrctl resume, or a stop, tries again; "
-			  "nothing is sampled until then",
-			  daemon->unrestored);
+			  "Paused; affinities not restored: %u (kept in the ledger; resume or "
+			  "stop tries again)", daemon->unrestored);
 }
 
 int nm_command_pause(void *context)
@@ -28,7 +26,7 @@ int nm_command_pause(void *context)
 	struct nm_daemon *daemon = context;
 	if (daemon->paused)
 		return -EALREADY;
-	(void)nm_recorder_end(daemon, "numa-migrd was paused");
+	(void)nm_recorder_end(daemon, "service paused");
 	nm_pipeline_close(daemon);
 	daemon->paused = true;
 	report_pause(daemon);
@@ -45,7 +43,7 @@ int nm_command_resume(void *context)
 	if (r < 0)
 		return r;
 	daemon->paused = false;
-	nm_report(daemon, NM_MESSAGE_RESUME, LOG_NOTICE, "resumed");
+	nm_report(daemon, NM_MESSAGE_RESUME, LOG_NOTICE, "Resumed");
 	nm_loop_arm(daemon);
 	nm_control_changed(daemon->control);
 	return 0;
@@ -89,9 +87,7 @@ int nm_command_release(void *context, uint32_t pid)
 		r = release_unseen(daemon, pid);
 	if (r == 0 || r == -EIO)
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
-			  "released process %" PRIu32
-			  " as asked: it is left alone as long as it lives",
-			  pid);
+			  "Released PID %" PRIu32 ": not managed until it ends", pid);
 	return r;
 }
 
@@ -292,7 +288,7 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 /* A dry run is another platform, so everything that stands on it is built again. */
 static int rebuild(struct nm_daemon *daemon)
 {
-	(void)nm_recorder_end(daemon, "a dry run has begun or ended");
+	(void)nm_recorder_end(daemon, "dry run switched");
 	nm_pipeline_close(daemon);
 	int r = nm_pipeline_open(daemon);
 	if (r < 0)
@@ -360,13 +356,13 @@ static void list_errors(const struct nm_config_errors *errors, char *text, size_
 static void tell_reload(struct nm_daemon *daemon, int r, const struct nm_config_errors *errors)
 {
 	if (r == 0) {
-		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "configuration %s reloaded",
+		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "Configuration reloaded: %s",
 			  daemon->options.config_path);
 		return;
 	}
 	nm_report_config_errors(daemon, NM_MESSAGE_RELOAD_REFUSED, errors);
 	nm_report(daemon, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
-		  "%s was not taken (%s): the previous configuration stays in force",
+		  "Reload failed: %s: %s; keeping previous configuration",
 		  daemon->options.config_path, strerror(-r));
 }
 
@@ -413,7 +409,7 @@ static enum nm_message message_of(const char *method)
 
 void nm_command_asked(void *context, const char *method, uid_t uid)
 {
-	nm_report(context, message_of(method), LOG_NOTICE, "%s is asked for by user %u", method,
+	nm_report(context, message_of(method), LOG_NOTICE, "%s requested by UID %u", method,
 		  (unsigned)uid);
 }
 
@@ -442,12 +438,11 @@ int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)
 		r = rebuild(daemon);
 	if (wanted)
 		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
-			  "dry run, as asked: %s, and from now on decisions are logged but not "
-			  "carried out",
+			  "Dry run: %s; decisions are logged, not carried out",
 			  nm_report_restoration(daemon));
 	else
 		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
-			  "dry run ended, as asked: decisions are carried out");
+			  "Dry run ended: decisions are carried out");
 	nm_loop_arm(daemon);
 	nm_control_changed(daemon->control);
 	return r;
@@ -472,8 +467,7 @@ int nm_command_record(void *context, int fd, const struct nm_control_recording *
 		r = nm_recorder_begin(daemon, &sink, wanted->seconds);
 	if (r == 0)
 		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE,
-			  "recording, as asked: %s, and placing begins anew",
-			  nm_report_restoration(daemon));
+			  "Recording: %s; placement starts anew", nm_report_restoration(daemon));
 	else if (!daemon->paused && !daemon->pipeline.platform)
 		sd_event_exit(daemon->event, r);
 	return r;
@@ -481,5 +475,5 @@ int nm_command_record(void *context, int fd, const struct nm_control_recording *
 
 int nm_command_stop_recording(void *context)
 {
-	return nm_recorder_end(context, "as asked");
+	return nm_recorder_end(context, "on request");
 }

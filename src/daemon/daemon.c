@@ -33,27 +33,23 @@ static int open_runtime(struct nm_daemon *daemon)
 	int r = nm_runtime_open(daemon);
 	if (r == -EBUSY)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "another numa-migrd is running: it holds the runtime directory, and "
-			  "generation in there names it (systemctl status numa-migrd)");
+			  "Another numa-migrd is running and holds the runtime directory "
+			  "(systemctl status numa-migrd)");
 	else if (r == -EPERM)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "cannot use the runtime directory: it must belong to the user of numa-migrd and "
-			  "be writable by nobody else (run by hand, numa-migrd needs to be root)");
+			  "Runtime directory unusable: must belong to this user, not be writable "
+			  "by others (by hand: run as root)");
 	else if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "cannot use the runtime directory: %s; what was lent before stays lent until "
-			  "it can: see that directory's owner, file system and free space (usually "
-			  "/run/numa-migrd)",
-			  strerror(-r));
+			  "Runtime directory unusable: %s; earlier leases stay (check owner and "
+			  "space of /run/numa-migrd)", strerror(-r));
 	if (r < 0)
 		return r;
 	r = nm_runtime_restore(daemon);
 	if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "cannot replay the ledger in the runtime directory: %s; what it has lent "
-			  "before stays lent until it can: see that directory's owner, file system "
-			  "and free space (usually /run/numa-migrd)",
-			  strerror(-r));
+			  "Ledger not replayed: %s; earlier leases stay (check owner and space of "
+			  "/run/numa-migrd)", strerror(-r));
 	return r;
 }
 
@@ -84,18 +80,14 @@ static void report_stop(struct nm_daemon *daemon)
 {
 	if (daemon->unrestored == 0 && daemon->ledger_was_damaged)
 		nm_report(daemon, NM_MESSAGE_STOP, LOG_WARNING,
-			  "stopped: every CPU affinity that the ledger tells of is restored; of what "
-			  "was damaged in it at the start nothing is known, see " NM_LEDGER_DAMAGED
-			  " in the runtime directory");
+			  "Stopped: affinities in the ledger restored; its damaged lines are in "
+			  NM_LEDGER_DAMAGED);
 	else if (daemon->unrestored == 0)
-		nm_report(daemon, NM_MESSAGE_STOP, LOG_NOTICE,
-			  "stopped: every CPU affinity is restored");
+		nm_report(daemon, NM_MESSAGE_STOP, LOG_NOTICE, "Stopped: all affinities restored");
 	else
 		nm_report(daemon, NM_MESSAGE_STOP, LOG_ERR,
-			  "stopped, but the CPU affinity of %u threads could not be restored: they "
-			  "stay in the ledger (usually /run/numa-migrd/ledger), and the next start "
-			  "or \"numa-migrd --restore\" tries again",
-			  daemon->unrestored);
+			  "Stopped; affinities not restored: %u (kept in the ledger; next start "
+			  "or --restore tries again)", daemon->unrestored);
 }
 
 /* The service's user alone: run by root, its workers are its own children, which would be confined
@@ -104,22 +96,17 @@ static void confine(struct nm_daemon *daemon)
 {
 	if (geteuid() == 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "run by root, numa-migrd is not confined by Landlock: only its unit, "
-			  "which has a user of its own, confines it");
+			  "Not confined by Landlock: run as root");
 		return;
 	}
 	if (daemon->options.open_platform)
 		return;
 	int r = nm_confine(daemon);
 	if (r == -EOPNOTSUPP)
-		nm_report(
-			daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			"this kernel has no Landlock, or it is switched off (lsm=): the unit's own "
-			"restrictions are all that confines numa-migrd");
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "Not confined by Landlock: not in this kernel, or switched off (lsm=)");
 	else if (r < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "cannot be confined by Landlock: %s; the unit's own restrictions are all "
-			  "that confines numa-migrd",
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Not confined by Landlock: %s",
 			  strerror(-r));
 }
 
@@ -145,7 +132,7 @@ static int run_daemon(struct nm_daemon *daemon)
 	nm_report_coexistence(daemon);
 	r = nm_loop_run(daemon);
 
-	(void)nm_recorder_end(daemon, "numa-migrd has stopped");
+	(void)nm_recorder_end(daemon, "service stopped");
 	if (!daemon->paused)
 		nm_pipeline_close(daemon);
 	else if (daemon->unrestored > 0 && nm_runtime_restore(daemon) == 0)
@@ -159,7 +146,7 @@ static int run_daemon(struct nm_daemon *daemon)
 
 static void daemon_clear(struct nm_daemon *daemon)
 {
-	(void)nm_recorder_end(daemon, "numa-migrd has failed");
+	(void)nm_recorder_end(daemon, "service failed");
 	nm_control_free(daemon->control);
 	sd_event_source_disable_unref(daemon->timer);
 	sd_event_source_disable_unref(daemon->nudge_timer);
@@ -179,7 +166,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 
 static int give_up(struct nm_daemon *daemon, int error)
 {
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "giving up: %s", strerror(-error));
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "Exiting: %s", strerror(-error));
 	return EXIT_FAILURE;
 }
 

@@ -324,8 +324,10 @@ void nm_exporter_close(struct nm_daemon *daemon);
 void nm_inject(struct nm_daemon *daemon);
 void nm_inject_configure(struct nm_daemon *daemon);
 
-/* ---- report.c, report_status.c: what the journal and systemd are told ---- */
+/* ---- report.c, report_status.c: entries of the journal, and the status for systemd ---- */
 
+/* Writes an entry to the journal and to the recording. */
+void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry);
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
 	       ...) __attribute__((format(printf, 4, 5)));
 /* "none" where nothing is sampled. */

@@ -7,31 +7,21 @@
 
 static void tell(struct nm_daemon *daemon, const char *what, int error, const char *remedy)
 {
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s is refused: %s; %s%s", what,
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s refused: %s; %s%s", what,
 		  strerror(-error), remedy, nm_report_consequence(daemon));
 }
 
 static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
 {
 	const char *remedy =
-		error == -EPERM
-			? "the root helper holds each act against /etc/numa-migrd.conf, which "
-			  "must belong to root, be writable by root only, say so, and "
-			  "name the process in its targets"
-		: error == -EAGAIN
-			? "the root helper clears no more than twice the sampling.soft_dirty_mb_s "
-			  "of /etc/numa-migrd.conf in a second"
-		: error == -EBUSY
-			? "the process itself uses soft-dirty pages; leave it out of the targets"
-		: error == -EFBIG
-			? "the process has too many open files to know whether it uses soft-dirty "
-			  "pages; leave it out of the targets"
+		error == -EPERM	   ? "allow it in /etc/numa-migrd.conf, owned by root, for this target"
+		: error == -EAGAIN ? "more than twice sampling.soft_dirty_mb_s"
+		: error == -EBUSY  ? "the process uses soft-dirty pages itself, exclude it"
+		: error == -EFBIG  ? "too many open files to check its soft-dirty use, exclude it"
 		: error == -ETIMEDOUT || error == -EALREADY
-			? "the lock of its memory map was held for too long; it is left alone for ten "
-			  "minutes, or its user's for a while"
+			? "memory map locked, skipped for 10 min"
 		: error == -ENOENT || error == -ECONNREFUSED || error == -EACCES
-			? "is numa-migrd-helper.socket running? systemctl status "
-			  "numa-migrd-helper.socket"
+			? "check numa-migrd-helper.socket"
 			: "see systemctl status numa-migrd-helper";
 	tell(daemon, what, error, remedy);
 }
@@ -43,21 +33,17 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 	daemon->inject_dead = r < 0;
 	if (r == -EOPNOTSUPP)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "sampling.inject = \"soft_dirty\" has no effect here: this kernel "
-			  "accepts the "
-			  "write to clear_refs and protects nothing (CONFIG_MEM_SOFT_DIRTY is not "
-			  "set); use "
-			  "\"numa_balancing\" or \"none\"%s",
-			  nm_report_consequence(daemon));
+			  "sampling.inject = \"soft_dirty\" has no effect: kernel without "
+			  "CONFIG_MEM_SOFT_DIRTY%s", nm_report_consequence(daemon));
 	else if (r < 0)
-		tell_refusal(daemon, "write-protecting pages (sampling.inject = \"soft_dirty\")",
+		tell_refusal(daemon, "sampling.inject = \"soft_dirty\"",
 			     r);
 }
 
 /* A helper that is only slow, as it is started for this, is asked again by nm_inject(). */
 static void switch_balancing(struct nm_daemon *daemon, int value)
 {
-	static const char what[] = "switching kernel.numa_balancing on";
+	static const char what[] = "kernel.numa_balancing = 1";
 	struct nm_platform *platform = daemon->pipeline.machine;
 	int before = daemon->balancing_error;
 	int r = platform->ops->numa_balancing_set(platform, value);
@@ -69,7 +55,7 @@ static void switch_balancing(struct nm_daemon *daemon, int value)
 		tell_refusal(daemon, what, r);
 	else
 		tell(daemon, what, r,
-		     "numa-migrd-helper was too slow, and is asked again in a minute");
+		     "helper too slow, retrying in a minute");
 }
 
 void nm_inject_configure(struct nm_daemon *daemon)
@@ -114,12 +100,10 @@ static void protect_targets(struct nm_daemon *daemon)
 	daemon->tally.injected += (uint64_t)written;
 	if (!passed_over && daemon->injector.too_large > 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "a target is too large to be write-protected within 100 ms, in which its "
-			  "mappings "
-			  "would be locked: it is passed over, and accesses of its threads are not "
-			  "seen");
+			  "Target too large to write-protect in 100 ms: skipped, its accesses are "
+			  "not sampled");
 	if (daemon->injector.last_error != last_error)
-		tell_refusal(daemon, "write-protecting a process's pages",
+		tell_refusal(daemon, "Write-protecting pages",
 			     daemon->injector.last_error);
 }
 

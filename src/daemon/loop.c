@@ -55,9 +55,7 @@ static bool has_been_replaced(struct nm_daemon *daemon)
 {
 	if (nm_runtime_is_ours(daemon))
 		return false;
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-		  "a later start of numa-migrd has taken over: this one changes nothing any more, "
-		  "and ends");
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "A newer numa-migrd took over: exiting");
 	(void)sd_event_exit(daemon->event, -EOWNERDEAD);
 	return true;
 }
@@ -92,8 +90,7 @@ static void end_interval(struct nm_daemon *daemon)
 	nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
 	int r = nm_tick(daemon);
 	if (r < 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "this interval was cut short: %s; the next one starts anew",
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Interval aborted: %s",
 			  strerror(-r));
 	nm_runtime_remember(daemon);
 	nm_runtime_remember_unanswered(daemon);
@@ -223,14 +220,11 @@ static void on_bus_changed(void *context, int error)
 {
 	struct nm_daemon *daemon = context;
 	if (error == 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "on the system bus again: numa-migrctl reaches this daemon");
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "Connected to the system bus");
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "not on the system bus (%s): numa-migrctl does not reach this daemon, "
-			  "which goes on without and tries again, every minute in the end; is dbus "
-			  "running, and is org.numamigrd1.conf installed?",
-			  strerror(-error));
+			  "Not on the system bus (%s): numa-migrctl cannot connect; retrying "
+			  "(check dbus, org.numamigrd1.conf)", strerror(-error));
 }
 
 static void open_control(struct nm_daemon *daemon)

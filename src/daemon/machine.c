@@ -210,14 +210,12 @@ static void follow(struct nm_daemon *daemon, const char *what, const char *onlin
 	char error[256];
 
 	if (reload_topology(daemon, error, sizeof(error)) == 0) {
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "%s changed, online now: %s",
-			  what, online);
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "%s changed; online: %s", what,
+			  online);
 		return;
 	}
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-		  "%s changed (online: %s) but the topology cannot be read again: %s; going on "
-		  "with the old one",
-		  what, online, error);
+		  "%s changed (online: %s); topology not read again: %s", what, online, error);
 }
 
 static void follow_cpus(struct nm_daemon *daemon)

@@ -59,35 +59,24 @@ static void tell(struct nm_daemon *daemon, enum nm_page_standing standing)
 		int priority;
 		const char *text;
 	} words[] = {
-		[NM_PAGES_ALONE] = {LOG_INFO, "kernel.numa_balancing is off, or for tiers of "
-					      "memory only: pages are moved"},
-		[NM_PAGES_YIELDED] =
-			{LOG_NOTICE,
-			 "kernel.numa_balancing is on: pages are left to the kernel, and threads "
-			 "only are moved; pages.numa_balancing = \"manage\" turns it off while "
-			 "numa-migrd runs"},
+		[NM_PAGES_ALONE] = {LOG_INFO, "kernel.numa_balancing is off: numa-migrd migrates pages"},
+		[NM_PAGES_YIELDED] = {LOG_NOTICE,
+				      "kernel.numa_balancing is on: pages are left to the kernel "
+				      "(pages.numa_balancing = \"yield\")"},
 		[NM_PAGES_WARNED] = {LOG_WARNING,
-				     "kernel.numa_balancing is on and moves the same pages as "
-				     "numa-migrd does: each may undo what the other did; set "
+				     "kernel.numa_balancing migrates the same pages; set "
 				     "pages.numa_balancing to \"yield\" or \"manage\""},
 		[NM_PAGES_MANAGED] = {LOG_NOTICE,
-				      "kernel.numa_balancing is turned off while numa-migrd moves "
-				      "pages; it comes back when numa-migrd stops or is paused"},
-		[NM_PAGES_REFUSED] =
-			{LOG_WARNING,
-			 "kernel.numa_balancing may not be turned off: pages are left to the "
-			 "kernel; /etc/numa-migrd.conf must belong to root, be writable by root "
-			 "only, and say pages.numa_balancing = \"manage\", and "
-			 "numa-migrd-helper.socket must run"},
-		[NM_PAGES_NEEDED] =
-			{LOG_NOTICE,
-			 "kernel.numa_balancing stays on, and pages are left to the kernel: only "
-			 "its faults show accesses here; with sampling.inject = \"soft_dirty\" it "
-			 "could be turned off"},
-		[NM_PAGES_INJECTED] =
-			{LOG_NOTICE,
-			 "sampling.inject = \"numa_balancing\" has the kernel move pages: they are "
-			 "left to it, and threads only are moved"},
+				      "kernel.numa_balancing is off until numa-migrd stops or pauses"},
+		[NM_PAGES_REFUSED] = {LOG_WARNING,
+				      "kernel.numa_balancing stays on, pages left to it: check "
+				      "numa-migrd-helper.socket, /etc/numa-migrd.conf"},
+		[NM_PAGES_NEEDED] = {LOG_NOTICE,
+				     "kernel.numa_balancing stays on, the only sampling source; pages "
+				     "are left to the kernel"},
+		[NM_PAGES_INJECTED] = {LOG_NOTICE,
+				       "sampling.inject = \"numa_balancing\": pages are left to the "
+				       "kernel"},
 	};
 
 	nm_report(daemon, NM_MESSAGE_COEXIST, words[standing].priority, "%s", words[standing].text);

@@ -23,11 +23,11 @@ static void tell_unreadable(struct nm_daemon *daemon, struct nm_page_process *pr
 	if (process->unreadable || (error != -EPERM && error != -EFBIG))
 		return;
 	process->unreadable = true;
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-		  "the pages of %s[%u] stay where they are: %s", process->comm, process->pid,
-		  error == -EFBIG ? "it has too many mappings, or more in memory than "
-				    "pages.maps_max_rss_gb"
-				  : "its mappings may not be read (the worker needs CAP_SYS_PTRACE)");
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Pages of %s[%u] stay: %s",
+		  process->comm, process->pid,
+		  error == -EFBIG
+			  ? "too many mappings, or more memory than pages.maps_max_rss_gb"
+			  : "mappings not readable (CAP_SYS_PTRACE of the worker)");
 }
 
 static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *process)

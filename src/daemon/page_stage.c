@@ -74,9 +74,8 @@ static void tell_barred(struct nm_daemon *daemon)
 {
 	if (is_barred(daemon))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "no pages are moved: this machine has isolated or nohz_full CPUs, which "
-			  "every move of pages would disturb; to allow it, set pages.isolated_cpus "
-			  "= true");
+			  "No pages migrated: isolated or nohz_full CPUs (allow with "
+			  "pages.isolated_cpus = true)");
 }
 
 void nm_page_stage_close(struct nm_daemon *daemon)

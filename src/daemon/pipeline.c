@@ -32,16 +32,14 @@ static int open_machine(struct nm_daemon *daemon)
 	int r = nm_machine_load_topology(&daemon->options.topology, &pipeline->topology,
 					 &pipeline->physmap, error, sizeof(error));
 	if (r < 0) {
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "cannot read the topology: %s",
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "Topology not readable: %s",
 			  error[0] ? error : strerror(-r));
 		return r;
 	}
 	if (!pipeline->physmap)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "neither /sys/devices/system/node/node*/memory* nor /proc/zoneinfo tells "
-			  "which node an "
-			  "address is on: accesses cannot be counted per node, so nothing will be "
-			  "moved");
+			  "Nothing is moved: no node ranges in "
+			  "/sys/devices/system/node/node*/memory* or /proc/zoneinfo");
 	return 0;
 }
 
@@ -55,10 +53,8 @@ static int open_stages(struct nm_daemon *daemon)
 			    daemon->boot_id, nm_report_lease, daemon, &pipeline->actuator);
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
-			  "cannot open the ledger in the runtime directory: %s; it must be a "
-			  "directory of this "
-			  "user with a regular file \"ledger\" or none",
-			  strerror(-r));
+			  "Ledger not opened: %s (/run/numa-migrd/ledger must be a regular file "
+			  "of this user)", strerror(-r));
 		return r;
 	}
 	struct nm_lease_lookup leases = {
@@ -122,9 +118,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	nm_recorder_source(daemon, NULL, 0);
 	if (r < 0 && daemon->blind_until_ns == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "nothing can be sampled, so nothing will be moved: %s (tried again every "
-			  "minute)",
-			  error[0] ? error : strerror(-r));
+			  "Nothing sampled, nothing moved: %s", error[0] ? error : strerror(-r));
 	daemon->blind_until_ns =
 		r < 0 ? pipeline->platform->ops->now_ns(pipeline->platform) + RETRY_BLIND_NS : 0;
 	if (r == 0)

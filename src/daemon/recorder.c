@@ -195,11 +195,11 @@ int nm_recorder_end(struct nm_daemon *daemon, const char *reason)
 		recorder->error = recorder->sink.flush(recorder->sink.context);
 	daemon->recorder = NULL;
 	if (recorder->error < 0 && recorder->error != -EFBIG)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "the recording is not whole: %s",
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Recording incomplete: %s",
 			  strerror(-recorder->error));
 	else
-		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE, "the recording has ended: %s",
-			  recorder->error == -EFBIG ? "its size limit was reached" : reason);
+		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE, "Recording ended: %s",
+			  recorder->error == -EFBIG ? "size limit reached" : reason);
 	/* The tap stays in the pipeline until that is closed, and has nobody to tell. */
 	recorder_free(recorder);
 	return 0;
@@ -213,9 +213,9 @@ void nm_recorder_tick(struct nm_daemon *daemon)
 	if (recorder->error == 0 && recorder->sink.flush)
 		recorder->error = recorder->sink.flush(recorder->sink.context);
 	if (recorder->error < 0)
-		(void)nm_recorder_end(daemon, "the file takes no more");
+		(void)nm_recorder_end(daemon, "file not writable");
 	else if (recorder->until_ns && daemon->last_tick_ns >= recorder->until_ns)
-		(void)nm_recorder_end(daemon, "its time is over");
+		(void)nm_recorder_end(daemon, "time limit reached");
 }
 
 int nm_recorder_start(struct nm_daemon *daemon, const struct nm_record_sink *sink)

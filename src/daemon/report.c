@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the journal is told, and when. */
+/* Entries of the journal, and when they are written. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static uint64_t realtime_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void emit(struct nm_daemon *daemon, const struct nm_entry *entry)
+void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
 	nm_journal_emit(daemon->journal, entry, nm_clock_ns());
 	nm_recorder_entry(daemon, entry, realtime_usec());
@@ -39,7 +39,7 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 	va_end(arguments);
 	nm_entry_begin(&entry, message, priority);
 	nm_entry_text(&entry, "%s", text);
-	emit(daemon, &entry);
+	nm_report_entry(daemon, &entry);
 }
 
 const char *nm_report_source_name(const struct nm_daemon *daemon)
@@ -58,16 +58,12 @@ void nm_report_start(struct nm_daemon *daemon)
 	struct nm_entry entry;
 
 	nm_entry_begin(&entry, NM_MESSAGE_START, LOG_NOTICE);
-	nm_entry_text(&entry,
-		      "numa-migrd " NM_VERSION
-		      " started: NUMA nodes %u, usable CPUs %u, source %s, policy %s "
-		      "(gate %s, pin %s, n %" PRIu64 "), every %.3g s, seed %" PRIu64 "%s%s",
-		      topology->nr_nodes, usable, nm_report_source_name(daemon),
-		      nm_policy_name(config->threads.policy), nm_gate_name(config->threads.gate),
-		      nm_pin_name(config->threads.pin), config->threads.n,
-		      config->general.interval_s, daemon->seed,
-		      dry_run ? "; dry run: nothing is changed" : "",
-		      topology->nr_nodes < 2 ? "; one NUMA node: there is nothing to move" : "");
+	nm_entry_text(&entry, "Started: %u node%s, %u CPU%s, source %s, policy %s%s%s",
+		      topology->nr_nodes, nm_plural(topology->nr_nodes, "", "s"), usable,
+		      nm_plural(usable, "", "s"), nm_report_source_name(daemon),
+		      nm_policy_name(config->threads.policy),
+		      dry_run ? ", dry run: nothing is changed" : "",
+		      topology->nr_nodes < 2 ? ", one node: nothing to move" : "");
 	nm_entry_field(&entry, "VERSION", "%s", NM_VERSION);
 	nm_entry_field(&entry, "SOURCE", "%s", nm_report_source_name(daemon));
 	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
@@ -80,32 +76,25 @@ void nm_report_start(struct nm_daemon *daemon)
 	nm_entry_field(&entry, "PIN", "%s", nm_pin_name(config->threads.pin));
 	nm_entry_field(&entry, "LOTTERY", "%s", nm_lottery_name(config->threads.lottery));
 	nm_entry_field(&entry, "INJECT", "%s", nm_inject_name(config->sampling.inject));
+	nm_entry_field(&entry, "N", "%" PRIu64, config->threads.n);
+	nm_entry_field(&entry, "INTERVAL_S", "%.9g", config->general.interval_s);
 	nm_entry_field(&entry, "SEED", "%" PRIu64, daemon->seed);
 	nm_entry_field(&entry, "DRY_RUN", "%d", dry_run);
-	emit(daemon, &entry);
+	nm_report_entry(daemon, &entry);
 }
 
-/* With no PMU here, what feeds us are page faults: say where they come from, or that none will
- * come. */
+/* Without a PMU accesses are page faults: report which, and how to get more. */
 static void report_first_touches(struct nm_daemon *daemon)
 {
-	/* Homes are given without accesses, too. */
+	/* Homes are chosen without accesses, too. */
 	bool homes = daemon->config->threads.policy == NM_POLICY_AUTO;
-	enum nm_inject inject = daemon->config->sampling.inject;
-	bool refused = inject != NM_INJECT_NONE; /* or there would be more than first touches */
+	/* A working sampling.inject would show repeated accesses. */
+	bool refused = daemon->config->sampling.inject != NM_INJECT_NONE;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, homes ? LOG_NOTICE : LOG_WARNING,
-		  "kernel.numa_balancing is %s and sampling.inject %s \"%s\"%s: only first touches "
-		  "of memory are "
-		  "seen, so %s; to see repeated "
-		  "accesses, %s sysctl "
+		  "Only first touches sampled: kernel.numa_balancing is %s; %s, or sysctl "
 		  "kernel.numa_balancing=%d",
-		  nm_balancing_off_text(daemon->balancing), refused ? "=" : "is",
-		  nm_inject_name(inject), refused ? " is of no use" : "",
-		  homes ? "a process's memory is taken to be where its threads ran, and the "
-			  "distance to it has no part in a home's verdict"
-			: "threads whose memory is already there are not moved",
-		  refused ? "mend what was reported of it and reload, or"
-			  : "set sampling.inject in the configuration (numa-migrd.conf(5)) or",
+		  nm_balancing_off_text(daemon->balancing),
+		  refused ? "fix sampling.inject" : "set sampling.inject",
 		  nm_balancing_with(daemon->balancing, true));
 }
 
@@ -114,7 +103,7 @@ const char *nm_report_consequence(struct nm_daemon *daemon)
 	if (!nm_pipeline_sees_first_touches_only(daemon))
 		return "";
 	daemon->first_touches_told = true;
-	return "; until then only first touches of memory are seen";
+	return "; only first touches sampled";
 }
 
 void nm_report_eyes(struct nm_daemon *daemon)
@@ -127,7 +116,7 @@ void nm_report_eyes(struct nm_daemon *daemon)
 		report_first_touches(daemon);
 	else if (!nm_pipeline_is_blind(daemon))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "repeated accesses are seen, and no longer first touches of memory only");
+			  "Repeated accesses are sampled again");
 }
 
 void nm_report_news(struct nm_daemon *daemon)
@@ -188,17 +177,12 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	daemon->performance_told = daemon->config->threads.performance;
 	list_missing(snapshot->missing, missing, sizeof(missing));
 	if (snapshot->by_locality)
-		nm_report(
-			daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			"threads.performance is \"%s\", which needs what is not sampled here (%s): "
-			"how near the accesses are%s stands for the performance",
-			performance, missing,
-			daemon->config->threads.policy == NM_POLICY_BALANCE
-				? ", times the share of a CPU,"
-				: "");
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "threads.performance = \"%s\" needs %s: locality is used instead",
+			  performance, missing);
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			  "all that threads.performance = \"%s\" needs is sampled", performance);
+			  "threads.performance = \"%s\": all its events are sampled", performance);
 }
 
 struct rivals {
@@ -233,25 +217,35 @@ static int note_rival(void *context, const char *name)
 	const struct nm_other *other = nm_other_of(platform, (uint32_t)pid, comm);
 	if (!other || other->rivalry == NM_RIVALRY_NONE || is_told_of(rivals, other))
 		return 0;
-	nm_report(
-		rivals->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
-		"%s (pid %lu) is running, and %s; %s. Threads whose mask it changes are left to it",
-		other->comm, pid, other->does, other->remedy);
+	nm_report(rivals->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
+		  "%s (PID %lu) is running: %s; %s", other->comm, pid, other->does, other->remedy);
 	return 0;
 }
 
-static const char *asked_for(enum nm_worker_act act)
+static const char *operation_of(enum nm_worker_act act)
 {
 	switch (act) {
 	case NM_WORKER_WHERE:
-		return "where its pages are";
+		return "locate-pages";
 	case NM_WORKER_MOVE:
-		return "for its pages to be moved";
+		return "migrate-pages";
 	case NM_WORKER_CLEAR_REFS:
-		return "for its pages to be write-protected";
+		return "write-protect-pages";
 	default:
-		return "for its mappings";
+		return "read-mappings";
 	}
+}
+
+static void report_hang(struct nm_daemon *daemon, const struct nm_worker_news *news)
+{
+	struct nm_entry entry;
+	nm_entry_begin(&entry, NM_MESSAGE_PROBLEM, LOG_WARNING);
+	nm_entry_field(&entry, "PID", "%u", news->pid);
+	nm_entry_field(&entry, "OWNER_UID", "%u", news->uid);
+	nm_entry_field(&entry, "OPERATION", "%s", operation_of(news->act));
+	nm_entry_text(&entry, "PID %u (uid %u): memory map locked; skipped for 10 min", news->pid,
+		      news->uid);
+	nm_report_entry(daemon, &entry);
 }
 
 void nm_report_workers(struct nm_daemon *daemon)
@@ -261,16 +255,11 @@ void nm_report_workers(struct nm_daemon *daemon)
 	while (platform->ops->worker_news && platform->ops->worker_news(platform, &news)) {
 		if (news.pid == 0)
 			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-				  "no worker can be had: %s; it is not known where pages are, and "
-				  "none is moved; is numa-migrd-worker.socket running?",
+				  "No worker: %s; pages not located or migrated (check "
+				  "numa-migrd-worker.socket)",
 				  strerror(-news.error));
 		else
-			nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-				  "process %u of user %u was asked %s, and the kernel has not "
-				  "answered: the lock of its memory map is held for long. It is left "
-				  "alone for ten minutes, and this user's others until the worker "
-				  "that asked is free again",
-				  news.pid, news.uid, asked_for(news.act));
+			report_hang(daemon, &news);
 	}
 }
 
@@ -282,9 +271,7 @@ void nm_report_coexistence(struct nm_daemon *daemon)
 		return;
 	if (nm_balances_nodes(daemon->balancing))
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
-			  "kernel.numa_balancing is %d: its hinting faults show who touches which "
-			  "memory; the "
-			  "kernel may move pages and threads as well, within the masks set here",
+			  "kernel.numa_balancing is %d: the kernel moves pages and threads, too",
 			  daemon->balancing);
 	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_rival, &rivals);
 }
@@ -346,7 +333,7 @@ void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 		nm_recorder_decision(daemon, &plan->decisions[i], &receipts[i]);
 		context.policy = nm_policy_name(plan->decisions[i].policy);
 		nm_entry_decision(&entry, &context, &plan->decisions[i], &receipts[i]);
-		emit(daemon, &entry);
+		nm_report_entry(daemon, &entry);
 		struct nm_past *past = nm_history_add(&daemon->history, plan->decisions[i].id,
 						      realtime_usec(), &entry);
 		if (past)
@@ -362,7 +349,7 @@ void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verd
 		nm_recorder_verdict(daemon, &verdicts->items[i]);
 		context.policy = nm_policy_name(verdicts->items[i].policy);
 		nm_entry_verdict(&entry, &context, &verdicts->items[i]);
-		emit(daemon, &entry);
+		nm_report_entry(daemon, &entry);
 		(void)nm_history_judge(&daemon->history, verdicts->items[i].decision, &entry);
 	}
 }
@@ -391,7 +378,7 @@ void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_deci
 	struct nm_entry entry;
 	nm_recorder_page_decision(daemon, decision);
 	nm_entry_page_decision(&entry, &context, decision);
-	emit(daemon, &entry);
+	nm_report_entry(daemon, &entry);
 	struct nm_past *past =
 		nm_history_add(&daemon->history, decision->id, realtime_usec(), &entry);
 	if (past)
@@ -404,7 +391,7 @@ void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdi
 	struct nm_entry entry;
 	nm_recorder_page_verdict(daemon, verdict);
 	nm_entry_page_verdict(&entry, &context, verdict);
-	emit(daemon, &entry);
+	nm_report_entry(daemon, &entry);
 	(void)nm_history_judge(&daemon->history, verdict->decision.id, &entry);
 }
 
@@ -437,7 +424,7 @@ void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	home.nudged = daemon->config->threads.pin == NM_PIN_AUTO &&
 		      nm_runtime_counts_again(home.runtime);
 	nm_entry_placement(&entry, &context, &home, proposal);
-	emit(daemon, &entry);
+	nm_report_entry(daemon, &entry);
 	struct nm_past *past =
 		nm_history_add(&daemon->history, placed->decision, realtime_usec(), &entry);
 	if (past) {
@@ -461,7 +448,7 @@ void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snaps
 	struct nm_entry_home home = home_of(snapshot, placed);
 	struct nm_entry entry;
 	nm_entry_placement_verdict(&entry, &context, &home, verdict);
-	emit(daemon, &entry);
+	nm_report_entry(daemon, &entry);
 	(void)nm_history_judge(&daemon->history, placed->decision, &entry);
 }
 
@@ -485,7 +472,7 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	if (daemon->config && daemon->config->threads.policy == NM_POLICY_AUTO &&
 	    (event->kind == NM_LEASE_WIDENED || event->kind == NM_LEASE_UNSEEN))
 		entry.priority = LOG_DEBUG;
-	emit(daemon, &entry);
+	nm_report_entry(daemon, &entry);
 }
 
 void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_sharing *sharing,
@@ -493,7 +480,7 @@ void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_s
 {
 	struct nm_entry entry;
 	nm_entry_sharing(&entry, pid, sharing, pages);
-	emit(daemon, &entry);
+	nm_report_entry(daemon, &entry);
 }
 
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,

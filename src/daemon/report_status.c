@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How it stands: a line for systemd, and a summary for the journal every five minutes. */
+/* A status line for systemd, and a summary for the journal every five minutes. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -21,30 +21,63 @@ static void describe_share(char *text, size_t size, double share)
 		(void)snprintf(text, size, "%.0f %%", share * 100);
 }
 
+struct counter {
+	const char *name;
+	uint64_t value;
+};
+
+static void emit_summary(struct nm_daemon *daemon, struct nm_entry *entry,
+			 const struct counter *counters, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		nm_entry_field(entry, counters[i].name, "%" PRIu64, counters[i].value);
+	nm_report_entry(daemon, entry);
+}
+
 static void summarise_pages(struct nm_daemon *daemon)
 {
 	const struct nm_page_tally *tally = &daemon->pipeline.pages->tally;
+	const struct counter counters[] = {
+		{"PAGES_MOVED", tally->moved},	       {"BYTES", tally->bytes},
+		{"DECISIONS", tally->decisions},       {"IMPROVED", tally->improved},
+		{"NEUTRAL", tally->neutral},	       {"ROLLED_BACK", tally->rolled_back},
+		{"INCONCLUSIVE", tally->inconclusive}, {"PAGES_ELSEWHERE", tally->elsewhere},
+		{"PAGES_REFUSED", tally->refused},     {"PAGES_FAILED", tally->failed},
+		{"PAGES_UNTRIED", tally->untried},
+	};
+	struct nm_entry entry;
 
-	nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
-		  "so far %" PRIu64 " pages moved (%" PRIu64 " MiB) by %" PRIu64
-		  " decisions (%" PRIu64 " improved, %" PRIu64 " neutral, %" PRIu64
-		  " rolled back, %" PRIu64 " inconclusive); %" PRIu64 " were elsewhere, %" PRIu64
-		  " left alone, %" PRIu64 " failed, %" PRIu64 " not tried",
-		  tally->moved, tally->bytes >> 20, tally->decisions, tally->improved,
-		  tally->neutral, tally->rolled_back, tally->inconclusive, tally->elsewhere,
-		  tally->refused, tally->failed, tally->untried);
+	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
+	nm_entry_text(&entry,
+		      "Pages: %" PRIu64 " migrated (%" PRIu64 " MiB), %" PRIu64
+		      " decisions improved, %" PRIu64 " rolled back, %" PRIu64 " pages failed",
+		      tally->moved, tally->bytes >> 20, tally->improved, tally->rolled_back,
+		      tally->failed);
+	emit_summary(daemon, &entry, counters, NM_ARRAY_SIZE(counters));
 }
 
 static void summarise_homes(struct nm_daemon *daemon)
 {
 	const struct nm_home_tally *homes = &daemon->tally.homes;
+	size_t placed = nm_placement_homes(daemon);
+	const struct counter counters[] = {
+		{"HOMES", placed},
+		{"HOMES_GRANTED", homes->granted},
+		{"HOMES_EXPIRED", homes->expired},
+		{"HOMES_YIELDED", homes->yielded},
+		{"ROLLED_BACK", homes->rolled_back},
+		{"PAGES_MOVED", homes->pages},
+		{"BYTES", homes->bytes},
+	};
+	struct nm_entry entry;
 
-	nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
-		  "%zu processes have a home; so far %" PRIu64 " homes granted, %" PRIu64
-		  " expired, %" PRIu64 " yielded, %" PRIu64 " rolled back; %" PRIu64
-		  " pages moved to them (%" PRIu64 " MiB)",
-		  nm_placement_homes(daemon), homes->granted, homes->expired, homes->yielded,
-		  homes->rolled_back, homes->pages, homes->bytes >> 20);
+	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
+	nm_entry_text(&entry,
+		      "Homes: %zu now; %" PRIu64 " granted, %" PRIu64 " expired, %" PRIu64
+		      " yielded, %" PRIu64 " rolled back; %" PRIu64 " MiB migrated",
+		      placed, homes->granted, homes->expired, homes->yielded, homes->rolled_back,
+		      homes->bytes >> 20);
+	emit_summary(daemon, &entry, counters, NM_ARRAY_SIZE(counters));
 }
 
 static void write_summary(struct nm_daemon *daemon)
@@ -52,20 +85,34 @@ static void write_summary(struct nm_daemon *daemon)
 	struct nm_roster_counts roster = nm_roster_counts(daemon->pipeline.roster);
 	const struct nm_tally *tally = &daemon->tally;
 	uint64_t suppressed = nm_journal_suppressed(daemon->journal);
+	const struct counter counters[] = {
+		{"THREADS_MANAGED", roster.threads_managed},
+		{"PROCESSES_MANAGED", roster.processes_managed},
+		{"MOVES", tally->applied},
+		{"IMPROVED", tally->improved},
+		{"NEUTRAL", tally->neutral},
+		{"ROLLED_BACK", tally->rolled_back},
+		{"CANCELLED", tally->cancelled},
+		{"INCONCLUSIVE", tally->inconclusive},
+		{"REFUSED", tally->failed},
+		{"INTERVALS", tally->intervals},
+		{"SAMPLES_LOST", daemon->counts.lost},
+		{"SUPPRESSED", suppressed},
+	};
+	struct nm_entry entry;
 	char local[32];
 
 	daemon->tally.suppressed += suppressed;
 	describe_share(local, sizeof(local), tally->local_share);
-	nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
-		  "%u threads of %u processes managed, %s of their sampled accesses local; so "
-		  "far %" PRIu64 " moves (%" PRIu64 " improved, %" PRIu64 " neutral, %" PRIu64
-		  " rolled back, %" PRIu64 " cancelled, %" PRIu64 " inconclusive), %" PRIu64
-		  " refused, in %" PRIu64 " intervals; %" PRIu64 " samples lost, %" PRIu64
-		  " journal entries suppressed; own cost %.2f %% of one CPU",
-		  roster.threads_managed, roster.processes_managed, local, tally->applied,
-		  tally->improved, tally->neutral, tally->rolled_back, tally->cancelled,
-		  tally->inconclusive, tally->failed, tally->intervals, daemon->counts.lost,
-		  suppressed, tally->cpu_share * 100);
+	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
+	nm_entry_field(&entry, "COST_PERCENT", "%.2f", tally->cpu_share * 100);
+	nm_entry_text(&entry,
+		      "%u thread%s managed, %s of accesses local; %" PRIu64 " move%s (%" PRIu64
+		      " improved, %" PRIu64 " rolled back); cost %.2f %% of one CPU",
+		      roster.threads_managed, nm_plural(roster.threads_managed, "", "s"), local,
+		      tally->applied, nm_plural(tally->applied, "", "s"), tally->improved,
+		      tally->rolled_back, tally->cpu_share * 100);
+	emit_summary(daemon, &entry, counters, NM_ARRAY_SIZE(counters));
 	if (daemon->pipeline.placement)
 		summarise_homes(daemon);
 	if (daemon->pipeline.pages)
@@ -85,56 +132,51 @@ void nm_report_summary(struct nm_daemon *daemon)
 
 const char *nm_report_restoration(const struct nm_daemon *daemon)
 {
-	return daemon->unrestored ? "some CPU affinities could not be restored"
-				  : "every CPU affinity is restored";
+	return daemon->unrestored ? "some affinities not restored" : "all affinities restored";
 }
 
-static const char *what_is_seen(const struct nm_daemon *daemon)
+static void describe_managed(const struct nm_daemon *daemon, char *text, size_t size,
+			     const char *sampled)
 {
-	if (!daemon->pipeline.source)
-		return "nothing can be sampled";
-	return nm_pipeline_sees_no_accesses(daemon) ? "no memory access is sampled"
-						    : "only the first touch of each page is seen";
+	unsigned threads = nm_roster_counts(daemon->pipeline.roster).threads_managed;
+	(void)snprintf(text, size, "STATUS=%s%u thread%s managed, %zu leased", sampled, threads,
+		       nm_plural(threads, "", "s"), nm_actuator_leases(daemon->pipeline.actuator));
 }
 
-/* Policy "auto" goes on without accesses, while it knows who runs. */
-static void describe_blindness(const struct nm_daemon *daemon, char *text, size_t size)
+/* Policy "auto" goes on without accesses, if it knows where threads run. */
+static void describe_unsampled(const struct nm_daemon *daemon, char *text, size_t size)
 {
-	if (daemon->config->threads.policy == NM_POLICY_AUTO && daemon->pipeline.source)
-		(void)snprintf(
-			text, size,
-			"STATUS=Blind: %s, so homes are given by where threads run; %u threads "
-			"managed, %" PRIu64 " moves, %zu leases.",
-			what_is_seen(daemon),
-			nm_roster_counts(daemon->pipeline.roster).threads_managed,
-			daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
+	bool runs = daemon->config->threads.policy == NM_POLICY_AUTO && daemon->pipeline.source;
+	bool touches = daemon->pipeline.source && !nm_pipeline_sees_no_accesses(daemon);
+	const char *what = touches ? "Only first touches sampled: " : "No memory sampling: ";
+	if (runs)
+		describe_managed(daemon, text, size, what);
 	else
-		(void)snprintf(text, size, "STATUS=Blind: %s; see the journal.",
-			       what_is_seen(daemon));
+		(void)snprintf(text, size, "STATUS=%snothing is moved", what);
 }
 
 static void describe_status(const struct nm_daemon *daemon, char *text, size_t size)
 {
 	char local[32];
+	size_t used;
 	if (daemon->paused) {
-		(void)snprintf(text, size, "STATUS=Paused: %s, nothing is sampled.",
+		(void)snprintf(text, size, "STATUS=Paused: %s, sampling stopped",
 			       nm_report_restoration(daemon));
 		return;
 	}
 	if (daemon->pipeline.topology->nr_nodes < 2) {
-		(void)snprintf(text, size, "STATUS=One NUMA node: there is nothing to move.");
+		(void)snprintf(text, size, "STATUS=One NUMA node: nothing to move");
 		return;
 	}
 	if (nm_pipeline_is_blind(daemon)) {
-		describe_blindness(daemon, text, size);
+		describe_unsampled(daemon, text, size);
 		return;
 	}
 	describe_share(local, sizeof(local), daemon->tally.local_share);
-	(void)snprintf(text, size,
-		       "STATUS=%u threads managed, %s of their accesses local; %" PRIu64
-		       " moves, %zu leases.",
-		       nm_roster_counts(daemon->pipeline.roster).threads_managed, local,
-		       daemon->tally.applied, nm_actuator_leases(daemon->pipeline.actuator));
+	describe_managed(daemon, text, size, "");
+	used = strlen(text);
+	(void)snprintf(text + used, size - used, "; %s of accesses local, %" PRIu64 " move%s",
+		       local, daemon->tally.applied, nm_plural(daemon->tally.applied, "", "s"));
 }
 
 /* "STATUS=12 threads managed…" and the like: other words are another state. */

@@ -77,17 +77,15 @@ static void report_damage(struct nm_daemon *daemon, const struct nm_restoration 
 	if (found->bad_lines == 0)
 		return;
 	nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
-		  "the ledger of the last run is damaged: %zu of its lines cannot be read, the "
-		  "first is line %zu; masks that only these tell of may still be narrowed "
-		  "(taskset -acp lists them)",
-		  found->bad_lines, found->first_bad_line);
+		  "Ledger damaged: %zu line%s unreadable from line %zu on; check affinities "
+		  "(taskset -acp)", found->bad_lines, nm_plural(found->bad_lines, "", "s"),
+		  found->first_bad_line);
 	if (found->kept < 0)
-		nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
-			  "the damaged ledger could not be kept aside: %s", strerror(-found->kept));
+		nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR, "Damaged ledger not kept: %s",
+			  strerror(-found->kept));
 	else
 		nm_report(daemon, NM_MESSAGE_RESTORE, LOG_NOTICE,
-			  "the damaged ledger is kept as " NM_LEDGER_DAMAGED
-			  " in the runtime directory");
+			  "Damaged ledger kept as " NM_LEDGER_DAMAGED " in the runtime directory");
 }
 
 static void report_restored(struct nm_daemon *daemon, int restored,
@@ -95,9 +93,8 @@ static void report_restored(struct nm_daemon *daemon, int restored,
 {
 	if (restored > 0 || found->failed > 0)
 		nm_report(daemon, NM_MESSAGE_RESTORE, found->failed ? LOG_WARNING : LOG_NOTICE,
-			  "after an end without a stop: %d masks returned, %u refused and kept in "
-			  "the ledger",
-			  restored, found->failed);
+			  "Recovered after unclean shutdown: %d affinit%s restored, %u failed",
+			  restored, nm_plural((unsigned)restored, "y", "ies"), found->failed);
 	report_damage(daemon, found);
 }
 
@@ -124,11 +121,9 @@ static int set_aside(struct nm_daemon *daemon)
 	if (renameat(daemon->runtime_directory, NM_LEDGER_NAME, daemon->runtime_directory,
 		     NM_LEDGER_DAMAGED) < 0)
 		return -errno;
-	nm_report(
-		daemon, NM_MESSAGE_RESTORE, LOG_ERR,
-		"the ledger of the last run is not readable and was set aside as " NM_LEDGER_DAMAGED
-		" in the runtime directory: masks narrowed by that run may still stand; taskset "
-		"-acp lists them");
+	nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
+		  "Ledger unreadable, kept as " NM_LEDGER_DAMAGED "; affinities may be narrowed "
+		  "(taskset -acp)");
 	daemon->ledger_was_damaged = true;
 	return 1;
 }
@@ -167,8 +162,8 @@ static void tell_unread(struct nm_daemon *daemon, const char *name, int r, const
 {
 	if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "the file %s in the runtime directory could not be read as a whole: %s; %s",
-			  name, strerror(-r), so);
+			  "%s in the runtime directory not fully read: %s; %s", name, strerror(-r),
+			  so);
 }
 
 /* Told once: until it can be saved again, it holds as long as this daemon runs. */
@@ -177,8 +172,8 @@ static void tell_unsaved(struct nm_daemon *daemon, const char *name, int r, cons
 {
 	if (r < 0 && !*told)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "the file %s in the runtime directory cannot be written: %s; %s", name,
-			  strerror(-r), so);
+			  "%s in the runtime directory not written: %s; %s", name, strerror(-r),
+			  so);
 	*told = r < 0;
 }
 
@@ -187,8 +182,7 @@ void nm_runtime_recall(struct nm_daemon *daemon)
 	int r = nm_roster_memory_load(daemon->given_back, daemon->pipeline.platform,
 				      daemon->runtime_directory, daemon->boot_id);
 	tell_unread(daemon, NM_ROSTER_MEMORY_NAME, r,
-		    "processes released before the restart, and threads whose masks others had "
-		    "changed, may be managed again");
+		    "earlier releases and external changes may be lost");
 }
 
 void nm_runtime_remember(struct nm_daemon *daemon)
@@ -198,7 +192,7 @@ void nm_runtime_remember(struct nm_daemon *daemon)
 	int r = nm_roster_memory_save(daemon->given_back, daemon->pipeline.machine,
 				      daemon->runtime_directory, daemon->boot_id);
 	tell_unsaved(daemon, NM_ROSTER_MEMORY_NAME, r,
-		     "what is released now holds until a restart", &daemon->unsaved_told);
+		     "releases hold until a restart only", &daemon->unsaved_told);
 }
 
 void nm_runtime_recall_unanswered(struct nm_daemon *daemon)
@@ -206,7 +200,7 @@ void nm_runtime_recall_unanswered(struct nm_daemon *daemon)
 	int r = nm_worker_memory_load(daemon->unanswered, daemon->runtime_directory,
 				      daemon->boot_id);
 	tell_unread(daemon, NM_WORKER_MEMORY_NAME, r,
-		    "processes that did not answer before the restart may be asked again");
+		    "processes that did not answer may be asked again");
 }
 
 void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
@@ -216,6 +210,6 @@ void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
 	int r = nm_worker_memory_save(daemon->unanswered, daemon->runtime_directory,
 				      daemon->boot_id);
 	tell_unsaved(daemon, NM_WORKER_MEMORY_NAME, r,
-		     "who does not answer now may be asked again after a restart",
+		     "processes that do not answer may be asked again after a restart",
 		     &daemon->unanswered_told);
 }

@@ -32,7 +32,7 @@ static int open_platform(void *context, const struct nm_platform_options *option
 /* The configuration is lent: it is not ours to free. */
 static void daemon_clear(struct nm_daemon *daemon)
 {
-	(void)nm_recorder_end(daemon, "the simulation has ended");
+	(void)nm_recorder_end(daemon, "simulation ended");
 	if (daemon->pipeline.platform)
 		nm_pipeline_close(daemon);
 	nm_history_clear(&daemon->history);

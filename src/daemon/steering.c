@@ -17,30 +17,27 @@ static void on_report(void *context, const struct nm_steer_report *report)
 	switch (report->conflict) {
 	case NM_STEER_UNKNOWN:
 		log_value(daemon, report, LOG_WARNING,
-			  "which is not off, observe or on; treated as observe");
+			  "not off, observe or on; treated as observe");
 		break;
 	case NM_STEER_NOT_ROOTS:
 		log_value(daemon, report, LOG_WARNING,
-			  "but others than root can write to this directory, which may therefore "
-			  "only say off or observe; ignored");
+			  "ignored: not writable by root alone, only off and observe allowed");
 		break;
 	case NM_STEER_UNDER_OFF:
-		log_value(daemon, report, LOG_NOTICE, "but a cgroup above it is off; ignored");
+		log_value(daemon, report, LOG_NOTICE, "ignored: a cgroup above it is off");
 		break;
 	case NM_STEER_EXCLUDED:
 		log_value(daemon, report, LOG_NOTICE,
-			  "but targets.exclude matches a process there; ignored");
+			  "ignored: targets.exclude matches a process there");
 		break;
 	case NM_STEER_OUTSIDE:
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "cgroup %s is outside of this service's cgroup namespace; the "
-			  "attribute " NM_STEER_ATTRIBUTE " is not read there",
-			  report->cgroup);
+			  "cgroup %s: outside of this service's cgroup namespace; "
+			  NM_STEER_ATTRIBUTE " not read", report->cgroup);
 		break;
 	case NM_STEER_TOO_DEEP:
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "cgroup %s is more than 32 levels deep; " NM_STEER_ATTRIBUTE
-			  " is not read there, and treated as observe",
+			  "cgroup %s: more than 32 levels deep; treated as observe",
 			  report->cgroup);
 		break;
 	}

@@ -243,10 +243,8 @@ static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	}
 	if (count > 0)
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
-			  "%zu leased threads got their masks back: they queued for full CPUs on "
-			  "their node "
-			  "while others that they may use stood idle",
-			  count);
+			  "Affinity of %zu thread%s restored: run queue full, other nodes idle",
+			  count, nm_plural(count, "", "s"));
 	return 0;
 }
 
@@ -327,16 +325,12 @@ static void tell_periods(struct nm_daemon *daemon, double cost_share)
 	bool by_cost = cost_share * 100 > daemon->config->sampling.overhead_percent;
 	if (held_back && by_cost)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			  "sampling is held back: it cost %.2f %% of one CPU in the last interval, "
-			  "and "
-			  "sampling.overhead_percent allows %.2f %%",
-			  cost_share * 100, daemon->config->sampling.overhead_percent);
+			  "Sampling reduced: cost %.2f %% of one CPU, sampling.overhead_percent "
+			  "is %.2f", cost_share * 100, daemon->config->sampling.overhead_percent);
 	else if (held_back)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			  "sampling is held back: records were lost");
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO, "Sampling reduced: records lost");
 	else
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			  "sampling is at its full rate again");
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO, "Sampling at full rate again");
 }
 
 #define TELL_LOSSES_NS (300 * NM_NSEC_PER_SEC)
@@ -349,11 +343,9 @@ static void note_losses(struct nm_daemon *daemon, uint64_t lost)
 		return;
 	daemon->losses_told_ns = daemon->last_tick_ns;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-		  "%llu sampling records were lost in the last interval, since a ring was full; "
-		  "sampling is "
-		  "held back until it is quiet. Larger rings (sampling.ring_kb, now %llu) ride out "
-		  "longer bursts",
-		  (unsigned long long)lost, (unsigned long long)daemon->config->sampling.ring_kb);
+		  "%llu samples lost, buffer full: sampling reduced (raise sampling.ring_kb, now "
+		  "%llu)", (unsigned long long)lost,
+		  (unsigned long long)daemon->config->sampling.ring_kb);
 }
 
 /*

@@ -12,7 +12,7 @@ static void add_runtime(const struct nm_facts *facts, enum nm_runtime kind,
 	if (runtime->count > 0)
 		nm_findings_evidence(findings, "%s: %u program%s, among them %s (pid %" PRIu32 ")",
 				     nm_runtime_name(kind), runtime->count,
-				     runtime->count == 1 ? "" : "s", runtime->comm, runtime->pid);
+				     nm_plural(runtime->count, "", "s"), runtime->comm, runtime->pid);
 }
 
 static void report_no_runtime(const char *name, const struct nm_facts *facts,
@@ -26,7 +26,7 @@ static void report_no_runtime(const char *name, const struct nm_facts *facts,
 	if (unread)
 		nm_findings_remedy(findings,
 				   "run again with sudo: %u program%s of others could not be read",
-				   facts->unread_programs, facts->unread_programs == 1 ? "" : "s");
+				   facts->unread_programs, nm_plural(facts->unread_programs, "", "s"));
 }
 
 void nm_check_runtimes(const char *name, const struct nm_facts *facts, struct nm_findings *findings)

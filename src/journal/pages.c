@@ -66,7 +66,7 @@ void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_contex
 	decision_fields(entry, context, decision);
 	nm_entry_field(entry, "RESULT", "%s", context->dry_run ? "dry-run" : "asked");
 	nm_entry_say(entry, "%s %lu page%s (", context->dry_run ? "Would migrate" : "Migrating",
-		     (unsigned long)decision->pages, nm_plural(decision->pages));
+		     (unsigned long)decision->pages, nm_plural(decision->pages, "", "s"));
 	nm_say_size(entry, decision->bytes);
 	nm_entry_say(entry, ") of ");
 	nm_say_subject(entry, decision->comm, decision->pid, 0);
@@ -120,7 +120,7 @@ static void say_results(struct nm_entry *entry, const struct nm_page_verdict *ve
 	const struct nm_page_results *results = &verdict->results;
 	nm_entry_field(entry, "PAGES_MOVED", "%lu", (unsigned long)results->moved);
 	nm_entry_say(entry, ", %lu of %lu page%s migrated", (unsigned long)results->moved,
-		     (unsigned long)verdict->decision.pages, nm_plural(verdict->decision.pages));
+		     (unsigned long)verdict->decision.pages, nm_plural(verdict->decision.pages, "", "s"));
 	say_failures(entry, results);
 	if (results->forgotten > 0)
 		nm_entry_field(entry, "PAGES_FORGOTTEN", "%lu", (unsigned long)results->forgotten);

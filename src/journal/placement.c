@@ -44,7 +44,7 @@ void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *c
 	nm_entry_say(entry, " on %s", nm_say_node(context, home->node, node));
 	nm_entry_because(entry);
 	nm_entry_detail(entry, "%s", nm_place_reason_text(proposal->reason));
-	nm_entry_detail(entry, "%u thread%s, %.1f CPUs", home->threads, nm_plural(home->threads),
+	nm_entry_detail(entry, "%u thread%s, %.1f CPUs", home->threads, nm_plural(home->threads, "", "s"),
 			home->demand_cpus);
 	if (isfinite(proposal->distance_now))
 		nm_entry_say(entry, ", distance %.1f " NM_ARROW " %.1f", proposal->distance_now,
@@ -103,5 +103,5 @@ void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_co
 	say_measure(entry, verdict);
 	if (home->pages_moved > 0)
 		nm_entry_say(entry, ", %lu page%s migrated", (unsigned long)home->pages_moved,
-			     nm_plural(home->pages_moved));
+			     nm_plural(home->pages_moved, "", "s"));
 }

@@ -33,9 +33,9 @@ void nm_entry_sharing(struct nm_entry *entry, uint32_t pid, const struct nm_shar
 	nm_entry_say(entry,
 		     "PID %u: %zu thread%s, communication %s (heterogeneity %s), exclusivity %s of "
 		     "%lu page%s",
-		     pid, sharing->nr_threads, nm_plural(sharing->nr_threads),
+		     pid, sharing->nr_threads, nm_plural(sharing->nr_threads, "", "s"),
 		     nm_say_figure(sharing->amount, amount),
 		     nm_say_figure(sharing->heterogeneity, uneven),
 		     nm_say_percent(nm_exclusivity_average(pages), exclusivity),
-		     (unsigned long)pages->pages, nm_plural(pages->pages));
+		     (unsigned long)pages->pages, nm_plural(pages->pages, "", "s"));
 }

@@ -20,19 +20,19 @@
 /* What may be said of it: how it begins. */
 #define OF_MASKS                                                                                   \
 	"Could not move ", "Affinity of N/N not restored, will be tried again",     \
-		"paused, but the CPU affinity of N threads could not be restored: they stay in",   \
-		"stopped, but the CPU affinity of N threads could not be restored: they stay in"
-#define OF_SAMPLING "Sampling of ", "nothing can be sampled, so nothing will be moved: Sampling "
+		"Paused; affinities not restored: N ",   \
+		"Stopped; affinities not restored: N "
+#define OF_SAMPLING "Sampling of ", "Nothing sampled, nothing moved: Sampling "
 #define OF_LEDGER                                                                                  \
-	"cannot open the ledger in the runtime directory: E",                                      \
-		"cannot replay the ledger in the runtime directory: E",                            \
-		"cannot use the runtime directory: E", "the file given-back in the runtime ",      \
-		"the file unanswered in the runtime ", "giving up: E"
+	"Ledger not opened: E",                                      \
+		"Ledger not replayed: E",                            \
+		"Runtime directory unusable: E", "given-back in the runtime ",      \
+		"unanswered in the runtime ", "Exiting: E"
 #define OF_FIGURES                                                                                 \
-	"metrics.file …/figures.prom cannot be written: E",                                        \
-		"metrics.file …/figures.prom is written again"
+	"metrics.file …/figures.prom not written: E",                                        \
+		"metrics.file …/figures.prom written again"
 #define OF_CONFIG "…/numa-migrd.conf"
-#define CUT_SHORT "this interval was cut short: E"
+#define CUT_SHORT "Interval aborted: E"
 
 static const struct ordeal_case {
 	enum gate_op op;
@@ -62,8 +62,8 @@ static const struct ordeal_case {
 	 "schedstat and comm, and not maps, numa_maps, cmdline or environ, which do",
 	 {ENOENT, ESRCH, EACCES, EIO, EMFILE, EFBIG, ENOMEM},
 	 MAY_NOT_START | MAY_END | IS_TOLD,
-	 {OF_MASKS, CUT_SHORT, "cannot replay the ledger in the runtime directory: E",
-	  "kernel.numa_balancing is not offered by this kernel"}},
+	 {OF_MASKS, CUT_SHORT, "Ledger not replayed: E",
+	  "Only first touches sampled: "}},
 	{GATE_LIST_DIRECTORY,
 	 "list_directory",
 	 "/proc or a process's task directory is listed",
@@ -168,9 +168,9 @@ static const struct ordeal_case {
 	 "then for a minute not at all",
 	 {EPERM, ENOENT, ECONNREFUSED, EIO, ETIMEDOUT},
 	 IS_TOLD,
-	 {"switching kernel.numa_balancing on is refused: E",
-	  "kernel.numa_balancing is on and moves the same pages",
-	  "repeated accesses are seen, and no longer first touches of memory only"}},
+	 {"kernel.numa_balancing = N refused: E",
+	  "kernel.numa_balancing migrates the same pages",
+	  "Repeated accesses are sampled again"}},
 	{GATE_ASK,
 	 "ask",
 	 "numa-migrd-worker is asked about another process's memory; ETIMEDOUT: it never answers, "
@@ -195,7 +195,7 @@ static const struct ordeal_case {
 	 {ENOENT, EACCES, EMFILE, ENOSPC, EROFS, EIO},
 	 MAY_NOT_START | IS_TOLD,
 	 {OF_LEDGER, OF_FIGURES, OF_CONFIG,
-	  "neither /sys/devices/system/node/node*/memory* nor /proc/zoneinfo"}},
+	  "Nothing is moved: no node ranges in "}},
 	{GATE_WRITE,
 	 "write",
 	 "the ledger, what was given back, or the figures are written",
@@ -245,7 +245,7 @@ static const struct ordeal_case {
 	 {ENOMEM},
 	 MAY_NOT_START | MAY_END | IS_TOLD,
 	 {OF_MASKS, OF_LEDGER, OF_FIGURES, OF_CONFIG, CUT_SHORT,
-	  "cannot read the topology: ", OF_SAMPLING}},
+	  "Topology not readable: ", OF_SAMPLING}},
 };
 
 #define ORDEAL_CASES (sizeof(ordeal_cases) / sizeof(*ordeal_cases))

@@ -228,9 +228,9 @@ static void a_client_steers(void **state)
 	world_configure(world, "threads: { n = -1; };\n");
 	assert_string_equal(call("Reload", "", 0), NM_BUS_ERROR_BAD_CONFIGURATION);
 	assert_int_equal(stop_service(), 0);
-	world_assert_said(world, "released process 100 as asked");
-	world_assert_said(world, "Release is asked for by user 0");
-	world_assert_said(world, "SetDryRun is asked for by user 0");
+	world_assert_said(world, "Released PID 100");
+	world_assert_said(world, "Release requested by UID 0");
+	world_assert_said(world, "SetDryRun requested by UID 0");
 }
 
 /* ---- recordings ---- */

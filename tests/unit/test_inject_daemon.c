@@ -91,10 +91,10 @@ static void each_refusal_has_its_remedy(void **state)
 		int error;
 		const char *remedy;
 	} refusals[] = {
-		{-EPERM, "Operation not permitted; the root helper holds each act against"},
-		{-EBUSY, "busy; the process itself uses soft-dirty pages"},
-		{-EACCES, "denied; is numa-migrd-helper.socket running?"},
-		{-ECONNREFUSED, "refused; is numa-migrd-helper.socket running?"},
+		{-EPERM, "Operation not permitted; allow it in /etc/numa-migrd.conf"},
+		{-EBUSY, "busy; the process uses soft-dirty pages itself"},
+		{-EACCES, "denied; check numa-migrd-helper.socket"},
+		{-ECONNREFUSED, "refused; check numa-migrd-helper.socket"},
 		{-EIO, "error; see systemctl status numa-migrd-helper"},
 	};
 	(void)state;
@@ -113,7 +113,7 @@ static void a_slow_helper_is_asked_again(void **state)
 	balancing_error = -ETIMEDOUT;
 	reload("sampling: { inject = \"numa_balancing\"; };");
 	assert_false(service->inject_dead);
-	world_assert_said(world, "is asked again in a minute");
+	world_assert_said(world, "helper too slow, retrying in a minute");
 	assert_int_equal(nm_tick(service), 0);
 	assert_int_equal(balancing, -1);
 	balancing_error = 0;
@@ -127,7 +127,7 @@ static void a_kernel_that_protects_nothing_is_told(void **state)
 	ops.clear_refs = protect_nothing;
 	reload(SOFT_DIRTY);
 	assert_true(service->inject_dead);
-	world_assert_said(world, "has no effect here: this kernel accepts the write");
+	world_assert_said(world, "has no effect: kernel without CONFIG_MEM_SOFT_DIRTY");
 }
 
 /* The process is passed over, and the service goes on. */
@@ -140,7 +140,7 @@ static void a_process_that_is_refused_is_told(void **state)
 	assert_false(service->inject_dead);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(nm_tick(service), 0);
-	world_assert_said(world, "write-protecting a process's pages is refused");
+	world_assert_said(world, "Write-protecting pages refused: ");
 	assert_int_equal(service->tally.injected, 0);
 }
 
@@ -152,7 +152,7 @@ static void a_process_that_is_too_large_is_told_of(void **state)
 	reload(SOFT_DIRTY);
 	for (unsigned i = 0; i < 1000 && service->injector.too_large == 0; i++)
 		assert_int_equal(nm_tick(service), 0);
-	world_assert_said(world, "a target is too large to be write-protected within 100 ms");
+	world_assert_said(world, "Target too large to write-protect in 100 ms");
 }
 
 /* What is configured and refused shows nothing. */
@@ -164,8 +164,8 @@ static void a_refused_injection_is_blindness(void **state)
 	probe_error = -EPERM;
 	reload(SOFT_DIRTY);
 	assert_true(nm_pipeline_is_blind(service));
-	assert_non_null(strstr(service->status, "Blind: only the first touch"));
-	world_assert_said(world, "until then only first touches of memory are seen");
+	assert_non_null(strstr(service->status, "Only first touches sampled: "));
+	world_assert_said(world, "; only first touches sampled");
 	balancing_error = -EPERM;
 	reload(BALANCING);
 	assert_true(nm_pipeline_is_blind(service));
@@ -184,10 +184,10 @@ static void an_injection_that_ends_is_told(void **state)
 	balancing_error = -EPERM;
 	assert_int_equal(nm_tick(service), 0);
 	assert_true(nm_pipeline_is_blind(service));
-	world_assert_said(world, "until then only first touches of memory are seen");
+	world_assert_said(world, "; only first touches sampled");
 	nm_pipeline_open_source(service);
 	assert_int_equal(nm_tick(service), 0);
-	world_assert_said(world, "sampling.inject = \"numa_balancing\" is of no use: only first touches");
+	world_assert_said(world, "; fix sampling.inject, or sysctl kernel.numa_balancing=");
 }
 
 static void balancing_that_cannot_be_switched_is_told(void **state)
@@ -196,7 +196,7 @@ static void balancing_that_cannot_be_switched_is_told(void **state)
 	balancing_error = -EPERM;
 	reload(BALANCING);
 	assert_true(service->inject_dead);
-	world_assert_said(world, "switching kernel.numa_balancing on is refused");
+	world_assert_said(world, "kernel.numa_balancing = 1 refused: ");
 	balancing_error = 0;
 	reload(BALANCING);
 	assert_false(service->inject_dead);

@@ -123,7 +123,7 @@ static void a_warning_and_nothing_else(void **state)
 	(void)state;
 	begin(NM_BALANCING_WARN);
 	assert_true(fake_mover.submitted > 0);
-	assert_told(1, LOG_WARNING, "each may undo");
+	assert_told(1, LOG_WARNING, "migrates the same pages");
 	assert_int_equal(switches, 0);
 }
 
@@ -133,7 +133,7 @@ static void it_is_turned_off_and_put_back(void **state)
 	begin(NM_BALANCING_MANAGE);
 	assert_true(fake_mover.submitted > 0);
 	assert_int_equal(world.balancing, 0);
-	assert_told(1, LOG_NOTICE, "turned off");
+	assert_told(1, LOG_NOTICE, "is off until");
 	assert_true(switches >= 12); /* a restarted helper is to know of it */
 	/* The policy ends: so does that. */
 	world.daemon.config->pages.policy = NM_PAGES_WATCH;
@@ -161,10 +161,10 @@ static void a_refusal_yields(void **state)
 	begin(NM_BALANCING_MANAGE);
 	assert_int_equal(fake_mover.submitted, 0);
 	assert_int_equal(world.balancing, 1);
-	assert_told(1, LOG_WARNING, "may not be turned off");
+	assert_told(1, LOG_WARNING, "stays on, pages left to it");
 	refusal = 0;
 	assert_true(acts());
-	assert_told(2, LOG_NOTICE, "turned off");
+	assert_told(2, LOG_NOTICE, "is off until");
 }
 
 /* Faults are all that is seen: turned off, nothing would be. */
@@ -198,7 +198,7 @@ static void injected_faults_win(void **state)
 	begin(NM_BALANCING_WARN);
 	assert_int_equal(fake_mover.submitted, 0);
 	assert_int_equal(world.balancing, 1);
-	assert_told(1, LOG_NOTICE, "has the kernel move pages");
+	assert_told(1, LOG_NOTICE, "left to the kernel");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_beside_kernel, world_close)

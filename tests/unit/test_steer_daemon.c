@@ -160,8 +160,8 @@ static void what_counts_for_nothing_is_told(void **state)
 	fake_say(world.fake, "/b.slice", "off");
 	fake_say(world.fake, "/b.slice/y.service", "on");
 	live(2);
-	assert_told("/a.slice: user.numa-migrd is \"on\", but others than root can write");
-	assert_told("/b.slice/y.service: user.numa-migrd is \"on\", but a cgroup above it is off");
+	assert_told("/a.slice: user.numa-migrd is \"on\", ignored: not writable by root alone");
+	assert_told("/b.slice/y.service: user.numa-migrd is \"on\", ignored: a cgroup above it is off");
 }
 
 static void what_cannot_be_read_is_told(void **state)
@@ -176,8 +176,8 @@ static void what_cannot_be_read_is_told(void **state)
 	fake_move(world.fake, 1000, nested);
 	fake_move(world.fake, 1100, "/../b");
 	live(2);
-	assert_told("/x is more than 32 levels deep");
-	assert_told("cgroup /../b is outside of this service's cgroup namespace");
+	assert_told("/x: more than 32 levels deep");
+	assert_told("cgroup /../b: outside of this service's cgroup namespace");
 }
 
 static void exclusion_wins_and_is_told(void **state)
@@ -194,7 +194,7 @@ static void exclusion_wins_and_is_told(void **state)
 	fake_say(world.fake, "/b.slice", "on");
 	live(20);
 	assert_null(move_of("1100"));
-	assert_told("/b.slice: user.numa-migrd is \"on\", but targets.exclude matches");
+	assert_told("/b.slice: user.numa-migrd is \"on\", ignored: targets.exclude matches");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)

@@ -147,7 +147,7 @@ opts_in() {
 	effect "attribute: on" leased "$opted"
 }
 
-not_roots() { [[ $(field MESSAGE KIND=problem) == *"only say off or observe"* ]]; }
+not_roots() { [[ $(field MESSAGE KIND=problem) == *"only off and observe allowed"* ]]; }
 
 others_directory() {
 	mark_journal

@@ -151,7 +151,7 @@ nothing_can_be_written() {
 	pid=$(daemon_pid)
 }
 
-says_read_only() { [[ $(field MESSAGE PRIORITY=3) == *"use the runtime directory: Read-only file system"* ]]; }
+says_read_only() { [[ $(field MESSAGE PRIORITY=3) == *"Runtime directory unusable: Read-only file system"* ]]; }
 
 begin
 trap 'umount $RUN 2>/dev/null; rm -f $FILL $FILL.rest $DISK' EXIT
