@@ -17,6 +17,8 @@
 #define NM_PLACE_YOUNG_S 4.0	 /* how it begins, so long, says little of how it goes on */
 #define NM_PLACE_WATCHED_S (NM_PLACE_YOUNG_S / 2) /* what a process is compared with or known by */
 
+#define NM_PLACE_LEAST_ACCESSES 30 /* for what they say of where memory is */
+
 /* Why a group was given its home; or why it has none, for who asks. */
 enum nm_place_reason {
 	NM_PLACE_THERE,	   /* it runs there already and is only held */
@@ -112,12 +114,15 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *ret);
 
 /*
- * Which homes are to be given up: of the nodes whose demand, and what others run there, exceed their
+ * Which homes are to be given up: of the nodes whose demand, and what else has to run there, exceed their
  * cores while another node has a core idle: first groups that do not fit on their own, then those with
  * the least demand, until the rest fits. ret[i] is set for each group. Returns 0
  * or -ENOMEM. Tick, before nm_place_propose().
  */
 int nm_place_yield(const struct nm_place_view *view, bool *ret);
+
+/* May it use every node? The scheduler then moves it to CPUs that others leave idle. Tick. */
+bool nm_place_may_go_anywhere(const struct nm_place_view *view, const struct nm_place_group *group);
 
 /* Does a node other than its home, that the group may use, have an idle core? Tick. */
 bool nm_place_could_run_elsewhere(const struct nm_place_view *view,

@@ -140,8 +140,7 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 					&placement->items[i], "run queue full, other nodes idle");
 		daemon->tally.homes.yielded++;
 		nm_placement_give_up(daemon, &placement->items[i], false);
-		/* No setback: its node filled up, for which it is not to blame. */
-		placement->items[i].barred_until_ns = snapshot->time_ns + NM_BARRED_NS;
+		/* No setback: its node filled up, for which it is not to blame. It may go elsewhere next. */
 		view->groups[i].home = -1;
 		view->groups[i].barred = true;
 	}
@@ -199,8 +198,9 @@ int nm_placement_decide(struct nm_daemon *daemon, const struct nm_snapshot *snap
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
 	const struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_placed *placed = nm_placed_find(placement, snapshot->processes[0].pid);
+	struct nm_placed *placed = nm_placed_find(placement, snapshot->processes[0].pid);
 	size_t first = (size_t)(placed - placement->items);
+	nm_placement_count(daemon, placed, snapshot->time_ns);
 	int r = nm_placement_view_build(daemon, snapshot->time_ns, &view);
 	if (r == 0)
 		r = expire_homes(daemon, snapshot, &view, first, first + 1);
@@ -243,7 +243,8 @@ int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 		r = nm_placement_follow_nodes(daemon->pipeline.placement, snapshot, interval_s);
 	if (r < 0)
 		return r;
-	nm_placement_count(daemon, snapshot);
+	for (size_t i = 0; i < daemon->pipeline.placement->count; i++)
+		nm_placement_count(daemon, &daemon->pipeline.placement->items[i], snapshot->time_ns);
 	r = decide(daemon, snapshot);
 	if (r == 0)
 		nm_placement_bring(daemon, interval_ns);

@@ -3,19 +3,24 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
-#define LEASED_AFTER_S 0.5 /* without a new thread: it has sized itself */
+#define LEASED_AFTER_S (2 * NM_PLACE_MIN_AGE_S) /* without a new thread: it has sized itself */
+#define ALONE_AFTER_S 10.0 /* likewise of what never had a second one */
+#define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* then it is tried again */
 
 /*
- * What has only ever run one thread may yet ask how many CPUs there are, and so may what still creates
- * threads, and what has, or may have, a runtime that asks again and again (unless threads.pin says
+ * What has run one thread for a while only may yet ask how many CPUs there are, and so may what still
+ * creates threads, and what has, or may have, a runtime that asks again and again (unless threads.pin says
  * otherwise); what a thread starts that starts processes would inherit its lease.
  */
 static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_snapshot *snapshot,
 			       const struct nm_placed *placed, const struct nm_snap_thread *thread)
 {
 	const struct nm_snap_process *process = &snapshot->processes[thread->process];
-	bool sized = placed->ran_most > 1 && process->age_s >= LEASED_AFTER_S &&
-		     process->quiet_s >= LEASED_AFTER_S;
+	double after_s = placed->ran_most > 1 ? LEASED_AFTER_S : ALONE_AFTER_S;
+	/* Of what it did before it was met nothing is known. */
+	double known_s = (double)(snapshot->time_ns - thread->adopted_ns) / (double)NM_NSEC_PER_SEC;
+	bool sized = process->age_s >= after_s && process->quiet_s >= after_s &&
+		     (placed->ran_most > 1 || known_s >= after_s);
 	bool would_see = config->threads.pin == NM_PIN_AUTO &&
 			 nm_runtime_may_count_again(process->runtime);
 	bool nudged = config->threads.pin == NM_PIN_NUDGE || would_see || thread->forked;
@@ -41,6 +46,7 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		const struct nm_placed *placed = nm_placed_find(placement, thread->pid);
 		if (!placed || placed->home < 0 ||
+		    snapshot->time_ns < placed->refused_until_ns ||
 		    plan->count >= daemon->config->threads.moves_per_interval)
 			continue;
 		enum nm_step_pin pin = pin_of(daemon->config, snapshot, placed, thread);
@@ -52,6 +58,17 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			return r;
 	}
 	return 0;
+}
+
+/* What is refused once is refused again: seccomp, a cpuset, a mask that its owner has set meanwhile. */
+static void heed_refusal(struct nm_daemon *daemon, const struct nm_step *step, int error,
+			 uint64_t now_ns)
+{
+	struct nm_placed *placed = nm_placed_find(daemon->pipeline.placement, step->pid);
+	if (error == -ESTALE)
+		nm_roster_recheck(daemon->pipeline.roster, step->tid, step->start_ticks);
+	if (placed && error != -ESRCH && error != -ESTALE)
+		placed->refused_until_ns = now_ns + REFUSED_NS;
 }
 
 int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -73,9 +90,9 @@ int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);
 		daemon->tally.applied += receipts[i].applied;
 		daemon->tally.failed += !receipts[i].applied;
-		if (!receipts[i].applied && receipts[i].steps[0].error == -ESTALE)
-			nm_roster_recheck(daemon->pipeline.roster, plan.decisions[i].steps[0].tid,
-					  plan.decisions[i].steps[0].start_ticks);
+		if (!receipts[i].applied)
+			heed_refusal(daemon, &plan.decisions[i].steps[0],
+				     receipts[i].steps[0].error, snapshot->time_ns);
 	}
 	return 0;
 }

@@ -17,7 +17,7 @@
 static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
 {
 	return placed->home < 0 && placed->running > 0 && !placed->count.ticket &&
-	       !(placed->accesses > 0) && /* these tell */
+	       placed->accesses < NM_PLACE_LEAST_ACCESSES && /* these tell */
 	       (double)anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
 }
 
@@ -64,7 +64,7 @@ uint64_t nm_placement_bytes(const struct nm_placed *placed)
 
 const double *nm_placement_shares(const struct nm_placed *placed)
 {
-	if (placed->accesses > 0)
+	if (placed->accesses >= NM_PLACE_LEAST_ACCESSES)
 		return placed->memory_on;
 	return placed->located ? placed->located_on : NULL;
 }
@@ -129,15 +129,10 @@ bool nm_placement_awaits_count(const struct nm_placed *placed, uint64_t now_ns)
 	return placed->count.ticket && now_ns - placed->count.asked_ns < AWAITED_NS;
 }
 
-void nm_placement_count(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+void nm_placement_count(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t now_ns)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
-	for (size_t i = 0; i < placement->count; i++) {
-		struct nm_placed *placed = &placement->items[i];
-		uint64_t anon_bytes = snapshot->processes[placed->process].anon_bytes;
-		if (placed->count.ticket)
-			take(daemon, placed);
-		if (may_be_asked(placed, anon_bytes))
-			ask(daemon, placed, anon_bytes, snapshot->time_ns);
-	}
+	if (placed->count.ticket)
+		take(daemon, placed);
+	if (may_be_asked(placed, placed->anon_bytes))
+		ask(daemon, placed, placed->anon_bytes, now_ns);
 }

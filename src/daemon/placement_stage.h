@@ -54,6 +54,7 @@ struct nm_placed {
 	uint64_t undone;	     /* the last one that was rolled back; 0: none */
 	uint64_t decided_ns;	     /* or when its memory was last on its way */
 	uint64_t barred_until_ns;
+	uint64_t refused_until_ns;   /* its threads cannot be sent home until then */
 	unsigned setbacks;	     /* placements undone one after another */
 	bool judged;
 	uint64_t placed_ns; /* when it got its home */
@@ -122,7 +123,6 @@ size_t nm_placement_homes(const struct nm_daemon *daemon);
 struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid);
 
 #define NM_SAVED_MOST_S 1.0
-#define NM_BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 
 /* ---- placement_when.c ---- */
 
@@ -191,8 +191,8 @@ int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t
 
 /* ---- placement_pages.c ---- */
 
-/* Takes what was told of where memory is, and asks of those who have no home. */
-void nm_placement_count(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+/* Takes what was told of where its memory is, and asks if it has no home. */
+void nm_placement_count(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t now_ns);
 /* Its home waits for the answer, which is a matter of moments. */
 bool nm_placement_awaits_count(const struct nm_placed *placed, uint64_t now_ns);
 /* What is known of where its memory is, by so many pages on each node; none: nothing. */

@@ -6,6 +6,7 @@
 #include "placement_stage.h"
 
 #define FOLLOWS_S (2 * NM_PLACE_YOUNG_S) /* of memory elsewhere: the kernel brings it as it scans, or it waits */
+#define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 #define SETBACKS_MOST 3U
 /* After so many setbacks one after another a process is only watched. */
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC)
@@ -87,7 +88,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		daemon->tally.rolled_back++;
 		daemon->tally.homes.rolled_back++;
 		nm_placement_give_up(daemon, placed, true);
-		bar(placed, NM_BARRED_NS, snapshot->time_ns);
+		bar(placed, BARRED_NS, snapshot->time_ns);
 		break;
 	case NM_PLACE_INCONCLUSIVE:
 		daemon->tally.inconclusive++;

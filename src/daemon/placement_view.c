@@ -54,13 +54,13 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 		return r;
 	memset(placement->nodes, 0, nr_nodes * sizeof(*placement->nodes));
 	r = fill_nodes(snapshot, placement->nodes);
-	/* A moment of theirs that was taken for somebody else's is no reason to keep anybody away. */
+	/* What ended in the interval, or ran for a moment, is no reason to keep others away. */
 	for (unsigned k = 0; k < nr_nodes; k++) {
 		double *beside = &placement->beside_cpus[k], ran = 0;
 		for (size_t i = 0; i < placement->count; i++)
 			ran += placement->items[i].ran_on[k];
 		*beside += (fmax(placement->nodes[k].busy_cpus - ran, 0) - *beside) * interval_s /
-			   (interval_s + NM_PLACE_MIN_AGE_S);
+			   (interval_s + NM_PLACE_WATCHED_S);
 		placement->nodes[k].busy_cpus = ran + *beside;
 	}
 	return r;

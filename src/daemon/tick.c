@@ -375,8 +375,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	bool homes = daemon->config->threads.policy == NM_POLICY_AUTO &&
 		     daemon->config->pages.policy == NM_PAGES_NONE;
 	nm_source_thin_runs(daemon->pipeline.source, homes);
-	nm_source_thin_faults(daemon->pipeline.source,
-			      homes && nm_pipeline_sees_first_touches_only(daemon));
+	nm_source_thin_faults(daemon->pipeline.source, homes);
 	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
 		tell_periods(daemon, cost_share);
 	nm_report_news(daemon);

@@ -5,7 +5,6 @@
 #include <math.h>
 
 #define CLEARLY 0.05	   /* relative change that counts, at least */
-#define LEAST_ACCESSES 30  /* for a mean distance that tells something */
 #define LEAST_RUN_S 0.2	   /* CPU time behind a figure per CPU time */
 #define WAITS_LONGER 1.2   /* times as long as before */
 #define WAITS_LEAST 0.05   /* seconds for each second of CPU time: less is nothing */
@@ -21,7 +20,7 @@ static bool is_by_performance(const struct nm_place_measure *before,
 static bool is_by_distance(const struct nm_place_measure *before,
 			   const struct nm_place_measure *after)
 {
-	return before->accesses >= LEAST_ACCESSES && after->accesses >= LEAST_ACCESSES &&
+	return before->accesses >= NM_PLACE_LEAST_ACCESSES && after->accesses >= NM_PLACE_LEAST_ACCESSES &&
 	       before->distance > 0 && after->distance > 0;
 }
 

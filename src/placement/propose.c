@@ -73,7 +73,8 @@ static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason
 		*ret = NM_PLACE_HELD;
 	else if (group->barred)
 		*ret = NM_PLACE_BARRED;
-	else if (group->age_s < NM_PLACE_MIN_AGE_S || group->awaits_count)
+	else if (group->age_s < NM_PLACE_MIN_AGE_S ||
+		 (group->awaits_count && group->age_s >= NM_PLACE_YOUNG_S)) /* the young cannot wait */
 		*ret = NM_PLACE_YOUNG;
 	else if (group->age_s > NM_PLACE_YOUNG_S && group->watched_s < NM_PLACE_WATCHED_S)
 		*ret = NM_PLACE_WATCHED;
@@ -263,11 +264,10 @@ static bool is_worth_it(const struct plan *plan, const struct nm_place_group *gr
 	return worth;
 }
 
-/* The scheduler moves such a group to the CPUs that others leave idle once they have homes. */
-static bool may_go_anywhere(const struct plan *plan, const struct nm_place_group *group)
+bool nm_place_may_go_anywhere(const struct nm_place_view *view, const struct nm_place_group *group)
 {
-	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++)
-		if (plan->view->nodes[k].cores > 0 && !group->allowed[k])
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
+		if (view->nodes[k].cores > 0 && !group->allowed[k])
 			return false;
 	return true;
 }
@@ -296,7 +296,7 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 	bool worth = ret->node >= 0 && is_worth_it(plan, group, ret);
 	if (worth || ret->reason == NM_PLACE_NEAR)
 		plan->load[ret->node] += expected_demand(group);
-	else if (ret->reason == NM_PLACE_SPREAD || !may_go_anywhere(plan, group))
+	else if (ret->reason == NM_PLACE_SPREAD || !nm_place_may_go_anywhere(plan->view, group))
 		stays(plan, group);
 	if (!worth) {
 		ret->node = -1;

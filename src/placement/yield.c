@@ -30,16 +30,18 @@ bool nm_place_could_run_elsewhere(const struct nm_place_view *view,
 	return false;
 }
 
-/* CPUs in demand on each node: what its homes want, and what others run there besides. */
+/* CPUs in demand on each node: what its homes want, and what else has to run there. A group without a
+ * home that may go anywhere is no reason: the scheduler has it run where CPUs are idle. */
 static void fill_demand(const struct nm_place_view *view, double *demand)
 {
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
 		double others = view->nodes[k].busy_cpus, wanted = 0;
 		for (size_t i = 0; i < view->nr_groups; i++) {
-			if (view->groups[i].home != (int)k)
-				continue;
-			others -= view->groups[i].ran_on[k];
-			wanted += view->groups[i].demand_cpus;
+			const struct nm_place_group *group = &view->groups[i];
+			if (group->home == (int)k)
+				wanted += group->demand_cpus;
+			if (group->home >= 0 || nm_place_may_go_anywhere(view, group))
+				others -= group->ran_on[k];
 		}
 		demand[k] = wanted + (others > 0 ? others : 0);
 	}

@@ -270,6 +270,7 @@ static void test_who_is_not_placed(void **state)
 	};
 	cases[0].group.age_s = 0.05;
 	cases[1].group.awaits_count = true;
+	cases[1].group.age_s = 60;
 	cases[2].group.age_s = 60;
 	cases[3].group.demand_cpus = 0.05;
 	cases[4].group.barred = true;
@@ -467,6 +468,25 @@ static void test_yields_to_what_others_run_there(void **state)
 	assert_false(given_up);
 }
 
+/* What has no home yet can go elsewhere: a home beside it stays. What is bound to the node cannot. */
+static void test_yields_to_none_that_can_go_elsewhere(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {1, 0, 0, 0}, two[NODES] = {2, 0, 0, 0};
+	static const bool here_alone[NODES] = {true, false, false, false};
+	struct nm_place_group groups[2] = {group_of(2, ran), group_of(2, two)};
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = 2};
+	bool given_up[2];
+	groups[0].home = 0;
+	nodes[0].busy_cpus = 3;
+	assert_int_equal(nm_place_yield(&view, given_up), 0);
+	assert_false(given_up[0]);
+	groups[1].allowed = here_alone;
+	assert_int_equal(nm_place_yield(&view, given_up), 0);
+	assert_true(given_up[0]);
+}
+
 /* The one that grew goes, not its neighbour that fits. */
 static void test_who_does_not_fit_goes_first(void **state)
 {
@@ -577,6 +597,7 @@ int main(void)
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),
 		cmocka_unit_test_setup(test_the_large_keep_nobody_away, set_up),
 		cmocka_unit_test_setup(test_yields_to_what_others_run_there, set_up),
+		cmocka_unit_test_setup(test_yields_to_none_that_can_go_elsewhere, set_up),
 		cmocka_unit_test_setup(test_who_does_not_fit_goes_first, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_with_its_reason, set_up),
 		cmocka_unit_test_setup(test_a_serial_phase_is_no_single_thread, set_up),

@@ -127,7 +127,7 @@ static void little_is_asked_of_samples(void **state)
 	world.balancing = world.daemon.balancing = 1; /* the kernel makes pages fault again */
 	live_s(1);
 	assert_true(source->runs_thinned);
-	assert_false(source->faults_thinned);
+	assert_true(source->faults_thinned);
 	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
 	live_s(1);
 	assert_false(source->runs_thinned);
@@ -195,7 +195,7 @@ static void a_moment_takes_no_room(void **state)
 	assert_true(beside[1] < 0.1);
 	run_beside_s(0.05);
 	assert_true(beside[1] > 0.1 && beside[1] < 1.2);
-	run_beside_s(2);
+	run_beside_s(8);
 	assert_true(beside[1] > 1.8);
 }
 
@@ -210,6 +210,37 @@ static void one_thread_is_not_leased(void **state)
 	assert_int_equal(node_of(worker), 2);
 	assert_int_equal(fake_get(world.fake, worker->tid)->mask, mask);
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+}
+
+/* Once it has run alone for long, it is held: else it would have to be brought back again and again. */
+static void one_thread_is_leased_in_the_end(void **state)
+{
+	(void)state;
+	struct nm_task_event fork = {
+		.kind = NM_TASK_FORK, .pid = 1999, .tid = 1999, .parent_pid = 1100, .parent_tid = 1100};
+	add_worker(1000, 0, 2);
+	add_worker(1100, 2, 3);
+	begin_auto();
+	live_s(4);
+	nm_roster_task_event(world.daemon.pipeline.roster, &fork, world.fake->now_ns);
+	live_s(10);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 1);
+	assert_true(nm_actuator_holds(world.daemon.pipeline.actuator, 1000,
+				      fake_get(world.fake, 1000)->start_ticks));
+}
+
+/* What may not be done is not tried in each interval. */
+static void what_is_refused_is_left_alone(void **state)
+{
+	(void)state;
+	add_worker(1000, 0, 2);
+	begin_auto();
+	fake_fail(world.fake, FAKE_SET, 1, 1000, EPERM);
+	unsigned before = world.fake->calls[FAKE_SET];
+	live_s(20);
+	assert_int_equal(placed_of(1000)->home, 2);
+	assert_in_range(world.fake->calls[FAKE_SET] - before, 1, 3);
+	fake_calm(world.fake);
 }
 
 /* For half a second it may yet look how many CPUs there are, and create threads that go by that. */
@@ -878,6 +909,8 @@ int main(void)
 		TEST(how_much_ran_is_told_by_the_kernel),
 		TEST(a_moment_takes_no_room),
 		TEST(one_thread_is_not_leased),
+		TEST(one_thread_is_leased_in_the_end),
+		TEST(what_is_refused_is_left_alone),
 		TEST(nobody_is_leased_at_once),
 		TEST(siblings_are_no_cores),
 		TEST(who_counts_again_is_not_leased),
