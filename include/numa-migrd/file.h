@@ -60,8 +60,8 @@ int nm_read_trusted(const char *path, char *buffer, size_t size);
 /*
  * Opens (with O_CREAT: creates, mode 0600) a file of a directory of ours. -EPERM for anything but a
  * regular file with one name, of our own or the directory's owner (root reads what the service's
- * user wrote), not written by others; -EFBIG above 64 MiB: none of ours is so large. What root
- * creates becomes the directory's owner's.
+ * user wrote), not written by others. What root creates becomes the directory's
+ * owner's.
  */
 int nm_open_own(int directory, const char *name, int flags);
 

@@ -27,15 +27,19 @@ struct nm_ledger_entry {
 	uint64_t start_stack; /* of its process then: another one means an exec; 0: unknown */
 	uint64_t decision;
 	uint32_t session;  /* of its process, to find heirs whose parents are gone */
-	uint32_t uid;	   /* of its process, for the same; NM_LEDGER_NO_UID: unknown */
+	uint32_t uid;	   /* of its process, for the same */
 	uint64_t ran_ticks; /* CPU time of the thread then; 0: unknown */
 	bool unrestricted; /* return all possible CPUs rather than the exact original */
 	hwloc_bitmap_t original, target;
-	char *cgroup; /* raw path, "" where unknown */
+	uint64_t cgroup; /* of its process, for the same: nm_ledger_cgroup() */
 };
 
-/* In lines of versions that did not write it. */
-#define NM_LEDGER_NO_UID UINT32_MAX
+/* A line takes no more, whatever a process is called or has chosen. */
+#define NM_LEDGER_LINE_BYTES 512
+#define NM_LEDGER_MASK_BYTES 160 /* of it, each mask: as a list, or where that is longer in hex */
+
+/* A hash of a cgroup's path, to find heirs by. 0: NULL, or the root, which holds unrelated processes. */
+uint64_t nm_ledger_cgroup(const char *path);
 
 void nm_ledger_entry_clear(struct nm_ledger_entry *entry);
 
@@ -54,7 +58,8 @@ int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret);
 void nm_ledger_free(struct nm_ledger *ledger);
 NM_DEFINE_CLEANUP(struct nm_ledger, nm_ledger_free);
 
-/* Writes that a mask is about to be narrowed. On failure (-ENOSPC, …) nothing may be narrowed. */
+/* Writes that a mask is about to be narrowed. On failure (-ENOSPC, …; -E2BIG: a mask is too long)
+ * nothing may be narrowed. */
 int nm_ledger_give(struct nm_ledger *ledger, const struct nm_ledger_entry *entry);
 
 /* Writes that the masks given to this thread were returned (or are no longer ours) by ended_ticks.
@@ -92,7 +97,8 @@ struct nm_ledger_contents {
 };
 void nm_ledger_contents_clear(struct nm_ledger_contents *contents);
 
-/* Reads the ledger in `directory`. 0 also when there is none or it is of another boot; -errno. */
+/* Reads the ledger in `directory`, of any size, line by line. 0 also when there is none or it is of
+ * another boot; -errno. */
 int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents *ret);
 
 /* Copies the file to NM_LEDGER_DAMAGED, in place of an earlier one. 0 or -errno. */

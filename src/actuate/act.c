@@ -10,13 +10,17 @@ struct attempt {
 	const struct nm_step *step;
 	struct nm_receipt_step *receipt;
 	struct nm_ledger_entry terms; /* of the new lease */
+	uint32_t uid;
 	hwloc_bitmap_t before;	      /* the mask it had */
 	int directory;
+	bool has_share; /* of the leases that its user may have */
 	bool written; /* in the ledger: the mask may be set from now on */
 };
 
 static void attempt_clear(struct nm_actuator *actuator, struct attempt *attempt)
 {
+	if (attempt->has_share)
+		nm_shares_release(&actuator->lease_shares, attempt->uid);
 	nm_ledger_entry_clear(&attempt->terms);
 	hwloc_bitmap_free(attempt->before);
 	attempt->before = NULL;
@@ -54,6 +58,21 @@ static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *at
 		hwloc_bitmap_isequal(attempt->before, online));
 }
 
+/* Whose it is proves whose heirs are whose: without it nothing is narrowed. */
+static int fill_owner(struct nm_actuator *actuator, const struct attempt *attempt,
+		      struct nm_ledger_entry *terms)
+{
+	nm_autofree char *cgroup = NULL;
+	struct nm_proc_status status;
+	int r = nm_proc_read_status(actuator->platform, attempt->directory, &status);
+	if (r < 0)
+		return r;
+	terms->uid = status.uid;
+	r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &cgroup);
+	terms->cgroup = nm_ledger_cgroup(cgroup);
+	return r == -ENODATA ? 0 : r;
+}
+
 static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision,
 		      const struct nm_proc_stat *stat)
 {
@@ -66,28 +85,32 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 		.start_stack = stat->start_stack,
 		.decision = decision,
 		.session = stat->session,
-		.uid = NM_LEDGER_NO_UID,
 		.ran_ticks = stat->ran_ticks,
 		.unrestricted = step->unrestricted,
 		.original = hwloc_bitmap_dup(step->original),
 		.target = hwloc_bitmap_dup(step->target),
 	};
-	struct nm_proc_status status;
-	if (nm_proc_read_status(actuator->platform, attempt->directory, &status) == 0)
-		terms.uid = status.uid;
-	int r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &terms.cgroup);
-	if (r == -ENODATA)
-		terms.cgroup = strdup("");
-	if (!terms.cgroup || !terms.original || !terms.target)
-		r = r < 0 && r != -ENODATA ? r : -ENOMEM;
-	else if (!terms.given_ticks) /* then heirs could not be told from older threads */
+	int r = fill_owner(actuator, attempt, &terms);
+	if (r == 0 && !terms.given_ticks) /* then heirs could not be told from older threads */
 		r = -ENODATA;
-	else
-		r = 0;
+	if (r == 0 && (!terms.original || !terms.target))
+		r = -ENOMEM;
 	if (r < 0)
 		nm_ledger_entry_clear(&terms);
 	else
 		attempt->terms = terms;
+	return r;
+}
+
+/* Before the ledger is full, and as long as its user leaves room for others. */
+static int take_share(struct nm_actuator *actuator, struct attempt *attempt)
+{
+	if (actuator->count - actuator->inherited >= actuator->most_leases)
+		return -ENOSPC;
+	attempt->uid = attempt->terms.uid;
+	int r = nm_shares_take(&actuator->lease_shares, attempt->uid,
+			       NM_LEASE_SHARE(actuator->most_leases));
+	attempt->has_share = r == 0;
 	return r;
 }
 
@@ -116,7 +139,9 @@ static int prepare(struct nm_actuator *actuator, struct attempt *attempt, uint64
 	if (!mask_as_known(actuator, attempt))
 		return refuse(attempt, -ESTALE, "mask");
 	r = fill_terms(actuator, attempt, decision, &stat);
-	return r < 0 ? refuse(attempt, r, "identity") : 0;
+	if (r < 0)
+		return refuse(attempt, r, "identity");
+	return take_share(actuator, attempt) < 0 ? refuse(attempt, -ENOSPC, "ledger") : 0;
 }
 
 /* Records who holds the narrowed mask from now on. */
@@ -125,6 +150,7 @@ static struct nm_lease *take_lease(struct nm_actuator *actuator, struct attempt 
 {
 	const struct nm_step *step = attempt->step;
 	struct nm_lease *lease = nm_lease_put(actuator, &attempt->terms);
+	attempt->has_share = false; /* the lease has it */
 	lease->pin = step->pin;
 	lease->renewed_ns = now_ns;
 	lease->nudge_end_ns = now_ns + NM_NUDGE_NS;
@@ -259,6 +285,7 @@ void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, u
 {
 	int reserved = nm_lease_reserve(actuator, plan->count * 2);
 	nm_cgroups_begin(actuator->masks.cgroups, now_ns);
+	nm_lease_compact_ledger(actuator);
 
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct nm_decision *decision = &plan->decisions[i];

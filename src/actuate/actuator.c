@@ -20,6 +20,9 @@ static int take_over(struct nm_actuator *actuator, const char *boot_id)
 		r = nm_lease_reserve_place(actuator, contents.entries[i].pid,
 					   contents.entries[i].tid);
 		if (r == 0)
+			r = nm_shares_take(&actuator->lease_shares, contents.entries[i].uid,
+					   UINT32_MAX);
+		if (r == 0)
 			(void)nm_lease_put(actuator, &contents.entries[i]);
 	}
 	/* Whoever inherited them is to be found, too. */
@@ -42,6 +45,7 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	actuator->on_event = on_event;
 	actuator->context = context;
 	actuator->turn_steps = NM_LEASE_TURN_STEPS;
+	actuator->most_leases = NM_LEASE_MOST;
 
 	int r = nm_cgroups_new(platform, &actuator->masks.cgroups);
 	if (r == 0)
@@ -92,6 +96,7 @@ void nm_actuator_free(struct nm_actuator *actuator)
 	nm_settled_free(actuator->settled);
 	nm_cgroups_free(actuator->masks.cgroups);
 	nm_shares_clear(&actuator->inherited_shares);
+	nm_shares_clear(&actuator->lease_shares);
 	nm_tidmap_free(actuator->by_tid);
 	nm_tidmap_free(actuator->by_pid);
 	free(actuator);
@@ -209,19 +214,16 @@ static void tend_lease(struct nm_actuator *actuator, size_t index,
 		(void)nm_lease_give_back(actuator, index, NM_LEASE_RETURNED);
 }
 
-/* Rewrites the ledger when most of its lines are dead. */
-static void compact_ledger(struct nm_actuator *actuator)
+void nm_lease_compact_ledger(struct nm_actuator *actuator)
 {
-	if (!actuator->ledger ||
-	    nm_ledger_lines(actuator->ledger) <= 2 * nm_actuator_leases(actuator) + 256)
+	if (!actuator->ledger)
 		return;
-	const struct nm_ledger_entry **entries = calloc(actuator->count + 1, sizeof(*entries));
-	if (!entries)
-		return;
+	nm_autofree const struct nm_ledger_entry **entries =
+		calloc(actuator->count + 1, sizeof(*entries));
+	size_t count = entries ? nm_lease_collect_lines(actuator, entries) : 0;
 	/* A refusal leaves the longer file, which says the same. */
-	(void)nm_ledger_compact(actuator->ledger, entries,
-				nm_lease_collect_lines(actuator, entries));
-	free(entries);
+	if (entries && nm_ledger_lines(actuator->ledger) > 2 * count + 256)
+		(void)nm_ledger_compact(actuator->ledger, entries, count);
 }
 
 bool nm_actuator_holds(void *context, uint32_t tid, uint64_t start_ticks)
@@ -258,7 +260,7 @@ void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_tend_input *
 		if (nm_lease_active(&actuator->leases[i]))
 			tend_lease(actuator, i, input);
 	nm_lease_forget_past(actuator);
-	compact_ledger(actuator);
+	nm_lease_compact_ledger(actuator);
 	note_told(actuator);
 }
 

@@ -39,8 +39,10 @@ struct nm_lease {
 /* Tasks with inherited affinity that are remembered as leases are, and how many of one user's; of
  * those beyond it is only known that they are settled, and their children are looked for in /proc.
  */
+#define NM_LEASE_SHARE(most) ((most) / 4 * 3)
 #define NM_LEASE_MOST_INHERITED 8192U
-#define NM_LEASE_SHARE_INHERITED (NM_LEASE_MOST_INHERITED / 4 * 3)
+#define NM_LEASE_SHARE_INHERITED NM_LEASE_SHARE(NM_LEASE_MOST_INHERITED)
+#define NM_LEASE_MOST 65536U /* that stand in the ledger, also past ones */
 #define NM_LEASE_TURN_STEPS 524288U /* of nm_descent_steps(), in one interval: some 10 ms */
 #define NM_NUDGE_NS (200 * NM_NSEC_PER_MSEC)
 
@@ -63,6 +65,8 @@ struct nm_actuator {
 	struct nm_lease *leases;
 	size_t count, capacity;
 	size_t inherited;		   /* how many of them are */
+	uint32_t most_leases;		   /* NM_LEASE_MOST */
+	struct nm_shares lease_shares;
 	struct nm_shares inherited_shares;
 	struct nm_settled *settled;	   /* beside those */
 	struct nm_tidmap *by_tid, *by_pid; /* to the index of the newest */
@@ -134,6 +138,9 @@ struct nm_lease *nm_lease_put_inherited(struct nm_actuator *actuator,
 
 /* Ends a lease without touching the mask: it is no longer ours. */
 void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease);
+
+/* Rewrites the ledger when most of its lines are dead. */
+void nm_lease_compact_ledger(struct nm_actuator *actuator);
 
 /* Drops those that ended long enough ago. */
 void nm_lease_forget_past(struct nm_actuator *actuator);

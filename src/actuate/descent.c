@@ -3,20 +3,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "descent_internal.h"
-
-/* FNV-1a: a collision of the same user's cgroups proves no less than their session. */
-uint64_t nm_descent_cgroup(const char *path)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	if (!path || !path[0] || strcmp(path, "/") == 0)
-		return 0;
-	for (; *path; path++)
-		hash = (hash ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
-	return hash ? hash : 1;
-}
 
 /* ---- life ---- */
 

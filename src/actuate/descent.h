@@ -32,7 +32,7 @@ void nm_descent_free(struct nm_descent *descent);
 NM_DEFINE_CLEANUP(struct nm_descent, nm_descent_free);
 
 /*
- * Of these lines from now on, also ended ones, whose masks and paths must outlive their use. 0, or
+ * Of these lines from now on, also ended ones, whose masks must outlive their use. 0, or
  * -ENOMEM: of none.
  */
 int nm_descent_set_lines(struct nm_descent *descent, const struct nm_ledger_entry *const *entries,
@@ -64,9 +64,6 @@ int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_en
 
 /* What is known of processes is read anew: before each walk, and where time has passed. */
 void nm_descent_forget_processes(struct nm_descent *descent);
-
-/* For company: 0 for the root group, which holds unrelated processes, and for an unknown one. */
-uint64_t nm_descent_cgroup(const char *path);
 
 /* What it has cost so far: each thing looked at in memory is a step, a call to the machine 64. Some
  * 20 ns each. */

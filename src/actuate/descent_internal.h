@@ -43,7 +43,7 @@ struct nm_offers {
 struct nm_descent {
 	const struct nm_masks *masks;
 	struct nm_platform *platform;
-	struct nm_ledger_entry *lines; /* by thread; masks and paths are not ours */
+	struct nm_ledger_entry *lines; /* by thread; masks are not ours */
 	size_t nr_lines;
 	struct nm_kin *kin; /* in order of their keys, and then of given_ticks */
 	size_t nr_kin;

@@ -113,7 +113,7 @@ void nm_kinship_index(struct nm_descent *descent)
 		uint32_t target = index_of_target(descent, terms->target);
 		add_kin(descent, terms, NM_KIN_PROCESS, terms->pid, target);
 		add_kin(descent, terms, NM_KIN_SESSION, terms->session, target);
-		add_kin(descent, terms, NM_KIN_CGROUP, nm_descent_cgroup(terms->cgroup), target);
+		add_kin(descent, terms, NM_KIN_CGROUP, terms->cgroup, target);
 	}
 	qsort(descent->kin, descent->nr_kin, sizeof(*descent->kin), compare_kin);
 	for (size_t i = 0; i < descent->nr_kin; i++) {
@@ -186,7 +186,7 @@ static int fill_process(struct nm_descent *descent, struct nm_descent_process *p
 	process->session = stat.session;
 	process->start_ticks = stat.start_ticks;
 	process->uid = status.uid;
-	process->cgroup = nm_descent_cgroup(cgroup);
+	process->cgroup = nm_ledger_cgroup(cgroup);
 	process->adopts = status.ns_pid == 1 || strcmp(stat.comm, "systemd") == 0;
 	return 0;
 }

@@ -232,8 +232,9 @@ static void drop(struct nm_actuator *actuator, size_t kept)
 	for (size_t i = kept; i < actuator->count; i++) {
 		struct nm_lease *lease = &actuator->leases[i];
 		nm_lease_release_place(actuator, lease->terms.pid, lease->terms.tid);
-		if (lease->inherited)
-			nm_shares_release(&actuator->inherited_shares, lease->terms.uid);
+		nm_shares_release(lease->inherited ? &actuator->inherited_shares
+						   : &actuator->lease_shares,
+				  lease->terms.uid);
 		actuator->inherited -= lease->inherited;
 		nm_ledger_entry_clear(&lease->terms);
 	}

@@ -25,7 +25,6 @@ void nm_ledger_entry_clear(struct nm_ledger_entry *entry)
 {
 	hwloc_bitmap_free(entry->original);
 	hwloc_bitmap_free(entry->target);
-	free(entry->cgroup);
 	*entry = (struct nm_ledger_entry){0};
 }
 
@@ -34,8 +33,7 @@ int nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_e
 	struct nm_ledger_entry copy = *entry;
 	copy.original = hwloc_bitmap_dup(entry->original);
 	copy.target = hwloc_bitmap_dup(entry->target);
-	copy.cgroup = strdup(entry->cgroup);
-	if (!copy.original || !copy.target || !copy.cgroup) {
+	if (!copy.original || !copy.target) {
 		nm_ledger_entry_clear(&copy);
 		return -ENOMEM;
 	}
@@ -150,59 +148,50 @@ size_t nm_ledger_lines(const struct nm_ledger *ledger)
 	return ledger->lines;
 }
 
-/* A cgroup path may hold blanks and newlines: every byte that is not plain is written as %XX. */
-static char *encode(const char *text)
+/* FNV-1a: a collision of one user's cgroups proves no less than a common session. */
+uint64_t nm_ledger_cgroup(const char *path)
 {
-	static const char hex[] = "0123456789abcdef";
-	char *out = malloc(strlen(text) * 3 + 2);
-	if (!out)
-		return NULL;
-	char *to = out;
-	*to++ = '='; /* so that an empty path is a word too */
-	for (const unsigned char *from = (const unsigned char *)text; *from; from++) {
-		if (*from > ' ' && *from < 0x7f && *from != '%') {
-			*to++ = (char)*from;
-			continue;
-		}
-		*to++ = '%';
-		*to++ = hex[*from >> 4];
-		*to++ = hex[*from & 15];
-	}
-	*to = '\0';
-	return out;
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	if (!path || !path[0] || strcmp(path, "/") == 0)
+		return 0;
+	for (; *path; path++)
+		hash = (hash ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
 }
 
-/*
- * "give TID PID START GIVEN STACK DECISION SESSION UNRESTRICTED ORIGINAL TARGET =CGROUP . UID RAN
- * ." Earlier versions wrote, and read, no further than the first dot.
- */
-static int format_entry(const struct nm_ledger_entry *entry, char **ret)
+static int format_mask(hwloc_const_bitmap_t mask, char *text)
 {
-	nm_autofree char *original = NULL;
-	nm_autofree char *target = NULL;
-	nm_autofree char *cgroup = encode(entry->cgroup);
-	if (!cgroup || hwloc_bitmap_list_asprintf(&original, entry->original) < 0 ||
-	    hwloc_bitmap_list_asprintf(&target, entry->target) < 0)
-		return -ENOMEM;
-	char *line;
-	int length =
-		asprintf(&line,
-			 "give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			 " %" PRIu32 " %d %s %s %s . %" PRIu32 " %" PRIu64 " .\n",
-			 entry->tid, entry->pid, entry->start_ticks, entry->given_ticks,
-			 entry->start_stack, entry->decision, entry->session, entry->unrestricted,
-			 original, target, cgroup, entry->uid, entry->ran_ticks);
-	if (length < 0)
-		return -ENOMEM;
-	*ret = line;
-	return length;
+	if (hwloc_bitmap_weight(mask) <= 0)
+		return -EINVAL;
+	if (hwloc_bitmap_list_snprintf(text, NM_LEDGER_MASK_BYTES + 1, mask) <=
+	    NM_LEDGER_MASK_BYTES)
+		return 0;
+	return hwloc_bitmap_taskset_snprintf(text, NM_LEDGER_MASK_BYTES + 1, mask) <=
+			       NM_LEDGER_MASK_BYTES
+		       ? 0
+		       : -E2BIG;
 }
 
+/* "give TID PID START GIVEN STACK DECISION SESSION UID RAN CGROUP UNRESTRICTED ORIGINAL TARGET ." */
 static int write_give(int fd, const struct nm_ledger_entry *entry)
 {
-	nm_autofree char *line = NULL;
-	int length = format_entry(entry, &line);
-	return length < 0 ? length : append(fd, line, (size_t)length);
+	char original[NM_LEDGER_MASK_BYTES + 1];
+	char target[NM_LEDGER_MASK_BYTES + 1];
+	char line[NM_LEDGER_LINE_BYTES + 1];
+	int r = format_mask(entry->original, original);
+	if (r == 0)
+		r = format_mask(entry->target, target);
+	if (r < 0)
+		return r;
+	int length = snprintf(line, sizeof(line),
+			      "give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64
+			      " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIx64
+			      " %d %s %s .\n",
+			      entry->tid, entry->pid, entry->start_ticks, entry->given_ticks,
+			      entry->start_stack, entry->decision, entry->session, entry->uid,
+			      entry->ran_ticks, entry->cgroup, entry->unrestricted, original,
+			      target);
+	return length < (int)sizeof(line) ? append(fd, line, (size_t)length) : -E2BIG;
 }
 
 static int write_return(int fd, uint32_t tid, uint64_t start_ticks, uint64_t ended_ticks)

@@ -3,12 +3,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "ledger_file.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/tidmap.h"
 #include "numa-migrd/topology.h"
+
+#define NEW_DAMAGED NM_LEDGER_DAMAGED ".new"
 
 void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
 {
@@ -21,66 +23,39 @@ void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
 static hwloc_bitmap_t parse_mask(const char *text)
 {
 	hwloc_bitmap_t mask = hwloc_bitmap_alloc();
-	if (mask && nm_list_parse(text, mask) < 0) {
-		hwloc_bitmap_free(mask);
-		return NULL;
-	}
-	return mask;
-}
-
-static char *decode(const char *text)
-{
-	if (*text++ != '=')
-		return NULL;
-	char *out = malloc(strlen(text) + 1);
-	if (!out)
-		return NULL;
-	char *to = out;
-	while (*text) {
-		unsigned byte;
-		if (*text != '%') {
-			*to++ = *text++;
-			continue;
-		}
-		if (strlen(text) < 3 || sscanf(text + 1, "%2x", &byte) != 1 || !byte) {
-			free(out);
-			return NULL;
-		}
-		*to++ = (char)byte;
-		text += 3;
-	}
-	*to = '\0';
-	return out;
+	int r = -ENOMEM;
+	if (mask && strncmp(text, "0x", 2) == 0)
+		r = hwloc_bitmap_taskset_sscanf(mask, text);
+	else if (mask)
+		r = nm_list_parse(text, mask);
+	if (r == 0 && hwloc_bitmap_weight(mask) > 0)
+		return mask;
+	hwloc_bitmap_free(mask);
+	return NULL;
 }
 
 static int parse_give(const char *line, struct nm_ledger_entry *ret)
 {
 	struct nm_ledger_entry entry = {0};
-	uint32_t uid;
-	uint64_t ran_ticks;
 	int unrestricted = 0;
-	nm_autofree char *original = NULL;
-	nm_autofree char *target = NULL;
-	nm_autofree char *cgroup = NULL;
-	char end, last;
+	char original[NM_LEDGER_MASK_BYTES + 1];
+	char target[NM_LEDGER_MASK_BYTES + 1];
+	char end;
 
+	_Static_assert(NM_LEDGER_MASK_BYTES == 160, "the widths below");
 	int parsed = sscanf(line,
 			    "give %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64
-			    " %" SCNu64 " %" SCNu32 " %d %ms %ms %ms %c %" SCNu32 " %" SCNu64 " %c",
+			    " %" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNx64
+			    " %d %160s %160s %c",
 			    &entry.tid, &entry.pid, &entry.start_ticks, &entry.given_ticks,
-			    &entry.start_stack, &entry.decision, &entry.session, &unrestricted,
-			    &original, &target, &cgroup, &end, &uid, &ran_ticks, &last);
-	if (parsed < 12 || end != '.' || !entry.tid || !entry.pid)
+			    &entry.start_stack, &entry.decision, &entry.session, &entry.uid,
+			    &entry.ran_ticks, &entry.cgroup, &unrestricted, original, target, &end);
+	if (parsed != 14 || end != '.' || !entry.tid || !entry.pid)
 		return -EINVAL;
-	/* What was cut short may be part of a number. */
-	bool whole = parsed == 15 && last == '.';
-	entry.uid = whole ? uid : NM_LEDGER_NO_UID;
-	entry.ran_ticks = whole ? ran_ticks : 0;
 	entry.unrestricted = unrestricted;
 	entry.original = parse_mask(original);
 	entry.target = parse_mask(target);
-	entry.cgroup = decode(cgroup);
-	if (!entry.original || !entry.target || !entry.cgroup) {
+	if (!entry.original || !entry.target) {
 		nm_ledger_entry_clear(&entry);
 		return -EINVAL;
 	}
@@ -160,89 +135,103 @@ static int parse_header(const char *line, const char *boot_id)
 	return strcmp(line + strlen(NM_LEDGER_HEADER), boot_id) == 0;
 }
 
-static int parse_lines(char *text, size_t length, const char *boot_id, struct reading *reading)
+struct line {
+	char *text;
+	size_t capacity;
+};
+
+/* 1: a whole line without its end; 0: there is no further one (a torn last one is none); -errno. */
+static int next_line(FILE *file, struct line *line)
+{
+	errno = 0;
+	ssize_t length = getline(&line->text, &line->capacity, file);
+	if (length < 0)
+		return ferror(file) || errno == ENOMEM ? -errno : 0;
+	if (line->text[length - 1] != '\n')
+		return 0;
+	line->text[length - 1] = '\0';
+	return 1;
+}
+
+static int parse_lines(FILE *file, const char *boot_id, struct line *line, struct reading *reading)
 {
 	struct nm_ledger_contents *ret = reading->contents;
-	char *limit = text + length;
-	char *end = memchr(text, '\n', length);
-	if (!end)
-		return 0;
-	*end = '\0';
-	int r = parse_header(text, boot_id);
-
-	size_t number = 1;
-	for (char *line = end + 1; r > 0; line = end + 1) {
-		end = memchr(line, '\n', (size_t)(limit - line));
-		if (!end)
-			break;
-		*end = '\0';
-		number++;
-		int parsed = parse_line(line, reading);
+	int r = next_line(file, line);
+	if (r > 0)
+		r = parse_header(line->text, boot_id);
+	for (size_t number = 2; r > 0; number++) {
+		r = next_line(file, line);
+		int parsed = r > 0 ? parse_line(line->text, reading) : 0;
 		if (parsed == -ENOMEM)
 			r = parsed;
 		if (parsed < 0 && ret->bad_lines++ == 0)
 			ret->first_bad_line = number;
 	}
-	return r < 0 ? r : 0;
-}
-
-static int parse_ledger(char *text, size_t length, const char *boot_id,
-			struct nm_ledger_contents *ret)
-{
-	struct reading reading = {.contents = ret};
-	int r = nm_tidmap_new(&reading.newest);
-	if (r == 0)
-		r = parse_lines(text, length, boot_id, &reading);
-	nm_tidmap_free(reading.newest);
-	free(reading.earlier);
 	return r;
 }
 
-static int read_text(int directory, char **ret)
+static int parse_ledger(FILE *file, const char *boot_id, struct nm_ledger_contents *ret)
 {
-	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_LEDGER_NAME, O_RDONLY);
-	struct stat status;
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	/* One byte more than there should be: a file that grows meanwhile is refused. */
-	size_t size = (size_t)status.st_size + 2;
-	nm_autofree char *text = malloc(size);
-	if (!text)
-		return -ENOMEM;
-	int length = nm_read_all(fd, text, size);
-	if (length >= 0)
-		*ret = NM_TAKE(text);
-	return length;
+	struct reading reading = {.contents = ret};
+	struct line line = {0};
+	int r = nm_tidmap_new(&reading.newest);
+	if (r == 0)
+		r = parse_lines(file, boot_id, &line, &reading);
+	nm_tidmap_free(reading.newest);
+	free(reading.earlier);
+	free(line.text);
+	return r;
+}
+
+static int copy_text(int from, int to)
+{
+	char text[16384];
+	ssize_t length;
+	while ((length = read(from, text, sizeof(text))) > 0) {
+		int r = nm_write_all(to, text, (size_t)length);
+		if (r < 0)
+			return r;
+	}
+	return length < 0 ? -errno : 0;
 }
 
 int nm_ledger_keep_damaged(int directory)
 {
-	nm_autofree char *text = NULL;
-	int length = read_text(directory, &text);
-	if (length < 0)
-		return length;
-	return nm_replace_own(directory, NM_LEDGER_DAMAGED, text, (size_t)length);
+	nm_auto(nm_closep) int from = nm_open_own(directory, NM_LEDGER_NAME, O_RDONLY);
+	if (from < 0)
+		return from;
+	if (unlinkat(directory, NEW_DAMAGED, 0) < 0 && errno != ENOENT)
+		return -errno;
+	nm_auto(nm_closep) int to =
+		nm_open_own(directory, NEW_DAMAGED, O_WRONLY | O_CREAT | O_EXCL);
+	int r = to < 0 ? to : copy_text(from, to);
+	if (r == 0 && renameat(directory, NEW_DAMAGED, directory, NM_LEDGER_DAMAGED) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(directory, NEW_DAMAGED, 0);
+	return r;
 }
 
 int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents *ret)
 {
 	struct nm_ledger_contents contents = {0};
-	nm_autofree char *text = NULL;
-	int length = read_text(directory, &text);
-	if (length == -ENOENT) {
+	int fd = nm_open_own(directory, NM_LEDGER_NAME, O_RDONLY);
+	if (fd == -ENOENT) {
 		*ret = contents;
 		return 0;
 	}
-	if (!text)
-		return length;
-
-	int r = parse_ledger(text, (size_t)length, boot_id, &contents);
-	if (r < 0) {
-		nm_ledger_contents_clear(&contents);
-		return r;
+	if (fd < 0)
+		return fd;
+	FILE *file = fdopen(fd, "r");
+	if (!file) {
+		close(fd);
+		return -ENOMEM;
 	}
-	*ret = contents;
-	return 0;
+	int r = parse_ledger(file, boot_id, &contents);
+	fclose(file);
+	if (r < 0)
+		nm_ledger_contents_clear(&contents);
+	else
+		*ret = contents;
+	return r;
 }

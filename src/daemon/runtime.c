@@ -149,7 +149,7 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 		return r;
 	r = nm_restore(platform, topology, daemon->runtime_directory, daemon->boot_id,
 		       nm_report_lease, daemon, &found);
-	if (r == -EBADMSG || r == -EPERM || r == -EFBIG)
+	if (r == -EBADMSG || r == -EPERM)
 		return set_aside(daemon);
 	if (r < 0)
 		return r;

@@ -6,7 +6,6 @@
 
 #include "numa-migrd/file.h"
 
-#define LIMIT_BYTES (64 << 20)
 #define OWN_MODE 0600
 #define PUBLIC_MODE 0644
 
@@ -20,7 +19,7 @@ static int check_own(int directory, int fd)
 		return -EPERM;
 	if (file.st_uid != geteuid() && (geteuid() != 0 || file.st_uid != parent.st_uid))
 		return -EPERM;
-	return file.st_size > LIMIT_BYTES ? -EFBIG : 0;
+	return 0;
 }
 
 /* What root creates in the service's directory is the service's: else its next start could not read

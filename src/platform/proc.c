@@ -8,6 +8,8 @@
 
 #include "numa-migrd/topology.h"
 
+#define STATUS_BYTES 32768 /* with 2,900 supplementary groups */
+
 int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 {
 	const char *open = strchr(text, '(');
@@ -130,7 +132,7 @@ int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_pro
 
 int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret)
 {
-	char text[8192];
+	char text[STATUS_BYTES];
 	ssize_t length =
 		platform->ops->read_file(platform, directory, "status", text, sizeof(text));
 	if (length < 0)
@@ -196,7 +198,7 @@ int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret)
 
 int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bitmap_t ret)
 {
-	char text[8192];
+	char text[STATUS_BYTES];
 	ssize_t length =
 		platform->ops->read_file(platform, directory, "status", text, sizeof(text));
 	if (length < 0)

@@ -180,7 +180,6 @@ static void give_line(struct lines *lines, uint32_t tid)
 		.unrestricted = true,
 		.original = topology->possible,
 		.target = topology->nodes[lines->count % topology->nr_nodes].cpus,
-		.cgroup = (char *)(uintptr_t) "/",
 	};
 	must(nm_ledger_give(lines->ledger, &entry), "ledger");
 	must(platform->ops->affinity_set(platform, (pid_t)tid, entry.target), "affinity");

@@ -238,6 +238,20 @@ static void test_refuse_without_clock(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
+/* Whose thread it is proves whose heirs are whose. */
+/* SECURITY: others-pins */
+static void test_refuse_without_owner(void **state)
+{
+	(void)state;
+	world_adopt(world, 101);
+	fake_fail(fake, FAKE_READ, 3, 1, EFBIG);
+	struct nm_receipt receipt = world_lease(world, 101, 1);
+	assert_refused(&receipt, -EFBIG, "identity");
+	assert_false(receipt.steps[0].tried);
+	assert_int_equal(world_mask(world, 101), ALL);
+	assert_int_equal(ledger_entries(false), 0);
+}
+
 static void test_refuse_without_ledger(void **state)
 {
 	(void)state;
@@ -591,6 +605,7 @@ int main(void)
 		TEST(test_refuse_unfit),
 		TEST(test_refuse_changed_mask),
 		TEST(test_refuse_set),
+		TEST(test_refuse_without_owner),
 		TEST(test_refuse_replacement),
 		TEST(test_refuse_without_clock),
 		TEST(test_refuse_without_ledger),

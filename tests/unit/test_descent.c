@@ -120,7 +120,7 @@ static void lines_do_not_multiply_the_search(void **state)
 			.uid = 1000,
 			.original = world->topology->possible,
 			.target = world->topology->nodes[1].cpus,
-			.cgroup = (char *)(uintptr_t) "/elsewhere",
+			.cgroup = nm_ledger_cgroup("/elsewhere"),
 		};
 	}
 	for (int many = 0; many < 2; many++) {
@@ -187,7 +187,7 @@ static struct nm_descent *leases_of_others(struct nm_ledger_entry *lines, uint32
 			.uid = 1000,
 			.original = world->topology->possible,
 			.target = world->topology->nodes[1].cpus,
-			.cgroup = (char *)(uintptr_t) "/elsewhere",
+			.cgroup = nm_ledger_cgroup("/elsewhere"),
 		};
 	return descent_of(lines, count);
 }

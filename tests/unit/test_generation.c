@@ -288,8 +288,7 @@ static struct nm_ledger_entry entry_of(uint32_t tid)
 					.start_ticks = 1,
 					.given_ticks = 2,
 					.original = hwloc_bitmap_alloc(),
-					.target = hwloc_bitmap_alloc(),
-					.cgroup = strdup("")};
+					.target = hwloc_bitmap_alloc()};
 	hwloc_bitmap_set_range(entry.original, 0, 3);
 	hwloc_bitmap_set(entry.target, 1);
 	return entry;

@@ -66,7 +66,7 @@ static struct nm_ledger_entry entry_of(uint32_t tid, unsigned cpu, const char *c
 		.unrestricted = tid % 2,
 		.original = hwloc_bitmap_alloc(),
 		.target = hwloc_bitmap_alloc(),
-		.cgroup = strdup(cgroup),
+		.cgroup = nm_ledger_cgroup(cgroup),
 	};
 	hwloc_bitmap_set_range(entry.original, 0, 1500);
 	hwloc_bitmap_only(entry.target, cpu);
@@ -125,35 +125,84 @@ static void test_round_trip(void **state)
 	assert_int_equal(contents.bad_lines, 0);
 	for (uint32_t i = 0; i < contents.count; i++) {
 		assert_entry(&contents.entries[i], 10 + i, 1400 + i);
-		assert_string_equal(contents.entries[i].cgroup, cgroups[i]);
+		assert_int_equal(contents.entries[i].cgroup, nm_ledger_cgroup(cgroups[i]));
 		assert_int_equal(contents.entries[i].ended_ticks, 0);
 	}
 }
 
-/* Earlier versions wrote neither user nor CPU time, and read a line up to the first dot. */
-static void test_earlier_versions(void **state)
+static void test_cgroup(void **state)
 {
-	char end = 0;
-	unsigned tid;
 	(void)state;
+	assert_int_equal(nm_ledger_cgroup(NULL), 0);
+	assert_int_equal(nm_ledger_cgroup(""), 0);
+	assert_int_equal(nm_ledger_cgroup("/"), 0);
+	assert_true(nm_ledger_cgroup("/a") != 0);
+	assert_true(nm_ledger_cgroup("/a") != nm_ledger_cgroup("/b"));
+}
+
+/* Every other of so many CPUs. */
+static void comb(hwloc_bitmap_t mask, unsigned cpus)
+{
+	hwloc_bitmap_zero(mask);
+	for (unsigned cpu = 1; cpu < cpus; cpu += 2)
+		hwloc_bitmap_set(mask, cpu);
+}
+
+/* Whatever a process is called, and has chosen: a line has a bound, and what exceeds it is refused. */
+/* SECURITY: ledger */
+static void test_length_of_a_line(void **state)
+{
+	struct nm_ledger_entry entry = entry_of((1U << 22) - 1, 0, "/a");
+	(void)state;
+	entry.pid = entry.session = entry.uid = UINT32_MAX;
+	entry.start_ticks = entry.given_ticks = entry.start_stack = UINT64_MAX;
+	entry.decision = entry.ran_ticks = entry.cgroup = UINT64_MAX;
+	comb(entry.original, 632);
+	comb(entry.target, 632);
 	open_ledger();
-	append_text("give 12 100 1012 5000 1 1 77 1 0-7 2-3 =/a .\n"
-		    "give 13 100 1013 5000 1 1 77 1 0-7 2-3 =/a . 10\n"
-		    "return 12 1012 6000 .\n");
-	give(14, 1, "/b");
+	size_t before = strlen(fixture_read(root, NM_LEDGER_NAME));
+	assert_int_equal(nm_ledger_give(ledger, &entry), 0);
+	assert_in_range(strlen(fixture_read(root, NM_LEDGER_NAME)) - before, 400, 512);
 	read_ledger();
+	assert_int_equal(contents.count, 1);
+	assert_true(hwloc_bitmap_isequal(contents.entries[0].original, entry.original));
+	assert_true(hwloc_bitmap_isequal(contents.entries[0].target, entry.target));
+	assert_int_equal(contents.entries[0].cgroup, UINT64_MAX);
+	comb(entry.target, 700);
+	assert_int_equal(nm_ledger_give(ledger, &entry), -E2BIG);
+	hwloc_bitmap_set_range(entry.target, 0, -1);
+	assert_int_equal(nm_ledger_give(ledger, &entry), -EINVAL);
+	read_ledger();
+	assert_int_equal(contents.count, 1);
 	assert_int_equal(contents.bad_lines, 0);
-	assert_int_equal(contents.count, 3);
-	assert_int_equal(contents.entries[0].ended_ticks, 6000);
-	assert_int_equal(contents.entries[0].uid, NM_LEDGER_NO_UID);
-	assert_int_equal(contents.entries[0].ran_ticks, 0);
-	assert_int_equal(contents.entries[1].uid, NM_LEDGER_NO_UID); /* torn, and ended since */
-	assert_entry(&contents.entries[2], 14, 1);
-	const char *line = strstr(fixture_read(root, NM_LEDGER_NAME), "give 14");
-	assert_non_null(line);
-	assert_int_equal(
-		sscanf(line, "give %u %*u %*u %*u %*u %*u %*u %*d %*s %*s %*s %c", &tid, &end), 2);
-	assert_int_equal(end, '.');
+	nm_ledger_entry_clear(&entry);
+}
+
+/* Of 70 MiB: it is read, and what cannot be read is kept aside as a whole. */
+/* SECURITY: ledger */
+static void test_size_does_not_matter(void **state)
+{
+	enum { LINE = 65536, LINES = 1120 };
+	struct stat status;
+	char path[256];
+	char *line = malloc(LINE);
+	(void)state;
+	memset(line, 'x', LINE);
+	line[LINE - 1] = '\n';
+	open_ledger();
+	snprintf(path, sizeof(path), "%s/%s", root, NM_LEDGER_NAME);
+	FILE *file = fopen(path, "a");
+	for (unsigned i = 0; i < LINES; i++)
+		assert_int_equal(fwrite(line, 1, LINE, file), LINE);
+	fclose(file);
+	free(line);
+	give(10, 1, "/");
+	read_ledger();
+	assert_int_equal(contents.bad_lines, LINES);
+	assert_int_equal(contents.count, 1);
+	assert_int_equal(nm_ledger_keep_damaged(directory), 0);
+	assert_int_equal(fstatat(directory, NM_LEDGER_DAMAGED, &status, 0), 0);
+	assert_true(status.st_size > (off_t)LINE * LINES);
 }
 
 static void test_copy(void **state)
@@ -165,7 +214,7 @@ static void test_copy(void **state)
 	nm_ledger_entry_clear(&entry);
 	assert_entry(&copy, 3, 9);
 	nm_ledger_entry_clear(&copy);
-	assert_null(copy.cgroup);
+	assert_null(copy.target);
 }
 
 /* A return ends every line of the thread, and stays in the file: heirs of that time may live. */
@@ -214,7 +263,7 @@ static void test_torn_tail(void **state)
 	(void)state;
 	open_ledger();
 	give(10, 1, "/");
-	append_text("give 12 100 1012 5000 1 1 77 0 0-7 2-3 =/ ");
+	append_text("give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 2-3 ");
 	read_ledger();
 	assert_int_equal(contents.count, 1);
 	assert_int_equal(contents.bad_lines, 0);
@@ -261,14 +310,14 @@ static void test_torn_anywhere(void **state)
 static void test_damaged_lines(void **state)
 {
 	static const char *const lines[] = {
-		"give 12 100 1012 5000 1 1 77 0 0-7 2-3 =/\n",	   /* no end */
-		"give 0 100 1012 5000 1 1 77 0 0-7 2-3 =/ .\n",	   /* number 0 is ourselves */
-		"give 12 0 1012 5000 1 1 77 0 0-7 2-3 =/ .\n",	   /* no process */
-		"give 12 100 1012 5000 1 1 77 0 x 2-3 =/ .\n",	   /* no mask */
-		"give 12 100 1012 5000 1 1 77 0 0-7 2-3 / .\n",	   /* no path */
-		"give 12 100 1012 5000 1 1 77 0 0-7 2-3 =%4 .\n",  /* half a byte */
-		"give 12 100 1012 5000 1 1 77 0 0-7 2-3 =%00 .\n", /* a NUL */
-		"give 12 100 1012 5000 1 1 77 0 0-7 2-3 =/ x\n",
+		"give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 2-3\n",   /* no end */
+		"give 0 100 1012 5000 1 1 77 1000 3 af 0 0-7 2-3 .\n",  /* number 0 is ourselves */
+		"give 12 0 1012 5000 1 1 77 1000 3 af 0 0-7 2-3 .\n",   /* no process */
+		"give 12 100 1012 5000 1 1 77 1000 3 af 0 x 2-3 .\n",   /* no mask */
+		"give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 0x .\n",  /* no mask */
+		"give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 0x0 .\n", /* no CPU */
+		"give 12 100 1012 5000 1 1 77 1000 3 =/ 0 0-7 2-3 .\n", /* no hash */
+		"give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 2-3 x\n",
 		"return 12 1012\n",
 		"return 12 1012 6000\n",
 		"\n",
@@ -500,7 +549,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_round_trip),
-		TEST(test_earlier_versions),
+		TEST(test_cgroup),
+		TEST(test_length_of_a_line),
+		TEST(test_size_does_not_matter),
 		TEST(test_copy),
 		TEST(test_return),
 		TEST(test_return_without_time),

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "fake_platform.h"
+#include "fixture.h"
 #include "numa-migrd/proc.h"
 
 #define TAIL                                                                                       \
@@ -170,6 +171,33 @@ static void test_gone(void **state)
 	nm_platform_free(&fake->platform);
 }
 
+/* A user may be in hundreds of groups. */
+static void test_many_groups(void **state)
+{
+	struct nm_platform_options options = {.dry_run = true};
+	struct nm_platform *platform;
+	struct nm_proc_status status;
+	char root[FIXTURE_PATH], text[32768];
+	(void)state;
+	fixture_make(root, sizeof(root));
+	int length = snprintf(text, sizeof(text), "Name:\tx\nTgid:\t100\nUid:\t7\t7\t7\t7\nGroups:\t");
+	for (unsigned i = 0; i < 2500; i++)
+		length += snprintf(text + length, sizeof(text) - (size_t)length, "%u ", 1000000000 + i);
+	snprintf(text + length, sizeof(text) - (size_t)length,
+		 "\nNSpid:\t100\t5\nVmRSS:\t  8 kB\nCpus_allowed_list:\t0-3\n");
+	fixture_directory(root, "proc");
+	fixture_directory(root, "proc/100");
+	fixture_file(root, "proc/100/status", text);
+	options.root_path = root;
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(nm_proc_status_of(platform, 100, &status), 0);
+	assert_int_equal(status.uid, 7);
+	assert_int_equal(status.ns_pid, 5);
+	assert_int_equal(status.rss_bytes, 8192);
+	nm_platform_free(platform);
+	fixture_remove(root);
+}
+
 /* ---- the machine this runs on ---- */
 
 static int open_self(struct nm_platform **ret)
@@ -245,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_cpu_times),
 		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_self),
 		cmocka_unit_test(test_clock_and_start),
 	};

@@ -53,31 +53,6 @@ change() {
 	check "$name: what was released stays released" not_moved
 }
 
-# What an earlier version that was killed leaves behind: threads that are narrowed, and a ledger whose lines end before
-# whose they are. The package and its --restore meet both.
-leave_behind() { # PID
-	local tid mask
-	masks_of "$1" >/var/lab/masks
-	cp /run/numa-migrd/ledger /var/lab/ledger
-	systemctl stop numa-migrd
-	sed -i -E 's/^(give .* \.) [0-9]+ [0-9]+ \.$/\1/' /var/lab/ledger
-	cp /var/lab/ledger /run/numa-migrd/ledger
-	while read -r tid mask; do
-		taskset -pc "$mask" "$tid" >&2
-	done </var/lab/masks
-}
-
-from_an_older_ledger() {
-	effect "older ledger: a thread is leased" lend start_misplaced
-	leave_behind "$lent"
-	check "older ledger: no line says whose it is" fails grep -qE '^give .* \. [0-9]+ [0-9]+ \.$' /run/numa-migrd/ledger
-	check "older ledger: the thread is narrowed" leased "$lent"
-	check "older ledger: it is restored" timeout 120 numa-migrd --restore
-	check_equal "older ledger: every mask is the original one" 0-7 "$(masks_of "$lent" | cut -d' ' -f2 | sort -u)"
-	check "older ledger: none is left" fails test -e /run/numa-migrd/ledger
-	systemctl start numa-migrd
-}
-
 not_moved() { [[ $(masks_of "$free" | cut -d' ' -f2 | sort -u) == 0-7 ]]; }
 
 begin
@@ -105,7 +80,6 @@ check "it runs" wait_for 10 is_active
 numa-migrctl release "$free" >&2
 check "a released process has its mask" wait_for 10 not_moved
 change upgrade "$PACKAGE"
-from_an_older_ledger
 change downgrade "$earlier"
 check_equal "nothing failed on the way" 0 "$(count_entries KIND=reload-refused)"
 systemctl stop numa-migrd
