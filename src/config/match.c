@@ -1,23 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "parse.h"
 
-/* A unit pattern may name the whole cgroup path or any directory in it ("postgresql*.service"). */
+/* Of a path like "/a.slice/b.service/c": the first part that is no slice, and its length. */
+static const char *first_unit(const char *cgroup, size_t *ret_length)
+{
+	static const char suffix[] = ".slice";
+	size_t length = 0;
+	for (; *cgroup == '/'; cgroup += length) {
+		length = strcspn(++cgroup, "/");
+		if (length <= strlen(suffix) ||
+		    strncmp(cgroup + length - strlen(suffix), suffix, strlen(suffix)) != 0)
+			break;
+	}
+	*ret_length = *cgroup ? length : 0;
+	return cgroup;
+}
+
+/*
+ * A unit of the system's manager is the first directory that is no slice: what a user or a container
+ * calls its own directories below that names none. A user's own unit is named with the user's manager,
+ * "user@1000.service/job.service".
+ */
 static bool unit_matches(const char *glob, const char *cgroup)
 {
-	if (fnmatch(glob, cgroup, 0) == 0)
-		return true;
-	for (const char *part = cgroup; *part;) {
-		part += strspn(part, "/");
-		size_t length = strcspn(part, "/");
-		nm_autofree char *name = strndup(part, length);
-		if (name && length && fnmatch(glob, name, 0) == 0)
-			return true;
-		part += length;
+	size_t length, own_length;
+	const char *unit = first_unit(cgroup, &length);
+	nm_autofree char *name = strndup(unit, length);
+	if (!name || !length)
+		return false;
+	if (!strchr(glob, '/'))
+		return fnmatch(glob, name, 0) == 0;
+	if (fnmatch("user@*.service", name, 0) != 0)
+		return false;
+	const char *own = first_unit(unit + length, &own_length);
+	nm_autofree char *both = NULL;
+	if (asprintf(&both, "%s/%.*s", name, (int)own_length, own) < 0) {
+		both = NULL;
+		return false;
 	}
-	return false;
+	return own_length > 0 && fnmatch(glob, both, FNM_PATHNAME) == 0;
 }
 
 /*

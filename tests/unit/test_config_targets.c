@@ -43,7 +43,35 @@ static void test_slice_of_a_user(void **state)
 	(void)state;
 	assert_false(includes("slice = \"batch.slice\";", mine, false));
 	assert_true(includes("slice = \"user-7.slice\";", mine, false));
-	assert_true(includes("unit = \"batch.slice\";", mine, false));
+	assert_false(includes("unit = \"batch.slice\";", mine, false));
+}
+
+/* What users and containers call their own directories is no unit of the system's. */
+/* SECURITY: own-units */
+static void test_unit(void **state)
+{
+	static const char pattern[] = "unit = \"postgresql*.service\";";
+	static const char mine[] =
+		"/user.slice/user-7.slice/user@7.service/app.slice/postgresql.service";
+	(void)state;
+	assert_true(includes(pattern, "/system.slice/postgresql.service", true));
+	assert_true(includes(pattern, "/system.slice/system-postgresql.slice/postgresql@15.service/x",
+			     true));
+	assert_true(includes(pattern, "/postgresql.service", true));
+	assert_false(includes(pattern, mine, true));
+	assert_false(includes(pattern, "/system.slice/docker-1.scope/postgresql.service", true));
+	assert_false(includes("unit = \"*postgresql*\";", mine, true));
+	assert_false(includes("unit = \"system.slice\";", "/system.slice/a.service", true));
+	assert_false(includes("unit = \"*\";", "/system.slice", false));
+	assert_true(includes("unit = \"user@7.service\";", mine, true));
+	assert_true(includes("unit = \"user@7.service/postgresql.service\";", mine, true));
+	assert_true(includes("unit = \"user@*.service/postgres*\";", mine, true));
+	assert_false(includes("unit = \"user@8.service/postgresql.service\";", mine, true));
+	assert_false(includes("unit = \"*/postgresql.service\";",
+			      "/system.slice/docker-1.scope/postgresql.service", true));
+	assert_false(includes("unit = \"user@7.service/*\";",
+			      "/user.slice/user-7.slice/user@7.service", true));
+	assert_false(includes(pattern, NULL, true));
 }
 
 static void test_cgroup(void **state)
@@ -135,6 +163,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slice),	  cmocka_unit_test(test_slice_of_a_user),
+		cmocka_unit_test(test_unit),
 		cmocka_unit_test(test_cgroup),	  cmocka_unit_test(test_all_must_match),
 		cmocka_unit_test(test_mistakes),  cmocka_unit_test(test_file),
 		cmocka_unit_test(test_long_file),
