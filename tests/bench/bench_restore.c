@@ -5,6 +5,7 @@
  * and, deep below, 4,000 threads that their owner has pinned to a target; and the handling of 2,000
  * forks a second beside 256 leases. Each CPU stands for a node. Needs root, as sched_setaffinity(2)
  * of others does.
+ * And `--restore` of 1,000 threads 1,900 levels deep in cgroups, on a made-up machine.
  */
 #include <dirent.h>
 #include <hwloc.h>
@@ -14,10 +15,17 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define DEEP_THREADS 1000
+#define DEEP_LEVELS 1900
+#define FAKE_THREADS (DEEP_THREADS + 10)
+#define FAKE_CGROUP_BYTES 4096
+
 #include "../support/machine.h"
+#include "../unit/fake_platform.h"
 #include "../unit/fixture.h"
 #include "bench.h"
 #include "numa-migrd/actuate.h"
@@ -217,6 +225,13 @@ static size_t start_processes(size_t count, unsigned nr_threads, pid_t *ret)
 	return started;
 }
 
+static double bytes_of_ledger(int directory)
+{
+	struct stat status;
+	must(fstatat(directory, NM_LEDGER_NAME, &status, 0) < 0 ? -errno : 0, "stat");
+	return (double)status.st_size;
+}
+
 static void bench_restore(int directory)
 {
 	pid_t pids[MOST_PROCESSES], families[FAMILIES];
@@ -231,6 +246,7 @@ static void bench_restore(int directory)
 	for (size_t i = 0; i < nr_families; i++)
 		give_process(&lines, families[i], 1);
 	nm_ledger_free(lines.ledger);
+	double line_bytes = bytes_of_ledger(directory) / (double)lines.count;
 	usleep(100000); /* what is born now is born under the leases */
 	pid_t chain = start_process(0);
 	must(chain < 0 ? -EAGAIN : 0, "chain");
@@ -241,11 +257,63 @@ static void bench_restore(int directory)
 	must(restored, "restore");
 	fprintf(stderr, "# %d of %zu affinities restored beside %zu threads\n", restored,
 		lines.count, count * THREADS_PER_PROCESS);
+	bench_print("ledger_bytes_per_lease", line_bytes, "bytes");
 	bench_print("restore_threads", (double)(count * THREADS_PER_PROCESS), "threads");
 	bench_print("restore_s", took_s, "s");
 	end_processes(&chain, 1);
 	end_processes(families, nr_families);
 	end_processes(pids, count);
+}
+
+/* ---- deep cgroups, on a made-up machine ---- */
+
+/* Each a process of its own; of every other one its owner has changed the affinity since. */
+static void lease_deep(struct fake *fake, struct nm_ledger *ledger)
+{
+	char path[FAKE_CGROUP_BYTES] = "";
+	for (unsigned level = 0; level < DEEP_LEVELS; level++)
+		strcat(path, "/x");
+	for (uint32_t i = 0; i < DEEP_THREADS; i++) {
+		const struct fake_thread *thread = fake_process(fake, 100 + i, 1);
+		fake_move(fake, thread->tid, path);
+		const struct nm_ledger_entry entry = {
+			.tid = thread->tid,
+			.pid = thread->pid,
+			.start_ticks = thread->start_ticks,
+			.given_ticks = thread->start_ticks,
+			.uid = thread->uid,
+			.unrestricted = true,
+			.cgroup = nm_ledger_cgroup(path),
+			.original = topology->possible,
+			.target = topology->nodes[1].cpus,
+		};
+		must(nm_ledger_give(ledger, &entry), "ledger");
+		must(fake_set_mask(fake, thread->tid,
+				   i % 2 ? 1 : fake_from_bitmap(entry.target)),
+		     "affinity");
+	}
+}
+
+static void bench_deep(int directory)
+{
+	struct fake *fake = fake_new(topology->nr_cpus);
+	struct nm_restoration found;
+	struct nm_ledger *ledger;
+	must(nm_ledger_open(directory, BOOT, &ledger), "ledger");
+	lease_deep(fake, ledger);
+	nm_ledger_free(ledger);
+	unsigned calls = fake->calls[FAKE_OPS];
+	double before_s = wall_s();
+	int restored =
+		nm_restore(&fake->platform, topology, directory, BOOT, NULL, NULL, &found);
+	double took_s = wall_s() - before_s;
+	must(restored, "restore");
+	fprintf(stderr, "# %d of %d affinities restored, %d levels deep\n", restored, DEEP_THREADS,
+		DEEP_LEVELS);
+	bench_print("restore_deep_s", took_s, "s");
+	bench_print("restore_deep_calls_per_thread",
+		    (double)(fake->calls[FAKE_OPS] - calls) / DEEP_THREADS, "calls");
+	nm_platform_free(&fake->platform);
 }
 
 /* ---- forks ---- */
@@ -384,6 +452,7 @@ int main(void)
 	must(topology ? nm_platform_linux_new(&options, &platform) : -ENOMEM, "platform");
 	fixture_make(root, sizeof(root));
 	int directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bench_deep(directory);
 	bench_restore(directory);
 	bench_forks(directory, false);
 	bench_forks(directory, true);

@@ -17,7 +17,10 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/sample.h"
 
+#ifndef FAKE_THREADS /* a benchmark has more of them, and deeper cgroups */
 #define FAKE_THREADS 160
+#define FAKE_CGROUP_BYTES 96
+#endif
 #define FAKE_CGROUPS 48
 #define FAKE_GROUPS 320
 #define FAKE_FDS 64
@@ -45,7 +48,7 @@ struct fake_thread {
 	uint64_t user;	/* what a newer kernel remembers of the last sched_setaffinity; 0: none */
 	uint64_t own, own_user; /* what these would be without the daemon */
 	unsigned identity;	/* what an open directory stands for */
-	char cgroup[96], comm[64];
+	char cgroup[FAKE_CGROUP_BYTES], comm[64];
 };
 
 /* A control group's directory (fake_cgroups.h). */

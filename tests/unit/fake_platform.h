@@ -287,7 +287,7 @@ static inline ssize_t fake_read_file(struct nm_platform *platform, int directory
 				     char *buffer, size_t size)
 {
 	struct fake *fake = fake_of(platform);
-	char text[2048];
+	char text[FAKE_CGROUP_BYTES + 2048];
 	int r = fake_enter(fake, FAKE_READ);
 	if (r == 0)
 		r = directory == NM_ROOT
