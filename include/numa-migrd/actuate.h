@@ -39,6 +39,7 @@ enum nm_lease_event_kind {
 	NM_LEASE_FAILED,   /* returning the mask was refused; kept in the ledger and tried again */
 	NM_LEASE_RETURNED, /* on stop, pause, release, exec, restore, when it left the targets, or
 			    * when the kernel reset the mask with its cpuset */
+	NM_LEASE_PROGRESS, /* of no thread: a restoration goes on; at most once a second */
 };
 
 struct nm_lease_event {

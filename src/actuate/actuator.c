@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "numa-migrd/file.h"
+#include "turns.h"
 
 /*
  * What an earlier run could not return (nm_restore() leaves only that) is ours again: no member, so
@@ -44,6 +45,8 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	actuator->runtime_directory = runtime_directory;
 	actuator->on_event = on_event;
 	actuator->context = context;
+	actuator->progress = (struct nm_progress){
+		.platform = platform, .on_event = on_event, .context = context};
 	actuator->turn_steps = NM_LEASE_TURN_STEPS;
 	actuator->most_leases = NM_LEASE_MOST;
 
@@ -333,16 +336,35 @@ unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
 	return failed;
 }
 
+/* Without memory for the turns, in the order in which they were given. */
+static unsigned return_in_turns(struct nm_actuator *actuator)
+{
+	unsigned failed = 0;
+	size_t count = actuator->count;
+	nm_autofree struct nm_turn *turns = calloc(count + 1, sizeof(*turns));
+	for (size_t i = 0; turns && i < count; i++)
+		turns[i] = (struct nm_turn){.uid = actuator->leases[i].terms.uid,
+					    .index = (uint32_t)i};
+	if (turns)
+		nm_turns_order(turns, count);
+	for (size_t i = 0; i < count; i++) {
+		size_t index = turns ? turns[i].index : i;
+		if (!nm_lease_active(&actuator->leases[index]))
+			continue;
+		failed += nm_lease_give_back(actuator, index, NM_LEASE_RETURNED) < 0;
+		nm_progress_note(&actuator->progress);
+	}
+	return failed;
+}
+
 /* Who inherited is looked for afterwards: until then more may be born. */
 static unsigned return_leases(struct nm_actuator *actuator)
 {
-	unsigned failed = 0;
 	bool missed = nm_lease_may_be_missed(actuator);
+	actuator->progress.told_ns = 0;
 	nm_descent_forget_processes(actuator->descent);
 	actuator->missed = true;
-	for (size_t i = 0; i < actuator->count; i++)
-		if (nm_lease_active(&actuator->leases[i]))
-			failed += nm_lease_give_back(actuator, i, NM_LEASE_RETURNED) < 0;
+	unsigned failed = return_in_turns(actuator);
 	nm_lease_retry_inherited(actuator);
 	int r = nm_lease_search(actuator);
 	if (r == 0)

@@ -62,6 +62,7 @@ struct nm_actuator {
 	struct nm_ledger *ledger; /* NULL: nothing may be changed */
 	nm_lease_event_fn on_event;
 	void *context;
+	struct nm_progress progress; /* of what returns all */
 	struct nm_lease *leases;
 	size_t count, capacity;
 	size_t inherited;		   /* how many of them are */

@@ -260,6 +260,19 @@ int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_en
 
 /* ---- every thread ---- */
 
+void nm_progress_note(struct nm_progress *progress)
+{
+	const struct nm_lease_event event = {.kind = NM_LEASE_PROGRESS};
+	if (!progress || !progress->on_event)
+		return;
+	uint64_t now_ns = progress->platform->ops->now_ns(progress->platform);
+	if (progress->told_ns && now_ns - progress->told_ns < NM_NSEC_PER_SEC)
+		return;
+	if (progress->told_ns)
+		progress->on_event(progress->context, &event);
+	progress->told_ns = now_ns;
+}
+
 static bool parse_id(const char *name, uint32_t *ret)
 {
 	char end;
@@ -332,6 +345,7 @@ static int visit_process(void *context, const char *name)
 	if (is_spent(walk))
 		return -ECANCELED;
 	walk->next_pid = pid + 1;
+	nm_progress_note(walk->progress);
 	list_tasks(walk, pid);
 	return look_at_tasks(walk);
 }

@@ -10,6 +10,7 @@
 #define NM_ACTUATE_DESCENT_H
 
 #include "mask.h"
+#include "numa-migrd/actuate.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
@@ -72,6 +73,15 @@ uint64_t nm_descent_steps(const struct nm_descent *descent);
 /* Told of each one found; returns whether it was one after all. */
 typedef bool (*nm_descendant_fn)(void *context, const struct nm_descendant *found);
 
+/* Told of while a restoration goes on: its time limit may be extended. */
+struct nm_progress {
+	struct nm_platform *platform;
+	nm_lease_event_fn on_event; /* NULL: nobody */
+	void *context;
+	uint64_t told_ns; /* 0: not yet */
+};
+void nm_progress_note(struct nm_progress *progress);
+
 /* The threads of the process at hand. */
 struct nm_descent_tasks {
 	uint32_t pid;
@@ -86,6 +96,7 @@ struct nm_descent_walk {
 	uint64_t budget;   /* steps after which it stops, also within a process; 0: any */
 	nm_descendant_fn each;
 	void *context;
+	struct nm_progress *progress; /* NULL: it does not take long */
 	size_t found;
 	int error; /* of the last one that could not be looked at; 0: none */
 	struct nm_descent_tasks tasks; /* of the walk, until it is at the end or cleared */

@@ -381,6 +381,7 @@ int nm_lease_search(struct nm_actuator *actuator)
 {
 	struct restoring restoring = {.actuator = actuator};
 	struct nm_descent_walk walk = {.descent = nm_lease_descent(actuator),
+				       .progress = &actuator->progress,
 				       .born_since = actuator->told_ticks,
 				       .each = restore_found,
 				       .context = &restoring,

@@ -3,9 +3,12 @@
 #include "actuator.h"
 #include "descent.h"
 #include "mask.h"
+#include "turns.h"
 
 struct restore {
 	struct nm_masks masks;
+	struct nm_ledger *ledger; /* NULL: it cannot be written */
+	struct nm_progress progress;
 	nm_lease_event_fn on_event;
 	void *context;
 	int returned;
@@ -56,6 +59,14 @@ static int compare_lines(const void *a, const void *b)
 	       (left > right); /* pointers into the contents, which stay in place */
 }
 
+/* A restoration that is killed does not begin again with what it has done. */
+static void note_return(const struct restore *restore, const struct nm_ledger_entry *terms)
+{
+	if (restore->ledger)
+		(void)nm_ledger_return(restore->ledger, terms->tid, terms->start_ticks,
+				       nm_proc_ticks_now(restore->masks.platform));
+}
+
 /*
  * Restores the affinity of the thread of these lines. It carries the newest target, or after a
  * death between that line and the act an earlier one.
@@ -65,24 +76,32 @@ static void restore_thread(struct restore *restore, const struct nm_ledger_entry
 {
 	const struct nm_ledger_entry *terms = lines[0];
 	int r = 0;
-	if (terms->ended_ticks)
-		return;
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = nm_mask_restore(&restore->masks, lines[i], terms->pid, terms->tid, terms->start_ticks);
+	for (size_t i = 0; r == 0 && i < count && same_thread(lines[0], lines[i]); i++)
+		r = nm_mask_restore(&restore->masks, lines[i], terms->pid, terms->tid,
+				    terms->start_ticks);
 	count_result(restore, terms, terms->pid, terms->tid, NM_LEASE_RETURNED, r);
+	if (r == 1)
+		note_return(restore, terms);
+	nm_progress_note(&restore->progress);
 }
 
-/* The lines are put in another order. */
-static void restore_threads(struct restore *restore, const struct nm_ledger_entry **lines,
-			    size_t count)
+/* Users in turns. The lines are put in another order. */
+static int restore_threads(struct restore *restore, const struct nm_ledger_entry **lines,
+			   size_t count)
 {
+	nm_autofree struct nm_turn *turns = calloc(count + 1, sizeof(*turns));
+	size_t nr_turns = 0;
+	if (!turns)
+		return -ENOMEM;
 	qsort(lines, count, sizeof(*lines), compare_lines);
-	for (size_t first = 0, next; first < count; first = next) {
-		next = first + 1;
-		while (next < count && same_thread(lines[first], lines[next]))
-			next++;
-		restore_thread(restore, &lines[first], next - first);
-	}
+	for (size_t i = 0; i < count; i++)
+		if (!lines[i]->ended_ticks && (i == 0 || !same_thread(lines[i - 1], lines[i])))
+			turns[nr_turns++] =
+				(struct nm_turn){.uid = lines[i]->uid, .index = (uint32_t)i};
+	nm_turns_order(turns, nr_turns);
+	for (size_t i = 0; i < nr_turns; i++)
+		restore_thread(restore, &lines[turns[i].index], count - turns[i].index);
+	return 0;
 }
 
 static bool restore_found(void *context, const struct nm_descendant *found)
@@ -103,7 +122,8 @@ static int restore_inherited(struct restore *restore, const struct nm_ledger_ent
 	if (r == 0)
 		r = nm_descent_set_lines(descent, entries, count);
 	struct nm_descent_walk walk = {
-		.descent = descent, .each = restore_found, .context = restore, .found = 1};
+		.descent = descent, .each = restore_found, .context = restore, .found = 1,
+		.progress = &restore->progress};
 	/* Threads born of those found while we walk are met by the next round. */
 	for (int round = 0; r == 0 && walk.found > 0 && restore->failed == failed && round < 4;
 	     round++) {
@@ -135,8 +155,9 @@ static int restore_contents(struct restore *restore, const struct nm_ledger_cont
 		return -ENOMEM;
 	for (size_t i = 0; i < contents->count; i++)
 		entries[i] = &contents->entries[i];
-	restore_threads(restore, entries, contents->count);
-	int r = restore_inherited(restore, entries, contents->count);
+	int r = restore_threads(restore, entries, contents->count);
+	if (r == 0)
+		r = restore_inherited(restore, entries, contents->count);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < contents->count; i++)
@@ -161,6 +182,7 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 	}
 	struct restore restore = {
 		.masks = {.platform = platform, .topology = topology, .cgroups = cgroups},
+		.progress = {.platform = platform, .on_event = on_event, .context = context},
 		.on_event = on_event,
 		.context = context,
 	};
@@ -171,7 +193,10 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 	/* What cannot be kept for the administrator must not stop what can be returned. */
 	if (found.bad_lines > 0)
 		found.kept = nm_ledger_keep_damaged(runtime_directory);
+	if (contents.count > 0)
+		(void)nm_ledger_open(runtime_directory, boot_id, &restore.ledger);
 	r = restore_contents(&restore, &contents, runtime_directory, boot_id);
+	nm_ledger_free(restore.ledger);
 	nm_ledger_contents_clear(&contents);
 	found.failed = restore.failed;
 	*ret = found;

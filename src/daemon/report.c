@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
 #include <time.h>
 
 #include "daemon.h"
@@ -465,6 +466,11 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 {
 	struct nm_daemon *daemon = context;
 	struct nm_entry entry;
+	if (event->kind == NM_LEASE_PROGRESS) {
+		/* systemd.service(5): TimeoutStartSec, WatchdogSec and TimeoutStopSec from now on. */
+		(void)sd_notify(0, "EXTEND_TIMEOUT_USEC=60000000");
+		return;
+	}
 	if (event->kind == NM_LEASE_FOREIGN && daemon->pipeline.roster)
 		nm_roster_give_back(daemon->pipeline.roster, event->tid, event->start_ticks);
 	nm_entry_lease(&entry, event);

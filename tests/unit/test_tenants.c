@@ -96,6 +96,151 @@ static void the_ledger_is_compacted_in_time(void **state)
 	}
 }
 
+/* ---- restoration ---- */
+
+static int restore(void)
+{
+	struct nm_restoration found;
+	world->nr_events = 0;
+	int r = nm_restore(&fake->platform, world->topology, world->directory, WORLD_BOOT,
+			   world_on_event, world, &found);
+	assert_true(r < 0 || found.failed == 0);
+	return r;
+}
+
+static void crash(void)
+{
+	nm_actuator_free(world->actuator);
+	world->actuator = NULL;
+}
+
+/* All of B's among so many affinities that were restored first. */
+static void assert_turns(unsigned count)
+{
+	unsigned of_b = 0;
+	assert_true(world->nr_events >= count);
+	for (unsigned i = 0; i < count; i++)
+		of_b += world->events[i].pid == 200;
+	assert_int_equal(of_b, 3);
+}
+
+/* SECURITY: slow-restore */
+static void users_are_restored_in_turns(void **state)
+{
+	(void)state;
+	clone_threads(100, FIRST_OF_A, 40);
+	clone_threads(200, FIRST_OF_B, 3);
+	for (int crashed = 0; crashed < 2; crashed++) {
+		assert_int_equal(lease_threads(FIRST_OF_A, 40), 40);
+		assert_int_equal(lease_threads(FIRST_OF_B, 3), 3);
+		world->nr_events = 0;
+		if (crashed) {
+			crash();
+			assert_int_equal(restore(), 43);
+		} else {
+			assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+		}
+		assert_turns(6);
+		assert_null(fake_trace(fake));
+	}
+}
+
+/* A's processes carry part of a target, each deep below: B's thread comes first, and none costs more. */
+/* SECURITY: slow-restore, many-groups */
+static void deep_cgroups_delay_nobody(void **state)
+{
+	char path[96];
+	(void)state;
+	clone_threads(200, FIRST_OF_B, 1);
+	assert_int_equal(lease_threads(FIRST_OF_B, 1), 1);
+	crash();
+	for (uint32_t i = 0; i < 100; i++) {
+		int length = snprintf(path, sizeof(path), "/a.slice/%u", i);
+		while (length < 90)
+			length += snprintf(path + length, sizeof(path) - (size_t)length, "/x");
+		fake_fork(fake, 100, 600 + i);
+		fake_pin(fake, 600 + i, 4);
+		fake_move(fake, 600 + i, path);
+	}
+	fake->names_cpusets = true;
+	unsigned before = fake->calls[FAKE_OPS];
+	assert_int_equal(restore(), 1);
+	assert_int_equal(world->events[0].pid, 200);
+	/* Two rounds of the search would be as many again. */
+	assert_true(fake->calls[FAKE_OPS] - before <= 12 * (100 + 10));
+	assert_null(fake_trace(fake));
+}
+
+/* Each run is killed by a time limit: the next one goes on where it stopped. */
+/* SECURITY: slow-restore */
+static void a_crash_loop_ends_with_everything_restored(void **state)
+{
+	int status = 1;
+	unsigned runs = 0;
+	(void)state;
+	clone_threads(100, FIRST_OF_A, 50);
+	clone_threads(200, FIRST_OF_B, 20);
+	assert_int_equal(lease_threads(FIRST_OF_A, 50), 50);
+	assert_int_equal(lease_threads(FIRST_OF_B, 20), 20);
+	crash();
+	for (; status != 0; runs++) {
+		assert_true(runs < 20);
+		pid_t child = fork();
+		if (child == 0) {
+			fake->die_at = fake->calls[FAKE_OPS] + 200;
+			(void)restore();
+			_exit(0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		fake->die_at = 0;
+		memset(fake->open, 0, sizeof(fake->open));
+	}
+	assert_true(runs > 1);
+	assert_null(fake_trace(fake));
+	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), -1);
+}
+
+/* A forks while records are lost: B's child is met within a few intervals all the same. */
+/* SECURITY: forks */
+static void a_fork_storm_hides_no_child(void **state)
+{
+	(void)state;
+	clone_threads(200, FIRST_OF_B, 1);
+	world_adopt(world, FIRST_OF_B);
+	assert_true(world_lease(world, FIRST_OF_B, 1).applied);
+	fake_sleep(fake, 50);
+	world->actuator->turn_steps = 8192;
+	fake_fork(fake, FIRST_OF_B, 900);
+	for (uint32_t tick = 0; tick < 10 && world_mask(world, 900) != ALL; tick++) {
+		for (uint32_t i = 0; i < 10; i++) {
+			fake_fork(fake, 100, 600 + 10 * tick + i);
+			fake_pin(fake, 600 + 10 * tick + i, world_node(1));
+		}
+		world_lose_records(world);
+		world_tick(world);
+	}
+	assert_int_equal(world_mask(world, 900), ALL);
+	assert_true(world_holds(world, FIRST_OF_B));
+}
+
+/* Told once a second while it goes on, so that its time limit is extended. */
+static void second_later(struct fake *f)
+{
+	fake_sleep(f, 600);
+}
+
+static void progress_is_told(void **state)
+{
+	(void)state;
+	clone_threads(100, FIRST_OF_A, 40);
+	assert_int_equal(lease_threads(FIRST_OF_A, 40), 40);
+	crash();
+	for (unsigned i = 0; i < 4; i++)
+		fake_at(fake, FAKE_SET, 5 + 5 * i, second_later);
+	assert_int_equal(restore(), 40);
+	assert_in_range(world_told(world, NM_LEASE_PROGRESS, 0), 1, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -103,6 +248,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_user_has_a_share_of_the_ledger),
 		TEST(the_ledger_is_compacted_in_time),
+		TEST(users_are_restored_in_turns),
+		TEST(deep_cgroups_delay_nobody),
+		TEST(a_crash_loop_ends_with_everything_restored),
+		TEST(a_fork_storm_hides_no_child),
+		TEST(progress_is_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
