@@ -184,6 +184,7 @@ struct nm_sim_figures {
 	uint64_t pages_balanced; /* by kernel.numa_balancing */
 	uint64_t masks_set;
 	double watched_giga; /* 10^9 instructions of the process that is watched */
+	bool watched_ended;
 	double most_node_use, most_link_use; /* of what it sustains, in any step */
 };
 

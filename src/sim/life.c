@@ -224,6 +224,7 @@ static void end_program(struct nm_sim *sim, struct nm_sim_process *process)
 	if (!process->user->for_ever)
 		sim->figures.computing_s += took_s;
 	sim->figures.programs_ended++;
+	sim->figures.watched_ended |= process->pid == sim->options.watched_pid;
 	sim->figures.users_ended += state->done;
 	if (!process->user->for_ever && state->computing_s > sim->figures.slowest_user_s)
 		sim->figures.slowest_user_s = state->computing_s;

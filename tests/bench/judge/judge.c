@@ -2,10 +2,13 @@
 /*
  * nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO…]: how often policy "auto" is as good as the better
  * of doing nothing and the kernel, and whether its verdicts are right, in the model. Prints
- * `name value unit` lines; -v prints every row and every lost run on standard error. Not installed.
+ * `name value unit` lines; -v prints every row and every lost run on standard error. With
+ * -o FILE -p ROW -w WANDER one run is recorded, for numa-migrctl dump, report and explain. Not
+ * installed.
  */
 #include "judge.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +18,7 @@
 
 #define WON_WITHIN 1.01	 /* of the better one's time */
 #define JUDGED_OVER_S 2.0 /* before a verdict */
+#define KEPT_FOR_S 3.0	  /* after it, if the home is kept */
 #define COUNTS 0.05	 /* a change that improved or rolled back has, and neutral has not */
 #define TOLERANCE 0.025	 /* to both sides of that */
 #define ORACLE_GAINS 0.01 /* of the time, or there is nothing to have a share of */
@@ -59,6 +63,7 @@ struct judge {
 	unsigned seeds;
 	uint64_t first_seed;
 	bool verbose;
+	int record_fd; /* -1: none */
 };
 
 static void add_count(struct count *to, struct count from)
@@ -81,7 +86,9 @@ static int run(const struct judge *judge, const struct row *row,
 	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
 	struct nm_sim_case what = {.machine = judge->machine,
 				   .workload = &workload,
-				   .how = {.runs = 1, .options = *options}};
+				   .how = {.runs = 1, .options = *options},
+				   .recorded = judge->record_fd >= 0,
+				   .record_fd = judge->record_fd};
 	struct nm_rng rng;
 	nm_rng_seed(&rng, options->seed);
 	what.how.options.no_pmu = row->no_pmu;
@@ -111,16 +118,21 @@ static int time_of(const struct judge *judge, size_t row, const struct nm_sim_op
 
 /* ---- verdicts ---- */
 
-/* What the process does before the verdict, with its home or, of the same course, without it. */
+/*
+ * What the process does around the verdict, with its home or, of the same course, without it. NaN:
+ * it ended meanwhile.
+ */
 static int work_of(const struct judge *judge, size_t row, struct nm_sim_options options,
 		   const struct nm_simulated_verdict *verdict, bool with, double *ret)
 {
+	double kept_s = verdict->outcome == NM_PLACE_WORSE ? 0 : KEPT_FOR_S;
 	struct nm_sim_outcome outcome;
 	options.watched_pid = verdict->pid;
 	options.watched_from_s = verdict->time_s - JUDGED_OVER_S;
 	options.unmovable_pid = with ? 0 : verdict->pid;
-	int r = run(judge, &rows[row], &options, verdict->time_s, &outcome);
-	*ret = outcome.last.figures.watched_giga;
+	int r = run(judge, &rows[row], &options, verdict->time_s + kept_s, &outcome);
+	const struct nm_sim_figures *figures = &outcome.last.figures;
+	*ret = r == 0 && !figures->watched_ended ? figures->watched_giga : (double)NAN;
 	return r;
 }
 
@@ -142,7 +154,7 @@ static int check_verdict(const struct judge *judge, size_t row,
 	int r = work_of(judge, row, *options, verdict, true, &with);
 	if (r == 0)
 		r = work_of(judge, row, *options, verdict, false, &without);
-	if (r < 0 || !(without > 0))
+	if (r < 0 || isnan(with) || !(without > 0))
 		return r;
 	double change = with / without - 1;
 	bool right = is_right(verdict->outcome, change);
@@ -280,11 +292,36 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 
 static int usage(void)
 {
-	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO...]\nScenarios:\n", stderr);
+	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO...]\n"
+		    "       nm_judge -o FILE [-s SEED] [-p ROW] [-w WANDER] SCENARIO\n"
+		    "Scenarios:\n",
+		    stderr);
 	for (size_t i = 0; i < judge_scenario_count; i++)
 		(void)fprintf(stderr, "  %-10s %s\n", judge_scenarios[i].name,
 			      judge_scenarios[i].words);
+	(void)fputs("Rows that can be recorded:", stderr);
+	for (size_t i = FIRST_AUTO; i < NR_ROWS; i++)
+		(void)fprintf(stderr, " %s", rows[i].policy.name);
+	(void)fputc('\n', stderr);
 	return EX_USAGE;
+}
+
+/* One run of one row, for a closer look. */
+static int record(struct judge *judge, const struct judge_scenario *scenario, const char *row,
+		  double wander)
+{
+	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
+	const struct nm_sim_options options = {.seed = judge->first_seed, .wander_per_s = wander};
+	struct nm_sim_outcome outcome;
+	size_t at = FIRST_AUTO;
+	while (at < NR_ROWS && strcmp(rows[at].policy.name, row) != 0)
+		at++;
+	if (at == NR_ROWS)
+		return -EINVAL;
+	int r = nm_sim_machine_by_name(scenario->machine, &machine);
+	judge->scenario = scenario;
+	judge->machine = machine;
+	return r < 0 ? r : run(judge, &rows[at], &options, 0, &outcome);
 }
 
 static const struct judge_scenario *find(const char *name)
@@ -307,11 +344,19 @@ static int run_asked(struct judge *judge, char *const *names, struct tally *sum)
 
 int main(int argc, char **argv)
 {
-	struct judge judge = {.seeds = 20, .first_seed = 1};
+	struct judge judge = {.seeds = 20, .first_seed = 1, .record_fd = -1};
+	const char *row = "auto", *file = NULL;
+	double wander = NM_SIM_WANDER_USUAL;
 	struct tally sum = {0};
-	for (int c; (c = getopt(argc, argv, "n:s:v")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:o:p:s:vw:")) != -1;) {
 		if (c == 'n')
 			judge.seeds = (unsigned)strtoul(optarg, NULL, 10);
+		else if (c == 'o')
+			file = optarg;
+		else if (c == 'p')
+			row = optarg;
+		else if (c == 'w')
+			wander = strtod(optarg, NULL);
 		else if (c == 's')
 			judge.first_seed = strtoull(optarg, NULL, 10);
 		else if (c == 'v')
@@ -322,13 +367,21 @@ int main(int argc, char **argv)
 	for (int i = optind; i < argc; i++)
 		if (!find(argv[i]))
 			return usage();
-	if (judge.seeds == 0)
+	if (judge.seeds == 0 || (file && optind + 1 != argc))
 		return usage();
-	int r = run_asked(&judge, argv + optind, &sum);
+	if (file)
+		judge.record_fd = open(file, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
+	if (file && judge.record_fd < 0)
+		return perror(file), 1;
+	int r = file ? record(&judge, find(argv[optind]), row, wander)
+		     : run_asked(&judge, argv + optind, &sum);
+	if (r == -EINVAL)
+		return usage();
 	if (r < 0) {
 		(void)fprintf(stderr, "nm_judge: %s\n", strerror(-r));
 		return 1;
 	}
-	print_tally("", &sum);
+	if (!file)
+		print_tally("", &sum);
 	return 0;
 }
