@@ -173,6 +173,7 @@ static int fill_servers(const struct nm_sim_machine *machine, struct nm_rng *rng
 			return -ENOMEM;
 		for (size_t i = 0; i < program->nr_phases; i++)
 			program->phases[i].idle_s = 0.95;
+		program->phases[0].giga *= 0.02; /* they do not begin with work at once */
 	}
 	for (unsigned u = 0; u < 2; u++)
 		if (!add(machine, nm_sim_workload_add(ret, "user"), any(rng), 6,
