@@ -146,20 +146,6 @@ static void consider(struct nearest *nearest, const char *group, const char *nam
 		*nearest = (struct nearest){known_group, known_name, distance};
 }
 
-static bool report_removed(const struct parse *parse, const char *path,
-			   const config_setting_t *value)
-{
-	for (size_t i = 0; i < nm_removed_setting_count; i++) {
-		if (strcmp(nm_removed_settings[i].path, path) != 0)
-			continue;
-		nm_report_error(parse->report, config_setting_source_line(value),
-				"%s: removed, %s; delete the line", path,
-				nm_removed_settings[i].instead);
-		return true;
-	}
-	return false;
-}
-
 static void report_unknown(const struct parse *parse, const char *group,
 			   const config_setting_t *value)
 {
@@ -167,8 +153,6 @@ static void report_unknown(const struct parse *parse, const char *group,
 	struct nearest nearest = {"", "", UINT32_MAX};
 	char path[PATH_BYTES], known[PATH_BYTES];
 	write_path(path, group, name);
-	if (report_removed(parse, path, value))
-		return;
 	for (size_t i = 0; i < nm_setting_count; i++)
 		consider(&nearest, group, name, nm_settings[i].group, nm_settings[i].name);
 	for (size_t i = 0; i < nm_setting_group_count; i++)

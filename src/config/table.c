@@ -262,32 +262,6 @@ const struct nm_setting nm_settings[] = {
 	     "Seconds after which the file is written anew; never more often than an interval"),
 };
 
-#define BY_PROFILE "it follows \"profile\""
-const struct nm_removed_setting nm_removed_settings[] = {
-	{"sampling.clock_hz", "it is 100, or less to keep overhead_percent"},
-	{"sampling.fault_period", "it is 1, or more to keep overhead_percent"},
-	{"sampling.weigh_pages", "it is always true"},
-	{"threads.preferred_ties", "it is always \"one\""},
-	{"threads.overcommit", BY_PROFILE},
-	{"threads.skip_stuck", BY_PROFILE},
-	{"threads.await_verdict", BY_PROFILE},
-	{"threads.withdraw", "it is always true"},
-	{"threads.sum_losses", BY_PROFILE},
-	{"threads.postpone", BY_PROFILE},
-	{"threads.mapping_partners", "it is 16"},
-	{"threads.wait_share", "it is 0.1"},
-	{"threads.balance_reads", "it is 512"},
-	{"threads.dtas_persist", "it is 2"},
-	{"threads.dtas_split_s", "it is 10"},
-	{"pages.ping_pong", "it is 2"},
-	{"pages.sharing_repeat", "it is always false"},
-	{"pages.sharing_step", "it is 16"},
-	{"pages.region_split_samples", "it is 8"},
-	{"pages.region_merge", "it is 0.1"},
-	{"pages.interleave_band", "it is 0.1"},
-	{"pages.regions", "it is 256"},
-};
-const size_t nm_removed_setting_count = NM_ARRAY_SIZE(nm_removed_settings);
 /* clang-format on */
 
 const size_t nm_setting_count = NM_ARRAY_SIZE(nm_settings);

@@ -42,13 +42,6 @@ struct nm_setting_group {
 	const char *meaning;
 };
 
-/* A setting of an earlier version, which no longer has a value to choose. */
-struct nm_removed_setting {
-	const char *path, *instead;
-};
-
-extern const struct nm_removed_setting nm_removed_settings[];
-extern const size_t nm_removed_setting_count;
 extern const struct nm_setting nm_settings[];
 extern const size_t nm_setting_count;
 extern const struct nm_setting_group nm_setting_groups[];

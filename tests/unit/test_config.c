@@ -450,8 +450,6 @@ static void test_unknown_names(void **state)
 	       "conf:1: interval_s: unknown setting; the nearest known one is general.interval_s");
 	refuse("threads: { Pin = \"auto\"; };",
 	       "conf:1: threads.Pin: unknown setting; the nearest known one is threads.pin");
-	refuse("threads: {\n skip_stuck = true; };",
-	       "conf:2: threads.skip_stuck: removed, it follows \"profile\"; delete the line");
 	refuse("general: { rollback = true; };", "conf:1: general.rollback: unknown setting; the "
 						 "nearest known one is threads.rollback");
 	refuse("prof1le = \"paper\";",
