@@ -14,7 +14,6 @@ enum nm_residency_source {
 	NM_RESIDENCY_NONE,
 	NM_RESIDENCY_ACCESSES, /* sampled accesses by home node: pages weigh as they are used */
 	NM_RESIDENCY_QUERY,    /* move_pages(2) asked where a choice of pages is, each once */
-	NM_RESIDENCY_CGROUP,   /* memory.numa_stat of a cgroup that the process has for itself */
 	NM_RESIDENCY_MAPS,     /* /proc/PID/numa_maps */
 };
 
@@ -62,17 +61,9 @@ bool nm_residency_better(const struct nm_residency *a, const struct nm_residency
 			 uint64_t now_ns, double drift);
 
 /*
- * Adds to `pages` (nr_nodes, in pages of page_bytes) what the text of memory.numa_stat says of
- * memory that processes have mapped: its lines "anon" and "file_mapped" (cgroup-v2). -EBADMSG:
- * there is no such line, or one is damaged; `pages` is as it was. Nodes that the topology does not
- * have are left out.
- */
-int nm_residency_read_numa_stat(const char *text, const struct nm_topology *topology,
-				double page_bytes, double *pages);
-
-/*
- * The same of one line of numa_maps (numa(7)); its counts are in pages of its kernelpagesize_kB.
- * 0 also for a mapping without pages.
+ * Adds to `pages` (nr_nodes, in pages of page_bytes) what one line of numa_maps (numa(7)) says; its
+ * counts are in pages of its kernelpagesize_kB. 0 also for a mapping without pages. -EBADMSG: it is
+ * damaged; `pages` is as it was. Nodes that the topology does not have are left out.
  */
 int nm_residency_read_numa_maps_line(const char *line, const struct nm_topology *topology,
 				     double page_bytes, double *pages);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* How many pages of a process are on each node: by its accesses, and now and then counted, or asked
  * of some. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "balance.h"
 
 /* Of what is resident, so much is taken to have moved in a second. */
 #define DRIFT 0.01
-#define STAT_BYTES 16384
 #define ANSWER_INTERVALS 10U /* that an answer is waited for */
 
 static int by_pid(const void *left, const void *right)
@@ -166,60 +162,6 @@ void nm_balance_take_count(struct nm_balancer *balancer, struct nm_residence *re
 		balancer->tally.pages_counted++;
 }
 
-static void take_count(struct nm_balancer *balancer, struct nm_residence *residence,
-		       enum nm_residency_source source, const double *pages, uint64_t now_ns)
-{
-	const struct nm_residency_reading reading = {
-		.source = source, .time_ns = now_ns, .seen = pages};
-	nm_balance_take_count(balancer, residence, &reading);
-}
-
-static ssize_t read_of_cgroup(struct nm_platform *platform, const char *cgroup, const char *file,
-			      char *text, size_t size)
-{
-	nm_autofree char *path = NULL;
-	if (asprintf(&path, "sys/fs/cgroup%s/%s", cgroup, file) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	return platform->ops->read_file(platform, NM_ROOT, path, text, size);
-}
-
-/* Alone, also in what is below: its memory counts here where nothing else counts it. */
-static bool has_cgroup_of_its_own(struct nm_platform *platform, const struct nm_process *process)
-{
-	char text[512], alone[16];
-	if (!process->cgroup)
-		return false;
-	(void)snprintf(alone, sizeof(alone), "%" PRIu32 "\n", process->pid);
-	if (read_of_cgroup(platform, process->cgroup, "cgroup.procs", text, sizeof(text)) <= 0 ||
-	    strcmp(text, alone) != 0)
-		return false;
-	return read_of_cgroup(platform, process->cgroup, "cgroup.stat", text, sizeof(text)) > 0 &&
-	       strstr(text, "nr_descendants 0\n");
-}
-
-/* Returns 0, or a negative errno where it cannot be told so. */
-static int count_by_cgroup(struct nm_daemon *daemon, struct nm_residence *residence,
-			   uint64_t now_ns)
-{
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	nm_autofree char *text = malloc(STAT_BYTES);
-	nm_autofree double *pages = calloc(balancer->topology->nr_nodes, sizeof(*pages));
-	if (!text || !pages)
-		return -ENOMEM;
-	if (!has_cgroup_of_its_own(daemon->pipeline.platform, residence->process))
-		return -ENODATA;
-	ssize_t length = read_of_cgroup(daemon->pipeline.platform, residence->process->cgroup,
-					"memory.numa_stat", text, STAT_BYTES);
-	if (length < 0)
-		return (int)length;
-	int r = nm_residency_read_numa_stat(text, balancer->topology, balancer->page_bytes, pages);
-	if (r == 0)
-		take_count(balancer, residence, NM_RESIDENCY_CGROUP, pages, now_ns);
-	return r;
-}
-
 static void end_counting(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
@@ -259,7 +201,9 @@ static void take_numa_maps(struct nm_balancer *balancer, struct nm_residence *re
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
 		(void)nm_residency_read_numa_maps_line(line, balancer->topology,
 						       balancer->page_bytes, pages);
-	take_count(balancer, residence, NM_RESIDENCY_MAPS, pages, now_ns);
+	const struct nm_residency_reading reading = {
+		.source = NM_RESIDENCY_MAPS, .time_ns = now_ns, .seen = pages};
+	nm_balance_take_count(balancer, residence, &reading);
 }
 
 /* True: nothing is under way any more. One that is not answered for long is forgotten. */
@@ -324,8 +268,6 @@ static void count_next(struct nm_daemon *daemon, uint64_t now_ns)
 	if (!next)
 		return;
 	next->tried_ns = now_ns;
-	if (count_by_cgroup(daemon, next, now_ns) == 0)
-		return;
 	int r = may_read_maps(daemon->config, next) ? ask_numa_maps(daemon, next)
 						    : nm_balance_query(daemon, next);
 	if (r == -EAGAIN)

@@ -6,8 +6,7 @@
 
 static const char *const sources[] = {
 	[NM_RESIDENCY_NONE] = "none",	   [NM_RESIDENCY_ACCESSES] = "accesses",
-	[NM_RESIDENCY_QUERY] = "query",	   [NM_RESIDENCY_CGROUP] = "cgroup",
-	[NM_RESIDENCY_MAPS] = "numa_maps",
+	[NM_RESIDENCY_QUERY] = "query",	   [NM_RESIDENCY_MAPS] = "numa_maps",
 };
 
 /* Negative is better of a cost, and more is of a benefit. */

@@ -5,7 +5,7 @@
 
 static bool sees_all(enum nm_residency_source source)
 {
-	return source == NM_RESIDENCY_CGROUP || source == NM_RESIDENCY_MAPS;
+	return source == NM_RESIDENCY_MAPS;
 }
 
 int nm_residency_estimate(const struct nm_residency_reading *reading, unsigned nr_nodes,

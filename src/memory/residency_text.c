@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What cgroups and /proc write of a process's pages on each node. */
+/* What /proc's numa_maps say of a process's pages on each node. */
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
@@ -61,44 +61,6 @@ static int add_line(const char *line, const struct nm_topology *topology, double
 			pages[index] += (double)count * scale;
 	}
 	return 0;
-}
-
-static const char *next_line(const char *line)
-{
-	const char *end = strchr(line, '\n');
-	return end ? end + 1 : line + strlen(line);
-}
-
-static bool is_mapped_memory(const char *line)
-{
-	static const char *const names[] = {"anon", "file_mapped"};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
-		if (word_length(line) == strlen(names[i]) &&
-		    strncmp(line, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-static int each_mapped_line(const char *text, const struct nm_topology *topology, double scale,
-			    double *pages)
-{
-	int lines = 0;
-	for (const char *line = text; *line; line = next_line(line)) {
-		if (!is_mapped_memory(line))
-			continue;
-		int r = add_line(line, topology, scale, pages);
-		if (r < 0)
-			return r;
-		lines++;
-	}
-	return lines ? 0 : -EBADMSG;
-}
-
-int nm_residency_read_numa_stat(const char *text, const struct nm_topology *topology,
-				double page_bytes, double *pages)
-{
-	int r = each_mapped_line(text, topology, 0, NULL);
-	return r < 0 ? r : each_mapped_line(text, topology, 1 / page_bytes, pages);
 }
 
 /* A line without it has no pages. */

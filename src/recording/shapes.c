@@ -52,7 +52,7 @@ static const char *const selection_words[] = {
 	"first_fit",	  "total_min",	      "remote_min",  "local_max",	 "most_benefit",
 	"cost_effective", "exclusivity_base", "exclusivity", "most_benefit_plus"};
 static const char *const selected_by_words[] = {"none", "rule", "leader"};
-static const char *const residency_words[] = {"none", "accesses", "query", "cgroup", "numa_maps"};
+static const char *const residency_words[] = {"none", "accesses", "query", "numa_maps"};
 static const char *const pin_words[] = {"lease", "nudge"};
 static const char *const runtime_words[] = {"none", "go", "java", "unknown",
 					    "awaited"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: many-mappings, runtimes, proc-sys
-/* /proc/PID/maps and numa_maps by lines and in pieces; memory.numa_stat. */
+/* /proc/PID/maps and numa_maps by lines and in pieces. */
 #include "../support/machine.h"
 #include "fuzz.h"
 #include "numa-migrd/mappings.h"
@@ -19,7 +19,6 @@ static void parse_lines(const char *text, const struct nm_topology *topology)
 		FUZZ_REQUIRE(mapped.start < mapped.end);
 	if (nm_mapped_parse_policy(text, &mapped) == 0)
 		FUZZ_REQUIRE(mapped.policy <= NM_MEMORY_OTHER);
-	(void)nm_residency_read_numa_stat(text, topology, 4096, pages);
 	(void)nm_residency_read_numa_maps_line(text, topology, 4096, pages);
 	for (unsigned i = 0; i < NODES; i++)
 		FUZZ_REQUIRE(pages[i] >= 0);

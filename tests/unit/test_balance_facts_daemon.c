@@ -154,60 +154,6 @@ static void pages_that_are_gone_count_for_nothing(void **state)
 	assert_true(asked.most == pages->samples); /* those that are gone are forgotten */
 }
 
-/* What a cgroup's files say; a process that is alone in it. */
-static bool crowded_cgroup;
-static ssize_t read_with_cgroups(struct nm_platform *platform, int directory, const char *path,
-				 char *buffer, size_t size)
-{
-	static const char root[] = "sys/fs/cgroup/alone/";
-	if (directory != NM_ROOT || strncmp(path, root, strlen(root)) != 0)
-		return read_with_load(platform, directory, path, buffer, size);
-	path += strlen(root);
-	if (strcmp(path, "cgroup.procs") == 0)
-		return snprintf(buffer, size, "1000\n%s", crowded_cgroup ? "1100\n" : "");
-	if (strcmp(path, "cgroup.stat") == 0)
-		return snprintf(buffer, size, "nr_descendants 0\nnr_dying_descendants 0\n");
-	if (strcmp(path, "memory.numa_stat") == 0)
-		return snprintf(buffer, size,
-				"anon N0=4096 N1=0 N2=12288 N3=0\n"
-				"file_mapped N0=0 N1=0 N2=0 N3=0\n");
-	return read_with_load(platform, NM_ROOT, path - strlen(root), buffer, size);
-}
-
-/* The residency that the process with a cgroup is judged by after some intervals. */
-static const struct nm_residency *residency_in_cgroup(void)
-{
-	world.ops.read_file = read_with_cgroups;
-	overload(6, 0);
-	fake_cpuset(world.fake, "/alone", fake_cpus(0, CPUS - 1));
-	fake_move(world.fake, 1000, "/alone");
-	begin(NM_SELECTION_MOST_BENEFIT);
-	config()->threads.residency_s = 30;
-	config()->threads.residency_maps_mb = 0;
-	config()->threads.balance_persist = 1000;
-	world.cached = true;
-	live(3);
-	return nm_balance_residency(world.daemon.pipeline.balancer, 1000, world.fake->now_ns);
-}
-
-static void pages_are_counted_by_a_cgroup_of_ones_own(void **state)
-{
-	(void)state;
-	crowded_cgroup = false;
-	const struct nm_residency *pages = residency_in_cgroup();
-	assert_non_null(pages);
-	assert_int_equal(pages->source, NM_RESIDENCY_CGROUP);
-	assert_true(pages->pages[0] == pages->resident / 4 &&
-		    pages->pages[2] == 3 * pages->resident / 4);
-}
-
-static void a_shared_cgroup_tells_nothing(void **state)
-{
-	(void)state;
-	crowded_cgroup = true;
-	assert_null(residency_in_cgroup());
-}
-
 /* ---- DTAS ---- */
 
 static void dtas_is_unavailable_without_counters_and_says_so_once(void **state)
@@ -326,8 +272,6 @@ int main(void)
 		TEST(pages_are_counted_by_numa_maps),
 		TEST(pages_of_a_large_process_are_asked_for),
 		TEST(pages_that_are_gone_count_for_nothing),
-		TEST(pages_are_counted_by_a_cgroup_of_ones_own),
-		TEST(a_shared_cgroup_tells_nothing),
 		TEST(dtas_is_unavailable_without_counters_and_says_so_once),
 		TEST(types_keep_to_their_cpus),
 		TEST(only_what_stands_counts_as_leased),

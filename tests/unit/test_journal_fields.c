@@ -136,7 +136,7 @@ static void test_balance(void **state)
 					   .metric = 0.5,
 					   .gain = 12,
 					   .cost_change = -9.5,
-					   .source = NM_RESIDENCY_CGROUP};
+					   .source = NM_RESIDENCY_MAPS};
 	struct nm_decision decision = {.id = 17,
 				       .kind = NM_DECISION_MIGRATE,
 				       .by_performance = true,

@@ -72,8 +72,6 @@ static void test_counts_of_every_page_have_none(void **state)
 	struct nm_residency maps = estimate(NM_RESIDENCY_MAPS, 1, 2, 3, 6);
 	assert_true(nm_residency_error(&maps, 1) == 0);
 	assert_true(nm_residency_gain_error(&maps, 0, 1) == 0);
-	struct nm_residency cgroup = estimate(NM_RESIDENCY_CGROUP, 1, 2, 3, 6);
-	assert_true(nm_residency_error(&cgroup, 2) == 0);
 }
 
 static void test_more_samples_less_error(void **state)
@@ -197,51 +195,9 @@ static int end(void **state)
 	return 0;
 }
 
-static int read_stat(const char *text)
-{
-	return nm_residency_read_numa_stat(text, topology, 4096, pages);
-}
-
 static int read_line(const char *line)
 {
 	return nm_residency_read_numa_maps_line(line, topology, 4096, pages);
-}
-
-static void test_numa_stat(void **state)
-{
-	(void)state;
-	assert_int_equal(read_stat("anon N0=8192 N1=4096 N8=0\n"
-				   "file N0=40960 N1=40960 N8=40960\n"
-				   "kernel_stack N0=16384 N1=0 N8=0\n"
-				   "file_mapped N0=0 N1=4096 N8=40960\n"
-				   "anon_thp N0=2097152 N1=0 N8=0\n"
-				   "inactive_anon N0=8192 N1=4096 N8=0\n"),
-			 0);
-	assert_true(pages[0] == 2 && pages[1] == 2 && pages[2] == 10);
-	assert_int_equal(read_stat("anon N3=8192 N1=4096"), 0); /* no such node here */
-	assert_true(pages[0] == 2 && pages[1] == 3 && pages[2] == 10);
-}
-
-static void test_damaged_numa_stat_changes_nothing(void **state)
-{
-	(void)state;
-	const char *const texts[] = {
-		"",
-		"file N0=1\n",
-		"anon N0=4096 N1=\n",
-		"anon N0=4096 N1=x\n",
-		"anon N0=4096 N1=-5\n",
-		"anon N0=4096 N1\n",
-		"anon N0=4096 N1x=5\n",
-		"anon N0=4096 N1=5x\n",
-		"anon N0=4096\nfile_mapped N1= 5\n",
-		"anon N0=4096 N1=99999999999999999999999\n",
-		"anon N0=4096 N99999999999=1\n",
-	};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(texts); i++) {
-		assert_int_equal(read_stat(texts[i]), -EBADMSG);
-		assert_true(pages[0] == 0 && pages[1] == 0 && pages[2] == 0);
-	}
 }
 
 static void test_numa_maps(void **state)
@@ -283,8 +239,6 @@ int main(void)
 		cmocka_unit_test(test_a_process_without_pages),
 		cmocka_unit_test(test_exact_until_it_is_old),
 		cmocka_unit_test(test_something_is_better_than_nothing),
-		cmocka_unit_test_setup_teardown(test_numa_stat, begin, end),
-		cmocka_unit_test_setup_teardown(test_damaged_numa_stat_changes_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(test_numa_maps, begin, end),
 		cmocka_unit_test_setup_teardown(test_damaged_numa_maps, begin, end),
 	};
