@@ -140,7 +140,6 @@ struct nm_config {
 		double balance_begin, balance_end; /* 0.5, 0.25: gap between nodes (paper: -1000, as low as any) */
 		uint64_t balance_persist; /* 2 intervals above balance_begin (paper: 1) */
 		double balance_overload;  /* 1: load from which on a node's own CPUs do not suffice (paper: 0) */
-		double balance_relief;    /* 0.1: by which the new CPU must be emptier than the old one (paper: 0) */
 		double balance_min_gain; /* 0 pages; NM_CONFIG_ANY_GAIN (paper) also where pages are
 					    not known */
 		double balance_idle_max; /* 0.05: load below which a CPU takes threads of either
@@ -148,8 +147,6 @@ struct nm_config {
 		double residency_s;       /* 30: so often a process's pages are counted; 0 = accesses must do */
 		uint64_t residency_maps_mb; /* 64 MiB resident, up to which numa_maps is read */
 		bool dtas;                /* false: CPUs are split between memory-bound and other threads */
-		double dtas_memory,
-			dtas_compute; /* 5, 3 misses in 1000 instructions: from, below */
 	} threads;
 	struct {
 		enum nm_page_policy policy; /* none */
@@ -161,12 +158,9 @@ struct nm_config {
 		double decay_s;           /* 10; 0–3600: counts halve so often; 0 = on a move only (paper) */
 		uint64_t sharing_window_s; /* 10; 1–120: accesses further apart do not share (paper:
 					      120) */
-		uint64_t region_samples;  /* 16; 1–1000000: accesses that a decision on a range needs */
 		double region_exclusivity; /* 0.8; 0–1: share of one node from which on a range
 					      moves */
 		double imbalance;         /* 0.35; 0–100: relative deviation of the nodes' loads, to interleave */
-		double contention_share;  /* 0.7; 0–1: of the machine's accesses, from which on a
-					     node is too busy */
 		enum nm_page_balancing numa_balancing; /* yield: what to do while the kernel moves pages too */
 		uint64_t rollback_pages;  /* 262144; 0–100000000: moved pages of which the old place is remembered (paper: 0 = never undone) */
 		uint64_t max_mb_per_s;    /* 1024; 1–1000000: MiB moved per second */

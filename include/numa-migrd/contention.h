@@ -17,7 +17,7 @@ struct nm_contention {
 	int busiest;	  /* the node that serves too much of it; -1: none does */
 };
 
-/* traffic: accesses served by each node. pages.imbalance, pages.contention_share. Tick. */
+/* traffic: accesses served by each node. pages.imbalance. Tick. */
 struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
 				      const struct nm_config *config);
 

@@ -11,6 +11,7 @@
 #include "numa-migrd/config.h"
 
 #define NM_REGION_LEAST_BYTES ((uint64_t)2 << 20) /* below this no decision is made */
+#define NM_REGION_LEAST_SAMPLES 16 /* likewise, of its accesses */
 /* A shared range: no node has more of the accesses than its equal part and this. */
 #define NM_REGION_EVEN_BAND 0.1
 #define NM_REGION_NOWHERE (-1)			  /* not placed by us */

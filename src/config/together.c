@@ -134,12 +134,6 @@ static void check_balance(const struct company *company)
 				"threads.balance_begin, which is %g, or balancing would end "
 				"where it begins",
 				config->threads.balance_end, config->threads.balance_begin);
-	if (config->threads.dtas_compute > config->threads.dtas_memory)
-		nm_report_error(company->report,
-				LINE(company, "threads.dtas_compute", "threads.dtas_memory"),
-				"threads.dtas_compute: found %g, allowed: at most "
-				"threads.dtas_memory, which is %g, or a thread would be both",
-				config->threads.dtas_compute, config->threads.dtas_memory);
 }
 
 /* It brings memory along itself: two movers would each have the rates, and one undo the other. */

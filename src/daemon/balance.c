@@ -5,6 +5,9 @@
 #include <math.h>
 #include <unistd.h>
 
+/* Load by which a thread's new CPU, with it on, must be below what the old one has now. */
+#define RELIEF 0.1
+
 static int begin(struct nm_daemon *daemon)
 {
 	if (daemon->pipeline.balancer)
@@ -40,7 +43,7 @@ static struct nm_balance_rules rules_of(const struct nm_config *config)
 		.end = config->threads.balance_end,
 		.persist = (unsigned)config->threads.balance_persist,
 		.overload = config->threads.balance_overload,
-		.relief = config->threads.balance_relief,
+		.relief = config->profile == NM_PROFILE_PAPER ? 0 : RELIEF,
 		.min_gain = min_gain <= NM_CONFIG_ANY_GAIN ? -INFINITY : min_gain,
 		.max_moves = config->threads.moves_per_interval,
 		.idle_max = config->threads.balance_idle_max,

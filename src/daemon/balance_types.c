@@ -8,6 +8,9 @@ enum { TYPES = NM_DTAS_MEMORY + 1 };
 #define PERSIST 2U			/* intervals in a row until a thread is of the other type */
 #define SPLIT_NS (10 * NM_NSEC_PER_SEC) /* after which CPUs are divided again */
 #define LINE_BYTES 64 /* what a miss brings in */
+/* Misses in 1000 instructions: a thread waits for memory from here on, and computes below. */
+#define MEMORY_FROM 5
+#define COMPUTE_BELOW 3
 
 static void forget_split(struct nm_balancer *balancer)
 {
@@ -36,9 +39,8 @@ static double mpki_of(const struct nm_figures *figures)
 static void classify(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		     const struct nm_figures *figures, size_t nr_figures)
 {
-	const struct nm_config *config = daemon->config;
-	const struct nm_dtas_rules rules = {.memory_from = config->threads.dtas_memory,
-					    .compute_below = config->threads.dtas_compute,
+	const struct nm_dtas_rules rules = {.memory_from = MEMORY_FROM,
+					    .compute_below = COMPUTE_BELOW,
 					    .persist = PERSIST};
 	struct nm_known_thread *known = daemon->pipeline.balancer->known;
 	size_t at = 0;

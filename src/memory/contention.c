@@ -3,6 +3,8 @@
 
 #include "numa-migrd/contention.h"
 
+#define CONTENTION_SHARE 0.7 /* of all accesses, from which on a node is too busy */
+
 struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
 				      const struct nm_config *config)
 {
@@ -19,7 +21,7 @@ struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
 		return contention;
 	contention.imbalance = nm_imbalance(traffic, nr_nodes);
 	if (contention.imbalance > config->pages.imbalance &&
-	    traffic[busiest] >= config->pages.contention_share * sum)
+	    traffic[busiest] >= CONTENTION_SHARE * sum)
 		contention.busiest = (int)busiest;
 	return contention;
 }
@@ -35,7 +37,7 @@ int nm_contention_target(const struct nm_region *region, unsigned nr_nodes,
 	/* What can still be split may turn out to be several nodes' own, and so may its halves. */
 	if (!region->whole || !(region->by_halves < config->pages.region_exclusivity) ||
 	    region->end - region->start < NM_REGION_LEAST_BYTES ||
-	    region->samples < (double)config->pages.region_samples)
+	    region->samples < NM_REGION_LEAST_SAMPLES)
 		return NM_REGION_NOWHERE;
 	return region->second;
 }

@@ -510,7 +510,7 @@ int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double i
 		     const struct nm_config *config)
 {
 	if (nr_nodes < 2 || region->end - region->start < NM_REGION_LEAST_BYTES ||
-	    region->samples < (double)config->pages.region_samples)
+	    region->samples < NM_REGION_LEAST_SAMPLES)
 		return NM_REGION_NOWHERE;
 	if (region->exclusivity >= config->pages.region_exclusivity)
 		return region->node;

@@ -80,10 +80,8 @@ static void check_page_defaults(const struct nm_config *config)
 	assert_int_equal(config->pages.min_accesses, 4);
 	assert_true(config->pages.cooldown_s == 10 && config->pages.decay_s == 10);
 	assert_int_equal(config->pages.sharing_window_s, 10);
-	assert_int_equal(config->pages.region_samples, 16);
 	assert_true(config->pages.region_exclusivity == 0.8);
 	assert_true(config->pages.imbalance == 0.35);
-	assert_true(config->pages.contention_share == 0.7);
 	assert_int_equal(config->pages.numa_balancing, NM_BALANCING_YIELD);
 	assert_int_equal(config->pages.rollback_pages, 262144);
 	assert_int_equal(config->pages.max_mb_per_s, 1024);
@@ -103,13 +101,11 @@ static void check_balance_defaults(const struct nm_config *config)
 	assert_true(config->threads.balance_begin == 0.5 && config->threads.balance_end == 0.25);
 	assert_int_equal(config->threads.balance_persist, 2);
 	assert_true(config->threads.balance_overload == 1);
-	assert_true(config->threads.balance_relief == 0.1);
 	assert_true(config->threads.balance_min_gain == 0);
 	assert_true(config->threads.balance_idle_max == 0.05);
 	assert_true(config->threads.residency_s == 30);
 	assert_int_equal(config->threads.residency_maps_mb, 64);
 	assert_false(config->threads.dtas);
-	assert_true(config->threads.dtas_memory == 5 && config->threads.dtas_compute == 3);
 }
 
 static void test_defaults(void **state)
@@ -167,7 +163,6 @@ static void test_paper_profile(void **state)
 	assert_true(paper->threads.mapping_gain == 0);
 	assert_true(paper->threads.balance_begin == -1000 && paper->threads.balance_end == -1000);
 	assert_int_equal(paper->threads.balance_persist, 1);
-	assert_true(paper->threads.balance_relief == 0);
 	assert_true(paper->threads.balance_overload == 0 && paper->threads.balance_idle_max == 0);
 	assert_true(paper->threads.balance_min_gain == NM_CONFIG_ANY_GAIN);
 }

@@ -44,8 +44,6 @@ static void a_share_below_the_threshold_is_no_contention(void **state)
 	(void)state;
 	assert_int_equal(contention_of(690, 110, 100, 100).busiest, -1);
 	assert_int_equal(contention_of(700, 100, 100, 100).busiest, 0);
-	config->pages.contention_share = 0.69;
-	assert_int_equal(contention_of(690, 110, 100, 100).busiest, 0);
 	config->pages.imbalance = 2;
 	assert_int_equal(contention_of(700, 100, 100, 100).busiest, -1);
 }
