@@ -20,10 +20,8 @@ struct nm_affinity_graph {
 
 /* What the threads of a process share (section 2.2.1), in sharings. */
 struct nm_sharing {
-	size_t nr_threads;
-	double amount;		     /* equation 2: mean over all T² cells */
-	double heterogeneity;	     /* equation 1, which counts the zero diagonal */
-	double heterogeneity_others; /* over the T(T−1) cells beside it; NaN for one thread */
+	double amount;	      /* equation 2: mean over all T² cells */
+	double heterogeneity; /* equation 1, which counts the zero diagonal */
 };
 
 struct nm_affinity_counts {

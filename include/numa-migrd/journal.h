@@ -10,9 +10,7 @@
 #include <syslog.h>
 
 #include "numa-migrd/actuate.h"
-#include "numa-migrd/affinity.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/exclusivity.h"
 #include "numa-migrd/page_verify.h"
 #include "numa-migrd/placement.h"
 #include "numa-migrd/plan.h"
@@ -107,9 +105,6 @@ void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_co
 				const struct nm_entry_home *home,
 				const struct nm_place_verdict *verdict);
 void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event);
-/* The figures of a process (kMAF, equations 1, 2 and 4), at LOG_DEBUG. */
-void nm_entry_sharing(struct nm_entry *entry, uint32_t pid, const struct nm_sharing *sharing,
-		      const struct nm_exclusivity *pages);
 
 /* ---- where entries go ---- */
 

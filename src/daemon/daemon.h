@@ -129,7 +129,6 @@ struct nm_daemon {
 	uint64_t next_decision;
 	uint64_t last_tick_ns;
 	uint64_t mapped_ns;    /* when the last mapping period ended */
-	uint64_t published_ns; /* when the figures of processes were */
 	bool paused;
 
 	struct nm_cpu_times *cpu_times; /* at the last tick, per CPU id */
@@ -264,7 +263,7 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
  * -ENOMEM; *ret is as it was where there is nothing to propose. */
 int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       struct nm_proposals *ret);
-/* Ages the matrix under other policies; publishes figures. After nm_watch_tend(). */
+/* Ages the matrix under other policies. After nm_watch_tend(). */
 void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns);
 
 /* ---- balance.c: nodes that are overloaded ---- */
@@ -359,8 +358,6 @@ void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snaps
 void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			     const struct nm_placed *placed, const char *why);
 void nm_report_lease(void *context, const struct nm_lease_event *event);
-void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_sharing *sharing,
-		       const struct nm_exclusivity *pages);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
 /* Half a sentence: whether the pipeline that was closed last has restored every CPU affinity. */

@@ -481,14 +481,6 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	nm_report_entry(daemon, &entry);
 }
 
-void nm_report_sharing(struct nm_daemon *daemon, uint32_t pid, const struct nm_sharing *sharing,
-		       const struct nm_exclusivity *pages)
-{
-	struct nm_entry entry;
-	nm_entry_sharing(&entry, pid, sharing, pages);
-	nm_report_entry(daemon, &entry);
-}
-
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 			     const struct nm_config_errors *errors)
 {

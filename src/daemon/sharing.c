@@ -3,9 +3,7 @@
 #include "daemon.h"
 #include "numa-migrd/kmaf.h"
 
-/* How often the figures of each process are published, at level "debug". */
 #define PARTNERS_MOST 16U /* of a thread that count when it is placed, the strongest first */
-#define PUBLISH_NS (10 * NM_NSEC_PER_SEC)
 
 /* Ticks come a little early or late: the one nearest to the period's end is meant. */
 static bool is_over(const struct nm_daemon *daemon, uint64_t now_ns)
@@ -68,23 +66,6 @@ int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	return 0;
 }
 
-/* ---- figures ---- */
-
-static void publish(struct nm_daemon *daemon)
-{
-	struct nm_memory *memory = daemon->pipeline.memory;
-	const struct nm_memory_process *processes;
-	size_t count = nm_memory_processes(memory, &processes);
-	for (size_t i = 0; i < count; i++) {
-		struct nm_sharing sharing;
-		struct nm_exclusivity pages =
-			nm_pages_exclusivity(nm_memory_pages(memory), processes[i].owner);
-		if (nm_affinity_sharing(nm_memory_affinity(memory), processes[i].tids,
-					processes[i].nr_threads, &sharing) == 0)
-			nm_report_sharing(daemon, processes[i].pid, &sharing, &pages);
-	}
-}
-
 void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	if (!daemon->pipeline.memory)
@@ -94,9 +75,4 @@ void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns)
 		daemon->mapped_ns = now_ns;
 		(void)nm_affinity_age(nm_memory_affinity(daemon->pipeline.memory));
 	}
-	if (daemon->config->journal.level != NM_JOURNAL_DEBUG ||
-	    now_ns - daemon->published_ns < PUBLISH_NS)
-		return;
-	daemon->published_ns = now_ns;
-	publish(daemon);
 }

@@ -235,7 +235,7 @@ void nm_affinity_graph_free(struct nm_affinity_graph *graph)
  */
 static void sum_rows(const double *sums, size_t nr_threads, double squares, struct nm_sharing *ret)
 {
-	double count = (double)nr_threads, others = count - 1, total = 0, sum_squares = 0;
+	double count = (double)nr_threads, total = 0, sum_squares = 0;
 
 	for (size_t i = 0; i < nr_threads; i++) {
 		total += sums[i];
@@ -243,8 +243,6 @@ static void sum_rows(const double *sums, size_t nr_threads, double squares, stru
 	}
 	ret->amount = total / (count * count);
 	ret->heterogeneity = (squares - sum_squares / count) / (count * count);
-	ret->heterogeneity_others =
-		others > 0 ? (squares - sum_squares / others) / (count * others) : (double)NAN;
 }
 
 int nm_affinity_sharing(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
@@ -256,10 +254,7 @@ int nm_affinity_sharing(const struct nm_affinity *affinity, const uint32_t *tids
 
 	if (!vertex_of || !sums)
 		return -ENOMEM;
-	*ret = (struct nm_sharing){.nr_threads = nr_threads,
-				   .amount = (double)NAN,
-				   .heterogeneity = (double)NAN,
-				   .heterogeneity_others = (double)NAN};
+	*ret = (struct nm_sharing){.amount = (double)NAN, .heterogeneity = (double)NAN};
 	for (size_t i = 0; i < affinity->slots; i++) {
 		struct nm_pair pair = affinity->pairs[i];
 		if (!nm_pair_lives(affinity, pair))

@@ -120,10 +120,6 @@ static void test_sharing(void **state)
 	struct nm_verdict verdict = {.decision = 17, .by_sharing = true, .nr_threads = 2};
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_true(check_fields() > 20);
-	struct nm_sharing sharing = {.nr_threads = 2};
-	struct nm_exclusivity pages = {.pages = 1, .accesses = 2, .most = 1};
-	nm_entry_sharing(&entry, 17, &sharing, &pages);
-	assert_int_equal(check_fields(), 9);
 }
 
 /* A move for balance, by a rule and to the leader, and its verdict. */

@@ -235,30 +235,6 @@ static void the_memory_stage_follows_the_policies(void **state)
 	assert_non_null(daemon->pipeline.memory);
 }
 
-static void figures_of_processes_are_published(void **state)
-{
-	(void)state;
-	part_pairs(2);
-	begin();
-	live(20);
-	assert_null(find_entry(0, NM_MESSAGE_SUMMARY, "PID", "1000"));
-	world.daemon.config->journal.level = NM_JOURNAL_DEBUG;
-	live(21);
-	const struct nm_entry *entry = find_entry(0, NM_MESSAGE_SUMMARY, "PID", "1000");
-	assert_non_null(entry);
-	assert_int_equal(entry->priority, LOG_DEBUG);
-	assert_true(has_field(entry, "SHARING_THREADS", "4"));
-	double amount = number_of(entry, "SHARING_AMOUNT");
-	assert_true(amount > 1);
-	assert_true(fabs(number_of(entry, "SHARING_AMOUNT_OTHERS") - amount * 4 / 3) <
-		    1e-6 * amount);
-	assert_true(number_of(entry, "HETEROGENEITY") > 0);
-	assert_true(number_of(entry, "HETEROGENEITY_OTHERS") > 0);
-	assert_true(number_of(entry, "EXCLUSIVITY_PERMILLE") > 500);
-	assert_true(number_of(entry, "PAGES") > 8);
-	assert_int_equal(count_entries(0, NM_MESSAGE_SUMMARY), 3);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,7 +249,6 @@ int main(void)
 		TEST(the_period_is_kept),
 		TEST(what_is_shared_is_forgotten_under_any_policy),
 		TEST(the_memory_stage_follows_the_policies),
-		TEST(figures_of_processes_are_published),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
