@@ -26,8 +26,7 @@ struct nm_column {
 	const char *head;
 	const char *plain_head; /* without UTF-8, where head has characters beyond ASCII */
 	enum nm_cell_kind kind;
-	bool left;    /* aligned */
-	size_t least; /* columns it takes at any rate */
+	bool left; /* aligned */
 };
 
 #define NM_CELL_SIZE 256
@@ -48,10 +47,5 @@ void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_col
 
 /* Below an empty one of what numa-migrd sees: where to look further; only on a terminal. */
 void nm_table_explain_empty(FILE *out, const json_t *rows);
-
-/* One row of a table whose end is not known, in columns of the least width; the heads where row is
- * NULL. */
-void nm_table_line(FILE *out, const struct nm_style *style, const struct nm_column *columns,
-		   size_t count, const json_t *row);
 
 #endif

@@ -11,18 +11,12 @@
 #define USUAL "\033[0m"
 #define GAP 2
 
-static size_t least_width(const struct nm_column *column, const struct nm_style *style)
-{
-	size_t width = nm_text_width(nm_column_head(column, style));
-	return width > column->least ? width : column->least;
-}
-
 /* The columns a cell takes in all rows and the head. */
 static size_t column_width(const struct nm_column *column, const struct nm_style *style,
 			   const json_t *rows)
 {
 	char text[NM_CELL_SIZE];
-	size_t width = least_width(column, style), index;
+	size_t width = nm_text_width(nm_column_head(column, style)), index;
 	json_t *row;
 	json_array_foreach(rows, index, row)
 	{
@@ -87,20 +81,6 @@ void nm_table_explain_empty(FILE *out, const json_t *rows)
 		(void)fputs("\nnone: numa-migrctl status tells whether it is paused, "
 			    "numa-migrctl doctor what may be in the way\n",
 			    out);
-}
-
-void nm_table_line(FILE *out, const struct nm_style *style, const struct nm_column *columns,
-		   size_t count, const json_t *row)
-{
-	nm_autofree size_t *widths = calloc(count, sizeof(*widths));
-	if (!widths)
-		return;
-	for (size_t i = 0; i < count; i++)
-		widths[i] = least_width(&columns[i], style);
-	if (row)
-		print_row(out, style, columns, count, widths, row);
-	else
-		print_head(out, style, columns, count, widths);
 }
 
 void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *object)

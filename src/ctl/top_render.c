@@ -91,7 +91,7 @@ static size_t wanted_width(const struct nm_column *column, const json_t *rows,
 	char text[NM_CELL_SIZE];
 	size_t width = nm_text_width(nm_column_head(column, style)), index;
 	json_t *row;
-	size_t least = column->kind == NM_CELL_ANY ? column->least : FIGURE_COLUMNS;
+	size_t least = column->kind == NM_CELL_ANY ? 0 : FIGURE_COLUMNS;
 	width = width > least ? width : least;
 	json_array_foreach(rows, index, row)
 	{

@@ -144,7 +144,7 @@ static void test_tables(void **state)
 	assert_ctl("threads 815", 0, "815");
 	assert_ctl("pages 4711", 0, "by_node: 1000 200");
 	assert_ctl("pages 4711", 0, "7f0000000000");
-	assert_ctl("decisions", 0, "   18  Nov 14 22:13:20  migrate");
+	assert_ctl("decisions", 0, "18  Nov 14 22:13:20  migrate");
 	assert_ctl("decisions", 0,
 		   "2\xe2\x86\x92"
 		   "0");
@@ -161,7 +161,7 @@ static void test_tables(void **state)
 	assert_ctl("explain 17 --json", 0, "\"fields\": \"POLICY=imar2\\nTID=4712\\n\"");
 	assert_ctl("explain process 4711", 0, "comm: perf\n");
 	assert_ctl("explain process 4711", 0, "\ndecisions:\n");
-	assert_ctl("explain process 4711", 0, "   18  Nov 14 22:13:20  migrate");
+	assert_ctl("explain process 4711", 0, "18  Nov 14 22:13:20  migrate");
 	assert_ctl("explain process 815", 0, "state: observed\n");
 	assert_ctl("status", 0, "local_share: 0.75\n");
 }
