@@ -6,53 +6,13 @@
 
 #include <cmocka.h>
 
-#include "../support/interval.h"
-#include "numa-migrd/feedback.h"
+#include "feedback_fixture.h"
 #include "numa-migrd/rng.h"
 
-static struct machine *machine;
-static struct nm_snapshot *snapshot;
-static struct nm_feedback *feedback;
-static struct nm_feedback_result result;
-
-/* Processes 10 (threads 0, 1) and 20 (thread 2), each with P = 100. */
 static int set_up(void **state)
 {
 	(void)state;
-	machine = machine_new(4, 2);
-	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
-	machine->config.threads.noise_gate = 2;
-	machine->config.profile = NM_PROFILE_PAPER;
-	for (int i = 0; i < 3; i++) {
-		machine_thread(machine, i < 2 ? 10 : 20, i, 1);
-		machine_perform(machine, (size_t)i, 100, 100, 1, 20);
-	}
-	return nm_feedback_new(&feedback);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	nm_feedback_free(feedback);
-	nm_snapshot_free(snapshot);
-	snapshot = NULL;
-	machine_free(machine);
-	return 0;
-}
-
-static void speed(size_t i, double performance)
-{
-	machine_perform(machine, i, performance, performance, 1, 20);
-}
-
-static enum nm_feedback_outcome look(void)
-{
-	nm_snapshot_free(snapshot);
-	machine->interval++;
-	snapshot = machine_snapshot(machine);
-	assert_non_null(snapshot);
-	assert_int_equal(nm_imar2_feedback(feedback, snapshot, &machine->config, &result), 0);
-	return result.outcome;
+	return set_up_with_noise_gate(2);
 }
 
 /* An interval at this speed of process 20, a move of it, and an interval at that speed. */
