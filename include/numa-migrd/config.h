@@ -68,118 +68,113 @@ struct nm_target_list {
 	size_t count;
 };
 
+/* Meanings, defaults and bounds: numa-migrd.conf(5), from src/config/table.c. */
 struct nm_config {
 	enum nm_profile profile;
 	struct {
-		double interval_s; /* T, 0.1–60, default 1.0 */
-		uint64_t seed;     /* 0 (default) = from the kernel's random numbers, told in the journal */
-		bool dry_run;      /* false */
+		double interval_s;
+		uint64_t seed;
+		bool dry_run;
 	} general;
 	struct {
-		struct nm_target_list include; /* empty (default) = every process that is worth it */
-		struct nm_target_list exclude; /* wins over include */
-		enum nm_attribute attribute;   /* obey */
-		double min_cpu_percent;        /* 10; of one CPU, over a process (paper: 0) */
-		uint64_t min_rss_mb;           /* 0 = twice the last-level cache (paper: 1 MB) */
+		struct nm_target_list include;
+		struct nm_target_list exclude;
+		enum nm_attribute attribute;
+		double min_cpu_percent;
+		uint64_t min_rss_mb;
 	} targets;
 	struct {
-		enum nm_source_choice source; /* auto */
+		enum nm_source_choice source;
 		char pmu[NM_CONFIG_PMU_BYTES]; /* "": none; else "name/term=value,…/", taken first by auto */
 		char event[NM_CONFIG_EVENT_BYTES]; /* "": none; else as libpfm4 spells it, second to pmu */
 		unsigned event_line;          /* of the file; 0: none is named */
-		uint64_t load_latency;        /* 30; 3–65535 cycles: quicker loads are not sampled */
-		uint64_t memory_period;       /* 0 = as suits the source; up to 10^9: every n-th access */
-		enum nm_inject inject;        /* none */
-		bool accept_soft_dirty_risk;  /* false; inject = "soft_dirty" needs it and a named
-						 target */
-		double history_s;             /* 10; half-life of the access counts (paper: 0 = this interval only) */
-		double soft_dirty_mb_s;       /* 256; 1–100000: memory write-protected per second, all targets */
-		double overhead_percent;      /* 1.0; 0.1–100: of one CPU, above it periods are raised */
-		uint64_t ring_kb;             /* 512; power of two 16–65536: per CPU */
+		uint64_t load_latency;
+		uint64_t memory_period;
+		enum nm_inject inject;
+		bool accept_soft_dirty_risk;
+		double history_s;
+		double soft_dirty_mb_s;
+		double overhead_percent;
+		uint64_t ring_kb;
 	} sampling;
 	struct {
 		enum nm_thread_policy policy;
-		enum nm_gate gate;        /* benefit (paper: paper) */
-		double gate_margin;       /* 0.05; 0–1 */
-		double gate_sigmas;       /* 3; 0–10: standard deviations by which a gain must exceed chance (paper: 0) */
-		enum nm_pin pin;          /* auto (paper: core) */
-		enum nm_lottery lottery;  /* proportional (paper: paper) */
-		uint64_t n; /* threads considered and moves made per interval; paper: 1 */
-		double q1_sibling;        /* 1: for a free CPU with a busy SMT sibling (paper: q1); 0–1000 */
-		double q1, q2;            /* 2, 4: tickets for a free CPU and for the preferred node; 0–1000 */
-		double free_max;          /* 0.05; busy share below which a CPU is free, by itself or out of its node's (paper: 0) */
-		double min_run;           /* 0.1 of the interval (paper: 0) */
-		uint64_t min_samples;     /* 10 access samples in the window (paper: 1) */
-		double home_share;        /* 0.8: of run samples on one node, else the thread has no home (paper: 0) */
-		double warmup_s;          /* after adoption, before any act (paper: 0) */
-		uint64_t cooldown;        /* 8 intervals after a move that did not help (paper: 0) */
-		uint64_t moves_per_interval; /* 64; cap over all policies */
-		double lease_expiry_s;    /* 30: a quiet thread's mask returns after this long; 0 = never (paper) */
-		double young_s;           /* 3: processes younger than this are nudged, not leased */
-		double quiet_s;           /* 3: no new thread or child for so long before a lease */
-		bool cross_owner_swap;    /* false: both threads of a swap must belong to one user */
-		bool rollback;            /* true: undo a move after which the local share fell, with "kmaf" accesses took longer, or with "balance" P fell (paper: false) */
+		enum nm_gate gate;
+		double gate_margin;
+		double gate_sigmas;
+		enum nm_pin pin;
+		enum nm_lottery lottery;
+		uint64_t n;
+		double q1_sibling;
+		double q1, q2;
+		double free_max;
+		double min_run;
+		uint64_t min_samples;
+		double home_share;
+		double warmup_s;
+		uint64_t cooldown;
+		uint64_t moves_per_interval;
+		double lease_expiry_s;
+		double young_s;
+		double quiet_s;
+		bool cross_owner_swap;
+		bool rollback;
 		/* policy = "imar2" only: */
-		enum nm_performance performance; /* product: what P is */
-		double delta_r;           /* 0.8; relative performance below which a thread is slow; 0–1 */
-		double remote_below;      /* 0.5; local share below which a thread is eligible too (paper: 0) */
-		double q3_better, q3_equal, q3_worse; /* 4, 2, 1: tickets by the record of the other node */
-		double q4;                /* 3: tickets for a swap whose partner is slow too */
-		double record_band;       /* 0.05: records so near to now are equal (paper: 0) */
-		uint64_t record_age;      /* 60 intervals; 0 = for ever (paper) */
-		enum nm_feedback_kind feedback; /* moved (paper: global) */
-		double delta_g; /* 0.9; what is left of the performance when a move is undone; 0–1
-				 */
-		double noise_gate;        /* 3 times its recent spread is noise (paper: 0 = no gate) */
-		double t_min_s, t_max_s;  /* 1, 4: bounds of the interval T */
+		enum nm_performance performance;
+		double delta_r;
+		double remote_below;
+		double q3_better, q3_equal, q3_worse;
+		double q4;
+		double record_band;
+		uint64_t record_age;
+		enum nm_feedback_kind feedback;
+		double delta_g;
+		double noise_gate;
+		double t_min_s, t_max_s;
 		/* Mapping by sharing (kMAF): */
-		double mapping_s; /* 1; 0.1–60: from one mapping to the next (paper: 0.1) */
-		double mapping_gain;      /* 0.1; 0–1: share of the cost that a mapping must save (paper: 0 = always apply) */
-		/* policy = "balance" only (balance.h, dtas.h); loads are in CPUs per CPU: */
-		enum nm_selection selection; /* exclusivity: which waiting thread goes */
-		double balance_begin, balance_end; /* 0.5, 0.25: gap between nodes (paper: -1000, as low as any) */
-		uint64_t balance_persist; /* 2 intervals above balance_begin (paper: 1) */
-		double balance_overload;  /* 1: load from which on a node's own CPUs do not suffice (paper: 0) */
-		double balance_min_gain; /* 0 pages; NM_CONFIG_ANY_GAIN (paper) also where pages are
-					    not known */
-		double balance_idle_max; /* 0.05: load below which a CPU takes threads of either
-					    type (paper: 0) */
-		double residency_s;       /* 30: so often a process's pages are counted; 0 = accesses must do */
-		uint64_t residency_maps_mb; /* 64 MiB resident, up to which numa_maps is read */
-		bool dtas;                /* false: CPUs are split between memory-bound and other threads */
+		double mapping_s;
+		double mapping_gain;
+		/* policy = "balance" only (balance.h, dtas.h): */
+		enum nm_selection selection;
+		/* Loads are in CPUs per CPU. */
+		double balance_begin, balance_end;
+		uint64_t balance_persist;
+		double balance_overload;
+		double balance_min_gain;
+		double balance_idle_max;
+		double residency_s;
+		uint64_t residency_maps_mb;
+		bool dtas;
 	} threads;
 	struct {
-		enum nm_page_policy policy; /* none */
-		uint64_t max_tracked;     /* 1000000; 1000–100000000 pages with counts */
-		double factor;            /* 2; 1–100: by which the most accesses must exceed the second most */
-		uint64_t min_accesses;    /* 4; 0–255: seen of a page before it may move (paper: 0) */
-		double cooldown_s; /* 10; 0–3600: a moved or refused page stays so long (paper: 0)
-				    */
-		double decay_s;           /* 10; 0–3600: counts halve so often; 0 = on a move only (paper) */
-		uint64_t sharing_window_s; /* 10; 1–120: accesses further apart do not share (paper:
-					      120) */
-		double region_exclusivity; /* 0.8; 0–1: share of one node from which on a range
-					      moves */
-		double imbalance;         /* 0.35; 0–100: relative deviation of the nodes' loads, to interleave */
-		enum nm_page_balancing numa_balancing; /* yield: what to do while the kernel moves pages too */
-		uint64_t rollback_pages;  /* 262144; 0–100000000: moved pages of which the old place is remembered (paper: 0 = never undone) */
-		uint64_t max_mb_per_s;    /* 1024; 1–1000000: MiB moved per second */
-		uint64_t max_pages_per_interval;/* 65536; 1–10000000: moved in one interval, a huge page is one */
-		double keep_free;         /* 0.05; 0–1: share of each node's memory that moves leave free */
-		bool move_bound;          /* false: memory with a policy of its owner's stays */
-		bool move_shared;         /* false: mapped files and shared memory stay */
-		double maps_budget_ms;    /* 100; 0.1–1000: reading of a process's mappings at a stretch */
-		uint64_t maps_max_rss_gb; /* 256; 0–1000000: GiB in memory, above which mappings are not read; 0 = no limit */
-		double call_limit_ms;     /* 10; 0.1–1000: a longer call makes the mover pause */
-		bool isolated_cpus;       /* false: no pages move on machines with isolated or nohz_full CPUs */
+		enum nm_page_policy policy;
+		uint64_t max_tracked;
+		double factor;
+		uint64_t min_accesses;
+		double cooldown_s;
+		double decay_s;
+		uint64_t sharing_window_s;
+		double region_exclusivity;
+		double imbalance;
+		enum nm_page_balancing numa_balancing;
+		uint64_t rollback_pages;
+		uint64_t max_mb_per_s;
+		uint64_t max_pages_per_interval;
+		double keep_free;
+		bool move_bound;
+		bool move_shared;
+		double maps_budget_ms;
+		uint64_t maps_max_rss_gb;
+		double call_limit_ms;
+		bool isolated_cpus;
 	} pages;
 	struct {
-		enum nm_journal_level level;  /* decisions */
-		uint64_t rate_per_s;          /* 20; entries per second, the rest is counted; 1–100000 */
+		enum nm_journal_level level;
+		uint64_t rate_per_s;
 	} journal;
 	struct {
 		char file[NM_CONFIG_PATH_BYTES]; /* "": none; else an absolute path */
-		double period_s;              /* 15; 1–3600 */
+		double period_s;
 	} metrics;
 };
 
