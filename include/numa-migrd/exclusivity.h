@@ -15,10 +15,7 @@ struct nm_exclusivity {
 	uint64_t histogram[NM_EXCLUSIVITY_STEPS]; /* pages by exclusivity, to the nearest tenth */
 };
 
-/* Equation 3: max / Σ, in [1/nr_nodes, 1]; NaN for a page without accesses. */
-double nm_exclusivity_of_page(const uint8_t *accesses, unsigned nr_nodes);
-
-/* Adds a page whose accesses are `total`, `most` of them from one node; none: nothing. */
+/* Adds a page whose accesses are `total`, `most` of them from one node (equation 3: most / total); none: nothing. */
 void nm_exclusivity_add(struct nm_exclusivity *sums, uint32_t most, uint32_t total);
 
 /* Equation 4: the mean over the pages, each weighing as its accesses; NaN without accesses. */

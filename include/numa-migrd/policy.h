@@ -118,22 +118,10 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 		     const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
 
 /*
- * The benefit gate (algorithms.md section 2). Gain: the predicted rise of local accesses over the
- * threads moved, as a share of all their accesses; NaN where they have none. The gate lets through
- * what nm_gate_stands(): gain > margin, never NaN, and by more than `sigmas` standard deviations of what
- * so few samples can tell (0: the bare rule). Pure.
+ * The gain of moves (algorithms.md section 2): the predicted rise of local accesses over the threads moved,
+ * as a share of all their accesses; NaN where they have none. Pure.
  */
 double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *moves, size_t count);
-bool nm_gate_stands(const struct nm_snapshot *snapshot, const struct nm_move *moves, size_t count,
-		    double margin, double sigmas);
-
-/*
- * One thread's part in that: accesses gained by moving it between nodes, less the margin's share of its
- * accesses. Moves stand when the sum over their threads is above 0; policies that weigh many candidates
- * add these up themselves.
- */
-double nm_gate_surplus(const struct nm_snap_thread *thread, int node_from, int node_to,
-		       double margin, double sigmas);
 
 /*
  * Nodes in demand (algorithms.md section 2): where the CPU demand of the threads that

@@ -89,9 +89,6 @@ int nm_topology_node_index(const struct nm_topology *topology, unsigned os_id);
 /* Node index of a CPU, or -1 for ids that do not exist. */
 int nm_topology_node_of_cpu(const struct nm_topology *topology, int cpu);
 
-/* True where both describe the same machine in the same state (used to skip a needless refresh). */
-bool nm_topology_equal(const struct nm_topology *a, const struct nm_topology *b);
-
 /*
  * Sets of CPUs or nodes as the kernel and the ledger write them, up to a newline or the end: a list, "0-3,8", or a
  * map, "0000ffff,00000000" (cpuset(7), "FORMATS"). -EINVAL for anything else, an empty one, and numbers above

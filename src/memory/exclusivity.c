@@ -3,18 +3,6 @@
 
 #include "numa-migrd/exclusivity.h"
 
-double nm_exclusivity_of_page(const uint8_t *accesses, unsigned nr_nodes)
-{
-	uint32_t most = 0, total = 0;
-
-	for (unsigned k = 0; k < nr_nodes; k++) {
-		total += accesses[k];
-		if (accesses[k] > most)
-			most = accesses[k];
-	}
-	return total ? (double)most / total : (double)NAN;
-}
-
 void nm_exclusivity_add(struct nm_exclusivity *sums, uint32_t most, uint32_t total)
 {
 	if (total == 0)

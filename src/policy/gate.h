@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The gate's arithmetic, where it is done for every thread and node. */
+/* The benefit gate (algorithms.md section 2). */
 #ifndef NM_POLICY_GATE_H
 #define NM_POLICY_GATE_H
 
@@ -26,7 +26,11 @@ static inline double nm_gate_noise(const struct nm_snap_thread *thread, int node
 	return sqrt(counted * nm_known_accesses(thread) / thread->access_samples);
 }
 
-/* nm_gate_surplus() */
+/*
+ * Accesses that one thread gains by moving between nodes, less the margin's share of its accesses and
+ * what so few samples can tell by chance (`sigmas` standard deviations; 0: nothing). Moves stand when
+ * the sum over their threads is above 0.
+ */
 static inline double nm_surplus_of(const struct nm_snap_thread *thread, int node_from, int node_to,
 				   double margin, double sigmas)
 {

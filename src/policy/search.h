@@ -46,7 +46,7 @@ struct nm_search {
 	struct nm_search_partner *partners;
 	size_t nr_partners;
 	/* Rows of nr_partners, one per destination node: read in order by the inner loop. */
-	double *surplus; /* nm_gate_surplus() of the partner going there; -∞: it may not */
+	double *surplus; /* nm_surplus_of() of the partner going there; -∞: it may not */
 	double *grant;	 /* tickets for the partner going there; -1: it may not */
 	/* Highest surplus over the partners of a node and of a CPU: from × nr_nodes + to. */
 	double *best_of_node, *best_of_cpu;

@@ -9,18 +9,6 @@
 
 #include "numa-migrd/exclusivity.h"
 
-static void test_of_page(void **state)
-{
-	const uint8_t one[] = {0, 7, 0, 0}, even[] = {5, 5, 5, 5}, most[] = {3, 0, 1, 0};
-	const uint8_t none[] = {0, 0, 0, 0};
-
-	(void)state;
-	assert_true(nm_exclusivity_of_page(one, 4) == 1);
-	assert_true(nm_exclusivity_of_page(even, 4) == 0.25);
-	assert_true(nm_exclusivity_of_page(most, 4) == 0.75);
-	assert_true(isnan(nm_exclusivity_of_page(none, 4)));
-}
-
 /* Equation 4: (1·10 + 0.5·30) / 40. */
 static void test_average_weighs_accesses(void **state)
 {
@@ -54,7 +42,6 @@ static void test_nearest_tenth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_of_page),
 		cmocka_unit_test(test_average_weighs_accesses),
 		cmocka_unit_test(test_nearest_tenth),
 	};

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "../support/gate.h"
 #include "../support/interval.h"
 
 static struct machine *machine;
@@ -57,17 +58,17 @@ static void equal_nodes_gain_nothing(void **state)
 	take();
 	const struct nm_move move = {.thread = 0, .node_from = 0, .node_to = 2};
 	assert_true(nm_gate_gain(snapshot, &move, 1) == 0);
-	assert_false(nm_gate_stands(snapshot, &move, 1, 0, 0));
-	assert_true(nm_gate_stands(snapshot, &away, 1, 0, 0));
+	assert_false(gate_stands(snapshot, &move, 1, 0, 0));
+	assert_true(gate_stands(snapshot, &away, 1, 0, 0));
 }
 
 static void the_margin_itself_does_not_stand(void **state)
 {
 	(void)state;
 	take();
-	assert_true(nm_gate_stands(snapshot, &away, 1, 0.375, 0));
-	assert_false(nm_gate_stands(snapshot, &away, 1, 0.4, 0));
-	assert_false(nm_gate_stands(snapshot, both, 2, 0, 0));
+	assert_true(gate_stands(snapshot, &away, 1, 0.375, 0));
+	assert_false(gate_stands(snapshot, &away, 1, 0.4, 0));
+	assert_false(gate_stands(snapshot, both, 2, 0, 0));
 }
 
 static void a_swap_weighs_both_sides(void **state)
@@ -75,10 +76,10 @@ static void a_swap_weighs_both_sides(void **state)
 	(void)state;
 	machine_touch(machine, 1, 1, 30);
 	take();
-	assert_true(nm_gate_stands(snapshot, both, 2, 0.05, 0));
+	assert_true(gate_stands(snapshot, both, 2, 0.05, 0));
 	machine_touch(machine, 1, 1, 35);
 	take();
-	assert_false(nm_gate_stands(snapshot, both, 2, 0.05, 0));
+	assert_false(gate_stands(snapshot, both, 2, 0.05, 0));
 }
 
 static void unknown_accesses_argue_for_nothing(void **state)
@@ -89,7 +90,7 @@ static void unknown_accesses_argue_for_nothing(void **state)
 	machine->figures[0].access_total = NAN;
 	take();
 	assert_true(isnan(nm_gate_gain(snapshot, &away, 1)));
-	assert_false(nm_gate_stands(snapshot, &away, 1, 0, 0));
+	assert_false(gate_stands(snapshot, &away, 1, 0, 0));
 	assert_true(nm_gate_gain(snapshot, both, 2) == -1);
 }
 
@@ -97,9 +98,9 @@ static void surplus_is_what_is_left_beyond_the_margin(void **state)
 {
 	(void)state;
 	take();
-	assert_true(nm_gate_surplus(&snapshot->threads[0], 0, 1, 0, 0) == 40);
-	assert_true(nm_gate_surplus(&snapshot->threads[0], 0, 1, 0.25, 0) == 15);
-	assert_true(nm_gate_surplus(&snapshot->threads[1], 1, 0, 0.25, 0) == -125);
+	assert_true(nm_surplus_of(&snapshot->threads[0], 0, 1, 0, 0) == 40);
+	assert_true(nm_surplus_of(&snapshot->threads[0], 0, 1, 0.25, 0) == 15);
+	assert_true(nm_surplus_of(&snapshot->threads[1], 1, 0, 0.25, 0) == -125);
 }
 
 /* 40 of 100 samples more there than here, √(70 + 30) = 10 of standard deviation. */
@@ -109,14 +110,14 @@ static void a_gain_must_exceed_chance(void **state)
 	struct nm_snap_thread thread = {.accesses = (double[]){30, 70, 0, 0},
 					.access_total = 100,
 					.access_samples = 100};
-	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 3) == 10);
-	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 5) < 0);
+	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) == 10);
+	assert_true(nm_surplus_of(&thread, 0, 1, 0, 5) < 0);
 	/* The same from a quarter of the samples, each of which stands for four accesses: √(100 × 4). */
 	thread.access_samples = 25;
-	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 1) == 20);
-	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 3) < 0);
+	assert_true(nm_surplus_of(&thread, 0, 1, 0, 1) == 20);
+	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) < 0);
 	thread.access_samples = 0;
-	assert_true(nm_gate_surplus(&thread, 0, 1, 0, 3) == 40);
+	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) == 40);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "../support/any_machine.h"
+#include "../support/gate.h"
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/record.h"
 
@@ -115,7 +116,7 @@ static void check_proposal(const struct nm_snapshot *snapshot, const struct nm_p
 		assert_true(snapshot->cpus[moves[0].cpu_to].free);
 	if (config->threads.gate == NM_GATE_BENEFIT)
 		assert_true(
-			nm_gate_stands(snapshot, moves, count, 0.05, config->threads.gate_sigmas));
+			gate_stands(snapshot, moves, count, 0.05, config->threads.gate_sigmas));
 }
 
 static void draw_machine(uint64_t seed)

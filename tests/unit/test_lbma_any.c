@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "../support/any_machine.h"
+#include "../support/gate.h"
 
 static struct machine *machine;
 static struct nm_proposals proposals;
@@ -105,7 +106,7 @@ static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_
 		if (config->threads.gate == NM_GATE_PAPER)
 			continue;
 		assert_true(tickets->total > 0);
-		assert_true(nm_gate_stands(snapshot, proposal->moves, swap ? 2 : 1, 0.05,
+		assert_true(gate_stands(snapshot, proposal->moves, swap ? 2 : 1, 0.05,
 					   config->threads.gate_sigmas));
 	}
 }

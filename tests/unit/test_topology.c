@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "../support/topology_equal.h"
 #include "fixture.h"
 #include "numa-migrd/topology.h"
 
@@ -152,7 +153,7 @@ static void this_machine_loads(void **state)
 
 	(void)state;
 	assert_consistent(topology);
-	assert_true(nm_topology_equal(topology, again));
+	assert_true(topology_equal(topology, again));
 }
 
 static void odd_machine_loads(void **state)
@@ -320,9 +321,9 @@ static void changes_are_seen(void **state)
 	put_node(*state, 8, "b0\n", "31 14 10\n");
 	nm_auto(nm_topology_freep) struct nm_topology *farther = load_from(*state, NULL);
 
-	assert_true(nm_topology_equal(before, same));
-	assert_false(nm_topology_equal(before, fewer));
-	assert_false(nm_topology_equal(before, farther));
+	assert_true(topology_equal(before, same));
+	assert_false(topology_equal(before, fewer));
+	assert_false(topology_equal(before, farther));
 }
 
 static void environment_is_put_back(void **state)
