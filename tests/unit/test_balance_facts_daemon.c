@@ -164,7 +164,7 @@ static void dtas_is_unavailable_without_counters_and_says_so_once(void **state)
 	config()->threads.dtas = true;
 	world.daemon.pipeline.source->status.has_dram = false;
 	live(20);
-	assert_int_equal(count_said("threads.dtas needs hardware samples"), 1);
+	assert_int_equal(count_said("threads.dtas is off"), 1);
 	assert_false(world.daemon.pipeline.balancer->split);
 	assert_int_equal(longest_queue(), 1);
 }
