@@ -392,7 +392,8 @@ static int answer_pages(const struct nm_sim *sim, const struct nm_question *ques
 	if (!ret->nodes)
 		return -ENOMEM;
 	for (size_t page = 0; page < process->nr_pages; page += step)
-		ret->nodes[ret->count++] = (int)kernel_node(sim, process->home[page]);
+		if (process->home[page] != NM_SIM_UNTOUCHED)
+			ret->nodes[ret->count++] = kernel_node(sim, process->home[page]);
 	return 0;
 }
 
