@@ -7,9 +7,6 @@
 #include "numa-migrd/numa_balancing.h"
 #include "placement_stage.h"
 
-/* Where it is not known where a process's memory is, no more than this is moved. */
-#define ASSUMED_MOST_BYTES (UINT64_C(64) << 20)
-
 /* ---- life ---- */
 
 void nm_placement_end(struct nm_daemon *daemon)
@@ -73,12 +70,6 @@ static bool kernel_brings_memory(struct nm_daemon *daemon)
 	       daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
 }
 
-/* The mover brings all that is on other nodes, also what was not expected to be there. */
-static bool may_move_memory(const struct nm_placed *placed)
-{
-	return nm_placement_shares(placed) || nm_placement_bytes(placed) <= ASSUMED_MOST_BYTES;
-}
-
 static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		  struct nm_placed *placed, const struct nm_place_proposal *proposal)
 {
@@ -97,7 +88,7 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	};
 	/* Once, also beside automatic NUMA balancing: its scans take seconds, and reclaim no page
 	 * cache. */
-	if (may_move_memory(placed) && !nm_daemon_is_dry_run(daemon) && !is_barred(daemon))
+	if (!nm_daemon_is_dry_run(daemon) && !is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;
 	daemon->tally.decisions++;
 	daemon->tally.homes.granted++;

@@ -6,6 +6,8 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
+/* Where it is not known where a process's memory is, no more than this is moved. */
+#define ASSUMED_MOST_BYTES (UINT64_C(64) << 20)
 #define AHEAD_S 0.25 /* of work handed to the mover beside what it is at: what waits here goes by the latest figures */
 #define GUESSED_S 0.05 /* likewise while these are a guess */
 
@@ -216,6 +218,12 @@ bool nm_placement_is_reclaimed(struct nm_daemon *daemon, unsigned node)
 				    daemon->last_tick_ns);
 }
 
+/* The mover brings all that is on other nodes, also what was not expected to be there. */
+static bool may_move_memory(const struct nm_placed *placed)
+{
+	return nm_placement_shares(placed) || nm_placement_bytes(placed) <= ASSUMED_MOST_BYTES;
+}
+
 /* What its being away costs grows, and what moving it costs is known better. */
 static void consider(const struct nm_placement *placement, struct nm_placed *placed,
 		     double interval_s, const bool *reclaimed)
@@ -226,7 +234,7 @@ static void consider(const struct nm_placement *placement, struct nm_placed *pla
 	placed->lost_s +=
 		interval_s * nm_place_lost_cpus(placed->demand_cpus, memory->away_distance);
 	bool worthwhile = nm_place_to_come(placed->lost_s) >= cost_s(placement, placed) &&
-			  !reclaimed[placed->home];
+			  may_move_memory(placed) && !reclaimed[placed->home];
 	if (worthwhile && memory->state == NM_BRING_LATER)
 		placed->judged = false; /* anew, by what it is like with its memory */
 	memory->state = worthwhile ? NM_BRING_WANTED : NM_BRING_LATER;

@@ -16,8 +16,8 @@
 
 static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
 {
-	return placed->home < 0 && placed->running > 0 && !placed->count.ticket &&
-	       placed->accesses < NM_PLACE_LEAST_ACCESSES && /* these tell */
+	return (placed->home < 0 || !placed->located) && placed->running > 0 &&
+	       !placed->count.ticket && placed->accesses < NM_PLACE_LEAST_ACCESSES && /* these tell */
 	       (double)anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
 }
 
@@ -115,7 +115,7 @@ static void take(struct nm_daemon *daemon, struct nm_placed *placed)
 		return;
 	placed->count.ticket = 0;
 	nm_autofree double *pages = calloc(topology->nr_nodes, sizeof(*pages));
-	if (r < 0 || answer.result < 0 || placed->home >= 0 || !pages)
+	if (r < 0 || answer.result < 0 || (placed->home >= 0 && placed->located) || !pages)
 		return;
 	if (answer.text && !placed->count.pages)
 		read_maps(topology, answer.text, pages, placed);

@@ -642,7 +642,7 @@ static void not_much_is_moved_on_an_assumption(void **state)
 {
 	(void)state;
 	place_unknown(UINT64_C(40) << 20);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_NOTHING);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_LATER);
 	assert_int_equal(placed_of(1000)->memory.moved, 0);
 }
 
