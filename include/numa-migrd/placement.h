@@ -163,6 +163,16 @@ struct nm_place_context {
 	bool cpus_idle;	      /* on other nodes that it may use: it need not have waited */
 };
 
+/* How a process of a user has changed from one interval to the next. */
+struct nm_place_change {
+	uint32_t uid;
+	double value;
+};
+
+/* The median over users of the medians of their processes, so that no user's processes outvote those of
+ * others; `otherwise` without any. Orders and overwrites the array. Tick. */
+double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise);
+
 enum nm_place_outcome {
 	NM_PLACE_IMPROVED,
 	NM_PLACE_NEUTRAL,

@@ -383,31 +383,31 @@ static void add_measure(struct nm_place_measure *measure, const struct nm_placed
 
 /* ---- what others saw meanwhile ---- */
 
-#define TREND_MOST 64U /* processes that the medians are taken over */
-
 struct changes {
-	double performance[TREND_MOST], distance[TREND_MOST], waiting[TREND_MOST];
+	struct nm_place_change *performance, *distance, *waiting; /* one allocation */
 	size_t nr_performance, nr_distance, nr_waiting;
 };
 
-static int by_value(const void *one, const void *other)
+static void changes_clear(struct changes *changes)
 {
-	const double *a = one, *b = other;
-	return (*a > *b) - (*a < *b);
+	free(changes->performance);
 }
 
-static double median(double *values, size_t count, double otherwise)
+/* Room for a change of each kind of each process. -ENOMEM. */
+static int changes_init(struct changes *changes, size_t count)
 {
-	if (count == 0)
-		return otherwise;
-	qsort(values, count, sizeof(*values), by_value);
-	return values[count / 2];
+	changes->performance = calloc(3 * count + 1, sizeof(*changes->performance));
+	if (!changes->performance)
+		return -ENOMEM;
+	changes->distance = changes->performance + count;
+	changes->waiting = changes->distance + count;
+	return 0;
 }
 
-static void note(double *values, size_t *count, double value)
+static void note(struct nm_place_change *changes, size_t *count, uint32_t uid, double value)
 {
-	if (isfinite(value) && *count < TREND_MOST)
-		values[(*count)++] = value;
+	if (isfinite(value))
+		changes[(*count)++] = (struct nm_place_change){uid, value};
 }
 
 /* A home where a process ran already changes nothing for it. */
@@ -416,24 +416,26 @@ static bool is_untouched(const struct nm_placed *placed)
 	return placed->home < 0 || placed->judged || placed->reason == NM_PLACE_THERE;
 }
 
-static void note_change(struct changes *changes, const struct nm_place_measure *before,
-			const struct nm_place_measure *now)
+static void note_change(struct changes *changes, uint32_t uid,
+			const struct nm_place_measure *before, const struct nm_place_measure *now)
 {
 	if (before->performance > 0)
-		note(changes->performance, &changes->nr_performance,
+		note(changes->performance, &changes->nr_performance, uid,
 		     now->performance / before->performance);
 	if (before->distance > 0)
-		note(changes->distance, &changes->nr_distance, now->distance / before->distance);
+		note(changes->distance, &changes->nr_distance, uid,
+		     now->distance / before->distance);
 	if (before->run_s > 0 && now->run_s > 0)
-		note(changes->waiting, &changes->nr_waiting,
+		note(changes->waiting, &changes->nr_waiting, uid,
 		     now->delay_s / now->run_s - before->delay_s / before->run_s);
 }
 
 static void follow_trend(struct changes *changes, struct nm_place_trend *trend)
 {
-	trend->performance *= median(changes->performance, changes->nr_performance, 1);
-	trend->distance *= median(changes->distance, changes->nr_distance, 1);
-	trend->waiting += median(changes->waiting, changes->nr_waiting, 0);
+	trend->performance *=
+		nm_place_user_median(changes->performance, changes->nr_performance, 1);
+	trend->distance *= nm_place_user_median(changes->distance, changes->nr_distance, 1);
+	trend->waiting += nm_place_user_median(changes->waiting, changes->nr_waiting, 0);
 }
 
 /* It may have been examined in the interval. */
@@ -450,10 +452,10 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 	/* First touches alone say that everything is local. */
 	bool sees = daemon->pipeline.source && !nm_pipeline_sees_first_touches_only(daemon);
 	nm_autofree struct sums *sums = calloc(placement->count + 1, sizeof(*sums));
-	struct changes changes = {0};
+	nm_auto(changes_clear) struct changes changes = {0};
 	/* What was measured before counts for as long as a process is watched. */
 	double keep = exp(-interval_s / NM_PLACE_WATCHED_S);
-	if (!sums)
+	if (!sums || changes_init(&changes, placement->count) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct nm_placed *placed =
@@ -471,7 +473,8 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 		struct nm_place_measure earlier = placed->recent;
 		add_measure(&placed->recent, placed, &sums[i], keep);
 		if (is_untouched(placed))
-			note_change(&changes, &earlier, &placed->recent);
+			note_change(&changes, snapshot->processes[placed->process].uid, &earlier,
+				    &placed->recent);
 		if (placed->home < 0)
 			add_measure(&placed->before, placed, &sums[i], keep);
 		if (placed->home >= 0 && !placed->judged)

@@ -3,6 +3,7 @@
 #include "numa-migrd/placement.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define CLEARLY 0.05	   /* relative change that counts, at least */
 #define LEAST_RUN_S 0.2	   /* CPU time behind a figure per CPU time */
@@ -77,4 +78,35 @@ struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 	}
 	verdict.outcome = outcome_of(verdict.change, deviation);
 	return verdict;
+}
+
+/* ---- what others saw meanwhile ---- */
+
+static int by_user_and_value(const void *one, const void *other)
+{
+	const struct nm_place_change *a = one, *b = other;
+	if (a->uid != b->uid)
+		return a->uid > b->uid ? 1 : -1;
+	return (a->value > b->value) - (a->value < b->value);
+}
+
+static int by_value(const void *one, const void *other)
+{
+	const struct nm_place_change *a = one, *b = other;
+	return (a->value > b->value) - (a->value < b->value);
+}
+
+double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise)
+{
+	size_t users = 0;
+	if (count == 0)
+		return otherwise;
+	qsort(changes, count, sizeof(*changes), by_user_and_value);
+	for (size_t first = 0, end; first < count; first = end) {
+		for (end = first; end < count && changes[end].uid == changes[first].uid;)
+			end++;
+		changes[users++] = changes[(first + end) / 2];
+	}
+	qsort(changes, users, sizeof(*changes), by_value);
+	return changes[users / 2].value;
 }

@@ -350,6 +350,28 @@ static void close_daemon(struct nm_daemon *daemon)
 	free(daemon);
 }
 
+#define PROCESSES 2000U
+
+/* What a record of a process that begins or ends costs, beside all that is known. */
+static void measure_events(const struct scale *scale)
+{
+	static const enum nm_task_event_kind kinds[] = {NM_TASK_FORK, NM_TASK_EXEC, NM_TASK_EXIT};
+	struct nm_daemon *daemon = scale->daemon;
+	double start = bench_cpu_ns();
+	for (uint32_t i = 0; i < 3 * PROCESSES; i++) {
+		uint32_t pid = 1000000 + i / 3;
+		const struct nm_task_event event = {.kind = kinds[i % 3],
+						    .pid = pid,
+						    .tid = pid,
+						    .parent_pid = 1,
+						    .parent_tid = 1};
+		nm_actuator_task_event(daemon->pipeline.actuator, &event);
+		nm_roster_task_event(scale->roster, &event, NM_NSEC_PER_SEC);
+		nm_placement_task_event(daemon, &event, NM_NSEC_PER_SEC);
+	}
+	bench_print("event_us", (bench_cpu_ns() - start) * 1e-3 / (3 * PROCESSES), "us");
+}
+
 static void measure_auto(const char *name, unsigned threads)
 {
 	struct scale scale;
@@ -363,6 +385,8 @@ static void measure_auto(const char *name, unsigned threads)
 		took_ms[i] = ms[SNAPSHOT] + ms[POLICY];
 	}
 	bench_print(name, bench_median(took_ms, REPEATS), "ms");
+	if (threads == 10000)
+		measure_events(&scale);
 	close_daemon(scale.daemon);
 	close_scale(&scale);
 }

@@ -576,6 +576,20 @@ static void test_waiting_is_relative(void **state)
 }
 
 /* What changes by a tenth from one interval to the next has not become worse by a tenth. */
+/* A hundred processes of one user that slow down together are one voice of three. */
+static void test_users_have_one_voice_each(void **state)
+{
+	(void)state;
+	struct nm_place_change changes[103];
+	for (unsigned i = 0; i < 100; i++)
+		changes[i] = (struct nm_place_change){.uid = 1000, .value = 0.5};
+	changes[100] = (struct nm_place_change){.uid = 1002, .value = 1.01};
+	changes[101] = (struct nm_place_change){.uid = 1001, .value = 0.99};
+	changes[102] = (struct nm_place_change){.uid = 1002, .value = 1.01};
+	assert_true(nm_place_user_median(changes, 103, 1) == 0.99);
+	assert_true(nm_place_user_median(changes, 0, 7) == 7);
+}
+
 static void test_noise_is_no_change(void **state)
 {
 	(void)state;
@@ -618,6 +632,7 @@ int main(void)
 		cmocka_unit_test_setup(test_what_memory_away_costs, set_up),
 		cmocka_unit_test_setup(test_verdicts_can_fail, set_up),
 		cmocka_unit_test_setup(test_waiting_is_relative, set_up),
+		cmocka_unit_test_setup(test_users_have_one_voice_each, set_up),
 		cmocka_unit_test_setup(test_noise_is_no_change, set_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
