@@ -5,12 +5,19 @@
 #include <stdlib.h>
 
 #define TOO_FULL 1.1   /* demand per core: what queues for longer than a moment */
-#define IDLE_CORES 0.9 /* of a node: somebody could run there at once */
+#define IDLE_CORES 0.9 /* of a node: a thread could run there at once, and one must queue here for that */
 
 static bool has_idle_core(const struct nm_place_node *node, double demand)
 {
 	double used = demand > node->busy_cpus ? demand : node->busy_cpus;
 	return node->cores - used >= IDLE_CORES;
+}
+
+/* So much may be in demand of a node: more than is accepted when homes are given. */
+static double most_of(const struct nm_place_node *node)
+{
+	double tenth = TOO_FULL * node->cores, thread = node->cores + IDLE_CORES;
+	return tenth > thread ? tenth : thread;
 }
 
 static bool has_idle_node(const struct nm_place_view *view, const double *demand)
@@ -57,7 +64,7 @@ static bool goes_before(const struct nm_place_group *a, const struct nm_place_gr
 /* Of the groups at home there that have not been chosen yet; nr_groups: none. */
 static size_t next_at(const struct nm_place_view *view, unsigned node, const bool *given_up)
 {
-	double most = TOO_FULL * view->nodes[node].cores;
+	double most = most_of(&view->nodes[node]);
 	size_t next = view->nr_groups;
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
@@ -79,7 +86,7 @@ int nm_place_yield(const struct nm_place_view *view, bool *ret)
 	for (size_t i = 0; i < view->nr_groups; i++)
 		ret[i] = false;
 	for (unsigned k = 0; k < nr_nodes; k++) {
-		while (demand[k] > TOO_FULL * view->nodes[k].cores && has_idle_node(view, demand)) {
+		while (demand[k] > most_of(&view->nodes[k]) && has_idle_node(view, demand)) {
 			size_t group = next_at(view, k, ret);
 			if (group == view->nr_groups)
 				break;

@@ -468,6 +468,25 @@ static void test_yields_to_what_others_run_there(void **state)
 	assert_false(given_up);
 }
 
+/* What was accepted when the home was given is no reason to give it up, on small nodes either. */
+static void test_yields_to_more_than_was_accepted(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {2, 0, 0, 0};
+	struct nm_place_group group = group_of(2, ran);
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+	bool given_up;
+	group.demand_cpus = 2.1;
+	propose(&group, 1, 0.3, &(struct nm_place_proposal){0});
+	group.home = 0;
+	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	assert_false(given_up);
+	nodes[0].busy_cpus += 1;
+	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	assert_true(given_up);
+}
+
 /* What has no home yet can go elsewhere: a home beside it stays. What is bound to the node cannot. */
 static void test_yields_to_none_that_can_go_elsewhere(void **state)
 {
@@ -611,6 +630,7 @@ int main(void)
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),
 		cmocka_unit_test_setup(test_the_large_keep_nobody_away, set_up),
 		cmocka_unit_test_setup(test_yields_to_what_others_run_there, set_up),
+		cmocka_unit_test_setup(test_yields_to_more_than_was_accepted, set_up),
 		cmocka_unit_test_setup(test_yields_to_none_that_can_go_elsewhere, set_up),
 		cmocka_unit_test_setup(test_who_does_not_fit_goes_first, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_with_its_reason, set_up),
