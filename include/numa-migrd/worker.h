@@ -18,7 +18,7 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/tenant.h"
 
-#define NM_WORKER_VERSION 2U
+#define NM_WORKER_VERSION 3U
 #define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"
 #define NM_WORKER_PROGRAM "/usr/libexec/numa-migrd/numa-migrd-worker"
 #define NM_WORKER_PAGES_MOST 4096U
@@ -62,11 +62,11 @@ struct nm_worker_reply {
 	uint64_t held_ns; /* how long the call took, without the way here and back */
 };
 
-/* Whole pages of one size, that pages are to be found in; they ascend. */
+/* Whole pages of one size, that pages are to be found in, and no more than so many (0: not known); they ascend. */
 #define NM_WORKER_RANGES_MOST 256U
 #define NM_WORKER_PAGE_BYTES_MOST ((uint64_t)16 << 30)
 struct nm_worker_range {
-	uint64_t start, end, page_bytes;
+	uint64_t start, end, page_bytes, resident;
 };
 
 /* The answer to FIND: pages that are in memory, ascending, and on which node each is or a negative errno. */

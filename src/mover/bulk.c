@@ -7,6 +7,8 @@ _Static_assert(NM_MAPPINGS_NODES <= NM_WORKER_NODES_MOST, "a bit for each");
 #define WHOLE_BYTES ((uint64_t)32 << 20) /* a worker's deadline is seconds away, also on a slow machine */
 #define RUN_PAGES 512U
 #define RUNS_MOST 65536U /* 1.5 MiB: so much is remembered of where a process's pages were */
+#define SPARSE_PAGES 16384U /* a mapping of more */
+#define SPARSE 64 /* that has less than one page in memory of so many is not searched: it may have 64 TiB */
 #define FEW 32 /* the kernel walks through all page tables for each node: not for less than one page of so many */
 
 /* ---- all at once ---- */
@@ -85,6 +87,14 @@ static uint64_t page_bytes(const struct nm_mapped *mapped)
 	return mapped->huge ? mapped->page_bytes : NM_SMALL_PAGE;
 }
 
+/* Then a search costs more than all that it may find is worth. */
+static bool is_sparse(const struct nm_mapped *mapped)
+{
+	uint64_t pages = (mapped->end - mapped->start) / page_bytes(mapped);
+
+	return mapped->resident > 0 && pages > SPARSE_PAGES && pages / SPARSE > mapped->resident;
+}
+
 static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_mapped *mapped,
 			       struct nm_mover_counts *counts)
 {
@@ -93,7 +103,8 @@ static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_map
 	if (mapped->empty || nm_mapped_refusal(&mover->rules, mapped, counts) ||
 	    mapped->only_on == (int)mover->rules.node_ids[mover->work.batch->to])
 		return false;
-	return bytes >= NM_SMALL_PAGE && mapped->start % bytes == 0 && mapped->end % bytes == 0;
+	return bytes >= NM_SMALL_PAGE && mapped->start % bytes == 0 &&
+	       mapped->end % bytes == 0 && !is_sparse(mapped);
 }
 
 /* Once for a batch: what stays where it is, whatever is found of it. */
@@ -106,7 +117,8 @@ static void count_those_left(struct nm_mover *mover, struct nm_mover_counts *cou
 		if (items[i].resident == 0 || is_to_be_looked_at(mover, &items[i], counts))
 			continue;
 		uint64_t *why = nm_mapped_refusal(&mover->rules, &items[i], counts);
-		*(why ? &counts->refused : &counts->elsewhere) += items[i].resident;
+		bool refused = why || is_sparse(&items[i]);
+		*(refused ? &counts->refused : &counts->elsewhere) += items[i].resident;
 		if (why)
 			*why += items[i].resident;
 	}
@@ -126,7 +138,8 @@ static unsigned choose_ranges(const struct nm_mover *mover, struct nm_mover_coun
 			continue;
 		uint64_t bytes = page_bytes(&items[i]);
 		uint64_t start = items[i].start > next ? items[i].start : next - next % bytes;
-		ranges[count++] = (struct nm_worker_range){start, items[i].end, bytes};
+		ranges[count++] = (struct nm_worker_range){start, items[i].end, bytes,
+							   items[i].resident};
 	}
 	return count;
 }

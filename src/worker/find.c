@@ -26,6 +26,7 @@ static int ask(const struct search *search, uint64_t count, uint64_t page_bytes,
 static int search_range(struct search *search, const struct nm_worker_range *range)
 {
 	struct nm_worker_found *found = search->found;
+	uint64_t before = found->count, most = range->resident ? range->resident : UINT64_MAX;
 	int nodes[PIECE];
 
 	for (found->next = range->start; found->next < range->end;) {
@@ -42,6 +43,8 @@ static int search_range(struct search *search, const struct nm_worker_range *ran
 			found->addresses[found->count] = found->next;
 			found->nodes[found->count++] = nodes[i];
 		}
+		if (found->count - before >= most)
+			found->next = range->end;
 		if (nm_clock_ns() >= search->until_ns)
 			return 0;
 	}

@@ -130,18 +130,11 @@ static int clear_refs(int proc_fd, int fd)
 	return write(fd, "4", 1) < 0 ? -errno : 0;
 }
 
-void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
-		       struct nm_worker_outcome *ret)
+static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
+		struct nm_worker_outcome *ret)
 {
 	const struct nm_worker_request *request = &order->request;
-	bool names_process = request->act == NM_WORKER_WHERE || request->act == NM_WORKER_MOVE ||
-			     request->act == NM_WORKER_OPEN_MAPS ||
-			     request->act == NM_WORKER_FIND || request->act == NM_WORKER_MIGRATE;
 
-	*ret = (struct nm_worker_outcome){.fd = -1};
-	ret->result = names_process ? require_process(proc_fd, request) : 0;
-	if (ret->result < 0)
-		return;
 	switch (request->act) {
 	case NM_WORKER_WHERE:
 		ret->result = where(order, body);
@@ -171,6 +164,27 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 	default: /* NM_WORKER_HELLO */
 		ret->result = getpid();
 		break;
+	}
+}
+
+/* By its number: what was done to another process that got it meanwhile is told of neither. */
+void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
+		       struct nm_worker_outcome *ret)
+{
+	const struct nm_worker_request *request = &order->request;
+	bool names_process = request->act == NM_WORKER_WHERE || request->act == NM_WORKER_MOVE ||
+			     request->act == NM_WORKER_OPEN_MAPS ||
+			     request->act == NM_WORKER_FIND || request->act == NM_WORKER_MIGRATE;
+
+	*ret = (struct nm_worker_outcome){.fd = -1};
+	ret->result = names_process ? require_process(proc_fd, request) : 0;
+	if (ret->result < 0)
+		return;
+	act(proc_fd, order, fd, body, ret);
+	int r = names_process ? require_process(proc_fd, request) : 0;
+	if (r < 0) {
+		nm_closep(&ret->fd);
+		*ret = (struct nm_worker_outcome){.result = r, .fd = -1};
 	}
 }
 

@@ -175,8 +175,8 @@ static void write_worker(const char *folder)
 {
 	static const uint64_t addresses[] = {0x7f0000000000, 0x7f0000001000};
 	static const int32_t nodes[] = {0, 1};
-	static const struct nm_worker_range ranges[] = {{0x7f0000000000, 0x7f0000004000, 0x1000},
-							{0x7f0000200000, 0x7f0000600000, 0x200000}};
+	static const struct nm_worker_range ranges[] = {{0x7f0000000000, 0x7f0000004000, 0x1000, 0},
+							{0x7f0000200000, 0x7f0000600000, 0x200000, 0}};
 
 	for (uint32_t act = NM_WORKER_HELLO; act <= NM_WORKER_FIND; act++) {
 		const struct nm_worker_request request = {.version = NM_WORKER_VERSION,

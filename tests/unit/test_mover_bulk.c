@@ -513,6 +513,22 @@ static void test_others_go_on_while_a_worker_is_at_work(void **state)
 	nm_page_batch_free(other);
 }
 
+/* SECURITY: sparse */
+static void test_a_sparse_mapping_is_not_searched(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	begin_large(test);
+	snprintf(test->fake->maps, FAKE_TEXT, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0\n",
+		 FAKE_BASE, FAKE_BASE + ((uint64_t)4 << 30));
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->moved, 0);
+	assert_int_equal(test->fake->finds, 0);
+	assert_int_equal(nm_mover_counts(test->mover).refused, 9000);
+}
+
 /* A turn of reading is followed by a rest that is as long, however many turns there are. */
 static void test_long_mappings_take_twice_their_time(void **state)
 {
@@ -594,6 +610,7 @@ int main(void)
 		TEST(test_a_small_one_without_room),
 		TEST(test_processes_take_turns),
 		TEST(test_it_waits_for_its_mappings),
+		TEST(test_a_sparse_mapping_is_not_searched),
 		TEST(test_others_go_on_while_a_worker_is_at_work),
 		TEST(test_long_mappings_take_twice_their_time),
 		TEST(test_one_that_waits_is_dropped),

@@ -3,12 +3,14 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #include <cmocka.h>
@@ -64,8 +66,8 @@ static void pages_in_memory_are_found(void **state)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(touched); i++)
 		memory[touched[i]] = 1;
 	const uint64_t start = (uintptr_t)memory;
-	const struct nm_worker_range ranges[] = {{start, start + 8192, 4096},
-						 {start + 8192, start + size, 4096}};
+	const struct nm_worker_range ranges[] = {{start, start + 8192, 4096, 0},
+						 {start + 8192, start + size, 4096, 0}};
 	open_client(f, LONG_NS);
 	assert_int_equal(find(f, ranges, 2, found), 0);
 	assert_int_equal(found->count, NM_ARRAY_SIZE(touched));
@@ -74,6 +76,29 @@ static void pages_in_memory_are_found(void **state)
 		assert_int_equal(found->addresses[i], start + touched[i]);
 		assert_true(found->nodes[i] >= 0);
 	}
+	munmap(memory, size);
+}
+
+/* The rest of the mapping is not looked at: what would be found there has come since. */
+/* SECURITY: sparse */
+static void a_search_ends_with_the_last_page(void **state)
+{
+	struct fixture *f = *state;
+	const size_t size = (size_t)64 << 20;
+	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(madvise(memory, size, MADV_NOHUGEPAGE), 0);
+	memory[4096] = memory[size - 4096] = 1;
+	const uint64_t start = (uintptr_t)memory;
+	const struct nm_worker_range range = {start, start + size, 4096, 1};
+	open_client(f, LONG_NS);
+	assert_int_equal(find(f, &range, 1, found), 0);
+	assert_int_equal(found->count, 1);
+	assert_int_equal(found->addresses[0], start + 4096);
+	assert_int_equal(found->next, start + size);
 	munmap(memory, size);
 }
 
@@ -87,10 +112,10 @@ static void who_is_at_work_is_not_waited_for(void **state)
 	char *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	const struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + size, 4096};
+	const struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + size, 4096, 0};
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
 						  .count = 1,
-						  .budget_ns = 500 * NM_NSEC_PER_MSEC},
+						  .budget_ns = 3 * NM_NSEC_PER_SEC},
 				      .pid = (uint32_t)getpid(),
 				      .ranges = &range,
 				      .fd = -1,
@@ -117,7 +142,7 @@ static void a_search_is_gone_on_with(void **state)
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	memset(memory, 1, pages * 4096);
-	struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + pages * 4096, 4096};
+	struct nm_worker_range range = {(uintptr_t)memory, (uintptr_t)memory + pages * 4096, 4096, 0};
 	open_client(f, LONG_NS);
 	assert_int_equal(find(f, &range, 1, found), 0);
 	assert_int_equal(found->count, NM_WORKER_PAGES_MOST);
@@ -135,19 +160,19 @@ static void only_ranges_of_whole_pages_are_searched(void **state)
 	struct fixture *f = *state;
 	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
 	static const struct nm_worker_range bad[][2] = {
-		{{0, 0, 4096}, {4096, 8192, 4096}},		       /* empty */
-		{{4096, 8192, 4096}, {4096, 12288, 4096}},	       /* not ascending */
-		{{0, 4096, 4095}, {4096, 8192, 4096}},		       /* no size of pages */
-		{{0, 4096, 0}, {4096, 8192, 4096}},		       /* none */
-		{{4096, 2 << 20, 2 << 20}, {2 << 20, 4 << 20, 4096}}, /* not at one */
-		{{0, 4097, 4096}, {8192, 12288, 4096}},		       /* part of one */
-		{{0, 4096, 4096}, {4096, UINT64_MAX - 4095, 4096}},    /* of the kernel */
+		{{0, 0, 4096, 0}, {4096, 8192, 4096, 0}},		       /* empty */
+		{{4096, 8192, 4096, 0}, {4096, 12288, 4096, 0}},	       /* not ascending */
+		{{0, 4096, 4095, 0}, {4096, 8192, 4096, 0}},		       /* no size of pages */
+		{{0, 4096, 0, 0}, {4096, 8192, 4096, 0}},		       /* none */
+		{{4096, 2 << 20, 2 << 20, 0}, {2 << 20, 4 << 20, 4096, 0}}, /* not at one */
+		{{0, 4097, 4096, 0}, {8192, 12288, 4096, 0}},		       /* part of one */
+		{{0, 4096, 4096, 0}, {4096, UINT64_MAX - 4095, 4096, 0}},    /* of the kernel */
 	};
 
 	open_client(f, LONG_NS);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
 		assert_true(find(f, bad[i], 2, found) < 0);
-	const struct nm_worker_range good = {4096, 8192, 4096};
+	const struct nm_worker_range good = {4096, 8192, 4096, 0};
 	assert_int_equal(find(f, &good, 1, found), 0);
 	assert_int_equal(found->count, 0);
 }
@@ -682,6 +707,74 @@ static void only_its_own_files_are_used(void **state)
 	rmdir(folder);
 }
 
+static void write_stat(int fifo, uint64_t start_ticks)
+{
+	char text[256];
+	int length = snprintf(text, sizeof(text),
+			      "%d (x) S 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %llu 4096 25 "
+			      "18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
+			      getpid(), (unsigned long long)start_ticks);
+
+	assert_int_equal(write(fifo, text, (size_t)length), length);
+	close(fifo);
+}
+
+struct change {
+	const char *path;
+	atomic_bool ended;
+};
+
+/* Before the call it is one process, after the call another one: who reads on sees both, and goes by the first. */
+static void *change_hands(void *context)
+{
+	struct change *change = context;
+
+	for (uint64_t start_ticks = 1; !change->ended; start_ticks = 2) {
+		write_stat(open(change->path, O_WRONLY | O_CLOEXEC), start_ticks);
+		pause_ms(5);
+	}
+	return NULL;
+}
+
+/* SECURITY: reuse */
+static void a_number_that_changed_hands_tells_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char folder[] = "/tmp/nm-test-XXXXXX", path[64], directory[64];
+	const uint64_t address = (uintptr_t)f->page;
+	const struct nm_worker_order order = {.request = {.version = NM_WORKER_VERSION,
+							  .act = NM_WORKER_WHERE,
+							  .pid = getpid(),
+							  .count = 1,
+							  .start_ticks = 1},
+					      .addresses = &address};
+	struct nm_worker_outcome outcome;
+	struct change change = {.path = path};
+	pthread_t thread;
+	int node;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(directory, sizeof(directory), "%s/%d", folder, getpid());
+	(void)snprintf(path, sizeof(path), "%s/stat", directory);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	int proc_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(pthread_create(&thread, NULL, change_hands, &change), 0);
+	nm_worker_perform(proc_fd, &order, -1, &node, &outcome);
+	change.ended = true;
+	int rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* nobody else reads */
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	close(rest);
+	close(proc_fd);
+	unlink(path);
+	rmdir(directory);
+	rmdir(folder);
+	assert_int_equal(outcome.result, -ESRCH);
+	assert_int_equal(outcome.bytes, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -690,6 +783,8 @@ int main(void)
 		TEST(the_kernels_answer_comes_through),
 		TEST(another_start_is_another_process),
 		TEST(pages_in_memory_are_found),
+		TEST(a_search_ends_with_the_last_page),
+		TEST(a_number_that_changed_hands_tells_nothing),
 		TEST(who_is_at_work_is_not_waited_for),
 		TEST(a_search_is_gone_on_with),
 		TEST(only_ranges_of_whole_pages_are_searched),

@@ -29,7 +29,7 @@ static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which
 	static char body[NM_WORKER_BODY_MOST];
 	const uint64_t address = (uintptr_t)f->page;
 	const int node = 0;
-	const struct nm_worker_range range = {address, address + 4096, 4096};
+	const struct nm_worker_range range = {address, address + 4096, 4096, 0};
 	bool pages = calls[which].act <= NM_WORKER_MOVE, finds = calls[which].act == NM_WORKER_FIND;
 	nm_auto(nm_closep) int fd = openat(f->proc_fd, "self/stat", O_RDONLY | O_CLOEXEC);
 	struct nm_worker_call call = {
