@@ -29,7 +29,7 @@ set(examples ${CMAKE_INSTALL_DOCDIR}/examples)
 
 install(FILES systemd/numa-migrd.service systemd/numa-migrd-helper.service
 	systemd/numa-migrd-helper.socket systemd/numa-migrd-worker.socket
-	systemd/numa-migrd-worker@.service DESTINATION ${NM_UNIT_DIR})
+	systemd/numa-migrd-worker@.service systemd/system-numamigrd.slice DESTINATION ${NM_UNIT_DIR})
 install(FILES systemd/numa-migrd.preset DESTINATION ${NM_PRESET_DIR} RENAME 60-numa-migrd.preset)
 install(FILES systemd/numa-migrd.sysusers DESTINATION lib/sysusers.d RENAME numa-migrd.conf)
 install(FILES systemd/numa-migrd.catalog DESTINATION lib/systemd/catalog)

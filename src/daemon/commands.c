@@ -266,7 +266,6 @@ size_t nm_command_status(void *context, struct nm_status_item *items, size_t roo
 	add_bool(&status, "paused", daemon->paused);
 	add_bool(&status, "dry_run", nm_daemon_is_dry_run(daemon));
 	add_bool(&status, "blind", nm_pipeline_is_blind(daemon));
-	add_uint(&status, "seed", daemon->seed);
 	add_real(&status, "interval_s", nm_loop_interval_s(daemon));
 	add_uint(&status, "intervals", tally->intervals);
 	add_uint(&status, "interval_late_max_ms", tally->late_max_usec / 1000);

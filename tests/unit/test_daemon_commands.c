@@ -139,6 +139,16 @@ static void one_node_ends_leases(void **state)
 	assert_int_equal(status("leases")->number, 0);
 }
 
+/* Everybody reads the status, and whoever knows the seed foresees draws. */
+/* SECURITY: seed */
+static void a_status_has_no_seed(void **state)
+{
+	(void)state;
+	ticks(2);
+	assert_non_null(status("policy"));
+	assert_null(status("seed"));
+}
+
 /* However little room there is: what fits is written, and nothing behind it. */
 static void a_status_keeps_to_its_room(void **state)
 {
@@ -622,6 +632,7 @@ int main(void)
 		TEST(a_tick_watches_before_it_acts),
 		TEST(one_node_ends_leases),
 		TEST(a_status_keeps_to_its_room),
+		TEST(a_status_has_no_seed),
 		TEST(a_verdict_follows),
 		TEST(workers_that_are_stuck_are_shown),
 		TEST(a_quiet_thread_gets_its_mask_back),

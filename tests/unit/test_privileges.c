@@ -53,6 +53,23 @@ static void assert_denies(const struct unit_file *unit, const char *call)
 		fail_msg("%s is not denied", call);
 }
 
+#define WORKER_SLICE NM_SOURCE_DIR "/systemd/system-numamigrd.slice"
+
+/* SECURITY: no-more */
+static void memory_and_processor_time_are_bounded(void **state)
+{
+	struct unit_file daemon = {0}, worker = {0};
+	char slice[1024];
+	(void)state;
+	unit_read(DAEMON_UNIT, &daemon);
+	assert_value(&daemon, "LimitMEMLOCK", "1G");
+	unit_read(WORKER_UNIT, &worker);
+	assert_value(&worker, "Slice", strrchr(WORKER_SLICE, '/') + 1);
+	assert_true(nm_read_text(AT_FDCWD, WORKER_SLICE, slice, sizeof(slice)) > 0);
+	assert_non_null(strstr(slice, "\nCPUWeight=100\n"));
+	assert_non_null(strstr(slice, "\nMemoryMax=256M\n"));
+}
+
 /* SECURITY: cap-nice */
 static void the_daemon_gets_two_capabilities(void **state)
 {
@@ -239,6 +256,7 @@ static void memory_of_others_stays_closed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_and_processor_time_are_bounded),
 		cmocka_unit_test(the_daemon_gets_two_capabilities),
 		cmocka_unit_test(the_daemon_may_not_trace),
 		cmocka_unit_test(the_daemon_runs_nothing_else_and_leaves_no_image),
