@@ -87,14 +87,14 @@ static void rule_enough(const char *name, const struct nm_advise_input *input,
 	for (size_t i = 0; i < input->nr_threads; i++)
 		accesses += isnan(input->threads[i].accesses) ? 0 : input->threads[i].accesses;
 	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-			"Too little was seen of process %" PRIu32 " to advise.", input->pid);
+			"Process %" PRIu32 ": too few samples.", input->pid);
 	nm_findings_evidence(findings,
 			     "%zu threads, %.0f accesses in all; %.0f of a running thread are "
 			     "needed",
 			     input->nr_threads, accesses, NM_WORKER_ACCESSES);
 	nm_findings_remedy(findings,
-			   "ask again while it works; if that does not help, numa-migrctl "
-			   "doctor tells how accesses are seen here");
+			   "ask again while it works; numa-migrctl doctor shows how accesses "
+			   "are sampled");
 }
 
 /* Which pages and ranges are whose is told apart only where the configuration wants it. */
@@ -107,20 +107,19 @@ static void rule_memory_unseen(const char *name, const struct nm_advise_input *i
 		return;
 	nm_findings_add(
 		findings, name, NM_SEVERITY_UNSEEN, "%s",
-		pages ? "Ranges of its memory are not told apart, so it is not known which of "
-			"them several nodes use."
-		      : "Its memory is not looked at, so that only its threads were judged.");
+		pages ? "Accesses are not counted per range of memory: shared ranges are unknown."
+		      : "Its memory was not examined, only its threads.");
 	nm_findings_remedy(findings,
 			   "pages.policy = \"exclusivity\" in numa-migrd.conf, beside another "
-			   "threads.policy than \"auto\", tells ranges apart; with "
-			   "general.dry_run = true nothing is moved by it");
+			   "threads.policy than \"auto\", counts accesses per range; with "
+			   "general.dry_run = true nothing is moved");
 }
 
 /* What is left where no rule fires. */
 static void say_nothing_to_change(const struct nm_advise_input *input, struct nm_findings *findings)
 {
 	nm_findings_add(findings, rules[NM_ARRAY_SIZE(rules) - 1].name, NM_SEVERITY_FINE,
-			"Nothing was found that process %" PRIu32 " could do better.", input->pid);
+			"Process %" PRIu32 ": nothing to improve.", input->pid);
 	if (!isnan(input->local_share))
 		nm_findings_evidence(findings, "%.0f %% of its accesses are local",
 				     100 * input->local_share);

@@ -198,12 +198,11 @@ static void judge(const char *name, struct crew *crew, struct nm_findings *findi
 	nm_findings_add(
 		findings, name,
 		crew->most >= SPREAD_LARGE * crew->least ? NM_SEVERITY_WARNING : NM_SEVERITY_NOTE,
-		"Memory is farther away for some threads than for others, so that equal shares of "
-		"work take them unequally long.");
+		"Memory is farther away for some threads: equal shares of work take them longer.");
 	say_spread(crew, findings);
 	say_weights(crew, findings);
-	nm_findings_remedy(findings, "or bring their memory nearer first, where other findings say "
-				     "how, and ask again");
+	nm_findings_remedy(findings, "or migrate their memory first, as other findings describe, "
+				     "and ask again");
 }
 
 void nm_rule_work_weights(const char *name, const struct nm_advise_input *input,

@@ -40,8 +40,7 @@ static void say_in_the_way(const char *name, const struct nm_advise_input *input
 				     "--interleave=all, or mbind(2) for those ranges");
 	nm_findings_remedy(findings,
 			   "or turn it off for a trial (sysctl kernel.numa_balancing=%d) and "
-			   "compare the run times: up to a quarter was lost by it with "
-			   "stencils",
+			   "compare the run times: stencils lost up to 25 %%",
 			   nm_balancing_with(input->balancing, false));
 }
 

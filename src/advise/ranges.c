@@ -96,7 +96,7 @@ void nm_rule_false_sharing(const char *name, const struct nm_advise_input *input
 	size_t ranges =
 		say_ranges(input, true, name,
 			   "Several nodes use a little memory much more than the rest: counters or "
-			   "locks, or data of theirs side by side (false sharing).",
+			   "locks, or unrelated data in one cache line (false sharing).",
 			   findings);
 
 	if (ranges == 0 && input->ping_pong >= PING_PONG_LEAST)

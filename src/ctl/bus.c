@@ -85,7 +85,7 @@ void nm_ctl_explain_failure(const sd_bus_error *error, int r, enum nm_right righ
 		     "numa-migrd does not answer: see systemctl status numa-migrd");
 	else if (not_allowed(error) && right == NM_RIGHT_STEER)
 		fail(ret, NM_CTL_NOT_ALLOWED,
-		     "only an administrator may steer numa-migrd: try with sudo");
+		     "only an administrator may control numa-migrd: try with sudo");
 	else if (not_allowed(error))
 		fail(ret, NM_CTL_NOT_ALLOWED,
 		     "only root and the group numa-migrd may read this: try with sudo");

@@ -123,7 +123,7 @@ static void print_stopped(FILE *out, const json_t *decision)
 		{"gate", "thread", "threads", "with no destination that the gate lets pass"},
 		{"owner", "swap", "swaps", "with threads of another user left out"},
 		{"budget", "proposal", "proposals", "beyond threads.moves_per_interval"},
-		{"mask", "proposal", "proposals", "without a CPU in the thread's own mask"},
+		{"mask", "proposal", "proposals", "without a CPU in the thread's affinity"},
 	};
 	const json_t *stopped = json_object_get(decision, "stopped");
 	if (!stopped || is_all_zero(stopped))

@@ -155,7 +155,7 @@ static void set_verdict(json_t *decision, const struct nm_verdict *verdict)
 		 verdict->by_performance ? thread->performance_before : thread->local_before);
 	set_real(decision, "after",
 		 verdict->by_performance ? thread->performance_after : thread->local_after);
-	set_text(decision, "figure", verdict->by_performance ? "performance" : "local share");
+	set_text(decision, "figure", verdict->by_performance ? "performance" : "local_share");
 }
 
 static bool has_verdict(const char *fields)

@@ -57,8 +57,8 @@ int nm_ctl_explain_process(const struct nm_ctl *ctl, const char *word)
 	const json_t *process = row_of(processes, pid);
 	if (!process) {
 		(void)fprintf(stderr,
-			      "numa-migrctl: process %" PRIu32 " has not been looked at: it has not "
-			      "run for as much of a CPU as targets.min_cpu_percent says, or is gone\n",
+			      "numa-migrctl: process %" PRIu32 " is not managed: it used less CPU "
+			      "than targets.min_cpu_percent, or it ended\n",
 			      pid);
 		return EXIT_FAILURE;
 	}

@@ -78,8 +78,7 @@ void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_col
 void nm_table_explain_empty(FILE *out, const json_t *rows)
 {
 	if (json_array_size(rows) == 0 && isatty(STDOUT_FILENO))
-		(void)fputs("\nnone: numa-migrctl status tells whether it is paused, "
-			    "numa-migrctl doctor what may be in the way\n",
+		(void)fputs("\nnone: see numa-migrctl status (paused?) and numa-migrctl doctor\n",
 			    out);
 }
 

@@ -179,7 +179,7 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	list_missing(snapshot->missing, missing, sizeof(missing));
 	if (snapshot->by_locality)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "threads.performance = \"%s\" needs %s: locality is used instead",
+			  "threads.performance = \"%s\" replaced by locality (not sampled: %s)",
 			  performance, missing);
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,

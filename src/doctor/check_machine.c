@@ -58,7 +58,7 @@ static unsigned farthest(const struct nm_topology *topology)
 static void report_no_addresses(const char *name, struct nm_findings *findings)
 {
 	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
-			"The node of a memory address is not known, so nothing would be moved.");
+			"The node of a memory address is unknown: nothing is moved.");
 	nm_findings_evidence(findings, "neither /sys/devices/system/node/node*/memory* nor "
 				       "/proc/zoneinfo shows it");
 	nm_findings_remedy(findings, "boot a kernel with CONFIG_MEMORY_HOTPLUG, as distributions' "
@@ -74,7 +74,7 @@ void nm_check_nodes(const char *name, const struct nm_facts *facts, struct nm_fi
 		(void)nm_escape(error, sizeof(error), facts->topology_error,
 				strlen(facts->topology_error));
 		nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
-				"Which nodes and CPUs there are cannot be read.");
+				"The nodes and CPUs cannot be read.");
 		nm_findings_evidence(findings, "%s", error);
 		nm_findings_remedy(findings, "mount /sys and /proc where numa-migrd runs");
 		return;
@@ -103,8 +103,8 @@ void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_
 {
 	if (facts->container) {
 		nm_findings_add(findings, name, NM_SEVERITY_WARNING,
-				"This is a container: only its own processes are seen from here, "
-				"and their numbers are not the kernel's.");
+				"This is a container: only its own processes are visible, with PIDs "
+				"of its own.");
 		nm_findings_evidence(findings, "%s is there", facts->container);
 		nm_findings_remedy(findings, "run numa-migrd on the host, or in a container with "
 					     "the host's PID namespace and its capabilities");
@@ -112,8 +112,8 @@ void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_
 	}
 	if (facts->virtual_machine) {
 		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-				"This is a virtual machine: nodes and distances are what its host "
-				"says, and counters are often missing.");
+				"This is a virtual machine: its host sets the nodes and distances, "
+				"and often hides counters.");
 		nm_findings_evidence(findings, "flag \"hypervisor\" in /proc/cpuinfo");
 		return;
 	}
@@ -130,8 +130,8 @@ void nm_check_cpusets(const char *name, const struct nm_facts *facts, struct nm_
 	if (!facts->unified) {
 		nm_findings_add(
 			findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
-			"The unified cgroup hierarchy (v2) is not at /sys/fs/cgroup: units, "
-			"slices and cpusets are not seen.");
+			"cgroup v2 is not mounted at /sys/fs/cgroup: units, slices and cpusets are "
+			"not seen.");
 		nm_findings_remedy(findings, "boot with systemd.unified_cgroup_hierarchy=1");
 		return;
 	}
@@ -144,8 +144,8 @@ void nm_check_cpusets(const char *name, const struct nm_facts *facts, struct nm_
 	}
 	(void)nm_escape(path, sizeof(path), facts->cpuset_path, strlen(facts->cpuset_path));
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-			"Cpusets narrow %u of %u cgroups%s: their threads are moved within them, "
-			"and not at all where they are of one node.",
+			"Cpusets restrict %u of %u cgroups%s: threads move within their cpuset, "
+			"and not at all if it has one node.",
 			facts->nr_cpusets, facts->nr_cgroups, cut);
 	nm_findings_evidence(findings, "the first is %s (cpuset.cpus)", path);
 }

@@ -26,7 +26,7 @@ static bool sees_repeated(const struct nm_facts *facts)
 static const char *obstacle(const struct nm_facts *facts)
 {
 	if (!facts->topology)
-		return "the machine's nodes cannot be read";
+		return "the nodes cannot be read";
 	if (facts->topology->nr_nodes < 2)
 		return "there is one NUMA node";
 	if (!facts->config)
@@ -34,7 +34,7 @@ static const char *obstacle(const struct nm_facts *facts)
 	if (!may_sample(facts))
 		return "nothing may be sampled";
 	if (!facts->knows_homes)
-		return "it is not known which node an address is on";
+		return "the node of an address is unknown";
 	return NULL;
 }
 
@@ -46,7 +46,7 @@ static const char *what_for_threads(const struct nm_facts *facts)
 	case NM_POLICY_LBMA:
 		return "move threads to the node of their memory";
 	case NM_POLICY_IMAR2:
-		return "move slow threads to where they are faster, and undo what did not help";
+		return "move slow threads to faster nodes, and roll back moves that did not help";
 	case NM_POLICY_KMAF:
 		return "place threads that share memory near each other";
 	case NM_POLICY_BALANCE:
@@ -88,8 +88,8 @@ static const char *what_is_unseen(const struct nm_facts *facts)
 	if (sees_repeated(facts))
 		return "";
 	return facts->config->threads.policy == NM_POLICY_AUTO
-		       ? "; it hardly sees accesses here, so it goes by where threads run"
-		       : "; yet it hardly sees accesses here, so little would come of it";
+		       ? "; few accesses are sampled, so it decides by where threads run"
+		       : "; few accesses are sampled, so it will move little";
 }
 
 static void say_limits(const struct nm_facts *facts, struct nm_findings *findings)
@@ -98,14 +98,13 @@ static void say_limits(const struct nm_facts *facts, struct nm_findings *finding
 	bool hardware = nm_facts_sees_accesses(facts);
 
 	if (!hardware)
-		nm_findings_evidence(findings, "it cannot tell how long accesses take, nor how "
-					       "often a page is used, only that it is");
+		nm_findings_evidence(findings, "latencies and the frequency of accesses are unknown");
 	if (!hardware && policy == NM_POLICY_IMAR2)
 		nm_findings_evidence(findings,
-				     "threads.policy \"imar2\" goes by how local accesses "
-				     "are, in place of the performance");
+				     "threads.policy \"imar2\" uses locality instead of "
+				     "performance");
 	if (!facts->has_counters && facts->config->threads.dtas)
-		nm_findings_evidence(findings, "threads.dtas has no cache misses to go by");
+		nm_findings_evidence(findings, "threads.dtas needs cache misses, which are not sampled");
 }
 
 void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
@@ -124,7 +123,7 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 	nm_findings_add(findings, name, severity_of(facts), "numa-migrd would %s%s%s%s%s.",
 			what_for_threads(facts), pages ? ", and " : "",
 			pages ? what_for_pages(facts) : "",
-			dry ? "; as general.dry_run is on, it would only tell so" : "",
+			dry ? "; general.dry_run is on: decisions are only logged" : "",
 			what_is_unseen(facts));
 	say_limits(facts, findings);
 }

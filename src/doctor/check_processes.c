@@ -37,9 +37,8 @@ void nm_check_runtimes(const char *name, const struct nm_facts *facts, struct nm
 	}
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
 			"Go and Java programs read their CPU affinity again while they run. Their "
-			"threads get a transient affinity and no lease, unless threads.pin says "
-			"otherwise: with a lease they may count the CPUs of one node and use no "
-			"more.");
+			"threads get a transient affinity and no lease (threads.pin): with a lease "
+			"they may use the CPUs of one node only.");
 	add_runtime(facts, NM_RUNTIME_GO, findings);
 	add_runtime(facts, NM_RUNTIME_JVM, findings);
 	nm_findings_remedy(findings, "leave threads.pin at \"auto\", exclude these programs "
@@ -62,7 +61,7 @@ void nm_check_unanswered(const char *name, const struct nm_facts *facts,
 		nm_findings_remedy(findings,
 				   "end the processes that the journal names (journalctl -t "
 				   "numa-migrd KIND=problem); their users' memory is not migrated "
-				   "until then, and nobody's once eight workers wait");
+				   "until then, and no memory once eight workers wait");
 	}
 	if (facts->workers_given_up > 0)
 		nm_findings_evidence(findings, "%" PRIu64 " missed deadlines since the start",

@@ -93,15 +93,14 @@ static void say_refused(const char *name, const struct nm_facts *facts,
 
 	if (ours) {
 		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"As this user nothing may be sampled, so it was not seen what "
-				"counts.");
+				"This user may not sample: the counters were not tried.");
 		nm_findings_evidence(findings, "perf_event_open: %s",
 				     strerrordesc_np(-facts->trial_error));
 		nm_findings_remedy(findings, "ask again as root: sudo numa-migrctl doctor");
 		return;
 	}
 	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
-			"Nothing can be sampled here, so nothing would be moved.");
+			"Nothing can be sampled here: nothing is moved.");
 	nm_findings_evidence(findings, "perf_event_open: %s", strerrordesc_np(-facts->trial_error));
 	if (facts->trial_text[0])
 		nm_findings_remedy(findings, "%s", facts->trial_text);
@@ -144,8 +143,8 @@ static void say_daemon_runs(const char *name, const struct nm_facts *facts,
 	}
 	nm_findings_add(
 		findings, name, NM_SEVERITY_UNSEEN,
-		"numa-migrd runs, so nothing was tried beside it, and it does not tell what "
-		"it samples.");
+		"numa-migrd runs, so nothing was tried here, and its sampling source is "
+		"unknown.");
 	nm_findings_remedy(findings, "numa-migrctl status, or the journal's entry of the start: "
 				     "journalctl -u numa-migrd KIND=start");
 }
@@ -208,7 +207,7 @@ void nm_check_privilege(const char *name, const struct nm_facts *facts,
 		nm_findings_remedy(findings, "boot a kernel with CONFIG_PERF_EVENTS");
 	} else if (paranoid->error) {
 		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"It is not known who may sample here.");
+				"The permission to sample is unknown.");
 		nm_facts_say_unseen(facts, findings, "/proc/sys/kernel/perf_event_paranoid",
 				    paranoid->error);
 	} else if (paranoid->value > PARANOID_MOST) {
@@ -274,11 +273,11 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 	nm_findings_add(
 		findings, name,
 		nm_facts_weigh(facts, homes ? NM_SEVERITY_WARNING : NM_SEVERITY_PROBLEM),
-		"kernel.numa_balancing is %s, sampling.inject \"none\", and no hardware shows "
-		"accesses: only the first touch of each page is seen, so %s.",
+		"kernel.numa_balancing is %s, sampling.inject \"none\", and no hardware samples "
+		"accesses: only the first touch of each page is sampled, so %s.",
 		is,
-		homes ? "homes are given by where threads run, whatever node their memory is on"
-		      : "hardly anything would be moved");
+		homes ? "processes are placed by where their threads run"
+		      : "almost nothing is moved");
 	say_how_to_see(facts, findings);
 }
 
@@ -292,10 +291,9 @@ static void say_balancing_on(const char *name, const struct nm_facts *facts,
 	nm_findings_add(
 		findings, name, yields ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,
 		"kernel.numa_balancing is %" PRId64 ": %s.", facts->balancing.value,
-		yields ? "the kernel moves pages, so that numa-migrd leaves pages to it and "
-			 "moves threads only"
-		       : "its page faults show who accesses what, and the kernel moves pages "
-			 "and threads as well, within the masks set here");
+		yields ? "the kernel moves pages, and numa-migrd moves threads only"
+		       : "its page faults are the samples of accesses, and the kernel moves pages "
+			 "and threads, too");
 	if (yields)
 		nm_findings_remedy(findings,
 				   "pages.numa_balancing = \"manage\" turns it off while pages are "
@@ -309,7 +307,7 @@ void nm_check_balancing(const char *name, const struct nm_facts *facts,
 		report_dead_soft_dirty(name, findings);
 	} else if (facts->balancing.error && facts->balancing.error != -ENOENT) {
 		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"Whether the kernel balances by itself is not seen.");
+				"The state of automatic NUMA balancing cannot be read.");
 		nm_facts_say_unseen(facts, findings, "/proc/sys/kernel/numa_balancing",
 				    facts->balancing.error);
 	} else if (!nm_facts_balances(facts)) {

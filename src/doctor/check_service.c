@@ -108,9 +108,8 @@ static void say_no_config(const char *name, const struct nm_facts *facts,
 
 	nm_findings_add(
 		findings, name, unseen ? NM_SEVERITY_UNSEEN : NM_SEVERITY_NOTE,
-		unseen ? "As this user the configuration cannot be read: the rest goes by "
-			 "the shipped one."
-		       : "There is no configuration yet: the rest goes by the shipped one.");
+		unseen ? "This user cannot read the configuration: the shipped one is assumed."
+		       : "There is no configuration: the shipped one is assumed.");
 	for (size_t i = 0; i < facts->config_errors.count; i++)
 		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
 	nm_findings_remedy(findings, unseen ? "ask again as root: sudo numa-migrctl doctor"
@@ -127,7 +126,7 @@ static void say_bad_config(const char *name, const struct nm_facts *facts,
 	if (facts->config_error == -ENOENT)
 		nm_findings_remedy(findings, "the package brings it; an empty file does as well");
 	else
-		nm_findings_remedy(findings, "mend it, then: numa-migrd --check-config");
+		nm_findings_remedy(findings, "fix it, then: numa-migrd --check-config");
 }
 
 static bool does_nothing(const struct nm_config *config)

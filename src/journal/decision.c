@@ -110,7 +110,7 @@ static void say_sharing(struct nm_entry *entry, const struct nm_decision *decisi
 static void say_performance(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	double relative = decision->steps[0].relative_before;
-	if (decision->by_performance && isfinite(relative))
+	if (decision->by_performance && fabs(relative - 1) >= 0.005)
 		nm_entry_detail(entry, "performance %.0f %% %s mean", fabs(relative - 1) * 100,
 				relative < 1 ? "below" : "above");
 }

@@ -31,7 +31,7 @@
 #define OF_FIGURES                                                                                 \
 	"metrics.file …/figures.prom not written: E",                                        \
 		"metrics.file …/figures.prom written again"
-#define OF_CONFIG "…/numa-migrd.conf"
+#define OF_CONFIG "…/numa-migrd.conf", "Reload failed: …/numa-migrd.conf"
 #define CUT_SHORT "Interval aborted: E"
 
 static const struct ordeal_case {
@@ -203,7 +203,7 @@ static const struct ordeal_case {
 	 "as for openat",
 	 {ENOSPC, EDQUOT, EIO},
 	 MAY_NOT_START | IS_TOLD,
-	 {OF_LEDGER, OF_FIGURES, "did not move "}},
+	 {OF_LEDGER, OF_FIGURES, "Could not move "}},
 	{GATE_PREAD,
 	 "pread",
 	 "the ledger's first line is read, and its last byte",

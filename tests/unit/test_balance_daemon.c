@@ -40,7 +40,7 @@ static void relief_is_no_loss_of_locality(void **state)
 	assert_int_equal(world.daemon.tally.rolled_back, 0);
 	assert_int_equal(world.daemon.tally.improved, 4);
 	assert_true(has_field(first_move(), "PERFORMANCE_OF", "locality"));
-	assert_int_equal(count_said(": locality is used instead"), 1);
+	assert_int_equal(count_said(" replaced by locality "), 1);
 }
 
 static void a_machine_with_room_is_left_alone(void **state)

@@ -199,11 +199,11 @@ static void test_refusals(void **state)
 	need_bus(state);
 	assert_ctl("release 4711", 0, "");
 	assert_ctl("release 42", 1, "numa-migrctl: process 42 is not managed by numa-migrd\n");
-	assert_ctl("release 13", NOT_ALLOWED, "only an administrator may steer numa-migrd");
-	assert_ctl("release 14", NOT_ALLOWED, "only an administrator may steer numa-migrd");
+	assert_ctl("release 13", NOT_ALLOWED, "only an administrator may control numa-migrd");
+	assert_ctl("release 14", NOT_ALLOWED, "only an administrator may control numa-migrd");
 	assert_ctl("pages 13", NOT_ALLOWED, "only root and the group numa-migrd may read this");
 	assert_ctl("explain 4", 1, "decision 4 is not known");
-	assert_ctl("explain process 42", 1, "process 42 has not been looked at");
+	assert_ctl("explain process 42", 1, "process 42 is not managed");
 	assert_ctl("explain process 4711 x", EX_USAGE, "one argument too many: x");
 	assert_ctl("resume", 1, "numa-migrd is not paused");
 	assert_ctl("dry-run on", 0, "");

@@ -3,7 +3,7 @@
  * Every call of a whole life fails, with each error that is plausible, once and for good. Nothing
  * is lost or left behind, and what becomes of the daemon is what docs/failures.md says:
  *
- *     NM_ORDEAL=5 test_ordeal_calls --print > docs/failures.md
+ *     test_ordeal_calls --print > docs/failures.md
  *
  * An operation's name as argument tries only that one.
  */
@@ -53,8 +53,8 @@ static const char title[] =
 	"after each no memory, file, event or mapping is lost; every\nmask is its owner's again, or "
 	"in the ledger, and then `--restore` gives it back; and a daemon that ends has said why.\n"
 	"The tables have what was found, the words of the journal cut short, with N for numbers and "
-	"E for the error: with\n`NM_ORDEAL=5`, which tries 40 calls of each kind, spread over each "
-	"of the two lives, and 500 for memory; `NM_ORDEAL=all` tries each.\n\n"
+	"E for the error: by\n8 calls of each kind, spread over each of the two lives, and 100 for "
+	"memory; `NM_ORDEAL=5` tries five times as many, `NM_ORDEAL=all` each.\n\n"
 	"What takes another process's lock on its memory map is asked of numa-migrd-worker(8); "
 	"there a call can also hang, and no\nanswer comes. The mover's thread asks it likewise: "
 	"its calls are at the end.\n\n"
