@@ -454,8 +454,8 @@ static void test_ctl_is_refused_to_others(void **state)
 	int status = ctl_as_nobody("status", "leases: 5000000000");
 	need(status != 126 && status != 127, "nobody may not run what is built here");
 	assert_int_equal(status, 0);
-	assert_int_equal(ctl_as_nobody("pause", "only an administrator may steer"), 77);
-	assert_int_equal(ctl_as_nobody("release 4711", "only an administrator may steer"), 77);
+	assert_int_equal(ctl_as_nobody("pause", "only an administrator may control numa-migrd"), 77);
+	assert_int_equal(ctl_as_nobody("release 4711", "only an administrator may control numa-migrd"), 77);
 	assert_ctl("status", 0, "paused: no");
 }
 
