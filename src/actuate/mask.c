@@ -177,7 +177,10 @@ static int set_original(const struct nm_masks *masks, const struct nm_ledger_ent
 {
 	hwloc_const_bitmap_t mask = settable(masks, terms->original, terms->unrestricted);
 	int r = nm_mask_set(masks, directory, tid, start_ticks, mask);
-	/* The cpuset has left the original entirely: anything in it is what the owner gets. */
+	/* Twice: the cpuset has left the original entirely, and anything in it is what the owner
+	 * gets. */
+	if (r == -EINVAL)
+		r = nm_mask_set(masks, directory, tid, start_ticks, mask);
 	if (r == -EINVAL)
 		r = nm_mask_set(masks, directory, tid, start_ticks,
 				masks->topology->possible);

@@ -279,6 +279,18 @@ static void test_return_refused(void **state)
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
+/* Refused once as if its cpuset had no CPU of it: the owner's affinity, and not all CPUs. */
+static void test_return_refused_as_invalid(void **state)
+{
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 2));
+	world_adopt(world, 101);
+	assert_true(world_lease(world, 101, 0).applied);
+	fake_fail(fake, FAKE_SET, 1, 1, EINVAL);
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 2));
+}
+
 /* Refused up to the stop: the ledger stays, and the next run takes it from there. */
 static void test_refused_until_next_run(void **state)
 {
@@ -477,6 +489,7 @@ int main(void)
 		TEST(test_exit),
 		TEST(test_exit_record_lost),
 		TEST(test_return_refused),
+		TEST(test_return_refused_as_invalid),
 		TEST(test_refused_until_next_run),
 		TEST(test_ledger_goes_with_the_last),
 		TEST(test_ledger_stays_short),
