@@ -17,9 +17,8 @@ static void say_in_the_way(const char *name, const struct nm_advise_input *input
 	double common = nm_common_share(input);
 
 	nm_findings_add(findings, name, NM_SEVERITY_WARNING,
-			"The kernel's balancing is likely in the way: it moves pages that several "
-			"nodes use "
-			"from one to the other, and makes the program wait for it.");
+			"The kernel's balancing moves pages that several nodes use back and forth, "
+			"and delays the program.");
 	if (!isnan(common))
 		nm_findings_evidence(findings,
 				     "%.0f %% of the accesses are to ranges of several nodes",
@@ -48,8 +47,7 @@ static void say_missing(const char *name, const struct nm_advise_input *input,
 			struct nm_findings *findings)
 {
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-			"Memory is used by one node and is on another, and the kernel's balancing "
-			"of nodes, "
+			"Memory is used by one node and is on another; kernel.numa_balancing, "
 			"which would move it, is off.");
 	nm_findings_evidence(
 		findings,

@@ -161,8 +161,8 @@ void nm_rule_bound_away(const char *name, const struct nm_advise_input *input,
 		return;
 	nm_findings_add(
 		findings, name, NM_SEVERITY_WARNING,
-		"%zu %s bound to a node while most of what is accessed is on another; numa-migrd "
-		"leaves bound threads alone.",
+		"%zu %s bound away from most of the memory that is accessed, and numa-migrd leaves "
+		"them alone.",
 		count, count == 1 ? "thread is" : "threads are");
 	for (size_t i = 0, named = 0; i < input->nr_threads && named < BOUND_NAMED; i++) {
 		const struct nm_advise_thread *thread = &input->threads[i];

@@ -224,7 +224,8 @@ static void on_bus_changed(void *context, int error)
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "Not on the system bus (%s): numa-migrctl cannot connect; retrying "
-			  "(check dbus, org.numamigrd1.conf)", strerror(-error));
+			  "(check dbus.service)",
+			  strerror(-error));
 }
 
 static void open_control(struct nm_daemon *daemon)

@@ -313,9 +313,8 @@ static void tell_trouble(struct nm_daemon *daemon, int error)
 
 	if (error < 0 && !exporter->troubled)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "metrics.file %s not written: %s; retrying every %g s "
-			  "(numa-migrd-metrics(5))", exporter->path, strerror(-error),
-			  daemon->config->metrics.period_s);
+			  "metrics.file %s not written: %s; retrying every %g s", exporter->path,
+			  strerror(-error), daemon->config->metrics.period_s);
 	else if (error == 0 && exporter->troubled)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "metrics.file %s written again", exporter->path);

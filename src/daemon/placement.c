@@ -110,7 +110,7 @@ static int expire_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		if (reasons[i] != NM_PLACE_SPREAD)
 			continue;
 		nm_report_placement_end(daemon, &snapshot->processes[placed->process], placed,
-					"it runs more threads than when it was placed");
+					"more threads than when placed");
 		daemon->tally.homes.expired++;
 		nm_placement_give_up(daemon, placed, false);
 		view->groups[i].home = -1;

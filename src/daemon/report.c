@@ -92,8 +92,7 @@ static void report_first_touches(struct nm_daemon *daemon)
 	/* A working sampling.inject would show repeated accesses. */
 	bool refused = daemon->config->sampling.inject != NM_INJECT_NONE;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, homes ? LOG_NOTICE : LOG_WARNING,
-		  "Only first touches sampled: kernel.numa_balancing is %s; %s, or sysctl "
-		  "kernel.numa_balancing=%d",
+		  "Only first touches sampled: kernel.numa_balancing is %s; %s, or set it to %d",
 		  nm_balancing_off_text(daemon->balancing),
 		  refused ? "fix sampling.inject" : "set sampling.inject",
 		  nm_balancing_with(daemon->balancing, true));

@@ -50,7 +50,7 @@ static void summarise_pages(struct nm_daemon *daemon)
 	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
 	nm_entry_text(&entry,
 		      "Pages: %" PRIu64 " migrated (%" PRIu64 " MiB), %" PRIu64
-		      " decisions improved, %" PRIu64 " rolled back, %" PRIu64 " pages failed",
+		      " improved, %" PRIu64 " rolled back, %" PRIu64 " failed",
 		      tally->moved, tally->bytes >> 20, tally->improved, tally->rolled_back,
 		      tally->failed);
 	emit_summary(daemon, &entry, counters, NM_ARRAY_SIZE(counters));

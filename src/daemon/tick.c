@@ -343,9 +343,9 @@ static void note_losses(struct nm_daemon *daemon, uint64_t lost)
 		return;
 	daemon->losses_told_ns = daemon->last_tick_ns;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-		  "%llu samples lost, buffer full: sampling reduced (raise sampling.ring_kb, now "
-		  "%llu)", (unsigned long long)lost,
-		  (unsigned long long)daemon->config->sampling.ring_kb);
+		  "Buffer full, samples lost: %llu; sampling reduced (raise sampling.ring_kb, "
+		  "now %llu)",
+		  (unsigned long long)lost, (unsigned long long)daemon->config->sampling.ring_kb);
 }
 
 /*

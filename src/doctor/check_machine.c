@@ -144,8 +144,7 @@ void nm_check_cpusets(const char *name, const struct nm_facts *facts, struct nm_
 	}
 	(void)nm_escape(path, sizeof(path), facts->cpuset_path, strlen(facts->cpuset_path));
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-			"Cpusets restrict %u of %u cgroups%s: threads move within their cpuset, "
-			"and not at all if it has one node.",
+			"Cpusets restrict %u of %u cgroups%s; threads stay within their cpuset.",
 			facts->nr_cpusets, facts->nr_cgroups, cut);
 	nm_findings_evidence(findings, "the first is %s (cpuset.cpus)", path);
 }

@@ -46,16 +46,16 @@ static const char *what_for_threads(const struct nm_facts *facts)
 	case NM_POLICY_LBMA:
 		return "move threads to the node of their memory";
 	case NM_POLICY_IMAR2:
-		return "move slow threads to faster nodes, and roll back moves that did not help";
+		return "move slow threads to faster nodes";
 	case NM_POLICY_KMAF:
-		return "place threads that share memory near each other";
+		return "place threads that share memory together";
 	case NM_POLICY_BALANCE:
 		return "move threads away from overloaded nodes";
 	case NM_POLICY_AUTO:
 		return nm_facts_moves_memory(facts)
-			       ? "give each process a home node and bring its memory there"
-			       : "give each process a home node and leave its memory to the "
-				 "kernel's balancing";
+			       ? "give each process a home node and move its memory there"
+			       : "give each process a home node and move its memory there "
+				 "once";
 	default:
 		return "move no threads";
 	}
@@ -68,10 +68,8 @@ static const char *what_for_pages(const struct nm_facts *facts)
 		nm_facts_balances(facts) && config->pages.numa_balancing == NM_BALANCING_YIELD;
 
 	if (config->pages.policy == NM_PAGES_EXCLUSIVITY)
-		return kernel_does ? "leave pages to the kernel's balancing"
-				   : "move pages to the nodes that use them";
-	return config->pages.policy == NM_PAGES_WATCH ? "watch pages and move none"
-						      : "move no pages";
+		return kernel_does ? "leave pages to the kernel" : "move pages to their nodes";
+	return config->pages.policy == NM_PAGES_WATCH ? "watch pages" : "move no pages";
 }
 
 /* Homes are given by where threads run, if need be. */
@@ -87,9 +85,7 @@ static const char *what_is_unseen(const struct nm_facts *facts)
 {
 	if (sees_repeated(facts))
 		return "";
-	return facts->config->threads.policy == NM_POLICY_AUTO
-		       ? "; few accesses are sampled, so it decides by where threads run"
-		       : "; few accesses are sampled, so it will move little";
+	return facts->config->threads.policy == NM_POLICY_AUTO ? "; few samples" : "; few samples";
 }
 
 static void say_limits(const struct nm_facts *facts, struct nm_findings *findings)
@@ -122,8 +118,7 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 	bool pages = !homes || facts->config->pages.policy != NM_PAGES_NONE;
 	nm_findings_add(findings, name, severity_of(facts), "numa-migrd would %s%s%s%s%s.",
 			what_for_threads(facts), pages ? ", and " : "",
-			pages ? what_for_pages(facts) : "",
-			dry ? "; general.dry_run is on: decisions are only logged" : "",
+			pages ? what_for_pages(facts) : "", dry ? "; dry run" : "",
 			what_is_unseen(facts));
 	say_limits(facts, findings);
 }

@@ -36,9 +36,8 @@ void nm_check_runtimes(const char *name, const struct nm_facts *facts, struct nm
 		return;
 	}
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-			"Go and Java programs read their CPU affinity again while they run. Their "
-			"threads get a transient affinity and no lease (threads.pin): with a lease "
-			"they may use the CPUs of one node only.");
+			"Go and Java programs read their CPU affinity again: their threads are "
+			"not leased (threads.pin).");
 	add_runtime(facts, NM_RUNTIME_GO, findings);
 	add_runtime(facts, NM_RUNTIME_JVM, findings);
 	nm_findings_remedy(findings, "leave threads.pin at \"auto\", exclude these programs "

@@ -44,9 +44,9 @@ void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm
 		return;
 	}
 	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
-			"No hardware here samples memory accesses: page faults stand in, and the "
-			"latency of accesses%s unavailable.",
-			facts->has_counters ? " is" : ", instructions and memory traffic are");
+			"No hardware samples memory accesses: page faults are used; unavailable: "
+			"%s.",
+			facts->has_counters ? "latencies" : "latencies, instructions, traffic");
 	nm_findings_evidence(findings, "/sys/bus/event_source/devices has no PMU of the cores with "
 				       "precise loads, no ibs_op and no arm_spe_0");
 	if (facts->virtual_machine)
@@ -257,8 +257,8 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 
 	if (nm_facts_injects(facts)) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
-				"kernel.numa_balancing is %s; numa-migrd makes accesses visible "
-				"itself (sampling.inject = \"%s\").",
+				"kernel.numa_balancing is %s; sampling.inject = \"%s\" makes "
+				"accesses visible.",
 				is, nm_inject_name(facts->config->sampling.inject));
 		return;
 	}
@@ -270,14 +270,11 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 		return;
 	}
 	bool homes = facts->config && facts->config->threads.policy == NM_POLICY_AUTO;
-	nm_findings_add(
-		findings, name,
-		nm_facts_weigh(facts, homes ? NM_SEVERITY_WARNING : NM_SEVERITY_PROBLEM),
-		"kernel.numa_balancing is %s, sampling.inject \"none\", and no hardware samples "
-		"accesses: only the first touch of each page is sampled, so %s.",
-		is,
-		homes ? "processes are placed by where their threads run"
-		      : "almost nothing is moved");
+	nm_findings_add(findings, name,
+			nm_facts_weigh(facts, homes ? NM_SEVERITY_WARNING : NM_SEVERITY_PROBLEM),
+			"kernel.numa_balancing is %s; only first touches sampled: %s.", is,
+			homes ? "processes are placed by where their threads run"
+			      : "almost nothing is moved");
 	say_how_to_see(facts, findings);
 }
 
@@ -288,12 +285,11 @@ static void say_balancing_on(const char *name, const struct nm_facts *facts,
 	bool yields = nm_facts_moves_pages(facts) &&
 		      facts->config->pages.numa_balancing == NM_BALANCING_YIELD;
 
-	nm_findings_add(
-		findings, name, yields ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,
-		"kernel.numa_balancing is %" PRId64 ": %s.", facts->balancing.value,
-		yields ? "the kernel moves pages, and numa-migrd moves threads only"
-		       : "its page faults are the samples of accesses, and the kernel moves pages "
-			 "and threads, too");
+	nm_findings_add(findings, name, yields ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,
+			"kernel.numa_balancing is %" PRId64 ": %s.", facts->balancing.value,
+			yields ? "the kernel moves pages, and numa-migrd moves threads only"
+			       : "its page faults are sampled, and the kernel moves pages and "
+				 "threads, too");
 	if (yields)
 		nm_findings_remedy(findings,
 				   "pages.numa_balancing = \"manage\" turns it off while pages are "

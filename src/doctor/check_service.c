@@ -236,7 +236,7 @@ void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_fi
 	bool enough = files.value >= needed;
 	nm_findings_add(findings, name,
 			enough ? NM_SEVERITY_FINE : nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
-			"numa-migrd may have %" PRId64 " files open and needs up to %" PRId64 ".",
+			"Limit of open files: %" PRId64 "; numa-migrd needs up to %" PRId64 ".",
 			files.value, needed);
 	if (!enough)
 		nm_findings_remedy(findings, "raise LimitNOFILE= of the unit, and fs.nr_open where "

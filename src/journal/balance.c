@@ -19,7 +19,7 @@ void nm_say_balance(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	const struct nm_balance_reason *reason = &decision->balance;
 	nm_entry_detail(entry, "load %.2f " NM_ARROW " %.2f", reason->load_from, reason->load_to);
-	nm_entry_detail(entry, "selected by %s%s", nm_selection_name(reason->selection),
+	nm_entry_detail(entry, "by %s%s", nm_selection_name(reason->selection),
 			reason->by == NM_SELECTED_BY_LEADER ? " (leader)" : "");
 }
 

@@ -103,7 +103,7 @@ static void say_sharing(struct nm_entry *entry, const struct nm_decision *decisi
 {
 	char change[NM_WORD_BYTES];
 	nm_say_change(decision->cost_after / decision->cost_before - 1, change);
-	nm_entry_detail(entry, "communication cost %.4g " NM_ARROW " %.4g (%s)",
+	nm_entry_detail(entry, "sharing cost %.4g " NM_ARROW " %.4g (%s)",
 			decision->cost_before, decision->cost_after, change);
 }
 
@@ -111,7 +111,7 @@ static void say_performance(struct nm_entry *entry, const struct nm_decision *de
 {
 	double relative = decision->steps[0].relative_before;
 	if (decision->by_performance && fabs(relative - 1) >= 0.005)
-		nm_entry_detail(entry, "performance %.0f %% %s mean", fabs(relative - 1) * 100,
+		nm_entry_detail(entry, "%.0f %% %s mean", fabs(relative - 1) * 100,
 				relative < 1 ? "below" : "above");
 }
 
@@ -141,7 +141,7 @@ static void say_why(struct nm_entry *entry, const struct nm_entry_context *conte
 		nm_say_balance(entry, decision);
 	} else if (decision->nr_steps == 2) {
 		if (isfinite(decision->gain))
-			nm_entry_detail(entry, "%+.0f points of local accesses expected",
+			nm_entry_detail(entry, "%+.0f points of local accesses",
 					decision->gain * 100);
 	} else {
 		say_performance(entry, decision);
@@ -158,7 +158,7 @@ static const char *cause(int error)
 	case -ESTALE:
 		return "affinity changed meanwhile";
 	case -EROFS:
-		return "ledger not writable, check /run/numa-migrd";
+		return "ledger not writable";
 	case -EPERM:
 	case -EACCES:
 		return "CAP_SYS_NICE is missing";
@@ -176,8 +176,7 @@ static void say_other_half(struct nm_entry *entry, const struct nm_decision *dec
 	for (unsigned i = 0; i < receipt->nr_steps; i++)
 		if (receipt->steps[i].applied)
 			nm_entry_detail(entry, "TID %u %s", decision->steps[i].tid,
-					receipt->steps[i].undone ? "moved back"
-								 : "leased until it expires");
+					receipt->steps[i].undone ? "moved back" : "still leased");
 }
 
 static const struct nm_receipt_step *failed_step(const struct nm_receipt *receipt)

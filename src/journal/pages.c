@@ -31,10 +31,10 @@ static void say_reason(struct nm_entry *entry, const struct nm_entry_context *co
 		nm_entry_detail(entry, "%s of accesses from %s", share, node);
 		return;
 	case NM_PAGE_REASON_REGION:
-		nm_entry_detail(entry, "%s of accesses to their range from %s", share, node);
+		nm_entry_detail(entry, "%s of range accesses from %s", share, node);
 		return;
 	case NM_PAGE_REASON_CONTENTION:
-		nm_entry_detail(entry, "shared range, one node serves too many accesses");
+		nm_entry_detail(entry, "shared range, one node overloaded");
 		return;
 	case NM_PAGE_REASON_ROLLBACK:
 		nm_entry_detail(entry, "rollback of #%lu", (unsigned long)decision->undoes);

@@ -47,7 +47,7 @@ static void say_sharing(struct nm_entry *entry, const struct nm_verdict *verdict
 		nm_entry_say(entry, " memory latency %s",
 			     nm_say_change(verdict->slowdown - 1, change));
 	else
-		nm_entry_say(entry, " communication cost %s " NM_ARROW " %s",
+		nm_entry_say(entry, " sharing cost %s " NM_ARROW " %s",
 			     nm_say_figure(verdict->cost_before, before),
 			     nm_say_figure(verdict->cost_after, after));
 }

@@ -16,10 +16,10 @@
 #define NEAR 10.5 /* mean distance of one that is where it belongs */
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
-	[NM_PLACE_THERE] = "already runs there",
-	[NM_PLACE_SINGLE] = "one running thread",
+	[NM_PLACE_THERE] = "runs there",
+	[NM_PLACE_SINGLE] = "one thread",
 	[NM_PLACE_SMALL] = "few threads",
-	[NM_PLACE_MEMORY] = "its memory is there",
+	[NM_PLACE_MEMORY] = "memory there",
 	[NM_PLACE_SEPARATE] = "machine busy",
 	[NM_PLACE_HELD] = "placed",
 	[NM_PLACE_BARRED] = "awaits a verdict, or was rolled back",

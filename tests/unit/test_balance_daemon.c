@@ -192,7 +192,7 @@ static void who_can_join_its_leader_goes(void **state)
 	const struct nm_entry *joined = find_entry(0, NM_MESSAGE_DECISION, "SELECTED_BY", "leader");
 	assert_non_null(joined);
 	assert_true(has_field(joined, "NODE_TO", "1") && has_field(joined, "PID", "1000"));
-	assert_non_null(strstr(joined->text, "; selected by exclusivity (leader) [#"));
+	assert_non_null(strstr(joined->text, "; by exclusivity (leader) [#"));
 	/* The first threads stay, and who is with his own. */
 	assert_int_equal(node_of(&world.workers[0]), 1);
 	assert_int_equal(node_of(&world.workers[4]), 0);

@@ -187,7 +187,7 @@ static void an_injection_that_ends_is_told(void **state)
 	world_assert_said(world, "; only first touches sampled");
 	nm_pipeline_open_source(service);
 	assert_int_equal(nm_tick(service), 0);
-	world_assert_said(world, "; fix sampling.inject, or sysctl kernel.numa_balancing=");
+	world_assert_said(world, "; fix sampling.inject, or set it to ");
 }
 
 static void balancing_that_cannot_be_switched_is_told(void **state)

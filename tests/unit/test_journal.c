@@ -187,7 +187,7 @@ static void test_swap_names_both(void **state)
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_string_equal(entry.text,
 			    "Swapped perf[1234/1240] (node 7) and perf[1234/1250] (node 2): +50 "
-			    "points of local accesses expected [#17]");
+			    "points of local accesses [#17]");
 	assert_one_line();
 	assert_field("TICKETS_PARTS", "free_cpu=0 preferred=4 partner=4");
 	assert_field("KIND", "swap");
@@ -238,7 +238,7 @@ static void test_refusals_name_the_thread_and_the_cause(void **state)
 	} cases[] = {
 		{-ESRCH, ": thread ended [#17]", LOG_INFO},
 		{-ESTALE, ": affinity changed meanwhile [#17]", LOG_INFO},
-		{-EROFS, ": ledger not writable, check /run/numa-migrd [#17]", LOG_WARNING},
+		{-EROFS, ": ledger not writable [#17]", LOG_WARNING},
 		{-EPERM, ": CAP_SYS_NICE is missing [#17]", LOG_WARNING},
 		{-EINVAL, ": cpuset allows none of its CPUs [#17]", LOG_WARNING},
 		{-ENOMEM, ": identity: Cannot allocate memory [#17]", LOG_WARNING},
@@ -274,7 +274,7 @@ static void test_half_a_swap(void **state)
 	assert_one_line();
 	receipt.steps[0].undone = false;
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_says("; TID 1240 leased until it expires [#17]");
+	assert_says("; TID 1240 still leased [#17]");
 }
 
 static struct nm_verdict verdict(enum nm_verdict_kind kind)
@@ -492,6 +492,137 @@ static void test_pages_and_their_verdict(void **state)
 	assert_says(", 0 of 1 page migrated (20 not present)");
 }
 
+/* ---- length ---- */
+
+/* Of a name of eight characters, PIDs of five digits, CPUs of two and decisions of four. A swap
+ * that failed is longer. */
+static struct nm_step long_step(uint32_t tid)
+{
+	struct nm_step made = step(tid, 95, 1, 0);
+	made.pid = 54321;
+	made.samples_before = 1641;
+	(void)snprintf(made.comm, sizeof(made.comm), "postgres");
+	return made;
+}
+
+static struct nm_decision long_decision(enum nm_decision_kind kind)
+{
+	struct nm_decision decision = kind == NM_DECISION_SWAP ? swap() : migrate();
+	decision.id = 1234;
+	decision.undoes = 1230;
+	decision.kind = kind;
+	decision.cost_before = 12345;
+	decision.cost_after = 1234;
+	for (unsigned i = 0; i < decision.nr_steps; i++)
+		decision.steps[i] = long_step(54322 + i);
+	return decision;
+}
+
+static void assert_decision_fits(const struct nm_decision *decision)
+{
+	struct nm_receipt receipt = applied(decision->nr_steps);
+	nm_entry_decision(&entry, &context, decision, &receipt);
+	assert_one_line();
+	receipt = refused(-EROFS, "sched_setaffinity");
+	receipt.nr_steps = decision->nr_steps;
+	nm_entry_decision(&entry, &dry_context, decision, &receipt);
+	assert_one_line();
+}
+
+static void test_decisions_about_threads_are_short(void **state)
+{
+	static const int errors[] = {-ESRCH, -ESTALE, -EROFS, -EPERM, -EINVAL, -ENOMEM};
+	(void)state;
+	for (int kind = NM_DECISION_MIGRATE; kind <= NM_DECISION_ROLLBACK; kind++) {
+		struct nm_decision decision = long_decision((enum nm_decision_kind)kind);
+		assert_decision_fits(&decision);
+		for (size_t i = 0; kind != NM_DECISION_SWAP && i < NM_ARRAY_SIZE(errors); i++) {
+			struct nm_receipt receipt = refused(errors[i], "identity");
+			nm_entry_decision(&entry, &context, &decision, &receipt);
+			assert_one_line();
+		}
+		decision.by_sharing = kind == NM_DECISION_MIGRATE;
+		assert_decision_fits(&decision);
+		decision.by_sharing = false;
+		decision.by_performance = true;
+		for (unsigned i = 0; i < decision.nr_steps; i++)
+			decision.steps[i].relative_before = 0.42;
+		struct nm_receipt receipt = applied(decision.nr_steps);
+		nm_entry_decision(&entry, &context, &decision, &receipt);
+		assert_one_line();
+	}
+}
+
+static void test_decisions_to_balance_are_short(void **state)
+{
+	struct nm_decision decision = long_decision(NM_DECISION_MIGRATE);
+	(void)state;
+	decision.balance = (struct nm_balance_reason){
+		.given = true, .load_from = 2.34, .load_to = 0.12, .by = NM_SELECTED_BY_LEADER};
+	for (int i = NM_SELECTION_FIRST_FIT; i <= NM_SELECTION_MOST_BENEFIT_PLUS; i++) {
+		decision.balance.selection = (enum nm_selection)i;
+		assert_decision_fits(&decision);
+	}
+}
+
+static void test_homes_and_pages_are_short(void **state)
+{
+	struct nm_entry_home busy = home;
+	struct nm_page_decision pages = {.id = 1234,
+					 .pid = 54321,
+					 .comm = "postgres",
+					 .node_from = 0,
+					 .node_to = 1,
+					 .pages = 12345,
+					 .bytes = 12345 << 12,
+					 .exclusivity = 0.98,
+					 .undoes = 1230};
+	(void)state;
+	busy.decision = 1234;
+	busy.pid = 54321;
+	busy.comm = "postgres";
+	busy.threads = 64;
+	busy.demand_cpus = 63.9;
+	for (int i = 0; i < NM_PLACE_REASON_MAX; i++) {
+		struct nm_place_proposal proposal = {.reason = (enum nm_place_reason)i,
+						     .distance_now = 19.9,
+						     .distance_home = 10,
+						     .bytes_away = UINT64_C(4321) << 20};
+		if (i >= NM_PLACE_HELD) /* reasons against a home are not logged */
+			break;
+		nm_entry_placement(&entry, &context, &busy, &proposal);
+		assert_one_line();
+	}
+	for (int i = NM_PAGE_REASON_PAGES; i <= NM_PAGE_REASON_ROLLBACK; i++) {
+		pages.reason = (enum nm_page_reason)i;
+		nm_entry_page_decision(&entry, &context, &pages);
+		assert_one_line();
+	}
+}
+
+static void test_verdicts_are_short(void **state)
+{
+	(void)state;
+	for (int kind = NM_VERDICT_IMPROVED; kind <= NM_VERDICT_INCONCLUSIVE; kind++)
+		for (unsigned measure = 0; measure < 4; measure++) {
+			struct nm_verdict long_verdict = verdict((enum nm_verdict_kind)kind);
+			long_verdict.decision = 1234;
+			memcpy(long_verdict.threads[0].comm, "postgres", sizeof("postgres"));
+			long_verdict.threads[0].tid = long_verdict.threads[0].pid = 54321;
+			long_verdict.threads[1] = long_verdict.threads[0];
+			long_verdict.nr_threads =
+				measure == 3 ? 1 : 2; /* policy "balance" swaps none */
+			long_verdict.by_performance = measure == 1;
+			long_verdict.by_sharing = measure == 2;
+			long_verdict.balance.given = measure == 3;
+			long_verdict.figure = 0.88;
+			long_verdict.slowdown = NAN;
+			long_verdict.cost_before = long_verdict.measured_benefit = 1.23e9;
+			nm_entry_verdict(&entry, &context, &long_verdict);
+			assert_one_line();
+		}
+}
+
 /* SECURITY: names */
 static void test_hostile_command_name(void **state)
 {
@@ -592,7 +723,7 @@ static void test_performance_of_a_decision(void **state)
 	struct nm_decision decision = by_performance();
 	struct nm_receipt receipt = applied(1);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_says(": performance 58 % below mean; 98 % of 412 accesses on node 2 [#17]");
+	assert_says(": 58 % below mean; 98 % of 412 accesses on node 2 [#17]");
 	assert_one_line();
 	assert_field("TICKETS_PARTS", "free_cpu=2 preferred=4 record=4 partner=0 "
 				      "partner_record=0 partner_slow=0");
@@ -706,6 +837,10 @@ int main(void)
 		cmocka_unit_test(test_leases),
 		cmocka_unit_test(test_a_home_and_its_verdict_name_the_process_alike),
 		cmocka_unit_test(test_pages_and_their_verdict),
+		cmocka_unit_test(test_decisions_about_threads_are_short),
+		cmocka_unit_test(test_decisions_to_balance_are_short),
+		cmocka_unit_test(test_homes_and_pages_are_short),
+		cmocka_unit_test(test_verdicts_are_short),
 		cmocka_unit_test(test_hostile_command_name),
 		cmocka_unit_test(test_overlong_is_cut_and_marked),
 		cmocka_unit_test(test_fields_replace_and_end),

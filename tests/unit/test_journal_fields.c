@@ -142,11 +142,11 @@ static void test_balance(void **state)
 	struct nm_receipt receipt = {.decision = 17, .applied = true, .nr_steps = 1};
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_true(check_fields() > 30);
-	assert_non_null(strstr(entry.text, "; selected by exclusivity [#17]"));
+	assert_non_null(strstr(entry.text, "; by exclusivity [#17]"));
 	decision.balance.by = NM_SELECTED_BY_LEADER;
 	decision.balance.gain = NAN;
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_non_null(strstr(entry.text, "; selected by exclusivity (leader) [#17]"));
+	assert_non_null(strstr(entry.text, "; by exclusivity (leader) [#17]"));
 	struct nm_verdict verdict = {.decision = 17,
 				     .by_performance = true,
 				     .balance = reason,

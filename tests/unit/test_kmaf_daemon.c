@@ -91,7 +91,7 @@ static void the_journal_tells_all_of_it(void **state)
 	assert_true(number_of(move, "SHARED") > 9);
 	assert_null(field_of(move, "TICKETS"));
 	assert_null(field_of(move, "DRAW"));
-	assert_non_null(strstr(move->text, ": communication cost "));
+	assert_non_null(strstr(move->text, ": sharing cost "));
 	const struct nm_entry *verdict =
 		find_entry(0, NM_MESSAGE_VERDICT, "DECISION", field_of(move, "DECISION"));
 	assert_non_null(verdict);

@@ -182,6 +182,6 @@ check_equal "and numa-migrctl says that it is not running" 69 "$(status_of numa-
 doctor=$(as passerby numa-migrctl doctor || true)
 check "doctor: systemd knows the unit, as any user sees" grep -q 'numa-migrd is installed and does not run' <<<"$doctor"
 check "doctor: the unit has the capabilities" grep -q 'has the capabilities it needs' <<<"$doctor"
-check "doctor: the unit's limit of open files" grep -qE 'may have [0-9]+ files open' <<<"$doctor"
+check "doctor: the unit's limit of open files" grep -qE 'Limit of open files: [0-9]+;' <<<"$doctor"
 systemctl stop opted
 remove_users
