@@ -9,12 +9,12 @@
 #include "numa-migrd/platform.h"
 
 /*
- * An answer of several calls begins none after so long.
+ * An answer of several calls begins no further call after this time.
  *
- * The thread is everybody's: after an answer, its tenant's next questions come behind others' for
- * nine times as long as it took, so that he has a tenth of the time while others wait; likewise all
- * of its domain's behind those of other domains. Where it took longer than usual the tenant's are not
- * asked at all so long (-EALREADY), as others would have to wait for the next one's end.
+ * All tenants share the thread: after an answer, the tenant's next questions are asked after those
+ * of other tenants, for nine times the duration of the answer, so that it has 10 % of the time
+ * while others wait; the same holds for domains. If the answer took longer than usual, the tenant's
+ * questions are refused during that time (-EALREADY), since others would wait for the next one.
  */
 #define NM_ANSWER_NS (2 * NM_NSEC_PER_SEC)
 #define NM_ANSWER_REST_SHARE 9U

@@ -36,9 +36,11 @@ struct nm_ledger_entry {
 
 /* A line takes no more, whatever a process is called or has chosen. */
 #define NM_LEDGER_LINE_BYTES 512
-#define NM_LEDGER_MASK_BYTES 160 /* of it, each mask: as a list, or where that is longer in hex */
+#define NM_LEDGER_MASK_BYTES 160 /* of it, each affinity: as a list, or in hex if that is shorter  \
+				  */
 
-/* A hash of a cgroup's path, to find heirs by. 0: NULL, or the root, which holds unrelated processes. */
+/* A hash of a cgroup's path, to find inheritors. 0: NULL, or the root, which holds unrelated
+ * processes. */
 uint64_t nm_ledger_cgroup(const char *path);
 
 void nm_ledger_entry_clear(struct nm_ledger_entry *entry);
@@ -58,7 +60,7 @@ int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret);
 void nm_ledger_free(struct nm_ledger *ledger);
 NM_DEFINE_CLEANUP(struct nm_ledger, nm_ledger_free);
 
-/* Writes that a mask is about to be narrowed. On failure (-ENOSPC, …; -E2BIG: a mask is too long)
+/* Writes that an affinity is about to be narrowed. On failure (-ENOSPC, …; -E2BIG: it is too long)
  * nothing may be narrowed. */
 int nm_ledger_give(struct nm_ledger *ledger, const struct nm_ledger_entry *entry);
 

@@ -14,10 +14,10 @@
 #include "numa-migrd/topology.h"
 
 #define NM_PLACE_MIN_AGE_S 0.25 /* what ends sooner is not worth a look */
-#define NM_PLACE_YOUNG_S 4.0	 /* how it begins, so long, says little of how it goes on */
+#define NM_PLACE_YOUNG_S 4.0	/* the behaviour until this age does not predict the rest */
 #define NM_PLACE_WATCHED_S (NM_PLACE_YOUNG_S / 2) /* what a process is compared with or known by */
 
-#define NM_PLACE_LEAST_ACCESSES 30 /* for what they say of where memory is */
+#define NM_PLACE_LEAST_ACCESSES 30 /* needed to locate memory by accesses */
 
 /* Why a group was given its home; or why it has none, for who asks. */
 enum nm_place_reason {

@@ -61,9 +61,9 @@ bool nm_residency_better(const struct nm_residency *a, const struct nm_residency
 			 uint64_t now_ns, double drift);
 
 /*
- * Adds to `pages` (nr_nodes, in pages of page_bytes) what one line of numa_maps (numa(7)) says; its
- * counts are in pages of its kernelpagesize_kB. 0 also for a mapping without pages. -EBADMSG: it is
- * damaged; `pages` is as it was. Nodes that the topology does not have are left out.
+ * Adds to `pages` (nr_nodes, in pages of page_bytes) the counts of one line of numa_maps (numa(7));
+ * its counts are in pages of its kernelpagesize_kB. 0 also for a mapping without pages. -EBADMSG:
+ * it is damaged; `pages` is as it was. Nodes that the topology does not have are left out.
  */
 int nm_residency_read_numa_maps_line(const char *line, const struct nm_topology *topology,
 				     double page_bytes, double *pages);

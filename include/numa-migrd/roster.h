@@ -170,7 +170,7 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 
 /*
- * The same for one process between intervals: reads what /proc says of it, takes up the threads in
+ * The same for one process between intervals: reads its files of /proc, takes up the threads in
  * `figures`, which are its own in ascending tid order, and gives those that are members; `ret` has
  * room for `count` of them. Other processes are neither read nor changed. -ESRCH: it is gone; other
  * -errno. Examination of a young process.

@@ -85,7 +85,7 @@ struct nm_sim_phase {
 	double overlap;		/* of them under way at once */
 	double private_part, neighbour_part,
 		shared_part; /* of accesses: own block, two next ones, any */
-	double idle_s;	     /* after it, each thread sleeps so long on average, up to twice that */
+	double idle_s;	     /* mean sleep of each thread afterwards; at most twice that */
 	double period_giga;  /* between two barriers; 0: none */
 	/* The first threads of the program execute it, others wait or do not exist yet. 0: all */
 	unsigned threads;
@@ -108,7 +108,7 @@ struct nm_sim_program {
 struct nm_sim_user {
 	char name[NM_SIM_NAME_BYTES];
 	double start_s, idle_s; /* idle: between two programs */
-	double spread_s;	/* begins up to so much later, by chance: users with one start_s
+	double spread_s;	/* random delay of the start, at most this: users with one start_s
 				 * and spread_s arrive as in a Poisson process */
 	enum nm_sim_placement placement;
 	int node;	/* DIRECT: node index; ORACLE: the first of its nodes; else -1 */
@@ -157,9 +157,9 @@ struct nm_sim_options {
 	double most_samples_s; /* of accesses, per thread; 0: 200, as the overhead control would
 				  have it */
 	bool unobserved;       /* nobody looks: no samples are made */
-	bool no_pmu;	       /* samples tell only which thread runs where */
+	bool no_pmu;	       /* samples show only which thread runs where */
 	double run_sample_s;   /* CPU time for each of those; 0: 0.01 */
-	uint32_t unmovable_pid; /* its masks and pages cannot be changed; 0: none */
+	uint32_t unmovable_pid; /* its affinities and pages cannot be changed; 0: none */
 	/* Work of this process from then on is summed up; 0: none. */
 	uint32_t watched_pid;
 	double watched_from_s;
@@ -172,7 +172,7 @@ struct nm_sim_options {
 struct nm_sim_figures {
 	double time_s;
 	double thread_s;       /* CPU time of all threads */
-	/* Summed over programs that ended, from begin to end; users who repeat do not count. */
+	/* Summed over programs that ended, from begin to end; users with `repeat` do not count. */
 	double computing_s;
 	double slowest_user_s; /* that sum, of the user of whom it is largest; not of those who
 				  repeat */

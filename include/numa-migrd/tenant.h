@@ -48,14 +48,14 @@ struct nm_usage {
 	uint64_t all, domain, user; /* user: of the same tenant */
 };
 
-/* `holder` uses so much. */
+/* Adds `amount`, used by `holder`. */
 void nm_usage_add(struct nm_usage *usage, const struct nm_tenant *tenant,
 		  const struct nm_tenant *holder, uint64_t amount);
 
 /*
  * True: the tenant may use one more. A domain may while it uses less than is free, and a user
- * within it while he uses less than half of what is free. So a domain gets at most half of all and
- * a user a third, even if there is no other tenant, and each further tenant gets a smaller share.
+ * within it while it uses less than half of what is free. So a domain gets at most half of all and
+ * a user 33 %, even if there is no other tenant, and each further tenant gets a smaller share.
  * Eight domains that take all they can leave room for a ninth. For stuck workers and requests the
  * table sets the limit of a user.
  */

@@ -62,7 +62,8 @@ struct nm_worker_reply {
 	uint64_t held_ns; /* how long the call took, without the way here and back */
 };
 
-/* Whole pages of one size, that pages are to be found in, and no more than so many (0: not known); they ascend. */
+/* A range of whole pages of one size to search, and how many are in memory at most (0: unknown);
+ * ranges ascend. */
 #define NM_WORKER_RANGES_MOST 256U
 #define NM_WORKER_PAGE_BYTES_MOST ((uint64_t)16 << 30)
 struct nm_worker_range {

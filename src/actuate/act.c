@@ -58,7 +58,7 @@ static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *at
 		hwloc_bitmap_isequal(attempt->before, online));
 }
 
-/* Whose it is proves whose heirs are whose: without it nothing is narrowed. */
+/* Descent is proved by the owner: without it nothing is narrowed. */
 static int fill_owner(struct nm_actuator *actuator, const struct attempt *attempt,
 		      struct nm_ledger_entry *terms)
 {
@@ -91,7 +91,8 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 		.target = hwloc_bitmap_dup(step->target),
 	};
 	int r = fill_owner(actuator, attempt, &terms);
-	if (r == 0 && !terms.given_ticks) /* then heirs could not be told from older threads */
+	if (r == 0 && !terms.given_ticks) /* otherwise inheritors could not be distinguished from
+					     older threads */
 		r = -ENODATA;
 	if (r == 0 && (!terms.original || !terms.target))
 		r = -ENOMEM;

@@ -324,7 +324,7 @@ unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
 	       0;
 }
 
-/* No record will tell what an exec, or a birth, has just made of a leased thread. */
+/* No record shows what an exec or a fork has just made of a leased thread. */
 unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
 {
 	unsigned failed = 0;
@@ -357,7 +357,7 @@ static unsigned return_in_turns(struct nm_actuator *actuator)
 	return failed;
 }
 
-/* Who inherited is looked for afterwards: until then more may be born. */
+/* Inheritors are searched for afterwards: until then more may be created. */
 static unsigned return_leases(struct nm_actuator *actuator)
 {
 	bool missed = nm_lease_may_be_missed(actuator);

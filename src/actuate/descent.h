@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which tasks inherited a narrowed affinity. FORK records tell it exactly; this is for when they
- * may be missing: after a crash, after records were lost, and for what was born since they were
- * last read. Two threads with the same affinity look alike, so descent is to be proved as well: an
- * owner who pinned a neighbour to the same CPUs keeps his choice. One walk of /proc, within a budget,
- * serves all lines: each thread and each process is read once.
+ * Which tasks inherited a narrowed affinity. FORK records show it exactly; this is used if they
+ * may be missing: after a crash, after records were lost, and for tasks created since they were
+ * last read. Two threads with the same affinity look alike, so descent must be proved, too: a
+ * neighbour that its owner pinned to the same CPUs stays pinned. One walk of /proc, within a
+ * budget, serves all lines: each thread and each process is read once.
  */
 #ifndef NM_ACTUATE_DESCENT_H
 #define NM_ACTUATE_DESCENT_H
@@ -16,7 +16,7 @@
 #include "numa-migrd/proc.h"
 
 /*
- * Born while the target could be inherited: the affinity is copied some time before a large
+ * Created while the target could be inherited: the affinity is copied some time before a large
  * process's child has its start, and a child's own children may come until it was restored, too. So
  * two seconds after the lease's end count as well.
  */
@@ -27,13 +27,13 @@ uint64_t nm_descent_last_birth(const struct nm_ledger_entry *terms);
 
 struct nm_descent;
 
-/* Of no lines yet. `masks` must outlive it. 0 or -ENOMEM. */
+/* Without lines. `masks` must outlive it. 0 or -ENOMEM. */
 int nm_descent_new(const struct nm_masks *masks, struct nm_descent **ret);
 void nm_descent_free(struct nm_descent *descent);
 NM_DEFINE_CLEANUP(struct nm_descent, nm_descent_free);
 
 /*
- * Of these lines from now on, also ended ones, whose masks must outlive their use. 0, or
+ * Of these lines from now on, also ended ones; their affinities must outlive the use. 0, or
  * -ENOMEM: of none.
  */
 int nm_descent_set_lines(struct nm_descent *descent, const struct nm_ledger_entry *const *entries,

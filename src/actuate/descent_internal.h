@@ -19,7 +19,8 @@ struct nm_kin_key {
 struct nm_kin {
 	struct nm_kin_key key;
 	const struct nm_ledger_entry *terms;
-	/* Of this line and those of the same key before it: whose heirs may be born for longest. */
+	/* Of this line and those of the same key before it: the one with the latest possible
+	 * inheritor. */
 	const struct nm_ledger_entry *furthest;
 };
 
@@ -43,7 +44,7 @@ struct nm_offers {
 struct nm_descent {
 	const struct nm_masks *masks;
 	struct nm_platform *platform;
-	struct nm_ledger_entry *lines; /* by thread; masks are not ours */
+	struct nm_ledger_entry *lines; /* by thread; the affinities are borrowed */
 	size_t nr_lines;
 	struct nm_kin *kin; /* in order of their keys, and then of given_ticks */
 	size_t nr_kin;
@@ -82,11 +83,11 @@ void nm_kinship_index(struct nm_descent *descent);
 /* Has this very thread a line of its own? */
 bool nm_kinship_has_line(const struct nm_descent *descent, uint32_t tid, uint64_t start_ticks);
 
-/* Under whose terms was it born with this target? *ret NULL: nobody's. 0 or -ENOMEM. */
+/* The lease under which it was created with this target, or NULL. 0 or -ENOMEM. */
 int nm_kinship_by_birth(struct nm_descent *descent, const struct nm_candidate *candidate,
 			uint32_t target, const struct nm_ledger_entry **ret);
 
-/* As whom did it take over its leader's number, carrying this target? NULL: nobody. */
+/* The lease of the thread that took over its leader's number by exec, with this target, or NULL. */
 const struct nm_ledger_entry *nm_kinship_by_exec(struct nm_descent *descent,
 						 const struct nm_candidate *candidate,
 						 uint32_t target);

@@ -301,8 +301,8 @@ static int offer_of_ancestor(struct nm_descent *descent, const struct chain *cha
 }
 
 /*
- * By lines of the same company as the chain from this place on: an orphan is of it, was born under
- * the lease, and so were its ancestors up to one that was adopted by somebody older.
+ * By lines of the same session or cgroup as the chain from this place on: an orphan belongs to it,
+ * was created under the lease, and so were its ancestors up to one that an older process adopted.
  */
 static int offer_of_company(struct nm_descent *descent, const struct chain *chain, size_t place,
 			    const struct nm_kin_key *key)
@@ -457,9 +457,9 @@ static bool may_have_taken_over(const struct nm_ledger_entry *terms,
 }
 
 /*
- * Where the stack's place is not shown (ptrace(2)), no thread may be left that is older than the
- * lease, as an exec ends all others; whoever cannot be told from a leader that was pinned keeps his
- * choice.
+ * If the address of the stack is hidden (ptrace(2)), no thread may be left that is older than the
+ * lease, as an exec ends all others; a leader that may have been pinned by its owner stays as it
+ * is.
  */
 bool nm_kinship_took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
 			  const struct nm_candidate *leader)

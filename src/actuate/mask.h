@@ -9,7 +9,7 @@
 #include "numa-migrd/proc.h"
 #include "numa-migrd/topology.h"
 
-/* What masks are held against, and set on. */
+/* The machine on which affinities are set, and with which they are compared. */
 struct nm_masks {
 	struct nm_platform *platform;
 	const struct nm_topology *topology;
@@ -31,7 +31,7 @@ enum nm_mask_state {
 	NM_MASK_FOREIGN,
 };
 
-/* Whose mask is `current`, seen on the thread behind `directory` that carries these terms? An enum
+/* Who set the affinity `current` of the thread behind `directory` with this lease? An enum
  * nm_mask_state, or -errno: it cannot be read now. */
 int nm_mask_judge(const struct nm_masks *masks, int directory,
 				 const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current);

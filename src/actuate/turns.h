@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of work for several users: each has one turn in a round, so that nobody's work waits for all of
- * another's. Pure. */
+/* The order of work for several users: each has one turn in a round, so that no user waits for all
+ * work of another. Pure. */
 #ifndef NM_ACTUATE_TURNS_H
 #define NM_ACTUATE_TURNS_H
 

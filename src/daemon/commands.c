@@ -93,7 +93,7 @@ int nm_command_release(void *context, uint32_t pid)
 
 /* ---- status ---- */
 
-/* Room for so many; what does not fit is left out. */
+/* Further ones are left out. */
 struct status {
 	struct nm_status_item *items;
 	size_t count, room;

@@ -8,16 +8,16 @@
 #define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* then it is tried again */
 
 /*
- * What has run one thread for a while only may yet ask how many CPUs there are, and so may what still
- * creates threads, and what has, or may have, a runtime that asks again and again (unless threads.pin says
- * otherwise); what a thread starts that starts processes would inherit its lease.
+ * A process that has run a single thread, or still creates threads, may yet count the CPUs, and one
+ * with a runtime that counts again, or an unknown one, will do so (threads.pin). A process that is
+ * created by a leased thread would inherit its lease.
  */
 static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_snapshot *snapshot,
 			       const struct nm_placed *placed, const struct nm_snap_thread *thread)
 {
 	const struct nm_snap_process *process = &snapshot->processes[thread->process];
 	double after_s = placed->ran_most > 1 ? LEASED_AFTER_S : ALONE_AFTER_S;
-	/* Of what it did before it was met nothing is known. */
+	/* Its behaviour before it was first seen is unknown. */
 	double known_s = (double)(snapshot->time_ns - thread->adopted_ns) / (double)NM_NSEC_PER_SEC;
 	bool sized = process->age_s >= after_s && process->quiet_s >= after_s &&
 		     (placed->ran_most > 1 || known_s >= after_s);
@@ -60,7 +60,8 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return 0;
 }
 
-/* What is refused once is refused again: seccomp, a cpuset, a mask that its owner has set meanwhile. */
+/* A refusal is likely to repeat: seccomp, a cpuset, an affinity that the owner has set meanwhile.
+ */
 static void heed_refusal(struct nm_daemon *daemon, const struct nm_step *step, int error,
 			 uint64_t now_ns)
 {
@@ -84,7 +85,8 @@ int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 	if (!receipts)
 		return -ENOMEM;
 	nm_actuator_run(daemon->pipeline.actuator, &plan, snapshot->time_ns, receipts);
-	/* Who runs is there when the call returns, and is widened before he can ask. */
+	/* A running thread is there when the call returns, and its affinity is restored before it
+	 * can read it. */
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, snapshot->time_ns);
 	for (size_t i = 0; i < plan.count; i++) {
 		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);

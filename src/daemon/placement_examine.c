@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Policy "auto": one process is examined between intervals, at the cost of one process: what /proc says
- * of its threads takes the place of samples, and a snapshot of it alone that of the machine's.
+ * Policy "auto": one process is examined between intervals, at the cost of one process: times of
+ * its threads from /proc replace samples, and a snapshot of it alone replaces that of the machine.
  */
 #include <math.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ static void come_again(struct nm_placement *placement, const struct nm_examinati
 		nm_placement_examine_at(placement, one->pid, one->since_ns, now_ns + age_ns);
 }
 
-/* Members' figures are in the same order as members, but for threads that are none. */
+/* Metrics are in the order of members, with threads in between that are not members. */
 static void match_wanted(const struct nm_snapshot *snapshot, struct examined *one)
 {
 	for (size_t i = 0, k = 0; i < snapshot->nr_threads; i++) {

@@ -11,13 +11,14 @@
 
 #define PAGE_BYTES 4096.0
 #define GREW_BY 1.5 /* what has become so much larger is asked about again */
-#define FEWEST 64U /* pages that tell something */
+#define FEWEST 64U  /* pages needed for an answer */
 #define AWAITED_NS (NM_NSEC_PER_SEC / 2) /* then a home goes by where it ran, whoever does not answer */
 
 static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
 {
 	return (placed->home < 0 || !placed->located) && placed->running > 0 &&
-	       !placed->count.ticket && placed->accesses < NM_PLACE_LEAST_ACCESSES && /* these tell */
+	       !placed->count.ticket &&
+	       placed->accesses < NM_PLACE_LEAST_ACCESSES && /* otherwise these show it */
 	       (double)anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
 }
 

@@ -70,8 +70,8 @@ struct nm_placed {
 	uint64_t measured_ns; /* in an interval, or examined; 0: not yet */
 	/* Of this interval: */
 	size_t process; /* index into the snapshot's */
-	/* Per node, of one allocation; has_run_on since it was met, located_on: shares of its memory as
-	 * the kernel told, or as it was moved. */
+	/* Per node, of one allocation; has_run_on since it was first seen, located_on: shares of
+	 * its memory as counted by the kernel, or as it was moved. */
 	double *ran_on, *memory_on, *has_run_on, *located_on;
 	bool *allowed; /* of the same */
 	bool located;  /* located_on is known */
@@ -152,7 +152,7 @@ int nm_placement_view_build(const struct nm_daemon *daemon, uint64_t now_ns,
 void nm_placement_view_clear(struct nm_placement_view *view);
 void nm_placement_fill_group(const struct nm_placed *placed, uint64_t now_ns,
 			     struct nm_place_group *ret);
-/* So much longer without a home. */
+/* Adds this time without a home. */
 void nm_placement_add_loss(const struct nm_topology *topology, struct nm_placed *placed,
 			   uint64_t now_ns, double since_s);
 
@@ -181,8 +181,8 @@ int nm_placement_decide(struct nm_daemon *daemon, const struct nm_snapshot *snap
 /* Who is there, and what each did in this interval. -ENOMEM. */
 int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			uint64_t interval_ns);
-/* The same for the one process of a snapshot of its own, whose threads want so much of a CPU
- * each. -ENOMEM. */
+/* The same for the one process of a snapshot of its own, whose threads demand these shares
+ * of a CPU. -ENOMEM. */
 int nm_placement_follow_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
 			    const double *wanted_cpus);
 /* -errno. */
@@ -191,11 +191,11 @@ int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t
 
 /* ---- placement_pages.c ---- */
 
-/* Takes what was told of where its memory is, and asks if it has no home. */
+/* Takes an answer on the location of its memory, and asks if it has no home. */
 void nm_placement_count(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t now_ns);
 /* Its home waits for the answer, which is a matter of moments. */
 bool nm_placement_awaits_count(const struct nm_placed *placed, uint64_t now_ns);
-/* What is known of where its memory is, by so many pages on each node; none: nothing. */
+/* Sets the location of its memory, by pages on each node; no pages: unknown. */
 void nm_placement_locate(struct nm_placed *placed, const double *pages, unsigned nr_nodes);
 /* How much memory it has, and on which node each share of it is; NULL: not known. */
 uint64_t nm_placement_bytes(const struct nm_placed *placed);
@@ -212,7 +212,7 @@ void nm_placement_collect(struct nm_daemon *daemon);
 void nm_placement_send_back(struct nm_daemon *daemon, struct nm_placed *placed);
 /* What is under way of it, stays so. */
 void nm_placement_forget_memory(struct nm_placed *placed);
-/* Memory that is reclaimed there would hurt who uses it: nothing is to be moved to the node now. */
+/* The node reclaims memory, which delays its users: nothing is to be moved there now. */
 bool nm_placement_is_reclaimed(struct nm_daemon *daemon, unsigned node);
 /* Hands the mover the memory that is worth being brought home, what has cost most for each byte first. */
 void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns);

@@ -8,7 +8,7 @@
 #define FOLLOWS_S (2 * NM_PLACE_YOUNG_S) /* of memory elsewhere: the kernel brings it as it scans, or it waits */
 #define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 #define SETBACKS_MOST 3U
-/* After so many setbacks one after another a process is only watched. */
+/* Duration after SETBACKS_MOST setbacks in a row. */
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC)
 
 void nm_placement_give_up(struct nm_daemon *daemon, struct nm_placed *placed, bool memory_goes_back)
@@ -37,7 +37,7 @@ static double since_decision_s(const struct nm_snapshot *snapshot, const struct 
 	return (double)(snapshot->time_ns - placed->decided_ns) / (double)NM_NSEC_PER_SEC;
 }
 
-/* Its memory has yet to follow: only of its waiting for CPUs can be told. */
+/* Its memory has yet to follow: only the wait for CPUs can be judged. */
 static bool is_early(const struct nm_snapshot *snapshot, const struct nm_placed *placed)
 {
 	return placed->memory.state != NM_BRING_DONE && placed->memory.away_bytes > 0 &&
@@ -64,7 +64,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 {
 	struct nm_place_measure before = placed->before, after = placed->after;
 	bool early = is_early(snapshot, placed);
-	/* How a program begins says little of how it goes on. */
+	/* The start of a program does not represent the rest. */
 	if ((double)(placed->placed_ns - placed->program_ns) <
 	    NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
 		before.distance = before.performance = before.run_s = NAN;

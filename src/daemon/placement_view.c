@@ -6,7 +6,9 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
-#define PAST_S 60.0 /* who is met has run so far as it does, and this is what of that counts */
+#define PAST_S                                                                                     \
+	60.0 /* of the time before a process was first seen, in which it is assumed to have run as \
+		now */
 
 /* ---- the machine ---- */
 
@@ -124,7 +126,8 @@ void nm_placement_view_clear(struct nm_placement_view *view)
 	free(view->groups);
 }
 
-/* What it has lost without a home, also before it was met: who has lived for long goes on for long. */
+/* Its loss without a home, also before it was first seen: an old process is likely to live on for
+ * long. */
 void nm_placement_add_loss(const struct nm_topology *topology, struct nm_placed *placed,
 			   uint64_t now_ns, double since_s)
 {

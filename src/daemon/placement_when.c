@@ -5,15 +5,15 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
-/* Examinations cost sampling.overhead_percent at most in the long run: while more was spent, none
- * are made between intervals, and intervals become up to so many times longer. */
+/* Examinations cost sampling.overhead_percent at most in the long run: above that, none
+ * are made between intervals, and intervals become longer, up to this factor. */
 #define STRETCH_MOST 16
 #define STRETCH_IDLE 4 /* times longer where nothing runs */
 #define IDLE_CPUS 0.2  /* what runs there at most */
 
 #define MIN_AGE_NS ((uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC))
 
-/* ---- who ---- */
+/* ---- processes ---- */
 
 static struct nm_examination *find_due(struct nm_placement *placement, uint32_t pid)
 {
@@ -105,7 +105,8 @@ double nm_placement_beat_s(const struct nm_daemon *daemon)
 	return fmin(daemon->config->general.interval_s, NM_PLACE_MIN_AGE_S);
 }
 
-/* Nobody has run since the last interval who would be given a home; faults count as if they had run. */
+/* No process that could be given a home has run since the last interval; faults count as running.
+ */
 static bool is_machine_idle(const struct nm_daemon *daemon, double seconds)
 {
 	const struct nm_source_status *status =

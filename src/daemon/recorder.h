@@ -21,7 +21,7 @@ struct nm_record_sink {
 	int (*add)(void *context, const struct nm_recorded *record, unsigned nr_nodes);
 	int (*flush)(void *context); /* NULL: not needed */
 	void (*free)(void *context); /* NULL: likewise */
-	/* In a replay: what answers in the place of the machine. NULL otherwise. */
+	/* In a replay: the source of answers instead of the machine. NULL otherwise. */
 	int (*open_platform)(void *context, struct nm_platform **ret);
 	bool inputs; /* what goes in is wanted too */
 };

@@ -149,7 +149,7 @@ static void say_why(struct nm_entry *entry, const struct nm_entry_context *conte
 	}
 }
 
-/* Why the call failed, NULL: the error itself says it. */
+/* The cause of the error, or NULL if its description suffices. */
 static const char *cause(int error)
 {
 	switch (error) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc's numa_maps say of a process's pages on each node. */
+/* Counts of a process's pages on each node, from numa_maps. */
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>

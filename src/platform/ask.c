@@ -9,7 +9,7 @@
 #include "numa-migrd/clock.h"
 #include "numa-migrd/file.h"
 
-#define RESTING_MOST 128U /* tenants and domains; who is through soonest gives way */
+#define RESTING_MOST 128U  /* tenants and domains; the one with the earliest end is replaced */
 #define ANY_UID UINT32_MAX /* no user has it (chown(2)): a whole domain */
 
 enum state { FREE, WAITING, UNDER_WAY, FORGOTTEN, ANSWERED };
@@ -97,7 +97,7 @@ static uint64_t rests_until(const struct nm_asker *asker, struct nm_tenant tenan
 	return rest ? rest->until_ns : 0;
 }
 
-/* Whoever rests comes behind, whole domains first, and else who has waited longest is first. */
+/* Domains, then tenants, that rest come last; otherwise the longest wait comes first. */
 static bool is_before(const struct nm_asker *asker, const struct entry *a, const struct entry *b,
 		      uint64_t now)
 {

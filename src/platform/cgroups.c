@@ -21,7 +21,7 @@ static const char *const names[] = {
 	[CPU_LIMIT] = "cpu.max",
 };
 
-/* What one file says, together with those above it. */
+/* The limit of one file, combined with those above it. */
 struct value {
 	char *path; /* of the cgroup; "": the root */
 	enum file file;

@@ -115,7 +115,7 @@ static int answer_numa_maps(struct nm_linux *self, const struct nm_question *que
 	return 0;
 }
 
-/* Looks at so many pages; those that are in memory go into *ret, 512 at most. */
+/* Examines `count` pages; those in memory go into *ret, 512 at most. */
 static int sample_pages(struct nm_linux *self, const struct nm_question *question, char *maps,
 			size_t length, unsigned count, struct nm_memory_answer *ret)
 {

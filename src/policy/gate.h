@@ -27,9 +27,9 @@ static inline double nm_gate_noise(const struct nm_snap_thread *thread, int node
 }
 
 /*
- * Accesses that one thread gains by moving between nodes, less the margin's share of its accesses and
- * what so few samples can tell by chance (`sigmas` standard deviations; 0: nothing). Moves stand when
- * the sum over their threads is above 0.
+ * Accesses that one thread gains by moving between nodes, less the margin's share of its accesses
+ * and what may be chance with this number of samples (`sigmas` standard deviations; 0: nothing).
+ * Moves pass if the sum over their threads is above 0.
  */
 static inline double nm_surplus_of(const struct nm_snap_thread *thread, int node_from, int node_to,
 				   double margin, double sigmas)

@@ -88,7 +88,7 @@ static bool has_room(const struct nm_roster_memory *memory, const struct nm_tena
 	return nm_share_has_room(NM_SHARE_RELEASED, &usage);
 }
 
-/* Its domain's oldest thread; of a full list anybody's; -1: there is room. */
+/* The oldest thread of its domain; if the list is full, of any; -1: there is room. */
 static ptrdiff_t least_needed(const struct nm_roster_memory *memory, const struct nm_tenant *tenant)
 {
 	ptrdiff_t any = -1;

@@ -4,7 +4,7 @@
 
 #define SETTLED_NS (NM_NSEC_PER_SEC / 2) /* by then a program has mapped what it is made of */
 #define ANSWER_NS (5 * NM_NSEC_PER_SEC)
-#define AGAIN_NS (60 * NM_NSEC_PER_SEC) /* after an answer that told nothing */
+#define AGAIN_NS (60 * NM_NSEC_PER_SEC) /* after an answer without a result */
 #define SOON_NS NM_NSEC_PER_SEC /* after the first question without an answer, and twice as long after each further one */
 
 void nm_roster_forget_runtime(const struct nm_roster *roster, struct nm_process *process)

@@ -380,7 +380,7 @@ static int answer_numa_maps(const struct nm_sim *sim, const struct nm_question *
 		       : -ESRCH;
 }
 
-/* Each so many-th page. */
+/* One page of every N. */
 static int answer_pages(const struct nm_sim *sim, const struct nm_question *question,
 			struct nm_memory_answer *ret)
 {

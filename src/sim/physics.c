@@ -264,7 +264,7 @@ static void next_phase(struct nm_sim *sim, struct nm_sim_task *task, double step
 static void account(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
 	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;
-	/* Who waits at a barrier spins; who is done sleeps for the rest. */
+	/* Threads spin at a barrier; threads that have finished sleep. */
 	double part = nm_sim_phase_of(task)->period_giga > 0 ? 1 : task->duty;
 	double ran_s = part * step_s / sim->crowd[task->cpu];
 	task->bytes_per_ns = lines_of(task, step_s) * line_traffic();

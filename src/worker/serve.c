@@ -167,7 +167,7 @@ static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *
 	}
 }
 
-/* By its number: what was done to another process that got it meanwhile is told of neither. */
+/* By its number: if another process got it meanwhile, the result is reported for neither. */
 void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
 		       struct nm_worker_outcome *ret)
 {
