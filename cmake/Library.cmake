@@ -22,7 +22,9 @@ endif()
 
 # What Debian's own packages are hardened with; fortification needs optimisation.
 add_compile_options($<$<CONFIG:RelWithDebInfo,Release>:-fstack-protector-strong>)
-add_compile_definitions($<$<CONFIG:RelWithDebInfo,Release>:_FORTIFY_SOURCE=2>)
+if(NOT CMAKE_C_FLAGS MATCHES "_FORTIFY_SOURCE") # a distribution's own level counts
+	add_compile_definitions($<$<CONFIG:RelWithDebInfo,Release>:_FORTIFY_SOURCE=2>)
+endif()
 add_link_options($<$<CONFIG:RelWithDebInfo,Release>:LINKER:-z,relro,-z,now>)
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES C)

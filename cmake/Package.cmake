@@ -12,17 +12,16 @@ set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/PackageDate.cmake)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/PackageModes.cmake)
 set(CPACK_NM_CHANGELOG ${PROJECT_SOURCE_DIR}/cmake/debian/changelog)
 
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "brings programs and their memory together on NUMA machines")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "places processes and their memory on NUMA nodes")
 set(NM_DESCRIPTION
-"On a machine with several memory nodes a thread is slowed down when its
-memory is on another node than the one it runs on. This service gives
-each process a home node, sends its threads there and brings its memory
-along; or, by other policies, moves threads one by one. It checks that
-this helped, rolls back what did not, and explains each step in the
-journal. Threads that their owner has pinned are left alone, and every
-CPU mask returns to what it was when the service stops.
+"On a machine with several NUMA nodes, an access to memory of another node
+takes longer than an access to local memory. This service assigns each
+process a home node, moves its threads there and migrates its memory once;
+other policies move threads one by one. It verifies each change, rolls back
+those that made a process slower, and logs every step in the journal. It
+leaves pinned threads alone, and restores every CPU affinity when it stops.
 
-It does nothing useful on a machine with a single memory node.")
+It does nothing useful on a machine with one NUMA node.")
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
