@@ -31,7 +31,7 @@ bool nm_tenant_same(const struct nm_tenant *a, const struct nm_tenant *b);
 #define NM_BATCHES_MOST 64U
 #define NM_RELEASED_MOST 4096U
 #define NM_ORIGINS_MOST 1048576U
-#define NM_REQUESTS_MOST 256U
+#define NM_REQUESTS_MOST 4096U /* the bus lets a user have 256 connections */
 enum nm_shared {
 	NM_SHARE_STUCK_WORKERS, /* given up, and not ended */
 	NM_SHARE_QUERIES,	/* about memory, not answered or not fetched */

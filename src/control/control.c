@@ -11,6 +11,7 @@
 static void disconnect(struct nm_control *control)
 {
 	nm_requests_clear(control);
+	control->filter = sd_bus_slot_unref(control->filter);
 	control->object = sd_bus_slot_unref(control->object);
 	control->disconnected = sd_bus_slot_unref(control->disconnected);
 	control->name = sd_bus_slot_unref(control->name);
@@ -69,6 +70,8 @@ static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 static int serve(struct nm_control *control)
 {
 	int r = sd_bus_open_system(&control->bus);
+	if (r >= 0)
+		r = sd_bus_add_filter(control->bus, &control->filter, nm_request_bound, control);
 	if (r >= 0)
 		r = sd_bus_add_object_vtable(control->bus, &control->object, NM_BUS_PATH,
 					     NM_BUS_INTERFACE, nm_manager_vtable, control);

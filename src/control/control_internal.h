@@ -5,6 +5,7 @@
 
 #include <systemd/sd-bus.h>
 
+#include "callers.h"
 #include "numa-migrd/control.h"
 
 struct nm_request;
@@ -14,8 +15,9 @@ struct nm_control {
 	sd_event_source *retry;
 	uint64_t retry_usec; /* until the next try */
 	sd_bus *bus;
-	sd_bus_slot *object, *disconnected, *name;
+	sd_bus_slot *object, *disconnected, *name, *filter;
 	bool down_told;
+	struct nm_callers callers;
 	struct nm_request *requests; /* calls that wait to be allowed */
 	bool paused_told, dry_run_told;
 	struct nm_control_ops ops;
@@ -55,6 +57,9 @@ typedef int (*nm_request_fn)(struct nm_control *control, sd_bus_message *call, u
  */
 int nm_request(struct nm_control *control, sd_bus_message *call, const char *action,
 	       nm_request_fn run, sd_bus_error *error);
+/* A filter (sd_bus_add_filter(3)): calls of one sender that are too many end here. userdata: the
+ * control. */
+int nm_request_bound(sd_bus_message *message, void *userdata, sd_bus_error *error);
 /* Those that wait are forgotten: the bus they came from is gone. */
 void nm_requests_clear(struct nm_control *control);
 

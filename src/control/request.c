@@ -7,10 +7,12 @@
 #include "control_internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-/* Whoever is patient could keep root out by asking without end. */
-#define REQUESTS_MOST 256U
-#define REQUESTS_OF_ONE_MOST 8U
+#include "numa-migrd/clock.h"
+#include "numa-migrd/tenant.h"
+
+#define REQUESTS_OF_ONE_MOST 8U		/* of a user, that wait for polkit */
 #define PERSON_USEC UINT64_C(120000000) /* to find a password */
 
 #define POLKIT_NAME "org.freedesktop.PolicyKit1"
@@ -23,6 +25,7 @@ struct nm_request {
 	struct nm_control *control;
 	sd_bus_message *call;
 	sd_bus_slot *answer; /* that we wait for */
+	struct nm_tenant sender;
 	const char *action;  /* NULL: nothing is asked but who it is */
 	nm_request_fn run;
 	bool known; /* the uid is */
@@ -56,12 +59,21 @@ void nm_requests_clear(struct nm_control *control)
 	}
 }
 
-static unsigned count_requests(const struct nm_control *control)
+/* On the bus a sender is a domain: its user is not known yet. */
+static struct nm_tenant sender_of(sd_bus_message *call)
 {
-	unsigned count = 0;
+	char path[64];
+	(void)snprintf(path, sizeof(path), "/%s", sd_bus_message_get_sender(call));
+	return nm_tenant_of(0, path);
+}
+
+/* Whoever is patient could keep root out by asking without end. */
+static bool has_room(const struct nm_control *control, const struct nm_tenant *sender)
+{
+	struct nm_usage usage = {0};
 	for (const struct nm_request *request = control->requests; request; request = request->next)
-		count++;
-	return count;
+		nm_usage_add(&usage, sender, &request->sender, 1);
+	return nm_share_has_room(NM_SHARE_REQUESTS, &usage);
 }
 
 static unsigned count_of(const struct nm_control *control, uid_t uid)
@@ -220,7 +232,8 @@ static int ask_bus(struct nm_request *request)
 int nm_request(struct nm_control *control, sd_bus_message *call, const char *action,
 	       nm_request_fn run_fn, sd_bus_error *error)
 {
-	if (count_requests(control) >= REQUESTS_MOST)
+	const struct nm_tenant sender = sender_of(call);
+	if (!has_room(control, &sender))
 		return too_many(error);
 	struct nm_request *request = calloc(1, sizeof(*request));
 	if (!request)
@@ -228,6 +241,7 @@ int nm_request(struct nm_control *control, sd_bus_message *call, const char *act
 	*request = (struct nm_request){.next = control->requests,
 				       .control = control,
 				       .call = sd_bus_message_ref(call),
+				       .sender = sender,
 				       .action = action,
 				       .run = run_fn};
 	int r = ask_bus(request);
@@ -237,4 +251,19 @@ int nm_request(struct nm_control *control, sd_bus_message *call, const char *act
 	}
 	control->requests = request;
 	return 1;
+}
+
+/* ---- before all that ---- */
+
+int nm_request_bound(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+	struct nm_control *control = userdata;
+	const char *sender = sd_bus_message_get_sender(message);
+	if (!sender || sd_bus_message_is_method_call(message, NULL, NULL) <= 0)
+		return 0;
+	enum nm_admission admission = nm_callers_admit(&control->callers, sender, nm_clock_ns());
+	if (admission == NM_CALL_REFUSED)
+		return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+					"too many calls in a second");
+	return admission == NM_CALL_DROPPED;
 }

@@ -466,8 +466,9 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	struct nm_daemon *daemon = context;
 	struct nm_entry entry;
 	if (event->kind == NM_LEASE_PROGRESS) {
-		/* systemd.service(5): TimeoutStartSec, WatchdogSec and TimeoutStopSec from now on. */
-		(void)sd_notify(0, "EXTEND_TIMEOUT_USEC=60000000");
+		/* systemd.service(5): TimeoutStartSec and TimeoutStopSec; WatchdogSec in a pause.
+		 */
+		(void)sd_notify(0, "WATCHDOG=1\nEXTEND_TIMEOUT_USEC=60000000");
 		return;
 	}
 	if (event->kind == NM_LEASE_FOREIGN && daemon->pipeline.roster)

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "../support/flood_bus.h"
 #include "access_fixture.h"
 
 #define OF_ONE_MOST 8
@@ -155,6 +156,20 @@ static void one_user_asks_only_so_often(void **state)
 	assert_call("Pause", "", 0, "");
 }
 
+/* What a user sends without end is refused or dropped before it costs anything: root is answered.
+ */
+/* SECURITY: bus */
+static void a_flood_holds_nobody_else(void **state)
+{
+	pid_t flooders[FLOOD_CONNECTIONS];
+	need_root_and_bus(state);
+	flood_begin(flooders);
+	(void)sleep(2);
+	assert_call("Pause", "", 0, "");
+	assert_call("Status", "", 0, "");
+	flood_end(flooders);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +180,7 @@ int main(void)
 		TEST(a_refused_reload_says_where, allowing),
 		TEST(a_silent_polkit_holds_nobody_else, silent),
 		TEST(one_user_asks_only_so_often, silent),
+		TEST(a_flood_holds_nobody_else, silent),
 	};
 	return share_answers() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
 }

@@ -117,6 +117,17 @@ static void the_daemon_runs_nothing_else_and_leaves_no_image(void **state)
 	assert_denies(&unit, "userfaultfd");
 }
 
+/* A restoration after the end asks for more time like one at start and stop. */
+/* SECURITY: slow-restore */
+static void a_restoration_may_ask_for_time(void **state)
+{
+	struct unit_file unit = {0};
+	(void)state;
+	unit_read(DAEMON_UNIT, &unit);
+	assert_value(&unit, "NotifyAccess", "exec");
+	assert_value(&unit, "ExecStopPost", "/usr/sbin/numa-migrd --restore");
+}
+
 /* Until the next start, or --restore, has read it. */
 static void the_ledger_outlives_a_stop_in_vain(void **state)
 {
@@ -260,6 +271,7 @@ int main(void)
 		cmocka_unit_test(the_daemon_gets_two_capabilities),
 		cmocka_unit_test(the_daemon_may_not_trace),
 		cmocka_unit_test(the_daemon_runs_nothing_else_and_leaves_no_image),
+		cmocka_unit_test(a_restoration_may_ask_for_time),
 		cmocka_unit_test(the_ledger_outlives_a_stop_in_vain),
 		cmocka_unit_test(the_worker_gets_ptrace_and_little_else),
 		cmocka_unit_test(the_helper_gets_three_others),

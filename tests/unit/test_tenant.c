@@ -139,6 +139,18 @@ static void eight_greedy_domains_leave_room(void **state)
 	assert_true(take(holders, NM_SHARE_BATCHES, 99, 1));
 }
 
+/* A tenant is a sender on the bus, which lets a user have 256 connections. */
+/* SECURITY: shares */
+static void the_connections_of_a_user_leave_room(void **state)
+{
+	nm_autofree struct holders *holders = calloc(1, sizeof(*holders));
+
+	(void)state;
+	for (uint64_t sender = 1; sender <= 256; sender++)
+		assert_int_equal(take_all(holders, NM_SHARE_REQUESTS, sender, 0), 8);
+	assert_true(take(holders, NM_SHARE_REQUESTS, 999, 0));
+}
+
 static void there_is_never_more_than_there_is(void **state)
 {
 	nm_autofree struct holders *holders = calloc(1, sizeof(*holders));
@@ -158,6 +170,7 @@ int main(void)
 		cmocka_unit_test(one_user_leaves_two_thirds),
 		cmocka_unit_test(one_domain_leaves_half),
 		cmocka_unit_test(eight_greedy_domains_leave_room),
+		cmocka_unit_test(the_connections_of_a_user_leave_room),
 		cmocka_unit_test(there_is_never_more_than_there_is),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "callers.h"
+
+#include <string.h>
+
+#include "numa-migrd/base.h"
+
+/* FNV-1a, 64 bits (draft-eastlake-fnv). */
+static uint64_t hash(const char *text)
+{
+	uint64_t value = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text; text++)
+		value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return value ? value : 1;
+}
+
+static void begin_second(struct nm_callers *callers, uint64_t now_ns)
+{
+	bool next = now_ns - callers->began_ns < 2 * NM_NSEC_PER_SEC;
+
+	if (callers->began_ns && now_ns - callers->began_ns < NM_NSEC_PER_SEC)
+		return;
+	callers->before = next ? callers->count : 0;
+	callers->began_ns = now_ns;
+	callers->count = 0;
+	memset(callers->places, 0, sizeof(callers->places));
+}
+
+/* NULL: there are too many. */
+static struct nm_caller *find(struct nm_callers *callers, uint64_t sender)
+{
+	size_t place = sender % NM_CALLERS_PLACES;
+
+	while (callers->places[place].sender && callers->places[place].sender != sender)
+		place = (place + 1) % NM_CALLERS_PLACES;
+	if (callers->places[place].sender)
+		return &callers->places[place];
+	if (callers->count >= NM_CALLERS_PLACES / 2)
+		return NULL;
+	callers->count++;
+	callers->places[place].sender = sender;
+	return &callers->places[place];
+}
+
+static unsigned share(const struct nm_callers *callers)
+{
+	unsigned senders = callers->count > callers->before ? callers->count : callers->before;
+	unsigned calls = NM_CALLS_MOST / (senders ? senders : 1);
+
+	return calls > NM_CALLS_LEAST ? calls : NM_CALLS_LEAST;
+}
+
+enum nm_admission nm_callers_admit(struct nm_callers *callers, const char *sender, uint64_t now_ns)
+{
+	begin_second(callers, now_ns);
+	struct nm_caller *caller = find(callers, hash(sender));
+	if (!caller)
+		return NM_CALL_ANSWERED;
+	unsigned most = share(callers), calls = ++caller->calls;
+	if (calls <= most)
+		return NM_CALL_ANSWERED;
+	return calls - most <= NM_REFUSALS_MOST ? NM_CALL_REFUSED : NM_CALL_DROPPED;
+}

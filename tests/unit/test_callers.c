@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* How often each sender on the bus may call. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "../../src/control/callers.h"
+#include "numa-migrd/base.h"
+
+#define NOW (10 * NM_NSEC_PER_SEC)
+
+static struct nm_callers callers;
+
+static int set_up(void **state)
+{
+	(void)state;
+	callers = (struct nm_callers){0};
+	return 0;
+}
+
+static enum nm_admission admit(unsigned sender, uint64_t now_ns)
+{
+	char name[32];
+	(void)snprintf(name, sizeof(name), ":1.%u", sender);
+	return nm_callers_admit(&callers, name, now_ns);
+}
+
+/* How many of so many calls are answered. */
+static unsigned answered(unsigned sender, unsigned calls, uint64_t now_ns)
+{
+	unsigned count = 0;
+	while (calls-- > 0)
+		count += admit(sender, now_ns) == NM_CALL_ANSWERED;
+	return count;
+}
+
+/* SECURITY: bus */
+static void a_sender_is_refused_and_then_dropped(void **state)
+{
+	(void)state;
+	assert_int_equal(answered(1, NM_CALLS_MOST, NOW), NM_CALLS_MOST);
+	for (unsigned i = 0; i < NM_REFUSALS_MOST; i++)
+		assert_int_equal(admit(1, NOW), NM_CALL_REFUSED);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(admit(1, NOW), NM_CALL_DROPPED);
+	assert_int_equal(admit(2, NOW), NM_CALL_ANSWERED);
+}
+
+static void it_may_call_again_after_a_second(void **state)
+{
+	(void)state;
+	(void)answered(1, 10000, NOW);
+	assert_int_equal(answered(1, 1, NOW + NM_NSEC_PER_SEC - 1), 0);
+	assert_int_equal(answered(1, 10000, NOW + NM_NSEC_PER_SEC), NM_CALLS_MOST);
+}
+
+/* Whoever has called in the second before counts, so that the first of a second gets no more. */
+/* SECURITY: bus */
+static void many_senders_share(void **state)
+{
+	(void)state;
+	for (unsigned second = 0; second < 3; second++) {
+		uint64_t now_ns = NOW + second * NM_NSEC_PER_SEC;
+		unsigned all = 0;
+		for (unsigned sender = 0; sender < 256; sender++)
+			all += answered(sender, 1000, now_ns);
+		if (second > 0)
+			assert_int_equal(all, 256 * NM_CALLS_LEAST);
+		assert_int_equal(answered(1000, 1, now_ns), 1);
+	}
+}
+
+/* SECURITY: bus */
+static void a_newcomer_is_answered_however_many_there_are(void **state)
+{
+	(void)state;
+	for (unsigned sender = 0; sender < 10 * NM_CALLERS_PLACES; sender++)
+		assert_int_equal(admit(sender, NOW), NM_CALL_ANSWERED);
+	assert_int_equal(callers.count, NM_CALLERS_PLACES / 2);
+}
+
+static void after_a_silence_nobody_counts(void **state)
+{
+	(void)state;
+	for (unsigned sender = 0; sender < 256; sender++)
+		(void)admit(sender, NOW);
+	assert_int_equal(answered(1, 10000, NOW + 60 * NM_NSEC_PER_SEC), NM_CALLS_MOST);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_sender_is_refused_and_then_dropped),
+		TEST(it_may_call_again_after_a_second),
+		TEST(many_senders_share),
+		TEST(a_newcomer_is_answered_however_many_there_are),
+		TEST(after_a_silence_nobody_counts),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* While a restoration goes on, systemd hears of it: neither a time limit nor its watchdog ends it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "../../src/daemon/daemon.h"
+#include "fixture.h"
+
+static char root[FIXTURE_PATH];
+static int receiver;
+
+/* As systemd does: sd_notify(3). */
+static int set_up(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	(void)state;
+	fixture_make(root, sizeof(root));
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%.64s/notify", root);
+	receiver = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_true(receiver >= 0);
+	assert_int_equal(bind(receiver, (const struct sockaddr *)&address, sizeof(address)), 0);
+	setenv("NOTIFY_SOCKET", address.sun_path, 1);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	unsetenv("NOTIFY_SOCKET");
+	close(receiver);
+	fixture_remove(root);
+	return 0;
+}
+
+/* SECURITY: slow-restore */
+static void progress_extends_limits_and_the_watchdog(void **state)
+{
+	const struct nm_lease_event event = {.kind = NM_LEASE_PROGRESS};
+	struct nm_daemon *daemon = calloc(1, sizeof(*daemon));
+	char text[256] = "";
+	(void)state;
+	assert_non_null(daemon);
+	nm_report_lease(daemon, &event);
+	assert_true(recv(receiver, text, sizeof(text) - 1, 0) > 0);
+	assert_non_null(strstr(text, "EXTEND_TIMEOUT_USEC=60000000"));
+	assert_non_null(strstr(text, "WATCHDOG=1"));
+	free(daemon);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(progress_extends_limits_and_the_watchdog, set_up,
+						tear_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
