@@ -31,15 +31,17 @@ bool nm_tenant_same(const struct nm_tenant *a, const struct nm_tenant *b);
 #define NM_BATCHES_MOST 64U
 #define NM_RELEASED_MOST 4096U
 #define NM_ORIGINS_MOST 1048576U
+#define NM_EXAMINATIONS_MOST 256U
 #define NM_REQUESTS_MOST 4096U /* the bus lets a user have 256 connections */
 enum nm_shared {
 	NM_SHARE_STUCK_WORKERS, /* given up, and not ended */
 	NM_SHARE_QUERIES,	/* about memory, not answered or not fetched */
 	NM_SHARE_RUNTIME_QUERIES,
-	NM_SHARE_BATCHES, /* of pages, with the mover */
-	NM_SHARE_RELEASED, /* threads and processes that are left alone */
-	NM_SHARE_ORIGINS, /* runs of pages of which it is remembered where they were */
-	NM_SHARE_REQUESTS, /* on the bus, not answered; a tenant is a sender */
+	NM_SHARE_BATCHES,      /* of pages, with the mover */
+	NM_SHARE_RELEASED,     /* threads and processes that are left alone */
+	NM_SHARE_ORIGINS,      /* runs of pages of which it is remembered where they were */
+	NM_SHARE_EXAMINATIONS, /* of young processes, not due yet */
+	NM_SHARE_REQUESTS,     /* on the bus, not answered; a tenant is a sender */
 	NM_SHARES,
 };
 

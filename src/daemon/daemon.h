@@ -147,6 +147,10 @@ struct nm_daemon {
 	bool held_back;	       /* periods are above the configured ones, and it was told */
 	uint64_t own_cpu_ns;   /* as of the last tick */
 	uint64_t drain_ns;     /* CPU time spent emptying rings since then */
+	/* CPU time of the loop for what others cause, and no budget of ours pays: calls on the bus,
+	 * and what follows from forks. And that of the loop when it left what it does for itself.
+	 */
+	uint64_t foreign_ns, left_ns;
 	uint64_t latency_seen; /* interval of the last one since the source was opened; 0: none */
 	/* What was told last of P: which kinds it lacks (0: none), and by which setting. */
 	uint32_t missing_told;
@@ -210,6 +214,7 @@ int nm_tick(struct nm_daemon *daemon);
 /* The processor time of this process, in ns. */
 uint64_t nm_own_cpu_ns(void);
 uint64_t nm_loop_cpu_ns(void); /* of the thread that calls it */
+uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* likewise, but for foreign_ns */
 /* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
 void nm_drain(struct nm_daemon *daemon);
 

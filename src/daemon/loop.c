@@ -71,6 +71,17 @@ static bool is_beat(struct nm_daemon *daemon)
 	return nm_loop_goes_on(daemon);
 }
 
+/* Between two handlers of its own, the loop's thread answers calls on the bus. */
+static void enter(struct nm_daemon *daemon)
+{
+	daemon->foreign_ns += nm_loop_cpu_ns() - daemon->left_ns;
+}
+
+static void leave(struct nm_daemon *daemon)
+{
+	daemon->left_ns = nm_loop_cpu_ns();
+}
+
 static void note_lateness(struct nm_daemon *daemon, uint64_t due_usec)
 {
 	uint64_t now_usec;
@@ -111,9 +122,11 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
 	(void)source;
+	enter(daemon);
 	note_lateness(daemon, usec);
 	if (!has_been_replaced(daemon))
 		nm_loop_beat(daemon);
+	leave(daemon);
 	return 0;
 }
 
@@ -125,9 +138,11 @@ static int on_nudge(sd_event_source *source, uint64_t usec, void *context)
 	if (daemon->paused)
 		return 0;
 	struct nm_platform *platform = daemon->pipeline.platform;
+	enter(daemon);
 	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	nm_loop_arm(daemon);
+	leave(daemon);
 	return 0;
 }
 
@@ -136,8 +151,10 @@ static int on_ring(sd_event_source *source, int fd, uint32_t events, void *conte
 	(void)source;
 	(void)fd;
 	(void)events;
+	enter(context);
 	nm_recorder_call(context, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(context);
+	leave(context);
 	return 0;
 }
 
@@ -266,6 +283,7 @@ int nm_loop_run(struct nm_daemon *daemon)
 	open_control(daemon);
 	(void)sd_notify(0, "READY=1");
 	nm_report_status(daemon);
+	leave(daemon);
 	r = sd_event_loop(daemon->event);
 	(void)sd_notify(0, "STOPPING=1\nSTATUS=Restoring CPU affinities.");
 	return r;

@@ -38,7 +38,7 @@ static int begin(struct nm_daemon *daemon)
 		return -ENOMEM;
 	pipeline->placement->saved_s = NM_SAVED_MOST_S;
 	pipeline->placement->trend = (struct nm_place_trend){.performance = 1, .distance = 1};
-	pipeline->placement->spent_ns = nm_loop_cpu_ns();
+	pipeline->placement->spent_ns = nm_loop_own_ns(daemon);
 	int r = (daemon->options.feed ? nm_mover_new_threadless : nm_mover_new)(
 		pipeline->machine, pipeline->topology, daemon->config, &pipeline->placement->mover);
 	if (r < 0)

@@ -127,8 +127,10 @@ static void come_again(struct nm_placement *placement, const struct nm_examinati
 		       uint64_t now_ns)
 {
 	uint64_t age_ns = now_ns - one->since_ns;
+	struct nm_examination again = *one;
+	again.due_ns = now_ns + age_ns;
 	if ((double)age_ns < NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
-		nm_placement_examine_at(placement, one->pid, one->since_ns, now_ns + age_ns);
+		nm_placement_examine_at(placement, &again);
 }
 
 /* Metrics are in the order of members, with threads in between that are not members. */
@@ -159,6 +161,25 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 	return r;
 }
 
+/* At the expense of its domain, which may be known only now. -ESRCH as measure(). */
+static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one, uint64_t now_ns,
+			   struct nm_snapshot **ret)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	uint64_t before_ns = nm_loop_cpu_ns();
+	int r = measure(daemon, one->pid, now_ns, ret);
+	const struct nm_tenant unknown = nm_tenant_of(0, NULL);
+	struct nm_tenant tenant = nm_roster_tenant(daemon->pipeline.roster, one->pid);
+	if (!nm_tenant_same(&tenant, &unknown))
+		one->tenant = tenant;
+	/* What the model costs us has nothing to do with what it shows. */
+	if (!daemon->options.feed)
+		nm_placement_charge(
+			placement, one->tenant.domain,
+			(double)(nm_loop_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC, now_ns);
+	return r;
+}
+
 /* All that are due, before any of them is decided about: programs often begin together. What is beyond
  * `most`, and what fails, is left to the next interval. */
 static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned most,
@@ -170,7 +191,7 @@ static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned mo
 	for (unsigned done = 0; nm_placement_next_due(placement, now_ns, &one); done++) {
 		if (done >= most || done >= NM_EXAMINED_AT_ONCE)
 			continue;
-		if (measure(daemon, one.pid, now_ns, &ret[count]) != -ESRCH)
+		if (measure_charged(daemon, &one, now_ns, &ret[count]) != -ESRCH)
 			come_again(placement, &one, now_ns);
 		count += ret[count] != NULL;
 	}

@@ -92,13 +92,22 @@ struct nm_thread_times {
 struct nm_examination {
 	uint32_t pid;
 	uint64_t since_ns, due_ns; /* when it began or grew; when it is examined next */
+	struct nm_tenant tenant;   /* its own, or its parent's */
 };
 #define NM_EXAMINED_AT_ONCE 64U
-#define NM_EXAMINATIONS_MOST 256U /* further ones are not noted: the next interval has them */
+
+/* CPU time that examinations of one domain have cost beyond its share. */
+struct nm_payer {
+	uint64_t domain;
+	double owed_s;
+	uint64_t charged_ns; /* 0: never */
+};
+#define NM_PAYERS 16U
 
 struct nm_placement {
 	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no order */
 	unsigned nr_due;
+	struct nm_payer payers[NM_PAYERS]; /* whoever owes least gives way */
 	struct nm_placed *items; /* ascending pid */
 	size_t count;
 	struct nm_thread_times *times; /* ascending tid */
@@ -126,9 +135,12 @@ struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t 
 
 /* ---- placement_when.c ---- */
 
-/* Has the process that began or grew at since_ns examined then, unless it is to be sooner. */
-void nm_placement_examine_at(struct nm_placement *placement, uint32_t pid, uint64_t since_ns,
-			     uint64_t due_ns);
+/* Has a process examined when it is due, unless it is to be sooner. Beyond its tenant's share it is
+ * not noted: the next interval has it. */
+void nm_placement_examine_at(struct nm_placement *placement, const struct nm_examination *one);
+/* What an examination of one of this domain cost. */
+void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double cost_s,
+			 uint64_t now_ns);
 /* The next one that is due by then, which is no longer noted. False: there is none. */
 bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 			   struct nm_examination *ret);

@@ -13,6 +13,42 @@
 
 #define MIN_AGE_NS ((uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC))
 
+/* ---- who pays ---- */
+
+static double owed_by(const struct nm_placement *placement, uint64_t domain)
+{
+	for (unsigned i = 0; i < NM_PAYERS; i++)
+		if (placement->payers[i].charged_ns && placement->payers[i].domain == domain)
+			return placement->payers[i].owed_s;
+	return 0;
+}
+
+void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double cost_s,
+			 uint64_t now_ns)
+{
+	struct nm_payer *payer = &placement->payers[0];
+	for (unsigned i = 0; i < NM_PAYERS; i++) {
+		struct nm_payer *other = &placement->payers[i];
+		if (other->charged_ns && other->domain == domain) {
+			payer = other;
+			break;
+		}
+		if (other->owed_s < payer->owed_s)
+			payer = other;
+	}
+	if (!payer->charged_ns || payer->domain != domain)
+		*payer = (struct nm_payer){.domain = domain};
+	payer->owed_s += cost_s;
+	payer->charged_ns = now_ns;
+}
+
+/* Each has earned half of all. */
+static void earn(struct nm_placement *placement, double earned_s)
+{
+	for (unsigned i = 0; i < NM_PAYERS; i++)
+		placement->payers[i].owed_s = fmax(placement->payers[i].owed_s - earned_s / 2, 0);
+}
+
 /* ---- processes ---- */
 
 static struct nm_examination *find_due(struct nm_placement *placement, uint32_t pid)
@@ -29,28 +65,58 @@ static void drop_due(struct nm_placement *placement, struct nm_examination *one)
 		*one = placement->due[--placement->nr_due];
 }
 
-void nm_placement_examine_at(struct nm_placement *placement, uint32_t pid, uint64_t since_ns,
-			     uint64_t due_ns)
+static bool has_room(const struct nm_placement *placement, const struct nm_tenant *tenant)
 {
-	struct nm_examination *known = find_due(placement, pid);
-	if (known)
-		known->due_ns = due_ns < known->due_ns ? due_ns : known->due_ns;
-	else if (placement->nr_due < NM_EXAMINATIONS_MOST)
-		placement->due[placement->nr_due++] =
-			(struct nm_examination){pid, since_ns, due_ns};
+	struct nm_usage usage = {0};
+	for (unsigned i = 0; i < placement->nr_due; i++)
+		nm_usage_add(&usage, tenant, &placement->due[i].tenant, 1);
+	return nm_share_has_room(NM_SHARE_EXAMINATIONS, &usage);
 }
 
+void nm_placement_examine_at(struct nm_placement *placement, const struct nm_examination *one)
+{
+	struct nm_examination *known = find_due(placement, one->pid);
+	if (known)
+		known->due_ns = one->due_ns < known->due_ns ? one->due_ns : known->due_ns;
+	else if (has_room(placement, &one->tenant))
+		placement->due[placement->nr_due++] = *one;
+}
+
+/* Of those that are due, one whose domain owes least. */
 bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 			   struct nm_examination *ret)
 {
+	struct nm_examination *next = NULL;
+	double least_s = INFINITY;
 	for (unsigned i = 0; i < placement->nr_due; i++) {
-		if (placement->due[i].due_ns > now_ns)
+		double owed_s = owed_by(placement, placement->due[i].tenant.domain);
+		if (placement->due[i].due_ns > now_ns || owed_s >= least_s)
 			continue;
-		*ret = placement->due[i];
-		drop_due(placement, &placement->due[i]);
-		return true;
+		next = &placement->due[i];
+		least_s = owed_s;
 	}
-	return false;
+	if (!next)
+		return false;
+	*ret = *next;
+	drop_due(placement, next);
+	return true;
+}
+
+static bool is_unknown(const struct nm_tenant *tenant)
+{
+	const struct nm_tenant unknown = nm_tenant_of(0, NULL);
+	return nm_tenant_same(tenant, &unknown);
+}
+
+/* A process that is not known yet is of its parent's, as it was noted at its fork. */
+static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct nm_task_event *event,
+				  const struct nm_examination *noted)
+{
+	const struct nm_roster *roster = daemon->pipeline.roster;
+	struct nm_tenant tenant = nm_roster_tenant(roster, event->pid);
+	if (is_unknown(&tenant) && event->kind == NM_TASK_FORK)
+		tenant = nm_roster_tenant(roster, event->parent_pid);
+	return is_unknown(&tenant) && noted ? noted->tenant : tenant;
 }
 
 void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
@@ -62,11 +128,15 @@ void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_even
 	bool thread = event->kind == NM_TASK_FORK && event->pid == event->parent_pid;
 	bool begins = event->kind == NM_TASK_EXEC || (event->kind == NM_TASK_FORK && !thread);
 	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid;
+	struct nm_examination *noted = find_due(placement, event->pid);
+	struct nm_tenant tenant = tenant_of(daemon, event, noted);
 	if (begins || ends) /* the number may have been another's */
-		drop_due(placement, find_due(placement, event->pid));
+		drop_due(placement, noted);
 	/* A new thread starts wherever a CPU is idle, also where its process has a home. */
 	if (begins || (thread && nm_placed_find(placement, event->pid)))
-		nm_placement_examine_at(placement, event->pid, now_ns, now_ns + MIN_AGE_NS);
+		nm_placement_examine_at(
+			placement,
+			&(struct nm_examination){event->pid, now_ns, now_ns + MIN_AGE_NS, tenant});
 }
 
 /* ---- what it may cost ---- */
@@ -78,9 +148,10 @@ static double budget_s(const struct nm_daemon *daemon, double since_s)
 	double share = daemon->config->sampling.overhead_percent / 100;
 	if (daemon->options.feed)
 		return NM_SAVED_MOST_S;
-	double spent_s =
-		(double)(nm_loop_cpu_ns() - placement->spent_ns) / (double)NM_NSEC_PER_SEC;
-	return fmin(placement->saved_s + share * since_s, NM_SAVED_MOST_S) - spent_s;
+	uint64_t own_ns = nm_loop_own_ns(daemon);
+	uint64_t spent_ns = own_ns > placement->spent_ns ? own_ns - placement->spent_ns : 0;
+	return fmin(placement->saved_s + share * since_s, NM_SAVED_MOST_S) -
+	       (double)spent_ns / (double)NM_NSEC_PER_SEC;
 }
 
 /* The loop's own time: what the mover takes brings memory home, and is limited elsewhere. No more is
@@ -92,7 +163,8 @@ void nm_placement_pay(struct nm_daemon *daemon, uint64_t interval_ns)
 	double most_s = share * STRETCH_MOST * daemon->config->general.interval_s;
 	double left_s = budget_s(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC);
 	placement->saved_s = fmax(left_s, -most_s);
-	placement->spent_ns = nm_loop_cpu_ns();
+	earn(placement, share * (double)interval_ns / (double)NM_NSEC_PER_SEC);
+	placement->spent_ns = nm_loop_own_ns(daemon);
 }
 
 static double since_s(const struct nm_daemon *daemon, uint64_t now_ns)
@@ -142,6 +214,19 @@ static bool is_mover_idle(const struct nm_placement *placement)
 	return wanted;
 }
 
+/* Others have spent what there was, and somebody is due whose domain has used none of its share. */
+static bool is_kept_waiting(const struct nm_placement *placement, uint64_t now_ns)
+{
+	bool others = false;
+	for (unsigned i = 0; i < NM_PAYERS; i++)
+		others |= placement->payers[i].owed_s > 0;
+	for (unsigned i = 0; others && i < placement->nr_due; i++)
+		if (placement->due[i].due_ns <= now_ns &&
+		    owed_by(placement, placement->due[i].tenant.domain) <= 0)
+			return true;
+	return false;
+}
+
 int nm_placement_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
@@ -150,5 +235,7 @@ int nm_placement_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns
 		due = placement->due[i].due_ns <= now_ns;
 	if (!placement || (!due && !is_mover_idle(placement)))
 		return -1;
-	return budget_s(daemon, since_s(daemon, now_ns)) > 0 ? NM_EXAMINED_AT_ONCE : 0;
+	if (budget_s(daemon, since_s(daemon, now_ns)) > 0)
+		return NM_EXAMINED_AT_ONCE;
+	return due && is_kept_waiting(placement, now_ns) ? 1 : 0;
 }

@@ -117,6 +117,11 @@ uint64_t nm_loop_cpu_ns(void)
 	return cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t nm_loop_own_ns(const struct nm_daemon *daemon)
+{
+	return nm_loop_cpu_ns() - daemon->foreign_ns;
+}
+
 void nm_drain(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -132,8 +137,11 @@ void nm_drain(struct nm_daemon *daemon)
 	nm_recorder_drained(daemon);
 	daemon->drain_ns += nm_loop_cpu_ns() - before_ns;
 	look_for_losses(daemon);
-	/* What follows from forks does not become less when less is sampled. */
+	/* What follows from forks does not become less when less is sampled, and nobody else pays
+	 * for it. */
+	before_ns = nm_loop_cpu_ns();
 	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
+	daemon->foreign_ns += nm_loop_cpu_ns() - before_ns;
 }
 
 /* ---- metrics ---- */
@@ -348,6 +356,16 @@ static void note_losses(struct nm_daemon *daemon, uint64_t lost)
 		  (unsigned long long)lost, (unsigned long long)daemon->config->sampling.ring_kb);
 }
 
+/* Of the time for emptying the rings, the part of samples: forks are recorded at any period. */
+static double drained_for_samples_ns(const struct nm_daemon *daemon,
+				     const struct nm_ring_counts *counts)
+{
+	double samples = (double)(samples_taken(counts) - samples_taken(&daemon->counts));
+	double tasks = (double)(counts->task_events - daemon->counts.task_events);
+	double all = samples + tasks;
+	return all > 0 ? (double)daemon->drain_ns * samples / all : (double)daemon->drain_ns;
+}
+
 /*
  * The cost that the periods govern: emptying the rings, and what a sample costs the thread it is
  * taken of (design, "Budgets"). The rest of a tick does not shrink with them; the status tells both
@@ -361,7 +379,8 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	uint64_t caused_ns =
 		(samples_taken(&status->counts) - samples_taken(&daemon->counts)) * SAMPLE_COST_NS;
 	uint64_t own_ns = nm_own_cpu_ns();
-	double cost_share = (double)(daemon->drain_ns + caused_ns) / (double)interval_ns;
+	double cost_share = (drained_for_samples_ns(daemon, &status->counts) + (double)caused_ns) /
+			    (double)interval_ns;
 
 	if (status->counts.lost > daemon->counts.lost)
 		note_losses(daemon, status->counts.lost - daemon->counts.lost);

@@ -73,7 +73,7 @@ struct nm_source {
 	uint8_t *aux_scratch; /* of 2 × ring_bytes, as an AUX area has two pages at least */
 	struct nm_homes *homes;
 	const struct nm_topology *topology;
-	uint64_t lost_before, throttled_before;
+	struct nm_ring_counts before; /* of the last control of the cost */
 	unsigned calm; /* intervals in a row that cost little */
 	struct nm_ring_counts counts;
 	struct nm_problems problems;

@@ -226,6 +226,18 @@ bool nm_source_is_held_back(const struct nm_source *source)
 	return source->faults > source->faults_configured;
 }
 
+/* Records were lost among which samples were most: of fewer samples fewer are lost. */
+static bool loses_by_samples(struct nm_source *source)
+{
+	const struct nm_ring_counts *now = &source->counts, *before = &source->before;
+	uint64_t samples = now->samples - before->samples;
+	bool lost = now->lost != before->lost && samples >= now->task_events - before->task_events;
+	bool throttled = now->throttled != before->throttled;
+
+	source->before = *now;
+	return lost || throttled;
+}
+
 bool nm_source_control_cost(struct nm_source *source, double cost_share)
 {
 	uint64_t run_before = source->run_ns;
@@ -235,11 +247,8 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 		return false;
 	nm_source_weigh(source);
 	nm_homes_age(source->homes);
-	if (source->counts.lost != source->lost_before ||
-	    source->counts.throttled != source->throttled_before)
+	if (loses_by_samples(source))
 		cost_share = fmax(cost_share, nextafter(source->cap_share, INFINITY));
-	source->lost_before = source->counts.lost;
-	source->throttled_before = source->counts.throttled;
 	cost_share = without_haste(source, cost_share);
 	source->run_ns = nm_period_next(run_before, source->run_ns_configured, NM_CLOCK_PERIOD_MAX,
 					cost_share, source->cap_share);

@@ -115,12 +115,51 @@ static void back_to_the_full_rate(void **state)
 	assert_true(told_has(&ordeal.told, "Sampling at full rate again"));
 }
 
+static void fork_piece(void)
+{
+	struct fake_perf *perf = &ordeal.world->perf;
+	struct record_ring ring = fake_ring(perf, 0);
+	for (uint32_t i = 0; i < PIECE; i++) {
+		const uint32_t ids[4] = {50000 + i, 9000, 50000 + i, 9000};
+		record_fork_exit(&ring, i % 2 == 0, ids, gate.now_ns);
+	}
+	fake_publish(perf, 0, &ring);
+	gate.cpu_step_ns = (uint64_t)PIECE * DRAIN_NS;
+	nm_drain(ordeal.daemon);
+	gate.cpu_step_ns = 0;
+}
+
+static uint64_t longest_period;
+
+/* Taking the records from the rings costs ten times of what the cap pays for. */
+static void fork_storm(void)
+{
+	for (unsigned i = 0; i < 10 * CAP * 1e9 / DRAIN_NS / PIECE; i++)
+		fork_piece();
+	uint64_t now = nm_source_status(ordeal.daemon->pipeline.source)->fault_period;
+	if (longest_period < now)
+		longest_period = now;
+}
+
+/* Forks are recorded at any period: sampling others less would not make them cheaper. */
+/* SECURITY: forks */
+static void forks_reduce_nobodys_sampling(void **state)
+{
+	(void)state;
+	ordeal_anew();
+	ordeal.short_life = SETTLED;
+	ordeal.in_each = fork_storm;
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	assert_int_equal(longest_period, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_cost_settles_at_the_cap),
 		cmocka_unit_test(decisions_go_on),
 		cmocka_unit_test(back_to_the_full_rate),
+		cmocka_unit_test(forks_reduce_nobodys_sampling),
 	};
 	umask(022);
 	ordeal_set_out();

@@ -146,6 +146,94 @@ static void a_storm_delays_nobody(void **state)
 	assert_false(nm_loop_goes_on(&world.daemon));
 }
 
+/* Forks by this process, which is known. */
+static void storm_of(uint32_t parent, uint32_t first, uint32_t count)
+{
+	for (uint32_t pid = first; pid < first + count; pid++) {
+		const struct nm_task_event event = {.kind = NM_TASK_FORK,
+						    .pid = pid,
+						    .tid = pid,
+						    .parent_pid = parent,
+						    .parent_tid = parent};
+		nm_placement_task_event(&world.daemon, &event, world.fake->now_ns);
+	}
+}
+
+/* A's process 1000, and B's 1100, which are known. */
+static void begin_two_users(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t pid = 1000 + 100 * i;
+		add_worker(pid, (int)i, 0);
+		fake_get(world.fake, pid)->uid = 1001 + i;
+		fake_move(world.fake, pid, i ? "/b.service" : "/a.service");
+	}
+	begin_auto();
+	assert_true(nm_roster_tenant(world.daemon.pipeline.roster, 1000).domain !=
+		    nm_roster_tenant(world.daemon.pipeline.roster, 1100).domain);
+}
+
+static unsigned nr_due_of(uint32_t pid)
+{
+	const struct nm_placement *placement = world.daemon.pipeline.placement;
+	const struct nm_tenant tenant = nm_roster_tenant(world.daemon.pipeline.roster, pid);
+	unsigned count = 0;
+	for (unsigned i = 0; i < placement->nr_due; i++)
+		count += nm_tenant_same(&placement->due[i].tenant, &tenant);
+	return count;
+}
+
+/* One user's forks leave room to examine what others start. */
+/* SECURITY: shares */
+static void a_storm_leaves_room_for_others(void **state)
+{
+	(void)state;
+	begin_two_users();
+	storm_of(1000, 5000, 2000);
+	assert_in_range(nr_due_of(1000), 1, NM_EXAMINATIONS_MOST / 2);
+	storm_of(1100, 8000, 10);
+	assert_int_equal(nr_due_of(1100), 10);
+}
+
+/* What one domain's have cost is owed by it: what another one starts is examined all the same, and
+ * first. */
+/* SECURITY: shares */
+static void a_storm_is_charged_to_its_user(void **state)
+{
+	(void)state;
+	begin_two_users();
+	struct nm_placement *placement = world.daemon.pipeline.placement;
+	uint64_t domain = nm_roster_tenant(world.daemon.pipeline.roster, 1000).domain;
+	storm_of(1000, 5000, 20);
+	storm_of(1100, 8000, 1);
+	nm_placement_charge(placement, domain, 1, world.fake->now_ns);
+	placement->saved_s = -1000;
+	uint64_t due_ns = world.fake->now_ns + NM_NSEC_PER_SEC;
+	assert_int_equal(nm_placement_room_to_examine(&world.daemon, due_ns), 1);
+	struct nm_examination next;
+	assert_true(nm_placement_next_due(placement, due_ns, &next));
+	assert_int_equal(next.pid, 8000);
+	assert_int_equal(nm_placement_room_to_examine(&world.daemon, due_ns), 0);
+}
+
+/* What the bus and forks cost the loop does not come off what examinations may cost. */
+/* SECURITY: shares */
+static void others_cost_is_not_ours(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	uint64_t own_ns = nm_loop_own_ns(&world.daemon);
+	world.daemon.foreign_ns += own_ns;
+	assert_true(nm_loop_own_ns(&world.daemon) < NM_NSEC_PER_SEC);
+	uint64_t before_ns = world.daemon.foreign_ns;
+	for (uint32_t pid = 5000; pid < 5100; pid++) {
+		fake_tell(world.fake, NM_TASK_FORK, pid, pid, 1, 1);
+		fake_tell(world.fake, NM_TASK_EXIT, pid, pid, 1, 1);
+	}
+	nm_drain(&world.daemon);
+	assert_true(world.daemon.foreign_ns > before_ns);
+}
+
 /* However much was spent, intervals come again after a while, and what is owed is limited. */
 static void debts_end(void **state)
 {
@@ -228,15 +316,12 @@ static void idle_machines_are_looked_at_seldom(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_young_are_brought_together),
-		TEST(examining_one_costs_as_much_as_one),
-		TEST(what_ends_at_once_costs_nothing),
-		TEST(a_storm_delays_nobody),
-		TEST(debts_end),
-		TEST(examinations_become_rare),
-		TEST(who_grows_is_examined),
-		TEST(births_have_their_own_time),
-		TEST(idle_machines_are_looked_at_seldom),
+		TEST(the_young_are_brought_together),  TEST(examining_one_costs_as_much_as_one),
+		TEST(what_ends_at_once_costs_nothing), TEST(a_storm_delays_nobody),
+		TEST(a_storm_leaves_room_for_others),  TEST(a_storm_is_charged_to_its_user),
+		TEST(others_cost_is_not_ours),	       TEST(debts_end),
+		TEST(examinations_become_rare),	       TEST(who_grows_is_examined),
+		TEST(births_have_their_own_time),      TEST(idle_machines_are_looked_at_seldom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

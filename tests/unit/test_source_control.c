@@ -216,6 +216,26 @@ static void losses_count_as_cost(void **state)
 	assert_int_equal(nm_source_status(f->source)->fault_period, 1);
 }
 
+/* Of fewer samples, no fewer forks are recorded. */
+static void losses_by_forks_do_not_count(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {0};
+
+	open_source(f);
+	struct record_ring ring = fake_ring(f->fake, 0);
+	record_lost(&ring, fake_id(f->fake, NM_EVENT_FAULT_MIN, 0), 100);
+	for (uint32_t i = 0; i < 10; i++) {
+		const uint32_t ids[4] = {500 + i, 100, 500 + i, 100};
+		record_fork_exit(&ring, true, ids, 1);
+	}
+	fake_publish(f->fake, 0, &ring);
+	(void)drain(f, &seen);
+	assert_int_equal(nm_source_status(f->source)->counts.lost, 100);
+	assert_false(nm_source_control_cost(f->source, 0.005));
+	assert_int_equal(nm_source_status(f->source)->fault_period, 1);
+}
+
 static void suppressed_samples_count_as_cost(void **state)
 {
 	struct fixture *f = *state;
@@ -276,6 +296,7 @@ int main(void)
 		WITH_FIXTURE(useless_samples_are_thinned),
 		WITH_FIXTURE(cycles_periods_follow_too),
 		WITH_FIXTURE(losses_count_as_cost),
+		WITH_FIXTURE(losses_by_forks_do_not_count),
 		WITH_FIXTURE(suppressed_samples_count_as_cost),
 		WITH_FIXTURE(short_calms_do_not_count),
 		cmocka_unit_test(period_rule),
