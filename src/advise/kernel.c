@@ -39,7 +39,7 @@ static void say_in_the_way(const char *name, const struct nm_advise_input *input
 				     "--interleave=all, or mbind(2) for those ranges");
 	nm_findings_remedy(findings,
 			   "or turn it off for a trial (sysctl kernel.numa_balancing=%d) and "
-			   "compare the run times: stencils lost up to 25 %%",
+			   "compare the run times: stencils lost up to 27 %%",
 			   nm_balancing_with(input->balancing, false));
 }
 

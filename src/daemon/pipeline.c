@@ -117,8 +117,8 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	int r = open_source(daemon, error, sizeof(error));
 	nm_recorder_source(daemon, NULL, 0);
 	if (r < 0 && daemon->blind_until_ns == 0)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "Nothing sampled, nothing moved: %s", error[0] ? error : strerror(-r));
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Nothing moved: %s",
+			  error[0] ? error : strerror(-r));
 	daemon->blind_until_ns =
 		r < 0 ? pipeline->platform->ops->now_ns(pipeline->platform) + RETRY_BLIND_NS : 0;
 	if (r == 0)

@@ -266,6 +266,6 @@ void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
 	if (!facts->mlock_kb.error)
 		nm_findings_evidence(findings, "kernel.perf_event_mlock_kb is %" PRId64,
 				     facts->mlock_kb.value);
-	nm_findings_remedy(findings, "LimitMEMLOCK=infinity in the unit, or a smaller "
+	nm_findings_remedy(findings, "a higher LimitMEMLOCK= of the unit, or a lower "
 				     "sampling.ring_kb");
 }

@@ -7,74 +7,47 @@
 struct remedy {
 	enum nm_problem_step step;
 	int error;
-	const char *text; /* completes "Sampling of … on CPU …: " */
+	const char *text; /* follows "Sampling of … on CPU …: " */
 };
 
-#define PRIVILEGE                                                                                  \
-	"it takes CAP_PERFMON and kernel.perf_event_paranoid at 2 or lower, or "                   \
-	"numa-migrd-helper.socket: enable that."
-#define LOCKED_MEMORY                                                                              \
-	"raise kernel.perf_event_mlock_kb or LimitMEMLOCK=, or lower sampling.ring_kb."
+#define PRIVILEGE "CAP_PERFMON missing; enable numa-migrd-helper.socket"
 
-/* The errors perf_event_open(2) documents, and what has been seen of the helper's socket. */
+/* The errors perf_event_open(2) documents, and those of the helper's socket. */
 static const struct remedy remedies[] = {
 	{NM_STEP_OPEN, -EACCES, PRIVILEGE},
 	{NM_STEP_OPEN, -EPERM, PRIVILEGE},
-	{NM_STEP_OPEN, -ENODEV, "the CPU is offline; it is sampled again once it is back."},
-	{NM_STEP_OPEN, -EMFILE,
-	 "the limit of open files is too low; raise LimitNOFILE= in numa-migrd.service."},
-	{NM_STEP_OPEN, -ENFILE, "the system's table of open files is full; raise fs.file-max."},
-	{NM_STEP_OPEN, -ENOENT, "this kernel or machine does not offer the event."},
-	{NM_STEP_OPEN, -EOPNOTSUPP, "this kernel or machine does not offer the event."},
-	{NM_STEP_OPEN, -ENOSYS, "the kernel lacks CONFIG_PERF_EVENTS; boot one that has it."},
-	{NM_STEP_OPEN, -EBUSY, "another program holds the counter; stop the other profiler."},
-	{NM_STEP_OPEN, -EINVAL,
-	 "the kernel does not understand the request; Linux 6.1 or newer is needed."},
-	{NM_STEP_OPEN, -ENOMEM, "the kernel has no memory left for it; lower sampling.ring_kb."},
-	{NM_STEP_OPEN, -ENOPKG,
-	 "the installed libpfm4 does not encode the event (numa-migrd --list-events shows it); "
-	 "install version 4.13 or newer."},
-	{NM_STEP_OPEN, -ECONNREFUSED,
-	 "the helper does not answer; see systemctl status numa-migrd-helper.socket."},
-	{NM_STEP_OPEN, -ETIMEDOUT,
-	 "the helper does not answer; see systemctl status numa-migrd-helper.service."},
-	{NM_STEP_MAP, -EPERM, "no memory may be locked for the buffer; " LOCKED_MEMORY},
-	{NM_STEP_MAP, -ENOMEM, "there is no memory for the buffer; lower sampling.ring_kb."},
-	{NM_STEP_SMALL, -EPERM,
-	 "the buffer is smaller than configured and may overflow; " LOCKED_MEMORY},
-	{NM_STEP_SMALL, -ENOMEM,
-	 "the buffer is smaller than configured, as memory is short; lower sampling.ring_kb."},
-	{NM_STEP_TRIAL, -EBUSY,
-	 "the counter did not count in 100 ms (another profiler or the NMI watchdog may hold it); "
-	 "cpu-clock stands in."},
-	{NM_STEP_SOURCE, -EBUSY,
-	 "the event did not count in 100 ms (another profiler may hold it); page faults stand in."},
-	{NM_STEP_SOURCE, -ENOSPC, "its buffers cannot be mapped; page faults stand in."},
-	{NM_STEP_SOURCE, -ENOENT,
-	 "this kernel or machine does not offer the source that is configured; page faults stand "
-	 "in."},
-	{NM_STEP_SOURCE, -EINVAL,
-	 "sampling.pmu is not understood here (numa-migrd --list-events), or the kernel refuses "
-	 "the "
-	 "event; page faults stand in."},
-	{NM_STEP_EVENT, -ENOPKG,
-	 "sampling.event is no event of this CPU (numa-migrd --check-config gives the reason); "
-	 "another source or page faults stand in."},
-	{NM_STEP_EVENT, -EINVAL,
-	 "the kernel samples no accesses by sampling.event; another source or page faults stand "
-	 "in."},
-	{NM_STEP_COUNTER, -EBUSY,
-	 "the counter does not count (another profiler may hold it); the figure is unavailable."},
-	{NM_STEP_STARVED, -EBUSY,
-	 "the counter does not count, and the figure is unavailable until it does; another "
-	 "profiler holds it: end that, or free a counter by sysctl kernel.nmi_watchdog=0."},
-	{NM_STEP_COUNTER, -EINVAL, "the kernel refuses the event; the figure is unavailable."},
+	{NM_STEP_OPEN, -ENODEV, "CPU offline; sampled again once it is online"},
+	{NM_STEP_OPEN, -EMFILE, "too many open files; raise LimitNOFILE= of the unit"},
+	{NM_STEP_OPEN, -ENFILE, "too many open files; raise fs.file-max"},
+	{NM_STEP_OPEN, -ENOENT, "event not offered by this kernel or machine"},
+	{NM_STEP_OPEN, -EOPNOTSUPP, "event not offered by this kernel or machine"},
+	{NM_STEP_OPEN, -ENOSYS, "the kernel lacks CONFIG_PERF_EVENTS"},
+	{NM_STEP_OPEN, -EBUSY, "another program holds the counter; stop it"},
+	{NM_STEP_OPEN, -EINVAL, "request not understood; Linux 6.1 is required"},
+	{NM_STEP_OPEN, -ENOMEM, "kernel out of memory; lower sampling.ring_kb"},
+	{NM_STEP_OPEN, -ENOPKG, "event not encoded; install libpfm4 4.13 or newer"},
+	{NM_STEP_OPEN, -ECONNREFUSED, "no answer of numa-migrd-helper.socket"},
+	{NM_STEP_OPEN, -ETIMEDOUT, "no answer of numa-migrd-helper.service"},
+	{NM_STEP_MAP, -EPERM, "buffer not locked; raise LimitMEMLOCK= of the unit"},
+	{NM_STEP_MAP, -ENOMEM, "no memory for the buffer; lower sampling.ring_kb"},
+	{NM_STEP_SMALL, -EPERM, "small buffer; raise LimitMEMLOCK= of the unit"},
+	{NM_STEP_SMALL, -ENOMEM, "small buffer, memory short; lower sampling.ring_kb"},
+	{NM_STEP_TRIAL, -EBUSY, "did not count in 100 ms; cpu-clock is used"},
+	{NM_STEP_SOURCE, -EBUSY, "did not count in 100 ms; page faults are used"},
+	{NM_STEP_SOURCE, -ENOSPC, "buffers not mapped; page faults are used"},
+	{NM_STEP_SOURCE, -ENOENT, "source not offered here; page faults are used"},
+	{NM_STEP_SOURCE, -EINVAL, "sampling.pmu or event refused; page faults are used"},
+	{NM_STEP_EVENT, -ENOPKG, "sampling.event unknown; another source is used"},
+	{NM_STEP_EVENT, -EINVAL, "sampling.event has no accesses; another source is used"},
+	{NM_STEP_COUNTER, -EBUSY, "not counting; the value is unavailable"},
+	{NM_STEP_STARVED, -EBUSY, "counter held by another profiler or nmi_watchdog"},
+	{NM_STEP_COUNTER, -EINVAL, "event refused; the value is unavailable"},
 };
 
 static const char *const subjects[NM_EVENT_KIND_MAX] = {
-	[NM_EVENT_SIDEBAND] = "thread starts and ends",
-	[NM_EVENT_CLOCK] = "running threads (cpu-clock)",
-	[NM_EVENT_CYCLES] = "running threads (cycles)",
+	[NM_EVENT_SIDEBAND] = "forks and exits",
+	[NM_EVENT_CLOCK] = "threads (cpu-clock)",
+	[NM_EVENT_CYCLES] = "threads (cycles)",
 	[NM_EVENT_FAULT_MIN] = "minor page faults",
 	[NM_EVENT_FAULT_MAJ] = "major page faults",
 	[NM_EVENT_MEMORY] = "memory accesses",
@@ -110,7 +83,7 @@ static void write_text(struct nm_source_problem *problem, enum nm_problem_step s
 			 subjects[problem->kind], problem->first_cpu, others, remedy);
 	else
 		snprintf(problem->text, sizeof(problem->text),
-			 "Sampling of %s on CPU %d%s failed: %s.", subjects[problem->kind],
+			 "Sampling of %s on CPU %d%s failed: %s", subjects[problem->kind],
 			 problem->first_cpu, others, strerrordesc_np(-problem->error));
 }
 
@@ -205,7 +178,7 @@ static struct nm_source_problem ended(const struct nm_problem_cause *cause)
 {
 	struct nm_source_problem news = {.error = cause->error, .kind = cause->kind, .over = true};
 
-	snprintf(news.text, sizeof(news.text), "Sampling of %s: the counter counts again.",
+	snprintf(news.text, sizeof(news.text), "Sampling of %s: counting again",
 		 subjects[cause->kind]);
 	return news;
 }

@@ -22,7 +22,7 @@
 	"Could not move ", "Affinity of N/N not restored, will be tried again",     \
 		"Paused; affinities not restored: N ",   \
 		"Stopped; affinities not restored: N "
-#define OF_SAMPLING "Sampling of ", "Nothing sampled, nothing moved: Sampling "
+#define OF_SAMPLING "Sampling of ", "Nothing moved: Sampling "
 #define OF_LEDGER                                                                                  \
 	"Ledger not opened: E",                                      \
 		"Ledger not replayed: E",                            \

@@ -94,7 +94,7 @@ static void what_is_here(void **state)
 	assert_true(says(p, "pmu: sampling.pmu names none"));
 	assert_true(says(p, "pebs: is there"));
 	assert_true(says(p, "opens on CPU 0"));
-	assert_true(says(p, "Permission denied: it takes CAP_PERFMON"));
+	assert_true(says(p, "Permission denied: CAP_PERFMON missing"));
 	assert_true(says(p, "libpfm4 does not encode it: event not found"));
 	assert_true(says(p, "the first of these that counts"));
 	assert_true(says(p, "ibs: is not there"));

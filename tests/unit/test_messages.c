@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/sample/problem.h"
 #include "numa-migrd/base.h"
 
 #define LENGTH_MOST 120U
@@ -176,6 +177,37 @@ static void test_every_message_is_one_short_line(void **state)
 	assert_true(seen > 100);
 }
 
+/* Nothing is moved if forks and exits cannot be sampled: pipeline.c. */
+static size_t problem_length(enum nm_problem_step step, enum nm_event_kind kind, int error)
+{
+	struct nm_problems problems = {.count = 0};
+	for (unsigned i = 0; i < 200; i++)
+		nm_problems_add(&problems, step, kind, 100, error);
+	return strlen(problems.items[0].text) +
+	       (kind == NM_EVENT_SIDEBAND ? strlen("Nothing moved: ") : 0);
+}
+
+static void test_problems_of_sampling_are_short(void **state)
+{
+	static const int errors[] = {-EACCES, -ENODEV, -EMFILE, -ENFILE,       -ENOENT,
+				     -ENOSYS, -EBUSY,  -EINVAL, -ENOMEM,       -ENOPKG,
+				     -EPERM,  -ENOSPC, -EIO,	-ECONNREFUSED, -ETIMEDOUT};
+	(void)state;
+	for (int step = NM_STEP_OPEN; step <= NM_STEP_EVENT; step++)
+		for (int kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
+			for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
+				/* That all hardware is refused is a matter of memory accesses. */
+				bool chosen = step == NM_STEP_SOURCE || step == NM_STEP_EVENT;
+				if (chosen && kind != NM_EVENT_MEMORY)
+					continue;
+				size_t length = problem_length((enum nm_problem_step)step,
+							       (enum nm_event_kind)kind, errors[i]);
+				if (length > LENGTH_MOST)
+					fail_msg("step %d, kind %d, %s: %zu characters", step, kind,
+						 strerrorname_np(-errors[i]), length);
+			}
+}
+
 static void test_subjects_of_the_catalog_are_short(void **state)
 {
 	char line[512];
@@ -210,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_measure_itself),
 		cmocka_unit_test(test_every_message_is_one_short_line),
+		cmocka_unit_test(test_problems_of_sampling_are_short),
 		cmocka_unit_test(test_subjects_of_the_catalog_are_short),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,7 +172,7 @@ static void what_was_asked_for_is_missed(void **state)
 	intel(f);
 	f->config.sampling.source = NM_SOURCE_IBS;
 	open_source(f);
-	assert_true(told(f, -ENOENT, NM_EVENT_MEMORY, 1, "page faults stand in"));
+	assert_true(told(f, -ENOENT, NM_EVENT_MEMORY, 1, "page faults are used"));
 	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
 }
 
@@ -232,7 +232,7 @@ static void a_misspelt_event_is_told(void **state)
 	name_event(f);
 	f->fake->list_error[NM_MEMORY_EVENT] = -ENOPKG;
 	open_source(f);
-	assert_true(told(f, -ENOPKG, NM_EVENT_MEMORY, 1, "sampling.event is no event of this CPU"));
+	assert_true(told(f, -ENOPKG, NM_EVENT_MEMORY, 1, "sampling.event unknown"));
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
 }
 
@@ -246,7 +246,7 @@ static void what_is_held_by_another_waits(void **state)
 	open_source(f);
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
 	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
-	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "does not count"));
+	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "not count"));
 	assert_int_equal(status_of(f)->problem_count, 1);
 	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 0)->enabled);
 	assert_true(status_of(f)->has_instructions);
@@ -321,7 +321,7 @@ static void figures_that_cannot_be_had(void **state)
 	open_source(f);
 	assert_true(status_of(f)->has_instructions);
 	assert_false(status_of(f)->has_flops || status_of(f)->has_dram);
-	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, 1, "the figure is unavailable"));
+	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, 1, "the value is unavailable"));
 	assert_int_equal(status_of(f)->problem_count, 1); /* what does not exist is no problem */
 }
 
@@ -511,7 +511,7 @@ static void a_counter_that_stops_is_told_once(void **state)
 	assert_int_equal(status_of(f)->problem_count, 0);
 	assert_int_equal(news(f, &told_first), 1);
 	assert_true(told_first.over);
-	assert_non_null(strstr(told_first.text, "counts again"));
+	assert_non_null(strstr(told_first.text, "counting again"));
 	assert_int_equal(news(f, &told_first), 0);
 	starve(f, NM_EVENT_FLOPS, 1);
 	assert_int_equal(news(f, &told_first), 1); /* another time is news */
@@ -582,7 +582,7 @@ static void the_clock_stands_in_for_starved_cycles(void **state)
 	for (unsigned look = 0; look < STARVED_LOOKS + 1; look++)
 		pass(f, NM_EVENT_CYCLES, 0, 0.0);
 	assert_true(fake_get(f->fake, NM_EVENT_CLOCK, 1)->enabled);
-	assert_true(told(f, -EBUSY, NM_EVENT_CYCLES, CPUS, "does not count, and"));
+	assert_true(told(f, -EBUSY, NM_EVENT_CYCLES, CPUS, "counter held by"));
 	for (unsigned i = 0; i < 10; i++)
 		nm_source_follow_load(f->source, busy, CPUS);
 	assert_false(fake_get(f->fake, NM_EVENT_CLOCK, 1)->enabled);
