@@ -101,7 +101,7 @@ static void refused_everywhere(void **state)
 		f->fake->open_error[kind] = -EACCES;
 	assert_int_equal(try_open(f), -EACCES);
 	assert_null(f->source);
-	assert_non_null(strstr(f->error, "kernel.perf_event_paranoid"));
+	assert_non_null(strstr(f->error, "CAP_PERFMON"));
 	assert_non_null(strstr(f->error, "numa-migrd-helper.socket"));
 	assert_non_null(strstr(f->error, "CPU 0 and 3 more"));
 }
@@ -208,7 +208,7 @@ static void any_single_failure(void **state)
 	}
 }
 
-static void texts_are_whole_sentences(void **state)
+static void texts_have_a_cause_and_no_stop(void **state)
 {
 	static const int errors[] = {-EACCES, -EPERM,	     -ENODEV,	 -EMFILE, -ENFILE,
 				     -ENOENT, -EOPNOTSUPP,   -ENOSYS,	 -EBUSY,  -EINVAL,
@@ -223,7 +223,7 @@ static void texts_are_whole_sentences(void **state)
 		assert_int_equal(status->problem_count, 1);
 		const char *text = status->problems[0].text;
 		assert_in_range(strlen(text), 40, sizeof(status->problems[0].text) - 2);
-		assert_int_equal(text[strlen(text) - 1], '.');
+		assert_int_not_equal(text[strlen(text) - 1], '.');
 	}
 }
 
@@ -339,7 +339,7 @@ int main(void)
 		WITH_FIXTURE(a_smaller_ring_where_memory_may_not_be_locked),
 		WITH_FIXTURE(no_ring_at_all),
 		WITH_FIXTURE(any_single_failure),
-		WITH_FIXTURE(texts_are_whole_sentences),
+		WITH_FIXTURE(texts_have_a_cause_and_no_stop),
 		WITH_FIXTURE(drains_every_ring),
 		WITH_FIXTURE(rings_wrap),
 		WITH_FIXTURE(wakes_through_its_fd),

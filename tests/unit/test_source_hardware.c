@@ -246,7 +246,7 @@ static void what_is_held_by_another_waits(void **state)
 	open_source(f);
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
 	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
-	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "not count"));
+	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "held by another"));
 	assert_int_equal(status_of(f)->problem_count, 1);
 	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 0)->enabled);
 	assert_true(status_of(f)->has_instructions);
@@ -321,7 +321,7 @@ static void figures_that_cannot_be_had(void **state)
 	open_source(f);
 	assert_true(status_of(f)->has_instructions);
 	assert_false(status_of(f)->has_flops || status_of(f)->has_dram);
-	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, 1, "the value is unavailable"));
+	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, 1, "held by another"));
 	assert_int_equal(status_of(f)->problem_count, 1); /* what does not exist is no problem */
 }
 
