@@ -1,0 +1,49 @@
+# shellcheck shell=bash
+# What no program of numa-migrd needs is denied under the installed units: each operation is attempted in the sandbox of
+# the daemon, the helper and a worker.
+# SECURITY: no-more, cap-ptrace, helper-itself
+# boot: main
+# when: full
+# limit: 200
+. "$LAB/lib.sh"
+
+# The unit's own sandbox around another program.
+attempt_in() { # UNIT [ALLOWED…]: what was allowed besides those
+	local unit=$1 program
+	shift
+	program=$(command -v attempts)
+	sed -E -e '/^(Type|Exec(Reload|StopPost)|Restart|NotifyAccess|RuntimeDirectory.*|CacheDirectory.*|WatchdogSec)=/d' \
+		-e '/^(Standard(Input|Output|Error)|TimeoutStopSec|Requires|After|Wants)=/d' \
+		-e "s|^ExecStart=.*|ExecStart=$program $*|" -e "s|^ExecPaths=|&$program |" \
+		"$(systemctl show -P FragmentPath "$unit")" >/run/systemd/system/attempted.service
+	systemctl daemon-reload
+	systemctl start --wait attempted
+	journalctl --sync
+	journalctl -q -o cat _SYSTEMD_UNIT=attempted.service --since="$mark" | grep -E '^(allowed|denied) |attempts$'
+	rm /run/systemd/system/attempted.service
+	systemctl daemon-reload
+}
+
+allowed() { sed -n 's/^allowed //p' <<<"$result" | paste -sd' '; }
+nr_denied() { grep -c '^denied ' <<<"$result"; }
+
+begin
+# Outside of any unit most of them are root's.
+check "they can be had" [ "$(attempts | grep -c '^allowed')" -ge 15 ]
+
+mark_journal
+result=$(attempt_in numa-migrd.service)
+note "$(tail -n 1 <<<"$result")"
+check_equal "the daemon is denied all" '' "$(allowed)"
+check "they were attempted" [ "$(nr_denied)" -ge 25 ]
+
+# CAP_SYS_PTRACE: where descriptors of other users' processes point. It is root, among whose files these are.
+mark_journal
+result=$(attempt_in numa-migrd-helper.service read-memory read-environment)
+check_equal "and so is the helper, but for what its capability is" '' "$(allowed)"
+check "they were attempted" [ "$(nr_denied)" -ge 25 ]
+
+mark_journal
+result=$(attempt_in numa-migrd-worker@x.service)
+check_equal "and a worker" '' "$(allowed)"
+check "they were attempted" [ "$(nr_denied)" -ge 25 ]
