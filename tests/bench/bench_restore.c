@@ -24,6 +24,7 @@
 #define FAKE_THREADS (DEEP_THREADS + 10)
 #define FAKE_CGROUP_BYTES 4096
 
+#include "../../src/actuate/descent.h"
 #include "../support/machine.h"
 #include "../unit/fake_platform.h"
 #include "../unit/fixture.h"
@@ -294,6 +295,33 @@ static void lease_deep(struct fake *fake, struct nm_ledger *ledger)
 	}
 }
 
+/* Calls of one walk for each of the threads, all of which carry a part of a target. */
+static double walk_calls_per_thread(struct fake *fake)
+{
+	const struct nm_ledger_entry line = {.tid = 50,
+					     .pid = 50,
+					     .uid = 1,
+					     .given_ticks = 1,
+					     .original = topology->possible,
+					     .target = topology->nodes[1].cpus};
+	const struct nm_ledger_entry *lines[] = {&line};
+	struct nm_masks masks = {.platform = &fake->platform, .topology = topology};
+	struct nm_descent *descent;
+	must(nm_cgroups_new(&fake->platform, &masks.cgroups), "cgroups");
+	must(nm_descent_new(&masks, &descent), "descent");
+	must(nm_descent_set_lines(descent, lines, 1), "lines");
+	for (uint32_t i = 0; i < DEEP_THREADS; i++)
+		must(fake_set_mask(fake, 100 + i, fake_from_bitmap(line.target)), "affinity");
+	fake->names_cpusets = true;
+	struct nm_descent_walk walk = {.descent = descent};
+	unsigned calls = fake->calls[FAKE_OPS];
+	must(nm_descent_walk(&fake->platform, &walk), "walk");
+	must(walk.found ? -EEXIST : 0, "found");
+	nm_descent_free(descent);
+	nm_cgroups_free(masks.cgroups);
+	return (double)(fake->calls[FAKE_OPS] - calls) / DEEP_THREADS;
+}
+
 static void bench_deep(int directory)
 {
 	struct fake *fake = fake_new(topology->nr_cpus);
@@ -313,6 +341,7 @@ static void bench_deep(int directory)
 	bench_print("restore_deep_s", took_s, "s");
 	bench_print("restore_deep_calls_per_thread",
 		    (double)(fake->calls[FAKE_OPS] - calls) / DEEP_THREADS, "calls");
+	bench_print("walk_calls_per_thread", walk_calls_per_thread(fake), "calls");
 	nm_platform_free(&fake->platform);
 }
 

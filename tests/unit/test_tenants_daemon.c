@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two tenants of one machine under policy "auto": A has 200 threads, forks without end while records are
+ * lost, changes its affinities and its cgroups' attributes, and is deep in cgroups. B's program gets its
+ * home and its leases all the same, and has its affinities back in the end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define FAKE_THREADS 400
+#define FAKE_CGROUP_BYTES 96
+#include "page_daemon_fixture.h"
+
+enum { A = 2000, B = 1000, A_THREADS = 200, FORKS = 100, SECONDS = 8 };
+
+static char deep[FAKE_CGROUP_BYTES];
+
+static void add_a(void)
+{
+	int length = snprintf(deep, sizeof(deep), "/a.slice");
+	for (unsigned level = 1; level < 40; level++)
+		length += snprintf(deep + length, sizeof(deep) - (size_t)length, "/x");
+	/* What it uses of CPUs is its right: two nodes are left. */
+	for (unsigned i = 2; i < 4; i++)
+		add_worker(A, (int)(2 * i), i);
+	for (uint32_t i = 0; i < A_THREADS; i++)
+		(void)fake_clone(world.fake, A, A + 100 + i);
+	for (size_t i = 0; i < FAKE_THREADS; i++)
+		if (world.fake->threads[i].alive && world.fake->threads[i].pid == A)
+			world.fake->threads[i].uid = 1001;
+	(void)fake_group(world.fake, "/");
+	fake_group(world.fake, "/a.slice")->uid = 1001;
+	fake_move(world.fake, A, deep);
+}
+
+/* Two threads on two nodes, with their memory on one of them. */
+static void add_b(void)
+{
+	add_worker(B, 1, 0);
+	add_worker(B, 3, 0);
+	for (unsigned i = 0; i < 2; i++)
+		fake_get(world.fake, world.workers[world.nr_workers - 1 - i].tid)->uid = 1002;
+	fake_move(world.fake, B, "/b.slice/b.service");
+}
+
+static void attack(unsigned turn)
+{
+	static const char *const words[] = {"observe", "off", "on", "nonsense"};
+	struct fake *fake = world.fake;
+	fake_say(fake, "/a.slice", words[turn % 4]);
+	fake_move(fake, A, turn % 2 ? "/a.slice/y" : deep);
+	for (uint32_t i = 0; i < A_THREADS; i++)
+		fake_pin(fake, A + 100 + i, turn % 2 ? fake_cpus(0, 1) : fake->all);
+	fake->nr_events = 0;
+	for (uint32_t i = 0; i < FORKS; i++) {
+		uint32_t pid = 10000 + turn * FORKS + i;
+		fake_tell(fake, NM_TASK_FORK, pid, pid, A, A);
+		fake_tell(fake, NM_TASK_EXIT, pid, pid, A, A);
+	}
+	nm_actuator_records_lost(world.daemon.pipeline.actuator);
+}
+
+static unsigned leases_of_b(void)
+{
+	const struct nm_actuator *actuator = world.daemon.pipeline.actuator;
+	unsigned count = 0;
+	for (size_t i = world.nr_workers - 2; i < world.nr_workers; i++) {
+		const struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
+		count += nm_actuator_holds((void *)(uintptr_t)actuator, thread->tid,
+					   thread->start_ticks);
+	}
+	return count;
+}
+
+/* SECURITY: shares, many-groups, forks */
+static void b_gets_its_home_and_its_affinities_back(void **state)
+{
+	(void)state;
+	add_a();
+	add_b();
+	world.daemon.config->threads.policy = NM_POLICY_AUTO;
+	world.balancing = world.daemon.balancing = -1;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+	for (unsigned turn = 0; turn < SECONDS / nm_loop_beat_s(&world.daemon); turn++) {
+		attack(turn);
+		live_one();
+	}
+	const struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, B);
+	assert_non_null(placed);
+	assert_in_range(placed->home, 0, NODES - 1);
+	for (size_t i = world.nr_workers - 2; i < world.nr_workers; i++)
+		assert_int_equal(node_of(&world.workers[i]), placed->home);
+	assert_int_equal(leases_of_b(), 2);
+	assert_int_equal(nm_actuator_return_all(world.daemon.pipeline.actuator), 0);
+	assert_null(fake_trace(world.fake));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(b_gets_its_home_and_its_affinities_back),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
