@@ -32,6 +32,7 @@ struct nm_ledger_entry {
 	bool unrestricted; /* return all possible CPUs rather than the exact original */
 	hwloc_bitmap_t original, target;
 	uint64_t cgroup; /* of its process, for the same: nm_ledger_cgroup() */
+	uint64_t domain; /* likewise, whose share the lease is: nm_tenant_of() */
 };
 
 /* A line takes no more, whatever a process is called or has chosen. */

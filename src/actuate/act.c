@@ -10,7 +10,7 @@ struct attempt {
 	const struct nm_step *step;
 	struct nm_receipt_step *receipt;
 	struct nm_ledger_entry terms; /* of the new lease */
-	uint32_t uid;
+	struct nm_tenant tenant;
 	hwloc_bitmap_t before;	      /* the mask it had */
 	int directory;
 	bool has_share; /* of the leases that its user may have */
@@ -20,7 +20,7 @@ struct attempt {
 static void attempt_clear(struct nm_actuator *actuator, struct attempt *attempt)
 {
 	if (attempt->has_share)
-		nm_shares_release(&actuator->lease_shares, attempt->uid);
+		nm_shares_release_both(&actuator->lease_shares, &attempt->tenant);
 	nm_ledger_entry_clear(&attempt->terms);
 	hwloc_bitmap_free(attempt->before);
 	attempt->before = NULL;
@@ -70,6 +70,7 @@ static int fill_owner(struct nm_actuator *actuator, const struct attempt *attemp
 	terms->uid = status.uid;
 	r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &cgroup);
 	terms->cgroup = nm_ledger_cgroup(cgroup);
+	terms->domain = nm_tenant_of(status.uid, cgroup).domain;
 	return r == -ENODATA ? 0 : r;
 }
 
@@ -108,9 +109,9 @@ static int take_share(struct nm_actuator *actuator, struct attempt *attempt)
 {
 	if (actuator->count - actuator->inherited >= actuator->most_leases)
 		return -ENOSPC;
-	attempt->uid = attempt->terms.uid;
-	int r = nm_shares_take(&actuator->lease_shares, attempt->uid,
-			       NM_LEASE_SHARE(actuator->most_leases));
+	attempt->tenant = nm_lease_tenant(&attempt->terms);
+	int r = nm_shares_take_both(&actuator->lease_shares, &attempt->tenant,
+				    actuator->most_leases);
 	attempt->has_share = r == 0;
 	return r;
 }

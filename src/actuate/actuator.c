@@ -20,9 +20,9 @@ static int take_over(struct nm_actuator *actuator, const char *boot_id)
 	for (size_t i = 0; r == 0 && i < contents.count; i++) {
 		r = nm_lease_reserve_place(actuator, contents.entries[i].pid,
 					   contents.entries[i].tid);
+		const struct nm_tenant tenant = nm_lease_tenant(&contents.entries[i]);
 		if (r == 0)
-			r = nm_shares_take(&actuator->lease_shares, contents.entries[i].uid,
-					   UINT32_MAX);
+			r = nm_shares_take_both(&actuator->lease_shares, &tenant, UINT32_MAX);
 		if (r == 0)
 			(void)nm_lease_put(actuator, &contents.entries[i]);
 	}
@@ -343,7 +343,7 @@ static unsigned return_in_turns(struct nm_actuator *actuator)
 	size_t count = actuator->count;
 	nm_autofree struct nm_turn *turns = calloc(count + 1, sizeof(*turns));
 	for (size_t i = 0; turns && i < count; i++)
-		turns[i] = (struct nm_turn){.uid = actuator->leases[i].terms.uid,
+		turns[i] = (struct nm_turn){.tenant = nm_lease_tenant(&actuator->leases[i].terms),
 					    .index = (uint32_t)i};
 	if (turns)
 		nm_turns_order(turns, count);

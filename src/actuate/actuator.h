@@ -33,15 +33,19 @@ struct nm_lease {
 	uint32_t next_of_tid, next_of_pid; /* the next older one; NM_LEASE_NONE: none */
 };
 
+static inline struct nm_tenant nm_lease_tenant(const struct nm_ledger_entry *terms)
+{
+	return (struct nm_tenant){.domain = terms->domain, .uid = terms->uid};
+}
+
 #define NM_LEASE_NONE NM_TIDMAP_NONE
 #define NM_LEASE_MEMORY_ROUNDS 2
 #define NM_LEASE_MOST_ROUNDS 64 /* however long a walk takes */
 /* Tasks with inherited affinity that are remembered as leases are, and how many of one user's; of
  * those beyond it is only known that they are settled, and their children are looked for in /proc.
  */
-#define NM_LEASE_SHARE(most) ((most) / 4 * 3)
 #define NM_LEASE_MOST_INHERITED 8192U
-#define NM_LEASE_SHARE_INHERITED NM_LEASE_SHARE(NM_LEASE_MOST_INHERITED)
+#define NM_LEASE_SHARE_INHERITED (NM_LEASE_MOST_INHERITED / 4 * 3)
 #define NM_LEASE_MOST 65536U /* that stand in the ledger, also past ones */
 #define NM_LEASE_TURN_STEPS 524288U /* of nm_descent_steps(), in one interval: some 10 ms */
 #define NM_NUDGE_NS (200 * NM_NSEC_PER_MSEC)

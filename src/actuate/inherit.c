@@ -42,12 +42,13 @@ static struct nm_lease *add_inherited(struct nm_actuator *actuator,
 				      uint32_t tid, uint64_t start_ticks)
 {
 	struct nm_shares *shares = &actuator->inherited_shares;
+	const struct nm_tenant tenant = nm_lease_tenant(terms);
 	if (actuator->inherited >= NM_LEASE_MOST_INHERITED ||
-	    nm_shares_take(shares, terms->uid, NM_LEASE_SHARE_INHERITED) < 0)
+	    nm_shares_take_both(shares, &tenant, NM_LEASE_MOST_INHERITED) < 0)
 		return NULL;
 	struct nm_lease *lease = put_copy(actuator, terms, pid, tid, start_ticks);
 	if (!lease)
-		nm_shares_release(shares, terms->uid);
+		nm_shares_release_both(shares, &tenant);
 	return lease;
 }
 
@@ -114,7 +115,7 @@ static int restore_without_lease(struct nm_actuator *actuator, const struct nm_l
 				 uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
 	actuator->missed = true;
-	int noted = start_ticks ? nm_settled_add(actuator->settled, terms->uid, tid, start_ticks,
+	int noted = start_ticks ? nm_settled_add(actuator->settled, terms->domain, tid, start_ticks,
 						 actuator->round)
 				: 0;
 	if (noted < 0 && !actuator->ends) {

@@ -172,7 +172,8 @@ static int format_mask(hwloc_const_bitmap_t mask, char *text)
 		       : -E2BIG;
 }
 
-/* "give TID PID START GIVEN STACK DECISION SESSION UID RAN CGROUP UNRESTRICTED ORIGINAL TARGET ." */
+/* "give TID PID START GIVEN STACK DECISION SESSION UID RAN CGROUP DOMAIN UNRESTRICTED ORIGINAL
+ * TARGET ." */
 static int write_give(int fd, const struct nm_ledger_entry *entry)
 {
 	char original[NM_LEDGER_MASK_BYTES + 1];
@@ -183,14 +184,13 @@ static int write_give(int fd, const struct nm_ledger_entry *entry)
 		r = format_mask(entry->target, target);
 	if (r < 0)
 		return r;
-	int length = snprintf(line, sizeof(line),
-			      "give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			      " %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIx64
-			      " %d %s %s .\n",
-			      entry->tid, entry->pid, entry->start_ticks, entry->given_ticks,
-			      entry->start_stack, entry->decision, entry->session, entry->uid,
-			      entry->ran_ticks, entry->cgroup, entry->unrestricted, original,
-			      target);
+	int length = snprintf(
+		line, sizeof(line),
+		"give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		" %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIx64 " %" PRIx64 " %d %s %s .\n",
+		entry->tid, entry->pid, entry->start_ticks, entry->given_ticks, entry->start_stack,
+		entry->decision, entry->session, entry->uid, entry->ran_ticks, entry->cgroup,
+		entry->domain, entry->unrestricted, original, target);
 	return length < (int)sizeof(line) ? append(fd, line, (size_t)length) : -E2BIG;
 }
 

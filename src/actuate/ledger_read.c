@@ -43,14 +43,14 @@ static int parse_give(const char *line, struct nm_ledger_entry *ret)
 	char end;
 
 	_Static_assert(NM_LEDGER_MASK_BYTES == 160, "the widths below");
-	int parsed = sscanf(line,
-			    "give %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64
-			    " %" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNx64
-			    " %d %160s %160s %c",
-			    &entry.tid, &entry.pid, &entry.start_ticks, &entry.given_ticks,
-			    &entry.start_stack, &entry.decision, &entry.session, &entry.uid,
-			    &entry.ran_ticks, &entry.cgroup, &unrestricted, original, target, &end);
-	if (parsed != 14 || end != '.' || !entry.tid || !entry.pid)
+	int parsed = sscanf(
+		line,
+		"give %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		" %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNx64 " %" SCNx64 " %d %160s %160s %c",
+		&entry.tid, &entry.pid, &entry.start_ticks, &entry.given_ticks, &entry.start_stack,
+		&entry.decision, &entry.session, &entry.uid, &entry.ran_ticks, &entry.cgroup,
+		&entry.domain, &unrestricted, original, target, &end);
+	if (parsed != 15 || end != '.' || !entry.tid || !entry.pid)
 		return -EINVAL;
 	entry.unrestricted = unrestricted;
 	entry.original = parse_mask(original);

@@ -96,8 +96,8 @@ static int restore_threads(struct restore *restore, const struct nm_ledger_entry
 	qsort(lines, count, sizeof(*lines), compare_lines);
 	for (size_t i = 0; i < count; i++)
 		if (!lines[i]->ended_ticks && (i == 0 || !same_thread(lines[i - 1], lines[i])))
-			turns[nr_turns++] =
-				(struct nm_turn){.uid = lines[i]->uid, .index = (uint32_t)i};
+			turns[nr_turns++] = (struct nm_turn){.tenant = nm_lease_tenant(lines[i]),
+							     .index = (uint32_t)i};
 	nm_turns_order(turns, nr_turns);
 	for (size_t i = 0; i < nr_turns; i++)
 		restore_thread(restore, &lines[turns[i].index], count - turns[i].index);

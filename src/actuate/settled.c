@@ -6,28 +6,29 @@
 /* ---- shares ---- */
 
 struct nm_share {
-	uint32_t uid, count;
+	uint64_t key;
+	uint32_t count;
 };
 
 /* Users with something are few: one for each leased process at most. */
-static struct nm_share *find_share(const struct nm_shares *shares, uint32_t uid)
+static struct nm_share *find_share(const struct nm_shares *shares, uint64_t key)
 {
 	for (size_t i = 0; i < shares->count; i++)
-		if (shares->shares[i].uid == uid)
+		if (shares->shares[i].key == key)
 			return &shares->shares[i];
 	return NULL;
 }
 
-int nm_shares_take(struct nm_shares *shares, uint32_t uid, uint32_t most)
+int nm_shares_take(struct nm_shares *shares, uint64_t key, uint32_t most)
 {
-	struct nm_share *share = find_share(shares, uid);
+	struct nm_share *share = find_share(shares, key);
 	if (!share) {
 		int r = nm_reserve((void **)&shares->shares, &shares->capacity, shares->count,
 				   sizeof(*shares->shares));
 		if (r < 0)
 			return r;
 		share = &shares->shares[shares->count++];
-		*share = (struct nm_share){.uid = uid};
+		*share = (struct nm_share){.key = key};
 	}
 	if (share->count >= most)
 		return -ENOSPC;
@@ -35,11 +36,34 @@ int nm_shares_take(struct nm_shares *shares, uint32_t uid, uint32_t most)
 	return 0;
 }
 
-void nm_shares_release(struct nm_shares *shares, uint32_t uid)
+void nm_shares_release(struct nm_shares *shares, uint64_t key)
 {
-	struct nm_share *share = find_share(shares, uid);
+	struct nm_share *share = find_share(shares, key);
 	if (share && --share->count == 0)
 		*share = shares->shares[--shares->count];
+}
+
+/* No user has such a number. */
+static uint64_t key_of_domain(const struct nm_tenant *tenant)
+{
+	return tenant->domain | UINT64_C(1) << 63;
+}
+
+int nm_shares_take_both(struct nm_shares *shares, const struct nm_tenant *tenant, uint32_t all)
+{
+	int r = nm_shares_take(shares, tenant->uid, all / 4 * 3);
+	if (r < 0)
+		return r;
+	r = nm_shares_take(shares, key_of_domain(tenant), all / 8 * 7);
+	if (r < 0)
+		nm_shares_release(shares, tenant->uid);
+	return r;
+}
+
+void nm_shares_release_both(struct nm_shares *shares, const struct nm_tenant *tenant)
+{
+	nm_shares_release(shares, tenant->uid);
+	nm_shares_release(shares, key_of_domain(tenant));
 }
 
 void nm_shares_clear(struct nm_shares *shares)
@@ -75,7 +99,7 @@ void nm_settled_free(struct nm_settled *settled)
 static void remove_at(struct nm_settled *settled, uint32_t index)
 {
 	struct nm_settled_thread *thread = &settled->threads[index];
-	nm_shares_release(&settled->shares, thread->uid);
+	nm_shares_release(&settled->shares, thread->owner);
 	nm_tidmap_remove(settled->by_tid, thread->tid);
 	*thread = settled->threads[--settled->count];
 	if (index < settled->count) /* its number is in the map: this cannot fail */
@@ -93,12 +117,12 @@ static int append(struct nm_settled *settled, const struct nm_settled_thread *th
 	return r;
 }
 
-int nm_settled_add(struct nm_settled *settled, uint32_t uid, uint32_t tid, uint64_t start_ticks,
+int nm_settled_add(struct nm_settled *settled, uint64_t domain, uint32_t tid, uint64_t start_ticks,
 		   uint64_t round)
 {
 	const struct nm_settled_thread thread = {
 		.tid = tid,
-		.uid = uid,
+		.owner = (uint32_t)domain,
 		.start_ticks = start_ticks & ((UINT64_C(1) << 48) - 1),
 		.round = round & UINT16_MAX,
 	};
@@ -106,14 +130,14 @@ int nm_settled_add(struct nm_settled *settled, uint32_t uid, uint32_t tid, uint6
 	if (earlier != NM_TIDMAP_NONE)
 		remove_at(settled, earlier);
 	int r = settled->count < NM_SETTLED_MOST
-			? nm_shares_take(&settled->shares, uid, NM_SETTLED_SHARE)
+			? nm_shares_take(&settled->shares, thread.owner, NM_SETTLED_SHARE)
 			: -ENOSPC;
 	settled->crowded = settled->crowded || r < 0;
 	if (r < 0)
 		return r;
 	r = append(settled, &thread);
 	if (r < 0)
-		nm_shares_release(&settled->shares, uid);
+		nm_shares_release(&settled->shares, thread.owner);
 	return r;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static int compare_numbers(uint32_t left, uint32_t right)
+static int compare_numbers(uint64_t left, uint64_t right)
 {
 	return (left > right) - (left < right);
 }
@@ -12,8 +12,20 @@ static int compare_users(const void *a, const void *b)
 {
 	const struct nm_turn *left = a;
 	const struct nm_turn *right = b;
-	int order = compare_numbers(left->uid, right->uid);
+	int order = compare_numbers(left->tenant.domain, right->tenant.domain);
+	if (order == 0)
+		order = compare_numbers(left->tenant.uid, right->tenant.uid);
 	return order ? order : compare_numbers(left->index, right->index);
+}
+
+static int compare_within(const void *a, const void *b)
+{
+	const struct nm_turn *left = a;
+	const struct nm_turn *right = b;
+	int order = compare_numbers(left->tenant.domain, right->tenant.domain);
+	if (order == 0)
+		order = compare_numbers(left->round, right->round);
+	return order ? order : compare_numbers(left->tenant.uid, right->tenant.uid);
 }
 
 static int compare_rounds(const void *a, const void *b)
@@ -21,13 +33,25 @@ static int compare_rounds(const void *a, const void *b)
 	const struct nm_turn *left = a;
 	const struct nm_turn *right = b;
 	int order = compare_numbers(left->round, right->round);
-	return order ? order : compare_numbers(left->uid, right->uid);
+	return order ? order : compare_numbers(left->index, right->index);
 }
 
+static uint32_t next_round(const struct nm_turn *before, bool same)
+{
+	return same ? before->round + 1 : 0;
+}
+
+/* Rounds of the users of each domain first, and by these the rounds of domains. */
 void nm_turns_order(struct nm_turn *turns, size_t count)
 {
 	qsort(turns, count, sizeof(*turns), compare_users);
+	for (size_t i = 1; i < count; i++)
+		turns[i].round = next_round(&turns[i - 1],
+					    nm_tenant_same(&turns[i].tenant, &turns[i - 1].tenant));
+	qsort(turns, count, sizeof(*turns), compare_within);
 	for (size_t i = 0; i < count; i++)
-		turns[i].round = i && turns[i].uid == turns[i - 1].uid ? turns[i - 1].round + 1 : 0;
+		turns[i].round = i ? next_round(&turns[i - 1], turns[i].tenant.domain ==
+								       turns[i - 1].tenant.domain)
+				   : 0;
 	qsort(turns, count, sizeof(*turns), compare_rounds);
 }

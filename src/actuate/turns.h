@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of work for several users: each has one turn in a round, so that no user waits for all
- * work of another. Pure. */
+/* The order of work for several tenants: each domain has one turn in a round, and the users of a
+ * domain have its turns in turn, so that nobody's work waits for all of another's. Pure. */
 #ifndef NM_ACTUATE_TURNS_H
 #define NM_ACTUATE_TURNS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "numa-migrd/tenant.h"
+
 struct nm_turn {
-	uint32_t uid;
+	struct nm_tenant tenant;
 	uint32_t index; /* the caller's, ascending */
 	uint32_t round; /* filled in */
 };

@@ -452,10 +452,12 @@ static void crowd(void)
 {
 	struct nm_actuator *actuator = world->actuator;
 	lease(101, 1);
+	uint64_t domain = actuator->leases[0].terms.domain;
 	for (uint32_t i = 0; i < 10000; i++)
 		tell_fork(101, 10000 + i);
-	while (nm_settled_add(actuator->settled, 1000, 100000 + (uint32_t)actuator->settled->count,
-			      UINT32_MAX, actuator->round) == 0)
+	while (nm_settled_add(actuator->settled, domain,
+			      100000 + (uint32_t)actuator->settled->count, UINT32_MAX,
+			      actuator->round) == 0)
 		;
 	fake_fork(fake, 101, 300);
 	world_drain(world);

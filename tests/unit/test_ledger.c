@@ -263,7 +263,7 @@ static void test_torn_tail(void **state)
 	(void)state;
 	open_ledger();
 	give(10, 1, "/");
-	append_text("give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 2-3 ");
+	append_text("give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 ");
 	read_ledger();
 	assert_int_equal(contents.count, 1);
 	assert_int_equal(contents.bad_lines, 0);
@@ -310,14 +310,15 @@ static void test_torn_anywhere(void **state)
 static void test_damaged_lines(void **state)
 {
 	static const char *const lines[] = {
-		"give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 2-3\n",   /* no end */
-		"give 0 100 1012 5000 1 1 77 1000 3 af 0 0-7 2-3 .\n",  /* number 0 is ourselves */
-		"give 12 0 1012 5000 1 1 77 1000 3 af 0 0-7 2-3 .\n",   /* no process */
-		"give 12 100 1012 5000 1 1 77 1000 3 af 0 x 2-3 .\n",   /* no mask */
-		"give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 0x .\n",  /* no mask */
-		"give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 0x0 .\n", /* no CPU */
-		"give 12 100 1012 5000 1 1 77 1000 3 =/ 0 0-7 2-3 .\n", /* no hash */
-		"give 12 100 1012 5000 1 1 77 1000 3 af 0 0-7 2-3 x\n",
+		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3\n",   /* no end */
+		"give 0 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 .\n",  /* number 0 is ourselves
+									    */
+		"give 12 0 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 .\n",   /* no process */
+		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 x 2-3 .\n",   /* no mask */
+		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 0x .\n",  /* no mask */
+		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 0x0 .\n", /* no CPU */
+		"give 12 100 1012 5000 1 1 77 1000 3 =/ d0 0 0-7 2-3 .\n", /* no hash */
+		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 x\n",
 		"return 12 1012\n",
 		"return 12 1012 6000\n",
 		"\n",

@@ -145,6 +145,41 @@ static void users_are_restored_in_turns(void **state)
 	}
 }
 
+/* By subordinate user ids: each thread of A's has one of its own. */
+static void have_own_users(uint32_t first, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct fake_thread *thread = fake_get(fake, first + i);
+		thread->pid = thread->tid;
+		thread->uid = 100000 + i;
+	}
+}
+
+/* As many users as one likes are one domain: it has a share, and each other one its turn. */
+/* SECURITY: slow-restore, ledger */
+static void users_of_one_domain_share_what_it_has(void **state)
+{
+	(void)state;
+	clone_threads(100, FIRST_OF_A, 60);
+	clone_threads(200, FIRST_OF_B, 3);
+	have_own_users(FIRST_OF_A, 60);
+	world->actuator->most_leases = 40;
+	assert_int_equal(lease_threads(FIRST_OF_A, 60), 35);
+	assert_int_equal(lease_threads(FIRST_OF_B, 3), 3);
+	world->nr_events = 0;
+	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
+	assert_turns(6);
+	assert_null(fake_trace(fake));
+	while (world->actuator->lease_shares.count > 0)
+		world_tick(world);
+	assert_int_equal(lease_threads(FIRST_OF_B, 3), 3);
+	assert_int_equal(lease_threads(FIRST_OF_A, 60), 35);
+	crash();
+	assert_int_equal(restore(), 38);
+	assert_turns(6);
+	assert_null(fake_trace(fake));
+}
+
 /* A's processes carry part of a target, each deep below: B's thread comes first, and none costs more. */
 /* SECURITY: slow-restore, many-groups */
 static void deep_cgroups_delay_nobody(void **state)
@@ -249,6 +284,7 @@ int main(void)
 		TEST(each_user_has_a_share_of_the_ledger),
 		TEST(the_ledger_is_compacted_in_time),
 		TEST(users_are_restored_in_turns),
+		TEST(users_of_one_domain_share_what_it_has),
 		TEST(deep_cgroups_delay_nobody),
 		TEST(a_crash_loop_ends_with_everything_restored),
 		TEST(a_fork_storm_hides_no_child),
