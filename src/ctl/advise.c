@@ -67,7 +67,7 @@ int nm_ctl_advise(const struct nm_ctl *ctl, char *const *words)
 		return r;
 	r = judge(pid, threads, pages, &findings);
 	if (r < 0) {
-		(void)fprintf(stderr, "numa-migrctl: process %u cannot be looked at: %s\n", pid,
+		(void)fprintf(stderr, "numa-migrctl: process %u cannot be examined: %s\n", pid,
 			      strerror(-r));
 		return EXIT_FAILURE;
 	}

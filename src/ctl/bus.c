@@ -91,8 +91,8 @@ void nm_ctl_explain_failure(const sd_bus_error *error, int r, enum nm_right righ
 		     "only root and the group numa-migrd may read this: try with sudo");
 	else if (not_known(error))
 		fail(ret, EXIT_FAILURE,
-		     "the numa-migrd that runs does not know this command: it is of another "
-		     "version (numa-migrctl status)");
+		     "the running numa-migrd is of another version and does not know this command "
+		     "(numa-migrctl status)");
 	else
 		copy_words(ret, error->message ? error->message : strerror(-r));
 }

@@ -54,7 +54,7 @@ int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 	int r = nm_doctor_run(&options, &findings);
 
 	if (r < 0) {
-		(void)fprintf(stderr, "numa-migrctl: the machine cannot be looked at: %s\n",
+		(void)fprintf(stderr, "numa-migrctl: the machine cannot be examined: %s\n",
 			      strerror(-r));
 		return EXIT_FAILURE;
 	}

@@ -99,7 +99,7 @@ static void print_threads(FILE *out, const struct nm_style *style, const json_t 
 	const json_t *threads = json_object_get(decision, "threads");
 	if (json_array_size(threads) == 0)
 		return;
-	(void)fputs("\nthreads when it was decided:\n", out);
+	(void)fputs("\nthreads at the decision:\n", out);
 	nm_table_print(out, style, columns, NM_ARRAY_SIZE(columns), threads);
 }
 

@@ -242,8 +242,8 @@ int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret)
 	r = nm_ctl_recording_read(file, recording, r);
 	if (r == EXIT_SUCCESS && !search.decision) {
 		(void)fprintf(stderr,
-			      "numa-migrctl: decision %" PRIu64 " is not in %s: numa-migrctl dump "
-			      "lists what is\n",
+			      "numa-migrctl: decision %" PRIu64 " is not in %s; numa-migrctl dump "
+			      "lists its decisions\n",
 			      id, file);
 		r = EXIT_FAILURE;
 	}

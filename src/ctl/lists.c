@@ -111,7 +111,7 @@ static int show_pages(const struct nm_ctl *ctl, const json_t *summary, const jso
 	if (ctl->json)
 		return nm_ctl_print_pair("pages", summary, "regions", regions);
 	if (json_object_size(summary) == 0)
-		(void)fputs("its pages are not looked at: see pages.policy in numa-migrd.conf(5)\n",
+		(void)fputs("its pages are not counted: see pages.policy in numa-migrd.conf(5)\n",
 			    stdout);
 	nm_ctl_print_lines(stdout, &ctl->style, summary);
 	if (json_array_size(regions) > 0) {

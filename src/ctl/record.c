@@ -63,10 +63,8 @@ int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)
 	struct stat about;
 	int fd = open(words[0], O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return fail(words[0], errno == EEXIST
-					      ? "is there already, and a recording is never "
-						"written over"
-					      : strerror(errno));
+		return fail(words[0], errno == EEXIST ? "exists; recordings are not overwritten"
+						      : strerror(errno));
 	hold_signals();
 	int r = begin(ctl, fd);
 	if (r != EXIT_SUCCESS) {
@@ -136,8 +134,8 @@ int nm_ctl_recording_read(const char *file, const struct nm_recording *recording
 		return fail(file, nm_recording_error(recording));
 	if (torn)
 		(void)fprintf(stderr,
-			      "numa-migrctl: %s: its last %llu bytes were not written to their "
-			      "end, and are cut off\n",
+			      "numa-migrctl: %s: the last %llu bytes are incomplete, and were "
+			      "dropped\n",
 			      file, torn);
 	return EXIT_SUCCESS;
 }

@@ -29,7 +29,7 @@ static int write_page(const char *file, const char *output, FILE *out)
 		return status;
 	int r = nm_report_write(recording, last_part(file), out);
 	if (r == -EIO && nm_recording_error(recording)[0] == '\0')
-		return fail(output, "not all of the page could be written");
+		return fail(output, "page incomplete");
 	return nm_ctl_recording_read(file, recording, r);
 }
 
@@ -56,9 +56,9 @@ static int write_file(const char *file, const char *output)
 {
 	nm_autofree char *fresh = NULL;
 	if (!is_replaceable(output))
-		return fail(output, "there is something that is not a plain file");
+		return fail(output, "not a regular file");
 	if (is_recording(output))
-		return fail(output, "is a recording, and no page takes its place");
+		return fail(output, "is a recording; not overwritten");
 	if (asprintf(&fresh, "%s.XXXXXX", output) < 0) {
 		fresh = NULL;
 		return fail(output, strerror(ENOMEM));
@@ -82,7 +82,6 @@ int nm_ctl_report(const struct nm_ctl *ctl, char *const *words)
 	if (ctl->output && strcmp(ctl->output, "-") != 0)
 		return write_file(words[0], ctl->output);
 	if (!ctl->output && isatty(STDOUT_FILENO))
-		return nm_ctl_wrong_usage("a page is nothing for a terminal: -o names its file",
-					  NULL);
+		return nm_ctl_wrong_usage("standard output is a terminal: use -o FILE", NULL);
 	return write_page(words[0], "standard output", stdout);
 }

@@ -25,25 +25,23 @@ static int simulation_failed(int r)
 
 static int list_machines(const char *unknown)
 {
-	(void)fprintf(stderr,
-		      "numa-migrctl: no such machine, nor a file of that name: %s\nThere are:\n",
+	(void)fprintf(stderr, "numa-migrctl: no machine or file of this name: %s\nThere are:\n",
 		      unknown);
 	for (size_t i = 0; nm_sim_model(i); i++)
 		(void)fprintf(stderr, "  %-12s %s\n", nm_sim_model(i)->name,
 			      nm_sim_model(i)->words);
-	(void)fputs("and files of hwloc's XML (lstopo --of xml)\n", stderr);
+	(void)fputs("and XML files of hwloc (lstopo --of xml)\n", stderr);
 	return EX_USAGE;
 }
 
 static int list_policies(const char *unknown)
 {
-	(void)fprintf(stderr,
-		      "numa-migrctl: no such policy, nor a file of that name: %s\nThere are:\n",
+	(void)fprintf(stderr, "numa-migrctl: no policy or file of this name: %s\nThere are:\n",
 		      unknown);
 	for (size_t i = 0; nm_sim_policy_at(i); i++)
 		(void)fprintf(stderr, "  %-12s %s\n", nm_sim_policy_at(i)->name,
 			      nm_sim_policy_at(i)->words);
-	(void)fputs("and files as numa-migrd.conf(5)\n", stderr);
+	(void)fputs("and configuration files (numa-migrd.conf(5))\n", stderr);
 	return EX_USAGE;
 }
 
@@ -71,8 +69,7 @@ static int read_machine(const char *path, struct nm_sim_machine **ret)
 	if (nm_topology_load(&source, error, sizeof(error), &topology) < 0)
 		return wrong_file(path, error);
 	if (topology->nr_nodes > NM_SIM_NODES_MOST) {
-		(void)snprintf(error, sizeof(error),
-			       "%u nodes, and the model has room for %u at most",
+		(void)snprintf(error, sizeof(error), "%u nodes; the model has %u at most",
 			       topology->nr_nodes, NM_SIM_NODES_MOST);
 		nm_topology_free(topology);
 		return wrong_file(path, error);
@@ -135,13 +132,12 @@ static int check_nodes(const char *path, const struct nm_sim_machine *machine,
 		    (there && !hwloc_bitmap_iszero(topology->nodes[user->node].cpus)))
 			continue;
 		if (there)
-			(void)snprintf(why, sizeof(why),
-				       "user %zu (%s) wants node %d, which has no usable CPU", u + 1,
-				       user->name, user->node);
+			(void)snprintf(why, sizeof(why), "user %zu (%s): node %d has no usable CPU",
+				       u + 1, user->name, user->node);
 		else
 			(void)snprintf(why, sizeof(why),
-				       "user %zu (%s) wants node %d, and the machine has 0 to %u",
-				       u + 1, user->name, user->node, topology->nr_nodes - 1);
+				       "user %zu (%s): no node %d; the machine has 0 to %u", u + 1,
+				       user->name, user->node, topology->nr_nodes - 1);
 		return wrong_file(path, why);
 	}
 	return EXIT_SUCCESS;
@@ -273,8 +269,7 @@ static int open_record(const char *path, int *ret)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return wrong_file(path, errno == EEXIST ? "is there already, and a recording is "
-							  "never written over"
+		return wrong_file(path, errno == EEXIST ? "exists; recordings are not overwritten"
 							: strerror(errno));
 	*ret = fd;
 	return EXIT_SUCCESS;
@@ -302,7 +297,7 @@ static int check_recording(const char *path)
 	nm_recording_only(recording, 1U << NM_RECORDED_END);
 	if (nm_recording_next(recording, &record) == 1)
 		return EXIT_SUCCESS;
-	return wrong_file(path, "not all of the recording could be written: is there room for it?");
+	return wrong_file(path, "recording incomplete: check the space of the file system");
 }
 
 /* Of a simulation that fails no recording is left. */
@@ -312,8 +307,7 @@ static int run_recorded(const struct nm_ctl *ctl, struct nm_sim_case *what,
 	const char *path = ctl->simulate.record;
 	nm_auto(nm_closep) int fd = -1;
 	if (!choice->policies[0].config)
-		return nm_ctl_wrong_usage("no daemon runs under this policy, so that there is "
-					  "nothing to record",
+		return nm_ctl_wrong_usage("nothing to record: no daemon runs with this policy",
 					  choice->policies[0].name);
 	int status = open_record(path, &fd);
 	if (status != EXIT_SUCCESS)

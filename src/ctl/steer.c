@@ -53,7 +53,7 @@ int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words)
 	nm_auto(json_decrefp) json_t *nothing = NULL;
 	bool on = strcmp(words[0], "on") == 0;
 	if (!on && strcmp(words[0], "off") != 0)
-		return nm_ctl_wrong_usage("dry-run is on or off, not", words[0]);
+		return nm_ctl_wrong_usage("dry-run must be on or off", words[0]);
 	int r = nm_ctl_ask_once("SetDryRun", NM_RIGHT_STEER, &nothing, "b", (int)on);
 	return r == EXIT_SUCCESS ? done(ctl, on ? "dry-run on" : "dry-run off") : r;
 }

@@ -295,7 +295,7 @@ static int run_screen(struct top *top)
 		return complain(strerror(-r));
 	if (r == 0 || sd_bus_is_open(top->bus) > 0)
 		return r;
-	(void)complain("the system bus has gone");
+	(void)complain("connection to the system bus lost");
 	return NM_CTL_UNAVAILABLE;
 }
 

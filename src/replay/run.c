@@ -216,8 +216,8 @@ static int report(const struct nm_replay_request *request, struct nm_player *pla
 	int status = report_result(request, player);
 	if (torn)
 		(void)fprintf(request->err,
-			      "numa-migrctl: %s: its last %" PRIu64
-			      " bytes were not written to their end, and are cut off\n",
+			      "numa-migrctl: %s: the last %" PRIu64
+			      " bytes are incomplete, and were dropped\n",
 			      request->file, torn);
 	return status;
 }

@@ -52,7 +52,7 @@ static void test_usage(void **state)
 	assert_ctl("explain 1x", EX_USAGE, "not the number of a decision: 1x");
 	assert_ctl("explain 99999999999999999999", EX_USAGE, "not the number of a decision");
 	assert_ctl("dry-run", EX_USAGE, "dry-run needs on or off");
-	assert_ctl("dry-run maybe", EX_USAGE, "dry-run is on or off, not: maybe");
+	assert_ctl("dry-run maybe", EX_USAGE, "dry-run must be on or off: maybe");
 	assert_ctl("release -1", EX_USAGE, "--help");
 	assert_ctl("status -n 3", EX_USAGE, "-n goes with decisions, not with: status");
 	assert_ctl("decisions -n", EX_USAGE, "--help");

@@ -88,7 +88,7 @@ static void test_record(void **state)
 	assert_int_equal(stat(file, &about), 0);
 	assert_int_equal(about.st_mode & 0777, 0600);
 	assert_on_file("dump", "", 0, "limit=1073741824 seconds=61 hashed=0");
-	assert_on_file("record --seconds 1", "", 1, "is there already, and a recording is never");
+	assert_on_file("record --seconds 1", "", 1, "exists; recordings are not overwritten");
 }
 
 static void test_options_of_record(void **state)
@@ -181,7 +181,7 @@ static void test_dump_and_explain(void **state)
 	assert_on_file("dump", "| grep '^verdict ' | head -n 1", 0, "policy=imar2 ");
 	(void)snprintf(words, sizeof(words), "explain %llu", (unsigned long long)first_decision());
 	assert_on_file(words, "", 0, "by policy imar2");
-	assert_on_file(words, "", 0, "threads when it was decided:");
+	assert_on_file(words, "", 0, "threads at the decision:");
 	assert_on_file(words, "", 0, "candidates");
 	assert_on_file(words, "", 0, "mysqld");
 	assert_on_file(words, "", 0, "verdict: ");
@@ -237,8 +237,8 @@ static void test_damage(void **state)
 	assert_int_equal(stat(file, &about), 0);
 	assert_int_equal(truncate(file, about.st_size - 7), 0);
 	(void)snprintf(words, sizeof(words), "explain %llu", (unsigned long long)first_decision());
-	assert_on_file(words, "", 0, "were not written to their end, and are cut off");
-	assert_on_file("replay", "", 0, "cut off");
+	assert_on_file(words, "", 0, "are incomplete, and were dropped");
+	assert_on_file("replay", "", 0, "dropped");
 	char byte;
 	int fd = open(file, O_RDWR);
 	assert_int_equal(pread(fd, &byte, 1, about.st_size / 2), 1);

@@ -85,13 +85,13 @@ static void test_failures(void **state)
 		   "missing: No such file");
 	assert_ctl(with("report /dev/null -o %s/page.html", folder), 1, "/dev/null: ");
 	assert_ctl(with("report %s/run -o %s/no/page.html", folder, folder), 1, "No such file");
-	assert_ctl(with("report %s/run -o %s", folder, folder), 1, "not a plain file");
-	assert_ctl(with("report %s/run -o /dev/full", folder), 1, "not a plain file");
+	assert_ctl(with("report %s/run -o %s", folder, folder), 1, "not a regular file");
+	assert_ctl(with("report %s/run -o /dev/full", folder), 1, "not a regular file");
 	assert_ctl(with("report %s/run >/dev/full", folder), 1, "");
 	assert_ctl(with("report %s/run -o %s/run", folder, folder), 1,
-		   "is a recording, and no page takes its place");
+		   "is a recording; not overwritten");
 	assert_int_equal(symlink("/etc/passwd", with("%s/page.html", folder)), 0);
-	assert_ctl(with("report %s/run -o %s/page.html", folder, folder), 1, "not a plain file");
+	assert_ctl(with("report %s/run -o %s/page.html", folder, folder), 1, "not a regular file");
 	unlink(with("%s/page.html", folder));
 	assert_files("run ");
 }

@@ -184,7 +184,7 @@ static void test_top_without_bus(void **state)
 	await(terminal, &at, "postgres");
 	end(&bus->daemon);
 	await(terminal, &at, LEAVE_SCREEN);
-	await(terminal, &at, "the system bus has gone");
+	await(terminal, &at, "connection to the system bus lost");
 	assert_int_equal(close_terminal(terminal), 69);
 	free(terminal);
 }

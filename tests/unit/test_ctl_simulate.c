@@ -88,7 +88,7 @@ static void test_all_policies_are_read_first(void **state)
 	assert_simulate(RING "--policy=none --policy=@/wrong", 1, "/wrong:2: threads.polixy");
 	(void)in_folder(RING "--policy=none --policy=imar", words, sizeof(words));
 	assert_int_equal(ctl(words, text, sizeof(text)), EX_USAGE);
-	assert_non_null(strstr(text, "no such policy, nor a file of that name: imar\nThere are:"));
+	assert_non_null(strstr(text, "no policy or file of this name: imar\nThere are:"));
 	assert_null(strstr(text, "POLICY"));
 }
 
@@ -129,7 +129,7 @@ static void test_nobody_is_bound_to_memory(void **state)
 		     "users = ( { name = \"me\"; placement = \"direct\"; node = 1; " PROGRAM
 		     " } );\n");
 	assert_simulate("simulate --machine=@/hbm.xml --workload=@/memory --policy=none", 1,
-			"/memory: user 1 (me) wants node 1, which has no usable CPU");
+			"/memory: user 1 (me): node 1 has no usable CPU");
 }
 
 static void test_what_is_wrong_is_told_with_its_file(void **state)
@@ -139,7 +139,7 @@ static void test_what_is_wrong_is_told_with_its_file(void **state)
 		     "users = ( { name = \"me\"; placement = \"direct\"; node = 7; " PROGRAM
 		     " } );\n");
 	assert_simulate("simulate --machine=ring-4x10 --workload=@/nowhere --policy=none", 1,
-			"/nowhere: user 1 (me) wants node 7, and the machine has 0 to 3");
+			"/nowhere: user 1 (me): no node 7; the machine has 0 to 3");
 	assert_simulate("simulate --machine=ring-4x10 --workload=/dev/zero --policy=none", 1,
 			"/dev/zero: larger than 1024 KiB");
 	assert_simulate("simulate --machine=ring-4x10 --workload=@ --policy=none", 1,
@@ -153,13 +153,14 @@ static void test_recording_is_left_by_what_succeeds(void **state)
 	char path[FIXTURE_PATH + 16];
 	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/r", root);
-	assert_simulate(RING "--policy=none --record=@/r", EX_USAGE, "nothing to record: none");
+	assert_simulate(RING "--policy=none --record=@/r", EX_USAGE,
+			"no daemon runs with this policy: none");
 	assert_int_equal(access(path, F_OK), -1);
-	assert_simulate(RING "--policy=nosuch --record=@/r", EX_USAGE, "no such policy");
+	assert_simulate(RING "--policy=nosuch --record=@/r", EX_USAGE, "no policy or file");
 	assert_int_equal(access(path, F_OK), -1);
 	assert_simulate(RING "--policy=imar2 --record=@/r", 0, "imar2");
 	assert_int_equal(access(path, F_OK), 0);
-	assert_simulate(RING "--policy=imar2 --record=@/r", 1, "/r: is there already");
+	assert_simulate(RING "--policy=imar2 --record=@/r", 1, "/r: exists");
 }
 
 /* What the disk had no room for is no recording, and no success. */
@@ -175,7 +176,7 @@ static void test_recording_that_is_cut(void **state)
 	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
 	(void)in_folder(RING "--policy=imar2 --record=@/r", words, sizeof(words));
-	assert_ctl(words, 1, "/r: not all of the recording could be written");
+	assert_ctl(words, 1, "/r: recording incomplete");
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(access(path, F_OK), -1);
 }
