@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * attempts [NAME…]: tries what no program of numa-migrd needs, each operation once, but for those named. Prints
- * "denied NAME: ERROR" or "allowed NAME" for each. A scenario runs it under the installed units.
+ * "denied NAME: ERROR" or "allowed NAME" for each. A scenario runs it under the installed units. What succeeds changes
+ * nothing, or is undone.
  */
 #include "lab.h"
 
@@ -30,6 +31,7 @@ static int open_for_writing(const char *path)
 	if (fd < 0)
 		return -1;
 	close(fd);
+	(void)unlink(path);
 	return 0;
 }
 
@@ -50,12 +52,14 @@ static int write_run(void)
 
 static int write_sysctl(void)
 {
-	return open_for_writing("/proc/sys/kernel/core_pattern");
+	return open("/proc/sys/kernel/core_pattern", O_WRONLY | O_CLOEXEC) < 0 ? -1 : 0;
 }
 
 static int make_cgroup(void)
 {
-	return mkdir("/sys/fs/cgroup/numa-migrd.attempt", 0700);
+	static const char path[] = "/sys/fs/cgroup/numa-migrd.attempt";
+
+	return mkdir(path, 0700) < 0 ? -1 : rmdir(path);
 }
 
 static int read_home(void)
@@ -102,9 +106,9 @@ static int open_netlink(void)
 
 static int become_realtime(void)
 {
-	const struct sched_param first = {.sched_priority = 1};
+	const struct sched_param first = {.sched_priority = 1}, none = {0};
 
-	return sched_setscheduler(0, SCHED_FIFO, &first);
+	return sched_setscheduler(0, SCHED_FIFO, &first) < 0 ? -1 : sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
 static int raise_priority(void)
@@ -121,7 +125,7 @@ static int become_root(void)
 
 static int mount_something(void)
 {
-	return mount("none", "/tmp", "tmpfs", 0, NULL);
+	return mount("none", "/mnt", "tmpfs", 0, NULL) < 0 ? -1 : umount("/mnt");
 }
 
 static int make_namespace(void)
@@ -144,14 +148,16 @@ static int run_shell(void)
 
 static int set_clock(void)
 {
-	const struct timespec then = {.tv_sec = 1};
+	struct timespec now;
 
-	return clock_settime(CLOCK_REALTIME, &then);
+	return clock_gettime(CLOCK_REALTIME, &now) < 0 ? -1 : clock_settime(CLOCK_REALTIME, &now);
 }
 
 static int set_host_name(void)
 {
-	return sethostname("attempt", 7);
+	char name[65] = "";
+
+	return gethostname(name, sizeof(name) - 1) < 0 ? -1 : sethostname(name, strlen(name));
 }
 
 static int load_module(void)
@@ -193,9 +199,14 @@ static int open_device(void)
 
 static int make_setuid(void)
 {
-	if (open_for_writing("/tmp/attempt") < 0)
-		return -1;
-	return chmod("/tmp/attempt", 04755);
+	static const char path[] = "/tmp/attempt";
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -1 : fchmod(fd, 04755);
+	int error = errno;
+
+	(void)unlink(path);
+	errno = error;
+	return r;
 }
 
 static const struct attempt {
@@ -216,7 +227,6 @@ static const struct attempt {
 	{"netlink", open_netlink},
 	{"realtime", become_realtime},
 	{"priority", raise_priority},
-	{"user", become_root},
 	{"mount", mount_something},
 	{"namespace", make_namespace},
 	{"writable-code", map_writable_code},
@@ -231,6 +241,7 @@ static const struct attempt {
 	{"kill", kill_another},
 	{"device", open_device},
 	{"setuid-file", make_setuid},
+	{"user", become_root}, /* the last one: it changes who we are */
 };
 
 static int is_named(const char *name, int argc, char **argv)
