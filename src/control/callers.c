@@ -57,8 +57,20 @@ enum nm_admission nm_callers_admit(struct nm_callers *callers, const char *sende
 	struct nm_caller *caller = find(callers, hash(sender));
 	if (!caller)
 		return NM_CALL_ANSWERED;
-	unsigned most = share(callers), calls = ++caller->calls;
-	if (calls <= most)
+	if (caller->calls < share(callers)) {
+		caller->calls++;
 		return NM_CALL_ANSWERED;
-	return calls - most <= NM_REFUSALS_MOST ? NM_CALL_REFUSED : NM_CALL_DROPPED;
+	}
+	if (caller->refused == NM_REFUSALS_MOST)
+		return NM_CALL_DROPPED;
+	caller->refused++;
+	return NM_CALL_REFUSED;
+}
+
+void nm_callers_charge(struct nm_callers *callers, const char *sender, unsigned calls)
+{
+	struct nm_caller *caller = find(callers, hash(sender));
+
+	if (caller)
+		caller->calls += calls;
 }

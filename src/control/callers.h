@@ -22,7 +22,7 @@ enum nm_admission {
 
 struct nm_caller {
 	uint64_t sender; /* a hash of its unique name; 0: free */
-	unsigned calls;
+	unsigned calls, refused;
 };
 
 struct nm_callers {
@@ -33,5 +33,8 @@ struct nm_callers {
 
 /* One more call. Of more senders than places each call is answered: a connection costs its owner more. */
 enum nm_admission nm_callers_admit(struct nm_callers *callers, const char *sender, uint64_t now_ns);
+
+/* What it was answered took so much more than other answers do. */
+void nm_callers_charge(struct nm_callers *callers, const char *sender, unsigned calls);
 
 #endif

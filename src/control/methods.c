@@ -8,6 +8,7 @@
 
 #define STATUS_ROOM 128
 #define ERROR_BYTES 4096
+#define ROWS_OF_ONE_CALL 64U
 
 static int unsupported(sd_bus_message *call, sd_bus_error *error)
 {
@@ -60,8 +61,13 @@ static int end_list(struct nm_answer *answer, int r)
 	return answer->r;
 }
 
-static int send_list(const struct nm_answer *answer, int r, sd_bus_error *error)
+/* A list of thousands takes as long as many other answers. */
+static int send_list(struct nm_control *control, sd_bus_message *call,
+		     const struct nm_answer *answer, int r, sd_bus_error *error)
 {
+	const char *sender = sd_bus_message_get_sender(call);
+	if (sender)
+		nm_callers_charge(&control->callers, sender, answer->rows / ROWS_OF_ONE_CALL);
 	if (r == -E2BIG)
 		return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
 					 "these are more than the %u that an answer can have",
@@ -70,7 +76,7 @@ static int send_list(const struct nm_answer *answer, int r, sd_bus_error *error)
 }
 
 /* A list without arguments. */
-static int give_list(sd_bus_message *call, const struct nm_control *control,
+static int give_list(sd_bus_message *call, struct nm_control *control,
 		     int (*write)(void *context, const struct nm_show *show), sd_bus_error *error)
 {
 	struct nm_answer answer = {0};
@@ -80,26 +86,26 @@ static int give_list(sd_bus_message *call, const struct nm_control *control,
 	int r = begin_list(&answer, call);
 	if (r >= 0)
 		r = end_list(&answer, write(control->ops.context, &show));
-	r = send_list(&answer, r, error);
+	r = send_list(control, call, &answer, r, error);
 	sd_bus_message_unref(answer.message);
 	return r;
 }
 
 static int on_list_nodes(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	const struct nm_control *control = userdata;
+	struct nm_control *control = userdata;
 	return give_list(call, control, control->ops.nodes, error);
 }
 
 static int on_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	const struct nm_control *control = userdata;
+	struct nm_control *control = userdata;
 	return give_list(call, control, control->ops.processes, error);
 }
 
 static int on_list_threads(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	const struct nm_control *control = userdata;
+	struct nm_control *control = userdata;
 	struct nm_answer answer = {0};
 	struct nm_show show = nm_answer_show(&answer);
 	uint32_t pid;
@@ -110,7 +116,7 @@ static int on_list_threads(sd_bus_message *call, void *userdata, sd_bus_error *e
 		r = begin_list(&answer, call);
 	if (r >= 0)
 		r = end_list(&answer, control->ops.threads(control->ops.context, pid, &show));
-	r = r == -ESRCH ? not_managed(pid, error) : send_list(&answer, r, error);
+	r = r == -ESRCH ? not_managed(pid, error) : send_list(control, call, &answer, r, error);
 	sd_bus_message_unref(answer.message);
 	return r;
 }

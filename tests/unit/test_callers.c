@@ -58,6 +58,16 @@ static void it_may_call_again_after_a_second(void **state)
 	assert_int_equal(answered(1, 10000, NOW + NM_NSEC_PER_SEC), NM_CALLS_MOST);
 }
 
+/* SECURITY: bus */
+static void long_lists_count_for_many_calls(void **state)
+{
+	(void)state;
+	assert_int_equal(answered(1, 1, NOW), 1);
+	nm_callers_charge(&callers, ":1.1", NM_CALLS_MOST);
+	assert_int_equal(admit(1, NOW), NM_CALL_REFUSED);
+	assert_int_equal(admit(2, NOW), NM_CALL_ANSWERED);
+}
+
 /* Whoever has called in the second before counts, so that the first of a second gets no more. */
 /* SECURITY: bus */
 static void many_senders_share(void **state)
@@ -98,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_sender_is_refused_and_then_dropped),
 		TEST(it_may_call_again_after_a_second),
+		TEST(long_lists_count_for_many_calls),
 		TEST(many_senders_share),
 		TEST(a_newcomer_is_answered_however_many_there_are),
 		TEST(after_a_silence_nobody_counts),

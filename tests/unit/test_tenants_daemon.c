@@ -99,10 +99,62 @@ static void b_gets_its_home_and_its_affinities_back(void **state)
 	assert_null(fake_trace(world.fake));
 }
 
+static void one_run_of_pages(struct nm_page_batch *batch)
+{
+	batch->moved = 512;
+	batch->bytes = 512 * 4096;
+	batch->loose = calloc(1, sizeof(*batch->loose));
+	batch->loose[0] = (struct nm_page_loose){START, 512, 2, 0};
+	batch->nr_loose = 1;
+}
+
+/* Of how many runs of B's pages it is remembered where they were, while A has so many. */
+static size_t remembered_beside(size_t of_a)
+{
+	size_t remembered = 0;
+	add_a();
+	add_worker(B, 1, 2);
+	add_worker(B, 3, 2);
+	fake_move(world.fake, B, "/b.slice/b.service");
+	world.daemon.config->threads.policy = NM_POLICY_AUTO;
+	world.balancing = world.daemon.balancing = -1;
+	fake_mover.perform = one_run_of_pages;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+	for (unsigned turn = 0; turn < 40 / nm_loop_beat_s(&world.daemon); turn++) {
+		live_one();
+		struct nm_placed *a = nm_placed_find(world.daemon.pipeline.placement, A);
+		struct nm_placed *b = nm_placed_find(world.daemon.pipeline.placement, B);
+		if (a && !a->memory.was)
+			a->memory.nr_was = of_a;
+		if (b && b->memory.nr_was > remembered)
+			remembered = b->memory.nr_was;
+	}
+	struct nm_placed *a = nm_placed_find(world.daemon.pipeline.placement, A);
+	if (a && !a->memory.was)
+		a->memory.nr_was = 0;
+	return remembered;
+}
+
+/* SECURITY: shares */
+static void a_leaves_room_to_remember_bs_pages(void **state)
+{
+	(void)state;
+	assert_int_equal(remembered_beside(NM_ORIGINS_MOST / 2), 1);
+}
+
+static void no_more_is_remembered_than_there_is_room_for(void **state)
+{
+	(void)state;
+	assert_int_equal(remembered_beside(NM_ORIGINS_MOST), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(b_gets_its_home_and_its_affinities_back),
+		TEST(a_leaves_room_to_remember_bs_pages),
+		TEST(no_more_is_remembered_than_there_is_room_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
