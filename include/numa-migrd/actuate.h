@@ -30,12 +30,12 @@ struct nm_receipt {
 };
 
 enum nm_lease_event_kind {
-	NM_LEASE_EXPIRED, /* the thread went quiet: original mask returned */
-	NM_LEASE_FOREIGN, /* somebody else changed the mask: the thread is theirs again */
-	NM_LEASE_WIDENED, /* a nudged thread was seen on its node: original mask returned */
-	NM_LEASE_UNSEEN,  /* a nudged thread was not seen there in time: original mask returned */
-	NM_LEASE_HEIR, /* a thread or child born of a leased one got the ancestor's original mask */
-	NM_LEASE_GONE, /* the thread ended */
+	NM_LEASE_EXPIRED,  /* the thread went quiet: original mask returned */
+	NM_LEASE_FOREIGN,  /* another program changed the affinity */
+	NM_LEASE_WIDENED,  /* a nudged thread was seen on its node: original mask returned */
+	NM_LEASE_UNSEEN,   /* a nudged thread was not seen there in time: original mask returned */
+	NM_LEASE_HEIR,	   /* an inheritor got the original affinity of its ancestor */
+	NM_LEASE_GONE,	   /* the thread ended */
 	NM_LEASE_FAILED,   /* returning the mask was refused; kept in the ledger and tried again */
 	NM_LEASE_RETURNED, /* on stop, pause, release, exec, restore, when it left the targets, or
 			    * when the kernel reset the mask with its cpuset */
@@ -79,9 +79,9 @@ void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, u
 void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_event *event);
 
 /*
- * For the roster (struct nm_lease_lookup): is `current` a mask of ours, inherited or lent? Records
- * show who inherited; only while some were lost are affinity and descent asked instead, since an
- * owner may well have pinned his thread to the same CPUs.
+ * For the roster (struct nm_lease_lookup): is `current` a mask of ours, inherited or leased?
+ * Records show who inherited; only while some were lost are affinity and descent asked instead,
+ * since an owner may have pinned its thread to the same CPUs.
  */
 bool nm_actuator_inherited(void *actuator, uint32_t pid, uint32_t tid, uint64_t start_ticks,
 			   hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
@@ -93,16 +93,16 @@ bool nm_actuator_holds(void *actuator, uint32_t tid, uint64_t start_ticks);
 /*
  * Side-band records were lost, or could not be had (no source, a CPU without a ring): tasks
  * with inherited affinity may have been missed, so nm_actuator_tend() walks /proc, from the next
- * time on and within a budget each time, for those born since all were known. Before
+ * time on and within a budget each time, for those created since all were known. Before
  * nm_roster_update() of the tick in which the loss was seen.
  */
 void nm_actuator_records_lost(struct nm_actuator *actuator);
 
 /*
  * Looks after the leases once per interval: threads that ran by `figures` renew theirs; those
- * silent for expiry_ns (0: however long) and those no longer among `members` get their masks back; masks changed by
- * others are given up. Both arrays in ascending tid order. Tick, after the rings were drained: what
- * was born before the last call counts as told of.
+ * silent for expiry_ns (0: however long) and those no longer among `members` get their masks back;
+ * masks changed by others are given up. Both arrays in ascending tid order. Tick, after the rings
+ * were drained: what was created before the last call counts as told of.
  */
 struct nm_tend_input {
 	const struct nm_figures *figures;
@@ -138,10 +138,10 @@ struct nm_restoration {
 
 /*
  * After a crash: replays the ledger in runtime_directory, returning every mask that is still as we
- * set it, to the threads themselves and to their heirs, and empties it. Returns the number of masks
- * returned, or -errno (nothing or not all was done, the ledger stays); refusals are
- * counted, and for these the ledger stays as well: the next nm_actuator_new() takes them over.
- * `numa-migrd --restore`, and the daemon's start.
+ * set it, to the threads themselves and to their inheritors, and empties it. Returns the number of
+ * masks returned, or -errno (nothing or not all was done, the ledger stays); refusals are counted,
+ * and for these the ledger stays as well: the next nm_actuator_new() takes them over. `numa-migrd
+ * --restore`, and the daemon's start.
  */
 int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 	       int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,

@@ -115,7 +115,8 @@ int nm_control_new(sd_event *event, const struct nm_control_ops *ops, struct nm_
 void nm_control_free(struct nm_control *control);
 NM_DEFINE_CLEANUP(struct nm_control, nm_control_free);
 
-/* Facts may have changed: whoever watches Paused and DryRun is told if so. NULL is fine, as below. */
+/* Facts may have changed: clients that watch Paused and DryRun receive a signal then. NULL is fine,
+ * as below. */
 void nm_control_changed(struct nm_control *control);
 
 #endif

@@ -66,7 +66,7 @@ const char *nm_event_named_check(int root, const char *name);
 
 /*
  * Finds the first CPU's identity in the text of /proc/cpuinfo. Returns 0, or -ENODATA where a line
- * is missing (other architectures than x86 spell theirs differently). Pure.
+ * is missing (other architectures than x86 spell the names differently). Pure.
  */
 int nm_cpu_identity_parse(const char *cpuinfo, struct nm_cpu_identity *ret);
 

@@ -66,8 +66,8 @@ int nm_read_trusted(const char *path, char *buffer, size_t size);
 int nm_open_own(int directory, const char *name, int flags);
 
 /*
- * Puts a file of ours with this text in place of what is there under the name, at once: whoever
- * reads finds the old one or the new one. 0, or -errno with the old one as it was.
+ * Puts a file of ours with this text in place of what is there under the name, at once: a process
+ * that reads finds the old one or the new one. 0, or -errno with the old one as it was.
  */
 int nm_replace_own(int directory, const char *name, const char *text, size_t length);
 

@@ -26,7 +26,7 @@ enum nm_message {
 	NM_MESSAGE_PROBLEM, /* something is unavailable: why, and the remedy */
 	NM_MESSAGE_DECISION,
 	NM_MESSAGE_VERDICT,
-	NM_MESSAGE_LEASE,   /* given back, foreign, heir, failed */
+	NM_MESSAGE_LEASE,   /* given back, foreign, inheritor, failed */
 	NM_MESSAGE_SUMMARY, /* intervals without a decision, suppressed entries, counters */
 	NM_MESSAGE_PAUSE,
 	NM_MESSAGE_RESUME,

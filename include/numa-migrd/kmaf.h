@@ -16,7 +16,7 @@
 
 /*
  * Maps the snapshot's threads, of which `graph` has one vertex each in the same order, and makes
- * moves of the mapping where it is worth it. Threads that may not be moved now stand where they
+ * moves of the mapping if it saves enough. Threads that may not be moved now stand where they
  * are, and the others are mapped around them. Returns 0 (also with nothing to propose) or -ENOMEM.
  * Once per mapping period, policy stage.
  */
@@ -32,7 +32,7 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
  *   proposals one after another, the whole ring or none.
  * What does not bring sharing threads nearer is left out, and with threads.gate = "benefit" all of
  * it, unless the distance saved exceeds chance by threads.gate_sigmas. At most
- * threads.moves_per_interval moves. A mapping that is not worth it gives none. -ENOMEM.
+ * threads.moves_per_interval moves. A mapping that saves too little gives none. -ENOMEM.
  */
 int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,

@@ -17,7 +17,8 @@
 #define NM_LEDGER_NAME "ledger"
 #define NM_LEDGER_DAMAGED NM_LEDGER_NAME ".damaged" /* kept aside for the administrator */
 
-/* One narrowed mask: all that is needed to return it, and to know its heirs, without other state.
+/* One narrowed mask: all that is needed to return it, and to know its inheritors, without other
+ * state.
  */
 struct nm_ledger_entry {
 	uint32_t tid, pid;
@@ -26,7 +27,7 @@ struct nm_ledger_entry {
 	uint64_t ended_ticks; /* when it was returned or no longer ours; 0: it stands */
 	uint64_t start_stack; /* of its process then: another one means an exec; 0: unknown */
 	uint64_t decision;
-	uint32_t session;  /* of its process, to find heirs whose parents are gone */
+	uint32_t session;  /* of its process, to find inheritors whose parents are gone */
 	uint32_t uid;	   /* of its process, for the same */
 	uint64_t ran_ticks; /* CPU time of the thread then; 0: unknown */
 	bool unrestricted; /* return all possible CPUs rather than the exact original */
@@ -89,8 +90,8 @@ size_t nm_ledger_lines(const struct nm_ledger *ledger);
 
 /*
  * Every line of the file, oldest first. A thread may have several that stand: after a death between
- * the line and the act its mask is still an earlier one's. Those that ended tell whose heirs may
- * live.
+ * the line and the act its mask is still an earlier one's. Those that ended tell whose inheritors
+ * may live.
  */
 struct nm_ledger_contents {
 	struct nm_ledger_entry *entries;

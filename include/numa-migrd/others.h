@@ -14,7 +14,7 @@ enum nm_rivalry {
 struct nm_other {
 	const char *comm; /* at most 15 bytes, as the kernel keeps them */
 	enum nm_rivalry rivalry;
-	bool anyone;		   /* works for whoever starts it, not only for root */
+	bool anyone;		   /* any user may start it */
 	const char *does, *remedy; /* remedy: NULL where both get along */
 };
 

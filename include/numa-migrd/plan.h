@@ -68,11 +68,10 @@ void nm_plan_clear(struct nm_plan *plan);
 
 /*
  * Turns proposals into decisions, in their order, within threads.moves_per_interval (a swap counts
- * two). Pin per threads.pin: "auto" leases, but nudges threads of young or spawning processes, and of
- * those whose runtime may count its CPUs again; who is to be held where he is and may only be nudged
- * is left out.
- * Decision ids count up from *next_id, which is advanced. Returns 0 or -ENOMEM (nothing planned).
- * Tick, plan stage.
+ * two). Pin per threads.pin: "auto" leases, but nudges threads of young or spawning processes, and
+ * of those whose runtime may count its CPUs again; a thread that is to be held where it is and may
+ * only be nudged is left out. Decision ids count up from *next_id, which is advanced. Returns 0 or
+ * -ENOMEM (nothing planned). Tick, plan stage.
  */
 int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);

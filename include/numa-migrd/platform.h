@@ -44,7 +44,7 @@ enum nm_question_kind {
 struct nm_question {
 	enum nm_question_kind kind;
 	uint32_t pid;
-	uint64_t start_ticks; /* field 22 of its stat; 0 (WHERE): whoever has the number now */
+	uint64_t start_ticks; /* field 22 of its stat; 0 (WHERE): any process with the number */
 	unsigned count;	      /* WHERE: pages */
 	const uint64_t *addresses;
 	/* The platform's own use. */
@@ -164,11 +164,11 @@ struct nm_platform_ops {
 			     size_t size, uint64_t budget_ns, uint64_t *ret_held_ns);
 
 	/*
-	 * Asks on which node each of `count` pages of a process is (move_pages(2) without nodes): ret gets
-	 * the kernel's node number, or a negative errno for a page that is nowhere. The process is that of
-	 * a thread that has not exited, by its number and its own start time (0: whoever has the
-	 * number): -ESRCH where another has it by the time of the call. In batches: it is looked up and locked for each call.
-	 * Mover only.
+	 * Asks on which node each of `count` pages of a process is (move_pages(2) without nodes):
+	 * ret gets the kernel's node number, or a negative errno for a page that is nowhere. The
+	 * process is that of a thread that has not exited, by its number and its own start time (0:
+	 * any that has the number): -ESRCH where another has it by the time of the call. In
+	 * batches: it is looked up and locked for each call. Mover only.
 	 */
 	int (*pages_where)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			   unsigned count, const uint64_t *addresses, int *ret);

@@ -65,7 +65,7 @@ int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bit
 int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret);
 
 /* Clock ticks since boot, on the scale of start_ticks, for a CLOCK_BOOTTIME of now; never later
- * than the start of a thread born after the call. 0: /proc/uptime does not tell. */
+ * than the start of a thread created after the call. 0: /proc/uptime does not tell. */
 uint64_t nm_proc_ticks_now(struct nm_platform *platform);
 
 struct nm_cpu_times {

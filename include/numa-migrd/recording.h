@@ -33,8 +33,8 @@ enum nm_recorded_kind {
 	NM_RECORDED_TOPOLOGY,  /* behind it, and where it changed */
 	NM_RECORDED_INTERVAL,  /* begins an interval; what follows belongs to it */
 	NM_RECORDED_THREADS,   /* those managed, as the policy saw them */
-	NM_RECORDED_PROCESSES, /* theirs, and where their memory is */
-	NM_RECORDED_SHARING,   /* who shares memory with whom */
+	NM_RECORDED_PROCESSES, /* of threads, with the location of their memory */
+	NM_RECORDED_SHARING,   /* threads that share memory */
 	NM_RECORDED_VERDICT,   /* of an earlier decision */
 	NM_RECORDED_PROPOSALS, /* what stopped others, before the decisions */
 	NM_RECORDED_DECISION,

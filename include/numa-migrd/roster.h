@@ -31,7 +31,7 @@ enum nm_standing {
 	NM_STANDING_REALTIME,	/* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE (per thread) */
 	NM_STANDING_SELF,	/* numa-migrd and its helper */
 	NM_STANDING_PINNED,	/* its mask leaves no choice of node */
-	NM_STANDING_FOREIGN,	/* somebody else changed a mask that we had set: theirs again */
+	NM_STANDING_FOREIGN,	/* another program changed an affinity that we had set */
 	NM_STANDING_RELEASED,	/* by `numa-migrctl release` */
 	NM_STANDING_OFF,	/* an attribute of its cgroups is "off" (steer.h) */
 };
@@ -81,9 +81,9 @@ struct nm_member {
 struct nm_roster;
 
 /*
- * What the roster asks the lease keeper about a newcomer: a thread born of a leased one carries our
- * mask, and its original is the ancestor's. Returns true and the ancestor's original when `current`
- * is a lease it inherited.
+ * What the roster asks the lease keeper about a newcomer: a thread created of a leased one carries
+ * our mask, and its original is the ancestor's. Returns true and the ancestor's original when
+ * `current` is a lease it inherited.
  */
 struct nm_lease_lookup {
 	void *context;
@@ -95,7 +95,7 @@ struct nm_lease_lookup {
 };
 
 /*
- * Threads and processes given back to their owners for as long as they live. Outlives rosters:
+ * Threads and processes that are not managed again until they end. Outlives rosters:
  * pausing or reloading does not forget a release. Owned by the daemon.
  */
 #define NM_ROSTER_MEMORY_NAME "given-back" /* its file in the runtime directory */
@@ -178,8 +178,8 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		   uint64_t now_ns, struct nm_member *ret, size_t *ret_count);
 
-/* The following name a thread by number and start time (field 22 of stat): whoever else has its number
- * by now is not meant. */
+/* The following name a thread by number and start time (field 22 of stat): another thread that has
+ * its number by now is not meant. */
 
 /* Bars a thread from moves until the given interval; a bar that lasts longer stays. */
 void nm_roster_bar(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,

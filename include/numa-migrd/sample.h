@@ -68,7 +68,7 @@ struct nm_task_event {
 
 /*
  * The records of one drain in order of time: pointers into `events`, for which ret has room. Marks
- * forks whose numbers another fork among them gives anew: whoever has it now is not their child.
+ * forks whose numbers another fork among them gives anew: its present owner is not their child.
  * -ENOMEM: not all may be marked. Drain.
  */
 int nm_task_events_order(struct nm_task_event *events, size_t count, struct nm_task_event **ret);
@@ -227,7 +227,7 @@ const struct nm_source_status *nm_source_status(struct nm_source *source);
 
 /*
  * The problems that have come up since the last call, each once, and those that ended: a counter
- * that another program held and gave back. Valid until the next call on the source. Tick.
+ * that another program held and released. Valid until the next call on the source. Tick.
  */
 const struct nm_source_problem *nm_source_news(struct nm_source *source, size_t *ret_count);
 

@@ -54,7 +54,7 @@ struct nm_selection_answer {
 };
 
 /*
- * Chooses by the rule, of equals the one met first. Whoever has a gain below min_gain is not taken
+ * Chooses by the rule, of equals the first one. A thread with a gain below min_gain is not taken
  * by any rule; whose pages are not known, only by a rule that does not ask for them and with a
  * min_gain of −∞. "exclusivity" and "most_benefit_plus" put the enhanced procedure
  * (exclusivity, section 3.2) around the metrics of "exclusivity_base" and "most_benefit": leaders

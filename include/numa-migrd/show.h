@@ -39,7 +39,7 @@ struct nm_value {
 	};
 };
 
-/* Errors are kept by whoever is behind it: a writer need not look. */
+/* Errors are kept by the implementation: a writer need not look. */
 struct nm_show {
 	void *context;
 	void (*open)(void *context); /* a dictionary begins */

@@ -2,8 +2,8 @@
 /*
  * A model of a NUMA machine, its operating system and the programs on it, behind the ops table and
  * with samples as a processor's counters would give. Pure: time passes when nm_sim_advance() says
- * so, and chance is the seed's. It knows no policy: whoever moves threads and pages is a caller of
- * the ops.
+ * so, and chance is the seed's. It knows no policy: a program that moves threads and pages is a
+ * caller of the ops.
  */
 #ifndef NUMA_MIGRD_SIM_H
 #define NUMA_MIGRD_SIM_H
@@ -179,7 +179,7 @@ struct nm_sim_figures {
 	double accesses, local_accesses, bytes;
 	uint64_t programs_ended, samples;
 	uint64_t users_ended; /* with the last of their programs; who repeats does not */
-	uint64_t moves;	      /* of threads to another node, by whomever */
+	uint64_t moves;	      /* of threads to another node, by any cause */
 	uint64_t pages_moved; /* by calls of pages_move */
 	uint64_t pages_balanced; /* by kernel.numa_balancing */
 	uint64_t masks_set;

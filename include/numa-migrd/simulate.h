@@ -21,7 +21,7 @@ struct nm_simulated {
 	struct nm_sim_figures figures;
 	uint64_t intervals, decisions, applied, improved, neutral, rolled_back, cancelled,
 		inconclusive;
-	double decide_s;       /* processor time of all ticks; differs from run to run */
+	double decide_s;       /* CPU time of all ticks; differs from run to run */
 	double drain_s;	       /* likewise of taking in samples between them */
 	double longest_tick_s; /* likewise */
 	uint64_t daemon_bytes; /* of memory that it held at the end */

@@ -89,7 +89,7 @@ void nm_steer_configure(struct nm_steer *steer, const struct nm_config *config);
 /*
  * Reads what counts for a process in this cgroup (NULL: not known); nothing if targets.attribute is
  * "ignore". A directory is read once for each now_ns, the time of the tick. Below the topmost
- * directory that others than root can write to, at most 64 are read in a tick, so that whoever
+ * directory that others than root can write to, at most 64 are read in a tick, so that a user who
  * makes cgroups by the thousand delays only the processes among them. 0; -EAGAIN: not in this tick;
  * other -errno: cannot be read now. Task table, when it checks a process.
  */

@@ -2,8 +2,8 @@
 /*
  * Whatever takes another process's lock on its memory map (mmap_lock: move_pages(2), reading
  * /proc/PID/maps and numa_maps, writing clear_refs) is done by numa-migrd-worker, a process of its
- * own: whoever holds his own lock for ever holds a worker, and not the daemon. Here: the protocol,
- * and the daemon's end of it.
+ * own: a process that holds its own lock for ever blocks a worker, and not the daemon. Here: the
+ * protocol, and the daemon's end of it.
  *
  * One request, one reply over a SOCK_SEQPACKET socket, native-endian (both ends are one package on
  * one machine). A worker has one client, and ends with it.
@@ -113,7 +113,7 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 /* Who calls: each has a worker of its own. */
 enum nm_worker_caller { NM_WORKER_LOOP, NM_WORKER_MOVER, NM_WORKER_CALLERS };
 
-/* Somebody missed his deadline, or there is no worker; to be told once. */
+/* A process missed its deadline, or there is no worker; to be logged once. */
 struct nm_worker_news {
 	uint32_t pid, uid; /* pid 0: no worker can be had, `error` says why */
 	enum nm_worker_act act;
@@ -167,7 +167,7 @@ struct nm_worker_call {
 	struct nm_worker_request request; /* pid, start_ticks: filled in by the call, from `pid` */
 	uint32_t pid;		/* of a thread of the process, or 0 for: see `directory` */
 	int directory;		/* /proc/PID, where pid is 0 */
-	uint64_t start_ticks;	/* that it must have; 0: whoever has the number */
+	uint64_t start_ticks;	/* that it must have; 0: any process with the number */
 	const uint64_t *addresses;
 	const int *nodes;
 	const struct nm_worker_range *ranges;

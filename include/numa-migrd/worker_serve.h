@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The worker's end of worker.h: what numa-migrd-worker does for whoever is at its socket. */
+/* The worker's end of worker.h: what numa-migrd-worker does for the client of its socket. */
 #ifndef NUMA_MIGRD_WORKER_SERVE_H
 #define NUMA_MIGRD_WORKER_SERVE_H
 

@@ -26,7 +26,7 @@ static int take_over(struct nm_actuator *actuator, const char *boot_id)
 		if (r == 0)
 			(void)nm_lease_put(actuator, &contents.entries[i]);
 	}
-	/* Whoever inherited them is to be found, too. */
+	/* Inheritors are to be found, too. */
 	actuator->missed = actuator->count > 0;
 	nm_ledger_contents_clear(&contents);
 	return r;
@@ -241,7 +241,7 @@ void nm_actuator_records_lost(struct nm_actuator *actuator)
 	actuator->missed = true;
 }
 
-/* All that was born before the last round has been told of by the records drained since. */
+/* All that was created before the last round has been told of by the records drained since. */
 static void note_told(struct nm_actuator *actuator)
 {
 	if (nm_lease_may_be_missed(actuator) || actuator->count == 0)

@@ -20,7 +20,7 @@ struct nm_lease {
 	struct nm_ledger_entry terms;
 	enum nm_step_pin pin;
 	bool inherited; /* one for each thread and target; its ancestor's line stands for it */
-	bool settled;	/* restored, or changed by its owner: what the thread carries now is his own
+	bool settled;	/* restored, or changed by its owner: the present affinity is the owner's
 			 */
 	bool refused;	/* inherited, and could not be restored: to be tried again */
 	bool written;	/* then it has a line of its own, which outlives its ancestor's */
@@ -79,7 +79,8 @@ struct nm_actuator {
 	bool descent_is_current; /* it has the lines of all that are not inherited */
 
 	uint64_t round; /* of nm_actuator_tend() */
-	/* Every thread born before told_ticks has been told of by a FORK record, or was looked at.
+	/* Every thread created before told_ticks has been told of by a FORK record, or was looked
+	 * at.
 	 */
 	uint64_t told_ticks, tended_ticks;
 	bool missed; /* side-band records were lost since the last walk began */

@@ -52,9 +52,9 @@ struct nm_descendant {
  * and it must be
  *  - another thread of the leased process, born under the lease and since born_since (ticks); or
  *  - the leader of that process, taken over in an exec by the leased thread; or
- *  - of a process born under the lease that descends from the leased one, each parent alive; or
- * from an orphan (whoever adopts those is its parent) of the leased process's user and of the same
- *    session or cgroup, also born under the lease.
+ *  - of a process created under the lease that descends from the leased one, each parent alive; or
+ * from an orphan (the process that adopts those is its parent) of the leased process's user and of
+ * the same session or cgroup, also created under the lease.
  */
 int nm_descent_look(struct nm_descent *descent, uint64_t born_since, uint32_t pid, uint32_t tid,
 		    struct nm_descendant *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Affinities of ours that were passed on: by fork, by exec, and to whom the roster meets. */
+/* Affinities of ours that were passed on: by fork, by exec, and to threads that the roster finds.
+ */
 #include <unistd.h>
 
 #include "actuator.h"
@@ -203,7 +204,8 @@ static bool is_same_thread(struct nm_actuator *actuator, const struct nm_ledger_
 	       start_ticks == terms->start_ticks;
 }
 
-/* The owner of the parent has pinned it where the lease had been: what is born then is his, too. */
+/* The owner of the parent has pinned it where the lease had been: what is created then is the
+ * owner's, too. */
 static bool is_owners_choice(struct nm_actuator *actuator, const struct nm_lease *parent,
 			     uint64_t start_ticks)
 {
@@ -216,7 +218,7 @@ static bool is_owners_choice(struct nm_actuator *actuator, const struct nm_lease
 	       hwloc_bitmap_isequal(current, parent->terms.target);
 }
 
-/* Of a parent that has only just been born, a fork takes no seconds. */
+/* Of a parent that has only just been created, a fork takes no seconds. */
 static bool is_born_too_late(const struct nm_lease *parent, uint64_t start_ticks)
 {
 	uint64_t grace_ticks = (uint64_t)sysconf(_SC_CLK_TCK) / 5;
@@ -224,7 +226,8 @@ static bool is_born_too_late(const struct nm_lease *parent, uint64_t start_ticks
 	       start_ticks - grace_ticks > parent->terms.ended_ticks;
 }
 
-/* A child born well after its parent had its affinity back inherits nothing: this ends the chain.
+/* A child created well after its parent had its affinity back inherits nothing: this ends the
+ * chain.
  */
 static bool may_inherit(struct nm_actuator *actuator, const struct nm_lease *parent,
 			uint64_t start_ticks)
@@ -238,7 +241,7 @@ static bool may_inherit(struct nm_actuator *actuator, const struct nm_lease *par
 	       !is_owners_choice(actuator, parent, start_ticks);
 }
 
-/* A thread or child was born of a thread that carries, or lately carried, affinities of ours. */
+/* A thread or child was created of a thread that carries, or lately carried, affinities of ours. */
 static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *event)
 {
 	uint32_t parent = nm_lease_first_of_tid(actuator, event->parent_tid);
@@ -388,7 +391,8 @@ int nm_lease_search(struct nm_actuator *actuator)
 				       .context = &restoring,
 				       .found = 1};
 	int r = walk.descent ? 0 : -ENOMEM;
-	/* Threads born while we walk are met by the next round; a fork bomb is not waited for. */
+	/* Threads created while we walk are met by the next round; a fork bomb is not waited for.
+	 */
 	for (int round = 0; r == 0 && walk.found > 0 && restoring.refused == 0 && round < 4;
 	     round++) {
 		walk.found = 0;
@@ -414,7 +418,7 @@ static void begin_walk(struct nm_actuator *actuator)
 	};
 }
 
-/* What was born a second before it began may not have been there to be seen. */
+/* What was created a second before it began may not have been there to be seen. */
 static void end_walk(struct nm_actuator *actuator)
 {
 	const struct nm_lease_walk *walk = &actuator->walk;

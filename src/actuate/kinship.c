@@ -227,7 +227,7 @@ static const struct nm_descent_process *link_of(const struct nm_descent *descent
 
 /*
  * Did the older process `parent` adopt this child, rather than bear it? Inits adopt; so does
- * whoever is not of the child's session, unless the child has left for one of its own.
+ * a parent that is not of the child's session, unless the child has left for one of its own.
  */
 static bool adopted_by(const struct nm_descent_process *parent,
 		       const struct nm_descent_process *child)
@@ -289,7 +289,7 @@ static int offer(struct nm_descent *descent, const struct nm_ledger_entry *terms
 	return r;
 }
 
-/* By the process at this place of the chain, under whose leases those below it were born. */
+/* By the process at this place of the chain, under whose leases those below it were created. */
 static int offer_of_ancestor(struct nm_descent *descent, const struct chain *chain, size_t place)
 {
 	const struct nm_descent_process *process = link_of(descent, chain, place);

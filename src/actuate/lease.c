@@ -193,8 +193,8 @@ void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease)
 /* ---- forgetting ---- */
 
 /* As long as a walk may meet the thread, it must be known that what it carries is its owner's; and
- * as long as one may meet a child, under what terms it was born. Leases, of which there may be any
- * number, do not wait for ever, nor for what cannot be read. */
+ * as long as one may meet a child, under what terms it was created. Leases, of which there may be
+ * any number, do not wait for ever, nor for what cannot be read. */
 static bool is_still_met(const struct nm_actuator *actuator, const struct nm_lease *lease)
 {
 	if (!nm_lease_may_be_missed(actuator))

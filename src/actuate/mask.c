@@ -84,7 +84,8 @@ static bool is_effect_of(const struct nm_masks *masks, int directory, hwloc_cons
 	       hwloc_bitmap_isequal(current, allowed);
 }
 
-/* Whose mask a thread was born with, as far as /proc tells: its leader's, or its parent's. */
+/* The affinity with which a thread was created, as far as /proc shows it: that of its leader or
+ * parent. */
 static int read_origin(struct nm_platform *platform, int directory, uint32_t tid, uint32_t *ret)
 {
 	struct nm_proc_stat stat;
@@ -106,7 +107,7 @@ static hwloc_const_bitmap_t settable(const struct nm_masks *masks, hwloc_const_b
 	return unrestricted ? masks->topology->possible : mask;
 }
 
-/* The affinity that a child of this task is born with. */
+/* The affinity that a child of this task is created with. */
 static int read_inheritable(const struct nm_masks *masks, uint32_t origin, hwloc_bitmap_t ret,
 			    bool *ret_unrestricted)
 {
@@ -125,7 +126,7 @@ static int read_inheritable(const struct nm_masks *masks, uint32_t origin, hwloc
 
 /*
  * The thread died between our check and our call, and its number may have been given to a new one:
- * that one was born with the affinity of its leader or parent, which is restored.
+ * that one was created with the affinity of its leader or parent, which is restored.
  */
 static void undo_misfire(const struct nm_masks *masks, uint32_t tid, hwloc_const_bitmap_t mask)
 {
@@ -171,7 +172,7 @@ int nm_mask_set(const struct nm_masks *masks, int directory, uint32_t tid, uint6
 	return hwloc_bitmap_isincluded(seen, mask) ? 0 : -ESTALE;
 }
 
-/* 1: set; 0: somebody set another one behind ours, and that is theirs. */
+/* 1: set; 0: another program has set another one since, which stays. */
 static int set_original(const struct nm_masks *masks, const struct nm_ledger_entry *terms,
 			int directory, uint32_t tid, uint64_t start_ticks)
 {

@@ -47,7 +47,7 @@ static bool unit_matches(const char *glob, const char *cgroup)
 
 /*
  * The slices that the system's manager keeps are the leading directories of that name: what a user
- * calls a slice inside what was delegated to him is none.
+ * calls a slice inside a delegated directory is none.
  */
 static bool slice_matches(const char *glob, const char *cgroup)
 {

@@ -54,7 +54,8 @@ static void check_source(const struct company *company)
 			"set to the one that is meant");
 }
 
-/* Whoever sets T and gets another would not know why; the default keeps within the bounds. */
+/* An administrator who sets T and gets another would not know why; the default keeps within the
+ * bounds. */
 static void check_interval(const struct company *company)
 {
 	const struct nm_config *config = company->config;

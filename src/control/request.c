@@ -67,7 +67,7 @@ static struct nm_tenant sender_of(sd_bus_message *call)
 	return nm_tenant_of(0, path);
 }
 
-/* Whoever is patient could keep root out by asking without end. */
+/* A patient user could keep root out by calls without end. */
 static bool has_room(const struct nm_control *control, const struct nm_tenant *sender)
 {
 	struct nm_usage usage = {0};

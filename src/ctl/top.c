@@ -246,7 +246,8 @@ static void close_top(struct top *top)
 	nm_top_model_clear(&top->model);
 }
 
-/* Before the screen changes: whoever may not, or asks for nobody, reads why on the line below. */
+/* Before the screen changes: a user who may not, or an unknown process, gets the reason on the line
+ * below. */
 static int ask_first(struct top *top)
 {
 	int r = nm_ctl_open(&top->bus);

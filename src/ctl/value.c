@@ -18,7 +18,7 @@ union basic {
 	double real;
 };
 
-/* Whoever holds the bus's name may say anything: nothing of it steers a terminal; lines stay lines.
+/* The owner of the bus name may send anything: nothing of it controls a terminal; lines stay lines.
  */
 static char *clean_text(const char *text)
 {

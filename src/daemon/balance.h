@@ -69,7 +69,7 @@ struct nm_balancer {
 
 /* Takes over what is known of the snapshot's threads, and forgets others. -ENOMEM. */
 int nm_balance_follow_threads(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
-/* Reads schedstat where it is worth it; ret_times: per thread. *ret_suspects: of how many. -ENOMEM.
+/* Reads schedstat of suspects; ret_times: per thread. *ret_suspects: of how many. -ENOMEM.
  */
 int nm_balance_read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_balance_rules *rules, struct nm_balance_times *ret_times,

@@ -64,7 +64,7 @@ static int take_over(struct nm_balancer *balancer, const struct nm_process *proc
 	return ret->pages ? 0 : -ENOMEM;
 }
 
-/* Both ascend by tid. A thread that the roster has given back meanwhile has no member. */
+/* Both ascend by tid. A thread that the roster has released meanwhile has no member. */
 static void find_processes(const struct nm_snapshot *snapshot, const struct nm_member *members,
 			   size_t nr_members, const struct nm_process **processes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Dynamic task-aware scheduling: which threads wait for memory, and which CPUs are theirs. */
+/* Dynamic task-aware scheduling: which threads wait for memory, and which CPUs are for them. */
 #include <math.h>
 
 #include "balance.h"
@@ -173,7 +173,7 @@ int nm_balance_follow_types(struct nm_daemon *daemon, const struct nm_snapshot *
 	return split(daemon, snapshot);
 }
 
-/* An idle CPU of the other type was chosen: it is for whoever runs there now. */
+/* An idle CPU of the other type was chosen: it is for the thread that runs there now. */
 hwloc_const_bitmap_t nm_balance_lease(const struct nm_balancer *balancer, enum nm_dtas_type type,
 				      int node, int cpu)
 {

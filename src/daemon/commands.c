@@ -295,7 +295,7 @@ static int rebuild(struct nm_daemon *daemon)
 	return r;
 }
 
-/* What was lent under rules that no longer hold. */
+/* What was leased under rules that no longer hold. */
 static void return_leases(struct nm_daemon *daemon)
 {
 	(void)nm_actuator_return_all(daemon->pipeline.actuator);

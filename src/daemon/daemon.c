@@ -63,7 +63,7 @@ static void choose_seed(struct nm_daemon *daemon)
 	nm_rng_seed(&daemon->rng, daemon->seed);
 }
 
-/* Before anything is lent: none of these may end us with masks outstanding. */
+/* Before anything is leased: none of these may end us with masks outstanding. */
 static int hold_signals(void)
 {
 	sigset_t signals;

@@ -211,7 +211,7 @@ int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size
 
 /* One interval, from samples to decisions: reads as the picture in ARCHITECTURE.md. 0 or -errno. */
 int nm_tick(struct nm_daemon *daemon);
-/* The processor time of this process, in ns. */
+/* The CPU time of this process, in ns. */
 uint64_t nm_own_cpu_ns(void);
 uint64_t nm_loop_cpu_ns(void); /* of the thread that calls it */
 uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* likewise, but for foreign_ns */
@@ -256,7 +256,7 @@ void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample)
 /* Its threads' pages stay until the new node shows in what is counted. */
 void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decision *decision);
 void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event);
-/* The process is given back to its owner. */
+/* The process is released. */
 void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid);
 /* One interval: what became of the last moves, and which are next. 0 or -ENOMEM. */
 int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -320,7 +320,7 @@ void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 void nm_exporter_tick(struct nm_daemon *daemon);
 /* All figures as they are now; the caller clears. 0 or -ENOMEM. */
 int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret);
-/* The file goes: whoever has stopped has no figures. */
+/* Removes the file: a stopped service has no metrics. */
 void nm_exporter_close(struct nm_daemon *daemon);
 
 /* ---- inject.c ---- */
@@ -429,7 +429,7 @@ void nm_runtime_close(struct nm_daemon *daemon, bool restored);
 /* Restores what the ledger says; used at start and by --restore. 0; 1 where something could not be
  * restored, or is not known any more; -errno. Reported in the journal. */
 int nm_runtime_restore(struct nm_daemon *daemon);
-/* What was given back to its owner for life, over a restart; trouble is told. Needs the platform.
+/* Released processes and threads, over a restart; errors are logged. Needs the platform.
  */
 void nm_runtime_recall(struct nm_daemon *daemon);
 void nm_runtime_remember(struct nm_daemon *daemon);

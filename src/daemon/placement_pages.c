@@ -12,7 +12,9 @@
 #define PAGE_BYTES 4096.0
 #define GREW_BY 1.5 /* what has become so much larger is asked about again */
 #define FEWEST 64U  /* pages needed for an answer */
-#define AWAITED_NS (NM_NSEC_PER_SEC / 2) /* then a home goes by where it ran, whoever does not answer */
+#define AWAITED_NS                                                                                 \
+	(NM_NSEC_PER_SEC / 2) /* then a home goes by where it ran, without the answer              \
+			       */
 
 static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
 {

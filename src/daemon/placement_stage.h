@@ -107,7 +107,7 @@ struct nm_payer {
 struct nm_placement {
 	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no order */
 	unsigned nr_due;
-	struct nm_payer payers[NM_PAYERS]; /* whoever owes least gives way */
+	struct nm_payer payers[NM_PAYERS]; /* the one that owes least is replaced */
 	struct nm_placed *items; /* ascending pid */
 	size_t count;
 	struct nm_thread_times *times; /* ascending tid */

@@ -6,9 +6,8 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
-#define PAST_S                                                                                     \
-	60.0 /* of the time before a process was first seen, in which it is assumed to have run as \
-		now */
+/* A process is assumed to have run as now before it was first seen, for at most this time. */
+#define PAST_S 60.0
 
 /* ---- the machine ---- */
 

@@ -145,7 +145,7 @@ static void add_start(struct nm_daemon *daemon)
 	add(daemon, &record);
 }
 
-/* Whom the daemon has given back for life; the file names the boot. */
+/* Released processes and threads; the file names the boot. */
 static void add_given_back(struct nm_daemon *daemon)
 {
 	static const size_t most = 1 << 20;

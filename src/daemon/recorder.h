@@ -74,7 +74,7 @@ void nm_recorder_verdict(struct nm_daemon *daemon, const struct nm_verdict *verd
 void nm_recorder_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
 void nm_recorder_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 void nm_recorder_entry(struct nm_daemon *daemon, const struct nm_entry *entry, uint64_t time_usec);
-/* What the mover said, by the name of its function; and what it gave back (NULL: nothing). */
+/* The result of the mover, by the name of its function; and the batch that it returned, or NULL. */
 void nm_recorder_mover(struct nm_daemon *daemon, const char *function, int64_t result);
 void nm_recorder_batch(struct nm_daemon *daemon, const struct nm_page_batch *batch);
 void nm_recorder_ranges(struct nm_daemon *daemon, uint32_t pid, int result,

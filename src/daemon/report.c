@@ -460,7 +460,7 @@ void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_proc
 		  placed->decision);
 }
 
-/* The lease keeper's events; a thread that somebody else bound is given back here. */
+/* The lease keeper's events; a thread that another program bound is released here. */
 void nm_report_lease(void *context, const struct nm_lease_event *event)
 {
 	struct nm_daemon *daemon = context;

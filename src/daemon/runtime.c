@@ -25,7 +25,7 @@ static int open_directory(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Whoever else can write there could make us set any mask of any thread. */
+/* Another user who can write there could make us set any affinity of any thread. */
 static int check_directory(int fd)
 {
 	struct stat st;

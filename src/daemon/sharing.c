@@ -70,7 +70,7 @@ void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	if (!daemon->pipeline.memory)
 		return;
-	/* Whoever places the threads: what they share is a figure of late, not of all time. */
+	/* With any policy: sharing is of recent time. */
 	if (daemon->config->threads.policy != NM_POLICY_KMAF && is_over(daemon, now_ns)) {
 		daemon->mapped_ns = now_ns;
 		(void)nm_affinity_age(nm_memory_affinity(daemon->pipeline.memory));

@@ -29,7 +29,7 @@ static int open_platform(void *context, const struct nm_platform_options *option
 	return 0;
 }
 
-/* The configuration is lent: it is not ours to free. */
+/* The configuration is borrowed: it is not freed here. */
 static void daemon_clear(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "simulation ended");

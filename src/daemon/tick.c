@@ -88,8 +88,8 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 		dispatch_event(daemon, order[i], happened_ns(daemon, order[i], now_ns));
 }
 
-/* Forks may be among what was lost, or happen on a CPU that has no ring: heirs of leases are then
- * looked for by other means. */
+/* Forks may be among what was lost, or happen on a CPU that has no ring: inheritors of leases are
+ * then looked for by other means. */
 static void look_for_losses(struct nm_daemon *daemon)
 {
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
@@ -230,7 +230,7 @@ static void free_who_counts_again(struct nm_daemon *daemon, const struct nm_snap
 	}
 }
 
-/* Leased threads that queue on a full node while others stand idle get their masks back. */
+/* Leased threads that queue on a full node while others are idle get their affinities restored. */
 static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	size_t count;

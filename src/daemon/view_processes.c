@@ -376,7 +376,7 @@ int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
 	struct nm_sharing sharing;
 	if (!nm_view_is_managed(daemon, pid))
 		return -ESRCH;
-	if (!process) /* pages are not looked at, or not his yet */
+	if (!process) /* pages are not counted, or not of this process yet */
 		return 0;
 	struct nm_exclusivity sums = nm_pages_exclusivity(nm_memory_pages(memory), process->owner);
 	nm_show_u64(show, "tracked", sums.pages);

@@ -246,7 +246,7 @@ static void write_threads(const struct nm_daemon *daemon, uint32_t pid,
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if ((pid && thread->pid != pid) ||
 		    nm_roster_thread_standing(daemon->pipeline.roster, thread->tid, &standing) < 0)
-			continue; /* ended, or given back */
+			continue; /* ended, or released */
 		uint64_t decision =
 			nm_last_decision_of(last, nr_last, thread->tid, thread->start_ticks);
 		show->open(show->context);

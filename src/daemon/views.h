@@ -39,7 +39,7 @@ int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_s
 
 /* The process as the roster knows it, or NULL. */
 const struct nm_process *nm_view_process(const struct nm_daemon *daemon, uint32_t pid);
-/* "threads" says nothing of a process that was given back since. */
+/* "threads" has none of a process that was released since. */
 bool nm_view_is_managed(const struct nm_daemon *daemon, uint32_t pid);
 /* Its node, by the kernel's number; below 0 it is left out. */
 void nm_view_node(const struct nm_daemon *daemon, const struct nm_show *show, const char *name,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exposition format, version 0.0.4; "# EOF" is a comment there and tells whoever wants to know
+/* The exposition format, version 0.0.4; "# EOF" is a comment there and shows a reader
  * that the file is whole. */
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scotch knows no masks: threads on CPUs that are not theirs are put elsewhere, one after another.
+/* Scotch knows no affinities: threads on CPUs that they may not use are moved, one after another.
  */
 #include <math.h>
 

@@ -191,7 +191,8 @@ static void forget_old_threads(const struct nm_pages *pages, struct nm_slot slot
 	}
 }
 
-/* Section 3.2: the thread becomes the sub-block's latest; returns whom it shares with. */
+/* Section 3.2: the thread becomes the sub-block's latest; returns the thread with which it shares.
+ */
 static uint16_t note_thread(struct nm_slot slot, uint32_t now_s, const struct nm_page_touch *touch)
 {
 	unsigned block =

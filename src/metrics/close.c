@@ -20,7 +20,7 @@ static int by_tid(const void *a, const void *b)
 	return (left->index > right->index) - (left->index < right->index);
 }
 
-/* Drops keys of entries that were given back, also those whose entry went to the same tid again. */
+/* Drops keys of entries that were freed, also those whose entry went to the same tid again. */
 static void sort_keys(struct nm_metrics *metrics)
 {
 	struct nm_entry_key *keys = metrics->keys;

@@ -8,7 +8,7 @@
 #include "loose.h"
 #include "numa-migrd/proc.h"
 
-#define CHECK_NS NM_NSEC_PER_SEC /* each call names whom it means: this finds another thread in time */
+#define CHECK_NS NM_NSEC_PER_SEC /* calls name the process: this finds another thread in time */
 
 static enum nm_pace_class class_of(const struct nm_page_step *step)
 {

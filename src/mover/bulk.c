@@ -8,9 +8,8 @@ _Static_assert(NM_MAPPINGS_NODES <= NM_WORKER_NODES_MOST, "a bit for each");
 #define RUN_PAGES 512U
 #define RUNS_MOST 65536U /* 1.5 MiB: so much is remembered of where a process's pages were */
 #define SPARSE_PAGES 16384U /* a mapping of more */
-#define SPARSE                                                                                     \
-	64 /* a mapping with less than 1/64 of its pages in memory is not searched: it may have 64 \
-	      TiB */
+/* A mapping with less than 1/64 of its pages in memory is not searched: it may have 64 TiB. */
+#define SPARSE 64
 #define FEW 32 /* the kernel walks through all page tables for each node: not for less than one page of so many */
 
 /* ---- all at once ---- */

@@ -39,7 +39,7 @@ static bool is_forgotten(const struct nm_known_entry *entry, uint64_t now_ns)
 				  now_ns >= entry->again_ns && !nm_known_holds(entry, now_ns));
 }
 
-/* Whoever waited for it has had it, or has forgotten it. */
+/* Its requester has received it, or cancelled. */
 static bool may_go(const struct nm_known_entry *entry, uint64_t now_ns)
 {
 	if (is_forgotten(entry, now_ns))

@@ -311,7 +311,7 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 }
 
 struct rank {
-	bool well; /* its threads are beside its memory: whoever comes goes elsewhere */
+	bool well; /* its threads are beside its memory: newcomers go elsewhere */
 	double demand;
 	size_t group;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which homes are given up, since they make threads queue while CPUs elsewhere stand idle. */
+/* Which homes are given up, since they make threads queue while CPUs elsewhere are idle. */
 #include "numa-migrd/placement.h"
 
 #include <stdlib.h>

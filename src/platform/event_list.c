@@ -180,7 +180,7 @@ static int add_pmu(struct builder *builder, const char *text)
 	return r;
 }
 
-/* Sapphire Rapids needs the leader for loads by latency, whoever has named them. */
+/* Sapphire Rapids needs the leader for loads by latency, also if the configuration names them. */
 static int add_event(struct builder *builder, const char *name)
 {
 	const char *pmu = core_pmu(builder->root);

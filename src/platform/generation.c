@@ -60,7 +60,7 @@ static int try_lock(int fd)
 	return errno == EWOULDBLOCK ? -EBUSY : -errno;
 }
 
-/* Whoever was killed gets a moment to end, so that what it was in the middle of ends first. */
+/* A killed process gets a moment to end, so that what it was in the middle of ends first. */
 static int take_over(int fd, int proc_fd, const struct holder *holder)
 {
 	int r = try_lock(fd);

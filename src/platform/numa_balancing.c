@@ -2,7 +2,7 @@
 /*
  * kernel.numa_balancing, set and put back. The state file holds "old ours"; it is written before
  * the sysctl, so a death in between loses nothing. Where the sysctl no longer has the value that we
- * gave it, somebody else has changed it since, and theirs stays.
+ * gave it, another program has changed it since, and that value stays.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +125,7 @@ int nm_numa_balancing_set(const struct nm_helper_context *context, bool nodes)
 	int value = nm_balancing_with(current, nodes);
 	bool had = state_load(context->state_path, &previous) == 0;
 	bool untouched = had && previous.ours == current;
-	/* We had set it so, and somebody has changed it since: it is theirs. */
+	/* We had set it so, and another program has changed it since: its value stays. */
 	if (had && nm_balances_nodes(previous.ours) == nodes)
 		return -EALREADY;
 	r = state_save(context->state_path,

@@ -55,7 +55,7 @@ static bool is_well_formed(const struct nm_helper_request *request)
 	       request->load_latency <= NM_LOAD_LATENCY_MAX;
 }
 
-/* What sampling.pmu and sampling.event name is root's choice, whoever asks. */
+/* What sampling.pmu and sampling.event name is root's choice, for any caller. */
 static int read_named(const struct nm_helper_context *context, struct nm_event_wishes *wishes,
 		      struct nm_config **ret)
 {

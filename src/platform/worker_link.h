@@ -33,7 +33,7 @@ int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call
 /* It is on a CPU or wants one: what it was asked takes long, and nobody holds it up. */
 bool nm_worker_link_is_at_work(const struct nm_worker_link *link, int proc_fd);
 
-/* Something came, or its end: whoever did not answer in time does so now, or has ended. */
+/* Something came, or its end: a worker that was late answers now, or has ended. */
 bool nm_worker_link_stirs(const struct nm_worker_link *link);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Outlives clients, which are made anew at each pause, dry run or recording, and by its file the
- * daemon: else whoever holds his lock would get another worker each time.
+ * daemon: otherwise a process that holds its lock would get another worker each time.
  */
 #include "worker_memory.h"
 

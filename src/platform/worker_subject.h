@@ -15,7 +15,7 @@ struct nm_worker_subject {
 
 /* Below a directory of a thread or process. -ESRCH: it is gone; -errno. */
 int nm_worker_subject_at(int directory, struct nm_worker_subject *ret);
-/* By its number; start_ticks: that it must have (else -ESRCH), 0: whoever has the number. */
+/* By its number; start_ticks: that it must have (else -ESRCH), 0: any process with the number. */
 int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks,
 			 struct nm_worker_subject *ret);
 /* The start, by a file stat; the number too, where that file's directory is of a descriptor. */

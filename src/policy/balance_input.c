@@ -9,7 +9,7 @@ static bool is_saturated(const struct nm_snap_cpu *cpu)
 	return cpu->usable && cpu->busy_share >= 1 - NM_WAIT_SHARE;
 }
 
-/* ---- whom to read ---- */
+/* ---- suspects ---- */
 
 /* What the CPU can have been asked for at most: its threads may all have waited all the time. */
 static double most_load(const struct nm_snap_cpu *cpu)

@@ -45,7 +45,7 @@ unsigned nm_dtas_memory_cpus(unsigned cpus, uint64_t memory, uint64_t compute)
 	return wanted == cpus && cpus > 1 ? cpus - 1 : wanted;
 }
 
-/* A CPU by what it shares: with whom a cache, with whom a core, and its number among them. */
+/* A CPU by its cache, its core, and its number among them. */
 struct place {
 	unsigned cpu;
 	int cache, core;

@@ -96,7 +96,7 @@ static void fill_partner(struct nm_search *search, size_t position)
 	uint32_t index = snapshot->home_threads[position];
 	const struct nm_snap_thread *thread = &snapshot->threads[index];
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
-	/* A partner of whom too little was seen may lose more than is known: it is not gambled
+	/* A partner with too few samples may lose more than is known: it is not gambled
 	 * with. */
 	bool unknown = search->rules.gated && !search->tickets.known[index];
 	bool fixed = !thread->movable || thread->home_node < 0 || unknown;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Leases give way to load: a mask must not keep threads queueing, nor on the siblings of busy
- * cores, while others stand idle.
+ * cores, while others are idle.
  */
 #include <math.h>
 #include <stdlib.h>

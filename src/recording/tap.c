@@ -178,7 +178,7 @@ static int tap_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const
 	return r;
 }
 
-/* Of whom the ticket is; it is another's from now on. */
+/* The requester of the ticket; it is another's from now on. */
 static uint32_t trade_ticket(struct tap *tap, uint64_t ticket, uint64_t new_ticket,
 			     uint32_t new_pid)
 {

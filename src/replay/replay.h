@@ -11,7 +11,7 @@
 #include "numa-migrd/tap.h"
 
 struct nm_player {
-	const struct nm_daemon *daemon; /* that is fed; lent */
+	const struct nm_daemon *daemon; /* that is fed; borrowed */
 	struct nm_platform strict,
 		quiet; /* what stages of the loop get; the source and the mover */
 	struct nm_recording *stream;

@@ -70,7 +70,7 @@ static int load_config(const struct nm_replay_request *request,
 	return 0;
 }
 
-/* Whom the recorded daemon had given back for life: its file is in the recording. */
+/* Processes and threads that the recorded daemon had released: its file is in the recording. */
 static int keep_given_back(struct nm_daemon *daemon, const struct nm_recorded_answer *given_back,
 			   char **ret_text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was given back to its owner for life: outlives the roster, which is built anew at every
+/* Released processes and threads: outlives the roster, which is built anew at every
  * resume, and by its file the daemon. */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -302,7 +302,7 @@ static int tend_thread(struct nm_roster *roster, const struct nm_figures *figure
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Begins with who had to wait, so that everybody has his turn. */
+/* Begins with threads that had to wait, so that each has its turn. */
 static int tend_threads(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 			uint64_t now_ns)
 {

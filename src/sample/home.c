@@ -128,7 +128,7 @@ static void release_waiting(struct nm_homes *homes, const struct nm_task_event *
 	homes->waiting_count = kept;
 }
 
-/* Whoever ends is forgotten: what he did goes before. */
+/* A task that ends is dropped after its samples. */
 static void release(struct nm_homes *homes, const struct nm_task_event *ended)
 {
 	release_waiting(homes, ended);

@@ -70,7 +70,7 @@ static void refused(struct nm_injector *injector, int error)
 	injector->last_error = error;
 }
 
-/* True where it was protected. Whoever did not answer in time may have been, later. */
+/* True where it was protected. A process whose answer was late may have been, later. */
 static bool hear(struct nm_injector *injector, const struct nm_inject_target *target,
 		 const struct nm_memory_answer *answer)
 {

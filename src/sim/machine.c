@@ -254,7 +254,7 @@ static void route_mesh(struct nm_sim_machine *machine)
 				*share_of(machine, from, to, from * nodes + to) = 1;
 }
 
-/* One way out of each node and one in, whoever is at the other end. */
+/* One way out of each node and one in, to any other node. */
 static void route_ports(struct nm_sim_machine *machine)
 {
 	unsigned nodes = machine->topology->nr_nodes;

@@ -14,7 +14,7 @@
 #define NM_SIM_UNTOUCHED UINT8_MAX
 #define NM_SIM_TICKS_PER_S 100.0 /* USER_HZ */
 #define NM_SIM_LINE_BYTES 64.0
-/* What the kernel copies of pages that move, by whomever: their users wait meanwhile. */
+/* Bytes copied for pages that move, by any cause: their users wait meanwhile. */
 #define NM_SIM_MOVE_BYTES_PER_S 1e9
 
 enum { NM_SIM_DUE_RUN, NM_SIM_DUE_ACCESS, NM_SIM_DUE_KINDS };
@@ -100,7 +100,7 @@ struct nm_sim {
 	size_t nr_processes, processes_capacity;
 	struct nm_sim_task **live; /* all threads that have not ended, ascending tid */
 	size_t nr_live, live_capacity;
-	bool *open_cpus;	      /* to whoever has no mask */
+	bool *open_cpus;	      /* to threads without an affinity */
 	int *near_node;		      /* by CPU: whose memory it has, or takes where it has none */
 	unsigned *run_nodes;	      /* those with usable CPUs, ascending */
 	unsigned nr_run_nodes;

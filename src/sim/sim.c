@@ -16,7 +16,7 @@
 
 static void leave_alone(struct nm_platform *platform)
 {
-	(void)platform; /* the model outlives whoever looks at it through the ops */
+	(void)platform; /* the model outlives the users of its ops */
 }
 
 static unsigned count_cores(const struct nm_topology *topology)

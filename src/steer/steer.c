@@ -81,7 +81,7 @@ static void send_report(struct nm_steer *steer, enum nm_steer_conflict conflict,
 	steer->report(steer->context, &report);
 }
 
-/* Others than root could change the value all the time: theirs is not part of the hash. */
+/* Others than root could change the value all the time: their values are not part of the hash. */
 static void report_directory(struct nm_steer *steer, enum nm_steer_conflict conflict,
 			     const struct directory *directory)
 {

@@ -17,8 +17,8 @@
 #define NOSYMFOLLOW UINT64_C(0x00200000)
 
 /*
- * systemd has given the unit one (and lets it make none), with a /proc that has processes and nothing
- * else (ProcSubset=); whoever else starts the program has not.
+ * systemd has given the unit one (and lets it make none), with a /proc that has processes and
+ * nothing else (ProcSubset=); other callers of the program have not.
  */
 static bool has_namespace(void)
 {

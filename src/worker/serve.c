@@ -43,8 +43,8 @@ static int require_process(int proc_fd, const struct nm_worker_request *request)
 }
 
 /*
- * What the descriptor is of, without following the link. Whoever opened it, the helper or an earlier worker,
- * had a mount of /proc of its own, which is no part of the path that is read here.
+ * What the descriptor is of, without following the link. Its opener, the helper or an earlier
+ * worker, had a mount of /proc of its own, which is no part of the path that is read here.
  */
 static int require_file(int proc_fd, int fd, const char *name)
 {
