@@ -81,7 +81,7 @@ struct nm_member {
 struct nm_roster;
 
 /*
- * What the roster asks the lease keeper about a newcomer: a thread created of a leased one carries
+ * What the roster asks the lease keeper about a newcomer: a thread created by a leased one carries
  * our mask, and its original is the ancestor's. Returns true and the ancestor's original when
  * `current` is a lease it inherited.
  */

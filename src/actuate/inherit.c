@@ -241,7 +241,7 @@ static bool may_inherit(struct nm_actuator *actuator, const struct nm_lease *par
 	       !is_owners_choice(actuator, parent, start_ticks);
 }
 
-/* A thread or child was created of a thread that carries, or lately carried, affinities of ours. */
+/* A thread or child was created by a thread that carries, or lately carried, affinities of ours. */
 static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *event)
 {
 	uint32_t parent = nm_lease_first_of_tid(actuator, event->parent_tid);

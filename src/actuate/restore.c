@@ -124,7 +124,7 @@ static int restore_inherited(struct restore *restore, const struct nm_ledger_ent
 	struct nm_descent_walk walk = {
 		.descent = descent, .each = restore_found, .context = restore, .found = 1,
 		.progress = &restore->progress};
-	/* Threads created of those found while we walk are met by the next round. */
+	/* Threads created by those found while we walk are met by the next round. */
 	for (int round = 0; r == 0 && walk.found > 0 && restore->failed == failed && round < 4;
 	     round++) {
 		walk.found = 0;
