@@ -24,6 +24,11 @@ attempt_in() { # UNIT [ALLOWED…]: what was allowed besides those
 	systemctl daemon-reload
 }
 
+in_helper() { # COMMAND…: where files are as the helper sees them
+	systemctl start numa-migrd-helper.service
+	nsenter -t "$(systemctl show -P MainPID numa-migrd-helper.service)" -m "$@"
+}
+
 allowed() { sed -n 's/^allowed //p' <<<"$result" | paste -sd' '; }
 nr_denied() { grep -c '^denied ' <<<"$result"; }
 
@@ -39,6 +44,9 @@ note "$(systemctl show -P ExecMainStatus attempted): $(tail -n 1 <<<"$result")"
 check_equal "the daemon is denied all" '' "$(allowed)"
 check "they were attempted" [ "$(nr_denied)" -ge 25 ]
 
+check "the helper's /run is read-only" fails in_helper sh -c ': >/run/attempt'
+check "but for its own directory" in_helper sh -c ': >/run/numa-migrd-helper/attempt && rm /run/numa-migrd-helper/attempt'
+note "$(in_helper sh -c 'grep -E " /(run[^ ]*|) " /proc/self/mountinfo | cut -c1-120')"
 # CAP_SYS_PTRACE: where descriptors of other users' processes point. It is root, among whose files these are.
 mark_journal
 result=$(attempt_in numa-migrd-helper.service read-memory read-environment)
