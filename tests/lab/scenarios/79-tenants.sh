@@ -20,35 +20,50 @@ as_a() { # UNIT COMMAND…
 	systemd-run --quiet --unit="$unit" --slice=user-$A.slice -p User=$A -p Delegate=yes -p TasksMax=infinity "$@"
 }
 
-# shellcheck disable=SC2016 # variables of perl
-readonly DEEP='
-	my ($levels, $count) = @ARGV;
-	open(my $file, "<", "/proc/self/cgroup"); my ($own) = <$file> =~ /^0::(.*)$/;
-	chdir("/sys/fs/cgroup$own") or die "cgroup: $!";
-	for (1 .. $levels) { mkdir("x") and chdir("x") or die "level $_: $!" }
-	open(my $procs, ">", "cgroup.procs") or die "procs: $!"; syswrite($procs, $$) or die "move: $!";
-	for (1 .. $count) { fork() or do { sleep(1000) while 1 } }
-	$| = 1; print "deep\n"; sleep(1000) while 1'
-# shellcheck disable=SC2016 # variables of perl
-readonly ATTRIBUTES='
-	my ($own) = do { open(my $file, "<", "/proc/self/cgroup"); <$file> =~ /^0::(.*)$/ };
-	chdir("/sys/fs/cgroup$own") or die "cgroup: $!";
-	for (my $i = 0; ; $i = ($i + 1) % 100) { mkdir("y$i"); system("setfattr", "-n", "user.numa-migrd", "-v", "on$i", "y$i"); rmdir("y$i") }'
+# As files: systemd would take the variables for its own.
+readonly SCRIPTS=/run/lab-tenants
+write_scripts() {
+	mkdir -p $SCRIPTS
+	cat >$SCRIPTS/deep.pl <<-'PERL'
+		my ($levels, $count) = @ARGV;
+		open(my $file, "<", "/proc/self/cgroup"); my ($own) = <$file> =~ /^0::(.*)$/;
+		chdir("/sys/fs/cgroup$own") or die "cgroup: $!";
+		for (1 .. $levels) { mkdir("x") and chdir("x") or die "level $_: $!" }
+		open(my $procs, ">", "cgroup.procs") or die "procs: $!";
+		syswrite($procs, $$) or die "move: $!";
+		for (1 .. $count) { fork() or do { sleep(1000) while 1 } }
+		$| = 1; print "deep\n"; sleep(1000) while 1;
+	PERL
+	cat >$SCRIPTS/labels.pl <<-'PERL'
+		open(my $file, "<", "/proc/self/cgroup"); my ($own) = <$file> =~ /^0::(.*)$/;
+		chdir("/sys/fs/cgroup$own") or die "cgroup: $!";
+		for (my $i = 0; ; $i = ($i + 1) % 100) {
+			mkdir("y$i");
+			system("setfattr", "-n", "user.numa-migrd", "-v", "on$i", "y$i");
+			rmdir("y$i");
+		}
+	PERL
+	chmod -R a+rX $SCRIPTS
+}
 
 has_said() { [[ $(journalctl -q -o cat _SYSTEMD_UNIT="$1.service") == *"$2"* ]]; }
 
 begin_a() {
+	write_scripts
 	as_a hog "$(command -v crowd)" $THREADS 1000 100
 	as_a forker "$(command -v churn)" 100000
 	as_a locker "$(command -v holder)" 3
-	as_a labels perl -e "$ATTRIBUTES"
-	as_a deep taskset -c 4-5 perl -e "$DEEP" $LEVELS $PINNED
+	as_a labels perl $SCRIPTS/labels.pl
+	as_a deep taskset -c 4-5 perl $SCRIPTS/deep.pl $LEVELS $PINNED
 	check "A's cgroups are $LEVELS levels deep" wait_for 60 has_said deep deep
-	mapfile -t pinned < <(pgrep -u $A -f 'perl -e.*levels')
+	mapfile -t pinned < <(pgrep -u $A -f deep.pl)
 	check "and has $PINNED pinned processes there" [ ${#pinned[@]} -gt $PINNED ]
 }
 
-end_a() { systemctl kill -s KILL hog forker locker labels deep 2>/dev/null; }
+end_a() {
+	systemctl kill -s KILL hog forker locker labels deep 2>/dev/null
+	rm -r $SCRIPTS
+}
 
 still_pinned() { masks_of "${pinned[@]}" | cut -d' ' -f2 | sort -u; }
 
