@@ -114,6 +114,7 @@ static void the_daemon_runs_nothing_else_and_leaves_no_image(void **state)
 	assert_value(&unit, "MemoryMax", "2G");
 	assert_value(&unit, "LimitCORE", "0");
 	assert_denies(&unit, "@aio");
+	assert_denies(&unit, "@keyring");
 	assert_denies(&unit, "userfaultfd");
 }
 
@@ -176,6 +177,9 @@ static void the_helper_gets_three_others(void **state)
 	assert_value(&unit, "RestrictNamespaces", "yes");
 	assert_value(&unit, "LimitCORE", "0");
 	assert_denies(&unit, "@mount");
+	assert_denies(&unit, "kill");
+	assert_denies(&unit, "pidfd_send_signal");
+	assert_value(&unit, "ReadOnlyPaths", "/run");
 	for (size_t i = 0; i < unit.count; i++)
 		if (strcmp(unit.settings[i].key, "SystemCallFilter") == 0)
 			assert_false(has_word(unit.settings[i].value, "ptrace") ||
