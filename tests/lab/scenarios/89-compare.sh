@@ -124,7 +124,10 @@ prepare_page_cache() { # FORM
 one_run() { # ID SET FORM MODE SEED
 	local before after agent_before agent_after
 	times=1
-	[[ $3 != long* ]] || times=15
+	case ${3%+cache} in
+	long) times=15 ;;
+	x*) times=${3%+cache} && times=${times#x} ;;
+	esac
 	draw_cpus "$5"
 	prepare_page_cache "$3" || { note "not run, as the page cache is not full: $1" && return; }
 	begin_mode "$4" || { note "$4 does not start" && return; }
