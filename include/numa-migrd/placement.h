@@ -13,7 +13,7 @@
 
 #include "numa-migrd/topology.h"
 
-#define NM_PLACE_MIN_AGE_S 0.25 /* what ends sooner is not worth a look */
+#define NM_PLACE_MIN_AGE_S 0.1 /* what ends sooner is not worth a look */
 #define NM_PLACE_YOUNG_S 4.0	/* the behaviour until this age does not predict the rest */
 #define NM_PLACE_WATCHED_S (NM_PLACE_YOUNG_S / 2) /* what a process is compared with or known by */
 
@@ -76,6 +76,8 @@ struct nm_place_view {
 	const struct nm_place_group *groups;
 	size_t nr_groups;
 	struct nm_place_cost cost;
+	double demand_of_late; /* CPUs in demand, smoothed over some seconds; programs follow each
+				  other */
 	bool memory_stays; /* nothing moves it, neither we nor the kernel */
 };
 

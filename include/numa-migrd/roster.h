@@ -163,6 +163,10 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns);
 
+/* Takes what was answered of programs' runtimes, and asks about others. Tick, and policy "auto"
+ * between ticks. */
+void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns);
+
 /* The managed threads in ascending tid order. Those of observed processes are barred for ever, and
  * so are pinned ones, which are included if pages.policy is not "none". An observed thread that
  * still holds a lease is left out once, which ends the lease. Valid until the next call on the

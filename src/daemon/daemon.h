@@ -305,6 +305,8 @@ int nm_placement_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns
 void nm_placement_examine(struct nm_daemon *daemon, unsigned most);
 /* Forgets all of it: the machine or the policy is another. */
 void nm_placement_end(struct nm_daemon *daemon);
+/* False for other policies than "auto" and unknown processes. Tick. */
+bool nm_placement_has_home(const struct nm_daemon *daemon, uint32_t pid);
 /* The same policy under other rules: its mover follows them. */
 void nm_placement_configure(struct nm_daemon *daemon);
 

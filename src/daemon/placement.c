@@ -7,6 +7,9 @@
 #include "numa-migrd/numa_balancing.h"
 #include "placement_stage.h"
 
+#define AVAILABLE_AGE_NS                                                                           \
+	(100 * NM_NSEC_PER_MSEC) /* memory that is available is read again after that time */
+
 /* ---- life ---- */
 
 void nm_placement_end(struct nm_daemon *daemon)
@@ -24,6 +27,7 @@ void nm_placement_end(struct nm_daemon *daemon)
 	free(placement->times);
 	free(placement->nodes);
 	free(placement->beside_cpus);
+	free(placement->available_bytes);
 	free(placement);
 	daemon->pipeline.placement = NULL;
 }
@@ -90,6 +94,8 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	 * cache. */
 	if (!nm_daemon_is_dry_run(daemon) && !is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;
+	uint64_t *available = &daemon->pipeline.placement->available_bytes[proposal->node];
+	*available -= proposal->bytes_away < *available ? proposal->bytes_away : *available;
 	daemon->tally.decisions++;
 	daemon->tally.homes.granted++;
 	nm_report_placement(daemon, snapshot, placed, proposal);
@@ -151,20 +157,32 @@ static uint64_t available_on(struct nm_daemon *daemon, unsigned node,
 	return r < 0 ? UINT64_MAX : bytes;
 }
 
-/* Each file takes a while: it is read only where somebody may be given a home. */
-static void fill_memory(struct nm_daemon *daemon, struct nm_placement_view *view, size_t first,
-			size_t end)
+/* Reading these files costs more than examining a process: once for all that are examined together.
+ */
+static void read_available(struct nm_daemon *daemon, uint64_t now_ns)
 {
-	const struct nm_topology *topology = view->place.topology;
+	struct nm_placement *placement = daemon->pipeline.placement;
+	if (placement->available_ns && now_ns - placement->available_ns < AVAILABLE_AGE_NS)
+		return;
+	struct nm_watermarks watermarks = nm_watermarks_read(daemon->pipeline.platform);
+	for (unsigned k = 0; k < placement->nr_nodes; k++)
+		placement->available_bytes[k] = available_on(daemon, k, &watermarks);
+	placement->available_ns = now_ns;
+}
+
+static void fill_memory(struct nm_daemon *daemon, uint64_t now_ns, struct nm_placement_view *view,
+			size_t first, size_t end)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
 	bool anybody = false;
 	for (size_t i = first; i < end; i++)
 		anybody |= view->groups[i].home < 0 && view->groups[i].running > 0;
 	view->place.memory_stays = anybody && is_barred(daemon) && !kernel_brings_memory(daemon);
 	if (!anybody)
 		return;
-	struct nm_watermarks watermarks = nm_watermarks_read(daemon->pipeline.platform);
-	for (unsigned k = 0; k < topology->nr_nodes; k++)
-		view->nodes[k].free_bytes = available_on(daemon, k, &watermarks);
+	read_available(daemon, now_ns);
+	for (unsigned k = 0; k < placement->nr_nodes; k++)
+		view->nodes[k].free_bytes = placement->available_bytes[k];
 }
 
 static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -173,7 +191,7 @@ static int choose_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	struct nm_placement *placement = daemon->pipeline.placement;
 	nm_autofree struct nm_place_proposal *proposals =
 		calloc(placement->count + 1, sizeof(*proposals));
-	fill_memory(daemon, view, first, end);
+	fill_memory(daemon, snapshot->time_ns, view, first, end);
 	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
 	for (size_t i = first; r == 0 && i < end; i++) {
 		struct nm_placed *placed = &placement->items[i];

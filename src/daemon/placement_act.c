@@ -3,7 +3,7 @@
 #include "daemon.h"
 #include "placement_stage.h"
 
-#define LEASED_AFTER_S (2 * NM_PLACE_MIN_AGE_S) /* without a new thread: it has sized itself */
+#define LEASED_AFTER_S 0.25 /* without a new thread: it has sized itself */
 #define ALONE_AFTER_S 10.0 /* likewise of what never had a second one */
 #define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* then it is tried again */
 

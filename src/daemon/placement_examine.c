@@ -12,6 +12,8 @@
 #include "numa-migrd/proc.h"
 #include "placement_stage.h"
 
+#define SPREADS_NS NM_NSEC_PER_SEC
+#define AGAIN_NS (200 * NM_NSEC_PER_MSEC)
 #define THREADS_MOST 64U /* what has more is left to the next interval, and to samples */
 
 struct examined {
@@ -122,13 +124,14 @@ static int snapshot_of(struct nm_daemon *daemon, const struct examined *one, uin
 	return r < 0 ? r : nm_snapshot_build(&input, ret);
 }
 
-/* What it is going to be shows by and by: it is examined at twice the age, while it is young. */
+/* What it is going to be shows by and by: while it is young it is examined at twice the age, at
+ * first more often, since the scheduler spreads threads that are not leased yet. */
 static void come_again(struct nm_placement *placement, const struct nm_examination *one,
 		       uint64_t now_ns)
 {
 	uint64_t age_ns = now_ns - one->since_ns;
 	struct nm_examination again = *one;
-	again.due_ns = now_ns + age_ns;
+	again.due_ns = now_ns + (age_ns < SPREADS_NS ? AGAIN_NS : age_ns);
 	if ((double)age_ns < NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
 		nm_placement_examine_at(placement, &again);
 }
@@ -155,7 +158,7 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 	if (r < 0 || snapshot->nr_processes == 0)
 		return r;
 	match_wanted(snapshot, &one);
-	r = nm_placement_follow_one(daemon->pipeline.placement, snapshot, one.wanted_cpus);
+	r = nm_placement_follow_one(daemon, snapshot, one.wanted_cpus);
 	if (r == 0)
 		*ret = NM_TAKE(snapshot);
 	return r;
@@ -207,6 +210,8 @@ void nm_placement_examine(struct nm_daemon *daemon, unsigned most)
 		return;
 	uint64_t now_ns = platform->ops->now_ns(platform);
 	nm_placement_collect(daemon);
+	/* Without the answer nothing is leased. */
+	nm_roster_ask_runtimes(daemon->pipeline.roster, now_ns);
 	size_t count = measure_due(daemon, now_ns, most, snapshots);
 	for (size_t i = 0; i < count; i++) {
 		(void)nm_placement_decide(daemon, snapshots[i]);

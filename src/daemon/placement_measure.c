@@ -26,6 +26,13 @@ struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t 
 	return bsearch(&key, placement->items, placement->count, sizeof(key), by_pid);
 }
 
+bool nm_placement_has_home(const struct nm_daemon *daemon, uint32_t pid)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	const struct nm_placed *placed = placement ? nm_placed_find(placement, pid) : NULL;
+	return placed && placed->home >= 0;
+}
+
 size_t nm_placement_homes(const struct nm_daemon *daemon)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
@@ -501,18 +508,38 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 /* ---- one process between intervals ---- */
 
+/* The process runs another program than the one that is listed. -ENOMEM. */
+static int replace_item(struct nm_daemon *daemon, const struct nm_snap_process *process,
+			struct nm_placed *placed)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placed item;
+	int r = begin_item(process, placement->nr_nodes, &item);
+	if (r < 0)
+		return r;
+	for (unsigned k = 0; k < placement->nr_nodes; k++)
+		placement->nodes[k].busy_cpus -= placed->ran_on[k];
+	nm_mover_drop(placement->mover, placed->pid);
+	nm_placement_forget_count(daemon, placed);
+	placed_clear(placed);
+	*placed = item;
+	return 0;
+}
+
 /* -ENOMEM. */
-static int meet(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+static int meet(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		struct nm_placed **ret)
 {
+	struct nm_placement *placement = daemon->pipeline.placement;
 	const struct nm_snap_process *process = &snapshot->processes[0];
 	struct nm_placed item, *known = find_before(placement, process);
 	if (known) {
 		*ret = known;
 		return 0;
 	}
-	if (nm_placed_find(placement, process->pid)) /* the next interval replaces it */
-		return -ESTALE;
+	struct nm_placed *former = nm_placed_find(placement, process->pid);
+	if (former)
+		return replace_item(daemon, process, *ret = former);
 	struct nm_placed *items =
 		reallocarray(placement->items, placement->count + 1, sizeof(*items));
 	if (!items)
@@ -530,13 +557,14 @@ static int meet(struct nm_placement *placement, const struct nm_snapshot *snapsh
 	return 0;
 }
 
-int nm_placement_follow_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+int nm_placement_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			    const double *wanted_cpus)
 {
+	struct nm_placement *placement = daemon->pipeline.placement;
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double age_s = snapshot->processes[0].age_s;
 	struct nm_placed *placed;
-	int r = meet(placement, snapshot, &placed);
+	int r = meet(daemon, snapshot, &placed);
 	if (r < 0)
 		return r;
 	take_process(snapshot, 0, placed);

@@ -119,7 +119,10 @@ struct nm_placement {
 	struct nm_place_trend trend;
 	struct nm_place_node *nodes; /* as of the last interval */
 	double *beside_cpus; /* per node: what runs there besides the processes, of late */
-	unsigned nr_nodes;   /* of both */
+	uint64_t *available_bytes; /* per node, less what homes given since then bring along */
+	uint64_t available_ns;	   /* when these were read; 0: not yet */
+	unsigned nr_nodes;	   /* of all three */
+	double demand_of_late;	   /* CPUs in demand on the machine, smoothed */
 	double saved_s;	   /* CPU time that examinations may still cost; below 0: owed */
 	uint64_t spent_ns; /* CPU time of the loop as of the last interval */
 };
@@ -195,7 +198,7 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			uint64_t interval_ns);
 /* The same for the one process of a snapshot of its own, whose threads demand these shares
  * of a CPU. -ENOMEM. */
-int nm_placement_follow_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+int nm_placement_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			    const double *wanted_cpus);
 /* -errno. */
 int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t tid,

@@ -33,15 +33,20 @@ static int reserve_nodes(struct nm_placement *placement, unsigned nr_nodes)
 		return 0;
 	struct nm_place_node *nodes = calloc(nr_nodes, sizeof(*nodes));
 	double *beside = calloc(nr_nodes, sizeof(*beside));
-	if (!nodes || !beside) {
+	uint64_t *available = calloc(nr_nodes, sizeof(*available));
+	if (!nodes || !beside || !available) {
 		free(nodes);
 		free(beside);
+		free(available);
 		return -ENOMEM;
 	}
 	free(placement->nodes);
 	free(placement->beside_cpus);
+	free(placement->available_bytes);
 	placement->nodes = nodes;
 	placement->beside_cpus = beside;
+	placement->available_bytes = available;
+	placement->available_ns = 0;
 	placement->nr_nodes = nr_nodes;
 	return 0;
 }
@@ -50,6 +55,7 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 			      double interval_s)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
+	double demand = 0;
 	int r = reserve_nodes(placement, nr_nodes);
 	if (r < 0)
 		return r;
@@ -63,7 +69,12 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 		*beside += (fmax(placement->nodes[k].busy_cpus - ran, 0) - *beside) * interval_s /
 			   (interval_s + NM_PLACE_WATCHED_S);
 		placement->nodes[k].busy_cpus = ran + *beside;
+		demand += *beside;
 	}
+	for (size_t i = 0; i < placement->count; i++)
+		demand += placement->items[i].wanted_cpus;
+	placement->demand_of_late += (demand - placement->demand_of_late) * interval_s /
+				     (interval_s + NM_PLACE_WATCHED_S);
 	return r;
 }
 
@@ -115,6 +126,7 @@ int nm_placement_view_build(const struct nm_daemon *daemon, uint64_t now_ns,
 		.groups = view->groups,
 		.nr_groups = placement->count,
 		.cost = placement->page_cost,
+		.demand_of_late = placement->demand_of_late,
 	};
 	return 0;
 }

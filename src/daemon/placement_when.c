@@ -119,6 +119,19 @@ static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct n
 	return is_unknown(&tenant) && noted ? noted->tenant : tenant;
 }
 
+/* It needs no CPUs any more: others may be given its node before the interval ends. */
+static void release_demand(struct nm_placement *placement, struct nm_placed *placed)
+{
+	for (unsigned k = 0; placed && k < placement->nr_nodes; k++) {
+		placement->nodes[k].busy_cpus -= placed->ran_on[k];
+		placed->ran_on[k] = 0;
+	}
+	if (!placed)
+		return;
+	placed->demand_cpus = 0;
+	placed->running = 0;
+}
+
 void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns)
 {
@@ -130,8 +143,10 @@ void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_even
 	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid;
 	struct nm_examination *noted = find_due(placement, event->pid);
 	struct nm_tenant tenant = tenant_of(daemon, event, noted);
-	if (begins || ends) /* the number may have been another's */
+	if (begins || ends) { /* the number may have been another's */
 		drop_due(placement, noted);
+		release_demand(placement, nm_placed_find(placement, event->pid));
+	}
 	/* A new thread starts wherever a CPU is idle, also where its process has a home. */
 	if (begins || (thread && nm_placed_find(placement, event->pid)))
 		nm_placement_examine_at(

@@ -13,13 +13,14 @@
 #define IN_DEMAND 0.75	  /* load per core of the machine from which on groups are kept apart */
 #define KERNEL_ALLOWS 4.0 /* threads up to this part of a node's cores are not spread by the kernel:
 			   * adjust_numa_imbalance(), kernel/sched/fair.c */
+#define MEMORY_KNOWN_S 0.25 /* an answer takes less */
 #define NEAR 10.5 /* mean distance of one that is where it belongs */
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_THERE] = "runs there",
 	[NM_PLACE_SINGLE] = "one thread",
 	[NM_PLACE_SMALL] = "few threads",
-	[NM_PLACE_MEMORY] = "memory there",
+	[NM_PLACE_MEMORY] = "memory on one node",
 	[NM_PLACE_SEPARATE] = "machine busy",
 	[NM_PLACE_HELD] = "placed",
 	[NM_PLACE_BARRED] = "awaits a verdict, or was rolled back",
@@ -43,6 +44,7 @@ struct plan {
 	double *load;	     /* per node: CPUs in demand */
 	uint64_t *free_bytes; /* per node: not promised yet */
 	double total, cores;
+	double largest_cores; /* of a node */
 };
 
 static void plan_clear(struct plan *plan)
@@ -59,22 +61,33 @@ static double sum(const double *values, unsigned count)
 	return total;
 }
 
-/* A program that has just begun may have one thread that waits for its data, and eight in a second. */
-static double expected_demand(const struct nm_place_group *group)
+/* A program that has just begun may have one thread that waits for its data, and eight in a second;
+ * on a small node, one of these may be its first one, which has ended its part. */
+static double expected_demand(const struct plan *plan, const struct nm_place_group *group)
 {
-	return group->age_s < NM_PLACE_YOUNG_S && group->running > 0
-		       ? fmax(group->demand_cpus, group->running)
+	return group->age_s < NM_PLACE_YOUNG_S
+		       ? fmax(group->demand_cpus, fmin(group->running, plan->largest_cores))
 		       : group->demand_cpus;
 }
 
-static bool is_eligible(const struct nm_place_group *group, enum nm_place_reason *ret)
+/* Its memory is large for its age: which node it goes to is decided once it is known where that is.
+ */
+static bool awaits_memory(const struct nm_place_view *view, const struct nm_place_group *group)
+{
+	return group->age_s < MEMORY_KNOWN_S && !group->memory_on &&
+	       nm_place_move_s(&view->cost, (double)group->anon_bytes) > group->age_s;
+}
+
+static bool is_eligible(const struct nm_place_view *view, const struct nm_place_group *group,
+			enum nm_place_reason *ret)
 {
 	if (group->home >= 0)
 		*ret = NM_PLACE_HELD;
 	else if (group->barred)
 		*ret = NM_PLACE_BARRED;
-	else if (group->age_s < NM_PLACE_MIN_AGE_S ||
-		 (group->awaits_count && group->age_s >= NM_PLACE_YOUNG_S)) /* the young cannot wait */
+	else if (group->age_s < NM_PLACE_MIN_AGE_S || awaits_memory(view, group) ||
+		 (group->awaits_count &&
+		  group->age_s >= NM_PLACE_YOUNG_S)) /* the young cannot wait */
 		*ret = NM_PLACE_YOUNG;
 	else if (group->age_s > NM_PLACE_YOUNG_S && group->watched_s < NM_PLACE_WATCHED_S)
 		*ret = NM_PLACE_WATCHED;
@@ -105,18 +118,20 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 		double others = view->nodes[k].busy_cpus;
 		for (size_t i = 0; i < view->nr_groups; i++)
 			others -= view->groups[i].ran_on[k];
-		plan->load[k] = fmax(others, 0);
+		others = fmax(others, 0);
+		plan->load[k] = fmax(others - HALF_CPU, 0); /* finds another CPU */
 		plan->free_bytes[k] = view->nodes[k].free_bytes;
 		plan->cores += view->nodes[k].cores;
+		plan->largest_cores = fmax(plan->largest_cores, view->nodes[k].cores);
+		plan->total += others;
 	}
-	plan->total = sum(plan->load, nr_nodes);
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
 		enum nm_place_reason reason;
-		plan->total += expected_demand(group);
+		plan->total += expected_demand(plan, group);
 		if (group->home >= 0)
-			plan->load[group->home] += expected_demand(group);
-		else if (!is_eligible(group, &reason))
+			plan->load[group->home] += expected_demand(plan, group);
+		else if (!is_eligible(view, group, &reason))
 			stays(plan, group);
 	}
 	return 0;
@@ -166,7 +181,7 @@ static bool has_room(const struct plan *plan, const struct nm_place_group *group
 	const struct nm_place_node *at = &plan->view->nodes[node];
 	double most = fmax(1, plan->total / plan->cores) * at->cores;
 	return group->allowed[node] && at->cores > 0 &&
-	       plan->load[node] + expected_demand(group) <= most + HALF_CPU &&
+	       plan->load[node] + expected_demand(plan, group) <= most + HALF_CPU &&
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
 }
 
@@ -174,6 +189,15 @@ static bool has_room(const struct plan *plan, const struct nm_place_group *group
 static unsigned threads_of(const struct nm_place_group *group)
 {
 	return group->running > group->ran_most ? group->running : group->ran_most;
+}
+
+/* Then one memory controller serves all of it, wherever its threads run. */
+static bool is_memory_gathered(const struct nm_place_view *view, const struct nm_place_group *group)
+{
+	for (unsigned k = 0; group->memory_on && k < view->topology->nr_nodes; k++)
+		if (group->memory_on[k] >= GATHERED)
+			return true;
+	return false;
 }
 
 /* Is there a reason to pack it on the node? The scheduler spreads for bandwidth, and is right on an
@@ -186,9 +210,9 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 		*ret = NM_PLACE_SINGLE;
 	else if (threads_of(group) * KERNEL_ALLOWS <= view->nodes[node].cores)
 		*ret = NM_PLACE_SMALL;
-	else if (group->memory_on && group->memory_on[node] >= GATHERED)
+	else if (is_memory_gathered(view, group))
 		*ret = NM_PLACE_MEMORY;
-	else if (plan->total >= IN_DEMAND * plan->cores)
+	else if (fmax(plan->total, view->demand_of_late) >= IN_DEMAND * plan->cores)
 		*ret = NM_PLACE_SEPARATE;
 	else
 		return false;
@@ -234,7 +258,7 @@ static double cost_of(const struct plan *plan, const struct nm_place_group *grou
 	double far = expected_distance(plan, group, node) / NM_DISTANCE_LOCAL - 1;
 	double moves = 1 - memory_share(plan->view, group, node);
 	return far + moves * MOVING_COSTS * fmin(group->age_s / NM_PLACE_YOUNG_S, 1) +
-	       (plan->load[node] + expected_demand(group)) / plan->view->nodes[node].cores;
+	       (plan->load[node] + expected_demand(plan, group)) / plan->view->nodes[node].cores;
 }
 
 /* Threads that run apart are brought together at once, where that takes them no further from their
@@ -295,7 +319,7 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 	}
 	bool worth = ret->node >= 0 && is_worth_it(plan, group, ret);
 	if (worth || ret->reason == NM_PLACE_NEAR)
-		plan->load[ret->node] += expected_demand(group);
+		plan->load[ret->node] += expected_demand(plan, group);
 	else if (ret->reason == NM_PLACE_SPREAD || !nm_place_may_go_anywhere(plan->view, group))
 		stays(plan, group);
 	if (!worth) {
@@ -352,7 +376,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		size_t at = ranks[i].group;
 		const struct nm_place_group *group = &view->groups[at];
-		if (is_eligible(group, &ret[at].reason))
+		if (is_eligible(view, group, &ret[at].reason))
 			choose(&plan, group, &ret[at]);
 	}
 	return 0;

@@ -63,9 +63,6 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,
 			   uint64_t now_ns);
 
-/* Takes what was answered of programs' runtimes, and asks about others. Interval. */
-void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns);
-
 /* It is another program from now on, or gone. */
 void nm_roster_forget_runtime(const struct nm_roster *roster, struct nm_process *process);
 

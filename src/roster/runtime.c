@@ -2,7 +2,9 @@
 /* Which runtime a managed program has: asked once, a few programs at a time, answered when it may. */
 #include "roster_internal.h"
 
-#define SETTLED_NS (NM_NSEC_PER_SEC / 2) /* by then a program has mapped what it is made of */
+#define SETTLED_NS                                                                                 \
+	(NM_NSEC_PER_SEC /                                                                         \
+	 2) /* by then a program has mapped its runtime, or once it has created a thread */
 #define ANSWER_NS (5 * NM_NSEC_PER_SEC)
 #define AGAIN_NS (60 * NM_NSEC_PER_SEC) /* after an answer without a result */
 #define SOON_NS NM_NSEC_PER_SEC /* after the first question without an answer, and twice as long after each further one */
@@ -76,9 +78,9 @@ static bool take(const struct nm_roster *roster, struct nm_process *process, uin
 static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 {
 	bool known = process->runtime < NM_RUNTIME_UNKNOWN && !process->runtime_doubted;
-	return !known && !process->runtime_ticket &&
-	       process->standing == NM_STANDING_MANAGED &&
-	       nm_roster_age(now_ns, process->started_ns) >= SETTLED_NS &&
+	return !known && !process->runtime_ticket && process->standing == NM_STANDING_MANAGED &&
+	       (process->nr_threads > 1 ||
+		nm_roster_age(now_ns, process->started_ns) >= SETTLED_NS) &&
 	       (!process->runtime_asked_ns ||
 		nm_roster_age(now_ns, process->runtime_asked_ns) >= again_ns(process));
 }

@@ -228,7 +228,7 @@ static void test_the_young_count_where_they_run(void **state)
 	struct nm_place_proposal found[2];
 	propose(groups, 1, 0, found);
 	assert_int_equal(found[0].node, -1); /* the machine is idle */
-	groups[1].age_s = 0.2;
+	groups[1].age_s = 0.05;
 	nodes[2].cores = nodes[3].cores = 0;
 	propose(groups, 2, 0, found);
 	assert_int_equal(found[1].reason, NM_PLACE_YOUNG);
@@ -358,7 +358,58 @@ static void test_declined_groups_count(void **state)
 	groups[1].memory_on = memory;
 	propose(groups, 2, 0, found);
 	assert_int_equal(found[0].reason, NM_PLACE_SPREAD);
-	assert_int_equal(found[1].node, -1);
+	assert_int_equal(found[1].node, 1); /* with its memory, which is on node 0 */
+}
+
+/* Programs that follow each other leave CPUs idle for moments: the machine is in demand all the same. */
+static void test_demand_of_late_counts(void **state)
+{
+	(void)state;
+	static const double apart[NODES] = {1, 0, 1, 0};
+	struct nm_place_group group = group_of(2, apart);
+	struct nm_place_view view = {.topology = &topology, .nodes = nodes, .groups = &group,
+				     .nr_groups = 1};
+	struct nm_place_proposal found;
+	nodes[0].busy_cpus = nodes[2].busy_cpus = 1;
+	assert_int_equal(nm_place_propose(&view, &found), 0);
+	assert_int_equal(found.reason, NM_PLACE_SPREAD);
+	view.demand_of_late = 7;
+	assert_int_equal(nm_place_propose(&view, &found), 0);
+	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
+}
+
+/* A large process is placed once it is known where its memory is, a small one at once. */
+static void test_the_large_wait_for_their_memory(void **state)
+{
+	(void)state;
+	static const double apart[NODES] = {1, 0, 1, 0}, memory[NODES] = {1, 0, 0, 0};
+	struct nm_place_group group = group_of(2, apart);
+	struct nm_place_proposal found;
+	group.age_s = 0.15;
+	group.anon_bytes = 8 << 20;
+	propose(&group, 1, 1, &found);
+	assert_int_not_equal(found.reason, NM_PLACE_YOUNG);
+	group.anon_bytes = 1 << 30;
+	propose(&group, 1, 1, &found);
+	assert_int_equal(found.reason, NM_PLACE_YOUNG);
+	group.memory_on = memory;
+	propose(&group, 1, 1, &found);
+	assert_int_not_equal(found.reason, NM_PLACE_YOUNG);
+}
+
+/* What others use of a node, up to half a CPU, finds another CPU. */
+static void test_a_little_of_others_takes_no_room(void **state)
+{
+	(void)state;
+	static const double apart[NODES] = {0, 1, 0, 1};
+	struct nm_place_group group = group_of(2, apart);
+	struct nm_place_proposal found;
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k].free_bytes = 1ULL << 30;
+	propose(&group, 1, 1, &found);
+	assert_true(found.node >= 0);
+	propose(&group, 1, 1.5, &found);
+	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
 }
 
 /* On a machine in full use, one that is too dear to move keeps nobody from a home: it will run
@@ -628,6 +679,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),
+		cmocka_unit_test_setup(test_demand_of_late_counts, set_up),
+		cmocka_unit_test_setup(test_the_large_wait_for_their_memory, set_up),
+		cmocka_unit_test_setup(test_a_little_of_others_takes_no_room, set_up),
 		cmocka_unit_test_setup(test_the_large_keep_nobody_away, set_up),
 		cmocka_unit_test_setup(test_yields_to_what_others_run_there, set_up),
 		cmocka_unit_test_setup(test_yields_to_more_than_was_accepted, set_up),

@@ -193,7 +193,7 @@ static void a_moment_takes_no_room(void **state)
 	live_s(1);
 	const double *beside = world.daemon.pipeline.placement->beside_cpus;
 	assert_true(beside[1] < 0.1);
-	run_beside_s(0.05);
+	run_beside_s(0.15);
 	assert_true(beside[1] > 0.1 && beside[1] < 1.2);
 	run_beside_s(8);
 	assert_true(beside[1] > 1.8);

@@ -23,7 +23,7 @@ static struct nm_placed *placed_of(uint32_t pid)
 	return nm_placed_find(world.daemon.pipeline.placement, pid);
 }
 
-/* A quarter of a second as the loop spends it: no interval ends. */
+/* A tenth of a second as the loop spends it: no interval ends. */
 static void beat(void)
 {
 	double seconds = nm_loop_beat_s(&world.daemon);
@@ -49,6 +49,7 @@ static struct worker *add_young(uint32_t pid, int cpu, unsigned memory)
 {
 	struct worker *worker = add_worker(pid, cpu, memory);
 	fake_get(world.fake, worker->tid)->start_ticks = world.fake->now_ns / 10000000;
+	fake_get(world.fake, worker->tid)->rss_kb = 8 * 1024;
 	return worker;
 }
 
@@ -252,18 +253,18 @@ static void debts_end(void **state)
 	assert_true(placement->saved_s > -1);
 }
 
-/* At twice the age each time, while it is young; one that is another user's or none of ours, too. */
+/* At twice the age each time, at first more often, while it is young; one that is another user's or none of ours, too. */
 static void examinations_become_rare(void **state)
 {
 	(void)state;
 	begin_young_ones();
 	unsigned lists = 0;
-	for (unsigned i = 0; i < 40; i++) {
+	for (unsigned i = 0; i < 50; i++) {
 		unsigned before = world.fake->calls[FAKE_LIST];
 		beat();
 		lists += world.fake->calls[FAKE_LIST] - before;
 	}
-	assert_in_range(lists, 4 * 4, 4 * 6);
+	assert_in_range(lists, 4 * 6, 4 * 8);
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
 }
 
@@ -272,13 +273,89 @@ static void who_grows_is_examined(void **state)
 {
 	(void)state;
 	begin_young_ones();
-	for (unsigned i = 0; i < 24; i++)
+	for (unsigned i = 0; i < 50; i++)
 		beat();
 	const struct nm_task_event fork = {
 		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1999, .parent_pid = 1000, .parent_tid = 1000};
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
 	nm_placement_task_event(&world.daemon, &fork, world.fake->now_ns);
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 1);
+}
+
+/* Whose end was reported needs no CPUs any more: the next one is given its node before the interval ends. */
+static void the_ended_leave_room(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	for (unsigned i = 0; i < 4; i++)
+		beat();
+	const struct nm_placed *placed = placed_of(1000);
+	int home = placed->home;
+	assert_true(placed->demand_cpus > 1.5);
+	double busy = world.daemon.pipeline.placement->nodes[home].busy_cpus;
+	tell(NM_TASK_EXIT, 1000);
+	assert_true(placed->demand_cpus == 0 && placed->running == 0);
+	assert_true(world.daemon.pipeline.placement->nodes[home].busy_cpus < busy - 1);
+}
+
+/* Another program in a process that is listed is examined at once, and has nothing of the former one. */
+static void another_program_begins_anew(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	for (unsigned i = 0; i < 4; i++)
+		beat();
+	assert_true(placed_of(1000)->home >= 0);
+	uint64_t before_ns = placed_of(1000)->program_ns;
+	fake_tell(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
+	fake_tell(world.fake, NM_TASK_EXEC, 1000, 1000, 0, 0);
+	beat();
+	beat();
+	assert_true(placed_of(1000)->program_ns > before_ns);
+	assert_true(placed_of(1000)->watched_s < 0.5);
+}
+
+/* Calls for four processes that are examined together, the nodes' memory being known or not. */
+static unsigned calls_of_four(bool known)
+{
+	begin_young_ones();
+	struct nm_placement *placement = world.daemon.pipeline.placement;
+	for (unsigned k = 0; k < NODES; k++)
+		placement->available_bytes[k] = 1ULL << 40;
+	placement->available_ns = known ? world.fake->now_ns + NM_NSEC_PER_SEC / 10 : 0;
+	unsigned before = world.fake->calls[FAKE_OPS];
+	beat();
+	assert_true(placed_of(1000)->home >= 0);
+	return world.fake->calls[FAKE_OPS] - before;
+}
+
+/* A file for each node and two watermarks are read once, not for each process. */
+static void memory_is_read_once_for_all(void **state)
+{
+	unsigned known = calls_of_four(true);
+	assert_int_equal(world_close(state), 0);
+	assert_int_equal(world_open(state), 0);
+	unsigned unknown = calls_of_four(false);
+	assert_in_range(unknown - known, 1, 2 * NODES);
+}
+
+/* Pages of a process that has a home move with it as a whole, those of others one by one. */
+static void pages_have_one_mover(void **state)
+{
+	(void)state;
+	begin();
+	begin_auto();
+	for (unsigned i = 0; i < 2; i++)
+		add_user(2000 + 1000 * i, 5 + (int)i, 100 * i, 100 * i + 100);
+	live_one();
+	live_one();
+	const struct nm_page_stage *stage = world.daemon.pipeline.pages;
+	assert_non_null(nm_page_process_of(stage, 2000));
+	assert_non_null(nm_page_process_of(stage, 3000));
+	placed_of(2000)->home = 1;
+	live_one();
+	assert_null(nm_page_process_of(stage, 2000));
+	assert_non_null(nm_page_process_of(stage, 3000));
 }
 
 /* Rings are read some time after what they tell of: the newest record says how long before it the others were. */
@@ -321,6 +398,8 @@ int main(void)
 		TEST(a_storm_leaves_room_for_others),  TEST(a_storm_is_charged_to_its_user),
 		TEST(others_cost_is_not_ours),	       TEST(debts_end),
 		TEST(examinations_become_rare),	       TEST(who_grows_is_examined),
+		TEST(the_ended_leave_room),	       TEST(another_program_begins_anew),
+		TEST(memory_is_read_once_for_all),     TEST(pages_have_one_mover),
 		TEST(births_have_their_own_time),      TEST(idle_machines_are_looked_at_seldom),
 	};
 

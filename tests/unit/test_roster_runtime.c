@@ -71,6 +71,21 @@ static void a_new_program_is_asked_when_it_has_begun(void **state)
 	assert_int_equal(fake_asked.tickets - asked, 1);
 }
 
+/* It has loaded its runtime by then: threads are leased sooner. */
+static void a_new_program_with_threads_is_asked_at_once(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	fake_asked.runtime = NM_RUNTIME_JVM;
+	fake_sleep(fake, 100);
+	fake_exec(fake, 101);
+	fake_clone(fake, 100, 150);
+	drain();
+	fake->now_ns -= 700 * NM_NSEC_PER_MSEC; /* the interval ends 300 after it */
+	run_all(0.5);
+	assert_int_equal(runtime_of(100), NM_RUNTIME_JVM);
+}
+
 /* The record of its start was lost; its name tells, when it is read again. */
 static void another_name_is_another_program(void **state)
 {
@@ -205,6 +220,7 @@ int main(void)
 		TEST(each_program_is_asked_once),
 		TEST(who_is_not_managed_is_not_asked),
 		TEST(a_new_program_is_asked_when_it_has_begun),
+		TEST(a_new_program_with_threads_is_asked_at_once),
 		TEST(another_name_is_another_program),
 		TEST(other_names_are_heeded_once_a_minute),
 		TEST(without_an_answer_in_time_it_is_asked_again_soon),
