@@ -109,10 +109,9 @@ static void rule_memory_unseen(const char *name, const struct nm_advise_input *i
 		findings, name, NM_SEVERITY_UNSEEN, "%s",
 		pages ? "Accesses are not counted per range of memory: shared ranges are unknown."
 		      : "Its memory was not examined, only its threads.");
-	nm_findings_remedy(findings,
-			   "pages.policy = \"exclusivity\" in numa-migrd.conf, beside another "
-			   "threads.policy than \"auto\", counts accesses per range; with "
-			   "general.dry_run = true nothing is moved");
+	nm_findings_remedy(findings, "pages.policy = \"exclusivity\" in numa-migrd.conf "
+				     "counts accesses per range; with "
+				     "general.dry_run = true nothing is moved");
 }
 
 /* What is left where no rule fires. */

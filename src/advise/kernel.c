@@ -54,8 +54,8 @@ static void say_missing(const char *name, const struct nm_advise_input *input,
 		"%.0f %% of the accesses are local; of each page %.0f %% come from one node",
 		100 * input->local_share, 100 * input->exclusivity);
 	nm_findings_remedy(findings,
-			   "pages.policy = \"exclusivity\" in numa-migrd.conf, beside another "
-			   "threads.policy than \"auto\", or sysctl kernel.numa_balancing=%d",
+			   "pages.policy = \"exclusivity\" in numa-migrd.conf, or sysctl "
+			   "kernel.numa_balancing=%d",
 			   nm_balancing_with(input->balancing, true));
 }
 

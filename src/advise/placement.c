@@ -68,7 +68,7 @@ static void say_how_to_touch(const struct nm_advise_input *input, struct nm_find
 				   "program by numactl --interleave=all");
 	nm_findings_remedy(findings,
 			   "without changing the program: pages.policy = \"exclusivity\" in "
-			   "numa-migrd.conf, beside another threads.policy than \"auto\", or "
+			   "numa-migrd.conf, or "
 			   "kernel.numa_balancing, moves it afterwards");
 }
 

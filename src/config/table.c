@@ -201,7 +201,7 @@ const struct nm_setting nm_settings[] = {
 	     "Keep CPUs for threads that wait for memory and others for threads that compute"),
 
 	CHOICE(pages, policy, page_policies, "none", NULL,
-	       "What is done about pages: nothing, count their accesses and tell in the status, or also move them, with another threads.policy than \"auto\""),
+	       "What is done about pages: nothing, count their accesses and tell in the status, or also move them"),
 	COUNT(pages, max_tracked, "1000", "100000000", "1000000", NULL,
 	      "Pages that accesses are counted of, at most; 64 bytes each on machines with up to five nodes"),
 	REAL(pages, factor, "1", "100", "2", NULL,

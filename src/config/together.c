@@ -137,22 +137,6 @@ static void check_balance(const struct company *company)
 				config->threads.balance_end, config->threads.balance_begin);
 }
 
-/* It brings memory along itself: two movers would each have the rates, and one undo the other. */
-static void check_pages(const struct company *company)
-{
-	const struct nm_config *config = company->config;
-	if (config->threads.policy != NM_POLICY_AUTO ||
-	    config->pages.policy != NM_PAGES_EXCLUSIVITY)
-		return;
-	nm_report_error(company->report, LINE(company, "pages.policy"),
-			"pages.policy: found \"exclusivity\", allowed with threads.policy = "
-			"\"auto\"%s: \"none\" or \"watch\", as auto brings a process's memory to "
-			"its home itself; leave pages.policy out, or set another threads.policy "
-			"beside it",
-			config_lookup(company->file, "threads.policy") ? ""
-								       : ", which is the default");
-}
-
 void nm_config_check_together(struct nm_report *report, const struct nm_config *config,
 			      const config_t *file)
 {
@@ -164,5 +148,4 @@ void nm_config_check_together(struct nm_report *report, const struct nm_config *
 	check_records(&company);
 	check_tickets(&company);
 	check_balance(&company);
-	check_pages(&company);
 }

@@ -157,24 +157,6 @@ static void test_something_must_win(void **state)
 	      "gate = \"paper\"; };");
 }
 
-/* Policy "auto" brings memory itself. */
-static void test_one_moves_pages(void **state)
-{
-	(void)state;
-	refuse("threads: { policy = \"auto\"; };\npages: { policy = \"exclusivity\"; };",
-	       "conf:2: pages.policy: found \"exclusivity\", allowed with threads.policy = \"auto\": "
-	       "\"none\" or \"watch\", as auto brings a process's memory to its home itself; leave "
-	       "pages.policy out, or set another threads.policy beside it");
-	refuse("pages: { policy = \"exclusivity\"; };",
-	       "conf:1: pages.policy: found \"exclusivity\", allowed with threads.policy = \"auto\", "
-	       "which is the default: \"none\" or \"watch\", as auto brings a process's memory to its "
-	       "home itself; leave pages.policy out, or set another threads.policy beside it");
-	allow("threads: { policy = \"auto\"; }; pages: { policy = \"watch\"; };");
-	allow("threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };");
-	allow("threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };");
-	allow("profile = \"paper\"; pages: { policy = \"exclusivity\"; };");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,7 +171,6 @@ int main(void)
 		cmocka_unit_test(test_records_in_order),
 		cmocka_unit_test(test_something_must_win),
 		cmocka_unit_test(test_balancing_has_bounds_in_order),
-		cmocka_unit_test(test_one_moves_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
