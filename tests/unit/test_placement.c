@@ -361,14 +361,15 @@ static void test_declined_groups_count(void **state)
 	assert_int_equal(found[1].node, 1); /* with its memory, which is on node 0 */
 }
 
-/* Programs that follow each other leave CPUs idle for moments: the machine is in demand all the same. */
+/* Programs that follow each other leave CPUs idle for moments: the machine is in demand all the
+ * same. */
 static void test_demand_of_late_counts(void **state)
 {
 	(void)state;
 	static const double apart[NODES] = {1, 0, 1, 0};
 	struct nm_place_group group = group_of(2, apart);
-	struct nm_place_view view = {.topology = &topology, .nodes = nodes, .groups = &group,
-				     .nr_groups = 1};
+	struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
 	struct nm_place_proposal found;
 	nodes[0].busy_cpus = nodes[2].busy_cpus = 1;
 	assert_int_equal(nm_place_propose(&view, &found), 0);

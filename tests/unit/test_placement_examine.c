@@ -253,7 +253,8 @@ static void debts_end(void **state)
 	assert_true(placement->saved_s > -1);
 }
 
-/* At twice the age each time, at first more often, while it is young; one that is another user's or none of ours, too. */
+/* At twice the age each time, at first more often, while it is young; one that is another user's or
+ * none of ours, too. */
 static void examinations_become_rare(void **state)
 {
 	(void)state;
@@ -282,7 +283,8 @@ static void who_grows_is_examined(void **state)
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 1);
 }
 
-/* Whose end was reported needs no CPUs any more: the next one is given its node before the interval ends. */
+/* Whose end was reported needs no CPUs any more: the next one is given its node before the interval
+ * ends. */
 static void the_ended_leave_room(void **state)
 {
 	(void)state;
@@ -298,7 +300,8 @@ static void the_ended_leave_room(void **state)
 	assert_true(world.daemon.pipeline.placement->nodes[home].busy_cpus < busy - 1);
 }
 
-/* Another program in a process that is listed is examined at once, and has nothing of the former one. */
+/* Another program in a process that is listed is examined at once, and has nothing of the former
+ * one. */
 static void another_program_begins_anew(void **state)
 {
 	(void)state;
@@ -393,14 +396,22 @@ static void idle_machines_are_looked_at_seldom(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_young_are_brought_together),  TEST(examining_one_costs_as_much_as_one),
-		TEST(what_ends_at_once_costs_nothing), TEST(a_storm_delays_nobody),
-		TEST(a_storm_leaves_room_for_others),  TEST(a_storm_is_charged_to_its_user),
-		TEST(others_cost_is_not_ours),	       TEST(debts_end),
-		TEST(examinations_become_rare),	       TEST(who_grows_is_examined),
-		TEST(the_ended_leave_room),	       TEST(another_program_begins_anew),
-		TEST(memory_is_read_once_for_all),     TEST(pages_have_one_mover),
-		TEST(births_have_their_own_time),      TEST(idle_machines_are_looked_at_seldom),
+		TEST(the_young_are_brought_together),
+		TEST(examining_one_costs_as_much_as_one),
+		TEST(what_ends_at_once_costs_nothing),
+		TEST(a_storm_delays_nobody),
+		TEST(a_storm_leaves_room_for_others),
+		TEST(a_storm_is_charged_to_its_user),
+		TEST(others_cost_is_not_ours),
+		TEST(debts_end),
+		TEST(examinations_become_rare),
+		TEST(who_grows_is_examined),
+		TEST(the_ended_leave_room),
+		TEST(another_program_begins_anew),
+		TEST(memory_is_read_once_for_all),
+		TEST(pages_have_one_mover),
+		TEST(births_have_their_own_time),
+		TEST(idle_machines_are_looked_at_seldom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
