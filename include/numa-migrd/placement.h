@@ -44,6 +44,7 @@ struct nm_place_group {
 	double demand_cpus; /* CPUs that its threads use or wait for */
 	unsigned running;   /* threads that ran for a noticeable part of the interval */
 	unsigned ran_most;  /* the largest number of them that ever ran in one interval */
+	double steady_s;    /* for which it has run no more of them than before */
 	double age_s;	    /* since its program began */
 	double watched_s;   /* for which it has been seen running */
 	double lost_s;	    /* CPU time that it has waited, so far, for memory being on other nodes */

@@ -329,8 +329,10 @@ static void settle(struct nm_placed *placed, const struct nm_snapshot *snapshot,
 	/* Many light threads count as the CPUs that they want. */
 	if (placed->running < round(placed->wanted_cpus))
 		placed->running = (unsigned)round(placed->wanted_cpus);
-	if (placed->ran_most < placed->running)
+	if (placed->ran_most < placed->running) {
 		placed->ran_most = placed->running;
+		placed->grown_ns = snapshot->time_ns;
+	}
 	for (unsigned k = 0; placed->accesses > 0 && k < nr_nodes; k++)
 		placed->memory_on[k] /= placed->accesses;
 	if (placed->home < 0 && placed->running > 0)

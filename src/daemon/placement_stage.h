@@ -78,6 +78,7 @@ struct nm_placed {
 	double run_s, delay_s, wanted_cpus, accesses;
 	unsigned running;
 	unsigned ran_most;  /* of its threads at a time, ever */
+	uint64_t grown_ns;  /* when ran_most became what it is */
 	unsigned home_ran_most; /* ran_most when it got its home */
 	double demand_cpus; /* what it wanted of late */
 };

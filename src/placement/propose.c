@@ -13,6 +13,7 @@
 #define IN_DEMAND 0.75	  /* load per core of the machine from which on groups are kept apart */
 #define KERNEL_ALLOWS 4.0 /* threads up to this part of a node's cores are not spread by the kernel:
 			   * adjust_numa_imbalance(), kernel/sched/fair.c */
+#define STEADY_S 1.0	  /* by then threads have touched what they use */
 #define MEMORY_KNOWN_S 0.25 /* an answer takes less */
 #define NEAR 10.5 /* mean distance of one that is where it belongs */
 
@@ -191,9 +192,18 @@ static unsigned threads_of(const struct nm_place_group *group)
 	return group->running > group->ran_most ? group->running : group->ran_most;
 }
 
+/* Threads that were created a moment ago have touched little yet, and run where their creator does.
+ */
+static bool is_steady(const struct nm_place_group *group)
+{
+	return threads_of(group) <= 1 || group->steady_s >= STEADY_S;
+}
+
 /* Then one memory controller serves all of it, wherever its threads run. */
 static bool is_memory_gathered(const struct nm_place_view *view, const struct nm_place_group *group)
 {
+	if (!is_steady(group))
+		return false;
 	for (unsigned k = 0; group->memory_on && k < view->topology->nr_nodes; k++)
 		if (group->memory_on[k] >= GATHERED)
 			return true;
@@ -224,7 +234,7 @@ static bool may_gather(const struct plan *plan, const struct nm_place_group *gro
 		       enum nm_place_reason *ret)
 {
 	double ran = sum(group->ran_on, plan->view->topology->nr_nodes);
-	if (!(ran > 0 && group->ran_on[node] >= THERE * ran &&
+	if (!(ran > 0 && group->ran_on[node] >= THERE * ran && is_steady(group) &&
 	      threads_of(group) <= plan->view->nodes[node].cores))
 		return may_pack(plan, group, node, ret);
 	*ret = NM_PLACE_THERE;

@@ -38,6 +38,7 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 		.running = threads,
 		.ran_most = threads,
 		.age_s = 1,
+		.steady_s = 1,
 		.lost_s = 0.35,
 		.anon_bytes = 64ULL << 20,
 		.ran_on = ran,
@@ -379,6 +380,43 @@ static void test_demand_of_late_counts(void **state)
 	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
 }
 
+/* A program has loaded its data with one thread and goes on with two: these have touched nothing
+ * yet, so that where its memory is, and where they began, is no reason to keep them together on an
+ * idle machine. */
+static void test_new_threads_are_left_spread(void **state)
+{
+	(void)state;
+	static const double there[NODES] = {1.9, 0.1, 0, 0}, memory[NODES] = {0.9, 0.1, 0, 0};
+	struct nm_place_group group = group_of(2, there);
+	struct nm_place_proposal found;
+	group.memory_on = memory;
+	group.age_s = group.watched_s = 60;
+	group.steady_s = 0.2;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.reason, NM_PLACE_SPREAD);
+	group.steady_s = 2;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.node, 0);
+}
+
+/* Likewise a home that was given to the one thread. */
+static void test_a_home_of_one_is_none_of_two(void **state)
+{
+	(void)state;
+	static const double there[NODES] = {1.9, 0.1, 0, 0}, memory[NODES] = {1, 0, 0, 0};
+	struct nm_place_group group = group_of(2, there);
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+	enum nm_place_reason reason;
+	group.memory_on = memory;
+	group.home = 0;
+	group.home_reason = NM_PLACE_THERE;
+	group.home_ran_most = 1;
+	group.steady_s = 0.1;
+	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_SPREAD);
+}
+
 /* A large process is placed once it is known where its memory is, a small one at once. */
 static void test_the_large_wait_for_their_memory(void **state)
 {
@@ -681,6 +719,8 @@ int main(void)
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),
 		cmocka_unit_test_setup(test_demand_of_late_counts, set_up),
+		cmocka_unit_test_setup(test_new_threads_are_left_spread, set_up),
+		cmocka_unit_test_setup(test_a_home_of_one_is_none_of_two, set_up),
 		cmocka_unit_test_setup(test_the_large_wait_for_their_memory, set_up),
 		cmocka_unit_test_setup(test_a_little_of_others_takes_no_room, set_up),
 		cmocka_unit_test_setup(test_the_large_keep_nobody_away, set_up),
