@@ -84,21 +84,30 @@ static int is_current(int fd, const char *boot_id)
 	return strcmp(line + strlen(NM_LEDGER_HEADER), boot_id) == 0;
 }
 
-/* A line that a death tore must not swallow the next one. */
-static int end_torn_line(int fd)
+/* A line that a death tore is cut off: it must not swallow the next one, nor count as a damaged
+ * one. */
+static int cut_torn_line(int fd)
 {
-	char last;
+	char text[NM_LEDGER_LINE_BYTES + 1];
 	off_t size = lseek(fd, 0, SEEK_END);
-	if (size < 0 || pread(fd, &last, 1, size - 1) != 1)
-		return size < 0 ? -errno : -EIO;
-	return last == '\n' ? 0 : append(fd, "\n", 1);
+	off_t start = size > (off_t)sizeof(text) ? size - (off_t)sizeof(text) : 0;
+	if (size < 0)
+		return -errno;
+	ssize_t length = pread(fd, text, (size_t)(size - start), start);
+	if (length != size - start)
+		return length < 0 ? -errno : -EIO;
+	const char *end = memrchr(text, '\n', (size_t)length);
+	if (!end) /* none of ours is so long */
+		return append(fd, "\n", 1);
+	off_t whole = start + (end - text) + 1;
+	return whole == size || ftruncate(fd, whole) == 0 ? 0 : -errno;
 }
 
 static int begin(int fd, const char *boot_id)
 {
 	int r = is_current(fd, boot_id);
 	if (r > 0)
-		return end_torn_line(fd);
+		return cut_torn_line(fd);
 	if (r == 0 && ftruncate(fd, 0) < 0)
 		r = -errno;
 	return r < 0 ? r : write_header(fd, boot_id);

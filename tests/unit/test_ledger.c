@@ -271,7 +271,7 @@ static void test_torn_tail(void **state)
 	give(13, 2, "/");
 	read_ledger();
 	assert_int_equal(contents.count, 2);
-	assert_int_equal(contents.bad_lines, 1);
+	assert_int_equal(contents.bad_lines, 0);
 	assert_entry(&contents.entries[1], 13, 2);
 }
 
@@ -279,7 +279,6 @@ static void test_torn_tail(void **state)
 /* SECURITY: ledger */
 static void test_torn_anywhere(void **state)
 {
-	char path[256];
 	(void)state;
 	open_ledger();
 	give(10, 1, "/a b");
@@ -287,10 +286,10 @@ static void test_torn_anywhere(void **state)
 	assert_int_equal(nm_ledger_return(ledger, 10, 1010, 6000), 0);
 	char *whole = strdup(fixture_read(root, NM_LEDGER_NAME));
 	size_t size = strlen(whole);
-	snprintf(path, sizeof(path), "%s/%s", root, NM_LEDGER_NAME);
 	for (size_t length = size; length-- > 0;) {
 		unsigned lines = 0;
-		assert_int_equal(truncate(path, (off_t)length), 0);
+		whole[length] = '\0';
+		fixture_file(root, NM_LEDGER_NAME, whole);
 		for (size_t i = 0; i < length; i++)
 			lines += whole[i] == '\n';
 		read_ledger();
@@ -301,6 +300,7 @@ static void test_torn_anywhere(void **state)
 		assert_int_equal(nm_ledger_open(directory, BOOT, &ledger), 0);
 		give(12, 3, "/");
 		read_ledger();
+		assert_int_equal(contents.bad_lines, 0);
 		assert_true(contents.count > 0);
 		assert_entry(&contents.entries[contents.count - 1], 12, 3);
 	}
