@@ -8,6 +8,7 @@
 
 #define ELLIPSIS "\xe2\x80\xa6"
 #define ELLIPSIS_SIZE (sizeof(ELLIPSIS) - 1)
+#define LINE_CHARACTERS 120 /* of the text of a decision, with its number */
 
 struct message {
 	const char *id;	  /* made by systemd-id128(1) for this project */
@@ -123,9 +124,36 @@ void nm_say_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint
 		nm_entry_say(entry, "%s[%u]", comm, pid);
 }
 
+/* In characters: a continuation byte of UTF-8 is none. */
+static size_t characters(const char *text)
+{
+	size_t count = 0;
+	for (; *text; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
+/* Drops the last part of the details: false if there is none. */
+static bool drop_detail(struct nm_entry *entry)
+{
+	if (entry->reason == 0 || !entry->text[entry->reason])
+		return false;
+	size_t at = strlen(entry->text) - 1;
+	while (at > entry->reason && strncmp(entry->text + at, "; ", 2) != 0 &&
+	       strncmp(entry->text + at, ", ", 2) != 0)
+		at--;
+	entry->text[at] = '\0';
+	return true;
+}
+
 void nm_say_decision(struct nm_entry *entry, uint64_t decision)
 {
-	nm_entry_say(entry, " [#%lu]", (unsigned long)decision);
+	char number[NM_WORD_BYTES + 4];
+	int length = snprintf(number, sizeof(number), " [#%lu]", (unsigned long)decision);
+	while (characters(entry->text) + (size_t)length > LINE_CHARACTERS)
+		if (!drop_detail(entry))
+			break;
+	nm_entry_say(entry, "%s", number);
 }
 
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind)

@@ -24,7 +24,8 @@ void nm_entry_detail(struct nm_entry *entry, const char *format, ...)
 /* The subject of decisions and verdicts: "lu[4711]"; of a thread, "perf[1234/1240]" (tid above 0). */
 void nm_say_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid);
 
-/* " [#17]": ends a decision. */
+/* " [#17]": ends a decision. Details that would make the line longer than 120 characters are
+ * dropped, last first. */
 void nm_say_decision(struct nm_entry *entry, uint64_t decision);
 
 /* "#17 rolled back: ", with the fields that all verdicts have. */

@@ -494,14 +494,16 @@ static void test_pages_and_their_verdict(void **state)
 
 /* ---- length ---- */
 
-/* Of a name of eight characters, PIDs of five digits, CPUs of two and decisions of four. A swap
- * that failed is longer. */
+/* Of a name of 15 characters, PIDs of seven digits, CPUs of two and decisions of four. */
+#define LONG_NAME "postgres-worker"
+#define LONG_PID 4194303U
+
 static struct nm_step long_step(uint32_t tid)
 {
 	struct nm_step made = step(tid, 95, 1, 0);
-	made.pid = 54321;
+	made.pid = LONG_PID;
 	made.samples_before = 1641;
-	(void)snprintf(made.comm, sizeof(made.comm), "postgres");
+	(void)snprintf(made.comm, sizeof(made.comm), LONG_NAME);
 	return made;
 }
 
@@ -514,7 +516,7 @@ static struct nm_decision long_decision(enum nm_decision_kind kind)
 	decision.cost_before = 12345;
 	decision.cost_after = 1234;
 	for (unsigned i = 0; i < decision.nr_steps; i++)
-		decision.steps[i] = long_step(54322 + i);
+		decision.steps[i] = long_step(LONG_PID - 1 - i);
 	return decision;
 }
 
@@ -536,10 +538,15 @@ static void test_decisions_about_threads_are_short(void **state)
 	for (int kind = NM_DECISION_MIGRATE; kind <= NM_DECISION_ROLLBACK; kind++) {
 		struct nm_decision decision = long_decision((enum nm_decision_kind)kind);
 		assert_decision_fits(&decision);
-		for (size_t i = 0; kind != NM_DECISION_SWAP && i < NM_ARRAY_SIZE(errors); i++) {
+		for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
 			struct nm_receipt receipt = refused(errors[i], "identity");
+			if (kind == NM_DECISION_SWAP) {
+				receipt.nr_steps = 2;
+				receipt.steps[1] = (struct nm_receipt_step){.applied = true};
+			}
 			nm_entry_decision(&entry, &context, &decision, &receipt);
 			assert_one_line();
+			assert_field("CHECK", "identity");
 		}
 		decision.by_sharing = kind == NM_DECISION_MIGRATE;
 		assert_decision_fits(&decision);
@@ -569,8 +576,8 @@ static void test_homes_and_pages_are_short(void **state)
 {
 	struct nm_entry_home busy = home;
 	struct nm_page_decision pages = {.id = 1234,
-					 .pid = 54321,
-					 .comm = "postgres",
+					 .pid = LONG_PID,
+					 .comm = LONG_NAME,
 					 .node_from = 0,
 					 .node_to = 1,
 					 .pages = 12345,
@@ -579,8 +586,8 @@ static void test_homes_and_pages_are_short(void **state)
 					 .undoes = 1230};
 	(void)state;
 	busy.decision = 1234;
-	busy.pid = 54321;
-	busy.comm = "postgres";
+	busy.pid = LONG_PID;
+	busy.comm = LONG_NAME;
 	busy.threads = 64;
 	busy.demand_cpus = 63.9;
 	for (int i = 0; i < NM_PLACE_REASON_MAX; i++) {
@@ -592,10 +599,15 @@ static void test_homes_and_pages_are_short(void **state)
 			break;
 		nm_entry_placement(&entry, &context, &busy, &proposal);
 		assert_one_line();
+		nm_entry_placement(&entry, &dry_context, &busy, &proposal);
+		assert_one_line();
+		assert_says(nm_place_reason_text(proposal.reason));
 	}
 	for (int i = NM_PAGE_REASON_PAGES; i <= NM_PAGE_REASON_ROLLBACK; i++) {
 		pages.reason = (enum nm_page_reason)i;
 		nm_entry_page_decision(&entry, &context, &pages);
+		assert_one_line();
+		nm_entry_page_decision(&entry, &dry_context, &pages);
 		assert_one_line();
 	}
 }
