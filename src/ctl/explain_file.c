@@ -12,6 +12,7 @@
 struct search {
 	uint64_t id;
 	json_t *decision;      /* NULL: not met yet */
+	json_t *home;	       /* its entry, which is recorded before the decision itself */
 	json_t *stopped;       /* of the interval it is of: what stopped others */
 	uint64_t met, entries; /* the interval; entries of it, the first is what it was */
 };
@@ -97,8 +98,10 @@ static json_t *decision_of(const struct nm_decision *decision)
 	set_count(object, "interval", decision->interval);
 	if (decision->undoes)
 		set_count(object, "undoes", decision->undoes);
-	set_tickets(object, &decision->tickets);
-	set_real(object, "draw", decision->draw);
+	if (decision->policy == NM_POLICY_LBMA || decision->policy == NM_POLICY_IMAR2) {
+		set_tickets(object, &decision->tickets);
+		set_real(object, "draw", decision->draw);
+	}
 	set_real(object, "gain", decision->gain);
 	for (size_t i = 0; i < decision->nr_rivals; i++)
 		(void)json_array_append_new(candidates, candidate_of(&decision->rivals[i], i == 0));
@@ -167,13 +170,44 @@ static bool has_verdict(const char *fields)
 	return at;
 }
 
+/* A home is recorded as the migration of a thread: only the journal has its kind. */
+static bool is_home(const char *fields)
+{
+	static const char kind[] = "KIND=home\n";
+	const char *at = strstr(fields, kind);
+	return at && (at == fields || at[-1] == '\n');
+}
+
+static void set_first_entry(json_t *decision, const struct nm_recorded_entry *entry)
+{
+	set_text(decision, "message", entry->text);
+	set_text(decision, "fields", entry->fields);
+	set_count(decision, "time_usec", entry->time_usec);
+}
+
+static void set_home(struct search *search, const struct nm_recorded_entry *entry)
+{
+	if (search->home || !is_home(entry->fields))
+		return;
+	search->home = json_object();
+	set_text(search->home, "kind", "home");
+	set_first_entry(search->home, entry);
+}
+
+static void set_decision(struct search *search, const struct nm_decision *decision)
+{
+	search->decision = decision_of(decision);
+	if (!search->home)
+		return;
+	(void)json_object_update(search->decision, search->home);
+	search->entries = 1;
+}
+
 /* First it is told what was done, then what came of it, and later of leases and the like. */
 static void set_entry(struct search *search, const struct nm_recorded_entry *entry)
 {
 	if (search->entries++ == 0) {
-		set_text(search->decision, "message", entry->text);
-		set_text(search->decision, "fields", entry->fields);
-		set_count(search->decision, "time_usec", entry->time_usec);
+		set_first_entry(search->decision, entry);
 	} else if (has_verdict(entry->fields)) {
 		set_text(search->decision, "verdict_message", entry->text);
 	}
@@ -192,7 +226,7 @@ static void heed(struct search *search, const struct nm_recorded *record)
 		break;
 	case NM_RECORDED_DECISION:
 		if (record->decision.id == search->id && !*decision)
-			*decision = decision_of(&record->decision);
+			set_decision(search, &record->decision);
 		break;
 	case NM_RECORDED_PAGE_DECISION:
 		if (record->page_decision.id == search->id && !*decision)
@@ -207,8 +241,12 @@ static void heed(struct search *search, const struct nm_recorded *record)
 			set_text(*decision, "verdict", verdict_name(record->page_verdict.kind));
 		break;
 	case NM_RECORDED_ENTRY:
-		if (*decision && record->entry.decision == search->id)
+		if (record->entry.decision != search->id)
+			break;
+		if (*decision)
 			set_entry(search, &record->entry);
+		else
+			set_home(search, &record->entry);
 		break;
 	default:
 		break;
@@ -221,6 +259,7 @@ static void finish(struct search *search)
 	if (search->stopped && (uint64_t)json_integer_value(interval) == search->met)
 		(void)json_object_set_new(search->decision, "stopped", NM_TAKE(search->stopped));
 	json_decref(search->stopped);
+	json_decref(search->home);
 }
 
 int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret)

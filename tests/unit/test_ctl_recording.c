@@ -210,6 +210,20 @@ static void test_explanation_of_the_verdict(void **state)
 	assert_true(judged > 0);
 }
 
+static void test_explanation_of_a_home(void **state)
+{
+	char text[1 << 16], words[256];
+	(void)state;
+	simulate("auto");
+	(void)snprintf(words, sizeof(words), "explain %llu %s",
+		       (unsigned long long)first_decision(), file);
+	assert_int_equal(ctl(words, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, ": home by policy auto"));
+	assert_non_null(strstr(text, "Placed "));
+	assert_null(strstr(text, "tickets"));
+	assert_null(strstr(text, "draw"));
+}
+
 static void test_explanation_as_a_document(void **state)
 {
 	char text[1 << 16], words[256];
@@ -298,6 +312,7 @@ int main(void)
 		WITH_SERVICE(test_output_that_is_lost),
 		WITH_SERVICE(test_pipe),
 		WITH_SERVICE(test_dump_and_explain),
+		WITH_SERVICE(test_explanation_of_a_home),
 		WITH_SERVICE(test_explanation_of_the_verdict),
 		WITH_SERVICE(test_explanation_as_a_document),
 		WITH_SERVICE(test_damage),
