@@ -193,10 +193,11 @@ static unsigned threads_of(const struct nm_place_group *group)
 }
 
 /* Threads that were created a moment ago have touched little yet, and run where their creator does.
- */
+ * A young program cannot wait for that. */
 static bool is_steady(const struct nm_place_group *group)
 {
-	return threads_of(group) <= 1 || group->steady_s >= STEADY_S;
+	return threads_of(group) <= 1 || group->age_s < NM_PLACE_YOUNG_S ||
+	       group->steady_s >= STEADY_S;
 }
 
 /* Then one memory controller serves all of it, wherever its threads run. */

@@ -397,6 +397,10 @@ static void test_new_threads_are_left_spread(void **state)
 	group.steady_s = 2;
 	propose(&group, 1, 0, &found);
 	assert_int_equal(found.node, 0);
+	group.age_s = 1; /* the young cannot wait */
+	group.steady_s = 0.2;
+	propose(&group, 1, 0, &found);
+	assert_int_not_equal(found.reason, NM_PLACE_SPREAD);
 }
 
 /* Likewise a home that was given to the one thread. */
@@ -412,6 +416,7 @@ static void test_a_home_of_one_is_none_of_two(void **state)
 	group.home = 0;
 	group.home_reason = NM_PLACE_THERE;
 	group.home_ran_most = 1;
+	group.age_s = 6;
 	group.steady_s = 0.1;
 	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_SPREAD);
