@@ -70,6 +70,7 @@ bool nm_reclaim_hurts(const struct nm_reclaim *before, const struct nm_reclaim *
 /* One reader's view of that; {0} at first. */
 struct nm_reclaim_watch {
 	struct nm_reclaim last;
+	bool known;		   /* last was read */
 	uint64_t read_ns, hurt_ns; /* 0: never */
 };
 #define NM_RECLAIM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* read again after that time */

@@ -150,10 +150,13 @@ static void watch_reclaim(struct nm_platform *platform, struct nm_reclaim_watch 
 	if (watch->read_ns && now_ns - watch->read_ns < NM_RECLAIM_AGE_NS)
 		return;
 	nm_vmstat_read(platform, text);
-	struct nm_reclaim now = nm_reclaim_parse(text);
-	if (watch->read_ns && nm_reclaim_hurts(&watch->last, &now))
-		watch->hurt_ns = now_ns;
 	watch->read_ns = now_ns;
+	if (!*text)
+		return; /* counters of 0 would look like reclaim */
+	struct nm_reclaim now = nm_reclaim_parse(text);
+	if (watch->known && nm_reclaim_hurts(&watch->last, &now))
+		watch->hurt_ns = now_ns;
+	watch->known = true;
 	watch->last = now;
 }
 

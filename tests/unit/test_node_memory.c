@@ -97,6 +97,7 @@ static void reclaim_of_clean_cache_hurts_nobody(void **state)
 /* ---- read ---- */
 
 static unsigned swapped_out, vmstat_reads;
+static bool vmstat_fails;
 
 static ssize_t read_file(struct nm_platform *platform, int directory, const char *path, char *text,
 			 size_t size)
@@ -108,6 +109,8 @@ static ssize_t read_file(struct nm_platform *platform, int directory, const char
 		return snprintf(text, size, "1024\n");
 	if (strcmp(path, "proc/sys/vm/watermark_scale_factor") == 0)
 		return snprintf(text, size, "1000\n");
+	if (strcmp(path, "proc/vmstat") == 0 && vmstat_fails)
+		return -EMFILE;
 	if (strcmp(path, "proc/vmstat") == 0 && ++vmstat_reads)
 		return snprintf(text, size, "nr_free_pages 1\npgscan_kswapd %u\npswpout %u\n",
 				swapped_out, swapped_out);
@@ -155,6 +158,24 @@ static void swapping_is_seen_until_it_stops(void **state)
 	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now + NM_RECLAIM_QUIET_NS));
 }
 
+/* A file that cannot be read for a moment is no sign of anything. */
+static void a_failed_reading_is_no_reclaim(void **state)
+{
+	const struct nm_platform_ops ops = {.read_file = read_file};
+	struct nm_platform platform = {.ops = &ops};
+	struct nm_reclaim_watch watch = {0};
+	uint64_t now = 5 * NM_NSEC_PER_SEC;
+
+	(void)state;
+	swapped_out = 7;
+	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now));
+	for (unsigned i = 0; i < 4; i++) {
+		vmstat_fails = i % 2 == 0;
+		now += NM_RECLAIM_AGE_NS;
+		assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +185,7 @@ int main(void)
 		cmocka_unit_test(reclaim_of_clean_cache_hurts_nobody),
 		cmocka_unit_test(files_are_read),
 		cmocka_unit_test(swapping_is_seen_until_it_stops),
+		cmocka_unit_test(a_failed_reading_is_no_reclaim),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
