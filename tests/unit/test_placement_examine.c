@@ -85,6 +85,21 @@ static void the_young_are_brought_together(void **state)
 	assert_int_equal(world.daemon.tally.intervals, intervals);
 }
 
+/* It may still size itself: it is leased a quarter of a second after its last thread. */
+static void the_young_are_leased_later(void **state)
+{
+	(void)state;
+	begin_young_ones();
+	world.daemon.config->threads.pin = NM_PIN_NODE;
+	beat();
+	beat();
+	assert_true(placed_of(1000)->home >= 0);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	for (unsigned i = 0; i < 4; i++)
+		beat();
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 8);
+}
+
 /* Calls to the machine for one that stays where it is do not depend on how many others there are. */
 static unsigned calls_of_one(unsigned others)
 {
@@ -408,6 +423,7 @@ int main(void)
 		TEST(who_grows_is_examined),
 		TEST(the_ended_leave_room),
 		TEST(another_program_begins_anew),
+		TEST(the_young_are_leased_later),
 		TEST(memory_is_read_once_for_all),
 		TEST(pages_have_one_mover),
 		TEST(births_have_their_own_time),
