@@ -66,7 +66,7 @@ mark_journal
 systemctl start numa-migrd
 sleep 10
 journalctl --sync
-# The kernel may have packed it.
-check_equal "a program on an idle machine is not packed" '' "$(field REASON KIND=home | grep -v 'runs there')"
+# The kernel may have packed it, or started both workers on one node, so that all of its memory is there.
+check_equal "a program on an idle machine is not packed" '' "$(field REASON KIND=home | grep -v -e 'runs there' -e 'memory on one node')"
 systemctl stop numa-migrd
 kill "${programs[@]}"
