@@ -29,8 +29,8 @@ static const char *const composed[] = {
 	"numa-migrd would %s%s%s%s%s.",
 	"Only first touches sampled: kernel.numa_balancing is %s; %s, or set it to %d",
 	"Started: %u node%s, %u CPU%s, source %s, policy %s%s%s",
-	"%u thread%s managed, %s of accesses local; %u move%s (%u improved, %u rolled back); cost "
-	"%.2f %% of one CPU",
+	("%u thread%s managed, %s of accesses local; %u move%s (%u improved, %u rolled back); cost "
+	 "%.2f %% of one CPU"),
 };
 
 struct format {

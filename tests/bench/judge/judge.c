@@ -33,14 +33,19 @@ static const struct row {
 	struct nm_sim_policy policy;
 	bool no_pmu;
 } rows[] = {
-	[BASELINE] = {{.name = "baseline"}},
-	[KERNEL] = {{.name = "kernel", .numa_balancing = true}},
-	[A_NODE_EACH] = {{.name = "node-each", .placed = true, .placement = NM_SIM_PLACE_DIRECT}},
-	[IN_ORDER] = {{.name = "in-order", .placed = true, .placement = NM_SIM_PLACE_ORACLE}},
-	[FIRST_AUTO] = {{.name = "auto", .config = AUTO}},
-	{{.name = "auto+kernel", .config = AUTO, .numa_balancing = true}},
-	{{.name = "auto-no-pmu", .config = AUTO}, .no_pmu = true},
-	{{.name = "auto+kernel-no-pmu", .config = AUTO, .numa_balancing = true}, .no_pmu = true},
+	[BASELINE] = {.policy = {.name = "baseline"}},
+	[KERNEL] = {.policy = {.name = "kernel", .numa_balancing = true}},
+	[A_NODE_EACH] = {.policy = {.name = "node-each",
+				    .placed = true,
+				    .placement = NM_SIM_PLACE_DIRECT}},
+	[IN_ORDER] = {.policy = {.name = "in-order",
+				 .placed = true,
+				 .placement = NM_SIM_PLACE_ORACLE}},
+	[FIRST_AUTO] = {.policy = {.name = "auto", .config = AUTO}},
+	{.policy = {.name = "auto+kernel", .config = AUTO, .numa_balancing = true}},
+	{.policy = {.name = "auto-no-pmu", .config = AUTO}, .no_pmu = true},
+	{.policy = {.name = "auto+kernel-no-pmu", .config = AUTO, .numa_balancing = true},
+	 .no_pmu = true},
 };
 #define NR_ROWS NM_ARRAY_SIZE(rows)
 
