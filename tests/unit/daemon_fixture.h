@@ -403,7 +403,7 @@ static inline ssize_t read_with_load(struct nm_platform *platform, int directory
 	size_t used = 0;
 	if (world.balancing >= 0 && strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
 		return snprintf(buffer, size, "%d\n", world.balancing);
-	if (world.swapped_out && strcmp(path, "proc/vmstat") == 0)
+	if (strcmp(path, "proc/vmstat") == 0)
 		return snprintf(buffer, size, "nr_free 1\npgscan_kswapd %" PRIu64 "\npswpout %" PRIu64 "\n",
 				world.swapped_out, world.swapped_out);
 	if (world.swapped_out && strcmp(path, "proc/sys/vm/min_free_kbytes") == 0)

@@ -41,6 +41,19 @@ static struct nm_sim_program *add(const struct nm_sim_machine *machine, struct n
 	return program;
 }
 
+/* One of them, of so many seconds and so much memory, drawn in this order with every compiler. */
+struct range {
+	double least, most;
+};
+static struct nm_sim_program *add_any(const struct nm_sim_machine *machine,
+				      struct nm_sim_user *user, struct nm_rng *rng,
+				      unsigned threads, struct range seconds, struct range mb)
+{
+	double memory_mb = between(rng, mb.least, mb.most);
+	double takes_s = between(rng, seconds.least, seconds.most);
+	return add(machine, user, any(rng), threads, takes_s, memory_mb);
+}
+
 /* Gives the program so many phases like its first one. */
 static int set_phases(struct nm_sim_program *program, size_t count)
 {
@@ -77,8 +90,8 @@ static int fill_in_sequence(const struct nm_sim_machine *machine, struct nm_rng 
 		if (user)
 			user->spread_s = 2;
 		for (unsigned i = 0; i < programs; i++)
-			if (!add(machine, user, any(rng), threads, between(rng, least_s, most_s),
-				 between(rng, 200, 1000)))
+			if (!add_any(machine, user, rng, threads, (struct range){least_s, most_s},
+				     (struct range){200, 1000}))
 				return -ENOMEM;
 	}
 	return 0;
@@ -120,8 +133,8 @@ static int fill_arrivals(const struct nm_sim_machine *machine, struct nm_rng *rn
 	for (unsigned u = 0; u < 20; u++) {
 		struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
 		unsigned threads = 1U << nm_rng_below(rng, 4);
-		if (!add(machine, user, any(rng), threads, between(rng, 3, 15),
-			 between(rng, 20, 200) * threads))
+		if (!add_any(machine, user, rng, threads, (struct range){3, 15},
+			     (struct range){20.0 * threads, 200.0 * threads}))
 			return -ENOMEM;
 		user->spread_s = 30;
 	}
@@ -134,10 +147,11 @@ static int fill_serial(const struct nm_sim_machine *machine, struct nm_rng *rng,
 {
 	struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
 	struct nm_sim_program *program =
-		add(machine, user, any(rng), 8, between(rng, 8, 15), between(rng, 400, 1600));
+		add_any(machine, user, rng, 8, (struct range){8, 15}, (struct range){400, 1600});
 	if (!program || set_phases(program, 2) < 0)
 		return -ENOMEM;
-	make_serial(machine, &program->phases[0], between(rng, 4, 8), between(rng, 0.1, 0.6));
+	double touched = between(rng, 0.1, 0.6);
+	make_serial(machine, &program->phases[0], between(rng, 4, 8), touched);
 	return 0;
 }
 
@@ -147,8 +161,8 @@ static int fill_growth(const struct nm_sim_machine *machine, struct nm_rng *rng,
 {
 	for (unsigned u = 0; u < 3; u++) {
 		struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
-		struct nm_sim_program *program =
-			add(machine, user, any(rng), 8, between(rng, 4, 6), between(rng, 400, 1600));
+		struct nm_sim_program *program = add_any(
+			machine, user, rng, 8, (struct range){4, 6}, (struct range){400, 1600});
 		if (!program || set_phases(program, 4) < 0)
 			return -ENOMEM;
 		user->spread_s = 5;
@@ -176,8 +190,8 @@ static int fill_servers(const struct nm_sim_machine *machine, struct nm_rng *rng
 		program->phases[0].giga *= 0.02; /* they do not begin with work at once */
 	}
 	for (unsigned u = 0; u < 2; u++)
-		if (!add(machine, nm_sim_workload_add(ret, "user"), any(rng), 6,
-			 between(rng, 10, 20), between(rng, 200, 1000)))
+		if (!add_any(machine, nm_sim_workload_add(ret, "user"), rng, 6,
+			     (struct range){10, 20}, (struct range){200, 1000}))
 			return -ENOMEM;
 	return 0;
 }
@@ -196,8 +210,8 @@ static int fill_neighbour(const struct nm_sim_machine *machine, struct nm_rng *r
 	noisy->idle_s = between(rng, 0, 6);
 	noisy->for_ever = true;
 	for (unsigned u = 0; u < 3; u++)
-		if (!add(machine, nm_sim_workload_add(ret, "user"), any(rng), 5,
-			 between(rng, 15, 25), between(rng, 200, 1000)))
+		if (!add_any(machine, nm_sim_workload_add(ret, "user"), rng, 5,
+			     (struct range){15, 25}, (struct range){200, 1000}))
 			return -ENOMEM;
 	ret->limit_s = 200;
 	return 0;
@@ -207,8 +221,9 @@ static int fill_large(const struct nm_sim_machine *machine, struct nm_rng *rng,
 		      struct nm_sim_workload *ret)
 {
 	unsigned threads = 10 + (unsigned)nm_rng_below(rng, 15);
-	struct nm_sim_program *program = add(machine, nm_sim_workload_add(ret, "user"), any(rng),
-					     threads, between(rng, 15, 25), between(rng, 1000, 4000));
+	struct nm_sim_program *program =
+		add_any(machine, nm_sim_workload_add(ret, "user"), rng, threads,
+			(struct range){15, 25}, (struct range){1000, 4000});
 	if (!program)
 		return -ENOMEM;
 	program->touch = nm_rng_below(rng, 2) ? NM_SIM_TOUCH_MASTER : NM_SIM_TOUCH_OWN;
@@ -220,11 +235,12 @@ static int fill_bandwidth(const struct nm_sim_machine *machine, struct nm_rng *r
 			  struct nm_sim_workload *ret)
 {
 	static const char *const streaming[] = {"stream", "sp", "cg", "stencil"};
-	for (unsigned u = 0; u < 2; u++)
+	for (unsigned u = 0; u < 2; u++) {
+		double mb = between(rng, 400, 1600), seconds = between(rng, 5, 10);
 		if (!add(machine, nm_sim_workload_add(ret, "user"),
-			 streaming[nm_rng_below(rng, NM_ARRAY_SIZE(streaming))], 8,
-			 between(rng, 5, 10), between(rng, 400, 1600)))
+			 streaming[nm_rng_below(rng, NM_ARRAY_SIZE(streaming))], 8, seconds, mb))
 			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -233,7 +249,7 @@ static int fill_singles(const struct nm_sim_machine *machine, struct nm_rng *rng
 {
 	for (unsigned u = 0; u < 24; u++) {
 		struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
-		if (!add(machine, user, any(rng), 1, between(rng, 8, 16), between(rng, 50, 400)))
+		if (!add_any(machine, user, rng, 1, (struct range){8, 16}, (struct range){50, 400}))
 			return -ENOMEM;
 		user->spread_s = 10;
 	}
@@ -246,8 +262,8 @@ static int fill_shared(const struct nm_sim_machine *machine, struct nm_rng *rng,
 {
 	for (unsigned u = 0; u < 3; u++) {
 		struct nm_sim_user *user = nm_sim_workload_add(ret, "user");
-		if (!add(machine, user, "table", 4 + (unsigned)nm_rng_below(rng, 3),
-			 between(rng, 10, 20), between(rng, 200, 1000)))
+		double mb = between(rng, 200, 1000), seconds = between(rng, 10, 20);
+		if (!add(machine, user, "table", 4 + (unsigned)nm_rng_below(rng, 3), seconds, mb))
 			return -ENOMEM;
 		user->spread_s = 5;
 	}
