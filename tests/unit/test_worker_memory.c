@@ -237,6 +237,17 @@ static void another_start_since_the_question_is_another_process(void **state)
 	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
 }
 
+/* In a sanitized build the other process has the sanitizer's shadow of terabytes as well, in which
+ * no page is found in time. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_SHADOW true
+#endif
+#endif
+#ifndef HAS_SHADOW
+#define HAS_SHADOW false
+#endif
+
 /* Of the pages of its own memory those that it has touched. */
 static void pages_of_a_process_are_found(void **state)
 {
@@ -248,6 +259,8 @@ static void pages_of_a_process_are_found(void **state)
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
 	uint64_t ticket = 0;
 
+	if (HAS_SHADOW)
+		skip();
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
 	while (platform->ops->take(platform, ticket, &answer) == -EAGAIN)
