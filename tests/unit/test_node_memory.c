@@ -121,10 +121,11 @@ static ssize_t read_file(struct nm_platform *platform, int directory, const char
 	return -ENOENT;
 }
 
+static const struct nm_platform_ops ops = {.read_file = read_file};
+static struct nm_platform platform = {.ops = &ops};
+
 static void files_are_read(void **state)
 {
-	const struct nm_platform_ops ops = {.read_file = read_file};
-	struct nm_platform platform = {.ops = &ops};
 	struct nm_watermarks watermarks = nm_watermarks_read(&platform);
 	uint64_t bytes = 7;
 
@@ -136,17 +137,24 @@ static void files_are_read(void **state)
 	assert_int_equal(bytes, 5 * MIB);
 }
 
+/* Reads for the first time, when nothing can have changed. Returns the time. */
+static uint64_t begin_watch(struct nm_reclaim_watch *watch)
+{
+	uint64_t now = 5 * NM_NSEC_PER_SEC;
+
+	*watch = (struct nm_reclaim_watch){0};
+	swapped_out = 7;
+	assert_false(nm_node_is_reclaimed(&platform, watch, 2, now));
+	return now;
+}
+
 /* Node 2 has less free than its high watermark, 3 MiB; node 3 has more. */
 static void swapping_is_seen_until_it_stops(void **state)
 {
-	const struct nm_platform_ops ops = {.read_file = read_file};
-	struct nm_platform platform = {.ops = &ops};
-	struct nm_reclaim_watch watch = {0};
-	uint64_t now = 5 * NM_NSEC_PER_SEC;
+	struct nm_reclaim_watch watch;
+	uint64_t now = begin_watch(&watch);
 
 	(void)state;
-	swapped_out = 7;
-	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now));
 	swapped_out = 8;
 	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now + NM_RECLAIM_AGE_NS / 2));
 	assert_int_equal(vmstat_reads, 1);
@@ -161,14 +169,10 @@ static void swapping_is_seen_until_it_stops(void **state)
 /* A file that cannot be read for a moment is no sign of anything. */
 static void a_failed_reading_is_no_reclaim(void **state)
 {
-	const struct nm_platform_ops ops = {.read_file = read_file};
-	struct nm_platform platform = {.ops = &ops};
-	struct nm_reclaim_watch watch = {0};
-	uint64_t now = 5 * NM_NSEC_PER_SEC;
+	struct nm_reclaim_watch watch;
+	uint64_t now = begin_watch(&watch);
 
 	(void)state;
-	swapped_out = 7;
-	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now));
 	for (unsigned i = 0; i < 4; i++) {
 		vmstat_fails = i % 2 == 0;
 		now += NM_RECLAIM_AGE_NS;
