@@ -7,8 +7,8 @@
 #include "numa-migrd/numa_balancing.h"
 #include "placement_stage.h"
 
-#define AVAILABLE_AGE_NS                                                                           \
-	(100 * NM_NSEC_PER_MSEC) /* memory that is available is read again after that time */
+/* Available memory is read again after that time. */
+#define AVAILABLE_AGE_NS (100 * NM_NSEC_PER_MSEC)
 
 /* ---- life ---- */
 

@@ -171,9 +171,8 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 	struct nm_placement *placement = daemon->pipeline.placement;
 	uint64_t before_ns = nm_loop_cpu_ns();
 	int r = measure(daemon, one->pid, now_ns, ret);
-	const struct nm_tenant unknown = nm_tenant_of(0, NULL);
 	struct nm_tenant tenant = nm_roster_tenant(daemon->pipeline.roster, one->pid);
-	if (!nm_tenant_same(&tenant, &unknown))
+	if (!nm_placement_is_unknown(&tenant))
 		one->tenant = tenant;
 	/* What the model costs us has nothing to do with what it shows. */
 	if (!daemon->options.feed)

@@ -142,6 +142,8 @@ struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t 
 /* Has a process examined when it is due, unless it is to be sooner. Beyond its tenant's share it is
  * not noted: the next interval has it. */
 void nm_placement_examine_at(struct nm_placement *placement, const struct nm_examination *one);
+/* True: the roster does not know the process. */
+bool nm_placement_is_unknown(const struct nm_tenant *tenant);
 /* What an examination of one of this domain cost. */
 void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double cost_s,
 			 uint64_t now_ns);

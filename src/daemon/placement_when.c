@@ -102,7 +102,7 @@ bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 	return true;
 }
 
-static bool is_unknown(const struct nm_tenant *tenant)
+bool nm_placement_is_unknown(const struct nm_tenant *tenant)
 {
 	const struct nm_tenant unknown = nm_tenant_of(0, NULL);
 	return nm_tenant_same(tenant, &unknown);
@@ -114,20 +114,20 @@ static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct n
 {
 	const struct nm_roster *roster = daemon->pipeline.roster;
 	struct nm_tenant tenant = nm_roster_tenant(roster, event->pid);
-	if (is_unknown(&tenant) && event->kind == NM_TASK_FORK)
+	if (nm_placement_is_unknown(&tenant) && event->kind == NM_TASK_FORK)
 		tenant = nm_roster_tenant(roster, event->parent_pid);
-	return is_unknown(&tenant) && noted ? noted->tenant : tenant;
+	return nm_placement_is_unknown(&tenant) && noted ? noted->tenant : tenant;
 }
 
 /* It needs no CPUs any more: others may be given its node before the interval ends. */
 static void release_demand(struct nm_placement *placement, struct nm_placed *placed)
 {
-	for (unsigned k = 0; placed && k < placement->nr_nodes; k++) {
+	if (!placed)
+		return;
+	for (unsigned k = 0; k < placement->nr_nodes; k++) {
 		placement->nodes[k].busy_cpus -= placed->ran_on[k];
 		placed->ran_on[k] = 0;
 	}
-	if (!placed)
-		return;
 	placed->demand_cpus = 0;
 	placed->running = 0;
 }
