@@ -748,6 +748,7 @@ static unsigned handed_over(uint64_t away_bytes, struct nm_place_cost cost)
 	placement->page_cost = cost;
 	for (size_t i = 0; i < placement->count; i++) {
 		placement->items[i].lost_s = 1e6;
+		nm_placement_forget_memory(&placement->items[i]);
 		placement->items[i].memory = (struct nm_bring_memory){
 			.state = NM_BRING_WANTED, .away_bytes = away_bytes, .away_distance = 20};
 	}
