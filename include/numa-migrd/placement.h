@@ -17,6 +17,8 @@
 #define NM_PLACE_YOUNG_S 4.0	/* the behaviour until this age does not predict the rest */
 #define NM_PLACE_WATCHED_S (NM_PLACE_YOUNG_S / 2) /* what a process is compared with or known by */
 
+#define NM_PLACE_LEAST_DEMAND                                                                      \
+	0.25 /* CPUs; a process that wants less has little to gain from a home */
 #define NM_PLACE_LEAST_ACCESSES 30 /* needed to locate memory by accesses */
 
 /* Why a group was given its home; or why it has none, for who asks. */
@@ -49,6 +51,7 @@ struct nm_place_group {
 	double watched_s;   /* for which it has been seen running */
 	double lost_s;	    /* CPU time that it has waited, so far, for memory being on other nodes */
 	uint64_t anon_bytes;
+	double traffic;		 /* bytes per second from and to DRAM; 0: not known */
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
 	const double *has_run_on; /* likewise CPU time since it was first seen; NULL: what it ran now */
@@ -64,6 +67,7 @@ struct nm_place_node {
 	double cores;	    /* that may be used; SMT siblings count as one */
 	double busy_cpus;   /* CPUs' worth of time that anything ran there */
 	uint64_t free_bytes; /* that may be filled */
+	double traffic;	     /* bytes per second that its memory controller serves; 0: not known */
 };
 
 /* What moves of pages of 4 KiB have taken on this machine; {0}: none were made yet. */
@@ -79,6 +83,7 @@ struct nm_place_view {
 	struct nm_place_cost cost;
 	double demand_of_late; /* CPUs in demand, smoothed over some seconds; programs follow each
 				  other */
+	double most_traffic;   /* of a node, the highest seen since the start; 0: not known */
 	bool memory_stays; /* nothing moves it, neither we nor the kernel */
 };
 

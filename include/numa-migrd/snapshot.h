@@ -41,6 +41,7 @@ struct nm_snap_thread {
 	/* 3DyRM, of this interval (metrics.h); NaN where unknown. I is the O of P by the traffic.
 	 */
 	double latency, instructions, operations, intensity;
+	double traffic; /* bytes per second from and to DRAM, likewise */
 	uint32_t latency_samples;
 	double recent_latency_samples, recent_latency; /* of the window (metrics.h) */
 	double performance; /* P; NaN unless measured */

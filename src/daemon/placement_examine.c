@@ -146,6 +146,16 @@ static void match_wanted(const struct nm_snapshot *snapshot, struct examined *on
 	}
 }
 
+/* It has no home, and too little use of CPUs to be given one. */
+static bool wants_little(const struct nm_daemon *daemon, const struct examined *one)
+{
+	double wanted_cpus = 0;
+	for (size_t i = 0; i < one->count; i++)
+		wanted_cpus += one->wanted_cpus[i];
+	return wanted_cpus < NM_PLACE_LEAST_DEMAND &&
+	       !nm_placed_find(daemon->pipeline.placement, one->pid);
+}
+
 /* What it does now. -ESRCH: it has ended. *ret stays as it is if it is not ours to place. */
 static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 		   struct nm_snapshot **ret)
@@ -153,6 +163,9 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	struct examined one = {.pid = pid};
 	int r = read_threads(daemon, &one);
+	/* Who it belongs to, and the rest, costs more than the times of its threads. */
+	if (r == 0 && wants_little(daemon, &one))
+		return 0;
 	if (r == 0)
 		r = snapshot_of(daemon, &one, now_ns, &snapshot);
 	if (r < 0 || snapshot->nr_processes == 0)

@@ -287,6 +287,7 @@ static void clear_interval(struct nm_placed *placed, unsigned nr_nodes)
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placed->allowed[k] = true;
 	placed->run_s = placed->delay_s = placed->wanted_cpus = placed->accesses = 0;
+	placed->traffic = 0;
 	placed->running = 0;
 }
 
@@ -304,6 +305,7 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 			 hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed));
 	}
 	placed->running += thread->active;
+	placed->traffic += fmax(thread->traffic, 0); /* NaN: 0 */
 	if (here >= 0 && ran > 0)
 		placed->ran_on[here] += ran;
 }

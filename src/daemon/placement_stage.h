@@ -76,6 +76,7 @@ struct nm_placed {
 	bool *allowed; /* of the same */
 	bool located;  /* located_on is known */
 	double run_s, delay_s, wanted_cpus, accesses;
+	double traffic; /* bytes per second; 0: not known */
 	unsigned running;
 	unsigned ran_most;  /* of its threads at a time, ever */
 	uint64_t grown_ns;  /* when ran_most became what it is */
@@ -123,6 +124,7 @@ struct nm_placement {
 	uint64_t *available_bytes; /* per node, less what homes given since then bring along */
 	uint64_t available_ns;	   /* when these were read; 0: not yet */
 	unsigned nr_nodes;	   /* of all three */
+	double most_traffic;	   /* bytes per second of a node, the highest seen; 0: not known */
 	double demand_of_late;	   /* CPUs in demand on the machine, smoothed */
 	double saved_s;	   /* CPU time that examinations may still cost; below 0: owed */
 	uint64_t spent_ns; /* CPU time of the loop as of the last interval */

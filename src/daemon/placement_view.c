@@ -27,6 +27,24 @@ static int fill_nodes(const struct nm_snapshot *snapshot, struct nm_place_node *
 	return r;
 }
 
+/* A thread's traffic is divided as its accesses are; without accesses, it is that of the node where
+ * it runs. */
+static void add_traffic(const struct nm_snapshot *snapshot, struct nm_place_node *nodes)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		int here = nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu);
+		if (!(thread->traffic > 0) || here < 0)
+			continue;
+		if (!(thread->access_total > 0))
+			nodes[here].traffic += thread->traffic;
+		for (unsigned k = 0; thread->access_total > 0 && k < snapshot->topology->nr_nodes;
+		     k++)
+			nodes[k].traffic +=
+				thread->traffic * thread->accesses[k] / thread->access_total;
+	}
+}
+
 static int reserve_nodes(struct nm_placement *placement, unsigned nr_nodes)
 {
 	if (placement->nr_nodes == nr_nodes)
@@ -61,9 +79,12 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 		return r;
 	memset(placement->nodes, 0, nr_nodes * sizeof(*placement->nodes));
 	r = fill_nodes(snapshot, placement->nodes);
+	add_traffic(snapshot, placement->nodes);
 	/* What ended in the interval, or ran for a moment, is no reason to keep others away. */
 	for (unsigned k = 0; k < nr_nodes; k++) {
 		double *beside = &placement->beside_cpus[k], ran = 0;
+		placement->most_traffic =
+			fmax(placement->most_traffic, placement->nodes[k].traffic);
 		for (size_t i = 0; i < placement->count; i++)
 			ran += placement->items[i].ran_on[k];
 		*beside += (fmax(placement->nodes[k].busy_cpus - ran, 0) - *beside) * interval_s /
@@ -98,6 +119,7 @@ void nm_placement_fill_group(const struct nm_placed *placed, uint64_t now_ns,
 		.watched_s = placed->setbacks > 0 ? INFINITY : placed->watched_s,
 		.lost_s = placed->lost_s,
 		.anon_bytes = nm_placement_bytes(placed),
+		.traffic = placed->traffic,
 		.ran_on = placed->ran_on,
 		.memory_on = nm_placement_shares(placed),
 		.has_run_on = placed->has_run_on,
@@ -128,6 +150,7 @@ int nm_placement_view_build(const struct nm_daemon *daemon, uint64_t now_ns,
 		.nr_groups = placement->count,
 		.cost = placement->page_cost,
 		.demand_of_late = placement->demand_of_late,
+		.most_traffic = placement->most_traffic,
 	};
 	return 0;
 }

@@ -5,12 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST_DEMAND 0.25 /* CPUs: what wants less has little to gain, whatever it costs to see to it */
 #define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone; less while young */
 #define HALF_CPU 0.5	  /* demand is measured, and that of threads is in whole CPUs */
 #define THERE 0.9	  /* share of its running that makes a node the one it runs on */
 #define GATHERED 0.8	  /* share of its memory that makes a node its memory's */
 #define IN_DEMAND 0.75	  /* load per core of the machine from which on groups are kept apart */
+/* Bytes per second: one channel of DDR3-1066 sustains about this; lower traffic shows no limit. */
+#define CONTROLLER_LEAST 8e9
 #define KERNEL_ALLOWS 4.0 /* threads up to this part of a node's cores are not spread by the kernel:
 			   * adjust_numa_imbalance(), kernel/sched/fair.c */
 #define STEADY_S 1.0	  /* by then threads have touched what they use */
@@ -92,7 +93,7 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 		*ret = NM_PLACE_YOUNG;
 	else if (group->age_s > NM_PLACE_YOUNG_S && group->watched_s < NM_PLACE_WATCHED_S)
 		*ret = NM_PLACE_WATCHED;
-	else if (group->demand_cpus < LEAST_DEMAND || group->running == 0)
+	else if (group->demand_cpus < NM_PLACE_LEAST_DEMAND || group->running == 0)
 		*ret = NM_PLACE_IDLE;
 	else
 		return true;
@@ -211,6 +212,18 @@ static bool is_memory_gathered(const struct nm_place_view *view, const struct nm
 	return false;
 }
 
+/* On the node, its traffic and that of the others would exceed what any controller was seen to
+ * serve. */
+static bool fills_controller(const struct nm_place_view *view, const struct nm_place_group *group,
+			     unsigned node)
+{
+	if (!(view->most_traffic > 0 && group->traffic > 0))
+		return false;
+	double already = group->traffic * memory_share(view, group, node);
+	double others = fmax(view->nodes[node].traffic - already, 0);
+	return others + group->traffic > fmax(view->most_traffic, CONTROLLER_LEAST);
+}
+
 /* Is there a reason to pack it on the node? The scheduler spreads for bandwidth, and is right on an
  * idle machine. */
 static bool may_pack(const struct plan *plan, const struct nm_place_group *group, unsigned node,
@@ -223,7 +236,8 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 		*ret = NM_PLACE_SMALL;
 	else if (is_memory_gathered(view, group))
 		*ret = NM_PLACE_MEMORY;
-	else if (fmax(plan->total, view->demand_of_late) >= IN_DEMAND * plan->cores)
+	else if (fmax(plan->total, view->demand_of_late) >= IN_DEMAND * plan->cores &&
+		 !fills_controller(view, group, node))
 		*ret = NM_PLACE_SEPARATE;
 	else
 		return false;

@@ -66,6 +66,7 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	thread->recent_latency_samples = figures->recent_latency_samples;
 	thread->instructions = figures->instructions;
 	thread->operations = figures->operations;
+	thread->traffic = figures->traffic;
 	thread->intensity = nm_snapshot_operations(input->config, figures) / figures->traffic;
 	if (here >= 0) {
 		thread->home_cpu = figures->home_cpu;

@@ -47,18 +47,57 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 	};
 }
 
-/* nodes[].busy_cpus from what the groups do, and `others` on each. */
-static void propose(const struct nm_place_group *groups, size_t count, double others,
-		    struct nm_place_proposal *ret)
+/* nodes[].busy_cpus from what the groups do, and `others` on each; most_traffic: highest seen at a
+ * node. */
+static void propose_with_traffic(const struct nm_place_group *groups, size_t count, double others,
+				 double most_traffic, struct nm_place_proposal *ret)
 {
 	for (unsigned k = 0; k < NODES; k++) {
 		nodes[k].busy_cpus = others;
 		for (size_t i = 0; i < count; i++)
 			nodes[k].busy_cpus += groups[i].ran_on[k];
 	}
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = count};
+	const struct nm_place_view view = {.topology = &topology,
+					   .nodes = nodes,
+					   .groups = groups,
+					   .nr_groups = count,
+					   .most_traffic = most_traffic};
 	assert_int_equal(nm_place_propose(&view, ret), 0);
+}
+
+static void propose(const struct nm_place_group *groups, size_t count, double others,
+		    struct nm_place_proposal *ret)
+{
+	propose_with_traffic(groups, count, others, 0, ret);
+}
+
+/* The node that a group of two threads gets on a busy machine, whose memory is in halves on two
+ * nodes. */
+static int node_of_streaming(double traffic, double others_traffic, double most_traffic)
+{
+	static const double ran[NODES] = {1, 1, 0, 0}, memory[NODES] = {0.5, 0.5, 0, 0};
+	struct nm_place_group group = group_of(2, ran);
+	struct nm_place_proposal found;
+	group.memory_on = memory;
+	group.traffic = traffic;
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k].traffic = others_traffic + memory[k] * traffic;
+	propose_with_traffic(&group, 1, 1, most_traffic, &found);
+	assert_int_equal(found.reason, found.node < 0 ? NM_PLACE_SPREAD : NM_PLACE_SEPARATE);
+	return found.node;
+}
+
+static void test_no_controller_is_filled(void **state)
+{
+	(void)state;
+	assert_int_equal(node_of_streaming(20e9, 0, 10e9), -1);
+	assert_int_equal(node_of_streaming(10e9, 6e9, 11e9), -1);
+	/* As much was served before. */
+	assert_true(node_of_streaming(10e9, 6e9, 16.1e9) >= 0);
+	/* So little is no limit of any controller. */
+	assert_true(node_of_streaming(4e9, 1e9, 3e9) >= 0);
+	/* Without counters of traffic. */
+	assert_true(node_of_streaming(0, 0, 0) >= 0);
 }
 
 /* Each of four users as large as a node, mixed up: each gets a node of its own. */
@@ -722,6 +761,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
+		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),
 		cmocka_unit_test_setup(test_demand_of_late_counts, set_up),
 		cmocka_unit_test_setup(test_new_threads_are_left_spread, set_up),
