@@ -139,15 +139,21 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 	return 0;
 }
 
-/* Where nothing is known of its memory, it is where its threads have run: that is who touched it. */
+/* Parts of its memory by node. Where nothing is known, memory is where the threads have run, since
+ * they touched it. */
+static const double *memory_parts(const struct nm_place_group *group)
+{
+	if (group->memory_on)
+		return group->memory_on;
+	return group->has_run_on ? group->has_run_on : group->ran_on;
+}
+
 static double memory_share(const struct nm_place_view *view, const struct nm_place_group *group,
 			   unsigned node)
 {
-	const double *ran_on = group->has_run_on ? group->has_run_on : group->ran_on;
-	double ran = sum(ran_on, view->topology->nr_nodes);
-	if (group->memory_on)
-		return group->memory_on[node];
-	return ran > 0 ? ran_on[node] / ran : 0;
+	const double *parts = memory_parts(group);
+	double total = group->memory_on ? 1 : sum(parts, view->topology->nr_nodes);
+	return total > 0 ? parts[node] / total : 0;
 }
 
 static double bytes_elsewhere(const struct plan *plan, const struct nm_place_group *group,
@@ -159,21 +165,22 @@ static double bytes_elsewhere(const struct plan *plan, const struct nm_place_gro
 static double distance_from(const struct nm_place_view *view, const struct nm_place_group *group,
 			    unsigned from)
 {
-	double distance = 0, shares = 0;
+	const double *parts = memory_parts(group);
+	double distance = 0, total = 0;
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
-		double share = memory_share(view, group, k);
-		distance += share * nm_topology_distance(view->topology, (int)from, (int)k);
-		shares += share;
+		distance += parts[k] * nm_topology_distance(view->topology, (int)from, (int)k);
+		total += parts[k];
 	}
-	return shares > 0 ? distance / shares : NM_DISTANCE_LOCAL;
+	return total > 0 ? distance / total : NM_DISTANCE_LOCAL;
 }
 
 double nm_place_distance(const struct nm_place_view *view, const struct nm_place_group *group)
 {
 	unsigned nr_nodes = view->topology->nr_nodes;
 	double ran = sum(group->ran_on, nr_nodes), distance = 0;
-	for (unsigned k = 0; k < nr_nodes && ran > 0; k++)
-		distance += group->ran_on[k] / ran * distance_from(view, group, k);
+	for (unsigned k = 0; k < nr_nodes; k++)
+		if (group->ran_on[k] > 0)
+			distance += group->ran_on[k] / ran * distance_from(view, group, k);
 	return ran > 0 ? distance : NAN;
 }
 
