@@ -30,16 +30,16 @@ struct nm_receipt {
 };
 
 enum nm_lease_event_kind {
-	NM_LEASE_EXPIRED,  /* the thread went quiet: original mask returned */
-	NM_LEASE_FOREIGN,  /* another program changed the affinity */
-	NM_LEASE_WIDENED,  /* a nudged thread was seen on its node: original mask returned */
-	NM_LEASE_UNSEEN,   /* a nudged thread was not seen there in time: original mask returned */
-	NM_LEASE_HEIR,	   /* an inheritor got the original affinity of its ancestor */
-	NM_LEASE_GONE,	   /* the thread ended */
-	NM_LEASE_FAILED,   /* returning the mask was refused; kept in the ledger and tried again */
-	NM_LEASE_RETURNED, /* on stop, pause, release, exec, restore, when it left the targets, or
-			    * when the kernel reset the mask with its cpuset */
-	NM_LEASE_PROGRESS, /* of no thread: a restoration goes on; at most once a second */
+	NM_LEASE_EXPIRED,   /* the thread went quiet: original mask returned */
+	NM_LEASE_FOREIGN,   /* another program changed the affinity */
+	NM_LEASE_WIDENED,   /* a nudged thread was seen on its node: original mask returned */
+	NM_LEASE_UNSEEN,    /* a nudged thread was not seen there in time: original mask returned */
+	NM_LEASE_INHERITED, /* an inheritor got the original affinity of its ancestor */
+	NM_LEASE_GONE,	    /* the thread ended */
+	NM_LEASE_FAILED,    /* returning the mask was refused; kept in the ledger and tried again */
+	NM_LEASE_RETURNED,  /* on stop, pause, release, exec, restore, when it left the targets, or
+			     * when the kernel reset the mask with its cpuset */
+	NM_LEASE_PROGRESS,  /* of no thread: a restoration goes on; at most once a second */
 };
 
 struct nm_lease_event {

@@ -21,8 +21,8 @@
 #define NM_ANSWER_USUAL_NS (100 * NM_NSEC_PER_MSEC)
 
 /* Fills in *ret but for took_ns; may wait, though not for ever. */
-typedef void (*nm_memory_answer_fn)(void *context, const struct nm_question *question,
-			     struct nm_memory_answer *ret);
+typedef void (*nm_memory_answer_fn)(void *context, const struct nm_memory_query *question,
+				    struct nm_memory_answer *ret);
 
 struct nm_asker;
 
@@ -34,7 +34,8 @@ NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
 
 /* As nm_platform_ops has them. A question's descriptor is taken over, also on failure. -EAGAIN: NM_SHARE_QUERIES
  * has no room for its tenant. */
-int nm_asker_ask(struct nm_asker *asker, const struct nm_question *question, uint64_t *ret_ticket);
+int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
+		 uint64_t *ret_ticket);
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);
 void nm_asker_forget(struct nm_asker *asker, uint64_t ticket);
 

@@ -45,32 +45,32 @@ struct nm_win {
 	double draw;
 	/* θ's candidates that could still win then, this one among them; until the next draw. */
 	const struct nm_candidate *stood;
-	size_t nr_stood, won;
+	size_t nr_candidates, won;
 };
 
-struct nm_urn;
+struct nm_ticket_pool;
 
 /* Both must outlive the urn. Returns 0 or -ENOMEM. */
-int nm_urn_new(const struct nm_snapshot *snapshot, enum nm_lottery rule, struct nm_rng *rng,
-	       struct nm_urn **ret);
-void nm_urn_free(struct nm_urn *urn);
-NM_DEFINE_CLEANUP(struct nm_urn, nm_urn_free);
+int nm_ticket_pool_new(const struct nm_snapshot *snapshot, enum nm_lottery rule, struct nm_rng *rng,
+		       struct nm_ticket_pool **ret);
+void nm_ticket_pool_free(struct nm_ticket_pool *pool);
+NM_DEFINE_CLEANUP(struct nm_ticket_pool, nm_ticket_pool_free);
 
 /*
  * Puts a candidate of θ = `thread` (index into the snapshot's threads) into the urn; all candidates
  * of one thread one after the other. Free CPUs named as destination must be free, partners other
  * than θ. Returns 0 or -ENOMEM.
  */
-int nm_urn_add(struct nm_urn *urn, uint32_t thread, int32_t destination, uint32_t partner,
-	       double tickets);
-size_t nm_urn_count(const struct nm_urn *urn);
+int nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t destination,
+		       uint32_t partner, double tickets);
+size_t nm_ticket_pool_count(const struct nm_ticket_pool *pool);
 
 /*
  * Draws the next winner that conflicts with none before it and takes it out, with everything that
  * it rules out. False when nothing is left; under "proportional" a candidate without tickets never
  * wins.
  */
-bool nm_urn_draw(struct nm_urn *urn, struct nm_win *ret);
+bool nm_ticket_pool_draw(struct nm_ticket_pool *pool, struct nm_win *ret);
 
 /*
  * The best free CPU of `node` for a thread with this mask: the first idle one whose SMT siblings are

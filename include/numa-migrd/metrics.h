@@ -19,14 +19,14 @@ struct nm_figures {
 	 * Where most of its run samples fell (tie: the latest); -1: did not run. Of a thread that
 	 * ran on more than four CPUs it is a frequent one on the node where it ran most.
 	 */
-	int home_cpu;
-	int home_node;		/* node of home_cpu, -1 when unknown */
-	double home_node_share; /* share of its run samples on home_node */
+	int main_cpu;
+	int main_node;		/* node of main_cpu, -1 when unknown */
+	double main_node_share; /* share of its run samples on main_node */
 	double access_total;	/* Σ_k accesses, in the window (history half-life) */
 	double access_samples;	/* samples behind them, in the window: a fault on a huge page is one
 				 */
 	uint32_t access_new;	/* access samples in this interval, those that count in `fresh` */
-	double local_share;	/* accesses[home_node] / total; NaN without accesses or home node */
+	double local_share;	/* accesses[main_node] / total; NaN without accesses or home node */
 	/*
 	 * nr_nodes values each, valid until the next nm_metrics_* call: accesses of the window, and
 	 * of this interval alone, which a verdict rests on. A page fault counts once for each 4 KiB
@@ -40,7 +40,7 @@ struct nm_figures {
 	const uint32_t *touched; /* memory samples of this interval by home node, of any level */
 	uint32_t latency_samples;
 	double latency; /* L: mean of the accesses whose latency was measured, core cycles */
-	/* The same in the window, of the time since the thread has run on home_node. */
+	/* The same in the window, of the time since the thread has run on main_node. */
 	double recent_latency_samples, recent_latency;
 	double instructions; /* O_R: retired, per second */
 	double operations;   /* O_F: O_R and floating-point operations, per second */

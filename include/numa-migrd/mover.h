@@ -31,13 +31,13 @@ struct nm_page_step {
 	int16_t from, to; /* node indices; from -1: wherever it is */
 	/* Set by the worker: */
 	uint8_t fate;	  /* enum nm_page_fate */
-	bool loose;	  /* small pages after all: those that moved are in `loose` of the batch */
+	bool base_pages;  /* small pages after all: those that moved are in `loose` of the batch */
 	int16_t found_on; /* node index where it was, if loose one of them; -1: not known */
 	int error;	  /* negative errno of FAILED */
 };
 
 /* Small pages in a row that were moved: of what had been asked for as a huge page, or of all of a process. */
-struct nm_page_loose {
+struct nm_base_pages {
 	uint64_t address;	/* of the first; of 4 KiB each */
 	uint32_t pages;		/* 1–512 */
 	int16_t was_on, now_on; /* node indices; was_on -1: on none that is known */
@@ -54,7 +54,7 @@ struct nm_page_batch {
 	bool bulk;
 	int16_t to;
 	/* Of a bulk batch, instead: these go back, each to the node that it was on. Owned. */
-	struct nm_page_loose *back;
+	struct nm_base_pages *back;
 	size_t nr_back;
 	size_t count;
 	struct nm_page_step *steps; /* owned */
@@ -74,8 +74,8 @@ struct nm_page_batch {
 	 * the kernel then split, and lacks what the kernel moved all at once (migrate_pages(2)). NULL: none.
 	 * Owned. loose_lost: those lacking for want of memory, or beyond 65,536 runs.
 	 */
-	struct nm_page_loose *loose;
-	size_t nr_loose;
+	struct nm_base_pages *base_pages;
+	size_t nr_base_pages;
 	uint64_t loose_lost;
 	/* The worker's own, of a bulk batch: what lies below has been dealt with; it rests until then; so
 	 * often its mappings could not be read. */

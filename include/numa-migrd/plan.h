@@ -51,8 +51,9 @@ struct nm_decision {
 	struct nm_balance_reason balance; /* not of a rollback */
 	struct nm_tickets tickets;
 	double draw, gain;
-	struct nm_rival rivals[NM_RIVALS_MOST]; /* as struct nm_proposal has them */
-	size_t nr_rivals, nr_candidates;
+	struct nm_alternative
+		alternatives[NM_ALTERNATIVES_MOST]; /* as struct nm_proposal has them */
+	size_t nr_alternatives, nr_candidates;
 
 	unsigned nr_steps; /* 1, or 2 for a swap: both or neither */
 	struct nm_step steps[2];

@@ -33,16 +33,19 @@ struct nm_owner {
 };
 
 /* What the loop wants to know of a process's memory, or done to it. */
-enum nm_question_kind {
-	NM_QUESTION_WHERE,     /* on which node each of some pages is */
-	NM_QUESTION_NUMA_MAPS, /* the whole text of its numa_maps */
-	NM_QUESTION_CLEAR_REFS, /* that the next write to each of its pages faults (clear_refs 4) */
-	NM_QUESTION_PAGES,	/* on which node each of 512 pages of its own memory is that are found */
-	NM_QUESTION_RUNTIME /* which runtime it has, by its maps: `result` is an enum nm_runtime */
+enum nm_memory_query_kind {
+	NM_MEMORY_QUERY_WHERE,	    /* on which node each of some pages is */
+	NM_MEMORY_QUERY_NUMA_MAPS,  /* the whole text of its numa_maps */
+	NM_MEMORY_QUERY_CLEAR_REFS, /* that the next write to each of its pages faults (clear_refs
+				       4) */
+	NM_MEMORY_QUERY_PAGES,	    /* on which node each of 512 pages of its own memory is that are
+				       found */
+	NM_MEMORY_QUERY_RUNTIME /* which runtime it has, by its maps: `result` is an enum nm_runtime
+				 */
 };
 
-struct nm_question {
-	enum nm_question_kind kind;
+struct nm_memory_query {
+	enum nm_memory_query_kind kind;
 	uint32_t pid;
 	uint64_t start_ticks; /* field 22 of its stat; 0 (WHERE): any process with the number */
 	unsigned count;	      /* WHERE: pages */
@@ -72,7 +75,7 @@ struct nm_worker_news;
 struct nm_worker_range;
 struct nm_worker_found;
 struct nm_worker_counts;
-struct nm_worker_memory;
+struct nm_unresponsive_list;
 
 struct nm_platform_ops {
 	/* CLOCK_MONOTONIC in ns. Tick, at the start of an interval: stages get time as an argument. */
@@ -144,7 +147,7 @@ struct nm_platform_ops {
 	 * holds a pagemap or clear_refs descriptor, so it uses soft-dirty; -EFBIG: it has too many open
 	 * files for that to be known; -EPERM. Sample stage, balance, injection, roster.
 	 */
-	int (*ask)(struct nm_platform *platform, const struct nm_question *question,
+	int (*ask)(struct nm_platform *platform, const struct nm_memory_query *question,
 		   uint64_t *ret_ticket);
 	/* Its answer, once: 0, and the caller clears it; -EAGAIN: not yet; -ENOENT: there is no such
 	 * question. */
@@ -223,8 +226,8 @@ struct nm_platform_ops {
 	void (*worker_counts)(struct nm_platform *platform, struct nm_worker_counts *ret);
 
 	/*
-	 * Write-protects this very process's pages, as NM_QUESTION_CLEAR_REFS does for others: to see
-	 * whether that has an effect here. Injection.
+	 * Write-protects this very process's pages, as NM_MEMORY_QUERY_CLEAR_REFS does for others:
+	 * to see whether that has an effect here. Injection.
 	 */
 	int (*clear_refs)(struct nm_platform *platform, pid_t pid, uint64_t start_ticks);
 
@@ -261,7 +264,7 @@ struct nm_platform_options {
 	/* The generation that each act on the machine belongs to: once a later one has taken over,
 	 * -ECANCELED. NULL: none. The platform keeps a reference. */
 	struct nm_generation *generation;
-	struct nm_worker_memory
+	struct nm_unresponsive_list
 		*unanswered; /* worker.h; NULL: a new one. The platform keeps a reference. */
 };
 

@@ -48,10 +48,10 @@ struct nm_tickets {
 	double partner_slow;   /* q4 */
 };
 
-#define NM_RIVALS_MOST 8U
+#define NM_ALTERNATIVES_MOST 8U
 
 /* What else could have been done with the thread, for explaining. */
-struct nm_rival {
+struct nm_alternative {
 	int node_to, cpu_to; /* cpu_to -1: a free one of the node */
 	uint32_t partner;    /* tid of the thread to change places with; 0: none */
 	double tickets;
@@ -69,8 +69,8 @@ struct nm_proposal {
 	double shared[2]; /* with threads that will be on its new node, in sharings */
 	struct nm_balance_reason balance; /* without tickets and draw then */
 	/* Of a lottery: the one that won, then the others of its thread, most tickets first. */
-	struct nm_rival rivals[NM_RIVALS_MOST];
-	size_t nr_rivals, nr_candidates; /* kept of how many */
+	struct nm_alternative alternatives[NM_ALTERNATIVES_MOST];
+	size_t nr_alternatives, nr_candidates; /* kept of how many */
 };
 
 struct nm_proposals {

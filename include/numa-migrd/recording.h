@@ -78,7 +78,7 @@ struct nm_recorded_interval {
 /* As struct nm_snap_thread has them; NaN where unknown, -1 for no CPU or node. */
 struct nm_recorded_thread {
 	uint32_t tid, pid;
-	int home_cpu, home_node, preferred;
+	int main_cpu, main_node, preferred;
 	double run_share, local_share, access_total;
 	double latency;	     /* core cycles: colour of the 3DyRM roofline */
 	double instructions; /* per second */

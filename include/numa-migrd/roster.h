@@ -22,18 +22,18 @@
 
 #define NM_COMM_BYTES 72 /* 16 raw bytes, each escaped to at most 4, and a NUL */
 
-enum nm_standing {
-	NM_STANDING_MANAGED,
-	NM_STANDING_NOT_TARGET, /* no include pattern matches */
-	NM_STANDING_EXCLUDED,	/* an exclude pattern matches */
-	NM_STANDING_SMALL,	/* below targets.min_cpu_percent or min_rss_mb */
-	NM_STANDING_KERNEL,	/* a kernel thread */
-	NM_STANDING_REALTIME,	/* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE (per thread) */
-	NM_STANDING_SELF,	/* numa-migrd and its helper */
-	NM_STANDING_PINNED,	/* its mask leaves no choice of node */
-	NM_STANDING_FOREIGN,	/* another program changed an affinity that we had set */
-	NM_STANDING_RELEASED,	/* by `numa-migrctl release` */
-	NM_STANDING_OFF,	/* an attribute of its cgroups is "off" (steer.h) */
+enum nm_eligibility {
+	NM_ELIGIBILITY_MANAGED,
+	NM_ELIGIBILITY_NOT_TARGET, /* no include pattern matches */
+	NM_ELIGIBILITY_EXCLUDED,   /* an exclude pattern matches */
+	NM_ELIGIBILITY_SMALL,	   /* below targets.min_cpu_percent or min_rss_mb */
+	NM_ELIGIBILITY_KERNEL,	   /* a kernel thread */
+	NM_ELIGIBILITY_REALTIME,   /* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE (per thread) */
+	NM_ELIGIBILITY_SELF,	   /* numa-migrd and its helper */
+	NM_ELIGIBILITY_PINNED,	   /* its mask leaves no choice of node */
+	NM_ELIGIBILITY_FOREIGN,	   /* another program changed an affinity that we had set */
+	NM_ELIGIBILITY_RELEASED,   /* by `numa-migrctl release` */
+	NM_ELIGIBILITY_OFF,	   /* an attribute of its cgroups is "off" (steer.h) */
 };
 
 struct nm_process {
@@ -55,7 +55,7 @@ struct nm_process {
 	unsigned runtime_unanswered; /* questions for it in a row that were not answered in time */
 	bool named; /* an include pattern names it: may be write-protected for sampling */
 	struct nm_steering steering; /* by its cgroups */
-	enum nm_standing standing;
+	enum nm_eligibility eligibility;
 	unsigned nr_threads; /* of it that the roster knows */
 };
 
@@ -99,40 +99,40 @@ struct nm_lease_lookup {
  * pausing or reloading does not forget a release. Owned by the daemon.
  */
 #define NM_ROSTER_MEMORY_NAME "given-back" /* its file in the runtime directory */
-struct nm_roster_memory;
-int nm_roster_memory_new(struct nm_roster_memory **ret);
-void nm_roster_memory_free(struct nm_roster_memory *memory);
-NM_DEFINE_CLEANUP(struct nm_roster_memory, nm_roster_memory_free);
+struct nm_released_list;
+int nm_released_list_new(struct nm_released_list **ret);
+void nm_released_list_free(struct nm_released_list *memory);
+NM_DEFINE_CLEANUP(struct nm_released_list, nm_released_list_free);
 
 /*
  * Releases a process that no roster knows: one that has not been sampled yet, or while everything is paused.
  * -ESRCH: there is none of that number; -errno. Between intervals.
  */
-int nm_roster_memory_release(struct nm_roster_memory *memory, struct nm_platform *platform,
+int nm_released_list_release(struct nm_released_list *memory, struct nm_platform *platform,
 			     uint32_t pid);
 
 /*
  * Takes up what an earlier run of this boot has saved, but for threads and processes that are gone.
  * 0 also without a file; -EBADMSG where lines were damaged and skipped; -errno. Daemon, start.
  */
-int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *platform, int directory,
-			  const char *boot_id);
+int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *platform,
+			  int directory, const char *boot_id);
 
 /* The same from the file's text, which is taken apart. Replay. */
-int nm_roster_memory_take(struct nm_roster_memory *memory, struct nm_platform *platform, char *text,
+int nm_released_list_take(struct nm_released_list *memory, struct nm_platform *platform, char *text,
 			  const char *boot_id);
 
 /*
  * Saves what has changed since it was saved last; the file is replaced at once. 0 or -errno, and then
  * the next call tries again. Daemon, after each tick and command.
  */
-int nm_roster_memory_save(struct nm_roster_memory *memory, struct nm_platform *platform, int directory,
-			  const char *boot_id);
+int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *platform,
+			  int directory, const char *boot_id);
 
 /* Everything given must outlive the roster; leases may be NULL. -ENOMEM. Daemon, start and resume. */
 int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
 		  const struct nm_config *config, const struct nm_lease_lookup *leases,
-		  struct nm_roster_memory *memory, struct nm_roster **ret);
+		  struct nm_released_list *memory, struct nm_roster **ret);
 void nm_roster_free(struct nm_roster *roster);
 NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
 
@@ -211,7 +211,8 @@ size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *co
 /* Whose share its work is charged to; of one that is not known, of root outside any cgroup. */
 struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid);
 
-int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid, enum nm_standing *ret);
+int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid,
+			      enum nm_eligibility *ret);
 
 struct nm_roster_counts {
 	unsigned processes_known, processes_managed, threads_known, threads_managed;

@@ -17,13 +17,13 @@ struct nm_snap_thread {
 	uint64_t start_ticks;
 	uint64_t adopted_ns;	/* another one: another program, though all else is the same */
 	unsigned process;	/* index into processes */
-	int home_cpu;		/* -1: did not run */
-	int home_node;		/* -1: no home (did not run, or too spread over nodes) */
+	int main_cpu;		/* -1: did not run */
+	int main_node;		/* -1: no home (did not run, or too spread over nodes) */
 	double run_share;	/* NaN where unknown */
 	double access_total;	/* NaN where unknown */
 	double access_samples;	/* behind them, in the window */
 	uint32_t fresh_samples; /* in this interval */
-	double local_share;	/* on the node of home_cpu; NaN without accesses */
+	double local_share;	/* on the node of main_cpu; NaN without accesses */
 	/*
 	 * nr_nodes values each, of the window and of this interval; owned by the snapshot, never
 	 * NULL. A memory-only node's accesses are counted at the node that stands for it, so that

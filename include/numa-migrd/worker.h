@@ -130,18 +130,20 @@ struct nm_worker_counts {
  * Owned by the daemon; under a lock of its own.
  */
 #define NM_WORKER_MEMORY_NAME "unanswered" /* its file in the runtime directory */
-struct nm_worker_memory;
-int nm_worker_memory_new(struct nm_worker_memory **ret);
-/* A further reference. Each is dropped by nm_worker_memory_free(). From any thread. */
-struct nm_worker_memory *nm_worker_memory_ref(struct nm_worker_memory *memory);
-void nm_worker_memory_free(struct nm_worker_memory *memory);
-NM_DEFINE_CLEANUP(struct nm_worker_memory, nm_worker_memory_free);
+struct nm_unresponsive_list;
+int nm_unresponsive_list_new(struct nm_unresponsive_list **ret);
+/* A further reference. Each is dropped by nm_unresponsive_list_free(). From any thread. */
+struct nm_unresponsive_list *nm_unresponsive_list_ref(struct nm_unresponsive_list *memory);
+void nm_unresponsive_list_free(struct nm_unresponsive_list *memory);
+NM_DEFINE_CLEANUP(struct nm_unresponsive_list, nm_unresponsive_list_free);
 /* Takes up what an earlier run of this boot has saved. 0 also without a file; -EBADMSG where lines
  * were damaged and skipped; -errno. Daemon, start. */
-int nm_worker_memory_load(struct nm_worker_memory *memory, int directory, const char *boot_id);
+int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory,
+			      const char *boot_id);
 /* Saves what has changed since it was saved last; the file is replaced at once. 0 or -errno, and
  * then the next call tries again. Daemon, after each tick, and at its end. */
-int nm_worker_memory_save(struct nm_worker_memory *memory, int directory, const char *boot_id);
+int nm_unresponsive_list_save(struct nm_unresponsive_list *memory, int directory,
+			      const char *boot_id);
 
 struct nm_worker_client;
 
@@ -150,7 +152,8 @@ struct nm_worker_options {
 	const char *program;	 /* started where nobody listens there; NULL: as installed */
 	const uint64_t *deadline_ns; /* by nm_worker_caller; NULL: as above. Tests */
 	int proc_fd;		     /* /proc; must stay open as long as the client */
-	struct nm_worker_memory *memory; /* the client keeps a reference; NULL: one of its own */
+	struct nm_unresponsive_list
+		*memory; /* the client keeps a reference; NULL: one of its own */
 };
 
 /* The caller frees, once nobody is in a call. Copies the options. -ENOMEM, -errno. */

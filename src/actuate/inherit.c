@@ -91,7 +91,7 @@ static void tell_inherited(const struct nm_actuator *actuator, const struct nm_l
 	if (r == 0 || r == -ESRCH || !actuator->on_event)
 		return;
 	struct nm_lease_event event = {
-		.kind = r < 0 ? NM_LEASE_FAILED : NM_LEASE_HEIR,
+		.kind = r < 0 ? NM_LEASE_FAILED : NM_LEASE_INHERITED,
 		.tid = tid,
 		.pid = pid,
 		.start_ticks = start_ticks,

@@ -109,7 +109,7 @@ static bool restore_found(void *context, const struct nm_descendant *found)
 	struct restore *restore = context;
 	int r = nm_mask_restore(&restore->masks, found->terms, found->pid, found->tid, found->start_ticks);
 	if (r != 0)
-		count_result(restore, found->terms, found->pid, found->tid, NM_LEASE_HEIR, r);
+		count_result(restore, found->terms, found->pid, found->tid, NM_LEASE_INHERITED, r);
 	return true;
 }
 

@@ -34,15 +34,15 @@ static void set_count(json_t *object, const char *name, uint64_t value)
 	(void)json_object_set_new(object, name, json_integer((json_int_t)value));
 }
 
-static json_t *candidate_of(const struct nm_rival *rival, bool won)
+static json_t *candidate_of(const struct nm_alternative *alternative, bool won)
 {
 	json_t *candidate = json_object();
-	(void)json_object_set_new(candidate, "to_node", json_integer(rival->node_to));
-	if (rival->cpu_to >= 0)
-		(void)json_object_set_new(candidate, "to_cpu", json_integer(rival->cpu_to));
-	if (rival->partner)
-		set_count(candidate, "partner_tid", rival->partner);
-	set_real(candidate, "tickets", rival->tickets);
+	(void)json_object_set_new(candidate, "to_node", json_integer(alternative->node_to));
+	if (alternative->cpu_to >= 0)
+		(void)json_object_set_new(candidate, "to_cpu", json_integer(alternative->cpu_to));
+	if (alternative->partner)
+		set_count(candidate, "partner_tid", alternative->partner);
+	set_real(candidate, "tickets", alternative->tickets);
 	(void)json_object_set_new(candidate, "won", json_boolean(won));
 	return candidate;
 }
@@ -103,8 +103,9 @@ static json_t *decision_of(const struct nm_decision *decision)
 		set_real(object, "draw", decision->draw);
 	}
 	set_real(object, "gain", decision->gain);
-	for (size_t i = 0; i < decision->nr_rivals; i++)
-		(void)json_array_append_new(candidates, candidate_of(&decision->rivals[i], i == 0));
+	for (size_t i = 0; i < decision->nr_alternatives; i++)
+		(void)json_array_append_new(candidates,
+					    candidate_of(&decision->alternatives[i], i == 0));
 	(void)json_object_set_new(object, "candidates", candidates);
 	set_count(object, "candidates_count", decision->nr_candidates);
 	(void)json_object_set_new(object, "threads", threads_of(decision));

@@ -34,7 +34,7 @@ struct nm_residence {
 /* What is asked of the process whose turn it is, until the answer is there. */
 struct nm_counting {
 	uint64_t ticket; /* 0: nothing is */
-	enum nm_question_kind kind;
+	enum nm_memory_query_kind kind;
 	uint32_t pid;
 	uint64_t start_ticks;
 	uint64_t asked;	/* in which interval */
@@ -85,7 +85,7 @@ const struct nm_residency *nm_balance_residency(const struct nm_balancer *balanc
 /* NULL: it is not managed. */
 struct nm_residence *nm_balance_residence(const struct nm_balancer *balancer, uint32_t pid);
 /* Asks what is to be taken in a later tick. As nm_platform_ops.ask. */
-int nm_balance_ask(struct nm_daemon *daemon, const struct nm_question *question);
+int nm_balance_ask(struct nm_daemon *daemon, const struct nm_memory_query *question);
 /* A count, or what stands for one; `seen`: per node, `samples`: see residency.h. */
 void nm_balance_take_count(struct nm_balancer *balancer, struct nm_residence *residence,
 			   const struct nm_residency_reading *reading);

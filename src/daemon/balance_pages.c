@@ -171,7 +171,7 @@ static void end_counting(struct nm_daemon *daemon)
 	counting->ticket = 0;
 }
 
-int nm_balance_ask(struct nm_daemon *daemon, const struct nm_question *question)
+int nm_balance_ask(struct nm_daemon *daemon, const struct nm_memory_query *question)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_counting *counting = &daemon->pipeline.balancer->counting;
@@ -184,8 +184,8 @@ int nm_balance_ask(struct nm_daemon *daemon, const struct nm_question *question)
 
 static int ask_numa_maps(struct nm_daemon *daemon, const struct nm_residence *residence)
 {
-	const struct nm_question question = {
-		.kind = NM_QUESTION_NUMA_MAPS,
+	const struct nm_memory_query question = {
+		.kind = NM_MEMORY_QUERY_NUMA_MAPS,
 		.pid = residence->pid,
 		.start_ticks = residence->start_ticks,
 	};
@@ -225,9 +225,9 @@ static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
 	if (r < 0 || answer.result < 0 || !residence ||
 	    residence->start_ticks != counting->start_ticks)
 		return true;
-	if (counting->kind == NM_QUESTION_NUMA_MAPS && answer.text)
+	if (counting->kind == NM_MEMORY_QUERY_NUMA_MAPS && answer.text)
 		take_numa_maps(balancer, residence, answer.text, now_ns);
-	else if (counting->kind == NM_QUESTION_WHERE && answer.count == counting->count)
+	else if (counting->kind == NM_MEMORY_QUERY_WHERE && answer.count == counting->count)
 		nm_balance_take_homes(balancer, residence, answer.nodes, now_ns);
 	return true;
 }

@@ -64,8 +64,8 @@ int nm_balance_query(struct nm_daemon *daemon, struct nm_residence *residence)
 	counting->count = list_addresses(residence, counting->addresses);
 	if (counting->count < FEWEST)
 		return -EAGAIN;
-	const struct nm_question question = {
-		.kind = NM_QUESTION_WHERE,
+	const struct nm_memory_query question = {
+		.kind = NM_MEMORY_QUERY_WHERE,
 		.pid = residence->pid,
 		.start_ticks = residence->start_ticks,
 		.count = counting->count,

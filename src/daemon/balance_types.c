@@ -90,7 +90,7 @@ static void return_leases(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct nm_known_thread *known = &balancer->known[i];
 		int node =
-			nm_topology_node_of_cpu(balancer->topology, snapshot->threads[i].home_cpu);
+			nm_topology_node_of_cpu(balancer->topology, snapshot->threads[i].main_cpu);
 		if (known->leased_as == NM_DTAS_EITHER || node < 0)
 			continue;
 		if (known->leased_as == known->behaviour.type &&

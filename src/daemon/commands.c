@@ -52,7 +52,7 @@ int nm_command_resume(void *context)
 /* Not sampled yet: it is only to be remembered. */
 static int release_unseen(struct nm_daemon *daemon, uint32_t pid)
 {
-	int r = nm_roster_memory_release(daemon->given_back, daemon->pipeline.platform, pid);
+	int r = nm_released_list_release(daemon->given_back, daemon->pipeline.platform, pid);
 	if (r == 0)
 		nm_runtime_remember(daemon);
 	return r;
@@ -144,7 +144,7 @@ static void add_page_moves(const struct nm_page_stage *stage, struct status *sta
 	const struct nm_page_tally *tally = &stage->tally;
 	struct nm_mover_counts counts = nm_mover_counts(stage->mover);
 
-	add_text(status, "pages_standing", nm_page_standing_name(stage->standing));
+	add_text(status, "pages_standing", nm_balancing_mode_name(stage->balancing_mode));
 	add_uint(status, "page_decisions", tally->decisions);
 	add_uint(status, "pages_moved", tally->moved);
 	add_uint(status, "pages_moved_bytes", tally->bytes);
@@ -333,7 +333,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		(void)nm_watch_configure(daemon);
 		nm_pipeline_open_source(daemon);
 		nm_inject_configure(daemon);
-		nm_report_eyes(daemon);
+		nm_report_sampling_source(daemon);
 	}
 	nm_config_free(old);
 	nm_loop_arm(daemon);

@@ -153,8 +153,8 @@ static void daemon_clear(struct nm_daemon *daemon)
 	sd_event_source_disable_unref(daemon->ring_source);
 	sd_event_unref(daemon->event);
 	nm_history_clear(&daemon->history);
-	nm_roster_memory_free(daemon->given_back);
-	nm_worker_memory_free(daemon->unanswered);
+	nm_released_list_free(daemon->given_back);
+	nm_unresponsive_list_free(daemon->unanswered);
 	nm_journal_free(daemon->journal);
 	nm_config_free(daemon->config);
 	free(daemon->config_text);
@@ -192,9 +192,9 @@ int nm_daemon_run(const struct nm_options *options)
 							 .runtime_directory = -1};
 	if (nm_journal_new(&daemon.journal) < 0)
 		return EXIT_FAILURE; /* with nowhere to say why */
-	int r = nm_roster_memory_new(&daemon.given_back);
+	int r = nm_released_list_new(&daemon.given_back);
 	if (r == 0)
-		r = nm_worker_memory_new(&daemon.unanswered);
+		r = nm_unresponsive_list_new(&daemon.unanswered);
 	if (r < 0)
 		return give_up(&daemon, r);
 	/* What a crashed run left is returned whatever the configuration is like. */

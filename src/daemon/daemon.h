@@ -105,8 +105,8 @@ struct nm_daemon {
 	struct nm_pipeline pipeline;
 	struct nm_views views; /* of the pipeline's last interval */
 	struct nm_history history;
-	struct nm_roster_memory *given_back;
-	struct nm_worker_memory *unanswered; /* NULL: on no machine of this kind */
+	struct nm_released_list *given_back;
+	struct nm_unresponsive_list *unanswered; /* NULL: on no machine of this kind */
 	bool unsaved_told, unanswered_told; /* that these could not be saved */
 	struct nm_recorder *recorder; /* NULL: nothing is recorded */
 	char *config_text;	      /* that the configuration was read from */
@@ -222,8 +222,8 @@ void nm_drain(struct nm_daemon *daemon);
 
 /* The look back on the performance; sets whether this tick may propose. A policy that does not
  * choose by performance need not wait for it. 0 or -errno. */
-int nm_heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		     bool *ret_may_propose);
+int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      bool *ret_may_propose);
 /* Verdicts that are due: reported, and followed: threads are left alone for a while, or may be moved
  * again; rollbacks go into the plan. 0 or -errno. */
 int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
@@ -342,7 +342,7 @@ void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
 /* That first touches alone are seen, or no longer: once each, and anew for each source. After a
  * tick, and where source and injection have been configured, in this order. */
-void nm_report_eyes(struct nm_daemon *daemon);
+void nm_report_sampling_source(struct nm_daemon *daemon);
 /* The end of the sentence that injection is refused. */
 const char *nm_report_consequence(struct nm_daemon *daemon);
 void nm_report_news(struct nm_daemon *daemon); /* problems of the source since the last call */

@@ -220,14 +220,14 @@ static void write_candidates(const struct nm_past *past, const struct nm_show *s
 {
 	nm_show_u64(show, "candidates_count", past->nr_candidates);
 	show->begin(show->context, "candidates");
-	for (size_t i = 0; i < past->nr_rivals; i++) {
-		const struct nm_rival *rival = &past->rivals[i];
+	for (size_t i = 0; i < past->nr_alternatives; i++) {
+		const struct nm_alternative *alternative = &past->alternatives[i];
 		show->open(show->context);
-		write_number(show, "to_node", rival->node_to);
-		write_number(show, "to_cpu", rival->cpu_to);
-		if (rival->partner)
-			nm_show_u32(show, "partner_tid", rival->partner);
-		nm_show_real(show, "tickets", rival->tickets);
+		write_number(show, "to_node", alternative->node_to);
+		write_number(show, "to_cpu", alternative->cpu_to);
+		if (alternative->partner)
+			nm_show_u32(show, "partner_tid", alternative->partner);
+		nm_show_real(show, "tickets", alternative->tickets);
 		nm_show_flag(show, "won", i == 0);
 		show->close(show->context);
 	}
@@ -242,7 +242,7 @@ void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 		write_text(show, "tickets_parts", past->tickets_parts);
 	}
 	nm_show_real(show, "draw", past->draw);
-	if (past->nr_rivals > 0)
+	if (past->nr_alternatives > 0)
 		write_candidates(past, show);
 	write_reasons(past, show);
 	write_text(show, "fields", past->fields);

@@ -26,8 +26,9 @@ struct nm_past {
 	const char *figure;    /* what the next two are of; NULL: not known */
 	double before, after;
 	double tickets, draw;			/* NaN: no lottery */
-	struct nm_rival rivals[NM_RIVALS_MOST]; /* with the kernel's node numbers */
-	size_t nr_rivals, nr_candidates;
+	struct nm_alternative
+		alternatives[NM_ALTERNATIVES_MOST]; /* with the kernel's node numbers */
+	size_t nr_alternatives, nr_candidates;
 	size_t reason; /* where in the message it begins */
 	/* As the journal has them; owned. NULL: out of memory, or not there (yet). */
 	char *kind, *policy, *result, *tickets_parts, *message, *fields;

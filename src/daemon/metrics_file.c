@@ -29,8 +29,8 @@ static int make_room(struct nm_exporter *exporter, unsigned nr_nodes)
 
 static void note_thread(struct nm_exporter *exporter, const struct nm_snap_thread *thread)
 {
-	if (thread->home_node >= 0)
-		exporter->nodes[thread->home_node].threads++;
+	if (thread->main_node >= 0)
+		exporter->nodes[thread->main_node].threads++;
 	for (unsigned node = 0; thread->access_total > 0 && node < exporter->nr_nodes; node++)
 		exporter->nodes[node].accesses += thread->accesses[node];
 }

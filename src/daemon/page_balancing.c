@@ -23,7 +23,7 @@ static bool sees_without_it(const struct nm_daemon *daemon)
 
 /* Asked for in every interval, so that a helper that was restarted meanwhile knows of it. A dry run
  * (-EROFS) shows what would be done then. */
-static enum nm_page_standing turn_off(struct nm_daemon *daemon)
+static enum nm_balancing_mode turn_off(struct nm_daemon *daemon)
 {
 	if (!sees_without_it(daemon)) {
 		nm_page_balancing_end(daemon);
@@ -34,7 +34,7 @@ static enum nm_page_standing turn_off(struct nm_daemon *daemon)
 	return r == 0 || r == -EROFS ? NM_PAGES_MANAGED : NM_PAGES_REFUSED;
 }
 
-static enum nm_page_standing look(struct nm_daemon *daemon)
+static enum nm_balancing_mode look(struct nm_daemon *daemon)
 {
 	enum nm_page_balancing wanted = daemon->config->pages.numa_balancing;
 	bool managing = daemon->pipeline.pages->managing;
@@ -53,7 +53,7 @@ static enum nm_page_standing look(struct nm_daemon *daemon)
 	return wanted == NM_BALANCING_WARN ? NM_PAGES_WARNED : NM_PAGES_YIELDED;
 }
 
-static void tell(struct nm_daemon *daemon, enum nm_page_standing standing)
+static void report_mode(struct nm_daemon *daemon, enum nm_balancing_mode balancing_mode)
 {
 	static const struct {
 		int priority;
@@ -79,20 +79,21 @@ static void tell(struct nm_daemon *daemon, enum nm_page_standing standing)
 				       "kernel"},
 	};
 
-	nm_report(daemon, NM_MESSAGE_COEXIST, words[standing].priority, "%s", words[standing].text);
+	nm_report(daemon, NM_MESSAGE_COEXIST, words[balancing_mode].priority, "%s",
+		  words[balancing_mode].text);
 }
 
 bool nm_page_balancing(struct nm_daemon *daemon)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	enum nm_page_standing standing = look(daemon);
+	enum nm_balancing_mode balancing_mode = look(daemon);
 
 	/* Told once, and when it changes; that nobody else moves pages is news only then. */
-	if (standing != stage->standing)
-		tell(daemon, standing);
-	stage->standing = standing;
-	return standing == NM_PAGES_ALONE || standing == NM_PAGES_WARNED ||
-	       standing == NM_PAGES_MANAGED;
+	if (balancing_mode != stage->balancing_mode)
+		report_mode(daemon, balancing_mode);
+	stage->balancing_mode = balancing_mode;
+	return balancing_mode == NM_PAGES_ALONE || balancing_mode == NM_PAGES_WARNED ||
+	       balancing_mode == NM_PAGES_MANAGED;
 }
 
 void nm_page_balancing_end(struct nm_daemon *daemon)
@@ -102,7 +103,7 @@ void nm_page_balancing_end(struct nm_daemon *daemon)
 	daemon->pipeline.pages->managing = false;
 }
 
-const char *nm_page_standing_name(enum nm_page_standing standing)
+const char *nm_balancing_mode_name(enum nm_balancing_mode balancing_mode)
 {
 	static const char *const names[] = {
 		[NM_PAGES_ALONE] = "moves",	 [NM_PAGES_YIELDED] = "yields",
@@ -111,5 +112,5 @@ const char *nm_page_standing_name(enum nm_page_standing standing)
 		[NM_PAGES_INJECTED] = "injects",
 	};
 
-	return names[standing];
+	return names[balancing_mode];
 }

@@ -71,7 +71,7 @@ void nm_page_ranges_tend(struct nm_daemon *daemon, struct nm_page_process *proce
 
 /* ---- what was seen of a range ---- */
 
-struct sight {
+struct range_sample {
 	unsigned seen, huge, known; /* accesses; in huge pages; whose home is known */
 	unsigned most;		    /* of known: on the foremost home */
 	unsigned there;		    /* of known: on the node asked for, or beside its CPUs */
@@ -91,41 +91,43 @@ static bool is_beside(const struct nm_topology *topology, int home, int node)
 	return home == node || (node >= 0 && topology->nodes[home].nearest_with_cpus == node);
 }
 
-static struct sight look_at(const struct nm_page_process *process,
-			    const struct nm_topology *topology, const struct view *view)
+static struct range_sample look_at(const struct nm_page_process *process,
+				   const struct nm_topology *topology, const struct view *view)
 {
 	uint32_t count = process->nr_seen < NM_PAGES_SEEN ? process->nr_seen : NM_PAGES_SEEN;
 	unsigned homes[64] = {0};
-	struct sight sight = {0};
+	struct range_sample range_sample = {0};
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct nm_page_seen *seen = &process->seen[i];
 		if (seen->address < view->start || seen->address >= view->end ||
 		    seen->interval < view->since)
 			continue;
-		sight.seen++;
-		sight.huge += seen->huge;
+		range_sample.seen++;
+		range_sample.huge += seen->huge;
 		if (seen->home < 0 || (unsigned)seen->home >= topology->nr_nodes)
 			continue;
-		sight.known++;
-		sight.there += view->exact ? seen->home == view->node
-					   : is_beside(topology, seen->home, view->node);
-		if ((size_t)seen->home < NM_ARRAY_SIZE(homes) && ++homes[seen->home] > sight.most)
-			sight.most = homes[seen->home];
+		range_sample.known++;
+		range_sample.there += view->exact ? seen->home == view->node
+						  : is_beside(topology, seen->home, view->node);
+		if ((size_t)seen->home < NM_ARRAY_SIZE(homes) &&
+		    ++homes[seen->home] > range_sample.most)
+			range_sample.most = homes[seen->home];
 	}
-	return sight;
+	return range_sample;
 }
 
-static bool is_there(const struct nm_daemon *daemon, const struct sight *sight, int target)
+static bool is_there(const struct nm_daemon *daemon, const struct range_sample *range_sample,
+		     int target)
 {
-	double known = sight->known;
+	double known = range_sample->known;
 
-	if (sight->known == 0)
+	if (range_sample->known == 0)
 		return false;
 	if (target == NM_REGION_EVERYWHERE)
-		return sight->most <=
+		return range_sample->most <=
 		       known / daemon->pipeline.topology->nr_nodes + known * NM_REGION_EVEN_BAND;
-	return sight->there >= THERE_SHARE * known;
+	return range_sample->there >= THERE_SHARE * known;
 }
 
 /* ---- choosing a range ---- */
@@ -135,7 +137,7 @@ static void start_course(const struct nm_region *region, int target,
 {
 	bool exclusive = target == region->node;
 
-	process->course = (struct nm_page_course){
+	process->cursor = (struct nm_range_cursor){
 		.active = true,
 		.start = region->start,
 		.end = region->end,
@@ -154,9 +156,9 @@ static bool may_be_there(const struct nm_daemon *daemon, const struct nm_page_pr
 	uint64_t settle = 2 + RETRY_COOLDOWNS * nm_page_cooldown(daemon->config);
 	struct view since = {region->start, region->end, region->placed_at + settle,
 			     region->placed, false};
-	struct sight sight = look_at(process, daemon->pipeline.topology, &since);
+	struct range_sample range_sample = look_at(process, daemon->pipeline.topology, &since);
 
-	return sight.known < RETRY_SEEN || is_there(daemon, &sight, region->placed);
+	return range_sample.known < RETRY_SEEN || is_there(daemon, &range_sample, region->placed);
 }
 
 /* The node that serves too much is relieved of what it serves, not of what it merely asks for. */
@@ -165,9 +167,9 @@ static bool is_on_the_busiest(const struct nm_daemon *daemon, const struct nm_pa
 {
 	struct view all = {region->start, region->end, 0,
 			   daemon->pipeline.pages->contention.busiest, true};
-	struct sight sight = look_at(process, daemon->pipeline.topology, &all);
+	struct range_sample range_sample = look_at(process, daemon->pipeline.topology, &all);
 
-	return 2 * sight.there > sight.known;
+	return 2 * range_sample.there > range_sample.known;
 }
 
 static int wanted_target(const struct nm_daemon *daemon, const struct nm_page_process *process,
@@ -193,8 +195,9 @@ static void choose_range(const struct nm_daemon *daemon, struct nm_page_process 
 		struct view all = {region.start, region.end, 0, target, false};
 		if (target == NM_REGION_NOWHERE)
 			continue;
-		struct sight sight = look_at(process, daemon->pipeline.topology, &all);
-		if (target == region.placed || !is_there(daemon, &sight, target)) {
+		struct range_sample range_sample =
+			look_at(process, daemon->pipeline.topology, &all);
+		if (target == region.placed || !is_there(daemon, &range_sample, target)) {
 			start_course(&region, target, process);
 			return;
 		}
@@ -207,24 +210,24 @@ static bool still_holds(const struct nm_daemon *daemon, const struct nm_page_pro
 {
 	size_t index;
 
-	if (!nm_regions_find(process->regions, process->course.next, &index))
+	if (!nm_regions_find(process->regions, process->cursor.next, &index))
 		return false;
 	struct nm_region region = nm_regions_at(process->regions, index);
 	int target = nm_contention_target(&region, daemon->pipeline.topology->nr_nodes,
 					  &daemon->pipeline.pages->contention, daemon->config);
-	return target == NM_REGION_NOWHERE || target == process->course.target;
+	return target == NM_REGION_NOWHERE || target == process->cursor.target;
 }
 
 static void end_course(struct nm_page_process *process, uint64_t interval)
 {
-	struct nm_page_course *course = &process->course;
+	struct nm_range_cursor *cursor = &process->cursor;
 
 	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
 		struct nm_region region = nm_regions_at(process->regions, i);
-		if (region.start >= course->start && region.end <= course->end)
-			nm_regions_set_placed(process->regions, i, course->target, interval);
+		if (region.start >= cursor->start && region.end <= cursor->end)
+			nm_regions_set_placed(process->regions, i, cursor->target, interval);
 	}
-	course->active = false;
+	cursor->active = false;
 }
 
 void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page_step *step)
@@ -242,29 +245,30 @@ void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page
  * what turns out to be small as the small pages that it is. Never a part of one.
  */
 static struct nm_page_id page_at(const struct nm_daemon *daemon,
-				 const struct nm_page_process *process, const struct sight *sight,
-				 uint64_t address, uint64_t end)
+				 const struct nm_page_process *process,
+				 const struct range_sample *range_sample, uint64_t address,
+				 uint64_t end)
 {
-	const struct nm_page_course *course = &process->course;
+	const struct nm_range_cursor *cursor = &process->cursor;
 	struct nm_page_id page = {.address = address, .owner = process->owner, .size = NM_PAGE_2M};
 	struct nm_page_view view;
-	uint64_t bytes = course->page_bytes;
+	uint64_t bytes = cursor->page_bytes;
 
 	if (bytes > HUGE_BYTES && address % bytes == 0 && bytes <= end - address) {
 		page.size = NM_PAGE_1G;
 		return page;
 	}
 	bool fits = address % HUGE_BYTES == 0 && end - address >= HUGE_BYTES;
-	bool huge = sight->seen == 0 || 2 * sight->huge >= sight->seen;
+	bool huge = range_sample->seen == 0 || 2 * range_sample->huge >= range_sample->seen;
 	if (!fits || (!huge && nm_memory_look(daemon->pipeline.memory, &page, &view) < 0))
 		page.size = NM_PAGE_4K;
 	return page;
 }
 
-static uint64_t bytes_of(const struct nm_page_course *course, const struct nm_page_id *page)
+static uint64_t bytes_of(const struct nm_range_cursor *cursor, const struct nm_page_id *page)
 {
 	if (page->size == NM_PAGE_1G)
-		return course->page_bytes;
+		return cursor->page_bytes;
 	return page->size == NM_PAGE_2M ? HUGE_BYTES : SMALL_BYTES;
 }
 
@@ -275,13 +279,13 @@ static bool takes_turns(const struct nm_topology *topology, unsigned node)
 	return topology->nodes[node].nearest_with_cpus == (int)node;
 }
 
-static int node_of(const struct nm_topology *topology, const struct nm_page_course *course,
+static int node_of(const struct nm_topology *topology, const struct nm_range_cursor *cursor,
 		   uint64_t turn)
 {
 	unsigned count = 0;
 
-	if (course->target >= 0)
-		return course->target;
+	if (cursor->target >= 0)
+		return cursor->target;
 	for (unsigned k = 0; k < topology->nr_nodes; k++)
 		count += takes_turns(topology, k);
 	turn = count ? turn % count : 0;
@@ -305,7 +309,7 @@ static bool is_wanted(const struct nm_daemon *daemon, const struct nm_page_id *p
 }
 
 /* What moves of a process in one interval for one reason. */
-struct haul {
+struct batch {
 	enum nm_page_reason reason;
 	struct nm_page_step *steps;
 	size_t count, most;
@@ -314,78 +318,79 @@ struct haul {
 
 /* Goes on with the range as far as there is room. */
 static void take_piece(const struct nm_daemon *daemon, struct nm_page_process *process,
-		       struct nm_page_room *room, struct haul *haul)
+		       struct nm_page_room *room, struct batch *batch)
 {
-	struct nm_page_course *course = &process->course;
-	struct view all = {course->start, course->end, 0, -1, false};
-	struct sight sight = look_at(process, daemon->pipeline.topology, &all);
+	struct nm_range_cursor *cursor = &process->cursor;
+	struct view all = {cursor->start, cursor->end, 0, -1, false};
+	struct range_sample range_sample = look_at(process, daemon->pipeline.topology, &all);
 	int home;
 
-	haul->reason = course->reason;
-	while (course->next < course->end && haul->count < haul->most) {
+	batch->reason = cursor->reason;
+	while (cursor->next < cursor->end && batch->count < batch->most) {
 		struct nm_page_id page =
-			page_at(daemon, process, &sight, course->next, course->end);
-		uint64_t bytes = bytes_of(course, &page);
-		int node = node_of(daemon->pipeline.topology, course, course->next / bytes);
+			page_at(daemon, process, &range_sample, cursor->next, cursor->end);
+		uint64_t bytes = bytes_of(cursor, &page);
+		int node = node_of(daemon->pipeline.topology, cursor, cursor->next / bytes);
 		if (is_wanted(daemon, &page, node, &home)) {
 			if (!nm_page_room_take(room, bytes))
 				return;
-			haul->steps[haul->count++] = (struct nm_page_step){.address = course->next,
-									   .bytes = bytes,
-									   .from = (int16_t)home,
-									   .to = (int16_t)node};
-			haul->exclusive += course->exclusivity;
+			batch->steps[batch->count++] =
+				(struct nm_page_step){.address = cursor->next,
+						      .bytes = bytes,
+						      .from = (int16_t)home,
+						      .to = (int16_t)node};
+			batch->exclusive += cursor->exclusivity;
 		}
-		course->next += bytes;
+		cursor->next += bytes;
 	}
 }
 
 /* As many ranges as there is room for. */
 static void take_ranges(const struct nm_daemon *daemon, struct nm_page_process *process,
-			struct nm_page_room *room, struct haul *haul)
+			struct nm_page_room *room, struct batch *batch)
 {
-	struct nm_page_course *course = &process->course;
+	struct nm_range_cursor *cursor = &process->cursor;
 	size_t region = 0;
 
-	while (haul->count < haul->most) {
-		if (!course->active)
+	while (batch->count < batch->most) {
+		if (!cursor->active)
 			choose_range(daemon, process, &region);
-		if (!course->active || (haul->count > 0 && course->reason != haul->reason))
+		if (!cursor->active || (batch->count > 0 && cursor->reason != batch->reason))
 			return;
-		take_piece(daemon, process, room, haul);
-		if (course->next < course->end)
+		take_piece(daemon, process, room, batch);
+		if (cursor->next < cursor->end)
 			return;
 		end_course(process, daemon->tally.intervals);
 	}
 }
 
 /* As if nobody had thought of them. */
-static void put_back(struct nm_page_process *process, const struct nm_page_course *course,
-		     const struct haul *haul)
+static void put_back(struct nm_page_process *process, const struct nm_range_cursor *cursor,
+		     const struct batch *batch)
 {
-	process->course = *course;
-	for (size_t i = 0; i < haul->count; i++)
-		nm_page_ranges_missed(process, &haul->steps[i]);
+	process->cursor = *cursor;
+	for (size_t i = 0; i < batch->count; i++)
+		nm_page_ranges_missed(process, &batch->steps[i]);
 }
 
 static int move_haul(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		     struct nm_page_process *process, struct nm_page_room *room)
 {
-	const struct nm_page_course before = process->course;
-	struct haul haul = {.most = room->pages};
-	nm_autofree struct nm_page_step *steps = calloc(haul.most + 1, sizeof(*steps));
+	const struct nm_range_cursor before = process->cursor;
+	struct batch batch = {.most = room->pages};
+	nm_autofree struct nm_page_step *steps = calloc(batch.most + 1, sizeof(*steps));
 
 	if (!steps)
 		return -ENOMEM;
-	haul.steps = steps;
-	take_ranges(daemon, process, room, &haul);
-	if (haul.count == 0)
+	batch.steps = steps;
+	take_ranges(daemon, process, room, &batch);
+	if (batch.count == 0)
 		return 0;
-	struct nm_page_decision decision = {.reason = haul.reason,
-					    .exclusivity = haul.exclusive / (double)haul.count};
-	int r = nm_page_stage_submit(daemon, snapshot, process, &decision, steps, haul.count);
+	struct nm_page_decision decision = {.reason = batch.reason,
+					    .exclusivity = batch.exclusive / (double)batch.count};
+	int r = nm_page_stage_submit(daemon, snapshot, process, &decision, steps, batch.count);
 	if (r < 0)
-		put_back(process, &before, &haul);
+		put_back(process, &before, &batch);
 	return r;
 }
 
@@ -394,8 +399,8 @@ static int move_ranges(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 {
 	if (!process->regions || process->held || process->waits)
 		return 0;
-	if (process->course.active && !still_holds(daemon, process))
-		process->course.active = false;
+	if (process->cursor.active && !still_holds(daemon, process))
+		process->cursor.active = false;
 	return move_haul(daemon, snapshot, process, room);
 }
 

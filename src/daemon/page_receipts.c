@@ -104,7 +104,7 @@ static void add_whole(struct nm_page_past *past, const struct nm_page_batch *bat
 	for (size_t i = 0; i < batch->count && past->count < most; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
 		int was_on = step->found_on >= 0 ? step->found_on : step->from;
-		if (step->fate == NM_PAGE_FATE_MOVED && !step->loose && was_on >= 0)
+		if (step->fate == NM_PAGE_FATE_MOVED && !step->base_pages && was_on >= 0)
 			past->origins[past->count++] =
 				(struct nm_page_origin){.address = step->address,
 							.bytes = step->bytes,
@@ -115,8 +115,8 @@ static void add_whole(struct nm_page_past *past, const struct nm_page_batch *bat
 
 static void add_loose(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
 {
-	for (size_t i = 0; i < batch->nr_loose; i++) {
-		const struct nm_page_loose *run = &batch->loose[i];
+	for (size_t i = 0; i < batch->nr_base_pages; i++) {
+		const struct nm_base_pages *run = &batch->base_pages[i];
 		for (uint64_t k = 0; run->was_on >= 0 && k < run->pages && past->count < most; k++)
 			past->origins[past->count++] =
 				(struct nm_page_origin){.address = run->address + k * SMALL_BYTES,
@@ -130,8 +130,8 @@ static uint64_t loose_pages(const struct nm_page_batch *batch)
 {
 	uint64_t pages = 0;
 
-	for (size_t i = 0; i < batch->nr_loose; i++)
-		pages += batch->loose[i].pages;
+	for (size_t i = 0; i < batch->nr_base_pages; i++)
+		pages += batch->base_pages[i].pages;
 	return pages;
 }
 
@@ -140,7 +140,7 @@ static size_t count_moved(const struct nm_page_batch *batch)
 	size_t pages = loose_pages(batch);
 
 	for (size_t i = 0; i < batch->count; i++)
-		pages += batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].loose;
+		pages += batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].base_pages;
 	return pages;
 }
 
@@ -212,7 +212,7 @@ static void finish(struct nm_daemon *daemon, const struct nm_page_flight *flight
 
 	for (size_t i = 0; i < batch->count; i++) {
 		settle(daemon->pipeline.memory, flight, &batch->steps[i], batch->error);
-		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].loose)
+		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].base_pages)
 			stage->tally.bytes += batch->steps[i].bytes;
 	}
 	stage->tally.bytes += loose_pages(batch) * SMALL_BYTES;
@@ -310,8 +310,8 @@ static void end_its_course(struct nm_page_process *process, const struct nm_page
 {
 	uint64_t first = past->origins[0].address;
 
-	if (first >= process->course.start && first < process->course.end)
-		process->course.active = false;
+	if (first >= process->cursor.start && first < process->cursor.end)
+		process->cursor.active = false;
 }
 
 static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,

@@ -129,7 +129,7 @@ static void take_over(struct nm_page_process *process, struct nm_page_process *o
 	process->nr_seen = old->nr_seen;
 	process->mapped = old->mapped;
 	process->unreadable = old->unreadable;
-	process->course = old->course;
+	process->cursor = old->cursor;
 	process->until = old->until;
 	process->setbacks = old->setbacks;
 	process->nr_sent = old->nr_sent;

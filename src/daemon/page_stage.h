@@ -22,7 +22,7 @@ struct nm_page_seen {
 };
 
 /* A range on its way, piece by piece. */
-struct nm_page_course {
+struct nm_range_cursor {
 	bool active;
 	uint64_t start, end, next;
 	int target; /* a node, or NM_REGION_EVERYWHERE */
@@ -46,7 +46,7 @@ struct nm_page_process {
 	struct nm_regions *regions; /* NULL: its mappings are not known yet */
 	uint64_t mapped;	    /* interval in which they were read */
 	bool unreadable;	    /* they cannot be, and that was told */
-	struct nm_page_course course;
+	struct nm_range_cursor cursor;
 	struct nm_page_seen *seen; /* a ring */
 	uint32_t nr_seen;	   /* ever */
 };
@@ -74,7 +74,7 @@ struct nm_page_past {
 };
 
 /* How the kernel's automatic NUMA balancing stands to it. */
-enum nm_page_standing {
+enum nm_balancing_mode {
 	NM_PAGES_ALONE,	   /* it is off */
 	NM_PAGES_YIELDED,  /* it is on, and pages are left to it */
 	NM_PAGES_WARNED,   /* it is on, and we act */
@@ -104,7 +104,7 @@ struct nm_page_stage {
 	struct nm_page_past *pasts;
 	size_t nr_pasts, past_capacity;
 	size_t nr_origins; /* of all pasts */
-	enum nm_page_standing standing;
+	enum nm_balancing_mode balancing_mode;
 	bool managing; /* kernel.numa_balancing is off by us */
 	struct nm_page_tally tally;
 };
@@ -167,6 +167,6 @@ bool nm_page_balancing(struct nm_daemon *daemon);
 /* Puts it back if we have turned it off. */
 void nm_page_balancing_end(struct nm_daemon *daemon);
 /* For the status: "moves", "yields", … */
-const char *nm_page_standing_name(enum nm_page_standing standing);
+const char *nm_balancing_mode_name(enum nm_balancing_mode balancing_mode);
 
 #endif

@@ -173,7 +173,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	daemon->balancing = nm_machine_read_balancing(daemon);
 	nm_pipeline_open_source(daemon);
 	nm_inject_configure(daemon);
-	nm_report_eyes(daemon);
+	nm_report_sampling_source(daemon);
 	daemon->last_tick_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
 	daemon->memory_mark = (struct nm_memory_mark){0}; /* it has just been loaded */
 	nm_machine_follow_topology(daemon, daemon->last_tick_ns);

@@ -34,7 +34,7 @@ static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_
 	if (!(thread->run_share > 0) || thread->leased || thread->only_watched)
 		return false;
 	return pin == NM_STEP_LEASE ||
-	       nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu) != home;
+	       nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu) != home;
 }
 
 static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -62,8 +62,8 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 /* A refusal is likely to repeat: seccomp, a cpuset, an affinity that the owner has set meanwhile.
  */
-static void heed_refusal(struct nm_daemon *daemon, const struct nm_step *step, int error,
-			 uint64_t now_ns)
+static void handle_refusal(struct nm_daemon *daemon, const struct nm_step *step, int error,
+			   uint64_t now_ns)
 {
 	struct nm_placed *placed = nm_placed_find(daemon->pipeline.placement, step->pid);
 	if (error == -ESTALE)
@@ -93,8 +93,8 @@ int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 		daemon->tally.applied += receipts[i].applied;
 		daemon->tally.failed += !receipts[i].applied;
 		if (!receipts[i].applied)
-			heed_refusal(daemon, &plan.decisions[i].steps[0],
-				     receipts[i].steps[0].error, snapshot->time_ns);
+			handle_refusal(daemon, &plan.decisions[i].steps[0],
+				       receipts[i].steps[0].error, snapshot->time_ns);
 	}
 	return 0;
 }

@@ -80,10 +80,9 @@ static int read_thread(const struct nm_daemon *daemon, struct examined *one, uin
 		.tid = tid,
 		.run_samples = 1,
 		.run_share = fmin((double)times.run_ns / age_ns, 1),
-		.home_cpu = stat.processor,
-		.home_node =
-			nm_topology_node_of_cpu(daemon->pipeline.topology, stat.processor),
-		.home_node_share = 1,
+		.main_cpu = stat.processor,
+		.main_node = nm_topology_node_of_cpu(daemon->pipeline.topology, stat.processor),
+		.main_node_share = 1,
 		.access_total = NAN,
 		.local_share = NAN,
 		.latency = NAN,

@@ -295,7 +295,7 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		       double ran, struct nm_placed *placed)
 {
 	const struct nm_topology *topology = snapshot->topology;
-	int here = nm_topology_node_of_cpu(topology, thread->home_cpu);
+	int here = nm_topology_node_of_cpu(topology, thread->main_cpu);
 	for (unsigned k = 0; k < topology->nr_nodes; k++) {
 		placed->memory_on[k] += thread->accesses[k];
 		placed->accesses += thread->accesses[k];
@@ -353,7 +353,7 @@ struct sums {
 static void add_to_sums(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 			struct sums *sums)
 {
-	int here = nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu);
+	int here = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
 	for (unsigned k = 0; here >= 0 && k < snapshot->topology->nr_nodes; k++) {
 		sums->distance += thread->fresh[k] *
 				  nm_topology_distance(snapshot->topology, here, (int)k);

@@ -36,8 +36,8 @@ static int submit(struct nm_daemon *daemon, const struct nm_placed *placed, stru
 /* ---- back ---- */
 
 /* What was moved is what is known of where its memory is. */
-static void believe(struct nm_placed *placed, const struct nm_page_loose *was, size_t nr_was,
-		    unsigned nr_nodes)
+static void assume_location(struct nm_placed *placed, const struct nm_base_pages *was,
+			    size_t nr_was, unsigned nr_nodes)
 {
 	nm_autofree double *pages = calloc(nr_nodes, sizeof(*pages));
 	for (size_t i = 0; pages && i < nr_was; i++)
@@ -49,14 +49,14 @@ static void believe(struct nm_placed *placed, const struct nm_page_loose *was, s
 }
 
 static void go_back(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t decision,
-		    struct nm_page_loose *was, size_t nr_was)
+		    struct nm_base_pages *was, size_t nr_was)
 {
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = calloc(1, sizeof(*batch));
 	if (!batch || nr_was == 0) {
 		free(was);
 		return;
 	}
-	believe(placed, was, nr_was, daemon->pipeline.topology->nr_nodes);
+	assume_location(placed, was, nr_was, daemon->pipeline.topology->nr_nodes);
 	batch->decision = decision;
 	batch->rollback = true;
 	batch->to = -1;
@@ -93,12 +93,13 @@ static void remember_origins(const struct nm_daemon *daemon, struct nm_placed *p
 	struct nm_bring_memory *memory = &placed->memory;
 	if (!has_room_for_origins(daemon, placed))
 		return;
-	size_t count = memory->nr_was + batch->nr_loose;
-	struct nm_page_loose *was = reallocarray(memory->was, count + 1, sizeof(*was));
+	size_t count = memory->nr_was + batch->nr_base_pages;
+	struct nm_base_pages *was = reallocarray(memory->was, count + 1, sizeof(*was));
 	if (!was)
 		return;
-	if (batch->nr_loose > 0)
-		memcpy(was + memory->nr_was, batch->loose, batch->nr_loose * sizeof(*was));
+	if (batch->nr_base_pages > 0)
+		memcpy(was + memory->nr_was, batch->base_pages,
+		       batch->nr_base_pages * sizeof(*was));
 	memory->was = was;
 	memory->nr_was = count;
 }
@@ -135,7 +136,8 @@ static void take_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 	if (placed->home >= 0 && placed->decision == batch->decision)
 		settle(daemon, placed, batch);
 	else if (placed->undone == batch->decision)
-		go_back(daemon, placed, batch->decision, NM_TAKE(batch->loose), batch->nr_loose);
+		go_back(daemon, placed, batch->decision, NM_TAKE(batch->base_pages),
+			batch->nr_base_pages);
 }
 
 void nm_placement_collect(struct nm_daemon *daemon)

@@ -30,8 +30,8 @@ static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t ano
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	bool pages = anon_bytes > daemon->config->threads.residency_maps_mb << 20;
-	const struct nm_question question = {
-		.kind = pages ? NM_QUESTION_PAGES : NM_QUESTION_NUMA_MAPS,
+	const struct nm_memory_query question = {
+		.kind = pages ? NM_MEMORY_QUERY_PAGES : NM_MEMORY_QUERY_NUMA_MAPS,
 		.pid = placed->pid,
 		.start_ticks = placed->start_ticks,
 	};

@@ -22,7 +22,7 @@ struct nm_bring_memory {
 	uint64_t moved; /* pages */
 	uint64_t away_bytes;  /* as the home was chosen */
 	double away_distance; /* likewise: from home to its memory */
-	struct nm_page_loose *was; /* where what moved was before, to go back there; owned */
+	struct nm_base_pages *was; /* where what moved was before, to go back there; owned */
 	size_t nr_was;
 	bool waits; /* in this interval: for others of its domain */
 };

@@ -33,7 +33,7 @@ static void add_traffic(const struct nm_snapshot *snapshot, struct nm_place_node
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		int here = nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu);
+		int here = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
 		if (!(thread->traffic > 0) || here < 0)
 			continue;
 		if (!(thread->access_total > 0))

@@ -9,8 +9,8 @@ static struct nm_recorded_thread thread_of(const struct nm_snap_thread *thread)
 	return (struct nm_recorded_thread){
 		.tid = thread->tid,
 		.pid = thread->pid,
-		.home_cpu = thread->home_cpu,
-		.home_node = thread->home_node,
+		.main_cpu = thread->main_cpu,
+		.main_node = thread->main_node,
 		.preferred = thread->preferred,
 		.run_share = thread->run_share,
 		.local_share = thread->local_share,

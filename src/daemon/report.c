@@ -106,7 +106,7 @@ const char *nm_report_consequence(struct nm_daemon *daemon)
 	return "; only first touches sampled";
 }
 
-void nm_report_eyes(struct nm_daemon *daemon)
+void nm_report_sampling_source(struct nm_daemon *daemon)
 {
 	bool first_touches = nm_pipeline_sees_first_touches_only(daemon);
 	if (first_touches == daemon->first_touches_told)
@@ -185,27 +185,27 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			  "threads.performance = \"%s\": all its events are sampled", performance);
 }
 
-struct rivals {
+struct alternatives {
 	struct nm_daemon *daemon;
 	const struct nm_other *told[RIVALS_MOST];
 	unsigned nr_told;
 };
 
 /* One of a name tells enough: anybody may start many. */
-static bool is_told_of(struct rivals *rivals, const struct nm_other *other)
+static bool is_told_of(struct alternatives *alternatives, const struct nm_other *other)
 {
-	for (unsigned i = 0; i < rivals->nr_told; i++)
-		if (rivals->told[i] == other)
+	for (unsigned i = 0; i < alternatives->nr_told; i++)
+		if (alternatives->told[i] == other)
 			return true;
-	if (rivals->nr_told < RIVALS_MOST)
-		rivals->told[rivals->nr_told++] = other;
+	if (alternatives->nr_told < RIVALS_MOST)
+		alternatives->told[alternatives->nr_told++] = other;
 	return false;
 }
 
 static int note_rival(void *context, const char *name)
 {
-	struct rivals *rivals = context;
-	struct nm_platform *platform = rivals->daemon->pipeline.machine;
+	struct alternatives *alternatives = context;
+	struct nm_platform *platform = alternatives->daemon->pipeline.machine;
 	char path[64], comm[32], *end;
 	unsigned long pid = strtoul(name, &end, 10);
 	if (*end != '\0' || pid == 0)
@@ -215,9 +215,9 @@ static int note_rival(void *context, const char *name)
 		return 0;
 	comm[strcspn(comm, "\n")] = '\0';
 	const struct nm_other *other = nm_other_of(platform, (uint32_t)pid, comm);
-	if (!other || other->rivalry == NM_RIVALRY_NONE || is_told_of(rivals, other))
+	if (!other || other->rivalry == NM_RIVALRY_NONE || is_told_of(alternatives, other))
 		return 0;
-	nm_report(rivals->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
+	nm_report(alternatives->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
 		  "%s (PID %lu) is running: %s; %s", other->comm, pid, other->does, other->remedy);
 	return 0;
 }
@@ -266,14 +266,14 @@ void nm_report_workers(struct nm_daemon *daemon)
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.machine;
-	struct rivals rivals = {.daemon = daemon};
+	struct alternatives alternatives = {.daemon = daemon};
 	if (daemon->pipeline.topology->nr_nodes < 2)
 		return;
 	if (nm_balances_nodes(daemon->balancing))
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: the kernel moves pages and threads, too",
 			  daemon->balancing);
-	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_rival, &rivals);
+	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_rival, &alternatives);
 }
 
 static struct nm_entry_context entry_context(const struct nm_daemon *daemon)
@@ -312,11 +312,11 @@ static void remember_threads(const struct nm_daemon *daemon, const struct nm_dec
 		};
 		memcpy(thread->comm, step->comm, sizeof(thread->comm));
 	}
-	past->nr_rivals = decision->nr_rivals;
+	past->nr_alternatives = decision->nr_alternatives;
 	past->nr_candidates = decision->nr_candidates;
-	for (size_t i = 0; i < decision->nr_rivals; i++) {
-		past->rivals[i] = decision->rivals[i];
-		past->rivals[i].node_to = os_node(daemon, decision->rivals[i].node_to);
+	for (size_t i = 0; i < decision->nr_alternatives; i++) {
+		past->alternatives[i] = decision->alternatives[i];
+		past->alternatives[i].node_to = os_node(daemon, decision->alternatives[i].node_to);
 	}
 	if (isfinite(decision->steps[0].local_before)) {
 		past->figure = "local_share";

@@ -179,7 +179,7 @@ static void tell_unsaved(struct nm_daemon *daemon, const char *name, int r, cons
 
 void nm_runtime_recall(struct nm_daemon *daemon)
 {
-	int r = nm_roster_memory_load(daemon->given_back, daemon->pipeline.platform,
+	int r = nm_released_list_load(daemon->given_back, daemon->pipeline.platform,
 				      daemon->runtime_directory, daemon->boot_id);
 	tell_unread(daemon, NM_ROSTER_MEMORY_NAME, r,
 		    "earlier releases and external changes may be lost");
@@ -189,7 +189,7 @@ void nm_runtime_remember(struct nm_daemon *daemon)
 {
 	if (!nm_runtime_is_ours(daemon))
 		return;
-	int r = nm_roster_memory_save(daemon->given_back, daemon->pipeline.machine,
+	int r = nm_released_list_save(daemon->given_back, daemon->pipeline.machine,
 				      daemon->runtime_directory, daemon->boot_id);
 	tell_unsaved(daemon, NM_ROSTER_MEMORY_NAME, r,
 		     "releases hold until a restart only", &daemon->unsaved_told);
@@ -197,8 +197,8 @@ void nm_runtime_remember(struct nm_daemon *daemon)
 
 void nm_runtime_recall_unanswered(struct nm_daemon *daemon)
 {
-	int r = nm_worker_memory_load(daemon->unanswered, daemon->runtime_directory,
-				      daemon->boot_id);
+	int r = nm_unresponsive_list_load(daemon->unanswered, daemon->runtime_directory,
+					  daemon->boot_id);
 	tell_unread(daemon, NM_WORKER_MEMORY_NAME, r,
 		    "processes that did not answer may be asked again");
 }
@@ -207,8 +207,8 @@ void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
 {
 	if (!daemon->unanswered || !nm_runtime_is_ours(daemon))
 		return;
-	int r = nm_worker_memory_save(daemon->unanswered, daemon->runtime_directory,
-				      daemon->boot_id);
+	int r = nm_unresponsive_list_save(daemon->unanswered, daemon->runtime_directory,
+					  daemon->boot_id);
 	tell_unsaved(daemon, NM_WORKER_MEMORY_NAME, r,
 		     "processes that do not answer may be asked again after a restart",
 		     &daemon->unanswered_told);

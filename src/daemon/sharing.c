@@ -37,8 +37,8 @@ static bool is_placed(const struct nm_snapshot *snapshot, const struct nm_propos
 
 /* Threads that share are being placed; pages of others go on waiting for a while, until it is known
  * that they are well where they are. */
-static void tell_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			   const struct nm_proposals *proposals)
+static void release_held_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			       const struct nm_proposals *proposals)
 {
 	const struct nm_memory_process *processes;
 	size_t count = nm_memory_processes(daemon->pipeline.memory, &processes);
@@ -60,7 +60,7 @@ int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		r = nm_kmaf_propose(snapshot, daemon->config, graph, (uint32_t)daemon->seed, ret);
 	if (r < 0)
 		return r;
-	tell_processes(daemon, snapshot, ret);
+	release_held_pages(daemon, snapshot, ret);
 	/* Short of memory it is as old as before, and the next period tries again. */
 	(void)nm_affinity_age(nm_memory_affinity(daemon->pipeline.memory));
 	return 0;

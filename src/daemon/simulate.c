@@ -36,7 +36,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	if (daemon->pipeline.platform)
 		nm_pipeline_close(daemon);
 	nm_history_clear(&daemon->history);
-	nm_roster_memory_free(daemon->given_back);
+	nm_released_list_free(daemon->given_back);
 	nm_journal_free(daemon->journal);
 	free(daemon->config_text);
 	free(daemon->cpu_times);
@@ -96,7 +96,7 @@ static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t s
 	daemon->tally.local_share = (double)NAN;
 	daemon->seed = config->general.seed ? config->general.seed : seed;
 	nm_rng_seed(&daemon->rng, daemon->seed);
-	if (nm_journal_new(&daemon->journal) < 0 || nm_roster_memory_new(&daemon->given_back) < 0)
+	if (nm_journal_new(&daemon->journal) < 0 || nm_released_list_new(&daemon->given_back) < 0)
 		return -ENOMEM;
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
 	int r = recording ? begin_recording(daemon, recording) : 0;

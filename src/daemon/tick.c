@@ -206,9 +206,9 @@ static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *s
 	double total = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->home_node < 0 || !(thread->access_total > 0))
+		if (thread->main_node < 0 || !(thread->access_total > 0))
 			continue;
-		local += thread->accesses[thread->home_node];
+		local += thread->accesses[thread->main_node];
 		total += thread->access_total;
 	}
 	daemon->tally.local_share = total > 0 ? local / total : (double)NAN;
@@ -217,7 +217,7 @@ static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *s
 /* ---- policy and plan ---- */
 
 /* It was leased before it was known what it is. */
-static void free_who_counts_again(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+static void release_cpu_aware_runtimes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	if (daemon->config->threads.pin != NM_PIN_AUTO)
 		return;
@@ -259,8 +259,8 @@ static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snap
 /* ---- actuate ---- */
 
 /* What was refused is not asked for again at once; a mask we did not know is read again. */
-static void heed_refusal(struct nm_daemon *daemon, const struct nm_decision *decision,
-			 const struct nm_receipt *receipt)
+static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *decision,
+			   const struct nm_receipt *receipt)
 {
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
@@ -309,7 +309,7 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		daemon->tally.applied += receipts[i].applied;
 		daemon->tally.failed += !receipts[i].applied;
 		if (!receipts[i].applied)
-			heed_refusal(daemon, &plan->decisions[i], &receipts[i]);
+			handle_refusal(daemon, &plan->decisions[i], &receipts[i]);
 		else if (r == 0)
 			r = remember_move(daemon, snapshot, &plan->decisions[i]);
 		if (receipts[i].applied) {
@@ -444,10 +444,10 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	tally_locality(daemon, snapshot);
 	nm_exporter_note(daemon, snapshot);
 	nm_recorder_interval(daemon, snapshot, interval_ns);
-	free_who_counts_again(daemon, snapshot);
+	release_cpu_aware_runtimes(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)
-		r = nm_heed_feedback(daemon, snapshot, &may_propose);
+		r = nm_apply_feedback(daemon, snapshot, &may_propose);
 	if (r == 0)
 		r = nm_judge(daemon, snapshot, &plan);
 	if (r == 0)
@@ -506,7 +506,7 @@ int nm_tick(struct nm_daemon *daemon)
 	if (pipeline->source)
 		nm_source_follow_load(pipeline->source, daemon->busy_share, daemon->nr_cpus);
 	control_cost(daemon, interval_ns);
-	nm_report_eyes(daemon);
+	nm_report_sampling_source(daemon);
 	nm_report_workers(daemon);
 	return r;
 }

@@ -113,8 +113,8 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	return 0;
 }
 
-int nm_heed_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		     bool *ret_may_propose)
+int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      bool *ret_may_propose)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_feedback_result result = {.may_propose = true};

@@ -35,8 +35,8 @@ static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *th
 		       struct sum *sum)
 {
 	add_work(thread, sum);
-	if (thread->home_node >= 0 && thread->access_total > 0) {
-		sum->local += thread->accesses[thread->home_node];
+	if (thread->main_node >= 0 && thread->access_total > 0) {
+		sum->local += thread->accesses[thread->main_node];
 		sum->accesses += thread->access_total;
 	}
 	if (isfinite(thread->latency)) {
@@ -45,8 +45,8 @@ static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *th
 	}
 	sum->leases += nm_actuator_holds(daemon->pipeline.actuator, thread->tid,
 					 thread->start_ticks);
-	if (thread->home_node >= 0)
-		sum->on_node[thread->home_node]++;
+	if (thread->main_node >= 0)
+		sum->on_node[thread->main_node]++;
 }
 
 static int compare_sums(const void *a, const void *b)
@@ -199,16 +199,16 @@ static void write_exclusivity(const struct nm_daemon *daemon, uint32_t pid,
 /* ---- a process ---- */
 
 /* Why it is left alone, where that is worth a line: others are just not looked at. */
-static const char *reason_of(enum nm_standing standing)
+static const char *reason_of(enum nm_eligibility eligibility)
 {
-	switch (standing) {
-	case NM_STANDING_OFF:
+	switch (eligibility) {
+	case NM_ELIGIBILITY_OFF:
 		return "off";
-	case NM_STANDING_REALTIME:
+	case NM_ELIGIBILITY_REALTIME:
 		return "real-time";
-	case NM_STANDING_PINNED:
+	case NM_ELIGIBILITY_PINNED:
 		return "pinned";
-	case NM_STANDING_FOREIGN:
+	case NM_ELIGIBILITY_FOREIGN:
 		return "foreign-mask";
 	default:
 		return NULL;
@@ -218,10 +218,11 @@ static const char *reason_of(enum nm_standing standing)
 /* Of a process whose threads all have a reason, the first one's stands for them. */
 static const char *refusal(const struct nm_daemon *daemon, const struct nm_process *process)
 {
-	enum nm_standing standing = process->standing;
-	if (standing == NM_STANDING_MANAGED)
-		(void)nm_roster_thread_standing(daemon->pipeline.roster, process->pid, &standing);
-	return reason_of(standing);
+	enum nm_eligibility eligibility = process->eligibility;
+	if (eligibility == NM_ELIGIBILITY_MANAGED)
+		(void)nm_roster_thread_standing(daemon->pipeline.roster, process->pid,
+						&eligibility);
+	return reason_of(eligibility);
 }
 
 static bool is_moved(const struct nm_config *config, const struct nm_process *process)
@@ -236,11 +237,11 @@ static bool is_moved(const struct nm_config *config, const struct nm_process *pr
 static const char *state_of(const struct nm_daemon *daemon, const struct nm_process *process,
 			    bool has_threads)
 {
-	if (process->standing == NM_STANDING_RELEASED)
+	if (process->eligibility == NM_ELIGIBILITY_RELEASED)
 		return "released";
-	if (reason_of(process->standing))
+	if (reason_of(process->eligibility))
 		return "refused";
-	if (process->standing != NM_STANDING_MANAGED)
+	if (process->eligibility != NM_ELIGIBILITY_MANAGED)
 		return NULL;
 	if (!has_threads)
 		return process->nr_threads > 0 ? "refused" : NULL;
@@ -304,10 +305,10 @@ static void write_process(const struct nm_daemon *daemon, const struct nm_proces
 	nm_show_text(show, "unit", unit);
 	write_standing(daemon, process, state, show);
 	nm_show_u64(show, "rss_bytes", process->rss_bytes);
-	if (process->standing == NM_STANDING_MANAGED && process->runtime != NM_RUNTIME_NONE)
+	if (process->eligibility == NM_ELIGIBILITY_MANAGED && process->runtime != NM_RUNTIME_NONE)
 		nm_show_text(show, "runtime", nm_runtime_name(process->runtime));
 	write_placement(daemon, process, show);
-	if (seen && process->standing == NM_STANDING_MANAGED) {
+	if (seen && process->eligibility == NM_ELIGIBILITY_MANAGED) {
 		write_sum(daemon, seen, show);
 		write_exclusivity(daemon, process->pid, show);
 	}
@@ -436,11 +437,11 @@ static bool may_see_addresses(const struct nm_daemon *daemon, const struct nm_pr
 	int directory = nm_proc_open_thread(platform, 0, process->pid);
 	if (directory < 0)
 		return false;
-	bool his = nm_proc_read_stat(platform, directory, &stat) == 0 &&
-		   stat.start_ticks == process->start_ticks &&
-		   platform->ops->owner(platform, directory, &owner) == 0 && owner.uid == caller;
+	bool owned = nm_proc_read_stat(platform, directory, &stat) == 0 &&
+		     stat.start_ticks == process->start_ticks &&
+		     platform->ops->owner(platform, directory, &owner) == 0 && owner.uid == caller;
 	platform->ops->close(platform, directory);
-	return his;
+	return owned;
 }
 
 int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show)

@@ -55,7 +55,7 @@ const struct nm_process *nm_view_process(const struct nm_daemon *daemon, uint32_
 bool nm_view_is_managed(const struct nm_daemon *daemon, uint32_t pid)
 {
 	const struct nm_process *process = nm_view_process(daemon, pid);
-	return process && process->standing == NM_STANDING_MANAGED;
+	return process && process->eligibility == NM_ELIGIBILITY_MANAGED;
 }
 
 void nm_view_node(const struct nm_daemon *daemon, const struct nm_show *show, const char *name,
@@ -145,7 +145,7 @@ static uint32_t threads_on(const struct nm_snapshot *snapshot, unsigned node)
 {
 	uint32_t count = 0;
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
-		count += snapshot->threads[i].home_node == (int)node;
+		count += snapshot->threads[i].main_node == (int)node;
 	return count;
 }
 
@@ -227,9 +227,9 @@ static void write_figures(const struct nm_snap_thread *thread, const struct nm_s
 static void write_thread(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
 			 const struct nm_show *show)
 {
-	if (thread->home_cpu >= 0)
-		nm_show_u32(show, "cpu", (uint32_t)thread->home_cpu);
-	nm_view_node(daemon, show, "node", thread->home_node);
+	if (thread->main_cpu >= 0)
+		nm_show_u32(show, "cpu", (uint32_t)thread->main_cpu);
+	nm_view_node(daemon, show, "node", thread->main_node);
 	nm_view_node(daemon, show, "preferred_node", thread->preferred);
 	write_figures(thread, show);
 	nm_show_flag(show, "leased", nm_actuator_holds(daemon->pipeline.actuator, thread->tid,
@@ -241,11 +241,12 @@ static void write_threads(const struct nm_daemon *daemon, uint32_t pid,
 			  const struct nm_show *show)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
-	enum nm_standing standing;
+	enum nm_eligibility eligibility;
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if ((pid && thread->pid != pid) ||
-		    nm_roster_thread_standing(daemon->pipeline.roster, thread->tid, &standing) < 0)
+		    nm_roster_thread_standing(daemon->pipeline.roster, thread->tid, &eligibility) <
+			    0)
 			continue; /* ended, or released */
 		uint64_t decision =
 			nm_last_decision_of(last, nr_last, thread->tid, thread->start_ticks);

@@ -96,12 +96,12 @@ static void set_home(const struct nm_metrics *metrics, const struct nm_entry *en
 	/* With more CPUs than slots, only the nodes' counts are exact. */
 	int slot = best_slot(metrics, entry, entry->overflowed ? nm_most_runs(metrics, entry) : 0);
 
-	figures->home_cpu = slot < 0 ? -1 : entry->run_cpu[slot];
-	figures->home_node = slot < 0 ? -1 : nm_cpu_node(metrics, entry->run_cpu[slot]);
-	figures->home_node_share =
-		figures->home_node < 0
+	figures->main_cpu = slot < 0 ? -1 : entry->run_cpu[slot];
+	figures->main_node = slot < 0 ? -1 : nm_cpu_node(metrics, entry->run_cpu[slot]);
+	figures->main_node_share =
+		figures->main_node < 0
 			? NAN
-			: (double)entry->counts[figures->home_node] / (double)entry->run_samples;
+			: (double)entry->counts[figures->main_node] / (double)entry->run_samples;
 }
 
 static double run_share(const struct nm_entry *entry, const struct nm_metrics_interval *interval,
@@ -190,9 +190,9 @@ static void set_latency(const struct nm_hardware *hardware, struct nm_window *wi
 	if (hardware->latency_samples)
 		figures->latency =
 			(double)hardware->latency_sum / (double)hardware->latency_samples;
-	if (figures->home_node >= 0 && figures->home_node != window->latency_node) {
+	if (figures->main_node >= 0 && figures->main_node != window->latency_node) {
 		window->latency_sum = window->latency_samples = 0;
-		window->latency_node = figures->home_node;
+		window->latency_node = figures->main_node;
 	}
 	window->latency_sum += (double)hardware->latency_sum;
 	window->latency_samples += (double)hardware->latency_samples;
@@ -243,7 +243,7 @@ static void clear_interval(const struct nm_metrics *metrics, uint32_t index)
 static double taken_per_seen(const struct nm_metrics_interval *interval,
 			     const struct nm_figures *figures)
 {
-	int cpu = figures->home_cpu;
+	int cpu = figures->main_cpu;
 
 	if (!interval->taken_per_seen || cpu < 0 || (unsigned)cpu >= interval->nr_cpus)
 		return 1.0;
@@ -294,8 +294,8 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 	figures->run_share = run_share(entry, interval, factor);
 	figures->access_total = take_accesses(metrics, figures, window, accesses);
 	figures->access_samples = window->access_samples;
-	if (figures->home_node >= 0 && figures->access_total > 0.0)
-		figures->local_share = accesses[figures->home_node] / figures->access_total;
+	if (figures->main_node >= 0 && figures->access_total > 0.0)
+		figures->local_share = accesses[figures->main_node] / figures->access_total;
 	return true;
 }
 

@@ -171,7 +171,7 @@ static int find_places(struct nm_mover *mover, struct nm_mover_counts *counts, b
 	for (unsigned i = 0; i < call->count; i++) {
 		struct nm_unit unit = call->units[i];
 		if (huge && !unit.pool && (call->statuses[i] != unit.was || unit.was < 0))
-			nm_loose_add(&mover->work, unit.step);
+			nm_base_pages_add(&mover->work, unit.step);
 		else if (is_to_go(mover, &unit, counts))
 			call->units[kept++] = unit;
 	}
@@ -195,7 +195,7 @@ static void settle(struct nm_mover *mover, struct nm_mover_counts *counts, bool 
 		nm_step_moved(step, counts);
 		counts->bytes += whole ? step->bytes : NM_SMALL_PAGE;
 		if (!whole)
-			nm_loose_add(&mover->work, unit->step);
+			nm_base_pages_add(&mover->work, unit->step);
 	}
 }
 
@@ -272,7 +272,7 @@ static int go_on(struct nm_mover *mover)
 	uint64_t bytes = nm_pace_bytes(&mover->pace);
 	pthread_mutex_unlock(&mover->lock);
 	int r = work->batch->bulk   ? nm_bulk_move(mover, &counts, pages, bytes)
-		: work->loose_count ? nm_loose_move(mover, &counts, pages)
+		: work->loose_count ? nm_base_pages_move(mover, &counts, pages)
 				    : move_pages(mover, &counts, pages, bytes);
 	add_counts(mover, &counts, from);
 	return r;

@@ -205,7 +205,7 @@ static uint64_t collect(struct nm_mover *mover, struct nm_mover_counts *counts, 
 	return taken;
 }
 
-static bool continues(const struct nm_page_loose *run, uint64_t address, int16_t was_on)
+static bool continues(const struct nm_base_pages *run, uint64_t address, int16_t was_on)
 {
 	return run->was_on == was_on && run->pages < RUN_PAGES &&
 	       run->address + (uint64_t)run->pages * NM_SMALL_PAGE == address;
@@ -213,18 +213,20 @@ static bool continues(const struct nm_page_loose *run, uint64_t address, int16_t
 
 static void remember(struct nm_page_batch *batch, uint64_t address, int16_t was_on)
 {
-	struct nm_page_loose *last = batch->nr_loose > 0 ? &batch->loose[batch->nr_loose - 1] : NULL;
+	struct nm_base_pages *last =
+		batch->nr_base_pages > 0 ? &batch->base_pages[batch->nr_base_pages - 1] : NULL;
 
 	if (last && continues(last, address, was_on)) {
 		last->pages++;
 		return;
 	}
-	if (batch->nr_loose == RUNS_MOST || nm_reserve((void **)&batch->loose, &batch->loose_capacity,
-						       batch->nr_loose, sizeof(*batch->loose)) < 0) {
+	if (batch->nr_base_pages == RUNS_MOST ||
+	    nm_reserve((void **)&batch->base_pages, &batch->loose_capacity, batch->nr_base_pages,
+		       sizeof(*batch->base_pages)) < 0) {
 		batch->loose_lost++;
 		return;
 	}
-	batch->loose[batch->nr_loose++] = (struct nm_page_loose){
+	batch->base_pages[batch->nr_base_pages++] = (struct nm_base_pages){
 		.address = address, .pages = 1, .was_on = was_on, .now_on = batch->to};
 }
 
@@ -268,7 +270,7 @@ static bool is_allowed(const struct nm_mover *mover, int to)
 	       hwloc_bitmap_isset(mover->work.mems, mover->rules.node_ids[to]);
 }
 
-static void add_back(struct nm_mover *mover, const struct nm_page_loose *run, uint64_t page,
+static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, uint64_t page,
 		     struct nm_mover_counts *counts)
 {
 	struct nm_call *call = &mover->call;
@@ -293,7 +295,7 @@ static void collect_back(struct nm_mover *mover, struct nm_mover_counts *counts,
 
 	mover->call.count = 0;
 	for (size_t i = 0; i < batch->nr_back; i++) {
-		const struct nm_page_loose *run = &batch->back[i];
+		const struct nm_base_pages *run = &batch->back[i];
 		for (; page < run->pages && mover->call.count < pages; page++, batch->next++)
 			add_back(mover, run, page, counts);
 		if (page < run->pages)

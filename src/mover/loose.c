@@ -15,7 +15,8 @@ static void begin(struct nm_work *work)
 		work->loose_was[i] = NM_LOOSE_STAYS;
 	if (work->loose_count == 0)
 		return;
-	const struct nm_page_step *step = &work->batch->steps[work->loose[work->loose_count - 1]];
+	const struct nm_page_step *step =
+		&work->batch->steps[work->base_pages[work->loose_count - 1]];
 	if (step->fate == NM_PAGE_FATE_MOVED)
 		work->loose_was[0] = step->found_on;
 }
@@ -25,13 +26,13 @@ static void add_run(struct nm_work *work, const struct nm_page_step *step, size_
 {
 	struct nm_page_batch *batch = work->batch;
 
-	if (nm_reserve((void **)&batch->loose, &batch->loose_capacity, batch->nr_loose,
-		       sizeof(*batch->loose)) < 0) {
+	if (nm_reserve((void **)&batch->base_pages, &batch->loose_capacity, batch->nr_base_pages,
+		       sizeof(*batch->base_pages)) < 0) {
 		batch->loose_lost += pages;
 		return;
 	}
-	batch->loose[batch->nr_loose++] =
-		(struct nm_page_loose){.address = step->address + first * NM_SMALL_PAGE,
+	batch->base_pages[batch->nr_base_pages++] =
+		(struct nm_base_pages){.address = step->address + first * NM_SMALL_PAGE,
 				       .pages = (uint32_t)pages,
 				       .was_on = work->loose_was[first],
 				       .now_on = step->to};
@@ -50,19 +51,19 @@ static void write_down(struct nm_work *work, const struct nm_page_step *step)
 /* The last step is done, or never will be. */
 static void take_off(struct nm_work *work)
 {
-	write_down(work, &work->batch->steps[work->loose[work->loose_count - 1]]);
+	write_down(work, &work->batch->steps[work->base_pages[work->loose_count - 1]]);
 	work->loose_count--;
 	begin(work);
 }
 
-void nm_loose_add(struct nm_work *work, size_t step)
+void nm_base_pages_add(struct nm_work *work, size_t step)
 {
-	work->batch->steps[step].loose = true;
-	work->loose[work->loose_count++] = step;
+	work->batch->steps[step].base_pages = true;
+	work->base_pages[work->loose_count++] = step;
 	begin(work);
 }
 
-void nm_loose_end(struct nm_work *work)
+void nm_base_pages_end(struct nm_work *work)
 {
 	while (work->loose_count > 0)
 		take_off(work);
@@ -131,10 +132,10 @@ static void settle(struct nm_mover *mover, struct nm_page_step *step,
 	}
 }
 
-int nm_loose_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
+int nm_base_pages_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
 {
 	struct nm_work *work = &mover->work;
-	size_t index = work->loose[work->loose_count - 1];
+	size_t index = work->base_pages[work->loose_count - 1];
 	struct nm_page_step *step = &work->batch->steps[index];
 
 	collect(mover, step, index, pages);

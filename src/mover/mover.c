@@ -16,7 +16,7 @@ void nm_page_batch_free(struct nm_page_batch *batch)
 	if (!batch)
 		return;
 	free(batch->steps);
-	free(batch->loose);
+	free(batch->base_pages);
 	free(batch->back);
 	free(batch);
 }
@@ -206,13 +206,13 @@ static void prepare(struct nm_page_batch *batch)
 {
 	batch->error = 0;
 	batch->moved = batch->bytes = batch->calls = batch->call_ns = batch->loose_lost = 0;
-	free(NM_TAKE(batch->loose));
-	batch->nr_loose = batch->loose_capacity = 0;
+	free(NM_TAKE(batch->base_pages));
+	batch->nr_base_pages = batch->loose_capacity = 0;
 	batch->next = batch->again_ns = batch->refused = 0;
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->steps[i].fate = NM_PAGE_FATE_UNTRIED;
 		batch->steps[i].found_on = -1;
-		batch->steps[i].loose = false;
+		batch->steps[i].base_pages = false;
 		batch->steps[i].error = 0;
 	}
 }

@@ -22,7 +22,7 @@ struct nm_mover_rules {
 	unsigned nr_nodes;
 	unsigned *node_ids;    /* the kernel's numbers, by index */
 	int16_t *stand_ins;    /* the node whose CPUs it is beside, likewise */
-	struct nm_room *rooms; /* likewise */
+	struct nm_node_free *rooms; /* likewise */
 };
 
 /* One page of a call. */
@@ -52,7 +52,8 @@ struct nm_work {
 	uint64_t tid_ticks; /* its own start */
 	uint64_t checked_ns;		  /* when it was this very process */
 	uint64_t held_ns; /* that its mappings were being read, in this step */
-	size_t loose[NM_PACE_PAGES_MOST]; /* steps whose small pages are still to go, one by one */
+	size_t base_pages[NM_PACE_PAGES_MOST]; /* steps whose small pages are still to go, one by
+						  one */
 	size_t loose_count;
 	uint64_t loose_offset; /* within the last of them */
 	/* Of the small pages of the last of them that moved: where they were; NM_LOOSE_STAYS. */
@@ -149,11 +150,11 @@ void nm_step_end(struct nm_page_step *step, struct nm_mover_counts *counts);
 static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes,
 				      bool pool)
 {
-	const struct nm_room_page page = {
+	const struct nm_node_free_page page = {
 		.now_ns = mover->call.now_ns, .bytes = bytes, .pool = pool};
 
-	return nm_room_take(mover->platform, &mover->reclaim, &mover->rules.rooms[node],
-			    mover->rules.node_ids[node], mover->rules.keep_free, page);
+	return nm_node_free_take(mover->platform, &mover->reclaim, &mover->rules.rooms[node],
+				 mover->rules.node_ids[node], mover->rules.keep_free, page);
 }
 
 #endif

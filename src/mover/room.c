@@ -55,7 +55,7 @@ static bool is_due(uint64_t now_ns, uint64_t *read_ns)
 	return true;
 }
 
-static void read_huge(struct nm_platform *platform, struct nm_room *room, unsigned node)
+static void read_huge(struct nm_platform *platform, struct nm_node_free *room, unsigned node)
 {
 	char text[BUDDYINFO_BYTES];
 
@@ -64,7 +64,7 @@ static void read_huge(struct nm_platform *platform, struct nm_room *room, unsign
 		room->huge = nm_huge_free_parse(text, node);
 }
 
-static void read_pool(struct nm_platform *platform, struct nm_room *room, unsigned node,
+static void read_pool(struct nm_platform *platform, struct nm_node_free *room, unsigned node,
 		      uint64_t page_bytes)
 {
 	char path[128], text[32];
@@ -87,8 +87,9 @@ static bool take(uint64_t *room, uint64_t bytes)
 }
 
 /* The pool's pages are taken from the node's memory already, whether in use or not. */
-bool nm_room_take(struct nm_platform *platform, struct nm_reclaim_watch *watch,
-		  struct nm_room *room, unsigned node, double keep_free, struct nm_room_page page)
+bool nm_node_free_take(struct nm_platform *platform, struct nm_reclaim_watch *watch,
+		       struct nm_node_free *room, unsigned node, double keep_free,
+		       struct nm_node_free_page page)
 {
 	if (page.pool) {
 		if (room->pool_page_bytes != page.bytes)

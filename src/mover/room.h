@@ -13,13 +13,13 @@
 uint64_t nm_huge_free_parse(const char *text, unsigned node);
 
 /* Of one node: bytes that may still be taken. */
-struct nm_room {
+struct nm_node_free {
 	uint64_t memory_ns, huge_ns, pool_ns; /* when they were read; 0: never */
 	uint64_t memory, huge, pool;
 	uint64_t pool_page_bytes; /* whose pool that is */
 };
 
-struct nm_room_page {
+struct nm_node_free_page {
 	uint64_t now_ns; /* the clock is read once for many pages */
 	uint64_t bytes;
 	bool pool; /* of the pool of huge pages rather than of ordinary memory */
@@ -29,7 +29,8 @@ struct nm_room_page {
  * Takes room for a page on the node of that (kernel's) number. keep_free: share of the node that
  * stays free. False: there is none, it is not known, or memory is being reclaimed there. Mover.
  */
-bool nm_room_take(struct nm_platform *platform, struct nm_reclaim_watch *watch,
-		  struct nm_room *room, unsigned node, double keep_free, struct nm_room_page page);
+bool nm_node_free_take(struct nm_platform *platform, struct nm_reclaim_watch *watch,
+		       struct nm_node_free *room, unsigned node, double keep_free,
+		       struct nm_node_free_page page);
 
 #endif

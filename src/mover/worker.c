@@ -64,7 +64,7 @@ static void finish_batch(struct nm_mover *mover, int error)
 	struct nm_work *work = &mover->work;
 	struct nm_page_batch *batch = work->batch;
 
-	nm_loose_end(work);
+	nm_base_pages_end(work);
 	for (size_t i = work->next; i < batch->count; i++) {
 		mover->queued_pages--;
 		mover->queued_bytes -= batch->steps[i].bytes;

@@ -101,7 +101,7 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 }
 
 /* It is not to be placed now, and goes on where it is. */
-static void stays(struct plan *plan, const struct nm_place_group *group)
+static void account_in_place(struct plan *plan, const struct nm_place_group *group)
 {
 	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++)
 		plan->load[k] += group->ran_on[k];
@@ -134,7 +134,7 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 		if (group->home >= 0)
 			plan->load[group->home] += expected_demand(plan, group);
 		else if (!is_eligible(view, group, &reason))
-			stays(plan, group);
+			account_in_place(plan, group);
 	}
 	return 0;
 }
@@ -353,7 +353,7 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 	if (worth || ret->reason == NM_PLACE_NEAR)
 		plan->load[ret->node] += expected_demand(plan, group);
 	else if (ret->reason == NM_PLACE_SPREAD || !nm_place_may_go_anywhere(plan->view, group))
-		stays(plan, group);
+		account_in_place(plan, group);
 	if (!worth) {
 		ret->node = -1;
 		return;

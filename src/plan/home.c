@@ -9,9 +9,9 @@ int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config 
 {
 	const struct nm_snap_thread *one = &snapshot->threads[thread];
 	const struct nm_step_route route = {
-		.cpu_from = one->home_cpu,
+		.cpu_from = one->main_cpu,
 		.cpu_to = -1,
-		.node_from = nm_topology_node_of_cpu(snapshot->topology, one->home_cpu),
+		.node_from = nm_topology_node_of_cpu(snapshot->topology, one->main_cpu),
 		.node_to = node,
 		.whole_node = true,
 	};

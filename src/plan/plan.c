@@ -52,10 +52,10 @@ static int decide(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.tickets = proposal->tickets,
 		.draw = proposal->draw,
 		.gain = proposal->gain,
-		.nr_rivals = proposal->nr_rivals,
+		.nr_alternatives = proposal->nr_alternatives,
 		.nr_candidates = proposal->nr_candidates,
 	};
-	memcpy(decision.rivals, proposal->rivals, sizeof(decision.rivals));
+	memcpy(decision.alternatives, proposal->alternatives, sizeof(decision.alternatives));
 	for (unsigned i = 0; i < moves_of(proposal); i++) {
 		const struct nm_move *move = &proposal->moves[i];
 		struct nm_step_route route = {

@@ -42,9 +42,9 @@ static int build_step(const struct nm_snapshot *snapshot, const struct nm_config
 	    node >= (int)snapshot->topology->nr_nodes)
 		return -ENOENT;
 	struct nm_step_route route = {
-		.cpu_from = thread->home_cpu,
+		.cpu_from = thread->main_cpu,
 		.cpu_to = cpu,
-		.node_from = nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu),
+		.node_from = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu),
 		.node_to = node,
 		.whole_node = is_occupied(snapshot, rollback, cpu),
 	};

@@ -17,7 +17,7 @@ enum state { FREE, WAITING, UNDER_WAY, FORGOTTEN, ANSWERED };
 struct entry {
 	enum state state; /* FORGOTTEN: under way, and nobody wants it any more */
 	uint64_t ticket;
-	struct nm_question question;
+	struct nm_memory_query question;
 	uint64_t *addresses; /* the question's */
 	struct nm_memory_answer answer;
 };
@@ -193,7 +193,7 @@ static int start(struct nm_asker *asker)
 
 /* ---- the loop's ---- */
 
-static int copy(const struct nm_question *question, struct entry *ret)
+static int copy(const struct nm_memory_query *question, struct entry *ret)
 {
 	struct entry entry = {.question = *question};
 	size_t size = question->count * sizeof(*entry.addresses);
@@ -234,7 +234,8 @@ static int put(struct nm_asker *asker, struct entry *wanted)
 	return 0;
 }
 
-int nm_asker_ask(struct nm_asker *asker, const struct nm_question *question, uint64_t *ret_ticket)
+int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
+		 uint64_t *ret_ticket)
 {
 	struct entry entry = {.question = *question};
 	int r = copy(question, &entry);

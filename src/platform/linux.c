@@ -282,10 +282,10 @@ static int dry_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t star
 	return -EROFS;
 }
 
-static int dry_ask(struct nm_platform *platform, const struct nm_question *question,
+static int dry_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 		   uint64_t *ret_ticket)
 {
-	if (question->kind == NM_QUESTION_CLEAR_REFS)
+	if (question->kind == NM_MEMORY_QUERY_CLEAR_REFS)
 		return -EROFS;
 	return nm_linux_ask(platform, question, ret_ticket);
 }

@@ -41,7 +41,7 @@ ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, s
 void nm_linux_close(struct nm_platform *platform, int fd);
 
 /* nm_platform_ops, linux_memory.c */
-int nm_linux_ask(struct nm_platform *platform, const struct nm_question *question,
+int nm_linux_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 		 uint64_t *ret_ticket);
 int nm_linux_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret);
 void nm_linux_forget(struct nm_platform *platform, uint64_t ticket);
@@ -63,7 +63,8 @@ void nm_linux_pages_stop(struct nm_platform *platform, bool stop);
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);
 void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_counts *ret);
 /* nm_memory_answer_fn */
-void nm_linux_answer(void *context, const struct nm_question *question, struct nm_memory_answer *ret);
+void nm_linux_answer(void *context, const struct nm_memory_query *question,
+		     struct nm_memory_answer *ret);
 
 /* linux.c: clear_refs of a process, open for writing, as the privileged act has it. */
 int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks);

@@ -18,7 +18,7 @@
 /* ---- for both callers ---- */
 
 static int call_where(struct nm_linux *self, enum nm_worker_caller caller,
-		      const struct nm_question *question, int *ret)
+		      const struct nm_memory_query *question, int *ret)
 {
 	struct nm_worker_call call = {
 		.request = {.act = NM_WORKER_WHERE, .count = question->count},
@@ -59,7 +59,7 @@ static ssize_t call_read_maps(struct nm_linux *self, enum nm_worker_caller calle
 
 /* ---- the loop's questions: on the asker's thread ---- */
 
-static int answer_where(struct nm_linux *self, const struct nm_question *question,
+static int answer_where(struct nm_linux *self, const struct nm_memory_query *question,
 			struct nm_memory_answer *ret)
 {
 	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
@@ -93,7 +93,7 @@ static int read_whole(struct nm_linux *self, struct nm_worker_call *call, char *
 	return r;
 }
 
-static int answer_numa_maps(struct nm_linux *self, const struct nm_question *question,
+static int answer_numa_maps(struct nm_linux *self, const struct nm_memory_query *question,
 			    struct nm_memory_answer *ret)
 {
 	struct nm_worker_call call = {.pid = question->pid, .start_ticks = question->start_ticks};
@@ -116,12 +116,12 @@ static int answer_numa_maps(struct nm_linux *self, const struct nm_question *que
 }
 
 /* Examines `count` pages; those in memory go into *ret, 512 at most. */
-static int sample_pages(struct nm_linux *self, const struct nm_question *question, char *maps,
+static int sample_pages(struct nm_linux *self, const struct nm_memory_query *question, char *maps,
 			size_t length, unsigned count, struct nm_memory_answer *ret)
 {
 	nm_autofree uint64_t *addresses = calloc(count, sizeof(*addresses));
 	nm_autofree int *nodes = calloc(count, sizeof(*nodes));
-	struct nm_question where = *question;
+	struct nm_memory_query where = *question;
 	unsigned found = 0;
 
 	if (!addresses || !nodes)
@@ -141,7 +141,7 @@ static int sample_pages(struct nm_linux *self, const struct nm_question *questio
 }
 
 /* Where little of its address space is in memory, more of it is looked at. */
-static int answer_pages(struct nm_linux *self, const struct nm_question *question,
+static int answer_pages(struct nm_linux *self, const struct nm_memory_query *question,
 			struct nm_memory_answer *ret)
 {
 	struct nm_worker_call call = {.pid = question->pid, .start_ticks = question->start_ticks};
@@ -162,7 +162,7 @@ static int answer_pages(struct nm_linux *self, const struct nm_question *questio
 	return r;
 }
 
-static int answer_clear_refs(struct nm_linux *self, const struct nm_question *question)
+static int answer_clear_refs(struct nm_linux *self, const struct nm_memory_query *question)
 {
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_CLEAR_REFS},
 				      .pid = question->pid,
@@ -195,7 +195,7 @@ static int search_maps(struct nm_linux *self, struct nm_worker_call *call)
 	return -EFBIG;
 }
 
-static int answer_runtime(struct nm_linux *self, const struct nm_question *question)
+static int answer_runtime(struct nm_linux *self, const struct nm_memory_query *question)
 {
 	struct nm_worker_call call = {.pid = question->pid, .start_ticks = question->start_ticks};
 	nm_auto(nm_closep) int fd = call_open_maps(self, NM_WORKER_LOOP, &call, NM_MAPS);
@@ -206,7 +206,8 @@ static int answer_runtime(struct nm_linux *self, const struct nm_question *quest
 	return search_maps(self, &call);
 }
 
-void nm_linux_answer(void *context, const struct nm_question *question, struct nm_memory_answer *ret)
+void nm_linux_answer(void *context, const struct nm_memory_query *question,
+		     struct nm_memory_answer *ret)
 {
 	struct nm_linux *self = context;
 
@@ -215,19 +216,19 @@ void nm_linux_answer(void *context, const struct nm_question *question, struct n
 	if (ret->result < 0)
 		return;
 	switch (question->kind) {
-	case NM_QUESTION_WHERE:
+	case NM_MEMORY_QUERY_WHERE:
 		ret->result = answer_where(self, question, ret);
 		break;
-	case NM_QUESTION_NUMA_MAPS:
+	case NM_MEMORY_QUERY_NUMA_MAPS:
 		ret->result = answer_numa_maps(self, question, ret);
 		break;
-	case NM_QUESTION_PAGES:
+	case NM_MEMORY_QUERY_PAGES:
 		ret->result = answer_pages(self, question, ret);
 		break;
-	case NM_QUESTION_CLEAR_REFS:
+	case NM_MEMORY_QUERY_CLEAR_REFS:
 		ret->result = answer_clear_refs(self, question);
 		break;
-	case NM_QUESTION_RUNTIME:
+	case NM_MEMORY_QUERY_RUNTIME:
 		ret->result = answer_runtime(self, question);
 		break;
 	}
@@ -235,11 +236,11 @@ void nm_linux_answer(void *context, const struct nm_question *question, struct n
 
 /* ---- nm_platform_ops: the loop's ---- */
 
-int nm_linux_ask(struct nm_platform *platform, const struct nm_question *question,
+int nm_linux_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 		 uint64_t *ret_ticket)
 {
 	struct nm_linux *self = nm_linux(platform);
-	struct nm_question own = *question;
+	struct nm_memory_query own = *question;
 	struct nm_worker_subject subject;
 
 	if (question->count > NM_WORKER_PAGES_MOST)
@@ -250,10 +251,10 @@ int nm_linux_ask(struct nm_platform *platform, const struct nm_question *questio
 	own.tenant = subject.tenant;
 	own.start_ticks = subject.tid_ticks;
 	own.fd = -1;
-	if (question->kind == NM_QUESTION_CLEAR_REFS)
+	if (question->kind == NM_MEMORY_QUERY_CLEAR_REFS)
 		own.fd = nm_linux_open_clear_refs(self, (pid_t)question->pid,
 						  question->start_ticks);
-	if (question->kind == NM_QUESTION_CLEAR_REFS && own.fd < 0)
+	if (question->kind == NM_MEMORY_QUERY_CLEAR_REFS && own.fd < 0)
 		return own.fd;
 	return nm_asker_ask(self->asker, &own, ret_ticket);
 }
@@ -303,10 +304,10 @@ ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, 
 int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			 unsigned count, const uint64_t *addresses, int *ret)
 {
-	const struct nm_question question = {.pid = (uint32_t)tid,
-					     .start_ticks = start_ticks,
-					     .count = count,
-					     .addresses = addresses};
+	const struct nm_memory_query question = {.pid = (uint32_t)tid,
+						 .start_ticks = start_ticks,
+						 .count = count,
+						 .addresses = addresses};
 
 	return call_where(nm_linux(platform), NM_WORKER_MOVER, &question, ret);
 }

@@ -27,7 +27,7 @@ struct nm_worker_client {
 	char *socket_path, *program;
 	uint64_t deadline_ns[NM_WORKER_CALLERS];
 	int proc_fd;
-	struct nm_worker_memory *memory; /* a reference */
+	struct nm_unresponsive_list *memory; /* a reference */
 
 	pthread_mutex_t lock;
 	struct caller callers[NM_WORKER_CALLERS];
@@ -65,7 +65,7 @@ static int begin(struct nm_worker_client *client, const struct caller *caller,
 		return -ECANCELED;
 	if (caller->until_ns && nm_clock_ns() >= caller->until_ns)
 		return -EINPROGRESS;
-	return nm_worker_memory_begin(client->memory, subject);
+	return nm_unresponsive_list_begin(client->memory, subject);
 }
 
 static void end(struct nm_worker_client *client, struct caller *caller,
@@ -74,7 +74,7 @@ static void end(struct nm_worker_client *client, struct caller *caller,
 	const struct nm_worker_news news = {
 		.pid = subject->pid, .uid = subject->tenant.uid, .act = act, .error = r};
 
-	nm_worker_memory_end(client->memory, subject, &caller->link, r);
+	nm_unresponsive_list_end(client->memory, subject, &caller->link, r);
 	if (r == -ETIMEDOUT)
 		add_news(client, &news);
 }
@@ -115,12 +115,12 @@ static int have_worker(struct nm_worker_client *client, struct caller *caller)
 {
 	if (caller->link.fd >= 0 && !nm_worker_link_stirs(&caller->link))
 		return 0;
-	nm_worker_memory_let_go(client->memory, &caller->link);
+	nm_unresponsive_list_let_go(client->memory, &caller->link);
 	int r = nm_worker_link_open(client->socket_path, client->program, &caller->link);
 	if (r == 0)
 		r = greet(client, &caller->link, caller->stop_fd);
 	if (r < 0)
-		nm_worker_memory_let_go(client->memory, &caller->link);
+		nm_unresponsive_list_let_go(client->memory, &caller->link);
 	tell_absence(client, r);
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
 }
@@ -244,7 +244,7 @@ bool nm_worker_client_news(struct nm_worker_client *client, struct nm_worker_new
 
 struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client)
 {
-	return nm_worker_memory_counts(client->memory);
+	return nm_unresponsive_list_counts(client->memory);
 }
 
 /* ---- life ---- */
@@ -254,12 +254,12 @@ static int fill_in(struct nm_worker_client *client, const struct nm_worker_optio
 	static const uint64_t deadlines[] = {[NM_WORKER_LOOP] = NM_WORKER_QUERY_NS,
 					     [NM_WORKER_MOVER] = NM_WORKER_MOVE_NS};
 	const uint64_t *deadline = options->deadline_ns ? options->deadline_ns : deadlines;
-	int r = options->memory ? 0 : nm_worker_memory_new(&client->memory);
+	int r = options->memory ? 0 : nm_unresponsive_list_new(&client->memory);
 
 	if (r < 0)
 		return r;
 	if (options->memory)
-		client->memory = nm_worker_memory_ref(options->memory);
+		client->memory = nm_unresponsive_list_ref(options->memory);
 	client->proc_fd = options->proc_fd;
 	client->socket_path = options->socket_path ? strdup(options->socket_path) : NULL;
 	client->program = options->program ? strdup(options->program) : NULL;
@@ -299,10 +299,10 @@ void nm_worker_client_free(struct nm_worker_client *client)
 		return;
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
 		if (client->memory)
-			nm_worker_memory_let_go(client->memory, &client->callers[i].link);
+			nm_unresponsive_list_let_go(client->memory, &client->callers[i].link);
 		nm_closep(&client->callers[i].stop_fd);
 	}
-	nm_worker_memory_free(client->memory);
+	nm_unresponsive_list_free(client->memory);
 	pthread_mutex_destroy(&client->lock);
 	free(client->socket_path);
 	free(client->program);

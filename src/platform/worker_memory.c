@@ -22,7 +22,7 @@
 #define LINE_BYTES 96 /* a word and four numbers */
 #define FILE_BYTES (HEADER_BYTES + (NM_WORKER_MISSED_MOST + NM_STUCK_WORKERS_MOST) * LINE_BYTES)
 
-struct nm_worker_memory {
+struct nm_unresponsive_list {
 	struct nm_references references;
 	pthread_mutex_t lock;
 	struct nm_worker_bars bars;
@@ -36,7 +36,7 @@ struct nm_worker_memory {
 
 /* ---- under the lock ---- */
 
-static void reap(struct nm_worker_memory *memory)
+static void reap(struct nm_unresponsive_list *memory)
 {
 	for (unsigned i = 0; i < memory->children_count;)
 		if (waitpid(memory->children[i], NULL, WNOHANG) != 0)
@@ -45,7 +45,7 @@ static void reap(struct nm_worker_memory *memory)
 			i++;
 }
 
-static void let_go(struct nm_worker_memory *memory, struct nm_worker_link *link)
+static void let_go(struct nm_unresponsive_list *memory, struct nm_worker_link *link)
 {
 	nm_worker_link_close(link);
 	if (link->child > 0 && memory->children_count < CHILDREN_MOST)
@@ -54,7 +54,7 @@ static void let_go(struct nm_worker_memory *memory, struct nm_worker_link *link)
 	reap(memory);
 }
 
-static void release_stuck(struct nm_worker_memory *memory)
+static void release_stuck(struct nm_unresponsive_list *memory)
 {
 	for (unsigned i = 0; i < memory->bars.stuck_count;) {
 		if (!nm_worker_link_stirs(&memory->stuck[i])) {
@@ -70,7 +70,7 @@ static void release_stuck(struct nm_worker_memory *memory)
 		reap(memory);
 }
 
-static void keep(struct nm_worker_memory *memory, const struct nm_tenant *tenant, bool at_work,
+static void keep(struct nm_unresponsive_list *memory, const struct nm_tenant *tenant, bool at_work,
 		 struct nm_worker_link *link)
 {
 	memory->stuck[memory->bars.stuck_count] = *link;
@@ -79,7 +79,7 @@ static void keep(struct nm_worker_memory *memory, const struct nm_tenant *tenant
 	memory->changed = true;
 }
 
-static void give_up(struct nm_worker_memory *memory, const struct nm_worker_subject *subject,
+static void give_up(struct nm_unresponsive_list *memory, const struct nm_worker_subject *subject,
 		    struct nm_worker_link *link)
 {
 	nm_worker_missed(&memory->bars, subject->pid, subject->start_ticks,
@@ -90,7 +90,8 @@ static void give_up(struct nm_worker_memory *memory, const struct nm_worker_subj
 
 /* ---- the client's ---- */
 
-int nm_worker_memory_begin(struct nm_worker_memory *memory, const struct nm_worker_subject *subject)
+int nm_unresponsive_list_begin(struct nm_unresponsive_list *memory,
+			       const struct nm_worker_subject *subject)
 {
 	pthread_mutex_lock(&memory->lock);
 	release_stuck(memory);
@@ -101,8 +102,9 @@ int nm_worker_memory_begin(struct nm_worker_memory *memory, const struct nm_work
 }
 
 /* Without its answer a link is of no more use: that would be taken for the next call's. */
-void nm_worker_memory_end(struct nm_worker_memory *memory, const struct nm_worker_subject *subject,
-			  struct nm_worker_link *link, int result)
+void nm_unresponsive_list_end(struct nm_unresponsive_list *memory,
+			      const struct nm_worker_subject *subject, struct nm_worker_link *link,
+			      int result)
 {
 	pthread_mutex_lock(&memory->lock);
 	memory->calling--;
@@ -115,14 +117,14 @@ void nm_worker_memory_end(struct nm_worker_memory *memory, const struct nm_worke
 	pthread_mutex_unlock(&memory->lock);
 }
 
-void nm_worker_memory_let_go(struct nm_worker_memory *memory, struct nm_worker_link *link)
+void nm_unresponsive_list_let_go(struct nm_unresponsive_list *memory, struct nm_worker_link *link)
 {
 	pthread_mutex_lock(&memory->lock);
 	let_go(memory, link);
 	pthread_mutex_unlock(&memory->lock);
 }
 
-struct nm_worker_counts nm_worker_memory_counts(struct nm_worker_memory *memory)
+struct nm_worker_counts nm_unresponsive_list_counts(struct nm_unresponsive_list *memory)
 {
 	pthread_mutex_lock(&memory->lock);
 	release_stuck(memory);
@@ -150,7 +152,7 @@ static size_t write_missed(const struct nm_worker_bars *bars, uint64_t now_ns, c
 }
 
 /* One whose number is not known cannot be found again. */
-static size_t write_stuck(const struct nm_worker_memory *memory, char *out)
+static size_t write_stuck(const struct nm_unresponsive_list *memory, char *out)
 {
 	size_t length = 0;
 
@@ -165,7 +167,7 @@ static size_t write_stuck(const struct nm_worker_memory *memory, char *out)
 	return length;
 }
 
-static size_t write_all(struct nm_worker_memory *memory, const char *boot_id, char *out)
+static size_t write_all(struct nm_unresponsive_list *memory, const char *boot_id, char *out)
 {
 	size_t length = (size_t)snprintf(out, HEADER_BYTES, HEADER "%.64s\n", boot_id);
 
@@ -177,7 +179,7 @@ static size_t write_all(struct nm_worker_memory *memory, const char *boot_id, ch
 	return length;
 }
 
-static bool has_changed(struct nm_worker_memory *memory)
+static bool has_changed(struct nm_unresponsive_list *memory)
 {
 	pthread_mutex_lock(&memory->lock);
 	release_stuck(memory);
@@ -186,14 +188,15 @@ static bool has_changed(struct nm_worker_memory *memory)
 	return changed;
 }
 
-static void mark_changed(struct nm_worker_memory *memory)
+static void mark_changed(struct nm_unresponsive_list *memory)
 {
 	pthread_mutex_lock(&memory->lock);
 	memory->changed = true;
 	pthread_mutex_unlock(&memory->lock);
 }
 
-int nm_worker_memory_save(struct nm_worker_memory *memory, int directory, const char *boot_id)
+int nm_unresponsive_list_save(struct nm_unresponsive_list *memory, int directory,
+			      const char *boot_id)
 {
 	if (!has_changed(memory))
 		return 0;
@@ -216,7 +219,7 @@ struct line {
 	uint64_t domain;
 };
 
-static int take_process(struct nm_worker_memory *memory, const struct line *line)
+static int take_process(struct nm_unresponsive_list *memory, const struct line *line)
 {
 	uint64_t now_ns = nm_clock_ns();
 
@@ -244,7 +247,7 @@ static int watch_process(uint32_t pid, uint64_t start_ticks)
 	return r < 0 ? r : nm_take_fd(&fd);
 }
 
-static int take_worker(struct nm_worker_memory *memory, const struct line *line)
+static int take_worker(struct nm_unresponsive_list *memory, const struct line *line)
 {
 	if (line->last > UINT32_MAX || line->id > INT32_MAX)
 		return -EBADMSG;
@@ -259,7 +262,7 @@ static int take_worker(struct nm_worker_memory *memory, const struct line *line)
 	return 0;
 }
 
-static int take_line(struct nm_worker_memory *memory, const char *text)
+static int take_line(struct nm_unresponsive_list *memory, const char *text)
 {
 	struct line line;
 	char end;
@@ -274,7 +277,7 @@ static int take_line(struct nm_worker_memory *memory, const char *text)
 }
 
 /* -EBADMSG where lines were skipped. */
-static int take_text(struct nm_worker_memory *memory, char *text, const char *boot_id)
+static int take_text(struct nm_unresponsive_list *memory, char *text, const char *boot_id)
 {
 	char *rest = NULL;
 	char *line = strtok_r(text, "\n", &rest);
@@ -291,7 +294,8 @@ static int take_text(struct nm_worker_memory *memory, char *text, const char *bo
 	return result;
 }
 
-int nm_worker_memory_load(struct nm_worker_memory *memory, int directory, const char *boot_id)
+int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory,
+			      const char *boot_id)
 {
 	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_WORKER_MEMORY_NAME, O_RDONLY);
 
@@ -309,9 +313,9 @@ int nm_worker_memory_load(struct nm_worker_memory *memory, int directory, const 
 
 /* ---- life ---- */
 
-int nm_worker_memory_new(struct nm_worker_memory **ret)
+int nm_unresponsive_list_new(struct nm_unresponsive_list **ret)
 {
-	struct nm_worker_memory *memory = calloc(1, sizeof(*memory));
+	struct nm_unresponsive_list *memory = calloc(1, sizeof(*memory));
 
 	if (!memory)
 		return -ENOMEM;
@@ -320,14 +324,14 @@ int nm_worker_memory_new(struct nm_worker_memory **ret)
 	return 0;
 }
 
-struct nm_worker_memory *nm_worker_memory_ref(struct nm_worker_memory *memory)
+struct nm_unresponsive_list *nm_unresponsive_list_ref(struct nm_unresponsive_list *memory)
 {
 	nm_references_add(&memory->references);
 	return memory;
 }
 
 /* Workers end with their sockets, the stuck ones when they can. */
-void nm_worker_memory_free(struct nm_worker_memory *memory)
+void nm_unresponsive_list_free(struct nm_unresponsive_list *memory)
 {
 	if (!memory || !nm_references_drop(&memory->references))
 		return;

@@ -136,11 +136,11 @@ static double load_of(const struct nm_balance_facts *facts, size_t i)
 {
 	const struct nm_snap_thread *thread = &facts->snapshot->threads[i];
 	const struct nm_balance_times *times = facts->times ? &facts->times[i] : NULL;
-	if (thread->home_cpu < 0)
+	if (thread->main_cpu < 0)
 		return 0;
 	if (times && times->length_ns > 0)
 		return nm_balance_load(times->run_ns, times->delay_ns, times->length_ns);
-	if (is_saturated(&facts->snapshot->cpus[thread->home_cpu]))
+	if (is_saturated(&facts->snapshot->cpus[thread->main_cpu]))
 		return NAN;
 	return thread->run_share;
 }
@@ -160,11 +160,11 @@ static void take_thread(const struct nm_balance_facts *facts, size_t i,
 		.start_ticks = thread->start_ticks,
 		.tid = thread->tid,
 		.group = thread->process,
-		.cpu = thread->home_cpu,
+		.cpu = thread->main_cpu,
 		.load = load_of(facts, i),
 		.waiting = waits(facts, i),
 		.leader = thread->tid == thread->pid,
-		.movable = thread->movable && thread->home_node >= 0,
+		.movable = thread->movable && thread->main_node >= 0,
 		.everywhere = thread->everywhere,
 		.allowed = thread->allowed,
 		.type = facts->types ? facts->types[i] : NM_DTAS_EITHER,
@@ -207,9 +207,9 @@ static void sum_other_load(const struct nm_snapshot *snapshot, double *other)
 		other[cpu] = snapshot->cpus[cpu].busy_share;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->home_cpu < 0)
+		if (thread->main_cpu < 0)
 			continue;
-		double *rest = &other[thread->home_cpu];
+		double *rest = &other[thread->main_cpu];
 		double ran = isnan(thread->run_share) ? 1 : thread->run_share;
 		*rest = isnan(*rest) ? *rest : fmax(0, *rest - ran);
 	}

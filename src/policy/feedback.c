@@ -129,19 +129,20 @@ static void follow_figure(struct nm_feedback *feedback, const struct nm_readings
 static int follow_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 			 const struct nm_readings *now)
 {
-	nm_auto(nm_courses_clear) struct nm_courses courses = {0};
-	int r = nm_courses_compare(&feedback->last, now, &courses);
+	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
+	int r = nm_process_changes_compare(&feedback->last, now, &process_changes);
 	if (r == 0)
 		r = keep_histories(feedback, snapshot);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < courses.count; i++) {
-		const struct nm_course *course = &courses.items[i];
-		struct history *history = history_of(feedback, course->pid);
-		if (history && !is_disturbed(feedback, course->pid))
-			nm_spread_add(&history->spread, course->before, course->after);
+	for (size_t i = 0; i < process_changes.count; i++) {
+		const struct nm_process_change *process_change = &process_changes.items[i];
+		struct history *history = history_of(feedback, process_change->pid);
+		if (history && !is_disturbed(feedback, process_change->pid))
+			nm_spread_add(&history->spread, process_change->before,
+				      process_change->after);
 	}
-	struct nm_course sum = nm_courses_sum(&courses);
+	struct nm_process_change sum = nm_process_changes_sum(&process_changes);
 	if (feedback->nr_disturbed == 0)
 		nm_spread_add(&feedback->all.spread, sum.before, sum.after);
 	feedback->nr_disturbed = 0;
@@ -165,14 +166,15 @@ struct scopes {
 	bool global;
 };
 
-static struct scope scope_of(struct history *history, const struct nm_course *course)
+static struct scope scope_of(struct history *history,
+			     const struct nm_process_change *process_change)
 {
 	struct scope scope = {.history = history,
 			      .pid = history->pid,
 			      .log = NAN,
 			      .sigma = nm_spread_sigma(&history->spread)};
-	if (course && course->before > 0)
-		scope.log = log(course->after / course->before);
+	if (process_change && process_change->before > 0)
+		scope.log = log(process_change->after / process_change->before);
 	return scope;
 }
 
@@ -185,8 +187,8 @@ static bool has_scope(const struct scopes *scopes, uint32_t pid)
 }
 
 static int list_scopes(struct nm_feedback *feedback, const struct nm_config *config,
-		       const struct nm_courses *courses, const struct nm_course *sum,
-		       struct scopes *ret)
+		       const struct nm_process_changes *process_changes,
+		       const struct nm_process_change *sum, struct scopes *ret)
 {
 	struct scopes scopes = {.items = calloc(feedback->nr_parts + 1, sizeof(*scopes.items)),
 				.global = config->threads.feedback == NM_FEEDBACK_GLOBAL};
@@ -199,7 +201,7 @@ static int list_scopes(struct nm_feedback *feedback, const struct nm_config *con
 		struct history *history = history_of(feedback, pid);
 		if (history && !has_scope(&scopes, pid))
 			scopes.items[scopes.count++] =
-				scope_of(history, nm_course_of(courses, pid));
+				scope_of(history, nm_process_change_of(process_changes, pid));
 	}
 	*ret = scopes;
 	return 0;
@@ -334,19 +336,19 @@ static enum nm_feedback_outcome weigh(struct nm_feedback *feedback, const struct
 static int judge_moves(struct nm_feedback *feedback, const struct nm_config *config,
 		       const struct nm_readings *now, struct nm_feedback_result *result)
 {
-	nm_auto(nm_courses_clear) struct nm_courses courses = {0};
+	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
 	struct scopes scopes;
-	int r = nm_courses_compare(&feedback->base, now, &courses);
+	int r = nm_process_changes_compare(&feedback->base, now, &process_changes);
 	if (r < 0)
 		return r;
-	struct nm_course sum = nm_courses_sum(&courses);
-	r = list_scopes(feedback, config, &courses, &sum, &scopes);
+	struct nm_process_change sum = nm_process_changes_sum(&process_changes);
+	r = list_scopes(feedback, config, &process_changes, &sum, &scopes);
 	if (r < 0)
 		return r;
 	result->outcome = weigh(feedback, config, &scopes, result);
 	free(scopes.items);
 	result->may_propose = result->outcome != NM_FEEDBACK_UNDO;
-	if (courses.count > 0) {
+	if (process_changes.count > 0) {
 		result->before = sum.before;
 		result->after = sum.after;
 	}
@@ -551,18 +553,19 @@ int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
 int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
 			const struct nm_config *config, struct nm_feedback_change *ret)
 {
-	nm_auto(nm_courses_clear) struct nm_courses courses = {0};
+	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
 	struct nm_feedback_change change = {
 		.before = NAN, .after = NAN, .figure = NAN, .noise = NAN};
-	int r = nm_courses_compare(&baseline->readings, &feedback->last, &courses);
+	int r = nm_process_changes_compare(&baseline->readings, &feedback->last, &process_changes);
 	if (r < 0)
 		return r;
-	const struct nm_course *course = nm_course_of(&courses, baseline->pid);
+	const struct nm_process_change *process_change =
+		nm_process_change_of(&process_changes, baseline->pid);
 	struct history *history = history_of(feedback, baseline->pid);
-	if (course && history && course->before > 0) {
-		struct scope scope = scope_of(history, course);
-		change.before = course->before;
-		change.after = course->after;
+	if (process_change && history && process_change->before > 0) {
+		struct scope scope = scope_of(history, process_change);
+		change.before = process_change->before;
+		change.after = process_change->after;
 		change.figure = exp(scope.log);
 		change.noise = config->threads.noise_gate * scope.sigma;
 		change.loss = is_loss(config, scope.log, scope.sigma);

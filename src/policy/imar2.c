@@ -10,25 +10,25 @@ struct judge {
 };
 
 /* A thread of Θ̂: the lower, the more it needs a move. */
-struct standing {
+struct entry {
 	double rank;
 	uint32_t thread; /* ascending with the tid */
 };
 
 /* A heap: few of many are asked for. */
 struct ranking {
-	struct standing *standings;
+	struct entry *entries;
 	size_t count;
 };
 
-static bool is_before(const struct standing *a, const struct standing *b)
+static bool is_before(const struct entry *a, const struct entry *b)
 {
 	return a->rank < b->rank || (a->rank == b->rank && a->thread < b->thread);
 }
 
 static void sink(struct ranking *list, size_t at)
 {
-	struct standing *heap = list->standings, sunk = heap[at];
+	struct entry *heap = list->entries, sunk = heap[at];
 	for (size_t child; (child = 2 * at + 1) < list->count; at = child) {
 		if (child + 1 < list->count && is_before(&heap[child + 1], &heap[child]))
 			child++;
@@ -44,8 +44,8 @@ static uint32_t next_in_rank(void *context)
 	struct ranking *list = context;
 	if (list->count == 0)
 		return NM_NO_PARTNER;
-	uint32_t thread = list->standings[0].thread;
-	list->standings[0] = list->standings[--list->count];
+	uint32_t thread = list->entries[0].thread;
+	list->entries[0] = list->entries[--list->count];
 	sink(list, 0);
 	return thread;
 }
@@ -66,7 +66,7 @@ static bool rank(const struct nm_config *config, const struct nm_snap_thread *th
 		 double *ret_rank)
 {
 	double locality = locality_of(thread);
-	if (!thread->measured || !thread->movable || thread->home_node < 0)
+	if (!thread->measured || !thread->movable || thread->main_node < 0)
 		return false;
 	if (!is_slow(config, thread) && !(locality < config->threads.remote_below))
 		return false;
@@ -78,9 +78,9 @@ static bool rank(const struct nm_config *config, const struct nm_snap_thread *th
 static void rank_all(const struct judge *judge, struct ranking *list)
 {
 	for (size_t i = 0; i < judge->snapshot->nr_threads; i++) {
-		struct standing *standing = &list->standings[list->count];
-		standing->thread = (uint32_t)i;
-		list->count += rank(judge->config, &judge->snapshot->threads[i], &standing->rank);
+		struct entry *entry = &list->entries[list->count];
+		entry->thread = (uint32_t)i;
+		list->count += rank(judge->config, &judge->snapshot->threads[i], &entry->rank);
 	}
 	for (size_t i = list->count / 2; i-- > 0;)
 		sink(list, i);
@@ -158,14 +158,14 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 {
 	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
 	struct judge judge = {.snapshot = snapshot, .config = config, .record = record};
-	nm_autofree struct standing *standings = calloc(threads + 1, sizeof(*standings));
+	nm_autofree struct entry *entries = calloc(threads + 1, sizeof(*entries));
 	nm_autofree double *going = calloc(threads * nodes + 1, sizeof(*going));
 	nm_autofree double *partner = calloc(threads + 1, sizeof(*partner));
 	nm_autofree bool *known = calloc(threads + 1, sizeof(*known));
-	if (!standings || !going || !partner || !known)
+	if (!entries || !going || !partner || !known)
 		return -ENOMEM;
 	grant(&judge, going, partner, known);
-	struct ranking list = {.standings = standings};
+	struct ranking list = {.entries = entries};
 	rank_all(&judge, &list);
 	struct nm_search_rules rules = nm_search_rules_of(config, snapshot);
 	struct nm_search_tickets tickets = {.going = going, .partner = partner, .known = known};

@@ -19,14 +19,14 @@ static void free_input(struct input *input)
 
 static bool must_stay(const struct nm_snap_thread *thread)
 {
-	return !thread->movable || thread->home_node < 0;
+	return !thread->movable || thread->main_node < 0;
 }
 
 /* A thread that stays is bound to the node it is on, so that partners come to it. */
 static int bind_to_node(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 			hwloc_bitmap_t *ret)
 {
-	int node = nm_topology_node_of_cpu(snapshot->topology, thread->home_cpu);
+	int node = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
 	hwloc_bitmap_t mask = hwloc_bitmap_dup(thread->allowed);
 	if (!mask)
 		return -ENOMEM;
@@ -40,8 +40,8 @@ static int take_up(const struct nm_snapshot *snapshot, struct input *input, size
 {
 	const struct nm_snap_thread *thread = &snapshot->threads[i];
 	input->threads[i] = (struct nm_mapping_thread){
-		.cpu = thread->home_cpu,
-		.load = thread->home_cpu < 0 ? 0 : thread->run_share,
+		.cpu = thread->main_cpu,
+		.load = thread->main_cpu < 0 ? 0 : thread->run_share,
 		.allowed = thread->allowed,
 		.memory = (unsigned)(thread->preferred + 1),
 	};

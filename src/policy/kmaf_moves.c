@@ -51,7 +51,7 @@ static int allocate(struct plan *plan)
 static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping, size_t i)
 {
 	const struct nm_snap_thread *thread = thread_of(plan, i);
-	if (!thread->movable || thread->home_node < 0 || plan->here[i] < 0 || mapping->cpu[i] < 0)
+	if (!thread->movable || thread->main_node < 0 || plan->here[i] < 0 || mapping->cpu[i] < 0)
 		return NONE;
 	int node = nm_topology_node_of_cpu(plan->snapshot->topology, mapping->cpu[i]);
 	return node == plan->here[i] ? NONE : node;
@@ -77,7 +77,7 @@ static int begin(struct plan *plan, const struct nm_mapping *mapping)
 		return r;
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
 		plan->here[i] = nm_topology_node_of_cpu(plan->snapshot->topology,
-							thread_of(plan, i)->home_cpu);
+							thread_of(plan, i)->main_cpu);
 		plan->place[i] = plan->here[i];
 		plan->unit_of[i] = NONE;
 		plan->wanted[i] = wanted_node(plan, mapping, i);
@@ -108,7 +108,7 @@ static void add_move(struct plan *plan, struct unit *unit, size_t thread, int cp
 {
 	plan->moves[plan->nr_moves++] = (struct nm_move){
 		.thread = (uint32_t)thread,
-		.cpu_from = thread_of(plan, thread)->home_cpu,
+		.cpu_from = thread_of(plan, thread)->main_cpu,
 		.cpu_to = cpu,
 		.node_from = plan->here[thread],
 		.node_to = plan->wanted[thread],
@@ -134,7 +134,7 @@ static bool may_take_place_of(const struct plan *plan, size_t thread, size_t oth
 	if (!plan->config->threads.cross_owner_swap &&
 	    processes[goes->process].uid != processes[leaves->process].uid)
 		return false;
-	return hwloc_bitmap_isset(goes->allowed, (unsigned)leaves->home_cpu);
+	return hwloc_bitmap_isset(goes->allowed, (unsigned)leaves->main_cpu);
 }
 
 /* Threads that wait, by where they are and want to be, in their order. */
@@ -175,8 +175,8 @@ static void find_partner(struct plan *plan, const struct queues *queues, size_t 
 		    !may_take_place_of(plan, other, a))
 			continue;
 		struct unit *unit = add_unit(plan, true);
-		add_move(plan, unit, a, thread_of(plan, other)->home_cpu);
-		add_move(plan, unit, other, thread_of(plan, a)->home_cpu);
+		add_move(plan, unit, a, thread_of(plan, other)->main_cpu);
+		add_move(plan, unit, other, thread_of(plan, a)->main_cpu);
 		return;
 	}
 }
@@ -228,7 +228,7 @@ static int find_cpu(struct plan *plan, size_t thread)
 static bool leaves_it_free(const struct plan *plan, size_t thread)
 {
 	const struct nm_snap_thread *leaving = thread_of(plan, thread);
-	const struct nm_snap_cpu *cpu = &plan->snapshot->cpus[leaving->home_cpu];
+	const struct nm_snap_cpu *cpu = &plan->snapshot->cpus[leaving->main_cpu];
 	return cpu->homes == 1 &&
 	       cpu->busy_share - leaving->run_share <= plan->config->threads.free_max;
 }
@@ -243,7 +243,7 @@ static bool go_alone(struct plan *plan, size_t thread)
 		unit->needs = plan->left_by[cpu];
 	plan->claimed[cpu] = true;
 	if (leaves_it_free(plan, thread))
-		plan->left_by[thread_of(plan, thread)->home_cpu] = (int)plan->nr_units - 1;
+		plan->left_by[thread_of(plan, thread)->main_cpu] = (int)plan->nr_units - 1;
 	add_move(plan, unit, thread, cpu);
 	return true;
 }
@@ -281,7 +281,7 @@ static void find_ring(struct plan *plan, size_t a, size_t *ring)
 		return;
 	struct unit *unit = add_unit(plan, false);
 	for (size_t i = 0; i < length; i++)
-		add_move(plan, unit, ring[i], thread_of(plan, ring[(i + 1) % length])->home_cpu);
+		add_move(plan, unit, ring[i], thread_of(plan, ring[(i + 1) % length])->main_cpu);
 }
 
 static int make_units(struct plan *plan)
@@ -375,8 +375,8 @@ static int write_out(const struct plan *plan, struct nm_proposals *ret)
 	}
 	for (uint32_t i = 0; i < plan->snapshot->nr_threads; i++) {
 		struct nm_move stay = {.thread = i,
-				       .cpu_from = thread_of(plan, i)->home_cpu,
-				       .cpu_to = thread_of(plan, i)->home_cpu,
+				       .cpu_from = thread_of(plan, i)->main_cpu,
+				       .cpu_to = thread_of(plan, i)->main_cpu,
 				       .node_from = plan->here[i],
 				       .node_to = plan->here[i],
 				       .record = NAN};

@@ -30,7 +30,7 @@ static size_t list_eligible(const struct nm_snapshot *snapshot, bool any_thread,
 	size_t count = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->movable && thread->home_node >= 0 && (thread->valid || any_thread))
+		if (thread->movable && thread->main_node >= 0 && (thread->valid || any_thread))
 			eligible[count++] = (uint32_t)i;
 	}
 	return count;

@@ -13,7 +13,7 @@ struct stand {
 	double score; /* paper: the highest draw; proportional: the sum of tickets */
 };
 
-struct nm_urn {
+struct nm_ticket_pool {
 	const struct nm_snapshot *snapshot;
 	enum nm_lottery rule;
 	struct nm_rng *rng;
@@ -26,34 +26,34 @@ struct nm_urn {
 	bool *crowded; /* per CPU: an SMT sibling is claimed */
 };
 
-void nm_urn_free(struct nm_urn *urn)
+void nm_ticket_pool_free(struct nm_ticket_pool *pool)
 {
-	if (!urn)
+	if (!pool)
 		return;
-	free(urn->candidates);
-	free(urn->stands);
-	free(urn->taken);
-	free(urn->claimed);
-	free(urn->crowded);
-	free(urn);
+	free(pool->candidates);
+	free(pool->stands);
+	free(pool->taken);
+	free(pool->claimed);
+	free(pool->crowded);
+	free(pool);
 }
 
-int nm_urn_new(const struct nm_snapshot *snapshot, enum nm_lottery rule, struct nm_rng *rng,
-	       struct nm_urn **ret)
+int nm_ticket_pool_new(const struct nm_snapshot *snapshot, enum nm_lottery rule, struct nm_rng *rng,
+		       struct nm_ticket_pool **ret)
 {
-	nm_auto(nm_urn_freep) struct nm_urn *urn = calloc(1, sizeof(*urn));
-	if (!urn)
+	nm_auto(nm_ticket_pool_freep) struct nm_ticket_pool *pool = calloc(1, sizeof(*pool));
+	if (!pool)
 		return -ENOMEM;
 	size_t nr_cpus = snapshot->topology->nr_cpus;
-	urn->snapshot = snapshot;
-	urn->rule = rule;
-	urn->rng = rng;
-	urn->taken = calloc(snapshot->nr_threads + 1, sizeof(*urn->taken));
-	urn->claimed = calloc(nr_cpus + 1, sizeof(*urn->claimed));
-	urn->crowded = calloc(nr_cpus + 1, sizeof(*urn->crowded));
-	if (!urn->taken || !urn->claimed || !urn->crowded)
+	pool->snapshot = snapshot;
+	pool->rule = rule;
+	pool->rng = rng;
+	pool->taken = calloc(snapshot->nr_threads + 1, sizeof(*pool->taken));
+	pool->claimed = calloc(nr_cpus + 1, sizeof(*pool->claimed));
+	pool->crowded = calloc(nr_cpus + 1, sizeof(*pool->crowded));
+	if (!pool->taken || !pool->claimed || !pool->crowded)
 		return -ENOMEM;
-	*ret = NM_TAKE(urn);
+	*ret = NM_TAKE(pool);
 	return 0;
 }
 
@@ -65,122 +65,124 @@ static double paper_draw(struct nm_rng *rng, double tickets)
 	return tickets > 0 ? unit * tickets : unit - 1;
 }
 
-static double empty_score(const struct nm_urn *urn)
+static double empty_score(const struct nm_ticket_pool *pool)
 {
-	return urn->rule == NM_LOTTERY_PAPER ? (double)-INFINITY : 0;
+	return pool->rule == NM_LOTTERY_PAPER ? (double)-INFINITY : 0;
 }
 
-static void add_score(const struct nm_urn *urn, struct stand *stand,
+static void add_score(const struct nm_ticket_pool *pool, struct stand *stand,
 		      const struct nm_candidate *candidate)
 {
-	if (urn->rule == NM_LOTTERY_PROPORTIONAL)
+	if (pool->rule == NM_LOTTERY_PROPORTIONAL)
 		stand->score += candidate->tickets;
 	else if (candidate->draw > stand->score)
 		stand->score = candidate->draw;
 }
 
-static int stand_of(struct nm_urn *urn, uint32_t thread, struct stand **ret)
+static int stand_of(struct nm_ticket_pool *pool, uint32_t thread, struct stand **ret)
 {
-	if (urn->nr_stands == 0 || urn->stands[urn->nr_stands - 1].thread != thread) {
-		int r = nm_reserve((void **)&urn->stands, &urn->stand_capacity, urn->nr_stands,
-				   sizeof(*urn->stands));
+	if (pool->nr_stands == 0 || pool->stands[pool->nr_stands - 1].thread != thread) {
+		int r = nm_reserve((void **)&pool->stands, &pool->stand_capacity, pool->nr_stands,
+				   sizeof(*pool->stands));
 		if (r < 0)
 			return r;
-		urn->stands[urn->nr_stands++] = (struct stand){
-			.thread = thread, .first = urn->count, .score = empty_score(urn)};
+		pool->stands[pool->nr_stands++] = (struct stand){
+			.thread = thread, .first = pool->count, .score = empty_score(pool)};
 	}
-	*ret = &urn->stands[urn->nr_stands - 1];
+	*ret = &pool->stands[pool->nr_stands - 1];
 	return 0;
 }
 
-int nm_urn_add(struct nm_urn *urn, uint32_t thread, int32_t destination, uint32_t partner,
-	       double tickets)
+int nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t destination,
+		       uint32_t partner, double tickets)
 {
 	struct stand *stand;
-	int r = nm_reserve((void **)&urn->candidates, &urn->capacity, urn->count,
-			   sizeof(*urn->candidates));
+	int r = nm_reserve((void **)&pool->candidates, &pool->capacity, pool->count,
+			   sizeof(*pool->candidates));
 	if (r < 0)
 		return r;
-	r = stand_of(urn, thread, &stand);
+	r = stand_of(pool, thread, &stand);
 	if (r < 0)
 		return r;
-	struct nm_candidate *candidate = &urn->candidates[urn->count++];
+	struct nm_candidate *candidate = &pool->candidates[pool->count++];
 	*candidate = (struct nm_candidate){
 		.tickets = tickets, .partner = partner, .destination = destination};
-	if (urn->rule == NM_LOTTERY_PAPER)
-		candidate->draw = paper_draw(urn->rng, tickets);
+	if (pool->rule == NM_LOTTERY_PAPER)
+		candidate->draw = paper_draw(pool->rng, tickets);
 	stand->count++;
-	add_score(urn, stand, candidate);
+	add_score(pool, stand, candidate);
 	return 0;
 }
 
-size_t nm_urn_count(const struct nm_urn *urn)
+size_t nm_ticket_pool_count(const struct nm_ticket_pool *pool)
 {
-	return urn->count;
+	return pool->count;
 }
 
-static void remove_candidate(struct nm_urn *urn, struct stand *stand, size_t index)
+static void remove_candidate(struct nm_ticket_pool *pool, struct stand *stand, size_t index)
 {
-	urn->candidates[index] = urn->candidates[stand->first + --stand->count];
-	stand->score = empty_score(urn);
+	pool->candidates[index] = pool->candidates[stand->first + --stand->count];
+	stand->score = empty_score(pool);
 	for (size_t i = 0; i < stand->count; i++)
-		add_score(urn, stand, &urn->candidates[stand->first + i]);
+		add_score(pool, stand, &pool->candidates[stand->first + i]);
 }
 
-static bool is_open(const struct nm_urn *urn, const struct stand *stand)
+static bool is_open(const struct nm_ticket_pool *pool, const struct stand *stand)
 {
-	return stand->count > 0 && !urn->taken[stand->thread];
+	return stand->count > 0 && !pool->taken[stand->thread];
 }
 
-static struct stand *draw_highest(struct nm_urn *urn, size_t *ret_index)
+static struct stand *draw_highest(struct nm_ticket_pool *pool, size_t *ret_index)
 {
 	struct stand *best = NULL;
-	for (size_t i = 0; i < urn->nr_stands; i++)
-		if (is_open(urn, &urn->stands[i]) && (!best || urn->stands[i].score > best->score))
-			best = &urn->stands[i];
+	for (size_t i = 0; i < pool->nr_stands; i++)
+		if (is_open(pool, &pool->stands[i]) &&
+		    (!best || pool->stands[i].score > best->score))
+			best = &pool->stands[i];
 	if (!best)
 		return NULL;
 	*ret_index = best->first;
-	while (urn->candidates[*ret_index].draw < best->score)
+	while (pool->candidates[*ret_index].draw < best->score)
 		(*ret_index)++;
 	return best;
 }
 
 /* The candidate at `point` on the line of the stand's tickets. */
-static size_t candidate_at(const struct nm_urn *urn, const struct stand *stand, double point)
+static size_t candidate_at(const struct nm_ticket_pool *pool, const struct stand *stand,
+			   double point)
 {
 	size_t last = stand->first;
 	for (size_t i = stand->first; i < stand->first + stand->count; i++) {
-		if (!(urn->candidates[i].tickets > 0))
+		if (!(pool->candidates[i].tickets > 0))
 			continue;
 		last = i;
-		if (point < urn->candidates[i].tickets)
+		if (point < pool->candidates[i].tickets)
 			break;
-		point -= urn->candidates[i].tickets;
+		point -= pool->candidates[i].tickets;
 	}
 	return last;
 }
 
-static struct stand *draw_by_share(struct nm_urn *urn, size_t *ret_index)
+static struct stand *draw_by_share(struct nm_ticket_pool *pool, size_t *ret_index)
 {
 	double total = 0;
-	for (size_t i = 0; i < urn->nr_stands; i++)
-		if (is_open(urn, &urn->stands[i]))
-			total += urn->stands[i].score;
-	double draw = nm_rng_unit(urn->rng) * total, point = draw;
+	for (size_t i = 0; i < pool->nr_stands; i++)
+		if (is_open(pool, &pool->stands[i]))
+			total += pool->stands[i].score;
+	double draw = nm_rng_unit(pool->rng) * total, point = draw;
 	struct stand *chosen = NULL;
-	for (size_t i = 0; i < urn->nr_stands; i++) {
-		if (!is_open(urn, &urn->stands[i]) || !(urn->stands[i].score > 0))
+	for (size_t i = 0; i < pool->nr_stands; i++) {
+		if (!is_open(pool, &pool->stands[i]) || !(pool->stands[i].score > 0))
 			continue;
-		chosen = &urn->stands[i];
+		chosen = &pool->stands[i];
 		if (point < chosen->score)
 			break;
 		point -= chosen->score;
 	}
 	if (!chosen)
 		return NULL;
-	*ret_index = candidate_at(urn, chosen, point);
-	urn->candidates[*ret_index].draw = draw;
+	*ret_index = candidate_at(pool, chosen, point);
+	pool->candidates[*ret_index].draw = draw;
 	return chosen;
 }
 
@@ -221,39 +223,39 @@ int nm_pick_free_cpu(const struct nm_snapshot *snapshot, unsigned node,
 	return best;
 }
 
-static void claim_cpu(struct nm_urn *urn, int cpu)
+static void claim_cpu(struct nm_ticket_pool *pool, int cpu)
 {
-	const struct nm_topology *topology = urn->snapshot->topology;
-	urn->claimed[cpu] = true;
+	const struct nm_topology *topology = pool->snapshot->topology;
+	pool->claimed[cpu] = true;
 	for (unsigned other = 0; other < topology->nr_cpus; other++)
 		if (topology->cpus[other].core == topology->cpus[cpu].core)
-			urn->crowded[other] = true;
+			pool->crowded[other] = true;
 }
 
 /* The CPU where the candidate leads, or -1 when it conflicts with an earlier winner. */
-static int destination_of(const struct nm_urn *urn, uint32_t thread,
+static int destination_of(const struct nm_ticket_pool *pool, uint32_t thread,
 			  const struct nm_candidate *candidate)
 {
 	if (candidate->partner != NM_NO_PARTNER)
-		return urn->taken[candidate->partner] ? -1 : candidate->destination;
+		return pool->taken[candidate->partner] ? -1 : candidate->destination;
 	if (candidate->destination < 0)
-		return nm_pick_free_cpu(urn->snapshot, (unsigned)(-1 - candidate->destination),
-					urn->snapshot->threads[thread].allowed, urn->claimed,
-					urn->crowded);
-	return urn->claimed[candidate->destination] ? -1 : candidate->destination;
+		return nm_pick_free_cpu(pool->snapshot, (unsigned)(-1 - candidate->destination),
+					pool->snapshot->threads[thread].allowed, pool->claimed,
+					pool->crowded);
+	return pool->claimed[candidate->destination] ? -1 : candidate->destination;
 }
 
-static bool settle(struct nm_urn *urn, uint32_t thread, const struct nm_candidate *candidate,
-		   struct nm_win *ret)
+static bool settle(struct nm_ticket_pool *pool, uint32_t thread,
+		   const struct nm_candidate *candidate, struct nm_win *ret)
 {
-	int cpu = destination_of(urn, thread, candidate);
+	int cpu = destination_of(pool, thread, candidate);
 	if (cpu < 0)
 		return false;
-	urn->taken[thread] = true;
+	pool->taken[thread] = true;
 	if (candidate->partner != NM_NO_PARTNER)
-		urn->taken[candidate->partner] = true;
+		pool->taken[candidate->partner] = true;
 	else
-		claim_cpu(urn, cpu);
+		claim_cpu(pool, cpu);
 	*ret = (struct nm_win){
 		.thread = thread,
 		.partner = candidate->partner,
@@ -264,20 +266,20 @@ static bool settle(struct nm_urn *urn, uint32_t thread, const struct nm_candidat
 	return true;
 }
 
-bool nm_urn_draw(struct nm_urn *urn, struct nm_win *ret)
+bool nm_ticket_pool_draw(struct nm_ticket_pool *pool, struct nm_win *ret)
 {
 	for (;;) {
 		size_t index;
-		struct stand *stand = urn->rule == NM_LOTTERY_PAPER ? draw_highest(urn, &index)
-								    : draw_by_share(urn, &index);
+		struct stand *stand = pool->rule == NM_LOTTERY_PAPER ? draw_highest(pool, &index)
+								     : draw_by_share(pool, &index);
 		if (!stand)
 			return false;
-		if (settle(urn, stand->thread, &urn->candidates[index], ret)) {
-			ret->stood = &urn->candidates[stand->first];
-			ret->nr_stood = stand->count;
+		if (settle(pool, stand->thread, &pool->candidates[index], ret)) {
+			ret->stood = &pool->candidates[stand->first];
+			ret->nr_candidates = stand->count;
 			ret->won = index - stand->first;
 			return true;
 		}
-		remove_candidate(urn, stand, index);
+		remove_candidate(pool, stand, index);
 	}
 }

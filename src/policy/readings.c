@@ -54,7 +54,7 @@ static bool is_same(const struct nm_reading *a, const struct nm_reading *b)
 
 /* One course for each thread measured in both; then those of a process become one. */
 static size_t list_common(const struct nm_readings *before, const struct nm_readings *after,
-			  struct nm_course *courses)
+			  struct nm_process_change *process_changes)
 {
 	size_t count = 0, position = 0;
 	if (before->by_locality != after->by_locality || before->performance != after->performance)
@@ -66,24 +66,24 @@ static size_t list_common(const struct nm_readings *before, const struct nm_read
 		if (position == before->count)
 			break;
 		if (is_same(&before->items[position], reading))
-			courses[count++] =
-				(struct nm_course){.pid = reading->pid,
-						   .first = (uint32_t)i,
-						   .before = before->items[position].performance,
-						   .after = reading->performance};
+			process_changes[count++] = (struct nm_process_change){
+				.pid = reading->pid,
+				.first = (uint32_t)i,
+				.before = before->items[position].performance,
+				.after = reading->performance};
 	}
 	return count;
 }
 
-static size_t merge_neighbours(struct nm_course *courses, size_t count)
+static size_t merge_neighbours(struct nm_process_change *process_changes, size_t count)
 {
 	size_t merged = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (merged > 0 && courses[merged - 1].pid == courses[i].pid) {
-			courses[merged - 1].before += courses[i].before;
-			courses[merged - 1].after += courses[i].after;
+		if (merged > 0 && process_changes[merged - 1].pid == process_changes[i].pid) {
+			process_changes[merged - 1].before += process_changes[i].before;
+			process_changes[merged - 1].after += process_changes[i].after;
 		} else {
-			courses[merged++] = courses[i];
+			process_changes[merged++] = process_changes[i];
 		}
 	}
 	return merged;
@@ -91,66 +91,68 @@ static size_t merge_neighbours(struct nm_course *courses, size_t count)
 
 static int by_pid(const void *left, const void *right)
 {
-	const struct nm_course *a = left, *b = right;
+	const struct nm_process_change *a = left, *b = right;
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
 static int by_pid_and_place(const void *left, const void *right)
 {
-	const struct nm_course *a = left, *b = right;
+	const struct nm_process_change *a = left, *b = right;
 	int order = by_pid(left, right);
 	return order ? order : (a->first > b->first) - (a->first < b->first);
 }
 
-static bool ascends(const struct nm_course *courses, size_t count)
+static bool ascends(const struct nm_process_change *process_changes, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
-		if (courses[i].pid <= courses[i - 1].pid)
+		if (process_changes[i].pid <= process_changes[i - 1].pid)
 			return false;
 	return true;
 }
 
 /* Threads of a process mostly have ids in a row, so that there is little or nothing to sort. */
-static size_t merge_processes(struct nm_course *courses, size_t count)
+static size_t merge_processes(struct nm_process_change *process_changes, size_t count)
 {
-	size_t merged = merge_neighbours(courses, count);
-	if (ascends(courses, merged))
+	size_t merged = merge_neighbours(process_changes, count);
+	if (ascends(process_changes, merged))
 		return merged;
-	qsort(courses, merged, sizeof(*courses), by_pid_and_place);
-	return merge_neighbours(courses, merged);
+	qsort(process_changes, merged, sizeof(*process_changes), by_pid_and_place);
+	return merge_neighbours(process_changes, merged);
 }
 
-int nm_courses_compare(const struct nm_readings *before, const struct nm_readings *after,
-		       struct nm_courses *ret)
+int nm_process_changes_compare(const struct nm_readings *before, const struct nm_readings *after,
+			       struct nm_process_changes *ret)
 {
-	struct nm_course *courses = calloc(after->count + 1, sizeof(*courses));
-	if (!courses)
+	struct nm_process_change *process_changes =
+		calloc(after->count + 1, sizeof(*process_changes));
+	if (!process_changes)
 		return -ENOMEM;
-	ret->count = merge_processes(courses, list_common(before, after, courses));
-	ret->items = courses;
+	ret->count = merge_processes(process_changes, list_common(before, after, process_changes));
+	ret->items = process_changes;
 	return 0;
 }
 
-void nm_courses_clear(struct nm_courses *courses)
+void nm_process_changes_clear(struct nm_process_changes *process_changes)
 {
-	free(courses->items);
-	*courses = (struct nm_courses){0};
+	free(process_changes->items);
+	*process_changes = (struct nm_process_changes){0};
 }
 
-const struct nm_course *nm_course_of(const struct nm_courses *courses, uint32_t pid)
+const struct nm_process_change *
+nm_process_change_of(const struct nm_process_changes *process_changes, uint32_t pid)
 {
-	const struct nm_course key = {.pid = pid};
-	if (courses->count == 0)
+	const struct nm_process_change key = {.pid = pid};
+	if (process_changes->count == 0)
 		return NULL;
-	return bsearch(&key, courses->items, courses->count, sizeof(key), by_pid);
+	return bsearch(&key, process_changes->items, process_changes->count, sizeof(key), by_pid);
 }
 
-struct nm_course nm_courses_sum(const struct nm_courses *courses)
+struct nm_process_change nm_process_changes_sum(const struct nm_process_changes *process_changes)
 {
-	struct nm_course sum = {0};
-	for (size_t i = 0; i < courses->count; i++) {
-		sum.before += courses->items[i].before;
-		sum.after += courses->items[i].after;
+	struct nm_process_change sum = {0};
+	for (size_t i = 0; i < process_changes->count; i++) {
+		sum.before += process_changes->items[i].before;
+		sum.after += process_changes->items[i].after;
 	}
 	return sum;
 }

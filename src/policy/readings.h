@@ -21,14 +21,14 @@ struct nm_readings {
 };
 
 /* A process over two intervals: sums of P over the threads measured in both. */
-struct nm_course {
+struct nm_process_change {
 	uint32_t pid;
 	uint32_t first; /* place of its first thread: sums are made in one order on any machine */
 	double before, after;
 };
 
-struct nm_courses {
-	struct nm_course *items; /* ascending pid */
+struct nm_process_changes {
+	struct nm_process_change *items; /* ascending pid */
 	size_t count;
 };
 
@@ -40,12 +40,13 @@ int nm_readings_copy(const struct nm_readings *readings, struct nm_readings *ret
 void nm_readings_replace(struct nm_readings *old, struct nm_readings *fresh);
 
 /* Returns 0 or -ENOMEM. */
-int nm_courses_compare(const struct nm_readings *before, const struct nm_readings *after,
-		       struct nm_courses *ret);
-void nm_courses_clear(struct nm_courses *courses);
+int nm_process_changes_compare(const struct nm_readings *before, const struct nm_readings *after,
+			       struct nm_process_changes *ret);
+void nm_process_changes_clear(struct nm_process_changes *process_changes);
 /* NULL: no thread of it was measured in both. */
-const struct nm_course *nm_course_of(const struct nm_courses *courses, uint32_t pid);
+const struct nm_process_change *
+nm_process_change_of(const struct nm_process_changes *process_changes, uint32_t pid);
 /* Over all processes; the pid is 0. */
-struct nm_course nm_courses_sum(const struct nm_courses *courses);
+struct nm_process_change nm_process_changes_sum(const struct nm_process_changes *process_changes);
 
 #endif

@@ -80,8 +80,8 @@ static void fill(const struct nm_record *old, const struct nm_snapshot *snapshot
 			cells[node] = (struct cell){.performance = NAN};
 		if (old)
 			take_over(old, thread, &position, cells);
-		if (thread->measured && thread->home_node >= 0)
-			cells[thread->home_node] = (struct cell){.performance = thread->performance,
+		if (thread->measured && thread->main_node >= 0)
+			cells[thread->main_node] = (struct cell){.performance = thread->performance,
 								 .interval = snapshot->interval};
 	}
 }

@@ -6,8 +6,8 @@
 /* Takes over the set where it returns 0. */
 static int put(struct nm_rooms *rooms, hwloc_bitmap_t cpus)
 {
-	struct nm_room *room = &rooms->items[rooms->count];
-	*room = (struct nm_room){.cpus = cpus};
+	struct nm_node_free *room = &rooms->items[rooms->count];
+	*room = (struct nm_node_free){.cpus = cpus};
 	int r = nm_core_capacity(rooms->snapshot, cpus, rooms->sibling_worth, &room->capacity);
 	if (r == 0)
 		rooms->count++;
@@ -76,7 +76,7 @@ bool nm_rooms_take(struct nm_rooms *rooms, size_t room, double demand)
 	hwloc_const_bitmap_t cpus = rooms->items[room].cpus;
 	bool counts[NM_ROOMS_MAX];
 	for (size_t i = 0; i < rooms->count; i++) {
-		const struct nm_room *one = &rooms->items[i];
+		const struct nm_node_free *one = &rooms->items[i];
 		counts[i] = hwloc_bitmap_isincluded(cpus, one->cpus);
 		if (counts[i] && one->used + demand > one->capacity)
 			return false;

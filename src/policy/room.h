@@ -15,7 +15,7 @@
 #define NM_ROOMS_MAX 64
 
 struct nm_rooms {
-	struct nm_room {
+	struct nm_node_free {
 		hwloc_bitmap_t cpus;
 		double capacity, used; /* in cores */
 	} items[NM_ROOMS_MAX];	       /* the first is the whole node */

@@ -11,7 +11,7 @@
 /* θ and one other node k', while its candidates are looked for. */
 struct view {
 	struct nm_search *search;
-	struct nm_urn *urn;
+	struct nm_ticket_pool *pool;
 	const struct nm_snap_thread *thread;
 	uint32_t index;
 	int node;	/* k' */
@@ -65,8 +65,8 @@ static void note_surplus(struct nm_search *search, const struct nm_snap_thread *
 			 double surplus)
 {
 	size_t nr_nodes = search->snapshot->topology->nr_nodes, to = (size_t)node;
-	raise(&search->best_of_node[(size_t)thread->home_node * nr_nodes + to], surplus);
-	raise(&search->best_of_cpu[(size_t)thread->home_cpu * nr_nodes + to], surplus);
+	raise(&search->best_of_node[(size_t)thread->main_node * nr_nodes + to], surplus);
+	raise(&search->best_of_cpu[(size_t)thread->main_cpu * nr_nodes + to], surplus);
 }
 
 static double going_of(const struct nm_search *search, uint32_t thread, int node)
@@ -80,12 +80,12 @@ static void fill_direction(struct nm_search *search, size_t position, uint32_t i
 {
 	const struct nm_snap_thread *thread = &search->snapshot->threads[index];
 	size_t at = (size_t)node * search->nr_partners + position;
-	if (node == thread->home_node || is_refused(search, index, node))
+	if (node == thread->main_node || is_refused(search, index, node))
 		return;
 	search->grant[at] = going_of(search, index, node);
 	if (search->tickets.partner)
 		search->grant[at] += search->tickets.partner[index];
-	search->surplus[at] = nm_surplus_of(thread, thread->home_node, node, search->rules.margin,
+	search->surplus[at] = nm_surplus_of(thread, thread->main_node, node, search->rules.margin,
 					    search->rules.sigmas);
 	note_surplus(search, thread, node, search->surplus[at]);
 }
@@ -99,7 +99,7 @@ static void fill_partner(struct nm_search *search, size_t position)
 	/* A partner with too few samples may lose more than is known: it is not gambled
 	 * with. */
 	bool unknown = search->rules.gated && !search->tickets.known[index];
-	bool fixed = !thread->movable || thread->home_node < 0 || unknown;
+	bool fixed = !thread->movable || thread->main_node < 0 || unknown;
 	search->partners[position] = (struct nm_search_partner){
 		.allowed = thread->allowed,
 		.thread = index,
@@ -185,7 +185,7 @@ static int add_single(struct view *view, int cpu, int32_t destination)
 	double tickets = q1_of(view->search, cpu) + view->going;
 	if (!(tickets > 0) && !view->search->rules.zero_wins)
 		return 0;
-	return nm_urn_add(view->urn, view->index, destination, NM_NO_PARTNER, tickets);
+	return nm_ticket_pool_add(view->pool, view->index, destination, NM_NO_PARTNER, tickets);
 }
 
 static int add_singles(struct view *view)
@@ -219,7 +219,7 @@ static bool is_mere_exchange(const struct view *view, uint32_t partner)
 	int wanted = view->thread->preferred;
 	return view->search->rules.no_exchange && wanted >= 0 &&
 	       wanted == view->search->snapshot->threads[partner].preferred &&
-	       (wanted == view->node || wanted == view->thread->home_node);
+	       (wanted == view->node || wanted == view->thread->main_node);
 }
 
 /* Is the pair to be looked at any closer? Most are not, for the gate. */
@@ -249,8 +249,8 @@ static int add_swaps_with(struct view *view, int cpu)
 {
 	struct nm_search *search = view->search;
 	const struct nm_snap_cpu *there = &search->snapshot->cpus[cpu];
-	size_t row = (size_t)view->thread->home_node * search->nr_partners;
-	unsigned here = (unsigned)view->thread->home_cpu;
+	size_t row = (size_t)view->thread->main_node * search->nr_partners;
+	unsigned here = (unsigned)view->thread->main_cpu;
 	uint32_t uid = search->snapshot->processes[view->thread->process].uid;
 	search->looks += there->homes;
 	for (size_t i = there->first_home; i < there->first_home + there->homes; i++) {
@@ -262,8 +262,8 @@ static int add_swaps_with(struct view *view, int cpu)
 			search->stopped_by_owner++;
 			continue;
 		}
-		int r = nm_urn_add(view->urn, view->index, cpu, partner->thread,
-				   view->going + search->grant[row + i]);
+		int r = nm_ticket_pool_add(view->pool, view->index, cpu, partner->thread,
+					   view->going + search->grant[row + i]);
 		if (r < 0)
 			return r;
 	}
@@ -274,8 +274,8 @@ static int add_swaps(struct view *view)
 {
 	const struct nm_search *search = view->search;
 	const struct nm_topology *topology = search->snapshot->topology;
-	size_t nr_nodes = topology->nr_nodes, home = (size_t)view->thread->home_node;
-	if (!search->snapshot->cpus[view->thread->home_cpu].usable)
+	size_t nr_nodes = topology->nr_nodes, home = (size_t)view->thread->main_node;
+	if (!search->snapshot->cpus[view->thread->main_cpu].usable)
 		return 0;
 	const double *best_of_node = &search->best_of_node[(size_t)view->node * nr_nodes];
 	if (!passes_gate(view, view->surplus + best_of_node[home]))
@@ -295,14 +295,14 @@ static int add_swaps(struct view *view)
 	return 0;
 }
 
-int nm_search_thread(struct nm_search *search, struct nm_urn *urn, uint32_t thread)
+int nm_search_thread(struct nm_search *search, struct nm_ticket_pool *pool, uint32_t thread)
 {
 	struct view view = {.search = search,
-			    .urn = urn,
+			    .pool = pool,
 			    .thread = &search->snapshot->threads[thread],
 			    .index = thread};
-	int home = view.thread->home_node;
-	size_t before = nm_urn_count(urn);
+	int home = view.thread->main_node;
+	size_t before = nm_ticket_pool_count(pool);
 	for (view.node = 0; view.node < (int)search->snapshot->topology->nr_nodes; view.node++) {
 		if (view.node == home || is_refused(search, thread, view.node))
 			continue;
@@ -315,7 +315,7 @@ int nm_search_thread(struct nm_search *search, struct nm_urn *urn, uint32_t thre
 		if (r < 0)
 			return r;
 	}
-	if (view.gate_refused && nm_urn_count(urn) == before)
+	if (view.gate_refused && nm_ticket_pool_count(pool) == before)
 		search->stopped_by_gate++;
 	return 0;
 }
@@ -327,20 +327,20 @@ static struct nm_move move_to(const struct nm_snapshot *snapshot, uint32_t threa
 	const struct nm_snap_thread *moved = &snapshot->threads[thread];
 	return (struct nm_move){
 		.thread = thread,
-		.cpu_from = moved->home_cpu,
+		.cpu_from = moved->main_cpu,
 		.cpu_to = cpu_to,
-		.node_from = moved->home_node,
+		.node_from = moved->main_node,
 		.node_to = snapshot->cpus[cpu_to].node,
 		.record = NAN,
 	};
 }
 
-static struct nm_rival rival_of(const struct nm_snapshot *snapshot,
-				const struct nm_candidate *candidate)
+static struct nm_alternative rival_of(const struct nm_snapshot *snapshot,
+				      const struct nm_candidate *candidate)
 {
 	int32_t to = candidate->destination;
 	bool any = to < 0;
-	return (struct nm_rival){
+	return (struct nm_alternative){
 		.node_to = any ? (int)(-1 - to) : snapshot->cpus[to].node,
 		.cpu_to = any ? -1 : (int)to,
 		.partner = candidate->partner == NM_NO_PARTNER
@@ -351,23 +351,26 @@ static struct nm_rival rival_of(const struct nm_snapshot *snapshot,
 }
 
 /* Behind the first, which won; the one with the fewest tickets falls out. */
-static void insert_rival(struct nm_rival rival, struct nm_proposal *proposal)
+static void insert_rival(struct nm_alternative alternative, struct nm_proposal *proposal)
 {
-	size_t place =
-		proposal->nr_rivals < NM_RIVALS_MOST ? proposal->nr_rivals++ : NM_RIVALS_MOST;
-	for (; place > 1 && proposal->rivals[place - 1].tickets < rival.tickets; place--)
-		if (place < NM_RIVALS_MOST)
-			proposal->rivals[place] = proposal->rivals[place - 1];
-	if (place < NM_RIVALS_MOST)
-		proposal->rivals[place] = rival;
+	size_t place = proposal->nr_alternatives < NM_ALTERNATIVES_MOST
+			       ? proposal->nr_alternatives++
+			       : NM_ALTERNATIVES_MOST;
+	for (; place > 1 && proposal->alternatives[place - 1].tickets < alternative.tickets;
+	     place--)
+		if (place < NM_ALTERNATIVES_MOST)
+			proposal->alternatives[place] = proposal->alternatives[place - 1];
+	if (place < NM_ALTERNATIVES_MOST)
+		proposal->alternatives[place] = alternative;
 }
 
 static void note_rivals(const struct nm_snapshot *snapshot, const struct nm_win *win,
 			struct nm_proposal *proposal)
 {
-	proposal->nr_candidates = win->nr_stood;
-	proposal->rivals[proposal->nr_rivals++] = rival_of(snapshot, &win->stood[win->won]);
-	for (size_t i = 0; i < win->nr_stood; i++)
+	proposal->nr_candidates = win->nr_candidates;
+	proposal->alternatives[proposal->nr_alternatives++] =
+		rival_of(snapshot, &win->stood[win->won]);
+	for (size_t i = 0; i < win->nr_candidates; i++)
 		if (i != win->won)
 			insert_rival(rival_of(snapshot, &win->stood[i]), proposal);
 }
@@ -389,7 +392,7 @@ static struct nm_proposal proposal_of(const struct nm_search *search, const stru
 	return proposal;
 }
 
-static int fill_urn(struct nm_search *search, struct nm_urn *urn, uint64_t n,
+static int fill_urn(struct nm_search *search, struct nm_ticket_pool *pool, uint64_t n,
 		    nm_search_next_fn next, void *list, uint64_t *ret_considered)
 {
 	uint64_t considered = 0;
@@ -397,11 +400,11 @@ static int fill_urn(struct nm_search *search, struct nm_urn *urn, uint64_t n,
 		uint32_t thread = next(list);
 		if (thread == NM_NO_PARTNER)
 			break;
-		size_t before = nm_urn_count(urn);
-		int r = nm_search_thread(search, urn, thread);
+		size_t before = nm_ticket_pool_count(pool);
+		int r = nm_search_thread(search, pool, thread);
 		if (r < 0)
 			return r;
-		considered += search->rules.any_thread || nm_urn_count(urn) > before;
+		considered += search->rules.any_thread || nm_ticket_pool_count(pool) > before;
 	}
 	*ret_considered = considered;
 	return 0;
@@ -410,25 +413,25 @@ static int fill_urn(struct nm_search *search, struct nm_urn *urn, uint64_t n,
 int nm_search_lottery(struct nm_search *search, const struct nm_config *config, struct nm_rng *rng,
 		      nm_search_next_fn next, void *list, struct nm_proposals *ret)
 {
-	nm_auto(nm_urn_freep) struct nm_urn *urn = NULL;
+	nm_auto(nm_ticket_pool_freep) struct nm_ticket_pool *pool = NULL;
 	struct nm_win win;
 	uint64_t considered;
-	int r = nm_urn_new(search->snapshot, config->threads.lottery, rng, &urn);
+	int r = nm_ticket_pool_new(search->snapshot, config->threads.lottery, rng, &pool);
 	if (r >= 0)
-		r = fill_urn(search, urn, config->threads.n, next, list, &considered);
+		r = fill_urn(search, pool, config->threads.n, next, list, &considered);
 	if (r < 0)
 		return r;
 	struct nm_proposals proposals = {
 		/* Each thread of Θ̂ wins at most once, so that there are never more than n. */
 		.items = calloc(considered + 1, sizeof(*proposals.items)),
 		.threads_considered = considered,
-		.candidates = nm_urn_count(urn),
+		.candidates = nm_ticket_pool_count(pool),
 		.stopped_by_gate = search->stopped_by_gate,
 		.stopped_by_owner = search->stopped_by_owner,
 	};
 	if (!proposals.items)
 		return -ENOMEM;
-	while (nm_urn_draw(urn, &win))
+	while (nm_ticket_pool_draw(pool, &win))
 		proposals.items[proposals.count++] = proposal_of(search, &win);
 	*ret = proposals;
 	return 0;

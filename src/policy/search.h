@@ -60,7 +60,7 @@ int nm_search_init(struct nm_search *search, const struct nm_snapshot *snapshot,
 void nm_search_clear(struct nm_search *search);
 
 /* Puts the thread's candidates into the urn. The thread has a home node. Returns 0 or -ENOMEM. */
-int nm_search_thread(struct nm_search *search, struct nm_urn *urn, uint32_t thread);
+int nm_search_thread(struct nm_search *search, struct nm_ticket_pool *pool, uint32_t thread);
 
 /*
  * The next thread of Θ̂ in the order of the list, or NM_NO_PARTNER at its end: threads without a

@@ -13,7 +13,7 @@
 #define ACTIVE_SHARE 0.05 /* run share from which a thread wants a CPU */
 
 /* Leased threads on one node that share one set of CPUs there: a stretch of the list. */
-struct crowd {
+struct group {
 	const struct nm_snapshot *snapshot;
 	int node;
 	hwloc_const_bitmap_t allowed; /* outer bound of all of them */
@@ -24,7 +24,7 @@ struct crowd {
 
 static bool wants_cpu(const struct nm_snap_thread *thread)
 {
-	return thread->home_node >= 0 && thread->run_share >= ACTIVE_SHARE;
+	return thread->main_node >= 0 && thread->run_share >= ACTIVE_SHARE;
 }
 
 /* ---- who belongs together ---- */
@@ -37,8 +37,8 @@ struct entry {
 
 static int by_place(const struct entry *a, const struct entry *b)
 {
-	if (a->thread->home_node != b->thread->home_node)
-		return a->thread->home_node < b->thread->home_node ? -1 : 1;
+	if (a->thread->main_node != b->thread->main_node)
+		return a->thread->main_node < b->thread->main_node ? -1 : 1;
 	return hwloc_bitmap_compare(a->thread->allowed, b->thread->allowed);
 }
 
@@ -79,7 +79,7 @@ static bool is_bound(const struct nm_snapshot *snapshot, const struct nm_snap_th
 {
 	return !thread->everywhere &&
 	       hwloc_bitmap_isincluded(thread->allowed,
-				       snapshot->topology->nodes[thread->home_node].cpus);
+				       snapshot->topology->nodes[thread->main_node].cpus);
 }
 
 /* Threads by home CPU that no scheduler takes elsewhere: ours by their leases, others by bounds
@@ -89,7 +89,7 @@ static void count_held(const struct nm_snapshot *snapshot, uint32_t *held)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (wants_cpu(thread) && (thread->leased || is_bound(snapshot, thread)))
-			held[thread->home_cpu]++;
+			held[thread->main_cpu]++;
 	}
 }
 
@@ -100,17 +100,17 @@ struct part {
 	double capacity; /* in cores */
 };
 
-static int part_of(const struct crowd *crowd, const uint32_t *held, bool here, struct part *ret)
+static int part_of(const struct group *group, const uint32_t *held, bool here, struct part *ret)
 {
-	const struct nm_snapshot *snapshot = crowd->snapshot;
+	const struct nm_snapshot *snapshot = group->snapshot;
 	nm_autobitmap cpus = hwloc_bitmap_alloc();
 	struct part part = {0};
 	if (!cpus)
 		return -ENOMEM;
 	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++) {
 		const struct nm_snap_cpu *state = &snapshot->cpus[cpu];
-		if (!state->usable || (state->node == crowd->node) != here ||
-		    !hwloc_bitmap_isset(crowd->allowed, cpu))
+		if (!state->usable || (state->node == group->node) != here ||
+		    !hwloc_bitmap_isset(group->allowed, cpu))
 			continue;
 		if (hwloc_bitmap_set(cpus, cpu) < 0)
 			return -ENOMEM;
@@ -119,7 +119,7 @@ static int part_of(const struct crowd *crowd, const uint32_t *held, bool here, s
 		if (state->busy_share < 1)
 			part.idle += 1 - state->busy_share;
 	}
-	int r = nm_core_capacity(snapshot, cpus, crowd->sibling_worth, &part.capacity);
+	int r = nm_core_capacity(snapshot, cpus, group->sibling_worth, &part.capacity);
 	if (r == 0)
 		*ret = part;
 	return r;
@@ -132,74 +132,74 @@ static size_t least(size_t a, size_t b)
 
 /* Half of those too many, so that the next interval shows the effect, and no more than find an idle
  * core. */
-static int too_many(const struct crowd *crowd, const uint32_t *held, size_t *ret)
+static int too_many(const struct group *group, const uint32_t *held, size_t *ret)
 {
 	struct part here, elsewhere;
-	int r = part_of(crowd, held, true, &here);
+	int r = part_of(group, held, true, &here);
 	if (r < 0)
 		return r;
 	*ret = 0;
 	size_t fit = (size_t)here.capacity;
 	if (here.held <= fit || here.idle > (1 - FULL_SHARE) * (double)here.cpus)
 		return 0;
-	r = part_of(crowd, held, false, &elsewhere);
+	r = part_of(group, held, false, &elsewhere);
 	if (r < 0)
 		return r;
 	double busy = (double)elsewhere.cpus - elsewhere.idle;
 	size_t half = (here.held - fit + 1) / 2;
-	*ret = least(least(half, crowd->count), (size_t)fmax(elsewhere.capacity - busy, 0));
+	*ret = least(least(half, group->count), (size_t)fmax(elsewhere.capacity - busy, 0));
 	return 0;
 }
 
 /* ---- who ---- */
 
-static double accesses_here(const struct crowd *crowd, uint32_t index)
+static double accesses_here(const struct group *group, uint32_t index)
 {
-	return crowd->snapshot->threads[index].accesses[crowd->node];
+	return group->snapshot->threads[index].accesses[group->node];
 }
 
 /* Moves the thread with the least to lose to the front of members[from …]. */
-static void least_first(struct crowd *crowd, size_t from)
+static void least_first(struct group *group, size_t from)
 {
 	size_t lowest = from;
-	for (size_t i = from + 1; i < crowd->count; i++)
-		if (accesses_here(crowd, crowd->members[i]) <
-		    accesses_here(crowd, crowd->members[lowest]))
+	for (size_t i = from + 1; i < group->count; i++)
+		if (accesses_here(group, group->members[i]) <
+		    accesses_here(group, group->members[lowest]))
 			lowest = i;
-	uint32_t member = crowd->members[lowest];
-	crowd->members[lowest] = crowd->members[from];
-	crowd->members[from] = member;
+	uint32_t member = group->members[lowest];
+	group->members[lowest] = group->members[from];
+	group->members[from] = member;
 }
 
 /* Who goes is held here no longer, so that the next crowd need not go for the same reason. */
-static int yield_crowd(struct crowd *crowd, uint32_t *held, uint32_t *ret, size_t *ret_count)
+static int yield_group(struct group *group, uint32_t *held, uint32_t *ret, size_t *ret_count)
 {
 	size_t yielding;
-	int r = too_many(crowd, held, &yielding);
+	int r = too_many(group, held, &yielding);
 	if (r < 0)
 		return r;
 	for (size_t k = 0; k < yielding; k++) {
-		least_first(crowd, k);
-		ret[k] = crowd->members[k];
-		held[crowd->snapshot->threads[ret[k]].home_cpu]--;
+		least_first(group, k);
+		ret[k] = group->members[k];
+		held[group->snapshot->threads[ret[k]].main_cpu]--;
 	}
 	*ret_count += yielding;
 	return 0;
 }
 
 /* The crowd that begins at this entry. */
-static struct crowd gather(const struct nm_snapshot *snapshot, const struct entry *entries,
+static struct group gather(const struct nm_snapshot *snapshot, const struct entry *entries,
 			   size_t count, uint32_t *members)
 {
-	struct crowd crowd = {.snapshot = snapshot,
-			      .node = entries->thread->home_node,
+	struct group group = {.snapshot = snapshot,
+			      .node = entries->thread->main_node,
 			      .allowed = entries->thread->allowed,
 			      .members = members};
-	while (crowd.count < count && entries[crowd.count].first == entries->first) {
-		members[crowd.count] = entries[crowd.count].index;
-		crowd.count++;
+	while (group.count < count && entries[group.count].first == entries->first) {
+		members[group.count] = entries[group.count].index;
+		group.count++;
 	}
-	return crowd;
+	return group;
 }
 
 int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads,
@@ -217,10 +217,10 @@ int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_thread
 	if (count > 0)
 		count_held(snapshot, held);
 	for (size_t i = 0; r == 0 && i < count;) {
-		struct crowd crowd = gather(snapshot, entries + i, count - i, members);
-		crowd.sibling_worth = sibling_worth;
-		r = yield_crowd(&crowd, held, ret_threads + yielding, &yielding);
-		i += crowd.count;
+		struct group group = gather(snapshot, entries + i, count - i, members);
+		group.sibling_worth = sibling_worth;
+		r = yield_group(&group, held, ret_threads + yielding, &yielding);
+		i += group.count;
 	}
 	if (r == 0)
 		*ret_count = yielding;

@@ -6,17 +6,17 @@
 static void put_step(struct nm_bytes *bytes, const struct nm_page_step *step)
 {
 	nm_put_uint(bytes, step->fate);
-	nm_put_uint(bytes, step->loose);
+	nm_put_uint(bytes, step->base_pages);
 	nm_put_int(bytes, step->found_on);
 	nm_put_int(bytes, step->error);
 }
 
-static void put_loose(struct nm_bytes *bytes, const struct nm_page_loose *loose)
+static void put_loose(struct nm_bytes *bytes, const struct nm_base_pages *base_pages)
 {
-	nm_put_uint(bytes, loose->address);
-	nm_put_uint(bytes, loose->pages);
-	nm_put_int(bytes, loose->was_on);
-	nm_put_int(bytes, loose->now_on);
+	nm_put_uint(bytes, base_pages->address);
+	nm_put_uint(bytes, base_pages->pages);
+	nm_put_int(bytes, base_pages->was_on);
+	nm_put_int(bytes, base_pages->now_on);
 }
 
 static int hand_over(struct nm_bytes *bytes, uint8_t **ret, size_t *ret_size)
@@ -43,9 +43,9 @@ int nm_batch_put(const struct nm_page_batch *batch, uint8_t **ret, size_t *ret_s
 	nm_put_uint(&bytes, batch->count);
 	for (size_t i = 0; i < batch->count; i++)
 		put_step(&bytes, &batch->steps[i]);
-	nm_put_uint(&bytes, batch->nr_loose);
-	for (size_t i = 0; i < batch->nr_loose; i++)
-		put_loose(&bytes, &batch->loose[i]);
+	nm_put_uint(&bytes, batch->nr_base_pages);
+	for (size_t i = 0; i < batch->nr_base_pages; i++)
+		put_loose(&bytes, &batch->base_pages[i]);
 	return hand_over(&bytes, ret, ret_size);
 }
 
@@ -64,7 +64,7 @@ static void get_step(struct nm_cursor *cursor, struct nm_page_step *step)
 	uint64_t fate = nm_get_uint(cursor);
 	cursor->bad |= fate > NM_PAGE_FATE_FAILED;
 	step->fate = (uint8_t)fate;
-	step->loose = nm_get_uint(cursor) != 0;
+	step->base_pages = nm_get_uint(cursor) != 0;
 	step->found_on = (int16_t)nm_get_int(cursor);
 	step->error = (int)nm_get_int(cursor);
 }
@@ -76,17 +76,17 @@ static int get_loose(struct nm_cursor *cursor, struct nm_page_batch *batch)
 		return -EBADMSG;
 	if (count == 0)
 		return 0;
-	batch->loose = calloc((size_t)count, sizeof(*batch->loose));
-	if (!batch->loose)
+	batch->base_pages = calloc((size_t)count, sizeof(*batch->base_pages));
+	if (!batch->base_pages)
 		return -ENOMEM;
-	batch->nr_loose = (size_t)count;
-	for (size_t i = 0; i < batch->nr_loose; i++) {
-		struct nm_page_loose *loose = &batch->loose[i];
-		loose->address = nm_get_uint(cursor);
-		loose->pages = (uint32_t)nm_get_uint(cursor);
-		loose->was_on = (int16_t)nm_get_int(cursor);
-		loose->now_on = (int16_t)nm_get_int(cursor);
-		cursor->bad |= loose->pages == 0 || loose->pages > 512;
+	batch->nr_base_pages = (size_t)count;
+	for (size_t i = 0; i < batch->nr_base_pages; i++) {
+		struct nm_base_pages *base_pages = &batch->base_pages[i];
+		base_pages->address = nm_get_uint(cursor);
+		base_pages->pages = (uint32_t)nm_get_uint(cursor);
+		base_pages->was_on = (int16_t)nm_get_int(cursor);
+		base_pages->now_on = (int16_t)nm_get_int(cursor);
+		cursor->bad |= base_pages->pages == 0 || base_pages->pages > 512;
 	}
 	return 0;
 }

@@ -99,7 +99,7 @@ SHAPE(interval_shape, interval_t, interval_fields);
 typedef struct nm_recorded_thread thread_t;
 static const struct nm_field thread_fields[] = {
 	UINT(thread_t, tid),	     UINT(thread_t, pid),
-	INT(thread_t, home_cpu),     INT(thread_t, home_node),
+	INT(thread_t, main_cpu),     INT(thread_t, main_node),
 	INT(thread_t, preferred),    REAL(thread_t, run_share),
 	REAL(thread_t, local_share), REAL(thread_t, access_total),
 	REAL(thread_t, latency),     REAL(thread_t, instructions),
@@ -185,7 +185,7 @@ static const struct nm_field tickets_fields[] = {
 };
 SHAPE(tickets_shape, tickets_t, tickets_fields);
 
-typedef struct nm_rival rival_t;
+typedef struct nm_alternative rival_t;
 static const struct nm_field rival_fields[] = {
 	INT(rival_t, node_to),
 	INT(rival_t, cpu_to),
@@ -237,7 +237,7 @@ static const struct nm_field decision_fields[] = {
 	ONE(decision_t, tickets, tickets_shape),
 	REAL(decision_t, draw),
 	REAL(decision_t, gain),
-	PLACED(decision_t, rivals, rival_shape, nr_rivals, NM_RIVALS_MOST),
+	PLACED(decision_t, alternatives, rival_shape, nr_alternatives, NM_ALTERNATIVES_MOST),
 	UINT(decision_t, nr_candidates),
 	PLACED(decision_t, steps, step_shape, nr_steps, 2),
 };

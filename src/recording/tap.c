@@ -193,7 +193,7 @@ static uint32_t trade_ticket(struct tap *tap, uint64_t ticket, uint64_t new_tick
 	return 0;
 }
 
-static int tap_ask(struct nm_platform *platform, const struct nm_question *question,
+static int tap_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 		   uint64_t *ret_ticket)
 {
 	struct tap *tap = tap_of(platform);

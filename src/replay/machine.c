@@ -150,7 +150,7 @@ static int player_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_co
 }
 
 /* A ticket is the process's number. */
-static int player_ask(struct nm_platform *platform, const struct nm_question *question,
+static int player_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 		      uint64_t *ret_ticket)
 {
 	const struct nm_recorded_answer *answer = ask(platform, "ask", question->pid, "");

@@ -24,7 +24,7 @@ void nm_page_batch_free(struct nm_page_batch *batch)
 	if (!batch)
 		return;
 	free(batch->steps);
-	free(batch->loose);
+	free(batch->base_pages);
 	free(batch->back);
 	free(batch);
 }

@@ -95,7 +95,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "");
 	nm_history_clear(&daemon->history);
-	nm_roster_memory_free(daemon->given_back);
+	nm_released_list_free(daemon->given_back);
 	nm_journal_free(daemon->journal);
 	nm_config_free(daemon->config);
 	free(daemon->config_text);
@@ -231,7 +231,7 @@ static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, char *
 	if (r < 0)
 		return r;
 	if (given_back)
-		(void)nm_roster_memory_take(daemon->given_back, daemon->pipeline.platform,
+		(void)nm_released_list_take(daemon->given_back, daemon->pipeline.platform,
 					    given_back, daemon->boot_id);
 	run_calls(daemon, player);
 	player->over = true;
@@ -272,7 +272,7 @@ static int replay(const struct nm_replay_request *request, struct nm_player *pla
 	};
 	nm_autofree char *given_back = NULL;
 	player->daemon = &daemon;
-	if (nm_journal_new(&daemon.journal) < 0 || nm_roster_memory_new(&daemon.given_back) < 0)
+	if (nm_journal_new(&daemon.journal) < 0 || nm_released_list_new(&daemon.given_back) < 0)
 		return fail(request, "out of memory");
 	int status = prepare(request, &daemon, player, &given_back);
 	if (status != EXIT_SUCCESS)

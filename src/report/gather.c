@@ -115,11 +115,11 @@ static void see_point(struct nm_picture *picture, const struct nm_recorded_threa
 static void see_track(struct nm_picture *picture, const struct nm_recorded_thread *thread)
 {
 	int at = nm_picked_index(&picture->picked[NM_PICKED_TRACKS], thread->tid, thread->pid);
-	if (at < 0 || thread->home_node < 0 || thread->home_node >= UINT16_MAX)
+	if (at < 0 || thread->main_node < 0 || thread->main_node >= UINT16_MAX)
 		return;
 	uint16_t *track = &picture->tracks[(size_t)at * NM_PICTURE_BINS];
 	for (unsigned bin = picture->first_bin; bin <= picture->last_bin; bin++)
-		track[bin] = (uint16_t)(thread->home_node + 1);
+		track[bin] = (uint16_t)(thread->main_node + 1);
 }
 
 static void see_line(struct nm_picture *picture, const struct nm_recorded_thread *thread)

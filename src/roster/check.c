@@ -29,7 +29,7 @@ static uint64_t min_rss_bytes(const struct nm_roster *roster)
 static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_process *process,
 			   uint64_t now_ns)
 {
-	bool managed = process->standing == NM_STANDING_MANAGED;
+	bool managed = process->eligibility == NM_ELIGIBILITY_MANAGED;
 	double least = roster->config->targets.min_cpu_percent / (managed ? 200 : 100);
 
 	return isnan(process->cpu_share) || process->cpu_share >= least ||
@@ -70,26 +70,26 @@ static bool is_ours(uint32_t own_pid, const struct nm_process *process)
 	       strncmp(process->raw_comm, "numa-migrd", strlen("numa-migrd")) == 0;
 }
 
-static enum nm_standing judge_process(const struct nm_roster *roster,
-				      const struct nm_process *process, uint32_t flags,
-				      bool eligible)
+static enum nm_eligibility judge_process(const struct nm_roster *roster,
+					 const struct nm_process *process, uint32_t flags,
+					 bool eligible)
 {
 	const struct nm_config *config = roster->config;
 
 	if (nm_roster_remembers(roster->memory, process->pid, process->start_ticks,
-				NM_STANDING_RELEASED))
-		return NM_STANDING_RELEASED;
+				NM_ELIGIBILITY_RELEASED))
+		return NM_ELIGIBILITY_RELEASED;
 	if (flags & NM_PROC_KTHREAD)
-		return NM_STANDING_KERNEL;
+		return NM_ELIGIBILITY_KERNEL;
 	if (is_ours(roster->own_pid, process))
-		return NM_STANDING_SELF;
+		return NM_ELIGIBILITY_SELF;
 	if (process->steering.value == NM_STEER_OFF)
-		return NM_STANDING_OFF;
+		return NM_ELIGIBILITY_OFF;
 	if (matches(&config->targets.exclude, process, false))
-		return NM_STANDING_EXCLUDED;
+		return NM_ELIGIBILITY_EXCLUDED;
 	if (!nm_steer_asks(&process->steering) && !is_included(config, process))
-		return NM_STANDING_NOT_TARGET;
-	return eligible ? NM_STANDING_MANAGED : NM_STANDING_SMALL;
+		return NM_ELIGIBILITY_NOT_TARGET;
+	return eligible ? NM_ELIGIBILITY_MANAGED : NM_ELIGIBILITY_SMALL;
 }
 
 static uint64_t started_ns(struct nm_roster *roster, uint64_t start_ticks, uint64_t now_ns)
@@ -170,8 +170,8 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (!process->started_ns)
 		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
-	process->standing = judge_process(roster, process, stat.flags, eligible);
-	if (process->standing == NM_STANDING_EXCLUDED && nm_steer_asks(&process->steering))
+	process->eligibility = judge_process(roster, process, stat.flags, eligible);
+	if (process->eligibility == NM_ELIGIBILITY_EXCLUDED && nm_steer_asks(&process->steering))
 		nm_steer_note_excluded(roster->steer, process->cgroup);
 	process->named = matches(&roster->config->targets.include, process, true);
 	return 0;
@@ -279,20 +279,20 @@ static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread,
 	return take_original(roster, thread, directory, current);
 }
 
-static enum nm_standing judge_thread(const struct nm_roster *roster,
-				     const struct nm_roster_thread *thread,
-				     const struct nm_proc_stat *stat)
+static enum nm_eligibility judge_thread(const struct nm_roster *roster,
+					const struct nm_roster_thread *thread,
+					const struct nm_proc_stat *stat)
 {
 	if (nm_roster_remembers(roster->memory, thread->member.tid, thread->member.start_ticks,
-				NM_STANDING_FOREIGN))
-		return NM_STANDING_FOREIGN;
+				NM_ELIGIBILITY_FOREIGN))
+		return NM_ELIGIBILITY_FOREIGN;
 	if (stat->flags & NM_PROC_KTHREAD)
-		return NM_STANDING_KERNEL;
+		return NM_ELIGIBILITY_KERNEL;
 	if (stat->policy == SCHED_FIFO || stat->policy == SCHED_RR ||
 	    stat->policy == SCHED_DEADLINE)
-		return NM_STANDING_REALTIME;
-	return leaves_a_choice(roster->topology, thread->original) ? NM_STANDING_MANAGED
-								   : NM_STANDING_PINNED;
+		return NM_ELIGIBILITY_REALTIME;
+	return leaves_a_choice(roster->topology, thread->original) ? NM_ELIGIBILITY_MANAGED
+								   : NM_ELIGIBILITY_PINNED;
 }
 
 int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,
@@ -319,6 +319,6 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 	if (r < 0)
 		return r;
 	thread->checked_ns = now_ns;
-	thread->standing = judge_thread(roster, thread, &stat);
+	thread->eligibility = judge_thread(roster, thread, &stat);
 	return 0;
 }

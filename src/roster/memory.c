@@ -21,11 +21,11 @@
 struct given {
 	uint32_t id; /* tid of a FOREIGN thread, pid of a RELEASED process */
 	uint64_t start_ticks;
-	enum nm_standing standing;
+	enum nm_eligibility eligibility;
 	struct nm_tenant tenant;
 };
 
-struct nm_roster_memory {
+struct nm_released_list {
 	struct given *items;
 	size_t count, capacity;
 	size_t alive; /* of them at the last look */
@@ -33,16 +33,16 @@ struct nm_roster_memory {
 	bool changed; /* since it was saved */
 };
 
-int nm_roster_memory_new(struct nm_roster_memory **ret)
+int nm_released_list_new(struct nm_released_list **ret)
 {
-	struct nm_roster_memory *memory = calloc(1, sizeof(*memory));
+	struct nm_released_list *memory = calloc(1, sizeof(*memory));
 	if (!memory)
 		return -ENOMEM;
 	*ret = memory;
 	return 0;
 }
 
-void nm_roster_memory_free(struct nm_roster_memory *memory)
+void nm_released_list_free(struct nm_released_list *memory)
 {
 	if (!memory)
 		return;
@@ -50,13 +50,13 @@ void nm_roster_memory_free(struct nm_roster_memory *memory)
 	free(memory);
 }
 
-bool nm_roster_remembers(const struct nm_roster_memory *memory, uint32_t id, uint64_t start_ticks,
-			 enum nm_standing standing)
+bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uint64_t start_ticks,
+			 enum nm_eligibility eligibility)
 {
 	for (size_t i = 0; i < memory->count; i++) {
 		const struct given *given = &memory->items[i];
 		if (given->id == id && given->start_ticks == start_ticks &&
-		    given->standing == standing)
+		    given->eligibility == eligibility)
 			return true;
 	}
 	return false;
@@ -70,7 +70,7 @@ static bool is_gone(struct nm_platform *platform, const struct given *given)
 	return r == -ESRCH || (r == 0 && stat.start_ticks != given->start_ticks);
 }
 
-static void drop_gone(struct nm_roster_memory *memory, struct nm_platform *platform)
+static void drop_gone(struct nm_released_list *memory, struct nm_platform *platform)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < memory->count; i++)
@@ -80,7 +80,7 @@ static void drop_gone(struct nm_roster_memory *memory, struct nm_platform *platf
 	memory->count = memory->alive = kept;
 }
 
-static bool has_room(const struct nm_roster_memory *memory, const struct nm_tenant *tenant)
+static bool has_room(const struct nm_released_list *memory, const struct nm_tenant *tenant)
 {
 	struct nm_usage usage = {0};
 	for (size_t i = 0; i < memory->count; i++)
@@ -89,11 +89,11 @@ static bool has_room(const struct nm_roster_memory *memory, const struct nm_tena
 }
 
 /* The oldest thread of its domain; if the list is full, of any; -1: there is room. */
-static ptrdiff_t least_needed(const struct nm_roster_memory *memory, const struct nm_tenant *tenant)
+static ptrdiff_t least_needed(const struct nm_released_list *memory, const struct nm_tenant *tenant)
 {
 	ptrdiff_t any = -1;
 	for (size_t i = 0; i < memory->count; i++) {
-		if (memory->items[i].standing != NM_STANDING_FOREIGN)
+		if (memory->items[i].eligibility != NM_ELIGIBILITY_FOREIGN)
 			continue;
 		if (memory->items[i].tenant.domain == tenant->domain)
 			return (ptrdiff_t)i;
@@ -105,7 +105,7 @@ static ptrdiff_t least_needed(const struct nm_roster_memory *memory, const struc
 }
 
 /* Where few have ended, all are looked at once in SLACK times: nobody can keep us busy with threads that live on. */
-static void make_room(struct nm_roster_memory *memory, struct nm_platform *platform,
+static void make_room(struct nm_released_list *memory, struct nm_platform *platform,
 		      const struct nm_tenant *tenant)
 {
 	if (memory->kept_off == 0) {
@@ -124,11 +124,11 @@ static void make_room(struct nm_roster_memory *memory, struct nm_platform *platf
 		(memory->count - (size_t)index) * sizeof(*memory->items));
 }
 
-int nm_roster_remember(struct nm_roster_memory *memory, struct nm_platform *platform, uint32_t id,
-		       uint64_t start_ticks, enum nm_standing standing,
+int nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
+		       uint64_t start_ticks, enum nm_eligibility eligibility,
 		       const struct nm_tenant *tenant)
 {
-	if (nm_roster_remembers(memory, id, start_ticks, standing))
+	if (nm_roster_remembers(memory, id, start_ticks, eligibility))
 		return 0;
 	if (!has_room(memory, tenant))
 		make_room(memory, platform, tenant);
@@ -136,8 +136,10 @@ int nm_roster_remember(struct nm_roster_memory *memory, struct nm_platform *plat
 			   sizeof(*memory->items));
 	if (r < 0)
 		return r;
-	memory->items[memory->count++] = (struct given){
-		.id = id, .start_ticks = start_ticks, .standing = standing, .tenant = *tenant};
+	memory->items[memory->count++] = (struct given){.id = id,
+							.start_ticks = start_ticks,
+							.eligibility = eligibility,
+							.tenant = *tenant};
 	memory->changed = true;
 	return 0;
 }
@@ -167,27 +169,28 @@ static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_
 	return 0;
 }
 
-int nm_roster_memory_release(struct nm_roster_memory *memory, struct nm_platform *platform,
+int nm_released_list_release(struct nm_released_list *memory, struct nm_platform *platform,
 			     uint32_t pid)
 {
 	uint64_t start_ticks;
 	struct nm_tenant tenant;
 	int r = read_birth(platform, pid, &start_ticks, &tenant);
-	return r < 0 ? r : nm_roster_remember(memory, platform, pid, start_ticks,
-						 NM_STANDING_RELEASED, &tenant);
+	return r < 0 ? r
+		     : nm_roster_remember(memory, platform, pid, start_ticks,
+					  NM_ELIGIBILITY_RELEASED, &tenant);
 }
 
 /* ---- the file ---- */
 
 static size_t write_line(char *out, const struct given *given)
 {
-	return (size_t)snprintf(out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
-				given->standing == NM_STANDING_RELEASED ? "process" : "thread",
-				given->id, given->start_ticks, given->tenant.uid,
-				given->tenant.domain);
+	return (size_t)snprintf(
+		out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+		given->eligibility == NM_ELIGIBILITY_RELEASED ? "process" : "thread", given->id,
+		given->start_ticks, given->tenant.uid, given->tenant.domain);
 }
 
-int nm_roster_memory_save(struct nm_roster_memory *memory, struct nm_platform *platform,
+int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id)
 {
 	if (!memory->changed)
@@ -215,9 +218,9 @@ static int parse_line(const char *line, struct given *ret)
 	    !given.id)
 		return -EBADMSG;
 	if (strcmp(kind, "process") == 0)
-		given.standing = NM_STANDING_RELEASED;
+		given.eligibility = NM_ELIGIBILITY_RELEASED;
 	else if (strcmp(kind, "thread") == 0)
-		given.standing = NM_STANDING_FOREIGN;
+		given.eligibility = NM_ELIGIBILITY_FOREIGN;
 	else
 		return -EBADMSG;
 	*ret = given;
@@ -225,7 +228,7 @@ static int parse_line(const char *line, struct given *ret)
 }
 
 /* -EBADMSG where lines were skipped. */
-static int parse_lines(struct nm_roster_memory *memory, struct nm_platform *platform, char *text)
+static int parse_lines(struct nm_released_list *memory, struct nm_platform *platform, char *text)
 {
 	struct given given;
 	char *rest = NULL;
@@ -234,7 +237,7 @@ static int parse_lines(struct nm_roster_memory *memory, struct nm_platform *plat
 		int r = parse_line(line, &given);
 		if (r == 0)
 			r = nm_roster_remember(memory, platform, given.id, given.start_ticks,
-					       given.standing, &given.tenant);
+					       given.eligibility, &given.tenant);
 		if (r == -ENOMEM)
 			return r;
 		result = r < 0 ? r : result;
@@ -242,7 +245,7 @@ static int parse_lines(struct nm_roster_memory *memory, struct nm_platform *plat
 	return result;
 }
 
-static int parse(struct nm_roster_memory *memory, struct nm_platform *platform, char *text,
+static int parse(struct nm_released_list *memory, struct nm_platform *platform, char *text,
 		 const char *boot_id)
 {
 	if (strncmp(text, HEADER, strlen(HEADER)) != 0)
@@ -255,7 +258,7 @@ static int parse(struct nm_roster_memory *memory, struct nm_platform *platform, 
 	return strcmp(boot, boot_id) == 0 ? parse_lines(memory, platform, end + 1) : 0;
 }
 
-int nm_roster_memory_take(struct nm_roster_memory *memory, struct nm_platform *platform, char *text,
+int nm_released_list_take(struct nm_released_list *memory, struct nm_platform *platform, char *text,
 			  const char *boot_id)
 {
 	int r = parse(memory, platform, text, boot_id);
@@ -263,7 +266,7 @@ int nm_roster_memory_take(struct nm_roster_memory *memory, struct nm_platform *p
 	return r;
 }
 
-int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *platform,
+int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id)
 {
 	const size_t size = HEADER_BYTES + NM_RELEASED_MOST * LINE_BYTES;
@@ -276,5 +279,5 @@ int nm_roster_memory_load(struct nm_roster_memory *memory, struct nm_platform *p
 	int r = nm_read_all(fd, text, size);
 	if (r < 0)
 		return r;
-	return nm_roster_memory_take(memory, platform, text, boot_id);
+	return nm_released_list_take(memory, platform, text, boot_id);
 }

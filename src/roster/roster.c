@@ -9,7 +9,7 @@
 
 int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
 		  const struct nm_config *config, const struct nm_lease_lookup *leases,
-		  struct nm_roster_memory *memory, struct nm_roster **ret)
+		  struct nm_released_list *memory, struct nm_roster **ret)
 {
 	nm_auto(nm_roster_freep) struct nm_roster *roster = calloc(1, sizeof(*roster));
 	if (!roster)
@@ -101,7 +101,7 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event,
 	process->checked_ns = 0;
 	process->cpu_share = 0;
 	process->last_spawn_ns = 0;
-	process->standing = NM_STANDING_SMALL;
+	process->eligibility = NM_ELIGIBILITY_SMALL;
 	nm_roster_forget_runtime(roster, process);
 	process->runtime_asked_ns = 0;
 }
@@ -117,7 +117,7 @@ static void on_exit_event(struct nm_roster *roster, const struct nm_task_event *
 
 	if (thread)
 		nm_roster_remove_thread(roster, thread);
-	if (process && event->tid == event->pid && process->standing != NM_STANDING_MANAGED)
+	if (process && event->tid == event->pid && process->eligibility != NM_ELIGIBILITY_MANAGED)
 		nm_roster_remove_process(roster, process);
 }
 
@@ -204,10 +204,10 @@ static bool is_outdated(const struct nm_roster *roster, const struct nm_process 
 static bool is_due(const struct nm_roster *roster, const struct nm_process *process,
 		   uint64_t now_ns)
 {
-	bool growing = process->standing == NM_STANDING_SMALL &&
+	bool growing = process->eligibility == NM_ELIGIBILITY_SMALL &&
 		       nm_roster_age(now_ns, process->started_ns) < NM_ROSTER_CHECK_NS;
 	if (process->last_seen_ns != now_ns)
-		return process->standing == NM_STANDING_MANAGED &&
+		return process->eligibility == NM_ELIGIBILITY_MANAGED &&
 		       is_outdated(roster, process, now_ns);
 	if (!process->checked_ns)
 		return enough_cpu_to_look(roster, process);
@@ -234,7 +234,7 @@ static void tend_process(struct nm_roster *roster, struct nm_process *process, u
 		nm_roster_remove_process(roster, process);
 		return;
 	}
-	if (r == 0 && process->standing != NM_STANDING_MANAGED)
+	if (r == 0 && process->eligibility != NM_ELIGIBILITY_MANAGED)
 		nm_roster_remove_threads_of(roster, process);
 }
 
@@ -283,7 +283,7 @@ static int tend_thread(struct nm_roster *roster, const struct nm_figures *figure
 		       struct looks *looks, uint64_t now_ns)
 {
 	struct nm_process *process = nm_roster_find_process(roster, figures->pid);
-	if (!process || process->standing != NM_STANDING_MANAGED)
+	if (!process || process->eligibility != NM_ELIGIBILITY_MANAGED)
 		return 0;
 	struct nm_roster_thread *thread = nm_roster_find_thread(roster, figures->tid);
 	if (thread && thread->process == process) {
@@ -369,14 +369,14 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 
 static bool is_observed(const struct nm_roster_thread *thread)
 {
-	return thread->standing == NM_STANDING_MANAGED &&
+	return thread->eligibility == NM_ELIGIBILITY_MANAGED &&
 	       nm_steer_holds(&thread->process->steering);
 }
 
 /* Memory follows a thread also where its owner has put it: it is looked at, and never moved. */
 static bool is_only_watched(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	return is_observed(thread) || (thread->standing == NM_STANDING_PINNED &&
+	return is_observed(thread) || (thread->eligibility == NM_ELIGIBILITY_PINNED &&
 				       roster->config->pages.policy != NM_PAGES_NONE);
 }
 
@@ -385,7 +385,7 @@ static bool is_member(const struct nm_roster *roster, const struct nm_roster_thr
 {
 	if (is_observed(thread) && is_leased(roster, thread))
 		return false;
-	return thread->standing == NM_STANDING_MANAGED || is_only_watched(roster, thread);
+	return thread->eligibility == NM_ELIGIBILITY_MANAGED || is_only_watched(roster, thread);
 }
 
 static struct nm_member member_of(const struct nm_roster *roster, struct nm_roster_thread *thread)
@@ -433,7 +433,7 @@ static int meet_process(struct nm_roster *roster, uint32_t pid, double share, ui
 		nm_roster_remove_process(roster, process);
 		return r;
 	}
-	if (r == 0 && process->standing != NM_STANDING_MANAGED)
+	if (r == 0 && process->eligibility != NM_ELIGIBILITY_MANAGED)
 		nm_roster_remove_threads_of(roster, process);
 	*ret = process;
 	return r;
@@ -497,10 +497,10 @@ void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_
 	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
 	if (!thread)
 		return;
-	thread->standing = NM_STANDING_FOREIGN;
+	thread->eligibility = NM_ELIGIBILITY_FOREIGN;
 	/* Out of memory: the standing holds for as long as this roster knows the thread. */
 	(void)nm_roster_remember(roster->memory, roster->platform, tid, start_ticks,
-				 NM_STANDING_FOREIGN, &thread->process->tenant);
+				 NM_ELIGIBILITY_FOREIGN, &thread->process->tenant);
 }
 
 int nm_roster_release(struct nm_roster *roster, uint32_t pid)
@@ -512,10 +512,10 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 	int r = nm_roster_check_process(roster, process, process->last_seen_ns);
 	if (r < 0)
 		return r;
-	process->standing = NM_STANDING_RELEASED;
+	process->eligibility = NM_ELIGIBILITY_RELEASED;
 	nm_roster_remove_threads_of(roster, process);
 	return nm_roster_remember(roster->memory, roster->platform, pid, process->start_ticks,
-				  NM_STANDING_RELEASED, &process->tenant);
+				  NM_ELIGIBILITY_RELEASED, &process->tenant);
 }
 
 static int compare_targets(const void *a, const void *b)
@@ -530,7 +530,7 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 	size_t count = 0;
 	for (size_t i = 0; i < roster->nr_processes; i++) {
 		const struct nm_process *process = roster->processes[i];
-		if (process->standing != NM_STANDING_MANAGED || !process->named ||
+		if (process->eligibility != NM_ELIGIBILITY_MANAGED || !process->named ||
 		    nm_steer_holds(&process->steering))
 			continue;
 		if (nm_reserve((void **)&roster->targets, &roster->targets_capacity, count,
@@ -562,12 +562,13 @@ struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid)
 	return process ? process->tenant : nm_tenant_of(0, NULL);
 }
 
-int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid, enum nm_standing *ret)
+int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid,
+			      enum nm_eligibility *ret)
 {
 	const struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
 	if (!thread)
 		return -ESRCH;
-	*ret = thread->standing;
+	*ret = thread->eligibility;
 	return 0;
 }
 
@@ -578,12 +579,12 @@ struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster)
 	counts.threads_known = (unsigned)roster->nr_threads;
 	for (size_t i = 0; i < roster->nr_processes; i++) {
 		const struct nm_process *process = roster->processes[i];
-		bool managed = process->standing == NM_STANDING_MANAGED;
+		bool managed = process->eligibility == NM_ELIGIBILITY_MANAGED;
 		counts.processes_managed += managed;
 		counts.processes_observed += managed && process->steering.value == NM_STEER_OBSERVE;
-		counts.processes_off += process->standing == NM_STANDING_OFF;
+		counts.processes_off += process->eligibility == NM_ELIGIBILITY_OFF;
 	}
 	for (size_t i = 0; i < roster->nr_threads; i++)
-		counts.threads_managed += roster->threads[i]->standing == NM_STANDING_MANAGED;
+		counts.threads_managed += roster->threads[i]->eligibility == NM_ELIGIBILITY_MANAGED;
 	return counts;
 }

@@ -15,7 +15,7 @@ struct nm_roster_thread {
 	struct nm_member member;
 	hwloc_bitmap_t original; /* owns member.original */
 	struct nm_process *process;
-	enum nm_standing standing;
+	enum nm_eligibility eligibility;
 	uint64_t last_seen_ns;
 	uint64_t checked_ns; /* 0: due */
 };
@@ -25,7 +25,7 @@ struct nm_roster {
 	const struct nm_topology *topology;
 	const struct nm_config *config;
 	struct nm_lease_lookup leases;
-	struct nm_roster_memory *memory;
+	struct nm_released_list *memory;
 	struct nm_steer *steer; /* NULL: no attributes */
 	struct nm_cgroups *cgroups;
 	uint32_t own_pid;
@@ -92,10 +92,10 @@ void nm_roster_free_tables(struct nm_roster *roster);
 
 /* ---- what outlives a process's record ---- */
 
-bool nm_roster_remembers(const struct nm_roster_memory *memory, uint32_t id, uint64_t start_ticks,
-			 enum nm_standing standing);
-int nm_roster_remember(struct nm_roster_memory *memory, struct nm_platform *platform, uint32_t id,
-		       uint64_t start_ticks, enum nm_standing standing,
+bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uint64_t start_ticks,
+			 enum nm_eligibility eligibility);
+int nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
+		       uint64_t start_ticks, enum nm_eligibility eligibility,
 		       const struct nm_tenant *tenant);
 
 #endif

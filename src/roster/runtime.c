@@ -78,7 +78,8 @@ static bool take(const struct nm_roster *roster, struct nm_process *process, uin
 static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 {
 	bool known = process->runtime < NM_RUNTIME_UNKNOWN && !process->runtime_doubted;
-	return !known && !process->runtime_ticket && process->standing == NM_STANDING_MANAGED &&
+	return !known && !process->runtime_ticket &&
+	       process->eligibility == NM_ELIGIBILITY_MANAGED &&
 	       (process->nr_threads > 1 ||
 		nm_roster_age(now_ns, process->started_ns) >= SETTLED_NS) &&
 	       (!process->runtime_asked_ns ||
@@ -88,9 +89,9 @@ static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 /* -EAGAIN: there is no room for another question, and it is asked in the next interval. */
 static int ask(const struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
-	const struct nm_question question = {.kind = NM_QUESTION_RUNTIME,
-					     .pid = process->pid,
-					     .start_ticks = process->start_ticks};
+	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_RUNTIME,
+						 .pid = process->pid,
+						 .start_ticks = process->start_ticks};
 	uint64_t ticket = 0;
 	int r = roster->platform->ops->ask(roster->platform, &question, &ticket);
 

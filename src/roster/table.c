@@ -92,7 +92,7 @@ int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_proc
 		return -ENOMEM;
 	}
 	process->pid = pid;
-	process->standing = NM_STANDING_SMALL;
+	process->eligibility = NM_ELIGIBILITY_SMALL;
 	process->runtime = NM_RUNTIME_AWAITED;
 	roster->processes[roster->nr_processes++] = process;
 	*ret = process;

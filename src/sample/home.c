@@ -241,10 +241,10 @@ static int ask(struct nm_homes *homes, unsigned first, unsigned end)
 {
 	struct nm_platform *platform = homes->platform;
 	uint64_t addresses[WAITING_MAX] = {0};
-	const struct nm_question question = {.kind = NM_QUESTION_WHERE,
-					     .pid = homes->waiting[first].pid,
-					     .count = end - first,
-					     .addresses = addresses};
+	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_WHERE,
+						 .pid = homes->waiting[first].pid,
+						 .count = end - first,
+						 .addresses = addresses};
 	struct parked parked = {.age = homes->age, .count = end - first};
 
 	if (homes->parked_count == PROCESSES_MAX)

@@ -106,9 +106,9 @@ static int hear_all(struct nm_injector *injector, struct nm_platform *platform)
 static void protect(struct nm_injector *injector, struct nm_platform *platform,
 		    const struct nm_inject_target *target)
 {
-	const struct nm_question question = {.kind = NM_QUESTION_CLEAR_REFS,
-					     .pid = target->pid,
-					     .start_ticks = target->start_ticks};
+	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_CLEAR_REFS,
+						 .pid = target->pid,
+						 .start_ticks = target->start_ticks};
 	uint64_t ticket = 0;
 
 	injector->last_pid = target->pid;

@@ -177,7 +177,7 @@ static unsigned running_on(const struct nm_sim *sim, int node)
 	hwloc_const_bitmap_t cpus = sim->machine->topology->nodes[node].cpus;
 	unsigned count = 0;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu))
-		count += sim->crowd[cpu];
+		count += sim->nr_runnable[cpu];
 	return count;
 }
 
@@ -222,7 +222,7 @@ static struct choice find_place(const struct nm_sim *sim, struct nm_sim_task *ta
 	for (size_t i = 0; i < sim->nr_live; i++) {
 		struct nm_sim_task *other = sim->live[i];
 		if (nm_sim_node_of(sim, other->cpu) == to && nm_sim_is_awake(sim, other) &&
-		    sim->crowd[other->cpu] == 1)
+		    sim->nr_runnable[other->cpu] == 1)
 			consider_swap(sim, task, other, &best);
 	}
 	return best;

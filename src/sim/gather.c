@@ -50,8 +50,8 @@ static int room_under(const struct nm_sim *sim, const struct nm_sim_task *task, 
 		if (cache_of(sim, (int)cpu) != cache)
 			continue;
 		cpus++;
-		busy += sim->crowd[cpu] > 0;
-		if (sim->crowd[cpu] == 0 && nm_sim_may_run(sim, task, (int)cpu))
+		busy += sim->nr_runnable[cpu] > 0;
+		if (sim->nr_runnable[cpu] == 0 && nm_sim_may_run(sim, task, (int)cpu))
 			idle = (int)cpu;
 	}
 	return busy < BUSY_MOST * cpus ? idle : -1;

@@ -104,7 +104,7 @@ struct nm_sim {
 	int *near_node;		      /* by CPU: whose memory it has, or takes where it has none */
 	unsigned *run_nodes;	      /* those with usable CPUs, ascending */
 	unsigned nr_run_nodes;
-	unsigned *crowd, *core_crowd; /* runnable threads */
+	unsigned *nr_runnable, *nr_core_runnable; /* runnable threads */
 	double *busy_s;		      /* by CPU */
 	uint64_t *node_pages;	      /* of 4 KiB that processes use, by node */
 	uint64_t *cache_bytes;	      /* of clean page cache, by node */

@@ -357,7 +357,7 @@ static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, ch
 
 /* ---- questions: answered at once ---- */
 
-static int answer_where(const struct nm_sim *sim, const struct nm_question *question,
+static int answer_where(const struct nm_sim *sim, const struct nm_memory_query *question,
 			struct nm_memory_answer *ret)
 {
 	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
@@ -371,7 +371,7 @@ static int answer_where(const struct nm_sim *sim, const struct nm_question *ques
 	return 0;
 }
 
-static int answer_numa_maps(const struct nm_sim *sim, const struct nm_question *question,
+static int answer_numa_maps(const struct nm_sim *sim, const struct nm_memory_query *question,
 			    struct nm_memory_answer *ret)
 {
 	const struct nm_sim_process *process = process_of(sim, (pid_t)question->pid);
@@ -381,7 +381,7 @@ static int answer_numa_maps(const struct nm_sim *sim, const struct nm_question *
 }
 
 /* One page of every N. */
-static int answer_pages(const struct nm_sim *sim, const struct nm_question *question,
+static int answer_pages(const struct nm_sim *sim, const struct nm_memory_query *question,
 			struct nm_memory_answer *ret)
 {
 	const struct nm_sim_process *process = process_of(sim, (pid_t)question->pid);
@@ -397,21 +397,22 @@ static int answer_pages(const struct nm_sim *sim, const struct nm_question *ques
 	return 0;
 }
 
-static int answer(struct nm_sim *sim, const struct nm_question *question, struct nm_memory_answer *ret)
+static int answer(struct nm_sim *sim, const struct nm_memory_query *question,
+		  struct nm_memory_answer *ret)
 {
-	if (question->kind == NM_QUESTION_WHERE)
+	if (question->kind == NM_MEMORY_QUERY_WHERE)
 		return answer_where(sim, question, ret);
-	if (question->kind == NM_QUESTION_NUMA_MAPS)
+	if (question->kind == NM_MEMORY_QUERY_NUMA_MAPS)
 		return answer_numa_maps(sim, question, ret);
-	if (question->kind == NM_QUESTION_PAGES)
+	if (question->kind == NM_MEMORY_QUERY_PAGES)
 		return answer_pages(sim, question, ret);
-	if (question->kind == NM_QUESTION_RUNTIME)
+	if (question->kind == NM_MEMORY_QUERY_RUNTIME)
 		return NM_RUNTIME_NONE;
 	return -EOPNOTSUPP;
 }
 
 /* A ticket is a place among the answers, from 1. */
-static int ask(struct nm_platform *platform, const struct nm_question *question,
+static int ask(struct nm_platform *platform, const struct nm_memory_query *question,
 	       uint64_t *ret_ticket)
 {
 	struct nm_sim *sim = sim_of(platform);

@@ -148,8 +148,8 @@ static void settle(struct nm_sim *sim)
 
 static void find_share(const struct nm_sim *sim, struct nm_sim_task *task)
 {
-	unsigned on_cpu = sim->crowd[task->cpu];
-	unsigned on_core = sim->core_crowd[sim->machine->topology->cpus[task->cpu].core];
+	unsigned on_cpu = sim->nr_runnable[task->cpu];
+	unsigned on_core = sim->nr_core_runnable[sim->machine->topology->cpus[task->cpu].core];
 	task->core_share = on_core > on_cpu ? sim->machine->smt_gain / 2 : 1;
 	task->cpu_share = nm_sim_is_awake(sim, task) ? 1.0 / on_cpu : 0;
 }
@@ -266,7 +266,7 @@ static void account(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;
 	/* Threads spin at a barrier; threads that have finished sleep. */
 	double part = nm_sim_phase_of(task)->period_giga > 0 ? 1 : task->duty;
-	double ran_s = part * step_s / sim->crowd[task->cpu];
+	double ran_s = part * step_s / sim->nr_runnable[task->cpu];
 	task->bytes_per_ns = lines_of(task, step_s) * line_traffic();
 	task->done += task->did;
 	task->total += task->did;

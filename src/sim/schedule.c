@@ -21,19 +21,19 @@ bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, in
 
 void nm_sim_count_crowd(struct nm_sim *sim)
 {
-	memset(sim->crowd, 0, sim->nr_cpus * sizeof(*sim->crowd));
-	memset(sim->core_crowd, 0, sim->nr_cores * sizeof(*sim->core_crowd));
+	memset(sim->nr_runnable, 0, sim->nr_cpus * sizeof(*sim->nr_runnable));
+	memset(sim->nr_core_runnable, 0, sim->nr_cores * sizeof(*sim->nr_core_runnable));
 	for (size_t i = 0; i < sim->nr_live; i++) {
 		if (!nm_sim_is_awake(sim, sim->live[i]))
 			continue;
-		sim->crowd[sim->live[i]->cpu]++;
-		sim->core_crowd[sim->machine->topology->cpus[sim->live[i]->cpu].core]++;
+		sim->nr_runnable[sim->live[i]->cpu]++;
+		sim->nr_core_runnable[sim->machine->topology->cpus[sim->live[i]->cpu].core]++;
 	}
 }
 
-static unsigned *core_crowd_of(struct nm_sim *sim, int cpu)
+static unsigned *core_runnable_of(struct nm_sim *sim, int cpu)
 {
-	return &sim->core_crowd[sim->machine->topology->cpus[cpu].core];
+	return &sim->nr_core_runnable[sim->machine->topology->cpus[cpu].core];
 }
 
 /* Fewest on the CPU, then fewest on its core; any of those. */
@@ -45,7 +45,8 @@ static int emptiest(struct nm_sim *sim, const struct nm_sim_task *task)
 	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++) {
 		if (!nm_sim_may_run(sim, task, (int)cpu))
 			continue;
-		uint64_t key = (uint64_t)sim->crowd[cpu] << 32 | *core_crowd_of(sim, (int)cpu);
+		uint64_t key =
+			(uint64_t)sim->nr_runnable[cpu] << 32 | *core_runnable_of(sim, (int)cpu);
 		if (key > best_key)
 			continue;
 		ties = key == best_key ? ties + 1 : 1;
@@ -60,8 +61,8 @@ void nm_sim_place(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	int cpu = emptiest(sim, task);
 	task->cpu = cpu < 0 ? hwloc_bitmap_first(sim->machine->topology->online) : cpu;
-	sim->crowd[task->cpu]++;
-	++*core_crowd_of(sim, task->cpu);
+	sim->nr_runnable[task->cpu]++;
+	++*core_runnable_of(sim, task->cpu);
 }
 
 void nm_sim_move(struct nm_sim *sim, struct nm_sim_task *task, int cpu)
@@ -69,10 +70,10 @@ void nm_sim_move(struct nm_sim *sim, struct nm_sim_task *task, int cpu)
 	if (cpu == task->cpu)
 		return;
 	if (nm_sim_is_awake(sim, task)) {
-		sim->crowd[task->cpu]--;
-		--*core_crowd_of(sim, task->cpu);
-		sim->crowd[cpu]++;
-		++*core_crowd_of(sim, cpu);
+		sim->nr_runnable[task->cpu]--;
+		--*core_runnable_of(sim, task->cpu);
+		sim->nr_runnable[cpu]++;
+		++*core_runnable_of(sim, cpu);
 	}
 	if (nm_sim_node_of(sim, cpu) != nm_sim_node_of(sim, task->cpu)) {
 		sim->figures.moves++;
@@ -86,10 +87,10 @@ int nm_sim_idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int
 	hwloc_const_bitmap_t cpus = sim->machine->topology->nodes[node].cpus;
 	int found = -1;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
-		if (sim->crowd[cpu] > 0 || !nm_sim_may_run(sim, task, cpu))
+		if (sim->nr_runnable[cpu] > 0 || !nm_sim_may_run(sim, task, cpu))
 			continue;
 		found = cpu;
-		if (sim->core_crowd[sim->machine->topology->cpus[cpu].core] == 0)
+		if (sim->nr_core_runnable[sim->machine->topology->cpus[cpu].core] == 0)
 			break;
 	}
 	return found;
@@ -100,7 +101,8 @@ static void even_out(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
 		int cpu = (int)nm_rng_below(&sim->rng, sim->nr_cpus);
-		if (sim->crowd[cpu] + 1 < sim->crowd[task->cpu] && nm_sim_may_run(sim, task, cpu)) {
+		if (sim->nr_runnable[cpu] + 1 < sim->nr_runnable[task->cpu] &&
+		    nm_sim_may_run(sim, task, cpu)) {
 			nm_sim_move(sim, task, cpu);
 			return;
 		}
@@ -126,7 +128,7 @@ static int make_room(struct nm_sim *sim, const struct nm_sim_task *task)
 	for (size_t i = 0; i < sim->nr_live; i++) {
 		struct nm_sim_task *other = sim->live[i];
 		int cpu = other->cpu;
-		if (nm_sim_node_of(sim, cpu) != home || sim->crowd[cpu] != 1 ||
+		if (nm_sim_node_of(sim, cpu) != home || sim->nr_runnable[cpu] != 1 ||
 		    !nm_sim_is_awake(sim, other) || !nm_sim_may_run(sim, task, cpu))
 			continue;
 		int idle = idle_anywhere(sim, other);
@@ -172,7 +174,7 @@ static void wander(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	int cpu = (int)nm_rng_below(&sim->rng, sim->nr_cpus);
 	struct nm_sim_task *other = sim->live[nm_rng_below(&sim->rng, sim->nr_live)];
-	if (nm_sim_may_run(sim, task, cpu) && sim->crowd[cpu] < sim->crowd[task->cpu]) {
+	if (nm_sim_may_run(sim, task, cpu) && sim->nr_runnable[cpu] < sim->nr_runnable[task->cpu]) {
 		if (!is_kept(sim, task, cpu))
 			nm_sim_move(sim, task, cpu);
 		return;
@@ -188,7 +190,8 @@ static void wander(struct nm_sim *sim, struct nm_sim_task *task)
 static bool any_idle(const struct nm_sim *sim)
 {
 	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++)
-		if (sim->crowd[cpu] == 0 && hwloc_bitmap_isset(sim->machine->topology->usable, cpu))
+		if (sim->nr_runnable[cpu] == 0 &&
+		    hwloc_bitmap_isset(sim->machine->topology->usable, cpu))
 			return true;
 	return false;
 }
@@ -205,7 +208,7 @@ void nm_sim_schedule(struct nm_sim *sim)
 			int cpu = emptiest(sim, task);
 			nm_sim_move(sim, task, cpu < 0 ? task->cpu : cpu);
 		}
-		if (sim->crowd[task->cpu] > 1)
+		if (sim->nr_runnable[task->cpu] > 1)
 			stop_queueing(sim, task, some_idle);
 		if (nm_rng_unit(&sim->rng) < chance)
 			wander(sim, task);

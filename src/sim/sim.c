@@ -35,8 +35,8 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->open_cpus = calloc(sim->nr_cpus, sizeof(*sim->open_cpus));
 	sim->near_node = calloc(sim->nr_cpus, sizeof(*sim->near_node));
 	sim->run_nodes = calloc(nodes, sizeof(*sim->run_nodes));
-	sim->crowd = calloc(sim->nr_cpus, sizeof(*sim->crowd));
-	sim->core_crowd = calloc(sim->nr_cores + 1, sizeof(*sim->core_crowd));
+	sim->nr_runnable = calloc(sim->nr_cpus, sizeof(*sim->nr_runnable));
+	sim->nr_core_runnable = calloc(sim->nr_cores + 1, sizeof(*sim->nr_core_runnable));
 	sim->busy_s = calloc(sim->nr_cpus, sizeof(*sim->busy_s));
 	sim->node_pages = calloc(nodes, sizeof(*sim->node_pages));
 	sim->cache_bytes = calloc(nodes, sizeof(*sim->cache_bytes));
@@ -45,9 +45,10 @@ static int alloc_parts(struct nm_sim *sim)
 	sim->pair_flow = calloc(nodes * nodes, sizeof(*sim->pair_flow));
 	sim->path_ns = calloc(nodes * nodes, sizeof(*sim->path_ns));
 	sim->excess = calloc(nodes * nodes, sizeof(*sim->excess));
-	if (!sim->users || !sim->open_cpus || !sim->near_node || !sim->run_nodes || !sim->crowd ||
-	    !sim->core_crowd || !sim->busy_s || !sim->node_pages || !sim->queue_ns || !sim->flow ||
-	    !sim->pair_flow || !sim->path_ns || !sim->excess || !sim->cache_bytes)
+	if (!sim->users || !sim->open_cpus || !sim->near_node || !sim->run_nodes ||
+	    !sim->nr_runnable || !sim->nr_core_runnable || !sim->busy_s || !sim->node_pages ||
+	    !sim->queue_ns || !sim->flow || !sim->pair_flow || !sim->path_ns || !sim->excess ||
+	    !sim->cache_bytes)
 		return -ENOMEM;
 	return 0;
 }
@@ -155,8 +156,8 @@ void nm_sim_free(struct nm_sim *sim)
 	free(sim->open_cpus);
 	free(sim->near_node);
 	free(sim->run_nodes);
-	free(sim->crowd);
-	free(sim->core_crowd);
+	free(sim->nr_runnable);
+	free(sim->nr_core_runnable);
 	free(sim->busy_s);
 	free(sim->node_pages);
 	free(sim->cache_bytes);

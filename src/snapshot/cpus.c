@@ -28,8 +28,8 @@ static void fill_cpu(const struct nm_snapshot_input *input, unsigned cpu, struct
 static void group_home_threads(struct nm_snapshot *view, unsigned nr_cpus)
 {
 	for (size_t i = 0; i < view->nr_threads; i++)
-		if (view->threads[i].home_cpu >= 0)
-			view->cpus[view->threads[i].home_cpu].homes++;
+		if (view->threads[i].main_cpu >= 0)
+			view->cpus[view->threads[i].main_cpu].homes++;
 	unsigned next = 0;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		view->cpus[cpu].first_home = next;
@@ -37,9 +37,9 @@ static void group_home_threads(struct nm_snapshot *view, unsigned nr_cpus)
 		view->cpus[cpu].homes = 0;
 	}
 	for (size_t i = 0; i < view->nr_threads; i++) {
-		if (view->threads[i].home_cpu < 0)
+		if (view->threads[i].main_cpu < 0)
 			continue;
-		struct nm_snap_cpu *cpu = &view->cpus[view->threads[i].home_cpu];
+		struct nm_snap_cpu *cpu = &view->cpus[view->threads[i].main_cpu];
 		view->home_threads[cpu->first_home + cpu->homes++] = (uint32_t)i;
 	}
 }

@@ -96,7 +96,7 @@ static double locality_of(const struct nm_snapshot_input *input,
 	const struct nm_topology *topology = input->topology;
 	bool fresh = thread->fresh_samples >= input->config->threads.min_samples;
 	double accesses = 0, distance = 0;
-	int home = thread->home_node;
+	int home = thread->main_node;
 	if (home < 0)
 		return NAN;
 	for (int node = 0; node < (int)topology->nr_nodes; node++) {

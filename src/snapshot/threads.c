@@ -46,7 +46,7 @@ static int preferred_node(const struct nm_topology *topology, const double *acce
 
 static bool is_valid(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
-	return thread->home_node >= 0 && thread->active && thread->access_total > 0 &&
+	return thread->main_node >= 0 && thread->active && thread->access_total > 0 &&
 	       thread->access_samples >= (double)config->threads.min_samples;
 }
 
@@ -54,7 +54,7 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 			 struct nm_snap_thread *thread, double *accesses, uint32_t *fresh)
 {
 	const struct nm_topology *topology = input->topology;
-	int here = nm_topology_node_of_cpu(topology, figures->home_cpu);
+	int here = nm_topology_node_of_cpu(topology, figures->main_cpu);
 	thread->run_share = figures->run_share;
 	thread->access_total = figures->access_total;
 	thread->access_samples = figures->access_samples;
@@ -69,9 +69,9 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	thread->traffic = figures->traffic;
 	thread->intensity = nm_snapshot_operations(input->config, figures) / figures->traffic;
 	if (here >= 0) {
-		thread->home_cpu = figures->home_cpu;
-		if (figures->home_node_share >= input->config->threads.home_share)
-			thread->home_node = here;
+		thread->main_cpu = figures->main_cpu;
+		if (figures->main_node_share >= input->config->threads.home_share)
+			thread->main_node = here;
 	}
 	fold_accesses(topology, figures, accesses, fresh);
 	if (!(thread->access_total > 0))
@@ -117,8 +117,8 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.pid = member->pid,
 			.start_ticks = member->start_ticks,
 			.adopted_ns = member->adopted_ns,
-			.home_cpu = -1,
-			.home_node = -1,
+			.main_cpu = -1,
+			.main_node = -1,
 			.local_share = NAN,
 			.latency = NAN,
 			.recent_latency = NAN,

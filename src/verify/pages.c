@@ -74,7 +74,7 @@ struct locality {
 static void add_lately(struct locality *locality, const struct nm_snap_thread *thread,
 		       unsigned nr_nodes)
 {
-	locality->local += (double)thread->fresh[thread->home_node];
+	locality->local += (double)thread->fresh[thread->main_node];
 	for (unsigned node = 0; node < nr_nodes; node++)
 		locality->total += (double)thread->fresh[node];
 }
@@ -89,12 +89,12 @@ static double local_share(const struct nm_snapshot *snapshot, const struct nm_co
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->pid != pid || thread->home_node < 0 || !(thread->access_total > 0))
+		if (thread->pid != pid || thread->main_node < 0 || !(thread->access_total > 0))
 			continue;
 		samples += (double)thread->fresh_samples;
 		faded_samples += thread->access_samples;
 		add_lately(&now, thread, snapshot->topology->nr_nodes);
-		faded.local += thread->accesses[thread->home_node];
+		faded.local += thread->accesses[thread->main_node];
 		faded.total += thread->access_total;
 	}
 	*ret_samples = samples;
@@ -221,9 +221,9 @@ static void observe(struct question *question, const struct nm_snapshot *snapsho
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->pid != question->pid || thread->home_node < 0)
+		if (thread->pid != question->pid || thread->main_node < 0)
 			continue;
-		question->local_after += thread->fresh[thread->home_node];
+		question->local_after += thread->fresh[thread->main_node];
 		question->samples_after += thread->fresh_samples;
 		for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
 			question->total_after += thread->fresh[node];
@@ -253,7 +253,7 @@ static bool has_moved(const struct question *question)
 }
 
 /* Where nearness is all that is known, what was spread on purpose cannot be judged. */
-static bool is_out_of_sight(const struct question *question,
+static bool is_unobservable(const struct question *question,
 			    const struct nm_page_decision *decision,
 			    const struct nm_snapshot *snapshot)
 {
@@ -273,7 +273,7 @@ static bool is_gain(const struct question *question, const struct nm_page_decisi
 	double after = share_after(question);
 	double rise = after - question->local_before;
 	if (decision->reason == NM_PAGE_REASON_ROLLBACK ||
-	    is_out_of_sight(question, decision, snapshot))
+	    is_unobservable(question, decision, snapshot))
 		return false;
 	if (isfinite(question->performance.figure))
 		return question->performance.gain;
@@ -292,7 +292,7 @@ static bool is_loss(const struct question *question, const struct nm_page_decisi
 	/* What cannot go back is not said to. */
 	if (results->forgotten > 0 && results->remembered == 0)
 		return false;
-	if (is_out_of_sight(question, decision, snapshot))
+	if (is_unobservable(question, decision, snapshot))
 		return false;
 	if (isfinite(question->performance.figure))
 		return question->performance.loss;

@@ -204,7 +204,7 @@ static void observe_latency(const struct nm_snap_thread *seen, const struct nm_c
 static double fresh_cost(const struct nm_snapshot *snapshot, const struct nm_snap_thread *seen)
 {
 	const struct nm_topology *topology = snapshot->topology;
-	int home = nm_topology_node_of_cpu(topology, seen->home_cpu);
+	int home = nm_topology_node_of_cpu(topology, seen->main_cpu);
 	double cost = 0;
 	if (home < 0)
 		return 0;
@@ -222,8 +222,8 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 			seen->adopted_ns == thread->adopted_ns;
 	if (!thread->alive)
 		return;
-	if (seen->home_cpu >= 0) {
-		if (snapshot->cpus[seen->home_cpu].node == thread->node_to)
+	if (seen->main_cpu >= 0) {
+		if (snapshot->cpus[seen->main_cpu].node == thread->node_to)
 			thread->ran_on_node = true;
 		else
 			question->away[index]++;

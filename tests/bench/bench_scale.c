@@ -120,7 +120,7 @@ struct scale {
 	struct nm_physmap *physmap;
 	struct nm_config *config;
 	struct nm_metrics *metrics;
-	struct nm_roster_memory *memory;
+	struct nm_released_list *memory;
 	struct nm_roster *roster;
 	struct nm_verifier *verifier;
 	struct nm_daemon *daemon; /* only for policy "auto" */
@@ -246,7 +246,7 @@ static void open_scale(struct scale *scale, unsigned threads)
 	scale->config->targets.min_cpu_percent = 0;
 	scale->config->threads.n = 64;
 	check(nm_metrics_new(scale->topology, scale->physmap, &scale->metrics));
-	check(nm_roster_memory_new(&scale->memory));
+	check(nm_released_list_new(&scale->memory));
 	check(nm_roster_new(&scale->platform, scale->topology, scale->config, NULL, scale->memory,
 			    &scale->roster));
 	check(nm_verifier_new(&scale->verifier));
@@ -256,7 +256,7 @@ static void close_scale(struct scale *scale)
 {
 	nm_verifier_free(scale->verifier);
 	nm_roster_free(scale->roster);
-	nm_roster_memory_free(scale->memory);
+	nm_released_list_free(scale->memory);
 	nm_metrics_free(scale->metrics);
 	nm_config_free(scale->config);
 	nm_physmap_free(scale->physmap);

@@ -38,28 +38,28 @@ static void read_ledger(const struct fuzz_input *input)
 /* On a machine where every thread's stat says the rest of the input. */
 static void read_given_back(struct fuzz_input *input)
 {
-	nm_auto(nm_roster_memory_freep) struct nm_roster_memory *memory = NULL;
+	nm_auto(nm_released_list_freep) struct nm_released_list *memory = NULL;
 	char *stat = fuzz_piece(input);
 	struct fuzz_platform fuzz = fuzz_platform_saying(stat, strlen(stat));
 
 	folder_write(NM_ROSTER_MEMORY_NAME, input->data, input->size);
-	FUZZ_REQUIRE(nm_roster_memory_new(&memory) == 0);
-	int r = nm_roster_memory_load(memory, &fuzz.platform, folder(), BOOT);
+	FUZZ_REQUIRE(nm_released_list_new(&memory) == 0);
+	int r = nm_released_list_load(memory, &fuzz.platform, folder(), BOOT);
 	FUZZ_REQUIRE(r == 0 || r == -EBADMSG || r == -EFBIG);
-	(void)nm_roster_memory_save(memory, &fuzz.platform, folder(), BOOT);
+	(void)nm_released_list_save(memory, &fuzz.platform, folder(), BOOT);
 	FUZZ_REQUIRE(fuzz.open == 0);
 	free(stat);
 }
 
 static void read_unanswered(const struct fuzz_input *input)
 {
-	nm_auto(nm_worker_memory_freep) struct nm_worker_memory *memory = NULL;
+	nm_auto(nm_unresponsive_list_freep) struct nm_unresponsive_list *memory = NULL;
 
 	folder_write(NM_WORKER_MEMORY_NAME, input->data, input->size);
-	FUZZ_REQUIRE(nm_worker_memory_new(&memory) == 0);
-	int r = nm_worker_memory_load(memory, folder(), BOOT);
+	FUZZ_REQUIRE(nm_unresponsive_list_new(&memory) == 0);
+	int r = nm_unresponsive_list_load(memory, folder(), BOOT);
 	FUZZ_REQUIRE(r == 0 || r == -EBADMSG || r == -EFBIG);
-	(void)nm_worker_memory_save(memory, folder(), BOOT);
+	(void)nm_unresponsive_list_save(memory, folder(), BOOT);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -244,7 +244,7 @@ static const struct nm_task_event events[] = {
 };
 static const double by_node[NODES] = {1, 0.5};
 static const struct nm_recorded_thread threads[] = {
-	{.tid = 9, .pid = 7, .home_cpu = 1, .preferred = -1, .accesses = by_node},
+	{.tid = 9, .pid = 7, .main_cpu = 1, .preferred = -1, .accesses = by_node},
 };
 
 static const struct nm_recorded records[] = {

@@ -65,8 +65,8 @@ static inline void check_move(const struct nm_snapshot *snapshot, const struct n
 	assert_true(hwloc_bitmap_isset(thread->allowed, (unsigned)move->cpu_to));
 	assert_true(snapshot->cpus[move->cpu_to].usable);
 	assert_int_equal(snapshot->cpus[move->cpu_to].node, move->node_to);
-	assert_int_equal(thread->home_cpu, move->cpu_from);
-	assert_int_equal(thread->home_node, move->node_from);
+	assert_int_equal(thread->main_cpu, move->cpu_from);
+	assert_int_equal(thread->main_node, move->node_from);
 	assert_int_not_equal(move->node_from, move->node_to);
 }
 

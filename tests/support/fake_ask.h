@@ -32,7 +32,7 @@ static struct {
 } fake_asked __attribute__((unused));
 
 static inline int fake_answer_where(struct nm_platform *platform,
-				    const struct nm_question *question,
+				    const struct nm_memory_query *question,
 				    struct nm_memory_answer *ret)
 {
 	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
@@ -46,7 +46,7 @@ static inline int fake_answer_where(struct nm_platform *platform,
 }
 
 static inline int fake_answer_numa_maps(struct nm_platform *platform,
-					const struct nm_question *question,
+					const struct nm_memory_query *question,
 					struct nm_memory_answer *ret)
 {
 	const struct nm_platform_ops *ops = platform->ops;
@@ -90,7 +90,7 @@ static inline int fake_answer_pages(struct nm_memory_answer *ret)
 	return 0;
 }
 
-static inline int fake_ask(struct nm_platform *platform, const struct nm_question *question,
+static inline int fake_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 			   uint64_t *ret_ticket)
 {
 	unsigned i = 0;
@@ -103,13 +103,13 @@ static inline int fake_ask(struct nm_platform *platform, const struct nm_questio
 	fake_asked.places[i].late = fake_asked.late;
 	if (fake_asked.hangs)
 		answer->result = 0;
-	else if (question->kind == NM_QUESTION_WHERE)
+	else if (question->kind == NM_MEMORY_QUERY_WHERE)
 		answer->result = fake_answer_where(platform, question, answer);
-	else if (question->kind == NM_QUESTION_NUMA_MAPS)
+	else if (question->kind == NM_MEMORY_QUERY_NUMA_MAPS)
 		answer->result = fake_answer_numa_maps(platform, question, answer);
-	else if (question->kind == NM_QUESTION_PAGES)
+	else if (question->kind == NM_MEMORY_QUERY_PAGES)
 		answer->result = fake_answer_pages(answer);
-	else if (question->kind == NM_QUESTION_RUNTIME)
+	else if (question->kind == NM_MEMORY_QUERY_RUNTIME)
 		answer->result = fake_asked.runtime;
 	else {
 		bool timed = platform->ops->now_ns;

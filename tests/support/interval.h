@@ -118,9 +118,9 @@ static inline struct nm_process *machine_process(struct machine *m, uint32_t pid
 static inline void machine_run_on(struct machine *m, size_t i, int cpu)
 {
 	struct nm_figures *figures = &m->figures[i];
-	figures->home_cpu = cpu;
-	figures->home_node = cpu < 0 ? -1 : m->topology->cpus[cpu].node;
-	figures->home_node_share = cpu < 0 ? 0 : 1;
+	figures->main_cpu = cpu;
+	figures->main_node = cpu < 0 ? -1 : m->topology->cpus[cpu].node;
+	figures->main_node_share = cpu < 0 ? 0 : 1;
 	figures->run_share = cpu < 0 ? 0 : 0.9;
 	if (cpu >= 0)
 		m->busy[cpu] = 0.9;

@@ -132,8 +132,8 @@ static inline void made_set_thread(struct made *made, unsigned i)
 	made->threads[i] = (struct nm_recorded_thread){
 		.tid = made_tid(wishes, i),
 		.pid = made_pid(wishes, i),
-		.home_cpu = made->node[i] * 8 + (int)(i % 8),
-		.home_node = made->node[i],
+		.main_cpu = made->node[i] * 8 + (int)(i % 8),
+		.main_node = made->node[i],
 		.preferred = made_home(wishes, i),
 		.run_share = 0.3 + 0.7 / (1 + i % 4),
 		.local_share = wishes->accesses ? share : (double)NAN,

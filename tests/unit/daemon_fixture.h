@@ -499,7 +499,7 @@ static inline void open_daemon(void)
 	assert_int_equal(nm_journal_new(&daemon->journal), 0);
 	assert_int_equal(nm_config_default(&daemon->config), 0);
 	daemon->config->threads.policy = NM_POLICY_IMAR2;
-	assert_int_equal(nm_roster_memory_new(&daemon->given_back), 0);
+	assert_int_equal(nm_released_list_new(&daemon->given_back), 0);
 	daemon->runtime_directory = open(world.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	daemon->seed = 42;
 	nm_rng_seed(&daemon->rng, daemon->seed);
@@ -539,7 +539,7 @@ static inline int world_close(void **state)
 	(void)nm_actuator_return_all(daemon->pipeline.actuator);
 	const struct fake_thread *trace = fake_trace(world.fake);
 	nm_pipeline_close(daemon);
-	nm_roster_memory_free(daemon->given_back);
+	nm_released_list_free(daemon->given_back);
 	nm_config_free(daemon->config);
 	free(daemon->config_text);
 	free(daemon->cpu_times);

@@ -102,8 +102,8 @@ static inline void helper_fixture_clear(struct nm_event_fds *fds)
 /* Asks for a process's pages to be protected; what the helper says is the result. */
 static inline int helper_fixture_ask(struct nm_platform *platform, uint32_t pid)
 {
-	const struct nm_question question = {
-		.kind = NM_QUESTION_CLEAR_REFS, .pid = pid, .start_ticks = START_TICKS};
+	const struct nm_memory_query question = {
+		.kind = NM_MEMORY_QUERY_CLEAR_REFS, .pid = pid, .start_ticks = START_TICKS};
 	uint64_t ticket = 0;
 	int r = platform->ops->ask(platform, &question, &ticket);
 

@@ -259,7 +259,7 @@ static inline ssize_t gated_read_file(struct nm_platform *platform, int director
  * A question is answered, though this machine tells of pages by samples only; or it is refused; or,
  * where that is the error, it is never answered: the call hangs.
  */
-static inline int gated_ask(struct nm_platform *platform, const struct nm_question *question,
+static inline int gated_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 			    uint64_t *ret_ticket)
 {
 	int r = gate_meet(GATE_ASK);

@@ -14,7 +14,7 @@
 static struct fake *fake;
 static struct nm_topology *topology;
 static struct nm_config *config;
-static struct nm_roster_memory *memory;
+static struct nm_released_list *memory;
 static struct nm_roster *roster;
 
 /* What the lease keeper would say. */
@@ -67,7 +67,7 @@ static inline int set_up(void **state)
 	told_original = hwloc_bitmap_alloc();
 	leased_tid = heir_tid = 0;
 	assert_int_equal(nm_config_default(&config), 0);
-	assert_int_equal(nm_roster_memory_new(&memory), 0);
+	assert_int_equal(nm_released_list_new(&memory), 0);
 	open_roster();
 	fake_process(fake, 100, 1);
 	fake_clone(fake, 100, 101);
@@ -83,7 +83,7 @@ static inline int tear_down(void **state)
 	unsigned open_fds = fake_open_fds(fake);
 	(void)state;
 	nm_roster_free(roster);
-	nm_roster_memory_free(memory);
+	nm_released_list_free(memory);
 	nm_config_free(config);
 	nm_topology_free(topology);
 	hwloc_bitmap_free(told_original);

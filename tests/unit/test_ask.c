@@ -46,7 +46,8 @@ static int make_calls(void)
 	return r;
 }
 
-static void answer(void *context, const struct nm_question *question, struct nm_memory_answer *ret)
+static void answer(void *context, const struct nm_memory_query *question,
+		   struct nm_memory_answer *ret)
 {
 	(void)context;
 	pthread_mutex_lock(&f.lock);
@@ -108,10 +109,10 @@ static int tear_down(void **state)
 
 static int try_to_ask(struct nm_tenant tenant, uint32_t number, uint64_t *ret_ticket)
 {
-	const struct nm_question question = {.kind = NM_QUESTION_RUNTIME,
-					     .pid = tenant.uid * USERS + number,
-					     .tenant = tenant,
-					     .fd = -1};
+	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_RUNTIME,
+						 .pid = tenant.uid * USERS + number,
+						 .tenant = tenant,
+						 .fd = -1};
 
 	return nm_asker_ask(f.asker, &question, ret_ticket);
 }

@@ -192,7 +192,7 @@ static void test_who_they_are(void **state)
 	assert_int_equal(gathered.threads[1].start_ticks, 6001);
 	assert_int_equal(gathered.threads[1].cpu, 2);
 	assert_ptr_equal(gathered.threads[1].allowed, machine->masks[1]);
-	machine->figures[0].home_node_share = 0.6; /* too spread to be moved */
+	machine->figures[0].main_node_share = 0.6; /* too spread to be moved */
 	gather();
 	assert_false(gathered.threads[0].movable);
 }

@@ -423,7 +423,7 @@ static void who_does_not_answer_is_told_once_where_it_cannot_be_read(void **stat
 	assert_true(tick_until_leased(100));
 }
 
-static struct nm_worker_memory *handed[2];
+static struct nm_unresponsive_list *handed[2];
 static unsigned handed_count;
 
 static int note_platform(void *context, const struct nm_platform_options *options,

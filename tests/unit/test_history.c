@@ -126,9 +126,10 @@ static void an_explanation_has_the_journals_fields(void **state)
 	(void)state;
 	struct nm_past *past = decide(1, 8);
 	past->nr_candidates = 30;
-	past->nr_rivals = 2;
-	past->rivals[0] = (struct nm_rival){.node_to = 3, .cpu_to = -1, .tickets = 6};
-	past->rivals[1] = (struct nm_rival){.node_to = 2, .cpu_to = 9, .partner = 77, .tickets = 4};
+	past->nr_alternatives = 2;
+	past->alternatives[0] = (struct nm_alternative){.node_to = 3, .cpu_to = -1, .tickets = 6};
+	past->alternatives[1] =
+		(struct nm_alternative){.node_to = 2, .cpu_to = 9, .partner = 77, .tickets = 4};
 	struct nm_show show = shown_show();
 	show.open(show.context);
 	nm_past_explain(past, &show);

@@ -52,7 +52,7 @@ static void speed(size_t i, double performance)
 /* What was: the thread ran on that node with this P. */
 static void remember(size_t i, int node, double performance)
 {
-	int cpu = machine->figures[i].home_cpu;
+	int cpu = machine->figures[i].main_cpu;
 	double now = machine->figures[i].instructions;
 	machine_run_on(machine, i, node * 2);
 	speed(i, performance);
@@ -211,9 +211,9 @@ static void invalid_and_barred_threads_are_left_alone(void **state)
 	machine->members[0].barred_until = machine->interval + 1;
 	assert_none();
 	machine->members[0].barred_until = machine->interval;
-	machine->figures[0].home_node_share = 0.79;
+	machine->figures[0].main_node_share = 0.79;
 	assert_none();
-	machine->figures[0].home_node_share = 0.8;
+	machine->figures[0].main_node_share = 0.8;
 	only_thread(0);
 }
 

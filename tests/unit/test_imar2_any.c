@@ -76,7 +76,7 @@ static void live_through(struct machine *m, struct nm_rng *dice)
 		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(m);
 		assert_int_equal(nm_record_update(record, snapshot, &m->config), 0);
 		for (size_t i = 0; i < m->count; i++)
-			if (m->figures[i].home_cpu >= 0)
+			if (m->figures[i].main_cpu >= 0)
 				machine_run_on(m, i, (int)below(dice, m->topology->nr_cpus));
 		m->interval++;
 	}
@@ -211,7 +211,7 @@ static void one_seed_gives_one_result_in_every_build(void **state)
 /* P and L of a thread by where it runs and where its memory is, with a little noise. */
 static void perform(size_t i, unsigned memory, double noise)
 {
-	bool local = machine->figures[i].home_node == (int)memory;
+	bool local = machine->figures[i].main_node == (int)memory;
 	double latency = (local ? 100 : 180) * (1 + noise * (nm_rng_unit(&rng) - 0.5));
 	double instructions = 1e9 * 100 / latency;
 	machine_perform(machine, i, instructions, instructions, 1e8, latency);
@@ -293,7 +293,7 @@ static void scatter(unsigned memory[8])
 static bool all_at_home(const unsigned memory[8])
 {
 	for (size_t i = 0; i < 8; i++)
-		if (machine->figures[i].home_node != (int)memory[i])
+		if (machine->figures[i].main_node != (int)memory[i])
 			return false;
 	return true;
 }

@@ -61,7 +61,7 @@ static void test_new_thread(void **state)
 	assert_int_equal(world_mask(world, 110), world_node(1));
 	world_drain(world);
 	assert_int_equal(world_mask(world, 110), ALL);
-	assert_int_equal(world_told(world, NM_LEASE_HEIR, 110), 1);
+	assert_int_equal(world_told(world, NM_LEASE_INHERITED, 110), 1);
 	assert_int_equal(world_mask(world, 101), world_node(1));
 	assert_int_equal(nm_actuator_leases(world->actuator), 1);
 }
@@ -185,7 +185,7 @@ static void test_own_choice(void **state)
 	fake_pin(fake, 110, fake_cpus(0, 4));
 	world_drain(world);
 	assert_int_equal(world_mask(world, 110), fake_cpus(0, 4));
-	assert_int_equal(world_told(world, NM_LEASE_HEIR, 110), 0);
+	assert_int_equal(world_told(world, NM_LEASE_INHERITED, 110), 0);
 }
 
 static void test_heir_refused(void **state)
@@ -304,7 +304,7 @@ static void test_lost_records(void **state)
 	assert_int_equal(world_mask(world, 301), ALL);
 	assert_int_equal(world_mask(world, 302), ALL);
 	assert_int_equal(world_mask(world, 101), world_node(1));
-	assert_int_equal(world_told(world, NM_LEASE_HEIR, 302), 1);
+	assert_int_equal(world_told(world, NM_LEASE_INHERITED, 302), 1);
 }
 
 /* Orphans: of the same session, or in one of their own but the same cgroup. */

@@ -368,7 +368,7 @@ static void test_leases(void **state)
 		[NM_LEASE_FOREIGN] = {"external", "changed externally; no longer managed"},
 		[NM_LEASE_WIDENED] = {"arrived", "restored: arrived on its node"},
 		[NM_LEASE_UNSEEN] = {"unseen", "restored: not seen on its node in time"},
-		[NM_LEASE_HEIR] = {"inherited", "restored: inherited from a leased thread"},
+		[NM_LEASE_INHERITED] = {"inherited", "restored: inherited from a leased thread"},
 		[NM_LEASE_GONE] = {"gone", "no longer leased: thread ended"},
 		[NM_LEASE_FAILED] = {"failed", "not restored, will be tried again: Operation not "
 					       "permitted"},

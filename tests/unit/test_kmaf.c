@@ -532,7 +532,7 @@ static void make_any(struct nm_rng *rng)
 		machine_thread(machine, 10 + pick(rng, 2), (int)pick(rng, nodes * each), -1);
 	for (unsigned i = 0; i < threads; i++)
 		if (pick(rng, 4) == 0) {
-			int node = machine->figures[i].home_node;
+			int node = machine->figures[i].main_node;
 			hwloc_bitmap_or(machine->masks[i], machine->topology->nodes[node].cpus,
 					machine->topology->nodes[pick(rng, nodes)].cpus);
 		}
@@ -547,7 +547,7 @@ static void carry_out(const struct nm_proposal *proposal, unsigned *on_node, uns
 		const struct nm_move *move = &proposal->moves[i];
 		assert_true(
 			hwloc_bitmap_isset(machine->masks[move->thread], (unsigned)move->cpu_to));
-		assert_int_equal(move->cpu_from, machine->figures[move->thread].home_cpu);
+		assert_int_equal(move->cpu_from, machine->figures[move->thread].main_cpu);
 		assert_int_equal(moved[move->thread]++, 0);
 		on_node[move->node_from]--;
 		on_node[move->node_to]++;
@@ -567,7 +567,7 @@ static void no_node_is_crowded(void **state)
 		make_any(&rng);
 		unsigned each = machine->topology->nr_cpus / machine->topology->nr_nodes;
 		for (size_t i = 0; i < machine->count; i++)
-			now[machine->figures[i].home_node]++;
+			now[machine->figures[i].main_node]++;
 		memcpy(before, now, sizeof(before));
 		seed = (uint32_t)round;
 		moves += (unsigned)propose();

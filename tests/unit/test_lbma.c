@@ -308,7 +308,7 @@ static void what_may_not_move_is_neither_thread_nor_partner(void **state)
 	machine->members[1].barred_until = machine->interval + 1;
 	assert_still();
 	machine->members[1].barred_until = 0;
-	machine->figures[1].home_node_share = 0.5;
+	machine->figures[1].main_node_share = 0.5;
 	assert_still();
 	machine_paper(&machine->config);
 	machine->members[1].barred_until = machine->interval + 1;

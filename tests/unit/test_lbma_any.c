@@ -71,16 +71,17 @@ static void check_swap(const struct nm_snapshot *snapshot, const struct nm_confi
 /* The one that won, and then the best of the others. */
 static void check_rivals(const struct nm_snapshot *snapshot, const struct nm_proposal *proposal)
 {
-	const struct nm_rival *rivals = proposal->rivals;
+	const struct nm_alternative *alternatives = proposal->alternatives;
 	bool swap = proposal->kind == NM_PROPOSAL_SWAP;
 	uint32_t partner = swap ? snapshot->threads[proposal->moves[1].thread].tid : 0;
 	size_t all = proposal->nr_candidates;
-	assert_int_equal(proposal->nr_rivals, all < NM_RIVALS_MOST ? all : NM_RIVALS_MOST);
-	assert_int_equal(rivals[0].node_to, proposal->moves[0].node_to);
-	assert_int_equal(rivals[0].partner, partner);
-	assert_true(rivals[0].tickets == proposal->tickets.total);
-	for (size_t i = 2; i < proposal->nr_rivals; i++)
-		assert_true(rivals[i].tickets <= rivals[i - 1].tickets);
+	assert_int_equal(proposal->nr_alternatives,
+			 all < NM_ALTERNATIVES_MOST ? all : NM_ALTERNATIVES_MOST);
+	assert_int_equal(alternatives[0].node_to, proposal->moves[0].node_to);
+	assert_int_equal(alternatives[0].partner, partner);
+	assert_true(alternatives[0].tickets == proposal->tickets.total);
+	for (size_t i = 2; i < proposal->nr_alternatives; i++)
+		assert_true(alternatives[i].tickets <= alternatives[i - 1].tickets);
 }
 
 static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_config *config)
@@ -260,7 +261,7 @@ static void apply(void)
 static bool is_settled(void)
 {
 	for (size_t i = 0; i < machine->count; i++) {
-		unsigned node = (unsigned)machine->figures[i].home_node;
+		unsigned node = (unsigned)machine->figures[i].main_node;
 		if (machine->accesses[i * 4 + node] < 100)
 			return false;
 	}

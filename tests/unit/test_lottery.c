@@ -13,7 +13,7 @@
 static struct machine *machine;
 static struct nm_snapshot *snapshot;
 static struct nm_rng rng;
-static struct nm_urn *urn;
+static struct nm_ticket_pool *pool;
 
 /* Two nodes of 40 CPUs, two per core; four threads on node 0, whose other CPUs are busy. */
 static int set_up(void **state)
@@ -24,14 +24,14 @@ static int set_up(void **state)
 		machine_thread(machine, 10, cpu, 1);
 	snapshot = machine_snapshot(machine);
 	nm_rng_seed(&rng, 42);
-	urn = NULL;
+	pool = NULL;
 	return snapshot ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	nm_urn_free(urn);
+	nm_ticket_pool_free(pool);
 	nm_snapshot_free(snapshot);
 	machine_free(machine);
 	return 0;
@@ -39,33 +39,33 @@ static int tear_down(void **state)
 
 static void begin(enum nm_lottery rule)
 {
-	nm_urn_free(urn);
-	urn = NULL;
-	assert_int_equal(nm_urn_new(snapshot, rule, &rng, &urn), 0);
+	nm_ticket_pool_free(pool);
+	pool = NULL;
+	assert_int_equal(nm_ticket_pool_new(snapshot, rule, &rng, &pool), 0);
 }
 
 static void single(uint32_t thread, int32_t destination, double tickets)
 {
-	assert_int_equal(nm_urn_add(urn, thread, destination, NM_NO_PARTNER, tickets), 0);
+	assert_int_equal(nm_ticket_pool_add(pool, thread, destination, NM_NO_PARTNER, tickets), 0);
 }
 
 static void swap(uint32_t thread, uint32_t partner, double tickets)
 {
-	int cpu = snapshot->threads[partner].home_cpu;
-	assert_int_equal(nm_urn_add(urn, thread, cpu, partner, tickets), 0);
+	int cpu = snapshot->threads[partner].main_cpu;
+	assert_int_equal(nm_ticket_pool_add(pool, thread, cpu, partner, tickets), 0);
 }
 
 static struct nm_win win(void)
 {
 	struct nm_win won = {0};
-	assert_true(nm_urn_draw(urn, &won));
+	assert_true(nm_ticket_pool_draw(pool, &won));
 	return won;
 }
 
 static void nobody_else_wins(void)
 {
 	struct nm_win won;
-	assert_false(nm_urn_draw(urn, &won));
+	assert_false(nm_ticket_pool_draw(pool, &won));
 }
 
 /* Five standard deviations of the binomial distribution: one correct run in two million misses it.
@@ -251,9 +251,9 @@ static void an_empty_urn_has_no_winner(void **state)
 	begin(NM_LOTTERY_PAPER);
 	nobody_else_wins();
 	begin(NM_LOTTERY_PROPORTIONAL);
-	assert_int_equal(nm_urn_count(urn), 0);
+	assert_int_equal(nm_ticket_pool_count(pool), 0);
 	nobody_else_wins();
-	nm_urn_free(NULL);
+	nm_ticket_pool_free(NULL);
 }
 
 static void merged_winners_spread_over_cores_first(void **state)
@@ -294,7 +294,7 @@ static uint64_t fingerprint(enum nm_lottery rule, uint64_t seed)
 	for (uint32_t i = 0; i < 4; i++)
 		for (int cpu = 40; cpu < 80; cpu++)
 			single(i, cpu, 1 + cpu % 3);
-	for (struct nm_win won; nm_urn_draw(urn, &won);) {
+	for (struct nm_win won; nm_ticket_pool_draw(pool, &won);) {
 		uint64_t bits;
 		memcpy(&bits, &won.draw, sizeof(bits));
 		print = print * 31 + bits + (uint64_t)won.cpu_to + won.thread;

@@ -434,9 +434,8 @@ static void test_own_pages(void **state)
 						    .worker_program = NM_WORKER_BUILT};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {.result = -EAGAIN};
-	const struct nm_question question = {.kind = NM_QUESTION_NUMA_MAPS,
-					     .pid = (uint32_t)getpid(),
-					     .start_ticks = 0};
+	const struct nm_memory_query question = {
+		.kind = NM_MEMORY_QUERY_NUMA_MAPS, .pid = (uint32_t)getpid(), .start_ticks = 0};
 	uint64_t ticket = 0;
 	nm_autofree char *heap = malloc(4 << 20);
 	double pages = 0;

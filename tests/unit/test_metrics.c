@@ -106,9 +106,9 @@ static void counts_runs_and_accesses(void **state)
 	assert_int_equal(thread->tid, 7);
 	assert_int_equal(thread->run_samples, 30);
 	assert_true(fabs(thread->run_share - 0.3) < 1e-12);
-	assert_int_equal(thread->home_cpu, 5);
-	assert_int_equal(thread->home_node, 1);
-	assert_true(thread->home_node_share == 1.0);
+	assert_int_equal(thread->main_cpu, 5);
+	assert_int_equal(thread->main_node, 1);
+	assert_true(thread->main_node_share == 1.0);
 	assert_int_equal(thread->access_new, 8);
 	assert_true(thread->access_total == 8.0);
 	assert_true(thread->local_share == 0.75);
@@ -166,8 +166,8 @@ static void home_is_where_it_ran_most(void **state)
 	run(f, 7, 9, 3);
 	run(f, 7, 1, 2);
 	assert_int_equal(close_with(f, 0.0), 1);
-	assert_int_equal(f->figures[0].home_cpu, 1);
-	assert_true(fabs(f->figures[0].home_node_share - 4.0 / 7.0) < 1e-12);
+	assert_int_equal(f->figures[0].main_cpu, 1);
+	assert_true(fabs(f->figures[0].main_node_share - 4.0 / 7.0) < 1e-12);
 }
 
 static void home_tie_goes_to_the_latest(void **state)
@@ -179,8 +179,8 @@ static void home_tie_goes_to_the_latest(void **state)
 	run(f, 8, 9, 3);
 	run(f, 8, 1, 3);
 	assert_int_equal(close_with(f, 0.0), 2);
-	assert_int_equal(f->figures[0].home_cpu, 9);
-	assert_int_equal(f->figures[1].home_cpu, 1);
+	assert_int_equal(f->figures[0].main_cpu, 9);
+	assert_int_equal(f->figures[1].main_cpu, 1);
 }
 
 /* Of 13 CPUs on four nodes, node 2 has most samples though none of its CPUs leads by itself early.
@@ -193,9 +193,9 @@ static void many_cpus_keep_the_home_node(void **state)
 		for (uint32_t cpu = 0; cpu < 16; cpu++)
 			run(f, 7, cpu, cpu / 4 == 2 ? 3 : 1);
 	assert_int_equal(close_with(f, 0.0), 1);
-	assert_int_equal(f->figures[0].home_node, 2);
-	assert_int_equal(f->figures[0].home_cpu / 4, 2);
-	assert_true(fabs(f->figures[0].home_node_share - 120.0 / 240.0) < 1e-12);
+	assert_int_equal(f->figures[0].main_node, 2);
+	assert_int_equal(f->figures[0].main_cpu / 4, 2);
+	assert_true(fabs(f->figures[0].main_node_share - 120.0 / 240.0) < 1e-12);
 }
 
 /* A CPU with more than a quarter of the samples survives any number of others. */
@@ -208,8 +208,8 @@ static void a_frequent_cpu_is_never_missed(void **state)
 	for (unsigned i = 0; i < 1000; i++)
 		run(f, 7, nm_rng_below(&rng, 2) ? 6 : (uint32_t)nm_rng_below(&rng, 16), 1);
 	assert_int_equal(close_with(f, 0.0), 1);
-	assert_int_equal(f->figures[0].home_cpu, 6);
-	assert_int_equal(f->figures[0].home_node, 1);
+	assert_int_equal(f->figures[0].main_cpu, 6);
+	assert_int_equal(f->figures[0].main_node, 1);
 }
 
 static void runs_start_anew_each_interval(void **state)
@@ -221,7 +221,7 @@ static void runs_start_anew_each_interval(void **state)
 	run(f, 7, 9, 2);
 	assert_int_equal(close_with(f, 0.0), 1);
 	assert_int_equal(f->figures[0].run_samples, 2);
-	assert_int_equal(f->figures[0].home_cpu, 9);
+	assert_int_equal(f->figures[0].main_cpu, 9);
 	assert_int_equal(close_with(f, 0.0), 0);
 }
 
@@ -234,12 +234,12 @@ static void unknown_cpus_have_no_node(void **state)
 	run(f, 8, 999, 2);
 	assert_int_equal(close_with(f, 0.0), 2);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(f->figures[i].home_node, -1);
-		assert_true(isnan(f->figures[i].home_node_share));
+		assert_int_equal(f->figures[i].main_node, -1);
+		assert_true(isnan(f->figures[i].main_node_share));
 		assert_true(isnan(f->figures[i].local_share));
 	}
-	assert_int_equal(f->figures[0].home_cpu, 3);
-	assert_int_equal(f->figures[1].home_cpu, 999);
+	assert_int_equal(f->figures[0].main_cpu, 3);
+	assert_int_equal(f->figures[1].main_cpu, 999);
 }
 
 /* ---- what is not available ---- */
@@ -252,9 +252,9 @@ static void runs_not_sampled(void **state)
 	const struct nm_metrics_interval interval = {.length_ns = SECOND};
 	assert_int_equal(nm_metrics_close(f->metrics, &interval, &f->figures), 1);
 	assert_true(isnan(f->figures[0].run_share));
-	assert_int_equal(f->figures[0].home_cpu, -1);
-	assert_int_equal(f->figures[0].home_node, -1);
-	assert_true(isnan(f->figures[0].home_node_share));
+	assert_int_equal(f->figures[0].main_cpu, -1);
+	assert_int_equal(f->figures[0].main_node, -1);
+	assert_true(isnan(f->figures[0].main_node_share));
 	assert_true(isnan(f->figures[0].local_share));
 	assert_true(f->figures[0].access_total == 3.0);
 }
@@ -281,7 +281,7 @@ static void without_physmap(void **state)
 	assert_true(isnan(f->figures[0].local_share));
 	for (unsigned k = 0; k < 4; k++)
 		assert_true(isnan(f->figures[0].accesses[k]));
-	assert_int_equal(f->figures[0].home_node, 0);
+	assert_int_equal(f->figures[0].main_node, 0);
 	assert_int_equal(close_with(f, 0.5), 0);
 }
 
@@ -524,7 +524,7 @@ static void retarget_starts_anew(void **state)
 	assert_int_equal(close_with(f, 0.5), 200);
 	for (unsigned i = 0; i < 200; i++) {
 		const struct nm_figures *thread = &f->figures[i];
-		assert_int_equal(thread->home_node, 11);
+		assert_int_equal(thread->main_node, 11);
 		assert_true(thread->accesses[thread->tid % 12] == 2.0);
 		assert_true(thread->local_share == (thread->tid % 12 == 11 ? 1.0 : 0.0));
 	}

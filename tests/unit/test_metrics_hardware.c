@@ -227,7 +227,7 @@ static void latencies_of_another_node_do_not_count(void **state)
 	interval.keep = 0.5;
 	close_after(1, 4, 200);
 	const struct nm_figures *figures = close_after(5, 2, 600);
-	assert_int_equal(figures->home_node, 2);
+	assert_int_equal(figures->main_node, 2);
 	assert_true(figures->recent_latency_samples == 2 && figures->recent_latency == 600);
 }
 

@@ -116,18 +116,18 @@ static void test_back_to_where_they_were(void **state)
 		test->fake->node[page] = page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0;
 	RUN(test, batch);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
-	for (size_t i = 0; i < batch->nr_loose; i++)
-		pages += batch->loose[i].pages;
+	for (size_t i = 0; i < batch->nr_base_pages; i++)
+		pages += batch->base_pages[i].pages;
 	assert_int_equal(pages, batch->moved);
 	assert_int_equal(batch->loose_lost, 0);
 	returned_new->to = -1;
 	returned_new->rollback = true;
-	returned_new->nr_back = batch->nr_loose;
-	returned_new->back = NM_TAKE(batch->loose);
+	returned_new->nr_back = batch->nr_base_pages;
+	returned_new->back = NM_TAKE(batch->base_pages);
 	RUN(test, returned);
 	assert_int_equal(returned->error, 0);
 	assert_int_equal(returned->moved, pages);
-	assert_int_equal(returned->nr_loose, 0);
+	assert_int_equal(returned->nr_base_pages, 0);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		assert_int_equal(test->fake->node[page], page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0);
 }
@@ -142,8 +142,8 @@ static void test_not_back_to_where_they_may_not_be(void **state)
 	batch_new->to = -1;
 	batch_new->nr_back = 2;
 	batch_new->back = calloc(2, sizeof(*batch_new->back));
-	batch_new->back[0] = (struct nm_page_loose){FAKE_BASE, 3, 7, 0};
-	batch_new->back[1] = (struct nm_page_loose){FAKE_BASE + 3 * 4096, 2, 2, 0};
+	batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 3, 7, 0};
+	batch_new->back[1] = (struct nm_base_pages){FAKE_BASE + 3 * 4096, 2, 2, 0};
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(batch->moved, 2);

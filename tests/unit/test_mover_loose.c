@@ -58,8 +58,8 @@ static void unfold(const struct nm_page_batch *batch, int *was)
 {
 	for (size_t i = 0; i < FAKE_PAGES; i++)
 		was[i] = -1;
-	for (size_t i = 0; i < batch->nr_loose; i++) {
-		const struct nm_page_loose *run = &batch->loose[i];
+	for (size_t i = 0; i < batch->nr_base_pages; i++) {
+		const struct nm_base_pages *run = &batch->base_pages[i];
 		size_t first = fake_index(run->address);
 		assert_in_range(run->pages, 1, FAKE_PER_HUGE);
 		assert_int_equal(run->now_on, 1);
@@ -93,7 +93,7 @@ static void test_origins(void **state)
 	for (size_t i = 0; i < 3 * (size_t)FAKE_PER_HUGE; i++)
 		assert_int_equal(was[i], before[i] == fake->node[i] ? -1 : before[i]);
 	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(batch->steps[i].loose, i < 3);
+		assert_int_equal(batch->steps[i].base_pages, i < 3);
 	assert_int_equal(was[3 * (size_t)FAKE_PER_HUGE], -1);
 	assert_int_equal(batch->loose_lost, 0);
 }
@@ -107,9 +107,9 @@ static void test_origin_of_the_first(void **state)
 	for (size_t i = 0; i < 2; i++)
 		make_huge(&batch_new->steps[i], i);
 	RUN(test, batch);
-	assert_int_equal(batch->nr_loose, 2);
+	assert_int_equal(batch->nr_base_pages, 2);
 	for (size_t i = 0; i < 2; i++) {
-		const struct nm_page_loose *run = &batch->loose[i];
+		const struct nm_base_pages *run = &batch->base_pages[i];
 		assert_int_equal(run->pages, FAKE_PER_HUGE);
 		assert_int_equal(run->was_on, 0);
 		assert_int_equal(run->address % FAKE_HUGE, 0);
@@ -153,12 +153,12 @@ static void test_again(void **state)
 
 	make_huge(&batch->steps[0], 0);
 	batch = run(test, batch);
-	assert_int_equal(batch->nr_loose, 1);
+	assert_int_equal(batch->nr_base_pages, 1);
 	fake_pass_ms(test->fake, test->mover, 1000);
 	batch = run(test, batch);
 	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_ELSEWHERE);
-	assert_int_equal(batch->nr_loose, 0);
-	assert_false(batch->steps[0].loose);
+	assert_int_equal(batch->nr_base_pages, 0);
+	assert_false(batch->steps[0].base_pages);
 	nm_page_batch_free(batch);
 }
 

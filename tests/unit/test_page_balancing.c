@@ -72,9 +72,9 @@ static void assert_told(unsigned times, int priority, const char *words)
 		fail_msg("\"%s\" is not in: %s", words, last->text);
 }
 
-static const char *standing(void)
+static const char *balancing_mode(void)
 {
-	return nm_page_standing_name(world.daemon.pipeline.pages->standing);
+	return nm_balancing_mode_name(world.daemon.pipeline.pages->balancing_mode);
 }
 
 static void pages_are_left_to_the_kernel(void **state)
@@ -83,7 +83,7 @@ static void pages_are_left_to_the_kernel(void **state)
 	begin(NM_BALANCING_YIELD);
 	assert_int_equal(fake_mover.submitted, 0);
 	assert_told(1, LOG_NOTICE, "left to the kernel");
-	assert_string_equal(standing(), "yields");
+	assert_string_equal(balancing_mode(), "yields");
 	world.balancing = 0;
 	assert_true(acts());
 	assert_told(2, LOG_INFO, "is off");
@@ -115,7 +115,7 @@ static void tiers_move_no_pages_of_ours(void **state)
 	world.balancing = 3;
 	live(3);
 	assert_true(switches > 0);
-	assert_string_equal(standing(), "manages");
+	assert_string_equal(balancing_mode(), "manages");
 }
 
 static void a_warning_and_nothing_else(void **state)
@@ -151,7 +151,7 @@ static void another_setting_puts_it_back(void **state)
 	live(3);
 	assert_int_equal(world.balancing, 1);
 	assert_false(acts());
-	assert_string_equal(standing(), "yields");
+	assert_string_equal(balancing_mode(), "yields");
 }
 
 static void a_refusal_yields(void **state)
@@ -187,7 +187,7 @@ static void what_is_needed_is_not_turned_off(void **state)
 	world.daemon.config->sampling.inject = NM_INJECT_NONE;
 	live(2);
 	assert_int_equal(world.balancing, 1);
-	assert_string_equal(standing(), "needs-faults");
+	assert_string_equal(balancing_mode(), "needs-faults");
 }
 
 static void injected_faults_win(void **state)

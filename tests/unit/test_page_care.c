@@ -19,16 +19,16 @@ static void move_loose(struct nm_page_batch *batch)
 		move_in_model(batch);
 		return;
 	}
-	batch->loose = calloc(batch->count, sizeof(*batch->loose));
+	batch->base_pages = calloc(batch->count, sizeof(*batch->base_pages));
 	for (size_t i = 0; i < batch->count; i++) {
 		struct nm_page_step *step = &batch->steps[i];
 		uint64_t first = (step->address - START) / 4096, count = 0;
 		while (count < step->bytes / 4096 && world.space.home[first + count] == 2)
 			world.space.home[first + count++] = (uint8_t)step->to;
 		step->fate = NM_PAGE_FATE_MOVED;
-		step->loose = true;
+		step->base_pages = true;
 		step->found_on = 2;
-		batch->loose[batch->nr_loose++] = (struct nm_page_loose){
+		batch->base_pages[batch->nr_base_pages++] = (struct nm_base_pages){
 			.address = step->address,
 			.pages = (uint32_t)count,
 			.was_on = 2,

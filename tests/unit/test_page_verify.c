@@ -30,7 +30,7 @@ static int set_up(void **state)
 	process = (struct nm_snap_process){.pid = 7, .start_ticks = 5};
 	thread = (struct nm_snap_thread){.tid = 7,
 					 .pid = 7,
-					 .home_node = 0,
+					 .main_node = 0,
 					 .accesses = accesses,
 					 .fresh = fresh,
 					 .access_total = 100,

@@ -515,9 +515,9 @@ static void half_of_1000_and_no_more(struct nm_page_batch *batch)
 	batch->moved = 512;
 	batch->bytes = 512 * 4096;
 	memset(world.space.home, batch->to, 512);
-	batch->loose = calloc(1, sizeof(*batch->loose));
-	batch->loose[0] = (struct nm_page_loose){START, 512, 3, 0};
-	batch->nr_loose = 1;
+	batch->base_pages = calloc(1, sizeof(*batch->base_pages));
+	batch->base_pages[0] = (struct nm_base_pages){START, 512, 3, 0};
+	batch->nr_base_pages = 1;
 }
 
 /* What was broken off for that goes on when it is over, and not before. */
@@ -843,13 +843,14 @@ static void move_and_tell(struct nm_page_batch *batch)
 	move_of_1000(batch);
 	if (batch->pid != 1000)
 		return;
-	batch->nr_loose = 2;
-	batch->loose = calloc(batch->nr_loose, sizeof(*batch->loose));
+	batch->nr_base_pages = 2;
+	batch->base_pages = calloc(batch->nr_base_pages, sizeof(*batch->base_pages));
 	for (unsigned i = 0; i < 2; i++)
-		batch->loose[i] = (struct nm_page_loose){.address = world.space.start + i * 512 * 4096,
-							 .pages = 512,
-							 .was_on = 3,
-							 .now_on = batch->to};
+		batch->base_pages[i] =
+			(struct nm_base_pages){.address = world.space.start + i * 512 * 4096,
+					       .pages = 512,
+					       .was_on = 3,
+					       .now_on = batch->to};
 }
 
 static unsigned sent_back; /* pages */

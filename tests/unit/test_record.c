@@ -83,11 +83,11 @@ static void what_is_not_measured_leaves_no_trace(void **state)
 	run(0, 0, 500);
 	assert_true(known(0, 0) == 100);
 	machine->config.threads.min_samples = 10;
-	machine->figures[0].home_node_share = 0.79;
+	machine->figures[0].main_node_share = 0.79;
 	machine->interval++;
 	take();
 	assert_true(known(0, 0) == 100);
-	machine->figures[0].home_node_share = 0.8;
+	machine->figures[0].main_node_share = 0.8;
 	take();
 	assert_true(known(0, 0) == 500);
 }

@@ -386,7 +386,7 @@ static void add_any_threads(struct nm_recorder_writer *writer, struct nm_rng *rn
 	for (unsigned i = 0; i < 4; i++)
 		threads[i] = (struct nm_recorded_thread){.tid = (uint32_t)any_number(rng),
 							 .pid = (uint32_t)any_number(rng),
-							 .home_node = (int)any_number(rng),
+							 .main_node = (int)any_number(rng),
 							 .run_share = any_real(rng),
 							 .local_share = any_real(rng),
 							 .access_total = any_real(rng),

@@ -107,13 +107,13 @@ static void all_have_their_turn(void **state)
 	struct nm_platform platform = {.ops = &ops};
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(4, 8);
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
-	nm_auto(nm_roster_memory_freep) struct nm_roster_memory *memory = NULL;
+	nm_auto(nm_released_list_freep) struct nm_released_list *memory = NULL;
 	nm_auto(nm_roster_freep) struct nm_roster *roster = NULL;
 	(void)state;
 	assert_int_equal(nm_config_default(&config), 0);
 	config->targets.min_cpu_percent = 0;
 	config->targets.min_rss_mb = 1;
-	assert_int_equal(nm_roster_memory_new(&memory), 0);
+	assert_int_equal(nm_released_list_new(&memory), 0);
 	assert_int_equal(nm_roster_new(&platform, topology, config, NULL, memory, &roster), 0);
 	for (uint32_t i = 0; i < THREADS; i++)
 		figures[i] = (struct nm_figures){

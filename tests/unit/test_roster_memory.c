@@ -30,15 +30,15 @@ static int end(void **state)
 
 static void save(void)
 {
-	assert_int_equal(nm_roster_memory_save(memory, &fake->platform, directory, BOOT), 0);
+	assert_int_equal(nm_released_list_save(memory, &fake->platform, directory, BOOT), 0);
 }
 
 static int load(const char *boot_id)
 {
 	nm_roster_free(roster);
-	nm_roster_memory_free(memory);
-	assert_int_equal(nm_roster_memory_new(&memory), 0);
-	int r = nm_roster_memory_load(memory, &fake->platform, directory, boot_id);
+	nm_released_list_free(memory);
+	assert_int_equal(nm_released_list_new(&memory), 0);
+	int r = nm_released_list_load(memory, &fake->platform, directory, boot_id);
 	open_roster();
 	run_all(1);
 	return r;
@@ -178,7 +178,7 @@ static void what_could_not_be_saved_is_tried_again(void **state)
 	run_all(1);
 	assert_int_equal(nm_roster_release(roster, 100), 0);
 	fixture_directory(root, NM_ROSTER_MEMORY_NAME ".new/in-the-way");
-	assert_int_not_equal(nm_roster_memory_save(memory, &fake->platform, directory, BOOT), 0);
+	assert_int_not_equal(nm_released_list_save(memory, &fake->platform, directory, BOOT), 0);
 	char path[FIXTURE_PATH + 32];
 	snprintf(path, sizeof(path), "%s/" NM_ROSTER_MEMORY_NAME ".new", root);
 	fixture_remove(path);
@@ -259,7 +259,7 @@ static void other_domains_take_nobodys_place(void **state)
 	struct nm_platform_ops blind = *ops; /* whoever cannot be read is taken for alive */
 	blind.open_directory = open_nothing;
 	fake->platform.ops = &blind;
-	assert_int_equal(nm_roster_memory_take(memory, &fake->platform, text, BOOT), 0);
+	assert_int_equal(nm_released_list_take(memory, &fake->platform, text, BOOT), 0);
 	fake->platform.ops = ops;
 	run_all(1);
 	assert_managed(101, false);

@@ -149,7 +149,8 @@ static int own_runtime(void)
 						    .worker_program = NM_WORKER_BUILT};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	struct nm_memory_answer answer = {.result = -EAGAIN};
-	const struct nm_question question = {.kind = NM_QUESTION_RUNTIME, .pid = (uint32_t)getpid()};
+	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_RUNTIME,
+						 .pid = (uint32_t)getpid()};
 	uint64_t ticket = 0;
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);

@@ -70,8 +70,8 @@ static void figures_are_copied(void **state)
 	machine_touch(machine, 0, 1, 300);
 	const struct nm_snap_thread *thread = take(0);
 	machine->accesses[3] = 7;
-	assert_int_equal(thread->home_cpu, 2);
-	assert_int_equal(thread->home_node, 1);
+	assert_int_equal(thread->main_cpu, 2);
+	assert_int_equal(thread->main_node, 1);
 	assert_true(thread->accesses[3] == 100 && thread->accesses[1] == 300);
 	assert_int_equal(thread->fresh[3], 100);
 	assert_true(thread->access_total == 400);
@@ -90,8 +90,8 @@ static void a_member_without_figures_has_no_home(void **state)
 	input.nr_figures--;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
 	const struct nm_snap_thread *thread = &snapshot->threads[0];
-	assert_int_equal(thread->home_cpu, -1);
-	assert_int_equal(thread->home_node, -1);
+	assert_int_equal(thread->main_cpu, -1);
+	assert_int_equal(thread->main_node, -1);
 	assert_int_equal(thread->preferred, -1);
 	assert_true(isnan(thread->local_share));
 	assert_true(thread->accesses[3] == 0);
@@ -100,7 +100,7 @@ static void a_member_without_figures_has_no_home(void **state)
 	nm_snapshot_free(snapshot);
 	input.nr_figures = 0;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
-	assert_int_equal(snapshot->threads[1].home_cpu, -1);
+	assert_int_equal(snapshot->threads[1].main_cpu, -1);
 }
 
 static void figures_of_another_process_are_not_the_members(void **state)
@@ -108,7 +108,7 @@ static void figures_of_another_process_are_not_the_members(void **state)
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
 	machine->figures[0].pid = 11;
-	assert_int_equal(take(0)->home_cpu, -1);
+	assert_int_equal(take(0)->main_cpu, -1);
 }
 
 static void figures_of_unmanaged_threads_are_passed_over(void **state)
@@ -121,7 +121,7 @@ static void figures_of_unmanaged_threads_are_passed_over(void **state)
 	input.nr_members--;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
 	assert_int_equal(snapshot->nr_threads, 1);
-	assert_int_equal(snapshot->threads[0].home_cpu, 3);
+	assert_int_equal(snapshot->threads[0].main_cpu, 3);
 	assert_int_equal(snapshot->cpus[2].homes, 0);
 }
 
@@ -140,11 +140,11 @@ static void validity_needs_run_time_samples_and_a_home(void **state)
 	machine->figures[0].run_share = NAN;
 	assert_false(take(0)->valid);
 	machine->figures[0].run_share = 0.5;
-	machine->figures[0].home_node_share = 0.79;
+	machine->figures[0].main_node_share = 0.79;
 	assert_false(take(0)->valid);
-	assert_int_equal(snapshot->threads[0].home_node, -1);
-	assert_int_equal(snapshot->threads[0].home_cpu, 2);
-	machine->figures[0].home_node_share = 0.8;
+	assert_int_equal(snapshot->threads[0].main_node, -1);
+	assert_int_equal(snapshot->threads[0].main_cpu, 2);
+	machine->figures[0].main_node_share = 0.8;
 	assert_true(take(0)->valid);
 }
 
@@ -155,7 +155,7 @@ static void the_paper_wants_one_sample_and_any_home(void **state)
 	machine_thread(machine, 10, 2, 3);
 	machine_touch(machine, 0, 3, 1);
 	machine->figures[0].run_share = 0.001;
-	machine->figures[0].home_node_share = 0.3;
+	machine->figures[0].main_node_share = 0.3;
 	assert_true(take(0)->valid);
 	machine_touch(machine, 0, 3, 0);
 	assert_false(take(0)->valid);
@@ -180,11 +180,11 @@ static void a_cpu_that_is_gone_is_no_home(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
-	machine->figures[0].home_cpu = 8;
-	assert_int_equal(take(0)->home_cpu, -1);
-	machine->figures[0].home_cpu = 2;
+	machine->figures[0].main_cpu = 8;
+	assert_int_equal(take(0)->main_cpu, -1);
+	machine->figures[0].main_cpu = 2;
 	machine->topology->cpus[2].node = -1;
-	assert_int_equal(take(0)->home_cpu, -1);
+	assert_int_equal(take(0)->main_cpu, -1);
 }
 
 static void warm_up_and_bars_keep_a_thread_still(void **state)

@@ -103,9 +103,9 @@ static void one_run_of_pages(struct nm_page_batch *batch)
 {
 	batch->moved = 512;
 	batch->bytes = 512 * 4096;
-	batch->loose = calloc(1, sizeof(*batch->loose));
-	batch->loose[0] = (struct nm_page_loose){START, 512, 2, 0};
-	batch->nr_loose = 1;
+	batch->base_pages = calloc(1, sizeof(*batch->base_pages));
+	batch->base_pages[0] = (struct nm_base_pages){START, 512, 2, 0};
+	batch->nr_base_pages = 1;
 }
 
 /* Of how many runs of B's pages it is remembered where they were, while A has so many. */

@@ -271,7 +271,7 @@ static double cost_on(const struct nm_snapshot *snapshot, uint32_t tid, int node
 	double cost = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *other = &snapshot->threads[i];
-		int there = nm_topology_node_of_cpu(snapshot->topology, other->home_cpu);
+		int there = nm_topology_node_of_cpu(snapshot->topology, other->main_cpu);
 		if (there >= 0)
 			cost += (double)nm_affinity_between(affinity, tid, other->tid) *
 				nm_topology_distance(snapshot->topology, node, there);

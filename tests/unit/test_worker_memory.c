@@ -25,7 +25,7 @@ static int set_up_memory(void **state)
 	fixture_make(root, sizeof(root));
 	directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct fixture *f = *state;
-	return r < 0 || directory < 0 ? -1 : nm_worker_memory_new(&f->memory);
+	return r < 0 || directory < 0 ? -1 : nm_unresponsive_list_new(&f->memory);
 }
 
 static int tear_down_memory(void **state)
@@ -60,16 +60,16 @@ static int load(struct fixture *f, const char *boot_id)
 {
 	nm_worker_client_free(f->client);
 	f->client = NULL;
-	nm_worker_memory_free(f->memory);
-	assert_int_equal(nm_worker_memory_new(&f->memory), 0);
-	int r = nm_worker_memory_load(f->memory, directory, boot_id);
+	nm_unresponsive_list_free(f->memory);
+	assert_int_equal(nm_unresponsive_list_new(&f->memory), 0);
+	int r = nm_unresponsive_list_load(f->memory, directory, boot_id);
 	open_client(f, LONG_NS);
 	return r;
 }
 
 static int restart(struct fixture *f)
 {
-	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
+	assert_int_equal(nm_unresponsive_list_save(f->memory, directory, BOOT), 0);
 	return load(f, BOOT);
 }
 
@@ -114,7 +114,7 @@ static void another_boot_has_other_processes(void **state)
 	struct fixture *f = *state;
 	pid_t stopped = miss(f);
 
-	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
+	assert_int_equal(nm_unresponsive_list_save(f->memory, directory, BOOT), 0);
 	assert_int_equal(load(f, "another"), 0);
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0);
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
@@ -139,10 +139,10 @@ static void what_cannot_be_written_is_tried_again(void **state)
 	pid_t stopped = miss(f);
 
 	fixture_directory(root, in_the_way[0]);
-	assert_true(nm_worker_memory_save(f->memory, directory, BOOT) < 0);
+	assert_true(nm_unresponsive_list_save(f->memory, directory, BOOT) < 0);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(in_the_way); i++)
 		assert_int_equal(unlinkat(directory, in_the_way[i], AT_REMOVEDIR), 0);
-	assert_int_equal(nm_worker_memory_save(f->memory, directory, BOOT), 0);
+	assert_int_equal(nm_unresponsive_list_save(f->memory, directory, BOOT), 0);
 	assert_non_null(strstr(fixture_read(root, NM_WORKER_MEMORY_NAME), "\nprocess "));
 	assert_int_equal(kill(stopped, SIGKILL), 0);
 }
@@ -218,10 +218,10 @@ static void another_start_since_the_question_is_another_process(void **state)
 	struct fixture *f = *state;
 	char program[FIXTURE_PATH + 16];
 	const uint64_t address = (uintptr_t)f->page;
-	const struct nm_question question = {.kind = NM_QUESTION_WHERE,
-					     .pid = (uint32_t)f->other,
-					     .count = 1,
-					     .addresses = &address};
+	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_WHERE,
+						 .pid = (uint32_t)f->other,
+						 .count = 1,
+						 .addresses = &address};
 	const struct nm_platform_options options = {.root_path = root, .worker_program = program};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	uint64_t ticket = 0, ticks = start_of(f->other);
@@ -252,7 +252,8 @@ static void another_start_since_the_question_is_another_process(void **state)
 static void pages_of_a_process_are_found(void **state)
 {
 	struct fixture *f = *state;
-	const struct nm_question question = {.kind = NM_QUESTION_PAGES, .pid = (uint32_t)f->other};
+	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_PAGES,
+						 .pid = (uint32_t)f->other};
 	const struct nm_platform_options options = {.root_path = "/",
 						    .worker_program = NM_WORKER_BUILT};
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
@@ -276,12 +277,12 @@ static void pages_of_a_process_are_found(void **state)
 static void a_platform_serves_its_last_reference(void **state)
 {
 	struct fixture *f = *state;
-	struct nm_worker_memory *memory;
+	struct nm_unresponsive_list *memory;
 	struct nm_platform *platform;
 	const uint64_t address = (uintptr_t)f->page;
 	int node = -1;
 
-	assert_int_equal(nm_worker_memory_new(&memory), 0);
+	assert_int_equal(nm_unresponsive_list_new(&memory), 0);
 	const struct nm_platform_options options = {
 		.root_path = "/", .worker_program = NM_WORKER_BUILT, .unanswered = memory};
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
@@ -289,7 +290,7 @@ static void a_platform_serves_its_last_reference(void **state)
 	assert_int_equal(workers(), 1);
 	assert_ptr_equal(nm_platform_ref(platform), platform);
 	nm_platform_free(platform);
-	nm_worker_memory_free(memory);
+	nm_unresponsive_list_free(memory);
 	assert_int_equal(workers(), 1);
 	assert_int_equal(platform->ops->pages_where(platform, f->other, start_of(f->other), 1,
 						    &address, &node),

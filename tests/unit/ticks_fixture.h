@@ -15,8 +15,8 @@ static inline struct nm_daemon *service_open(struct world *world)
 	service->next_decision = 1;
 	service->runtime_directory = -1;
 	assert_int_equal(nm_journal_new(&service->journal), 0);
-	assert_int_equal(nm_roster_memory_new(&service->given_back), 0);
-	assert_int_equal(nm_worker_memory_new(&service->unanswered), 0);
+	assert_int_equal(nm_released_list_new(&service->given_back), 0);
+	assert_int_equal(nm_unresponsive_list_new(&service->unanswered), 0);
 	assert_int_equal(nm_config_load(world->config, &errors, &service->config), 0);
 	nm_rng_seed(&service->rng, 1);
 	assert_int_equal(nm_runtime_open(service), 0);
@@ -32,8 +32,8 @@ static inline void service_close(struct nm_daemon *service)
 	if (!service->paused)
 		nm_pipeline_close(service);
 	nm_runtime_close(service, true);
-	nm_roster_memory_free(service->given_back);
-	nm_worker_memory_free(service->unanswered);
+	nm_released_list_free(service->given_back);
+	nm_unresponsive_list_free(service->unanswered);
 	nm_journal_free(service->journal);
 	nm_config_free(service->config);
 	free(service->config_text);

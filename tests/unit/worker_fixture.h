@@ -26,7 +26,7 @@
 
 struct fixture {
 	struct nm_worker_client *client;
-	struct nm_worker_memory *memory; /* NULL: each client has one of its own */
+	struct nm_unresponsive_list *memory; /* NULL: each client has one of its own */
 	int proc_fd;
 	pid_t other; /* a process of our own user, which sleeps */
 	char *page;  /* of ours, and of its */
@@ -136,7 +136,7 @@ static inline int tear_down(void **state)
 	struct fixture *f = *state;
 
 	nm_worker_client_free(f->client);
-	nm_worker_memory_free(f->memory);
+	nm_unresponsive_list_free(f->memory);
 	await_no_worker();
 	kill(f->other, SIGKILL);
 	waitpid(f->other, NULL, 0);
