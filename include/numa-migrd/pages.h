@@ -30,7 +30,7 @@ struct nm_page_id {
 struct nm_page_touch {
 	struct nm_page_id page;
 	uint16_t node;	 /* index of the node whose CPU accessed it */
-	int16_t home;	 /* index of the node that it lives on; -1: not known now */
+	int16_t page_node; /* index of the node that it lives on; -1: not known now */
 	uint16_t thread; /* id from nm_affinity_join(); 0: do not look for sharing */
 };
 
@@ -48,7 +48,7 @@ enum nm_page_outcome {
 
 struct nm_page_view {
 	const uint8_t *accesses; /* by node, decayed up to the last access; until the next call */
-	int home;		 /* -1: not known */
+	int page_node;		 /* -1: not known */
 	unsigned idle_s;
 	bool pending, barred, left_alone;
 };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only door to the machine. Implementations: Linux (platform/), Linux without writes (dry run, by
- * construction), and the tests' fakes. Every function returns 0 or a byte count, or a negative errno;
- * none logs, none retries but for EINTR.
+ * The only door to the machine. Implementations: Linux (platform/), Linux without writes (dry run,
+ * by construction), and the tests' fakes. Every function returns 0 or a byte count, or a negative
+ * errno; none logs, none retries but for EINTR.
  *
- * The mover's thread calls now_ns, open_directory, list_directory, read_file, close, open_maps, read_maps,
- * pages_where, pages_find, pages_migrate and pages_move beside the loop's: these may share no state that changes, but under a lock
- * that is held for moments. All others are the loop's, and none of these waits for another process: what
- * takes the lock of its memory map is asked for (ask, take).
+ * The mover's thread calls now_ns, open_directory, list_directory, read_file, close, open_maps,
+ * read_maps, pages_where, pages_find, pages_migrate and pages_move beside the loop's: these may
+ * share no state that changes, but under a lock that is held for moments. All others are the
+ * loop's, and none of these waits for another process: what takes the lock of its memory map is
+ * asked for (memory_query, memory_poll).
  */
 #ifndef NUMA_MIGRD_PLATFORM_H
 #define NUMA_MIGRD_PLATFORM_H
@@ -147,13 +148,14 @@ struct nm_platform_ops {
 	 * holds a pagemap or clear_refs descriptor, so it uses soft-dirty; -EFBIG: it has too many open
 	 * files for that to be known; -EPERM. Sample stage, balance, injection, roster.
 	 */
-	int (*ask)(struct nm_platform *platform, const struct nm_memory_query *question,
-		   uint64_t *ret_ticket);
+	int (*memory_query)(struct nm_platform *platform, const struct nm_memory_query *question,
+			    uint64_t *ret_ticket);
 	/* Its answer, once: 0, and the caller clears it; -EAGAIN: not yet; -ENOENT: there is no such
 	 * question. */
-	int (*take)(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret);
+	int (*memory_poll)(struct nm_platform *platform, uint64_t ticket,
+			   struct nm_memory_answer *ret);
 	/* Nobody will take it. */
-	void (*forget)(struct nm_platform *platform, uint64_t ticket);
+	void (*memory_cancel)(struct nm_platform *platform, uint64_t ticket);
 
 	/*
 	 * /proc/PID's maps or numa_maps, below a directory of a process or thread, in pieces: read_maps

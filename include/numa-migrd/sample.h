@@ -40,7 +40,7 @@ struct nm_sample {
 	uint64_t physical_address; /* 0 = not known */
 	/* Where physical_address is 0: 1 + index of the node the page is on; 0 = not known either.
 	 */
-	uint32_t home;
+	uint32_t page_node;
 	uint64_t page_bytes; /* of the page touched, 0 = not known */
 	/* MEMORY and STORE only: */
 	uint32_t latency_cycles; /* core cycles; 0 = not measured for this access */

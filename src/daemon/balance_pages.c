@@ -167,7 +167,7 @@ static void end_counting(struct nm_daemon *daemon)
 	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_counting *counting = &daemon->pipeline.balancer->counting;
 	if (counting->ticket)
-		platform->ops->forget(platform, counting->ticket);
+		platform->ops->memory_cancel(platform, counting->ticket);
 	counting->ticket = 0;
 }
 
@@ -179,7 +179,7 @@ int nm_balance_ask(struct nm_daemon *daemon, const struct nm_memory_query *quest
 	counting->pid = question->pid;
 	counting->start_ticks = question->start_ticks;
 	counting->asked = daemon->tally.intervals;
-	return platform->ops->ask(platform, question, &counting->ticket);
+	return platform->ops->memory_query(platform, question, &counting->ticket);
 }
 
 static int ask_numa_maps(struct nm_daemon *daemon, const struct nm_residence *residence)
@@ -215,7 +215,7 @@ static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
 	if (!counting->ticket)
 		return true;
-	int r = platform->ops->take(platform, counting->ticket, &answer);
+	int r = platform->ops->memory_poll(platform, counting->ticket, &answer);
 	if (r == -EAGAIN && daemon->tally.intervals - counting->asked < ANSWER_INTERVALS)
 		return false;
 	if (r != -EAGAIN)

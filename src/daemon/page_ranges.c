@@ -304,7 +304,8 @@ static bool is_wanted(const struct nm_daemon *daemon, const struct nm_page_id *p
 	*ret_home = -1;
 	if (nm_memory_look(daemon->pipeline.memory, page, &view) < 0)
 		return true;
-	bool there = view.home >= 0 && is_beside(daemon->pipeline.topology, view.home, node);
+	bool there =
+		view.page_node >= 0 && is_beside(daemon->pipeline.topology, view.page_node, node);
 	return !there && !view.pending && !view.barred && !view.left_alone;
 }
 

@@ -38,7 +38,7 @@ static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t ano
 	placed->count.anon_bytes = anon_bytes; /* also of who cannot be asked */
 	placed->count.asked_ns = now_ns;
 	placed->count.pages = pages;
-	if (platform->ops->ask(platform, &question, &placed->count.ticket) < 0)
+	if (platform->ops->memory_query(platform, &question, &placed->count.ticket) < 0)
 		placed->count.ticket = 0;
 }
 
@@ -46,7 +46,7 @@ void nm_placement_forget_count(struct nm_daemon *daemon, struct nm_placed *place
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	if (placed->count.ticket)
-		platform->ops->forget(platform, placed->count.ticket);
+		platform->ops->memory_cancel(platform, placed->count.ticket);
 	placed->count.ticket = 0;
 }
 
@@ -113,7 +113,7 @@ static void take(struct nm_daemon *daemon, struct nm_placed *placed)
 	const struct nm_topology *topology = daemon->pipeline.topology;
 	struct nm_platform *platform = daemon->pipeline.platform;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	int r = platform->ops->take(platform, placed->count.ticket, &answer);
+	int r = platform->ops->memory_poll(platform, placed->count.ticket, &answer);
 	if (r == -EAGAIN)
 		return;
 	placed->count.ticket = 0;

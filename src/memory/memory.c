@@ -271,8 +271,9 @@ void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *
 
 int nm_memory_home(const struct nm_memory *memory, const struct nm_sample *sample)
 {
-	if (sample->home)
-		return sample->home <= memory->topology->nr_nodes ? (int)sample->home - 1 : -1;
+	if (sample->page_node)
+		return sample->page_node <= memory->topology->nr_nodes ? (int)sample->page_node - 1
+								       : -1;
 	return memory->physmap ? nm_physmap_node(memory->physmap, sample->physical_address) : -1;
 }
 
@@ -308,7 +309,7 @@ void nm_memory_add(void *context, const struct nm_sample *sample)
 			 .owner = (uint16_t)owner,
 			 .size = size_of(sample->page_bytes)},
 		.node = (uint16_t)node,
-		.home = (int16_t)nm_memory_home(memory, sample),
+		.page_node = (int16_t)nm_memory_home(memory, sample),
 		.thread = nm_affinity_id(memory->affinity, sample->tid),
 	};
 	if (memory->nr_touches == BATCH)
@@ -329,7 +330,7 @@ static void want(struct nm_memory *memory, size_t index, int16_t target)
 	}
 	memory->wanted[memory->nr_wanted++] =
 		(struct nm_memory_wanted){.pid = memory->touch_pids[index],
-					  .from = (int16_t)view.home,
+					  .from = (int16_t)view.page_node,
 					  .to = target,
 					  .page = touch->page};
 }

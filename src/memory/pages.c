@@ -170,8 +170,8 @@ static void count_access(const struct nm_pages *pages, struct nm_slot slot, uint
 	if (vector[touch->node] == UINT8_MAX)
 		halve(vector, pages->nr_nodes, 1);
 	vector[touch->node]++;
-	if (touch->home >= 0)
-		slot.bucket->home[slot.way] = (uint16_t)(touch->home + 1);
+	if (touch->page_node >= 0)
+		slot.bucket->home[slot.way] = (uint16_t)(touch->page_node + 1);
 }
 
 /* Must be called before the entry is marked as seen now: eight bits of a stamp go round. */
@@ -389,7 +389,7 @@ int nm_pages_look(const struct nm_pages *pages, uint32_t now_s, const struct nm_
 	uint8_t state = slot.bucket->state[slot.way];
 	*ret = (struct nm_page_view){
 		.accesses = nm_slot_vector(pages, slot),
-		.home = slot.bucket->home[slot.way] - 1,
+		.page_node = slot.bucket->home[slot.way] - 1,
 		.idle_s = nm_age(now_s, slot.bucket->seen[slot.way]),
 		.pending = state & NM_STATE_PENDING,
 		.barred = state & NM_STATE_BARRED &&

@@ -330,8 +330,8 @@ static inline uint32_t fault_weight(uint64_t page_bytes)
 /* By the physical address, or as the kernel answered where the sample has none. */
 static inline int home_of(const struct nm_metrics *metrics, const struct nm_sample *sample)
 {
-	if (sample->home)
-		return sample->home <= metrics->nr_nodes ? (int)sample->home - 1 : -1;
+	if (sample->page_node)
+		return sample->page_node <= metrics->nr_nodes ? (int)sample->page_node - 1 : -1;
 	return metrics->physmap ? nm_physmap_node(metrics->physmap, sample->physical_address) : -1;
 }
 

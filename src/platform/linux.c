@@ -287,7 +287,7 @@ static int dry_ask(struct nm_platform *platform, const struct nm_memory_query *q
 {
 	if (question->kind == NM_MEMORY_QUERY_CLEAR_REFS)
 		return -EROFS;
-	return nm_linux_ask(platform, question, ret_ticket);
+	return nm_linux_memory_query(platform, question, ret_ticket);
 }
 
 static int dry_numa_balancing_set(struct nm_platform *platform, int value)
@@ -305,16 +305,17 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 	.hardware_list = linux_hardware_list, .hardware_open = linux_hardware_open,                \
 	.event_map = linux_event_map, .event_unmap = linux_event_unmap, .aux_map = linux_aux_map,  \
 	.aux_unmap = linux_aux_unmap, .event_ioctl = linux_event_ioctl,                            \
-	.event_read = linux_event_read, .take = nm_linux_take, .forget = nm_linux_forget,          \
-	.open_maps = nm_linux_open_maps, .read_maps = nm_linux_read_maps,                          \
-	.pages_where = nm_linux_pages_where, .pages_find = nm_linux_pages_find,                    \
-	.pages_prepare = nm_linux_pages_prepare, .pages_stop = nm_linux_pages_stop,                \
-	.worker_news = nm_linux_worker_news, .worker_counts = nm_linux_worker_counts
+	.event_read = linux_event_read, .memory_poll = nm_linux_memory_poll,                       \
+	.memory_cancel = nm_linux_memory_cancel, .open_maps = nm_linux_open_maps,                  \
+	.read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,                      \
+	.pages_find = nm_linux_pages_find, .pages_prepare = nm_linux_pages_prepare,                \
+	.pages_stop = nm_linux_pages_stop, .worker_news = nm_linux_worker_news,                    \
+	.worker_counts = nm_linux_worker_counts
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,
 	.affinity_set = nm_linux_affinity_set,
-	.ask = nm_linux_ask,
+	.memory_query = nm_linux_memory_query,
 	.pages_migrate = nm_linux_pages_migrate,
 	.pages_move = nm_linux_pages_move,
 	.clear_refs = linux_clear_refs,
@@ -324,7 +325,7 @@ static const struct nm_platform_ops linux_ops = {
 static const struct nm_platform_ops dry_run_ops = {
 	NM_LINUX_READS,
 	.affinity_set = dry_affinity_set,
-	.ask = dry_ask,
+	.memory_query = dry_ask,
 	.pages_migrate = dry_pages_migrate,
 	.pages_move = dry_pages_move,
 	.clear_refs = dry_clear_refs,

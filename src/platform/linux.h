@@ -41,10 +41,11 @@ ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, s
 void nm_linux_close(struct nm_platform *platform, int fd);
 
 /* nm_platform_ops, linux_memory.c */
-int nm_linux_ask(struct nm_platform *platform, const struct nm_memory_query *question,
-		 uint64_t *ret_ticket);
-int nm_linux_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret);
-void nm_linux_forget(struct nm_platform *platform, uint64_t ticket);
+int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *question,
+			  uint64_t *ret_ticket);
+int nm_linux_memory_poll(struct nm_platform *platform, uint64_t ticket,
+			 struct nm_memory_answer *ret);
+void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket);
 int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name);
 ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
 			   size_t size, uint64_t budget_ns, uint64_t *ret_held_ns);

@@ -236,8 +236,8 @@ void nm_linux_answer(void *context, const struct nm_memory_query *question,
 
 /* ---- nm_platform_ops: the loop's ---- */
 
-int nm_linux_ask(struct nm_platform *platform, const struct nm_memory_query *question,
-		 uint64_t *ret_ticket)
+int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *question,
+			  uint64_t *ret_ticket)
 {
 	struct nm_linux *self = nm_linux(platform);
 	struct nm_memory_query own = *question;
@@ -259,12 +259,13 @@ int nm_linux_ask(struct nm_platform *platform, const struct nm_memory_query *que
 	return nm_asker_ask(self->asker, &own, ret_ticket);
 }
 
-int nm_linux_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
+int nm_linux_memory_poll(struct nm_platform *platform, uint64_t ticket,
+			 struct nm_memory_answer *ret)
 {
 	return nm_asker_take(nm_linux(platform)->asker, ticket, ret);
 }
 
-void nm_linux_forget(struct nm_platform *platform, uint64_t ticket)
+void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket)
 {
 	nm_asker_forget(nm_linux(platform)->asker, ticket);
 }

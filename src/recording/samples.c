@@ -30,7 +30,7 @@ _Static_assert(NM_EVENT_KIND_MAX <= 1 << KIND_BITS, "a kind has its bits");
 
 static unsigned more_of(const struct nm_sample *sample)
 {
-	return (sample->home ? HOME : 0) | (sample->page_bytes ? PAGE : 0) |
+	return (sample->page_node ? HOME : 0) | (sample->page_bytes ? PAGE : 0) |
 	       (sample->latency_cycles ? LATENCY : 0) | (sample->level ? LEVEL : 0) |
 	       (sample->remote ? REMOTE : 0) | (sample->weight ? WEIGHT : 0) |
 	       (sample->amount ? AMOUNT : 0);
@@ -40,7 +40,7 @@ static uint8_t *write_more(uint8_t *at, const struct nm_sample *sample, unsigned
 {
 	*at++ = (uint8_t)more;
 	if (more & HOME)
-		at = nm_varint_write(at, sample->home);
+		at = nm_varint_write(at, sample->page_node);
 	if (more & PAGE)
 		at = nm_varint_write(at, sample->page_bytes);
 	if (more & LATENCY)
@@ -135,7 +135,7 @@ static inline bool read_more(const uint8_t **at, struct nm_sample *sample)
 {
 	unsigned more = *(*at)++;
 	if (more & HOME)
-		sample->home = (uint32_t)read_varint(at);
+		sample->page_node = (uint32_t)read_varint(at);
 	if (more & PAGE)
 		sample->page_bytes = read_varint(at);
 	if (more & LATENCY)
@@ -148,7 +148,7 @@ static inline bool read_more(const uint8_t **at, struct nm_sample *sample)
 	if (more & AMOUNT)
 		sample->amount = read_varint(at);
 	return (more & ~ALL_MORE) == 0 && sample->level <= NM_LEVEL_DRAM &&
-	       sample->home <= NM_RECORDING_NODES_MOST;
+	       sample->page_node <= NM_RECORDING_NODES_MOST;
 }
 
 /* At `at` there is room for SAMPLE_MOST. */
@@ -286,8 +286,8 @@ static void print_sample(const struct nm_sample *sample, FILE *out)
 		      sample->time_ns);
 	if (sample->address)
 		(void)fprintf(out, " address=%#" PRIx64, sample->address);
-	if (sample->home)
-		(void)fprintf(out, " home=%" PRIu32, sample->home - 1);
+	if (sample->page_node)
+		(void)fprintf(out, " home=%" PRIu32, sample->page_node - 1);
 	if (sample->page_bytes)
 		(void)fprintf(out, " page_bytes=%" PRIu64, sample->page_bytes);
 	if (sample->latency_cycles)

@@ -197,7 +197,7 @@ static int tap_ask(struct nm_platform *platform, const struct nm_memory_query *q
 		   uint64_t *ret_ticket)
 {
 	struct tap *tap = tap_of(platform);
-	int r = tap->machine->ops->ask(tap->machine, question, ret_ticket);
+	int r = tap->machine->ops->memory_query(tap->machine, question, ret_ticket);
 	if (r == 0)
 		(void)trade_ticket(tap, 0, *ret_ticket, question->pid);
 	tell(tap, "ask", question->pid, NULL, r, NULL, 0);
@@ -207,7 +207,7 @@ static int tap_ask(struct nm_platform *platform, const struct nm_memory_query *q
 static int tap_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
 {
 	struct tap *tap = tap_of(platform);
-	int r = tap->machine->ops->take(tap->machine, ticket, ret);
+	int r = tap->machine->ops->memory_poll(tap->machine, ticket, ret);
 	uint32_t pid = trade_ticket(tap, ticket, 0, 0);
 	if (r == -EAGAIN)
 		(void)trade_ticket(tap, 0, ticket, pid);
@@ -222,7 +222,7 @@ static void tap_forget(struct nm_platform *platform, uint64_t ticket)
 {
 	struct tap *tap = tap_of(platform);
 	(void)trade_ticket(tap, ticket, 0, 0);
-	tap->machine->ops->forget(tap->machine, ticket);
+	tap->machine->ops->memory_cancel(tap->machine, ticket);
 }
 
 static int tap_numa_balancing_set(struct nm_platform *platform, int value)
@@ -254,9 +254,9 @@ static const struct nm_platform_ops tap_ops = {
 	.owner = tap_owner,
 	.affinity_get = tap_affinity_get,
 	.affinity_set = tap_affinity_set,
-	.ask = tap_ask,
-	.take = tap_take,
-	.forget = tap_forget,
+	.memory_query = tap_ask,
+	.memory_poll = tap_take,
+	.memory_cancel = tap_forget,
 	.numa_balancing_set = tap_numa_balancing_set,
 };
 

@@ -195,9 +195,9 @@ static const struct nm_platform_ops strict_ops = {
 	.owner = player_owner,
 	.affinity_get = player_affinity_get,
 	.affinity_set = player_affinity_set,
-	.ask = player_ask,
-	.take = player_take,
-	.forget = player_forget,
+	.memory_query = player_ask,
+	.memory_poll = player_take,
+	.memory_cancel = player_forget,
 	.numa_balancing_set = player_numa_balancing_set,
 };
 

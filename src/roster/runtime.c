@@ -12,7 +12,7 @@
 void nm_roster_forget_runtime(const struct nm_roster *roster, struct nm_process *process)
 {
 	if (process->runtime_ticket)
-		roster->platform->ops->forget(roster->platform, process->runtime_ticket);
+		roster->platform->ops->memory_cancel(roster->platform, process->runtime_ticket);
 	process->runtime_ticket = 0;
 	process->runtime_unanswered = 0;
 	process->runtime = NM_RUNTIME_AWAITED;
@@ -65,11 +65,11 @@ static bool take(const struct nm_roster *roster, struct nm_process *process, uin
 
 	if (!process->runtime_ticket)
 		return false;
-	int r = platform->ops->take(platform, process->runtime_ticket, &answer);
+	int r = platform->ops->memory_poll(platform, process->runtime_ticket, &answer);
 	if (r == -EAGAIN && nm_roster_age(now_ns, process->runtime_asked_ns) < ANSWER_NS)
 		return true;
 	if (r == -EAGAIN)
-		platform->ops->forget(platform, process->runtime_ticket);
+		platform->ops->memory_cancel(platform, process->runtime_ticket);
 	process->runtime_ticket = 0;
 	set_runtime(process, r == 0 ? answer.result : r);
 	return false;
@@ -93,7 +93,7 @@ static int ask(const struct nm_roster *roster, struct nm_process *process, uint6
 						 .pid = process->pid,
 						 .start_ticks = process->start_ticks};
 	uint64_t ticket = 0;
-	int r = roster->platform->ops->ask(roster->platform, &question, &ticket);
+	int r = roster->platform->ops->memory_query(roster->platform, &question, &ticket);
 
 	if (r == -EAGAIN)
 		return r;

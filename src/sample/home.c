@@ -55,7 +55,7 @@ void nm_homes_free(struct nm_homes *homes)
 	if (!homes)
 		return;
 	for (unsigned i = 0; i < homes->parked_count; i++) {
-		homes->platform->ops->forget(homes->platform, homes->parked[i].ticket);
+		homes->platform->ops->memory_cancel(homes->platform, homes->parked[i].ticket);
 		free(homes->parked[i].samples);
 	}
 	free(homes);
@@ -101,7 +101,7 @@ static void on_sample(void *context, const struct nm_sample *sample)
 	const struct slot *slot = slot_of(homes, sample->pid, sample->address);
 	if (is_answer(homes, slot, sample->pid, sample->address)) {
 		struct nm_sample known = *sample;
-		known.home = slot->home;
+		known.page_node = slot->home;
 		pass_on(homes, &known);
 		return;
 	}
@@ -190,11 +190,11 @@ static void learn(struct nm_homes *homes, struct nm_sample *sample, int number)
 {
 	int node = number < 0 ? -1 : nm_topology_node_index(homes->topology, (unsigned)number);
 
-	sample->home = node < 0 ? 0 : (uint32_t)node + 1;
+	sample->page_node = node < 0 ? 0 : (uint32_t)node + 1;
 	*slot_of(homes, sample->pid, sample->address) =
 		(struct slot){.page = sample->address >> PAGE_SHIFT,
 			      .pid = sample->pid,
-			      .home = sample->home,
+			      .home = sample->page_node,
 			      .age = homes->age};
 	homes->has_slots[sample->pid % SLOTS] = true;
 }
@@ -216,12 +216,12 @@ static bool settle(struct nm_homes *homes, struct parked *parked)
 {
 	struct nm_platform *platform = homes->platform;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	int r = platform->ops->take(platform, parked->ticket, &answer);
+	int r = platform->ops->memory_poll(platform, parked->ticket, &answer);
 
 	if (r == -EAGAIN && homes->age - parked->age < PARKED_INTERVALS)
 		return false;
 	if (r == -EAGAIN)
-		platform->ops->forget(platform, parked->ticket);
+		platform->ops->memory_cancel(platform, parked->ticket);
 	pass_on_parked(homes, parked, answer.count == parked->count ? answer.nodes : NULL);
 	return true;
 }
@@ -255,7 +255,7 @@ static int ask(struct nm_homes *homes, unsigned first, unsigned end)
 	if (!parked.samples)
 		return -ENOMEM;
 	memcpy(parked.samples, &homes->waiting[first], parked.count * sizeof(*parked.samples));
-	int r = platform->ops->ask(platform, &question, &parked.ticket);
+	int r = platform->ops->memory_query(platform, &question, &parked.ticket);
 	if (r < 0) {
 		free(parked.samples);
 		return r;

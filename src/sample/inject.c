@@ -92,7 +92,7 @@ static int hear_all(struct nm_injector *injector, struct nm_platform *platform)
 
 	for (unsigned i = 0; i < injector->nr_asked; i++) {
 		nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-		int r = platform->ops->take(platform, injector->asked[i].ticket, &answer);
+		int r = platform->ops->memory_poll(platform, injector->asked[i].ticket, &answer);
 		if (r == -EAGAIN)
 			injector->asked[kept++] = injector->asked[i];
 		else if (r == 0)
@@ -116,7 +116,7 @@ static void protect(struct nm_injector *injector, struct nm_platform *platform,
 		injector->too_large++;
 		return;
 	}
-	int r = platform->ops->ask(platform, &question, &ticket);
+	int r = platform->ops->memory_query(platform, &question, &ticket);
 	if (r < 0) {
 		refused(injector, r);
 		return;
@@ -148,7 +148,7 @@ int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platf
 void nm_injector_clear(struct nm_injector *injector, struct nm_platform *platform)
 {
 	for (unsigned i = 0; i < injector->nr_asked; i++)
-		platform->ops->forget(platform, injector->asked[i].ticket);
+		platform->ops->memory_cancel(platform, injector->asked[i].ticket);
 	*injector = (struct nm_injector){0};
 }
 

@@ -85,7 +85,7 @@ static int sample_access(struct nm_sim *sim, const struct nm_sim_task *task)
 	sample.level = NM_LEVEL_DRAM;
 	sample.remote = here != home;
 	sample.address = address_of(sim, process, page);
-	sample.home = home + 1;
+	sample.page_node = home + 1;
 	sample.page_bytes = nm_sim_page_bytes(process);
 	sample.latency_cycles = (uint32_t)(ns * sim->machine->ghz);
 	return keep(sim, &sample);
@@ -99,7 +99,7 @@ int nm_sim_sample_fault(struct nm_sim *sim, const struct nm_sim_task *task, size
 		return 0;
 	sample.kind = NM_EVENT_FAULT_MIN;
 	sample.address = address_of(sim, process, page);
-	sample.home = process->home[page] + 1U;
+	sample.page_node = process->home[page] + 1U;
 	sample.page_bytes = nm_sim_page_bytes(process);
 	return keep(sim, &sample);
 }

@@ -57,7 +57,7 @@ static struct nm_page_touch touch_of(uint64_t number)
 		.page = {.address = 0x7f0000000000ULL + number / OWNERS * 4096 + (random >> 52),
 			 .owner = owners[owner]},
 		.node = (uint16_t)((number + foreign) % NODES),
-		.home = (int16_t)((number >> 8) % NODES),
+		.page_node = (int16_t)((number >> 8) % NODES),
 		.thread = (uint16_t)(1 + owner * (THREADS / OWNERS) +
 				     (random >> 8) % (THREADS / OWNERS)),
 	};

@@ -414,7 +414,7 @@ static void measure_pages(void)
 		struct nm_page_touch touch = {
 			.page = {.address = 0x7f0000000000 + i * 4096, .owner = owner},
 			.node = (uint16_t)(i % NODES),
-			.home = (int16_t)(i / 7 % NODES),
+			.page_node = (int16_t)(i / 7 % NODES),
 			.thread = (uint16_t)(1 + i % 64)};
 		nm_pages_touch(pages, (uint32_t)(100 + i / 1000000), &touch, 1, &finding);
 		if (i % 100000 == 0)

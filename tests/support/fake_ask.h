@@ -156,6 +156,6 @@ static inline void fake_forget(struct nm_platform *platform, uint64_t ticket)
 	(void)fake_take(platform, ticket, &unwanted);
 }
 
-#define FAKE_ASK .ask = fake_ask, .take = fake_take, .forget = fake_forget
+#define FAKE_ASK .memory_query = fake_ask, .memory_poll = fake_take, .memory_cancel = fake_forget
 
 #endif

@@ -271,7 +271,7 @@ static inline void add_sample(const struct nm_sample *sample)
 	struct nm_sample *added = &source->samples[source->count++];
 	*added = *sample;
 	if (world.homes && added->physical_address) {
-		added->home = (uint32_t)(added->physical_address / MACHINE_NODE_BYTES) + 1;
+		added->page_node = (uint32_t)(added->physical_address / MACHINE_NODE_BYTES) + 1;
 		added->physical_address = 0;
 	}
 }
@@ -517,9 +517,9 @@ static inline int world_open(void **state)
 	world.fake = fake_new(CPUS);
 	world.ops = *world.fake->platform.ops;
 	world.ops.read_file = read_with_load;
-	world.ops.ask = fake_ask;
-	world.ops.take = fake_take;
-	world.ops.forget = fake_forget;
+	world.ops.memory_query = fake_ask;
+	world.ops.memory_poll = fake_take;
+	world.ops.memory_cancel = fake_forget;
 	world.fake->platform.ops = &world.ops;
 	world.noise = 0.01;
 	world.balancing = -1;

@@ -105,10 +105,10 @@ static inline int helper_fixture_ask(struct nm_platform *platform, uint32_t pid)
 	const struct nm_memory_query question = {
 		.kind = NM_MEMORY_QUERY_CLEAR_REFS, .pid = pid, .start_ticks = START_TICKS};
 	uint64_t ticket = 0;
-	int r = platform->ops->ask(platform, &question, &ticket);
+	int r = platform->ops->memory_query(platform, &question, &ticket);
 
 	if (r == 0)
-		platform->ops->forget(platform, ticket);
+		platform->ops->memory_cancel(platform, ticket);
 	return r;
 }
 

@@ -266,7 +266,7 @@ static inline int gated_ask(struct nm_platform *platform, const struct nm_memory
 	if (r < 0 && r != -GATE_HANGS)
 		return r;
 	fake_asked.hangs = r == -GATE_HANGS;
-	return ordeal.below.ask(platform, question, ret_ticket);
+	return ordeal.below.memory_query(platform, question, ret_ticket);
 }
 
 static inline int gated_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
@@ -572,7 +572,7 @@ static inline void ordeal_set_out(void)
 	ordeal.ops.open_directory = gated_open_directory;
 	ordeal.ops.read_file = gated_read_file;
 	ordeal.ops.list_directory = gated_list_directory;
-	ordeal.ops.ask = gated_ask;
+	ordeal.ops.memory_query = gated_ask;
 	ordeal.ops.pages_where = gated_pages_where;
 	ordeal.ops.open_maps = gated_open_maps;
 	ordeal.ops.read_attribute = gated_read_attribute;

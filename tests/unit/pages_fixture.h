@@ -65,8 +65,9 @@ static inline struct nm_page_finding touch(const struct nm_page_touch *access)
 /* An access from a node to a page that lives on node 0, by nobody in particular. */
 static inline int from_node(uint64_t address, unsigned node)
 {
-	struct nm_page_touch access = {
-		.page = {.address = address, .owner = owner}, .node = (uint16_t)node, .home = 0};
+	struct nm_page_touch access = {.page = {.address = address, .owner = owner},
+				       .node = (uint16_t)node,
+				       .page_node = 0};
 
 	return touch(&access).target;
 }

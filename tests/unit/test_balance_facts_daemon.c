@@ -135,7 +135,8 @@ static void query(struct nm_daemon *daemon, struct nm_residence *residence)
 	struct nm_platform *platform = daemon->pipeline.platform;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
 	assert_int_equal(nm_balance_query(daemon, residence), 0);
-	assert_int_equal(platform->ops->take(platform, balancer->counting.ticket, &answer), 0);
+	assert_int_equal(platform->ops->memory_poll(platform, balancer->counting.ticket, &answer),
+			 0);
 	balancer->counting.ticket = 0;
 	nm_balance_take_homes(balancer, residence, answer.nodes, world.fake->now_ns);
 }

@@ -22,8 +22,8 @@ static void see(void *context, const struct nm_sample *sample)
 	struct homes_seen *seen = context;
 
 	seen->samples++;
-	assert_in_range(sample->home, 0, 2);
-	seen->of_node[sample->home]++;
+	assert_in_range(sample->page_node, 0, 2);
+	seen->of_node[sample->page_node]++;
 }
 
 static void see_nothing(void *context, const struct nm_task_event *event)

@@ -448,8 +448,8 @@ static void test_own_pages(void **state)
 		print_message("no numa_maps, or more nodes than one: skipped\n");
 		skip();
 	}
-	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
-	while (platform->ops->take(platform, ticket, &answer) == -EAGAIN)
+	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
+	while (platform->ops->memory_poll(platform, ticket, &answer) == -EAGAIN)
 		fake_pause_ms(1);
 	assert_int_equal(answer.result, 0);
 	for (char *rest = answer.text, *line; (line = strsep(&rest, "\n"));)

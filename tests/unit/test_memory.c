@@ -300,7 +300,7 @@ static void test_what_is_not_tried_is_wanted_again(void **state)
 				       &(struct nm_page_id){ADDRESS, process_of(11)->owner, 0},
 				       &view),
 			 0);
-	assert_true(view.home == 1 && view.accesses[1] == 2 && !view.pending);
+	assert_true(view.page_node == 1 && view.accesses[1] == 2 && !view.pending);
 }
 
 static void test_wanted_is_bounded(void **state)
@@ -339,7 +339,7 @@ static void test_home_as_the_kernel_answered(void **state)
 	nm_memory_mapping_over(memory, 11, true);
 	sample = sample_of(11, 11, 0, ADDRESS);
 	sample.physical_address = 0;
-	sample.home = 2;
+	sample.page_node = 2;
 	nm_memory_add(memory, &sample);
 	nm_memory_add(memory, &sample);
 	assert_int_equal(count_wanted(&wanted), 1);

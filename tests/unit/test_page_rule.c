@@ -44,22 +44,22 @@ static void test_not_where_it_is(void **state)
 static void test_home_must_be_known(void **state)
 {
 	struct nm_page_touch access = {
-		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .home = -1};
+		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .page_node = -1};
 
 	(void)state;
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(touch(&access).target, -1);
-	assert_int_equal(look(PAGE(1)).home, -1);
-	access.home = 3;
+	assert_int_equal(look(PAGE(1)).page_node, -1);
+	access.page_node = 3;
 	assert_int_equal(touch(&access).target, 1);
-	assert_int_equal(look(PAGE(1)).home, 3);
+	assert_int_equal(look(PAGE(1)).page_node, 3);
 }
 
 /* Node 3 has no CPUs, and node 1's stand for it: it is beside them already. */
 static void test_not_off_memory_beside_it(void **state)
 {
 	struct nm_page_touch access = {
-		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .home = 3};
+		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .page_node = 3};
 	int target = -1;
 
 	(void)state;
@@ -109,12 +109,12 @@ static void test_move_halves_failure_does_not(void **state)
 	assert_int_equal(times_from_node(4, PAGE(1), 1), 1);
 	settle(PAGE(1), NM_PAGE_FAILED, 0);
 	assert_int_equal(look(PAGE(1)).accesses[1], 4);
-	assert_int_equal(look(PAGE(1)).home, 0);
+	assert_int_equal(look(PAGE(1)).page_node, 0);
 	assert_int_equal(from_node(PAGE(1), 1), 1);
 	settle(PAGE(1), NM_PAGE_MOVED, 1);
 	assert_int_equal(look(PAGE(1)).accesses[1], 2);
 	assert_int_equal(look(PAGE(1)).accesses[2], 0);
-	assert_int_equal(look(PAGE(1)).home, 1);
+	assert_int_equal(look(PAGE(1)).page_node, 1);
 }
 
 static void check_cooldown(enum nm_page_outcome outcome)

@@ -248,7 +248,7 @@ static void test_growing_keeps_all_of_a_page(void **state)
 	touch_many(700, 300, owner);
 	assert_int_equal(nm_pages_tend(pages, now_s, 0), 0);
 	assert_true(nm_pages_counts(pages).limit > 1024);
-	assert_true(look(PAGE(1)).accesses[2] == 9 && look(PAGE(1)).home == 0);
+	assert_true(look(PAGE(1)).accesses[2] == 9 && look(PAGE(1)).page_node == 0);
 	assert_int_equal(by_thread(PAGE(1), 6), 5);
 }
 
@@ -420,7 +420,7 @@ static void test_homes_of_an_owner(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
 		struct nm_page_touch access = {.page = {.address = PAGE(i), .owner = owner},
-					       .home = i < 5 ? (int16_t)(i % 2) : -1};
+					       .page_node = i < 5 ? (int16_t)(i % 2) : -1};
 		(void)touch(&access);
 	}
 	nm_pages_homes(pages, owner, homes);
@@ -436,7 +436,8 @@ static void test_homes_of_an_owner(void **state)
 	/* Owners beyond the first table's rows. */
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(nm_pages_open(pages, &owner), 0);
-	struct nm_page_touch access = {.page = {.address = PAGE(1), .owner = owner}, .home = 3};
+	struct nm_page_touch access = {.page = {.address = PAGE(1), .owner = owner},
+				       .page_node = 3};
 	(void)touch(&access);
 	assert_int_equal(nm_pages_tend(pages, now_s, 1), 0);
 	nm_pages_homes(pages, owner, homes);

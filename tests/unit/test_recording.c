@@ -55,7 +55,7 @@ static const struct nm_sample samples[] = {
 	 .cpu = 2,
 	 .time_ns = 900,
 	 .address = 0x7fff12345678,
-	 .home = 3,
+	 .page_node = 3,
 	 .page_bytes = 2 << 20,
 	 .latency_cycles = 313,
 	 .level = NM_LEVEL_DRAM,
@@ -305,7 +305,7 @@ static void assert_sample_equal(const struct nm_sample *a, const struct nm_sampl
 	assert_int_equal(a->cpu, b->cpu);
 	assert_true(a->time_ns == b->time_ns);
 	assert_true(a->address == b->address);
-	assert_int_equal(a->home, b->home);
+	assert_int_equal(a->page_node, b->page_node);
 	assert_true(a->page_bytes == b->page_bytes);
 	assert_int_equal(a->latency_cycles, b->latency_cycles);
 	assert_int_equal(a->level, b->level);
@@ -679,7 +679,7 @@ static void test_hashed_ones_have_no_names(void **state)
 		assert_true(record.samples.samples[0].address == 0);
 		assert_true(record.samples.samples[1].address ==
 			    nm_hide_address(hashed.key, samples[1].address));
-		assert_int_equal(record.samples.samples[1].home, 3);
+		assert_int_equal(record.samples.samples[1].page_node, 3);
 	}
 	assert_true(samples_seen);
 	nm_recording_free(recording);

@@ -153,8 +153,8 @@ static int own_runtime(void)
 						 .pid = (uint32_t)getpid()};
 	uint64_t ticket = 0;
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
-	while (platform->ops->take(platform, ticket, &answer) == -EAGAIN)
+	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
+	while (platform->ops->memory_poll(platform, ticket, &answer) == -EAGAIN)
 		(void)usleep(1000);
 	return answer.result;
 }

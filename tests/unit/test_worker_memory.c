@@ -207,7 +207,7 @@ static int await_answer(struct nm_platform *platform, uint64_t ticket)
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
 	int r;
 
-	while ((r = platform->ops->take(platform, ticket, &answer)) == -EAGAIN)
+	while ((r = platform->ops->memory_poll(platform, ticket, &answer)) == -EAGAIN)
 		pause_ms(1);
 	return r < 0 ? r : answer.result;
 }
@@ -229,11 +229,11 @@ static void another_start_since_the_question_is_another_process(void **state)
 	write_slow_worker(program, sizeof(program));
 	write_process(f->other, ticks - 1);
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
+	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
 	write_process(f->other, ticks);
 	fixture_file(root, "go", "");
 	assert_int_equal(await_answer(platform, ticket), -ESRCH);
-	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
+	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
 	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
 }
 
@@ -263,8 +263,8 @@ static void pages_of_a_process_are_found(void **state)
 	if (HAS_SHADOW)
 		skip();
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->ask(platform, &question, &ticket), 0);
-	while (platform->ops->take(platform, ticket, &answer) == -EAGAIN)
+	assert_int_equal(platform->ops->memory_query(platform, &question, &ticket), 0);
+	while (platform->ops->memory_poll(platform, ticket, &answer) == -EAGAIN)
 		pause_ms(1);
 	assert_int_equal(answer.result, 0);
 	assert_in_range(answer.count, 1, 512);
