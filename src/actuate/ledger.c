@@ -10,6 +10,7 @@
 #include "ledger_file.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/generation.h"
+#include "numa-migrd/hash.h"
 
 #define NEW_NAME NM_LEDGER_NAME ".new"
 
@@ -157,14 +158,12 @@ size_t nm_ledger_lines(const struct nm_ledger *ledger)
 	return ledger->lines;
 }
 
-/* FNV-1a: a collision of one user's cgroups proves no less than a common session. */
+/* A collision of one user's cgroups proves no less than a common session. */
 uint64_t nm_ledger_cgroup(const char *path)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 	if (!path || !path[0] || strcmp(path, "/") == 0)
 		return 0;
-	for (; *path; path++)
-		hash = (hash ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
+	uint64_t hash = nm_hash_add(NM_HASH_START, path, strlen(path));
 	return hash ? hash : 1;
 }
 

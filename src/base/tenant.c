@@ -4,20 +4,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-
-/* FNV-1a, 64 bits (draft-eastlake-fnv). */
-#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x100000001b3)
-
-static uint64_t hash(const void *bytes, size_t length)
-{
-	const unsigned char *byte = bytes;
-	uint64_t value = FNV_OFFSET;
-
-	for (size_t i = 0; i < length; i++)
-		value = (value ^ byte[i]) * FNV_PRIME;
-	return value;
-}
+#include "numa-migrd/hash.h"
 
 /* ---- domains ---- */
 
@@ -79,8 +66,9 @@ struct nm_tenant nm_tenant_of(uint32_t uid, const char *cgroup)
 {
 	size_t length = cgroup ? domain_length(cgroup) : 0;
 
-	return (struct nm_tenant){
-		.domain = length ? hash(cgroup, length) : hash(&uid, sizeof(uid)), .uid = uid};
+	return (struct nm_tenant){.domain = length ? nm_hash_add(NM_HASH_START, cgroup, length)
+						   : nm_hash_add(NM_HASH_START, &uid, sizeof(uid)),
+				  .uid = uid};
 }
 
 bool nm_tenant_same(const struct nm_tenant *a, const struct nm_tenant *b)

@@ -4,14 +4,11 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/hash.h"
 
-/* FNV-1a, 64 bits (draft-eastlake-fnv). */
 static uint64_t hash(const char *text)
 {
-	uint64_t value = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text; text++)
-		value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	uint64_t value = nm_hash_add(NM_HASH_START, text, strlen(text));
 	return value ? value : 1;
 }
 

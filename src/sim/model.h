@@ -3,6 +3,9 @@
 #ifndef NM_SIM_MODEL_H
 #define NM_SIM_MODEL_H
 
+#include <endian.h>
+
+#include "numa-migrd/hash.h"
 #include "numa-migrd/rng.h"
 #include "numa-migrd/sim.h"
 
@@ -124,8 +127,8 @@ struct nm_sim {
 
 static inline void nm_sim_digest_add(struct nm_sim *sim, uint64_t value)
 {
-	for (unsigned i = 0; i < 8; i++)
-		sim->digest = (sim->digest ^ (value >> 8 * i & 0xff)) * 0x100000001b3ULL;
+	uint64_t bytes = htole64(value);
+	sim->digest = nm_hash_add(sim->digest, &bytes, sizeof(bytes));
 }
 
 static inline int nm_sim_node_of(const struct nm_sim *sim, int cpu)

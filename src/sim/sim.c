@@ -88,7 +88,7 @@ static void begin(struct nm_sim *sim)
 	bool pmu = !sim->options.no_pmu;
 	fill_places(sim);
 	sim->next_pid = NM_SIM_FIRST_PID;
-	sim->digest = 0xcbf29ce484222325ULL;
+	sim->digest = NM_HASH_START;
 	sim->platform = (struct nm_platform){.ops = &nm_sim_ops, .free = leave_alone};
 	for (size_t u = 0; u < sim->workload->nr_users; u++) {
 		const struct nm_sim_user *user = &sim->workload->users[u];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "numa-migrd/escape.h"
+#include "numa-migrd/hash.h"
 
 #define UNIFIED "sys/fs/cgroup"
 #define HYBRID "sys/fs/cgroup/unified" /* beside version 1, systemd's "hybrid" layout */
@@ -43,12 +44,10 @@ struct nm_steer {
 
 /* ---- reports ---- */
 
-/* FNV-1a. A collision costs a report. */
+/* A collision costs a report. */
 static uint64_t add_hash(uint64_t hash, const char *text)
 {
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
+	return nm_hash_add(hash, text, strlen(text));
 }
 
 static bool is_reported(const struct nm_steer *steer, uint64_t hash)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* FNV-1a, 64 bits (draft-eastlake-fnv): for tables and digests, not against an adversary. */
+#ifndef NUMA_MIGRD_HASH_H
+#define NUMA_MIGRD_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The hash of no bytes, with which each begins. */
+#define NM_HASH_START UINT64_C(0xcbf29ce484222325)
+
+/* The hash of what `hash` is of, followed by these bytes. Any stage. */
+uint64_t nm_hash_add(uint64_t hash, const void *bytes, size_t length);
+
+#endif
