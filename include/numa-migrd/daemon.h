@@ -9,6 +9,8 @@
 #include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
 
+struct nm_decision_lines;
+
 struct nm_options {
 	const char *config_path;
 	struct nm_topology_source
@@ -23,6 +25,7 @@ struct nm_options {
 	/* Samples in place of what is sampled, and pages are moved without a thread; NULL: neither.
 	 */
 	const struct nm_feed *feed;
+	struct nm_decision_lines *lines; /* of a simulation; NULL: none are wanted */
 };
 
 /*

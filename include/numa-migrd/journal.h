@@ -106,6 +106,13 @@ void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_co
 				const struct nm_place_verdict *verdict);
 void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event);
 
+/* The values of fields: "migrate", "swap", "rollback". Static, as the next two. */
+const char *nm_decision_kind_name(enum nm_decision_kind kind);
+/* "improved", "neutral", "rolled-back", "cancelled", "inconclusive". */
+const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
+/* The same of the verdict on a home; none is "cancelled". */
+const char *nm_place_outcome_name(enum nm_place_outcome outcome);
+
 /* ---- where entries go ---- */
 
 struct nm_journal;

@@ -3,6 +3,8 @@
 #ifndef NUMA_MIGRD_SIMULATE_H
 #define NUMA_MIGRD_SIMULATE_H
 
+#include <stdio.h>
+
 #include "numa-migrd/config.h"
 #include "numa-migrd/placement.h"
 #include "numa-migrd/sim.h"
@@ -28,24 +30,29 @@ struct nm_simulated {
 	/* In the order of their decisions; later ones are left out. */
 	struct nm_simulated_verdict verdicts[NM_SIMULATED_VERDICTS_MOST];
 	size_t nr_verdicts;
-	uint64_t digest;       /* of every mask and page set, in order: equal for equal decisions */
+	uint64_t digest; /* of every mask and page set, in order: equal for equal operations */
+	uint64_t decisions_digest; /* of decisions, homes and verdicts, as lines; see hash.h */
 };
 
-/* Of what the daemon sees, decides and does, as on a machine: it can be replayed and explained. */
-struct nm_simulate_recording {
-	int fd;		    /* an empty file, open for writing; the caller's */
-	const char *config; /* the text of the daemon's configuration */
+/* Where the caller wants what the daemon does written; both files stay the caller's. */
+struct nm_simulate_output {
+	/* An empty file, open for writing: a recording as on a machine, to be replayed and
+	 * explained. -1: none. */
+	int record_fd;
+	const char *config; /* the text of the daemon's configuration; for a recording */
+	/* A line for each decision, home and verdict (tests/check-decisions). NULL: none. */
+	FILE *decisions;
 };
 
 /*
  * Runs the workload on the machine from begin to end. config: what the daemon is to do, which is
  * not changed; NULL: there is no daemon. The decisions draw from config.general.seed (0: the
- * model's seed). Nothing is left anywhere, not even by a run that is killed. recording: NULL, or
- * where to write one, where there is a daemon. -ENOMEM, -errno of that file, or of a tick.
+ * model's seed). Nothing is left anywhere, not even by a run that is killed. output: NULL, or where
+ * a daemon writes. -ENOMEM, -errno of the recording, or of a tick.
  * Simulation command, tests, benches.
  */
 int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
 		const struct nm_sim_options *options, const struct nm_config *config,
-		const struct nm_simulate_recording *recording, struct nm_simulated *ret);
+		const struct nm_simulate_output *output, struct nm_simulated *ret);
 
 #endif

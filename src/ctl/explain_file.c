@@ -6,6 +6,7 @@
 
 #include "ctl.h"
 #include "numa-migrd/config.h"
+#include "numa-migrd/journal.h"
 #include "numa-migrd/recording.h"
 
 /* What is gathered of it on the way through the file. */
@@ -139,19 +140,9 @@ static json_t *stopped_of(const struct nm_recorded_proposals *proposals)
 	return object;
 }
 
-static const char *verdict_name(enum nm_verdict_kind kind)
-{
-	static const char *const names[] = {
-		[NM_VERDICT_IMPROVED] = "improved",	    [NM_VERDICT_NEUTRAL] = "neutral",
-		[NM_VERDICT_ROLLED_BACK] = "rolled-back",   [NM_VERDICT_CANCELLED] = "cancelled",
-		[NM_VERDICT_INCONCLUSIVE] = "inconclusive",
-	};
-	return names[kind];
-}
-
 static void set_verdict(json_t *decision, const struct nm_verdict *verdict)
 {
-	set_text(decision, "verdict", verdict_name(verdict->kind));
+	set_text(decision, "verdict", nm_verdict_kind_name(verdict->kind));
 	if (verdict->nr_threads == 0)
 		return;
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
@@ -239,7 +230,8 @@ static void heed(struct search *search, const struct nm_recorded *record)
 		break;
 	case NM_RECORDED_PAGE_VERDICT:
 		if (*decision && record->page_verdict.decision.id == search->id)
-			set_text(*decision, "verdict", verdict_name(record->page_verdict.kind));
+			set_text(*decision, "verdict",
+				 nm_verdict_kind_name(record->page_verdict.kind));
 		break;
 	case NM_RECORDED_ENTRY:
 		if (record->entry.decision != search->id)

@@ -3,6 +3,7 @@
 #include "simulate.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -218,28 +219,35 @@ static void print_row(const char *name, const struct nm_sim_outcome *outcome,
 	(void)fflush(stdout);
 }
 
-static json_t *to_json(const char *name, const struct nm_sim_outcome *outcome)
+static json_t *to_json(const struct nm_sim_policy *policy, const struct nm_sim_outcome *outcome)
 {
+	char digest[17];
 	json_t *row = json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "policy",
-				name, "time_s", outcome->time_s, "programs_ended",
+				policy->name, "time_s", outcome->time_s, "programs_ended",
 				outcome->programs_ended, "local_share", outcome->local_share,
 				"moves", outcome->moves, "pages_moved", outcome->pages_moved,
 				"decisions", outcome->decisions, "improved", outcome->improved,
 				"neutral", outcome->neutral, "rolled_back", outcome->rolled_back);
 	if (row && outcome->all_ended)
 		(void)json_object_set_new(row, "computing_s", json_real(outcome->slowest_user_s));
+	if (row && policy->config) {
+		(void)snprintf(digest, sizeof(digest), "%016" PRIx64, outcome->decisions_digest);
+		(void)json_object_set_new(row, "digest", json_string(digest));
+	}
 	return row;
 }
 
-static int tell(const struct nm_ctl *ctl, const char *name, const struct nm_sim_outcome *outcome,
-		const struct nm_sim_outcome *first, json_t *rows)
+static int tell(const struct nm_ctl *ctl, const struct nm_sim_policy *policy,
+		const struct nm_sim_outcome *outcome, const struct nm_sim_outcome *first,
+		json_t *rows)
 {
 	if (!ctl->json) {
-		print_row(name, outcome, first);
+		print_row(policy->name, outcome, first);
 		return EXIT_SUCCESS;
 	}
-	return json_array_append_new(rows, to_json(name, outcome)) < 0 ? simulation_failed(-ENOMEM)
-								       : EXIT_SUCCESS;
+	return json_array_append_new(rows, to_json(policy, outcome)) < 0
+		       ? simulation_failed(-ENOMEM)
+		       : EXIT_SUCCESS;
 }
 
 /* ---- the command ---- */
@@ -258,7 +266,7 @@ static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what
 			return simulation_failed(r);
 		if (i == 0)
 			first = outcome;
-		int status = tell(ctl, policy->name, &outcome, &first, rows);
+		int status = tell(ctl, policy, &outcome, &first, rows);
 		if (status != EXIT_SUCCESS)
 			return status;
 	}

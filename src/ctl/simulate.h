@@ -35,6 +35,7 @@ struct nm_sim_case {
 	struct nm_sim_how how;
 	bool recorded; /* the first run, into record_fd, where there is a daemon */
 	int record_fd;
+	FILE *decisions; /* a line for each of all runs; NULL: none; the caller's */
 };
 
 /* Means over the runs. */
@@ -42,6 +43,7 @@ struct nm_sim_outcome {
 	double time_s, computing_s, slowest_user_s;
 	double local_share;
 	double moves, pages_moved, decisions, improved, neutral, rolled_back, programs_ended;
+	uint64_t decisions_digest; /* of all runs */
 	bool all_ended; /* in every run, all users who do not repeat, and there are any */
 	struct nm_simulated last; /* the last run */
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "numa-migrd/hash.h"
 #include "simulate.h"
 
 /* "-paper" follows the paper in every rule (profile = "paper"). */
@@ -169,6 +170,8 @@ static void add_run(const struct nm_simulated *run, double runs, struct nm_sim_o
 	sum->improved += (double)run->improved / runs;
 	sum->neutral += (double)run->neutral / runs;
 	sum->rolled_back += (double)run->rolled_back / runs;
+	sum->decisions_digest = nm_hash_add(sum->decisions_digest, &run->decisions_digest,
+					    sizeof(run->decisions_digest));
 	sum->programs_ended += (double)figures->programs_ended / runs;
 }
 
@@ -192,17 +195,18 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 		   const struct nm_config *config, struct nm_sim_outcome *ret)
 {
 	size_t finite = count_finite(what->workload);
-	struct nm_sim_outcome sum = {.all_ended = finite > 0};
+	struct nm_sim_outcome sum = {.all_ended = finite > 0, .decisions_digest = NM_HASH_START};
 	for (unsigned i = 0; i < what->how.runs; i++) {
 		struct nm_sim_options options = nm_sim_options_of(&what->how, i);
 		options.numa_balancing = policy->numa_balancing;
 		options.cache_aware |= policy->cache_aware;
 		struct nm_simulated run;
 		bool recorded = what->recorded && config && i == 0;
-		const struct nm_simulate_recording recording = {.fd = what->record_fd,
-								.config = policy->config};
-		int r = nm_simulate(what->machine, what->workload, &options, config,
-				    recorded ? &recording : NULL, &run);
+		const struct nm_simulate_output output = {.record_fd =
+								  recorded ? what->record_fd : -1,
+							  .config = policy->config,
+							  .decisions = what->decisions};
+		int r = nm_simulate(what->machine, what->workload, &options, config, &output, &run);
 		if (r < 0)
 			return r;
 		add_run(&run, what->how.runs, &sum);

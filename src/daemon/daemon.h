@@ -5,6 +5,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "decision_lines.h"
 #include "history.h"
 #include "numa-migrd/actuate.h"
 #include "numa-migrd/config.h"

@@ -423,6 +423,7 @@ void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *sna
 						(double)proposal->bytes_away);
 	home.nudged = daemon->config->threads.pin == NM_PIN_AUTO &&
 		      nm_runtime_counts_again(home.runtime);
+	nm_lines_home(daemon, placed, proposal);
 	nm_entry_placement(&entry, &context, &home, proposal);
 	nm_report_entry(daemon, &entry);
 	struct nm_past *past =
@@ -447,6 +448,7 @@ void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snaps
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry_home home = home_of(snapshot, placed);
 	struct nm_entry entry;
+	nm_lines_home_verdict(daemon, placed, verdict);
 	nm_entry_placement_verdict(&entry, &context, &home, verdict);
 	nm_report_entry(daemon, &entry);
 	(void)nm_history_judge(&daemon->history, placed->decision, &entry);
@@ -455,6 +457,7 @@ void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snaps
 void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			     const struct nm_placed *placed, const char *why)
 {
+	nm_lines_home_end(daemon, placed);
 	nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO, "Unplaced %s[%u] from node %d: %s [#%" PRIu64 "]",
 		  process->comm, placed->pid, os_node(daemon, placed->home), why,
 		  placed->decision);

@@ -11,6 +11,7 @@
 
 #include "daemon.h"
 #include "numa-migrd/file.h"
+#include "numa-migrd/hash.h"
 
 #define THIN_RUN_SAMPLE_S 0.04 /* nm_source_thin_runs() */
 
@@ -18,6 +19,7 @@ struct trial {
 	struct nm_sim *sim;
 	struct nm_feed feed;
 	struct nm_daemon daemon;
+	struct nm_decision_lines lines;
 	double next_beat_s;
 };
 
@@ -67,14 +69,14 @@ static uint64_t clear_and_measure(struct trial *trial)
 }
 
 /* As one of a daemon that has just started. */
-static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_recording *recording)
+static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_output *output)
 {
 	const struct nm_recording_options options = {0};
 	struct nm_record_sink sink;
-	daemon->config_text = strdup(recording->config);
+	daemon->config_text = strdup(output->config);
 	if (!daemon->config_text)
 		return -ENOMEM;
-	int fd = fcntl(recording->fd, F_DUPFD_CLOEXEC, 3);
+	int fd = fcntl(output->record_fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return -errno;
 	int r = nm_recorder_file(fd, &options, &sink);
@@ -82,15 +84,19 @@ static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_re
 }
 
 static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t seed,
-		       const struct nm_simulate_recording *recording)
+		       const struct nm_simulate_output *output)
 {
 	struct nm_daemon *daemon = &trial->daemon;
+	bool recorded = output && output->record_fd >= 0;
+	trial->lines = (struct nm_decision_lines){.out = output ? output->decisions : NULL,
+						  .digest = NM_HASH_START};
 	trial->feed = nm_sim_feed(trial->sim);
 	daemon->options = (struct nm_options){
 		.open_platform = open_platform,
 		.platform_context = trial->sim,
 		.topology = {.load = nm_sim_load_topology, .context = trial->sim},
-		.feed = &trial->feed};
+		.feed = &trial->feed,
+		.lines = &trial->lines};
 	daemon->config = config;
 	daemon->next_decision = 1;
 	daemon->tally.local_share = (double)NAN;
@@ -99,7 +105,7 @@ static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t s
 	if (nm_journal_new(&daemon->journal) < 0 || nm_released_list_new(&daemon->given_back) < 0)
 		return -ENOMEM;
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
-	int r = recording ? begin_recording(daemon, recording) : 0;
+	int r = recorded ? begin_recording(daemon, output) : 0;
 	if (r == 0)
 		r = nm_pipeline_open(daemon);
 	trial->next_beat_s = nm_loop_beat_s(daemon);
@@ -136,18 +142,11 @@ static int tick(struct trial *trial, struct nm_simulated *done)
 
 static bool outcome_of(const char *verdict, enum nm_place_outcome *ret)
 {
-	static const char *const names[] = {
-		[NM_PLACE_IMPROVED] = "improved",
-		[NM_PLACE_NEUTRAL] = "neutral",
-		[NM_PLACE_WORSE] = "rolled-back",
-		[NM_PLACE_INCONCLUSIVE] = "inconclusive",
-	};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
-		if (strcmp(verdict, names[i]) == 0) {
-			*ret = (enum nm_place_outcome)i;
-			return true;
-		}
-	return false;
+	*ret = NM_PLACE_IMPROVED;
+	while (strcmp(verdict, nm_place_outcome_name(*ret)) != 0)
+		if (++*ret > NM_PLACE_INCONCLUSIVE)
+			return false;
+	return true;
 }
 
 static struct nm_simulated_verdict *verdict_on(struct nm_simulated *done, uint64_t decision)
@@ -231,7 +230,7 @@ static void take_tally(const struct nm_daemon *daemon, struct nm_simulated *done
 
 int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
 		const struct nm_sim_options *options, const struct nm_config *config,
-		const struct nm_simulate_recording *recording, struct nm_simulated *ret)
+		const struct nm_simulate_output *output, struct nm_simulated *ret)
 {
 	nm_auto(trial_clear) struct trial trial = {.daemon = {.runtime_directory = NM_NOWHERE}};
 	struct nm_sim_options asked = *options;
@@ -245,7 +244,7 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	/* The daemon's own type wants to free it; nothing here changes it. */
 	struct nm_config lent = config ? *config : (struct nm_config){0};
 	if (config)
-		r = open_daemon(&trial, &lent, options->seed, recording);
+		r = open_daemon(&trial, &lent, options->seed, output);
 	if (r == 0)
 		r = run(&trial, config, &done);
 	if (r < 0)
@@ -253,6 +252,7 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	take_tally(&trial.daemon, &done);
 	done.figures = nm_sim_figures(trial.sim);
 	done.digest = nm_sim_digest(trial.sim);
+	done.decisions_digest = trial.lines.digest;
 	done.daemon_bytes = clear_and_measure(&trial);
 	*ret = done;
 	return 0;

@@ -78,9 +78,7 @@ static void say_measure(struct nm_entry *entry, const struct nm_place_verdict *v
 	}
 }
 
-void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
-				const struct nm_entry_home *home,
-				const struct nm_place_verdict *verdict)
+static enum nm_verdict_kind kind_of(enum nm_place_outcome outcome)
 {
 	static const enum nm_verdict_kind kinds[] = {
 		[NM_PLACE_IMPROVED] = NM_VERDICT_IMPROVED,
@@ -88,13 +86,25 @@ void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_co
 		[NM_PLACE_WORSE] = NM_VERDICT_ROLLED_BACK,
 		[NM_PLACE_INCONCLUSIVE] = NM_VERDICT_INCONCLUSIVE,
 	};
+	return kinds[outcome];
+}
+
+const char *nm_place_outcome_name(enum nm_place_outcome outcome)
+{
+	return nm_verdict_kind_name(kind_of(outcome));
+}
+
+void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
+				const struct nm_entry_home *home,
+				const struct nm_place_verdict *verdict)
+{
 	static const char *const measures[] = {
 		[NM_PLACE_BY_NOTHING] = "none",
 		[NM_PLACE_BY_PERFORMANCE] = "performance",
 		[NM_PLACE_BY_DISTANCE] = "distance",
 		[NM_PLACE_BY_DELAY] = "run-queue-delay",
 	};
-	nm_entry_begin_verdict(entry, home->decision, kinds[verdict->outcome]);
+	nm_entry_begin_verdict(entry, home->decision, kind_of(verdict->outcome));
 	subject_fields(entry, context, home);
 	nm_entry_field(entry, "JUDGED_BY", "%s", measures[verdict->judged_by]);
 	nm_field_permille(entry, "CHANGE_PERMILLE", verdict->change);

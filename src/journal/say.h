@@ -58,12 +58,6 @@ void nm_field_errno(struct nm_entry *entry, int error);
 /* The name of a field of thread `index`: "TID" of the first, "TID_2" of the second (a swap). */
 const char *nm_numbered(const char *name, unsigned index, char out[static NM_NAME_BYTES]);
 
-/* "migrate", "swap", "rollback". */
-const char *nm_decision_kind_name(enum nm_decision_kind kind);
-
-/* "improved", "neutral", "rolled-back", "cancelled", "inconclusive". */
-const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
-
 /* The kernel's words for a negative errno, never NULL. */
 const char *nm_say_error(int error);
 

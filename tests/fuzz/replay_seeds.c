@@ -42,7 +42,7 @@ static void simulate(int fd, const char *text)
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	const struct nm_sim_options options = {.seed = 3};
-	const struct nm_simulate_recording recording = {.fd = fd, .config = text};
+	const struct nm_simulate_output output = {.record_fd = fd, .config = text};
 	struct nm_sim_workload workload;
 	struct nm_config *config;
 	struct nm_simulated done;
@@ -54,7 +54,7 @@ static void simulate(int fd, const char *text)
 	r = nm_sim_workload_parse("seed", workload_text, strlen(workload_text), error,
 				  sizeof(error), &workload);
 	require(r == 0, error);
-	require(nm_simulate(machine, &workload, &options, config, &recording, &done) == 0,
+	require(nm_simulate(machine, &workload, &options, config, &output, &done) == 0,
 		"simulation");
 	nm_sim_workload_clear(&workload);
 	nm_config_free(config);

@@ -181,11 +181,11 @@ static void test_recording_that_is_cut(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static json_t *row_of(const char *workload)
+static json_t *row_of(const char *workload, const char *policy)
 {
 	char words[1024], arguments[256], text[8192];
 	(void)snprintf(arguments, sizeof(arguments),
-		       "simulate --json --machine=ring-4x10 --policy=none --workload=@/%s",
+		       "simulate --json --machine=ring-4x10 --policy=%s --workload=@/%s", policy,
 		       workload);
 	assert_int_equal(ctl(in_folder(arguments, words, sizeof(words)), text, sizeof(text)), 0);
 	json_t *document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -205,7 +205,8 @@ static double real_of(const json_t *row, const char *name)
 static void test_computing_time_is_of_those_who_end(void **state)
 {
 	(void)state;
-	json_t *ends = row_of("ends"), *repeats = row_of("repeats"), *cut = row_of("cut");
+	json_t *ends = row_of("ends", "none"), *repeats = row_of("repeats", "none"),
+	       *cut = row_of("cut", "none");
 	assert_true(real_of(ends, "computing_s") > 0);
 	assert_true(real_of(ends, "programs_ended") == 1);
 	assert_true(real_of(repeats, "programs_ended") > 2);
@@ -217,6 +218,18 @@ static void test_computing_time_is_of_those_who_end(void **state)
 	json_decref(cut);
 	assert_simulate("simulate --machine=ring-4x10 --workload=@/cut --policy=none", 0,
 			"       -       -");
+}
+
+static void test_digest_is_of_a_daemon(void **state)
+{
+	(void)state;
+	json_t *none = row_of("ends", "none"), *some = row_of("ends", "lbma");
+	const char *digest = json_string_value(json_object_get(some, "digest"));
+	assert_null(json_object_get(none, "digest"));
+	assert_non_null(digest);
+	assert_int_equal(strspn(digest, "0123456789abcdef"), 16);
+	json_decref(none);
+	json_decref(some);
 }
 
 /* numa-migrctl(1) says of every machine, policy and program what an unknown name brings up. */
@@ -258,6 +271,7 @@ int main(void)
 		WITH_FILES(test_recording_that_is_cut),
 		cmocka_unit_test(test_what_can_be_simulated),
 		WITH_FILES(test_computing_time_is_of_those_who_end),
+		WITH_FILES(test_digest_is_of_a_daemon),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

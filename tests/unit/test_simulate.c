@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
+#include "numa-migrd/hash.h"
 #include "numa-migrd/simulate.h"
 #include "sim_fixture.h"
 
@@ -26,8 +27,9 @@ static struct nm_config *config_of(const char *text)
 	return config;
 }
 
-static struct nm_simulated run(const char *machine_name, const char *program, unsigned threads,
-			       const char *policy, uint64_t seed)
+static struct nm_simulated run_into(const struct nm_simulate_output *output,
+				    const char *machine_name, const char *program, unsigned threads,
+				    const char *policy, uint64_t seed)
 {
 	struct nm_sim_machine *machine = machine_named(machine_name);
 	struct nm_sim_workload workload = {.limit_s = 60};
@@ -37,11 +39,17 @@ static struct nm_simulated run(const char *machine_name, const char *program, un
 	struct nm_sim_program *added = add_program(&workload, program, threads);
 	added->phases[0].giga = 1e5;
 	added->touch = NM_SIM_TOUCH_MASTER;
-	assert_int_equal(nm_simulate(machine, &workload, &options, config, NULL, &done), 0);
+	assert_int_equal(nm_simulate(machine, &workload, &options, config, output, &done), 0);
 	nm_config_free(config);
 	nm_sim_workload_clear(&workload);
 	nm_sim_machine_free(machine);
 	return done;
+}
+
+static struct nm_simulated run(const char *machine_name, const char *program, unsigned threads,
+			       const char *policy, uint64_t seed)
+{
+	return run_into(NULL, machine_name, program, threads, policy, seed);
 }
 
 #define BEST "threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };"
@@ -109,6 +117,49 @@ static void test_twice_the_same(void **state)
 	assert_true(first.digest != other.digest);
 }
 
+/* It differs by one rule, and without decisions it is that of no lines. */
+static void test_digest_depends_on_decisions(void **state)
+{
+	(void)state;
+	static const char *const policies[] = {
+		"threads: { policy = \"none\"; };",
+		"threads: { policy = \"auto\"; };",
+		"threads: { policy = \"imar2\"; };",
+		"threads: { policy = \"imar2\"; moves_per_interval = 1; };",
+		"threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };",
+	};
+	uint64_t digests[NM_ARRAY_SIZE(policies)];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(policies); i++) {
+		digests[i] = run("ring-4x10", "sp", 8, policies[i], 7).decisions_digest;
+		for (size_t k = 0; k < i; k++)
+			assert_true(digests[i] != digests[k]);
+	}
+	assert_true(digests[0] == NM_HASH_START);
+}
+
+/* Each decision has a line, and the digest is of them all. */
+static void test_digest_is_of_the_lines(void **state)
+{
+	(void)state;
+	const struct nm_simulate_output output = {.record_fd = -1, .decisions = tmpfile()};
+	uint64_t digest = NM_HASH_START, decisions = 0;
+	char line[1024];
+	assert_non_null(output.decisions);
+	struct nm_simulated done =
+		run_into(&output, "ring-4x10", "sp", 8, "threads: { policy = \"imar2\"; };", 7);
+	rewind(output.decisions);
+	while (fgets(line, sizeof(line), output.decisions)) {
+		size_t length = strcspn(line, "\n");
+		line[length] = '\0';
+		digest = nm_hash_add(digest, line, length + 1);
+		decisions += strncmp(line, "decision ", strlen("decision ")) == 0;
+	}
+	assert_true(decisions > 0);
+	assert_int_equal(decisions, done.decisions);
+	assert_true(digest == done.decisions_digest);
+	assert_int_equal(fclose(output.decisions), 0);
+}
+
 /* Nor would there be of a run that is killed: the ledger is memory. */
 static void test_nothing_is_left(void **state)
 {
@@ -142,6 +193,8 @@ int main(void)
 		cmocka_unit_test(test_auto_does_not_hurry),
 		cmocka_unit_test(test_pages_come_to_their_threads),
 		cmocka_unit_test(test_twice_the_same),
+		cmocka_unit_test(test_digest_depends_on_decisions),
+		cmocka_unit_test(test_digest_is_of_the_lines),
 		cmocka_unit_test(test_nothing_is_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "decision_lines.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "daemon.h"
+#include "numa-migrd/hash.h"
+
+#define LINE_BYTES 512
+#define CPUS_BYTES 256
+#define NUMBER_BYTES 32
+
+/* C libraries print NaN in two ways. */
+static const char *number(double value, char text[static NUMBER_BYTES])
+{
+	if (isnan(value))
+		return "-";
+	(void)snprintf(text, NUMBER_BYTES, "%.17g", value);
+	return text;
+}
+#define NUMBER(value) number((value), (char[NUMBER_BYTES]){0})
+
+__attribute__((format(printf, 3, 4))) static void
+add_line(const struct nm_daemon *daemon, const char *kind, const char *format, ...)
+{
+	struct nm_decision_lines *lines = daemon->options.lines;
+	char text[LINE_BYTES];
+	va_list arguments;
+	if (!lines)
+		return;
+	int used = snprintf(text, sizeof(text), "%s interval=%" PRIu64 " ", kind,
+			    daemon->tally.intervals);
+	va_start(arguments, format);
+	(void)vsnprintf(text + used, sizeof(text) - (size_t)used, format, arguments);
+	va_end(arguments);
+	lines->digest = nm_hash_add(lines->digest, text, strlen(text) + 1);
+	if (lines->out)
+		(void)fprintf(lines->out, "%s\n", text);
+}
+
+/* ---- threads ---- */
+
+static void add_step(const struct nm_daemon *daemon, const struct nm_step *step,
+		     const struct nm_receipt_step *result)
+{
+	char cpus[CPUS_BYTES];
+	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), step->target);
+	add_line(daemon, "step",
+		 "pid=%u tid=%u cpu=%d>%d node=%d>%d cpus=%s pin=%s applied=%d error=%d", step->pid,
+		 step->tid, step->cpu_from, step->cpu_to, step->node_from, step->node_to, cpus,
+		 step->pin == NM_STEP_LEASE ? "lease" : "transient", result->applied,
+		 result->error);
+}
+
+void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision *decision,
+		       const struct nm_receipt *receipt)
+{
+	add_line(daemon, "decision",
+		 "id=%" PRIu64 " kind=%s policy=%s undoes=%" PRIu64
+		 " tickets=%s draw=%s gain=%s candidates=%zu applied=%d",
+		 decision->id, nm_decision_kind_name(decision->kind),
+		 nm_policy_name(decision->policy), decision->undoes,
+		 NUMBER(decision->tickets.total), NUMBER(decision->draw), NUMBER(decision->gain),
+		 decision->nr_candidates, receipt->applied);
+	for (unsigned i = 0; i < decision->nr_steps; i++)
+		add_step(daemon, &decision->steps[i], &receipt->steps[i]);
+}
+
+void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	add_line(daemon, "verdict",
+		 "id=%" PRIu64 " verdict=%s of=%s waited=%u by_performance=%d by_sharing=%d",
+		 verdict->decision, nm_verdict_kind_name(verdict->kind),
+		 nm_decision_kind_name(verdict->of), verdict->intervals, verdict->by_performance,
+		 verdict->by_sharing);
+}
+
+/* ---- pages ---- */
+
+void nm_lines_page_decision(const struct nm_daemon *daemon, const struct nm_page_decision *decision)
+{
+	add_line(daemon, "pages",
+		 "id=%" PRIu64 " undoes=%" PRIu64 " pid=%u reason=%d node=%d>%d pages=%" PRIu64
+		 " exclusivity=%s",
+		 decision->id, decision->undoes, decision->pid, (int)decision->reason,
+		 decision->node_from, decision->node_to, decision->pages,
+		 NUMBER(decision->exclusivity));
+}
+
+void nm_lines_page_verdict(const struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
+{
+	add_line(daemon, "pages-verdict",
+		 "id=%" PRIu64 " verdict=%s waited=%u together=%u moved=%" PRIu64,
+		 verdict->decision.id, nm_verdict_kind_name(verdict->kind), verdict->intervals,
+		 verdict->together, verdict->results.moved);
+}
+
+/* ---- homes ---- */
+
+void nm_lines_home(const struct nm_daemon *daemon, const struct nm_placed *placed,
+		   const struct nm_place_proposal *proposal)
+{
+	add_line(daemon, "home",
+		 "id=%" PRIu64 " pid=%u node=%d reason=%d threads=%u demand=%s distance=%s>%s "
+		 "load=%s bytes_away=%" PRIu64,
+		 placed->decision, placed->pid, placed->home, (int)proposal->reason,
+		 placed->running, NUMBER(placed->demand_cpus), NUMBER(proposal->distance_now),
+		 NUMBER(proposal->distance_home), NUMBER(proposal->load), proposal->bytes_away);
+}
+
+void nm_lines_home_verdict(const struct nm_daemon *daemon, const struct nm_placed *placed,
+			   const struct nm_place_verdict *verdict)
+{
+	add_line(daemon, "home-verdict",
+		 "id=%" PRIu64 " pid=%u verdict=%s judged_by=%d change=%s pages=%" PRIu64,
+		 placed->decision, placed->pid, nm_place_outcome_name(verdict->outcome),
+		 (int)verdict->judged_by, NUMBER(verdict->change), placed->memory.moved);
+}
+
+void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_placed *placed)
+{
+	add_line(daemon, "home-end", "id=%" PRIu64 " pid=%u node=%d", placed->decision, placed->pid,
+		 placed->home);
+}
