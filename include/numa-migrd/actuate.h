@@ -92,7 +92,7 @@ bool nm_actuator_holds(void *actuator, uint32_t tid, uint64_t start_ticks);
 
 /*
  * Side-band records were lost, or could not be had (no source, a CPU without a ring): tasks
- * with inherited affinity may have been missed, so nm_actuator_tend() walks /proc, from the next
+ * with inherited affinity may have been missed, so nm_actuator_update() walks /proc, from the next
  * time on and within a budget each time, for those created since all were known. Before
  * nm_roster_update() of the tick in which the loss was seen.
  */
@@ -104,14 +104,14 @@ void nm_actuator_records_lost(struct nm_actuator *actuator);
  * masks changed by others are given up. Both arrays in ascending tid order. Tick, after the rings
  * were drained: what was created before the last call counts as told of.
  */
-struct nm_tend_input {
+struct nm_actuator_input {
 	const struct nm_figures *figures;
 	size_t nr_figures;
 	const struct nm_member *members;
 	size_t nr_members;
 	uint64_t expiry_ns, now_ns;
 };
-void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_tend_input *input);
+void nm_actuator_update(struct nm_actuator *actuator, const struct nm_actuator_input *input);
 
 /* Widens nudged threads that are on their node by now. Called every 20 ms while
  * nm_actuator_nudges() > 0. */

@@ -71,8 +71,8 @@ void nm_memory_add(void *context, const struct nm_sample *sample);
 /* Counts what waits. After each drain, and before anything below. */
 void nm_memory_flush(struct nm_memory *memory);
 
-/* Housekeeping of the table of pages (nm_pages_tend()). Tick. */
-int nm_memory_tend(struct nm_memory *memory);
+/* Housekeeping of the table of pages (nm_pages_update()). Tick. */
+int nm_memory_update(struct nm_memory *memory);
 
 /* The processes that are followed, ascending pid; valid until nm_memory_follow() or _task_event().
  */

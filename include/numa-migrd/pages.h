@@ -16,7 +16,8 @@ enum nm_page_size { NM_PAGE_4K, NM_PAGE_2M, NM_PAGE_1G };
 
 #define NM_PAGE_SUBBLOCKS 4U
 #define NM_PAGE_SUBBLOCK_BYTES 1024U
-/* A page not seen for so long is forgotten by nm_pages_tend(), which must be called more often. */
+/* A page not seen for so long is forgotten by nm_pages_update(), which must be called more often.
+ */
 #define NM_PAGE_FORGET_S 3600U
 
 /* Whose page: an owner is a process until its exit or exec (0: nobody). */
@@ -66,7 +67,7 @@ struct nm_pages;
 
 /*
  * A table for nr_nodes (at least 1) with the rules of config->pages; key: random, kept from others.
- * It begins small: nm_pages_tend() lets it grow to max_tracked. -ENOMEM. Daemon, start.
+ * It begins small: nm_pages_update() lets it grow to max_tracked. -ENOMEM. Daemon, start.
  */
 int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64_t key[4],
 		 struct nm_pages **ret);
@@ -79,7 +80,7 @@ NM_DEFINE_CLEANUP(struct nm_pages, nm_pages_free);
  */
 void nm_pages_stand_in(struct nm_pages *pages, unsigned node, unsigned with_cpus);
 
-/* New rules; a lower max_tracked holds from the next nm_pages_tend() on. Daemon, reload. */
+/* New rules; a lower max_tracked holds from the next nm_pages_update() on. Daemon, reload. */
 void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config);
 
 /*
@@ -114,7 +115,7 @@ int nm_pages_settle(struct nm_pages *pages, uint32_t now_s, const struct nm_page
  * drop pages of the dead and the forgotten, and sums up exclusivity; a whole round publishes the
  * summaries. -ENOMEM: it stayed as large as it was.
  */
-int nm_pages_tend(struct nm_pages *pages, uint32_t now_s, double share);
+int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share);
 
 /* The owner's pages as of the last whole round (equations 3 and 4); all zero before the first. */
 struct nm_exclusivity nm_pages_exclusivity(const struct nm_pages *pages, uint16_t owner);

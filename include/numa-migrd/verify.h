@@ -93,15 +93,15 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *deci
  * Takes what the feedback found: decisions by performance are judged by that and wait for it.
  * Before nm_verifier_judge().
  */
-void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_result *result);
+void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_result *result);
 
 /*
  * What threads of decisions by sharing share now, in sharings times distance. Places are the
  * snapshot's; of partners that ran nowhere nothing is counted, and what a thread cost
  * that came from nowhere is NaN. -ENOMEM. Before it, each time.
  */
-int nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
-			     const struct nm_snapshot *snapshot, const struct nm_config *config);
+int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
+			      const struct nm_snapshot *snapshot, const struct nm_config *config);
 
 /*
  * Judges what can be judged now: at the earliest one interval after the act; while a living thread

@@ -121,7 +121,7 @@ static int compare_tid(const void *a, const void *b)
 }
 
 /* A member under the same number may be another thread by now. */
-static bool is_member(const struct nm_tend_input *input, const struct nm_ledger_entry *terms)
+static bool is_member(const struct nm_actuator_input *input, const struct nm_ledger_entry *terms)
 {
 	_Static_assert(offsetof(struct nm_member, tid) == 0, "bsearch compares the first field");
 	const struct nm_member *member =
@@ -171,7 +171,7 @@ static struct nm_lease *active_of_number(const struct nm_actuator *actuator, uin
 	return NULL;
 }
 
-static void renew(struct nm_actuator *actuator, const struct nm_tend_input *input)
+static void renew(struct nm_actuator *actuator, const struct nm_actuator_input *input)
 {
 	for (size_t i = 0; i < input->nr_figures; i++) {
 		const struct nm_figures *figures = &input->figures[i];
@@ -201,14 +201,14 @@ static bool carries_target(struct nm_actuator *actuator, const struct nm_lease *
 	return state == NM_MASK_OURS;
 }
 
-static bool is_quiet(const struct nm_lease *lease, const struct nm_tend_input *input)
+static bool is_quiet(const struct nm_lease *lease, const struct nm_actuator_input *input)
 {
 	return input->expiry_ns > 0 && input->now_ns > lease->renewed_ns &&
 	       input->now_ns - lease->renewed_ns > input->expiry_ns;
 }
 
-static void tend_lease(struct nm_actuator *actuator, size_t index,
-		       const struct nm_tend_input *input)
+static void update_lease(struct nm_actuator *actuator, size_t index,
+			 const struct nm_actuator_input *input)
 {
 	const struct nm_lease *lease = &actuator->leases[index];
 	if (is_quiet(lease, input))
@@ -242,16 +242,16 @@ void nm_actuator_records_lost(struct nm_actuator *actuator)
 }
 
 /* All that was created before the last round has been told of by the records drained since. */
-static void note_told(struct nm_actuator *actuator)
+static void note_reported(struct nm_actuator *actuator)
 {
 	if (nm_lease_may_be_missed(actuator) || actuator->count == 0)
 		return;
-	if (actuator->told_ticks < actuator->tended_ticks)
-		actuator->told_ticks = actuator->tended_ticks;
+	if (actuator->reported_ticks < actuator->tended_ticks)
+		actuator->reported_ticks = actuator->tended_ticks;
 	actuator->tended_ticks = nm_proc_ticks_now(actuator->platform);
 }
 
-void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_tend_input *input)
+void nm_actuator_update(struct nm_actuator *actuator, const struct nm_actuator_input *input)
 {
 	actuator->round++;
 	nm_cgroups_begin(actuator->masks.cgroups, input->now_ns);
@@ -261,10 +261,10 @@ void nm_actuator_tend(struct nm_actuator *actuator, const struct nm_tend_input *
 	nm_lease_walk_on(actuator);
 	for (size_t i = 0; i < actuator->count; i++)
 		if (nm_lease_active(&actuator->leases[i]))
-			tend_lease(actuator, i, input);
+			update_lease(actuator, i, input);
 	nm_lease_forget_past(actuator);
 	nm_lease_compact_ledger(actuator);
-	note_told(actuator);
+	note_reported(actuator);
 }
 
 /* ---- nudges ---- */
@@ -361,7 +361,7 @@ static unsigned return_in_turns(struct nm_actuator *actuator)
 static unsigned return_leases(struct nm_actuator *actuator)
 {
 	bool missed = nm_lease_may_be_missed(actuator);
-	actuator->progress.told_ns = 0;
+	actuator->progress.reported_ns = 0;
 	nm_descent_forget_processes(actuator->descent);
 	actuator->missed = true;
 	unsigned failed = return_in_turns(actuator);

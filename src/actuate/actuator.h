@@ -12,7 +12,7 @@
 
 /*
  * One affinity that we narrowed, or that was inherited from one. After it ended
- * (terms.ended_ticks != 0) it is remembered until two more rounds of nm_actuator_tend() are over:
+ * (terms.ended_ticks != 0) it is remembered until two more rounds of nm_actuator_update() are over:
  * FORK records of its time may still be in the rings. A thread whose lease is replaced by another
  * one has several.
  */
@@ -78,11 +78,11 @@ struct nm_actuator {
 	struct nm_descent *descent;
 	bool descent_is_current; /* it has the lines of all that are not inherited */
 
-	uint64_t round; /* of nm_actuator_tend() */
-	/* Every thread created before told_ticks has been told of by a FORK record, or was looked
-	 * at.
+	uint64_t round; /* of nm_actuator_update() */
+	/* Every thread created before reported_ticks has been told of by a FORK record, or was
+	 * looked at.
 	 */
-	uint64_t told_ticks, tended_ticks;
+	uint64_t reported_ticks, tended_ticks;
 	bool missed; /* side-band records were lost since the last walk began */
 	bool ends;   /* all is returned, and nothing will be looked for any more */
 	struct nm_lease_walk walk;
@@ -105,8 +105,8 @@ static inline bool nm_lease_may_be_missed(const struct nm_actuator *actuator)
 	return actuator->missed || actuator->walk.under_way;
 }
 
-void nm_lease_tell(struct nm_actuator *actuator, const struct nm_lease *lease,
-		   enum nm_lease_event_kind kind, int error);
+void nm_lease_report(struct nm_actuator *actuator, const struct nm_lease *lease,
+		     enum nm_lease_event_kind kind, int error);
 
 /* Roughly now, in clock ticks; /proc/uptime is read once a second. UINT64_MAX where it cannot be.
  */

@@ -35,7 +35,7 @@ static void forget_lines(struct nm_descent *descent)
 	descent->lines = NULL;
 	descent->kin = NULL;
 	descent->targets = NULL;
-	descent->nr_lines = descent->nr_kin = descent->nr_targets = 0;
+	descent->nr_lines = descent->nr_candidate_classes = descent->nr_targets = 0;
 	descent->has_seen = false;
 	descent->offers.pid = 0;
 }
@@ -266,11 +266,11 @@ void nm_progress_note(struct nm_progress *progress)
 	if (!progress || !progress->on_event)
 		return;
 	uint64_t now_ns = progress->platform->ops->now_ns(progress->platform);
-	if (progress->told_ns && now_ns - progress->told_ns < NM_NSEC_PER_SEC)
+	if (progress->reported_ns && now_ns - progress->reported_ns < NM_NSEC_PER_SEC)
 		return;
-	if (progress->told_ns)
+	if (progress->reported_ns)
 		progress->on_event(progress->context, &event);
-	progress->told_ns = now_ns;
+	progress->reported_ns = now_ns;
 }
 
 static bool parse_id(const char *name, uint32_t *ret)

@@ -78,7 +78,7 @@ struct nm_progress {
 	struct nm_platform *platform;
 	nm_lease_event_fn on_event; /* NULL: nobody */
 	void *context;
-	uint64_t told_ns; /* 0: not yet */
+	uint64_t reported_ns; /* 0: not yet */
 };
 void nm_progress_note(struct nm_progress *progress);
 

@@ -7,17 +7,17 @@
 #include "numa-migrd/tidmap.h"
 
 /* By what a line is found: its process, or what its process has in common with orphans. */
-enum nm_kin_by { NM_KIN_PROCESS, NM_KIN_SESSION, NM_KIN_CGROUP, NM_KIN_KINDS };
+enum nm_candidate_class_by { NM_KIN_PROCESS, NM_KIN_SESSION, NM_KIN_CGROUP, NM_KIN_KINDS };
 
-struct nm_kin_key {
-	enum nm_kin_by by;
+struct nm_candidate_class_key {
+	enum nm_candidate_class_by by;
 	uint32_t uid; /* PROCESS: 0 */
 	uint64_t id;  /* number of the process or session, hash of the cgroup's path; 0: none */
 	uint32_t target; /* in nm_descent.targets */
 };
 
-struct nm_kin {
-	struct nm_kin_key key;
+struct nm_candidate_class {
+	struct nm_candidate_class_key key;
 	const struct nm_ledger_entry *terms;
 	/* Of this line and those of the same key before it: the one with the latest possible
 	 * inheritor. */
@@ -46,8 +46,8 @@ struct nm_descent {
 	struct nm_platform *platform;
 	struct nm_ledger_entry *lines; /* by thread; the affinities are borrowed */
 	size_t nr_lines;
-	struct nm_kin *kin; /* in order of their keys, and then of given_ticks */
-	size_t nr_kin;
+	struct nm_candidate_class *kin; /* in order of their keys, and then of given_ticks */
+	size_t nr_candidate_classes;
 	hwloc_const_bitmap_t *targets; /* each once, in order */
 	size_t nr_targets;
 

@@ -85,8 +85,9 @@ static void note_result(struct nm_actuator *actuator, struct nm_lease *lease, in
 		note_end(actuator, lease);
 }
 
-static void tell_inherited(const struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
-			   uint32_t pid, uint32_t tid, uint64_t start_ticks, int r)
+static void report_inherited(const struct nm_actuator *actuator,
+			     const struct nm_ledger_entry *terms, uint32_t pid, uint32_t tid,
+			     uint64_t start_ticks, int r)
 {
 	if (r == 0 || r == -ESRCH || !actuator->on_event)
 		return;
@@ -107,7 +108,7 @@ static int restore_now(struct nm_actuator *actuator, const struct nm_ledger_entr
 	int r = start_ticks ? nm_mask_restore(&actuator->masks, terms, pid,
 					      tid, start_ticks)
 			    : -ESRCH;
-	tell_inherited(actuator, terms, pid, tid, start_ticks, r);
+	report_inherited(actuator, terms, pid, tid, start_ticks, r);
 	return r;
 }
 
@@ -330,7 +331,7 @@ static void on_thread_exit(struct nm_actuator *actuator, const struct nm_task_ev
 		return;
 	}
 	nm_lease_end(actuator, active);
-	nm_lease_tell(actuator, active, NM_LEASE_GONE, 0);
+	nm_lease_report(actuator, active, NM_LEASE_GONE, 0);
 }
 
 void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_event *event)
@@ -386,7 +387,7 @@ int nm_lease_search(struct nm_actuator *actuator)
 	struct restoring restoring = {.actuator = actuator};
 	struct nm_descent_walk walk = {.descent = nm_lease_descent(actuator),
 				       .progress = &actuator->progress,
-				       .born_since = actuator->told_ticks,
+				       .born_since = actuator->reported_ticks,
 				       .each = restore_found,
 				       .context = &restoring,
 				       .found = 1};
@@ -425,8 +426,8 @@ static void end_walk(struct nm_actuator *actuator)
 	uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK);
 	if (walk->failed || walk->unread)
 		actuator->missed = true;
-	else if (walk->began_ticks > actuator->told_ticks + second)
-		actuator->told_ticks = walk->began_ticks - second;
+	else if (walk->began_ticks > actuator->reported_ticks + second)
+		actuator->reported_ticks = walk->began_ticks - second;
 	nm_lease_walk_stop(actuator);
 }
 
@@ -441,7 +442,7 @@ static void take_turn(struct nm_actuator *actuator, struct nm_descent_walk *cour
 {
 	struct restoring restoring = {.actuator = actuator};
 	course->descent = nm_lease_descent(actuator);
-	course->born_since = actuator->told_ticks;
+	course->born_since = actuator->reported_ticks;
 	course->budget = actuator->turn_steps -
 			 (is_asked_out(actuator) ? actuator->turn_steps / 2 : actuator->look_steps);
 	course->each = restore_found;
@@ -479,7 +480,7 @@ static const struct nm_ledger_entry *look(struct nm_actuator *actuator, uint32_t
 		nm_descent_forget_processes(descent);
 	actuator->has_looked = true;
 	uint64_t before = nm_descent_steps(descent);
-	int r = nm_descent_look(descent, actuator->told_ticks, pid, tid, &found);
+	int r = nm_descent_look(descent, actuator->reported_ticks, pid, tid, &found);
 	actuator->look_steps += nm_descent_steps(descent) - before;
 	return r > 0 && found.start_ticks == start_ticks ? found.terms : NULL;
 }

@@ -46,7 +46,8 @@ static int compare_threads(const void *a, const void *b)
 	return order ? order : compare_numbers(left->start_ticks, right->start_ticks);
 }
 
-static int compare_keys(const struct nm_kin_key *left, const struct nm_kin_key *right)
+static int compare_keys(const struct nm_candidate_class_key *left,
+			const struct nm_candidate_class_key *right)
 {
 	int order = compare_numbers(left->by, right->by);
 	if (order == 0)
@@ -56,10 +57,10 @@ static int compare_keys(const struct nm_kin_key *left, const struct nm_kin_key *
 	return order ? order : compare_numbers(left->target, right->target);
 }
 
-static int compare_kin(const void *a, const void *b)
+static int compare_candidate_classes(const void *a, const void *b)
 {
-	const struct nm_kin *left = a;
-	const struct nm_kin *right = b;
+	const struct nm_candidate_class *left = a;
+	const struct nm_candidate_class *right = b;
 	int order = compare_keys(&left->key, &right->key);
 	return order ? order : compare_numbers(left->terms->given_ticks, right->terms->given_ticks);
 }
@@ -90,11 +91,11 @@ static uint32_t index_of_target(const struct nm_descent *descent, hwloc_const_bi
 	return (uint32_t)(found - descent->targets);
 }
 
-static void add_kin(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-		    enum nm_kin_by by, uint64_t id, uint32_t target)
+static void add_candidate_class(struct nm_descent *descent, const struct nm_ledger_entry *terms,
+				enum nm_candidate_class_by by, uint64_t id, uint32_t target)
 {
 	if (id)
-		descent->kin[descent->nr_kin++] = (struct nm_kin){
+		descent->kin[descent->nr_candidate_classes++] = (struct nm_candidate_class){
 			.key = {.by = by,
 				.uid = by == NM_KIN_PROCESS ? 0 : terms->uid,
 				.id = id,
@@ -107,18 +108,19 @@ void nm_kinship_index(struct nm_descent *descent)
 {
 	qsort(descent->lines, descent->nr_lines, sizeof(*descent->lines), compare_threads);
 	list_targets(descent);
-	descent->nr_kin = 0;
+	descent->nr_candidate_classes = 0;
 	for (size_t i = 0; i < descent->nr_lines; i++) {
 		const struct nm_ledger_entry *terms = &descent->lines[i];
 		uint32_t target = index_of_target(descent, terms->target);
-		add_kin(descent, terms, NM_KIN_PROCESS, terms->pid, target);
-		add_kin(descent, terms, NM_KIN_SESSION, terms->session, target);
-		add_kin(descent, terms, NM_KIN_CGROUP, terms->cgroup, target);
+		add_candidate_class(descent, terms, NM_KIN_PROCESS, terms->pid, target);
+		add_candidate_class(descent, terms, NM_KIN_SESSION, terms->session, target);
+		add_candidate_class(descent, terms, NM_KIN_CGROUP, terms->cgroup, target);
 	}
-	qsort(descent->kin, descent->nr_kin, sizeof(*descent->kin), compare_kin);
-	for (size_t i = 0; i < descent->nr_kin; i++) {
-		struct nm_kin *kin = &descent->kin[i];
-		const struct nm_kin *before = i ? kin - 1 : NULL;
+	qsort(descent->kin, descent->nr_candidate_classes, sizeof(*descent->kin),
+	      compare_candidate_classes);
+	for (size_t i = 0; i < descent->nr_candidate_classes; i++) {
+		struct nm_candidate_class *kin = &descent->kin[i];
+		const struct nm_candidate_class *before = i ? kin - 1 : NULL;
 		bool same = before && compare_keys(&before->key, &kin->key) == 0;
 		kin->furthest = same && nm_descent_last_birth(before->furthest) >
 						nm_descent_last_birth(kin->terms)
@@ -135,15 +137,15 @@ bool nm_kinship_has_line(const struct nm_descent *descent, uint32_t tid, uint64_
 }
 
 /* How many lines come before the first one of this key that was given later. */
-static size_t count_until(struct nm_descent *descent, const struct nm_kin_key *key,
+static size_t count_until(struct nm_descent *descent, const struct nm_candidate_class_key *key,
 			  uint64_t until_ticks)
 {
 	size_t low = 0;
-	size_t high = descent->nr_kin;
+	size_t high = descent->nr_candidate_classes;
 	descent->steps += NM_STEPS_LOOKUP;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct nm_kin *kin = &descent->kin[middle];
+		const struct nm_candidate_class *kin = &descent->kin[middle];
 		int order = compare_keys(&kin->key, key);
 		if (order < 0 || (order == 0 && kin->terms->given_ticks <= until_ticks))
 			low = middle + 1;
@@ -155,10 +157,11 @@ static size_t count_until(struct nm_descent *descent, const struct nm_kin_key *k
 
 /* Of the lines of this key that were given by then, the one that goes furthest; or NULL. */
 static const struct nm_ledger_entry *find_terms(struct nm_descent *descent,
-						const struct nm_kin_key *key, uint64_t until_ticks)
+						const struct nm_candidate_class_key *key,
+						uint64_t until_ticks)
 {
 	size_t count = count_until(descent, key, until_ticks);
-	const struct nm_kin *kin = count ? &descent->kin[count - 1] : NULL;
+	const struct nm_candidate_class *kin = count ? &descent->kin[count - 1] : NULL;
 	return kin && compare_keys(&kin->key, key) == 0 ? kin->furthest : NULL;
 }
 
@@ -293,7 +296,7 @@ static int offer(struct nm_descent *descent, const struct nm_ledger_entry *terms
 static int offer_of_ancestor(struct nm_descent *descent, const struct chain *chain, size_t place)
 {
 	const struct nm_descent_process *process = link_of(descent, chain, place);
-	const struct nm_kin_key key = {
+	const struct nm_candidate_class_key key = {
 		.by = NM_KIN_PROCESS, .id = process->pid, .target = descent->offers.target};
 	const struct nm_ledger_entry *terms =
 		find_terms(descent, &key, link_of(descent, chain, place - 1)->start_ticks);
@@ -305,7 +308,7 @@ static int offer_of_ancestor(struct nm_descent *descent, const struct chain *cha
  * was created under the lease, and so were its ancestors up to one that an older process adopted.
  */
 static int offer_of_company(struct nm_descent *descent, const struct chain *chain, size_t place,
-			    const struct nm_kin_key *key)
+			    const struct nm_candidate_class_key *key)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < chain->nr_adoptions; i++) {
@@ -327,7 +330,7 @@ static int offer_of_companies(struct nm_descent *descent, const struct chain *ch
 	const struct nm_descent_process *process = link_of(descent, chain, place);
 	const struct nm_descent_process *below =
 		place ? link_of(descent, chain, place - 1) : &(struct nm_descent_process){0};
-	struct nm_kin_key key = {.uid = process->uid, .target = descent->offers.target};
+	struct nm_candidate_class_key key = {.uid = process->uid, .target = descent->offers.target};
 	int r = 0;
 	if (process->uid != link_of(descent, chain, 0)->uid)
 		return 0;
@@ -366,7 +369,7 @@ static int make_offers(struct nm_descent *descent, uint32_t pid, uint32_t target
 static int find_beside(struct nm_descent *descent, const struct nm_candidate *candidate,
 		       uint32_t target, const struct nm_ledger_entry **ret)
 {
-	const struct nm_kin_key key = {
+	const struct nm_candidate_class_key key = {
 		.by = NM_KIN_PROCESS, .id = candidate->pid, .target = target};
 	uint64_t start_ticks = candidate->stat.start_ticks;
 	if (candidate->tid == candidate->pid)
@@ -475,7 +478,7 @@ const struct nm_ledger_entry *nm_kinship_by_exec(struct nm_descent *descent,
 						 const struct nm_candidate *candidate,
 						 uint32_t target)
 {
-	const struct nm_kin_key key = {
+	const struct nm_candidate_class_key key = {
 		.by = NM_KIN_PROCESS, .id = candidate->pid, .target = target};
 	if (candidate->tid != candidate->pid)
 		return NULL;

@@ -5,8 +5,8 @@
 
 #define RESERVED (NM_TIDMAP_NONE - 1) /* in a map: no lease yet, but room for it */
 
-void nm_lease_tell(struct nm_actuator *actuator, const struct nm_lease *lease,
-		   enum nm_lease_event_kind kind, int error)
+void nm_lease_report(struct nm_actuator *actuator, const struct nm_lease *lease,
+		     enum nm_lease_event_kind kind, int error)
 {
 	struct nm_lease_event event = {
 		.kind = kind,
@@ -200,10 +200,10 @@ static bool is_still_met(const struct nm_actuator *actuator, const struct nm_lea
 	if (!nm_lease_may_be_missed(actuator))
 		return false;
 	if (lease->inherited)
-		return lease->terms.start_ticks >= actuator->told_ticks;
+		return lease->terms.start_ticks >= actuator->reported_ticks;
 	return !actuator->walk.unread &&
 	       actuator->round - lease->ended_round < NM_LEASE_MOST_ROUNDS &&
-	       nm_descent_last_birth(&lease->terms) >= actuator->told_ticks;
+	       nm_descent_last_birth(&lease->terms) >= actuator->reported_ticks;
 }
 
 static bool is_past(const struct nm_actuator *actuator, const struct nm_lease *lease)
@@ -246,7 +246,7 @@ static void forget_settled(struct nm_actuator *actuator)
 {
 	nm_settled_forget(actuator->settled, actuator->platform,
 			  actuator->round - NM_LEASE_MEMORY_ROUNDS + 1,
-			  nm_lease_may_be_missed(actuator) ? actuator->told_ticks : UINT64_MAX);
+			  nm_lease_may_be_missed(actuator) ? actuator->reported_ticks : UINT64_MAX);
 }
 
 void nm_lease_forget_past(struct nm_actuator *actuator)
@@ -294,7 +294,7 @@ static void end_of_thread(struct nm_actuator *actuator, size_t index)
 		nm_lease_follow_exec(actuator, index);
 	lease = &actuator->leases[index];
 	nm_lease_end(actuator, lease);
-	nm_lease_tell(actuator, lease, NM_LEASE_GONE, 0);
+	nm_lease_report(actuator, lease, NM_LEASE_GONE, 0);
 }
 
 int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease_event_kind kind)
@@ -308,7 +308,7 @@ int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease
 		return 0;
 	}
 	if (r < 0) {
-		nm_lease_tell(actuator, lease, NM_LEASE_FAILED, r);
+		nm_lease_report(actuator, lease, NM_LEASE_FAILED, r);
 		return r;
 	}
 	lease->settled = true;
@@ -316,6 +316,6 @@ int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease
 	/* After an exec by another thread, a leader that ended has no owner to have it back. */
 	if (r == 0)
 		kind = lease->exited ? NM_LEASE_GONE : NM_LEASE_FOREIGN;
-	nm_lease_tell(actuator, lease, kind, 0);
+	nm_lease_report(actuator, lease, kind, 0);
 	return 0;
 }

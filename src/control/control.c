@@ -21,9 +21,9 @@ static void disconnect(struct nm_control *control)
 static void on_up(struct nm_control *control)
 {
 	control->retry_usec = RETRY_FIRST_USEC;
-	if (control->down_told)
+	if (control->down_reported)
 		control->ops.bus_changed(control->ops.context, 0);
-	control->down_told = false;
+	control->down_reported = false;
 }
 
 /* May be called from the bus's own handlers: the connection is taken down by the next try. */
@@ -33,9 +33,9 @@ static void on_down(struct nm_control *control, int error)
 	(void)sd_event_source_get_enabled(control->retry, &enabled);
 	if (enabled != SD_EVENT_OFF) /* more than one handler hears of it */
 		return;
-	if (!control->down_told)
+	if (!control->down_reported)
 		control->ops.bus_changed(control->ops.context, error);
-	control->down_told = true;
+	control->down_reported = true;
 	(void)sd_event_source_set_time_relative(control->retry, control->retry_usec);
 	(void)sd_event_source_set_enabled(control->retry, SD_EVENT_ONESHOT);
 	control->retry_usec *= 2;
@@ -119,8 +119,8 @@ int nm_control_new(sd_event *event, const struct nm_control_ops *ops, struct nm_
 	if (ops->facts) {
 		struct nm_control_facts facts = {0};
 		ops->facts(ops->context, &facts);
-		control->paused_told = facts.paused;
-		control->dry_run_told = facts.dry_run;
+		control->paused_reported = facts.paused;
+		control->dry_run_reported = facts.dry_run;
 	}
 	control->event = sd_event_ref(event);
 	control->retry_usec = RETRY_FIRST_USEC;
@@ -155,10 +155,10 @@ void nm_control_changed(struct nm_control *control)
 	if (!control || !control->ops.facts)
 		return;
 	control->ops.facts(control->ops.context, &facts);
-	if (facts.paused == control->paused_told && facts.dry_run == control->dry_run_told)
+	if (facts.paused == control->paused_reported && facts.dry_run == control->dry_run_reported)
 		return;
-	control->paused_told = facts.paused;
-	control->dry_run_told = facts.dry_run;
+	control->paused_reported = facts.paused;
+	control->dry_run_reported = facts.dry_run;
 	if (control->bus)
 		(void)sd_bus_emit_properties_changed(control->bus, NM_BUS_PATH, NM_BUS_INTERFACE,
 						     "Paused", "DryRun", (char *)NULL);

@@ -16,10 +16,10 @@ struct nm_control {
 	uint64_t retry_usec; /* until the next try */
 	sd_bus *bus;
 	sd_bus_slot *object, *disconnected, *name, *filter;
-	bool down_told;
+	bool down_reported;
 	struct nm_callers callers;
 	struct nm_request *requests; /* calls that wait to be allowed */
-	bool paused_told, dry_run_told;
+	bool paused_reported, dry_run_reported;
 	struct nm_control_ops ops;
 };
 

@@ -188,7 +188,7 @@ static int too_many(sd_bus_error *error)
 				"too many requests wait for an answer of polkit");
 }
 
-static int heed_uid(struct nm_request *request, sd_bus_error *error)
+static int apply_uid(struct nm_request *request, sd_bus_error *error)
 {
 	if (request->uid == 0 || !request->action) {
 		run(request);
@@ -214,7 +214,7 @@ static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error
 	if (r > 0) {
 		request->known = true;
 		request->uid = uid;
-		r = heed_uid(request, &error);
+		r = apply_uid(request, &error);
 	}
 	if (r < 0)
 		refuse(request, r, &error);

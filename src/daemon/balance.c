@@ -86,7 +86,7 @@ static void take_evidence(const struct nm_balancer *balancer, const struct nm_sn
 	}
 }
 
-static void tell_change(struct nm_daemon *daemon, bool was_active)
+static void report_change(struct nm_daemon *daemon, bool was_active)
 {
 	const struct nm_balance_result *result = &daemon->pipeline.balancer->result;
 	if (result->active == was_active)
@@ -122,7 +122,7 @@ static int run_round(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 	bool was_active = balancer->result.active;
 	nm_balance_result_clear(&balancer->result);
 	balancer->result = result;
-	tell_change(daemon, was_active);
+	report_change(daemon, was_active);
 	balancer->tally.stopped_by_gain += result.stopped_by_gain;
 	balancer->tally.unknown += result.unknown;
 	balancer->tally.stopped_by_leader += result.stopped_by_leader;

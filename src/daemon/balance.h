@@ -51,9 +51,9 @@ struct nm_balancer {
 	size_t nr_residences;
 	struct nm_counting counting;
 	double page_bytes;
-	bool silence_told; /* that schedstat tells nothing */
+	bool silence_reported; /* that schedstat tells nothing */
 
-	bool dtas_told;		      /* that it is not available */
+	bool dtas_reported;	      /* that it is not available */
 	bool split;		      /* CPUs have types: what follows is valid */
 	enum nm_dtas_type *cpu_types; /* per CPU */
 	hwloc_bitmap_t *leasable;     /* per node and type of thread */

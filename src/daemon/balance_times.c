@@ -61,12 +61,12 @@ static struct nm_balance_times rise(const struct nm_known_thread *before,
 }
 
 /* Every thread that was read is one that runs: without figures of it there are none at all. */
-static void tell_silence(struct nm_daemon *daemon)
+static void report_silence(struct nm_daemon *daemon)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	if (balancer->silence_told)
+	if (balancer->silence_reported)
 		return;
-	balancer->silence_told = true;
+	balancer->silence_reported = true;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 		  "No run queue delay in /proc/PID/task/TID/schedstat: policy \"balance\" moves "
 		  "nothing");
@@ -80,7 +80,7 @@ static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	int r = read_schedstat(daemon->pipeline.platform, &snapshot->threads[i], &now);
 	balancer->tally.reads++;
 	if (r == -ENODATA)
-		tell_silence(daemon);
+		report_silence(daemon);
 	if (r < 0)
 		return;
 	now.read_interval = snapshot->interval;

@@ -141,12 +141,12 @@ static bool is_sampled(const struct nm_daemon *daemon)
 	return status->has_dram && status->has_instructions;
 }
 
-static void tell_availability(struct nm_daemon *daemon, bool available)
+static void report_availability(struct nm_daemon *daemon, bool available)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	if (available != balancer->dtas_told)
+	if (available != balancer->dtas_reported)
 		return;
-	balancer->dtas_told = !available;
+	balancer->dtas_reported = !available;
 	if (available)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
 			  "All events that threads.dtas needs are sampled");
@@ -162,7 +162,7 @@ int nm_balance_follow_types(struct nm_daemon *daemon, const struct nm_snapshot *
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	bool available = daemon->config->threads.dtas && is_sampled(daemon);
 	if (daemon->config->threads.dtas)
-		tell_availability(daemon, available);
+		report_availability(daemon, available);
 	if (!available) {
 		forget_split(balancer);
 		return 0;

@@ -170,7 +170,7 @@ static const char *dtas_state(const struct nm_daemon *daemon)
 	const struct nm_balancer *balancer = daemon->pipeline.balancer;
 	if (!daemon->config->threads.dtas)
 		return "off";
-	if (balancer->dtas_told)
+	if (balancer->dtas_reported)
 		return "unavailable";
 	return balancer->split ? "on" : "undecided";
 }
@@ -352,7 +352,7 @@ static void list_errors(const struct nm_config_errors *errors, char *text, size_
 	}
 }
 
-static void tell_reload(struct nm_daemon *daemon, int r, const struct nm_config_errors *errors)
+static void report_reload(struct nm_daemon *daemon, int r, const struct nm_config_errors *errors)
 {
 	if (r == 0) {
 		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "Configuration reloaded: %s",
@@ -377,7 +377,7 @@ int nm_command_reload(void *context, char *error, size_t size)
 	int r = nm_config_load_text(daemon->options.config_path, &errors, &config, &text);
 	if (r == 0)
 		nm_command_apply(daemon, config, text);
-	tell_reload(daemon, r, &errors);
+	report_reload(daemon, r, &errors);
 	if (error && size)
 		list_errors(&errors, error, size);
 	(void)sd_notify(0, "READY=1");

@@ -79,7 +79,7 @@ struct nm_pipeline {
 	struct nm_platform *platform; /* the same for the stages of the loop, see recorder.h */
 	struct nm_topology *topology;
 	struct nm_physmap *physmap;
-	struct nm_source *source; /* NULL: blind, see nm_daemon.blind_until_ns */
+	struct nm_source *source; /* NULL: blind, see nm_daemon.no_source_until_ns */
 	struct nm_metrics *metrics;
 	struct nm_steer *steer;
 	struct nm_roster *roster;
@@ -108,7 +108,7 @@ struct nm_daemon {
 	struct nm_history history;
 	struct nm_released_list *given_back;
 	struct nm_unresponsive_list *unanswered; /* NULL: on no machine of this kind */
-	bool unsaved_told, unanswered_told; /* that these could not be saved */
+	bool unsaved_reported, unanswered_reported; /* that these could not be saved */
 	struct nm_recorder *recorder; /* NULL: nothing is recorded */
 	char *config_text;	      /* that the configuration was read from */
 	struct nm_journal *journal;
@@ -144,7 +144,7 @@ struct nm_daemon {
 	uint64_t newest_ns; /* of the records of one drain, by perf's clock */
 	struct nm_ring_counts counts; /* as of the last tick */
 	uint64_t lost_seen;	      /* records, as of the last drain */
-	uint64_t losses_told_ns;
+	uint64_t losses_reported_ns;
 	bool held_back;	       /* periods are above the configured ones, and it was told */
 	uint64_t own_cpu_ns;   /* as of the last tick */
 	uint64_t drain_ns;     /* CPU time spent emptying rings since then */
@@ -154,15 +154,15 @@ struct nm_daemon {
 	uint64_t foreign_ns, left_ns;
 	uint64_t latency_seen; /* interval of the last one since the source was opened; 0: none */
 	/* What was told last of P: which kinds it lacks (0: none), and by which setting. */
-	uint32_t missing_told;
-	enum nm_performance performance_told;
+	uint32_t missing_reported;
+	enum nm_performance performance_reported;
 	struct nm_injector injector;
 	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
 	int balancing_error;	 /* of the last attempt to switch kernel.numa_balancing on; told when it changes */
 	bool balancing_switched; /* by us, see sampling.inject */
 	int balancing;		 /* kernel.numa_balancing as last read; -1: this kernel has none */
-	bool first_touches_told; /* that nothing else is seen */
-	uint64_t blind_until_ns; /* when to try the source again */
+	bool first_touches_reported; /* that nothing else is seen */
+	uint64_t no_source_until_ns; /* when to try the source again */
 	uint64_t summary_ns;	 /* when the last summary was written */
 	struct nm_tally tally;
 	struct nm_exporter exporter;
@@ -244,7 +244,7 @@ int nm_watch_restart(struct nm_daemon *daemon);
 /* Who is managed now; before the pages are decided about. */
 void nm_watch_follow(struct nm_daemon *daemon);
 /* Housekeeping; after that. */
-void nm_watch_tend(struct nm_daemon *daemon);
+void nm_watch_update(struct nm_daemon *daemon);
 
 /* ---- page_stage.c: moving them to the nodes that use them ---- */
 
@@ -269,7 +269,7 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
  * -ENOMEM; *ret is as it was where there is nothing to propose. */
 int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       struct nm_proposals *ret);
-/* Ages the matrix under other policies. After nm_watch_tend(). */
+/* Ages the matrix under other policies. After nm_watch_update(). */
 void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns);
 
 /* ---- balance.c: nodes that are overloaded ---- */

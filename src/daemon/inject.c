@@ -11,7 +11,7 @@ static void tell(struct nm_daemon *daemon, const char *what, int error, const ch
 		  strerror(-error), remedy, nm_report_consequence(daemon));
 }
 
-static void tell_refusal(struct nm_daemon *daemon, const char *what, int error)
+static void report_refusal(struct nm_daemon *daemon, const char *what, int error)
 {
 	const char *remedy =
 		error == -EPERM	   ? "allow it in /etc/numa-migrd.conf, owned by root, for this target"
@@ -36,8 +36,7 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 			  "sampling.inject = \"soft_dirty\" has no effect: kernel without "
 			  "CONFIG_MEM_SOFT_DIRTY%s", nm_report_consequence(daemon));
 	else if (r < 0)
-		tell_refusal(daemon, "sampling.inject = \"soft_dirty\"",
-			     r);
+		report_refusal(daemon, "sampling.inject = \"soft_dirty\"", r);
 }
 
 /* A helper that is only slow, as it is started for this, is asked again by nm_inject(). */
@@ -52,7 +51,7 @@ static void switch_balancing(struct nm_daemon *daemon, int value)
 		return;
 	daemon->inject_dead = r != -ETIMEDOUT;
 	if (daemon->inject_dead)
-		tell_refusal(daemon, what, r);
+		report_refusal(daemon, what, r);
 	else
 		tell(daemon, what, r,
 		     "helper too slow, retrying in a minute");
@@ -103,8 +102,7 @@ static void protect_targets(struct nm_daemon *daemon)
 			  "Target too large to write-protect in 100 ms: skipped, its accesses are "
 			  "not sampled");
 	if (daemon->injector.last_error != last_error)
-		tell_refusal(daemon, "Write-protecting pages",
-			     daemon->injector.last_error);
+		report_refusal(daemon, "Write-protecting pages", daemon->injector.last_error);
 }
 
 void nm_inject(struct nm_daemon *daemon)

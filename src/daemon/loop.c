@@ -93,8 +93,8 @@ static void note_lateness(struct nm_daemon *daemon, uint64_t due_usec)
 
 static void end_interval(struct nm_daemon *daemon)
 {
-	if (!daemon->pipeline.source && daemon->blind_until_ns &&
-	    daemon->last_tick_ns > daemon->blind_until_ns) {
+	if (!daemon->pipeline.source && daemon->no_source_until_ns &&
+	    daemon->last_tick_ns > daemon->no_source_until_ns) {
 		nm_recorder_call(daemon, NM_CALL_OPEN_SOURCE, 0, NULL);
 		nm_pipeline_open_source(daemon);
 	}

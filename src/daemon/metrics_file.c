@@ -307,7 +307,7 @@ static int write_file(const struct nm_daemon *daemon)
 }
 
 /* Told when it begins and when it is over. */
-static void tell_trouble(struct nm_daemon *daemon, int error)
+static void report_trouble(struct nm_daemon *daemon, int error)
 {
 	struct nm_exporter *exporter = &daemon->exporter;
 
@@ -355,7 +355,7 @@ void nm_exporter_tick(struct nm_daemon *daemon)
 	if (!exporter->path[0] || !is_time(daemon, now_ns))
 		return;
 	exporter->written_ns = now_ns;
-	tell_trouble(daemon, write_file(daemon));
+	report_trouble(daemon, write_file(daemon));
 }
 
 void nm_exporter_close(struct nm_daemon *daemon)

@@ -18,7 +18,7 @@
 
 /* ---- once per interval ---- */
 
-static void tell_unreadable(struct nm_daemon *daemon, struct nm_page_process *process, int error)
+static void report_unreadable(struct nm_daemon *daemon, struct nm_page_process *process, int error)
 {
 	if (process->unreadable || (error != -EPERM && error != -EFBIG))
 		return;
@@ -41,7 +41,7 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 	int r = nm_mover_ranges(daemon->pipeline.pages->mover, process->pid, process->start_ticks,
 				&ranges, &count);
 	nm_recorder_ranges(daemon, process->pid, r, ranges, count);
-	tell_unreadable(daemon, process, r);
+	report_unreadable(daemon, process, r);
 	if (r < 0)
 		return;
 	if (!process->regions && nm_regions_new(daemon->pipeline.topology->nr_nodes, REGIONS_MOST,
@@ -58,8 +58,8 @@ static double keep_of(const struct nm_config *config, uint64_t interval_ns)
 	return exp2(-(double)interval_ns / (config->pages.decay_s * (double)NM_NSEC_PER_SEC));
 }
 
-void nm_page_ranges_tend(struct nm_daemon *daemon, struct nm_page_process *process,
-			 uint64_t interval_ns)
+void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *process,
+			   uint64_t interval_ns)
 {
 	if (process->regions) {
 		nm_regions_fade(process->regions, keep_of(daemon->config, interval_ns));

@@ -70,7 +70,7 @@ static bool is_barred(struct nm_daemon *daemon)
 	return barred;
 }
 
-static void tell_barred(struct nm_daemon *daemon)
+static void report_barred(struct nm_daemon *daemon)
 {
 	if (is_barred(daemon))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
@@ -95,7 +95,7 @@ int nm_page_stage_restart(struct nm_daemon *daemon)
 		return 0;
 	int r = stage_new(daemon, &daemon->pipeline.pages);
 	if (r == 0)
-		tell_barred(daemon);
+		report_barred(daemon);
 	return r;
 }
 
@@ -106,7 +106,7 @@ int nm_page_stage_configure(struct nm_daemon *daemon)
 	if (!stage || daemon->config->pages.policy != NM_PAGES_EXCLUSIVITY)
 		return nm_page_stage_restart(daemon);
 	nm_mover_configure(stage->mover, daemon->pipeline.topology, daemon->config);
-	tell_barred(daemon);
+	report_barred(daemon);
 	return 0;
 }
 
@@ -447,7 +447,7 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	follow_traffic(daemon, figures, nr_figures);
 	for (size_t i = 0; i < stage->nr_processes; i++) {
 		forget_former_nodes(&stage->processes[i]);
-		nm_page_ranges_tend(daemon, &stage->processes[i], interval_ns);
+		nm_page_ranges_update(daemon, &stage->processes[i], interval_ns);
 	}
 	nm_page_stage_collect(daemon);
 	r = nm_page_stage_judge(daemon, snapshot);

@@ -142,8 +142,8 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 /* ---- page_ranges.c: by the range ---- */
 
 /* Mappings, fading, splitting. Once per interval. */
-void nm_page_ranges_tend(struct nm_daemon *daemon, struct nm_page_process *process,
-			 uint64_t interval_ns);
+void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *process,
+			   uint64_t interval_ns);
 /* What was moved by the range did not get there for want of room or knowledge: it is asked for
  * again. */
 void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page_step *step);

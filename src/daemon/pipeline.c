@@ -89,7 +89,7 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon)
 	nm_feedback_free(pipeline->feedback);
 	pipeline->record = NM_TAKE(record);
 	pipeline->feedback = NM_TAKE(feedback);
-	daemon->missing_told = 0;
+	daemon->missing_reported = 0;
 	return 0;
 }
 
@@ -116,10 +116,10 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 		return;
 	int r = open_source(daemon, error, sizeof(error));
 	nm_recorder_source(daemon, NULL, 0);
-	if (r < 0 && daemon->blind_until_ns == 0)
+	if (r < 0 && daemon->no_source_until_ns == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Nothing moved: %s",
 			  error[0] ? error : strerror(-r));
-	daemon->blind_until_ns =
+	daemon->no_source_until_ns =
 		r < 0 ? pipeline->platform->ops->now_ns(pipeline->platform) + RETRY_BLIND_NS : 0;
 	if (r == 0)
 		nm_report_source(daemon);
@@ -168,7 +168,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 		nm_pipeline_close(daemon);
 		return r;
 	}
-	daemon->blind_until_ns = 0;
+	daemon->no_source_until_ns = 0;
 	nm_recorder_topology(daemon);
 	daemon->balancing = nm_machine_read_balancing(daemon);
 	nm_pipeline_open_source(daemon);

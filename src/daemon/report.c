@@ -102,16 +102,16 @@ const char *nm_report_consequence(struct nm_daemon *daemon)
 {
 	if (!nm_pipeline_sees_first_touches_only(daemon))
 		return "";
-	daemon->first_touches_told = true;
+	daemon->first_touches_reported = true;
 	return "; only first touches sampled";
 }
 
 void nm_report_sampling_source(struct nm_daemon *daemon)
 {
 	bool first_touches = nm_pipeline_sees_first_touches_only(daemon);
-	if (first_touches == daemon->first_touches_told)
+	if (first_touches == daemon->first_touches_reported)
 		return;
-	daemon->first_touches_told = first_touches;
+	daemon->first_touches_reported = first_touches;
 	if (first_touches)
 		report_first_touches(daemon);
 	else if (!nm_pipeline_is_blind(daemon))
@@ -131,7 +131,7 @@ void nm_report_news(struct nm_daemon *daemon)
 void nm_report_source(struct nm_daemon *daemon)
 {
 	nm_report_news(daemon);
-	daemon->first_touches_told = false;
+	daemon->first_touches_reported = false;
 }
 
 /* "floating-point operations and memory traffic" */
@@ -158,12 +158,12 @@ static void list_missing(uint32_t missing, char *text, size_t size)
 	}
 }
 
-static bool is_told(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+static bool is_reported(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	if (snapshot->missing != daemon->missing_told)
+	if (snapshot->missing != daemon->missing_reported)
 		return false;
 	return snapshot->missing == 0 ||
-	       daemon->performance_told == daemon->config->threads.performance;
+	       daemon->performance_reported == daemon->config->threads.performance;
 }
 
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -171,10 +171,10 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	const char *performance = nm_performance_name(daemon->config->threads.performance);
 	char missing[128];
 	/* An interval in which nobody was measured says nothing. */
-	if (snapshot->measured == 0 || is_told(daemon, snapshot))
+	if (snapshot->measured == 0 || is_reported(daemon, snapshot))
 		return;
-	daemon->missing_told = snapshot->missing;
-	daemon->performance_told = daemon->config->threads.performance;
+	daemon->missing_reported = snapshot->missing;
+	daemon->performance_reported = daemon->config->threads.performance;
 	list_missing(snapshot->missing, missing, sizeof(missing));
 	if (snapshot->by_locality)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
@@ -188,17 +188,17 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 struct alternatives {
 	struct nm_daemon *daemon;
 	const struct nm_other *told[RIVALS_MOST];
-	unsigned nr_told;
+	unsigned nr_reported;
 };
 
 /* One of a name tells enough: anybody may start many. */
-static bool is_told_of(struct alternatives *alternatives, const struct nm_other *other)
+static bool is_reported_of(struct alternatives *alternatives, const struct nm_other *other)
 {
-	for (unsigned i = 0; i < alternatives->nr_told; i++)
+	for (unsigned i = 0; i < alternatives->nr_reported; i++)
 		if (alternatives->told[i] == other)
 			return true;
-	if (alternatives->nr_told < RIVALS_MOST)
-		alternatives->told[alternatives->nr_told++] = other;
+	if (alternatives->nr_reported < RIVALS_MOST)
+		alternatives->told[alternatives->nr_reported++] = other;
 	return false;
 }
 
@@ -215,7 +215,7 @@ static int note_rival(void *context, const char *name)
 		return 0;
 	comm[strcspn(comm, "\n")] = '\0';
 	const struct nm_other *other = nm_other_of(platform, (uint32_t)pid, comm);
-	if (!other || other->rivalry == NM_RIVALRY_NONE || is_told_of(alternatives, other))
+	if (!other || other->rivalry == NM_RIVALRY_NONE || is_reported_of(alternatives, other))
 		return 0;
 	nm_report(alternatives->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
 		  "%s (PID %lu) is running: %s; %s", other->comm, pid, other->does, other->remedy);

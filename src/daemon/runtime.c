@@ -158,7 +158,7 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	return found.failed > 0 || found.bad_lines > 0;
 }
 
-static void tell_unread(struct nm_daemon *daemon, const char *name, int r, const char *so)
+static void report_unread(struct nm_daemon *daemon, const char *name, int r, const char *so)
 {
 	if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
@@ -167,8 +167,8 @@ static void tell_unread(struct nm_daemon *daemon, const char *name, int r, const
 }
 
 /* Told once: until it can be saved again, it holds as long as this daemon runs. */
-static void tell_unsaved(struct nm_daemon *daemon, const char *name, int r, const char *so,
-			 bool *told)
+static void report_unsaved(struct nm_daemon *daemon, const char *name, int r, const char *so,
+			   bool *told)
 {
 	if (r < 0 && !*told)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
@@ -181,8 +181,8 @@ void nm_runtime_recall(struct nm_daemon *daemon)
 {
 	int r = nm_released_list_load(daemon->given_back, daemon->pipeline.platform,
 				      daemon->runtime_directory, daemon->boot_id);
-	tell_unread(daemon, NM_ROSTER_MEMORY_NAME, r,
-		    "earlier releases and external changes may be lost");
+	report_unread(daemon, NM_ROSTER_MEMORY_NAME, r,
+		      "earlier releases and external changes may be lost");
 }
 
 void nm_runtime_remember(struct nm_daemon *daemon)
@@ -191,16 +191,16 @@ void nm_runtime_remember(struct nm_daemon *daemon)
 		return;
 	int r = nm_released_list_save(daemon->given_back, daemon->pipeline.machine,
 				      daemon->runtime_directory, daemon->boot_id);
-	tell_unsaved(daemon, NM_ROSTER_MEMORY_NAME, r,
-		     "releases hold until a restart only", &daemon->unsaved_told);
+	report_unsaved(daemon, NM_ROSTER_MEMORY_NAME, r, "releases hold until a restart only",
+		       &daemon->unsaved_reported);
 }
 
 void nm_runtime_recall_unanswered(struct nm_daemon *daemon)
 {
 	int r = nm_unresponsive_list_load(daemon->unanswered, daemon->runtime_directory,
 					  daemon->boot_id);
-	tell_unread(daemon, NM_WORKER_MEMORY_NAME, r,
-		    "processes that did not answer may be asked again");
+	report_unread(daemon, NM_WORKER_MEMORY_NAME, r,
+		      "processes that did not answer may be asked again");
 }
 
 void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
@@ -209,7 +209,7 @@ void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
 		return;
 	int r = nm_unresponsive_list_save(daemon->unanswered, daemon->runtime_directory,
 					  daemon->boot_id);
-	tell_unsaved(daemon, NM_WORKER_MEMORY_NAME, r,
-		     "processes that do not answer may be asked again after a restart",
-		     &daemon->unanswered_told);
+	report_unsaved(daemon, NM_WORKER_MEMORY_NAME, r,
+		       "processes that do not answer may be asked again after a restart",
+		       &daemon->unanswered_reported);
 }

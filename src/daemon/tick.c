@@ -324,7 +324,7 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 
 /* Only that sampling is held back, and that it no longer is: the steps between are nobody's
  * business. */
-static void tell_periods(struct nm_daemon *daemon, double cost_share)
+static void report_periods(struct nm_daemon *daemon, double cost_share)
 {
 	bool held_back = nm_source_is_held_back(daemon->pipeline.source);
 	if (held_back == daemon->held_back)
@@ -346,10 +346,10 @@ static void tell_periods(struct nm_daemon *daemon, double cost_share)
 /* Told every five minutes at most. */
 static void note_losses(struct nm_daemon *daemon, uint64_t lost)
 {
-	if (daemon->losses_told_ns &&
-	    daemon->last_tick_ns - daemon->losses_told_ns < TELL_LOSSES_NS)
+	if (daemon->losses_reported_ns &&
+	    daemon->last_tick_ns - daemon->losses_reported_ns < TELL_LOSSES_NS)
 		return;
-	daemon->losses_told_ns = daemon->last_tick_ns;
+	daemon->losses_reported_ns = daemon->last_tick_ns;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
 		  "Buffer full, samples lost: %llu; sampling reduced (raise sampling.ring_kb, "
 		  "now %llu)",
@@ -396,16 +396,16 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	nm_source_thin_runs(daemon->pipeline.source, homes);
 	nm_source_thin_faults(daemon->pipeline.source, homes);
 	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
-		tell_periods(daemon, cost_share);
+		report_periods(daemon, cost_share);
 	nm_report_news(daemon);
 }
 
 /* ---- the whole ---- */
 
-static void tend_leases(struct nm_daemon *daemon, const struct nm_figures *figures,
-			size_t nr_figures, uint64_t now_ns)
+static void update_leases(struct nm_daemon *daemon, const struct nm_figures *figures,
+			  size_t nr_figures, uint64_t now_ns)
 {
-	struct nm_tend_input input = {
+	struct nm_actuator_input input = {
 		.figures = figures,
 		.nr_figures = nr_figures,
 		.expiry_ns = (uint64_t)(daemon->config->threads.lease_expiry_s *
@@ -413,7 +413,7 @@ static void tend_leases(struct nm_daemon *daemon, const struct nm_figures *figur
 		.now_ns = now_ns,
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
-	nm_actuator_tend(daemon->pipeline.actuator, &input);
+	nm_actuator_update(daemon->pipeline.actuator, &input);
 }
 
 static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, size_t nr_figures,
@@ -483,7 +483,7 @@ int nm_tick(struct nm_daemon *daemon)
 	daemon->tally.intervals++;
 	nm_machine_follow_topology(daemon, now_ns);
 	if (pipeline->topology->nr_nodes < 2) {
-		tend_leases(daemon, NULL, 0, now_ns); /* of before: none is worth its place now */
+		update_leases(daemon, NULL, 0, now_ns); /* of before: none is worth its place now */
 		return 0;
 	}
 	nm_machine_follow_balancing(daemon);
@@ -498,8 +498,8 @@ int nm_tick(struct nm_daemon *daemon)
 	nm_watch_follow(daemon);
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
-	tend_leases(daemon, figures, (size_t)count, now_ns);
-	nm_watch_tend(daemon);
+	update_leases(daemon, figures, (size_t)count, now_ns);
+	nm_watch_update(daemon);
 	nm_sharing_tick(daemon, now_ns);
 
 	nm_inject(daemon);

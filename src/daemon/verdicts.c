@@ -129,7 +129,7 @@ int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	if (r < 0)
 		return r;
 	result.interval_s = nm_loop_interval_s(daemon);
-	nm_verifier_heed(pipeline->verifier, &result);
+	nm_verifier_apply(pipeline->verifier, &result);
 	*ret_may_propose = result.may_propose || !chosen_by;
 	return 0;
 }
@@ -139,9 +139,9 @@ int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struc
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
 	int r = 0;
 	if (daemon->pipeline.memory)
-		r = nm_verifier_heed_sharing(daemon->pipeline.verifier,
-					     nm_memory_affinity(daemon->pipeline.memory), snapshot,
-					     daemon->config);
+		r = nm_verifier_apply_sharing(daemon->pipeline.verifier,
+					      nm_memory_affinity(daemon->pipeline.memory), snapshot,
+					      daemon->config);
 	if (r == 0)
 		r = nm_verifier_judge(daemon->pipeline.verifier, snapshot, daemon->config,
 				      &verdicts);

@@ -80,10 +80,10 @@ void nm_watch_follow(struct nm_daemon *daemon)
 }
 
 /* Short of memory the table stays as large as it is. */
-void nm_watch_tend(struct nm_daemon *daemon)
+void nm_watch_update(struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.memory)
 		return;
-	(void)nm_memory_tend(daemon->pipeline.memory);
+	(void)nm_memory_update(daemon->pipeline.memory);
 	nm_memory_clear_wanted(daemon->pipeline.memory);
 }

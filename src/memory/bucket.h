@@ -77,7 +77,7 @@ struct nm_pages {
 	uint32_t *summing_homes, *homes;
 	size_t home_rows;
 	uint16_t free_owner;
-	uint64_t cursor;	    /* of nm_pages_tend() */
+	uint64_t cursor;	    /* of nm_pages_update() */
 	unsigned period_s, phase_s; /* of decay; how much of it is over now */
 	struct nm_pages_counts counts;
 };

@@ -352,10 +352,10 @@ void nm_memory_flush(struct nm_memory *memory)
 	memory->nr_touches = 0;
 }
 
-int nm_memory_tend(struct nm_memory *memory)
+int nm_memory_update(struct nm_memory *memory)
 {
 	nm_memory_flush(memory);
-	return nm_pages_tend(memory->pages, memory->now_s, TEND_SHARE);
+	return nm_pages_update(memory->pages, memory->now_s, TEND_SHARE);
 }
 
 /* ---- what follows ---- */

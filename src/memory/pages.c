@@ -423,7 +423,7 @@ static void sum_up(const struct nm_pages *pages, struct nm_slot slot, uint32_t n
 		homes_row(pages, pages->summing_homes, nm_key_owner(key))[home - 1]++;
 }
 
-static void tend_bucket(struct nm_pages *pages, struct nm_bucket *bucket, uint32_t now_s)
+static void update_bucket(struct nm_pages *pages, struct nm_bucket *bucket, uint32_t now_s)
 {
 	struct nm_slot slot = {bucket, 0};
 
@@ -480,7 +480,7 @@ static int resize(struct nm_pages *pages, uint32_t now_s)
 	return 0;
 }
 
-int nm_pages_tend(struct nm_pages *pages, uint32_t now_s, double share)
+int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share)
 {
 	set_time(pages, now_s);
 	int r = resize(pages, now_s);
@@ -489,7 +489,7 @@ int nm_pages_tend(struct nm_pages *pages, uint32_t now_s, double share)
 	uint64_t left = share >= 1 ? buckets : (uint64_t)part + 1;
 
 	for (; left > 0 && pages->cursor < buckets; left--)
-		tend_bucket(pages, nm_bucket_at(pages, pages->cursor++), now_s);
+		update_bucket(pages, nm_bucket_at(pages, pages->cursor++), now_s);
 	if (pages->cursor >= buckets)
 		end_round(pages);
 	return r;

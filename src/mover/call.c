@@ -168,7 +168,7 @@ static bool is_about_pages(int error)
 }
 
 /* What the kernel did not tell of the first `count` units, it is asked. */
-static void learn_untold(struct nm_mover *mover, unsigned count, int r)
+static void learn_unreported(struct nm_mover *mover, unsigned count, int r)
 {
 	struct nm_call *call = &mover->call;
 
@@ -184,7 +184,7 @@ static void learn_untold(struct nm_mover *mover, unsigned count, int r)
 	}
 }
 
-static void end_untold(struct nm_call *call)
+static void end_unreported(struct nm_call *call)
 {
 	for (unsigned i = 0; i < call->count; i++) {
 		struct nm_unit *unit = &call->units[i];
@@ -204,11 +204,11 @@ int nm_call_move(struct nm_mover *mover, enum nm_pace_class class, struct nm_mov
 		if (r < 0 && !is_about_pages(r))
 			return round == 0 ? r : 0;
 		count = bring_forward(call->units, count, is_off_target);
-		learn_untold(mover, count, r);
+		learn_unreported(mover, count, r);
 		count = bring_forward(call->units, count, is_off_target);
 		count = bring_forward(call->units, count, is_worth_a_try);
 		reverse(call->units, count);
 	}
-	end_untold(call);
+	end_unreported(call);
 	return 0;
 }

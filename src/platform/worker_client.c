@@ -31,7 +31,7 @@ struct nm_worker_client {
 
 	pthread_mutex_t lock;
 	struct caller callers[NM_WORKER_CALLERS];
-	bool absent_told;
+	bool absent_reported;
 	struct nm_worker_news news[NEWS_MOST]; /* more are counted only */
 	unsigned news_count;
 };
@@ -79,14 +79,14 @@ static void end(struct nm_worker_client *client, struct caller *caller,
 		add_news(client, &news);
 }
 
-static void tell_absence(struct nm_worker_client *client, int error)
+static void report_absence(struct nm_worker_client *client, int error)
 {
 	const struct nm_worker_news news = {.error = error};
 
 	pthread_mutex_lock(&client->lock);
-	if (error < 0 && error != -ECANCELED && !client->absent_told)
+	if (error < 0 && error != -ECANCELED && !client->absent_reported)
 		add_news(client, &news);
-	client->absent_told = error < 0 && (client->absent_told || error != -ECANCELED);
+	client->absent_reported = error < 0 && (client->absent_reported || error != -ECANCELED);
 	pthread_mutex_unlock(&client->lock);
 }
 
@@ -121,7 +121,7 @@ static int have_worker(struct nm_worker_client *client, struct caller *caller)
 		r = greet(client, &caller->link, caller->stop_fd);
 	if (r < 0)
 		nm_unresponsive_list_let_go(client->memory, &caller->link);
-	tell_absence(client, r);
+	report_absence(client, r);
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
 }
 

@@ -357,7 +357,8 @@ static int judge_moves(struct nm_feedback *feedback, const struct nm_config *con
 	return 0;
 }
 
-static bool crowd_changed(const struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
+static bool active_threads_changed(const struct nm_feedback *feedback,
+				   const struct nm_snapshot *snapshot)
 {
 	double before = (double)feedback->active_base, now = (double)snapshot->active;
 	return fabs(now - before) > CROWD_CHANGE * before;
@@ -368,7 +369,7 @@ static int judge(struct nm_feedback *feedback, const struct nm_snapshot *snapsho
 		 struct nm_feedback_result *result)
 {
 	if (config->profile == NM_PROFILE_PAPER || feedback->postponed >= POSTPONED_MOST ||
-	    !crowd_changed(feedback, snapshot))
+	    !active_threads_changed(feedback, snapshot))
 		return judge_moves(feedback, config, now, result);
 	feedback->postponed++;
 	result->outcome = NM_FEEDBACK_POSTPONED;

@@ -140,7 +140,8 @@ static bool is_worth(struct choice *choice, const struct view *view)
  */
 enum kin { KIN_STAYS, KIN_JOINS, KIN_OTHER };
 
-static enum kin kin_of(struct choice *choice, const struct nm_selection_candidate *candidate)
+static enum kin candidate_class_of(struct choice *choice,
+				   const struct nm_selection_candidate *candidate)
 {
 	const struct nm_selection_question *question = choice->question;
 	if (!choice->rule->enhanced)
@@ -192,7 +193,7 @@ static bool consider(struct choice *choice, size_t index)
 {
 	const struct nm_selection_candidate *candidate = &choice->question->candidates[index];
 	const struct view view = view_of(choice, &choice->question->groups[candidate->group]);
-	enum kin kin = kin_of(choice, candidate);
+	enum kin kin = candidate_class_of(choice, candidate);
 	if (kin == KIN_STAYS || !is_worth(choice, &view))
 		return true;
 	if (kin == KIN_JOINS) {

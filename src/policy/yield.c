@@ -42,7 +42,7 @@ static int by_place(const struct entry *a, const struct entry *b)
 	return hwloc_bitmap_compare(a->thread->allowed, b->thread->allowed);
 }
 
-static int by_crowd(const void *left, const void *right)
+static int by_group(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
 	int order = by_place(a, b);
@@ -64,7 +64,7 @@ static size_t list_leased(const struct nm_snapshot *snapshot, struct entry *entr
 		if (snapshot->threads[i].leased && wants_cpu(&snapshot->threads[i]))
 			entries[count++] = (struct entry){.thread = &snapshot->threads[i],
 							  .index = (uint32_t)i};
-	qsort(entries, count, sizeof(*entries), by_crowd);
+	qsort(entries, count, sizeof(*entries), by_group);
 	for (size_t i = 0; i < count; i++) {
 		bool same = i > 0 && by_place(&entries[i - 1], &entries[i]) == 0;
 		entries[i].first = same ? entries[i - 1].first : entries[i].index;

@@ -39,8 +39,8 @@ static void tell(struct tap *tap, const char *operation, int64_t handle, const c
 }
 
 /* The same for what is below a directory. */
-static void tell_below(struct tap *tap, const char *operation, int directory, const char *path,
-		       int64_t result, const void *bytes)
+static void report_below(struct tap *tap, const char *operation, int directory, const char *path,
+			 int64_t result, const void *bytes)
 {
 	nm_autofree char *whole = nm_paths_join(&tap->paths, directory, path);
 	tell(tap, operation, directory, whole, result, bytes,
@@ -57,7 +57,7 @@ static uint64_t tap_now_ns(struct nm_platform *platform)
 
 static int opened(struct tap *tap, const char *operation, int directory, const char *path, int fd)
 {
-	tell_below(tap, operation, directory, path, fd, NULL);
+	report_below(tap, operation, directory, path, fd, NULL);
 	char *whole = nm_paths_join(&tap->paths, directory, path);
 	/* Without memory what is below it has no path in the recording. */
 	if (whole)
@@ -84,7 +84,7 @@ static ssize_t tap_read_file(struct nm_platform *platform, int directory, const 
 {
 	struct tap *tap = tap_of(platform);
 	ssize_t length = tap->machine->ops->read_file(tap->machine, directory, path, buffer, size);
-	tell_below(tap, "read_file", directory, path, length, buffer);
+	report_below(tap, "read_file", directory, path, length, buffer);
 	return length;
 }
 
@@ -119,7 +119,7 @@ static ssize_t tap_read_some(struct nm_platform *platform, int fd, char *buffer,
 {
 	struct tap *tap = tap_of(platform);
 	ssize_t length = tap->machine->ops->read_some(tap->machine, fd, buffer, size);
-	tell_below(tap, "read_some", fd, "", length, buffer);
+	report_below(tap, "read_some", fd, "", length, buffer);
 	return length;
 }
 
@@ -137,7 +137,7 @@ static ssize_t tap_read_attribute(struct nm_platform *platform, int directory, c
 	struct tap *tap = tap_of(platform);
 	ssize_t length =
 		tap->machine->ops->read_attribute(tap->machine, directory, name, buffer, size);
-	tell_below(tap, "read_attribute", directory, name, length, buffer);
+	report_below(tap, "read_attribute", directory, name, length, buffer);
 	return length;
 }
 
@@ -153,8 +153,8 @@ static int tap_owner(struct nm_platform *platform, int directory, struct nm_owne
 	return r;
 }
 
-static void tell_mask(struct tap *tap, const char *operation, pid_t tid, int result,
-		      hwloc_const_bitmap_t cpus)
+static void report_mask(struct tap *tap, const char *operation, pid_t tid, int result,
+			hwloc_const_bitmap_t cpus)
 {
 	nm_autofree char *text = NULL;
 	if (result >= 0 && hwloc_bitmap_list_asprintf(&text, cpus) < 0)
@@ -166,7 +166,7 @@ static int tap_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitma
 {
 	struct tap *tap = tap_of(platform);
 	int r = tap->machine->ops->affinity_get(tap->machine, tid, ret);
-	tell_mask(tap, "affinity_get", tid, r, ret);
+	report_mask(tap, "affinity_get", tid, r, ret);
 	return r;
 }
 
@@ -174,7 +174,7 @@ static int tap_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const
 {
 	struct tap *tap = tap_of(platform);
 	int r = tap->machine->ops->affinity_set(tap->machine, tid, cpus);
-	tell_mask(tap, "affinity_set", tid, r, cpus);
+	report_mask(tap, "affinity_set", tid, r, cpus);
 	return r;
 }
 

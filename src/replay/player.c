@@ -68,8 +68,8 @@ static bool is_answer(const struct nm_recorded *record, const char *operation, i
 	       record->answer.handle == handle && strcmp(record->answer.path, path) == 0;
 }
 
-static void tell_other_question(struct nm_player *player, const struct nm_recorded *record,
-				const char *operation, int64_t handle, const char *path)
+static void report_other_question(struct nm_player *player, const struct nm_recorded *record,
+				  const char *operation, int64_t handle, const char *path)
 {
 	bool answers = record->kind == NM_RECORDED_ANSWER;
 	const char *other =
@@ -93,14 +93,14 @@ const struct nm_recorded_answer *nm_player_answer(struct nm_player *player, cons
 		player->has_next = false;
 		return record ? &record->answer : NULL;
 	}
-	tell_other_question(player, record, operation, handle, path);
+	report_other_question(player, record, operation, handle, path);
 	return NULL;
 }
 
 /* ---- what comes out ---- */
 
-static void tell_difference(struct nm_player *player, const struct nm_recorded *recorded,
-			    const struct nm_recorded *replayed)
+static void report_difference(struct nm_player *player, const struct nm_recorded *recorded,
+			      const struct nm_recorded *replayed)
 {
 	nm_autofree char *one = NULL, *other = NULL;
 	size_t one_size, other_size, at = 0;
@@ -155,7 +155,7 @@ static int check(struct nm_player *player, const struct nm_recorded *record, uns
 	if (r < 0)
 		return r;
 	if (!same)
-		tell_difference(player, recorded, record);
+		report_difference(player, recorded, record);
 	player->has_next = false;
 	player->checked += same;
 	return 0;

@@ -48,8 +48,8 @@ static void tame(struct nm_config *config, bool dry_run)
 	config->sampling.inject = NM_INJECT_NONE;
 }
 
-static int tell_config_errors(const struct nm_replay_request *request,
-			      const struct nm_config_errors *errors, int r)
+static int report_config_errors(const struct nm_replay_request *request,
+				const struct nm_config_errors *errors, int r)
 {
 	for (size_t i = 0; i < errors->count; i++)
 		(void)fprintf(request->err, "%s\n", errors->text[i]);
@@ -65,7 +65,7 @@ static int load_config(const struct nm_replay_request *request,
 	int r = nm_config_parse("the recorded configuration", start->config, strlen(start->config),
 				&errors, &daemon->config);
 	if (r < 0)
-		return tell_config_errors(request, &errors, r);
+		return report_config_errors(request, &errors, r);
 	tame(daemon->config, start->dry_run);
 	return 0;
 }

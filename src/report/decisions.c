@@ -55,7 +55,7 @@ static void put_place(int node, FILE *out)
 		nm_html(out, "several nodes");
 }
 
-static void put_node(const struct nm_deed *deed, unsigned i, FILE *out)
+static void put_node(const struct nm_shown_decision *deed, unsigned i, FILE *out)
 {
 	nm_html(out, i ? "; " : "");
 	if (deed->nr_threads)
@@ -66,7 +66,8 @@ static void put_node(const struct nm_deed *deed, unsigned i, FILE *out)
 }
 
 /* What the journal was told; where that is not in the recording, what can be told without. */
-static void put_said(const struct nm_picture *picture, const struct nm_deed *deed, FILE *out)
+static void put_said(const struct nm_picture *picture, const struct nm_shown_decision *deed,
+		     FILE *out)
 {
 	static const char *const kinds[] = {
 		[NM_DEED_MIGRATE] = "moved",
@@ -85,7 +86,8 @@ static void put_said(const struct nm_picture *picture, const struct nm_deed *dee
 		put_node(deed, i, out);
 }
 
-static void put_deed(const struct nm_picture *picture, const struct nm_deed *deed, FILE *out)
+static void put_decision(const struct nm_picture *picture, const struct nm_shown_decision *deed,
+			 FILE *out)
 {
 	char at[NM_AMOUNT_SIZE];
 	nm_html(out, "<tr><td class=\"number\">%llu</td><td class=\"number\">%s</td><td>",
@@ -148,7 +150,7 @@ void nm_show_decisions(const struct nm_picture *picture, FILE *out)
 		"<table><thead><tr><th class=\"number\">Decision</th><th class=\"number\">At</th>"
 		"<th>Verdict</th><th>What was told</th></tr></thead>\n<tbody>\n");
 	for (size_t i = picture->nr_deeds - told; i < picture->nr_deeds; i++)
-		put_deed(picture, &picture->deeds[i], out);
+		put_decision(picture, &picture->deeds[i], out);
 	nm_html(out, "</tbody></table>\n");
 	nm_section_close(out);
 }

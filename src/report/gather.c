@@ -220,7 +220,8 @@ static void see_proposals(struct nm_picture *picture, const struct nm_recorded_p
 }
 
 /* Ids count up; where a file says otherwise, it is left out. */
-static int add_deed(struct nm_picture *picture, const struct nm_deed *deed, uint64_t *skip)
+static int add_decision(struct nm_picture *picture, const struct nm_shown_decision *deed,
+			uint64_t *skip)
 {
 	if (*skip > 0) {
 		(*skip)--;
@@ -241,7 +242,7 @@ static int add_deed(struct nm_picture *picture, const struct nm_deed *deed, uint
 static int see_decision(struct nm_picture *picture, const struct nm_decision *decision,
 			uint64_t *skip)
 {
-	struct nm_deed deed = {
+	struct nm_shown_decision deed = {
 		.id = decision->id,
 		.kind = decision->kind == NM_DECISION_MIGRATE ? NM_DEED_MIGRATE
 			: decision->kind == NM_DECISION_SWAP  ? NM_DEED_SWAP
@@ -255,25 +256,25 @@ static int see_decision(struct nm_picture *picture, const struct nm_decision *de
 		deed.to[i] = decision->steps[i].node_to;
 		deed.nr_threads++;
 	}
-	return add_deed(picture, &deed, skip);
+	return add_decision(picture, &deed, skip);
 }
 
 static int see_page_decision(struct nm_picture *picture, const struct nm_page_decision *decision,
 			     uint64_t *skip)
 {
-	const struct nm_deed deed = {
+	const struct nm_shown_decision deed = {
 		.id = decision->id,
 		.kind = NM_DEED_PAGES,
 		.pids = {decision->pid},
 		.from = {decision->node_from, -1},
 		.to = {decision->node_to, -1},
 	};
-	return add_deed(picture, &deed, skip);
+	return add_decision(picture, &deed, skip);
 }
 
 static void see_state(const struct nm_picture *picture, uint64_t id, unsigned state)
 {
-	struct nm_deed *deed = nm_picture_deed(picture, id);
+	struct nm_shown_decision *deed = nm_picture_decision(picture, id);
 	if (deed)
 		deed->state = (uint8_t)state;
 }
@@ -291,12 +292,13 @@ static bool has_line(const char *text, const char *start)
 /* First the journal is told what was done, then the verdict; what leases do is told between. */
 static int see_entry(struct nm_picture *picture, const struct nm_recorded_entry *entry)
 {
-	uint64_t told_from =
+	uint64_t reported_from =
 		picture->census->decisions > NM_PICTURE_TOLD + picture->skipped_deeds
 			? picture->census->decisions - NM_PICTURE_TOLD - picture->skipped_deeds
 			: 0;
-	struct nm_deed *deed = entry->decision ? nm_picture_deed(picture, entry->decision) : NULL;
-	if (!deed || !entry->text || (size_t)(deed - picture->deeds) < told_from)
+	struct nm_shown_decision *deed =
+		entry->decision ? nm_picture_decision(picture, entry->decision) : NULL;
+	if (!deed || !entry->text || (size_t)(deed - picture->deeds) < reported_from)
 		return 0;
 	if (entry->fields && has_line(entry->fields, "VERDICT="))
 		return keep_text(entry->text, TEXT_BYTES_MOST, &deed->judged);

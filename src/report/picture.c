@@ -173,7 +173,7 @@ void nm_picture_free(struct nm_picture *picture)
 	free(picture);
 }
 
-struct nm_deed *nm_picture_deed(const struct nm_picture *picture, uint64_t id)
+struct nm_shown_decision *nm_picture_decision(const struct nm_picture *picture, uint64_t id)
 {
 	size_t low = 0, high = picture->nr_deeds;
 	while (low < high) {

@@ -48,16 +48,16 @@ struct nm_space {
 	uint64_t first_pages[NM_PICTURE_NODES], last_pages[NM_PICTURE_NODES];
 };
 
-enum nm_deed_kind { NM_DEED_MIGRATE, NM_DEED_SWAP, NM_DEED_ROLLBACK, NM_DEED_PAGES };
+enum nm_shown_decision_kind { NM_DEED_MIGRATE, NM_DEED_SWAP, NM_DEED_ROLLBACK, NM_DEED_PAGES };
 
 /* Verdicts as enum nm_verdict_kind has them, and what has none. */
 enum { NM_DEED_OPEN = NM_VERDICT_INCONCLUSIVE + 1, NM_DEED_NOT_DONE, NM_DEED_STATES };
 
 /* A decision. */
-struct nm_deed {
+struct nm_shown_decision {
 	uint64_t id;
 	double at_s;
-	enum nm_deed_kind kind;
+	enum nm_shown_decision_kind kind;
 	enum nm_thread_policy policy; /* of threads */
 	uint8_t state;
 	uint8_t nr_threads;	   /* of pages: 0 */
@@ -95,7 +95,7 @@ struct nm_picture {
 	bool pages_seen[NM_PICTURE_BINS];
 	bool any_tracked;
 
-	struct nm_deed *deeds; /* the last ones, in the order of their ids */
+	struct nm_shown_decision *deeds; /* the last ones, in the order of their ids */
 	size_t nr_deeds, room_deeds;
 	uint64_t skipped_deeds;		 /* before them */
 	uint64_t states[NM_DEED_STATES]; /* of those in `deeds` */
@@ -117,7 +117,7 @@ int nm_picture_gather(struct nm_picture *picture, struct nm_recording *recording
 int nm_picked_index(const struct nm_pick *pick, uint32_t id, uint32_t pid);
 
 /* NULL: not among those kept. */
-struct nm_deed *nm_picture_deed(const struct nm_picture *picture, uint64_t id);
+struct nm_shown_decision *nm_picture_decision(const struct nm_picture *picture, uint64_t id);
 
 /* Its program's name, "?" where that is not known. */
 const char *nm_picture_comm(const struct nm_picture *picture, uint32_t pid);

@@ -13,7 +13,7 @@
 
 struct slot {
 	unsigned count, states[NM_DEED_STATES];
-	const struct nm_deed *last;
+	const struct nm_shown_decision *last;
 };
 
 /* ---- where it ran ---- */
@@ -49,7 +49,7 @@ static void put_track(const struct nm_picture *picture, size_t track, unsigned r
 
 /* ---- decisions ---- */
 
-static bool is_of(const struct nm_deed *deed, const struct nm_seen *thread)
+static bool is_of(const struct nm_shown_decision *deed, const struct nm_seen *thread)
 {
 	for (unsigned i = 0; i < deed->nr_threads; i++)
 		if (deed->tids[i] == thread->id && deed->pids[i] == thread->pid)
@@ -77,7 +77,7 @@ static void put_marks(const struct nm_picture *picture, const struct nm_seen *th
 {
 	struct slot slots[SLOTS] = {0};
 	for (size_t i = 0; i < picture->nr_deeds; i++) {
-		const struct nm_deed *deed = &picture->deeds[i];
+		const struct nm_shown_decision *deed = &picture->deeds[i];
 		if (thread ? !is_of(deed, thread) : deed->kind != NM_DEED_PAGES)
 			continue;
 		double share = picture->span_s > 0 ? deed->at_s / picture->span_s : 0;
@@ -112,7 +112,7 @@ static uint64_t deeds_elsewhere(const struct nm_picture *picture)
 	const struct nm_pick *tracks = &picture->picked[NM_PICKED_TRACKS];
 	uint64_t count = 0;
 	for (size_t i = 0; i < picture->nr_deeds; i++) {
-		const struct nm_deed *deed = &picture->deeds[i];
+		const struct nm_shown_decision *deed = &picture->deeds[i];
 		bool here = deed->kind == NM_DEED_PAGES;
 		for (unsigned k = 0; k < deed->nr_threads; k++)
 			here |= nm_picked_index(tracks, deed->tids[k], deed->pids[k]) >= 0;

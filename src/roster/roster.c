@@ -217,7 +217,7 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 }
 
 /* Looks at a process when it is due, and drops it when it is gone. */
-static void tend_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+static void update_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	bool silent = nm_roster_age(now_ns, process->last_seen_ns) > NM_ROSTER_FORGET_NS;
 
@@ -238,8 +238,8 @@ static void tend_process(struct nm_roster *roster, struct nm_process *process, u
 		nm_roster_remove_threads_of(roster, process);
 }
 
-static int tend_processes(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
-			  uint64_t now_ns)
+static int update_processes(struct nm_roster *roster, const struct nm_figures *figures,
+			    size_t count, uint64_t now_ns)
 {
 	nm_autofree double *shares = calloc(roster->nr_processes + count + 1, sizeof(*shares));
 	if (!shares)
@@ -250,7 +250,7 @@ static int tend_processes(struct nm_roster *roster, const struct nm_figures *fig
 	for (size_t i = 0; i < roster->nr_processes; i++)
 		blend_share(roster->processes[i], shares[i]);
 	for (size_t i = roster->nr_processes; i-- > 0;)
-		tend_process(roster, roster->processes[i], now_ns);
+		update_process(roster, roster->processes[i], now_ns);
 	return 0;
 }
 
@@ -279,8 +279,8 @@ static bool may_look(struct looks *looks, uint32_t tid)
 	return false;
 }
 
-static int tend_thread(struct nm_roster *roster, const struct nm_figures *figures,
-		       struct looks *looks, uint64_t now_ns)
+static int update_thread(struct nm_roster *roster, const struct nm_figures *figures,
+			 struct looks *looks, uint64_t now_ns)
 {
 	struct nm_process *process = nm_roster_find_process(roster, figures->pid);
 	if (!process || process->eligibility != NM_ELIGIBILITY_MANAGED)
@@ -303,8 +303,8 @@ static int tend_thread(struct nm_roster *roster, const struct nm_figures *figure
 }
 
 /* Begins with threads that had to wait, so that each has its turn. */
-static int tend_threads(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
-			uint64_t now_ns)
+static int update_threads(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+			  uint64_t now_ns)
 {
 	struct looks looks = {0};
 	size_t first = 0;
@@ -312,7 +312,7 @@ static int tend_threads(struct nm_roster *roster, const struct nm_figures *figur
 		first++;
 	for (size_t i = 0; i < count; i++) {
 		const struct nm_figures *one = &figures[(first + i) % count];
-		int r = was_seen(one) ? tend_thread(roster, one, &looks, now_ns) : 0;
+		int r = was_seen(one) ? update_thread(roster, one, &looks, now_ns) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -358,9 +358,9 @@ static void order_threads(struct nm_roster *roster)
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns)
 {
-	int r = tend_processes(roster, figures, count, now_ns);
+	int r = update_processes(roster, figures, count, now_ns);
 	if (r == 0)
-		r = tend_threads(roster, figures, count, now_ns);
+		r = update_threads(roster, figures, count, now_ns);
 	drop_silent_threads(roster, now_ns);
 	nm_roster_ask_runtimes(roster, now_ns);
 	roster->updated_ns = now_ns;
@@ -450,7 +450,7 @@ int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, s
 		share += figures[i].run_share;
 	int r = count > 0 ? meet_process(roster, figures[0].pid, share, now_ns, &process) : -ESRCH;
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = tend_thread(roster, &figures[i], &looks, now_ns);
+		r = update_thread(roster, &figures[i], &looks, now_ns);
 		struct nm_roster_thread *thread = nm_roster_find_thread(roster, figures[i].tid);
 		if (thread && thread->process == process && is_member(roster, thread))
 			ret[met++] = member_of(roster, thread);

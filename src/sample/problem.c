@@ -162,9 +162,9 @@ void nm_problems_forget_rings(struct nm_problems *problems)
 
 /* ---- news ---- */
 
-static bool was_told(const struct nm_problems *problems, size_t item)
+static bool was_reported(const struct nm_problems *problems, size_t item)
 {
-	for (size_t i = 0; i < problems->nr_told; i++) {
+	for (size_t i = 0; i < problems->nr_reported; i++) {
 		const struct nm_problem_cause *told = &problems->told[i];
 		if (told->step == problems->steps[item] &&
 		    told->kind == problems->items[item].kind &&
@@ -185,30 +185,30 @@ static struct nm_source_problem ended(const struct nm_problem_cause *cause)
 
 /* That something else is no problem any more shows elsewhere: CPUs come back, sources are chosen.
  */
-static size_t tell_ends(struct nm_problems *problems)
+static size_t report_ends(struct nm_problems *problems)
 {
 	size_t kept = 0, count = 0;
 
-	for (size_t i = 0; i < problems->nr_told; i++) {
+	for (size_t i = 0; i < problems->nr_reported; i++) {
 		const struct nm_problem_cause *told = &problems->told[i];
 		if (find(problems, told) < problems->count)
 			problems->told[kept++] = *told;
 		else if (told->step == NM_STEP_STARVED)
 			problems->news[count++] = ended(told);
 	}
-	problems->nr_told = kept;
+	problems->nr_reported = kept;
 	return count;
 }
 
 const struct nm_source_problem *nm_problems_news(struct nm_problems *problems, size_t *ret_count)
 {
-	size_t count = tell_ends(problems);
+	size_t count = report_ends(problems);
 
 	for (size_t i = 0; i < problems->count; i++) {
-		if (was_told(problems, i))
+		if (was_reported(problems, i))
 			continue;
 		problems->news[count++] = problems->items[i];
-		problems->told[problems->nr_told++] =
+		problems->told[problems->nr_reported++] =
 			(struct nm_problem_cause){.step = problems->steps[i],
 						  .kind = problems->items[i].kind,
 						  .error = problems->items[i].error};

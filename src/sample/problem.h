@@ -31,7 +31,7 @@ struct nm_problems {
 	enum nm_problem_step steps[NM_PROBLEMS_MAX];
 	size_t count;
 	struct nm_problem_cause told[NM_PROBLEMS_MAX];
-	size_t nr_told;
+	size_t nr_reported;
 	struct nm_source_problem news[2 * NM_PROBLEMS_MAX];
 };
 

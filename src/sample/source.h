@@ -41,7 +41,7 @@ struct nm_ring {
 };
 
 /* The periods that the status tells, and what they were made from. */
-struct nm_source_told {
+struct nm_source_reported {
 	enum nm_event_kind run_kind;
 	uint64_t run_ns, faults;
 	double cycles_per_ns;
@@ -78,7 +78,7 @@ struct nm_source {
 	struct nm_ring_counts counts;
 	struct nm_problems problems;
 	struct nm_source_status status;
-	struct nm_source_told told;
+	struct nm_source_reported told;
 };
 
 /* The period to give an event of that kind now. Not for SIDEBAND and hardware events. */

@@ -88,12 +88,12 @@ static void write_name(struct nm_source_status *status)
 /* They are primes, which take long to find. */
 static void find_periods(struct nm_source *source)
 {
-	struct nm_source_told *told = &source->told;
+	struct nm_source_reported *told = &source->told;
 
 	if (told->run_kind == source->run_kind && told->run_ns == source->run_ns &&
 	    told->faults == source->faults && told->cycles_per_ns == source->cycles_per_ns)
 		return;
-	*told = (struct nm_source_told){
+	*told = (struct nm_source_reported){
 		.run_kind = source->run_kind,
 		.run_ns = source->run_ns,
 		.faults = source->faults,

@@ -133,7 +133,7 @@ static int begin_phase(struct nm_sim *sim, struct nm_sim_process *process, size_
 	double touched = process->program->phases[phase].touched;
 	int r = 0;
 	wake_team(process, phase);
-	nm_sim_count_crowd(sim);
+	nm_sim_count_runnable(sim);
 	for (unsigned i = 0; i < nm_sim_team(process, phase) && r == 0; i++)
 		if (process->tasks[i].ended)
 			r = start_thread(sim, &process->tasks[i]);

@@ -188,7 +188,7 @@ struct nm_sim_task *nm_sim_find_task(const struct nm_sim *sim, uint32_t tid);
 
 /* ---- schedule.c: the operating system's scheduler, which sees CPUs and no memory ---- */
 
-void nm_sim_count_crowd(struct nm_sim *sim);
+void nm_sim_count_runnable(struct nm_sim *sim);
 bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, int cpu);
 void nm_sim_place(struct nm_sim *sim, struct nm_sim_task *task);
 void nm_sim_move(struct nm_sim *sim, struct nm_sim_task *task, int cpu);

@@ -19,7 +19,7 @@ bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, in
 	       hwloc_bitmap_isset(sim->machine->topology->online, (unsigned)cpu);
 }
 
-void nm_sim_count_crowd(struct nm_sim *sim)
+void nm_sim_count_runnable(struct nm_sim *sim)
 {
 	memset(sim->nr_runnable, 0, sim->nr_cpus * sizeof(*sim->nr_runnable));
 	memset(sim->nr_core_runnable, 0, sim->nr_cores * sizeof(*sim->nr_core_runnable));

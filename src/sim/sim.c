@@ -175,7 +175,7 @@ void nm_sim_free(struct nm_sim *sim)
 int nm_sim_step(struct nm_sim *sim)
 {
 	double step_s = sim->options.step_s;
-	nm_sim_count_crowd(sim);
+	nm_sim_count_runnable(sim);
 	int r = nm_sim_begin_programs(sim);
 	if (r < 0)
 		return r;

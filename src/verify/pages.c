@@ -237,7 +237,7 @@ static double share_after(const struct question *question)
 		       : (double)NAN;
 }
 
-static bool is_told(const struct question *question, const struct nm_config *config)
+static bool is_reported(const struct question *question, const struct nm_config *config)
 {
 	return isfinite(question->performance.figure) ||
 	       (question->samples_after >= config->threads.min_samples &&
@@ -305,7 +305,7 @@ static enum nm_verdict_kind kind_of(const struct question *question,
 				    const struct nm_snapshot *snapshot,
 				    const struct nm_config *config)
 {
-	if (verdict->results.moved == 0 || !is_told(question, config) || question->disturbed ||
+	if (verdict->results.moved == 0 || !is_reported(question, config) || question->disturbed ||
 	    !is_alive(question, snapshot))
 		return NM_VERDICT_INCONCLUSIVE;
 	if (verdict->decision.reason != NM_PAGE_REASON_ROLLBACK &&
@@ -324,7 +324,7 @@ static bool is_ripe(const struct question *question, const struct nm_snapshot *s
 		return true;
 	uint64_t waited = snapshot->interval - question->done;
 	return waited >= NM_VERDICT_INTERVALS ||
-	       (waited >= NM_PAGE_SETTLE_INTERVALS && is_told(question, config));
+	       (waited >= NM_PAGE_SETTLE_INTERVALS && is_reported(question, config));
 }
 
 static void answer(struct question *question, const struct nm_snapshot *snapshot,

@@ -169,7 +169,7 @@ static void heed(struct question *question, const struct nm_feedback_result *res
 }
 
 /* Both are in the order of the decisions. */
-void nm_verifier_heed(struct nm_verifier *verifier, const struct nm_feedback_result *result)
+void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_result *result)
 {
 	size_t q = 0;
 	for (size_t i = 0; i < result->nr_judgements; i++) {
@@ -245,8 +245,8 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 }
 
 /* P before and after tells as much as accesses do. */
-static bool is_told(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
-		    const struct nm_config *config)
+static bool is_reported(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
+			const struct nm_config *config)
 {
 	return nm_verdict_is_sampled(thread, config) ||
 	       (verdict->by_performance && !isnan(thread->performance_after));
@@ -260,13 +260,13 @@ static bool is_awaited(const struct nm_verdict *verdict, const struct nm_verdict
 		return true;
 	if (verdict->policy == NM_POLICY_LBMA)
 		return !nm_verdict_is_sampled(thread, config);
-	return !is_told(verdict, thread, config);
+	return !is_reported(verdict, thread, config);
 }
 
-static bool is_any_told(const struct nm_verdict *verdict, const struct nm_config *config)
+static bool is_any_reported(const struct nm_verdict *verdict, const struct nm_config *config)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++)
-		if (verdict->threads[i].alive && is_told(verdict, &verdict->threads[i], config))
+		if (verdict->threads[i].alive && is_reported(verdict, &verdict->threads[i], config))
 			return true;
 	return false;
 }
@@ -296,7 +296,7 @@ static enum nm_verdict_kind weigh_performance(const struct question *question,
 static enum nm_verdict_kind weigh(const struct question *question, const struct nm_config *config)
 {
 	const struct nm_verdict *verdict = &question->verdict;
-	if (!is_any_told(verdict, config))
+	if (!is_any_reported(verdict, config))
 		return NM_VERDICT_INCONCLUSIVE;
 	if (verdict->of == NM_DECISION_ROLLBACK)
 		return NM_VERDICT_NEUTRAL;
@@ -328,8 +328,8 @@ static void list_places(const struct nm_verifier *verifier, struct nm_sharing_pl
 	}
 }
 
-int nm_verifier_heed_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
-			     const struct nm_snapshot *snapshot, const struct nm_config *config)
+int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
+			      const struct nm_snapshot *snapshot, const struct nm_config *config)
 {
 	double step = NM_SHARING_STEP;
 	size_t count = count_by_sharing(verifier);

@@ -114,7 +114,7 @@ static void fill(struct nm_pages *pages, uint32_t now_s)
 	for (uint64_t number = 0; number < PAGES; number++) {
 		struct nm_page_touch touch = touch_of(number);
 		nm_pages_touch(pages, now_s, &touch, 1, &finding);
-		if (number % 10000 == 0 && nm_pages_tend(pages, now_s, 0) < 0)
+		if (number % 10000 == 0 && nm_pages_update(pages, now_s, 0) < 0)
 			exit(EXIT_FAILURE);
 	}
 }
@@ -155,7 +155,7 @@ int main(void)
 	fprintf(stderr, "%llu evicted, %llu refused\n", (unsigned long long)counts.evicted,
 		(unsigned long long)counts.refused);
 	double start = bench_cpu_ns();
-	if (nm_pages_tend(pages, now_s, 1) < 0)
+	if (nm_pages_update(pages, now_s, 1) < 0)
 		return EXIT_FAILURE;
 	bench_print("pages_round_ms_1m", (bench_cpu_ns() - start) / 1e6, "ms");
 	nm_pages_free(pages);

@@ -404,9 +404,9 @@ static size_t read_forks(int in, pid_t parent, struct nm_task_event *events)
 /* Everybody is a member, and goes on. */
 static void tend(struct nm_actuator *actuator, const struct nm_member *members, size_t count)
 {
-	const struct nm_tend_input input = {
+	const struct nm_actuator_input input = {
 		.members = members, .nr_members = count, .now_ns = platform->ops->now_ns(platform)};
-	nm_actuator_tend(actuator, &input);
+	nm_actuator_update(actuator, &input);
 }
 
 static double follow_forks(struct nm_actuator *actuator, pid_t parent, int in,

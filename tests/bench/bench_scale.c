@@ -418,7 +418,7 @@ static void measure_pages(void)
 			.thread = (uint16_t)(1 + i % 64)};
 		nm_pages_touch(pages, (uint32_t)(100 + i / 1000000), &touch, 1, &finding);
 		if (i % 100000 == 0)
-			check(nm_pages_tend(pages, (uint32_t)(100 + i / 1000000), 0));
+			check(nm_pages_update(pages, (uint32_t)(100 + i / 1000000), 0));
 	}
 	bench_print("pages_offered_10m_ns", (bench_cpu_ns() - start) / OFFERED, "ns");
 	struct nm_pages_counts counts = nm_pages_counts(pages);

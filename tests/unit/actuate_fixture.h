@@ -83,8 +83,8 @@ static inline uint64_t world_mask(const struct world *world, uint32_t tid)
 	return fake_get(world->fake, tid)->mask;
 }
 
-static inline unsigned world_told(const struct world *world, enum nm_lease_event_kind kind,
-				  uint32_t tid)
+static inline unsigned world_reported(const struct world *world, enum nm_lease_event_kind kind,
+				      uint32_t tid)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < world->nr_events; i++)
@@ -239,7 +239,7 @@ static inline void world_tick(struct world *world)
 		};
 	fake_sleep(world->fake, 1000);
 	world_drain(world);
-	struct nm_tend_input input = {
+	struct nm_actuator_input input = {
 		.figures = figures,
 		.nr_figures = world->nr_members,
 		.members = world->members,
@@ -247,7 +247,7 @@ static inline void world_tick(struct world *world)
 		.expiry_ns = WORLD_EXPIRY_NS,
 		.now_ns = world->fake->now_ns,
 	};
-	nm_actuator_tend(world->actuator, &input);
+	nm_actuator_update(world->actuator, &input);
 }
 
 /* What the roster asks when it meets a thread: is its affinity an inherited one? */

@@ -76,7 +76,7 @@ uint64_t nm_journal_suppressed(struct nm_journal *ignored)
 }
 
 /* Copies a text without what differs between machines and runs: numbers, paths, reasons. */
-static inline void told_plain(const char *text, char ret[TOLD_BYTES])
+static inline void reported_plain(const char *text, char ret[TOLD_BYTES])
 {
 	size_t used = 0;
 	while (*text && used < TOLD_WORDS) {
@@ -103,7 +103,7 @@ static inline void told_plain(const char *text, char ret[TOLD_BYTES])
 		ret[used - 1] = '\0';
 }
 
-static inline bool told_has(const struct told *told, const char *text)
+static inline bool reported_has(const struct told *told, const char *text)
 {
 	for (unsigned i = 0; i < told->count; i++)
 		if (strcmp(told->text[i], text) == 0)
@@ -111,9 +111,9 @@ static inline bool told_has(const struct told *told, const char *text)
 	return false;
 }
 
-static inline void told_add(struct told *told, const char *text)
+static inline void reported_add(struct told *told, const char *text)
 {
-	if (told_has(told, text))
+	if (reported_has(told, text))
 		return;
 	assert_true(told->count < TOLD_MAX);
 	snprintf(told->text[told->count++], TOLD_BYTES, "%s", text);
@@ -129,8 +129,8 @@ void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, u
 	ordeal.homes += strncmp(entry->text, "Placed ", strlen("Placed ")) == 0;
 	if (entry->priority > LOG_WARNING && entry->message != NM_MESSAGE_PROBLEM)
 		return;
-	told_plain(entry->text, plain);
-	told_add(&ordeal.told, plain);
+	reported_plain(entry->text, plain);
+	reported_add(&ordeal.told, plain);
 }
 
 /* ---- the ops, each through the gate ---- */

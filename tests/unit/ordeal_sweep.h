@@ -89,7 +89,7 @@ static inline const char *sweep_leak(void)
 static inline bool sweep_said_why(void)
 {
 	for (unsigned i = 0; i < ordeal.told.count; i++)
-		if (!told_has(&sweep_usual->usual, ordeal.told.text[i]))
+		if (!reported_has(&sweep_usual->usual, ordeal.told.text[i]))
 			return true;
 	return false;
 }
@@ -139,7 +139,7 @@ static inline const char *sweep_unexpected(const struct ordeal_case *of, int sta
 	if (ends & ~of->ends)
 		return ends == MAY_END ? "it is not to end" : "it is to start";
 	for (unsigned i = 0; i < ordeal.told.count; i++) {
-		if (told_has(&sweep_usual->usual, ordeal.told.text[i]))
+		if (reported_has(&sweep_usual->usual, ordeal.told.text[i]))
 			continue;
 		told = true;
 		if (!sweep_may_say(of, ordeal.told.text[i]))
@@ -175,14 +175,14 @@ static inline void sweep_count(struct outcome *outcome, int status)
 	bool silent = true;
 	outcome->lives++;
 	for (unsigned i = 0; i < ordeal.told.count; i++) {
-		if (told_has(&sweep_usual->usual, ordeal.told.text[i]))
+		if (reported_has(&sweep_usual->usual, ordeal.told.text[i]))
 			continue;
 		silent = false;
 		snprintf(line, sizeof(line), "%s: %s", sweep_end_of(status), ordeal.told.text[i]);
-		told_add(&outcome->found, line);
+		reported_add(&outcome->found, line);
 	}
 	if (silent)
-		told_add(&outcome->found, sweep_end_of(status));
+		reported_add(&outcome->found, sweep_end_of(status));
 }
 
 static inline void sweep_complain(struct outcome *outcome, const struct ordeal_case *of,

@@ -21,7 +21,7 @@ static struct nm_roster *roster;
 static uint32_t leased_tid;
 static uint32_t heir_tid;
 static uint64_t heir_original;
-static hwloc_bitmap_t told_original;
+static hwloc_bitmap_t reported_original;
 
 static inline bool says_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
 				  hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
@@ -31,8 +31,8 @@ static inline bool says_inherited(void *context, uint32_t pid, uint32_t tid, uin
 	assert_int_equal(start_ticks, fake_get(fake, tid)->start_ticks);
 	if (tid != heir_tid)
 		return false;
-	fake_to_bitmap(heir_original, told_original);
-	*ret_original = told_original;
+	fake_to_bitmap(heir_original, reported_original);
+	*ret_original = reported_original;
 	*ret_unrestricted = true;
 	return true;
 }
@@ -64,7 +64,7 @@ static inline int set_up(void **state)
 	fake = fake_new(8);
 	topology = machine_topology(4, 8);
 	topology->llc_bytes = 16U << 20;
-	told_original = hwloc_bitmap_alloc();
+	reported_original = hwloc_bitmap_alloc();
 	leased_tid = heir_tid = 0;
 	assert_int_equal(nm_config_default(&config), 0);
 	assert_int_equal(nm_released_list_new(&memory), 0);
@@ -86,7 +86,7 @@ static inline int tear_down(void **state)
 	nm_released_list_free(memory);
 	nm_config_free(config);
 	nm_topology_free(topology);
-	hwloc_bitmap_free(told_original);
+	hwloc_bitmap_free(reported_original);
 	nm_platform_free(&fake->platform);
 	assert_int_equal(open_fds, 0);
 	return 0;

@@ -86,7 +86,7 @@ static void test_lease(void **state)
 	assert_int_equal(ledger_entries(true), 1);
 	assert_int_equal(world_return(world, 101), 0);
 	assert_int_equal(world_mask(world, 101), ALL);
-	assert_int_equal(world_told(world, NM_LEASE_RETURNED, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_RETURNED, 101), 1);
 	assert_int_equal(ledger_entries(true), 0);
 	/* Asked again, there is nothing to do. */
 	assert_int_equal(world_return(world, 101), 0);
@@ -115,7 +115,7 @@ static void test_move_again(void **state)
 	assert_int_equal(nm_actuator_leases(world->actuator), 1);
 	assert_returned();
 	assert_int_equal(world_mask(world, 101), ALL);
-	assert_int_equal(world_told(world, NM_LEASE_RETURNED, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_RETURNED, 101), 1);
 }
 
 static void test_return_process(void **state)
@@ -460,7 +460,7 @@ static void test_race_mask_on_return(void **state)
 	fake_at(fake, FAKE_GET, 2, pin_101);
 	assert_int_equal(world_return(world, 101), 0);
 	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
-	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 101), 1);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
@@ -536,7 +536,7 @@ static void test_reused_number_on_return(void **state)
 	fake_at(fake, FAKE_SET, 1, reuse_in_process_200);
 	assert_int_equal(world_return(world, 101), 0);
 	assert_int_equal(world_mask(world, 101), fake_cpus(2, 7));
-	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_GONE, 101), 1);
 }
 
 /* A lease whose thread died unseen says nothing of the number's new owner. */
@@ -551,7 +551,7 @@ static void test_stale_lease(void **state)
 	assert_true(world_lease(world, 101, 2).applied);
 	world_tick(world);
 	assert_int_equal(world_mask(world, 101), world_node(2));
-	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_GONE, 101), 1);
 	assert_int_equal(nm_actuator_leases(world->actuator), 1);
 	assert_returned();
 	assert_int_equal(world_mask(world, 101), ALL);
@@ -569,7 +569,7 @@ static void test_stale_lease_on_a_neighbour(void **state)
 	world_drop(world, 101);
 	world_adopt(world, 101);
 	world_tick(world);
-	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_GONE, 101), 1);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 	assert_int_equal(world_mask(world, 101), world_node(1));
 }

@@ -390,7 +390,7 @@ static void little_memory_that_is_used_much(void **state)
 	assert_only(&findings, "false-sharing", "perf c2c record -p 99");
 }
 
-static void hardly_used_ranges_are_not_told(void **state)
+static void hardly_used_ranges_are_not_reported(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct program program = good_program();
@@ -536,7 +536,7 @@ int main(void)
 		cmocka_unit_test(a_range_of_several_nodes),
 		cmocka_unit_test(without_addresses),
 		cmocka_unit_test(little_memory_that_is_used_much),
-		cmocka_unit_test(hardly_used_ranges_are_not_told),
+		cmocka_unit_test(hardly_used_ranges_are_not_reported),
 		cmocka_unit_test(balancing_is_in_the_way),
 		cmocka_unit_test(balancing_is_missing),
 		cmocka_unit_test(huge_pages_join_what_is_apart),

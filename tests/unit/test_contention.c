@@ -127,7 +127,7 @@ static void small_or_unknown_ranges_stay(void **state)
 }
 
 /* As regions tell it. */
-static void the_second_is_told(void **state)
+static void the_second_is_reported(void **state)
 {
 	(void)state;
 	nm_auto(nm_regions_freep) struct nm_regions *regions = NULL;
@@ -157,7 +157,7 @@ int main(void)
 		TEST(what_one_node_uses_stays_with_it),
 		TEST(everyones_range_is_spread),
 		TEST(small_or_unknown_ranges_stay),
-		TEST(the_second_is_told),
+		TEST(the_second_is_reported),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ static void an_explanation_has_a_list_in_it(void **state)
 }
 
 /* The uid that the daemon decides by; 0 where there is no answer. */
-static uint32_t caller_as_told(sd_bus *bus)
+static uint32_t caller_as_reported(sd_bus *bus)
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
 	const char *name;
@@ -156,11 +156,11 @@ static void addresses_are_decided_by_the_callers_uid(void **state)
 		sd_bus *bus = NULL;
 		if (!become_nobody(true) || sd_bus_open_system(&bus) < 0)
 			_exit(2);
-		_exit(caller_as_told(bus) == NOBODY ? 0 : 1);
+		_exit(caller_as_reported(bus) == NOBODY ? 0 : 1);
 	}
 	assert_true(succeeds(child));
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
-	assert_int_equal(caller_as_told(bus), 0);
+	assert_int_equal(caller_as_reported(bus), 0);
 	assert_call("Pages", "u", 5, NM_BUS_ERROR_NOT_MANAGED);
 }
 

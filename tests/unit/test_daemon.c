@@ -98,7 +98,7 @@ static void interrupting_ends_it_too(void **state)
 }
 
 /* A name is anybody's to choose, and numad is of use to root only. */
-static void who_else_moves_threads_is_told(void **state)
+static void who_else_moves_threads_is_reported(void **state)
 {
 	(void)state;
 	snprintf(fake_process(world->fake, 200, 1)->comm, 16, "numad");
@@ -355,7 +355,7 @@ static void a_start_returns_it_as_well(void **state)
 	world_assert_said(world, "1 affinity restored");
 }
 
-static void damage_in_the_ledger_is_told(void **state)
+static void damage_in_the_ledger_is_reported(void **state)
 {
 	char text[4096];
 	(void)state;
@@ -403,7 +403,7 @@ int main(void)
 		TEST(it_moves_a_thread_and_leaves_no_trace),
 		TEST(a_dry_run_changes_nothing),
 		TEST(interrupting_ends_it_too),
-		TEST(who_else_moves_threads_is_told),
+		TEST(who_else_moves_threads_is_reported),
 		TEST(tiering_shows_no_accesses),
 		TEST(root_is_told_that_nothing_confines_it),
 		TEST(a_bad_file_stops_the_start),
@@ -416,7 +416,7 @@ int main(void)
 		TEST(restore_returns_what_a_crash_left),
 		TEST(restore_needs_no_configuration),
 		TEST(a_start_returns_it_as_well),
-		TEST(damage_in_the_ledger_is_told),
+		TEST(damage_in_the_ledger_is_reported),
 		TEST(what_is_no_ledger_is_set_aside),
 		TEST(nor_is_it_forgotten_at_the_stop),
 	};

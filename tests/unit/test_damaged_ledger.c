@@ -66,7 +66,7 @@ static void a_whole_ledger_has_no_damage(void **state)
 }
 
 /* SECURITY: ledger */
-static void what_is_readable_is_returned_and_the_rest_told(void **state)
+static void what_is_readable_is_returned_and_the_rest_reported(void **state)
 {
 	struct nm_restoration found;
 	char text[4096];
@@ -139,7 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_whole_ledger_has_no_damage),
-		TEST(what_is_readable_is_returned_and_the_rest_told),
+		TEST(what_is_readable_is_returned_and_the_rest_reported),
 		TEST(the_last_damaged_one_is_kept),
 		TEST(damage_is_told_once),
 		TEST(no_room_for_the_copy_stops_nothing),

@@ -58,7 +58,7 @@ static struct nm_descent *descent_of(const struct nm_ledger_entry *lines, size_t
 	return descent;
 }
 
-static void tell_fork(uint32_t parent, uint32_t child)
+static void report_fork(uint32_t parent, uint32_t child)
 {
 	const struct nm_task_event event = {.kind = NM_TASK_FORK,
 					    .pid = child,
@@ -77,7 +77,7 @@ static void forks_cost_what_they_are(void **state)
 	lease(101, 1);
 	unsigned before = fake->calls[FAKE_OPS];
 	for (uint32_t i = 0; i < 2000; i++)
-		tell_fork(i ? 1000 + (i - 1) % 1000 : 101, 1000 + i % 1000);
+		report_fork(i ? 1000 + (i - 1) % 1000 : 101, 1000 + i % 1000);
 	assert_true(fake->calls[FAKE_OPS] - before < 10 * 2000);
 	assert_int_equal(nm_actuator_leases(world->actuator), 1);
 }
@@ -91,7 +91,7 @@ static void strangers_cost_nothing(void **state)
 	for (uint32_t i = 0; i < 2000; i++) {
 		const struct nm_task_event exec = {
 			.kind = NM_TASK_EXEC, .pid = 2000 + i, .tid = 2000 + i};
-		tell_fork(50, 2000 + i);
+		report_fork(50, 2000 + i);
 		nm_actuator_task_event(world->actuator, &exec);
 	}
 	assert_int_equal(fake->calls[FAKE_OPS], before);
@@ -420,7 +420,7 @@ static void more_children_than_are_remembered(void **state)
 	(void)state;
 	lease(101, 1);
 	for (uint32_t i = 0; i < 10000; i++)
-		tell_fork(101, 10000 + i);
+		report_fork(101, 10000 + i);
 	fake_fork(fake, 101, 300);
 	fake_fork(fake, 300, 301);
 	world_tick(world);
@@ -436,14 +436,14 @@ static void what_is_remembered_is_bounded(void **state)
 	(void)state;
 	lease(101, 1);
 	for (uint32_t i = 0; i < 100000; i++)
-		tell_fork(101, 10000 + i);
+		report_fork(101, 10000 + i);
 	assert_int_equal(actuator->inherited, NM_LEASE_SHARE_INHERITED);
 	assert_true(actuator->capacity <= 2 * NM_LEASE_SHARE_INHERITED);
 	for (int i = 0; i < 4; i++)
 		world_tick(world);
 	assert_int_equal(actuator->inherited, 0);
 	assert_int_equal(actuator->inherited_shares.count, 0);
-	tell_fork(101, 10000);
+	report_fork(101, 10000);
 	assert_int_equal(actuator->inherited, 1);
 }
 
@@ -454,7 +454,7 @@ static void crowd(void)
 	lease(101, 1);
 	uint64_t domain = actuator->leases[0].terms.domain;
 	for (uint32_t i = 0; i < 10000; i++)
-		tell_fork(101, 10000 + i);
+		report_fork(101, 10000 + i);
 	while (nm_settled_add(actuator->settled, domain,
 			      100000 + (uint32_t)actuator->settled->count, UINT32_MAX,
 			      actuator->round) == 0)
@@ -469,7 +469,7 @@ static void restored_once_there_is_room(void **state)
 	(void)state;
 	crowd();
 	assert_int_equal(world_mask(world, 300), world_node(1));
-	assert_int_equal(world_told(world, NM_LEASE_FAILED, 300), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_FAILED, 300), 0);
 	for (int i = 0; i < 3; i++)
 		world_tick(world);
 	assert_int_equal(world_mask(world, 300), ALL);

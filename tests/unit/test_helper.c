@@ -468,7 +468,7 @@ static void a_linked_state_is_not_followed(void **state)
 	assert_string_equal(fixture_read(f->root, "bait"), "0 1\n");
 }
 
-static void a_kernel_without_balancing_is_told(void **state)
+static void a_kernel_without_balancing_is_reported(void **state)
 {
 	struct helper_fixture *f = *state;
 	char path[FIXTURE_PATH];
@@ -571,7 +571,7 @@ static void a_dead_helper_is_noticed(void **state)
 	close(wire.client);
 }
 
-static void a_missing_helper_is_told(void **state)
+static void a_missing_helper_is_reported(void **state)
 {
 	struct helper_fixture *f = *state;
 	char longest[256];
@@ -616,14 +616,14 @@ int main(void)
 		BALANCING(a_left_over_state_is_restored),
 		BALANCING(a_broken_state_is_dropped),
 		BALANCING(a_linked_state_is_not_followed),
-		BALANCING(a_kernel_without_balancing_is_told),
+		BALANCING(a_kernel_without_balancing_is_reported),
 		BALANCING(tiers_are_let_alone),
 		BALANCING(what_somebody_undid_is_theirs),
 		cmocka_unit_test(replies_are_passed_on),
 		cmocka_unit_test(malformed_replies_are_refused),
 		cmocka_unit_test(a_missing_descriptor_is_noticed),
 		cmocka_unit_test(a_dead_helper_is_noticed),
-		PLAIN(a_missing_helper_is_told),
+		PLAIN(a_missing_helper_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

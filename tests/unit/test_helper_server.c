@@ -396,7 +396,7 @@ static void a_killed_helper_is_replaced(void **state)
 	assert_string_equal(sysctl(s), "0\n");
 }
 
-static void a_withdrawn_permission_is_told(void **state)
+static void a_withdrawn_permission_is_reported(void **state)
 {
 	struct served *s = *state;
 	int status;
@@ -580,7 +580,7 @@ int main(void)
 		SERVED(strangers_are_turned_away),
 		SERVED(nobody_there_ends_the_loop),
 		SERVED(a_killed_helper_is_replaced),
-		SERVED(a_withdrawn_permission_is_told),
+		SERVED(a_withdrawn_permission_is_reported),
 		SERVED(a_helper_that_never_answers_rests),
 		SERVED(a_client_may_try_on_itself),
 		SERVED(a_client_is_not_its_number),

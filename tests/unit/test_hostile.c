@@ -22,7 +22,7 @@ static struct nm_daemon *service;
 static int kept_stderr;
 
 /* What the kernel tells of births and deaths, which the fake keeps, by records in a ring. */
-static void tell_events(struct world *w)
+static void report_events(struct world *w)
 {
 	struct record_ring ring = fake_ring(&w->perf, 0);
 	for (size_t i = 0; i < w->fake->nr_events; i++) {
@@ -46,7 +46,7 @@ static void begin(void)
 	world_worker(world, VICTIM, 1);
 	world_worker(world, 101, 0);
 	fake_sleep(world->fake, 60000);
-	world->each_second = tell_events;
+	world->each_second = report_events;
 	kept_stderr = world_mute(world);
 }
 
@@ -304,7 +304,7 @@ static void it_may_turn_realtime_at_any_time(void **state)
 static void pin_each_second(struct world *w)
 {
 	fake_pin(w->fake, VICTIM, UINT64_C(1) << (w->seconds % CPUS));
-	tell_events(w);
+	report_events(w);
 }
 
 /* The daemon does not wrestle for a mask. */
@@ -326,7 +326,7 @@ static void be_replaced_each_second(struct world *w)
 {
 	replace_unpinned(w->fake);
 	fake_get(w->fake, VICTIM)->processor = 0;
-	tell_events(w);
+	report_events(w);
 }
 
 /* SECURITY: reuse */
@@ -347,7 +347,7 @@ static void breed(struct world *w)
 		fake_fork(w->fake, VICTIM, base + i);
 	for (uint32_t i = 0; i < 5 && w->seconds > 2; i++)
 		fake_kill(w->fake, base - 20 + i);
-	tell_events(w);
+	report_events(w);
 }
 
 /* SECURITY: forks */

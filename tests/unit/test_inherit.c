@@ -45,7 +45,7 @@ static void lease(uint32_t tid, unsigned node)
 	fake_sleep(fake, 100);
 }
 
-static void tick_until_told(void)
+static void tick_until_reported(void)
 {
 	for (int i = 0; i < 3; i++)
 		world_tick(world);
@@ -61,7 +61,7 @@ static void test_new_thread(void **state)
 	assert_int_equal(world_mask(world, 110), world_node(1));
 	world_drain(world);
 	assert_int_equal(world_mask(world, 110), ALL);
-	assert_int_equal(world_told(world, NM_LEASE_INHERITED, 110), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_INHERITED, 110), 1);
 	assert_int_equal(world_mask(world, 101), world_node(1));
 	assert_int_equal(nm_actuator_leases(world->actuator), 1);
 }
@@ -85,7 +85,7 @@ static void test_unreadable_heir(void **state)
 	fake_fail(fake, FAKE_OPEN, 1, 1, EMFILE);
 	world_drain(world);
 	assert_int_equal(world_mask(world, 110), world_node(1));
-	tick_until_told();
+	tick_until_reported();
 	assert_int_equal(world_mask(world, 110), ALL);
 }
 
@@ -97,7 +97,7 @@ static void test_forbidden_heir(void **state)
 	fake_fork(fake, 101, 300);
 	fake_fail(fake, FAKE_OPEN, 1, 1000, EACCES);
 	world_drain(world);
-	tick_until_told();
+	tick_until_reported();
 	unsigned lists = fake->calls[FAKE_LIST];
 	world_tick(world);
 	assert_int_equal(fake->calls[FAKE_LIST], lists);
@@ -185,7 +185,7 @@ static void test_own_choice(void **state)
 	fake_pin(fake, 110, fake_cpus(0, 4));
 	world_drain(world);
 	assert_int_equal(world_mask(world, 110), fake_cpus(0, 4));
-	assert_int_equal(world_told(world, NM_LEASE_INHERITED, 110), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_INHERITED, 110), 0);
 }
 
 static void test_heir_refused(void **state)
@@ -195,7 +195,7 @@ static void test_heir_refused(void **state)
 	fake_clone(fake, 101, 110);
 	fake_fail(fake, FAKE_SET, 1, 2, EPERM);
 	world_tick(world);
-	assert_int_equal(world_told(world, NM_LEASE_FAILED, 110), 2);
+	assert_int_equal(world_reported(world, NM_LEASE_FAILED, 110), 2);
 	assert_int_equal(world_mask(world, 110), world_node(1));
 	world_tick(world);
 	assert_int_equal(world_mask(world, 110), ALL);
@@ -259,7 +259,7 @@ static void test_exec_with_another_original(void **state)
 	world_drain(world);
 	assert_int_equal(world_mask(world, 100), fake_cpus(0, 6));
 	assert_int_equal(world_mask(world, 300), fake_cpus(0, 6));
-	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 100), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 100), 0);
 }
 
 /* A free thread calls exec: nobody has taken the leader's mask from us. */
@@ -271,7 +271,7 @@ static void test_exec_by_free_thread(void **state)
 	fake_exec(fake, 102);
 	world_drain(world);
 	assert_int_equal(world_mask(world, 100), fake_cpus(1, 5));
-	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 100), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 100), 0);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
@@ -304,7 +304,7 @@ static void test_lost_records(void **state)
 	assert_int_equal(world_mask(world, 301), ALL);
 	assert_int_equal(world_mask(world, 302), ALL);
 	assert_int_equal(world_mask(world, 101), world_node(1));
-	assert_int_equal(world_told(world, NM_LEASE_INHERITED, 302), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_INHERITED, 302), 1);
 }
 
 /* Orphans: of the same session, or in one of their own but the same cgroup. */
@@ -413,7 +413,7 @@ static void test_stop_finds_the_youngest(void **state)
 {
 	(void)state;
 	lease(101, 1);
-	tick_until_told();
+	tick_until_reported();
 	fake_clone(fake, 101, 110);
 	fake_fork(fake, 101, 300);
 	fake->nr_events = 0;

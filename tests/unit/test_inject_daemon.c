@@ -121,7 +121,7 @@ static void a_slow_helper_is_asked_again(void **state)
 	assert_int_equal(balancing, 1);
 }
 
-static void a_kernel_that_protects_nothing_is_told(void **state)
+static void a_kernel_that_protects_nothing_is_reported(void **state)
 {
 	(void)state;
 	ops.clear_refs = protect_nothing;
@@ -131,7 +131,7 @@ static void a_kernel_that_protects_nothing_is_told(void **state)
 }
 
 /* The process is passed over, and the service goes on. */
-static void a_process_that_is_refused_is_told(void **state)
+static void a_process_that_is_refused_is_reported(void **state)
 {
 	(void)state;
 	other_error = -EBUSY;
@@ -175,7 +175,7 @@ static void a_refused_injection_is_blindness(void **state)
 }
 
 /* The helper's configuration may change, and it may end, at any time. */
-static void an_injection_that_ends_is_told(void **state)
+static void an_injection_that_ends_is_reported(void **state)
 {
 	(void)state;
 	reload(BALANCING);
@@ -190,7 +190,7 @@ static void an_injection_that_ends_is_told(void **state)
 	world_assert_said(world, "; fix sampling.inject, or set it to ");
 }
 
-static void balancing_that_cannot_be_switched_is_told(void **state)
+static void balancing_that_cannot_be_switched_is_reported(void **state)
 {
 	(void)state;
 	balancing_error = -EPERM;
@@ -211,13 +211,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_refusal_has_its_remedy),
-		TEST(a_kernel_that_protects_nothing_is_told),
+		TEST(a_kernel_that_protects_nothing_is_reported),
 		TEST(a_slow_helper_is_asked_again),
-		TEST(a_process_that_is_refused_is_told),
+		TEST(a_process_that_is_refused_is_reported),
 		TEST(a_process_that_is_too_large_is_told_of),
 		TEST(a_refused_injection_is_blindness),
-		TEST(an_injection_that_ends_is_told),
-		TEST(balancing_that_cannot_be_switched_is_told),
+		TEST(an_injection_that_ends_is_reported),
+		TEST(balancing_that_cannot_be_switched_is_reported),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,7 +150,7 @@ static void test_counter_runs_at_the_machines_rate(void **state)
 
 /* Alone it is only the host's clock that may hold it; beside one that stands still, it soon waits.
  */
-static void test_who_is_ahead_is_held_and_told(void **state)
+static void test_who_is_ahead_is_held_and_reported(void **state)
 {
 	uint64_t begin, late = 0;
 
@@ -189,7 +189,7 @@ int main(void)
 		cmocka_unit_test_setup(test_never_backwards, set_up),
 		cmocka_unit_test(test_cycles_are_instructions_and_charges),
 		cmocka_unit_test(test_counter_runs_at_the_machines_rate),
-		cmocka_unit_test(test_who_is_ahead_is_held_and_told),
+		cmocka_unit_test(test_who_is_ahead_is_held_and_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,7 +286,7 @@ static void users_change_places_if_both_gain(void **state)
 	assert_int_equal(proposals.stopped_by_owner, 0);
 }
 
-static void no_user_pays_for_another_unless_told(void **state)
+static void no_user_pays_for_another_unless_reported(void **state)
 {
 	(void)state;
 	pair(1, 0);
@@ -513,7 +513,7 @@ int main(void)
 		TEST(masks_bound_where_a_thread_may_go),
 		TEST(masks_bound_both_sides_of_a_swap),
 		TEST(users_change_places_if_both_gain),
-		TEST(no_user_pays_for_another_unless_told),
+		TEST(no_user_pays_for_another_unless_reported),
 		TEST(what_may_not_move_is_neither_thread_nor_partner),
 		TEST(isolated_cpus_take_no_part),
 		TEST(two_that_prefer_one_node_do_not_change_places),

@@ -70,7 +70,7 @@ static void test_nudge_seen(void **state)
 	fake_get(fake, 101)->processor = 5;
 	nm_actuator_poll_nudges(world->actuator, fake->now_ns);
 	assert_int_equal(world_mask(world, 101), ALL);
-	assert_int_equal(world_told(world, NM_LEASE_WIDENED, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_WIDENED, 101), 1);
 	assert_int_equal(nm_actuator_nudges(world->actuator), 0);
 	assert_int_equal(ledger_entries(true), 0);
 }
@@ -84,7 +84,7 @@ static void test_nudge_unseen(void **state)
 	world_lease(world, 102, 1);
 	nm_actuator_poll_nudges(world->actuator, fake->now_ns + NM_NSEC_PER_SEC);
 	assert_int_equal(world_mask(world, 101), ALL);
-	assert_int_equal(world_told(world, NM_LEASE_UNSEEN, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_UNSEEN, 101), 1);
 	assert_int_equal(world_mask(world, 102), world_node(1));
 	assert_returned();
 }
@@ -96,7 +96,7 @@ static void test_nudge_dies(void **state)
 	world_move(world, 101, 2, NM_STEP_NUDGE);
 	fake_exit(fake, 101);
 	nm_actuator_poll_nudges(world->actuator, fake->now_ns + NM_NSEC_PER_SEC);
-	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_GONE, 101), 1);
 	assert_int_equal(nm_actuator_nudges(world->actuator), 0);
 }
 
@@ -115,7 +115,7 @@ static void test_expiry(void **state)
 	assert_int_equal(world_mask(world, 101), world_node(1));
 	world_tick(world);
 	assert_int_equal(world_mask(world, 101), ALL);
-	assert_int_equal(world_told(world, NM_LEASE_EXPIRED, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_EXPIRED, 101), 1);
 }
 
 /* As the paper holds threads. */
@@ -123,14 +123,15 @@ static void test_no_expiry(void **state)
 {
 	(void)state;
 	world_lease(world, 101, 1);
-	struct nm_tend_input input = {.members = world->members, .nr_members = world->nr_members};
+	struct nm_actuator_input input = {.members = world->members,
+					  .nr_members = world->nr_members};
 	for (int i = 0; i < 100; i++) {
 		fake_sleep(fake, 60000);
 		input.now_ns = fake->now_ns;
-		nm_actuator_tend(world->actuator, &input);
+		nm_actuator_update(world->actuator, &input);
 	}
 	assert_int_equal(world_mask(world, 101), world_node(1));
-	assert_int_equal(world_told(world, NM_LEASE_EXPIRED, 101), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_EXPIRED, 101), 0);
 }
 
 /* It runs on, but most of what it touches is on another node by now. */
@@ -144,24 +145,24 @@ static void test_memory_moved_away(void **state)
 				     .accesses = accesses,
 				     .access_samples = 50};
 	world_lease(world, 101, 1);
-	struct nm_tend_input input = {.figures = &figures,
-				      .nr_figures = 1,
-				      .members = world->members,
-				      .nr_members = world->nr_members,
-				      .expiry_ns = WORLD_EXPIRY_NS};
+	struct nm_actuator_input input = {.figures = &figures,
+					  .nr_figures = 1,
+					  .members = world->members,
+					  .nr_members = world->nr_members,
+					  .expiry_ns = WORLD_EXPIRY_NS};
 	accesses[1] = 30;
 	accesses[0] = 50;
 	for (int i = 0; i < 60; i++) {
 		fake_sleep(fake, 1000);
 		input.now_ns = fake->now_ns;
-		nm_actuator_tend(world->actuator, &input);
+		nm_actuator_update(world->actuator, &input);
 	}
 	assert_int_equal(world_mask(world, 101), world_node(1));
 	accesses[0] = 70;
 	for (int i = 0; i < 31; i++) {
 		fake_sleep(fake, 1000);
 		input.now_ns = fake->now_ns;
-		nm_actuator_tend(world->actuator, &input);
+		nm_actuator_update(world->actuator, &input);
 	}
 	assert_int_equal(world_mask(world, 101), ALL);
 }
@@ -179,25 +180,25 @@ static void test_memory_without_cpus(void **state)
 	hwloc_bitmap_zero(world->topology->nodes[3].cpus);
 	world->topology->nodes[3].nearest_with_cpus = 1;
 	world_lease(world, 101, 1);
-	struct nm_tend_input input = {.figures = &figures,
-				      .nr_figures = 1,
-				      .members = world->members,
-				      .nr_members = world->nr_members,
-				      .expiry_ns = WORLD_EXPIRY_NS};
+	struct nm_actuator_input input = {.figures = &figures,
+					  .nr_figures = 1,
+					  .members = world->members,
+					  .nr_members = world->nr_members,
+					  .expiry_ns = WORLD_EXPIRY_NS};
 	accesses[1] = 5;
 	accesses[3] = 50;
 	for (int i = 0; i < 60; i++) {
 		fake_sleep(fake, 1000);
 		input.now_ns = fake->now_ns;
-		nm_actuator_tend(world->actuator, &input);
+		nm_actuator_update(world->actuator, &input);
 	}
 	assert_int_equal(world_mask(world, 101), world_node(1));
-	assert_int_equal(world_told(world, NM_LEASE_EXPIRED, 101), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_EXPIRED, 101), 0);
 	world->topology->nodes[3].nearest_with_cpus = 2;
 	for (int i = 0; i < 31; i++) {
 		fake_sleep(fake, 1000);
 		input.now_ns = fake->now_ns;
-		nm_actuator_tend(world->actuator, &input);
+		nm_actuator_update(world->actuator, &input);
 	}
 	assert_int_equal(world_mask(world, 101), ALL);
 }
@@ -209,15 +210,15 @@ static void test_left_targets(void **state)
 	world_drop(world, 101);
 	world_tick(world);
 	assert_int_equal(world_mask(world, 101), ALL);
-	assert_int_equal(world_told(world, NM_LEASE_RETURNED, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_RETURNED, 101), 1);
 }
 
 static void test_no_members(void **state)
 {
 	(void)state;
 	world_lease(world, 101, 1);
-	struct nm_tend_input input = {.expiry_ns = WORLD_EXPIRY_NS, .now_ns = fake->now_ns};
-	nm_actuator_tend(world->actuator, &input);
+	struct nm_actuator_input input = {.expiry_ns = WORLD_EXPIRY_NS, .now_ns = fake->now_ns};
+	nm_actuator_update(world->actuator, &input);
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
@@ -231,7 +232,7 @@ static void test_foreign(void **state)
 		fake_pin(fake, 101, masks[i]);
 		world_tick(world);
 		assert_int_equal(world_mask(world, 101), masks[i]);
-		assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 1);
+		assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 101), 1);
 		assert_int_equal(nm_actuator_leases(world->actuator), 0);
 		assert_returned();
 		assert_int_equal(world_mask(world, 101), masks[i]);
@@ -245,7 +246,7 @@ static void test_exit(void **state)
 	world_lease(world, 101, 1);
 	fake_exit(fake, 101);
 	world_drain(world);
-	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_GONE, 101), 1);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 	assert_int_equal(ledger_entries(true), 0);
 }
@@ -257,7 +258,7 @@ static void test_exit_record_lost(void **state)
 	fake_exit(fake, 101);
 	fake->nr_events = 0;
 	world_tick(world);
-	assert_int_equal(world_told(world, NM_LEASE_GONE, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_GONE, 101), 1);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
@@ -269,7 +270,7 @@ static void test_return_refused(void **state)
 	world_lease(world, 101, 1);
 	fake_fail(fake, FAKE_SET, 1, 2, EPERM);
 	assert_int_equal(nm_actuator_return_all(world->actuator), 1);
-	assert_int_equal(world_told(world, NM_LEASE_FAILED, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_FAILED, 101), 1);
 	assert_int_equal(ledger_entries(true), 1);
 	world_drop(world, 101);
 	world_tick(world);
@@ -353,7 +354,7 @@ static void check_narrowed(bool remembers)
 	world_lease(world, 101, 1);
 	fake_cpuset(fake, "/job", fake_cpus(3, 3));
 	world_tick(world);
-	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 101), 0);
 	assert_returned();
 	assert_int_equal(world_mask(world, 101), fake_cpus(3, 3));
 	fake_cpuset(fake, "/job", ALL);
@@ -385,7 +386,7 @@ static void check_emptied(bool remembers)
 	assert_int_equal(world_mask(world, 101), fake_cpus(6, 7));
 	world_tick(world);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
-	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 101), 0);
 	fake_cpuset(fake, "/job", ALL);
 	assert_int_equal(world_mask(world, 101), ALL);
 }
@@ -413,7 +414,7 @@ static void check_widened(bool remembers)
 	assert_int_equal(world_mask(world, 101), remembers ? world_node(1) : ALL);
 	world_tick(world);
 	assert_int_equal(nm_actuator_leases(world->actuator), remembers ? 1 : 0);
-	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 101), 0);
 	assert_returned();
 	assert_int_equal(world_mask(world, 101), ALL);
 	fake_cpuset(fake, "/job", fake_cpus(0, 5));
@@ -455,7 +456,7 @@ static void test_moved_to_other_cgroup(void **state)
 	assert_int_equal(world_mask(world, 101), fake_cpus(2, 2));
 	assert_returned();
 	assert_int_equal(world_mask(world, 101), fake_cpus(2, 2) | fake_cpus(6, 7));
-	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 101), 0);
 }
 
 /* CPUs of the target go offline. */

@@ -44,7 +44,7 @@ static void lease(uint32_t tid, unsigned node)
 	fake_sleep(fake, 100);
 }
 
-static void tick_until_told(void)
+static void tick_until_reported(void)
 {
 	for (int i = 0; i < 3; i++)
 		world_tick(world);
@@ -88,7 +88,7 @@ static void test_neighbours_with_records_lost(void **state)
 	lease(101, 1);
 	add_neighbours();
 	world_lose_records(world);
-	tick_until_told();
+	tick_until_reported();
 	assert_neighbours();
 	world_lose_records(world);
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
@@ -104,7 +104,7 @@ static void test_neighbours_of_the_dead(void **state)
 	add_neighbours();
 	fake_exit(fake, 101);
 	world_lose_records(world);
-	tick_until_told();
+	tick_until_reported();
 	assert_neighbours();
 }
 
@@ -143,7 +143,7 @@ static void test_neighbour_in_process(void **state)
 	assert_false(
 		nm_actuator_inherited(world->actuator, 100, 110, fake_get(fake, 110)->start_ticks,
 				      world->topology->nodes[1].cpus, &original, &unrestricted));
-	tick_until_told();
+	tick_until_reported();
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
 	assert_int_equal(world_mask(world, 110), world_node(1));
 	assert_int_equal(world_mask(world, 300), world_node(1));

@@ -94,7 +94,7 @@ static bool grow(unsigned fail_at)
 }
 
 /* Whoever reads as many shares as there are CPUs reads what is there, or the call has said no. */
-static void a_failed_growth_is_told(void **state)
+static void a_failed_growth_is_reported(void **state)
 {
 	unsigned failures = 0;
 	/* What is not initialised is a number; the address sanitizer refuses this, and does it itself. */
@@ -148,7 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(a_failed_growth_is_told),
+		TEST(a_failed_growth_is_reported),
 		TEST(a_long_file_is_read_whole),
 		TEST(an_endless_file_says_nothing),
 	};

@@ -157,14 +157,14 @@ static void a_block_comes(void)
 /* A balloon: as much as there was, and nothing is elsewhere. */
 static void memory_is_lent(void)
 {
-	assert_true(told_has(&ordeal.told, "memory changed; online: nodes N-N with N MiB"));
+	assert_true(reported_has(&ordeal.told, "memory changed; online: nodes N-N with N MiB"));
 	ordeal.told.count = 0;
 	more_memory = false;
 }
 
 static void a_cpuset_shrinks(void)
 {
-	assert_false(told_has(&ordeal.told, "memory changed; online: nodes N-N with N MiB"));
+	assert_false(reported_has(&ordeal.told, "memory changed; online: nodes N-N with N MiB"));
 	fake_cpuset(ordeal.world->fake, "/a.slice", fake_cpus(0, 0));
 }
 

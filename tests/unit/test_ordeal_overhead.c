@@ -96,9 +96,8 @@ static void the_cost_settles_at_the_cap(void **state)
 	for (unsigned i = SETTLED; i < CALM; i++)
 		assert_true(share[i] <= CAP * 1.1);
 	assert_true(mean > CAP / 4); /* it is not off */
-	assert_true(told_has(&ordeal.told,
-			     "Sampling reduced: cost N % of one CPU, "
-			     "sampling.overhead_percent is N"));
+	assert_true(reported_has(&ordeal.told, "Sampling reduced: cost N % of one CPU, "
+					       "sampling.overhead_percent is N"));
 }
 
 static void decisions_go_on(void **state)
@@ -112,7 +111,7 @@ static void back_to_the_full_rate(void **state)
 	(void)state;
 	assert_true(period[CALM - 1] > 1);
 	assert_int_equal(period[END], 1);
-	assert_true(told_has(&ordeal.told, "Sampling at full rate again"));
+	assert_true(reported_has(&ordeal.told, "Sampling at full rate again"));
 }
 
 static void fork_piece(void)

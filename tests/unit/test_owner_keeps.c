@@ -126,7 +126,7 @@ static void what_it_starts_pins_itself(void **state)
 	assert_int_equal(world_mask(world, 301), world_node(1));
 }
 
-static void tell_births(uint32_t parent, uint32_t first, uint32_t count)
+static void report_births(uint32_t parent, uint32_t first, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		const struct nm_task_event event = {.kind = NM_TASK_FORK,
@@ -145,7 +145,7 @@ static void also_among_more_than_are_remembered(void **state)
 {
 	(void)state;
 	lease(101, 1);
-	tell_births(101, 10000, 10000);
+	report_births(101, 10000, 10000);
 	fake_fork(fake, 101, 300);
 	world_drain(world);
 	assert_int_equal(world_mask(world, 300), ALL);
@@ -166,7 +166,7 @@ static void one_users_forks_leave_room_for_others(void **state)
 	fake_get(fake, 200)->uid = 1001;
 	lease(101, 1);
 	lease(200, 2);
-	tell_births(101, 10000, 10000);
+	report_births(101, 10000, 10000);
 	fake_fork(fake, 200, 300);
 	fake_fork(fake, 300, 301);
 	fake_kill(fake, 300);
@@ -387,7 +387,7 @@ static void a_lease_survives_hotplug_without_cpusets(void **state)
 	lease(101, 1);
 	set_online(ALL & ~(UINT64_C(1) << 3));
 	world_tick(world);
-	assert_int_equal(world_told(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 101), 0);
 	assert_true(world_holds(world, 101));
 	set_online(ALL);
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);

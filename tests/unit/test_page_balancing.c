@@ -58,7 +58,7 @@ static bool acts(void)
 	return fake_mover.submitted > before;
 }
 
-static void assert_told(unsigned times, int priority, const char *words)
+static void assert_reported(unsigned times, int priority, const char *words)
 {
 	assert_int_equal(count_entries(0, NM_MESSAGE_COEXIST), times);
 	const struct nm_entry *last = NULL;
@@ -82,25 +82,25 @@ static void pages_are_left_to_the_kernel(void **state)
 	(void)state;
 	begin(NM_BALANCING_YIELD);
 	assert_int_equal(fake_mover.submitted, 0);
-	assert_told(1, LOG_NOTICE, "left to the kernel");
+	assert_reported(1, LOG_NOTICE, "left to the kernel");
 	assert_string_equal(balancing_mode(), "yields");
 	world.balancing = 0;
 	assert_true(acts());
-	assert_told(2, LOG_INFO, "is off");
+	assert_reported(2, LOG_INFO, "is off");
 	world.balancing = 1;
 	live(3);
 	assert_false(acts());
-	assert_told(3, LOG_NOTICE, "left to the kernel");
+	assert_reported(3, LOG_NOTICE, "left to the kernel");
 	assert_int_equal(switches, 0);
 }
 
-static void without_the_kernels_nothing_is_told(void **state)
+static void without_the_kernels_nothing_is_reported(void **state)
 {
 	(void)state;
 	world.balancing = 0;
 	begin(NM_BALANCING_YIELD);
 	assert_true(fake_mover.submitted > 0);
-	assert_told(0, 0, NULL);
+	assert_reported(0, 0, NULL);
 }
 
 /* 2 balances tiers of memory alone. */
@@ -110,7 +110,7 @@ static void tiers_move_no_pages_of_ours(void **state)
 	world.balancing = 2;
 	begin(NM_BALANCING_MANAGE);
 	assert_true(fake_mover.submitted > 0);
-	assert_told(0, 0, NULL);
+	assert_reported(0, 0, NULL);
 	assert_int_equal(switches, 0);
 	world.balancing = 3;
 	live(3);
@@ -123,7 +123,7 @@ static void a_warning_and_nothing_else(void **state)
 	(void)state;
 	begin(NM_BALANCING_WARN);
 	assert_true(fake_mover.submitted > 0);
-	assert_told(1, LOG_WARNING, "migrates the same pages");
+	assert_reported(1, LOG_WARNING, "migrates the same pages");
 	assert_int_equal(switches, 0);
 }
 
@@ -133,7 +133,7 @@ static void it_is_turned_off_and_put_back(void **state)
 	begin(NM_BALANCING_MANAGE);
 	assert_true(fake_mover.submitted > 0);
 	assert_int_equal(world.balancing, 0);
-	assert_told(1, LOG_NOTICE, "is off until");
+	assert_reported(1, LOG_NOTICE, "is off until");
 	assert_true(switches >= 12); /* a restarted helper is to know of it */
 	/* The policy ends: so does that. */
 	world.daemon.config->pages.policy = NM_PAGES_WATCH;
@@ -161,10 +161,10 @@ static void a_refusal_yields(void **state)
 	begin(NM_BALANCING_MANAGE);
 	assert_int_equal(fake_mover.submitted, 0);
 	assert_int_equal(world.balancing, 1);
-	assert_told(1, LOG_WARNING, "stays on, pages left to it");
+	assert_reported(1, LOG_WARNING, "stays on, pages left to it");
 	refusal = 0;
 	assert_true(acts());
-	assert_told(2, LOG_NOTICE, "is off until");
+	assert_reported(2, LOG_NOTICE, "is off until");
 }
 
 /* Faults are all that is seen: turned off, nothing would be. */
@@ -175,7 +175,7 @@ static void what_is_needed_is_not_turned_off(void **state)
 	begin(NM_BALANCING_MANAGE);
 	assert_int_equal(world.balancing, 1);
 	assert_int_equal(switches, 0);
-	assert_told(1, LOG_NOTICE, "stays on");
+	assert_reported(1, LOG_NOTICE, "stays on");
 	world.daemon.config->sampling.inject = NM_INJECT_SOFT_DIRTY;
 	world.daemon.inject_dead = true; /* this kernel protects nothing */
 	live(2);
@@ -198,7 +198,7 @@ static void injected_faults_win(void **state)
 	begin(NM_BALANCING_WARN);
 	assert_int_equal(fake_mover.submitted, 0);
 	assert_int_equal(world.balancing, 1);
-	assert_told(1, LOG_NOTICE, "left to the kernel");
+	assert_reported(1, LOG_NOTICE, "left to the kernel");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_beside_kernel, world_close)
@@ -207,7 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(pages_are_left_to_the_kernel),
-		TEST(without_the_kernels_nothing_is_told),
+		TEST(without_the_kernels_nothing_is_reported),
 		TEST(tiers_move_no_pages_of_ours),
 		TEST(a_warning_and_nothing_else),
 		TEST(it_is_turned_off_and_put_back),

@@ -151,7 +151,7 @@ static void be_busy(struct nm_page_batch *batch)
 	}
 }
 
-static void failures_are_told(void **state)
+static void failures_are_reported(void **state)
 {
 	(void)state;
 	make_space(2, 2);
@@ -549,7 +549,7 @@ int main(void)
 		TEST(a_page_is_asked_for_once),
 		TEST(unknown_mappings_wait),
 		TEST(pages_wait_for_the_mapping),
-		TEST(failures_are_told),
+		TEST(failures_are_reported),
 		TEST(a_range_moves_with_pages_never_seen),
 		TEST(pieces_share_a_verdict),
 		TEST(a_long_way_is_gone_in_stages),

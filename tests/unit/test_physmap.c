@@ -186,7 +186,7 @@ static void shared_blocks_alone_are_unknown(void **state)
 	assert_int_equal(nm_physmap_node(map, 2 * BLOCK), 1);
 }
 
-static void no_source_is_told(void **state)
+static void no_source_is_reported(void **state)
 {
 	struct nm_physmap *map = NULL;
 
@@ -238,7 +238,7 @@ int main(void)
 		IN_ROOT(overlapping_zones_tell_nothing),
 		IN_ROOT(shared_blocks_are_split_by_zones),
 		IN_ROOT(shared_blocks_alone_are_unknown),
-		IN_ROOT(no_source_is_told),
+		IN_ROOT(no_source_is_reported),
 		IN_ROOT(single_node_has_everything),
 		cmocka_unit_test(this_machine_maps),
 	};

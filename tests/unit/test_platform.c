@@ -108,7 +108,7 @@ static void directories_are_listed(void **state)
 	assert_int_equal(p->ops->list_directory(p, NM_ROOT, "proc/x", on_name, &names), -ENOENT);
 }
 
-static void a_missing_root_is_told(void **state)
+static void a_missing_root_is_reported(void **state)
 {
 	struct nm_platform *platform = NULL;
 	struct nm_platform_options options = {.root_path = "/nonexistent"};
@@ -155,7 +155,7 @@ static void affinity_is_set_and_read(void **state)
 	hwloc_bitmap_free(after);
 }
 
-static void a_missing_thread_is_told(void **state)
+static void a_missing_thread_is_reported(void **state)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
 	hwloc_bitmap_t set = hwloc_bitmap_alloc_full();
@@ -303,9 +303,9 @@ int main(void)
 		IN_ROOT(files_are_read_below_the_root),
 		IN_ROOT(files_are_read_below_a_directory),
 		IN_ROOT(directories_are_listed),
-		cmocka_unit_test(a_missing_root_is_told),
+		cmocka_unit_test(a_missing_root_is_reported),
 		IN_ROOT(affinity_is_set_and_read),
-		IN_ROOT(a_missing_thread_is_told),
+		IN_ROOT(a_missing_thread_is_reported),
 		IN_ROOT(a_dry_run_changes_nothing),
 		IN_ROOT(acts_in_process_ask_the_configuration),
 		IN_ROOT(acts_in_process_are_undone_at_the_end),

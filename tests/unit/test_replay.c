@@ -244,7 +244,7 @@ static void change_decision(struct nm_recorded *entry)
 		entry->decision.steps[0].local_before += 1e-15;
 }
 
-static void test_differences_are_told(void **state)
+static void test_differences_are_reported(void **state)
 {
 	(void)state;
 	char said[8192];
@@ -415,7 +415,7 @@ int main(void)
 		TEST(test_pages),
 		TEST(test_what_happens_in_between),
 		TEST(test_released_before_it_was_sampled),
-		TEST(test_differences_are_told),
+		TEST(test_differences_are_reported),
 		TEST(test_nonsense_is_survived),
 		TEST(test_the_machine_has_as_many_nodes_as_it_has),
 		TEST(test_terminals_are_safe),

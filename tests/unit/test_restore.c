@@ -365,7 +365,7 @@ static void test_refused(void **state)
 	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
 	assert_int_equal(restore(&failed), 1);
 	assert_int_equal(failed, 1);
-	assert_int_equal(world_told(world, NM_LEASE_FAILED, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_FAILED, 101), 1);
 	assert_non_null(fake_trace(fake));
 	failed = 0;
 	assert_int_equal(restore(&failed), 1);
@@ -384,7 +384,7 @@ static void test_one_refusal_is_nobody_elses(void **state)
 	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
 	assert_int_equal(restore(&failed), 2);
 	assert_int_equal(failed, 1);
-	assert_int_equal(world_told(world, NM_LEASE_FAILED, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_FAILED, 101), 1);
 	assert_int_equal(world_mask(world, 300), fake->all);
 	assert_int_equal(restore(&failed), 1);
 	assert_no_trace("at the second try", 0);

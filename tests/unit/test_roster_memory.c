@@ -130,7 +130,7 @@ static void another_boot_has_other_processes(void **state)
 	assert_managed(100, true);
 }
 
-static void damaged_lines_are_skipped_and_told(void **state)
+static void damaged_lines_are_skipped_and_reported(void **state)
 {
 	char text[512];
 	(void)state;
@@ -278,7 +278,7 @@ int main(void)
 		TEST(a_number_given_anew_is_another),
 		TEST(marks_vanish_with_the_process),
 		TEST(another_boot_has_other_processes),
-		TEST(damaged_lines_are_skipped_and_told),
+		TEST(damaged_lines_are_skipped_and_reported),
 		TEST(others_cannot_write_our_marks),
 		TEST(it_is_written_when_something_is_new),
 		TEST(what_could_not_be_saved_is_tried_again),

@@ -440,7 +440,7 @@ static struct nm_sim_figures figures_of(const struct nm_sim_options *options, co
 	return figures;
 }
 
-static void test_threads_wander_as_told(void **state)
+static void test_threads_wander_as_reported(void **state)
 {
 	(void)state;
 	static const double rates[] = {0, 0.02, 0.1};
@@ -607,7 +607,7 @@ int main(void)
 		cmocka_unit_test(test_the_kernel_pays_for_pages),
 		cmocka_unit_test(test_scans_back_off),
 		cmocka_unit_test(test_tasks_go_to_their_memory),
-		cmocka_unit_test(test_threads_wander_as_told),
+		cmocka_unit_test(test_threads_wander_as_reported),
 		cmocka_unit_test(test_siblings_share_what_they_execute),
 		cmocka_unit_test(test_pages_move_where_they_are_sent),
 		cmocka_unit_test(test_page_cache_spreads_first_touches_and_makes_way),

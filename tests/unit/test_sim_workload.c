@@ -58,7 +58,7 @@ static void test_what_it_says(void **state)
 	"users = ( { programs = ( { like = \"sp\"; threads = 1;\n" settings " } ); } );"
 
 /* SECURITY: workloads */
-static void test_what_is_wrong_is_told(void **state)
+static void test_what_is_wrong_is_reported(void **state)
 {
 	(void)state;
 	static const struct {
@@ -149,7 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_it_says),
-		cmocka_unit_test(test_what_is_wrong_is_told),
+		cmocka_unit_test(test_what_is_wrong_is_reported),
 		cmocka_unit_test(test_bytes_of_any_kind),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

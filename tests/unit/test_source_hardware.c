@@ -176,7 +176,7 @@ static void what_was_asked_for_is_missed(void **state)
 	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
 }
 
-static void a_misspelt_pmu_is_told(void **state)
+static void a_misspelt_pmu_is_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -188,7 +188,7 @@ static void a_misspelt_pmu_is_told(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
 }
 
-static void an_older_libpfm4_is_told(void **state)
+static void an_older_libpfm4_is_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -224,7 +224,7 @@ static void a_named_event_before_the_tables(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
 }
 
-static void a_misspelt_event_is_told(void **state)
+static void a_misspelt_event_is_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -287,7 +287,7 @@ static void a_stand_in_may_be_refused(void **state)
 	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MAJ, 0));
 }
 
-static void privileges_are_told(void **state)
+static void privileges_are_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -485,36 +485,36 @@ static size_t news(struct fixture *f, struct nm_source_problem *first)
 static void a_counter_that_stops_is_told_once(void **state)
 {
 	struct fixture *f = *state;
-	struct nm_source_problem told_first;
+	struct nm_source_problem reported_first;
 
 	intel(f);
 	open_source(f);
-	assert_int_equal(news(f, &told_first), 0);
+	assert_int_equal(news(f, &reported_first), 0);
 	pass(f, NM_EVENT_FLOPS, 1, 1.0);
 	pass(f, NM_EVENT_FLOPS, 1, 0.0);
 	pass(f, NM_EVENT_FLOPS, 1, 0.0);
 	assert_true(status_of(f)->has_flops); /* it may be waiting for its turn */
-	assert_int_equal(news(f, &told_first), 0);
+	assert_int_equal(news(f, &reported_first), 0);
 	pass(f, NM_EVENT_FLOPS, 1, 0.0);
 	assert_false(status_of(f)->has_flops);
 	assert_true(status_of(f)->has_instructions);
 	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, CPUS, "nmi_watchdog"));
-	assert_int_equal(news(f, &told_first), 1);
-	assert_false(told_first.over);
-	assert_int_equal(told_first.kind, NM_EVENT_FLOPS);
-	assert_non_null(strstr(told_first.text, "on CPU 0 and 3 more"));
+	assert_int_equal(news(f, &reported_first), 1);
+	assert_false(reported_first.over);
+	assert_int_equal(reported_first.kind, NM_EVENT_FLOPS);
+	assert_non_null(strstr(reported_first.text, "on CPU 0 and 3 more"));
 	starve(f, NM_EVENT_FLOPS, 1);
-	assert_int_equal(news(f, &told_first), 0);
+	assert_int_equal(news(f, &reported_first), 0);
 
 	pass(f, NM_EVENT_FLOPS, 1, 0.5);
 	assert_true(status_of(f)->has_flops);
 	assert_int_equal(status_of(f)->problem_count, 0);
-	assert_int_equal(news(f, &told_first), 1);
-	assert_true(told_first.over);
-	assert_non_null(strstr(told_first.text, "counting again"));
-	assert_int_equal(news(f, &told_first), 0);
+	assert_int_equal(news(f, &reported_first), 1);
+	assert_true(reported_first.over);
+	assert_non_null(strstr(reported_first.text, "counting again"));
+	assert_int_equal(news(f, &reported_first), 0);
 	starve(f, NM_EVENT_FLOPS, 1);
-	assert_int_equal(news(f, &told_first), 1); /* another time is news */
+	assert_int_equal(news(f, &reported_first), 1); /* another time is news */
 }
 
 /* A thread on the one CPU would seem to do nothing. */
@@ -552,7 +552,7 @@ static void time_that_stands_still_says_nothing(void **state)
 static void page_faults_stand_in_for_starved_accesses(void **state)
 {
 	struct fixture *f = *state;
-	struct nm_source_problem told_first;
+	struct nm_source_problem reported_first;
 
 	intel(f);
 	open_source(f);
@@ -563,7 +563,7 @@ static void page_faults_stand_in_for_starved_accesses(void **state)
 	assert_true(status_of(f)->accesses);
 	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 3)->enabled);
 	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MAJ, 3)->enabled);
-	assert_int_equal(news(f, &told_first), 1);
+	assert_int_equal(news(f, &reported_first), 1);
 	pass(f, NM_EVENT_MEMORY, 0, 0.01);
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
 	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 3));
@@ -653,7 +653,7 @@ static void shared_accesses_and_runs_weigh_more(void **state)
 static void lasting_refusals_are_told_once(void **state)
 {
 	struct fixture *f = *state;
-	struct nm_source_problem told_first;
+	struct nm_source_problem reported_first;
 
 	intel(f);
 	f->fake->open_error[NM_EVENT_STORE] = -EINVAL;
@@ -661,12 +661,12 @@ static void lasting_refusals_are_told_once(void **state)
 	f->fake->cpu_error[3] = -EIO;
 	f->source = (nm_source_free(f->source), NULL);
 	open_source(f);
-	assert_int_equal(news(f, &told_first), 2); /* the trial's, and CPU 3 */
+	assert_int_equal(news(f, &reported_first), 2); /* the trial's, and CPU 3 */
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
-	assert_int_equal(news(f, &told_first), 0);
+	assert_int_equal(news(f, &reported_first), 0);
 	f->fake->cpu_error[3] = 0;
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
-	assert_int_equal(news(f, &told_first), 0);
+	assert_int_equal(news(f, &reported_first), 0);
 	assert_true(told(f, -EINVAL, NM_EVENT_STORE, 1, "unavailable")); /* no ring's affair */
 	assert_int_equal(status_of(f)->problem_count, 1);
 }
@@ -703,14 +703,14 @@ int main(void)
 		WITH_FIXTURE(amounts_beside_page_faults),
 		WITH_FIXTURE(software_only_if_asked),
 		WITH_FIXTURE(what_was_asked_for_is_missed),
-		WITH_FIXTURE(a_misspelt_pmu_is_told),
-		WITH_FIXTURE(an_older_libpfm4_is_told),
+		WITH_FIXTURE(a_misspelt_pmu_is_reported),
+		WITH_FIXTURE(an_older_libpfm4_is_reported),
 		WITH_FIXTURE(a_named_event_before_the_tables),
-		WITH_FIXTURE(a_misspelt_event_is_told),
+		WITH_FIXTURE(a_misspelt_event_is_reported),
 		WITH_FIXTURE(what_is_held_by_another_waits),
 		WITH_FIXTURE(what_counts_goes_before_what_is_held),
 		WITH_FIXTURE(a_stand_in_may_be_refused),
-		WITH_FIXTURE(privileges_are_told),
+		WITH_FIXTURE(privileges_are_reported),
 		WITH_FIXTURE(stores_may_be_missing),
 		WITH_FIXTURE(figures_that_cannot_be_had),
 		WITH_FIXTURE(a_cpu_that_differs),

@@ -143,7 +143,7 @@ static void a_reload_changes_nothing(void **state)
 
 /* ---- the journal ---- */
 
-static void assert_told(const char *words)
+static void assert_reported(const char *words)
 {
 	for (size_t i = 0; i < world.nr_entries; i++)
 		if (strstr(world.entries[i].text, words))
@@ -151,7 +151,7 @@ static void assert_told(const char *words)
 	fail_msg("not told: %s", words);
 }
 
-static void what_counts_for_nothing_is_told(void **state)
+static void what_counts_for_nothing_is_reported(void **state)
 {
 	(void)state;
 	misplace(NM_POLICY_LBMA);
@@ -160,11 +160,12 @@ static void what_counts_for_nothing_is_told(void **state)
 	fake_say(world.fake, "/b.slice", "off");
 	fake_say(world.fake, "/b.slice/y.service", "on");
 	live(2);
-	assert_told("/a.slice: user.numa-migrd is \"on\", ignored: not writable by root alone");
-	assert_told("/b.slice/y.service: user.numa-migrd is \"on\", ignored: a cgroup above it is off");
+	assert_reported("/a.slice: user.numa-migrd is \"on\", ignored: not writable by root alone");
+	assert_reported(
+		"/b.slice/y.service: user.numa-migrd is \"on\", ignored: a cgroup above it is off");
 }
 
-static void what_cannot_be_read_is_told(void **state)
+static void what_cannot_be_read_is_reported(void **state)
 {
 	char nested[33 * 2 + 1] = "";
 	(void)state;
@@ -176,11 +177,11 @@ static void what_cannot_be_read_is_told(void **state)
 	fake_move(world.fake, 1000, nested);
 	fake_move(world.fake, 1100, "/../b");
 	live(2);
-	assert_told("/x: more than 32 levels deep");
-	assert_told("cgroup /../b: outside of this service's cgroup namespace");
+	assert_reported("/x: more than 32 levels deep");
+	assert_reported("cgroup /../b: outside of this service's cgroup namespace");
 }
 
-static void exclusion_wins_and_is_told(void **state)
+static void exclusion_wins_and_is_reported(void **state)
 {
 	char path[sizeof(world.root) + 16];
 	(void)state;
@@ -194,7 +195,7 @@ static void exclusion_wins_and_is_told(void **state)
 	fake_say(world.fake, "/b.slice", "on");
 	live(20);
 	assert_null(move_of("1100"));
-	assert_told("/b.slice: user.numa-migrd is \"on\", ignored: targets.exclude matches");
+	assert_reported("/b.slice: user.numa-migrd is \"on\", ignored: targets.exclude matches");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
@@ -204,8 +205,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(observed_is_never_moved),	       TEST(off_counts_within_ten_seconds),
 		TEST(observe_ends_leases_of_sleepers), TEST(observed_is_not_moved_back),
-		TEST(a_reload_changes_nothing),	       TEST(what_counts_for_nothing_is_told),
-		TEST(what_cannot_be_read_is_told),     TEST(exclusion_wins_and_is_told),
+		TEST(a_reload_changes_nothing),	       TEST(what_counts_for_nothing_is_reported),
+		TEST(what_cannot_be_read_is_reported), TEST(exclusion_wins_and_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -264,7 +264,7 @@ static void second_later(struct fake *f)
 	fake_sleep(f, 600);
 }
 
-static void progress_is_told(void **state)
+static void progress_is_reported(void **state)
 {
 	(void)state;
 	clone_threads(100, FIRST_OF_A, 40);
@@ -273,7 +273,7 @@ static void progress_is_told(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		fake_at(fake, FAKE_SET, 5 + 5 * i, second_later);
 	assert_int_equal(restore(), 40);
-	assert_in_range(world_told(world, NM_LEASE_PROGRESS, 0), 1, 2);
+	assert_in_range(world_reported(world, NM_LEASE_PROGRESS, 0), 1, 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -288,7 +288,7 @@ int main(void)
 		TEST(deep_cgroups_delay_nobody),
 		TEST(a_crash_loop_ends_with_everything_restored),
 		TEST(a_fork_storm_hides_no_child),
-		TEST(progress_is_told),
+		TEST(progress_is_reported),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

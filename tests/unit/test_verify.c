@@ -300,7 +300,7 @@ static void a_fall_within_the_margin_is_neutral(void **state)
 	assert_verdict(NM_VERDICT_NEUTRAL);
 }
 
-static void without_rollback_a_fall_is_only_told(void **state)
+static void without_rollback_a_fall_is_only_reported(void **state)
 {
 	(void)state;
 	machine->config.threads.rollback = false;
@@ -564,7 +564,7 @@ static void feedback_says(enum nm_feedback_outcome outcome)
 						  .interval_s = 2,
 						  .judgements = &judgement,
 						  .nr_judgements = 1};
-	nm_verifier_heed(verifier, &result);
+	nm_verifier_apply(verifier, &result);
 }
 
 static void the_feedback_rolls_back(void **state)
@@ -632,7 +632,7 @@ static void what_the_feedback_cannot_compare_is_judged_by_locality(void **state)
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_LBMA);
 	run(0, 6, 3, 100);
-	nm_verifier_heed(verifier, &result);
+	nm_verifier_apply(verifier, &result);
 	judge_next();
 	assert_verdict(NM_VERDICT_IMPROVED);
 }
@@ -665,7 +665,7 @@ static void an_undoing_of_others_is_none(void **state)
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
-	nm_verifier_heed(verifier, &result);
+	nm_verifier_apply(verifier, &result);
 	judge_next();
 	assert_verdict(NM_VERDICT_NEUTRAL);
 }
@@ -678,7 +678,7 @@ static void a_feedback_on_others_is_no_answer(void **state)
 	const struct nm_feedback_result result = {
 		.outcome = NM_FEEDBACK_UNDO, .judgements = &other, .nr_judgements = 1};
 	run(0, 6, 3, 100);
-	nm_verifier_heed(verifier, &result);
+	nm_verifier_apply(verifier, &result);
 	judge_next();
 	assert_open(1);
 }
@@ -742,7 +742,7 @@ int main(void)
 		TEST(a_prediction_is_held_against_what_was_measured),
 		TEST(a_fall_beyond_the_margin_is_rolled_back),
 		TEST(a_fall_within_the_margin_is_neutral),
-		TEST(without_rollback_a_fall_is_only_told),
+		TEST(without_rollback_a_fall_is_only_reported),
 		TEST(a_rollback_is_never_undone),
 		TEST(few_accesses_are_waited_for_and_added_up),
 		TEST(after_ten_intervals_it_is_inconclusive),

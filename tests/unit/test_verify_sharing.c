@@ -76,7 +76,7 @@ static void judge_next(void)
 	machine->interval++;
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_verdicts_clear(&verdicts);
-	assert_int_equal(nm_verifier_heed_sharing(verifier, affinity, snapshot, &machine->config),
+	assert_int_equal(nm_verifier_apply_sharing(verifier, affinity, snapshot, &machine->config),
 			 0);
 	assert_int_equal(nm_verifier_judge(verifier, snapshot, &machine->config, &verdicts), 0);
 }
@@ -298,7 +298,7 @@ static void costs_are_the_sum_over_all_partners(void **state)
 		machine->interval += NM_VERDICT_INTERVALS;
 		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 		assert_int_equal(
-			nm_verifier_heed_sharing(verifier, affinity, snapshot, &machine->config),
+			nm_verifier_apply_sharing(verifier, affinity, snapshot, &machine->config),
 			0);
 		assert_int_equal(nm_verifier_judge(verifier, snapshot, &machine->config, &verdicts),
 				 0);

@@ -653,7 +653,7 @@ static void it_gives_up_all_but_ptrace(void **state)
 /* Without CAP_SYS_ADMIN, as on kernels before 5.14: it serves, and its links are said to be open.
  */
 /* SECURITY: cap-ptrace */
-static void links_that_stay_open_are_told(void **state)
+static void links_that_stay_open_are_reported(void **state)
 {
 	char told[512] = "";
 	int ends[2], socket;
@@ -805,7 +805,7 @@ int main(void)
 		cmocka_unit_test(the_program_is_for_its_socket_alone),
 		cmocka_unit_test(a_malformed_request_ends_it),
 		cmocka_unit_test(it_gives_up_all_but_ptrace),
-		cmocka_unit_test(links_that_stay_open_are_told),
+		cmocka_unit_test(links_that_stay_open_are_reported),
 		TEST(only_its_own_files_are_used),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
