@@ -53,6 +53,16 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret);
 int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_status *ret);
 
+/* How long a thread has run, and waited for a CPU while runnable, since it began. */
+struct nm_proc_schedstat {
+	uint64_t run_ns, delay_ns;
+	uint64_t read_ns; /* CLOCK_MONOTONIC of this reading */
+};
+
+/* Reads /proc/PID/task/TID/schedstat. -ENODATA: the kernel does not keep it; -errno. Tick. */
+int nm_proc_read_schedstat(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+			   struct nm_proc_schedstat *ret);
+
 /* The process's path in the unified hierarchy, allocated. -ENODATA (no such hierarchy), -ENOMEM,
  * -ESRCH. */
 int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret);

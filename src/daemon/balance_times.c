@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* How long threads ran and waited, from /proc/PID/task/TID/schedstat. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "balance.h"
 
 #define READS_MOST 512U /* in one interval */
@@ -33,18 +30,15 @@ int nm_balance_follow_threads(struct nm_balancer *balancer, const struct nm_snap
 static int read_schedstat(struct nm_platform *platform, const struct nm_snap_thread *thread,
 			  struct nm_known_thread *ret)
 {
-	char path[64], text[128];
-	uint64_t run_ns, delay_ns;
-	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task/%" PRIu32 "/schedstat",
-		       thread->pid, thread->tid);
-	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
-	if (length < 0)
-		return (int)length;
-	if (sscanf(text, "%" SCNu64 " %" SCNu64, &run_ns, &delay_ns) != 2 || run_ns == 0)
+	struct nm_proc_schedstat times;
+	int r = nm_proc_read_schedstat(platform, thread->pid, thread->tid, &times);
+	if (r < 0)
+		return r;
+	if (times.run_ns == 0)
 		return -ENODATA;
-	ret->run_ns = run_ns;
-	ret->delay_ns = delay_ns;
-	ret->read_ns = platform->ops->now_ns(platform);
+	ret->run_ns = times.run_ns;
+	ret->delay_ns = times.delay_ns;
+	ret->read_ns = times.read_ns;
 	return 0;
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": which processes there are, where they ran and how long they waited. */
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon.h"
@@ -166,15 +164,14 @@ static int list_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t tid,
 			    struct nm_thread_times *ret)
 {
-	char path[64], text[128];
-	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task/%" PRIu32 "/schedstat", pid, tid);
-	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
-	if (length < 0)
-		return (int)length;
-	if (sscanf(text, "%" SCNu64 " %" SCNu64, &ret->run_ns, &ret->delay_ns) != 2)
-		return -ENODATA;
+	struct nm_proc_schedstat times;
+	int r = nm_proc_read_schedstat(platform, pid, tid, &times);
+	if (r < 0)
+		return r;
 	ret->tid = tid;
-	ret->read_ns = platform->ops->now_ns(platform);
+	ret->run_ns = times.run_ns;
+	ret->delay_ns = times.delay_ns;
+	ret->read_ns = times.read_ns;
 	return 0;
 }
 

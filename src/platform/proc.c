@@ -161,6 +161,22 @@ int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc
 	return r;
 }
 
+int nm_proc_read_schedstat(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+			   struct nm_proc_schedstat *ret)
+{
+	struct nm_proc_schedstat times;
+	char path[64], text[128];
+	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task/%" PRIu32 "/schedstat", pid, tid);
+	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
+	if (length < 0)
+		return (int)length;
+	if (sscanf(text, "%" SCNu64 " %" SCNu64, &times.run_ns, &times.delay_ns) != 2)
+		return -ENODATA;
+	times.read_ns = platform->ops->now_ns(platform);
+	*ret = times;
+	return 0;
+}
+
 int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret)
 {
 	char text[8192];
