@@ -1,0 +1,152 @@
+# shellcheck shell=bash
+# User A has 200 busy threads, forks without end, changes attributes of cgroups, holds locks of memory maps, and has
+# pinned processes 1,900 levels deep in cgroups. User B's programs are leased and get homes all the same. After a stop
+# and after a kill each affinity is its owner's: B's are restored, and those that A has set are unchanged.
+# SECURITY: slow-restore, many-groups, forks
+# boot: trouble
+# when: full
+# limit: 600
+. "$LAB/lib.sh"
+
+readonly A=65534 B=games OUTPUT=/run/lab-tenants LEDGER=/run/numa-migrd/ledger
+readonly THREADS=200 LEVELS=1900 PINNED=100 LOCKS=3 GROUPS_OF_A=50
+
+# ---- user A ----
+
+# What it prints is in $OUTPUT/UNIT.
+as_a() { # UNIT COMMAND…
+	systemd-run --quiet --unit="$1" --slice=user-$A.slice -p User=$A -p Delegate=yes -p TasksMax=infinity \
+		-p KillMode=mixed -p "StandardOutput=file:$OUTPUT/$1" "$(command -v "$2")" "${@:3}"
+}
+
+# Each unit runs, and the first of the processes that hold locks still waits in mmap(2).
+is_at_work() {
+	local unit
+	for unit in hog forks attributes locks deep; do
+		systemctl --quiet is-active $unit || return 1
+	done
+	[[ $(head -n 3 "/proc/${locked[0]}/status") == *'State:'*D* ]]
+}
+
+# The deep cgroups come first: with all CPUs busy they would take minutes.
+begin_a() {
+	mkdir -p $OUTPUT
+	as_a deep groups deep $LEVELS $PINNED
+	check "A has $PINNED processes $LEVELS levels deep in cgroups" wait_for 60 has_lines $PINNED $OUTPUT/deep
+	mapfile -t pinned <$OUTPUT/deep
+	as_a locks holder $LOCKS
+	check "A holds locks of memory maps" wait_for 60 has_lines $LOCKS $OUTPUT/locks
+	mapfile -t locked <$OUTPUT/locks
+	as_a attributes groups attributes $GROUPS_OF_A
+	check "A changes attributes of cgroups" wait_for 30 has_lines 1 $OUTPUT/attributes
+	as_a hog crowd $THREADS 500 250
+	as_a forks churn 100000
+}
+
+end_a() {
+	systemctl stop hog forks attributes locks deep
+	systemctl reset-failed hog forks attributes locks deep
+	rm -r $OUTPUT
+} 2>/dev/null
+
+masks_of_pinned() { masks_of "${pinned[@]}" | cut -d' ' -f2 | sort | uniq -c | xargs; }
+masks_of_others() { masks_of "$(unit_pid hog)" "${locked[@]}" | cut -d' ' -f2 | sort -u; }
+
+# ---- user B ----
+
+# The program sets its own affinity when it begins, which would end a lease: the daemon starts after that.
+start_b() {
+	systemctl stop numa-migrd
+	rm -f $OUTPUT/leased
+	start_unit leased -p User=$B -p StandardOutput=file:$OUTPUT/leased membound -n leased -s 0 2 2 48
+	wait_for 60 has_lines 2 $OUTPUT/leased
+	systemctl start numa-migrd
+}
+
+start_b_at_home() {
+	start_unit home -p User=$B sharers -n home all 2 4
+}
+
+has_home() { has_entry KIND=home "PID=$started"; }
+
+# shellcheck disable=SC2154 # by start_unit
+masks_of_b() { masks_of "$started" | cut -d' ' -f2 | sort -u; }
+has_leases() { masks_of_b | grep -qxE '0-1|2-3|4-5|6-7'; }
+b_is_restored() { [[ $(masks_of_b) == 0-7 ]]; }
+
+# ---- both ----
+
+settings() { # POLICY SAMPLING
+	cat >"$CONF" <<-SETTINGS
+		targets: { min_cpu_percent = 0; min_rss_mb = 1; include = ( { command = "leased"; }, { command = "home"; },
+			{ command = "crowd"; }, { command = "holder"; }, { command = "churn"; }, { command = "x)*"; } ); };
+		sampling: { $2 $UNCAPPED };
+		threads: { policy = "$1"; $LAX_FREE };
+	SETTINGS
+}
+
+readonly SOFT_DIRTY='inject = "soft_dirty"; accept_soft_dirty_risk = true;'
+
+affinities_are_their_owners() { # AFTER
+	check "$1: B's affinities are restored" wait_for 30 b_is_restored
+	check_equal "$1: A's too" 0-7 "$(masks_of_others)"
+	check_equal "$1: those that A has set are unchanged" "$PINNED 4-5" "$(masks_of_pinned)"
+	check "$1: A is still at work" is_at_work
+}
+
+stop() { # AFTER
+	local before=$SECONDS
+	systemctl stop numa-migrd
+	figure "tenants_stop_$1_s" $((SECONDS - before)) s
+	check_equal "$1: the daemon stops successfully" "inactive success" \
+		"$(systemctl show -P ActiveState numa-migrd) $(systemctl show -P Result numa-migrd)"
+	affinities_are_their_owners "$1"
+	check "$1: no ledger is left" fails test -e $LEDGER
+}
+
+after_home() {
+	settings auto ''
+	systemctl start numa-migrd
+	start_b_at_home
+	effect "home: B's program gets one" wait_for 60 has_home
+	effect "home: its threads are leased" wait_for 30 has_leases
+	note "$(field REASON KIND=home "PID=$started" | head -n 1): $(masks_of_b | paste -sd,)"
+	stop home
+	systemctl stop home
+}
+
+after_lease() {
+	settings lbma "$SOFT_DIRTY"
+	effect "lease: B's program is leased" lend start_b
+	check "lease: a query of B's is answered" timeout 60 runuser -u $B -- numa-migrctl status
+	stop lease
+}
+
+# The daemon that starts after the kill is to restore affinities, and lease none while they are compared.
+after_kill() {
+	effect "kill: another program of B's is leased" lend start_b
+	settings none "$SOFT_DIRTY"
+	killed=$(daemon_pid)
+	kill -9 "$killed"
+	check "kill: the daemon is started again" wait_for 60 is_another
+	affinities_are_their_owners kill
+	systemctl stop numa-migrd
+	check "kill: --restore succeeds" timeout 120 numa-migrd --restore
+	check "kill: no ledger is left" fails test -e $LEDGER
+}
+
+is_another() {
+	local pid
+	pid=$(daemon_pid)
+	((pid && pid != killed)) && is_active
+}
+
+begin
+modprobe fuse
+balancing 0
+begin_a
+trap end_a EXIT
+after_home
+after_lease
+after_kill
+systemctl stop leased
