@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# The daemon hangs until the watchdog ends it, and is killed, by turns and each time while it leases an affinity, until
+# systemd starts it no more. Then every affinity is its owner's, also those of threads and children that were created
+# while it hung.
+# SECURITY: killed
+# boot: trouble
+# when: full
+# limit: 200
+. "$LAB/lib.sh"
+
+readonly DROP_IN=/run/systemd/system/numa-migrd.service.d/start-limit.conf LEDGER=/run/numa-migrd/ledger
+readonly STARTS=3
+
+# WatchdogSec= is long enough for an interval on a busy host.
+limit_starts() {
+	mkdir -p "${DROP_IN%/*}"
+	printf '[Unit]\nStartLimitIntervalSec=3600\nStartLimitBurst=%s\n[Service]\nRestartSec=1\nWatchdogSec=15\n' $STARTS >"$DROP_IN"
+	systemctl daemon-reload
+}
+
+logs_start_limit() {
+	[[ $(journalctl -q -o cat --since="$mark" UNIT=numa-migrd.service) == *'Start request repeated too quickly'* ]]
+}
+
+unlimit_starts() {
+	rm "$DROP_IN"
+	rmdir --ignore-fail-on-non-empty "${DROP_IN%/*}"
+	systemctl daemon-reload
+	systemctl reset-failed numa-migrd
+} 2>/dev/null
+
+start_program() {
+	start 1 family 2 48 0
+	programs+=("$started")
+}
+
+child_of() { cat /proc/"$1"/task/*/children | tr -d ' '; } # PID
+has_child() { [[ $(child_of "$1") ]]; } # PID
+
+has_ended() { [[ ! -e /proc/$pid ]]; }
+has_failed() { [[ $(systemctl show -P ActiveState numa-migrd) == failed ]]; }
+runs_again_or_failed() {
+	local next
+	next=$(daemon_pid)
+	((next && next != pid)) && is_active || has_failed
+}
+
+# The daemon hangs while a leased program creates a thread and a child, until the watchdog or kill(1) ends it.
+crash() { # watchdog | signal
+	local child
+	crashes=$((crashes + 1))
+	lend start_program
+	pid=$(daemon_pid)
+	((pid)) || return
+	kill -STOP "$pid"
+	kill -USR1 "$started"
+	wait_for 10 has_child "$started"
+	child=$(child_of "$started")
+	programs+=("$child")
+	if [[ $(mask_of "$child") == 4-5 ]]; then inherited=$((inherited + 1)); fi
+	[[ $1 == watchdog ]] || kill -9 "$pid"
+	check "crash $crashes: the daemon is ended by a $1" wait_for 60 has_ended
+	check "crash $crashes: systemd starts it again, or gives up" wait_for 60 runs_again_or_failed
+}
+
+all_masks() { masks_of "${programs[@]}" | cut -d' ' -f2 | sort -u; }
+
+begin
+trap unlimit_starts EXIT
+balancing 0
+settings_soft_dirty "$LAX_FREE" family
+programs=() crashes=0 inherited=0
+taskset -c 4-5 sleep 100000 &
+pinned=$!
+limit_starts
+systemctl start numa-migrd
+while ((crashes < STARTS)) && ! has_failed; do
+	if ((crashes % 2)); then crash signal; else crash watchdog; fi
+done
+check "after $STARTS starts systemd gives up" has_failed
+check "and logs it" wait_for 10 logs_start_limit
+figure start_limit_inherited $inherited children
+effect "it crashed while affinities were leased, and children inherited them" [ $inherited -gt 0 ]
+check_equal "every affinity is restored, also of new threads and children" 0-7 "$(all_masks)"
+check_equal "one that its owner has set is unchanged" 4-5 "$(mask_of $pinned)"
+check "no ledger is left" fails test -e $LEDGER
+kill "$pinned" "${programs[@]}"
