@@ -211,8 +211,8 @@ size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *co
 /* Whose share its work is charged to; of one that is not known, of root outside any cgroup. */
 struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid);
 
-int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid,
-			      enum nm_eligibility *ret);
+int nm_roster_thread_eligibility(const struct nm_roster *roster, uint32_t tid,
+				 enum nm_eligibility *ret);
 
 struct nm_roster_counts {
 	unsigned processes_known, processes_managed, threads_known, threads_managed;

@@ -79,7 +79,7 @@ struct nm_actuator {
 	bool descent_is_current; /* it has the lines of all that are not inherited */
 
 	uint64_t round; /* of nm_actuator_update() */
-	/* Every thread created before reported_ticks has been told of by a FORK record, or was
+	/* Every thread created before reported_ticks was reported by a FORK record, or was
 	 * looked at.
 	 */
 	uint64_t reported_ticks, tended_ticks;

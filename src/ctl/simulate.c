@@ -237,9 +237,9 @@ static json_t *to_json(const struct nm_sim_policy *policy, const struct nm_sim_o
 	return row;
 }
 
-static int tell(const struct nm_ctl *ctl, const struct nm_sim_policy *policy,
-		const struct nm_sim_outcome *outcome, const struct nm_sim_outcome *first,
-		json_t *rows)
+static int report_outcome(const struct nm_ctl *ctl, const struct nm_sim_policy *policy,
+			  const struct nm_sim_outcome *outcome, const struct nm_sim_outcome *first,
+			  json_t *rows)
 {
 	if (!ctl->json) {
 		print_row(policy->name, outcome, first);
@@ -266,7 +266,7 @@ static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what
 			return simulation_failed(r);
 		if (i == 0)
 			first = outcome;
-		int status = tell(ctl, policy, &outcome, &first, rows);
+		int status = report_outcome(ctl, policy, &outcome, &first, rows);
 		if (status != EXIT_SUCCESS)
 			return status;
 	}

@@ -51,7 +51,7 @@ struct nm_balancer {
 	size_t nr_residences;
 	struct nm_counting counting;
 	double page_bytes;
-	bool silence_reported; /* that schedstat tells nothing */
+	bool silence_reported; /* logged: schedstat shows nothing */
 
 	bool dtas_reported;	      /* that it is not available */
 	bool split;		      /* CPUs have types: what follows is valid */

@@ -145,7 +145,7 @@ static void match_wanted(const struct nm_snapshot *snapshot, struct examined *on
 	}
 }
 
-/* It has no home, and too little use of CPUs to be given one. */
+/* It is not known yet, and demands too little CPU time to be given a home. */
 static bool wants_little(const struct nm_daemon *daemon, const struct examined *one)
 {
 	double wanted_cpus = 0;
@@ -162,7 +162,7 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	struct examined one = {.pid = pid};
 	int r = read_threads(daemon, &one);
-	/* Who it belongs to, and the rest, costs more than the times of its threads. */
+	/* Building its snapshot costs more than reading the times of its threads. */
 	if (r == 0 && wants_little(daemon, &one))
 		return 0;
 	if (r == 0)

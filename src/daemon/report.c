@@ -13,7 +13,7 @@
 #include "numa-migrd/numa_balancing.h"
 #include "numa-migrd/others.h"
 
-#define RIVALS_MOST 8U /* told of at the start */
+#define OTHERS_MOST 8U /* other daemons reported at the start */
 
 static uint64_t realtime_usec(void)
 {
@@ -185,27 +185,27 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			  "threads.performance = \"%s\": all its events are sampled", performance);
 }
 
-struct alternatives {
+struct other_daemons {
 	struct nm_daemon *daemon;
-	const struct nm_other *told[RIVALS_MOST];
+	const struct nm_other *reported[OTHERS_MOST];
 	unsigned nr_reported;
 };
 
 /* One of a name tells enough: anybody may start many. */
-static bool is_reported_of(struct alternatives *alternatives, const struct nm_other *other)
+static bool was_reported(struct other_daemons *other_daemons, const struct nm_other *other)
 {
-	for (unsigned i = 0; i < alternatives->nr_reported; i++)
-		if (alternatives->told[i] == other)
+	for (unsigned i = 0; i < other_daemons->nr_reported; i++)
+		if (other_daemons->reported[i] == other)
 			return true;
-	if (alternatives->nr_reported < RIVALS_MOST)
-		alternatives->told[alternatives->nr_reported++] = other;
+	if (other_daemons->nr_reported < OTHERS_MOST)
+		other_daemons->reported[other_daemons->nr_reported++] = other;
 	return false;
 }
 
-static int note_rival(void *context, const char *name)
+static int note_other(void *context, const char *name)
 {
-	struct alternatives *alternatives = context;
-	struct nm_platform *platform = alternatives->daemon->pipeline.machine;
+	struct other_daemons *other_daemons = context;
+	struct nm_platform *platform = other_daemons->daemon->pipeline.machine;
 	char path[64], comm[32], *end;
 	unsigned long pid = strtoul(name, &end, 10);
 	if (*end != '\0' || pid == 0)
@@ -215,9 +215,9 @@ static int note_rival(void *context, const char *name)
 		return 0;
 	comm[strcspn(comm, "\n")] = '\0';
 	const struct nm_other *other = nm_other_of(platform, (uint32_t)pid, comm);
-	if (!other || other->rivalry == NM_RIVALRY_NONE || is_reported_of(alternatives, other))
+	if (!other || other->rivalry == NM_RIVALRY_NONE || was_reported(other_daemons, other))
 		return 0;
-	nm_report(alternatives->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
+	nm_report(other_daemons->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
 		  "%s (PID %lu) is running: %s; %s", other->comm, pid, other->does, other->remedy);
 	return 0;
 }
@@ -266,14 +266,14 @@ void nm_report_workers(struct nm_daemon *daemon)
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.machine;
-	struct alternatives alternatives = {.daemon = daemon};
+	struct other_daemons other_daemons = {.daemon = daemon};
 	if (daemon->pipeline.topology->nr_nodes < 2)
 		return;
 	if (nm_balances_nodes(daemon->balancing))
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: the kernel moves pages and threads, too",
 			  daemon->balancing);
-	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_rival, &alternatives);
+	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_other, &other_daemons);
 }
 
 static struct nm_entry_context entry_context(const struct nm_daemon *daemon)

@@ -220,8 +220,8 @@ static const char *refusal(const struct nm_daemon *daemon, const struct nm_proce
 {
 	enum nm_eligibility eligibility = process->eligibility;
 	if (eligibility == NM_ELIGIBILITY_MANAGED)
-		(void)nm_roster_thread_standing(daemon->pipeline.roster, process->pid,
-						&eligibility);
+		(void)nm_roster_thread_eligibility(daemon->pipeline.roster, process->pid,
+						   &eligibility);
 	return reason_of(eligibility);
 }
 

@@ -245,8 +245,8 @@ static void write_threads(const struct nm_daemon *daemon, uint32_t pid,
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if ((pid && thread->pid != pid) ||
-		    nm_roster_thread_standing(daemon->pipeline.roster, thread->tid, &eligibility) <
-			    0)
+		    nm_roster_thread_eligibility(daemon->pipeline.roster, thread->tid,
+						 &eligibility) < 0)
 			continue; /* ended, or released */
 		uint64_t decision =
 			nm_last_decision_of(last, nr_last, thread->tid, thread->start_ticks);

@@ -562,8 +562,8 @@ struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid)
 	return process ? process->tenant : nm_tenant_of(0, NULL);
 }
 
-int nm_roster_thread_standing(const struct nm_roster *roster, uint32_t tid,
-			      enum nm_eligibility *ret)
+int nm_roster_thread_eligibility(const struct nm_roster *roster, uint32_t tid,
+				 enum nm_eligibility *ret)
 {
 	const struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
 	if (!thread)
