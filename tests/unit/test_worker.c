@@ -107,7 +107,7 @@ static void a_search_ends_with_the_last_page(void **state)
 static void who_is_at_work_is_not_waited_for(void **state)
 {
 	struct fixture *f = *state;
-	const size_t size = (size_t)1 << 40;
+	const size_t size = (size_t)1 << 38;
 	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
 	char *memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
