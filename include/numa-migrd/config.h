@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /etc/numa-migrd.conf (libconfig text) → one whole, validated, immutable value, or a list of errors.
- * Nothing is ever half-applied: the daemon swaps the pointer.
+ * Parses /etc/numa-migrd.conf (libconfig syntax) into one complete, validated, immutable value, or
+ * into a list of errors. The daemon swaps the pointer, so that a configuration is never applied in
+ * part.
  */
 #ifndef NUMA_MIGRD_CONFIG_H
 #define NUMA_MIGRD_CONFIG_H
@@ -36,7 +37,7 @@ enum nm_performance {
 	NM_PERFORMANCE_PRODUCT, NM_PERFORMANCE_PRODUCT_INSTRUCTIONS, NM_PERFORMANCE_OPERATIONS,
 	NM_PERFORMANCE_INSTRUCTIONS, NM_PERFORMANCE_INTENSITY, NM_PERFORMANCE_LATENCY,
 };
-/* Which thread leaves an overloaded node (selection.h). */
+/* Selects the thread that leaves an overloaded node (selection.h). */
 enum nm_selection {
 	NM_SELECTION_FIRST_FIT, NM_SELECTION_TOTAL_MIN, NM_SELECTION_REMOTE_MIN, NM_SELECTION_LOCAL_MAX,
 	NM_SELECTION_MOST_BENEFIT, NM_SELECTION_COST_EFFECTIVE, NM_SELECTION_EXCLUSIVITY_BASE,
@@ -48,17 +49,20 @@ enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
 enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH, NM_PAGES_EXCLUSIVITY };
 enum nm_page_balancing { NM_BALANCING_YIELD, NM_BALANCING_WARN, NM_BALANCING_MANAGE };
-/* What the attribute user.numa-migrd of a control group counts for (steer.h). */
+/* The effect of the attribute user.numa-migrd of a cgroup (steer.h). */
 enum nm_attribute { NM_ATTRIBUTE_IGNORE, NM_ATTRIBUTE_OBEY, NM_ATTRIBUTE_ONLY };
 enum nm_journal_level { NM_JOURNAL_ERROR, NM_JOURNAL_NOTICE, NM_JOURNAL_DECISIONS, NM_JOURNAL_DEBUG };
 
-/* One pattern of targets.include / targets.exclude: all given globs (fnmatch(3)) must match. */
+/* One pattern of targets.include or targets.exclude. All globs (fnmatch(3)) that are set must
+ * match. */
 struct nm_target {
-	char *command; /* glob on comm; NULL = any */
-	char *unit;    /* glob on the systemd unit or the cgroup path; NULL = any */
-	char *slice;   /* glob on a slice of the system manager that it is in, at any depth; NULL = any */
-	char *cgroup;  /* glob on the cgroup's path or one above it, name by name; NULL = any */
-	char *user;    /* user name or numeric id, resolved to uid at load */
+	char *command; /* glob on comm; NULL: any */
+	char *unit;    /* glob on the systemd unit or the cgroup path; NULL: any */
+	char *slice;   /* glob on a slice of the system manager that contains it, at any depth;
+		        * NULL: any */
+	char *cgroup;  /* glob on the path of the cgroup or of one of its ancestors, component by
+		        * component; NULL: any */
+	char *user;    /* user name or numeric id, resolved to a uid when loaded */
 	bool has_uid;
 	uint32_t uid;
 };
@@ -68,7 +72,8 @@ struct nm_target_list {
 	size_t count;
 };
 
-/* Meanings, defaults and bounds: numa-migrd.conf(5), from src/config/table.c. */
+/* The settings; numa-migrd.conf(5), generated from src/config/table.c, describes their meanings,
+ * defaults and bounds. */
 struct nm_config {
 	enum nm_profile profile;
 	struct {
@@ -85,9 +90,11 @@ struct nm_config {
 	} targets;
 	struct {
 		enum nm_source_choice source;
-		char pmu[NM_CONFIG_PMU_BYTES]; /* "": none; else "name/term=value,…/", taken first by auto */
-		char event[NM_CONFIG_EVENT_BYTES]; /* "": none; else as libpfm4 spells it, second to pmu */
-		unsigned event_line;          /* of the file; 0: none is named */
+		char pmu[NM_CONFIG_PMU_BYTES]; /* "": none; otherwise "name/term=value,…/", which
+					        * `auto` prefers to all others */
+		char event[NM_CONFIG_EVENT_BYTES]; /* "": none; otherwise an event as spelled for
+						    * libpfm4; `auto` tries it after pmu */
+		unsigned event_line;          /* line in the file; 0: not set */
 		uint64_t load_latency;
 		uint64_t memory_period;
 		enum nm_inject inject;
@@ -131,7 +138,7 @@ struct nm_config {
 		double delta_g;
 		double noise_gate;
 		double t_min_s, t_max_s;
-		/* Mapping by sharing (kMAF): */
+		/* Thread placement by communication (kMAF): */
 		double mapping_s;
 		double mapping_gain;
 		/* policy = "balance" only (balance.h, dtas.h): */
@@ -173,12 +180,12 @@ struct nm_config {
 		uint64_t rate_per_s;
 	} journal;
 	struct {
-		char file[NM_CONFIG_PATH_BYTES]; /* "": none; else an absolute path */
+		char file[NM_CONFIG_PATH_BYTES]; /* "": none; otherwise an absolute path */
 		double period_s;
 	} metrics;
 };
 
-/* What was wrong, one per setting; `text` is a whole sentence: file:line: setting: found, allowed. */
+/* The errors, one per setting. Each `text` is a sentence: file:line: setting: found, allowed. */
 struct nm_config_errors {
 	char **text;
 	size_t count;
@@ -186,36 +193,41 @@ struct nm_config_errors {
 void nm_config_errors_clear(struct nm_config_errors *errors);
 
 /*
- * Parses text (length bytes; `name` is only for messages) and validates everything. Returns 0 with a
- * whole configuration, or -EINVAL with every error found in `errors` (a syntax error or a duplicate
- * setting alone: libconfig stops there), or -ENOMEM. The caller frees both. Pure but for the user
- * database (getpwnam_r). Called by the daemon at start, reload and --check-config, and by the helper.
+ * Parses `text` (`length` bytes; `name` is used only in messages) and validates all settings.
+ * Returns 0 with a complete configuration; -EINVAL with all errors in `errors` (only one for a
+ * syntax error or a duplicate setting, because libconfig stops there); or -ENOMEM. The caller frees
+ * both. Pure except for the user database (getpwnam_r). Called by the daemon at start, reload and
+ * --check-config, and by the helper.
  */
 int nm_config_parse(const char *name, const char *text, size_t length,
 		    struct nm_config_errors *errors, struct nm_config **ret);
 
 /*
- * Reads the file once (at most 1 MiB) and parses it. Also -errno of open/read, and what
- * nm_open_trusted() returns where it is not a plain file that only root or we can have written;
- * reported in `errors`. The daemon and numa-migrctl doctor.
+ * Reads the file once (at most 1 MiB) and parses it. Also returns the negative errno of open or
+ * read, or the error of nm_open_trusted() if the file is not a regular file that only root or this
+ * user can have written; `errors` describes it. Called by the daemon and by numa-migrctl doctor.
  */
 int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret);
-/* The same with its text, which the caller frees. */
+/* The same as nm_config_load(), but also returns the text, which the caller frees. */
 int nm_config_load_text(const char *path, struct nm_config_errors *errors, struct nm_config **ret,
 			char **ret_text);
 
-/* The shipped values, as an empty file gives them. */
+/* Returns the default values, which an empty file also selects. */
 int nm_config_default(struct nm_config **ret);
 void nm_config_free(struct nm_config *config);
 NM_DEFINE_CLEANUP(struct nm_config, nm_config_free);
 
-/* Writes every setting with its default and a line of meaning, as conf/numa-migrd.conf ships them. */
+/* Writes each setting with its default and a line that describes it, in the form of
+ * conf/numa-migrd.conf. */
 int nm_config_write_defaults(FILE *out);
 
-/* Is it spelled as an event of libpfm4 can be, within its bounds? Parser and event encoder. Pure. */
+/* Returns whether the text is a possible libpfm4 event name within the length limit. Used by the
+ * parser and the event encoder. Pure. */
 bool nm_config_is_event(const char *text);
 
-/* Names as the file spells them, for the journal ("lbma", "benefit", "auto", …). */
+/*
+ * Names in the spelling of the configuration file, for the journal ("lbma", "benefit", "auto", …).
+ */
 const char *nm_pin_name(enum nm_pin pin);
 const char *nm_policy_name(enum nm_thread_policy policy);
 const char *nm_page_policy_name(enum nm_page_policy policy);
@@ -226,16 +238,18 @@ const char *nm_performance_name(enum nm_performance performance);
 const char *nm_feedback_name(enum nm_feedback_kind feedback);
 const char *nm_selection_name(enum nm_selection selection);
 
-/* A process as targets see it: the command's name and the cgroup's path as the kernel has them. */
+/* The properties of a process to which target patterns apply. Command and cgroup path are as the
+ * kernel reports them. */
 struct nm_target_subject {
 	const char *command;
-	const char *cgroup; /* NULL where unknown */
+	const char *cgroup; /* NULL: not known */
 	uint32_t uid;
 };
 
 /*
- * Does one of the patterns match? named: only those count that name a command, a unit, a slice or a cgroup,
- * as a process must be that is written to (sampling.inject = "soft_dirty"). Pure. Roster; root helper.
+ * Returns whether one of the patterns matches. If `named` is true, only patterns that name a
+ * command, a unit, a slice or a cgroup count; this is required before writing to a process
+ * (sampling.inject = "soft_dirty"). Pure. Used by the task table and the root helper.
  */
 bool nm_config_matches(const struct nm_target_list *list, const struct nm_target_subject *subject, bool named);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * threads.policy = "auto": a home node for each group of threads that belong together, and their memory
- * with them. A group is a process. What is proposed and how it is judged are functions of the values
- * below; the daemon gathers them and acts. Pure.
+ * threads.policy = "auto": assigns a home node to each group of threads that belong together, and
+ * moves their memory there. A group is a process. Proposals and verdicts are functions of the
+ * values below; the daemon collects the values and performs the moves. Pure.
  */
 #ifndef NUMA_MIGRD_PLACEMENT_H
 #define NUMA_MIGRD_PLACEMENT_H
@@ -13,172 +13,190 @@
 
 #include "numa-migrd/topology.h"
 
-#define NM_PLACE_MIN_AGE_S 0.1 /* what ends sooner is not worth a look */
-#define NM_PLACE_YOUNG_S 4.0	/* the behaviour until this age does not predict the rest */
-#define NM_PLACE_WATCHED_S (NM_PLACE_YOUNG_S / 2) /* what a process is compared with or known by */
+#define NM_PLACE_MIN_AGE_S 0.1 /* younger processes are not examined */
+#define NM_PLACE_YOUNG_S 4.0	/* behavior up to this age does not predict the rest */
+#define NM_PLACE_WATCHED_S (NM_PLACE_YOUNG_S / 2) /* minimum time of observation, as a baseline for
+						   * the verdict */
 
 #define NM_PLACE_LEAST_DEMAND                                                                      \
-	0.25 /* CPUs; a process that wants less has little to gain from a home */
-#define NM_PLACE_LEAST_ACCESSES 30 /* needed to locate memory by accesses */
+	0.25 /* CPUs; a process with less demand gains little from a home */
+#define NM_PLACE_LEAST_ACCESSES 30 /* minimum number of accesses to locate memory by them */
 
-/* Why a group was given its home; or why it has none, for who asks. */
+/* The reason for which a group was assigned its home or has none; reported to users. */
 enum nm_place_reason {
-	NM_PLACE_THERE,	   /* it runs there already and is only held */
-	NM_PLACE_SINGLE,   /* one running thread: bringing it to its memory packs nothing */
-	NM_PLACE_SMALL,	   /* so few threads that the kernel would not spread them either */
+	NM_PLACE_THERE,	   /* already runs there and is only kept there */
+	NM_PLACE_SINGLE, /* one running thread: moving it to its memory packs no threads together */
+	NM_PLACE_SMALL,	   /* few threads, which the kernel would not spread either */
 	NM_PLACE_MEMORY,   /* its memory is there */
-	NM_PLACE_SEPARATE, /* the machine is in demand: groups are kept apart */
+	NM_PLACE_SEPARATE, /* the machine is busy: groups are kept apart */
 	NM_PLACE_HELD,	   /* has a home */
-	NM_PLACE_BARRED,   /* it was undone, or a verdict is awaited */
-	NM_PLACE_YOUNG,	   /* it may still be sizing itself */
-	NM_PLACE_WATCHED,  /* what it is like without a home is not known yet */
-	NM_PLACE_IDLE,	   /* it runs too little */
-	NM_PLACE_NO_ROOM,  /* no node that it may use has the CPUs or the memory for it */
-	NM_PLACE_NEAR,	   /* it is beside its memory, and so young that it need not be held yet */
-	NM_PLACE_TOO_DEAR, /* moving its memory costs more than its being away is expected to */
-	NM_PLACE_SPREAD,   /* it is better left spread over an idle machine */
+	NM_PLACE_BARRED,   /* rolled back before, or awaiting a verdict */
+	NM_PLACE_YOUNG,	   /* may still be creating threads */
+	NM_PLACE_WATCHED,  /* not observed without a home for long enough */
+	NM_PLACE_IDLE,	   /* uses too little CPU time */
+	NM_PLACE_NO_ROOM,  /* no eligible node has the CPUs or the free memory for it */
+	NM_PLACE_NEAR,	   /* near its memory, and too young to need a home */
+	NM_PLACE_TOO_DEAR, /* migrating its memory costs more than the remote accesses it would
+			    * save */
+	NM_PLACE_SPREAD,   /* runs faster spread over an idle machine */
 	NM_PLACE_REASON_MAX,
 };
 
-/* One process as it is now. Arrays have topology->nr_nodes values and belong to the caller. */
+/*
+ * The current state of one process. Arrays have topology->nr_nodes values and belong to the caller.
+ */
 struct nm_place_group {
 	uint32_t pid;
 	double demand_cpus; /* CPUs that its threads use or wait for */
-	unsigned running;   /* threads that ran for a noticeable part of the interval */
-	unsigned ran_most;  /* the largest number of them that ever ran in one interval */
-	double steady_s;    /* for which it has run no more of them than before */
-	double age_s;	    /* since its program began */
-	double watched_s;   /* for which it has been seen running */
-	double lost_s;	    /* CPU time that it has waited, so far, for memory being on other nodes */
+	unsigned running;   /* number of threads that ran for a significant part of the interval */
+	unsigned ran_most;  /* largest value of `running` in any interval */
+	double steady_s;    /* time since `ran_most` last rose */
+	double age_s;	    /* time since its program started */
+	double watched_s;   /* time for which it has been observed running */
+	double lost_s; /* CPU time that it has lost so far by waiting for memory on other nodes */
 	uint64_t anon_bytes;
-	double traffic;		 /* bytes per second from and to DRAM; 0: not known */
+	double traffic;		 /* DRAM reads and writes in bytes per second; 0: not known */
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
-	const double *has_run_on; /* likewise CPU time since it was first seen; NULL: what it ran now */
-	const bool *allowed;	 /* per node: may each of its threads run there? */
+	const double *has_run_on; /* per node: CPU time since it was first seen; NULL: use ran_on */
+	const bool *allowed;	 /* per node: whether all of its threads may run there */
 	int home;		 /* node index; -1: none */
-	enum nm_place_reason home_reason; /* why it was given that home */
-	unsigned home_ran_most;		  /* ran_most when it was */
-	bool barred;		 /* not to be placed now */
-	bool awaits_count;	 /* where its memory is will be known in a moment */
+	enum nm_place_reason home_reason; /* reason for which it was assigned that home */
+	unsigned home_ran_most;		  /* ran_most at the time of that assignment */
+	bool barred;		 /* must not be placed now */
+	bool awaits_count;	 /* the location of its memory will be known shortly */
 };
 
 struct nm_place_node {
-	double cores;	    /* that may be used; SMT siblings count as one */
-	double busy_cpus;   /* CPUs' worth of time that anything ran there */
-	uint64_t free_bytes; /* that may be filled */
-	double traffic;	     /* bytes per second that its memory controller serves; 0: not known */
+	double cores;	    /* usable cores; SMT siblings count as one */
+	double busy_cpus;   /* CPUs' worth of time that all processes ran there */
+	uint64_t free_bytes; /* free memory that may be used */
+	double traffic; /* bytes per second that its memory controller can serve; 0: not known */
 };
 
-/* What moves of pages of 4 KiB have taken on this machine; {0}: none were made yet. */
+/* Measured cost of moving 4 KiB pages on this machine; {0} if none has been moved yet. */
 struct nm_place_cost {
 	double pages, ns;
 };
 
 struct nm_place_view {
 	const struct nm_topology *topology;
-	const struct nm_place_node *nodes; /* topology->nr_nodes */
+	const struct nm_place_node *nodes; /* topology->nr_nodes entries */
 	const struct nm_place_group *groups;
 	size_t nr_groups;
 	struct nm_place_cost cost;
-	double demand_of_late; /* CPUs in demand, smoothed over some seconds; programs follow each
-				  other */
-	double most_traffic;   /* of a node, the highest seen since the start; 0: not known */
-	bool memory_stays; /* nothing moves it, neither we nor the kernel */
+	double demand_of_late; /* CPUs in demand, smoothed over several seconds to cover programs
+			        * that run one after the other */
+	double most_traffic;   /* highest traffic of any node since the start; 0: not known */
+	bool memory_stays; /* neither the daemon nor the kernel moves memory */
 };
 
-/* A few words for people, "its memory is there"; static. */
+/* Returns a short description such as "memory on one node"; a static string. */
 const char *nm_place_reason_text(enum nm_place_reason reason);
 
 struct nm_place_proposal {
 	size_t group;
-	int node; /* -1: it stays without a home */
+	int node; /* -1: no home */
 	enum nm_place_reason reason;
-	/* Mean distance (SLIT, 10 is local) from its threads to its memory: now, and at home with its
-	 * memory brought along. */
+	/* Mean SLIT distance (10 is local) from its threads to its memory: now, and at home after
+	 * its memory has been moved there. */
 	double distance_now, distance_home;
-	double load; /* of the node with it, per core */
-	/* What of its memory is on other nodes than that, and the mean distance from there to all of it as it
-	 * lies now; 0, NaN: without a node, or nothing is known. */
+	double load; /* load per core of the node, including the group */
+	/*
+	 * Bytes of its memory that are on other nodes than `node`, and the mean distance from
+	 * `node` to all of its memory at its current location. 0 and NaN without a node or if the
+	 * location is not known.
+	 */
 	uint64_t bytes_away;
 	double distance_away;
 };
 
-/* Mean distance (SLIT, 10 is local) from where a group's threads run to its memory; NaN: it did not run. Tick. */
+/* Returns the mean SLIT distance (10 is local) from the CPUs of a group to its memory; NaN if it
+ * did not run. Called by the tick. */
 double nm_place_distance(const struct nm_place_view *view, const struct nm_place_group *group);
 
 /*
- * One answer for each group, in the order of view->groups; `ret` has room for nr_groups. Who is beside its memory
- * stays there, then larger demands choose first. A home is given where the node's load per core stays at or below 1, or below what all
- * nodes would have if the demand were spread evenly. Returns 0 or -ENOMEM. Tick.
+ * Computes one proposal for each group, in the order of view->groups; `ret` has room for nr_groups.
+ * Groups that run near their memory stay there, then groups with a larger demand choose first. A
+ * group is assigned a home if the node's load per core stays at or below 1, or below the load that
+ * all nodes would have if the demand were spread evenly. Returns 0 or -ENOMEM. Called by the tick.
  */
 int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret);
 
 /*
- * Which homes have lost the reason for which they were given: that few threads ran, or that they ran
- * there. ret[i] is the reason for which a home stands from now on, or NM_PLACE_SPREAD if none is left.
- * Returns 0 or -ENOMEM. Tick, before nm_place_yield().
+ * Determines which homes have lost the reason for which they were assigned: that few threads ran,
+ * or that the group ran there. ret[i] is the reason that now justifies the home, or NM_PLACE_SPREAD
+ * if there is none. Returns 0 or -ENOMEM. Called by the tick, before nm_place_yield().
  */
 int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *ret);
 
 /*
- * Which homes are to be given up: of the nodes whose demand, and what else has to run there, exceed their
- * cores while another node has a core idle: first groups that do not fit on their own, then those with
- * the least demand, until the rest fits. ret[i] is set for each group. Returns 0
- * or -ENOMEM. Tick, before nm_place_propose().
+ * Selects the homes to give up, on nodes where the demand of the groups and of other threads that
+ * must run there exceeds the cores while another node has an idle core. Groups that exceed the node
+ * on their own come first, then those with the least demand, until the rest fits. ret[i] is set for
+ * each group. Returns 0 or -ENOMEM. Called by the tick, before nm_place_propose().
  */
 int nm_place_yield(const struct nm_place_view *view, bool *ret);
 
-/* May it use every node? The scheduler then moves it to CPUs that others leave idle. Tick. */
+/* Returns true if the group may use every node, so that the scheduler can move it to any idle CPU.
+ * Called by the tick. */
 bool nm_place_may_go_anywhere(const struct nm_place_view *view, const struct nm_place_group *group);
 
-/* Does a node other than its home, that the group may use, have an idle core? Tick. */
+/* Returns true if a node other than its home, which the group may use, has an idle core. Called by
+ * the tick. */
 bool nm_place_could_run_elsewhere(const struct nm_place_view *view,
 				  const struct nm_place_group *group);
 
 /*
- * A group goes home, and its memory with it, once its being away is expected to cost as much from then on as moving
- * it does. It has cost something so far, and most that has gone on for a while goes on for longer.
+ * A group is assigned a home, and its memory is moved there, once the expected cost of its remote
+ * accesses from then on reaches the cost of moving its memory. The expectation follows from the
+ * cost so far: what has lasted for a while usually lasts longer.
  */
 
-/* What is still to come, at the mean, of what has been so much so far: a process's life, or what it loses in it. Tick. */
+/* Returns the expected remaining amount, given the amount so far, of the lifetime of a process or
+ * of the CPU time that it loses. Called by the tick. */
 double nm_place_to_come(double so_far);
 
-/* CPUs' worth of time that a group of that demand waits longer for memory at that mean distance (SLIT, 10 is
- * local) than it would if all were local. Tick. */
+/* Returns the additional time, in CPUs' worth, that a group with this demand waits for memory at
+ * this mean SLIT distance (10 is local), compared with local memory. Called by the tick. */
 double nm_place_lost_cpus(double demand_cpus, double distance);
 
-/* Seconds of CPU time that moving so much costs, by what is known so far: of who moves it, and of its group. Tick. */
+/* Returns the CPU time in seconds that moving this amount of memory is expected to cost the mover
+ * and the group together, from the costs measured so far. Called by the tick. */
 double nm_place_move_s(const struct nm_place_cost *cost, double bytes);
-/* So many pages have moved in so long; none of them: a call that was for nothing has its cost, too. Tick. */
+/* Records that `pages` pages were moved in `ns` nanoseconds. `pages` may be 0: a call that moved no
+ * pages has a cost, too. Called by the tick. */
 void nm_place_learn_cost(struct nm_place_cost *cost, uint64_t pages, uint64_t ns);
 
-/* What a group did in a span of time, for its verdict. */
+/* Measurements of a group over a period, for its verdict. */
 struct nm_place_measure {
-	double run_s, delay_s; /* CPU time, and time that it waited for a CPU while runnable */
-	double distance;       /* mean SLIT distance of its accesses; NaN: none were seen */
-	double accesses;       /* behind it */
+	double run_s, delay_s; /* CPU time, and time that it was runnable but waited for a CPU */
+	double distance;       /* mean SLIT distance of its accesses; NaN: no accesses sampled */
+	double accesses;       /* number of accesses in `distance` */
 	double performance;    /* instructions per second of CPU time; NaN: not counted */
 	double distance_variance, performance_variance; /* between intervals */
 };
 
-/* What a verdict has to allow for. */
+/* Changes on the machine that a verdict must allow for. */
 struct nm_place_context {
-	/* Relative changes that processes saw meanwhile which were not touched; 0: none is known.
-	 */
+	/* Relative changes of processes that were not moved, over the same time; 0: not known. */
 	double performance_drift, distance_drift;
-	double waiting_drift; /* likewise, of seconds of waiting for a CPU per second of CPU time */
-	bool cpus_idle;	      /* on other nodes that it may use: it need not have waited */
+	double waiting_drift; /* the same for seconds of waiting for a CPU per second of CPU time */
+	bool cpus_idle;	      /* CPUs were idle on other nodes that it may use, so waiting was
+			       * avoidable */
 };
 
-/* How a process of a user has changed from one interval to the next. */
+/* The change of one process of a user from one interval to the next. */
 struct nm_place_change {
 	uint32_t uid;
 	double value;
 };
 
-/* The median over users of the medians of their processes, so that no user's processes outvote those of
- * others; `otherwise` without any. Orders and overwrites the array. Tick. */
+/*
+ * Returns the median over users of the medians of their processes, so that a user with many
+ * processes does not outweigh others; `otherwise` if the array is empty. Sorts and overwrites the
+ * array. Called by the tick.
+ */
 double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise);
 
 enum nm_place_outcome {
@@ -197,15 +215,17 @@ enum nm_place_judged_by {
 
 struct nm_place_verdict {
 	enum nm_place_outcome outcome;
-	double change; /* relative, of what it was judged by: above 0 is better; NaN */
+	double change; /* relative change of the value it was judged by; positive is better; NaN:
+		        * none */
 	enum nm_place_judged_by judged_by;
 };
 
 /*
- * Compares by performance if both have it, else by the distance of the accesses if both have enough
- * of them. A change counts if it exceeds 5 % and twice the standard deviation between intervals
- * before. Whatever these say, it is worse if the group waits a fifth longer for a CPU than before,
- * and than others do, while CPUs elsewhere are idle. Tick.
+ * Compares the performance if both measures have it, otherwise the distance of the accesses if both
+ * have enough accesses. A change counts if it exceeds 5 % and twice the standard deviation between
+ * the intervals before. In any case the outcome is NM_PLACE_WORSE if the group waits 20 % longer
+ * for a CPU than before, and than other processes do, while CPUs on other nodes are idle. Called by
+ * the tick.
  */
 struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 				       const struct nm_place_measure *after,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One interval as an immutable value: managed threads with their figures, processes, CPUs.
- * Everything that a policy may look at is here, and nothing else. Pure.
- */
+/* One interval as an immutable value: the managed threads with their metrics, processes and CPUs.
+ * It contains everything that a policy may use. Pure. */
 #ifndef NUMA_MIGRD_SNAPSHOT_H
 #define NUMA_MIGRD_SNAPSHOT_H
 
@@ -15,69 +13,76 @@
 struct nm_snap_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
-	uint64_t adopted_ns;	/* another one: another program, though all else is the same */
+	uint64_t adopted_ns; /* a different value means that another program runs in the thread */
 	unsigned process;	/* index into processes */
 	int main_cpu;		/* -1: did not run */
-	int main_node;		/* -1: no home (did not run, or too spread over nodes) */
-	double run_share;	/* NaN where unknown */
-	double access_total;	/* NaN where unknown */
-	double access_samples;	/* behind them, in the window */
-	uint32_t fresh_samples; /* in this interval */
-	double local_share;	/* on the node of main_cpu; NaN without accesses */
+	int main_node;		/* -1: none (did not run, or ran on too many nodes) */
+	double run_share;	/* NaN: not known */
+	double access_total;	/* NaN: not known */
+	double access_samples;	/* number of samples in the window */
+	uint32_t fresh_samples; /* number of samples in this interval */
+	double local_share;	/* share on the node of main_cpu; NaN without accesses */
 	/*
-	 * nr_nodes values each, of the window and of this interval; owned by the snapshot, never
-	 * NULL. A memory-only node's accesses are counted at the node that stands for it, so that
-	 * tickets, gate and verdict agree on what is local.
+	 * nr_nodes values each, for the window and for this interval. The snapshot owns them; they
+	 * are never NULL. Accesses to a memory-only node are counted at the CPU node that
+	 * represents it, so that tickets, gate and verdict use the same definition of local.
 	 */
 	const double *accesses;
 	const uint32_t *fresh;
-	int preferred;		      /* node index, one-tie rule; -1: none */
-	hwloc_const_bitmap_t allowed; /* outer bound for destinations */
-	bool everywhere;	      /* `allowed` holds every usable CPU; false: ask it */
+	int preferred;		      /* node index by the one-tie rule; -1: none */
+	hwloc_const_bitmap_t allowed; /* upper limit for destinations */
+	bool everywhere; /* `allowed` includes every usable CPU, so it need not be tested */
 	bool unrestricted;
-	bool leased; /* holds a mask of ours */
-	bool forked; /* it has started a process */
-	bool only_watched; /* is never moved, nor moved back */
-	/* 3DyRM, of this interval (metrics.h); NaN where unknown. I is the O of P by the traffic.
-	 */
+	bool leased; /* has an affinity set by the daemon */
+	bool forked; /* it has created a process */
+	bool only_watched; /* measured but never moved or moved back */
+	/* 3DyRM values of this interval (metrics.h); NaN: not known. `intensity` is operations per
+	 * byte of traffic. */
 	double latency, instructions, operations, intensity;
-	double traffic; /* bytes per second from and to DRAM, likewise */
+	double traffic; /* bytes per second from and to DRAM in this interval */
 	uint32_t latency_samples;
-	double recent_latency_samples, recent_latency; /* of the window (metrics.h) */
+	double recent_latency_samples, recent_latency; /* in the window (metrics.h) */
 	double performance; /* P; NaN unless measured */
-	double relative; /* P̂: P by the mean over its process; NaN where that is 0 or unknown */
-	bool active;	 /* ran at least threads.min_run of the interval */
-	bool measured;	 /* active, enough samples, P known: counts in means, records and P_g */
-	bool undersampled; /* active, with fewer samples than P needs (threads.min_samples) */
-	bool valid; /* active, enough accesses, has a home: may stand in the lottery and in means */
-	bool movable; /* past warm-up, neither barred nor held */
+	double relative; /* P̂: P divided by the mean of its process; NaN if that is 0 or not
+			  * known */
+	bool active;	 /* ran for at least threads.min_run of the interval */
+	bool measured;	 /* active, with enough samples and a known P: included in means, records
+			  * and P_g */
+	bool undersampled; /* active, with fewer samples than P requires (threads.min_samples) */
+	bool valid; /* active, with enough accesses and a main node: may take part in the lottery
+		     * and in means */
+	bool movable; /* past its warm-up, not barred, and no verdict pending */
 };
 
 struct nm_snap_process {
 	uint32_t pid, uid;
 	uint64_t start_ticks;
-	uint64_t program_ns; /* when its program began; another one: another program */
-	double age_s;	     /* since then */
-	double quiet_s; /* since it created a thread or child; its age where it never did */
-	uint64_t anon_bytes; /* its size: what could follow it to another node */
+	uint64_t program_ns; /* start time of its program; a different value means another
+			      * program */
+	double age_s;	     /* since the start of its program */
+	double quiet_s; /* time since it last created a thread or child; its age if it never did */
+	uint64_t anon_bytes; /* anonymous memory, which could be migrated to another node */
 	const char *comm; /* escaped; owned by the snapshot */
-	unsigned threads; /* managed ones */
+	unsigned threads; /* number of managed threads */
 	unsigned measured;
-	double performance; /* mean P over its measured threads; NaN without */
-	bool young;	    /* younger than threads.young_s: a lease would be seen by its sizing */
-	bool spawning;	    /* created a thread or child within threads.quiet_s */
-	enum nm_runtime runtime; /* one that may count its CPUs again would see a lease */
+	double performance; /* mean P of its measured threads; NaN without any */
+	bool young;	    /* younger than threads.young_s: it may still size itself by the CPUs
+			     * that it sees */
+	bool spawning;	    /* created a thread or child in the last threads.quiet_s */
+	enum nm_runtime runtime; /* a runtime that may count its CPUs again would observe a lease */
 };
 
 struct nm_snap_cpu {
 	int node; /* -1: absent or offline */
 	bool usable;
-	bool idle;	   /* busy share below free_max and home of no managed thread */
-	bool free;	   /* idle, or one of as many as the node has CPUs' worth of idle time */
-	bool sibling_busy; /* an SMT sibling is at or above free_max */
-	double busy_share; /* everything that ran, from /proc/stat */
+	bool idle;	   /* busy share below free_max, and main CPU of no managed thread */
+	/* Idle, or one of the CPUs that the node's idle time covers. */
+	bool free;
+	bool sibling_busy; /* an SMT sibling's busy share is at least free_max */
+	double busy_share; /* CPU time of all tasks, from /proc/stat */
 	unsigned first_home,
-		homes; /* its managed home threads: snapshot->home_threads[first_home …] */
+		homes; /* the managed threads whose main CPU this is:
+		        * snapshot->home_threads[first_home …] */
 };
 
 struct nm_snapshot {
@@ -86,21 +91,27 @@ struct nm_snapshot {
 	const struct nm_topology *topology;
 	struct nm_snap_thread *threads; /* ascending tid */
 	size_t nr_threads;
-	size_t active, measured; /* of the threads */
-	size_t undersampled;	 /* active ones with fewer samples than P needs */
-	double performance;	 /* P_g: the sum of P over measured threads */
-	/* What threads.performance needs is not sampled: P is the distance of local memory by the
-	 * mean distance of the accesses; with policy "balance", times the thread's share of a CPU. */
+	size_t active, measured; /* numbers of threads */
+	size_t undersampled;	 /* number of active threads with fewer samples than P requires */
+	double performance;	 /* P_g: sum of P over the measured threads */
+	/*
+	 * The metrics that threads.performance requires are not sampled. P is then the distance of
+	 * local memory divided by the mean distance of the accesses; with policy "balance", times
+	 * the thread's share of a CPU.
+	 */
 	bool by_locality;
-	/* Bits 1 << kind: of what it needs, what is not sampled; latencies are MEMORY. */
+	/*
+	 * The metrics required for P that are not sampled, as bits 1 << kind; latencies are MEMORY.
+	 */
 	uint32_t missing;
-	bool has_latencies; /* of a managed thread, in this interval */
+	bool has_latencies; /* a managed thread has a latency in this interval */
 	struct nm_snap_process *processes;
 	size_t nr_processes;
-	struct nm_snap_cpu *cpus; /* topology->nr_cpus */
-	double idle_cpu; /* idle share above which a CPU is one: 1 - free_max */
+	struct nm_snap_cpu *cpus; /* topology->nr_cpus entries */
+	double idle_cpu; /* a CPU is idle above this idle share: 1 - free_max */
 	uint32_t
-		*home_threads; /* thread indices grouped by home CPU, ascending tid in each group */
+		*home_threads; /* thread indices grouped by main CPU, in ascending tid order within
+			        * a group */
 };
 
 struct nm_snapshot_input {
@@ -109,43 +120,47 @@ struct nm_snapshot_input {
 	const struct nm_config *config;
 	const struct nm_figures *figures; /* ascending tid */
 	size_t nr_figures;
-	const struct nm_member *members; /* ascending tid; managed threads only */
+	const struct nm_member *members; /* managed threads only, ascending tid */
 	size_t nr_members;
-	const double *busy_share; /* per CPU id; NULL or NaN: unknown, and then not free */
-	uint32_t kinds;		  /* what is sampled, as in struct nm_metrics_interval */
-	/* The source has given a latency of late: an interval without any is no news. */
+	const double *busy_share; /* per CPU id; NULL or NaN: not known, and such a CPU does not
+				   * count as free */
+	uint32_t kinds;		  /* metrics that are sampled, as in struct nm_metrics_interval */
+	/* The source has delivered a latency recently, so an interval without one does not mean
+	 * that it cannot. */
 	bool had_latencies;
 };
 
 /*
- * Builds the value; copies what it keeps (but topology and masks, which must outlive it). Members
- * without figures are there without a home. Returns 0, -ENOMEM, or -ERANGE for a pid above
- * PID_MAX_LIMIT. Tick.
+ * Builds a snapshot from copies of the input, except for the topology and the CPU sets, which must
+ * outlive it. A member without metrics is included without a main node. Returns 0, -ENOMEM, or
+ * -ERANGE for a pid above PID_MAX_LIMIT. Called by the tick.
  */
 int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret);
 void nm_snapshot_free(struct nm_snapshot *snapshot);
 NM_DEFINE_CLEANUP(struct nm_snapshot, nm_snapshot_free);
 
-/* The thread with this id, or NULL. */
+/* Returns the thread with this tid, or NULL. */
 const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapshot, uint32_t tid);
 
 /*
- * May a thread with this mask take the CPU as a free one? One that is free by its node's idle time
- * needs a CPU's worth of it among the CPUs that the mask allows. (numa-migrd.conf(5), free_max)
+ * Returns whether a thread with this affinity may use the CPU as a free one. If the CPU is free
+ * only by the idle time of its node, the CPUs in `allowed` must have one CPU's worth of idle time.
+ * (numa-migrd.conf(5), free_max)
  */
 bool nm_snapshot_is_free_for(const struct nm_snapshot *snapshot, int cpu,
 			     hwloc_const_bitmap_t allowed);
 
 /*
- * What each further SMT sibling of a core adds to it, in cores: a quarter, as measured for most
- * programs (Intel Technology Journal 6(1), 2002, section "Hyper-Threading performance"), while
- * cores elsewhere are idle; as the machine's demand exceeds its cores, up to 1, since siblings have
- * to be used then, wherever a thread runs. 0 or -ENOMEM. Tick.
+ * Computes the capacity, in cores, that each further SMT sibling adds to a core. While cores
+ * elsewhere are idle it is 0.25, as measured for most programs (Intel Technology Journal 6(1),
+ * 2002, section "Hyper-Threading performance"). It rises to 1 as the demand on the machine exceeds
+ * its cores, because siblings must then be used wherever a thread runs. Returns 0 or -ENOMEM.
+ * Called by the tick.
  */
 int nm_sibling_worth(const struct nm_snapshot *snapshot, double *ret);
 
-/* The cores' worth of the CPUs in the set that are usable, with that worth of siblings. 0 or
- * -ENOMEM. Tick. */
+/* Computes the capacity, in cores, of the usable CPUs in the set, if each further sibling adds
+ * sibling_worth. Returns 0 or -ENOMEM. Called by the tick. */
 int nm_core_capacity(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus,
 		     double sibling_worth, double *ret);
 
