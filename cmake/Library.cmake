@@ -29,16 +29,16 @@ add_link_options($<$<CONFIG:RelWithDebInfo,Release>:LINKER:-z,relro,-z,now>)
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES C)
 
-# nm_library(<folder> SOURCES a.c… [DEPENDS folder…] [LINK target…])
-# One static library per folder; its header is include/numa-migrd/<folder>.h where it has one of that name,
-# further ones by HEADERS.
-function(nm_library folder)
+# nm_library(<name> SOURCES a.c… [DEPENDS library…] [LINK target…] [HEADERS a.h…])
+# A static library, nm_<name>. A module (a folder of src) has one of its own name and may have more. HEADERS are its public
+# headers in include/numa-migrd.
+function(nm_library name)
 	cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;HEADERS" ${ARGN})
-	add_library(nm_${folder} STATIC ${ARG_SOURCES})
+	add_library(nm_${name} STATIC ${ARG_SOURCES})
 	list(TRANSFORM ARG_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/numa-migrd/)
-	target_sources(nm_${folder} PUBLIC FILE_SET HEADERS
+	target_sources(nm_${name} PUBLIC FILE_SET HEADERS
 		BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${ARG_HEADERS})
 	list(TRANSFORM ARG_DEPENDS PREPEND nm_)
-	target_link_libraries(nm_${folder} PUBLIC ${ARG_DEPENDS} ${ARG_LINK})
-	set_property(GLOBAL APPEND PROPERTY NM_LIBRARIES nm_${folder})
+	target_link_libraries(nm_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LINK})
+	set_property(GLOBAL APPEND PROPERTY NM_LIBRARIES nm_${name})
 endfunction()

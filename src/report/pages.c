@@ -1,159 +1,172 @@
 /* SPDX-License-Identifier: MIT */
-/* On which nodes the sampled pages are: over time, and of each process. */
 #include <math.h>
 #include <string.h>
 
-#include "axis.h"
-#include "html.h"
-#include "plots.h"
+#include "say.h"
 
-#define HEIGHT 180U
-#define ROW 30U
+static const char *const reason_names[] = {
+	[NM_PAGE_REASON_PAGES] = "pages",
+	[NM_PAGE_REASON_REGION] = "region",
+	[NM_PAGE_REASON_CONTENTION] = "contention",
+	[NM_PAGE_REASON_ROLLBACK] = "rollback",
+};
 
-static double sum_of(const uint64_t *pages, unsigned nr_nodes)
+/* ---- the decision ---- */
+
+static void say_node_or_several(struct nm_entry *entry, const struct nm_entry_context *context,
+				int node)
 {
-	double sum = 0;
-	for (unsigned k = 0; k < nr_nodes; k++)
-		sum += (double)pages[k];
-	return sum;
+	char word[NM_WORD_BYTES];
+	nm_entry_say(entry, "%s", node < 0 ? "several nodes" : nm_say_node(context, node, word));
 }
 
-static unsigned nodes_of(const struct nm_picture *picture)
+static void say_reason(struct nm_entry *entry, const struct nm_entry_context *context,
+		       const struct nm_page_decision *decision)
 {
-	return picture->nr_nodes < NM_PICTURE_NODES ? picture->nr_nodes : NM_PICTURE_NODES;
-}
-
-static double most_of(const struct nm_picture *picture)
-{
-	double most = 0;
-	for (unsigned bin = 0; bin < NM_PICTURE_BINS; bin++)
-		most = fmax(most, sum_of(picture->pages[bin], nodes_of(picture)));
-	return most;
-}
-
-static void put_stack(const struct nm_picture *picture, unsigned from, unsigned to,
-		      const struct nm_axis *axis, FILE *out)
-{
-	const uint64_t *pages = picture->pages[from];
-	double below = 0;
-	char text[NM_AMOUNT_SIZE];
-	for (unsigned k = 0; k < nodes_of(picture); k++) {
-		if (pages[k] == 0)
-			continue;
-		double low = nm_axis_at(axis, below) * HEIGHT;
-		below += (double)pages[k];
-		double high = nm_axis_at(axis, below) * HEIGHT;
-		nm_html(out,
-			"<rect class=\"stack n%u\" x=\"%.2f%%\" y=\"%.1f\" width=\"%.2f%%\" "
-			"height=\"%.1f\">"
-			"<title>node %u: %s pages</title></rect>",
-			k % NM_HUES, 100.0 * from / NM_PICTURE_BINS, HEIGHT - high,
-			100.0 * (to - from) / NM_PICTURE_BINS, high - low, k,
-			nm_html_amount((double)pages[k], text));
-	}
-	nm_html(out, "\n");
-}
-
-static void put_over_time(const struct nm_picture *picture, const struct nm_axis *axis, FILE *out)
-{
-	size_t size = sizeof(picture->pages[0]);
-	nm_html(out, "<p class=\"measure\">\xe2\x86\x91 sampled pages</p>\n");
-	nm_plot_open(out, HEIGHT, "Sampled pages on each node over time");
-	nm_plot_up(out, axis, HEIGHT);
-	nm_plot_time(out, picture->span_s, HEIGHT);
-	for (unsigned from = 0, to; from < NM_PICTURE_BINS; from = to) {
-		to = from + 1;
-		while (to < NM_PICTURE_BINS && picture->pages_seen[to] &&
-		       memcmp(picture->pages[from], picture->pages[to], size) == 0)
-			to++;
-		if (picture->pages_seen[from])
-			put_stack(picture, from, to, axis, out);
-	}
-	nm_plot_close(out);
-}
-
-/* ---- processes ---- */
-
-static void put_split(const uint64_t *pages, unsigned nr_nodes, unsigned y, unsigned height,
-		      FILE *out)
-{
-	double sum = sum_of(pages, nr_nodes), before = 0;
-	for (unsigned k = 0; k < nr_nodes; k++) {
-		double share = sum > 0 ? (double)pages[k] / sum : 0;
-		if (!(share > 0))
-			continue;
-		nm_html(out,
-			"<rect class=\"bar n%u\" x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" "
-			"height=\"%u\">"
-			"<title>node %u: %.1f %%</title></rect>",
-			k % NM_HUES, 100 * before, y, 100 * share, height, k, 100 * share);
-		if (share >= 0.07 && height >= 12)
-			nm_html(out, "<text class=\"on\" x=\"%.2f%%\" y=\"%u\">%u</text>",
-				100 * (before + share / 2), y + height / 2 + 4, k);
-		before += share;
-	}
-	nm_html(out, "\n");
-}
-
-static void put_process_names(const struct nm_picture *picture, FILE *out)
-{
-	const struct nm_pick *spaces = &picture->picked[NM_PICKED_SPACES];
-	char text[NM_AMOUNT_SIZE];
-	nm_html(out, "<ol class=\"names tall\">");
-	for (size_t i = 0; i < spaces->count; i++) {
-		double pages = sum_of(picture->spaces[i].last_pages, nodes_of(picture));
-		nm_html(out, "<li title=\"%.0f pages of ", pages);
-		nm_html_say(out, "%s", nm_picture_comm(picture, spaces->items[i].pid));
-		nm_html(out, "\"><b>%u</b> ", spaces->items[i].pid);
-		nm_picture_put_comm(picture, spaces->items[i].pid, out);
-		nm_html(out, "<br/>%s pages</li>\n", nm_html_amount(pages, text));
-	}
-	nm_html(out, "</ol>\n");
-}
-
-static void put_processes(const struct nm_picture *picture, FILE *out)
-{
-	size_t count = picture->picked[NM_PICKED_SPACES].count;
-	nm_html(out,
-		"<p>Of each process: above when its pages were first seen, below at the end.</p>\n"
-		"<div class=\"rows\">");
-	put_process_names(picture, out);
-	nm_plot_open(out, (unsigned)count * ROW, "Sampled pages of each process by node");
-	for (size_t i = 0; i < count; i++) {
-		put_split(picture->spaces[i].first_pages, nodes_of(picture), (unsigned)i * ROW + 2,
-			  7, out);
-		put_split(picture->spaces[i].last_pages, nodes_of(picture), (unsigned)i * ROW + 11,
-			  14, out);
-	}
-	nm_plot_close(out);
-	nm_html(out, "</div>\n");
-}
-
-void nm_show_pages(const struct nm_picture *picture, FILE *out)
-{
-	struct nm_axis axis = {.low = 0, .high = most_of(picture)};
-	nm_section_open(out, "pages", "Pages on each node");
-	if (!picture->any_tracked || !(axis.high > 0) || picture->nr_nodes > NM_PICTURE_NODES) {
-		nm_absent(
-			out,
-			picture->nr_nodes > NM_PICTURE_NODES
-				? "The machine has more nodes than can be told apart here."
-			: picture->any_tracked
-				? "Pages were looked at, and of none was it known where it is."
-				: "This recording has no pages: none were looked at. Settings that "
-				  "look at them are pages.policy and threads.policy = \"kmaf\".");
-		nm_section_close(out);
+	char share[NM_WORD_BYTES], node[NM_WORD_BYTES];
+	nm_say_percent(decision->exclusivity, share);
+	nm_say_node(context, decision->node_to, node);
+	switch (decision->reason) {
+	case NM_PAGE_REASON_PAGES:
+		nm_entry_detail(entry, "%s of accesses from %s", share, node);
+		return;
+	case NM_PAGE_REASON_REGION:
+		nm_entry_detail(entry, "%s of range accesses from %s", share, node);
+		return;
+	case NM_PAGE_REASON_CONTENTION:
+		nm_entry_detail(entry, "shared range, one node overloaded");
+		return;
+	case NM_PAGE_REASON_ROLLBACK:
+		nm_entry_detail(entry, "rollback of #%lu", (unsigned long)decision->undoes);
 		return;
 	}
-	nm_axis_fit(&axis);
-	nm_html(out,
-		"<p>Where the pages are that were sampled lately, of all processes whose pages "
-		"are looked at. It is a sample: a process has more.</p>\n");
-	nm_legend_open(out);
-	nm_legend_nodes(out, picture->nr_nodes);
-	nm_legend_close(out);
-	put_over_time(picture, &axis, out);
-	put_processes(picture, out);
-	nm_more(out, picture->picked[NM_PICKED_SPACES].more, "process", "processes");
-	nm_section_close(out);
+}
+
+static void decision_fields(struct nm_entry *entry, const struct nm_entry_context *context,
+			    const struct nm_page_decision *decision)
+{
+	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)decision->id);
+	nm_entry_field(entry, "INTERVAL", "%lu", (unsigned long)decision->interval);
+	nm_entry_field(entry, "PID", "%u", decision->pid);
+	nm_entry_field(entry, "COMM", "%s", decision->comm);
+	nm_field_node(entry, context, "NODE_FROM", decision->node_from);
+	nm_field_node(entry, context, "NODE_TO", decision->node_to);
+	nm_entry_field(entry, "PAGES", "%lu", (unsigned long)decision->pages);
+	nm_entry_field(entry, "BYTES", "%lu", (unsigned long)decision->bytes);
+	nm_entry_field(entry, "REASON", "%s", reason_names[decision->reason]);
+	nm_field_permille(entry, "EXCLUSIVITY_PERMILLE", decision->exclusivity);
+	if (decision->reason == NM_PAGE_REASON_ROLLBACK)
+		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
+}
+
+void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_context *context,
+			    const struct nm_page_decision *decision)
+{
+	nm_entry_begin(entry, NM_MESSAGE_PAGES, LOG_INFO);
+	decision_fields(entry, context, decision);
+	nm_entry_field(entry, "RESULT", "%s", context->dry_run ? "dry-run" : "asked");
+	nm_entry_say(entry, "%s %lu page%s (", context->dry_run ? "Would migrate" : "Migrating",
+		     (unsigned long)decision->pages, nm_plural(decision->pages, "", "s"));
+	nm_say_size(entry, decision->bytes);
+	nm_entry_say(entry, ") of ");
+	nm_say_subject(entry, decision->comm, decision->pid, 0);
+	nm_entry_say(entry, " from ");
+	say_node_or_several(entry, context, decision->node_from);
+	nm_entry_say(entry, " to ");
+	say_node_or_several(entry, context, decision->node_to);
+	nm_entry_because(entry);
+	say_reason(entry, context, decision);
+	nm_say_decision(entry, decision->id);
+}
+
+/* ---- the verdict ---- */
+
+struct outcome {
+	const char *field;
+	uint64_t pages;
+	const char *name;
+};
+
+/* Counts of pages as fields; if none was migrated, the most frequent reason as text. */
+static void say_failures(struct nm_entry *entry, const struct nm_page_results *results)
+{
+	uint64_t told = results->busy + results->gone + results->denied + results->no_memory +
+			results->fault;
+	const struct outcome outcomes[] = {
+		{"PAGES_ELSEWHERE", results->elsewhere, "already there or moved"},
+		{"PAGES_REFUSED", results->refused, "excluded"},
+		{"PAGES_UNTRIED", results->untried, "not tried"},
+		{"PAGES_EBUSY", results->busy, "busy"},
+		{"PAGES_ENOENT", results->gone, "not present"},
+		{"PAGES_EACCES", results->denied, "shared with other processes"},
+		{"PAGES_ENOMEM", results->no_memory, "without free memory on the node"},
+		{"PAGES_EFAULT", results->fault, "not mapped"},
+		{"PAGES_FAILED", results->failed > told ? results->failed - told : 0, "failed"},
+	};
+	const struct outcome *most = &outcomes[0];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(outcomes); i++) {
+		if (outcomes[i].pages > 0)
+			nm_entry_field(entry, outcomes[i].field, "%lu",
+				       (unsigned long)outcomes[i].pages);
+		if (outcomes[i].pages > most->pages)
+			most = &outcomes[i];
+	}
+	if (results->moved == 0 && most->pages > 0)
+		nm_entry_say(entry, " (%lu %s)", (unsigned long)most->pages, most->name);
+}
+
+static void say_results(struct nm_entry *entry, const struct nm_page_verdict *verdict)
+{
+	const struct nm_page_results *results = &verdict->results;
+	nm_entry_field(entry, "PAGES_MOVED", "%lu", (unsigned long)results->moved);
+	nm_entry_say(entry, ", %lu of %lu page%s migrated", (unsigned long)results->moved,
+		     (unsigned long)verdict->decision.pages, nm_plural(verdict->decision.pages, "", "s"));
+	say_failures(entry, results);
+	if (results->forgotten > 0)
+		nm_entry_field(entry, "PAGES_FORGOTTEN", "%lu", (unsigned long)results->forgotten);
+	nm_field_errno(entry, results->error);
+	if (results->error < 0)
+		nm_entry_say(entry, ": %s", nm_say_error(results->error));
+}
+
+static void effect_fields(struct nm_entry *entry, const struct nm_page_verdict *verdict)
+{
+	const struct nm_feedback_change *change = &verdict->performance;
+	nm_field_permille(entry, "LOCAL_SHARE_BEFORE_PERMILLE", verdict->local_before);
+	nm_field_permille(entry, "LOCAL_SHARE_AFTER_PERMILLE", verdict->local_after);
+	nm_entry_field(entry, "ACCESSES", "%lu", (unsigned long)verdict->accesses_after);
+	if (!isfinite(change->figure))
+		return;
+	nm_field_figure(entry, "PERFORMANCE_BEFORE", change->before);
+	nm_field_figure(entry, "PERFORMANCE_AFTER", change->after);
+	nm_field_figure(entry, "PERFORMANCE_LEFT", change->figure);
+	nm_field_permille(entry, "NOISE_PERMILLE", 1 - exp(-change->noise));
+}
+
+static void say_effect(struct nm_entry *entry, const struct nm_page_verdict *verdict)
+{
+	char before[NM_WORD_BYTES], after[NM_WORD_BYTES];
+	if (isfinite(verdict->performance.figure))
+		nm_entry_say(entry, " performance %s",
+			     nm_say_change(verdict->performance.figure - 1, after));
+	else if (isfinite(verdict->local_after))
+		nm_entry_say(entry, " local accesses %s " NM_ARROW " %s",
+			     nm_say_percent(verdict->local_before, before),
+			     nm_say_percent(verdict->local_after, after));
+}
+
+void nm_entry_page_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
+			   const struct nm_page_verdict *verdict)
+{
+	const struct nm_page_decision *decision = &verdict->decision;
+	bool rollback = decision->reason == NM_PAGE_REASON_ROLLBACK;
+	nm_entry_begin_verdict(entry, decision->id, verdict->kind);
+	decision_fields(entry, context, decision);
+	nm_entry_field(entry, "DECISION_KIND", "%s", rollback ? "pages-rollback" : "pages");
+	nm_entry_field(entry, "INTERVALS", "%u", verdict->intervals);
+	nm_entry_field(entry, "TOGETHER", "%u", verdict->together);
+	nm_say_subject(entry, decision->comm, decision->pid, 0);
+	say_effect(entry, verdict);
+	effect_fields(entry, verdict);
+	say_results(entry, verdict);
 }

@@ -24,7 +24,7 @@
 #define FAKE_THREADS (DEEP_THREADS + 10)
 #define FAKE_CGROUP_BYTES 4096
 
-#include "../../src/actuate/descent.h"
+#include "../../src/lease/descent.h"
 #include "../support/machine.h"
 #include "../unit/fake_platform.h"
 #include "../unit/fixture.h"

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../src/control/control_internal.h"
+#include "../../src/report/control_internal.h"
 #include "fuzz.h"
 
 #define TURNS_MOST 64U

@@ -4,8 +4,8 @@
  * A machine on which each file and directory says the next piece of the input, looked at by
  * `doctor`: whatever it finds is told in clean text.
  */
-#include "../../src/doctor/checks.h"
-#include "../../src/doctor/gather.h"
+#include "../../src/ctl/doctor/checks.h"
+#include "../../src/ctl/doctor/gather.h"
 #include "../support/machine.h"
 #include "fuzz.h"
 #include "numa-migrd/escape.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../src/recording/block.h"
-#include "../../src/replay/replay.h"
+#include "../../src/lab/replay/replay.h"
 #include "fuzz.h"
 
 #define PATH_BYTES 32

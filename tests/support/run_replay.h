@@ -13,7 +13,7 @@ static inline int run_replay(const char *file, char *ret, size_t size)
 {
 	char command[1024];
 	(void)snprintf(command, sizeof(command),
-		       NM_BINARY_DIR "/src/replay/numa-migrd-replay %s 2>&1", file);
+		       NM_BINARY_DIR "/src/lab/numa-migrd-replay %s 2>&1", file);
 	FILE *pipe = popen(command, "re"); /* NOLINT(cert-env33-c): our own program */
 	assert_non_null(pipe);
 	size_t length = fread(ret, 1, size - 1, pipe);

@@ -6,7 +6,7 @@
 #include <linux/capability.h>
 #include <string.h>
 
-#include "../../src/doctor/checks.h"
+#include "../../src/ctl/doctor/checks.h"
 #include "../support/machine.h"
 #include "numa-migrd/doctor.h"
 

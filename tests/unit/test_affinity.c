@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/memory/pairs.h"
+#include "../../src/observe/pairs.h"
 #include "numa-migrd/affinity.h"
 
 static struct nm_config *config;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/control/callers.h"
+#include "../../src/report/callers.h"
 #include "numa-migrd/base.h"
 
 #define NOW (10 * NM_NSEC_PER_SEC)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/actuate/actuator.h"
+#include "../../src/lease/actuator.h"
 #include "actuate_fixture.h"
 
 #define ALL UINT64_C(0xff)

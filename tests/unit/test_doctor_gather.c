@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/doctor/gather.h"
+#include "../../src/ctl/doctor/gather.h"
 #include "doctor_fixture.h"
 
 struct tree {

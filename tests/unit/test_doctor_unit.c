@@ -9,7 +9,7 @@
 
 #include <sys/mman.h>
 
-#include "../../src/doctor/gather.h"
+#include "../../src/ctl/doctor/gather.h"
 #include "../support/serve_bus.h"
 #include "bus_fixture.h"
 

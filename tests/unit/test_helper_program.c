@@ -19,7 +19,7 @@
 #include "fixture.h"
 #include "numa-migrd/helper.h"
 
-#define PROGRAM NM_BINARY_DIR "/src/helper/numa-migrd-helper"
+#define PROGRAM NM_BINARY_DIR "/src/platform/numa-migrd-helper"
 
 static char root[FIXTURE_PATH / 2];
 static char place[FIXTURE_PATH], words[FIXTURE_PATH];

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/memory/pairs.h"
+#include "../../src/observe/pairs.h"
 #include "../support/machine.h"
 #include "numa-migrd/mapping.h"
 #include "numa-migrd/rng.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/report/html.h"
+#include "../../src/ctl/page/html.h"
 #include "report_fixture.h"
 
 /* ---- text ---- */
@@ -312,7 +312,7 @@ static void test_file_without_records(void **state)
 	struct page page = page_of_file(fd, "nothing");
 	assert_int_equal(count_of(&page, "//h:section/h:p[@class='absent']"), 8);
 	assert_true(page_says(&page, "its first record is missing"));
-	assert_true(page_says(&page, "the recording goes on, or was cut short"));
+	assert_true(page_says(&page, "the recording is still running, or it was cut short"));
 	page_clear(&page);
 }
 

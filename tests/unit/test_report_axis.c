@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "../../src/report/axis.h"
+#include "../../src/ctl/page/axis.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/rng.h"
 

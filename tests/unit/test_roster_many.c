@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../support/fake_ask.h"
-#include "../../src/roster/roster_internal.h"
+#include "../../src/tasks/roster_internal.h"
 #include "../support/machine.h"
 
 #define PID 1000U

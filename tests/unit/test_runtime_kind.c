@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/doctor/runtime.h"
+#include "../../src/ctl/doctor/runtime.h"
 
 #define PROGRAM_BYTES 512
 #define NOTE_AT 256

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/actuate/settled.h"
+#include "../../src/lease/settled.h"
 #include "fake_platform.h"
 
 #define ROUND 70000 /* more than the 16 bits that are kept of it */

@@ -11,7 +11,7 @@
 
 #include "sim_fixture.h"
 
-#include "../../src/sim/model.h"
+#include "../../src/lab/model/model.h"
 
 /* ---- machines ---- */
 

@@ -8,7 +8,7 @@
 
 #include <sys/wait.h>
 
-#include "../../src/actuate/actuator.h"
+#include "../../src/lease/actuator.h"
 #include "actuate_fixture.h"
 
 #define ALL UINT64_C(0xff)

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../../src/config/table.h"
-#include "../../src/journal/say.h"
+#include "../../src/report/say.h"
 #include "numa-migrd/advise.h"
 #include "numa-migrd/doctor.h"
 

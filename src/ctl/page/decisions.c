@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The last decisions in words, and the signs of verdicts. */
+#include <string.h>
+
+#include "axis.h"
+#include "html.h"
+#include "numa-migrd/config.h"
+#include "plots.h"
+
+static const struct {
+	const char *name, *sign;
+} states[NM_DEED_STATES] = {
+	[NM_VERDICT_IMPROVED] = {"improved", "<circle class=\"ink\" r=\"4.5\"/>"},
+	[NM_VERDICT_NEUTRAL] = {"neutral",
+				"<path class=\"ink\" d=\"M0,-4.5 L4.5,0 L0,4.5 L-4.5,0 Z\"/>"},
+	[NM_VERDICT_ROLLED_BACK] = {"rolled back",
+				    "<path class=\"stroke\" d=\"M-4,-4 L4,4 M-4,4 L4,-4\"/>"},
+	[NM_VERDICT_CANCELLED] = {"cancelled",
+				  "<rect class=\"stroke\" x=\"-3.5\" y=\"-3.5\" width=\"7\" "
+				  "height=\"7\"/>"},
+	[NM_VERDICT_INCONCLUSIVE] = {"inconclusive", "<circle class=\"stroke\" r=\"3.8\"/>"},
+	[NM_DEED_OPEN] = {"without a verdict yet", "<circle class=\"ink\" r=\"2\"/>"},
+	[NM_DEED_NOT_DONE] = {"not carried out", "<path class=\"stroke\" d=\"M-4,0 L4,0\"/>"},
+};
+
+const char *nm_state_name(unsigned state)
+{
+	return states[state].name;
+}
+
+void nm_show_marks(FILE *out)
+{
+	nm_html(out, "<svg class=\"store\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>\n");
+	for (unsigned state = 0; state < NM_DEED_STATES; state++)
+		nm_html(out, "<g id=\"m%u\"><circle class=\"halo\" r=\"7\"/>%s</g>\n", state,
+			states[state].sign);
+	nm_html(out, "</defs></svg>\n");
+}
+
+void nm_show_mark_key(unsigned state, FILE *out)
+{
+	nm_html(out,
+		"<li><svg class=\"key\" width=\"16\" height=\"16\"><use href=\"#m%u\" x=\"8\" "
+		"y=\"8\"/></svg> %s</li>",
+		state, nm_state_name(state));
+}
+
+/* ---- in words ---- */
+
+static void put_place(int node, FILE *out)
+{
+	if (node >= 0)
+		nm_html(out, "node %d", node);
+	else
+		nm_html(out, "several nodes");
+}
+
+static void put_node(const struct nm_shown_decision *deed, unsigned i, FILE *out)
+{
+	nm_html(out, i ? "; " : "");
+	if (deed->nr_threads)
+		nm_html(out, "%u: ", deed->tids[i]);
+	put_place(deed->from[i], out);
+	nm_html(out, " \xe2\x86\x92 ");
+	put_place(deed->to[i], out);
+}
+
+/* What the journal was told; where that is not in the recording, what can be told without. */
+static void put_said(const struct nm_picture *picture, const struct nm_shown_decision *deed,
+		     FILE *out)
+{
+	static const char *const kinds[] = {
+		[NM_DEED_MIGRATE] = "moved",
+		[NM_DEED_SWAP] = "swapped",
+		[NM_DEED_ROLLBACK] = "moved back",
+		[NM_DEED_PAGES] = "pages moved",
+	};
+	if (deed->said) {
+		nm_html_text(out, deed->said, strlen(deed->said));
+		return;
+	}
+	nm_html(out, "%s of ", kinds[deed->kind]);
+	nm_picture_put_comm(picture, deed->pids[0], out);
+	nm_html(out, ": ");
+	for (unsigned i = 0; i < (deed->nr_threads ? deed->nr_threads : 1U); i++)
+		put_node(deed, i, out);
+}
+
+static void put_decision(const struct nm_picture *picture, const struct nm_shown_decision *deed,
+			 FILE *out)
+{
+	char at[NM_AMOUNT_SIZE];
+	nm_html(out, "<tr><td class=\"number\">%llu</td><td class=\"number\">%s</td><td>",
+		(unsigned long long)deed->id, nm_html_time(deed->at_s, at));
+	nm_html(out,
+		"<svg class=\"key\" width=\"16\" height=\"16\" aria-hidden=\"true\"><use "
+		"href=\"#m%u\" x=\"8\" y=\"8\"/></svg> %s</td><td>",
+		(unsigned)deed->state, nm_state_name(deed->state));
+	put_said(picture, deed, out);
+	if (deed->judged) {
+		nm_html(out, "<br/>");
+		nm_html_text(out, deed->judged, strlen(deed->judged));
+	}
+	nm_html(out, "</td></tr>\n");
+}
+
+/* Why others were not moved, as far as there were any. */
+static void put_stopped(const struct nm_picture *picture, FILE *out)
+{
+	const struct nm_recorded_proposals *sums = &picture->stopped;
+	const struct {
+		uint64_t count;
+		const char *what;
+	} lines[] = {
+		{sums->considered, "times a thread was a candidate and had a destination"},
+		{sums->stopped_by_gate, "times no destination was eligible"},
+		{sums->stopped_by_owner, "swaps would have been between users"},
+		{sums->stopped_by_budget, "proposals were more than an interval may move"},
+		{sums->stopped_by_mask, "destinations had no CPU that the thread may use"},
+	};
+	char text[NM_AMOUNT_SIZE];
+	if (sums->considered == 0 && sums->stopped_by_gate == 0)
+		return;
+	nm_html(out, "<ul class=\"values\">\n");
+	for (size_t i = 0; i < NM_ARRAY_SIZE(lines); i++)
+		if (lines[i].count)
+			nm_html(out, "<li><b>%s</b> %s</li>\n",
+				nm_html_amount((double)lines[i].count, text), lines[i].what);
+	nm_html(out, "</ul>\n");
+}
+
+void nm_show_decisions(const struct nm_picture *picture, FILE *out)
+{
+	size_t told = picture->nr_deeds < NM_PICTURE_TOLD ? picture->nr_deeds : NM_PICTURE_TOLD;
+	uint64_t earlier = picture->nr_deeds - told + picture->skipped_deeds;
+	nm_section_open(out, "decisions", "Decisions");
+	put_stopped(picture, out);
+	if (told == 0) {
+		nm_absent(out, "This recording has no decisions.");
+		nm_section_close(out);
+		return;
+	}
+	if (earlier)
+		nm_html(out,
+			"<p>The last %zu; %llu earlier %s on the timeline alone. "
+			"<code>numa-migrctl dump</code> has all.</p>\n",
+			told, (unsigned long long)earlier,
+			nm_html_many(earlier, "one is", "ones are"));
+	nm_html(out,
+		"<table><thead><tr><th class=\"number\">Decision</th><th class=\"number\">At</th>"
+		"<th>Verdict</th><th>Message</th></tr></thead>\n<tbody>\n");
+	for (size_t i = picture->nr_deeds - told; i < picture->nr_deeds; i++)
+		put_decision(picture, &picture->deeds[i], out);
+	nm_html(out, "</tbody></table>\n");
+	nm_section_close(out);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon on a model in place of a machine: the same pipeline, the same ticks, no loop and no
+ * bus. */
+#include "numa-migrd/simulate.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "../daemon/daemon.h"
+#include "numa-migrd/file.h"
+#include "numa-migrd/hash.h"
+
+#define THIN_RUN_SAMPLE_S 0.04 /* nm_source_thin_runs() */
+
+struct trial {
+	struct nm_sim *sim;
+	struct nm_feed feed;
+	struct nm_daemon daemon;
+	struct nm_decision_lines lines;
+	double next_beat_s;
+};
+
+static int open_platform(void *context, const struct nm_platform_options *options,
+			 struct nm_platform **ret)
+{
+	(void)options;
+	*ret = nm_sim_platform(context);
+	return 0;
+}
+
+/* The configuration is borrowed: it is not freed here. */
+static void daemon_clear(struct nm_daemon *daemon)
+{
+	(void)nm_recorder_end(daemon, "simulation ended");
+	if (daemon->pipeline.platform)
+		nm_pipeline_close(daemon);
+	nm_history_clear(&daemon->history);
+	nm_released_list_free(daemon->given_back);
+	nm_journal_free(daemon->journal);
+	free(daemon->config_text);
+	free(daemon->cpu_times);
+	free(daemon->busy_share);
+	free(daemon->events);
+	*daemon = (struct nm_daemon){.runtime_directory = NM_NOWHERE};
+}
+
+static void trial_clear(struct trial *trial)
+{
+	daemon_clear(&trial->daemon);
+	nm_sim_free(trial->sim);
+}
+
+static uint64_t allocated_bytes(void)
+{
+	struct mallinfo2 about = mallinfo2();
+	return about.uordblks + about.hblkhd;
+}
+
+/* What there is less of once it has gone. */
+static uint64_t clear_and_measure(struct trial *trial)
+{
+	uint64_t before = allocated_bytes();
+	daemon_clear(&trial->daemon);
+	uint64_t after = allocated_bytes();
+	return before > after ? before - after : 0;
+}
+
+/* As one of a daemon that has just started. */
+static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_output *output)
+{
+	const struct nm_recording_options options = {0};
+	struct nm_record_sink sink;
+	daemon->config_text = strdup(output->config);
+	if (!daemon->config_text)
+		return -ENOMEM;
+	int fd = fcntl(output->record_fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return -errno;
+	int r = nm_recorder_file(fd, &options, &sink);
+	return r < 0 ? r : nm_recorder_start(daemon, &sink);
+}
+
+static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t seed,
+		       const struct nm_simulate_output *output)
+{
+	struct nm_daemon *daemon = &trial->daemon;
+	bool recorded = output && output->record_fd >= 0;
+	trial->lines = (struct nm_decision_lines){.out = output ? output->decisions : NULL,
+						  .digest = NM_HASH_START};
+	trial->feed = nm_sim_feed(trial->sim);
+	daemon->options = (struct nm_options){
+		.open_platform = open_platform,
+		.platform_context = trial->sim,
+		.topology = {.load = nm_sim_load_topology, .context = trial->sim},
+		.feed = &trial->feed,
+		.lines = &trial->lines};
+	daemon->config = config;
+	daemon->next_decision = 1;
+	daemon->tally.local_share = (double)NAN;
+	daemon->seed = config->general.seed ? config->general.seed : seed;
+	nm_rng_seed(&daemon->rng, daemon->seed);
+	if (nm_journal_new(&daemon->journal) < 0 || nm_released_list_new(&daemon->given_back) < 0)
+		return -ENOMEM;
+	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
+	int r = recorded ? begin_recording(daemon, output) : 0;
+	if (r == 0)
+		r = nm_pipeline_open(daemon);
+	trial->next_beat_s = nm_loop_beat_s(daemon);
+	return r;
+}
+
+/* ---- time ---- */
+
+/* Of this thread: how busy the machine is otherwise does not show in it. */
+static double own_time_s(void)
+{
+	struct timespec used;
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) < 0)
+		return 0;
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+static int tick(struct trial *trial, struct nm_simulated *done)
+{
+	struct nm_daemon *daemon = &trial->daemon;
+	double before_s = own_time_s();
+	nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
+	int r = nm_tick(daemon);
+	double took_s = own_time_s() - before_s;
+	if (daemon->pipeline.pages)
+		nm_mover_work(daemon->pipeline.pages->mover);
+	if (daemon->pipeline.placement)
+		nm_mover_work(daemon->pipeline.placement->mover);
+	nm_recorder_tick(daemon);
+	done->decide_s += took_s;
+	done->longest_tick_s = fmax(done->longest_tick_s, took_s);
+	return r;
+}
+
+static bool outcome_of(const char *verdict, enum nm_place_outcome *ret)
+{
+	*ret = NM_PLACE_IMPROVED;
+	while (strcmp(verdict, nm_place_outcome_name(*ret)) != 0)
+		if (++*ret > NM_PLACE_INCONCLUSIVE)
+			return false;
+	return true;
+}
+
+static struct nm_simulated_verdict *verdict_on(struct nm_simulated *done, uint64_t decision)
+{
+	for (size_t i = 0; i < done->nr_verdicts; i++)
+		if (done->verdicts[i].decision == decision)
+			return &done->verdicts[i];
+	if (done->nr_verdicts == NM_ARRAY_SIZE(done->verdicts))
+		return NULL;
+	done->verdicts[done->nr_verdicts] = (struct nm_simulated_verdict){.decision = decision,
+									  .time_s = -1};
+	return &done->verdicts[done->nr_verdicts++];
+}
+
+static void take_verdicts(const struct nm_daemon *daemon, double now_s, struct nm_simulated *done)
+{
+	for (uint64_t id = daemon->history.first; id < daemon->history.next; id++) {
+		const struct nm_past *past = nm_history_find(&daemon->history, id);
+		enum nm_place_outcome outcome;
+		if (!past || !past->verdict || !past->kind || strcmp(past->kind, "home") != 0 ||
+		    !outcome_of(past->verdict, &outcome))
+			continue;
+		struct nm_simulated_verdict *verdict = verdict_on(done, id);
+		if (!verdict || (verdict->time_s >= 0 && verdict->outcome == outcome))
+			continue;
+		verdict->pid = past->threads[0].pid;
+		verdict->time_s = now_s;
+		verdict->outcome = outcome;
+	}
+}
+
+/* As the loop would: rings are emptied and nudges looked after between ticks. */
+static int look(struct trial *trial, struct nm_simulated *done)
+{
+	struct nm_daemon *daemon = &trial->daemon;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	const struct nm_sim_figures figures = nm_sim_figures(trial->sim);
+	double before_s = own_time_s();
+	nm_recorder_call(daemon, NM_CALL_DRAIN, 0, NULL);
+	nm_drain(daemon);
+	done->drain_s += own_time_s() - before_s;
+	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
+	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
+	/* Steps add up to a time that is nearly that. */
+	if (figures.time_s + 1e-6 < trial->next_beat_s)
+		return 0;
+	before_s = own_time_s();
+	nm_loop_examine(daemon);
+	done->decide_s += own_time_s() - before_s;
+	if (daemon->pipeline.placement)
+		nm_mover_work(daemon->pipeline.placement->mover);
+	int r = nm_loop_goes_on(daemon) ? 0 : tick(trial, done);
+	take_verdicts(daemon, figures.time_s, done);
+	trial->next_beat_s += nm_loop_beat_s(daemon);
+	return r;
+}
+
+static int run(struct trial *trial, bool watched, struct nm_simulated *done)
+{
+	int r = 0;
+	while (r == 0 && !nm_sim_over(trial->sim)) {
+		r = nm_sim_step(trial->sim);
+		if (r == 0 && watched)
+			r = look(trial, done);
+	}
+	return r;
+}
+
+static void take_tally(const struct nm_daemon *daemon, struct nm_simulated *done)
+{
+	const struct nm_tally *tally = &daemon->tally;
+	done->intervals = tally->intervals;
+	done->decisions = tally->decisions;
+	done->applied = tally->applied;
+	done->improved = tally->improved;
+	done->neutral = tally->neutral;
+	done->rolled_back = tally->rolled_back;
+	done->cancelled = tally->cancelled;
+	done->inconclusive = tally->inconclusive;
+}
+
+int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
+		const struct nm_sim_options *options, const struct nm_config *config,
+		const struct nm_simulate_output *output, struct nm_simulated *ret)
+{
+	nm_auto(trial_clear) struct trial trial = {.daemon = {.runtime_directory = NM_NOWHERE}};
+	struct nm_sim_options asked = *options;
+	struct nm_simulated done = {0};
+	asked.unobserved = !config;
+	if (config && config->threads.policy == NM_POLICY_AUTO && !(asked.run_sample_s > 0))
+		asked.run_sample_s = THIN_RUN_SAMPLE_S;
+	int r = nm_sim_new(machine, workload, &asked, &trial.sim);
+	if (r < 0)
+		return r;
+	/* The daemon's own type wants to free it; nothing here changes it. */
+	struct nm_config lent = config ? *config : (struct nm_config){0};
+	if (config)
+		r = open_daemon(&trial, &lent, options->seed, output);
+	if (r == 0)
+		r = run(&trial, config, &done);
+	if (r < 0)
+		return r;
+	take_tally(&trial.daemon, &done);
+	done.figures = nm_sim_figures(trial.sim);
+	done.digest = nm_sim_digest(trial.sim);
+	done.decisions_digest = trial.lines.digest;
+	done.daemon_bytes = clear_and_measure(&trial);
+	*ret = done;
+	return 0;
+}
