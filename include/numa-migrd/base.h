@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Small things that every stage uses: cleanup attributes, ownership transfer, integer helpers.
- * Everything here is pure; errors are negative errno values throughout the project.
- */
+/* Basic helpers for all stages: cleanup attributes, ownership transfer, integer functions.
+ * Everything here is pure. Errors are negative errno values throughout the project. */
 #ifndef NUMA_MIGRD_BASE_H
 #define NUMA_MIGRD_BASE_H
 
@@ -19,7 +17,7 @@
 /* Runs `destructor(&variable)` when the variable leaves its scope. */
 #define nm_auto(destructor) __attribute__((cleanup(destructor)))
 
-/* Frees what the variable points to when it leaves its scope; NULL is fine. */
+/* Frees the object to which the variable points when it leaves its scope. NULL is allowed. */
 static inline void nm_freep(void *pointer)
 {
 	free(*(void **)pointer);
@@ -34,7 +32,7 @@ static inline void nm_freep(void *pointer)
 	}                                                                                          \
 	struct nm_require_semicolon
 
-/* Hands over ownership: evaluates to the pointer and leaves NULL behind. */
+/* Transfers ownership: evaluates to the pointer and sets the variable to NULL. */
 #define NM_TAKE(pointer)                                                                           \
 	({                                                                                         \
 		__typeof__(pointer) taken_ = (pointer);                                            \
@@ -46,13 +44,13 @@ static inline void nm_freep(void *pointer)
 #define NM_CONTAINER_OF(member_pointer, type, member)                                              \
 	((type *)(void *)((char *)(member_pointer)-offsetof(type, member)))
 
-/* The word or ending for this number of things: nm_plural(n, "y", "ies"). For messages. */
+/* Returns the word or ending for this number of things: nm_plural(n, "y", "ies"). For messages. */
 static inline const char *nm_plural(uint64_t count, const char *one, const char *several)
 {
 	return count == 1 ? one : several;
 }
 
-/* References to an object besides its first owner's; starts as {0}. From any thread. */
+/* A counter of references in addition to the first; initially {0}. May be used from any thread. */
 struct nm_references {
 	atomic_uint more;
 };
@@ -62,16 +60,16 @@ static inline void nm_references_add(struct nm_references *references)
 	atomic_fetch_add(&references->more, 1);
 }
 
-/* Drops one of them. True: it was the last, and the caller frees the object. */
+/*
+ * Drops one reference. Returns true if it was the last, in which case the caller frees the object.
+ */
 static inline bool nm_references_drop(struct nm_references *references)
 {
 	return atomic_fetch_sub(&references->more, 1) == 0;
 }
 
-/*
- * Makes room for one more element in a growing array: doubles *capacity when `used` has reached it.
- * Returns 0, or -ENOMEM with the array as it was. Any stage.
- */
+/* Makes room for one more element in a growing array: doubles *capacity when `used` has reached it.
+ * Returns 0, or -ENOMEM with the array unchanged. May be called from any stage. */
 static inline int nm_reserve(void **array, size_t *capacity, size_t used, size_t element_size)
 {
 	if (used < *capacity)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock of what waits and has an end. What decides is given the time instead. */
+/* The clock for timeouts. Decisions get the time as an argument instead. */
 #ifndef NUMA_MIGRD_CLOCK_H
 #define NUMA_MIGRD_CLOCK_H
 
@@ -8,7 +8,7 @@
 
 #include "numa-migrd/base.h"
 
-/* CLOCK_MONOTONIC (clock_gettime(2)), which does not fail. Any thread. */
+/* Returns CLOCK_MONOTONIC (clock_gettime(2)), which cannot fail. May be called from any thread. */
 static inline uint64_t nm_clock_ns(void)
 {
 	struct timespec now;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bus object org.numamigrd1 (sd-bus(3), org.numamigrd1(5)): what it shows, and who may steer. The daemon
- * gives functions; this folder knows D-Bus and nothing of the daemon.
+ * The bus object org.numamigrd1 (sd-bus(3), org.numamigrd1(5)): the data that it shows, and the
+ * authorization of changes. The daemon provides the functions; this module does not depend on the
+ * daemon.
  */
 #ifndef NUMA_MIGRD_CONTROL_H
 #define NUMA_MIGRD_CONTROL_H
@@ -30,93 +31,96 @@
 #define NM_BUS_ERROR_RECORDING NM_BUS_NAME ".Error.Recording"
 #define NM_BUS_ERROR_NOT_RECORDING NM_BUS_NAME ".Error.NotRecording"
 
-/* The polkit actions of those who are not root. */
+/* polkit actions required of callers other than root. */
 #define NM_POLKIT_STEER NM_BUS_NAME ".steer"
 #define NM_POLKIT_RELOAD NM_BUS_NAME ".reload"
 
-/* One value of Status; text is already escaped. */
+/* One value of Status. Text is already escaped. */
 struct nm_status_item {
 	const char *name; /* lower_case_with_unit */
 	enum { NM_STATUS_TEXT, NM_STATUS_UINT, NM_STATUS_REAL, NM_STATUS_BOOL } type;
 	const char *text;
 	uint64_t number;
-	double real; /* NaN: unavailable, left out */
+	double real; /* NaN: not available, omitted */
 	bool flag;
 };
 
-/* The properties of the object but the counters. Text is static, or lives until the next call. */
+/* The properties of the object except the counters. Text is static or valid until the next call. */
 struct nm_control_facts {
 	const char *version, *policy, *pages_policy, *source;
 	bool paused, dry_run;
 	double interval_s;
 };
 
-/* What a recording should be like; 0: without limit. */
+/* Options of a recording; 0 means no limit. */
 struct nm_control_recording {
 	uint64_t limit_bytes, seconds;
 	bool hashed;
 };
 
-/* A writer of one dictionary, or of several. */
+/* Writes one dictionary or several. */
 typedef void (*nm_show_fn)(void *context, const struct nm_show *show);
 
 /*
- * Every function but the last gets `context` and returns 0 or -errno; one that is NULL is refused on the bus.
- * Lists write a dictionary for each item, summaries write into one that is open.
+ * Functions of the daemon. Each gets `context`, and returns 0 or a negative errno unless noted. The
+ * bus rejects calls of a function that is NULL. Functions for lists write a dictionary for each
+ * item; functions for summaries write into an open dictionary.
  */
 struct nm_control_ops {
 	void *context;
-	/* Fills at most `room` items; text must live until the next call. Returns the number. */
-	size_t (*status)(void *context, struct nm_status_item *items, size_t room);
-	int (*pause)(void *context);  /* -EALREADY when paused */
-	int (*resume)(void *context); /* -EALREADY when running */
-	int (*release)(void *context, uint32_t pid); /* -ESRCH: no such managed process */
 	/*
-	 * Told when the object is lost to the bus or could not be put there (-errno), once until it is there
-	 * again (0).
+	 * Fills at most `room` items and returns their number. Text is valid until the next call.
 	 */
+	size_t (*status)(void *context, struct nm_status_item *items, size_t room);
+	int (*pause)(void *context);  /* -EALREADY: already paused */
+	int (*resume)(void *context); /* -EALREADY: not paused */
+	int (*release)(void *context, uint32_t pid); /* -ESRCH: no such managed process */
+	/* Called once when the object is lost to the bus or could not be registered (negative
+	 * errno), and once when it is available again (0). */
 	void (*bus_changed)(void *context, int error);
 
 	void (*facts)(void *context, struct nm_control_facts *ret);
-	nm_show_fn counters; /* u64 alone */
+	nm_show_fn counters; /* writes only u64 values */
 	int (*nodes)(void *context, const struct nm_show *show);
 	int (*processes)(void *context, const struct nm_show *show);
-	int (*threads)(void *context, uint32_t pid, const struct nm_show *show); /* -ESRCH; pid 0: all */
-	int (*pages)(void *context, uint32_t pid, const struct nm_show *show); /* -ESRCH; a summary */
-	/* Addresses only for root and for the user whose process it is. */
+	/* -ESRCH; pid 0: all threads */
+	int (*threads)(void *context, uint32_t pid, const struct nm_show *show);
+	/* -ESRCH; a summary */
+	int (*pages)(void *context, uint32_t pid, const struct nm_show *show);
+	/* Addresses are shown only to root and to the owner of the process. */
 	int (*regions)(void *context, uint32_t pid, uid_t caller, const struct nm_show *show);
 	int (*decisions)(void *context, uint64_t after, uint32_t most, const struct nm_show *show);
 	int (*explain)(void *context, uint64_t id, const struct nm_show *show); /* -ENOENT; a summary */
-	/* -EINVAL with one line for each error in `error`: the old settings stay in force. */
+	/* -EINVAL: the configuration is invalid and the old one stays in force; `error` has a line
+	 * for each error. */
 	int (*reload)(void *context, char *error, size_t size);
-	/* -EPERM: the command line wants it; -EACCES: root's configuration does, and uid is not
-	 * root. */
+	/* -EPERM: the command line forces a dry run; -EACCES: root's configuration does, and uid is
+	 * not root. */
 	int (*set_dry_run)(void *context, bool wanted, uid_t uid);
 	/*
-	 * Records into the file (fd: taken over). -EBUSY: another recording is under way; -EAGAIN:
-	 * paused; -EBADF, -EEXIST: no empty regular file open for writing. stop_recording: -ENOENT
-	 * where there is none.
+	 * record writes a recording to fd, which it takes over, also on failure. -EBUSY: another
+	 * recording is in progress; -EAGAIN: paused; -EBADF, -EEXIST: fd is not an empty regular
+	 * file open for writing. stop_recording returns -ENOENT if there is no recording.
 	 */
 	int (*record)(void *context, int fd, const struct nm_control_recording *wanted);
 	int (*stop_recording)(void *context);
-	/* Somebody who may is about to steer by this method; told before it is called. */
+	/* Called before an authorized caller changes something through this method. */
 	void (*asked)(void *context, const char *method, uid_t uid);
 };
 
 struct nm_control;
 
 /*
- * Puts the object on the system bus and takes the name, on the given loop. Where there is no bus, or it goes
- * away, this is tried again on the loop, at longer and longer intervals up to a minute, without waiting for
- * an answer. Returns 0, also without a bus, or -errno of the loop. The caller frees before the loop. Daemon,
- * start.
+ * Registers the object on the system bus and acquires the name, using the given event loop. Without
+ * a bus, or when it disappears, this is retried asynchronously at increasing intervals of up to one
+ * minute. Returns 0, also without a bus, or a negative errno of the event loop. The caller frees
+ * the object before the event loop. Called by the daemon at start.
  */
 int nm_control_new(sd_event *event, const struct nm_control_ops *ops, struct nm_control **ret);
 void nm_control_free(struct nm_control *control);
 NM_DEFINE_CLEANUP(struct nm_control, nm_control_free);
 
-/* Facts may have changed: clients that watch Paused and DryRun receive a signal then. NULL is fine,
- * as below. */
+/* Notifies clients that watch Paused and DryRun if these have changed. `control` may be NULL. */
 void nm_control_changed(struct nm_control *control);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon as a function: what main() and the benches call. */
+/* The daemon as a function, which main() and the benchmarks call. */
 #ifndef NUMA_MIGRD_DAEMON_H
 #define NUMA_MIGRD_DAEMON_H
 
@@ -14,23 +14,27 @@ struct nm_decision_lines;
 struct nm_options {
 	const char *config_path;
 	struct nm_topology_source
-		topology; /* zeros: this machine; otherwise a made-up one, in benches */
+		/* All zero: this machine. Benchmarks pass a synthetic topology. */
+		topology;
 	bool check_config, dry_run, restore, version, help, list_events;
-	const char *pmu; /* entry of the event table to list; NULL: this machine */
-	/* Opens a made-up machine in place of this one, in tests; NULL: nm_platform_linux_new(). */
+	const char *pmu; /* entry of the event table to list; NULL: that of this machine */
+	/*
+	 * Opens a synthetic machine instead of this one, in tests; NULL: nm_platform_linux_new().
+	 */
 	int (*open_platform)(void *context, const struct nm_platform_options *options,
 			     struct nm_platform **ret);
 	void *platform_context;
-	uint32_t own_pid; /* of the daemon that is replayed; 0: this process */
-	/* Samples in place of what is sampled, and pages are moved without a thread; NULL: neither.
-	 */
+	uint32_t own_pid; /* PID of the daemon that is replayed; 0: this process */
+	/* Synthetic samples. If set, the sampling source is not opened, and pages are moved without
+	 * a separate thread. NULL: neither. */
 	const struct nm_feed *feed;
-	struct nm_decision_lines *lines; /* of a simulation; NULL: none are wanted */
+	struct nm_decision_lines *lines; /* output of a simulation; NULL: none */
 };
 
 /*
- * Runs as the options say until SIGTERM or SIGINT. Returns the exit status: EXIT_SUCCESS,
- * EXIT_FAILURE, or EX_CONFIG (sysexits.h). With `restore` it only returns what a crashed run left.
+ * Runs with these options until SIGTERM or SIGINT. Returns the exit status: EXIT_SUCCESS,
+ * EXIT_FAILURE, or EX_CONFIG (sysexits.h). With `restore` it only restores the changes that a
+ * crashed run left.
  */
 int nm_daemon_run(const struct nm_options *options);
 

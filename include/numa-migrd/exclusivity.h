@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How much pages belong to one node (kMAF, section 2.2.2, equations 3 and 4, figure 2). Pure. */
+/* The degree to which pages are used by a single node (kMAF, section 2.2.2, equations 3 and 4,
+ * figure 2). Pure. */
 #ifndef NUMA_MIGRD_EXCLUSIVITY_H
 #define NUMA_MIGRD_EXCLUSIVITY_H
 
@@ -7,18 +8,19 @@
 
 #define NM_EXCLUSIVITY_STEPS 11U
 
-/* Sums over pages; all zero is a beginning. */
+/* Sums over pages; initially all zero. */
 struct nm_exclusivity {
 	uint64_t pages;
 	uint64_t accesses;
-	uint64_t most;				  /* accesses of each page's foremost node */
-	uint64_t histogram[NM_EXCLUSIVITY_STEPS]; /* pages by exclusivity, to the nearest tenth */
+	uint64_t most;				  /* accesses by the main node of each page */
+	uint64_t histogram[NM_EXCLUSIVITY_STEPS]; /* pages by exclusivity, rounded to 0.1 */
 };
 
-/* Adds a page whose accesses are `total`, `most` of them from one node (equation 3: most / total); none: nothing. */
+/* Adds a page with `total` accesses, `most` of them from one node (equation 3: most / total).
+ * Without accesses it has no effect. */
 void nm_exclusivity_add(struct nm_exclusivity *sums, uint32_t most, uint32_t total);
 
-/* Equation 4: the mean over the pages, each weighing as its accesses; NaN without accesses. */
+/* Equation 4: returns the mean over the pages, weighted by their accesses; NaN without accesses. */
 double nm_exclusivity_average(const struct nm_exclusivity *sums);
 
 #endif

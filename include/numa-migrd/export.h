@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Figures as text in the Prometheus exposition format, for the textfile collector of node_exporter
- * (numa-migrd-metrics(5)). No figure is of a single process: their number would grow with the
- * machine's life. Pure.
- */
+/* Metrics as text in the Prometheus exposition format, for the textfile collector of node_exporter
+ * (numa-migrd-metrics(5)). There are no per-process metrics, to bound cardinality. Pure. */
 #ifndef NUMA_MIGRD_EXPORT_H
 #define NUMA_MIGRD_EXPORT_H
 
 #include "numa-migrd/base.h"
 
-/* In the order in which they are written. */
+/* In the order of the output. */
 enum nm_metric {
 	NM_METRIC_INFO,
 	NM_METRIC_START,
@@ -55,27 +52,28 @@ enum nm_metric {
 
 struct nm_metric_kind {
 	const char *name;
-	bool counter; /* else a gauge */
+	bool counter; /* otherwise a gauge */
 	const char *labels[NM_METRIC_LABELS];
 	const char *help;
 };
 
-/* What a metric is called and means; for the writer, and for tests of manual page and dashboard. */
+/* Returns the name and meaning of a metric, for the writer and for tests of the manual page and the
+ * dashboard. */
 const struct nm_metric_kind *nm_metric_kind(enum nm_metric metric);
 
-/* A text under construction; {0} is an empty one. */
+/* A text under construction; initially {0}. */
 struct nm_export {
 	char *text;
 	size_t length, capacity;
-	unsigned next; /* the first metric that may still come */
-	bool begun;    /* the one before it is still being written */
+	unsigned next; /* the first metric that may still be added */
+	bool begun;    /* values of the metric before `next` may still be added */
 	int error;
 };
 
 /*
- * Adds one value. Metrics come in the order of the enum, all values of one together; `labels` has a
- * value for each of the metric's labels, and may be NULL where it has none. NaN: unavailable, and
- * left out. What is wrong shows in nm_export_finish().
+ * Adds one value. Metrics must be added in the order of the enum, with all values of one together.
+ * `labels` has a value for each label of the metric, and may be NULL if it has none. NaN means not
+ * available, and is omitted. Errors are reported by nm_export_finish().
  */
 void nm_export_put(struct nm_export *out, enum nm_metric metric, const char *const *labels,
 		   double value);
@@ -83,7 +81,8 @@ void nm_export_put(struct nm_export *out, enum nm_metric metric, const char *con
 /* The values of the labels, in their order. */
 #define NM_LABELS(...) ((const char *const[]){__VA_ARGS__})
 
-/* Ends the text; it stays the export's. 0, -ENOMEM, or -EINVAL: not in order. */
+/* Ends the text, which remains owned by the export. Returns 0, -ENOMEM, or -EINVAL if values were
+ * out of order. */
 int nm_export_finish(struct nm_export *out);
 void nm_export_clear(struct nm_export *out);
 

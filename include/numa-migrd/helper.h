@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The privileged acts and their protocol (design section 3), part of platform/: three acts behind a
- * private SOCK_SEQPACKET socket, each request re-validated. The root helper (helper/) serves them over
- * the socket; the same functions serve in-process when the daemon itself runs as root.
+ * The privileged operations and their protocol (design section 3), part of platform/: three
+ * operations behind a private SOCK_SEQPACKET socket. Each request is validated again. The root
+ * helper (helper/) serves them over the socket; the same functions serve requests in-process if the
+ * daemon runs as root.
  *
- * One request, one reply, both fixed-size and native-endian (both ends are one package on one machine):
- * a version that does not match is refused with -EPROTO.
+ * Each request gets one reply. Both have a fixed size and native byte order, because both ends
+ * belong to one package on one machine. Another version is rejected with -EPROTO.
  */
 #ifndef NUMA_MIGRD_HELPER_H
 #define NUMA_MIGRD_HELPER_H
@@ -22,8 +23,9 @@
 #define NM_HELPER_STATE_PATH "/run/numa-migrd-helper/numa_balancing"
 
 enum nm_helper_act {
-	NM_HELPER_OPEN_EVENT = 1,   /* kind, index, cpu, period, source, load_latency → fds by SCM_RIGHTS */
-	NM_HELPER_CLEAR_REFS,       /* pid, start_ticks → its clear_refs, open for writing, likewise */
+	NM_HELPER_OPEN_EVENT = 1,   /* kind, index, cpu, period, source, load_latency → descriptors
+				     * (SCM_RIGHTS) */
+	NM_HELPER_CLEAR_REFS, /* pid, start_ticks → clear_refs, open for writing (SCM_RIGHTS) */
 	NM_HELPER_NUMA_BALANCING,   /* value 0/1: set; -1: restore */
 };
 
@@ -36,8 +38,8 @@ struct nm_helper_request {
 	int32_t pid;
 	int32_t value;
 	uint64_t start_ticks;
-	/* of hardware events; what sampling.pmu and sampling.event name is read from root's
-	 * configuration, not from here */
+	/* For hardware events. sampling.pmu and sampling.event are read from root's configuration,
+	 * never from the request. */
 	uint32_t index, source, load_latency;
 };
 
@@ -46,55 +48,63 @@ struct nm_helper_reply {
 	int32_t result; /* 0 or negative errno */
 };
 
-/* What the acts need to know of root's wishes and where the old sysctl value is kept. */
+/*
+ * The environment of the operations: root's configuration and the storage of the old sysctl value.
+ */
 struct nm_helper_context {
-	const char *config_path; /* root's configuration: must be owned by root and not writable by others */
-	const char *state_path;  /* file that holds the sysctl's old value while it is changed */
+	const char *config_path; /* root's configuration: must be owned by root and not writable by
+				  * others */
+	const char *state_path;  /* file that stores the original value of the sysctl while it is
+				  * changed */
 	int proc_fd;             /* /proc */
-	int root_fd;             /* /; only for OPEN_EVENT */
-	pid_t requester;         /* may clear its own soft-dirty bits, target or not; 0: nobody */
-	uint64_t requester_ticks; /* its start time: the number alone may be another process's by
-				     now */
+	int root_fd;             /* /; used only for OPEN_EVENT */
+	pid_t requester;         /* may clear its own soft-dirty bits without being a target; 0: no
+				  * process */
+	uint64_t requester_ticks; /* its start time, because the PID may have been reused */
 	struct nm_helper_rate
-		*rate;	 /* how much clear_refs may still be done; NULL: as much as is asked */
-	uint64_t now_ns; /* for that */
+		*rate;	 /* remaining budget of clear_refs; NULL: no limit */
+	uint64_t now_ns; /* current time for `rate` */
 };
 
-/* What clear_refs has cost lately, for sampling.soft_dirty_mb_s of root's configuration. Zero at
- * first. */
+/* The recent cost of clear_refs, limited by sampling.soft_dirty_mb_s of root's configuration.
+ * Initially zero. */
 struct nm_helper_rate {
-	double bytes; /* that may still be protected; below 0: too many were */
+	double bytes; /* bytes that may still be protected; negative after exceeding the budget */
 	uint64_t last_ns;
 };
 
 /*
- * Validates and performs one request in this process. Returns the reply's result; a new event in
- * *ret_fds, or another descriptor as its `event` (else -1 twice). -EINVAL outside the fixed list, -EPERM
- * where root's configuration does not allow it or does not target the process, -EAGAIN beyond its rate,
- * -ESRCH for a pid that is no longer that process, -EBUSY, -EFBIG (nm_platform_ops.ask).
+ * Validates and performs one request in this process. Returns the result for the reply. *ret_fds
+ * gets a new event, or another descriptor as its `event`, otherwise -1 in both fields. -EINVAL: not
+ * in the fixed list; -EPERM: root's configuration does not allow it or does not target the process;
+ * -EAGAIN: rate exceeded; -ESRCH: the PID was reused; -EBUSY, -EFBIG as in
+ * nm_platform_ops.memory_query.
  */
 int nm_helper_serve(const struct nm_helper_context *context,
 		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds);
 
 /*
- * Puts kernel.numa_balancing back if the state file says it was changed, and forgets it; a value that
- * somebody else has set since stays. Returns 0, also if there was nothing; -EINVAL for a state file that
- * cannot be read (it is removed); -errno of the sysctl (the state file stays). Helper: at start, when the
- * client that set it disconnects, at the end; daemon run as root: numa-migrd --restore.
+ * Restores kernel.numa_balancing if the state file shows that it was changed, and removes the file.
+ * A value that another program has set since stays. Returns 0, also if there was nothing to do;
+ * -EINVAL for an invalid state file, which is removed; or the negative errno of the sysctl, in
+ * which case the file stays. Called by the helper at start, when the client that set the value
+ * disconnects, and at exit; and by numa-migrd --restore if the daemon runs as root.
  */
 int nm_helper_restore(const struct nm_helper_context *context);
 
 /* ---- client ---- */
 
-/* Connects to the helper's socket. Returns the fd or -errno (-ENOENT/-ECONNREFUSED: not installed or masked). */
+/* Connects to the socket of the helper. Returns the descriptor or a negative errno (-ENOENT or
+ * -ECONNREFUSED: not installed or masked). */
 int nm_helper_connect(const char *socket_path);
 
 /*
- * One request and its reply, at most half a second each (-ETIMEDOUT): no act of the helper waits for
- * another process, or takes the lock of one's memory map, so that only a helper that is stopped or has no
- * CPU is late. *ret_fds as for nm_helper_serve(), untouched where
- * the exchange itself failed, also by -EMFILE: no room for the descriptors. -EPIPE, -ECONNRESET: the helper ended, connect again; -ETIMEDOUT, -EPROTO:
- * close the connection, its replies can no longer be told apart.
+ * Sends one request and receives its reply; each step is limited to 0.5 s (-ETIMEDOUT). No
+ * operation of the helper waits for another process or takes a memory map lock of one, so only a
+ * stopped or starved helper exceeds the limit. *ret_fds is as for nm_helper_serve(), and is not
+ * changed if the exchange itself fails, including -EMFILE (no free descriptors). -EPIPE,
+ * -ECONNRESET: the helper has exited, connect again. -ETIMEDOUT, -EPROTO: close the connection,
+ * because its replies can no longer be matched with requests.
  */
 int nm_helper_call(int socket, const struct nm_helper_request *request,
 		   struct nm_event_fds *ret_fds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The root helper's end of the socket: several clients at a time, each one request and one reply
- * after another. Several, because a restarted daemon must not wait for the connection of its dead
- * predecessor; when all places are taken the oldest client goes.
+ * The server side of the root helper: it serves several clients, each with one request and one
+ * reply at a time. Several, because a restarted daemon must not wait for the connection of its
+ * predecessor to close. If all slots are used, the oldest client is disconnected.
  */
 #ifndef NUMA_MIGRD_HELPER_SERVER_H
 #define NUMA_MIGRD_HELPER_SERVER_H
@@ -19,29 +19,29 @@
 struct nm_helper_server;
 
 struct nm_helper_server_options {
-	const struct nm_helper_context *acts; /* outlives the server */
-	int listen_fd;			      /* non-blocking or not; stays the caller's */
-	uid_t permitted;		      /* may connect, besides root; 0: only root */
-	uint64_t idle_us; /* the event loop exits with 0 after so long without clients */
+	const struct nm_helper_context *acts; /* must outlive the server */
+	int listen_fd;			      /* blocking or not; the caller keeps ownership */
+	uid_t permitted; /* user that may connect, besides root; 0: only root */
+	uint64_t idle_us; /* the event loop exits with 0 after this time without clients */
 	/*
-	 * Told of each act that failed, and with act 0 of what went wrong around them: a peer that
-	 * may not connect (-EACCES), a message that is no request (-EBADMSG), accept4(2), the
-	 * sysctl's restoration.
+	 * Called for each operation that failed, with its number, and with 0 for other errors: a
+	 * peer that may not connect (-EACCES), an invalid message (-EBADMSG), accept4(2), or
+	 * restoring the sysctl.
 	 */
 	void (*on_failure)(void *context, uint32_t act, int error);
 	void *context;
 };
 
 /*
- * Starts to serve on `event`'s loop, after having put back what a dead predecessor left changed.
- * The old value of kernel.numa_balancing also returns when the client that changed it last goes.
- * Returns 0 or -errno. The caller frees (before the loop). Called by the helper's main and the
- * tests.
+ * Starts to serve on the event loop, after restoring what a crashed predecessor left changed. The
+ * original value of kernel.numa_balancing is also restored when the client that changed it last
+ * disconnects. Returns 0 or a negative errno. The caller frees the server before the event loop.
+ * Called by the helper's main() and the tests.
  */
 int nm_helper_server_new(sd_event *event, const struct nm_helper_server_options *options,
 			 struct nm_helper_server **ret);
 
-/* Closes every connection and puts the sysctl back. */
+/* Closes all connections and restores the sysctl. */
 void nm_helper_server_free(struct nm_helper_server *server);
 NM_DEFINE_CLEANUP(struct nm_helper_server, nm_helper_server_free);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Proposals → a bounded plan: what will be done to which thread, in which order, and how to undo
- * it. Pure; everything the actuator needs is allocated here, so that acting and undoing allocate
+ * Turns proposals into a bounded plan: the operations on each thread, their order, and how to roll
+ * them back. Pure. The actuator's data is allocated here, so that moves and rollbacks allocate
  * nothing.
  */
 #ifndef NUMA_MIGRD_PLAN_H
@@ -11,28 +11,31 @@
 #include "numa-migrd/snapshot.h"
 
 enum nm_step_pin {
-	NM_STEP_LEASE, /* the mask stays narrowed while evidence renews it */
-	NM_STEP_NUDGE, /* narrowed until the thread is seen there, then widened at once */
+	NM_STEP_LEASE, /* the affinity stays narrowed while samples renew the lease */
+	NM_STEP_NUDGE, /* narrowed until the thread runs there, then restored at once */
 };
 
 struct nm_step {
 	uint32_t tid, pid;
 	uint64_t start_ticks, adopted_ns;
 	enum nm_step_pin pin;
-	enum nm_runtime runtime; /* its program's: why it is nudged, with threads.pin = "auto" */
+	enum nm_runtime runtime; /* of its program: the reason for a transient affinity with
+				  * threads.pin = "auto" */
 	int cpu_from, cpu_to, node_from, node_to;
-	hwloc_bitmap_t target; /* mask to set: inside the original; owned by the plan */
+	hwloc_bitmap_t target; /* affinity to set, a subset of `original`; owned by the plan */
 	hwloc_const_bitmap_t
-		original; /* the outer bound, what restoring means; owned by the roster */
+		/* The affinity to which it is restored, and the limit of `target`; owned by the
+		 * task table. */
+		original;
 	bool unrestricted;
-	double local_before;   /* local share when decided; NaN where unknown */
-	double samples_before; /* access samples behind it */
-	/* IMAR²: what it was like when decided, NaN where unknown. */
+	double local_before;   /* local access ratio when decided; NaN: not known */
+	double samples_before; /* number of access samples behind local_before */
+	/* IMAR²: metrics of the thread when decided; NaN: not known. */
 	double latency_before, performance_before, relative_before;
 	double record; /* P of the record on node_to */
-	/* kMAF: latency samples behind latency_before, and sharings with threads on node_to. */
+	/* kMAF: number of samples of latency_before, and communication with threads on node_to. */
 	double latency_samples_before, shared;
-	double access_cost_before; /* nm_selection_access_cost() where it was */
+	double access_cost_before; /* nm_selection_access_cost() on node_from */
 	char comm[NM_COMM_BYTES];
 };
 
@@ -41,69 +44,74 @@ enum nm_decision_kind { NM_DECISION_MIGRATE, NM_DECISION_SWAP, NM_DECISION_ROLLB
 struct nm_decision {
 	uint64_t id;
 	enum nm_decision_kind kind;
-	enum nm_thread_policy policy; /* whose it is */
+	enum nm_thread_policy policy; /* policy that made the decision */
 	uint64_t interval;
-	uint64_t undoes;     /* ROLLBACK: the decision it undoes; else 0 */
+	uint64_t undoes;     /* ROLLBACK: the decision that is rolled back; otherwise 0 */
 	bool by_performance; /* judged by the feedback, see nm_judged_by_performance() */
-	bool by_locality;    /* P was locality */
-	bool by_sharing;     /* kMAF's: what follows, NaN for a rollback */
-	double cost_before, cost_after; /* of sharing, over all decisions of the interval */
-	struct nm_balance_reason balance; /* not of a rollback */
+	bool by_locality;    /* P was derived from locality */
+	bool by_sharing;     /* by kMAF; the next two fields are NaN for a rollback */
+	double cost_before, cost_after; /* communication cost over all decisions of the interval */
+	struct nm_balance_reason balance; /* not set for a rollback */
 	struct nm_tickets tickets;
 	double draw, gain;
 	struct nm_alternative
-		alternatives[NM_ALTERNATIVES_MOST]; /* as struct nm_proposal has them */
+		/* As in struct nm_proposal. */
+		alternatives[NM_ALTERNATIVES_MOST];
 	size_t nr_alternatives, nr_candidates;
 
-	unsigned nr_steps; /* 1, or 2 for a swap: both or neither */
+	unsigned nr_steps; /* 1, or 2 for a swap, which is done completely or not at all */
 	struct nm_step steps[2];
 };
 
 struct nm_plan {
 	struct nm_decision *decisions;
 	size_t count;
-	uint64_t stopped_by_budget; /* proposals beyond moves_per_interval */
-	uint64_t stopped_by_mask; /* proposals whose destination holds no CPU the thread may use */
+	uint64_t stopped_by_budget; /* proposals beyond threads.moves_per_interval */
+	uint64_t stopped_by_mask; /* proposals whose destination has no CPU that the thread may
+				   * use */
 };
 void nm_plan_clear(struct nm_plan *plan);
 
 /*
  * Turns proposals into decisions, in their order, within threads.moves_per_interval (a swap counts
- * two). Pin per threads.pin: "auto" leases, but nudges threads of young or spawning processes, and
- * of those whose runtime may count its CPUs again; a thread that is to be held where it is and may
- * only be nudged is left out. Decision ids count up from *next_id, which is advanced. Returns 0 or
- * -ENOMEM (nothing planned). Tick, plan stage.
+ * as two). threads.pin selects leases or transient affinities: "auto" leases, but uses transient
+ * affinities for threads of young or spawning processes, and of processes whose runtime may count
+ * its CPUs again. A thread that is to stay on its node and may only get a transient affinity is
+ * omitted. Decision ids are taken from *next_id, which is incremented. Returns 0, or -ENOMEM
+ * (nothing planned). Called by the plan stage of the tick.
  */
 int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);
 
-/* What a verdict sends back: the threads and where they came from. */
+/* The threads that a verdict sends back, and their original places. */
 struct nm_rollback {
 	uint64_t decision;
 	unsigned nr_threads;
 	struct {
 		uint32_t tid;
 		uint64_t start_ticks, adopted_ns;
-		int cpu_from, node_from; /* where it came from: where it goes */
+		int cpu_from, node_from; /* original place, to which the thread is sent back */
 	} threads[2];
 };
 
 /*
- * Adds a rollback to the plan: each thread that still lives is sent back to its source node (its
- * source CPU under pin = "core", unless another managed thread has its home there by now), pinned
- * by the same rule as a move: restoring a wide mask would leave it where it is. The two of a swap
- * go back by a decision each, so that one which is dead, or whose mask somebody has changed since,
- * does not hold the other. Nodes without an allowed CPU are skipped. Outside the budget: undoing is
- * never put off. Tickets are 0, draw and gain NaN. Returns 0 or -ENOMEM (not all was added).
+ * Adds a rollback to the plan. Each thread that still exists is sent back to its source node (with
+ * pin = "core", to its source CPU, unless another managed thread runs there now) and pinned by the
+ * same rules as a move, because restoring a wide affinity would not make it move back. The two
+ * threads of a swap get a decision each, so that one that has exited, or whose affinity was changed
+ * externally, does not block the other. Nodes without an allowed CPU are skipped. Rollbacks are not
+ * limited by the budget. Their tickets are 0; draw and gain are NaN. Returns 0, or -ENOMEM (not all
+ * were added).
  */
 int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			 const struct nm_rollback *rollback, uint64_t *next_id,
 			 struct nm_plan *plan);
 
 /*
- * Adds a decision of one step, with this id, that sends a thread to a node whose CPUs it may use; of
- * policy "auto", whose decision is about a group and has as many such parts as threads. -ENOENT: there
- * is no CPU for it; -ENOMEM. Nothing is added then. Tick, plan stage.
+ * Adds a decision of one step, with this id, that sends a thread to a node whose CPUs it may use.
+ * Used by policy "auto", whose decisions concern groups and have one such part per thread. Returns
+ * 0, -ENOENT if the thread may use no CPU of the node, or -ENOMEM; on failure nothing is added.
+ * Called by the plan stage of the tick.
  */
 int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		     uint32_t thread, int node, enum nm_step_pin pin, uint64_t id,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the daemon saw, decided and did, as a file: for replaying, explaining and plotting. A
- * recording holds no contents of memory and no physical addresses. The format is in
- * docs/recording.md; decoding is pure.
+ * Recordings: files with the observations, decisions and operations of the daemon, for replay,
+ * explanation and plots. A recording contains no memory contents and no physical addresses.
+ * docs/recording.md describes the format; decoding is pure.
  *
- * A file is a header and blocks, each with a checksum; a block holds whole records. One that was
- * not written to its end (a crash, a full disk) is cut off and told; any other damage is an error.
+ * A file is a header and blocks, each with a checksum; a block holds whole records. An incomplete
+ * block at the end (after a crash, or on a full disk) is dropped and reported; any other damage is
+ * an error.
  */
 #ifndef NUMA_MIGRD_RECORDING_H
 #define NUMA_MIGRD_RECORDING_H
@@ -28,26 +29,26 @@
 #define NM_RECORDING_TEXT 1024U
 
 enum nm_recorded_kind {
-	/* Said for people and plots; in the order of an interval. */
-	NM_RECORDED_START,     /* first of all */
-	NM_RECORDED_TOPOLOGY,  /* behind it, and where it changed */
-	NM_RECORDED_INTERVAL,  /* begins an interval; what follows belongs to it */
-	NM_RECORDED_THREADS,   /* those managed, as the policy saw them */
-	NM_RECORDED_PROCESSES, /* of threads, with the location of their memory */
-	NM_RECORDED_SHARING,   /* threads that share memory */
+	/* For display and plots, in the order within an interval. */
+	NM_RECORDED_START,     /* the first record */
+	NM_RECORDED_TOPOLOGY,  /* follows START, and each change of the topology */
+	NM_RECORDED_INTERVAL,  /* begins an interval; the following records belong to it */
+	NM_RECORDED_THREADS,   /* the managed threads as the policy saw them */
+	NM_RECORDED_PROCESSES, /* the processes of the threads, with the location of their memory */
+	NM_RECORDED_SHARING,   /* pairs of threads that share memory */
 	NM_RECORDED_VERDICT,   /* of an earlier decision */
-	NM_RECORDED_PROPOSALS, /* what stopped others, before the decisions */
+	NM_RECORDED_PROPOSALS, /* numbers of rejected proposals, before the decisions */
 	NM_RECORDED_DECISION,
-	NM_RECORDED_RECEIPT, /* what became of it at once */
+	NM_RECORDED_RECEIPT, /* the immediate result of a decision */
 	NM_RECORDED_PAGE_VERDICT,
 	NM_RECORDED_PAGE_DECISION,
-	NM_RECORDED_ENTRY, /* what the journal was told, of whatever kind */
-	NM_RECORDED_END,   /* why it ends; a crash leaves none */
-	/* What a replay is fed with. */
-	NM_RECORDED_CALL,    /* what has the daemon act: a tick, a full ring, a command */
-	NM_RECORDED_ANSWER,  /* of the machine to one operation of struct nm_platform_ops */
-	NM_RECORDED_SOURCE,  /* what is sampled */
-	NM_RECORDED_SAMPLES, /* of one emptying of the rings, with task events */
+	NM_RECORDED_ENTRY, /* a journal entry of any kind */
+	NM_RECORDED_END,   /* the reason for the end; missing after a crash */
+	/* Input of a replay. */
+	NM_RECORDED_CALL,    /* a call that makes the daemon act: a tick, a full ring, a command */
+	NM_RECORDED_ANSWER,  /* the result of one operation of struct nm_platform_ops */
+	NM_RECORDED_SOURCE,  /* status of the sampling source */
+	NM_RECORDED_SAMPLES, /* the samples and task events of one drain */
 	NM_RECORDED_KINDS
 };
 
@@ -55,13 +56,13 @@ struct nm_recorded_start {
 	char version[32]; /* of the program */
 	uint64_t time_s;  /* since 1970 */
 	uint64_t monotonic_ns;
-	uint64_t seed; /* of the generator, at this moment as at the start */
+	uint64_t seed; /* of the random number generator, as of this moment */
 	uint64_t next_decision;
-	uint64_t intervals; /* before the first one here */
-	uint32_t pid;	    /* of the daemon, which does not manage itself */
+	uint64_t intervals; /* number of intervals before the first one recorded */
+	uint32_t pid;	    /* PID of the daemon, which does not manage itself */
 	bool hashed, dry_run;
-	char source[64];		  /* name of what is sampled, "none" */
-	const char *config_name, *config; /* the file's, and its text */
+	char source[64];		  /* name of the sampling source, or "none" */
+	const char *config_name, *config; /* name and text of the configuration file */
 	size_t config_length;
 };
 
@@ -69,62 +70,66 @@ struct nm_recorded_interval {
 	uint64_t number;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t length_ns;
-	double local_share; /* over managed threads; NaN where unknown, as all that follow */
+	double local_share; /* over the managed threads; NaN: not known, also for the following
+			     * fields */
 	double performance; /* P_g */
-	uint32_t nr_nodes, nr_threads; /* nr_threads: managed */
-	bool by_locality;	       /* P is locality, for want of counters */
+	uint32_t nr_nodes, nr_threads; /* nr_threads is the number of managed threads */
+	bool by_locality; /* P is derived from locality, because counters are missing */
 };
 
-/* As struct nm_snap_thread has them; NaN where unknown, -1 for no CPU or node. */
+/* As in struct nm_snap_thread. NaN: not known; -1: no CPU or node. */
 struct nm_recorded_thread {
 	uint32_t tid, pid;
 	int main_cpu, main_node, preferred;
 	double run_share, local_share, access_total;
-	double latency;	     /* core cycles: colour of the 3DyRM roofline */
+	double latency;	     /* core cycles; the color in the 3DyRM roofline */
 	double instructions; /* per second */
-	double operations;   /* O: its axis of performance; as instructions */
-	double intensity;    /* I: its other axis, operations per byte */
+	double operations;   /* O, per second: the performance axis */
+	double intensity;    /* I, operations per byte: the other axis */
 	double performance, relative;
 	bool leased, measured, movable;
-	const double *accesses; /* nr_nodes values: accesses in the window to each node's memory */
+	const double *accesses; /* nr_nodes values: accesses in the window to the memory of each
+				 * node */
 };
 
 struct nm_recorded_process {
 	uint32_t pid, uid;
-	char comm[NM_COMM_BYTES]; /* escaped once (nm_escape()), as all names here */
+	char comm[NM_COMM_BYTES]; /* escaped once with nm_escape(), as all names in a recording */
 	uint32_t threads;
 	double performance;
-	bool tracked; /* its pages are looked at; else the next two are 0 */
+	bool tracked; /* its pages are sampled; otherwise the next two fields are 0 */
 	struct nm_exclusivity exclusivity;
-	const uint64_t *pages; /* nr_nodes values: sampled pages known to live on each node */
+	const uint64_t *pages; /* nr_nodes values: number of sampled pages on each node */
 };
 
-/* Which threads share memory: the strongest pairs of the affinity matrix, each once. */
+/* Two threads that share memory. A record holds the strongest pairs of the communication matrix,
+ * each once. */
 struct nm_recorded_pair {
 	uint32_t a, b; /* tids, a < b */
 	uint32_t weight;
 };
 
 struct nm_recorded_proposals {
-	uint64_t considered, candidates; /* threads; of them all, in the lottery */
+	uint64_t considered, candidates; /* considered: threads; candidates: their candidates in the
+					  * lottery */
 	uint64_t stopped_by_gate, stopped_by_owner, stopped_by_budget, stopped_by_mask;
 };
 
 struct nm_recorded_entry {
-	uint64_t decision; /* 0: of none */
+	uint64_t decision; /* 0: none */
 	uint64_t time_usec;
 	int priority;
-	const char *text;   /* the sentence */
-	const char *fields; /* "NAME=value" a line */
+	const char *text;   /* the text */
+	const char *fields; /* lines of the form "NAME=value" */
 };
 
 enum nm_recorded_call {
 	NM_CALL_TICK,
-	NM_CALL_DRAIN, /* rings between ticks */
+	NM_CALL_DRAIN, /* draining of rings between ticks */
 	NM_CALL_NUDGES,
-	NM_CALL_EXAMINE,     /* number: how many processes at most */
-	NM_CALL_OPEN_SOURCE, /* blind for a minute */
-	NM_CALL_RELEASE,     /* number: pid */
+	NM_CALL_EXAMINE,     /* number: maximum number of processes */
+	NM_CALL_OPEN_SOURCE, /* an attempt to open a source after a minute without one */
+	NM_CALL_RELEASE,     /* number: PID */
 	NM_CALL_RELOAD,	     /* text: the configuration */
 	NM_CALLS
 };
@@ -136,12 +141,12 @@ struct nm_recorded_step {
 	size_t length;
 };
 
-/* What an operation said. `handle` is a number of the recording for a directory or file. */
+/* The result of one operation. `handle` is the recording's number for a directory or file. */
 struct nm_recorded_answer {
-	const char *operation; /* as struct nm_platform_ops names it */
+	const char *operation; /* name in struct nm_platform_ops */
 	int64_t handle;
 	const char *path; /* "": none */
-	int64_t result;	  /* what it returned */
+	int64_t result;	  /* return value */
 	const uint8_t *bytes;
 	size_t length;
 };
@@ -150,10 +155,10 @@ struct nm_recorded_source {
 	bool open;
 	struct nm_source_status status;
 	const double *taken_per_seen;
-	unsigned nr_cpus; /* of them */
+	unsigned nr_cpus; /* number of entries in taken_per_seen */
 };
 
-/* samples[i].home is set where the node was known; physical_address is 0. */
+/* samples[i].home is set if the node was known; physical_address is 0. */
 struct nm_recorded_samples {
 	const struct nm_sample *samples;
 	size_t nr_samples;
@@ -163,9 +168,9 @@ struct nm_recorded_samples {
 
 struct nm_recorded {
 	enum nm_recorded_kind kind;
-	uint64_t interval; /* the last INTERVAL's number; 0 before the first */
-	uint64_t offset;   /* of its block in the file */
-	unsigned nr_nodes; /* of the machine, in what was read: of arrays by node */
+	uint64_t interval; /* number in the last INTERVAL record; 0 before the first */
+	uint64_t offset;   /* offset of its block in the file */
+	unsigned nr_nodes; /* number of nodes of the recorded machine, for arrays by node */
 	union {
 		struct nm_recorded_start start;
 		const struct nm_topology *topology;
@@ -184,7 +189,7 @@ struct nm_recorded {
 		} sharing;
 		struct nm_recorded_proposals proposals;
 		struct nm_verdict verdict;
-		struct nm_decision decision; /* its steps' `target` is set, `original` is not */
+		struct nm_decision decision; /* `target` of its steps is set, `original` is not */
 		struct nm_receipt receipt;
 		struct nm_page_decision page_decision;
 		struct nm_page_verdict page_verdict;
@@ -202,49 +207,51 @@ struct nm_recorded {
 struct nm_recording;
 
 /*
- * Opens a recording (fd: taken over, also on failure). Returns 0; -EPROTO: not a recording;
- * -EPROTONOSUPPORT: by a newer version; -ENOMEM; -errno. `error` gets a sentence with the reason.
- * Commands.
+ * Opens a recording. Takes over fd, also on failure. Returns 0; -EPROTO if it is not a recording;
+ * -EPROTONOSUPPORT if a newer version wrote it; -ENOMEM; or another negative errno. On failure
+ * `error` gets a sentence with the reason. Called by commands.
  */
 int nm_recording_open(int fd, char *error, size_t error_size, struct nm_recording **ret);
-/* The contents of one block, without file, checksums and packing: for tests and fuzzing. -ENOMEM.
- */
+/* Opens the contents of one block, without header, checksum and compression, for tests and fuzzing.
+ * Returns 0 or -ENOMEM. */
 int nm_recording_open_block(const uint8_t *contents, size_t size, struct nm_recording **ret);
 void nm_recording_free(struct nm_recording *recording);
 NM_DEFINE_CLEANUP(struct nm_recording, nm_recording_free);
 
 /*
- * The next record; what it points to is valid until the next call. 1: there is one; 0: the end,
- * also where a torn tail was cut off; -EBADMSG: damaged; -ENOMEM; -errno. A file that changes
- * meanwhile is read to its present end.
+ * Reads the next record, which is valid until the next call. Returns 1 for a record; 0 at the end,
+ * also if an incomplete block follows; -EBADMSG if the file is damaged; -ENOMEM; or another
+ * negative errno. A file that is still being written is read up to its current end.
  */
 int nm_recording_next(struct nm_recording *recording, struct nm_recorded *ret);
 
-/* From the first record again. */
+/* Restarts at the first record. */
 int nm_recording_rewind(struct nm_recording *recording);
 
-/* Bytes at the end that were not written to their end; 0: none, or not there yet. */
+/* Returns the size of the incomplete block at the end; 0 if there is none or the end was not
+ * reached. */
 uint64_t nm_recording_torn(const struct nm_recording *recording);
 
-/* What was wrong with the place and the reason, after an error of nm_recording_next(). */
+/* Describes the place and the reason of the last error of nm_recording_next(). */
 const char *nm_recording_error(const struct nm_recording *recording);
 
-/* Only records of these kinds (bits 1 << kind) come; others are passed over, unread. */
+/* Makes nm_recording_next() return only records of these kinds (bits 1 << kind); others are skipped
+ * without decoding. */
 void nm_recording_only(struct nm_recording *recording, uint32_t kinds);
 
 const char *nm_recorded_kind_name(enum nm_recorded_kind kind);
 
-/* One record, as a line (samples: a line each). */
+/* Prints one record as a line; for samples, one line each. */
 void nm_recorded_print(const struct nm_recorded *record, FILE *out);
-/* Everything, a line for each record and those within it; for people and tests. -errno of writing
- * or reading. */
+/* Prints all records and their items, one per line, for users and tests. Returns 0 or the negative
+ * errno of reading or writing. */
 int nm_recording_dump(struct nm_recording *recording, FILE *out);
 
-/* Are they the same to the last bit? -ENOMEM. */
+/* Compares two records bit by bit. Returns 0 or -ENOMEM. */
 int nm_recorded_equal(const struct nm_recorded *a, const struct nm_recorded *b, unsigned nr_nodes,
 		      bool *ret);
 
-/* A topology of one's own, to outlive the record; the caller frees. -ENOMEM. */
+/* Copies a topology, so that it outlives the record. The caller frees it. Returns 0 or -ENOMEM. */
 int nm_recording_copy_topology(const struct nm_topology *topology, struct nm_topology **ret);
 
 /* ---- writing ---- */
@@ -254,30 +261,30 @@ struct nm_recorder_writer;
 struct nm_recording_options {
 	uint64_t limit_bytes; /* 0: no limit; nothing is written beyond it */
 	/*
-	 * Names are hashed, and addresses by page; settings, sentences and what the machine said
-	 * are left out, so that it cannot be replayed. The key is drawn by the caller, and
-	 * forgotten.
+	 * If set, names and page addresses are hashed; settings, texts and answers of the machine
+	 * are omitted, so that the recording cannot be replayed. The caller generates the key and
+	 * discards it afterwards.
 	 */
 	bool hashed;
 	uint64_t key[2];
 };
 
-/* Writes the header to an empty file (fd: taken over, also on failure; a regular file, as blocks
- * are whole). -ENOMEM, -errno. */
+/* Writes the header to an empty regular file. Takes over fd, also on failure. The file must be
+ * regular because blocks are written whole. Returns 0, -ENOMEM or another negative errno. */
 int nm_recording_create(int fd, const struct nm_recording_options *options,
 			struct nm_recorder_writer **ret);
-/* Writes what is left. NULL is fine. */
+/* Writes the remaining records and closes the file. NULL is allowed. */
 void nm_recording_close(struct nm_recorder_writer *writer);
 NM_DEFINE_CLEANUP(struct nm_recorder_writer, nm_recording_close);
 
 /*
- * Adds a record, of which everything is copied. nr_nodes: of the machine, for arrays by node.
- * -EFBIG: the limit is reached: nothing more will be taken; -ENOMEM; -errno of the file, which are
- * the same ever after.
+ * Adds a copy of a record. nr_nodes is the number of nodes of the machine, for arrays by node.
+ * Returns 0; -EFBIG if the limit is reached, after which no record is accepted; -ENOMEM; or the
+ * negative errno of the file, which all later calls return again.
  */
 int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded *record,
 		     unsigned nr_nodes);
-/* What was added is in the file; at the end of a tick. */
+/* Writes all records added so far to the file. Called at the end of a tick. */
 int nm_recording_flush(struct nm_recorder_writer *writer);
 
 #endif

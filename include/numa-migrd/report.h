@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A recording as one page to look at: HTML that is XML too, with its plots inside (SVG), which asks
- * nobody for anything and runs nothing. docs/report.md tells how to read it.
- */
+/* Renders a recording as one page: XHTML-compatible HTML with embedded plots (SVG), which loads no
+ * other resources and contains no scripts. docs/report.md explains how to read it. */
 #ifndef NUMA_MIGRD_REPORT_H
 #define NUMA_MIGRD_REPORT_H
 
@@ -11,10 +9,11 @@
 #include "numa-migrd/recording.h"
 
 /*
- * Writes the page of a recording, which is read twice from its beginning. `name`: the file's, any
- * text. Memory and the page are bounded, however long the recording and however many threads: what
- * is left out is counted on the page. Returns 0; what nm_recording_next() returns on failure, with
- * its reason in nm_recording_error(); -ENOMEM; -EIO: `out` took not all of it. Command.
+ * Writes the page of a recording, which is read twice from its beginning. `name` is the name of the
+ * file and may be any text. Memory use and page size are bounded, regardless of the length of the
+ * recording and the number of threads; the page states the amount that was omitted. Returns 0; the
+ * error of nm_recording_next(), described by nm_recording_error(); -ENOMEM; or -EIO if writing to
+ * `out` failed. Called by the command.
  */
 int nm_report_write(struct nm_recording *recording, const char *name, FILE *out);
 

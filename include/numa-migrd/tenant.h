@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fair shares of what is bounded: workers, queries, batches of pages, lists. A tenant is a user
- * within a domain; a domain is a top-level cgroup: one service, one container, or everything that
- * one user has started. Pure.
+ * Fair shares of limited resources: workers, queries, batches of pages, lists. A tenant is a user
+ * within a domain. A domain is a top-level cgroup: one service, one container, or all processes of
+ * a user's sessions. Pure.
  */
 #ifndef NUMA_MIGRD_TENANT_H
 #define NUMA_MIGRD_TENANT_H
@@ -11,20 +11,20 @@
 #include <stdint.h>
 
 struct nm_tenant {
-	uint64_t domain; /* a hash of the path of its top-level cgroup */
-	uint32_t uid;	 /* real */
+	uint64_t domain; /* hash of the path of its top-level cgroup */
+	uint32_t uid;	 /* real uid */
 };
 
 /*
- * The tenant of a process with this path in the unified hierarchy. The top-level cgroup ends at the
- * first component that is neither a slice (systemd.slice(5)) nor the common parent of containers,
- * and at user-UID.slice: a user can create any number of cgroups below these, and none beside them.
- * NULL, "/": unknown; each user is a domain then.
+ * Returns the tenant of a process with this path in the unified hierarchy. The top-level cgroup
+ * ends at the first component that is neither a slice (systemd.slice(5)) nor the common parent of
+ * containers, or at user-UID.slice: a user can create any number of cgroups below these, but none
+ * beside them. A path of NULL or "/" is unknown; each user is then a domain.
  */
 struct nm_tenant nm_tenant_of(uint32_t uid, const char *cgroup);
 bool nm_tenant_same(const struct nm_tenant *a, const struct nm_tenant *b);
 
-/* What is shared, and how much there is of it. */
+/* The shared resources and their limits. */
 #define NM_STUCK_WORKERS_MOST 8U
 #define NM_QUERIES_MOST 256U
 #define NM_RUNTIME_QUERIES_MOST 8U
@@ -32,34 +32,35 @@ bool nm_tenant_same(const struct nm_tenant *a, const struct nm_tenant *b);
 #define NM_RELEASED_MOST 4096U
 #define NM_ORIGINS_MOST 1048576U
 #define NM_EXAMINATIONS_MOST 256U
-#define NM_REQUESTS_MOST 4096U /* the bus lets a user have 256 connections */
+#define NM_REQUESTS_MOST 4096U /* the bus allows each user 256 connections */
 enum nm_shared {
-	NM_SHARE_STUCK_WORKERS, /* given up, and not ended */
-	NM_SHARE_QUERIES,	/* about memory, not answered or not fetched */
+	NM_SHARE_STUCK_WORKERS, /* abandoned and not yet exited */
+	NM_SHARE_QUERIES,	/* about memory, unanswered or not fetched */
 	NM_SHARE_RUNTIME_QUERIES,
 	NM_SHARE_BATCHES,      /* of pages, with the mover */
-	NM_SHARE_RELEASED,     /* threads and processes that are left alone */
-	NM_SHARE_ORIGINS,      /* runs of pages of which it is remembered where they were */
-	NM_SHARE_EXAMINATIONS, /* of young processes, not due yet */
-	NM_SHARE_REQUESTS,     /* on the bus, not answered; a tenant is a sender */
+	NM_SHARE_RELEASED,     /* entries of threads and processes that are no longer managed */
+	NM_SHARE_ORIGINS,      /* runs of pages whose original location is recorded */
+	NM_SHARE_EXAMINATIONS, /* pending examinations of young processes */
+	NM_SHARE_REQUESTS,     /* unanswered requests on the bus; a tenant is a sender */
 	NM_SHARES,
 };
 
-/* How much is in use, as one tenant sees it. */
+/* The use of a resource from the point of view of one tenant. */
 struct nm_usage {
-	uint64_t all, domain, user; /* user: of the same tenant */
+	uint64_t all, domain, user; /* all: in total, domain: by the tenant's domain, user: by the
+				     * tenant itself */
 };
 
-/* Adds `amount`, used by `holder`. */
+/* Adds `amount` used by `holder` to the usage seen by `tenant`. */
 void nm_usage_add(struct nm_usage *usage, const struct nm_tenant *tenant,
 		  const struct nm_tenant *holder, uint64_t amount);
 
 /*
- * True: the tenant may use one more. A domain may while it uses less than is free, and a user
- * within it while it uses less than half of what is free. So a domain gets at most half of all and
- * a user 33 %, even if there is no other tenant, and each further tenant gets a smaller share.
- * Eight domains that take all they can leave room for a ninth. For stuck workers and requests the
- * table sets the limit of a user.
+ * Returns true if the tenant may use one more unit. A domain may use less than the amount that is
+ * free, and a user within it less than half of that. Therefore a domain gets at most half of the
+ * total and a user 33 %, even without other tenants, and each further tenant gets a smaller share.
+ * Eight domains at their limits leave room for a ninth. For stuck workers and requests the table
+ * sets the limit of a user.
  */
 bool nm_share_has_room(enum nm_shared share, const struct nm_usage *usage);
 

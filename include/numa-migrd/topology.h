@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine as an immutable value: nodes, CPUs, distances, and which node a physical address is on.
- * Loaded by hwloc (from this machine, an hwloc XML file, or a /sys + /proc tree for tests); after load
- * every function is pure. A new value is loaded when CPUs or memory blocks come or go.
+ * The machine as an immutable value: nodes, CPUs, distances, and the node of each physical address.
+ * It is loaded with hwloc (from this machine, from an hwloc XML file, or from a /sys and /proc tree
+ * for tests); all other functions are pure. A new value is loaded when CPUs or memory blocks are
+ * added or removed.
  *
- * Nodes are numbered densely from 0 ("node index"); the kernel's sparse numbers are nodes[].os_id.
- * CPUs are indexed by the kernel's numbers, so absent ids are holes with present == false.
+ * Nodes are numbered densely from 0 ("node index"); the kernel's sparse numbers are in
+ * nodes[].os_id. CPUs are indexed by the kernel's numbers, so absent ids are holes with present ==
+ * false.
  */
 #ifndef NUMA_MIGRD_TOPOLOGY_H
 #define NUMA_MIGRD_TOPOLOGY_H
@@ -29,29 +31,34 @@ struct nm_topology;
 
 struct nm_topology_source {
 	const char *xml_path;  /* an hwloc XML export, or NULL */
-	/* Gives one of its own, in place of both: a replay's. NULL: see below. */
+	/* Returns a topology instead of loading a file; for replay. NULL: see the other fields. */
 	int (*load)(void *context, struct nm_topology **ret);
 	void *context;
-	const char *root_path; /* a tree holding /sys and /proc of a machine; NULL or "/": this one */
+	const char *root_path; /* a tree with /sys and /proc of a machine; NULL or "/": this
+			        * machine */
 };
 
 struct nm_cpu {
-	bool present;  /* the kernel knows it (it may be offline) */
+	bool present;  /* known to the kernel, but possibly offline */
 	bool online;
 	bool isolated; /* isolcpus or an isolated cpuset partition: never sampled, never a destination */
 	bool nohz_full;
-	int node;      /* node index, -1 where unknown */
-	int core;      /* index shared by SMT siblings, -1 while offline */
-	int cache;     /* index shared by the CPUs under one last-level cache, -1 where unknown */
+	int node;      /* node index; -1: not known */
+	int core;      /* index shared by SMT siblings; -1: offline */
+	int cache;     /* index shared by the CPUs of one last-level cache; -1: not known */
 };
 
 struct nm_node {
 	unsigned os_id;
-	hwloc_bitmap_t cpus; /* online, neither isolated nor nohz_full; empty on a memory-only node */
+	hwloc_bitmap_t cpus; /* online, neither isolated nor nohz_full; empty for a memory-only
+			      * node */
 	uint64_t memory_bytes;
-	int nearest_with_cpus; /* itself where it has CPUs (algorithms: stands for a memory-only node),
-				* and where no node has any; of a memory-only node, by the firmware's
-				* initiators, else hwloc's set of CPUs, then the distance */
+	/*
+	 * The node itself if it has CPUs, or if no node has any. For a memory-only node, the node
+	 * that represents it in the algorithms, chosen by the firmware's initiators, otherwise by
+	 * hwloc's set of CPUs, otherwise by distance.
+	 */
+	int nearest_with_cpus;
 };
 
 struct nm_topology {
@@ -59,41 +66,45 @@ struct nm_topology {
 	unsigned nr_cpus; /* highest CPU number + 1 */
 	struct nm_node *nodes;
 	struct nm_cpu *cpus;
-	unsigned *distance;      /* nr_nodes × nr_nodes, SLIT scale (10 = local); see nm_topology_distance() */
+	unsigned *distance;      /* nr_nodes × nr_nodes, SLIT scale (10: local); see
+				  * nm_topology_distance() */
 	hwloc_bitmap_t usable;   /* online and neither isolated nor nohz_full */
 	hwloc_bitmap_t online;
-	hwloc_bitmap_t possible; /* /sys/devices/system/cpu/possible: what "no restriction" means */
-	uint64_t llc_bytes;      /* the largest last-level cache instance; 0 where unknown */
+	hwloc_bitmap_t possible; /* /sys/devices/system/cpu/possible: the affinity of an
+				  * unrestricted thread */
+	uint64_t llc_bytes;      /* size of the largest last-level cache; 0: not known */
 };
 
 /*
- * Loads the topology. Returns 0; -ENOENT/-EINVAL (source missing or unreadable), -ENOMEM. On failure
- * `error` (error_size bytes) holds one sentence with place and remedy. A machine without NUMA has one
- * node. The caller frees. Called by the daemon at start and when CPUs change (hwloc(7)). hwloc takes its
- * settings from the environment, which is changed during the call: not beside other threads.
+ * Loads the topology. Returns 0, -ENOENT or -EINVAL (source missing or unreadable), or -ENOMEM. On
+ * failure `error` (error_size bytes) gets one sentence with place and remedy. A machine without
+ * NUMA has one node. The caller frees the topology. Called by the daemon at start and when CPUs
+ * change (hwloc(7)). hwloc takes its settings from the environment, which is modified during the
+ * call, so no other thread may run.
  */
 int nm_topology_load(const struct nm_topology_source *source, char *error, size_t error_size,
 		     struct nm_topology **ret);
 void nm_topology_free(struct nm_topology *topology);
 NM_DEFINE_CLEANUP(struct nm_topology, nm_topology_free);
 
-/* Distance from node index a to b on SLIT's scale; where the firmware tells none: 10 local, 20 remote. */
+/* Returns the distance from node index a to b on the SLIT scale. If the firmware provides none: 10
+ * local, 20 remote. */
 static inline unsigned nm_topology_distance(const struct nm_topology *topology, int a, int b)
 {
 	return topology->distance[(size_t)a * topology->nr_nodes + (size_t)b];
 }
 
-/* Node index of the kernel's node number, or -1. */
+/* Returns the node index of the kernel's node number, or -1. */
 int nm_topology_node_index(const struct nm_topology *topology, unsigned os_id);
 
-/* Node index of a CPU, or -1 for ids that do not exist. */
+/* Returns the node index of a CPU, or -1 for ids that do not exist. */
 int nm_topology_node_of_cpu(const struct nm_topology *topology, int cpu);
 
 /*
- * Sets of CPUs or nodes as the kernel and the ledger write them, up to a newline or the end: a list, "0-3,8", or a
- * map, "0000ffff,00000000" (cpuset(7), "FORMATS"). -EINVAL for anything else, an empty one, and numbers above
- * NM_LIST_MOST (more than any kernel has), so that damaged text cannot ask for any amount of memory; -ENOMEM.
- * Pure.
+ * Parse sets of CPUs or nodes in the formats of the kernel and the ledger, up to a newline or the
+ * end: a list, "0-3,8", or a map, "0000ffff,00000000" (cpuset(7), "FORMATS"). Return 0; -ENOMEM; or
+ * -EINVAL for other text, an empty set, and numbers above NM_LIST_MOST (more than any kernel has),
+ * so that damaged text cannot cause large allocations. Pure.
  */
 #define NM_LIST_MOST 65535U
 int nm_list_parse(const char *text, hwloc_bitmap_t ret);
@@ -105,18 +116,20 @@ struct nm_physmap;
 
 /*
  * Builds the table from <root>/sys/devices/system/node/nodeN/memoryM and
- * <root>/sys/devices/system/memory/block_size_bytes, else from <root>/proc/zoneinfo; on a single-node
- * machine everything is node 0. root_path as in nm_topology_source. Returns 0, -ENODATA (no source tells;
- * the home node is then unavailable), -ENOMEM.
+ * <root>/sys/devices/system/memory/block_size_bytes, or else from <root>/proc/zoneinfo. On a
+ * single-node machine all memory is on node 0. root_path is as in nm_topology_source. Returns 0,
+ * -ENODATA (none of the files has the information; nodes of addresses are then unknown), or
+ * -ENOMEM.
  */
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret);
-/* One that knows no address: where samples bring their nodes along. -ENOMEM. */
+/* Creates an empty table, for samples that contain their nodes. Returns 0 or -ENOMEM. */
 int nm_physmap_empty(struct nm_physmap **ret);
 void nm_physmap_free(struct nm_physmap *map);
 NM_DEFINE_CLEANUP(struct nm_physmap, nm_physmap_free);
 
-/* Node index of a physical address; -1 for 0 (not known to the sampler) and addresses outside memory. */
+/* Returns the node index of a physical address; -1 for 0 (not known to the sampler) and for
+ * addresses outside memory. */
 int nm_physmap_node(const struct nm_physmap *map, uint64_t physical_address);
 
 #endif

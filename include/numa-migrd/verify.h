@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receipts + later snapshots → verdicts: did the thread run where it was sent, and did its
- * performance or, where that is not known, its locality rise. Pure; the list of open questions is a
- * value.
+ * Computes verdicts from receipts and later snapshots: whether a moved thread ran on its new node,
+ * and whether its performance, or its locality if the performance is not known, improved. Pure; the
+ * list of pending evaluations is a value.
  */
 #ifndef NUMA_MIGRD_VERIFY_H
 #define NUMA_MIGRD_VERIFY_H
@@ -13,31 +13,36 @@
 #include "numa-migrd/snapshot.h"
 
 enum nm_verdict_kind {
-	NM_VERDICT_IMPROVED,	 /* what it is judged by rose beyond noise */
-	NM_VERDICT_NEUTRAL,	 /* it neither rose nor fell, or fell and threads.rollback
-				    is false; of a rollback: it arrived */
-	NM_VERDICT_ROLLED_BACK,	 /* it fell beyond the margin: the move is rolled back */
-	NM_VERDICT_CANCELLED,	 /* a thread was never seen on the node it was sent to: its CPU
-				    affinity is restored */
-	NM_VERDICT_INCONCLUSIVE, /* too few samples, threads gone, or moved again meanwhile */
+	NM_VERDICT_IMPROVED,	 /* the value it is judged by rose by more than the noise */
+	NM_VERDICT_NEUTRAL,	 /* no clear change, or a fall while threads.rollback is false; of a
+				  * rollback: the thread arrived */
+	NM_VERDICT_ROLLED_BACK,	 /* fell by more than the margin: the move is rolled back */
+	NM_VERDICT_CANCELLED,	 /* the thread never ran on its new node: its CPU affinity is
+				  * restored */
+	NM_VERDICT_INCONCLUSIVE, /* too few samples, or the threads exited or were moved again
+				  * meanwhile */
 };
 
 struct nm_verdict_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks, adopted_ns;
 	char comm[NM_COMM_BYTES];
-	bool alive;	  /* and still managed, as the same program */
-	bool ran_on_node; /* most of its run samples of an interval since were on node_to */
+	bool alive;	  /* and still managed, running the same program */
+	bool ran_on_node; /* most of its run samples in one interval since then were on node_to */
 	int cpu_from, node_from, node_to;
 	double local_before,
-		local_after; /* NaN where unknown; after: share on node_to since the act */
-	double samples_before; /* access samples behind what is known of before */
+		/* NaN: not known. local_after is the share on node_to since the move. */
+		local_after;
+	double samples_before; /* number of access samples before the decision */
 	uint64_t accesses_after, samples_after;
-	/* NaN where unknown; after: of the first interval since in which it was measured. */
+	/* NaN: not known. The values after the move are from the first interval in which it was
+	 * measured. */
 	double latency_before, latency_after, performance_before, performance_after;
-	/* Behind the latencies; a decision by sharing asks for the latest interval after. */
+	/* Number of samples of the latencies. For kMAF, the latency after the move is the latest
+	 * one. */
 	double latency_samples_before, latency_samples_after;
-	/* nm_selection_access_cost(), after: of the accesses since, from where it ran. */
+	/* nm_selection_access_cost(); the value after covers the accesses since the move, from
+	 * where it ran. */
 	double access_cost_before, access_cost_after;
 };
 
@@ -45,23 +50,25 @@ struct nm_verdict {
 	uint64_t decision;
 	enum nm_decision_kind of;
 	enum nm_verdict_kind kind;
-	unsigned intervals;  /* waited */
-	bool superseded;     /* one of its threads was moved again meanwhile */
-	enum nm_thread_policy policy; /* whose decision it was */
-	bool by_performance;	      /* then the feedback's figures, NaN until it judged */
+	unsigned intervals;  /* number of intervals until the verdict */
+	bool superseded;     /* one of its threads was moved again before the verdict */
+	enum nm_thread_policy policy; /* policy that made the decision */
+	/* If true, the following values are those of the feedback, NaN until it has judged. */
+	bool by_performance;
 	double figure, noise, losses, global_before, global_after, interval_s;
-	/* Distance-weighted, see nm_verdict_measure_locality() (verify/locality.h); a rise within
-	 * the noise is none. NaN where unknown. */
+	/* Weighted by distance, see nm_verdict_measure_locality() (verify/locality.h). A rise
+	 * within locality_noise does not count. NaN: not known. */
 	double locality_before, locality_after, locality_noise;
 	/*
-	 * kMAF's: what its threads share now costs so much where they were and where they are, and
-	 * the latency of the mapping's threads in this process is so many times the one before, of
-	 * which so much may be chance; NaN where unknown.
+	 * kMAF only. cost_before and cost_after are the cost of the current communication of its
+	 * threads at their old and new places. slowdown is the ratio of the latency of the threads
+	 * placed in this process to the one before; cost_noise and slowdown_noise are the parts
+	 * that may be chance. NaN: not known.
 	 */
 	bool by_sharing;
 	double cost_before, cost_after, cost_noise, slowdown, slowdown_noise;
-	/* Why it was moved for balance, and what came of it: the cost of an access to each page of
-	 * the process by which the accesses of its thread fell; NaN where unknown. */
+	/* The reason of a move for balance, and its result: the amount by which the access cost of
+	 * the thread fell, per page of the process. NaN: not known. */
 	struct nm_balance_reason balance;
 	double measured_benefit;
 	unsigned nr_threads;
@@ -74,9 +81,10 @@ struct nm_verdicts {
 };
 void nm_verdicts_clear(struct nm_verdicts *verdicts);
 
-/* A question that could not be answered after so many intervals is closed as inconclusive. */
+/* An evaluation without a result after this number of intervals ends as inconclusive. */
 #define NM_VERDICT_INTERVALS 10U
-/* Then most of what the affinity matrix holds was shared since the act, with one aging for each. */
+/* After this number of intervals, with one aging each, most of the communication matrix dates from
+ * after the move. */
 #define NM_VERDICT_AGED_INTERVALS 4U
 
 struct nm_verifier;
@@ -85,56 +93,60 @@ int nm_verifier_new(struct nm_verifier **ret);
 void nm_verifier_free(struct nm_verifier *verifier);
 NM_DEFINE_CLEANUP(struct nm_verifier, nm_verifier_free);
 
-/* Opens the question of an applied decision (of the snapshot's interval). A thread that is still
- * under question from an earlier one closes that as INCONCLUSIVE at the next judgement. -ENOMEM. */
+/*
+ * Begins the evaluation of a decision that was applied in the snapshot's interval. If an earlier
+ * decision on one of its threads is still pending, the next nm_verifier_judge() closes it as
+ * INCONCLUSIVE. Returns 0 or -ENOMEM.
+ */
 int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision);
 
-/*
- * Takes what the feedback found: decisions by performance are judged by that and wait for it.
- * Before nm_verifier_judge().
- */
+/* Sets the results of the feedback, which decide about decisions judged by performance. Called
+ * before nm_verifier_judge(). */
 void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_result *result);
 
 /*
- * What threads of decisions by sharing share now, in sharings times distance. Places are the
- * snapshot's; of partners that ran nowhere nothing is counted, and what a thread cost
- * that came from nowhere is NaN. -ENOMEM. Before it, each time.
+ * Computes the current communication cost, weight times distance, of threads moved for
+ * communication (kMAF). Places are those of the snapshot. Partners that did not run are not
+ * counted, and the cost at the old place of a thread without one is NaN. Returns 0 or -ENOMEM.
+ * Called each time before nm_verifier_judge().
  */
 int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
 			      const struct nm_snapshot *snapshot, const struct nm_config *config);
 
 /*
- * Judges what can be judged now: at the earliest one interval after the act; while a living thread
- * has fewer than threads.min_samples fresh samples, or was not seen on its node yet, it waits, at
- * most 10 intervals. A thread that ran elsewhere in two intervals and never there cancels its
- * decision.
+ * Judges the decisions for which a verdict is possible now, at the earliest one interval after the
+ * move. A decision waits, for at most 10 intervals, while one of its living threads has fewer than
+ * threads.min_samples new samples or has not been seen on its new node. It is cancelled if a thread
+ * ran elsewhere in two intervals and never on its new node.
  *
- * A decision by performance is judged by what the feedback found. Where that is nothing, and with
- * any other decision (LBMA's where P is not known), the locality is compared: improved where it
- * rose by more than threads.gate_margin and than its noise, rolled back (with threads.rollback)
- * where it fell by more than that margin, else neutral. LBMA moves for locality alone: such
- * a fall rolls back whatever the performance, which other moves of the interval share in. Of a move
- * for balance, which gives up locality by intent, that is not asked.
+ * A decision judged by performance follows the feedback. If the feedback has no result, and for all
+ * other decisions (those of LBMA if P is not known), the locality is compared: improved if it rose
+ * by more than both threads.gate_margin and its noise, rolled back (with threads.rollback) if it
+ * fell by more than that margin, otherwise neutral. LBMA moves threads only for locality, so a fall
+ * of the locality rolls a move back regardless of the performance, which other moves of the
+ * interval also affect. Moves for balance reduce locality on purpose and are not judged by it.
  *
- * Of a decision by sharing (kMAF) it is the mean latency of accesses over the threads that one
- * mapping moved in one process: where data is matters there, not which share of it is local, and
- * the local share falls by intent, until pages follow. For that they are given time: judged as soon
- * as accesses take no longer than before (by threads.delta_g, and beyond chance by
- * threads.gate_sigmas; improved where they take less by as much), rolled back, all together, if
- * they still do at the end. P holds the latency and figures that placement does not change, so it
- * would tell less, and nothing where these are not sampled. Where latencies are not, what the
- * threads share after some intervals tells whether they are nearer to each other than they would be
- * where they came from, by the same two settings. A ROLLBACK decision is only asked whether it
- * arrived: neutral, never improved, never rolled back. Called once per interval; the caller
- * clears *ret. -ENOMEM (nothing judged). Tick, first stage after the snapshot.
+ * A decision for communication (kMAF) is judged by the mean access latency of the threads that one
+ * thread placement moved in one process. The location of the data matters for it, not the local
+ * access ratio, which falls on purpose until pages follow. The decision is judged as soon as
+ * accesses are no slower than before (by threads.delta_g, and beyond chance by threads.gate_sigmas;
+ * improved if they are faster by as much). If they are still slower at the end of the time limit,
+ * all its threads are rolled back together. P is less suitable: it combines the latency with
+ * metrics that placement does not change, and is unknown if they are not sampled. If latencies are
+ * not sampled, the communication after some intervals shows whether the threads are nearer to each
+ * other than at their old places, by the same two settings.
+ *
+ * A ROLLBACK decision is only checked for arrival: it is neutral, never improved or rolled back.
+ * The caller clears *ret. Returns 0, or -ENOMEM (nothing judged). Called by the tick once per
+ * interval, as the first stage after the snapshot.
  */
 int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_verdicts *ret);
 
-/* Decisions still open. */
+/* Returns the number of decisions without a verdict. */
 size_t nm_verifier_open(const struct nm_verifier *verifier);
 
-/* The rollback of a ROLLED_BACK verdict, for nm_plan_add_rollback(). */
+/* Returns the rollback of a ROLLED_BACK verdict, for nm_plan_add_rollback(). */
 struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict);
 
 #endif
