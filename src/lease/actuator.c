@@ -258,10 +258,10 @@ void nm_actuator_update(struct nm_actuator *actuator, const struct nm_actuator_i
 	nm_descent_forget_processes(actuator->descent);
 	renew(actuator, input);
 	nm_lease_retry_inherited(actuator);
-	nm_lease_walk_on(actuator);
 	for (size_t i = 0; i < actuator->count; i++)
 		if (nm_lease_active(&actuator->leases[i]))
 			update_lease(actuator, i, input);
+	nm_lease_walk_on(actuator);
 	nm_lease_forget_past(actuator);
 	nm_lease_compact_ledger(actuator);
 	note_reported(actuator);

@@ -157,29 +157,17 @@ static int if_passing(int error)
 											 : 0;
 }
 
-/* By one target that it carries. */
-static int explain_target(struct nm_descent *descent, const struct nm_candidate *candidate,
-			  bool born_since, uint32_t target, struct nm_descendant *ret)
-{
-	int r = born_since ? nm_kinship_by_birth(descent, candidate, target, &ret->terms) : 0;
-	if (r < 0 || ret->terms)
-		return r;
-	ret->terms = nm_kinship_by_exec(descent, candidate, target);
-	ret->by_exec = ret->terms != NULL;
-	return 0;
-}
-
 /* What it carries is a target, or what its cpuset has left of one. */
-static int explain(struct nm_descent *descent, struct nm_candidate *candidate, bool born_since,
-		   struct nm_descendant *ret)
+static int explain(struct nm_descent *descent, struct nm_candidate *candidate,
+		   const struct nm_ledger_entry **ret)
 {
 	int r = 0;
 	if (candidate->target != NM_NO_TARGET)
-		r = explain_target(descent, candidate, born_since, candidate->target, ret);
-	for (uint32_t i = 0; r == 0 && !ret->terms && i < descent->nr_targets; i++)
+		r = nm_kinship_by_birth(descent, candidate, candidate->target, ret);
+	for (uint32_t i = 0; r == 0 && !*ret && i < descent->nr_targets; i++)
 		if (i != candidate->target && carries(descent, candidate, i))
-			r = explain_target(descent, candidate, born_since, i, ret);
-	return r < 0 ? r : ret->terms != NULL;
+			r = nm_kinship_by_birth(descent, candidate, i, ret);
+	return r < 0 ? r : *ret != NULL;
 }
 
 /* Its caller closes the directory, unless it fails. Threads of the kernel are not ours. */
@@ -210,7 +198,7 @@ static int look_closer(struct nm_descent *descent, uint64_t born_since,
 		.pid = candidate->pid, .tid = candidate->tid, .start_ticks = start_ticks};
 	bool may_be_born = start_ticks >= born_since &&
 			   !nm_kinship_has_line(descent, candidate->tid, start_ticks);
-	r = explain(descent, candidate, may_be_born, &found);
+	r = may_be_born ? explain(descent, candidate, &found.terms) : 0;
 	descent->platform->ops->close(descent->platform, candidate->directory);
 	if (r > 0)
 		*ret = found;
@@ -233,11 +221,13 @@ int nm_descent_look(struct nm_descent *descent, uint64_t born_since, uint32_t pi
 }
 
 int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-			   struct nm_descendant *ret)
+			   uint64_t *ret_start_ticks)
 {
 	struct nm_platform *platform = descent->platform;
 	nm_autobitmap current = hwloc_bitmap_alloc();
 	struct nm_candidate leader = {.pid = terms->pid, .tid = terms->pid, .current = current};
+	if (terms->tid == terms->pid)
+		return 0;
 	int r = current ? platform->ops->affinity_get(platform, (pid_t)leader.tid, current)
 			: -ENOMEM;
 	if (r < 0 || !hwloc_bitmap_isincluded(current, terms->target))
@@ -250,11 +240,7 @@ int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_en
 				 NM_MASK_OURS;
 	platform->ops->close(platform, leader.directory);
 	if (took_over)
-		*ret = (struct nm_descendant){.pid = leader.pid,
-					      .tid = leader.tid,
-					      .start_ticks = leader.stat.start_ticks,
-					      .by_exec = true,
-					      .terms = terms};
+		*ret_start_ticks = leader.stat.start_ticks;
 	return took_over;
 }
 

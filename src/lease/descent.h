@@ -42,7 +42,6 @@ int nm_descent_set_lines(struct nm_descent *descent, const struct nm_ledger_entr
 struct nm_descendant {
 	uint32_t pid, tid;
 	uint64_t start_ticks;
-	bool by_exec; /* the leader, taken over in an exec by the leased thread */
 	const struct nm_ledger_entry *terms; /* what it inherited; the descent's */
 };
 
@@ -51,7 +50,6 @@ struct nm_descendant {
  * -ENOMEM, -EMFILE, -ENFILE, -EIO: it could not be looked at now. Its affinity must be the target,
  * and it must be
  *  - another thread of the leased process, born under the lease and since born_since (ticks); or
- *  - the leader of that process, taken over in an exec by the leased thread; or
  *  - of a process created under the lease that descends from the leased one, each parent alive; or
  * from an orphan (the process that adopts those is its parent) of the leased process's user and of
  * the same session or cgroup, also created under the lease.
@@ -59,9 +57,12 @@ struct nm_descendant {
 int nm_descent_look(struct nm_descent *descent, uint64_t born_since, uint32_t pid, uint32_t tid,
 		    struct nm_descendant *ret);
 
-/* Looks whether the leader took over in an exec by the thread of this one line. As nm_descent_look(). */
+/*
+ * For a leased thread that is gone: 1 it took over the number of its process's leader by exec and still
+ * carries the target, and *ret_start_ticks is the leader's; 0 not; -errno as of nm_descent_look().
+ */
 int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-			   struct nm_descendant *ret);
+			   uint64_t *ret_start_ticks);
 
 /* What is known of processes is read anew: before each walk, and where time has passed. */
 void nm_descent_forget_processes(struct nm_descent *descent);

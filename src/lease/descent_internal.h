@@ -87,12 +87,7 @@ bool nm_kinship_has_line(const struct nm_descent *descent, uint32_t tid, uint64_
 int nm_kinship_by_birth(struct nm_descent *descent, const struct nm_candidate *candidate,
 			uint32_t target, const struct nm_ledger_entry **ret);
 
-/* The lease of the thread that took over its leader's number by exec, with this target, or NULL. */
-const struct nm_ledger_entry *nm_kinship_by_exec(struct nm_descent *descent,
-						 const struct nm_candidate *candidate,
-						 uint32_t target);
-
-/* The same of one line. */
+/* Is the leader the thread of this line, which took over its number by exec? */
 bool nm_kinship_took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
 			  const struct nm_candidate *leader);
 

@@ -299,15 +299,14 @@ static void on_exec(struct nm_actuator *actuator, const struct nm_task_event *ev
 void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index)
 {
 	const struct nm_ledger_entry terms = actuator->leases[index].terms;
-	struct nm_descendant found;
-	if (terms.tid == terms.pid ||
-	    nm_descent_follow_exec(actuator->descent, &terms, &found) <= 0)
+	uint64_t start_ticks;
+	if (nm_descent_follow_exec(actuator->descent, &terms, &start_ticks) <= 0)
 		return;
 	/* A leader's lease of before the exec: that thread is gone. */
-	struct nm_lease *leader = nm_lease_active_of(actuator, found.tid, found.start_ticks);
+	struct nm_lease *leader = nm_lease_active_of(actuator, terms.pid, start_ticks);
 	if (leader)
 		nm_lease_end(actuator, leader);
-	(void)nm_lease_restore_inherited(actuator, &terms, found.pid, found.tid, found.start_ticks);
+	(void)nm_lease_restore_inherited(actuator, &terms, terms.pid, terms.pid, start_ticks);
 }
 
 /* ---- exit ---- */
@@ -374,7 +373,7 @@ static bool restore_found(void *context, const struct nm_descendant *found)
 {
 	struct restoring *restoring = context;
 	struct nm_actuator *actuator = restoring->actuator;
-	if (!found->by_exec && nm_lease_is_settled(actuator, found->tid, found->start_ticks))
+	if (nm_lease_is_settled(actuator, found->tid, found->start_ticks))
 		return false;
 	int r = nm_lease_restore_inherited(actuator, found->terms, found->pid, found->tid,
 					   found->start_ticks);

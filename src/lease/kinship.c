@@ -473,18 +473,3 @@ bool nm_kinship_took_over(struct nm_descent *descent, const struct nm_ledger_ent
 		return terms->start_stack != leader->stat.start_stack;
 	return oldest_sibling(descent, terms->pid) > terms->given_ticks;
 }
-
-const struct nm_ledger_entry *nm_kinship_by_exec(struct nm_descent *descent,
-						 const struct nm_candidate *candidate,
-						 uint32_t target)
-{
-	const struct nm_candidate_class_key key = {
-		.by = NM_KIN_PROCESS, .id = candidate->pid, .target = target};
-	if (candidate->tid != candidate->pid)
-		return NULL;
-	for (size_t i = count_until(descent, &key, UINT64_MAX);
-	     i > 0 && compare_keys(&descent->kin[i - 1].key, &key) == 0; i--, descent->steps++)
-		if (nm_kinship_took_over(descent, descent->kin[i - 1].terms, candidate))
-			return descent->kin[i - 1].terms;
-	return NULL;
-}

@@ -8,6 +8,7 @@
 struct restore {
 	struct nm_masks masks;
 	struct nm_ledger *ledger; /* NULL: it cannot be written */
+	struct nm_descent *descent;
 	struct nm_progress progress;
 	nm_lease_event_fn on_event;
 	void *context;
@@ -67,6 +68,24 @@ static void note_return(const struct restore *restore, const struct nm_ledger_en
 				       nm_proc_ticks_now(restore->masks.platform));
 }
 
+/* The thread is gone: it may go on under its leader's number, with the target of one of its lines.
+ */
+static void follow_exec(struct restore *restore, const struct nm_ledger_entry *const *lines,
+			size_t count)
+{
+	uint64_t start_ticks;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < count && same_thread(lines[0], lines[i]); i++) {
+		const struct nm_ledger_entry *terms = lines[i];
+		r = nm_descent_follow_exec(restore->descent, terms, &start_ticks);
+		if (r > 0)
+			r = nm_mask_restore(&restore->masks, terms, terms->pid, terms->pid,
+					    start_ticks);
+		if (r != 0)
+			count_result(restore, terms, terms->pid, terms->pid, NM_LEASE_INHERITED, r);
+	}
+}
+
 /*
  * Restores the affinity of the thread of these lines. It carries the newest target, or after a
  * death between that line and the act an earlier one.
@@ -82,6 +101,8 @@ static void restore_thread(struct restore *restore, const struct nm_ledger_entry
 	count_result(restore, terms, terms->pid, terms->tid, NM_LEASE_RETURNED, r);
 	if (r == 1)
 		note_return(restore, terms);
+	if (r == -ESRCH)
+		follow_exec(restore, lines, count);
 	nm_progress_note(&restore->progress);
 }
 
@@ -107,7 +128,8 @@ static int restore_threads(struct restore *restore, const struct nm_ledger_entry
 static bool restore_found(void *context, const struct nm_descendant *found)
 {
 	struct restore *restore = context;
-	int r = nm_mask_restore(&restore->masks, found->terms, found->pid, found->tid, found->start_ticks);
+	int r = nm_mask_restore(&restore->masks, found->terms, found->pid, found->tid,
+				found->start_ticks);
 	if (r != 0)
 		count_result(restore, found->terms, found->pid, found->tid, NM_LEASE_INHERITED, r);
 	return true;
@@ -116,14 +138,13 @@ static bool restore_found(void *context, const struct nm_descendant *found)
 static int restore_inherited(struct restore *restore, const struct nm_ledger_entry *const *entries,
 			     size_t count)
 {
-	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
 	const unsigned failed = restore->failed;
-	int r = nm_descent_new(&restore->masks, &descent);
-	if (r == 0)
-		r = nm_descent_set_lines(descent, entries, count);
-	struct nm_descent_walk walk = {
-		.descent = descent, .each = restore_found, .context = restore, .found = 1,
-		.progress = &restore->progress};
+	int r = nm_descent_set_lines(restore->descent, entries, count);
+	struct nm_descent_walk walk = {.descent = restore->descent,
+				       .each = restore_found,
+				       .context = restore,
+				       .found = 1,
+				       .progress = &restore->progress};
 	/* Threads created by those found while we walk are met by the next round. */
 	for (int round = 0; r == 0 && walk.found > 0 && restore->failed == failed && round < 4;
 	     round++) {
@@ -190,12 +211,15 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 		.bad_lines = contents.bad_lines,
 		.first_bad_line = contents.first_bad_line,
 	};
+	r = nm_descent_new(&restore.masks, &restore.descent);
 	/* What cannot be kept for the administrator must not stop what can be returned. */
 	if (found.bad_lines > 0)
 		found.kept = nm_ledger_keep_damaged(runtime_directory);
 	if (contents.count > 0)
 		(void)nm_ledger_open(runtime_directory, boot_id, &restore.ledger);
-	r = restore_contents(&restore, &contents, runtime_directory, boot_id);
+	if (r == 0)
+		r = restore_contents(&restore, &contents, runtime_directory, boot_id);
+	nm_descent_free(restore.descent);
 	nm_ledger_free(restore.ledger);
 	nm_ledger_contents_clear(&contents);
 	found.failed = restore.failed;
