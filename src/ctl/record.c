@@ -89,7 +89,7 @@ int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)
 static int find_replay(char *ret, size_t size)
 {
 	static const char *const places[] = {"../libexec/numa-migrd/numa-migrd-replay",
-					     "../replay/numa-migrd-replay"};
+					     "../lab/numa-migrd-replay"};
 	char self[4096];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (length < 0)

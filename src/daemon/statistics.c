@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* What the daemon counts and measures, as it is now: the statistics of the table in export.h. */
+#include "statistics.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "balance.h"
+#include "numa-migrd/file.h"
+
+static void set(struct nm_statistics *statistics, enum nm_statistic value, double number)
+{
+	statistics->now[value] = (struct nm_statistic_now){.known = true, .number = number};
+}
+
+/* Counters, whose conversion is exact up to 2^53. */
+static void count(struct nm_statistics *statistics, enum nm_statistic value, uint64_t number)
+{
+	set(statistics, value, (double)number);
+}
+
+static void name(struct nm_statistics *statistics, enum nm_statistic value, const char *text)
+{
+	statistics->now[value] = (struct nm_statistic_now){.known = true, .text = text};
+}
+
+static double resident_bytes(void)
+{
+	char text[128];
+	unsigned long long pages;
+
+	if (nm_read_text(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%*u %llu", &pages) != 1)
+		return NAN;
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- also while the service is paused ---- */
+
+static void gather_service(const struct nm_daemon *daemon, struct nm_statistics *statistics)
+{
+	name(statistics, NM_STATISTIC_VERSION, NM_VERSION);
+	name(statistics, NM_STATISTIC_POLICY, nm_policy_name(daemon->config->threads.policy));
+	set(statistics, NM_STATISTIC_PAUSED, daemon->paused);
+	set(statistics, NM_STATISTIC_DRY_RUN, nm_daemon_is_dry_run(daemon));
+	set(statistics, NM_STATISTIC_BLIND, nm_pipeline_is_blind(daemon));
+	set(statistics, NM_STATISTIC_INTERVAL_S, nm_loop_interval_s(daemon));
+	set(statistics, NM_STATISTIC_STARTED_S,
+	    daemon->started_s ? (double)daemon->started_s : (double)NAN);
+	count(statistics, NM_STATISTIC_CPU_SELF_NS, nm_own_cpu_ns());
+	set(statistics, NM_STATISTIC_RESIDENT_BYTES, resident_bytes());
+}
+
+static void gather_tally(const struct nm_tally *tally, struct nm_statistics *statistics)
+{
+	count(statistics, NM_STATISTIC_INTERVALS, tally->intervals);
+	count(statistics, NM_STATISTIC_INTERVAL_LATE_MAX_MS, tally->late_max_usec / 1000);
+	count(statistics, NM_STATISTIC_DECISIONS, tally->decisions);
+	count(statistics, NM_STATISTIC_MOVES_APPLIED, tally->applied);
+	count(statistics, NM_STATISTIC_MOVES_REFUSED, tally->failed);
+	count(statistics, NM_STATISTIC_VERDICTS_IMPROVED, tally->improved);
+	count(statistics, NM_STATISTIC_VERDICTS_NEUTRAL, tally->neutral);
+	count(statistics, NM_STATISTIC_VERDICTS_ROLLED_BACK, tally->rolled_back);
+	count(statistics, NM_STATISTIC_VERDICTS_CANCELLED, tally->cancelled);
+	count(statistics, NM_STATISTIC_VERDICTS_INCONCLUSIVE, tally->inconclusive);
+	count(statistics, NM_STATISTIC_CPU_SAMPLING_NS, tally->caused_ns);
+	count(statistics, NM_STATISTIC_SUPPRESSED, tally->suppressed);
+}
+
+/* The counters survive a pause, which ends the policy. */
+static void gather_homes(const struct nm_daemon *daemon, struct nm_statistics *statistics)
+{
+	const struct nm_home_tally *homes = &daemon->tally.homes;
+
+	if (!daemon->pipeline.placement && homes->granted == 0)
+		return;
+	count(statistics, NM_STATISTIC_PROCESSES_PLACED, nm_placement_homes(daemon));
+	count(statistics, NM_STATISTIC_HOMES_GRANTED, homes->granted);
+	count(statistics, NM_STATISTIC_HOMES_EXPIRED, homes->expired);
+	count(statistics, NM_STATISTIC_HOMES_YIELDED, homes->yielded);
+	count(statistics, NM_STATISTIC_HOMES_ROLLED_BACK, homes->rolled_back);
+	count(statistics, NM_STATISTIC_PAGES_MOVED_HOME, homes->pages);
+	count(statistics, NM_STATISTIC_BYTES_MOVED_HOME, homes->bytes);
+}
+
+/* ---- while it runs ---- */
+
+static void gather_managed(const struct nm_daemon *daemon, struct nm_statistics *statistics)
+{
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	struct nm_roster_counts roster = nm_roster_counts(pipeline->roster);
+
+	count(statistics, NM_STATISTIC_NODES, pipeline->topology->nr_nodes);
+	count(statistics, NM_STATISTIC_PROCESSES_MANAGED, roster.processes_managed);
+	count(statistics, NM_STATISTIC_PROCESSES_ACTIVE,
+	      roster.processes_managed - roster.processes_observed);
+	count(statistics, NM_STATISTIC_PROCESSES_OBSERVED, roster.processes_observed);
+	count(statistics, NM_STATISTIC_PROCESSES_OFF, roster.processes_off);
+	count(statistics, NM_STATISTIC_THREADS_MANAGED, roster.threads_managed);
+	count(statistics, NM_STATISTIC_THREADS_MEASURED, snapshot ? snapshot->measured : 0);
+	count(statistics, NM_STATISTIC_THREADS_UNDERSAMPLED, snapshot ? snapshot->undersampled : 0);
+	count(statistics, NM_STATISTIC_LEASES, nm_actuator_leases(pipeline->actuator));
+	set(statistics, NM_STATISTIC_LOCAL_SHARE, daemon->tally.local_share);
+	set(statistics, NM_STATISTIC_CPU_SHARE, daemon->tally.cpu_share);
+	if (daemon->exporter.nr_nodes > 0)
+		set(statistics, NM_STATISTIC_ACCESS_LATENCY, daemon->exporter.latency);
+	count(statistics, NM_STATISTIC_STEERING_CONFLICTS, nm_steer_conflicts(pipeline->steer));
+}
+
+static void gather_workers(struct nm_platform *machine, struct nm_statistics *statistics)
+{
+	struct nm_worker_counts counts = {0};
+
+	if (machine->ops->worker_counts)
+		machine->ops->worker_counts(machine, &counts);
+	count(statistics, NM_STATISTIC_WORKERS_GIVEN_UP, counts.given_up);
+	count(statistics, NM_STATISTIC_WORKERS_STUCK, counts.stuck);
+}
+
+static void gather_memory(struct nm_memory *memory, struct nm_statistics *statistics)
+{
+	struct nm_pages_counts counts = nm_pages_counts(nm_memory_pages(memory));
+	struct nm_exclusivity sums = nm_memory_exclusivity(memory);
+
+	count(statistics, NM_STATISTIC_PAGES_TRACKED, counts.tracked);
+	count(statistics, NM_STATISTIC_PAGES_EVICTED, counts.evicted);
+	count(statistics, NM_STATISTIC_PAGES_PING_PONG, counts.ping_pong);
+	count(statistics, NM_STATISTIC_PAGES_TABLE_BYTES, counts.bytes);
+	set(statistics, NM_STATISTIC_PAGE_EXCLUSIVITY, nm_exclusivity_average(&sums));
+	count(statistics, NM_STATISTIC_SHARING_THREADS,
+	      nm_affinity_counts(nm_memory_affinity(memory)).threads);
+	count(statistics, NM_STATISTIC_SHARING_PAIRS,
+	      nm_affinity_counts(nm_memory_affinity(memory)).pairs);
+}
+
+static void gather_pages(const struct nm_page_stage *stage, struct nm_statistics *statistics)
+{
+	const struct nm_page_tally *tally = &stage->tally;
+	struct nm_mover_counts counts = nm_mover_counts(stage->mover);
+
+	name(statistics, NM_STATISTIC_PAGES_STANDING,
+	     nm_balancing_mode_name(stage->balancing_mode));
+	count(statistics, NM_STATISTIC_PAGE_DECISIONS, tally->decisions);
+	count(statistics, NM_STATISTIC_PAGES_MOVED, tally->moved);
+	count(statistics, NM_STATISTIC_PAGES_MOVED_BYTES, tally->bytes);
+	count(statistics, NM_STATISTIC_PAGES_ELSEWHERE, tally->elsewhere);
+	count(statistics, NM_STATISTIC_PAGES_REFUSED, tally->refused);
+	count(statistics, NM_STATISTIC_PAGES_FAILED, tally->failed);
+	count(statistics, NM_STATISTIC_PAGES_UNTRIED, tally->untried);
+	count(statistics, NM_STATISTIC_PAGES_WAITING, counts.waiting);
+	count(statistics, NM_STATISTIC_PAGE_VERDICTS_IMPROVED, tally->improved);
+	count(statistics, NM_STATISTIC_PAGE_VERDICTS_NEUTRAL, tally->neutral);
+	count(statistics, NM_STATISTIC_PAGE_VERDICTS_ROLLED_BACK, tally->rolled_back);
+	count(statistics, NM_STATISTIC_PAGE_VERDICTS_INCONCLUSIVE, tally->inconclusive);
+	count(statistics, NM_STATISTIC_PAGES_REMEMBERED, stage->nr_origins);
+	count(statistics, NM_STATISTIC_PAGES_FORGOTTEN, tally->forgotten);
+	count(statistics, NM_STATISTIC_PAGE_BACKOFFS, counts.backoffs);
+	count(statistics, NM_STATISTIC_PAGE_SPLITS, counts.splits);
+	count(statistics, NM_STATISTIC_PAGE_CALL_NS, counts.call_ns);
+	count(statistics, NM_STATISTIC_PAGE_CALL_LONGEST_NS, counts.call_longest_ns);
+	set(statistics, NM_STATISTIC_MEMORY_IMBALANCE, stage->contention.imbalance);
+}
+
+static const char *dtas_state(const struct nm_daemon *daemon)
+{
+	const struct nm_balancer *balancer = daemon->pipeline.balancer;
+	if (!daemon->config->threads.dtas)
+		return "off";
+	if (balancer->dtas_reported)
+		return "unavailable";
+	return balancer->split ? "on" : "undecided";
+}
+
+static void gather_balance(const struct nm_daemon *daemon, struct nm_statistics *statistics)
+{
+	const struct nm_balancer *balancer = daemon->pipeline.balancer;
+
+	name(statistics, NM_STATISTIC_SELECTION,
+	     nm_selection_name(daemon->config->threads.selection));
+	set(statistics, NM_STATISTIC_BALANCING, balancer->result.active);
+	set(statistics, NM_STATISTIC_LOAD_GAP, balancer->result.gap);
+	count(statistics, NM_STATISTIC_THREADS_WAITING, balancer->result.waiting);
+	count(statistics, NM_STATISTIC_SCHEDSTAT_READS, balancer->tally.reads);
+	count(statistics, NM_STATISTIC_RESIDENCY_COUNTS, balancer->tally.pages_counted);
+	count(statistics, NM_STATISTIC_STOPPED_BY_GAIN, balancer->tally.stopped_by_gain);
+	count(statistics, NM_STATISTIC_STOPPED_BY_LEADER, balancer->tally.stopped_by_leader);
+	count(statistics, NM_STATISTIC_STOPPED_BY_UNKNOWN_PAGES, balancer->tally.unknown);
+	name(statistics, NM_STATISTIC_DTAS, dtas_state(daemon));
+}
+
+static void gather_source(const struct nm_daemon *daemon, struct nm_statistics *statistics)
+{
+	const struct nm_source_status *source = nm_source_status(daemon->pipeline.source);
+
+	set(statistics, NM_STATISTIC_SAMPLES_RUNS, source->runs);
+	set(statistics, NM_STATISTIC_SAMPLES_ACCESSES, source->accesses);
+	set(statistics, NM_STATISTIC_RUN_SAMPLE_NS, source->run_sample_ns);
+	count(statistics, NM_STATISTIC_FAULT_PERIOD, source->fault_period);
+	count(statistics, NM_STATISTIC_SAMPLES, source->counts.samples);
+	count(statistics, NM_STATISTIC_SAMPLES_LOST, source->counts.lost);
+	set(statistics, NM_STATISTIC_OVERHEAD, daemon->tally.cpu_share);
+}
+
+void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *ret)
+{
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
+
+	*ret = (struct nm_statistics){0};
+	gather_service(daemon, ret);
+	gather_tally(&daemon->tally, ret);
+	gather_homes(daemon, ret);
+	/* Stages that are not running have no statistics. */
+	if (pipeline->pages)
+		gather_pages(pipeline->pages, ret);
+	if (pipeline->source)
+		gather_source(daemon, ret);
+	if (daemon->paused)
+		return;
+	gather_managed(daemon, ret);
+	gather_workers(pipeline->machine, ret);
+	if (pipeline->memory)
+		gather_memory(pipeline->memory, ret);
+	if (pipeline->balancer)
+		gather_balance(daemon, ret);
+}
+
+/* ---- the status ---- */
+
+static struct nm_status_item item_of(const struct nm_statistic_row *row,
+				     const struct nm_statistic_now *now)
+{
+	struct nm_status_item item = {.name = row->status, .type = row->type};
+
+	switch (row->type) {
+	case NM_STATUS_TEXT:
+		item.text = now->text;
+		break;
+	case NM_STATUS_UINT:
+		item.number = (uint64_t)now->number;
+		break;
+	case NM_STATUS_REAL:
+		item.real = now->number;
+		break;
+	case NM_STATUS_BOOL:
+		item.flag = now->number != 0;
+		break;
+	}
+	return item;
+}
+
+size_t nm_command_status(void *context, struct nm_status_item *items, size_t room)
+{
+	const struct nm_daemon *daemon = context;
+	struct nm_statistics statistics;
+	size_t count_now = 0;
+
+	nm_statistics_gather(daemon, &statistics);
+	for (unsigned i = 0; i < NM_STATISTIC_MAX && count_now < room; i++) {
+		const struct nm_statistic_row *row = nm_statistic_row((enum nm_statistic)i);
+		if (row->status && statistics.now[i].known)
+			items[count_now++] = item_of(row, &statistics.now[i]);
+	}
+	return count_now;
+}
