@@ -35,10 +35,12 @@
 #define NM_POLKIT_STEER NM_BUS_NAME ".steer"
 #define NM_POLKIT_RELOAD NM_BUS_NAME ".reload"
 
+enum nm_status_type { NM_STATUS_TEXT, NM_STATUS_UINT, NM_STATUS_REAL, NM_STATUS_BOOL };
+
 /* One value of Status. Text is already escaped. */
 struct nm_status_item {
 	const char *name; /* lower_case_with_unit */
-	enum { NM_STATUS_TEXT, NM_STATUS_UINT, NM_STATUS_REAL, NM_STATUS_BOOL } type;
+	enum nm_status_type type;
 	const char *text;
 	uint64_t number;
 	double real; /* NaN: not available, omitted */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Metrics as text in the Prometheus exposition format, for the textfile collector of node_exporter
- * (numa-migrd-metrics(5)). There are no per-process metrics, to bound cardinality. Pure. */
+/*
+ * The one table of what the daemon counts and measures. It feeds the status (also on D-Bus), the
+ * metrics for Prometheus (numa-migrd-metrics(5)) and the summaries in the journal. There are no
+ * values of single processes, to bound cardinality. Pure.
+ */
 #ifndef NUMA_MIGRD_EXPORT_H
 #define NUMA_MIGRD_EXPORT_H
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/control.h"
 
-/* In the order of the output. */
+/* Metrics of Prometheus, in the order of the output. */
 enum nm_metric {
 	NM_METRIC_INFO,
 	NM_METRIC_START,
@@ -60,6 +64,128 @@ struct nm_metric_kind {
 /* Returns the name and meaning of a metric, for the writer and for tests of the manual page and the
  * dashboard. */
 const struct nm_metric_kind *nm_metric_kind(enum nm_metric metric);
+
+/* Statistics, in the order in which the status shows them. */
+enum nm_statistic {
+	NM_STATISTIC_VERSION,
+	NM_STATISTIC_POLICY,
+	NM_STATISTIC_PAUSED,
+	NM_STATISTIC_DRY_RUN,
+	NM_STATISTIC_BLIND,
+	NM_STATISTIC_INTERVAL_S,
+	NM_STATISTIC_INTERVALS,
+	NM_STATISTIC_INTERVAL_LATE_MAX_MS,
+	NM_STATISTIC_DECISIONS,
+	NM_STATISTIC_MOVES_APPLIED,
+	NM_STATISTIC_MOVES_REFUSED,
+	NM_STATISTIC_VERDICTS_IMPROVED,
+	NM_STATISTIC_VERDICTS_NEUTRAL,
+	NM_STATISTIC_VERDICTS_ROLLED_BACK,
+	NM_STATISTIC_VERDICTS_CANCELLED,
+	NM_STATISTIC_VERDICTS_INCONCLUSIVE,
+	NM_STATISTIC_NODES,
+	NM_STATISTIC_PROCESSES_MANAGED,
+	NM_STATISTIC_THREADS_MANAGED,
+	NM_STATISTIC_THREADS_MEASURED,
+	NM_STATISTIC_THREADS_UNDERSAMPLED,
+	NM_STATISTIC_LEASES,
+	NM_STATISTIC_LOCAL_SHARE,
+	NM_STATISTIC_CPU_SHARE,
+	NM_STATISTIC_WORKERS_GIVEN_UP,
+	NM_STATISTIC_WORKERS_STUCK,
+	NM_STATISTIC_PROCESSES_PLACED,
+	NM_STATISTIC_HOMES_GRANTED,
+	NM_STATISTIC_HOMES_EXPIRED,
+	NM_STATISTIC_HOMES_YIELDED,
+	NM_STATISTIC_HOMES_ROLLED_BACK,
+	NM_STATISTIC_PAGES_MOVED_HOME,
+	NM_STATISTIC_BYTES_MOVED_HOME,
+	NM_STATISTIC_PAGES_TRACKED,
+	NM_STATISTIC_PAGES_EVICTED,
+	NM_STATISTIC_PAGES_PING_PONG,
+	NM_STATISTIC_PAGES_TABLE_BYTES,
+	NM_STATISTIC_PAGE_EXCLUSIVITY,
+	NM_STATISTIC_SHARING_THREADS,
+	NM_STATISTIC_SHARING_PAIRS,
+	NM_STATISTIC_PAGES_STANDING,
+	NM_STATISTIC_PAGE_DECISIONS,
+	NM_STATISTIC_PAGES_MOVED,
+	NM_STATISTIC_PAGES_MOVED_BYTES,
+	NM_STATISTIC_PAGES_ELSEWHERE,
+	NM_STATISTIC_PAGES_REFUSED,
+	NM_STATISTIC_PAGES_FAILED,
+	NM_STATISTIC_PAGES_UNTRIED,
+	NM_STATISTIC_PAGES_WAITING,
+	NM_STATISTIC_PAGE_VERDICTS_IMPROVED,
+	NM_STATISTIC_PAGE_VERDICTS_NEUTRAL,
+	NM_STATISTIC_PAGE_VERDICTS_ROLLED_BACK,
+	NM_STATISTIC_PAGE_VERDICTS_INCONCLUSIVE,
+	NM_STATISTIC_PAGES_REMEMBERED,
+	NM_STATISTIC_PAGES_FORGOTTEN,
+	NM_STATISTIC_PAGE_BACKOFFS,
+	NM_STATISTIC_PAGE_SPLITS,
+	NM_STATISTIC_PAGE_CALL_LONGEST_NS,
+	NM_STATISTIC_MEMORY_IMBALANCE,
+	NM_STATISTIC_SELECTION,
+	NM_STATISTIC_BALANCING,
+	NM_STATISTIC_LOAD_GAP,
+	NM_STATISTIC_THREADS_WAITING,
+	NM_STATISTIC_SCHEDSTAT_READS,
+	NM_STATISTIC_RESIDENCY_COUNTS,
+	NM_STATISTIC_STOPPED_BY_GAIN,
+	NM_STATISTIC_STOPPED_BY_LEADER,
+	NM_STATISTIC_STOPPED_BY_UNKNOWN_PAGES,
+	NM_STATISTIC_DTAS,
+	NM_STATISTIC_SAMPLES_RUNS,
+	NM_STATISTIC_SAMPLES_ACCESSES,
+	NM_STATISTIC_RUN_SAMPLE_NS,
+	NM_STATISTIC_FAULT_PERIOD,
+	NM_STATISTIC_SAMPLES,
+	NM_STATISTIC_SAMPLES_LOST,
+	NM_STATISTIC_STARTED_S,
+	NM_STATISTIC_PROCESSES_ACTIVE,
+	NM_STATISTIC_PROCESSES_OBSERVED,
+	NM_STATISTIC_PROCESSES_OFF,
+	NM_STATISTIC_ACCESS_LATENCY,
+	NM_STATISTIC_PAGE_CALL_NS,
+	NM_STATISTIC_CPU_SELF_NS,
+	NM_STATISTIC_CPU_SAMPLING_NS,
+	NM_STATISTIC_OVERHEAD,
+	NM_STATISTIC_RESIDENT_BYTES,
+	NM_STATISTIC_SUPPRESSED,
+	NM_STATISTIC_STEERING_CONFLICTS,
+	NM_STATISTIC_MAX,
+};
+
+/* The entries of the journal that sum up the work of the service. */
+enum nm_summary {
+	NM_SUMMARY_NONE,
+	NM_SUMMARY_THREADS,
+	NM_SUMMARY_HOMES,
+	NM_SUMMARY_PAGES,
+};
+
+/* Where a statistic is shown. */
+struct nm_statistic_row {
+	const char *status; /* its name in the status; NULL: not shown there */
+	enum nm_status_type type;
+	bool in_metrics;
+	enum nm_metric metric;
+	const char *labels[NM_METRIC_LABELS]; /* values of the metric's labels */
+	double metric_unit; /* number of units of the value in one of the metric; 0: the same */
+	enum nm_summary summary;
+	const char *field; /* its name in that summary */
+};
+
+/* Returns the row of a statistic; static. Called by everything that shows statistics. */
+const struct nm_statistic_row *nm_statistic_row(enum nm_statistic value);
+
+/* A statistic now. Counters above 2^53 lose precision. */
+struct nm_statistic_now {
+	bool known;	  /* otherwise it is not shown */
+	double number;	  /* NaN: unavailable */
+	const char *text; /* of a value of type NM_STATUS_TEXT */
+};
 
 /* A text under construction; initially {0}. */
 struct nm_export {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures for Prometheus: gathered, and written where metrics.file says. */
+/* Metrics for Prometheus, written to the file that metrics.file names. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "balance.h"
 #include "numa-migrd/clock.h"
 #include "numa-migrd/file.h"
+#include "statistics.h"
 
 #define NSEC ((double)NM_NSEC_PER_SEC)
 
-/* ---- what a snapshot tells ---- */
+/* ---- values of a snapshot ---- */
 
 static int make_room(struct nm_exporter *exporter, unsigned nr_nodes)
 {
@@ -54,61 +54,6 @@ void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	exporter->latency = samples > 0 ? cycles / samples : (double)NAN;
 }
 
-/* ---- the text ---- */
-
-static void put(struct nm_export *out, enum nm_metric metric, double value)
-{
-	nm_export_put(out, metric, NULL, value);
-}
-
-static void put_of(struct nm_export *out, enum nm_metric metric, const char *label, double value)
-{
-	nm_export_put(out, metric, NM_LABELS(label), value);
-}
-
-static void put_general(const struct nm_daemon *daemon, struct nm_export *out)
-{
-	const struct nm_config *config = daemon->config;
-	const struct nm_pipeline *pipeline = &daemon->pipeline;
-	bool dry_run = nm_daemon_is_dry_run(daemon);
-
-	nm_export_put(
-		out, NM_METRIC_INFO,
-		NM_LABELS(NM_VERSION,
-			  pipeline->source ? nm_source_status(pipeline->source)->name : "none",
-			  nm_policy_name(config->threads.policy),
-			  nm_page_policy_name(config->pages.policy)),
-		1);
-	put(out, NM_METRIC_START, daemon->started_s ? (double)daemon->started_s : (double)NAN);
-	put(out, NM_METRIC_PAUSED, daemon->paused);
-	put(out, NM_METRIC_DRY_RUN, dry_run);
-	put(out, NM_METRIC_BLIND, nm_pipeline_is_blind(daemon));
-	put(out, NM_METRIC_INTERVAL, nm_loop_interval_s(daemon));
-	put(out, NM_METRIC_INTERVALS, (double)daemon->tally.intervals);
-}
-
-static void put_managed(const struct nm_daemon *daemon, struct nm_export *out)
-{
-	const struct nm_pipeline *pipeline = &daemon->pipeline;
-	struct nm_roster_counts roster = nm_roster_counts(pipeline->roster);
-
-	put_of(out, NM_METRIC_PROCESSES, "managed",
-	       roster.processes_managed - roster.processes_observed);
-	put_of(out, NM_METRIC_PROCESSES, "observed", roster.processes_observed);
-	put_of(out, NM_METRIC_PROCESSES, "off", roster.processes_off);
-	put(out, NM_METRIC_THREADS, roster.threads_managed);
-	put(out, NM_METRIC_LEASES, (double)nm_actuator_leases(pipeline->actuator));
-	if (pipeline->placement)
-		put(out, NM_METRIC_PLACED, (double)nm_placement_homes(daemon));
-	put(out, NM_METRIC_LOCAL, daemon->tally.local_share);
-	if (daemon->exporter.nr_nodes > 0)
-		put(out, NM_METRIC_LATENCY, daemon->exporter.latency);
-	if (pipeline->balancer)
-		put(out, NM_METRIC_WAITING, (double)pipeline->balancer->result.waiting);
-	if (pipeline->pages)
-		put(out, NM_METRIC_IMBALANCE, pipeline->pages->contention.imbalance);
-}
-
 /* ---- nodes, under the kernel's numbers ---- */
 
 static double busy_share_of(const struct nm_daemon *daemon, const struct nm_node *node)
@@ -146,126 +91,54 @@ static void put_for_nodes(const struct nm_daemon *daemon, struct nm_export *out,
 			value = exporter->nodes[i].threads;
 		else if (all > 0)
 			value = exporter->nodes[i].accesses / all;
-		put_of(out, metric, label, value);
+		nm_export_put(out, metric, NM_LABELS(label), value);
 	}
 }
 
-/* ---- what was done ---- */
+/* ---- the text ---- */
 
-static void put_thread_verdicts(const struct nm_tally *tally, struct nm_export *out)
+static void put_info(const struct nm_daemon *daemon, struct nm_export *out)
 {
-	const enum nm_metric metric = NM_METRIC_VERDICTS;
+	struct nm_source *source = daemon->pipeline.source;
 
-	nm_export_put(out, metric, NM_LABELS("threads", "improved"), (double)tally->improved);
-	nm_export_put(out, metric, NM_LABELS("threads", "neutral"), (double)tally->neutral);
-	nm_export_put(out, metric, NM_LABELS("threads", "rolled_back"), (double)tally->rolled_back);
-	nm_export_put(out, metric, NM_LABELS("threads", "cancelled"), (double)tally->cancelled);
-	nm_export_put(out, metric, NM_LABELS("threads", "inconclusive"),
-		      (double)tally->inconclusive);
+	nm_export_put(out, NM_METRIC_INFO,
+		      NM_LABELS(NM_VERSION, source ? nm_source_status(source)->name : "none",
+				nm_policy_name(daemon->config->threads.policy),
+				nm_page_policy_name(daemon->config->pages.policy)),
+		      1);
 }
 
-static void put_page_verdicts(const struct nm_page_tally *tally, struct nm_export *out)
+static void put_rows(const struct nm_statistics *statistics, enum nm_metric metric, struct nm_export *out)
 {
-	const enum nm_metric metric = NM_METRIC_VERDICTS;
-
-	nm_export_put(out, metric, NM_LABELS("pages", "improved"), (double)tally->improved);
-	nm_export_put(out, metric, NM_LABELS("pages", "neutral"), (double)tally->neutral);
-	nm_export_put(out, metric, NM_LABELS("pages", "rolled_back"), (double)tally->rolled_back);
-	nm_export_put(out, metric, NM_LABELS("pages", "inconclusive"), (double)tally->inconclusive);
-}
-
-static void put_pages(const struct nm_page_stage *stage, struct nm_export *out)
-{
-	const struct nm_page_tally *tally = &stage->tally;
-	struct nm_mover_counts mover = nm_mover_counts(stage->mover);
-
-	put_of(out, NM_METRIC_PAGES, "moved", (double)tally->moved);
-	put_of(out, NM_METRIC_PAGES, "elsewhere", (double)tally->elsewhere);
-	put_of(out, NM_METRIC_PAGES, "refused", (double)tally->refused);
-	put_of(out, NM_METRIC_PAGES, "failed", (double)tally->failed);
-	put_of(out, NM_METRIC_PAGES, "untried", (double)tally->untried);
-	put(out, NM_METRIC_PAGE_BYTES, (double)tally->bytes);
-	put(out, NM_METRIC_PAGE_SECONDS, (double)mover.call_ns / NSEC);
-	put(out, NM_METRIC_PAGE_LONGEST, (double)mover.call_longest_ns / NSEC);
-	put(out, NM_METRIC_PAGE_BACKOFFS, (double)mover.backoffs);
-}
-
-static void put_homes(const struct nm_home_tally *homes, struct nm_export *out)
-{
-	put_of(out, NM_METRIC_HOMES, "granted", (double)homes->granted);
-	put_of(out, NM_METRIC_HOMES, "expired", (double)homes->expired);
-	put_of(out, NM_METRIC_HOMES, "yielded", (double)homes->yielded);
-	put_of(out, NM_METRIC_HOMES, "rolled_back", (double)homes->rolled_back);
-	put(out, NM_METRIC_HOME_PAGES, (double)homes->pages);
-	put(out, NM_METRIC_HOME_BYTES, (double)homes->bytes);
-}
-
-static void put_acts(const struct nm_daemon *daemon, struct nm_export *out)
-{
-	const struct nm_tally *tally = &daemon->tally;
-	const struct nm_page_stage *stage = daemon->pipeline.pages;
-
-	put_of(out, NM_METRIC_DECISIONS, "threads", (double)tally->decisions);
-	if (stage)
-		put_of(out, NM_METRIC_DECISIONS, "pages", (double)stage->tally.decisions);
-	put_of(out, NM_METRIC_MOVES, "applied", (double)tally->applied);
-	put_of(out, NM_METRIC_MOVES, "refused", (double)tally->failed);
-	put_thread_verdicts(tally, out);
-	if (stage)
-		put_page_verdicts(&stage->tally, out);
-	if (stage)
-		put_pages(stage, out);
-	put_homes(&tally->homes, out);
-}
-
-/* ---- what it costs ---- */
-
-static double resident_bytes(void)
-{
-	char text[128];
-	unsigned long long pages;
-
-	if (nm_read_text(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) <= 0 ||
-	    sscanf(text, "%*u %llu", &pages) != 1)
-		return NAN;
-	return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
-
-static void put_costs(const struct nm_daemon *daemon, struct nm_export *out)
-{
-	const struct nm_tally *tally = &daemon->tally;
-	const struct nm_source_status *source =
-		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
-
-	put_of(out, NM_METRIC_CPU, "self", (double)nm_own_cpu_ns() / NSEC);
-	put_of(out, NM_METRIC_CPU, "sampling", (double)tally->caused_ns / NSEC);
-	if (source)
-		put(out, NM_METRIC_OVERHEAD, tally->cpu_share);
-	put(out, NM_METRIC_RESIDENT, resident_bytes());
-	if (source) {
-		put(out, NM_METRIC_SAMPLES, (double)source->counts.samples);
-		put(out, NM_METRIC_LOST, (double)source->counts.lost);
-		put(out, NM_METRIC_FAULT_PERIOD, (double)source->fault_period);
+	for (unsigned i = 0; i < NM_STATISTIC_MAX; i++) {
+		const struct nm_statistic_row *row = nm_statistic_row((enum nm_statistic)i);
+		if (!row->in_metrics || row->metric != metric || !statistics->now[i].known)
+			continue;
+		double unit = row->metric_unit > 0 ? row->metric_unit : 1;
+		nm_export_put(out, metric, row->labels, statistics->now[i].number / unit);
 	}
-	put(out, NM_METRIC_SUPPRESSED, (double)tally->suppressed);
+}
+
+static bool is_per_node(enum nm_metric metric)
+{
+	return metric == NM_METRIC_NODE_BUSY || metric == NM_METRIC_NODE_THREADS ||
+	       metric == NM_METRIC_NODE_ACCESSES;
 }
 
 int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret)
 {
 	nm_auto(nm_export_clear) struct nm_export out = {0};
+	struct nm_statistics statistics;
 
-	put_general(daemon, &out);
-	if (!daemon->paused) {
-		put_managed(daemon, &out);
-		put_for_nodes(daemon, &out, NM_METRIC_NODE_BUSY);
-		put_for_nodes(daemon, &out, NM_METRIC_NODE_THREADS);
-		put_for_nodes(daemon, &out, NM_METRIC_NODE_ACCESSES);
+	nm_statistics_gather(daemon, &statistics);
+	put_info(daemon, &out);
+	for (unsigned i = 0; i < NM_METRIC_MAX; i++) {
+		enum nm_metric metric = (enum nm_metric)i;
+		if (!is_per_node(metric))
+			put_rows(&statistics, metric, &out);
+		else if (!daemon->paused)
+			put_for_nodes(daemon, &out, metric);
 	}
-	put_acts(daemon, &out);
-	put_costs(daemon, &out);
-	if (!daemon->paused)
-		put(&out, NM_METRIC_STEER_CONFLICTS,
-		    (double)nm_steer_conflicts(daemon->pipeline.steer));
 	int r = nm_export_finish(&out);
 	if (r < 0)
 		return r;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "daemon.h"
 #include "numa-migrd/clock.h"
+#include "statistics.h"
 
 #define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
 #define STATUS_NS (10 * NM_NSEC_PER_SEC)
@@ -21,30 +21,21 @@ static void describe_share(char *text, size_t size, double share)
 		(void)snprintf(text, size, "%.0f %%", share * 100);
 }
 
-struct counter {
-	const char *name;
-	uint64_t value;
-};
-
-static void emit_summary(struct nm_daemon *daemon, struct nm_entry *entry,
-			 const struct counter *counters, size_t count)
+/* Adds the fields of the summary, and writes the entry. */
+static void write_entry(struct nm_daemon *daemon, struct nm_entry *entry,
+			const struct nm_statistics *statistics, enum nm_summary summary)
 {
-	for (size_t i = 0; i < count; i++)
-		nm_entry_field(entry, counters[i].name, "%" PRIu64, counters[i].value);
+	for (unsigned i = 0; i < NM_STATISTIC_MAX; i++) {
+		const struct nm_statistic_row *row = nm_statistic_row((enum nm_statistic)i);
+		if (row->summary == summary && statistics->now[i].known)
+			nm_entry_field(entry, row->field, "%.0f", statistics->now[i].number);
+	}
 	nm_report_entry(daemon, entry);
 }
 
-static void summarise_pages(struct nm_daemon *daemon)
+static void summarise_pages(struct nm_daemon *daemon, const struct nm_statistics *statistics)
 {
 	const struct nm_page_tally *tally = &daemon->pipeline.pages->tally;
-	const struct counter counters[] = {
-		{"PAGES_MOVED", tally->moved},	       {"BYTES", tally->bytes},
-		{"DECISIONS", tally->decisions},       {"IMPROVED", tally->improved},
-		{"NEUTRAL", tally->neutral},	       {"ROLLED_BACK", tally->rolled_back},
-		{"INCONCLUSIVE", tally->inconclusive}, {"PAGES_ELSEWHERE", tally->elsewhere},
-		{"PAGES_REFUSED", tally->refused},     {"PAGES_FAILED", tally->failed},
-		{"PAGES_UNTRIED", tally->untried},
-	};
 	struct nm_entry entry;
 
 	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
@@ -53,22 +44,13 @@ static void summarise_pages(struct nm_daemon *daemon)
 		      " improved, %" PRIu64 " rolled back, %" PRIu64 " failed",
 		      tally->moved, tally->bytes >> 20, tally->improved, tally->rolled_back,
 		      tally->failed);
-	emit_summary(daemon, &entry, counters, NM_ARRAY_SIZE(counters));
+	write_entry(daemon, &entry, statistics, NM_SUMMARY_PAGES);
 }
 
-static void summarise_homes(struct nm_daemon *daemon)
+static void summarise_homes(struct nm_daemon *daemon, const struct nm_statistics *statistics)
 {
 	const struct nm_home_tally *homes = &daemon->tally.homes;
 	size_t placed = nm_placement_homes(daemon);
-	const struct counter counters[] = {
-		{"HOMES", placed},
-		{"HOMES_GRANTED", homes->granted},
-		{"HOMES_EXPIRED", homes->expired},
-		{"HOMES_YIELDED", homes->yielded},
-		{"ROLLED_BACK", homes->rolled_back},
-		{"PAGES_MOVED", homes->pages},
-		{"BYTES", homes->bytes},
-	};
 	struct nm_entry entry;
 
 	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
@@ -77,7 +59,7 @@ static void summarise_homes(struct nm_daemon *daemon)
 		      " yielded, %" PRIu64 " rolled back; %" PRIu64 " MiB migrated",
 		      placed, homes->granted, homes->expired, homes->yielded, homes->rolled_back,
 		      homes->bytes >> 20);
-	emit_summary(daemon, &entry, counters, NM_ARRAY_SIZE(counters));
+	write_entry(daemon, &entry, statistics, NM_SUMMARY_HOMES);
 }
 
 static void write_summary(struct nm_daemon *daemon)
@@ -85,24 +67,12 @@ static void write_summary(struct nm_daemon *daemon)
 	struct nm_roster_counts roster = nm_roster_counts(daemon->pipeline.roster);
 	const struct nm_tally *tally = &daemon->tally;
 	uint64_t suppressed = nm_journal_suppressed(daemon->journal);
-	const struct counter counters[] = {
-		{"THREADS_MANAGED", roster.threads_managed},
-		{"PROCESSES_MANAGED", roster.processes_managed},
-		{"MOVES", tally->applied},
-		{"IMPROVED", tally->improved},
-		{"NEUTRAL", tally->neutral},
-		{"ROLLED_BACK", tally->rolled_back},
-		{"CANCELLED", tally->cancelled},
-		{"INCONCLUSIVE", tally->inconclusive},
-		{"REFUSED", tally->failed},
-		{"INTERVALS", tally->intervals},
-		{"SAMPLES_LOST", daemon->counts.lost},
-		{"SUPPRESSED", suppressed},
-	};
+	struct nm_statistics statistics;
 	struct nm_entry entry;
 	char local[32];
 
 	daemon->tally.suppressed += suppressed;
+	nm_statistics_gather(daemon, &statistics);
 	describe_share(local, sizeof(local), tally->local_share);
 	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
 	nm_entry_field(&entry, "COST_PERCENT", "%.2f", tally->cpu_share * 100);
@@ -112,11 +82,12 @@ static void write_summary(struct nm_daemon *daemon)
 		      roster.threads_managed, nm_plural(roster.threads_managed, "", "s"), local,
 		      tally->applied, nm_plural(tally->applied, "", "s"), tally->improved,
 		      tally->rolled_back, tally->cpu_share * 100);
-	emit_summary(daemon, &entry, counters, NM_ARRAY_SIZE(counters));
+	nm_entry_field(&entry, "SUPPRESSED", "%" PRIu64, suppressed);
+	write_entry(daemon, &entry, &statistics, NM_SUMMARY_THREADS);
 	if (daemon->pipeline.placement)
-		summarise_homes(daemon);
+		summarise_homes(daemon, &statistics);
 	if (daemon->pipeline.pages)
-		summarise_pages(daemon);
+		summarise_pages(daemon, &statistics);
 }
 
 void nm_report_summary(struct nm_daemon *daemon)
