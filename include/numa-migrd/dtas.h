@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Dynamic task-aware scheduling (kMLB, section 2.4): threads that wait for memory and threads that
- * compute run on CPUs of their own type, so that CPUs which share a cache or a core run both. The
- * paper gives the idea; metric, thresholds and split are ours (algorithms.md, section 5). Pure.
+ * compute run on CPUs of their own type, so that CPUs that share a cache or a core run both. The
+ * paper describes the idea; metric, thresholds and split were designed here (algorithms.md, section
+ * 5). Pure.
  */
 #ifndef NUMA_MIGRD_DTAS_H
 #define NUMA_MIGRD_DTAS_H
@@ -10,57 +11,56 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/topology.h"
 
-/* Of a thread: what it is, EITHER until that is known. Of a CPU: what it runs. */
+/*
+ * The type of a thread, EITHER until it is known; or the type of threads for which a CPU is used.
+ */
 enum nm_dtas_type { NM_DTAS_EITHER, NM_DTAS_COMPUTE, NM_DTAS_MEMORY };
 
-/* Misses of the last-level cache in 1000 instructions; first guesses in brackets. */
+/* Misses of the last-level cache per 1000 instructions. Initial estimates are in brackets. */
 struct nm_dtas_rules {
 	double memory_from;   /* [5] */
-	double compute_below; /* [3] at most memory_from; in between a thread stays what it is */
-	unsigned persist;     /* [2] running intervals in a row that it takes; at least 1 */
+	double compute_below; /* [3] at most memory_from; in between a thread keeps its type */
+	unsigned persist;     /* [2] running intervals in a row that a change takes; at least 1 */
 };
 
-/* What is known of one thread; all zero at first. */
+/* State of one thread; initially zero. */
 struct nm_dtas_behaviour {
 	enum nm_dtas_type type;
-	enum nm_dtas_type leaning; /* what the last running intervals spoke for, and how many */
+	enum nm_dtas_type leaning; /* type indicated by the last running intervals, and their
+				    * number */
 	unsigned intervals;
 };
 
-/* From rates of one interval (struct nm_figures: traffic by line size, instructions); NaN where
- * either is unknown or nothing was retired. */
+/* Computes misses per 1000 instructions from rates of one interval (struct nm_figures: traffic by
+ * line size, instructions). NaN if either is not known or no instruction was retired. */
 double nm_dtas_mpki(double misses_per_s, double instructions_per_s);
 
-/*
- * Takes an interval into account: NaN is one in which the thread did not run, which says nothing.
- * Returns true where its type is another now. Tick, for each managed thread.
- */
+/* Updates the state with an interval. NaN means that the thread did not run, and changes nothing.
+ * Returns true if the type has changed. Called by the tick for each managed thread. */
 bool nm_dtas_classify(struct nm_dtas_behaviour *behaviour, const struct nm_dtas_rules *rules,
 		      double mpki);
 
 /*
- * How many of the CPUs are for so many memory-bound threads beside so many compute-bound ones:
- * by their ratio, rounded, at least one for each type that there is.
+ * Returns how many of the CPUs to use for memory-bound threads, given the numbers of memory-bound
+ * and compute-bound threads: by their ratio, rounded, and at least one for each type that exists.
  */
 unsigned nm_dtas_memory_cpus(unsigned cpus, uint64_t memory, uint64_t compute);
 
 /*
- * Gives each CPU a type into `ret` (topology->nr_cpus); unusable ones are EITHER, and all are where
- * no thread has a type or one CPU would have to serve both. Memory-bound CPUs are spread over
- * caches first, then over cores, every other one first, then over SMT siblings; a small change
- * of the ratio changes few CPUs. -ENOMEM. Every 10 s, with the counts of running threads.
+ * Assigns each CPU a type in `ret` (topology->nr_cpus entries). Unusable CPUs are EITHER; all are
+ * EITHER if no thread has a type or one CPU would have to serve both. Memory-bound CPUs are spread
+ * first over caches, then over alternate cores, then over SMT siblings. A small change of the ratio
+ * changes few CPUs. Returns 0 or -ENOMEM. Called every 10 s with the numbers of running threads.
  */
 int nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
 		  enum nm_dtas_type *ret);
 
-/* May a thread go to a CPU of this type? idle: nobody else wants it now (false: the paper's rule).
- */
+/* Returns whether a thread may run on a CPU of this type. `idle` is true if no other thread demands
+ * the CPU now (false: the paper's rule). */
 bool nm_dtas_fits(enum nm_dtas_type cpu, enum nm_dtas_type thread, bool idle);
 
-/*
- * The node's usable CPUs that a thread of this type may be leased, into `ret`: empty where the
- * split has none for it on that node. -ENOMEM. When a lease is made.
- */
+/* Returns the usable CPUs of the node on which a thread of this type may get a lease; empty if the
+ * split has none on that node. Returns 0 or -ENOMEM. Called when a lease is created. */
 int nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *types, int node,
 		 enum nm_dtas_type thread, hwloc_bitmap_t ret);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Every stage's record → one line a person can read and fields a program can (design section 5). The
- * daemon is the only caller: libraries never log.
- */
+/* Formats the records of all stages as journal entries: one line of text for users, and fields for
+ * programs (design section 5). Only the daemon calls these functions; libraries never log. */
 #ifndef NUMA_MIGRD_JOURNAL_H
 #define NUMA_MIGRD_JOURNAL_H
 
@@ -17,75 +15,84 @@
 #include "numa-migrd/snapshot.h"
 #include "numa-migrd/verify.h"
 
-/* Kinds of entries: each has a MESSAGE_ID (128-bit, made for this project) and a catalog text. */
+/*
+ * Kinds of entries. Each has a MESSAGE_ID (128-bit, created for this project) and a catalog text.
+ */
 enum nm_message {
 	NM_MESSAGE_START, /* version, source, topology, policy, seed */
 	NM_MESSAGE_STOP,
 	NM_MESSAGE_RELOAD,
 	NM_MESSAGE_RELOAD_REFUSED,
-	NM_MESSAGE_PROBLEM, /* something is unavailable: why, and the remedy */
+	NM_MESSAGE_PROBLEM, /* something is unavailable: the reason and the remedy */
 	NM_MESSAGE_DECISION,
 	NM_MESSAGE_VERDICT,
-	NM_MESSAGE_LEASE,   /* given back, foreign, inheritor, failed */
+	NM_MESSAGE_LEASE,   /* an affinity was restored, changed externally or inherited, or an
+			     * operation on it failed */
 	NM_MESSAGE_SUMMARY, /* intervals without a decision, suppressed entries, counters */
 	NM_MESSAGE_PAUSE,
 	NM_MESSAGE_RESUME,
-	NM_MESSAGE_COEXIST, /* kernel.numa_balancing, numad and others found at work */
+	NM_MESSAGE_COEXIST, /* kernel.numa_balancing, numad and others were found active */
 	NM_MESSAGE_RESTORE,
 	NM_MESSAGE_PAGES,  /* a decision about pages; its verdict is a VERDICT */
 	NM_MESSAGE_RECORD, /* a recording begins or ends */
 	NM_MESSAGE_MAX,
 };
 
-/* The 32 hex digits of a kind's MESSAGE_ID, as in the catalog. */
+/* Returns the 32 hex digits of the MESSAGE_ID of a kind, as in the catalog. */
 const char *nm_message_id(enum nm_message message);
 
 #define NM_ENTRY_FIELDS 64
 
-/* One entry under construction: fixed size, no allocation; what does not fit is cut and marked. */
+/* One entry under construction. It has a fixed size and needs no allocation; text that does not fit
+ * is cut and marked. */
 struct nm_entry {
 	enum nm_message message;
 	int priority; /* syslog(3) */
 	unsigned count;
 	char text[1024];
-	size_t reason; /* where in the text it begins to say why, after what; 0: it does not */
+	size_t reason; /* offset in `text` of the reason, which follows the event; 0: no reason */
 	char fields[NM_ENTRY_FIELDS][192]; /* "NAME=value" */
 };
 
-/* Empties the entry; sets KIND to the message's name ("start", "reload", …). Journal stage. */
+/* Empties the entry and sets KIND to the name of the message ("start", "reload", …). Called by the
+ * journal stage. */
 void nm_entry_begin(struct nm_entry *entry, enum nm_message message, int priority);
-/* Replaces the text. Control characters become spaces, what does not fit is cut and ends in "…". */
+/* Replaces the text. Control characters become spaces; text that does not fit is cut and ends in
+ * "…". */
 void nm_entry_text(struct nm_entry *entry, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Sets a field (a second value for a name replaces the first; beyond NM_ENTRY_FIELDS it is dropped); name
- * in journald's alphabet, short. Values must already be escaped where they are foreign. */
+/*
+ * Sets a field. A second value for the same name replaces the first; a field beyond NM_ENTRY_FIELDS
+ * is dropped. The name is short and uses journald's alphabet. Values from outside must be escaped.
+ */
 void nm_entry_field(struct nm_entry *entry, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* ---- what the stages hand over, formatted (pure) ---- */
+/* ---- formatting the results of the stages (pure) ---- */
 
 struct nm_entry_context {
 	uint64_t seed;
 	const char *policy;
 	const struct nm_topology *topology; /* for the kernel's node numbers */
 	bool dry_run;
-	const char *performance; /* threads.performance, as the file spells it */
+	const char *performance; /* threads.performance in the spelling of the configuration file */
 };
 
 /*
- * A decision with what became of it (receipt->nr_steps == decision->nr_steps), its verdict, and what
- * happens to a lease. Fields of the second thread of a swap end in "_2"; unavailable figures are left out.
+ * Format a decision with its receipt (receipt->nr_steps == decision->nr_steps), its verdict, and an
+ * event of a lease. Fields of the second thread of a swap end in "_2"; unavailable metrics are
+ * omitted.
  */
 void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
 		       const struct nm_decision *decision, const struct nm_receipt *receipt);
 void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 		      const struct nm_verdict *verdict);
-/* Pages that were handed to the mover (in a dry run: would be), and later what came of it. */
+/* Format pages handed to the mover (in a dry run: that would be), and later the verdict on them. */
 void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_context *context,
 			    const struct nm_page_decision *decision);
 void nm_entry_page_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 			   const struct nm_page_verdict *verdict);
-/* A process's home, and its verdict (policy "auto"). */
+/* The home of a process, and its verdict (policy "auto"). */
 struct nm_entry_home {
 	uint64_t decision;
 	uint32_t pid;
@@ -93,11 +100,11 @@ struct nm_entry_home {
 	int node;
 	unsigned threads;
 	double demand_cpus;
-	double age_s; /* of its program */
+	double age_s; /* age of its program */
 	uint64_t pages_moved;
-	double move_s; /* that moving what is elsewhere would take; NaN: it stays there */
-	enum nm_runtime runtime; /* its program's */
-	bool nudged; /* its threads are not leased for that */
+	double move_s; /* expected time to move its remote memory; NaN: it stays */
+	enum nm_runtime runtime; /* runtime of its program */
+	bool nudged; /* its threads get a transient affinity instead of a lease because of it */
 };
 void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *context,
 			const struct nm_entry_home *home, const struct nm_place_proposal *proposal);
@@ -106,31 +113,34 @@ void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_co
 				const struct nm_place_verdict *verdict);
 void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event);
 
-/* The values of fields: "migrate", "swap", "rollback". Static, as the next two. */
+/* Returns the value of a field: "migrate", "swap", "rollback". A static string, as for the next two
+ * functions. */
 const char *nm_decision_kind_name(enum nm_decision_kind kind);
-/* "improved", "neutral", "rolled-back", "cancelled", "inconclusive". */
+/* Returns "improved", "neutral", "rolled-back", "cancelled" or "inconclusive". */
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
-/* The same of the verdict on a home; none is "cancelled". */
+/* The same for the verdict on a home; never "cancelled". */
 const char *nm_place_outcome_name(enum nm_place_outcome outcome);
 
-/* ---- where entries go ---- */
+/* ---- output ---- */
 
 struct nm_journal;
 
-/* To journald when started by systemd (JOURNAL_STREAM) and stderr is the journal, else text on stderr. */
+/* Opens the journal: journald if systemd started the daemon (JOURNAL_STREAM) and stderr is the
+ * journal, otherwise text on stderr. Returns 0 or -ENOMEM. */
 int nm_journal_new(struct nm_journal **ret);
 void nm_journal_free(struct nm_journal *journal);
 NM_DEFINE_CLEANUP(struct nm_journal, nm_journal_free);
 
-/* Level and rate. Only decisions, verdicts, leases and problems below LOG_ERR are limited. Start and
- * reload; without it, level "decisions" and 20 per second. */
+/* Sets level and rate. Only decisions, verdicts, leases and problems below LOG_ERR are limited.
+ * Called at start and reload; the defaults are level "decisions" and 20 per second. */
 void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level,
 			  uint64_t rate_per_s);
 
-/* Writes or suppresses (and counts) one entry; now_ns: CLOCK_MONOTONIC, for the rate (token bucket). */
+/* Writes one entry, or suppresses and counts it. now_ns is CLOCK_MONOTONIC, for the rate limit
+ * (token bucket). */
 void nm_journal_emit(struct nm_journal *journal, const struct nm_entry *entry, uint64_t now_ns);
 
-/* Entries suppressed since the last call (for the summary). */
+/* Returns the number of entries suppressed since the last call, for the summary. */
 uint64_t nm_journal_suppressed(struct nm_journal *journal);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where threads that share memory should run (kMAF, section 3.4.1): Scotch's dual recursive
- * bipartitioning of the affinity graph onto the hierarchy of nodes, caches, cores and CPUs. Pure:
- * the same input and seed give the same mapping.
+ * Places threads that share memory (kMAF, section 3.4.1), by Scotch's dual recursive bipartitioning
+ * of the communication matrix onto the hierarchy of nodes, caches, cores and CPUs. Pure: the same
+ * input and seed give the same placement.
  */
 #ifndef NUMA_MIGRD_MAPPING_H
 #define NUMA_MIGRD_MAPPING_H
@@ -12,28 +12,32 @@
 #include "numa-migrd/topology.h"
 
 struct nm_mapping_thread {
-	int cpu;		      /* where it runs now; -1: not known */
-	double load;		      /* share of one CPU; NaN: not known, a whole one */
+	int cpu;		      /* current CPU; -1: not known */
+	double load;		      /* share of one CPU; NaN: not known, counts as 1 */
 	hwloc_const_bitmap_t allowed; /* CPUs it may run on */
-	/* Of otherwise equal nodes it goes to that of its memory: index + 1; 0: not known. */
+	/* Index of the node of its memory + 1, which is preferred among otherwise equal nodes; 0:
+	 * not known. */
 	unsigned memory;
 };
 
 struct nm_mapping {
 	size_t nr_threads;
 	int *cpu; /* of each thread; -1: none of its CPUs is usable */
-	/* Σ_{i<j} M_ij·distance over the pairs both of whose places are known, now and mapped. */
+	/* Σ_{i<j} M_ij·distance over the pairs with known places, for the current and the new
+	 * placement. */
 	double cost_now, cost_new;
 	bool worth;	 /* cost_new < (1 − gain)·cost_now, or gain is 0 */
-	size_t repaired; /* threads put on another CPU than mapped, because of their masks */
-	size_t staying;	 /* threads that stay on the node that they are on */
+	size_t repaired; /* threads moved to another CPU than Scotch chose, because of their CPU
+			  * affinities */
+	size_t staying;	 /* threads that stay on their current node */
 };
 
 /*
- * Maps the graph's threads. Equivalent places are named so that most threads stay; threads mapped
- * to CPUs outside their masks are put where they are nearest to their partners without a crowd.
- * gain: threads.mapping_gain. -ENODATA: no usable CPU for anyone; -ENOMEM (Scotch may fail
- * otherwise too, and does not say why). Once per mapping period.
+ * Computes a placement of the graph's threads. Equivalent places are renamed so that most threads
+ * stay. Threads placed on CPUs outside their affinities are moved as near to their partners as
+ * possible without crowding. `gain` is threads.mapping_gain. Returns 0; -ENODATA: no thread has a
+ * usable CPU; -ENOMEM, also for other failures of Scotch, which reports no reason. Called once per
+ * placement period.
  */
 int nm_mapping_compute(const struct nm_topology *topology, const struct nm_affinity_graph *graph,
 		       const struct nm_mapping_thread *threads, double gain, uint32_t seed,
@@ -42,8 +46,9 @@ void nm_mapping_free(struct nm_mapping *mapping);
 NM_DEFINE_CLEANUP(struct nm_mapping, nm_mapping_free);
 
 /*
- * How far apart two CPUs are on SLIT's scale, continued downwards: between nodes what the firmware
- * says, and within the local 10: 5 under one last-level cache, 2 on one core, 1 for the same CPU.
+ * Returns the distance between two CPUs on an extended SLIT scale: between nodes the firmware's
+ * distance, and within the local 10: 5 below one last-level cache, 2 on one core, 1 for the same
+ * CPU.
  */
 unsigned nm_mapping_distance(const struct nm_topology *topology, int a, int b);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast each thread was on each node when it last ran there (IMAR²'s performance record;
- * lbma-imar2 section 4.3, algorithms.md section 3). A value that grows by snapshots; pure.
+ * The performance of each thread on each node when it last ran there (IMAR²'s performance record;
+ * lbma-imar2 section 4.3, algorithms.md section 3). A value that is updated from snapshots. Pure.
  */
 #ifndef NUMA_MIGRD_RECORD_H
 #define NUMA_MIGRD_RECORD_H
@@ -15,29 +15,29 @@ void nm_record_free(struct nm_record *record);
 NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
 
 /*
- * Notes P of every measured thread for its home node, and drops threads that the snapshot does not
- * hold any more: one is the same thread while pid, tid, start and adoption are (an exec keeps the
- * others). Everything is forgotten when
- * P is another figure than before (threads.performance, or whether locality stands for it) or the
- * number of nodes has changed. Returns 0, or -ENOMEM (the record as it was). Tick, before the
- * policy.
+ * Records P of every measured thread for its main node, and drops threads that are not in the
+ * snapshot. A thread is the same as long as pid, tid, start time and adoption time are equal (an
+ * exec changes only the last). The whole record is cleared when P has a different meaning
+ * (threads.performance, or derived from locality) or the number of nodes has changed. Returns 0, or
+ * -ENOMEM with the record unchanged. Called by the tick before the policy.
  */
 int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config);
 
 /*
- * P of the thread when it last ran on the node, at most threads.record_age intervals before the
- * snapshot's (0: however long ago); NaN where there is none. The thread is the snapshot's of the
+ * Returns P of the thread when it last ran on the node, at most threads.record_age intervals before
+ * the snapshot's (0: no limit); NaN if there is none. `thread` is an index into the snapshot of the
  * last update.
  */
 double nm_record_get(const struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config, uint32_t thread, int node);
 
-/* The same for every node at once: `ret` has room for nr_nodes. */
+/* The same for every node: `ret` has room for nr_nodes values. */
 void nm_record_get_all(const struct nm_record *record, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config, uint32_t thread, double *ret);
 
-/* The record against P now: 1 better, -1 worse, 0 within threads.record_band or unknown. */
+/* Compares the record with the current P: 1 better, -1 worse, 0 within threads.record_band or not
+ * known. */
 int nm_record_compare(double record, double now, double band);
 
 #endif

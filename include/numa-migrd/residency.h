@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * R_p(i), the pages of a process on each node (kMLB, section 3.2.2), from whatever tells it: the
- * paper counts them in the kernel, here they are counted or estimated, and each value knows its age
- * and its error. Pure: text and counts in, values out.
+ * R_p(i), the number of pages of a process on each node (kMLB, section 3.2.2). The paper counts
+ * them in the kernel; here they are counted or estimated from the best available source, and each
+ * value has an age and an error. Pure.
  */
 #ifndef NUMA_MIGRD_RESIDENCY_H
 #define NUMA_MIGRD_RESIDENCY_H
@@ -12,21 +12,21 @@
 
 enum nm_residency_source {
 	NM_RESIDENCY_NONE,
-	NM_RESIDENCY_ACCESSES, /* sampled accesses by home node: pages weigh as they are used */
-	NM_RESIDENCY_QUERY,    /* move_pages(2) asked where a choice of pages is, each once */
+	NM_RESIDENCY_ACCESSES, /* sampled accesses by node: pages are weighted by their use */
+	NM_RESIDENCY_QUERY,    /* move_pages(2) query for a sample of pages, each counted once */
 	NM_RESIDENCY_MAPS,     /* /proc/PID/numa_maps */
 };
 
-/* What a source told. */
+/* The data of one source. */
 struct nm_residency_reading {
 	enum nm_residency_source source;
 	uint64_t time_ns;
-	const double *seen; /* nr_nodes: what was found on each node, in any unit */
-	double samples;	    /* behind them; of sources that see every page it is not asked for */
-	double resident;    /* pages of the process in all (RSS) */
+	const double *seen; /* nr_nodes values: amount found on each node, in any unit */
+	double samples;	    /* number of samples; not used for a source that covers every page */
+	double resident;    /* total number of pages of the process (RSS) */
 };
 
-/* pages: nr_nodes values. All zero: nothing is known. */
+/* pages has nr_nodes values. All zero: nothing is known. */
 struct nm_residency {
 	enum nm_residency_source source;
 	uint64_t time_ns;
@@ -36,16 +36,18 @@ struct nm_residency {
 };
 
 /*
- * The estimate into `pages` (room for nr_nodes, which *ret refers to): what was seen, scaled to
- * what is resident. -ENODATA: nothing was seen, or it rests on no sample.
+ * Computes the estimate into `pages` (room for nr_nodes, referenced by *ret): the amounts found,
+ * scaled to the resident pages. Returns 0, or -ENODATA if nothing was found or there are no
+ * samples.
  */
 int nm_residency_estimate(const struct nm_residency_reading *reading, unsigned nr_nodes,
 			  double *pages, struct nm_residency *ret);
 
 /*
- * Standard error in pages of R(i), and of the gain R(to) − R(from), as of the reading: sampling
- * error, less where much of what is resident was looked at, and 0 of sources that see every page.
- * Nothing seen of a node in few samples is no certainty. NaN where nothing is known.
+ * Return the standard error, in pages, of R(i) and of the gain R(to) − R(from) at the time of the
+ * reading: the sampling error, which is smaller if much of the resident memory was sampled, and 0
+ * for a source that covers every page. A node not found in few samples is not certain to be empty.
+ * NaN if nothing is known.
  */
 double nm_residency_error(const struct nm_residency *residency, int node);
 double nm_residency_gain_error(const struct nm_residency *residency, int from, int to);
@@ -53,17 +55,18 @@ double nm_residency_gain_error(const struct nm_residency *residency, int from, i
 uint64_t nm_residency_age_ns(const struct nm_residency *residency, uint64_t now_ns);
 
 /*
- * Is `a` the better one to go by now? The one with the smaller largest error over the nodes, to
- * which age adds `drift` (first guess 0.01) of what is resident for each second: so an exact count
- * gives way to fresher samples in time. Something known is better than nothing.
+ * Returns whether `a` is the better one to use now: the one with the smaller maximum error over the
+ * nodes. Age adds `drift` (initial estimate 0.01) of the resident pages per second to the error, so
+ * that fresher samples eventually replace an exact count. Any data is better than none.
  */
 bool nm_residency_better(const struct nm_residency *a, const struct nm_residency *b,
 			 uint64_t now_ns, double drift);
 
 /*
- * Adds to `pages` (nr_nodes, in pages of page_bytes) the counts of one line of numa_maps (numa(7));
- * its counts are in pages of its kernelpagesize_kB. 0 also for a mapping without pages. -EBADMSG:
- * it is damaged; `pages` is as it was. Nodes that the topology does not have are left out.
+ * Adds the counts of one line of numa_maps (numa(7)) to `pages` (nr_nodes values, in pages of
+ * page_bytes); its counts are in pages of its kernelpagesize_kB. Returns 0, also for a mapping
+ * without pages, or -EBADMSG for a damaged line, with `pages` unchanged. Nodes that are not in the
+ * topology are ignored.
  */
 int nm_residency_read_numa_maps_line(const char *line, const struct nm_topology *topology,
 				     double page_bytes, double *pages);

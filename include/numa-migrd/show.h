@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is shown to an operator, as dictionaries of names and values, without saying how: the daemon
- * puts them into a show, and the bus (or a test) is behind it. Names are lower_case_with_unit and
- * static; text is escaped.
+ * An interface for showing data to users as dictionaries of names and values. The daemon writes to
+ * it, and the bus (or a test) implements it. Names are lower_case_with_unit and static; text is
+ * escaped.
  */
 #ifndef NUMA_MIGRD_SHOW_H
 #define NUMA_MIGRD_SHOW_H
@@ -39,14 +39,14 @@ struct nm_value {
 	};
 };
 
-/* Errors are kept by the implementation: a writer need not look. */
+/* The implementation keeps errors: a writer need not check for them. */
 struct nm_show {
 	void *context;
-	void (*open)(void *context); /* a dictionary begins */
+	void (*open)(void *context); /* begins a dictionary */
 	void (*put)(void *context, const struct nm_value *value);
 	void (*close)(void *context);
-	/* A list as a value of the dictionary that is open: others may be opened and closed in it.
-	 */
+	/* Begins a list as a value of the open dictionary: other dictionaries may be opened and
+	 * closed within it. */
 	void (*begin)(void *context, const char *name);
 	void (*end)(void *context);
 };
@@ -81,7 +81,7 @@ static inline void nm_show_u64(const struct nm_show *show, const char *name, uin
 	show->put(show->context, &value);
 }
 
-/* NaN is unavailable, and left out. */
+/* NaN means not available, and is omitted. */
 static inline void nm_show_real(const struct nm_show *show, const char *name, double real)
 {
 	const struct nm_value value = {.name = name, .type = NM_VALUE_REAL, .real = real};

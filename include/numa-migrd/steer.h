@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What may be done to the processes of a cgroup: the extended attribute user.numa-migrd of its
- * directory (numa-migrd-steering(7)) is off, observe or on.
+ * Control of the processes of a cgroup: the extended attribute user.numa-migrd of its directory
+ * (numa-migrd-steering(7)) has the value off, observe or on.
  *
- * From the root of the tree down to the process's own cgroup the last value counts, but "off"
- * anywhere wins. A directory that others than root can write to can only restrict (off, observe).
- * An unknown value, and a directory too deep to be read, count as "observe".
+ * From the root of the tree down to the process's own cgroup the last value takes effect, but "off"
+ * anywhere overrides it. A directory that users other than root can write to can only restrict
+ * (off, observe). An unknown value, and a directory too deep to be read, are treated as "observe".
  */
 #ifndef NUMA_MIGRD_STEER_H
 #define NUMA_MIGRD_STEER_H
@@ -29,22 +29,24 @@ struct nm_steering {
 
 /* ---- rules (pure) ---- */
 
-/* The attribute's bytes; trailing spaces, newlines and NULs are ignored. -EINVAL: unknown value. */
+/* Parses the bytes of the attribute; trailing spaces, newlines and NULs are ignored. Returns 0, or
+ * -EINVAL for an unknown value. */
 int nm_steer_parse(const char *text, size_t length, enum nm_steer_value *ret);
 
-/* As the attribute spells it; "" for NM_STEER_NONE. */
+/* Returns the spelling of the attribute's value; "" for NM_STEER_NONE. */
 const char *nm_steer_name(enum nm_steer_value value);
 
-/* What counts below a directory with value `said`, whose ancestors amount to `above`. */
+/* Returns the effective control below a directory with value `said`, whose ancestors result in
+ * `above`. */
 struct nm_steering nm_steer_under(struct nm_steering above, struct nm_steering said);
 
-/* The threads and pages of such a process stay where they are. */
+/* Returns whether the threads and pages of such a process must not be moved. */
 static inline bool nm_steer_holds(const struct nm_steering *steering)
 {
 	return steering->value == NM_STEER_OFF || steering->value == NM_STEER_OBSERVE;
 }
 
-/* Is the process a target whatever targets.include says? */
+/* Returns whether the process is a target regardless of targets.include. */
 static inline bool nm_steer_asks(const struct nm_steering *steering)
 {
 	return steering->asked && steering->value != NM_STEER_OFF;
@@ -53,53 +55,56 @@ static inline bool nm_steer_asks(const struct nm_steering *steering)
 /* ---- the reader ---- */
 
 enum nm_steer_conflict {
-	NM_STEER_UNKNOWN,   /* unknown value: "observe" */
-	NM_STEER_NOT_ROOTS, /* "on" where others than root can write: ignored */
+	NM_STEER_UNKNOWN,   /* unknown value: treated as "observe" */
+	NM_STEER_NOT_ROOTS, /* "on" in a directory that other users can write to: ignored */
 	NM_STEER_UNDER_OFF, /* below "off": ignored */
 	NM_STEER_EXCLUDED,  /* targets.exclude matches a process there: ignored */
 	NM_STEER_OUTSIDE,   /* outside of the daemon's cgroup namespace: not visible */
 	NM_STEER_TOO_DEEP,  /* more than 32 levels: "observe" */
 };
 
-/* Texts are escaped, and valid during the call. */
+/* Strings are escaped, and valid during the call. */
 struct nm_steer_report {
 	enum nm_steer_conflict conflict;
 	const char *cgroup; /* as in /proc/PID/cgroup */
-	const char *value;  /* of its attribute */
+	const char *value;  /* value of its attribute */
 };
 
 /*
- * Called once for each cgroup and value of root's, once for each cgroup of others, of which at most
- * 16 in a minute, and once in all for NM_STEER_OUTSIDE and NM_STEER_TOO_DEEP. The last 256 are
- * remembered.
+ * Called once for each cgroup and value set by root, once for each cgroup of other users, but for
+ * at most 16 of these per minute, and only once for NM_STEER_OUTSIDE and NM_STEER_TOO_DEEP. The
+ * last 256 reports are remembered.
  */
 typedef void (*nm_steer_report_fn)(void *context, const struct nm_steer_report *report);
 
 struct nm_steer;
 
-/* The platform must outlive it. -ENOMEM. Daemon, start and resume. */
+/* Creates a reader. The platform must outlive it. Returns 0 or -ENOMEM. Called by the daemon at
+ * start and resume. */
 int nm_steer_new(struct nm_platform *platform, const struct nm_config *config,
 		 nm_steer_report_fn report, void *context, struct nm_steer **ret);
 void nm_steer_free(struct nm_steer *steer);
 NM_DEFINE_CLEANUP(struct nm_steer, nm_steer_free);
 
-/* Takes targets.attribute from a new configuration. Daemon, reload. */
+/* Sets targets.attribute from a new configuration. Called by the daemon on reload. */
 void nm_steer_configure(struct nm_steer *steer, const struct nm_config *config);
 
 /*
- * Reads what counts for a process in this cgroup (NULL: not known); nothing if targets.attribute is
- * "ignore". A directory is read once for each now_ns, the time of the tick. Below the topmost
- * directory that others than root can write to, at most 64 are read in a tick, so that a user who
- * makes cgroups by the thousand delays only the processes among them. 0; -EAGAIN: not in this tick;
- * other -errno: cannot be read now. Task table, when it checks a process.
+ * Determines the effective control of a process in this cgroup (NULL: not known); none if
+ * targets.attribute is "ignore". A directory is read once for each now_ns, the time of the tick.
+ * Below the topmost directory that users other than root can write to, at most 64 directories are
+ * read per tick, so that a user who creates thousands of cgroups delays only the processes in them.
+ * Returns 0; -EAGAIN if the limit is reached in this tick; or another negative errno if it cannot
+ * be read now. Called by the task table when it checks a process.
  */
 int nm_steer_look(struct nm_steer *steer, const char *cgroup, uint64_t now_ns,
 		  struct nm_steering *ret);
 
-/* Reports that targets.exclude overrules the "on" that counts for this cgroup. In the same tick. */
+/* Reports that targets.exclude overrides the "on" in effect for this cgroup. Must be called in the
+ * same tick. */
 void nm_steer_note_excluded(struct nm_steer *steer, const char *cgroup);
 
-/* Number of reports since the start. */
+/* Returns the number of reports since the start. */
 uint64_t nm_steer_conflicts(const struct nm_steer *steer);
 
 #endif
