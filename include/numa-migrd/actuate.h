@@ -79,9 +79,9 @@ void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, u
 void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_event *event);
 
 /*
- * For the roster (struct nm_lease_lookup): is `current` a mask of ours, inherited or leased?
- * Records show who inherited; only while some were lost are affinity and descent asked instead,
- * since an owner may have pinned its thread to the same CPUs.
+ * For the roster (struct nm_lease_lookup): is `current` a mask of ours, leased, or inherited as the
+ * records show? A thread whose record was lost is found by nm_actuator_update(), and reported as
+ * NM_LEASE_INHERITED: its affinity is to be read again then.
  */
 bool nm_actuator_inherited(void *actuator, uint32_t pid, uint32_t tid, uint64_t start_ticks,
 			   hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
@@ -93,8 +93,7 @@ bool nm_actuator_holds(void *actuator, uint32_t tid, uint64_t start_ticks);
 /*
  * Side-band records were lost, or could not be had (no source, a CPU without a ring): tasks
  * with inherited affinity may have been missed, so nm_actuator_update() walks /proc, from the next
- * time on and within a budget each time, for those created since all were known. Before
- * nm_roster_update() of the tick in which the loss was seen.
+ * time on and within a budget each time, for those created since all were known. Drain.
  */
 void nm_actuator_records_lost(struct nm_actuator *actuator);
 

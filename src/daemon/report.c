@@ -476,6 +476,8 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	}
 	if (event->kind == NM_LEASE_FOREIGN && daemon->pipeline.roster)
 		nm_roster_give_back(daemon->pipeline.roster, event->tid, event->start_ticks);
+	if (event->kind == NM_LEASE_INHERITED && daemon->pipeline.roster)
+		nm_roster_recheck(daemon->pipeline.roster, event->tid, event->start_ticks);
 	nm_entry_lease(&entry, event);
 	/* Policy "auto" sends threads home again and again; the decision tells of that. */
 	if (daemon->config && daemon->config->threads.policy == NM_POLICY_AUTO &&

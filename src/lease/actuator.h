@@ -87,10 +87,6 @@ struct nm_actuator {
 	bool ends;   /* all is returned, and nothing will be looked for any more */
 	struct nm_lease_walk walk;
 	uint64_t turn_steps; /* NM_LEASE_TURN_STEPS */
-	/* What the roster's looks have cost since the last walk went on; what they read of
-	 * processes holds for as long. */
-	uint64_t look_steps;
-	bool has_looked;
 	uint64_t clock_ns, clock_ticks; /* the same moment, for nm_lease_ticks() */
 };
 

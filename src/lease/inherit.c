@@ -430,20 +430,12 @@ static void end_walk(struct nm_actuator *actuator)
 	nm_lease_walk_stop(actuator);
 }
 
-/* Has the roster asked for half of the interval's budget? */
-static bool is_asked_out(const struct nm_actuator *actuator)
-{
-	return actuator->look_steps >= actuator->turn_steps / 2;
-}
-
-/* For what the roster has left of it. */
 static void take_turn(struct nm_actuator *actuator, struct nm_descent_walk *course)
 {
 	struct restoring restoring = {.actuator = actuator};
 	course->descent = nm_lease_descent(actuator);
 	course->born_since = actuator->reported_ticks;
-	course->budget = actuator->turn_steps -
-			 (is_asked_out(actuator) ? actuator->turn_steps / 2 : actuator->look_steps);
+	course->budget = actuator->turn_steps;
 	course->each = restore_found;
 	course->context = &restoring;
 	course->error = 0;
@@ -461,33 +453,14 @@ void nm_lease_walk_on(struct nm_actuator *actuator)
 		if (walk->course.next_pid == 0)
 			end_walk(actuator);
 	}
-	actuator->look_steps = 0;
-	actuator->has_looked = false;
 }
 
 /* ---- what the roster asks ---- */
 
-/* Who may not be looked at any more in this interval is met by the walk. */
-static const struct nm_ledger_entry *look(struct nm_actuator *actuator, uint32_t pid, uint32_t tid,
-					  uint64_t start_ticks)
-{
-	struct nm_descendant found;
-	struct nm_descent *descent = nm_lease_descent(actuator);
-	if (!descent || is_asked_out(actuator))
-		return NULL;
-	if (!actuator->has_looked)
-		nm_descent_forget_processes(descent);
-	actuator->has_looked = true;
-	uint64_t before = nm_descent_steps(descent);
-	int r = nm_descent_look(descent, actuator->reported_ticks, pid, tid, &found);
-	actuator->look_steps += nm_descent_steps(descent) - before;
-	return r > 0 && found.start_ticks == start_ticks ? found.terms : NULL;
-}
-
-/* What this very thread inherited and still carries, for all that is known. */
-static const struct nm_ledger_entry *find_terms(struct nm_actuator *actuator, uint32_t pid,
-						uint32_t tid, uint64_t start_ticks,
-						hwloc_const_bitmap_t current)
+/* What this very thread inherited and still carries, since it was refused to it before. */
+static const struct nm_ledger_entry *find_refused(const struct nm_actuator *actuator, uint32_t tid,
+						  uint64_t start_ticks,
+						  hwloc_const_bitmap_t current)
 {
 	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
 	     i = actuator->leases[i].next_of_tid) {
@@ -497,9 +470,7 @@ static const struct nm_ledger_entry *find_terms(struct nm_actuator *actuator, ui
 		    hwloc_bitmap_isequal(current, lease->terms.target))
 			return &lease->terms;
 	}
-	if (!nm_lease_may_be_missed(actuator) || nm_lease_is_settled(actuator, tid, start_ticks))
-		return NULL;
-	return look(actuator, pid, tid, start_ticks);
+	return NULL;
 }
 
 bool nm_actuator_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
@@ -514,7 +485,7 @@ bool nm_actuator_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t s
 		*ret_unrestricted = own->terms.unrestricted;
 		return true;
 	}
-	const struct nm_ledger_entry *found = find_terms(actuator, pid, tid, start_ticks, current);
+	const struct nm_ledger_entry *found = find_refused(actuator, tid, start_ticks, current);
 	if (!found)
 		return false;
 	terms = *found; /* masks stay where they are */

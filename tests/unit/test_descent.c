@@ -341,47 +341,6 @@ static void a_walk_takes_twelve_calls_a_thread_at_any_depth(void **state)
 		assert_true(calls_per_thread(levels) <= 12);
 }
 
-/* While records are missed, ancestors are read once in an interval, not for each question. */
-static void questions_read_ancestors_once(void **state)
-{
-	(void)state;
-	pin_below(40);
-	lease(101, 1);
-	world_lose_records(world);
-	for (uint32_t i = 0; i < 40; i++) {
-		unsigned before = fake->calls[FAKE_OPEN];
-		assert_false(world_asked_of(world, 400 + i));
-		assert_true(i == 0 || fake->calls[FAKE_OPEN] - before <= 1);
-	}
-	world_tick(world);
-	world_lose_records(world);
-	unsigned before = fake->calls[FAKE_OPEN];
-	assert_false(world_asked_of(world, 400));
-	assert_true(fake->calls[FAKE_OPEN] - before <= 1); /* born before the walk */
-}
-
-/* They have a budget; who came too late for it is met by the walk, and asked about again. */
-static void questions_have_a_budget(void **state)
-{
-	(void)state;
-	pin_below(1);
-	lease(101, 1);
-	fake_fork(fake, 101, 501);
-	world_lose_records(world);
-	unsigned before = fake->calls[FAKE_OPS];
-	for (uint32_t i = 0; i < 20000; i++)
-		assert_false(world_asked_of(world, 400));
-	assert_true(fake->calls[FAKE_OPS] - before < 10000);
-	assert_false(world_asked_of(world, 501));
-	assert_int_equal(world_mask(world, 501), world_node(1));
-	world_tick(world);
-	assert_int_equal(world_mask(world, 501), ALL);
-	fake_fork(fake, 101, 502);
-	world_lose_records(world);
-	assert_true(world_asked_of(world, 502));
-	assert_int_equal(world_mask(world, 502), ALL);
-}
-
 /* Where a CPU has no ring: one look at every process in an interval, whatever is found. */
 static void proc_is_walked_once_an_interval(void **state)
 {
@@ -521,8 +480,6 @@ int main(void)
 		TEST(siblings_are_listed_once),
 		TEST(processes_given_back_share_a_walk),
 		TEST(a_walk_takes_twelve_calls_a_thread_at_any_depth),
-		TEST(questions_read_ancestors_once),
-		TEST(questions_have_a_budget),
 		TEST(proc_is_walked_once_an_interval),
 		TEST(records_of_one_moment_keep_their_order),
 		TEST(more_children_than_are_remembered),

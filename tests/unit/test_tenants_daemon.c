@@ -99,6 +99,33 @@ static void b_gets_its_home_and_its_affinities_back(void **state)
 	assert_null(fake_trace(world.fake));
 }
 
+/* While records are lost, a thread is met with an affinity that it inherited. */
+static void a_restored_inheritor_is_managed_at_once(void **state)
+{
+	enum nm_eligibility eligibility;
+	(void)state;
+	uint32_t tid = add_worker(B, 1, 0)->tid;
+	const struct nm_lease_event event = {.kind = NM_LEASE_INHERITED,
+					     .tid = tid,
+					     .pid = B,
+					     .start_ticks = fake_get(world.fake, tid)->start_ticks};
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+	fake_pin(world.fake, tid, fake_cpus(0, 1));
+	live(2);
+	assert_int_equal(nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid,
+						      &eligibility),
+			 0);
+	assert_int_equal(eligibility, NM_ELIGIBILITY_PINNED);
+	fake_pin(world.fake, tid, world.fake->all);
+	nm_report_lease(&world.daemon, &event);
+	live_one();
+	assert_int_equal(nm_roster_thread_eligibility(world.daemon.pipeline.roster, tid,
+						      &eligibility),
+			 0);
+	assert_int_equal(eligibility, NM_ELIGIBILITY_MANAGED);
+}
+
 static void one_run_of_pages(struct nm_page_batch *batch)
 {
 	batch->moved = 512;
@@ -155,6 +182,7 @@ int main(void)
 		TEST(b_gets_its_home_and_its_affinities_back),
 		TEST(a_leaves_room_to_remember_bs_pages),
 		TEST(no_more_is_remembered_than_there_is_room_for),
+		TEST(a_restored_inheritor_is_managed_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
