@@ -5,7 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
-/* Load by which a thread's new CPU, with it on, must be below what the old one has now. */
+/* Minimum difference between the load of the old CPU, and that of the new CPU with the thread. */
 #define RELIEF 0.1
 
 static int begin(struct nm_daemon *daemon)
@@ -52,7 +52,7 @@ static struct nm_balance_rules rules_of(const struct nm_config *config)
 
 /* ---- the round ---- */
 
-/* What is read of the machine for it; threads, processes: by index of the snapshot's. */
+/* Data read for a round; by index of the snapshot's threads and processes. */
 struct evidence {
 	struct nm_balance_times *times;
 	const double **resident;
@@ -154,7 +154,7 @@ int nm_balance_look(struct nm_daemon *daemon, const struct nm_snapshot *snapshot
 	return run_round(daemon, snapshot, &rules, &evidence);
 }
 
-/* ---- what it proposes ---- */
+/* ---- proposals ---- */
 
 static struct nm_balance_reason reason_of(const struct nm_daemon *daemon,
 					  const struct nm_snapshot *snapshot,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* How many pages of a process are on each node: by its accesses, and now and then counted, or asked
- * of some. */
+/* Determines the number of pages of a process on each node: from its accesses and, from time to
+ * time, by counting or by a query for a sample. */
 #include <string.h>
 
 #include "balance.h"
 
-/* Of what is resident, so much is taken to have moved in a second. */
+/* Share of the resident memory that is assumed to move per second. */
 #define DRIFT 0.01
-#define ANSWER_INTERVALS 10U /* that an answer is waited for */
+#define ANSWER_INTERVALS 10U /* time limit of an answer */
 
 static int by_pid(const void *left, const void *right)
 {
@@ -36,7 +36,7 @@ const struct nm_residency *nm_balance_residency(const struct nm_balancer *balanc
 	return best->source == NM_RESIDENCY_NONE ? NULL : best;
 }
 
-/* ---- who there is ---- */
+/* ---- the set of processes ---- */
 
 static void free_residences(struct nm_residence *residences, size_t count)
 {
@@ -47,7 +47,7 @@ static void free_residences(struct nm_residence *residences, size_t count)
 	free(residences);
 }
 
-/* What is known of it goes over to the new list. */
+/* Moves the state of a process to the new list. */
 static int take_over(struct nm_balancer *balancer, const struct nm_process *process,
 		     struct nm_residence *ret)
 {
@@ -64,7 +64,8 @@ static int take_over(struct nm_balancer *balancer, const struct nm_process *proc
 	return ret->pages ? 0 : -ENOMEM;
 }
 
-/* Both ascend by tid. A thread that the roster has released meanwhile has no member. */
+/* Both arrays are in ascending tid order. A thread that the task table has released meanwhile has
+ * no entry in `members`. */
 static void find_processes(const struct nm_snapshot *snapshot, const struct nm_member *members,
 			   size_t nr_members, const struct nm_process **processes)
 {
@@ -102,7 +103,7 @@ static int list_residences(struct nm_balancer *balancer, const struct nm_snapsho
 	return r;
 }
 
-/* ---- by accesses ---- */
+/* ---- estimates from accesses ---- */
 
 static void add_accesses(struct nm_balancer *balancer, const struct nm_snap_thread *thread)
 {
@@ -150,7 +151,7 @@ static void estimate_all(struct nm_balancer *balancer, const struct nm_snapshot 
 		estimate(balancer, &balancer->residences[i], snapshot->time_ns);
 }
 
-/* ---- counted ---- */
+/* ---- counts ---- */
 
 void nm_balance_take_count(struct nm_balancer *balancer, struct nm_residence *residence,
 			   const struct nm_residency_reading *reading)
@@ -206,7 +207,8 @@ static void take_numa_maps(struct nm_balancer *balancer, struct nm_residence *re
 	nm_balance_take_count(balancer, residence, &reading);
 }
 
-/* True: nothing is under way any more. One that is not answered for long is forgotten. */
+/* Returns true if no query is pending any more. A query without an answer for a long time is
+ * cancelled. */
 static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
@@ -232,7 +234,7 @@ static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
 	return true;
 }
 
-/* The one that was tried longest ago, or never. */
+/* Returns the process with the longest time since the last attempt, or without one. */
 static struct nm_residence *next_due(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	const struct nm_balancer *balancer = daemon->pipeline.balancer;
@@ -254,7 +256,7 @@ static bool may_read_maps(const struct nm_config *config, const struct nm_reside
 	return limit_mb > 0 && residence->process->rss_bytes <= limit_mb << 20;
 }
 
-/* As if it had been tried so long ago that its turn comes in a second. */
+/* Returns a time of the last attempt that makes the process due in one second. */
 static uint64_t try_again_ns(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	double period_s = daemon->config->threads.residency_s;

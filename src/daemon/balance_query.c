@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where some pages of a process are, asked of the kernel: of those that are too large for their
- * numa_maps to be read. A page's place among the slots is by its address, so none is there twice,
- * and of those that meet in a slot the latest stays.
+ * Queries the kernel for the location of a sample of pages, for processes that are too large for
+ * reading numa_maps. The slot of a page depends on its address, so that no page is sampled twice;
+ * of pages with the same slot the latest stays.
  */
 #include "balance.h"
 
-#define FEWEST 64U /* pages that tell something */
+#define FEWEST 64U /* minimum number of pages for an estimate */
 
 static uint64_t *slot_of(const struct nm_residence *residence, uint64_t page)
 {
@@ -35,7 +35,8 @@ static unsigned list_addresses(const struct nm_residence *residence, uint64_t *a
 	return count;
 }
 
-/* How many are somewhere; `seen`: per node. Those that are nowhere are forgotten. */
+/* Returns the number of pages that are in memory and counts them per node in `seen`. Other pages
+ * are removed from the sample. */
 static unsigned count_homes(const struct nm_topology *topology,
 			    const struct nm_residence *residence, const uint64_t *addresses,
 			    const int *homes, unsigned count, double *seen)

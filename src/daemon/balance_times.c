@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How long threads ran and waited, from /proc/PID/task/TID/schedstat. */
+/* Reads how long threads ran and waited from /proc/PID/task/TID/schedstat. */
 #include "balance.h"
 
-#define READS_MOST 512U /* in one interval */
+#define READS_MOST 512U /* per interval */
 
 int nm_balance_follow_threads(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
 {
@@ -26,7 +26,7 @@ int nm_balance_follow_threads(struct nm_balancer *balancer, const struct nm_snap
 	return 0;
 }
 
-/* -ENODATA: the kernel does not keep these figures. */
+/* Returns -ENODATA if the kernel does not provide these values. */
 static int read_schedstat(struct nm_platform *platform, const struct nm_snap_thread *thread,
 			  struct nm_known_thread *ret)
 {
@@ -42,7 +42,8 @@ static int read_schedstat(struct nm_platform *platform, const struct nm_snap_thr
 	return 0;
 }
 
-/* A span that began before the last interval would tell of other times as well. */
+/* Returns the difference of two readings; unknown if the earlier one is older than the last
+ * interval. */
 static struct nm_balance_times rise(const struct nm_known_thread *before,
 				    const struct nm_known_thread *now)
 {
@@ -54,7 +55,7 @@ static struct nm_balance_times rise(const struct nm_known_thread *before,
 					 .length_ns = now->read_ns - before->read_ns};
 }
 
-/* Every thread that was read is one that runs: without figures of it there are none at all. */
+/* Every thread that was read has run: if none has values, the kernel provides none. */
 static void report_silence(struct nm_daemon *daemon)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;

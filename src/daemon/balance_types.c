@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Dynamic task-aware scheduling: which threads wait for memory, and which CPUs are for them. */
+/* Dynamic task-aware scheduling: the threads that wait for memory, and the CPUs for them. */
 #include <math.h>
 
 #include "balance.h"
 
 enum { TYPES = NM_DTAS_MEMORY + 1 };
-#define PERSIST 2U			/* intervals in a row until a thread is of the other type */
-#define SPLIT_NS (10 * NM_NSEC_PER_SEC) /* after which CPUs are divided again */
-#define LINE_BYTES 64 /* what a miss brings in */
-/* Misses in 1000 instructions: a thread waits for memory from here on, and computes below. */
+#define PERSIST 2U /* intervals in a row after which the type of a thread changes */
+#define SPLIT_NS (10 * NM_NSEC_PER_SEC) /* time after which CPUs are split again */
+#define LINE_BYTES 64 /* bytes per miss */
+/* Misses per 1000 instructions: a thread counts as memory-bound from MEMORY_FROM, and as
+ * compute-bound below COMPUTE_BELOW. */
 #define MEMORY_FROM 5
 #define COMPUTE_BELOW 3
 
@@ -71,7 +72,7 @@ static int list_leasable(struct nm_balancer *balancer)
 	return 0;
 }
 
-/* Is one of the node's CPUs of another type than before? */
+/* Returns whether the type of one of the node's CPUs has changed. */
 static bool is_changed(const struct nm_balancer *balancer, const enum nm_dtas_type *before,
 		       int node)
 {
@@ -82,7 +83,7 @@ static bool is_changed(const struct nm_balancer *balancer, const enum nm_dtas_ty
 	return false;
 }
 
-/* What was leased to a thread of one type is to hold it no longer than that is so. */
+/* Ends leases of threads whose type, or the type of a CPU of whose node, has changed. */
 static void return_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const enum nm_dtas_type *before)
 {
@@ -173,7 +174,7 @@ int nm_balance_follow_types(struct nm_daemon *daemon, const struct nm_snapshot *
 	return split(daemon, snapshot);
 }
 
-/* An idle CPU of the other type was chosen: it is for the thread that runs there now. */
+/* If an idle CPU of the other type was chosen, it now serves the thread that runs there. */
 hwloc_const_bitmap_t nm_balance_lease(const struct nm_balancer *balancer, enum nm_dtas_type type,
 				      int node, int cpu)
 {

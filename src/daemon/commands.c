@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an administrator asks for while we run. */
+/* Commands of an administrator. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ int nm_command_resume(void *context)
 	return 0;
 }
 
-/* Not sampled yet: it is only to be remembered. */
+/* The process has not been sampled yet: it is only added to the list. */
 static int release_unseen(struct nm_daemon *daemon, uint32_t pid)
 {
 	int r = nm_released_list_release(daemon->given_back, daemon->pipeline.platform, pid);
@@ -93,7 +93,7 @@ int nm_command_release(void *context, uint32_t pid)
 
 /* ---- reload ---- */
 
-/* A dry run is another platform, so everything that stands on it is built again. */
+/* A dry run uses another platform, so all objects that use it are built again. */
 static int rebuild(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "dry run switched");
@@ -104,7 +104,7 @@ static int rebuild(struct nm_daemon *daemon)
 	return r;
 }
 
-/* What was leased under rules that no longer hold. */
+/* Ends leases created under rules that are no longer in force. */
 static void return_leases(struct nm_daemon *daemon)
 {
 	(void)nm_actuator_return_all(daemon->pipeline.actuator);
@@ -130,7 +130,8 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		if (config->threads.policy == NM_POLICY_NONE ||
 		    config->threads.pin != old->threads.pin)
 			return_leases(daemon);
-		/* Without memory the old record stays, and another figure starts it anew. */
+		/* If memory is short, the old record stays, and is reset when P has another
+		 * meaning. */
 		if (other_policy) {
 			nm_balance_end(daemon);
 			nm_placement_end(daemon);
@@ -148,7 +149,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 	nm_loop_arm(daemon);
 }
 
-/* As many whole lines as there is room for. */
+/* Writes as many complete lines as fit. */
 static void list_errors(const struct nm_config_errors *errors, char *text, size_t size)
 {
 	size_t used = 0;
@@ -191,13 +192,14 @@ int nm_command_reload(void *context, char *error, size_t size)
 		list_errors(&errors, error, size);
 	(void)sd_notify(0, "READY=1");
 	if (daemon->paused ||
-	    daemon->pipeline.topology) /* not when a rebuild failed: we are on our way out */
+	    daemon->pipeline.topology) /* not after a failed rebuild, when the daemon is about to
+				        * exit */
 		nm_report_status(daemon);
 	nm_control_changed(daemon->control);
 	return r;
 }
 
-/* ---- who ---- */
+/* ---- callers ---- */
 
 static enum nm_message message_of(const char *method)
 {
@@ -230,7 +232,8 @@ bool nm_daemon_is_dry_run(const struct nm_daemon *daemon)
 	return daemon->dry_run_asked == NM_DRY_RUN_NOT_ASKED && daemon->config->general.dry_run;
 }
 
-/* Until the next reload, which goes by the file again. What root's file says only root ends. */
+/* Lasts until the next reload, which uses the file again. Only root can end a dry run set in root's
+ * configuration. */
 int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)
 {
 	struct nm_daemon *daemon = context;
@@ -264,7 +267,7 @@ int nm_command_record(void *context, int fd, const struct nm_control_recording *
 	struct nm_recording_options options = {.limit_bytes = wanted->limit_bytes,
 					       .hashed = wanted->hashed};
 	struct nm_record_sink sink;
-	/* First, as a file that is refused stays as it was. */
+	/* Checked first, because a file that is rejected must not be modified. */
 	int r = daemon->recorder ? -EBUSY : daemon->paused ? -EAGAIN : 0;
 	if (r < 0) {
 		(void)close(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ruleset of Landlock's (landlock(7)) around the daemon, beneath what its unit allows: even with
- * its capabilities it can then neither open /proc/PID/root, cwd and exe of other processes nor any
- * file but those it is for.
+ * A Landlock ruleset (landlock(7)) of the daemon, in addition to the restrictions of its unit:
+ * despite its capabilities, the daemon can open neither /proc/PID/root, cwd and exe of other
+ * processes nor any file except those that it needs.
  */
 #include <fcntl.h>
 #include <libgen.h>
@@ -27,7 +27,7 @@
 	(READ | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE |                   \
 	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_TRUNCATE)
 
-/* All that this version of Landlock can deny. */
+/* All access rights that this version of Landlock can deny. */
 static uint64_t denied_by(long version)
 {
 	uint64_t first = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
@@ -40,7 +40,7 @@ struct ruleset {
 	uint64_t denied;
 };
 
-/* What is not there needs no rule. */
+/* A path that does not exist needs no rule. */
 static int allow(const struct ruleset *ruleset, const char *path, uint64_t access)
 {
 	nm_auto(nm_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -62,7 +62,7 @@ static int allow_descriptor(const struct ruleset *ruleset, int directory)
 		       : 0;
 }
 
-/* Files that are written anew, or read anew, come and go in their folder. */
+/* Files that are replaced need access to their directory. */
 static int allow_folder_of(const struct ruleset *ruleset, const char *file, uint64_t access)
 {
 	if (!file || !file[0])
@@ -71,13 +71,13 @@ static int allow_folder_of(const struct ruleset *ruleset, const char *file, uint
 	return path ? allow(ruleset, dirname(path), access) : -ENOMEM;
 }
 
-/* The kernel's figures; users and groups, also by systemd's and sssd's; libraries that these want.
- */
+/* Kernel files; users and groups, also from systemd and sssd; the libraries of these. */
 static int allow_reading(const struct ruleset *ruleset)
 {
 	static const char *const paths[] = {"/proc", "/sys",   "/etc",	       "/usr",
 					    "/lib",  "/lib64", "/run/systemd", "/var/lib/sss"};
-	/* hwloc opens the root; so all that others may list, may be listed. */
+	/* hwloc opens the root directory; therefore listing is allowed for all directories that
+	 * others may list. */
 	int r = allow(ruleset, "/", LANDLOCK_ACCESS_FS_READ_DIR);
 	for (size_t i = 0; r == 0 && i < NM_ARRAY_SIZE(paths); i++)
 		r = allow(ruleset, paths[i], READ);

@@ -56,14 +56,15 @@ static int open_runtime(struct nm_daemon *daemon)
 static void choose_seed(struct nm_daemon *daemon)
 {
 	daemon->seed = daemon->config->general.seed;
-	/* Positive in every reader's 64-bit integers; the file cannot say more either. */
+	/* Keeps the value positive in signed 64-bit integers of any reader; the configuration file
+	 * has the same limit. */
 	if (daemon->seed == 0 &&
 	    getrandom(&daemon->seed, sizeof(daemon->seed), 0) == sizeof(daemon->seed))
 		daemon->seed >>= 1;
 	nm_rng_seed(&daemon->rng, daemon->seed);
 }
 
-/* Before anything is leased: none of these may end us with masks outstanding. */
+/* Called before the first lease: none of these signals may end the process while leases exist. */
 static int hold_signals(void)
 {
 	sigset_t signals;
@@ -90,8 +91,8 @@ static void report_stop(struct nm_daemon *daemon)
 			  "or --restore tries again)", daemon->unrestored);
 }
 
-/* The service's user alone: run by root, its workers are its own children, which would be confined
- * too. */
+/* Only for the service's user: if root runs the daemon, workers are its children and would be
+ * confined, too. */
 static void confine(struct nm_daemon *daemon)
 {
 	if (geteuid() == 0) {
@@ -170,7 +171,7 @@ static int give_up(struct nm_daemon *daemon, int error)
 	return EXIT_FAILURE;
 }
 
-/* --restore: 0 only where nothing is left to restore. */
+/* --restore: returns 0 only if nothing is left to restore. */
 static int end_restore(struct nm_daemon *daemon, int left)
 {
 	nm_runtime_close(daemon, left == 0);
@@ -191,13 +192,13 @@ int nm_daemon_run(const struct nm_options *options)
 	nm_auto(daemon_clear) struct nm_daemon daemon = {.options = *options,
 							 .runtime_directory = -1};
 	if (nm_journal_new(&daemon.journal) < 0)
-		return EXIT_FAILURE; /* with nowhere to say why */
+		return EXIT_FAILURE; /* without an output for the reason */
 	int r = nm_released_list_new(&daemon.given_back);
 	if (r == 0)
 		r = nm_unresponsive_list_new(&daemon.unanswered);
 	if (r < 0)
 		return give_up(&daemon, r);
-	/* What a crashed run left is returned whatever the configuration is like. */
+	/* Changes left by a crashed run are restored regardless of the configuration. */
 	if (!options->restore && load_config(&daemon) < 0)
 		return EX_CONFIG;
 	r = open_runtime(&daemon);

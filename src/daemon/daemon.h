@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's own state, shared by the files of this folder. Everything runs on one thread. */
+/* The state of the daemon, shared by the files of this folder. All of it is used by one thread. */
 #ifndef NM_DAEMON_DAEMON_H
 #define NM_DAEMON_DAEMON_H
 
@@ -34,8 +34,8 @@
 #include "recorder.h"
 #include "views.h"
 
-/* What happened since the start; for the status and the summaries. */
-/* What became of homes that policy "auto" gave, and what was moved to them. */
+/* Totals since the start, for the status and the summaries. */
+/* Results of the homes assigned by policy "auto", and the memory moved to them. */
 struct nm_home_tally {
 	uint64_t granted, expired, yielded, rolled_back;
 	uint64_t pages, bytes;
@@ -43,29 +43,30 @@ struct nm_home_tally {
 
 struct nm_tally {
 	uint64_t intervals, decisions, applied, failed;
-	uint64_t late_max_usec; /* by how much an interval ended too late, at worst */
+	uint64_t late_max_usec; /* maximum delay of the end of an interval */
 	uint64_t improved, neutral, rolled_back, cancelled, inconclusive;
 	uint64_t injected;  /* processes write-protected for sampling */
-	double local_share; /* over managed threads in the last interval; NaN: unknown */
-	double cpu_share;   /* of one CPU, own and caused */
-	uint64_t caused_ns; /* what taking samples cost the programs */
+	double local_share; /* over the managed threads in the last interval; NaN: not known */
+	double cpu_share;   /* share of one CPU, by the daemon itself and by its sampling */
+	uint64_t caused_ns; /* cost of sampling for the programs */
 	struct nm_home_tally homes;
 	uint64_t suppressed; /* journal entries, as of the last summary */
 };
 
-/* Of the machine's memory, as last read: tells a change. */
+/* Properties of the machine's memory when last read, to detect changes. */
 struct nm_memory_mark {
 	uint64_t seen_ns, total_kb;
-	uint64_t blocks, block_sum; /* of /sys/devices/system/memory, and of their numbers */
+	uint64_t blocks, block_sum; /* number of blocks in /sys/devices/system/memory, and sum of
+				     * their numbers */
 	char nodes[512];	    /* the kernel's list */
 };
 
-/* The file of metrics, and what of the last interval goes there. */
+/* The metrics file, and values of the last interval for it. */
 struct nm_exporter {
-	char path[NM_CONFIG_PATH_BYTES]; /* where it is; "": nowhere */
+	char path[NM_CONFIG_PATH_BYTES]; /* path of the file; "": none */
 	uint64_t written_ns;
-	bool troubled;	/* it could not be written, and that was told */
-	double latency; /* NaN: not known, as the next where nr_nodes is 0 */
+	bool troubled;	/* writing it has failed, and this was logged */
+	double latency; /* NaN: not known; the next values are not known if nr_nodes is 0 */
 	struct {
 		unsigned threads;
 		double accesses;
@@ -73,27 +74,28 @@ struct nm_exporter {
 	unsigned nr_nodes;
 };
 
-/* The stages' state: built at start and resume, torn down at pause and stop. */
+/* The state of the stages: built at start and resume, destroyed at pause and stop. */
 struct nm_pipeline {
 	struct nm_platform *machine;
-	struct nm_platform *platform; /* the same for the stages of the loop, see recorder.h */
+	struct nm_platform *platform; /* the platform for the stages of the main loop, see
+				       * recorder.h */
 	struct nm_topology *topology;
 	struct nm_physmap *physmap;
-	struct nm_source *source; /* NULL: blind, see nm_daemon.no_source_until_ns */
+	struct nm_source *source; /* NULL: no sampling source, see nm_daemon.no_source_until_ns */
 	struct nm_metrics *metrics;
 	struct nm_steer *steer;
 	struct nm_roster *roster;
 	struct nm_actuator *actuator;
 	struct nm_verifier *verifier;
-	struct nm_record *record; /* IMAR²'s, as the next */
+	struct nm_record *record; /* IMAR² only, also the next field */
 	struct nm_feedback *feedback;
-	struct nm_memory *memory;     /* NULL: nobody asks for it, see nm_watch_restart() */
+	struct nm_memory *memory;     /* NULL: not needed, see nm_watch_restart() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_balancer *balancer; /* NULL: nodes are not balanced, or not yet */
-	struct nm_placement *placement; /* policy "auto"; NULL: another one, or not yet */
+	struct nm_placement *placement; /* policy "auto"; NULL: another policy, or not yet */
 };
 
-/* By a command, until the next reload. */
+/* Set by a command, until the next reload. */
 enum nm_dry_run_asked {
 	NM_DRY_RUN_NOT_ASKED,
 	NM_DRY_RUN_BEGIN,
@@ -107,20 +109,21 @@ struct nm_daemon {
 	struct nm_views views; /* of the pipeline's last interval */
 	struct nm_history history;
 	struct nm_released_list *given_back;
-	struct nm_unresponsive_list *unanswered; /* NULL: on no machine of this kind */
-	bool unsaved_reported, unanswered_reported; /* that these could not be saved */
-	struct nm_recorder *recorder; /* NULL: nothing is recorded */
-	char *config_text;	      /* that the configuration was read from */
+	struct nm_unresponsive_list *unanswered; /* NULL: not supported by this kind of machine */
+	bool unsaved_reported, unanswered_reported; /* failures to save these lists were logged */
+	struct nm_recorder *recorder; /* NULL: no recording */
+	char *config_text;	      /* text of the configuration file */
 	struct nm_journal *journal;
 	struct nm_control *control;
 	sd_event *event;
 	sd_event_source *timer, *nudge_timer, *ring_source;
 	int runtime_directory;
-	struct nm_generation *generation; /* whose it is; NULL: of nobody but us */
+	struct nm_generation *generation; /* of the runtime directory; NULL: there is no other
+					   * daemon */
 	unsigned unrestored; /* CPU affinities that the last stop or pause could not restore */
-	bool ledger_was_damaged; /* at the start: what some of it said is not known */
+	bool ledger_was_damaged; /* at the start; some of its contents are unknown */
 	char boot_id[64];
-	char status[192]; /* what systemd was told last, and when */
+	char status[192]; /* last status sent to systemd, and its time */
 	uint64_t status_ns;
 
 	enum nm_dry_run_asked dry_run_asked;
@@ -129,78 +132,87 @@ struct nm_daemon {
 	struct nm_rng rng;
 	uint64_t next_decision;
 	uint64_t last_tick_ns;
-	uint64_t mapped_ns;    /* when the last mapping period ended */
+	uint64_t mapped_ns;    /* end of the last placement period */
 	bool paused;
 
-	struct nm_cpu_times *cpu_times; /* at the last tick, per CPU id */
+	struct nm_cpu_times *cpu_times; /* at the last tick, by CPU id */
 	double *busy_share;
 	unsigned nr_cpus;
-	size_t stat_bytes; /* room for /proc/stat; 0: the usual */
-	char online[4096]; /* the kernel's list, as last read: tells a change */
+	size_t stat_bytes; /* size of a buffer for /proc/stat; 0: the default */
+	char online[4096]; /* the kernel's list when last read, to detect changes */
 	struct nm_memory_mark memory_mark;
 
-	struct nm_task_event *events; /* side-band records of one drain, as they were read */
+	struct nm_task_event *events; /* side-band records of one drain, in the order of reading */
 	size_t nr_events, events_capacity;
-	uint64_t newest_ns; /* of the records of one drain, by perf's clock */
+	uint64_t newest_ns; /* latest time of the records of one drain, by perf's clock */
 	struct nm_ring_counts counts; /* as of the last tick */
-	uint64_t lost_seen;	      /* records, as of the last drain */
+	uint64_t lost_seen;	      /* lost records, as of the last drain */
 	uint64_t losses_reported_ns;
-	bool held_back;	       /* periods are above the configured ones, and it was told */
+	bool held_back;	       /* periods are above the configured ones, and this was logged */
 	uint64_t own_cpu_ns;   /* as of the last tick */
-	uint64_t drain_ns;     /* CPU time spent emptying rings since then */
-	/* CPU time of the loop for what others cause, and no budget of ours pays: calls on the bus,
-	 * and what follows from forks. And that of the loop when it left what it does for itself.
+	uint64_t drain_ns;     /* CPU time used for draining rings since then */
+	/*
+	 * foreign_ns is CPU time of the main loop that other programs cause and that is not limited
+	 * by a budget: calls on the bus, and processing of forks. left_ns is the CPU time of the
+	 * main loop when its last handler ended.
 	 */
 	uint64_t foreign_ns, left_ns;
-	uint64_t latency_seen; /* interval of the last one since the source was opened; 0: none */
-	/* What was told last of P: which kinds it lacks (0: none), and by which setting. */
+	uint64_t latency_seen; /* interval of the last latency since the source was opened; 0:
+			        * none */
+	/* The last reported limitation of P: the metrics that are missing (0: none), and the
+	 * setting. */
 	uint32_t missing_reported;
 	enum nm_performance performance_reported;
 	struct nm_injector injector;
-	bool inject_dead;	 /* soft-dirty has no effect here, or is not allowed: told once */
-	int balancing_error;	 /* of the last attempt to switch kernel.numa_balancing on; told when it changes */
-	bool balancing_switched; /* by us, see sampling.inject */
-	int balancing;		 /* kernel.numa_balancing as last read; -1: this kernel has none */
-	bool first_touches_reported; /* that nothing else is seen */
-	uint64_t no_source_until_ns; /* when to try the source again */
-	uint64_t summary_ns;	 /* when the last summary was written */
+	bool inject_dead; /* soft-dirty has no effect here, or is not permitted; logged once */
+	int balancing_error;	 /* of the last attempt to enable kernel.numa_balancing; logged when
+				  * it changes */
+	bool balancing_switched; /* by the daemon, see sampling.inject */
+	int balancing; /* kernel.numa_balancing when last read; -1: not supported by this kernel */
+	bool first_touches_reported; /* logged that only first touches are sampled */
+	uint64_t no_source_until_ns; /* time of the next attempt to open the source */
+	uint64_t summary_ns;	 /* time of the last summary */
 	struct nm_tally tally;
 	struct nm_exporter exporter;
 	uint64_t started_s; /* since 1970 */
 };
 
-/* By the command line, by a command, or else by the configuration. */
+/* Set by the command line, by a command, or else by the configuration. */
 bool nm_daemon_is_dry_run(const struct nm_daemon *daemon);
 
-/* ---- pipeline.c: building and taking down ---- */
+/* ---- pipeline.c: building and destroying the pipeline ---- */
 
 int nm_pipeline_open(struct nm_daemon *daemon);
-/* Only the platform, for a look at a process while paused; nm_pipeline_close() ends it. */
+/* Opens only the platform, to examine a process while the daemon is paused; nm_pipeline_close()
+ * closes it. */
 int nm_pipeline_open_platform(struct nm_daemon *daemon);
 void nm_pipeline_close(struct nm_daemon *daemon);
-/* IMAR²'s memory, begun anew: at start and when the policy changes. */
+/* Resets the state of IMAR². Called at start and when the policy changes. */
 int nm_pipeline_forget_performance(struct nm_daemon *daemon);
-/* (Re)opens the source of the current configuration; tells what is unavailable. */
+/* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
-/* It should see which memory is accessed, and does not: one of the two below. What the policy makes
- * of it is another question; on one node there is nothing to see. */
+/* Returns whether the daemon should sample memory accesses and cannot: one of the two conditions
+ * below. The effect on the policy is a separate question. False on a machine with one node. */
 bool nm_pipeline_is_blind(const struct nm_daemon *daemon);
-/* There is no source, or one that counts who runs alone. */
+/* There is no source, or one that only samples which threads run. */
 bool nm_pipeline_sees_no_accesses(const struct nm_daemon *daemon);
-/* No hardware shows accesses, and nothing makes them fault again. */
+/* No hardware samples accesses, and nothing causes repeated page faults. */
 bool nm_pipeline_sees_first_touches_only(const struct nm_daemon *daemon);
 
-/* ---- machine.c: what the machine is like now ---- */
+/* ---- machine.c: the current state of the machine ---- */
 
-/* Each CPU's busy share since the last call, NaN where unknown; without memory those of before
- * stay. -ENOMEM: there are more CPUs than shares. Start and each tick. */
+/*
+ * Computes the busy share of each CPU since the last call, NaN if not known. If memory is short,
+ * the previous values stay. Returns 0, or -ENOMEM if there are more CPUs than entries. Called at
+ * start and by each tick.
+ */
 int nm_machine_read_load(struct nm_daemon *daemon);
-/* CPUs that came or went are seen at once, nodes and blocks of memory within ten seconds. */
+/* Detects changes of the set of CPUs at once, and of nodes and memory blocks within ten seconds. */
 void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns);
 int nm_machine_read_balancing(struct nm_daemon *daemon);
-/* Root may switch it at any time: seen within ten intervals. */
+/* Detects a change of the setting by root within ten intervals. */
 void nm_machine_follow_balancing(struct nm_daemon *daemon);
-/* physmap is NULL where nothing tells which node an address is on. */
+/* *ret_physmap is NULL if the node of an address cannot be determined. */
 int nm_machine_load_topology(const struct nm_topology_source *source,
 			     struct nm_topology **ret_topology, struct nm_physmap **ret_physmap,
 			     char *error, size_t error_size);
@@ -210,118 +222,130 @@ int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size
 
 /* ---- tick.c ---- */
 
-/* One interval, from samples to decisions: reads as the picture in ARCHITECTURE.md. 0 or -errno. */
+/* Runs one interval, from samples to decisions; ARCHITECTURE.md shows its stages. Returns 0 or a
+ * negative errno. */
 int nm_tick(struct nm_daemon *daemon);
-/* The CPU time of this process, in ns. */
+/* Returns the CPU time of this process in ns. */
 uint64_t nm_own_cpu_ns(void);
-uint64_t nm_loop_cpu_ns(void); /* of the thread that calls it */
-uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* likewise, but for foreign_ns */
-/* Empties the rings into metrics, roster and actuator; also between ticks when a ring fills. */
+uint64_t nm_loop_cpu_ns(void); /* of the calling thread */
+uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* nm_loop_cpu_ns() without foreign_ns */
+/* Drains the rings into metrics, task table and actuator. Also called between ticks when a ring
+ * fills up. */
 void nm_drain(struct nm_daemon *daemon);
 
-/* ---- verdicts.c: what came of earlier moves ---- */
+/* ---- verdicts.c: results of earlier moves ---- */
 
-/* The look back on the performance; sets whether this tick may propose. A policy that does not
- * choose by performance need not wait for it. 0 or -errno. */
+/*
+ * Runs the feedback on the performance, and determines whether this tick may propose moves. A
+ * policy that does not select threads by performance need not wait for the feedback. Returns 0 or a
+ * negative errno.
+ */
 int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		      bool *ret_may_propose);
-/* Verdicts that are due: reported, and followed: threads are left alone for a while, or may be moved
- * again; rollbacks go into the plan. 0 or -errno. */
+/* Handles verdicts that are due: reports them, bars threads from moves for some time or releases
+ * them, and adds rollbacks to the plan. Returns 0 or a negative errno. */
 int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
 /* ---- propose.c: the configured policy ---- */
 
-/* Plans what the configured policy proposes. 0 or -ENOMEM. */
+/* Plans the proposals of the configured policy. Returns 0 or -ENOMEM. */
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
-/* ---- watch.c: pages, and who shares them ---- */
+/* ---- watch.c: pages and communication ---- */
 
-/* Begins, goes on under new rules, or ends as the configuration wants it; -ENOMEM. */
+/* Starts, reconfigures or stops the tracking of pages, according to the configuration. Returns 0 or
+ * -ENOMEM. */
 int nm_watch_configure(struct nm_daemon *daemon);
-/* Begins anew: nodes have other numbers. Nothing is begun where neither pages.policy nor
- * threads.policy wants it. */
+/* Restarts it, because node indices have changed. It is not started unless pages.policy or
+ * threads.policy needs it. */
 int nm_watch_restart(struct nm_daemon *daemon);
-/* Who is managed now; before the pages are decided about. */
+/* Updates the set of managed threads. Called before decisions about pages. */
 void nm_watch_follow(struct nm_daemon *daemon);
-/* Housekeeping; after that. */
+/* Performs the housekeeping. Called after decisions about pages. */
 void nm_watch_update(struct nm_daemon *daemon);
 
-/* ---- page_stage.c: moving them to the nodes that use them ---- */
+/* ---- page_stage.c: moving pages to the nodes that use them ---- */
 
-/* As nm_watch_configure() and nm_watch_restart(), which call them. */
+/* Called by nm_watch_configure() and nm_watch_restart(), with the same effects. */
 int nm_page_stage_configure(struct nm_daemon *daemon);
 int nm_page_stage_restart(struct nm_daemon *daemon);
 void nm_page_stage_close(struct nm_daemon *daemon);
-/* An access, where pages are moved. The hot path. */
+/* Counts an access, if pages are moved. This is the hot path. */
 void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample);
-/* Its threads' pages stay until the new node shows in what is counted. */
+/* Notes that threads were moved: their pages stay until accesses from the new node are counted. */
 void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decision *decision);
 void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event);
-/* The process is released. */
+/* Removes a process that was released. */
 void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid);
-/* One interval: what became of the last moves, and which are next. 0 or -ENOMEM. */
+/* Runs one interval: collects the results of the last moves, and submits the next ones. Returns 0
+ * or -ENOMEM. */
 int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns);
 
 /* ---- sharing.c: threads that share memory ---- */
 
-/* Policy "kmaf": proposes where a mapping period is over, lets pages go, and ages the matrix. 0 or
- * -ENOMEM; *ret is as it was where there is nothing to propose. */
+/*
+ * Policy "kmaf": at the end of a placement period, proposes moves, releases pages that were held
+ * back, and ages the matrix. Returns 0 or -ENOMEM; *ret is unchanged if there is nothing to
+ * propose.
+ */
 int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       struct nm_proposals *ret);
-/* Ages the matrix under other policies. After nm_watch_update(). */
+/* Ages the matrix with other policies. Called after nm_watch_update(). */
 void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns);
 
-/* ---- balance.c: nodes that are overloaded ---- */
+/* ---- balance.c: overloaded nodes ---- */
 
-/* Policy "balance": whether nodes are to be balanced, and who would go; once in each interval. 0 or
- * -ENOMEM. */
+/* Policy "balance": determines whether nodes are to be balanced, and which threads to move. Called
+ * once in each interval. Returns 0 or -ENOMEM. */
 int nm_balance_look(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		    const struct nm_figures *figures, size_t nr_figures);
-/* What the last look found; after it, in the same interval. -ENOMEM. */
+/* Proposes the moves found by nm_balance_look() in the same interval. Returns 0 or -ENOMEM. */
 int nm_balance_propose(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       struct nm_proposals *ret);
-/* A decision of this interval was carried out. */
+/* Notes that a decision of this interval was applied. */
 void nm_balance_applied(struct nm_daemon *daemon, const struct nm_decision *decision);
-/* An access, while nodes are balanced. The hot path. */
+/* Counts an access while nodes are balanced. This is the hot path. */
 void nm_balance_add(struct nm_daemon *daemon, const struct nm_sample *sample);
-/* Forgets all of it: the machine or the policy is another. */
+/* Discards all state, because the machine or the policy has changed. */
 void nm_balance_end(struct nm_daemon *daemon);
 
 /* ---- placement.c: a home node for each process ---- */
 
-/* Policy "auto": judges, gives homes, sends threads there and brings their memory. 0 or -ENOMEM. */
+/* Policy "auto": judges and assigns homes, moves threads there, and moves their memory. Returns 0
+ * or -ENOMEM. */
 int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		      uint64_t interval_ns);
-/* A process begins or ends. Drain. */
+/* Notes the begin or end of a process. Called by the drain. */
 void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);
-/* How often rings are emptied, in seconds; and whether an interval is to end after that. Loop. */
+/* nm_placement_beat_s() returns the interval in seconds at which rings are drained;
+ * nm_placement_is_awaited() whether the interval should end after that. Called by the main loop. */
 double nm_placement_beat_s(const struct nm_daemon *daemon);
 bool nm_placement_is_awaited(const struct nm_daemon *daemon, uint64_t now_ns);
-/* How many processes nm_placement_examine() may examine now; -1: it need not be called. Loop. */
+/* Returns how many processes nm_placement_examine() may examine now; -1: it need not be called.
+ * Called by the main loop. */
 int nm_placement_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns);
-/* Examines the processes that are due between intervals, `most` of them, and hands memory to the
- * mover. */
+/* Examines up to `most` processes that are due between intervals, and hands memory to the mover. */
 void nm_placement_examine(struct nm_daemon *daemon, unsigned most);
-/* Forgets all of it: the machine or the policy is another. */
+/* Discards all state, because the machine or the policy has changed. */
 void nm_placement_end(struct nm_daemon *daemon);
-/* False for other policies than "auto" and unknown processes. Tick. */
+/* Returns false for other policies than "auto" and for unknown processes. Called by the tick. */
 bool nm_placement_has_home(const struct nm_daemon *daemon, uint32_t pid);
-/* The same policy under other rules: its mover follows them. */
+/* Applies changed settings to the mover, with the same policy. */
 void nm_placement_configure(struct nm_daemon *daemon);
 
 /* ---- steering.c: attributes of cgroups ---- */
 
 int nm_steering_open(struct nm_daemon *daemon);
 
-/* ---- metrics_file.c: figures for Prometheus ---- */
+/* ---- metrics_file.c: metrics for Prometheus ---- */
 
-/* Keeps what is only known while the interval's snapshot is. */
+/* Keeps values that are only available while the interval's snapshot exists. */
 void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
-/* Writes the file when it is time; also while paused. Trouble is told once. */
+/* Writes the file when it is due, also while paused. Failures are logged once. */
 void nm_exporter_tick(struct nm_daemon *daemon);
-/* All figures as they are now; the caller clears. 0 or -ENOMEM. */
+/* Returns the current metrics, which the caller clears. Returns 0 or -ENOMEM. */
 int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret);
 /* Removes the file: a stopped service has no metrics. */
 void nm_exporter_close(struct nm_daemon *daemon);
@@ -337,20 +361,20 @@ void nm_inject_configure(struct nm_daemon *daemon);
 void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry);
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
 	       ...) __attribute__((format(printf, 4, 5)));
-/* "none" where nothing is sampled. */
+/* Returns "none" if nothing is sampled. */
 const char *nm_report_source_name(const struct nm_daemon *daemon);
 void nm_report_start(struct nm_daemon *daemon);
 void nm_report_source(struct nm_daemon *daemon);
-/* That first touches alone are seen, or no longer: once each, and anew for each source. After a
- * tick, and where source and injection have been configured, in this order. */
+/* Logs once for each source that only first touches are sampled, or that this has ended. Called
+ * after a tick, and after configuring first the source and then the injection. */
 void nm_report_sampling_source(struct nm_daemon *daemon);
-/* The end of the sentence that injection is refused. */
+/* Returns the end of the message that injection is refused. */
 const char *nm_report_consequence(struct nm_daemon *daemon);
-void nm_report_news(struct nm_daemon *daemon); /* problems of the source since the last call */
-/* Tells once that P falls back to locality and why, and again when that changes. */
+void nm_report_news(struct nm_daemon *daemon); /* logs problems of the source since the last call */
+/* Logs once that P falls back to locality and why, and again when this changes. */
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 void nm_report_coexistence(struct nm_daemon *daemon);
-/* Who has not answered since the last call. */
+/* Logs processes that have not answered since the last call. */
 void nm_report_workers(struct nm_daemon *daemon);
 void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
 			 const struct nm_receipt *receipts);
@@ -362,13 +386,13 @@ void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *sna
 void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 				 const struct nm_placed *placed,
 				 const struct nm_place_verdict *verdict);
-/* It has no home any more, and no verdict says why. */
+/* Logs that a process has lost its home without a verdict. */
 void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			     const struct nm_placed *placed, const char *why);
 void nm_report_lease(void *context, const struct nm_lease_event *event);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
-/* Half a sentence: whether the pipeline that was closed last has restored every CPU affinity. */
+/* Returns a phrase: whether the pipeline that was closed last has restored every CPU affinity. */
 const char *nm_report_restoration(const struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 			     const struct nm_config_errors *errors);
@@ -379,64 +403,66 @@ int nm_command_pause(void *context);
 int nm_command_resume(void *context);
 int nm_command_release(void *context, uint32_t pid);
 size_t nm_command_status(void *context, struct nm_status_item *items, size_t room);
-/* The errors go to the journal, and into `error` (which may be NULL) one a line. */
+/* Logs the errors, and writes them to `error`, one per line, unless it is NULL. */
 int nm_command_reload(void *context, char *error, size_t size);
 int nm_command_set_dry_run(void *context, bool wanted, uid_t uid);
-/* Takes both over. */
+/* Takes over both arguments. */
 void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *text);
 /* As struct nm_control_ops has them. */
 int nm_command_record(void *context, int fd, const struct nm_control_recording *wanted);
 int nm_command_stop_recording(void *context);
-/* The journal says who steers. */
+/* Logs the user who changes something. */
 void nm_command_asked(void *context, const char *method, uid_t uid);
 
 /* ---- loop.c ---- */
 
-/* T: the configured one, what IMAR²'s feedback has made of it, or kMAF's shorter period. */
+/* Returns T: the configured interval, the one set by IMAR²'s feedback, or kMAF's shorter period. */
 double nm_loop_interval_s(const struct nm_daemon *daemon);
-/* From one look at the clock to the next: T, or shorter with policy "auto", whose intervals end early
- * when somebody waits. */
+/* Returns the time between two wakeups of the main loop: T, or less with policy "auto", whose
+ * intervals end early when a process waits for a decision. */
 double nm_loop_beat_s(const struct nm_daemon *daemon);
-/* After a beat, with the rings drained: examines processes that are due. */
+/* Examines processes that are due. Called after a wakeup, when the rings have been drained. */
 void nm_loop_examine(struct nm_daemon *daemon);
-/* After that: does the interval go on? */
+/* Returns whether the interval continues. Called after nm_loop_examine(). */
 bool nm_loop_goes_on(const struct nm_daemon *daemon);
-/* What the timer does: ends the interval unless it goes on, and keeps status and metrics.file current
- * either way. */
+/* Handles the timer: ends the interval if it is complete, and in any case keeps the status and
+ * metrics.file up to date. */
 void nm_loop_beat(struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
-/* The interval has changed, or a nudge wants looking after. */
+/* Arms the timers after the interval has changed, or for a transient affinity. */
 void nm_loop_arm(struct nm_daemon *daemon);
-/* Watches the source's rings (after it was reopened). */
+/* Watches the rings of the source, after it was reopened. */
 void nm_loop_watch_source(struct nm_daemon *daemon);
 
 /* ---- confine.c ---- */
 
 /*
- * Confines this process, and the threads it begins from now on, by Landlock (landlock(7)) to what
- * it reads and writes: not /proc/PID/root, cwd and exe of other processes. Once the configuration
- * is read and the runtime directory is open. 0; -EOPNOTSUPP where the kernel has none; -errno.
+ * Confines this process, and the threads that it creates from now on, with Landlock (landlock(7))
+ * to the files that it needs; /proc/PID/root, cwd and exe of other processes are not among them.
+ * Called after the configuration was read and the runtime directory was opened. Returns 0;
+ * -EOPNOTSUPP if the kernel does not support it; or another negative errno.
  */
 int nm_confine(const struct nm_daemon *daemon);
 
 /* ---- runtime.c: the runtime directory and --restore ---- */
 
-/* Opens RUNTIME_DIRECTORY or /run/numa-migrd and takes it over: -EBUSY while another daemon holds
- * it. */
+/* Opens RUNTIME_DIRECTORY or /run/numa-migrd and takes it over. Returns -EBUSY while another daemon
+ * owns it. */
 int nm_runtime_open(struct nm_daemon *daemon);
-/* No later start has taken the runtime directory over; else nothing may be touched any more. */
+/* Returns whether no later start has taken over the runtime directory; otherwise nothing may be
+ * changed any more. */
 bool nm_runtime_is_ours(const struct nm_daemon *daemon);
-/* Closes it. After a stop that restored everything only what was released, and who did not
- * answer, stays there. */
+/* Closes it. If all affinities were restored, only the lists of released and unresponsive processes
+ * remain in it. */
 void nm_runtime_close(struct nm_daemon *daemon, bool restored);
-/* Restores what the ledger says; used at start and by --restore. 0; 1 where something could not be
- * restored, or is not known any more; -errno. Reported in the journal. */
+/* Restores the affinities in the ledger. Called at start and by --restore; logs the result. Returns
+ * 0; 1 if something could not be restored, or is no longer known; or a negative errno. */
 int nm_runtime_restore(struct nm_daemon *daemon);
-/* Released processes and threads, over a restart; errors are logged. Needs the platform.
- */
+/* Load and save the released processes and threads across a restart. Errors are logged. They need
+ * the platform. */
 void nm_runtime_recall(struct nm_daemon *daemon);
 void nm_runtime_remember(struct nm_daemon *daemon);
-/* Likewise who does not answer workers. */
+/* The same for the processes that do not answer workers. */
 void nm_runtime_recall_unanswered(struct nm_daemon *daemon);
 void nm_runtime_remember_unanswered(struct nm_daemon *daemon);
 

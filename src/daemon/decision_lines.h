@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each decision, home and verdict of a simulation as a line of text, and a digest of all lines. They
- * show whether a change of the code has changed what the daemon decides (tests/check-decisions), so
- * that they hold no times of day, and numbers to the last bit.
+ * Writes each decision, home and verdict of a simulation as a line of text, and computes a digest
+ * of all lines. They show whether a change of the code changes decisions (tests/check-decisions).
+ * Therefore they contain no times of day, and exact numbers.
  */
 #ifndef NM_DAEMON_DECISION_LINES_H
 #define NM_DAEMON_DECISION_LINES_H
@@ -19,13 +19,13 @@ struct nm_daemon;
 struct nm_placed;
 
 struct nm_decision_lines {
-	FILE *out;	 /* borrowed; NULL: only the digest is wanted */
-	uint64_t digest; /* begins as NM_HASH_START */
+	FILE *out;	 /* borrowed; NULL: only the digest is computed */
+	uint64_t digest; /* initially NM_HASH_START */
 };
 
-/* ---- nothing happens unless the daemon's options name the lines ---- */
+/* ---- without lines in the daemon's options these functions have no effect ---- */
 
-/* Called where decisions and verdicts are recorded. */
+/* Called when decisions and verdicts are recorded. */
 void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision *decision,
 		       const struct nm_receipt *receipt);
 void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *verdict);
@@ -33,7 +33,7 @@ void nm_lines_page_decision(const struct nm_daemon *daemon,
 			    const struct nm_page_decision *decision);
 void nm_lines_page_verdict(const struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 
-/* Called where policy "auto" reports a home, the verdict on it, and its end without one. */
+/* Called when policy "auto" reports a home, its verdict, or its end without a verdict. */
 void nm_lines_home(const struct nm_daemon *daemon, const struct nm_placed *placed,
 		   const struct nm_place_proposal *proposal);
 void nm_lines_home_verdict(const struct nm_daemon *daemon, const struct nm_placed *placed,

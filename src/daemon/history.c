@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- keeping ---- */
+/* ---- storage ---- */
 
 static void past_clear(struct nm_past *past)
 {
@@ -34,7 +34,7 @@ struct nm_past *nm_history_find(const struct nm_history *history, uint64_t id)
 	return past->id == id ? past : NULL;
 }
 
-/* Numbers come in ascending order, but some are never told of. */
+/* Ids are ascending, but some are never logged. */
 static struct nm_past *make_place(struct nm_history *history, uint64_t id)
 {
 	if (!history->items) {
@@ -52,7 +52,7 @@ static struct nm_past *make_place(struct nm_history *history, uint64_t id)
 	return past;
 }
 
-/* ---- what the journal was told ---- */
+/* ---- contents of journal entries ---- */
 
 static const char *field_of(const struct nm_entry *entry, const char *name)
 {
@@ -75,7 +75,7 @@ static double number_field(const struct nm_entry *entry, const char *name)
 	return value ? strtod(value, NULL) : (double)NAN;
 }
 
-/* All fields, one a line: what journalctl -o verbose would show. */
+/* Joins all fields, one per line, as journalctl -o verbose shows them. */
 static char *join_fields(const struct nm_entry *entry)
 {
 	size_t size = 1, used = 0;
@@ -117,7 +117,8 @@ struct nm_past *nm_history_add(struct nm_history *history, uint64_t id, uint64_t
 	return past;
 }
 
-/* By what it was judged: performance where that is known on both sides, else the local share. */
+/* The metric of the verdict: the performance if it is known before and after, otherwise the local
+ * access ratio. */
 static void take_figures(struct nm_past *past, const struct nm_entry *entry)
 {
 	double before = number_field(entry, "PERFORMANCE_BEFORE");
@@ -146,7 +147,7 @@ struct nm_past *nm_history_judge(struct nm_history *history, uint64_t id,
 	return past;
 }
 
-/* ---- showing ---- */
+/* ---- output ---- */
 
 static void write_text(const struct nm_show *show, const char *name, const char *text)
 {
@@ -170,7 +171,7 @@ static void write_thread(const struct nm_past_thread *thread, const struct nm_sh
 	write_number(show, "to_node", thread->node_to);
 }
 
-/* The other one of a swap, which goes the other way. */
+/* Writes the other thread of a swap, which moves in the opposite direction. */
 static void write_partner(const struct nm_past_thread *thread, const struct nm_show *show)
 {
 	nm_show_u32(show, "partner_pid", thread->pid);
@@ -201,7 +202,8 @@ static void write_past(const struct nm_past *past, const struct nm_show *show)
 	nm_show_real(show, "after", past->after);
 }
 
-/* The part of the message after what was done, without the decision's number. */
+/* Writes the part of the message that follows the description of the move, without the decision's
+ * number. */
 static void write_reasons(const struct nm_past *past, const struct nm_show *show)
 {
 	size_t length = past->message ? strlen(past->message) : 0;
@@ -215,7 +217,7 @@ static void write_reasons(const struct nm_past *past, const struct nm_show *show
 	write_text(show, "reasons", reasons ? reasons : "");
 }
 
-/* The first is what was done. */
+/* The first candidate is the one that was chosen. */
 static void write_candidates(const struct nm_past *past, const struct nm_show *show)
 {
 	nm_show_u64(show, "candidates_count", past->nr_candidates);
@@ -307,7 +309,7 @@ uint64_t nm_last_decision_of(const struct nm_last_decision *last, size_t count, 
 			     uint64_t start_ticks)
 {
 	size_t low = 0, high = count;
-	while (low < high) { /* the first one of a higher number */
+	while (low < high) { /* the first entry with a higher number */
 		size_t middle = low + (high - low) / 2;
 		if (last[middle].tid <= tid)
 			low = middle + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making memory accesses visible where nothing else does (sampling.md section 3); opt-in. */
+/* Makes memory accesses visible if no other source does (sampling.md section 3); opt-in. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void report_refusal(struct nm_daemon *daemon, const char *what, int error
 	tell(daemon, what, error, remedy);
 }
 
-/* Tried once per configuration, on a page of our own. */
+/* Tested once per configuration, on a page of this process. */
 static void probe_soft_dirty(struct nm_daemon *daemon)
 {
 	int r = nm_inject_probe(daemon->pipeline.machine);
@@ -39,7 +39,7 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 		report_refusal(daemon, "sampling.inject = \"soft_dirty\"", r);
 }
 
-/* A helper that is only slow, as it is started for this, is asked again by nm_inject(). */
+/* A helper that is slow only because it is being started is asked again by nm_inject(). */
 static void switch_balancing(struct nm_daemon *daemon, int value)
 {
 	static const char what[] = "kernel.numa_balancing = 1";
@@ -73,13 +73,13 @@ void nm_inject_configure(struct nm_daemon *daemon)
 		probe_soft_dirty(daemon);
 }
 
-/* What a page fault costs the thread that writes to a protected page, with its sample (sampling.md,
- * 3). */
+/* Cost of a page fault, including its sample, for the thread that writes to a protected page
+ * (sampling.md, 3). */
 #define FAULT_COST_NS 2300.0
 #define PAGE_BYTES 4096.0
 
-/* MB/s that may be protected: as configured, but never so much that the faults exceed the overhead
- * limit. */
+/* Rate in MB/s at which memory may be protected: the configured one, limited so that the faults do
+ * not exceed the overhead limit. */
 static double inject_rate(const struct nm_config *config)
 {
 	double cap_share = config->sampling.overhead_percent / 100;
@@ -112,7 +112,7 @@ void nm_inject(struct nm_daemon *daemon)
 		return;
 	if (inject == NM_INJECT_SOFT_DIRTY)
 		protect_targets(daemon);
-	/* Asked for again, so that a helper that was restarted meanwhile knows of it. */
+	/* Requested again, so that a helper that was restarted meanwhile gets the request. */
 	if (inject == NM_INJECT_NUMA_BALANCING)
 		switch_balancing(daemon, 1);
 }

@@ -39,7 +39,7 @@ void nm_loop_examine(struct nm_daemon *daemon)
 
 bool nm_loop_goes_on(const struct nm_daemon *daemon)
 {
-	/* Not the one that is recorded: a replay does not ask. */
+	/* Uses the machine, not the recorded platform, because a replay does not make this call. */
 	struct nm_platform *machine = daemon->pipeline.machine;
 	return daemon->config->threads.policy == NM_POLICY_AUTO &&
 	       !nm_placement_is_awaited(daemon, machine->ops->now_ns(machine));
@@ -50,7 +50,7 @@ static uint64_t beat_usec(const struct nm_daemon *daemon)
 	return (uint64_t)(nm_loop_beat_s(daemon) * USEC_PER_SEC);
 }
 
-/* We were taken for dead, and are not: what was ours is the later start's. */
+/* Another instance assumed that this process was dead, and has taken over its state. */
 static bool has_been_replaced(struct nm_daemon *daemon)
 {
 	if (nm_runtime_is_ours(daemon))
@@ -60,7 +60,7 @@ static bool has_been_replaced(struct nm_daemon *daemon)
 	return true;
 }
 
-/* Policy "auto" looks more often whether processes begin; the interval goes on meanwhile. */
+/* Policy "auto" checks more often for new processes; the interval continues meanwhile. */
 static bool is_beat(struct nm_daemon *daemon)
 {
 	if (daemon->config->threads.policy != NM_POLICY_AUTO)
@@ -71,7 +71,7 @@ static bool is_beat(struct nm_daemon *daemon)
 	return nm_loop_goes_on(daemon);
 }
 
-/* Between two handlers of its own, the loop's thread answers calls on the bus. */
+/* Between two of its own handlers, the main loop handles calls on the bus. */
 static void enter(struct nm_daemon *daemon)
 {
 	daemon->foreign_ns += nm_loop_cpu_ns() - daemon->left_ns;
@@ -162,18 +162,18 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 {
 	(void)source;
 	(void)info;
-	(void)nm_command_reload(context, NULL, 0); /* told in the journal */
+	(void)nm_command_reload(context, NULL, 0); /* errors are logged */
 	return 0;
 }
 
-/* Timers are one-shot, and armed again by what they do. */
+/* Timers are one-shot; their handlers arm them again. */
 static void arm(sd_event_source *timer, uint64_t usec)
 {
 	(void)sd_event_source_set_time_relative(timer, usec);
 	(void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
-/* The time of the next tick stays where it is while it is still ahead: only the tick moves it. */
+/* The time of the next tick does not change while it is in the future: only the tick sets it. */
 static void arm_interval(struct nm_daemon *daemon)
 {
 	int enabled = SD_EVENT_OFF;
@@ -186,7 +186,7 @@ static void arm_interval(struct nm_daemon *daemon)
 		return;
 	if (enabled != SD_EVENT_OFF && next_usec > now_usec && next_usec - now_usec <= period_usec)
 		return;
-	/* On a steady beat, unless a tick took longer than an interval. */
+	/* At a steady rate, unless a tick took longer than an interval. */
 	next_usec += period_usec;
 	if (next_usec <= now_usec || next_usec > now_usec + period_usec)
 		next_usec = now_usec + period_usec;
@@ -208,7 +208,7 @@ void nm_loop_watch_source(struct nm_daemon *daemon)
 	daemon->ring_source = sd_event_source_disable_unref(daemon->ring_source);
 	if (!daemon->event || !daemon->pipeline.source)
 		return;
-	/* Without it, the rings are still emptied in every tick. */
+	/* If this fails, the rings are still drained by every tick. */
 	(void)sd_event_add_io(daemon->event, &daemon->ring_source,
 			      nm_source_fd(daemon->pipeline.source), EPOLLIN, on_ring, daemon);
 }

@@ -6,7 +6,8 @@
 
 #include "daemon.h"
 
-/* /proc/stat: about 80 bytes a CPU, and the interrupt counts, of which there can be a million. */
+/* Size of /proc/stat: about 80 bytes per CPU, and the interrupt counts, of which there can be a
+ * million. */
 #define STAT_BYTES (1U << 20)
 #define STAT_BYTES_MOST (16U << 20)
 #define MEMORY_LOOK_NS (10 * NM_NSEC_PER_SEC)
@@ -43,7 +44,7 @@ int nm_machine_read_balancing(struct nm_daemon *daemon)
 	return value;
 }
 
-/* Where it cannot be read for once, it is as it was. */
+/* If reading fails, the last value stays. */
 void nm_machine_follow_balancing(struct nm_daemon *daemon)
 {
 	if (daemon->tally.intervals % BALANCING_LOOK_INTERVALS != 0)
@@ -73,7 +74,8 @@ static int make_room(struct nm_daemon *daemon, unsigned nr_cpus)
 	return 0;
 }
 
-/* The whole text, for the caller to free; once it was longer than usual, more is read at once. */
+/* Returns the whole text, which the caller frees. After a longer text the buffer is larger from the
+ * start. */
 static int read_stat(struct nm_daemon *daemon, char **ret)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
@@ -118,7 +120,7 @@ int nm_machine_read_load(struct nm_daemon *daemon)
 	r = now ? read_stat(daemon, &text) : -ENOMEM;
 	if (r == -ENOMEM)
 		return 0;
-	/* A machine whose load cannot be read has no free CPU: unknown shares stay NaN. */
+	/* If the load cannot be read, no CPU is free: unknown shares stay NaN. */
 	if (r == 0)
 		(void)nm_proc_parse_cpu_times(text, now, daemon->nr_cpus);
 	compute_shares(daemon, now);
@@ -137,7 +139,7 @@ int nm_machine_load_topology(const struct nm_topology_source *source,
 		return given < 0 ? given : nm_physmap_empty(ret_physmap);
 	}
 	if (cpus.xml_path)
-		cpus.root_path = NULL; /* the tree then tells of the memory blocks only */
+		cpus.root_path = NULL; /* the tree is then only used for the memory blocks */
 	int r = nm_topology_load(&cpus, error, error_size, &topology);
 	if (r < 0)
 		return r;
@@ -145,20 +147,19 @@ int nm_machine_load_topology(const struct nm_topology_source *source,
 	if (r == -ENOMEM)
 		return r;
 	*ret_topology = NM_TAKE(topology);
-	*ret_physmap = physmap; /* NULL where nothing tells: home nodes are then unavailable */
+	*ret_physmap = physmap; /* NULL if no file has the information: the nodes of addresses are
+				 * then not known */
 	return 0;
 }
 
-/*
- * Hands the new machine to every stage that holds the old one, and only then drops the old one.
- * -ENOMEM: nothing changed.
- */
+/* Passes the new topology to every stage that uses the old one, and then frees the old one. Returns
+ * 0, or -ENOMEM with nothing changed. */
 static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology,
 			  struct nm_physmap *physmap)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_verifier *verifier;
-	/* Open questions speak of nodes by their old numbers: they are dropped. */
+	/* Pending evaluations use the old node indices, and are dropped. */
 	int r = nm_verifier_new(&verifier);
 	if (r < 0)
 		return r;
@@ -181,7 +182,7 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
 	nm_recorder_topology(daemon);
-	/* Without memory pages are no longer looked at, until the next change. */
+	/* If memory is short, pages are not tracked until the next change. */
 	(void)nm_watch_restart(daemon);
 	if (!pipeline->source)
 		nm_pipeline_open_source(daemon);
@@ -237,7 +238,9 @@ static void follow_cpus(struct nm_daemon *daemon)
 
 /* ---- memory ---- */
 
-/* Which nodes there are, and how much memory: it takes few words to see that all is as before. */
+/*
+ * Reads the set of nodes and the amount of memory, in a short form that suffices to detect changes.
+ */
 static bool read_memory(struct nm_platform *platform, struct nm_memory_mark *ret)
 {
 	char text[8192];
@@ -262,7 +265,8 @@ static int add_block(void *context, const char *name)
 	return 0;
 }
 
-/* A balloon changes the sum, and blocks that are switched off stay there: no news. */
+/* A balloon changes the sum, and blocks that are switched off stay in the directory; neither counts
+ * as a change. */
 static bool has_moved(const struct nm_memory_mark *before, const struct nm_memory_mark *now)
 {
 	return before->blocks != now->blocks || before->block_sum != now->block_sum ||

@@ -102,7 +102,7 @@ static int check_config(const struct nm_options *options)
 	return r < 0 ? EX_CONFIG : EXIT_SUCCESS;
 }
 
-/* Without a configuration that can be read, by the shipped one. */
+/* If the configuration cannot be read, the default one is used. */
 static int list_events(const struct nm_options *options)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};

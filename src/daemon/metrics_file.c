@@ -179,7 +179,7 @@ static int write_file(const struct nm_daemon *daemon)
 	return nm_replace_public(directory, name_in(path), out.text, out.length);
 }
 
-/* Told when it begins and when it is over. */
+/* Logged when a problem begins and when it ends. */
 static void report_trouble(struct nm_daemon *daemon, int error)
 {
 	struct nm_exporter *exporter = &daemon->exporter;
@@ -206,7 +206,7 @@ static void remove_file(struct nm_exporter *exporter)
 	exporter->written_ns = 0;
 }
 
-/* Half an interval early rather than late: ticks come when they come. */
+/* Half an interval early is better than late, because ticks are not exact. */
 static bool is_time(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	double due_s = daemon->config->metrics.period_s - nm_loop_interval_s(daemon) / 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel.numa_balancing moves the same pages (pages.numa_balancing). */
+/* Coexistence with kernel.numa_balancing, which moves the same pages (pages.numa_balancing). */
 #include <string.h>
 
 #include "daemon.h"
@@ -12,7 +12,7 @@ static int switch_it(struct nm_daemon *daemon, int value)
 	return platform->ops->numa_balancing_set(platform, value);
 }
 
-/* Accesses are seen without the kernel's hinting faults. */
+/* Returns whether accesses are sampled without the kernel's hinting faults. */
 static bool sees_without_it(const struct nm_daemon *daemon)
 {
 	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY && !daemon->inject_dead)
@@ -21,8 +21,8 @@ static bool sees_without_it(const struct nm_daemon *daemon)
 	       nm_source_status(daemon->pipeline.source)->memory != NM_MEMORY_NONE;
 }
 
-/* Asked for in every interval, so that a helper that was restarted meanwhile knows of it. A dry run
- * (-EROFS) shows what would be done then. */
+/* Requested in every interval, so that a helper that was restarted meanwhile gets the request. In a
+ * dry run (-EROFS) the mode shows what would be done. */
 static enum nm_balancing_mode turn_off(struct nm_daemon *daemon)
 {
 	if (!sees_without_it(daemon)) {
@@ -88,7 +88,8 @@ bool nm_page_balancing(struct nm_daemon *daemon)
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	enum nm_balancing_mode balancing_mode = look(daemon);
 
-	/* Told once, and when it changes; that nobody else moves pages is news only then. */
+	/* Logged once, and when it changes. The first value is not logged if only the daemon moves
+	 * pages. */
 	if (balancing_mode != stage->balancing_mode)
 		report_mode(daemon, balancing_mode);
 	stage->balancing_mode = balancing_mode;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * By the range, where samples are too few to tell page by page (algorithms.md, section 6): the
- * whole of it moves, piece by piece, also what was never seen.
- */
+/* Migrates ranges, for processes with too few samples to decide page by page (algorithms.md,
+ * section 6): a range is moved as a whole, piece by piece, including pages without samples. */
 #include <math.h>
 #include <string.h>
 
@@ -12,9 +10,10 @@
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
 #define MAP_INTERVALS 10 /* between two readings of a process's mappings */
 #define RETRY_COOLDOWNS 6
-#define REGIONS_MOST 256U /* of a process */
-#define RETRY_SEEN 8 /* accesses since it was placed, that tell of a range that it is not there */
-#define THERE_SHARE 0.9 /* of what was seen of a range where it belongs: nothing is to be done */
+#define REGIONS_MOST 256U /* per process */
+#define RETRY_SEEN 8 /* accesses since its placement that can show that a range is not there */
+#define THERE_SHARE 0.9 /* share of the sampled accesses that must be in the right place for a range
+			 * to stay */
 
 /* ---- once per interval ---- */
 
@@ -63,29 +62,29 @@ void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *pro
 {
 	if (process->regions) {
 		nm_regions_fade(process->regions, keep_of(daemon->config, interval_ns));
-		/* Without memory they stay as they are. */
+		/* If memory is short, the regions stay as they are. */
 		(void)nm_regions_adapt(process->regions, daemon->config);
 	}
 	read_mappings(daemon, process);
 }
 
-/* ---- what was seen of a range ---- */
+/* ---- samples of a range ---- */
 
 struct range_sample {
-	unsigned seen, huge, known; /* accesses; in huge pages; whose home is known */
-	unsigned most;		    /* of known: on the foremost home */
-	unsigned there;		    /* of known: on the node asked for, or beside its CPUs */
+	unsigned seen, huge, known; /* number of accesses; in huge pages; with a known node */
+	unsigned most;		    /* of known: on the most frequent node */
+	unsigned there;		    /* of known: on the requested node, or represented by it */
 };
 
-/* What to look for. */
+/* The criteria of a search. */
 struct view {
 	uint64_t start, end;
 	uint64_t since; /* interval */
 	int node;
-	bool exact; /* that node's own memory alone: it has a controller of its own */
+	bool exact; /* only that node's own memory counts, because it has its own controller */
 };
 
-/* Memory without CPUs is beside those that stand for it. */
+/* Memory without CPUs counts as memory of the node that represents it. */
 static bool is_beside(const struct nm_topology *topology, int home, int node)
 {
 	return home == node || (node >= 0 && topology->nodes[home].nearest_with_cpus == node);
@@ -149,7 +148,8 @@ static void start_course(const struct nm_region *region, int target,
 	};
 }
 
-/* Where it has been put it may yet not be: there was no room, or it was freed and touched anew. */
+/* A placed range may not be there: there was not enough memory, or it was freed and allocated
+ * again. */
 static bool may_be_there(const struct nm_daemon *daemon, const struct nm_page_process *process,
 			 const struct nm_region *region)
 {
@@ -161,7 +161,9 @@ static bool may_be_there(const struct nm_daemon *daemon, const struct nm_page_pr
 	return range_sample.known < RETRY_SEEN || is_there(daemon, &range_sample, region->placed);
 }
 
-/* The node that serves too much is relieved of what it serves, not of what it merely asks for. */
+/*
+ * The overloaded node must be relieved of ranges in its memory, not of ranges that its CPUs access.
+ */
 static bool is_on_the_busiest(const struct nm_daemon *daemon, const struct nm_page_process *process,
 			      const struct nm_region *region)
 {
@@ -185,7 +187,8 @@ static int wanted_target(const struct nm_daemon *daemon, const struct nm_page_pr
 	return target;
 }
 
-/* The next range that belongs elsewhere; what is there already is noted as placed. */
+/* Selects the next range that should be on another node; a range that is already there is recorded
+ * as placed. */
 static void choose_range(const struct nm_daemon *daemon, struct nm_page_process *process,
 			 size_t *index)
 {
@@ -205,7 +208,7 @@ static void choose_range(const struct nm_daemon *daemon, struct nm_page_process 
 	}
 }
 
-/* Meanwhile its accesses may say otherwise, or it may be gone. */
+/* Its accesses may have changed meanwhile, or it may not exist any more. */
 static bool still_holds(const struct nm_daemon *daemon, const struct nm_page_process *process)
 {
 	size_t index;
@@ -241,8 +244,9 @@ void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page
 /* ---- its pages ---- */
 
 /*
- * The page at an address: a huge one where one was seen, or where all around are; the mover takes
- * what turns out to be small as the small pages that it is. Never a part of one.
+ * Returns the page at an address: a huge one if a huge page was sampled there, or if all sampled
+ * pages around it are huge. If it turns out to be small, the mover moves the small pages. The
+ * result is never a part of a page.
  */
 static struct nm_page_id page_at(const struct nm_daemon *daemon,
 				 const struct nm_page_process *process,
@@ -272,8 +276,8 @@ static uint64_t bytes_of(const struct nm_range_cursor *cursor, const struct nm_p
 	return page->size == NM_PAGE_2M ? HUGE_BYTES : SMALL_BYTES;
 }
 
-/* An interleaved range is spread over the nodes that have CPUs: other memory is farther from all.
- */
+/* An interleaved range is spread over the nodes with CPUs; other memory is farther from all of
+ * them. */
 static bool takes_turns(const struct nm_topology *topology, unsigned node)
 {
 	return topology->nodes[node].nearest_with_cpus == (int)node;
@@ -295,7 +299,8 @@ static int node_of(const struct nm_topology *topology, const struct nm_range_cur
 	return 0;
 }
 
-/* Where it is known to be there, was refused of late, or is left alone, it is not asked for. */
+/* A page is not requested if it is known to be on the node, was refused recently, or is no longer
+ * moved. */
 static bool is_wanted(const struct nm_daemon *daemon, const struct nm_page_id *page, int node,
 		      int *ret_home)
 {
@@ -309,7 +314,7 @@ static bool is_wanted(const struct nm_daemon *daemon, const struct nm_page_id *p
 	return !there && !view.pending && !view.barred && !view.left_alone;
 }
 
-/* What moves of a process in one interval for one reason. */
+/* The pages of a process that are moved in one interval for one reason. */
 struct batch {
 	enum nm_page_reason reason;
 	struct nm_page_step *steps;
@@ -317,7 +322,7 @@ struct batch {
 	double exclusive; /* Σ over steps of the exclusivities of their ranges */
 };
 
-/* Goes on with the range as far as there is room. */
+/* Continues the current range within the budget. */
 static void take_piece(const struct nm_daemon *daemon, struct nm_page_process *process,
 		       struct nm_page_room *room, struct batch *batch)
 {
@@ -346,7 +351,7 @@ static void take_piece(const struct nm_daemon *daemon, struct nm_page_process *p
 	}
 }
 
-/* As many ranges as there is room for. */
+/* Takes as many ranges as the budget allows. */
 static void take_ranges(const struct nm_daemon *daemon, struct nm_page_process *process,
 			struct nm_page_room *room, struct batch *batch)
 {
@@ -365,7 +370,7 @@ static void take_ranges(const struct nm_daemon *daemon, struct nm_page_process *
 	}
 }
 
-/* As if nobody had thought of them. */
+/* Restores the state before the selection. */
 static void put_back(struct nm_page_process *process, const struct nm_range_cursor *cursor,
 		     const struct batch *batch)
 {
@@ -405,7 +410,7 @@ static int move_ranges(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	return move_haul(daemon, snapshot, process, room);
 }
 
-/* Each interval another process is first. */
+/* Each interval starts with another process. */
 int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   struct nm_page_room *room)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What became of pages that the mover had, and the way back for those that did not help. */
+/* Handles the results of the mover, and rolls back pages whose migration did not help. */
 #include <string.h>
 
 #include "daemon.h"
@@ -72,7 +72,7 @@ static uint8_t size_of(uint64_t bytes)
 	return bytes == 2ULL << 20 ? NM_PAGE_2M : NM_PAGE_4K;
 }
 
-/* Asked for again at once, these would only be refused again. */
+/* An immediate second request would be refused, too. */
 static bool is_final(int error)
 {
 	return error == -EPERM || error == -EFBIG || error == -EROFS;
@@ -91,14 +91,14 @@ static void settle(struct nm_memory *memory, const struct nm_page_flight *flight
 	else if (step->fate == NM_PAGE_FATE_FAILED || step->fate == NM_PAGE_FATE_REFUSED ||
 		 is_final(error))
 		outcome = NM_PAGE_FAILED;
-	/* Of a range only what has moved is news: its other pages were not found by the rule. */
+	/* For a range only moved pages matter: its other pages were not found by the rule. */
 	if (outcome == NM_PAGE_MOVED || flight->decision.reason == NM_PAGE_REASON_PAGES)
 		nm_memory_settle_page(memory, &page, outcome, (unsigned)step->to);
 }
 
-/* ---- where they were ---- */
+/* ---- original locations ---- */
 
-/* Whole pages as they were asked for, and small ones where that had not been known. */
+/* Adds whole pages as requested, and small ones if their size was not known. */
 static void add_whole(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
 {
 	for (size_t i = 0; i < batch->count && past->count < most; i++) {
@@ -144,7 +144,7 @@ static size_t count_moved(const struct nm_page_batch *batch)
 	return pages;
 }
 
-/* Within pages.rollback_pages; tells how much was, and could not be remembered. */
+/* Records origins within pages.rollback_pages, and counts the pages beyond that limit. */
 static void remember(struct nm_daemon *daemon, const struct nm_page_flight *flight,
 		     const struct nm_page_batch *batch, struct nm_page_results *results)
 {
@@ -192,7 +192,7 @@ static void tally(struct nm_page_tally *tally, const struct nm_page_results *res
 	tally->forgotten += results->forgotten;
 }
 
-/* Of a range that counts as placed. */
+/* For a range that is recorded as placed. */
 static void note_missed(const struct nm_page_stage *stage, const struct nm_page_batch *batch)
 {
 	struct nm_page_process *process = nm_page_process_of(stage, batch->pid);
@@ -246,7 +246,7 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 
 /* ---- verdicts ---- */
 
-/* Pages that had to go back wait, and twice as long after each further time. */
+/* Pages that were rolled back wait, twice as long after each further rollback. */
 static void bar_process(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
 {
 	struct nm_page_process *process =
@@ -293,7 +293,7 @@ int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < verdicts.count; i++) {
-		/* Of what a dry run would have done nothing can come. */
+		/* A dry run has no results. */
 		if (verdicts.items[i].results.error == -EROFS)
 			continue;
 		nm_report_page_verdict(daemon, &verdicts.items[i]);
@@ -303,9 +303,9 @@ int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return 0;
 }
 
-/* ---- the way back ---- */
+/* ---- rollback ---- */
 
-/* What the first pieces of a range did not do for it, the others will not. */
+/* If the first pieces of a range have not helped, the others will not. */
 static void end_its_course(struct nm_page_process *process, const struct nm_page_past *past)
 {
 	uint64_t first = past->origins[0].address;
@@ -334,7 +334,7 @@ static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	return nm_page_stage_submit(daemon, snapshot, process, &decision, steps, past->count);
 }
 
-/* The latest first: an earlier one's pages may have gone on since. */
+/* The latest decision first, because pages of an earlier one may have moved again since. */
 int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;

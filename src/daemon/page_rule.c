@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Page by page: what the table of pages found on the wrong node (kMAF, section 3.3). */
+/* Migrates single pages that the table of pages has found on the wrong node (kMAF, section 3.3). */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 struct choice {
 	uint32_t pid;
 	uint64_t address;
-	size_t index; /* of nm_memory_wanted() */
+	size_t index; /* in nm_memory_wanted() */
 };
 
 static uint64_t bytes_of(const struct nm_page_id *page)
@@ -28,8 +28,11 @@ static int by_process_and_address(const void *left, const void *right)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-/* One page of a range that was spread since several nodes use it: few accesses would take it out
- * again by chance, or to where too much is served. The range is what is looked at. */
+/*
+ * Returns whether the page is in a range that was spread because several nodes use it. A few
+ * accesses could move it by chance, or to the overloaded node; such a page is only moved with its
+ * range.
+ */
 static bool is_spread(const struct nm_page_process *process, uint64_t address)
 {
 	size_t index;
@@ -41,7 +44,7 @@ static bool is_spread(const struct nm_page_process *process, uint64_t address)
 	       (region.placed >= 0 && region.placed == region.second);
 }
 
-/* Each process has its share of the room: a busy one does not keep the others out. */
+/* Each process gets its share of the budget, so that a busy one does not exclude the others. */
 static void share_out(struct nm_page_stage *stage, const struct nm_memory_wanted *wanted,
 		      size_t count, size_t pages)
 {
@@ -58,7 +61,7 @@ static void share_out(struct nm_page_stage *stage, const struct nm_memory_wanted
 		stage->processes[i].share = pages / sharers + 1;
 }
 
-/* In the order in which they were found, as many as there is room for. */
+/* Selects pages in the order in which they were found, within the budget. */
 static size_t choose(struct nm_daemon *daemon, const struct nm_memory_wanted *wanted, size_t count,
 		     struct nm_page_room *room, struct choice *choices)
 {
@@ -126,7 +129,7 @@ static int move_some(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 	return r;
 }
 
-/* What finds no room is dropped by nm_memory_clear_wanted(), and may be found again. */
+/* Pages beyond the budget are dropped by nm_memory_clear_wanted(), and may be found again. */
 int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  struct nm_page_room *room)
 {

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages to the nodes that use them (pages.policy = "exclusivity"): one interval's work. */
+/*
+ * Moves pages to the nodes that use them (pages.policy = "exclusivity"); the work of one interval.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "daemon.h"
 
-/* What is left of the nodes' traffic after an interval: one burst is no contention. */
+/* Factor by which the nodes' traffic decays per interval, so that a single burst does not count as
+ * contention. */
 #define TRAFFIC_KEEP 0.5
 #define MIB 1048576.0
-/* After its threads moved, until what was counted on the old node is outweighed by the new. */
+/*
+ * After its threads moved: time until accesses from the new node outweigh those from the old one.
+ */
 #define THREADS_SETTLE_INTERVALS 3
-#define SENT_OF 4 /* threads of a process: one in so many is many */
+#define SENT_OF 4 /* one of this number of threads counts as many */
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 static void process_clear(struct nm_page_process *process)
 {
@@ -110,7 +115,7 @@ int nm_page_stage_configure(struct nm_daemon *daemon)
 	return 0;
 }
 
-/* ---- whose pages ---- */
+/* ---- processes ---- */
 
 struct nm_page_process *nm_page_process_of(const struct nm_page_stage *stage, uint32_t pid)
 {
@@ -166,7 +171,7 @@ static bool adopt(struct nm_page_process *process, struct nm_page_process *old,
 	return process->seen;
 }
 
-/* Puts the new list in the place of the old one; what is left in that is gone. */
+/* Replaces the list, and frees the remaining contents of the old one. */
 static int replace_processes(struct nm_page_stage *stage, struct nm_page_process *processes,
 			     size_t count)
 {
@@ -224,8 +229,8 @@ void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid)
 
 void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event)
 {
-	/* Of an exit only the leader's is news; the last thread's is seen when the process is gone.
-	 */
+	/* Only the exit of the leader counts; the exit of the last thread is detected when the
+	 * process is gone. */
 	if (event->kind == NM_TASK_EXEC ||
 	    (event->kind == NM_TASK_EXIT && event->tid == event->pid))
 		nm_page_stage_drop(daemon, event->pid);
@@ -264,7 +269,7 @@ static void follow_traffic(struct nm_daemon *daemon, const struct nm_figures *fi
 	stage->contention = nm_contention_of(stage->traffic, nr_nodes, daemon->config);
 }
 
-/* ---- acting ---- */
+/* ---- moving ---- */
 
 uint64_t nm_page_cooldown(const struct nm_config *config)
 {
@@ -300,7 +305,7 @@ static struct nm_page_batch *batch_of(const struct nm_page_decision *decision,
 	return NM_TAKE(batch);
 }
 
-/* Where all of them are, or go; -1: not one node. */
+/* The common node of all pages before or after the move; -1: several. */
 static void sum_up(struct nm_page_decision *decision, const struct nm_page_step *steps,
 		   size_t count)
 {
@@ -317,7 +322,7 @@ static void sum_up(struct nm_page_decision *decision, const struct nm_page_step 
 	}
 }
 
-/* What changes of it now is ours: no noise of its own, for pages or threads. */
+/* The change of P is caused by the daemon, and must not count as noise, for pages or threads. */
 static void disturb(struct nm_daemon *daemon, uint32_t pid)
 {
 	(void)nm_feedback_disturb(daemon->pipeline.pages->feedback, pid);
@@ -370,7 +375,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	stage->tally.decisions++;
 	nm_report_page_decision(daemon, decision);
 	disturb(daemon, process->pid);
-	/* Without memory there is no verdict. */
+	/* If memory is short, there is no verdict. */
 	r = nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, daemon->config,
 				 decision);
 	stage->flights[stage->nr_flights++] = (struct nm_page_flight){
@@ -413,7 +418,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	nm_recorder_mover(daemon, "mover_room_bytes", (int64_t)room.bytes);
 	room.whole = (double)room.bytes + 1 >
 		     (double)config->pages.max_mb_per_s * MIB * config->general.interval_s;
-	/* By turns: neither leaves the other without room. */
+	/* Alternates the order, so that each of the two gets its share of the budget. */
 	if (snapshot->interval % 2) {
 		r = nm_page_stage_by_range(daemon, snapshot, &room);
 		return r < 0 ? r : nm_page_stage_by_rule(daemon, snapshot, &room);
@@ -422,7 +427,8 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	return r < 0 ? r : nm_page_stage_by_range(daemon, snapshot, &room);
 }
 
-/* What was counted where many of its threads no longer are says nothing of where they are now. */
+/* Counts from the time when many of its threads were on another node are not valid for their
+ * current nodes. */
 static void forget_former_nodes(struct nm_page_process *process)
 {
 	if (process->regions && process->nr_sent * SENT_OF >= process->nr_threads &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files about deciding on pages share: page_stage.c, page_rule.c, page_ranges.c, … */
+/* Definitions shared by the files that decide about pages: page_stage.c, page_rule.c,
+ * page_ranges.c, … */
 #ifndef NM_DAEMON_PAGE_STAGE_H
 #define NM_DAEMON_PAGE_STAGE_H
 
@@ -12,16 +13,16 @@
 
 struct nm_daemon;
 
-#define NM_PAGES_SEEN 1024U /* accesses of a process that are remembered one by one */
+#define NM_PAGES_SEEN 1024U /* number of accesses of a process that are kept individually */
 
-/* An access of late: where the memory was, and in pages of which size. */
+/* A recent access: the location of the memory, and the size of its page. */
 struct nm_page_seen {
 	uint64_t address, interval;
 	int16_t home;
 	bool huge;
 };
 
-/* A range on its way, piece by piece. */
+/* The migration of a range, piece by piece. */
 struct nm_range_cursor {
 	bool active;
 	uint64_t start, end, next;
@@ -35,101 +36,101 @@ struct nm_range_cursor {
 struct nm_page_process {
 	uint32_t pid;
 	uint64_t start_ticks;
-	uint16_t owner; /* in the table of pages: another after an exec */
+	uint16_t owner; /* in the table of pages; changes after an exec */
 	bool held;	/* its threads are not placed yet */
-	bool waits;	/* for a verdict, or for what is to be undone */
-	uint64_t until; /* interval before which its pages stay: its threads moved, or pages back */
-	unsigned setbacks; /* decisions undone since one was kept */
-	unsigned nr_threads, nr_sent; /* of them, to other nodes in this interval */
-	size_t share;	   /* pages that it may still move by the rule in this interval */
+	bool waits;	/* for a verdict or a rollback */
+	uint64_t until; /* interval before which its pages stay, because its threads moved or pages
+			 * were rolled back */
+	unsigned setbacks; /* consecutive decisions that were rolled back */
+	unsigned nr_threads, nr_sent; /* number of its threads, and of those moved to another node
+				       * in this interval */
+	size_t share;	   /* number of pages that it may still move by the rule in this interval */
 	char comm[NM_COMM_BYTES];
 	struct nm_regions *regions; /* NULL: its mappings are not known yet */
 	uint64_t mapped;	    /* interval in which they were read */
-	bool unreadable;	    /* they cannot be, and that was told */
+	bool unreadable;	    /* reading them failed, and this was logged */
 	struct nm_range_cursor cursor;
-	struct nm_page_seen *seen; /* a ring */
-	uint32_t nr_seen;	   /* ever */
+	struct nm_page_seen *seen; /* a ring buffer */
+	uint32_t nr_seen;	   /* total since the start */
 };
 
-/* A decision that the mover has. */
+/* A decision whose pages the mover processes. */
 struct nm_page_flight {
 	struct nm_page_decision decision;
 	uint16_t owner;
-	bool judged; /* there will be a verdict */
+	bool judged; /* it will get a verdict */
 };
 
-/* A moved page, to be moved back. */
+/* A moved page and its original node, for rollback. */
 struct nm_page_origin {
 	uint64_t address, bytes;
 	int16_t was_on, now_on;
 };
 
-/* A decision under judgement. */
+/* A decision that awaits its verdict. */
 struct nm_page_past {
 	struct nm_page_decision decision;
 	uint16_t owner;
 	struct nm_page_origin *origins;
 	size_t count;
-	bool undo; /* judged so, and not yet with the mover */
+	bool undo; /* to be rolled back, and not yet submitted to the mover */
 };
 
-/* How the kernel's automatic NUMA balancing stands to it. */
+/* The relation to the kernel's automatic NUMA balancing. */
 enum nm_balancing_mode {
 	NM_PAGES_ALONE,	   /* it is off */
 	NM_PAGES_YIELDED,  /* it is on, and pages are left to it */
-	NM_PAGES_WARNED,   /* it is on, and we act */
-	NM_PAGES_MANAGED,  /* we have turned it off */
-	NM_PAGES_REFUSED,  /* we may not turn it off: as yielded */
-	NM_PAGES_NEEDED,   /* without its faults nothing would be seen: as yielded */
-	NM_PAGES_INJECTED, /* we have turned it on for its faults: as yielded */
+	NM_PAGES_WARNED,   /* it is on, and the daemon moves pages, too */
+	NM_PAGES_MANAGED,  /* the daemon has turned it off */
+	NM_PAGES_REFUSED,  /* the daemon may not turn it off; pages are left to it */
+	NM_PAGES_NEEDED,   /* without its faults there would be no samples; pages are left to it */
+	NM_PAGES_INJECTED, /* the daemon has turned it on for its faults; pages are left to it */
 };
 
 struct nm_page_tally {
 	uint64_t decisions, moved, bytes, elsewhere, refused, failed, untried;
 	uint64_t improved, neutral, rolled_back, inconclusive;
-	uint64_t forgotten; /* moved, but it is not remembered where they were */
+	uint64_t forgotten; /* moved without a record of the original node */
 };
 
 struct nm_page_stage {
 	struct nm_mover *mover;
 	struct nm_page_verifier *verifier;
-	struct nm_feedback *feedback;	   /* follows P; IMAR²'s own judges threads */
-	struct nm_tidmap *index;	   /* pid → its place in processes */
+	struct nm_feedback *feedback;	   /* follows P; IMAR²'s own feedback judges threads */
+	struct nm_tidmap *index;	   /* pid → index in processes */
 	struct nm_page_process *processes; /* ascending pid */
 	size_t nr_processes;
-	double *traffic; /* accesses served by each node of late */
+	double *traffic; /* recent accesses served by each node */
 	struct nm_contention contention;
 	struct nm_page_flight *flights;
 	size_t nr_flights, flight_capacity;
 	struct nm_page_past *pasts;
 	size_t nr_pasts, past_capacity;
-	size_t nr_origins; /* of all pasts */
+	size_t nr_origins; /* of all entries in pasts */
 	enum nm_balancing_mode balancing_mode;
-	bool managing; /* kernel.numa_balancing is off by us */
+	bool managing; /* the daemon has turned kernel.numa_balancing off */
 	struct nm_page_tally tally;
 };
 
 /* ---- page_stage.c: the stage ---- */
 
-/* NULL where the process is not (or no longer) one whose pages may move. */
+/* Returns NULL if the pages of the process may not be moved (any more). */
 struct nm_page_process *nm_page_process_of(const struct nm_page_stage *stage, uint32_t pid);
 
-/* What may still be submitted in this interval; both fall by what is. */
+/* The remaining budget of this interval; submitting pages reduces both values. */
 struct nm_page_room {
 	size_t pages;
 	uint64_t bytes;
-	bool whole; /* it is all that an interval has: then even a larger page may go */
+	bool whole; /* nothing was used yet: then even a larger page may be moved */
 };
-/* pages.cooldown_s in intervals. */
+/* Returns pages.cooldown_s in intervals. */
 uint64_t nm_page_cooldown(const struct nm_config *config);
 
-/* A page of so many bytes more; false: there is no room for it. */
+/* Takes a page of this size from the budget. Returns false if the budget does not suffice. */
 bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes);
 
-/*
- * Numbers the decision, hands its steps to the mover and tells. The steps are copied.
- * -EAGAIN: the mover has enough; -ENOMEM; then nothing has happened.
- */
+/* Assigns the decision an id, hands a copy of its steps to the mover, and logs it. Returns 0;
+ * -EAGAIN if the mover is full; or -ENOMEM. On failure nothing has happened. */
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_page_process *process, struct nm_page_decision *decision,
 			 const struct nm_page_step *steps, size_t count);
@@ -139,34 +140,35 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  struct nm_page_room *room);
 
-/* ---- page_ranges.c: by the range ---- */
+/* ---- page_ranges.c: by range ---- */
 
-/* Mappings, fading, splitting. Once per interval. */
+/* Reads mappings, decays counts and splits ranges. Called once per interval. */
 void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *process,
 			   uint64_t interval_ns);
-/* What was moved by the range did not get there for want of room or knowledge: it is asked for
- * again. */
+/* Notes that a page of a range was not moved because of a lack of memory or data: the range is
+ * requested again. */
 void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page_step *step);
 int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   struct nm_page_room *room);
 
-/* ---- page_receipts.c: what became of it, and the way back ---- */
+/* ---- page_receipts.c: results and rollback ---- */
 
 void nm_page_past_clear(struct nm_page_past *past);
 void nm_page_stage_collect(struct nm_daemon *daemon);
 int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
-/* What waits to be moved back stays: others decide now. */
+/* Discards pending rollbacks, because other code decides about the pages from now on. */
 void nm_page_stage_forget_undo(struct nm_page_stage *stage);
-/* Moves back what was judged so, and may not have found room before. */
+/* Submits rollbacks, including those that did not fit before. */
 int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 
-/* ---- page_balancing.c: beside the kernel's own ---- */
+/* ---- page_balancing.c: coexistence with automatic NUMA balancing ---- */
 
-/* Looks at kernel.numa_balancing, turns it off where asked to, tells what is new. May we act? */
+/* Checks kernel.numa_balancing, turns it off if configured, and logs changes. Returns whether the
+ * daemon may move pages. */
 bool nm_page_balancing(struct nm_daemon *daemon);
-/* Puts it back if we have turned it off. */
+/* Restores the setting if the daemon has turned it off. */
 void nm_page_balancing_end(struct nm_daemon *daemon);
-/* For the status: "moves", "yields", … */
+/* Returns a name for the status: "moves", "yields", … */
 const char *nm_balancing_mode_name(enum nm_balancing_mode balancing_mode);
 
 #endif

@@ -11,7 +11,7 @@
 
 int nm_pipeline_open_platform(struct nm_daemon *daemon)
 {
-	/* Root needs no helper; a service user has nothing but it where the kernel is strict. */
+	/* Root needs no helper. The service's user needs it if the kernel is strict. */
 	struct nm_platform_options options = {
 		.root_path = "/",
 		.helper_socket = geteuid() == 0 ? NULL : NM_HELPER_SOCKET_PATH,
@@ -123,12 +123,12 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 		r < 0 ? pipeline->platform->ops->now_ns(pipeline->platform) + RETRY_BLIND_NS : 0;
 	if (r == 0)
 		nm_report_source(daemon);
-	/* What was forked while no ring was open must be looked for. */
+	/* Forks that happened while no ring was open must be found by other means. */
 	nm_actuator_records_lost(pipeline->actuator);
 	nm_loop_watch_source(daemon);
 }
 
-/* Pages fault again and again: the kernel sees to it, or we do. */
+/* Returns whether pages fault repeatedly, because of the kernel or of sampling.inject. */
 static bool has_repeated_faults(const struct nm_daemon *daemon)
 {
 	return nm_balances_nodes(daemon->balancing) ||
@@ -214,5 +214,5 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 		nm_platform_free(pipeline->platform);
 	nm_platform_free(pipeline->machine);
 	*pipeline = (struct nm_pipeline){0};
-	nm_runtime_remember_unanswered(daemon); /* calls have been cancelled */
+	nm_runtime_remember_unanswered(daemon); /* because calls have been cancelled */
 }

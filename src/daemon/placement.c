@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": a home node for each process; one interval's work. */
+/* Policy "auto": assigns a home node to each process; the work of one interval. */
 #include <math.h>
 
 #include "daemon.h"
@@ -7,10 +7,10 @@
 #include "numa-migrd/numa_balancing.h"
 #include "placement_stage.h"
 
-/* Available memory is read again after that time. */
+/* Available memory is read again after this time. */
 #define AVAILABLE_AGE_NS (100 * NM_NSEC_PER_MSEC)
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 void nm_placement_end(struct nm_daemon *daemon)
 {
@@ -66,7 +66,8 @@ static bool is_barred(struct nm_daemon *daemon)
 	return barred;
 }
 
-/* Read anew: it may have been switched since the start, also by us (sampling.inject). */
+/* Reads the setting again: it may have changed since the start, also by the daemon itself
+ * (sampling.inject). */
 static bool kernel_brings_memory(struct nm_daemon *daemon)
 {
 	daemon->balancing = nm_machine_read_balancing(daemon);
@@ -90,8 +91,8 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		.away_bytes = proposal->bytes_away,
 		.away_distance = proposal->distance_away,
 	};
-	/* Once, also beside automatic NUMA balancing: its scans take seconds, and reclaim no page
-	 * cache. */
+	/* Once, even with automatic NUMA balancing: its scans take seconds, and it does not reclaim
+	 * page cache. */
 	if (!nm_daemon_is_dry_run(daemon) && !is_barred(daemon))
 		placed->memory.state = NM_BRING_WANTED;
 	uint64_t *available = &daemon->pipeline.placement->available_bytes[proposal->node];
@@ -101,7 +102,8 @@ static void place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	nm_report_placement(daemon, snapshot, placed, proposal);
 }
 
-/* A home that was given for few threads is none for many. It is no setback, and bars nothing. */
+/* A home that was assigned because few threads ran is not valid for many. Its end does not count as
+ * a setback and bars nothing. */
 static int expire_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			const struct nm_placement_view *view, size_t first, size_t end)
 {
@@ -137,14 +139,15 @@ static int yield_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 					&placement->items[i], "run queue full, other nodes idle");
 		daemon->tally.homes.yielded++;
 		nm_placement_give_up(daemon, &placement->items[i], false);
-		/* No setback: its node filled up, for which it is not to blame. It may go elsewhere next. */
+		/* Not a setback, because its node was filled by others. It may be assigned another
+		 * home next. */
 		view->groups[i].home = -1;
 		view->groups[i].barred = true;
 	}
 	return r;
 }
 
-/* No bound if the kernel does not report it. */
+/* No limit if the kernel does not report it. */
 static uint64_t available_on(struct nm_daemon *daemon, unsigned node,
 			     const struct nm_watermarks *watermarks)
 {
@@ -157,8 +160,8 @@ static uint64_t available_on(struct nm_daemon *daemon, unsigned node,
 	return r < 0 ? UINT64_MAX : bytes;
 }
 
-/* Reading these files costs more than examining a process: once for all that are examined together.
- */
+/* Reading these files costs more than examining a process, so they are read once for all processes
+ * that are examined together. */
 static void read_available(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;

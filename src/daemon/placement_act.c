@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": threads on their way home. */
+/* Policy "auto": moves threads to their homes. */
 #include "daemon.h"
 #include "placement_stage.h"
 
-#define LEASED_AFTER_S 0.25 /* without a new thread: it has sized itself */
-#define ALONE_AFTER_S 10.0 /* likewise of what never had a second one */
-#define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* then it is tried again */
+#define LEASED_AFTER_S 0.25 /* time without a new thread after which the program has chosen its
+			     * number of threads */
+#define ALONE_AFTER_S 10.0 /* the same for a program that never had a second thread */
+#define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* time after which a refused move is tried again */
 
 /*
- * A process that has run a single thread, or still creates threads, may yet count the CPUs, and one
- * with a runtime that counts again, or an unknown one, will do so (threads.pin). A process that is
- * created by a leased thread would inherit its lease.
+ * Selects between lease and transient affinity. A process that has run only a single thread, or
+ * still creates threads, may yet count the CPUs; one with a runtime that counts again, or an
+ * unknown one, will do so (threads.pin). A process created by a leased thread would inherit its
+ * lease.
  */
 static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_snapshot *snapshot,
 			       const struct nm_placed *placed, const struct nm_snap_thread *thread)
 {
 	const struct nm_snap_process *process = &snapshot->processes[thread->process];
 	double after_s = placed->ran_most > 1 ? LEASED_AFTER_S : ALONE_AFTER_S;
-	/* Its behaviour before it was first seen is unknown. */
+	/* Its behaviour before it was first seen is not known. */
 	double known_s = (double)(snapshot->time_ns - thread->adopted_ns) / (double)NM_NSEC_PER_SEC;
 	bool sized = process->age_s >= after_s && process->quiet_s >= after_s &&
 		     (placed->ran_most > 1 || known_s >= after_s);
@@ -27,7 +29,7 @@ static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_s
 	return sized && !nudged ? NM_STEP_LEASE : NM_STEP_NUDGE;
 }
 
-/* One that is only sent home on its way, and is there, needs nothing. */
+/* A thread that would get only a transient affinity, and is at home already, needs no step. */
 static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 		       int home, enum nm_step_pin pin)
 {
@@ -60,7 +62,8 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return 0;
 }
 
-/* A refusal is likely to repeat: seccomp, a cpuset, an affinity that the owner has set meanwhile.
+/*
+ * A refusal is likely to repeat: seccomp, a cpuset, an affinity that the owner has set meanwhile.
  */
 static void handle_refusal(struct nm_daemon *daemon, const struct nm_step *step, int error,
 			   uint64_t now_ns)
@@ -75,7 +78,7 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_step *step,
 int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
-	/* A dry run reports homes; that no thread goes there is neither tried nor judged. */
+	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
 	if (nm_daemon_is_dry_run(daemon))
 		return 0;
 	int r = plan_threads(daemon, snapshot, &plan);
@@ -85,8 +88,8 @@ int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 	if (!receipts)
 		return -ENOMEM;
 	nm_actuator_run(daemon->pipeline.actuator, &plan, snapshot->time_ns, receipts);
-	/* A running thread is there when the call returns, and its affinity is restored before it
-	 * can read it. */
+	/* A running thread has moved when the call returns, and its affinity is restored before the
+	 * thread can read it. */
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, snapshot->time_ns);
 	for (size_t i = 0; i < plan.count; i++) {
 		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Policy "auto": one process is examined between intervals, at the cost of one process: times of
- * its threads from /proc replace samples, and a snapshot of it alone replaces that of the machine.
+ * Policy "auto": examines one process between intervals, at the cost of one process: the times of
+ * its threads from /proc replace samples, and a snapshot of this process replaces that of the
+ * machine.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,13 +15,14 @@
 
 #define SPREADS_NS NM_NSEC_PER_SEC
 #define AGAIN_NS (200 * NM_NSEC_PER_MSEC)
-#define THREADS_MOST 64U /* what has more is left to the next interval, and to samples */
+#define THREADS_MOST 64U /* a process with more threads is left to the next interval, and to
+			  * samples */
 
 struct examined {
 	uint32_t pid, tids[THREADS_MOST];
 	size_t nr_tids;
 	struct nm_figures figures[THREADS_MOST];
-	double wanted_cpus[THREADS_MOST]; /* of each thread with figures */
+	double wanted_cpus[THREADS_MOST]; /* of each thread with metrics */
 	size_t count;
 };
 
@@ -59,7 +61,7 @@ static int read_stat(struct nm_platform *platform, uint32_t pid, uint32_t tid,
 	return r;
 }
 
-/* What a thread has done since it began. */
+/* Computes the activity of a thread since its start. */
 static int read_thread(const struct nm_daemon *daemon, struct examined *one, uint32_t tid,
 		       uint64_t now_ticks)
 {
@@ -100,7 +102,7 @@ static int read_threads(const struct nm_daemon *daemon, struct examined *one)
 	int r = list_threads(platform, one);
 	uint64_t now_ticks = r < 0 ? 0 : nm_proc_ticks_now(platform);
 	for (size_t i = 0; r == 0 && i < one->nr_tids; i++)
-		(void)read_thread(daemon, one, one->tids[i], now_ticks); /* one that has ended */
+		(void)read_thread(daemon, one, one->tids[i], now_ticks); /* it may have exited */
 	return r == 0 && one->count == 0 ? -ESRCH : r;
 }
 
@@ -123,8 +125,8 @@ static int snapshot_of(struct nm_daemon *daemon, const struct examined *one, uin
 	return r < 0 ? r : nm_snapshot_build(&input, ret);
 }
 
-/* What it is going to be shows by and by: while it is young it is examined at twice the age, at
- * first more often, since the scheduler spreads threads that are not leased yet. */
+/* The behaviour of a young process becomes visible over time: it is examined again at twice its
+ * age, and at first more often, because the scheduler spreads threads that are not leased yet. */
 static void come_again(struct nm_placement *placement, const struct nm_examination *one,
 		       uint64_t now_ns)
 {
@@ -135,7 +137,7 @@ static void come_again(struct nm_placement *placement, const struct nm_examinati
 		nm_placement_examine_at(placement, &again);
 }
 
-/* Metrics are in the order of members, with threads in between that are not members. */
+/* The metrics are in the order of the members, with other threads in between. */
 static void match_wanted(const struct nm_snapshot *snapshot, struct examined *one)
 {
 	for (size_t i = 0, k = 0; i < snapshot->nr_threads; i++) {
@@ -145,7 +147,7 @@ static void match_wanted(const struct nm_snapshot *snapshot, struct examined *on
 	}
 }
 
-/* It is not known yet, and demands too little CPU time to be given a home. */
+/* Returns whether the process is not known yet, and demands too little CPU time for a home. */
 static bool wants_little(const struct nm_daemon *daemon, const struct examined *one)
 {
 	double wanted_cpus = 0;
@@ -155,7 +157,8 @@ static bool wants_little(const struct nm_daemon *daemon, const struct examined *
 	       !nm_placed_find(daemon->pipeline.placement, one->pid);
 }
 
-/* What it does now. -ESRCH: it has ended. *ret stays as it is if it is not ours to place. */
+/* Measures the current activity of a process. Returns 0 or a negative errno; -ESRCH: it has exited.
+ * *ret is unchanged if the process is not to be placed. */
 static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 		   struct nm_snapshot **ret)
 {
@@ -176,7 +179,8 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 	return r;
 }
 
-/* At the expense of its domain, which may be known only now. -ESRCH as measure(). */
+/* The same, charged to its domain, which may be known only afterwards. Errors are those of
+ * measure(). */
 static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one, uint64_t now_ns,
 			   struct nm_snapshot **ret)
 {
@@ -186,7 +190,7 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 	struct nm_tenant tenant = nm_roster_tenant(daemon->pipeline.roster, one->pid);
 	if (!nm_placement_is_unknown(&tenant))
 		one->tenant = tenant;
-	/* What the model costs us has nothing to do with what it shows. */
+	/* In a simulation the cost of the model must not affect decisions. */
 	if (!daemon->options.feed)
 		nm_placement_charge(
 			placement, one->tenant.domain,
@@ -194,8 +198,8 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 	return r;
 }
 
-/* All that are due, before any of them is decided about: programs often begin together. What is beyond
- * `most`, and what fails, is left to the next interval. */
+/* Measures all processes that are due, before deciding about any of them, because programs often
+ * start together. Processes beyond `most`, and failures, are left to the next interval. */
 static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned most,
 			  struct nm_snapshot **ret)
 {

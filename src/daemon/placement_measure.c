@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": which processes there are, where they ran and how long they waited. */
+/* Policy "auto": the set of processes, the nodes on which they ran, and the time that they waited
+ * for CPUs. */
 #include <math.h>
 #include <string.h>
 
 #include "daemon.h"
 #include "placement_stage.h"
 
-/* Files read in one interval, at most. Threads beyond that are read in the next ones. */
+/* Maximum number of files read per interval. Further threads are read in the next intervals. */
 #define READS_MOST 256U
-#define AT_HOME 0.9 /* share of its running */
+#define AT_HOME 0.9 /* minimum share of its running */
 
 static int by_pid(const void *one, const void *other)
 {
@@ -40,9 +41,9 @@ size_t nm_placement_homes(const struct nm_daemon *daemon)
 	return count;
 }
 
-/* ---- who there is ---- */
+/* ---- the set of processes ---- */
 
-/* The same process with the same program, listed in the interval before. NULL: there is none. */
+/* Returns the entry of the same process with the same program in the previous interval, or NULL. */
 static struct nm_placed *find_before(const struct nm_placement *placement,
 				     const struct nm_snap_process *process)
 {
@@ -52,7 +53,7 @@ static struct nm_placed *find_before(const struct nm_placement *placement,
 	return same ? before : NULL;
 }
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int begin_item(const struct nm_snap_process *process, unsigned nr_nodes,
 		      struct nm_placed *ret)
 {
@@ -83,7 +84,7 @@ static void placed_clear(struct nm_placed *placed)
 	placed->ran_on = NULL;
 }
 
-/* Two lists have an entry with the same arrays: this one gives them up. */
+/* Two lists have an entry with the same arrays: this one gives up ownership. */
 static void disown(struct nm_placed *placed)
 {
 	placed->ran_on = NULL;
@@ -91,7 +92,8 @@ static void disown(struct nm_placed *placed)
 	placed->count = (struct nm_place_count){0};
 }
 
-/* A process without members is gone, or nobody's business any more; its leases end as any. */
+/* A process without managed threads has exited or is no longer managed. Its leases end by the usual
+ * rules. */
 static void replace_items(struct nm_daemon *daemon, struct nm_placed *items, size_t count)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -114,8 +116,8 @@ static void take_process(const struct nm_snapshot *snapshot, size_t process,
 	placed->anon_bytes = one->anon_bytes;
 }
 
-/* The items of the interval before stay as they are: what the new ones have of them is shared.
- * -ENOMEM. */
+/* The entries of the previous interval are not modified: the new ones share their arrays. Returns 0
+ * or -ENOMEM. */
 static int build_items(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
 		       struct nm_placed *items, size_t *ret_count)
 {
@@ -159,7 +161,7 @@ static int list_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	return 0;
 }
 
-/* ---- how long threads ran and waited ---- */
+/* ---- run time and waiting time of threads ---- */
 
 int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t tid,
 			    struct nm_thread_times *ret)
@@ -186,7 +188,9 @@ static const struct nm_thread_times *times_of(const struct nm_placement *placeme
 	return &placement->times[*at];
 }
 
-/* What a thread did since it was read last, or since it began if that was in this interval. */
+/*
+ * The activity of a thread since the last reading, or since its start if that was in this interval.
+ */
 struct use {
 	double run_s, delay_s, length_s;
 };
@@ -209,7 +213,8 @@ static bool find_use(const struct nm_thread_times *before, const struct nm_threa
 	return true;
 }
 
-/* The sampled threads whose times are read now: in turns, from where the last interval ended. */
+/* Selects the sampled threads whose times are read now, in turns, beginning where the last interval
+ * stopped. */
 static void choose_reads(struct nm_placement *placement, const struct nm_snapshot *snapshot,
 			 bool *reads)
 {
@@ -227,10 +232,8 @@ static void choose_reads(struct nm_placement *placement, const struct nm_snapsho
 	}
 }
 
-/*
- * CPUs that each thread was on: ret_ran. By samples, which are few, for threads whose times were
- * not read; these are compared with their last reading when their turn comes.
- */
+/* Computes the CPUs used by each thread: ret_ran. Threads whose times were not read use samples,
+ * which are few; their times are compared with the last reading when their turn comes. */
 static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			double interval_s, double *ret_ran)
 {
@@ -275,7 +278,7 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return 0;
 }
 
-/* ---- where they ran, and where their memory is ---- */
+/* ---- where they ran, and the location of their memory ---- */
 
 static void clear_interval(struct nm_placed *placed, unsigned nr_nodes)
 {
@@ -302,12 +305,12 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 			 hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed));
 	}
 	placed->running += thread->active;
-	placed->traffic += fmax(thread->traffic, 0); /* NaN: 0 */
+	placed->traffic += fmax(thread->traffic, 0); /* NaN counts as 0 */
 	if (here >= 0 && ran > 0)
 		placed->ran_on[here] += ran;
 }
 
-/* But for what a thread on its way has run elsewhere. */
+/* Ignores the part that a thread ran elsewhere while it was moved. */
 static bool ran_at_home(const struct nm_placed *placed, unsigned nr_nodes)
 {
 	double ran = 0;
@@ -316,7 +319,8 @@ static bool ran_at_home(const struct nm_placed *placed, unsigned nr_nodes)
 	return placed->home >= 0 && placed->ran_on[placed->home] >= AT_HOME * ran;
 }
 
-/* since_s: for how long it has done what it did now. A lull is no end: demand before still counts. */
+/* since_s is the time for which it has had its current activity. A lull does not end the demand:
+ * earlier demand decays slowly. */
 static void settle(struct nm_placed *placed, const struct nm_snapshot *snapshot, double since_s)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
@@ -325,7 +329,7 @@ static void settle(struct nm_placed *placed, const struct nm_snapshot *snapshot,
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placed->has_run_on[k] += placed->ran_on[k] * since_s;
 	placed->is_home = ran_at_home(placed, nr_nodes);
-	/* Many light threads count as the CPUs that they want. */
+	/* Many light threads count as the number of CPUs that they demand. */
 	if (placed->running < round(placed->wanted_cpus))
 		placed->running = (unsigned)round(placed->wanted_cpus);
 	if (placed->ran_most < placed->running) {
@@ -340,9 +344,9 @@ static void settle(struct nm_placed *placed, const struct nm_snapshot *snapshot,
 	nm_placement_add_loss(snapshot->topology, placed, snapshot->time_ns, since_s);
 }
 
-/* ---- what it is judged by ---- */
+/* ---- values for the verdict ---- */
 
-/* Sums over the threads of one process, of this interval. */
+/* Sums over the threads of one process in this interval. */
 struct sums {
 	double distance, accesses, instructions, run_share;
 };
@@ -389,10 +393,10 @@ static void add_measure(struct nm_place_measure *measure, const struct nm_placed
 	measure->accesses = accesses + sums->accesses;
 }
 
-/* ---- what others saw meanwhile ---- */
+/* ---- changes of other processes ---- */
 
 struct changes {
-	struct nm_place_change *performance, *distance, *waiting; /* one allocation */
+	struct nm_place_change *performance, *distance, *waiting; /* in one allocation */
 	size_t nr_performance, nr_distance, nr_waiting;
 };
 
@@ -401,7 +405,7 @@ static void changes_clear(struct changes *changes)
 	free(changes->performance);
 }
 
-/* Room for a change of each kind of each process. -ENOMEM. */
+/* Allocates room for one change of each kind per process. Returns 0 or -ENOMEM. */
 static int changes_init(struct changes *changes, size_t count)
 {
 	changes->performance = calloc(3 * count + 1, sizeof(*changes->performance));
@@ -418,7 +422,7 @@ static void note(struct nm_place_change *changes, size_t *count, uint32_t uid, d
 		changes[(*count)++] = (struct nm_place_change){uid, value};
 }
 
-/* A home where a process ran already changes nothing for it. */
+/* A home on the node where a process already ran does not affect it. */
 static bool is_untouched(const struct nm_placed *placed)
 {
 	return placed->home < 0 || placed->judged || placed->reason == NM_PLACE_THERE;
@@ -446,7 +450,7 @@ static void follow_trend(struct changes *changes, struct nm_place_trend *trend)
 	trend->waiting += nm_place_user_median(changes->waiting, changes->nr_waiting, 0);
 }
 
-/* It may have been examined in the interval. */
+/* It may have been examined during the interval. */
 static double since_measured_s(const struct nm_placed *placed, uint64_t now_ns, double interval_s)
 {
 	double since_s = (double)(now_ns - placed->measured_ns) / (double)NM_NSEC_PER_SEC;
@@ -457,11 +461,12 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 		       double interval_s, const double *ran)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	/* First touches alone say that everything is local. */
+	/* If only first touches are sampled, all accesses appear local. */
 	bool sees = daemon->pipeline.source && !nm_pipeline_sees_first_touches_only(daemon);
 	nm_autofree struct sums *sums = calloc(placement->count + 1, sizeof(*sums));
 	nm_auto(changes_clear) struct changes changes = {0};
-	/* What was measured before counts for as long as a process is watched. */
+	/* Earlier measurements decay over the time for which a process is observed before its
+	 * placement. */
 	double keep = exp(-interval_s / NM_PLACE_WATCHED_S);
 	if (!sums || changes_init(&changes, placement->count) < 0)
 		return -ENOMEM;
@@ -509,7 +514,7 @@ int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 /* ---- one process between intervals ---- */
 
-/* The process runs another program than the one that is listed. -ENOMEM. */
+/* Replaces the entry of a process that runs another program. Returns 0 or -ENOMEM. */
 static int replace_item(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			struct nm_placed *placed)
 {
@@ -527,7 +532,7 @@ static int replace_item(struct nm_daemon *daemon, const struct nm_snap_process *
 	return 0;
 }
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int meet(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		struct nm_placed **ret)
 {

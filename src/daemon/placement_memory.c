@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": a process's memory follows its threads to their home, once, by the mover, when it is worth that. */
+/* Policy "auto": the mover migrates the memory of a process to its home, once, when the benefit
+ * exceeds the cost. */
 #include <math.h>
 #include <string.h>
 
 #include "daemon.h"
 #include "placement_stage.h"
 
-/* Where it is not known where a process's memory is, no more than this is moved. */
+/* If the location of a process's memory is not known, at most this amount is moved. */
 #define ASSUMED_MOST_BYTES (UINT64_C(64) << 20)
-#define AHEAD_S 0.25 /* of work handed to the mover beside what it is at: what waits here goes by the latest figures */
-#define GUESSED_S 0.05 /* likewise while these are a guess */
+#define AHEAD_S 0.25 /* work handed to the mover in addition to the current batch, in seconds;
+		      * waiting work can still be reordered by the latest measurements */
+#define GUESSED_S 0.05 /* the same while the cost is an estimate */
 
 void nm_placement_forget_memory(struct nm_placed *placed)
 {
@@ -33,9 +35,9 @@ static int submit(struct nm_daemon *daemon, const struct nm_placed *placed, stru
 	return r;
 }
 
-/* ---- back ---- */
+/* ---- rollback ---- */
 
-/* What was moved is what is known of where its memory is. */
+/* The location of its memory is assumed from the pages that were moved. */
 static void assume_location(struct nm_placed *placed, const struct nm_base_pages *was,
 			    size_t nr_was, unsigned nr_nodes)
 {
@@ -45,7 +47,7 @@ static void assume_location(struct nm_placed *placed, const struct nm_base_pages
 			pages[was[i].was_on] += was[i].pages;
 	if (pages)
 		nm_placement_locate(placed, pages, nr_nodes);
-	placed->count.anon_bytes = 0; /* it is asked about again */
+	placed->count.anon_bytes = 0; /* so that its location is queried again */
 }
 
 static void go_back(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t decision,
@@ -72,7 +74,7 @@ void nm_placement_send_back(struct nm_daemon *daemon, struct nm_placed *placed)
 	go_back(daemon, placed, placed->decision, NM_TAKE(placed->memory.was), placed->memory.nr_was);
 }
 
-/* ---- home ---- */
+/* ---- migration to the home ---- */
 
 static bool has_room_for_origins(const struct nm_daemon *daemon, const struct nm_placed *placed)
 {
@@ -86,7 +88,9 @@ static bool has_room_for_origins(const struct nm_daemon *daemon, const struct nm
 	return nm_share_has_room(NM_SHARE_ORIGINS, &usage);
 }
 
-/* Behind what is known of earlier batches. Out of memory: what is not known does not go back. */
+/*
+ * Appends to the origins of earlier batches. If memory is short, these pages are not rolled back.
+ */
 static void remember_origins(const struct nm_daemon *daemon, struct nm_placed *placed,
 			     const struct nm_page_batch *batch)
 {
@@ -104,7 +108,7 @@ static void remember_origins(const struct nm_daemon *daemon, struct nm_placed *p
 	memory->nr_was = count;
 }
 
-/* All of it is there now. What was broken off goes on later. */
+/* All of its memory is there now, except after an interrupted batch, which is continued later. */
 static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
 		   const struct nm_page_batch *batch)
 {
@@ -174,8 +178,11 @@ static bool is_guess(const struct nm_placement *placement)
 	return placement->page_cost.ns == 0;
 }
 
-/* By what it has lost, for each second that moving it takes: the first. As long as that is a guess, the one that
- * is moved soonest: it tells what the others take. NULL: none is to be brought now. */
+/*
+ * Returns the process that has lost most for each second that its migration takes. While that time
+ * is an estimate, returns the process that is moved fastest, to measure the cost for the others.
+ * NULL: none is to be moved now.
+ */
 static struct nm_placed *most_urgent(const struct nm_placement *placement)
 {
 	struct nm_placed *first = NULL;
@@ -220,13 +227,13 @@ bool nm_placement_is_reclaimed(struct nm_daemon *daemon, unsigned node)
 				    daemon->last_tick_ns);
 }
 
-/* The mover brings all that is on other nodes, also what was not expected to be there. */
+/* The mover moves all remote memory, including memory whose location was not known. */
 static bool may_move_memory(const struct nm_placed *placed)
 {
 	return nm_placement_shares(placed) || nm_placement_bytes(placed) <= ASSUMED_MOST_BYTES;
 }
 
-/* What its being away costs grows, and what moving it costs is known better. */
+/* The cost of remote accesses grows, and the cost of the migration becomes known better. */
 static void consider(const struct nm_placement *placement, struct nm_placed *placed,
 		     double interval_s, const bool *reclaimed)
 {
@@ -238,11 +245,11 @@ static void consider(const struct nm_placement *placement, struct nm_placed *pla
 	bool worthwhile = nm_place_to_come(placed->lost_s) >= cost_s(placement, placed) &&
 			  may_move_memory(placed) && !reclaimed[placed->home];
 	if (worthwhile && memory->state == NM_BRING_LATER)
-		placed->judged = false; /* anew, by what it is like with its memory */
+		placed->judged = false; /* again, with its memory at home */
 	memory->state = worthwhile ? NM_BRING_WANTED : NM_BRING_LATER;
 }
 
-/* -ENOMEM: nothing is handed over now. */
+/* Returns 0, or -ENOMEM if nothing is handed over now. */
 static int consider_all(struct nm_daemon *daemon, double interval_s)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -270,7 +277,8 @@ static void let_domain_wait(struct nm_daemon *daemon, uint64_t domain)
 			placement->items[i].memory.waits = true;
 }
 
-/* What is under way is of the same domain: the mover takes those of several by turns. */
+/* Returns whether enough memory of the same domain is being moved: the mover serves domains in
+ * turns. */
 static bool is_enough_under_way(const struct nm_daemon *daemon, const struct nm_placed *next,
 				uint64_t domain)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Policy "auto": where the memory of a process without a home is, as the kernel counts it. A program's
- * first thread may have touched all of it before the others ran, so that where they run tells nothing of it.
+ * Policy "auto": the location of the memory of a process without a home, as counted by the kernel.
+ * The first thread of a program may have touched all of it before the others ran, so that the CPUs
+ * on which threads run do not show the location.
  */
 #include <string.h>
 
@@ -10,21 +11,23 @@
 #include "placement_stage.h"
 
 #define PAGE_BYTES 4096.0
-#define GREW_BY 1.5 /* what has become so much larger is asked about again */
-#define FEWEST 64U  /* pages needed for an answer */
+#define GREW_BY 1.5 /* growth factor after which the location is queried again */
+#define FEWEST 64U  /* minimum number of pages for an answer */
 #define AWAITED_NS                                                                                 \
-	(NM_NSEC_PER_SEC / 2) /* then a home goes by where it ran, without the answer              \
-			       */
+	(NM_NSEC_PER_SEC / 2) /* time limit of the answer; after it, the home follows the CPUs used
+			       * \ */
 
 static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
 {
 	return (placed->home < 0 || !placed->located) && placed->running > 0 &&
 	       !placed->count.ticket &&
-	       placed->accesses < NM_PLACE_LEAST_ACCESSES && /* otherwise these show it */
+	       placed->accesses < NM_PLACE_LEAST_ACCESSES && /* otherwise these show the location */
 	       (double)anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
 }
 
-/* For numa_maps the kernel walks all pages: of a large process some are asked for. */
+/*
+ * For numa_maps the kernel walks all pages; therefore only a sample of a large process is queried.
+ */
 static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t anon_bytes,
 		uint64_t now_ns)
 {
@@ -35,7 +38,7 @@ static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t ano
 		.pid = placed->pid,
 		.start_ticks = placed->start_ticks,
 	};
-	placed->count.anon_bytes = anon_bytes; /* also of who cannot be asked */
+	placed->count.anon_bytes = anon_bytes; /* also if the query fails */
 	placed->count.asked_ns = now_ns;
 	placed->count.pages = pages;
 	if (platform->ops->memory_query(platform, &question, &placed->count.ticket) < 0)
@@ -72,8 +75,8 @@ const double *nm_placement_shares(const struct nm_placed *placed)
 	return placed->located ? placed->located_on : NULL;
 }
 
-/* RssAnon does not count huge pages of the pool, which stay where they are as long as others' pools
- * are used up. */
+/* RssAnon does not include huge pages from the pool, which stay where they are while the pools of
+ * other nodes are used up. */
 static void read_line(const struct nm_topology *topology, const char *line, double *pages,
 		      struct nm_placed *placed)
 {
@@ -92,7 +95,8 @@ static void read_maps(const struct nm_topology *topology, char *text, double *pa
 {
 	placed->count.huge_bytes = 0;
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
-		if (strstr(line, " anon=")) /* what others map, too, was there before, and stays */
+		if (strstr(line, " anon=")) /* pages that other processes also map existed before,
+					     * and stay */
 			read_line(topology, line, pages, placed);
 }
 

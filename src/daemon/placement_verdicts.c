@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": whether homes helped. */
+/* Policy "auto": verdicts on homes. */
 #include <math.h>
 
 #include "daemon.h"
 #include "placement_stage.h"
 
-#define FOLLOWS_S (2 * NM_PLACE_YOUNG_S) /* of memory elsewhere: the kernel brings it as it scans, or it waits */
+#define FOLLOWS_S (2 * NM_PLACE_YOUNG_S) /* time that the verdict waits for remote memory, which
+					  * the kernel moves as it scans, or which waits for the
+					  * mover */
 #define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
 #define SETBACKS_MOST 3U
-/* Duration after SETBACKS_MOST setbacks in a row. */
+/* Duration after SETBACKS_MOST consecutive setbacks. */
 #define WATCHED_NS (600 * NM_NSEC_PER_SEC)
 
 void nm_placement_give_up(struct nm_daemon *daemon, struct nm_placed *placed, bool memory_goes_back)
@@ -23,7 +25,7 @@ void nm_placement_give_up(struct nm_daemon *daemon, struct nm_placed *placed, bo
 	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 }
 
-/* For first_ns, doubled by each setback, as long as these are few. */
+/* Bars it for first_ns, doubled by each setback, up to a limit. */
 static void bar(struct nm_placed *placed, uint64_t first_ns, uint64_t now_ns)
 {
 	placed->setbacks++;
@@ -37,7 +39,7 @@ static double since_decision_s(const struct nm_snapshot *snapshot, const struct 
 	return (double)(snapshot->time_ns - placed->decided_ns) / (double)NM_NSEC_PER_SEC;
 }
 
-/* Its memory has yet to follow: only the wait for CPUs can be judged. */
+/* Its memory has yet to follow, so only the wait for CPUs can be judged. */
 static bool is_early(const struct nm_snapshot *snapshot, const struct nm_placed *placed)
 {
 	return placed->memory.state != NM_BRING_DONE && placed->memory.away_bytes > 0 &&
@@ -64,7 +66,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 {
 	struct nm_place_measure before = placed->before, after = placed->after;
 	bool early = is_early(snapshot, placed);
-	/* The start of a program does not represent the rest. */
+	/* The start of a program is not representative. */
 	if ((double)(placed->placed_ns - placed->program_ns) <
 	    NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
 		before.distance = before.performance = before.run_s = NAN;
@@ -96,7 +98,7 @@ static void judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	}
 }
 
-/* It has settled: its memory came, and what is measured is of afterwards. */
+/* Its memory has arrived, and the measurements are from after that. */
 static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
 {
 	if (placed->home < 0 || placed->judged)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": the machine and its processes, as decisions see them. */
+/* Policy "auto": the machine and its processes as input of decisions. */
 #include <math.h>
 #include <string.h>
 
 #include "daemon.h"
 #include "placement_stage.h"
 
-/* A process is assumed to have run as now before it was first seen, for at most this time. */
+/*
+ * A process is assumed to have run as it does now before it was first seen, for at most this time.
+ */
 #define PAST_S 60.0
 
 /* ---- the machine ---- */
@@ -27,8 +29,8 @@ static int fill_nodes(const struct nm_snapshot *snapshot, struct nm_place_node *
 	return r;
 }
 
-/* A thread's traffic is divided as its accesses are; without accesses, it is that of the node where
- * it runs. */
+/* A thread's traffic is divided like its accesses; without accesses it counts at the node on which
+ * the thread runs. */
 static void add_traffic(const struct nm_snapshot *snapshot, struct nm_place_node *nodes)
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -80,7 +82,9 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 	memset(placement->nodes, 0, nr_nodes * sizeof(*placement->nodes));
 	r = fill_nodes(snapshot, placement->nodes);
 	add_traffic(snapshot, placement->nodes);
-	/* What ended in the interval, or ran for a moment, is no reason to keep others away. */
+	/*
+	 * The load of tasks that exited in the interval, or ran briefly, must not keep others away.
+	 */
 	for (unsigned k = 0; k < nr_nodes; k++) {
 		double *beside = &placement->beside_cpus[k], ran = 0;
 		placement->most_traffic =
@@ -99,7 +103,7 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 	return r;
 }
 
-/* ---- its processes ---- */
+/* ---- the processes ---- */
 
 static double seconds_since(uint64_t now_ns, uint64_t since_ns)
 {
@@ -161,8 +165,8 @@ void nm_placement_view_clear(struct nm_placement_view *view)
 	free(view->groups);
 }
 
-/* Its loss without a home, also before it was first seen: an old process is likely to live on for
- * long. */
+/* Adds its loss without a home, including the time before it was first seen: an old process is
+ * likely to live long. */
 void nm_placement_add_loss(const struct nm_topology *topology, struct nm_placed *placed,
 			   uint64_t now_ns, double since_s)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": when processes are examined, and what that may cost. */
+/* Policy "auto": the schedule of examinations, and the limit of their cost. */
 #include <math.h>
 
 #include "daemon.h"
 #include "placement_stage.h"
 
-/* Examinations cost sampling.overhead_percent at most in the long run: above that, none
- * are made between intervals, and intervals become longer, up to this factor. */
+/* In the long run, examinations cost at most sampling.overhead_percent. Above that, no process is
+ * examined between intervals, and intervals become longer, by at most this factor. */
 #define STRETCH_MOST 16
-#define STRETCH_IDLE 4 /* times longer where nothing runs */
-#define IDLE_CPUS 0.2  /* what runs there at most */
+#define STRETCH_IDLE 4 /* factor by which the interval is longer on an idle machine */
+#define IDLE_CPUS 0.2  /* maximum load of an idle machine */
 
 #define MIN_AGE_NS ((uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC))
 
-/* ---- who pays ---- */
+/* ---- charging ---- */
 
 static double owed_by(const struct nm_placement *placement, uint64_t domain)
 {
@@ -42,7 +42,7 @@ void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double
 	payer->charged_ns = now_ns;
 }
 
-/* Each has earned half of all. */
+/* Each domain earns half of the total. */
 static void earn(struct nm_placement *placement, double earned_s)
 {
 	for (unsigned i = 0; i < NM_PAYERS; i++)
@@ -82,7 +82,7 @@ void nm_placement_examine_at(struct nm_placement *placement, const struct nm_exa
 		placement->due[placement->nr_due++] = *one;
 }
 
-/* Of those that are due, one whose domain owes least. */
+/* Selects, among the examinations that are due, one whose domain owes least. */
 bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 			   struct nm_examination *ret)
 {
@@ -108,7 +108,9 @@ bool nm_placement_is_unknown(const struct nm_tenant *tenant)
 	return nm_tenant_same(tenant, &unknown);
 }
 
-/* A process that is not known yet is of its parent's, as it was noted at its fork. */
+/*
+ * The tenant of a process that is not in the table yet is that of its parent, as noted at its fork.
+ */
 static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct nm_task_event *event,
 				  const struct nm_examination *noted)
 {
@@ -119,7 +121,8 @@ static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct n
 	return nm_placement_is_unknown(&tenant) && noted ? noted->tenant : tenant;
 }
 
-/* It needs no CPUs any more: others may be given its node before the interval ends. */
+/* The process needs no CPUs any more: other processes may be assigned its node before the interval
+ * ends. */
 static void release_demand(struct nm_placement *placement, struct nm_placed *placed)
 {
 	if (!placed)
@@ -143,20 +146,20 @@ void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_even
 	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid;
 	struct nm_examination *noted = find_due(placement, event->pid);
 	struct nm_tenant tenant = tenant_of(daemon, event, noted);
-	if (begins || ends) { /* the number may have been another's */
+	if (begins || ends) { /* the number may have been reused */
 		drop_due(placement, noted);
 		release_demand(placement, nm_placed_find(placement, event->pid));
 	}
-	/* A new thread starts wherever a CPU is idle, also where its process has a home. */
+	/* A new thread starts on any idle CPU, even if its process has a home. */
 	if (begins || (thread && nm_placed_find(placement, event->pid)))
 		nm_placement_examine_at(
 			placement,
 			&(struct nm_examination){event->pid, now_ns, now_ns + MIN_AGE_NS, tenant});
 }
 
-/* ---- what it may cost ---- */
+/* ---- limits of the cost ---- */
 
-/* What may be spent by then; what the model costs us has nothing to do with what it shows. */
+/* The budget until that time. In a simulation the cost of the model must not affect decisions. */
 static double budget_s(const struct nm_daemon *daemon, double since_s)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
@@ -169,8 +172,8 @@ static double budget_s(const struct nm_daemon *daemon, double since_s)
 	       (double)spent_ns / (double)NM_NSEC_PER_SEC;
 }
 
-/* The loop's own time: what the mover takes brings memory home, and is limited elsewhere. No more is
- * owed than is earned until the next interval has to come. */
+/* Only the main loop's own time counts: the time of the mover is limited elsewhere. The debt is
+ * limited to the amount earned until the next interval must start. */
 void nm_placement_pay(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -192,8 +195,8 @@ double nm_placement_beat_s(const struct nm_daemon *daemon)
 	return fmin(daemon->config->general.interval_s, NM_PLACE_MIN_AGE_S);
 }
 
-/* No process that could be given a home has run since the last interval; faults count as running.
- */
+/* Returns whether no process that could be assigned a home has run since the last interval. Page
+ * faults count as running. */
 static bool is_machine_idle(const struct nm_daemon *daemon, double seconds)
 {
 	const struct nm_source_status *status =
@@ -218,7 +221,7 @@ bool nm_placement_is_awaited(const struct nm_daemon *daemon, uint64_t now_ns)
 	       (intervals >= STRETCH_IDLE || !is_machine_idle(daemon, seconds));
 }
 
-/* The mover waits for memory to move, or has moved what it was given. */
+/* Returns whether the mover waits for work, and no memory is waiting to be moved. */
 static bool is_mover_idle(const struct nm_placement *placement)
 {
 	bool wanted = false;
@@ -229,7 +232,9 @@ static bool is_mover_idle(const struct nm_placement *placement)
 	return wanted;
 }
 
-/* Others have spent what there was, and somebody is due whose domain has used none of its share. */
+/*
+ * Other domains have used the budget, and a process is due whose domain has used none of its share.
+ */
 static bool is_kept_waiting(const struct nm_placement *placement, uint64_t now_ns)
 {
 	bool others = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the configured policy propose moves, and plans them. */
+/* Runs the configured policy, and plans its proposals. */
 #include "daemon.h"
 
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)

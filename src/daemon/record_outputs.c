@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What came out of an interval, for a recording or a replay. */
+/* Outputs of an interval, for a recording or a replay. */
 #include <string.h>
 
 #include "daemon.h"
@@ -41,7 +41,7 @@ static int add_threads(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	return nm_recorder_add(daemon, &record);
 }
 
-/* What its pages are like, where they are looked at. */
+/* Adds the properties of its pages, if they are tracked. */
 static void add_pages(const struct nm_daemon *daemon, struct nm_recorded_process *process,
 		      uint64_t *pages)
 {
@@ -84,9 +84,9 @@ static int add_processes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	return nm_recorder_add(daemon, &record);
 }
 
-/* ---- who shares ---- */
+/* ---- communication ---- */
 
-#define PARTNERS 8U /* of each thread, the strongest */
+#define PARTNERS 8U /* strongest partners of each thread */
 
 static size_t pairs_of(const struct nm_affinity_graph *graph, const uint32_t *tids,
 		       struct nm_recorded_pair *ret)
@@ -197,7 +197,7 @@ void nm_recorder_page_verdict(struct nm_daemon *daemon, const struct nm_page_ver
 	(void)nm_recorder_add(daemon, &record);
 }
 
-/* ---- the journal's entries ---- */
+/* ---- journal entries ---- */
 
 static uint64_t decision_of(const struct nm_entry *entry)
 {

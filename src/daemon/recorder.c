@@ -14,10 +14,10 @@
 
 struct nm_recorder {
 	struct nm_record_sink sink;
-	uint64_t until_ns; /* CLOCK_MONOTONIC; 0: as asked */
+	uint64_t until_ns; /* CLOCK_MONOTONIC; 0: no time limit */
 	struct nm_sample *samples;
 	size_t nr_samples, room_samples;
-	int error; /* of the sink, once it takes no more */
+	int error; /* error after which the sink accepts no more data; 0: none */
 };
 
 static unsigned nodes_of(const struct nm_daemon *daemon)
@@ -114,7 +114,7 @@ int nm_recorder_attach(struct nm_daemon *daemon, const struct nm_record_sink *si
 	return 0;
 }
 
-/* What the stages of a daemon that has just started would find. */
+/* Resets the state to that of a daemon that has just started. */
 static void forget_state(struct nm_daemon *daemon)
 {
 	nm_rng_seed(&daemon->rng, daemon->seed);
@@ -145,7 +145,7 @@ static void add_start(struct nm_daemon *daemon)
 	add(daemon, &record);
 }
 
-/* Released processes and threads; the file names the boot. */
+/* Records the released processes and threads; the file names the boot. */
 static void add_given_back(struct nm_daemon *daemon)
 {
 	static const size_t most = 1 << 20;
@@ -200,7 +200,7 @@ int nm_recorder_end(struct nm_daemon *daemon, const char *reason)
 	else
 		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE, "Recording ended: %s",
 			  recorder->error == -EFBIG ? "size limit reached" : reason);
-	/* The tap stays in the pipeline until that is closed, and has nobody to tell. */
+	/* The tap stays in the pipeline until that is closed, and has no receiver. */
 	recorder_free(recorder);
 	return 0;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The daemon's side of a recording (recording.h): what goes in and what comes out, in its order. A
- * replay has a recorder too, to which it hands what comes out only, and which holds it against the
- * recording.
- */
+/* The daemon's part of a recording (recording.h): its inputs and outputs, in order. A replay also
+ * has a recorder, which gets only outputs and compares them with the recording. */
 #ifndef NM_DAEMON_RECORDER_H
 #define NM_DAEMON_RECORDER_H
 
@@ -15,53 +12,58 @@
 struct nm_daemon;
 struct nm_entry;
 
-/* Where records go: a file, or the comparison of a replay. add and flush: 0 or -errno. */
+/* Destination of records: a file, or the comparison of a replay. add and flush return 0 or a
+ * negative errno. */
 struct nm_record_sink {
 	void *context;
 	int (*add)(void *context, const struct nm_recorded *record, unsigned nr_nodes);
 	int (*flush)(void *context); /* NULL: not needed */
-	void (*free)(void *context); /* NULL: likewise */
-	/* In a replay: the source of answers instead of the machine. NULL otherwise. */
+	void (*free)(void *context); /* NULL: not needed */
+	/* In a replay: opens the source of answers, which replaces the machine. NULL otherwise. */
 	int (*open_platform)(void *context, struct nm_platform **ret);
-	bool inputs; /* what goes in is wanted too */
+	bool inputs; /* inputs are needed, too */
 };
 
 struct nm_recorder;
 
 /*
- * Begins: the pipeline is closed, so that every mask is returned, and opened again, since a replay
- * has to begin as the recording did. The sink is taken over, also on failure; seconds: after so
- * many it ends, 0: as asked. -EBUSY: another recording is under way; -EAGAIN: paused; -errno of
- * opening the pipeline, without which the daemon ends.
+ * Begins a recording. The pipeline is closed, which restores all affinities, and opened again,
+ * because a replay must start in the same state. Takes over the sink, also on failure. The
+ * recording ends after `seconds`; 0: no limit. Returns 0; -EBUSY if another recording is in
+ * progress; -EAGAIN if paused; or the negative errno of opening the pipeline, without which the
+ * daemon exits.
  */
 int nm_recorder_begin(struct nm_daemon *daemon, const struct nm_record_sink *sink,
 		      uint64_t seconds);
-/* The file of a recording (fd: taken over) as a sink. */
+/* Creates a sink that writes a recording to fd, which it takes over. */
 int nm_recorder_file(int fd, const struct nm_recording_options *options,
 		     struct nm_record_sink *ret);
-/* For a replay: without opening anything. -ENOMEM. */
+/* Attaches a sink without reopening the pipeline, for replay. Returns 0 or -ENOMEM. */
 int nm_recorder_attach(struct nm_daemon *daemon, const struct nm_record_sink *sink);
-/* The same, and the beginning of a recording is written: the pipeline is to be opened after it. */
+/* Attaches a sink and writes the start of a recording; the pipeline must be opened afterwards. */
 int nm_recorder_start(struct nm_daemon *daemon, const struct nm_record_sink *sink);
-/* -ENOENT: there is none. The pipeline stays as it is. */
+/* Ends the recording. The pipeline stays open. Returns 0, or -ENOENT if there is none. */
 int nm_recorder_end(struct nm_daemon *daemon, const char *reason);
-/* Ends it when its time is over or the file takes no more; after each tick. */
+/* Ends the recording at its time limit, or if the file accepts no more data. Called after each
+ * tick. */
 void nm_recorder_tick(struct nm_daemon *daemon);
 
-/* A record of what came out; -ENOENT: nobody wants it. What went wrong ends the recording. */
+/*
+ * Adds an output record. Returns 0, or -ENOENT if there is no recording. Errors end the recording.
+ */
 int nm_recorder_add(struct nm_daemon *daemon, const struct nm_recorded *record);
 void nm_recorder_failed(struct nm_daemon *daemon, int error);
 
-/* ---- what the stages tell; nothing happens where nothing is recorded ---- */
+/* ---- records of the stages; without a recording these functions have no effect ---- */
 
-/* The platform that stages of the loop are given: the machine itself, or one that tells its
- * answers. */
+/* Opens the platform for the stages of the main loop: the machine itself, or one that also records
+ * its answers. */
 int nm_recorder_open_platform(struct nm_daemon *daemon);
 void nm_recorder_call(struct nm_daemon *daemon, enum nm_recorded_call call, uint64_t number,
 		      const char *text);
 void nm_recorder_topology(struct nm_daemon *daemon);
 void nm_recorder_sample(struct nm_daemon *daemon, const struct nm_sample *sample); /* hot path */
-/* The rings were emptied; task events are in their order. */
+/* Records that the rings were drained; task events are in order. */
 void nm_recorder_drained(struct nm_daemon *daemon);
 void nm_recorder_source(struct nm_daemon *daemon, const double *taken_per_seen, unsigned nr_cpus);
 void nm_recorder_interval(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -74,7 +76,7 @@ void nm_recorder_verdict(struct nm_daemon *daemon, const struct nm_verdict *verd
 void nm_recorder_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
 void nm_recorder_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 void nm_recorder_entry(struct nm_daemon *daemon, const struct nm_entry *entry, uint64_t time_usec);
-/* The result of the mover, by the name of its function; and the batch that it returned, or NULL. */
+/* Record the result of a function of the mover, and the batch that it returned, or NULL. */
 void nm_recorder_mover(struct nm_daemon *daemon, const char *function, int64_t result);
 void nm_recorder_batch(struct nm_daemon *daemon, const struct nm_page_batch *batch);
 void nm_recorder_ranges(struct nm_daemon *daemon, uint32_t pid, int result,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of the journal, and when they are written. */
+/* Journal entries, and the conditions under which they are written. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "numa-migrd/numa_balancing.h"
 #include "numa-migrd/others.h"
 
-#define OTHERS_MOST 8U /* other daemons reported at the start */
+#define OTHERS_MOST 8U /* maximum number of other daemons reported at start */
 
 static uint64_t realtime_usec(void)
 {
@@ -84,12 +84,12 @@ void nm_report_start(struct nm_daemon *daemon)
 	nm_report_entry(daemon, &entry);
 }
 
-/* Without a PMU accesses are page faults: report which, and how to get more. */
+/* Without a PMU, accesses are page faults: logs which faults are sampled, and how to get more. */
 static void report_first_touches(struct nm_daemon *daemon)
 {
-	/* Homes are chosen without accesses, too. */
+	/* Homes are also chosen without accesses. */
 	bool homes = daemon->config->threads.policy == NM_POLICY_AUTO;
-	/* A working sampling.inject would show repeated accesses. */
+	/* A working sampling.inject would make repeated accesses visible. */
 	bool refused = daemon->config->sampling.inject != NM_INJECT_NONE;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, homes ? LOG_NOTICE : LOG_WARNING,
 		  "Only first touches sampled: kernel.numa_balancing is %s; %s, or set it to %d",
@@ -134,7 +134,7 @@ void nm_report_source(struct nm_daemon *daemon)
 	daemon->first_touches_reported = false;
 }
 
-/* "floating-point operations and memory traffic" */
+/* For example "floating-point operations and memory traffic". */
 static void list_missing(uint32_t missing, char *text, size_t size)
 {
 	static const struct {
@@ -170,7 +170,7 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 {
 	const char *performance = nm_performance_name(daemon->config->threads.performance);
 	char missing[128];
-	/* An interval in which nobody was measured says nothing. */
+	/* An interval without measured threads contains no information. */
 	if (snapshot->measured == 0 || is_reported(daemon, snapshot))
 		return;
 	daemon->missing_reported = snapshot->missing;
@@ -191,7 +191,7 @@ struct other_daemons {
 	unsigned nr_reported;
 };
 
-/* One of a name tells enough: anybody may start many. */
+/* One process per name is reported, because any user may start many. */
 static bool was_reported(struct other_daemons *other_daemons, const struct nm_other *other)
 {
 	for (unsigned i = 0; i < other_daemons->nr_reported; i++)
@@ -463,7 +463,7 @@ void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_proc
 		  placed->decision);
 }
 
-/* The lease keeper's events; a thread that another program bound is released here. */
+/* Logs the events of leases. A thread whose affinity another program has set is released here. */
 void nm_report_lease(void *context, const struct nm_lease_event *event)
 {
 	struct nm_daemon *daemon = context;
@@ -479,7 +479,7 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	if (event->kind == NM_LEASE_INHERITED && daemon->pipeline.roster)
 		nm_roster_recheck(daemon->pipeline.roster, event->tid, event->start_ticks);
 	nm_entry_lease(&entry, event);
-	/* Policy "auto" sends threads home again and again; the decision tells of that. */
+	/* Policy "auto" moves threads home repeatedly; the decision reports this. */
 	if (daemon->config && daemon->config->threads.policy == NM_POLICY_AUTO &&
 	    (event->kind == NM_LEASE_WIDENED || event->kind == NM_LEASE_UNSEEN))
 		entry.priority = LOG_DEBUG;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A status line for systemd, and a summary for the journal every five minutes. */
+/* The status line for systemd, and a summary in the journal every five minutes. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -114,7 +114,7 @@ static void describe_managed(const struct nm_daemon *daemon, char *text, size_t 
 		       nm_plural(threads, "", "s"), nm_actuator_leases(daemon->pipeline.actuator));
 }
 
-/* Policy "auto" goes on without accesses, if it knows where threads run. */
+/* Policy "auto" works without accesses, if it knows where threads run. */
 static void describe_unsampled(const struct nm_daemon *daemon, char *text, size_t size)
 {
 	bool runs = daemon->config->threads.policy == NM_POLICY_AUTO && daemon->pipeline.source;
@@ -150,13 +150,14 @@ static void describe_status(const struct nm_daemon *daemon, char *text, size_t s
 		       local, daemon->tally.applied, nm_plural(daemon->tally.applied, "", "s"));
 }
 
-/* "STATUS=12 threads managed…" and the like: other words are another state. */
+/* Returns whether the status consists of numbers, like "STATUS=12 threads managed…"; words denote
+ * another state. */
 static bool are_numbers(const char *status)
 {
 	return isdigit((unsigned char)status[strcspn(status, "=") + 1]);
 }
 
-/* systemd is woken only when there is something new, and for numbers alone not often. */
+/* Notifies systemd only of changes, and less often if only numbers have changed. */
 void nm_report_status(struct nm_daemon *daemon)
 {
 	char text[sizeof(daemon->status)];

@@ -14,7 +14,8 @@
 
 static int open_directory(void)
 {
-	/* Several directories would be separated by colons (systemd.exec(5)); the unit has one. */
+	/* Several directories would be separated by colons (systemd.exec(5)); the unit has only
+	 * one. */
 	const char *path = getenv("RUNTIME_DIRECTORY");
 	if (!path) {
 		path = DEFAULT_DIRECTORY;
@@ -25,7 +26,7 @@ static int open_directory(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Another user who can write there could make us set any affinity of any thread. */
+/* Another user with write access could make the daemon set any affinity of any thread. */
 static int check_directory(int fd)
 {
 	struct stat st;
@@ -71,7 +72,7 @@ void nm_runtime_close(struct nm_daemon *daemon, bool restored)
 	daemon->runtime_directory = -1;
 }
 
-/* What the lines told of cannot be known; most often it is one mask each. */
+/* The contents of damaged lines are unknown; usually each is one affinity. */
 static void report_damage(struct nm_daemon *daemon, const struct nm_restoration *found)
 {
 	if (found->bad_lines == 0)
@@ -98,7 +99,7 @@ static void report_restored(struct nm_daemon *daemon, int restored,
 	report_damage(daemon, found);
 }
 
-/* Run as root there is no helper that would have put the sysctl back. */
+/* If root runs the daemon, there is no helper that would have restored the sysctl. */
 static void restore_balancing(const struct nm_daemon *daemon)
 {
 	if (geteuid() != 0 || daemon->options.open_platform)
@@ -114,8 +115,8 @@ static void restore_balancing(const struct nm_daemon *daemon)
 	close(context.proc_fd);
 }
 
-/* A ledger that is no ledger cannot be replayed; it is set aside, so that the next start is not
- * stuck. */
+/* A file that is not a ledger cannot be replayed. It is renamed, so that the next start does not
+ * fail. */
 static int set_aside(struct nm_daemon *daemon)
 {
 	if (renameat(daemon->runtime_directory, NM_LEDGER_NAME, daemon->runtime_directory,
@@ -166,7 +167,7 @@ static void report_unread(struct nm_daemon *daemon, const char *name, int r, con
 			  so);
 }
 
-/* Told once: until it can be saved again, it holds as long as this daemon runs. */
+/* Logged once. Until the list can be saved again, it exists only in this daemon. */
 static void report_unsaved(struct nm_daemon *daemon, const char *name, int r, const char *so,
 			   bool *told)
 {

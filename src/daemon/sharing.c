@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What threads share: once in each mapping period it places them (policy "kmaf"), and ages. */
+/* Communication between threads: places threads once per placement period (policy "kmaf"), and ages
+ * the matrix. */
 #include "daemon.h"
 #include "numa-migrd/kmaf.h"
 
-#define PARTNERS_MOST 16U /* of a thread that count when it is placed, the strongest first */
+#define PARTNERS_MOST 16U /* number of strongest partners of a thread that its placement
+			   * considers */
 
-/* Ticks come a little early or late: the one nearest to the period's end is meant. */
+/* Ticks are slightly early or late; the one nearest to the end of the period counts. */
 static bool is_over(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	double passed_s = (double)(now_ns - daemon->mapped_ns) / (double)NM_NSEC_PER_SEC;
@@ -24,7 +26,7 @@ static int make_graph(const struct nm_daemon *daemon, const struct nm_snapshot *
 				 snapshot->nr_threads, PARTNERS_MOST, ret);
 }
 
-/* ---- what the mapping means for pages ---- */
+/* ---- effect of the placement on pages ---- */
 
 static bool is_placed(const struct nm_snapshot *snapshot, const struct nm_proposals *proposals,
 		      uint32_t pid)
@@ -35,8 +37,8 @@ static bool is_placed(const struct nm_snapshot *snapshot, const struct nm_propos
 	return false;
 }
 
-/* Threads that share are being placed; pages of others go on waiting for a while, until it is known
- * that they are well where they are. */
+/* Releases the pages of processes whose threads are being placed. Pages of other processes keep
+ * waiting for a limited time, until it is known that their threads need not move. */
 static void release_held_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			       const struct nm_proposals *proposals)
 {
@@ -55,13 +57,14 @@ int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		return 0;
 	daemon->mapped_ns = snapshot->time_ns;
 	int r = make_graph(daemon, snapshot, &graph);
-	/* One seed for all: between placements as good as each other nobody goes back and forth. */
+	/* The same seed each time: otherwise threads would move back and forth between equivalent
+	 * placements. */
 	if (r == 0)
 		r = nm_kmaf_propose(snapshot, daemon->config, graph, (uint32_t)daemon->seed, ret);
 	if (r < 0)
 		return r;
 	release_held_pages(daemon, snapshot, ret);
-	/* Short of memory it is as old as before, and the next period tries again. */
+	/* If memory is short, the matrix is not aged, and the next period tries again. */
 	(void)nm_affinity_age(nm_memory_affinity(daemon->pipeline.memory));
 	return 0;
 }
@@ -70,7 +73,7 @@ void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	if (!daemon->pipeline.memory)
 		return;
-	/* With any policy: sharing is of recent time. */
+	/* With other policies the matrix is aged here, so that it reflects recent accesses. */
 	if (daemon->config->threads.policy != NM_POLICY_KMAF && is_over(daemon, now_ns)) {
 		daemon->mapped_ns = now_ns;
 		(void)nm_affinity_age(nm_memory_affinity(daemon->pipeline.memory));

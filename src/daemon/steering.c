@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Logs attributes of cgroups that cannot be followed. */
+/* Logs attributes of cgroups that cannot be applied. */
 #include "daemon.h"
 
 static void log_value(struct nm_daemon *daemon, const struct nm_steer_report *report, int level,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* One interval: sample → metrics → snapshot → verify → policy → plan → actuate → journal. */
+/* Runs one interval: sample → metrics → snapshot → verify → policy → plan → actuate → journal. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
 #include "daemon.h"
 
-/* What one sample costs the thread it was taken of (sampling.md section 3: +0.5 to 0.6 µs). */
+/* Cost of one sample for the sampled thread (sampling.md section 3: +0.5 to 0.6 µs). */
 #define SAMPLE_COST_NS 600
 
-/* Those that were dropped, as they are no memory access or the kernel's, cost no less. */
+/* Samples that were dropped, because they are no memory access or are in the kernel, cost as much
+ * as others. */
 static uint64_t samples_taken(const struct nm_ring_counts *counts)
 {
 	return counts->samples + counts->no_access + counts->kernel;
@@ -27,7 +28,7 @@ static void keep_event(void *context, const struct nm_task_event *event)
 {
 	struct nm_daemon *daemon = context;
 	note_time(daemon, event->time_ns);
-	/* Out of memory: like a record that the kernel lost. */
+	/* Out of memory: treated like a record that the kernel lost. */
 	if (nm_reserve((void **)&daemon->events, &daemon->events_capacity, daemon->nr_events,
 		       sizeof(*daemon->events)) < 0) {
 		nm_actuator_records_lost(daemon->pipeline.actuator);
@@ -57,7 +58,7 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_actuator_task_event(pipeline->actuator, event);
 	nm_roster_task_event(pipeline->roster, event, now_ns);
-	/* A new program's memory is not where the old one's was. */
+	/* A new program has its memory elsewhere. */
 	if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
 		nm_metrics_forget(pipeline->metrics, event->tid);
 	if (pipeline->memory)
@@ -66,8 +67,11 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 	nm_placement_task_event(daemon, event, now_ns);
 }
 
-/* When it happened, by the loop's clock. perf's is another, so that only the time between two records
- * is known: the newest counts as of now, which makes none older than it is. */
+/*
+ * Returns the time of an event on the clock of the main loop. perf uses another clock, so only the
+ * time between two records is known. The newest record is assumed to be from now, so that no record
+ * appears older than it is.
+ */
 static uint64_t happened_ns(const struct nm_daemon *daemon, const struct nm_task_event *event,
 			    uint64_t now_ns)
 {
@@ -88,8 +92,8 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 		dispatch_event(daemon, order[i], happened_ns(daemon, order[i], now_ns));
 }
 
-/* Forks may be among what was lost, or happen on a CPU that has no ring: inheritors of leases are
- * then looked for by other means. */
+/* Lost records may include forks, and forks may happen on a CPU without a ring. Inherited leases
+ * are then found by other means. */
 static void look_for_losses(struct nm_daemon *daemon)
 {
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
@@ -137,8 +141,8 @@ void nm_drain(struct nm_daemon *daemon)
 	nm_recorder_drained(daemon);
 	daemon->drain_ns += nm_loop_cpu_ns() - before_ns;
 	look_for_losses(daemon);
-	/* What follows from forks does not become less when less is sampled, and nobody else pays
-	 * for it. */
+	/* The processing of forks does not decrease with the sampling rate, and is not charged to
+	 * another budget. */
 	before_ns = nm_loop_cpu_ns();
 	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
 	daemon->foreign_ns += nm_loop_cpu_ns() - before_ns;
@@ -191,7 +195,8 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
 }
 
-/* Long enough that no lull makes P another figure, and short enough for a source gone dumb. */
+/* Long enough that a lull does not change the meaning of P, and short enough to detect a source
+ * that has stopped. */
 #define LATENCY_MEMORY_INTERVALS 60
 
 static bool had_latencies(const struct nm_daemon *daemon)
@@ -216,7 +221,7 @@ static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *s
 
 /* ---- policy and plan ---- */
 
-/* It was leased before it was known what it is. */
+/* Ends leases that were created before the runtime of the process was known. */
 static void release_cpu_aware_runtimes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	if (daemon->config->threads.pin != NM_PIN_AUTO)
@@ -230,12 +235,12 @@ static void release_cpu_aware_runtimes(struct nm_daemon *daemon, const struct nm
 	}
 }
 
-/* Leased threads that queue on a full node while others are idle get their affinities restored. */
+/* Restores the affinity of leased threads that queue on a full node while others are idle. */
 static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	size_t count;
 	if (daemon->config->profile == NM_PROFILE_PAPER ||
-	    daemon->config->threads.policy == NM_POLICY_AUTO) /* it gives up whole homes */
+	    daemon->config->threads.policy == NM_POLICY_AUTO) /* it gives up whole homes instead */
 		return 0;
 	nm_autofree uint32_t *threads = calloc(snapshot->nr_threads + 1, sizeof(*threads));
 	int r = threads ? nm_overcommit_yield(snapshot, threads, &count) : -ENOMEM;
@@ -258,7 +263,8 @@ static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 /* ---- actuate ---- */
 
-/* What was refused is not asked for again at once; a mask we did not know is read again. */
+/* A refused operation is not repeated at once. If the affinity was not the expected one, it is read
+ * again. */
 static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *decision,
 			   const struct nm_receipt *receipt)
 {
@@ -272,10 +278,8 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 	}
 }
 
-/*
- * Verifier and feedback will ask later what came of it. Until the verdict its threads stay, except
- * by the papers: a further move would leave this one without a verdict for ever.
- */
+/* Notes an applied decision for verifier and feedback. Its threads stay until the verdict, except
+ * in the "paper" profile: another move would prevent the verdict. */
 static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_decision *decision)
 {
@@ -322,8 +326,7 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 
 /* ---- own cost ---- */
 
-/* Only that sampling is held back, and that it no longer is: the steps between are nobody's
- * business. */
+/* Logs only that sampling is reduced, and that this has ended, but not the steps in between. */
 static void report_periods(struct nm_daemon *daemon, double cost_share)
 {
 	bool held_back = nm_source_is_held_back(daemon->pipeline.source);
@@ -343,7 +346,7 @@ static void report_periods(struct nm_daemon *daemon, double cost_share)
 
 #define TELL_LOSSES_NS (300 * NM_NSEC_PER_SEC)
 
-/* Told every five minutes at most. */
+/* Logged at most once in five minutes. */
 static void note_losses(struct nm_daemon *daemon, uint64_t lost)
 {
 	if (daemon->losses_reported_ns &&
@@ -356,7 +359,7 @@ static void note_losses(struct nm_daemon *daemon, uint64_t lost)
 		  (unsigned long long)lost, (unsigned long long)daemon->config->sampling.ring_kb);
 }
 
-/* Of the time for emptying the rings, the part of samples: forks are recorded at any period. */
+/* The part of the drain time that was used for samples: forks are recorded with any period. */
 static double drained_for_samples_ns(const struct nm_daemon *daemon,
 				     const struct nm_ring_counts *counts)
 {
@@ -367,9 +370,9 @@ static double drained_for_samples_ns(const struct nm_daemon *daemon,
 }
 
 /*
- * The cost that the periods govern: emptying the rings, and what a sample costs the thread it is
- * taken of (design, "Budgets"). The rest of a tick does not shrink with them; the status tells both
- * together.
+ * The cost that depends on the periods: draining the rings, and the cost of a sample for the
+ * sampled thread (design, "Budgets"). The remaining cost of a tick does not decrease with longer
+ * periods; the status shows the sum of both.
  */
 static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 {
@@ -390,7 +393,8 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	daemon->own_cpu_ns = own_ns;
 	daemon->drain_ns = 0;
 	daemon->counts = status->counts;
-	/* A home is chosen by where threads run; who touched its memory first says no more. */
+	/* Homes are chosen by the CPUs on which threads run; first touches of memory provide no
+	 * further information. */
 	bool homes = daemon->config->threads.policy == NM_POLICY_AUTO &&
 		     daemon->config->pages.policy == NM_PAGES_NONE;
 	nm_source_thin_runs(daemon->pipeline.source, homes);
@@ -400,7 +404,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	nm_report_news(daemon);
 }
 
-/* ---- the whole ---- */
+/* ---- the tick ---- */
 
 static void update_leases(struct nm_daemon *daemon, const struct nm_figures *figures,
 			  size_t nr_figures, uint64_t now_ns)
@@ -435,7 +439,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 
-	nm_views_forget(daemon); /* before there is another one: they are large */
+	nm_views_forget(daemon); /* before the next one is built, because they are large */
 	int r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0)
 		return r;
@@ -452,7 +456,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		r = nm_judge(daemon, snapshot, &plan);
 	if (r == 0)
 		r = nm_balance_look(daemon, snapshot, figures, nr_figures);
-	/* A tick that rolls back proposes nothing: its effect is to be seen first. */
+	/* A tick that rolls back moves proposes none: the effect must be visible first. */
 	if (r == 0 && plan.count == 0 && may_propose)
 		r = nm_propose(daemon, snapshot, &plan);
 	if (r == 0)
@@ -474,7 +478,8 @@ int nm_tick(struct nm_daemon *daemon)
 		return 0;
 	if (pipeline->source)
 		nm_source_flush(pipeline->source);
-	nm_drain(daemon); /* first: rings of CPUs that went are closed with what they hold */
+	nm_drain(daemon); /* first, because rings of CPUs that went offline are closed with their
+			   * contents */
 	if (pipeline->memory)
 		nm_memory_flush(pipeline->memory);
 	uint64_t now_ns = pipeline->platform->ops->now_ns(pipeline->platform);
@@ -483,7 +488,8 @@ int nm_tick(struct nm_daemon *daemon)
 	daemon->tally.intervals++;
 	nm_machine_follow_topology(daemon, now_ns);
 	if (pipeline->topology->nr_nodes < 2) {
-		update_leases(daemon, NULL, 0, now_ns); /* of before: none is worth its place now */
+		update_leases(daemon, NULL, 0, now_ns); /* with old metrics: no thread qualifies for
+							 * its lease */
 		return 0;
 	}
 	nm_machine_follow_balancing(daemon);

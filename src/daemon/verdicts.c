@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What came of earlier moves, and what follows from it for threads and processes. */
+/* Handles the verdicts on earlier moves. */
 #include "daemon.h"
 
 static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
@@ -13,8 +13,9 @@ static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdi
 }
 
 /*
- * The question is answered, so that they may be moved again; but threads that were only nudged,
- * which the kernel was free to take back, are not sent again and again.
+ * Allows further moves of the threads after the verdict. Threads with a transient affinity, which
+ * the kernel was free to move back, are barred for some time, so that they are not moved again and
+ * again.
  */
 static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
@@ -36,7 +37,7 @@ static void cancel(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 						verdict->threads[i].start_ticks);
 }
 
-/* It stays, but the thread itself is no faster: it is left alone for a while (IMAR²). */
+/* The move is kept, but the thread itself is no faster: it is left alone for some time (IMAR²). */
 static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
@@ -50,10 +51,8 @@ static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict 
 	}
 }
 
-/*
- * The next placement would bring the others to those that were moved back, or these there again. It
- * was slower for as long as it took to see that: they are left alone for so many times as long.
- */
+/* The next placement would move other threads to those that were rolled back, or these back again.
+ * Because the process was slower until the verdict, it is left alone for several times as long. */
 static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict)
 {
@@ -66,7 +65,7 @@ static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 					      snapshot->threads[i].start_ticks, until);
 }
 
-/* To where it was, since partners came (kMAF). */
+/* Returns whether the thread was only bound to its node, because its partners came there (kMAF). */
 static bool was_only_bound(const struct nm_verdict *verdict)
 {
 	return verdict->nr_threads == 1 &&
@@ -105,7 +104,7 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			return 0;
 		}
 		rollback = nm_verdict_rollback(verdict);
-		config = *daemon->config; /* a reload may have chosen another policy since */
+		config = *daemon->config; /* a reload may have selected another policy */
 		config.threads.policy = verdict->policy;
 		return nm_plan_add_rollback(snapshot, &config, &rollback, &daemon->next_decision,
 					    plan);

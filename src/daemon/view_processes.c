@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the bus shows of processes and their pages. */
+/* Data about processes and their pages, for the bus. */
 #include <string.h>
 
 #include "daemon.h"
@@ -7,18 +7,18 @@
 
 #define UNIT_BYTES 256
 
-/* ---- what the threads of a process add up to ---- */
+/* ---- sums over the threads of a process ---- */
 
 struct sum {
 	const struct nm_snap_process *process;
 	double local, accesses;
-	double latency; /* times its samples */
+	double latency; /* multiplied by the number of its samples */
 	uint64_t latency_samples;
-	double run;		    /* of CPUs; NaN: of none it is known */
-	double operations, traffic; /* of those whose intensity is known */
-	uint64_t last_decision;	    /* 0: none that is remembered */
+	double run;		    /* in CPUs; NaN: not known for any thread */
+	double operations, traffic; /* of the threads with a known intensity */
+	uint64_t last_decision;	    /* 0: none in the history */
 	uint32_t leases;
-	uint32_t *on_node; /* threads; nr_nodes */
+	uint32_t *on_node; /* number of threads per node; nr_nodes values */
 };
 
 static void add_work(const struct nm_snap_thread *thread, struct sum *sum)
@@ -56,7 +56,8 @@ static int compare_sums(const void *a, const void *b)
 	       (left->process->pid < right->process->pid);
 }
 
-/* One for each process of the snapshot in order of their pids, the counts behind them; -ENOMEM. */
+/* Returns one entry for each process of the snapshot in ascending pid order, followed by the
+ * counts. Returns 0 or -ENOMEM. */
 static int sum_up(struct nm_daemon *daemon, struct sum **ret, size_t *ret_count)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
@@ -93,7 +94,7 @@ static void add_decision(struct sum *sum, uint64_t id)
 		sum->last_decision = id;
 }
 
-/* About its threads; ended ones are forgotten. */
+/* Decisions about its threads; those about exited threads are omitted. */
 static void add_thread_decisions(const struct nm_daemon *daemon, struct sum *sums, size_t count,
 				 const struct nm_last_decision *last, size_t nr_last)
 {
@@ -105,7 +106,7 @@ static void add_thread_decisions(const struct nm_daemon *daemon, struct sum *sum
 	}
 }
 
-/* About its pages: the name tells another program that has got the number since. */
+/* Decisions about its pages. The name reveals another program that has reused the number. */
 static void add_page_decisions(const struct nm_daemon *daemon, struct sum *sums, size_t count)
 {
 	const struct nm_history *history = &daemon->history;
@@ -132,7 +133,7 @@ static int add_decisions(const struct nm_daemon *daemon, struct sum *sums, size_
 	return 0;
 }
 
-/* Where most of its threads run; ties: the first. */
+/* The node on which most of its threads run; tie: the first. */
 static int main_node(const struct sum *sum, unsigned nr_nodes)
 {
 	int best = -1;
@@ -162,7 +163,7 @@ static void write_sum(const struct nm_daemon *daemon, const struct sum *sum,
 		nm_show_u64(show, "last_decision", sum->last_decision);
 }
 
-/* ---- its pages ---- */
+/* ---- pages of a process ---- */
 
 static const struct nm_memory_process *memory_process(const struct nm_daemon *daemon, uint32_t pid)
 {
@@ -176,7 +177,8 @@ static const struct nm_memory_process *memory_process(const struct nm_daemon *da
 	return NULL;
 }
 
-/* Of the tracked pages those that more than one node accesses, to the nearest tenth of a share. */
+/* Returns the share of the tracked pages that several nodes access, with exclusivity rounded to
+ * 0.1. */
 static double shared_page_share(const struct nm_exclusivity *sums)
 {
 	if (sums->pages == 0)
@@ -196,9 +198,10 @@ static void write_exclusivity(const struct nm_daemon *daemon, uint32_t pid,
 	nm_show_real(show, "shared_page_share", shared_page_share(&sums));
 }
 
-/* ---- a process ---- */
+/* ---- one process ---- */
 
-/* Why it is left alone, where that is worth a line: others are just not looked at. */
+/* Returns the reason for which a process is not managed, if it is of interest to the user;
+ * otherwise the process is not shown. */
 static const char *reason_of(enum nm_eligibility eligibility)
 {
 	switch (eligibility) {
@@ -215,7 +218,7 @@ static const char *reason_of(enum nm_eligibility eligibility)
 	}
 }
 
-/* Of a process whose threads all have a reason, the first one's stands for them. */
+/* If all threads of a process have a reason, that of the first one is shown. */
 static const char *refusal(const struct nm_daemon *daemon, const struct nm_process *process)
 {
 	enum nm_eligibility eligibility = process->eligibility;
@@ -233,7 +236,7 @@ static bool is_moved(const struct nm_config *config, const struct nm_process *pr
 	return moves && !nm_steer_holds(&process->steering);
 }
 
-/* NULL: it is none of ours, and not shown. */
+/* Returns NULL if the process is not managed and not shown. */
 static const char *state_of(const struct nm_daemon *daemon, const struct nm_process *process,
 			    bool has_threads)
 {
@@ -258,7 +261,7 @@ static void write_standing(const struct nm_daemon *daemon, const struct nm_proce
 	nm_show_text(show, "steer", nm_steer_name(process->steering.value));
 }
 
-/* The innermost service or scope: the last word before slices and sub-groups say less. */
+/* Finds the innermost service or scope; slices and sub-groups are less informative. */
 static void find_unit(const char *cgroup, char *ret, size_t size)
 {
 	static const char *const suffixes[] = {".service", ".scope"};
@@ -275,7 +278,7 @@ static void find_unit(const char *cgroup, char *ret, size_t size)
 	}
 }
 
-/* Policy "auto": its home, or why it has none. */
+/* Policy "auto": writes its home, or why it has none. */
 static void write_placement(const struct nm_daemon *daemon, const struct nm_process *process,
 			    const struct nm_show *show)
 {
@@ -347,8 +350,8 @@ int nm_view_processes(void *context, const struct nm_show *show)
 
 /* ---- Pages ---- */
 
-/* No page belongs to one node by less than a node's even share, so the first step is empty up to 20
- * nodes. */
+/* No page has an exclusivity below a node's equal share, so that the first step is empty for up to
+ * 20 nodes. */
 static void write_histogram(const struct nm_exclusivity *sums, const struct nm_show *show)
 {
 	uint64_t histogram[NM_EXCLUSIVITY_STEPS - 1];
@@ -377,7 +380,7 @@ int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
 	struct nm_sharing sharing;
 	if (!nm_view_is_managed(daemon, pid))
 		return -ESRCH;
-	if (!process) /* pages are not counted, or not of this process yet */
+	if (!process) /* pages are not counted, or not yet for this process */
 		return 0;
 	struct nm_exclusivity sums = nm_pages_exclusivity(nm_memory_pages(memory), process->owner);
 	nm_show_u64(show, "tracked", sums.pages);
@@ -392,7 +395,7 @@ int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
 	return write_homes(daemon, nm_memory_pages(memory), process->owner, show);
 }
 
-/* ---- its regions ---- */
+/* ---- regions of a process ---- */
 
 static const char *kind_of(const struct nm_daemon *daemon, const struct nm_region *region)
 {
@@ -420,10 +423,8 @@ static void write_region(const struct nm_daemon *daemon, const struct nm_region 
 	show->close(show->context);
 }
 
-/*
- * Whose memory it is says the owner of the process's directory: of a program that has more rights
- * than its user that is root (proc(5)), and its addresses are then root's too.
- */
+/* The owner of the process's directory in /proc determines access. For a program with more
+ * privileges than its user this is root (proc(5)), and its addresses are shown only to root. */
 static bool may_see_addresses(const struct nm_daemon *daemon, const struct nm_process *process,
 			      uid_t caller)
 {

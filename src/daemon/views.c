@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the bus shows of the machine and its threads. */
+/* Data about the machine and its threads, for the bus. */
 #include "views.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "numa-migrd/escape.h"
 #include "numa-migrd/node_memory.h"
 
-/* ---- the interval that is shown ---- */
+/* ---- the last interval ---- */
 
 static double *sum_served(const struct nm_topology *topology, const struct nm_figures *figures,
 			  size_t nr_figures)
@@ -27,7 +27,7 @@ void nm_views_keep(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 {
 	nm_views_forget(daemon);
 	daemon->views.snapshot = snapshot;
-	/* Out of memory: the shares are left out. */
+	/* If memory is short, the shares are omitted. */
 	daemon->views.served = sum_served(daemon->pipeline.topology, figures, nr_figures);
 }
 
@@ -189,12 +189,10 @@ int nm_view_nodes(void *context, const struct nm_show *show)
 
 /* ---- threads ---- */
 
-#define OWN_NAMES_MOST 256U /* each is a file to read */
+#define OWN_NAMES_MOST 256U /* each requires reading a file */
 
-/*
- * Threads have names of their own, which tell a collector from a worker. Where that is too much to
- * read the process's stands in.
- */
+/* Writes the name of a thread, which may differ from that of its process, for example to identify a
+ * garbage collector. If there are too many threads, the name of the process is used. */
 static void write_comm(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
 		       bool asked, const struct nm_show *show)
 {
@@ -247,7 +245,7 @@ static void write_threads(const struct nm_daemon *daemon, uint32_t pid,
 		if ((pid && thread->pid != pid) ||
 		    nm_roster_thread_eligibility(daemon->pipeline.roster, thread->tid,
 						 &eligibility) < 0)
-			continue; /* ended, or released */
+			continue; /* exited, or released */
 		uint64_t decision =
 			nm_last_decision_of(last, nr_last, thread->tid, thread->start_ticks);
 		show->open(show->context);

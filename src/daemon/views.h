@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the bus shows: the last interval, as it was decided on. */
+/* Data shown on the bus: the last interval, as used for its decisions. */
 #ifndef NM_DAEMON_VIEWS_H
 #define NM_DAEMON_VIEWS_H
 
@@ -8,16 +8,17 @@
 
 struct nm_daemon;
 
-/* Of the last interval; all zero: there was none yet. */
+/* Data of the last interval; all zero: none yet. */
 struct nm_views {
-	struct nm_snapshot *snapshot; /* its masks are not looked at: they may be gone */
-	double *served;		      /* accesses of all threads by the node that they went to */
+	struct nm_snapshot *snapshot; /* its CPU sets must not be used, because they may have been
+				       * freed */
+	double *served;		      /* accesses of all threads by node of the memory */
 };
 
-/* Takes the snapshot over. Tick, when all is decided. */
+/* Takes over the snapshot. Called by the tick after all decisions. */
 void nm_views_keep(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		   const struct nm_figures *figures, size_t nr_figures);
-/* Its topology is about to go. */
+/* Discards the data, because its topology is about to be freed. */
 void nm_views_forget(struct nm_daemon *daemon);
 
 /* ---- for struct nm_control_ops: context is the daemon ---- */
@@ -35,13 +36,13 @@ int nm_view_processes(void *context, const struct nm_show *show);
 int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show);
 int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show);
 
-/* ---- shared by the two ---- */
+/* ---- shared by both files ---- */
 
-/* The process as the roster knows it, or NULL. */
+/* Returns the process in the task table, or NULL. */
 const struct nm_process *nm_view_process(const struct nm_daemon *daemon, uint32_t pid);
-/* "threads" has none of a process that was released since. */
+/* Returns false for a process that was released since, which "threads" does not list. */
 bool nm_view_is_managed(const struct nm_daemon *daemon, uint32_t pid);
-/* Its node, by the kernel's number; below 0 it is left out. */
+/* Shows a node by the kernel's number; a negative index is omitted. */
 void nm_view_node(const struct nm_daemon *daemon, const struct nm_show *show, const char *name,
 		  int node);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages of managed processes: who accesses them, and who shares them. */
+/* Tracks the pages of managed processes: the threads that access them, and communication between
+ * threads. */
 #include <string.h>
 
 #include "daemon.h"
@@ -20,7 +21,7 @@ int nm_watch_restart(struct nm_daemon *daemon)
 	pipeline->memory = NULL;
 	if (!is_wanted(daemon->config) || pipeline->topology->nr_nodes < 2)
 		return 0;
-	/* A generator of its own: the decisions' draws are the same with and without. */
+	/* A separate generator, so that the random numbers of decisions do not depend on this. */
 	nm_rng_seed(&keys, ~daemon->seed);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(key); i++)
 		key[i] = nm_rng_next(&keys);
@@ -53,10 +54,8 @@ static int follow_members(struct nm_daemon *daemon)
 	return nm_memory_follow(daemon->pipeline.memory, threads, count);
 }
 
-/*
- * Pages wait for their threads to be mapped by what they share (section 3.3), where that is what
- * places them. Other policies do so one by one, at any time.
- */
+/* With policy "kmaf", pages wait for the placement of their threads (section 3.3). Other policies
+ * place threads individually at any time, so pages need not wait. */
 static void need_no_mapping(struct nm_daemon *daemon)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
@@ -70,7 +69,9 @@ static void need_no_mapping(struct nm_daemon *daemon)
 			nm_memory_mapping_over(memory, processes[i].pid, true);
 }
 
-/* Short of memory newcomers wait: the next interval tries again, and nothing depends on it. */
+/*
+ * If memory is short, new processes wait: the next interval tries again, and nothing depends on it.
+ */
 void nm_watch_follow(struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.memory)
@@ -79,7 +80,7 @@ void nm_watch_follow(struct nm_daemon *daemon)
 	need_no_mapping(daemon);
 }
 
-/* Short of memory the table stays as large as it is. */
+/* If memory is short, the table keeps its size. */
 void nm_watch_update(struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.memory)
