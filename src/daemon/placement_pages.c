@@ -15,7 +15,7 @@
 #define FEWEST 64U  /* minimum number of pages for an answer */
 #define AWAITED_NS                                                                                 \
 	(NM_NSEC_PER_SEC / 2) /* time limit of the answer; after it, the home follows the CPUs used
-			       * \ */
+			       */
 
 static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
 {
